@@ -1,0 +1,101 @@
+-- simhash_dedup 0.1.0: the SQL objects, in the order in which data flows.
+-- Every function is C: no body depends on a search_path. The Rust symbol of each function stands
+-- behind MODULE_PATHNAME; its argument types here are what the Rust side relies on.
+
+\echo Use "CREATE EXTENSION simhash_dedup" to load this file. \quit
+
+-- ---------------------------------------------------------------- fingerprints
+-- (room row/)
+
+-- ---------------------------------------------------------------- distance
+-- The support functions are how the planner meets us: the first query that mentions hamming() or
+-- <~> loads the library, which from then on makes index conditions of `fp <~> $1 <= k`.
+
+CREATE FUNCTION hamming_support(internal) RETURNS internal
+LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'simhash_hamming_support';
+
+CREATE FUNCTION hamming_within_support(internal) RETURNS internal
+LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'simhash_within_support';
+
+CREATE FUNCTION hamming(bigint, bigint) RETURNS int
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF SUPPORT hamming_support
+AS 'MODULE_PATHNAME', 'simhash_hamming';
+COMMENT ON FUNCTION hamming(bigint, bigint) IS 'number of bits in which two fingerprints differ, 0 to 64';
+
+CREATE FUNCTION hamming_within(a bigint, b bigint, k int) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF SUPPORT hamming_within_support
+AS 'MODULE_PATHNAME', 'simhash_hamming_within';
+COMMENT ON FUNCTION hamming_within(bigint, bigint, int) IS 'do two fingerprints differ in at most k bits';
+
+CREATE OPERATOR <~> (
+	LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = hamming, COMMUTATOR = <~>
+);
+COMMENT ON OPERATOR <~> (bigint, bigint) IS 'Hamming distance';
+
+-- ---------------------------------------------------------------- a ball of fingerprints
+-- The right-hand side of index conditions: a centre and a radius.
+
+CREATE TYPE hamming_ball;
+
+CREATE FUNCTION hamming_ball_in(cstring) RETURNS hamming_ball
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_ball_in';
+CREATE FUNCTION hamming_ball_out(hamming_ball) RETURNS cstring
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_ball_out';
+CREATE FUNCTION hamming_ball_recv(internal) RETURNS hamming_ball
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_ball_recv';
+CREATE FUNCTION hamming_ball_send(hamming_ball) RETURNS bytea
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_ball_send';
+
+CREATE TYPE hamming_ball (
+	INPUT = hamming_ball_in, OUTPUT = hamming_ball_out,
+	RECEIVE = hamming_ball_recv, SEND = hamming_ball_send,
+	INTERNALLENGTH = 16, ALIGNMENT = double, STORAGE = plain
+);
+COMMENT ON TYPE hamming_ball IS 'all fingerprints within a radius of a centre, written (centre,radius)';
+
+CREATE FUNCTION hamming_ball(centre bigint, radius int) RETURNS hamming_ball
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'simhash_ball_make';
+COMMENT ON FUNCTION hamming_ball(bigint, int) IS 'all fingerprints within radius of centre; none when radius is negative';
+
+CREATE FUNCTION hamming_ball_contains(bigint, hamming_ball) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'simhash_ball_contains';
+
+CREATE FUNCTION hamming_near(bigint, bigint) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'simhash_near';
+COMMENT ON FUNCTION hamming_near(bigint, bigint) IS 'do two fingerprints differ in at most 3 bits';
+
+CREATE FUNCTION hamming_ball_sel(internal, oid, internal, int) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_ball_sel';
+CREATE FUNCTION hamming_ball_joinsel(internal, oid, internal, smallint, internal) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_ball_joinsel';
+CREATE FUNCTION hamming_near_sel(internal, oid, internal, int) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_near_sel';
+CREATE FUNCTION hamming_near_joinsel(internal, oid, internal, smallint, internal) RETURNS float8
+LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_near_joinsel';
+
+CREATE OPERATOR <@ (
+	LEFTARG = bigint, RIGHTARG = hamming_ball, FUNCTION = hamming_ball_contains,
+	RESTRICT = hamming_ball_sel, JOIN = hamming_ball_joinsel
+);
+COMMENT ON OPERATOR <@ (bigint, hamming_ball) IS 'is the fingerprint in the ball';
+
+CREATE OPERATOR ~= (
+	LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = hamming_near, COMMUTATOR = ~=,
+	RESTRICT = hamming_near_sel, JOIN = hamming_near_joinsel
+);
+COMMENT ON OPERATOR ~= (bigint, bigint) IS 'Hamming distance of at most 3';
+
+-- ---------------------------------------------------------------- the access method
+
+CREATE FUNCTION simhash_handler(internal) RETURNS index_am_handler
+LANGUAGE c AS 'MODULE_PATHNAME', 'simhash_handler';
+
+CREATE ACCESS METHOD simhash TYPE INDEX HANDLER simhash_handler;
+COMMENT ON ACCESS METHOD simhash IS 'exact Hamming search over 64-bit fingerprints, filed under four 16-bit keys';
+
+-- No equality: with it the planner would pick this index for plain `fp = 1`.
+CREATE OPERATOR CLASS simhash_ops DEFAULT FOR TYPE bigint USING simhash AS
+	OPERATOR 1 <@ (bigint, hamming_ball),
+	OPERATOR 2 <~> (bigint, bigint) FOR ORDER BY pg_catalog.integer_ops,
+	OPERATOR 3 ~= (bigint, bigint);
+COMMENT ON OPERATOR CLASS simhash_ops USING simhash IS '64-bit fingerprints under Hamming distance';

@@ -1,0 +1,4 @@
+//! The access method `simhash`.
+
+#[cfg(feature = "server")]
+pub fn init() {}

@@ -1,0 +1,38 @@
+//! Error reports in PostgreSQL's style: lower case, no full stop, the offending value, a hint.
+
+use pgrx::{PgLogLevel, PgSqlErrorCode, pg_sys};
+
+/// Raises an ERROR; never returns.
+#[track_caller]
+pub fn raise(code: PgSqlErrorCode, message: impl Into<String>) -> ! {
+    report(code, message.into(), None, None)
+}
+
+/// Raises an ERROR with a HINT; never returns.
+#[track_caller]
+pub fn raise_with_hint(
+    code: PgSqlErrorCode,
+    message: impl Into<String>,
+    hint: impl Into<String>,
+) -> ! {
+    report(code, message.into(), None, Some(hint.into()))
+}
+
+/// Raises an ERROR with every optional part; never returns.
+#[track_caller]
+pub fn report(
+    code: PgSqlErrorCode,
+    message: String,
+    detail: Option<String>,
+    hint: Option<String>,
+) -> ! {
+    let mut report = pg_sys::panic::ErrorReport::new(code, message, "simhash_dedup");
+    if let Some(detail) = detail {
+        report = report.set_detail(detail);
+    }
+    if let Some(hint) = hint {
+        report = report.set_hint(hint);
+    }
+    report.report(PgLogLevel::ERROR);
+    unreachable!("an ERROR report does not return")
+}
