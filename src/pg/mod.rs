@@ -10,5 +10,17 @@
 //! nothing: the server's abort processing releases locks and pins, and releasing them twice would
 //! unbalance its interrupt counters.
 
+pub mod buffer;
+pub mod build;
+pub mod bulk;
+pub mod compat;
 pub mod error;
 pub mod fmgr;
+pub mod index_am;
+pub mod interrupts;
+pub mod message;
+pub mod options;
+pub mod path;
+pub mod relation;
+pub mod vacuum;
+pub mod wal;

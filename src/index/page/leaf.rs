@@ -75,6 +75,13 @@ pub fn needs_wide(base: u16, high: Option<Key>) -> bool {
     u32::from(last.saturating_sub(base)) >= NARROW_SPAN
 }
 
+/// Where the narrow page that starts at key `base` and spans as much as it can would end; None at the
+/// end of the key space.
+pub fn narrow_end(base: u16) -> Option<Key> {
+    let next = u64::from(base) + u64::from(NARROW_SPAN);
+    (next <= u64::from(u16::MAX)).then(|| Key::at(next << KEY_SHIFT))
+}
+
 /// Makes a leaf of these entries, which must be sorted, not below `base`, and below the high key.
 pub fn init(page: &mut Page, who: Identity, base: u16, right: Option<(u32, Key)>, entries: &[Key]) {
     special::init(page, who);
@@ -194,6 +201,7 @@ pub fn entries(page: &Page) -> impl Iterator<Item = Key> + '_ {
 
 /// Appends an entry; the page must not be full and the entry must belong to it.
 pub fn append(page: &mut Page, key: Key) {
+    debug_assert!(!is_full(page));
     let n = count(page);
     let size = aux_size(page);
     let at = SPECIAL_START - size * (n + 1);
@@ -317,10 +325,14 @@ pub fn split(
     })
 }
 
-/// Rewrites the leaf, sorted, with the entries whose row `keep` accepts.
-pub fn retain(page: &mut Page, who: Identity, mut keep: impl FnMut(Tid) -> bool) {
-    let mut kept = sorted_entries(page);
-    kept.retain(|key| keep(key.tid));
+/// Rewrites the leaf, sorted, without the entries that `doomed` marks (one mark an entry).
+pub fn remove(page: &mut Page, who: Identity, doomed: &[bool]) {
+    let marked = entries(page).zip(doomed);
+    let mut kept: Vec<Key> = marked
+        .filter(|(_, dead)| !**dead)
+        .map(|(key, _)| key)
+        .collect();
+    kept.sort_unstable();
     let incomplete = special::is_incomplete(page);
     init(page, who, base_key(page), special::right(page), &kept);
     special::set_incomplete(page, incomplete);
@@ -429,7 +441,7 @@ mod tests {
         }
 
         #[test]
-        fn split_and_retain_lose_nothing(
+        fn split_and_remove_lose_nothing(
             base: u64, spread in 1u32..=64,
             raw in prop::collection::vec(any::<u64>(), 2..500), incoming: u64,
         ) {
@@ -450,7 +462,8 @@ mod tests {
             prop_assert_eq!(special::right(&left), Some((8, up.key)));
             prop_assert_eq!(special::right(&right), old_right);
 
-            retain(&mut left, WHO, |tid| tid.offset % 2 == 0);
+            let doomed: Vec<bool> = entries(&left).map(|e| e.tid.offset % 2 != 0).collect();
+            remove(&mut left, WHO, &doomed);
             prop_assert!(special::is_incomplete(&left));
             prop_assert_eq!(special::right(&left), Some((8, up.key)));
             let kept: Vec<Key> = entries(&left).collect();
