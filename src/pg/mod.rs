@@ -12,3 +12,8 @@
 
 pub mod error;
 pub mod fmgr;
+pub mod lookup;
+pub mod nodes;
+pub mod plan;
+pub mod plan_hooks;
+pub mod stats;
