@@ -78,7 +78,7 @@ impl Error {
             Error::WeightedToken { .. } => Class::InvalidText,
             Error::UnknownColumn { .. } => Class::UndefinedColumn,
             Error::ReservedOption { .. } => Class::NotSupported,
-            Error::ArrayLengths { .. } | Error::FieldCount { .. } => Class::LengthMismatch,
+            Error::ArrayLengths { .. } => Class::LengthMismatch,
             _ => Class::InvalidValue,
         }
     }

@@ -10,5 +10,13 @@
 //! nothing: the server's abort processing releases locks and pins, and releasing them twice would
 //! unbalance its interrupt counters.
 
+pub mod call_site;
+pub mod compat;
+pub mod encoding;
 pub mod error;
 pub mod fmgr;
+pub mod output;
+pub mod process;
+pub mod record;
+pub mod rows_out;
+pub mod value;
