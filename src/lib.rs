@@ -40,6 +40,7 @@ mod server {
     /// in `shared_preload_libraries`).
     #[pg_guard]
     pub extern "C-unwind" fn _PG_init() {
+        crate::row::init();
         crate::index::init();
         crate::planner::init();
     }
