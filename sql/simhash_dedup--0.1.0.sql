@@ -140,3 +140,13 @@ CREATE OPERATOR CLASS simhash_ops DEFAULT FOR TYPE bigint USING simhash AS
 	OPERATOR 2 <~> (bigint, bigint) FOR ORDER BY pg_catalog.integer_ops,
 	OPERATOR 3 ~= (bigint, bigint);
 COMMENT ON OPERATOR CLASS simhash_ops USING simhash IS '64-bit fingerprints under Hamming distance';
+
+-- ---------------------------------------------------------------- checking an index
+
+CREATE FUNCTION simhash_index_verify(
+	index regclass, heapallindexed boolean DEFAULT false,
+	OUT block bigint, OUT "offset" int, OUT fault text
+) RETURNS SETOF record
+LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_index_verify';
+COMMENT ON FUNCTION simhash_index_verify(regclass, boolean) IS
+	'faults of a simhash index, no row when it is sound; blocks writers while it runs; for its owner';

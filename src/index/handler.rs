@@ -79,6 +79,7 @@ unsafe extern "C-unwind" fn ambuildempty(index: pg_sys::Relation) {
 }
 
 #[pg_guard]
+#[expect(clippy::too_many_arguments, reason = "the server's signature")]
 unsafe extern "C-unwind" fn aminsert(
     index: pg_sys::Relation,
     values: *mut pg_sys::Datum,
@@ -139,6 +140,7 @@ unsafe extern "C-unwind" fn amvacuumcleanup(
 }
 
 #[pg_guard]
+#[expect(clippy::too_many_arguments, reason = "the server's signature")]
 unsafe extern "C-unwind" fn amcostestimate(
     root: *mut pg_sys::PlannerInfo,
     path: *mut pg_sys::IndexPath,

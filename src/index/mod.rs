@@ -13,9 +13,12 @@ pub mod load;
 pub mod page;
 pub mod probe;
 pub mod sort;
+pub mod verify;
 
 #[cfg(feature = "server")]
 mod build;
+#[cfg(feature = "server")]
+mod check;
 #[cfg(feature = "server")]
 mod corrupt;
 #[cfg(feature = "server")]

@@ -95,9 +95,9 @@ impl Within {
         while self.block < BLOCKS {
             let (b, query, radii) = (self.block, self.query, self.radii);
             let space = Space::of_block(b);
-            let walk = self.walk.get_or_insert_with(|| {
-                Walk::new(space, filter(query, b, self.radius, -1, radii[b]))
-            });
+            let walk = self
+                .walk
+                .get_or_insert_with(|| Walk::new(filter(query, b, self.radius, -1, radii[b])));
             let leaf = walk.step(&view.tree(space), |key, distance| {
                 let fingerprint = space.unrotate(key.rotated);
                 if found_first(fingerprint ^ query, &radii, b) {
@@ -123,15 +123,12 @@ pub struct Nulls(Walk);
 
 impl Nulls {
     pub fn new() -> Nulls {
-        Nulls(Walk::new(
-            Space::NULL,
-            Filter {
-                query: 0,
-                radius: FARTHEST,
-                beyond: -1,
-                within: FARTHEST as i32,
-            },
-        ))
+        Nulls(Walk::new(Filter {
+            query: 0,
+            radius: FARTHEST,
+            beyond: -1,
+            within: FARTHEST as i32,
+        }))
     }
 
     /// Shows `found` the rows of the next leaf and returns that leaf; None at the end.
@@ -224,10 +221,13 @@ impl Nearest {
         let narrowest = self.radii.iter().min().copied().unwrap_or(-1);
         let b = self.radii.iter().position(|t| *t == narrowest).unwrap_or(0);
         let space = Space::of_block(b);
-        let mut walk = Walk::new(
-            space,
-            filter(self.query, b, self.horizon, narrowest, narrowest + 1),
-        );
+        let mut walk = Walk::new(filter(
+            self.query,
+            b,
+            self.horizon,
+            narrowest,
+            narrowest + 1,
+        ));
         let tree = view.tree(space);
         let (query, radii, start) = (self.query, self.radii, self.start);
         let bins = &mut self.bins;

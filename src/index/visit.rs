@@ -5,7 +5,7 @@
 //! boundary for ever (pages are never merged), and entries move only to the right of their old page's
 //! boundaries within the same range.
 
-use super::key::{Key, Space};
+use super::key::Key;
 use super::page::leaf::{self, Filter};
 use super::page::special;
 use super::probe::next_in_ball;
@@ -14,7 +14,6 @@ use crate::pg::buffer::Shared;
 
 /// A walk over one key space.
 pub struct Walk {
-    pub space: Space,
     filter: Filter,
     /// The lowest position not yet visited; None at the end.
     next: Option<Key>,
@@ -23,10 +22,9 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// Visits what `filter` can match in `space`.
-    pub fn new(space: Space, filter: Filter) -> Walk {
+    /// Visits what `filter` can match.
+    pub fn new(filter: Filter) -> Walk {
         let mut walk = Walk {
-            space,
             filter,
             next: None,
             neighbour: None,

@@ -105,10 +105,6 @@ impl Drop for Pinned<'_> {
 }
 
 impl<'r> Shared<'r> {
-    pub fn block(&self) -> u32 {
-        self.0.block()
-    }
-
     /// Unlocks, keeping the pin.
     pub fn unlock(self) -> Pinned<'r> {
         let pinned = Pinned {

@@ -8,6 +8,9 @@ use pgrx::PgSqlErrorCode::ERRCODE_IO_ERROR;
 use pgrx::{pg_guard, pg_sys};
 use std::ffi::c_void;
 
+/// Takes rows of a table: the index's (only) key column, None when NULL, and the address.
+pub type RowSink<'f> = &'f mut dyn FnMut(Option<u64>, Tid);
+
 /// Shows `row` each row that the index must contain: its (only) key column, None when NULL, and its
 /// address, in physical order. Returns how many rows the table has.
 ///
@@ -17,7 +20,7 @@ pub unsafe fn scan_table(
     table: Rel,
     index: Rel,
     info: *mut pg_sys::IndexInfo,
-    row: &mut dyn FnMut(Option<u64>, Tid),
+    row: RowSink,
 ) -> f64 {
     let mut row = row;
     // SAFETY: both relations are open and `info` is the index's; the callback is given `row` back,
@@ -36,6 +39,40 @@ pub unsafe fn scan_table(
     }
 }
 
+/// As [`scan_table`], for the rows that a snapshot sees, when the index exists already.
+///
+/// # Safety
+/// The relations must be open, the table locked, the snapshot registered.
+pub unsafe fn scan_visible(
+    table: pg_sys::Relation,
+    index: pg_sys::Relation,
+    snapshot: pg_sys::Snapshot,
+    row: RowSink,
+) {
+    let mut row = row;
+    // SAFETY: the caller's word. As CREATE INDEX CONCURRENTLY does it: with an MVCC snapshot, and no
+    // constraint checked again. The scan is ended by the server's build scan.
+    unsafe {
+        let scan =
+            pg_sys::table_beginscan_strat(table, snapshot, 0, std::ptr::null_mut(), true, true);
+        let info = pg_sys::BuildIndexInfo(index);
+        (*info).ii_Concurrent = true;
+        (*info).ii_ExclusionOps = std::ptr::null_mut();
+        (*info).ii_ExclusionProcs = std::ptr::null_mut();
+        (*info).ii_ExclusionStrats = std::ptr::null_mut();
+        pg_sys::table_index_build_scan(
+            table,
+            index,
+            info,
+            true,
+            false,
+            Some(build_callback),
+            (&raw mut row).cast(),
+            scan,
+        );
+    }
+}
+
 #[pg_guard]
 unsafe extern "C-unwind" fn build_callback(
     _index: pg_sys::Relation,
@@ -48,7 +85,7 @@ unsafe extern "C-unwind" fn build_callback(
     // SAFETY: the server passes arrays of one key column, a valid address, and the state that
     // `scan_table` gave it.
     unsafe {
-        let row = &mut *state.cast::<&mut dyn FnMut(Option<u64>, Tid)>();
+        let row = &mut *state.cast::<RowSink>();
         let bits = (!*nulls).then(|| (*values).value() as u64);
         row(bits, tid_from(*tid));
     }

@@ -35,3 +35,17 @@ pub unsafe fn attribute<'a>(
         &*(*desc).attrs.as_ptr().add(i)
     }
 }
+
+/// Does the current user own the relation (or may act as its owner)?
+pub fn owns_relation(oid: pg_sys::Oid) -> bool {
+    // SAFETY: syscache look-ups.
+    #[cfg(any(feature = "pg14", feature = "pg15"))]
+    unsafe {
+        pg_sys::pg_class_ownercheck(oid, pg_sys::GetUserId())
+    }
+    // SAFETY: as above.
+    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+    unsafe {
+        pg_sys::object_ownercheck(pg_sys::RelationRelationId, oid, pg_sys::GetUserId())
+    }
+}

@@ -23,6 +23,8 @@ pub mod interrupts;
 pub mod lookup;
 pub mod message;
 pub mod nodes;
+pub mod opclass;
+pub mod open;
 pub mod options;
 pub mod output;
 pub mod path;

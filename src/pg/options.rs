@@ -39,10 +39,14 @@ pub fn register() {
 
 /// Parses the text array of options (amoptions).
 pub fn parse(text: pg_sys::Datum, validate: bool) -> *mut pg_sys::bytea {
-    let mut element = pg_sys::relopt_parse_elt::default();
-    element.optname = c"fillfactor".as_ptr();
-    element.opttype = pg_sys::relopt_type::RELOPT_TYPE_INT;
-    element.offset = std::mem::offset_of!(Options, fillfactor) as i32;
+    let element = pg_sys::relopt_parse_elt {
+        optname: c"fillfactor".as_ptr(),
+        opttype: pg_sys::relopt_type::RELOPT_TYPE_INT,
+        offset: std::mem::offset_of!(Options, fillfactor) as i32,
+        // From PostgreSQL 18 on there is a field more.
+        #[cfg(feature = "pg18")]
+        isset_offset: 0,
+    };
     let kind = KIND.get().copied().unwrap_or_default();
     // SAFETY: the element describes the field of the struct whose size is passed.
     unsafe {

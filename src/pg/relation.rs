@@ -50,12 +50,24 @@ impl<'a> Rel<'a> {
             .into_owned()
     }
 
-    /// The access method that owns the relation.
-    pub fn access_method(self) -> pg_sys::Oid {
-        self.class().relam
+    /// The name of the relation's access method; empty when it has none.
+    pub fn access_method_name(self) -> String {
+        // SAFETY: a syscache look-up; the result is null or a NUL-terminated copy.
+        unsafe {
+            let name = pg_sys::get_am_name(self.class().relam);
+            if name.is_null() {
+                return String::new();
+            }
+            CStr::from_ptr(name).to_string_lossy().into_owned()
+        }
     }
 
-    /// Is the relation a temporary one (of this session)?
+    /// Is the relation a temporary one of this session?
+    pub fn is_own_temporary(self) -> bool {
+        self.is_temporary() && self.data().rd_islocaltemp
+    }
+
+    /// Is the relation a temporary one?
     pub fn is_temporary(self) -> bool {
         self.class().relpersistence as u8 == pg_sys::RELPERSISTENCE_TEMP
     }

@@ -119,7 +119,7 @@ fn write_directory(page: &mut Page, entries: &[Key]) {
 }
 
 fn aux_size(page: &Page) -> usize {
-    if has_flag(page, WIDE) { AUX_WIDE } else { AUX }
+    if is_wide(page) { AUX_WIDE } else { AUX }
 }
 
 pub fn count(page: &Page) -> usize {
@@ -127,7 +127,7 @@ pub fn count(page: &Page) -> usize {
 }
 
 fn capacity(page: &Page) -> usize {
-    if has_flag(page, WIDE) {
+    if is_wide(page) {
         CAPACITY_WIDE
     } else {
         CAPACITY
@@ -141,6 +141,19 @@ pub fn is_full(page: &Page) -> bool {
 /// Entries in the sorted prefix.
 pub fn sorted_count(page: &Page) -> usize {
     usize::from(get_u16(page, SORTED))
+}
+
+/// Do the page's entries carry their whole key?
+pub fn is_wide(page: &Page) -> bool {
+    has_flag(page, WIDE)
+}
+
+/// Does the directory lead to entry `i` of the sorted prefix?
+pub fn is_in_its_slot(page: &Page, i: usize, key: Key) -> bool {
+    let prefix = key.rotated >> page[SLOT_SHIFT];
+    let slot = prefix.wrapping_sub(get_u64(page, SLOT_BASE));
+    let end = |z: u64| usize::from(get_u16(page, SLOTS + 2 * z as usize));
+    slot < SLOT_COUNT as u64 && i < end(slot) && (slot == 0 || i >= end(slot - 1))
 }
 
 /// The lowest 16-bit key that may stand on the page.
