@@ -11,7 +11,7 @@ use crate::pg::buffer::Exclusive;
 use crate::pg::error::raise;
 use crate::pg::interrupts::check_for_interrupts;
 use crate::pg::relation::Rel;
-use crate::pg::wal::{self, Image};
+use crate::pg::wal;
 use pgrx::PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED;
 
 /// Refuses a row address that no posting can hold. The heap's never are: 291 rows fit a page.
@@ -60,7 +60,10 @@ fn insert_at<const N: usize>(rel: Rel, places: [(Space, Key); N]) {
             }
         });
         match (blocked, <[Exclusive; N]>::try_from(leaves)) {
-            (None, Ok(mut leaves)) => return append(&mut leaves, &places),
+            (None, Ok(mut leaves)) => {
+                wal::patch(&mut leaves, |i, page| leaf::append(page, places[i].1));
+                return;
+            }
             (Some((tree, key)), locked) => {
                 drop(locked);
                 tree.make_room(key);
@@ -69,14 +72,4 @@ fn insert_at<const N: usize>(rel: Rel, places: [(Space, Key); N]) {
             (None, Err(_)) => unreachable!(),
         }
     }
-}
-
-fn append<const N: usize>(leaves: &mut [Exclusive; N], places: &[(Space, Key); N]) {
-    let pages = leaves.each_mut().map(|page| (page, Image::Delta));
-    let Ok(()) = wal::change(pages, |pages| {
-        for (page, (_, key)) in pages.into_iter().zip(places) {
-            leaf::append(page, *key);
-        }
-        Ok::<(), std::convert::Infallible>(())
-    });
 }

@@ -148,6 +148,15 @@ impl<'r> Exclusive<'r> {
         self.0.buffer
     }
 
+    /// The page itself, not a copy.
+    ///
+    /// # Safety
+    /// Only inside a critical section that ends with the change logged (`wal::patch`).
+    pub(super) unsafe fn bytes_in_critical_section(&mut self) -> &mut Page {
+        // SAFETY: the page is pinned and locked for writing by us, and borrowed mutably.
+        unsafe { &mut *self.0.page() }
+    }
+
     /// Adds a page of zeros to the end of the main fork.
     pub fn extend(rel: Rel<'r>) -> Exclusive<'r> {
         const P_NEW: u32 = u32::MAX;

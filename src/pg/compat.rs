@@ -49,3 +49,17 @@ pub fn owns_relation(oid: pg_sys::Oid) -> bool {
         pg_sys::object_ownercheck(pg_sys::RelationRelationId, oid, pg_sys::GetUserId())
     }
 }
+
+/// Has redo of generic WAL records that `wal::patch` puts together been tested on this major?
+/// (pg_test/t/001_crash.pl, with wal_consistency_checking.)
+pub const REPLAYS_PATCH_RECORDS: bool = cfg!(feature = "pg15");
+
+/// XLogRegisterBufData, whose length argument grew with PostgreSQL 16.
+///
+/// # Safety
+/// As for XLogRegisterBufData: between XLogBeginInsert and XLogInsert, block `id` registered, the
+/// bytes alive until then.
+pub unsafe fn register_buffer_data(id: u8, bytes: *mut u8, length: usize) {
+    // SAFETY: the caller's word.
+    unsafe { pg_sys::XLogRegisterBufData(id, bytes.cast(), length as _) };
+}

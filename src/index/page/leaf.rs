@@ -22,11 +22,12 @@ use super::special::{
     self, BASE_KEY, Identity, ROOM, SLOT_BASE, SLOT_SHIFT, SLOTS, SORTED, WIDE, has_flag, set_flag,
 };
 use super::{
-    Fault, HEADER, Page, SPECIAL_START, get_u16, get_u32, get_u64, lower, put_u16, put_u32,
+    BOUNDS, Fault, HEADER, Page, SPECIAL_START, get_u16, get_u32, get_u64, lower, put_u16, put_u32,
     put_u64, set_lower, set_upper, upper,
 };
 use crate::index::key::{Key, Tid, separator};
 use crate::index::page::inner::Downlink;
+use std::ops::Range;
 
 const LO: usize = 4;
 const AUX: usize = 8;
@@ -212,24 +213,26 @@ pub fn entries(page: &Page) -> impl Iterator<Item = Key> + '_ {
     (0..count(page)).map(|i| get(page, i))
 }
 
-/// Appends an entry; the page must not be full and the entry must belong to it.
-pub fn append(page: &mut Page, key: Key) {
+/// Appends an entry; the page must not be full and the entry must belong to it. Returns the bytes
+/// that changed.
+pub fn append(page: &mut Page, key: Key) -> [Range<usize>; 3] {
     debug_assert!(!is_full(page));
     let n = count(page);
     let size = aux_size(page);
-    let at = SPECIAL_START - size * (n + 1);
+    let (lo_at, aux_at) = (HEADER + LO * n, SPECIAL_START - size * (n + 1));
     let mut aux = (key.rotated >> 32) & 0xFFFF
         | u64::from(key.tid.block) << 16
         | u64::from(key.tid.offset) << 48;
     if size == AUX_WIDE {
-        put_u16(page, at + AUX, key.block_key());
+        put_u16(page, aux_at + AUX, key.block_key());
     } else {
         aux |= u64::from(key.block_key().wrapping_sub(base_key(page))) << 59;
     }
-    put_u64(page, at, aux);
-    put_u32(page, HEADER + LO * n, key.rotated as u32);
-    set_lower(page, HEADER + LO * (n + 1));
-    set_upper(page, at);
+    put_u64(page, aux_at, aux);
+    put_u32(page, lo_at, key.rotated as u32);
+    set_lower(page, lo_at + LO);
+    set_upper(page, aux_at);
+    [BOUNDS, lo_at..lo_at + LO, aux_at..aux_at + size]
 }
 
 /// Shows `visit` every entry that passes the filter, with its distance.
