@@ -58,6 +58,7 @@ FROM pages AS p, LATERAL (
 ) AS r
 WHERE title IS NOT NULL;
 SELECT count(*) FROM simhash_features(NULL::pages);
+SELECT title, (simhash_features(p, '{"title": 1}')).feature FROM pages AS p;
 
 -- A generated column, a trigger on NEW and an expression index agree.
 CREATE TABLE docs (

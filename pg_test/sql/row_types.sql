@@ -17,6 +17,7 @@ CREATE TYPE nested AS (p pair, ps pair[], at timestamptz);
 CREATE DOMAIN positive AS int CHECK (value > 0);
 CREATE DOMAIN positives AS positive[];
 CREATE DOMAIN a_pair AS pair;
+CREATE DOMAIN padded AS char(9);
 CREATE DOMAIN words AS varchar(40) CHECK (value <> '');
 
 -- Numbers: equal values have one form.
@@ -43,7 +44,7 @@ SELECT canonical(ROW('B a'::text)), canonical(ROW('B a'::varchar)), canonical(RO
 SELECT v.form FROM (VALUES
 	(canonical(ROW('{1,2,NULL}'::int[]))), (canonical(ROW('{}'::int[]))), (canonical(ROW('[2:3]={1,2}'::int[]))),
 	(canonical(ROW('{{a,b},{c,"d\" }"}}'::text[]))), (canonical(ROW('{NULL,"NULL"}'::text[]))),
-	(canonical(ROW('{1.0,2.50}'::numeric[]))), (canonical(ROW('{2024-01-01}'::date[]))), (canonical(ROW('{ab ,c}'::char(5)[]))),
+	(canonical(ROW('{1.0,2.50}'::numeric[]))), (canonical(ROW('{2024-01-01}'::date[]))), (canonical(ROW('{ab ,c}'::char(5)[]))), (canonical(ROW(ROW('ab'::padded)))),
 	(canonical(ROW('[1,5)'::int4range))), (canonical(ROW('(,2024-01-01 10:00+02]'::tstzrange))), (canonical(ROW('empty'::int8range))),
 	(canonical(ROW('{[1,2],[5,9)}'::int4multirange))), (canonical(ROW('{}'::datemultirange))),
 	(canonical(ROW(ROW(1, 'a b')::pair))), (canonical(ROW(ROW(NULL, '')::pair))), (canonical(ROW(ROW(1, ROW(2.50, NULL))))),
