@@ -309,6 +309,33 @@ fn nothing_has_no_fingerprint() {
     assert_eq!(simhash([]), None);
 }
 
+/// A cancelled row leaves its words behind; the next one must not count them.
+#[test]
+fn a_row_after_a_cancelled_one_starts_anew() {
+    let plan = plan::text(
+        presets::find(Some("plain")).unwrap(),
+        &TextOptions::default(),
+    )
+    .unwrap();
+    let mut sketch = Sketch::new(Width::W64);
+    let long = "first ".repeat(1 << 15);
+    let mut pauses = 0;
+    let mut cancel = || {
+        pauses += 1;
+        assert!(pauses < 2, "cancelled");
+    };
+    let cancelled = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        sketch.begin();
+        sketch.column(&plan, Content::Text(&long), &mut cancel)
+    }));
+    assert!(cancelled.is_err());
+    sketch.begin();
+    sketch
+        .column(&plan, Content::Text("second"), &mut || {})
+        .unwrap();
+    assert_eq!(sketch.fingerprint(), Some(city64(b"second")));
+}
+
 #[test]
 fn malformed_weighted_tokens_are_errors() {
     for (text, position, fault) in [
