@@ -23,6 +23,8 @@ use crate::pg::value::Value;
 pub enum Form {
     /// Stored as the text that it shows.
     Text,
+    /// char(n): the spaces at its end are padding.
+    PaddedText,
     /// Text as the output function writes it.
     TextOutput(Output),
     Leaf(Leaf),
@@ -58,7 +60,7 @@ pub enum Leaf {
 impl Form {
     /// Is it natural text, to be segmented into words?
     pub fn is_text(&self) -> bool {
-        matches!(self, Form::Text | Form::TextOutput(_))
+        matches!(self, Form::Text | Form::PaddedText | Form::TextOutput(_))
     }
 
     fn of(type_id: Oid, memory: Memory) -> Self {
@@ -75,9 +77,8 @@ impl Form {
 
     fn of_base(base: Oid, category: u8, memory: Memory) -> Self {
         match base {
-            pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::BPCHAROID | pg_sys::JSONOID => {
-                return Form::Text;
-            }
+            pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::JSONOID => return Form::Text,
+            pg_sys::BPCHAROID => return Form::PaddedText,
             pg_sys::XMLOID | pg_sys::JSONBOID | pg_sys::UNKNOWNOID => {
                 return Form::TextOutput(Output::of(base, memory));
             }
@@ -171,7 +172,9 @@ impl Writer {
     /// Appends the value's canonical text.
     pub fn write(&mut self, out: &mut String, form: &Form, value: Value<'_>) {
         match form {
-            Form::Text | Form::TextOutput(_) => out.push_str(&text(form, value)),
+            Form::Text | Form::PaddedText | Form::TextOutput(_) => {
+                out.push_str(&text(form, value));
+            }
             Form::Leaf(leaf) => write_leaf(out, leaf, value),
             Form::Array => self.array(out, value),
             Form::Record => self.record(out, value),
@@ -190,12 +193,9 @@ impl Writer {
     /// different contents never give the same text.
     fn nested(&mut self, out: &mut String, form: &Form, value: Value<'_>) {
         match form {
-            Form::Text | Form::TextOutput(_) | Form::Leaf(_) => {
+            Form::Text | Form::PaddedText | Form::TextOutput(_) | Form::Leaf(_) => {
                 let mut inner = String::new();
                 self.write(&mut inner, form, value);
-                if value.type_id() == pg_sys::BPCHAROID {
-                    inner.truncate(inner.trim_end_matches(' ').len());
-                }
                 scalar::quoted(out, &inner);
             }
             _ => {
@@ -271,8 +271,17 @@ pub fn text<'a>(form: &Form, value: Value<'a>) -> Cow<'a, str> {
         Form::TextOutput(output) => {
             output.text(value, |text| Cow::Owned(to_utf8(text).into_owned()))
         }
+        Form::PaddedText => to_utf8(without_padding(value.bytes())),
         _ => to_utf8(value.bytes()),
     }
+}
+
+fn without_padding(bytes: &[u8]) -> &[u8] {
+    let length = bytes
+        .iter()
+        .rposition(|&byte| byte != b' ')
+        .map_or(0, |last| last + 1);
+    &bytes[..length]
 }
 
 fn write_leaf(out: &mut String, leaf: &Leaf, value: Value<'_>) {

@@ -3,6 +3,7 @@
 use pgrx::PgSqlErrorCode;
 
 use crate::fingerprint::{Class, Error};
+use crate::pg::encoding::reportable;
 use crate::pg::error::report;
 
 /// Raises the ERROR; never returns.
@@ -15,7 +16,12 @@ pub fn raise(error: &Error) -> ! {
         Class::NotSupported => PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         Class::LengthMismatch => PgSqlErrorCode::ERRCODE_ARRAY_ELEMENT_ERROR,
     };
-    report(code, error.to_string(), error.detail(), error.hint())
+    report(
+        code,
+        reportable(error.to_string()),
+        error.detail().map(reportable),
+        error.hint().map(reportable),
+    )
 }
 
 /// The value, or the ERROR.
