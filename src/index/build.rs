@@ -12,7 +12,7 @@ use super::sort::{Posting, Runs, Store, sort_for};
 use crate::pg::build::{TempFile, scan_table, set_phase};
 use crate::pg::bulk::{BulkWriter, Fork};
 use crate::pg::index_am::{maintenance_work_mem_bytes, random_u64};
-use crate::pg::interrupts::check_for_interrupts;
+use crate::pg::process::check_for_interrupts;
 use crate::pg::relation::Rel;
 use pgrx::pg_sys;
 

@@ -9,7 +9,7 @@ use super::page::leaf;
 use super::tree::{Tree, read_meta};
 use crate::pg::buffer::Exclusive;
 use crate::pg::error::raise;
-use crate::pg::interrupts::check_for_interrupts;
+use crate::pg::process::check_for_interrupts;
 use crate::pg::relation::Rel;
 use crate::pg::wal;
 use pgrx::PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED;

@@ -11,7 +11,7 @@ use super::page::meta::{META_BLOCK, Meta};
 use super::page::special::{self, Identity};
 use super::page::{Fault, Page, leaf};
 use crate::pg::buffer::{Exclusive, Pinned, Shared};
-use crate::pg::interrupts::check_for_interrupts;
+use crate::pg::process::check_for_interrupts;
 use crate::pg::relation::Rel;
 use crate::pg::wal::{self, Image};
 use std::convert::Infallible;

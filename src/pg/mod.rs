@@ -19,7 +19,6 @@ pub mod encoding;
 pub mod error;
 pub mod fmgr;
 pub mod index_am;
-pub mod interrupts;
 pub mod lookup;
 pub mod message;
 pub mod nodes;
