@@ -12,6 +12,7 @@ use super::sort::{Posting, Runs, Store, sort_for};
 use crate::pg::build::{TempFile, scan_table, set_phase};
 use crate::pg::bulk::{BulkWriter, Fork};
 use crate::pg::index_am::{maintenance_work_mem_bytes, random_u64};
+use crate::pg::memory::{push_within, reserve};
 use crate::pg::process::check_for_interrupts;
 use crate::pg::relation::Rel;
 use pgrx::pg_sys;
@@ -93,11 +94,15 @@ impl Spool {
         match fingerprint {
             Some(fp) => {
                 self.rows += 1;
-                self.with_fingerprint.push(Posting::new(fp, tid));
+                push_within(
+                    &mut self.with_fingerprint,
+                    Posting::new(fp, tid),
+                    self.limit,
+                );
             }
             None => {
                 self.null_rows += 1;
-                self.without.push(Posting::new(0, tid));
+                push_within(&mut self.without, Posting::new(0, tid), self.limit);
             }
         }
         if self.with_fingerprint.len() + self.without.len() >= self.limit {
@@ -113,7 +118,7 @@ impl Spool {
             .unwrap_or_else(|| std::array::from_fn(|_| Runs::new(TempFile::new())));
         for space in Space::all() {
             check_for_interrupts();
-            sort_for(
+            sort(
                 space,
                 of_space(space, &self.with_fingerprint, &self.without),
                 &mut self.spare,
@@ -151,7 +156,7 @@ impl Spool {
             match runs.as_mut().and_then(Iterator::next) {
                 Some(runs) => runs.merge(memory / 2, |key| loader.push(key)),
                 None => {
-                    sort_for(
+                    sort(
                         space,
                         of_space(space, &with_fingerprint, &without),
                         &mut spare,
@@ -162,6 +167,13 @@ impl Spool {
             loader.finish()
         })
     }
+}
+
+/// Sorts into `spare`, which must be able to hold as many.
+fn sort(space: Space, postings: &[Posting], spare: &mut Vec<Posting>) {
+    spare.clear();
+    reserve(spare, postings.len());
+    sort_for(space, postings, spare);
 }
 
 fn of_space<'p>(space: Space, rows: &'p [Posting], null_rows: &'p [Posting]) -> &'p [Posting] {
@@ -217,5 +229,5 @@ fn finish(writer: BulkWriter, stamp: u64, spaces: &[Loaded; SPACES], rows: u64, 
         rows,
         null_rows,
     };
-    writer.finish(|page| meta.write(page));
+    writer.finish(|page| meta.init(page));
 }

@@ -60,12 +60,14 @@ fn smallest_radius(path: &IndexPath) -> Option<i32> {
 fn radius_of(number: u16, argument: Argument) -> i32 {
     match (number, argument) {
         (operator::NEAR, _) => NEAR,
-        // SAFETY: the other operator of the class is <@ (bigint, hamming_ball).
-        (_, Argument::Known(ball)) => unsafe { (*ball.cast_mut_ptr::<Ball>()).radius },
-        (_, Argument::Call(args)) => match args.get(1) {
+        // SAFETY: the operator with this number is <@ (bigint, hamming_ball).
+        (operator::IN_BALL, Argument::Known(ball)) => unsafe {
+            (*ball.cast_mut_ptr::<Ball>()).radius
+        },
+        (operator::IN_BALL, Argument::Call(args)) => match args.get(1) {
             Some(Some(radius)) => radius.value() as i32,
             _ => ASSUMED_RADIUS,
         },
-        (_, Argument::Unknown) => ASSUMED_RADIUS,
+        _ => ASSUMED_RADIUS,
     }
 }

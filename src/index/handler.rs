@@ -135,6 +135,10 @@ unsafe extern "C-unwind" fn amvacuumcleanup(
         let stats = stats_or_new(stats);
         stats.num_pages = vacuum.index().block_count();
         stats.estimated_count |= without_pass;
+        // A posting that a split moved while the pass went on was counted twice.
+        if let Some(rows) = vacuum.exact_table_rows() {
+            stats.num_index_tuples = stats.num_index_tuples.min(rows);
+        }
         stats
     }
 }
@@ -229,5 +233,9 @@ unsafe extern "C-unwind" fn amgetbitmap(
 #[pg_guard]
 unsafe extern "C-unwind" fn amendscan(raw: pg_sys::IndexScanDesc) {
     // SAFETY: the server passes the live scan, whose state `ambeginscan` made.
-    unsafe { Scan::from_raw(raw).state::<scan::State>().reset() };
+    unsafe {
+        let mut scan = Scan::from_raw(raw);
+        scan.state::<scan::State>().reset();
+        scan.end::<scan::State>();
+    }
 }

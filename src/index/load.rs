@@ -159,7 +159,7 @@ impl Fill {
     /// tenth of the page, in eleven steps that a stride of 7 mixes.
     fn of(&self, capacity: usize) -> usize {
         let spread = 10.min(100 - self.target) as i64;
-        let offset = i64::from(self.step * 7 % 11) - 5;
+        let offset = i64::from(self.step % 11 * 7 % 11) - 5;
         let percent = i64::from(self.target) + offset * spread / 5;
         (capacity * percent.max(5) as usize / 100).max(2)
     }

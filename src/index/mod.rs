@@ -31,6 +31,8 @@ mod handler;
 #[cfg(feature = "server")]
 mod insert;
 #[cfg(feature = "server")]
+mod nearest;
+#[cfg(feature = "server")]
 mod operators;
 #[cfg(feature = "server")]
 mod scan;

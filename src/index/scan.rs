@@ -2,7 +2,8 @@
 
 use super::ball::{Ball, NEAR};
 use super::key::Tid;
-use super::search::{Nearest, Nulls, Within};
+use super::nearest::Nearest;
+use super::search::{Nulls, Within};
 use super::view::{Snapshot, View};
 use crate::pg::buffer::{Pinned, Shared};
 use crate::pg::index_am::{Bitmap, Condition, Scan, work_mem_bytes};
@@ -17,12 +18,6 @@ pub mod operator {
     pub const DISTANCE: u16 = 2;
     /// `fp ~= other`
     pub const NEAR: u16 = 3;
-}
-
-/// A row ready for the executor, and its distance to the centre of ORDER BY.
-struct Row {
-    tid: Tid,
-    distance: Option<i32>,
 }
 
 enum Stage {
@@ -51,7 +46,9 @@ pub struct State {
     /// What is left to search, last first.
     stages: Vec<Stage>,
     /// Rows found and not yet handed out, from `next` on.
-    rows: Vec<Row>,
+    rows: Vec<Tid>,
+    /// The distance of all of them to the centre of ORDER BY; None without one.
+    distance: Option<i32>,
     next: usize,
     /// The leaf from which `rows` came, while VACUUM must be kept off it. A bare number: a destructor
     /// would release the pin a second time when the transaction aborts.
@@ -65,6 +62,7 @@ impl State {
         self.snapshot = None;
         self.stages.clear();
         self.rows.clear();
+        self.distance = None;
         self.next = 0;
     }
 
@@ -96,22 +94,14 @@ impl State {
             let leaf = match stage {
                 Stage::Within(within) => within.step(&view, |m| {
                     if request.accepts(m.fingerprint) {
-                        rows.push(Row {
-                            tid: m.tid,
-                            distance: request.distance(m.fingerprint),
-                        });
+                        rows.push(m.tid);
                     }
                 }),
-                Stage::Nulls(nulls) => nulls.step(&view, |tid| {
-                    rows.push(Row {
-                        tid,
-                        distance: None,
-                    })
-                }),
+                Stage::Nulls(nulls) => nulls.step(&view, |tid| rows.push(tid)),
                 Stage::Nearest(nearest) => {
-                    if let Some((d, tids)) = nearest.next_ring(&view, |fp| request.accepts(fp)) {
-                        let distance = Some(d as i32);
-                        rows.extend(tids.into_iter().map(|tid| Row { tid, distance }));
+                    let distance = nearest.step(&view, |fp| request.accepts(fp), rows);
+                    self.distance = distance.map(|d| d as i32);
+                    if distance.is_some() {
                         return true;
                     }
                     None
@@ -146,8 +136,7 @@ pub fn next_row(scan: &mut Scan, state: &mut State) -> bool {
             return false;
         }
     }
-    let row = &state.rows[state.next];
-    scan.set_row(row.tid, row.distance);
+    scan.set_row(state.rows[state.next], state.distance);
     state.next += 1;
     true
 }
@@ -158,7 +147,7 @@ pub fn all_rows(scan: &Scan, state: &mut State, bitmap: &mut Bitmap) -> i64 {
     state.start(scan);
     let mut rows = 0;
     while state.fill(scan.index(), false) {
-        bitmap.add(state.rows.iter().map(|row| row.tid));
+        bitmap.add(state.rows.iter().copied());
         rows += state.rows.len() as i64;
     }
     rows
@@ -201,12 +190,6 @@ impl Request {
         self.balls
             .iter()
             .all(|ball| ball.contains(fingerprint as i64))
-    }
-
-    fn distance(&self, fingerprint: u64) -> Option<i32> {
-        self.centre
-            .flatten()
-            .map(|centre| (fingerprint ^ centre).count_ones() as i32)
     }
 
     /// The stages of the search, last first.

@@ -5,7 +5,7 @@
 //! Locks: a reader holds one at a time; a writer locks child before parent and left before right.
 
 use super::corrupt::{bad_meta, corrupted};
-use super::key::{Key, Space};
+use super::key::{Key, Space, Tid};
 use super::page::inner::{self, Downlink};
 use super::page::meta::{META_BLOCK, Meta};
 use super::page::special::{self, Identity};
@@ -15,6 +15,15 @@ use crate::pg::process::check_for_interrupts;
 use crate::pg::relation::Rel;
 use crate::pg::wal::{self, Image};
 use std::convert::Infallible;
+
+/// Beyond every position: no row is there.
+const END: Key = Key {
+    rotated: u64::MAX,
+    tid: Tid {
+        block: u32::MAX,
+        offset: u16::MAX,
+    },
+};
 
 /// Level of the leaves.
 pub const LEAF: u8 = 0;
@@ -96,16 +105,22 @@ impl<'r> Tree<'r> {
         page
     }
 
-    /// The right neighbour of a page that `key` lies beyond, or None when it does not.
-    fn next_right(&self, page: &Page, block: u32, key: Key) -> Option<u32> {
+    /// The right neighbour of a page that `key` lies beyond, or None when it does not. `passed` is the
+    /// last high key that the search moved past on this level: high keys grow to the right, so damaged
+    /// links cannot lead in a circle.
+    fn next_right(
+        &self,
+        page: &Page,
+        block: u32,
+        key: Key,
+        passed: &mut Option<Key>,
+    ) -> Option<u32> {
         let (right, high) = special::right(page).filter(|(_, high)| key >= *high)?;
-        if right == block {
-            corrupted(
-                self.rel,
-                block,
-                &Fault::new(format!("right link to itself, high {high:?}")),
-            );
+        if passed.is_some_and(|passed| high <= passed) {
+            let text = format!("its high key {high:?} is not above that of its left neighbour");
+            corrupted(self.rel, block, &Fault::new(text));
         }
+        *passed = Some(high);
         Some(right)
     }
 
@@ -116,14 +131,16 @@ impl<'r> Tree<'r> {
             let fault = Fault::new(format!("no page on level {level} above it"));
             corrupted(self.rel, block, &fault);
         }
+        let mut passed = None;
         while at > level {
             check_for_interrupts();
             let page: Shared = self.fetch(block, at);
-            match self.next_right(&page, block, key) {
+            match self.next_right(&page, block, key, &mut passed) {
                 Some(right) => block = right,
                 None => {
                     block = inner::find(&page, key).child;
                     at -= 1;
+                    passed = None;
                 }
             }
         }
@@ -140,10 +157,10 @@ impl<'r> Tree<'r> {
     /// times it had to move right.
     pub fn leaf_from(&self, start: Pinned<'r>, key: Key) -> (Shared<'r>, u64) {
         let mut page: Shared = self.check(start, LEAF);
-        let mut moves = 0;
+        let (mut moves, mut passed) = (0, None);
         loop {
             check_for_interrupts();
-            let Some(right) = self.next_right(&page, page.block(), key) else {
+            let Some(right) = self.next_right(&page, page.block(), key, &mut passed) else {
                 return (page, moves);
             };
             drop(page);
@@ -158,12 +175,15 @@ impl<'r> Tree<'r> {
         if self.root_level == LEAF {
             return;
         }
-        let mut next = self.descend(Key::MIN, LEAF + 1);
-        while next != NO_BLOCK {
+        let mut block = self.descend(Key::MIN, LEAF + 1);
+        let mut passed = None;
+        while block != NO_BLOCK {
             check_for_interrupts();
-            let page: Shared = self.fetch(next, LEAF + 1);
+            let page: Shared = self.fetch(block, LEAF + 1);
             each(&page);
-            next = special::right_link(&page);
+            block = self
+                .next_right(&page, block, END, &mut passed)
+                .unwrap_or(NO_BLOCK);
         }
     }
 
@@ -173,15 +193,18 @@ impl<'r> Tree<'r> {
     fn page_for_write(&self, key: Key, level: u8) -> Exclusive<'r> {
         let mut tree = *self;
         let mut block = tree.descend(key, level);
+        let mut passed = None;
         loop {
+            check_for_interrupts();
             let page: Exclusive = tree.fetch(block, level);
             if special::is_incomplete(&page) {
                 tree.finish_split(page, level);
                 tree = tree.refreshed();
                 block = tree.descend(key, level);
+                passed = None;
                 continue;
             }
-            match tree.next_right(&page, block, key) {
+            match tree.next_right(&page, block, key, &mut passed) {
                 Some(right) => block = right,
                 None => return page,
             }
@@ -192,12 +215,14 @@ impl<'r> Tree<'r> {
     /// first, or a split be finished (by [`Tree::make_room`], with no other page locked).
     pub fn leaf_with_room(&self, key: Key) -> Option<Exclusive<'r>> {
         let mut block = self.descend(key, LEAF);
+        let mut passed = None;
         loop {
+            check_for_interrupts();
             let page: Exclusive = self.fetch(block, LEAF);
             if special::is_incomplete(&page) {
                 return None;
             }
-            match self.next_right(&page, block, key) {
+            match self.next_right(&page, block, key, &mut passed) {
                 Some(right) => block = right,
                 None => return (!leaf::is_full(&page)).then_some(page),
             }
@@ -255,7 +280,7 @@ impl<'r> Tree<'r> {
     fn split_inner(&self, mut left: Exclusive<'r>, level: u8) {
         let mut right = Exclusive::extend(self.rel);
         let (who, right_block) = (self.who(level), right.block());
-        let pages = [(&mut left, Image::Delta), (&mut right, Image::Full)];
+        let pages = [(&mut left, Image::Full), (&mut right, Image::Full)];
         let Ok(_) = wal::change(pages, |[l, r]| {
             Ok::<_, Infallible>(inner::split(l, r, who, right_block))
         });

@@ -8,7 +8,7 @@ use super::key::{BLOCKS, SPACES, Space, Tid};
 use super::page::meta::{META_BLOCK, Meta};
 use super::page::{is_zero, leaf, special};
 use super::tree::{LEAF, read_meta};
-use crate::pg::buffer::{Exclusive, Pinned};
+use crate::pg::buffer::{Exclusive, Pinned, Shared};
 use crate::pg::compat::vacuum_delay_point;
 use crate::pg::relation::Rel;
 use crate::pg::vacuum::{DeadRows, Vacuum};
@@ -53,9 +53,12 @@ pub fn bulk_delete(vacuum: &Vacuum, dead: &DeadRows) -> Tally {
         }
         while block < end {
             vacuum_delay_point();
-            // The cleanup lock, on every leaf: a scan that holds a pin still has to look at the rows
-            // it found there, whether or not this pass removes something from the page.
-            clean_page(vacuum.read(block).cleanup(), stamp, dead, &mut tally);
+            let page = vacuum.read(block).share();
+            if is_leaf(index, &page, stamp) {
+                // The cleanup lock, on every leaf: a scan that holds a pin still has to look at the
+                // rows it found there, whether or not this pass removes something from the page.
+                clean_leaf(page.unlock().cleanup(), stamp, dead, &mut tally);
+            }
             block += 1;
         }
     }
@@ -63,15 +66,20 @@ pub fn bulk_delete(vacuum: &Vacuum, dead: &DeadRows) -> Tally {
     tally
 }
 
-fn clean_page(mut page: Exclusive, stamp: u32, dead: &DeadRows, tally: &mut Tally) {
-    if is_zero(&page) {
-        return;
+/// Is it a leaf? The other pages are inner ones, and zeros left by a crash; a page never changes
+/// from one to the other while VACUUM looks, since a new page stays locked until it is logged.
+fn is_leaf(index: Rel, page: &Shared, stamp: u32) -> bool {
+    if is_zero(page) {
+        return false;
     }
+    let who = special::identify(page, stamp)
+        .unwrap_or_else(|fault| corrupted(index, page.block(), &fault));
+    who.level == LEAF
+}
+
+fn clean_leaf(mut page: Exclusive, stamp: u32, dead: &DeadRows, tally: &mut Tally) {
     let who = special::identify(&page, stamp)
         .unwrap_or_else(|fault| corrupted(page.rel(), page.block(), &fault));
-    if who.level != LEAF {
-        return;
-    }
     leaf::check(&page).unwrap_or_else(|fault| corrupted(page.rel(), page.block(), &fault));
     let tids: Vec<Tid> = leaf::entries(&page).map(|key| key.tid).collect();
     let doomed = dead.among(&tids);

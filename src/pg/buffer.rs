@@ -3,10 +3,23 @@
 //! Destructors do nothing while an error unwinds (see the head of this room).
 
 use super::compat;
+use super::error::raise_with_hint;
 use super::relation::Rel;
+use pgrx::PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED;
 use pgrx::pg_sys;
 use std::cell::Cell;
 use std::ops::Deref;
+
+/// InvalidBlockNumber, by which the server is asked to add a block.
+const P_NEW: u32 = u32::MAX;
+
+fn damaged_pointer(rel: Rel, what: String) -> ! {
+    raise_with_hint(
+        ERRCODE_INDEX_CORRUPTED,
+        format!("index \"{}\" is damaged: {what}", rel.name()),
+        "Rebuild it with REINDEX.",
+    )
+}
 
 /// The bytes of a page.
 pub type Page = [u8; pg_sys::BLCKSZ as usize];
@@ -50,6 +63,16 @@ impl<'r> Pinned<'r> {
         block: u32,
         strategy: pg_sys::BufferAccessStrategy,
     ) -> Pinned<'r> {
+        if block == P_NEW {
+            damaged_pointer(
+                rel,
+                format!("a pointer to block {block}, which no file has"),
+            );
+        }
+        Self::read_any(rel, block, strategy)
+    }
+
+    fn read_any(rel: Rel<'r>, block: u32, strategy: pg_sys::BufferAccessStrategy) -> Pinned<'r> {
         // SAFETY: the relation is open; the strategy is null or the server's.
         let buffer = unsafe {
             pg_sys::ReadBufferExtended(
@@ -69,6 +92,15 @@ impl<'r> Pinned<'r> {
     }
 
     fn lock(self, mode: u32) -> Self {
+        // Only a damaged pointer leads to a page that this process has locked; waiting for oneself
+        // could not even be cancelled.
+        // SAFETY: the buffer is pinned.
+        if unsafe { compat::content_lock_is_held(self.buffer) } {
+            damaged_pointer(
+                self.rel,
+                format!("a pointer back to block {}", self.block()),
+            );
+        }
         // SAFETY: the buffer is pinned and not locked by us.
         unsafe { pg_sys::LockBuffer(self.buffer, mode as i32) };
         self
@@ -180,7 +212,6 @@ impl<'r> Exclusive<'r> {
 
     /// Adds a page of zeros to the end of the main fork.
     pub fn extend(rel: Rel<'r>) -> Exclusive<'r> {
-        const P_NEW: u32 = u32::MAX;
         let mode = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
         let local = rel.is_temporary();
         // SAFETY: the relation is open. The new buffer is locked before the extension lock goes, so
@@ -189,7 +220,7 @@ impl<'r> Exclusive<'r> {
             if !local {
                 pg_sys::LockRelationForExtension(rel.raw(), mode);
             }
-            let page = Pinned::read(rel, P_NEW).exclusive();
+            let page = Pinned::read_any(rel, P_NEW, std::ptr::null_mut()).exclusive();
             if !local {
                 pg_sys::UnlockRelationForExtension(rel.raw(), mode);
             }

@@ -95,7 +95,9 @@ impl<'r> BulkWriter<'r> {
 
     fn flush(&mut self) {
         let blocks: Vec<u32> = (0..self.filled as u32).map(|i| self.start + i).collect();
-        self.log(&blocks);
+        // Block 0 holds zeros for now and is logged by `finish`.
+        let unwritten = usize::from(self.start == 0);
+        self.log(unwritten, &blocks[unwritten..]);
         for (&block, page) in blocks.iter().zip(&self.batch) {
             // SAFETY: the page is BLCKSZ bytes; the fork ends right before `block`, since blocks are
             // appended in order.
@@ -108,21 +110,16 @@ impl<'r> BulkWriter<'r> {
         self.filled = 0;
     }
 
-    /// Logs the first pages of the batch as full images of `blocks`; sets their LSN.
-    fn log(&self, blocks: &[u32]) {
-        // An all-zero page (the reserved block 0) needs no record: `finish` logs its content.
-        let mut pages: Vec<_> = self
-            .batch
-            .iter()
-            .take(blocks.len())
-            .map(|p| p.0.cast())
-            .collect();
+    /// Logs the pages of the batch from `first` on as full images of `blocks`; sets their LSN.
+    fn log(&self, first: usize, blocks: &[u32]) {
+        let pages = self.batch[first..].iter().take(blocks.len());
+        let mut pages: Vec<_> = pages.map(|page| page.0.cast()).collect();
         let mut blocks = blocks.to_vec();
         if !self.logged || blocks.is_empty() {
             return;
         }
         // SAFETY: pages and block numbers are parallel arrays, at most 32 long; the pages carry
-        // standard headers (or are zero).
+        // standard headers.
         unsafe {
             pg_sys::log_newpages(
                 &mut (*self.rel.raw()).rd_node,
@@ -148,7 +145,7 @@ impl<'r> BulkWriter<'r> {
         // SAFETY: the batch is flushed, so its first page is free; block 0 exists since `new`.
         unsafe {
             fill_first(&mut *page);
-            self.log(&[0]);
+            self.log(0, &[0]);
             pg_sys::PageSetChecksumInplace(page.cast(), 0);
             pg_sys::smgrwrite(self.smgr(), self.fork, 0, page.cast(), true);
             if !self.rel.is_temporary() {

@@ -81,3 +81,16 @@ pub unsafe fn read_recent_buffer(rel: pg_sys::Relation, block: u32, buffer: i32)
         pg_sys::ReadRecentBuffer((*rel).rd_locator, fork, block, buffer)
     }
 }
+
+/// Does this process hold the content lock of a buffer? Never of a local one: those have no lock.
+///
+/// # Safety
+/// `buffer` must be pinned.
+pub unsafe fn content_lock_is_held(buffer: pg_sys::Buffer) -> bool {
+    // SAFETY: a positive number is a shared buffer, whose descriptor lives as long as the server.
+    buffer > 0
+        && unsafe {
+            let descriptor = pg_sys::BufferDescriptors.add(buffer as usize - 1);
+            pg_sys::LWLockHeldByMe(&raw mut (*descriptor).bufferdesc.content_lock)
+        }
+}

@@ -1,7 +1,9 @@
 //! What the server hands to an index access method: scans, TIDs, bitmaps, memory limits.
 
+use super::error::raise_with_hint;
 use super::relation::Rel;
 use crate::index::key::Tid;
+use pgrx::PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED;
 use pgrx::pg_sys;
 
 /// From the server's item pointer.
@@ -43,6 +45,12 @@ impl Condition {
     }
 }
 
+/// A scan's private state, and the memory context that it is tied to.
+struct Private<T> {
+    context: pg_sys::MemoryContext,
+    state: T,
+}
+
 /// A running index scan.
 pub struct Scan<'s> {
     raw: &'s mut pg_sys::IndexScanDescData,
@@ -58,14 +66,24 @@ impl<'s> Scan<'s> {
         }
     }
 
-    /// Makes the scan of `ambeginscan`, with `state` as its private state, which is dropped together
-    /// with the current memory context.
+    /// Makes the scan of `ambeginscan`, with `state` as its private state. The state has a memory context
+    /// of its own, and is dropped with it: by [`Scan::end`], or together with the surrounding context
+    /// when the query ends in an ERROR. (The surrounding one may live for a whole statement that begins
+    /// a scan for each row, to check an exclusion constraint.)
     pub fn begin<T>(index: Rel, keys: i32, order_bys: i32, state: T) -> pg_sys::IndexScanDesc {
         // SAFETY: the index is open; the arrays are as long as the executor reads them.
         unsafe {
             let scan = pg_sys::RelationGetIndexScan(index.raw(), keys, order_bys);
-            let mut context = pgrx::PgMemoryContexts::CurrentMemoryContext;
-            (*scan).opaque = context.leak_and_drop_on_delete(state).cast();
+            let context = pg_sys::AllocSetContextCreateInternal(
+                pg_sys::CurrentMemoryContext,
+                c"simhash scan".as_ptr(),
+                0,
+                1024,
+                8192,
+            );
+            let private = Private { context, state };
+            let mut owner = pgrx::PgMemoryContexts::For(context);
+            (*scan).opaque = owner.leak_and_drop_on_delete(private).cast();
             if order_bys > 0 {
                 let n = order_bys as usize;
                 (*scan).xs_orderbyvals = pg_sys::palloc0(n * size_of::<pg_sys::Datum>()).cast();
@@ -81,7 +99,17 @@ impl<'s> Scan<'s> {
     /// `T` must be its type.
     pub unsafe fn state<T>(&mut self) -> &'s mut T {
         // SAFETY: set by `begin`, lives as long as the scan; the callbacks of a scan do not nest.
-        unsafe { &mut *self.raw.opaque.cast::<T>() }
+        unsafe { &mut (*self.raw.opaque.cast::<Private<T>>()).state }
+    }
+
+    /// Drops the private state (amendscan).
+    ///
+    /// # Safety
+    /// `T` must be its type, and the state not be used any more.
+    pub unsafe fn end<T>(self) {
+        // SAFETY: set by `begin`; deleting the context drops what was tied to it.
+        unsafe { pg_sys::MemoryContextDelete((*self.raw.opaque.cast::<Private<T>>()).context) };
+        self.raw.opaque = std::ptr::null_mut();
     }
 
     pub fn index(&self) -> Rel<'s> {
@@ -148,6 +176,15 @@ impl<'s> Scan<'s> {
 
     /// Hands a row to the executor; `distance` is the value of the ordering operator, None for NULL.
     pub fn set_row(&mut self, tid: Tid, distance: Option<i32>) {
+        if tid.block == u32::MAX {
+            // The server would take this number for a request to extend the table.
+            let message = format!(
+                "index \"{}\" is damaged: a row in block {}",
+                self.index().name(),
+                tid.block
+            );
+            raise_with_hint(ERRCODE_INDEX_CORRUPTED, message, "Rebuild it with REINDEX.");
+        }
         self.raw.xs_heaptid = tid_to(tid);
         self.raw.xs_recheck = false;
         self.raw.xs_recheckorderby = false;

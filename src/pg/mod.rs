@@ -20,6 +20,7 @@ pub mod error;
 pub mod fmgr;
 pub mod index_am;
 pub mod lookup;
+pub mod memory;
 pub mod message;
 pub mod nodes;
 pub mod opclass;

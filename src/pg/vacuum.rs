@@ -32,6 +32,11 @@ impl<'v> Vacuum<'v> {
         self.info.analyze_only
     }
 
+    /// Rows of the table, when VACUUM has counted them.
+    pub fn exact_table_rows(&self) -> Option<f64> {
+        (!self.info.estimated_count).then_some(self.info.num_heap_tuples)
+    }
+
     /// Reads a block through VACUUM's own ring of buffers.
     pub fn read(&self, block: u32) -> Pinned<'v> {
         Pinned::read_with(self.index(), block, self.info.strategy)

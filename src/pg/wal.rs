@@ -5,6 +5,8 @@
 
 use super::buffer::{Exclusive, Page};
 use super::compat;
+use super::error::raise;
+use pgrx::PgSqlErrorCode::ERRCODE_DATA_CORRUPTED;
 use pgrx::pg_sys;
 use std::convert::Infallible;
 use std::ops::Range;
@@ -35,17 +37,33 @@ pub fn change<const N: usize, R, E>(
                 Image::Delta => 0,
                 Image::Full => pg_sys::GENERIC_XLOG_FULL_IMAGE as i32,
             };
-            let copy = pg_sys::GenericXLogRegisterBuffer(state, page.buffer(), flags);
-            &mut *copy.cast::<Page>()
+            pg_sys::GenericXLogRegisterBuffer(state, page.buffer(), flags)
         });
-        let result = apply(copies);
+        let result = apply(copies.map(|copy| &mut *copy.cast::<Page>()));
         match result {
             Ok(_) => {
+                // A hole of negative length would bring the server down inside its critical section.
+                copies
+                    .into_iter()
+                    .for_each(|copy| check_bounds(copy.cast()));
                 pg_sys::GenericXLogFinish(state);
             }
             Err(_) => pg_sys::GenericXLogAbort(state),
         }
         result
+    }
+}
+
+/// # Safety
+/// The pointer must lead to a page.
+unsafe fn check_bounds(header: *const pg_sys::PageHeaderData) {
+    // SAFETY: the caller's word.
+    let (lower, upper) = unsafe { ((*header).pd_lower, (*header).pd_upper) };
+    if lower > upper {
+        raise(
+            ERRCODE_DATA_CORRUPTED,
+            format!("page would be overfull: free space from {lower} to {upper}"),
+        );
     }
 }
 

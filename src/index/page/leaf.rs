@@ -146,7 +146,7 @@ pub fn sorted_count(page: &Page) -> usize {
 }
 
 /// Do the page's entries carry their whole key?
-pub fn is_wide(page: &Page) -> bool {
+fn is_wide(page: &Page) -> bool {
     has_flag(page, WIDE)
 }
 
@@ -170,6 +170,13 @@ pub fn check(page: &Page) -> Result<(), Fault> {
         || upper(page) != SPECIAL_START - aux_size(page) * n
     {
         return Err(Fault::new("the two arrays of the leaf differ in length"));
+    }
+    // Both change only when the page is written from scratch; were they at odds, the next such writing
+    // could find more entries than its format holds.
+    if is_wide(page) != needs_wide(base_key(page), special::high_key(page)) {
+        return Err(Fault::new(
+            "the entry format does not fit the keys that the leaf spans",
+        ));
     }
     let mut last = 0;
     for z in 0..SLOT_COUNT {

@@ -75,9 +75,14 @@ impl Meta {
         })
     }
 
-    /// Writes the content into a metapage, initialising it first.
-    pub fn write(&self, page: &mut Page) {
+    /// Makes a metapage of an empty page.
+    pub fn init(&self, page: &mut Page) {
         init_header(page, 0);
+        self.write(page);
+    }
+
+    /// Writes the content into a metapage.
+    pub fn write(&self, page: &mut Page) {
         put_u32(page, HEADER, MAGIC);
         put_u32(page, HEADER + 4, FORMAT_VERSION);
         put_u64(page, 32, self.stamp);
@@ -108,7 +113,7 @@ mod tests {
             null_rows: 7,
         };
         let mut page = [0xAA; PAGE_SIZE];
-        meta.write(&mut page);
+        meta.init(&mut page);
         assert_eq!(Meta::read(&page), Ok(meta));
         put_u32(&mut page, HEADER + 4, FORMAT_VERSION + 1);
         assert_eq!(Meta::read(&page), Err(MetaFault::Newer(FORMAT_VERSION + 1)));

@@ -116,7 +116,7 @@ pub(crate) fn init_header(page: &mut Page, special: usize) {
 /// Was the page never written? (The file was extended and the server crashed before the page was
 /// logged.)
 pub fn is_zero(page: &Page) -> bool {
-    upper(page) == 0
+    upper(page) == 0 && page.iter().all(|byte| *byte == 0)
 }
 
 /// Checks the header against the wanted special area.

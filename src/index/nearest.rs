@@ -1,0 +1,233 @@
+//! The nearest first: ring by ring, all rows at distance 0, then at 1, and so on.
+//!
+//! Ring `r` is complete once radii with `sum(t_i + 1) = r + 1` have been read (see `probe`), so each
+//! further ring widens one block by one bit. What turns up ahead of its ring waits in a bin, up to a
+//! horizon; behind the horizon the search starts again for a farther one. Where widening would cost
+//! more than reading one key space, that is read instead, for some rings at a time.
+//!
+//! Memory: when more rows wait than the limit, the farthest rings are dropped, to be found again; a
+//! ring that exceeds the limit alone is searched once more and handed out leaf by leaf.
+
+use super::key::{BLOCKS, Key, Space, Tid};
+use super::probe::{MAX_PROBED_RADIUS, Radii, shell_cost, walk_cost};
+use super::search::{FARTHEST, Within, block_distance, filter};
+use super::view::View;
+use super::visit::Walk;
+use crate::pg::memory::reserve;
+
+/// Horizons of the probing passes; each pass costs about four times the one before.
+const HORIZONS: [u32; 4] = [3, 7, 11, MAX_PROBED_RADIUS];
+const NOTHING_READ: Radii = [-1; BLOCKS];
+/// The widest radius of one block: 697 keys.
+const WIDEST: i32 = 3;
+
+/// A search for the nearest.
+pub struct Nearest {
+    query: u64,
+    /// No row farther than this is wanted.
+    farthest: u32,
+    /// Are key spaces probed (or is one read as a whole)?
+    probing: bool,
+    radii: Radii,
+    /// The next ring to hand out.
+    ring: u32,
+    /// The first ring whose rows the present pass collects.
+    start: u32,
+    bins: Bins,
+    /// The ring being handed out leaf by leaf, if one is.
+    stream: Option<Within>,
+}
+
+/// Rows that wait for their ring.
+struct Bins {
+    rings: Vec<Vec<Tid>>,
+    waiting: usize,
+    /// Rows that may wait.
+    limit: usize,
+    /// The last ring that is collected; None when not even the first one fitted.
+    horizon: Option<u32>,
+}
+
+impl Bins {
+    fn new(limit: usize) -> Bins {
+        let rings = (0..=FARTHEST).map(|_| Vec::new()).collect();
+        Bins {
+            rings,
+            waiting: 0,
+            limit,
+            horizon: Some(HORIZONS[0]),
+        }
+    }
+
+    fn start_over(&mut self, horizon: u32) {
+        self.rings.iter_mut().for_each(Vec::clear);
+        self.waiting = 0;
+        self.horizon = Some(horizon);
+    }
+
+    fn collects(&self, ring: u32) -> bool {
+        self.horizon.is_some_and(|horizon| ring <= horizon)
+    }
+
+    /// Adds a row of a ring from `start` on. When there are too many, drops the farthest rings, in the end
+    /// even `due`, the next to be handed out.
+    fn add(&mut self, ring: u32, tid: Tid, start: u32, due: u32) {
+        if ring < start || !self.collects(ring) {
+            return;
+        }
+        let bin = &mut self.rings[ring as usize];
+        reserve(bin, 1);
+        bin.push(tid);
+        self.waiting += 1;
+        while let Some(horizon) = self.horizon.filter(|_| self.waiting > self.limit) {
+            self.waiting -= std::mem::take(&mut self.rings[horizon as usize]).len();
+            self.horizon = (horizon > due).then(|| horizon - 1);
+        }
+    }
+
+    fn take(&mut self, ring: u32) -> Vec<Tid> {
+        let rows = std::mem::take(&mut self.rings[ring as usize]);
+        self.waiting -= rows.len();
+        rows
+    }
+}
+
+impl Nearest {
+    /// `limit`: rows that may wait in memory.
+    pub fn new(query: u64, farthest: u32, limit: usize) -> Nearest {
+        Nearest {
+            query,
+            farthest: farthest.min(FARTHEST),
+            probing: true,
+            radii: NOTHING_READ,
+            ring: 0,
+            start: 0,
+            bins: Bins::new(limit),
+            stream: None,
+        }
+    }
+
+    /// Puts the next rows into `rows` and returns their distance; None at the end. `keep` sees each
+    /// row's fingerprint before it is kept.
+    pub fn step(
+        &mut self,
+        view: &View,
+        keep: impl Fn(u64) -> bool,
+        rows: &mut Vec<Tid>,
+    ) -> Option<u32> {
+        rows.clear();
+        while self.ring <= self.farthest {
+            let ring = self.ring;
+            if let Some(stream) = &mut self.stream {
+                let more = stream.step(view, |m| {
+                    if m.distance == ring && keep(m.fingerprint) {
+                        rows.push(m.tid);
+                    }
+                });
+                if more.is_none() {
+                    self.stream = None;
+                    self.ring += 1;
+                }
+            } else {
+                self.complete_ring(view, &keep);
+                if self.bins.horizon.is_none() {
+                    self.stream = Some(Within::new(self.query, ring));
+                    continue;
+                }
+                *rows = self.bins.take(ring);
+                self.ring += 1;
+            }
+            if !rows.is_empty() {
+                return Some(ring);
+            }
+        }
+        None
+    }
+
+    /// Reads on until every row of the present ring is in its bin, or it is known not to fit.
+    fn complete_ring(&mut self, view: &View, keep: &impl Fn(u64) -> bool) {
+        if !self.bins.collects(self.ring) {
+            self.start = self.ring;
+            match HORIZONS
+                .into_iter()
+                .find(|h| self.probing && *h >= self.ring)
+            {
+                Some(horizon) => {
+                    self.bins.start_over(horizon);
+                    self.radii = NOTHING_READ;
+                }
+                None => return self.read_band(view, keep),
+            }
+        }
+        while self.probing && self.bins.horizon.is_some() && self.rings_complete() <= self.ring {
+            match self.cheapest(view) {
+                Some(b) => self.widen(b, view, keep),
+                None => return self.read_band(view, keep),
+            }
+        }
+    }
+
+    fn rings_complete(&self) -> u32 {
+        self.radii.iter().map(|t| (t + 1) as u32).sum()
+    }
+
+    /// The block that is cheapest to widen by one bit; None when reading a whole key space is cheaper.
+    fn cheapest(&self, view: &View) -> Option<usize> {
+        let narrow = (0..BLOCKS).filter(|b| self.radii[*b] < WIDEST);
+        let Some(counts) = view.counts() else {
+            return narrow
+                .min_by_key(|b| self.radii[*b])
+                .filter(|_| !view.is_one_leaf());
+        };
+        let cost = |b: usize| {
+            let key = Space::of_block(b).key_of(self.query);
+            shell_cost(counts, b, key, (self.radii[b] + 1) as usize)
+        };
+        let (cost, b) = narrow.map(|b| (cost(b), b)).min()?;
+        (cost < walk_cost(counts)).then_some(b)
+    }
+
+    /// Widens block `b` by one bit, which completes one more ring.
+    fn widen(&mut self, b: usize, view: &View, keep: &impl Fn(u64) -> bool) {
+        let Some(horizon) = self.bins.horizon else {
+            return;
+        };
+        let (query, radii, start, due) = (self.query, self.radii, self.start, self.ring);
+        let space = Space::of_block(b);
+        let mut walk = Walk::new(filter(query, b, horizon, radii[b], radii[b] + 1));
+        let bins = &mut self.bins;
+        let mut collect = |key: Key, distance: u32| {
+            let fingerprint = space.unrotate(key.rotated);
+            let differing = fingerprint ^ query;
+            let seen = (0..BLOCKS).any(|j| j != b && block_distance(differing, j) <= radii[j]);
+            if !seen && keep(fingerprint) {
+                bins.add(distance, key.tid, start, due);
+            }
+        };
+        while walk.step(view, space, &mut collect).is_some() {}
+        self.radii[b] += 1;
+    }
+
+    /// Collects the next rings from one whole key space: twice as many as the time before.
+    fn read_band(&mut self, view: &View, keep: &impl Fn(u64) -> bool) {
+        let before = match self.bins.horizon {
+            Some(horizon) if !self.probing => horizon + 1 - self.start.min(horizon),
+            _ => 2,
+        };
+        let start = self.ring;
+        let horizon = (start + 2 * before - 1).min(self.farthest);
+        self.bins.start_over(horizon);
+        let bins = &mut self.bins;
+        let mut all = Within::walk(self.query, horizon);
+        let mut collect = |fingerprint: u64, distance: u32, tid: Tid| {
+            if keep(fingerprint) {
+                bins.add(distance, tid, start, start);
+            }
+        };
+        while all
+            .step(view, |m| collect(m.fingerprint, m.distance, m.tid))
+            .is_some()
+        {}
+        (self.start, self.probing) = (start, false);
+    }
+}

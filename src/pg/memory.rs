@@ -1,0 +1,38 @@
+//! Memory for collections that grow with the data: out of memory is an ERROR, not an abort.
+
+use super::error::report;
+use pgrx::PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY;
+
+/// Makes room for `more` elements, at least.
+pub fn reserve<T>(vec: &mut Vec<T>, more: usize) {
+    if vec.try_reserve(more).is_err() {
+        out_of_memory::<T>(more);
+    }
+}
+
+/// Appends an element, growing by doubling but never beyond `limit` elements.
+pub fn push_within<T>(vec: &mut Vec<T>, value: T, limit: usize) {
+    if vec.len() == vec.capacity() {
+        let growth = vec
+            .len()
+            .max(1024)
+            .min(limit.saturating_sub(vec.len()))
+            .max(1);
+        if vec.try_reserve_exact(growth).is_err() {
+            out_of_memory::<T>(growth);
+        }
+    }
+    vec.push(value);
+}
+
+fn out_of_memory<T>(elements: usize) -> ! {
+    report(
+        ERRCODE_OUT_OF_MEMORY,
+        "out of memory".into(),
+        Some(format!(
+            "Failed on request of {} bytes.",
+            elements * size_of::<T>()
+        )),
+        None,
+    )
+}
