@@ -56,6 +56,27 @@ pub fn family_operator(family: Oid, left: Oid, right: Oid, strategy: i16) -> Opt
     (operator != Oid::INVALID).then_some(operator)
 }
 
+/// Does the access method belong to an extension? Those of the system have fixed OIDs.
+pub fn is_extension_access_method(access_method: Oid) -> bool {
+    access_method.to_u32() >= pg_sys::FirstNormalObjectId
+}
+
+/// The access method of an index; None when the index is gone.
+pub fn index_access_method(index: Oid) -> Option<Oid> {
+    // SAFETY: syscache look-up; the row is read before it is released.
+    unsafe {
+        let cache = pg_sys::SysCacheIdentifier::RELOID as i32;
+        let row = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(index));
+        if row.is_null() {
+            return None;
+        }
+        let class: *const pg_sys::FormData_pg_class = pg_sys::GETSTRUCT(row).cast();
+        let access_method = (*class).relam;
+        pg_sys::ReleaseSysCache(row);
+        Some(access_method)
+    }
+}
+
 /// Strategy number 1 to 5 (`<`, `<=`, `=`, `>=`, `>`) of a comparison between integers of any of
 /// the three widths; 0 for other operators.
 pub fn integer_comparison(operator: Oid) -> i32 {

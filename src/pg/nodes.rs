@@ -142,19 +142,17 @@ impl<'p> NodeRef<'p> {
         }
     }
 
-    /// The bytes of a constant of a fixed-length type that is passed by reference.
-    pub fn as_fixed_bytes<const N: usize>(self) -> Option<[u8; N]> {
+    /// The value of a constant of a fixed-length type that is passed by reference.
+    ///
+    /// # Safety
+    /// If the constant has the length of `T`, its bytes are a valid `T`.
+    pub unsafe fn as_by_reference<T: Copy>(self) -> Option<T> {
         let constant = self.cast::<pg_sys::Const>(NodeTag::T_Const)?;
-        if constant.constisnull || constant.constbyval || constant.constlen != N as i32 {
-            return None;
-        }
-        // SAFETY: a by-reference value of length N is at least N bytes long; the bytes are copied.
-        Some(unsafe {
-            constant
-                .constvalue
-                .cast_mut_ptr::<[u8; N]>()
-                .read_unaligned()
-        })
+        let is_t = !constant.constisnull
+            && !constant.constbyval
+            && constant.constlen as usize == size_of::<T>();
+        // SAFETY: a by-reference value of length n is n bytes long; the caller vouches for them.
+        is_t.then(|| unsafe { constant.constvalue.cast_mut_ptr::<T>().read_unaligned() })
     }
 
     /// As a node of a restriction list, which the planner wraps around clauses.

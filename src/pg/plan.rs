@@ -9,6 +9,7 @@ use std::ptr::NonNull;
 use pgrx::pg_sys;
 use pgrx::pg_sys::{NodeTag, Oid};
 
+use super::lookup::{index_access_method, is_extension_access_method};
 use super::nodes::{NodeList, NodeRef, Planner};
 
 /// A relation of the query.
@@ -75,38 +76,36 @@ impl<'p> Relation<'p> {
         self.info().reloptkind == pg_sys::RelOptKind::RELOPT_BASEREL
     }
 
-    /// The indexes that the planner may use for this relation.
+    /// The indexes that the planner may use for this relation, if one of them belongs to an
+    /// extension: most relations of most queries have none, and leave here.
     pub fn indexes(&self) -> Vec<IndexKey<'p>> {
-        // SAFETY: the list holds IndexOptInfo nodes with at least one key column each.
+        // SAFETY: the list holds IndexOptInfo nodes, live during planning.
         unsafe {
             let list = NodeList::new(self.info().indexlist);
-            list.iter()
-                .filter_map(|node| index_key_of_plan(&*node.as_ptr()))
-                .collect()
+            let infos = || {
+                list.iter()
+                    .map(|node| &*node.as_ptr::<pg_sys::IndexOptInfo>())
+            };
+            if !infos().any(|info| is_extension_access_method(info.relam)) {
+                return Vec::new();
+            }
+            infos().filter_map(|info| index_key_of_plan(info)).collect()
         }
     }
 
-    /// The indexes of an inheritance parent, which the planner itself does not list on every major.
+    /// The same for an inheritance parent, whose indexes the planner does not list on every major.
     pub fn parent_indexes(&self, table: Oid) -> Vec<IndexKey<'p>> {
-        // SAFETY: the planner holds a lock on `table` since the query was parsed or revalidated;
-        // an index of it needs one of its own while it is looked at.
-        unsafe {
-            let rel = pg_sys::table_open(table, pg_sys::NoLock as i32);
-            let oids = pg_sys::RelationGetIndexList(rel);
-            let count = if oids.is_null() {
-                0
-            } else {
-                (*oids).length as usize
-            };
-            let keys = (0..count)
-                .filter_map(|i| {
-                    index_key_of_catalog((*(*oids).elements.add(i)).oid_value, self.relid())
-                })
-                .collect();
-            pg_sys::list_free(oids);
-            pg_sys::table_close(rel, pg_sys::NoLock as i32);
-            keys
+        let indexes = index_oids(table);
+        let of_extension =
+            |&index: &Oid| index_access_method(index).is_some_and(is_extension_access_method);
+        if !indexes.iter().any(of_extension) {
+            return Vec::new();
         }
+        let key = |index| {
+            // SAFETY: an index of a table on which the planner holds a lock.
+            unsafe { index_key_of_catalog(index, self.relid()) }
+        };
+        indexes.into_iter().filter_map(key).collect()
     }
 
     /// Replaces each list of conjuncts of the query's WHERE and ON clauses for which `rewrite` has
@@ -229,6 +228,23 @@ impl<'p> Restriction<'p> {
         } else if let Some(And(args) | Or(args)) = node.as_connective() {
             args.iter().for_each(|arg| self.collect_leaves(arg, leaves));
         }
+    }
+}
+
+/// All indexes of a table that is being planned.
+fn index_oids(table: Oid) -> Vec<Oid> {
+    // SAFETY: the planner holds a lock on the table since the query was parsed or revalidated; the
+    // list is a copy of the relcache's.
+    unsafe {
+        let rel = pg_sys::table_open(table, pg_sys::NoLock as i32);
+        let list = pg_sys::RelationGetIndexList(rel);
+        let count = NodeList::new(list).len();
+        let oids = (0..count)
+            .map(|i| (*(*list).elements.add(i)).oid_value)
+            .collect();
+        pg_sys::list_free(list);
+        pg_sys::table_close(rel, pg_sys::NoLock as i32);
+        oids
     }
 }
 

@@ -1,16 +1,11 @@
 //! From a clause of the planner to the arithmetic of [`selectivity`].
 
 use super::selectivity::{self, Sample};
+use crate::index::ball::{Ball, NEAR};
 use crate::pg::nodes::{NodeList, NodeRef, Planner};
 use crate::pg::plan_hooks::Place;
 use crate::pg::stats::{self, ColumnSample};
 use pgrx::pg_sys::JoinType;
-
-/// The radius of `~=`, and what is assumed of a radius that is not known while planning.
-pub const USUAL_RADIUS: i32 = 3;
-
-/// Bytes of a hamming_ball: the centre and then the radius, padded.
-const BALL_BYTES: usize = 16;
 
 /// `hamming(a, b) <= k`, in whichever way the query says it.
 #[derive(Clone, Copy)]
@@ -33,7 +28,7 @@ impl<'p> Clause<'p> {
     pub fn near(planner: Planner<'p>, args: NodeList<'p>) -> Option<Self> {
         Some(Self {
             fingerprints: args.as_array()?,
-            radius: planner.int4(USUAL_RADIUS),
+            radius: planner.int4(NEAR),
         })
     }
 
@@ -41,13 +36,11 @@ impl<'p> Clause<'p> {
     pub fn in_ball(planner: Planner<'p>, args: NodeList<'p>) -> Option<Self> {
         let [fingerprint, ball] = args.as_array()?;
         let ball = planner.estimate(ball);
-        if let Some(bytes) = ball.as_fixed_bytes::<BALL_BYTES>() {
-            let (centre, rest) = bytes.split_first_chunk()?;
-            let radius = i32::from_ne_bytes(*rest.first_chunk()?);
-            let centre = planner.int8(i64::from_ne_bytes(*centre));
+        // SAFETY: the second operand of `<@` is a hamming_ball.
+        if let Some(ball) = unsafe { ball.as_by_reference::<Ball>() } {
             return Some(Self {
-                fingerprints: [fingerprint, centre],
-                radius: planner.int4(radius),
+                fingerprints: [fingerprint, planner.int8(ball.centre)],
+                radius: planner.int4(ball.radius),
             });
         }
         let [centre, radius] = ball.as_call()?.args.as_array()?;
@@ -63,7 +56,8 @@ impl<'p> Clause<'p> {
         let k = match radius.as_integer() {
             Some(k) => k.clamp(-1, 64) as i32,
             None if radius.is_constant() => return 0.0,
-            None => USUAL_RADIUS,
+            // A parameter: as the cost of the index, the estimate assumes the usual radius.
+            None => NEAR,
         };
         match place {
             Place::Scan { relid } => self.in_scan(planner, relid, k),

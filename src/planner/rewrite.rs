@@ -4,10 +4,10 @@
 //! NULL keep the same rows (none), also in ON clauses of outer joins. The planner has already
 //! pushed NOT down to the comparisons.
 
-use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use super::clause::{Target, Targets, Translation, mentions_distance, translate};
+use crate::pg::lookup::is_extension_access_method;
 use crate::pg::nodes::{Connective, NodeList, NodeRef, Planner};
 use crate::pg::plan::{IndexKey, Key, Relation, Restriction};
 
@@ -31,14 +31,11 @@ pub fn relation(relation: Relation<'_>, table: Oid, parent: bool) {
     }
 }
 
-/// What the relation's indexes of foreign access methods are on; None when there is none, which is
-/// how most relations of most queries leave.
+/// What the relation's indexes of extensions are on; None when there is none.
 fn targets<'p>(relid: u32, keys: &[IndexKey<'p>]) -> Option<Targets<'p>> {
-    // Access methods of the system have fixed OIDs, and none of them is ours.
-    let ours = |key: &&IndexKey<'p>| key.access_method.to_u32() >= pg_sys::FirstNormalObjectId;
     let targets: Vec<Target<'p>> = keys
         .iter()
-        .filter(ours)
+        .filter(|key| is_extension_access_method(key.access_method))
         .map(|key| Target {
             key: key.key,
             family: key.operator_family,
@@ -50,7 +47,7 @@ fn targets<'p>(relid: u32, keys: &[IndexKey<'p>]) -> Option<Targets<'p>> {
     let keep_original = keys
         .iter()
         .flat_map(|key| &key.expressions)
-        .any(|&e| mentions_distance(e));
+        .any(|&expression| mentions_distance(expression));
     Some(Targets {
         relid,
         targets,

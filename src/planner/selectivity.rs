@@ -60,6 +60,9 @@ pub fn of_constant(sample: Sample<'_>, centre: i64, k: i32) -> f64 {
 /// Share of the column's rows within `k` of a centre of which only this is known: it is distributed
 /// like the column.
 pub fn of_unknown(sample: Sample<'_>, k: i32) -> f64 {
+    if k < 0 {
+        return 0.0;
+    }
     bounded(
         of_join(sample, sample, k),
         one_row(sample.rows),
