@@ -12,7 +12,7 @@ const ASSUMED_RADIUS: i32 = NEAR;
 pub fn estimate(path: &IndexPath) -> Estimate {
     let rows = path.index_rows().max(1.0);
     let selectivity = path.selectivity();
-    let matches = (rows * selectivity).max(1.0);
+    let matches = (path.table_rows() * selectivity).clamp(1.0, rows);
     let radius = smallest_radius(path);
     let work = match radius {
         Some(radius) => Work::within(radius.max(0) as u32, rows),

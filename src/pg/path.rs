@@ -88,11 +88,18 @@ impl<'p> IndexPath<'p> {
         costs
     }
 
-    /// Share of the table's rows that the index conditions keep.
+    /// Rows in the table, as the planner believes.
+    pub fn table_rows(&self) -> f64 {
+        // SAFETY: an index belongs to a table.
+        unsafe { (*self.info().rel).tuples }
+    }
+
+    /// Share of the table's rows that the index conditions and the index's own predicate keep.
     pub fn selectivity(&self) -> f64 {
-        // SAFETY: the planner's own structs; the list is made in the planner's memory.
+        // SAFETY: the planner's own structs; the lists are made in the planner's memory.
         unsafe {
             let quals = pg_sys::get_quals_from_indexclauses(self.path.indexclauses);
+            let quals = pg_sys::add_predicate_to_index_quals(self.path.indexinfo, quals);
             let relation = (*self.info().rel).relid as i32;
             pg_sys::clauselist_selectivity(
                 self.root,
