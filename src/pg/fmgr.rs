@@ -39,12 +39,14 @@ impl Args {
     /// Argument `i` read as a by-value or by-reference Rust type that pgrx knows.
     pub fn get<T: pgrx::FromDatum>(&self, i: usize) -> Option<T> {
         // SAFETY: the SQL declaration gives argument `i` the type T (contract of `new`).
-        self.datum(i).and_then(|d| unsafe { T::from_datum(d, false) })
+        self.datum(i)
+            .and_then(|d| unsafe { T::from_datum(d, false) })
     }
 
     /// Argument `i` as a pointer, for `internal` and by-reference types.
     pub fn pointer<T>(&self, i: usize) -> *mut T {
-        self.datum(i).map_or(std::ptr::null_mut(), |d| d.cast_mut_ptr())
+        self.datum(i)
+            .map_or(std::ptr::null_mut(), |d| d.cast_mut_ptr())
     }
 
     /// Marks the result as SQL NULL and returns the placeholder value.
@@ -56,7 +58,9 @@ impl Args {
 
     /// Converts a result; None becomes SQL NULL.
     pub fn result<T: pgrx::IntoDatum>(&self, value: Option<T>) -> pg_sys::Datum {
-        value.and_then(pgrx::IntoDatum::into_datum).unwrap_or_else(|| self.null())
+        value
+            .and_then(pgrx::IntoDatum::into_datum)
+            .unwrap_or_else(|| self.null())
     }
 }
 

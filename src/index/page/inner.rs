@@ -1,0 +1,183 @@
+//! Inner pages: sorted downlinks.
+//!
+//! ```text
+//!  entry (24 B):  u64 rotated fingerprint | u32 heap block | u16 heap offset | u16 0 | u32 child | u32 0
+//! ```
+//! An entry's key is the lowest position that may stand below its child. The first entry of a level
+//! has the lowest key of all ([`Key::MIN`]).
+
+use super::special::{self, Identity, ROOM};
+use super::{
+    Fault, HEADER, Page, SPECIAL_START, get_u16, get_u32, get_u64, lower, put_u16, put_u32,
+    put_u64, set_lower, upper,
+};
+use crate::index::key::{Key, Tid};
+
+const ENTRY: usize = 24;
+/// Downlinks that fit a page.
+pub const CAPACITY: usize = ROOM / ENTRY;
+
+/// A downlink: `child` holds the positions from `key` on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Downlink {
+    pub key: Key,
+    pub child: u32,
+}
+
+/// Makes an inner page of these downlinks.
+pub fn init(page: &mut Page, who: Identity, links: &[Downlink], right: Option<(u32, Key)>) {
+    special::init(page, who);
+    special::set_right(page, right);
+    for (i, link) in links.iter().enumerate() {
+        put(page, i, *link);
+    }
+    set_lower(page, HEADER + ENTRY * links.len());
+}
+
+/// Checks what a reader relies on: the entries fill the page up to `pd_lower`, and there is one.
+pub fn check(page: &Page) -> Result<(), Fault> {
+    let bytes = lower(page) - HEADER;
+    if bytes == 0 || !bytes.is_multiple_of(ENTRY) || upper(page) != SPECIAL_START {
+        return Err(Fault::new("the downlinks of the inner page are damaged"));
+    }
+    Ok(())
+}
+
+pub fn count(page: &Page) -> usize {
+    (lower(page) - HEADER) / ENTRY
+}
+
+pub fn get(page: &Page, i: usize) -> Downlink {
+    let at = HEADER + ENTRY * i;
+    Downlink {
+        key: Key {
+            rotated: get_u64(page, at),
+            tid: Tid {
+                block: get_u32(page, at + 8),
+                offset: get_u16(page, at + 12),
+            },
+        },
+        child: get_u32(page, at + 16),
+    }
+}
+
+fn put(page: &mut Page, i: usize, link: Downlink) {
+    let at = HEADER + ENTRY * i;
+    put_u64(page, at, link.key.rotated);
+    put_u32(page, at + 8, link.key.tid.block);
+    put_u16(page, at + 12, link.key.tid.offset);
+    put_u16(page, at + 14, 0);
+    put_u32(page, at + 16, link.child);
+    put_u32(page, at + 20, 0);
+}
+
+pub fn links(page: &Page) -> impl Iterator<Item = Downlink> + '_ {
+    (0..count(page)).map(|i| get(page, i))
+}
+
+/// Position of the last downlink whose key is not above `key` (0 when all are).
+fn position(page: &Page, key: Key) -> usize {
+    let (mut low, mut high) = (0, count(page));
+    while high - low > 1 {
+        let middle = (low + high) / 2;
+        if get(page, middle).key <= key {
+            low = middle
+        } else {
+            high = middle
+        }
+    }
+    low
+}
+
+/// The child that holds `key`, and the key from which the next child takes over, as far as this
+/// page tells.
+pub fn find(page: &Page, key: Key) -> Downlink {
+    get(page, position(page, key))
+}
+
+pub fn is_full(page: &Page) -> bool {
+    count(page) >= CAPACITY
+}
+
+/// Inserts a downlink at its place; the page must not be full.
+pub fn insert(page: &mut Page, link: Downlink) {
+    let n = count(page);
+    let at = position(page, link.key) + 1;
+    page.copy_within(
+        HEADER + ENTRY * at..HEADER + ENTRY * n,
+        HEADER + ENTRY * (at + 1),
+    );
+    put(page, at, link);
+    set_lower(page, HEADER + ENTRY * (n + 1));
+}
+
+/// Moves the upper half of a full page to `right` (a new page, block `right_block`), and marks the
+/// split as incomplete. Returns the downlink for the new page.
+pub fn split(left: &mut Page, right: &mut Page, who: Identity, right_block: u32) -> Downlink {
+    let all: Vec<Downlink> = links(left).collect();
+    let (low, high) = all.split_at(all.len() / 2);
+    let separator = high[0].key;
+    init(right, who, high, special::right(left));
+    init(left, who, low, Some((right_block, separator)));
+    special::set_incomplete(left, true);
+    Downlink {
+        key: separator,
+        child: right_block,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::key::Space;
+    use crate::index::page::PAGE_SIZE;
+
+    const WHO: Identity = Identity {
+        space: Space::NULL,
+        level: 1,
+        stamp: 9,
+    };
+
+    fn link(rotated: u64) -> Downlink {
+        Downlink {
+            key: Key::at(rotated),
+            child: rotated as u32 + 100,
+        }
+    }
+
+    #[test]
+    fn inserts_keep_order_and_splits_lose_nothing() {
+        let (mut left, mut right) = ([0; PAGE_SIZE], [0; PAGE_SIZE]);
+        init(&mut left, WHO, &[link(0)], None);
+        let mut next = 1u64;
+        while !is_full(&left) {
+            insert(&mut left, link(next * 7919 % 100_003));
+            next += 1;
+        }
+        assert_eq!(check(&left), Ok(()));
+        let before: Vec<_> = links(&left).collect();
+        assert!(before.windows(2).all(|w| w[0].key < w[1].key));
+        let up = split(&mut left, &mut right, WHO, 77);
+        let after: Vec<_> = links(&left).chain(links(&right)).collect();
+        assert_eq!(before, after);
+        assert_eq!(special::right(&left), Some((77, up.key)));
+        assert!(special::is_incomplete(&left) && !special::is_incomplete(&right));
+        assert_eq!(special::right(&right), None);
+    }
+
+    #[test]
+    fn find_takes_the_last_downlink_not_above() {
+        let mut page = [0; PAGE_SIZE];
+        init(&mut page, WHO, &[link(0), link(10), link(20)], None);
+        for (key, child) in [
+            (0, 100),
+            (9, 100),
+            (10, 110),
+            (19, 110),
+            (20, 120),
+            (99, 120),
+        ] {
+            assert_eq!(find(&page, Key::at(key)).child, child);
+        }
+    }
+}

@@ -1,0 +1,463 @@
+//! Leaves: the postings, as a structure of arrays.
+//!
+//! ```text
+//!  header | lo[0] lo[1] ... ->            hole            <- ... aux[1] aux[0] | special area
+//!           u32 each: the low 32 bits                        8 or 10 bytes each
+//!           of the rotated fingerprint
+//!
+//!  aux, 8 bytes:  bits 0-15  bits 32-47 of the rotated fingerprint
+//!                 bits 16-47 heap block
+//!                 bits 48-58 heap offset
+//!                 bits 59-63 key minus the page's base key, when the page spans at most 32 keys
+//!  aux, 10 bytes: the same, and the whole 16-bit key behind it, when it spans more ("wide")
+//! ```
+//! A search tests `lo` first: one sequential read of 4 bytes an entry, and nearly all entries fail it.
+//!
+//! New entries are appended, so that an insert changes (and logs) some 14 bytes. What a build, a
+//! split or a VACUUM wrote is sorted: the slot directory in the special area cuts that sorted prefix
+//! into up to 32 equal ranges of the rotated fingerprint, so that a search reads only the slots its
+//! ball can touch, and the unsorted tail.
+
+use super::special::{
+    self, BASE_KEY, Identity, ROOM, SLOT_BASE, SLOT_SHIFT, SLOTS, SORTED, WIDE, has_flag, set_flag,
+};
+use super::{
+    Fault, HEADER, Page, SPECIAL_START, get_u16, get_u32, get_u64, lower, put_u16, put_u32,
+    put_u64, set_lower, set_upper, upper,
+};
+use crate::index::key::{Key, Tid, separator};
+use crate::index::page::inner::Downlink;
+
+const LO: usize = 4;
+const AUX: usize = 8;
+const AUX_WIDE: usize = 10;
+/// Keys that a page may span before its entries must carry the whole key (5 bits of delta).
+const NARROW_SPAN: u32 = 32;
+const SLOT_COUNT: usize = 32;
+const KEY_SHIFT: u32 = 48;
+
+/// Entries that fit a page whose keys span at most 32.
+pub const CAPACITY: usize = ROOM / (LO + AUX);
+/// Entries that fit a page that spans more.
+pub const CAPACITY_WIDE: usize = ROOM / (LO + AUX_WIDE);
+
+/// What a search wants of a leaf: rotated fingerprints within `radius` of `query`, whose key is
+/// more than `beyond` and at most `within` bits away from the query's key.
+#[derive(Clone, Copy, Debug)]
+pub struct Filter {
+    pub query: u64,
+    pub radius: u32,
+    pub beyond: i32,
+    pub within: i32,
+}
+
+impl Filter {
+    /// The distance of a rotated fingerprint, if it passes.
+    fn distance(&self, rotated: u64) -> Option<u32> {
+        let differing = rotated ^ self.query;
+        let distance = differing.count_ones();
+        let of_key = (differing >> KEY_SHIFT).count_ones() as i32;
+        (distance <= self.radius && of_key > self.beyond && of_key <= self.within)
+            .then_some(distance)
+    }
+}
+
+/// Do entries of a page that starts at key `base` and ends before `high` need their whole key?
+pub fn needs_wide(base: u16, high: Option<Key>) -> bool {
+    let last = match high {
+        None => u16::MAX,
+        // A high key at the very start of a 16-bit key leaves that key to the right neighbour.
+        Some(h) if h == Key::at(u64::from(h.block_key()) << KEY_SHIFT) => {
+            h.block_key().saturating_sub(1)
+        }
+        Some(h) => h.block_key(),
+    };
+    u32::from(last.saturating_sub(base)) >= NARROW_SPAN
+}
+
+/// Makes a leaf of these entries, which must be sorted, not below `base`, and below the high key.
+pub fn init(page: &mut Page, who: Identity, base: u16, right: Option<(u32, Key)>, entries: &[Key]) {
+    special::init(page, who);
+    special::set_right(page, right);
+    put_u16(page, BASE_KEY, base);
+    set_flag(page, WIDE, needs_wide(base, right.map(|(_, high)| high)));
+    for key in entries {
+        append(page, *key);
+    }
+    put_u16(page, SORTED, entries.len() as u16);
+    write_directory(page, entries);
+}
+
+/// Cuts the sorted prefix into slots: slot `z` ends at `SLOTS[z]` and holds the entries whose
+/// rotated fingerprint, without its lowest `shift` bits, is `SLOT_BASE + z`.
+fn write_directory(page: &mut Page, entries: &[Key]) {
+    let (Some(first), Some(last)) = (entries.first(), entries.last()) else {
+        return;
+    };
+    let (first, last) = (first.rotated, last.rotated);
+    let mut shift = 0;
+    while (last >> shift) - (first >> shift) >= SLOT_COUNT as u64 {
+        shift += 1;
+    }
+    let base = first >> shift;
+    put_u64(page, SLOT_BASE, base);
+    page[SLOT_SHIFT] = shift;
+    let mut end = 0;
+    for z in 0..SLOT_COUNT {
+        while end < entries.len() && (entries[end].rotated >> shift) - base <= z as u64 {
+            end += 1;
+        }
+        put_u16(page, SLOTS + 2 * z, end as u16);
+    }
+}
+
+fn aux_size(page: &Page) -> usize {
+    if has_flag(page, WIDE) { AUX_WIDE } else { AUX }
+}
+
+pub fn count(page: &Page) -> usize {
+    (lower(page) - HEADER) / LO
+}
+
+fn capacity(page: &Page) -> usize {
+    if has_flag(page, WIDE) {
+        CAPACITY_WIDE
+    } else {
+        CAPACITY
+    }
+}
+
+pub fn is_full(page: &Page) -> bool {
+    count(page) >= capacity(page)
+}
+
+/// Entries in the sorted prefix.
+pub fn sorted_count(page: &Page) -> usize {
+    usize::from(get_u16(page, SORTED))
+}
+
+/// The lowest 16-bit key that may stand on the page.
+pub fn base_key(page: &Page) -> u16 {
+    get_u16(page, BASE_KEY)
+}
+
+/// Checks what a reader relies on, so that no damaged byte can make it read outside the page.
+pub fn check(page: &Page) -> Result<(), Fault> {
+    let n = count(page);
+    if !(lower(page) - HEADER).is_multiple_of(LO)
+        || upper(page) != SPECIAL_START - aux_size(page) * n
+    {
+        return Err(Fault::new("the two arrays of the leaf differ in length"));
+    }
+    let mut last = 0;
+    for z in 0..SLOT_COUNT {
+        let end = usize::from(get_u16(page, SLOTS + 2 * z));
+        if end < last || end > sorted_count(page) {
+            return Err(Fault::new(format!(
+                "slot {z} of the leaf's directory ends at {end}"
+            )));
+        }
+        last = end;
+    }
+    if sorted_count(page) > n || page[SLOT_SHIFT] > 63 || last != sorted_count(page) {
+        return Err(Fault::new(
+            "the leaf's sorted prefix and its directory contradict each other",
+        ));
+    }
+    Ok(())
+}
+
+/// Entry `i`.
+pub fn get(page: &Page, i: usize) -> Key {
+    let size = aux_size(page);
+    let at = SPECIAL_START - size * (i + 1);
+    let aux = get_u64(page, at);
+    let key = if size == AUX_WIDE {
+        get_u16(page, at + AUX)
+    } else {
+        base_key(page).wrapping_add((aux >> 59) as u16)
+    };
+    Key {
+        rotated: u64::from(key) << KEY_SHIFT
+            | (aux & 0xFFFF) << 32
+            | u64::from(get_u32(page, HEADER + LO * i)),
+        tid: Tid {
+            block: (aux >> 16) as u32,
+            offset: (aux >> 48) as u16 & Tid::MAX_OFFSET,
+        },
+    }
+}
+
+pub fn entries(page: &Page) -> impl Iterator<Item = Key> + '_ {
+    (0..count(page)).map(|i| get(page, i))
+}
+
+/// Appends an entry; the page must not be full and the entry must belong to it.
+pub fn append(page: &mut Page, key: Key) {
+    let n = count(page);
+    let size = aux_size(page);
+    let at = SPECIAL_START - size * (n + 1);
+    let mut aux = (key.rotated >> 32) & 0xFFFF
+        | u64::from(key.tid.block) << 16
+        | u64::from(key.tid.offset) << 48;
+    if size == AUX_WIDE {
+        put_u16(page, at + AUX, key.block_key());
+    } else {
+        aux |= u64::from(key.block_key().wrapping_sub(base_key(page))) << 59;
+    }
+    put_u64(page, at, aux);
+    put_u32(page, HEADER + LO * n, key.rotated as u32);
+    set_lower(page, HEADER + LO * (n + 1));
+    set_upper(page, at);
+}
+
+/// Shows `visit` every entry that passes the filter, with its distance.
+pub fn scan(page: &Page, filter: &Filter, mut visit: impl FnMut(Key, u32)) {
+    let mut test = |from: usize, to: usize, budget: u32| {
+        let low = filter.query as u32;
+        let bytes = &page[HEADER + LO * from..HEADER + LO * to];
+        for (i, word) in bytes.chunks_exact(LO).enumerate() {
+            let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+            if (word ^ low).count_ones() <= budget {
+                let key = get(page, from + i);
+                if let Some(distance) = filter.distance(key.rotated) {
+                    visit(key, distance);
+                }
+            }
+        }
+    };
+    let mut run = None;
+    for (from, to, budget) in live_slots(page, filter) {
+        run = match run {
+            Some((start, end, b)) if end == from && b == budget => Some((start, to, b)),
+            Some((start, end, b)) => {
+                test(start, end, b);
+                Some((from, to, budget))
+            }
+            None => Some((from, to, budget)),
+        };
+    }
+    if let Some((start, end, budget)) = run {
+        test(start, end, budget);
+    }
+    test(sorted_count(page), count(page), filter.radius);
+}
+
+/// The slots of the sorted prefix that the filter's ball can touch: first entry, end, and how many
+/// of the low 32 bits may still differ there.
+fn live_slots<'a>(
+    page: &'a Page,
+    filter: &'a Filter,
+) -> impl Iterator<Item = (usize, usize, u32)> + 'a {
+    let shift = u32::from(page[SLOT_SHIFT]);
+    let base = get_u64(page, SLOT_BASE);
+    let mut from = 0;
+    (0..SLOT_COUNT).filter_map(move |z| {
+        let start = from;
+        let end = usize::from(get_u16(page, SLOTS + 2 * z));
+        from = end;
+        if end == start {
+            return None;
+        }
+        let prefix = base.wrapping_add(z as u64);
+        let differing = (prefix << shift ^ filter.query) >> shift << shift;
+        let of_key = (differing >> KEY_SHIFT).count_ones() as i32;
+        // With the whole key in the prefix its distance is exact; otherwise it is a lower bound.
+        let key_passes = of_key <= filter.within && (shift > KEY_SHIFT || of_key > filter.beyond);
+        if differing.count_ones() > filter.radius || !key_passes {
+            return None;
+        }
+        Some((start, end, filter.radius - (differing >> 32).count_ones()))
+    })
+}
+
+fn sorted_entries(page: &Page) -> Vec<Key> {
+    let mut all: Vec<Key> = entries(page).collect();
+    all.sort_unstable();
+    all
+}
+
+/// Where to split: in the middle, or at the end when `incoming` continues a run of equal
+/// fingerprints in TID order, which would otherwise leave every page of the run half empty.
+fn split_position(all: &[Key], incoming: Key) -> Option<usize> {
+    let continues = all
+        .last()
+        .is_some_and(|last| incoming > *last && incoming.rotated == last.rotated);
+    if continues {
+        return Some(all.len());
+    }
+    let middle = all.len() / 2;
+    // Entries are distinct in a sound index, and then the middle itself will do.
+    (middle..all.len())
+        .chain((1..middle).rev())
+        .find(|&at| at > 0 && all[at - 1] < all[at])
+}
+
+/// Moves the upper part of a full leaf to `right` (a new page, block `right_block`) and marks the
+/// split as incomplete. Returns the downlink for the new page.
+pub fn split(
+    left: &mut Page,
+    right: &mut Page,
+    who: Identity,
+    right_block: u32,
+    incoming: Key,
+) -> Result<Downlink, Fault> {
+    let all = sorted_entries(left);
+    let at = split_position(&all, incoming)
+        .ok_or_else(|| Fault::new("the leaf is full of one and the same entry"))?;
+    let (low, high) = all.split_at(at);
+    let first_right = high.first().copied().unwrap_or(incoming);
+    let key = separator(low[at - 1], first_right);
+    init(right, who, key.block_key(), special::right(left), high);
+    init(left, who, base_key(left), Some((right_block, key)), low);
+    special::set_incomplete(left, true);
+    Ok(Downlink {
+        key,
+        child: right_block,
+    })
+}
+
+/// Rewrites the leaf, sorted, with the entries whose row `keep` accepts.
+pub fn retain(page: &mut Page, who: Identity, mut keep: impl FnMut(Tid) -> bool) {
+    let mut kept = sorted_entries(page);
+    kept.retain(|key| keep(key.tid));
+    let incomplete = special::is_incomplete(page);
+    init(page, who, base_key(page), special::right(page), &kept);
+    special::set_incomplete(page, incomplete);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::key::Space;
+    use crate::index::page::PAGE_SIZE;
+    use proptest::prelude::*;
+
+    const WHO: Identity = Identity {
+        space: Space::NULL,
+        level: 0,
+        stamp: 9,
+    };
+
+    fn key(rotated: u64, n: usize) -> Key {
+        Key {
+            rotated,
+            tid: Tid {
+                block: n as u32 * 77,
+                offset: (n % 2000) as u16 + 1,
+            },
+        }
+    }
+
+    #[test]
+    fn capacities_are_those_of_the_design() {
+        assert_eq!((CAPACITY, CAPACITY_WIDE), (671, 575));
+    }
+
+    #[test]
+    fn a_run_of_equal_fingerprints_splits_at_its_end() {
+        let (mut left, mut right) = ([0; PAGE_SIZE], [0; PAGE_SIZE]);
+        init(&mut left, WHO, 0, None, &[]);
+        let mut n = 0;
+        while !is_full(&left) {
+            append(&mut left, key(42, n));
+            n += 1;
+        }
+        let up = split(&mut left, &mut right, WHO, 5, key(42, n)).unwrap();
+        assert_eq!((count(&left), count(&right)), (n, 0));
+        assert_eq!(up.key, key(42, n));
+        assert_eq!(special::right(&left), Some((5, up.key)));
+    }
+
+    /// Fingerprints near one base, as wide or as narrow as `spread` bits.
+    fn page_of(base: u64, spread: u32, sorted: &[u64], tail: &[u64]) -> Page {
+        let mask = if spread == 64 {
+            u64::MAX
+        } else {
+            (1 << spread) - 1
+        };
+        let fold = |raw: &u64| base & !mask | raw & mask;
+        let mut prefix: Vec<Key> = sorted
+            .iter()
+            .map(fold)
+            .enumerate()
+            .map(|(i, f)| key(f, i))
+            .collect();
+        prefix.sort();
+        let top = base | mask;
+        let right = (top != u64::MAX).then(|| (3, Key::at(top + 1)));
+        let mut page = [0; PAGE_SIZE];
+        init(&mut page, WHO, block_of(base & !mask), right, &prefix);
+        for (i, raw) in tail.iter().enumerate() {
+            append(&mut page, key(fold(raw), 1000 + i));
+        }
+        page
+    }
+
+    fn block_of(rotated: u64) -> u16 {
+        (rotated >> 48) as u16
+    }
+
+    proptest! {
+        #[test]
+        fn scan_equals_brute_force(
+            base: u64, spread in 1u32..=64, flips: u64, keep: u64, k in 0u32..20, beyond in -1i32..3,
+            extra in 0i32..4, sorted in prop::collection::vec(any::<u64>(), 0..300),
+            tail in prop::collection::vec(any::<u64>(), 0..200),
+        ) {
+            let page = page_of(base, spread, &sorted, &tail);
+            prop_assert_eq!(check(&page), Ok(()));
+            let all: Vec<Key> = entries(&page).collect();
+            prop_assert_eq!(all.len(), sorted.len() + tail.len());
+            // A query near an entry, or near the page, or anywhere.
+            let near = all.first().map_or(base, |e| e.rotated);
+            let filter = Filter {
+                query: near ^ (flips & keep & keep.rotate_left(7) & keep.rotate_left(23)),
+                radius: k, beyond, within: beyond + extra,
+            };
+            let mut found = Vec::new();
+            scan(&page, &filter, |key, d| found.push((key, d)));
+            found.sort();
+            let mut wanted: Vec<(Key, u32)> = all.iter().filter_map(|e| {
+                let x = e.rotated ^ filter.query;
+                let of_key = (x >> 48).count_ones() as i32;
+                (x.count_ones() <= k && of_key > beyond && of_key <= beyond + extra)
+                    .then(|| (*e, x.count_ones()))
+            }).collect();
+            wanted.sort();
+            prop_assert_eq!(found, wanted);
+        }
+
+        #[test]
+        fn split_and_retain_lose_nothing(
+            base: u64, spread in 1u32..=64,
+            raw in prop::collection::vec(any::<u64>(), 2..500), incoming: u64,
+        ) {
+            let mut left = page_of(base, spread, &raw[..raw.len() / 2], &raw[raw.len() / 2..]);
+            let mut all: Vec<Key> = entries(&left).collect();
+            all.sort();
+            let old_right = special::right(&left);
+            let mut right = [0; PAGE_SIZE];
+            let up = split(&mut left, &mut right, WHO, 8, key(incoming, 5000)).unwrap();
+            for page in [&left, &right] {
+                prop_assert_eq!(check(page), Ok(()));
+                prop_assert_eq!(special::identify(page, 9), Ok(WHO));
+            }
+            let both: Vec<Key> = entries(&left).chain(entries(&right)).collect();
+            prop_assert_eq!(&both, &all);
+            prop_assert!(entries(&left).all(|e| e < up.key));
+            prop_assert!(entries(&right).all(|e| e >= up.key));
+            prop_assert_eq!(special::right(&left), Some((8, up.key)));
+            prop_assert_eq!(special::right(&right), old_right);
+
+            retain(&mut left, WHO, |tid| tid.offset % 2 == 0);
+            prop_assert!(special::is_incomplete(&left));
+            prop_assert_eq!(special::right(&left), Some((8, up.key)));
+            let kept: Vec<Key> = entries(&left).collect();
+            let wanted: Vec<Key> =
+                all.into_iter().filter(|e| *e < up.key && e.tid.offset % 2 == 0).collect();
+            prop_assert_eq!(kept, wanted);
+            prop_assert_eq!(check(&left), Ok(()));
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The special area of inner pages and leaves: who the page is, and its right neighbour.
+//!
+//! ```text
+//!  byte  0  u32  right link, or NO_BLOCK
+//!        4  u16  flags
+//!        6  u8   level (0 = leaf)          7  u8   key space
+//!        8  u64  high key: rotated fingerprint
+//!       16  u32  high key: heap block     20  u16  high key: heap offset
+//!       22  u16  leaf: lowest 16-bit key that may stand here
+//!       24  u64  leaf: slot directory, the rotated fingerprint's prefix of slot 0
+//!       32  u16  leaf: entries in the sorted prefix
+//!       34  u8   leaf: slot directory, bits below the prefix     35  unused
+//!       36  u16[32]  leaf: slot directory, end of each slot
+//!      100  u32  low half of the build stamp
+//!      104  u32  unused                 108  u16  unused
+//!      110  u16  page id
+//! ```
+
+use super::{
+    Fault, HEADER, NO_BLOCK, Page, SPECIAL, SPECIAL_START, check_header, get_u16, get_u32, get_u64,
+    init_header, put_u16, put_u32, put_u64,
+};
+use crate::index::key::{Key, SPACES, Space, Tid};
+
+/// Marks a page of ours at the end of the special area, as every access method's pages have a mark.
+const PAGE_ID: u16 = 0xFF96;
+/// The deepest level that a sound tree reaches: 335^6 leaves are more than the file can have blocks.
+const MAX_LEVEL: u8 = 6;
+
+const FLAGS: usize = SPECIAL_START + 4;
+const HIGH: usize = SPECIAL_START + 8;
+pub(super) const BASE_KEY: usize = SPECIAL_START + 22;
+pub(super) const SLOT_BASE: usize = SPECIAL_START + 24;
+pub(super) const SORTED: usize = SPECIAL_START + 32;
+pub(super) const SLOT_SHIFT: usize = SPECIAL_START + 34;
+pub(super) const SLOTS: usize = SPECIAL_START + 36;
+const STAMP: usize = SPECIAL_START + 100;
+const ID: usize = SPECIAL_START + 110;
+
+/// The page has a high key (all but the rightmost of a level).
+const HAS_HIGH: u16 = 1;
+/// Leaf entries carry their whole 16-bit key.
+pub(super) const WIDE: u16 = 2;
+/// The right neighbour came from a split whose downlink is not yet in the parent.
+const INCOMPLETE: u16 = 4;
+const KNOWN_FLAGS: u16 = HAS_HIGH | WIDE | INCOMPLETE;
+
+/// Who a page is: never changes while the index lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    pub space: Space,
+    pub level: u8,
+    pub stamp: u32,
+}
+
+/// Makes an empty page with no right neighbour.
+pub fn init(page: &mut Page, who: Identity) {
+    init_header(page, SPECIAL);
+    put_u32(page, SPECIAL_START, NO_BLOCK);
+    page[SPECIAL_START + 6] = who.level;
+    page[SPECIAL_START + 7] = who.space.index() as u8;
+    put_u32(page, STAMP, who.stamp);
+    put_u16(page, ID, PAGE_ID);
+}
+
+/// Checks that the page is a sound page of this index, and says which.
+pub fn identify(page: &Page, stamp: u32) -> Result<Identity, Fault> {
+    check_header(page, SPECIAL)?;
+    if get_u16(page, ID) != PAGE_ID {
+        return Err(Fault::new("not a page of a simhash index"));
+    }
+    let found = get_u32(page, STAMP);
+    if found != stamp {
+        return Err(Fault::new(format!(
+            "the page belongs to another build of the index (stamp {found:#010x}, not {stamp:#010x})"
+        )));
+    }
+    let level = page[SPECIAL_START + 6];
+    let space = usize::from(page[SPECIAL_START + 7]);
+    let space = Space::all()
+        .nth(space)
+        .ok_or_else(|| Fault::new(format!("key space {space}, of {SPACES}")))?;
+    if level > MAX_LEVEL || flags(page) & !KNOWN_FLAGS != 0 {
+        return Err(Fault::new(format!(
+            "level {level} or flags {:#06x} out of range",
+            flags(page)
+        )));
+    }
+    if high_key(page).is_some() == (right_link(page) == NO_BLOCK) {
+        return Err(Fault::new("right link and high key contradict each other"));
+    }
+    Ok(Identity {
+        space,
+        level,
+        stamp,
+    })
+}
+
+/// Checks that the page is the wanted one.
+pub fn expect(page: &Page, who: Identity) -> Result<(), Fault> {
+    let found = identify(page, who.stamp)?;
+    if found != who {
+        return Err(Fault::new(format!(
+            "key space {} level {}, where key space {} level {} belongs",
+            found.space.index(),
+            found.level,
+            who.space.index(),
+            who.level
+        )));
+    }
+    Ok(())
+}
+
+fn flags(page: &Page) -> u16 {
+    get_u16(page, FLAGS)
+}
+
+pub(super) fn has_flag(page: &Page, flag: u16) -> bool {
+    flags(page) & flag != 0
+}
+
+pub(super) fn set_flag(page: &mut Page, flag: u16, on: bool) {
+    let f = flags(page);
+    put_u16(page, FLAGS, if on { f | flag } else { f & !flag });
+}
+
+/// The right neighbour on the same level, or NO_BLOCK.
+pub fn right_link(page: &Page) -> u32 {
+    get_u32(page, SPECIAL_START)
+}
+
+/// Every entry of the page lies below this; None on the rightmost page of a level.
+pub fn high_key(page: &Page) -> Option<Key> {
+    has_flag(page, HAS_HIGH).then(|| Key {
+        rotated: get_u64(page, HIGH),
+        tid: Tid {
+            block: get_u32(page, HIGH + 8),
+            offset: get_u16(page, HIGH + 12),
+        },
+    })
+}
+
+/// Sets right link and high key together: either both are there or none is.
+pub fn set_right(page: &mut Page, right: Option<(u32, Key)>) {
+    let (link, key) = right.unwrap_or((NO_BLOCK, Key::MIN));
+    put_u32(page, SPECIAL_START, link);
+    put_u64(page, HIGH, key.rotated);
+    put_u32(page, HIGH + 8, key.tid.block);
+    put_u16(page, HIGH + 12, key.tid.offset);
+    set_flag(page, HAS_HIGH, right.is_some());
+}
+
+/// The right neighbour and the key from which it takes over.
+pub fn right(page: &Page) -> Option<(u32, Key)> {
+    high_key(page).map(|key| (right_link(page), key))
+}
+
+/// Does `key` belong to a page further right?
+pub fn is_past(page: &Page, key: Key) -> bool {
+    high_key(page).is_some_and(|high| key >= high)
+}
+
+/// Is the right neighbour's downlink still missing in the parent?
+pub fn is_incomplete(page: &Page) -> bool {
+    has_flag(page, INCOMPLETE)
+}
+
+pub fn set_incomplete(page: &mut Page, on: bool) {
+    set_flag(page, INCOMPLETE, on);
+}
+
+/// Room for entries between header and special area.
+pub const ROOM: usize = SPECIAL_START - HEADER;
