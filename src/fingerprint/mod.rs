@@ -1,1 +1,30 @@
 //! Text, weights, bits: from columns of text to a fingerprint. Pure Rust; knows no PostgreSQL.
+//!
+//! What lives here, in the order in which a row flows through: [`options`] (the JSON grammar),
+//! [`presets`] and [`plan`] (which column counts how), [`text`] (normal form and words),
+//! [`sketch`] (features and their weights), [`hash`] and [`simhash`] (bits), [`distance`].
+//! [`canonical`] writes scalar values as text that no setting alters. What must not live here:
+//! anything that needs a server, a file or a clock; a fingerprint depends on its arguments alone.
+
+pub mod canonical;
+pub mod distance;
+pub mod error;
+pub mod hash;
+pub mod options;
+pub mod plan;
+pub mod presets;
+pub mod simhash;
+pub mod sketch;
+pub mod text;
+pub mod weighted_tokens;
+
+pub use error::{Class, Error};
+
+/// Loads the word dictionary (30 MB, about 0.1 s) now instead of at the first Han word: for a
+/// process whose children then share it.
+pub fn warm() {
+    text::dictionary();
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,179 @@
+//! What a user can do wrong, without a word about how a server reports it.
+
+use std::fmt;
+
+/// The kind of an [`Error`]; the server room maps it to a SQLSTATE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    InvalidValue,
+    InvalidText,
+    UndefinedColumn,
+    NotSupported,
+    LengthMismatch,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Error {
+    UnknownPreset {
+        name: String,
+        known: String,
+    },
+    /// `place` names the spot in the JSON, such as `weight of column "body"`.
+    WrongShape {
+        place: String,
+        expected: &'static str,
+        found: String,
+    },
+    UnknownOption {
+        key: String,
+        known: String,
+    },
+    ReservedOption {
+        key: String,
+    },
+    /// The preset has no use for this option.
+    OptionWithoutUse {
+        key: String,
+        preset: &'static str,
+    },
+    BadWeight {
+        place: String,
+        weight: String,
+    },
+    NoWeight,
+    UnknownColumn {
+        place: &'static str,
+        column: String,
+        columns: Vec<String>,
+    },
+    ColumnTwice {
+        place: &'static str,
+        column: String,
+    },
+    WeightedAndExcluded {
+        column: String,
+    },
+    FieldCount {
+        names: usize,
+        fields: usize,
+    },
+    WeightedToken {
+        position: usize,
+        found: String,
+        fault: &'static str,
+    },
+    ArrayLengths {
+        tokens: usize,
+        weights: usize,
+    },
+    Width(i32),
+    TooWide {
+        fingerprint: i64,
+    },
+}
+
+impl Error {
+    pub fn class(&self) -> Class {
+        match self {
+            Error::WeightedToken { .. } => Class::InvalidText,
+            Error::UnknownColumn { .. } => Class::UndefinedColumn,
+            Error::ReservedOption { .. } => Class::NotSupported,
+            Error::ArrayLengths { .. } | Error::FieldCount { .. } => Class::LengthMismatch,
+            _ => Class::InvalidValue,
+        }
+    }
+
+    /// What is so, beyond the message.
+    pub fn detail(&self) -> Option<String> {
+        match self {
+            Error::UnknownColumn { columns, .. } => {
+                let quoted: Vec<String> = columns.iter().map(|c| format!("\"{c}\"")).collect();
+                Some(format!("The row's columns are {}.", quoted.join(", ")))
+            }
+            _ => None,
+        }
+    }
+
+    /// What the user may do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Error::UnknownPreset { known, .. } => Some(format!("The presets are {known}.")),
+            Error::UnknownOption { known, .. } => Some(format!("The options are {known}.")),
+            Error::BadWeight { .. } => {
+                Some("A weight is a finite number that is not negative.".into())
+            }
+            Error::NoWeight => Some("Give at least one column a weight above 0.".into()),
+            Error::WeightedToken { .. } => Some(
+                "Preset s1 reads tokens with weights, separated by single spaces, such as \
+                 \"fast^2 car^1\"."
+                    .into(),
+            ),
+            Error::UnknownColumn { .. } => Some(
+                "The fields of a bare ROW(...) are f1, f2, ...; \"$columns\" names them.".into(),
+            ),
+            Error::Width(_) => Some("Fingerprints have 64 or 32 bits.".into()),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::UnknownPreset { name, .. } => write!(f, "unknown preset \"{name}\""),
+            Error::WrongShape {
+                place,
+                expected,
+                found,
+            } => {
+                write!(f, "{place} must be {expected}, not {found}")
+            }
+            Error::UnknownOption { key, .. } => write!(f, "unknown option \"{key}\""),
+            Error::ReservedOption { key } => {
+                write!(f, "option \"{key}\" is not supported in this version")
+            }
+            Error::OptionWithoutUse { key, preset } => {
+                write!(f, "option \"{key}\" has no use with preset \"{preset}\"")
+            }
+            Error::BadWeight { place, weight } => write!(f, "{place} is out of range: {weight}"),
+            Error::NoWeight => write!(f, "the weights of the row's columns add up to zero"),
+            Error::UnknownColumn { place, column, .. } => {
+                write!(
+                    f,
+                    "column \"{column}\" in {place} does not exist in the row"
+                )
+            }
+            Error::ColumnTwice { place, column } => {
+                write!(f, "column \"{column}\" appears more than once in {place}")
+            }
+            Error::WeightedAndExcluded { column } => {
+                write!(f, "column \"{column}\" has a weight and is also excluded")
+            }
+            Error::FieldCount { names, fields } => {
+                write!(
+                    f,
+                    "\"$columns\" names {names} columns, but the row has {fields}"
+                )
+            }
+            Error::WeightedToken {
+                position,
+                found,
+                fault,
+            } => {
+                write!(
+                    f,
+                    "malformed token \"{found}\" at position {position}: {fault}"
+                )
+            }
+            Error::ArrayLengths { tokens, weights } => {
+                write!(f, "{tokens} tokens but {weights} weights")
+            }
+            Error::Width(bits) => write!(f, "fingerprint width out of range: {bits}"),
+            Error::TooWide { fingerprint } => {
+                write!(f, "fingerprint {fingerprint} has more than 32 bits")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,200 @@
+//! Preset, options and the fields of a row, worked out into what each field does.
+
+use super::error::Error;
+use super::hash::FeatureHash;
+use super::options::{ColumnOptions, Kind, RowOptions, TextOptions};
+use super::presets::{Input, Preset};
+
+/// A field of the row, dropped columns left out.
+#[derive(Clone, Debug)]
+pub struct Field {
+    pub name: String,
+    /// A generated column counts only when it is named.
+    pub generated: bool,
+}
+
+/// What one field that counts does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnPlan {
+    /// Position among the fields.
+    pub field: usize,
+    pub name: String,
+    pub kind: Option<Kind>,
+    pub input: Input,
+    /// Multiplies the column's vector: sqrt(share) when columns are balanced, else the weight.
+    pub factor: f64,
+    pub balance: bool,
+    /// Hashed in front of every feature: the name and 0x1F, or nothing.
+    pub prefix: Vec<u8>,
+    pub hash: FeatureHash,
+}
+
+/// The plan of a lone text: no column name, no weight.
+pub fn text(preset: &'static Preset, options: &TextOptions) -> Result<ColumnPlan, Error> {
+    Ok(ColumnPlan {
+        field: 0,
+        name: String::new(),
+        kind: Some(Kind::Text),
+        input: input(preset, &[("features", "tf", options)])?,
+        factor: 1.0,
+        balance: preset.balance,
+        prefix: Vec::new(),
+        hash: preset.hash,
+    })
+}
+
+/// The plan of a row: one entry per field that counts, in the row's order.
+pub fn row(
+    preset: &'static Preset,
+    options: &RowOptions,
+    fields: &[Field],
+) -> Result<Vec<ColumnPlan>, Error> {
+    let names = field_names(options, fields)?;
+    check_names(options, &names)?;
+    let fallback = ColumnOptions::default();
+    let mut chosen: Vec<(usize, &ColumnOptions)> = (0..fields.len())
+        .filter_map(|i| {
+            Some((
+                i,
+                column(options, &fallback, names[i], fields[i].generated)?,
+            ))
+        })
+        .collect();
+    let total: f64 = chosen.iter().map(|(_, column)| column.weight).sum();
+    // That no column is left at all is no error: such a row has no feature.
+    if total == 0.0 && !chosen.is_empty() {
+        return Err(Error::NoWeight);
+    }
+    chosen.retain(|(_, column)| column.weight > 0.0);
+    if !total.is_finite() {
+        let place = "the sum of the weights".to_owned();
+        return Err(Error::BadWeight {
+            place,
+            weight: total.to_string(),
+        });
+    }
+    let balance = options.balance.unwrap_or(preset.balance);
+    chosen
+        .into_iter()
+        .map(|(field, column)| {
+            Ok(ColumnPlan {
+                field,
+                name: names[field].to_owned(),
+                kind: column.kind,
+                input: input(
+                    preset,
+                    &[
+                        ("features", "tf", &column.text),
+                        ("$features", "$tf", &options.text),
+                    ],
+                )?,
+                // Roots first: the quotient of two extreme weights could underflow to 0.
+                factor: if balance {
+                    column.weight.sqrt() / total.sqrt()
+                } else {
+                    column.weight
+                },
+                balance,
+                prefix: prefix(preset, names[field]),
+                hash: preset.hash,
+            })
+        })
+        .collect()
+}
+
+fn prefix(preset: &Preset, name: &str) -> Vec<u8> {
+    if !preset.name_columns {
+        return Vec::new();
+    }
+    let mut prefix = name.as_bytes().to_vec();
+    prefix.push(0x1f);
+    prefix
+}
+
+/// The options under which a field counts, or None.
+fn column<'a>(
+    options: &'a RowOptions,
+    fallback: &'a ColumnOptions,
+    name: &str,
+    generated: bool,
+) -> Option<&'a ColumnOptions> {
+    if let Some((_, named)) = options.named.iter().find(|(n, _)| n == name) {
+        return Some(named);
+    }
+    if generated || options.exclude.iter().any(|n| n == name) {
+        return None;
+    }
+    match &options.rest {
+        Some(rest) => Some(rest),
+        None if options.named.is_empty() => Some(fallback),
+        None => None,
+    }
+}
+
+fn field_names<'a>(options: &'a RowOptions, fields: &'a [Field]) -> Result<Vec<&'a str>, Error> {
+    match &options.columns {
+        None => Ok(fields.iter().map(|f| f.name.as_str()).collect()),
+        Some(names) if names.len() == fields.len() => {
+            Ok(names.iter().map(String::as_str).collect())
+        }
+        Some(names) => Err(Error::FieldCount {
+            names: names.len(),
+            fields: fields.len(),
+        }),
+    }
+}
+
+fn check_names(options: &RowOptions, names: &[&str]) -> Result<(), Error> {
+    let known = |place, column: &String| {
+        if names.contains(&column.as_str()) {
+            return Ok(());
+        }
+        let columns = names.iter().map(|n| (*n).to_owned()).collect();
+        Err(Error::UnknownColumn {
+            place,
+            column: column.clone(),
+            columns,
+        })
+    };
+    for (name, _) in &options.named {
+        known("weights", name)?;
+        if options.exclude.contains(name) {
+            return Err(Error::WeightedAndExcluded {
+                column: name.clone(),
+            });
+        }
+    }
+    options
+        .exclude
+        .iter()
+        .try_for_each(|name| known("\"$exclude\"", name))
+}
+
+/// The preset's input with the given options laid over it, the first that says something winning.
+/// Each option comes with the keys under which the user wrote it.
+fn input(preset: &'static Preset, layers: &[(&str, &str, &TextOptions)]) -> Result<Input, Error> {
+    let refuse = |key: &str| {
+        Err(Error::OptionWithoutUse {
+            key: key.into(),
+            preset: preset.name,
+        })
+    };
+    let Input::Words { features, tf } = preset.input else {
+        for (features_key, tf_key, options) in layers {
+            if options.features.is_some() {
+                return refuse(features_key);
+            }
+            if options.tf.is_some() {
+                return refuse(tf_key);
+            }
+        }
+        return Ok(preset.input);
+    };
+    Ok(Input::Words {
+        features: layers
+            .iter()
+            .find_map(|(_, _, o)| o.features)
+            .unwrap_or(features),
+        tf: layers.iter().find_map(|(_, _, o)| o.tf).unwrap_or(tf),
+    })
+}

@@ -1,0 +1,45 @@
+//! Weighted SimHash: one signed sum per bit, and the signs of the sums.
+
+/// The 64 sums. A feature adds its weight to the sum of each bit that its hash has set, and
+/// subtracts it from the others. Fingerprints of 32 bits use hashes whose high half is zero, so
+/// their high sums never rise above 0.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sums([f64; 64]);
+
+impl Sums {
+    pub const ZERO: Sums = Sums([0.0; 64]);
+
+    pub fn add(&mut self, hash: u64, weight: f64) {
+        for (bit, sum) in self.0.iter_mut().enumerate() {
+            // A clear bit becomes the sign bit: no branch, so that the loop is vectorised.
+            let sign = (!hash >> bit & 1) << 63;
+            *sum += f64::from_bits(weight.to_bits() ^ sign);
+        }
+    }
+
+    /// Adds `factor` times the sums of `other`.
+    pub fn add_scaled(&mut self, other: &Sums, factor: f64) {
+        for (sum, other) in self.0.iter_mut().zip(&other.0) {
+            *sum += other * factor;
+        }
+    }
+
+    /// Bit i is 1 when sum i is above 0; a tie gives 0.
+    pub fn fingerprint(&self) -> u64 {
+        self.0
+            .iter()
+            .rev()
+            .fold(0, |bits, &sum| bits << 1 | u64::from(sum > 0.0))
+    }
+}
+
+/// The SimHash of hashes with weights, summed in the given order; None without any weight above 0.
+pub fn simhash(features: impl IntoIterator<Item = (u64, f64)>) -> Option<u64> {
+    let mut sums = Sums::ZERO;
+    let mut any = false;
+    for (hash, weight) in features {
+        sums.add(hash, weight);
+        any |= weight > 0.0;
+    }
+    any.then(|| sums.fingerprint())
+}

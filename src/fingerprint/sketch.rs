@@ -1,0 +1,317 @@
+//! The features of a row with their weights, summed into its fingerprint.
+//!
+//! The features of one column are counted, weighed by their tf, and summed; the column's sums then
+//! join the row's, multiplied by the column's factor (and divided by the length of its vector when
+//! columns are balanced). Within a column all weights are multiples of 2^-32, so that sums are exact
+//! and do not depend on the order of the words.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use super::error::Error;
+use super::hash::Width;
+use super::options::Kind;
+use super::plan::ColumnPlan;
+use super::presets::{Features, Input, Tf};
+use super::simhash::Sums;
+use super::{text, weighted_tokens};
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug)]
+pub enum Content<'a> {
+    /// Natural text.
+    Text(&'a str),
+    /// The canonical text of a value of another type.
+    Canonical(&'a str),
+}
+
+/// One feature of a row, for showing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Feature {
+    pub column: String,
+    pub feature: String,
+    /// How often it occurs; with `token^weight` input the given weight.
+    pub tf: f64,
+    /// What it adds to or subtracts from each sum.
+    pub weight: f64,
+    pub hash: u64,
+}
+
+/// Builds one fingerprint after the other, reusing its memory.
+pub struct Sketch {
+    width: Width,
+    totals: Sums,
+    any: bool,
+    bag: Bag,
+    /// The bytes under the hash: the column's prefix and the feature.
+    key: Vec<u8>,
+    text: String,
+    shown: Option<Vec<Feature>>,
+}
+
+impl Sketch {
+    pub fn new(width: Width) -> Self {
+        Self {
+            width,
+            totals: Sums::ZERO,
+            any: false,
+            bag: Bag::default(),
+            key: Vec::new(),
+            text: String::new(),
+            shown: None,
+        }
+    }
+
+    /// A sketch that remembers its features for [`Sketch::into_features`].
+    pub fn showing(width: Width) -> Self {
+        let mut sketch = Self::new(width);
+        sketch.shown = Some(Vec::new());
+        sketch.bag.names = Some(HashMap::default());
+        sketch
+    }
+
+    /// Starts the next row. What an error left behind is dropped.
+    pub fn begin(&mut self) {
+        self.totals = Sums::ZERO;
+        self.any = false;
+        self.bag.clear();
+    }
+
+    /// Adds a column. `pause` is called now and then during long work and may unwind.
+    pub fn column(
+        &mut self,
+        plan: &ColumnPlan,
+        content: Content<'_>,
+        pause: &mut dyn FnMut(),
+    ) -> Result<(), Error> {
+        let (text, natural) = match content {
+            Content::Text(text) => (text, Kind::Text),
+            Content::Canonical(text) => (text, Kind::Value),
+        };
+        self.key.clear();
+        self.key.extend_from_slice(&plan.prefix);
+        match (plan.kind.unwrap_or(natural), plan.input) {
+            (Kind::Text, Input::Words { features, tf }) => {
+                self.count_words(plan, features, text, pause);
+                self.join_counted(plan, tf);
+            }
+            (Kind::Value, Input::Words { tf, .. }) => {
+                let literal = match natural {
+                    Kind::Value => text,
+                    Kind::Text => {
+                        text::normal_form(text, &mut self.text, pause);
+                        &self.text
+                    }
+                };
+                if !literal.is_empty() {
+                    self.key.extend_from_slice(literal.as_bytes());
+                    self.bag.add(plan, self.width, &self.key);
+                    self.join_counted(plan, tf);
+                }
+            }
+            (Kind::Text, Input::WeightedTokens) => {
+                self.join_weighted(plan, weighted_tokens::parse(text), pause)?;
+            }
+            (Kind::Value, Input::WeightedTokens) => {
+                let token = (!text.is_empty()).then_some(Ok((text, 1.0)));
+                self.join_weighted(plan, token.into_iter(), pause)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The fingerprint of what was added since [`Sketch::begin`]; None without any feature.
+    pub fn fingerprint(&self) -> Option<u64> {
+        self.any.then(|| self.totals.fingerprint())
+    }
+
+    /// The features in the order of the columns; of a column of words the heaviest first.
+    pub fn into_features(self) -> Vec<Feature> {
+        self.shown.unwrap_or_default()
+    }
+
+    fn count_words(
+        &mut self,
+        plan: &ColumnPlan,
+        features: Features,
+        text: &str,
+        pause: &mut dyn FnMut(),
+    ) {
+        let Self {
+            bag,
+            key,
+            text: buffer,
+            width,
+            ..
+        } = self;
+        let start = plan.prefix.len();
+        text::for_each_word(text, buffer, pause, &mut |word| {
+            // The key still holds the word before this one.
+            if features.pairs && key.len() > start {
+                key.push(b' ');
+                key.extend_from_slice(word.as_bytes());
+                bag.add(plan, *width, key);
+            }
+            key.truncate(start);
+            key.extend_from_slice(word.as_bytes());
+            if features.words {
+                bag.add(plan, *width, key);
+            }
+        });
+    }
+
+    /// Weighs the counted features and adds them to the row.
+    fn join_counted(&mut self, plan: &ColumnPlan, tf: Tf) {
+        if self.bag.counts.is_empty() {
+            return;
+        }
+        let mut sums = Sums::ZERO;
+        // In units of 2^-64: an integer, so that it is exact too.
+        let mut square: u128 = 0;
+        for (&hash, &count) in &self.bag.counts {
+            let weight = tf_weight(tf, count);
+            sums.add(hash, weight);
+            let units = (weight * UNIT) as u128;
+            square += units * units;
+        }
+        let factor = match plan.balance {
+            true => plan.factor * UNIT / (square as f64).sqrt(),
+            false => plan.factor,
+        };
+        self.totals.add_scaled(&sums, factor);
+        self.any = true;
+        if let (Some(shown), Some(names)) = (&mut self.shown, &mut self.bag.names) {
+            let first = shown.len();
+            shown.extend(self.bag.counts.iter().map(|(hash, &count)| Feature {
+                column: plan.name.clone(),
+                feature: names.remove(hash).unwrap_or_default(),
+                tf: count as f64,
+                weight: tf_weight(tf, count) * factor,
+                hash: *hash,
+            }));
+            shown[first..].sort_by(|a, b| {
+                b.weight
+                    .total_cmp(&a.weight)
+                    .then_with(|| a.feature.cmp(&b.feature))
+            });
+        }
+        self.bag.clear();
+    }
+
+    /// Adds features that bring their weights, in their order.
+    fn join_weighted<'a>(
+        &mut self,
+        plan: &ColumnPlan,
+        tokens: impl Iterator<Item = Result<(&'a str, f64), Error>>,
+        pause: &mut dyn FnMut(),
+    ) -> Result<(), Error> {
+        let mut sums = Sums::ZERO;
+        let mut square = 0.0;
+        let start = plan.prefix.len();
+        let mut features = Vec::new();
+        for (i, token) in tokens.enumerate() {
+            let (token, weight) = token?;
+            if i % 1024 == 0 {
+                pause();
+            }
+            if weight == 0.0 {
+                continue;
+            }
+            self.key.truncate(start);
+            self.key.extend_from_slice(token.as_bytes());
+            let hash = plan.hash.hash(self.width, &self.key);
+            sums.add(hash, weight);
+            square += weight * weight;
+            self.any = true;
+            if self.shown.is_some() {
+                let (column, feature) = (plan.name.clone(), token.to_owned());
+                features.push(Feature {
+                    column,
+                    feature,
+                    tf: weight,
+                    weight,
+                    hash,
+                });
+            }
+        }
+        if square == 0.0 {
+            return Ok(());
+        }
+        let factor = if plan.balance {
+            plan.factor / square.sqrt()
+        } else {
+            plan.factor
+        };
+        self.totals.add_scaled(&sums, factor);
+        if let Some(shown) = &mut self.shown {
+            features.iter_mut().for_each(|f| f.weight *= factor);
+            shown.append(&mut features);
+        }
+        Ok(())
+    }
+}
+
+const UNIT: f64 = 4_294_967_296.0;
+
+/// The weight of a feature that occurs `count` times, a multiple of 2^-32.
+fn tf_weight(tf: Tf, count: u64) -> f64 {
+    match tf {
+        Tf::Raw => count as f64,
+        Tf::Log if count > 1 => ((1.0 + (count as f64).ln()) * UNIT).round() / UNIT,
+        Tf::Log | Tf::Set => 1.0,
+    }
+}
+
+/// How often each feature of a column occurs, by hash: features of equal hash add up anyway.
+#[derive(Default)]
+struct Bag {
+    counts: HashMap<u64, u64, BuildHasherDefault<Hashed>>,
+    /// The features' text, when they are to be shown.
+    names: Option<HashMap<u64, String, BuildHasherDefault<Hashed>>>,
+}
+
+/// Beyond this capacity the memory is given back, or clearing would cost every later row.
+const KEPT_CAPACITY: usize = 1 << 14;
+
+impl Bag {
+    fn add(&mut self, plan: &ColumnPlan, width: Width, key: &[u8]) {
+        let hash = plan.hash.hash(width, key);
+        *self.counts.entry(hash).or_insert(0) += 1;
+        if let Some(names) = &mut self.names {
+            let feature = &key[plan.prefix.len()..];
+            names
+                .entry(hash)
+                .or_insert_with(|| String::from_utf8_lossy(feature).into_owned());
+        }
+    }
+
+    fn clear(&mut self) {
+        if self.counts.capacity() > KEPT_CAPACITY {
+            self.counts = HashMap::default();
+        }
+        self.counts.clear();
+        if let Some(names) = &mut self.names {
+            names.clear();
+        }
+    }
+}
+
+/// Passes a feature's hash through as its hash in the map.
+#[derive(Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
+        }
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}

@@ -1,0 +1,172 @@
+//! Natural text: its normal form and its words.
+//!
+//! Normal form: NFKC, then lower case, character by character. Words: jieba's words in runs of Han
+//! characters, Unicode words (UAX 29) elsewhere. Text is worked off in chunks, so that memory stays
+//! small and a caller can stop the work between them; the time is linear in the length.
+
+use std::sync::OnceLock;
+
+use jieba_rs::Jieba;
+use unicode_normalization::char::is_combining_mark;
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
+use unicode_segmentation::UnicodeSegmentation;
+
+/// Bytes of raw text between two pauses.
+const CHUNK: usize = 1 << 16;
+
+/// The word dictionary, loaded at the first use.
+pub fn dictionary() -> &'static Jieba {
+    static DICTIONARY: OnceLock<Jieba> = OnceLock::new();
+    DICTIONARY.get_or_init(Jieba::new)
+}
+
+/// Calls `word` for each word of the normal form of `text`, and `pause` before each chunk.
+/// `buffer` is scratch space.
+pub fn for_each_word(
+    text: &str,
+    buffer: &mut String,
+    pause: &mut dyn FnMut(),
+    word: &mut dyn FnMut(&str),
+) {
+    for chunk in chunks(text) {
+        pause();
+        buffer.clear();
+        normalize_into(chunk, buffer);
+        words(buffer, word);
+    }
+}
+
+/// Writes the normal form of `text`, without white space at its ends, into `buffer`.
+pub fn normal_form(text: &str, buffer: &mut String, pause: &mut dyn FnMut()) {
+    buffer.clear();
+    for chunk in chunks(text.trim()) {
+        pause();
+        normalize_into(chunk, buffer);
+    }
+}
+
+fn normalize_into(text: &str, buffer: &mut String) {
+    if text.is_ascii() {
+        let start = buffer.len();
+        buffer.push_str(text);
+        buffer[start..].make_ascii_lowercase();
+    } else if is_nfkc_quick(text.chars()) == IsNormalized::Yes {
+        buffer.extend(text.chars().flat_map(char::to_lowercase));
+    } else {
+        buffer.extend(text.nfkc().flat_map(char::to_lowercase));
+    }
+}
+
+fn words(text: &str, word: &mut dyn FnMut(&str)) {
+    if text.is_ascii() {
+        return text.unicode_words().for_each(word);
+    }
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let han = is_han(first);
+        let end = rest.find(|c| is_han(c) != han).unwrap_or(rest.len());
+        let (run, tail) = rest.split_at(end);
+        if han {
+            for token in dictionary().cut(run, true) {
+                word(token.word);
+            }
+        } else {
+            run.unicode_words().for_each(&mut *word);
+        }
+        rest = tail;
+    }
+}
+
+fn is_han(c: char) -> bool {
+    matches!(c,
+        '\u{3005}' | '\u{3007}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
+        | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+fn chunks(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (chunk, tail) = rest.split_at(chunk_end(rest));
+        rest = tail;
+        (!chunk.is_empty()).then_some(chunk)
+    })
+}
+
+/// Where the first chunk of `text` ends: in front of white space when there is any, else of another
+/// character that is part of no word, else (a 'word' as long as a chunk) between two characters.
+fn chunk_end(text: &str) -> usize {
+    if text.len() <= CHUNK {
+        return text.len();
+    }
+    let window = &text[..text.floor_char_boundary(CHUNK)];
+    let gap = |c: char| !c.is_alphanumeric() && !is_combining_mark(c);
+    [
+        window.rfind(|c: char| c.is_ascii_whitespace()),
+        window.rfind(gap),
+    ]
+    .into_iter()
+    .flatten()
+    .find(|&end| end > 0)
+    .unwrap_or(window.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words_of(text: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut buffer = String::new();
+        for_each_word(text, &mut buffer, &mut || {}, &mut |w| {
+            words.push(w.to_owned())
+        });
+        words
+    }
+
+    #[test]
+    fn words_of_several_scripts() {
+        assert_eq!(
+            words_of("The QUICK, brown fox's 3.14!"),
+            ["the", "quick", "brown", "fox's", "3.14"]
+        );
+        assert_eq!(
+            words_of("我来到北京清华大学"),
+            ["我", "来到", "北京", "清华大学"]
+        );
+        assert_eq!(
+            words_of("用 PostgreSQL 数据库"),
+            ["用", "postgresql", "数据库"]
+        );
+        assert_eq!(words_of("Straße ÄÖ"), ["straße", "äö"]);
+        assert_eq!(words_of("。，!?  "), Vec::<String>::new());
+        assert_eq!(words_of(""), Vec::<String>::new());
+    }
+
+    #[test]
+    fn forms_that_nfkc_unifies_give_the_same_words() {
+        assert_eq!(words_of("ＰｏｓｔｇｒｅＳＱＬ ﬁle"), ["postgresql", "file"]);
+        assert_eq!(words_of("e\u{301}te\u{301}"), words_of("été"));
+    }
+
+    #[test]
+    fn chunks_cut_no_word_and_lose_nothing() {
+        for word in ["word ", "词语，", "été "] {
+            let text = word.repeat(3 * CHUNK / word.len());
+            assert!(chunks(&text).count() >= 3);
+            assert!(chunks(&text).all(|c| c.len() <= CHUNK));
+            assert_eq!(chunks(&text).collect::<String>(), text);
+            let words = words_of(&text);
+            assert_eq!(words.len(), 3 * CHUNK / word.len());
+            assert!(words.iter().all(|w| *w == words[0]));
+        }
+    }
+
+    #[test]
+    fn a_word_longer_than_a_chunk_is_cut_between_characters() {
+        let text = "é".repeat(CHUNK);
+        assert_eq!(chunks(&text).collect::<String>(), text);
+        let mut pauses = 0;
+        for_each_word(&text, &mut String::new(), &mut || pauses += 1, &mut |_| {});
+        assert_eq!(pauses, 2);
+    }
+}
