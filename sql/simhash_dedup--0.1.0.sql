@@ -5,7 +5,48 @@
 \echo Use "CREATE EXTENSION simhash_dedup" to load this file. \quit
 
 -- ---------------------------------------------------------------- fingerprints
--- (room row/)
+-- Not STRICT: weights, options and presets default to NULL. IMMUTABLE: a fingerprint depends on the
+-- arguments alone, whatever the settings are (docs/weights.md). The costs say that a fingerprint is
+-- worth a parallel worker.
+
+CREATE FUNCTION simhash64(record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row64';
+COMMENT ON FUNCTION simhash64(record, jsonb, text) IS '64-bit SimHash of a row; NULL when it has no feature';
+
+CREATE FUNCTION simhash32(record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row32';
+COMMENT ON FUNCTION simhash32(record, jsonb, text) IS '32-bit SimHash of a row, 0 to 2^32 - 1; NULL when it has no feature';
+
+CREATE FUNCTION simhash64(text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text64';
+COMMENT ON FUNCTION simhash64(text, jsonb, text) IS '64-bit SimHash of a text; NULL when it has no word';
+
+CREATE FUNCTION simhash32(text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text32';
+COMMENT ON FUNCTION simhash32(text, jsonb, text) IS '32-bit SimHash of a text, 0 to 2^32 - 1; NULL when it has no word';
+
+CREATE FUNCTION simhash64_tokens(tokens text[], weights float8[] DEFAULT NULL) RETURNS bigint
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME', 'simhash_tokens64';
+COMMENT ON FUNCTION simhash64_tokens(text[], float8[]) IS '64-bit SimHash of tokens, taken literally, with weights (1 each without)';
+
+CREATE FUNCTION simhash32_tokens(tokens text[], weights float8[] DEFAULT NULL) RETURNS bigint
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME', 'simhash_tokens32';
+COMMENT ON FUNCTION simhash32_tokens(text[], float8[]) IS '32-bit SimHash of tokens, taken literally, with weights (1 each without)';
+
+CREATE FUNCTION simhash_features(
+	record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL,
+	OUT column_name text, OUT feature text, OUT tf float8, OUT weight float8, OUT hash bigint
+) RETURNS SETOF record
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 100 AS 'MODULE_PATHNAME', 'simhash_features';
+COMMENT ON FUNCTION simhash_features(record, jsonb, text) IS 'why a row has its 64-bit fingerprint: its features and what they weigh';
+
+CREATE FUNCTION simhash_bits(fingerprint bigint, bits int DEFAULT 64) RETURNS text
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_bits';
+COMMENT ON FUNCTION simhash_bits(bigint, int) IS 'a fingerprint of 64 or 32 bits as 0s and 1s';
+
+CREATE FUNCTION simhash_similarity(a bigint, b bigint, bits int DEFAULT 64) RETURNS float8
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_similarity';
+COMMENT ON FUNCTION simhash_similarity(bigint, bigint, int) IS 'share of equal bits of two fingerprints: (bits - distance) / bits';
 
 -- ---------------------------------------------------------------- distance
 -- The support functions are how the planner meets us: the first query that mentions hamming() or
@@ -99,3 +140,13 @@ CREATE OPERATOR CLASS simhash_ops DEFAULT FOR TYPE bigint USING simhash AS
 	OPERATOR 2 <~> (bigint, bigint) FOR ORDER BY pg_catalog.integer_ops,
 	OPERATOR 3 ~= (bigint, bigint);
 COMMENT ON OPERATOR CLASS simhash_ops USING simhash IS '64-bit fingerprints under Hamming distance';
+
+-- ---------------------------------------------------------------- checking an index
+
+CREATE FUNCTION simhash_index_verify(
+	index regclass, heapallindexed boolean DEFAULT false,
+	OUT block bigint, OUT "offset" int, OUT fault text
+) RETURNS SETOF record
+LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_index_verify';
+COMMENT ON FUNCTION simhash_index_verify(regclass, boolean) IS
+	'faults of a simhash index, no row when it is sound; blocks writers while it runs; for its owner';

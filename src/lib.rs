@@ -14,7 +14,7 @@
 //! * [`fingerprint`]: pure Rust; knows no PostgreSQL.
 //! * `row`: turns a row of any type into columns of canonical text.
 //! * [`index`]: the access method `simhash`; its page formats and its search plan are pure.
-//! * `planner`: makes `fp <~> $1 <= 3` an index condition; selectivity.
+//! * [`planner`]: makes `fp <~> $1 <= 3` an index condition; selectivity.
 //! * `dedup`: what is built on top: flags, pairs, clusters.
 //! * `pg`: safe wrappers of pages, buffers, WAL, nodes and datums; the only place with raw
 //!   PostgreSQL structs.
@@ -23,11 +23,10 @@
 
 pub mod fingerprint;
 pub mod index;
+pub mod planner;
 
 #[cfg(feature = "server")]
 mod pg;
-#[cfg(feature = "server")]
-mod planner;
 #[cfg(feature = "server")]
 mod row;
 
@@ -41,6 +40,7 @@ mod server {
     /// in `shared_preload_libraries`).
     #[pg_guard]
     pub extern "C-unwind" fn _PG_init() {
+        crate::row::init();
         crate::index::init();
         crate::planner::init();
     }

@@ -13,7 +13,9 @@ pub fn float<T: Display + LowerExp + Copy + Into<f64>>(out: &mut String, value: 
     let wide: f64 = value.into();
     let _ = if wide == 0.0 {
         write!(out, "0")
-    } else if !wide.is_finite() || (1e-5..1e16).contains(&wide.abs()) {
+    } else if wide.is_infinite() {
+        write!(out, "{}Infinity", if wide < 0.0 { "-" } else { "" })
+    } else if wide.is_nan() || (1e-5..1e16).contains(&wide.abs()) {
         write!(out, "{value}")
     } else {
         write!(out, "{value:e}")
@@ -121,7 +123,9 @@ fn day(out: &mut String, days: i64) {
     } else {
         (month - 9, 1)
     };
-    let _ = write!(out, "{:04}-{month:02}-{day:02}", year + era * 400 + next);
+    let year = year + era * 400 + next;
+    let sign = if year < 0 { "-" } else { "" };
+    let _ = write!(out, "{sign}{:04}-{month:02}-{day:02}", year.abs());
 }
 
 #[cfg(test)]
@@ -145,7 +149,7 @@ mod tests {
             (1e300, "1e300"),
             (2.5e-7, "2.5e-7"),
             (f64::NAN, "NaN"),
-            (f64::NEG_INFINITY, "-inf"),
+            (f64::NEG_INFINITY, "-Infinity"),
         ] {
             assert_eq!(with(|o| float(o, value)), text);
         }
@@ -176,7 +180,7 @@ mod tests {
             (-36_465, "1900-03-01"),
             (-36_466, "1900-02-28"),
             (-730_485, "0000-01-01"),
-            (-730_486, "-001-12-31"),
+            (-730_486, "-0001-12-31"),
             (i32::MAX, "infinity"),
         ] {
             assert_eq!(with(|o| date(o, days)), text);

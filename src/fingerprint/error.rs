@@ -36,6 +36,8 @@ pub enum Error {
         key: String,
         preset: &'static str,
     },
+    /// The JSON does not parse: its syntax having been checked, a number is too large.
+    Json(String),
     BadWeight {
         place: String,
         weight: String,
@@ -78,7 +80,7 @@ impl Error {
             Error::WeightedToken { .. } => Class::InvalidText,
             Error::UnknownColumn { .. } => Class::UndefinedColumn,
             Error::ReservedOption { .. } => Class::NotSupported,
-            Error::ArrayLengths { .. } | Error::FieldCount { .. } => Class::LengthMismatch,
+            Error::ArrayLengths { .. } => Class::LengthMismatch,
             _ => Class::InvalidValue,
         }
     }
@@ -108,7 +110,7 @@ impl Error {
                  \"fast^2 car^1\"."
                     .into(),
             ),
-            Error::UnknownColumn { .. } => Some(
+            Error::UnknownColumn { columns, .. } if columns.iter().any(|c| c == "f1") => Some(
                 "The fields of a bare ROW(...) are f1, f2, ...; \"$columns\" names them.".into(),
             ),
             Error::Width(_) => Some("Fingerprints have 64 or 32 bits.".into()),
@@ -135,6 +137,7 @@ impl fmt::Display for Error {
             Error::OptionWithoutUse { key, preset } => {
                 write!(f, "option \"{key}\" has no use with preset \"{preset}\"")
             }
+            Error::Json(fault) => write!(f, "cannot read the JSON of the options: {fault}"),
             Error::BadWeight { place, weight } => write!(f, "{place} is out of range: {weight}"),
             Error::NoWeight => write!(f, "the weights of the row's columns add up to zero"),
             Error::UnknownColumn { place, column, .. } => {
@@ -166,7 +169,10 @@ impl fmt::Display for Error {
                 )
             }
             Error::ArrayLengths { tokens, weights } => {
-                write!(f, "{tokens} tokens but {weights} weights")
+                write!(
+                    f,
+                    "tokens and weights differ in number: {tokens} and {weights}"
+                )
             }
             Error::Width(bits) => write!(f, "fingerprint width out of range: {bits}"),
             Error::TooWide { fingerprint } => {

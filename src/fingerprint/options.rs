@@ -102,12 +102,7 @@ pub fn parse_row(json: &str) -> Result<RowOptions, Error> {
 }
 
 fn document(json: &str) -> Result<Value, Error> {
-    // The server has checked the syntax; what is left are numbers beyond the range of a double.
-    serde_json::from_str(json).map_err(|e| Error::WrongShape {
-        place: "the JSON".into(),
-        expected: "within the range of double precision",
-        found: e.to_string(),
-    })
+    serde_json::from_str(json).map_err(|e| Error::Json(e.to_string()))
 }
 
 fn row_option(options: &mut RowOptions, key: &str, name: &str, value: &Value) -> Result<(), Error> {

@@ -164,7 +164,10 @@ mod tests {
     #[test]
     fn a_word_longer_than_a_chunk_is_cut_between_characters() {
         let text = "é".repeat(CHUNK);
-        assert_eq!(chunks(&text).collect::<String>(), text);
+        for gap in ["", " ", "。"] {
+            let text = format!("{gap}{text}");
+            assert_eq!(chunks(&text).collect::<String>(), text);
+        }
         let mut pauses = 0;
         for_each_word(&text, &mut String::new(), &mut || pauses += 1, &mut |_| {});
         assert_eq!(pauses, 2);

@@ -6,9 +6,44 @@
 //! other files are the access method's roles, one each. What must not: raw pages, buffers or WAL
 //! (they are behind `pg`), and anything about how a fingerprint was made.
 
+pub mod ball;
+pub mod cost;
 pub mod key;
+pub mod load;
 pub mod page;
 pub mod probe;
+pub mod sort;
+pub mod verify;
 
 #[cfg(feature = "server")]
-pub fn init() {}
+mod build;
+#[cfg(feature = "server")]
+mod check;
+#[cfg(feature = "server")]
+mod corrupt;
+#[cfg(feature = "server")]
+mod estimate;
+#[cfg(feature = "server")]
+mod handler;
+#[cfg(feature = "server")]
+mod insert;
+#[cfg(feature = "server")]
+mod operators;
+#[cfg(feature = "server")]
+mod scan;
+#[cfg(feature = "server")]
+mod search;
+#[cfg(feature = "server")]
+mod tree;
+#[cfg(feature = "server")]
+mod vacuum;
+#[cfg(feature = "server")]
+mod validate;
+#[cfg(feature = "server")]
+mod visit;
+
+/// Registers what the access method needs of the server; called once per process from `_PG_init`.
+#[cfg(feature = "server")]
+pub fn init() {
+    crate::pg::options::register();
+}

@@ -43,6 +43,13 @@ impl Args {
             .and_then(|d| unsafe { T::from_datum(d, false) })
     }
 
+    /// Argument `i` of a STRICT function, as the bits of a by-value datum: sign-extended integers.
+    #[inline]
+    pub fn by_value(&self, i: usize) -> u64 {
+        // SAFETY: the call info is live and sql/ declares more than `i` arguments.
+        unsafe { (*self.fcinfo).args.as_slice(i + 1)[i].value.value() as u64 }
+    }
+
     /// Argument `i` as a pointer, for `internal` and by-reference types.
     pub fn pointer<T>(&self, i: usize) -> *mut T {
         self.datum(i)
@@ -61,6 +68,16 @@ impl Args {
         value
             .and_then(pgrx::IntoDatum::into_datum)
             .unwrap_or_else(|| self.null())
+    }
+}
+
+/// A fixed-length by-reference value, copied to the current memory context.
+pub fn by_reference<T: Copy>(value: T) -> pg_sys::Datum {
+    // SAFETY: palloc returns MAXALIGNed memory of the asked size, or raises an ERROR.
+    unsafe {
+        let place = pg_sys::palloc(size_of::<T>()).cast::<T>();
+        place.write(value);
+        pg_sys::Datum::from(place)
     }
 }
 

@@ -10,5 +10,30 @@
 //! nothing: the server's abort processing releases locks and pins, and releasing them twice would
 //! unbalance its interrupt counters.
 
+pub mod buffer;
+pub mod build;
+pub mod bulk;
+pub mod call_site;
+pub mod compat;
+pub mod encoding;
 pub mod error;
 pub mod fmgr;
+pub mod index_am;
+pub mod lookup;
+pub mod message;
+pub mod nodes;
+pub mod opclass;
+pub mod open;
+pub mod options;
+pub mod output;
+pub mod path;
+pub mod plan;
+pub mod plan_hooks;
+pub mod process;
+pub mod record;
+pub mod relation;
+pub mod rows_out;
+pub mod stats;
+pub mod vacuum;
+pub mod value;
+pub mod wal;

@@ -1,4 +1,37 @@
 //! Makes index conditions of Hamming clauses, and tells the planner how many rows they keep.
+//!
+//! The planner matches only `indexed_column operator value` with an index, never
+//! `(fp <~> $1) <= 3`. So the clause is translated twice:
+//!
+//! 1. [`rewrite`]: in the planner's hook for relations, which runs before it distributes the quals,
+//!    `hamming(fp, q) <= k` becomes `hamming_within(fp, q, k)`: only for a relation with an index
+//!    that can serve it, so that all other plans stay as they were.
+//! 2. [`support`]: asked by the planner for an index condition, the support function of
+//!    `hamming_within` answers `fp <@ hamming_ball(q, k)`.
+//!
+//! The support function of `hamming` has no answers: calling it is how the planner loads this
+//! library, and with it the hook, while it simplifies the first query that mentions a distance.
+//!
+//! What lives here: which clauses mean what ([`clause`]), where they are replaced ([`rewrite`]), and
+//! the estimate ([`selectivity`] is pure arithmetic). What must not: the server's structs, which are
+//! wrapped in `pg/`, and no OID is remembered between queries: an extension may be dropped and
+//! created again.
+
+pub mod selectivity;
+
+#[cfg(feature = "server")]
+mod clause;
+#[cfg(feature = "server")]
+mod estimate;
+#[cfg(feature = "server")]
+mod rewrite;
+#[cfg(feature = "server")]
+mod siblings;
+#[cfg(feature = "server")]
+mod support;
 
 /// Installs the planner hook; called once per process from `_PG_init`.
-pub fn init() {}
+#[cfg(feature = "server")]
+pub fn init() {
+    crate::pg::plan_hooks::on_relation(rewrite::relation);
+}

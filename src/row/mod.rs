@@ -1,1 +1,21 @@
 //! From a row of any type to columns of canonical text, and the SQL functions that fingerprint it.
+//!
+//! What lives here: [`canonical`] (values of every type as text that no setting and no catalog change
+//! alters), [`arguments`] (the JSON and preset arguments, parsed once per call site), [`record`] and
+//! [`text`] (the two inputs), [`functions`] (what SQL sees). What must not: anything that decides a
+//! bit of a fingerprint; that is `fingerprint`.
+
+mod arguments;
+mod canonical;
+mod errors;
+mod functions;
+mod record;
+mod text;
+
+/// Loads the word dictionary when the library is loaded by the postmaster, whose children then share
+/// it; otherwise the first Han word loads it.
+pub fn init() {
+    if crate::pg::process::is_preloading() {
+        crate::fingerprint::warm();
+    }
+}

@@ -22,11 +22,12 @@ use super::special::{
     self, BASE_KEY, Identity, ROOM, SLOT_BASE, SLOT_SHIFT, SLOTS, SORTED, WIDE, has_flag, set_flag,
 };
 use super::{
-    Fault, HEADER, Page, SPECIAL_START, get_u16, get_u32, get_u64, lower, put_u16, put_u32,
+    BOUNDS, Fault, HEADER, Page, SPECIAL_START, get_u16, get_u32, get_u64, lower, put_u16, put_u32,
     put_u64, set_lower, set_upper, upper,
 };
 use crate::index::key::{Key, Tid, separator};
 use crate::index::page::inner::Downlink;
+use std::ops::Range;
 
 const LO: usize = 4;
 const AUX: usize = 8;
@@ -75,6 +76,13 @@ pub fn needs_wide(base: u16, high: Option<Key>) -> bool {
     u32::from(last.saturating_sub(base)) >= NARROW_SPAN
 }
 
+/// Where the narrow page that starts at key `base` and spans as much as it can would end; None at the
+/// end of the key space.
+pub fn narrow_end(base: u16) -> Option<Key> {
+    let next = u64::from(base) + u64::from(NARROW_SPAN);
+    (next <= u64::from(u16::MAX)).then(|| Key::at(next << KEY_SHIFT))
+}
+
 /// Makes a leaf of these entries, which must be sorted, not below `base`, and below the high key.
 pub fn init(page: &mut Page, who: Identity, base: u16, right: Option<(u32, Key)>, entries: &[Key]) {
     special::init(page, who);
@@ -112,7 +120,7 @@ fn write_directory(page: &mut Page, entries: &[Key]) {
 }
 
 fn aux_size(page: &Page) -> usize {
-    if has_flag(page, WIDE) { AUX_WIDE } else { AUX }
+    if is_wide(page) { AUX_WIDE } else { AUX }
 }
 
 pub fn count(page: &Page) -> usize {
@@ -120,7 +128,7 @@ pub fn count(page: &Page) -> usize {
 }
 
 fn capacity(page: &Page) -> usize {
-    if has_flag(page, WIDE) {
+    if is_wide(page) {
         CAPACITY_WIDE
     } else {
         CAPACITY
@@ -134,6 +142,19 @@ pub fn is_full(page: &Page) -> bool {
 /// Entries in the sorted prefix.
 pub fn sorted_count(page: &Page) -> usize {
     usize::from(get_u16(page, SORTED))
+}
+
+/// Do the page's entries carry their whole key?
+pub fn is_wide(page: &Page) -> bool {
+    has_flag(page, WIDE)
+}
+
+/// Does the directory lead to entry `i` of the sorted prefix?
+pub fn is_in_its_slot(page: &Page, i: usize, key: Key) -> bool {
+    let prefix = key.rotated >> page[SLOT_SHIFT];
+    let slot = prefix.wrapping_sub(get_u64(page, SLOT_BASE));
+    let end = |z: u64| usize::from(get_u16(page, SLOTS + 2 * z as usize));
+    slot < SLOT_COUNT as u64 && i < end(slot) && (slot == 0 || i >= end(slot - 1))
 }
 
 /// The lowest 16-bit key that may stand on the page.
@@ -192,23 +213,26 @@ pub fn entries(page: &Page) -> impl Iterator<Item = Key> + '_ {
     (0..count(page)).map(|i| get(page, i))
 }
 
-/// Appends an entry; the page must not be full and the entry must belong to it.
-pub fn append(page: &mut Page, key: Key) {
+/// Appends an entry; the page must not be full and the entry must belong to it. Returns the bytes
+/// that changed.
+pub fn append(page: &mut Page, key: Key) -> [Range<usize>; 3] {
+    debug_assert!(!is_full(page));
     let n = count(page);
     let size = aux_size(page);
-    let at = SPECIAL_START - size * (n + 1);
+    let (lo_at, aux_at) = (HEADER + LO * n, SPECIAL_START - size * (n + 1));
     let mut aux = (key.rotated >> 32) & 0xFFFF
         | u64::from(key.tid.block) << 16
         | u64::from(key.tid.offset) << 48;
     if size == AUX_WIDE {
-        put_u16(page, at + AUX, key.block_key());
+        put_u16(page, aux_at + AUX, key.block_key());
     } else {
         aux |= u64::from(key.block_key().wrapping_sub(base_key(page))) << 59;
     }
-    put_u64(page, at, aux);
-    put_u32(page, HEADER + LO * n, key.rotated as u32);
-    set_lower(page, HEADER + LO * (n + 1));
-    set_upper(page, at);
+    put_u64(page, aux_at, aux);
+    put_u32(page, lo_at, key.rotated as u32);
+    set_lower(page, lo_at + LO);
+    set_upper(page, aux_at);
+    [BOUNDS, lo_at..lo_at + LO, aux_at..aux_at + size]
 }
 
 /// Shows `visit` every entry that passes the filter, with its distance.
@@ -317,10 +341,14 @@ pub fn split(
     })
 }
 
-/// Rewrites the leaf, sorted, with the entries whose row `keep` accepts.
-pub fn retain(page: &mut Page, who: Identity, mut keep: impl FnMut(Tid) -> bool) {
-    let mut kept = sorted_entries(page);
-    kept.retain(|key| keep(key.tid));
+/// Rewrites the leaf, sorted, without the entries that `doomed` marks (one mark an entry).
+pub fn remove(page: &mut Page, who: Identity, doomed: &[bool]) {
+    let marked = entries(page).zip(doomed);
+    let mut kept: Vec<Key> = marked
+        .filter(|(_, dead)| !**dead)
+        .map(|(key, _)| key)
+        .collect();
+    kept.sort_unstable();
     let incomplete = special::is_incomplete(page);
     init(page, who, base_key(page), special::right(page), &kept);
     special::set_incomplete(page, incomplete);
@@ -429,7 +457,7 @@ mod tests {
         }
 
         #[test]
-        fn split_and_retain_lose_nothing(
+        fn split_and_remove_lose_nothing(
             base: u64, spread in 1u32..=64,
             raw in prop::collection::vec(any::<u64>(), 2..500), incoming: u64,
         ) {
@@ -450,7 +478,8 @@ mod tests {
             prop_assert_eq!(special::right(&left), Some((8, up.key)));
             prop_assert_eq!(special::right(&right), old_right);
 
-            retain(&mut left, WHO, |tid| tid.offset % 2 == 0);
+            let doomed: Vec<bool> = entries(&left).map(|e| e.tid.offset % 2 != 0).collect();
+            remove(&mut left, WHO, &doomed);
             prop_assert!(special::is_incomplete(&left));
             prop_assert_eq!(special::right(&left), Some((8, up.key)));
             let kept: Vec<Key> = entries(&left).collect();

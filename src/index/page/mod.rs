@@ -78,6 +78,8 @@ pub(crate) fn put_u64(page: &mut [u8], at: usize, v: u64) {
 const PD_LOWER: usize = 12;
 const PD_UPPER: usize = 14;
 const PD_SPECIAL: usize = 16;
+/// The bytes of pd_lower and pd_upper.
+const BOUNDS: std::ops::Range<usize> = PD_LOWER..PD_SPECIAL;
 const PD_PAGESIZE_VERSION: usize = 18;
 
 pub(crate) fn lower(page: &Page) -> usize {

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+mod grammar;
+
 use super::distance::{bits, hamming, similarity};
 use super::error::Error;
 use super::hash::{FeatureHash, S1_SEED, Width, city64, murmur2, murmur64a};
-use super::options::{RowOptions, TextOptions, parse_row, parse_text};
+use super::options::{TextOptions, parse_row, parse_text};
 use super::plan::{self, Field};
 use super::simhash::simhash;
 use super::sketch::{Content, Sketch};
@@ -309,6 +311,33 @@ fn nothing_has_no_fingerprint() {
     assert_eq!(simhash([]), None);
 }
 
+/// A cancelled row leaves its words behind; the next one must not count them.
+#[test]
+fn a_row_after_a_cancelled_one_starts_anew() {
+    let plan = plan::text(
+        presets::find(Some("plain")).unwrap(),
+        &TextOptions::default(),
+    )
+    .unwrap();
+    let mut sketch = Sketch::new(Width::W64);
+    let long = "first ".repeat(1 << 15);
+    let mut pauses = 0;
+    let mut cancel = || {
+        pauses += 1;
+        assert!(pauses < 2, "cancelled");
+    };
+    let cancelled = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        sketch.begin();
+        sketch.column(&plan, Content::Text(&long), &mut cancel)
+    }));
+    assert!(cancelled.is_err());
+    sketch.begin();
+    sketch
+        .column(&plan, Content::Text("second"), &mut || {})
+        .unwrap();
+    assert_eq!(sketch.fingerprint(), Some(city64(b"second")));
+}
+
 #[test]
 fn malformed_weighted_tokens_are_errors() {
     for (text, position, fault) in [
@@ -342,171 +371,6 @@ fn malformed_weighted_tokens_are_errors() {
         of_text("a^b^2", "s1", Width::W64),
         Ok(simhash([(murmur64a(b"a^b", 999_999_937), 2.0)]))
     );
-}
-
-#[test]
-fn the_grammar_of_weights() {
-    let plan = |json: &str| {
-        let options = parse_row(json)?;
-        let plans = plan::row(presets::find(Some("plain"))?, &options, &fields(3))?;
-        Ok::<_, Error>(
-            plans
-                .into_iter()
-                .map(|p| (p.field, p.factor))
-                .collect::<Vec<_>>(),
-        )
-    };
-    let share = |w: f64, total: f64| w.sqrt() / total.sqrt();
-    assert_eq!(
-        plan("{}"),
-        Ok((0..3).map(|i| (i, share(1.0, 3.0))).collect())
-    );
-    assert_eq!(plan("{\"b\": 2}"), Ok(vec![(1, 1.0)]));
-    let body = "{\"a\": 2, \"b\": {\"weight\": 6, \"as\": \"value\", \"tf\": \"set\"}}";
-    assert_eq!(
-        plan(body),
-        Ok(vec![(0, share(2.0, 8.0)), (1, share(6.0, 8.0))])
-    );
-    let rest = "{\"b\": 2, \"*\": 1, \"$exclude\": [\"c\"]}";
-    assert_eq!(
-        plan(rest),
-        Ok(vec![(0, share(1.0, 3.0)), (1, share(2.0, 3.0))])
-    );
-    assert_eq!(plan("{\"a\": 0, \"*\": 1}").map(|p| p.len()), Ok(2));
-    assert_eq!(plan("{\"$exclude\": [\"a\", \"b\"]}"), Ok(vec![(2, 1.0)]));
-    let renamed = "{\"$columns\": [\"x\", \"$y\", \"z\"], \"$$y\": 1}";
-    assert_eq!(plan(renamed), Ok(vec![(1, 1.0)]));
-}
-
-#[test]
-fn what_the_grammar_refuses() {
-    let fail = |json: &str| of_row(&["a", "b"], json, "plain").unwrap_err();
-    for (json, class, message) in [
-        (
-            "{\"zz\": 1}",
-            Class::UndefinedColumn,
-            "column \"zz\" in weights",
-        ),
-        (
-            "{\"$exclude\": [\"zz\"]}",
-            Class::UndefinedColumn,
-            "column \"zz\" in \"$exclude\"",
-        ),
-        (
-            "{\"a\": -1}",
-            Class::InvalidValue,
-            "weight of column \"a\" is out of range: -1",
-        ),
-        ("{\"a\": 1e999}", Class::InvalidValue, "the JSON must be"),
-        (
-            "{\"a\": 0, \"b\": 0}",
-            Class::InvalidValue,
-            "add up to zero",
-        ),
-        (
-            "{\"a\": 1e308, \"b\": 1e308}",
-            Class::InvalidValue,
-            "the sum of the weights",
-        ),
-        (
-            "{\"a\": \"2\"}",
-            Class::InvalidValue,
-            "weight of column \"a\" must be a number",
-        ),
-        (
-            "{\"a\": {\"weight\": null}}",
-            Class::InvalidValue,
-            "must be a number, not null",
-        ),
-        (
-            "{\"a\": {\"wieght\": 1}}",
-            Class::InvalidValue,
-            "unknown option \"wieght\"",
-        ),
-        (
-            "{\"a\": {\"as\": \"word\"}}",
-            Class::InvalidValue,
-            "\"text\" or \"value\"",
-        ),
-        ("{\"$tf\": 1}", Class::InvalidValue, "\"$tf\" must be"),
-        (
-            "{\"$features\": []}",
-            Class::InvalidValue,
-            "\"$features\" must be",
-        ),
-        (
-            "{\"$features\": [\"triples\"]}",
-            Class::InvalidValue,
-            "unknown option \"triples\"",
-        ),
-        (
-            "{\"$stop_words\": []}",
-            Class::NotSupported,
-            "option \"$stop_words\"",
-        ),
-        (
-            "{\"$nonsense\": 1}",
-            Class::InvalidValue,
-            "unknown option \"$nonsense\"",
-        ),
-        ("{\"$balance\": 1}", Class::InvalidValue, "true or false"),
-        (
-            "{\"$columns\": [\"a\"]}",
-            Class::LengthMismatch,
-            "names 1 columns",
-        ),
-        (
-            "{\"$columns\": [\"a\", \"a\"]}",
-            Class::InvalidValue,
-            "more than once",
-        ),
-        (
-            "{\"a\": 1, \"$exclude\": [\"a\"]}",
-            Class::InvalidValue,
-            "also excluded",
-        ),
-        ("[1]", Class::InvalidValue, "weights must be a JSON object"),
-        (
-            "null",
-            Class::InvalidValue,
-            "weights must be a JSON object, not null",
-        ),
-    ] {
-        let error = fail(json);
-        assert_eq!(error.class(), class, "{json}");
-        assert!(error.to_string().contains(message), "{json}: {error}");
-    }
-    assert!(
-        fail("{\"zz\": 1}")
-            .detail()
-            .unwrap()
-            .contains("\"a\", \"b\"")
-    );
-    assert!(fail("{\"$x\": 1}").hint().unwrap().contains("$columns"));
-    let error = of_text("a", "nope", Width::W64).unwrap_err();
-    assert!(error.hint().unwrap().contains("default, plain, s1"));
-    let s1 = presets::find(Some("s1")).unwrap();
-    let error = plan::text(s1, &parse_text("{\"tf\": \"log\"}").unwrap()).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "option \"tf\" has no use with preset \"s1\""
-    );
-}
-
-#[test]
-fn generated_columns_count_only_when_named() {
-    let mut fields = fields(2);
-    fields[1].generated = true;
-    let plain = presets::find(Some("plain")).unwrap();
-    let count = |json: &str| {
-        plan::row(plain, &parse_row(json).unwrap(), &fields)
-            .unwrap()
-            .len()
-    };
-    assert_eq!(count("{}"), 1);
-    assert_eq!(count("{\"*\": 1}"), 1);
-    assert_eq!(count("{\"*\": 1, \"b\": 1}"), 2);
-    assert_eq!(plan::row(plain, &RowOptions::default(), &[]), Ok(vec![]));
 }
 
 #[test]

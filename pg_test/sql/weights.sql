@@ -1,0 +1,119 @@
+-- The JSON of weights and options: what it does, and what it refuses.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS simhash_dedup;
+CREATE SCHEMA weights_test;
+SET search_path = weights_test, public;
+
+CREATE TABLE petition (id int, subject text, body text, "$odd" text, fp bigint);
+INSERT INTO petition VALUES (1, 'a subject', 'the body of the petition', 'odd', 42);
+
+-- Each feature's weight tells what counted.
+CREATE FUNCTION parts(weights jsonb, preset text DEFAULT 'plain') RETURNS text LANGUAGE sql AS $$
+	SELECT string_agg(format('%s=%s', column_name, share), ' ' ORDER BY column_name) FROM (
+		SELECT column_name, round(sum(weight ^ 2)::numeric, 4) AS share
+		FROM petition AS p, simhash_features(p, weights, preset) GROUP BY column_name) AS s
+$$;
+SELECT w AS weights, parts(w::jsonb) FROM unnest(ARRAY[
+	NULL,
+	'{}',
+	'{"subject": 2}',
+	'{"subject": 2, "body": {"weight": 6}}',
+	'{"subject": 2, "body": {}}',
+	'{"subject": 2, "*": 1}',
+	'{"subject": 0, "*": 1}',
+	'{"subject": 2, "*": {"weight": 1, "as": "value"}, "$exclude": ["fp", "id"]}',
+	'{"$exclude": ["fp"]}',
+	'{"$$odd": 1, "subject": 1}',
+	'{"$columns": ["n", "s", "b", "o", "f"], "s": 1, "b": 1}',
+	'{"$balance": false, "subject": 2, "body": 3}',
+	'{"$tf": "log", "$balance": false, "body": 1}',
+	'{"$tf": "log", "$balance": false, "body": {"tf": "set"}}',
+	'{"subject": 1e-90, "body": 1e90}'
+]) AS w;
+SELECT column_name, feature FROM petition AS p,
+	simhash_features(p, '{"subject": {"as": "value"}, "body": {"features": ["pairs"]}, "fp": {"as": "text"}}') AS f
+ORDER BY 1, 2;
+-- As a value, a text is one feature in its normal form.
+SELECT simhash64(ROW(' A ＳＵＢＪＥＣＴ'::text), '{"f1": {"as": "value"}}')
+	= simhash64(ROW('a subject'::text), '{"f1": {"as": "value"}}') AS same;
+-- {} says nothing; the scale of weights does not matter.
+SELECT simhash64(p) = simhash64(p, '{}') AS empty,
+	simhash64(p, '{"subject": 1, "body": 3}') = simhash64(p, '{"subject": 100, "body": 300}') AS scaled,
+	simhash64(p, '{"subject": 1, "body": 3}') = simhash64(p, '{"body": 3, "subject": 1, "id": 0}') AS zero
+FROM petition AS p;
+
+-- Errors.
+CREATE FUNCTION fault(expression text)
+RETURNS TABLE (state text, message text, detail text, hint text) LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE 'SELECT ' || expression || ' FROM petition AS p';
+	RETURN QUERY SELECT 'none', expression, '', '';
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT,
+		detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+	RETURN NEXT;
+END $$;
+\x on
+SELECT f.* FROM unnest(ARRAY[
+	$$simhash64(p, '{"subjet": 2}')$$,
+	$$simhash64(ROW('a', 'b'), '{"subject": 2}')$$,
+	$$simhash64(p, '{"$exclude": ["nope"]}')$$,
+	$$simhash64(p, '{"subject": -1}')$$,
+	$$simhash64(p, '{"subject": 1e400}')$$,
+	$$simhash64(p, '{"subject": 0, "body": 0}')$$,
+	$$simhash64(p, '{"*": 0}')$$,
+	$$simhash64(p, '{"subject": 1e308, "body": 1e308}')$$,
+	$$simhash64(p, '{"subject": "2"}')$$,
+	$$simhash64(p, '{"subject": [2]}')$$,
+	$$simhash64(p, '{"subject": {"weight": "NaN"}}')$$,
+	$$simhash64(p, '{"subject": {"wieght": 2}}')$$,
+	$$simhash64(p, '{"subject": {"as": "words"}}')$$,
+	$$simhash64(p, '{"$features": ["words", "triples"]}')$$,
+	$$simhash64(p, '{"$features": "words"}')$$,
+	$$simhash64(p, '{"$tf": "idf"}')$$,
+	$$simhash64(p, '{"$balance": 1}')$$,
+	$$simhash64(p, '{"$weights": {}}')$$,
+	$$simhash64(p, '{"$stop_words": ["the"]}')$$,
+	$$simhash64(p, '{"$columns": ["a", "b"]}')$$,
+	$$simhash64(p, '{"$columns": ["a", "a", "b", "c", "d"]}')$$,
+	$$simhash64(p, '{"subject": 1, "$exclude": ["subject"]}')$$,
+	$$simhash64(p, '[1, 2]')$$,
+	$$simhash64(p, 'null')$$,
+	$$simhash64(p, preset => 'best')$$,
+	$$simhash64(p, '{"$tf": "log"}', 's1')$$,
+	$$simhash64('a b', '{"weight": 1}')$$,
+	$$simhash64('a b', '2')$$,
+	$$simhash64('a b', '{"tf": "log"}', 's1')$$,
+	$$simhash32('a b', preset => 's2')$$,
+	$$simhash64('a^1  b^1', preset => 's1')$$,
+	$$simhash64('a^1 b', preset => 's1')$$,
+	$$simhash64('a^-1', preset => 's1')$$,
+	$$simhash64('a^inf', preset => 's1')$$,
+	$$simhash64('a^x', preset => 's1')$$,
+	$$simhash64_tokens('{a,b}', '{1}')$$,
+	$$simhash64_tokens('{a,b}', '{1,-2}')$$,
+	$$simhash64_tokens('{a,b}', '{1,NaN}')$$,
+	$$simhash32_tokens('{a,b}', '{Infinity,1}')$$,
+	$$simhash_bits(1, 16)$$,
+	$$simhash_bits(-1, 32)$$,
+	$$simhash_similarity(1, 4294967296, 32)$$,
+	$$simhash_similarity(1, 2, 128)$$,
+	$$simhash_features(p, '{"nope": 1}')$$
+]) AS e, fault(e) AS f;
+\x off
+-- After an error in a call site the next call starts anew.
+DO $$
+DECLARE w jsonb; n int := 0;
+BEGIN
+	FOR w IN SELECT unnest(ARRAY['{"subject": 1}', '{"nope": 1}', '{"subject": 1}', '{"subject": -1}', '{}']::jsonb[]) LOOP
+		BEGIN
+			PERFORM simhash64(p, w) FROM petition AS p;
+			n := n + 1;
+		EXCEPTION WHEN OTHERS THEN
+			NULL;
+		END;
+	END LOOP;
+	RAISE EXCEPTION '% calls without fault', n;
+END $$;
+
+DROP SCHEMA weights_test CASCADE;

@@ -1,0 +1,92 @@
+//! A ball of fingerprints: the right-hand side of index conditions.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The radius of `~=`: fingerprints that differ in at most 3 bits are duplicates.
+pub const NEAR: i32 = 3;
+
+/// All fingerprints within `radius` bits of `centre`; none when the radius is negative.
+/// The in-memory form of the SQL type hamming_ball: 16 bytes, as declared in sql/.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ball {
+    pub centre: i64,
+    pub radius: i32,
+    /// Keeps all 16 bytes defined, since the server compares and hashes constants bytewise.
+    zero: i32,
+}
+
+impl Ball {
+    pub fn new(centre: i64, radius: i32) -> Ball {
+        Ball {
+            centre,
+            radius,
+            zero: 0,
+        }
+    }
+
+    pub fn contains(&self, fingerprint: i64) -> bool {
+        i64::from((fingerprint ^ self.centre).count_ones()) <= i64::from(self.radius)
+    }
+}
+
+impl fmt::Display for Ball {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "({},{})", self.centre, self.radius)
+    }
+}
+
+/// The text is not `(centre,radius)` with a 64-bit and a 32-bit integer.
+#[derive(Debug, PartialEq, Eq)]
+pub struct BadBall;
+
+impl FromStr for Ball {
+    type Err = BadBall;
+
+    fn from_str(text: &str) -> Result<Ball, BadBall> {
+        let inside = text
+            .trim()
+            .strip_prefix('(')
+            .and_then(|t| t.strip_suffix(')'));
+        let (centre, radius) = inside.and_then(|t| t.split_once(',')).ok_or(BadBall)?;
+        Ok(Ball::new(
+            centre.trim().parse().map_err(|_| BadBall)?,
+            radius.trim().parse().map_err(|_| BadBall)?,
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_round_trip() {
+        for ball in [
+            Ball::new(i64::MIN, 3),
+            Ball::new(-1, i32::MIN),
+            Ball::new(7, 64),
+        ] {
+            assert_eq!(ball.to_string().parse(), Ok(ball));
+        }
+        for bad in [
+            "",
+            "(1)",
+            "(1,2",
+            "1,2",
+            "(1,2,3)",
+            "(x,1)",
+            "(9223372036854775808,1)",
+        ] {
+            assert_eq!(bad.parse::<Ball>(), Err(BadBall), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_negative_radius_holds_nothing() {
+        assert!(!Ball::new(5, -1).contains(5));
+        assert!(Ball::new(5, 0).contains(5) && !Ball::new(5, 0).contains(4));
+        assert!(Ball::new(0, 64).contains(-1) && !Ball::new(0, 63).contains(-1));
+    }
+}

@@ -1,0 +1,35 @@
+//! Reports of a damaged index.
+
+use super::page::{Fault, meta::MetaFault};
+use crate::pg::error::raise_with_hint;
+use crate::pg::relation::Rel;
+use pgrx::PgSqlErrorCode::{ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INDEX_CORRUPTED};
+
+/// Raises index_corrupted for a block of the index.
+pub fn corrupted(rel: Rel, block: u32, fault: &Fault) -> ! {
+    raise_with_hint(
+        ERRCODE_INDEX_CORRUPTED,
+        format!(
+            "index \"{}\" is damaged at block {block}: {}",
+            rel.name(),
+            fault.0
+        ),
+        "Rebuild it with REINDEX.",
+    )
+}
+
+/// Raises what is wrong with the metapage.
+pub fn bad_meta(rel: Rel, fault: MetaFault) -> ! {
+    match fault {
+        MetaFault::Damaged(fault) => corrupted(rel, super::page::meta::META_BLOCK, &fault),
+        MetaFault::Newer(version) => raise_with_hint(
+            ERRCODE_FEATURE_NOT_SUPPORTED,
+            format!(
+                "index \"{}\" has format version {version}, newer than this library's {}",
+                rel.name(),
+                super::page::meta::FORMAT_VERSION
+            ),
+            "Install the simhash_dedup library that wrote it, or rebuild the index with REINDEX.",
+        ),
+    }
+}

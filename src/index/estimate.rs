@@ -1,0 +1,71 @@
+//! From an index path to its price.
+
+use super::ball::{Ball, NEAR};
+use super::cost::{Prices, Work};
+use super::scan::operator;
+use crate::pg::path::{Argument, Estimate, IndexPath, cpu_costs};
+
+/// The radius that planning assumes where it is not a constant.
+const ASSUMED_RADIUS: i32 = NEAR;
+
+/// Prices an index path.
+pub fn estimate(path: &IndexPath) -> Estimate {
+    let rows = path.index_rows().max(1.0);
+    let selectivity = path.selectivity();
+    let matches = (rows * selectivity).max(1.0);
+    let radius = smallest_radius(path);
+    let work = match radius {
+        Some(radius) => Work::within(radius.max(0) as u32, rows),
+        None => Work::walk(rows),
+    };
+    // In distance order the whole of the index is read in the end, rows handed out one by one.
+    let (first, all) = if path.is_ordered() {
+        (Work::first_nearest(rows), Work::walk(rows))
+    } else {
+        (Work::default(), work)
+    };
+    let page_costs = path.page_costs();
+    let (operator, index_row) = cpu_costs();
+    let prices = Prices {
+        random_page: page_costs.random,
+        sequential_page: page_costs.sequential,
+        operator,
+        index_row,
+    };
+    let startup = first.price(&prices, 0.0);
+    let pages = all.pages();
+    let share_of_cache = path.pages_of_all_loops(pages) / (pages * path.loops()).max(1.0);
+    let cached = Prices {
+        random_page: prices.random_page * share_of_cache,
+        sequential_page: prices.sequential_page * share_of_cache,
+        ..prices
+    };
+    let total = startup + all.price(&cached, matches);
+    Estimate {
+        startup,
+        total,
+        selectivity,
+        pages,
+    }
+}
+
+/// The radius that drives the search; None when no condition has one.
+fn smallest_radius(path: &IndexPath) -> Option<i32> {
+    path.operators()
+        .into_iter()
+        .map(|(number, argument)| radius_of(number, argument))
+        .min()
+}
+
+fn radius_of(number: u16, argument: Argument) -> i32 {
+    match (number, argument) {
+        (operator::NEAR, _) => NEAR,
+        // SAFETY: the other operator of the class is <@ (bigint, hamming_ball).
+        (_, Argument::Known(ball)) => unsafe { (*ball.cast_mut_ptr::<Ball>()).radius },
+        (_, Argument::Call(args)) => match args.get(1) {
+            Some(Some(radius)) => radius.value() as i32,
+            _ => ASSUMED_RADIUS,
+        },
+        (_, Argument::Unknown) => ASSUMED_RADIUS,
+    }
+}

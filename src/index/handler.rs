@@ -1,0 +1,233 @@
+//! The callbacks that the server knows the access method by. Each turns the server's pointers into
+//! this crate's types and hands on to the file of its role.
+
+use super::{build, estimate, insert, scan, vacuum};
+use crate::pg::fmgr::pg_function;
+use crate::pg::index_am::{Bitmap, Scan, tid_from};
+use crate::pg::options;
+use crate::pg::path::IndexPath;
+use crate::pg::relation::Rel;
+use crate::pg::vacuum::{DeadRows, Vacuum, stats_or_new};
+use pgrx::{PgBox, PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, pg_guard, pg_sys};
+use std::ffi::{c_char, c_int, c_void};
+
+pg_function! {
+    /// simhash_handler(internal) -> index_am_handler.
+    fn simhash_handler, pg_finfo_simhash_handler(_args) {
+        pg_sys::Datum::from(routine().into_pg())
+    }
+}
+
+/// What the access method can do, and its callbacks.
+fn routine() -> PgBox<pg_sys::IndexAmRoutine, pgrx::AllocatedByRust> {
+    // SAFETY: IndexAmRoutine is the struct of this tag.
+    let mut am =
+        unsafe { PgBox::<pg_sys::IndexAmRoutine>::alloc_node(pg_sys::NodeTag::T_IndexAmRoutine) };
+    am.amstrategies = scan::operator::NEAR;
+    am.amcanorderbyop = true;
+    // A scan may come without a condition: ORDER BY alone, or a partial index read as a whole.
+    am.amoptionalkey = true;
+    am.amsearchnulls = true;
+    am.amusemaintenanceworkmem = false;
+    am.amparallelvacuumoptions =
+        (pg_sys::VACUUM_OPTION_PARALLEL_BULKDEL | pg_sys::VACUUM_OPTION_PARALLEL_CLEANUP) as u8;
+    am.ambuild = Some(ambuild);
+    am.ambuildempty = Some(ambuildempty);
+    am.aminsert = Some(aminsert);
+    am.ambulkdelete = Some(ambulkdelete);
+    am.amvacuumcleanup = Some(amvacuumcleanup);
+    am.amcostestimate = Some(amcostestimate);
+    am.amoptions = Some(amoptions);
+    am.ambuildphasename = Some(ambuildphasename);
+    am.amvalidate = Some(super::validate::amvalidate);
+    am.ambeginscan = Some(ambeginscan);
+    am.amrescan = Some(amrescan);
+    am.amgettuple = Some(amgettuple);
+    am.amgetbitmap = Some(amgetbitmap);
+    am.amendscan = Some(amendscan);
+    am
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn ambuild(
+    table: pg_sys::Relation,
+    index: pg_sys::Relation,
+    info: *mut pg_sys::IndexInfo,
+) -> *mut pg_sys::IndexBuildResult {
+    // SAFETY: the server passes open relations and the index's info; palloc0 gives zeroed memory.
+    unsafe {
+        let (table, index) = (Rel::from_raw(table), Rel::from_raw(index));
+        if index.block_count() != 0 {
+            crate::pg::error::raise(
+                ERRCODE_INTERNAL_ERROR,
+                format!("index \"{}\" already contains data", index.name()),
+            );
+        }
+        let counts = build::build(table, index, info, options::fillfactor(index));
+        let result = pg_sys::palloc0(size_of::<pg_sys::IndexBuildResult>())
+            .cast::<pg_sys::IndexBuildResult>();
+        (*result).heap_tuples = counts.table_rows;
+        (*result).index_tuples = counts.index_rows as f64;
+        result
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn ambuildempty(index: pg_sys::Relation) {
+    // SAFETY: the server passes an open index.
+    build::build_empty(unsafe { Rel::from_raw(index) });
+}
+
+#[pg_guard]
+#[expect(clippy::too_many_arguments, reason = "the server's signature")]
+unsafe extern "C-unwind" fn aminsert(
+    index: pg_sys::Relation,
+    values: *mut pg_sys::Datum,
+    nulls: *mut bool,
+    tid: pg_sys::ItemPointer,
+    _table: pg_sys::Relation,
+    _check_unique: pg_sys::IndexUniqueCheck::Type,
+    _index_unchanged: bool,
+    _info: *mut pg_sys::IndexInfo,
+) -> bool {
+    // SAFETY: the server passes an open index and arrays of its one column.
+    unsafe {
+        let fingerprint = (!*nulls).then(|| (*values).value() as u64);
+        insert::insert(Rel::from_raw(index), fingerprint, tid_from(*tid));
+    }
+    // No uniqueness is checked.
+    false
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn ambulkdelete(
+    info: *mut pg_sys::IndexVacuumInfo,
+    stats: *mut pg_sys::IndexBulkDeleteResult,
+    callback: pg_sys::IndexBulkDeleteCallback,
+    state: *mut c_void,
+) -> *mut pg_sys::IndexBulkDeleteResult {
+    // SAFETY: the server's arguments of ambulkdelete.
+    unsafe {
+        let stats = stats_or_new(stats);
+        if let Some(dead) = DeadRows::from_raw(callback, state) {
+            let tally = vacuum::bulk_delete(&Vacuum::from_raw(info), &dead);
+            stats.num_pages = tally.pages;
+            stats.num_index_tuples = tally.rows() as f64;
+            stats.tuples_removed += tally.rows_removed() as f64;
+        }
+        stats
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn amvacuumcleanup(
+    info: *mut pg_sys::IndexVacuumInfo,
+    stats: *mut pg_sys::IndexBulkDeleteResult,
+) -> *mut pg_sys::IndexBulkDeleteResult {
+    // SAFETY: the server's arguments of amvacuumcleanup.
+    unsafe {
+        let vacuum = Vacuum::from_raw(info);
+        if vacuum.analyze_only() {
+            return stats;
+        }
+        // Without a pass there is no count: the server then keeps its old one.
+        let without_pass = stats.is_null();
+        let stats = stats_or_new(stats);
+        stats.num_pages = vacuum.index().block_count();
+        stats.estimated_count |= without_pass;
+        stats
+    }
+}
+
+#[pg_guard]
+#[expect(clippy::too_many_arguments, reason = "the server's signature")]
+unsafe extern "C-unwind" fn amcostestimate(
+    root: *mut pg_sys::PlannerInfo,
+    path: *mut pg_sys::IndexPath,
+    loops: f64,
+    startup: *mut f64,
+    total: *mut f64,
+    selectivity: *mut f64,
+    correlation: *mut f64,
+    pages: *mut f64,
+) {
+    // SAFETY: the planner's arguments of amcostestimate: valid structs and places for five results.
+    unsafe {
+        let estimate = estimate::estimate(&IndexPath::from_raw(root, path, loops));
+        *startup = estimate.startup;
+        *total = estimate.total;
+        *selectivity = estimate.selectivity;
+        // Fingerprints say nothing about where a row lies in the table.
+        *correlation = 0.0;
+        *pages = estimate.pages;
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn amoptions(text: pg_sys::Datum, validate: bool) -> *mut pg_sys::bytea {
+    options::parse(text, validate)
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn ambuildphasename(number: i64) -> *mut c_char {
+    build::phase_name(number).map_or(std::ptr::null_mut(), |name| name.as_ptr().cast_mut())
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn ambeginscan(
+    index: pg_sys::Relation,
+    keys: c_int,
+    order_bys: c_int,
+) -> pg_sys::IndexScanDesc {
+    // SAFETY: the server passes an open index.
+    let index = unsafe { Rel::from_raw(index) };
+    Scan::begin(index, keys, order_bys, scan::State::default())
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn amrescan(
+    raw: pg_sys::IndexScanDesc,
+    keys: pg_sys::ScanKey,
+    nkeys: c_int,
+    order_bys: pg_sys::ScanKey,
+    norder_bys: c_int,
+) {
+    // SAFETY: the server passes the live scan, whose state `ambeginscan` made, and its keys.
+    unsafe {
+        let mut scan = Scan::from_raw(raw);
+        scan.state::<scan::State>().reset();
+        scan.set_keys(keys, nkeys, order_bys, norder_bys);
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn amgettuple(
+    raw: pg_sys::IndexScanDesc,
+    _direction: pg_sys::ScanDirection::Type,
+) -> bool {
+    // SAFETY: the server passes the live scan, whose state `ambeginscan` made.
+    unsafe {
+        let mut scan = Scan::from_raw(raw);
+        let state = scan.state::<scan::State>();
+        scan::next_row(&mut scan, state)
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn amgetbitmap(
+    raw: pg_sys::IndexScanDesc,
+    bitmap: *mut pg_sys::TIDBitmap,
+) -> i64 {
+    // SAFETY: the server passes the live scan, whose state `ambeginscan` made, and a bitmap.
+    unsafe {
+        let mut scan = Scan::from_raw(raw);
+        let state = scan.state::<scan::State>();
+        scan::all_rows(&scan, state, &mut Bitmap::from_raw(bitmap))
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn amendscan(raw: pg_sys::IndexScanDesc) {
+    // SAFETY: the server passes the live scan, whose state `ambeginscan` made.
+    unsafe { Scan::from_raw(raw).state::<scan::State>().reset() };
+}

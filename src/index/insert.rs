@@ -1,0 +1,75 @@
+//! Inserting a row: four postings, one in each block's key space, logged as one record.
+//!
+//! The four leaves are locked in the order of the spaces, each after a descent that takes one share
+//! lock at a time. If one has no room, all are let go, that leaf is split alone, and the insert
+//! starts again: nobody waits for a split while holding a leaf of another space.
+
+use super::key::{BLOCKS, Key, Space, Tid};
+use super::page::leaf;
+use super::tree::{Tree, read_meta};
+use crate::pg::buffer::Exclusive;
+use crate::pg::error::raise;
+use crate::pg::process::check_for_interrupts;
+use crate::pg::relation::Rel;
+use crate::pg::wal;
+use pgrx::PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED;
+
+/// Refuses a row address that no posting can hold. The heap's never are: 291 rows fit a page.
+pub fn check_tid(tid: Tid) {
+    if tid.offset > Tid::MAX_OFFSET {
+        raise(
+            ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            format!(
+                "row offset {} exceeds the {} that access method \"simhash\" can store",
+                tid.offset,
+                Tid::MAX_OFFSET
+            ),
+        );
+    }
+}
+
+/// Files a row: under its fingerprint, or in the NULL space.
+pub fn insert(rel: Rel, fingerprint: Option<u64>, tid: Tid) {
+    check_tid(tid);
+    match fingerprint {
+        Some(fp) => {
+            let places: [_; BLOCKS] = std::array::from_fn(|b| {
+                let space = Space::of_block(b);
+                (space, space.key(fp, tid))
+            });
+            insert_at(rel, places);
+        }
+        None => insert_at(rel, [(Space::NULL, Space::NULL.key(0, tid))]),
+    }
+}
+
+/// Appends one posting in each space, atomically.
+fn insert_at<const N: usize>(rel: Rel, places: [(Space, Key); N]) {
+    loop {
+        check_for_interrupts();
+        let meta = read_meta(rel);
+        let mut leaves: Vec<Exclusive> = Vec::with_capacity(N);
+        let blocked = places.iter().find_map(|&(space, key)| {
+            let tree = Tree::new(rel, &meta, space);
+            match tree.leaf_with_room(key) {
+                Some(page) => {
+                    leaves.push(page);
+                    None
+                }
+                None => Some((tree, key)),
+            }
+        });
+        match (blocked, <[Exclusive; N]>::try_from(leaves)) {
+            (None, Ok(mut leaves)) => {
+                wal::patch(&mut leaves, |i, page| leaf::append(page, places[i].1));
+                return;
+            }
+            (Some((tree, key)), locked) => {
+                drop(locked);
+                tree.make_room(key);
+            }
+            // Nothing was in the way, so there are N leaves.
+            (None, Err(_)) => unreachable!(),
+        }
+    }
+}

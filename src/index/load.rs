@@ -1,0 +1,258 @@
+//! Loading one key space bottom up from its sorted postings: leaves, then the levels above.
+//! Pure: pages go to a [`Sink`].
+
+use super::key::{Key, Space, separator};
+use super::page::inner::{self, Downlink};
+use super::page::special::Identity;
+use super::page::{Page, leaf};
+
+/// Takes finished pages, in the order of their block numbers.
+pub trait Sink {
+    /// The block number of the next page.
+    fn next_block(&self) -> u32;
+    fn put(&mut self, fill: impl FnOnce(&mut Page));
+}
+
+/// What a load made.
+pub struct Loaded {
+    pub root: u32,
+    pub level: u8,
+    pub leaves: u32,
+}
+
+/// Loads one space: feed postings in order to [`Loader::push`], then [`Loader::finish`].
+pub struct Loader<'s, S: Sink> {
+    sink: &'s mut S,
+    who: Identity,
+    fill: Fill,
+    /// Postings not yet on a page: at most one leaf's worth and one more.
+    waiting: Vec<Key>,
+    /// The lowest position of the leaf being filled.
+    low: Key,
+    links: Vec<Downlink>,
+}
+
+impl<'s, S: Sink> Loader<'s, S> {
+    /// `fillfactor` in percent, 10 to 100.
+    pub fn new(sink: &'s mut S, space: Space, stamp: u32, fillfactor: u32) -> Self {
+        Loader {
+            sink,
+            who: Identity {
+                space,
+                level: 0,
+                stamp,
+            },
+            fill: Fill {
+                target: fillfactor,
+                step: 0,
+            },
+            waiting: Vec::with_capacity(leaf::CAPACITY + 1),
+            low: Key::MIN,
+            links: Vec::new(),
+        }
+    }
+
+    /// The next posting; must not be below the one before.
+    pub fn push(&mut self, key: Key) {
+        self.waiting.push(key);
+        // One more than a page holds: the page's end must be known before it is written.
+        if self.waiting.len() > self.fill.of(leaf::CAPACITY) {
+            self.write_leaf();
+        }
+    }
+
+    /// Writes a leaf of the first waiting postings, as many as its format and fill factor take, but
+    /// not all of them.
+    fn write_leaf(&mut self) {
+        let (n, end) = self.cut();
+        let block = self.sink.next_block();
+        let rest = self.waiting.split_off(n);
+        self.put_leaf(Some((block + 1, end)));
+        self.waiting = rest;
+        self.low = end;
+        self.fill.step = self.fill.step.wrapping_add(1);
+    }
+
+    /// How many waiting postings the next leaf takes, and where it ends.
+    fn cut(&self) -> (usize, Key) {
+        let boundary = |n: usize| separator(self.waiting[n - 1], self.waiting[n]);
+        let base = self.low.block_key();
+        let n = self.fill.of(leaf::CAPACITY).min(self.waiting.len() - 1);
+        if !leaf::needs_wide(base, Some(boundary(n))) {
+            return (n, boundary(n));
+        }
+        // Too many keys for the short format: a wide page, or a narrow one that ends with the last
+        // key it can hold, whichever takes more.
+        let wide = n.min(self.fill.of(leaf::CAPACITY_WIDE));
+        match leaf::narrow_end(base) {
+            Some(end) => {
+                let narrow = self.waiting.partition_point(|key| *key < end);
+                if narrow > wide {
+                    (narrow, end)
+                } else {
+                    (wide, boundary(wide))
+                }
+            }
+            None => (wide, boundary(wide)),
+        }
+    }
+
+    fn put_leaf(&mut self, right: Option<(u32, Key)>) {
+        let (who, base, entries) = (self.who, self.low.block_key(), &self.waiting);
+        self.links.push(Downlink {
+            key: self.low,
+            child: self.sink.next_block(),
+        });
+        self.sink
+            .put(|page| leaf::init(page, who, base, right, entries));
+    }
+
+    /// Writes the last leaf and the levels above.
+    pub fn finish(mut self) -> Loaded {
+        // The last leaf has no end, so it may be wide although the waiting postings fill a narrow one.
+        while leaf::needs_wide(self.low.block_key(), None)
+            && self.waiting.len() > leaf::CAPACITY_WIDE
+        {
+            self.write_leaf();
+        }
+        self.put_leaf(None);
+        let leaves = self.links.len() as u32;
+        let mut level = 0;
+        while self.links.len() > 1 {
+            level += 1;
+            self.write_level(level);
+        }
+        Loaded {
+            root: self.links[0].child,
+            level,
+            leaves,
+        }
+    }
+
+    /// Writes the inner pages above the pages in `links`, and puts theirs in their place.
+    fn write_level(&mut self, level: u8) {
+        let who = Identity { level, ..self.who };
+        let below = std::mem::take(&mut self.links);
+        let per_page = self.fill.target as usize * inner::CAPACITY / 100;
+        let mut pages = below.chunks(per_page.max(2)).peekable();
+        while let Some(links) = pages.next() {
+            let block = self.sink.next_block();
+            let right = pages.peek().map(|next| (block + 1, next[0].key));
+            self.sink.put(|page| inner::init(page, who, links, right));
+            self.links.push(Downlink {
+                key: links[0].key,
+                child: block,
+            });
+        }
+    }
+}
+
+/// How full leaves are made: around the fill factor, but not all alike. Leaves that are equally full
+/// would all split at about the same time when rows arrive evenly, and double the index at once.
+struct Fill {
+    target: u32,
+    step: u32,
+}
+
+impl Fill {
+    /// Entries to put on the present leaf, of `capacity` that fit: the target, plus or minus up to a
+    /// tenth of the page, in eleven steps that a stride of 7 mixes.
+    fn of(&self, capacity: usize) -> usize {
+        let spread = 10.min(100 - self.target) as i64;
+        let offset = i64::from(self.step * 7 % 11) - 5;
+        let percent = i64::from(self.target) + offset * spread / 5;
+        (capacity * percent.max(5) as usize / 100).max(2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::key::Tid;
+    use crate::index::page::special;
+    use crate::index::page::{NO_BLOCK, PAGE_SIZE};
+    use proptest::prelude::*;
+
+    impl Sink for Vec<Page> {
+        fn next_block(&self) -> u32 {
+            self.len() as u32
+        }
+
+        fn put(&mut self, fill: impl FnOnce(&mut Page)) {
+            let mut page = [0; PAGE_SIZE];
+            fill(&mut page);
+            self.push(page);
+        }
+    }
+
+    fn load(mut keys: Vec<Key>, fillfactor: u32) -> (Vec<Page>, Loaded, Vec<Key>) {
+        keys.sort();
+        let mut pages: Vec<Page> = Vec::new();
+        let mut loader = Loader::new(&mut pages, Space::of_block(1), 5, fillfactor);
+        keys.iter().for_each(|key| loader.push(*key));
+        let loaded = loader.finish();
+        (pages, loaded, keys)
+    }
+
+    /// Reads the leaves from left to right, checking links and bounds.
+    fn leaves(pages: &[Page], loaded: &Loaded) -> Vec<Key> {
+        let mut block = loaded.root;
+        for _ in 0..loaded.level {
+            block = inner::get(&pages[block as usize], 0).child;
+        }
+        let (mut low, mut all) = (Key::MIN, Vec::new());
+        while block != NO_BLOCK {
+            let page = &pages[block as usize];
+            leaf::check(page).unwrap();
+            let entries: Vec<Key> = leaf::entries(page).collect();
+            assert!(
+                entries
+                    .iter()
+                    .all(|e| *e >= low && !special::is_past(page, *e))
+            );
+            all.extend(entries);
+            low = special::high_key(page).unwrap_or(low);
+            block = special::right_link(page);
+        }
+        all
+    }
+
+    /// Descends as a reader does.
+    fn lookup(pages: &[Page], loaded: &Loaded, key: Key) -> bool {
+        let mut block = loaded.root;
+        for _ in 0..loaded.level {
+            block = inner::find(&pages[block as usize], key).child;
+        }
+        leaf::entries(&pages[block as usize]).any(|e| e == key)
+    }
+
+    #[test]
+    fn an_empty_space_is_one_leaf() {
+        let (pages, loaded, _) = load(Vec::new(), 90);
+        assert_eq!((pages.len(), loaded.level, loaded.leaves), (1, 0, 1));
+        assert_eq!(leaf::count(&pages[0]), 0);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(150))]
+        #[test]
+        fn everything_is_loaded_and_found(
+            seed: u64, n in prop_oneof![0usize..1500, 0usize..20_000], spread in 0u32..64,
+            mask in prop_oneof![Just(u64::MAX), Just(0x401F_0000_0000_FFFF), any::<u64>()],
+            fillfactor in 10u32..=100,
+        ) {
+            let mut state = seed | 1;
+            let keys: Vec<Key> = (0..n).map(|i| {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                Key { rotated: (state >> spread) & mask, tid: Tid { block: i as u32, offset: 1 } }
+            }).collect();
+            let (pages, loaded, keys) = load(keys, fillfactor);
+            prop_assert_eq!(leaves(&pages, &loaded), keys.clone());
+            for key in keys.iter().step_by(97) {
+                prop_assert!(lookup(&pages, &loaded, *key));
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The SQL functions behind the operator class: distance, radius, ball.
+
+use super::ball::{BadBall, Ball, NEAR};
+use crate::pg::error::raise_with_hint;
+use crate::pg::fmgr::{Args, pg_function};
+use crate::pg::message::{Message, MessageReader};
+use pgrx::PgSqlErrorCode::ERRCODE_INVALID_TEXT_REPRESENTATION;
+use pgrx::{IntoDatum, pg_sys};
+use std::ffi::{CStr, CString};
+
+fn distance(args: &Args) -> i32 {
+    (args.by_value(0) ^ args.by_value(1)).count_ones() as i32
+}
+
+fn ball(args: &Args, i: usize) -> Ball {
+    // SAFETY: sql/ declares the argument as hamming_ball, whose values only this library makes.
+    unsafe { *args.pointer::<Ball>(i) }
+}
+
+fn ball_datum(ball: Ball) -> pg_sys::Datum {
+    crate::pg::fmgr::by_reference(ball)
+}
+
+pg_function! {
+    /// hamming(bigint, bigint) -> int: differing bits, 0 to 64.
+    fn simhash_hamming, pg_finfo_simhash_hamming(args) { pg_sys::Datum::from(distance(args)) }
+}
+
+pg_function! {
+    /// hamming_within(bigint, bigint, int) -> boolean.
+    fn simhash_hamming_within, pg_finfo_simhash_hamming_within(args) {
+        pg_sys::Datum::from(distance(args) <= args.by_value(2) as i32)
+    }
+}
+
+pg_function! {
+    /// hamming_near(bigint, bigint) -> boolean: the operator ~=.
+    fn simhash_near, pg_finfo_simhash_near(args) { pg_sys::Datum::from(distance(args) <= NEAR) }
+}
+
+pg_function! {
+    /// hamming_ball(centre bigint, radius int) -> hamming_ball.
+    fn simhash_ball_make, pg_finfo_simhash_ball_make(args) {
+        ball_datum(Ball::new(args.by_value(0) as i64, args.by_value(1) as i32))
+    }
+}
+
+pg_function! {
+    /// hamming_ball_contains(bigint, hamming_ball) -> boolean: the operator <@.
+    fn simhash_ball_contains, pg_finfo_simhash_ball_contains(args) {
+        pg_sys::Datum::from(ball(args, 1).contains(args.by_value(0) as i64))
+    }
+}
+
+pg_function! {
+    /// Text input of hamming_ball.
+    fn simhash_ball_in, pg_finfo_simhash_ball_in(args) {
+        // SAFETY: sql/ declares the argument as cstring.
+        let text = unsafe { CStr::from_ptr(args.pointer(0)) }.to_string_lossy();
+        match text.parse() {
+            Ok(ball) => ball_datum(ball),
+            Err(BadBall) => raise_with_hint(
+                ERRCODE_INVALID_TEXT_REPRESENTATION,
+                format!("invalid input syntax for type hamming_ball: \"{text}\""),
+                "Write it as (centre,radius), with a bigint and an int.",
+            ),
+        }
+    }
+}
+
+pg_function! {
+    /// Text output of hamming_ball.
+    fn simhash_ball_out, pg_finfo_simhash_ball_out(args) {
+        let text = CString::new(ball(args, 0).to_string()).unwrap_or_default();
+        args.result(text.as_c_str().into_datum())
+    }
+}
+
+pg_function! {
+    /// Binary input of hamming_ball: centre (8 bytes) and radius (4 bytes), big-endian.
+    fn simhash_ball_recv, pg_finfo_simhash_ball_recv(args) {
+        // SAFETY: sql/ declares the argument as internal, and the server passes its message here.
+        let mut message = unsafe { MessageReader::new(args.pointer(0)) };
+        let centre = message.i64();
+        ball_datum(Ball::new(centre, message.i32()))
+    }
+}
+
+pg_function! {
+    /// Binary output of hamming_ball.
+    fn simhash_ball_send, pg_finfo_simhash_ball_send(args) {
+        let ball = ball(args, 0);
+        Message::new().i64(ball.centre).i32(ball.radius).into_bytea()
+    }
+}

@@ -1,0 +1,242 @@
+//! Index scans: from scan keys to stages of searching, one leaf's matches at a time.
+
+use super::ball::{Ball, NEAR};
+use super::key::Tid;
+use super::page::meta::Meta;
+use super::search::{Nearest, Nulls, View, Within};
+use super::tree::read_meta;
+use crate::pg::buffer::{Pinned, Shared};
+use crate::pg::index_am::{Bitmap, Condition, Scan, work_mem_bytes};
+use crate::pg::relation::Rel;
+use pgrx::pg_sys;
+
+/// Operator numbers of the operator class, as in sql/.
+pub mod operator {
+    /// `fp <@ ball`
+    pub const IN_BALL: u16 = 1;
+    /// `fp <~> centre`, in ORDER BY only
+    pub const DISTANCE: u16 = 2;
+    /// `fp ~= other`
+    pub const NEAR: u16 = 3;
+}
+
+/// A row ready for the executor, and its distance to the centre of ORDER BY.
+struct Row {
+    tid: Tid,
+    distance: Option<i32>,
+}
+
+enum Stage {
+    Within(Within),
+    Nearest(Nearest),
+    Nulls(Nulls),
+}
+
+/// What the scan keys ask for.
+#[derive(Default)]
+struct Request {
+    /// The fingerprint must lie in all of these.
+    balls: Vec<Ball>,
+    /// The centre of ORDER BY: None without it, Some(None) when it is NULL.
+    centre: Option<Option<u64>>,
+    null_rows: bool,
+    other_rows: bool,
+}
+
+/// The private state of a scan.
+#[derive(Default)]
+pub struct State {
+    request: Request,
+    /// The metapage at the start of the scan; None before it.
+    meta: Option<Meta>,
+    /// What is left to search, last first.
+    stages: Vec<Stage>,
+    /// Rows found and not yet handed out, from `next` on.
+    rows: Vec<Row>,
+    next: usize,
+    /// The leaf from which `rows` came, while VACUUM must be kept off it. A bare number: a destructor
+    /// would release the pin a second time when the transaction aborts.
+    pin: Option<pg_sys::Buffer>,
+}
+
+impl State {
+    /// Forgets the running search; the next call starts a new one with the scan's keys.
+    pub fn reset(&mut self) {
+        self.release_pin();
+        self.meta = None;
+        self.stages.clear();
+        self.rows.clear();
+        self.next = 0;
+    }
+
+    fn release_pin(&mut self) {
+        if let Some(buffer) = self.pin.take() {
+            // SAFETY: taken by `keep_pin`; had the transaction aborted, no callback would run.
+            unsafe { Pinned::release_raw(buffer) };
+        }
+    }
+
+    fn start(&mut self, scan: &Scan) {
+        scan.index().count_index_scan();
+        self.meta = Some(read_meta(scan.index()));
+        self.request = Request::of(scan);
+        self.stages = self.request.stages();
+    }
+
+    /// Finds some more rows; false at the end.
+    fn fill(&mut self, rel: Rel, hold_pins: bool) -> bool {
+        let Some(meta) = self.meta else { return false };
+        let view = View { rel, meta };
+        self.release_pin();
+        self.rows.clear();
+        self.next = 0;
+        while let Some(stage) = self.stages.last_mut() {
+            let (request, rows) = (&self.request, &mut self.rows);
+            let leaf = match stage {
+                Stage::Within(within) => within.step(&view, |m| {
+                    if request.accepts(m.fingerprint) {
+                        rows.push(Row {
+                            tid: m.tid,
+                            distance: request.distance(m.fingerprint),
+                        });
+                    }
+                }),
+                Stage::Nulls(nulls) => nulls.step(&view, |tid| {
+                    rows.push(Row {
+                        tid,
+                        distance: None,
+                    })
+                }),
+                Stage::Nearest(nearest) => {
+                    if let Some((d, tids)) = nearest.next_ring(&view, |fp| request.accepts(fp)) {
+                        let distance = Some(d as i32);
+                        rows.extend(tids.into_iter().map(|tid| Row { tid, distance }));
+                        return true;
+                    }
+                    None
+                }
+            };
+            match leaf {
+                None => drop(self.stages.pop()),
+                Some(_) if self.rows.is_empty() => {}
+                Some(leaf) => {
+                    self.pin = hold_pins.then(|| keep_pin(leaf));
+                    return true;
+                }
+            }
+        }
+        false
+    }
+}
+
+/// Unlocks a leaf but keeps it pinned, so that VACUUM, which wants the leaf for itself, cannot free
+/// the rows found on it before the executor has looked at them.
+fn keep_pin(leaf: Shared) -> pg_sys::Buffer {
+    leaf.unlock().into_raw()
+}
+
+/// The next row of a plain index scan; false at the end.
+pub fn next_row(scan: &mut Scan, state: &mut State) -> bool {
+    if state.meta.is_none() {
+        state.start(scan);
+    }
+    while state.next >= state.rows.len() {
+        if !state.fill(scan.index(), !scan.snapshot_is_mvcc()) {
+            return false;
+        }
+    }
+    let row = &state.rows[state.next];
+    scan.set_row(row.tid, row.distance);
+    state.next += 1;
+    true
+}
+
+/// Adds all rows of a bitmap scan; returns their number. No pins are held: the server runs bitmap
+/// scans under MVCC snapshots only.
+pub fn all_rows(scan: &Scan, state: &mut State, bitmap: &mut Bitmap) -> i64 {
+    state.start(scan);
+    let mut rows = 0;
+    while state.fill(scan.index(), false) {
+        bitmap.add(state.rows.iter().map(|row| row.tid));
+        rows += state.rows.len() as i64;
+    }
+    rows
+}
+
+impl Request {
+    fn of(scan: &Scan) -> Request {
+        let centre = scan.order_by().map(|c| c.map(|datum| datum.value() as u64));
+        let mut request = Request {
+            balls: Vec::new(),
+            centre,
+            null_rows: true,
+            other_rows: true,
+        };
+        for condition in scan.conditions() {
+            request.restrict(condition);
+        }
+        request
+    }
+
+    fn restrict(&mut self, condition: Condition) {
+        match condition {
+            Condition::IsNull => self.other_rows = false,
+            Condition::IsNotNull => self.null_rows = false,
+            // The operators are strict: a NULL argument is never true.
+            Condition::WithNull => (self.null_rows, self.other_rows) = (false, false),
+            Condition::Operator(operator, argument) => {
+                self.null_rows = false;
+                self.balls.push(if operator == operator::NEAR {
+                    Ball::new(argument.value() as i64, NEAR)
+                } else {
+                    // SAFETY: the class has no other search operator than <@ (bigint, hamming_ball).
+                    unsafe { *argument.cast_mut_ptr::<Ball>() }
+                });
+            }
+        }
+    }
+
+    fn accepts(&self, fingerprint: u64) -> bool {
+        self.balls
+            .iter()
+            .all(|ball| ball.contains(fingerprint as i64))
+    }
+
+    fn distance(&self, fingerprint: u64) -> Option<i32> {
+        self.centre
+            .flatten()
+            .map(|centre| (fingerprint ^ centre).count_ones() as i32)
+    }
+
+    /// The stages of the search, last first.
+    fn stages(&self) -> Vec<Stage> {
+        let mut stages = Vec::new();
+        if self.null_rows {
+            stages.push(Stage::Nulls(Nulls::new()));
+        }
+        if self.other_rows {
+            stages.extend(self.fingerprint_stage());
+        }
+        stages
+    }
+
+    /// The stage for rows with a fingerprint; None when no fingerprint can qualify.
+    fn fingerprint_stage(&self) -> Option<Stage> {
+        let smallest = self.balls.iter().min_by_key(|ball| ball.radius);
+        let radius = smallest.map(|ball| u32::try_from(ball.radius).ok());
+        if let Some(centre) = self.centre.flatten() {
+            let farthest = match (smallest, radius) {
+                (_, Some(None)) => return None,
+                (Some(ball), Some(Some(radius))) if ball.centre as u64 == centre => radius,
+                _ => u64::BITS,
+            };
+            let limit = work_mem_bytes() / size_of::<Tid>();
+            return Some(Stage::Nearest(Nearest::new(centre, farthest, limit)));
+        }
+        Some(Stage::Within(match (smallest, radius) {
+            (_, Some(None)) => return None,
+            (Some(ball), Some(Some(radius))) => Within::new(ball.centre as u64, radius),
+            _ => Within::everything(0),
+        }))
+    }
+}

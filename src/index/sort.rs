@@ -1,0 +1,222 @@
+//! Sorting the postings of a build, in memory or, when they do not fit, through runs on disk.
+//! Pure: the disk is behind [`Store`].
+
+use super::key::{Key, Space, Tid};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A row of the table being indexed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Posting {
+    /// The fingerprint (in runs: rotated).
+    pub bits: u64,
+    pub block: u32,
+    pub offset: u16,
+    zero: u16,
+}
+
+impl Posting {
+    pub fn new(bits: u64, tid: Tid) -> Posting {
+        Posting {
+            bits,
+            block: tid.block,
+            offset: tid.offset,
+            zero: 0,
+        }
+    }
+
+    /// The posting's place in its space, once it is rotated.
+    pub fn key(&self) -> Key {
+        Key {
+            rotated: self.bits,
+            tid: Tid {
+                block: self.block,
+                offset: self.offset,
+            },
+        }
+    }
+}
+
+const POSTING: usize = size_of::<Posting>();
+
+/// Somewhere to keep sorted runs of one space.
+pub trait Store {
+    /// Appends bytes.
+    fn write(&mut self, bytes: &[u8]);
+    /// Reads bytes from a position.
+    fn read(&mut self, at: u64, bytes: &mut [u8]);
+}
+
+/// Sorts the postings of one space. They are distributed over their 16-bit keys first (one pass
+/// over `spare`), then each key's few are sorted; a hot key costs a comparison sort of its own.
+pub fn sort_for(space: Space, postings: &[Posting], spare: &mut Vec<Posting>) {
+    const KEYS: usize = 1 << 16;
+    let rotated = |p: &Posting| Posting {
+        bits: space.rotate(p.bits),
+        ..*p
+    };
+    let mut ends = vec![0usize; KEYS + 1];
+    for p in postings {
+        ends[usize::from(rotated(p).key().block_key()) + 1] += 1;
+    }
+    for key in 0..KEYS {
+        ends[key + 1] += ends[key];
+    }
+    spare.clear();
+    spare.resize(postings.len(), Posting::new(0, Tid::MIN));
+    let mut place = ends.clone();
+    for p in postings {
+        let p = rotated(p);
+        let at = &mut place[usize::from(p.key().block_key())];
+        spare[*at] = p;
+        *at += 1;
+    }
+    for key in 0..KEYS {
+        spare[ends[key]..ends[key + 1]].sort_unstable_by_key(Posting::key);
+    }
+}
+
+/// Sorted runs of one space in a store.
+pub struct Runs<S> {
+    store: S,
+    /// Where each run ends, in bytes.
+    ends: Vec<u64>,
+}
+
+impl<S: Store> Runs<S> {
+    pub fn new(store: S) -> Self {
+        Runs {
+            store,
+            ends: Vec::new(),
+        }
+    }
+
+    /// Adds one sorted run.
+    pub fn add(&mut self, sorted: &[Posting]) {
+        let mut bytes = Vec::with_capacity(CHUNK * POSTING);
+        for chunk in sorted.chunks(CHUNK) {
+            bytes.clear();
+            for p in chunk {
+                bytes.extend(p.bits.to_le_bytes());
+                bytes.extend(p.block.to_le_bytes());
+                bytes.extend(u32::from(p.offset).to_le_bytes());
+            }
+            self.store.write(&bytes);
+        }
+        let start = self.ends.last().copied().unwrap_or(0);
+        self.ends.push(start + (sorted.len() * POSTING) as u64);
+    }
+
+    /// Merges the runs, giving each posting's key to `emit` in order; `memory` bytes are shared by
+    /// the runs' read buffers.
+    pub fn merge(mut self, memory: usize, mut emit: impl FnMut(Key)) {
+        let share = (memory / POSTING / self.ends.len().max(1)).clamp(64, CHUNK);
+        let mut start = 0;
+        let mut readers: Vec<Reader> = Vec::new();
+        for end in &self.ends {
+            readers.push(Reader {
+                at: start,
+                end: *end,
+                buffer: Vec::new(),
+            });
+            start = *end;
+        }
+        let mut heads = BinaryHeap::new();
+        for (i, reader) in readers.iter_mut().enumerate() {
+            heads.extend(
+                reader
+                    .next(&mut self.store, share)
+                    .map(|key| Reverse((key, i))),
+            );
+        }
+        while let Some(Reverse((key, i))) = heads.pop() {
+            emit(key);
+            heads.extend(
+                readers[i]
+                    .next(&mut self.store, share)
+                    .map(|key| Reverse((key, i))),
+            );
+        }
+    }
+}
+
+/// Postings that are written, or at most read, at a time.
+const CHUNK: usize = 16_384;
+
+/// Reads one run.
+struct Reader {
+    at: u64,
+    end: u64,
+    /// Keys read ahead, last first.
+    buffer: Vec<Key>,
+}
+
+impl Reader {
+    fn next(&mut self, store: &mut impl Store, share: usize) -> Option<Key> {
+        if self.buffer.is_empty() && self.at < self.end {
+            let length = ((self.end - self.at) as usize).min(share * POSTING);
+            let mut bytes = vec![0; length];
+            store.read(self.at, &mut bytes);
+            self.at += length as u64;
+            self.buffer
+                .extend(bytes.chunks_exact(POSTING).rev().map(decode));
+        }
+        self.buffer.pop()
+    }
+}
+
+fn decode(bytes: &[u8]) -> Key {
+    use super::page::{get_u16, get_u32, get_u64};
+    Key {
+        rotated: get_u64(bytes, 0),
+        tid: Tid {
+            block: get_u32(bytes, 8),
+            offset: get_u16(bytes, 12),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    impl Store for Vec<u8> {
+        fn write(&mut self, bytes: &[u8]) {
+            self.extend_from_slice(bytes);
+        }
+
+        fn read(&mut self, at: u64, bytes: &mut [u8]) {
+            let at = at as usize;
+            bytes.copy_from_slice(&self[at..at + bytes.len()]);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn runs_merge_into_sorted_order(
+            raw in prop::collection::vec((any::<u64>(), 0u32..50), 0..3000),
+            run in 1usize..700, b in 0usize..4, memory in 0usize..200_000, few: bool,
+        ) {
+            let space = Space::of_block(b);
+            let postings: Vec<Posting> = raw.iter().enumerate().map(|(i, (bits, block))| {
+                let bits = if few { bits & 0x0001_0003_0000_0001 } else { *bits };
+                Posting::new(bits, Tid { block: *block, offset: (i % 2000) as u16 + 1 })
+            }).collect();
+            let mut runs = Runs::new(Vec::new());
+            let mut spare = Vec::new();
+            for chunk in postings.chunks(run) {
+                sort_for(space, chunk, &mut spare);
+                runs.add(&spare);
+            }
+            let mut merged = Vec::new();
+            runs.merge(memory, |key| merged.push(key));
+            let mut wanted: Vec<Key> = postings.iter().map(|p| {
+                space.key(p.bits, Tid { block: p.block, offset: p.offset })
+            }).collect();
+            wanted.sort();
+            prop_assert_eq!(merged, wanted);
+        }
+    }
+}

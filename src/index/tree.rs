@@ -1,0 +1,270 @@
+//! The B-link tree of one key space: finding pages, and the splits that make room.
+//!
+//! After Lehman and Yao: every page has a right link and a high key, so that whoever arrives after a
+//! split moves right. Pages are never removed and never change their role (README.md says why).
+//! Locks: a reader holds one at a time; a writer locks child before parent and left before right.
+
+use super::corrupt::{bad_meta, corrupted};
+use super::key::{Key, Space};
+use super::page::inner::{self, Downlink};
+use super::page::meta::{META_BLOCK, Meta};
+use super::page::special::{self, Identity};
+use super::page::{Fault, Page, leaf};
+use crate::pg::buffer::{Exclusive, Pinned, Shared};
+use crate::pg::process::check_for_interrupts;
+use crate::pg::relation::Rel;
+use crate::pg::wal::{self, Image};
+use std::convert::Infallible;
+
+/// Level of the leaves.
+pub const LEAF: u8 = 0;
+
+/// Reads the metapage.
+pub fn read_meta(rel: Rel) -> Meta {
+    let page = Pinned::read(rel, META_BLOCK).share();
+    Meta::read(&page).unwrap_or_else(|fault| bad_meta(rel, fault))
+}
+
+/// A page that is locked in some way.
+trait Locked<'r>: std::ops::Deref<Target = Page> + Sized {
+    fn lock(page: Pinned<'r>) -> Self;
+}
+
+impl<'r> Locked<'r> for Shared<'r> {
+    fn lock(page: Pinned<'r>) -> Self {
+        page.share()
+    }
+}
+
+impl<'r> Locked<'r> for Exclusive<'r> {
+    fn lock(page: Pinned<'r>) -> Self {
+        page.exclusive()
+    }
+}
+
+/// One key space of an index, as one scan or one insert sees it. The root may grow meanwhile: an old
+/// root is still the leftmost page of its level.
+#[derive(Clone, Copy)]
+pub struct Tree<'r> {
+    rel: Rel<'r>,
+    space: Space,
+    stamp: u32,
+    root: u32,
+    root_level: u8,
+}
+
+impl<'r> Tree<'r> {
+    pub fn new(rel: Rel<'r>, meta: &Meta, space: Space) -> Tree<'r> {
+        Tree {
+            rel,
+            space,
+            stamp: meta.page_stamp(),
+            root: meta.roots[space.index()],
+            root_level: meta.levels[space.index()],
+        }
+    }
+
+    fn refreshed(self) -> Tree<'r> {
+        Tree::new(self.rel, &read_meta(self.rel), self.space)
+    }
+
+    fn who(&self, level: u8) -> Identity {
+        Identity {
+            space: self.space,
+            level,
+            stamp: self.stamp,
+        }
+    }
+
+    /// Locks a block and checks that it is a sound page of this space and level.
+    fn fetch<L: Locked<'r>>(&self, block: u32, level: u8) -> L {
+        let page = L::lock(Pinned::read(self.rel, block));
+        special::expect(&page, self.who(level))
+            .and_then(|()| {
+                if level == LEAF {
+                    leaf::check(&page)
+                } else {
+                    inner::check(&page)
+                }
+            })
+            .unwrap_or_else(|fault| corrupted(self.rel, block, &fault));
+        page
+    }
+
+    /// The right neighbour of a page that `key` lies beyond, or None when it does not.
+    fn next_right(&self, page: &Page, block: u32, key: Key) -> Option<u32> {
+        let (right, high) = special::right(page).filter(|(_, high)| key >= *high)?;
+        if right == block {
+            corrupted(
+                self.rel,
+                block,
+                &Fault::new(format!("right link to itself, high {high:?}")),
+            );
+        }
+        Some(right)
+    }
+
+    /// The block on `level` where the search for `key` begins.
+    fn descend(&self, key: Key, level: u8) -> u32 {
+        let (mut block, mut at) = (self.root, self.root_level);
+        if at < level {
+            let fault = Fault::new(format!("no page on level {level} above it"));
+            corrupted(self.rel, block, &fault);
+        }
+        while at > level {
+            check_for_interrupts();
+            let page: Shared = self.fetch(block, at);
+            match self.next_right(&page, block, key) {
+                Some(right) => block = right,
+                None => {
+                    block = inner::find(&page, key).child;
+                    at -= 1;
+                }
+            }
+        }
+        block
+    }
+
+    /// The leaf that holds `key`, locked for reading.
+    pub fn leaf(&self, key: Key) -> Shared<'r> {
+        self.leaf_from(self.descend(key, LEAF), key)
+    }
+
+    /// As [`Tree::leaf`], starting at a leaf that is known to be at or left of it.
+    pub fn leaf_from(&self, start: u32, key: Key) -> Shared<'r> {
+        let mut block = start;
+        loop {
+            check_for_interrupts();
+            let page: Shared = self.fetch(block, LEAF);
+            match self.next_right(&page, block, key) {
+                Some(right) => block = right,
+                None => return page,
+            }
+        }
+    }
+
+    /// The page on `level` that holds `key`, locked for writing. Splits that a crash or an error
+    /// left unfinished on the way are finished first, so that no page is ever split again before
+    /// its right neighbour has a downlink.
+    fn page_for_write(&self, key: Key, level: u8) -> Exclusive<'r> {
+        let mut tree = *self;
+        let mut block = tree.descend(key, level);
+        loop {
+            let page: Exclusive = tree.fetch(block, level);
+            if special::is_incomplete(&page) {
+                tree.finish_split(page, level);
+                tree = tree.refreshed();
+                block = tree.descend(key, level);
+                continue;
+            }
+            match tree.next_right(&page, block, key) {
+                Some(right) => block = right,
+                None => return page,
+            }
+        }
+    }
+
+    /// The leaf in which `key` can be put right now, locked for writing; None when it must be split
+    /// first, or a split be finished (by [`Tree::make_room`], with no other page locked).
+    pub fn leaf_with_room(&self, key: Key) -> Option<Exclusive<'r>> {
+        let mut block = self.descend(key, LEAF);
+        loop {
+            let page: Exclusive = self.fetch(block, LEAF);
+            if special::is_incomplete(&page) {
+                return None;
+            }
+            match self.next_right(&page, block, key) {
+                Some(right) => block = right,
+                None => return (!leaf::is_full(&page)).then_some(page),
+            }
+        }
+    }
+
+    /// Splits the leaf of `key` if it is full, and finishes splits found on the way.
+    pub fn make_room(&self, key: Key) {
+        let mut left = self.page_for_write(key, LEAF);
+        if !leaf::is_full(&left) {
+            return;
+        }
+        let mut right = Exclusive::extend(self.rel);
+        let (who, right_block, block) = (self.who(LEAF), right.block(), left.block());
+        let pages = [(&mut left, Image::Full), (&mut right, Image::Full)];
+        wal::change(pages, |[l, r]| leaf::split(l, r, who, right_block, key))
+            .unwrap_or_else(|fault| corrupted(self.rel, block, &fault));
+        drop(right);
+        self.finish_split(left, LEAF);
+    }
+
+    /// Gives the right neighbour of `left`, whose split is marked incomplete, its downlink.
+    /// Unlocks `left`.
+    fn finish_split(&self, mut left: Exclusive<'r>, level: u8) {
+        let Some((right, key)) = special::right(&left) else {
+            corrupted(
+                self.rel,
+                left.block(),
+                &Fault::new("incomplete split without a neighbour"),
+            );
+        };
+        let link = Downlink { key, child: right };
+        // Only the holder of the root's lock makes a new root, so this cannot change under us.
+        let tree = self.refreshed();
+        if tree.root == left.block() {
+            return tree.grow_root(left, level, link);
+        }
+        loop {
+            let mut parent = tree.page_for_write(key, level + 1);
+            if inner::is_full(&parent) {
+                tree.split_inner(parent, level + 1);
+                continue;
+            }
+            let pages = [(&mut parent, Image::Delta), (&mut left, Image::Delta)];
+            let Ok(()) = wal::change(pages, |[p, l]| {
+                inner::insert(p, link);
+                special::set_incomplete(l, false);
+                Ok::<(), Infallible>(())
+            });
+            return;
+        }
+    }
+
+    /// Splits a full inner page and links its new neighbour.
+    fn split_inner(&self, mut left: Exclusive<'r>, level: u8) {
+        let mut right = Exclusive::extend(self.rel);
+        let (who, right_block) = (self.who(level), right.block());
+        let pages = [(&mut left, Image::Delta), (&mut right, Image::Full)];
+        let Ok(_) = wal::change(pages, |[l, r]| {
+            Ok::<_, Infallible>(inner::split(l, r, who, right_block))
+        });
+        drop(right);
+        self.finish_split(left, level);
+    }
+
+    /// Puts a new root above the old one, `left`, and its new neighbour.
+    fn grow_root(&self, mut left: Exclusive<'r>, level: u8, link: Downlink) {
+        let mut root = Exclusive::extend(self.rel);
+        let mut meta_page = Pinned::read(self.rel, META_BLOCK).exclusive();
+        let mut meta = Meta::read(&meta_page).unwrap_or_else(|fault| bad_meta(self.rel, fault));
+        let space = self.space.index();
+        meta.roots[space] = root.block();
+        meta.levels[space] = level + 1;
+        let links = [
+            Downlink {
+                key: Key::MIN,
+                child: left.block(),
+            },
+            link,
+        ];
+        let who = self.who(level + 1);
+        let pages = [
+            (&mut root, Image::Full),
+            (&mut meta_page, Image::Delta),
+            (&mut left, Image::Delta),
+        ];
+        let Ok(()) = wal::change(pages, |[r, m, l]| {
+            inner::init(r, who, &links, None);
+            meta.write(m);
+            special::set_incomplete(l, false);
+            Ok::<(), Infallible>(())
+        });
+    }
+}

@@ -1,0 +1,309 @@
+//! Checking every page of an index against what the other files promise. Pure: pages come from a
+//! [`Source`].
+
+use super::key::{Key, Space};
+use super::page::inner;
+use super::page::leaf;
+use super::page::meta::{META_BLOCK, Meta};
+use super::page::special::{self, Identity};
+use super::page::{Fault, NO_BLOCK, Page};
+use std::collections::{HashSet, VecDeque};
+
+/// Where pages are read from; None beyond the end of the file.
+pub trait Source {
+    fn page(&self, block: u32) -> Option<Box<Page>>;
+}
+
+/// Something broken: where, and what.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Finding {
+    pub block: u32,
+    /// The entry on the page, when it is about one.
+    pub entry: Option<u32>,
+    pub fault: Fault,
+}
+
+/// Checks the structure of every key space: links, bounds, order, directories. Shows `posting` every
+/// leaf entry of sound pages.
+pub fn structure(
+    source: &impl Source,
+    meta: &Meta,
+    mut posting: impl FnMut(Space, Key),
+) -> Vec<Finding> {
+    let mut check = Check {
+        source,
+        stamp: meta.page_stamp(),
+        seen: HashSet::new(),
+        found: vec![],
+    };
+    for space in Space::all() {
+        let root = meta.roots[space.index()];
+        let mut expected = VecDeque::from([(Key::MIN, root)]);
+        for level in (0..=meta.levels[space.index()]).rev() {
+            let who = Identity {
+                space,
+                level,
+                stamp: check.stamp,
+            };
+            match check.level(who, expected, &mut |key| posting(space, key)) {
+                Some(below) => expected = below,
+                None => break,
+            }
+        }
+    }
+    check.found
+}
+
+struct Check<'s, S> {
+    source: &'s S,
+    stamp: u32,
+    /// Blocks met so far: each belongs to one place of one tree.
+    seen: HashSet<u32>,
+    found: Vec<Finding>,
+}
+
+/// Downlinks to one level, from left to right.
+type Downlinks = VecDeque<(Key, u32)>;
+
+impl<S: Source> Check<'_, S> {
+    fn fault(&mut self, block: u32, entry: Option<usize>, text: impl Into<String>) {
+        let entry = entry.map(|i| i as u32);
+        self.found.push(Finding {
+            block,
+            entry,
+            fault: Fault::new(text),
+        });
+    }
+
+    /// Walks one level from its leftmost page; `expected` are the downlinks to it. Returns the
+    /// downlinks to the level below, or None when the walk had to stop.
+    fn level(
+        &mut self,
+        who: Identity,
+        mut expected: Downlinks,
+        posting: &mut impl FnMut(Key),
+    ) -> Option<Downlinks> {
+        let mut below = Downlinks::new();
+        let mut block = expected.front()?.1;
+        let mut low = Key::MIN;
+        let mut unlinked = false;
+        while block != NO_BLOCK {
+            let page = self.open(block, who)?;
+            if expected.front() == Some(&(low, block)) {
+                expected.pop_front();
+            } else if !unlinked {
+                self.fault(
+                    block,
+                    None,
+                    format!("no downlink to the page that starts at {low:?}"),
+                );
+            }
+            if who.level == 0 {
+                self.leaf(block, &page, low, posting);
+            } else {
+                self.inner(block, &page, low);
+                below.extend(inner::links(&page).map(|link| (link.key, link.child)));
+            }
+            if let Some(high) = special::high_key(&page) {
+                if high <= low {
+                    self.fault(block, None, format!("high key {high:?} not above {low:?}"));
+                    return None;
+                }
+                low = high;
+            }
+            unlinked = special::is_incomplete(&page);
+            block = special::right_link(&page);
+        }
+        for (key, child) in expected {
+            self.fault(
+                child,
+                None,
+                format!(
+                    "a downlink from {key:?} on leads to no page of level {}",
+                    who.level
+                ),
+            );
+        }
+        Some(below)
+    }
+
+    fn open(&mut self, block: u32, who: Identity) -> Option<Box<Page>> {
+        if block == META_BLOCK || !self.seen.insert(block) {
+            self.fault(block, None, "the page is reached twice");
+            return None;
+        }
+        let Some(page) = self.source.page(block) else {
+            self.fault(block, None, "a link leads beyond the end of the index");
+            return None;
+        };
+        let content = if who.level == 0 {
+            leaf::check
+        } else {
+            inner::check
+        };
+        match special::expect(&page, who).and_then(|()| content(&page)) {
+            Ok(()) => Some(page),
+            Err(fault) => {
+                self.found.push(Finding {
+                    block,
+                    entry: None,
+                    fault,
+                });
+                None
+            }
+        }
+    }
+
+    fn inner(&mut self, block: u32, page: &Page, low: Key) {
+        let mut last = None;
+        for (i, link) in inner::links(page).enumerate() {
+            let in_order = last.map_or(link.key == low, |last| link.key > last);
+            if !in_order || special::is_past(page, link.key) {
+                self.fault(
+                    block,
+                    Some(i),
+                    format!("downlink from {:?} on is out of order", link.key),
+                );
+            }
+            last = Some(link.key);
+        }
+    }
+
+    fn leaf(&mut self, block: u32, page: &Page, low: Key, posting: &mut impl FnMut(Key)) {
+        if leaf::base_key(page) != low.block_key() {
+            let text = format!("base key {}, not {}", leaf::base_key(page), low.block_key());
+            self.fault(block, None, text);
+        }
+        if leaf::is_wide(page) != leaf::needs_wide(low.block_key(), special::high_key(page)) {
+            self.fault(
+                block,
+                None,
+                "the entry format does not fit the keys that the leaf spans",
+            );
+        }
+        let sorted = leaf::sorted_count(page);
+        let mut last: Option<Key> = None;
+        for (i, key) in leaf::entries(page).enumerate() {
+            if key < low || special::is_past(page, key) {
+                self.fault(
+                    block,
+                    Some(i),
+                    format!("entry {key:?} lies outside of the leaf's bounds"),
+                );
+            }
+            if i < sorted && last.is_some_and(|last| last > key) {
+                self.fault(block, Some(i), format!("entry {key:?} is out of order"));
+            }
+            if i < sorted && !leaf::is_in_its_slot(page, i, key) {
+                self.fault(
+                    block,
+                    Some(i),
+                    format!("entry {key:?} is not in its slot of the directory"),
+                );
+            }
+            last = Some(key);
+            posting(key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::key::{SPACES, Tid};
+    use crate::index::load::Loader;
+    use crate::index::page::PAGE_SIZE;
+    use proptest::prelude::*;
+
+    impl Source for Vec<Page> {
+        fn page(&self, block: u32) -> Option<Box<Page>> {
+            self.get(block as usize).map(|page| Box::new(*page))
+        }
+    }
+
+    /// An index of `n` rows over some hundred leaves.
+    fn index(n: u64) -> (Vec<Page>, Meta) {
+        let mut pages: Vec<Page> = vec![[0; PAGE_SIZE]];
+        let mut meta = Meta {
+            stamp: 77,
+            roots: [0; SPACES],
+            levels: [0; SPACES],
+            leaves: [0; SPACES],
+            rows: n,
+            null_rows: 0,
+        };
+        for space in Space::all() {
+            let rows = if space == Space::NULL { 0..0 } else { 0..n };
+            let mut keys: Vec<Key> = rows
+                .map(|i| {
+                    let fp = i.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                    space.key(
+                        fp,
+                        Tid {
+                            block: i as u32,
+                            offset: 1,
+                        },
+                    )
+                })
+                .collect();
+            keys.sort();
+            let mut loader = Loader::new(&mut pages, space, meta.page_stamp(), 90);
+            keys.into_iter().for_each(|key| loader.push(key));
+            let loaded = loader.finish();
+            meta.roots[space.index()] = loaded.root;
+            meta.levels[space.index()] = loaded.level;
+        }
+        meta.write(&mut pages[0]);
+        (pages, meta)
+    }
+
+    #[test]
+    fn a_sound_index_has_no_faults_and_shows_all_postings() {
+        let (pages, meta) = index(30_000);
+        let mut counts = [0; SPACES];
+        let found = structure(&pages, &meta, |space, _| counts[space.index()] += 1);
+        assert_eq!(found, vec![]);
+        assert_eq!(counts, [30_000, 30_000, 30_000, 30_000, 0]);
+    }
+
+    #[test]
+    fn a_lost_downlink_and_a_swapped_link_are_found() {
+        let (pages, meta) = index(30_000);
+        let root = meta.roots[2] as usize;
+        let links: Vec<_> = inner::links(&pages[root]).collect();
+        let who = special::identify(&pages[root], meta.page_stamp()).unwrap();
+
+        let mut lost = pages.clone();
+        inner::init(
+            &mut lost[root],
+            who,
+            &[&links[..3], &links[4..]].concat(),
+            None,
+        );
+        assert_eq!(structure(&lost, &meta, |_, _| ())[0].block, links[3].child);
+
+        let mut swapped = pages.clone();
+        let mut wrong = links.clone();
+        (wrong[3].child, wrong[4].child) = (links[4].child, links[3].child);
+        inner::init(&mut swapped[root], who, &wrong, None);
+        assert!(structure(&swapped, &meta, |_, _| ()).len() >= 2);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+        /// Whatever bytes are damaged, the check ends without a panic, and damage in a leaf's key
+        /// bytes is found.
+        #[test]
+        fn damage_is_survived(at in 24usize..PAGE_SIZE, bits in 1u8.., pick: prop::sample::Index) {
+            let (mut pages, meta) = index(3000);
+            let block = 1 + pick.index(pages.len() - 1);
+            pages[block][at] ^= bits;
+            let mut postings = 0;
+            let found = structure(&pages, &meta, |_, _| postings += 1);
+            let in_special = (8080..8104).contains(&at) || (8190..8192).contains(&at);
+            if in_special && !(8102..8104).contains(&at) {
+                prop_assert!(!found.is_empty(), "block {block} byte {at}");
+            }
+        }
+    }
+}

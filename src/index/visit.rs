@@ -1,0 +1,74 @@
+//! Walking the leaves of a key space that can hold a match, each once, in ascending order.
+//!
+//! A walk remembers a position, not a page: between two leaves no lock and no pin is held, pages may
+//! split, and still no entry is met twice or missed. For a leaf's upper end, once a boundary, stays a
+//! boundary for ever (pages are never merged), and entries move only to the right of their old page's
+//! boundaries within the same range.
+
+use super::key::Key;
+use super::page::leaf::{self, Filter};
+use super::page::special;
+use super::probe::next_in_ball;
+use super::tree::Tree;
+use crate::pg::buffer::Shared;
+
+/// A walk over one key space.
+pub struct Walk {
+    filter: Filter,
+    /// The lowest position not yet visited; None at the end.
+    next: Option<Key>,
+    /// The leaf that starts exactly at `next`, when the last leaf's right link told.
+    neighbour: Option<u32>,
+}
+
+impl Walk {
+    /// Visits what `filter` can match.
+    pub fn new(filter: Filter) -> Walk {
+        let mut walk = Walk {
+            filter,
+            next: None,
+            neighbour: None,
+        };
+        walk.next = walk.skip_to_ball(Key::MIN);
+        walk
+    }
+
+    /// The first position at or after `from` that can hold a match.
+    fn skip_to_ball(&self, from: Key) -> Option<Key> {
+        let f = &self.filter;
+        let rotated = next_in_ball(from.rotated, f.query, f.within, f.radius)?;
+        Some(if rotated == from.rotated {
+            from
+        } else {
+            Key::at(rotated)
+        })
+    }
+
+    /// Shows `visit` the matches of the next leaf and returns that leaf, still locked; None at the
+    /// end of the walk.
+    pub fn step<'r>(
+        &mut self,
+        tree: &Tree<'r>,
+        mut visit: impl FnMut(Key, u32),
+    ) -> Option<Shared<'r>> {
+        let from = self.next?;
+        let page = match self.neighbour {
+            Some(block) => tree.leaf_from(block, from),
+            None => tree.leaf(from),
+        };
+        // Only what lies at or after the resumed position is news.
+        leaf::scan(&page, &self.filter, |key, distance| {
+            if key >= from {
+                visit(key, distance);
+            }
+        });
+        self.next = None;
+        self.neighbour = None;
+        if let Some((right, high)) = special::right(&page) {
+            self.next = self.skip_to_ball(high);
+            // A short skip is cheaper by the right link than by a new descent.
+            self.neighbour = (self.next == Some(high)).then_some(right);
+        }
+        Some(page)
+    }
+}

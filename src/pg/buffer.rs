@@ -1,0 +1,201 @@
+//! Pages in shared buffers: pinned, locked, and released when they go out of scope.
+//!
+//! Destructors do nothing while an error unwinds (see the head of this room).
+
+use super::relation::Rel;
+use pgrx::pg_sys;
+use std::ops::Deref;
+
+/// The bytes of a page.
+pub type Page = [u8; pg_sys::BLCKSZ as usize];
+
+/// A pinned, unlocked buffer: the page stays in memory, its content may change.
+pub struct Pinned<'r> {
+    buffer: pg_sys::Buffer,
+    rel: Rel<'r>,
+}
+
+/// A page locked for reading.
+pub struct Shared<'r>(Pinned<'r>);
+
+/// A page locked for writing. Its bytes are changed only through `wal::change`.
+pub struct Exclusive<'r>(Pinned<'r>);
+
+impl<'r> Pinned<'r> {
+    /// Reads block `block` of the main fork into a buffer and pins it.
+    pub fn read(rel: Rel<'r>, block: u32) -> Pinned<'r> {
+        Self::read_with(rel, block, std::ptr::null_mut())
+    }
+
+    /// As [`Pinned::read`], through a ring of buffers (bulk reads, VACUUM), which may be null.
+    pub fn read_with(
+        rel: Rel<'r>,
+        block: u32,
+        strategy: pg_sys::BufferAccessStrategy,
+    ) -> Pinned<'r> {
+        // SAFETY: the relation is open; the strategy is null or the server's.
+        let buffer = unsafe {
+            pg_sys::ReadBufferExtended(
+                rel.raw(),
+                pg_sys::ForkNumber::MAIN_FORKNUM,
+                block,
+                pg_sys::ReadBufferMode::RBM_NORMAL,
+                strategy,
+            )
+        };
+        Pinned { buffer, rel }
+    }
+
+    pub fn block(&self) -> u32 {
+        // SAFETY: the buffer is pinned.
+        unsafe { pg_sys::BufferGetBlockNumber(self.buffer) }
+    }
+
+    fn lock(self, mode: u32) -> Self {
+        // SAFETY: the buffer is pinned and not locked by us.
+        unsafe { pg_sys::LockBuffer(self.buffer, mode as i32) };
+        self
+    }
+
+    pub fn share(self) -> Shared<'r> {
+        Shared(self.lock(pg_sys::BUFFER_LOCK_SHARE))
+    }
+
+    pub fn exclusive(self) -> Exclusive<'r> {
+        Exclusive(self.lock(pg_sys::BUFFER_LOCK_EXCLUSIVE))
+    }
+
+    /// Locks for writing once nobody else has the page pinned, so that no scan that still relies on
+    /// the page's rows is running.
+    pub fn cleanup(self) -> Exclusive<'r> {
+        // SAFETY: the buffer is pinned once by us and not locked.
+        unsafe { pg_sys::LockBufferForCleanup(self.buffer) };
+        Exclusive(self)
+    }
+
+    fn page(&self) -> *mut Page {
+        // SAFETY: the buffer is pinned, so its block is in memory and BLCKSZ long.
+        unsafe { pg_sys::BufferGetPage(self.buffer) }.cast()
+    }
+
+    /// Gives the pin to the caller as a bare number, for a scan that keeps it between two calls.
+    pub fn into_raw(self) -> pg_sys::Buffer {
+        let buffer = self.buffer;
+        std::mem::forget(self);
+        buffer
+    }
+
+    /// Releases a pin that [`Pinned::into_raw`] gave away.
+    ///
+    /// # Safety
+    /// `buffer` must be such a pin, not yet released, of a transaction that has not aborted.
+    pub unsafe fn release_raw(buffer: pg_sys::Buffer) {
+        // SAFETY: the caller's word.
+        unsafe { pg_sys::ReleaseBuffer(buffer) };
+    }
+}
+
+impl Drop for Pinned<'_> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: we hold this pin.
+            unsafe { pg_sys::ReleaseBuffer(self.buffer) };
+        }
+    }
+}
+
+impl<'r> Shared<'r> {
+    /// Unlocks, keeping the pin.
+    pub fn unlock(self) -> Pinned<'r> {
+        let pinned = Pinned {
+            buffer: self.0.buffer,
+            rel: self.0.rel,
+        };
+        // The lock goes, the pin moves to `pinned`: neither destructor of `self` may run.
+        std::mem::forget(self);
+        // SAFETY: we hold the content lock.
+        unsafe { pg_sys::LockBuffer(pinned.buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32) };
+        pinned
+    }
+}
+
+impl Deref for Shared<'_> {
+    type Target = Page;
+
+    fn deref(&self) -> &Page {
+        // SAFETY: the page is pinned and locked for reading: no one writes it meanwhile. (Hint bits,
+        // which are set under a share lock, do not exist on our pages.)
+        unsafe { &*self.0.page() }
+    }
+}
+
+impl Drop for Shared<'_> {
+    fn drop(&mut self) {
+        unlock(&self.0);
+    }
+}
+
+impl<'r> Exclusive<'r> {
+    pub fn block(&self) -> u32 {
+        self.0.block()
+    }
+
+    pub fn rel(&self) -> Rel<'r> {
+        self.0.rel
+    }
+
+    pub(super) fn buffer(&self) -> pg_sys::Buffer {
+        self.0.buffer
+    }
+
+    /// The page itself, not a copy.
+    ///
+    /// # Safety
+    /// Only inside a critical section that ends with the change logged (`wal::patch`).
+    pub(super) unsafe fn bytes_in_critical_section(&mut self) -> &mut Page {
+        // SAFETY: the page is pinned and locked for writing by us, and borrowed mutably.
+        unsafe { &mut *self.0.page() }
+    }
+
+    /// Adds a page of zeros to the end of the main fork.
+    pub fn extend(rel: Rel<'r>) -> Exclusive<'r> {
+        const P_NEW: u32 = u32::MAX;
+        let mode = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
+        let local = rel.is_temporary();
+        // SAFETY: the relation is open. The new buffer is locked before the extension lock goes, so
+        // that VACUUM, which measures the file under that lock, cannot meet it half made.
+        unsafe {
+            if !local {
+                pg_sys::LockRelationForExtension(rel.raw(), mode);
+            }
+            let page = Pinned::read(rel, P_NEW).exclusive();
+            if !local {
+                pg_sys::UnlockRelationForExtension(rel.raw(), mode);
+            }
+            page
+        }
+    }
+}
+
+impl Deref for Exclusive<'_> {
+    type Target = Page;
+
+    fn deref(&self) -> &Page {
+        // SAFETY: the page is pinned and locked for writing by us, and `&self` keeps
+        // `wal::change`, which needs `&mut`, away.
+        unsafe { &*self.0.page() }
+    }
+}
+
+impl Drop for Exclusive<'_> {
+    fn drop(&mut self) {
+        unlock(&self.0);
+    }
+}
+
+fn unlock(page: &Pinned) {
+    if !std::thread::panicking() {
+        // SAFETY: the caller is the guard of a content lock that we hold.
+        unsafe { pg_sys::LockBuffer(page.buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32) };
+    }
+}

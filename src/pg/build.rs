@@ -1,0 +1,152 @@
+//! What CREATE INDEX needs of the server: the table's rows, temporary files, progress.
+
+use super::error::report;
+use super::index_am::tid_from;
+use super::relation::Rel;
+use crate::index::key::Tid;
+use pgrx::PgSqlErrorCode::ERRCODE_IO_ERROR;
+use pgrx::{pg_guard, pg_sys};
+use std::ffi::c_void;
+
+/// Takes rows of a table: the index's (only) key column, None when NULL, and the address.
+pub type RowSink<'f> = &'f mut dyn FnMut(Option<u64>, Tid);
+
+/// Shows `row` each row that the index must contain: its (only) key column, None when NULL, and its
+/// address, in physical order. Returns how many rows the table has.
+///
+/// # Safety
+/// `info` must be the index's IndexInfo, as the server passed it to ambuild.
+pub unsafe fn scan_table(
+    table: Rel,
+    index: Rel,
+    info: *mut pg_sys::IndexInfo,
+    row: RowSink,
+) -> f64 {
+    let mut row = row;
+    // SAFETY: both relations are open and `info` is the index's; the callback is given `row` back,
+    // which outlives the call.
+    unsafe {
+        pg_sys::table_index_build_scan(
+            table.raw(),
+            index.raw(),
+            info,
+            true,
+            true,
+            Some(build_callback),
+            (&raw mut row).cast(),
+            std::ptr::null_mut(),
+        )
+    }
+}
+
+/// As [`scan_table`], for the rows that a snapshot sees, when the index exists already.
+///
+/// # Safety
+/// The relations must be open, the table locked, the snapshot registered.
+pub unsafe fn scan_visible(
+    table: pg_sys::Relation,
+    index: pg_sys::Relation,
+    snapshot: pg_sys::Snapshot,
+    row: RowSink,
+) {
+    let mut row = row;
+    // SAFETY: the caller's word. As CREATE INDEX CONCURRENTLY does it: with an MVCC snapshot, and no
+    // constraint checked again. The scan is ended by the server's build scan.
+    unsafe {
+        let scan =
+            pg_sys::table_beginscan_strat(table, snapshot, 0, std::ptr::null_mut(), true, true);
+        let info = pg_sys::BuildIndexInfo(index);
+        (*info).ii_Concurrent = true;
+        (*info).ii_ExclusionOps = std::ptr::null_mut();
+        (*info).ii_ExclusionProcs = std::ptr::null_mut();
+        (*info).ii_ExclusionStrats = std::ptr::null_mut();
+        pg_sys::table_index_build_scan(
+            table,
+            index,
+            info,
+            true,
+            false,
+            Some(build_callback),
+            (&raw mut row).cast(),
+            scan,
+        );
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn build_callback(
+    _index: pg_sys::Relation,
+    tid: pg_sys::ItemPointer,
+    values: *mut pg_sys::Datum,
+    nulls: *mut bool,
+    _alive: bool,
+    state: *mut c_void,
+) {
+    // SAFETY: the server passes arrays of one key column, a valid address, and the state that
+    // `scan_table` gave it.
+    unsafe {
+        let row = &mut *state.cast::<RowSink>();
+        let bits = (!*nulls).then(|| (*values).value() as u64);
+        row(bits, tid_from(*tid));
+    }
+}
+
+/// SEEK_SET of the C library.
+const SEEK_SET: i32 = 0;
+
+/// A temporary file, removed when it goes out of scope or the transaction aborts.
+pub struct TempFile(*mut pg_sys::BufFile);
+
+impl TempFile {
+    pub fn new() -> TempFile {
+        // SAFETY: creates a file that belongs to the current resource owner.
+        TempFile(unsafe { pg_sys::BufFileCreateTemp(false) })
+    }
+
+    /// Appends, after writes only, at the end.
+    pub fn write(&mut self, bytes: &[u8]) {
+        // SAFETY: the file is open; the server only reads the bytes.
+        unsafe { pg_sys::BufFileWrite(self.0, bytes.as_ptr().cast_mut().cast(), bytes.len()) };
+    }
+
+    /// Fills `bytes` from position `at`; an ERROR when the file is shorter.
+    pub fn read(&mut self, at: u64, bytes: &mut [u8]) {
+        // SAFETY: the file is open and `bytes` is as long as we say.
+        let read = unsafe {
+            let sought = pg_sys::BufFileSeek(self.0, 0, at as i64, SEEK_SET);
+            if sought == 0 {
+                pg_sys::BufFileRead(self.0, bytes.as_mut_ptr().cast(), bytes.len())
+            } else {
+                0
+            }
+        };
+        if read != bytes.len() {
+            report(
+                ERRCODE_IO_ERROR,
+                "could not read a temporary file of an index build".into(),
+                Some(format!(
+                    "Read {read} of {} bytes at position {at}.",
+                    bytes.len()
+                )),
+                None,
+            );
+        }
+    }
+}
+
+impl Drop for TempFile {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: the file is open and ours.
+            unsafe { pg_sys::BufFileClose(self.0) };
+        }
+    }
+}
+
+/// Tells pg_stat_progress_create_index which phase of the build runs (named by ambuildphasename).
+pub fn set_phase(phase: i64) {
+    // SAFETY: writes to this backend's status entry.
+    unsafe {
+        pg_sys::pgstat_progress_update_param(pg_sys::PROGRESS_CREATEIDX_SUBPHASE as i32, phase);
+    }
+}

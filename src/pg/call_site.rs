@@ -1,0 +1,51 @@
+//! What a function remembers from one call to the next at the same place of a query.
+
+use pgrx::{PgMemoryContexts, pg_sys};
+
+use super::fmgr::Args;
+
+/// Memory that lives as long as a call site.
+#[derive(Clone, Copy)]
+pub struct Memory(pg_sys::MemoryContext);
+
+impl Memory {
+    /// The context, for the wrappers of this room.
+    pub fn context(self) -> pg_sys::MemoryContext {
+        self.0
+    }
+
+    /// Runs `f` with this memory as the current context.
+    pub fn scope<R>(self, f: impl FnOnce() -> R) -> R {
+        // SAFETY: the context is alive while the call site is; an ERROR inside of `f` resets the
+        // current context on its own.
+        unsafe {
+            let outer = pg_sys::MemoryContextSwitchTo(self.0);
+            let result = f();
+            pg_sys::MemoryContextSwitchTo(outer);
+            result
+        }
+    }
+}
+
+/// Calls `f` with what the call site remembers, made by `new` at the first call. After an ERROR in
+/// `f` the site starts anew, so `f` may leave its state in pieces.
+///
+/// A SQL function must always use the same `T`.
+pub fn with<T: 'static, R>(
+    args: &Args,
+    new: impl FnOnce(Memory) -> T,
+    f: impl FnOnce(&mut T) -> R,
+) -> R {
+    // SAFETY: `flinfo` is set in every call that the executor makes, and lives in `fn_mcxt`.
+    let info = unsafe { &mut *(*args.fcinfo()).flinfo };
+    let mut state = std::mem::replace(&mut info.fn_extra, std::ptr::null_mut()).cast::<T>();
+    if state.is_null() {
+        let memory = Memory(info.fn_mcxt);
+        state = PgMemoryContexts::For(info.fn_mcxt).leak_and_drop_on_delete(new(memory));
+    }
+    // SAFETY: `fn_extra` belongs to this function, which always puts a T there; it was taken out, so
+    // that nobody else refers to it.
+    let result = f(unsafe { &mut *state });
+    info.fn_extra = state.cast();
+    result
+}

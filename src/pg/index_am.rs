@@ -1,0 +1,220 @@
+//! What the server hands to an index access method: scans, TIDs, bitmaps, memory limits.
+
+use super::relation::Rel;
+use crate::index::key::Tid;
+use pgrx::pg_sys;
+
+/// From the server's item pointer.
+pub fn tid_from(raw: pg_sys::ItemPointerData) -> Tid {
+    let (block, offset) = pgrx::itemptr::item_pointer_get_both(raw);
+    Tid { block, offset }
+}
+
+/// To the server's item pointer.
+pub fn tid_to(tid: Tid) -> pg_sys::ItemPointerData {
+    let mut raw = pg_sys::ItemPointerData::default();
+    pgrx::itemptr::item_pointer_set_all(&mut raw, tid.block, tid.offset);
+    raw
+}
+
+/// One condition of a scan on the index's only column.
+#[derive(Clone, Copy)]
+pub enum Condition {
+    IsNull,
+    IsNotNull,
+    /// An operator of the class with a NULL argument.
+    WithNull,
+    /// Operator number and argument.
+    Operator(u16, pg_sys::Datum),
+}
+
+impl Condition {
+    fn of(key: &pg_sys::ScanKeyData) -> Condition {
+        let has = |flag: u32| key.sk_flags & flag as i32 != 0;
+        if has(pg_sys::SK_SEARCHNULL) {
+            Condition::IsNull
+        } else if has(pg_sys::SK_SEARCHNOTNULL) {
+            Condition::IsNotNull
+        } else if has(pg_sys::SK_ISNULL) {
+            Condition::WithNull
+        } else {
+            Condition::Operator(key.sk_strategy, key.sk_argument)
+        }
+    }
+}
+
+/// A running index scan.
+pub struct Scan<'s> {
+    raw: &'s mut pg_sys::IndexScanDescData,
+}
+
+impl<'s> Scan<'s> {
+    /// # Safety
+    /// `raw` must be the live scan that the server passes to a callback.
+    pub unsafe fn from_raw(raw: pg_sys::IndexScanDesc) -> Scan<'s> {
+        // SAFETY: the caller's word.
+        Scan {
+            raw: unsafe { &mut *raw },
+        }
+    }
+
+    /// Makes the scan of `ambeginscan`, with `state` as its private state, which is dropped together
+    /// with the current memory context.
+    pub fn begin<T>(index: Rel, keys: i32, order_bys: i32, state: T) -> pg_sys::IndexScanDesc {
+        // SAFETY: the index is open; the arrays are as long as the executor reads them.
+        unsafe {
+            let scan = pg_sys::RelationGetIndexScan(index.raw(), keys, order_bys);
+            let mut context = pgrx::PgMemoryContexts::CurrentMemoryContext;
+            (*scan).opaque = context.leak_and_drop_on_delete(state).cast();
+            if order_bys > 0 {
+                let n = order_bys as usize;
+                (*scan).xs_orderbyvals = pg_sys::palloc0(n * size_of::<pg_sys::Datum>()).cast();
+                (*scan).xs_orderbynulls = pg_sys::palloc0(n * size_of::<bool>()).cast();
+            }
+            scan
+        }
+    }
+
+    /// The private state given to [`Scan::begin`].
+    ///
+    /// # Safety
+    /// `T` must be its type.
+    pub unsafe fn state<T>(&mut self) -> &'s mut T {
+        // SAFETY: set by `begin`, lives as long as the scan; the callbacks of a scan do not nest.
+        unsafe { &mut *self.raw.opaque.cast::<T>() }
+    }
+
+    pub fn index(&self) -> Rel<'s> {
+        // SAFETY: the server keeps the index open during the scan.
+        unsafe { Rel::from_raw(self.raw.indexRelation) }
+    }
+
+    /// Copies new keys into the scan (amrescan); null means that the old ones stay.
+    ///
+    /// # Safety
+    /// The pointers must be null or the arrays, of these lengths, that the server passes.
+    pub unsafe fn set_keys(
+        &mut self,
+        keys: pg_sys::ScanKey,
+        nkeys: i32,
+        order_bys: pg_sys::ScanKey,
+        norder_bys: i32,
+    ) {
+        // SAFETY: the caller's word; the scan's own arrays were made for these numbers.
+        unsafe {
+            if !keys.is_null() && nkeys > 0 {
+                std::ptr::copy(keys, self.raw.keyData, nkeys as usize);
+            }
+            if !order_bys.is_null() && norder_bys > 0 {
+                std::ptr::copy(order_bys, self.raw.orderByData, norder_bys as usize);
+            }
+        }
+    }
+
+    pub fn conditions(&self) -> impl Iterator<Item = Condition> {
+        let n = self.raw.numberOfKeys as usize;
+        let data = if n == 0 {
+            std::ptr::NonNull::dangling().as_ptr()
+        } else {
+            self.raw.keyData
+        };
+        // SAFETY: the scan has `numberOfKeys` keys.
+        unsafe { std::slice::from_raw_parts(data, n) }
+            .iter()
+            .map(Condition::of)
+    }
+
+    /// The ordering operator's argument: None without ORDER BY, Some(None) when it is NULL.
+    pub fn order_by(&self) -> Option<Option<pg_sys::Datum>> {
+        if self.raw.numberOfOrderBys == 0 {
+            return None;
+        }
+        // SAFETY: the scan has at least one order-by key.
+        let key = unsafe { &*self.raw.orderByData };
+        Some((key.sk_flags & pg_sys::SK_ISNULL as i32 == 0).then_some(key.sk_argument))
+    }
+
+    /// May a row that VACUUM removed meanwhile, and whose place another row took, be told apart by
+    /// the snapshot alone?
+    pub fn snapshot_is_mvcc(&self) -> bool {
+        let snapshot = self.raw.xs_snapshot;
+        // SAFETY: the snapshot, if there is one, lives during the scan.
+        !snapshot.is_null()
+            && matches!(
+                unsafe { (*snapshot).snapshot_type },
+                pg_sys::SnapshotType::SNAPSHOT_MVCC | pg_sys::SnapshotType::SNAPSHOT_HISTORIC_MVCC
+            )
+    }
+
+    /// Hands a row to the executor; `distance` is the value of the ordering operator, None for NULL.
+    pub fn set_row(&mut self, tid: Tid, distance: Option<i32>) {
+        self.raw.xs_heaptid = tid_to(tid);
+        self.raw.xs_recheck = false;
+        self.raw.xs_recheckorderby = false;
+        if self.raw.numberOfOrderBys > 0 {
+            // SAFETY: `begin` allocated both arrays.
+            unsafe {
+                *self.raw.xs_orderbyvals = pg_sys::Datum::from(distance.unwrap_or(0));
+                *self.raw.xs_orderbynulls = distance.is_none();
+            }
+        }
+    }
+}
+
+/// A bitmap of rows being collected.
+pub struct Bitmap {
+    raw: *mut pg_sys::TIDBitmap,
+    batch: Vec<pg_sys::ItemPointerData>,
+}
+
+impl Bitmap {
+    /// # Safety
+    /// `raw` must be the bitmap that the server passes to amgetbitmap.
+    pub unsafe fn from_raw(raw: *mut pg_sys::TIDBitmap) -> Bitmap {
+        Bitmap {
+            raw,
+            batch: Vec::new(),
+        }
+    }
+
+    /// Adds rows that need no recheck.
+    pub fn add(&mut self, tids: impl Iterator<Item = Tid>) {
+        self.batch.clear();
+        self.batch.extend(tids.map(tid_to));
+        // SAFETY: the bitmap is the server's; the array has this length.
+        unsafe {
+            pg_sys::tbm_add_tuples(
+                self.raw,
+                self.batch.as_mut_ptr(),
+                self.batch.len() as i32,
+                false,
+            );
+        }
+    }
+}
+
+/// Bytes that one operation of a query may use (work_mem).
+pub fn work_mem_bytes() -> usize {
+    // SAFETY: a plain int setting, in kilobytes.
+    unsafe { pg_sys::work_mem as usize * 1024 }
+}
+
+/// Bytes that a build may use (maintenance_work_mem).
+pub fn maintenance_work_mem_bytes() -> usize {
+    // SAFETY: a plain int setting, in kilobytes.
+    unsafe { pg_sys::maintenance_work_mem as usize * 1024 }
+}
+
+/// 64 random bits from the server's strong generator.
+pub fn random_u64() -> u64 {
+    let mut value = 0u64;
+    // SAFETY: writes 8 bytes to a u64.
+    let strong = unsafe { pg_sys::pg_strong_random((&raw mut value).cast(), size_of::<u64>()) };
+    if !strong {
+        super::error::raise(
+            pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+            "could not generate a random build stamp",
+        );
+    }
+    value
+}

@@ -1,0 +1,70 @@
+//! Catalog look-ups through the system caches, without the permission checks of name resolution:
+//! what they find goes into plans, and the executor checks permissions where they belong.
+
+use pgrx::pg_sys;
+use pgrx::pg_sys::Oid;
+
+/// The exported symbol behind a SQL function of this library.
+pub type SqlFunction = unsafe extern "C-unwind" fn(pg_sys::FunctionCallInfo) -> pg_sys::Datum;
+
+/// Is `support` the planner support function of the SQL function `function`?
+///
+/// The address of the loaded symbol is compared, not an OID that was remembered: so the answer
+/// stays right when the extension is dropped and created again, moved or renamed.
+pub fn has_support_function(function: Oid, support: SqlFunction) -> bool {
+    // SAFETY: syscache look-ups; `finfo` is filled by fmgr_info before it is read.
+    unsafe {
+        let oid = pg_sys::get_func_support(function);
+        if oid == Oid::INVALID {
+            return false;
+        }
+        let mut finfo = pg_sys::FmgrInfo::default();
+        pg_sys::fmgr_info(oid, &mut finfo);
+        finfo
+            .fn_addr
+            .is_some_and(|address| address as *const () == support as *const ())
+    }
+}
+
+/// The function of that name and those argument types in the schema of `sibling`.
+pub fn function_beside(sibling: Oid, name: &std::ffi::CStr, arg_types: &[Oid]) -> Option<Oid> {
+    // SAFETY: syscache look-up; the oidvector is a copy of `arg_types`.
+    let found = unsafe {
+        let schema = pg_sys::get_func_namespace(sibling);
+        let types = pg_sys::buildoidvector(arg_types.as_ptr(), arg_types.len() as i32);
+        pg_sys::GetSysCacheOid(
+            pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP as i32,
+            pg_sys::Anum_pg_proc_oid as pg_sys::AttrNumber,
+            pg_sys::Datum::from(name.as_ptr()),
+            pg_sys::Datum::from(types),
+            pg_sys::Datum::from(schema),
+            pg_sys::Datum::from(0usize),
+        )
+    };
+    (found != Oid::INVALID).then_some(found)
+}
+
+pub fn function_result_type(function: Oid) -> Oid {
+    // SAFETY: syscache look-up.
+    unsafe { pg_sys::get_func_rettype(function) }
+}
+
+/// The operator with this strategy number between two types in an operator family.
+pub fn family_operator(family: Oid, left: Oid, right: Oid, strategy: i16) -> Option<Oid> {
+    // SAFETY: syscache look-up.
+    let operator = unsafe { pg_sys::get_opfamily_member(family, left, right, strategy) };
+    (operator != Oid::INVALID).then_some(operator)
+}
+
+/// Strategy number 1 to 5 (`<`, `<=`, `=`, `>=`, `>`) of a comparison between integers of any of
+/// the three widths; 0 for other operators.
+pub fn integer_comparison(operator: Oid) -> i32 {
+    // SAFETY: syscache look-up.
+    unsafe { pg_sys::get_op_opfamily_strategy(operator, pg_sys::INTEGER_BTREE_FAM_OID) }
+}
+
+/// The type below a domain; other types are returned unchanged.
+pub fn base_type(type_oid: Oid) -> Oid {
+    // SAFETY: syscache look-up.
+    unsafe { pg_sys::getBaseType(type_oid) }
+}

@@ -1,0 +1,102 @@
+//! What the catalogs say of an operator class.
+
+use pgrx::pg_sys;
+use std::ffi::CStr;
+
+/// What an operator of a family is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    Search,
+    /// ORDER BY, by this btree family.
+    Order(pg_sys::Oid),
+}
+
+/// One operator of a family.
+#[derive(Clone, Copy, Debug)]
+pub struct Member {
+    pub strategy: i16,
+    pub left: pg_sys::Oid,
+    pub right: pg_sys::Oid,
+    pub purpose: Purpose,
+    pub result: pg_sys::Oid,
+}
+
+/// An operator class with its family.
+pub struct OperatorClass {
+    pub family: String,
+    pub input: pg_sys::Oid,
+    pub operators: Vec<Member>,
+    /// Support functions of the family.
+    pub functions: usize,
+}
+
+/// Reads an operator class from the catalogs.
+pub fn read(class: pg_sys::Oid) -> OperatorClass {
+    use pg_sys::SysCacheIdentifier::{AMOPSTRATEGY, AMPROCNUM};
+    // SAFETY: syscache look-ups; each AMOPSTRATEGY tuple is a pg_amop row, copied before the list is
+    // released.
+    unsafe {
+        let family = pg_sys::get_opclass_family(class);
+        let mut operators = Vec::new();
+        members(AMOPSTRATEGY as i32, family, |tuple| {
+            let row = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_amop>();
+            operators.push(Member {
+                strategy: row.amopstrategy,
+                left: row.amoplefttype,
+                right: row.amoprighttype,
+                purpose: if row.amoppurpose as u8 == pg_sys::AMOP_ORDER {
+                    Purpose::Order(row.amopsortfamily)
+                } else {
+                    Purpose::Search
+                },
+                result: pg_sys::get_op_rettype(row.amopopr),
+            });
+        });
+        let mut functions = 0;
+        members(AMPROCNUM as i32, family, |_| functions += 1);
+        OperatorClass {
+            family: family_name(family),
+            input: pg_sys::get_opclass_input_type(class),
+            operators,
+            functions,
+        }
+    }
+}
+
+/// # Safety
+/// `cache` must be a syscache whose first key is an operator family.
+unsafe fn members(cache: i32, family: pg_sys::Oid, mut each: impl FnMut(pg_sys::HeapTuple)) {
+    let zero = pg_sys::Datum::from(0usize);
+    // SAFETY: the caller's word; a list has `n_members` members, pinned until it is released.
+    unsafe {
+        let list = pg_sys::SearchSysCacheList(cache, 1, pg_sys::Datum::from(family), zero, zero);
+        let n = (*list).n_members as usize;
+        for member in (*list).members.as_slice(n) {
+            each(&raw mut (**member).tuple);
+        }
+        pg_sys::ReleaseCatCacheList(list);
+    }
+}
+
+fn family_name(family: pg_sys::Oid) -> String {
+    use pg_sys::SysCacheIdentifier::OPFAMILYOID;
+    // SAFETY: a syscache look-up; the tuple is a pg_opfamily row, copied before its release.
+    unsafe {
+        let tuple = pg_sys::SearchSysCache1(OPFAMILYOID as i32, pg_sys::Datum::from(family));
+        if tuple.is_null() {
+            return family.to_u32().to_string();
+        }
+        let row = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_opfamily>();
+        let name = CStr::from_ptr(row.opfname.data.as_ptr())
+            .to_string_lossy()
+            .into_owned();
+        pg_sys::ReleaseSysCache(tuple);
+        name
+    }
+}
+
+/// The length in bytes of a fixed-length type; negative for others.
+pub fn type_length(oid: pg_sys::Oid) -> i16 {
+    // SAFETY: a syscache look-up.
+    unsafe { pg_sys::get_typlen(oid) }
+}

@@ -1,0 +1,26 @@
+//! The server process: interrupts, stack, how it was started.
+
+use pgrx::pg_sys;
+
+/// Lets a pending cancel, timeout or shutdown take effect (raises its ERROR). Costs one load when
+/// nothing is pending; does nothing while a page is locked.
+#[inline]
+pub fn check_for_interrupts() {
+    // SAFETY: a flag that signal handlers set; a stale value only delays the reaction.
+    if unsafe { std::ptr::read_volatile(&raw const pg_sys::InterruptPending) } != 0 {
+        // SAFETY: the server's own reaction, on the server's thread.
+        unsafe { pg_sys::ProcessInterrupts() };
+    }
+}
+
+/// Raises an ERROR when the stack is nearly used up; for recursion whose depth users decide.
+pub fn check_stack_depth() {
+    // SAFETY: measures the stack.
+    unsafe { pg_sys::check_stack_depth() };
+}
+
+/// Is the postmaster loading this library, for its children to share?
+pub fn is_preloading() -> bool {
+    // SAFETY: reads a variable of the process.
+    unsafe { pg_sys::process_shared_preload_libraries_in_progress }
+}

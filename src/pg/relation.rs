@@ -1,0 +1,136 @@
+//! An open relation.
+
+use pgrx::pg_sys;
+use std::ffi::CStr;
+use std::marker::PhantomData;
+
+/// InvalidSubTransactionId: the file was not made by the running transaction.
+const NOT_IN_THIS_TRANSACTION: pg_sys::SubTransactionId = 0;
+
+/// An open index or table, borrowed from the caller who opened it.
+#[derive(Clone, Copy)]
+pub struct Rel<'a> {
+    raw: pg_sys::Relation,
+    life: PhantomData<&'a pg_sys::RelationData>,
+}
+
+impl<'a> Rel<'a> {
+    /// # Safety
+    /// `raw` must be an open relation that stays open, and locked as the caller's work needs, for 'a.
+    pub unsafe fn from_raw(raw: pg_sys::Relation) -> Rel<'a> {
+        Rel {
+            raw,
+            life: PhantomData,
+        }
+    }
+
+    pub fn raw(self) -> pg_sys::Relation {
+        self.raw
+    }
+
+    fn data(self) -> &'a pg_sys::RelationData {
+        // SAFETY: the relation is open (contract of `from_raw`).
+        unsafe { &*self.raw }
+    }
+
+    fn class(self) -> &'a pg_sys::FormData_pg_class {
+        // SAFETY: an open relation has its pg_class row.
+        unsafe { &*self.data().rd_rel }
+    }
+
+    pub fn oid(self) -> pg_sys::Oid {
+        self.data().rd_id
+    }
+
+    /// The relation's name, without its schema.
+    pub fn name(self) -> String {
+        // SAFETY: relname is a NUL-terminated name inside the pg_class row.
+        unsafe { CStr::from_ptr(self.class().relname.data.as_ptr()) }
+            .to_string_lossy()
+            .into_owned()
+    }
+
+    /// The name of the relation's access method; empty when it has none.
+    pub fn access_method_name(self) -> String {
+        // SAFETY: a syscache look-up; the result is null or a NUL-terminated copy.
+        unsafe {
+            let name = pg_sys::get_am_name(self.class().relam);
+            if name.is_null() {
+                return String::new();
+            }
+            CStr::from_ptr(name).to_string_lossy().into_owned()
+        }
+    }
+
+    /// Is the relation a temporary one of this session?
+    pub fn is_own_temporary(self) -> bool {
+        self.is_temporary() && self.data().rd_islocaltemp
+    }
+
+    /// Is the relation a temporary one?
+    pub fn is_temporary(self) -> bool {
+        self.class().relpersistence as u8 == pg_sys::RELPERSISTENCE_TEMP
+    }
+
+    /// Must changes be logged? (The macro RelationNeedsWAL.)
+    pub fn needs_wal(self) -> bool {
+        let data = self.data();
+        let permanent = self.class().relpersistence as u8 == pg_sys::RELPERSISTENCE_PERMANENT;
+        // SAFETY: wal_level is a plain int that only the postmaster changes.
+        let skips_new_files =
+            unsafe { pg_sys::wal_level } < pg_sys::WalLevel::WAL_LEVEL_REPLICA as i32;
+        let new_file = data.rd_createSubid != NOT_IN_THIS_TRANSACTION
+            || data.rd_firstRelfilenodeSubid != NOT_IN_THIS_TRANSACTION;
+        permanent && !(skips_new_files && new_file)
+    }
+
+    /// Blocks in the main fork, asked of the file system (or the cached size, in recovery).
+    pub fn block_count(self) -> u32 {
+        // SAFETY: the relation is open.
+        unsafe {
+            pg_sys::RelationGetNumberOfBlocksInFork(self.raw, pg_sys::ForkNumber::MAIN_FORKNUM)
+        }
+    }
+
+    /// As [`Rel::block_count`], waiting for whoever is extending the file right now: afterwards no
+    /// page that was already handed out lies beyond the answer.
+    pub fn settled_block_count(self) -> u32 {
+        let mode = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
+        let local = self.is_temporary();
+        // SAFETY: the relation is open; the lock is released right after the file was measured, and
+        // by the server if that fails.
+        unsafe {
+            if !local {
+                pg_sys::LockRelationForExtension(self.raw, mode);
+            }
+            let count = self.block_count();
+            if !local {
+                pg_sys::UnlockRelationForExtension(self.raw, mode);
+            }
+            count
+        }
+    }
+
+    /// The parsed reloptions, as the struct that the access method's amoptions built.
+    ///
+    /// # Safety
+    /// `T` must be that struct.
+    pub unsafe fn options<T>(self) -> Option<&'a T> {
+        // SAFETY: rd_options lives as long as the relation is open; its type is the caller's word.
+        unsafe { self.data().rd_options.cast::<T>().as_ref() }
+    }
+
+    /// Counts one index scan in the statistics (the macro pgstat_count_index_scan).
+    pub fn count_index_scan(self) {
+        // SAFETY: the relation is open; pgstat_info is either null or valid while it is.
+        unsafe {
+            let data = &mut *self.raw;
+            if data.pgstat_info.is_null() && data.pgstat_enabled {
+                pg_sys::pgstat_assoc_relation(self.raw);
+            }
+            if let Some(info) = data.pgstat_info.as_mut() {
+                info.t_counts.t_numscans += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Results of set-returning functions, collected in a tuple store.
+
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+use super::error::raise;
+use super::fmgr::Args;
+
+/// Collects the rows of the running function.
+pub struct RowsOut {
+    store: *mut pg_sys::Tuplestorestate,
+    desc: pg_sys::TupleDesc,
+}
+
+impl RowsOut {
+    /// Starts the result; the function returns NULL after its last row.
+    pub fn begin(args: &Args) -> Self {
+        // SAFETY: `resultinfo` is null or a node; a ReturnSetInfo lives as long as the call, and its
+        // per-query memory as long as the result.
+        unsafe {
+            let info: *mut pg_sys::ReturnSetInfo = (*args.fcinfo()).resultinfo.cast();
+            let mode = pg_sys::SetFunctionReturnMode::SFRM_Materialize;
+            let usable = !info.is_null()
+                && (*info).type_ == pg_sys::NodeTag::T_ReturnSetInfo
+                && (*info).allowedModes & mode as i32 != 0;
+            if !usable {
+                let message = "set-valued function called in context that cannot accept a set";
+                raise(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, message);
+            }
+            let outer = pg_sys::MemoryContextSwitchTo((*(*info).econtext).ecxt_per_query_memory);
+            let mut desc = std::ptr::null_mut();
+            pg_sys::get_call_result_type(args.fcinfo(), std::ptr::null_mut(), &mut desc);
+            let store = pg_sys::tuplestore_begin_heap(true, false, pg_sys::work_mem);
+            pg_sys::MemoryContextSwitchTo(outer);
+            (*info).returnMode = mode;
+            (*info).setResult = store;
+            (*info).setDesc = desc;
+            Self { store, desc }
+        }
+    }
+
+    /// Adds a row; None is NULL.
+    pub fn push<const N: usize>(&mut self, row: [Option<pg_sys::Datum>; N]) {
+        let mut nulls = row.map(|d| d.is_none());
+        let mut datums = row.map(|d| d.unwrap_or(pg_sys::Datum::null()));
+        // SAFETY: store and descriptor live as long as the query; the SQL declaration says that a
+        // row has N columns of the types that the caller gives.
+        unsafe {
+            let (datums, nulls) = (datums.as_mut_ptr(), nulls.as_mut_ptr());
+            pg_sys::tuplestore_putvalues(self.store, self.desc, datums, nulls);
+        }
+    }
+}

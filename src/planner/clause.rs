@@ -1,0 +1,199 @@
+//! Recognises `hamming(a, b) op k` in its many spellings, and says it as `hamming_within(a, b, k)`.
+
+use pgrx::pg_sys;
+use pgrx::pg_sys::Oid;
+
+use super::siblings::{Ball, is_hamming, within_beside};
+use crate::pg::lookup;
+use crate::pg::nodes::{NodeRef, Planner};
+use crate::pg::plan::Key;
+
+/// What an index of a relation is on, and the operator family that it searches with.
+#[derive(Clone, Copy)]
+pub struct Target<'p> {
+    pub key: Key<'p>,
+    pub family: Oid,
+}
+
+/// The indexed columns and expressions of one relation.
+pub struct Targets<'p> {
+    /// Range-table index of the relation.
+    pub relid: u32,
+    pub targets: Vec<Target<'p>>,
+    /// Leave the original clause beside its translation, because another index of the relation
+    /// mentions a distance in its predicate or key, and the planner compares those with the clause.
+    pub keep_original: bool,
+}
+
+/// How a distance is compared with a radius.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bound {
+    Below,
+    AtMost,
+    Exactly,
+}
+
+/// `hamming(left, right) bound radius`.
+struct Comparison<'p> {
+    hamming: Oid,
+    left: NodeRef<'p>,
+    right: NodeRef<'p>,
+    radius: NodeRef<'p>,
+    bound: Bound,
+}
+
+/// The translation of a clause.
+pub enum Translation<'p> {
+    /// Says the same as the clause.
+    Equivalent(NodeRef<'p>),
+    /// Holds wherever the clause holds, and belongs beside it.
+    Implied(NodeRef<'p>),
+}
+
+/// `hamming_within(...)` for a clause that an index among `targets` can serve.
+pub fn translate<'p>(
+    planner: Planner<'p>,
+    targets: &Targets<'p>,
+    clause: NodeRef<'p>,
+) -> Option<Translation<'p>> {
+    let operator = clause.as_binary_operator()?;
+    let strategy = lookup::integer_comparison(operator.operator);
+    // The commuted operator has the mirrored strategy number: `<` is 1, `>` is 5.
+    let comparison = comparison(operator.left, operator.right, strategy)
+        .filter(|found| found.can_use(planner, targets))
+        .or_else(|| {
+            comparison(operator.right, operator.left, 6 - strategy)
+                .filter(|found| found.can_use(planner, targets))
+        })?;
+    let keep = targets.keep_original || comparison.bound == Bound::Exactly;
+    if keep && comparison.contains_subplan() {
+        return None;
+    }
+    let within = comparison.within(planner)?;
+    Some(if keep {
+        Translation::Implied(within)
+    } else {
+        Translation::Equivalent(within)
+    })
+}
+
+fn comparison<'p>(
+    distance: NodeRef<'p>,
+    radius: NodeRef<'p>,
+    strategy: i32,
+) -> Option<Comparison<'p>> {
+    let bound = match strategy {
+        1 => Bound::Below,
+        2 => Bound::AtMost,
+        3 => Bound::Exactly,
+        _ => return None,
+    };
+    let call = distance
+        .as_call()
+        .filter(|call| call.result_type == pg_sys::INT4OID)?;
+    let [left, right] = call.args.as_array()?;
+    let hamming = call.function;
+    is_hamming(hamming).then_some(Comparison {
+        hamming,
+        left,
+        right,
+        radius,
+        bound,
+    })
+}
+
+/// Does the expression call `hamming` anywhere that an index predicate could imply something by?
+pub fn mentions_distance(node: NodeRef<'_>) -> bool {
+    node.any(&|node| {
+        node.as_call()
+            .is_some_and(|call| call.result_type == pg_sys::INT4OID && is_hamming(call.function))
+    })
+}
+
+impl<'p> Comparison<'p> {
+    /// Could an index serve this as `column <@ ball`, with a ball that is fixed during a scan?
+    fn can_use(&self, planner: Planner<'p>, targets: &Targets<'p>) -> bool {
+        let Some(ball) = Ball::beside(self.hamming) else {
+            return false;
+        };
+        let fixed = |node: NodeRef<'p>| {
+            !node.is_volatile() && !planner.mentions_relation(node, targets.relid)
+        };
+        let serves = |indexed: NodeRef<'p>, centre: NodeRef<'p>| {
+            targets.serves(indexed, ball) && fixed(centre)
+        };
+        (serves(self.left, self.right) || serves(self.right, self.left)) && fixed(self.radius)
+    }
+
+    /// A subplan must not be evaluated twice.
+    fn contains_subplan(&self) -> bool {
+        [self.left, self.right, self.radius]
+            .into_iter()
+            .any(NodeRef::contains_subplan)
+    }
+
+    fn within(&self, planner: Planner<'p>) -> Option<NodeRef<'p>> {
+        let within = within_beside(self.hamming)?;
+        let radius = radius(planner, self.radius, self.bound)?;
+        Some(planner.call(within, pg_sys::BOOLOID, &[self.left, self.right, radius]))
+    }
+}
+
+impl<'p> Targets<'p> {
+    /// Is the expression what one of the indexes is on?
+    pub fn find(&self, node: NodeRef<'p>) -> Option<Target<'p>> {
+        let bare = node.strip_relabel();
+        let column = bare.as_column().filter(|&(relid, _)| relid == self.relid);
+        self.targets
+            .iter()
+            .copied()
+            .find(|target| match target.key {
+                Key::Column(number) => column.is_some_and(|(_, found)| found == number),
+                Key::Expression(expression) => {
+                    node.equals(expression) || bare.equals(expression.strip_relabel())
+                }
+            })
+    }
+
+    fn serves(&self, node: NodeRef<'p>, ball: Ball) -> bool {
+        self.find(node)
+            .is_some_and(|target| ball.operator_in(target.family).is_some())
+    }
+}
+
+/// The radius as an int4, such that `distance <= radius` says what the clause says (or, for
+/// [`Bound::Exactly`], what follows from it).
+///
+/// Distances are 0 to 64, so a wider radius can be clamped without changing the answer. A
+/// GREATEST or LEAST turns a NULL radius into one that no row satisfies, where SQL would say NULL:
+/// as a condition both keep no row.
+fn radius<'p>(planner: Planner<'p>, k: NodeRef<'p>, bound: Bound) -> Option<NodeRef<'p>> {
+    let below = bound == Bound::Below;
+    if k.is_constant() {
+        let value = k.as_integer()?;
+        let inclusive = if below {
+            value.saturating_sub(1)
+        } else {
+            value
+        };
+        let clamped = inclusive.clamp(i64::from(i32::MIN), i64::from(i32::MAX));
+        return Some(planner.int4(clamped as i32));
+    }
+    let narrow = match k.result_type() {
+        pg_sys::INT4OID => k,
+        pg_sys::INT2OID => planner.cast_to_int4(pg_sys::F_INT4_INT2, k),
+        pg_sys::INT8OID => {
+            let floored = planner.greatest(k, planner.int8(-1));
+            planner.cast_to_int4(
+                pg_sys::F_INT4_INT8,
+                planner.least(floored, planner.int8(65)),
+            )
+        }
+        _ => return None,
+    };
+    if !below {
+        return Some(narrow);
+    }
+    // Without the floor, the least int4 minus 1 would be an error.
+    Some(planner.int4_minus(planner.greatest(narrow, planner.int4(0)), planner.int4(1)))
+}

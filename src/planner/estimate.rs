@@ -1,0 +1,107 @@
+//! From a clause of the planner to the arithmetic of [`selectivity`].
+
+use super::selectivity::{self, Sample};
+use crate::pg::nodes::{NodeList, NodeRef, Planner};
+use crate::pg::plan_hooks::Place;
+use crate::pg::stats::{self, ColumnSample};
+use pgrx::pg_sys::JoinType;
+
+/// The radius of `~=`, and what is assumed of a radius that is not known while planning.
+pub const USUAL_RADIUS: i32 = 3;
+
+/// Bytes of a hamming_ball: the centre and then the radius, padded.
+const BALL_BYTES: usize = 16;
+
+/// `hamming(a, b) <= k`, in whichever way the query says it.
+#[derive(Clone, Copy)]
+pub struct Clause<'p> {
+    pub fingerprints: [NodeRef<'p>; 2],
+    pub radius: NodeRef<'p>,
+}
+
+impl<'p> Clause<'p> {
+    /// Arguments of `hamming_within(a, b, k)`.
+    pub fn within(args: NodeList<'p>) -> Option<Self> {
+        let [a, b, radius] = args.as_array()?;
+        Some(Self {
+            fingerprints: [a, b],
+            radius,
+        })
+    }
+
+    /// Arguments of `a ~= b`.
+    pub fn near(planner: Planner<'p>, args: NodeList<'p>) -> Option<Self> {
+        Some(Self {
+            fingerprints: args.as_array()?,
+            radius: planner.int4(USUAL_RADIUS),
+        })
+    }
+
+    /// Arguments of `a <@ ball`; None when nothing is known about the ball.
+    pub fn in_ball(planner: Planner<'p>, args: NodeList<'p>) -> Option<Self> {
+        let [fingerprint, ball] = args.as_array()?;
+        let ball = planner.estimate(ball);
+        if let Some(bytes) = ball.as_fixed_bytes::<BALL_BYTES>() {
+            let (centre, rest) = bytes.split_first_chunk()?;
+            let radius = i32::from_ne_bytes(*rest.first_chunk()?);
+            let centre = planner.int8(i64::from_ne_bytes(*centre));
+            return Some(Self {
+                fingerprints: [fingerprint, centre],
+                radius: planner.int4(radius),
+            });
+        }
+        let [centre, radius] = ball.as_call()?.args.as_array()?;
+        Some(Self {
+            fingerprints: [fingerprint, centre],
+            radius,
+        })
+    }
+
+    /// The share of rows (of pairs, in a join) that the clause keeps.
+    pub fn selectivity(self, planner: Planner<'p>, place: Place) -> f64 {
+        let radius = planner.estimate(self.radius);
+        let k = match radius.as_integer() {
+            Some(k) => k.clamp(-1, 64) as i32,
+            None if radius.is_constant() => return 0.0,
+            None => USUAL_RADIUS,
+        };
+        match place {
+            Place::Scan { relid } => self.in_scan(planner, relid, k),
+            Place::Join { join, kind } => {
+                // SAFETY: the planner passed `join` in the same request as its root.
+                let columns = unsafe { stats::joined_columns(planner, self.fingerprints, join) };
+                let (outer, inner) = (view(&columns.outer), view(&columns.inner));
+                if kind == JoinType::JOIN_SEMI || kind == JoinType::JOIN_ANTI {
+                    selectivity::of_semi_join(outer, inner, columns.inner.filtered_rows, k)
+                } else {
+                    selectivity::of_join(outer, inner, k)
+                }
+            }
+        }
+    }
+
+    fn in_scan(self, planner: Planner<'p>, relid: i32, k: i32) -> f64 {
+        // SAFETY: the planner passed `relid` in the same request as its root.
+        let found = unsafe { stats::column_and_other(planner, self.fingerprints, relid) };
+        let Some(found) = found else {
+            return selectivity::UNKNOWN;
+        };
+        let sample = view(&found.sample);
+        let centre = planner.estimate(found.other);
+        match centre.as_integer() {
+            Some(centre) => selectivity::of_constant(sample, centre, k),
+            None if centre.is_constant() => 0.0,
+            None => selectivity::of_unknown(sample, k),
+        }
+    }
+}
+
+fn view(sample: &ColumnSample) -> Sample<'_> {
+    Sample {
+        common: &sample.common,
+        histogram: &sample.histogram,
+        null_share: sample.null_share,
+        rows: sample.rows,
+        distinct: sample.distinct,
+    }
+}

@@ -1,0 +1,49 @@
+//! The SQL objects of the extension, found from one of its functions.
+//!
+//! They are looked up beside the function that the query calls, in its schema: so any schema will
+//! do, and nothing needs to be remembered.
+
+use pgrx::pg_sys;
+use pgrx::pg_sys::Oid;
+
+use super::support::{simhash_hamming_support, simhash_within_support};
+use crate::pg::lookup;
+
+/// Strategy number of `<@ (bigint, hamming_ball)` in the operator class.
+const IN_BALL_STRATEGY: i16 = 1;
+
+/// Is this function `hamming(bigint, bigint)`?
+pub fn is_hamming(function: Oid) -> bool {
+    lookup::has_support_function(function, simhash_hamming_support)
+}
+
+/// `hamming_within` beside `hamming`.
+pub fn within_beside(hamming: Oid) -> Option<Oid> {
+    let types = [pg_sys::INT8OID, pg_sys::INT8OID, pg_sys::INT4OID];
+    lookup::function_beside(hamming, c"hamming_within", &types)
+        .filter(|&within| lookup::has_support_function(within, simhash_within_support))
+}
+
+/// The constructor of balls, and its result type.
+#[derive(Clone, Copy)]
+pub struct Ball {
+    pub constructor: Oid,
+    pub type_oid: Oid,
+}
+
+impl Ball {
+    /// `hamming_ball(bigint, int)` beside another function of the extension.
+    pub fn beside(sibling: Oid) -> Option<Self> {
+        let types = [pg_sys::INT8OID, pg_sys::INT4OID];
+        let constructor = lookup::function_beside(sibling, c"hamming_ball", &types)?;
+        Some(Self {
+            constructor,
+            type_oid: lookup::function_result_type(constructor),
+        })
+    }
+
+    /// `<@ (bigint, hamming_ball)`, if indexes with this operator family can serve it.
+    pub fn operator_in(self, family: Oid) -> Option<Oid> {
+        lookup::family_operator(family, pg_sys::INT8OID, self.type_oid, IN_BALL_STRATEGY)
+    }
+}

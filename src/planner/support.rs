@@ -1,0 +1,98 @@
+//! The SQL-callable functions through which the planner asks: support functions and estimators.
+
+use pgrx::pg_sys::Datum;
+
+use super::estimate::Clause;
+use super::selectivity::UNKNOWN;
+use super::siblings::Ball;
+use crate::pg::fmgr::{Args, pg_function};
+use crate::pg::nodes::{NodeList, NodeRef, Planner};
+use crate::pg::plan_hooks::{
+    IndexConditionRequest, Place, Request, join_args, no_answer, request, restriction_args,
+};
+
+pg_function! {
+    /// `hamming_support(internal)`: has no answers. That the planner calls it loads the library and
+    /// with it the planner hook, without shared_preload_libraries; and its address is how clauses
+    /// recognise `hamming`.
+    fn simhash_hamming_support, pg_finfo_simhash_hamming_support(_args) { no_answer() }
+}
+
+pg_function! {
+    /// `hamming_within_support(internal)`: index condition and selectivity of `hamming_within`. Its
+    /// cost is a constant, which is what pg_proc.procost is for.
+    fn simhash_within_support, pg_finfo_simhash_within_support(args) {
+        match request(args) {
+            Request::IndexCondition(request) => match index_condition(&request) {
+                Some(condition) => request.answer(condition),
+                None => no_answer(),
+            },
+            Request::Selectivity(request) => {
+                let planner = request.planner();
+                let clause = Clause::within(request.args());
+                let selectivity = selectivity(planner, clause, request.place());
+                request.answer(selectivity)
+            }
+            Request::Other => no_answer(),
+        }
+    }
+}
+
+pg_function! {
+    /// `hamming_ball_sel`: restriction estimator of `<@ (bigint, hamming_ball)`.
+    fn simhash_ball_sel, pg_finfo_simhash_ball_sel(args) {
+        estimate(args, restriction_args(args), Clause::in_ball)
+    }
+}
+
+pg_function! {
+    /// `hamming_ball_joinsel`: join estimator of `<@ (bigint, hamming_ball)`.
+    fn simhash_ball_joinsel, pg_finfo_simhash_ball_joinsel(args) {
+        estimate(args, join_args(args), Clause::in_ball)
+    }
+}
+
+pg_function! {
+    /// `hamming_near_sel`: restriction estimator of `~=`.
+    fn simhash_near_sel, pg_finfo_simhash_near_sel(args) {
+        estimate(args, restriction_args(args), Clause::near)
+    }
+}
+
+pg_function! {
+    /// `hamming_near_joinsel`: join estimator of `~=`.
+    fn simhash_near_joinsel, pg_finfo_simhash_near_joinsel(args) {
+        estimate(args, join_args(args), Clause::near)
+    }
+}
+
+fn estimate<'p>(
+    args: &Args,
+    (planner, operands, place): (Planner<'p>, NodeList<'p>, Place),
+    read: fn(Planner<'p>, NodeList<'p>) -> Option<Clause<'p>>,
+) -> Datum {
+    args.result(Some(selectivity(planner, read(planner, operands), place)))
+}
+
+fn selectivity<'p>(planner: Planner<'p>, clause: Option<Clause<'p>>, place: Place) -> f64 {
+    clause.map_or(UNKNOWN, |clause| clause.selectivity(planner, place))
+}
+
+/// `column <@ hamming_ball(centre, radius)` for `hamming_within(column, centre, radius)`, with the
+/// column on either side.
+fn index_condition<'p>(request: &IndexConditionRequest<'p>) -> Option<NodeRef<'p>> {
+    let [a, b, radius] = request.args()?.as_array()?;
+    let (column, centre) = match request.indexed_arg() {
+        0 => (a, b),
+        1 => (b, a),
+        _ => return None,
+    };
+    if !request.is_fixed(centre) || !request.is_fixed(radius) {
+        return None;
+    }
+    let ball = Ball::beside(request.function())?;
+    let operator = ball.operator_in(request.operator_family())?;
+    let planner = request.planner();
+    let constructed = planner.call(ball.constructor, ball.type_oid, &[centre, radius]);
+    Some(planner.condition(operator, column, planner.simplify(constructed)))
+}

@@ -1,0 +1,66 @@
+//! The arguments `weights`/`options` (jsonb) and `preset` (text): parsed once per call site, and
+//! again only when their bytes change.
+
+use pgrx::pg_sys;
+
+use super::errors::or_raise;
+use crate::fingerprint::Error;
+use crate::fingerprint::presets::{self, Preset};
+use crate::pg::call_site::Memory;
+use crate::pg::encoding::to_utf8;
+use crate::pg::fmgr::Args;
+use crate::pg::output::Output;
+
+/// Parsed arguments, and the bytes that they came from.
+pub struct Arguments<T> {
+    pub options: T,
+    pub preset: &'static Preset,
+    json: Option<Vec<u8>>,
+    name: Option<Vec<u8>>,
+}
+
+impl<T: Default> Arguments<T> {
+    /// Reads arguments `i` (jsonb) and `i + 1` (text).
+    fn read(
+        args: &Args,
+        i: usize,
+        memory: Memory,
+        parse: impl FnOnce(&str) -> Result<T, Error>,
+    ) -> Self {
+        let name = args.varlena(i + 1, pg_sys::TEXTOID).map(|v| v.bytes());
+        let preset = or_raise(presets::find(name.map(to_utf8).as_deref()));
+        let json = args.varlena(i, pg_sys::JSONBOID);
+        let options = json.map_or_else(T::default, |json| {
+            let output = Output::of(pg_sys::JSONBOID, memory);
+            output.text(json, |text| or_raise(parse(&to_utf8(text))))
+        });
+        let json = json.map(|v| v.bytes().to_vec());
+        Self {
+            options,
+            preset,
+            json,
+            name: name.map(<[u8]>::to_vec),
+        }
+    }
+
+    fn same(&self, args: &Args, i: usize) -> bool {
+        let json = args.varlena(i, pg_sys::JSONBOID).map(|v| v.bytes());
+        let name = args.varlena(i + 1, pg_sys::TEXTOID).map(|v| v.bytes());
+        self.json.as_deref() == json && self.name.as_deref() == name
+    }
+}
+
+/// Brings `current` up to date with arguments `i` and `i + 1`; true when it has changed.
+pub fn refresh<T: Default>(
+    current: &mut Option<Arguments<T>>,
+    args: &Args,
+    i: usize,
+    memory: Memory,
+    parse: impl FnOnce(&str) -> Result<T, Error>,
+) -> bool {
+    if current.as_ref().is_some_and(|a| a.same(args, i)) {
+        return false;
+    }
+    *current = Some(Arguments::read(args, i, memory, parse));
+    true
+}

@@ -1,0 +1,350 @@
+//! Values of every type as text that no setting and no catalog change alters.
+//!
+//! Types whose output functions obey settings (dates, floats, bytea, money) or read the catalog
+//! (enum labels, reg* names, role names) are written from their stored bits; so are the elements of
+//! arrays, rows and ranges. All other built-in types have one output form. Types of extensions are
+//! written by their output functions under fixed settings.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use pgrx::pg_sys::{self, Oid};
+
+use crate::fingerprint::canonical as scalar;
+use crate::pg::call_site::Memory;
+use crate::pg::encoding::to_utf8;
+use crate::pg::output::{Output, PinnedSettings, Structure, is_built_in, resolve};
+use crate::pg::process::{check_for_interrupts, check_stack_depth};
+use crate::pg::record::{Record, Shape};
+use crate::pg::value::Value;
+
+/// How values of a type are written.
+pub enum Form {
+    /// Stored as the text that it shows.
+    Text,
+    /// char(n): the spaces at its end are padding.
+    PaddedText,
+    /// Text as the output function writes it.
+    TextOutput(Output),
+    Leaf(Leaf),
+    Array,
+    Record,
+    Range,
+    Multirange,
+}
+
+/// A value that is no container and no text.
+pub enum Leaf {
+    Integer,
+    Oid,
+    Float4,
+    Float8,
+    Numeric(Output),
+    Date,
+    Timestamp,
+    Time,
+    TimeWithZone,
+    Interval,
+    Bytes,
+    Char,
+    /// Nothing but float8s (points, boxes, ...), after `header` bytes.
+    Floats {
+        header: usize,
+    },
+    Path,
+    Output(Output),
+    PinnedOutput(Output),
+}
+
+impl Form {
+    /// Is it natural text, to be segmented into words?
+    pub fn is_text(&self) -> bool {
+        matches!(self, Form::Text | Form::PaddedText | Form::TextOutput(_))
+    }
+
+    fn of(type_id: Oid, memory: Memory) -> Self {
+        let (base, structure) = resolve(type_id);
+        match structure {
+            Structure::Enum => Form::Leaf(Leaf::Oid),
+            Structure::Array => Form::Array,
+            Structure::Record => Form::Record,
+            Structure::Range => Form::Range,
+            Structure::Multirange => Form::Multirange,
+            Structure::Base { category } => Form::of_base(base, category, memory),
+        }
+    }
+
+    fn of_base(base: Oid, category: u8, memory: Memory) -> Self {
+        match base {
+            pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::JSONOID => return Form::Text,
+            pg_sys::BPCHAROID => return Form::PaddedText,
+            pg_sys::XMLOID | pg_sys::JSONBOID | pg_sys::UNKNOWNOID => {
+                return Form::TextOutput(Output::of(base, memory));
+            }
+            // "char" is a string type until version 14.
+            pg_sys::CHAROID => return Form::Leaf(Leaf::Char),
+            _ if category == pg_sys::TYPCATEGORY_STRING => {
+                return Form::TextOutput(Output::of(base, memory));
+            }
+            _ => {}
+        }
+        Form::Leaf(match base {
+            pg_sys::INT2OID | pg_sys::INT4OID | pg_sys::INT8OID | pg_sys::MONEYOID => Leaf::Integer,
+            pg_sys::OIDOID
+            | pg_sys::REGPROCOID
+            | pg_sys::REGPROCEDUREOID
+            | pg_sys::REGOPEROID
+            | pg_sys::REGOPERATOROID
+            | pg_sys::REGCLASSOID
+            | pg_sys::REGCOLLATIONOID
+            | pg_sys::REGTYPEOID
+            | pg_sys::REGROLEOID
+            | pg_sys::REGNAMESPACEOID
+            | pg_sys::REGCONFIGOID
+            | pg_sys::REGDICTIONARYOID => Leaf::Oid,
+            pg_sys::FLOAT4OID => Leaf::Float4,
+            pg_sys::FLOAT8OID => Leaf::Float8,
+            pg_sys::NUMERICOID => Leaf::Numeric(Output::of(base, memory)),
+            pg_sys::DATEOID => Leaf::Date,
+            pg_sys::TIMESTAMPOID | pg_sys::TIMESTAMPTZOID => Leaf::Timestamp,
+            pg_sys::TIMEOID => Leaf::Time,
+            pg_sys::TIMETZOID => Leaf::TimeWithZone,
+            pg_sys::INTERVALOID => Leaf::Interval,
+            // An ACL entry shows role names, the others write bytea.
+            pg_sys::BYTEAOID
+            | pg_sys::ACLITEMOID
+            | pg_sys::PG_MCV_LISTOID
+            | pg_sys::PG_BRIN_BLOOM_SUMMARYOID
+            | pg_sys::PG_BRIN_MINMAX_MULTI_SUMMARYOID => Leaf::Bytes,
+            pg_sys::POINTOID
+            | pg_sys::LSEGOID
+            | pg_sys::BOXOID
+            | pg_sys::LINEOID
+            | pg_sys::CIRCLEOID => Leaf::Floats { header: 0 },
+            // Number of points and bounding box come first.
+            pg_sys::POLYGONOID => Leaf::Floats { header: 4 + 4 * 8 },
+            pg_sys::PATHOID => Leaf::Path,
+            _ if is_built_in(base) => Leaf::Output(Output::of(base, memory)),
+            _ => Leaf::PinnedOutput(Output::of(base, memory)),
+        })
+    }
+}
+
+/// Writes values; remembers what it learnt of their types.
+pub struct Writer {
+    memory: Memory,
+    forms: HashMap<Oid, Rc<Form>>,
+    shapes: HashMap<(Oid, i32), Rc<Shape>>,
+}
+
+impl Writer {
+    pub fn new(memory: Memory) -> Self {
+        Self {
+            memory,
+            forms: HashMap::new(),
+            shapes: HashMap::new(),
+        }
+    }
+
+    /// How values of the type are written.
+    pub fn form(&mut self, type_id: Oid) -> Rc<Form> {
+        let memory = self.memory;
+        self.forms
+            .entry(type_id)
+            .or_insert_with(|| Rc::new(Form::of(type_id, memory)))
+            .clone()
+    }
+
+    /// The columns of a row, as the catalog is now.
+    pub fn shape(&mut self, record: &Record<'_>) -> Rc<Shape> {
+        let key = record.row_type();
+        if let Some(shape) = self.shapes.get(&key)
+            && shape.fits(record)
+        {
+            return shape.clone();
+        }
+        let shape = Rc::new(Shape::of(record, self.memory));
+        self.shapes.insert(key, shape.clone());
+        shape
+    }
+
+    /// Appends the value's canonical text.
+    pub fn write(&mut self, out: &mut String, form: &Form, value: Value<'_>) {
+        match form {
+            Form::Text | Form::PaddedText | Form::TextOutput(_) => {
+                out.push_str(&text(form, value));
+            }
+            Form::Leaf(leaf) => write_leaf(out, leaf, value),
+            Form::Array => self.array(out, value),
+            Form::Record => self.record(out, value),
+            Form::Range => self.range(out, value),
+            Form::Multirange => {
+                out.push('{');
+                for range in value.multirange() {
+                    self.nested(out, &Form::Range, range);
+                }
+                out.push('}');
+            }
+        }
+    }
+
+    /// A value inside of a container: what is no container itself stands in quotes, so that
+    /// different contents never give the same text.
+    fn nested(&mut self, out: &mut String, form: &Form, value: Value<'_>) {
+        match form {
+            Form::Text | Form::PaddedText | Form::TextOutput(_) | Form::Leaf(_) => {
+                let mut inner = String::new();
+                self.write(&mut inner, form, value);
+                scalar::quoted(out, &inner);
+            }
+            _ => {
+                check_stack_depth();
+                self.write(out, form, value);
+            }
+        }
+    }
+
+    fn array(&mut self, out: &mut String, value: Value<'_>) {
+        let array = value.array();
+        let form = self.form(array.element);
+        // An array of one dimension from 1 on needs no bounds.
+        if array.dims.len() != 1 || array.dims[0].1 != 1 {
+            for (size, lower) in &array.dims {
+                out.push_str(&format!("[{lower}+{size}]"));
+            }
+        }
+        out.push('{');
+        for (i, item) in array.items.iter().enumerate() {
+            if i % 1024 == 0 {
+                check_for_interrupts();
+            }
+            if i > 0 {
+                out.push(',');
+            }
+            match item {
+                Some(item) => self.nested(out, &form, *item),
+                None => out.push_str("NULL"),
+            }
+        }
+        out.push('}');
+    }
+
+    fn record(&mut self, out: &mut String, value: Value<'_>) {
+        let record = Record::open(value);
+        let shape = self.shape(&record);
+        out.push('(');
+        for (i, (column, field)) in shape.columns.iter().zip(shape.values(&record)).enumerate() {
+            if i > 0 {
+                out.push(',');
+            }
+            if let Some(field) = field {
+                let form = self.form(column.type_id);
+                self.nested(out, &form, field);
+            }
+        }
+        out.push(')');
+    }
+
+    fn range(&mut self, out: &mut String, value: Value<'_>) {
+        let Some(range) = value.range() else {
+            out.push_str("empty");
+            return;
+        };
+        out.push(if range.lower_inclusive { '[' } else { '(' });
+        for (i, bound) in [range.lower, range.upper].into_iter().enumerate() {
+            if i > 0 {
+                out.push(',');
+            }
+            if let Some(bound) = bound {
+                let form = self.form(bound.type_id());
+                self.nested(out, &form, bound);
+            }
+        }
+        out.push(if range.upper_inclusive { ']' } else { ')' });
+    }
+}
+
+/// The text of a value whose form is text.
+pub fn text<'a>(form: &Form, value: Value<'a>) -> Cow<'a, str> {
+    match form {
+        Form::TextOutput(output) => {
+            output.text(value, |text| Cow::Owned(to_utf8(text).into_owned()))
+        }
+        Form::PaddedText => to_utf8(without_padding(value.bytes())),
+        _ => to_utf8(value.bytes()),
+    }
+}
+
+fn without_padding(bytes: &[u8]) -> &[u8] {
+    let length = bytes
+        .iter()
+        .rposition(|&byte| byte != b' ')
+        .map_or(0, |last| last + 1);
+    &bytes[..length]
+}
+
+fn write_leaf(out: &mut String, leaf: &Leaf, value: Value<'_>) {
+    match leaf {
+        Leaf::Integer => out.push_str(&value.integer().to_string()),
+        Leaf::Oid => out.push_str(&value.oid().to_string()),
+        Leaf::Float4 => scalar::float(out, f32::from_bits(value.integer() as u32)),
+        Leaf::Float8 => scalar::float(out, f64::from_bits(value.integer() as u64)),
+        Leaf::Numeric(output) => {
+            output.text(value, |text| out.push_str(scalar::numeric(&to_utf8(text))));
+        }
+        Leaf::Date => scalar::date(out, value.integer() as i32),
+        Leaf::Timestamp => scalar::timestamp(out, value.integer()),
+        Leaf::Time => scalar::time(out, value.integer()),
+        Leaf::TimeWithZone => {
+            let bytes = value.bytes();
+            scalar::time_with_zone(out, int8(bytes, 0), int4(bytes, 8));
+        }
+        Leaf::Interval => {
+            let bytes = value.bytes();
+            scalar::interval(out, int8(bytes, 0), int4(bytes, 8), int4(bytes, 12));
+        }
+        Leaf::Bytes => scalar::bytes(out, value.bytes()),
+        Leaf::Char => match value.integer() as u8 {
+            byte @ b'!'..=b'~' => out.push(char::from(byte)),
+            byte => out.push_str(&format!("\\{byte:03o}")),
+        },
+        Leaf::Floats { header } => floats(out, &value.bytes()[*header..]),
+        Leaf::Path => {
+            // Number of points, whether it is closed, and an unused word come first.
+            let bytes = value.bytes();
+            out.push_str(if int4(bytes, 4) != 0 {
+                "closed "
+            } else {
+                "open "
+            });
+            floats(out, &bytes[12..]);
+        }
+        Leaf::Output(output) => output.text(value, |text| out.push_str(&to_utf8(text))),
+        Leaf::PinnedOutput(output) => {
+            let _settings = PinnedSettings::new();
+            output.text(value, |text| out.push_str(&to_utf8(text)));
+        }
+    }
+}
+
+fn floats(out: &mut String, bytes: &[u8]) {
+    for (i, float) in bytes.as_chunks::<8>().0.iter().enumerate() {
+        if i > 0 {
+            out.push(',');
+        }
+        scalar::float(out, f64::from_ne_bytes(*float));
+    }
+}
+
+fn int8(bytes: &[u8], at: usize) -> i64 {
+    bytes[at..]
+        .first_chunk()
+        .map_or(0, |b| i64::from_ne_bytes(*b))
+}
+
+fn int4(bytes: &[u8], at: usize) -> i32 {
+    bytes[at..]
+        .first_chunk()
+        .map_or(0, |b| i32::from_ne_bytes(*b))
+}

@@ -1,0 +1,34 @@
+//! The errors of the pure room, reported to SQL.
+
+use pgrx::PgSqlErrorCode;
+
+use crate::fingerprint::{Class, Error};
+use crate::pg::encoding::reportable;
+use crate::pg::error::report;
+
+/// Raises the ERROR; never returns.
+#[track_caller]
+pub fn raise(error: &Error) -> ! {
+    let code = match error.class() {
+        Class::InvalidValue => PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        Class::InvalidText => PgSqlErrorCode::ERRCODE_INVALID_TEXT_REPRESENTATION,
+        Class::UndefinedColumn => PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
+        Class::NotSupported => PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        Class::LengthMismatch => PgSqlErrorCode::ERRCODE_ARRAY_ELEMENT_ERROR,
+    };
+    report(
+        code,
+        reportable(error.to_string()),
+        error.detail().map(reportable),
+        error.hint().map(reportable),
+    )
+}
+
+/// The value, or the ERROR.
+#[track_caller]
+pub fn or_raise<T>(result: Result<T, Error>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => raise(&error),
+    }
+}

@@ -1,0 +1,127 @@
+//! The SQL functions; sql/ declares them.
+
+use pgrx::{IntoDatum, pg_sys};
+
+use super::errors::or_raise;
+use super::record::RowSite;
+use super::text::{ARRAY, TextSite, of_tokens};
+use crate::fingerprint::distance;
+use crate::fingerprint::hash::Width;
+use crate::fingerprint::sketch::{Feature, Sketch};
+use crate::pg::call_site;
+use crate::pg::encoding::from_utf8;
+use crate::pg::fmgr::{Args, pg_function};
+use crate::pg::rows_out::RowsOut;
+
+fn row(args: &Args, width: Width) -> pg_sys::Datum {
+    let Some(row) = args.varlena(0, pg_sys::RECORDOID) else {
+        return args.null();
+    };
+    let new = |memory| RowSite::new(memory, width);
+    args.result(call_site::with(args, new, |site| {
+        site.fingerprint(args, row)
+    }))
+}
+
+fn text(args: &Args, width: Width) -> pg_sys::Datum {
+    let Some(text) = args.varlena(0, pg_sys::TEXTOID) else {
+        return args.null();
+    };
+    let new = |memory| TextSite::new(memory, width);
+    args.result(call_site::with(args, new, |site| {
+        site.fingerprint(args, text)
+    }))
+}
+
+fn tokens(args: &Args, width: Width) -> pg_sys::Datum {
+    let Some(tokens) = args.varlena(0, ARRAY) else {
+        return args.null();
+    };
+    args.result(of_tokens(tokens, args.varlena(1, ARRAY), width))
+}
+
+pg_function! {
+    /// `simhash64(record, weights jsonb, preset text) -> bigint`
+    fn simhash_row64, pg_finfo_simhash_row64 (args) { row(args, Width::W64) }
+}
+
+pg_function! {
+    /// `simhash32(record, weights jsonb, preset text) -> bigint`, 0 to 2^32 - 1
+    fn simhash_row32, pg_finfo_simhash_row32 (args) { row(args, Width::W32) }
+}
+
+pg_function! {
+    /// `simhash64(text, options jsonb, preset text) -> bigint`
+    fn simhash_text64, pg_finfo_simhash_text64 (args) { text(args, Width::W64) }
+}
+
+pg_function! {
+    /// `simhash32(text, options jsonb, preset text) -> bigint`, 0 to 2^32 - 1
+    fn simhash_text32, pg_finfo_simhash_text32 (args) { text(args, Width::W32) }
+}
+
+pg_function! {
+    /// `simhash64_tokens(tokens text[], weights float8[]) -> bigint`
+    fn simhash_tokens64, pg_finfo_simhash_tokens64 (args) { tokens(args, Width::W64) }
+}
+
+pg_function! {
+    /// `simhash32_tokens(tokens text[], weights float8[]) -> bigint`, 0 to 2^32 - 1
+    fn simhash_tokens32, pg_finfo_simhash_tokens32 (args) { tokens(args, Width::W32) }
+}
+
+pg_function! {
+    /// `simhash_bits(fingerprint bigint, bits int) -> text`
+    fn simhash_bits, pg_finfo_simhash_bits (args) {
+        let (Some(fingerprint), Some(bits)) = (args.get::<i64>(0), args.get::<i32>(1)) else {
+            return args.null();
+        };
+        let width = or_raise(distance::width(bits));
+        args.result(Some(or_raise(distance::bits(fingerprint, width))))
+    }
+}
+
+pg_function! {
+    /// `simhash_similarity(a bigint, b bigint, bits int) -> float8`
+    fn simhash_similarity, pg_finfo_simhash_similarity (args) {
+        let (Some(a), Some(b), Some(bits)) =
+            (args.get::<i64>(0), args.get::<i64>(1), args.get::<i32>(2))
+        else {
+            return args.null();
+        };
+        let width = or_raise(distance::width(bits));
+        args.result(Some(or_raise(distance::similarity(a, b, width))))
+    }
+}
+
+pg_function! {
+    /// `simhash_features(record, weights jsonb, preset text) -> SETOF (column_name text, feature
+    /// text, tf float8, weight float8, hash bigint)`
+    fn simhash_features, pg_finfo_simhash_features (args) {
+        let mut rows = RowsOut::begin(args);
+        if let Some(row) = args.varlena(0, pg_sys::RECORDOID) {
+            let mut sketch = Sketch::showing(Width::W64);
+            let new = |memory| RowSite::new(memory, Width::W64);
+            call_site::with(args, new, |site| site.add_to(&mut sketch, args, row));
+            for feature in sketch.into_features() {
+                rows.push(columns(&feature));
+            }
+        }
+        args.null()
+    }
+}
+
+fn columns(feature: &Feature) -> [Option<pg_sys::Datum>; 5] {
+    [
+        text_datum(&feature.column),
+        text_datum(&feature.feature),
+        feature.tf.into_datum(),
+        feature.weight.into_datum(),
+        (feature.hash as i64).into_datum(),
+    ]
+}
+
+fn text_datum(text: &str) -> Option<pg_sys::Datum> {
+    // bytea and text are stored alike.
+    from_utf8(text).as_ref().into_datum()
+}

@@ -1,0 +1,115 @@
+//! Fingerprints of rows.
+
+use std::rc::Rc;
+
+use super::arguments::{Arguments, refresh};
+use super::canonical::{Form, Writer, text};
+use super::errors::or_raise;
+use crate::fingerprint::hash::Width;
+use crate::fingerprint::options::{RowOptions, parse_row};
+use crate::fingerprint::plan::{self, ColumnPlan, Field};
+use crate::fingerprint::sketch::{Content, Sketch};
+use crate::pg::call_site::Memory;
+use crate::pg::fmgr::Args;
+use crate::pg::process::check_for_interrupts;
+use crate::pg::record::{Record, Shape};
+use crate::pg::value::Value;
+
+/// What a call site remembers.
+pub struct RowSite {
+    memory: Memory,
+    sketch: Sketch,
+    work: RowWork,
+}
+
+/// Arguments, columns and plan; apart from the sketch, which may be another one.
+struct RowWork {
+    arguments: Option<Arguments<RowOptions>>,
+    writer: Writer,
+    shape: Option<Rc<Shape>>,
+    plans: Vec<(ColumnPlan, Rc<Form>)>,
+    canonical: String,
+}
+
+impl RowSite {
+    pub fn new(memory: Memory, width: Width) -> Self {
+        let work = RowWork {
+            arguments: None,
+            writer: Writer::new(memory),
+            shape: None,
+            plans: Vec::new(),
+            canonical: String::new(),
+        };
+        Self {
+            memory,
+            sketch: Sketch::new(width),
+            work,
+        }
+    }
+
+    /// The fingerprint of a row, its weights and preset being arguments 1 and 2.
+    pub fn fingerprint(&mut self, args: &Args, row: Value<'_>) -> Option<i64> {
+        self.work.add(&mut self.sketch, args, row, self.memory);
+        self.sketch.fingerprint().map(|bits| bits as i64)
+    }
+
+    /// Adds the row to a sketch of the caller.
+    pub fn add_to(&mut self, sketch: &mut Sketch, args: &Args, row: Value<'_>) {
+        self.work.add(sketch, args, row, self.memory);
+    }
+}
+
+impl RowWork {
+    fn add(&mut self, sketch: &mut Sketch, args: &Args, row: Value<'_>, memory: Memory) {
+        let record = Record::open(row);
+        let shape = self.prepare(args, &record, memory);
+        let values = shape.values(&record);
+        sketch.begin();
+        for (plan, form) in &self.plans {
+            let Some(value) = values[plan.field] else {
+                continue;
+            };
+            if form.is_text() {
+                let text = text(form, value);
+                or_raise(sketch.column(plan, Content::Text(&text), &mut check_for_interrupts));
+            } else {
+                self.canonical.clear();
+                self.writer.write(&mut self.canonical, form, value);
+                or_raise(sketch.column(
+                    plan,
+                    Content::Canonical(&self.canonical),
+                    &mut check_for_interrupts,
+                ));
+            }
+        }
+    }
+
+    /// Brings the plan up to date with arguments, row type and catalog.
+    fn prepare(&mut self, args: &Args, record: &Record<'_>, memory: Memory) -> Rc<Shape> {
+        let changed = refresh(&mut self.arguments, args, 1, memory, parse_row);
+        if let Some(shape) = &self.shape
+            && !changed
+            && shape.fits(record)
+        {
+            return shape.clone();
+        }
+        let shape = self.writer.shape(record);
+        if let Some(arguments) = &self.arguments {
+            let fields: Vec<Field> = shape
+                .columns
+                .iter()
+                .map(|c| Field {
+                    name: c.name.clone(),
+                    generated: c.generated,
+                })
+                .collect();
+            let plans = or_raise(plan::row(arguments.preset, &arguments.options, &fields));
+            let mut form = |plan: &ColumnPlan| self.writer.form(shape.columns[plan.field].type_id);
+            self.plans = plans
+                .into_iter()
+                .map(|plan| (plan.clone(), form(&plan)))
+                .collect();
+        }
+        self.shape.insert(shape).clone()
+    }
+}

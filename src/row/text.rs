@@ -1,0 +1,102 @@
+//! Fingerprints of lone texts and of ready-made tokens.
+
+use pgrx::pg_sys;
+
+use super::arguments::{Arguments, refresh};
+use super::errors::{or_raise, raise};
+use crate::fingerprint::Error;
+use crate::fingerprint::hash::{FeatureHash, Width};
+use crate::fingerprint::options::{TextOptions, parse_text};
+use crate::fingerprint::plan::{self, ColumnPlan};
+use crate::fingerprint::simhash::simhash;
+use crate::fingerprint::sketch::{Content, Sketch};
+use crate::pg::call_site::Memory;
+use crate::pg::encoding::to_utf8;
+use crate::pg::fmgr::Args;
+use crate::pg::process::check_for_interrupts;
+use crate::pg::value::Value;
+
+/// What a call site remembers.
+pub struct TextSite {
+    memory: Memory,
+    arguments: Option<Arguments<TextOptions>>,
+    plan: Option<ColumnPlan>,
+    sketch: Sketch,
+}
+
+impl TextSite {
+    pub fn new(memory: Memory, width: Width) -> Self {
+        Self {
+            memory,
+            arguments: None,
+            plan: None,
+            sketch: Sketch::new(width),
+        }
+    }
+
+    /// The fingerprint of a text, its options and preset being arguments 1 and 2.
+    pub fn fingerprint(&mut self, args: &Args, text: Value<'_>) -> Option<i64> {
+        if refresh(&mut self.arguments, args, 1, self.memory, parse_text) {
+            self.plan = self
+                .arguments
+                .as_ref()
+                .map(|a| or_raise(plan::text(a.preset, &a.options)));
+        }
+        let plan = self.plan.as_ref()?;
+        let text = to_utf8(text.bytes());
+        self.sketch.begin();
+        or_raise(
+            self.sketch
+                .column(plan, Content::Text(&text), &mut check_for_interrupts),
+        );
+        self.sketch.fingerprint().map(|bits| bits as i64)
+    }
+}
+
+/// The fingerprint of tokens (text[]) with weights (float8[], or all 1). Tokens are hashed as they
+/// are; equal ones add up; NULL, the empty token and weight 0 add nothing.
+pub fn of_tokens(tokens: Value<'_>, weights: Option<Value<'_>>, width: Width) -> Option<i64> {
+    let tokens = tokens.array().items;
+    let weights = weights.map(|w| w.array().items);
+    if let Some(weights) = &weights
+        && weights.len() != tokens.len()
+    {
+        raise(&Error::ArrayLengths {
+            tokens: tokens.len(),
+            weights: weights.len(),
+        });
+    }
+    let features = tokens.iter().enumerate().filter_map(|(i, token)| {
+        if i % 1024 == 0 {
+            check_for_interrupts();
+        }
+        let weight = match &weights {
+            Some(weights) => token_weight(i, weights[i])?,
+            None => 1.0,
+        };
+        let token = (*token)?.bytes();
+        (!token.is_empty()).then(|| {
+            (
+                FeatureHash::City.hash(width, to_utf8(token).as_bytes()),
+                weight,
+            )
+        })
+    });
+    simhash(features).map(|bits| bits as i64)
+}
+
+fn token_weight(i: usize, weight: Option<Value<'_>>) -> Option<f64> {
+    let weight = f64::from_bits(weight?.integer() as u64);
+    if !weight.is_finite() || weight < 0.0 {
+        let place = format!("weight of token {}", i + 1);
+        raise(&Error::BadWeight {
+            place,
+            weight: weight.to_string(),
+        });
+    }
+    Some(weight)
+}
+
+/// The type of an argument declared text[] or float8[]; [`Value::array`] reads the rest from the
+/// array itself.
+pub const ARRAY: pg_sys::Oid = pg_sys::ANYARRAYOID;
