@@ -6,6 +6,7 @@ use SimhashTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use List::Util qw(min);
 use Time::HiRes qw(time);
 
 my $node = new_node('cancel', conf => "maintenance_work_mem = 64MB\nmax_wal_size = 2GB\n");
@@ -30,20 +31,27 @@ sub temporary_files
 $node->safe_psql('postgres', 'CHECKPOINT');
 my $files = files_of_database();
 
-# A full build, to know how long one takes.
-my $start = time;
-$node->safe_psql('postgres', 'CREATE INDEX t_fp ON t USING simhash (fp)');
-my $build = time - $start;
+# Full builds, to know how long one takes at best.
+my $build = 1000;
+for (1 .. 3)
+{
+	my $start = time;
+	$node->safe_psql('postgres', 'CREATE INDEX t_fp ON t USING simhash (fp)');
+	$build = min($build, time - $start);
+	$node->safe_psql('postgres', 'DROP INDEX t_fp; CHECKPOINT');
+}
 note "a build takes $build s";
-$node->safe_psql('postgres', 'DROP INDEX t_fp; CHECKPOINT');
 
-for my $share (0.1, 0.35, 0.6, 0.85)
+# A machine that is suddenly faster may finish one; not all of them.
+my $stopped = 0;
+for my $share (0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 {
 	my $timeout = int($build * 1000 * $share) || 1;
 	my ($status, $out, $err) = $node->psql('postgres',
-		"SET statement_timeout = $timeout;\nCREATE INDEX t_fp ON t USING simhash (fp);");
-	like($err, qr/canceling statement due to statement timeout/, "a build stops after $share of its time");
+		"SET statement_timeout = $timeout;\nCREATE INDEX t_fp ON t USING simhash (fp);\nDROP INDEX t_fp");
+	$stopped++ if $err =~ /canceling statement due to statement timeout/;
 }
+cmp_ok($stopped, '>=', 5, 'builds stop in the middle');
 is($node->safe_psql('postgres', "SELECT count(*) FROM pg_class WHERE relname = 't_fp'"), 0, 'no index is left');
 is(temporary_files(), 0, 'no temporary file is left');
 $node->safe_psql('postgres', 'CHECKPOINT');

@@ -3,6 +3,8 @@
 # throw-away cluster. Sourced, never run. Nothing in here asks a question.
 
 set -euo pipefail
+# A server started with it puts a Rust backtrace into the DETAIL of error reports.
+unset RUST_BACKTRACE
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 LIBRARY=libsimhash_dedup.so
