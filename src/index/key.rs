@@ -101,6 +101,11 @@ impl Space {
         rotated.rotate_right(KEY_BITS * (u32::from(self.0) % BLOCKS as u32))
     }
 
+    /// The 16-bit key under which this space files a fingerprint.
+    pub fn key_of(self, fingerprint: u64) -> u16 {
+        block_key(self.rotate(fingerprint))
+    }
+
     /// Where a row is filed in this space.
     pub fn key(self, fingerprint: u64, tid: Tid) -> Key {
         Key {

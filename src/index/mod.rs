@@ -8,6 +8,7 @@
 
 pub mod ball;
 pub mod cost;
+pub mod directory;
 pub mod key;
 pub mod load;
 pub mod page;
@@ -17,6 +18,8 @@ pub mod verify;
 
 #[cfg(feature = "server")]
 mod build;
+#[cfg(feature = "server")]
+mod cache;
 #[cfg(feature = "server")]
 mod check;
 #[cfg(feature = "server")]
@@ -40,10 +43,13 @@ mod vacuum;
 #[cfg(feature = "server")]
 mod validate;
 #[cfg(feature = "server")]
+mod view;
+#[cfg(feature = "server")]
 mod visit;
 
 /// Registers what the access method needs of the server; called once per process from `_PG_init`.
 #[cfg(feature = "server")]
 pub fn init() {
     crate::pg::options::register();
+    crate::pg::settings::register();
 }

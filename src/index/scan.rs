@@ -2,9 +2,8 @@
 
 use super::ball::{Ball, NEAR};
 use super::key::Tid;
-use super::page::meta::Meta;
-use super::search::{Nearest, Nulls, View, Within};
-use super::tree::read_meta;
+use super::search::{Nearest, Nulls, Within};
+use super::view::{Snapshot, View};
 use crate::pg::buffer::{Pinned, Shared};
 use crate::pg::index_am::{Bitmap, Condition, Scan, work_mem_bytes};
 use crate::pg::relation::Rel;
@@ -47,8 +46,8 @@ struct Request {
 #[derive(Default)]
 pub struct State {
     request: Request,
-    /// The metapage at the start of the scan; None before it.
-    meta: Option<Meta>,
+    /// The index at the start of the scan; None before it.
+    snapshot: Option<Snapshot>,
     /// What is left to search, last first.
     stages: Vec<Stage>,
     /// Rows found and not yet handed out, from `next` on.
@@ -63,7 +62,7 @@ impl State {
     /// Forgets the running search; the next call starts a new one with the scan's keys.
     pub fn reset(&mut self) {
         self.release_pin();
-        self.meta = None;
+        self.snapshot = None;
         self.stages.clear();
         self.rows.clear();
         self.next = 0;
@@ -78,16 +77,18 @@ impl State {
 
     fn start(&mut self, scan: &Scan) {
         scan.index().count_index_scan();
-        self.meta = Some(read_meta(scan.index()));
+        self.snapshot = Some(Snapshot::take(scan.index()));
         self.request = Request::of(scan);
         self.stages = self.request.stages();
     }
 
     /// Finds some more rows; false at the end.
     fn fill(&mut self, rel: Rel, hold_pins: bool) -> bool {
-        let Some(meta) = self.meta else { return false };
-        let view = View { rel, meta };
         self.release_pin();
+        let Some(snapshot) = &self.snapshot else {
+            return false;
+        };
+        let view = View::new(rel, snapshot);
         self.rows.clear();
         self.next = 0;
         while let Some(stage) = self.stages.last_mut() {
@@ -137,7 +138,7 @@ fn keep_pin(leaf: Shared) -> pg_sys::Buffer {
 
 /// The next row of a plain index scan; false at the end.
 pub fn next_row(scan: &mut Scan, state: &mut State) -> bool {
-    if state.meta.is_none() {
+    if state.snapshot.is_none() {
         state.start(scan);
     }
     while state.next >= state.rows.len() {

@@ -2,12 +2,10 @@
 
 use super::key::{BLOCKS, Key, Space, Tid};
 use super::page::leaf::Filter;
-use super::page::meta::Meta;
-use super::probe::{MAX_PROBED_RADIUS, Radii, WALK, radii};
-use super::tree::Tree;
+use super::probe::{MAX_PROBED_RADIUS, Radii, WALK, shell_cost, walk_cost};
+use super::view::View;
 use super::visit::Walk;
 use crate::pg::buffer::Shared;
-use crate::pg::relation::Rel;
 
 /// The farthest that two fingerprints can be apart.
 const FARTHEST: u32 = 64;
@@ -18,18 +16,6 @@ pub struct Match {
     pub tid: Tid,
     pub fingerprint: u64,
     pub distance: u32,
-}
-
-/// An index as one scan sees it from its start to its end.
-pub struct View<'r> {
-    pub rel: Rel<'r>,
-    pub meta: Meta,
-}
-
-impl<'r> View<'r> {
-    fn tree(&self, space: Space) -> Tree<'r> {
-        Tree::new(self.rel, &self.meta, space)
-    }
 }
 
 /// The filter of block `b`'s key space for fingerprints within `radius` of `query` whose block `b` is
@@ -59,7 +45,8 @@ fn found_first(differing: u64, radii: &Radii, b: usize) -> bool {
 pub struct Within {
     query: u64,
     radius: u32,
-    radii: Radii,
+    /// Chosen at the first step.
+    radii: Option<Radii>,
     block: usize,
     walk: Option<Walk>,
 }
@@ -69,7 +56,18 @@ impl Within {
         Within {
             query,
             radius,
-            radii: radii(radius),
+            radii: None,
+            block: 0,
+            walk: None,
+        }
+    }
+
+    /// As [`Within::new`], reading one whole key space.
+    pub fn walk(query: u64, radius: u32) -> Within {
+        Within {
+            query,
+            radius,
+            radii: Some(WALK),
             block: 0,
             walk: None,
         }
@@ -77,28 +75,25 @@ impl Within {
 
     /// Every row that has a fingerprint; distances are to `query`.
     pub fn everything(query: u64) -> Within {
-        Within {
-            query,
-            radius: FARTHEST,
-            radii: WALK,
-            block: 0,
-            walk: None,
-        }
+        Within::walk(query, FARTHEST)
     }
 
     /// Shows `found` the matches of the next leaf and returns that leaf; None at the end.
     pub fn step<'r>(
         &mut self,
-        view: &View<'r>,
+        view: &View<'r, '_>,
         mut found: impl FnMut(Match),
     ) -> Option<Shared<'r>> {
         while self.block < BLOCKS {
-            let (b, query, radii) = (self.block, self.query, self.radii);
+            let (b, query) = (self.block, self.query);
+            let radii = *self
+                .radii
+                .get_or_insert_with(|| view.radii(query, self.radius));
             let space = Space::of_block(b);
             let walk = self
                 .walk
                 .get_or_insert_with(|| Walk::new(filter(query, b, self.radius, -1, radii[b])));
-            let leaf = walk.step(&view.tree(space), |key, distance| {
+            let leaf = walk.step(view, space, |key, distance| {
                 let fingerprint = space.unrotate(key.rotated);
                 if found_first(fingerprint ^ query, &radii, b) {
                     found(Match {
@@ -132,17 +127,20 @@ impl Nulls {
     }
 
     /// Shows `found` the rows of the next leaf and returns that leaf; None at the end.
-    pub fn step<'r>(&mut self, view: &View<'r>, mut found: impl FnMut(Tid)) -> Option<Shared<'r>> {
-        self.0
-            .step(&view.tree(Space::NULL), |key, _| found(key.tid))
+    pub fn step<'r>(
+        &mut self,
+        view: &View<'r, '_>,
+        mut found: impl FnMut(Tid),
+    ) -> Option<Shared<'r>> {
+        self.0.step(view, Space::NULL, |key, _| found(key.tid))
     }
 }
 
 /// The nearest first: ring by ring, all rows at distance 0, then at 1, and so on.
 ///
-/// Ring `r` is complete once radii with `sum(t_i + 1) = r + 1` have been read (see [`radii`]), so
-/// each further ring widens one block by one bit. What turns up ahead of its ring waits in a bin, up
-/// to a horizon; behind the horizon the search starts again for a farther one. Where probing costs
+/// Ring `r` is complete once radii with `sum(t_i + 1) = r + 1` have been read (see `probe`), so each
+/// further ring widens one block by one bit. What turns up ahead of its ring waits in a bin, up to a
+/// horizon; behind the horizon the search starts again for a farther one. Where widening would cost
 /// more than reading one key space, that is read instead, as many rings at a time as fit `limit`.
 pub struct Nearest {
     query: u64,
@@ -150,10 +148,12 @@ pub struct Nearest {
     farthest: u32,
     /// Rows that may wait in bins at a time, unless a single ring has more.
     limit: usize,
+    /// Are key spaces probed (or is one read as a whole)?
+    probing: bool,
     radii: Radii,
-    /// Rings below this are done.
+    /// The next ring to hand out.
     ring: u32,
-    /// The first ring of the present pass, and the last whose rows it collects.
+    /// The first ring whose rows the present pass collects, and the last.
     start: u32,
     horizon: u32,
     bins: Vec<Vec<Tid>>,
@@ -162,6 +162,8 @@ pub struct Nearest {
 /// Horizons of the probing passes; each pass costs about four times the one before.
 const HORIZONS: [u32; 4] = [3, 7, 11, MAX_PROBED_RADIUS];
 const NOTHING_READ: Radii = [-1; BLOCKS];
+/// The widest radius of one block: 697 keys.
+const WIDEST: i32 = 3;
 
 impl Nearest {
     pub fn new(query: u64, farthest: u32, limit: usize) -> Nearest {
@@ -169,6 +171,7 @@ impl Nearest {
             query,
             farthest: farthest.min(FARTHEST),
             limit,
+            probing: true,
             radii: NOTHING_READ,
             ring: 0,
             start: 0,
@@ -185,11 +188,7 @@ impl Nearest {
         keep: impl Fn(u64) -> bool,
     ) -> Option<(u32, Vec<Tid>)> {
         while self.ring <= self.farthest {
-            if self.ring > self.horizon {
-                self.next_pass(view, &keep);
-            } else if self.horizon <= MAX_PROBED_RADIUS {
-                self.widen(view, &keep);
-            }
+            self.complete_ring(view, &keep);
             let ring = self.ring;
             self.ring += 1;
             let rows = std::mem::take(&mut self.bins[ring as usize]);
@@ -200,36 +199,53 @@ impl Nearest {
         None
     }
 
-    /// Begins a pass with a farther horizon, at a ring that has not been read yet.
-    fn next_pass(&mut self, view: &View, keep: &impl Fn(u64) -> bool) {
-        self.start = self.ring;
-        self.radii = NOTHING_READ;
-        match HORIZONS.into_iter().find(|h| *h >= self.ring) {
-            Some(horizon) => {
-                self.horizon = horizon;
-                // The new pass has to catch up with the rings that are done.
-                for _ in 0..=self.ring {
-                    self.widen(view, keep);
+    /// Reads on until every row of the present ring is in its bin.
+    fn complete_ring(&mut self, view: &View, keep: &impl Fn(u64) -> bool) {
+        if self.ring > self.horizon {
+            match HORIZONS
+                .into_iter()
+                .find(|h| self.probing && *h >= self.ring)
+            {
+                Some(horizon) => {
+                    (self.start, self.horizon) = (self.ring, horizon);
+                    self.radii = NOTHING_READ;
                 }
+                None => return self.read_band(view, keep),
             }
-            None => self.read_band(view, keep),
+        }
+        while self.probing && self.rings_complete() <= self.ring {
+            match self.cheapest(view) {
+                Some(b) => self.widen(b, view, keep),
+                None => return self.read_band(view, keep),
+            }
         }
     }
 
-    /// Widens the narrowest block by one bit, which completes one more ring.
-    fn widen(&mut self, view: &View, keep: &impl Fn(u64) -> bool) {
-        let narrowest = self.radii.iter().min().copied().unwrap_or(-1);
-        let b = self.radii.iter().position(|t| *t == narrowest).unwrap_or(0);
-        let space = Space::of_block(b);
-        let mut walk = Walk::new(filter(
-            self.query,
-            b,
-            self.horizon,
-            narrowest,
-            narrowest + 1,
-        ));
-        let tree = view.tree(space);
+    fn rings_complete(&self) -> u32 {
+        self.radii.iter().map(|t| (t + 1) as u32).sum()
+    }
+
+    /// The block that is cheapest to widen by one bit; None when reading a whole key space is cheaper.
+    fn cheapest(&self, view: &View) -> Option<usize> {
+        let narrow = (0..BLOCKS).filter(|b| self.radii[*b] < WIDEST);
+        let Some(counts) = view.counts() else {
+            return narrow
+                .min_by_key(|b| self.radii[*b])
+                .filter(|_| !view.is_one_leaf());
+        };
+        let cost = |b: &usize| {
+            let key = Space::of_block(*b).key_of(self.query);
+            shell_cost(counts, *b, key, (self.radii[*b] + 1) as usize)
+        };
+        let (cost, b) = narrow.map(|b| (cost(&b), b)).min()?;
+        (cost < walk_cost(counts)).then_some(b)
+    }
+
+    /// Widens block `b` by one bit, which completes one more ring.
+    fn widen(&mut self, b: usize, view: &View, keep: &impl Fn(u64) -> bool) {
         let (query, radii, start) = (self.query, self.radii, self.start);
+        let space = Space::of_block(b);
+        let mut walk = Walk::new(filter(query, b, self.horizon, radii[b], radii[b] + 1));
         let bins = &mut self.bins;
         let mut collect = |key: Key, distance: u32| {
             let fingerprint = space.unrotate(key.rotated);
@@ -239,44 +255,41 @@ impl Nearest {
                 bins[distance as usize].push(key.tid);
             }
         };
-        while walk.step(&tree, &mut collect).is_some() {}
+        while walk.step(view, space, &mut collect).is_some() {}
         self.radii[b] += 1;
     }
 
-    /// Collects as many rings as fit the limit, at least one, from one whole key space.
+    /// Collects the next rings from one whole key space, twice as many as the time before; the farthest
+    /// are dropped again when the rows exceed the limit. What waits in bins is found again.
     fn read_band(&mut self, view: &View, keep: &impl Fn(u64) -> bool) {
-        let mut counts = [0usize; FARTHEST as usize + 1];
-        self.read_space(view, FARTHEST, |m| {
-            if keep(m.fingerprint) {
-                counts[m.distance as usize] += 1;
-            }
-        });
-        let mut rows = 0;
-        let fitting = (self.ring..=FARTHEST)
-            .take_while(|d| {
-                rows += counts[*d as usize];
-                rows <= self.limit
-            })
-            .last();
-        self.horizon = fitting.unwrap_or(self.ring);
-        let (start, horizon) = (self.start, self.horizon);
+        let start = self.ring;
+        let before = if self.probing {
+            2
+        } else {
+            self.horizon + 1 - self.start
+        };
+        let mut horizon = (start + 2 * before - 1).min(self.farthest);
         let mut bins = std::mem::take(&mut self.bins);
+        bins.iter_mut().for_each(Vec::clear);
+        let mut waiting = 0;
         self.read_space(view, horizon, |m| {
-            if m.distance >= start && keep(m.fingerprint) {
-                bins[m.distance as usize].push(m.tid);
+            if m.distance < start || m.distance > horizon || !keep(m.fingerprint) {
+                return;
+            }
+            bins[m.distance as usize].push(m.tid);
+            waiting += 1;
+            while waiting > self.limit && horizon > start {
+                waiting -= bins[horizon as usize].len();
+                bins[horizon as usize] = Vec::new();
+                horizon -= 1;
             }
         });
         self.bins = bins;
+        (self.start, self.horizon, self.probing) = (start, horizon, false);
     }
 
     fn read_space(&self, view: &View, radius: u32, mut found: impl FnMut(Match)) {
-        let mut all = Within {
-            query: self.query,
-            radius,
-            radii: WALK,
-            block: 0,
-            walk: None,
-        };
+        let mut all = Within::walk(self.query, radius);
         while all.step(view, &mut found).is_some() {}
     }
 }

@@ -9,7 +9,7 @@ use super::key::{Key, Space};
 use super::page::inner::{self, Downlink};
 use super::page::meta::{META_BLOCK, Meta};
 use super::page::special::{self, Identity};
-use super::page::{Fault, Page, leaf};
+use super::page::{Fault, NO_BLOCK, Page, leaf};
 use crate::pg::buffer::{Exclusive, Pinned, Shared};
 use crate::pg::process::check_for_interrupts;
 use crate::pg::relation::Rel;
@@ -78,7 +78,12 @@ impl<'r> Tree<'r> {
 
     /// Locks a block and checks that it is a sound page of this space and level.
     fn fetch<L: Locked<'r>>(&self, block: u32, level: u8) -> L {
-        let page = L::lock(Pinned::read(self.rel, block));
+        self.check(Pinned::read(self.rel, block), level)
+    }
+
+    fn check<L: Locked<'r>>(&self, page: Pinned<'r>, level: u8) -> L {
+        let block = page.block();
+        let page = L::lock(page);
         special::expect(&page, self.who(level))
             .and_then(|()| {
                 if level == LEAF {
@@ -127,19 +132,38 @@ impl<'r> Tree<'r> {
 
     /// The leaf that holds `key`, locked for reading.
     pub fn leaf(&self, key: Key) -> Shared<'r> {
-        self.leaf_from(self.descend(key, LEAF), key)
+        self.leaf_from(Pinned::read(self.rel, self.descend(key, LEAF)), key)
+            .0
     }
 
-    /// As [`Tree::leaf`], starting at a leaf that is known to be at or left of it.
-    pub fn leaf_from(&self, start: u32, key: Key) -> Shared<'r> {
-        let mut block = start;
+    /// As [`Tree::leaf`], starting at a leaf that is known to be at or left of it. Also tells how many
+    /// times it had to move right.
+    pub fn leaf_from(&self, start: Pinned<'r>, key: Key) -> (Shared<'r>, u64) {
+        let mut page: Shared = self.check(start, LEAF);
+        let mut moves = 0;
         loop {
             check_for_interrupts();
-            let page: Shared = self.fetch(block, LEAF);
-            match self.next_right(&page, block, key) {
-                Some(right) => block = right,
-                None => return page,
-            }
+            let Some(right) = self.next_right(&page, page.block(), key) else {
+                return (page, moves);
+            };
+            drop(page);
+            page = self.fetch(right, LEAF);
+            moves += 1;
+        }
+    }
+
+    /// Shows `each` the inner pages right above the leaves, from left to right; none when the root is
+    /// a leaf.
+    pub fn parents_of_leaves(&self, mut each: impl FnMut(&Page)) {
+        if self.root_level == LEAF {
+            return;
+        }
+        let mut next = self.descend(Key::MIN, LEAF + 1);
+        while next != NO_BLOCK {
+            check_for_interrupts();
+            let page: Shared = self.fetch(next, LEAF + 1);
+            each(&page);
+            next = special::right_link(&page);
         }
     }
 

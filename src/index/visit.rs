@@ -5,11 +5,11 @@
 //! boundary for ever (pages are never merged), and entries move only to the right of their old page's
 //! boundaries within the same range.
 
-use super::key::Key;
+use super::key::{Key, Space};
 use super::page::leaf::{self, Filter};
 use super::page::special;
 use super::probe::next_in_ball;
-use super::tree::Tree;
+use super::view::View;
 use crate::pg::buffer::Shared;
 
 /// A walk over one key space.
@@ -48,14 +48,12 @@ impl Walk {
     /// end of the walk.
     pub fn step<'r>(
         &mut self,
-        tree: &Tree<'r>,
+        view: &View<'r, '_>,
+        space: Space,
         mut visit: impl FnMut(Key, u32),
     ) -> Option<Shared<'r>> {
         let from = self.next?;
-        let page = match self.neighbour {
-            Some(block) => tree.leaf_from(block, from),
-            None => tree.leaf(from),
-        };
+        let page = view.leaf(space, from, self.neighbour);
         // Only what lies at or after the resumed position is news.
         leaf::scan(&page, &self.filter, |key, distance| {
             if key >= from {
@@ -66,7 +64,7 @@ impl Walk {
         self.neighbour = None;
         if let Some((right, high)) = special::right(&page) {
             self.next = self.skip_to_ball(high);
-            // A short skip is cheaper by the right link than by a new descent.
+            // Nothing to skip: the right link saves finding the way.
             self.neighbour = (self.next == Some(high)).then_some(right);
         }
         Some(page)

@@ -2,8 +2,10 @@
 //!
 //! Destructors do nothing while an error unwinds (see the head of this room).
 
+use super::compat;
 use super::relation::Rel;
 use pgrx::pg_sys;
+use std::cell::Cell;
 use std::ops::Deref;
 
 /// The bytes of a page.
@@ -25,6 +27,21 @@ impl<'r> Pinned<'r> {
     /// Reads block `block` of the main fork into a buffer and pins it.
     pub fn read(rel: Rel<'r>, block: u32) -> Pinned<'r> {
         Self::read_with(rel, block, std::ptr::null_mut())
+    }
+
+    /// As [`Pinned::read`], trying the buffer first in which the block was seen last (0 when in none);
+    /// saves the look-up in the buffer table.
+    pub fn read_recent(rel: Rel<'r>, block: u32, recent: &Cell<pg_sys::Buffer>) -> Pinned<'r> {
+        let buffer = recent.get();
+        // SAFETY: the relation is open; the number is 0 or was a valid buffer of this process, and
+        // the server checks what the buffer holds now.
+        let pinned = buffer != 0 && unsafe { compat::read_recent_buffer(rel.raw(), block, buffer) };
+        if pinned {
+            return Pinned { buffer, rel };
+        }
+        let page = Self::read(rel, block);
+        recent.set(page.buffer);
+        page
     }
 
     /// As [`Pinned::read`], through a ring of buffers (bulk reads, VACUUM), which may be null.
@@ -105,6 +122,10 @@ impl Drop for Pinned<'_> {
 }
 
 impl<'r> Shared<'r> {
+    pub fn block(&self) -> u32 {
+        self.0.block()
+    }
+
     /// Unlocks, keeping the pin.
     pub fn unlock(self) -> Pinned<'r> {
         let pinned = Pinned {

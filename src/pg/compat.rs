@@ -63,3 +63,21 @@ pub unsafe fn register_buffer_data(id: u8, bytes: *mut u8, length: usize) {
     // SAFETY: the caller's word.
     unsafe { pg_sys::XLogRegisterBufData(id, bytes.cast(), length as _) };
 }
+
+/// ReadRecentBuffer of the main fork.
+///
+/// # Safety
+/// `rel` must be open, `buffer` a valid buffer number of this process.
+pub unsafe fn read_recent_buffer(rel: pg_sys::Relation, block: u32, buffer: i32) -> bool {
+    let fork = pg_sys::ForkNumber::MAIN_FORKNUM;
+    // SAFETY: the caller's word.
+    #[cfg(any(feature = "pg14", feature = "pg15"))]
+    unsafe {
+        pg_sys::ReadRecentBuffer((*rel).rd_node, fork, block, buffer)
+    }
+    // SAFETY: as above.
+    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+    unsafe {
+        pg_sys::ReadRecentBuffer((*rel).rd_locator, fork, block, buffer)
+    }
+}

@@ -33,6 +33,7 @@ pub mod process;
 pub mod record;
 pub mod relation;
 pub mod rows_out;
+pub mod settings;
 pub mod stats;
 pub mod vacuum;
 pub mod value;

@@ -18,6 +18,7 @@
 //! into up to 32 equal ranges of the rotated fingerprint, so that a search reads only the slots its
 //! ball can touch, and the unsorted tail.
 
+use super::kernel::{self, Hits};
 use super::special::{
     self, BASE_KEY, Identity, ROOM, SLOT_BASE, SLOT_SHIFT, SLOTS, SORTED, WIDE, has_flag, set_flag,
 };
@@ -237,34 +238,33 @@ pub fn append(page: &mut Page, key: Key) -> [Range<usize>; 3] {
 
 /// Shows `visit` every entry that passes the filter, with its distance.
 pub fn scan(page: &Page, filter: &Filter, mut visit: impl FnMut(Key, u32)) {
+    let mut hits = Hits::new();
     let mut test = |from: usize, to: usize, budget: u32| {
-        let low = filter.query as u32;
-        let bytes = &page[HEADER + LO * from..HEADER + LO * to];
-        for (i, word) in bytes.chunks_exact(LO).enumerate() {
-            let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
-            if (word ^ low).count_ones() <= budget {
-                let key = get(page, from + i);
-                if let Some(distance) = filter.distance(key.rotated) {
-                    visit(key, distance);
-                }
-            }
-        }
+        let words = &page[HEADER + LO * from..HEADER + LO * to];
+        kernel::near(words, from, filter.query as u32, budget, &mut hits);
     };
-    let mut run = None;
+    let mut run: Option<(usize, usize, u32)> = None;
     for (from, to, budget) in live_slots(page, filter) {
         run = match run {
             Some((start, end, b)) if end == from && b == budget => Some((start, to, b)),
-            Some((start, end, b)) => {
-                test(start, end, b);
+            other => {
+                if let Some((start, end, b)) = other {
+                    test(start, end, b);
+                }
                 Some((from, to, budget))
             }
-            None => Some((from, to, budget)),
         };
     }
     if let Some((start, end, budget)) = run {
         test(start, end, budget);
     }
     test(sorted_count(page), count(page), filter.radius);
+    for &i in hits.positions() {
+        let key = get(page, usize::from(i));
+        if let Some(distance) = filter.distance(key.rotated) {
+            visit(key, distance);
+        }
+    }
 }
 
 /// The slots of the sorted prefix that the filter's ball can touch: first entry, end, and how many

@@ -16,6 +16,7 @@
 //! generic WAL does not log what lies between them.
 
 pub mod inner;
+pub mod kernel;
 pub mod leaf;
 pub mod meta;
 pub mod special;

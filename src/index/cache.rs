@@ -1,0 +1,214 @@
+//! The leaf directories that a session keeps, one an index.
+//!
+//! A directory is loaded from the inner pages once the session has descended often enough for it to
+//! pay, so a session with a few queries never loads one. It is keyed on the build stamp: the file does
+//! not identify a tree. It is loaded anew when splits have made it too stale to be of use.
+
+use super::directory::{Directory, SpaceDirectory};
+use super::key::{BLOCKS, Key, Space};
+use super::page::inner;
+use super::page::meta::Meta;
+use super::probe::Counts;
+use super::tree::Tree;
+use crate::pg::relation::Rel;
+use crate::pg::settings::directory_cache_bytes;
+use pgrx::pg_sys;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Leaves whose downlinks are read, and entered, in the time that one descent takes.
+const LEAVES_PER_DESCENT: u64 = 16;
+/// Of the known leaves, the share that may have been found split before the directory is worn out.
+const WORN_SHARE: u64 = 8;
+
+/// A loaded directory.
+pub struct Cached {
+    directory: Directory,
+    /// The buffer in which each leaf was seen last, for each space.
+    recent: [Vec<Cell<pg_sys::Buffer>>; BLOCKS],
+}
+
+impl Cached {
+    pub fn space(&self, b: usize) -> &SpaceDirectory {
+        &self.directory[b]
+    }
+
+    /// The place to remember the buffer of a leaf in.
+    pub fn recent(&self, b: usize, position: usize) -> &Cell<pg_sys::Buffer> {
+        &self.recent[b][position]
+    }
+}
+
+impl Counts for Cached {
+    fn leaves(&self, b: usize) -> u64 {
+        self.directory[b].leaves() as u64
+    }
+
+    fn rows(&self, b: usize, key: u16) -> u64 {
+        u64::from(self.directory[b].rows(key))
+    }
+}
+
+/// What a session knows of one index.
+struct Entry {
+    stamp: u64,
+    state: State,
+    /// When the entry was last used, by the session's own clock.
+    used: u64,
+}
+
+enum State {
+    /// Descents so far, and how many make loading worth a thought.
+    Waiting { effort: u64, due: u64 },
+    /// Bytes that it takes, and moves right so far.
+    Loaded {
+        cached: Rc<Cached>,
+        size: usize,
+        moves: u64,
+    },
+}
+
+#[derive(Default)]
+struct Session {
+    entries: HashMap<pg_sys::Oid, Entry>,
+    clock: u64,
+}
+
+thread_local! {
+    static SESSION: RefCell<Session> = RefCell::default();
+}
+
+/// The directory of an index, if this session has one or it is time to load it.
+pub fn directory(rel: Rel, meta: &Meta) -> Option<Rc<Cached>> {
+    let limit = directory_cache_bytes();
+    if limit == 0 {
+        return None;
+    }
+    match SESSION.with_borrow_mut(|session| session.look_up(rel.oid(), meta.stamp)) {
+        Found::Loaded(cached) => Some(cached),
+        Found::NotYet => None,
+        Found::Due(effort) => consider(rel, meta, effort, limit),
+    }
+}
+
+/// Notes the work of a search: descents without a directory, or moves right with one.
+pub fn note_effort(rel: Rel, work: u64) {
+    if work == 0 {
+        return;
+    }
+    SESSION.with_borrow_mut(|session| {
+        match session
+            .entries
+            .get_mut(&rel.oid())
+            .map(|entry| &mut entry.state)
+        {
+            Some(State::Waiting { effort, .. }) => *effort += work,
+            Some(State::Loaded { moves, .. }) => *moves += work,
+            None => {}
+        }
+    });
+}
+
+enum Found {
+    Loaded(Rc<Cached>),
+    NotYet,
+    /// After so much effort.
+    Due(u64),
+}
+
+impl Session {
+    fn look_up(&mut self, oid: pg_sys::Oid, stamp: u64) -> Found {
+        self.clock += 1;
+        let used = self.clock;
+        let fresh = || {
+            let state = State::Waiting {
+                effort: 0,
+                due: LEAVES_PER_DESCENT,
+            };
+            Entry { stamp, state, used }
+        };
+        let entry = self.entries.entry(oid).or_insert_with(fresh);
+        if entry.stamp != stamp {
+            *entry = fresh();
+        }
+        entry.used = used;
+        match &entry.state {
+            State::Waiting { effort, due } if effort >= due => Found::Due(*effort),
+            State::Waiting { .. } => Found::NotYet,
+            State::Loaded { cached, moves, .. } => {
+                let leaves: u64 = (0..BLOCKS).map(|b| cached.leaves(b)).sum();
+                if *moves <= leaves / WORN_SHARE + LEAVES_PER_DESCENT {
+                    Found::Loaded(Rc::clone(cached))
+                } else {
+                    // So many moves have paid for a new one.
+                    Found::Due(u64::MAX)
+                }
+            }
+        }
+    }
+
+    fn set(&mut self, oid: pg_sys::Oid, state: State) {
+        if let Some(entry) = self.entries.get_mut(&oid) {
+            entry.state = state;
+        }
+    }
+
+    /// Drops the directories used longest ago until `size` more bytes fit.
+    fn make_room(&mut self, size: usize, limit: usize) {
+        let size_of = |entry: &Entry| match entry.state {
+            State::Loaded { size, .. } => size,
+            State::Waiting { .. } => 0,
+        };
+        while self.entries.values().map(size_of).sum::<usize>() + size > limit {
+            let loaded = self.entries.iter().filter(|(_, entry)| size_of(entry) > 0);
+            let Some((oid, _)) = loaded.min_by_key(|(_, entry)| entry.used) else {
+                return;
+            };
+            let oid = *oid;
+            self.entries.remove(&oid);
+        }
+    }
+}
+
+/// Loads a directory if the effort so far has paid for it and memory allows.
+fn consider(rel: Rel, meta: &Meta, effort: u64, limit: usize) -> Option<Rc<Cached>> {
+    // Almost every block is a leaf.
+    let blocks = rel.block_count();
+    let size = SpaceDirectory::size(blocks as usize / BLOCKS) * BLOCKS;
+    let price = u64::from(blocks) / LEAVES_PER_DESCENT;
+    if effort < price || size > limit {
+        // The setting may be raised later: think again after as much effort.
+        let due = price.max(effort.saturating_mul(2));
+        SESSION.with_borrow_mut(|s| s.set(rel.oid(), State::Waiting { effort, due }));
+        return None;
+    }
+    let cached = Rc::new(read(rel, meta));
+    SESSION.with_borrow_mut(|session| {
+        session.set(rel.oid(), State::Waiting { effort: 0, due: 0 });
+        session.make_room(size, limit);
+        let state = State::Loaded {
+            cached: Rc::clone(&cached),
+            size,
+            moves: 0,
+        };
+        session.set(rel.oid(), state);
+    });
+    Some(cached)
+}
+
+fn read(rel: Rel, meta: &Meta) -> Cached {
+    let directory: Directory = std::array::from_fn(|b| {
+        let tree = Tree::new(rel, meta, Space::of_block(b));
+        let mut leaves: Vec<(Key, u32)> = Vec::new();
+        tree.parents_of_leaves(|page| {
+            leaves.extend(inner::links(page).map(|link| (link.key, link.child)));
+        });
+        if leaves.is_empty() {
+            leaves.push((Key::MIN, meta.roots[b]));
+        }
+        SpaceDirectory::new(&leaves)
+    });
+    let recent = directory.each_ref().map(|d| vec![Cell::new(0); d.leaves()]);
+    Cached { directory, recent }
+}

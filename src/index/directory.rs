@@ -1,0 +1,151 @@
+//! A backend's own picture of an index's leaves: where each begins, and how many rows lie under each
+//! 16-bit key. Pure; `cache` loads it.
+//!
+//! It may be stale. Addresses: a leaf's low end never changes, so the leaf found here is the right one
+//! or, after splits, left of it. Counts: they choose radii, and any radii are exact (see `probe`).
+
+use super::key::{BLOCKS, Key};
+
+/// Rows that a leaf is taken to hold: between a fresh one's and a just split one's.
+const ROWS_PER_LEAF: f64 = 600.0;
+const KEYS: usize = 1 << 16;
+
+/// The leaves of the four key spaces that file fingerprints.
+pub type Directory = [SpaceDirectory; BLOCKS];
+
+/// The leaves of one key space, from left to right.
+pub struct SpaceDirectory {
+    lows: Vec<Key>,
+    blocks: Vec<u32>,
+    /// For each 16-bit key, the leaf that holds its first position; one more entry for the end.
+    starts: Vec<u32>,
+    /// For each 16-bit key, about how many rows it has.
+    rows: Vec<u32>,
+}
+
+impl SpaceDirectory {
+    /// From the leaves' low ends, ascending, the first one [`Key::MIN`], and their blocks.
+    pub fn new(leaves: &[(Key, u32)]) -> SpaceDirectory {
+        let lows: Vec<Key> = leaves.iter().map(|leaf| leaf.0).collect();
+        let mut starts = Vec::with_capacity(KEYS + 1);
+        let mut leaf = 0;
+        for key in 0..KEYS as u64 {
+            while leaf + 1 < lows.len() && lows[leaf + 1] <= Key::at(key << 48) {
+                leaf += 1;
+            }
+            starts.push(leaf as u32);
+        }
+        starts.push(lows.len().saturating_sub(1) as u32);
+        let rows = rows_per_key(&lows);
+        SpaceDirectory {
+            lows,
+            blocks: leaves.iter().map(|leaf| leaf.1).collect(),
+            starts,
+            rows,
+        }
+    }
+
+    pub fn leaves(&self) -> usize {
+        self.lows.len()
+    }
+
+    /// Bytes that a directory of so many leaves takes.
+    pub fn size(leaves: usize) -> usize {
+        leaves * (size_of::<Key>() + size_of::<u32>()) + 2 * KEYS * size_of::<u32>()
+    }
+
+    /// Position in the directory of the leaf that holds `key`, as far as known.
+    pub fn find(&self, key: Key) -> usize {
+        let of_key = usize::from(key.block_key());
+        let (from, to) = (
+            self.starts[of_key] as usize,
+            self.starts[of_key + 1] as usize,
+        );
+        let within = &self.lows[from..=to];
+        from + within.partition_point(|low| *low <= key).saturating_sub(1)
+    }
+
+    /// Where the leaf at a position begins; None beyond the last.
+    pub fn low(&self, position: usize) -> Option<Key> {
+        self.lows.get(position).copied()
+    }
+
+    /// About how many rows have a 16-bit key.
+    pub fn rows(&self, key: u16) -> u32 {
+        self.rows[usize::from(key)]
+    }
+
+    pub fn block(&self, position: usize) -> u32 {
+        self.blocks[position]
+    }
+}
+
+/// Spreads each leaf's rows evenly over its range of fingerprints.
+fn rows_per_key(lows: &[Key]) -> Vec<u32> {
+    let mut rows = vec![0f64; KEYS];
+    for (i, low) in lows.iter().enumerate() {
+        let from = low.rotated as f64;
+        let to = lows.get(i + 1).map_or(u64::MAX, |next| next.rotated);
+        let width = (to as f64 - from).max(1.0);
+        let last = lows
+            .get(i + 1)
+            .map_or(KEYS - 1, |next| usize::from(next.block_key()));
+        for key in usize::from(low.block_key())..=last {
+            let start = from.max((key as u64 * (1 << 48)) as f64);
+            let end = (to as f64).min((key as f64 + 1.0) * (1u64 << 48) as f64);
+            rows[key] += ROWS_PER_LEAF * ((end - start).max(0.0) / width);
+        }
+        // A run of equal fingerprints: the leaf's range is one value.
+        if to == low.rotated {
+            rows[usize::from(low.block_key())] += ROWS_PER_LEAF;
+        }
+    }
+    rows.into_iter().map(|r| r.round() as u32).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::key::Tid;
+    use proptest::prelude::*;
+
+    fn directory(mut lows: Vec<Key>) -> SpaceDirectory {
+        lows.push(Key::MIN);
+        lows.sort();
+        lows.dedup();
+        let leaves: Vec<_> = lows
+            .iter()
+            .enumerate()
+            .map(|(i, low)| (*low, i as u32))
+            .collect();
+        SpaceDirectory::new(&leaves)
+    }
+
+    proptest! {
+        #[test]
+        fn find_is_the_last_leaf_not_above(
+            raw in prop::collection::vec((any::<u64>(), 0u32..3), 0..300),
+            probes in prop::collection::vec((any::<u64>(), 0u32..3), 20), narrow: bool,
+        ) {
+            let mask = if narrow { 0x0003_8000_0000_0001 } else { u64::MAX };
+            let key = |(bits, block): &(u64, u32)| {
+                Key { rotated: bits & mask, tid: Tid { block: *block, offset: 0 } }
+            };
+            let dir = directory(raw.iter().map(key).collect());
+            for probe in probes.iter().chain(&raw).map(key) {
+                let found = dir.find(probe);
+                prop_assert!(dir.lows[found] <= probe);
+                prop_assert!(dir.low(found + 1).is_none_or(|next| next > probe));
+            }
+        }
+
+        #[test]
+        fn the_counts_add_up(raw in prop::collection::vec(any::<u64>(), 0..300)) {
+            let dir = directory(raw.into_iter().map(Key::at).collect());
+            let rows: f64 = dir.rows.iter().map(|r| f64::from(*r)).sum();
+            let wanted = ROWS_PER_LEAF * dir.leaves() as f64;
+            // Each of a leaf's keys is rounded on its own.
+            prop_assert!((rows - wanted).abs() <= wanted * 0.02 + 33_000.0);
+        }
+    }
+}
