@@ -1,0 +1,42 @@
+# simhash_dedup: `make help` lists the commands. The work is done by the scripts in pg_test/tools
+# and bench, which read these variables from the environment:
+#
+#   PG_CONFIG   the server to build for, install into and test with
+#   DESTDIR     a prefix for `make install`, as packagers use it
+#   KEEP        KEEP=1 leaves the server of `make demo` running
+#   ROWS        rows of `make bench`
+
+export PG_CONFIG DESTDIR KEEP ROWS ROUNDS
+
+.PHONY: help build install demo test quick bench clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo 'make demo           install what is missing, then show the extension on real rows (KEEP=1 leaves its server up)'
+	@echo 'make test           install what is missing, then run every test'
+	@echo 'make quick          format, lint and unit tests only: no server is started'
+	@echo 'make bench          speed and size next to covering b-trees (ROWS=1000000)'
+	@echo 'make build          compile for the server of PG_CONFIG'
+	@echo 'make install        build, then install into that server (honours PG_CONFIG and DESTDIR)'
+	@echo 'make clean          remove what was built'
+
+build:
+	@pg_test/tools/install.sh build
+
+install:
+	@pg_test/tools/install.sh install
+
+demo:
+	@pg_test/tools/demo.sh
+
+test:
+	@pg_test/tools/test.sh all
+
+quick:
+	@pg_test/tools/test.sh quick
+
+bench:
+	@bench/run.sh
+
+clean:
+	cargo clean

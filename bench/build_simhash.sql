@@ -1,0 +1,1 @@
+CREATE INDEX t_simhash ON t USING simhash (fp);

@@ -1,0 +1,2 @@
+\set n random(1, 10000)
+SELECT fp AS q FROM centre WHERE n = :n \gset

@@ -1,0 +1,1 @@
+SELECT :q::bigint LIMIT 0;

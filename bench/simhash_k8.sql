@@ -1,0 +1,1 @@
+SELECT id FROM t WHERE fp <~> :q <= 8;

@@ -1,0 +1,100 @@
+# What the tests in pg_test/t share: a node with the extension and the oracle, and the comparison of
+# an index's answers with the oracle's. See oracle.sql.
+package SimhashTest;
+
+use strict;
+use warnings;
+use Exporter 'import';
+use File::Basename qw(dirname);
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+our @EXPORT = qw(new_node add_oracle is_sound same_answers start_load wait_for_wait);
+
+my $oracle = dirname(__FILE__) . '/oracle.sql';
+
+# A started node with the extension and the oracle in database postgres.
+# Options: conf => text for postgresql.conf; init => list for init().
+sub new_node
+{
+	my ($name, %options) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+	$node->init(@{ $options{init} // [] });
+	$node->append_conf('postgresql.conf', <<"CONF" . ($options{conf} // ''));
+log_statement = none
+shared_buffers = 32MB
+max_connections = 40
+autovacuum = off
+CONF
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION simhash_dedup');
+	add_oracle($node, 'postgres');
+	return $node;
+}
+
+sub add_oracle
+{
+	my ($node, $database) = @_;
+	$node->safe_psql($database, slurp_file($oracle));
+	return;
+}
+
+# The index answers as the oracle does. $centres: how many rows are searched for.
+sub same_answers
+{
+	my ($node, $table, $what, $centres) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	$centres //= 8;
+	my ($status, $out, $err) =
+	  $node->psql('postgres', "SELECT * FROM faults('$table', $centres)");
+	return is($out . $err, '', "$what: index and oracle agree");
+}
+
+# As same_answers, and the index finds no fault in its own pages.
+sub is_sound
+{
+	my ($node, $table, $index, $what, $centres) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	same_answers($node, $table, $what, $centres);
+	my ($status, $out, $err) =
+	  $node->psql('postgres', "SELECT * FROM broken_invariants('$index')");
+	return is($out . $err, '', "$what: pages are sound");
+}
+
+# Starts pgbench in the background; each script is a string. Returns the harness to finish() or
+# to kill. Options: clients, seconds.
+sub start_load
+{
+	my ($node, $scripts, %options) = @_;
+	my @files;
+	for my $script (@$scripts)
+	{
+		my $file = $node->basedir . '/load' . scalar(@files) . '.sql';
+		open my $fh, '>', $file or die "$file: $!";
+		print $fh $script;
+		close $fh;
+		push @files, '-f', $file;
+	}
+	my ($out, $err) = ('', '');
+	my $run = IPC::Run::start(
+		[
+			'pgbench', '-n', '-c', $options{clients} // 6, '-j', 2, '-T',
+			$options{seconds} // 3, @files, '-h', $node->host, '-p',
+			$node->port, 'postgres'
+		],
+		'>', \$out, '2>', \$err);
+	return { run => $run, err => \$err, out => \$out };
+}
+
+# Until a query matching $like waits or runs in another session.
+sub wait_for_wait
+{
+	my ($node, $like) = @_;
+	return $node->poll_query_until('postgres',
+		"SELECT count(*) > 0 FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() AND query LIKE '$like'"
+	);
+}
+
+1;

@@ -1,0 +1,133 @@
+-- The access method from a user's side: build, search, nearest, NULLs, kinds of index, errors.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS simhash_dedup;
+CREATE SCHEMA index_basics;
+SET search_path = index_basics, public;
+RESET client_min_messages;
+
+-- Twelve rows whose distance to 0 is their id, thousands that are far away, and two without.
+CREATE TABLE t (id int, fp bigint);
+INSERT INTO t SELECT i, (1::bigint << i) - 1 FROM generate_series(0, 11) i;
+INSERT INTO t SELECT 100 + i, hashint8extended(i, 17) FROM generate_series(1, 5000) i;
+INSERT INTO t VALUES (90, NULL), (91, NULL);
+CREATE INDEX t_fp ON t USING simhash (fp);
+ANALYZE t;
+SET enable_seqscan = off;
+
+-- The search, as plain and as bitmap scan.
+EXPLAIN (COSTS OFF) SELECT id FROM t WHERE fp <~> 0 <= 3;
+SELECT id FROM t WHERE fp <~> 0 <= 3 ORDER BY id;
+SET enable_indexscan = off;
+EXPLAIN (COSTS OFF) SELECT id FROM t WHERE fp <~> 0 <= 3;
+SELECT id FROM t WHERE fp <~> 0 <= 3 ORDER BY id;
+RESET enable_indexscan;
+SET enable_bitmapscan = off;
+
+-- Radii at the edges: none, exact, all; NULL and negative find nothing, as SQL would have it.
+SELECT count(*) FROM t WHERE fp <~> 0 <= 0;
+SELECT count(*) FROM t WHERE fp <~> 0 <= -1;
+SELECT count(*) FROM t WHERE fp <~> 0 <= -2147483648;
+SELECT count(*) FROM t WHERE fp <~> 0 <= NULL::int;
+SELECT count(*) FROM t WHERE fp <~> NULL <= 3;
+SELECT count(*) FROM t WHERE fp <~> 0 <= 64;
+SELECT count(*) FROM t WHERE fp <~> 0 <= 1000;
+SELECT count(*) FROM t WHERE fp <~> (-1) <= 64;
+
+-- A radius and a centre that come at run time.
+PREPARE near (bigint, int) AS SELECT id FROM t WHERE fp <~> $1 <= $2 ORDER BY id;
+SET plan_cache_mode = force_generic_plan;
+EXPLAIN (COSTS OFF) EXECUTE near(0, 2);
+EXECUTE near(0, 2);
+EXECUTE near(0, NULL);
+EXECUTE near(NULL, 2);
+RESET plan_cache_mode;
+DEALLOCATE near;
+
+-- The operator of exclusion constraints, which is distance <= 3.
+EXPLAIN (COSTS OFF) SELECT id FROM t WHERE fp ~= 0;
+SELECT id FROM t WHERE fp ~= 0 ORDER BY id;
+
+-- Nearest rows; NULLs come last, and come.
+EXPLAIN (COSTS OFF) SELECT id FROM t ORDER BY fp <~> 0 LIMIT 5;
+SELECT id, fp <~> 0 AS distance FROM t ORDER BY fp <~> 0 LIMIT 5;
+SELECT id, fp <~> 0 AS distance FROM t WHERE fp <~> 0 <= 2 ORDER BY fp <~> 0;
+SELECT id FROM t ORDER BY fp <~> 0 OFFSET 5012;
+SELECT count(*), count(fp) FROM (SELECT fp FROM t ORDER BY fp <~> 0) x;
+SELECT count(*), count(fp) FROM (SELECT fp FROM t ORDER BY fp <~> NULL) x;
+
+-- IS NULL and IS NOT NULL through the index.
+EXPLAIN (COSTS OFF) SELECT id FROM t WHERE fp IS NULL;
+SELECT id FROM t WHERE fp IS NULL ORDER BY id;
+SELECT count(*) FROM t WHERE fp IS NOT NULL;
+SELECT count(*) FROM t WHERE fp IS NULL AND fp <~> 0 <= 3;
+SELECT count(*) FROM t WHERE fp IS NOT NULL AND fp <~> 0 <= 3;
+RESET enable_bitmapscan;
+SET enable_indexscan = off;
+SELECT id FROM t WHERE fp IS NULL ORDER BY id;
+SELECT count(*) FROM t WHERE fp IS NULL OR fp <~> 0 <= 3;
+RESET enable_indexscan;
+
+-- Equality is none of this index's business.
+EXPLAIN (COSTS OFF) SELECT id FROM t WHERE fp = 1;
+
+-- Changes are seen, deleted rows are not, also after VACUUM and REINDEX.
+UPDATE t SET fp = 255 WHERE id = 0;
+DELETE FROM t WHERE id = 1;
+INSERT INTO t VALUES (50, 2);
+SELECT id FROM t WHERE fp <~> 0 <= 2 ORDER BY id;
+VACUUM t;
+SELECT id FROM t WHERE fp <~> 0 <= 2 ORDER BY id;
+REINDEX INDEX t_fp;
+SELECT id FROM t WHERE fp <~> 0 <= 2 ORDER BY id;
+REINDEX INDEX CONCURRENTLY t_fp;
+SELECT id FROM t WHERE fp <~> 0 <= 2 ORDER BY id;
+SELECT * FROM simhash_index_verify('t_fp', true);
+TRUNCATE t;
+SELECT id FROM t WHERE fp <~> 0 <= 2 ORDER BY id;
+INSERT INTO t VALUES (1, 1);
+SELECT id FROM t WHERE fp <~> 0 <= 2 ORDER BY id;
+
+-- An index over no rows is a few pages.
+TRUNCATE t;
+SELECT pg_relation_size('t_fp') <= 10 * 8192 AS small;
+
+-- Partial and expression indexes, and several columns through a bitmap of two indexes.
+CREATE TABLE p (id int, kind text, body bigint);
+INSERT INTO p SELECT i, CASE WHEN i % 2 = 0 THEN 'even' ELSE 'odd' END, i FROM generate_series(0, 1000) i;
+CREATE INDEX p_even ON p USING simhash (body) WHERE kind = 'even';
+CREATE INDEX p_expression ON p USING simhash ((body # 5));
+ANALYZE p;
+EXPLAIN (COSTS OFF) SELECT id FROM p WHERE kind = 'even' AND body <~> 4 <= 1;
+SELECT id FROM p WHERE kind = 'even' AND body <~> 4 <= 1 ORDER BY id;
+EXPLAIN (COSTS OFF) SELECT id FROM p WHERE (body # 5) <~> 0 <= 1;
+SELECT id FROM p WHERE (body # 5) <~> 0 <= 1 ORDER BY id;
+
+-- A constraint.
+CREATE TABLE apart (id int, fp bigint, CONSTRAINT apart_fp EXCLUDE USING simhash (fp WITH ~=));
+INSERT INTO apart VALUES (1, 0), (2, 255), (3, NULL), (4, NULL);
+INSERT INTO apart VALUES (5, 7);
+INSERT INTO apart VALUES (5, 7) ON CONFLICT DO NOTHING;
+UPDATE apart SET fp = 254 WHERE id = 1;
+INSERT INTO apart VALUES (6, 15);
+SELECT * FROM apart ORDER BY id;
+
+-- Options.
+CREATE INDEX p_full ON p USING simhash (body) WITH (fillfactor = 100);
+CREATE INDEX p_wrong ON p USING simhash (body) WITH (fillfactor = 5);
+CREATE INDEX p_wrong ON p USING simhash (body) WITH (fillfactor = 101);
+CREATE INDEX p_wrong ON p USING simhash (body) WITH (buckets = 7);
+ALTER INDEX p_full SET (fillfactor = 70);
+ALTER INDEX p_full RESET (fillfactor);
+
+-- What it is not for.
+CREATE INDEX p_wrong ON p USING simhash (kind);
+CREATE INDEX p_wrong ON p USING simhash (id);
+CREATE INDEX p_wrong ON p USING simhash (body, body);
+CREATE INDEX p_wrong ON p USING simhash (body) INCLUDE (id);
+CREATE UNIQUE INDEX p_wrong ON p USING simhash (body);
+CREATE INDEX p_wrong ON p USING simhash (body DESC);
+CLUSTER p USING p_full;
+SELECT amvalidate(oid) FROM pg_opclass WHERE opcname = 'simhash_ops';
+
+SET client_min_messages = warning;
+DROP SCHEMA index_basics CASCADE;

@@ -1,0 +1,120 @@
+# Crashes under load: immediate stops, killed backends, a standby that replays. After each, the
+# index answers as reading every row does, and finds no fault in its own pages.
+use strict;
+use warnings;
+use SimhashTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_node(
+	'crash',
+	init => [ allows_streaming => 1 ],
+	conf => <<'CONF');
+restart_after_crash = on
+wal_consistency_checking = 'generic'
+checkpoint_timeout = 1h
+max_wal_size = 4GB
+CONF
+
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, fp bigint);
+INSERT INTO t (fp) SELECT CASE WHEN i % 50 = 0 THEN NULL ELSE skewed_fp() END FROM generate_series(1, 8000) i;
+CREATE INDEX t_fp ON t USING simhash (fp);
+SQL
+
+my $standby;
+{
+	$node->backup('base');
+	$standby = PostgreSQL::Test::Cluster->new('standby');
+	$standby->init_from_backup($node, 'base', has_streaming => 1);
+	$standby->start;
+}
+
+# Few values, so that pages split often; some transactions roll back.
+my $insert = <<'SQL';
+INSERT INTO t (fp) SELECT CASE WHEN random() < 0.02 THEN NULL ELSE flip(skewed_fp(), 1) END FROM generate_series(1, 20);
+SQL
+my $update = <<'SQL';
+\set id random(1, 12000)
+UPDATE t SET fp = flip(fp, 2) WHERE id BETWEEN :id AND :id + 5;
+SQL
+my $delete = <<'SQL';
+\set id random(1, 12000)
+DELETE FROM t WHERE id BETWEEN :id AND :id + 3;
+SQL
+my $rollback = <<'SQL';
+BEGIN;
+INSERT INTO t (fp) SELECT skewed_fp() FROM generate_series(1, 10);
+ROLLBACK;
+SQL
+my $vacuum = "VACUUM t;\nSELECT pg_sleep(0.05);\n";
+my $build = <<'SQL';
+CREATE INDEX CONCURRENTLY IF NOT EXISTS t_second ON t USING simhash (fp);
+DROP INDEX CONCURRENTLY IF EXISTS t_second;
+SQL
+my @load = ($insert, $update, $delete, $rollback, $vacuum);
+
+sub crash_while
+{
+	my ($what, $scripts, $crash) = @_;
+	my $load = start_load($node, $scripts, seconds => 60);
+	select(undef, undef, undef, 1 + rand(1.5));
+	$crash->();
+	$load->{run}->finish;
+	$node->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()');
+	$node->safe_psql('postgres', 'DROP INDEX IF EXISTS t_second');
+	is_sound($node, 't', 't_fp', $what, 5);
+	return;
+}
+
+my $immediate = sub { $node->stop('immediate'); $node->start; };
+# Kills one backend that runs a statement like $like; the postmaster restarts all.
+my $kill = sub {
+	my $like = shift;
+	my $pid;
+	for (1 .. 200)
+	{
+		$pid = $node->safe_psql('postgres',
+			"SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND state = 'active' AND pid <> pg_backend_pid() AND query ILIKE '$like' LIMIT 1"
+		);
+		last if $pid ne '';
+		select(undef, undef, undef, 0.01);
+	}
+	return fail("no backend runs $like") if $pid eq '';
+	kill 'KILL', $pid;
+	# The postmaster notices; until then it still accepts connections.
+	select(undef, undef, undef, 0.5);
+	return;
+};
+
+crash_while("immediate stop $_", \@load, $immediate) for 1 .. 2;
+crash_while('kill -9 in an insert', \@load, sub { $kill->('INSERT%') });
+crash_while('kill -9 in a vacuum', [ @load, $vacuum ], sub { $kill->('VACUUM%') });
+crash_while('kill -9 in a build', [ @load, $build ],
+	sub { $kill->('CREATE INDEX%') });
+crash_while('immediate stop in a build', [ @load, $build ], $immediate);
+
+# Rows written after a crash find their place, and vacuum copes with what the crash left.
+$node->safe_psql('postgres', <<'SQL');
+INSERT INTO t (fp) SELECT skewed_fp() FROM generate_series(1, 3000);
+DELETE FROM t WHERE id % 3 = 0;
+VACUUM t;
+SQL
+is_sound($node, 't', 't_fp', 'after the crashes', 8);
+
+# The standby replayed all of that, each page compared with what replay made of it.
+$node->wait_for_catchup($standby);
+is_sound($standby, 't', 't_fp', 'on the standby', 5);
+$standby->promote;
+$standby->safe_psql('postgres', <<'SQL');
+INSERT INTO t (fp) SELECT skewed_fp() FROM generate_series(1, 2000);
+VACUUM t;
+SQL
+is_sound($standby, 't', 't_fp', 'on the promoted standby', 5);
+my $log = slurp_file($standby->logfile);
+unlike($log, qr/inconsistent page found/, 'replay makes the same pages');
+
+$standby->stop;
+$node->stop;
+done_testing();

@@ -1,0 +1,98 @@
+# Sessions that insert, update, delete, vacuum and read at once, over keys so hot that pages split
+# all the time. Readers must never miss a row of a set that nobody touches.
+use strict;
+use warnings;
+use SimhashTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_node('concurrency');
+
+# Rows with kind 'fixed' stay. All rows are within 16 random bits of each other's low half, so
+# three of the four key spaces see few keys.
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, fp bigint, kind text NOT NULL DEFAULT 'moving');
+CREATE FUNCTION hot_fp() RETURNS bigint LANGUAGE sql VOLATILE AS $$
+	SELECT (4711::bigint << 48) | (floor(random() * 3)::bigint << 32) | floor(random() * 65536)::bigint
+$$;
+INSERT INTO t (fp, kind) SELECT hot_fp(), 'fixed' FROM generate_series(1, 600);
+CREATE INDEX t_fp ON t USING simhash (fp);
+CREATE TABLE fixed AS SELECT id, fp FROM t;
+CREATE TABLE misses (what text);
+-- Every search for a fixed row finds it, and every fixed row within k, once.
+CREATE FUNCTION look() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+	c record;
+	k int;
+	got bigint[];
+	want bigint[];
+BEGIN
+	PERFORM set_config('enable_seqscan', 'off', true),
+		set_config('enable_indexscan', CASE WHEN random() < 0.5 THEN 'on' ELSE 'off' END, true);
+	SELECT * INTO c FROM fixed WHERE id = 1 + floor(random() * 600)::int;
+	k := floor(random() * 6)::int;
+	EXECUTE 'SELECT array_agg(id ORDER BY id) FROM t WHERE fp <~> $1 <= $2 AND kind = ''fixed''' INTO got USING c.fp, k;
+	SELECT array_agg(id ORDER BY id) INTO want FROM fixed WHERE bit_count((fp # c.fp)::bit(64)) <= k;
+	IF got IS DISTINCT FROM want THEN
+		INSERT INTO misses VALUES (format('k %s around %s: %s instead of %s', k, c.fp, got, want));
+	END IF;
+	PERFORM set_config('enable_indexscan', 'on', true);
+	EXECUTE 'SELECT array_agg(id ORDER BY id) FROM
+		(SELECT id, kind FROM t ORDER BY fp <~> $1 LIMIT 200000) x WHERE kind = ''fixed''' INTO got USING c.fp;
+	IF cardinality(got) IS DISTINCT FROM 600 THEN
+		INSERT INTO misses VALUES (format('nearest of %s: %s fixed rows instead of 600', c.fp, cardinality(got)));
+	END IF;
+END $$;
+SQL
+
+my $insert = "INSERT INTO t (fp) SELECT hot_fp() FROM generate_series(1, 15);\n";
+my $update = <<'SQL';
+UPDATE t SET fp = hot_fp() WHERE id IN (SELECT id FROM t WHERE kind = 'moving' ORDER BY random() LIMIT 5 FOR UPDATE SKIP LOCKED);
+SQL
+my $delete = <<'SQL';
+DELETE FROM t WHERE id IN (SELECT id FROM t WHERE kind = 'moving' ORDER BY random() LIMIT 8 FOR UPDATE SKIP LOCKED);
+SQL
+my $vacuum = "VACUUM t;\n";
+my $look = "SELECT look();\n";
+my $rollback = "BEGIN;\nINSERT INTO t (fp) SELECT hot_fp() FROM generate_series(1, 5);\nROLLBACK;\n";
+
+my $load = start_load(
+	$node,
+	[ $insert, $insert, $update, $delete, $vacuum, $rollback, ($look) x 4 ],
+	clients => 10,
+	seconds => 20);
+my $ok = $load->{run}->finish;
+ok($ok, 'no session failed') or diag ${ $load->{err} };
+like(${ $load->{out} }, qr/number of failed transactions: 0/, 'no transaction failed');
+note ${ $load->{out} };
+is($node->safe_psql('postgres', 'SELECT what FROM misses LIMIT 5'), '', 'readers missed nothing');
+is_sound($node, 't', 't_fp', 'after the load', 10);
+
+$node->safe_psql('postgres', "DELETE FROM t WHERE kind = 'moving'");
+$node->safe_psql('postgres', 'VACUUM t');
+is_sound($node, 't', 't_fp', 'after deleting what moved', 10);
+
+# REINDEX CONCURRENTLY while others write.
+$load = start_load($node, [ $insert, $update, $delete, $rollback, $look ], clients => 6, seconds => 6);
+$node->safe_psql('postgres', 'REINDEX INDEX CONCURRENTLY t_fp') for 1 .. 3;
+ok($load->{run}->finish, 'no session failed beside REINDEX CONCURRENTLY') or diag ${ $load->{err} };
+is($node->safe_psql('postgres', 'SELECT what FROM misses LIMIT 5'), '', 'readers missed nothing beside it');
+is_sound($node, 't', 't_fp', 'after REINDEX CONCURRENTLY', 10);
+
+# Two sessions that exclude near-duplicates: whatever they race for, no pair within 3 is left.
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE apart (id bigint GENERATED ALWAYS AS IDENTITY, fp bigint, EXCLUDE USING simhash (fp WITH ~=));
+SQL
+my $race = <<'SQL';
+INSERT INTO apart (fp) SELECT floor(random() * 64)::bigint * 85 # (1::bigint << floor(random() * 64)::int) ON CONFLICT DO NOTHING;
+SQL
+$load = start_load($node, [$race], clients => 8, seconds => 5);
+ok($load->{run}->finish, 'no session failed in the race') or diag ${ $load->{err} };
+is($node->safe_psql('postgres',
+		'SELECT count(*) FROM apart a, apart b WHERE a.id < b.id AND bit_count((a.fp # b.fp)::bit(64)) <= 3'),
+	0, 'the constraint left no pair within 3');
+cmp_ok($node->safe_psql('postgres', 'SELECT count(*) FROM apart'), '>', 1, 'and it let others in');
+
+$node->stop;
+done_testing();

@@ -1,0 +1,153 @@
+# Damaged index pages: a clean error with SQLSTATE XX002 (or XX001 from the server's own page check)
+# and the hint to REINDEX, or an answer; never a crash, never an endless loop. REINDEX repairs.
+# Two more errors are fair: 0A000 for a newer format, and the server's own when a damaged entry
+# points outside the table, as with every index.
+use strict;
+use warnings;
+use SimhashTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $seed = $ENV{SIMHASH_TEST_SEED} // int(rand(1_000_000));
+srand($seed);
+note "SIMHASH_TEST_SEED=$seed";
+
+my $page_size = 8192;
+my $header = 24;    # of a page; in the metapage magic and format version follow, four bytes each
+
+# Each damage: a name; what must notice it ('XX...': an error of that kind from any command,
+# 'verified': simhash_index_verify, '': nothing must); and what it does to the file's pages (a
+# reference to an array of strings).
+sub flip_byte
+{
+	my ($pages, $block, $at) = @_;
+	substr($pages->[$block], $at, 1) ^= chr(1 + int(rand 255));
+	return;
+}
+
+sub some_block { my $pages = shift; return 1 + int(rand(@$pages - 1)); }
+
+my @damages = (
+	[ 'magic of the metapage', 'XX002', sub { flip_byte($_[0], 0, $header + int(rand 4)) } ],
+	[ 'newer format version', 'version', sub { substr($_[0][0], $header + 4, 4) = pack('L', 9999) } ],
+	[ 'zeroed metapage', 'XX00', sub { $_[0][0] = "\0" x $page_size } ],
+	[ 'every page zeroed but the metapage', 'XX00', sub { $_ = "\0" x $page_size for @{ $_[0] }[ 1 .. $#{ $_[0] } ] } ],
+	[ 'every page a copy of the metapage', 'XX00', sub { $_ = $_[0][0] for @{ $_[0] }[ 1 .. $#{ $_[0] } ] } ],
+	[ 'random bytes in every page but its header', 'XX00', sub {
+		for my $page (@{ $_[0] }[ 1 .. $#{ $_[0] } ])
+		{
+			substr($page, $header) = join '', map { chr int rand 256 } 1 .. $page_size - $header;
+		}
+	} ],
+	[ 'shortened file', 'XX00', sub { splice @{ $_[0] }, 2 + int(rand(@{ $_[0] } / 2)) } ],
+	[ 'two pages swapped', '', sub {
+		my ($a, $b) = (some_block($_[0]), some_block($_[0]));
+		@{ $_[0] }[ $a, $b ] = @{ $_[0] }[ $b, $a ];
+	} ],
+	[ 'pages in reverse order', 'verified', sub { @{ $_[0] }[ 1 .. $#{ $_[0] } ] = reverse @{ $_[0] }[ 1 .. $#{ $_[0] } ] } ],
+	[ 'pd_lower of a page', '', sub { substr($_[0][ some_block($_[0]) ], 12, 2) = pack('S', $header + int(rand 3000)) } ],
+	[ 'pd_lower of all pages', 'verified', sub { substr($_, 12, 2) = pack('S', $header + int(rand 3000)) for @{ $_[0] } } ],
+	[ 'pd_upper of all pages', '', sub { substr($_, 14, 2) = pack('S', 4000 + int(rand 4000)) for @{ $_[0] } } ],
+	(map { [ "metapage byte, $_", '', sub { flip_byte($_[0], 0, $header + 8 + int(rand 120)) } ] } 1 .. 8),
+	(map { [ "byte of the special area of every page, $_", '', sub {
+		my $pages = shift;
+		flip_byte($pages, $_, $page_size - 1 - int(rand 48)) for 1 .. $#$pages;
+	} ] } 1 .. 6),
+	(map { [ "a byte in every page, $_", 'verified', sub {
+		my $pages = shift;
+		flip_byte($pages, $_, $header + int(rand($page_size - $header))) for 1 .. $#$pages;
+	} ] } 1 .. 10));
+
+my $node = new_node('corrupt');
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE source AS SELECT i AS id, CASE WHEN i % 40 = 0 THEN NULL ELSE skewed_fp() END AS fp FROM generate_series(1, 6000) i;
+-- What a statement ends with: 'ok', or its SQLSTATE, whether the hint says REINDEX, its message.
+CREATE FUNCTION try(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	state text;
+	message text;
+	hint text;
+BEGIN
+	PERFORM set_config('enable_seqscan', 'off', true);
+	EXECUTE statement;
+	RETURN 'ok';
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT;
+	RETURN concat_ws(' ', state, CASE WHEN hint ~ 'REINDEX' THEN 'REINDEX' END, message);
+END $$;
+SQL
+my @paths;
+for my $i (0 .. $#damages)
+{
+	$node->safe_psql('postgres', <<"SQL");
+CREATE TABLE t$i AS TABLE source LIMIT 3000;
+CREATE INDEX t${i}_fp ON t$i USING simhash (fp);
+INSERT INTO t$i SELECT * FROM source OFFSET 3000;
+SQL
+	push @paths, $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('t${i}_fp')");
+}
+$node->stop;
+
+for my $i (0 .. $#damages)
+{
+	my $file = slurp_file($paths[$i]);
+	my @pages = unpack "(a$page_size)*", $file;
+	$damages[$i][2]->(\@pages);
+	open my $fh, '>:raw', $paths[$i] or die "$paths[$i]: $!";
+	print $fh join('', @pages);
+	close $fh;
+}
+$node->start;
+
+for my $i (0 .. $#damages)
+{
+	my ($name, $expected) = @{ $damages[$i] };
+	my ($status, $out, $err) = $node->psql('postgres', <<"SQL", timeout => 100);
+SET statement_timeout = '15s';
+SET enable_bitmapscan = off;
+SELECT 'search ' || try(format('SELECT id FROM t$i WHERE fp <~> %s <= %s', fp, k)) FROM (SELECT fp FROM source WHERE fp IS NOT NULL LIMIT 6) s, generate_series(0, 9, 3) k;
+SELECT 'nearest ' || try(format('SELECT id FROM t$i ORDER BY fp <~> %s LIMIT %s', fp, n)) FROM (SELECT fp FROM source WHERE fp IS NOT NULL LIMIT 3) s, unnest('{5,10000}'::int[]) n;
+SELECT 'null ' || try('SELECT id FROM t$i WHERE fp IS NULL');
+SET enable_indexscan = off;
+SET enable_bitmapscan = on;
+SELECT 'bitmap ' || try(format('SELECT id FROM t$i WHERE fp <~> %s <= %s', fp, k)) FROM (SELECT fp FROM source WHERE fp IS NOT NULL LIMIT 3) s, generate_series(0, 9, 3) k;
+SELECT 'faults ' || count(*) FROM simhash_index_verify('t${i}_fp', true) HAVING count(*) > 0;
+SELECT 'verify ' || try('SELECT * FROM simhash_index_verify(''t${i}_fp'', true)');
+SELECT 'stats ' || try('SELECT * FROM simhash_index_stats(''t${i}_fp'')') WHERE to_regproc('simhash_index_stats') IS NOT NULL;
+SELECT 'insert ' || try('INSERT INTO t$i SELECT id + 100000, fp FROM source LIMIT 400');
+\\set ON_ERROR_STOP 0
+DELETE FROM t$i WHERE id % 3 = 0;
+VACUUM (INDEX_CLEANUP ON) t$i;
+\\echo vacuum :SQLSTATE
+SQL
+	my %seen;
+	$seen{$_}++ for split /\n/, $out;
+	my @odd = grep { !/^\w+ (ok|00000|XX00[12]|0A000 REINDEX .* newer|XX000 could not (open|read))/ } keys %seen;
+	@odd = grep { !/^faults/ } @odd;
+	is("@odd", '', "$name: an answer, or SQLSTATE XX001 or XX002") or diag "$out$err";
+	my @no_hint = grep { /^\w+ XX002 / && !/^\w+ XX002 REINDEX/ && !/newer/ } keys %seen;
+	is("@no_hint", '', "$name: the error says REINDEX");
+	if ($expected eq 'version')
+	{
+		like($out, qr/search \w+ .*version/, "$name: the error says so");
+	}
+	elsif ($expected eq 'verified')
+	{
+		like("$out$err", qr/faults \d|verify XX00|ERROR: /, "$name: verification reports it");
+	}
+	elsif ($expected)
+	{
+		like($out, qr/$expected/, "$name: noticed");
+	}
+	is($node->psql('postgres', 'SELECT 1'), 0, "$name: the server lives") or last;
+}
+
+for my $i (0 .. $#damages)
+{
+	$node->safe_psql('postgres', "REINDEX INDEX t${i}_fp");
+	is_sound($node, "t$i", "t${i}_fp", "$damages[$i][0]: after REINDEX", 1) if $i % 5 < 2;
+}
+unlike(slurp_file($node->logfile), qr/was terminated by signal|PANIC/, 'no process died');
+$node->stop;
+done_testing();

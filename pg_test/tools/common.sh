@@ -1,0 +1,196 @@
+# shellcheck shell=bash
+# What the scripts behind the Makefile share: messages, missing tools, build, install, and a
+# throw-away cluster. Sourced, never run. Nothing in here asks a question.
+
+set -euo pipefail
+# A server started with it puts a Rust backtrace into the DETAIL of error reports.
+unset RUST_BACKTRACE
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+LIBRARY=libsimhash_dedup.so
+# Where a Debian package puts the server that is tested.
+DEBIAN_MAJOR=15
+DEBIAN_PG_CONFIG=/usr/lib/postgresql/$DEBIAN_MAJOR/bin/pg_config
+
+if [ -t 1 ]; then BOLD=$'\e[1m' PLAIN=$'\e[0m'; else BOLD='' PLAIN=''; fi
+
+say() { printf '%s\n' "$BOLD== $*$PLAIN"; }
+
+# One clear line, and out.
+fail() {
+	printf 'simhash_dedup: %s\n' "$*" >&2
+	exit 1
+}
+
+# ---------------------------------------------------------------- missing tools
+
+# The Debian packages, of those that this command needs, whose contents are not there. What is
+# looked for is the thing itself: a machine that has it from elsewhere needs no package.
+missing_packages() {
+	local want=$1
+	command -v gcc >/dev/null || command -v cc >/dev/null || echo gcc
+	[ -e /usr/include/stdio.h ] || echo libc6-dev
+	command -v clang >/dev/null || echo clang
+	[ -n "${LIBCLANG_PATH:-}" ] || compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null ||
+		compgen -G '/usr/lib*/libclang*.so*' >/dev/null || echo libclang-dev
+	command -v pkg-config >/dev/null || echo pkg-config
+	if [ -z "${PG_CONFIG:-}" ]; then
+		[ -x "${DEBIAN_PG_CONFIG%/*}/postgres" ] || echo "postgresql-$DEBIAN_MAJOR"
+		[ -e "/usr/include/postgresql/$DEBIAN_MAJOR/server/postgres.h" ] || echo "postgresql-server-dev-$DEBIAN_MAJOR"
+	fi
+	if [ "$want" = test ]; then
+		command -v prove >/dev/null || echo perl
+		perl -MIPC::Run -e 1 2>/dev/null || echo libipc-run-perl
+	fi
+}
+
+# Without being asked for a password.
+can_be_root() {
+	[ "$(id -u)" = 0 ] || { command -v sudo >/dev/null && sudo -n true 2>/dev/null; }
+}
+
+as_root() {
+	if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
+}
+
+# Stops with one line when a tool of the build is missing; installs nothing.
+require_build_tools() {
+	local packages
+	packages=$(missing_packages build)
+	[ -z "$packages" ] || fail "missing packages; install them with: apt-get install ${packages//$'\n'/ }"
+}
+
+# Installs what is missing; does not touch apt when nothing is.
+install_missing_packages() {
+	local packages
+	packages=$(missing_packages "$1")
+	packages=${packages//$'\n'/ }
+	[ -n "$packages" ] || return 0
+	command -v apt-get >/dev/null ||
+		fail "missing: $packages (Debian names); this machine has no apt-get, so install them by hand, or point PG_CONFIG at your server"
+	can_be_root || fail "missing packages; install them with: sudo apt-get install $packages"
+	say "installing $packages"
+	without_default_cluster
+	# shellcheck disable=SC2086  # a list of words
+	{
+		as_root apt-get -q update &&
+			as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install $packages
+	} >"$(log_file apt)" 2>&1 || fail "apt-get could not install $packages; the end of its output: $(tail -n 1 "$(log_file apt)")"
+}
+
+# A server that is installed only for us need not start Debian's default cluster as well.
+without_default_cluster() {
+	local dir=/etc/postgresql-common/createcluster.d
+	[ -e /etc/postgresql-common/createcluster.conf ] && return 0
+	as_root mkdir -p "$dir"
+	echo "create_main_cluster = false" | as_root tee "$dir/simhash_dedup.conf" >/dev/null
+}
+
+log_file() {
+	mkdir -p "$ROOT/target/log"
+	echo "$ROOT/target/log/$1.log"
+}
+
+require_rust() {
+	local needed found
+	command -v cargo >/dev/null || [ ! -x "$HOME/.cargo/bin/cargo" ] || PATH=$HOME/.cargo/bin:$PATH
+	command -v cargo >/dev/null || fail "cargo is missing: install Rust from https://rustup.rs and try again"
+	needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$ROOT/Cargo.toml")
+	found=$(cd "$ROOT" && rustc --version 2>&1 | sed -n 's/^rustc \([0-9.]*\).*/\1/p')
+	[ -n "$found" ] || fail "rustc does not run: install Rust $needed from https://rustup.rs and try again"
+	[ "$(printf '%s\n' "$needed" "$found" | sort -V | head -n 1)" = "$needed" ] ||
+		fail "Rust $found is too old: install Rust $needed or newer from https://rustup.rs and try again"
+}
+
+# Sets PG_CONFIG and what follows from it.
+require_postgres() {
+	local supported
+	: "${PG_CONFIG:=$DEBIAN_PG_CONFIG}"
+	[ -x "$PG_CONFIG" ] || PG_CONFIG=$(command -v "$PG_CONFIG") ||
+		fail "no PostgreSQL found: install postgresql-$DEBIAN_MAJOR and postgresql-server-dev-$DEBIAN_MAJOR, or point PG_CONFIG at the pg_config of yours"
+	PG_MAJOR=$("$PG_CONFIG" --version | sed -n 's/^PostgreSQL \([0-9]*\).*/\1/p')
+	supported=$(sed -n 's/^pg\([0-9]*\) = .*/\1/p' "$ROOT/Cargo.toml" | tr '\n' ' ')
+	case " $supported" in
+	*" $PG_MAJOR "*) ;;
+	*) fail "PostgreSQL ${PG_MAJOR:-?} ($PG_CONFIG) is not supported, only ${supported% }: install postgresql-$DEBIAN_MAJOR and postgresql-server-dev-$DEBIAN_MAJOR, or point PG_CONFIG at another server" ;;
+	esac
+	[ -e "$("$PG_CONFIG" --includedir-server)/postgres.h" ] ||
+		fail "the headers of PostgreSQL $PG_MAJOR are missing: install postgresql-server-dev-$PG_MAJOR, or point PG_CONFIG at a server that has them"
+	PG_BIN=$("$PG_CONFIG" --bindir)
+	export PG_CONFIG PG_BIN PG_MAJOR PGRX_PG_CONFIG_PATH=$PG_CONFIG
+}
+
+# $1: build, demo, test or bench.
+require_everything() {
+	require_rust
+	install_missing_packages "$1"
+	require_postgres
+}
+
+# ---------------------------------------------------------------- build and install
+
+# Arguments that make cargo build for the server at hand.
+cargo_features() { echo "--no-default-features --features pg$PG_MAJOR"; }
+
+build_release() {
+	# shellcheck disable=SC2046  # a list of words
+	(cd "$ROOT" && cargo build --release --locked --lib $(cargo_features))
+}
+
+# Copies the three files into the server at hand; through sudo where we may not write.
+install_files() {
+	local library_dir extension_dir run=''
+	library_dir=${DESTDIR:-}$("$PG_CONFIG" --pkglibdir)
+	extension_dir=${DESTDIR:-}$("$PG_CONFIG" --sharedir)/extension
+	if [ -z "${DESTDIR:-}" ] && [ ! -w "$library_dir" ]; then
+		can_be_root || fail "$library_dir is not writable: run this as root, or set PG_CONFIG or DESTDIR"
+		run='sudo -n'
+	fi
+	# A new file and a rename: a running server that has the old library mapped keeps it.
+	$run install -d "$library_dir" "$extension_dir"
+	$run install -m 755 "$ROOT/target/release/$LIBRARY" "$library_dir/simhash_dedup.so.new"
+	$run mv "$library_dir/simhash_dedup.so.new" "$library_dir/simhash_dedup.so"
+	$run install -m 644 "$ROOT/simhash_dedup.control" "$ROOT"/sql/simhash_dedup--*.sql "$extension_dir"
+}
+
+# ---------------------------------------------------------------- a throw-away cluster
+
+# PostgreSQL refuses to run as root: then its programs run as the postgres user.
+as_postgres() {
+	if [ "$(id -u)" = 0 ]; then runuser -u postgres -- "$@"; else "$@"; fi
+}
+
+# A new directory outside the repository, which the postgres user may not be able to read.
+work_directory() {
+	local dir
+	if [ "$(id -u)" = 0 ]; then
+		id postgres >/dev/null 2>&1 || fail "there is no user postgres to run the server as: run this as an ordinary user, or create it with: adduser --system postgres"
+	fi
+	dir=$(mktemp -d "${TMPDIR:-/tmp}/simhash_dedup.XXXXXX")
+	chmod 755 "$dir"
+	[ "$(id -u)" != 0 ] || chown postgres "$dir"
+	echo "$dir"
+}
+
+# start_cluster DIR [SETTING...]: initdb and start; the socket is DIR, no TCP port is opened.
+start_cluster() {
+	local dir=$1 setting
+	shift
+	as_postgres "$PG_BIN/initdb" -D "$dir/data" -U postgres -A trust -E UTF8 --locale=C.UTF-8 -N >"$(log_file initdb)" 2>&1 ||
+		fail "initdb failed: $(tail -n 1 "$(log_file initdb)")"
+	for setting in "listen_addresses = ''" "unix_socket_directories = '$dir'" "$@"; do
+		echo "$setting"
+	done | as_postgres tee -a "$dir/data/postgresql.conf" >/dev/null
+	as_postgres "$PG_BIN/pg_ctl" -D "$dir/data" -l "$dir/server.log" -w -s start ||
+		fail "the server did not start: $(as_postgres tail -n 1 "$dir/server.log")"
+	export PGHOST=$dir PGUSER=postgres PGDATABASE=postgres PGOPTIONS=''
+	unset PGPORT PGSERVICE PGPASSWORD
+}
+
+# Stops the server of DIR and removes DIR; harmless when there is none.
+remove_cluster() {
+	local dir=$1
+	[ -n "$dir" ] && [ -d "$dir" ] || return 0
+	[ ! -e "$dir/data/postmaster.pid" ] || as_postgres "$PG_BIN/pg_ctl" -D "$dir/data" -m immediate -w -s stop || true
+	rm -rf "$dir"
+}

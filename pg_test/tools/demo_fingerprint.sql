@@ -1,0 +1,15 @@
+-- make demo: fingerprints in batches; each batch reports `progress done total seconds`.
+DO $$
+DECLARE
+	batch CONSTANT int := 1000;
+	total CONSTANT int := (SELECT max(id) FROM package);
+	started CONSTANT timestamptz := clock_timestamp();
+BEGIN
+	FOR first IN 1 .. total BY batch LOOP
+		UPDATE package p SET fp = simhash64(p, '{"subject": 1, "body": 3}', preset => 'plain')
+			WHERE id BETWEEN first AND first + batch - 1;
+		COMMIT;
+		RAISE NOTICE 'progress % % %', least(first + batch - 1, total), total,
+			round(extract(epoch FROM clock_timestamp() - started)::numeric, 1);
+	END LOOP;
+END $$;

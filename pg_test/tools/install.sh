@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# make build, make install: compile for the server of PG_CONFIG and copy three files into it.
+# Nothing is installed by apt here: this is for a machine that has its server already.
+
+# shellcheck source=pg_test/tools/common.sh
+. "$(dirname "$0")/common.sh"
+
+require_rust
+require_build_tools
+require_postgres
+build_release
+[ "${1:-build}" = install ] || exit 0
+install_files
+say "installed for PostgreSQL $PG_MAJOR; in a database: CREATE EXTENSION simhash_dedup;"
