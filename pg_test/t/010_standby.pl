@@ -99,12 +99,25 @@ sub close_cursors
 	return;
 }
 
+# What the last round's cursors kept alive must be gone before the next round's; the standby tells its
+# oldest snapshot once a second.
+sub remove_all_dead
+{
+	for (1 .. 60)
+	{
+		my ($status, $out, $err) = $primary->psql('postgres', 'VACUUM (VERBOSE) t');
+		return $primary->wait_for_catchup($standby) unless $err =~ /[1-9]\d* (are dead but not yet removable|dead row versions cannot be removed)/;
+		select(undef, undef, undef, 0.5);
+	}
+	die 'dead rows stay';
+}
+
 my $reader = open_session($standby);
 until_over(
 	2,
 	sub {
 		my $round = shift;
-		on_primary('VACUUM t');
+		remove_all_dead();
 		my $edge = $primary->safe_psql('postgres', "SELECT pg_relation_size('t') / 8192 / 2");
 		# Dead rows that a VACUUM may remove although the cursors are open; new ones take their places.
 		on_primary("DELETE FROM t WHERE $page >= $edge AND id % 4 = $round % 4");
