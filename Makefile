@@ -5,16 +5,18 @@
 #   DESTDIR     a prefix for `make install`, as packagers use it
 #   KEEP        KEEP=1 leaves the server of `make demo` running
 #   ROWS        rows of `make bench`
+#   SECONDS_EACH  how long `make soak` repeats each test (600)
 
-export PG_CONFIG DESTDIR KEEP ROWS ROUNDS
+export PG_CONFIG DESTDIR KEEP ROWS ROUNDS SECONDS_EACH
 
-.PHONY: help build install demo test quick bench clean
+.PHONY: help build install demo test quick soak bench clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make demo           install what is missing, then show the extension on real rows (KEEP=1 leaves its server up)'
 	@echo 'make test           install what is missing, then run every test'
 	@echo 'make quick          format, lint and unit tests only: no server is started'
+	@echo 'make soak           crash, standby and concurrency tests again and again (SECONDS_EACH=600)'
 	@echo 'make bench          speed and size next to covering b-trees (ROWS=1000000)'
 	@echo 'make build          compile for the server of PG_CONFIG'
 	@echo 'make install        build, then install into that server (honours PG_CONFIG and DESTDIR)'
@@ -34,6 +36,9 @@ test:
 
 quick:
 	@pg_test/tools/test.sh quick
+
+soak:
+	@pg_test/tools/test.sh soak
 
 bench:
 	@bench/run.sh

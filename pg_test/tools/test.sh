@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# make test, make quick: every check and test of the project, each suite on a cluster of its own,
-# and at the end one line `N passed, N failed`. The exit status is 0 only when nothing failed.
+# make test, make quick, make soak: every check and test of the project, or the crash and concurrency
+# tests for a long time, each suite on a cluster of its own, and at the end one line `N passed, N
+# failed`. The exit status is 0 only when nothing failed.
 
 # shellcheck source=pg_test/tools/common.sh
 . "$(dirname "$0")/common.sh"
@@ -88,26 +89,54 @@ regress() {
 	count "$name" "$good" "$bad" "$log" 200
 }
 
-# Each file of pg_test/t is a Perl program that prints TAP and starts clusters of its own.
+# tap_file NAME LABEL [VARIABLE=VALUE...]: one file of pg_test/t, a Perl program that prints TAP and
+# starts clusters of its own.
+tap_file() {
+	local name=$1 label=$2 log good bad status=0
+	shift 2
+	log=$(log_file "tap_$name")
+	started=$SECONDS
+	as_postgres mkdir "$work/out/$name"
+	(cd "$work/out/$name" && as_postgres env PATH="$PG_BIN:$PATH" PERL5LIB="$PGXS_DIR/src/test/perl" \
+		PG_REGRESS="$PGXS_DIR/src/test/regress/pg_regress" PG_TEST_DATA="$work/data" \
+		TESTDIR="$work/out/$name" TESTDATADIR="$work/out/$name" TESTLOGDIR="$work/out/$name/log" "$@" \
+		prove --verbose -I "$work/perl" "$work/t/$name.pl") >"$log" 2>&1 || status=1
+	good=$(grep -c '^ok ' "$log" || true)
+	bad=$(grep -c '^not ok ' "$log" || true)
+	if [ "$status" = 1 ] && [ "$bad" = 0 ]; then bad=1; fi
+	[ "$bad" = 0 ] || as_postgres sh -c "tail -n 15 $work/out/$name/tmp_check/log/*" >>"$log" 2>&1 || true
+	count "$label" "$good" "$bad" "$log" 100
+	# What a failed soak leaves is kept: it may take hours to see it again.
+	if [ "$what" = soak ] && [ "$bad" != 0 ]; then
+		cp -r "$work/out/$name" "$(mktemp -d "$ROOT/target/log/failed_$name.XXXXXX")"
+		cp "$log" "${log%.log}_failed_$SECONDS.log"
+	fi
+	rm -rf "${work:?}/out/$name"
+}
+
 tap_tests() {
-	local file name log good bad status
+	local name
 	say 'crash, restart and concurrency tests'
-	for file in "$work"/t/*.pl; do
-		name=$(basename "$file" .pl)
-		log=$(log_file "tap_$name")
-		started=$SECONDS
-		status=0
-		as_postgres mkdir "$work/out/$name"
-		(cd "$work/out/$name" && as_postgres env PATH="$PG_BIN:$PATH" PERL5LIB="$PGXS_DIR/src/test/perl" \
-			PG_REGRESS="$PGXS_DIR/src/test/regress/pg_regress" PG_TEST_DATA="$work/data" \
-			TESTDIR="$work/out/$name" TESTDATADIR="$work/out/$name" TESTLOGDIR="$work/out/$name/log" \
-			prove --verbose -I "$work/perl" "$file") >"$log" 2>&1 || status=1
-		good=$(grep -c '^ok ' "$log" || true)
-		bad=$(grep -c '^not ok ' "$log" || true)
-		if [ "$status" = 1 ] && [ "$bad" = 0 ]; then bad=1; fi
-		[ "$bad" = 0 ] || as_postgres sh -c "tail -n 15 $work/out/$name/tmp_check/log/*" >>"$log" 2>&1 || true
-		count "$name" "$good" "$bad" "$log" 100
-		rm -rf "${work:?}/out/$name"
+	for name in $(names t pl); do
+		tap_file "$name" "$name"
+	done
+}
+
+# The long form: each of these files for SECONDS_EACH seconds. A file that knows SIMHASH_SOAK makes
+# its own rounds; others are run again and again, with other random rows each time.
+soak() {
+	local name each=${SECONDS_EACH:-600} end round
+	say "each of the long tests for $each s"
+	for name in 001_crash 002_concurrency 003_oracle 007_corrupt 010_standby 011_transactions 013_directory 014_size 015_crash_points; do
+		[ -e "$work/t/$name.pl" ] || continue
+		if grep -Eq 'until_over|soak_seconds' "$work/t/$name.pl"; then
+			tap_file "$name" "$name" SIMHASH_SOAK="$each"
+			continue
+		fi
+		end=$((SECONDS + each))
+		for ((round = 1; SECONDS < end; round++)); do
+			tap_file "$name" "$name, round $round"
+		done
 	done
 }
 
@@ -133,9 +162,13 @@ else
 	build_release >"$(log_file build)" 2>&1 || { tail -n 40 "$(log_file build)"; fail "the build failed"; }
 	install_files
 	copy_tests
-	regress 'SQL regression tests' "$PGXS_DIR/src/test/regress/pg_regress" sql sql
-	regress 'two sessions, every interleaving' "$PGXS_DIR/src/test/isolation/pg_isolation_regress" specs spec
-	tap_tests
+	if [ "$what" = soak ]; then
+		soak
+	else
+		regress 'SQL regression tests' "$PGXS_DIR/src/test/regress/pg_regress" sql sql
+		regress 'two sessions, every interleaving' "$PGXS_DIR/src/test/isolation/pg_isolation_regress" specs spec
+		tap_tests
+	fi
 fi
 say "finished in $SECONDS s; logs are in target/log"
 printf '%d passed, %d failed\n' "$passed" "$failed"
