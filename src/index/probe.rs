@@ -171,13 +171,18 @@ pub fn next_in_ball(x: u64, query: u64, within: i32, radius: u32) -> Option<u64>
     }
     let (within, differing) = (within as u32, x ^ query);
     let mut above = differing.count_ones();
-    let mut above_in_key = (differing >> 48).count_ones();
+    let mut above_in_key = (differing >> KEY_SHIFT).count_ones();
     if above <= radius && above_in_key <= within {
         return Some(x);
     }
-    // y leaves x at the lowest possible bit: there x has 0 and y has 1, above they agree.
-    for bit in 0..64 {
-        let in_key = u32::from(bit >= 48);
+    // y leaves x at the lowest possible bit: there x has 0 and y has 1, above they agree. As long as
+    // more bits differ above than may, a bit is too low.
+    let lowest = too_many(differing, radius).max(too_many(differing & KEY_MASK, within));
+    let below = !(u64::MAX << lowest);
+    above -= (differing & below).count_ones();
+    above_in_key -= (differing & below & KEY_MASK).count_ones();
+    for bit in lowest..64 {
+        let in_key = u32::from(bit >= KEY_SHIFT);
         let mine = (differing >> bit & 1) as u32;
         above -= mine;
         above_in_key -= in_key * mine;
@@ -192,23 +197,34 @@ pub fn next_in_ball(x: u64, query: u64, within: i32, radius: u32) -> Option<u64>
     None
 }
 
-/// The lowest value of the `bits` low bits that keeps within what is left of the two budgets: zeros
-/// from the top down as far as they last.
-fn lowest_tail(query: u64, bits: u32, mut left: u32, mut left_in_key: u32) -> u64 {
-    let mut tail = 0;
-    for bit in (0..bits).rev() {
-        if query >> bit & 1 == 0 {
-            continue;
+/// Bits below the 16-bit key, and the key's own.
+const KEY_SHIFT: u32 = 64 - KEY_BITS;
+const KEY_MASK: u64 = u64::MAX << KEY_SHIFT;
+
+/// The position of the highest set bit that has `allowed` set bits above it; 0 when there is none.
+fn too_many(differing: u64, allowed: u32) -> u32 {
+    let rest = without_highest(differing, allowed);
+    63u32.saturating_sub(rest.leading_zeros())
+}
+
+/// Clears the `n` highest set bits.
+fn without_highest(mut bits: u64, n: u32) -> u64 {
+    for _ in 0..n.min(64) {
+        if bits == 0 {
+            break;
         }
-        let in_key = bit >= 48;
-        if left > 0 && (!in_key || left_in_key > 0) {
-            left -= 1;
-            left_in_key -= u32::from(in_key);
-        } else {
-            tail |= 1 << bit;
-        }
+        bits ^= 1 << (63 - bits.leading_zeros());
     }
-    tail
+    bits
+}
+
+/// The lowest value of the `bits` low bits that keeps within what is left of the two budgets: the
+/// query's own, with zeros for as many of its highest ones as the budgets last.
+fn lowest_tail(query: u64, bits: u32, left: u32, left_in_key: u32) -> u64 {
+    let tail = query & !(u64::MAX << bits);
+    let in_key = without_highest(tail & KEY_MASK, left.min(left_in_key));
+    let spent = (tail & KEY_MASK).count_ones() - in_key.count_ones();
+    in_key | without_highest(tail & !KEY_MASK, left - spent)
 }
 
 #[cfg(test)]

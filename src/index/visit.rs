@@ -30,6 +30,8 @@ pub struct Walk {
 struct Place {
     from: Key,
     entry: usize,
+    /// Where the leaf ended when the directory was loaded; None for the last.
+    end: Option<Key>,
 }
 
 /// Leaves fetched ahead: enough to hide the time of a memory access behind the scan of a leaf.
@@ -68,19 +70,24 @@ impl Walk {
             let Some((entry, end)) = view.prefetch(space, from) else {
                 return;
             };
-            self.ahead.push_back(Place { from, entry });
+            self.ahead.push_back(Place { from, entry, end });
             self.frontier = end.and_then(|end| self.skip_to_ball(end));
         }
     }
 
-    /// The leaf that holds `from`, the next position.
-    fn leaf<'r>(&mut self, view: &View<'r, '_>, space: Space, from: Key) -> Shared<'r> {
+    /// The leaf that holds `from`, the next position, and where the directory says that it ends.
+    fn leaf<'r>(
+        &mut self,
+        view: &View<'r, '_>,
+        space: Space,
+        from: Key,
+    ) -> (Shared<'r>, Option<Key>) {
         // A leaf that was split since the directory was loaded takes more than one visit: then the
         // place ahead is not yet due.
-        if let Some(place) = self.ahead.pop_front_if(|place| place.from == from) {
-            return view.leaf_at(space, from, place.entry);
+        match self.ahead.pop_front_if(|place| place.from == from) {
+            Some(place) => (view.leaf_at(space, from, place.entry), place.end),
+            None => (view.leaf(space, from, self.neighbour), None),
         }
-        view.leaf(space, from, self.neighbour)
     }
 
     /// Shows `visit` the matches of the next leaf and returns that leaf, still locked; None at the
@@ -93,20 +100,26 @@ impl Walk {
     ) -> Option<Shared<'r>> {
         let from = self.next?;
         self.look_ahead(view, space);
-        let page = self.leaf(view, space, from);
+        let (page, end) = self.leaf(view, space, from);
         // Only what lies at or after the resumed position is news.
         leaf::scan(&page, &self.filter, |key, distance| {
             if key >= from {
                 visit(key, distance);
             }
         });
-        self.next = None;
-        self.neighbour = None;
-        if let Some((right, high)) = special::right(&page) {
-            self.next = self.skip_to_ball(high);
-            // Nothing to skip: the right link saves finding the way.
-            self.neighbour = (self.next == Some(high)).then_some(right);
-        }
+        let right = special::right(&page);
+        self.next = match right {
+            // Looking ahead has skipped from here already.
+            Some((_, high)) if Some(high) == end => {
+                self.ahead.front().map(|place| place.from).or(self.frontier)
+            }
+            Some((_, high)) => self.skip_to_ball(high),
+            None => None,
+        };
+        // Nothing to skip: the right link saves finding the way.
+        self.neighbour = right
+            .filter(|(_, high)| self.next == Some(*high))
+            .map(|(block, _)| block);
         Some(page)
     }
 }
