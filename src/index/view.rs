@@ -6,7 +6,7 @@ use super::page::leaf;
 use super::page::meta::Meta;
 use super::probe::{Radii, WALK, choose, radii};
 use super::tree::{LEAF, Tree, read_meta};
-use crate::pg::buffer::{Pinned, Shared, prefetch};
+use crate::pg::buffer::{Exclusive, Pinned, Shared, prefetch};
 use crate::pg::relation::Rel;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -68,6 +68,27 @@ impl<'r, 's> View<'r, 's> {
         let (page, moves) = self.tree(space).leaf_from(start, key);
         self.note_effort(moves);
         page
+    }
+
+    /// The leaf in which `key` can be put right now, locked for writing; None when `make_room` has to be
+    /// called first.
+    pub fn leaf_with_room(&self, space: Space, key: Key) -> Option<Exclusive<'r>> {
+        let tree = self.tree(space);
+        let Some(cached) = self.known(space) else {
+            self.note_effort(1);
+            return tree.leaf_with_room(tree.leaf_by_descent(key), key).0;
+        };
+        let (leaves, b) = (cached.space(space.index()), space.index());
+        let entry = leaves.find(key);
+        let start = Pinned::read_recent(self.rel, leaves.block(entry), cached.recent(b, entry));
+        let (page, moves) = tree.leaf_with_room(start, key);
+        self.note_effort(moves);
+        page
+    }
+
+    /// Splits the leaf of `key` if it is full, and finishes splits found on the way.
+    pub fn make_room(&self, space: Space, key: Key) {
+        self.tree(space).make_room(key);
     }
 
     /// Finds the leaf that holds `key` in the directory, if there is one, and starts fetching what a
