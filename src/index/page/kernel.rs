@@ -7,19 +7,18 @@ use super::Page;
 use super::leaf::{self, CAPACITY, Filter, KEY_SHIFT, SLOT_COUNT};
 
 /// Positions of the entries that may pass, in the leaf's order.
+#[derive(Clone, Copy)]
 pub struct Candidates {
     positions: [u16; CAPACITY],
     count: usize,
 }
 
 impl Candidates {
-    #[inline]
-    pub fn new() -> Candidates {
-        Candidates {
-            positions: [0; CAPACITY],
-            count: 0,
-        }
-    }
+    /// None yet.
+    pub const NONE: Candidates = Candidates {
+        positions: [0; CAPACITY],
+        count: 0,
+    };
 
     pub fn positions(&self) -> &[u16] {
         &self.positions[..self.count]
@@ -144,10 +143,12 @@ mod tests {
             let mut page = [0; PAGE_SIZE];
             let who = Identity { space: Space::NULL, level: 0, stamp: 1 };
             leaf::init(&mut page, who, 0, None, &prefix);
-            (sorted..raw.len()).for_each(|i| drop(leaf::append(&mut page, key(i))));
+            for i in sorted..raw.len() {
+                leaf::append(&mut page, key(i));
+            }
             let filter = Filter { query, radius, beyond, within: beyond + more };
             let run = |kernel: &dyn Fn(&Page, &Filter, &mut Candidates)| {
-                let mut candidates = Candidates::new();
+                let mut candidates = Candidates::NONE;
                 kernel(&page, &filter, &mut candidates);
                 candidates.positions().to_vec()
             };

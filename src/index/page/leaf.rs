@@ -247,7 +247,7 @@ pub fn append(page: &mut Page, key: Key) -> [Range<usize>; 3] {
 
 /// Shows `visit` every entry that passes the filter, with its distance.
 pub fn scan(page: &Page, filter: &Filter, mut visit: impl FnMut(Key, u32)) {
-    let mut candidates = Candidates::new();
+    let mut candidates = Candidates::NONE;
     kernel::find(page, filter, &mut candidates);
     for &i in candidates.positions() {
         let key = get(page, usize::from(i));
