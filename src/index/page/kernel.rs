@@ -7,7 +7,6 @@ use super::Page;
 use super::leaf::{self, CAPACITY, Filter, KEY_SHIFT, SLOT_COUNT};
 
 /// Positions of the entries that may pass, in the leaf's order.
-#[derive(Clone, Copy)]
 pub struct Candidates {
     positions: [u16; CAPACITY],
     count: usize,
