@@ -65,6 +65,17 @@ impl SpaceDirectory {
         from + within.partition_point(|low| *low <= key).saturating_sub(1)
     }
 
+    /// About which share of a leaf's rows lies before `key`, 0 to 1.
+    pub fn share_before(&self, position: usize, key: Key) -> f32 {
+        let low = self.lows[position].rotated;
+        let end = self
+            .lows
+            .get(position + 1)
+            .map_or(u64::MAX, |next| next.rotated);
+        let width = end.saturating_sub(low).max(1);
+        (key.rotated.saturating_sub(low) as f32 / width as f32).min(1.0)
+    }
+
     /// Where the leaf at a position begins; None beyond the last.
     pub fn low(&self, position: usize) -> Option<Key> {
         self.lows.get(position).copied()

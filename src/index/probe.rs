@@ -169,26 +169,32 @@ pub fn next_in_ball(x: u64, query: u64, within: i32, radius: u32) -> Option<u64>
     if within < 0 {
         return None;
     }
-    let within = within as u32;
-    let fits = |differing: u64| {
-        differing.count_ones() <= radius && (differing >> 48).count_ones() <= within
-    };
-    if fits(x ^ query) {
+    let (within, differing) = (within as u32, x ^ query);
+    let mut above = differing.count_ones();
+    let mut above_in_key = (differing >> 48).count_ones();
+    if above <= radius && above_in_key <= within {
         return Some(x);
     }
     // y leaves x at the lowest possible bit: there x has 0 and y has 1, above they agree.
-    (0..64).filter(|&bit| x >> bit & 1 == 0).find_map(|bit| {
-        let prefix = (x >> bit | 1) << bit;
-        let differing = (prefix ^ query) >> bit << bit;
-        fits(differing).then(|| prefix | lowest_tail(query, bit, differing, within, radius))
-    })
+    for bit in 0..64 {
+        let in_key = u32::from(bit >= 48);
+        let mine = (differing >> bit & 1) as u32;
+        above -= mine;
+        above_in_key -= in_key * mine;
+        let differs = (!query >> bit & 1) as u32;
+        let left = radius.checked_sub(above + differs);
+        let left_in_key = within.checked_sub(above_in_key + in_key * differs);
+        if let (0, Some(left), Some(left_in_key)) = (x >> bit & 1, left, left_in_key) {
+            let prefix = (x >> bit | 1) << bit;
+            return Some(prefix | lowest_tail(query, bit, left, left_in_key));
+        }
+    }
+    None
 }
 
-/// The lowest value of the `bits` low bits that keeps within what `differing`, the bits above, has
-/// left of the two budgets: zeros from the top down as far as they last.
-fn lowest_tail(query: u64, bits: u32, differing: u64, within: u32, radius: u32) -> u64 {
-    let mut left = radius - differing.count_ones();
-    let mut left_in_key = within - (differing >> 48).count_ones();
+/// The lowest value of the `bits` low bits that keeps within what is left of the two budgets: zeros
+/// from the top down as far as they last.
+fn lowest_tail(query: u64, bits: u32, mut left: u32, mut left_in_key: u32) -> u64 {
     let mut tail = 0;
     for bit in (0..bits).rev() {
         if query >> bit & 1 == 0 {

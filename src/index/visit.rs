@@ -11,6 +11,7 @@ use super::page::special;
 use super::probe::next_in_ball;
 use super::view::View;
 use crate::pg::buffer::Shared;
+use std::collections::VecDeque;
 
 /// A walk over one key space.
 pub struct Walk {
@@ -19,7 +20,20 @@ pub struct Walk {
     next: Option<Key>,
     /// The leaf that starts exactly at `next`, when the last leaf's right link told.
     neighbour: Option<u32>,
+    /// Places that the directory says come next, already on their way into the processor's cache.
+    ahead: VecDeque<Place>,
+    /// Where looking ahead goes on; None at the end.
+    frontier: Option<Key>,
 }
+
+/// A position to visit, and the directory's entry for the leaf that holds it.
+struct Place {
+    from: Key,
+    entry: usize,
+}
+
+/// Leaves fetched ahead: enough to hide the time of a memory access behind the scan of a leaf.
+const LOOK_AHEAD: usize = 6;
 
 impl Walk {
     /// Visits what `filter` can match.
@@ -28,8 +42,11 @@ impl Walk {
             filter,
             next: None,
             neighbour: None,
+            ahead: VecDeque::new(),
+            frontier: None,
         };
         walk.next = walk.skip_to_ball(Key::MIN);
+        walk.frontier = walk.next;
         walk
     }
 
@@ -44,6 +61,28 @@ impl Walk {
         })
     }
 
+    /// With a directory, finds the next few leaves and starts fetching them.
+    pub fn look_ahead(&mut self, view: &View, space: Space) {
+        while self.ahead.len() < LOOK_AHEAD {
+            let Some(from) = self.frontier else { return };
+            let Some((entry, end)) = view.prefetch(space, from) else {
+                return;
+            };
+            self.ahead.push_back(Place { from, entry });
+            self.frontier = end.and_then(|end| self.skip_to_ball(end));
+        }
+    }
+
+    /// The leaf that holds `from`, the next position.
+    fn leaf<'r>(&mut self, view: &View<'r, '_>, space: Space, from: Key) -> Shared<'r> {
+        // A leaf that was split since the directory was loaded takes more than one visit: then the
+        // place ahead is not yet due.
+        if let Some(place) = self.ahead.pop_front_if(|place| place.from == from) {
+            return view.leaf_at(space, from, place.entry);
+        }
+        view.leaf(space, from, self.neighbour)
+    }
+
     /// Shows `visit` the matches of the next leaf and returns that leaf, still locked; None at the
     /// end of the walk.
     pub fn step<'r>(
@@ -53,7 +92,8 @@ impl Walk {
         mut visit: impl FnMut(Key, u32),
     ) -> Option<Shared<'r>> {
         let from = self.next?;
-        let page = view.leaf(space, from, self.neighbour);
+        self.look_ahead(view, space);
+        let page = self.leaf(view, space, from);
         // Only what lies at or after the resumed position is news.
         leaf::scan(&page, &self.filter, |key, distance| {
             if key >= from {
