@@ -1,0 +1,95 @@
+# What the long tests share beside SimhashTest: sessions that stay open, nodes that come back after
+# kill -9, and how long to go on.
+package SimhashSession;
+
+use strict;
+use warnings;
+use Exporter 'import';
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time);
+
+our @EXPORT = qw(soak_seconds until_over open_session session_agrees kill_backend kill_postmaster);
+
+# Seconds that `make soak` gives this file, 0 in the quick form.
+sub soak_seconds { return $ENV{SIMHASH_SOAK} // 0; }
+
+# Calls $round with 1, 2, ... at least $quick times, and in a soak until its time is over.
+sub until_over
+{
+	my ($quick, $round) = @_;
+	my $end = time + soak_seconds();
+	for (my $i = 1; $i <= $quick || time < $end; $i++)
+	{
+		$round->($i);
+	}
+	return;
+}
+
+# A session that answers query_safe() and query() without reporting each row to the log.
+sub open_session
+{
+	my ($node) = @_;
+	return $node->background_psql('postgres', on_error_stop => 0);
+}
+
+# The index answers as the oracle does, asked within this session, with all that it remembers.
+sub session_agrees
+{
+	my ($session, $table, $what, $centres) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	$centres //= 4;
+	my $out = $session->query("SELECT * FROM faults('$table', $centres)");
+	my $err = $session->{stderr};
+	$session->{stderr} = '';
+	return is($out . $err, '', "$what: index and oracle agree");
+}
+
+# Kills a backend that runs a statement like $like, and waits until the postmaster noticed. False
+# when none was found.
+sub kill_backend
+{
+	my ($node, $like) = @_;
+	for (1 .. 500)
+	{
+		my $pid = $node->safe_psql('postgres', <<"SQL");
+SELECT pid FROM pg_stat_activity
+WHERE backend_type = 'client backend' AND state = 'active' AND pid <> pg_backend_pid() AND query ILIKE '$like'
+ORDER BY random() LIMIT 1
+SQL
+		if ($pid ne '')
+		{
+			kill 'KILL', $pid;
+			select(undef, undef, undef, 0.5);
+			$node->poll_query_until('postgres', 'SELECT true');
+			return 1;
+		}
+		select(undef, undef, undef, 0.01);
+	}
+	return 0;
+}
+
+# Kills the postmaster alone, which leaves its children to notice, and starts the node again once
+# they are gone.
+sub kill_postmaster
+{
+	my ($node) = @_;
+	$node->kill9;
+	my $log = $node->logfile;
+	for (1 .. 100)
+	{
+		select(undef, undef, undef, 0.2);
+		my $started = IPC::Run::run(
+			[ 'pg_ctl', '-w', '-D', $node->data_dir, '-l', $log, '-o', '--cluster-name=' . $node->name, 'start' ],
+			'>', \my $out, '2>', \my $err);
+		if ($started)
+		{
+			$node->_update_pid(1);
+			return;
+		}
+	}
+	die "the node does not start after kill -9: see $log";
+}
+
+1;
