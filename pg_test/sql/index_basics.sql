@@ -102,6 +102,14 @@ SELECT id FROM p WHERE kind = 'even' AND body <~> 4 <= 1 ORDER BY id;
 EXPLAIN (COSTS OFF) SELECT id FROM p WHERE (body # 5) <~> 0 <= 1;
 SELECT id FROM p WHERE (body # 5) <~> 0 <= 1 ORDER BY id;
 
+-- A query that needs no column of the table is not for an index that returns none.
+VACUUM p;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM p;
+SELECT count(*) FROM p;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM p WHERE kind = 'even';
+SELECT count(*) FROM p WHERE kind = 'even';
+SELECT 1 AS one FROM p LIMIT 1;
+
 -- A constraint.
 CREATE TABLE apart (id int, fp bigint, CONSTRAINT apart_fp EXCLUDE USING simhash (fp WITH ~=));
 INSERT INTO apart VALUES (1, 0), (2, 255), (3, NULL), (4, NULL);

@@ -56,10 +56,18 @@ package_rows() {
 	perl "$ROOT/pg_test/tools/package_rows.pl" "$dir/packages" "$dir/translations"
 }
 
-# Draws `done total seconds` lines as a bar that moves on a terminal, else as a line per tenth.
+# Draws `NOTICE: progress done total seconds` lines as a bar that moves on a terminal, else as a line
+# per tenth; passes on other lines.
 progress_bar() {
-	local count total seconds tenth last=-1 bar
-	while read -r count total seconds; do
+	local line count total seconds tenth last=-1 bar
+	while read -r line; do
+		case $line in
+		*'progress '*) read -r count total seconds <<<"${line##*progress }" ;;
+		*)
+			echo "$line" >&2
+			continue
+			;;
+		esac
 		tenth=$((count * 10 / total))
 		bar=$(printf '%*s' $((tenth * 4)) '' | tr ' ' '#')
 		if [ -t 1 ]; then
@@ -93,7 +101,7 @@ sql -At -c "SELECT '   ' || count(*) || ' in English, ' || pg_size_pretty(sum(le
 	UNION ALL SELECT '   ' || count(*) || ' in Chinese' FROM package_zh"
 
 say 'fingerprinting them, 64 bits a row'
-sql -At -f - <"$ROOT/pg_test/tools/demo_fingerprint.sql" 2>&1 | sed -un 's/^.*progress //p' | progress_bar
+sql -At -f - <"$ROOT/pg_test/tools/demo_fingerprint.sql" 2>&1 | progress_bar
 sql -At -c "SELECT 'a row is left without a fingerprint' FROM package WHERE fp IS NULL AND (subject || body) ~ '\w' LIMIT 1"
 
 sql -f - <"$ROOT/pg_test/tools/demo_show.sql"

@@ -5,11 +5,11 @@ DECLARE
 	total CONSTANT int := (SELECT max(id) FROM package);
 	started CONSTANT timestamptz := clock_timestamp();
 BEGIN
-	FOR first IN 1 .. total BY batch LOOP
+	FOR low IN 1 .. total BY batch LOOP
 		UPDATE package p SET fp = simhash64(p, '{"subject": 1, "body": 3}', preset => 'plain')
-			WHERE id BETWEEN first AND first + batch - 1;
+			WHERE id BETWEEN low AND low + batch - 1;
 		COMMIT;
-		RAISE NOTICE 'progress % % %', least(first + batch - 1, total), total,
+		RAISE NOTICE 'progress % % %', least(low + batch - 1, total), total,
 			round(extract(epoch FROM clock_timestamp() - started)::numeric, 1);
 	END LOOP;
 END $$;

@@ -62,6 +62,7 @@ FROM (SELECT DISTINCT fp FROM package) a JOIN package b ON a.fp <~> b.fp <= 3 AN
 GROUP BY 1, 2;
 \timing off
 \set ECHO none
+\echo
 
 -- Groups: every fingerprint takes the smallest label among its neighbours until nothing changes.
 CREATE TEMP TABLE label AS SELECT DISTINCT fp, fp AS label FROM package WHERE fp IS NOT NULL;
@@ -93,9 +94,11 @@ FROM (SELECT count(*) AS rows FROM member GROUP BY label) x;
 
 \echo == Chinese text: near-duplicates among 1,322 descriptions
 \set ECHO queries
-SELECT a.fp <~> b.fp AS distance, a.package AS a, b.package AS b, left(a.body, 24) AS a_text, left(b.body, 24) AS b_text
+SELECT DISTINCT ON (b.id) b.fp <~> a.fp AS distance, a.package AS a, b.package AS b,
+	left(a.subject, 18) AS a_subject, left(b.subject, 18) AS b_subject, left(b.body, 20) AS b_text
 FROM package_zh a JOIN package_zh b ON a.fp <~> b.fp <= 3 AND a.id < b.id
-ORDER BY distance DESC, a.id LIMIT 8;
+WHERE left(a.package, 8) <> 'aptitude'
+ORDER BY b.id LIMIT 10;
 \set ECHO none
 
 \echo == why a row has its fingerprint: the heaviest features of one text

@@ -65,6 +65,17 @@ impl SpaceDirectory {
         from + within.partition_point(|low| *low <= key).saturating_sub(1)
     }
 
+    /// About which share of a leaf's rows lies before `key`, 0 to 1.
+    pub fn share_before(&self, position: usize, key: Key) -> f32 {
+        let low = self.lows[position].rotated;
+        let end = self
+            .lows
+            .get(position + 1)
+            .map_or(u64::MAX, |next| next.rotated);
+        let width = end.saturating_sub(low).max(1);
+        (key.rotated.saturating_sub(low) as f32 / width as f32).min(1.0)
+    }
+
     /// Where the leaf at a position begins; None beyond the last.
     pub fn low(&self, position: usize) -> Option<Key> {
         self.lows.get(position).copied()
@@ -82,22 +93,26 @@ impl SpaceDirectory {
 
 /// Spreads each leaf's rows evenly over its range of fingerprints.
 fn rows_per_key(lows: &[Key]) -> Vec<u32> {
+    /// Fingerprints under one key.
+    const SPAN: f64 = (1u64 << 48) as f64;
     let mut rows = vec![0f64; KEYS];
     for (i, low) in lows.iter().enumerate() {
-        let from = low.rotated as f64;
-        let to = lows.get(i + 1).map_or(u64::MAX, |next| next.rotated);
-        let width = (to as f64 - from).max(1.0);
-        let last = lows
-            .get(i + 1)
-            .map_or(KEYS - 1, |next| usize::from(next.block_key()));
-        for key in usize::from(low.block_key())..=last {
-            let start = from.max((key as u64 * (1 << 48)) as f64);
-            let end = (to as f64).min((key as f64 + 1.0) * (1u64 << 48) as f64);
-            rows[key] += ROWS_PER_LEAF * ((end - start).max(0.0) / width);
-        }
+        let next = lows.get(i + 1);
+        let (from, to) = (
+            low.rotated as f64,
+            next.map_or(u64::MAX, |n| n.rotated) as f64,
+        );
+        let first = usize::from(low.block_key());
+        let last = next.map_or(KEYS - 1, |n| usize::from(n.block_key()));
         // A run of equal fingerprints: the leaf's range is one value.
-        if to == low.rotated {
-            rows[usize::from(low.block_key())] += ROWS_PER_LEAF;
+        let width = (to - from).max(1.0);
+        if to <= from {
+            rows[first] += ROWS_PER_LEAF;
+        }
+        for (share, key) in rows[first..=last].iter_mut().zip(first..) {
+            let start = from.max(key as f64 * SPAN);
+            let end = to.min((key + 1) as f64 * SPAN);
+            *share += ROWS_PER_LEAF * (end - start).max(0.0) / width;
         }
     }
     rows.into_iter().map(|r| r.round() as u32).collect()

@@ -8,8 +8,21 @@ use crate::pg::path::{Argument, Estimate, IndexPath, cpu_costs};
 /// The radius that planning assumes where it is not a constant.
 const ASSUMED_RADIUS: i32 = NEAR;
 
+/// A price above that of any path that a setting like enable_seqscan = off disables (1e10).
+const NEVER: f64 = 1e12;
+
 /// Prices an index path.
 pub fn estimate(path: &IndexPath) -> Estimate {
+    // Such a scan would have to be safe against VACUUM without visiting the table, for which this
+    // index keeps no pins (on standbys nothing would help); a scan of the table is always at hand.
+    if path.is_index_only() {
+        return Estimate {
+            startup: NEVER,
+            total: NEVER,
+            selectivity: path.selectivity(),
+            pages: path.index_pages(),
+        };
+    }
     let rows = path.index_rows().max(1.0);
     let selectivity = path.selectivity();
     let matches = (path.table_rows() * selectivity).clamp(1.0, rows);

@@ -6,7 +6,7 @@
 
 use super::key::{BLOCKS, Key, Space, Tid};
 use super::page::leaf;
-use super::tree::{Tree, read_meta};
+use super::view::{Snapshot, View};
 use crate::pg::buffer::Exclusive;
 use crate::pg::error::raise;
 use crate::pg::process::check_for_interrupts;
@@ -47,26 +47,26 @@ pub fn insert(rel: Rel, fingerprint: Option<u64>, tid: Tid) {
 fn insert_at<const N: usize>(rel: Rel, places: [(Space, Key); N]) {
     loop {
         check_for_interrupts();
-        let meta = read_meta(rel);
+        let snapshot = Snapshot::take(rel);
+        let view = View::new(rel, &snapshot);
+        for (space, key) in &places {
+            view.prefetch(*space, *key);
+        }
         let mut leaves: Vec<Exclusive> = Vec::with_capacity(N);
-        let blocked = places.iter().find_map(|&(space, key)| {
-            let tree = Tree::new(rel, &meta, space);
-            match tree.leaf_with_room(key) {
-                Some(page) => {
-                    leaves.push(page);
-                    None
-                }
-                None => Some((tree, key)),
-            }
+        let blocked = places.iter().find(|(space, key)| {
+            let page = view.leaf_with_room(*space, *key);
+            let found = page.is_some();
+            leaves.extend(page);
+            !found
         });
         match (blocked, <[Exclusive; N]>::try_from(leaves)) {
             (None, Ok(mut leaves)) => {
                 wal::patch(&mut leaves, |i, page| leaf::append(page, places[i].1));
                 return;
             }
-            (Some((tree, key)), locked) => {
+            (Some((space, key)), locked) => {
                 drop(locked);
-                tree.make_room(key);
+                view.make_room(*space, *key);
             }
             // Nothing was in the way, so there are N leaves.
             (None, Err(_)) => unreachable!(),

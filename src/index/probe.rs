@@ -169,40 +169,62 @@ pub fn next_in_ball(x: u64, query: u64, within: i32, radius: u32) -> Option<u64>
     if within < 0 {
         return None;
     }
-    let within = within as u32;
-    let fits = |differing: u64| {
-        differing.count_ones() <= radius && (differing >> 48).count_ones() <= within
-    };
-    if fits(x ^ query) {
+    let (within, differing) = (within as u32, x ^ query);
+    let mut above = differing.count_ones();
+    let mut above_in_key = (differing >> KEY_SHIFT).count_ones();
+    if above <= radius && above_in_key <= within {
         return Some(x);
     }
-    // y leaves x at the lowest possible bit: there x has 0 and y has 1, above they agree.
-    (0..64).filter(|&bit| x >> bit & 1 == 0).find_map(|bit| {
-        let prefix = (x >> bit | 1) << bit;
-        let differing = (prefix ^ query) >> bit << bit;
-        fits(differing).then(|| prefix | lowest_tail(query, bit, differing, within, radius))
-    })
-}
-
-/// The lowest value of the `bits` low bits that keeps within what `differing`, the bits above, has
-/// left of the two budgets: zeros from the top down as far as they last.
-fn lowest_tail(query: u64, bits: u32, differing: u64, within: u32, radius: u32) -> u64 {
-    let mut left = radius - differing.count_ones();
-    let mut left_in_key = within - (differing >> 48).count_ones();
-    let mut tail = 0;
-    for bit in (0..bits).rev() {
-        if query >> bit & 1 == 0 {
-            continue;
-        }
-        let in_key = bit >= 48;
-        if left > 0 && (!in_key || left_in_key > 0) {
-            left -= 1;
-            left_in_key -= u32::from(in_key);
-        } else {
-            tail |= 1 << bit;
+    // y leaves x at the lowest possible bit: there x has 0 and y has 1, above they agree. As long as
+    // more bits differ above than may, a bit is too low.
+    let lowest = too_many(differing, radius).max(too_many(differing & KEY_MASK, within));
+    let below = !(u64::MAX << lowest);
+    above -= (differing & below).count_ones();
+    above_in_key -= (differing & below & KEY_MASK).count_ones();
+    for bit in lowest..64 {
+        let in_key = u32::from(bit >= KEY_SHIFT);
+        let mine = (differing >> bit & 1) as u32;
+        above -= mine;
+        above_in_key -= in_key * mine;
+        let differs = (!query >> bit & 1) as u32;
+        let left = radius.checked_sub(above + differs);
+        let left_in_key = within.checked_sub(above_in_key + in_key * differs);
+        if let (0, Some(left), Some(left_in_key)) = (x >> bit & 1, left, left_in_key) {
+            let prefix = (x >> bit | 1) << bit;
+            return Some(prefix | lowest_tail(query, bit, left, left_in_key));
         }
     }
-    tail
+    None
+}
+
+/// Bits below the 16-bit key, and the key's own.
+const KEY_SHIFT: u32 = 64 - KEY_BITS;
+const KEY_MASK: u64 = u64::MAX << KEY_SHIFT;
+
+/// The position of the highest set bit that has `allowed` set bits above it; 0 when there is none.
+fn too_many(differing: u64, allowed: u32) -> u32 {
+    let rest = without_highest(differing, allowed);
+    63u32.saturating_sub(rest.leading_zeros())
+}
+
+/// Clears the `n` highest set bits.
+fn without_highest(mut bits: u64, n: u32) -> u64 {
+    for _ in 0..n.min(64) {
+        if bits == 0 {
+            break;
+        }
+        bits ^= 1 << (63 - bits.leading_zeros());
+    }
+    bits
+}
+
+/// The lowest value of the `bits` low bits that keeps within what is left of the two budgets: the
+/// query's own, with zeros for as many of its highest ones as the budgets last.
+fn lowest_tail(query: u64, bits: u32, left: u32, left_in_key: u32) -> u64 {
+    let tail = query & !(u64::MAX << bits);
+    let in_key = without_highest(tail & KEY_MASK, left.min(left_in_key));
+    let spent = (tail & KEY_MASK).count_ones() - in_key.count_ones();
+    in_key | without_highest(tail & !KEY_MASK, left - spent)
 }
 
 #[cfg(test)]

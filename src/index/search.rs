@@ -47,8 +47,8 @@ pub struct Within {
     radius: u32,
     /// Chosen at the first step.
     radii: Option<Radii>,
-    block: usize,
-    walk: Option<Walk>,
+    /// What is left to walk of each block, first block last; made at the first step.
+    walks: Vec<(usize, Walk)>,
 }
 
 impl Within {
@@ -57,25 +57,37 @@ impl Within {
             query,
             radius,
             radii: None,
-            block: 0,
-            walk: None,
+            walks: Vec::new(),
         }
     }
 
     /// As [`Within::new`], reading one whole key space.
     pub fn walk(query: u64, radius: u32) -> Within {
-        Within {
-            query,
-            radius,
-            radii: Some(WALK),
-            block: 0,
-            walk: None,
-        }
+        let mut within = Within::new(query, radius);
+        within.set_radii(WALK);
+        within
     }
 
     /// Every row that has a fingerprint; distances are to `query`.
     pub fn everything(query: u64) -> Within {
         Within::walk(query, FARTHEST)
+    }
+
+    fn set_radii(&mut self, radii: Radii) {
+        self.radii = Some(radii);
+        let read = (0..BLOCKS).rev().filter(|b| radii[*b] >= 0);
+        let walk = |b| Walk::new(filter(self.query, b, self.radius, -1, radii[b]));
+        self.walks = read.map(|b| (b, walk(b))).collect();
+    }
+
+    fn start(&mut self, view: &View) -> Radii {
+        let radii = view.radii(self.query, self.radius);
+        self.set_radii(radii);
+        // The first leaves of all blocks are fetched at the same time.
+        for (b, walk) in self.walks.iter_mut().rev() {
+            walk.look_ahead(view, Space::of_block(*b));
+        }
+        radii
     }
 
     /// Shows `found` the matches of the next leaf and returns that leaf; None at the end.
@@ -84,15 +96,9 @@ impl Within {
         view: &View<'r, '_>,
         mut found: impl FnMut(Match),
     ) -> Option<Shared<'r>> {
-        while self.block < BLOCKS {
-            let (b, query) = (self.block, self.query);
-            let radii = *self
-                .radii
-                .get_or_insert_with(|| view.radii(query, self.radius));
-            let space = Space::of_block(b);
-            let walk = self
-                .walk
-                .get_or_insert_with(|| Walk::new(filter(query, b, self.radius, -1, radii[b])));
+        let radii = self.radii.unwrap_or_else(|| self.start(view));
+        while let Some((b, walk)) = self.walks.last_mut() {
+            let (b, query, space) = (*b, self.query, Space::of_block(*b));
             let leaf = walk.step(view, space, |key, distance| {
                 let fingerprint = space.unrotate(key.rotated);
                 if found_first(fingerprint ^ query, &radii, b) {
@@ -106,8 +112,7 @@ impl Within {
             if leaf.is_some() {
                 return leaf;
             }
-            self.walk = None;
-            self.block += 1;
+            self.walks.pop();
         }
         None
     }

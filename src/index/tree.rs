@@ -213,20 +213,29 @@ impl<'r> Tree<'r> {
 
     /// The leaf in which `key` can be put right now, locked for writing; None when it must be split
     /// first, or a split be finished (by [`Tree::make_room`], with no other page locked).
-    pub fn leaf_with_room(&self, key: Key) -> Option<Exclusive<'r>> {
-        let mut block = self.descend(key, LEAF);
-        let mut passed = None;
+    ///
+    /// The search starts at `start`, a leaf known to be that of `key` or left of it. Also tells how
+    /// many times it had to move right.
+    pub fn leaf_with_room(&self, start: Pinned<'r>, key: Key) -> (Option<Exclusive<'r>>, u64) {
+        let mut page: Exclusive = self.check(start, LEAF);
+        let (mut moves, mut passed) = (0, None);
         loop {
             check_for_interrupts();
-            let page: Exclusive = self.fetch(block, LEAF);
             if special::is_incomplete(&page) {
-                return None;
+                return (None, moves);
             }
-            match self.next_right(&page, block, key, &mut passed) {
-                Some(right) => block = right,
-                None => return (!leaf::is_full(&page)).then_some(page),
-            }
+            let Some(right) = self.next_right(&page, page.block(), key, &mut passed) else {
+                return ((!leaf::is_full(&page)).then_some(page), moves);
+            };
+            drop(page);
+            page = self.fetch(right, LEAF);
+            moves += 1;
         }
+    }
+
+    /// The leaf at which the search for `key` begins, by a descent from the root.
+    pub fn leaf_by_descent(&self, key: Key) -> Pinned<'r> {
+        Pinned::read(self.rel, self.descend(key, LEAF))
     }
 
     /// Splits the leaf of `key` if it is full, and finishes splits found on the way.

@@ -290,11 +290,13 @@ mod tests {
         fn damage_is_survived(at in 24usize..PAGE_SIZE, bits in 1u8.., pick: prop::sample::Index) {
             let (mut pages, meta) = index(3000);
             let block = 1 + pick.index(pages.len() - 1);
+            // The rightmost page of a level has no high key; the bytes for it say nothing.
+            let unused = (8088..8102).contains(&at) && special::high_key(&pages[block]).is_none();
             pages[block][at] ^= bits;
             let mut postings = 0;
             let found = structure(&pages, &meta, |_, _| postings += 1);
             let in_special = (8080..8104).contains(&at) || (8190..8192).contains(&at);
-            if in_special && !(8102..8104).contains(&at) {
+            if in_special && !unused && !(8102..8104).contains(&at) {
                 prop_assert!(!found.is_empty(), "block {block} byte {at}");
             }
         }

@@ -2,10 +2,11 @@
 
 use super::cache::{Cached, directory, note_effort};
 use super::key::{Key, Space};
+use super::page::leaf;
 use super::page::meta::Meta;
 use super::probe::{Radii, WALK, choose, radii};
 use super::tree::{LEAF, Tree, read_meta};
-use crate::pg::buffer::{Pinned, Shared};
+use crate::pg::buffer::{Exclusive, Pinned, Shared, prefetch};
 use crate::pg::relation::Rel;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -46,27 +47,71 @@ impl<'r, 's> View<'r, 's> {
     /// The leaf of `space` that holds `key`, locked for reading; `at_or_left`, if given, is a block
     /// known to be that leaf or left of it.
     pub fn leaf(&self, space: Space, key: Key, at_or_left: Option<u32>) -> Shared<'r> {
-        let tree = Tree::new(self.rel, &self.snapshot.meta, space);
         if let Some(block) = at_or_left {
-            return tree.leaf_from(Pinned::read(self.rel, block), key).0;
+            let start = Pinned::read(self.rel, block);
+            return self.tree(space).leaf_from(start, key).0;
         }
-        let known = self
-            .snapshot
-            .directory
-            .as_ref()
-            .filter(|_| space != Space::NULL);
-        let (page, effort) = match known {
-            Some(cached) => {
-                let leaves = cached.space(space.index());
-                let position = leaves.find(key);
-                let recent = cached.recent(space.index(), position);
-                let start = Pinned::read_recent(self.rel, leaves.block(position), recent);
-                tree.leaf_from(start, key)
-            }
-            None => (tree.leaf(key), 1),
+        if let Some(cached) = self.known(space) {
+            return self.leaf_at(space, key, cached.space(space.index()).find(key));
+        }
+        self.note_effort(1);
+        self.tree(space).leaf(key)
+    }
+
+    /// As [`View::leaf`], for a `key` whose place in the directory is known.
+    pub fn leaf_at(&self, space: Space, key: Key, entry: usize) -> Shared<'r> {
+        let Some(cached) = self.known(space) else {
+            return self.leaf(space, key, None);
         };
-        self.effort.set(self.effort.get() + effort);
+        let block = cached.space(space.index()).block(entry);
+        let start = Pinned::read_recent(self.rel, block, cached.recent(space.index(), entry));
+        let (page, moves) = self.tree(space).leaf_from(start, key);
+        self.note_effort(moves);
         page
+    }
+
+    /// The leaf in which `key` can be put right now, locked for writing; None when `make_room` has to be
+    /// called first.
+    pub fn leaf_with_room(&self, space: Space, key: Key) -> Option<Exclusive<'r>> {
+        let tree = self.tree(space);
+        let Some(cached) = self.known(space) else {
+            self.note_effort(1);
+            return tree.leaf_with_room(tree.leaf_by_descent(key), key).0;
+        };
+        let (leaves, b) = (cached.space(space.index()), space.index());
+        let entry = leaves.find(key);
+        let start = Pinned::read_recent(self.rel, leaves.block(entry), cached.recent(b, entry));
+        let (page, moves) = tree.leaf_with_room(start, key);
+        self.note_effort(moves);
+        page
+    }
+
+    /// Splits the leaf of `key` if it is full, and finishes splits found on the way.
+    pub fn make_room(&self, space: Space, key: Key) {
+        self.tree(space).make_room(key);
+    }
+
+    /// Finds the leaf that holds `key` in the directory, if there is one, and starts fetching what a
+    /// search reads of it. Returns the entry of the leaf and where the next one begins.
+    pub fn prefetch(&self, space: Space, key: Key) -> Option<(usize, Option<Key>)> {
+        let cached = self.known(space)?;
+        let leaves = cached.space(space.index());
+        let entry = leaves.find(key);
+        let buffer = cached.recent(space.index(), entry).get();
+        prefetch(buffer, leaf::likely_bytes(leaves.share_before(entry, key)));
+        Some((entry, leaves.low(entry + 1)))
+    }
+
+    fn tree(&self, space: Space) -> Tree<'r> {
+        Tree::new(self.rel, &self.snapshot.meta, space)
+    }
+
+    fn known(&self, space: Space) -> Option<&'s Cached> {
+        self.counts().filter(|_| space != Space::NULL)
+    }
+
+    fn note_effort(&self, effort: u64) {
+        self.effort.set(self.effort.get() + effort);
     }
 
     /// Radii for a search within `k` of `query`: by what is known of the key spaces, or even ones.

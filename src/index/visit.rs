@@ -11,6 +11,7 @@ use super::page::special;
 use super::probe::next_in_ball;
 use super::view::View;
 use crate::pg::buffer::Shared;
+use std::collections::VecDeque;
 
 /// A walk over one key space.
 pub struct Walk {
@@ -19,7 +20,22 @@ pub struct Walk {
     next: Option<Key>,
     /// The leaf that starts exactly at `next`, when the last leaf's right link told.
     neighbour: Option<u32>,
+    /// Places that the directory says come next, already on their way into the processor's cache.
+    ahead: VecDeque<Place>,
+    /// Where looking ahead goes on; None at the end.
+    frontier: Option<Key>,
 }
+
+/// A position to visit, and the directory's entry for the leaf that holds it.
+struct Place {
+    from: Key,
+    entry: usize,
+    /// Where the leaf ended when the directory was loaded; None for the last.
+    end: Option<Key>,
+}
+
+/// Leaves fetched ahead: enough to hide the time of a memory access behind the scan of a leaf.
+const LOOK_AHEAD: usize = 6;
 
 impl Walk {
     /// Visits what `filter` can match.
@@ -28,8 +44,11 @@ impl Walk {
             filter,
             next: None,
             neighbour: None,
+            ahead: VecDeque::new(),
+            frontier: None,
         };
         walk.next = walk.skip_to_ball(Key::MIN);
+        walk.frontier = walk.next;
         walk
     }
 
@@ -44,6 +63,33 @@ impl Walk {
         })
     }
 
+    /// With a directory, finds the next few leaves and starts fetching them.
+    pub fn look_ahead(&mut self, view: &View, space: Space) {
+        while self.ahead.len() < LOOK_AHEAD {
+            let Some(from) = self.frontier else { return };
+            let Some((entry, end)) = view.prefetch(space, from) else {
+                return;
+            };
+            self.ahead.push_back(Place { from, entry, end });
+            self.frontier = end.and_then(|end| self.skip_to_ball(end));
+        }
+    }
+
+    /// The leaf that holds `from`, the next position, and where the directory says that it ends.
+    fn leaf<'r>(
+        &mut self,
+        view: &View<'r, '_>,
+        space: Space,
+        from: Key,
+    ) -> (Shared<'r>, Option<Key>) {
+        // A leaf that was split since the directory was loaded takes more than one visit: then the
+        // place ahead is not yet due.
+        match self.ahead.pop_front_if(|place| place.from == from) {
+            Some(place) => (view.leaf_at(space, from, place.entry), place.end),
+            None => (view.leaf(space, from, self.neighbour), None),
+        }
+    }
+
     /// Shows `visit` the matches of the next leaf and returns that leaf, still locked; None at the
     /// end of the walk.
     pub fn step<'r>(
@@ -53,20 +99,27 @@ impl Walk {
         mut visit: impl FnMut(Key, u32),
     ) -> Option<Shared<'r>> {
         let from = self.next?;
-        let page = view.leaf(space, from, self.neighbour);
+        self.look_ahead(view, space);
+        let (page, end) = self.leaf(view, space, from);
         // Only what lies at or after the resumed position is news.
         leaf::scan(&page, &self.filter, |key, distance| {
             if key >= from {
                 visit(key, distance);
             }
         });
-        self.next = None;
-        self.neighbour = None;
-        if let Some((right, high)) = special::right(&page) {
-            self.next = self.skip_to_ball(high);
-            // Nothing to skip: the right link saves finding the way.
-            self.neighbour = (self.next == Some(high)).then_some(right);
-        }
+        let right = special::right(&page);
+        self.next = match right {
+            // Looking ahead has skipped from here already.
+            Some((_, high)) if Some(high) == end => {
+                self.ahead.front().map(|place| place.from).or(self.frontier)
+            }
+            Some((_, high)) => self.skip_to_ball(high),
+            None => None,
+        };
+        // Nothing to skip: the right link saves finding the way.
+        self.neighbour = right
+            .filter(|(_, high)| self.next == Some(*high))
+            .map(|(block, _)| block);
         Some(page)
     }
 }

@@ -8,7 +8,7 @@ use super::relation::Rel;
 use pgrx::PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED;
 use pgrx::pg_sys;
 use std::cell::Cell;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
 /// InvalidBlockNumber, by which the server is asked to add a block.
 const P_NEW: u32 = u32::MAX;
@@ -249,5 +249,27 @@ fn unlock(page: &Pinned) {
     if !std::thread::panicking() {
         // SAFETY: the caller is the guard of a content lock that we hold.
         unsafe { pg_sys::LockBuffer(page.buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32) };
+    }
+}
+
+/// Starts fetching a buffer's header, its page's header and some ranges of its page into the
+/// processor's cache. A hint: whatever the buffer holds by now, nothing is read or changed.
+pub fn prefetch(buffer: pg_sys::Buffer, ranges: [Range<usize>; 2]) {
+    const LINE: usize = 64;
+    if buffer <= 0 {
+        return;
+    }
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a positive number of a buffer seen before is a shared buffer, whose header and block
+    // lie in shared memory; a prefetch instruction has no other effect than on the cache.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let page = pg_sys::BufferGetPage(buffer).cast::<i8>();
+        let header = pg_sys::BufferDescriptors.add(buffer as usize - 1);
+        _mm_prefetch::<_MM_HINT_T0>(header.cast());
+        _mm_prefetch::<_MM_HINT_T0>(page);
+        for at in ranges.into_iter().flat_map(|range| range.step_by(LINE)) {
+            _mm_prefetch::<_MM_HINT_T0>(page.add(at));
+        }
     }
 }

@@ -72,6 +72,12 @@ impl<'p> IndexPath<'p> {
         !self.path.indexorderbys.is_null()
     }
 
+    /// Would the scan return columns instead of visiting the table? Of a query that needs no column
+    /// at all the planner believes that every index without a mandatory key can do that.
+    pub fn is_index_only(&self) -> bool {
+        self.path.path.pathtype == NodeTag::T_IndexOnlyScan
+    }
+
     pub fn page_costs(&self) -> PageCosts {
         let mut costs = PageCosts {
             random: 0.0,

@@ -1,104 +1,162 @@
-//! The inner loop of every search: which of a leaf's low words are near the query's.
+//! The inner loop of every search: which entries of a leaf can pass a filter.
 //!
 //! One portable body, compiled for three instruction sets, chosen at run time: counting bits in
 //! software costs a search 14 to 16 %. Wider vectors showed no more than another 10 %.
 
-use super::leaf::CAPACITY;
+use super::Page;
+use super::leaf::{self, CAPACITY, Filter, KEY_SHIFT, SLOT_COUNT};
 
-/// Positions of the entries that passed, in the leaf's order.
-pub struct Hits {
+/// Positions of the entries that may pass, in the leaf's order.
+pub struct Candidates {
     positions: [u16; CAPACITY],
     count: usize,
 }
 
-impl Hits {
-    pub fn new() -> Hits {
-        Hits {
-            positions: [0; CAPACITY],
-            count: 0,
-        }
-    }
+impl Candidates {
+    /// None yet.
+    pub const NONE: Candidates = Candidates {
+        positions: [0; CAPACITY],
+        count: 0,
+    };
 
     pub fn positions(&self) -> &[u16] {
         &self.positions[..self.count]
     }
 }
 
-/// Adds the positions, counted from `first`, of the 4-byte words that differ from `low` in at most
-/// `budget` bits. There must be room: a leaf's words are shown once.
+/// Finds the entries whose low word differs little enough, in the slots of the sorted prefix that the
+/// filter's ball can touch and in the unsorted tail.
 #[inline(always)]
-fn near_body(words: &[u8], first: usize, low: u32, budget: u32, hits: &mut Hits) {
-    let mut count = hits.count;
+fn find_body(page: &Page, filter: &Filter, candidates: &mut Candidates) {
+    let (shift, base) = leaf::directory(page);
+    let (mut start, mut run) = (0, 0..0);
+    let mut run_budget = 0;
+    for z in 0..SLOT_COUNT {
+        let end = leaf::slot_end(page, z);
+        let slot = start..end;
+        start = end;
+        let Some(budget) = slot_budget(filter, shift, base.wrapping_add(z as u64)) else {
+            continue;
+        };
+        if run.end != slot.start || budget != run_budget {
+            near(page, &run, filter, run_budget, candidates);
+            run = slot;
+            run_budget = budget;
+        } else {
+            run.end = slot.end;
+        }
+    }
+    near(page, &run, filter, run_budget, candidates);
+    let tail = leaf::sorted_count(page)..leaf::count(page);
+    near(page, &tail, filter, filter.radius, candidates);
+}
+
+/// How many of the low 32 bits may differ in the slot with this prefix; None if nothing there can pass.
+#[inline(always)]
+fn slot_budget(filter: &Filter, shift: u32, prefix: u64) -> Option<u32> {
+    let differing = (prefix << shift ^ filter.query) >> shift << shift;
+    let of_key = (differing >> KEY_SHIFT).count_ones() as i32;
+    // With the whole key in the prefix its distance is exact; otherwise it is a lower bound.
+    let key_passes = of_key <= filter.within && (shift > KEY_SHIFT || of_key > filter.beyond);
+    (key_passes && differing.count_ones() <= filter.radius)
+        .then(|| filter.radius - (differing >> 32).count_ones())
+}
+
+/// Adds the entries of a range whose low word differs from the query's in at most `budget` bits.
+#[inline(always)]
+fn near(
+    page: &Page,
+    range: &std::ops::Range<usize>,
+    filter: &Filter,
+    budget: u32,
+    candidates: &mut Candidates,
+) {
+    let low = filter.query as u32;
+    let mut count = candidates.count;
+    let words = leaf::low_words(page, range.start, range.end);
     for (i, word) in words.chunks_exact(4).enumerate() {
         let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
         // Always written, kept only if near: no branch to mispredict.
-        hits.positions[count.min(CAPACITY - 1)] = (first + i) as u16;
+        candidates.positions[count.min(CAPACITY - 1)] = (range.start + i) as u16;
         count += usize::from((word ^ low).count_ones() <= budget);
     }
-    hits.count = count.min(CAPACITY);
+    candidates.count = count.min(CAPACITY);
 }
 
-fn near_portable(words: &[u8], first: usize, low: u32, budget: u32, hits: &mut Hits) {
-    near_body(words, first, low, budget, hits);
+fn find_portable(page: &Page, filter: &Filter, candidates: &mut Candidates) {
+    find_body(page, filter, candidates);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "popcnt")]
-fn near_popcnt(words: &[u8], first: usize, low: u32, budget: u32, hits: &mut Hits) {
-    near_body(words, first, low, budget, hits);
+fn find_popcnt(page: &Page, filter: &Filter, candidates: &mut Candidates) {
+    find_body(page, filter, candidates);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,popcnt")]
-fn near_avx2(words: &[u8], first: usize, low: u32, budget: u32, hits: &mut Hits) {
-    near_body(words, first, low, budget, hits);
+fn find_avx2(page: &Page, filter: &Filter, candidates: &mut Candidates) {
+    find_body(page, filter, candidates);
 }
 
-/// As the body above, with the best instructions that this machine has.
-pub fn near(words: &[u8], first: usize, low: u32, budget: u32, hits: &mut Hits) {
+/// As the body above, with the best instructions that this machine has. `candidates` must be new.
+pub fn find(page: &Page, filter: &Filter, candidates: &mut Candidates) {
     #[cfg(target_arch = "x86_64")]
     {
         if is_x86_feature_detected!("popcnt") {
             if is_x86_feature_detected!("avx2") {
                 // SAFETY: the machine has both features.
-                return unsafe { near_avx2(words, first, low, budget, hits) };
+                return unsafe { find_avx2(page, filter, candidates) };
             }
             // SAFETY: the machine has the feature.
-            return unsafe { near_popcnt(words, first, low, budget, hits) };
+            return unsafe { find_popcnt(page, filter, candidates) };
         }
     }
-    near_portable(words, first, low, budget, hits);
+    find_portable(page, filter, candidates);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::key::{Key, Space, Tid};
+    use crate::index::page::PAGE_SIZE;
+    use crate::index::page::special::Identity;
     use proptest::prelude::*;
 
     proptest! {
+        /// What the portable kernel finds is checked against brute force in `leaf`.
         #[test]
-        fn every_kernel_finds_what_brute_force_finds(
-            words in prop::collection::vec(any::<u32>(), 0..CAPACITY), low: u32, few: bool,
-            budget in 0u32..=32, split: prop::sample::Index,
+        fn every_kernel_finds_the_same(
+            query: u64, raw in prop::collection::vec((any::<u64>(), 0u32..64), 0..400),
+            sorted: prop::sample::Index, radius in 0u32..20, beyond in -1i32..2, more in 0i32..4,
         ) {
-            let words: Vec<u32> = words.iter().map(|w| if few { w & 0x0101 ^ low } else { *w }).collect();
-            let wanted: Vec<u16> = (0..words.len() as u16)
-                .filter(|i| (words[usize::from(*i)] ^ low).count_ones() <= budget)
-                .collect();
-            let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-            let at = split.index(words.len() + 1);
-            let run = |kernel: &dyn Fn(&[u8], usize, u32, u32, &mut Hits)| {
-                let mut hits = Hits::new();
-                kernel(&bytes[..4 * at], 0, low, budget, &mut hits);
-                kernel(&bytes[4 * at..], at, low, budget, &mut hits);
-                hits.positions().to_vec()
+            let key = |i: usize| {
+                let (bits, shift) = raw[i];
+                // Near the query in all but the low bits, so that something passes.
+                let rotated = query ^ bits.checked_shr(shift).unwrap_or(0);
+                Key { rotated, tid: Tid { block: i as u32, offset: 1 } }
             };
-            prop_assert_eq!(run(&near_portable), wanted.clone());
-            prop_assert_eq!(run(&near), wanted.clone());
+            let sorted = sorted.index(raw.len() + 1);
+            let mut prefix: Vec<Key> = (0..sorted).map(key).collect();
+            prefix.sort();
+            let mut page = [0; PAGE_SIZE];
+            let who = Identity { space: Space::NULL, level: 0, stamp: 1 };
+            leaf::init(&mut page, who, 0, None, &prefix);
+            for i in sorted..raw.len() {
+                leaf::append(&mut page, key(i));
+            }
+            let filter = Filter { query, radius, beyond, within: beyond + more };
+            let run = |kernel: &dyn Fn(&Page, &Filter, &mut Candidates)| {
+                let mut candidates = Candidates::NONE;
+                kernel(&page, &filter, &mut candidates);
+                candidates.positions().to_vec()
+            };
+            let portable = run(&find_portable);
+            prop_assert_eq!(&run(&find), &portable);
             #[cfg(target_arch = "x86_64")]
             if is_x86_feature_detected!("popcnt") {
                 // SAFETY: the machine has the feature.
-                prop_assert_eq!(run(&|w, f, l, b, h| unsafe { near_popcnt(w, f, l, b, h) }), wanted);
+                prop_assert_eq!(&run(&|p, f, c| unsafe { find_popcnt(p, f, c) }), &portable);
             }
         }
     }

@@ -18,25 +18,27 @@
 //! into up to 32 equal ranges of the rotated fingerprint, so that a search reads only the slots its
 //! ball can touch, and the unsorted tail.
 
-use super::kernel::{self, Hits};
+use super::kernel::{self, Candidates};
 use super::special::{
     self, BASE_KEY, Identity, ROOM, SLOT_BASE, SLOT_SHIFT, SLOTS, SORTED, WIDE, has_flag, set_flag,
 };
 use super::{
-    BOUNDS, Fault, HEADER, Page, SPECIAL_START, get_u16, get_u32, get_u64, lower, put_u16, put_u32,
-    put_u64, set_lower, set_upper, upper,
+    BOUNDS, Fault, HEADER, PAGE_SIZE, Page, SPECIAL_START, get_u16, get_u32, get_u64, lower,
+    put_u16, put_u32, put_u64, set_lower, set_upper, upper,
 };
 use crate::index::key::{Key, Tid, separator};
 use crate::index::page::inner::Downlink;
 use std::ops::Range;
 
+/// Entries on a leaf that a build made.
+const LIKELY_COUNT: usize = 600;
 const LO: usize = 4;
 const AUX: usize = 8;
 const AUX_WIDE: usize = 10;
 /// Keys that a page may span before its entries must carry the whole key (5 bits of delta).
 const NARROW_SPAN: u32 = 32;
-const SLOT_COUNT: usize = 32;
-const KEY_SHIFT: u32 = 48;
+pub(super) const SLOT_COUNT: usize = 32;
+pub(super) const KEY_SHIFT: u32 = 48;
 
 /// Entries that fit a page whose keys span at most 32.
 pub const CAPACITY: usize = ROOM / (LO + AUX);
@@ -245,28 +247,9 @@ pub fn append(page: &mut Page, key: Key) -> [Range<usize>; 3] {
 
 /// Shows `visit` every entry that passes the filter, with its distance.
 pub fn scan(page: &Page, filter: &Filter, mut visit: impl FnMut(Key, u32)) {
-    let mut hits = Hits::new();
-    let mut test = |from: usize, to: usize, budget: u32| {
-        let words = &page[HEADER + LO * from..HEADER + LO * to];
-        kernel::near(words, from, filter.query as u32, budget, &mut hits);
-    };
-    let mut run: Option<(usize, usize, u32)> = None;
-    for (from, to, budget) in live_slots(page, filter) {
-        run = match run {
-            Some((start, end, b)) if end == from && b == budget => Some((start, to, b)),
-            other => {
-                if let Some((start, end, b)) = other {
-                    test(start, end, b);
-                }
-                Some((from, to, budget))
-            }
-        };
-    }
-    if let Some((start, end, budget)) = run {
-        test(start, end, budget);
-    }
-    test(sorted_count(page), count(page), filter.radius);
-    for &i in hits.positions() {
+    let mut candidates = Candidates::NONE;
+    kernel::find(page, filter, &mut candidates);
+    for &i in candidates.positions() {
         let key = get(page, usize::from(i));
         if let Some(distance) = filter.distance(key.rotated) {
             visit(key, distance);
@@ -274,32 +257,32 @@ pub fn scan(page: &Page, filter: &Filter, mut visit: impl FnMut(Key, u32)) {
     }
 }
 
-/// The slots of the sorted prefix that the filter's ball can touch: first entry, end, and how many
-/// of the low 32 bits may still differ there.
-fn live_slots<'a>(
-    page: &'a Page,
-    filter: &'a Filter,
-) -> impl Iterator<Item = (usize, usize, u32)> + 'a {
-    let shift = u32::from(page[SLOT_SHIFT]);
-    let base = get_u64(page, SLOT_BASE);
-    let mut from = 0;
-    (0..SLOT_COUNT).filter_map(move |z| {
-        let start = from;
-        let end = usize::from(get_u16(page, SLOTS + 2 * z));
-        from = end;
-        if end == start {
-            return None;
-        }
-        let prefix = base.wrapping_add(z as u64);
-        let differing = (prefix << shift ^ filter.query) >> shift << shift;
-        let of_key = (differing >> KEY_SHIFT).count_ones() as i32;
-        // With the whole key in the prefix its distance is exact; otherwise it is a lower bound.
-        let key_passes = of_key <= filter.within && (shift > KEY_SHIFT || of_key > filter.beyond);
-        if differing.count_ones() > filter.radius || !key_passes {
-            return None;
-        }
-        Some((start, end, filter.radius - (differing >> 32).count_ones()))
-    })
+/// Where a search for what lies `share` of the way into a leaf is likely to read first: its low words
+/// from there on, and the special area.
+pub fn likely_bytes(share: f32) -> [Range<usize>; 2] {
+    /// Entries under one key of a table of ten million rows.
+    const SPAN: usize = 150;
+    let first = (share * LIKELY_COUNT as f32) as usize;
+    let words = HEADER + LO * first..HEADER + LO * (first + SPAN).min(CAPACITY);
+    [words, SPECIAL_START..PAGE_SIZE]
+}
+
+/// The bytes of the low words of entries `from` to `to`.
+#[inline(always)]
+pub(super) fn low_words(page: &Page, from: usize, to: usize) -> &[u8] {
+    &page[HEADER + LO * from..HEADER + LO * to]
+}
+
+/// The slot directory: bits below the prefix, and the prefix of slot 0.
+#[inline(always)]
+pub(super) fn directory(page: &Page) -> (u32, u64) {
+    (u32::from(page[SLOT_SHIFT]), get_u64(page, SLOT_BASE))
+}
+
+/// Where slot `z` of the sorted prefix ends.
+#[inline(always)]
+pub(super) fn slot_end(page: &Page, z: usize) -> usize {
+    usize::from(get_u16(page, SLOTS + 2 * z))
 }
 
 fn sorted_entries(page: &Page) -> Vec<Key> {
