@@ -150,3 +150,13 @@ CREATE FUNCTION simhash_index_verify(
 LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_index_verify';
 COMMENT ON FUNCTION simhash_index_verify(regclass, boolean) IS
 	'faults of a simhash index, no row when it is sound; blocks writers while it runs; for its owner';
+
+CREATE FUNCTION simhash_index_stats(
+	index regclass,
+	OUT rows bigint, OUT null_rows bigint, OUT pages bigint, OUT leaves bigint,
+	OUT bytes_per_row float8, OUT leaf_fill float8, OUT height int, OUT format_version int,
+	OUT hottest_block int, OUT hottest_key int, OUT hottest_share float8, OUT candidates float8[]
+) RETURNS SETOF record
+LANGUAGE c VOLATILE STRICT ROWS 1 AS 'MODULE_PATHNAME', 'simhash_index_stats';
+COMMENT ON FUNCTION simhash_index_stats(regclass) IS
+	'what a simhash index holds: candidates[k + 1] is how many postings a search within k compares on average, hottest_* the 16-bit key with the most rows; reads the whole index; for whoever may read its table';

@@ -2,20 +2,23 @@
 //!
 //! Rows are gathered up to half of maintenance_work_mem (the other half is the sort's target). A
 //! table that fits is sorted four times in memory; a larger one leaves sorted runs of each space in
-//! temporary files, which are merged at the end.
+//! temporary files, which are merged at the end. `build_shared` does the same with several processes.
 
+use super::build_shared::build_shared;
 use super::key::{SPACES, Space, Tid};
 use super::load::{Loaded, Loader, Sink};
 use super::page::Page;
 use super::page::meta::Meta;
-use super::sort::{Posting, Runs, Store, sort_for};
-use crate::pg::build::{TempFile, scan_table, set_phase};
-use crate::pg::bulk::{BulkWriter, Fork};
+use super::sort::{Posting, Runs, Store, merge, sort_for};
+use crate::pg::build::{TempFile, scan_table, set_phase, set_rows_done, set_rows_total};
+use crate::pg::bulk::{BulkWriter, Fork, reserve_first, write_first};
 use crate::pg::index_am::{maintenance_work_mem_bytes, random_u64};
 use crate::pg::memory::{push_within, reserve};
+use crate::pg::parallel::planned_workers;
 use crate::pg::process::check_for_interrupts;
 use crate::pg::relation::Rel;
 use pgrx::pg_sys;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Phases of a build, as pg_stat_progress_create_index names them. 1 is the server's own.
 pub mod phase {
@@ -52,44 +55,86 @@ impl Store for TempFile {
     }
 }
 
-impl Sink for BulkWriter<'_> {
+/// Where a build's pages go, and the count of what is on them.
+pub struct Output<'o, 'r> {
+    pub writer: BulkWriter<'r>,
+    pub progress: Progress<'o>,
+}
+
+/// How far loading has come, in quarters of rows: each row is filed four times (or once, as NULL).
+#[derive(Clone, Copy)]
+pub struct Progress<'o> {
+    pub quarters: &'o AtomicU64,
+    /// Does this process run the command, and so report it?
+    pub report: bool,
+}
+
+impl Progress<'_> {
+    fn add(&self, space: Space, postings: usize) {
+        let weight = if space == Space::NULL { 4 } else { 1 };
+        self.quarters
+            .fetch_add(weight * postings as u64, Ordering::Relaxed);
+        self.report();
+    }
+
+    pub fn report(&self) {
+        if self.report {
+            set_rows_done(self.quarters.load(Ordering::Relaxed) / 4);
+        }
+    }
+}
+
+impl Sink for Output<'_, '_> {
     fn next_block(&self) -> u32 {
-        BulkWriter::next_block(self)
+        self.writer.next_block()
+    }
+
+    fn block_after_next(&mut self) -> u32 {
+        self.writer.block_after_next()
+    }
+
+    fn count(&mut self, space: Space, postings: usize) {
+        self.progress.add(space, postings);
     }
 
     fn put(&mut self, fill: impl FnOnce(&mut Page)) {
         check_for_interrupts();
-        self.append(fill);
+        self.writer.append(fill);
     }
 }
 
+/// Makes the file for the runs of one space.
+type NewFile<'f> = &'f dyn Fn(Space) -> TempFile;
+
 /// The rows gathered so far.
-struct Spool {
+pub struct Spool<'f> {
     with_fingerprint: Vec<Posting>,
     without: Vec<Posting>,
     spare: Vec<Posting>,
     /// Rows that fit the memory.
     limit: usize,
+    new_file: NewFile<'f>,
     /// Runs of each space, once the limit was reached.
     runs: Option<[Runs<TempFile>; SPACES]>,
-    rows: u64,
-    null_rows: u64,
+    pub rows: u64,
+    pub null_rows: u64,
 }
 
-impl Spool {
-    fn new(memory: usize) -> Spool {
+impl<'f> Spool<'f> {
+    pub fn new(memory: usize, new_file: NewFile<'f>) -> Spool<'f> {
         Spool {
             with_fingerprint: Vec::new(),
             without: Vec::new(),
             spare: Vec::new(),
             limit: (memory / 2 / size_of::<Posting>()).max(1000),
+            new_file,
             runs: None,
             rows: 0,
             null_rows: 0,
         }
     }
 
-    fn add(&mut self, fingerprint: Option<u64>, tid: Tid) {
+    pub fn add(&mut self, fingerprint: Option<u64>, tid: Tid) {
         super::insert::check_tid(tid);
         match fingerprint {
             Some(fp) => {
@@ -112,10 +157,13 @@ impl Spool {
 
     /// Writes what is in memory as one more run of every space.
     fn spill(&mut self) {
-        let mut runs = self
-            .runs
-            .take()
-            .unwrap_or_else(|| std::array::from_fn(|_| Runs::new(TempFile::new())));
+        let mut runs = self.runs.take().unwrap_or_else(|| {
+            let mut spaces = Space::all();
+            std::array::from_fn(|_| {
+                let space = spaces.next().unwrap_or(Space::NULL);
+                Runs::new((self.new_file)(space))
+            })
+        });
         for space in Space::all() {
             check_for_interrupts();
             sort(
@@ -130,10 +178,18 @@ impl Spool {
         self.runs = Some(runs);
     }
 
+    /// All rows as runs of each space.
+    pub fn into_runs(mut self) -> Option<[Runs<TempFile>; SPACES]> {
+        if self.rows + self.null_rows > 0 {
+            self.spill();
+        }
+        self.runs
+    }
+
     /// Loads every space.
     fn load(
         mut self,
-        writer: &mut BulkWriter,
+        output: &mut Output,
         stamp: u32,
         fillfactor: u32,
         memory: usize,
@@ -141,27 +197,21 @@ impl Spool {
         if self.runs.is_some() {
             self.spill();
         }
-        let Spool {
-            with_fingerprint,
-            without,
-            mut spare,
-            runs,
-            ..
-        } = self;
-        let mut runs = runs.map(|runs| runs.into_iter());
+        let mut runs = self.runs.take().map(IntoIterator::into_iter);
         let mut spaces = Space::all();
         std::array::from_fn(|_| {
             let space = spaces.next().unwrap_or(Space::NULL);
-            let mut loader = Loader::new(writer, space, stamp, fillfactor);
+            let mut loader = Loader::new(output, space, stamp, fillfactor);
             match runs.as_mut().and_then(Iterator::next) {
-                Some(runs) => runs.merge(memory / 2, |key| loader.push(key)),
+                Some(runs) => merge(vec![runs], memory / 2, |key| loader.push(key)),
                 None => {
                     sort(
                         space,
-                        of_space(space, &with_fingerprint, &without),
-                        &mut spare,
+                        of_space(space, &self.with_fingerprint, &self.without),
+                        &mut self.spare,
                     );
-                    spare.iter().for_each(|posting| loader.push(posting.key()));
+                    let postings = self.spare.iter();
+                    postings.for_each(|posting| loader.push(posting.key()));
                 }
             }
             loader.finish()
@@ -171,8 +221,7 @@ impl Spool {
 
 /// Sorts into `spare`, which must be able to hold as many.
 fn sort(space: Space, postings: &[Posting], spare: &mut Vec<Posting>) {
-    spare.clear();
-    reserve(spare, postings.len());
+    reserve(spare, postings.len().saturating_sub(spare.len()));
     sort_for(space, postings, spare);
 }
 
@@ -195,17 +244,22 @@ pub unsafe fn build(
     fillfactor: u32,
 ) -> Counts {
     let memory = maintenance_work_mem_bytes();
-    let mut spool = Spool::new(memory);
+    let workers = planned_workers(table, index, info);
+    if workers > 0 {
+        // SAFETY: the caller's word.
+        let done = unsafe { build_shared(table, index, info, fillfactor, memory, workers) };
+        if let Some(counts) = done {
+            return counts;
+        }
+    }
+    let mut spool = Spool::new(memory, &|_| TempFile::new());
     set_phase(phase::SCAN);
     // SAFETY: the caller's word.
     let table_rows = unsafe { scan_table(table, index, info, &mut |fp, tid| spool.add(fp, tid)) };
     let (rows, null_rows) = (spool.rows, spool.null_rows);
     set_phase(phase::SORT_AND_LOAD);
-    let stamp = random_u64();
-    let mut writer = BulkWriter::new(index, Fork::Main);
-    let spaces = spool.load(&mut writer, stamp as u32, fillfactor, memory);
-    set_phase(phase::SYNC);
-    finish(writer, stamp, &spaces, rows, null_rows);
+    set_rows_total(rows + null_rows);
+    write_index(index, Fork::Main, spool, fillfactor, memory);
     Counts {
         table_rows,
         index_rows: rows + null_rows,
@@ -214,13 +268,44 @@ pub unsafe fn build(
 
 /// Writes the index over no rows into the init fork, from which an unlogged index is restored.
 pub fn build_empty(index: Rel) {
-    let stamp = random_u64();
-    let mut writer = BulkWriter::new(index, Fork::Init);
-    let spaces = Spool::new(0).load(&mut writer, stamp as u32, 100, 0);
-    finish(writer, stamp, &spaces, 0, 0);
+    write_index(
+        index,
+        Fork::Init,
+        Spool::new(0, &|_| TempFile::new()),
+        100,
+        0,
+    );
 }
 
-fn finish(writer: BulkWriter, stamp: u64, spaces: &[Loaded; SPACES], rows: u64, null_rows: u64) {
+/// Writes the index over the rows of a spool.
+fn write_index(index: Rel, fork: Fork, spool: Spool, fillfactor: u32, memory: usize) {
+    let (rows, null_rows) = (spool.rows, spool.null_rows);
+    let stamp = random_u64();
+    reserve_first(index, fork);
+    let mut output = Output {
+        writer: BulkWriter::new(index, fork),
+        progress: Progress {
+            quarters: &AtomicU64::new(0),
+            report: fork == Fork::Main,
+        },
+    };
+    let spaces = spool.load(&mut output, stamp as u32, fillfactor, memory);
+    output.writer.finish();
+    if fork == Fork::Main {
+        set_phase(phase::SYNC);
+    }
+    write_meta(index, fork, stamp, &spaces, rows, null_rows);
+}
+
+/// Writes the metapage, with which the index is complete.
+pub fn write_meta(
+    index: Rel,
+    fork: Fork,
+    stamp: u64,
+    spaces: &[Loaded; SPACES],
+    rows: u64,
+    null_rows: u64,
+) {
     let meta = Meta {
         stamp,
         roots: spaces.each_ref().map(|s| s.root),
@@ -229,5 +314,5 @@ fn finish(writer: BulkWriter, stamp: u64, spaces: &[Loaded; SPACES], rows: u64, 
         rows,
         null_rows,
     };
-    writer.finish(|page| meta.init(page));
+    write_first(index, fork, |page| meta.init(page));
 }

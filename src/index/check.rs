@@ -9,7 +9,7 @@ use super::tree::{Tree, read_meta};
 use super::verify::{Finding, Source, structure};
 use crate::pg::buffer::Pinned;
 use crate::pg::fmgr::pg_function;
-use crate::pg::open::OpenIndex;
+use crate::pg::open::{OpenIndex, Purpose};
 use crate::pg::process::check_for_interrupts;
 use crate::pg::relation::Rel;
 use crate::pg::rows_out::RowsOut;
@@ -23,7 +23,7 @@ pg_function! {
         let (Some(oid), Some(all_rows)) = (args.get::<pg_sys::Oid>(0), args.get::<bool>(1)) else {
             return args.null();
         };
-        let open = OpenIndex::new(oid, "simhash");
+        let open = OpenIndex::new(oid, "simhash", Purpose::Verification);
         for finding in verify(&open, all_rows) {
             rows.push([
                 i64::from(finding.block).into_datum(),

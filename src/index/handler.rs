@@ -2,6 +2,7 @@
 //! this crate's types and hands on to the file of its role.
 
 use super::{build, estimate, insert, scan, vacuum};
+use crate::pg::compat;
 use crate::pg::fmgr::pg_function;
 use crate::pg::index_am::{Bitmap, Scan, tid_from};
 use crate::pg::options;
@@ -31,6 +32,7 @@ fn routine() -> PgBox<pg_sys::IndexAmRoutine, pgrx::AllocatedByRust> {
     am.amusemaintenanceworkmem = false;
     am.amparallelvacuumoptions =
         (pg_sys::VACUUM_OPTION_PARALLEL_BULKDEL | pg_sys::VACUUM_OPTION_PARALLEL_CLEANUP) as u8;
+    compat::allow_parallel_builds(&mut am);
     am.ambuild = Some(ambuild);
     am.ambuildempty = Some(ambuildempty);
     am.aminsert = Some(aminsert);

@@ -10,6 +10,10 @@ use super::page::{Page, leaf};
 pub trait Sink {
     /// The block number of the next page.
     fn next_block(&self) -> u32;
+    /// The block number of the page after that one; asked only if there will be one.
+    fn block_after_next(&mut self) -> u32;
+    /// Told how many postings the leaf has that is put next.
+    fn count(&mut self, _space: Space, _postings: usize) {}
     fn put(&mut self, fill: impl FnOnce(&mut Page));
 }
 
@@ -65,9 +69,9 @@ impl<'s, S: Sink> Loader<'s, S> {
     /// not all of them.
     fn write_leaf(&mut self) {
         let (n, end) = self.cut();
-        let block = self.sink.next_block();
+        let right = self.sink.block_after_next();
         let rest = self.waiting.split_off(n);
-        self.put_leaf(Some((block + 1, end)));
+        self.put_leaf(Some((right, end)));
         self.waiting = rest;
         self.low = end;
         self.fill.step = self.fill.step.wrapping_add(1);
@@ -103,6 +107,7 @@ impl<'s, S: Sink> Loader<'s, S> {
             key: self.low,
             child: self.sink.next_block(),
         });
+        self.sink.count(who.space, entries.len());
         self.sink
             .put(|page| leaf::init(page, who, base, right, entries));
     }
@@ -137,7 +142,9 @@ impl<'s, S: Sink> Loader<'s, S> {
         let mut pages = below.chunks(per_page.max(2)).peekable();
         while let Some(links) = pages.next() {
             let block = self.sink.next_block();
-            let right = pages.peek().map(|next| (block + 1, next[0].key));
+            let right = pages
+                .peek()
+                .map(|next| (self.sink.block_after_next(), next[0].key));
             self.sink.put(|page| inner::init(page, who, links, right));
             self.links.push(Downlink {
                 key: links[0].key,
@@ -176,6 +183,10 @@ mod tests {
     impl Sink for Vec<Page> {
         fn next_block(&self) -> u32 {
             self.len() as u32
+        }
+
+        fn block_after_next(&mut self) -> u32 {
+            self.len() as u32 + 1
         }
 
         fn put(&mut self, fill: impl FnOnce(&mut Page)) {

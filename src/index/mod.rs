@@ -7,6 +7,7 @@
 //! (they are behind `pg`), and anything about how a fingerprint was made.
 
 pub mod ball;
+pub mod census;
 pub mod cost;
 pub mod directory;
 pub mod key;
@@ -18,6 +19,8 @@ pub mod verify;
 
 #[cfg(feature = "server")]
 mod build;
+#[cfg(feature = "server")]
+mod build_shared;
 #[cfg(feature = "server")]
 mod cache;
 #[cfg(feature = "server")]
@@ -38,6 +41,8 @@ mod operators;
 mod scan;
 #[cfg(feature = "server")]
 mod search;
+#[cfg(feature = "server")]
+mod stats;
 #[cfg(feature = "server")]
 mod tree;
 #[cfg(feature = "server")]

@@ -61,6 +61,13 @@ pub fn shell_cost(counts: &impl Counts, b: usize, key: u16, t: usize) -> u64 {
     keys.min(counts.leaves(b)) * VISIT + rows * TEST
 }
 
+/// Calls `each` with every key within `radius` bits of `key`.
+pub fn for_each_key(key: u16, radius: i32, mut each: impl FnMut(u16)) {
+    for t in 0..=radius {
+        for_each_mask(t as usize, |mask| each(key ^ mask));
+    }
+}
+
 /// Calls `each` with every 16-bit mask of `t` set bits.
 fn for_each_mask(t: usize, mut each: impl FnMut(u16)) {
     // Gosper's hack: the next larger number with as many bits set.

@@ -4,6 +4,7 @@
 use super::key::{Key, Space, Tid};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 /// A row of the table being indexed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +64,7 @@ pub fn sort_for(space: Space, postings: &[Posting], spare: &mut Vec<Posting>) {
     for key in 0..KEYS {
         ends[key + 1] += ends[key];
     }
-    spare.clear();
+    // What is left in it from another space is overwritten as well as zeros would be.
     spare.resize(postings.len(), Posting::new(0, Tid::MIN));
     let mut place = ends.clone();
     for p in postings {
@@ -108,35 +109,66 @@ impl<S: Store> Runs<S> {
         self.ends.push(start + (sorted.len() * POSTING) as u64);
     }
 
-    /// Merges the runs, giving each posting's key to `emit` in order; `memory` bytes are shared by
-    /// the runs' read buffers.
-    pub fn merge(mut self, memory: usize, mut emit: impl FnMut(Key)) {
-        let share = (memory / POSTING / self.ends.len().max(1)).clamp(64, CHUNK);
-        let mut start = 0;
-        let mut readers: Vec<Reader> = Vec::new();
-        for end in &self.ends {
+    /// The store, with the runs' ends behind the runs: [`Runs::stored`] reads them.
+    pub fn into_store(mut self) -> S {
+        let count = self.ends.len() as u64;
+        for end in self.ends.iter().chain([&count]) {
+            self.store.write(&end.to_le_bytes());
+        }
+        self.store
+    }
+
+    /// The runs in a store of `size` bytes that [`Runs::into_store`] ended; None if it did not.
+    pub fn stored(mut store: S, size: u64) -> Option<Self> {
+        let mut number = |at: u64| {
+            let mut bytes = [0; END];
+            store.read(at, &mut bytes);
+            u64::from_le_bytes(bytes)
+        };
+        let last = size.checked_sub(END as u64)?;
+        let start = last.checked_sub(number(last).checked_mul(END as u64)?)?;
+        let ends: Vec<u64> = (start..last).step_by(END).map(&mut number).collect();
+        let sound = ends.is_sorted() && ends.last().is_none_or(|end| *end == start);
+        sound.then_some(Runs { store, ends })
+    }
+}
+
+/// Bytes of a run's stored end.
+const END: usize = size_of::<u64>();
+
+/// Merges all runs, giving each posting's key to `emit` in order; `memory` bytes are shared by the
+/// runs' read buffers.
+pub fn merge<S: Store>(mut all: Vec<Runs<S>>, memory: usize, mut emit: impl FnMut(Key)) {
+    let count: usize = all.iter().map(|runs| runs.ends.len()).sum();
+    let share = (memory / POSTING / count.max(1)).clamp(64, CHUNK);
+    let mut readers: Vec<Reader> = Vec::with_capacity(count);
+    for (store, runs) in all.iter().enumerate() {
+        let mut at = 0;
+        for &end in &runs.ends {
+            let buffer = Vec::new();
             readers.push(Reader {
-                at: start,
-                end: *end,
-                buffer: Vec::new(),
+                store,
+                at,
+                end,
+                buffer,
             });
-            start = *end;
+            at = end;
         }
-        let mut heads = BinaryHeap::new();
-        for (i, reader) in readers.iter_mut().enumerate() {
-            heads.extend(
-                reader
-                    .next(&mut self.store, share)
-                    .map(|key| Reverse((key, i))),
-            );
-        }
-        while let Some(Reverse((key, i))) = heads.pop() {
-            emit(key);
-            heads.extend(
-                readers[i]
-                    .next(&mut self.store, share)
-                    .map(|key| Reverse((key, i))),
-            );
+    }
+    let mut heads = BinaryHeap::with_capacity(count);
+    for (i, reader) in readers.iter_mut().enumerate() {
+        let head = reader.next(&mut all, share);
+        heads.extend(head.map(|key| Reverse((key, i))));
+    }
+    while let Some(mut head) = heads.peek_mut() {
+        let Reverse((key, i)) = *head;
+        emit(key);
+        match readers[i].next(&mut all, share) {
+            // Put in place of the old head: one sift down where pop and push would be two.
+            Some(next) => *head = Reverse((next, i)),
+            None => {
+                PeekMut::pop(head);
+            }
         }
     }
 }
@@ -146,6 +178,8 @@ const CHUNK: usize = 16_384;
 
 /// Reads one run.
 struct Reader {
+    /// Which of the stores.
+    store: usize,
     at: u64,
     end: u64,
     /// Keys read ahead, last first.
@@ -153,11 +187,11 @@ struct Reader {
 }
 
 impl Reader {
-    fn next(&mut self, store: &mut impl Store, share: usize) -> Option<Key> {
+    fn next<S: Store>(&mut self, all: &mut [Runs<S>], share: usize) -> Option<Key> {
         if self.buffer.is_empty() && self.at < self.end {
             let length = ((self.end - self.at) as usize).min(share * POSTING);
             let mut bytes = vec![0; length];
-            store.read(self.at, &mut bytes);
+            all[self.store].store.read(self.at, &mut bytes);
             self.at += length as u64;
             self.buffer
                 .extend(bytes.chunks_exact(POSTING).rev().map(decode));
@@ -198,20 +232,27 @@ mod tests {
         fn runs_merge_into_sorted_order(
             raw in prop::collection::vec((any::<u64>(), 0u32..50), 0..3000),
             run in 1usize..700, b in 0usize..4, memory in 0usize..200_000, few: bool,
+            stores in 1usize..4,
         ) {
             let space = Space::of_block(b);
             let postings: Vec<Posting> = raw.iter().enumerate().map(|(i, (bits, block))| {
                 let bits = if few { bits & 0x0001_0003_0000_0001 } else { *bits };
                 Posting::new(bits, Tid { block: *block, offset: (i % 2000) as u16 + 1 })
             }).collect();
-            let mut runs = Runs::new(Vec::new());
+            let mut all: Vec<Runs<Vec<u8>>> = (0..stores).map(|_| Runs::new(Vec::new())).collect();
             let mut spare = Vec::new();
-            for chunk in postings.chunks(run) {
+            for (i, chunk) in postings.chunks(run).enumerate() {
                 sort_for(space, chunk, &mut spare);
-                runs.add(&spare);
+                all[i % stores].add(&spare);
             }
+            // As one participant of a build leaves its runs to another.
+            let all = all.into_iter().map(|runs| {
+                let bytes = runs.into_store();
+                let size = bytes.len() as u64;
+                Runs::stored(bytes, size).unwrap()
+            }).collect();
             let mut merged = Vec::new();
-            runs.merge(memory, |key| merged.push(key));
+            merge(all, memory, |key| merged.push(key));
             let mut wanted: Vec<Key> = postings.iter().map(|p| {
                 space.key(p.bits, Tid { block: p.block, offset: p.offset })
             }).collect();

@@ -1,12 +1,13 @@
 //! What CREATE INDEX needs of the server: the table's rows, temporary files, progress.
 
+use super::compat;
 use super::error::report;
 use super::index_am::tid_from;
 use super::relation::Rel;
 use crate::index::key::Tid;
 use pgrx::PgSqlErrorCode::ERRCODE_IO_ERROR;
 use pgrx::{pg_guard, pg_sys};
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 
 /// Takes rows of a table: the index's (only) key column, None when NULL, and the address.
 pub type RowSink<'f> = &'f mut dyn FnMut(Option<u64>, Tid);
@@ -36,6 +37,40 @@ pub unsafe fn scan_table(
             (&raw mut row).cast(),
             std::ptr::null_mut(),
         )
+    }
+}
+
+/// As [`scan_table`], for one participant's share of a parallel scan. Also tells whether a broken HOT
+/// chain was met.
+///
+/// # Safety
+/// The relations must be open, `description` be the shared one of the scan; `concurrent` tells whether
+/// its snapshot is an MVCC one.
+pub unsafe fn scan_share(
+    table: Rel,
+    index: Rel,
+    concurrent: bool,
+    progress: bool,
+    description: pg_sys::ParallelTableScanDesc,
+    row: RowSink,
+) -> (f64, bool) {
+    let mut row = row;
+    // SAFETY: the caller's word; the callback is given `row` back, which outlives the call.
+    unsafe {
+        let info = pg_sys::BuildIndexInfo(index.raw());
+        (*info).ii_Concurrent = concurrent;
+        let scan = pg_sys::table_beginscan_parallel(table.raw(), description);
+        let rows = pg_sys::table_index_build_scan(
+            table.raw(),
+            index.raw(),
+            info,
+            true,
+            progress,
+            Some(build_callback),
+            (&raw mut row).cast(),
+            scan,
+        );
+        (rows, (*info).ii_BrokenHotChain)
     }
 }
 
@@ -103,6 +138,30 @@ impl TempFile {
         TempFile(unsafe { pg_sys::BufFileCreateTemp(false) })
     }
 
+    /// Creates a file that other processes of the parallel operation can open, once it was published.
+    pub fn create_shared(files: *mut pg_sys::SharedFileSet, name: &CStr) -> TempFile {
+        // SAFETY: the set lives in shared memory as long as the operation.
+        TempFile(unsafe { compat::create_shared_file(files, name) })
+    }
+
+    /// Opens a published file for reading.
+    pub fn open_shared(files: *mut pg_sys::SharedFileSet, name: &CStr) -> TempFile {
+        // SAFETY: as above.
+        TempFile(unsafe { compat::open_shared_file(files, name) })
+    }
+
+    /// Ends the writing of a file made by [`TempFile::create_shared`].
+    pub fn publish(self) {
+        // SAFETY: the file is open; `drop` closes it.
+        unsafe { compat::export_shared_file(self.0) };
+    }
+
+    /// Bytes in a file of [`TempFile::open_shared`].
+    pub fn size(&self) -> u64 {
+        // SAFETY: the file is open.
+        unsafe { pg_sys::BufFileSize(self.0) as u64 }
+    }
+
     /// Appends, after writes only, at the end.
     pub fn write(&mut self, bytes: &[u8]) {
         // SAFETY: the file is open; the server only reads the bytes.
@@ -121,17 +180,20 @@ impl TempFile {
             }
         };
         if read != bytes.len() {
-            report(
-                ERRCODE_IO_ERROR,
-                "could not read a temporary file of an index build".into(),
-                Some(format!(
-                    "Read {read} of {} bytes at position {at}.",
-                    bytes.len()
-                )),
-                None,
-            );
+            let detail = format!("Read {read} of {} bytes at position {at}.", bytes.len());
+            unreadable(detail);
         }
     }
+}
+
+/// Raises the ERROR for a temporary file of `size` bytes that does not hold what was written to it.
+pub fn damaged_temporary_file(size: u64) -> ! {
+    unreadable(format!("Its {size} bytes are not what was written."))
+}
+
+fn unreadable(detail: String) -> ! {
+    let message = "could not read a temporary file of an index build";
+    report(ERRCODE_IO_ERROR, message.into(), Some(detail), None)
 }
 
 impl Drop for TempFile {
@@ -148,5 +210,23 @@ pub fn set_phase(phase: i64) {
     // SAFETY: writes to this backend's status entry.
     unsafe {
         pg_sys::pgstat_progress_update_param(pg_sys::PROGRESS_CREATEIDX_SUBPHASE as i32, phase);
+    }
+}
+
+/// Tells pg_stat_progress_create_index how many rows are to be loaded.
+pub fn set_rows_total(rows: u64) {
+    // SAFETY: writes to this backend's status entry.
+    unsafe {
+        let parameter = pg_sys::PROGRESS_CREATEIDX_TUPLES_TOTAL as i32;
+        pg_sys::pgstat_progress_update_param(parameter, rows as i64);
+    }
+}
+
+/// Tells pg_stat_progress_create_index how many rows are loaded.
+pub fn set_rows_done(rows: u64) {
+    // SAFETY: writes to this backend's status entry.
+    unsafe {
+        let parameter = pg_sys::PROGRESS_CREATEIDX_TUPLES_DONE as i32;
+        pg_sys::pgstat_progress_update_param(parameter, rows as i64);
     }
 }

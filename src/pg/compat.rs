@@ -1,6 +1,7 @@
 //! What differs between PostgreSQL's majors, in one place.
 
 use pgrx::pg_sys;
+use std::ffi::CStr;
 
 /// A VACUUM's point to sleep, if it has used up its cost limit, and to notice a cancel.
 pub fn vacuum_delay_point() {
@@ -93,4 +94,99 @@ pub unsafe fn content_lock_is_held(buffer: pg_sys::Buffer) -> bool {
             let descriptor = pg_sys::BufferDescriptors.add(buffer as usize - 1);
             pg_sys::LWLockHeldByMe(&raw mut (*descriptor).bufferdesc.content_lock)
         }
+}
+
+/// Why a process of a parallel build sleeps, as pg_stat_activity names it.
+pub const WAIT_FOR_BUILD_WORKERS: u32 = pg_sys::WaitEventIPC::WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN;
+
+/// Lets the server plan workers for builds of the access method, where it can (from 17 on).
+pub fn allow_parallel_builds(am: &mut pg_sys::IndexAmRoutine) {
+    #[cfg(any(feature = "pg17", feature = "pg18"))]
+    {
+        am.amcanbuildparallel = true;
+    }
+    #[cfg(not(any(feature = "pg17", feature = "pg18")))]
+    let _ = am;
+}
+
+/// Workers for the build of an index. Up to 16 the server plans them for b-trees alone.
+///
+/// # Safety
+/// Open relations, and the info that ambuild was passed with them.
+pub unsafe fn planned_build_workers(
+    table: pg_sys::Relation,
+    index: pg_sys::Relation,
+    info: *mut pg_sys::IndexInfo,
+) -> i32 {
+    // SAFETY: the caller's word.
+    #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16"))]
+    unsafe {
+        let _ = info;
+        pg_sys::plan_create_index_workers((*table).rd_id, (*index).rd_id)
+    }
+    // SAFETY: the caller's word.
+    #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
+    unsafe {
+        let _ = (table, index);
+        (*info).ii_ParallelWorkers
+    }
+}
+
+/// Creates a temporary file in a shared set.
+///
+/// # Safety
+/// The set must be live, and attached to by this process.
+pub unsafe fn create_shared_file(
+    files: *mut pg_sys::SharedFileSet,
+    name: &CStr,
+) -> *mut pg_sys::BufFile {
+    // SAFETY: the caller's word.
+    #[cfg(feature = "pg14")]
+    unsafe {
+        pg_sys::BufFileCreateShared(files, name.as_ptr())
+    }
+    // SAFETY: the caller's word.
+    #[cfg(not(feature = "pg14"))]
+    unsafe {
+        pg_sys::BufFileCreateFileSet(&raw mut (*files).fs, name.as_ptr())
+    }
+}
+
+/// Opens a file of a shared set for reading; an ERROR when it is not there.
+///
+/// # Safety
+/// As for [`create_shared_file`].
+pub unsafe fn open_shared_file(
+    files: *mut pg_sys::SharedFileSet,
+    name: &CStr,
+) -> *mut pg_sys::BufFile {
+    /// O_RDONLY of the C library.
+    const READ_ONLY: i32 = 0;
+    // SAFETY: the caller's word.
+    #[cfg(feature = "pg14")]
+    unsafe {
+        pg_sys::BufFileOpenShared(files, name.as_ptr(), READ_ONLY)
+    }
+    // SAFETY: the caller's word.
+    #[cfg(not(feature = "pg14"))]
+    unsafe {
+        pg_sys::BufFileOpenFileSet(&raw mut (*files).fs, name.as_ptr(), READ_ONLY, false)
+    }
+}
+
+/// Lets other processes open a file of a shared set.
+///
+/// # Safety
+/// The file must be open, and not be written any more.
+pub unsafe fn export_shared_file(file: *mut pg_sys::BufFile) {
+    // SAFETY: the caller's word.
+    #[cfg(feature = "pg14")]
+    unsafe {
+        pg_sys::BufFileExportShared(file)
+    };
+    // SAFETY: the caller's word.
+    #[cfg(not(feature = "pg14"))]
+    unsafe {
+        pg_sys::BufFileExportFileSet(file)
+    };
 }

@@ -27,6 +27,7 @@ pub mod opclass;
 pub mod open;
 pub mod options;
 pub mod output;
+pub mod parallel;
 pub mod path;
 pub mod plan;
 pub mod plan_hooks;

@@ -12,8 +12,30 @@ use pgrx::PgSqlErrorCode::{
 };
 use pgrx::pg_sys;
 
-/// An index and its table, locked against writers until the end of the transaction (on a standby,
-/// where that cannot be had, against DDL only), with a snapshot of the visible rows.
+/// What an index is opened for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// By its owner; writers are locked out (on a standby, where that cannot be had, DDL only).
+    Verification,
+    /// By whoever may read the table; only DDL is locked out.
+    Statistics,
+}
+
+impl Purpose {
+    fn lock(self) -> i32 {
+        // SAFETY: reads a flag of the process.
+        let standby = unsafe { pg_sys::RecoveryInProgress() };
+        let lock = if self == Purpose::Statistics || standby {
+            pg_sys::AccessShareLock
+        } else {
+            pg_sys::ShareLock
+        };
+        lock as i32
+    }
+}
+
+/// An index and its table, locked until the end of the transaction, with a snapshot of the visible
+/// rows.
 pub struct OpenIndex {
     index: pg_sys::Relation,
     table: pg_sys::Relation,
@@ -21,18 +43,13 @@ pub struct OpenIndex {
 }
 
 impl OpenIndex {
-    /// Opens an index of the access method `am` that the caller owns; raises an ERROR if it is
-    /// something else, not his, not valid, or another session's temporary index.
-    pub fn new(oid: pg_sys::Oid, am: &str) -> OpenIndex {
+    /// Opens an index of the access method `am`; raises an ERROR if it is something else, not the
+    /// caller's to open for this purpose, not valid, or another session's temporary index.
+    pub fn new(oid: pg_sys::Oid, am: &str, purpose: Purpose) -> OpenIndex {
         // SAFETY: locks table before index, as the server does; both are closed by `drop` or, after
         // an ERROR, by the server.
         unsafe {
-            let standby = pg_sys::RecoveryInProgress();
-            let lock = if standby {
-                pg_sys::AccessShareLock
-            } else {
-                pg_sys::ShareLock
-            } as i32;
+            let lock = purpose.lock();
             // Of a relation that is no index there is no table; index_open below says what is wrong.
             let table_oid = pg_sys::IndexGetRelation(oid, true);
             let table = match table_oid {
@@ -47,6 +64,7 @@ impl OpenIndex {
                 );
             }
             check(index, am);
+            check_privilege(index, table_oid, purpose);
             let snapshot = pg_sys::RegisterSnapshot(pg_sys::GetTransactionSnapshot());
             OpenIndex {
                 index,
@@ -107,12 +125,6 @@ unsafe fn check(index: pg_sys::Relation, am: &str) {
             format!("\"{name}\" is not a {am} index"),
         );
     }
-    if !compat::owns_relation(rel.oid()) {
-        raise(
-            ERRCODE_INSUFFICIENT_PRIVILEGE,
-            format!("must be owner of index {name}"),
-        );
-    }
     if !row.indisvalid {
         report(
             ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -130,4 +142,27 @@ unsafe fn check(index: pg_sys::Relation, am: &str) {
             "cannot access temporary indexes of other sessions",
         );
     }
+}
+
+/// # Safety
+/// `index` must be an open index, of the table `table`.
+unsafe fn check_privilege(index: pg_sys::Relation, table: pg_sys::Oid, purpose: Purpose) {
+    // SAFETY: the caller's word; catalog look-ups.
+    let (rel, may_read) = unsafe {
+        let select = pg_sys::AclMode::from(pg_sys::ACL_SELECT);
+        let found = pg_sys::pg_class_aclcheck(table, pg_sys::GetUserId(), select);
+        (
+            Rel::from_raw(index),
+            found == pg_sys::AclResult::ACLCHECK_OK,
+        )
+    };
+    let missing = match purpose {
+        Purpose::Verification if !compat::owns_relation(rel.oid()) => "must be owner of index",
+        Purpose::Statistics if !may_read => "permission denied for the table of index",
+        _ => return,
+    };
+    raise(
+        ERRCODE_INSUFFICIENT_PRIVILEGE,
+        format!("{missing} {}", rel.name()),
+    );
 }

@@ -92,6 +92,11 @@ impl<'a> Rel<'a> {
         }
     }
 
+    /// Size of the main fork.
+    pub fn bytes(self) -> u64 {
+        u64::from(self.block_count()) * u64::from(pg_sys::BLCKSZ)
+    }
+
     /// As [`Rel::block_count`], waiting for whoever is extending the file right now: afterwards no
     /// page that was already handed out lies beyond the answer.
     pub fn settled_block_count(self) -> u32 {

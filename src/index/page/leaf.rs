@@ -130,7 +130,8 @@ pub fn count(page: &Page) -> usize {
     (lower(page) - HEADER) / LO
 }
 
-fn capacity(page: &Page) -> usize {
+/// Entries that fit the page.
+pub fn capacity(page: &Page) -> usize {
     if is_wide(page) {
         CAPACITY_WIDE
     } else {

@@ -1,0 +1,70 @@
+-- simhash_index_stats: counts against the table's own, who may call it, what it refuses.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS simhash_dedup;
+CREATE SCHEMA index_stats;
+SET search_path = index_stats, public;
+RESET client_min_messages;
+
+-- A tenth of the rows share the key 0xABCD in block 1 (bits 32 to 47); 25 rows have no fingerprint.
+CREATE TABLE t (id int, fp bigint);
+INSERT INTO t SELECT i, CASE WHEN i % 10 = 0
+	THEN hashint8extended(i, 1) & ~(65535::bigint << 32) | (43981::bigint << 32)
+	ELSE hashint8extended(i, 1) END FROM generate_series(1, 20000) i;
+INSERT INTO t SELECT 0, NULL FROM generate_series(1, 25);
+CREATE INDEX t_fp ON t USING simhash (fp);
+
+SELECT rows, null_rows, height, format_version, hottest_block, hottest_key,
+	round(hottest_share::numeric, 2) AS share, pages = pg_relation_size('t_fp') / 8192 AS pages,
+	leaves BETWEEN 4 * 20000 / 575 AND 4 * 20000 / 400 AS leaves,
+	round(bytes_per_row::numeric, 3) = round(pg_relation_size('t_fp') / 20025.0, 3) AS bytes,
+	leaf_fill BETWEEN 0.7 AND 1 AS fill, array_length(candidates, 1) AS radii
+FROM simhash_index_stats('t_fp');
+
+-- Wider radii mean more candidates, up to those of one whole key space.
+SELECT bool_and(c[i] <= c[i + 1] AND c[i + 1] <= 20000) AS growing, c[1] >= 1 AS itself, c[4] < 400 AS few
+FROM (SELECT candidates FROM simhash_index_stats('t_fp')) s (c), generate_series(1, 10) i GROUP BY c;
+
+-- An average of what the keys say: k = 0 reads the rarest key of the four.
+SELECT abs(candidates[1] - 1.5) < 1 AS one_key FROM simhash_index_stats('t_fp');
+
+-- Splits and deletes are counted.
+INSERT INTO t SELECT i, hashint8extended(i, 2) FROM generate_series(20001, 30000) i;
+SELECT rows, null_rows FROM simhash_index_stats('t_fp');
+DELETE FROM t WHERE id = 0 OR id > 15000;
+VACUUM (INDEX_CLEANUP on) t;
+SELECT rows, null_rows, leaf_fill < 0.5 AS emptier FROM simhash_index_stats('t_fp');
+
+-- Nothing to count.
+CREATE TABLE empty (fp bigint);
+CREATE INDEX empty_fp ON empty USING simhash (fp);
+SELECT * FROM simhash_index_stats('empty_fp');
+INSERT INTO empty VALUES (NULL);
+SELECT rows, null_rows, hottest_block, bytes_per_row FROM simhash_index_stats('empty_fp');
+
+-- For whoever may read the table.
+CREATE ROLE index_stats_reader;
+CREATE ROLE index_stats_nobody;
+GRANT USAGE ON SCHEMA index_stats TO index_stats_reader, index_stats_nobody;
+GRANT SELECT ON t TO index_stats_reader;
+SET ROLE index_stats_reader;
+SELECT rows FROM simhash_index_stats('t_fp');
+SELECT count(*) FROM simhash_index_verify('t_fp');
+SET ROLE index_stats_nobody;
+SELECT rows FROM simhash_index_stats('t_fp');
+RESET ROLE;
+
+-- It locks out DDL only.
+BEGIN;
+SELECT rows FROM simhash_index_stats('t_fp');
+SELECT DISTINCT mode FROM pg_locks WHERE relation IN ('t'::regclass, 't_fp'::regclass) AND pid = pg_backend_pid();
+COMMIT;
+
+-- What it refuses.
+CREATE INDEX t_id ON t (id);
+SELECT rows FROM simhash_index_stats('t_id');
+SELECT rows FROM simhash_index_stats('t');
+SELECT count(*) FROM simhash_index_stats(NULL);
+
+SET client_min_messages = warning;
+DROP SCHEMA index_stats CASCADE;
+DROP ROLE index_stats_reader, index_stats_nobody;

@@ -1,0 +1,227 @@
+//! CREATE INDEX by several processes.
+//!
+//! 1. All scan the table together; each sorts what it met for every key space and leaves the runs
+//!    in files that the others can read.
+//! 2. When the last one has handed its runs over, each takes a key space that nobody has yet, merges
+//!    everybody's runs of it and loads it, until none is left. They write the file side by side.
+//! 3. The leader writes the metapage. Until then the index is no more than unreachable blocks.
+//!
+//! Who joins late finds no more blocks to scan, and helps with the loading.
+
+use super::build::{Counts, Output, Progress, Spool, phase, write_meta};
+use super::key::{SPACES, Space};
+use super::load::{Loaded, Loader};
+use super::sort::{Runs, merge};
+use crate::pg::build::{damaged_temporary_file, set_phase, set_rows_total};
+use crate::pg::bulk::{BulkWriter, Fork};
+use crate::pg::index_am::random_u64;
+use crate::pg::parallel::{Leader, Member, run_worker};
+use crate::pg::relation::Rel;
+use pgrx::{pg_guard, pg_sys};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+/// More than these do not help: the scan is soon bound by memory, and there are four spaces to load.
+const MAX_WORKERS: usize = 15;
+
+/// What the participants tell each other.
+#[repr(C)]
+struct Board {
+    stamp: u32,
+    fillfactor: u32,
+    /// Bytes for each participant.
+    memory: usize,
+    rows: AtomicU64,
+    null_rows: AtomicU64,
+    /// Has this participant left files of runs?
+    left_runs: [AtomicBool; MAX_WORKERS + 1],
+    /// The space that the next one who asks will load.
+    next_space: AtomicUsize,
+    loaded: [LoadedSpace; SPACES],
+    spaces_done: AtomicUsize,
+    /// See [`Progress`].
+    quarters: AtomicU64,
+}
+
+/// What a load made.
+#[repr(C)]
+#[derive(Default)]
+struct LoadedSpace {
+    root: AtomicU32,
+    leaves: AtomicU32,
+    level: AtomicU8,
+}
+
+impl LoadedSpace {
+    fn set(&self, loaded: &Loaded) {
+        self.root.store(loaded.root, Ordering::SeqCst);
+        self.leaves.store(loaded.leaves, Ordering::SeqCst);
+        self.level.store(loaded.level, Ordering::SeqCst);
+    }
+
+    fn get(&self) -> Loaded {
+        Loaded {
+            root: self.root.load(Ordering::SeqCst),
+            leaves: self.leaves.load(Ordering::SeqCst),
+            level: self.level.load(Ordering::SeqCst),
+        }
+    }
+}
+
+/// Builds the index with up to `workers` helpers and `memory` bytes in all; None when none is to be had,
+/// and nothing has been done.
+///
+/// # Safety
+/// `info` must be what the server passed to ambuild together with the two relations.
+pub unsafe fn build_shared(
+    table: Rel,
+    index: Rel,
+    info: *mut pg_sys::IndexInfo,
+    fillfactor: u32,
+    memory: usize,
+    workers: usize,
+) -> Option<Counts> {
+    let workers = workers.min(MAX_WORKERS);
+    let stamp = random_u64();
+    let board = Board {
+        stamp: stamp as u32,
+        fillfactor,
+        memory: memory / (workers + 1),
+        rows: AtomicU64::new(0),
+        null_rows: AtomicU64::new(0),
+        left_runs: Default::default(),
+        next_space: AtomicUsize::new(0),
+        loaded: Default::default(),
+        spaces_done: AtomicUsize::new(0),
+        quarters: AtomicU64::new(0),
+    };
+    set_phase(phase::SCAN);
+    // SAFETY: the caller's word; the board holds no pointers, and the worker is for it.
+    let leader =
+        unsafe { Leader::launch(table, index, info, workers, c"simhash_build_worker", board) }?;
+    let board = lead(&leader);
+    set_phase(phase::SYNC);
+    let (rows, null_rows) = (load(&board.rows), load(&board.null_rows));
+    let spaces = board.loaded.each_ref().map(LoadedSpace::get);
+    let scanned = leader.finish();
+    write_meta(index, Fork::Main, stamp, &spaces, rows, null_rows);
+    if scanned.broken_hot_chain {
+        // SAFETY: the caller's word; the server reads it after the build.
+        unsafe { (*info).ii_BrokenHotChain = true };
+    }
+    Some(Counts {
+        table_rows: scanned.table_rows,
+        index_rows: rows + null_rows,
+    })
+}
+
+fn load(number: &AtomicU64) -> u64 {
+    number.load(Ordering::SeqCst)
+}
+
+/// The leader's part: it scans as the others do, helps to load where that saves a round, and watches.
+fn lead<'r>(leader: &Leader<'r, Board>) -> &'r Board {
+    let member = leader.member();
+    let board = member.board();
+    gather(member);
+    leader.check_workers_started();
+    member.wait_for_rows();
+    set_phase(phase::SORT_AND_LOAD);
+    set_rows_total(load(&board.rows) + load(&board.null_rows));
+    if helps(leader.workers()) {
+        load_spaces(member);
+    }
+    let progress = progress(member);
+    member.wait_until(|| {
+        progress.report();
+        board.spaces_done.load(Ordering::SeqCst) == SPACES
+    });
+    board
+}
+
+/// Would a fourth hand, say, finish the four large spaces in fewer rounds?
+fn helps(workers: usize) -> bool {
+    let rounds = |hands: usize| (SPACES - 1).div_ceil(hands);
+    rounds(workers + 1) < rounds(workers)
+}
+
+fn progress<'m>(member: &Member<'m, Board>) -> Progress<'m> {
+    Progress {
+        quarters: &member.board().quarters,
+        report: member.is_leader(),
+    }
+}
+
+/// The worker process's function, known to the server by its name.
+///
+/// # Safety
+/// Called by the server, as the function that [`build_shared`] named.
+#[unsafe(no_mangle)]
+#[pg_guard]
+pub unsafe extern "C-unwind" fn simhash_build_worker(
+    segment: *mut pg_sys::dsm_segment,
+    toc: *mut pg_sys::shm_toc,
+) {
+    // SAFETY: the server's arguments; the leader's board is a Board.
+    unsafe {
+        run_worker::<Board>(segment, toc, |member| {
+            gather(member);
+            member.wait_for_rows();
+            load_spaces(member);
+        });
+    }
+}
+
+/// Reads this participant's share of the table and leaves it as sorted runs.
+fn gather(member: &Member<Board>) {
+    let board = member.board();
+    let new_file = |space| member.create_file(&file_name(space, member.number()));
+    let mut spool = Spool::new(board.memory, &new_file);
+    member.scan(&mut |fingerprint, tid| spool.add(fingerprint, tid));
+    board.rows.fetch_add(spool.rows, Ordering::SeqCst);
+    board.null_rows.fetch_add(spool.null_rows, Ordering::SeqCst);
+    if let Some(runs) = spool.into_runs() {
+        for runs in runs {
+            runs.into_store().publish();
+        }
+        board.left_runs[member.number()].store(true, Ordering::SeqCst);
+    }
+    member.hand_over();
+}
+
+fn file_name(space: Space, participant: usize) -> String {
+    format!("space{}.{participant}", space.index())
+}
+
+/// Loads key spaces until none is left.
+fn load_spaces(member: &Member<Board>) {
+    let board = member.board();
+    let mut output: Option<Output> = None;
+    while let Some(space) = Space::all().nth(board.next_space.fetch_add(1, Ordering::SeqCst)) {
+        let output = output.get_or_insert_with(|| Output {
+            writer: BulkWriter::one_of_many(member.index()),
+            progress: progress(member),
+        });
+        load_space(member, space, output);
+    }
+    if let Some(output) = output {
+        output.writer.finish();
+    }
+    member.announce();
+}
+
+fn load_space(member: &Member<Board>, space: Space, output: &mut Output) {
+    let board = member.board();
+    let all_runs: Vec<Runs<_>> = (0..=MAX_WORKERS)
+        .filter(|i| board.left_runs[*i].load(Ordering::SeqCst))
+        .map(|i| {
+            let name = file_name(space, i);
+            let file = member.open_file(&name);
+            let size = file.size();
+            Runs::stored(file, size).unwrap_or_else(|| damaged_temporary_file(size))
+        })
+        .collect();
+    let mut loader = Loader::new(output, space, board.stamp, board.fillfactor);
+    merge(all_runs, board.memory / 2, |key| loader.push(key));
+    board.loaded[space.index()].set(&loader.finish());
+    board.spaces_done.fetch_add(1, Ordering::SeqCst);
+}

@@ -1,0 +1,266 @@
+//! What the leaves of an index hold, counted: the numbers behind simhash_index_stats. Pure.
+
+use super::key::{BLOCKS, Key, SPACES, Space};
+use super::page::{Page, leaf};
+use super::probe::{Counts, choose, for_each_key};
+
+const KEYS: usize = 1 << 16;
+/// Fingerprints for which the candidates of a search are counted: twice as many at most.
+const SAMPLE: usize = 128;
+
+/// Counts of an index's leaves, taken page by page.
+pub struct Census {
+    leaves: [u64; SPACES],
+    postings: [u64; SPACES],
+    /// Sum over the leaves of entries / capacity.
+    fill: f64,
+    /// For each block, the rows under each 16-bit key.
+    rows: [Vec<u64>; BLOCKS],
+    sample: Sample,
+}
+
+/// The 16-bit key with the most rows.
+#[derive(Debug, PartialEq)]
+pub struct Hottest {
+    pub block: usize,
+    pub key: u16,
+    /// Share of the rows that have a fingerprint.
+    pub share: f64,
+}
+
+impl Default for Census {
+    fn default() -> Census {
+        Census {
+            leaves: [0; SPACES],
+            postings: [0; SPACES],
+            fill: 0.0,
+            rows: std::array::from_fn(|_| vec![0; KEYS]),
+            sample: Sample::default(),
+        }
+    }
+}
+
+impl Census {
+    /// Counts one leaf, whose page was checked.
+    pub fn add(&mut self, space: Space, page: &Page) {
+        self.leaves[space.index()] += 1;
+        self.postings[space.index()] += leaf::count(page) as u64;
+        self.fill += leaf::count(page) as f64 / leaf::capacity(page) as f64;
+        if space == Space::NULL {
+            return;
+        }
+        for key in leaf::entries(page) {
+            self.rows[space.index()][usize::from(key.block_key())] += 1;
+            if space.index() == 0 {
+                self.sample.offer(key);
+            }
+        }
+    }
+
+    /// Rows with a fingerprint.
+    pub fn fingerprints(&self) -> u64 {
+        self.postings[0]
+    }
+
+    pub fn null_rows(&self) -> u64 {
+        self.postings[Space::NULL.index()]
+    }
+
+    pub fn all_leaves(&self) -> u64 {
+        self.leaves.iter().sum()
+    }
+
+    /// Average share of a leaf's room that is used, 0 to 1.
+    pub fn average_fill(&self) -> f64 {
+        self.fill / self.all_leaves().max(1) as f64
+    }
+
+    /// None when no row has a fingerprint.
+    pub fn hottest(&self) -> Option<Hottest> {
+        let keys = (0..BLOCKS).flat_map(|b| (0..=u16::MAX).map(move |key| (b, key)));
+        // Of equal counts the first.
+        let (block, key) = keys.max_by_key(|&(b, key)| {
+            let first = std::cmp::Reverse((b, key));
+            (self.rows(b, key), first)
+        })?;
+        let rows = self.rows(block, key);
+        (rows > 0).then(|| Hottest {
+            block,
+            key,
+            share: rows as f64 / self.postings[block] as f64,
+        })
+    }
+
+    /// Postings that a search within `k` of a fingerprint like the stored ones compares, on average,
+    /// with the radii that it would choose, knowing these counts. (A search that reads a leaf's slot
+    /// directory compares fewer of them.)
+    pub fn candidates(&self, k: u32) -> f64 {
+        let sample = &self.sample.taken;
+        let sum: u64 = sample.iter().map(|fp| self.candidates_of(*fp, k)).sum();
+        sum as f64 / sample.len().max(1) as f64
+    }
+
+    fn candidates_of(&self, query: u64, k: u32) -> u64 {
+        let radii = choose(query, k, self);
+        let mut sum = 0;
+        for (b, radius) in radii.iter().enumerate() {
+            let key = Space::of_block(b).key_of(query);
+            for_each_key(key, *radius, |near| sum += self.rows(b, near));
+        }
+        sum
+    }
+}
+
+impl Counts for Census {
+    fn leaves(&self, b: usize) -> u64 {
+        self.leaves[b]
+    }
+
+    fn rows(&self, b: usize, key: u16) -> u64 {
+        self.rows[b][usize::from(key)]
+    }
+}
+
+/// Fingerprints at equal distances among all that are offered, without knowing how many will be.
+struct Sample {
+    taken: Vec<u64>,
+    stride: u64,
+    offered: u64,
+}
+
+impl Default for Sample {
+    fn default() -> Sample {
+        Sample {
+            taken: Vec::new(),
+            stride: 1,
+            offered: 0,
+        }
+    }
+}
+
+impl Sample {
+    fn offer(&mut self, key: Key) {
+        if self.offered.is_multiple_of(self.stride) {
+            self.taken.push(key.rotated);
+            if self.taken.len() == 2 * SAMPLE {
+                let mut i = 0;
+                self.taken.retain(|_| {
+                    i += 1;
+                    i % 2 == 1
+                });
+                self.stride *= 2;
+            }
+        }
+        self.offered += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::key::Tid;
+    use crate::index::page::PAGE_SIZE;
+    use crate::index::page::special::Identity;
+
+    fn census(fingerprints: &[u64]) -> Census {
+        let mut census = Census::default();
+        for space in Space::blocks() {
+            let mut keys: Vec<Key> = (0u32..)
+                .zip(fingerprints)
+                .map(|(i, fp)| {
+                    space.key(
+                        *fp,
+                        Tid {
+                            block: i,
+                            offset: 1,
+                        },
+                    )
+                })
+                .collect();
+            keys.sort();
+            for entries in keys.chunks(500) {
+                let mut page = [0; PAGE_SIZE];
+                let who = Identity {
+                    space,
+                    level: 0,
+                    stamp: 1,
+                };
+                leaf::init(&mut page, who, 0, None, entries);
+                census.add(space, &page);
+            }
+        }
+        census
+    }
+
+    fn random(n: u64) -> Vec<u64> {
+        (1..=n)
+            .map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15))
+            .collect()
+    }
+
+    #[test]
+    fn nothing_is_counted_in_an_empty_index() {
+        let empty = census(&[]);
+        assert_eq!(
+            (empty.fingerprints(), empty.null_rows(), empty.hottest()),
+            (0, 0, None)
+        );
+        assert_eq!((empty.average_fill(), empty.candidates(3)), (0.0, 0.0));
+    }
+
+    #[test]
+    fn the_hottest_key_is_found() {
+        let mut all = random(3000);
+        all.iter_mut()
+            .take(900)
+            .for_each(|fp| *fp = *fp & !0xFFFF_0000 | 0xABCD_0000);
+        let census = census(&all);
+        let hottest = census.hottest().unwrap();
+        assert_eq!((hottest.block, hottest.key), (2, 0xABCD));
+        assert!((hottest.share - 0.3).abs() < 0.001, "{}", hottest.share);
+        assert_eq!((census.fingerprints(), census.all_leaves()), (3000, 24));
+        assert!((census.average_fill() - 500.0 / leaf::CAPACITY_WIDE as f64).abs() < 1e-9);
+    }
+
+    #[test]
+    fn candidates_are_what_the_chosen_radii_reach() {
+        let all = random(3000);
+        let census = census(&all);
+        for k in [0, 3, 5, 30] {
+            let mean = census
+                .sample
+                .taken
+                .iter()
+                .map(|query| {
+                    let radii = choose(*query, k, &census);
+                    let reached = |fp: u64| {
+                        (0..BLOCKS)
+                            .filter(|&b| {
+                                let space = Space::of_block(b);
+                                let apart = (space.key_of(fp) ^ space.key_of(*query)).count_ones();
+                                apart as i32 <= radii[b]
+                            })
+                            .count()
+                    };
+                    all.iter().map(|fp| reached(*fp)).sum::<usize>() as f64
+                })
+                .sum::<f64>()
+                / census.sample.taken.len() as f64;
+            assert!((census.candidates(k) - mean).abs() < 1e-9, "{k}");
+        }
+        assert!(
+            (census.candidates(30) - 3000.0).abs() < 1e-9,
+            "reads one key space"
+        );
+    }
+
+    #[test]
+    fn the_sample_is_spread_over_all() {
+        let mut sample = Sample::default();
+        (0..100_000).for_each(|i| sample.offer(Key::at(i)));
+        assert!((SAMPLE..2 * SAMPLE).contains(&sample.taken.len()));
+        let gaps: Vec<u64> = sample.taken.windows(2).map(|w| w[1] - w[0]).collect();
+        assert!(gaps.iter().all(|gap| *gap == sample.stride) && sample.taken[0] == 0);
+        assert!(100_000 - sample.taken.last().unwrap() <= sample.stride);
+    }
+}

@@ -1,0 +1,77 @@
+//! simhash_index_stats: what an index holds, counted in one pass over its pages.
+
+use super::census::Census;
+use super::corrupt::corrupted;
+use super::page::meta::{FORMAT_VERSION, META_BLOCK};
+use super::page::{is_zero, leaf, special};
+use super::tree::{LEAF, read_meta};
+use crate::pg::buffer::Pinned;
+use crate::pg::fmgr::pg_function;
+use crate::pg::open::{OpenIndex, Purpose};
+use crate::pg::process::check_for_interrupts;
+use crate::pg::relation::Rel;
+use crate::pg::rows_out::RowsOut;
+use pgrx::{IntoDatum, pg_sys};
+
+/// The largest radius for which candidates are told.
+const MAX_RADIUS: u32 = 10;
+
+pg_function! {
+    /// simhash_index_stats(regclass) -> one row; sql/ names its columns.
+    fn simhash_index_stats, pg_finfo_simhash_index_stats(args) {
+        let mut rows = RowsOut::begin(args);
+        let Some(oid) = args.get::<pg_sys::Oid>(0) else {
+            return args.null();
+        };
+        let open = OpenIndex::new(oid, "simhash", Purpose::Statistics);
+        let index = open.index();
+        let levels = read_meta(index).levels;
+        let census = take(index);
+        let (bytes, pages) = (index.bytes(), i64::from(index.block_count()));
+        let indexed = census.fingerprints() + census.null_rows();
+        let hottest = census.hottest();
+        let candidates: Vec<f64> = (0..=MAX_RADIUS).map(|k| census.candidates(k)).collect();
+        rows.push([
+            (census.fingerprints() as i64).into_datum(),
+            (census.null_rows() as i64).into_datum(),
+            pages.into_datum(),
+            (census.all_leaves() as i64).into_datum(),
+            (indexed > 0).then(|| bytes as f64 / indexed as f64).into_datum(),
+            census.average_fill().into_datum(),
+            levels.iter().max().map(|level| i32::from(*level) + 1).into_datum(),
+            (FORMAT_VERSION as i32).into_datum(),
+            hottest.as_ref().map(|h| h.block as i32).into_datum(),
+            hottest.as_ref().map(|h| i32::from(h.key)).into_datum(),
+            hottest.as_ref().map(|h| h.share).into_datum(),
+            candidates.into_datum(),
+        ]);
+        args.null()
+    }
+}
+
+/// Counts in physical order. What is inserted meanwhile may be missed, and what a split moves
+/// be counted twice: writers are not kept out.
+fn take(index: Rel) -> Census {
+    let stamp = read_meta(index).page_stamp();
+    let mut census = Census::default();
+    for block in META_BLOCK + 1..index.block_count() {
+        check_for_interrupts();
+        let page = Pinned::read(index, block).share();
+        // Zeros: added by somebody who did not come to write them.
+        if is_zero(&page) {
+            continue;
+        }
+        let who = special::identify(&page, stamp)
+            .and_then(|who| {
+                if who.level == LEAF {
+                    leaf::check(&page)?;
+                }
+                Ok(who)
+            })
+            .unwrap_or_else(|fault| corrupted(index, block, &fault));
+        if who.level == LEAF {
+            census.add(who.space, &page);
+        }
+    }
+    census
+}
