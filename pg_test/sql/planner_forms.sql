@@ -199,3 +199,12 @@ SET client_min_messages = warning;
 DROP TABLE other;
 DROP ACCESS METHOD planner_forms_am CASCADE;
 DROP SCHEMA planner_forms CASCADE;
+
+-- Two columns of one analyzed table: there is no constant to estimate with.
+CREATE TABLE two_columns AS SELECT g AS id, g::bigint AS a, (g * 3)::bigint AS b FROM generate_series(1, 1000) g;
+ANALYZE two_columns;
+SELECT count(*) FROM two_columns WHERE a ~= b;
+SELECT count(*) FROM two_columns WHERE hamming_within(a, b, 3);
+SELECT count(*) FROM two_columns WHERE a <@ hamming_ball(b, 3);
+SELECT count(*) FROM two_columns WHERE a <~> b <= 3;
+DROP TABLE two_columns;

@@ -146,3 +146,16 @@ END $$;
 RESET max_stack_depth;
 
 DROP SCHEMA row_types_test CASCADE;
+
+-- Domains over ranges, and arrays of them: the range type is found below the domain.
+CREATE DOMAIN small_range AS int4range;
+CREATE DOMAIN small_ranges AS int4multirange;
+CREATE TABLE domain_ranges (a small_range, b small_ranges, c small_range[], d int4range, e int4multirange, f int4range[]);
+INSERT INTO domain_ranges VALUES ('[1,5)', '{[1,2),[4,9)}', '{"[1,5)",NULL,empty}', '[1,5)', '{[1,2),[4,9)}', '{"[1,5)",NULL,empty}');
+SELECT simhash64(ROW(a), '{"$columns": ["x"]}') = simhash64(ROW(d), '{"$columns": ["x"]}') AS range,
+	simhash64(ROW(b), '{"$columns": ["x"]}') = simhash64(ROW(e), '{"$columns": ["x"]}') AS multirange,
+	simhash64(ROW(c), '{"$columns": ["x"]}') = simhash64(ROW(f), '{"$columns": ["x"]}') AS ranges
+FROM domain_ranges;
+DROP TABLE domain_ranges;
+DROP DOMAIN small_range;
+DROP DOMAIN small_ranges;

@@ -117,3 +117,8 @@ BEGIN
 END $$;
 
 DROP SCHEMA weights_test CASCADE;
+
+-- Weights at the ends of the range of double precision keep their proportions.
+SELECT simhash64('a^1e-200 b^2e-200', preset => 's1') = simhash64('a^1 b^2', preset => 's1') AS tiny,
+	simhash64('a^1e200 b^2e200', preset => 's1') = simhash64('a^1 b^2', preset => 's1') AS huge,
+	simhash64(ROW('a^1e200 b^2e200'), '{"$columns": ["t"], "$balance": true}', 's1') = simhash64('a^1 b^2', preset => 's1') AS balanced;

@@ -206,7 +206,7 @@ impl Sketch {
         pause: &mut dyn FnMut(),
     ) -> Result<(), Error> {
         let mut sums = Sums::ZERO;
-        let mut square = 0.0;
+        let mut norm = Norm::default();
         let start = plan.prefix.len();
         let mut features = Vec::new();
         for (i, token) in tokens.enumerate() {
@@ -221,7 +221,7 @@ impl Sketch {
             self.key.extend_from_slice(token.as_bytes());
             let hash = plan.hash.hash(self.width, &self.key);
             sums.add(hash, weight);
-            square += weight * weight;
+            norm.add(weight);
             self.any = true;
             if self.shown.is_some() {
                 let (column, feature) = (plan.name.clone(), token.to_owned());
@@ -234,11 +234,11 @@ impl Sketch {
                 });
             }
         }
-        if square == 0.0 {
+        if norm.largest == 0.0 {
             return Ok(());
         }
         let factor = if plan.balance {
-            plan.factor / square.sqrt()
+            plan.factor / norm.length()
         } else {
             plan.factor
         };
@@ -313,5 +313,31 @@ impl Hasher for Hashed {
 
     fn write_u64(&mut self, hash: u64) {
         self.0 = hash;
+    }
+}
+
+/// The Euclidean length of weights, without the overflow and underflow of their squares: these are
+/// taken relative to the largest weight so far.
+#[derive(Default)]
+struct Norm {
+    largest: f64,
+    squares: f64,
+}
+
+impl Norm {
+    /// Adds a positive weight.
+    fn add(&mut self, weight: f64) {
+        if weight > self.largest {
+            let ratio = self.largest / weight;
+            self.squares = 1.0 + self.squares * ratio * ratio;
+            self.largest = weight;
+        } else {
+            let ratio = weight / self.largest;
+            self.squares += ratio * ratio;
+        }
+    }
+
+    fn length(&self) -> f64 {
+        self.largest * self.squares.sqrt()
     }
 }

@@ -19,6 +19,10 @@ use std::rc::Rc;
 
 /// Leaves whose downlinks are read, and entered, in the time that one descent takes.
 const LEAVES_PER_DESCENT: u64 = 16;
+/// Blocks of an index below which a descent is as good as a directory, which takes 2 MB at least.
+const WORTH_KNOWING: u32 = 256;
+/// Indexes to remember before those without a directory are forgotten.
+const MOST_ENTRIES: usize = 1000;
 /// Of the known leaves, the share that may have been found split before the directory is worn out.
 const WORN_SHARE: u64 = 8;
 
@@ -103,7 +107,7 @@ pub fn note_effort(rel: Rel, work: u64) {
             .get_mut(&rel.oid())
             .map(|entry| &mut entry.state)
         {
-            Some(State::Waiting { effort, .. }) => *effort += work,
+            Some(State::Waiting { effort, .. }) => *effort = effort.saturating_add(work),
             Some(State::Loaded { moves, .. }) => *moves += work,
             None => {}
         }
@@ -128,6 +132,11 @@ impl Session {
             };
             Entry { stamp, state, used }
         };
+        if self.entries.len() > MOST_ENTRIES && !self.entries.contains_key(&oid) {
+            // Dropped indexes are never reported; those without a directory have little to lose.
+            self.entries
+                .retain(|_, entry| matches!(entry.state, State::Loaded { .. }));
+        }
         let entry = self.entries.entry(oid).or_insert_with(fresh);
         if entry.stamp != stamp {
             *entry = fresh();
@@ -177,10 +186,11 @@ fn consider(rel: Rel, meta: &Meta, effort: u64, limit: usize) -> Option<Rc<Cache
     let blocks = rel.block_count();
     let size = SpaceDirectory::size(blocks as usize / BLOCKS) * BLOCKS;
     let price = u64::from(blocks) / LEAVES_PER_DESCENT;
-    if effort < price || size > limit {
-        // The setting may be raised later: think again after as much effort.
-        let due = price.max(effort.saturating_mul(2));
-        SESSION.with_borrow_mut(|s| s.set(rel.oid(), State::Waiting { effort, due }));
+    if effort < price || size > limit || blocks < WORTH_KNOWING {
+        // Think again after as much effort: the setting may be raised later, and the index grow.
+        let due = price.max(effort.min(u64::from(u32::MAX)));
+        let waiting = State::Waiting { effort: 0, due };
+        SESSION.with_borrow_mut(|session| session.set(rel.oid(), waiting));
         return None;
     }
     let cached = Rc::new(read(rel, meta));

@@ -147,12 +147,12 @@ impl Nearest {
     /// Reads on until every row of the present ring is in its bin, or it is known not to fit.
     fn complete_ring(&mut self, view: &View, keep: &impl Fn(u64) -> bool) {
         if !self.bins.collects(self.ring) {
-            self.start = self.ring;
             match HORIZONS
                 .into_iter()
                 .find(|h| self.probing && *h >= self.ring)
             {
                 Some(horizon) => {
+                    self.start = self.ring;
                     self.bins.start_over(horizon);
                     self.radii = NOTHING_READ;
                 }

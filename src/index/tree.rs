@@ -159,11 +159,11 @@ impl<'r> Tree<'r> {
         let mut page: Shared = self.check(start, LEAF);
         let (mut moves, mut passed) = (0, None);
         loop {
-            check_for_interrupts();
             let Some(right) = self.next_right(&page, page.block(), key, &mut passed) else {
                 return (page, moves);
             };
             drop(page);
+            check_for_interrupts();
             page = self.fetch(right, LEAF);
             moves += 1;
         }
@@ -220,7 +220,6 @@ impl<'r> Tree<'r> {
         let mut page: Exclusive = self.check(start, LEAF);
         let (mut moves, mut passed) = (0, None);
         loop {
-            check_for_interrupts();
             if special::is_incomplete(&page) {
                 return (None, moves);
             }
@@ -228,6 +227,7 @@ impl<'r> Tree<'r> {
                 return ((!leaf::is_full(&page)).then_some(page), moves);
             };
             drop(page);
+            check_for_interrupts();
             page = self.fetch(right, LEAF);
             moves += 1;
         }

@@ -11,6 +11,7 @@ use super::page::special;
 use super::probe::next_in_ball;
 use super::view::View;
 use crate::pg::buffer::Shared;
+use crate::pg::process::check_for_interrupts;
 use std::collections::VecDeque;
 
 /// A walk over one key space.
@@ -99,6 +100,8 @@ impl Walk {
         mut visit: impl FnMut(Key, u32),
     ) -> Option<Shared<'r>> {
         let from = self.next?;
+        // Between two leaves no page is locked, so that a cancel takes effect.
+        check_for_interrupts();
         self.look_ahead(view, space);
         let (page, end) = self.leaf(view, space, from);
         // Only what lies at or after the resumed position is news.

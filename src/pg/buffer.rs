@@ -53,7 +53,8 @@ impl<'r> Pinned<'r> {
             return Pinned { buffer, rel };
         }
         let page = Self::read(rel, block);
-        recent.set(page.buffer);
+        // Local buffers (of temporary tables) are not worth remembering.
+        recent.set(page.buffer.max(0));
         page
     }
 

@@ -190,3 +190,37 @@ pub unsafe fn export_shared_file(file: *mut pg_sys::BufFile) {
         pg_sys::BufFileExportFileSet(file)
     };
 }
+
+/// Was the relation's file made by the running transaction?
+pub fn file_is_new(data: &pg_sys::RelationData) -> bool {
+    const NOT_IN_THIS_TRANSACTION: pg_sys::SubTransactionId = 0;
+    #[cfg(any(feature = "pg14", feature = "pg15"))]
+    let new_file = data.rd_firstRelfilenodeSubid;
+    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+    let new_file = data.rd_firstRelfilelocatorSubid;
+    data.rd_createSubid != NOT_IN_THIS_TRANSACTION || new_file != NOT_IN_THIS_TRANSACTION
+}
+
+/// Counts one index scan in the statistics.
+///
+/// # Safety
+/// `rel` must be open.
+pub unsafe fn count_index_scan(rel: pg_sys::Relation) {
+    // SAFETY: the caller's word; pgstat_info is either null or valid while the relation is open.
+    unsafe {
+        #[cfg(not(feature = "pg14"))]
+        if (*rel).pgstat_info.is_null() && (*rel).pgstat_enabled {
+            pg_sys::pgstat_assoc_relation(rel);
+        }
+        if let Some(info) = (*rel).pgstat_info.as_mut() {
+            #[cfg(any(feature = "pg14", feature = "pg15"))]
+            {
+                info.t_counts.t_numscans += 1;
+            }
+            #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+            {
+                info.counts.numscans += 1;
+            }
+        }
+    }
+}

@@ -1,11 +1,9 @@
 //! An open relation.
 
+use super::compat;
 use pgrx::pg_sys;
 use std::ffi::CStr;
 use std::marker::PhantomData;
-
-/// InvalidSubTransactionId: the file was not made by the running transaction.
-const NOT_IN_THIS_TRANSACTION: pg_sys::SubTransactionId = 0;
 
 /// An open index or table, borrowed from the caller who opened it.
 #[derive(Clone, Copy)]
@@ -79,9 +77,7 @@ impl<'a> Rel<'a> {
         // SAFETY: wal_level is a plain int that only the postmaster changes.
         let skips_new_files =
             unsafe { pg_sys::wal_level } < pg_sys::WalLevel::WAL_LEVEL_REPLICA as i32;
-        let new_file = data.rd_createSubid != NOT_IN_THIS_TRANSACTION
-            || data.rd_firstRelfilenodeSubid != NOT_IN_THIS_TRANSACTION;
-        permanent && !(skips_new_files && new_file)
+        permanent && !(skips_new_files && compat::file_is_new(data))
     }
 
     /// Blocks in the main fork, asked of the file system (or the cached size, in recovery).
@@ -127,15 +123,7 @@ impl<'a> Rel<'a> {
 
     /// Counts one index scan in the statistics (the macro pgstat_count_index_scan).
     pub fn count_index_scan(self) {
-        // SAFETY: the relation is open; pgstat_info is either null or valid while it is.
-        unsafe {
-            let data = &mut *self.raw;
-            if data.pgstat_info.is_null() && data.pgstat_enabled {
-                pg_sys::pgstat_assoc_relation(self.raw);
-            }
-            if let Some(info) = data.pgstat_info.as_mut() {
-                info.t_counts.t_numscans += 1;
-            }
-        }
+        // SAFETY: the relation is open.
+        unsafe { compat::count_index_scan(self.raw) };
     }
 }

@@ -75,6 +75,8 @@ pub unsafe fn column_and_other<'p>(
             &mut on_left,
         );
         if !found {
+            // The server has released the statistics of both sides, without forgetting them.
+            variable.0.statsTuple = std::ptr::null_mut();
             return None;
         }
         Some(ColumnAndOther {

@@ -214,7 +214,11 @@ impl<'a> Value<'a> {
         // SAFETY: the value is a range, whose type's cache entry knows the type of its bounds.
         unsafe {
             let flags = pg_sys::TYPECACHE_RANGE_INFO as i32;
-            let cache = pg_sys::lookup_type_cache(self.type_id(), flags);
+            // Of a domain over a range type the cache knows no bounds.
+            let cache = pg_sys::lookup_type_cache(pg_sys::getBaseType(self.type_id()), flags);
+            if (*cache).rngelemtype.is_null() {
+                not_a("range", self.type_id());
+            }
             let range = self.aligned_varlena().cast();
             pg_sys::range_deserialize(cache, range, &mut lower, &mut upper, &mut empty);
             if empty {
@@ -247,7 +251,11 @@ impl<'a> Value<'a> {
         // type; the server function may raise an ERROR, hence the guard.
         unsafe {
             let flags = pg_sys::TYPECACHE_MULTIRANGE_INFO as i32;
-            let cache = (*pg_sys::lookup_type_cache(self.type_id(), flags)).rngtype;
+            let type_id = pg_sys::getBaseType(self.type_id());
+            let cache = (*pg_sys::lookup_type_cache(type_id, flags)).rngtype;
+            if cache.is_null() {
+                not_a("multirange", type_id);
+            }
             let value = self.aligned_varlena();
             pg_sys::ffi::pg_guard_ffi_boundary(|| {
                 multirange_deserialize(cache, value, &mut count, &mut ranges);
@@ -257,4 +265,12 @@ impl<'a> Value<'a> {
             (0..count as usize).map(range).collect()
         }
     }
+}
+
+/// The catalogs changed under us, or the caller mistook a type.
+fn not_a(kind: &str, type_id: pg_sys::Oid) -> ! {
+    super::error::raise(
+        pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+        format!("type {} is not a {kind} type", type_id.to_u32()),
+    )
 }

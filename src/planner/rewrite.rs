@@ -10,6 +10,7 @@ use super::clause::{Target, Targets, Translation, mentions_distance, translate};
 use crate::pg::lookup::is_extension_access_method;
 use crate::pg::nodes::{Connective, NodeList, NodeRef, Planner};
 use crate::pg::plan::{IndexKey, Key, Relation, Restriction};
+use crate::pg::process::check_stack_depth;
 
 /// The planner's hook: rewrites the clauses that an index of this relation can serve.
 pub fn relation(relation: Relation<'_>, table: Oid, parent: bool) {
@@ -88,6 +89,7 @@ fn rewrite_clause<'p>(
     targets: &Targets<'p>,
     clause: NodeRef<'p>,
 ) -> Option<Translation<'p>> {
+    check_stack_depth();
     let and = |conjuncts: NodeList<'p>| planner.and(&conjuncts.iter().collect::<Vec<_>>());
     match clause.as_connective() {
         Some(Connective::And(args)) => {
