@@ -159,6 +159,9 @@ $primary->poll_query_until('postgres', 'SELECT backend_xmin IS NULL FROM pg_stat
 	$reader = open_session($standby);
 	session_agrees($reader, 't', 'after the conflict', 3);
 }
+$standby->append_conf('postgresql.conf', "hot_standby_feedback = on\nmax_standby_streaming_delay = 60s\n");
+$standby->reload;
+$primary->poll_query_until('postgres', 'SELECT backend_xmin IS NOT NULL FROM pg_stat_replication');
 
 # ------------------------------------------------------------------ remembered leaves go stale
 session_agrees($reader, 't', 'standby, one session: first searches', 3);
