@@ -5,10 +5,11 @@
 #   DESTDIR     a prefix for `make install`, as packagers use it
 #   KEEP        KEEP=1 leaves the server of `make demo` running
 #   ROWS        rows of `make bench`
+#   DATA        folder of the labelled sets of `make quality`
 
-export PG_CONFIG DESTDIR KEEP ROWS ROUNDS
+export PG_CONFIG DESTDIR KEEP ROWS ROUNDS DATA
 
-.PHONY: help build install demo test quick bench clean
+.PHONY: help build install demo test quick bench quality clean
 .DEFAULT_GOAL := help
 
 help:
@@ -16,6 +17,7 @@ help:
 	@echo 'make test           install what is missing, then run every test'
 	@echo 'make quick          format, lint and unit tests only: no server is started'
 	@echo 'make bench          speed and size next to covering b-trees (ROWS=1000000)'
+	@echo 'make quality        precision and recall of the fingerprints on labelled text (DATA=/folder)'
 	@echo 'make build          compile for the server of PG_CONFIG'
 	@echo 'make install        build, then install into that server (honours PG_CONFIG and DESTDIR)'
 	@echo 'make clean          remove what was built'
@@ -37,6 +39,9 @@ quick:
 
 bench:
 	@bench/run.sh
+
+quality:
+	@bench/quality/run.sh
 
 clean:
 	cargo clean

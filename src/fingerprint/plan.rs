@@ -35,7 +35,7 @@ pub fn text(preset: &'static Preset, options: &TextOptions) -> Result<ColumnPlan
         field: 0,
         name: String::new(),
         kind: Some(Kind::Text),
-        input: input(preset, &[("features", "tf", options)])?,
+        input: input(preset, &[("", options)])?,
         factor: 1.0,
         balance: preset.balance,
         prefix: Vec::new(),
@@ -81,13 +81,7 @@ pub fn row(
                 field,
                 name: names[field].to_owned(),
                 kind: column.kind,
-                input: input(
-                    preset,
-                    &[
-                        ("features", "tf", &column.text),
-                        ("$features", "$tf", &options.text),
-                    ],
-                )?,
+                input: input(preset, &[("", &column.text), ("$", &options.text)])?,
                 // Roots first: the quotient of two extreme weights could underflow to 0.
                 factor: if balance {
                     column.weight.sqrt() / total.sqrt()
@@ -171,30 +165,24 @@ fn check_names(options: &RowOptions, names: &[&str]) -> Result<(), Error> {
 }
 
 /// The preset's input with the given options laid over it, the first that says something winning.
-/// Each option comes with the keys under which the user wrote it.
-fn input(preset: &'static Preset, layers: &[(&str, &str, &TextOptions)]) -> Result<Input, Error> {
-    let refuse = |key: &str| {
-        Err(Error::OptionWithoutUse {
-            key: key.into(),
-            preset: preset.name,
-        })
-    };
-    let Input::Words { features, tf } = preset.input else {
-        for (features_key, tf_key, options) in layers {
-            if options.features.is_some() {
-                return refuse(features_key);
-            }
-            if options.tf.is_some() {
-                return refuse(tf_key);
-            }
-        }
-        return Ok(preset.input);
-    };
-    Ok(Input::Words {
-        features: layers
+/// Each layer comes with what the user wrote in front of its keys.
+fn input(preset: &'static Preset, layers: &[(&str, &TextOptions)]) -> Result<Input, Error> {
+    let Input::Words(rules) = &preset.input else {
+        return match layers
             .iter()
-            .find_map(|(_, _, o)| o.features)
-            .unwrap_or(features),
-        tf: layers.iter().find_map(|(_, _, o)| o.tf).unwrap_or(tf),
-    })
+            .find_map(|(sign, o)| Some(format!("{sign}{}", o.first_given()?)))
+        {
+            Some(key) => Err(Error::OptionWithoutUse {
+                key,
+                preset: preset.name,
+            }),
+            None => Ok(preset.input.clone()),
+        };
+    };
+    let mut rules = rules.clone();
+    layers
+        .iter()
+        .rev()
+        .for_each(|(_, options)| options.lay_over(&mut rules));
+    Ok(Input::Words(rules))
 }

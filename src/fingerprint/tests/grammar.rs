@@ -104,10 +104,41 @@ fn what_the_grammar_refuses() {
             Class::InvalidValue,
             "unknown option \"triples\"",
         ),
+        ("{\"$idf\": []}", Class::NotSupported, "option \"$idf\""),
         (
-            "{\"$stop_words\": []}",
-            Class::NotSupported,
-            "option \"$stop_words\"",
+            "{\"$stop_words\": 1}",
+            Class::InvalidValue,
+            "\"$stop_words\" must be true, false or an array",
+        ),
+        (
+            "{\"$stop_words\": [\"@fr\"]}",
+            Class::InvalidValue,
+            "unknown list of stop words \"@fr\"",
+        ),
+        (
+            "{\"a\": {\"ngram\": 17}}",
+            Class::InvalidValue,
+            "\"ngram\" must be an integer from 1 to 16",
+        ),
+        (
+            "{\"$features\": {\"words\": 0}}",
+            Class::InvalidValue,
+            "\"$features\" must be",
+        ),
+        (
+            "{\"$features\": {\"pairs\": -1}}",
+            Class::InvalidValue,
+            "weight of feature \"pairs\" is out of range: -1",
+        ),
+        (
+            "{\"$dictionary\": \"word\"}",
+            Class::InvalidValue,
+            "\"$dictionary\" must be an array of strings",
+        ),
+        (
+            "{\"$drop_runs\": 1}",
+            Class::InvalidValue,
+            "\"$drop_runs\" must be true or false",
         ),
         (
             "{\"$nonsense\": 1}",
