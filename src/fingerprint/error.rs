@@ -10,6 +10,7 @@ pub enum Class {
     UndefinedColumn,
     NotSupported,
     LengthMismatch,
+    OutOfMemory,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -83,6 +84,7 @@ pub enum Error {
         least: i32,
         most: i32,
     },
+    OutOfMemory,
     Width(i32),
     TooWide {
         fingerprint: i64,
@@ -96,6 +98,7 @@ impl Error {
             Error::UnknownColumn { .. } => Class::UndefinedColumn,
             Error::ReservedOption { .. } => Class::NotSupported,
             Error::ArrayLengths { .. } | Error::VectorLengths { .. } => Class::LengthMismatch,
+            Error::OutOfMemory => Class::OutOfMemory,
             _ => Class::InvalidValue,
         }
     }
@@ -202,6 +205,7 @@ impl fmt::Display for Error {
                 write!(f, "arrays differ in length: {first} and {second}")
             }
             Error::OutOfRange { name, value, .. } => write!(f, "{name} is out of range: {value}"),
+            Error::OutOfMemory => write!(f, "out of memory"),
             Error::Width(bits) => write!(f, "fingerprint width out of range: {bits}"),
             Error::TooWide { fingerprint } => {
                 write!(f, "fingerprint {fingerprint} has more than 32 bits")

@@ -1,5 +1,6 @@
 //! Checks of candidates: the Jaccard similarity of two texts' character n-grams, and cosines.
 
+use super::error::Error;
 use super::hash::city64;
 use super::text::{self, Ngrams};
 
@@ -9,21 +10,30 @@ use super::text::{self, Ngrams};
 pub struct Shingles(Vec<u64>);
 
 impl Shingles {
-    pub fn new(text: &str, n: usize, pause: &mut dyn FnMut()) -> Self {
+    pub fn new(text: &str, n: usize, pause: &mut dyn FnMut()) -> Result<Self, Error> {
         let (mut hashes, mut grams) = (Vec::new(), Ngrams::new(n));
+        let mut failed = false;
         let (mut buffer, mut short) = (String::new(), String::new());
         text::for_each_chunk(text, &mut buffer, pause, &mut |chunk| {
+            // One n-gram a byte at most. The walk cannot stop half-way: it adds nothing more.
+            if failed || hashes.try_reserve(chunk.len()).is_err() {
+                failed = true;
+                return;
+            }
             grams.chunk(chunk, &mut |gram| hashes.push(city64(gram.as_bytes())));
             if hashes.is_empty() {
                 short.extend(chunk.chars().filter(|c| c.is_alphanumeric()));
             }
         });
+        if failed {
+            return Err(Error::OutOfMemory);
+        }
         if hashes.is_empty() && !short.is_empty() {
             hashes.push(city64(short.as_bytes()));
         }
         hashes.sort_unstable();
         hashes.dedup();
-        Self(hashes)
+        Ok(Self(hashes))
     }
 
     /// |A and B| / |A or B|; None when both are empty.
@@ -58,7 +68,7 @@ mod tests {
     use std::collections::HashSet;
 
     fn of(a: &str, b: &str, n: usize) -> Option<f64> {
-        let shingles = |text| Shingles::new(text, n, &mut || {});
+        let shingles = |text| Shingles::new(text, n, &mut || {}).unwrap();
         shingles(a).jaccard(&shingles(b))
     }
 

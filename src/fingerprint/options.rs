@@ -237,7 +237,7 @@ fn text_option(
         "stop_words" => options.stop_words = Some(stop_words(key, value)?),
         "drop_runs" => options.drop_runs = Some(truth(key, value)?),
         "dictionary" => {
-            options.dictionary = Some(Arc::new(UserWords::new(names(key, value)?)));
+            options.dictionary = Some(Arc::new(UserWords::new(names(key, value)?)?));
         }
         _ => return Ok(false),
     }
@@ -258,7 +258,7 @@ fn stop_words(key: &str, value: &Value) -> Result<StopWords, Error> {
                     name: word.clone(),
                     known: BuiltIn::NAMES.join(", "),
                 }),
-                None => Ok(StopWords::list(&list)),
+                None => StopWords::list(&list),
             }
         }
         _ => Err(wrong_shape(

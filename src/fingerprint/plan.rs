@@ -24,6 +24,8 @@ pub struct ColumnPlan {
     /// Multiplies the column's vector: sqrt(share) when columns are balanced, else the weight.
     pub factor: f64,
     pub balance: bool,
+    /// Multiplies the weight of a value that is one feature as a whole.
+    pub value_weight: f64,
     /// Hashed in front of every feature: the name and 0x1F, or nothing.
     pub prefix: Vec<u8>,
     pub hash: FeatureHash,
@@ -38,6 +40,7 @@ pub fn text(preset: &'static Preset, options: &TextOptions) -> Result<ColumnPlan
         input: input(preset, &[("", options)])?,
         factor: 1.0,
         balance: preset.balance,
+        value_weight: preset.value_weight,
         prefix: Vec::new(),
         hash: preset.hash,
     })
@@ -89,6 +92,7 @@ pub fn row(
                     column.weight
                 },
                 balance,
+                value_weight: preset.value_weight,
                 prefix: prefix(preset, names[field]),
                 hash: preset.hash,
             })

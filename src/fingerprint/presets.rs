@@ -76,6 +76,8 @@ pub struct Preset {
     /// Scale each column's features to unit length, times the root of the column's share. Without
     /// it every feature's weight is multiplied by the column's weight.
     pub balance: bool,
+    /// What the value of a column that is not cut into words weighs, next to the column's weight.
+    pub value_weight: f64,
     /// Hash the column's name in front of the feature, so that equal words in different columns
     /// differ.
     pub name_columns: bool,
@@ -102,12 +104,13 @@ const DEFAULT: Rules = Rules {
     ..PLAIN
 };
 
-static PRESETS: [Preset; 3] = [
+static PRESETS: [Preset; 4] = [
     Preset {
         name: "default",
         input: Input::Words(DEFAULT),
         hash: FeatureHash::City,
         balance: true,
+        value_weight: 1.0,
         name_columns: true,
     },
     Preset {
@@ -115,6 +118,19 @@ static PRESETS: [Preset; 3] = [
         input: Input::Words(PLAIN),
         hash: FeatureHash::City,
         balance: true,
+        value_weight: 1.0,
+        name_columns: true,
+    },
+    // A row as S0 reads it: short columns are values of weight 2, text is words by tf.
+    Preset {
+        name: "s0",
+        input: Input::Words(Rules {
+            stop_words: StopWords::BuiltIn,
+            ..PLAIN
+        }),
+        hash: FeatureHash::City,
+        balance: false,
+        value_weight: 2.0,
         name_columns: true,
     },
     Preset {
@@ -122,6 +138,7 @@ static PRESETS: [Preset; 3] = [
         input: Input::WeightedTokens,
         hash: FeatureHash::Murmur,
         balance: false,
+        value_weight: 1.0,
         name_columns: false,
     },
 ];

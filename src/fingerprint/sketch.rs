@@ -94,20 +94,21 @@ impl Sketch {
         self.key.extend_from_slice(&plan.prefix);
         match (plan.kind.unwrap_or(natural), &plan.input) {
             (Kind::Text, Input::Words(rules)) => {
-                self.count_text(plan, rules, text, pause);
+                self.count_text(plan, rules, text, pause)?;
                 self.join_counted(plan, rules.tf);
             }
             (Kind::Value, Input::Words(rules)) => {
                 let literal = match natural {
                     Kind::Value => text,
                     Kind::Text => {
-                        text::normal_form(text, &mut self.text, pause);
+                        text::normal_form(text, &mut self.text, pause)?;
                         &self.text
                     }
                 };
                 if !literal.is_empty() {
-                    self.key.extend_from_slice(literal.as_bytes());
-                    self.bag.add(plan, self.width, &self.key, 1.0);
+                    extend(&mut self.key, literal.as_bytes())?;
+                    self.bag
+                        .add(plan, self.width, &self.key, plan.value_weight)?;
                     self.join_counted(plan, rules.tf);
                 }
             }
@@ -138,10 +139,10 @@ impl Sketch {
         rules: &Rules,
         text: &str,
         pause: &mut dyn FnMut(),
-    ) {
+    ) -> Result<(), Error> {
         let features = rules.features;
         if features.words > 0.0 || features.pairs > 0.0 || features.ngrams > 0.0 {
-            let skipped = self.count_parts(plan, rules, text, pause);
+            let skipped = self.count_parts(plan, rules, text, pause)?;
             // A text of nothing but stop words and masks counts with them.
             if skipped && self.bag.counts.is_empty() {
                 let everything = Rules {
@@ -149,18 +150,19 @@ impl Sketch {
                     drop_runs: false,
                     ..rules.clone()
                 };
-                self.count_parts(plan, &everything, text, pause);
+                self.count_parts(plan, &everything, text, pause)?;
             }
         }
         if features.whole > 0.0 {
-            text::normal_form(text, &mut self.text, pause);
+            text::normal_form(text, &mut self.text, pause)?;
             self.key.truncate(plan.prefix.len());
             if !self.text.is_empty() {
                 self.key.push(WHOLE);
-                self.key.extend_from_slice(self.text.as_bytes());
-                self.bag.add(plan, self.width, &self.key, features.whole);
+                extend(&mut self.key, self.text.as_bytes())?;
+                self.bag.add(plan, self.width, &self.key, features.whole)?;
             }
         }
+        Ok(())
     }
 
     /// Counts words, pairs and character n-grams; true when some were left out.
@@ -170,7 +172,7 @@ impl Sketch {
         rules: &Rules,
         text: &str,
         pause: &mut dyn FnMut(),
-    ) -> bool {
+    ) -> Result<bool, Error> {
         let Self {
             bag,
             key,
@@ -178,7 +180,13 @@ impl Sketch {
             width,
             ..
         } = self;
-        let mut add = |key: &[u8], weight: f64| bag.add(plan, *width, key, weight);
+        // The walk cannot stop half-way: after a failure it adds nothing more.
+        let mut done = Ok(());
+        let mut add = |key: &[u8], weight: f64| {
+            if done.is_ok() {
+                done = bag.add(plan, *width, key, weight);
+            }
+        };
         let Features {
             words,
             pairs,
@@ -222,7 +230,7 @@ impl Sketch {
                 });
             }
         });
-        skipped
+        done.map(|()| skipped)
     }
 
     /// Weighs the counted features and adds them to the row.
@@ -330,6 +338,13 @@ impl Rules {
     }
 }
 
+fn extend(key: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Error> {
+    key.try_reserve(bytes.len())
+        .map_err(|_| Error::OutOfMemory)?;
+    key.extend_from_slice(bytes);
+    Ok(())
+}
+
 /// Three or more characters, all the same.
 fn is_run(feature: &str) -> bool {
     let mut rest = feature.chars();
@@ -374,8 +389,17 @@ struct Bag {
 const KEPT_CAPACITY: usize = 1 << 14;
 
 impl Bag {
-    fn add(&mut self, plan: &ColumnPlan, width: Width, key: &[u8], factor: f64) {
+    fn add(
+        &mut self,
+        plan: &ColumnPlan,
+        width: Width,
+        key: &[u8],
+        factor: f64,
+    ) -> Result<(), Error> {
         let hash = plan.hash.hash(width, key);
+        if self.counts.len() == self.counts.capacity() {
+            self.counts.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+        }
         let new = Counted { count: 0, factor };
         self.counts.entry(hash).or_insert(new).count += 1;
         if let Some(names) = &mut self.names {
@@ -386,6 +410,7 @@ impl Bag {
                 .entry(hash)
                 .or_insert_with(|| String::from_utf8_lossy(feature).into_owned());
         }
+        Ok(())
     }
 
     fn clear(&mut self) {

@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use cityhasher::HashSet;
 
-use super::text::normal_form;
+use super::error::Error;
+use super::text::normal_word;
 
 /// Which words are left out.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,20 +61,16 @@ fn words(text: &str) -> HashSet<String> {
 
 impl StopWords {
     /// Words and names of built-in lists; an unknown `@name` counts as a word.
-    pub fn list(entries: &[String]) -> Self {
+    pub fn list(entries: &[String]) -> Result<Self, Error> {
         let lists = entries.iter().filter_map(|e| BuiltIn::find(e)).collect();
         let own = entries.iter().filter(|e| BuiltIn::find(e).is_none());
         let words = own
-            .map(|raw| {
-                let mut word = String::new();
-                normal_form(raw, &mut word, &mut || {});
-                word
-            })
-            .collect();
-        StopWords::List {
+            .map(|raw| normal_word(raw))
+            .collect::<Result<_, Error>>()?;
+        Ok(StopWords::List {
             words: Arc::new(words),
             lists,
-        }
+        })
     }
 
     /// Is this word, in normal form, left out?
@@ -117,9 +114,7 @@ mod tests {
             (include_str!("lists/stop_words_zh.txt"), false),
         ] {
             for word in text.split_whitespace() {
-                let mut normal = String::new();
-                normal_form(word, &mut normal, &mut || {});
-                assert_eq!(normal, word);
+                assert_eq!(normal_word(word).as_deref(), Ok(word));
                 assert_eq!(word.is_ascii(), ascii, "{word}");
             }
         }
@@ -127,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_list_of_ones_own() {
-        let own = StopWords::list(&["ＦＯＯ".into(), "@zh".into()]);
+        let own = StopWords::list(&["ＦＯＯ".into(), "@zh".into()]).unwrap();
         assert!(own.contains("foo") && own.contains("的"));
         assert!(!own.contains("the") && !own.contains("@zh"));
     }

@@ -12,6 +12,7 @@ use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::error::Error;
 use super::user_words::UserWords;
 
 /// Bytes of raw text between two pauses.
@@ -92,12 +93,24 @@ impl Ngrams {
 }
 
 /// Writes the normal form of `text`, without white space at its ends, into `buffer`.
-pub fn normal_form(text: &str, buffer: &mut String, pause: &mut dyn FnMut()) {
+pub fn normal_form(text: &str, buffer: &mut String, pause: &mut dyn FnMut()) -> Result<(), Error> {
     buffer.clear();
     for chunk in chunks(text.trim()) {
         pause();
+        // NFKC makes at most 11 times the bytes, lower case 1.5 times those.
+        buffer
+            .try_reserve(17 * chunk.len())
+            .map_err(|_| Error::OutOfMemory)?;
         normalize_into(chunk, buffer);
     }
+    Ok(())
+}
+
+/// The normal form of a word of a list.
+pub fn normal_word(word: &str) -> Result<String, Error> {
+    let mut normal = String::new();
+    normal_form(word, &mut normal, &mut || {})?;
+    Ok(normal)
 }
 
 fn normalize_into(text: &str, buffer: &mut String) {

@@ -6,18 +6,18 @@
 
 use cityhasher::HashMap;
 
-use super::text::{is_han, normal_form};
+use super::error::Error;
+use super::text::{is_han, normal_word};
 
 /// The words, in normal form, by their first character; the longest first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UserWords(HashMap<char, Vec<String>>);
 
 impl UserWords {
-    pub fn new(words: impl IntoIterator<Item = String>) -> Self {
+    pub fn new(words: impl IntoIterator<Item = String>) -> Result<Self, Error> {
         let mut by_first: HashMap<char, Vec<String>> = HashMap::default();
         for raw in words {
-            let mut word = String::new();
-            normal_form(&raw, &mut word, &mut || {});
+            let word = normal_word(&raw)?;
             if let Some(first) = word.chars().next() {
                 by_first.entry(first).or_default().push(word);
             }
@@ -26,7 +26,7 @@ impl UserWords {
             list.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
             list.dedup();
         }
-        Self(by_first)
+        Ok(Self(by_first))
     }
 
     /// The first word of the dictionary in `text`, the longest of those that start there, as a range
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     fn found<'a>(words: &[&str], text: &'a str) -> Option<&'a str> {
-        let words = UserWords::new(words.iter().map(|&w| w.to_owned()));
+        let words = UserWords::new(words.iter().map(|&w| w.to_owned())).unwrap();
         words.find(text).map(|(from, to)| &text[from..to])
     }
 

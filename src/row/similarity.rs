@@ -46,8 +46,9 @@ pg_function! {
             return args.null();
         };
         let n = within("n", n, NGRAMS);
-        let shingles =
-            |text: Value<'_>| Shingles::new(&to_utf8(text.bytes()), n, &mut check_for_interrupts);
+        let shingles = |text: Value<'_>| {
+            or_raise(Shingles::new(&to_utf8(text.bytes()), n, &mut check_for_interrupts))
+        };
         args.result(shingles(a).jaccard(&shingles(b)))
     }
 }

@@ -90,7 +90,7 @@ impl Set {
         let shingles = texts
             .iter()
             .map(|t| Shingles::new(t, 5, &mut || {}))
-            .collect();
+            .collect::<Result<_, _>>()?;
         Ok(Some(Set {
             name: name.to_owned(),
             texts,

@@ -1,7 +1,7 @@
 //! Which features a text has under which options, and what they weigh.
 
 use crate::fingerprint::hash::Width;
-use crate::fingerprint::options::parse_text;
+use crate::fingerprint::options::{parse_row, parse_text};
 use crate::fingerprint::sketch::{Content, Feature, Sketch};
 use crate::fingerprint::{plan, presets};
 
@@ -114,4 +114,32 @@ fn words_of_a_user_dictionary() {
     );
     assert_eq!(names("use C++ here", with), ["c++", "here", "use"]);
     assert!(!names("丹江口库区移民问题", "{}").contains(&"丹江口库区移民".to_owned()));
+}
+
+/// Preset s0: values weigh 2, words by tf, columns as they are.
+#[test]
+fn the_row_of_s0() {
+    let fields = ["city", "body"].map(|name| plan::Field {
+        name: name.to_owned(),
+        generated: false,
+    });
+    let preset = presets::find(Some("s0")).unwrap();
+    let options = parse_row(r#"{"city": {"as": "value"}, "body": 1}"#).unwrap();
+    let mut sketch = Sketch::showing(Width::W64);
+    sketch.begin();
+    for plan in &plan::row(preset, &options, &fields).unwrap() {
+        let text = ["New York", "the road, the other road"][plan.field];
+        sketch
+            .column(plan, Content::Text(text), &mut || {})
+            .unwrap();
+    }
+    let shown: Vec<(String, f64)> = sketch
+        .into_features()
+        .into_iter()
+        .map(|f| (f.feature, f.weight))
+        .collect();
+    assert_eq!(
+        shown,
+        [("new york".to_owned(), 2.0), ("road".to_owned(), 2.0)]
+    );
 }

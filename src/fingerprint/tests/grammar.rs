@@ -180,7 +180,7 @@ fn what_the_grammar_refuses() {
     );
     assert!(fail("{\"$x\": 1}").hint().unwrap().contains("$columns"));
     let error = of_text("a", "nope", Width::W64).unwrap_err();
-    assert!(error.hint().unwrap().contains("default, plain, s1"));
+    assert!(error.hint().unwrap().contains("default, plain, s0, s1"));
     let s1 = presets::find(Some("s1")).unwrap();
     let error = plan::text(s1, &parse_text("{\"tf\": \"log\"}").unwrap()).unwrap_err();
     assert_eq!(
