@@ -6,10 +6,11 @@
 #   KEEP        KEEP=1 leaves the server of `make demo` running
 #   ROWS        rows of `make bench`
 #   SECONDS_EACH  how long `make soak` repeats each test (600)
+#   DATA        folder of the labelled sets of `make quality`
 
-export PG_CONFIG DESTDIR KEEP ROWS ROUNDS SECONDS_EACH
+export PG_CONFIG DESTDIR KEEP ROWS ROUNDS SECONDS_EACH DATA
 
-.PHONY: help build install demo test quick soak bench clean
+.PHONY: help build install demo test quick soak bench quality clean
 .DEFAULT_GOAL := help
 
 help:
@@ -18,6 +19,7 @@ help:
 	@echo 'make quick          format, lint and unit tests only: no server is started'
 	@echo 'make soak           crash, standby and concurrency tests again and again (SECONDS_EACH=600)'
 	@echo 'make bench          speed and size next to covering b-trees (ROWS=1000000)'
+	@echo 'make quality        precision and recall of the fingerprints on labelled text (DATA=/folder)'
 	@echo 'make build          compile for the server of PG_CONFIG'
 	@echo 'make install        build, then install into that server (honours PG_CONFIG and DESTDIR)'
 	@echo 'make clean          remove what was built'
@@ -42,6 +44,9 @@ soak:
 
 bench:
 	@bench/run.sh
+
+quality:
+	@bench/quality/run.sh
 
 clean:
 	cargo clean

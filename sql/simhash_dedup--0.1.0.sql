@@ -48,6 +48,29 @@ CREATE FUNCTION simhash_similarity(a bigint, b bigint, bits int DEFAULT 64) RETU
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_similarity';
 COMMENT ON FUNCTION simhash_similarity(bigint, bigint, int) IS 'share of equal bits of two fingerprints: (bits - distance) / bits';
 
+-- ---------------------------------------------------------------- checks of candidates
+-- How similar two texts or sets are that have close fingerprints. NULL when there is nothing to compare.
+
+CREATE FUNCTION simhash_jaccard(a text, b text, n int DEFAULT 5) RETURNS float8
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_jaccard';
+COMMENT ON FUNCTION simhash_jaccard(text, text, int) IS 'Jaccard similarity of the sets of character n-grams of two texts';
+
+CREATE FUNCTION simhash_cosine(a text, b text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS float8
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 2000 AS 'MODULE_PATHNAME', 'simhash_cosine_text';
+COMMENT ON FUNCTION simhash_cosine(text, text, jsonb, text) IS 'cosine of the features of two texts, weighed as simhash64 does';
+
+CREATE FUNCTION simhash_cosine(a float8[], b float8[]) RETURNS float8
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 10 AS 'MODULE_PATHNAME', 'simhash_cosine_array';
+COMMENT ON FUNCTION simhash_cosine(float8[], float8[]) IS 'cosine of two vectors';
+
+CREATE FUNCTION minhash(tokens text[], n int DEFAULT 100) RETURNS bigint[]
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_minhash';
+COMMENT ON FUNCTION minhash(text[], int) IS 'MinHash signature of a set of tokens by n hash functions';
+
+CREATE FUNCTION minhash_similarity(a bigint[], b bigint[]) RETURNS float8
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 10 AS 'MODULE_PATHNAME', 'simhash_minhash_similarity';
+COMMENT ON FUNCTION minhash_similarity(bigint[], bigint[]) IS 'share of equal minima: estimates the Jaccard similarity, standard error sqrt(J (1 - J) / n)';
+
 -- ---------------------------------------------------------------- distance
 -- The support functions are how the planner meets us: the first query that mentions hamming() or
 -- <~> loads the library, which from then on makes index conditions of `fp <~> $1 <= k`.

@@ -24,7 +24,7 @@ SELECT simhash64('b a B c', preset => 'plain') = simhash64_tokens('{a,b,c}', '{1
 	simhash64('b a B c', preset => 'plain') = simhash64_tokens('{a,b,b,c}') AS repeated,
 	simhash64('b a b c', '{"tf": "set"}', 'plain') = simhash64_tokens('{c,b,a}') AS as_set,
 	simhash64('a b c', '{"features": ["pairs"]}', 'plain') = simhash64_tokens('{a b,b c}') AS pairs,
-	simhash64('a b c') = simhash64_tokens('{a,a b,b,b c,c}') AS words_and_pairs,
+	simhash64('a b c', '{"features": ["words", "pairs"]}') = simhash64_tokens('{a,a b,b,b c,c}') AS words_and_pairs,
 	simhash64('Ａ　Ｂ') = simhash64('a b') AS normal_form,
 	simhash64('我来到北京清华大学', preset => 'plain') = simhash64_tokens('{我,来到,北京,清华大学}') AS han,
 	simhash32('b a b c') = (simhash64('b a b c') & 4294967295) AS low_half,

@@ -42,6 +42,20 @@ SELECT simhash64(p) = simhash64(p, '{}') AS empty,
 	simhash64(p, '{"subject": 1, "body": 3}') = simhash64(p, '{"body": 3, "subject": 1, "id": 0}') AS zero
 FROM petition AS p;
 
+-- Kinds of features, stop words, masked runs and dictionaries: what is left of a text.
+SELECT o AS options, string_agg(format('%s=%s', feature, round(weight::numeric, 2)), ', ' ORDER BY feature COLLATE "C")
+FROM unnest(ARRAY[
+	'{"$balance": false}',
+	'{"$balance": false, "$features": ["pairs"], "$stop_words": true}',
+	'{"$balance": false, "$features": {"words": 1, "pairs": 0.5}, "$stop_words": ["FOX"], "$tf": "sqrt"}',
+	'{"$balance": false, "$features": ["ngrams"], "$ngram": 9, "$drop_runs": true}',
+	'{"$balance": false, "$features": ["whole"]}',
+	'{"$balance": false, "$drop_runs": true, "$dictionary": ["quick fox"]}'
+]) AS o, simhash_features(ROW('The quick fox, the 00000 xxxxx'::text), o::jsonb, 'plain')
+GROUP BY o ORDER BY o COLLATE "C";
+SELECT simhash64('关于道路的问题', '{"stop_words": true}') = simhash64('道路问题') AS chinese_stop_words,
+	simhash64('电话 0000000000', '{"drop_runs": true}') = simhash64('电话 ****') AS masks;
+
 -- Errors.
 CREATE FUNCTION fault(expression text)
 RETURNS TABLE (state text, message text, detail text, hint text) LANGUAGE plpgsql AS $$
@@ -73,7 +87,10 @@ SELECT f.* FROM unnest(ARRAY[
 	$$simhash64(p, '{"$tf": "idf"}')$$,
 	$$simhash64(p, '{"$balance": 1}')$$,
 	$$simhash64(p, '{"$weights": {}}')$$,
-	$$simhash64(p, '{"$stop_words": ["the"]}')$$,
+	$$simhash64(p, '{"$idf": ["the"]}')$$,
+	$$simhash64(p, '{"$stop_words": ["@fr"]}')$$,
+	$$simhash64(p, '{"subject": {"ngram": 0}}')$$,
+	$$simhash64('a b', '{"dictionary": "word"}')$$,
 	$$simhash64(p, '{"$columns": ["a", "b"]}')$$,
 	$$simhash64(p, '{"$columns": ["a", "a", "b", "c", "d"]}')$$,
 	$$simhash64(p, '{"subject": 1, "$exclude": ["subject"]}')$$,

@@ -10,6 +10,7 @@ pub enum Class {
     UndefinedColumn,
     NotSupported,
     LengthMismatch,
+    OutOfMemory,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +27,10 @@ pub enum Error {
     },
     UnknownOption {
         key: String,
+        known: String,
+    },
+    UnknownStopWords {
+        name: String,
         known: String,
     },
     ReservedOption {
@@ -68,6 +73,18 @@ pub enum Error {
         tokens: usize,
         weights: usize,
     },
+    VectorLengths {
+        first: usize,
+        second: usize,
+    },
+    /// An integer argument.
+    OutOfRange {
+        name: &'static str,
+        value: i32,
+        least: i32,
+        most: i32,
+    },
+    OutOfMemory,
     Width(i32),
     TooWide {
         fingerprint: i64,
@@ -80,7 +97,8 @@ impl Error {
             Error::WeightedToken { .. } => Class::InvalidText,
             Error::UnknownColumn { .. } => Class::UndefinedColumn,
             Error::ReservedOption { .. } => Class::NotSupported,
-            Error::ArrayLengths { .. } => Class::LengthMismatch,
+            Error::ArrayLengths { .. } | Error::VectorLengths { .. } => Class::LengthMismatch,
+            Error::OutOfMemory => Class::OutOfMemory,
             _ => Class::InvalidValue,
         }
     }
@@ -101,6 +119,9 @@ impl Error {
         match self {
             Error::UnknownPreset { known, .. } => Some(format!("The presets are {known}.")),
             Error::UnknownOption { known, .. } => Some(format!("The options are {known}.")),
+            Error::UnknownStopWords { known, .. } => {
+                Some(format!("The built-in lists are {known}."))
+            }
             Error::BadWeight { .. } => {
                 Some("A weight is a finite number that is not negative.".into())
             }
@@ -113,6 +134,9 @@ impl Error {
             Error::UnknownColumn { columns, .. } if columns.iter().any(|c| c == "f1") => Some(
                 "The fields of a bare ROW(...) are f1, f2, ...; \"$columns\" names them.".into(),
             ),
+            Error::OutOfRange {
+                name, least, most, ..
+            } => Some(format!("{name} is an integer from {least} to {most}.")),
             Error::Width(_) => Some("Fingerprints have 64 or 32 bits.".into()),
             _ => None,
         }
@@ -131,6 +155,9 @@ impl fmt::Display for Error {
                 write!(f, "{place} must be {expected}, not {found}")
             }
             Error::UnknownOption { key, .. } => write!(f, "unknown option \"{key}\""),
+            Error::UnknownStopWords { name, .. } => {
+                write!(f, "unknown list of stop words \"{name}\"")
+            }
             Error::ReservedOption { key } => {
                 write!(f, "option \"{key}\" is not supported in this version")
             }
@@ -174,6 +201,11 @@ impl fmt::Display for Error {
                     "tokens and weights differ in number: {tokens} and {weights}"
                 )
             }
+            Error::VectorLengths { first, second } => {
+                write!(f, "arrays differ in length: {first} and {second}")
+            }
+            Error::OutOfRange { name, value, .. } => write!(f, "{name} is out of range: {value}"),
+            Error::OutOfMemory => write!(f, "out of memory"),
             Error::Width(bits) => write!(f, "fingerprint width out of range: {bits}"),
             Error::TooWide { fingerprint } => {
                 write!(f, "fingerprint {fingerprint} has more than 32 bits")

@@ -1,21 +1,26 @@
 //! Text, weights, bits: from columns of text to a fingerprint. Pure Rust; knows no PostgreSQL.
 //!
 //! What lives here, in the order in which a row flows through: [`options`] (the JSON grammar),
-//! [`presets`] and [`plan`] (which column counts how), [`text`] (normal form and words),
+//! [`presets`] and [`plan`] (which column counts how), [`text`] (normal form, words and character
+//! n-grams), [`user_words`] and [`stop_words`] (words that users add and that do not count),
 //! [`sketch`] (features and their weights), [`hash`] and [`simhash`] (bits), [`distance`].
-//! [`canonical`] writes scalar values as text that no setting alters. What must not live here:
+//! [`jaccard`] and [`minhash`] check what has close fingerprints. [`canonical`] writes scalar values as text that no setting alters. What must not live here:
 //! anything that needs a server, a file or a clock; a fingerprint depends on its arguments alone.
 
 pub mod canonical;
 pub mod distance;
 pub mod error;
 pub mod hash;
+pub mod jaccard;
+pub mod minhash;
 pub mod options;
 pub mod plan;
 pub mod presets;
 pub mod simhash;
 pub mod sketch;
+pub mod stop_words;
 pub mod text;
+pub mod user_words;
 pub mod weighted_tokens;
 
 pub use error::{Class, Error};

@@ -4,16 +4,57 @@
 //! plain keys are column names (so no option can collide with a column) and whose `$` keys are
 //! options of the row.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use super::error::Error;
-use super::presets::{Features, Tf};
+use super::presets::{Features, Rules, Tf};
+use super::stop_words::{BuiltIn, StopWords};
+use super::user_words::UserWords;
 
 /// Options of one text; None leaves what the preset says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TextOptions {
     pub features: Option<Features>,
     pub tf: Option<Tf>,
+    pub ngram: Option<usize>,
+    pub stop_words: Option<StopWords>,
+    pub drop_runs: Option<bool>,
+    pub dictionary: Option<Arc<UserWords>>,
+}
+
+impl TextOptions {
+    /// The key of an option that is given.
+    pub fn first_given(&self) -> Option<&'static str> {
+        let given = [
+            self.features.is_some(),
+            self.tf.is_some(),
+            self.ngram.is_some(),
+            self.stop_words.is_some(),
+            self.drop_runs.is_some(),
+            self.dictionary.is_some(),
+        ];
+        let first = given.iter().position(|&given| given)?;
+        Some(TEXT_KEYS[first])
+    }
+
+    /// Puts what is given in the place of what `rules` say.
+    pub fn lay_over(&self, rules: &mut Rules) {
+        fn put<T: Clone>(place: &mut T, given: &Option<T>) {
+            if let Some(value) = given {
+                *place = value.clone();
+            }
+        }
+        put(&mut rules.features, &self.features);
+        put(&mut rules.tf, &self.tf);
+        put(&mut rules.ngram, &self.ngram);
+        put(&mut rules.stop_words, &self.stop_words);
+        put(&mut rules.drop_runs, &self.drop_runs);
+        if self.dictionary.is_some() {
+            rules.dictionary.clone_from(&self.dictionary);
+        }
+    }
 }
 
 /// What a column's content is.
@@ -57,28 +98,29 @@ pub struct RowOptions {
     pub balance: Option<bool>,
 }
 
-const TEXT_KEYS: [&str; 2] = ["features", "tf"];
-const COLUMN_KEYS: [&str; 4] = ["weight", "as", "features", "tf"];
-const ROW_KEYS: [&str; 5] = ["$columns", "$exclude", "$features", "$tf", "$balance"];
-/// Names that later versions will give a meaning; with a `$` in front for a row.
-const RESERVED: [&str; 9] = [
-    "stop_words",
-    "dictionary",
-    "idf",
-    "pos",
-    "cue_words",
-    "title",
-    "length",
+/// In the order of [`TextOptions::first_given`].
+const TEXT_KEYS: [&str; 6] = [
+    "features",
+    "tf",
     "ngram",
-    "normalize",
+    "stop_words",
+    "drop_runs",
+    "dictionary",
 ];
+const COLUMN_KEYS: [&str; 2] = ["weight", "as"];
+const ROW_KEYS: [&str; 3] = ["$columns", "$exclude", "$balance"];
+const FEATURES: [&str; 4] = ["words", "pairs", "ngrams", "whole"];
+/// Lengths of character n-grams.
+const NGRAMS: std::ops::RangeInclusive<u64> = 1..=16;
+/// Names that later versions will give a meaning; with a `$` in front for a row.
+const RESERVED: [&str; 6] = ["idf", "pos", "cue_words", "title", "length", "normalize"];
 
 /// Options of a text, from the JSON of a SQL argument.
 pub fn parse_text(json: &str) -> Result<TextOptions, Error> {
     let mut options = TextOptions::default();
     for (key, value) in &object("options", &document(json)?)? {
         if !text_option(&mut options, key, key, value)? {
-            return Err(unknown(key, key, &TEXT_KEYS));
+            return Err(unknown(key, key, known(&[], "")));
         }
     }
     Ok(options)
@@ -109,12 +151,9 @@ fn row_option(options: &mut RowOptions, key: &str, name: &str, value: &Value) ->
     match name {
         "columns" => options.columns = Some(distinct("\"$columns\"", names(key, value)?)?),
         "exclude" => options.exclude = names(key, value)?,
-        "balance" => match value {
-            Value::Bool(balance) => options.balance = Some(*balance),
-            _ => return Err(wrong_shape(quote(key), "true or false", value)),
-        },
+        "balance" => options.balance = Some(truth(key, value)?),
         _ if text_option(&mut options.text, key, name, value)? => {}
-        _ => return Err(unknown(key, name, &ROW_KEYS)),
+        _ => return Err(unknown(key, name, known(&ROW_KEYS, "$"))),
     }
     Ok(())
 }
@@ -130,20 +169,23 @@ fn column(name: &str, value: &Value) -> Result<ColumnOptions, Error> {
             "weight" => options.weight = weight(name, value, "a number")?,
             "as" => options.kind = Some(kind(name, value)?),
             _ if text_option(&mut options.text, key, key, value)? => {}
-            _ => return Err(unknown(key, key, &COLUMN_KEYS)),
+            _ => return Err(unknown(key, key, known(&COLUMN_KEYS, ""))),
         }
     }
     Ok(options)
 }
 
 fn weight(column: &str, value: &Value, expected: &'static str) -> Result<f64, Error> {
-    let place = || format!("weight of column \"{column}\"");
-    let number = value
-        .as_f64()
-        .ok_or_else(|| wrong_shape(place(), expected, value))?;
+    number(format!("weight of column \"{column}\""), value, expected)
+}
+
+fn number(place: String, value: &Value, expected: &'static str) -> Result<f64, Error> {
+    let Some(number) = value.as_f64() else {
+        return Err(wrong_shape(place, expected, value));
+    };
     if !number.is_finite() || number < 0.0 {
         return Err(Error::BadWeight {
-            place: place(),
+            place,
             weight: value.to_string(),
         });
     }
@@ -175,39 +217,95 @@ fn text_option(
             options.tf = Some(match value.as_str() {
                 Some("raw") => Tf::Raw,
                 Some("log") => Tf::Log,
+                Some("sqrt") => Tf::Sqrt,
                 Some("set") => Tf::Set,
                 _ => {
                     return Err(wrong_shape(
                         quote(key),
-                        "\"raw\", \"log\" or \"set\"",
+                        "\"raw\", \"log\", \"sqrt\" or \"set\"",
                         value,
                     ));
                 }
             });
+        }
+        "ngram" => {
+            let length = value.as_u64().filter(|n| NGRAMS.contains(n));
+            let length =
+                length.ok_or_else(|| wrong_shape(quote(key), "an integer from 1 to 16", value))?;
+            options.ngram = Some(length as usize);
+        }
+        "stop_words" => options.stop_words = Some(stop_words(key, value)?),
+        "drop_runs" => options.drop_runs = Some(truth(key, value)?),
+        "dictionary" => {
+            options.dictionary = Some(Arc::new(UserWords::new(names(key, value)?)?));
         }
         _ => return Ok(false),
     }
     Ok(true)
 }
 
+fn stop_words(key: &str, value: &Value) -> Result<StopWords, Error> {
+    match value {
+        Value::Bool(true) => Ok(StopWords::BuiltIn),
+        Value::Bool(false) => Ok(StopWords::None),
+        Value::Array(_) => {
+            let list = names(key, value)?;
+            match list
+                .iter()
+                .find(|word| word.starts_with('@') && BuiltIn::find(word).is_none())
+            {
+                Some(word) => Err(Error::UnknownStopWords {
+                    name: word.clone(),
+                    known: BuiltIn::NAMES.join(", "),
+                }),
+                None => StopWords::list(&list),
+            }
+        }
+        _ => Err(wrong_shape(
+            quote(key),
+            "true, false or an array of strings",
+            value,
+        )),
+    }
+}
+
+fn truth(key: &str, value: &Value) -> Result<bool, Error> {
+    value
+        .as_bool()
+        .ok_or_else(|| wrong_shape(quote(key), "true or false", value))
+}
+
+/// An array of kinds, or an object of kinds and what they weigh next to each other.
 fn features(key: &str, value: &Value) -> Result<Features, Error> {
-    let mut features = Features {
-        words: false,
-        pairs: false,
+    let kinds: Vec<(String, f64)> = match value {
+        Value::Object(members) => members
+            .iter()
+            .map(|(kind, value)| {
+                let place = format!("weight of feature \"{kind}\"");
+                Ok((kind.clone(), number(place, value, "a number")?))
+            })
+            .collect::<Result<_, Error>>()?,
+        _ => names(key, value)?
+            .into_iter()
+            .map(|kind| (kind, 1.0))
+            .collect(),
     };
-    for name in names(key, value)? {
-        match name.as_str() {
-            "words" => features.words = true,
-            "pairs" => features.pairs = true,
-            _ => return Err(unknown(&name, &name, &["words", "pairs"])),
+    let heaviest = kinds.iter().map(|(_, weight)| *weight).fold(0.0, f64::max);
+    let mut features = Features::NONE;
+    for (kind, weight) in kinds {
+        // Only the ratio matters: the heaviest kind weighs 1.
+        let weight = weight / if heaviest > 0.0 { heaviest } else { 1.0 };
+        match kind.as_str() {
+            "words" => features.words = weight,
+            "pairs" => features.pairs = weight,
+            "ngrams" => features.ngrams = weight,
+            "whole" => features.whole = weight,
+            _ => return Err(unknown(&kind, &kind, FEATURES.join(", "))),
         }
     }
-    if !(features.words || features.pairs) {
-        return Err(wrong_shape(
-            quote(key),
-            "a list of \"words\" and \"pairs\"",
-            value,
-        ));
+    if features == Features::NONE {
+        let expected = "a list of \"words\", \"pairs\", \"ngrams\" and \"whole\"";
+        return Err(wrong_shape(quote(key), expected, value));
     }
     Ok(features)
 }
@@ -240,7 +338,14 @@ fn object(place: &str, value: &Value) -> Result<Map<String, Value>, Error> {
     }
 }
 
-fn unknown(key: &str, name: &str, known: &[&str]) -> Error {
+/// The options of a place: its own and, with `sign` in front, those of every text.
+fn known(own: &[&str], sign: &str) -> String {
+    let own = own.iter().map(|&key| key.to_owned());
+    let text = TEXT_KEYS.iter().map(|key| format!("{sign}{key}"));
+    own.chain(text).collect::<Vec<_>>().join(", ")
+}
+
+fn unknown(key: &str, name: &str, known: String) -> Error {
     if RESERVED.contains(&name) {
         return Error::ReservedOption {
             key: key.to_owned(),
@@ -248,7 +353,7 @@ fn unknown(key: &str, name: &str, known: &[&str]) -> Error {
     }
     Error::UnknownOption {
         key: key.to_owned(),
-        known: known.join(", "),
+        known,
     }
 }
 

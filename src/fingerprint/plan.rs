@@ -24,6 +24,8 @@ pub struct ColumnPlan {
     /// Multiplies the column's vector: sqrt(share) when columns are balanced, else the weight.
     pub factor: f64,
     pub balance: bool,
+    /// Multiplies the weight of a value that is one feature as a whole.
+    pub value_weight: f64,
     /// Hashed in front of every feature: the name and 0x1F, or nothing.
     pub prefix: Vec<u8>,
     pub hash: FeatureHash,
@@ -35,9 +37,10 @@ pub fn text(preset: &'static Preset, options: &TextOptions) -> Result<ColumnPlan
         field: 0,
         name: String::new(),
         kind: Some(Kind::Text),
-        input: input(preset, &[("features", "tf", options)])?,
+        input: input(preset, &[("", options)])?,
         factor: 1.0,
         balance: preset.balance,
+        value_weight: preset.value_weight,
         prefix: Vec::new(),
         hash: preset.hash,
     })
@@ -81,13 +84,7 @@ pub fn row(
                 field,
                 name: names[field].to_owned(),
                 kind: column.kind,
-                input: input(
-                    preset,
-                    &[
-                        ("features", "tf", &column.text),
-                        ("$features", "$tf", &options.text),
-                    ],
-                )?,
+                input: input(preset, &[("", &column.text), ("$", &options.text)])?,
                 // Roots first: the quotient of two extreme weights could underflow to 0.
                 factor: if balance {
                     column.weight.sqrt() / total.sqrt()
@@ -95,6 +92,7 @@ pub fn row(
                     column.weight
                 },
                 balance,
+                value_weight: preset.value_weight,
                 prefix: prefix(preset, names[field]),
                 hash: preset.hash,
             })
@@ -171,30 +169,24 @@ fn check_names(options: &RowOptions, names: &[&str]) -> Result<(), Error> {
 }
 
 /// The preset's input with the given options laid over it, the first that says something winning.
-/// Each option comes with the keys under which the user wrote it.
-fn input(preset: &'static Preset, layers: &[(&str, &str, &TextOptions)]) -> Result<Input, Error> {
-    let refuse = |key: &str| {
-        Err(Error::OptionWithoutUse {
-            key: key.into(),
-            preset: preset.name,
-        })
-    };
-    let Input::Words { features, tf } = preset.input else {
-        for (features_key, tf_key, options) in layers {
-            if options.features.is_some() {
-                return refuse(features_key);
-            }
-            if options.tf.is_some() {
-                return refuse(tf_key);
-            }
-        }
-        return Ok(preset.input);
-    };
-    Ok(Input::Words {
-        features: layers
+/// Each layer comes with what the user wrote in front of its keys.
+fn input(preset: &'static Preset, layers: &[(&str, &TextOptions)]) -> Result<Input, Error> {
+    let Input::Words(rules) = &preset.input else {
+        return match layers
             .iter()
-            .find_map(|(_, _, o)| o.features)
-            .unwrap_or(features),
-        tf: layers.iter().find_map(|(_, _, o)| o.tf).unwrap_or(tf),
-    })
+            .find_map(|(sign, o)| Some(format!("{sign}{}", o.first_given()?)))
+        {
+            Some(key) => Err(Error::OptionWithoutUse {
+                key,
+                preset: preset.name,
+            }),
+            None => Ok(preset.input.clone()),
+        };
+    };
+    let mut rules = rules.clone();
+    layers
+        .iter()
+        .rev()
+        .for_each(|(_, options)| options.lay_over(&mut rules));
+    Ok(Input::Words(rules))
 }

@@ -1,17 +1,35 @@
 //! The built-in presets: everything that options may change, under a name.
 //!
-//! Fingerprints mean something only together with their preset and options. A preset that is not
-//! marked unstable never changes; a better one gets a new name.
+//! Fingerprints mean something only together with their preset and options. A preset never changes
+//! within a release; a better one gets a new name.
+
+use std::sync::Arc;
 
 use super::error::Error;
 use super::hash::FeatureHash;
+use super::stop_words::StopWords;
+use super::user_words::UserWords;
 
-/// What becomes a feature of a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What becomes a feature of a text, and what such features weigh next to each other; 0 leaves a
+/// kind out.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Features {
-    pub words: bool,
+    pub words: f64,
     /// Two neighbouring words, written with one space between them.
-    pub pairs: bool,
+    pub pairs: f64,
+    /// Runs of `ngram` letters and digits, whatever stands between them.
+    pub ngrams: f64,
+    /// The whole normal form.
+    pub whole: f64,
+}
+
+impl Features {
+    pub const NONE: Features = Features {
+        words: 0.0,
+        pairs: 0.0,
+        ngrams: 0.0,
+        whole: 0.0,
+    };
 }
 
 /// What a feature that occurs `tf` times weighs.
@@ -21,15 +39,31 @@ pub enum Tf {
     Raw,
     /// 1 + ln tf
     Log,
+    /// The square root of tf
+    Sqrt,
     /// 1
     Set,
 }
 
+/// How natural text becomes features.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rules {
+    pub features: Features,
+    pub tf: Tf,
+    /// Characters of a character n-gram.
+    pub ngram: usize,
+    pub stop_words: StopWords,
+    /// Leave out features of three or more equal characters: masked numbers and names (0000, xxxx).
+    pub drop_runs: bool,
+    /// Words that are never cut, found before any other.
+    pub dictionary: Option<Arc<UserWords>>,
+}
+
 /// How a text is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Input {
     /// Natural text: normal form, words, then features counted by tf.
-    Words { features: Features, tf: Tf },
+    Words(Rules),
     /// `token^weight` separated by spaces, taken literally.
     WeightedTokens,
 }
@@ -42,40 +76,61 @@ pub struct Preset {
     /// Scale each column's features to unit length, times the root of the column's share. Without
     /// it every feature's weight is multiplied by the column's weight.
     pub balance: bool,
+    /// What the value of a column that is not cut into words weighs, next to the column's weight.
+    pub value_weight: f64,
     /// Hash the column's name in front of the feature, so that equal words in different columns
     /// differ.
     pub name_columns: bool,
 }
 
-const WORDS: Features = Features {
-    words: true,
-    pairs: false,
-};
-const WORDS_AND_PAIRS: Features = Features {
-    words: true,
-    pairs: true,
+/// Words by tf, nothing left out.
+const PLAIN: Rules = Rules {
+    features: Features {
+        words: 1.0,
+        ..Features::NONE
+    },
+    tf: Tf::Raw,
+    ngram: 3,
+    stop_words: StopWords::None,
+    drop_runs: false,
+    dictionary: None,
 };
 
-const PRESETS: [Preset; 3] = [
-    // Unstable until the quality of the candidates has been measured (docs/weights.md).
+/// The best that was measured (docs/quality.md). Function words stay: they hold the fingerprints of
+/// near-duplicates together, and 1 + ln tf keeps them from drowning the rest.
+const DEFAULT: Rules = Rules {
+    tf: Tf::Log,
+    drop_runs: true,
+    ..PLAIN
+};
+
+static PRESETS: [Preset; 4] = [
     Preset {
         name: "default",
-        input: Input::Words {
-            features: WORDS_AND_PAIRS,
-            tf: Tf::Log,
-        },
+        input: Input::Words(DEFAULT),
         hash: FeatureHash::City,
         balance: true,
+        value_weight: 1.0,
         name_columns: true,
     },
     Preset {
         name: "plain",
-        input: Input::Words {
-            features: WORDS,
-            tf: Tf::Raw,
-        },
+        input: Input::Words(PLAIN),
         hash: FeatureHash::City,
         balance: true,
+        value_weight: 1.0,
+        name_columns: true,
+    },
+    // A row as S0 reads it: short columns are values of weight 2, text is words by tf.
+    Preset {
+        name: "s0",
+        input: Input::Words(Rules {
+            stop_words: StopWords::BuiltIn,
+            ..PLAIN
+        }),
+        hash: FeatureHash::City,
+        balance: false,
+        value_weight: 2.0,
         name_columns: true,
     },
     Preset {
@@ -83,6 +138,7 @@ const PRESETS: [Preset; 3] = [
         input: Input::WeightedTokens,
         hash: FeatureHash::Murmur,
         balance: false,
+        value_weight: 1.0,
         name_columns: false,
     },
 ];
@@ -95,6 +151,6 @@ pub fn find(name: Option<&str>) -> Result<&'static Preset, Error> {
         .find(|p| p.name == name)
         .ok_or_else(|| Error::UnknownPreset {
             name: name.to_owned(),
-            known: PRESETS.map(|p| p.name).join(", "),
+            known: PRESETS.each_ref().map(|p| p.name).join(", "),
         })
 }

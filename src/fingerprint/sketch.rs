@@ -12,9 +12,11 @@ use super::error::Error;
 use super::hash::Width;
 use super::options::Kind;
 use super::plan::ColumnPlan;
-use super::presets::{Features, Input, Tf};
+use super::presets::{Features, Input, Rules, Tf};
 use super::simhash::Sums;
-use super::{text, weighted_tokens};
+use super::stop_words::StopWords;
+use super::text::{self, Ngrams};
+use super::weighted_tokens;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug)]
@@ -90,23 +92,24 @@ impl Sketch {
         };
         self.key.clear();
         self.key.extend_from_slice(&plan.prefix);
-        match (plan.kind.unwrap_or(natural), plan.input) {
-            (Kind::Text, Input::Words { features, tf }) => {
-                self.count_words(plan, features, text, pause);
-                self.join_counted(plan, tf);
+        match (plan.kind.unwrap_or(natural), &plan.input) {
+            (Kind::Text, Input::Words(rules)) => {
+                self.count_text(plan, rules, text, pause)?;
+                self.join_counted(plan, rules.tf);
             }
-            (Kind::Value, Input::Words { tf, .. }) => {
+            (Kind::Value, Input::Words(rules)) => {
                 let literal = match natural {
                     Kind::Value => text,
                     Kind::Text => {
-                        text::normal_form(text, &mut self.text, pause);
+                        text::normal_form(text, &mut self.text, pause)?;
                         &self.text
                     }
                 };
                 if !literal.is_empty() {
-                    self.key.extend_from_slice(literal.as_bytes());
-                    self.bag.add(plan, self.width, &self.key);
-                    self.join_counted(plan, tf);
+                    extend(&mut self.key, literal.as_bytes())?;
+                    self.bag
+                        .add(plan, self.width, &self.key, plan.value_weight)?;
+                    self.join_counted(plan, rules.tf);
                 }
             }
             (Kind::Text, Input::WeightedTokens) => {
@@ -130,13 +133,46 @@ impl Sketch {
         self.shown.unwrap_or_default()
     }
 
-    fn count_words(
+    fn count_text(
         &mut self,
         plan: &ColumnPlan,
-        features: Features,
+        rules: &Rules,
         text: &str,
         pause: &mut dyn FnMut(),
-    ) {
+    ) -> Result<(), Error> {
+        let features = rules.features;
+        if features.words > 0.0 || features.pairs > 0.0 || features.ngrams > 0.0 {
+            let skipped = self.count_parts(plan, rules, text, pause)?;
+            // A text of nothing but stop words and masks counts with them.
+            if skipped && self.bag.counts.is_empty() {
+                let everything = Rules {
+                    stop_words: StopWords::None,
+                    drop_runs: false,
+                    ..rules.clone()
+                };
+                self.count_parts(plan, &everything, text, pause)?;
+            }
+        }
+        if features.whole > 0.0 {
+            text::normal_form(text, &mut self.text, pause)?;
+            self.key.truncate(plan.prefix.len());
+            if !self.text.is_empty() {
+                self.key.push(WHOLE);
+                extend(&mut self.key, self.text.as_bytes())?;
+                self.bag.add(plan, self.width, &self.key, features.whole)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts words, pairs and character n-grams; true when some were left out.
+    fn count_parts(
+        &mut self,
+        plan: &ColumnPlan,
+        rules: &Rules,
+        text: &str,
+        pause: &mut dyn FnMut(),
+    ) -> Result<bool, Error> {
         let Self {
             bag,
             key,
@@ -144,20 +180,57 @@ impl Sketch {
             width,
             ..
         } = self;
-        let start = plan.prefix.len();
-        text::for_each_word(text, buffer, pause, &mut |word| {
-            // The key still holds the word before this one.
-            if features.pairs && key.len() > start {
-                key.push(b' ');
-                key.extend_from_slice(word.as_bytes());
-                bag.add(plan, *width, key);
+        // The walk cannot stop half-way: after a failure it adds nothing more.
+        let mut done = Ok(());
+        let mut add = |key: &[u8], weight: f64| {
+            if done.is_ok() {
+                done = bag.add(plan, *width, key, weight);
             }
-            key.truncate(start);
-            key.extend_from_slice(word.as_bytes());
-            if features.words {
-                bag.add(plan, *width, key);
+        };
+        let Features {
+            words,
+            pairs,
+            ngrams,
+            ..
+        } = rules.features;
+        let start = plan.prefix.len();
+        let mut grams = Ngrams::new(rules.ngram);
+        let mut gram_key = plan.prefix.clone();
+        gram_key.push(NGRAM);
+        let mut skipped = false;
+        text::for_each_chunk(text, buffer, pause, &mut |chunk| {
+            if words > 0.0 || pairs > 0.0 {
+                text::for_each_word(chunk, rules.dictionary.as_deref(), &mut |word| {
+                    if rules.skips(word) {
+                        skipped = true;
+                        return;
+                    }
+                    // The key still holds the word before this one.
+                    if pairs > 0.0 && key.len() > start {
+                        key.push(b' ');
+                        key.extend_from_slice(word.as_bytes());
+                        add(key, pairs);
+                    }
+                    key.truncate(start);
+                    key.extend_from_slice(word.as_bytes());
+                    if words > 0.0 {
+                        add(key, words);
+                    }
+                });
+            }
+            if ngrams > 0.0 {
+                grams.chunk(chunk, &mut |gram| {
+                    if rules.drop_runs && is_run(gram) {
+                        skipped = true;
+                        return;
+                    }
+                    gram_key.truncate(start + 1);
+                    gram_key.extend_from_slice(gram.as_bytes());
+                    add(&gram_key, ngrams);
+                });
             }
         });
+        done.map(|()| skipped)
     }
 
     /// Weighs the counted features and adds them to the row.
@@ -168,25 +241,27 @@ impl Sketch {
         let mut sums = Sums::ZERO;
         // In units of 2^-64: an integer, so that it is exact too.
         let mut square: u128 = 0;
-        for (&hash, &count) in &self.bag.counts {
-            let weight = tf_weight(tf, count);
+        for (&hash, counted) in &self.bag.counts {
+            let weight = counted.weight(tf);
             sums.add(hash, weight);
             let units = (weight * UNIT) as u128;
-            square += units * units;
+            square = square.saturating_add(units.saturating_mul(units));
         }
         let factor = match plan.balance {
+            // No weight at all: a kind of feature may weigh less than 2^-32.
+            true if square == 0 => 0.0,
             true => plan.factor * UNIT / (square as f64).sqrt(),
             false => plan.factor,
         };
         self.totals.add_scaled(&sums, factor);
-        self.any = true;
+        self.any |= square > 0;
         if let (Some(shown), Some(names)) = (&mut self.shown, &mut self.bag.names) {
             let first = shown.len();
-            shown.extend(self.bag.counts.iter().map(|(hash, &count)| Feature {
+            shown.extend(self.bag.counts.iter().map(|(hash, counted)| Feature {
                 column: plan.name.clone(),
                 feature: names.remove(hash).unwrap_or_default(),
-                tf: count as f64,
-                weight: tf_weight(tf, count) * factor,
+                tf: counted.count as f64,
+                weight: counted.weight(tf) * factor,
                 hash: *hash,
             }));
             shown[first..].sort_by(|a, b| {
@@ -253,19 +328,59 @@ impl Sketch {
 
 const UNIT: f64 = 4_294_967_296.0;
 
-/// The weight of a feature that occurs `count` times, a multiple of 2^-32.
-fn tf_weight(tf: Tf, count: u64) -> f64 {
-    match tf {
-        Tf::Raw => count as f64,
-        Tf::Log if count > 1 => ((1.0 + (count as f64).ln()) * UNIT).round() / UNIT,
-        Tf::Log | Tf::Set => 1.0,
+/// Written in front of what is no word and no pair, so that no two kinds of feature are the same.
+const NGRAM: u8 = 0x1e;
+const WHOLE: u8 = 0x1d;
+
+impl Rules {
+    fn skips(&self, word: &str) -> bool {
+        (self.drop_runs && is_run(word)) || self.stop_words.contains(word)
     }
 }
 
-/// How often each feature of a column occurs, by hash: features of equal hash add up anyway.
+fn extend(key: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Error> {
+    key.try_reserve(bytes.len())
+        .map_err(|_| Error::OutOfMemory)?;
+    key.extend_from_slice(bytes);
+    Ok(())
+}
+
+/// Three or more characters, all the same.
+fn is_run(feature: &str) -> bool {
+    let mut rest = feature.chars();
+    let first = rest.next();
+    let mut length = 1;
+    rest.all(|c| {
+        length += 1;
+        Some(c) == first
+    }) && length >= 3
+}
+
+/// A feature of a column: how often it occurs, and its weight next to other kinds.
+#[derive(Clone, Copy)]
+struct Counted {
+    count: u64,
+    factor: f64,
+}
+
+impl Counted {
+    /// A multiple of 2^-32.
+    fn weight(self, tf: Tf) -> f64 {
+        let count = self.count as f64;
+        let weight = match tf {
+            Tf::Raw => count,
+            Tf::Log => 1.0 + count.ln(),
+            Tf::Sqrt => count.sqrt(),
+            Tf::Set => 1.0,
+        };
+        (weight * self.factor * UNIT).round() / UNIT
+    }
+}
+
+/// The features of a column, by hash: features of equal hash add up anyway.
 #[derive(Default)]
 struct Bag {
-    counts: HashMap<u64, u64, BuildHasherDefault<Hashed>>,
+    counts: HashMap<u64, Counted, BuildHasherDefault<Hashed>>,
     /// The features' text, when they are to be shown.
     names: Option<HashMap<u64, String, BuildHasherDefault<Hashed>>>,
 }
@@ -274,15 +389,28 @@ struct Bag {
 const KEPT_CAPACITY: usize = 1 << 14;
 
 impl Bag {
-    fn add(&mut self, plan: &ColumnPlan, width: Width, key: &[u8]) {
+    fn add(
+        &mut self,
+        plan: &ColumnPlan,
+        width: Width,
+        key: &[u8],
+        factor: f64,
+    ) -> Result<(), Error> {
         let hash = plan.hash.hash(width, key);
-        *self.counts.entry(hash).or_insert(0) += 1;
+        if self.counts.len() == self.counts.capacity() {
+            self.counts.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+        }
+        let new = Counted { count: 0, factor };
+        self.counts.entry(hash).or_insert(new).count += 1;
         if let Some(names) = &mut self.names {
             let feature = &key[plan.prefix.len()..];
+            let feature = feature.strip_prefix(&[NGRAM]).unwrap_or(feature);
+            let feature = feature.strip_prefix(&[WHOLE]).unwrap_or(feature);
             names
                 .entry(hash)
                 .or_insert_with(|| String::from_utf8_lossy(feature).into_owned());
         }
+        Ok(())
     }
 
     fn clear(&mut self) {

@@ -4,12 +4,16 @@
 //! characters, Unicode words (UAX 29) elsewhere. Text is worked off in chunks, so that memory stays
 //! small and a caller can stop the work between them; the time is linear in the length.
 
+use std::collections::VecDeque;
 use std::sync::OnceLock;
 
 use jieba_rs::Jieba;
 use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 use unicode_segmentation::UnicodeSegmentation;
+
+use super::error::Error;
+use super::user_words::UserWords;
 
 /// Bytes of raw text between two pauses.
 const CHUNK: usize = 1 << 16;
@@ -20,29 +24,93 @@ pub fn dictionary() -> &'static Jieba {
     DICTIONARY.get_or_init(Jieba::new)
 }
 
-/// Calls `word` for each word of the normal form of `text`, and `pause` before each chunk.
-/// `buffer` is scratch space.
-pub fn for_each_word(
+/// Calls `chunk` for each chunk of the normal form of `text`, which cuts no word, and `pause` before
+/// it. `buffer` is scratch space.
+pub fn for_each_chunk(
     text: &str,
     buffer: &mut String,
     pause: &mut dyn FnMut(),
-    word: &mut dyn FnMut(&str),
+    chunk: &mut dyn FnMut(&str),
 ) {
-    for chunk in chunks(text) {
+    for raw in chunks(text) {
         pause();
         buffer.clear();
-        normalize_into(chunk, buffer);
-        words(buffer, word);
+        normalize_into(raw, buffer);
+        chunk(buffer);
+    }
+}
+
+/// Calls `word` for each word of a text in normal form; those of the user come first.
+pub fn for_each_word(mut text: &str, user: Option<&UserWords>, word: &mut dyn FnMut(&str)) {
+    while let Some((from, to)) = user.and_then(|user| user.find(text)) {
+        words(&text[..from], word);
+        word(&text[from..to]);
+        text = &text[to..];
+    }
+    words(text, word);
+}
+
+/// Calls `gram` for each run of `n` letters and digits of the chunks of a text in normal form, whatever
+/// else stands between them.
+pub struct Ngrams {
+    n: usize,
+    /// The last letters of the text before, and where each begins.
+    window: String,
+    starts: VecDeque<usize>,
+}
+
+impl Ngrams {
+    pub fn new(n: usize) -> Self {
+        Self {
+            n,
+            window: String::new(),
+            starts: VecDeque::new(),
+        }
+    }
+
+    pub fn chunk(&mut self, text: &str, gram: &mut dyn FnMut(&str)) {
+        for c in text.chars().filter(|c| c.is_alphanumeric()) {
+            self.starts.push_back(self.window.len());
+            self.window.push(c);
+            if self.starts.len() < self.n {
+                continue;
+            }
+            if let Some(start) = self.starts.pop_front() {
+                gram(&self.window[start..]);
+                self.forget_before(start);
+            }
+        }
+    }
+
+    /// Drops what no gram needs any more, not at each letter.
+    fn forget_before(&mut self, start: usize) {
+        if start >= 1024 {
+            let keep = self.starts.front().copied().unwrap_or(self.window.len());
+            self.window.drain(..keep);
+            self.starts.iter_mut().for_each(|at| *at -= keep);
+        }
     }
 }
 
 /// Writes the normal form of `text`, without white space at its ends, into `buffer`.
-pub fn normal_form(text: &str, buffer: &mut String, pause: &mut dyn FnMut()) {
+pub fn normal_form(text: &str, buffer: &mut String, pause: &mut dyn FnMut()) -> Result<(), Error> {
     buffer.clear();
     for chunk in chunks(text.trim()) {
         pause();
+        // NFKC makes at most 11 times the bytes, lower case 1.5 times those.
+        buffer
+            .try_reserve(17 * chunk.len())
+            .map_err(|_| Error::OutOfMemory)?;
         normalize_into(chunk, buffer);
     }
+    Ok(())
+}
+
+/// The normal form of a word of a list.
+pub fn normal_word(word: &str) -> Result<String, Error> {
+    let mut normal = String::new();
+    normal_form(word, &mut normal, &mut || {})?;
+    Ok(normal)
 }
 
 fn normalize_into(text: &str, buffer: &mut String) {
@@ -77,7 +145,7 @@ fn words(text: &str, word: &mut dyn FnMut(&str)) {
     }
 }
 
-fn is_han(c: char) -> bool {
+pub fn is_han(c: char) -> bool {
     matches!(c,
         '\u{3005}' | '\u{3007}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
         | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
@@ -117,8 +185,8 @@ mod tests {
     fn words_of(text: &str) -> Vec<String> {
         let mut words = Vec::new();
         let mut buffer = String::new();
-        for_each_word(text, &mut buffer, &mut || {}, &mut |w| {
-            words.push(w.to_owned())
+        for_each_chunk(text, &mut buffer, &mut || {}, &mut |chunk| {
+            for_each_word(chunk, None, &mut |w| words.push(w.to_owned()));
         });
         words
     }
@@ -169,7 +237,26 @@ mod tests {
             assert_eq!(chunks(&text).collect::<String>(), text);
         }
         let mut pauses = 0;
-        for_each_word(&text, &mut String::new(), &mut || pauses += 1, &mut |_| {});
+        for_each_chunk(&text, &mut String::new(), &mut || pauses += 1, &mut |_| {});
         assert_eq!(pauses, 2);
+    }
+
+    #[test]
+    fn ngrams_pass_over_gaps_and_chunks() {
+        let grams = |chunks: &[&str], n| {
+            let (mut grams, mut all) = (Ngrams::new(n), Vec::new());
+            for chunk in chunks {
+                grams.chunk(chunk, &mut |g| all.push(g.to_owned()));
+            }
+            all
+        };
+        assert_eq!(grams(&["中国 a-b。"], 2), ["中国", "国a", "ab"]);
+        assert_eq!(grams(&["ab", "", "cd"], 3), ["abc", "bcd"]);
+        assert_eq!(grams(&["ab"], 3), Vec::<String>::new());
+        assert_eq!(grams(&["ab"], 1), ["a", "b"]);
+        let long: String = ('a'..='z').cycle().take(5000).collect();
+        let letters: Vec<char> = long.chars().collect();
+        let windows: Vec<String> = letters.windows(4).map(|w| w.iter().collect()).collect();
+        assert_eq!(grams(&[&long[..3000], &long[3000..]], 4), windows);
     }
 }

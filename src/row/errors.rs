@@ -14,6 +14,7 @@ pub fn raise(error: &Error) -> ! {
         Class::InvalidText => PgSqlErrorCode::ERRCODE_INVALID_TEXT_REPRESENTATION,
         Class::UndefinedColumn => PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
         Class::NotSupported => PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        Class::OutOfMemory => PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
         Class::LengthMismatch => PgSqlErrorCode::ERRCODE_ARRAY_ELEMENT_ERROR,
     };
     report(

@@ -2,7 +2,8 @@
 //!
 //! What lives here: [`canonical`] (values of every type as text that no setting and no catalog change
 //! alters), [`arguments`] (the JSON and preset arguments, parsed once per call site), [`record`] and
-//! [`text`] (the two inputs), [`functions`] (what SQL sees). What must not: anything that decides a
+//! [`text`] (the two inputs), [`functions`] (what SQL sees),
+//! [`similarity`] (checks of candidates). What must not: anything that decides a
 //! bit of a fingerprint; that is `fingerprint`.
 
 mod arguments;
@@ -10,6 +11,7 @@ mod canonical;
 mod errors;
 mod functions;
 mod record;
+mod similarity;
 mod text;
 
 /// Loads the word dictionary when the library is loaded by the postmaster, whose children then share

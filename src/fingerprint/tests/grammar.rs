@@ -104,10 +104,41 @@ fn what_the_grammar_refuses() {
             Class::InvalidValue,
             "unknown option \"triples\"",
         ),
+        ("{\"$idf\": []}", Class::NotSupported, "option \"$idf\""),
         (
-            "{\"$stop_words\": []}",
-            Class::NotSupported,
-            "option \"$stop_words\"",
+            "{\"$stop_words\": 1}",
+            Class::InvalidValue,
+            "\"$stop_words\" must be true, false or an array",
+        ),
+        (
+            "{\"$stop_words\": [\"@fr\"]}",
+            Class::InvalidValue,
+            "unknown list of stop words \"@fr\"",
+        ),
+        (
+            "{\"a\": {\"ngram\": 17}}",
+            Class::InvalidValue,
+            "\"ngram\" must be an integer from 1 to 16",
+        ),
+        (
+            "{\"$features\": {\"words\": 0}}",
+            Class::InvalidValue,
+            "\"$features\" must be",
+        ),
+        (
+            "{\"$features\": {\"pairs\": -1}}",
+            Class::InvalidValue,
+            "weight of feature \"pairs\" is out of range: -1",
+        ),
+        (
+            "{\"$dictionary\": \"word\"}",
+            Class::InvalidValue,
+            "\"$dictionary\" must be an array of strings",
+        ),
+        (
+            "{\"$drop_runs\": 1}",
+            Class::InvalidValue,
+            "\"$drop_runs\" must be true or false",
         ),
         (
             "{\"$nonsense\": 1}",
@@ -149,7 +180,7 @@ fn what_the_grammar_refuses() {
     );
     assert!(fail("{\"$x\": 1}").hint().unwrap().contains("$columns"));
     let error = of_text("a", "nope", Width::W64).unwrap_err();
-    assert!(error.hint().unwrap().contains("default, plain, s1"));
+    assert!(error.hint().unwrap().contains("default, plain, s0, s1"));
     let s1 = presets::find(Some("s1")).unwrap();
     let error = plan::text(s1, &parse_text("{\"tf\": \"log\"}").unwrap()).unwrap_err();
     assert_eq!(

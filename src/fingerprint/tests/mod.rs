@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+mod features;
 mod grammar;
 
 use super::distance::{bits, hamming, similarity};
@@ -189,11 +190,12 @@ proptest! {
         weights in (1u32..20, 1u32..20),
     ) {
         let (wa, wb) = (f64::from(weights.0), f64::from(weights.1));
-        let json = format!("{{\"a\": {wa}, \"b\": {wb}}}");
         let columns = [("a", wa, a.as_str()), ("b", wb, b.as_str())];
-        for (preset, log, pairs) in [("plain", false, false), ("default", true, true)] {
+        let log_pairs = ", \"$features\": [\"words\", \"pairs\"], \"$tf\": \"log\"";
+        for (options, log, pairs) in [("", false, false), (log_pairs, true, true)] {
+            let json = format!("{{\"a\": {wa}, \"b\": {wb}{options}}}");
             if let Some(expected) = row_oracle(&columns, log, pairs) {
-                prop_assert_eq!(of_row(&[&a, &b], &json, preset).unwrap(), Some(expected));
+                prop_assert_eq!(of_row(&[&a, &b], &json, "plain").unwrap(), Some(expected));
             }
         }
     }

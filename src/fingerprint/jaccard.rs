@@ -1,0 +1,114 @@
+//! Checks of candidates: the Jaccard similarity of two texts' character n-grams, and cosines.
+
+use super::error::Error;
+use super::hash::city64;
+use super::text::{self, Ngrams};
+
+/// The set of a text's character n-grams (letters and digits of its normal form), as sorted hashes. A
+/// text of fewer characters is one n-gram by itself; one without letters and digits has none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shingles(Vec<u64>);
+
+impl Shingles {
+    pub fn new(text: &str, n: usize, pause: &mut dyn FnMut()) -> Result<Self, Error> {
+        let (mut hashes, mut grams) = (Vec::new(), Ngrams::new(n));
+        let mut failed = false;
+        let (mut buffer, mut short) = (String::new(), String::new());
+        text::for_each_chunk(text, &mut buffer, pause, &mut |chunk| {
+            // One n-gram a byte at most. The walk cannot stop half-way: it adds nothing more.
+            if failed || hashes.try_reserve(chunk.len()).is_err() {
+                failed = true;
+                return;
+            }
+            grams.chunk(chunk, &mut |gram| hashes.push(city64(gram.as_bytes())));
+            if hashes.is_empty() {
+                short.extend(chunk.chars().filter(|c| c.is_alphanumeric()));
+            }
+        });
+        if failed {
+            return Err(Error::OutOfMemory);
+        }
+        if hashes.is_empty() && !short.is_empty() {
+            hashes.push(city64(short.as_bytes()));
+        }
+        hashes.sort_unstable();
+        hashes.dedup();
+        Ok(Self(hashes))
+    }
+
+    /// |A and B| / |A or B|; None when both are empty.
+    pub fn jaccard(&self, other: &Shingles) -> Option<f64> {
+        let (a, b) = (&self.0, &other.0);
+        let (mut i, mut j, mut both) = (0, 0, 0usize);
+        while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
+            both += usize::from(x == y);
+            i += usize::from(x <= y);
+            j += usize::from(y <= x);
+        }
+        let either = a.len() + b.len() - both;
+        (either > 0).then(|| both as f64 / either as f64)
+    }
+}
+
+/// The cosine of two vectors of equal length; None when either has length 0.
+pub fn cosine(pairs: impl IntoIterator<Item = (f64, f64)>) -> Option<f64> {
+    let (mut dot, mut a2, mut b2) = (0.0, 0.0, 0.0);
+    for (a, b) in pairs {
+        dot += a * b;
+        a2 += a * a;
+        b2 += b * b;
+    }
+    let lengths: f64 = f64::sqrt(a2) * f64::sqrt(b2);
+    (lengths > 0.0).then(|| (dot / lengths).clamp(-1.0, 1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn of(a: &str, b: &str, n: usize) -> Option<f64> {
+        let shingles = |text| Shingles::new(text, n, &mut || {}).unwrap();
+        shingles(a).jaccard(&shingles(b))
+    }
+
+    #[test]
+    fn jaccard_by_hand() {
+        assert_eq!(of("abc", "bcd", 2), Some(1.0 / 3.0));
+        assert_eq!(of("A-B c", "ａｂＣ", 2), Some(1.0));
+        assert_eq!(of("ab", "ab", 5), Some(1.0));
+        assert_eq!(of("ab", "ac", 5), Some(0.0));
+        assert_eq!(of("ab", "", 5), Some(0.0));
+        assert_eq!(of("。", "", 5), None);
+    }
+
+    #[test]
+    fn jaccard_equals_that_of_sets() {
+        let texts = [
+            "关于道路破损的问题，请尽快处理",
+            "关于道路的问题请处理一下",
+            "the quick fox",
+        ];
+        for (a, b) in texts.iter().flat_map(|a| texts.map(|b| (*a, b))) {
+            let set = |text: &str| {
+                let kept: Vec<char> = text.chars().filter(|c| c.is_alphanumeric()).collect();
+                kept.windows(3)
+                    .map(<[char]>::to_vec)
+                    .collect::<HashSet<_>>()
+            };
+            let (x, y) = (set(a), set(b));
+            let true_value = x.intersection(&y).count() as f64 / x.union(&y).count() as f64;
+            assert_eq!(of(a, b, 3), Some(true_value));
+        }
+    }
+
+    #[test]
+    fn the_worked_example_of_s4() {
+        let (a, b) = ([30., 20., 20., 10., 0.], [40., 0., 30., 20., 10.]);
+        let cosine_of = |a: &[f64], b: &[f64]| cosine(a.iter().copied().zip(b.iter().copied()));
+        let value = cosine_of(&a, &b).unwrap_or(0.0);
+        assert!((value - 0.8607).abs() < 5e-5, "{value}");
+        assert_eq!(cosine_of(&[0.0], &[1.0]), None);
+        assert_eq!(cosine_of(&[1.0, 0.0], &[0.0, 1.0]), Some(0.0));
+    }
+}

@@ -1,0 +1,129 @@
+//! Words that carry no content and are left out: our own lists of Chinese and English function
+//! words and forms of address, and lists of the user.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, OnceLock};
+
+use cityhasher::HashSet;
+
+use super::error::Error;
+use super::text::normal_word;
+
+/// Which words are left out.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StopWords {
+    None,
+    /// All built-in lists.
+    BuiltIn,
+    /// These words, in normal form, and these built-in lists.
+    List {
+        words: Arc<BTreeSet<String>>,
+        lists: Vec<BuiltIn>,
+    },
+}
+
+/// A built-in list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BuiltIn {
+    English,
+    Chinese,
+}
+
+impl BuiltIn {
+    /// How users name them in a list of words.
+    pub const NAMES: [&str; 2] = ["@en", "@zh"];
+
+    pub fn find(name: &str) -> Option<Self> {
+        match name {
+            "@en" => Some(BuiltIn::English),
+            "@zh" => Some(BuiltIn::Chinese),
+            _ => None,
+        }
+    }
+
+    fn contains(self, word: &str) -> bool {
+        static ENGLISH: OnceLock<HashSet<String>> = OnceLock::new();
+        static CHINESE: OnceLock<HashSet<String>> = OnceLock::new();
+        let (list, text) = match self {
+            BuiltIn::English => (&ENGLISH, include_str!("lists/stop_words_en.txt")),
+            BuiltIn::Chinese => (&CHINESE, include_str!("lists/stop_words_zh.txt")),
+        };
+        list.get_or_init(|| words(text)).contains(word)
+    }
+}
+
+/// The words of a list, those with an apostrophe in both of its forms.
+fn words(text: &str) -> HashSet<String> {
+    text.split_whitespace()
+        .flat_map(|word| [word.to_owned(), word.replace('\'', "\u{2019}")])
+        .collect()
+}
+
+impl StopWords {
+    /// Words and names of built-in lists; an unknown `@name` counts as a word.
+    pub fn list(entries: &[String]) -> Result<Self, Error> {
+        let lists = entries.iter().filter_map(|e| BuiltIn::find(e)).collect();
+        let own = entries.iter().filter(|e| BuiltIn::find(e).is_none());
+        let words = own
+            .map(|raw| normal_word(raw))
+            .collect::<Result<_, Error>>()?;
+        Ok(StopWords::List {
+            words: Arc::new(words),
+            lists,
+        })
+    }
+
+    /// Is this word, in normal form, left out?
+    pub fn contains(&self, word: &str) -> bool {
+        match self {
+            StopWords::None => false,
+            StopWords::BuiltIn => {
+                // Each list is of one script.
+                let list = match word.is_ascii() || word.contains('\u{2019}') {
+                    true => BuiltIn::English,
+                    false => BuiltIn::Chinese,
+                };
+                list.contains(word)
+            }
+            StopWords::List { words, lists } => {
+                words.contains(word) || lists.iter().any(|list| list.contains(word))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn built_in_lists() {
+        for word in ["the", "don't", "don\u{2019}t", "的", "您好"] {
+            assert!(StopWords::BuiltIn.contains(word), "{word}");
+            assert!(!StopWords::None.contains(word), "{word}");
+        }
+        for word in ["duplicate", "市长", "", "企业"] {
+            assert!(!StopWords::BuiltIn.contains(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn the_lists_are_in_normal_form_and_of_one_script() {
+        for (text, ascii) in [
+            (include_str!("lists/stop_words_en.txt"), true),
+            (include_str!("lists/stop_words_zh.txt"), false),
+        ] {
+            for word in text.split_whitespace() {
+                assert_eq!(normal_word(word).as_deref(), Ok(word));
+                assert_eq!(word.is_ascii(), ascii, "{word}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_list_of_ones_own() {
+        let own = StopWords::list(&["ＦＯＯ".into(), "@zh".into()]).unwrap();
+        assert!(own.contains("foo") && own.contains("的"));
+        assert!(!own.contains("the") && !own.contains("@zh"));
+    }
+}

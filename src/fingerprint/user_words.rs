@@ -1,0 +1,85 @@
+//! A user dictionary: words that stay whole, found before the text is cut.
+//!
+//! A lookup of a few words beside jieba's dictionary rather than inside of a copy of it, which would
+//! cost 30 MB and 0.1 s in every call site. The time is linear in the text, with the length of the
+//! longest word as a factor.
+
+use cityhasher::HashMap;
+
+use super::error::Error;
+use super::text::{is_han, normal_word};
+
+/// The words, in normal form, by their first character; the longest first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct UserWords(HashMap<char, Vec<String>>);
+
+impl UserWords {
+    pub fn new(words: impl IntoIterator<Item = String>) -> Result<Self, Error> {
+        let mut by_first: HashMap<char, Vec<String>> = HashMap::default();
+        for raw in words {
+            let word = normal_word(&raw)?;
+            if let Some(first) = word.chars().next() {
+                by_first.entry(first).or_default().push(word);
+            }
+        }
+        for list in by_first.values_mut() {
+            list.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+            list.dedup();
+        }
+        Ok(Self(by_first))
+    }
+
+    /// The first word of the dictionary in `text`, the longest of those that start there, as a range
+    /// of bytes. A word may not begin or end inside of a word of letters and digits, unless that is
+    /// Han.
+    pub fn find(&self, text: &str) -> Option<(usize, usize)> {
+        let mut before = None;
+        text.char_indices().find_map(|(at, first)| {
+            let rest = &text[at..];
+            let found = self.0.get(&first).and_then(|words| {
+                words.iter().find(|word| {
+                    rest.starts_with(word.as_str())
+                        && !joined(before, Some(first))
+                        && !joined(word.chars().last(), rest[word.len()..].chars().next())
+                })
+            });
+            before = Some(first);
+            found.map(|word| (at, at + word.len()))
+        })
+    }
+}
+
+fn joined(a: Option<char>, b: Option<char>) -> bool {
+    let in_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() && !is_han(c));
+    in_word(a) && in_word(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found<'a>(words: &[&str], text: &'a str) -> Option<&'a str> {
+        let words = UserWords::new(words.iter().map(|&w| w.to_owned())).unwrap();
+        words.find(text).map(|(from, to)| &text[from..to])
+    }
+
+    #[test]
+    fn the_longest_word_that_starts_first() {
+        assert_eq!(
+            found(&["小微", "小微企业"], "支持小微企业"),
+            Some("小微企业")
+        );
+        assert_eq!(found(&["企业", "支持小"], "支持小微企业"), Some("支持小"));
+        assert_eq!(found(&["市长"], "书记"), None);
+        assert_eq!(found(&[""], "书记"), None);
+    }
+
+    #[test]
+    fn no_match_inside_of_a_latin_word() {
+        assert_eq!(found(&["sql"], "postgresql"), None);
+        assert_eq!(found(&["post"], "postgresql"), None);
+        assert_eq!(found(&["SQL"], "the sql way"), Some("sql"));
+        assert_eq!(found(&["c++"], "用c++写"), Some("c++"));
+        assert_eq!(found(&["阿q"], "读阿q正传"), Some("阿q"));
+    }
+}

@@ -1,0 +1,169 @@
+//! SQL functions that check candidates: Jaccard similarity, cosine, MinHash.
+
+use pgrx::pg_sys;
+
+use super::arguments::{Arguments, refresh};
+use super::errors::{or_raise, raise};
+use super::text::ARRAY;
+use crate::fingerprint::Error;
+use crate::fingerprint::hash::Width;
+use crate::fingerprint::jaccard::{Shingles, cosine};
+use crate::fingerprint::minhash::Signature;
+use crate::fingerprint::options::{TextOptions, parse_text};
+use crate::fingerprint::plan::{self, ColumnPlan};
+use crate::fingerprint::sketch::{Content, Feature, Sketch};
+use crate::pg::call_site::{self, Memory};
+use crate::pg::encoding::to_utf8;
+use crate::pg::fmgr::{Args, pg_function};
+use crate::pg::process::check_for_interrupts;
+use crate::pg::value::Value;
+
+/// Lengths of n-grams, and numbers of hash functions.
+const NGRAMS: std::ops::RangeInclusive<i32> = 1..=100;
+const FUNCTIONS: std::ops::RangeInclusive<i32> = 1..=10_000;
+
+fn within(name: &'static str, value: i32, range: std::ops::RangeInclusive<i32>) -> usize {
+    if !range.contains(&value) {
+        let (least, most) = (*range.start(), *range.end());
+        raise(&Error::OutOfRange {
+            name,
+            value,
+            least,
+            most,
+        });
+    }
+    value as usize
+}
+
+pg_function! {
+    /// `simhash_jaccard(a text, b text, n int) -> float8`, strict
+    fn simhash_jaccard, pg_finfo_simhash_jaccard (args) {
+        let (Some(a), Some(b), Some(n)) = (
+            args.varlena(0, pg_sys::TEXTOID),
+            args.varlena(1, pg_sys::TEXTOID),
+            args.get::<i32>(2),
+        ) else {
+            return args.null();
+        };
+        let n = within("n", n, NGRAMS);
+        let shingles = |text: Value<'_>| {
+            or_raise(Shingles::new(&to_utf8(text.bytes()), n, &mut check_for_interrupts))
+        };
+        args.result(shingles(a).jaccard(&shingles(b)))
+    }
+}
+
+/// What a call site of `simhash_cosine` remembers.
+struct CosineSite {
+    memory: Memory,
+    arguments: Option<Arguments<TextOptions>>,
+}
+
+impl CosineSite {
+    /// Options and preset are arguments 2 and 3.
+    fn cosine(&mut self, args: &Args, a: Value<'_>, b: Value<'_>) -> Option<f64> {
+        refresh(&mut self.arguments, args, 2, self.memory, parse_text);
+        let arguments = self.arguments.as_ref()?;
+        let plan = or_raise(plan::text(arguments.preset, &arguments.options));
+        joined(&vector(&plan, a), &vector(&plan, b))
+    }
+}
+
+/// The features of a text by hash; those of equal hash (tokens given twice) stand side by side.
+fn vector(plan: &ColumnPlan, text: Value<'_>) -> Vec<Feature> {
+    let mut sketch = Sketch::showing(Width::W64);
+    sketch.begin();
+    let text = to_utf8(text.bytes());
+    or_raise(sketch.column(plan, Content::Text(&text), &mut check_for_interrupts));
+    let mut features = sketch.into_features();
+    features.sort_unstable_by_key(|feature| feature.hash);
+    features.dedup_by(|next, kept| {
+        let same = next.hash == kept.hash;
+        kept.weight += if same { next.weight } else { 0.0 };
+        same
+    });
+    features
+}
+
+fn joined(a: &[Feature], b: &[Feature]) -> Option<f64> {
+    let in_b = |hash| {
+        let found = b.binary_search_by_key(&hash, |f| f.hash).ok();
+        found.map_or(0.0, |i| b[i].weight)
+    };
+    let only_b = b
+        .iter()
+        .filter(|f| a.binary_search_by_key(&f.hash, |f| f.hash).is_err());
+    cosine(
+        a.iter()
+            .map(|f| (f.weight, in_b(f.hash)))
+            .chain(only_b.map(|f| (0.0, f.weight))),
+    )
+}
+
+pg_function! {
+    /// `simhash_cosine(a text, b text, options jsonb, preset text) -> float8`
+    fn simhash_cosine_text, pg_finfo_simhash_cosine_text (args) {
+        let (Some(a), Some(b)) =
+            (args.varlena(0, pg_sys::TEXTOID), args.varlena(1, pg_sys::TEXTOID))
+        else {
+            return args.null();
+        };
+        let new = |memory| CosineSite { memory, arguments: None };
+        args.result(call_site::with(args, new, |site| site.cosine(args, a, b)))
+    }
+}
+
+pg_function! {
+    /// `simhash_cosine(a float8[], b float8[]) -> float8`, strict
+    fn simhash_cosine_array, pg_finfo_simhash_cosine_array (args) {
+        let (Some(a), Some(b)) = (args.varlena(0, ARRAY), args.varlena(1, ARRAY)) else {
+            return args.null();
+        };
+        let (a, b) = (a.array().items, b.array().items);
+        same_length(a.len(), b.len());
+        // A NULL in either makes the whole unknown.
+        let number = |item: &Option<Value<'_>>| Some(f64::from_bits(item.as_ref()?.integer() as u64));
+        let pairs: Option<Vec<(f64, f64)>> =
+            a.iter().zip(&b).map(|(a, b)| Some((number(a)?, number(b)?))).collect();
+        args.result(pairs.and_then(cosine))
+    }
+}
+
+fn same_length(first: usize, second: usize) {
+    if first != second {
+        raise(&Error::VectorLengths { first, second });
+    }
+}
+
+pg_function! {
+    /// `minhash(tokens text[], n int) -> bigint[]`, strict
+    fn simhash_minhash, pg_finfo_simhash_minhash (args) {
+        let (Some(tokens), Some(n)) = (args.varlena(0, ARRAY), args.get::<i32>(1)) else {
+            return args.null();
+        };
+        let mut signature = Signature::new(within("n", n, FUNCTIONS));
+        let mut any = false;
+        for token in tokens.array().items.into_iter().flatten() {
+            check_for_interrupts();
+            signature.add(to_utf8(token.bytes()).as_bytes());
+            any = true;
+        }
+        let signed = || signature.into_values().into_iter().map(|v| v as i64).collect::<Vec<_>>();
+        args.result(any.then(signed))
+    }
+}
+
+pg_function! {
+    /// `minhash_similarity(a bigint[], b bigint[]) -> float8`, strict
+    fn simhash_minhash_similarity, pg_finfo_simhash_minhash_similarity (args) {
+        let (Some(a), Some(b)) = (args.varlena(0, ARRAY), args.varlena(1, ARRAY)) else {
+            return args.null();
+        };
+        let (a, b) = (a.array().items, b.array().items);
+        same_length(a.len(), b.len());
+        let value = |item: &Option<Value<'_>>| item.as_ref().map(|item| item.integer());
+        let equal = a.iter().zip(&b).filter(|(a, b)| value(a).is_some() && value(a) == value(b));
+        let share = equal.count() as f64 / a.len() as f64;
+        args.result((!a.is_empty()).then_some(share))
+    }
+}
