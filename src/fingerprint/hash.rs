@@ -10,6 +10,8 @@ pub enum FeatureHash {
     City,
     /// MurmurHash64A, or MurmurHash2 for 32 bits, with [`S1_SEED`].
     Murmur,
+    /// BKDRHash, finalised; 32-bit fingerprints take its low half.
+    Bkdr,
 }
 
 /// How many bits a fingerprint has.
@@ -20,11 +22,20 @@ pub enum Width {
 }
 
 impl FeatureHash {
+    /// How users name them.
+    pub const NAMES: [(&str, FeatureHash); 3] = [
+        ("cityhash64", FeatureHash::City),
+        ("murmur64a", FeatureHash::Murmur),
+        ("bkdr", FeatureHash::Bkdr),
+    ];
+
     /// The hash of a feature; at most `width` low bits are set.
     pub fn hash(self, width: Width, bytes: &[u8]) -> u64 {
         match (self, width) {
             (FeatureHash::City, Width::W64) => city64(bytes),
             (FeatureHash::City, Width::W32) => city64(bytes) & u64::from(u32::MAX),
+            (FeatureHash::Bkdr, Width::W64) => bkdr(bytes),
+            (FeatureHash::Bkdr, Width::W32) => bkdr(bytes) & u64::from(u32::MAX),
             (FeatureHash::Murmur, Width::W64) => murmur64a(bytes, u64::from(S1_SEED)),
             (FeatureHash::Murmur, Width::W32) => u64::from(murmur2(bytes, S1_SEED)),
         }
@@ -73,4 +84,20 @@ pub fn murmur64a(bytes: &[u8], seed: u64) -> u64 {
     }
     h = (h ^ (h >> 47)).wrapping_mul(M);
     h ^ (h >> 47)
+}
+
+/// BKDRHash (Kernighan and Ritchie's, multiplier 131) in 64 bits, mixed: by itself it leaves the high bits
+/// of short words constant, so that one key of an index would hold every row.
+pub fn bkdr(bytes: &[u8]) -> u64 {
+    mix(bytes.iter().fold(0u64, |h, &byte| {
+        h.wrapping_mul(131).wrapping_add(u64::from(byte))
+    }))
+}
+
+/// The finaliser of SplitMix64 (Steele, Lea and Flood): a permutation in which each bit of the input
+/// changes half of the bits.
+pub fn mix(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
 }

@@ -5,7 +5,7 @@
 //! sqrt(J (1 - J) / n). That needs functions that order tokens independently: a keyed mix of CityHash64,
 //! not the shifts (x + i) mod n, under which nearly all functions agree on the order.
 
-use super::hash::city64;
+use super::hash::{city64, mix};
 
 /// 2^64 divided by the golden ratio, the stride of the keys.
 const STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -31,14 +31,6 @@ impl Signature {
     pub fn into_values(self) -> Vec<u64> {
         self.0
     }
-}
-
-/// The finaliser of SplitMix64 (Steele, Lea and Flood): a permutation in which each bit of the input
-/// changes half of the bits.
-fn mix(mut x: u64) -> u64 {
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::error::Error;
+use super::hash::FeatureHash;
 use super::presets::{Features, Rules, Tf};
 use super::stop_words::{BuiltIn, StopWords};
 use super::user_words::UserWords;
@@ -22,6 +23,7 @@ pub struct TextOptions {
     pub stop_words: Option<StopWords>,
     pub drop_runs: Option<bool>,
     pub dictionary: Option<Arc<UserWords>>,
+    pub hash: Option<FeatureHash>,
 }
 
 impl TextOptions {
@@ -34,6 +36,7 @@ impl TextOptions {
             self.stop_words.is_some(),
             self.drop_runs.is_some(),
             self.dictionary.is_some(),
+            self.hash.is_some(),
         ];
         let first = given.iter().position(|&given| given)?;
         Some(TEXT_KEYS[first])
@@ -99,13 +102,14 @@ pub struct RowOptions {
 }
 
 /// In the order of [`TextOptions::first_given`].
-const TEXT_KEYS: [&str; 6] = [
+const TEXT_KEYS: [&str; 7] = [
     "features",
     "tf",
     "ngram",
     "stop_words",
     "drop_runs",
     "dictionary",
+    "hash",
 ];
 const COLUMN_KEYS: [&str; 2] = ["weight", "as"];
 const ROW_KEYS: [&str; 3] = ["$columns", "$exclude", "$balance"];
@@ -238,6 +242,18 @@ fn text_option(
         "drop_runs" => options.drop_runs = Some(truth(key, value)?),
         "dictionary" => {
             options.dictionary = Some(Arc::new(UserWords::new(names(key, value)?)?));
+        }
+        "hash" => {
+            let named = |name| {
+                FeatureHash::NAMES
+                    .iter()
+                    .find(|(known, _)| Some(*known) == name)
+            };
+            let expected = "\"cityhash64\", \"murmur64a\" or \"bkdr\"";
+            options.hash = match named(value.as_str()) {
+                Some((_, hash)) => Some(*hash),
+                None => return Err(wrong_shape(quote(key), expected, value)),
+            };
         }
         _ => return Ok(false),
     }

@@ -42,7 +42,7 @@ pub fn text(preset: &'static Preset, options: &TextOptions) -> Result<ColumnPlan
         balance: preset.balance,
         value_weight: preset.value_weight,
         prefix: Vec::new(),
-        hash: preset.hash,
+        hash: options.hash.unwrap_or(preset.hash),
     })
 }
 
@@ -94,7 +94,11 @@ pub fn row(
                 balance,
                 value_weight: preset.value_weight,
                 prefix: prefix(preset, names[field]),
-                hash: preset.hash,
+                hash: column
+                    .text
+                    .hash
+                    .or(options.text.hash)
+                    .unwrap_or(preset.hash),
             })
         })
         .collect()

@@ -1,6 +1,8 @@
 //! Which features a text has under which options, and what they weigh.
 
-use crate::fingerprint::hash::Width;
+use std::collections::HashSet;
+
+use crate::fingerprint::hash::{FeatureHash, Width, bkdr, city64};
 use crate::fingerprint::options::{parse_row, parse_text};
 use crate::fingerprint::sketch::{Content, Feature, Sketch};
 use crate::fingerprint::{plan, presets};
@@ -142,4 +144,21 @@ fn the_row_of_s0() {
         shown,
         [("new york".to_owned(), 2.0), ("road".to_owned(), 2.0)]
     );
+}
+
+#[test]
+fn hashes_by_name() {
+    for (name, hash) in FeatureHash::NAMES {
+        let options = format!(r#"{{"hash": "{name}"}}"#);
+        let expected = hash.hash(Width::W64, b"word");
+        assert_eq!(features("word", &options)[0].hash, expected, "{name}");
+    }
+    assert_eq!(features("word", "{}")[0].hash, city64(b"word"));
+    // The high bits of short words must differ: raw BKDRHash has zeros there.
+    let high: HashSet<u64> = ('a'..='z')
+        .map(|c| bkdr(c.to_string().as_bytes()) >> 48)
+        .collect();
+    assert_eq!(high.len(), 26);
+    // SplitMix64 of 97 (BKDRHash of one letter is the letter), worked out apart.
+    assert_eq!(bkdr(b"a"), 0xaeff7d4b5b72ec99);
 }
