@@ -10,7 +10,7 @@ use Test::More;
 use List::Util qw(max);
 
 my $node = new_node('size');
-my $rows = 12000;
+my $rows = 8000;
 my %sets = (
 	uniform => 'random_fp()',
 	skewed => 'skewed_fp()',
