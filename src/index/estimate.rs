@@ -26,17 +26,6 @@ pub fn estimate(path: &IndexPath) -> Estimate {
     let rows = path.index_rows().max(1.0);
     let selectivity = path.selectivity();
     let matches = (path.table_rows() * selectivity).clamp(1.0, rows);
-    let radius = smallest_radius(path);
-    let work = match radius {
-        Some(radius) => Work::within(radius.max(0) as u32, rows),
-        None => Work::walk(rows),
-    };
-    // In distance order the whole of the index is read in the end, rows handed out one by one.
-    let (first, all) = if path.is_ordered() {
-        (Work::first_nearest(rows), Work::walk(rows))
-    } else {
-        (Work::default(), work)
-    };
     let page_costs = path.page_costs();
     let (operator, index_row) = cpu_costs();
     let prices = Prices {
@@ -44,6 +33,16 @@ pub fn estimate(path: &IndexPath) -> Estimate {
         sequential_page: page_costs.sequential,
         operator,
         index_row,
+    };
+    let work = match smallest_radius(path) {
+        Some(radius) => Work::within(radius.max(0) as u32, rows, &prices),
+        None => Work::walk(rows),
+    };
+    // In distance order the whole of the index is read in the end, rows handed out one by one.
+    let (first, all) = if path.is_ordered() {
+        (Work::first_nearest(rows, &prices), Work::walk(rows))
+    } else {
+        (Work::default(), work)
     };
     let startup = first.price(&prices, 0.0);
     let pages = all.pages();

@@ -95,7 +95,10 @@ unsafe extern "C-unwind" fn aminsert(
     // SAFETY: the server passes an open index and arrays of its one column.
     unsafe {
         let fingerprint = (!*nulls).then(|| (*values).value() as u64);
-        insert::insert(Rel::from_raw(index), fingerprint, tid_from(*tid));
+        let index = Rel::from_raw(index);
+        insert::insert(index, fingerprint, tid_from(*tid));
+        // The server has looked for conflicts before: a scan may have begun and ended since.
+        index.check_for_serializable_conflict();
     }
     // No uniqueness is checked.
     false

@@ -121,6 +121,27 @@ impl<'a> Rel<'a> {
         unsafe { self.data().rd_options.cast::<T>().as_ref() }
     }
 
+    /// Under SERIALIZABLE, looks for scans of others that hold this relation locked, and notes that we
+    /// wrote what they should have read: may raise 40001.
+    pub fn check_for_serializable_conflict(self) {
+        unsafe extern "C-unwind" {
+            // Missing from the bindings.
+            fn CheckForSerializableConflictIn(
+                relation: pg_sys::Relation,
+                tid: pg_sys::ItemPointer,
+                block: pg_sys::BlockNumber,
+            );
+        }
+        let relation = self.raw;
+        // SAFETY: the relation is open; a null address and no block stand for the relation as a whole.
+        // The function may raise an ERROR, hence the guard.
+        unsafe {
+            pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                CheckForSerializableConflictIn(relation, std::ptr::null_mut(), u32::MAX);
+            });
+        }
+    }
+
     /// Counts one index scan in the statistics (the macro pgstat_count_index_scan).
     pub fn count_index_scan(self) {
         // SAFETY: the relation is open.
