@@ -99,7 +99,7 @@ $head->safe_psql('postgres', 'ALTER SERVER s1 OPTIONS (DROP use_remote_estimate)
 # What the other servers do with it.
 for my $server (@servers)
 {
-	my $own = $server->safe_psql('postgres', "EXPLAIN (COSTS OFF) SELECT id FROM public.share WHERE ((fp OPERATOR(public.<~>) ${q}::bigint) <= 3)");
+	my $own = $server->safe_psql('postgres', "SET enable_seqscan = off; EXPLAIN (COSTS OFF) SELECT id FROM public.share WHERE ((fp OPERATOR(public.<~>) ${q}::bigint) <= 3)");
 	like($own, qr/Index Cond: \(fp <@/, $server->name . ': the shipped search uses the index');
 	$own = $server->safe_psql('postgres', "SET enable_sort = off; EXPLAIN (COSTS OFF) SELECT id FROM public.share ORDER BY (fp OPERATOR(public.<~>) ${q}::bigint) ASC NULLS LAST LIMIT 5");
 	like($own, qr/Order By: \(fp <~>/, $server->name . ': the shipped order uses the index');

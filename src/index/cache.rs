@@ -20,7 +20,7 @@ use std::rc::Rc;
 /// Leaves whose downlinks are read, and entered, in the time that one descent takes.
 const LEAVES_PER_DESCENT: u64 = 16;
 /// Blocks of an index below which a descent is as good as a directory, which takes 2 MB at least.
-const WORTH_KNOWING: u32 = 256;
+const WORTH_KNOWING: u32 = 32;
 /// Indexes to remember before those without a directory are forgotten.
 const MOST_ENTRIES: usize = 1000;
 /// Of the known leaves, the share that may have been found split before the directory is worn out.
