@@ -95,9 +95,9 @@ pub unsafe fn build_shared(
         quarters: AtomicU64::new(0),
     };
     set_phase(phase::SCAN);
+    let worker = c"simhash_build_worker";
     // SAFETY: the caller's word; the board holds no pointers, and the worker is for it.
-    let leader =
-        unsafe { Leader::launch(table, index, info, workers, c"simhash_build_worker", board) }?;
+    let leader = unsafe { Leader::launch(table, index, info, workers, worker, board) }?;
     let board = lead(&leader);
     set_phase(phase::SYNC);
     let (rows, null_rows) = (load(&board.rows), load(&board.null_rows));

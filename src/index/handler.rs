@@ -21,9 +21,9 @@ pg_function! {
 
 /// What the access method can do, and its callbacks.
 fn routine() -> PgBox<pg_sys::IndexAmRoutine, pgrx::AllocatedByRust> {
+    let tag = pg_sys::NodeTag::T_IndexAmRoutine;
     // SAFETY: IndexAmRoutine is the struct of this tag.
-    let mut am =
-        unsafe { PgBox::<pg_sys::IndexAmRoutine>::alloc_node(pg_sys::NodeTag::T_IndexAmRoutine) };
+    let mut am = unsafe { PgBox::<pg_sys::IndexAmRoutine>::alloc_node(tag) };
     am.amstrategies = scan::operator::NEAR;
     am.amcanorderbyop = true;
     // A scan may come without a condition: ORDER BY alone, or a partial index read as a whole.
