@@ -94,12 +94,12 @@ log_file() {
 require_rust() {
 	local needed found
 	command -v cargo >/dev/null || [ ! -x "$HOME/.cargo/bin/cargo" ] || PATH=$HOME/.cargo/bin:$PATH
-	command -v cargo >/dev/null || fail "cargo is missing: install Rust from https://rustup.rs and try again"
+	command -v cargo >/dev/null || fail "cargo is missing: install Rust (rustup) and try again"
 	needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$ROOT/Cargo.toml")
 	found=$(cd "$ROOT" && rustc --version 2>&1 | sed -n 's/^rustc \([0-9.]*\).*/\1/p')
-	[ -n "$found" ] || fail "rustc does not run: install Rust $needed from https://rustup.rs and try again"
+	[ -n "$found" ] || fail "rustc does not run: install Rust $needed (rustup) and try again"
 	[ "$(printf '%s\n' "$needed" "$found" | sort -V | head -n 1)" = "$needed" ] ||
-		fail "Rust $found is too old: install Rust $needed or newer from https://rustup.rs and try again"
+		fail "Rust $found is too old: install Rust $needed or newer (rustup) and try again"
 }
 
 # Sets PG_CONFIG and what follows from it.
