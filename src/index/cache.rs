@@ -13,7 +13,7 @@ use super::tree::Tree;
 use crate::pg::relation::Rel;
 use crate::pg::settings::directory_cache_bytes;
 use pgrx::pg_sys;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -29,18 +29,11 @@ const WORN_SHARE: u64 = 8;
 /// A loaded directory.
 pub struct Cached {
     directory: Directory,
-    /// The buffer in which each leaf was seen last, for each space.
-    recent: [Vec<Cell<pg_sys::Buffer>>; BLOCKS],
 }
 
 impl Cached {
     pub fn space(&self, b: usize) -> &SpaceDirectory {
         &self.directory[b]
-    }
-
-    /// The place to remember the buffer of a leaf in.
-    pub fn recent(&self, b: usize, position: usize) -> &Cell<pg_sys::Buffer> {
-        &self.recent[b][position]
     }
 }
 
@@ -219,6 +212,5 @@ fn read(rel: Rel, meta: &Meta) -> Cached {
         }
         SpaceDirectory::new(&leaves)
     });
-    let recent = directory.each_ref().map(|d| vec![Cell::new(0); d.leaves()]);
-    Cached { directory, recent }
+    Cached { directory }
 }

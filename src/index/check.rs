@@ -3,6 +3,7 @@
 
 use super::key::{BLOCKS, Key, Space, Tid};
 use super::page::Page;
+use super::page::kernel::Candidates;
 use super::page::leaf::{self, Filter};
 use super::page::meta::Meta;
 use super::tree::{Tree, read_meta};
@@ -65,8 +66,9 @@ impl Sound<'_> {
             beyond: -1,
             within: 0,
         };
-        let mut found = false;
-        leaf::scan(&tree.leaf(key), &exactly, |other, _| found |= other == key);
+        let (mut found, mut room) = (false, Candidates::NONE);
+        let page = tree.leaf(key);
+        leaf::scan(&page, &exactly, &mut room, |other, _| found |= other == key);
         found
     }
 

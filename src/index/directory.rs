@@ -5,6 +5,7 @@
 //! or, after splits, left of it. Counts: they choose radii, and any radii are exact (see `probe`).
 
 use super::key::{BLOCKS, Key};
+use std::cell::Cell;
 
 /// Rows that a leaf is taken to hold: between a fresh one's and a just split one's.
 const ROWS_PER_LEAF: f64 = 600.0;
@@ -13,10 +14,17 @@ const KEYS: usize = 1 << 16;
 /// The leaves of the four key spaces that file fingerprints.
 pub type Directory = [SpaceDirectory; BLOCKS];
 
+/// A leaf: all that a search asks of it in one place, so that it waits for memory once.
+pub struct Leaf {
+    pub low: Key,
+    pub block: u32,
+    /// For the user of the directory: in which buffer the leaf was seen last; 0 when in none.
+    pub recent: Cell<i32>,
+}
+
 /// The leaves of one key space, from left to right.
 pub struct SpaceDirectory {
-    lows: Vec<Key>,
-    blocks: Vec<u32>,
+    leaves: Vec<Leaf>,
     /// For each 16-bit key, the leaf that holds its first position; one more entry for the end.
     starts: Vec<u32>,
     /// For each 16-bit key, about how many rows it has.
@@ -37,21 +45,25 @@ impl SpaceDirectory {
         }
         starts.push(lows.len().saturating_sub(1) as u32);
         let rows = rows_per_key(&lows);
+        let leaf = |&(low, block): &(Key, u32)| Leaf {
+            low,
+            block,
+            recent: Cell::new(0),
+        };
         SpaceDirectory {
-            lows,
-            blocks: leaves.iter().map(|leaf| leaf.1).collect(),
+            leaves: leaves.iter().map(leaf).collect(),
             starts,
             rows,
         }
     }
 
     pub fn leaves(&self) -> usize {
-        self.lows.len()
+        self.leaves.len()
     }
 
     /// Bytes that a directory of so many leaves takes.
     pub fn size(leaves: usize) -> usize {
-        leaves * (size_of::<Key>() + size_of::<u32>()) + 2 * KEYS * size_of::<u32>()
+        leaves * size_of::<Leaf>() + 2 * KEYS * size_of::<u32>()
     }
 
     /// Position in the directory of the leaf that holds `key`, as far as known.
@@ -61,24 +73,28 @@ impl SpaceDirectory {
             self.starts[of_key] as usize,
             self.starts[of_key + 1] as usize,
         );
-        let within = &self.lows[from..=to];
-        from + within.partition_point(|low| *low <= key).saturating_sub(1)
+        let within = &self.leaves[from..=to];
+        from + within
+            .partition_point(|leaf| leaf.low <= key)
+            .saturating_sub(1)
+    }
+
+    /// The address that [`SpaceDirectory::find`] will read first.
+    pub fn first_read(&self, key: Key) -> *const u8 {
+        (&raw const self.starts[usize::from(key.block_key())]).cast()
     }
 
     /// About which share of a leaf's rows lies before `key`, 0 to 1.
     pub fn share_before(&self, position: usize, key: Key) -> f32 {
-        let low = self.lows[position].rotated;
-        let end = self
-            .lows
-            .get(position + 1)
-            .map_or(u64::MAX, |next| next.rotated);
+        let low = self.leaves[position].low.rotated;
+        let end = self.low(position + 1).map_or(u64::MAX, |next| next.rotated);
         let width = end.saturating_sub(low).max(1);
         (key.rotated.saturating_sub(low) as f32 / width as f32).min(1.0)
     }
 
     /// Where the leaf at a position begins; None beyond the last.
     pub fn low(&self, position: usize) -> Option<Key> {
-        self.lows.get(position).copied()
+        self.leaves.get(position).map(|leaf| leaf.low)
     }
 
     /// About how many rows have a 16-bit key.
@@ -86,8 +102,9 @@ impl SpaceDirectory {
         self.rows[usize::from(key)]
     }
 
-    pub fn block(&self, position: usize) -> u32 {
-        self.blocks[position]
+    /// The leaf at a position.
+    pub fn leaf(&self, position: usize) -> &Leaf {
+        &self.leaves[position]
     }
 }
 
@@ -149,7 +166,7 @@ mod tests {
             let dir = directory(raw.iter().map(key).collect());
             for probe in probes.iter().chain(&raw).map(key) {
                 let found = dir.find(probe);
-                prop_assert!(dir.lows[found] <= probe);
+                prop_assert!(dir.leaf(found).low <= probe);
                 prop_assert!(dir.low(found + 1).is_none_or(|next| next > probe));
             }
         }

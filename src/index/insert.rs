@@ -49,12 +49,10 @@ fn insert_at<const N: usize>(rel: Rel, places: [(Space, Key); N]) {
         check_for_interrupts();
         let snapshot = Snapshot::take(rel);
         let view = View::new(rel, &snapshot);
-        for (space, key) in &places {
-            view.prefetch(*space, *key);
-        }
+        let known = view.expect_insert(&places);
         let mut leaves: Vec<Exclusive> = Vec::with_capacity(N);
-        let blocked = places.iter().find(|(space, key)| {
-            let page = view.leaf_with_room(*space, *key);
+        let blocked = places.iter().zip(known).find(|((space, key), known)| {
+            let page = view.leaf_with_room(*space, *key, *known);
             let found = page.is_some();
             leaves.extend(page);
             !found
@@ -64,7 +62,7 @@ fn insert_at<const N: usize>(rel: Rel, places: [(Space, Key); N]) {
                 wal::patch(&mut leaves, |i, page| leaf::append(page, places[i].1));
                 return;
             }
-            (Some((space, key)), locked) => {
+            (Some(((space, key), _)), locked) => {
                 drop(locked);
                 view.make_room(*space, *key);
             }

@@ -16,7 +16,7 @@ use super::visit::Walk;
 use crate::pg::memory::reserve;
 
 /// Horizons of the probing passes; each pass costs about four times the one before.
-const HORIZONS: [u32; 4] = [3, 7, 11, MAX_PROBED_RADIUS];
+const HORIZONS: [u32; 2] = [7, MAX_PROBED_RADIUS];
 const NOTHING_READ: Radii = [-1; BLOCKS];
 /// The widest radius of one block: 697 keys.
 const WIDEST: i32 = 3;

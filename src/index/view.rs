@@ -1,12 +1,13 @@
 //! An index as one scan sees it, from its start to its end.
 
 use super::cache::{Cached, directory, note_effort};
+use super::directory::Leaf;
 use super::key::{Key, Space};
 use super::page::leaf;
 use super::page::meta::Meta;
 use super::probe::{Radii, WALK, choose, radii};
 use super::tree::{LEAF, Tree, read_meta};
-use crate::pg::buffer::{Exclusive, Pinned, Shared, prefetch};
+use crate::pg::buffer::{Exclusive, Pinned, Shared, prefetch, prefetch_line};
 use crate::pg::relation::Rel;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -63,27 +64,57 @@ impl<'r, 's> View<'r, 's> {
         let Some(cached) = self.known(space) else {
             return self.leaf(space, key, None);
         };
-        let block = cached.space(space.index()).block(entry);
-        let start = Pinned::read_recent(self.rel, block, cached.recent(space.index(), entry));
+        let known = cached.space(space.index()).leaf(entry);
+        let start = Pinned::read_recent(self.rel, known.block, &known.recent);
         let (page, moves) = self.tree(space).leaf_from(start, key);
         self.note_effort(moves);
         page
     }
 
     /// The leaf in which `key` can be put right now, locked for writing; None when `make_room` has to be
-    /// called first.
-    pub fn leaf_with_room(&self, space: Space, key: Key) -> Option<Exclusive<'r>> {
+    /// called first. `known` is what [`View::expect_insert`] found.
+    pub fn leaf_with_room(
+        &self,
+        space: Space,
+        key: Key,
+        known: Option<&Leaf>,
+    ) -> Option<Exclusive<'r>> {
         let tree = self.tree(space);
-        let Some(cached) = self.known(space) else {
-            self.note_effort(1);
-            return tree.leaf_with_room(tree.leaf_by_descent(key), key).0;
+        let start = match known {
+            Some(leaf) => Pinned::read_recent(self.rel, leaf.block, &leaf.recent),
+            None => {
+                self.note_effort(1);
+                tree.leaf_by_descent(key)
+            }
         };
-        let (leaves, b) = (cached.space(space.index()), space.index());
-        let entry = leaves.find(key);
-        let start = Pinned::read_recent(self.rel, leaves.block(entry), cached.recent(b, entry));
         let (page, moves) = tree.leaf_with_room(start, key);
-        self.note_effort(moves);
+        if known.is_some() {
+            self.note_effort(moves);
+        }
+        if let Some(page) = &page {
+            leaf::next_entry(page).into_iter().for_each(prefetch_line);
+        }
         page
+    }
+
+    /// Finds the leaves of an insert in the directory, if there is one, and starts fetching what the
+    /// insert reads of them first. Their addresses are waited for together, then the leaves.
+    pub fn expect_insert<const N: usize>(
+        &self,
+        places: &[(Space, Key); N],
+    ) -> [Option<&'s Leaf>; N] {
+        let known = |(space, key): &(Space, Key)| {
+            let leaves = self.known(*space)?.space(space.index());
+            prefetch_line(leaves.first_read(*key));
+            Some((leaves, *key))
+        };
+        let places = places.each_ref().map(known);
+        places.map(|place| {
+            let (leaves, key) = place?;
+            let found = leaves.leaf(leaves.find(key));
+            prefetch(found.recent.get(), [leaf::SPECIAL]);
+            Some(found)
+        })
     }
 
     /// Splits the leaf of `key` if it is full, and finishes splits found on the way.
@@ -97,7 +128,7 @@ impl<'r, 's> View<'r, 's> {
         let cached = self.known(space)?;
         let leaves = cached.space(space.index());
         let entry = leaves.find(key);
-        let buffer = cached.recent(space.index(), entry).get();
+        let buffer = leaves.leaf(entry).recent.get();
         prefetch(buffer, leaf::likely_bytes(leaves.share_before(entry, key)));
         Some((entry, leaves.low(entry + 1)))
     }

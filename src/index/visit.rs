@@ -6,6 +6,7 @@
 //! boundaries within the same range.
 
 use super::key::{Key, Space};
+use super::page::kernel::Candidates;
 use super::page::leaf::{self, Filter};
 use super::page::special;
 use super::probe::next_in_ball;
@@ -25,6 +26,8 @@ pub struct Walk {
     ahead: VecDeque<Place>,
     /// Where looking ahead goes on; None at the end.
     frontier: Option<Key>,
+    /// Room for the work on one leaf.
+    candidates: Candidates,
 }
 
 /// A position to visit, and the directory's entry for the leaf that holds it.
@@ -47,6 +50,7 @@ impl Walk {
             neighbour: None,
             ahead: VecDeque::new(),
             frontier: None,
+            candidates: Candidates::NONE,
         };
         walk.next = walk.skip_to_ball(Key::MIN);
         walk.frontier = walk.next;
@@ -105,7 +109,7 @@ impl Walk {
         self.look_ahead(view, space);
         let (page, end) = self.leaf(view, space, from);
         // Only what lies at or after the resumed position is news.
-        leaf::scan(&page, &self.filter, |key, distance| {
+        leaf::scan(&page, &self.filter, &mut self.candidates, |key, distance| {
             if key >= from {
                 visit(key, distance);
             }

@@ -5,6 +5,7 @@
 use super::compat;
 use super::error::raise_with_hint;
 use super::relation::Rel;
+use super::unguarded;
 use pgrx::PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED;
 use pgrx::pg_sys;
 use std::cell::Cell;
@@ -27,6 +28,7 @@ pub type Page = [u8; pg_sys::BLCKSZ as usize];
 /// A pinned, unlocked buffer: the page stays in memory, its content may change.
 pub struct Pinned<'r> {
     buffer: pg_sys::Buffer,
+    block: u32,
     rel: Rel<'r>,
 }
 
@@ -50,7 +52,7 @@ impl<'r> Pinned<'r> {
         // the server checks what the buffer holds now.
         let pinned = buffer != 0 && unsafe { compat::read_recent_buffer(rel.raw(), block, buffer) };
         if pinned {
-            return Pinned { buffer, rel };
+            return Pinned { buffer, block, rel };
         }
         let page = Self::read(rel, block);
         // Local buffers (of temporary tables) are not worth remembering.
@@ -84,12 +86,17 @@ impl<'r> Pinned<'r> {
                 strategy,
             )
         };
-        Pinned { buffer, rel }
+        let block = if block == P_NEW {
+            // SAFETY: the buffer is pinned.
+            unsafe { pg_sys::BufferGetBlockNumber(buffer) }
+        } else {
+            block
+        };
+        Pinned { buffer, block, rel }
     }
 
     pub fn block(&self) -> u32 {
-        // SAFETY: the buffer is pinned.
-        unsafe { pg_sys::BufferGetBlockNumber(self.buffer) }
+        self.block
     }
 
     fn lock(self, mode: u32) -> Self {
@@ -103,7 +110,7 @@ impl<'r> Pinned<'r> {
             );
         }
         // SAFETY: the buffer is pinned and not locked by us.
-        unsafe { pg_sys::LockBuffer(self.buffer, mode as i32) };
+        unsafe { unguarded::LockBuffer(self.buffer, mode as i32) };
         self
     }
 
@@ -149,7 +156,7 @@ impl Drop for Pinned<'_> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             // SAFETY: we hold this pin.
-            unsafe { pg_sys::ReleaseBuffer(self.buffer) };
+            unsafe { unguarded::ReleaseBuffer(self.buffer) };
         }
     }
 }
@@ -161,14 +168,11 @@ impl<'r> Shared<'r> {
 
     /// Unlocks, keeping the pin.
     pub fn unlock(self) -> Pinned<'r> {
-        let pinned = Pinned {
-            buffer: self.0.buffer,
-            rel: self.0.rel,
-        };
+        let pinned = Pinned { ..self.0 };
         // The lock goes, the pin moves to `pinned`: neither destructor of `self` may run.
         std::mem::forget(self);
         // SAFETY: we hold the content lock.
-        unsafe { pg_sys::LockBuffer(pinned.buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32) };
+        unsafe { unguarded::LockBuffer(pinned.buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32) };
         pinned
     }
 }
@@ -249,28 +253,39 @@ impl Drop for Exclusive<'_> {
 fn unlock(page: &Pinned) {
     if !std::thread::panicking() {
         // SAFETY: the caller is the guard of a content lock that we hold.
-        unsafe { pg_sys::LockBuffer(page.buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32) };
+        unsafe { unguarded::LockBuffer(page.buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32) };
     }
 }
 
 /// Starts fetching a buffer's header, its page's header and some ranges of its page into the
 /// processor's cache. A hint: whatever the buffer holds by now, nothing is read or changed.
-pub fn prefetch(buffer: pg_sys::Buffer, ranges: [Range<usize>; 2]) {
-    const LINE: usize = 64;
+pub fn prefetch<const N: usize>(buffer: pg_sys::Buffer, ranges: [Range<usize>; N]) {
     if buffer <= 0 {
         return;
     }
-    #[cfg(target_arch = "x86_64")]
     // SAFETY: a positive number of a buffer seen before is a shared buffer, whose header and block
-    // lie in shared memory; a prefetch instruction has no other effect than on the cache.
+    // lie in shared memory.
     unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let page = pg_sys::BufferGetPage(buffer).cast::<i8>();
-        let header = pg_sys::BufferDescriptors.add(buffer as usize - 1);
-        _mm_prefetch::<_MM_HINT_T0>(header.cast());
-        _mm_prefetch::<_MM_HINT_T0>(page);
+        let page = pg_sys::BufferGetPage(buffer).cast::<u8>();
+        prefetch_line(pg_sys::BufferDescriptors.add(buffer as usize - 1).cast());
+        prefetch_line(page);
         for at in ranges.into_iter().flat_map(|range| range.step_by(LINE)) {
-            _mm_prefetch::<_MM_HINT_T0>(page.add(at));
+            prefetch_line(page.add(at));
         }
     }
+}
+
+/// Bytes that the processor fetches at a time.
+const LINE: usize = 64;
+
+/// Starts fetching the line of memory at an address into the processor's cache. Any address will do.
+pub fn prefetch_line(at: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the instruction has no effect but on the cache, and never faults.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
 }

@@ -1,5 +1,6 @@
 //! What differs between PostgreSQL's majors, in one place.
 
+use super::unguarded;
 use pgrx::pg_sys;
 use std::ffi::CStr;
 
@@ -58,11 +59,11 @@ pub const REPLAYS_PATCH_RECORDS: bool = cfg!(feature = "pg15");
 /// XLogRegisterBufData, whose length argument grew with PostgreSQL 16.
 ///
 /// # Safety
-/// As for XLogRegisterBufData: between XLogBeginInsert and XLogInsert, block `id` registered, the
-/// bytes alive until then.
+/// As for XLogRegisterBufData: in a critical section, between XLogBeginInsert and XLogInsert, block
+/// `id` registered, the bytes alive until then.
 pub unsafe fn register_buffer_data(id: u8, bytes: *mut u8, length: usize) {
     // SAFETY: the caller's word.
-    unsafe { pg_sys::XLogRegisterBufData(id, bytes.cast(), length as _) };
+    unsafe { unguarded::XLogRegisterBufData(id, bytes.cast(), length as _) };
 }
 
 /// ReadRecentBuffer of the main fork.
@@ -92,7 +93,7 @@ pub unsafe fn content_lock_is_held(buffer: pg_sys::Buffer) -> bool {
     buffer > 0
         && unsafe {
             let descriptor = pg_sys::BufferDescriptors.add(buffer as usize - 1);
-            pg_sys::LWLockHeldByMe(&raw mut (*descriptor).bufferdesc.content_lock)
+            unguarded::LWLockHeldByMe(&raw mut (*descriptor).bufferdesc.content_lock)
         }
 }
 

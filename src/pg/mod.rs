@@ -37,6 +37,7 @@ pub mod relation;
 pub mod rows_out;
 pub mod settings;
 pub mod stats;
+mod unguarded;
 pub mod vacuum;
 pub mod value;
 pub mod wal;

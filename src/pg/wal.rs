@@ -6,6 +6,7 @@
 use super::buffer::{Exclusive, Page};
 use super::compat;
 use super::error::raise;
+use super::unguarded;
 use pgrx::PgSqlErrorCode::ERRCODE_DATA_CORRUPTED;
 use pgrx::pg_sys;
 use std::convert::Infallible;
@@ -109,7 +110,7 @@ pub fn patch<const N: usize, const R: usize>(
             }
         }
         for page in pages.iter() {
-            pg_sys::MarkBufferDirty(page.buffer());
+            unguarded::MarkBufferDirty(page.buffer());
         }
         if logged {
             insert_record(pages, &mut records);
@@ -126,13 +127,13 @@ const PATCH_BYTES: usize = 64;
 unsafe fn insert_record<const N: usize>(pages: &[Exclusive; N], records: &mut [Vec<u8>; N]) {
     // SAFETY: the caller's word; block ids are 0 to N - 1, each registered before its data.
     unsafe {
-        pg_sys::XLogBeginInsert();
+        unguarded::XLogBeginInsert();
         for (i, (page, record)) in pages.iter().zip(records).enumerate() {
             let (id, length) = (i as u8, record.len());
-            pg_sys::XLogRegisterBuffer(id, page.buffer(), pg_sys::REGBUF_STANDARD as u8);
+            unguarded::XLogRegisterBuffer(id, page.buffer(), pg_sys::REGBUF_STANDARD as u8);
             compat::register_buffer_data(id, record.as_mut_ptr(), length);
         }
-        let lsn = pg_sys::XLogInsert(pg_sys::RmgrIds::RM_GENERIC_ID as pg_sys::RmgrId, 0);
+        let lsn = unguarded::XLogInsert(pg_sys::RmgrIds::RM_GENERIC_ID as pg_sys::RmgrId, 0);
         for page in pages {
             let header = pg_sys::BufferGetPage(page.buffer()).cast::<pg_sys::PageHeaderData>();
             // The macro PageSetLSN.

@@ -19,6 +19,10 @@ impl Candidates {
         count: 0,
     };
 
+    pub fn clear(&mut self) {
+        self.count = 0;
+    }
+
     pub fn positions(&self) -> &[u16] {
         &self.positions[..self.count]
     }
@@ -99,7 +103,8 @@ fn find_avx2(page: &Page, filter: &Filter, candidates: &mut Candidates) {
     find_body(page, filter, candidates);
 }
 
-/// As the body above, with the best instructions that this machine has. `candidates` must be new.
+/// As the body above, with the best instructions that this machine has. What is found is added to
+/// `candidates`.
 pub fn find(page: &Page, filter: &Filter, candidates: &mut Candidates) {
     #[cfg(target_arch = "x86_64")]
     {

@@ -181,16 +181,17 @@ pub fn check(page: &Page) -> Result<(), Fault> {
             "the entry format does not fit the keys that the leaf spans",
         ));
     }
-    let mut last = 0;
-    for z in 0..SLOT_COUNT {
-        let end = usize::from(get_u16(page, SLOTS + 2 * z));
-        if end < last || end > sorted_count(page) {
-            return Err(Fault::new(format!(
-                "slot {z} of the leaf's directory ends at {end}"
-            )));
-        }
-        last = end;
+    let ends: [u16; SLOT_COUNT] = std::array::from_fn(|z| get_u16(page, SLOTS + 2 * z));
+    // Without an early exit, so that all are compared at once.
+    let falls = ends
+        .windows(2)
+        .fold(false, |falls, pair| falls | (pair[1] < pair[0]));
+    if falls {
+        return Err(Fault::new(format!(
+            "the slots of the leaf's directory end at {ends:?}"
+        )));
     }
+    let last = usize::from(ends[SLOT_COUNT - 1]);
     if sorted_count(page) > n || page[SLOT_SHIFT] > 63 || last != sorted_count(page) {
         return Err(Fault::new(
             "the leaf's sorted prefix and its directory contradict each other",
@@ -246,16 +247,31 @@ pub fn append(page: &mut Page, key: Key) -> [Range<usize>; 3] {
     [BOUNDS, lo_at..lo_at + LO, aux_at..aux_at + size]
 }
 
-/// Shows `visit` every entry that passes the filter, with its distance.
-pub fn scan(page: &Page, filter: &Filter, mut visit: impl FnMut(Key, u32)) {
-    let mut candidates = Candidates::NONE;
-    kernel::find(page, filter, &mut candidates);
+/// Shows `visit` every entry that passes the filter, with its distance. `candidates` is room to work
+/// in, whatever it holds.
+pub fn scan(
+    page: &Page,
+    filter: &Filter,
+    candidates: &mut Candidates,
+    mut visit: impl FnMut(Key, u32),
+) {
+    candidates.clear();
+    kernel::find(page, filter, candidates);
     for &i in candidates.positions() {
         let key = get(page, usize::from(i));
         if let Some(distance) = filter.distance(key.rotated) {
             visit(key, distance);
         }
     }
+}
+
+/// The special area, which every visit reads.
+pub const SPECIAL: Range<usize> = SPECIAL_START..PAGE_SIZE;
+
+/// Where an append will write: addresses in its two arrays, within the page whatever is on it.
+pub fn next_entry(page: &Page) -> [*const u8; 2] {
+    let at = [lower(page), upper(page).saturating_sub(AUX)];
+    at.map(|at| &raw const page[at.min(PAGE_SIZE - 1)])
 }
 
 /// Where a search for what lies `share` of the way into a leaf is likely to read first: its low words
@@ -265,7 +281,7 @@ pub fn likely_bytes(share: f32) -> [Range<usize>; 2] {
     const SPAN: usize = 150;
     let first = (share * LIKELY_COUNT as f32) as usize;
     let words = HEADER + LO * first..HEADER + LO * (first + SPAN).min(CAPACITY);
-    [words, SPECIAL_START..PAGE_SIZE]
+    [words, SPECIAL]
 }
 
 /// The bytes of the low words of entries `from` to `to`.
@@ -435,7 +451,7 @@ mod tests {
                 radius: k, beyond, within: beyond + extra,
             };
             let mut found = Vec::new();
-            scan(&page, &filter, |key, d| found.push((key, d)));
+            scan(&page, &filter, &mut Candidates::NONE, |key, d| found.push((key, d)));
             found.sort();
             let mut wanted: Vec<(Key, u32)> = all.iter().filter_map(|e| {
                 let x = e.rotated ^ filter.query;
