@@ -31,6 +31,20 @@ impl Ball {
     }
 }
 
+/// Probability that two uniform random fingerprints differ in at most `k` bits:
+/// (C(64,0) + ... + C(64,k)) / 2^64.
+pub fn random_share(k: i32) -> f64 {
+    const BITS: u32 = 64;
+    let Ok(k) = u32::try_from(k) else { return 0.0 };
+    let mut binomial = 1.0_f64;
+    let mut sum = 1.0_f64;
+    for i in 1..=k.min(BITS) {
+        binomial = binomial * f64::from(BITS + 1 - i) / f64::from(i);
+        sum += binomial;
+    }
+    (sum / 2.0_f64.powi(BITS as i32)).min(1.0)
+}
+
 impl fmt::Display for Ball {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "({},{})", self.centre, self.radius)

@@ -68,7 +68,9 @@ impl Sound<'_> {
         };
         let (mut found, mut room) = (false, Candidates::NONE);
         let page = tree.leaf(key);
-        leaf::scan(&page, &exactly, &mut room, |other, _| found |= other == key);
+        leaf::scan(&page, &exactly, key, &mut room, |other, _| {
+            found |= other == key
+        });
         found
     }
 

@@ -8,7 +8,7 @@ use super::key::{BLOCKS, Key};
 use std::cell::Cell;
 
 /// Rows that a leaf is taken to hold: between a fresh one's and a just split one's.
-const ROWS_PER_LEAF: f64 = 600.0;
+pub const ROWS_PER_LEAF: f64 = 600.0;
 const KEYS: usize = 1 << 16;
 
 /// The leaves of the four key spaces that file fingerprints.

@@ -8,15 +8,19 @@
 //! Memory: when more rows wait than the limit, the farthest rings are dropped, to be found again; a
 //! ring that exceeds the limit alone is searched once more and handed out leaf by leaf.
 
+use super::ball::random_share;
+use super::directory::ROWS_PER_LEAF;
 use super::key::{BLOCKS, Key, Space, Tid};
-use super::probe::{MAX_PROBED_RADIUS, Radii, shell_cost, walk_cost};
+use super::probe::{Counts, MAX_PROBED_RADIUS, Radii, shell_cost, walk_cost};
 use super::search::{FARTHEST, Within, block_distance, filter};
 use super::view::View;
 use super::visit::Walk;
 use crate::pg::memory::reserve;
 
-/// Horizons of the probing passes; each pass costs about four times the one before.
-const HORIZONS: [u32; 2] = [7, MAX_PROBED_RADIUS];
+/// Horizon of the first probing pass: what is near costs little to find.
+const NEAR: u32 = 7;
+/// The horizon of the second, where uniform rows of the index's number have at least so many within.
+const LIKELY_ROWS: f64 = 32.0;
 const NOTHING_READ: Radii = [-1; BLOCKS];
 /// The widest radius of one block: 697 keys.
 const WIDEST: i32 = 3;
@@ -55,7 +59,7 @@ impl Bins {
             rings,
             waiting: 0,
             limit,
-            horizon: Some(HORIZONS[0]),
+            horizon: Some(NEAR),
         }
     }
 
@@ -90,6 +94,17 @@ impl Bins {
         self.waiting -= rows.len();
         rows
     }
+}
+
+/// Horizons of the probing passes. A pass reads again what the one before has read, about a quarter of
+/// it; with too far a horizon it looks closer at postings that are not wanted.
+fn horizons(view: &View) -> [u32; 3] {
+    let leaves = view.counts().map_or(0, |counts| counts.leaves(0));
+    let rows = leaves as f64 * ROWS_PER_LEAF;
+    let likely = (NEAR..MAX_PROBED_RADIUS)
+        .find(|k| random_share(*k as i32) * rows >= LIKELY_ROWS)
+        .unwrap_or(MAX_PROBED_RADIUS);
+    [NEAR, likely, MAX_PROBED_RADIUS]
 }
 
 impl Nearest {
@@ -147,7 +162,7 @@ impl Nearest {
     /// Reads on until every row of the present ring is in its bin, or it is known not to fit.
     fn complete_ring(&mut self, view: &View, keep: &impl Fn(u64) -> bool) {
         if !self.bins.collects(self.ring) {
-            match HORIZONS
+            match horizons(view)
                 .into_iter()
                 .find(|h| self.probing && *h >= self.ring)
             {

@@ -101,7 +101,7 @@ impl Walk {
         &mut self,
         view: &View<'r, '_>,
         space: Space,
-        mut visit: impl FnMut(Key, u32),
+        visit: impl FnMut(Key, u32),
     ) -> Option<Shared<'r>> {
         let from = self.next?;
         // Between two leaves no page is locked, so that a cancel takes effect.
@@ -109,11 +109,7 @@ impl Walk {
         self.look_ahead(view, space);
         let (page, end) = self.leaf(view, space, from);
         // Only what lies at or after the resumed position is news.
-        leaf::scan(&page, &self.filter, &mut self.candidates, |key, distance| {
-            if key >= from {
-                visit(key, distance);
-            }
-        });
+        leaf::scan(&page, &self.filter, from, &mut self.candidates, visit);
         let right = special::right(&page);
         self.next = match right {
             // Looking ahead has skipped from here already.

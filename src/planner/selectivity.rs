@@ -4,8 +4,7 @@
 //! and a histogram. Where it says nothing, uniform random fingerprints are the model; real ones are
 //! denser, so the model is a floor, as is one row.
 
-/// Bits of a fingerprint.
-const BITS: u32 = 64;
+use crate::index::ball::random_share;
 
 /// Common values of each side that are compared with each other in a join estimate: a statistics
 /// target of 10,000 would otherwise mean 10^8 comparisons for one clause.
@@ -27,19 +26,6 @@ pub struct Sample<'a> {
     pub rows: f64,
     /// Distinct values; None when unknown, which for fingerprints means: nearly as many as rows.
     pub distinct: Option<f64>,
-}
-
-/// Probability that two uniform random fingerprints differ in at most `k` bits:
-/// (C(64,0) + ... + C(64,k)) / 2^64.
-pub fn random_share(k: i32) -> f64 {
-    let Ok(k) = u32::try_from(k) else { return 0.0 };
-    let mut binomial = 1.0_f64;
-    let mut sum = 1.0_f64;
-    for i in 1..=k.min(BITS) {
-        binomial = binomial * f64::from(BITS + 1 - i) / f64::from(i);
-        sum += binomial;
-    }
-    (sum / 2.0_f64.powi(BITS as i32)).min(1.0)
 }
 
 /// Share of the column's rows within `k` of a known centre.

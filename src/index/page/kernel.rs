@@ -29,13 +29,15 @@ impl Candidates {
 }
 
 /// Finds the entries whose low word differs little enough, in the slots of the sorted prefix that the
-/// filter's ball can touch and in the unsorted tail.
+/// filter's ball can touch, from that of `from` on, and in the unsorted tail.
 #[inline(always)]
-fn find_body(page: &Page, filter: &Filter, candidates: &mut Candidates) {
+fn find_body(page: &Page, filter: &Filter, from: u64, candidates: &mut Candidates) {
     let (shift, base) = leaf::directory(page);
-    let (mut start, mut run) = (0, 0..0);
+    let first = (from >> shift).saturating_sub(base).min(SLOT_COUNT as u64) as usize;
+    let mut start = first.checked_sub(1).map_or(0, |z| leaf::slot_end(page, z));
+    let mut run = 0..0;
     let mut run_budget = 0;
-    for z in 0..SLOT_COUNT {
+    for z in first..SLOT_COUNT {
         let end = leaf::slot_end(page, z);
         let slot = start..end;
         start = end;
@@ -87,37 +89,37 @@ fn near(
     candidates.count = count.min(CAPACITY);
 }
 
-fn find_portable(page: &Page, filter: &Filter, candidates: &mut Candidates) {
-    find_body(page, filter, candidates);
+fn find_portable(page: &Page, filter: &Filter, from: u64, candidates: &mut Candidates) {
+    find_body(page, filter, from, candidates);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "popcnt")]
-fn find_popcnt(page: &Page, filter: &Filter, candidates: &mut Candidates) {
-    find_body(page, filter, candidates);
+fn find_popcnt(page: &Page, filter: &Filter, from: u64, candidates: &mut Candidates) {
+    find_body(page, filter, from, candidates);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,popcnt")]
-fn find_avx2(page: &Page, filter: &Filter, candidates: &mut Candidates) {
-    find_body(page, filter, candidates);
+fn find_avx2(page: &Page, filter: &Filter, from: u64, candidates: &mut Candidates) {
+    find_body(page, filter, from, candidates);
 }
 
 /// As the body above, with the best instructions that this machine has. What is found is added to
 /// `candidates`.
-pub fn find(page: &Page, filter: &Filter, candidates: &mut Candidates) {
+pub fn find(page: &Page, filter: &Filter, from: u64, candidates: &mut Candidates) {
     #[cfg(target_arch = "x86_64")]
     {
         if is_x86_feature_detected!("popcnt") {
             if is_x86_feature_detected!("avx2") {
                 // SAFETY: the machine has both features.
-                return unsafe { find_avx2(page, filter, candidates) };
+                return unsafe { find_avx2(page, filter, from, candidates) };
             }
             // SAFETY: the machine has the feature.
-            return unsafe { find_popcnt(page, filter, candidates) };
+            return unsafe { find_popcnt(page, filter, from, candidates) };
         }
     }
-    find_portable(page, filter, candidates);
+    find_portable(page, filter, from, candidates);
 }
 
 #[cfg(test)]
@@ -134,6 +136,7 @@ mod tests {
         fn every_kernel_finds_the_same(
             query: u64, raw in prop::collection::vec((any::<u64>(), 0u32..64), 0..400),
             sorted: prop::sample::Index, radius in 0u32..20, beyond in -1i32..2, more in 0i32..4,
+            from: u64,
         ) {
             let key = |i: usize| {
                 let (bits, shift) = raw[i];
@@ -150,10 +153,11 @@ mod tests {
             for i in sorted..raw.len() {
                 leaf::append(&mut page, key(i));
             }
+            let from = if from % 2 == 0 { 0 } else { query ^ from >> 30 };
             let filter = Filter { query, radius, beyond, within: beyond + more };
-            let run = |kernel: &dyn Fn(&Page, &Filter, &mut Candidates)| {
+            let run = |kernel: &dyn Fn(&Page, &Filter, u64, &mut Candidates)| {
                 let mut candidates = Candidates::NONE;
-                kernel(&page, &filter, &mut candidates);
+                kernel(&page, &filter, from, &mut candidates);
                 candidates.positions().to_vec()
             };
             let portable = run(&find_portable);
@@ -161,7 +165,7 @@ mod tests {
             #[cfg(target_arch = "x86_64")]
             if is_x86_feature_detected!("popcnt") {
                 // SAFETY: the machine has the feature.
-                prop_assert_eq!(&run(&|p, f, c| unsafe { find_popcnt(p, f, c) }), &portable);
+                prop_assert_eq!(&run(&|p, f, at, c| unsafe { find_popcnt(p, f, at, c) }), &portable);
             }
         }
     }

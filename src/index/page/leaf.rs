@@ -247,19 +247,22 @@ pub fn append(page: &mut Page, key: Key) -> [Range<usize>; 3] {
     [BOUNDS, lo_at..lo_at + LO, aux_at..aux_at + size]
 }
 
-/// Shows `visit` every entry that passes the filter, with its distance. `candidates` is room to work
-/// in, whatever it holds.
+/// Shows `visit` every entry at or after `from` that passes the filter, with its distance.
+/// `candidates` is room to work in, whatever it holds.
 pub fn scan(
     page: &Page,
     filter: &Filter,
+    from: Key,
     candidates: &mut Candidates,
     mut visit: impl FnMut(Key, u32),
 ) {
     candidates.clear();
-    kernel::find(page, filter, candidates);
+    kernel::find(page, filter, from.rotated, candidates);
     for &i in candidates.positions() {
         let key = get(page, usize::from(i));
-        if let Some(distance) = filter.distance(key.rotated) {
+        if let Some(distance) = filter.distance(key.rotated)
+            && key >= from
+        {
             visit(key, distance);
         }
     }
@@ -438,7 +441,7 @@ mod tests {
         fn scan_equals_brute_force(
             base: u64, spread in 1u32..=64, flips: u64, keep: u64, k in 0u32..20, beyond in -1i32..3,
             extra in 0i32..4, sorted in prop::collection::vec(any::<u64>(), 0..300),
-            tail in prop::collection::vec(any::<u64>(), 0..200),
+            tail in prop::collection::vec(any::<u64>(), 0..200), resume: Option<prop::sample::Index>,
         ) {
             let page = page_of(base, spread, &sorted, &tail);
             prop_assert_eq!(check(&page), Ok(()));
@@ -450,13 +453,17 @@ mod tests {
                 query: near ^ (flips & keep & keep.rotate_left(7) & keep.rotate_left(23)),
                 radius: k, beyond, within: beyond + extra,
             };
+            let from = match resume {
+                Some(index) if !all.is_empty() => all[index.index(all.len())],
+                _ => Key::MIN,
+            };
             let mut found = Vec::new();
-            scan(&page, &filter, &mut Candidates::NONE, |key, d| found.push((key, d)));
+            scan(&page, &filter, from, &mut Candidates::NONE, |key, d| found.push((key, d)));
             found.sort();
             let mut wanted: Vec<(Key, u32)> = all.iter().filter_map(|e| {
                 let x = e.rotated ^ filter.query;
                 let of_key = (x >> 48).count_ones() as i32;
-                (x.count_ones() <= k && of_key > beyond && of_key <= beyond + extra)
+                (*e >= from && x.count_ones() <= k && of_key > beyond && of_key <= beyond + extra)
                     .then(|| (*e, x.count_ones()))
             }).collect();
             wanted.sort();
