@@ -11,6 +11,7 @@ my $node = new_node(
 	'crash',
 	init => [ allows_streaming => 1 ],
 	conf => <<'CONF');
+wal_keep_size = 2GB
 restart_after_crash = on
 wal_consistency_checking = 'generic'
 checkpoint_timeout = 1h

@@ -66,7 +66,7 @@ impl Sound<'_> {
             beyond: -1,
             within: 0,
         };
-        let (mut found, mut room) = (false, Candidates::NONE);
+        let (mut found, mut room) = (false, Candidates::none());
         let page = tree.leaf(key);
         leaf::scan(&page, &exactly, key, &mut room, |other, _| {
             found |= other == key

@@ -27,7 +27,7 @@ pub struct Walk {
     /// Where looking ahead goes on; None at the end.
     frontier: Option<Key>,
     /// Room for the work on one leaf.
-    candidates: Candidates,
+    candidates: Box<Candidates>,
 }
 
 /// A position to visit, and the directory's entry for the leaf that holds it.
@@ -50,7 +50,7 @@ impl Walk {
             neighbour: None,
             ahead: VecDeque::new(),
             frontier: None,
-            candidates: Candidates::NONE,
+            candidates: Box::new(Candidates::none()),
         };
         walk.next = walk.skip_to_ball(Key::MIN);
         walk.frontier = walk.next;

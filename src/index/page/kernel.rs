@@ -14,10 +14,12 @@ pub struct Candidates {
 
 impl Candidates {
     /// None yet.
-    pub const NONE: Candidates = Candidates {
-        positions: [0; CAPACITY],
-        count: 0,
-    };
+    pub fn none() -> Candidates {
+        Candidates {
+            positions: [0; CAPACITY],
+            count: 0,
+        }
+    }
 
     pub fn clear(&mut self) {
         self.count = 0;
@@ -156,7 +158,7 @@ mod tests {
             let from = if from % 2 == 0 { 0 } else { query ^ from >> 30 };
             let filter = Filter { query, radius, beyond, within: beyond + more };
             let run = |kernel: &dyn Fn(&Page, &Filter, u64, &mut Candidates)| {
-                let mut candidates = Candidates::NONE;
+                let mut candidates = Candidates::none();
                 kernel(&page, &filter, from, &mut candidates);
                 candidates.positions().to_vec()
             };

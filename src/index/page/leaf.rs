@@ -458,7 +458,7 @@ mod tests {
                 _ => Key::MIN,
             };
             let mut found = Vec::new();
-            scan(&page, &filter, from, &mut Candidates::NONE, |key, d| found.push((key, d)));
+            scan(&page, &filter, from, &mut Candidates::none(), |key, d| found.push((key, d)));
             found.sort();
             let mut wanted: Vec<(Key, u32)> = all.iter().filter_map(|e| {
                 let x = e.rotated ^ filter.query;
