@@ -25,13 +25,14 @@ pg_function! {
             return args.null();
         };
         let open = OpenIndex::new(oid, "simhash", Purpose::Verification);
-        for finding in verify(&open, all_rows) {
-            rows.push([
+        // Each at once: an index whose every row is missing has millions of them.
+        verify(&open, all_rows, &mut |finding| {
+            rows.push(|| [
                 i64::from(finding.block).into_datum(),
                 finding.entry.map(|i| i as i32).into_datum(),
                 finding.fault.0.into_datum(),
             ]);
-        }
+        });
         args.null()
     }
 }
@@ -88,28 +89,31 @@ impl Sound<'_> {
     }
 }
 
-fn verify(open: &OpenIndex, all_rows: bool) -> Vec<Finding> {
+fn verify(open: &OpenIndex, all_rows: bool, report: &mut dyn FnMut(Finding)) {
     let rel = open.index();
     let meta = read_meta(rel);
     let file = File {
         rel,
         blocks: rel.block_count(),
     };
-    let mut found = structure(&file, &meta, |_, _| ());
     // In a broken tree the look-ups below would fail for the same reason once more.
-    if !found.is_empty() {
-        return found;
+    if !structure(&file, &meta, |_, _| (), report) {
+        return;
     }
     let sound = Sound { rel, meta };
-    structure(&file, &meta, |space, key| {
-        found.extend(check_posting(open, &sound, space, key));
-    });
+    let each = |space, key| {
+        check_posting(open, &sound, space, key)
+            .into_iter()
+            .for_each(&mut *report);
+    };
+    structure(&file, &meta, each, &mut |_| ());
     if all_rows {
         open.visible_rows(&mut |fingerprint, tid| {
-            found.extend(check_row(&sound, fingerprint, tid));
+            check_row(&sound, fingerprint, tid)
+                .into_iter()
+                .for_each(&mut *report);
         });
     }
-    found
 }
 
 /// A posting of block 0 must have its like in the other three blocks, one of those in block 0, unless

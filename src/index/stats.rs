@@ -31,7 +31,7 @@ pg_function! {
         let indexed = census.fingerprints() + census.null_rows();
         let hottest = census.hottest();
         let candidates: Vec<f64> = (0..=MAX_RADIUS).map(|k| census.candidates(k)).collect();
-        rows.push([
+        rows.push(|| [
             (census.fingerprints() as i64).into_datum(),
             (census.null_rows() as i64).into_datum(),
             pages.into_datum(),

@@ -24,17 +24,19 @@ pub struct Finding {
 }
 
 /// Checks the structure of every key space: links, bounds, order, directories. Shows `posting` every
-/// leaf entry of sound pages.
+/// leaf entry of sound pages, and `report` what is broken. Is nothing broken?
 pub fn structure(
     source: &impl Source,
     meta: &Meta,
     mut posting: impl FnMut(Space, Key),
-) -> Vec<Finding> {
+    report: &mut dyn FnMut(Finding),
+) -> bool {
     let mut check = Check {
         source,
         stamp: meta.page_stamp(),
         seen: HashSet::new(),
-        found: vec![],
+        report,
+        sound: true,
     };
     for space in Space::all() {
         let root = meta.roots[space.index()];
@@ -51,7 +53,7 @@ pub fn structure(
             }
         }
     }
-    check.found
+    check.sound
 }
 
 struct Check<'s, S> {
@@ -59,7 +61,9 @@ struct Check<'s, S> {
     stamp: u32,
     /// Blocks met so far: each belongs to one place of one tree.
     seen: HashSet<u32>,
-    found: Vec<Finding>,
+    report: &'s mut dyn FnMut(Finding),
+    /// Was nothing reported yet?
+    sound: bool,
 }
 
 /// Downlinks to one level, from left to right.
@@ -67,12 +71,16 @@ type Downlinks = VecDeque<(Key, u32)>;
 
 impl<S: Source> Check<'_, S> {
     fn fault(&mut self, block: u32, entry: Option<usize>, text: impl Into<String>) {
-        let entry = entry.map(|i| i as u32);
-        self.found.push(Finding {
+        self.found(Finding {
             block,
-            entry,
+            entry: entry.map(|i| i as u32),
             fault: Fault::new(text),
         });
+    }
+
+    fn found(&mut self, finding: Finding) {
+        self.sound = false;
+        (self.report)(finding);
     }
 
     /// Walks one level from its leftmost page; `expected` are the downlinks to it. Returns the
@@ -144,7 +152,7 @@ impl<S: Source> Check<'_, S> {
         match special::expect(&page, who).and_then(|()| content(&page)) {
             Ok(()) => Some(page),
             Err(fault) => {
-                self.found.push(Finding {
+                self.found(Finding {
                     block,
                     entry: None,
                     fault,
@@ -208,6 +216,13 @@ mod tests {
     use crate::index::page::PAGE_SIZE;
     use proptest::prelude::*;
 
+    fn faults(pages: &Vec<Page>, meta: &Meta, posting: impl FnMut(Space, Key)) -> Vec<Finding> {
+        let mut found = Vec::new();
+        let sound = structure(pages, meta, posting, &mut |finding| found.push(finding));
+        assert_eq!(sound, found.is_empty());
+        found
+    }
+
     impl Source for Vec<Page> {
         fn page(&self, block: u32) -> Option<Box<Page>> {
             self.get(block as usize).map(|page| Box::new(*page))
@@ -254,7 +269,7 @@ mod tests {
     fn a_sound_index_has_no_faults_and_shows_all_postings() {
         let (pages, meta) = index(30_000);
         let mut counts = [0; SPACES];
-        let found = structure(&pages, &meta, |space, _| counts[space.index()] += 1);
+        let found = faults(&pages, &meta, |space, _| counts[space.index()] += 1);
         assert_eq!(found, vec![]);
         assert_eq!(counts, [30_000, 30_000, 30_000, 30_000, 0]);
     }
@@ -273,13 +288,13 @@ mod tests {
             &[&links[..3], &links[4..]].concat(),
             None,
         );
-        assert_eq!(structure(&lost, &meta, |_, _| ())[0].block, links[3].child);
+        assert_eq!(faults(&lost, &meta, |_, _| ())[0].block, links[3].child);
 
         let mut swapped = pages.clone();
         let mut wrong = links.clone();
         (wrong[3].child, wrong[4].child) = (links[4].child, links[3].child);
         inner::init(&mut swapped[root], who, &wrong, None);
-        assert!(structure(&swapped, &meta, |_, _| ()).len() >= 2);
+        assert!(faults(&swapped, &meta, |_, _| ()).len() >= 2);
     }
 
     proptest! {
@@ -294,7 +309,7 @@ mod tests {
             let unused = (8088..8102).contains(&at) && special::high_key(&pages[block]).is_none();
             pages[block][at] ^= bits;
             let mut postings = 0;
-            let found = structure(&pages, &meta, |_, _| postings += 1);
+            let found = faults(&pages, &meta, |_, _| postings += 1);
             let in_special = (8080..8104).contains(&at) || (8190..8192).contains(&at);
             if in_special && !unused && !(8102..8104).contains(&at) {
                 prop_assert!(!found.is_empty(), "block {block} byte {at}");

@@ -65,7 +65,9 @@ impl OpenIndex {
             }
             check(index, am);
             check_privilege(index, table_oid, purpose);
-            let snapshot = pg_sys::RegisterSnapshot(pg_sys::GetTransactionSnapshot());
+            // Not the transaction's own: under REPEATABLE READ that may see row versions older than the
+            // index, which an index need not have (pg_index.indcheckxmin).
+            let snapshot = pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot());
             OpenIndex {
                 index,
                 table,
@@ -123,6 +125,14 @@ unsafe fn check(index: pg_sys::Relation, am: &str) {
         raise(
             ERRCODE_WRONG_OBJECT_TYPE,
             format!("\"{name}\" is not a {am} index"),
+        );
+    }
+    if rel.is_partitioned_index() {
+        report(
+            ERRCODE_WRONG_OBJECT_TYPE,
+            format!("\"{name}\" is a partitioned index"),
+            None,
+            Some("Name the index of a partition: a partitioned one has no pages.".into()),
         );
     }
     if !row.indisvalid {

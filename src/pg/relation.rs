@@ -60,6 +60,11 @@ impl<'a> Rel<'a> {
         }
     }
 
+    /// Is it the parent of the indexes of a partitioned table's partitions?
+    pub fn is_partitioned_index(self) -> bool {
+        self.class().relkind as u8 == pg_sys::RELKIND_PARTITIONED_INDEX
+    }
+
     /// Is the relation a temporary one of this session?
     pub fn is_own_temporary(self) -> bool {
         self.is_temporary() && self.data().rd_islocaltemp

@@ -9,6 +9,8 @@ use super::fmgr::Args;
 pub struct RowsOut {
     store: *mut pg_sys::Tuplestorestate,
     desc: pg_sys::TupleDesc,
+    /// Where the values of a row are made: a result of millions of rows must not keep them all.
+    scratch: pg_sys::MemoryContext,
 }
 
 impl RowsOut {
@@ -34,19 +36,39 @@ impl RowsOut {
             (*info).returnMode = mode;
             (*info).setResult = store;
             (*info).setDesc = desc;
-            Self { store, desc }
+            let scratch = pg_sys::AllocSetContextCreateInternal(
+                pg_sys::CurrentMemoryContext,
+                c"simhash row".as_ptr(),
+                0,
+                1024,
+                8192,
+            );
+            Self {
+                store,
+                desc,
+                scratch,
+            }
         }
     }
 
-    /// Adds a row; None is NULL.
-    pub fn push<const N: usize>(&mut self, row: [Option<pg_sys::Datum>; N]) {
+    /// Adds the row that `make` makes; None is NULL.
+    pub fn push<const N: usize>(&mut self, make: impl FnOnce() -> [Option<pg_sys::Datum>; N]) {
+        // SAFETY: the context lives as long as the function's call; an ERROR inside of `make` resets
+        // the current context on its own.
+        let row = unsafe {
+            let outer = pg_sys::MemoryContextSwitchTo(self.scratch);
+            let row = make();
+            pg_sys::MemoryContextSwitchTo(outer);
+            row
+        };
         let mut nulls = row.map(|d| d.is_none());
         let mut datums = row.map(|d| d.unwrap_or(pg_sys::Datum::null()));
         // SAFETY: store and descriptor live as long as the query; the SQL declaration says that a
-        // row has N columns of the types that the caller gives.
+        // row has N columns of the types that the caller gives. The store copies the row.
         unsafe {
             let (datums, nulls) = (datums.as_mut_ptr(), nulls.as_mut_ptr());
             pg_sys::tuplestore_putvalues(self.store, self.desc, datums, nulls);
+            pg_sys::MemoryContextReset(self.scratch);
         }
     }
 }

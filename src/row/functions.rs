@@ -104,7 +104,7 @@ pg_function! {
             let new = |memory| RowSite::new(memory, Width::W64);
             call_site::with(args, new, |site| site.add_to(&mut sketch, args, row));
             for feature in sketch.into_features() {
-                rows.push(columns(&feature));
+                rows.push(|| columns(&feature));
             }
         }
         args.null()
