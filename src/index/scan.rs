@@ -7,7 +7,6 @@ use super::search::{Nulls, Within};
 use super::view::{Snapshot, View};
 use crate::pg::buffer::{Pinned, Shared};
 use crate::pg::index_am::{Bitmap, Condition, Scan, work_mem_bytes};
-use crate::pg::relation::Rel;
 use pgrx::pg_sys;
 
 /// Operator numbers of the operator class, as in sql/.
@@ -81,12 +80,12 @@ impl State {
     }
 
     /// Finds some more rows; false at the end.
-    fn fill(&mut self, rel: Rel, hold_pins: bool) -> bool {
+    fn fill(&mut self, scan: &Scan, hold_pins: bool) -> bool {
         self.release_pin();
         let Some(snapshot) = &self.snapshot else {
             return false;
         };
-        let view = View::new(rel, snapshot);
+        let view = View::new(scan.index(), snapshot).read_by(scan.reader());
         self.rows.clear();
         self.next = 0;
         while let Some(stage) = self.stages.last_mut() {
@@ -132,7 +131,7 @@ pub fn next_row(scan: &mut Scan, state: &mut State) -> bool {
         state.start(scan);
     }
     while state.next >= state.rows.len() {
-        if !state.fill(scan.index(), !scan.snapshot_is_mvcc()) {
+        if !state.fill(scan, !scan.snapshot_is_mvcc()) {
             return false;
         }
     }
@@ -146,7 +145,7 @@ pub fn next_row(scan: &mut Scan, state: &mut State) -> bool {
 pub fn all_rows(scan: &Scan, state: &mut State, bitmap: &mut Bitmap) -> i64 {
     state.start(scan);
     let mut rows = 0;
-    while state.fill(scan.index(), false) {
+    while state.fill(scan, false) {
         bitmap.add(state.rows.iter().copied());
         rows += state.rows.len() as i64;
     }

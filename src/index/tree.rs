@@ -28,6 +28,10 @@ const END: Key = Key {
 /// Level of the leaves.
 pub const LEAF: u8 = 0;
 
+/// Moves right on the leaf level after which the way is asked anew from the root. A remembered place
+/// can lie thousands of splits to the left, and an insert walks with leaves of other spaces locked.
+const MOST_MOVES: u64 = 16;
+
 /// Reads the metapage.
 pub fn read_meta(rel: Rel) -> Meta {
     let page = Pinned::read(rel, META_BLOCK).share();
@@ -164,8 +168,7 @@ impl<'r> Tree<'r> {
             };
             drop(page);
             check_for_interrupts();
-            page = self.fetch(right, LEAF);
-            moves += 1;
+            page = self.move_right(right, key, &mut moves, &mut passed);
         }
     }
 
@@ -228,9 +231,25 @@ impl<'r> Tree<'r> {
             };
             drop(page);
             check_for_interrupts();
-            page = self.fetch(right, LEAF);
-            moves += 1;
+            page = self.move_right(right, key, &mut moves, &mut passed);
         }
+    }
+
+    /// The next leaf of a search for `key` that has to leave its leaf for `right`: that one, or after many
+    /// moves the one that the present root leads to.
+    fn move_right<L: Locked<'r>>(
+        &self,
+        right: u32,
+        key: Key,
+        moves: &mut u64,
+        passed: &mut Option<Key>,
+    ) -> L {
+        *moves += 1;
+        if *moves != MOST_MOVES {
+            return self.fetch(right, LEAF);
+        }
+        *passed = None;
+        self.fetch(self.refreshed().descend(key, LEAF), LEAF)
     }
 
     /// The leaf at which the search for `key` begins, by a descent from the root.

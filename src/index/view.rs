@@ -8,6 +8,7 @@ use super::page::meta::Meta;
 use super::probe::{Radii, WALK, choose, radii};
 use super::tree::{LEAF, Tree, read_meta};
 use crate::pg::buffer::{Exclusive, Pinned, Shared, prefetch, prefetch_line};
+use crate::pg::index_am::Reader;
 use crate::pg::relation::Rel;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -33,6 +34,8 @@ impl Snapshot {
 pub struct View<'r, 's> {
     rel: Rel<'r>,
     snapshot: &'s Snapshot,
+    /// None when rows are inserted.
+    reader: Option<Reader<'r>>,
     effort: Cell<u64>,
 }
 
@@ -41,7 +44,21 @@ impl<'r, 's> View<'r, 's> {
         View {
             rel,
             snapshot,
+            reader: None,
             effort: Cell::new(0),
+        }
+    }
+
+    /// The view of a scan.
+    pub fn read_by(mut self, reader: Reader<'r>) -> View<'r, 's> {
+        self.reader = Some(reader);
+        self
+    }
+
+    /// Raises an ERROR if the reader's snapshot is too old for a leaf.
+    pub fn check_age(&self, leaf: &Shared) {
+        if let Some(reader) = self.reader {
+            reader.check_age(self.rel, leaf);
         }
     }
 

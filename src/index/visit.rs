@@ -108,6 +108,7 @@ impl Walk {
         check_for_interrupts();
         self.look_ahead(view, space);
         let (page, end) = self.leaf(view, space, from);
+        view.check_age(&page);
         // Only what lies at or after the resumed position is news.
         leaf::scan(&page, &self.filter, from, &mut self.candidates, visit);
         let right = special::right(&page);

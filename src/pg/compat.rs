@@ -97,6 +97,34 @@ pub unsafe fn content_lock_is_held(buffer: pg_sys::Buffer) -> bool {
         }
 }
 
+/// Raises an ERROR if `old_snapshot_threshold` has let VACUUM remove rows that the snapshot should see
+/// from a page as new as this one. (The function TestForOldSnapshot; the setting ended with 16.)
+///
+/// # Safety
+/// `snapshot` must be null or live, `rel` open, `page` lead to a page that is locked.
+pub unsafe fn test_for_old_snapshot(
+    snapshot: pg_sys::Snapshot,
+    rel: pg_sys::Relation,
+    page: *const pg_sys::PageHeaderData,
+) {
+    #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16"))]
+    // SAFETY: the caller's word; the threshold is a plain int.
+    unsafe {
+        const OFF: i32 = 0;
+        if pg_sys::old_snapshot_threshold < OFF || snapshot.is_null() {
+            return;
+        }
+        let (taken, lsn) = ((*snapshot).lsn, (*page).pd_lsn);
+        let changed = u64::from(lsn.xlogid) << 32 | u64::from(lsn.xrecoff);
+        let mvcc = (*snapshot).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_MVCC;
+        if mvcc && taken != 0 && changed > taken {
+            pg_sys::TestForOldSnapshot_impl(snapshot, rel);
+        }
+    }
+    #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
+    let _ = (snapshot, rel, page);
+}
+
 /// Why a process of a parallel build sleeps, as pg_stat_activity names it.
 pub const WAIT_FOR_BUILD_WORKERS: u32 = pg_sys::WaitEventIPC::WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN;
 

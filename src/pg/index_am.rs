@@ -1,10 +1,13 @@
 //! What the server hands to an index access method: scans, TIDs, bitmaps, memory limits.
 
+use super::buffer::Shared;
+use super::compat;
 use super::error::raise_with_hint;
 use super::relation::Rel;
 use crate::index::key::Tid;
 use pgrx::PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED;
 use pgrx::pg_sys;
+use std::marker::PhantomData;
 
 /// From the server's item pointer.
 pub fn tid_from(raw: pg_sys::ItemPointerData) -> Tid {
@@ -162,6 +165,14 @@ impl<'s> Scan<'s> {
         Some((key.sk_flags & pg_sys::SK_ISNULL as i32 == 0).then_some(key.sk_argument))
     }
 
+    /// The snapshot under which the scan runs.
+    pub fn reader(&self) -> Reader<'s> {
+        Reader {
+            snapshot: self.raw.xs_snapshot,
+            life: PhantomData,
+        }
+    }
+
     /// May a row that VACUUM removed meanwhile, and whose place another row took, be told apart by
     /// the snapshot alone?
     pub fn snapshot_is_mvcc(&self) -> bool {
@@ -195,6 +206,23 @@ impl<'s> Scan<'s> {
                 *self.raw.xs_orderbynulls = distance.is_none();
             }
         }
+    }
+}
+
+/// Who reads the index: a scan under some snapshot.
+#[derive(Clone, Copy)]
+pub struct Reader<'s> {
+    snapshot: pg_sys::Snapshot,
+    life: PhantomData<&'s pg_sys::SnapshotData>,
+}
+
+impl Reader<'_> {
+    /// Raises "snapshot too old" if VACUUM may have removed rows from the page that this reader should
+    /// see (old_snapshot_threshold).
+    pub fn check_age(self, rel: Rel, page: &Shared) {
+        let header = (&raw const **page).cast();
+        // SAFETY: the scan's snapshot lives during the scan; the page is locked.
+        unsafe { compat::test_for_old_snapshot(self.snapshot, rel.raw(), header) };
     }
 }
 
