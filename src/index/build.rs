@@ -46,6 +46,7 @@ pub struct Counts {
 
 impl Store for TempFile {
     fn write(&mut self, bytes: &[u8]) {
+        check_for_interrupts();
         TempFile::write(self, bytes);
     }
 
@@ -165,7 +166,6 @@ impl<'f> Spool<'f> {
             })
         });
         for space in Space::all() {
-            check_for_interrupts();
             sort(
                 space,
                 of_space(space, &self.with_fingerprint, &self.without),
@@ -173,8 +173,9 @@ impl<'f> Spool<'f> {
             );
             runs[space.index()].add(&self.spare);
         }
-        self.with_fingerprint.clear();
-        self.without.clear();
+        // Given back: kept, both would in the end be as large as the limit allows one of them.
+        self.with_fingerprint = Vec::new();
+        self.without = Vec::new();
         self.runs = Some(runs);
     }
 
@@ -222,7 +223,7 @@ impl<'f> Spool<'f> {
 /// Sorts into `spare`, which must be able to hold as many.
 fn sort(space: Space, postings: &[Posting], spare: &mut Vec<Posting>) {
     reserve(spare, postings.len().saturating_sub(spare.len()));
-    sort_for(space, postings, spare);
+    sort_for(space, postings, spare, &mut check_for_interrupts);
 }
 
 fn of_space<'p>(space: Space, rows: &'p [Posting], null_rows: &'p [Posting]) -> &'p [Posting] {

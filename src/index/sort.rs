@@ -50,16 +50,25 @@ pub trait Store {
 }
 
 /// Sorts the postings of one space. They are distributed over their 16-bit keys first (one pass
-/// over `spare`), then each key's few are sorted; a hot key costs a comparison sort of its own.
-pub fn sort_for(space: Space, postings: &[Posting], spare: &mut Vec<Posting>) {
+/// over `spare`), then each key's few are sorted; a hot key costs a comparison sort of its own. `pause` is
+/// called now and then: many gigabytes take minutes.
+pub fn sort_for(
+    space: Space,
+    postings: &[Posting],
+    spare: &mut Vec<Posting>,
+    pause: &mut dyn FnMut(),
+) {
     const KEYS: usize = 1 << 16;
     let rotated = |p: &Posting| Posting {
         bits: space.rotate(p.bits),
         ..*p
     };
     let mut ends = vec![0usize; KEYS + 1];
-    for p in postings {
-        ends[usize::from(rotated(p).key().block_key()) + 1] += 1;
+    for chunk in postings.chunks(CHUNK) {
+        pause();
+        for p in chunk {
+            ends[usize::from(rotated(p).key().block_key()) + 1] += 1;
+        }
     }
     for key in 0..KEYS {
         ends[key + 1] += ends[key];
@@ -67,13 +76,17 @@ pub fn sort_for(space: Space, postings: &[Posting], spare: &mut Vec<Posting>) {
     // What is left in it from another space is overwritten as well as zeros would be.
     spare.resize(postings.len(), Posting::new(0, Tid::MIN));
     let mut place = ends.clone();
-    for p in postings {
-        let p = rotated(p);
-        let at = &mut place[usize::from(p.key().block_key())];
-        spare[*at] = p;
-        *at += 1;
+    for chunk in postings.chunks(CHUNK) {
+        pause();
+        for p in chunk {
+            let p = rotated(p);
+            let at = &mut place[usize::from(p.key().block_key())];
+            spare[*at] = p;
+            *at += 1;
+        }
     }
     for key in 0..KEYS {
+        pause();
         spare[ends[key]..ends[key + 1]].sort_unstable_by_key(Posting::key);
     }
 }
@@ -242,7 +255,7 @@ mod tests {
             let mut all: Vec<Runs<Vec<u8>>> = (0..stores).map(|_| Runs::new(Vec::new())).collect();
             let mut spare = Vec::new();
             for (i, chunk) in postings.chunks(run).enumerate() {
-                sort_for(space, chunk, &mut spare);
+                sort_for(space, chunk, &mut spare, &mut || ());
                 all[i % stores].add(&spare);
             }
             // As one participant of a build leaves its runs to another.

@@ -8,6 +8,7 @@ use super::build::{RowSink, TempFile, scan_share};
 use super::compat;
 use super::relation::Rel;
 use pgrx::pg_sys;
+use std::cell::UnsafeCell;
 use std::ffi::{CString, c_char, c_long, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -27,8 +28,9 @@ struct Common<B> {
     table: pg_sys::Oid,
     index: pg_sys::Oid,
     concurrent: bool,
-    changed: pg_sys::ConditionVariable,
-    files: pg_sys::SharedFileSet,
+    /// Changed by the server's code, in all processes.
+    changed: UnsafeCell<pg_sys::ConditionVariable>,
+    files: UnsafeCell<pg_sys::SharedFileSet>,
     /// Participants that scan, or have scanned and not yet handed over what they found.
     scanning: AtomicU32,
     table_rows: AtomicU64,
@@ -95,7 +97,7 @@ impl<'m, B> Member<'m, B> {
     /// Wakes those who wait for a change of the board.
     pub fn announce(&self) {
         // SAFETY: initialised by the leader before any worker started.
-        unsafe { pg_sys::ConditionVariableBroadcast((&raw const self.common.changed).cast_mut()) };
+        unsafe { pg_sys::ConditionVariableBroadcast(self.common.changed.get()) };
     }
 
     /// Waits until everybody's rows are handed over.
@@ -106,7 +108,7 @@ impl<'m, B> Member<'m, B> {
     /// Waits until `done`, which is asked after every announcement and several times a second.
     pub fn wait_until(&self, mut done: impl FnMut() -> bool) {
         const TICK_MILLISECONDS: c_long = 200;
-        let changed = (&raw const self.common.changed).cast_mut();
+        let changed = self.common.changed.get();
         while !done() {
             // SAFETY: as in `announce`; sleeping checks for interrupts.
             unsafe {
@@ -132,7 +134,7 @@ impl<'m, B> Member<'m, B> {
     }
 
     fn files(&self) -> *mut pg_sys::SharedFileSet {
-        (&raw const self.common.files).cast_mut()
+        self.common.files.get()
     }
 }
 
@@ -208,15 +210,15 @@ impl<'r, B: Sync + 'r> Leader<'r, B> {
                 table: table.oid(),
                 index: index.oid(),
                 concurrent,
-                changed: std::mem::zeroed(),
-                files: std::mem::zeroed(),
+                changed: UnsafeCell::new(std::mem::zeroed()),
+                files: UnsafeCell::new(std::mem::zeroed()),
                 scanning: AtomicU32::new(0),
                 table_rows: AtomicU64::new(0),
                 broken_hot_chain: AtomicBool::new(false),
                 board,
             });
-            pg_sys::ConditionVariableInit(&raw mut (*common).changed);
-            pg_sys::SharedFileSetInit(&raw mut (*common).files, (*context).seg);
+            pg_sys::ConditionVariableInit((*common).changed.get());
+            pg_sys::SharedFileSetInit((*common).files.get(), (*context).seg);
             let scan = allocate(context, part::SCAN, sizes.scan).cast();
             pg_sys::table_parallelscan_initialize(table.raw(), scan, snapshot);
             allocate(context, part::BUFFER_USAGE, sizes.buffer_usage);
@@ -389,7 +391,7 @@ pub unsafe fn run_worker<B: Sync>(
         };
         let table = pg_sys::table_open(common.table, table_lock as i32);
         let index = pg_sys::index_open(common.index, index_lock as i32);
-        pg_sys::SharedFileSetAttach((&raw const common.files).cast_mut(), segment);
+        pg_sys::SharedFileSetAttach(common.files.get(), segment);
         let number = pg_sys::ParallelWorkerNumber as usize;
         pg_sys::InstrStartParallelQuery();
         work(&Member {

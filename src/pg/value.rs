@@ -9,6 +9,7 @@ use std::marker::PhantomData;
 use pgrx::{pg_sys, varlena};
 
 use super::fmgr::Args;
+use super::memory::reserve;
 
 /// How values of a type are stored.
 #[derive(Clone, Copy)]
@@ -197,7 +198,9 @@ impl<'a> Value<'a> {
                 &mut count,
             );
             let item = |i| (!*nulls.add(i)).then(|| Value::new(*datums.add(i), element));
-            let items = (0..count as usize).map(item).collect();
+            let mut items = Vec::new();
+            reserve(&mut items, count as usize);
+            items.extend((0..count as usize).map(item));
             Array {
                 element: element.type_id,
                 dims,

@@ -125,7 +125,7 @@ pg_function! {
         let number = |item: &Option<Value<'_>>| Some(f64::from_bits(item.as_ref()?.integer() as u64));
         let pairs: Option<Vec<(f64, f64)>> =
             a.iter().zip(&b).map(|(a, b)| Some((number(a)?, number(b)?))).collect();
-        args.result(pairs.and_then(cosine))
+        args.result(pairs.and_then(|pairs| cosine(pairs.into_iter())))
     }
 }
 
