@@ -96,6 +96,7 @@ SQL
 	my %query = map { $_ => 'SELECT count(*) FROM o WHERE fp <~> 7 <= 0' } keys %off;
 	$query{nearest} = 'SELECT fp FROM o ORDER BY fp <~> 7 LIMIT 1';
 	my %session = map { $_ => open_session($node) } keys %off;
+	$_->set_query_timer_restart for values %session;
 	$session{$_}->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ; SET enable_seqscan = off; SET enable_$off{$_} = off; SELECT 1") for keys %off;
 	sleep 2;
 	$node->safe_psql('postgres', 'DELETE FROM o WHERE id <= 3000');
