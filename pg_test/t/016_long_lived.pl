@@ -103,7 +103,7 @@ SQL
 	for (1 .. 190)
 	{
 		sleep 1;
-		$node->safe_psql('postgres', 'INSERT INTO o VALUES (0, -1)');
+		$node->safe_psql('postgres', "INSERT INTO o VALUES ($_ + 30000, -1)");
 	}
 	$node->safe_psql('postgres', 'VACUUM o');
 	is($node->safe_psql('postgres', "SELECT rows < 18000 FROM simhash_index_stats('o_fp')"), 't', 'VACUUM took rows that old snapshots see');
