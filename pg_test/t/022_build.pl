@@ -1,0 +1,131 @@
+# What a build takes: temporary files when the rows do not fit maintenance_work_mem and none when they
+# do, no more memory than that setting allows, in whatever process; the phases it reports; and what
+# fillfactor does.
+use strict;
+use warnings;
+use SimhashTest;
+use SimhashSession;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use List::Util qw(max);
+use Time::HiRes qw(time);
+
+my $node = new_node('build', conf => "max_parallel_maintenance_workers = 0\nmax_worker_processes = 8\nlog_temp_files = 0\nmax_wal_size = 2GB\n");
+my $rows = 150_000;
+$node->safe_psql('postgres', <<"SQL");
+CREATE TABLE t AS SELECT i::bigint AS id, CASE WHEN i % 100 = 0 THEN NULL WHEN i % 50 = 1 THEN 42 ELSE hashint8extended(i, 1) END AS fp
+	FROM generate_series(1, $rows) i;
+SQL
+
+sub answer { return $node->safe_psql('postgres', $_[0]); }
+
+# Bytes of temporary files so far; a session reports them when it ends, at the latest.
+sub temporary_bytes { return answer("SELECT temp_bytes FROM pg_stat_database WHERE datname = 'postgres'"); }
+
+# What a process has of its own (not shared buffers), in kB; 0 where the system does not tell.
+sub own_memory
+{
+	my ($pid) = @_;
+	open my $status, '<', "/proc/$pid/status" or return 0;
+	my ($kilobytes) = join('', <$status>) =~ /^RssAnon:\s+(\d+) kB/m;
+	return $kilobytes // 0;
+}
+
+# Processes that take part in the builds of a session: its own and parallel workers.
+sub builders
+{
+	my ($pid, $postmaster) = @_;
+	open my $children, '<', "/proc/$postmaster/task/$postmaster/children" or return $pid;
+	my @workers = grep {
+		my $title = '';
+		if (open my $line, '<', "/proc/$_/cmdline") { $title = <$line> // ''; }
+		$title =~ /parallel worker/
+	} split ' ', <$children> // '';
+	return ($pid, @workers);
+}
+
+# Builds in a session of its own. Returns the highest growth of any process's own memory, in kB, and the
+# phases seen meanwhile.
+sub build
+{
+	my ($settings, $sql) = @_;
+	my $session = open_session($node);
+	$session->query_safe("CREATE TEMP TABLE warm (fp bigint); CREATE INDEX ON warm USING simhash (fp); $settings");
+	my $pid = $session->query_safe('SELECT pg_backend_pid()');
+	my $postmaster = (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
+	my $watcher = open_session($node);
+	my $before = own_memory($pid);
+	$session->{stdin} .= "$sql;\n\\echo built\n";
+	my ($peak, %phases, $workers) = (0);
+	$workers = 0;
+	my $end = time + 60;
+	until ($session->{stdout} =~ /built/ || time > $end)
+	{
+		$session->{run}->pump_nb;
+		# A worker starts as a copy of the postmaster, with next to nothing of its own.
+		my @pids = builders($pid, $postmaster);
+		$workers = max($workers, $#pids);
+		$peak = max($peak, map { own_memory($_) - ($_ == $pid ? $before : 0) } @pids);
+		$phases{$_} = 1 for split /\n/, $watcher->query('SELECT phase FROM pg_stat_progress_create_index');
+	}
+	$session->{stdout} = '';
+	is($session->{stderr}, '', "$sql: no error");
+	$session->quit;
+	$watcher->quit;
+	return ($peak, \%phases, $workers);
+}
+
+my $create = 'CREATE INDEX t_fp ON t USING simhash (fp)';
+# fillfactor: pages as full as asked for, and room for inserts before the first split.
+my %size;
+for my $fill (40, 70, 100)
+{
+	answer("$create WITH (fillfactor = $fill)");
+	$size{$fill} = answer("SELECT leaf_fill FROM simhash_index_stats('t_fp')");
+	cmp_ok(abs($size{$fill} - $fill / 100), '<', 0.1, "fillfactor $fill: leaves are $size{$fill} full");
+	answer('DROP INDEX t_fp') if $fill < 100;
+}
+answer('ALTER INDEX t_fp SET (fillfactor = 50); REINDEX INDEX t_fp');
+cmp_ok(abs(answer("SELECT leaf_fill FROM simhash_index_stats('t_fp')") - 0.5), '<', 0.1, 'REINDEX heeds a changed fillfactor');
+answer('DROP INDEX t_fp');
+
+my $telling = own_memory($$) > 0;
+my (%memory, %seen);
+for my $case ([ 'in memory', '128MB', 0 ], [ 'by workers in little memory', '4MB', 2 ], [ 'in little memory', '2MB', 0 ])
+{
+	my ($what, $memory, $wanted) = @$case;
+	answer("ALTER TABLE t SET (parallel_workers = $wanted)");
+	my $before = temporary_bytes();
+	my ($peak, $phases, $workers) = build("SET maintenance_work_mem = '$memory'; SET max_parallel_maintenance_workers = $wanted; SET min_parallel_table_scan_size = 0", $create);
+	my $used;
+	for (1 .. 30)
+	{
+		$used = temporary_bytes() - $before;
+		last if $used || $what eq 'in memory';
+		select(undef, undef, undef, 0.1);
+	}
+	diag("$what ($memory): $peak kB of memory in one process, $used bytes of temporary files, $workers workers");
+	if ($what eq 'in memory') { is($used, 0, "$what: no temporary file"); }
+	# A posting of 16 bytes in each of the four key spaces.
+	else { cmp_ok($used, '>=', $rows * 0.99 * 4 * 16, "$what: every posting went through a temporary file"); }
+	$memory{$what} = $peak;
+	%seen = (%seen, %$phases);
+	is(answer("SELECT rows || ' ' || null_rows FROM simhash_index_stats('t_fp')"),
+		answer("SELECT count(fp) || ' ' || count(*) - count(fp) FROM t"), "$what: every row is filed");
+	# The last is kept, and looked at closely at the end.
+	answer('DROP INDEX t_fp') unless $what eq 'in little memory';
+}
+ok($seen{"building index: $_"}, "phase $_") for 'scanning table', 'sorting and loading key spaces';
+SKIP:
+{
+	skip 'the system does not tell the memory of a process', 3 unless $telling;
+	cmp_ok($memory{'in memory'}, '>', 5000, 'rows that fit are kept in memory');
+	# What is asked for, and a few fixed buffers: page images, counts of 65,536 keys.
+	cmp_ok($memory{'in little memory'}, '<', 2048 + 3072, '2 MB suffice where 2 MB are allowed');
+	cmp_ok($memory{'by workers in little memory'}, '<', 4096 + 6144, 'and 4 MB in each of three processes');
+}
+
+is_sound($node, 't', 't_fp', 'built in little memory', 1);
+$node->stop;
+done_testing();
