@@ -41,25 +41,26 @@ sub add_oracle
 	return;
 }
 
-# The index answers as the oracle does. $centres: how many rows are searched for.
+# The index answers as the oracle does. $centres: how many rows are searched for; $database: where the
+# table is.
 sub same_answers
 {
-	my ($node, $table, $what, $centres) = @_;
+	my ($node, $table, $what, $centres, $database) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	$centres //= 8;
 	my ($status, $out, $err) =
-	  $node->psql('postgres', "SELECT * FROM faults('$table', $centres)");
+	  $node->psql($database // 'postgres', "SELECT * FROM faults('$table', $centres)");
 	return is($out . $err, '', "$what: index and oracle agree");
 }
 
 # As same_answers, and the index finds no fault in its own pages.
 sub is_sound
 {
-	my ($node, $table, $index, $what, $centres) = @_;
+	my ($node, $table, $index, $what, $centres, $database) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	same_answers($node, $table, $what, $centres);
+	same_answers($node, $table, $what, $centres, $database);
 	my ($status, $out, $err) =
-	  $node->psql('postgres', "SELECT * FROM broken_invariants('$index')");
+	  $node->psql($database // 'postgres', "SELECT * FROM broken_invariants('$index')");
 	return is($out . $err, '', "$what: pages are sound");
 }
 

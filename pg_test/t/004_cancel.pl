@@ -95,6 +95,15 @@ SQL
 my ($status, $out, $err) = $node->psql('postgres',
 	"SET statement_timeout = '50ms'; SELECT * FROM generate_series(1, 50) CROSS JOIN LATERAL simhash_index_verify('t_fp', true)");
 like($err, qr/canceling statement due to statement timeout/, 'verification stops');
+($status, $out, $err) = $node->psql('postgres',
+	"SET statement_timeout = '30ms'; SELECT * FROM generate_series(1, 500) CROSS JOIN LATERAL simhash_index_stats('t_fp')");
+like($err, qr/canceling statement due to statement timeout/, 'statistics stop');
+($status, $out, $err) = $node->psql('postgres',
+	"SET statement_timeout = '100ms'; INSERT INTO t (fp) SELECT hashint8extended(i, 5) FROM generate_series(1, 10000000) i");
+like($err, qr/canceling statement due to statement timeout/, 'an insert of many rows stops');
+($status, $out, $err) = $node->psql('postgres', "SET statement_timeout = '100ms'; REINDEX INDEX CONCURRENTLY t_fp");
+like($err, qr/canceling statement due to statement timeout/, 'REINDEX CONCURRENTLY stops');
+$node->safe_psql('postgres', 'DROP INDEX IF EXISTS t_fp_ccnew');
 $node->safe_psql('postgres', 'DELETE FROM t WHERE id % 2 = 0');
 ($status, $out, $err) = $node->psql('postgres', "SET statement_timeout = '20ms';\nVACUUM t");
 like($err, qr/canceling statement due to statement timeout/, 'a vacuum stops');

@@ -79,6 +79,10 @@ my $plain = sub {
 };
 is($plain->('two'), $plain->('one'), 'the plain dumps are equal');
 
+add_oracle($node, 'two');
+is_sound($node, 'petition', 'petition_fp', 'the restored index', 3, 'two');
+is($node->safe_psql('two', "SELECT * FROM broken_invariants('$_')"), '', "the restored $_ is sound") for qw(apart petition_some petition_body);
+
 $node->safe_psql('two', 'DROP EXTENSION simhash_dedup CASCADE', @owner);
 is($node->safe_psql('two', "SELECT count(*) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam WHERE amname = 'simhash'"),
 	0, 'DROP EXTENSION CASCADE takes the indexes along');

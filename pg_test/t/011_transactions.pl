@@ -87,6 +87,8 @@ for my $end (qw(COMMIT ROLLBACK))
 	else { is($err, '', 'and gets in once it rolled back'); }
 }
 
+is_sound($node, 'apart', 'apart_fp_excl', 'an exclusion constraint with prepared transactions', 2);
+
 # ------------------------------------------------------------------ subtransactions
 answers(<<'SQL') for 1 .. 3;
 DO $$
@@ -163,6 +165,7 @@ ok($load->{run}->finish, 'the serializable load ran') or diag ${ $load->{err} };
 is(answers('SELECT count(*) FROM skew a, skew b WHERE a.ctid < b.ctid AND bit_count((a.fp # b.fp)::bit(64)) <= 3'),
 	0, 'serializable sessions leave no pair within 3');
 cmp_ok(answers('SELECT count(*) FROM skew'), '>', 20, 'serializable sessions get rows in');
+is_sound($node, 'skew', 'skew_fp', 'after the serializable load', 3);
 
 # A snapshot keeps its answers while others write, vacuum and split.
 {

@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 
+use SimhashTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -155,6 +156,8 @@ $node->append_conf('postgresql.conf', "shared_preload_libraries = 'simhash_dedup
 $node->restart;
 like($node->safe_psql('one', "EXPLAIN SELECT id FROM t WHERE fp <~> 42 <= 3"), $indexed,
 	'with shared_preload_libraries');
+add_oracle($node, 'one');
+is_sound($node, 't', 't_fp', 'at the end', 2, 'one');
 
 $node->stop;
 done_testing();
