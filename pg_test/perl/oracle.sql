@@ -149,6 +149,11 @@ BEGIN
 	IF plan_of(format('SELECT id FROM %s WHERE fp <~> 1 <= 3', tab)) !~ 'Index Cond: \(fp <@' THEN
 		RETURN NEXT format('%s: the search does not use the index', tab);
 	END IF;
+	PERFORM read_by('bitmap');
+	IF plan_of(format('SELECT id FROM %s WHERE fp <~> 1 <= 3', tab)) !~ 'Bitmap Index Scan on .*Index Cond: \(fp <@' THEN
+		RETURN NEXT format('%s: the bitmap does not come from the index', tab);
+	END IF;
+	PERFORM read_by('index');
 	IF plan_of(format('SELECT id FROM %s ORDER BY fp <~> 1 LIMIT 3', tab)) !~ 'Order By: \(fp <~>' THEN
 		RETURN NEXT format('%s: the nearest rows do not use the index', tab);
 	END IF;

@@ -85,6 +85,7 @@ SELECT * FROM broken_invariants('kept_fp');
 TRUNCATE kept;
 INSERT INTO kept (fp) SELECT skewed_fp() FROM generate_series(1, 500) i;
 SELECT * FROM faults('kept', 4);
+SELECT * FROM broken_invariants('kept_fp');
 CREATE TEMP TABLE gone (id bigint GENERATED ALWAYS AS IDENTITY, fp bigint) ON COMMIT DELETE ROWS;
 CREATE INDEX gone_fp ON gone USING simhash (fp);
 BEGIN;
@@ -102,6 +103,7 @@ INSERT INTO gone (fp) VALUES (1);
 SELECT 'no row' WHERE NOT EXISTS (SELECT FROM gone WHERE fp <~> 3 <= 1);
 ROLLBACK;
 SELECT * FROM faults('gone', 1);
+SELECT * FROM broken_invariants('gone_fp');
 SQL
 is($out . $err, '', 'temporary tables');
 $node->stop;

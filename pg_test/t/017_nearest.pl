@@ -138,7 +138,9 @@ sub pages_read
 my $pages = $node->safe_psql('postgres', "SELECT pg_relation_size('t_fp') / 8192");
 for my $cache ('64MB', '0')
 {
-	my $set = "SET simhash.directory_cache = '$cache';";
+	# After some searches the session has a directory, if it may.
+	my $set = "SET simhash.directory_cache = '$cache'; $off
+		DO \$\$ BEGIN FOR i IN 1 .. 6 LOOP PERFORM id FROM t ORDER BY fp <~> (i * 998244353::bigint) LIMIT 1; PERFORM id FROM corner ORDER BY fp <~> -i LIMIT 1; END LOOP; END \$\$;";
 	my $exact = $node->safe_psql('postgres', 'SELECT fp FROM t WHERE id = 12345');
 	my $one = pages_read("SELECT id FROM t ORDER BY fp <~> $exact LIMIT 1", $set);
 	# Root, leaf, metapage and the row's own page; the ring of exact equals needs one space.
