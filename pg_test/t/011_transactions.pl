@@ -155,7 +155,7 @@ my $load = start_load($node, [<<'SQL'], clients => 6, seconds => 3);
 \set fp random(0, 4000)
 BEGIN ISOLATION LEVEL SERIALIZABLE;
 SET LOCAL enable_seqscan = off;
-INSERT INTO skew SELECT 1, f FROM (SELECT :fp::bigint * 1000003 # (1::bigint << floor(random() * 60)::int) AS f) x
+INSERT INTO skew SELECT (random() * 1e15)::bigint, f FROM (SELECT :fp::bigint * 1000003 # (1::bigint << floor(random() * 60)::int) AS f) x
 	WHERE NOT EXISTS (SELECT FROM skew s WHERE s.fp <~> x.f <= 3);
 COMMIT;
 SQL
