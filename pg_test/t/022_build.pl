@@ -120,10 +120,10 @@ ok($seen{"building index: $_"}, "phase $_") for 'scanning table', 'sorting and l
 SKIP:
 {
 	skip 'the system does not tell the memory of a process', 3 unless $telling;
-	cmp_ok($memory{'in memory'}, '>', 5000, 'rows that fit are kept in memory');
+	cmp_ok($memory{'in memory'}, '>', 4000, 'rows that fit are kept in memory');
 	# What is asked for, and a few fixed buffers: page images, counts of 65,536 keys.
-	cmp_ok($memory{'in little memory'}, '<', 2048 + 3072, '2 MB suffice where 2 MB are allowed');
-	cmp_ok($memory{'by workers in little memory'}, '<', 4096 + 6144, 'and 4 MB in each of three processes');
+	cmp_ok($memory{'in little memory'}, '<', 2048 + 2400, '2 MB suffice where 2 MB are allowed');
+	cmp_ok($memory{'by workers in little memory'}, '<', 4096 + 4096, 'and 4 MB in each of three processes');
 }
 
 is_sound($node, 't', 't_fp', 'built in little memory', 1);
