@@ -128,7 +128,7 @@ soak() {
 	local name each=${SECONDS_EACH:-600} end round
 	say "each of the long tests for $each s"
 	for name in 001_crash 002_concurrency 003_oracle 004_cancel 006_unlogged_temp 007_corrupt 010_standby 011_transactions \
-		012_fdw 013_directory 014_size 015_crash_points 017_nearest 019_vacuum 020_parallel_build; do
+		012_fdw 013_directory 014_size 015_crash_points 017_nearest 019_vacuum 020_parallel_build 023_roots; do
 		[ -e "$work/t/$name.pl" ] || continue
 		if grep -Eq 'until_over|soak_seconds' "$work/t/$name.pl"; then
 			tap_file "$name" "$name" SIMHASH_SOAK="$each"
