@@ -90,7 +90,7 @@ sub own_memory
 }
 SKIP:
 {
-	skip 'the system does not tell the memory of a process', 6 unless own_memory($knows);
+	skip 'the system does not tell the memory of a process', 10 unless own_memory($knows);
 	my $count = 12;
 	$node->safe_psql('postgres', <<"SQL");
 DO \$\$ BEGIN FOR i IN 1 .. $count LOOP
@@ -119,6 +119,13 @@ SQL
 	cmp_ok($grown, '<', 1000, "the first query of a session loads no directory ($grown kB)");
 	$grown = $grows->('', $one);
 	cmp_ok($grown, '>', 1500, "many queries do ($grown kB)");
+	# The larger the index, the later: this one's directory costs some 70 descents, a search four.
+	$node->safe_psql('postgres', 'CREATE TABLE large AS SELECT i::bigint AS id, hashint8extended(i, 3) AS fp FROM generate_series(1, 160000) i; CREATE INDEX large_fp ON large USING simhash (fp)');
+	my $some = sub { my $session = shift; $session->query_safe("SET enable_seqscan = off; SELECT id FROM large WHERE fp <~> $_ <= 3") for 1 .. 10; };
+	$grown = $grows->('', $some);
+	cmp_ok($grown, '<', 1000, "some queries of a large index load none ($grown kB)");
+	$grown = $grows->('', $some, sub { warm(shift, 'large') });
+	cmp_ok($grown, '>', 1500, "many do ($grown kB)");
 	$grown = $grows->('', $all);
 	cmp_ok($grown, '>', 1500 * $count, "so it is with each of $count indexes ($grown kB)");
 	$grown = $grows->("SET simhash.directory_cache = '5MB'", $all, $all);
