@@ -4,11 +4,14 @@
 #   PG_CONFIG   the server to build for, install into and test with
 #   DESTDIR     a prefix for `make install`, as packagers use it
 #   KEEP        KEEP=1 leaves the server of `make demo` running
-#   ROWS        rows of `make bench`
+#   ROWS        rows of `make bench`, or several numbers with commas between them
+#   SETS        sets of `make bench` (A,B,C)
+#   PEERS       PEERS=all measures the side table at any size
+#   OUT         folder for the result of `make bench` (target/bench)
 #   SECONDS_EACH  how long `make soak` repeats each test (600)
-#   DATA        folder of the labelled sets of `make quality`
+#   DATA        folder of the labelled sets of `make quality`, and of real rows for `make bench`
 
-export PG_CONFIG DESTDIR KEEP ROWS ROUNDS SECONDS_EACH DATA
+export PG_CONFIG DESTDIR KEEP ROWS SETS PEERS OUT SECONDS_EACH DATA
 
 .PHONY: help build install demo test quick soak bench quality clean
 .DEFAULT_GOAL := help
@@ -18,7 +21,7 @@ help:
 	@echo 'make test           install what is missing, then run every test'
 	@echo 'make quick          format, lint and unit tests only: no server is started'
 	@echo 'make soak           crash, standby and concurrency tests again and again (SECONDS_EACH=600)'
-	@echo 'make bench          speed and size next to covering b-trees (ROWS=1000000)'
+	@echo 'make bench          speed and size next to what PostgreSQL has without it (ROWS=1000000)'
 	@echo 'make quality        precision and recall of the fingerprints on labelled text (DATA=/folder)'
 	@echo 'make build          compile for the server of PG_CONFIG'
 	@echo 'make install        build, then install into that server (honours PG_CONFIG and DESTDIR)'
@@ -43,7 +46,7 @@ soak:
 	@pg_test/tools/test.sh soak
 
 bench:
-	@bench/run.sh
+	@bench/speed/run.sh
 
 quality:
 	@bench/quality/run.sh

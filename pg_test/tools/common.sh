@@ -42,6 +42,9 @@ missing_packages() {
 		command -v prove >/dev/null || echo perl
 		perl -MIPC::Run -e 1 2>/dev/null || echo libipc-run-perl
 	fi
+	if [ "$want" = bench ]; then
+		pkg-config --exists libpq 2>/dev/null || echo libpq-dev
+	fi
 }
 
 # Without being asked for a password.

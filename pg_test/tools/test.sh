@@ -30,14 +30,17 @@ check() {
 in_root() { (cd "$ROOT" && "$@"); }
 
 checks() {
-	local features
+	local features package
 	read -r -a features <<<"$(cargo_features)"
 	say 'format and lint'
 	check 'cargo fmt' in_root cargo fmt --check
 	check 'cargo clippy' in_root cargo clippy --locked --all-targets "${features[@]}" -- -D warnings
 	check 'cargo clippy, pure rooms' in_root cargo clippy --locked --all-targets --no-default-features -- -D warnings
+	for package in quality speed; do
+		check "cargo fmt, bench/$package" in_root cargo fmt --check --manifest-path "bench/$package/Cargo.toml"
+	done
 	if command -v shellcheck >/dev/null; then
-		check 'shellcheck' in_root shellcheck -x pg_test/tools/*.sh bench/*.sh
+		check 'shellcheck' in_root shellcheck -x pg_test/tools/*.sh bench/*/*.sh
 	fi
 }
 

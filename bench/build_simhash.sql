@@ -1,1 +1,0 @@
-CREATE INDEX t_simhash ON t USING simhash (fp);

@@ -1,2 +1,0 @@
-\set n random(1, 10000)
-SELECT fp AS q FROM centre WHERE n = :n \gset

@@ -1,1 +1,0 @@
-SELECT :q::bigint LIMIT 0;

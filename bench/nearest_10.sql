@@ -1,1 +1,0 @@
-SELECT id FROM t ORDER BY fp <~> :q LIMIT 10;

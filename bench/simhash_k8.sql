@@ -1,1 +1,0 @@
-SELECT id FROM t WHERE fp <~> :q <= 8;

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# make bench ROWS=1000000[,...] SETS=A,B,C OUT=folder PEERS=all DATA=folder: speed, size and upkeep of the
+# index next to what PostgreSQL offers without it, on a throw-away cluster of its own, everything in
+# memory. This script starts the server and loads the real rows; the Rust program measures.
+
+# shellcheck source=pg_test/tools/common.sh
+. "$(dirname "$0")/../../pg_test/tools/common.sh"
+
+ROWS=${ROWS:-1000000}
+SETS=${SETS:-A,B,C}
+OUT=${OUT:-$ROOT/target/bench}
+case "$ROWS" in
+'' | *[!0-9,]*) fail "ROWS must be numbers with commas between them, not '$ROWS'" ;;
+esac
+case "$SETS" in
+'' | *[!ABC,]*) fail "SETS must be some of A,B,C, not '$SETS'" ;;
+esac
+
+work=''
+sql() { as_postgres "$PG_BIN/psql" -X -q -At -v ON_ERROR_STOP=1 "$@"; }
+
+# Set C: perceptual hashes of images (columns id and phash of a CSV), and fingerprints of package descriptions.
+load_images() {
+	local columns
+	if [ -e "${DATA:-}/image_hashes_debian.csv.gz" ]; then
+		gzip -dc "$DATA/image_hashes_debian.csv.gz"
+	else
+		cat "$ROOT/pg_test/data/image_hashes.csv"
+	fi >"$work/images.csv"
+	columns=$(head -n 1 "$work/images.csv" | sed 's/,/ text, /g')
+	sql -c "CREATE TABLE images ($columns text)" -c "COPY images FROM '$work/images.csv' CSV HEADER" \
+		-c 'CREATE TABLE real_images AS SELECT id::bigint, phash::bigint AS fp FROM images'
+}
+
+load_descriptions() {
+	local columns
+	if [ -e "${DATA:-}/debian_desc_dev.csv.gz" ]; then
+		gzip -dc "$DATA/debian_desc_dev.csv.gz" >"$work/descriptions.csv"
+		columns=$(head -n 1 "$work/descriptions.csv" | sed 's/,/ text, /g')
+		sql -c "CREATE TABLE descriptions ($columns text)" -c "COPY descriptions FROM '$work/descriptions.csv' CSV HEADER"
+	elif command -v apt-cache >/dev/null; then
+		apt-cache dumpavail >"$work/packages"
+		perl "$ROOT/pg_test/tools/package_rows.pl" "$work/packages" >"$work/descriptions"
+		sql -c 'CREATE TABLE descriptions (id bigint GENERATED ALWAYS AS IDENTITY, package text, section text, source text,
+			maintainer text, subject text, text text)' \
+			-c "COPY descriptions (package, section, source, maintainer, subject, text) FROM '$work/descriptions'"
+	else
+		return 0
+	fi
+	sql -c "CREATE TABLE real_descriptions AS SELECT id::bigint, simhash64(ROW(subject, text)) AS fp FROM descriptions"
+}
+
+require_everything bench
+build_release
+install_files
+say 'building the benchmark'
+# The truth about answers is found by counting bits: with the processor's own instruction.
+export CARGO_TARGET_DIR=$ROOT/target/speed
+RUSTFLAGS='-C target-cpu=native' cargo build --release --locked --quiet --manifest-path "$ROOT/bench/speed/Cargo.toml"
+
+trap 'remove_cluster "$work"' EXIT
+work=$(work_directory)
+mkdir -p "$OUT"
+start_cluster "$work" 'shared_buffers = 4GB' 'maintenance_work_mem = 1GB' 'work_mem = 256MB' 'max_wal_size = 40GB' \
+	'checkpoint_timeout = 1d' 'autovacuum = off' 'fsync = off' 'jit = off' 'synchronize_seqscans = off'
+sql -c 'CREATE EXTENSION simhash_dedup'
+for extension in pg_prewarm bktree; do
+	sql -c "CREATE EXTENSION $extension" 2>/dev/null || echo "   $extension is not installed in this server: left out"
+done
+case "$SETS" in
+*C*) load_images && load_descriptions ;;
+esac
+say "measuring; the result goes to $OUT"
+"$CARGO_TARGET_DIR/release/speed" "$OUT" "$ROWS" "$SETS" "${PEERS:-}"

@@ -1,0 +1,205 @@
+//! `speed OUT_FOLDER ROWS[,ROWS...] SETS PEERS`: speed, size and upkeep of the index next to what
+//! PostgreSQL offers without it. run.sh starts the server and tells where it is by PGHOST.
+
+mod cells;
+mod oracle;
+mod peers;
+mod pq;
+mod report;
+mod sets;
+mod split_model;
+mod traffic;
+mod upkeep;
+
+use std::process::ExitCode;
+
+use peers::Peer;
+use pq::{Client, Outcome};
+use report::{Measure, Section, progress};
+
+/// Queries of a cell.
+const QUERIES: usize = 1_000;
+/// From this size on a cell may take longer.
+const LARGE: usize = 5_000_000;
+/// All pairs of set A are joined up to this size.
+const JOINED: usize = 1_000_000;
+
+struct Set {
+    name: &'static str,
+    /// The rows, then those that are inserted later.
+    fingerprints: Vec<u64>,
+    rows: usize,
+}
+
+impl Set {
+    fn made(name: &'static str, rows: usize, make: fn(usize) -> Vec<u64>) -> Set {
+        let fingerprints = make(rows + upkeep::extra_rows(rows));
+        Set {
+            name,
+            fingerprints,
+            rows,
+        }
+    }
+
+    fn real(client: &Client, name: &'static str, table: &str) -> Outcome<Option<Set>> {
+        let Some(mut fingerprints) = sets::real(client, table)? else {
+            progress(&format!("set {name} is left out: its data is not there"));
+            return Ok(None);
+        };
+        let rows = fingerprints.len();
+        let more = sets::more_like(&fingerprints, upkeep::extra_rows(rows));
+        fingerprints.extend(more);
+        Ok(Some(Set {
+            name,
+            fingerprints,
+            rows,
+        }))
+    }
+}
+
+/// Table `t` with the set's rows, and nothing else of an earlier set.
+fn load(client: &Client, set: &Set) -> Outcome<()> {
+    progress(&format!("set {}, {} rows: loading", set.name, set.rows));
+    client.run("DROP TABLE IF EXISTS t, t_side")?;
+    client.run("CREATE TABLE t (id bigint NOT NULL, fp bigint NOT NULL)")?;
+    let lines = upkeep::copy_lines(0, &set.fingerprints[..set.rows]);
+    client.copy("COPY t FROM STDIN", lines)?;
+    client.run("ALTER TABLE t ADD PRIMARY KEY (id)")?;
+    client.run("VACUUM ANALYZE t")?;
+    Ok(())
+}
+
+/// Builds all peers on `t`, with two workers where they can use them.
+fn build(client: &Client, peers: &[Peer]) -> Outcome<Vec<Measure>> {
+    client.run("SET max_parallel_maintenance_workers = 2")?;
+    let mut measures = Vec::new();
+    for peer in peers.iter().filter(|peer| !peer.relations("t").is_empty()) {
+        progress(&format!("building: {}", peer.name()));
+        let value = upkeep::seconds(client, &peer.create("t"))?;
+        upkeep::prewarm(client, &peer.relations("t"))?;
+        measures.push(Measure {
+            what: "build, 2 workers".to_owned(),
+            peer: peer.name().to_owned(),
+            n: 1,
+            value,
+            unit: "s",
+            ..Measure::default()
+        });
+    }
+    upkeep::prewarm(client, &["t".to_owned()])?;
+    client.run("VACUUM ANALYZE")?;
+    client.run("CHECKPOINT")?;
+    Ok(measures)
+}
+
+fn search(client: &Client, set: &Set, peers: &[Peer]) -> Outcome<Vec<Measure>> {
+    let rows = &set.fingerprints[..set.rows];
+    let centres = sets::centres(rows, QUERIES, 3);
+    progress("reading every row for the truth about each query");
+    let questions = cells::Questions {
+        rows,
+        centres: &centres,
+        warm_up: &sets::centres(rows, 300, 5),
+        truths: &oracle::truths(rows, &centres),
+        cap: if set.rows >= LARGE { 30.0 } else { 10.0 },
+    };
+    let mut measures = cells::measure(client, peers, &questions)?;
+    measures.extend(traffic::throughput(peers, &centres, 3.0)?);
+    if set.name == "A" && set.rows <= JOINED {
+        measures.push(traffic::all_pairs(client, rows)?);
+    }
+    progress("hot keys, a model in memory");
+    measures.extend(split_model::Model::new(rows).measure(&centres)?);
+    Ok(measures)
+}
+
+fn keep(client: &Client, set: &Set, peers: &[Peer]) -> Outcome<Vec<Measure>> {
+    let extra = upkeep::Extra::load(client, set.rows, &set.fingerprints[set.rows..])?;
+    let floor = upkeep::measure(client, Peer::Bare, set.rows, &extra, &[])?;
+    let mut measures = floor.clone();
+    for peer in peers.iter().filter(|peer| !peer.relations("t").is_empty()) {
+        measures.extend(upkeep::measure(client, *peer, set.rows, &extra, &floor)?);
+    }
+    Ok(measures)
+}
+
+fn measure_set(set: &Set, all_peers: bool) -> Outcome<Section> {
+    let client = Client::connect()?;
+    client.run(cells::SESSION)?;
+    let peers = peers::present(&client, set.rows, all_peers)?;
+    load(&client, set)?;
+    let mut measures = build(&client, &peers)?;
+    measures.splice(0..0, search(&client, set, &peers)?);
+    client.run("DROP TABLE IF EXISTS t_side")?;
+    measures.extend(keep(&client, set, &peers)?);
+    Ok(Section {
+        set: set.name.to_owned(),
+        rows: set.rows,
+        measures,
+    })
+}
+
+fn sets_of(
+    sets: &str,
+    sizes: &[usize],
+    client: &Client,
+    use_set: &mut dyn FnMut(Set) -> Outcome<()>,
+) -> Outcome<()> {
+    for rows in sizes {
+        if sets.contains('A') {
+            use_set(Set::made("A", *rows, sets::uniform))?;
+        }
+        if sets.contains('B') {
+            use_set(Set::made("B", *rows, sets::skewed))?;
+        }
+    }
+    if sets.contains('C') {
+        for (name, table) in [
+            ("C images", "real_images"),
+            ("C descriptions", "real_descriptions"),
+        ] {
+            if let Some(set) = Set::real(client, name, table)? {
+                use_set(set)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn run(arguments: &[String]) -> Outcome<bool> {
+    let [folder, rows, sets, peers] = arguments else {
+        return Err("usage: speed OUT_FOLDER ROWS[,ROWS...] SETS PEERS".into());
+    };
+    let sizes: Result<Vec<usize>, _> = rows.split(',').map(str::parse).collect();
+    let client = Client::connect()?;
+    let mut sections = Vec::new();
+    sets_of(sets, &sizes?, &client, &mut |set| {
+        sections.push(measure_set(&set, peers == "all")?);
+        std::fs::write(format!("{folder}/bench.csv"), report::csv(&sections))?;
+        Ok(())
+    })?;
+    let version = client.run("SHOW server_version")?;
+    let title = format!("PostgreSQL {}", version.text(0, 0).unwrap_or("?"));
+    let markdown = report::markdown(&title, &sections);
+    std::fs::write(format!("{folder}/bench.md"), &markdown)?;
+    println!("\n{markdown}");
+    Ok(sections
+        .iter()
+        .flat_map(|s| &s.measures)
+        .all(|m| m.wrong == 0))
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => {
+            eprintln!("speed: wrong answers");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("speed: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

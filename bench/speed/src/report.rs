@@ -1,0 +1,212 @@
+//! What was measured, as CSV and as Markdown, and the lines that tell how far the run is.
+
+use std::fmt::Write as _;
+use std::sync::OnceLock;
+use std::time::Instant;
+
+/// One measured value.
+#[derive(Clone, Default)]
+pub struct Measure {
+    pub what: String,
+    pub peer: String,
+    /// Radius, or the number of clients.
+    pub k: String,
+    /// How often it was measured.
+    pub n: usize,
+    /// The median where there are several.
+    pub value: f64,
+    pub unit: &'static str,
+    pub p95: Option<f64>,
+    /// What was subtracted.
+    pub floor: Option<f64>,
+    pub mean_rows: Option<f64>,
+    /// Answers compared with the truth, and how many of them were wrong.
+    pub checked: usize,
+    pub wrong: usize,
+    pub note: String,
+}
+
+/// The measures of one set at one size.
+pub struct Section {
+    pub set: String,
+    pub rows: usize,
+    pub measures: Vec<Measure>,
+}
+
+impl Section {
+    pub fn find(&self, what: &str, peer: &str, k: &str) -> Option<&Measure> {
+        (self.measures.iter()).find(|m| m.what == what && m.peer == peer && m.k == k)
+    }
+}
+
+/// Prints a line with the seconds since the first one.
+pub fn progress(line: &str) {
+    static START: OnceLock<Instant> = OnceLock::new();
+    let seconds = START.get_or_init(Instant::now).elapsed().as_secs();
+    println!("   {:3}:{:02}  {line}", seconds / 60, seconds % 60);
+}
+
+pub fn csv(sections: &[Section]) -> String {
+    let mut out =
+        "set,rows,what,peer,k,n,value,unit,p95,floor,mean_rows,checked,wrong,note\n".to_owned();
+    let show = |value: Option<f64>| value.map_or(String::new(), |v| format!("{v:.2}"));
+    for section in sections {
+        for m in &section.measures {
+            let _ = writeln!(
+                out,
+                "{},{},{},\"{}\",{},{},{},{},{},{},{},{},{},\"{}\"",
+                section.set,
+                section.rows,
+                m.what,
+                m.peer,
+                m.k,
+                m.n,
+                show(Some(m.value)),
+                m.unit,
+                show(m.p95),
+                show(m.floor),
+                show(m.mean_rows),
+                m.checked,
+                m.wrong,
+                m.note
+            );
+        }
+    }
+    out
+}
+
+/// A number with three digits that count.
+pub fn short(value: f64) -> String {
+    match value.abs() {
+        v if v >= 99.5 => format!("{value:.0}"),
+        v if v >= 9.95 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// Values in the order of their first appearance.
+fn distinct<'a>(values: impl Iterator<Item = &'a String>) -> Vec<&'a String> {
+    let mut seen = Vec::new();
+    for value in values {
+        if !seen.contains(&value) {
+            seen.push(value);
+        }
+    }
+    seen
+}
+
+/// A table with a row for each radius and two columns for each peer.
+fn searches(section: &Section, out: &mut String) {
+    let of = |m: &&Measure| m.what == "search";
+    let peers = distinct(section.measures.iter().filter(of).map(|m| &m.peer));
+    let tasks = distinct(section.measures.iter().filter(of).map(|m| &m.k));
+    let _ = writeln!(
+        out,
+        "\nSearch: median / 95th percentile in us over the floor (queries)\n"
+    );
+    let names: Vec<&str> = peers.iter().map(|p| p.as_str()).collect();
+    let _ = writeln!(out, "| k | rows found | {} |", names.join(" | "));
+    let _ = writeln!(out, "|---|---|{}", "---|".repeat(peers.len()));
+    for task in tasks {
+        let found = peers
+            .iter()
+            .find_map(|p| section.find("search", p, task)?.mean_rows);
+        let _ = write!(out, "| {task} | {} |", found.map_or(String::new(), short));
+        for peer in &peers {
+            let cell = section.find("search", peer, task).map(|m| {
+                let p95 = m.p95.map_or(String::new(), short);
+                format!("{} / {p95} ({})", short(m.value), m.n)
+            });
+            let _ = write!(out, " {} |", cell.unwrap_or_else(|| "-".to_owned()));
+        }
+        out.push('\n');
+    }
+    let checked: usize = section.measures.iter().map(|m| m.checked).sum();
+    let wrong: usize = section.measures.iter().map(|m| m.wrong).sum();
+    let floors = section.measures.iter().filter(of).filter_map(|m| m.floor);
+    let floors: Vec<f64> = floors.collect();
+    let _ = writeln!(
+        out,
+        "\n{checked} answers were compared with those of reading every row in memory, {wrong} were wrong. The floor was {} us.",
+        short(crate::cells::percentile(&floors, 0.5))
+    );
+}
+
+/// Everything else: a row for each kind of measure, a column for each peer.
+fn others(section: &Section, out: &mut String) {
+    let of = |m: &&Measure| m.what != "search" && !m.what.starts_with("split");
+    let peers = distinct(section.measures.iter().filter(of).map(|m| &m.peer));
+    if peers.is_empty() {
+        return;
+    }
+    let names: Vec<&str> = peers.iter().map(|p| p.as_str()).collect();
+    let _ = writeln!(out, "\n| | {} |", names.join(" | "));
+    let _ = writeln!(out, "|---|{}", "---|".repeat(peers.len()));
+    let mut rows: Vec<(&str, &str, &str)> = Vec::new();
+    for m in section.measures.iter().filter(of) {
+        let row = (m.what.as_str(), m.k.as_str(), m.unit);
+        if !rows.contains(&row) {
+            rows.push(row);
+        }
+    }
+    for (what, k, unit) in rows {
+        let _ = write!(
+            out,
+            "| {what}{}{k}, {unit} |",
+            if k.is_empty() { "" } else { ", " }
+        );
+        for peer in &peers {
+            let cell = section.find(what, peer, k).map(|m| short(m.value));
+            let _ = write!(out, " {} |", cell.unwrap_or_else(|| "-".to_owned()));
+        }
+        out.push('\n');
+    }
+}
+
+/// The in-memory comparison of ways to live with hot keys.
+fn splits(section: &Section, out: &mut String) {
+    let names = distinct(
+        (section.measures.iter())
+            .filter(|m| m.what == "split, entries")
+            .map(|m| &m.peer),
+    );
+    if names.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "\nHot keys at k = 3, a model in memory: median / 95th percentile\n"
+    );
+    let _ = writeln!(out, "| | entries compared | us |\n|---|---|---|");
+    for name in names {
+        let cell = |what| {
+            (section.find(what, name, "3")).map_or(String::new(), |m| {
+                format!(
+                    "{} / {}",
+                    short(m.value),
+                    m.p95.map_or(String::new(), short)
+                )
+            })
+        };
+        let _ = writeln!(
+            out,
+            "| {name} | {} | {} |",
+            cell("split, entries"),
+            cell("split, time")
+        );
+    }
+}
+
+pub fn markdown(title: &str, sections: &[Section]) -> String {
+    let mut out = format!("{title}\n");
+    for section in sections {
+        let _ = writeln!(out, "\n## Set {}, {} rows", section.set, section.rows);
+        searches(section, &mut out);
+        others(section, &mut out);
+        splits(section, &mut out);
+        for m in section.measures.iter().filter(|m| !m.note.is_empty()) {
+            let _ = writeln!(out, "\n* {} {} k = {}: {}", m.peer, m.what, m.k, m.note);
+        }
+    }
+    out
+}

@@ -1,0 +1,151 @@
+//! The sets of fingerprints and the queries, the same in every run: A uniform, B skewed, each with 5 %
+//! of near-copies; real ones come from tables that run.sh has filled.
+
+use crate::pq::{Client, Outcome};
+
+/// SplitMix64 (Steele, Lea, Flood 2014): enough for test data, and the same everywhere.
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ mixed >> 31
+    }
+
+    /// From 0 to `end` - 1; `end` is far below 2^64, so the bias does not matter.
+    pub fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+
+    /// From 0 inclusive to 1 exclusive.
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// `value` with `flips` different bits turned over.
+    pub fn flipped(&mut self, value: u64, flips: usize) -> u64 {
+        let mut mask = 0u64;
+        while (mask.count_ones() as usize) < flips {
+            mask |= 1 << self.below(64);
+        }
+        value ^ mask
+    }
+}
+
+/// Draws 16-bit values with given weights, by their running sums.
+struct Weighted(Vec<f64>);
+
+impl Weighted {
+    fn new(weight: impl Fn(usize) -> f64) -> Weighted {
+        let mut sum = 0.0;
+        Weighted(
+            (0..1 << 16)
+                .map(|value| {
+                    sum += weight(value);
+                    sum
+                })
+                .collect(),
+        )
+    }
+
+    /// Zipf's law: the value of rank r weighs 1 / r^exponent.
+    fn zipf(exponent: f64) -> Weighted {
+        Weighted::new(|rank| ((rank + 1) as f64).powf(-exponent))
+    }
+
+    /// Every bit is set with this probability.
+    fn bits(probability: f64) -> Weighted {
+        Weighted::new(|value| {
+            let set = value.count_ones() as i32;
+            probability.powi(set) * (1.0 - probability).powi(16 - set)
+        })
+    }
+
+    fn draw(&self, random: &mut Random) -> u64 {
+        let at = random.unit() * self.0[self.0.len() - 1];
+        self.0.partition_point(|sum| *sum <= at) as u64
+    }
+}
+
+/// Puts Zipf's ranks all over the 16 bits, one to one.
+fn scatter(rank: u64) -> u64 {
+    (rank * 40_503 + 12_345) & 0xFFFF
+}
+
+/// `count` fingerprints, every twentieth a copy of an earlier one with 1 to 3 bits turned over.
+fn with_copies(count: usize, random: &mut Random, fresh: impl Fn(&mut Random) -> u64) -> Vec<u64> {
+    let mut rows: Vec<u64> = Vec::with_capacity(count);
+    for i in 0..count {
+        let row = if i % 20 == 19 {
+            let original = rows[random.below(i)];
+            let flips = 1 + random.below(3);
+            random.flipped(original, flips)
+        } else {
+            fresh(random)
+        };
+        rows.push(row);
+    }
+    rows
+}
+
+pub fn uniform(count: usize) -> Vec<u64> {
+    with_copies(count, &mut Random::new(1), Random::next)
+}
+
+/// Block 0: 20 % of the rows on one value, the rest Zipf 0.8; block 1: Zipf 1.0; blocks 2 and 3: bits
+/// set with probability 0.2 and 0.35.
+pub fn skewed(count: usize) -> Vec<u64> {
+    let (first, second) = (Weighted::zipf(0.8), Weighted::zipf(1.0));
+    let (third, fourth) = (Weighted::bits(0.2), Weighted::bits(0.35));
+    with_copies(count, &mut Random::new(2), |random| {
+        let block_0 = match random.below(5) {
+            0 => 0x5A5A,
+            _ => scatter(first.draw(random)),
+        };
+        let block_1 = scatter(second.draw(random));
+        block_0 << 48 | block_1 << 32 | third.draw(random) << 16 | fourth.draw(random)
+    })
+}
+
+/// The fingerprints of a table of run.sh, in the order of their ids; None when there is no such table.
+pub fn real(client: &Client, table: &str) -> Outcome<Option<Vec<u64>>> {
+    let there = client.run(&format!("SELECT 1 FROM pg_class WHERE relname = '{table}'"))?;
+    if there.len() == 0 {
+        return Ok(None);
+    }
+    let answer = client.run(&format!(
+        "SELECT fp FROM {table} WHERE fp IS NOT NULL ORDER BY id"
+    ))?;
+    let parsed: Result<Vec<i64>, _> = answer.lines().iter().map(|l| l.parse()).collect();
+    Ok(Some(parsed?.into_iter().map(|fp| fp as u64).collect()))
+}
+
+/// `count` more rows like those of a real set: copies with 0 to 12 bits turned over.
+pub fn more_like(rows: &[u64], count: usize) -> Vec<u64> {
+    let mut random = Random::new(4);
+    let like = |random: &mut Random| {
+        let flips = random.below(13);
+        let row = rows[random.below(rows.len())];
+        random.flipped(row, flips)
+    };
+    (0..count).map(|_| like(&mut random)).collect()
+}
+
+/// Queries: every second one a row, the others a row with 1 to 8 bits turned over.
+pub fn centres(rows: &[u64], count: usize, seed: u64) -> Vec<u64> {
+    let mut random = Random::new(seed);
+    (0..count)
+        .map(|i| {
+            let row = rows[random.below(rows.len())];
+            let flips = (i % 2) * (1 + random.below(8));
+            random.flipped(row, flips)
+        })
+        .collect()
+}

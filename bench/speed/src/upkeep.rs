@@ -1,0 +1,255 @@
+//! What an index costs to keep: build time, size, inserts, WAL, VACUUM; on a copy of the table that has
+//! this one secondary index and no other. The same without any is the floor.
+
+use std::time::Instant;
+
+use crate::cells::percentile;
+use crate::peers::Peer;
+use crate::pq::{Client, Outcome, bigint};
+use crate::report::{Measure, progress};
+
+/// Rows of the batches that are inserted in one transaction, unless the set is small.
+const BATCH: usize = 100_000;
+/// Rows that are inserted one by one, each in its transaction.
+const SINGLES: usize = 1_000;
+
+/// The rows to insert, in tables of the server so that none of the time is the client's.
+pub struct Extra {
+    /// Inserted before the size is taken again: a tenth of the rows, a million at most.
+    growth: usize,
+    batch: usize,
+    singles: Vec<(u64, u64)>,
+}
+
+/// How many more fingerprints than rows a set needs.
+pub fn extra_rows(rows: usize) -> usize {
+    growth(rows) + 2 * batch(rows) + SINGLES
+}
+
+fn growth(rows: usize) -> usize {
+    (rows / 10).min(1_000_000)
+}
+
+fn batch(rows: usize) -> usize {
+    (rows / 10).min(BATCH)
+}
+
+/// Lines of COPY, some hundred kilobytes a piece.
+pub fn copy_lines(first_id: usize, fingerprints: &[u64]) -> impl Iterator<Item = String> {
+    fingerprints
+        .chunks(20_000)
+        .enumerate()
+        .map(move |(piece, chunk)| {
+            let mut text = String::with_capacity(chunk.len() * 30);
+            for (i, fp) in chunk.iter().enumerate() {
+                let id = first_id + piece * 20_000 + i;
+                text += &format!("{id}\t{}\n", *fp as i64);
+            }
+            text
+        })
+}
+
+impl Extra {
+    /// Loads the tables `extra_0` (growth), `extra_1` and `extra_2`.
+    pub fn load(client: &Client, rows: usize, fingerprints: &[u64]) -> Outcome<Extra> {
+        let (growth, batch) = (growth(rows), batch(rows));
+        let mut at = 0;
+        for (i, count) in [growth, batch, batch].into_iter().enumerate() {
+            client.run(&format!("DROP TABLE IF EXISTS extra_{i}"))?;
+            client.run(&format!("CREATE TABLE extra_{i} (id bigint, fp bigint)"))?;
+            let lines = copy_lines(rows + at, &fingerprints[at..at + count]);
+            client.copy(&format!("COPY extra_{i} FROM STDIN"), lines)?;
+            client.run(&format!("VACUUM ANALYZE extra_{i}"))?;
+            at += count;
+        }
+        client.run("DROP TABLE IF EXISTS plain")?;
+        client.run("CREATE TABLE plain (id bigint PRIMARY KEY, fp bigint NOT NULL)")?;
+        let singles = (fingerprints[at..].iter().enumerate())
+            .map(|(i, fp)| ((rows + at + i) as u64, *fp))
+            .collect();
+        Ok(Extra {
+            growth,
+            batch,
+            singles,
+        })
+    }
+}
+
+/// Runs statements one by one; seconds of them all.
+pub fn seconds(client: &Client, statements: &[String]) -> Outcome<f64> {
+    let start = Instant::now();
+    for statement in statements {
+        client.run(statement)?;
+    }
+    Ok(start.elapsed().as_secs_f64())
+}
+
+pub fn bytes(client: &Client, peer: Peer, table: &str) -> Outcome<f64> {
+    let relations = peer.relations(table);
+    let sizes = relations
+        .iter()
+        .map(|r| client.number(&format!("SELECT pg_relation_size('{r}')")));
+    sizes.sum()
+}
+
+/// Reads a relation's pages into the server's buffers.
+pub fn prewarm(client: &Client, relations: &[String]) -> Outcome<()> {
+    if client.number("SELECT count(*) FROM pg_extension WHERE extname = 'pg_prewarm'")? > 0.0 {
+        for relation in relations {
+            client.run(&format!("SELECT pg_prewarm('{relation}')"))?;
+        }
+    }
+    Ok(())
+}
+
+/// The costs of one peer; `floor` are those of the bare table.
+pub fn measure(
+    client: &Client,
+    peer: Peer,
+    rows: usize,
+    extra: &Extra,
+    floor: &[Measure],
+) -> Outcome<Vec<Measure>> {
+    progress(&format!("keeping: {}", peer.name()));
+    client.run("SET max_parallel_maintenance_workers = 0")?;
+    client.run("SET synchronous_commit = off")?;
+    fresh_copy(client)?;
+    let mut bench = Bench {
+        client,
+        peer,
+        floor,
+        measures: Vec::new(),
+    };
+    if peer != Peer::Bare {
+        let time = seconds(client, &peer.create("w"))?;
+        bench.add("build, serial", 1, time, "s");
+        bench.add(
+            "size, fresh",
+            1,
+            bytes(client, peer, "w")? / rows as f64,
+            "bytes a row",
+        );
+    }
+    client.run("VACUUM ANALYZE w")?;
+    let mut relations = peer.relations("w");
+    relations.extend(["w".to_owned(), "w_pkey".to_owned()]);
+    prewarm(client, &relations)?;
+    client.run("CHECKPOINT")?;
+    bench.batch(None, "extra_0", extra.growth)?;
+    if peer != Peer::Bare {
+        let size = bytes(client, peer, "w")? / (rows + extra.growth) as f64;
+        bench.add("size, after inserts", 1, size, "bytes a row");
+    }
+    bench.batch(Some("insert"), "extra_1", extra.batch)?;
+    client.run("CHECKPOINT")?;
+    bench.batch(Some("insert after a checkpoint"), "extra_2", extra.batch)?;
+    bench.single_rows(&extra.singles)?;
+    if peer != Peer::Side {
+        bench.vacuum()?;
+    }
+    let measures = bench.measures;
+    if peer == Peer::Side {
+        client.run("DROP TABLE w_side")?;
+    }
+    client.run("DROP TABLE w")?;
+    Ok(measures)
+}
+
+/// Table `w`: the rows of `t`, with a primary key only.
+fn fresh_copy(client: &Client) -> Outcome<()> {
+    client.run("DROP TABLE IF EXISTS w, w_side")?;
+    client.run("CREATE TABLE w (id bigint NOT NULL, fp bigint NOT NULL)")?;
+    client.run("INSERT INTO w SELECT id, fp FROM t")?;
+    client.run("ALTER TABLE w ADD PRIMARY KEY (id)")?;
+    client.run("VACUUM ANALYZE w")?;
+    client.run("CHECKPOINT")?;
+    Ok(())
+}
+
+struct Bench<'a> {
+    client: &'a Client,
+    peer: Peer,
+    floor: &'a [Measure],
+    measures: Vec<Measure>,
+}
+
+impl Bench<'_> {
+    fn add(&mut self, what: &str, n: usize, value: f64, unit: &'static str) {
+        self.measures.push(Measure {
+            what: what.to_owned(),
+            peer: self.peer.name().to_owned(),
+            n,
+            value,
+            unit,
+            ..Measure::default()
+        });
+    }
+
+    /// As `add`, with what the bare table takes subtracted; of the bare table itself all of it.
+    fn add_over_floor(&mut self, what: &str, n: usize, value: f64, unit: &'static str) {
+        let floor = (self.floor.iter())
+            .find(|m| m.what == what)
+            .map(|m| m.value);
+        self.add(what, n, value - floor.unwrap_or(0.0), unit);
+        if let Some(measure) = self.measures.last_mut() {
+            measure.floor = floor;
+        }
+    }
+
+    /// All rows of a table in one transaction; reported when it has a name.
+    fn batch(&mut self, name: Option<&str>, source: &str, count: usize) -> Outcome<()> {
+        let position = "SELECT pg_current_wal_insert_lsn() - '0/0'";
+        let before = self.client.number(position)?;
+        let time = seconds(self.client, &[self.peer.insert("w", source)])?;
+        let logged = self.client.number(position)? - before;
+        if let Some(name) = name {
+            let rows = count as f64;
+            self.add_over_floor(name, count, time * 1e6 / rows, "us a row");
+            self.add_over_floor(&format!("{name}, WAL"), count, logged / rows, "bytes a row");
+        }
+        Ok(())
+    }
+
+    /// Rows one by one, each a transaction, in turns with the same on a table without a secondary
+    /// index, whose median is the floor.
+    fn single_rows(&mut self, rows: &[(u64, u64)]) -> Outcome<()> {
+        let given = "(SELECT $1::bigint AS id, $2::bigint AS fp) given";
+        let name = format!("single_{}", self.peer as u8);
+        let ours = self.client.prepare(&name, &self.peer.insert("w", given))?;
+        let plain = self
+            .client
+            .prepare(&format!("{name}_floor"), &Peer::Bare.insert("plain", given))?;
+        let mut times = [Vec::new(), Vec::new()];
+        for (id, fp) in rows {
+            let parameters = [bigint(*id), bigint(*fp)];
+            for (statement, times) in [&plain, &ours].into_iter().zip(&mut times) {
+                let start = Instant::now();
+                self.client.execute(statement, &parameters)?;
+                times.push(start.elapsed().as_secs_f64() * 1e6);
+            }
+        }
+        self.client.run("TRUNCATE plain")?;
+        self.client
+            .run(&format!("DEALLOCATE {name}; DEALLOCATE {name}_floor"))?;
+        let [plain, ours] = times.map(|times| (percentile(&times, 0.5), percentile(&times, 0.95)));
+        let value = if self.peer == Peer::Bare {
+            ours.0
+        } else {
+            ours.0 - plain.0
+        };
+        self.add("insert and commit", rows.len(), value, "us a row");
+        if let (Some(measure), true) = (self.measures.last_mut(), self.peer != Peer::Bare) {
+            measure.p95 = Some(ours.1 - plain.0);
+            measure.floor = Some(plain.0);
+        }
+        Ok(())
+    }
+
+    /// After every tenth row was deleted.
+    fn vacuum(&mut self) -> Outcome<()> {
+        self.client.run("DELETE FROM w WHERE id % 10 = 3")?;
+        let time = seconds(self.client, &["VACUUM w".to_owned()])?;
+        self.add_over_floor("VACUUM after deleting 10 %", 1, time, "s");
+        Ok(())
+    }
+}
