@@ -4,6 +4,7 @@
 mod cells;
 mod oracle;
 mod peers;
+mod plots;
 mod pq;
 mod report;
 mod sets;
@@ -11,6 +12,7 @@ mod split_model;
 mod traffic;
 mod upkeep;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use peers::Peer;
@@ -104,6 +106,7 @@ fn search(client: &Client, set: &Set, peers: &[Peer]) -> Outcome<Vec<Measure>> {
         cap: if set.rows >= LARGE { 30.0 } else { 10.0 },
     };
     let mut measures = cells::measure(client, peers, &questions)?;
+    measures.push(traffic::first_search(Peer::Simhash, &centres)?);
     measures.extend(traffic::throughput(peers, &centres, 3.0)?);
     if set.name == "A" && set.rows <= JOINED {
         measures.push(traffic::all_pairs(client, rows)?);
@@ -130,7 +133,10 @@ fn measure_set(set: &Set, all_peers: bool) -> Outcome<Section> {
     load(&client, set)?;
     let mut measures = build(&client, &peers)?;
     measures.splice(0..0, search(&client, set, &peers)?);
-    client.run("DROP TABLE IF EXISTS t_side")?;
+    // The upkeep has the server's memory to itself.
+    for peer in &peers {
+        upkeep::seconds(&client, &peer.remove("t"))?;
+    }
     measures.extend(keep(&client, set, &peers)?);
     Ok(Section {
         set: set.name.to_owned(),
@@ -182,6 +188,7 @@ fn run(arguments: &[String]) -> Outcome<bool> {
     let title = format!("PostgreSQL {}", version.text(0, 0).unwrap_or("?"));
     let markdown = report::markdown(&title, &sections);
     std::fs::write(format!("{folder}/bench.md"), &markdown)?;
+    plots::draw(Path::new(folder), &sections)?;
     println!("\n{markdown}");
     Ok(sections
         .iter()

@@ -100,3 +100,42 @@ pub fn pairs(rows: &[u64], k: u32) -> usize {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sets;
+
+    #[test]
+    fn pairs_equal_comparing_each_with_each() {
+        let rows = sets::skewed(2_000);
+        for k in 0..=3 {
+            let each = (rows.iter().enumerate()).map(|(i, x)| {
+                rows[i + 1..]
+                    .iter()
+                    .filter(|y| (x ^ *y).count_ones() <= k)
+                    .count()
+            });
+            assert_eq!(pairs(&rows, k), each.sum::<usize>());
+        }
+    }
+
+    #[test]
+    fn a_wrong_answer_is_seen() {
+        let rows = [0, 1, 3, 7, 1 << 40, u64::MAX];
+        let truth = Truth::of(&rows, 0);
+        assert!(truth.is_within(1, &[4, 1, 0]));
+        for wrong in [&[0, 1][..], &[0, 1, 4, 2], &[0, 1, 2], &[0, 1, 4, 4]] {
+            assert!(!truth.is_within(1, wrong), "{wrong:?}");
+        }
+        assert!(truth.is_nearest(&rows, 0, &[0, 4, 1, 2, 3, 5]));
+        for wrong in [
+            &[0, 1, 2, 3, 4, 5][..],
+            &[0, 1, 4, 2, 3],
+            &[0, 1, 1, 2, 3, 5],
+            &[0, 1, 4, 2, 3, 6],
+        ] {
+            assert!(!truth.is_nearest(&rows, 0, wrong), "{wrong:?}");
+        }
+    }
+}

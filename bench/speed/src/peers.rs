@@ -115,6 +115,16 @@ impl Peer {
         }
     }
 
+    /// Statements that remove it.
+    pub fn remove(self, table: &str) -> Vec<String> {
+        match self {
+            Peer::Side => vec![format!("DROP TABLE {table}_side")],
+            _ => (self.relations(table).iter())
+                .map(|index| format!("DROP INDEX {index}"))
+                .collect(),
+        }
+    }
+
     /// What takes space for it.
     pub fn relations(self, table: &str) -> Vec<String> {
         match self {
@@ -292,7 +302,7 @@ fn side_sql(k: u32) -> String {
 }
 
 fn bktree_sql(k: u32) -> String {
-    format!("SELECT id FROM t WHERE fp <@ ROW($1::bigint, {k}::bigint)::bktree_area")
+    format!("SELECT id FROM t WHERE fp <@ ROW($1::bigint, {k})::bktree_area")
 }
 
 /// The peers that this server and this many rows allow.

@@ -85,7 +85,7 @@ pub fn short(value: f64) -> String {
 }
 
 /// Values in the order of their first appearance.
-fn distinct<'a>(values: impl Iterator<Item = &'a String>) -> Vec<&'a String> {
+pub fn distinct<'a>(values: impl Iterator<Item = &'a String>) -> Vec<&'a String> {
     let mut seen = Vec::new();
     for value in values {
         if !seen.contains(&value) {
@@ -140,7 +140,11 @@ fn others(section: &Section, out: &mut String) {
         return;
     }
     let names: Vec<&str> = peers.iter().map(|p| p.as_str()).collect();
-    let _ = writeln!(out, "\n| | {} |", names.join(" | "));
+    let _ = writeln!(
+        out,
+        "\nUpkeep: inserts and VACUUM over those of a table without a secondary index, which the last column has\n"
+    );
+    let _ = writeln!(out, "| | {} |", names.join(" | "));
     let _ = writeln!(out, "|---|{}", "---|".repeat(peers.len()));
     let mut rows: Vec<(&str, &str, &str)> = Vec::new();
     for m in section.measures.iter().filter(of) {

@@ -149,3 +149,45 @@ pub fn centres(rows: &[u64], count: usize, seed: u64) -> Vec<u64> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share(rows: &[u64], is: impl Fn(u64) -> bool) -> f64 {
+        rows.iter().filter(|row| is(**row)).count() as f64 / rows.len() as f64
+    }
+
+    /// The shares that the set's description gives, within what copies change.
+    #[test]
+    fn the_skewed_set_is_as_described() {
+        let rows = skewed(100_000);
+        let hot = share(&rows, |row| row >> 48 == 0x5A5A);
+        assert!((0.18..0.22).contains(&hot), "{hot}");
+        // Zipf's first value: 1 / (1 + 1/2 + ... + 1/65536).
+        let first = share(&rows, |row| row >> 32 & 0xFFFF == scatter(0));
+        assert!((0.078..0.092).contains(&first), "{first}");
+        for (bits, wanted) in [(16..32, 0.2), (0..16, 0.35)] {
+            for bit in bits {
+                let set = share(&rows, |row| row >> bit & 1 == 1);
+                assert!(
+                    (wanted - 0.02..wanted + 0.02).contains(&set),
+                    "{bit}: {set}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_twentieth_row_is_near_an_earlier_one() {
+        let rows = uniform(2_000);
+        for (i, row) in rows.iter().enumerate() {
+            let nearest = rows[..i]
+                .iter()
+                .map(|other| (row ^ other).count_ones())
+                .min();
+            let copy = nearest.is_some_and(|distance| distance <= 3);
+            assert_eq!(copy, i % 20 == 19, "row {i}");
+        }
+    }
+}

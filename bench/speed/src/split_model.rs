@@ -209,3 +209,24 @@ fn divide(bucket: &[(u64, u32)], b: usize, hot: usize) -> Option<Vec<Buckets>> {
             .collect()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sets;
+
+    #[test]
+    fn all_ways_find_what_brute_force_finds() {
+        let rows = sets::skewed(20_000);
+        let model = Model::new(&rows);
+        assert!(model.divided.iter().flatten().any(Option::is_some));
+        for q in sets::centres(&rows, 200, 1) {
+            let near = |id: &u32| (rows[*id as usize] ^ q).count_ones() <= K;
+            let wanted: Vec<u32> = (0..rows.len() as u32).filter(near).collect();
+            for mut found in [model.fixed(q), model.split(q), model.chosen(q)] {
+                found.ids.sort_unstable();
+                assert_eq!(found.ids, wanted);
+            }
+        }
+    }
+}
