@@ -38,6 +38,11 @@ checks() {
 	check 'cargo clippy, pure rooms' in_root cargo clippy --locked --all-targets --no-default-features -- -D warnings
 	for package in quality speed; do
 		check "cargo fmt, bench/$package" in_root cargo fmt --check --manifest-path "bench/$package/Cargo.toml"
+		# The benchmark links libpq, which nothing else needs.
+		if [ "$package" = quality ] || pkg-config --exists libpq 2>/dev/null; then
+			check "cargo clippy, bench/$package" in_root env CARGO_TARGET_DIR=target/checks cargo clippy --locked --all-targets \
+				--manifest-path "bench/$package/Cargo.toml" -- -D warnings
+		fi
 	done
 	if command -v shellcheck >/dev/null; then
 		check 'shellcheck' in_root shellcheck -x pg_test/tools/*.sh bench/*/*.sh

@@ -8,30 +8,29 @@ use crate::peers::Peer;
 use crate::pq::{Client, Outcome, bigint};
 use crate::report::{Measure, progress};
 
-/// Rows of the batches that are inserted in one transaction, unless the set is small.
+/// Rows of a batch, inserted in one transaction, unless the set is small.
 const BATCH: usize = 100_000;
 /// Rows that are inserted one by one, each in its transaction.
 const SINGLES: usize = 1_000;
 
 /// The rows to insert, in tables of the server so that none of the time is the client's.
 pub struct Extra {
-    /// Inserted before the size is taken again: a tenth of the rows, a million at most.
-    growth: usize,
-    batch: usize,
+    /// Rows of `extra_0`, which warms up, `extra_1`, `extra_2`, and of `extra_3`, after which the
+    /// size is taken again.
+    batches: [usize; 4],
     singles: Vec<(u64, u64)>,
+}
+
+/// Three batches of a hundredth of the rows, and in all a tenth, or a million.
+fn batches(rows: usize) -> [usize; 4] {
+    let batch = (rows / 100).clamp(1, BATCH);
+    let all = (rows / 10).min(10 * BATCH).max(4 * batch);
+    [batch, batch, batch, all - 3 * batch]
 }
 
 /// How many more fingerprints than rows a set needs.
 pub fn extra_rows(rows: usize) -> usize {
-    growth(rows) + 2 * batch(rows) + SINGLES
-}
-
-fn growth(rows: usize) -> usize {
-    (rows / 10).min(1_000_000)
-}
-
-fn batch(rows: usize) -> usize {
-    (rows / 10).min(BATCH)
+    batches(rows).iter().sum::<usize>() + SINGLES
 }
 
 /// Lines of COPY, some hundred kilobytes a piece.
@@ -50,11 +49,10 @@ pub fn copy_lines(first_id: usize, fingerprints: &[u64]) -> impl Iterator<Item =
 }
 
 impl Extra {
-    /// Loads the tables `extra_0` (growth), `extra_1` and `extra_2`.
     pub fn load(client: &Client, rows: usize, fingerprints: &[u64]) -> Outcome<Extra> {
-        let (growth, batch) = (growth(rows), batch(rows));
+        let batches = batches(rows);
         let mut at = 0;
-        for (i, count) in [growth, batch, batch].into_iter().enumerate() {
+        for (i, count) in batches.into_iter().enumerate() {
             client.run(&format!("DROP TABLE IF EXISTS extra_{i}"))?;
             client.run(&format!("CREATE TABLE extra_{i} (id bigint, fp bigint)"))?;
             let lines = copy_lines(rows + at, &fingerprints[at..at + count]);
@@ -67,11 +65,7 @@ impl Extra {
         let singles = (fingerprints[at..].iter().enumerate())
             .map(|(i, fp)| ((rows + at + i) as u64, *fp))
             .collect();
-        Ok(Extra {
-            growth,
-            batch,
-            singles,
-        })
+        Ok(Extra { batches, singles })
     }
 }
 
@@ -135,14 +129,22 @@ pub fn measure(
     relations.extend(["w".to_owned(), "w_pkey".to_owned()]);
     prewarm(client, &relations)?;
     client.run("CHECKPOINT")?;
-    bench.batch(None, "extra_0", extra.growth)?;
+    let names = [
+        None,
+        Some("insert"),
+        Some("insert after a checkpoint"),
+        Some("insert until a tenth is new"),
+    ];
+    for (i, (name, count)) in names.into_iter().zip(extra.batches).enumerate() {
+        if i == 2 {
+            client.run("CHECKPOINT")?;
+        }
+        bench.batch(name, &format!("extra_{i}"), count)?;
+    }
     if peer != Peer::Bare {
-        let size = bytes(client, peer, "w")? / (rows + extra.growth) as f64;
+        let size = bytes(client, peer, "w")? / (rows + extra.batches.iter().sum::<usize>()) as f64;
         bench.add("size, after inserts", 1, size, "bytes a row");
     }
-    bench.batch(Some("insert"), "extra_1", extra.batch)?;
-    client.run("CHECKPOINT")?;
-    bench.batch(Some("insert after a checkpoint"), "extra_2", extra.batch)?;
     bench.single_rows(&extra.singles)?;
     if peer != Peer::Side {
         bench.vacuum()?;
