@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# make bench ROWS=1000000[,...] SETS=A,B,C OUT=folder PEERS=all DATA=folder: speed, size and upkeep of the
-# index next to what PostgreSQL offers without it, on a throw-away cluster of its own, everything in
+# make bench ROWS=1000000[,...] SETS=A,B,C OUT=folder PEERS=all DATA=folder: speed, size and upkeep of
+# the index next to what PostgreSQL offers without it, on a throw-away cluster of its own, everything in
 # memory. This script starts the server and loads the real rows; the Rust program measures.
 
 # shellcheck source=pg_test/tools/common.sh
 . "$(dirname "$0")/../../pg_test/tools/common.sh"
+# shellcheck source=pg_test/tools/packages.sh
+. "$ROOT/pg_test/tools/packages.sh"
 
 ROWS=${ROWS:-1000000}
 SETS=${SETS:-A,B,C}
@@ -38,16 +40,14 @@ load_descriptions() {
 		gzip -dc "$DATA/debian_desc_dev.csv.gz" >"$work/descriptions.csv"
 		columns=$(head -n 1 "$work/descriptions.csv" | sed 's/,/ text, /g')
 		sql -c "CREATE TABLE descriptions ($columns text)" -c "COPY descriptions FROM '$work/descriptions.csv' CSV HEADER"
+		sql -c 'CREATE TABLE real_descriptions AS SELECT id::bigint, simhash64(ROW(subject, text)) AS fp FROM descriptions'
 	elif command -v apt-cache >/dev/null; then
-		apt-cache dumpavail >"$work/packages"
-		perl "$ROOT/pg_test/tools/package_rows.pl" "$work/packages" >"$work/descriptions"
+		package_lists
 		sql -c 'CREATE TABLE descriptions (id bigint GENERATED ALWAYS AS IDENTITY, package text, section text, source text,
-			maintainer text, subject text, text text)' \
-			-c "COPY descriptions (package, section, source, maintainer, subject, text) FROM '$work/descriptions'"
-	else
-		return 0
+			maintainer text, subject text, body text)'
+		package_rows | sql -c 'COPY descriptions (package, section, source, maintainer, subject, body) FROM STDIN'
+		sql -c 'CREATE TABLE real_descriptions AS SELECT id, simhash64(ROW(subject, body)) AS fp FROM descriptions'
 	fi
-	sql -c "CREATE TABLE real_descriptions AS SELECT id::bigint, simhash64(ROW(subject, text)) AS fp FROM descriptions"
 }
 
 require_everything bench
@@ -67,8 +67,12 @@ sql -c 'CREATE EXTENSION simhash_dedup'
 for extension in pg_prewarm bktree; do
 	sql -c "CREATE EXTENSION $extension" 2>/dev/null || echo "   $extension is not installed in this server: left out"
 done
+echo '   pgvector is left out: its indexes on bits are approximate, so their answers cannot be compared'
 case "$SETS" in
-*C*) load_images && load_descriptions ;;
+*C*)
+	load_images
+	load_descriptions
+	;;
 esac
 say "measuring; the result goes to $OUT"
 "$CARGO_TARGET_DIR/release/speed" "$OUT" "$ROWS" "$SETS" "${PEERS:-}"

@@ -4,6 +4,8 @@
 
 # shellcheck source=pg_test/tools/common.sh
 . "$(dirname "$0")/common.sh"
+# shellcheck source=pg_test/tools/packages.sh
+. "$(dirname "$0")/packages.sh"
 
 work=''
 keep=${KEEP:-}
@@ -27,34 +29,6 @@ how_to_connect() {
 }
 
 sql() { as_postgres "$PG_BIN/psql" -X -q -v ON_ERROR_STOP=1 "$@"; }
-
-# Package lists with English long descriptions. Many installations (all container images) leave the
-# long ones out: then lists of our own are fetched once, into target/demo, and the machine's stay
-# as they are.
-package_lists() {
-	local own=$ROOT/target/demo/apt
-	apt_options=()
-	compgen -G '/var/lib/apt/lists/*Translation-en*' >/dev/null && return 0
-	apt_options=(-o "Dir::State::Lists=$own/lists/" -o "Dir::Cache=$own/cache/" -o Acquire::Languages=en
-		-o APT::Sandbox::User=root -o APT::Update::Post-Invoke-Success::=true)
-	compgen -G "$own/lists/*Translation-en*" >/dev/null && return 0
-	echo 'fetching the package descriptions (once; some 20 MB)'
-	mkdir -p "$own/lists/partial" "$own/cache/archives/partial"
-	apt-get -q "${apt_options[@]}" -o Debug::NoLocking=true update >"$(log_file apt_lists)" 2>&1 ||
-		echo 'they could not be fetched: going on with what this machine has'
-	compgen -G "$own/lists/*Packages*" >/dev/null || apt_options=()
-}
-
-# Rows in COPY format on stdout.
-package_rows() {
-	local lists=/var/lib/apt/lists dir=$ROOT/target/demo translations=()
-	[ "${#apt_options[@]}" = 0 ] || lists=$dir/apt/lists
-	apt-cache "${apt_options[@]}" dumpavail >"$dir/packages"
-	mapfile -t translations < <(compgen -G "$lists/*Translation-en*" || true)
-	: >"$dir/translations"
-	[ "${#translations[@]}" = 0 ] || /usr/lib/apt/apt-helper cat-file "${translations[@]}" >"$dir/translations"
-	perl "$ROOT/pg_test/tools/package_rows.pl" "$dir/packages" "$dir/translations"
-}
 
 # Draws `NOTICE: progress done total seconds` lines as a bar that moves on a terminal, else as a line
 # per tenth; passes on other lines.
@@ -92,7 +66,6 @@ say "starting a throw-away server in $work"
 start_cluster "$work" 'shared_buffers = 256MB' 'maintenance_work_mem = 256MB' 'fsync = off' 'max_wal_size = 4GB'
 
 say 'loading package descriptions'
-mkdir -p "$ROOT/target/demo"
 package_lists
 sql -f - <"$ROOT/pg_test/tools/demo_schema.sql"
 package_rows | sql -c "COPY package (package, section, source, maintainer, subject, body) FROM STDIN"

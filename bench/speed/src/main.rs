@@ -185,7 +185,11 @@ fn run(arguments: &[String]) -> Outcome<bool> {
         Ok(())
     })?;
     let version = client.run("SHOW server_version")?;
-    let title = format!("PostgreSQL {}", version.text(0, 0).unwrap_or("?"));
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let title = format!(
+        "PostgreSQL {}, {processors} processors, everything in memory",
+        version.text(0, 0).unwrap_or("?")
+    );
     let markdown = report::markdown(&title, &sections);
     std::fs::write(format!("{folder}/bench.md"), &markdown)?;
     plots::draw(Path::new(folder), &sections)?;
