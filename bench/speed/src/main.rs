@@ -102,7 +102,7 @@ fn search(client: &Client, set: &Set, peers: &[Peer]) -> Outcome<Vec<Measure>> {
         rows,
         centres: &centres,
         warm_up: &sets::centres(rows, 300, 5),
-        truths: &oracle::truths(rows, &centres),
+        truths: &oracle::truths(rows, &centres)?,
         cap: if set.rows >= LARGE { 30.0 } else { 10.0 },
     };
     let mut measures = cells::measure(client, peers, &questions)?;

@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::thread;
 
+use crate::pq::Outcome;
+
 /// The largest radius that is measured.
 pub const FARTHEST: u32 = 10;
 /// Rows of a nearest-neighbour query.
@@ -57,26 +59,23 @@ impl Truth {
 }
 
 /// The truth about each centre, by all processors.
-pub fn truths(rows: &[u64], centres: &[u64]) -> Vec<Truth> {
+pub fn truths(rows: &[u64], centres: &[u64]) -> Outcome<Vec<Truth>> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let share = centres.len().div_ceil(threads).max(1);
-    thread::scope(|scope| {
+    let of_share =
+        |share: &[u64]| -> Vec<Truth> { share.iter().map(|c| Truth::of(rows, *c)).collect() };
+    let shares: Result<Vec<_>, _> = thread::scope(|scope| {
         let workers: Vec<_> = centres
             .chunks(share)
-            .map(|share| {
-                scope.spawn(|| {
-                    share
-                        .iter()
-                        .map(|c| Truth::of(rows, *c))
-                        .collect::<Vec<_>>()
-                })
-            })
+            .map(|share| scope.spawn(move || of_share(share)))
             .collect();
-        workers
-            .into_iter()
-            .flat_map(|worker| worker.join().unwrap_or_default())
-            .collect()
-    })
+        workers.into_iter().map(|worker| worker.join()).collect()
+    });
+    Ok(shares
+        .map_err(|_| "a thread failed")?
+        .into_iter()
+        .flatten()
+        .collect())
 }
 
 /// Pairs within `k` <= 3 bits, each once: candidates agree in a block, and the first such block counts.

@@ -6,7 +6,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use crate::pq::Outcome;
-use crate::report::{Section, distinct, short};
+use crate::report::{Measure, Section, distinct, short};
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
@@ -52,7 +52,18 @@ fn colour(peer: &str) -> RGBColor {
 pub fn draw(folder: &Path, sections: &[Section]) -> Outcome<()> {
     for section in sections {
         let name = format!("{}_{}", section.set.replace(' ', "_"), section.rows);
-        by_radius(&folder.join(format!("search_{name}.svg")), section)?;
+        by_radius(
+            &folder.join(format!("search_{name}.svg")),
+            section,
+            "median",
+            &|m| Some(m.value),
+        )?;
+        by_radius(
+            &folder.join(format!("p95_{name}.svg")),
+            section,
+            "95th percentile",
+            &|m| m.p95,
+        )?;
         upkeep(&folder.join(format!("keep_{name}.svg")), section)?;
     }
     for set in distinct(sections.iter().map(|s| &s.set)) {
@@ -64,13 +75,18 @@ pub fn draw(folder: &Path, sections: &[Section]) -> Outcome<()> {
     Ok(())
 }
 
-fn by_radius(path: &Path, section: &Section) -> Outcome<()> {
+fn by_radius(
+    path: &Path,
+    section: &Section,
+    what: &str,
+    value: &dyn Fn(&Measure) -> Option<f64>,
+) -> Outcome<()> {
     let searches = || section.measures.iter().filter(|m| m.what == "search");
     let mut lines = Vec::new();
     for peer in distinct(searches().map(|m| &m.peer)) {
         let mut points: Vec<(f64, f64)> = searches()
             .filter(|m| m.peer == *peer)
-            .filter_map(|m| Some((m.k.parse().ok()?, m.value.max(1.0))))
+            .filter_map(|m| Some((m.k.parse().ok()?, value(m)?.max(1.0))))
             .collect();
         let mut name = peer.clone();
         if peer.starts_with("sequential") {
@@ -90,7 +106,7 @@ fn by_radius(path: &Path, section: &Section) -> Outcome<()> {
         });
     }
     let title = format!(
-        "Search, set {}, {} rows",
+        "Search, {what}, set {}, {} rows",
         section.set,
         thousands(section.rows as f64)
     );
@@ -127,7 +143,7 @@ fn by_size(path: &Path, sizes: &[&Section]) -> Outcome<()> {
         ends.clone().fold(f64::MAX, f64::min) - 0.1,
         ends.fold(0.0, f64::max) + 0.1,
     );
-    let title = format!("Search by size, set {}", sizes[0].set);
+    let title = format!("Search by size, median, set {}", sizes[0].set);
     let rows = |x: &f64| match x.fract().abs() {
         part if part < 1e-6 => thousands(10f64.powf(*x)),
         _ => String::new(),
@@ -163,7 +179,7 @@ fn plot(
     chart
         .configure_mesh()
         .x_desc(x_title)
-        .y_desc("median over an empty query, us")
+        .y_desc("over an empty query, us")
         .x_labels(x_labels)
         .x_max_light_lines(1)
         .x_label_formatter(x_text)

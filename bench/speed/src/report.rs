@@ -180,23 +180,21 @@ fn splits(section: &Section, out: &mut String) {
         out,
         "\nHot keys at k = 3, a model in memory: median / 95th percentile\n"
     );
-    let _ = writeln!(out, "| | entries compared | us |\n|---|---|---|");
+    let _ = writeln!(
+        out,
+        "| | entries compared | us | entries stored a row |\n|---|---|---|---|"
+    );
     for name in names {
         let cell = |what| {
-            (section.find(what, name, "3")).map_or(String::new(), |m| {
-                format!(
-                    "{} / {}",
-                    short(m.value),
-                    m.p95.map_or(String::new(), short)
-                )
+            section.find(what, name, "3").map_or(String::new(), |m| {
+                let p95 = m
+                    .p95
+                    .map_or(String::new(), |p95| format!(" / {}", short(p95)));
+                short(m.value) + &p95
             })
         };
-        let _ = writeln!(
-            out,
-            "| {name} | {} | {} |",
-            cell("split, entries"),
-            cell("split, time")
-        );
+        let cells = ["split, entries", "split, time", "split, stored"].map(cell);
+        let _ = writeln!(out, "| {name} | {} |", cells.join(" | "));
     }
 }
 

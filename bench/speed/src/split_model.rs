@@ -116,6 +116,15 @@ impl Model {
         Model { spaces, divided }
     }
 
+    /// Entries kept for a row: four, and four more for each hot bucket that it is in.
+    fn stored(&self, with_divisions: bool) -> f64 {
+        let plain: usize = self.spaces.iter().map(|space| space.entries.len()).sum();
+        let subs = self.divided.iter().flatten().flatten().flatten();
+        let copies: usize = subs.map(|sub| sub.entries.len()).sum();
+        let all = plain + if with_divisions { copies } else { 0 };
+        all as f64 / self.spaces[0].entries.len().max(1) as f64
+    }
+
     fn fixed(&self, q: u64) -> Found {
         let mut found = Found::default();
         for (b, space) in self.spaces.iter().enumerate() {
@@ -160,14 +169,14 @@ impl Model {
     /// Times the three over the centres. Fails when they do not find the same rows.
     pub fn measure(&self, centres: &[u64]) -> Outcome<Vec<Measure>> {
         type Way = fn(&Model, u64) -> Found;
-        let ways: [(&str, Way); 3] = [
-            ("fixed radii", Model::fixed),
-            ("fixed radii, hot buckets divided", Model::split),
-            ("chosen radii", Model::chosen),
+        let ways: [(&str, bool, Way); 3] = [
+            ("fixed radii", false, Model::fixed),
+            ("fixed radii, hot buckets divided", true, Model::split),
+            ("chosen radii", false, Model::chosen),
         ];
         let mut measures = Vec::new();
         let mut first: Vec<Vec<u32>> = Vec::new();
-        for (name, way) in ways {
+        for (name, divided, way) in ways {
             let (mut times, mut compared) = (Vec::new(), Vec::new());
             for (i, q) in centres.iter().enumerate() {
                 let start = Instant::now();
@@ -181,9 +190,11 @@ impl Model {
                     Some(_) => return Err(format!("{name} finds other rows around {q}").into()),
                 }
             }
+            let stored = vec![self.stored(divided)];
             for (what, values, unit) in [
                 ("split, entries", compared, "entries"),
                 ("split, time", times, "us"),
+                ("split, stored", stored, "entries a row"),
             ] {
                 measures.push(Measure {
                     what: what.to_owned(),
@@ -192,7 +203,7 @@ impl Model {
                     n: values.len(),
                     value: percentile(&values, 0.5),
                     unit,
-                    p95: Some(percentile(&values, 0.95)),
+                    p95: (values.len() > 1).then(|| percentile(&values, 0.95)),
                     ..Measure::default()
                 });
             }
