@@ -23,8 +23,6 @@ use report::{Measure, Section, progress};
 const QUERIES: usize = 1_000;
 /// From this size on a cell may take longer.
 const LARGE: usize = 5_000_000;
-/// All pairs of set A are joined up to this size.
-const JOINED: usize = 1_000_000;
 
 struct Set {
     name: &'static str,
@@ -108,9 +106,7 @@ fn search(client: &Client, set: &Set, peers: &[Peer]) -> Outcome<Vec<Measure>> {
     let mut measures = cells::measure(client, peers, &questions)?;
     measures.push(traffic::first_search(Peer::Simhash, &centres)?);
     measures.extend(traffic::throughput(peers, &centres, 3.0)?);
-    if set.name == "A" && set.rows <= JOINED {
-        measures.push(traffic::all_pairs(client, rows)?);
-    }
+    measures.extend(traffic::all_pairs(client, rows, set.name == "A")?);
     progress("hot keys, a model in memory");
     measures.extend(split_model::Model::new(rows).measure(&centres)?);
     Ok(measures)
