@@ -25,8 +25,9 @@ struct Line {
 }
 
 impl Line {
-    /// Peers that have one point each are told apart by its form where the points meet.
-    fn mark<'a, Place: Clone + 'static>(&self, at: Place) -> DynElement<'a, SVGBackend<'a>, Place> {
+    /// At pixels of the plot. Peers that have one point each are told apart by its form where the points
+    /// meet.
+    fn mark<'a>(&self, at: (i32, i32)) -> DynElement<'a, SVGBackend<'a>, (i32, i32)> {
         let size = if self.light { 3 } else { 4 };
         match self.name.as_str() {
             "GIN" => TriangleMarker::new(at, size + 4, self.colour.stroke_width(2)).into_dyn(),
@@ -179,7 +180,7 @@ fn plot(
     chart
         .configure_mesh()
         .x_desc(x_title)
-        .y_desc("over an empty query, us")
+        .y_desc("time over an empty query, us")
         .x_labels(x_labels)
         .x_max_light_lines(1)
         .x_label_formatter(x_text)
@@ -192,12 +193,9 @@ fn plot(
     for line in lines {
         let style = line.colour.stroke_width(if line.light { 1 } else { 2 });
         chart.draw_series(LineSeries::new(line.points.iter().copied(), style))?;
-        let size = if line.light { 3 } else { 4 };
-        let dots = line
-            .points
-            .iter()
-            .map(|p| Circle::new(*p, size, line.colour.filled()));
-        chart.draw_series(dots)?;
+        for point in &line.points {
+            root.draw(&line.mark(chart.backend_coord(point)))?;
+        }
     }
     legend(&legend_area, lines)?;
     root.present()?;

@@ -141,7 +141,7 @@ fn others(section: &Section, out: &mut String) {
     let names: Vec<&str> = peers.iter().map(|p| p.as_str()).collect();
     let _ = writeln!(
         out,
-        "\nUpkeep: inserts and VACUUM over those of a table without a secondary index, which the last column has\n"
+        "\nOther measures; inserts and VACUUM over those of a table without a secondary index, which the last column has\n"
     );
     let _ = writeln!(out, "| | {} |", names.join(" | "));
     let _ = writeln!(out, "|---|{}", "---|".repeat(peers.len()));
@@ -152,12 +152,27 @@ fn others(section: &Section, out: &mut String) {
             rows.push(row);
         }
     }
+    let order = [
+        "build, serial",
+        "build",
+        "size",
+        "insert",
+        "VACUUM",
+        "throughput",
+    ];
+    rows.sort_by_key(|(what, ..)| {
+        order
+            .iter()
+            .position(|start| what.starts_with(start))
+            .unwrap_or(order.len())
+    });
     for (what, k, unit) in rows {
-        let _ = write!(
-            out,
-            "| {what}{}{k}, {unit} |",
-            if k.is_empty() { "" } else { ", " }
-        );
+        let detail = match (what, k) {
+            (_, "") => String::new(),
+            ("throughput", clients) => format!(", {clients} clients"),
+            (_, k) => format!(", k = {k}"),
+        };
+        let _ = write!(out, "| {what}{detail}, {unit} |");
         for peer in &peers {
             let cell = section.find(what, peer, k).map(|m| short(m.value));
             let _ = write!(out, " {} |", cell.unwrap_or_else(|| "-".to_owned()));

@@ -59,7 +59,7 @@ pub fn throughput(peers: &[Peer], centres: &[u64], seconds: f64) -> Outcome<Vec<
         progress(&format!("throughput: {}", peer.name()));
         for clients in CLIENTS {
             measures.push(Measure {
-                what: "throughput, clients".to_owned(),
+                what: "throughput".to_owned(),
                 peer: peer.name().to_owned(),
                 k: clients.to_string(),
                 n: 1,
