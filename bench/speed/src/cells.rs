@@ -22,17 +22,16 @@ struct Cell {
     query: Query,
     statement: Statement,
     times: Vec<f64>,
+    /// Of the empty queries before.
+    floors: Vec<f64>,
     answers: Vec<Vec<u64>>,
     spent: f64,
     note: String,
 }
 
-/// The empty query; its median over all cells is the floor of each. (That of one cell would be worse:
-/// after a long query the scheduler makes the next one wait.)
-struct Floor {
-    statement: Statement,
-    times: Vec<f64>,
-}
+/// Cells with a lower median, in us, decide what an empty query costs: after a long query the scheduler
+/// makes the next one wait.
+const QUICK: f64 = 1_000.0;
 
 /// What all cells share.
 pub struct Questions<'a> {
@@ -89,16 +88,16 @@ impl Cell {
         Ok(())
     }
 
-    fn turn(&mut self, client: &Client, floor: &mut Floor, questions: &Questions) -> Outcome<()> {
+    fn turn(&mut self, client: &Client, floor: &Statement, questions: &Questions) -> Outcome<()> {
         let mut spent = 0.0;
         for _ in 0..TURN {
             let Some(q) = questions.centres.get(self.times.len()) else {
                 break;
             };
             let (empty, parameters) = ([bigint(*q)], self.query.parameters(*q));
-            let (floor_time, _) = timed(|| client.execute(&floor.statement, &empty))?;
+            let (floor_time, _) = timed(|| client.execute(floor, &empty))?;
             let (time, answer) = timed(|| client.execute(&self.statement, &parameters))?;
-            floor.times.push(floor_time * 1e6);
+            self.floors.push(floor_time * 1e6);
             self.times.push(time * 1e6);
             self.answers.push(answer.bigints());
             spent += time;
@@ -151,10 +150,7 @@ pub fn percentile(values: &[f64], share: f64) -> f64 {
 /// Measures every query of the peers over table `t`.
 pub fn measure(client: &Client, peers: &[Peer], questions: &Questions) -> Outcome<Vec<Measure>> {
     client.run(SESSION)?;
-    let mut floor = Floor {
-        statement: client.prepare("floor", FLOOR)?,
-        times: Vec::new(),
-    };
+    let floor = client.prepare("floor", FLOOR)?;
     let mut cells = Vec::new();
     for query in peers.iter().flat_map(|peer| peer.queries()) {
         let (statement, note) = prepare(client, &query, &format!("cell_{}", cells.len()))?;
@@ -162,6 +158,7 @@ pub fn measure(client: &Client, peers: &[Peer], questions: &Questions) -> Outcom
             query,
             statement,
             times: Vec::new(),
+            floors: Vec::new(),
             answers: Vec::new(),
             spent: 0.0,
             note,
@@ -183,11 +180,15 @@ pub fn measure(client: &Client, peers: &[Peer], questions: &Questions) -> Outcom
             progress(&format!("searching: turn {round}, {open} cells open"));
         }
         for cell in cells.iter_mut().filter(|cell| !cell.finished(questions)) {
-            cell.turn(client, &mut floor, questions)?;
+            cell.turn(client, &floor, questions)?;
         }
     }
     progress("comparing answers");
-    let floor = percentile(&floor.times, 0.5);
+    let quick = cells
+        .iter()
+        .filter(|cell| percentile(&cell.times, 0.5) < QUICK);
+    let floors: Vec<f64> = quick.flat_map(|cell| cell.floors.iter().copied()).collect();
+    let floor = percentile(&floors, 0.5);
     Ok(cells
         .iter()
         .map(|cell| cell.measure(questions, floor))
