@@ -178,6 +178,8 @@ impl Model {
         let mut first: Vec<Vec<u32>> = Vec::new();
         for (name, divided, way) in ways {
             let (mut times, mut compared) = (Vec::new(), Vec::new());
+            // Once untimed, or each way would warm the processor's caches for the next.
+            centres.iter().for_each(|q| drop(way(self, *q)));
             for (i, q) in centres.iter().enumerate() {
                 let start = Instant::now();
                 let mut found = way(self, *q);
