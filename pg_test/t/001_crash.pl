@@ -73,15 +73,24 @@ my $immediate = sub { $node->stop('immediate'); $node->start; };
 # Kills one backend that runs a statement like $like; the postmaster restarts all.
 my $kill = sub {
 	my $like = shift;
-	my $pid;
-	for (1 .. 200)
-	{
-		$pid = $node->safe_psql('postgres',
-			"SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND state = 'active' AND pid <> pg_backend_pid() AND query ILIKE '$like' LIMIT 1"
-		);
-		last if $pid ne '';
-		select(undef, undef, undef, 0.01);
-	}
+	# Looked for inside the server: from outside, one short statement in hundreds is met.
+	my $pid = $node->safe_psql('postgres', <<"SQL");
+CREATE OR REPLACE FUNCTION pg_temp.busy() RETURNS int LANGUAGE plpgsql AS \$\$
+DECLARE
+	found int;
+BEGIN
+	FOR i IN 1 .. 10000 LOOP
+		PERFORM pg_stat_clear_snapshot();
+		SELECT pid INTO found FROM pg_stat_activity
+			WHERE backend_type = 'client backend' AND state = 'active' AND pid <> pg_backend_pid() AND query ILIKE '$like'
+			LIMIT 1;
+		EXIT WHEN found IS NOT NULL;
+		PERFORM pg_sleep(0.001);
+	END LOOP;
+	RETURN found;
+END \$\$;
+SELECT pg_temp.busy();
+SQL
 	return fail("no backend runs $like") if $pid eq '';
 	kill 'KILL', $pid;
 	# The postmaster notices; until then it still accepts connections.
