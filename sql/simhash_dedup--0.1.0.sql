@@ -25,6 +25,14 @@ CREATE FUNCTION simhash32(text, options jsonb DEFAULT NULL, preset text DEFAULT 
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text32';
 COMMENT ON FUNCTION simhash32(text, jsonb, text) IS '32-bit SimHash of a text, 0 to 2^32 - 1; NULL when it has no word';
 
+CREATE FUNCTION simhash128(record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bit(128)
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row128';
+COMMENT ON FUNCTION simhash128(record, jsonb, text) IS '128-bit SimHash of a row; NULL when it has no feature; not served by the index';
+
+CREATE FUNCTION simhash128(text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bit(128)
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text128';
+COMMENT ON FUNCTION simhash128(text, jsonb, text) IS '128-bit SimHash of a text; NULL when it has no word; not served by the index';
+
 CREATE FUNCTION simhash64_tokens(tokens text[], weights float8[] DEFAULT NULL) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME', 'simhash_tokens64';
 COMMENT ON FUNCTION simhash64_tokens(text[], float8[]) IS '64-bit SimHash of tokens, taken literally, with weights (1 each without)';
@@ -85,6 +93,10 @@ CREATE FUNCTION hamming(bigint, bigint) RETURNS int
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF SUPPORT hamming_support
 AS 'MODULE_PATHNAME', 'simhash_hamming';
 COMMENT ON FUNCTION hamming(bigint, bigint) IS 'number of bits in which two fingerprints differ, 0 to 64';
+
+CREATE FUNCTION hamming128(a bit, b bit) RETURNS int
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_hamming128';
+COMMENT ON FUNCTION hamming128(bit, bit) IS 'number of bits in which two fingerprints of 128 bits differ, 0 to 128';
 
 CREATE FUNCTION hamming_within(a bigint, b bigint, k int) RETURNS boolean
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF SUPPORT hamming_within_support

@@ -8,6 +8,16 @@ pub fn hamming(a: i64, b: i64) -> u32 {
     (a ^ b).count_ones()
 }
 
+/// Number of bits in which two fingerprints of 128 bits differ, each given as its number of bits and
+/// its bytes.
+pub fn hamming128(a: (usize, &[u8]), b: (usize, &[u8])) -> Result<u32, Error> {
+    if (a.0, b.0) != (128, 128) {
+        let (first, second) = (a.0, b.0);
+        return Err(Error::BitLengths { first, second });
+    }
+    Ok(a.1.iter().zip(b.1).map(|(a, b)| (a ^ b).count_ones()).sum())
+}
+
 /// Reads a fingerprint width, 64 or 32.
 pub fn width(bits: i32) -> Result<Width, Error> {
     match bits {

@@ -10,6 +10,7 @@ pub enum Class {
     UndefinedColumn,
     NotSupported,
     LengthMismatch,
+    BitLength,
     OutOfMemory,
 }
 
@@ -86,6 +87,11 @@ pub enum Error {
     },
     OutOfMemory,
     Width(i32),
+    /// Bits of the two arguments of a distance.
+    BitLengths {
+        first: usize,
+        second: usize,
+    },
     TooWide {
         fingerprint: i64,
     },
@@ -98,6 +104,7 @@ impl Error {
             Error::UnknownColumn { .. } => Class::UndefinedColumn,
             Error::ReservedOption { .. } => Class::NotSupported,
             Error::ArrayLengths { .. } | Error::VectorLengths { .. } => Class::LengthMismatch,
+            Error::BitLengths { .. } => Class::BitLength,
             Error::OutOfMemory => Class::OutOfMemory,
             _ => Class::InvalidValue,
         }
@@ -137,6 +144,7 @@ impl Error {
             Error::OutOfRange {
                 name, least, most, ..
             } => Some(format!("{name} is an integer from {least} to {most}.")),
+            Error::BitLengths { .. } => Some("Both are fingerprints of 128 bits.".into()),
             Error::Width(_) => Some("Fingerprints have 64 or 32 bits.".into()),
             _ => None,
         }
@@ -206,6 +214,9 @@ impl fmt::Display for Error {
             }
             Error::OutOfRange { name, value, .. } => write!(f, "{name} is out of range: {value}"),
             Error::OutOfMemory => write!(f, "out of memory"),
+            Error::BitLengths { first, second } => {
+                write!(f, "bit strings have the wrong length: {first} and {second} bits")
+            }
             Error::Width(bits) => write!(f, "fingerprint width out of range: {bits}"),
             Error::TooWide { fingerprint } => {
                 write!(f, "fingerprint {fingerprint} has more than 32 bits")

@@ -1,20 +1,26 @@
-//! Feature hashes. The default is CityHash64 v1.1; MurmurHash2 is what preset `s1` prescribes.
+//! Feature hashes. The default is CityHash v1.1; MurmurHash2 is what preset `s1` prescribes.
 
 /// Seed of both Murmur hashes in preset `s1`.
 pub const S1_SEED: u32 = 999_999_937;
 
-/// Which hash family gives a feature its bits.
+/// Which hash family gives a feature its bits. Without a hash of 32 bits of its own a family lends the
+/// low half of its 64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeatureHash {
-    /// CityHash64; 32-bit fingerprints take its low half.
+    /// CityHash64; CityHash128 for 128 bits.
     City,
-    /// MurmurHash64A, or MurmurHash2 for 32 bits, with [`S1_SEED`].
+    /// MurmurHash64A, or MurmurHash2 for 32 bits, with [`S1_SEED`]; for 128 bits also with the seed after
+    /// it.
     Murmur,
-    /// BKDRHash, finalised; 32-bit fingerprints take its low half.
+    /// BKDRHash, finalised; for 128 bits in two ways.
     Bkdr,
+    /// MurmurHash3 for x64, 128 bits, seed 0; its low half for 64 bits.
+    Murmur3,
+    /// XXH3, 64 or 128 bits, without a seed.
+    Xxh3,
 }
 
-/// How many bits a fingerprint has.
+/// How many bits a fingerprint of one word has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
     W32,
@@ -23,22 +29,56 @@ pub enum Width {
 
 impl FeatureHash {
     /// How users name them.
-    pub const NAMES: [(&str, FeatureHash); 3] = [
+    pub const NAMES: [(&str, FeatureHash); 5] = [
         ("cityhash64", FeatureHash::City),
         ("murmur64a", FeatureHash::Murmur),
         ("bkdr", FeatureHash::Bkdr),
+        ("murmur3", FeatureHash::Murmur3),
+        ("xxh3", FeatureHash::Xxh3),
     ];
 
     /// The hash of a feature; at most `width` low bits are set.
     pub fn hash(self, width: Width, bytes: &[u8]) -> u64 {
-        match (self, width) {
-            (FeatureHash::City, Width::W64) => city64(bytes),
-            (FeatureHash::City, Width::W32) => city64(bytes) & u64::from(u32::MAX),
-            (FeatureHash::Bkdr, Width::W64) => bkdr(bytes),
-            (FeatureHash::Bkdr, Width::W32) => bkdr(bytes) & u64::from(u32::MAX),
-            (FeatureHash::Murmur, Width::W64) => murmur64a(bytes, u64::from(S1_SEED)),
-            (FeatureHash::Murmur, Width::W32) => u64::from(murmur2(bytes, S1_SEED)),
+        let hash = match self {
+            FeatureHash::Murmur if width == Width::W32 => u64::from(murmur2(bytes, S1_SEED)),
+            FeatureHash::Murmur => murmur64a(bytes, u64::from(S1_SEED)),
+            FeatureHash::City => city64(bytes),
+            FeatureHash::Bkdr => bkdr(bytes),
+            FeatureHash::Murmur3 => murmur3(bytes) as u64,
+            FeatureHash::Xxh3 => xxhash_rust::xxh3::xxh3_64(bytes),
+        };
+        match width {
+            Width::W32 => hash & u64::from(u32::MAX),
+            Width::W64 => hash,
         }
+    }
+
+    /// The hash of a feature of a 128-bit fingerprint.
+    pub fn hash128(self, bytes: &[u8]) -> u128 {
+        let join = |low: u64, high: u64| u128::from(high) << 64 | u128::from(low);
+        match self {
+            FeatureHash::City => cityhash_rs::cityhash_110_128(bytes),
+            FeatureHash::Murmur3 => murmur3(bytes),
+            FeatureHash::Xxh3 => xxhash_rust::xxh3::xxh3_128(bytes),
+            FeatureHash::Murmur => {
+                let seed = u64::from(S1_SEED);
+                join(murmur64a(bytes, seed), murmur64a(bytes, seed + 1))
+            }
+            FeatureHash::Bkdr => {
+                let low = bkdr(bytes);
+                join(low, mix(!low))
+            }
+        }
+    }
+
+    /// The hash in words of 64 bits, the low one first; `width` narrows a single word.
+    pub fn words<const W: usize>(self, width: Width, bytes: &[u8]) -> [u64; W] {
+        const { assert!(W == 1 || W == 2) };
+        let hash = match W {
+            1 => u128::from(self.hash(width, bytes)),
+            _ => self.hash128(bytes),
+        };
+        std::array::from_fn(|i| (hash >> (64 * i)) as u64)
     }
 }
 
@@ -84,6 +124,12 @@ pub fn murmur64a(bytes: &[u8], seed: u64) -> u64 {
     }
     h = (h ^ (h >> 47)).wrapping_mul(M);
     h ^ (h >> 47)
+}
+
+/// MurmurHash3 for x64, 128 bits, seed 0.
+pub fn murmur3(mut bytes: &[u8]) -> u128 {
+    // Reading from a slice cannot fail.
+    murmur3::murmur3_x64_128(&mut bytes, 0).unwrap_or_default()
 }
 
 /// BKDRHash (Kernighan and Ritchie's, multiplier 131) in 64 bits, mixed: by itself it leaves the high bits

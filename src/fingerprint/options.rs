@@ -249,7 +249,7 @@ fn text_option(
                     .iter()
                     .find(|(known, _)| Some(*known) == name)
             };
-            let expected = "\"cityhash64\", \"murmur64a\" or \"bkdr\"";
+            let expected = "\"cityhash64\", \"murmur64a\", \"bkdr\", \"murmur3\" or \"xxh3\"";
             options.hash = match named(value.as_str()) {
                 Some((_, hash)) => Some(*hash),
                 None => return Err(wrong_shape(quote(key), expected, value)),

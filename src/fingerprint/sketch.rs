@@ -6,7 +6,7 @@
 //! and do not depend on the order of the words.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 use super::error::Error;
 use super::hash::Width;
@@ -36,22 +36,24 @@ pub struct Feature {
     pub tf: f64,
     /// What it adds to or subtracts from each sum.
     pub weight: f64,
+    /// The low word of its hash.
     pub hash: u64,
 }
 
-/// Builds one fingerprint after the other, reusing its memory.
-pub struct Sketch {
+/// Builds one fingerprint of `W` words after the other, reusing its memory.
+pub struct Sketch<const W: usize = 1> {
     width: Width,
-    totals: Sums,
+    totals: Sums<W>,
     any: bool,
-    bag: Bag,
+    bag: Bag<W>,
     /// The bytes under the hash: the column's prefix and the feature.
     key: Vec<u8>,
     text: String,
     shown: Option<Vec<Feature>>,
 }
 
-impl Sketch {
+impl<const W: usize> Sketch<W> {
+    /// `width` narrows a single word.
     pub fn new(width: Width) -> Self {
         Self {
             width,
@@ -124,7 +126,7 @@ impl Sketch {
     }
 
     /// The fingerprint of what was added since [`Sketch::begin`]; None without any feature.
-    pub fn fingerprint(&self) -> Option<u64> {
+    pub fn fingerprint(&self) -> Option<[u64; W]> {
         self.any.then(|| self.totals.fingerprint())
     }
 
@@ -241,7 +243,7 @@ impl Sketch {
         let mut sums = Sums::ZERO;
         // In units of 2^-64: an integer, so that it is exact too.
         let mut square: u128 = 0;
-        for (&hash, counted) in &self.bag.counts {
+        for (&Key(hash), counted) in &self.bag.counts {
             let weight = counted.weight(tf);
             sums.add(hash, weight);
             let units = (weight * UNIT) as u128;
@@ -262,7 +264,7 @@ impl Sketch {
                 feature: names.remove(hash).unwrap_or_default(),
                 tf: counted.count as f64,
                 weight: counted.weight(tf) * factor,
-                hash: *hash,
+                hash: hash.0[0],
             }));
             shown[first..].sort_by(|a, b| {
                 b.weight
@@ -294,7 +296,7 @@ impl Sketch {
             }
             self.key.truncate(start);
             self.key.extend_from_slice(token.as_bytes());
-            let hash = plan.hash.hash(self.width, &self.key);
+            let hash = plan.hash.words(self.width, &self.key);
             sums.add(hash, weight);
             norm.add(weight);
             self.any = true;
@@ -305,7 +307,7 @@ impl Sketch {
                     feature,
                     tf: weight,
                     weight,
-                    hash,
+                    hash: hash[0],
                 });
             }
         }
@@ -379,16 +381,26 @@ impl Counted {
 
 /// The features of a column, by hash: features of equal hash add up anyway.
 #[derive(Default)]
-struct Bag {
-    counts: HashMap<u64, Counted, BuildHasherDefault<Hashed>>,
+struct Bag<const W: usize> {
+    counts: HashMap<Key<W>, Counted, BuildHasherDefault<Hashed>>,
     /// The features' text, when they are to be shown.
-    names: Option<HashMap<u64, String, BuildHasherDefault<Hashed>>>,
+    names: Option<HashMap<Key<W>, String, BuildHasherDefault<Hashed>>>,
+}
+
+/// A feature's hash as a key, of which the low word suffices to find its place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Key<const W: usize>([u64; W]);
+
+impl<const W: usize> Hash for Key<W> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0[0]);
+    }
 }
 
 /// Beyond this capacity the memory is given back, or clearing would cost every later row.
 const KEPT_CAPACITY: usize = 1 << 14;
 
-impl Bag {
+impl<const W: usize> Bag<W> {
     fn add(
         &mut self,
         plan: &ColumnPlan,
@@ -396,7 +408,7 @@ impl Bag {
         key: &[u8],
         factor: f64,
     ) -> Result<(), Error> {
-        let hash = plan.hash.hash(width, key);
+        let hash = Key(plan.hash.words(width, key));
         if self.counts.len() == self.counts.capacity() {
             self.counts.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
         }

@@ -85,6 +85,19 @@ pub struct Range<'a> {
     pub upper_inclusive: bool,
 }
 
+/// A bit string of 128 bits, the most significant first.
+pub fn bit_string(bits: u128) -> pg_sys::Datum {
+    const SIZE: usize = size_of::<i32>() + size_of::<i32>() + size_of::<u128>();
+    // SAFETY: palloc returns aligned memory for the length word, the number of bits and the bytes.
+    unsafe {
+        let place = pg_sys::palloc(SIZE).cast::<i32>();
+        varlena::set_varsize_4b(place.cast(), SIZE as i32);
+        place.add(1).write(128);
+        place.add(2).cast::<[u8; 16]>().write(bits.to_be_bytes());
+        pg_sys::Datum::from(place)
+    }
+}
+
 impl Args {
     /// Argument `i`, declared with a type of variable length.
     pub fn varlena(&self, i: usize, type_id: pg_sys::Oid) -> Option<Value<'_>> {
@@ -145,6 +158,14 @@ impl<'a> Value<'a> {
                 -2 => std::ffi::CStr::from_ptr(self.datum.cast_mut_ptr()).to_bytes(),
                 len => std::slice::from_raw_parts(self.datum.cast_mut_ptr(), len as usize),
             }
+        }
+    }
+
+    /// A bit string: its number of bits, and its bytes, the first bit on top of the first.
+    pub fn bits(&self) -> (usize, &'a [u8]) {
+        match self.bytes().split_first_chunk() {
+            Some((bits, bytes)) => (i32::from_ne_bytes(*bits) as usize, bytes),
+            None => (0, &[]),
         }
     }
 

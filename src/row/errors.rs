@@ -15,6 +15,7 @@ pub fn raise(error: &Error) -> ! {
         Class::UndefinedColumn => PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
         Class::NotSupported => PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         Class::OutOfMemory => PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
+        Class::BitLength => PgSqlErrorCode::ERRCODE_STRING_DATA_LENGTH_MISMATCH,
         Class::LengthMismatch => PgSqlErrorCode::ERRCODE_ARRAY_ELEMENT_ERROR,
     };
     report(

@@ -12,25 +12,29 @@ use crate::pg::call_site;
 use crate::pg::encoding::from_utf8;
 use crate::pg::fmgr::{Args, pg_function};
 use crate::pg::rows_out::RowsOut;
+use crate::pg::value::bit_string;
 
-fn row(args: &Args, width: Width) -> pg_sys::Datum {
-    let Some(row) = args.varlena(0, pg_sys::RECORDOID) else {
-        return args.null();
-    };
-    let new = |memory| RowSite::new(memory, width);
-    args.result(call_site::with(args, new, |site| {
-        site.fingerprint(args, row)
-    }))
+fn row<const W: usize>(args: &Args, width: Width) -> Option<[u64; W]> {
+    let row = args.varlena(0, pg_sys::RECORDOID)?;
+    let new = |memory| RowSite::<W>::new(memory, width);
+    call_site::with(args, new, |site| site.fingerprint(args, row))
 }
 
-fn text(args: &Args, width: Width) -> pg_sys::Datum {
-    let Some(text) = args.varlena(0, pg_sys::TEXTOID) else {
-        return args.null();
-    };
-    let new = |memory| TextSite::new(memory, width);
-    args.result(call_site::with(args, new, |site| {
-        site.fingerprint(args, text)
-    }))
+fn text<const W: usize>(args: &Args, width: Width) -> Option<[u64; W]> {
+    let text = args.varlena(0, pg_sys::TEXTOID)?;
+    let new = |memory| TextSite::<W>::new(memory, width);
+    call_site::with(args, new, |site| site.fingerprint(args, text))
+}
+
+fn bigint(args: &Args, fingerprint: Option<[u64; 1]>) -> pg_sys::Datum {
+    args.result(fingerprint.map(|[bits]| bits as i64))
+}
+
+fn bit128(args: &Args, fingerprint: Option<[u64; 2]>) -> pg_sys::Datum {
+    match fingerprint {
+        Some([low, high]) => bit_string(u128::from(high) << 64 | u128::from(low)),
+        None => args.null(),
+    }
 }
 
 fn tokens(args: &Args, width: Width) -> pg_sys::Datum {
@@ -42,22 +46,43 @@ fn tokens(args: &Args, width: Width) -> pg_sys::Datum {
 
 pg_function! {
     /// `simhash64(record, weights jsonb, preset text) -> bigint`
-    fn simhash_row64, pg_finfo_simhash_row64 (args) { row(args, Width::W64) }
+    fn simhash_row64, pg_finfo_simhash_row64 (args) { bigint(args, row(args, Width::W64)) }
 }
 
 pg_function! {
     /// `simhash32(record, weights jsonb, preset text) -> bigint`, 0 to 2^32 - 1
-    fn simhash_row32, pg_finfo_simhash_row32 (args) { row(args, Width::W32) }
+    fn simhash_row32, pg_finfo_simhash_row32 (args) { bigint(args, row(args, Width::W32)) }
 }
 
 pg_function! {
     /// `simhash64(text, options jsonb, preset text) -> bigint`
-    fn simhash_text64, pg_finfo_simhash_text64 (args) { text(args, Width::W64) }
+    fn simhash_text64, pg_finfo_simhash_text64 (args) { bigint(args, text(args, Width::W64)) }
 }
 
 pg_function! {
     /// `simhash32(text, options jsonb, preset text) -> bigint`, 0 to 2^32 - 1
-    fn simhash_text32, pg_finfo_simhash_text32 (args) { text(args, Width::W32) }
+    fn simhash_text32, pg_finfo_simhash_text32 (args) { bigint(args, text(args, Width::W32)) }
+}
+
+pg_function! {
+    /// `simhash128(record, weights jsonb, preset text) -> bit(128)`
+    fn simhash_row128, pg_finfo_simhash_row128 (args) { bit128(args, row(args, Width::W64)) }
+}
+
+pg_function! {
+    /// `simhash128(text, options jsonb, preset text) -> bit(128)`
+    fn simhash_text128, pg_finfo_simhash_text128 (args) { bit128(args, text(args, Width::W64)) }
+}
+
+pg_function! {
+    /// `hamming128(a bit, b bit) -> int`, strict
+    fn simhash_hamming128, pg_finfo_simhash_hamming128 (args) {
+        let wide = |i| Some(args.varlena(i, pg_sys::BITOID)?.bits());
+        let (Some(a), Some(b)) = (wide(0), wide(1)) else {
+            return args.null();
+        };
+        args.result(Some(or_raise(distance::hamming128(a, b)) as i32))
+    }
 }
 
 pg_function! {
@@ -100,7 +125,7 @@ pg_function! {
     fn simhash_features, pg_finfo_simhash_features (args) {
         let mut rows = RowsOut::begin(args);
         if let Some(row) = args.varlena(0, pg_sys::RECORDOID) {
-            let mut sketch = Sketch::showing(Width::W64);
+            let mut sketch = Sketch::<1>::showing(Width::W64);
             let new = |memory| RowSite::new(memory, Width::W64);
             call_site::with(args, new, |site| site.add_to(&mut sketch, args, row));
             for feature in sketch.into_features() {

@@ -16,9 +16,9 @@ use crate::pg::record::{Record, Shape};
 use crate::pg::value::Value;
 
 /// What a call site remembers.
-pub struct RowSite {
+pub struct RowSite<const W: usize> {
     memory: Memory,
-    sketch: Sketch,
+    sketch: Sketch<W>,
     work: RowWork,
 }
 
@@ -31,7 +31,7 @@ struct RowWork {
     canonical: String,
 }
 
-impl RowSite {
+impl<const W: usize> RowSite<W> {
     pub fn new(memory: Memory, width: Width) -> Self {
         let work = RowWork {
             arguments: None,
@@ -48,19 +48,19 @@ impl RowSite {
     }
 
     /// The fingerprint of a row, its weights and preset being arguments 1 and 2.
-    pub fn fingerprint(&mut self, args: &Args, row: Value<'_>) -> Option<i64> {
+    pub fn fingerprint(&mut self, args: &Args, row: Value<'_>) -> Option<[u64; W]> {
         self.work.add(&mut self.sketch, args, row, self.memory);
-        self.sketch.fingerprint().map(|bits| bits as i64)
+        self.sketch.fingerprint()
     }
 
     /// Adds the row to a sketch of the caller.
-    pub fn add_to(&mut self, sketch: &mut Sketch, args: &Args, row: Value<'_>) {
+    pub fn add_to(&mut self, sketch: &mut Sketch<W>, args: &Args, row: Value<'_>) {
         self.work.add(sketch, args, row, self.memory);
     }
 }
 
 impl RowWork {
-    fn add(&mut self, sketch: &mut Sketch, args: &Args, row: Value<'_>, memory: Memory) {
+    fn add<const W: usize>(&mut self, sketch: &mut Sketch<W>, args: &Args, row: Value<'_>, memory: Memory) {
         let record = Record::open(row);
         let shape = self.prepare(args, &record, memory);
         let values = shape.values(&record);

@@ -71,7 +71,7 @@ impl CosineSite {
 
 /// The features of a text by hash; those of equal hash (tokens given twice) stand side by side.
 fn vector(plan: &ColumnPlan, text: Value<'_>) -> Vec<Feature> {
-    let mut sketch = Sketch::showing(Width::W64);
+    let mut sketch = Sketch::<1>::showing(Width::W64);
     sketch.begin();
     let text = to_utf8(text.bytes());
     or_raise(sketch.column(plan, Content::Text(&text), &mut check_for_interrupts));

@@ -17,14 +17,14 @@ use crate::pg::process::check_for_interrupts;
 use crate::pg::value::Value;
 
 /// What a call site remembers.
-pub struct TextSite {
+pub struct TextSite<const W: usize> {
     memory: Memory,
     arguments: Option<Arguments<TextOptions>>,
     plan: Option<ColumnPlan>,
-    sketch: Sketch,
+    sketch: Sketch<W>,
 }
 
-impl TextSite {
+impl<const W: usize> TextSite<W> {
     pub fn new(memory: Memory, width: Width) -> Self {
         Self {
             memory,
@@ -35,7 +35,7 @@ impl TextSite {
     }
 
     /// The fingerprint of a text, its options and preset being arguments 1 and 2.
-    pub fn fingerprint(&mut self, args: &Args, text: Value<'_>) -> Option<i64> {
+    pub fn fingerprint(&mut self, args: &Args, text: Value<'_>) -> Option<[u64; W]> {
         if refresh(&mut self.arguments, args, 1, self.memory, parse_text) {
             self.plan = self
                 .arguments
@@ -49,7 +49,7 @@ impl TextSite {
             self.sketch
                 .column(plan, Content::Text(&text), &mut check_for_interrupts),
         );
-        self.sketch.fingerprint().map(|bits| bits as i64)
+        self.sketch.fingerprint()
     }
 }
 
@@ -77,12 +77,12 @@ pub fn of_tokens(tokens: Value<'_>, weights: Option<Value<'_>>, width: Width) ->
         let token = (*token)?.bytes();
         (!token.is_empty()).then(|| {
             (
-                FeatureHash::City.hash(width, to_utf8(token).as_bytes()),
+                FeatureHash::City.words(width, to_utf8(token).as_bytes()),
                 weight,
             )
         })
     });
-    simhash(features).map(|bits| bits as i64)
+    simhash(features).map(|[bits]| bits as i64)
 }
 
 fn token_weight(i: usize, weight: Option<Value<'_>>) -> Option<f64> {

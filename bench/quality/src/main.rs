@@ -67,11 +67,11 @@ fn fingerprints(
     if draw > 0 {
         plan.prefix = format!("{draw}\u{1f}").into_bytes();
     }
-    let mut sketch = Sketch::new(Width::W64);
+    let mut sketch = Sketch::<1>::new(Width::W64);
     let of_text = |text: &String| {
         sketch.begin();
         sketch.column(&plan, Content::Text(text), &mut || {})?;
-        Ok(sketch.fingerprint())
+        Ok(sketch.fingerprint().map(|[bits]| bits))
     };
     set.texts.iter().map(of_text).collect()
 }

@@ -10,7 +10,7 @@ use crate::fingerprint::{plan, presets};
 fn features(text: &str, options: &str) -> Vec<Feature> {
     let preset = presets::find(Some("plain")).unwrap();
     let plan = plan::text(preset, &parse_text(options).unwrap()).unwrap();
-    let mut sketch = Sketch::showing(Width::W64);
+    let mut sketch = Sketch::<1>::showing(Width::W64);
     sketch.begin();
     sketch
         .column(&plan, Content::Text(text), &mut || {})
@@ -127,7 +127,7 @@ fn the_row_of_s0() {
     });
     let preset = presets::find(Some("s0")).unwrap();
     let options = parse_row(r#"{"city": {"as": "value"}, "body": 1}"#).unwrap();
-    let mut sketch = Sketch::showing(Width::W64);
+    let mut sketch = Sketch::<1>::showing(Width::W64);
     sketch.begin();
     for plan in &plan::row(preset, &options, &fields).unwrap() {
         let text = ["New York", "the road, the other road"][plan.field];
