@@ -33,6 +33,10 @@ CREATE FUNCTION simhash128(text, options jsonb DEFAULT NULL, preset text DEFAULT
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text128';
 COMMENT ON FUNCTION simhash128(text, jsonb, text) IS '128-bit SimHash of a text; NULL when it has no word; not served by the index';
 
+CREATE FUNCTION simhash64(tsvector) RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME', 'simhash_tsvector64';
+COMMENT ON FUNCTION simhash64(tsvector) IS '64-bit SimHash of lexemes, weighed by the labels of their positions; NULL when there is none';
+
 CREATE FUNCTION simhash64_tokens(tokens text[], weights float8[] DEFAULT NULL) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME', 'simhash_tokens64';
 COMMENT ON FUNCTION simhash64_tokens(text[], float8[]) IS '64-bit SimHash of tokens, taken literally, with weights (1 each without)';

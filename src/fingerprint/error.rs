@@ -215,7 +215,10 @@ impl fmt::Display for Error {
             Error::OutOfRange { name, value, .. } => write!(f, "{name} is out of range: {value}"),
             Error::OutOfMemory => write!(f, "out of memory"),
             Error::BitLengths { first, second } => {
-                write!(f, "bit strings have the wrong length: {first} and {second} bits")
+                write!(
+                    f,
+                    "bit strings have the wrong length: {first} and {second} bits"
+                )
             }
             Error::Width(bits) => write!(f, "fingerprint width out of range: {bits}"),
             Error::TooWide { fingerprint } => {

@@ -5,15 +5,16 @@
 //! columns are balanced). Within a column all weights are multiples of 2^-32, so that sums are exact
 //! and do not depend on the order of the words.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 use super::error::Error;
-use super::hash::Width;
+use super::hash::{Width, city64};
 use super::options::Kind;
 use super::plan::ColumnPlan;
 use super::presets::{Features, Input, Rules, Tf};
-use super::simhash::Sums;
+use super::simhash::{Sums, simhash};
 use super::stop_words::StopWords;
 use super::text::{self, Ngrams};
 use super::weighted_tokens;
@@ -25,6 +26,49 @@ pub enum Content<'a> {
     Text(&'a str),
     /// The canonical text of a value of another type.
     Canonical(&'a str),
+    /// A tsvector, whose lexemes bring their weights.
+    Lexemes(&'a [Lexeme<'a>]),
+}
+
+/// A lexeme of a tsvector.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lexeme<'a> {
+    pub text: Cow<'a, str>,
+    /// How many of its positions have the label D, C, B, A.
+    pub labels: [u32; 4],
+}
+
+impl Lexeme<'_> {
+    /// What a label weighs, in tenths: ts_rank's weights. Whole numbers keep sums exact.
+    const LABELS: [u32; 4] = [1, 2, 4, 10];
+    const UNIT: f64 = 0.1;
+
+    /// The sum of the weights of its positions, in tenths.
+    pub fn weight(&self) -> f64 {
+        let weights = self.labels.iter().zip(Self::LABELS);
+        weights.map(|(&n, w)| f64::from(n) * f64::from(w)).sum()
+    }
+
+    fn given(&self) -> Given<'_> {
+        Given {
+            token: &self.text,
+            tf: self.labels.iter().map(|&n| f64::from(n)).sum(),
+            weight: self.weight(),
+        }
+    }
+}
+
+/// The SimHash of the lexemes of a tsvector; None without any.
+pub fn of_lexemes(lexemes: &[Lexeme<'_>]) -> Option<u64> {
+    let hash = |lexeme: &Lexeme<'_>| ([city64(lexeme.text.as_bytes())], lexeme.weight());
+    simhash(lexemes.iter().map(hash)).map(|[bits]| bits)
+}
+
+/// A feature that brings its weight.
+struct Given<'a> {
+    token: &'a str,
+    tf: f64,
+    weight: f64,
 }
 
 /// One feature of a row, for showing.
@@ -88,12 +132,16 @@ impl<const W: usize> Sketch<W> {
         content: Content<'_>,
         pause: &mut dyn FnMut(),
     ) -> Result<(), Error> {
+        self.key.clear();
+        self.key.extend_from_slice(&plan.prefix);
         let (text, natural) = match content {
             Content::Text(text) => (text, Kind::Text),
             Content::Canonical(text) => (text, Kind::Value),
+            Content::Lexemes(lexemes) => {
+                let given = lexemes.iter().map(|lexeme| Ok(lexeme.given()));
+                return self.join_given(plan, given, Lexeme::UNIT, pause);
+            }
         };
-        self.key.clear();
-        self.key.extend_from_slice(&plan.prefix);
         match (plan.kind.unwrap_or(natural), &plan.input) {
             (Kind::Text, Input::Words(rules)) => {
                 self.count_text(plan, rules, text, pause)?;
@@ -115,11 +163,21 @@ impl<const W: usize> Sketch<W> {
                 }
             }
             (Kind::Text, Input::WeightedTokens) => {
-                self.join_weighted(plan, weighted_tokens::parse(text), pause)?;
+                let given = |(token, weight)| Given {
+                    token,
+                    tf: weight,
+                    weight,
+                };
+                let tokens = weighted_tokens::parse(text).map(|token| token.map(given));
+                self.join_given(plan, tokens, 1.0, pause)?;
             }
             (Kind::Value, Input::WeightedTokens) => {
-                let token = (!text.is_empty()).then_some(Ok((text, 1.0)));
-                self.join_weighted(plan, token.into_iter(), pause)?;
+                let token = (!text.is_empty()).then_some(Ok(Given {
+                    token: text,
+                    tf: 1.0,
+                    weight: 1.0,
+                }));
+                self.join_given(plan, token.into_iter(), 1.0, pause)?;
             }
         }
         Ok(())
@@ -275,11 +333,12 @@ impl<const W: usize> Sketch<W> {
         self.bag.clear();
     }
 
-    /// Adds features that bring their weights, in their order.
-    fn join_weighted<'a>(
+    /// Adds features that bring their weights, in their order. The weights are multiples of `unit`.
+    fn join_given<'a>(
         &mut self,
         plan: &ColumnPlan,
-        tokens: impl Iterator<Item = Result<(&'a str, f64), Error>>,
+        tokens: impl Iterator<Item = Result<Given<'a>, Error>>,
+        unit: f64,
         pause: &mut dyn FnMut(),
     ) -> Result<(), Error> {
         let mut sums = Sums::ZERO;
@@ -287,7 +346,7 @@ impl<const W: usize> Sketch<W> {
         let start = plan.prefix.len();
         let mut features = Vec::new();
         for (i, token) in tokens.enumerate() {
-            let (token, weight) = token?;
+            let Given { token, tf, weight } = token?;
             if i % 1024 == 0 {
                 pause();
             }
@@ -305,7 +364,7 @@ impl<const W: usize> Sketch<W> {
                 features.push(Feature {
                     column,
                     feature,
-                    tf: weight,
+                    tf,
                     weight,
                     hash: hash[0],
                 });
@@ -317,7 +376,7 @@ impl<const W: usize> Sketch<W> {
         let factor = if plan.balance {
             plan.factor / norm.length()
         } else {
-            plan.factor
+            plan.factor * unit
         };
         self.totals.add_scaled(&sums, factor);
         if let Some(shown) = &mut self.shown {

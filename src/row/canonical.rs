@@ -28,6 +28,8 @@ pub enum Form {
     /// Text as the output function writes it.
     TextOutput(Output),
     Leaf(Leaf),
+    /// A tsvector: lexemes with weights, unless it is wanted as a whole.
+    Lexemes(Output),
     Array,
     Record,
     Range,
@@ -82,6 +84,7 @@ impl Form {
             pg_sys::XMLOID | pg_sys::JSONBOID | pg_sys::UNKNOWNOID => {
                 return Form::TextOutput(Output::of(base, memory));
             }
+            pg_sys::TSVECTOROID => return Form::Lexemes(Output::of(base, memory)),
             // "char" is a string type until version 14.
             pg_sys::CHAROID => return Form::Leaf(Leaf::Char),
             _ if category == pg_sys::TYPCATEGORY_STRING => {
@@ -176,6 +179,7 @@ impl Writer {
                 out.push_str(&text(form, value));
             }
             Form::Leaf(leaf) => write_leaf(out, leaf, value),
+            Form::Lexemes(output) => output.text(value, |text| out.push_str(&to_utf8(text))),
             Form::Array => self.array(out, value),
             Form::Record => self.record(out, value),
             Form::Range => self.range(out, value),
@@ -193,7 +197,11 @@ impl Writer {
     /// different contents never give the same text.
     fn nested(&mut self, out: &mut String, form: &Form, value: Value<'_>) {
         match form {
-            Form::Text | Form::PaddedText | Form::TextOutput(_) | Form::Leaf(_) => {
+            Form::Text
+            | Form::PaddedText
+            | Form::TextOutput(_)
+            | Form::Leaf(_)
+            | Form::Lexemes(_) => {
                 let mut inner = String::new();
                 self.write(&mut inner, form, value);
                 scalar::quoted(out, &inner);

@@ -3,11 +3,12 @@
 use pgrx::{IntoDatum, pg_sys};
 
 use super::errors::or_raise;
+use super::lexemes::lexemes;
 use super::record::RowSite;
 use super::text::{ARRAY, TextSite, of_tokens};
 use crate::fingerprint::distance;
 use crate::fingerprint::hash::Width;
-use crate::fingerprint::sketch::{Feature, Sketch};
+use crate::fingerprint::sketch::{Feature, Sketch, of_lexemes};
 use crate::pg::call_site;
 use crate::pg::encoding::from_utf8;
 use crate::pg::fmgr::{Args, pg_function};
@@ -82,6 +83,16 @@ pg_function! {
             return args.null();
         };
         args.result(Some(or_raise(distance::hamming128(a, b)) as i32))
+    }
+}
+
+pg_function! {
+    /// `simhash64(tsvector) -> bigint`, strict
+    fn simhash_tsvector64, pg_finfo_simhash_tsvector64 (args) {
+        let Some(value) = args.varlena(0, pg_sys::TSVECTOROID) else {
+            return args.null();
+        };
+        args.result(of_lexemes(&lexemes(&value)).map(|bits| bits as i64))
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! What lives here: [`canonical`] (values of every type as text that no setting and no catalog change
 //! alters), [`arguments`] (the JSON and preset arguments, parsed once per call site), [`record`] and
-//! [`text`] (the two inputs), [`functions`] (what SQL sees),
+//! [`text`] (the two inputs), [`lexemes`] (tsvectors), [`functions`] (what SQL sees),
 //! [`similarity`] (checks of candidates). What must not: anything that decides a
 //! bit of a fingerprint; that is `fingerprint`.
 
@@ -10,6 +10,7 @@ mod arguments;
 mod canonical;
 mod errors;
 mod functions;
+mod lexemes;
 mod record;
 mod similarity;
 mod text;

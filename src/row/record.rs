@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::arguments::{Arguments, refresh};
 use super::canonical::{Form, Writer, text};
 use super::errors::or_raise;
+use super::lexemes::lexemes;
 use crate::fingerprint::hash::Width;
 use crate::fingerprint::options::{RowOptions, parse_row};
 use crate::fingerprint::plan::{self, ColumnPlan, Field};
@@ -60,7 +61,13 @@ impl<const W: usize> RowSite<W> {
 }
 
 impl RowWork {
-    fn add<const W: usize>(&mut self, sketch: &mut Sketch<W>, args: &Args, row: Value<'_>, memory: Memory) {
+    fn add<const W: usize>(
+        &mut self,
+        sketch: &mut Sketch<W>,
+        args: &Args,
+        row: Value<'_>,
+        memory: Memory,
+    ) {
         let record = Record::open(row);
         let shape = self.prepare(args, &record, memory);
         let values = shape.values(&record);
@@ -72,6 +79,10 @@ impl RowWork {
             if form.is_text() {
                 let text = text(form, value);
                 or_raise(sketch.column(plan, Content::Text(&text), &mut check_for_interrupts));
+            } else if let (Form::Lexemes(_), None) = (&**form, plan.kind) {
+                let lexemes = lexemes(&value);
+                let content = Content::Lexemes(&lexemes);
+                or_raise(sketch.column(plan, content, &mut check_for_interrupts));
             } else {
                 self.canonical.clear();
                 self.writer.write(&mut self.canonical, form, value);

@@ -1,0 +1,68 @@
+//! The lexemes of a tsvector, read from its stored form.
+//!
+//! Stored form, after the length word: the number of lexemes; for each a word of 32 bits (does it have
+//! positions: 1 bit, length: 11, offset: 20); then the lexemes, each followed, at an even offset, by the number of
+//! its positions and the positions (label: 2 bits on top, place: 14), 16 bits each.
+
+use crate::fingerprint::sketch::Lexeme;
+use crate::pg::encoding::to_utf8;
+use crate::pg::value::Value;
+
+/// Reads a tsvector's lexemes, in its order. What does not fit in the value is left out.
+pub fn lexemes<'a>(value: &Value<'a>) -> Vec<Lexeme<'a>> {
+    let Some((count, rest)) = value.bytes().split_first_chunk() else {
+        return Vec::new();
+    };
+    let count = u32::from_ne_bytes(*count) as usize;
+    let Some((entries, content)) = rest.split_at_checked(count.saturating_mul(4)) else {
+        return Vec::new();
+    };
+    let entries = entries.as_chunks::<4>().0.iter();
+    entries
+        .filter_map(|entry| lexeme(Entry::of(u32::from_ne_bytes(*entry)), content))
+        .collect()
+}
+
+struct Entry {
+    has_positions: bool,
+    length: usize,
+    offset: usize,
+}
+
+impl Entry {
+    /// Bit fields start at the low end of a little-endian machine's word, at the high end of others.
+    fn of(word: u32) -> Self {
+        let (has_positions, length, offset) = if cfg!(target_endian = "little") {
+            (word & 1, word >> 1 & 0x7ff, word >> 12)
+        } else {
+            (word >> 31, word >> 20 & 0x7ff, word & 0xf_ffff)
+        };
+        Self {
+            has_positions: has_positions == 1,
+            length: length as usize,
+            offset: offset as usize,
+        }
+    }
+}
+
+fn lexeme<'a>(entry: Entry, content: &'a [u8]) -> Option<Lexeme<'a>> {
+    let end = entry.offset + entry.length;
+    let text = to_utf8(content.get(entry.offset..end)?);
+    // Without positions it counts as one of label D.
+    let mut labels = [1, 0, 0, 0];
+    if entry.has_positions {
+        labels = labels_of(content.get(end.next_multiple_of(2)..)?)?;
+    }
+    Some(Lexeme { text, labels })
+}
+
+/// How many positions have the label D, C, B, A.
+fn labels_of(positions: &[u8]) -> Option<[u32; 4]> {
+    let (count, positions) = positions.split_first_chunk()?;
+    let length = 2 * usize::from(u16::from_ne_bytes(*count));
+    let mut labels = [0; 4];
+    for position in positions.get(..length)?.as_chunks::<2>().0 {
+        labels[usize::from(u16::from_ne_bytes(*position) >> 14)] += 1;
+    }
+    Some(labels)
+}
