@@ -83,6 +83,30 @@ CREATE FUNCTION minhash_similarity(a bigint[], b bigint[]) RETURNS float8
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 10 AS 'MODULE_PATHNAME', 'simhash_minhash_similarity';
 COMMENT ON FUNCTION minhash_similarity(bigint[], bigint[]) IS 'share of equal minima: estimates the Jaccard similarity, standard error sqrt(J (1 - J) / n)';
 
+CREATE FUNCTION simhash_blend(d int, jaccard float8, mu float8 DEFAULT 0.9) RETURNS float8
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_blend';
+COMMENT ON FUNCTION simhash_blend(int, float8, float8) IS
+	'mu / (d + 1) + (1 - mu) * jaccard: distance of fingerprints and similarity of other data in one number';
+
+-- ---------------------------------------------------------------- bits in doubt
+-- Bits whose sum was close to zero flip first. Searching with some of them flipped finds more.
+
+CREATE FUNCTION simhash64_margin(record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL, n int DEFAULT 8) RETURNS bigint
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row_margin';
+COMMENT ON FUNCTION simhash64_margin(record, jsonb, text, int) IS 'mask of the n bits of a row''s fingerprint whose sums were closest to zero';
+
+CREATE FUNCTION simhash64_margin(text, options jsonb DEFAULT NULL, preset text DEFAULT NULL, n int DEFAULT 8) RETURNS bigint
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text_margin';
+COMMENT ON FUNCTION simhash64_margin(text, jsonb, text, int) IS 'mask of the n bits of a text''s fingerprint whose sums were closest to zero';
+
+CREATE FUNCTION simhash_probes(fp bigint, mask bigint, flips int DEFAULT 2) RETURNS SETOF bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE ROWS 37 AS 'MODULE_PATHNAME', 'simhash_probes';
+COMMENT ON FUNCTION simhash_probes(bigint, bigint, int) IS 'a fingerprint, and it with up to flips of the bits of mask flipped';
+
+CREATE FUNCTION hamming_masked(a bigint, b bigint, mask_a bigint, mask_b bigint DEFAULT 0) RETURNS int
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'simhash_hamming_masked';
+COMMENT ON FUNCTION hamming_masked(bigint, bigint, bigint, bigint) IS 'number of bits outside of both masks in which two fingerprints differ';
+
 -- ---------------------------------------------------------------- distance
 -- The support functions are how the planner meets us: the first query that mentions hamming() or
 -- <~> loads the library, which from then on makes index conditions of `fp <~> $1 <= k`.

@@ -27,6 +27,27 @@ pub fn width(bits: i32) -> Result<Width, Error> {
     }
 }
 
+/// S2's similarity of two documents: `mu / (d + 1) + (1 - mu) * jaccard`, of the distance of their
+/// fingerprints and the Jaccard similarity of their other data. 0.25 and more counts as similar. Rounded
+/// to 12 decimals: binary fractions would miss thresholds that decimal ones meet, such as d = 4, J = 0.7.
+pub fn blend(d: i32, jaccard: f64, mu: f64) -> Result<f64, Error> {
+    if !(0..=128).contains(&d) {
+        return Err(Error::OutOfRange {
+            name: "d",
+            value: d,
+            least: 0,
+            most: 128,
+        });
+    }
+    for (name, value) in [("jaccard", jaccard), ("mu", mu)] {
+        if !(0.0..=1.0).contains(&value) {
+            return Err(Error::NoShare { name, value });
+        }
+    }
+    let blend = mu / (f64::from(d) + 1.0) + (1.0 - mu) * jaccard;
+    Ok((blend * 1e12).round() / 1e12)
+}
+
 fn check(fingerprint: i64, width: Width) -> Result<(), Error> {
     match width {
         Width::W32 if u32::try_from(fingerprint).is_err() => Err(Error::TooWide { fingerprint }),
@@ -52,4 +73,38 @@ pub fn bits(fingerprint: i64, width: Width) -> Result<String, Error> {
         Width::W32 => format!("{fingerprint:032b}"),
         Width::W64 => format!("{fingerprint:064b}"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The thresholds that S2 derives from mu = 0.9 and 0.25.
+    #[test]
+    fn thresholds_of_the_blend() {
+        let similar = |d, jaccard| blend(d, jaccard, 0.9).unwrap() >= 0.25;
+        for d in 0..=2 {
+            assert!(similar(d, 0.0), "{d}");
+        }
+        assert!(similar(3, 0.25) && !similar(3, 0.249));
+        assert!(similar(4, 0.70) && !similar(4, 0.699));
+        assert!(similar(5, 1.0) && !similar(5, 0.999));
+        for d in 6..=128 {
+            assert!(!similar(d, 1.0), "{d}");
+        }
+        assert_eq!(blend(1, 1.0, 0.8), Ok(0.6));
+    }
+
+    #[test]
+    fn what_the_blend_refuses() {
+        for (d, jaccard, mu) in [
+            (-1, 0., 0.),
+            (129, 0., 0.),
+            (0, 1.1, 0.),
+            (0, f64::NAN, 0.),
+            (0, 0., -0.1),
+        ] {
+            assert!(blend(d, jaccard, mu).is_err());
+        }
+    }
 }

@@ -85,6 +85,15 @@ pub enum Error {
         least: i32,
         most: i32,
     },
+    /// An argument that is a share.
+    NoShare {
+        name: &'static str,
+        value: f64,
+    },
+    TooManyProbes {
+        bits: usize,
+        flips: u32,
+    },
     OutOfMemory,
     Width(i32),
     /// Bits of the two arguments of a distance.
@@ -144,6 +153,11 @@ impl Error {
             Error::OutOfRange {
                 name, least, most, ..
             } => Some(format!("{name} is an integer from {least} to {most}.")),
+            Error::NoShare { name, .. } => Some(format!("{name} is a number from 0 to 1.")),
+            Error::TooManyProbes { .. } => Some(format!(
+                "At most {} fingerprints are given: take fewer bits or flips.",
+                super::margin::MOST_PROBES
+            )),
             Error::BitLengths { .. } => Some("Both are fingerprints of 128 bits.".into()),
             Error::Width(_) => Some("Fingerprints have 64 or 32 bits.".into()),
             _ => None,
@@ -213,6 +227,10 @@ impl fmt::Display for Error {
                 write!(f, "arrays differ in length: {first} and {second}")
             }
             Error::OutOfRange { name, value, .. } => write!(f, "{name} is out of range: {value}"),
+            Error::NoShare { name, value } => write!(f, "{name} is out of range: {value}"),
+            Error::TooManyProbes { bits, flips } => {
+                write!(f, "too many ways to flip up to {flips} of {bits} bits")
+            }
             Error::OutOfMemory => write!(f, "out of memory"),
             Error::BitLengths { first, second } => {
                 write!(

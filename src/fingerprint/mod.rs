@@ -4,7 +4,8 @@
 //! [`presets`] and [`plan`] (which column counts how), [`text`] (normal form, words and character
 //! n-grams), [`user_words`] and [`stop_words`] (words that users add and that do not count),
 //! [`sketch`] (features and their weights), [`hash`] and [`simhash`] (bits), [`distance`].
-//! [`jaccard`] and [`minhash`] check what has close fingerprints. [`canonical`] writes scalar values as text that no setting alters. What must not live here:
+//! [`margin`] tells which bits are in doubt. [`jaccard`] and [`minhash`] check what has close
+//! fingerprints. [`canonical`] writes scalar values as text that no setting alters. What must not live here:
 //! anything that needs a server, a file or a clock; a fingerprint depends on its arguments alone.
 
 pub mod canonical;
@@ -12,6 +13,7 @@ pub mod distance;
 pub mod error;
 pub mod hash;
 pub mod jaccard;
+pub mod margin;
 pub mod minhash;
 pub mod options;
 pub mod plan;

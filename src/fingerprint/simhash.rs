@@ -28,6 +28,11 @@ impl<const W: usize> Sums<W> {
         }
     }
 
+    /// The sums of the low word.
+    pub fn low(&self) -> &[f64; 64] {
+        &self.0[0]
+    }
+
     /// Bit i is 1 when sum i is above 0; a tie gives 0.
     pub fn fingerprint(&self) -> [u64; W] {
         self.0.map(|sums| {

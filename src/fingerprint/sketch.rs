@@ -11,6 +11,7 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 use super::error::Error;
 use super::hash::{Width, city64};
+use super::margin;
 use super::options::Kind;
 use super::plan::ColumnPlan;
 use super::presets::{Features, Input, Rules, Tf};
@@ -186,6 +187,11 @@ impl<const W: usize> Sketch<W> {
     /// The fingerprint of what was added since [`Sketch::begin`]; None without any feature.
     pub fn fingerprint(&self) -> Option<[u64; W]> {
         self.any.then(|| self.totals.fingerprint())
+    }
+
+    /// The `n` bits of least margin of the fingerprint's low word; None without any feature.
+    pub fn margin(&self, n: usize) -> Option<u64> {
+        self.any.then(|| margin::mask(self.totals.low(), n))
     }
 
     /// The features in the order of the columns; of a column of words the heaviest first.

@@ -29,8 +29,13 @@ impl RowsOut {
                 raise(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, message);
             }
             let outer = pg_sys::MemoryContextSwitchTo((*(*info).econtext).ecxt_per_query_memory);
-            let mut desc = std::ptr::null_mut();
-            pg_sys::get_call_result_type(args.fcinfo(), std::ptr::null_mut(), &mut desc);
+            let (mut desc, mut result) = (std::ptr::null_mut(), pg_sys::InvalidOid);
+            pg_sys::get_call_result_type(args.fcinfo(), &mut result, &mut desc);
+            if desc.is_null() {
+                // A set of scalars: rows of one column.
+                desc = pg_sys::CreateTemplateTupleDesc(1);
+                pg_sys::TupleDescInitEntry(desc, 1, c"".as_ptr(), result, -1, 0);
+            }
             let store = pg_sys::tuplestore_begin_heap(true, false, pg_sys::work_mem);
             pg_sys::MemoryContextSwitchTo(outer);
             (*info).returnMode = mode;

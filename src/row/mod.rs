@@ -3,7 +3,7 @@
 //! What lives here: [`canonical`] (values of every type as text that no setting and no catalog change
 //! alters), [`arguments`] (the JSON and preset arguments, parsed once per call site), [`record`] and
 //! [`text`] (the two inputs), [`lexemes`] (tsvectors), [`functions`] (what SQL sees),
-//! [`similarity`] (checks of candidates). What must not: anything that decides a
+//! [`similarity`] (checks of candidates), [`margin`] (bits in doubt). What must not: anything that decides a
 //! bit of a fingerprint; that is `fingerprint`.
 
 mod arguments;
@@ -11,6 +11,7 @@ mod canonical;
 mod errors;
 mod functions;
 mod lexemes;
+mod margin;
 mod record;
 mod similarity;
 mod text;

@@ -54,6 +54,12 @@ impl<const W: usize> RowSite<W> {
         self.sketch.fingerprint()
     }
 
+    /// The `n` bits of least margin of the row's fingerprint.
+    pub fn margin(&mut self, args: &Args, row: Value<'_>, n: usize) -> Option<i64> {
+        self.fingerprint(args, row)?;
+        self.sketch.margin(n).map(|mask| mask as i64)
+    }
+
     /// Adds the row to a sketch of the caller.
     pub fn add_to(&mut self, sketch: &mut Sketch<W>, args: &Args, row: Value<'_>) {
         self.work.add(sketch, args, row, self.memory);

@@ -5,13 +5,13 @@ use pgrx::pg_sys;
 use super::arguments::{Arguments, refresh};
 use super::errors::{or_raise, raise};
 use super::text::ARRAY;
-use crate::fingerprint::Error;
 use crate::fingerprint::hash::Width;
 use crate::fingerprint::jaccard::{Shingles, cosine};
 use crate::fingerprint::minhash::Signature;
 use crate::fingerprint::options::{TextOptions, parse_text};
 use crate::fingerprint::plan::{self, ColumnPlan};
 use crate::fingerprint::sketch::{Content, Feature, Sketch};
+use crate::fingerprint::{Error, distance};
 use crate::pg::call_site::{self, Memory};
 use crate::pg::encoding::to_utf8;
 use crate::pg::fmgr::{Args, pg_function};
@@ -22,7 +22,7 @@ use crate::pg::value::Value;
 const NGRAMS: std::ops::RangeInclusive<i32> = 1..=100;
 const FUNCTIONS: std::ops::RangeInclusive<i32> = 1..=10_000;
 
-fn within(name: &'static str, value: i32, range: std::ops::RangeInclusive<i32>) -> usize {
+pub fn within(name: &'static str, value: i32, range: std::ops::RangeInclusive<i32>) -> usize {
     if !range.contains(&value) {
         let (least, most) = (*range.start(), *range.end());
         raise(&Error::OutOfRange {
@@ -132,6 +132,18 @@ pg_function! {
 fn same_length(first: usize, second: usize) {
     if first != second {
         raise(&Error::VectorLengths { first, second });
+    }
+}
+
+pg_function! {
+    /// `simhash_blend(d int, jaccard float8, mu float8) -> float8`, strict
+    fn simhash_blend, pg_finfo_simhash_blend (args) {
+        let (Some(d), Some(jaccard), Some(mu)) =
+            (args.get::<i32>(0), args.get::<f64>(1), args.get::<f64>(2))
+        else {
+            return args.null();
+        };
+        args.result(Some(or_raise(distance::blend(d, jaccard, mu))))
     }
 }
 

@@ -51,6 +51,12 @@ impl<const W: usize> TextSite<W> {
         );
         self.sketch.fingerprint()
     }
+
+    /// The `n` bits of least margin of the text's fingerprint.
+    pub fn margin(&mut self, args: &Args, text: Value<'_>, n: usize) -> Option<i64> {
+        self.fingerprint(args, text)?;
+        self.sketch.margin(n).map(|mask| mask as i64)
+    }
 }
 
 /// The fingerprint of tokens (text[]) with weights (float8[], or all 1). Tokens are hashed as they

@@ -1,0 +1,67 @@
+//! SQL functions about the bits of least margin.
+
+use pgrx::{IntoDatum, pg_sys};
+
+use super::errors::or_raise;
+use super::record::RowSite;
+use super::similarity::within;
+use super::text::TextSite;
+use crate::fingerprint::hash::Width;
+use crate::fingerprint::margin;
+use crate::pg::call_site;
+use crate::pg::fmgr::{Args, pg_function};
+use crate::pg::process::check_for_interrupts;
+use crate::pg::rows_out::RowsOut;
+
+/// How many bits; argument 3.
+fn bits(args: &Args) -> Option<usize> {
+    Some(within("n", args.get::<i32>(3)?, 0..=64))
+}
+
+pg_function! {
+    /// `simhash64_margin(record, weights jsonb, preset text, n int) -> bigint`
+    fn simhash_row_margin, pg_finfo_simhash_row_margin (args) {
+        let (Some(row), Some(n)) = (args.varlena(0, pg_sys::RECORDOID), bits(args)) else {
+            return args.null();
+        };
+        let new = |memory| RowSite::<1>::new(memory, Width::W64);
+        args.result(call_site::with(args, new, |site| site.margin(args, row, n)))
+    }
+}
+
+pg_function! {
+    /// `simhash64_margin(text, options jsonb, preset text, n int) -> bigint`
+    fn simhash_text_margin, pg_finfo_simhash_text_margin (args) {
+        let (Some(text), Some(n)) = (args.varlena(0, pg_sys::TEXTOID), bits(args)) else {
+            return args.null();
+        };
+        let new = |memory| TextSite::<1>::new(memory, Width::W64);
+        args.result(call_site::with(args, new, |site| site.margin(args, text, n)))
+    }
+}
+
+pg_function! {
+    /// `simhash_probes(fp bigint, mask bigint, flips int) -> SETOF bigint`, strict
+    fn simhash_probes, pg_finfo_simhash_probes (args) {
+        let mut rows = RowsOut::begin(args);
+        let (Some(fp), Some(mask), Some(flips)) =
+            (args.get::<i64>(0), args.get::<i64>(1), args.get::<i32>(2))
+        else {
+            return args.null();
+        };
+        let flips = within("flips", flips, 0..=64) as u32;
+        or_raise(margin::probes(fp, mask, flips, &mut |probe| {
+            check_for_interrupts();
+            rows.push(|| [probe.into_datum()]);
+        }));
+        args.null()
+    }
+}
+
+pg_function! {
+    /// `hamming_masked(a bigint, b bigint, mask_a bigint, mask_b bigint) -> int`, strict
+    fn simhash_hamming_masked, pg_finfo_simhash_hamming_masked (args) {
+        let [a, b, mask_a, mask_b] = [0, 1, 2, 3].map(|i| args.by_value(i) as i64);
+        args.result(Some(margin::hamming_masked(a, b, mask_a | mask_b) as i32))
+    }
+}
