@@ -56,6 +56,24 @@ GROUP BY o ORDER BY o COLLATE "C";
 SELECT simhash64('关于道路的问题', '{"stop_words": true}') = simhash64('道路问题') AS chinese_stop_words,
 	simhash64('电话 0000000000', '{"drop_runs": true}') = simhash64('电话 ****') AS masks;
 
+-- What words weigh besides their frequency, and the presets that are made of it.
+CREATE TABLE report (subject text, body text);
+INSERT INTO report VALUES ('道路损坏', '但是 道路 修理 道路 12 的 公共汽车');
+SELECT n, preset, w AS weights, string_agg(format('%s=%s', feature, round(weight::numeric, 3)), ' ' ORDER BY feature COLLATE "C")
+FROM report AS r, (VALUES
+	(1, 's2', '{"$balance": false, "body": 1}'),
+	(2, 's2', '{"$balance": false, "body": {"idf": {"documents": 99, "terms": {"道路": 49, "公共汽车": 9}}}}'),
+	(3, 's3', '{"$balance": false, "body": 1}'),
+	(4, 's3', '{"$balance": false, "body": {"title": "subject"}}'),
+	(5, 's3', '{"$balance": false, "body": {"title": "subject", "pos": false, "length": "none", "cue_words": ["修理"]}}'),
+	(6, 'plain', '{"$balance": false, "body": 1, "$pos": {"noun": 3, "verb": 2, "other": 0}, "$stop_words": true}')
+) AS v (n, preset, w), simhash_features(r, w::jsonb, preset) GROUP BY n, preset, w ORDER BY n;
+-- The title column need not count, may be no text, and may be NULL.
+SELECT simhash64(ROW('the road', 'road lamp'), '{"f2": {"title": "f1"}}')
+	= simhash64(ROW('road', 'road lamp'), '{"f2": {"title": "f1"}}') AS title_words,
+	simhash64(ROW(NULL, 'road lamp'), '{"f2": {"title": "f1"}}') = simhash64(ROW('x', 'road lamp'), '{"f2": 1}') AS no_title,
+	simhash64(ROW(12, 'road 12'), '{"f2": {"title": "f1"}}') = simhash64(ROW('12', 'road 12'), '{"f2": {"title": "f1"}}') AS number;
+
 -- Errors.
 CREATE FUNCTION fault(expression text)
 RETURNS TABLE (state text, message text, detail text, hint text) LANGUAGE plpgsql AS $$
@@ -87,7 +105,13 @@ SELECT f.* FROM unnest(ARRAY[
 	$$simhash64(p, '{"$tf": "idf"}')$$,
 	$$simhash64(p, '{"$balance": 1}')$$,
 	$$simhash64(p, '{"$weights": {}}')$$,
+	$$simhash64(p, '{"$normalize": true}')$$,
 	$$simhash64(p, '{"$idf": ["the"]}')$$,
+	$$simhash64(p, '{"$idf": {"documents": 2, "terms": {"the": 3}}}')$$,
+	$$simhash64(p, '{"body": {"length": "short"}}')$$,
+	$$simhash64(p, '{"body": {"pos": {"adverb": 1}}}')$$,
+	$$simhash64(p, '{"body": {"title": "heading"}}')$$,
+	$$simhash64('a', '{"title": "subject"}')$$,
 	$$simhash64(p, '{"$stop_words": ["@fr"]}')$$,
 	$$simhash64(p, '{"subject": {"ngram": 0}}')$$,
 	$$simhash64('a b', '{"dictionary": "word"}')$$,
@@ -101,7 +125,7 @@ SELECT f.* FROM unnest(ARRAY[
 	$$simhash64('a b', '{"weight": 1}')$$,
 	$$simhash64('a b', '2')$$,
 	$$simhash64('a b', '{"tf": "log"}', 's1')$$,
-	$$simhash32('a b', preset => 's2')$$,
+	$$simhash32('a b', preset => 's4')$$,
 	$$simhash64('a^1  b^1', preset => 's1')$$,
 	$$simhash64('a^1 b', preset => 's1')$$,
 	$$simhash64('a^-1', preset => 's1')$$,

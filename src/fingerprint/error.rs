@@ -85,6 +85,11 @@ pub enum Error {
         least: i32,
         most: i32,
     },
+    DocumentFrequency {
+        term: String,
+        df: u64,
+        documents: u64,
+    },
     /// An argument that is a share.
     NoShare {
         name: &'static str,
@@ -227,6 +232,11 @@ impl fmt::Display for Error {
                 write!(f, "arrays differ in length: {first} and {second}")
             }
             Error::OutOfRange { name, value, .. } => write!(f, "{name} is out of range: {value}"),
+            Error::DocumentFrequency {
+                term,
+                df,
+                documents,
+            } => write!(f, "term \"{term}\" occurs in {df} of {documents} documents"),
             Error::NoShare { name, value } => write!(f, "{name} is out of range: {value}"),
             Error::TooManyProbes { bits, flips } => {
                 write!(f, "too many ways to flip up to {flips} of {bits} bits")

@@ -3,11 +3,12 @@
 //! What lives here, in the order in which a row flows through: [`options`] (the JSON grammar),
 //! [`presets`] and [`plan`] (which column counts how), [`text`] (normal form, words and character
 //! n-grams), [`user_words`] and [`stop_words`] (words that users add and that do not count),
-//! [`sketch`] (features and their weights), [`hash`] and [`simhash`] (bits), [`distance`].
+//! [`terms`] (what words weigh), [`bag`] and [`sketch`] (features and their weights), [`hash`] and [`simhash`] (bits), [`distance`].
 //! [`margin`] tells which bits are in doubt. [`jaccard`] and [`minhash`] check what has close
 //! fingerprints. [`canonical`] writes scalar values as text that no setting alters. What must not live here:
 //! anything that needs a server, a file or a clock; a fingerprint depends on its arguments alone.
 
+pub mod bag;
 pub mod canonical;
 pub mod distance;
 pub mod error;
@@ -21,6 +22,8 @@ pub mod presets;
 pub mod simhash;
 pub mod sketch;
 pub mod stop_words;
+pub mod term_options;
+pub mod terms;
 pub mod text;
 pub mod user_words;
 pub mod weighted_tokens;

@@ -12,6 +12,7 @@ use super::error::Error;
 use super::hash::FeatureHash;
 use super::presets::{Features, Rules, Tf};
 use super::stop_words::{BuiltIn, StopWords};
+use super::term_options::{self, TermOptions};
 use super::user_words::UserWords;
 
 /// Options of one text; None leaves what the preset says.
@@ -24,12 +25,14 @@ pub struct TextOptions {
     pub drop_runs: Option<bool>,
     pub dictionary: Option<Arc<UserWords>>,
     pub hash: Option<FeatureHash>,
+    /// What words weigh besides their frequency.
+    pub terms: TermOptions,
 }
 
 impl TextOptions {
     /// The key of an option that is given.
     pub fn first_given(&self) -> Option<&'static str> {
-        let given = [
+        let text = [
             self.features.is_some(),
             self.tf.is_some(),
             self.ngram.is_some(),
@@ -38,8 +41,9 @@ impl TextOptions {
             self.dictionary.is_some(),
             self.hash.is_some(),
         ];
-        let first = given.iter().position(|&given| given)?;
-        Some(TEXT_KEYS[first])
+        let keys = TEXT_KEYS.iter().chain(&term_options::KEYS);
+        let given = text.into_iter().chain(self.terms.given());
+        Some(*keys.zip(given).find(|(_, given)| *given)?.0)
     }
 
     /// Puts what is given in the place of what `rules` say.
@@ -57,6 +61,7 @@ impl TextOptions {
         if self.dictionary.is_some() {
             rules.dictionary.clone_from(&self.dictionary);
         }
+        self.terms.lay_over(&mut rules.terms);
     }
 }
 
@@ -116,15 +121,18 @@ const ROW_KEYS: [&str; 3] = ["$columns", "$exclude", "$balance"];
 const FEATURES: [&str; 4] = ["words", "pairs", "ngrams", "whole"];
 /// Lengths of character n-grams.
 const NGRAMS: std::ops::RangeInclusive<u64> = 1..=16;
-/// Names that later versions will give a meaning; with a `$` in front for a row.
-const RESERVED: [&str; 6] = ["idf", "pos", "cue_words", "title", "length", "normalize"];
+/// A name that a later version will give a meaning; with a `$` in front for a row.
+const RESERVED: &str = "normalize";
 
 /// Options of a text, from the JSON of a SQL argument.
 pub fn parse_text(json: &str) -> Result<TextOptions, Error> {
     let mut options = TextOptions::default();
     for (key, value) in &object("options", &document(json)?)? {
-        if !text_option(&mut options, key, key, value)? {
-            return Err(unknown(key, key, known(&[], "")));
+        // A lone text has no other column that could be its title.
+        if key == "title" || !text_option(&mut options, key, key, value)? {
+            let known = known(&[], "");
+            let known = known.trim_end_matches(", title").to_owned();
+            return Err(unknown(key, key, known));
         }
     }
     Ok(options)
@@ -183,7 +191,7 @@ fn weight(column: &str, value: &Value, expected: &'static str) -> Result<f64, Er
     number(format!("weight of column \"{column}\""), value, expected)
 }
 
-fn number(place: String, value: &Value, expected: &'static str) -> Result<f64, Error> {
+pub(super) fn number(place: String, value: &Value, expected: &'static str) -> Result<f64, Error> {
     let Some(number) = value.as_f64() else {
         return Err(wrong_shape(place, expected, value));
     };
@@ -255,7 +263,7 @@ fn text_option(
                 None => return Err(wrong_shape(quote(key), expected, value)),
             };
         }
-        _ => return Ok(false),
+        _ => return options.terms.take(key, name, value),
     }
     Ok(true)
 }
@@ -326,7 +334,7 @@ fn features(key: &str, value: &Value) -> Result<Features, Error> {
     Ok(features)
 }
 
-fn names(key: &str, value: &Value) -> Result<Vec<String>, Error> {
+pub(super) fn names(key: &str, value: &Value) -> Result<Vec<String>, Error> {
     let list = value.as_array().and_then(|items| {
         items
             .iter()
@@ -347,7 +355,7 @@ fn distinct(place: &'static str, names: Vec<String>) -> Result<Vec<String>, Erro
     }
 }
 
-fn object(place: &str, value: &Value) -> Result<Map<String, Value>, Error> {
+pub(super) fn object(place: &str, value: &Value) -> Result<Map<String, Value>, Error> {
     match value {
         Value::Object(members) => Ok(members.clone()),
         _ => Err(wrong_shape(place.to_owned(), "a JSON object", value)),
@@ -357,12 +365,13 @@ fn object(place: &str, value: &Value) -> Result<Map<String, Value>, Error> {
 /// The options of a place: its own and, with `sign` in front, those of every text.
 fn known(own: &[&str], sign: &str) -> String {
     let own = own.iter().map(|&key| key.to_owned());
-    let text = TEXT_KEYS.iter().map(|key| format!("{sign}{key}"));
+    let text = TEXT_KEYS.iter().chain(&term_options::KEYS);
+    let text = text.map(|key| format!("{sign}{key}"));
     own.chain(text).collect::<Vec<_>>().join(", ")
 }
 
 fn unknown(key: &str, name: &str, known: String) -> Error {
-    if RESERVED.contains(&name) {
+    if name == RESERVED {
         return Error::ReservedOption {
             key: key.to_owned(),
         };
@@ -373,11 +382,15 @@ fn unknown(key: &str, name: &str, known: String) -> Error {
     }
 }
 
-fn quote(key: &str) -> String {
+pub(super) fn unknown_key(key: &str, known: &str) -> Error {
+    unknown(key, key, known.to_owned())
+}
+
+pub(super) fn quote(key: &str) -> String {
     format!("\"{key}\"")
 }
 
-fn wrong_shape(place: String, expected: &'static str, value: &Value) -> Error {
+pub(super) fn wrong_shape(place: String, expected: &'static str, value: &Value) -> Error {
     let found = match value {
         Value::Object(_) => "an object".into(),
         Value::Array(_) => "this array".into(),

@@ -29,6 +29,8 @@ pub struct ColumnPlan {
     /// Hashed in front of every feature: the name and 0x1F, or nothing.
     pub prefix: Vec<u8>,
     pub hash: FeatureHash,
+    /// The field that is this one's title.
+    pub title: Option<usize>,
 }
 
 /// The plan of a lone text: no column name, no weight.
@@ -43,6 +45,7 @@ pub fn text(preset: &'static Preset, options: &TextOptions) -> Result<ColumnPlan
         value_weight: preset.value_weight,
         prefix: Vec::new(),
         hash: options.hash.unwrap_or(preset.hash),
+        title: None,
     })
 }
 
@@ -99,9 +102,34 @@ pub fn row(
                     .hash
                     .or(options.text.hash)
                     .unwrap_or(preset.hash),
+                title: title(options, column, &names)?.filter(|&title| title != field),
             })
         })
         .collect()
+}
+
+/// The field that the column's options, or else the row's, call its title.
+fn title(
+    options: &RowOptions,
+    column: &ColumnOptions,
+    names: &[&str],
+) -> Result<Option<usize>, Error> {
+    let own = column.text.terms.title.as_ref();
+    let Some(title) = own.or(options.text.terms.title.as_ref()) else {
+        return Ok(None);
+    };
+    match names.iter().position(|name| name == title) {
+        Some(field) => Ok(Some(field)),
+        None => Err(unknown_column("\"title\"", title, names)),
+    }
+}
+
+fn unknown_column(place: &'static str, column: &str, names: &[&str]) -> Error {
+    Error::UnknownColumn {
+        place,
+        column: column.to_owned(),
+        columns: names.iter().map(|n| (*n).to_owned()).collect(),
+    }
 }
 
 fn prefix(preset: &Preset, name: &str) -> Vec<u8> {
@@ -151,12 +179,7 @@ fn check_names(options: &RowOptions, names: &[&str]) -> Result<(), Error> {
         if names.contains(&column.as_str()) {
             return Ok(());
         }
-        let columns = names.iter().map(|n| (*n).to_owned()).collect();
-        Err(Error::UnknownColumn {
-            place,
-            column: column.clone(),
-            columns,
-        })
+        Err(unknown_column(place, column, names))
     };
     for (name, _) in &options.named {
         known("weights", name)?;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::error::Error;
 use super::hash::FeatureHash;
 use super::stop_words::StopWords;
+use super::terms::{CueWords, Length, SpeechWeights, Terms};
 use super::user_words::UserWords;
 
 /// What becomes a feature of a text, and what such features weigh next to each other; 0 leaves a
@@ -57,6 +58,8 @@ pub struct Rules {
     pub drop_runs: bool,
     /// Words that are never cut, found before any other.
     pub dictionary: Option<Arc<UserWords>>,
+    /// What a word weighs besides its frequency.
+    pub terms: Terms,
 }
 
 /// How a text is read.
@@ -94,6 +97,7 @@ const PLAIN: Rules = Rules {
     stop_words: StopWords::None,
     drop_runs: false,
     dictionary: None,
+    terms: Terms::EQUAL,
 };
 
 /// The best that was measured (docs/quality.md). Function words stay: they hold the fingerprints of
@@ -104,7 +108,7 @@ const DEFAULT: Rules = Rules {
     ..PLAIN
 };
 
-static PRESETS: [Preset; 4] = [
+static PRESETS: [Preset; 6] = [
     Preset {
         name: "default",
         input: Input::Words(DEFAULT),
@@ -140,6 +144,41 @@ static PRESETS: [Preset; 4] = [
         balance: false,
         value_weight: 1.0,
         name_columns: false,
+    },
+    // tf * idf * (1 + len). Without a table of document frequencies idf is 1.
+    Preset {
+        name: "s2",
+        input: Input::Words(Rules {
+            stop_words: StopWords::BuiltIn,
+            terms: Terms {
+                length: Length::Gauss,
+                ..Terms::EQUAL
+            },
+            ..PLAIN
+        }),
+        hash: FeatureHash::City,
+        balance: true,
+        value_weight: 1.0,
+        name_columns: true,
+    },
+    // tf * idf * part of speech * length * cue word * title. How S3 combines them is lost; the product is
+    // our reconstruction. The title is a column that option `title` names.
+    Preset {
+        name: "s3",
+        input: Input::Words(Rules {
+            stop_words: StopWords::BuiltIn,
+            terms: Terms {
+                idf: None,
+                length: Length::S3,
+                speech: Some(SpeechWeights::S3),
+                cue_words: CueWords::BuiltIn,
+            },
+            ..PLAIN
+        }),
+        hash: FeatureHash::City,
+        balance: true,
+        value_weight: 1.0,
+        name_columns: true,
     },
 ];
 

@@ -6,9 +6,10 @@
 //! and do not depend on the order of the words.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasherDefault;
 
+use super::bag::{Bag, Hashed, Key, NGRAM, Norm, UNIT, WHOLE};
 use super::error::Error;
 use super::hash::{Width, city64};
 use super::margin;
@@ -17,6 +18,7 @@ use super::plan::ColumnPlan;
 use super::presets::{Features, Input, Rules, Tf};
 use super::simhash::{Sums, simhash};
 use super::stop_words::StopWords;
+use super::terms::Terms;
 use super::text::{self, Ngrams};
 use super::weighted_tokens;
 
@@ -94,6 +96,8 @@ pub struct Sketch<const W: usize = 1> {
     /// The bytes under the hash: the column's prefix and the feature.
     key: Vec<u8>,
     text: String,
+    /// CityHash64 of the words of the next column's title.
+    title: HashSet<u64, BuildHasherDefault<Hashed>>,
     shown: Option<Vec<Feature>>,
 }
 
@@ -107,6 +111,7 @@ impl<const W: usize> Sketch<W> {
             bag: Bag::default(),
             key: Vec::new(),
             text: String::new(),
+            title: HashSet::default(),
             shown: None,
         }
     }
@@ -124,6 +129,30 @@ impl<const W: usize> Sketch<W> {
         self.totals = Sums::ZERO;
         self.any = false;
         self.bag.clear();
+        self.title.clear();
+    }
+
+    /// Says what the title of the next column is.
+    pub fn title(
+        &mut self,
+        plan: &ColumnPlan,
+        text: &str,
+        pause: &mut dyn FnMut(),
+    ) -> Result<(), Error> {
+        let Input::Words(rules) = &plan.input else {
+            return Ok(());
+        };
+        let (title, buffer) = (&mut self.title, &mut self.text);
+        let mut done = Ok(());
+        text::for_each_chunk(text, buffer, pause, &mut |chunk| {
+            text::for_each_word(chunk, rules.dictionary.as_deref(), false, &mut |word, _| {
+                match title.try_reserve(1) {
+                    Ok(()) => _ = title.insert(city64(word.as_bytes())),
+                    Err(_) => done = Err(Error::OutOfMemory),
+                }
+            });
+        });
+        done
     }
 
     /// Adds a column. `pause` is called now and then during long work and may unwind.
@@ -146,6 +175,7 @@ impl<const W: usize> Sketch<W> {
         match (plan.kind.unwrap_or(natural), &plan.input) {
             (Kind::Text, Input::Words(rules)) => {
                 self.count_text(plan, rules, text, pause)?;
+                self.title.clear();
                 self.join_counted(plan, rules.tf);
             }
             (Kind::Value, Input::Words(rules)) => {
@@ -244,6 +274,7 @@ impl<const W: usize> Sketch<W> {
             key,
             text: buffer,
             width,
+            title,
             ..
         } = self;
         // The walk cannot stop half-way: after a failure it adds nothing more.
@@ -264,25 +295,35 @@ impl<const W: usize> Sketch<W> {
         let mut gram_key = plan.prefix.clone();
         gram_key.push(NGRAM);
         let mut skipped = false;
+        let equal = rules.terms == Terms::EQUAL && title.is_empty();
+        let tagged = rules.terms.speech.is_some();
         text::for_each_chunk(text, buffer, pause, &mut |chunk| {
             if words > 0.0 || pairs > 0.0 {
-                text::for_each_word(chunk, rules.dictionary.as_deref(), &mut |word| {
-                    if rules.skips(word) {
-                        skipped = true;
-                        return;
-                    }
-                    // The key still holds the word before this one.
-                    if pairs > 0.0 && key.len() > start {
-                        key.push(b' ');
+                text::for_each_word(
+                    chunk,
+                    rules.dictionary.as_deref(),
+                    tagged,
+                    &mut |word, speech| {
+                        if rules.skips(word) {
+                            skipped = true;
+                            return;
+                        }
+                        // The key still holds the word before this one.
+                        if pairs > 0.0 && key.len() > start {
+                            key.push(b' ');
+                            key.extend_from_slice(word.as_bytes());
+                            add(key, pairs);
+                        }
+                        key.truncate(start);
                         key.extend_from_slice(word.as_bytes());
-                        add(key, pairs);
-                    }
-                    key.truncate(start);
-                    key.extend_from_slice(word.as_bytes());
-                    if words > 0.0 {
-                        add(key, words);
-                    }
-                });
+                        if words > 0.0 && equal {
+                            add(key, words);
+                        } else if words > 0.0 {
+                            let in_title = title.contains(&city64(word.as_bytes()));
+                            add(key, words * rules.terms.weight(word, speech, in_title));
+                        }
+                    },
+                );
             }
             if ngrams > 0.0 {
                 grams.chunk(chunk, &mut |gram| {
@@ -393,15 +434,11 @@ impl<const W: usize> Sketch<W> {
     }
 }
 
-const UNIT: f64 = 4_294_967_296.0;
-
-/// Written in front of what is no word and no pair, so that no two kinds of feature are the same.
-const NGRAM: u8 = 0x1e;
-const WHOLE: u8 = 0x1d;
-
 impl Rules {
     fn skips(&self, word: &str) -> bool {
-        (self.drop_runs && is_run(word)) || self.stop_words.contains(word)
+        (self.drop_runs && is_run(word))
+            // Many cue words are stop words too.
+            || (self.stop_words.contains(word) && !self.terms.cue_words.contains(word))
     }
 }
 
@@ -421,128 +458,4 @@ fn is_run(feature: &str) -> bool {
         length += 1;
         Some(c) == first
     }) && length >= 3
-}
-
-/// A feature of a column: how often it occurs, and its weight next to other kinds.
-#[derive(Clone, Copy)]
-struct Counted {
-    count: u64,
-    factor: f64,
-}
-
-impl Counted {
-    /// A multiple of 2^-32.
-    fn weight(self, tf: Tf) -> f64 {
-        let count = self.count as f64;
-        let weight = match tf {
-            Tf::Raw => count,
-            Tf::Log => 1.0 + count.ln(),
-            Tf::Sqrt => count.sqrt(),
-            Tf::Set => 1.0,
-        };
-        (weight * self.factor * UNIT).round() / UNIT
-    }
-}
-
-/// The features of a column, by hash: features of equal hash add up anyway.
-#[derive(Default)]
-struct Bag<const W: usize> {
-    counts: HashMap<Key<W>, Counted, BuildHasherDefault<Hashed>>,
-    /// The features' text, when they are to be shown.
-    names: Option<HashMap<Key<W>, String, BuildHasherDefault<Hashed>>>,
-}
-
-/// A feature's hash as a key, of which the low word suffices to find its place.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Key<const W: usize>([u64; W]);
-
-impl<const W: usize> Hash for Key<W> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.0[0]);
-    }
-}
-
-/// Beyond this capacity the memory is given back, or clearing would cost every later row.
-const KEPT_CAPACITY: usize = 1 << 14;
-
-impl<const W: usize> Bag<W> {
-    fn add(
-        &mut self,
-        plan: &ColumnPlan,
-        width: Width,
-        key: &[u8],
-        factor: f64,
-    ) -> Result<(), Error> {
-        let hash = Key(plan.hash.words(width, key));
-        if self.counts.len() == self.counts.capacity() {
-            self.counts.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
-        }
-        let new = Counted { count: 0, factor };
-        self.counts.entry(hash).or_insert(new).count += 1;
-        if let Some(names) = &mut self.names {
-            let feature = &key[plan.prefix.len()..];
-            let feature = feature.strip_prefix(&[NGRAM]).unwrap_or(feature);
-            let feature = feature.strip_prefix(&[WHOLE]).unwrap_or(feature);
-            names
-                .entry(hash)
-                .or_insert_with(|| String::from_utf8_lossy(feature).into_owned());
-        }
-        Ok(())
-    }
-
-    fn clear(&mut self) {
-        if self.counts.capacity() > KEPT_CAPACITY {
-            self.counts = HashMap::default();
-        }
-        self.counts.clear();
-        if let Some(names) = &mut self.names {
-            names.clear();
-        }
-    }
-}
-
-/// Passes a feature's hash through as its hash in the map.
-#[derive(Default)]
-struct Hashed(u64);
-
-impl Hasher for Hashed {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
-        }
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-}
-
-/// The Euclidean length of weights, without the overflow and underflow of their squares: these are
-/// taken relative to the largest weight so far.
-#[derive(Default)]
-struct Norm {
-    largest: f64,
-    squares: f64,
-}
-
-impl Norm {
-    /// Adds a positive weight.
-    fn add(&mut self, weight: f64) {
-        if weight > self.largest {
-            let ratio = self.largest / weight;
-            self.squares = 1.0 + self.squares * ratio * ratio;
-            self.largest = weight;
-        } else {
-            let ratio = weight / self.largest;
-            self.squares += ratio * ratio;
-        }
-    }
-
-    fn length(&self) -> f64 {
-        self.largest * self.squares.sqrt()
-    }
 }

@@ -13,6 +13,7 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::error::Error;
+use super::terms::Speech;
 use super::user_words::UserWords;
 
 /// Bytes of raw text between two pauses.
@@ -40,14 +41,20 @@ pub fn for_each_chunk(
     }
 }
 
-/// Calls `word` for each word of a text in normal form; those of the user come first.
-pub fn for_each_word(mut text: &str, user: Option<&UserWords>, word: &mut dyn FnMut(&str)) {
-    while let Some((from, to)) = user.and_then(|user| user.find(text)) {
-        words(&text[..from], word);
-        word(&text[from..to]);
-        text = &text[to..];
+/// Calls `word` for each word of a text in normal form; those of the user come first. Parts of speech
+/// are looked up when `tagged`; otherwise all are `Other`.
+pub fn for_each_word(
+    mut text: &str,
+    user: Option<&UserWords>,
+    tagged: bool,
+    word: &mut dyn FnMut(&str, Speech),
+) {
+    while let Some(found) = user.and_then(|user| user.find(text)) {
+        words(&text[..found.from], tagged, word);
+        word(&text[found.from..found.to], found.speech);
+        text = &text[found.to..];
     }
-    words(text, word);
+    words(text, tagged, word);
 }
 
 /// Calls `gram` for each run of `n` letters and digits of the chunks of a text in normal form, whatever
@@ -125,21 +132,31 @@ fn normalize_into(text: &str, buffer: &mut String) {
     }
 }
 
-fn words(text: &str, word: &mut dyn FnMut(&str)) {
+fn words(text: &str, tagged: bool, word: &mut dyn FnMut(&str, Speech)) {
+    let foreign = |text: &str, word: &mut dyn FnMut(&str, Speech)| {
+        text.unicode_words().for_each(|w| match tagged {
+            true => word(w, Speech::of_foreign(w)),
+            false => word(w, Speech::Other),
+        });
+    };
     if text.is_ascii() {
-        return text.unicode_words().for_each(word);
+        return foreign(text, word);
     }
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let han = is_han(first);
         let end = rest.find(|c| is_han(c) != han).unwrap_or(rest.len());
         let (run, tail) = rest.split_at(end);
-        if han {
-            for token in dictionary().cut(run, true) {
-                word(token.word);
-            }
-        } else {
-            run.unicode_words().for_each(&mut *word);
+        match (han, tagged) {
+            (true, true) => dictionary()
+                .tag(run, true)
+                .iter()
+                .for_each(|tag| word(tag.word, Speech::of_tag(tag.tag))),
+            (true, false) => dictionary()
+                .cut(run, true)
+                .iter()
+                .for_each(|token| word(token.word, Speech::Other)),
+            (false, _) => foreign(run, word),
         }
         rest = tail;
     }
@@ -186,7 +203,7 @@ mod tests {
         let mut words = Vec::new();
         let mut buffer = String::new();
         for_each_chunk(text, &mut buffer, &mut || {}, &mut |chunk| {
-            for_each_word(chunk, None, &mut |w| words.push(w.to_owned()));
+            for_each_word(chunk, None, false, &mut |w, _| words.push(w.to_owned()));
         });
         words
     }

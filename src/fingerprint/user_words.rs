@@ -7,44 +7,64 @@
 use cityhasher::HashMap;
 
 use super::error::Error;
+use super::terms::Speech;
 use super::text::{is_han, normal_word};
 
 /// The words, in normal form, by their first character; the longest first.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct UserWords(HashMap<char, Vec<String>>);
+pub struct UserWords(HashMap<char, Vec<(String, Speech)>>);
+
+/// A word that was found, as a range of bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Found {
+    pub from: usize,
+    pub to: usize,
+    pub speech: Speech,
+}
 
 impl UserWords {
+    /// Words without a part of speech are nouns.
     pub fn new(words: impl IntoIterator<Item = String>) -> Result<Self, Error> {
-        let mut by_first: HashMap<char, Vec<String>> = HashMap::default();
-        for raw in words {
+        Self::tagged(words.into_iter().map(|word| (word, Speech::Noun)))
+    }
+
+    pub fn tagged(words: impl IntoIterator<Item = (String, Speech)>) -> Result<Self, Error> {
+        let mut by_first: HashMap<char, Vec<(String, Speech)>> = HashMap::default();
+        for (raw, speech) in words {
             let word = normal_word(&raw)?;
             if let Some(first) = word.chars().next() {
-                by_first.entry(first).or_default().push(word);
+                by_first.entry(first).or_default().push((word, speech));
             }
         }
         for list in by_first.values_mut() {
-            list.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-            list.dedup();
+            list.sort_by(|(a, s), (b, t)| {
+                let by_length = b.len().cmp(&a.len());
+                by_length.then_with(|| (a, s).cmp(&(b, t)))
+            });
+            list.dedup_by(|next, kept| next.0 == kept.0);
         }
         Ok(Self(by_first))
     }
 
-    /// The first word of the dictionary in `text`, the longest of those that start there, as a range
-    /// of bytes. A word may not begin or end inside of a word of letters and digits, unless that is
+    /// The first word of the dictionary in `text`, the longest of those that start there. A word may not begin or end inside of a word of letters and digits, unless that is
     /// Han.
-    pub fn find(&self, text: &str) -> Option<(usize, usize)> {
+    pub fn find(&self, text: &str) -> Option<Found> {
         let mut before = None;
         text.char_indices().find_map(|(at, first)| {
             let rest = &text[at..];
             let found = self.0.get(&first).and_then(|words| {
-                words.iter().find(|word| {
+                words.iter().find(|(word, _)| {
                     rest.starts_with(word.as_str())
                         && !joined(before, Some(first))
                         && !joined(word.chars().last(), rest[word.len()..].chars().next())
                 })
             });
             before = Some(first);
-            found.map(|word| (at, at + word.len()))
+            found.map(|(word, speech)| Found {
+                from: at,
+                to: at + word.len(),
+                speech: *speech,
+            })
         })
     }
 }
@@ -60,7 +80,7 @@ mod tests {
 
     fn found<'a>(words: &[&str], text: &'a str) -> Option<&'a str> {
         let words = UserWords::new(words.iter().map(|&w| w.to_owned())).unwrap();
-        words.find(text).map(|(from, to)| &text[from..to])
+        words.find(text).map(|found| &text[found.from..found.to])
     }
 
     #[test]

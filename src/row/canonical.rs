@@ -193,6 +193,21 @@ impl Writer {
         }
     }
 
+    /// The value's text, in `scratch` unless it is text already.
+    pub fn whole<'a>(
+        &mut self,
+        form: &Form,
+        value: Value<'a>,
+        scratch: &'a mut String,
+    ) -> Cow<'a, str> {
+        if form.is_text() {
+            return text(form, value);
+        }
+        scratch.clear();
+        self.write(scratch, form, value);
+        Cow::Borrowed(scratch)
+    }
+
     /// A value inside of a container: what is no container itself stands in quotes, so that
     /// different contents never give the same text.
     fn nested(&mut self, out: &mut String, form: &Form, value: Value<'_>) {

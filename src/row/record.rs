@@ -28,8 +28,16 @@ struct RowWork {
     arguments: Option<Arguments<RowOptions>>,
     writer: Writer,
     shape: Option<Rc<Shape>>,
-    plans: Vec<(ColumnPlan, Rc<Form>)>,
+    columns: Vec<Column>,
     canonical: String,
+}
+
+/// A column that counts.
+struct Column {
+    plan: ColumnPlan,
+    form: Rc<Form>,
+    /// Of its title.
+    title: Option<Rc<Form>>,
 }
 
 impl<const W: usize> RowSite<W> {
@@ -38,7 +46,7 @@ impl<const W: usize> RowSite<W> {
             arguments: None,
             writer: Writer::new(memory),
             shape: None,
-            plans: Vec::new(),
+            columns: Vec::new(),
             canonical: String::new(),
         };
         Self {
@@ -78,25 +86,24 @@ impl RowWork {
         let shape = self.prepare(args, &record, memory);
         let values = shape.values(&record);
         sketch.begin();
-        for (plan, form) in &self.plans {
+        let pause = &mut check_for_interrupts;
+        for Column { plan, form, title } in &self.columns {
             let Some(value) = values[plan.field] else {
                 continue;
             };
+            if let (Some(field), Some(form)) = (plan.title, title)
+                && let Some(title) = values[field]
+            {
+                let title = self.writer.whole(form, title, &mut self.canonical);
+                or_raise(sketch.title(plan, title.as_ref(), pause));
+            }
             if form.is_text() {
-                let text = text(form, value);
-                or_raise(sketch.column(plan, Content::Text(&text), &mut check_for_interrupts));
+                or_raise(sketch.column(plan, Content::Text(&text(form, value)), pause));
             } else if let (Form::Lexemes(_), None) = (&**form, plan.kind) {
-                let lexemes = lexemes(&value);
-                let content = Content::Lexemes(&lexemes);
-                or_raise(sketch.column(plan, content, &mut check_for_interrupts));
+                or_raise(sketch.column(plan, Content::Lexemes(&lexemes(&value)), pause));
             } else {
-                self.canonical.clear();
-                self.writer.write(&mut self.canonical, form, value);
-                or_raise(sketch.column(
-                    plan,
-                    Content::Canonical(&self.canonical),
-                    &mut check_for_interrupts,
-                ));
+                let text = self.writer.whole(form, value, &mut self.canonical);
+                or_raise(sketch.column(plan, Content::Canonical(text.as_ref()), pause));
             }
         }
     }
@@ -121,11 +128,13 @@ impl RowWork {
                 })
                 .collect();
             let plans = or_raise(plan::row(arguments.preset, &arguments.options, &fields));
-            let mut form = |plan: &ColumnPlan| self.writer.form(shape.columns[plan.field].type_id);
-            self.plans = plans
-                .into_iter()
-                .map(|plan| (plan.clone(), form(&plan)))
-                .collect();
+            let mut form = |field: usize| self.writer.form(shape.columns[field].type_id);
+            let column = |plan: ColumnPlan| Column {
+                form: form(plan.field),
+                title: plan.title.map(&mut form),
+                plan,
+            };
+            self.columns = plans.into_iter().map(column).collect();
         }
         self.shape.insert(shape).clone()
     }

@@ -162,3 +162,120 @@ fn hashes_by_name() {
     // SplitMix64 of 97 (BKDRHash of one letter is the letter), worked out apart.
     assert_eq!(bkdr(b"a"), 0xaeff7d4b5b72ec99);
 }
+
+/// Features and weights of a row of text columns, not balanced.
+fn weighed(columns: &[(&str, &str)], preset: &str, json: &str) -> Vec<(String, f64)> {
+    let fields: Vec<plan::Field> = columns
+        .iter()
+        .map(|(name, _)| plan::Field {
+            name: (*name).to_owned(),
+            generated: false,
+        })
+        .collect();
+    let mut options = parse_row(json).unwrap();
+    options.balance = Some(false);
+    let plans = plan::row(presets::find(Some(preset)).unwrap(), &options, &fields).unwrap();
+    let mut sketch = Sketch::<1>::showing(Width::W64);
+    sketch.begin();
+    for plan in &plans {
+        if let Some(title) = plan.title {
+            sketch.title(plan, columns[title].1, &mut || {}).unwrap();
+        }
+        let content = Content::Text(columns[plan.field].1);
+        sketch.column(plan, content, &mut || {}).unwrap();
+    }
+    let mut features: Vec<(String, f64)> = sketch
+        .into_features()
+        .into_iter()
+        .map(|f| (format!("{}:{}", f.column, f.feature), f.weight))
+        .collect();
+    features.sort_by(|a, b| a.0.cmp(&b.0));
+    features
+}
+
+fn assert_weights(found: &[(String, f64)], expected: &[(&str, f64)]) {
+    let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+    let wanted: Vec<&str> = expected.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, wanted);
+    for ((name, found), (_, expected)) in found.iter().zip(expected) {
+        assert!(
+            (found / expected - 1.0).abs() < 1e-3,
+            "{name}: {found}, not {expected}"
+        );
+    }
+}
+
+/// tf * idf * (1 + len), with the lengths' weights as S2 prints them.
+#[test]
+fn the_weights_of_s2() {
+    let body = [("body", "的 道路 道路 公共汽车 路")];
+    let without = [
+        ("body:公共汽车", 1.974),
+        ("body:路", 1.282),
+        ("body:道路", 2.0 * 1.524),
+    ];
+    assert_weights(&weighed(&body, "s2", "{}"), &without);
+    let idf = r#"{"body": {"idf": {"documents": 99, "terms": {"道路": 49, "路": 99}}}}"#;
+    let (rare, half) = (100f64.ln() + 1.0, 2f64.ln() + 1.0);
+    let with = [
+        ("body:公共汽车", 1.974 * rare),
+        ("body:路", 1.282),
+        ("body:道路", 2.0 * 1.524 * half),
+    ];
+    assert_weights(&weighed(&body, "s2", idf), &with);
+    // The same table for all columns; one goes without.
+    let row =
+        r#"{"$idf": {"documents": 99, "terms": {}}, "body": {"idf": false}, "$length": "none"}"#;
+    assert_weights(&weighed(&[("body", "路")], "s2", row), &[("body:路", 1.0)]);
+}
+
+/// tf * part of speech * length * cue word * title, the length between 1 and 8 characters.
+#[test]
+fn the_weights_of_s3() {
+    let columns = [("subject", "道路损坏"), ("body", "但是 道路 修理 道路 12")];
+    let length = |x: f64| 1.0 + (x - 1.0) / 7.0;
+    let expected = |title: f64| {
+        [
+            ("body:12", length(2.0)),
+            ("body:但是", 5.0 * length(2.0)),
+            ("body:修理", 1.5 * length(2.0)),
+            ("body:道路", 2.0 * 2.0 * length(2.0) * title),
+        ]
+    };
+    assert_weights(&weighed(&columns, "s3", r#"{"body": 1}"#), &expected(1.0));
+    let titled = r#"{"body": {"title": "subject"}}"#;
+    assert_weights(&weighed(&columns, "s3", titled), &expected(5.0));
+    // A title that counts itself is not its own title.
+    let both = weighed(&columns, "s3", r#"{"$title": "subject"}"#);
+    let without = weighed(&columns, "s3", r#"{"subject": 1}"#);
+    assert_eq!(&both[4..], &without[..]);
+    // The title of one row does not reach the next column.
+    let options = r#"{"body": {"title": "subject"}, "more": 1}"#;
+    let three = [columns[0], columns[1], ("more", "道路")];
+    let more = weighed(&three, "plain", options);
+    assert_weights(&more[4..], &[("more:道路", 1.0)]);
+}
+
+#[test]
+fn parts_of_speech_and_cue_words_of_ones_own() {
+    let options = r#"{"$pos": {"noun": 7, "verb": 3, "other": 0.5}, "$cue_words": ["ＬＡＭＰ"], "$stop_words": true}"#;
+    let found = weighed(&[("t", "很 道路 修理 lamp 2024 C++")], "plain", options);
+    let expected = [
+        ("t:2024", 0.5),
+        ("t:c", 7.0),
+        ("t:lamp", 35.0),
+        ("t:修理", 3.0),
+        ("t:道路", 7.0),
+    ];
+    assert_weights(&found, &expected);
+    let user = r#"{"$pos": {"noun": 7}, "$dictionary": ["丹江口库区移民"]}"#;
+    let found = weighed(&[("t", "丹江口库区移民")], "plain", user);
+    assert_weights(&found, &[("t:丹江口库区移民", 7.0)]);
+}
+
+/// Parts of speech do not change how a text is cut.
+#[test]
+fn tagged_words_are_the_same_words() {
+    let text = "关于丹江口库区移民问题的综合报告，请尽快处理PostgreSQL数据库，谢谢市长王小明！";
+    assert_eq!(names(text, r#"{"pos": true}"#), names(text, "{}"));
+}

@@ -104,7 +104,71 @@ fn what_the_grammar_refuses() {
             Class::InvalidValue,
             "unknown option \"triples\"",
         ),
-        ("{\"$idf\": []}", Class::NotSupported, "option \"$idf\""),
+        (
+            "{\"$normalize\": true}",
+            Class::NotSupported,
+            "option \"$normalize\"",
+        ),
+        (
+            "{\"$idf\": []}",
+            Class::InvalidValue,
+            "\"$idf\" must be false or an object with \"documents\" and \"terms\"",
+        ),
+        (
+            "{\"$idf\": {\"documents\": 1}}",
+            Class::InvalidValue,
+            "\"$idf\" must be false or an object with \"documents\" and \"terms\", not an object",
+        ),
+        (
+            "{\"$idf\": {\"documents\": 1, \"terms\": {}, \"words\": 1}}",
+            Class::InvalidValue,
+            "unknown option \"words\"",
+        ),
+        (
+            "{\"$idf\": {\"documents\": -1, \"terms\": {}}}",
+            Class::InvalidValue,
+            "\"documents\" must be an integer that is not negative, not -1",
+        ),
+        (
+            "{\"$idf\": {\"documents\": 1, \"terms\": {\"a\": 2}}}",
+            Class::InvalidValue,
+            "term \"a\" occurs in 2 of 1 documents",
+        ),
+        (
+            "{\"$length\": {\"min\": 2, \"max\": 2}}",
+            Class::InvalidValue,
+            "\"max\" must be above \"min\", not 2",
+        ),
+        (
+            "{\"a\": {\"length\": 3}}",
+            Class::InvalidValue,
+            "\"length\" must be \"none\", \"gauss\", \"linear\" or an object",
+        ),
+        (
+            "{\"$pos\": {\"adverb\": 1}}",
+            Class::InvalidValue,
+            "unknown option \"adverb\"",
+        ),
+        (
+            "{\"$pos\": {\"verb\": -1}}",
+            Class::InvalidValue,
+            "weight of part of speech \"verb\" is out of range: -1",
+        ),
+        (
+            "{\"$cue_words\": \"x\"}",
+            Class::InvalidValue,
+            "\"$cue_words\" must be true, false or an array",
+        ),
+        (
+            "{\"$title\": 1}",
+            Class::InvalidValue,
+            "\"$title\" must be the name of a column",
+        ),
+        (
+            "{\"a\": {\"title\": \"zz\"}}",
+            Class::UndefinedColumn,
+            "column \"zz\" in \"title\"",
+        ),
         (
             "{\"$stop_words\": 1}",
             Class::InvalidValue,
@@ -180,8 +244,20 @@ fn what_the_grammar_refuses() {
     );
     assert!(fail("{\"$x\": 1}").hint().unwrap().contains("$columns"));
     let error = of_text("a", "nope", Width::W64).unwrap_err();
-    assert!(error.hint().unwrap().contains("default, plain, s0, s1"));
+    assert!(
+        error
+            .hint()
+            .unwrap()
+            .contains("default, plain, s0, s1, s2, s3")
+    );
+    let error = parse_text("{\"title\": \"a\"}").unwrap_err();
+    assert!(error.hint().unwrap().ends_with("length, pos, cue_words."));
     let s1 = presets::find(Some("s1")).unwrap();
+    let error = plan::text(s1, &parse_text("{\"pos\": true}").unwrap()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "option \"pos\" has no use with preset \"s1\""
+    );
     let error = plan::text(s1, &parse_text("{\"tf\": \"log\"}").unwrap()).unwrap_err();
     assert_eq!(
         error.to_string(),

@@ -241,7 +241,7 @@ proptest! {
 
     #[test]
     fn any_text_gives_a_fingerprint_or_none_in_every_preset(text in ".{0,200}") {
-        for preset in ["plain", "default"] {
+        for preset in ["plain", "default", "s0", "s2", "s3"] {
             prop_assert!(of_text(&text, preset, Width::W64).is_ok());
         }
         let _ = of_text(&text, "s1", Width::W64);
