@@ -1,5 +1,5 @@
 -- simhash_dedup 0.1.0: the SQL objects, in the order in which data flows.
--- Every function is C: no body depends on a search_path. The Rust symbol of each function stands
+-- Functions are C, or name everything with its schema: none depends on a search_path. The Rust symbol of each function stands
 -- behind MODULE_PATHNAME; its argument types here are what the Rust side relies on.
 
 \echo Use "CREATE EXTENSION simhash_dedup" to load this file. \quit
@@ -223,3 +223,262 @@ CREATE FUNCTION simhash_index_stats(
 LANGUAGE c VOLATILE STRICT ROWS 1 AS 'MODULE_PATHNAME', 'simhash_index_stats';
 COMMENT ON FUNCTION simhash_index_stats(regclass) IS
 	'what a simhash index holds: candidates[k + 1] is how many postings a search within k compares on average, hottest_* the 16-bit key with the most rows; reads the whole index; for whoever may read its table';
+
+-- ---------------------------------------------------------------- stored configurations
+-- docs/stored.md. Rows are only ever added: a name and a version say for ever what made a fingerprint.
+-- Everybody may read the tables; the owner of the extension may add rows and pass that right on.
+
+CREATE TABLE simhash_config (
+	name text NOT NULL CHECK (name <> '' AND strpos(name, '@') = 0),
+	version int NOT NULL CHECK (version > 0),
+	-- Never the same twice, though a rolled back version may come again: what sessions go by.
+	id uuid NOT NULL DEFAULT gen_random_uuid(),
+	options jsonb NOT NULL,
+	preset text,
+	dictionary text,
+	dictionary_version int,
+	idf text,
+	idf_version int,
+	created timestamptz NOT NULL DEFAULT now(),
+	PRIMARY KEY (name, version)
+);
+COMMENT ON TABLE simhash_config IS 'stored configurations of simhash64_named; a version never changes';
+
+-- What each version of a dictionary added or removed.
+CREATE TABLE simhash_dictionary_word (
+	dictionary text NOT NULL CHECK (dictionary <> '' AND strpos(dictionary, '@') = 0),
+	version int NOT NULL CHECK (version > 0),
+	kind text NOT NULL CHECK (kind IN ('word', 'stop')),
+	word text NOT NULL CHECK (length(word) BETWEEN 1 AND 200),
+	tag text,
+	removed boolean NOT NULL DEFAULT false,
+	PRIMARY KEY (dictionary, kind, word, version)
+);
+CREATE INDEX simhash_dictionary_word_version ON simhash_dictionary_word (dictionary, version);
+COMMENT ON TABLE simhash_dictionary_word IS 'words and stop words that each version of a dictionary added or removed';
+
+CREATE TABLE simhash_idf (
+	name text NOT NULL CHECK (name <> '' AND strpos(name, '@') = 0),
+	version int NOT NULL CHECK (version > 0),
+	documents bigint NOT NULL CHECK (documents >= 0),
+	source text NOT NULL,
+	created timestamptz NOT NULL DEFAULT now(),
+	PRIMARY KEY (name, version)
+);
+COMMENT ON TABLE simhash_idf IS 'frozen tables of document frequencies';
+
+CREATE TABLE simhash_idf_term (
+	name text NOT NULL,
+	version int NOT NULL,
+	term text NOT NULL CHECK (length(term) <= 200),
+	documents bigint NOT NULL CHECK (documents > 0),
+	PRIMARY KEY (name, version, term)
+);
+COMMENT ON TABLE simhash_idf_term IS 'how many documents hold a word';
+
+SELECT pg_catalog.pg_extension_config_dump('simhash_config', '');
+SELECT pg_catalog.pg_extension_config_dump('simhash_dictionary_word', '');
+SELECT pg_catalog.pg_extension_config_dump('simhash_idf', '');
+SELECT pg_catalog.pg_extension_config_dump('simhash_idf_term', '');
+
+GRANT SELECT ON simhash_config, simhash_dictionary_word, simhash_idf, simhash_idf_term TO PUBLIC;
+GRANT SELECT, INSERT ON simhash_config, simhash_dictionary_word, simhash_idf, simhash_idf_term TO @extowner@ WITH GRANT OPTION;
+
+CREATE FUNCTION simhash_keep_versions() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RAISE EXCEPTION 'rows of table "%" never change', TG_TABLE_NAME
+		USING ERRCODE = 'object_not_in_prerequisite_state',
+			HINT = 'Stored fingerprints depend on them: make a new version instead.';
+END $$;
+CREATE TRIGGER keep_versions BEFORE UPDATE OR DELETE OR TRUNCATE ON simhash_config
+	FOR EACH STATEMENT EXECUTE FUNCTION simhash_keep_versions();
+CREATE TRIGGER keep_versions BEFORE UPDATE OR DELETE OR TRUNCATE ON simhash_dictionary_word
+	FOR EACH STATEMENT EXECUTE FUNCTION simhash_keep_versions();
+CREATE TRIGGER keep_versions BEFORE UPDATE OR DELETE OR TRUNCATE ON simhash_idf
+	FOR EACH STATEMENT EXECUTE FUNCTION simhash_keep_versions();
+CREATE TRIGGER keep_versions BEFORE UPDATE OR DELETE OR TRUNCATE ON simhash_idf_term
+	FOR EACH STATEMENT EXECUTE FUNCTION simhash_keep_versions();
+
+-- STABLE: they read tables.
+CREATE FUNCTION simhash64_named(record, name text) RETURNS bigint
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row_named';
+COMMENT ON FUNCTION simhash64_named(record, text) IS '64-bit SimHash of a row under a stored configuration, name or name@version';
+
+CREATE FUNCTION simhash64_named_text(text, name text) RETURNS bigint
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text_named';
+COMMENT ON FUNCTION simhash64_named_text(text, text) IS '64-bit SimHash of a text under a stored configuration, name or name@version';
+
+CREATE FUNCTION simhash_terms(text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS SETOF text
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 100 AS 'MODULE_PATHNAME', 'simhash_terms';
+COMMENT ON FUNCTION simhash_terms(text, jsonb, text) IS 'the distinct words of a text, in normal form';
+
+CREATE FUNCTION simhash_check_options(options jsonb, preset text) RETURNS void
+LANGUAGE c IMMUTABLE AS 'MODULE_PATHNAME', 'simhash_check_options';
+COMMENT ON FUNCTION simhash_check_options(jsonb, text) IS 'an error unless these are weights of a row or options of a text, and a preset';
+
+-- Bodies of this form are bound when they are created: no search_path and no move to another schema
+-- changes them. Those in plpgsql look up where the extension is.
+CREATE FUNCTION simhash_dictionary_words(dictionary text, version int) RETURNS TABLE (kind text, word text, tag text)
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT l.kind, l.word, l.tag FROM (
+		SELECT DISTINCT ON (w.kind, w.word) w.kind, w.word, w.tag, w.removed
+		FROM simhash_dictionary_word AS w
+		WHERE w.dictionary = $1 AND w.version <= $2
+		ORDER BY w.kind, w.word, w.version DESC) AS l
+	WHERE NOT l.removed;
+END;
+COMMENT ON FUNCTION simhash_dictionary_words(text, int) IS 'the words and stop words of a version of a dictionary';
+
+CREATE FUNCTION simhash_create_config(
+	name text, options jsonb DEFAULT '{}', preset text DEFAULT NULL, dictionary text DEFAULT NULL, idf text DEFAULT NULL
+) RETURNS int
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	of_dictionary int;
+	idf_name text := split_part($5, '@', 1);
+	of_idf int;
+	made int;
+BEGIN
+	PERFORM set_config('search_path', format('pg_catalog, %I, pg_temp', n.nspname), true)
+	FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'simhash_dedup';
+	PERFORM simhash_check_options($2, $3);
+	-- One writer at a time, so that versions have no gaps and no twins.
+	PERFORM pg_advisory_xact_lock('simhash_config'::regclass::oid::bigint);
+	IF $4 IS NOT NULL THEN
+		SELECT max(w.version) INTO of_dictionary FROM simhash_dictionary_word AS w WHERE w.dictionary = $4;
+		IF of_dictionary IS NULL THEN
+			RAISE EXCEPTION 'dictionary "%" does not exist', $4 USING ERRCODE = 'undefined_object',
+				HINT = 'simhash_add_word makes it.';
+		END IF;
+	END IF;
+	IF $5 IS NOT NULL THEN
+		SELECT max(i.version) INTO of_idf FROM simhash_idf AS i
+		WHERE i.name = idf_name AND (strpos($5, '@') = 0 OR i.version::text = split_part($5, '@', 2));
+		IF of_idf IS NULL THEN
+			RAISE EXCEPTION 'idf table "%" does not exist', $5 USING ERRCODE = 'undefined_object',
+				HINT = 'simhash_build_idf makes it.';
+		END IF;
+	END IF;
+	SELECT coalesce(max(c.version), 0) + 1 INTO made FROM simhash_config AS c WHERE c.name = $1;
+	INSERT INTO simhash_config (name, version, options, preset, dictionary, dictionary_version, idf, idf_version)
+	VALUES ($1, made, coalesce($2, '{}'), $3, $4, of_dictionary, idf_name, of_idf);
+	RETURN made;
+END $$;
+COMMENT ON FUNCTION simhash_create_config(text, jsonb, text, text, text) IS 'adds a version of a stored configuration, and says which';
+
+CREATE FUNCTION simhash_change_dictionary(dictionary text, kind text, words text[], tag text, remove boolean) RETURNS int
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	newest int;
+	missing text;
+BEGIN
+	PERFORM set_config('search_path', format('pg_catalog, %I, pg_temp', n.nspname), true)
+	FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'simhash_dedup';
+	PERFORM pg_advisory_xact_lock('simhash_config'::regclass::oid::bigint);
+	SELECT coalesce(max(w.version), 0) INTO newest FROM simhash_dictionary_word AS w WHERE w.dictionary = $1;
+	IF $5 THEN
+		SELECT g INTO missing FROM unnest($3) AS g
+		WHERE NOT EXISTS (SELECT FROM simhash_dictionary_words($1, newest) AS d WHERE d.kind = $2 AND d.word = g);
+		IF FOUND THEN
+			RAISE EXCEPTION 'dictionary "%" has no % "%"', $1, CASE $2 WHEN 'stop' THEN 'stop word' ELSE 'word' END, missing
+				USING ERRCODE = 'undefined_object';
+		END IF;
+	END IF;
+	INSERT INTO simhash_dictionary_word (dictionary, version, kind, word, tag, removed)
+	SELECT DISTINCT $1, newest + 1, $2, g, CASE WHEN $5 THEN NULL ELSE $4 END, $5 FROM unnest($3) AS g
+	WHERE $5 OR NOT EXISTS (
+		SELECT FROM simhash_dictionary_words($1, newest) AS d
+		WHERE d.kind = $2 AND d.word = g AND d.tag IS NOT DISTINCT FROM $4);
+	IF NOT FOUND THEN
+		RETURN newest;
+	END IF;
+	-- What uses the dictionary follows it: as a version of its own, or a version would change its meaning.
+	INSERT INTO simhash_config (name, version, options, preset, dictionary, dictionary_version, idf, idf_version)
+	SELECT c.name, c.version + 1, c.options, c.preset, c.dictionary, newest + 1, c.idf, c.idf_version
+	FROM (SELECT DISTINCT ON (a.name) a.* FROM simhash_config AS a ORDER BY a.name, a.version DESC) AS c
+	WHERE c.dictionary = $1;
+	RETURN newest + 1;
+END $$;
+COMMENT ON FUNCTION simhash_change_dictionary(text, text, text[], text, boolean) IS
+	'adds a version of a dictionary, and one of every configuration that uses it; behind simhash_add_word and its like';
+
+CREATE FUNCTION simhash_add_words(dictionary text, words text[], tag text DEFAULT NULL) RETURNS int
+LANGUAGE sql BEGIN ATOMIC SELECT simhash_change_dictionary($1, 'word', $2, $3, false); END;
+CREATE FUNCTION simhash_add_word(dictionary text, word text, tag text DEFAULT NULL) RETURNS int
+LANGUAGE sql BEGIN ATOMIC SELECT simhash_change_dictionary($1, 'word', ARRAY[$2], $3, false); END;
+CREATE FUNCTION simhash_remove_word(dictionary text, word text) RETURNS int
+LANGUAGE sql BEGIN ATOMIC SELECT simhash_change_dictionary($1, 'word', ARRAY[$2], NULL, true); END;
+CREATE FUNCTION simhash_add_stop_words(dictionary text, words text[]) RETURNS int
+LANGUAGE sql BEGIN ATOMIC SELECT simhash_change_dictionary($1, 'stop', $2, NULL, false); END;
+CREATE FUNCTION simhash_add_stop_word(dictionary text, word text) RETURNS int
+LANGUAGE sql BEGIN ATOMIC SELECT simhash_change_dictionary($1, 'stop', ARRAY[$2], NULL, false); END;
+CREATE FUNCTION simhash_remove_stop_word(dictionary text, word text) RETURNS int
+LANGUAGE sql BEGIN ATOMIC SELECT simhash_change_dictionary($1, 'stop', ARRAY[$2], NULL, true); END;
+COMMENT ON FUNCTION simhash_add_words(text, text[], text) IS 'adds words that stay whole, with a part of speech (n, v, ...); gives the dictionary''s version';
+COMMENT ON FUNCTION simhash_add_word(text, text, text) IS 'adds a word that stays whole, with a part of speech (n, v, ...); gives the dictionary''s version';
+COMMENT ON FUNCTION simhash_remove_word(text, text) IS 'removes a word; gives the dictionary''s version';
+COMMENT ON FUNCTION simhash_add_stop_words(text, text[]) IS 'adds words that do not count; gives the dictionary''s version';
+COMMENT ON FUNCTION simhash_add_stop_word(text, text) IS 'adds a word that does not count; gives the dictionary''s version';
+COMMENT ON FUNCTION simhash_remove_stop_word(text, text) IS 'removes a stop word; gives the dictionary''s version';
+
+CREATE FUNCTION simhash_build_idf(
+	name text, source regclass, column_name name, dictionary text DEFAULT NULL, min_documents int DEFAULT 1
+) RETURNS int
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	options jsonb;
+	counted text;
+	part record;
+	step CONSTANT bigint := 2000;
+	first bigint;
+	last bigint;
+	batch bigint;
+	total bigint := 0;
+	made int;
+BEGIN
+	PERFORM set_config('search_path', format('pg_catalog, %I, pg_temp', n.nspname), true)
+	FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'simhash_dedup';
+	SELECT jsonb_build_object('dictionary', coalesce(jsonb_agg(d.word), '[]')) INTO options
+	FROM simhash_dictionary_words($4, 2147483647) AS d WHERE d.kind = 'word';
+	CREATE TEMP TABLE simhash_idf_part (term text, documents bigint) ON COMMIT DROP;
+	counted := 'WITH body AS MATERIALIZED (SELECT x.%1$I::text AS body FROM %2$s AS x WHERE x.%1$I IS NOT NULL %3$s),
+		part AS (INSERT INTO pg_temp.simhash_idf_part SELECT t, count(*) FROM body AS b,
+			simhash_terms(b.body, $1) AS t WHERE length(t) <= 200 GROUP BY t)
+		SELECT count(*) FROM body';
+	-- Leaf partitions and plain tables are worked off in ranges of pages, anything else at once.
+	FOR part IN
+		SELECT c.oid::regclass AS relation, c.relkind IN ('r', 'm', 't') AS has_pages
+		FROM pg_class AS c
+		WHERE c.oid = $2 AND c.relkind <> 'p'
+			OR c.oid IN (SELECT p.relid FROM pg_partition_tree($2) AS p WHERE p.isleaf)
+	LOOP
+		first := 0;
+		LOOP
+			last := CASE WHEN part.has_pages THEN pg_relation_size(part.relation) / current_setting('block_size')::bigint ELSE 0 END;
+			EXECUTE format(counted, $3, CASE WHEN part.has_pages THEN 'ONLY ' ELSE '' END || part.relation,
+				CASE WHEN part.has_pages THEN 'AND x.ctid >= $2 AND ($3 IS NULL OR x.ctid < $3)' ELSE 'AND ($2, $3) IS NOT DISTINCT FROM ($2, $3)' END)
+			INTO batch USING options, format('(%s,0)', first)::tid, CASE WHEN first + step <= last THEN format('(%s,0)', first + step)::tid END;
+			total := total + batch;
+			first := first + step;
+			RAISE NOTICE 'idf table "%": % of % pages of %, % documents', $1, least(first, last), last, part.relation, total;
+			EXIT WHEN first > last;
+		END LOOP;
+	END LOOP;
+	PERFORM pg_advisory_xact_lock('simhash_config'::regclass::oid::bigint);
+	SELECT coalesce(max(i.version), 0) + 1 INTO made FROM simhash_idf AS i WHERE i.name = $1;
+	INSERT INTO simhash_idf (name, version, documents, source)
+	SELECT $1, made, total, format('%I.%I (%I)', n.nspname, c.relname, $3)
+	FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = $2;
+	INSERT INTO simhash_idf_term (name, version, term, documents)
+	SELECT $1, made, p.term, sum(p.documents) FROM pg_temp.simhash_idf_part AS p
+	GROUP BY p.term HAVING sum(p.documents) >= $5;
+	DROP TABLE pg_temp.simhash_idf_part;
+	RETURN made;
+END $$;
+COMMENT ON FUNCTION simhash_build_idf(text, regclass, name, text, int) IS
+	'counts in how many rows each word of a column occurs, and freezes that as a version of an idf table';

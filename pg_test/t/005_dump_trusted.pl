@@ -12,6 +12,7 @@ $node->init;
 $node->start;
 $node->safe_psql('postgres', <<'SQL');
 CREATE ROLE owner LOGIN;
+CREATE ROLE clerk;
 CREATE DATABASE one OWNER owner;
 CREATE DATABASE two OWNER owner;
 CREATE DATABASE three OWNER owner;
@@ -47,7 +48,21 @@ SELECT i, 'street lamp ' || i % 20, 'the lamp in street ' || i % 40 || ' does no
 	hashint8extended(i, 1)
 FROM generate_series(1, 400) i;
 REFRESH MATERIALIZED VIEW near_kept;
+SELECT simhash_add_words('lamps', ARRAY['street lamp', '路灯']), simhash_add_stop_word('lamps', 'monday');
+SELECT simhash_build_idf('petitions', 'petition', 'body', 'lamps');
+SELECT simhash_create_config('petition', '{"body": 3, "subject": 1}', 's2', 'lamps', 'petitions');
+SELECT simhash_remove_word('lamps', '路灯');
+CREATE TABLE filed AS SELECT id, simhash64_named(p, 'petition') AS newest, simhash64_named(p, 'petition@1') AS first FROM petition AS p;
 SQL
+
+# The owner may pass on the right to make versions, and nobody changes one.
+$node->safe_psql('one', 'GRANT SELECT, INSERT ON simhash_config, simhash_dictionary_word, simhash_idf, simhash_idf_term TO clerk', @owner);
+is($node->safe_psql('one', q{SET ROLE clerk; SELECT simhash_create_config('clerk', preset => 'plain')}), 1, 'a version by a role that was granted the right');
+for my $change (q{UPDATE simhash_config SET preset = 's0'}, 'DELETE FROM simhash_idf_term', 'TRUNCATE simhash_dictionary_word')
+{
+	my ($status, $out, $err) = $node->psql('one', $change, @owner);
+	like($err, qr/permission denied/, "the owner may not: $change");
+}
 
 my $questions = <<'SQL';
 SET enable_seqscan = off;
@@ -56,11 +71,20 @@ SELECT count(*), sum(a), sum(b), sum(distance) FROM near;
 SELECT count(*), sum(distance) FROM near_kept;
 SELECT sum(id) FROM petition WHERE fp <~> (SELECT fp FROM petition WHERE id = 7) <= 5;
 SELECT sum(d) FROM (SELECT fp <~> 12345 AS d FROM petition ORDER BY fp <~> 12345 LIMIT 30) x;
+SELECT count(*), sum(id), sum(newest), sum(first), count(*) FILTER (WHERE newest = first) FROM filed;
+SELECT count(*) FROM filed JOIN petition AS p USING (id) WHERE newest = simhash64_named(p, 'petition') AND first = simhash64_named(p, 'petition@1');
+SELECT count(*), sum(hashtext(t::text)) FROM simhash_config AS t;
+SELECT count(*), sum(hashtext(t::text)) FROM simhash_dictionary_word AS t;
+SELECT count(*), sum(hashtext(t::text)) FROM simhash_idf AS t;
+SELECT count(*), sum(hashtext(t::text)) FROM simhash_idf_term AS t;
 SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'petition'::regclass ORDER BY 1;
 SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'petition'::regclass ORDER BY 1;
 SQL
 my $before = $node->safe_psql('one', $questions, @owner);
 cmp_ok($node->safe_psql('one', 'SELECT count(*) FROM near'), '>', 100, 'there are pairs to find');
+
+is($node->safe_psql('one', q{SELECT count(*) FROM filed JOIN petition AS p USING (id) WHERE newest = simhash64_named(p, 'petition')}, @owner),
+	400, 'the configuration gives what it gave');
 
 my $dump = $node->basedir . '/one.dump';
 $node->command_ok([ 'pg_dump', '-U', 'owner', '-Fc', '-f', $dump, '-d', $node->connstr('one') ], 'pg_dump by the owner');

@@ -61,6 +61,30 @@ impl Lexeme<'_> {
     }
 }
 
+/// Calls `term` with each distinct word of a text that the plan's rules do not leave out.
+pub fn for_each_term(
+    plan: &ColumnPlan,
+    text: &str,
+    pause: &mut dyn FnMut(),
+    term: &mut dyn FnMut(&str),
+) -> Result<(), Error> {
+    let Input::Words(rules) = &plan.input else {
+        return Ok(());
+    };
+    let mut seen: HashSet<u64, BuildHasherDefault<Hashed>> = HashSet::default();
+    let (mut buffer, mut done) = (String::new(), Ok(()));
+    text::for_each_chunk(text, &mut buffer, pause, &mut |chunk| {
+        text::for_each_word(chunk, rules.dictionary.as_deref(), false, &mut |word, _| {
+            if seen.try_reserve(1).is_err() {
+                done = Err(Error::OutOfMemory);
+            } else if !rules.skips(word) && seen.insert(city64(word.as_bytes())) {
+                term(word);
+            }
+        });
+    });
+    done
+}
+
 /// The SimHash of the lexemes of a tsvector; None without any.
 pub fn of_lexemes(lexemes: &[Lexeme<'_>]) -> Option<u64> {
     let hash = |lexeme: &Lexeme<'_>| ([city64(lexeme.text.as_bytes())], lexeme.weight());

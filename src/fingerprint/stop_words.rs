@@ -73,6 +73,20 @@ impl StopWords {
         })
     }
 
+    /// These and more words.
+    pub fn with(&self, more: &[String]) -> Result<Self, Error> {
+        let (mut all, lists) = match self {
+            StopWords::None => (BTreeSet::new(), Vec::new()),
+            StopWords::BuiltIn => (BTreeSet::new(), vec![BuiltIn::English, BuiltIn::Chinese]),
+            StopWords::List { words, lists } => (words.as_ref().clone(), lists.clone()),
+        };
+        for raw in more {
+            all.insert(normal_word(raw)?);
+        }
+        let words = Arc::new(all);
+        Ok(StopWords::List { words, lists })
+    }
+
     /// Is this word, in normal form, left out?
     pub fn contains(&self, word: &str) -> bool {
         match self {
@@ -125,5 +139,8 @@ mod tests {
         let own = StopWords::list(&["ＦＯＯ".into(), "@zh".into()]).unwrap();
         assert!(own.contains("foo") && own.contains("的"));
         assert!(!own.contains("the") && !own.contains("@zh"));
+        let more = own.with(&["Ｂar".into()]).unwrap();
+        assert!(more.contains("foo") && more.contains("bar") && more.contains("的"));
+        assert!(StopWords::BuiltIn.with(&[]).unwrap().contains("the"));
     }
 }

@@ -253,3 +253,14 @@ pub unsafe fn count_index_scan(rel: pg_sys::Relation) {
         }
     }
 }
+
+/// The number of the running transaction among those of this backend.
+pub fn local_transaction() -> u32 {
+    // SAFETY: a backend that runs a function has its PGPROC.
+    unsafe {
+        #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16"))]
+        return (*pg_sys::MyProc).lxid;
+        #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
+        return (*pg_sys::MyProc).vxid.lxid;
+    }
+}

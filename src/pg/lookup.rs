@@ -89,3 +89,15 @@ pub fn base_type(type_oid: Oid) -> Oid {
     // SAFETY: syscache look-up.
     unsafe { pg_sys::getBaseType(type_oid) }
 }
+
+/// The schema of the running function, quoted for a query.
+pub fn function_schema(args: &super::fmgr::Args) -> String {
+    // SAFETY: the call info of a running function knows its OID; names are zero-terminated, and a function's
+    // schema exists as long as it.
+    let name = unsafe {
+        let function = (*(*args.fcinfo()).flinfo).fn_oid;
+        let name = pg_sys::get_namespace_name(pg_sys::get_func_namespace(function));
+        std::ffi::CStr::from_ptr(pg_sys::quote_identifier(name)).to_bytes()
+    };
+    super::encoding::to_utf8(name).into_owned()
+}

@@ -36,6 +36,8 @@ pub mod record;
 pub mod relation;
 pub mod rows_out;
 pub mod settings;
+pub mod snapshot;
+pub mod spi;
 pub mod stats;
 mod unguarded;
 pub mod vacuum;

@@ -2,14 +2,16 @@
 
 use pgrx::{IntoDatum, pg_sys};
 
+use super::arguments::{Arguments, refresh};
 use super::errors::or_raise;
 use super::lexemes::lexemes;
 use super::record::RowSite;
 use super::text::{ARRAY, TextSite, of_tokens};
 use crate::fingerprint::distance;
 use crate::fingerprint::hash::Width;
+use crate::fingerprint::options::{parse_row, parse_text};
 use crate::fingerprint::sketch::{Feature, Sketch, of_lexemes};
-use crate::pg::call_site;
+use crate::pg::call_site::{self, Memory};
 use crate::pg::encoding::from_utf8;
 use crate::pg::fmgr::{Args, pg_function};
 use crate::pg::rows_out::RowsOut;
@@ -63,6 +65,58 @@ pg_function! {
 pg_function! {
     /// `simhash32(text, options jsonb, preset text) -> bigint`, 0 to 2^32 - 1
     fn simhash_text32, pg_finfo_simhash_text32 (args) { bigint(args, text(args, Width::W32)) }
+}
+
+pg_function! {
+    /// `simhash64_named(record, name text) -> bigint`, strict
+    fn simhash_row_named, pg_finfo_simhash_row_named (args) {
+        let Some(row) = args.varlena(0, pg_sys::RECORDOID) else {
+            return args.null();
+        };
+        let new = |memory| RowSite::<1>::new(memory, Width::W64);
+        let fingerprint = call_site::with(args, new, |site| site.fingerprint_named(args, row));
+        bigint(args, fingerprint)
+    }
+}
+
+pg_function! {
+    /// `simhash64_named_text(text, name text) -> bigint`, strict
+    fn simhash_text_named, pg_finfo_simhash_text_named (args) {
+        let Some(text) = args.varlena(0, pg_sys::TEXTOID) else {
+            return args.null();
+        };
+        let new = |memory| TextSite::<1>::new(memory, Width::W64);
+        let fingerprint = call_site::with(args, new, |site| site.fingerprint_named(args, text));
+        bigint(args, fingerprint)
+    }
+}
+
+pg_function! {
+    /// `simhash_check_options(options jsonb, preset text) -> void`: an ERROR unless they are weights of
+    /// a row or options of a text
+    fn simhash_check_options, pg_finfo_simhash_check_options (args) {
+        let new = |memory| (memory, None);
+        call_site::with(args, new, |(memory, checked): &mut (Memory, Option<Arguments<()>>)| {
+            refresh(checked, args, 0, *memory, |json| {
+                parse_row(json).map(drop).or_else(|error| parse_text(json).map(drop).map_err(|_| error))
+            });
+        });
+        args.null()
+    }
+}
+
+pg_function! {
+    /// `simhash_terms(text, options jsonb, preset text) -> SETOF text`
+    fn simhash_terms, pg_finfo_simhash_terms (args) {
+        let mut rows = RowsOut::begin(args);
+        if let Some(text) = args.varlena(0, pg_sys::TEXTOID) {
+            let new = |memory| TextSite::<1>::new(memory, Width::W64);
+            call_site::with(args, new, |site| {
+                site.terms(args, text, &mut |term| rows.push(|| [text_datum(term)]));
+            });
+        }
+        args.null()
+    }
 }
 
 pg_function! {

@@ -3,7 +3,7 @@
 //! What lives here: [`canonical`] (values of every type as text that no setting and no catalog change
 //! alters), [`arguments`] (the JSON and preset arguments, parsed once per call site), [`record`] and
 //! [`text`] (the two inputs), [`lexemes`] (tsvectors), [`functions`] (what SQL sees),
-//! [`similarity`] (checks of candidates), [`margin`] (bits in doubt). What must not: anything that decides a
+//! [`stored`] (configurations under a name), [`similarity`] (checks of candidates), [`margin`] (bits in doubt). What must not: anything that decides a
 //! bit of a fingerprint; that is `fingerprint`.
 
 mod arguments;
@@ -14,6 +14,7 @@ mod lexemes;
 mod margin;
 mod record;
 mod similarity;
+mod stored;
 mod text;
 
 /// Loads the word dictionary when the library is loaded by the postmaster, whose children then share

@@ -6,9 +6,11 @@ use super::arguments::{Arguments, refresh};
 use super::canonical::{Form, Writer, text};
 use super::errors::or_raise;
 use super::lexemes::lexemes;
+use super::stored::Named;
 use crate::fingerprint::hash::Width;
 use crate::fingerprint::options::{RowOptions, parse_row};
 use crate::fingerprint::plan::{self, ColumnPlan, Field};
+use crate::fingerprint::presets::Preset;
 use crate::fingerprint::sketch::{Content, Sketch};
 use crate::pg::call_site::Memory;
 use crate::pg::fmgr::Args;
@@ -20,12 +22,13 @@ use crate::pg::value::Value;
 pub struct RowSite<const W: usize> {
     memory: Memory,
     sketch: Sketch<W>,
+    arguments: Option<Arguments<RowOptions>>,
+    named: Named,
     work: RowWork,
 }
 
-/// Arguments, columns and plan; apart from the sketch, which may be another one.
+/// Columns and plan; apart from the sketch, which may be another one.
 struct RowWork {
-    arguments: Option<Arguments<RowOptions>>,
     writer: Writer,
     shape: Option<Rc<Shape>>,
     columns: Vec<Column>,
@@ -43,7 +46,6 @@ struct Column {
 impl<const W: usize> RowSite<W> {
     pub fn new(memory: Memory, width: Width) -> Self {
         let work = RowWork {
-            arguments: None,
             writer: Writer::new(memory),
             shape: None,
             columns: Vec::new(),
@@ -52,13 +54,28 @@ impl<const W: usize> RowSite<W> {
         Self {
             memory,
             sketch: Sketch::new(width),
+            arguments: None,
+            named: Named::default(),
             work,
         }
     }
 
     /// The fingerprint of a row, its weights and preset being arguments 1 and 2.
     pub fn fingerprint(&mut self, args: &Args, row: Value<'_>) -> Option<[u64; W]> {
-        self.work.add(&mut self.sketch, args, row, self.memory);
+        let settings = settings(&mut self.arguments, args, self.memory)?;
+        self.work.add(&mut self.sketch, &settings, row);
+        self.sketch.fingerprint()
+    }
+
+    /// The fingerprint of a row under the stored configuration that argument 1 names.
+    pub fn fingerprint_named(&mut self, args: &Args, row: Value<'_>) -> Option<[u64; W]> {
+        let (config, changed) = self.named.refresh(args, 1)?;
+        let settings = Settings {
+            options: or_raise(config.row.as_ref().map_err(Clone::clone)),
+            preset: config.preset,
+            changed,
+        };
+        self.work.add(&mut self.sketch, &settings, row);
         self.sketch.fingerprint()
     }
 
@@ -70,20 +87,42 @@ impl<const W: usize> RowSite<W> {
 
     /// Adds the row to a sketch of the caller.
     pub fn add_to(&mut self, sketch: &mut Sketch<W>, args: &Args, row: Value<'_>) {
-        self.work.add(sketch, args, row, self.memory);
+        if let Some(settings) = settings(&mut self.arguments, args, self.memory) {
+            self.work.add(sketch, &settings, row);
+        }
     }
+}
+
+/// Options and preset, and whether they are others than at the last call.
+struct Settings<'a> {
+    options: &'a RowOptions,
+    preset: &'static Preset,
+    changed: bool,
+}
+
+fn settings<'a>(
+    arguments: &'a mut Option<Arguments<RowOptions>>,
+    args: &Args,
+    memory: Memory,
+) -> Option<Settings<'a>> {
+    let changed = refresh(arguments, args, 1, memory, parse_row);
+    let arguments = arguments.as_ref()?;
+    Some(Settings {
+        options: &arguments.options,
+        preset: arguments.preset,
+        changed,
+    })
 }
 
 impl RowWork {
     fn add<const W: usize>(
         &mut self,
         sketch: &mut Sketch<W>,
-        args: &Args,
+        settings: &Settings<'_>,
         row: Value<'_>,
-        memory: Memory,
     ) {
         let record = Record::open(row);
-        let shape = self.prepare(args, &record, memory);
+        let shape = self.prepare(settings, &record);
         let values = shape.values(&record);
         sketch.begin();
         let pause = &mut check_for_interrupts;
@@ -108,34 +147,28 @@ impl RowWork {
         }
     }
 
-    /// Brings the plan up to date with arguments, row type and catalog.
-    fn prepare(&mut self, args: &Args, record: &Record<'_>, memory: Memory) -> Rc<Shape> {
-        let changed = refresh(&mut self.arguments, args, 1, memory, parse_row);
+    /// Brings the plan up to date with options, row type and catalog.
+    fn prepare(&mut self, settings: &Settings<'_>, record: &Record<'_>) -> Rc<Shape> {
         if let Some(shape) = &self.shape
-            && !changed
+            && !settings.changed
             && shape.fits(record)
         {
             return shape.clone();
         }
         let shape = self.writer.shape(record);
-        if let Some(arguments) = &self.arguments {
-            let fields: Vec<Field> = shape
-                .columns
-                .iter()
-                .map(|c| Field {
-                    name: c.name.clone(),
-                    generated: c.generated,
-                })
-                .collect();
-            let plans = or_raise(plan::row(arguments.preset, &arguments.options, &fields));
-            let mut form = |field: usize| self.writer.form(shape.columns[field].type_id);
-            let column = |plan: ColumnPlan| Column {
-                form: form(plan.field),
-                title: plan.title.map(&mut form),
-                plan,
-            };
-            self.columns = plans.into_iter().map(column).collect();
-        }
+        let field = |c: &crate::pg::record::Column| Field {
+            name: c.name.clone(),
+            generated: c.generated,
+        };
+        let fields: Vec<Field> = shape.columns.iter().map(field).collect();
+        let plans = or_raise(plan::row(settings.preset, settings.options, &fields));
+        let mut form = |field: usize| self.writer.form(shape.columns[field].type_id);
+        let column = |plan: ColumnPlan| Column {
+            form: form(plan.field),
+            title: plan.title.map(&mut form),
+            plan,
+        };
+        self.columns = plans.into_iter().map(column).collect();
         self.shape.insert(shape).clone()
     }
 }

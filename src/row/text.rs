@@ -4,12 +4,13 @@ use pgrx::pg_sys;
 
 use super::arguments::{Arguments, refresh};
 use super::errors::{or_raise, raise};
+use super::stored::Named;
 use crate::fingerprint::Error;
 use crate::fingerprint::hash::{FeatureHash, Width};
 use crate::fingerprint::options::{TextOptions, parse_text};
 use crate::fingerprint::plan::{self, ColumnPlan};
 use crate::fingerprint::simhash::simhash;
-use crate::fingerprint::sketch::{Content, Sketch};
+use crate::fingerprint::sketch::{self, Content, Sketch};
 use crate::pg::call_site::Memory;
 use crate::pg::encoding::to_utf8;
 use crate::pg::fmgr::Args;
@@ -20,6 +21,7 @@ use crate::pg::value::Value;
 pub struct TextSite<const W: usize> {
     memory: Memory,
     arguments: Option<Arguments<TextOptions>>,
+    named: Named,
     plan: Option<ColumnPlan>,
     sketch: Sketch<W>,
 }
@@ -29,19 +31,51 @@ impl<const W: usize> TextSite<W> {
         Self {
             memory,
             arguments: None,
+            named: Named::default(),
             plan: None,
             sketch: Sketch::new(width),
         }
     }
 
+    /// Calls `term` with the distinct words of a text that its options and preset, arguments 1 and 2,
+    /// do not leave out.
+    pub fn terms(&mut self, args: &Args, text: Value<'_>, term: &mut dyn FnMut(&str)) {
+        self.prepare(args);
+        if let Some(plan) = &self.plan {
+            let text = to_utf8(text.bytes());
+            or_raise(sketch::for_each_term(
+                plan,
+                &text,
+                &mut check_for_interrupts,
+                term,
+            ));
+        }
+    }
+
+    fn prepare(&mut self, args: &Args) {
+        if refresh(&mut self.arguments, args, 1, self.memory, parse_text) {
+            let plan = |a: &Arguments<_>| or_raise(plan::text(a.preset, &a.options));
+            self.plan = self.arguments.as_ref().map(plan);
+        }
+    }
+
     /// The fingerprint of a text, its options and preset being arguments 1 and 2.
     pub fn fingerprint(&mut self, args: &Args, text: Value<'_>) -> Option<[u64; W]> {
-        if refresh(&mut self.arguments, args, 1, self.memory, parse_text) {
-            self.plan = self
-                .arguments
-                .as_ref()
-                .map(|a| or_raise(plan::text(a.preset, &a.options)));
+        self.prepare(args);
+        self.sketched(text)
+    }
+
+    /// The fingerprint of a text under the stored configuration that argument 1 names.
+    pub fn fingerprint_named(&mut self, args: &Args, text: Value<'_>) -> Option<[u64; W]> {
+        let (config, changed) = self.named.refresh(args, 1)?;
+        if changed {
+            let options = or_raise(config.text.as_ref().map_err(Clone::clone));
+            self.plan = Some(or_raise(plan::text(config.preset, options)));
         }
+        self.sketched(text)
+    }
+
+    fn sketched(&mut self, text: Value<'_>) -> Option<[u64; W]> {
         let plan = self.plan.as_ref()?;
         let text = to_utf8(text.bytes());
         self.sketch.begin();
