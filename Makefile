@@ -8,12 +8,12 @@
 #   SETS        sets of `make bench` (A,B,C)
 #   PEERS       PEERS=all measures the side table at any size
 #   OUT         folder for the result of `make bench` (target/bench)
-#   SECONDS_EACH  how long `make soak` repeats each test (600)
+#   SECONDS_EACH  how long `make soak` repeats each test (600), and `make fuzz` runs a target (60)
 #   DATA        folder of the labelled sets of `make quality`, and of real rows for `make bench`
 
 export PG_CONFIG DESTDIR KEEP ROWS SETS PEERS OUT SECONDS_EACH DATA
 
-.PHONY: help build install demo test quick soak bench quality clean
+.PHONY: help build install demo test quick soak fuzz bench quality clean
 .DEFAULT_GOAL := help
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo 'make test           install what is missing, then run every test'
 	@echo 'make quick          format, lint and unit tests only: no server is started'
 	@echo 'make soak           crash, standby and concurrency tests again and again (SECONDS_EACH=600)'
+	@echo 'make fuzz           random text and options against the fingerprint code (SECONDS_EACH=60)'
 	@echo 'make bench          speed and size next to what PostgreSQL has without it (ROWS=1000000)'
 	@echo 'make quality        precision and recall of the fingerprints on labelled text (DATA=/folder)'
 	@echo 'make build          compile for the server of PG_CONFIG'
@@ -44,6 +45,9 @@ quick:
 
 soak:
 	@pg_test/tools/test.sh soak
+
+fuzz:
+	@fuzz/run.sh
 
 bench:
 	@bench/speed/run.sh

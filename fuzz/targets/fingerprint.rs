@@ -1,0 +1,90 @@
+//! Any text under any options and preset: no panic, the same fingerprint twice, and features that add up
+//! to it.
+//!
+//! An input is a byte that chooses the preset and the form (text or row), then up to three parts divided by
+//! zero bytes: the JSON, the text, the text of a second column.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use simhash_dedup::fingerprint::hash::Width;
+use simhash_dedup::fingerprint::options::{parse_row, parse_text};
+use simhash_dedup::fingerprint::plan::{self, ColumnPlan, Field};
+use simhash_dedup::fingerprint::presets;
+use simhash_dedup::fingerprint::sketch::{Content, Sketch};
+
+const PRESETS: [&str; 6] = ["default", "plain", "s0", "s1", "s2", "s3"];
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&choice, rest)) = data.split_first() else {
+        return;
+    };
+    let mut parts = rest
+        .splitn(3, |&byte| byte == 0)
+        .map(String::from_utf8_lossy);
+    let json = parts.next().unwrap_or_default();
+    let texts = [
+        parts.next().unwrap_or_default(),
+        parts.next().unwrap_or_default(),
+    ];
+    let Ok(preset) = presets::find(Some(PRESETS[usize::from(choice & 0x7f) % PRESETS.len()]))
+    else {
+        panic!("a preset is missing");
+    };
+    let plans = match choice & 0x80 {
+        0 => parse_text(&json).and_then(|options| Ok(vec![plan::text(preset, &options)?])),
+        _ => {
+            let field = |name: &str| Field {
+                name: name.into(),
+                generated: false,
+            };
+            let fields = [field("a"), field("b")];
+            parse_row(&json).and_then(|options| plan::row(preset, &options, &fields))
+        }
+    };
+    if let Ok(plans) = plans {
+        check(&plans, [&texts[0], &texts[1]]);
+    }
+});
+
+fn check(plans: &[ColumnPlan], texts: [&str; 2]) {
+    let mut sketch = Sketch::<1>::new(Width::W64);
+    let first = add(&mut sketch, plans, texts).then(|| sketch.fingerprint());
+    let second = add(&mut sketch, plans, texts).then(|| sketch.fingerprint());
+    assert_eq!(first, second, "twice");
+    let mut wide = Sketch::<2>::new(Width::W64);
+    assert_eq!(add(&mut wide, plans, texts), first.is_some(), "both widths");
+    let mut showing = Sketch::<1>::showing(Width::W64);
+    let Some(fingerprint) = first.filter(|_| add(&mut showing, plans, texts)) else {
+        return;
+    };
+    assert_eq!(showing.fingerprint(), fingerprint, "showing");
+    let features = showing.into_features();
+    // What is within rounding of a tie may fall on either side.
+    let scale: f64 = features.iter().map(|f| f.weight).sum();
+    if let Some([bits]) = fingerprint {
+        for bit in 0..64 {
+            let signed = |f: &simhash_dedup::fingerprint::sketch::Feature| match f.hash >> bit & 1 {
+                1 => f.weight,
+                _ => -f.weight,
+            };
+            let sum: f64 = features.iter().map(signed).sum();
+            if sum.is_finite() && sum.abs() > 1e-6 * scale {
+                assert_eq!(bits >> bit & 1 == 1, sum > 0.0, "bit {bit}");
+            }
+        }
+    }
+}
+
+/// Adds the columns; false when the text is refused.
+fn add<const W: usize>(sketch: &mut Sketch<W>, plans: &[ColumnPlan], texts: [&str; 2]) -> bool {
+    sketch.begin();
+    plans.iter().all(|plan| {
+        let title = plan
+            .title
+            .map_or(Ok(()), |t| sketch.title(plan, texts[t], &mut || {}));
+        title.is_ok()
+            && sketch
+                .column(plan, Content::Text(texts[plan.field]), &mut || {})
+                .is_ok()
+    })
+}
