@@ -1,0 +1,145 @@
+# Hostile and huge input: time grows with the length, memory with the number of different words, a
+# cancel is heard, and what cannot be done is an error, never a crash.
+use strict;
+use warnings;
+use SimhashTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $node = new_node('limits');
+
+# Processor time of a process so far, in seconds: other work on the machine does not count.
+sub cpu
+{
+	my @field = split / /, slurp_file("/proc/$_[0]/stat");
+	return ($field[13] + $field[14]) / 100;
+}
+
+# What a query answers in a backend of its own, the processor time it takes there, and the backend's peak
+# memory in MB.
+sub measure
+{
+	my ($query) = @_;
+	my $session = $node->background_psql('postgres', on_error_stop => 1);
+	my $pid = $session->query_safe('SELECT pg_backend_pid()');
+	# jieba's dictionary is not what is measured.
+	$session->query_safe(q{SELECT simhash64('词典')});
+	my $start = cpu($pid);
+	my $answer = $session->query_safe($query);
+	my $seconds = cpu($pid) - $start;
+	my ($peak) = slurp_file("/proc/$pid/status") =~ /VmHWM:\s*(\d+)/;
+	my ($shared) = slurp_file("/proc/$pid/status") =~ /RssShmem:\s*(\d+)/;
+	$session->quit;
+	return ($answer, $seconds, ($peak - $shared) / 1024);
+}
+
+# The server holds a text of 100 MB a few times: stored, as an argument, normalised in pieces.
+my %long = (
+	'words' => q{repeat('the quick brown fox jumps ', %d / 26)},
+	'Han' => q{repeat('数据库中的重复记录。', %d / 30)},
+	'one letter' => q{repeat('x', %d)},
+	'one Han character' => q{repeat('的', %d / 3)},
+	'one combining mark' => q{repeat(U&'\0301', %d / 2)},
+	'one ligature that grows' => q{repeat(U&'\FDFA', %d / 3)});
+for my $what (sort keys %long)
+{
+	my $query = 'SELECT simhash64(' . $long{$what} . ')';
+	my (undef, $small) = measure(sprintf($query, 5_000_000));
+	my ($answer, $large, $memory) = measure(sprintf($query, 20_000_000));
+	note sprintf('%s: %.2f s for 5 MB, %.2f s for 20 MB, peak %.0f MB', $what, $small, $large, $memory);
+	cmp_ok($large, '<', 6 * $small + 0.2, "$what: four times the text takes about four times as long");
+	cmp_ok($memory, '<', 400, "$what: memory is bounded");
+}
+for my $what ('words', 'one letter')
+{
+	my ($answer, $seconds, $memory) = measure(sprintf('SELECT simhash64(' . $long{$what} . ') IS NOT NULL', 100_000_000));
+	note sprintf('%s: %.2f s for 100 MB, peak %.0f MB', $what, $seconds, $memory);
+	is($answer, 't', "100 MB of $what have a fingerprint");
+	cmp_ok($memory, '<', 700, "100 MB of $what: memory is bounded");
+}
+
+# Every other function of text, with 10 MB of one letter.
+for my $call (
+	q{simhash128(t)}, q{simhash64_margin(t)}, q{simhash64(t, '{"features": ["ngrams", "pairs", "whole"]}')},
+	q{simhash64(t, preset => 's2')}, q{simhash64(t, preset => 's3')}, q{simhash_jaccard(t, t)}, q{simhash_cosine(t, t)},
+	q{(SELECT count(*) FROM simhash_terms(t))}, q{(SELECT count(*) FROM simhash_features(ROW(t)))})
+{
+	my ($answer, $seconds, $memory) = measure("SELECT $call IS NOT NULL FROM repeat('x', 10000000) AS t");
+	is($answer, 't', "$call of 10 MB of one letter");
+	note sprintf('%.2f s, peak %.0f MB', $seconds, $memory);
+	cmp_ok($seconds, '<', 30, '... in time');
+	cmp_ok($memory, '<', 500, '... in bounded memory');
+}
+
+# A cancel in the middle of each.
+$node->safe_psql('postgres', q{CREATE TABLE long AS SELECT repeat('数据库中的重复记录 of a long text, ', 3000000) AS t});
+for my $call (
+	'simhash64(t)', 'simhash128(t)', 'simhash64(ROW(t))', q{simhash64(t, preset => 's3')}, q{simhash64(ROW(t, t), '{"f1": {"title": "f2"}}')},
+	'simhash_jaccard(t, t)', 'simhash_cosine(t, t)', '(SELECT count(*) FROM simhash_terms(t))', q{simhash64(repeat('a^1 ', 25000000), preset => 's1')})
+{
+	my $start = time;
+	my ($status, $out, $err) = $node->psql('postgres', "SET statement_timeout = '500ms';\nSELECT $call FROM long");
+	my $seconds = time - $start;
+	like($err, qr/canceling statement due to statement timeout/, "$call is cancelled");
+	cmp_ok($seconds, '<', 3, '... at once');
+}
+my ($status, $out, $err) = $node->psql('postgres',
+	"SET statement_timeout = '100ms';\nSELECT count(*) FROM generate_series(1, 100000), simhash_probes(1, -1, 3)");
+like($err, qr/canceling statement due to statement timeout/, 'simhash_probes is cancelled');
+
+# Odd Unicode: all code points, in pieces that also cut combining sequences.
+is($node->safe_psql('postgres', <<'SQL'), 't', 'every code point');
+SELECT bool_and(simhash64(t, o, p) IS NOT DISTINCT FROM simhash64(t, o, p)) FROM (
+	SELECT string_agg(chr(i), CASE WHEN i / 500 % 2 = 0 THEN '' ELSE ' ' END) AS t
+	FROM generate_series(1, 1114111) AS i WHERE i NOT BETWEEN 55296 AND 57343 GROUP BY i / 500) AS s,
+	(VALUES ('{}'::jsonb, 'default'), ('{"features": ["words", "pairs", "ngrams", "whole"]}', 's3')) AS v (o, p)
+SQL
+
+# Rows as wide as tables get.
+my $columns = join(', ', map { "c$_ " . ($_ % 3 ? 'text' : 'int') } 1 .. 1600);
+$node->safe_psql('postgres', "CREATE TABLE wide ($columns)");
+$node->safe_psql('postgres', 'INSERT INTO wide (c1, c2, c3, c1600) SELECT i, i, i, i FROM generate_series(1, 500) AS i');
+is($node->safe_psql('postgres', 'SELECT count(DISTINCT simhash64(w)) FROM wide AS w'), 500, 'rows of 1,600 columns');
+is($node->safe_psql('postgres', q{SELECT count(*) FROM wide AS w WHERE simhash64(w, '{"c1": 1, "c1600": 2}') = simhash64(ROW(c1, c1600), '{"$columns": ["c1", "c1600"], "c1": 1, "c1600": 2}')}),
+	500, 'two of 1,600 columns');
+my $many = join(', ', map { "\"c$_\": $_" } 1 .. 1600);
+is($node->safe_psql('postgres', "SELECT count(simhash64(w, '{$many}')) FROM wide AS w"), 500, '1,600 weights');
+
+# Composites in composites, arrays of them, domains over them.
+$node->safe_psql('postgres', 'CREATE TYPE n0 AS (a text, b int)');
+$node->safe_psql('postgres', "CREATE TYPE n$_ AS (x n" . ($_ - 1) . ', y n0[])') for 1 .. 60;
+my $deep = q{ROW('leaf', 1)::n0};
+$deep = "ROW($deep, ARRAY[ROW('other', 2)::n0])::n$_" for 1 .. 60;
+is($node->safe_psql('postgres', "SELECT simhash64(ROW($deep)) = simhash64(ROW($deep)) AND simhash64($deep) IS NOT NULL"), 't', '60 composites in each other');
+$node->safe_psql('postgres', <<'SQL');
+CREATE DOMAIN pair AS n0 CHECK ((VALUE).b > 0);
+CREATE DOMAIN pair_again AS pair;
+CREATE TABLE of_domains (p pair, q pair_again, r pair[]);
+INSERT INTO of_domains VALUES (('a', 1), ('b', 2), ARRAY[('c', 3)]::pair[]);
+SQL
+is($node->safe_psql('postgres', 'SELECT simhash64(p) = simhash64(p::n0) AND simhash64(q) = simhash64(q::n0) AND simhash64(o) IS NOT NULL FROM of_domains AS o'),
+	't', 'domains over composites');
+
+# A nest that is too deep for the stack is an error.
+($status, $out, $err) = $node->psql('postgres', <<'SQL');
+DO $$ DECLARE v text := 'ROW(1)'; t text; BEGIN
+	SET LOCAL max_stack_depth = '100kB';
+	FOR i IN 1 .. 400 LOOP v := 'ROW(' || v || ')'; END LOOP;
+	EXECUTE 'SELECT simhash64(' || v || ')' INTO t;
+END $$
+SQL
+like($err, qr/stack depth limit exceeded/, 'a nest that is too deep');
+
+# Options as large as JSON gets.
+is($node->safe_psql('postgres', q{SELECT simhash64('w7 and more', jsonb_build_object('dictionary', (SELECT jsonb_agg('w' || i) FROM generate_series(1, 100000) AS i))) IS NOT NULL}),
+	't', 'a dictionary of 100,000 words in the options');
+is($node->safe_psql('postgres', q{SELECT simhash64('w7 and more', jsonb_build_object('idf', jsonb_build_object('documents', 9, 'terms', (SELECT jsonb_object_agg('w' || i, 1) FROM generate_series(1, 100000) AS i)))) IS NOT NULL}),
+	't', 'an idf table of 100,000 words in the options');
+($status, $out, $err) = $node->psql('postgres', q{SELECT simhash64('a', (repeat('{"dictionary": [', 1) || repeat('[', 3000) || repeat(']', 3000) || ']}')::jsonb)});
+like($err, qr/ERROR/, 'deeply nested JSON is an error');
+is($node->safe_psql('postgres', 'SELECT 1'), 1, 'the server is still there');
+
+$node->stop;
+done_testing();
