@@ -14,6 +14,12 @@ SELECT simhash_similarity(simhash32('中国^2 知乎^1 读者^2', preset => 's1'
 SELECT simhash_similarity(simhash64('中国^2 知乎^1 读者^2', preset => 's1'),
 	simhash64('中国^2 知乎^1 读者^1', preset => 's1'));
 
+-- A preset never changes.
+SELECT p AS preset, to_hex(simhash64(t, preset => p)) AS w64, to_hex(simhash32(t, preset => p)) AS w32,
+	to_hex(simhash64(ROW(t, 7, 'Street lamp'), preset => p)) AS "row"
+FROM unnest(ARRAY['default', 'plain', 's0', 's2', 's3']) AS p,
+	(VALUES ('The street lamp, 幸福路12号门前的路灯坏了两个星期 0000 但是 please please repair it; 综上所述')) AS v (t);
+
 -- Nothing has no fingerprint.
 SELECT simhash64(NULL::text), simhash64(''), simhash64(' !? '), simhash32(''), simhash64('', preset => 's1'),
 	simhash64(ROW(NULL::int, ''::text)), simhash64(NULL::pg_class), simhash64_tokens('{}'),
