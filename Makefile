@@ -8,7 +8,7 @@
 #   SETS        sets of `make bench` (A,B,C)
 #   PEERS       PEERS=all measures the side table at any size
 #   OUT         folder for the result of `make bench` (target/bench)
-#   SECONDS_EACH  how long `make soak` repeats each test (600), and `make fuzz` runs a target (60)
+#   SECONDS_EACH  how long `make soak` repeats each test (600), and `make fuzz` runs (60)
 #   DATA        folder of the labelled sets of `make quality`, and of real rows for `make bench`
 
 export PG_CONFIG DESTDIR KEEP ROWS SETS PEERS OUT SECONDS_EACH DATA
