@@ -83,16 +83,20 @@ struct Entry {
 /// The configuration `name` (its newest version) or `name@version`.
 fn find(schema: &str, name: &str) -> Rc<Config> {
     let (base, version) = match name.rsplit_once('@') {
-        Some((base, version)) if version.parse::<u32>().is_ok() => (base, version),
-        _ => (name, ""),
+        Some((base, version)) if version.parse::<i32>().is_ok() => (base, Some(version)),
+        _ => (name, None),
     };
     let mut found = None;
+    let this = match version {
+        Some(_) => " AND version OPERATOR(pg_catalog.=) $2::pg_catalog.int4",
+        None => "",
+    };
     let text = format!(
         "SELECT id, options, preset, dictionary, dictionary_version, idf, idf_version FROM {schema}.simhash_config \
-         WHERE name OPERATOR(pg_catalog.=) $1 AND ($2 OPERATOR(pg_catalog.=) '' \
-         OR version OPERATOR(pg_catalog.=) $2::pg_catalog.int4) ORDER BY version DESC LIMIT 1"
+         WHERE name OPERATOR(pg_catalog.=) $1{this} ORDER BY version DESC LIMIT 1"
     );
-    spi::query(&text, &[base, version], &mut |row| {
+    let parameters: Vec<&str> = std::iter::once(base).chain(version).collect();
+    spi::query(&text, &parameters, &mut |row| {
         let mut columns = row.iter().cloned();
         let mut next = || columns.next().flatten();
         found = Some(Entry {
