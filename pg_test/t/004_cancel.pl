@@ -96,7 +96,7 @@ my ($status, $out, $err) = $node->psql('postgres',
 	"SET statement_timeout = '50ms'; SELECT * FROM generate_series(1, 50) CROSS JOIN LATERAL simhash_index_verify('t_fp', true)");
 like($err, qr/canceling statement due to statement timeout/, 'verification stops');
 ($status, $out, $err) = $node->psql('postgres',
-	"SET statement_timeout = '30ms'; SELECT * FROM generate_series(1, 500) CROSS JOIN LATERAL simhash_index_stats('t_fp')");
+	"SELECT 1::bigint <~> 2; SET statement_timeout = '3ms'; SELECT * FROM simhash_index_stats('t_fp')");
 like($err, qr/canceling statement due to statement timeout/, 'statistics stop');
 ($status, $out, $err) = $node->psql('postgres',
 	"SET statement_timeout = '100ms'; INSERT INTO t (fp) SELECT hashint8extended(i, 5) FROM generate_series(1, 10000000) i");
