@@ -133,7 +133,9 @@ until_over(
 			'UPDATE t SET fp = flip(fp, 1) WHERE id % 5 = 0',
 			'DELETE FROM t WHERE id % 7 = 0',
 			'VACUUM t');
-		cmp_ok($primary->safe_psql('postgres', "SELECT pg_relation_size('t_fp') / 8192"), '>', $pages + 10, 'pages were split');
+		# In later rounds of a soak emptied pages take most rows.
+		cmp_ok($primary->safe_psql('postgres', "SELECT pg_relation_size('t_fp') / 8192"), '>', $pages + 10, 'pages were split')
+			if $round < 3;
 		close_cursors($reader, $rows, "round $round");
 		is_sound($standby, 't', 't_fp', "standby, round $round", 3);
 		# A soak must not grow for ever.
