@@ -482,3 +482,10 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION simhash_build_idf(text, regclass, name, text, int) IS
 	'counts in how many rows each word of a column occurs, and freezes that as a version of an idf table';
+
+-- ---------------------------------------------------------------- flagging
+
+CREATE FUNCTION simhash_flag_duplicate() RETURNS trigger
+LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_flag_duplicate';
+COMMENT ON FUNCTION simhash_flag_duplicate() IS
+	'BEFORE INSERT OR UPDATE row trigger that marks, rejects or skips near-duplicates; arguments are ''name=value'' strings, see docs/flagging.md';

@@ -15,12 +15,13 @@
 //! * `row`: turns a row of any type into columns of canonical text.
 //! * [`index`]: the access method `simhash`; its page formats and its search plan are pure.
 //! * [`planner`]: makes `fp <~> $1 <= 3` an index condition; selectivity.
-//! * `dedup`: what is built on top: flags, pairs, clusters.
+//! * [`dedup`]: what is built on top: flags, pairs, clusters.
 //! * `pg`: safe wrappers of pages, buffers, WAL, nodes and datums; the only place with raw
 //!   PostgreSQL structs.
 //!
 //! Without a `pgNN` feature only the pure parts are compiled (see Cargo.toml).
 
+pub mod dedup;
 pub mod fingerprint;
 pub mod index;
 pub mod planner;

@@ -36,3 +36,11 @@ pub fn report(
     report.report(PgLogLevel::ERROR);
     unreachable!("an ERROR report does not return")
 }
+
+/// Sends a WARNING with a HINT.
+pub fn warn(message: impl Into<String>, hint: impl Into<String>) {
+    let code = PgSqlErrorCode::ERRCODE_WARNING;
+    pg_sys::panic::ErrorReport::new(code, message.into(), "simhash_dedup")
+        .set_hint(hint.into())
+        .report(PgLogLevel::WARNING);
+}

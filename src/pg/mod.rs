@@ -10,6 +10,7 @@
 //! nothing: the server's abort processing releases locks and pins, and releasing them twice would
 //! unbalance its interrupt counters.
 
+pub mod advisory;
 pub mod buffer;
 pub mod build;
 pub mod bulk;
@@ -17,8 +18,10 @@ pub mod call_site;
 pub mod compat;
 pub mod encoding;
 pub mod error;
+pub mod expression;
 pub mod fmgr;
 pub mod index_am;
+pub mod invalidation;
 pub mod lookup;
 pub mod memory;
 pub mod message;
@@ -35,10 +38,13 @@ pub mod process;
 pub mod record;
 pub mod relation;
 pub mod rows_out;
+pub mod saved_query;
 pub mod settings;
 pub mod snapshot;
 pub mod spi;
 pub mod stats;
+pub mod table;
+pub mod trigger;
 mod unguarded;
 pub mod vacuum;
 pub mod value;

@@ -51,6 +51,11 @@ impl Storage {
         }
     }
 
+    /// As the server's copy functions want to know it.
+    pub fn by_value_and_length(&self) -> (bool, i16) {
+        (self.by_value, self.len)
+    }
+
     const fn varlena(type_id: pg_sys::Oid) -> Self {
         Self {
             type_id,

@@ -1,0 +1,216 @@
+//! `simhash_flag_duplicate()`: a BEFORE INSERT OR UPDATE row trigger that looks for a near-duplicate of
+//! the new row, and marks, refuses or leaves out the row that has one. docs/flagging.md.
+//!
+//! Of two transactions that store near-duplicates of each other, one is always the later one and sees
+//! the other's row: before it searches, each locks what near-duplicates have in common
+//! ([`super::stripes`]), until it ends.
+
+use std::rc::Rc;
+
+use pgrx::PgSqlErrorCode::{
+    ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, ERRCODE_EXCLUSION_VIOLATION,
+    ERRCODE_T_R_SERIALIZATION_FAILURE, ERRCODE_UNDEFINED_FUNCTION,
+};
+use pgrx::{IntoDatum, pg_sys};
+
+use super::flag_options::{Mode, Recipe};
+use super::flag_table::{self, FlaggedTable};
+use super::stripes::stripes;
+use crate::pg::advisory::{keeps_its_snapshot, lock_until_commit};
+use crate::pg::call_site::{self, Memory};
+use crate::pg::encoding::{reportable, to_utf8};
+use crate::pg::error::{raise, raise_with_hint, report};
+use crate::pg::expression::RowExpression;
+use crate::pg::fmgr::{Args, pg_function};
+use crate::pg::lookup::function_beside;
+use crate::pg::output::Output;
+use crate::pg::saved_query::Sees;
+use crate::pg::trigger::{Event, TriggerCall};
+use crate::pg::value::{Storage, Value};
+
+pg_function! {
+    /// `simhash_flag_duplicate() -> trigger`
+    fn simhash_flag_duplicate, pg_finfo_simhash_flag_duplicate (args) {
+        let call = fired(args);
+        call_site::with(args, |memory| Site::new(&call, memory), |site| site.judge(&call))
+    }
+}
+
+/// The call, when it is one that the function is made for.
+fn fired(args: &Args) -> TriggerCall<'_> {
+    let expected =
+        "function simhash_flag_duplicate must be fired BEFORE INSERT OR UPDATE FOR EACH ROW";
+    match TriggerCall::of(args) {
+        Some(call)
+            if call.is_before_row() && matches!(call.event(), Event::Insert | Event::Update) =>
+        {
+            call
+        }
+        _ => raise(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, expected),
+    }
+}
+
+/// What one statement remembers of a trigger.
+struct Site {
+    table: Rc<FlaggedTable>,
+    /// How the fingerprint is found, unless it is there already.
+    expression: Option<RowExpression>,
+    memory: Memory,
+}
+
+/// A near-duplicate.
+struct Found<'a> {
+    key: Option<Value<'a>>,
+    /// Bits.
+    distance: i64,
+}
+
+impl Site {
+    fn new(call: &TriggerCall<'_>, memory: Memory) -> Self {
+        let table = flag_table::of(call);
+        let column = &table.columns.fingerprint;
+        let expression = match &table.options.recipe {
+            Some(recipe) => Some(of_recipe(call, recipe, memory)),
+            None if column.generated => Some(RowExpression::of_generated_column(
+                call.relation(),
+                column,
+                memory,
+            )),
+            None => None,
+        };
+        Self {
+            table,
+            expression,
+            memory,
+        }
+    }
+
+    fn judge(&self, call: &TriggerCall<'_>) -> pg_sys::Datum {
+        let table = &self.table;
+        let fingerprint = match &self.expression {
+            Some(expression) => expression.value(call),
+            None => (call.new_value(&table.columns.fingerprint)).map(|value| value.integer()),
+        };
+        let mut changes = Vec::new();
+        if table.options.recipe.is_some() {
+            changes.push((table.columns.fingerprint.number, fingerprint.into_datum()));
+        }
+        if call.event() == Event::Update && self.is_as_before(call, fingerprint) {
+            // What somebody decided by hand about the same content stays so.
+            return call.with(&changes);
+        }
+        let found = fingerprint.and_then(|fingerprint| self.search(call, fingerprint));
+        match (table.options.mode, &found) {
+            (Mode::Reject, Some(found)) => self.reject(found),
+            (Mode::Skip, Some(_)) => return call.skip(),
+            _ => self.mark(&mut changes, found.as_ref()),
+        }
+        call.with(&changes)
+    }
+
+    /// Does an UPDATE leave all alone that makes a row a duplicate?
+    fn is_as_before(&self, call: &TriggerCall<'_>, fingerprint: Option<i64>) -> bool {
+        let columns = &self.table.columns;
+        let before = call.old_value(&columns.fingerprint);
+        let text_stays = columns.text.as_ref().is_none_or(|column| {
+            let text = |value: Option<Value<'_>>| value.map(|value| value.bytes().to_vec());
+            text(call.old_value(column)) == text(call.new_value(column))
+        });
+        before.map(|value| value.integer()) == fingerprint && text_stays
+    }
+
+    fn search<'a>(&self, call: &TriggerCall<'a>, fingerprint: i64) -> Option<Found<'a>> {
+        let table = &self.table;
+        if table.options.lock {
+            for stripe in stripes(fingerprint as u64, table.options.radius) {
+                lock_until_commit(table.searched, stripe);
+            }
+        }
+        let found = self.find(call, fingerprint, Sees::Usual);
+        if found.is_none()
+            && table.options.lock
+            && keeps_its_snapshot()
+            && self.find(call, fingerprint, Sees::Latest).is_some()
+        {
+            raise_with_hint(
+                ERRCODE_T_R_SERIALIZATION_FAILURE,
+                format!(
+                    "could not serialize access: another transaction has stored a near-duplicate in \"{}\"",
+                    table.name
+                ),
+                "The transaction might succeed if retried.",
+            );
+        }
+        found
+    }
+
+    fn find<'a>(&self, call: &TriggerCall<'a>, fingerprint: i64, sees: Sees) -> Option<Found<'a>> {
+        let columns = &self.table.columns;
+        let place = call.old_place();
+        let mut parameters = vec![
+            fingerprint.into_datum(),
+            place.map(|place| place.0),
+            place.map(|place| place.1),
+        ];
+        if let Some((_, key)) = &columns.key {
+            parameters.push(call.new_value(key).map(|value| value.datum()));
+        }
+        if let Some(text) = &columns.text {
+            parameters.push(call.new_value(text).map(|value| value.datum()));
+        }
+        let shape = [self.table.key_storage, Storage::of(pg_sys::INT4OID)];
+        let [key, distance] = self.table.query.first_row(&parameters, shape, sees)?;
+        Some(Found {
+            key: key.filter(|_| columns.key.is_some()),
+            distance: distance.map_or(0, |value| value.integer()),
+        })
+    }
+
+    fn mark(&self, changes: &mut Vec<(i16, Option<pg_sys::Datum>)>, found: Option<&Found<'_>>) {
+        let columns = &self.table.columns;
+        if let Some(flag) = &columns.flag {
+            changes.push((flag.number, found.is_some().into_datum()));
+        }
+        if let Some(duplicate_of) = &columns.duplicate_of {
+            let key = found.and_then(|found| found.key);
+            changes.push((duplicate_of.number, key.map(|key| key.datum())));
+        }
+    }
+
+    fn reject(&self, found: &Found<'_>) -> ! {
+        let table = &self.table;
+        let which = match (&table.columns.key, found.key) {
+            (Some((name, _)), Some(value)) => {
+                let output = Output::of(value.type_id(), self.memory);
+                let value = output.text(value, |text| to_utf8(text).into_owned());
+                format!("the row with \"{name}\" = {value}")
+            }
+            _ => "a row".to_owned(),
+        };
+        report(
+            ERRCODE_EXCLUSION_VIOLATION,
+            reportable(format!("near-duplicate of {which} in \"{}\"", table.name)),
+            Some(format!(
+                "Their fingerprints differ in {} bits; {} or fewer make a duplicate.",
+                found.distance, table.options.radius
+            )),
+            None,
+        )
+    }
+}
+
+/// simhash64 of the new row, with the weights and the preset of the trigger's arguments.
+fn of_recipe(call: &TriggerCall<'_>, recipe: &Recipe, memory: Memory) -> RowExpression {
+    let types = [pg_sys::RECORDOID, pg_sys::JSONBOID, pg_sys::TEXTOID];
+    let Some(function) = function_beside(call.function_oid(), c"simhash64", &types) else {
+        raise(
+            ERRCODE_UNDEFINED_FUNCTION,
+            "function simhash64(record, jsonb, text) does not exist",
+        );
+    };
+    let arguments = [
+        (pg_sys::JSONBOID, Some(recipe.weights.as_str())),
+        (pg_sys::TEXTOID, recipe.preset.as_deref()),
+    ];
+    RowExpression::of_row(call.relation(), function, &arguments, memory)
+}

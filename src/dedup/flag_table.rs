@@ -1,0 +1,353 @@
+//! What a flagging trigger knows of its table: the columns that its arguments name, and the query that
+//! looks for near-duplicates. Found out once in a session, and again when the table was altered.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use pgrx::PgSqlErrorCode::{
+    ERRCODE_DATATYPE_MISMATCH, ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INVALID_COLUMN_REFERENCE,
+    ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_UNDEFINED_COLUMN, ERRCODE_UNDEFINED_FUNCTION,
+    ERRCODE_UNDEFINED_TABLE,
+};
+use pgrx::pg_sys;
+use pgrx::pg_sys::Oid;
+
+use super::flag_options::{FlagOptions, Mode, Refusal, parse};
+use crate::pg::encoding::reportable;
+use crate::pg::error::{raise, raise_with_hint, report};
+use crate::pg::invalidation::{Current, watch};
+use crate::pg::relation::Rel;
+use crate::pg::saved_query::SavedQuery;
+use crate::pg::table::{self, Column, quoted};
+use crate::pg::trigger::TriggerCall;
+use crate::pg::value::Storage;
+
+/// Up to this radius the index does less work than reading the table, if there are rows to speak of.
+const INDEX_SERVES: u32 = 10;
+
+/// A trigger on a table.
+pub struct FlaggedTable {
+    pub options: FlagOptions,
+    /// The table that is searched, and whose name the locks have: the one on which the trigger was
+    /// created, of a partition the partitioned table above.
+    pub searched: Oid,
+    /// The name of the table that is searched, without its schema.
+    pub name: String,
+    pub columns: Columns,
+    /// Finds the key (or 0) and the distance of a near-duplicate.
+    pub query: SavedQuery,
+    pub key_storage: Storage,
+    current: Current,
+}
+
+/// The columns that the arguments name, in the table that fired the trigger.
+pub struct Columns {
+    pub fingerprint: Column,
+    pub flag: Option<Column>,
+    pub duplicate_of: Option<Column>,
+    pub key: Option<(String, Column)>,
+    pub text: Option<Column>,
+}
+
+thread_local! {
+    /// By the OID of the trigger.
+    static KNOWN: RefCell<HashMap<u32, Rc<FlaggedTable>>> = RefCell::new(HashMap::new());
+    /// Tables that were said to have no index.
+    static WARNED: RefCell<HashSet<u32>> = RefCell::new(HashSet::new());
+}
+
+/// What is known of the table whose trigger runs.
+pub fn of(call: &TriggerCall<'_>) -> Rc<FlaggedTable> {
+    let trigger = call.trigger_oid().to_u32();
+    let known = KNOWN.with_borrow(|known| known.get(&trigger).cloned());
+    if let Some(table) = known
+        && table.current.is_current()
+    {
+        return table;
+    }
+    let table = Rc::new(FlaggedTable::new(call));
+    let outdated = KNOWN.with_borrow_mut(|known| {
+        // Those of dropped triggers too.
+        let (old, new) = std::mem::take(known)
+            .into_iter()
+            .partition(|(_, table)| !table.current.is_current());
+        *known = new;
+        known.insert(trigger, table.clone());
+        let old: HashMap<u32, Rc<FlaggedTable>> = old;
+        old
+    });
+    drop(outdated);
+    table
+}
+
+impl FlaggedTable {
+    fn new(call: &TriggerCall<'_>) -> Self {
+        let options = parse(&call.arguments()).unwrap_or_else(|refusal| refuse(refusal));
+        let fired = call.relation();
+        if table::is_foreign(fired) {
+            raise(
+                ERRCODE_FEATURE_NOT_SUPPORTED,
+                format!(
+                    "\"{}\" is a foreign table: near-duplicates are flagged where its rows are kept",
+                    fired.name()
+                ),
+            );
+        }
+        let searched = searched_table(call);
+        // Before anything is read of them: what changes from here on is noticed.
+        let current = watch(&[fired.oid(), searched]);
+        let columns = Columns::new(fired, searched, &options);
+        let Some(sql) = Search::new(call, searched, &options, &columns) else {
+            raise(ERRCODE_UNDEFINED_TABLE, "the table was dropped meanwhile");
+        };
+        let indexed = table::has_index(searched, &options.fingerprint, "simhash");
+        let name = table::name(searched).unwrap_or_default();
+        if !indexed {
+            warn_once(searched, &name, &options.fingerprint);
+        }
+        let prefers_indexes = indexed && options.radius <= INDEX_SERVES;
+        Self {
+            query: SavedQuery::new(&sql.text, &sql.types, prefers_indexes),
+            key_storage: Storage::of(columns.key_type()),
+            options,
+            searched,
+            name,
+            columns,
+            current,
+        }
+    }
+}
+
+/// The topmost partitioned table that has this trigger.
+fn searched_table(call: &TriggerCall<'_>) -> Oid {
+    let mut table = call.relation().oid();
+    while let Some(parent) = table::parent_with_trigger(table, call.trigger_name()) {
+        table = parent;
+    }
+    table
+}
+
+fn refuse(refusal: Refusal) -> ! {
+    report(
+        ERRCODE_INVALID_PARAMETER_VALUE,
+        reportable(refusal.message),
+        None,
+        refusal.hint.map(reportable),
+    )
+}
+
+fn warn_once(table: Oid, name: &str, fingerprint: &str) {
+    if WARNED.with_borrow_mut(|warned| warned.insert(table.to_u32())) {
+        crate::pg::error::warn(
+            format!(
+                "table \"{name}\" has no simhash index on \"{fingerprint}\": each new row is compared with every row"
+            ),
+            format!(
+                "CREATE INDEX ON {} USING simhash ({});",
+                quoted(name),
+                quoted(fingerprint)
+            ),
+        );
+    }
+}
+
+impl Columns {
+    fn new(fired: Rel<'_>, searched: Oid, options: &FlagOptions) -> Self {
+        let named = |name: &str| match table::column(fired, name) {
+            Some(column) => column,
+            None => raise(
+                ERRCODE_UNDEFINED_COLUMN,
+                reportable(format!(
+                    "column \"{name}\" of relation \"{}\" does not exist",
+                    fired.name()
+                )),
+            ),
+        };
+        let typed = |name: &str, what: &str, types: &[Oid]| {
+            let column = named(name);
+            if !types.contains(&column.base_type()) {
+                wrong_type(name, &column, what, types[0]);
+            }
+            column
+        };
+        let fingerprint = typed(&options.fingerprint, "the fingerprint", &[pg_sys::INT8OID]);
+        if fingerprint.generated && options.recipe.is_some() {
+            raise_with_hint(
+                ERRCODE_INVALID_PARAMETER_VALUE,
+                reportable(format!(
+                    "column \"{}\" is a generated column, the trigger cannot fill it",
+                    options.fingerprint
+                )),
+                "Leave the trigger argument \"weights\" out: the column's own expression is used.",
+            );
+        }
+        let key = key_name(searched, options).map(|name| (name.clone(), named(&name)));
+        let flag = options.flag.as_deref();
+        let text = options.text.as_ref().map(|check| check.column.as_str());
+        let texts = [pg_sys::TEXTOID, pg_sys::VARCHAROID, pg_sys::BPCHAROID];
+        let columns = Self {
+            fingerprint,
+            flag: flag.map(|name| writable(name, typed(name, "the flag", &[pg_sys::BOOLOID]))),
+            duplicate_of: options.duplicate_of.as_deref().map(|name| {
+                let key_type = key.as_ref().map_or(Oid::INVALID, |key| key.1.base_type());
+                writable(name, typed(name, "the key", &[key_type]))
+            }),
+            text: text.map(|name| writable(name, typed(name, "the text", &texts))),
+            key,
+        };
+        columns.check_key(options);
+        columns
+    }
+
+    fn check_key(&self, options: &FlagOptions) {
+        if let Some((name, key)) = &self.key
+            && key.generated
+        {
+            generated(name);
+        }
+        let marks = [
+            &options.flag,
+            &options.duplicate_of,
+            &Some(options.fingerprint.clone()),
+        ];
+        let key = self.key.as_ref().map(|key| &key.0);
+        if marks
+            .iter()
+            .any(|mark| mark.is_some() && mark.as_ref() == key)
+        {
+            raise(
+                ERRCODE_INVALID_PARAMETER_VALUE,
+                "the key cannot be a column that the trigger fills",
+            );
+        }
+    }
+
+    /// Of the first column that the query returns.
+    fn key_type(&self) -> Oid {
+        self.key
+            .as_ref()
+            .map_or(pg_sys::INT4OID, |key| key.1.base_type())
+    }
+}
+
+/// The key that the arguments name, or the primary key, if it is one column.
+fn key_name(searched: Oid, options: &FlagOptions) -> Option<String> {
+    let key = options.key.clone().or_else(|| table::primary_key(searched));
+    if key.is_none() && options.duplicate_of.is_some() {
+        raise_with_hint(
+            ERRCODE_INVALID_PARAMETER_VALUE,
+            "the trigger argument \"duplicate_of\" needs to know the key",
+            "Add 'key=...': the table has no primary key of one column.",
+        );
+    }
+    key
+}
+
+/// A column of which NEW has a value, and may be given another.
+fn writable(name: &str, column: Column) -> Column {
+    if column.generated {
+        generated(name);
+    }
+    column
+}
+
+fn generated(name: &str) -> ! {
+    raise(
+        ERRCODE_INVALID_COLUMN_REFERENCE,
+        reportable(format!(
+            "column \"{name}\" is a generated column: triggers do not see its value"
+        )),
+    )
+}
+
+fn wrong_type(name: &str, column: &Column, what: &str, expected: Oid) -> ! {
+    raise(
+        ERRCODE_DATATYPE_MISMATCH,
+        reportable(format!(
+            "column \"{name}\" is of type {}, but {what} is of type {}",
+            table::type_name(column.storage.type_id),
+            table::type_name(expected)
+        )),
+    )
+}
+
+/// The query in the making.
+struct Search {
+    text: String,
+    types: Vec<Oid>,
+}
+
+impl Search {
+    /// Every name is qualified, so that no search_path alters the meaning. None when a name is gone.
+    fn new(
+        call: &TriggerCall<'_>,
+        searched: Oid,
+        options: &FlagOptions,
+        columns: &Columns,
+    ) -> Option<Self> {
+        let ours = table::function_schema(call.function_oid())?;
+        let distance = format!(
+            "(t.{} OPERATOR({ours}.<~>) $1)",
+            quoted(&options.fingerprint)
+        );
+        let key = match &columns.key {
+            Some((name, _)) => format!("t.{}", quoted(name)),
+            None => "0".to_owned(),
+        };
+        let mut search = Self {
+            text: format!(
+                "SELECT {key}, {distance} FROM {} AS t WHERE {distance} OPERATOR(pg_catalog.<=) {}",
+                table::qualified_name(searched)?,
+                options.radius
+            ),
+            types: vec![pg_sys::INT8OID, pg_sys::OIDOID, pg_sys::TIDOID],
+        };
+        search.text += " AND ($2 IS NULL OR t.tableoid OPERATOR(pg_catalog.<>) $2 OR t.ctid OPERATOR(pg_catalog.<>) $3)";
+        if let Some((_, column)) = &columns.key {
+            search.exclude_key(&key, column.base_type());
+        }
+        if let Some(check) = &options.text {
+            search.types.push(pg_sys::TEXTOID);
+            search.text += &format!(
+                " AND {ours}.simhash_jaccard(t.{}::pg_catalog.text, ${}) OPERATOR(pg_catalog.>=) '{}'::pg_catalog.float8",
+                quoted(&check.column),
+                search.types.len(),
+                check.min_jaccard
+            );
+        }
+        if options.originals_only {
+            search.exclude_duplicates(options);
+        }
+        // Whose row it is matters where it is told.
+        if options.duplicate_of.is_some() || options.mode == Mode::Reject {
+            search.text += &format!(" ORDER BY {distance}, {key}");
+        }
+        search.text += " LIMIT 1";
+        Some(search)
+    }
+
+    /// A row with the key of the new one is the row itself: INSERT ... ON CONFLICT meets it.
+    fn exclude_key(&mut self, key: &str, key_type: Oid) {
+        let parameter = format!("${}", self.types.len() + 1);
+        self.types.push(key_type);
+        let Some(same) = table::equality(key_type, key, &parameter) else {
+            raise(
+                ERRCODE_UNDEFINED_FUNCTION,
+                format!(
+                    "the key is of type {}, which has no equality",
+                    table::type_name(key_type)
+                ),
+            );
+        };
+        self.text += &format!(" AND ({parameter} IS NULL OR NOT ({same}))");
+    }
+
+    fn exclude_duplicates(&mut self, options: &FlagOptions) {
+        if let Some(column) = &options.duplicate_of {
+            self.text += &format!(" AND t.{} IS NULL", quoted(column));
+        } else if let Some(column) = &options.flag {
+            self.text += &format!(" AND t.{} IS NOT TRUE", quoted(column));
+        }
+    }
+}

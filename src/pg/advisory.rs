@@ -1,0 +1,30 @@
+//! Locks that mean what their takers agree on.
+
+use pgrx::pg_sys;
+
+/// The class (`objsubid` in pg_locks) of our locks: PostgreSQL's own advisory lock functions use 1
+/// and 2, so that ours never collide with a user's.
+const CLASS: u16 = 0x5348;
+
+/// Waits until no other transaction holds lock `number` of the table, and holds it until the end of
+/// this one.
+pub fn lock_until_commit(table: pg_sys::Oid, number: u32) {
+    // SAFETY: reads a variable of the backend; the tag is a complete one of the advisory kind.
+    unsafe {
+        let tag = pg_sys::LOCKTAG {
+            locktag_field1: pg_sys::MyDatabaseId.to_u32(),
+            locktag_field2: table.to_u32(),
+            locktag_field3: number,
+            locktag_field4: CLASS,
+            locktag_type: pg_sys::LockTagType::LOCKTAG_ADVISORY as u8,
+            locktag_lockmethodid: pg_sys::USER_LOCKMETHOD as u8,
+        };
+        pg_sys::LockAcquire(&tag, pg_sys::ExclusiveLock as i32, false, false);
+    }
+}
+
+/// Do snapshots of this transaction stay as its first one was?
+pub fn keeps_its_snapshot() -> bool {
+    // SAFETY: reads a variable of the backend.
+    unsafe { pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as i32 }
+}

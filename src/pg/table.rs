@@ -1,0 +1,214 @@
+//! What the catalogs say of a table, and its parts as SQL text.
+
+use std::ffi::{CStr, CString, c_char};
+
+use pgrx::pg_sys;
+use pgrx::pg_sys::Oid;
+
+use super::compat::attribute;
+use super::encoding::{from_utf8, to_utf8};
+use super::relation::Rel;
+use super::value::Storage;
+
+/// A column of a table.
+#[derive(Clone, Copy)]
+pub struct Column {
+    /// Position, from 1.
+    pub number: i16,
+    pub generated: bool,
+    pub storage: Storage,
+}
+
+impl Column {
+    /// Its type, below domains.
+    pub fn base_type(&self) -> Oid {
+        super::lookup::base_type(self.storage.type_id)
+    }
+}
+
+/// The user's column of that name.
+pub fn column(table: Rel<'_>, name: &str) -> Option<Column> {
+    // SAFETY: an open relation has its row descriptor, with zero-terminated names.
+    let (desc, count) = unsafe {
+        let desc = (*table.raw()).rd_att;
+        (desc, (*desc).natts as usize)
+    };
+    (0..count).find_map(|i| {
+        // SAFETY: as above; `i` is below `natts`.
+        let (attribute, found) = unsafe {
+            let attribute = attribute(desc, i);
+            let found = CStr::from_ptr(attribute.attname.data.as_ptr());
+            (attribute, to_utf8(found.to_bytes()))
+        };
+        (!attribute.attisdropped && found == name).then(|| Column {
+            number: attribute.attnum,
+            generated: attribute.attgenerated != 0,
+            storage: Storage::of_attribute(attribute),
+        })
+    })
+}
+
+/// A name as SQL text, always quoted.
+pub fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// # Safety
+/// `text` must be null or a zero-terminated string.
+unsafe fn string(text: *const c_char) -> Option<String> {
+    // SAFETY: the caller's word.
+    (!text.is_null()).then(|| unsafe { to_utf8(CStr::from_ptr(text).to_bytes()).into_owned() })
+}
+
+fn schema_name(schema: Oid) -> Option<String> {
+    // SAFETY: a syscache look-up that yields null or a string.
+    unsafe { string(pg_sys::get_namespace_name(schema)) }
+}
+
+/// The name of a table, without its schema; None when it is gone.
+pub fn name(table: Oid) -> Option<String> {
+    // SAFETY: a syscache look-up.
+    unsafe { string(pg_sys::get_rel_name(table)) }
+}
+
+/// The name of a table with its schema, as SQL text; None when it is gone.
+pub fn qualified_name(table: Oid) -> Option<String> {
+    // SAFETY: a syscache look-up.
+    let schema = unsafe { pg_sys::get_rel_namespace(table) };
+    let (schema, name) = (schema_name(schema)?, name(table)?);
+    Some(format!("{}.{}", quoted(&schema), quoted(&name)))
+}
+
+/// A type's name, as messages have it.
+pub fn type_name(type_id: Oid) -> String {
+    // SAFETY: a catalog look-up that always yields a string.
+    unsafe { string(pg_sys::format_type_be(type_id)) }.unwrap_or_default()
+}
+
+/// The schema of a function, as SQL text; None when it is gone.
+pub fn function_schema(function: Oid) -> Option<String> {
+    // SAFETY: a syscache look-up.
+    schema_name(unsafe { pg_sys::get_func_namespace(function) }).map(|name| quoted(&name))
+}
+
+/// `left = right` by the type's own equality, as SQL text that no search_path alters; None when the
+/// type has none. The operands are SQL text too, and of this type.
+pub fn equality(type_id: Oid, left: &str, right: &str) -> Option<String> {
+    let operand = |text: &str| CString::new(from_utf8(text).into_owned()).ok();
+    let (left, right) = (operand(left)?, operand(right)?);
+    // SAFETY: the cache entry lives as long as the process; makeStringInfo yields an empty buffer,
+    // which the server fills with a zero-terminated text.
+    unsafe {
+        let entry = pg_sys::lookup_type_cache(type_id, pg_sys::TYPECACHE_EQ_OPR as i32);
+        if (*entry).eq_opr == Oid::INVALID {
+            return None;
+        }
+        let buffer = pg_sys::makeStringInfo();
+        pg_sys::generate_operator_clause(
+            buffer.cast(),
+            left.as_ptr(),
+            type_id,
+            (*entry).eq_opr,
+            right.as_ptr(),
+            type_id,
+        );
+        string((*buffer).data)
+    }
+}
+
+/// Is the table one that another server or library keeps?
+pub fn is_foreign(table: Rel<'_>) -> bool {
+    // SAFETY: an open relation has its pg_class row.
+    unsafe { (*(*table.raw()).rd_rel).relkind as u8 == pg_sys::RELKIND_FOREIGN_TABLE }
+}
+
+/// A table that this process has opened.
+struct Opened(pg_sys::Relation);
+
+impl Opened {
+    fn new(table: Oid) -> Self {
+        // SAFETY: waits for DDL, and raises an ERROR when the table is gone.
+        Self(unsafe { pg_sys::table_open(table, pg_sys::AccessShareLock as i32) })
+    }
+
+    /// The column numbers and the access method of an index of it, if it is valid.
+    fn index(index: Oid) -> Option<(Vec<i16>, Oid)> {
+        let access_method = super::lookup::index_access_method(index)?;
+        // SAFETY: the row is read before it is released; `indkey` has `indnkeyatts` numbers at least.
+        unsafe {
+            let cache = pg_sys::SysCacheIdentifier::INDEXRELID as i32;
+            let row = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(index));
+            if row.is_null() {
+                return None;
+            }
+            let form: *const pg_sys::FormData_pg_index = pg_sys::GETSTRUCT(row).cast();
+            let keys = (*form).indkey.values.as_slice((*form).indnkeyatts as usize);
+            let found = (*form).indisvalid.then(|| (keys.to_vec(), access_method));
+            pg_sys::ReleaseSysCache(row);
+            found
+        }
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: opened by `new`; the lock stays until the end of the transaction.
+            unsafe { pg_sys::table_close(self.0, pg_sys::NoLock as i32) };
+        }
+    }
+}
+
+/// The primary key, when it is one column.
+pub fn primary_key(table: Oid) -> Option<String> {
+    let opened = Opened::new(table);
+    // SAFETY: the relation is open.
+    let index = unsafe { pg_sys::RelationGetPrimaryKeyIndex(opened.0) };
+    let (keys, _) = Opened::index(index)?;
+    match keys[..] {
+        // SAFETY: a syscache look-up.
+        [number] => unsafe { string(pg_sys::get_attname(table, number, true)) },
+        _ => None,
+    }
+}
+
+/// Is there a valid index of this access method whose first column is the named one?
+pub fn has_index(table: Oid, name: &str, access_method: &str) -> bool {
+    let opened = Opened::new(table);
+    // SAFETY: the relation is open, and the column of it.
+    let rel = unsafe { Rel::from_raw(opened.0) };
+    let Some(column) = column(rel, name) else {
+        return false;
+    };
+    // SAFETY: the list is a copy, of OIDs.
+    let indexes: Vec<Oid> = unsafe {
+        let list = pg_sys::RelationGetIndexList(opened.0);
+        let count = list.as_ref().map_or(0, |list| list.length);
+        (0..count).map(|i| pg_sys::list_nth_oid(list, i)).collect()
+    };
+    indexes
+        .into_iter()
+        .filter_map(Opened::index)
+        .any(|(keys, method)| {
+            // SAFETY: a syscache look-up.
+            let method = unsafe { string(pg_sys::get_am_name(method)) };
+            keys.first() == Some(&column.number) && method.as_deref() == Some(access_method)
+        })
+}
+
+/// The partitioned table above, if it has a trigger of this name.
+pub fn parent_with_trigger(partition: Oid, trigger: &CStr) -> Option<Oid> {
+    unsafe extern "C-unwind" {
+        // Missing from the bindings.
+        fn get_partition_parent(partition: Oid, even_if_detached: bool) -> Oid;
+    }
+    // SAFETY: catalog look-ups, guarded because the server may raise an ERROR.
+    unsafe {
+        if !pg_sys::get_rel_relispartition(partition) {
+            return None;
+        }
+        let parent = pg_sys::ffi::pg_guard_ffi_boundary(|| get_partition_parent(partition, true));
+        let found = pg_sys::get_trigger_oid(parent, trigger.as_ptr(), true);
+        (found != Oid::INVALID).then_some(parent)
+    }
+}

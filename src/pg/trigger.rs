@@ -1,0 +1,188 @@
+//! A call of a trigger function: why it was fired, the row before and after, the row to go on with.
+
+use std::ffi::CStr;
+use std::marker::PhantomData;
+
+use pgrx::pg_sys;
+
+use super::encoding::to_utf8;
+use super::fmgr::Args;
+use super::relation::Rel;
+use super::table::Column;
+use super::value::Value;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    Insert,
+    Update,
+    Delete,
+    Truncate,
+}
+
+/// The running call of a trigger function.
+#[derive(Clone, Copy)]
+pub struct TriggerCall<'a> {
+    data: *const pg_sys::TriggerData,
+    life: PhantomData<&'a Args>,
+}
+
+/// Where a row version lies: its table's OID and its place, as datums.
+pub type Place = (pg_sys::Datum, pg_sys::Datum);
+
+impl<'a> TriggerCall<'a> {
+    /// The call, when the function runs as a trigger.
+    pub fn of(args: &'a Args) -> Option<Self> {
+        // SAFETY: the context of a call is null or a live node.
+        let data: *const pg_sys::TriggerData = unsafe {
+            let context = (*args.fcinfo()).context;
+            if context.is_null() || (*context).type_ != pg_sys::NodeTag::T_TriggerData {
+                return None;
+            }
+            context.cast()
+        };
+        Some(Self {
+            data,
+            life: PhantomData,
+        })
+    }
+
+    fn data(&self) -> &'a pg_sys::TriggerData {
+        // SAFETY: the node lives as long as the call (`of`).
+        unsafe { &*self.data }
+    }
+
+    fn trigger(&self) -> &'a pg_sys::Trigger {
+        // SAFETY: set for every trigger call, and alive as long as it.
+        unsafe { &*self.data().tg_trigger }
+    }
+
+    pub fn event(&self) -> Event {
+        match self.data().tg_event & pg_sys::TRIGGER_EVENT_OPMASK {
+            pg_sys::TRIGGER_EVENT_INSERT => Event::Insert,
+            pg_sys::TRIGGER_EVENT_UPDATE => Event::Update,
+            pg_sys::TRIGGER_EVENT_DELETE => Event::Delete,
+            _ => Event::Truncate,
+        }
+    }
+
+    /// Is it a row trigger that runs before the change?
+    pub fn is_before_row(&self) -> bool {
+        let event = self.data().tg_event;
+        event & pg_sys::TRIGGER_EVENT_ROW != 0
+            && event & pg_sys::TRIGGER_EVENT_TIMINGMASK == pg_sys::TRIGGER_EVENT_BEFORE
+    }
+
+    /// The table whose row it is: of a partitioned one the partition.
+    pub fn relation(&self) -> Rel<'a> {
+        // SAFETY: open and locked while its trigger runs.
+        unsafe { Rel::from_raw(self.data().tg_relation) }
+    }
+
+    pub fn trigger_oid(&self) -> pg_sys::Oid {
+        self.trigger().tgoid
+    }
+
+    pub fn function_oid(&self) -> pg_sys::Oid {
+        self.trigger().tgfoid
+    }
+
+    pub fn trigger_name(&self) -> &'a CStr {
+        // SAFETY: a zero-terminated string that lives as long as the trigger.
+        unsafe { CStr::from_ptr(self.trigger().tgname) }
+    }
+
+    /// The arguments that CREATE TRIGGER gave.
+    pub fn arguments(&self) -> Vec<String> {
+        let trigger = self.trigger();
+        // SAFETY: `tgargs` has `tgnargs` zero-terminated strings.
+        let argument = |i| unsafe { CStr::from_ptr(*trigger.tgargs.add(i)) };
+        (0..trigger.tgnargs as usize)
+            .map(|i| to_utf8(argument(i).to_bytes()).into_owned())
+            .collect()
+    }
+
+    fn new_tuple(&self) -> pg_sys::HeapTuple {
+        match self.event() {
+            Event::Update => self.data().tg_newtuple,
+            _ => self.data().tg_trigtuple,
+        }
+    }
+
+    /// The new row, as expressions read it.
+    pub fn new_slot(&self) -> *mut pg_sys::TupleTableSlot {
+        match self.event() {
+            Event::Update => self.data().tg_newslot,
+            _ => self.data().tg_trigslot,
+        }
+    }
+
+    /// A column of the new row. Generated columns have no value yet.
+    pub fn new_value(&self, column: &Column) -> Option<Value<'a>> {
+        self.value(self.new_tuple(), column)
+    }
+
+    /// A column of the row that an UPDATE replaces.
+    pub fn old_value(&self, column: &Column) -> Option<Value<'a>> {
+        self.value(self.data().tg_trigtuple, column)
+    }
+
+    fn value(&self, tuple: pg_sys::HeapTuple, column: &Column) -> Option<Value<'a>> {
+        let mut null = false;
+        // SAFETY: a row trigger has its tuples, of the relation's row type, and the column is one of
+        // its relation (the caller's lookup in it).
+        unsafe {
+            let desc = (*self.data().tg_relation).rd_att;
+            let number = i32::from(column.number);
+            let datum = pg_sys::SPI_getbinval(tuple, desc, number, &mut null);
+            (!null).then(|| Value::new(datum, column.storage))
+        }
+    }
+
+    /// Where the row that an UPDATE replaces lies.
+    pub fn old_place(&self) -> Option<Place> {
+        if self.event() != Event::Update {
+            return None;
+        }
+        let tuple = self.data().tg_trigtuple;
+        // SAFETY: the tuple lives as long as the call, and so does the address of its place.
+        unsafe {
+            let place = pg_sys::Datum::from(&raw mut (*tuple).t_self);
+            Some((pg_sys::Datum::from((*tuple).t_tableOid), place))
+        }
+    }
+
+    /// Goes on with the row as it is.
+    pub fn unchanged(&self) -> pg_sys::Datum {
+        pg_sys::Datum::from(self.new_tuple())
+    }
+
+    /// Leaves the row out.
+    pub fn skip(&self) -> pg_sys::Datum {
+        pg_sys::Datum::from(0usize)
+    }
+
+    /// Goes on with other values in some columns, each of its column's type; None is NULL.
+    pub fn with(&self, columns: &[(i16, Option<pg_sys::Datum>)]) -> pg_sys::Datum {
+        if columns.is_empty() {
+            return self.unchanged();
+        }
+        let mut numbers: Vec<i32> = columns.iter().map(|c| i32::from(c.0)).collect();
+        let mut values: Vec<pg_sys::Datum> = columns
+            .iter()
+            .map(|c| c.1.unwrap_or(pg_sys::Datum::null()))
+            .collect();
+        let mut nulls: Vec<bool> = columns.iter().map(|c| c.1.is_none()).collect();
+        // SAFETY: three arrays of one length; numbers and types are those of the relation.
+        unsafe {
+            let tuple = pg_sys::heap_modify_tuple_by_cols(
+                self.new_tuple(),
+                (*self.data().tg_relation).rd_att,
+                numbers.len() as i32,
+                numbers.as_mut_ptr(),
+                values.as_mut_ptr(),
+                nulls.as_mut_ptr(),
+            );
+            pg_sys::Datum::from(tuple)
+        }
+    }
+}
