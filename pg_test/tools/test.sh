@@ -64,7 +64,7 @@ unit_tests() {
 
 # The postgres user may not be able to read the repository: it gets a copy of the tests.
 copy_tests() {
-	cp -r "$ROOT/pg_test/"{sql,expected,specs,t,perl,data} "$work/"
+	cp -r "$ROOT/pg_test/"{sql,expected,specs,t,perl,data} "$ROOT/docs" "$ROOT/README.md" "$work/"
 	mkdir "$work/out"
 	[ "$(id -u)" != 0 ] || chown -R postgres "$work"
 }

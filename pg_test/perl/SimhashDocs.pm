@@ -1,0 +1,91 @@
+# The SQL of a Markdown page, and what the page says that it returns.
+#
+# A fenced block marked sql is run. When a block marked text follows it at once, that is what psql must
+# print (without row counts and command tags); otherwise the block must not fail. A block right after the line
+# `<!-- not run: why -->` is passed over.
+package SimhashDocs;
+
+use strict;
+use warnings;
+use Exporter 'import';
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+our @EXPORT = qw(sql_blocks run_page);
+
+# A list of { line, sql, expected }, expected undef when the page shows no output.
+sub sql_blocks
+{
+	my ($page) = @_;
+	my @blocks;
+	# The fence that is open, what it holds so far, the block whose output may follow, the line above.
+	my ($fence, $content, $asking, $above) = (undef, '', undef, '');
+	my $number = 0;
+	for my $line (split /\n/, slurp_file($page))
+	{
+		$number++;
+		if (defined $fence && $line !~ /^```/)
+		{
+			$content .= "$line\n";
+		}
+		elsif (defined $fence)
+		{
+			if ($fence eq 'sql')
+			{
+				$asking = { line => $number, sql => $content };
+				push @blocks, $asking;
+			}
+			$asking->{expected} = $content if $fence eq 'text' && $asking;
+			$fence = undef;
+		}
+		elsif ($line =~ /^```(\w*)/)
+		{
+			$fence = $above =~ /^<!-- not run: .* -->$/ ? 'not run' : $1;
+			$asking = undef if $fence ne 'text';
+			$content = '';
+		}
+		elsif ($line ne '')
+		{
+			($above, $asking) = ($line, undef);
+		}
+	}
+	return @blocks;
+}
+
+# Runs a page from top to bottom in one session, and compares.
+sub run_page
+{
+	my ($node, $database, $page, $name) = @_;
+	my $session = $node->background_psql($database, on_error_stop => 0);
+	$session->query("\\pset tuples_only off\n\\pset format aligned\n\\pset footer off\n\\set SHOW_CONTEXT never");
+	for my $block (sql_blocks($page))
+	{
+		my $out = $session->query($block->{sql});
+		my $errors = $session->{stderr};
+		$session->{stderr} = '';
+		my $what = "$name: the block that ends at line $block->{line}";
+		if (defined $block->{expected})
+		{
+			is(plain("$out\n$errors"), plain($block->{expected}), $what);
+		}
+		else
+		{
+			unlike($errors, qr/ERROR:|FATAL:|PANIC:/, $what);
+		}
+	}
+	$session->quit;
+	return;
+}
+
+# Without what depends on the terminal: blanks at the ends of lines, empty lines, psql's own prefix.
+sub plain
+{
+	my ($text) = @_;
+	$text =~ s/^psql:<stdin>:\d+: //mg;
+	$text =~ s/[ \t]+$//mg;
+	$text =~ s/\n+/\n/g;
+	$text =~ s/^\n+|\n+$//g;
+	return $text;
+}
+
+1;

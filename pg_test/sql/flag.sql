@@ -1,0 +1,336 @@
+-- The trigger simhash_flag_duplicate(): what it marks, rejects, skips and refuses. docs/flagging.md.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS simhash_dedup;
+CREATE SCHEMA flag;
+SET search_path = flag, public;
+RESET client_min_messages;
+
+-- The oracle: rows in the order of their ids, each against all before it, by counting bits.
+CREATE FUNCTION should_be(rel regclass, k int) RETURNS TABLE (id int, dup int) LANGUAGE plpgsql AS $$
+BEGIN
+	RETURN QUERY EXECUTE format(
+		'SELECT n.id, (SELECT o.id FROM %1$s o WHERE o.id < n.id AND bit_count((o.fp # n.fp)::bit(64)) <= %2$s
+			ORDER BY bit_count((o.fp # n.fp)::bit(64)), o.id LIMIT 1) FROM %1$s n', rel, k);
+END $$;
+CREATE FUNCTION wrong(rel regclass, k int, OUT duplicates bigint, OUT wrong bigint) LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE format('SELECT count(dup), (SELECT count(*) FROM %1$s t JOIN should_be(%1$L, %2$s) s USING (id)
+		WHERE t.dup IS DISTINCT FROM s.dup OR t.is_dup IS DISTINCT FROM (s.dup IS NOT NULL)) FROM %1$s', rel, k)
+	INTO duplicates, wrong;
+END $$;
+-- 600 fingerprints of which most have neighbours at distances 0 to 10, and some NULL.
+CREATE TABLE source AS
+	SELECT i AS id, CASE WHEN i % 40 = 7 THEN NULL ELSE
+		(SELECT bit_xor(1::bigint << (hashint8extended(i, n) & 63)::int) FROM generate_series(1, i % 6) n)
+		# hashint8extended(i % 90, 5) END AS fp
+	FROM generate_series(1, 600) i;
+UPDATE source SET fp = hashint8extended(id % 90, 5) WHERE fp IS NULL AND id % 40 <> 7;
+
+CREATE TABLE t (id int PRIMARY KEY, fp bigint, is_dup boolean, dup int REFERENCES t, note text);
+CREATE INDEX t_fp ON t USING simhash (fp);
+CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON t
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'radius=3', 'flag=is_dup', 'duplicate_of=dup');
+
+-- One statement with many rows: each sees those before it.
+INSERT INTO t (id, fp) SELECT id, fp FROM source ORDER BY id;
+SELECT * FROM wrong('t', 3);
+SELECT count(*) AS nulls, bool_or(is_dup) AS any_flagged FROM t WHERE fp IS NULL;
+
+-- A statement a row, prepared, what the user says about the flags notwithstanding.
+TRUNCATE t;
+DO $$
+DECLARE r record;
+BEGIN
+	FOR r IN SELECT * FROM source ORDER BY id LOOP
+		INSERT INTO t VALUES (r.id, r.fp, r.id % 2 = 0, NULL);
+	END LOOP;
+END $$;
+SELECT * FROM wrong('t', 3);
+
+-- Radii 0, 8 (one lock for the table) and 64; the trigger is replaced, and what was remembered with it.
+TRUNCATE t;
+CREATE OR REPLACE TRIGGER flag BEFORE INSERT OR UPDATE ON t
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'radius=8', 'flag=is_dup', 'duplicate_of=dup');
+INSERT INTO t (id, fp) SELECT id, fp FROM source ORDER BY id;
+SELECT * FROM wrong('t', 8);
+TRUNCATE t;
+CREATE OR REPLACE TRIGGER flag BEFORE INSERT OR UPDATE ON t
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'radius=0', 'flag=is_dup', 'duplicate_of=dup', 'lock=off');
+INSERT INTO t (id, fp) SELECT id, fp FROM source ORDER BY id;
+SELECT * FROM wrong('t', 0);
+TRUNCATE t;
+CREATE OR REPLACE TRIGGER flag BEFORE INSERT OR UPDATE ON t
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'radius=64', 'flag=is_dup', 'duplicate_of=dup');
+INSERT INTO t (id, fp) SELECT id, fp FROM source ORDER BY id LIMIT 50;
+SELECT * FROM wrong('t', 64);
+
+-- A duplicate points at an original when only those are looked at, and is within the radius of it.
+TRUNCATE t;
+CREATE OR REPLACE TRIGGER flag BEFORE INSERT OR UPDATE ON t
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup', 'among=originals');
+INSERT INTO t (id, fp) SELECT id, fp FROM source ORDER BY id;
+SELECT count(*) FILTER (WHERE o.dup IS NOT NULL) AS not_an_original, max(t.fp <~> o.fp) AS farthest
+FROM t JOIN t o ON t.dup = o.id;
+SELECT count(*) AS originals_within_3 FROM t a JOIN t b ON a.fp <~> b.fp <= 3 AND a.id < b.id WHERE a.dup IS NULL AND b.dup IS NULL;
+
+-- COPY, with the flags in the data and without.
+CREATE TABLE small (id int PRIMARY KEY, fp bigint, is_dup boolean, dup int);
+CREATE INDEX ON small USING simhash (fp);
+CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON small
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'flag=is_dup', 'duplicate_of=dup', 'key=id');
+COPY small (id, fp) FROM STDIN;
+1	0
+2	1
+3	255
+4	\N
+5	254
+6	254
+\.
+SELECT * FROM small ORDER BY id;
+
+-- UPDATE: of the fingerprint, to a duplicate and back; of something else, which leaves a decision alone.
+UPDATE small SET fp = 1::bigint << 40 WHERE id = 1;
+UPDATE small SET fp = 3::bigint << 40 WHERE id = 2;
+UPDATE small SET fp = NULL WHERE id = 5;
+UPDATE small SET is_dup = false, dup = NULL WHERE id = 6;
+UPDATE small SET id = 60 WHERE id = 6;
+SELECT * FROM small ORDER BY id;
+-- Several rows of one statement: the later one sees the new value of the earlier one.
+UPDATE small SET fp = 7 + id % 2 WHERE id IN (1, 2);
+SELECT id, fp, is_dup, dup FROM small WHERE id IN (1, 2) ORDER BY id;
+
+-- ON CONFLICT: a row is no duplicate of the one with its own key.
+INSERT INTO small (id, fp) VALUES (3, 255) ON CONFLICT (id) DO UPDATE SET fp = excluded.fp, is_dup = excluded.is_dup;
+INSERT INTO small (id, fp) VALUES (3, 254) ON CONFLICT (id) DO UPDATE SET fp = excluded.fp;
+SELECT * FROM small WHERE id = 3;
+INSERT INTO small (id, fp) VALUES (3, 7) ON CONFLICT (id) DO UPDATE SET fp = excluded.fp;
+SELECT id, fp, is_dup, dup FROM small WHERE id = 3;
+INSERT INTO small (id, fp) VALUES (3, 0) ON CONFLICT DO NOTHING;
+SELECT id, fp, is_dup, dup FROM small WHERE id = 3;
+
+-- Modes.
+CREATE TABLE strict (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, fp bigint);
+CREATE INDEX ON strict USING simhash (fp);
+CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON strict
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=reject');
+INSERT INTO strict (fp) VALUES (0), (255), (NULL), (NULL);
+\set VERBOSITY verbose
+\set SHOW_CONTEXT never
+INSERT INTO strict (fp) VALUES (65535), (254);
+\set VERBOSITY default
+UPDATE strict SET fp = 4 WHERE id = 2;
+UPDATE strict SET fp = 254 WHERE id = 2;
+SELECT count(*), count(fp) FROM strict;
+CREATE TABLE lenient (fp bigint, note text);
+CREATE INDEX ON lenient USING simhash (fp);
+CREATE TRIGGER skip BEFORE INSERT OR UPDATE ON lenient
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=skip', 'radius=1');
+INSERT INTO lenient VALUES (0, 'first'), (1, 'skipped'), (3, 'new'), (NULL, 'none'), (2, 'near both') RETURNING note;
+CREATE OR REPLACE TRIGGER skip BEFORE INSERT ON lenient
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=reject', 'radius=1');
+INSERT INTO lenient VALUES (2, 'a table without a key');
+
+-- The fingerprint of a generated column, which BEFORE triggers do not see: its expression is evaluated.
+CREATE TABLE petition (
+	id int PRIMARY KEY,
+	subject text,
+	body text,
+	fp bigint GENERATED ALWAYS AS (
+		simhash64(ROW(subject, body), '{"$columns": ["subject", "body"], "subject": 1, "body": 3}', preset => 'plain')
+	) STORED,
+	duplicate_of int
+);
+CREATE INDEX petition_fp ON petition USING simhash (fp);
+CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON petition
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'radius=8', 'duplicate_of=duplicate_of');
+INSERT INTO petition VALUES
+	(1, 'Street lamp', 'The street lamp in front of number 12 has been dark for two weeks, please have it repaired before winter.'),
+	(2, 'street lamp!', 'The street lamp in front of number 12 has been dark for two weeks. Please have it repaired before winter'),
+	(3, 'Street lamp', 'The street lamp in front of number 12 has been dark for three weeks, please have it repaired before winter.'),
+	(4, '路灯', '幸福路12号门前的路灯坏了两个星期，请尽快修理。'),
+	(5, '路灯', '幸福路12号门前的路灯坏了两个星期, 请尽快修理'),
+	(6, 'Bus', 'Bus 7 no longer stops at the market, which is hard for people who cannot walk far.');
+SELECT id, duplicate_of FROM petition ORDER BY id;
+UPDATE petition SET (subject, body) = (SELECT subject, body FROM petition WHERE id = 1) WHERE id = 6;
+UPDATE petition SET body = NULL, subject = '' WHERE id = 2;
+SELECT id, duplicate_of, fp IS NULL AS no_fingerprint FROM petition ORDER BY id;
+
+-- The fingerprint computed by the trigger: the same as a generated column has.
+CREATE TABLE computed (id int PRIMARY KEY, dropped int, subject text, body text, fp bigint, is_dup boolean);
+ALTER TABLE computed DROP COLUMN dropped;
+CREATE INDEX ON computed USING simhash (fp);
+CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON computed FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate(
+	'fingerprint=fp', 'radius=8', 'flag=is_dup', 'weights={"subject": 1, "body": 3}', 'preset=plain');
+INSERT INTO computed SELECT id, subject, body, 42 FROM petition ORDER BY id;
+SELECT id, c.is_dup, c.fp IS NOT DISTINCT FROM p.fp AS same FROM computed c JOIN petition p USING (id) ORDER BY id;
+UPDATE computed SET fp = 0 WHERE id = 1;
+SELECT count(*) AS kept FROM computed c JOIN petition p USING (id) WHERE id = 1 AND c.fp = p.fp;
+
+-- A check of the text: equal fingerprints, unlike texts.
+CREATE TABLE checked (id int PRIMARY KEY, fp bigint, body varchar(100), dup int);
+CREATE INDEX ON checked USING simhash (fp);
+CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON checked FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate(
+	'fingerprint=fp', 'duplicate_of=dup', 'text=body', 'min_jaccard=0.5');
+INSERT INTO checked VALUES
+	(1, 0, 'the quick brown fox jumps over the lazy dog'),
+	(2, 0, 'a wholly different sentence about the weather'),
+	(3, 1, 'the quick brown fox jumps over a lazy dog'),
+	(4, 0, NULL);
+UPDATE checked SET body = 'the quick brown fox jumps over the lazy dogs' WHERE id = 2;
+SELECT id, dup FROM checked ORDER BY id;
+
+-- Partitions: the trigger of the parent searches all of them, also for a row that moves.
+CREATE TABLE parted (id int, region text, fp bigint, dup int) PARTITION BY LIST (region);
+CREATE TABLE parted_north PARTITION OF parted FOR VALUES IN ('north');
+CREATE TABLE parted_south (extra int, dup int, fp bigint, region text, id int);
+ALTER TABLE parted_south DROP COLUMN extra;
+ALTER TABLE parted ATTACH PARTITION parted_south FOR VALUES IN ('south');
+CREATE INDEX ON parted USING simhash (fp);
+CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON parted
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup', 'key=id');
+INSERT INTO parted VALUES (1, 'north', 0), (2, 'south', 1), (3, 'north', 255), (4, 'south', 3);
+INSERT INTO parted_south (id, region, fp) VALUES (5, 'south', 254);
+SELECT tableoid::regclass, id, fp, dup FROM parted ORDER BY id;
+UPDATE parted SET region = 'south' WHERE id = 1;
+UPDATE parted SET region = 'north', fp = 1::bigint << 50 WHERE id = 5;
+SELECT tableoid::regclass, id, fp, dup FROM parted ORDER BY id;
+
+-- Keys of other types, domains among them, and names that need quotes.
+CREATE DOMAIN fingerprint AS bigint;
+CREATE DOMAIN slug AS varchar(20);
+CREATE TABLE "Odd ""one""" ("The Key" slug PRIMARY KEY, "f p" fingerprint, "of" slug, "is it?" boolean);
+CREATE INDEX ON "Odd ""one""" USING simhash ("f p");
+CREATE TRIGGER "a b" BEFORE INSERT OR UPDATE ON "Odd ""one"""
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=f p', 'duplicate_of=of', 'flag=is it?');
+INSERT INTO "Odd ""one""" VALUES ('b', 0), ('a', 0), ('c', 1);
+SELECT * FROM "Odd ""one""" ORDER BY 1;
+
+-- Whatever the search_path, and whatever stands in it: our own operators are meant.
+CREATE SCHEMA trap;
+CREATE FUNCTION trap.never(bigint, int) RETURNS boolean LANGUAGE sql AS 'SELECT false';
+CREATE OPERATOR trap.<= (LEFTARG = bigint, RIGHTARG = int, FUNCTION = trap.never);
+CREATE FUNCTION trap.same(varchar, varchar) RETURNS boolean LANGUAGE sql AS 'SELECT true';
+CREATE OPERATOR trap.= (LEFTARG = varchar, RIGHTARG = varchar, FUNCTION = trap.same);
+SET search_path = trap, pg_catalog;
+INSERT INTO flag."Odd ""one""" VALUES ('d', 1);
+SELECT "of" FROM flag."Odd ""one""" WHERE "The Key" = 'd'::text;
+SET search_path = flag, public;
+
+-- DDL between two statements of a session: names and types are looked up again.
+ALTER TABLE small RENAME COLUMN is_dup TO flagged;
+INSERT INTO small (id, fp) VALUES (100, 0);
+ALTER TABLE small RENAME COLUMN flagged TO is_dup;
+ALTER TABLE small ADD COLUMN more int, ALTER COLUMN dup TYPE bigint;
+INSERT INTO small (id, fp) VALUES (100, 0);
+ALTER TABLE small ALTER COLUMN id TYPE bigint;
+INSERT INTO small (id, fp) VALUES (100, 0), (101, 0);
+SELECT * FROM small WHERE id >= 100 ORDER BY id;
+
+-- No index: it works, and says so once.
+CREATE TABLE bare (id int PRIMARY KEY, fp bigint, dup int);
+CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON bare
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup');
+INSERT INTO bare VALUES (1, 0), (2, 1);
+INSERT INTO bare VALUES (3, 1);
+SELECT * FROM bare ORDER BY id;
+
+-- Replication roles: as other triggers.
+SET session_replication_role = replica;
+INSERT INTO bare VALUES (4, 1);
+ALTER TABLE bare ENABLE ALWAYS TRIGGER flag;
+INSERT INTO bare VALUES (5, 1);
+RESET session_replication_role;
+SELECT id, dup FROM bare WHERE id > 3 ORDER BY id;
+
+-- The index is used, and the locks are ours, released with the transaction.
+BEGIN;
+INSERT INTO t (id, fp) VALUES (1000, 12345);
+SELECT locktype, classid = 't'::regclass AS of_table, objsubid, mode, count(*) FROM pg_locks
+WHERE locktype = 'advisory' GROUP BY 1, 2, 3, 4;
+ROLLBACK;
+SELECT count(*) FROM pg_locks WHERE locktype = 'advisory';
+
+-- What is refused. Every message names what is wrong.
+CREATE TABLE e (id int PRIMARY KEY, small int, fp bigint, b boolean, other text, j json, gen text GENERATED ALWAYS AS (other) STORED,
+	genfp bigint GENERATED ALWAYS AS (simhash64(other)) STORED);
+CREATE INDEX ON e USING simhash (fp);
+CREATE FUNCTION try(VARIADIC arguments text[]) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	message text; hint text; state text;
+BEGIN
+	EXECUTE 'CREATE OR REPLACE TRIGGER flag BEFORE INSERT OR UPDATE ON e FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('
+		|| (SELECT string_agg(quote_literal(a), ', ') FROM unnest(arguments) a) || ')';
+	INSERT INTO e (id, fp, other) VALUES (1, 0, 'x');
+	DELETE FROM e;
+	RETURN 'accepted';
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT, state = RETURNED_SQLSTATE;
+	RETURN concat_ws(' | ', state, message, nullif(hint, ''));
+END $$;
+SELECT try('fingerprint=fp');
+SELECT try('fp', 'flag=b');
+SELECT try('column=fp', 'flag=b');
+SELECT try('fingerprint=fp', 'flag=b', 'radius=65');
+SELECT try('fingerprint=fp', 'flag=b', 'radius=');
+SELECT try('fingerprint=fp', 'flag=b', 'mode=delete');
+SELECT try('fingerprint=nothing', 'flag=b');
+SELECT try('fingerprint=small', 'flag=b');
+SELECT try('fingerprint=fp', 'flag=small');
+SELECT try('fingerprint=fp', 'duplicate_of=fp');
+SELECT try('fingerprint=fp', 'duplicate_of=id');
+SELECT try('fingerprint=fp', 'duplicate_of=small', 'key=nokey');
+SELECT try('fingerprint=fp', 'flag=b', 'key=j');
+SELECT try('fingerprint=fp', 'flag=b', 'text=small');
+SELECT try('fingerprint=fp', 'flag=b', 'text=gen');
+SELECT try('fingerprint=fp', 'flag=b', 'text=other', 'min_jaccard=1.1');
+SELECT try('fingerprint=genfp', 'flag=b', 'weights={"other": 1}');
+SELECT try('fingerprint=fp', 'flag=b', 'weights={"nothing": 1}');
+SELECT try('fingerprint=fp', 'flag=b', 'weights=none');
+SELECT try('fingerprint=fp', 'flag=b', 'weights={"other": 1}', 'preset=nothing');
+SELECT try('fingerprint=fp', 'flag=b', 'preset=plain');
+SELECT try('fingerprint=fp', 'flag=b', 'mode=reject');
+SELECT try('fingerprint=fp', 'flag=b', 'weights={"other": 1}', 'preset=plain', 'text=other', 'duplicate_of=small', 'among=originals', 'lock=off');
+SELECT try('fingerprint=genfp', 'mode=skip');
+DROP TRIGGER flag ON e;
+CREATE TRIGGER late AFTER INSERT ON e FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'flag=b');
+INSERT INTO e (id) VALUES (2);
+DROP TRIGGER late ON e;
+CREATE TRIGGER whole BEFORE INSERT ON e EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'flag=b');
+INSERT INTO e (id) VALUES (2);
+DROP TRIGGER whole ON e;
+CREATE TRIGGER gone BEFORE DELETE ON e FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'flag=b');
+INSERT INTO e (id) VALUES (2);
+DELETE FROM e;
+DROP TRIGGER gone ON e;
+CREATE VIEW v AS SELECT * FROM e;
+CREATE TRIGGER instead INSTEAD OF INSERT ON v FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'flag=b');
+INSERT INTO v (id) VALUES (2);
+SELECT simhash_flag_duplicate();
+
+-- Privileges and row security are those of whoever inserts: it must be able to read what it is compared with.
+CREATE TABLE guarded (id int PRIMARY KEY, owner name DEFAULT current_user, fp bigint, dup int);
+CREATE INDEX ON guarded USING simhash (fp);
+CREATE TRIGGER flag BEFORE INSERT ON guarded
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup');
+INSERT INTO guarded VALUES (1, DEFAULT, 0);
+CREATE ROLE regress_flag_writer;
+GRANT USAGE ON SCHEMA flag TO regress_flag_writer;
+GRANT INSERT ON guarded TO regress_flag_writer;
+SET ROLE regress_flag_writer;
+INSERT INTO guarded VALUES (2, DEFAULT, 0);
+RESET ROLE;
+GRANT SELECT (id, fp) ON guarded TO regress_flag_writer;
+SET ROLE regress_flag_writer;
+INSERT INTO guarded VALUES (2, DEFAULT, 0);
+RESET ROLE;
+ALTER TABLE guarded ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON guarded USING (owner = current_user);
+GRANT SELECT ON guarded TO regress_flag_writer;
+SET ROLE regress_flag_writer;
+INSERT INTO guarded VALUES (3, DEFAULT, 0);
+RESET ROLE;
+SELECT id, dup FROM guarded ORDER BY id;
+
+SET client_min_messages = warning;
+DROP SCHEMA flag CASCADE;
+DROP ROLE regress_flag_writer;

@@ -1,0 +1,185 @@
+# The trigger simhash_flag_duplicate() between sessions: of two that store near-duplicates of each other
+# at once, one is always marked. By row, by statement, by COPY, at each isolation level, and with lock=off
+# as the proof that the test would see a miss. And over logical replication.
+use strict;
+use warnings;
+use SimhashTest;
+use SimhashSession;
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $sessions = 16;
+my $node = new_node('flag', conf => "deadlock_timeout = 20ms\nwal_level = logical\n", init => [ allows_streaming => 'logical' ]);
+
+# Rows come from $1 families; members of a family are within 2 bits of each other, mostly.
+$node->safe_psql('postgres', <<'SQL');
+CREATE FUNCTION family_fp(families int) RETURNS bigint LANGUAGE sql VOLATILE AS $$
+	SELECT hashint8extended(floor(random() * families)::bigint, 3) # (1::bigint << floor(random() * 63)::int)
+$$;
+-- Originals that are near-duplicates of each other, by counting bits.
+CREATE FUNCTION missed(k int) RETURNS bigint LANGUAGE sql STABLE AS $$
+	SELECT count(*) FROM race a, race b WHERE a.id < b.id AND NOT a.is_dup AND NOT b.is_dup AND bit_count((a.fp # b.fp)::bit(64)) <= k
+$$;
+-- Rows whose marks contradict each other, or that point at a row that is too far or not there.
+CREATE FUNCTION contradictions(k int) RETURNS bigint LANGUAGE sql STABLE AS $$
+	SELECT count(*) FROM race a LEFT JOIN race o ON a.dup = o.id
+	WHERE a.is_dup IS DISTINCT FROM (a.dup IS NOT NULL) OR a.is_dup AND (o.id IS NULL OR bit_count((a.fp # o.fp)::bit(64)) > k)
+$$;
+SQL
+
+sub fresh_table
+{
+	my ($arguments) = @_;
+	$node->safe_psql('postgres', <<"SQL");
+DROP TABLE IF EXISTS race;
+CREATE TABLE race (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, fp bigint, is_dup boolean, dup bigint);
+CREATE INDEX race_fp ON race USING simhash (fp);
+CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON race
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'flag=is_dup', 'duplicate_of=dup', $arguments);
+SQL
+	return;
+}
+
+# 16 sessions run the script; transactions that fail for reasons of concurrency are tried again.
+sub race
+{
+	my ($what, $script, $seconds, $isolation) = @_;
+	$seconds += soak_seconds() / 8;
+	my $file = $node->basedir . '/race.sql';
+	open my $fh, '>', $file or die "$file: $!";
+	print $fh $script;
+	close $fh;
+	local $ENV{PGOPTIONS} = "-c default_transaction_isolation='$isolation'";
+	my ($out, $err);
+	my $ok = IPC::Run::run(
+		[ 'pgbench', '-n', '-c', $sessions, '-j', 2, '-T', $seconds, '--max-tries=10000',
+			'-f', $file, '-h', $node->host, '-p', $node->port, 'postgres' ],
+		'>', \$out, '2>', \$err);
+	ok($ok, "$what: no session failed") or diag $err;
+	like($out, qr/number of failed transactions: 0 /, "$what: every transaction succeeded in the end");
+	my ($done) = $out =~ /transactions actually processed: (\d+)/;
+	my ($retried) = $out =~ /transactions retried: (\d+)/;
+	note "$what: $done transactions, $retried retried";
+	return $retried;
+}
+
+sub nothing_missed
+{
+	my ($what, $k) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my $rows = $node->safe_psql('postgres', 'SELECT count(*), count(*) FILTER (WHERE is_dup) FROM race');
+	note "$what: rows|duplicates $rows";
+	is($node->safe_psql('postgres', "SELECT missed($k)"), 0, "$what: no near-duplicates among the originals");
+	is($node->safe_psql('postgres', "SELECT contradictions($k)"), 0, "$what: each duplicate points at a row within $k");
+	return;
+}
+
+# The pause makes transactions overlap between their check and their commit.
+my $one_row = "BEGIN;\nINSERT INTO race (fp) VALUES (family_fp(2000));\n\\sleep 2 ms\nCOMMIT;\n";
+
+fresh_table("'lock=off'");
+race('lock=off', $one_row, 4, 'read committed');
+cmp_ok($node->safe_psql('postgres', 'SELECT missed(3)'), '>', 0, 'lock=off: near-duplicates pass, so the test can see them');
+
+fresh_table("'radius=3'");
+my $retried = race('single rows', $one_row, 6, 'read committed');
+is($retried, 0, 'single rows: no deadlock, nothing to retry');
+nothing_missed('single rows', 3);
+
+fresh_table("'radius=8'");
+is(race('radius 8', $one_row, 3, 'read committed'), 0, 'radius 8: nothing to retry');
+nothing_missed('radius 8', 8);
+
+# A snapshot that is older than the row that it must not miss.
+my $old_snapshot = "BEGIN;\nSELECT count(*) FROM race WHERE id < 10;\nINSERT INTO race (fp) VALUES (family_fp(300));\n\\sleep 2 ms\nCOMMIT;\n";
+fresh_table("'radius=3'");
+cmp_ok(race('repeatable read', $old_snapshot, 5, 'repeatable read'), '>', 0, 'repeatable read: some transactions were sent back');
+nothing_missed('repeatable read', 3);
+fresh_table("'radius=3'");
+race('serializable', $old_snapshot, 4, 'serializable');
+nothing_missed('serializable', 3);
+
+# Several rows in a transaction lock in any order: deadlocks are found and tried again.
+fresh_table("'radius=3'");
+race('statements of 6 rows', "INSERT INTO race (fp) SELECT family_fp(3000) FROM generate_series(1, 6);\n", 5, 'read committed');
+nothing_missed('statements of 6 rows', 3);
+
+# Rows that change: duplicates become originals and the other way round.
+fresh_table("'radius=3'");
+$node->safe_psql('postgres', 'INSERT INTO race (fp) SELECT family_fp(2000) FROM generate_series(1, 500)');
+race('updates',
+	"\\set id random(1, 500)\nBEGIN;\nUPDATE race SET fp = family_fp(2000) WHERE id = :id;\n\\sleep 1 ms\nCOMMIT;\n",
+	4, 'read committed');
+# A row stays a duplicate when its original moves away, so only misses count.
+is($node->safe_psql('postgres', 'SELECT missed(3)'), 0, 'updates: no near-duplicates among the originals');
+
+# COPY from many sessions at once: nobody deadlocks who locks the table first.
+fresh_table("'radius=3'");
+my $rows = join '', map { "$_\n" } split /\n/,
+  $node->safe_psql('postgres', 'SELECT family_fp(4000) FROM generate_series(1, 400)');
+race('COPY behind a table lock',
+	"BEGIN;\nLOCK TABLE race IN SHARE ROW EXCLUSIVE MODE;\nINSERT INTO race (fp) SELECT family_fp(4000) FROM generate_series(1, 100);\nCOMMIT;\n",
+	3, 'read committed');
+nothing_missed('COPY behind a table lock', 3);
+my @runs = map {
+	my ($in, $out, $err) = ("COPY race (fp) FROM STDIN;\n$rows\\.\n", '', '');
+	{ err => \$err, run => IPC::Run::start([ 'psql', '-X', '-h', $node->host, '-p', $node->port, 'postgres' ], '<', \$in, '>', \$out, '2>', \$err) };
+} 1 .. $sessions;
+my $deadlocks = 0;
+for my $copy (@runs)
+{
+	$copy->{run}->finish;
+	$deadlocks++ if ${ $copy->{err} } =~ /deadlock detected/;
+	unlike(${ $copy->{err} }, qr/ERROR:  (?!deadlock detected)/, 'COPY: no error but deadlocks');
+}
+note "$deadlocks of $sessions COPYs of 400 rows were victims of a deadlock";
+cmp_ok($deadlocks, '<', $sessions, 'COPY: some succeeded');
+nothing_missed('COPY', 3);
+
+# A long COPY, with the lock table as the server has it by default.
+is($node->safe_psql('postgres', 'SHOW max_locks_per_transaction'), 64, 'max_locks_per_transaction is the default');
+fresh_table("'radius=3'");
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE many AS SELECT family_fp(60000) AS fp FROM generate_series(1, 100000);
+SQL
+my $path = $node->basedir . '/many.copy';
+my $locks = $node->safe_psql('postgres', <<"SQL");
+COPY many TO '$path';
+BEGIN;
+COPY race (fp) FROM '$path';
+SELECT count(*) FROM pg_locks WHERE locktype = 'advisory';
+COMMIT;
+SQL
+note "COPY of 100,000 rows: $locks advisory locks";
+cmp_ok($locks, '<=', 1024, 'a COPY of 100,000 rows holds 1,024 locks at most');
+is($node->safe_psql('postgres', <<'SQL'), 0, 'and misses no near-duplicate');
+SELECT count(*) FROM race a JOIN race b ON a.fp <~> b.fp <= 3 AND a.id < b.id WHERE NOT a.is_dup AND NOT b.is_dup
+SQL
+is($node->safe_psql('postgres', 'SELECT contradictions(3)'), 0, 'and each duplicate points at a row within 3');
+
+# Rows that arrive by logical replication pass a trigger that is enabled for replicas or always.
+$node->safe_psql('postgres', 'CREATE DATABASE far');
+$node->safe_psql('far', <<'SQL');
+CREATE EXTENSION simhash_dedup;
+CREATE TABLE sent (id int PRIMARY KEY, fp bigint, is_dup boolean);
+CREATE INDEX ON sent USING simhash (fp);
+CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON sent FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'flag=is_dup');
+ALTER TABLE sent ENABLE ALWAYS TRIGGER flag;
+INSERT INTO sent VALUES (1, 0);
+SQL
+my $connection = $node->connstr('postgres');
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE sent (id int PRIMARY KEY, fp bigint, is_dup boolean);
+CREATE PUBLICATION p FOR TABLE sent;
+SELECT pg_create_logical_replication_slot('s', 'pgoutput');
+SQL
+$node->safe_psql('far', "CREATE SUBSCRIPTION s CONNECTION '$connection' PUBLICATION p WITH (create_slot = false, copy_data = false)");
+$node->safe_psql('postgres', 'INSERT INTO sent VALUES (2, 1), (3, -1)');
+$node->poll_query_until('far', 'SELECT count(*) = 3 FROM sent');
+is($node->safe_psql('far', 'SELECT id, is_dup FROM sent ORDER BY id'), "1|f\n2|t\n3|f", 'replicated rows are flagged');
+$node->safe_psql('far', 'DROP SUBSCRIPTION s');
+
+$node->stop;
+done_testing();
