@@ -13,7 +13,7 @@
 
 export PG_CONFIG DESTDIR KEEP ROWS SETS PEERS OUT SECONDS_EACH DATA
 
-.PHONY: help build install demo test quick soak fuzz bench quality clean
+.PHONY: help build install demo test quick soak fuzz bench bench-s0 quality clean
 .DEFAULT_GOAL := help
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo 'make soak           crash, standby and concurrency tests again and again (SECONDS_EACH=600)'
 	@echo 'make fuzz           random text and options against the fingerprint code (SECONDS_EACH=60)'
 	@echo 'make bench          speed and size next to what PostgreSQL has without it (ROWS=1000000)'
+	@echo 'make bench-s0       the index next to Single-Pass, quadrant columns and a document store, as tables and plots'
 	@echo 'make quality        precision and recall of the fingerprints on labelled text (DATA=/folder)'
 	@echo 'make build          compile for the server of PG_CONFIG'
 	@echo 'make install        build, then install into that server (honours PG_CONFIG and DESTDIR)'
@@ -51,6 +52,9 @@ fuzz:
 
 bench:
 	@bench/speed/run.sh
+
+bench-s0:
+	@bench/speed/run.sh s0
 
 quality:
 	@bench/quality/run.sh

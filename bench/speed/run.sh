@@ -2,12 +2,15 @@
 # make bench ROWS=1000000[,...] SETS=A,B,C OUT=folder PEERS=all DATA=folder: speed, size and upkeep of
 # the index next to what PostgreSQL offers without it, on a throw-away cluster of its own, everything in
 # memory. This script starts the server and loads the real rows; the Rust program measures.
+# With the argument s0 (make bench-s0): next to Single-Pass, quadrant columns and a document store.
 
 # shellcheck source=pg_test/tools/common.sh
 . "$(dirname "$0")/../../pg_test/tools/common.sh"
 # shellcheck source=pg_test/tools/packages.sh
 . "$ROOT/pg_test/tools/packages.sh"
 
+mode=${1:-}
+[ "$mode" != s0 ] || ROWS=${ROWS:-10000,100000,1000000}
 ROWS=${ROWS:-1000000}
 SETS=${SETS:-A,B,C}
 OUT=${OUT:-$ROOT/target/bench}
@@ -68,11 +71,16 @@ for extension in pg_prewarm bktree; do
 	sql -c "CREATE EXTENSION $extension" 2>/dev/null || echo "   $extension is not installed in this server: left out"
 done
 echo '   pgvector is left out: its indexes on bits are approximate, so their answers cannot be compared'
-case "$SETS" in
+case "$mode$SETS" in
+s0*) ;;
 *C*)
 	load_images
 	load_descriptions
 	;;
 esac
 say "measuring; the result goes to $OUT"
-"$CARGO_TARGET_DIR/release/speed" "$OUT" "$ROWS" "$SETS" "${PEERS:-}"
+if [ "$mode" = s0 ]; then
+	"$CARGO_TARGET_DIR/release/speed" s0 "$OUT" "$ROWS"
+else
+	"$CARGO_TARGET_DIR/release/speed" "$OUT" "$ROWS" "$SETS" "${PEERS:-}"
+fi

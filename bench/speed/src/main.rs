@@ -1,5 +1,6 @@
 //! `speed OUT_FOLDER ROWS[,ROWS...] SETS PEERS`: speed, size and upkeep of the index next to what
-//! PostgreSQL offers without it. run.sh starts the server and tells where it is by PGHOST.
+//! PostgreSQL offers without it. `speed s0 OUT_FOLDER ROWS[,ROWS...]`: next to the system that it began
+//! with. run.sh starts the server and tells where it is by PGHOST.
 
 mod cells;
 mod oracle;
@@ -7,6 +8,9 @@ mod peers;
 mod plots;
 mod pq;
 mod report;
+mod s0;
+mod s0_batch;
+mod s0_stores;
 mod sets;
 mod split_model;
 mod traffic;
@@ -169,6 +173,12 @@ fn sets_of(
 }
 
 fn run(arguments: &[String]) -> Outcome<bool> {
+    if let [first, folder, rows] = arguments
+        && first == "s0"
+    {
+        let sizes: Result<Vec<usize>, _> = rows.split(',').map(str::parse).collect();
+        return s0::run(folder, &sizes?);
+    }
     let [folder, rows, sets, peers] = arguments else {
         return Err("usage: speed OUT_FOLDER ROWS[,ROWS...] SETS PEERS".into());
     };

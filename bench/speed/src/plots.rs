@@ -40,10 +40,11 @@ impl Line {
 /// A colour that each peer keeps in all plots.
 fn colour(peer: &str) -> RGBColor {
     match peer {
-        "simhash" => RGBColor(0, 90, 181),
-        "4 b-trees" => RGBColor(220, 50, 32),
+        "simhash" | "Single-Pass by the index" => RGBColor(0, 90, 181),
+        "4 b-trees" | "4 columns" | "Single-Pass, in SQL" => RGBColor(220, 50, 32),
         "GIN" => RGBColor(0, 130, 80),
-        "side table" => RGBColor(150, 75, 170),
+        "side table" | "documents" => RGBColor(150, 75, 170),
+        "all pairs by the index" => RGBColor(0, 130, 80),
         "sequential" => RGBColor(90, 90, 90),
         _ => RGBColor(170, 140, 60),
     }
@@ -112,7 +113,13 @@ fn by_radius(
         thousands(section.rows as f64)
     );
     let count = |k: &f64| format!("{k:.0}");
-    plot(path, &title, "k, bits", (-0.3, 10.3), 11, &count, &lines)
+    let axis = Axis {
+        title: "k, bits",
+        range: (-0.3, 10.3),
+        labels: 11,
+        text: &count,
+    };
+    plot(path, &title, OVER_FLOOR, &axis, &lines)
 }
 
 fn by_size(path: &Path, sizes: &[&Section]) -> Outcome<()> {
@@ -139,29 +146,93 @@ fn by_size(path: &Path, sizes: &[&Section]) -> Outcome<()> {
             points,
         });
     }
-    let ends = sizes.iter().map(|s| (s.rows as f64).log10());
-    let range = (
-        ends.clone().fold(f64::MAX, f64::min) - 0.1,
-        ends.fold(0.0, f64::max) + 0.1,
-    );
     let title = format!("Search by size, median, set {}", sizes[0].set);
-    let rows = |x: &f64| match x.fract().abs() {
+    let rows = sizes.iter().map(|s| s.rows as f64);
+    plot_by_rows(path, &title, OVER_FLOOR, rows, &lines)
+}
+
+/// Lines over a logarithmic axis of rows, whose decades are labelled.
+fn plot_by_rows(
+    path: &Path,
+    title: &str,
+    y_title: &str,
+    rows: impl Iterator<Item = f64> + Clone,
+    lines: &[Line],
+) -> Outcome<()> {
+    let (least, most) = (
+        rows.clone().fold(f64::MAX, f64::min).log10(),
+        rows.fold(1.0, f64::max).log10(),
+    );
+    let text = |x: &f64| match x.fract().abs() {
         part if part < 1e-6 => thousands(10f64.powf(*x)),
         _ => String::new(),
     };
-    plot(path, &title, "rows", range, sizes.len(), &rows, &lines)
+    let axis = Axis {
+        title: "rows",
+        range: (least - 0.1, most + 0.1),
+        labels: (most - least).round() as usize + 1,
+        text: &text,
+    };
+    plot(path, title, y_title, &axis, lines)
 }
 
-/// Lines over a logarithmic axis of microseconds.
-fn plot(
+/// The comparison with the system that this one began with: batches, then each question by rows.
+pub fn s0(folder: &Path, batch: &[Section], stores: &[Section]) -> Outcome<()> {
+    let title = "Grouping all rows, s (thin: partly extrapolated)";
+    measure_by_rows(&folder.join("s0_batch.svg"), title, "s", "batch", batch)?;
+    let questions = [
+        ("is there one", "s0_exists"),
+        ("which are all", "s0_all"),
+        ("insert and commit", "s0_insert"),
+    ];
+    for set in distinct(stores.iter().map(|s| &s.set)) {
+        for (what, name) in questions {
+            let of_set: Vec<&Section> = stores.iter().filter(|s| s.set == *set).collect();
+            let path = folder.join(format!("{name}_{set}.svg"));
+            let title = format!("One row against all: {what}, median, set {set}");
+            measure_by_rows(&path, &title, "us", what, of_set)?;
+        }
+    }
+    Ok(())
+}
+
+fn measure_by_rows<'a>(
     path: &Path,
     title: &str,
-    x_title: &str,
-    (from, to): (f64, f64),
-    x_labels: usize,
-    x_text: &dyn Fn(&f64) -> String,
-    lines: &[Line],
+    y_title: &str,
+    what: &str,
+    sections: impl IntoIterator<Item = &'a Section>,
 ) -> Outcome<()> {
+    let sections: Vec<&Section> = sections.into_iter().collect();
+    let measures = || sections.iter().flat_map(|s| &s.measures).filter(|m| m.what == what);
+    let mut lines = Vec::new();
+    for peer in distinct(measures().map(|m| &m.peer)) {
+        let of_peer = |s: &&Section| s.find(what, peer, "3").map(|m| (s.rows, m.value, m.n));
+        let points: Vec<(usize, f64, usize)> = sections.iter().filter_map(of_peer).collect();
+        lines.push(Line {
+            name: peer.clone(),
+            colour: colour(peer),
+            light: points.iter().any(|p| p.2 == 0),
+            points: points.iter().map(|p| ((p.0 as f64).log10(), p.1.max(1e-4))).collect(),
+        });
+    }
+    plot_by_rows(path, title, y_title, sections.iter().map(|s| s.rows as f64), &lines)
+}
+
+/// What search times are.
+const OVER_FLOOR: &str = "time over an empty query, us";
+
+/// The horizontal axis.
+struct Axis<'a> {
+    title: &'a str,
+    range: (f64, f64),
+    labels: usize,
+    text: &'a dyn Fn(&f64) -> String,
+}
+
+/// Lines over a logarithmic vertical axis.
+fn plot(path: &Path, title: &str, y_title: &str, axis: &Axis, lines: &[Line]) -> Outcome<()> {
+    let (from, to) = axis.range;
     let values = || lines.iter().flat_map(|l| &l.points).map(|p| p.1);
     // Whole decades, so that the axis begins and ends at a label.
     let low = 10f64.powf(values().fold(f64::MAX, f64::min).log10().floor());
@@ -179,11 +250,11 @@ fn plot(
         .build_cartesian_2d(from..to, (low..high).log_scale())?;
     chart
         .configure_mesh()
-        .x_desc(x_title)
-        .y_desc("time over an empty query, us")
-        .x_labels(x_labels)
+        .x_desc(axis.title)
+        .y_desc(y_title)
+        .x_labels(axis.labels)
         .x_max_light_lines(1)
-        .x_label_formatter(x_text)
+        .x_label_formatter(&|x| (axis.text)(x))
         .y_label_formatter(&|y| thousands(*y))
         .label_style((FONT, 14))
         .axis_desc_style((FONT, 16))
