@@ -146,20 +146,22 @@ impl Site {
 
     fn find<'a>(&self, call: &TriggerCall<'a>, fingerprint: i64, sees: Sees) -> Option<Found<'a>> {
         let columns = &self.table.columns;
-        let place = call.old_place();
-        let mut parameters = vec![
-            fingerprint.into_datum(),
-            place.map(|place| place.0),
-            place.map(|place| place.1),
-        ];
+        let mut parameters = vec![fingerprint.into_datum()];
         if let Some((_, key)) = &columns.key {
             parameters.push(call.new_value(key).map(|value| value.datum()));
         }
         if let Some(text) = &columns.text {
             parameters.push(call.new_value(text).map(|value| value.datum()));
         }
+        let query = match call.old_place() {
+            Some((table, place)) => {
+                parameters.extend([Some(table), Some(place)]);
+                self.table.of_updated()
+            }
+            None => &self.table.of_new,
+        };
         let shape = [self.table.key_storage, Storage::of(pg_sys::INT4OID)];
-        let [key, distance] = self.table.query.first_row(&parameters, shape, sees)?;
+        let [key, distance] = query.first_row(&parameters, shape, sees)?;
         Some(Found {
             key: key.filter(|_| columns.key.is_some()),
             distance: distance.map_or(0, |value| value.integer()),
@@ -191,7 +193,7 @@ impl Site {
             ERRCODE_EXCLUSION_VIOLATION,
             reportable(format!("near-duplicate of {which} in \"{}\"", table.name)),
             Some(format!(
-                "Their fingerprints differ in {} bits; {} or fewer make a duplicate.",
+                "The Hamming distance of their fingerprints is {}, within the radius of {}.",
                 found.distance, table.options.radius
             )),
             None,

@@ -1,7 +1,7 @@
 //! What a flagging trigger knows of its table: the columns that its arguments name, and the query that
 //! looks for near-duplicates. Found out once in a session, and again when the table was altered.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -35,8 +35,13 @@ pub struct FlaggedTable {
     /// The name of the table that is searched, without its schema.
     pub name: String,
     pub columns: Columns,
-    /// Finds the key (or 0) and the distance of a near-duplicate.
-    pub query: SavedQuery,
+    /// Finds the key (or 0) and the distance of a near-duplicate of a new row.
+    pub of_new: SavedQuery,
+    /// The same of an updated row, which is no duplicate of its own old version. Made when first
+    /// needed: it reads system columns, for which rights on single columns do not suffice.
+    of_updated: OnceCell<SavedQuery>,
+    search: Search,
+    prefers_indexes: bool,
     pub key_storage: Storage,
     current: Current,
 }
@@ -98,7 +103,7 @@ impl FlaggedTable {
         // Before anything is read of them: what changes from here on is noticed.
         let current = watch(&[fired.oid(), searched]);
         let columns = Columns::new(fired, searched, &options);
-        let Some(sql) = Search::new(call, searched, &options, &columns) else {
+        let Some(search) = Search::new(call, searched, &options, &columns) else {
             raise(ERRCODE_UNDEFINED_TABLE, "the table was dropped meanwhile");
         };
         let indexed = table::has_index(searched, &options.fingerprint, "simhash");
@@ -108,7 +113,10 @@ impl FlaggedTable {
         }
         let prefers_indexes = indexed && options.radius <= INDEX_SERVES;
         Self {
-            query: SavedQuery::new(&sql.text, &sql.types, prefers_indexes),
+            of_new: search.saved(false, prefers_indexes),
+            of_updated: OnceCell::new(),
+            search,
+            prefers_indexes,
             key_storage: Storage::of(columns.key_type()),
             options,
             searched,
@@ -116,6 +124,14 @@ impl FlaggedTable {
             columns,
             current,
         }
+    }
+}
+
+impl FlaggedTable {
+    /// Its last two parameters are the place of the old version.
+    pub fn of_updated(&self) -> &SavedQuery {
+        self.of_updated
+            .get_or_init(|| self.search.saved(true, self.prefers_indexes))
     }
 }
 
@@ -274,7 +290,10 @@ fn wrong_type(name: &str, column: &Column, what: &str, expected: Oid) -> ! {
 
 /// The query in the making.
 struct Search {
+    /// SELECT ... FROM ... WHERE, all conditions but the one on the old version.
     text: String,
+    /// What stands behind the conditions.
+    order: String,
     types: Vec<Oid>,
 }
 
@@ -291,21 +310,19 @@ impl Search {
             "(t.{} OPERATOR({ours}.<~>) $1)",
             quoted(&options.fingerprint)
         );
-        let key = match &columns.key {
-            Some((name, _)) => format!("t.{}", quoted(name)),
-            None => "0".to_owned(),
-        };
+        let key = (columns.key.as_ref()).map(|(name, _)| format!("t.{}", quoted(name)));
         let mut search = Self {
             text: format!(
-                "SELECT {key}, {distance} FROM {} AS t WHERE {distance} OPERATOR(pg_catalog.<=) {}",
+                "SELECT {}, {distance} FROM {} AS t WHERE {distance} OPERATOR(pg_catalog.<=) {}",
+                key.as_deref().unwrap_or("0"),
                 table::qualified_name(searched)?,
                 options.radius
             ),
-            types: vec![pg_sys::INT8OID, pg_sys::OIDOID, pg_sys::TIDOID],
+            order: String::new(),
+            types: vec![pg_sys::INT8OID],
         };
-        search.text += " AND ($2 IS NULL OR t.tableoid OPERATOR(pg_catalog.<>) $2 OR t.ctid OPERATOR(pg_catalog.<>) $3)";
-        if let Some((_, column)) = &columns.key {
-            search.exclude_key(&key, column.base_type());
+        if let (Some(key), Some((_, column))) = (&key, &columns.key) {
+            search.exclude_key(key, column.base_type());
         }
         if let Some(check) = &options.text {
             search.types.push(pg_sys::TEXTOID);
@@ -321,16 +338,16 @@ impl Search {
         }
         // Whose row it is matters where it is told.
         if options.duplicate_of.is_some() || options.mode == Mode::Reject {
-            search.text += &format!(" ORDER BY {distance}, {key}");
+            let by_key = key.map_or(String::new(), |key| format!(", {key}"));
+            search.order = format!(" ORDER BY {distance}{by_key}");
         }
-        search.text += " LIMIT 1";
         Some(search)
     }
 
     /// A row with the key of the new one is the row itself: INSERT ... ON CONFLICT meets it.
     fn exclude_key(&mut self, key: &str, key_type: Oid) {
-        let parameter = format!("${}", self.types.len() + 1);
         self.types.push(key_type);
+        let parameter = format!("${}", self.types.len());
         let Some(same) = table::equality(key_type, key, &parameter) else {
             raise(
                 ERRCODE_UNDEFINED_FUNCTION,
@@ -349,5 +366,20 @@ impl Search {
         } else if let Some(column) = &options.flag {
             self.text += &format!(" AND t.{} IS NOT TRUE", quoted(column));
         }
+    }
+
+    fn saved(&self, of_updated: bool, prefers_indexes: bool) -> SavedQuery {
+        let mut types = self.types.clone();
+        let mut not_itself = String::new();
+        if of_updated {
+            types.extend([pg_sys::OIDOID, pg_sys::TIDOID]);
+            let place = types.len();
+            not_itself = format!(
+                " AND (t.tableoid OPERATOR(pg_catalog.<>) ${} OR t.ctid OPERATOR(pg_catalog.<>) ${place})",
+                place - 1
+            );
+        }
+        let text = format!("{}{not_itself}{} LIMIT 1", self.text, self.order);
+        SavedQuery::new(&text, &types, prefers_indexes)
     }
 }

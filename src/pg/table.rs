@@ -131,7 +131,7 @@ impl Opened {
         Self(unsafe { pg_sys::table_open(table, pg_sys::AccessShareLock as i32) })
     }
 
-    /// The column numbers and the access method of an index of it, if it is valid.
+    /// The column numbers and the access method of an index, if it is valid and has every row.
     fn index(index: Oid) -> Option<(Vec<i16>, Oid)> {
         let access_method = super::lookup::index_access_method(index)?;
         // SAFETY: the row is read before it is released; `indkey` has `indnkeyatts` numbers at least.
@@ -143,7 +143,9 @@ impl Opened {
             }
             let form: *const pg_sys::FormData_pg_index = pg_sys::GETSTRUCT(row).cast();
             let keys = (*form).indkey.values.as_slice((*form).indnkeyatts as usize);
-            let found = (*form).indisvalid.then(|| (keys.to_vec(), access_method));
+            let predicate = i32::from(pg_sys::Anum_pg_index_indpred as i16);
+            let whole = pg_sys::heap_attisnull(row, predicate, std::ptr::null_mut());
+            let found = ((*form).indisvalid && whole).then(|| (keys.to_vec(), access_method));
             pg_sys::ReleaseSysCache(row);
             found
         }

@@ -49,7 +49,8 @@ impl Truth {
 
     /// Whether row `id` is within `k`.
     pub fn has_within(&self, k: u32, id: u64) -> bool {
-        (self.near.iter()).any(|(distance, near)| u32::from(*distance) <= k && u64::from(*near) == id)
+        (self.near.iter())
+            .any(|(distance, near)| u32::from(*distance) <= k && u64::from(*near) == id)
     }
 
     /// Whether `ids` are different rows, in order of distance, as near as the nearest.

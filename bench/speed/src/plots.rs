@@ -204,7 +204,12 @@ fn measure_by_rows<'a>(
     sections: impl IntoIterator<Item = &'a Section>,
 ) -> Outcome<()> {
     let sections: Vec<&Section> = sections.into_iter().collect();
-    let measures = || sections.iter().flat_map(|s| &s.measures).filter(|m| m.what == what);
+    let measures = || {
+        sections
+            .iter()
+            .flat_map(|s| &s.measures)
+            .filter(|m| m.what == what)
+    };
     let mut lines = Vec::new();
     for peer in distinct(measures().map(|m| &m.peer)) {
         let of_peer = |s: &&Section| s.find(what, peer, "3").map(|m| (s.rows, m.value, m.n));
@@ -213,10 +218,19 @@ fn measure_by_rows<'a>(
             name: peer.clone(),
             colour: colour(peer),
             light: points.iter().any(|p| p.2 == 0),
-            points: points.iter().map(|p| ((p.0 as f64).log10(), p.1.max(1e-4))).collect(),
+            points: points
+                .iter()
+                .map(|p| ((p.0 as f64).log10(), p.1.max(1e-4)))
+                .collect(),
         });
     }
-    plot_by_rows(path, title, y_title, sections.iter().map(|s| s.rows as f64), &lines)
+    plot_by_rows(
+        path,
+        title,
+        y_title,
+        sections.iter().map(|s| s.rows as f64),
+        &lines,
+    )
 }
 
 /// What search times are.

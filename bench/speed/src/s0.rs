@@ -19,7 +19,10 @@ pub fn run(folder: &str, sizes: &[usize]) -> Outcome<bool> {
     let most = s0_batch::SIZES.into_iter().max().unwrap_or(0);
     let batch = s0_batch::measure(&client, &sets::uniform(most))?;
     let mut stores = Vec::new();
-    for (set, make) in [("A", sets::uniform as fn(usize) -> Vec<u64>), ("B", sets::skewed)] {
+    for (set, make) in [
+        ("A", sets::uniform as fn(usize) -> Vec<u64>),
+        ("B", sets::skewed),
+    ] {
         for size in sizes {
             report::progress(&format!("set {set}, {size} rows"));
             let all = make(size + INSERTS);
@@ -40,7 +43,10 @@ pub fn run(folder: &str, sizes: &[usize]) -> Outcome<bool> {
     std::fs::write(format!("{folder}/s0.csv"), report::csv(&sections))?;
     std::fs::write(format!("{folder}/s0.md"), &markdown)?;
     println!("\n{markdown}");
-    Ok(sections.iter().flat_map(|s| &s.measures).all(|m| m.wrong == 0))
+    Ok(sections
+        .iter()
+        .flat_map(|s| &s.measures)
+        .all(|m| m.wrong == 0))
 }
 
 fn table_of_batches(sections: &[Section]) -> String {
@@ -79,11 +85,17 @@ fn tables_of_stores(sections: &[Section]) -> String {
             "---|".repeat(names.len())
         );
         for what in distinct(section.measures.iter().map(|m| &m.what)) {
-            let unit = section.measures.iter().find(|m| m.what == *what).map_or("", |m| m.unit);
+            let unit = section
+                .measures
+                .iter()
+                .find(|m| m.what == *what)
+                .map_or("", |m| m.unit);
             let _ = write!(out, "| {what}, {unit} |");
             for peer in &peers {
                 let cell = section.find(what, peer, "3").map(|m| {
-                    let p95 = m.p95.map_or(String::new(), |p95| format!(" / {}", short(p95)));
+                    let p95 = m
+                        .p95
+                        .map_or(String::new(), |p95| format!(" / {}", short(p95)));
                     short(m.value) + &p95
                 });
                 let _ = write!(out, " {} |", cell.unwrap_or_default());
@@ -92,7 +104,10 @@ fn tables_of_stores(sections: &[Section]) -> String {
         }
         let checked: usize = section.measures.iter().map(|m| m.checked).sum();
         let wrong: usize = section.measures.iter().map(|m| m.wrong).sum();
-        let _ = writeln!(out, "\n{checked} answers were compared with those of reading every row in memory, {wrong} were wrong.");
+        let _ = writeln!(
+            out,
+            "\n{checked} answers were compared with those of reading every row in memory, {wrong} were wrong."
+        );
     }
     out
 }

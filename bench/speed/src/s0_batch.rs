@@ -89,12 +89,16 @@ fn run(client: &Client, way: Way, rows: &[u64], truth: &[usize]) -> Outcome<(f64
     }
     client.run("DROP TABLE IF EXISTS leader, grouped, batch_n")?;
     if way == Way::Pairs {
-        client.run(&format!("CREATE TABLE batch_n AS SELECT * FROM batch WHERE id < {}", rows.len()))?;
+        client.run(&format!(
+            "CREATE TABLE batch_n AS SELECT * FROM batch WHERE id < {}",
+            rows.len()
+        ))?;
         client.run("SET enable_seqscan = on")?;
         let start = Instant::now();
         client.run("CREATE INDEX ON batch_n USING simhash (fp)")?;
         client.run("ANALYZE batch_n")?;
-        let sql = "SELECT count(*) FROM batch_n a JOIN batch_n b ON a.fp <~> b.fp <= 3 AND a.id < b.id";
+        let sql =
+            "SELECT count(*) FROM batch_n a JOIN batch_n b ON a.fp <~> b.fp <= 3 AND a.id < b.id";
         let found = client.number(sql)?;
         let time = start.elapsed().as_secs_f64();
         return Ok((time, found == crate::oracle::pairs(rows, RADIUS) as f64));

@@ -54,13 +54,18 @@ impl Store {
             ],
             Store::Columns => {
                 let columns = blocks(", ", |b| format!("{} AS q{b}", key("fp", b)));
-                let create = format!("CREATE TABLE columns_store AS SELECT id, fp, {columns} FROM source");
-                let index = |b: usize| format!("CREATE INDEX columns_store_{b} ON columns_store (q{b})");
+                let create =
+                    format!("CREATE TABLE columns_store AS SELECT id, fp, {columns} FROM source");
+                let index =
+                    |b: usize| format!("CREATE INDEX columns_store_{b} ON columns_store (q{b})");
                 [create].into_iter().chain((0..4).map(index)).collect()
             }
             Store::Documents => {
                 let filed = blocks(" UNION ALL ", |b| {
-                    format!("SELECT {b}::int2 AS block, {} AS key, id, fp FROM source", key("fp", b))
+                    format!(
+                        "SELECT {b}::int2 AS block, {} AS key, id, fp FROM source",
+                        key("fp", b)
+                    )
                 });
                 vec![
                     "CREATE TYPE info AS (fp bigint, name text)".to_owned(),
@@ -91,7 +96,9 @@ impl Store {
     /// All near-duplicates of $1.
     fn all(self) -> String {
         match self {
-            Store::Simhash => "SELECT id FROM simhash_store WHERE fp <~> $1::bigint <= 3".to_owned(),
+            Store::Simhash => {
+                "SELECT id FROM simhash_store WHERE fp <~> $1::bigint <= 3".to_owned()
+            }
             Store::Columns => {
                 let any = blocks(" OR ", |b| format!("q{b} = {}", key("$1::bigint", b)));
                 format!("SELECT id FROM columns_store WHERE ({any}) AND {NEAR}")
@@ -115,7 +122,9 @@ impl Store {
     /// Stores id $1 with fingerprint $2.
     fn insert(self) -> String {
         match self {
-            Store::Simhash => "INSERT INTO simhash_store VALUES ($1::bigint, $2::bigint)".to_owned(),
+            Store::Simhash => {
+                "INSERT INTO simhash_store VALUES ($1::bigint, $2::bigint)".to_owned()
+            }
             Store::Columns => {
                 let keys = blocks(", ", |b| key("$2::bigint", b));
                 format!("INSERT INTO columns_store VALUES ($1::bigint, $2::bigint, {keys})")
@@ -146,7 +155,11 @@ struct Cell {
 
 impl Cell {
     fn what(&self) -> &'static str {
-        if self.any { "is there one" } else { "which are all" }
+        if self.any {
+            "is there one"
+        } else {
+            "which are all"
+        }
     }
 
     fn right(&self, truth: &Truth, found: &[u64]) -> bool {
@@ -180,10 +193,19 @@ pub fn measure(
         measures.push(one("build, table and index", store, 1, time, "s"));
         let mut bytes = 0.0;
         for relation in store.relations() {
-            let size = "pg_relation_size(c.oid) + coalesce(pg_relation_size(nullif(reltoastrelid, 0)), 0)";
-            bytes += client.number(&format!("SELECT {size} FROM pg_class c WHERE oid = '{relation}'::regclass"))?;
+            let size =
+                "pg_relation_size(c.oid) + coalesce(pg_relation_size(nullif(reltoastrelid, 0)), 0)";
+            bytes += client.number(&format!(
+                "SELECT {size} FROM pg_class c WHERE oid = '{relation}'::regclass"
+            ))?;
         }
-        measures.push(one("size, table and index", store, 1, bytes / rows.len() as f64, "bytes a row"));
+        measures.push(one(
+            "size, table and index",
+            store,
+            1,
+            bytes / rows.len() as f64,
+            "bytes a row",
+        ));
     }
     client.run("VACUUM ANALYZE")?;
     client.run("CHECKPOINT")?;
@@ -253,7 +275,11 @@ fn search(client: &Client, centres: &[u64], truths: &[Truth]) -> Outcome<Vec<Mea
 }
 
 /// Microseconds of one execution.
-fn timed(client: &Client, statement: &Statement, parameters: &[Parameter]) -> Outcome<(f64, Answer)> {
+fn timed(
+    client: &Client,
+    statement: &Statement,
+    parameters: &[Parameter],
+) -> Outcome<(f64, Answer)> {
     let start = Instant::now();
     let answer = client.execute(statement, parameters)?;
     Ok((start.elapsed().as_secs_f64() * 1e6, answer))
@@ -273,7 +299,13 @@ fn insert(client: &Client, first_id: usize, more: &[u64]) -> Outcome<Vec<Measure
         }
         measures.push(Measure {
             p95: Some(percentile(&times, 0.95)),
-            ..one("insert and commit", store, times.len(), percentile(&times, 0.5), "us")
+            ..one(
+                "insert and commit",
+                store,
+                times.len(),
+                percentile(&times, 0.5),
+                "us",
+            )
         });
     }
     client.run("RESET synchronous_commit; DEALLOCATE ALL")?;
