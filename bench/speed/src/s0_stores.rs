@@ -9,6 +9,8 @@ use crate::pq::{Answer, Client, Outcome, Parameter, Statement, bigint};
 use crate::report::{Measure, progress};
 
 const RADIUS: u32 = 3;
+/// Seconds that the queries or the inserts of a store may take.
+const PATIENCE: f64 = 15.0;
 /// Queries before it is the next store's turn.
 const TURN: usize = 25;
 
@@ -249,7 +251,7 @@ fn search(client: &Client, centres: &[u64], truths: &[Truth]) -> Outcome<Vec<Mea
     let floor_statement = client.prepare("s0_floor", FLOOR)?;
     let mut floors = Vec::new();
     for (turn, questions) in centres.chunks(TURN).enumerate() {
-        for cell in cells.iter_mut().filter(|cell| cell.spent < 20.0) {
+        for cell in cells.iter_mut().filter(|cell| cell.spent < PATIENCE) {
             for (i, centre) in questions.iter().enumerate() {
                 let parameters = [bigint(*centre)];
                 floors.push(timed(client, &floor_statement, &parameters)?.0);
@@ -293,7 +295,11 @@ fn insert(client: &Client, first_id: usize, more: &[u64]) -> Outcome<Vec<Measure
     for store in Store::ALL {
         let statement = client.prepare(&format!("s0_insert_{}", store as u8), &store.insert())?;
         let mut times = Vec::new();
+        let start = Instant::now();
         for (i, fp) in more.iter().enumerate() {
+            if start.elapsed().as_secs_f64() > PATIENCE {
+                break;
+            }
             let id = (first_id + i) as u64;
             times.push(timed(client, &statement, &[bigint(id), bigint(*fp)])?.0);
         }
