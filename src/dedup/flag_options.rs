@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn what_is_unknown_repeated_or_out_of_range_is_refused() {
-        let with = |extra| message(&["fingerprint=fp", "flag=dup", extra]);
+        let with = |extra: &str| message(&["fingerprint=fp", "flag=dup", extra]);
         assert_eq!(with("radios=3"), "unknown trigger argument \"radios\"");
         assert_eq!(
             with("radius"),
