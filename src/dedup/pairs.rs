@@ -1,0 +1,248 @@
+//! Every pair of fingerprints within a Hamming radius, each once. Pure; the server is behind [`Host`].
+//!
+//! A group of rows is divided by blocks of bits of which one must agree (see
+//! [`pairs_split`](super::pairs_split)), in place, until comparing all its pairs is cheaper than
+//! dividing it further. A pair belongs to the first block in which it agrees, at each division: that
+//! is how it is reported once, and how a group of rows that agree in an earlier block is passed
+//! over. Groups are as large as the data makes them; a large one is divided again, so that a value
+//! that many rows share does not cost the square of their number. What is left is the square of rows
+//! that are all within the radius of each other, which is the size of the answer.
+
+use super::compare::{Hit, TILE, Tiles, find};
+use super::pairs_split::{Split, Task, choose};
+use crate::index::sort::Store;
+
+/// A fingerprint and what stands for its row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Row {
+    pub fingerprint: u64,
+    pub tag: u64,
+}
+
+/// Who asks for pairs.
+pub trait Host {
+    type File: Store;
+    /// Makes a temporary file.
+    fn file(&mut self) -> Self::File;
+    /// Takes a pair, in any order, by its tags.
+    fn pair(&mut self, a: u64, b: u64, distance: u32);
+    /// Called every few thousand comparisons.
+    fn pause(&mut self);
+    /// Called now and then with the share of the work that is done, 0 to 1.
+    fn progress(&mut self, share: f64);
+}
+
+/// Groups of no more rows are compared at once.
+const FEW: usize = 32;
+/// Bits by which rows are grouped in one pass: their groups' ends fit the first-level cache.
+pub const WINDOW: u32 = 8;
+const GROUPS: usize = 1 << WINDOW;
+
+/// Gives every pair of `rows` within `radius` to the host, in no particular order; `rows` are left in
+/// another order.
+pub fn find_pairs(host: &mut impl Host, radius: u32, rows: &mut [Row]) {
+    Finder::new(host, radius).slice(rows, Task::ALL);
+}
+
+/// A search for pairs.
+pub struct Finder<'h, H: Host> {
+    pub host: &'h mut H,
+    pub radius: u32,
+    /// Masks in each of which a pair must differ: others report those that agree.
+    differ: Vec<u64>,
+    left: Vec<u64>,
+    right: Vec<u64>,
+    hits: Vec<Hit>,
+    /// The share of the work that is done, and what the group in hand adds to it; 0 below the groups
+    /// that are reported.
+    done: f64,
+    share: f64,
+}
+
+/// The bits in which rows differ from each other.
+pub fn varying(rows: &[Row]) -> u64 {
+    let first = rows.first().map_or(0, |row| row.fingerprint);
+    rows.iter()
+        .fold(0, |bits, row| bits | (row.fingerprint ^ first))
+}
+
+/// The bits by which a group is divided next, and how far they are to be shifted to count from 0: the
+/// highest bits of `must`, as far down as `bits` bits reach.
+pub fn window(must: u64, bits: u32) -> (u64, u32) {
+    let shift = (u64::BITS - must.leading_zeros()).saturating_sub(bits);
+    (must >> shift << shift, shift)
+}
+
+impl<'h, H: Host> Finder<'h, H> {
+    pub fn new(host: &'h mut H, radius: u32) -> Self {
+        Finder {
+            host,
+            radius,
+            differ: Vec::new(),
+            left: Vec::with_capacity(TILE),
+            right: Vec::with_capacity(TILE),
+            hits: Vec::new(),
+            done: 0.0,
+            share: 1.0,
+        }
+    }
+
+    /// Finds the pairs of rows in memory.
+    pub fn slice(&mut self, rows: &mut [Row], task: Task) {
+        if rows.len() <= FEW {
+            return self.compare(rows, task.must);
+        }
+        let varying = varying(rows);
+        if self.is_elsewhere(varying) {
+            return;
+        }
+        let task = task.within(varying);
+        if task.must != 0 {
+            return self.group(rows, task);
+        }
+        match choose(rows.len() as u64, task, self.radius) {
+            None => self.compare(rows, 0),
+            Some(split) => {
+                for i in 0..split.blocks.len() {
+                    let outer = self.enter(&split, i);
+                    self.slice(rows, split.branch(task, i));
+                    self.leave(outer);
+                }
+            }
+        }
+    }
+
+    /// Do other tasks report all pairs of a group in which these bits vary?
+    pub fn is_elsewhere(&self, varying: u64) -> bool {
+        self.differ.iter().any(|mask| mask & varying == 0)
+    }
+
+    /// Begins branch `i` of a split: what the branches before it report is not reported again. Returns
+    /// what [`Finder::leave`] wants.
+    pub fn enter(&mut self, split: &Split, i: usize) -> (usize, f64) {
+        let outer = (self.differ.len(), self.share);
+        self.differ.extend(&split.blocks[..i]);
+        self.share /= split.blocks.len() as f64;
+        outer
+    }
+
+    /// Ends a branch.
+    pub fn leave(&mut self, outer: (usize, f64)) {
+        self.differ.truncate(outer.0);
+        self.share = outer.1;
+    }
+
+    /// Begins a part of the group in hand: what happens in it is not reported. Returns what
+    /// [`Finder::end_part`] wants.
+    pub fn begin_part(&mut self) -> f64 {
+        std::mem::take(&mut self.share)
+    }
+
+    /// Ends a part whose size is `of` of the group's. Reports how much of the whole is done, unless
+    /// the group is itself below a part.
+    pub fn end_part(&mut self, outer: f64, of: f64) {
+        self.share = outer;
+        if outer > 0.0 {
+            self.done += outer * of;
+            self.host.progress(self.done.min(1.0));
+        }
+    }
+
+    /// Divides rows by the bits in which pairs must agree, as many as one pass takes.
+    fn group(&mut self, rows: &mut [Row], task: Task) {
+        let (bits, shift) = window(task.must, WINDOW);
+        let task = Task {
+            must: task.must & !bits,
+            ..task
+        };
+        let ends = arrange(rows, |row| ((row.fingerprint & bits) >> shift) as usize);
+        self.host.pause();
+        let all = rows.len() as f64;
+        let mut start = 0;
+        for end in ends {
+            if end - start > 1 {
+                let outer = self.begin_part();
+                self.slice(&mut rows[start..end], task);
+                self.end_part(outer, (end - start) as f64 / all);
+            }
+            start = end;
+        }
+    }
+
+    /// Compares all pairs of rows; reports those that agree in `must` and that are ours.
+    pub fn compare(&mut self, rows: &[Row], must: u64) {
+        for (t, left) in rows.chunks(TILE).enumerate() {
+            self.tiles(left, left, true, must);
+            for right in rows.chunks(TILE).skip(t + 1) {
+                self.tiles(left, right, false, must);
+            }
+        }
+    }
+
+    /// Compares the rows of two tiles, at most TILE each, which may be the same.
+    pub fn tiles(&mut self, left: &[Row], right: &[Row], same: bool, must: u64) {
+        copy(left, &mut self.left);
+        if !same {
+            copy(right, &mut self.right);
+        }
+        let mut from = 0;
+        while from < left.len() {
+            let tiles = Tiles {
+                left: &self.left,
+                right: if same { &self.left } else { &self.right },
+                same,
+            };
+            from = find(&tiles, self.radius, from, &mut self.hits);
+            for k in 0..self.hits.len() {
+                let (i, j) = self.hits[k];
+                let (a, b) = (left[usize::from(i)], right[usize::from(j)]);
+                let differing = a.fingerprint ^ b.fingerprint;
+                if differing & must == 0 && self.differ.iter().all(|mask| mask & differing != 0) {
+                    self.host.pair(a.tag, b.tag, differing.count_ones());
+                }
+            }
+            self.hits.clear();
+            if left.len() > FEW {
+                self.host.pause();
+            }
+        }
+    }
+}
+
+fn copy(rows: &[Row], to: &mut Vec<u64>) {
+    to.clear();
+    to.extend(rows.iter().map(|row| row.fingerprint));
+}
+
+/// Puts rows of the same group side by side, in place; returns where each group ends. (American flag
+/// sort: McIlroy, Bostic, McIlroy, 'Engineering Radix Sort', 1993.)
+fn arrange(rows: &mut [Row], group: impl Fn(&Row) -> usize) -> [usize; GROUPS] {
+    let mut ends = [0; GROUPS];
+    for row in rows.iter() {
+        ends[group(row)] += 1;
+    }
+    let mut places = [0; GROUPS];
+    let mut sum = 0;
+    for (place, end) in places.iter_mut().zip(&mut ends) {
+        *place = sum;
+        sum += *end;
+        *end = sum;
+    }
+    for g in 0..GROUPS {
+        while places[g] < ends[g] {
+            // Follows a cycle of rows, each of which takes the next one's place.
+            let mut row = rows[places[g]];
+            loop {
+                let home = group(&row);
+                let place = &mut places[home];
+                std::mem::swap(&mut rows[*place], &mut row);
+                *place += 1;
+                if home == g {
+                    break;
+                }
+            }
+        }
+    }
+    ends
+}

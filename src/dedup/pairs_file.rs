@@ -1,0 +1,230 @@
+//! Pairs of more rows than memory holds: groups are divided into temporary files by the same
+//! pigeonholes until they fit, and go on in memory ([`super::pairs`]).
+
+use super::compare::TILE;
+use super::pairs::{Finder, Host, Row, WINDOW, window};
+use super::pairs_split::{Task, choose};
+use crate::index::page::get_u64;
+use crate::index::sort::Store;
+use std::collections::TryReserveError;
+
+const ROW: usize = size_of::<Row>();
+/// Rows that are written at a time, and read for a division.
+const CHUNK: usize = 64;
+/// What an open temporary file costs besides: the server's buffer.
+const FILE_BUFFER: usize = 8192;
+
+/// Rows in a temporary file.
+pub struct Part<F> {
+    file: F,
+    rows: u64,
+    /// The first row's fingerprint, and the bits in which others differ from it.
+    first: u64,
+    varying: u64,
+    unwritten: Vec<u8>,
+}
+
+impl<F: Store> Part<F> {
+    pub fn new(file: F) -> Self {
+        Part {
+            file,
+            rows: 0,
+            first: 0,
+            varying: 0,
+            unwritten: Vec::with_capacity(CHUNK * ROW),
+        }
+    }
+
+    pub fn add(&mut self, row: Row) {
+        if self.rows == 0 {
+            self.first = row.fingerprint;
+        }
+        self.rows += 1;
+        self.varying |= self.first ^ row.fingerprint;
+        self.unwritten.extend(row.fingerprint.to_le_bytes());
+        self.unwritten.extend(row.tag.to_le_bytes());
+        if self.unwritten.len() >= CHUNK * ROW {
+            self.flush();
+        }
+    }
+
+    /// Ends the writing.
+    fn flush(&mut self) {
+        self.file.write(&self.unwritten);
+        self.unwritten.clear();
+    }
+
+    /// Reads at most `most` rows from row `at` on.
+    fn read(&mut self, at: u64, most: usize, rows: &mut Vec<Row>) {
+        rows.clear();
+        let mut bytes = [0; CHUNK * ROW];
+        let end = self.rows.min(at + most as u64);
+        for start in (at..end).step_by(CHUNK) {
+            let count = (end - start).min(CHUNK as u64) as usize;
+            let bytes = &mut bytes[..count * ROW];
+            self.file.read(start * ROW as u64, bytes);
+            rows.extend(bytes.chunks_exact(ROW).map(|bytes| Row {
+                fingerprint: get_u64(bytes, 0),
+                tag: get_u64(bytes, 8),
+            }));
+        }
+    }
+
+    /// Shows every row.
+    fn for_each(&mut self, mut each: impl FnMut(Row)) {
+        let (mut rows, mut at) = (Vec::with_capacity(CHUNK), 0);
+        while at < self.rows {
+            self.read(at, CHUNK, &mut rows);
+            at += rows.len() as u64;
+            rows.iter().for_each(|row| each(*row));
+        }
+    }
+}
+
+/// Rows gathered in memory, or in a file once there are too many.
+pub struct Gathered<F> {
+    rows: Vec<Row>,
+    /// Rows that memory holds.
+    limit: usize,
+    spilled: Option<Part<F>>,
+}
+
+impl<F: Store> Gathered<F> {
+    /// In `memory` bytes.
+    pub fn new(memory: usize) -> Self {
+        Gathered {
+            rows: Vec::new(),
+            limit: (memory / ROW).max(4 * TILE),
+            spilled: None,
+        }
+    }
+
+    /// Adds a row; fails when the system has no more memory.
+    pub fn add(&mut self, row: Row, host: &mut impl Host<File = F>) -> Result<(), TryReserveError> {
+        if let Some(part) = &mut self.spilled {
+            part.add(row);
+            return Ok(());
+        }
+        if self.rows.len() == self.limit {
+            let mut part = Part::new(host.file());
+            self.rows.drain(..).for_each(|row| part.add(row));
+            part.add(row);
+            self.spilled = Some(part);
+            // The other half is for the files' buffers.
+            self.limit /= 2;
+            self.rows.shrink_to(self.limit);
+            return Ok(());
+        }
+        if self.rows.len() == self.rows.capacity() {
+            let more = self.rows.len().max(TILE).min(self.limit - self.rows.len());
+            self.rows.try_reserve_exact(more)?;
+        }
+        self.rows.push(row);
+        Ok(())
+    }
+
+    /// Gives every pair within `radius` to the host.
+    pub fn find_pairs(&mut self, host: &mut impl Host<File = F>, radius: u32) {
+        let mut finder = Finder::new(host, radius);
+        let Some(part) = &mut self.spilled else {
+            return finder.slice(&mut self.rows, Task::ALL);
+        };
+        part.flush();
+        let files = self.limit * ROW / 2 / (FILE_BUFFER + CHUNK * ROW);
+        let bits = files.max(4).ilog2().min(WINDOW);
+        let rows = std::mem::take(&mut self.rows);
+        let mut search = Files {
+            finder,
+            rows,
+            limit: self.limit,
+            bits,
+        };
+        search.part(part, Task::ALL);
+        self.rows = std::mem::take(&mut search.rows);
+    }
+
+    /// Shows every row.
+    pub fn for_each(&mut self, each: impl FnMut(Row)) {
+        match &mut self.spilled {
+            Some(part) => {
+                part.flush();
+                part.for_each(each);
+            }
+            None => self.rows.iter().copied().for_each(each),
+        }
+    }
+}
+
+/// A search for pairs of rows in files.
+struct Files<'h, H: Host> {
+    finder: Finder<'h, H>,
+    /// For the rows of files that fit.
+    rows: Vec<Row>,
+    limit: usize,
+    /// A file is divided into two to the power of this.
+    bits: u32,
+}
+
+impl<H: Host> Files<'_, H> {
+    /// As [`Finder::slice`], for a file.
+    fn part(&mut self, part: &mut Part<H::File>, task: Task) {
+        if part.rows < 2 || self.finder.is_elsewhere(part.varying) {
+            return;
+        }
+        if part.rows <= self.limit as u64 {
+            part.read(0, self.limit, &mut self.rows);
+            return self.finder.slice(&mut self.rows, task);
+        }
+        let task = task.within(part.varying);
+        if task.must != 0 {
+            return self.group(part, task);
+        }
+        let Some(split) = choose(part.rows, task, self.finder.radius) else {
+            return self.compare(part);
+        };
+        for i in 0..split.blocks.len() {
+            let outer = self.finder.enter(&split, i);
+            self.part(part, split.branch(task, i));
+            self.finder.leave(outer);
+        }
+    }
+
+    /// As the finder's division by bits in which pairs must agree.
+    fn group(&mut self, part: &mut Part<H::File>, task: Task) {
+        let (bits, shift) = window(task.must, self.bits);
+        let task = Task {
+            must: task.must & !bits,
+            ..task
+        };
+        let host = &mut *self.finder.host;
+        let mut groups: Vec<_> = (0..1 << self.bits)
+            .map(|_| Part::new(host.file()))
+            .collect();
+        part.for_each(|row| groups[((row.fingerprint & bits) >> shift) as usize].add(row));
+        let all = part.rows as f64;
+        for mut group in groups {
+            group.flush();
+            let of = group.rows as f64 / all;
+            let outer = self.finder.begin_part();
+            self.part(&mut group, task);
+            self.finder.end_part(outer, of);
+        }
+    }
+
+    /// Compares all pairs: what memory holds with itself and with everything behind it.
+    fn compare(&mut self, part: &mut Part<H::File>) {
+        let mut behind = Vec::with_capacity(TILE);
+        let mut at = 0;
+        while at < part.rows {
+            part.read(at, self.limit, &mut self.rows);
+            at += self.rows.len() as u64;
+            self.finder.compare(&self.rows, 0);
+            for next in (at..part.rows).step_by(TILE) {
+                part.read(next, TILE, &mut behind);
+                for rows in self.rows.chunks(TILE) {
+                    self.finder.tiles(rows, &behind, false, 0);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! How a group of fingerprints is divided: the pigeonholes of [`super::pairs`]. Pure arithmetic.
+//!
+//! Of two fingerprints that differ in at most b of some bits, cut into b + r blocks, at least r
+//! blocks agree. Let i be the first block that agrees, counting from 0: the pair differs in each of
+//! the blocks before it, at least once each, so it differs in at most b - i of the bits behind it.
+//! That is the same question again, over fewer bits and with a smaller b; r such steps take one pair
+//! through C(b + r, r) possible groups, each with r blocks in common.
+
+/// What is known of a group, and asked about its pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// Bits in which a pair must agree; the group is not divided by them yet.
+    pub must: u64,
+    /// Bits in which a pair may differ.
+    pub open: u64,
+    /// Blocks of `open` that do not overlap, in each of which a pair differs; and how many they are.
+    pub zone: u64,
+    pub zone_blocks: u32,
+}
+
+impl Task {
+    /// All pairs of any fingerprints.
+    pub const ALL: Task = Task {
+        must: 0,
+        open: u64::MAX,
+        zone: 0,
+        zone_blocks: 0,
+    };
+
+    /// The same for a group in which only these bits vary.
+    pub fn within(self, varying: u64) -> Task {
+        Task {
+            must: self.must & varying,
+            open: self.open & varying,
+            ..self
+        }
+    }
+}
+
+/// Cuts a group into branches: branch i is for the pairs whose first block in common is block i.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Split {
+    pub blocks: Vec<u64>,
+    /// Does the zone of the task go on into this split's blocks?
+    keeps_zone: bool,
+}
+
+impl Split {
+    /// The task of branch `i` of `task`. Its pairs differ in each of the blocks before `i`.
+    pub fn branch(&self, task: Task, i: usize) -> Task {
+        let before = self.blocks[..i].iter().fold(0, |mask, block| mask | block);
+        let (zone, zone_blocks) = match self.keeps_zone {
+            true => (task.zone, task.zone_blocks),
+            false => (0, 0),
+        };
+        Task {
+            must: self.blocks[i],
+            open: task.open & !self.blocks[i],
+            zone: zone | before,
+            zone_blocks: zone_blocks + i as u32,
+        }
+    }
+}
+
+/// Nanoseconds that it takes to compare two fingerprints, and to bring one into its group by up to 8
+/// bits: measured with 10 M rows; only their ratio matters.
+const COMPARE: f64 = 0.3;
+const FILE: f64 = 8.0;
+/// Steps that are planned ahead at most.
+const STEPS: u32 = 6;
+
+/// How to divide a group of `rows`; None when comparing all its pairs is as cheap.
+pub fn choose(rows: u64, task: Task, radius: u32) -> Option<Split> {
+    let rows = rows as f64;
+    let everything = COMPARE * rows * rows / 2.0;
+    let fresh = task.open & !task.zone;
+    let left = radius.saturating_sub(task.zone_blocks);
+    let of_fresh = cheapest(rows, fresh.count_ones(), left);
+    let of_all = cheapest(rows, task.open.count_ones(), radius);
+    let keeps_zone = of_fresh.0 <= of_all.0;
+    let (over, budget, (cost, blocks)) = match keeps_zone {
+        true => (fresh, left, of_fresh),
+        false => (task.open, radius, of_all),
+    };
+    (cost < everything).then(|| Split {
+        blocks: cut(over, blocks, budget as usize + 1),
+        keeps_zone,
+    })
+}
+
+/// The cost of dividing by `bits` bits of which `budget` may differ, and into how many blocks to cut.
+fn cheapest(rows: f64, bits: u32, budget: u32) -> (f64, u32) {
+    let mut best = (f64::INFINITY, 0);
+    let (mut groups, mut filings) = (1.0, 0.0);
+    for step in 1..=STEPS.min(bits.saturating_sub(budget)) {
+        let width = f64::from(bits) / f64::from(budget + step);
+        groups *= f64::from(budget + step) / f64::from(step);
+        filings += groups * (width / 8.0).ceil();
+        let together = (-width * f64::from(step)).exp2();
+        let cost = FILE * rows * filings + COMPARE * groups * rows * rows / 2.0 * together;
+        if cost < best.0 {
+            best = (cost, budget + step);
+        }
+    }
+    best
+}
+
+/// The first `wanted` of `blocks` blocks of even width, from the highest bit of `over` down.
+fn cut(mut over: u64, blocks: u32, wanted: usize) -> Vec<u64> {
+    let bits = over.count_ones();
+    let (width, wider) = (bits / blocks, bits % blocks);
+    let block = |i| {
+        let rest = (0..width + u32::from(i < wider)).fold(over, |rest, _| rest & !highest(rest));
+        let block = over & !rest;
+        over = rest;
+        block
+    };
+    (0..blocks).map(block).take(wanted).collect()
+}
+
+/// The highest bit of a mask; 0 of 0.
+pub fn highest(mask: u64) -> u64 {
+    1u64.checked_shl(63u32.wrapping_sub(mask.leading_zeros()))
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_cover_the_bits_once() {
+        for over in [u64::MAX, 0x00FF_F0F0_1234_5678, 0xFFF] {
+            for blocks in 1..=over.count_ones().min(12) {
+                let cut = cut(over, blocks, blocks as usize);
+                assert_eq!(cut.len(), blocks as usize);
+                assert_eq!(cut.iter().fold(0, |all, b| all | b), over);
+                let widths: Vec<u32> = cut.iter().map(|b| b.count_ones()).collect();
+                assert_eq!(widths.iter().sum::<u32>(), over.count_ones());
+                assert!(widths.iter().all(|w| widths[0] - w <= 1));
+            }
+        }
+    }
+
+    #[test]
+    fn ten_million_rows_within_three_are_filed_under_four_keys() {
+        let split = choose(10_000_000, Task::ALL, 3).unwrap();
+        let keys: Vec<u64> = (0..4).map(|b| 0xFFFF << (48 - 16 * b)).collect();
+        assert_eq!(split.blocks, keys);
+    }
+
+    #[test]
+    fn few_rows_and_few_bits_are_compared() {
+        assert_eq!(choose(10, Task::ALL, 3), None);
+        assert_eq!(choose(1_000_000, Task::ALL.within(0b111), 3), None);
+        assert_eq!(choose(1_000_000, Task::ALL, 64), None);
+    }
+}

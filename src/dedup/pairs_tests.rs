@@ -1,0 +1,209 @@
+//! All pairs against brute force: in memory and through files, on random, skewed and absurd rows.
+
+use super::pairs::{Host, Row, find_pairs};
+use super::pairs_file::Gathered;
+use proptest::prelude::*;
+
+/// Collects what is found.
+#[derive(Default)]
+struct Collector {
+    pairs: Vec<(u64, u64, u32)>,
+    files: usize,
+    progress: f64,
+}
+
+impl Host for Collector {
+    type File = Vec<u8>;
+
+    fn file(&mut self) -> Vec<u8> {
+        self.files += 1;
+        Vec::new()
+    }
+
+    fn pair(&mut self, a: u64, b: u64, distance: u32) {
+        self.pairs.push((a.min(b), a.max(b), distance));
+    }
+
+    fn pause(&mut self) {}
+
+    fn progress(&mut self, share: f64) {
+        assert!(share >= self.progress && share <= 1.0);
+        self.progress = share;
+    }
+}
+
+fn rows(fingerprints: &[u64]) -> Vec<Row> {
+    let row = |(i, fp): (usize, &u64)| Row {
+        fingerprint: *fp,
+        tag: i as u64,
+    };
+    fingerprints.iter().enumerate().map(row).collect()
+}
+
+fn in_memory(fingerprints: &[u64], radius: u32) -> Vec<(u64, u64, u32)> {
+    let mut collector = Collector::default();
+    find_pairs(&mut collector, radius, &mut rows(fingerprints));
+    collector.pairs.sort();
+    collector.pairs
+}
+
+/// With `memory` bytes; also tells how many files were used.
+fn with_files(fingerprints: &[u64], radius: u32, memory: usize) -> (Vec<(u64, u64, u32)>, usize) {
+    let mut collector = Collector::default();
+    let mut gathered = Gathered::new(memory);
+    for row in rows(fingerprints) {
+        gathered.add(row, &mut collector).unwrap();
+    }
+    gathered.find_pairs(&mut collector, radius);
+    let mut seen = Vec::new();
+    gathered.for_each(|row| seen.push(row));
+    seen.sort_by_key(|row| row.tag);
+    assert_eq!(seen, rows(fingerprints), "every row is still there");
+    collector.pairs.sort();
+    (collector.pairs, collector.files)
+}
+
+fn brute_force(fingerprints: &[u64], radius: u32) -> Vec<(u64, u64, u32)> {
+    let mut pairs = Vec::new();
+    for (i, x) in fingerprints.iter().enumerate() {
+        for (j, y) in fingerprints.iter().enumerate().skip(i + 1) {
+            let distance = (x ^ y).count_ones();
+            if distance <= radius {
+                pairs.push((i as u64, j as u64, distance));
+            }
+        }
+    }
+    pairs
+}
+
+/// SplitMix64 (Steele, Lea, Flood 2014).
+fn mixed(seed: u64) -> u64 {
+    let mut x = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    x = (x ^ x >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x = (x ^ x >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ x >> 31
+}
+
+/// Rows of which many are near others: copies of a few with bits of `mask` turned over.
+fn near_copies(count: usize, originals: u64, flips: u32, mask: u64, seed: u64) -> Vec<u64> {
+    (0..count as u64)
+        .map(|i| {
+            let draw = mixed(seed ^ i << 20);
+            let flip = |fp, f: u32| fp ^ 1 << (mixed(draw + u64::from(f)) % 64);
+            let copy = (0..draw as u32 % (flips + 1)).fold(mixed(draw % originals), flip);
+            copy & mask
+        })
+        .collect()
+}
+
+fn check(fingerprints: &[u64], what: &str) {
+    for radius in (0..=8).chain([13, 64]) {
+        if radius == 64 && fingerprints.len() > 2000 {
+            continue;
+        }
+        let wanted = brute_force(fingerprints, radius);
+        assert!(
+            in_memory(fingerprints, radius) == wanted,
+            "{what}: radius {radius}"
+        );
+    }
+}
+
+#[test]
+fn sets_of_every_kind() {
+    check(&[], "nothing");
+    check(&[7], "one row");
+    check(&[7; 700], "one value");
+    check(&(0..2048).collect::<Vec<_>>(), "a subcube of 11 bits");
+    check(
+        &(0..2500).map(|i| mixed(i) & 0xFFF).collect::<Vec<_>>(),
+        "12 bits that vary",
+    );
+    check(
+        &(0..2500)
+            .map(|i| mixed(i) & 0x0101_0101_0101_0101)
+            .collect::<Vec<_>>(),
+        "8 bits spread",
+    );
+    check(
+        &(0..64).map(|i| 1 << i).collect::<Vec<u64>>(),
+        "single bits",
+    );
+    check(&(0..3000).map(mixed).collect::<Vec<_>>(), "random");
+    check(&near_copies(4000, 1000, 9, u64::MAX, 1), "near-copies");
+    check(&near_copies(4000, 3, 12, u64::MAX, 2), "three balls");
+    check(
+        &near_copies(4000, 4000, 4, 0xFFFF_0000_0000_FFFF, 3),
+        "two blocks constant",
+    );
+    check(
+        &near_copies(3000, 500, 5, 0xFFFF_FFFF_FFFF, 4),
+        "one block constant",
+    );
+    check(
+        &near_copies(3000, 500, 5, !0xFFFF, 5),
+        "the last block constant",
+    );
+    let mut masses = vec![5; 900];
+    masses.extend(vec![!5; 900]);
+    masses.extend(near_copies(2000, 400, 6, u64::MAX, 6));
+    check(&masses, "masses of equal rows among others");
+}
+
+#[test]
+fn files_find_the_same() {
+    for (seed, mask) in [
+        (1, u64::MAX),
+        (2, 0xFFFF_FFFF_FFFF),
+        (3, !0xFFF0),
+        (4, 0xFFFF),
+    ] {
+        let mut fingerprints = near_copies(9000, 2000, 7, mask, seed);
+        fingerprints.extend(vec![mask & 77; 150]);
+        for radius in [0, 1, 3, 5, 8] {
+            let wanted = in_memory(&fingerprints, radius);
+            let (found, files) = with_files(&fingerprints, radius, 1);
+            assert!(found == wanted, "seed {seed} radius {radius}");
+            assert!(files > 0);
+        }
+    }
+    let same = vec![9; 4500];
+    assert!(with_files(&same, 3, 1).0.len() == 4500 * 4499 / 2);
+    assert_eq!(
+        with_files(&(0..50).collect::<Vec<_>>(), 0, 1 << 20),
+        (Vec::new(), 0)
+    );
+}
+
+#[test]
+fn a_hot_key_is_divided_again() {
+    // All rows agree in block 0, and in block 1 take four values. Comparing each with each would be
+    // 2e10 comparisons; this test would not end soon.
+    let fingerprints: Vec<u64> = (0..200_000).map(|i| mixed(i) & 0x3_FFFF_FFFF).collect();
+    let found = in_memory(&fingerprints, 3);
+    let mut sample = 0;
+    for (i, x) in fingerprints.iter().enumerate().step_by(1000) {
+        let distance = |y: &u64| (x ^ y).count_ones();
+        let near = fingerprints.iter().filter(|y| distance(y) <= 3).count() - 1;
+        let of_row = |pair: &&(u64, u64, u32)| pair.0 == i as u64 || pair.1 == i as u64;
+        if i % 20_000 == 0 {
+            assert_eq!(found.iter().filter(of_row).count(), near);
+        }
+        sample += near;
+    }
+    assert!(sample > 0 && found.windows(2).all(|w| w[0] < w[1]));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn any_rows(
+        count in 0usize..900, originals in 1u64..300, flips in 0u32..14, mask: u64, wide: bool,
+        seed: u64, radius in 0u32..12,
+    ) {
+        let mask = if wide { u64::MAX } else { mask };
+        let fingerprints = near_copies(count, originals, flips, mask, seed);
+        let wanted = brute_force(&fingerprints, radius);
+        prop_assert!(in_memory(&fingerprints, radius) == wanted);
+    }
+}
