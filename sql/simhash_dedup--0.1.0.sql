@@ -204,6 +204,57 @@ CREATE OPERATOR CLASS simhash_ops DEFAULT FOR TYPE bigint USING simhash AS
 	OPERATOR 3 ~= (bigint, bigint);
 COMMENT ON OPERATOR CLASS simhash_ops USING simhash IS '64-bit fingerprints under Hamming distance';
 
+-- ---------------------------------------------------------------- pairs and clusters
+-- They read a table as the caller may (privileges, row security) and need no index. Not strict: a
+-- NULL among the first arguments is an error, key_type is only a type.
+
+CREATE FUNCTION simhash_pairs(
+	rel regclass, key name, fp name, k int DEFAULT 3,
+	OUT a bigint, OUT b bigint, OUT distance int
+) RETURNS SETOF record
+LANGUAGE c STABLE COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs';
+COMMENT ON FUNCTION simhash_pairs(regclass, name, name, int) IS
+	'every pair of rows whose fingerprints differ in at most k bits, once, with a < b';
+
+-- For other keys than integers. The type of a result cannot depend on a default, hence two functions.
+CREATE FUNCTION simhash_pairs(
+	rel regclass, key name, fp name, key_type anyelement, k int DEFAULT 3,
+	OUT a anyelement, OUT b anyelement, OUT distance int
+) RETURNS SETOF record
+LANGUAGE c STABLE COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_keyed';
+COMMENT ON FUNCTION simhash_pairs(regclass, name, name, anyelement, int) IS
+	'as simhash_pairs(regclass, name, name, int), with keys of the type of key_type, whose value does not matter';
+
+CREATE FUNCTION simhash_clusters(
+	rel regclass, key_column name, fp name, k int DEFAULT 3, method text DEFAULT NULL,
+	text_column name DEFAULT NULL, min_jaccard float8 DEFAULT 0.8,
+	OUT cluster_id bigint, OUT key bigint, OUT size bigint, OUT representative bigint,
+	OUT distance int, OUT jaccard float8
+) RETURNS SETOF record
+LANGUAGE c STABLE COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters';
+COMMENT ON FUNCTION simhash_clusters(regclass, name, name, int, text, name, float8) IS
+	'groups of near-duplicate rows by method components, star, leader or single_pass; rows alone are left out';
+
+CREATE FUNCTION simhash_clusters(
+	rel regclass, key_column name, fp name, key_type anyelement, k int DEFAULT 3, method text DEFAULT NULL,
+	text_column name DEFAULT NULL, min_jaccard float8 DEFAULT 0.8,
+	OUT cluster_id anyelement, OUT key anyelement, OUT size bigint, OUT representative anyelement,
+	OUT distance int, OUT jaccard float8
+) RETURNS SETOF record
+LANGUAGE c STABLE COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters_keyed';
+COMMENT ON FUNCTION simhash_clusters(regclass, name, name, anyelement, int, text, name, float8) IS
+	'as simhash_clusters(regclass, name, name, int, text, name, float8), with keys of the type of key_type, whose value does not matter';
+
+CREATE FUNCTION simhash_cluster(fp bigint, k int DEFAULT 3) RETURNS int
+LANGUAGE c IMMUTABLE WINDOW COST 10000 AS 'MODULE_PATHNAME', 'simhash_cluster';
+COMMENT ON FUNCTION simhash_cluster(bigint, int) IS
+	'window function: a number, from 0 in order of appearance, that rows connected by distances of at most k share';
+
+CREATE FUNCTION simhash_assign_cluster() RETURNS trigger
+LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_assign_cluster';
+COMMENT ON FUNCTION simhash_assign_cluster() IS
+	'AFTER INSERT OR UPDATE row trigger that keeps a table (key, cluster_id) of clusters current; arguments clusters=, key=, fingerprint=, radius=';
+
 -- ---------------------------------------------------------------- checking an index
 
 CREATE FUNCTION simhash_index_verify(

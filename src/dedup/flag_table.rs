@@ -136,7 +136,7 @@ impl FlaggedTable {
 }
 
 /// The topmost partitioned table that has this trigger.
-fn searched_table(call: &TriggerCall<'_>) -> Oid {
+pub fn searched_table(call: &TriggerCall<'_>) -> Oid {
     let mut table = call.relation().oid();
     while let Some(parent) = table::parent_with_trigger(table, call.trigger_name()) {
         table = parent;

@@ -5,16 +5,31 @@
 //! a table, `flag`: what happens to a row). [`pairs`] finds every pair within a radius without an
 //! index, in bounded memory ([`pairs_file`] when the rows do not fit, [`pairs_split`] decides what is
 //! filed under which bits, [`compare`] is the inner loop); `source` reads a table for it, `keys` keeps
-//! what stands for the rows, `pairs_function` is the SQL function. What must not: pages and postings,
-//! which are `index`'s.
+//! what stands for the rows, `pairs_function` is the SQL function. [`clusters`] makes groups of pairs
+//! ([`union_find`] helps); `clusters_function` is the SQL function (`cluster_members` collects the rows
+//! that have pairs, `cluster_texts` compares their texts), `cluster_window` the window
+//! function, `assign_cluster` the trigger that keeps clusters current. What must not: pages and
+//! postings, which are `index`'s.
 
+pub mod clusters;
 pub mod compare;
 pub mod flag_options;
 pub mod pairs;
 pub mod pairs_file;
 pub mod pairs_split;
 pub mod stripes;
+pub mod union_find;
 
+#[cfg(feature = "server")]
+mod assign_cluster;
+#[cfg(feature = "server")]
+mod cluster_members;
+#[cfg(feature = "server")]
+mod cluster_texts;
+#[cfg(feature = "server")]
+mod cluster_window;
+#[cfg(feature = "server")]
+mod clusters_function;
 #[cfg(feature = "server")]
 mod flag;
 #[cfg(feature = "server")]

@@ -192,7 +192,7 @@ pub fn damaged_temporary_file(size: u64) -> ! {
 }
 
 fn unreadable(detail: String) -> ! {
-    let message = "could not read a temporary file of an index build";
+    let message = "could not read a temporary file";
     report(ERRCODE_IO_ERROR, message.into(), Some(detail), None)
 }
 

@@ -43,6 +43,22 @@ impl Args {
             .and_then(|d| unsafe { T::from_datum(d, false) })
     }
 
+    /// Argument `i` of type name, or None when it is NULL.
+    pub fn name(&self, i: usize) -> Option<String> {
+        // SAFETY: the SQL declaration gives the argument the type name, which is zero-terminated.
+        let bytes = |datum: pg_sys::Datum| unsafe {
+            std::ffi::CStr::from_ptr(datum.cast_mut_ptr()).to_bytes()
+        };
+        self.datum(i)
+            .map(|datum| super::encoding::to_utf8(bytes(datum)).into_owned())
+    }
+
+    /// The type of argument `i` at this place of the query, for polymorphic functions.
+    pub fn type_of(&self, i: usize) -> pg_sys::Oid {
+        // SAFETY: `flinfo` is set in every call that the executor makes.
+        unsafe { pg_sys::get_fn_expr_argtype((*self.fcinfo).flinfo, i as i32) }
+    }
+
     /// Argument `i` of a STRICT function, as the bits of a by-value datum: sign-extended integers.
     #[inline]
     pub fn by_value(&self, i: usize) -> u64 {

@@ -10,6 +10,13 @@ pub fn reserve<T>(vec: &mut Vec<T>, more: usize) {
     }
 }
 
+/// Raises the ERROR for memory that the system did not give.
+pub fn or_out_of_memory(result: Result<(), std::collections::TryReserveError>) {
+    if result.is_err() {
+        super::error::raise(ERRCODE_OUT_OF_MEMORY, "out of memory");
+    }
+}
+
 /// Appends an element, growing by doubling but never beyond `limit` elements.
 pub fn push_within<T>(vec: &mut Vec<T>, value: T, limit: usize) {
     if vec.len() == vec.capacity() {

@@ -10,6 +10,7 @@
 //! nothing: the server's abort processing releases locks and pins, and releasing them twice would
 //! unbalance its interrupt counters.
 
+pub mod activity;
 pub mod advisory;
 pub mod buffer;
 pub mod build;
@@ -22,6 +23,7 @@ pub mod expression;
 pub mod fmgr;
 pub mod index_am;
 pub mod invalidation;
+pub mod key_type;
 pub mod lookup;
 pub mod memory;
 pub mod message;
@@ -35,6 +37,7 @@ pub mod path;
 pub mod plan;
 pub mod plan_hooks;
 pub mod process;
+pub mod query;
 pub mod record;
 pub mod relation;
 pub mod rows_out;
@@ -49,3 +52,4 @@ mod unguarded;
 pub mod vacuum;
 pub mod value;
 pub mod wal;
+pub mod window;

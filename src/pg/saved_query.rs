@@ -26,7 +26,7 @@ pub struct SavedQuery {
 }
 
 /// Calls of the server programming interface, between connect and finish.
-fn connected<R>(f: impl FnOnce() -> R) -> R {
+pub(super) fn connected<R>(f: impl FnOnce() -> R) -> R {
     // SAFETY: connects and disconnects in pairs; after an ERROR the server does the latter.
     unsafe {
         check(pg_sys::SPI_connect());
@@ -38,7 +38,7 @@ fn connected<R>(f: impl FnOnce() -> R) -> R {
 
 /// # Safety
 /// `code` must come from an SPI function.
-unsafe fn check(code: i32) {
+pub(super) unsafe fn check(code: i32) {
     if code < 0 {
         // SAFETY: the server's text for the code, static.
         let text = unsafe { CStr::from_ptr(pg_sys::SPI_result_code_string(code)) };

@@ -60,7 +60,7 @@ unsafe fn string(text: *const c_char) -> Option<String> {
     (!text.is_null()).then(|| unsafe { to_utf8(CStr::from_ptr(text).to_bytes()).into_owned() })
 }
 
-fn schema_name(schema: Oid) -> Option<String> {
+pub(super) fn schema_name(schema: Oid) -> Option<String> {
     // SAFETY: a syscache look-up that yields null or a string.
     unsafe { string(pg_sys::get_namespace_name(schema)) }
 }
@@ -69,6 +69,18 @@ fn schema_name(schema: Oid) -> Option<String> {
 pub fn name(table: Oid) -> Option<String> {
     // SAFETY: a syscache look-up.
     unsafe { string(pg_sys::get_rel_name(table)) }
+}
+
+/// The table of that name, written as in SQL; an ERROR when there is none.
+pub fn oid_of(name: &str) -> Oid {
+    let Ok(text) = CString::new(from_utf8(name).into_owned()) else {
+        return Oid::INVALID;
+    };
+    // SAFETY: the type's input function, given a zero-terminated text.
+    unsafe {
+        let argument = Some(pg_sys::Datum::from(text.as_ptr()));
+        pgrx::direct_function_call(pg_sys::regclassin, &[argument]).unwrap_or(Oid::INVALID)
+    }
 }
 
 /// The name of a table with its schema, as SQL text; None when it is gone.
@@ -83,6 +95,18 @@ pub fn qualified_name(table: Oid) -> Option<String> {
 pub fn type_name(type_id: Oid) -> String {
     // SAFETY: a catalog look-up that always yields a string.
     unsafe { string(pg_sys::format_type_be(type_id)) }.unwrap_or_default()
+}
+
+/// A type's name with its schema, as SQL text.
+pub fn qualified_type_name(type_id: Oid) -> String {
+    // SAFETY: a catalog look-up that always yields a string.
+    unsafe { string(pg_sys::format_type_be_qualified(type_id)) }.unwrap_or_default()
+}
+
+/// Does the server cast the type to the other one by itself?
+pub fn casts_implicitly(from: Oid, to: Oid) -> bool {
+    // SAFETY: catalog look-ups; two arrays of one type each.
+    unsafe { pg_sys::can_coerce_type(1, &from, &to, pg_sys::CoercionContext::COERCION_IMPLICIT) }
 }
 
 /// The schema of a function, as SQL text; None when it is gone.
@@ -123,12 +147,17 @@ pub fn is_foreign(table: Rel<'_>) -> bool {
 }
 
 /// A table that this process has opened.
-struct Opened(pg_sys::Relation);
+pub struct Opened(pg_sys::Relation);
 
 impl Opened {
-    fn new(table: Oid) -> Self {
+    pub fn new(table: Oid) -> Self {
         // SAFETY: waits for DDL, and raises an ERROR when the table is gone.
         Self(unsafe { pg_sys::table_open(table, pg_sys::AccessShareLock as i32) })
+    }
+
+    pub fn rel(&self) -> Rel<'_> {
+        // SAFETY: open until `drop`.
+        unsafe { Rel::from_raw(self.0) }
     }
 
     /// The column numbers and the access method of an index, if it is valid and has every row.

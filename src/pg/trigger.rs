@@ -72,6 +72,13 @@ impl<'a> TriggerCall<'a> {
             && event & pg_sys::TRIGGER_EVENT_TIMINGMASK == pg_sys::TRIGGER_EVENT_BEFORE
     }
 
+    /// Is it a row trigger that runs after the change?
+    pub fn is_after_row(&self) -> bool {
+        let event = self.data().tg_event;
+        event & pg_sys::TRIGGER_EVENT_ROW != 0
+            && event & pg_sys::TRIGGER_EVENT_TIMINGMASK == pg_sys::TRIGGER_EVENT_AFTER
+    }
+
     /// The table whose row it is: of a partitioned one the partition.
     pub fn relation(&self) -> Rel<'a> {
         // SAFETY: open and locked while its trigger runs.

@@ -66,6 +66,24 @@ impl Storage {
     }
 }
 
+/// Shows the bytes of a text; a copy that the server had to make of it is freed.
+///
+/// The datum must be of type text.
+pub fn text_bytes<R>(text: pg_sys::Datum, f: impl FnOnce(&[u8]) -> R) -> R {
+    let stored: *mut pg_sys::varlena = text.cast_mut_ptr();
+    // SAFETY: a varlena (the caller's word); the copy is ours.
+    unsafe {
+        let plain = pg_sys::pg_detoast_datum_packed(stored);
+        let start = varlena::vardata_any(plain).cast::<u8>();
+        let bytes = std::slice::from_raw_parts(start, varlena::varsize_any_exhdr(plain));
+        let result = f(bytes);
+        if plain != stored {
+            pg_sys::pfree(plain.cast());
+        }
+        result
+    }
+}
+
 /// A value that is not NULL, with its type.
 #[derive(Clone, Copy)]
 pub struct Value<'a> {

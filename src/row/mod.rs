@@ -8,7 +8,7 @@
 
 mod arguments;
 mod canonical;
-mod errors;
+pub mod errors;
 mod functions;
 mod lexemes;
 mod margin;

@@ -1,0 +1,156 @@
+-- simhash_pairs: every pair once, the same as brute force finds, whatever the table, the key's type and
+-- the memory.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS simhash_dedup;
+CREATE SCHEMA pairs_test;
+SET search_path = pairs_test, public;
+
+-- Fingerprints from a hash function of the server, so that they are the same everywhere: 2,000 of which
+-- every second is an earlier one with up to 9 bits turned over, some equal, and a hot key.
+CREATE FUNCTION turned(fp bigint, seed bigint, n int) RETURNS bigint LANGUAGE sql AS $$
+	SELECT coalesce(bit_xor(1::bigint << (abs(hashint8extended(i, seed)) % 64)::int), 0) # fp FROM generate_series(1, n) i
+$$;
+CREATE TABLE t (id int PRIMARY KEY, fp bigint, name text, u uuid);
+INSERT INTO t SELECT i, CASE
+		WHEN i % 10 = 0 THEN NULL
+		WHEN i % 2 = 0 THEN turned(hashint8extended(i / 7, 1), i, i % 11)
+		WHEN i % 5 = 0 THEN hashint8extended(i, 2) & ((1::bigint << 32) - 1)
+		ELSE hashint8extended(i / 7, 1) END,
+	'row ' || lpad((i * 7919 % 2003)::text, 4, '0'), md5(i::text)::uuid
+FROM generate_series(1, 2000) i;
+-- A mass of equal rows.
+UPDATE t SET fp = 42 WHERE id > 1900 AND fp IS NOT NULL;
+
+CREATE FUNCTION brute_force(k int) RETURNS TABLE (a int, b int, distance int) LANGUAGE sql AS $$
+	SELECT a.id, b.id, bit_count((a.fp # b.fp)::bit(64))::int FROM pairs_test.t a, pairs_test.t b
+	WHERE a.id < b.id AND bit_count((a.fp # b.fp)::bit(64)) <= k
+$$;
+-- Pairs that one side has and the other has not, and pairs that come twice.
+CREATE FUNCTION faults(k int) RETURNS TABLE (pairs bigint, missing bigint, wrong bigint, twice bigint) LANGUAGE sql AS $$
+	WITH found AS MATERIALIZED (SELECT * FROM simhash_pairs('pairs_test.t', 'id', 'fp', k)),
+	wanted AS MATERIALIZED (SELECT * FROM pairs_test.brute_force(k))
+	SELECT (SELECT count(*) FROM wanted),
+		(SELECT count(*) FROM (SELECT * FROM wanted EXCEPT SELECT * FROM found) x),
+		(SELECT count(*) FROM (SELECT * FROM found EXCEPT SELECT * FROM wanted) x),
+		(SELECT count(*) - count(DISTINCT (a, b)) FROM found)
+$$;
+SELECT k, f.* FROM generate_series(0, 9) k, faults(k) f;
+SELECT f.* FROM faults(20) f;
+SET work_mem = '64kB';
+SELECT k, f.* FROM unnest('{0,3,8}'::int[]) k, faults(k) f;
+RESET work_mem;
+-- The default radius is 3, and the plain self-join says the same.
+CREATE INDEX t_fp ON t USING simhash (fp);
+SELECT count(*) AS pairs, count(*) FILTER (WHERE j.id IS NULL) AS missing FROM simhash_pairs('t', 'id', 'fp') p
+FULL JOIN (SELECT a.id, b.id AS other, a.fp <~> b.fp AS d FROM t a JOIN t b ON a.fp <~> b.fp <= 3 AND a.id < b.id) j
+	ON (p.a, p.b, p.distance) = (j.id, j.other, j.d);
+
+-- Keys of other types, in their own order.
+CREATE FUNCTION same_as(k int, query text) RETURNS bool LANGUAGE plpgsql AS $$
+DECLARE
+	same bool;
+BEGIN
+	EXECUTE format('WITH found AS MATERIALIZED (%s), wanted AS (SELECT least(a, b) AS a, greatest(a, b) AS b, d FROM pairs_test.brute_force($1) x (a, b, d))
+		SELECT NOT EXISTS (SELECT * FROM found EXCEPT ALL SELECT * FROM wanted) AND NOT EXISTS (SELECT * FROM wanted EXCEPT ALL SELECT * FROM found)', query)
+	INTO same USING k;
+	RETURN same;
+END $$;
+SELECT same_as(4, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs('t', 'name', 'fp', NULL::text, 4) p
+	JOIN t x ON x.name = p.a JOIN t y ON y.name = p.b WHERE p.a < p.b$$) AS text_keys;
+SELECT same_as(4, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs('t', 'u', 'fp', NULL::uuid, 4) p
+	JOIN t x ON x.u = p.a JOIN t y ON y.u = p.b WHERE p.a < p.b$$) AS uuid_keys;
+SET work_mem = '64kB';
+SELECT same_as(4, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs('t', 'name', 'fp', NULL::text, 4) p
+	JOIN t x ON x.name = p.a JOIN t y ON y.name = p.b WHERE p.a < p.b$$) AS text_keys_in_files;
+RESET work_mem;
+SELECT same_as(3, $$SELECT * FROM simhash_pairs('t', 'id', 'fp', key_type => NULL::int)$$) AS int_keys;
+SELECT pg_typeof(a) AS a, pg_typeof(b) AS b FROM simhash_pairs('t', 'id', 'fp', key_type => NULL::int) LIMIT 1;
+SELECT same_as(3, $$SELECT * FROM simhash_pairs('t', 'id', 'fp', key_type => NULL::numeric)$$) AS numeric_keys;
+-- Long keys, compressed and out of line.
+CREATE TABLE long_keys (id text, fp bigint);
+INSERT INTO long_keys SELECT repeat(i::text, 3000) || CASE WHEN i > 3 THEN (SELECT string_agg(md5(j::text || i::text), '') FROM generate_series(1, 200) j) ELSE '' END, 7
+FROM generate_series(1, 6) i;
+SELECT left(a, 1) AS a, left(b, 1) AS b, length(a) AS length_a, length(b) AS length_b, distance
+FROM simhash_pairs('long_keys', 'id', 'fp', NULL::text, 0) ORDER BY 1, 2;
+
+-- Other relations, odd names, a domain.
+CREATE DOMAIN fingerprint AS bigint CHECK (value <> 99);
+CREATE TABLE "Odd ""table" ("the Key" int, "the fp" fingerprint) PARTITION BY RANGE ("the Key");
+CREATE TABLE odd_1 PARTITION OF "Odd ""table" FOR VALUES FROM (0) TO (1000);
+CREATE TABLE odd_2 PARTITION OF "Odd ""table" FOR VALUES FROM (1000) TO (9999);
+INSERT INTO "Odd ""table" SELECT id, fp FROM t;
+SELECT same_as(3, $$SELECT * FROM simhash_pairs('"Odd ""table"', 'the Key', 'the fp')$$) AS partitioned;
+CREATE VIEW v AS SELECT id + 0 AS id, fp # 0 AS fp FROM t;
+SELECT same_as(3, $$SELECT * FROM simhash_pairs('v', 'id', 'fp')$$) AS view;
+CREATE MATERIALIZED VIEW mv AS SELECT id, fp FROM t;
+SELECT same_as(3, $$SELECT * FROM simhash_pairs('mv', 'id', 'fp')$$) AS materialized;
+SELECT count(*) FROM simhash_pairs('odd_1', 'the Key', 'the fp', 0);
+CREATE TEMP TABLE nothing (id int, fp bigint);
+SELECT * FROM simhash_pairs('nothing', 'id', 'fp');
+-- Several times in one query, in a join, in a prepared statement.
+SELECT k, (SELECT count(*) FROM simhash_pairs('t', 'id', 'fp', k)) AS pairs FROM generate_series(0, 2) k;
+PREPARE p (regclass, int) AS SELECT count(*) FROM simhash_pairs($1, 'id', 'fp', $2);
+EXECUTE p ('t', 1);
+EXECUTE p ('v', 1);
+-- Uncommitted rows of this transaction count, those that were deleted do not.
+BEGIN;
+DELETE FROM t WHERE id > 1;
+INSERT INTO t SELECT 5, fp FROM t WHERE id = 1;
+SELECT * FROM simhash_pairs('t', 'id', 'fp');
+ROLLBACK;
+
+-- Whose rows: the caller's.
+CREATE ROLE pairs_reader;
+GRANT USAGE ON SCHEMA pairs_test TO pairs_reader;
+SET ROLE pairs_reader;
+SELECT count(*) FROM simhash_pairs('t', 'id', 'fp');
+RESET ROLE;
+GRANT SELECT (id) ON t TO pairs_reader;
+SET ROLE pairs_reader;
+SELECT count(*) FROM simhash_pairs('t', 'id', 'fp');
+RESET ROLE;
+GRANT SELECT ON t TO pairs_reader;
+CREATE POLICY few ON t TO pairs_reader USING (id <= 100);
+ALTER TABLE t ENABLE ROW LEVEL SECURITY;
+SET ROLE pairs_reader;
+SELECT count(*) AS pairs, max(b) <= 100 AS own_rows, count(*) = (SELECT count(*) FROM brute_force(3)) AS all_of_them
+FROM simhash_pairs('t', 'id', 'fp');
+RESET ROLE;
+ALTER TABLE t DISABLE ROW LEVEL SECURITY;
+
+-- What is wrong is said.
+SELECT * FROM simhash_pairs('t', 'name', 'fp');
+SELECT * FROM simhash_pairs('t', 'id', 'fp', key_type => NULL::smallint);
+SELECT * FROM simhash_pairs('t', 'id', 'name');
+SELECT * FROM simhash_pairs('t', 'id', 'id');
+SELECT * FROM simhash_pairs('t', 'nope', 'fp');
+SELECT * FROM simhash_pairs('t', 'id', 'nope');
+SELECT * FROM simhash_pairs('t', 'id', 'ctid');
+-- The server resolves polymorphic types by position.
+SELECT * FROM simhash_pairs('t', 'name', 'fp', k => 4, key_type => NULL::text);
+SELECT * FROM simhash_pairs('t', 'id', 'fp', -1);
+SELECT * FROM simhash_pairs('t', 'id', 'fp', 65);
+SELECT * FROM simhash_pairs('t', 'id', 'fp', NULL::int);
+SELECT * FROM simhash_pairs(NULL, 'id', 'fp');
+SELECT * FROM simhash_pairs('t', NULL, 'fp');
+SELECT * FROM simhash_pairs(4294967290::oid, 'id', 'fp');
+SELECT * FROM simhash_pairs('t_fp', 'id', 'fp');
+CREATE TABLE keyless (id int, j json, fp bigint);
+INSERT INTO keyless VALUES (NULL, '1', 1);
+SELECT * FROM simhash_pairs('keyless', 'id', 'fp');
+SELECT * FROM simhash_pairs('keyless', 'j', 'fp', NULL::json, 3);
+-- Changed between two runs of a prepared statement.
+PREPARE q AS SELECT count(*) FROM simhash_pairs('keyless', 'id', 'fp');
+UPDATE keyless SET id = 1;
+EXECUTE q;
+ALTER TABLE keyless DROP COLUMN fp;
+EXECUTE q;
+ALTER TABLE keyless ADD COLUMN fp text;
+EXECUTE q;
+DROP TABLE keyless;
+EXECUTE q;
+
+DROP OWNED BY pairs_reader;
+DROP ROLE pairs_reader;
+SET client_min_messages = warning;
+DROP SCHEMA pairs_test CASCADE;

@@ -1,0 +1,224 @@
+//! `simhash_assign_cluster()`: an AFTER INSERT OR UPDATE row trigger that keeps a table of clusters
+//! current. Clusters only grow and unite here; what an UPDATE or DELETE would divide is divided by the
+//! next computation.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use pgrx::PgSqlErrorCode::{
+    ERRCODE_DATATYPE_MISMATCH, ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED,
+    ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED, ERRCODE_UNDEFINED_COLUMN,
+    ERRCODE_UNDEFINED_FUNCTION,
+};
+use pgrx::pg_sys;
+
+use super::flag_table::searched_table;
+use super::source::radius;
+use crate::pg::advisory::lock_until_commit;
+use crate::pg::encoding::reportable;
+use crate::pg::error::{raise, raise_with_hint};
+use crate::pg::fmgr::pg_function;
+use crate::pg::key_type::KeyType;
+use crate::pg::saved_query::{SavedQuery, Sees};
+use crate::pg::table::{self, Column};
+use crate::pg::trigger::{Event, TriggerCall};
+
+const NAME: &str = "simhash_assign_cluster";
+/// The number of our lock of the table of clusters: above those of simhash_flag_duplicate().
+const LOCK: u32 = u32::MAX;
+/// Plans that a session keeps.
+const PLANS: usize = 64;
+
+pg_function! {
+    /// `simhash_assign_cluster() -> trigger`
+    fn simhash_assign_cluster, pg_finfo_simhash_assign_cluster(args) {
+        match TriggerCall::of(args) {
+            Some(call) if call.is_after_row() && matches!(call.event(), Event::Insert | Event::Update) => {
+                assign(&call);
+                call.unchanged()
+            }
+            _ => raise(
+                ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED,
+                format!("function {NAME} must be fired AFTER INSERT OR UPDATE FOR EACH ROW"),
+            ),
+        }
+    }
+}
+
+/// The trigger's arguments, `name=value`.
+#[derive(Default)]
+struct Options {
+    clusters: Option<String>,
+    key: Option<String>,
+    fingerprint: Option<String>,
+    radius: Option<String>,
+}
+
+impl Options {
+    fn of(call: &TriggerCall<'_>) -> Self {
+        let mut options = Options::default();
+        for argument in call.arguments() {
+            let (name, value) = argument.split_once('=').unwrap_or((&argument, ""));
+            let place = match name {
+                "clusters" => &mut options.clusters,
+                "key" => &mut options.key,
+                "fingerprint" => &mut options.fingerprint,
+                "radius" => &mut options.radius,
+                _ => raise_with_hint(
+                    ERRCODE_INVALID_PARAMETER_VALUE,
+                    reportable(format!("unknown argument \"{argument}\" of {NAME}")),
+                    "Arguments are clusters=, key=, fingerprint= and radius=.",
+                ),
+            };
+            *place = Some(value.to_owned());
+        }
+        options
+    }
+
+    fn radius(&self) -> u32 {
+        let Some(text) = &self.radius else {
+            return 3;
+        };
+        match text.parse() {
+            Ok(number) => radius(number),
+            Err(_) => raise(
+                ERRCODE_INVALID_PARAMETER_VALUE,
+                reportable(format!("radius must be a number of bits, not \"{text}\"")),
+            ),
+        }
+    }
+}
+
+fn given(value: &Option<String>, name: &str) -> String {
+    value.clone().unwrap_or_else(|| {
+        raise(
+            ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("{NAME} needs the argument {name}="),
+        )
+    })
+}
+
+fn column(call: &TriggerCall<'_>, name: &str) -> Column {
+    table::column(call.relation(), name).unwrap_or_else(|| {
+        let table = call.relation().name();
+        raise(
+            ERRCODE_UNDEFINED_COLUMN,
+            reportable(format!(
+                "column \"{name}\" of relation \"{table}\" does not exist"
+            )),
+        )
+    })
+}
+
+fn assign(call: &TriggerCall<'_>) {
+    let options = Options::of(call);
+    let (key_name, fp_name) = (
+        given(&options.key, "key"),
+        given(&options.fingerprint, "fingerprint"),
+    );
+    let (key, fp) = (column(call, &key_name), column(call, &fp_name));
+    if fp.base_type() != pg_sys::INT8OID {
+        let of = table::type_name(fp.storage.type_id);
+        raise(
+            ERRCODE_DATATYPE_MISMATCH,
+            reportable(format!("column \"{fp_name}\" is of type {of}, not bigint")),
+        );
+    }
+    let clusters = table::oid_of(&given(&options.clusters, "clusters"));
+    let Some(fingerprint) = call.new_value(&fp) else {
+        return;
+    };
+    let Some(value) = call.new_value(&key) else {
+        raise(
+            ERRCODE_NULL_VALUE_NOT_ALLOWED,
+            reportable(format!("column \"{key_name}\" contains null values")),
+        );
+    };
+    let sql = statement(
+        call,
+        &table::quoted(&key_name),
+        &table::quoted(&fp_name),
+        clusters,
+        &key,
+        options.radius(),
+    );
+    let plan = planned(sql, key.storage.type_id);
+    // From here to its commit no other transaction changes the clusters: each sees what the one before
+    // it stored, whatever its isolation level.
+    lock_until_commit(clusters, LOCK);
+    plan.first_row(
+        &[Some(value.datum()), Some(fingerprint.datum())],
+        [],
+        Sees::Latest,
+    );
+}
+
+/// Puts the row `$1` with the fingerprint `$2`, the rows near it and the clusters of them all into one
+/// cluster, named after its smallest key. Nothing happens when no row is near.
+fn statement(
+    call: &TriggerCall<'_>,
+    key: &str,
+    fp: &str,
+    clusters: pg_sys::Oid,
+    column: &Column,
+    radius: u32,
+) -> String {
+    let of_type = KeyType::new(column.storage.type_id);
+    let known = |name: Option<String>| name.unwrap_or_else(|| no_order(column));
+    let equal = known(of_type.and_then(|of| of.equality()));
+    let ours = known(table::function_schema(call.function_oid()));
+    let rows = known(table::qualified_name(searched_table(call)));
+    let clusters = known(table::qualified_name(clusters));
+    format!(
+        "WITH near AS MATERIALIZED (
+            SELECT {key} AS key FROM {rows}
+            WHERE ({fp} OPERATOR({ours}.<~>) $2) OPERATOR(pg_catalog.<=) {radius} AND NOT ({key} {equal} $1)
+        ), known AS MATERIALIZED (
+            SELECT cluster_id FROM {clusters}
+            WHERE key {equal} ANY (ARRAY(SELECT key FROM near UNION ALL SELECT $1))
+        ), everybody AS MATERIALIZED (
+            SELECT key FROM near
+            UNION SELECT $1 WHERE EXISTS (SELECT FROM near)
+            UNION SELECT key FROM {clusters} WHERE cluster_id {equal} ANY (ARRAY(SELECT cluster_id FROM known))
+        ), smallest AS (
+            SELECT key FROM everybody ORDER BY key LIMIT 1
+        )
+        INSERT INTO {clusters} AS c (key, cluster_id)
+        SELECT everybody.key, smallest.key FROM everybody CROSS JOIN smallest
+        ON CONFLICT (key) DO UPDATE SET cluster_id = excluded.cluster_id
+        WHERE NOT (c.cluster_id {equal} excluded.cluster_id)"
+    )
+}
+
+fn no_order(column: &Column) -> ! {
+    let name = table::type_name(column.storage.type_id);
+    raise(
+        ERRCODE_UNDEFINED_FUNCTION,
+        format!("could not identify a comparison function for type {name}"),
+    )
+}
+
+/// The plan of a statement. Names are part of it, so that what is renamed gets another.
+fn planned(sql: String, key_type: pg_sys::Oid) -> Rc<SavedQuery> {
+    type Plans = HashMap<(String, u32), Rc<SavedQuery>>;
+    thread_local! {
+        static KNOWN: RefCell<Plans> = RefCell::new(HashMap::new());
+    }
+    let place = (sql, key_type.to_u32());
+    if let Some(plan) = KNOWN.with_borrow(|known| known.get(&place).cloned()) {
+        return plan;
+    }
+    let plan = Rc::new(SavedQuery::new(
+        &place.0,
+        &[key_type, pg_sys::INT8OID],
+        true,
+    ));
+    KNOWN.with_borrow_mut(|known| {
+        if known.len() >= PLANS {
+            known.clear();
+        }
+        known.insert(place, Rc::clone(&plan));
+    });
+    plan
+}

@@ -1,0 +1,107 @@
+//! simhash_cluster: the number of a row's cluster within its window partition.
+
+use super::pairs::{Host, Row};
+use super::pairs_file::Gathered;
+use super::source::{radius, required};
+use super::union_find::UnionFind;
+use crate::pg::build::TempFile;
+use crate::pg::error::raise;
+use crate::pg::fmgr::pg_function;
+use crate::pg::index_am::work_mem_bytes;
+use crate::pg::memory::or_out_of_memory;
+use crate::pg::process::check_for_interrupts;
+use crate::pg::window::Window;
+use pgrx::PgSqlErrorCode;
+
+const NAME: &str = "simhash_cluster";
+
+/// What stands before the rows' numbers in a partition's memory: whether they are there, and k.
+const HEADER: usize = 2;
+const READY: i32 = 1;
+/// The number of a row without a fingerprint.
+const NO_CLUSTER: i32 = -1;
+
+/// Unites rows that are paired; tags are places in the partition.
+struct Sets(UnionFind);
+
+impl Host for Sets {
+    type File = TempFile;
+
+    fn file(&mut self) -> TempFile {
+        TempFile::new()
+    }
+
+    fn pair(&mut self, a: u64, b: u64, _distance: u32) {
+        self.0.union(a as u32, b as u32);
+    }
+
+    fn pause(&mut self) {
+        check_for_interrupts();
+    }
+
+    fn progress(&mut self, _share: f64) {}
+}
+
+pg_function! {
+    /// simhash_cluster(fp bigint, k int) OVER (...) -> int
+    fn simhash_cluster, pg_finfo_simhash_cluster(args) {
+        let window = Window::of(args);
+        let (rows, position) = (window.rows(), window.position());
+        if i32::try_from(rows).is_err() {
+            raise(
+                PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+                format!("simhash_cluster cannot number {rows} rows in one partition"),
+            );
+        }
+        let k = required(window.integer(1, position), NAME, "k") as i32;
+        let memory = window.memory(HEADER + rows);
+        if memory[0] != READY {
+            number(window, radius(k), &mut memory[HEADER..]);
+            memory[1] = k;
+            memory[0] = READY;
+        }
+        if memory[1] != k {
+            raise(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                format!("k must be the same in the whole partition, not {} and {k}", memory[1]),
+            );
+        }
+        match memory[HEADER + position] {
+            NO_CLUSTER => args.null(),
+            number => args.result(Some(number)),
+        }
+    }
+}
+
+/// Numbers the rows of a partition: connected ones get the same number, in order of appearance.
+fn number(window: Window, radius: u32, numbers: &mut [i32]) {
+    let mut sets = Sets(UnionFind::new());
+    let mut rows = Gathered::new(work_mem_bytes());
+    for (row, number) in numbers.iter_mut().enumerate() {
+        check_for_interrupts();
+        or_out_of_memory(sets.0.add().map(|_| ()));
+        *number = NO_CLUSTER;
+        if let Some(fp) = window.integer(0, row) {
+            *number = 0;
+            let row = Row {
+                fingerprint: fp as u64,
+                tag: row as u64,
+            };
+            or_out_of_memory(rows.add(row, &mut sets));
+        }
+    }
+    rows.find_pairs(&mut sets, radius);
+    let mut next = 0;
+    for row in 0..numbers.len() {
+        if numbers[row] == NO_CLUSTER {
+            continue;
+        }
+        // The smallest row of a set comes first, and has its number when the others ask for it.
+        let first = sets.0.find(row as u32) as usize;
+        numbers[row] = numbers[first];
+        if first == row {
+            numbers[row] = next;
+            next += 1;
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What stands for the rows of a search: their keys. A key that fits 8 bytes is its row's tag; others
+//! are kept as bytes, in memory or, when there are many, in a temporary file, and the tag tells where.
+
+use crate::index::sort::Store;
+use crate::pg::build::TempFile;
+use crate::pg::key_type::KeyType;
+use crate::pg::memory::reserve;
+use pgrx::pg_sys::Datum;
+
+/// Bytes of a stored key's length.
+const LENGTH: usize = size_of::<u32>();
+
+/// Bytes that are read at a time, a multiple of 8.
+const CHUNK: usize = 256;
+
+/// Room for one key, to be used again and again.
+pub type KeyBuffer = Vec<u64>;
+
+/// The keys of all rows that were read.
+pub struct Keys {
+    pub of_type: KeyType,
+    /// Keys that are not in the file yet.
+    bytes: Vec<u8>,
+    /// Bytes that memory holds.
+    limit: usize,
+    file: Option<TempFile>,
+    /// Bytes in the file.
+    written: u64,
+}
+
+impl Keys {
+    pub fn new(of_type: KeyType, memory: usize) -> Self {
+        Keys {
+            of_type,
+            bytes: Vec::new(),
+            limit: memory,
+            file: None,
+            written: 0,
+        }
+    }
+
+    /// Keeps a key; returns the tag that stands for it.
+    pub fn add(&mut self, key: Datum) -> u64 {
+        if self.of_type.is_by_value() {
+            return key.value() as u64;
+        }
+        let tag = self.written + self.bytes.len() as u64;
+        let Keys { of_type, bytes, .. } = self;
+        of_type.bytes(key, |key| {
+            reserve(bytes, LENGTH + key.len());
+            bytes.extend((key.len() as u32).to_le_bytes());
+            bytes.extend(key);
+        });
+        if self.bytes.len() > self.limit {
+            self.spill();
+        }
+        tag
+    }
+
+    fn spill(&mut self) {
+        let file = self.file.get_or_insert_with(TempFile::new);
+        Store::write(file, &self.bytes);
+        self.written += self.bytes.len() as u64;
+        self.bytes.clear();
+    }
+
+    /// Ends the adding.
+    pub fn finish(&mut self) {
+        if self.file.is_some() {
+            self.spill();
+        }
+    }
+
+    fn read(&mut self, at: u64, bytes: &mut [u8]) {
+        match &mut self.file {
+            Some(file) => Store::read(file, at, bytes),
+            None => {
+                let at = at as usize;
+                bytes.copy_from_slice(&self.bytes[at..at + bytes.len()]);
+            }
+        }
+    }
+
+    /// The key for which a tag stands; it lives as long as the buffer is left alone.
+    pub fn get(&mut self, tag: u64, buffer: &mut KeyBuffer) -> Datum {
+        if self.of_type.is_by_value() {
+            return Datum::from(tag);
+        }
+        let mut length = [0; LENGTH];
+        self.read(tag, &mut length);
+        let length = u32::from_le_bytes(length) as usize;
+        buffer.clear();
+        reserve(buffer, length.div_ceil(size_of::<u64>()));
+        let mut chunk = [0; CHUNK];
+        for start in (0..length).step_by(CHUNK) {
+            let part = &mut chunk[..(length - start).min(CHUNK)];
+            self.read(tag + (LENGTH + start) as u64, part);
+            for word in part.chunks(size_of::<u64>()) {
+                let mut bytes = [0; size_of::<u64>()];
+                bytes[..word.len()].copy_from_slice(word);
+                buffer.push(u64::from_ne_bytes(bytes));
+            }
+        }
+        KeyType::datum(buffer)
+    }
+}

@@ -1,0 +1,101 @@
+//! simhash_pairs: every pair of rows within a radius, without an index.
+
+use super::keys::{KeyBuffer, Keys};
+use super::pairs::Host;
+use super::pairs_file::Gathered;
+use super::source::{Reader, Source, radius, required};
+use crate::pg::activity::Activity;
+use crate::pg::build::TempFile;
+use crate::pg::fmgr::{Args, pg_function};
+use crate::pg::index_am::work_mem_bytes;
+use crate::pg::process::check_for_interrupts;
+use crate::pg::rows_out::RowsOut;
+use pgrx::IntoDatum;
+use pgrx::pg_sys::Datum;
+
+const NAME: &str = "simhash_pairs";
+
+/// Puts pairs into the function's result.
+struct Output {
+    rows: RowsOut,
+    keys: Keys,
+    buffers: [KeyBuffer; 2],
+    activity: Activity,
+}
+
+impl Host for Output {
+    type File = TempFile;
+
+    fn file(&mut self) -> TempFile {
+        TempFile::new()
+    }
+
+    fn pair(&mut self, a: u64, b: u64, distance: u32) {
+        let [left, right] = &mut self.buffers;
+        let (a, b) = (self.keys.get(a, left), self.keys.get(b, right));
+        let (a, b) = match self.keys.of_type.compare(a, b).is_gt() {
+            true => (b, a),
+            false => (a, b),
+        };
+        self.rows
+            .push(|| [Some(a), Some(b), (distance as i32).into_datum()]);
+    }
+
+    fn pause(&mut self) {
+        check_for_interrupts();
+    }
+
+    fn progress(&mut self, share: f64) {
+        self.activity
+            .show(|| format!("{:.0} % compared", share * 100.0));
+    }
+}
+
+impl Reader for Output {
+    fn tag(&mut self, key: Datum) -> u64 {
+        self.keys.add(key)
+    }
+
+    fn activity(&mut self) -> &mut Activity {
+        &mut self.activity
+    }
+}
+
+pg_function! {
+    /// simhash_pairs(rel, key, fp, k) -> SETOF (a, b, distance)
+    fn simhash_pairs, pg_finfo_simhash_pairs(args) {
+        pairs(args, 3, None)
+    }
+}
+
+pg_function! {
+    /// simhash_pairs(rel, key, fp, key_type, k) -> SETOF (a, b, distance)
+    fn simhash_pairs_keyed, pg_finfo_simhash_pairs_keyed(args) {
+        pairs(args, 4, Some(3))
+    }
+}
+
+fn pairs(args: &Args, k: usize, key_type: Option<usize>) -> Datum {
+    let rows = RowsOut::begin(args);
+    let source = Source::of(args, NAME, key_type);
+    let radius = radius(required(args.get::<i32>(k), NAME, "k"));
+    let order = source.order();
+    // Keys that are no tags by themselves get a quarter.
+    let memory = work_mem_bytes();
+    let of_keys = if order.is_by_value() { 0 } else { memory / 4 };
+    let keys = Keys::new(order, of_keys);
+    find(&source, radius, Gathered::new(memory - of_keys), rows, keys);
+    args.null()
+}
+
+fn find(source: &Source, radius: u32, mut rows: Gathered<TempFile>, out: RowsOut, keys: Keys) {
+    let mut output = Output {
+        rows: out,
+        keys,
+        buffers: Default::default(),
+        activity: Activity::new(NAME),
+    };
+    source.read(&mut rows, &mut output);
+    output.keys.finish();
+    rows.find_pairs(&mut output, radius);
+}

@@ -1,0 +1,199 @@
+//! The table whose duplicates are asked for: its columns checked, its rows read.
+
+use super::pairs::{Host, Row};
+use super::pairs_file::Gathered;
+use crate::pg::activity::Activity;
+use crate::pg::build::TempFile;
+use crate::pg::encoding::reportable;
+use crate::pg::error::{raise, raise_with_hint};
+use crate::pg::fmgr::Args;
+use crate::pg::key_type::KeyType;
+use crate::pg::memory::or_out_of_memory;
+use crate::pg::query::for_each_row;
+use crate::pg::table::{self, Column, Opened};
+use pgrx::PgSqlErrorCode::{
+    ERRCODE_DATATYPE_MISMATCH, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED,
+    ERRCODE_UNDEFINED_COLUMN, ERRCODE_UNDEFINED_FUNCTION, ERRCODE_UNDEFINED_TABLE,
+};
+use pgrx::pg_sys;
+
+/// Rows between two reports of how many were read.
+const REPORTED: u64 = 65_536;
+
+/// Argument `i`, or the ERROR that it must not be NULL.
+pub fn required<T>(value: Option<T>, function: &str, argument: &str) -> T {
+    value.unwrap_or_else(|| {
+        raise(
+            ERRCODE_NULL_VALUE_NOT_ALLOWED,
+            format!("argument \"{argument}\" of {function} must not be null"),
+        )
+    })
+}
+
+/// A radius that a user gave.
+pub fn radius(k: i32) -> u32 {
+    match u32::try_from(k) {
+        Ok(k) if k <= u64::BITS => k,
+        _ => raise(
+            ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("k must be between 0 and 64, not {k}"),
+        ),
+    }
+}
+
+/// Who has a table read.
+pub trait Reader: Host<File = TempFile> {
+    /// What stands for a row with this key.
+    fn tag(&mut self, key: pg_sys::Datum) -> u64;
+    fn activity(&mut self) -> &mut Activity;
+}
+
+/// A table, view or foreign table with a key and a fingerprint, locked against DDL.
+pub struct Source {
+    table: Opened,
+    /// As SQL text.
+    pub table_name: String,
+    pub key: String,
+    fp: String,
+    /// The type in which keys are given back.
+    pub key_type: pg_sys::Oid,
+    /// The type that the column has.
+    pub column_type: pg_sys::Oid,
+}
+
+impl Source {
+    /// Reads the arguments `rel`, `key` and `fp` (the first three) of a function; keys are given back
+    /// in the type of argument `key_type`, if there is one, and otherwise as bigint.
+    pub fn of(args: &Args, function: &str, key_type: Option<usize>) -> Self {
+        let oid = required(args.get::<pg_sys::Oid>(0), function, "rel");
+        let key = required(args.name(1), function, "key");
+        let fp = required(args.name(2), function, "fp");
+        if table::name(oid).is_none() {
+            raise(
+                ERRCODE_UNDEFINED_TABLE,
+                format!("relation with OID {} does not exist", oid.to_u32()),
+            );
+        }
+        let table = Opened::new(oid);
+        let key_column = column(&table, &key);
+        check_fingerprint(&table, &fp);
+        let (key_type, column_type) = (
+            key_type.map_or(pg_sys::INT8OID, |i| args.type_of(i)),
+            key_column.storage.type_id,
+        );
+        check_key(&key, column_type, key_type);
+        let table_name = required(table::qualified_name(oid), function, "rel");
+        Source {
+            table,
+            table_name,
+            key: table::quoted(&key),
+            fp: table::quoted(&fp),
+            key_type,
+            column_type,
+        }
+    }
+
+    /// The order of keys.
+    pub fn order(&self) -> KeyType {
+        KeyType::new(self.key_type).unwrap_or_else(|| {
+            let name = table::type_name(self.key_type);
+            raise(
+                ERRCODE_UNDEFINED_FUNCTION,
+                format!("could not identify a comparison function for type {name}"),
+            )
+        })
+    }
+
+    /// The key column as SQL text, in the type in which keys are given back.
+    pub fn key_expression(&self) -> String {
+        match self.key_type == self.column_type {
+            true => self.key.clone(),
+            false => {
+                let to = table::qualified_type_name(self.key_type);
+                format!("{}::{to}", self.key)
+            }
+        }
+    }
+
+    /// Checks that a column of text, or of what casts to text, is there.
+    pub fn text_column(&self, name: &str) -> String {
+        let found = column(&self.table, name).storage.type_id;
+        if !table::casts_implicitly(found, pg_sys::TEXTOID) {
+            let of = table::type_name(found);
+            raise(
+                ERRCODE_DATATYPE_MISMATCH,
+                reportable(format!("column \"{name}\" is of type {of}, not text")),
+            );
+        }
+        table::quoted(name)
+    }
+
+    /// Reads all rows that have a fingerprint, as the current user sees them. The reader says what
+    /// stands for a row.
+    pub fn read(&self, rows: &mut Gathered<TempFile>, reader: &mut impl Reader) {
+        let (key, fp, table) = (self.key_expression(), &self.fp, &self.table_name);
+        // A domain over bigint is cast to it, so that the values are those of bigint.
+        let sql = format!(
+            "SELECT {key}, {fp}::pg_catalog.int8 FROM {table} WHERE {fp}::pg_catalog.int8 IS NOT NULL"
+        );
+        let mut count = 0u64;
+        for_each_row(&sql, None, &mut |[key, fp]| {
+            let key = key.unwrap_or_else(|| self.null_key());
+            let row = Row {
+                fingerprint: fp.map_or(0, |fp| fp.value() as u64),
+                tag: reader.tag(key),
+            };
+            or_out_of_memory(rows.add(row, reader));
+            count += 1;
+            if count.is_multiple_of(REPORTED) {
+                reader.activity().show(|| format!("{count} rows read"));
+            }
+        });
+    }
+
+    fn null_key(&self) -> ! {
+        raise_with_hint(
+            ERRCODE_NULL_VALUE_NOT_ALLOWED,
+            reportable(format!("column {} contains null values", self.key)),
+            "A row that has a fingerprint needs a key. Name another column, or a view without such rows.",
+        )
+    }
+}
+
+fn column(table: &Opened, name: &str) -> Column {
+    table::column(table.rel(), name).unwrap_or_else(|| {
+        let table = table.rel().name();
+        raise(
+            ERRCODE_UNDEFINED_COLUMN,
+            reportable(format!(
+                "column \"{name}\" of relation \"{table}\" does not exist"
+            )),
+        )
+    })
+}
+
+fn check_fingerprint(table: &Opened, name: &str) {
+    let found = column(table, name);
+    if found.base_type() != pg_sys::INT8OID {
+        let of = table::type_name(found.storage.type_id);
+        raise(
+            ERRCODE_DATATYPE_MISMATCH,
+            reportable(format!("column \"{name}\" is of type {of}, not bigint")),
+        );
+    }
+}
+
+fn check_key(name: &str, column: pg_sys::Oid, wanted: pg_sys::Oid) {
+    if !table::casts_implicitly(column, wanted) {
+        let (column, wanted) = (table::type_name(column), table::type_name(wanted));
+        raise_with_hint(
+            ERRCODE_DATATYPE_MISMATCH,
+            reportable(format!(
+                "column \"{name}\" is of type {column}, not {wanted}"
+            )),
+            reportable(format!(
+                "Say what type the keys are: key_type => NULL::{column}"
+            )),
+        );
+    }
+}

@@ -1,0 +1,69 @@
+//! What `pg_stat_activity` shows of a long call: how far it is, in a comment before the query.
+
+use std::ffi::{CStr, CString};
+use std::time::{Duration, Instant};
+
+use pgrx::pg_sys;
+
+/// How often it is shown at most.
+const EVERY: Duration = Duration::from_millis(500);
+
+/// Shows how far a call is; in the end the query alone is shown again. After an ERROR the session's
+/// next command or its end does that.
+pub struct Activity {
+    what: &'static str,
+    query: CString,
+    query_id: u64,
+    shown: Instant,
+}
+
+impl Activity {
+    /// For the SQL function `what`.
+    pub fn new(what: &'static str) -> Self {
+        // SAFETY: the text of the running command, null or zero-terminated; reads this backend's entry.
+        let (query, query_id) = unsafe {
+            let text = pg_sys::debug_query_string;
+            let query = match text.is_null() {
+                true => CString::default(),
+                false => CStr::from_ptr(text).to_owned(),
+            };
+            (query, pg_sys::pgstat_get_my_query_id())
+        };
+        Activity {
+            what,
+            query,
+            query_id,
+            shown: Instant::now(),
+        }
+    }
+
+    /// Shows what `message` says, if it is time to.
+    pub fn show(&mut self, message: impl FnOnce() -> String) {
+        if self.shown.elapsed() < EVERY {
+            return;
+        }
+        self.shown = Instant::now();
+        let mut text = format!("/* {}: {} */ ", self.what, message()).into_bytes();
+        text.extend(self.query.as_bytes());
+        if let Ok(text) = CString::new(text) {
+            self.report(&text);
+        }
+    }
+
+    fn report(&self, text: &CStr) {
+        // SAFETY: copies a zero-terminated text into this backend's entry, which forgets the query's
+        // id on the way.
+        unsafe {
+            pg_sys::pgstat_report_activity(pg_sys::BackendState::STATE_RUNNING, text.as_ptr());
+            pg_sys::pgstat_report_query_id(self.query_id, true);
+        }
+    }
+}
+
+impl Drop for Activity {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.report(&self.query);
+        }
+    }
+}

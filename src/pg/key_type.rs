@@ -1,0 +1,118 @@
+//! Values of a type that users order rows by: compared, and kept as bytes.
+
+use std::cmp::Ordering;
+
+use pgrx::{pg_sys, varlena};
+
+use super::value::Storage;
+
+/// A type with a default order.
+pub struct KeyType {
+    entry: *mut pg_sys::TypeCacheEntry,
+    collation: pg_sys::Oid,
+    by_value: bool,
+    length: i16,
+}
+
+impl KeyType {
+    /// None when the type has no order.
+    pub fn new(type_id: pg_sys::Oid) -> Option<Self> {
+        // SAFETY: a type's cache entry lives as long as the process.
+        unsafe {
+            let flags = pg_sys::TYPECACHE_CMP_PROC_FINFO as i32;
+            let entry = pg_sys::lookup_type_cache(type_id, flags);
+            if (*entry).cmp_proc_finfo.fn_oid == pg_sys::Oid::INVALID {
+                return None;
+            }
+            let (by_value, length) = Storage::of(type_id).by_value_and_length();
+            Some(KeyType {
+                entry,
+                collation: (*entry).typcollation,
+                by_value,
+                length,
+            })
+        }
+    }
+
+    /// Is a value its datum, or behind it?
+    pub fn is_by_value(&self) -> bool {
+        self.by_value
+    }
+
+    /// By the type's default order and collation.
+    pub fn compare(&self, a: pg_sys::Datum, b: pg_sys::Datum) -> Ordering {
+        // SAFETY: both are values of the type.
+        let order = unsafe {
+            let function = &raw mut (*self.entry).cmp_proc_finfo;
+            pg_sys::FunctionCall2Coll(function, self.collation, a, b).value() as i32
+        };
+        order.cmp(&0)
+    }
+
+    /// Shows the bytes of a value that is behind its datum, decompressed: [`KeyType::datum`] reads them.
+    pub fn bytes<R>(&self, datum: pg_sys::Datum, f: impl FnOnce(&[u8]) -> R) -> R {
+        // SAFETY: a value of this type's length; a copy that was made of it is ours to free.
+        unsafe {
+            let stored: *mut pg_sys::varlena = datum.cast_mut_ptr();
+            if self.length != -1 {
+                let length = match self.length {
+                    -2 => std::ffi::CStr::from_ptr(stored.cast()).count_bytes() + 1,
+                    length => length as usize,
+                };
+                return f(std::slice::from_raw_parts(stored.cast(), length));
+            }
+            let plain = pg_sys::pg_detoast_datum_packed(stored);
+            let length = varlena::varsize_any(plain);
+            let result = f(std::slice::from_raw_parts(plain.cast(), length));
+            if plain != stored {
+                pg_sys::pfree(plain.cast());
+            }
+            result
+        }
+    }
+
+    /// The value whose bytes stand in `aligned`; it lives as long as they.
+    pub fn datum(aligned: &[u64]) -> pg_sys::Datum {
+        pg_sys::Datum::from(aligned.as_ptr().cast_mut())
+    }
+
+    /// An array of values, in the current memory context, and its type.
+    pub fn array(&self, values: &mut [pg_sys::Datum]) -> Option<(pg_sys::Oid, pg_sys::Datum)> {
+        // SAFETY: values of this type; its cache entry lives as long as the process.
+        unsafe {
+            let entry = &*self.entry;
+            let array_type = pg_sys::get_array_type(entry.type_id);
+            (array_type != pg_sys::Oid::INVALID).then(|| {
+                let array = pg_sys::construct_array(
+                    values.as_mut_ptr(),
+                    values.len() as i32,
+                    entry.type_id,
+                    i32::from(self.length),
+                    self.by_value,
+                    entry.typalign,
+                );
+                (array_type, pg_sys::Datum::from(array))
+            })
+        }
+    }
+
+    /// The type's equality, as SQL text that no search_path alters.
+    pub fn equality(&self) -> Option<String> {
+        // SAFETY: catalog look-ups; the row is read before it is released.
+        unsafe {
+            let flags = pg_sys::TYPECACHE_EQ_OPR as i32;
+            let operator = (*pg_sys::lookup_type_cache((*self.entry).type_id, flags)).eq_opr;
+            let cache = pg_sys::SysCacheIdentifier::OPEROID as i32;
+            let row = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(operator));
+            if row.is_null() {
+                return None;
+            }
+            let form: *const pg_sys::FormData_pg_operator = pg_sys::GETSTRUCT(row).cast();
+            let schema = super::table::schema_name((*form).oprnamespace);
+            let name = std::ffi::CStr::from_ptr((*form).oprname.data.as_ptr());
+            let name = super::encoding::to_utf8(name.to_bytes()).into_owned();
+            pg_sys::ReleaseSysCache(row);
+            schema.map(|schema| format!("OPERATOR({}.{name})", super::table::quoted(&schema)))
+        }
+    }
+}
