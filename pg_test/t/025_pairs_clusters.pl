@@ -1,0 +1,108 @@
+# All pairs and clusters between sessions: cancels in every phase, temp_file_limit, progress, clusters
+# kept current by many sessions at once.
+use strict;
+use warnings;
+use SimhashTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $node = new_node('pairs', conf => "max_wal_size = 2GB\nlog_temp_files = 0\ntemp_file_limit = 1GB\n");
+# A fifth of the rows share one block, so that every phase takes a while.
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, fp bigint);
+INSERT INTO t (fp) SELECT CASE WHEN i % 5 = 0 THEN random_fp() & ((1::bigint << 48) - 1) ELSE random_fp() END
+FROM generate_series(1, 150000) i;
+CREATE TABLE equal AS SELECT i AS id, 42::bigint AS fp FROM generate_series(1, 30000) i;
+SQL
+
+sub temporary_files
+{
+	my @files = glob($node->data_dir . '/base/pgsql_tmp/*');
+	return scalar @files;
+}
+
+my %call = (
+	'pairs' => "SELECT count(*) FROM simhash_pairs('t', 'id', 'fp', 8)",
+	'clusters' => "SELECT count(*) FROM simhash_clusters('t', 'id', 'fp', 8)",
+	'the window function' => 'SELECT max(simhash_cluster) FROM (SELECT simhash_cluster(fp, 8) OVER () FROM t) x',
+	'pairs of equal rows' => "SELECT count(*) FROM simhash_pairs('equal', 'id', 'fp', 0)",
+	'clusters of equal rows' => "SELECT count(*) FROM simhash_clusters('equal', 'id', 'fp', 0)");
+for my $what (sort keys %call)
+{
+	my $stopped = 0;
+	my $slowest = 0;
+	# 64 kB: in files; otherwise in memory.
+	for my $memory ('64kB', '64MB')
+	{
+		for my $timeout (10, 30, 100)
+		{
+			my $start = time;
+			my ($status, $out, $err) = $node->psql('postgres',
+				"SET work_mem = '$memory'; SET statement_timeout = $timeout;\n$call{$what}");
+			my $late = time - $start - $timeout / 1000;
+			$slowest = $late if $late > $slowest;
+			$stopped++ if $err =~ /canceling statement due to statement timeout/;
+		}
+	}
+	cmp_ok($stopped, '>=', 6, "$what: stop in the middle");
+	cmp_ok($slowest, '<', 3, "$what: stop soon");
+}
+is(temporary_files(), 0, 'no temporary file is left');
+
+# What does not fit in work_mem goes to temporary files, within temp_file_limit.
+my ($status, $out, $err) = $node->psql('postgres',
+	"SET work_mem = '1MB'; SET temp_file_limit = '4MB'; SELECT count(*) FROM simhash_pairs('t', 'id', 'fp', 0)");
+like($err, qr/temporary file size exceeds temp_file_limit/, 'temp_file_limit is kept');
+is(temporary_files(), 0, 'and leaves no file');
+my $in_files = $node->safe_psql('postgres', "SET work_mem = '1MB'; SELECT count(*), sum(a), sum(b) FROM simhash_pairs('t', 'id', 'fp', 3)");
+my $in_memory = $node->safe_psql('postgres', "SET work_mem = '64MB'; SELECT count(*), sum(a), sum(b) FROM simhash_pairs('t', 'id', 'fp', 3)");
+is($in_files, $in_memory, 'files and memory find the same');
+like(slurp_file($node->logfile), qr/temporary file: path/, 'files were used');
+
+# Others see how far a call is.
+my $session = $node->background_psql('postgres', on_error_stop => 0);
+$session->query_until(qr/started/, "\\echo started\nSELECT 'watched', count(*) FROM generate_series(1, 20) k, simhash_pairs('t', 'id', 'fp', k * 0 + 8);\n");
+ok($node->poll_query_until('postgres',
+	"SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE '/* simhash_pairs: % */ SELECT ''watched''%'"),
+	'progress is shown');
+$node->safe_psql('postgres', "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%''watched''%' AND pid <> pg_backend_pid()");
+$session->quit;
+
+# Clusters kept current by eight sessions that insert rows near each other, some of which roll back.
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE live (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, fp bigint);
+CREATE INDEX live_fp ON live USING simhash (fp);
+CREATE TABLE live_cluster (key bigint PRIMARY KEY, cluster_id bigint NOT NULL);
+CREATE INDEX ON live_cluster (cluster_id);
+CREATE TRIGGER assign AFTER INSERT ON live FOR EACH ROW
+EXECUTE FUNCTION simhash_assign_cluster('clusters=live_cluster', 'key=id', 'fingerprint=fp');
+SQL
+my @scripts = map { <<"SQL" } ('COMMIT', 'ROLLBACK');
+\\set n random(1, 60)
+\\set bits random(0, 4)
+BEGIN;
+INSERT INTO live (fp) VALUES (flip(hashint8extended(:n, 0), :bits));
+$_;
+SQL
+push @scripts, <<'SQL';
+\set n random(1, 60)
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT count(*) FROM live;
+INSERT INTO live (fp) VALUES (flip(hashint8extended(:n, 0), 2));
+COMMIT;
+SQL
+my $load = start_load($node, \@scripts, clients => 8, seconds => 4);
+$load->{run}->finish;
+is(${ $load->{err} } =~ /ERROR/ ? ${ $load->{err} } : '', '', 'no insert fails');
+my $rows = $node->safe_psql('postgres', 'SELECT count(*) FROM live_cluster');
+cmp_ok($rows, '>', 50, "$rows rows in clusters");
+is($node->safe_psql('postgres', <<'SQL'), 0, 'clusters are those of a full computation');
+SELECT count(*) FROM live_cluster l
+FULL JOIN simhash_clusters('live', 'id', 'fp', 3, 'components') c ON (l.key, l.cluster_id) = (c.key, c.cluster_id)
+WHERE l.key IS NULL OR c.key IS NULL
+SQL
+
+$node->stop;
+done_testing();
