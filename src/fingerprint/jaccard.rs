@@ -36,6 +36,11 @@ impl Shingles {
         Ok(Self(hashes))
     }
 
+    /// The hashes, sorted, each once.
+    pub fn hashes(&self) -> &[u64] {
+        &self.0
+    }
+
     /// |A and B| / |A or B|; None when both are empty.
     pub fn jaccard(&self, other: &Shingles) -> Option<f64> {
         let (a, b) = (&self.0, &other.0);

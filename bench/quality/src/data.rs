@@ -4,11 +4,14 @@ use std::collections::HashMap;
 use std::error::Error;
 use std::fs::File;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use flate2::read::GzDecoder;
+use simhash_dedup::fingerprint::hash::city64;
 use simhash_dedup::fingerprint::jaccard::Shingles;
-use simhash_dedup::fingerprint::text::Ngrams;
-use simhash_dedup::fingerprint::text::for_each_chunk;
+use simhash_dedup::fingerprint::text::{Ngrams, for_each_chunk};
+
+use crate::configurations::DocumentFrequencies;
 
 /// What the truth says of a pair that is listed in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,39 +24,49 @@ pub enum Kind {
     Grey,
 }
 
+/// Pairs by the positions of their texts, the smaller first.
+pub type Truth = HashMap<(u32, u32), Kind>;
+
 pub struct Set {
     pub name: String,
     /// The rows of which the truth speaks.
     pub texts: Vec<String>,
+    /// Their titles; empty when the set has no column `subject`.
+    pub titles: Vec<String>,
     pub shingles: Vec<Shingles>,
-    /// By positions in `texts`, the smaller first.
-    pub truth: HashMap<(u32, u32), Kind>,
+    pub truth: Truth,
+    /// For each row one row of those that it is connected with by exact and near pairs.
+    pub groups: Vec<u32>,
+    /// How many near pairs each of these has.
+    pub near: Vec<f64>,
+    pub frequencies: OnceLock<DocumentFrequencies>,
 }
 
 /// Letters and digits that a text must have to be in the truth.
 fn least_length(name: &str) -> usize {
-    if name.starts_with("zh_reviews") {
-        15
-    } else {
-        20
+    match name.starts_with("zh_reviews") {
+        true => 15,
+        false => 20,
     }
 }
 
-fn rows(path: &Path) -> Result<csv::Reader<GzDecoder<File>>, Box<dyn Error>> {
+pub fn rows(path: &Path) -> Result<csv::Reader<GzDecoder<File>>, Box<dyn Error>> {
     let file = File::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
     Ok(csv::Reader::from_reader(GzDecoder::new(file)))
 }
 
-fn letters(text: &str) -> usize {
-    let (mut count, mut grams) = (0, Ngrams::new(1));
+/// The letters and digits of the normal form.
+fn letters(text: &str) -> String {
+    let (mut letters, mut grams) = (String::new(), Ngrams::new(1));
     for_each_chunk(text, &mut String::new(), &mut || {}, &mut |chunk| {
-        grams.chunk(chunk, &mut |_| count += 1);
+        grams.chunk(chunk, &mut |letter| letters.push_str(letter));
     });
-    count
+    letters
 }
 
 impl Set {
-    /// Reads NAME.csv.gz and NAME_pairs.csv.gz; None when the folder does not have them.
+    /// Reads NAME.csv.gz, and the truth from NAME_pairs.csv.gz, or finds the truth when there is no such
+    /// file. None when the folder does not have the set.
     pub fn read(folder: &Path, name: &str) -> Result<Option<Set>, Box<dyn Error>> {
         let path = folder.join(format!("{name}.csv.gz"));
         if !path.exists() {
@@ -65,37 +78,108 @@ impl Set {
         let (Some(id), Some(text)) = (column("id"), column("text")) else {
             return Err(format!("{}: no column id or text", path.display()).into());
         };
-        let (mut texts, mut positions) = (Vec::new(), HashMap::new());
+        let title = column("subject");
+        let (mut texts, mut titles, mut positions) = (Vec::new(), Vec::new(), HashMap::new());
         for record in reader.records() {
             let record = record?;
-            if letters(&record[text]) >= least_length(name) {
+            if letters(&record[text]).chars().count() >= least_length(name) {
                 positions.insert(record[id].to_owned(), texts.len() as u32);
                 texts.push(record[text].to_owned());
+                titles.extend(title.map(|title| record[title].to_owned()));
             }
         }
-        let mut truth = HashMap::new();
-        for record in rows(&folder.join(format!("{name}_pairs.csv.gz")))?.records() {
-            let record = record?;
-            let kind = match &record[3] {
-                "exact" => Kind::Exact,
-                "near" => Kind::Near,
-                _ => Kind::Grey,
-            };
-            let (Some(&a), Some(&b)) = (positions.get(&record[0]), positions.get(&record[1]))
-            else {
-                return Err(format!("{name}: the truth names a row that is not there").into());
-            };
-            truth.insert((a.min(b), a.max(b)), kind);
+        let pairs = folder.join(format!("{name}_pairs.csv.gz"));
+        let truth = match pairs.exists() {
+            true => read_truth(&pairs, &positions)?,
+            false => find_truth(&texts, &shingles(&texts)?),
+        };
+        Ok(Some(Set::new(name.to_owned(), texts, titles, truth)?))
+    }
+
+    pub fn new(
+        name: String,
+        texts: Vec<String>,
+        titles: Vec<String>,
+        truth: Truth,
+    ) -> Result<Set, Box<dyn Error>> {
+        let mut parents: Vec<u32> = (0..texts.len() as u32).collect();
+        for (&(a, b), _) in truth.iter().filter(|(_, kind)| **kind != Kind::Grey) {
+            let (a, b) = (root(&mut parents, a), root(&mut parents, b));
+            parents[a as usize] = b;
         }
-        let shingles = texts
-            .iter()
-            .map(|t| Shingles::new(t, 5, &mut || {}))
-            .collect::<Result<_, _>>()?;
-        Ok(Some(Set {
-            name: name.to_owned(),
+        let groups: Vec<u32> = (0..texts.len() as u32)
+            .map(|row| root(&mut parents, row))
+            .collect();
+        let mut near = vec![0.0; texts.len()];
+        for (&(a, _), _) in truth.iter().filter(|(_, kind)| **kind == Kind::Near) {
+            near[groups[a as usize] as usize] += 1.0;
+        }
+        let shingles = shingles(&texts)?;
+        Ok(Set {
+            name,
             texts,
+            titles,
             shingles,
             truth,
-        }))
+            groups,
+            near,
+            frequencies: OnceLock::new(),
+        })
     }
+
+    pub fn count(&self, kind: Kind) -> f64 {
+        self.truth.values().filter(|k| **k == kind).count() as f64
+    }
+}
+
+fn shingles(texts: &[String]) -> Result<Vec<Shingles>, Box<dyn Error>> {
+    let shingles = texts.iter().map(|t| Shingles::new(t, 5, &mut || {}));
+    Ok(shingles.collect::<Result<_, _>>()?)
+}
+
+fn read_truth(path: &Path, positions: &HashMap<String, u32>) -> Result<Truth, Box<dyn Error>> {
+    let mut truth = Truth::new();
+    for record in rows(path)?.records() {
+        let record = record?;
+        let kind = match &record[3] {
+            "exact" => Kind::Exact,
+            "near" => Kind::Near,
+            _ => Kind::Grey,
+        };
+        let (Some(&a), Some(&b)) = (positions.get(&record[0]), positions.get(&record[1])) else {
+            return Err(format!("{}: names a row that is not there", path.display()).into());
+        };
+        truth.insert((a.min(b), a.max(b)), kind);
+    }
+    Ok(truth)
+}
+
+/// The truth by comparing all pairs: for small sets.
+fn find_truth(texts: &[String], shingles: &[Shingles]) -> Truth {
+    let letters: Vec<u64> = texts
+        .iter()
+        .map(|text| city64(letters(text).as_bytes()))
+        .collect();
+    let mut truth = Truth::new();
+    for (a, first) in shingles.iter().enumerate() {
+        for (b, second) in shingles.iter().enumerate().skip(a + 1) {
+            let similarity = first.jaccard(second).unwrap_or(0.0);
+            let kind = match similarity {
+                _ if letters[a] == letters[b] => Kind::Exact,
+                0.8.. => Kind::Near,
+                0.5.. => Kind::Grey,
+                _ => continue,
+            };
+            truth.insert((a as u32, b as u32), kind);
+        }
+    }
+    truth
+}
+
+fn root(parents: &mut [u32], mut row: u32) -> u32 {
+    while parents[row as usize] != row {
+        parents[row as usize] = parents[parents[row as usize] as usize];
+        row = parents[row as usize];
+    }
+    row
 }

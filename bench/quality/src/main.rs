@@ -1,154 +1,156 @@
-//! `quality DATA_FOLDER [CONFIGURATIONS [SET...]]`: precision and recall of fingerprint configurations
-//! on labelled text. CSV goes to standard output; `make quality` makes the table of it.
+//! `quality DATA_FOLDER CONFIGURATIONS OUT_FOLDER`: precision and recall of fingerprint configurations and of
+//! other methods on labelled text. Leaves quality.csv, quality.md and plots in the folder OUT.
 
+mod configurations;
 mod data;
+mod margins;
 mod measure;
+mod peers;
+mod planted;
+mod plots;
+mod report;
 
 use std::error::Error;
 use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use configurations::Configuration;
 use data::{Kind, Set};
-use measure::{Found, Outcome, RADII, interval};
-use simhash_dedup::fingerprint::hash::Width;
-use simhash_dedup::fingerprint::options::parse_text;
-use simhash_dedup::fingerprint::sketch::{Content, Sketch};
-use simhash_dedup::fingerprint::{plan, presets};
+use measure::{Outcome, RADII, Skew, Tally};
+use report::{Line, Section};
 
-const SETS: [&str; 6] = [
+type Outcomes<T> = Result<T, Box<dyn Error>>;
+
+/// In the folder of labelled sets, and the last in this project's own.
+const SETS: [&str; 9] = [
     "petition_all_dev",
     "shangluo_mailbox_dev",
     "debian_desc_dev",
     "debian_desc_zh_dev",
     "reuters21578_dev",
     "zh_reviews_dev",
+    "minhash_articles2500_dev",
+    "manpages_zh_dev",
+    "debian_desc_zh",
 ];
-
-/// A line of the list of configurations: name, preset, options as JSON, between white space.
-struct Configuration {
-    name: String,
-    preset: String,
-    options: String,
-}
-
-fn configurations(path: &Path) -> Result<Vec<Configuration>, Box<dyn Error>> {
-    let list = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
-    let lines = list
-        .lines()
-        .filter(|l| !l.trim().is_empty() && !l.starts_with('#'));
-    lines
-        .map(|line| {
-            let mut parts = line.splitn(3, char::is_whitespace).map(str::trim);
-            let mut part = || {
-                parts
-                    .next()
-                    .ok_or_else(|| format!("incomplete line: {line}"))
-            };
-            Ok(Configuration {
-                name: part()?.to_owned(),
-                preset: part()?.to_owned(),
-                options: part()?.to_owned(),
-            })
-        })
-        .collect()
-}
+/// Near-copies are planted in the first of these that is there.
+const PLANTED_IN: [&str; 2] = ["petition_all_dev", "debian_desc_zh"];
+const PLANTED: [&str; 7] = ["default", "plain", "s0", "s2", "s2_idf", "s3", "s3_idf"];
+/// Of these the low-margin bits are looked at.
+const MARGINS: [&str; 2] = ["default", "words_pairs_log"];
+/// Sets with fewer near pairs only inform.
+pub const ENOUGH: f64 = 50.0;
 
 /// How often each configuration is drawn. A fingerprint is a random projection; the name of the column
 /// stands for the random numbers, and which one it is decides some pairs by luck.
 const DRAWS: usize = 8;
+const PLANTED_DRAWS: usize = 2;
 
-/// Fingerprints as of a column with a name that belongs to the draw; of a lone text in the first.
-fn fingerprints(
-    set: &Set,
-    configuration: &Configuration,
-    draw: usize,
-) -> Result<Vec<Option<u64>>, Box<dyn Error>> {
-    let preset = presets::find(Some(&configuration.preset))?;
-    let mut plan = plan::text(preset, &parse_text(&configuration.options)?)?;
-    if draw > 0 {
-        plan.prefix = format!("{draw}\u{1f}").into_bytes();
-    }
-    let mut sketch = Sketch::<1>::new(Width::W64);
-    let of_text = |text: &String| {
-        sketch.begin();
-        sketch.column(&plan, Content::Text(text), &mut || {})?;
-        Ok(sketch.fingerprint().map(|[bits]| bits))
-    };
-    set.texts.iter().map(of_text).collect()
+fn lines_of(set: &Set, name: &str, k: Option<u32>, tally: &Tally, skew: Option<Skew>) -> [Line; 2] {
+    [false, true].map(|check| Line {
+        set: set.name.clone(),
+        method: name.to_owned(),
+        k,
+        measure: tally.result(set, check),
+        skew,
+    })
 }
 
-fn run(set: &Set, configuration: &Configuration) -> Result<(), Box<dyn Error>> {
-    let (mut outcome, mut skews) = (Outcome::default(), 0.0);
-    for draw in 0..DRAWS {
-        let fingerprints = fingerprints(set, configuration, draw)?;
-        outcome.add(set, &fingerprints, 1.0 / DRAWS as f64);
-        skews += skew(&fingerprints) / DRAWS as f64;
+fn configuration(set: &Set, configuration: &Configuration, draws: usize) -> Outcomes<Vec<Line>> {
+    let (mut outcome, mut skew) = (Outcome::new(set), Skew::default());
+    let share = 1.0 / draws as f64;
+    for draw in 0..draws {
+        let fingerprints = configuration.fingerprints(set, draw)?;
+        outcome.add(set, &fingerprints, share);
+        let one = Skew::of(&fingerprints);
+        skew.fullest += one.fullest * share;
+        skew.load += one.load * share;
     }
-    print(set, &configuration.name, &outcome, skews);
-    Ok(())
+    let lines = |(tally, &k)| lines_of(set, &configuration.name, Some(k), tally, Some(skew));
+    Ok(outcome.0.iter().zip(&RADII).flat_map(lines).collect())
 }
 
-/// The load of the fullest key of the four 16-bit blocks, as a share of the rows.
-fn skew(fingerprints: &[Option<u64>]) -> f64 {
-    let fullest = (0..4).map(|block| {
-        let mut counts = vec![0u32; 1 << 16];
-        for fingerprint in fingerprints.iter().flatten() {
-            counts[(fingerprint >> (16 * block)) as usize & 0xffff] += 1;
+/// Runs the jobs on all processors; their results in their order.
+fn in_parallel<T: Send>(
+    jobs: usize,
+    job: impl Fn(usize) -> Outcomes<T> + Sync,
+) -> Outcomes<Vec<T>> {
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::new());
+    let work = || loop {
+        let i = next.fetch_add(1, Ordering::Relaxed);
+        if i >= jobs {
+            return;
         }
-        counts.into_iter().max().unwrap_or(0)
-    });
-    f64::from(fullest.max().unwrap_or(0)) / fingerprints.len() as f64
-}
-
-fn print(set: &Set, name: &str, outcome: &Outcome, skew: f64) {
-    let near = set
-        .truth
-        .values()
-        .filter(|kind| **kind == Kind::Near)
-        .count() as f64;
-    let exact = set
-        .truth
-        .values()
-        .filter(|kind| **kind == Kind::Exact)
-        .count() as f64;
-    for (i, k) in RADII.iter().enumerate() {
-        let (low, high) = interval(set, &outcome.near[i], 1.0 / DRAWS as f64);
-        let line = |check: &str, found: &Found| {
-            println!(
-                "{},{name},{k},{check},{:.1},{:.1},{:.1},{:.1},{:.4},{:.4},{low:.4},{high:.4},{:.4},{skew:.4}",
-                set.name,
-                found.exact,
-                found.near,
-                found.grey,
-                found.wrong,
-                found.precision(),
-                found.near / near,
-                found.exact / exact,
-            );
-        };
-        line("none", &outcome.plain[i]);
-        line("jaccard", &outcome.checked[i]);
-    }
-}
-
-fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [folder, list, sets @ ..] = arguments.as_slice() else {
-        return Err("usage: quality DATA_FOLDER CONFIGURATIONS [SET...]".into());
+        let result = job(i).map_err(|e| e.to_string());
+        if let Ok(mut done) = done.lock() {
+            done.push((i, result));
+        }
     };
-    let configurations = configurations(Path::new(list))?;
-    println!(
-        "set,configuration,k,check,exact,near,grey,wrong,precision,recall_near,recall_low,recall_high,recall_exact,fullest_key"
-    );
-    for name in SETS
-        .iter()
-        .filter(|name| sets.is_empty() || sets.iter().any(|s| s == *name))
-    {
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    let mut done = done.into_inner().map_err(|_| "a measurement panicked")?;
+    done.sort_by_key(|(i, _)| *i);
+    Ok(done
+        .into_iter()
+        .map(|(_, result)| result)
+        .collect::<Result<_, _>>()?)
+}
+
+/// Everything that is measured on a set.
+fn section(set: &Set, list: &[&Configuration], draws: usize, margins: bool) -> Outcomes<Section> {
+    let wanted = |c: &&&Configuration| margins && MARGINS.contains(&c.name.as_str());
+    let margins: Vec<&&Configuration> = list.iter().filter(wanted).collect();
+    let lines = in_parallel(list.len() + peers::METHODS.len(), |i| match list.get(i) {
+        Some(one) => configuration(set, one, draws),
+        None => {
+            let (name, method) = peers::METHODS[i - list.len()];
+            let tally = peers::tally(set, method)?;
+            Ok(lines_of(set, name, None, &tally, None).into())
+        }
+    })?;
+    let margins = in_parallel(margins.len(), |i| {
+        let found = margins::measure(set, margins[i], draws)?;
+        Ok((margins[i].name.clone(), found))
+    })?;
+    Ok(Section {
+        set: set.name.clone(),
+        rows: set.texts.len(),
+        near: set.count(Kind::Near),
+        exact: set.count(Kind::Exact),
+        lines: lines.into_iter().flatten().collect(),
+        margins,
+    })
+}
+
+fn main() -> Outcomes<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [folder, list, out] = arguments.as_slice() else {
+        return Err("usage: quality DATA_FOLDER CONFIGURATIONS OUT_FOLDER".into());
+    };
+    let list = configurations::read(Path::new(list))?;
+    let (mut sections, mut planted) = (Vec::new(), Vec::new());
+    for name in SETS {
         let Some(set) = Set::read(Path::new(folder), name)? else {
             continue;
         };
-        for configuration in &configurations {
-            run(&set, configuration)?;
+        let fitting: Vec<&Configuration> = list.iter().filter(|c| c.fits(&set)).collect();
+        let enough = set.count(Kind::Near) >= ENOUGH;
+        sections.push(section(&set, &fitting, DRAWS, enough)?);
+        if planted.is_empty() && PLANTED_IN.contains(&name) {
+            let some: Vec<&Configuration> = (list.iter())
+                .filter(|c| PLANTED.contains(&c.name.as_str()))
+                .collect();
+            for set in planted::sets(&set)? {
+                planted.push(section(&set, &some, PLANTED_DRAWS, false)?);
+            }
         }
+        eprintln!("{name}: measured");
     }
-    Ok(())
+    report::write(Path::new(out), &sections, &planted)?;
+    plots::draw(Path::new(out), &sections, &planted)
 }

@@ -1,0 +1,192 @@
+//! What is measured: presets and options, and the fingerprints that they give.
+
+use std::collections::{BTreeMap, HashMap};
+use std::error::Error;
+use std::path::Path;
+use std::sync::Arc;
+
+use simhash_dedup::fingerprint::hash::Width;
+use simhash_dedup::fingerprint::options::{parse_row, parse_text};
+use simhash_dedup::fingerprint::plan::{self, ColumnPlan, Field};
+use simhash_dedup::fingerprint::presets::{self, Input};
+use simhash_dedup::fingerprint::sketch::{Content, Sketch, for_each_term};
+use simhash_dedup::fingerprint::terms::Idf;
+use simhash_dedup::fingerprint::text;
+
+use crate::data::Set;
+
+/// What is handed to the fingerprint.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    /// The text alone.
+    Text,
+    /// A row of the columns `subject` and `text`.
+    Row,
+    /// The text's words as `word^tf`.
+    Tokens,
+}
+
+/// A line of the list of configurations: name, preset, form, options as JSON, between white space.
+pub struct Configuration {
+    pub name: String,
+    preset: String,
+    form: Form,
+    /// With document frequencies taken from the set itself.
+    idf: bool,
+    options: String,
+}
+
+pub fn read(path: &Path) -> Result<Vec<Configuration>, Box<dyn Error>> {
+    let list = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let lines = list
+        .lines()
+        .filter(|l| !l.trim().is_empty() && !l.starts_with('#'));
+    lines.map(Configuration::parse).collect()
+}
+
+impl Configuration {
+    fn parse(line: &str) -> Result<Self, Box<dyn Error>> {
+        let parts: Vec<&str> = line.splitn(4, ' ').map(str::trim).collect();
+        let [name, preset, form, options] = parts[..] else {
+            return Err(format!("incomplete line: {line}").into());
+        };
+        let idf = form.ends_with("+idf");
+        let form = match form.trim_end_matches("+idf") {
+            "text" => Form::Text,
+            "row" => Form::Row,
+            "tokens" => Form::Tokens,
+            _ => return Err(format!("unknown form {form}: {line}").into()),
+        };
+        Ok(Configuration {
+            name: name.to_owned(),
+            preset: preset.to_owned(),
+            form,
+            idf,
+            options: options.to_owned(),
+        })
+    }
+
+    /// Does the set have what this takes?
+    pub fn fits(&self, set: &Set) -> bool {
+        self.form != Form::Row || !set.titles.is_empty()
+    }
+
+    fn plans(&self, set: &Set, draw: usize) -> Result<Vec<ColumnPlan>, Box<dyn Error>> {
+        let preset = presets::find(Some(&self.preset))?;
+        let mut plans = match self.form {
+            Form::Text | Form::Tokens => vec![plan::text(preset, &parse_text(&self.options)?)?],
+            Form::Row => {
+                let field = |name: &str| Field {
+                    name: name.to_owned(),
+                    generated: false,
+                };
+                let fields = [field("subject"), field("text")];
+                plan::row(preset, &parse_row(&self.options)?, &fields)?
+            }
+        };
+        for plan in &mut plans {
+            if draw > 0 {
+                plan.prefix
+                    .splice(0..0, format!("{draw}\u{1f}").into_bytes());
+            }
+            if let (true, Input::Words(rules)) = (self.idf, &mut plan.input) {
+                rules.terms.idf = Some(document_frequencies(set)?);
+            }
+        }
+        Ok(plans)
+    }
+
+    /// Sketches each row as of a column with a name that belongs to the draw (a lone text in the first
+    /// without one), and takes from it what `of` gives.
+    pub fn sketch<T>(
+        &self,
+        set: &Set,
+        draw: usize,
+        of: &dyn Fn(&Sketch<1>) -> Option<T>,
+    ) -> Result<Vec<Option<T>>, Box<dyn Error>> {
+        let plans = self.plans(set, draw)?;
+        let mut sketch = Sketch::<1>::new(Width::W64);
+        let row = |(i, text): (usize, &String)| {
+            sketch.begin();
+            let tokens = (self.form == Form::Tokens).then(|| weighted_tokens(text));
+            for plan in &plans {
+                let field = |field| match (self.form, field) {
+                    (Form::Row, 0) => &set.titles[i],
+                    _ => tokens.as_ref().unwrap_or(text),
+                };
+                if let Some(title) = plan.title {
+                    sketch.title(plan, field(title), &mut || {})?;
+                }
+                sketch.column(plan, Content::Text(field(plan.field)), &mut || {})?;
+            }
+            Ok(of(&sketch))
+        };
+        set.texts.iter().enumerate().map(row).collect()
+    }
+
+    pub fn fingerprints(&self, set: &Set, draw: usize) -> Result<Vec<Option<u64>>, Box<dyn Error>> {
+        self.sketch(set, draw, &|sketch| sketch.fingerprint().map(|[bits]| bits))
+    }
+}
+
+/// A text as preset `s1` wants it.
+fn weighted_tokens(text: &str) -> String {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    text::for_each_chunk(text, &mut String::new(), &mut || {}, &mut |chunk| {
+        text::for_each_word(chunk, None, false, &mut |word, _| {
+            *counts.entry(word.to_owned()).or_default() += 1;
+        });
+    });
+    let tokens: Vec<String> = counts
+        .iter()
+        .map(|(word, n)| format!("{word}^{n}"))
+        .collect();
+    tokens.join(" ")
+}
+
+/// In how many rows of a set each word occurs.
+pub struct DocumentFrequencies {
+    pub counts: HashMap<String, u64>,
+    idf: Arc<Idf>,
+}
+
+fn document_frequencies(set: &Set) -> Result<Arc<Idf>, Box<dyn Error>> {
+    Ok(Arc::clone(&frequencies(set)?.idf))
+}
+
+/// Counted at the first call.
+pub fn frequencies(set: &Set) -> Result<&DocumentFrequencies, Box<dyn Error>> {
+    if let Some(known) = set.frequencies.get() {
+        return Ok(known);
+    }
+    let mut counts: HashMap<String, u64> = HashMap::new();
+    for_each_word_set(set, &mut |_, words| {
+        for word in words {
+            *counts.entry(word).or_default() += 1;
+        }
+    })?;
+    let mut idf = Idf::new(set.texts.len() as u64);
+    for (word, &count) in &counts {
+        idf.add(word, count)?;
+    }
+    let idf = Arc::new(idf);
+    Ok(set
+        .frequencies
+        .get_or_init(|| DocumentFrequencies { counts, idf }))
+}
+
+/// Calls `row` with each row's position and its different words.
+pub fn for_each_word_set(
+    set: &Set,
+    row: &mut dyn FnMut(usize, Vec<String>),
+) -> Result<(), Box<dyn Error>> {
+    let plan = plan::text(presets::find(Some("plain"))?, &parse_text("{}")?)?;
+    for (i, text) in set.texts.iter().enumerate() {
+        let mut words = Vec::new();
+        for_each_term(&plan, text, &mut || {}, &mut |word| {
+            words.push(word.to_owned());
+        })?;
+        row(i, words);
+    }
+    Ok(())
+}
