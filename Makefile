@@ -7,13 +7,14 @@
 #   ROWS        rows of `make bench`, or several numbers with commas between them
 #   SETS        sets of `make bench` (A,B,C)
 #   PEERS       PEERS=all measures the side table at any size
-#   OUT         folder for the result of `make bench` (target/bench)
+#   OUT         folder for the result of `make bench`, `quality` and `bench-text` (target/bench, ...)
 #   SECONDS_EACH  how long `make soak` repeats each test (600), and `make fuzz` runs (60)
-#   DATA        folder of the labelled sets of `make quality`, and of real rows for `make bench`
+#   DATA        folder of the labelled sets of `make quality`, and of real rows for `make bench` and `bench-text`
+#   PYTHON      an interpreter with the packages simhash and jieba, for `make bench-text`
 
-export PG_CONFIG DESTDIR KEEP ROWS SETS PEERS OUT SECONDS_EACH DATA
+export PG_CONFIG DESTDIR KEEP ROWS SETS PEERS OUT SECONDS_EACH DATA PYTHON
 
-.PHONY: help build install demo test quick soak fuzz bench bench-s0 quality clean
+.PHONY: help build install demo test quick soak fuzz bench bench-s0 bench-text quality clean
 .DEFAULT_GOAL := help
 
 help:
@@ -24,6 +25,7 @@ help:
 	@echo 'make fuzz           random text and options against the fingerprint code (SECONDS_EACH=60)'
 	@echo 'make bench          speed and size next to what PostgreSQL has without it (ROWS=1000000)'
 	@echo 'make bench-s0       the index next to Single-Pass, quadrant columns and a document store, as tables and plots'
+	@echo 'make bench-text     how fast texts become fingerprints, next to cutting words alone'
 	@echo 'make quality        precision and recall of the fingerprints on labelled text (DATA=/folder)'
 	@echo 'make build          compile for the server of PG_CONFIG'
 	@echo 'make install        build, then install into that server (honours PG_CONFIG and DESTDIR)'
@@ -55,6 +57,9 @@ bench:
 
 bench-s0:
 	@bench/speed/run.sh s0
+
+bench-text:
+	@bench/text/run.sh
 
 quality:
 	@bench/quality/run.sh

@@ -1,0 +1,272 @@
+//! How fast texts become fingerprints. `text rows DATA OUT` writes the rows as files in the format of COPY,
+//! `text measure OUT` times one round over them, `text hashes OUT` the feature hashes, and `text table OUT`
+//! makes tables of the medians. Measures are lines `rows,what,microseconds a row,megabytes a second`.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt::Write;
+use std::fs;
+use std::hint::black_box;
+use std::path::Path;
+use std::time::Instant;
+
+use flate2::read::GzDecoder;
+use simhash_dedup::fingerprint::hash::{FeatureHash, Width};
+use simhash_dedup::fingerprint::options::parse_text;
+use simhash_dedup::fingerprint::plan::{self, ColumnPlan};
+use simhash_dedup::fingerprint::presets;
+use simhash_dedup::fingerprint::sketch::{Content, Sketch};
+use simhash_dedup::fingerprint::text::{dictionary, for_each_chunk, for_each_word};
+use simhash_dedup::fingerprint::warm;
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+const SETS: [&str; 4] = ["zh_short", "zh_long", "en_short", "en_long"];
+/// A slow peer has to finish, too.
+const MOST_ROWS: usize = 2000;
+/// Short rows in a long one.
+const JOINED: usize = 20;
+/// A pass over the rows is repeated until it has taken so long.
+const SECONDS: f64 = 0.3;
+/// S0's Table 2 goes up to so many rows.
+const HASHED_ROWS: usize = 30_000;
+const HASH_ROUNDS: usize = 5;
+
+/// The texts of the first file that is there, on one line each.
+fn texts(data: &Path, names: &[&str]) -> Outcome<Vec<String>> {
+    let paths = names.iter().map(|name| data.join(format!("{name}.csv.gz")));
+    let Some(path) = paths.into_iter().find(|path| path.exists()) else {
+        return Ok(Vec::new());
+    };
+    let mut reader = csv::Reader::from_reader(GzDecoder::new(fs::File::open(&path)?));
+    let column = reader.headers()?.iter().position(|h| h == "text");
+    let column = column.ok_or("no column text")?;
+    let one_line = |text: &str| {
+        let words: Vec<&str> = text
+            .split(|c: char| c.is_whitespace() || c == '\\')
+            .collect();
+        words.join(" ")
+    };
+    let records = reader.records();
+    records
+        .map(|record| Ok(one_line(&record?[column])))
+        .collect()
+}
+
+fn write_rows(data: &Path, out: &Path) -> Outcome<()> {
+    let chinese = texts(data, &["debian_desc_zh_dev", "debian_desc_zh"])?;
+    let english = texts(data, &["debian_desc_dev"])?;
+    let manual = texts(data, &["manpages_zh_dev"])?;
+    for (rows, short, long) in [
+        (&chinese, "zh_short", "zh_long"),
+        (&english, "en_short", "en_long"),
+    ] {
+        if rows.is_empty() {
+            continue;
+        }
+        let rows = &rows[..rows.len().min(MOST_ROWS)];
+        fs::write(out.join(format!("{short}.rows")), rows.join("\n") + "\n")?;
+        let joined: Vec<String> = rows.chunks(JOINED).map(|rows| rows.join(" ")).collect();
+        fs::write(out.join(format!("{long}.rows")), joined.join("\n") + "\n")?;
+    }
+    // Pieces of long pages, so that there are enough rows.
+    let pieces = manual.iter().flat_map(|page| {
+        let letters: Vec<char> = page.chars().collect();
+        let pieces = letters
+            .chunks(200)
+            .map(|piece| piece.iter().collect::<String>());
+        pieces.collect::<Vec<_>>()
+    });
+    let all: Vec<String> = chinese.into_iter().chain(english).chain(pieces).collect();
+    fs::write(out.join("hashes.rows"), all.join("\n") + "\n")?;
+    Ok(())
+}
+
+fn read_rows(out: &Path, name: &str) -> Outcome<Vec<String>> {
+    let path = out.join(format!("{name}.rows"));
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    Ok(fs::read_to_string(path)?
+        .lines()
+        .map(str::to_owned)
+        .collect())
+}
+
+/// Seconds that a call takes.
+fn seconds(call: &mut dyn FnMut()) -> f64 {
+    let (start, mut passes) = (Instant::now(), 0.0);
+    while passes == 0.0 || start.elapsed().as_secs_f64() < SECONDS {
+        call();
+        passes += 1.0;
+    }
+    start.elapsed().as_secs_f64() / passes
+}
+
+fn default_plan(options: &str) -> Outcome<ColumnPlan> {
+    Ok(plan::text(presets::find(None)?, &parse_text(options)?)?)
+}
+
+fn fingerprint_all(plan: &ColumnPlan, rows: &[String]) {
+    let mut sketch = Sketch::<1>::new(Width::W64);
+    for row in rows {
+        sketch.begin();
+        // Natural text has no error but want of memory.
+        let _ = sketch.column(plan, Content::Text(row), &mut || {});
+        black_box(sketch.fingerprint());
+    }
+}
+
+fn cut_all(rows: &[String], word: &mut dyn FnMut(&str)) {
+    let mut buffer = String::new();
+    for row in rows {
+        for_each_chunk(row, &mut buffer, &mut || {}, &mut |chunk| {
+            for_each_word(chunk, None, false, &mut |w, _| word(w));
+        });
+    }
+}
+
+fn measure(out: &Path) -> Outcome<()> {
+    warm();
+    let plan = default_plan("{}")?;
+    for name in SETS {
+        let rows = read_rows(out, name)?;
+        let bytes: usize = rows.iter().map(String::len).sum();
+        let line = |what: &str, seconds: f64| {
+            let (each, rate) = (
+                1e6 * seconds / rows.len() as f64,
+                bytes as f64 / 1e6 / seconds,
+            );
+            println!("{name},{what},{each:.3},{rate:.3}");
+        };
+        if rows.is_empty() {
+            continue;
+        }
+        line(
+            "jieba-rs alone",
+            seconds(&mut || {
+                rows.iter()
+                    .for_each(|row| _ = black_box(dictionary().cut(row, true)));
+            }),
+        );
+        line(
+            "cutting alone",
+            seconds(&mut || cut_all(&rows, &mut |w| _ = black_box(w))),
+        );
+        line("simhash64", seconds(&mut || fingerprint_all(&plan, &rows)));
+    }
+    Ok(())
+}
+
+/// Total time of a fingerprint by each hash, and that of hashing its features alone.
+fn hashes(out: &Path) -> Outcome<()> {
+    warm();
+    let different = read_rows(out, "hashes")?;
+    let rows: Vec<String> = different
+        .iter()
+        .cycle()
+        .take(HASHED_ROWS)
+        .cloned()
+        .collect();
+    let (mut features, mut ends) = (String::new(), Vec::new());
+    cut_all(&rows, &mut |word| {
+        features.push_str(word);
+        ends.push(features.len());
+    });
+    eprintln!(
+        "{} rows, {} of them different, {} words",
+        rows.len(),
+        different.len(),
+        ends.len()
+    );
+    for _ in 0..HASH_ROUNDS {
+        for (name, hash) in FeatureHash::NAMES {
+            let plan = default_plan(&format!("{{\"hash\": \"{name}\"}}"))?;
+            let start = Instant::now();
+            fingerprint_all(&plan, &rows);
+            let total = start.elapsed().as_secs_f64();
+            let start = Instant::now();
+            let mut from = 0;
+            for &end in &ends {
+                black_box(hash.hash(Width::W64, &features.as_bytes()[from..end]));
+                from = end;
+            }
+            println!(
+                "{name},{:.2},{:.2}",
+                1e3 * total,
+                1e3 * start.elapsed().as_secs_f64()
+            );
+        }
+    }
+    Ok(())
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// The medians of lines `KEY,number,number`, in the order in which the keys first came.
+fn medians(lines: &str, keys: usize) -> Vec<(Vec<&str>, [f64; 2])> {
+    let mut order: Vec<Vec<&str>> = Vec::new();
+    let mut values: BTreeMap<Vec<&str>, [Vec<f64>; 2]> = BTreeMap::new();
+    for line in lines.lines() {
+        let parts: Vec<&str> = line.split(',').collect();
+        let (key, numbers) = parts.split_at(keys.min(parts.len()));
+        let [Ok(a), Ok(b)] = [0, 1].map(|i| numbers.get(i).unwrap_or(&"").parse()) else {
+            continue;
+        };
+        if !order.contains(&key.to_vec()) {
+            order.push(key.to_vec());
+        }
+        let known = values.entry(key.to_vec()).or_default();
+        known[0].push(a);
+        known[1].push(b);
+    }
+    order
+        .into_iter()
+        .filter_map(|key| {
+            let [mut a, mut b] = values.remove(&key)?;
+            Some((key, [median(&mut a), median(&mut b)]))
+        })
+        .collect()
+}
+
+fn table(out: &Path) -> Outcome<()> {
+    let lines = fs::read_to_string(out.join("text.csv"))?;
+    let found = medians(&lines, 2);
+    let mut text = "| rows | measured | rows a second | MB a second | time relative to cutting |\n|---|---|---|---|---|\n".to_owned();
+    for (key, [each, rate]) in &found {
+        let cutting = found
+            .iter()
+            .find(|f| f.0 == [key[0], "cutting alone"])
+            .map_or(f64::NAN, |f| f.1[0]);
+        writeln!(
+            text,
+            "| {} | {} | {:.0} | {rate:.2} | {:.2} |",
+            key[0],
+            key[1],
+            1e6 / each,
+            each / cutting
+        )?;
+    }
+    text += "\n| hash | fingerprints of 30,000 rows, ms | hashing alone, ms |\n|---|---|---|\n";
+    let lines = fs::read_to_string(out.join("hashes.csv"))?;
+    for (key, [total, alone]) in medians(&lines, 1) {
+        writeln!(text, "| `{}` | {total:.0} | {alone:.1} |", key[0])?;
+    }
+    print!("{text}");
+    Ok(())
+}
+
+fn main() -> Outcome<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        ["rows", data, out] => write_rows(Path::new(data), Path::new(out)),
+        ["measure", out] => measure(Path::new(out)),
+        ["hashes", out] => hashes(Path::new(out)),
+        ["table", out] => table(Path::new(out)),
+        _ => Err("usage: text rows DATA OUT | measure OUT | hashes OUT | table OUT".into()),
+    }
+}

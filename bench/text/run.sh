@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# make bench-text: rows a second of simhash64, by itself and through SQL, next to cutting words alone and to Python's
+# packages simhash and jieba (of the interpreter PYTHON; left out when it does not have them). Rows of DATA, or the
+# free ones of this project. One processor each, ROUNDS rounds in turns, medians. Leaves text.md and CSV in OUT.
+
+# shellcheck source=pg_test/tools/common.sh
+. "$(dirname "$0")/../../pg_test/tools/common.sh"
+
+DATA=${DATA:-$ROOT/pg_test/data}
+OUT=${OUT:-$ROOT/target/text}
+ROUNDS=${ROUNDS:-5}
+PYTHON=${PYTHON:-python3}
+
+work=''
+sql() { as_postgres "$PG_BIN/psql" -X -q -At -v ON_ERROR_STOP=1 "$@"; }
+
+# The execution times, in ms, of counting what an expression gives over table $1; one round.
+through_sql() {
+	local table=$1 file=$OUT/$1.rows rows bytes expression
+	rows=$(wc -l <"$file")
+	bytes=$(wc -c <"$file")
+	for expression in 'length(t)' 'simhash64(t)'; do
+		# The first call of a session loads the dictionary.
+		sql -c "SELECT simhash64('词'), count($expression) FROM $table" -c "EXPLAIN (ANALYZE, TIMING OFF) SELECT count($expression) FROM $table" |
+			awk -v rows="$rows" -v bytes="$bytes" -v name="$table,SQL $expression" \
+				'/^Execution Time/ { printf "%s,%.3f,%.3f\n", name, 1e3 * $3 / rows, bytes / 1e3 / $3 }'
+	done
+}
+
+require_everything bench
+build_release
+install_files
+# Compiled as the extension is, unlike `make quality`, which is for this processor alone.
+cargo build --release --locked --quiet --bin text --manifest-path "$ROOT/bench/quality/Cargo.toml" --target-dir "$ROOT/target/text_build"
+program=$ROOT/target/text_build/release/text
+
+trap 'remove_cluster "$work"' EXIT
+work=$(work_directory)
+mkdir -p "$OUT"
+rm -f "$OUT"/*.rows
+"$program" rows "$DATA" "$OUT"
+start_cluster "$work" 'jit = off' 'max_parallel_workers_per_gather = 0' 'autovacuum = off' 'fsync = off'
+sql -c 'CREATE EXTENSION simhash_dedup'
+tables=()
+for table in zh_short zh_long en_short en_long; do
+	[ -e "$OUT/$table.rows" ] || continue
+	tables+=("$table")
+	sql -c "CREATE TABLE $table (t text)" -c "COPY $table FROM STDIN" <"$OUT/$table.rows"
+done
+with_python=''
+if "$PYTHON" -c 'import jieba, simhash' 2>/dev/null; then with_python=yes; else
+	echo "   $PYTHON has no packages simhash and jieba: left out"
+fi
+say "measuring $ROUNDS rounds"
+: >"$OUT/text.csv"
+for _ in $(seq "$ROUNDS"); do
+	"$program" measure "$OUT" >>"$OUT/text.csv"
+	for table in "${tables[@]}"; do through_sql "$table" >>"$OUT/text.csv"; done
+	[ -z "$with_python" ] || "$PYTHON" "$ROOT/bench/text/peers.py" "$OUT" >>"$OUT/text.csv"
+done
+"$program" hashes "$OUT" >"$OUT/hashes.csv"
+"$program" table "$OUT" | tee "$OUT/text.md"
