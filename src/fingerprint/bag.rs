@@ -16,7 +16,7 @@ pub const NGRAM: u8 = 0x1e;
 pub const WHOLE: u8 = 0x1d;
 
 /// A feature of a column: how often it occurs, and its weight next to other kinds.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct Counted {
     pub count: u64,
     factor: f64,
@@ -33,6 +33,34 @@ impl Counted {
             Tf::Set => 1.0,
         };
         (weight * self.factor * UNIT).round() / UNIT
+    }
+}
+
+/// Weights of counted features and their squares, in units of 2^-64. Most features of a text occur once or
+/// twice, so that the last answer for each small count is kept.
+pub struct Weights {
+    tf: Tf,
+    known: [Option<(Counted, f64, u128)>; 8],
+}
+
+impl Weights {
+    pub fn new(tf: Tf) -> Self {
+        let known = [None; 8];
+        Self { tf, known }
+    }
+
+    pub fn of(&mut self, counted: Counted) -> (f64, u128) {
+        let place = &mut self.known[(counted.count % 8) as usize];
+        match *place {
+            Some((known, weight, square)) if known == counted => (weight, square),
+            _ => {
+                let weight = counted.weight(self.tf);
+                let units = (weight * UNIT) as u128;
+                let square = units.saturating_mul(units);
+                *place = Some((counted, weight, square));
+                (weight, square)
+            }
+        }
     }
 }
 

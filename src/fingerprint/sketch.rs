@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasherDefault;
 
-use super::bag::{Bag, Hashed, Key, NGRAM, Norm, UNIT, WHOLE};
+use super::bag::{Bag, Hashed, Key, NGRAM, Norm, UNIT, WHOLE, Weights};
 use super::error::Error;
 use super::hash::{Width, city64};
 use super::margin;
@@ -372,11 +372,11 @@ impl<const W: usize> Sketch<W> {
         let mut sums = Sums::ZERO;
         // In units of 2^-64: an integer, so that it is exact too.
         let mut square: u128 = 0;
-        for (&Key(hash), counted) in &self.bag.counts {
-            let weight = counted.weight(tf);
+        let mut weights = Weights::new(tf);
+        for (&Key(hash), &counted) in &self.bag.counts {
+            let (weight, own_square) = weights.of(counted);
             sums.add(hash, weight);
-            let units = (weight * UNIT) as u128;
-            square = square.saturating_add(units.saturating_mul(units));
+            square = square.saturating_add(own_square);
         }
         let factor = match plan.balance {
             // No weight at all: a kind of feature may weigh less than 2^-32.

@@ -8,7 +8,6 @@ use std::fmt::Write;
 use std::fs;
 use std::hint::black_box;
 use std::path::Path;
-use std::time::Instant;
 
 use flate2::read::GzDecoder;
 use simhash_dedup::fingerprint::hash::{FeatureHash, Width};
@@ -93,14 +92,24 @@ fn read_rows(out: &Path, name: &str) -> Outcome<Vec<String>> {
         .collect())
 }
 
-/// Seconds that a call takes.
-fn seconds(call: &mut dyn FnMut()) -> f64 {
-    let (start, mut passes) = (Instant::now(), 0.0);
-    while passes == 0.0 || start.elapsed().as_secs_f64() < SECONDS {
+/// Seconds of processor time that this thread has had, which other work on the machine does not lengthen.
+fn processor_seconds() -> Outcome<f64> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat")?;
+    let nanoseconds: f64 = text.split(' ').next().unwrap_or_default().parse()?;
+    Ok(nanoseconds / 1e9)
+}
+
+/// Seconds of processor time that a call takes.
+fn seconds(call: &mut dyn FnMut()) -> Outcome<f64> {
+    let (start, mut passes) = (processor_seconds()?, 0.0);
+    loop {
         call();
         passes += 1.0;
+        let taken = processor_seconds()? - start;
+        if taken > SECONDS {
+            return Ok(taken / passes);
+        }
     }
-    start.elapsed().as_secs_f64() / passes
 }
 
 fn default_plan(options: &str) -> Outcome<ColumnPlan> {
@@ -142,18 +151,16 @@ fn measure(out: &Path) -> Outcome<()> {
         if rows.is_empty() {
             continue;
         }
-        line(
-            "jieba-rs alone",
-            seconds(&mut || {
-                rows.iter()
-                    .for_each(|row| _ = black_box(dictionary().cut(row, true)));
-            }),
-        );
+        let jieba = &mut || {
+            rows.iter()
+                .for_each(|row| _ = black_box(dictionary().cut(row, true)));
+        };
+        line("jieba-rs alone", seconds(jieba)?);
         line(
             "cutting alone",
-            seconds(&mut || cut_all(&rows, &mut |w| _ = black_box(w))),
+            seconds(&mut || cut_all(&rows, &mut |w| _ = black_box(w)))?,
         );
-        line("simhash64", seconds(&mut || fingerprint_all(&plan, &rows)));
+        line("simhash64", seconds(&mut || fingerprint_all(&plan, &rows))?);
     }
     Ok(())
 }
@@ -182,20 +189,15 @@ fn hashes(out: &Path) -> Outcome<()> {
     for _ in 0..HASH_ROUNDS {
         for (name, hash) in FeatureHash::NAMES {
             let plan = default_plan(&format!("{{\"hash\": \"{name}\"}}"))?;
-            let start = Instant::now();
-            fingerprint_all(&plan, &rows);
-            let total = start.elapsed().as_secs_f64();
-            let start = Instant::now();
-            let mut from = 0;
-            for &end in &ends {
-                black_box(hash.hash(Width::W64, &features.as_bytes()[from..end]));
-                from = end;
-            }
-            println!(
-                "{name},{:.2},{:.2}",
-                1e3 * total,
-                1e3 * start.elapsed().as_secs_f64()
-            );
+            let total = seconds(&mut || fingerprint_all(&plan, &rows))?;
+            let alone = seconds(&mut || {
+                let mut from = 0;
+                for &end in &ends {
+                    black_box(hash.hash(Width::W64, &features.as_bytes()[from..end]));
+                    from = end;
+                }
+            })?;
+            println!("{name},{:.2},{:.2}", 1e3 * total, 1e3 * alone);
         }
     }
     Ok(())
