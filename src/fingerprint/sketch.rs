@@ -304,8 +304,11 @@ impl<const W: usize> Sketch<W> {
         // The walk cannot stop half-way: after a failure it adds nothing more.
         let mut done = Ok(());
         let mut add = |key: &[u8], weight: f64| {
-            if done.is_ok() {
-                done = bag.add(plan, *width, key, weight);
+            // Assigned on failure only: copying the result of each word costs as much as its hash.
+            if done.is_ok()
+                && let Err(error) = bag.add(plan, *width, key, weight)
+            {
+                done = Err(error);
             }
         };
         let Features {
@@ -316,8 +319,11 @@ impl<const W: usize> Sketch<W> {
         } = rules.features;
         let start = plan.prefix.len();
         let mut grams = Ngrams::new(rules.ngram);
-        let mut gram_key = plan.prefix.clone();
-        gram_key.push(NGRAM);
+        let mut gram_key = Vec::new();
+        if ngrams > 0.0 {
+            gram_key.extend_from_slice(&plan.prefix);
+            gram_key.push(NGRAM);
+        }
         let mut skipped = false;
         let equal = rules.terms == Terms::EQUAL && title.is_empty();
         let tagged = rules.terms.speech.is_some();

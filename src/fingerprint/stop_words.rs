@@ -88,6 +88,7 @@ impl StopWords {
     }
 
     /// Is this word, in normal form, left out?
+    #[inline]
     pub fn contains(&self, word: &str) -> bool {
         match self {
             StopWords::None => false,
