@@ -13,7 +13,7 @@ jieba.setLogLevel(logging.WARNING)
 jieba.initialize()
 
 WAYS = [
-    ("Python simhash, its default features", lambda row: Simhash(row)),
+    ("Python simhash alone", lambda row: Simhash(row)),
     ("Python jieba alone", jieba.lcut),
     ("Python jieba and simhash", lambda row: Simhash(jieba.lcut(row))),
 ]
