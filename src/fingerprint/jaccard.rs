@@ -43,16 +43,20 @@ impl Shingles {
 
     /// |A and B| / |A or B|; None when both are empty.
     pub fn jaccard(&self, other: &Shingles) -> Option<f64> {
-        let (a, b) = (&self.0, &other.0);
-        let (mut i, mut j, mut both) = (0, 0, 0usize);
-        while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
-            both += usize::from(x == y);
-            i += usize::from(x <= y);
-            j += usize::from(y <= x);
-        }
-        let either = a.len() + b.len() - both;
-        (either > 0).then(|| both as f64 / either as f64)
+        of_sorted(&self.0, &other.0)
     }
+}
+
+/// The Jaccard similarity of two sorted sets; None when both are empty.
+pub fn of_sorted(a: &[u64], b: &[u64]) -> Option<f64> {
+    let (mut i, mut j, mut both) = (0, 0, 0usize);
+    while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
+        both += usize::from(x == y);
+        i += usize::from(x <= y);
+        j += usize::from(y <= x);
+    }
+    let either = a.len() + b.len() - both;
+    (either > 0).then(|| both as f64 / either as f64)
 }
 
 /// The cosine of two vectors of equal length; None when either has length 0 or a component that is not

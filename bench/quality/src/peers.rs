@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::error::Error;
 
 use simhash_dedup::fingerprint::hash::city64;
+use simhash_dedup::fingerprint::jaccard::of_sorted;
 use simhash_dedup::fingerprint::minhash::Signature;
 
 use crate::configurations::{for_each_word_set, frequencies};
@@ -61,19 +62,8 @@ fn sampled_shingles(set: &Set) -> Result<HashSet<(u32, u32)>, Box<dyn Error>> {
         }
     }
     let mut found = pairs(buckets.into_values());
-    found.retain(|&(a, b)| jaccard(&samples[a as usize], &samples[b as usize]) >= 0.8);
+    found.retain(|&(a, b)| of_sorted(&samples[a as usize], &samples[b as usize]) >= Some(0.8));
     Ok(found)
-}
-
-/// Of two sorted sets.
-fn jaccard(a: &[u64], b: &[u64]) -> f64 {
-    let (mut i, mut j, mut both) = (0, 0, 0usize);
-    while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
-        both += usize::from(x == y);
-        i += usize::from(x <= y);
-        j += usize::from(y <= x);
-    }
-    both as f64 / (a.len() + b.len() - both) as f64
 }
 
 /// 128 minima of the character 5-grams in 16 bands of 8: rows match when a band is equal, which 61 % of

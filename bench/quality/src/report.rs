@@ -60,50 +60,59 @@ fn csv(sections: &[Section], planted: &[Section]) -> Outcomes<String> {
         recall,recall_low,recall_high,recall_exact,fullest_key,load\n"
             .to_owned();
     for line in sections.iter().chain(planted).flat_map(|s| &s.lines) {
-        let m = &line.measure;
         let k = line.k.map_or(String::new(), |k| k.to_string());
-        let check = if m.check { "jaccard" } else { "none" };
-        write!(text, "{},\"{}\",{k},{check}", line.set, line.method)?;
-        write!(
-            text,
-            ",{:.2},{:.2},{:.2},{:.2}",
-            m.exact, m.near, m.grey, m.wrong
-        )?;
-        for Share { value, low, high } in [m.precision, m.recall] {
-            write!(text, ",{value:.4},{low:.4},{high:.4}")?;
-        }
+        let check = if line.measure.check {
+            "jaccard"
+        } else {
+            "none"
+        };
         let skew = line.skew.map_or(String::from(","), |s| {
             format!("{:.5},{:.3}", s.fullest, s.load)
         });
-        writeln!(text, ",{:.4},{skew}", m.recall_exact)?;
+        let (set, method, figures) = (&line.set, &line.method, figures(&line.measure));
+        writeln!(text, "{set},\"{method}\",{k},{check},{figures},{skew}")?;
     }
-    for section in sections {
-        for (name, margins) in &section.margins {
-            for (way, m) in &margins.ways {
-                write!(text, "{},\"{name}: {way}\",3,none", section.set)?;
-                write!(
-                    text,
-                    ",{:.2},{:.2},{:.2},{:.2}",
-                    m.exact, m.near, m.grey, m.wrong
-                )?;
-                for Share { value, low, high } in [m.precision, m.recall] {
-                    write!(text, ",{value:.4},{low:.4},{high:.4}")?;
-                }
-                writeln!(text, ",{:.4},,", m.recall_exact)?;
+    for Section { set, margins, .. } in sections {
+        for (name, margins) in margins {
+            for (way, measure) in &margins.ways {
+                let figures = figures(measure);
+                writeln!(text, "{set},\"{name}: {way}\",3,none,{figures},,")?;
             }
         }
     }
     Ok(text)
 }
 
+fn figures(m: &Measure) -> String {
+    let share = |s: Share| format!("{:.4},{:.4},{:.4}", s.value, s.low, s.high);
+    format!(
+        "{:.2},{:.2},{:.2},{:.2},{},{},{:.4}",
+        m.exact,
+        m.near,
+        m.grey,
+        m.wrong,
+        share(m.precision),
+        share(m.recall),
+        m.recall_exact
+    )
+}
+
+/// Nothing found has no precision.
+fn share(value: f64) -> String {
+    match value.is_nan() {
+        true => "-".to_owned(),
+        false => format!("{value:.2}"),
+    }
+}
+
 fn both(measure: Option<&Measure>) -> String {
     measure.map_or("-".to_owned(), |m| {
-        format!("{:.2} / {:.2}", m.precision.value, m.recall.value)
+        format!("{} / {}", share(m.precision.value), share(m.recall.value))
     })
 }
 
 fn intervals(measure: &Measure) -> String {
-    let part = |s: Share| format!("{:.2} - {:.2}", s.low, s.high);
+    let part = |s: Share| format!("{} - {}", share(s.low), share(s.high));
     format!("{} / {}", part(measure.precision), part(measure.recall))
 }
 
