@@ -4,6 +4,7 @@
 //! disk at the end, because checkpoints do not know of these writes. Several processes can write one
 //! fork: each takes a run of blocks at a time from the end of the file.
 
+use super::compat;
 use super::relation::Rel;
 use pgrx::pg_sys;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
@@ -230,7 +231,7 @@ fn log(rel: Rel, fork: pg_sys::ForkNumber::Type, start: u32, pages: &[AlignedPag
     // standard headers.
     unsafe {
         pg_sys::log_newpages(
-            &mut (*rel.raw()).rd_node,
+            compat::file_locator(rel.raw()),
             fork,
             blocks.len() as i32,
             blocks.as_mut_ptr(),

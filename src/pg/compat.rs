@@ -66,6 +66,28 @@ pub unsafe fn register_buffer_data(id: u8, bytes: *mut u8, length: usize) {
     unsafe { unguarded::XLogRegisterBufData(id, bytes.cast(), length as _) };
 }
 
+#[cfg(any(feature = "pg14", feature = "pg15"))]
+type FileLocator = pg_sys::RelFileNode;
+#[cfg(not(any(feature = "pg14", feature = "pg15")))]
+type FileLocator = pg_sys::RelFileLocator;
+
+/// Where the server finds a relation's file; renamed with PostgreSQL 16.
+///
+/// # Safety
+/// `rel` must be open; what is returned lives as long as it is.
+pub unsafe fn file_locator(rel: pg_sys::Relation) -> *mut FileLocator {
+    // SAFETY: the caller's word.
+    #[cfg(any(feature = "pg14", feature = "pg15"))]
+    unsafe {
+        &raw mut (*rel).rd_node
+    }
+    // SAFETY: as above.
+    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+    unsafe {
+        &raw mut (*rel).rd_locator
+    }
+}
+
 /// ReadRecentBuffer of the main fork.
 ///
 /// # Safety
@@ -73,15 +95,7 @@ pub unsafe fn register_buffer_data(id: u8, bytes: *mut u8, length: usize) {
 pub unsafe fn read_recent_buffer(rel: pg_sys::Relation, block: u32, buffer: i32) -> bool {
     let fork = pg_sys::ForkNumber::MAIN_FORKNUM;
     // SAFETY: the caller's word.
-    #[cfg(any(feature = "pg14", feature = "pg15"))]
-    unsafe {
-        pg_sys::ReadRecentBuffer((*rel).rd_node, fork, block, buffer)
-    }
-    // SAFETY: as above.
-    #[cfg(not(any(feature = "pg14", feature = "pg15")))]
-    unsafe {
-        pg_sys::ReadRecentBuffer((*rel).rd_locator, fork, block, buffer)
-    }
+    unsafe { pg_sys::ReadRecentBuffer(*file_locator(rel), fork, block, buffer) }
 }
 
 /// Does this process hold the content lock of a buffer? Never of a local one: those have no lock.
