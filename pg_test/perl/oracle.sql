@@ -90,9 +90,10 @@ DECLARE
 	want int[];
 BEGIN
 	PERFORM read_by('index');
-	EXECUTE format('SELECT array_agg(d) AS d, array_agg(bit_count((fp # $1)::bit(64))::int) AS real,
-			count(*) AS rows, count(DISTINCT id) AS ids
-		FROM (SELECT id, fp, fp <~> $1 AS d FROM %s %s ORDER BY fp <~> $1 LIMIT $2) x', tab, filter)
+	-- Distinct ids are counted outside: next to array_agg that would sort its input (from PostgreSQL 16 on).
+	EXECUTE format('SELECT d, real, cardinality(list) AS rows, (SELECT count(DISTINCT i) FROM unnest(list) AS i) AS ids
+		FROM (SELECT array_agg(d) AS d, array_agg(bit_count((fp # $1)::bit(64))::int) AS real, array_agg(id) AS list
+			FROM (SELECT id, fp, fp <~> $1 AS d FROM %s %s ORDER BY fp <~> $1 LIMIT $2) x) y', tab, filter)
 		INTO got USING q, n;
 	PERFORM read_by('table');
 	EXECUTE format('SELECT array_agg(d) FROM (SELECT bit_count((fp # $1)::bit(64))::int AS d FROM %s

@@ -41,8 +41,10 @@ BEGIN
 	IF plan_of(query) !~ 'Order By: ' OR plan_of(query) ~ '(^|-> +)Sort\n' THEN
 		RETURN NEXT format('no index orders: %s', query);
 	END IF;
-	EXECUTE format('SELECT array_agg(d) AS d, array_agg(bit_count((fp # $1)::bit(64))::int) AS real,
-		count(*) AS rows, count(DISTINCT id) AS ids FROM (%s) x', query) INTO got USING q;
+	-- Distinct ids are counted outside: next to array_agg that would sort its input (from PostgreSQL 16 on).
+	EXECUTE format('SELECT d, real, cardinality(list) AS rows, (SELECT count(DISTINCT i) FROM unnest(list) AS i) AS ids
+		FROM (SELECT array_agg(d) AS d, array_agg(bit_count((fp # $1)::bit(64))::int) AS real, array_agg(id) AS list
+			FROM (%s) x) y', query) INTO got USING q;
 	PERFORM read_by('table');
 	EXECUTE format('SELECT array_agg(d) FROM (SELECT bit_count((fp # $1)::bit(64))::int AS d FROM %s WHERE %s ORDER BY d LIMIT %s) x', tab, oracle, n)
 		INTO want USING q;

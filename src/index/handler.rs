@@ -162,7 +162,11 @@ unsafe extern "C-unwind" fn amcostestimate(
 ) {
     // SAFETY: the planner's arguments of amcostestimate: valid structs and places for five results.
     unsafe {
-        let estimate = estimate::estimate(&IndexPath::from_raw(root, path, loops));
+        let index_path = IndexPath::from_raw(root, path, loops);
+        let estimate = estimate::estimate(&index_path);
+        if index_path.is_index_only() {
+            compat::disable_path(path);
+        }
         *startup = estimate.startup;
         *total = estimate.total;
         *selectivity = estimate.selectivity;

@@ -54,7 +54,7 @@ pub fn owns_relation(oid: pg_sys::Oid) -> bool {
 
 /// Has redo of generic WAL records that `wal::patch` puts together been tested on this major?
 /// (pg_test/t/001_crash.pl, with wal_consistency_checking.)
-pub const REPLAYS_PATCH_RECORDS: bool = cfg!(feature = "pg15");
+pub const REPLAYS_PATCH_RECORDS: bool = cfg!(not(feature = "pg14"));
 
 /// XLogRegisterBufData, whose length argument grew with PostgreSQL 16.
 ///
@@ -242,6 +242,24 @@ pub fn file_is_new(data: &pg_sys::RelationData) -> bool {
     #[cfg(not(any(feature = "pg14", feature = "pg15")))]
     let new_file = data.rd_firstRelfilelocatorSubid;
     data.rd_createSubid != NOT_IN_THIS_TRANSACTION || new_file != NOT_IN_THIS_TRANSACTION
+}
+
+/// Has the planner take any other path first, even one that a setting like enable_seqscan = off disables.
+/// Up to 17 such a setting only adds to a path's price, so that a higher price is enough.
+///
+/// # Safety
+/// `path` must be what the planner passes to amcostestimate.
+pub unsafe fn disable_path(path: *mut pg_sys::IndexPath) {
+    /// More than a setting disables in a scan of one table.
+    #[cfg(feature = "pg18")]
+    const DISABLED: i32 = 2;
+    // SAFETY: the caller's word.
+    #[cfg(feature = "pg18")]
+    unsafe {
+        (*path).path.disabled_nodes = DISABLED;
+    }
+    #[cfg(not(feature = "pg18"))]
+    let _ = path;
 }
 
 /// Counts one index scan in the statistics.
