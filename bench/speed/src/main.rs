@@ -3,6 +3,8 @@
 //! with. run.sh starts the server and tells where it is by PGHOST.
 
 mod cells;
+mod model;
+mod model_plot;
 mod oracle;
 mod peers;
 mod plots;
@@ -208,7 +210,14 @@ fn run(arguments: &[String]) -> Outcome<bool> {
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match run(&arguments) {
+    let outcome = match arguments.split_first() {
+        // The model asks no server.
+        Some((first, [folder, measurements @ ..])) if first == "model" => {
+            model::run(folder, measurements)
+        }
+        _ => run(&arguments),
+    };
+    match outcome {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => {
             eprintln!("speed: wrong answers");
