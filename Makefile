@@ -14,7 +14,7 @@
 
 export PG_CONFIG DESTDIR KEEP ROWS SETS PEERS OUT SECONDS_EACH DATA PYTHON
 
-.PHONY: help build install demo test quick soak fuzz bench bench-s0 bench-text quality clean
+.PHONY: help build install demo test quick soak fuzz bench bench-s0 bench-text bench-model quality clean
 .DEFAULT_GOAL := help
 
 help:
@@ -26,6 +26,7 @@ help:
 	@echo 'make bench          speed and size next to what PostgreSQL has without it (ROWS=1000000)'
 	@echo 'make bench-s0       the index next to Single-Pass, quadrant columns and a document store, as tables and plots'
 	@echo 'make bench-text     how fast texts become fingerprints, next to cutting words alone'
+	@echo 'make bench-model    cost of searches, index and WAL up to a billion rows, by simulation'
 	@echo 'make quality        precision and recall of the fingerprints on labelled text (DATA=/folder)'
 	@echo 'make build          compile for the server of PG_CONFIG'
 	@echo 'make install        build, then install into that server (honours PG_CONFIG and DESTDIR)'
@@ -60,6 +61,9 @@ bench-s0:
 
 bench-text:
 	@bench/text/run.sh
+
+bench-model:
+	@bench/speed/model.sh
 
 quality:
 	@bench/quality/run.sh

@@ -20,10 +20,13 @@ const MEASURED: [&str; 3] = ["3", "8", "10 nearest"];
 pub fn draw(path: &Path, points: &[(f64, String, f64)]) -> Outcome<()> {
     let root = SVGBackend::new(path, (900, 480)).into_drawing_area();
     root.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(&root)
-        .caption("Search by size: model (lines) and measured (circles)", (FONT, 22))
+    let (left, _) = root.split_horizontally(700);
+    let mut chart = ChartBuilder::on(&left)
+        .caption(
+            "Search by size: model (lines) and measured (circles)",
+            (FONT, 22),
+        )
         .margin(12)
-        .right_y_label_area_size(190)
         .x_label_area_size(46)
         .y_label_area_size(86)
         .build_cartesian_2d((8e4..1.2e9).log_scale(), (1.0..1e7).log_scale())?;
@@ -38,7 +41,9 @@ pub fn draw(path: &Path, points: &[(f64, String, f64)]) -> Outcome<()> {
         .light_line_style(RGBColor(245, 245, 245))
         .bold_line_style(RGBColor(220, 220, 220))
         .draw()?;
-    let sizes: Vec<f64> = (0..=24).map(|i| 10f64.powf(5.0 + f64::from(i) / 6.0)).collect();
+    let sizes: Vec<f64> = (0..=12)
+        .map(|i| 10f64.powf(5.0 + f64::from(i) / 3.0))
+        .collect();
     for (i, ((task, name), colour)) in TASKS.into_iter().zip(COLOURS).enumerate() {
         let (mut memory, mut disk) = (Vec::new(), Vec::new());
         for rows in &sizes {

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# make bench-model: what searches, index and WAL cost at up to a billion rows, by simulation, next to
+# what was measured. Needs no server. OUT is the folder of model.md and model.svg (target/bench).
+
+# shellcheck source=pg_test/tools/common.sh
+. "$(dirname "$0")/../../pg_test/tools/common.sh"
+
+OUT=${OUT:-$ROOT/target/bench}
+mkdir -p "$OUT"
+export CARGO_TARGET_DIR=$ROOT/target/speed
+RUSTFLAGS='-C target-cpu=native' cargo build --release --locked --quiet --manifest-path "$ROOT/bench/speed/Cargo.toml"
+"$CARGO_TARGET_DIR/release/speed" model "$OUT" "$ROOT/docs/plots/bench_growth.csv" "$ROOT/docs/plots/bench_10M.csv"
