@@ -8,7 +8,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my @pages = qw(docs/flagging.md docs/examples.md);
+my @pages = qw(docs/flagging.md docs/examples.md docs/operations.md);
 
 my $root = dirname($ENV{PG_TEST_DATA});
 # Pages name data as seen from the repository.
