@@ -71,7 +71,7 @@ impl Cost {
     }
 
     /// Every leaf from the disk, one after the other; inner pages in memory.
-    pub fn from_disk(&self) -> f64 {
+    pub fn reading_disk(&self) -> f64 {
         self.in_memory() + READ_US * self.leaves
     }
 
@@ -305,7 +305,7 @@ fn searches_table() -> String {
                 cost.leaves,
                 cost.entries,
                 cost.in_memory(),
-                cost.from_disk() / 1000.0,
+                cost.reading_disk() / 1000.0,
             );
         }
     }

@@ -49,7 +49,7 @@ pub fn draw(path: &Path, points: &[(f64, String, f64)]) -> Outcome<()> {
         for rows in &sizes {
             let cost = Index::new(*rows).cost(task, true);
             memory.push((*rows, cost.in_memory()));
-            disk.push((*rows, cost.from_disk()));
+            disk.push((*rows, cost.reading_disk()));
         }
         for (line, place, width) in [(memory, "in memory", 2), (disk, "from disk", 1)] {
             let end = chart.backend_coord(&line[line.len() - 1]);
