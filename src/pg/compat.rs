@@ -38,6 +38,14 @@ pub unsafe fn attribute<'a>(
     }
 }
 
+/// The relation of a variable, as an index in the range table; its type changed with PostgreSQL 15.
+pub fn relation_of_variable(var: &pg_sys::Var) -> u32 {
+    #[cfg(feature = "pg14")]
+    return var.varno;
+    #[cfg(not(feature = "pg14"))]
+    return var.varno as u32;
+}
+
 /// Does the current user own the relation (or may act as its owner)?
 pub fn owns_relation(oid: pg_sys::Oid) -> bool {
     // SAFETY: syscache look-ups.
@@ -53,7 +61,7 @@ pub fn owns_relation(oid: pg_sys::Oid) -> bool {
 }
 
 /// Has redo of generic WAL records that `wal::patch` puts together been tested on this major?
-/// (pg_test/t/001_crash.pl, with wal_consistency_checking.)
+/// (pg_test/t/001_crash.pl with wal_consistency_checking; 015_crash_points.pl.)
 pub const REPLAYS_PATCH_RECORDS: bool = cfg!(not(feature = "pg14"));
 
 /// XLogRegisterBufData, whose length argument grew with PostgreSQL 16.

@@ -9,6 +9,8 @@ use std::ptr::NonNull;
 use pgrx::pg_sys;
 use pgrx::pg_sys::{NodeTag, Oid};
 
+use super::compat;
+
 /// `int4 - int4` of the system catalog, for which the bindings have no name.
 const INT4_MINUS_OPERATOR: Oid = Oid::from_u32(555);
 
@@ -116,8 +118,7 @@ impl<'p> NodeRef<'p> {
     /// Range-table index and column number of a column of this query level.
     pub fn as_column(self) -> Option<(u32, i16)> {
         let var = self.cast::<pg_sys::Var>(NodeTag::T_Var)?;
-        // varno is an int on some majors and an Index on others.
-        (var.varlevelsup == 0).then_some((var.varno as u32, var.varattno))
+        (var.varlevelsup == 0).then_some((compat::relation_of_variable(var), var.varattno))
     }
 
     /// Is this a constant, NULL included?
