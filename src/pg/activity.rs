@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use pgrx::pg_sys;
 
+use super::compat::QueryId;
+
 /// How often it is shown at most.
 const EVERY: Duration = Duration::from_millis(500);
 
@@ -13,7 +15,7 @@ const EVERY: Duration = Duration::from_millis(500);
 pub struct Activity {
     what: &'static str,
     query: CString,
-    query_id: u64,
+    query_id: QueryId,
     shown: Instant,
 }
 

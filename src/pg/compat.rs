@@ -46,6 +46,30 @@ pub fn relation_of_variable(var: &pg_sys::Var) -> u32 {
     return var.varno as u32;
 }
 
+/// The id of a query, as pg_stat_activity shows it; signed from PostgreSQL 18 on.
+#[cfg(not(feature = "pg18"))]
+pub type QueryId = u64;
+#[cfg(feature = "pg18")]
+pub type QueryId = i64;
+
+/// The index behind a table's primary key, or 0. From 18 on the server asks whether a deferrable one
+/// will do: up to 17 it did.
+///
+/// # Safety
+/// `table` must be open.
+pub unsafe fn primary_key_index(table: pg_sys::Relation) -> pg_sys::Oid {
+    // SAFETY: the caller's word.
+    #[cfg(feature = "pg18")]
+    unsafe {
+        pg_sys::RelationGetPrimaryKeyIndex(table, true)
+    }
+    // SAFETY: as above.
+    #[cfg(not(feature = "pg18"))]
+    unsafe {
+        pg_sys::RelationGetPrimaryKeyIndex(table)
+    }
+}
+
 /// Does the current user own the relation (or may act as its owner)?
 pub fn owns_relation(oid: pg_sys::Oid) -> bool {
     // SAFETY: syscache look-ups.

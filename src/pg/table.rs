@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, c_char};
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use super::compat::attribute;
+use super::compat::{self, attribute};
 use super::encoding::{from_utf8, to_utf8};
 use super::relation::Rel;
 use super::value::Storage;
@@ -194,7 +194,7 @@ impl Drop for Opened {
 pub fn primary_key(table: Oid) -> Option<String> {
     let opened = Opened::new(table);
     // SAFETY: the relation is open.
-    let index = unsafe { pg_sys::RelationGetPrimaryKeyIndex(opened.0) };
+    let index = unsafe { compat::primary_key_index(opened.0) };
     let (keys, _) = Opened::index(index)?;
     match keys[..] {
         // SAFETY: a syscache look-up.
