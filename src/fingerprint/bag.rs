@@ -1,12 +1,13 @@
-//! The features of one column, counted.
+//! The features of one column, counted, and their weights summed.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 
 use super::error::Error;
 use super::hash::Width;
 use super::plan::ColumnPlan;
 use super::presets::Tf;
+use super::simhash::{Sums, Tally};
 
 /// Weights are multiples of 1 / UNIT.
 pub const UNIT: f64 = 4_294_967_296.0;
@@ -15,8 +16,8 @@ pub const UNIT: f64 = 4_294_967_296.0;
 pub const NGRAM: u8 = 0x1e;
 pub const WHOLE: u8 = 0x1d;
 
-/// A feature of a column: how often it occurs, and its weight next to other kinds.
-#[derive(Clone, Copy, PartialEq)]
+/// How often a feature occurs, and its weight next to other kinds.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Counted {
     pub count: u64,
     factor: f64,
@@ -36,56 +37,54 @@ impl Counted {
     }
 }
 
-/// Weights of counted features and their squares, in units of 2^-64. Most features of a text occur once or
-/// twice, so that the last answer for each small count is kept.
-pub struct Weights {
-    tf: Tf,
-    known: [Option<(Counted, f64, u128)>; 8],
-}
-
-impl Weights {
-    pub fn new(tf: Tf) -> Self {
-        let known = [None; 8];
-        Self { tf, known }
-    }
-
-    pub fn of(&mut self, counted: Counted) -> (f64, u128) {
-        let place = &mut self.known[(counted.count % 8) as usize];
-        match *place {
-            Some((known, weight, square)) if known == counted => (weight, square),
-            _ => {
-                let weight = counted.weight(self.tf);
-                let units = (weight * UNIT) as u128;
-                let square = units.saturating_mul(units);
-                *place = Some((counted, weight, square));
-                (weight, square)
-            }
-        }
-    }
-}
-
-/// The features of a column, by hash: features of equal hash add up anyway.
-#[derive(Default)]
+/// The features of a column, by hash: features of equal hash add up anyway. They stand in the order in which
+/// they came; a table of places with linear probing finds them.
 pub struct Bag<const W: usize> {
-    pub counts: HashMap<Key<W>, Counted, BuildHasherDefault<Hashed>>,
+    features: Vec<([u64; W], Counted)>,
     /// The features' text, when they are to be shown.
-    pub names: Option<HashMap<Key<W>, String, BuildHasherDefault<Hashed>>>,
+    names: Option<Vec<String>>,
+    /// The number of a feature plus 1, or 0. At least twice as many as features; a power of two.
+    places: Vec<u32>,
+    /// Odd, and other for each bag: nobody can write a text whose features meet in few places.
+    multiplier: u64,
 }
 
-/// A feature's hash as a key, of which the low word suffices to find its place.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Key<const W: usize>(pub [u64; W]);
-
-impl<const W: usize> Hash for Key<W> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.0[0]);
-    }
-}
-
-/// Beyond this capacity the memory is given back, or clearing would cost every later row.
+/// Memory that a bag keeps for the next column: a long text should not slow down a million short ones.
 const KEPT_CAPACITY: usize = 1 << 14;
+const FEWEST_PLACES: usize = 1 << 6;
 
 impl<const W: usize> Bag<W> {
+    /// `named`: are features to be shown?
+    pub fn new(named: bool) -> Self {
+        Self {
+            features: Vec::new(),
+            names: named.then(Vec::new),
+            places: Vec::new(),
+            multiplier: RandomState::new().hash_one(0) | 1,
+        }
+    }
+
+    /// Empties the bag for a text of so many bytes.
+    pub fn begin(&mut self, bytes: usize) {
+        if self.features.capacity() > KEPT_CAPACITY {
+            self.features = Vec::new();
+            self.places = Vec::new();
+        }
+        self.features.clear();
+        if let Some(names) = &mut self.names {
+            names.clear();
+        }
+        // Texts have a word for about seven bytes, and as many pairs.
+        let places = (bytes / 2).next_power_of_two();
+        self.places.clear();
+        self.places
+            .resize(places.clamp(FEWEST_PLACES, KEPT_CAPACITY), 0);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.features.is_empty()
+    }
+
     /// Counts the feature whose bytes, behind the column's prefix, are `key`.
     pub fn add(
         &mut self,
@@ -94,51 +93,127 @@ impl<const W: usize> Bag<W> {
         key: &[u8],
         factor: f64,
     ) -> Result<(), Error> {
-        let hash = Key(plan.hash.words(width, key));
-        if self.counts.len() == self.counts.capacity() {
-            self.counts.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+        let hash = plan.hash.words(width, key);
+        let mut place = self.first_place(hash);
+        while let Some(known) = (self.places[place] as usize).checked_sub(1) {
+            let (other, counted) = &mut self.features[known];
+            if *other == hash {
+                counted.count += 1;
+                return Ok(());
+            }
+            place = (place + 1) & (self.places.len() - 1);
         }
-        let new = Counted { count: 0, factor };
-        self.counts.entry(hash).or_insert(new).count += 1;
         if let Some(names) = &mut self.names {
             let feature = &key[plan.prefix.len()..];
             let feature = feature.strip_prefix(&[NGRAM]).unwrap_or(feature);
             let feature = feature.strip_prefix(&[WHOLE]).unwrap_or(feature);
-            names
-                .entry(hash)
-                .or_insert_with(|| String::from_utf8_lossy(feature).into_owned());
+            names.push(String::from_utf8_lossy(feature).into_owned());
+        }
+        let full = |_| Error::OutOfMemory;
+        self.features.try_reserve(1).map_err(full)?;
+        self.features.push((hash, Counted { count: 1, factor }));
+        self.places[place] = u32::try_from(self.features.len()).map_err(|_| Error::OutOfMemory)?;
+        if 2 * self.features.len() > self.places.len() {
+            self.widen()?;
         }
         Ok(())
     }
 
-    pub fn clear(&mut self) {
-        if self.counts.capacity() > KEPT_CAPACITY {
-            self.counts = HashMap::default();
+    /// Multiplicative hashing: the low word's product decides by its upper bits.
+    fn first_place(&self, hash: [u64; W]) -> usize {
+        let product = hash[0].wrapping_mul(self.multiplier);
+        (product >> 32) as usize & (self.places.len() - 1)
+    }
+
+    /// Four times the places.
+    fn widen(&mut self) -> Result<(), Error> {
+        let places = 4 * self.places.len();
+        self.places.clear();
+        self.places
+            .try_reserve_exact(places)
+            .map_err(|_| Error::OutOfMemory)?;
+        self.places.resize(places, 0);
+        for number in 0..self.features.len() {
+            let mut place = self.first_place(self.features[number].0);
+            while self.places[place] != 0 {
+                place = (place + 1) & (places - 1);
+            }
+            self.places[place] = number as u32 + 1;
         }
-        self.counts.clear();
-        if let Some(names) = &mut self.names {
-            names.clear();
+        Ok(())
+    }
+
+    /// The sums of the weighted features, and the squared length of their vector in units of 2^-64: integers, so
+    /// that it is exact too.
+    pub fn sums(&self, tf: Tf) -> (Sums<W>, u128) {
+        let mut weighing = Weighing::new(tf);
+        for &(hash, counted) in &self.features {
+            weighing.add(hash, counted);
         }
+        weighing.finish()
+    }
+
+    /// The features with their text, for showing.
+    pub fn named(&self) -> impl Iterator<Item = (&str, [u64; W], Counted)> {
+        let names = self.names.iter().flatten();
+        let features = self.features.iter();
+        names
+            .zip(features)
+            .map(|(name, f)| (name.as_str(), f.0, f.1))
     }
 }
 
-/// Passes a feature's hash through as its hash in the map.
-#[derive(Clone, Debug, Default)]
-pub struct Hashed(u64);
+/// Sums up weighted features. Most features of a text occur once or twice: those of one weight are tallied
+/// together and weighed once.
+struct Weighing<const W: usize> {
+    tf: Tf,
+    /// By the low bits of the count.
+    tallies: [Option<(Counted, Tally<W>)>; 8],
+    sums: Sums<W>,
+    square: u128,
+}
 
-impl Hasher for Hashed {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
+impl<const W: usize> Weighing<W> {
+    fn new(tf: Tf) -> Self {
+        Self {
+            tf,
+            tallies: [const { None }; 8],
+            sums: Sums::ZERO,
+            square: 0,
         }
     }
 
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
+    #[inline]
+    fn add(&mut self, hash: [u64; W], counted: Counted) {
+        let slot = (counted.count % 8) as usize;
+        match &mut self.tallies[slot] {
+            Some((known, tally)) if *known == counted && !tally.is_full() => tally.add(hash),
+            _ => {
+                self.weigh(slot);
+                let mut tally = Tally::EMPTY;
+                tally.add(hash);
+                self.tallies[slot] = Some((counted, tally));
+            }
+        }
+    }
+
+    /// Adds what a slot holds to the sums.
+    fn weigh(&mut self, slot: usize) {
+        let Some((counted, tally)) = self.tallies[slot].take() else {
+            return;
+        };
+        let weight = counted.weight(self.tf);
+        let units = (weight * UNIT) as u128;
+        let squares = units
+            .saturating_mul(units)
+            .saturating_mul(tally.count().into());
+        self.square = self.square.saturating_add(squares);
+        self.sums.add_tally(&tally, weight);
+    }
+
+    fn finish(mut self) -> (Sums<W>, u128) {
+        (0..self.tallies.len()).for_each(|slot| self.weigh(slot));
+        (self.sums, self.square)
     }
 }
 
@@ -165,5 +240,65 @@ impl Norm {
 
     pub fn length(&self) -> f64 {
         self.largest * self.squares.sqrt()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::options::parse_text;
+    use super::super::{plan, presets};
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn plan() -> ColumnPlan {
+        let options = parse_text("{}").unwrap();
+        plan::text(presets::find(None).unwrap(), &options).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn counts_and_sums_are_those_of_a_map(
+            rows in prop::collection::vec(prop::collection::vec(0u32..400, 0..1500), 1..4),
+            same_factor: bool,
+        ) {
+            let (plan, mut bag) = (plan(), Bag::<1>::new(true));
+            for row in rows {
+                bag.begin(8);
+                let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+                let factor = |n: u32| if same_factor { 1.0 } else { f64::from(n % 5) / 4.0 };
+                for n in row {
+                    bag.add(&plan, Width::W64, n.to_string().as_bytes(), factor(n)).unwrap();
+                    *counts.entry(n).or_default() += 1;
+                }
+                let mut found: Vec<(u32, u64)> =
+                    bag.named().map(|(name, _, counted)| (name.parse().unwrap(), counted.count)).collect();
+                found.sort();
+                prop_assert_eq!(&found, &counts.clone().into_iter().collect::<Vec<_>>());
+                for tf in [Tf::Raw, Tf::Log, Tf::Sqrt, Tf::Set] {
+                    let (mut sums, mut square) = (Sums::ZERO, 0);
+                    for (&n, &count) in &counts {
+                        let hash = plan.hash.words(Width::W64, n.to_string().as_bytes());
+                        let weight = Counted { count, factor: factor(n) }.weight(tf);
+                        sums.add(hash, weight);
+                        square += ((weight * UNIT) as u128).pow(2);
+                    }
+                    prop_assert_eq!(bag.sums(tf), (sums, square));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_text_leaves_little_behind() {
+        let (plan, mut bag) = (plan(), Bag::<1>::new(false));
+        bag.begin(1 << 20);
+        for n in 0..100_000u32 {
+            bag.add(&plan, Width::W64, &n.to_le_bytes(), 1.0).unwrap();
+        }
+        assert!(bag.places.len() >= 200_000);
+        bag.begin(100);
+        assert!(bag.is_empty() && bag.places.len() == FEWEST_PLACES);
+        assert!(bag.places.capacity() <= KEPT_CAPACITY && bag.features.capacity() == 0);
     }
 }

@@ -1,5 +1,7 @@
 //! Feature hashes. The default is CityHash v1.1; MurmurHash2 is what preset `s1` prescribes.
 
+use std::hash::Hasher;
+
 /// Seed of both Murmur hashes in preset `s1`.
 pub const S1_SEED: u32 = 999_999_937;
 
@@ -38,6 +40,7 @@ impl FeatureHash {
     ];
 
     /// The hash of a feature; at most `width` low bits are set.
+    #[inline]
     pub fn hash(self, width: Width, bytes: &[u8]) -> u64 {
         let hash = match self {
             FeatureHash::Murmur if width == Width::W32 => u64::from(murmur2(bytes, S1_SEED)),
@@ -72,13 +75,18 @@ impl FeatureHash {
     }
 
     /// The hash in words of 64 bits, the low one first; `width` narrows a single word.
+    #[inline]
     pub fn words<const W: usize>(self, width: Width, bytes: &[u8]) -> [u64; W] {
         const { assert!(W == 1 || W == 2) };
-        let hash = match W {
-            1 => u128::from(self.hash(width, bytes)),
-            _ => self.hash128(bytes),
-        };
-        std::array::from_fn(|i| (hash >> (64 * i)) as u64)
+        let mut words = [0; W];
+        match words.as_mut_slice() {
+            [word] => *word = self.hash(width, bytes),
+            words => {
+                let hash = self.hash128(bytes);
+                words.copy_from_slice(&[hash as u64, (hash >> 64) as u64]);
+            }
+        }
+        words
     }
 }
 
@@ -146,4 +154,24 @@ pub fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)
+}
+
+/// Passes a hash that is a key through as its hash in a map.
+#[derive(Clone, Debug, Default)]
+pub struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
+        }
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
 }

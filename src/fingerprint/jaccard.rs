@@ -2,7 +2,8 @@
 
 use super::error::Error;
 use super::hash::city64;
-use super::text::{self, Ngrams};
+use super::normal;
+use super::text::Ngrams;
 
 /// The set of a text's character n-grams (letters and digits of its normal form), as sorted hashes. A
 /// text of fewer characters is one n-gram by itself; one without letters and digits has none.
@@ -14,7 +15,7 @@ impl Shingles {
         let (mut hashes, mut grams) = (Vec::new(), Ngrams::new(n));
         let mut failed = false;
         let (mut buffer, mut short) = (String::new(), String::new());
-        text::for_each_chunk(text, &mut buffer, pause, &mut |chunk| {
+        normal::for_each_chunk(text, &mut buffer, pause, &mut |chunk| {
             // One n-gram a byte at most. The walk cannot stop half-way: it adds nothing more.
             if failed || hashes.try_reserve(chunk.len()).is_err() {
                 failed = true;

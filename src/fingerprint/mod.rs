@@ -1,7 +1,7 @@
 //! Text, weights, bits: from columns of text to a fingerprint. Pure Rust; knows no PostgreSQL.
 //!
 //! What lives here, in the order in which a row flows through: [`options`] (the JSON grammar),
-//! [`presets`] and [`plan`] (which column counts how), [`text`] (normal form, words and character
+//! [`presets`] and [`plan`] (which column counts how), [`normal`] (normal form), [`text`] (words and character
 //! n-grams), [`user_words`] and [`stop_words`] (words that users add and that do not count),
 //! [`terms`] (what words weigh), [`bag`] and [`sketch`] (features and their weights), [`hash`] and [`simhash`] (bits), [`distance`].
 //! [`margin`] tells which bits are in doubt. [`jaccard`] and [`minhash`] check what has close
@@ -16,6 +16,7 @@ pub mod hash;
 pub mod jaccard;
 pub mod margin;
 pub mod minhash;
+pub mod normal;
 pub mod options;
 pub mod plan;
 pub mod presets;

@@ -21,6 +21,22 @@ impl<const W: usize> Sums<W> {
         }
     }
 
+    /// Adds hashes of one weight.
+    pub fn add_tally(&mut self, tally: &Tally<W>, weight: f64) {
+        let planes = (u32::BITS - tally.count.leading_zeros()) as usize;
+        let mut worth = weight;
+        for plane in &tally.planes[..planes] {
+            self.add(*plane, worth);
+            worth *= 2.0;
+        }
+        // With c of n hashes having a bit, the planes added 2 c - (2^planes - 1) weights, not 2 c - n.
+        let missing = (1 << planes) - 1 - tally.count;
+        if missing > 0 {
+            let missing = weight * f64::from(missing);
+            self.0.iter_mut().flatten().for_each(|sum| *sum += missing);
+        }
+    }
+
     /// Adds `factor` times the sums of `other`.
     pub fn add_scaled(&mut self, other: &Self, factor: f64) {
         for (sum, other) in self.0.iter_mut().flatten().zip(other.0.iter().flatten()) {
@@ -40,6 +56,44 @@ impl<const W: usize> Sums<W> {
                 .rev()
                 .fold(0, |bits, &sum| bits << 1 | u64::from(sum > 0.0))
         })
+    }
+}
+
+/// Planes of a tally.
+const PLANES: usize = 6;
+
+/// Counts, for each bit, how many hashes have it: 64 counts at once, bit p of each in plane p.
+#[derive(Clone, Copy, Debug)]
+pub struct Tally<const W: usize> {
+    planes: [[u64; W]; PLANES],
+    count: u32,
+}
+
+impl<const W: usize> Tally<W> {
+    pub const EMPTY: Self = Tally {
+        planes: [[0; W]; PLANES],
+        count: 0,
+    };
+
+    /// How many hashes were added.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.count == (1 << PLANES) - 1
+    }
+
+    /// Adds 1 to the counts of the bits that a hash has, with all carries. It must not be full.
+    #[inline]
+    pub fn add(&mut self, hash: [u64; W]) {
+        let mut carry = hash;
+        for plane in &mut self.planes {
+            for (bits, carry) in plane.iter_mut().zip(&mut carry) {
+                (*bits, *carry) = (*bits ^ *carry, *bits & *carry);
+            }
+        }
+        self.count += 1;
     }
 }
 
@@ -70,4 +124,26 @@ pub fn simhash<const W: usize>(
         any |= weight > 0.0;
     }
     any.then(|| sums.fingerprint())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_tally_adds_what_its_hashes_add(hashes in prop::collection::vec(any::<[u64; 2]>(), 0..=63)) {
+            let (mut tally, mut sums, mut one_by_one) = (Tally::EMPTY, Sums::ZERO, Sums::ZERO);
+            for &hash in &hashes {
+                prop_assert!(!tally.is_full());
+                tally.add(hash);
+                one_by_one.add(hash, 1.25);
+            }
+            prop_assert_eq!(tally.count() as usize, hashes.len());
+            prop_assert_eq!(tally.is_full(), hashes.len() == 63);
+            sums.add_tally(&tally, 1.25);
+            prop_assert_eq!(sums, one_by_one);
+        }
+    }
 }

@@ -6,13 +6,14 @@
 //! and do not depend on the order of the words.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::hash::BuildHasherDefault;
 
-use super::bag::{Bag, Hashed, Key, NGRAM, Norm, UNIT, WHOLE, Weights};
+use super::bag::{Bag, NGRAM, Norm, UNIT, WHOLE};
 use super::error::Error;
-use super::hash::{Width, city64};
+use super::hash::{Hashed, Width, city64};
 use super::margin;
+use super::normal;
 use super::options::Kind;
 use super::plan::ColumnPlan;
 use super::presets::{Features, Input, Rules, Tf};
@@ -73,7 +74,7 @@ pub fn for_each_term(
     };
     let mut seen: HashSet<u64, BuildHasherDefault<Hashed>> = HashSet::default();
     let (mut buffer, mut done) = (String::new(), Ok(()));
-    text::for_each_chunk(text, &mut buffer, pause, &mut |chunk| {
+    normal::for_each_chunk(text, &mut buffer, pause, &mut |chunk| {
         text::for_each_word(chunk, rules.dictionary.as_deref(), false, &mut |word, _| {
             if seen.try_reserve(1).is_err() {
                 done = Err(Error::OutOfMemory);
@@ -128,31 +129,31 @@ pub struct Sketch<const W: usize = 1> {
 impl<const W: usize> Sketch<W> {
     /// `width` narrows a single word.
     pub fn new(width: Width) -> Self {
-        Self {
-            width,
-            totals: Sums::ZERO,
-            any: false,
-            bag: Bag::default(),
-            key: Vec::new(),
-            text: String::new(),
-            title: HashSet::default(),
-            shown: None,
-        }
+        Self::with(width, None)
     }
 
     /// A sketch that remembers its features for [`Sketch::into_features`].
     pub fn showing(width: Width) -> Self {
-        let mut sketch = Self::new(width);
-        sketch.shown = Some(Vec::new());
-        sketch.bag.names = Some(HashMap::default());
-        sketch
+        Self::with(width, Some(Vec::new()))
+    }
+
+    fn with(width: Width, shown: Option<Vec<Feature>>) -> Self {
+        Self {
+            width,
+            totals: Sums::ZERO,
+            any: false,
+            bag: Bag::new(shown.is_some()),
+            key: Vec::new(),
+            text: String::new(),
+            title: HashSet::default(),
+            shown,
+        }
     }
 
     /// Starts the next row. What an error left behind is dropped.
     pub fn begin(&mut self) {
         self.totals = Sums::ZERO;
         self.any = false;
-        self.bag.clear();
         self.title.clear();
     }
 
@@ -168,7 +169,7 @@ impl<const W: usize> Sketch<W> {
         };
         let (title, buffer) = (&mut self.title, &mut self.text);
         let mut done = Ok(());
-        text::for_each_chunk(text, buffer, pause, &mut |chunk| {
+        normal::for_each_chunk(text, buffer, pause, &mut |chunk| {
             text::for_each_word(chunk, rules.dictionary.as_deref(), false, &mut |word, _| {
                 match title.try_reserve(1) {
                     Ok(()) => _ = title.insert(city64(word.as_bytes())),
@@ -196,6 +197,7 @@ impl<const W: usize> Sketch<W> {
                 return self.join_given(plan, given, Lexeme::UNIT, pause);
             }
         };
+        self.bag.begin(text.len());
         match (plan.kind.unwrap_or(natural), &plan.input) {
             (Kind::Text, Input::Words(rules)) => {
                 self.count_text(plan, rules, text, pause)?;
@@ -206,7 +208,7 @@ impl<const W: usize> Sketch<W> {
                 let literal = match natural {
                     Kind::Value => text,
                     Kind::Text => {
-                        text::normal_form(text, &mut self.text, pause)?;
+                        normal::normal_form(text, &mut self.text, pause)?;
                         &self.text
                     }
                 };
@@ -264,7 +266,7 @@ impl<const W: usize> Sketch<W> {
         if features.words > 0.0 || features.pairs > 0.0 || features.ngrams > 0.0 {
             let skipped = self.count_parts(plan, rules, text, pause)?;
             // A text of nothing but stop words and masks counts with them.
-            if skipped && self.bag.counts.is_empty() {
+            if skipped && self.bag.is_empty() {
                 let everything = Rules {
                     stop_words: StopWords::None,
                     drop_runs: false,
@@ -274,7 +276,7 @@ impl<const W: usize> Sketch<W> {
             }
         }
         if features.whole > 0.0 {
-            text::normal_form(text, &mut self.text, pause)?;
+            normal::normal_form(text, &mut self.text, pause)?;
             self.key.truncate(plan.prefix.len());
             if !self.text.is_empty() {
                 self.key.push(WHOLE);
@@ -327,7 +329,7 @@ impl<const W: usize> Sketch<W> {
         let mut skipped = false;
         let equal = rules.terms == Terms::EQUAL && title.is_empty();
         let tagged = rules.terms.speech.is_some();
-        text::for_each_chunk(text, buffer, pause, &mut |chunk| {
+        normal::for_each_chunk(text, buffer, pause, &mut |chunk| {
             if words > 0.0 || pairs > 0.0 {
                 text::for_each_word(
                     chunk,
@@ -372,18 +374,10 @@ impl<const W: usize> Sketch<W> {
 
     /// Weighs the counted features and adds them to the row.
     fn join_counted(&mut self, plan: &ColumnPlan, tf: Tf) {
-        if self.bag.counts.is_empty() {
+        if self.bag.is_empty() {
             return;
         }
-        let mut sums = Sums::ZERO;
-        // In units of 2^-64: an integer, so that it is exact too.
-        let mut square: u128 = 0;
-        let mut weights = Weights::new(tf);
-        for (&Key(hash), &counted) in &self.bag.counts {
-            let (weight, own_square) = weights.of(counted);
-            sums.add(hash, weight);
-            square = square.saturating_add(own_square);
-        }
+        let (sums, square) = self.bag.sums(tf);
         let factor = match plan.balance {
             // No weight at all: a kind of feature may weigh less than 2^-32.
             true if square == 0 => 0.0,
@@ -392,14 +386,14 @@ impl<const W: usize> Sketch<W> {
         };
         self.totals.add_scaled(&sums, factor);
         self.any |= square > 0;
-        if let (Some(shown), Some(names)) = (&mut self.shown, &mut self.bag.names) {
+        if let Some(shown) = &mut self.shown {
             let first = shown.len();
-            shown.extend(self.bag.counts.iter().map(|(hash, counted)| Feature {
+            shown.extend(self.bag.named().map(|(name, hash, counted)| Feature {
                 column: plan.name.clone(),
-                feature: names.remove(hash).unwrap_or_default(),
+                feature: name.to_owned(),
                 tf: counted.count as f64,
                 weight: counted.weight(tf) * factor,
-                hash: hash.0[0],
+                hash: hash[0],
             }));
             shown[first..].sort_by(|a, b| {
                 b.weight
@@ -407,7 +401,6 @@ impl<const W: usize> Sketch<W> {
                     .then_with(|| a.feature.cmp(&b.feature))
             });
         }
-        self.bag.clear();
     }
 
     /// Adds features that bring their weights, in their order. The weights are multiples of `unit`.
@@ -481,11 +474,7 @@ fn extend(key: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Error> {
 
 /// Three or more characters, all the same.
 fn is_run(feature: &str) -> bool {
-    let mut rest = feature.chars();
-    let first = rest.next();
-    let mut length = 1;
-    rest.all(|c| {
-        length += 1;
-        Some(c) == first
-    }) && length >= 3
+    let one = feature.chars().next().map_or(1, char::len_utf8);
+    feature.len() >= 3 * one
+        && feature.as_bytes()[one..] == feature.as_bytes()[..feature.len() - one]
 }

@@ -1,13 +1,13 @@
 //! Words that carry no content and are left out: our own lists of Chinese and English function
 //! words and forms of address, and lists of the user.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::hash::BuildHasherDefault;
 use std::sync::{Arc, OnceLock};
 
-use cityhasher::HashSet;
-
 use super::error::Error;
-use super::text::normal_word;
+use super::hash::{Hashed, city64};
+use super::normal::normal_word;
 
 /// Which words are left out.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,20 +42,26 @@ impl BuiltIn {
     }
 
     fn contains(self, word: &str) -> bool {
-        static ENGLISH: OnceLock<HashSet<String>> = OnceLock::new();
-        static CHINESE: OnceLock<HashSet<String>> = OnceLock::new();
+        static ENGLISH: OnceLock<WordSet> = OnceLock::new();
+        static CHINESE: OnceLock<WordSet> = OnceLock::new();
         let (list, text) = match self {
             BuiltIn::English => (&ENGLISH, include_str!("lists/stop_words_en.txt")),
             BuiltIn::Chinese => (&CHINESE, include_str!("lists/stop_words_zh.txt")),
         };
-        list.get_or_init(|| words(text)).contains(word)
+        let list = list.get_or_init(|| word_set(text));
+        list.get(&city64(word.as_bytes()))
+            .is_some_and(|w| w == word)
     }
 }
 
+/// Words by CityHash64, of which no two in a list are equal.
+type WordSet = HashMap<u64, String, BuildHasherDefault<Hashed>>;
+
 /// The words of a list, those with an apostrophe in both of its forms.
-fn words(text: &str) -> HashSet<String> {
+fn word_set(text: &str) -> WordSet {
     text.split_whitespace()
         .flat_map(|word| [word.to_owned(), word.replace('\'', "\u{2019}")])
+        .map(|word| (city64(word.as_bytes()), word))
         .collect()
 }
 
@@ -94,7 +100,7 @@ impl StopWords {
             StopWords::None => false,
             StopWords::BuiltIn => {
                 // Each list is of one script.
-                let list = match word.is_ascii() || word.contains('\u{2019}') {
+                let list = match word.starts_with(|c: char| c.is_ascii()) {
                     true => BuiltIn::English,
                     false => BuiltIn::Chinese,
                 };
@@ -131,6 +137,9 @@ mod tests {
             for word in text.split_whitespace() {
                 assert_eq!(normal_word(word).as_deref(), Ok(word));
                 assert_eq!(word.is_ascii(), ascii, "{word}");
+                assert!(word.starts_with(char::is_alphanumeric), "{word}");
+                let list = [BuiltIn::Chinese, BuiltIn::English][usize::from(ascii)];
+                assert!(list.contains(word), "{word}");
             }
         }
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::error::Error;
+use super::normal::normal_word;
 use super::options::{names, number, object, quote, unknown_key, wrong_shape};
 use super::terms::{CueWords, Idf, Length, SpeechWeights, Terms};
-use super::text::normal_word;
 
 /// Options of words; None leaves what the preset says.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -8,10 +8,9 @@ use std::sync::{Arc, OnceLock};
 
 use cityhasher::HashSet;
 
-use super::bag::Hashed;
 use super::error::Error;
-use super::hash::city64;
-use super::text::normal_word;
+use super::hash::{Hashed, city64};
+use super::normal::normal_word;
 
 /// Inverse document frequencies, frozen: ln((N + 1) / (df + 1)) + 1, for a word that occurs in df of N
 /// documents. A word that the table lacks occurs in none.

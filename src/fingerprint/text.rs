@@ -1,44 +1,21 @@
-//! Natural text: its normal form and its words.
+//! The words and character n-grams of text in normal form.
 //!
-//! Normal form: NFKC, then lower case, character by character. Words: jieba's words in runs of Han
-//! characters, Unicode words (UAX 29) elsewhere. Text is worked off in chunks, so that memory stays
-//! small and a caller can stop the work between them; the time is linear in the length.
+//! Words are jieba's in runs of Han characters, Unicode words (UAX 29) elsewhere.
 
 use std::collections::VecDeque;
 use std::sync::OnceLock;
 
 use jieba_rs::Jieba;
-use unicode_normalization::UnicodeNormalization;
-use unicode_normalization::char::is_combining_mark;
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::error::Error;
+use super::normal::{plain_bytes, plain_length};
 use super::terms::Speech;
 use super::user_words::UserWords;
-
-/// Bytes of raw text between two pauses.
-const CHUNK: usize = 1 << 16;
 
 /// The word dictionary, loaded at the first use.
 pub fn dictionary() -> &'static Jieba {
     static DICTIONARY: OnceLock<Jieba> = OnceLock::new();
     DICTIONARY.get_or_init(Jieba::new)
-}
-
-/// Calls `chunk` for each chunk of the normal form of `text`, which cuts no word, and `pause` before
-/// it. `buffer` is scratch space.
-pub fn for_each_chunk(
-    text: &str,
-    buffer: &mut String,
-    pause: &mut dyn FnMut(),
-    chunk: &mut dyn FnMut(&str),
-) {
-    for raw in chunks(text) {
-        pause();
-        buffer.clear();
-        normalize_into(raw, buffer);
-        chunk(buffer);
-    }
 }
 
 /// Calls `word` for each word of a text in normal form; those of the user come first. Parts of speech
@@ -99,79 +76,10 @@ impl Ngrams {
     }
 }
 
-/// Writes the normal form of `text`, without white space at its ends, into `buffer`.
-pub fn normal_form(text: &str, buffer: &mut String, pause: &mut dyn FnMut()) -> Result<(), Error> {
-    buffer.clear();
-    for chunk in chunks(text.trim()) {
-        pause();
-        // NFKC makes at most 11 times the bytes, lower case 1.5 times those.
-        buffer
-            .try_reserve(17 * chunk.len())
-            .map_err(|_| Error::OutOfMemory)?;
-        normalize_into(chunk, buffer);
-    }
-    Ok(())
-}
-
-/// The normal form of a word of a list.
-pub fn normal_word(word: &str) -> Result<String, Error> {
-    let mut normal = String::new();
-    normal_form(word, &mut normal, &mut || {})?;
-    Ok(normal)
-}
-
-/// NFKC, then lower case. Most characters of most texts are plain and need no look at the tables.
-fn normalize_into(text: &str, buffer: &mut String) {
-    if text.is_ascii() {
-        let start = buffer.len();
-        buffer.push_str(text);
-        return buffer[start..].make_ascii_lowercase();
-    }
-    let mut rest = text;
-    while !rest.is_empty() {
-        let (mut last, mut end) = (0, 0);
-        for c in rest.chars() {
-            let Some(normal) = plain(c) else { break };
-            buffer.push(normal);
-            (last, end) = (end, end + c.len_utf8());
-        }
-        if end == rest.len() {
-            return;
-        }
-        // The plain character in front may compose with what follows.
-        if end > 0 {
-            buffer.pop();
-        }
-        let stop = rest[end..].find(|c| plain(c).is_some());
-        let stop = stop.map_or(rest.len(), |n| end + n);
-        buffer.extend(rest[last..stop].nfkc().flat_map(char::to_lowercase));
-        rest = &rest[stop..];
-    }
-}
-
-/// The normal form of a character that composes with nothing in front of it: ASCII, its wide forms, common Han
-/// characters and their punctuation.
-fn plain(c: char) -> Option<char> {
-    match c {
-        '\0'..='\x7f' => Some(c.to_ascii_lowercase()),
-        '\u{4e00}'..='\u{9fff}'
-        | '\u{3001}'..='\u{3003}'
-        | '\u{3008}'..='\u{3011}'
-        | '\u{2018}'
-        | '\u{2019}'
-        | '\u{201c}'
-        | '\u{201d}' => Some(c),
-        '\u{3000}' => Some(' '),
-        '\u{ff01}'..='\u{ff5e}' => {
-            char::from_u32(u32::from(c) - 0xfee0).map(|c| c.to_ascii_lowercase())
-        }
-        _ => None,
-    }
-}
-
 /// Calls `word` for each Unicode word. The rules for ASCII alone are several times faster, so that text is cut in
 /// front of the spaces around what is not ASCII: no word goes over a space.
-fn foreign_words(mut text: &str, word: &mut dyn FnMut(&str)) {
+fn foreign_words(text: &str, word: &mut dyn FnMut(&str)) {
+    let mut text = without_gaps(text);
     while let Some(odd) = text.bytes().position(|byte| !byte.is_ascii()) {
         // A mark may belong to the space itself, and spaces in a row to each other.
         let gap = |at: &usize| {
@@ -186,7 +94,18 @@ fn foreign_words(mut text: &str, word: &mut dyn FnMut(&str)) {
     text.unicode_words().for_each(word);
 }
 
-fn words(text: &str, tagged: bool, word: &mut dyn FnMut(&str, Speech)) {
+/// The text without the gaps at its ends, which belong to no word. In front of what is not ASCII they stay: it may be
+/// a mark of theirs.
+fn without_gaps(text: &str) -> &str {
+    let text = text.trim_end_matches(is_gap);
+    let trimmed = text.trim_start_matches(is_gap);
+    match trimmed.starts_with(|c: char| c.is_ascii()) {
+        true => trimmed,
+        false => text,
+    }
+}
+
+fn words(mut text: &str, tagged: bool, word: &mut dyn FnMut(&str, Speech)) {
     let foreign = |text: &str, word: &mut dyn FnMut(&str, Speech)| {
         foreign_words(text, &mut |w| match tagged {
             true => word(w, Speech::of_foreign(w)),
@@ -196,24 +115,55 @@ fn words(text: &str, tagged: bool, word: &mut dyn FnMut(&str, Speech)) {
     if text.is_ascii() {
         return foreign(text, word);
     }
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let han = is_han(first);
-        let end = rest.find(|c| is_han(c) != han).unwrap_or(rest.len());
-        let (run, tail) = rest.split_at(end);
-        match (han, tagged) {
-            (true, true) => dictionary()
-                .tag(run, true)
-                .iter()
-                .for_each(|tag| word(tag.word, Speech::of_tag(tag.tag))),
-            (true, false) => dictionary()
-                .cut(run, true)
-                .iter()
-                .for_each(|token| word(token.word, Speech::Other)),
-            (false, _) => foreign(run, word),
-        }
-        rest = tail;
+    while let Some(han) = find_han(text) {
+        foreign(&text[..han], word);
+        text = &text[han..];
+        let (stretch, rest) = text.split_at(han_stretch(text));
+        han_words(stretch, tagged, word);
+        text = rest;
     }
+    foreign(text, word);
+}
+
+/// Where the first Han character begins.
+fn find_han(text: &str) -> Option<usize> {
+    let mut at = 0;
+    while let Some(n) = text.as_bytes()[at..].iter().position(|b| !b.is_ascii()) {
+        at += n;
+        match text[at..].chars().next() {
+            Some(c) if !is_han(c) => at += c.len_utf8(),
+            _ => return Some(at),
+        }
+    }
+    None
+}
+
+/// Where the Han characters in front end, with gaps between them. They are cut in one call, as each call costs
+/// as much as several words, and a gap is a token of its own.
+fn han_stretch(text: &str) -> usize {
+    const COMMON: [bool; 256] = plain_bytes(ASCII_GAPS);
+    let mut end = 0;
+    loop {
+        end += plain_length(&text[end..], &COMMON);
+        match text[end..].chars().next() {
+            Some(c) if is_han(c) || is_gap(c) => end += c.len_utf8(),
+            _ => return text[..end].trim_end_matches(is_gap).len(),
+        }
+    }
+}
+
+fn han_words(stretch: &str, tagged: bool, word: &mut dyn FnMut(&str, Speech)) {
+    // Most tokens are told by their first byte.
+    let is_word =
+        |token: &str| matches!(token.as_bytes(), [0xe5..=0xe9, ..]) || !token.starts_with(is_gap);
+    if tagged {
+        let tags = dictionary().tag(stretch, true);
+        let words = tags.iter().filter(|tag| is_word(tag.word));
+        return words.for_each(|tag| word(tag.word, Speech::of_tag(tag.tag)));
+    }
+    let tokens = dictionary().cut(stretch, true);
+    let words = tokens.iter().filter(|token| is_word(token.word));
+    words.for_each(|token| word(token.word, Speech::Other));
 }
 
 pub fn is_han(c: char) -> bool {
@@ -222,35 +172,33 @@ pub fn is_han(c: char) -> bool {
         | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-fn chunks(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let (chunk, tail) = rest.split_at(chunk_end(rest));
-        rest = tail;
-        (!chunk.is_empty()).then_some(chunk)
-    })
+/// Common spaces and punctuation that are part of no word, neither a Unicode one nor one of the dictionary (whose words
+/// may have a plus, a point and the like).
+fn is_gap(c: char) -> bool {
+    match c {
+        '\0'..='\x7f' => ASCII_GAPS[c as usize],
+        '\u{3001}'..='\u{3003}' | '\u{3008}'..='\u{3011}' => true,
+        '\u{2018}' | '\u{2019}' | '\u{201c}' | '\u{201d}' => true,
+        // Hexagrams, which stand among the Han characters.
+        '\u{4dc0}'..='\u{4dff}' => true,
+        _ => false,
+    }
 }
 
-/// Where the first chunk of `text` ends: in front of white space when there is any, else of another
-/// character that is part of no word, else (a 'word' as long as a chunk) between two characters.
-fn chunk_end(text: &str) -> usize {
-    if text.len() <= CHUNK {
-        return text.len();
+const ASCII_GAPS: [bool; 128] = {
+    let mut gaps = [true; 128];
+    let mut c = 0;
+    while c < 128 {
+        let part = matches!(c as u8, b'+' | b'#' | b'&' | b'.' | b'_' | b'%' | b'-');
+        gaps[c] = !part && !(c as u8).is_ascii_alphanumeric();
+        c += 1;
     }
-    let window = &text[..text.floor_char_boundary(CHUNK)];
-    let gap = |c: char| !c.is_alphanumeric() && !is_combining_mark(c);
-    [
-        window.rfind(|c: char| c.is_ascii_whitespace()),
-        window.rfind(gap),
-    ]
-    .into_iter()
-    .flatten()
-    .find(|&end| end > 0)
-    .unwrap_or(window.len())
-}
+    gaps
+};
 
 #[cfg(test)]
 mod tests {
+    use super::super::normal::for_each_chunk;
     use super::*;
     use proptest::prelude::*;
 
@@ -288,26 +236,57 @@ mod tests {
         assert_eq!(words_of("e\u{301}te\u{301}"), words_of("été"));
     }
 
-    #[test]
-    fn plain_characters_are_what_the_tables_say() {
-        let mut buffer = String::new();
-        let neighbours = [
-            "", "e", "E", "\u{301}", "中", "Ａ", "か", "\u{3099}", "\u{1100}", "\u{1161}", "ß",
-        ];
-        for c in '\0'..='\u{1ffff}' {
-            for before in neighbours {
-                for after in ["", "a", "\u{301}", "\u{338}", "\u{3099}"] {
-                    let text = format!("{before}{c}{after}");
-                    buffer.clear();
-                    normalize_into(&text, &mut buffer);
-                    let expected: String = text.nfkc().flat_map(char::to_lowercase).collect();
-                    assert_eq!(buffer, expected, "{text:?}");
+    /// Words without any shortcut: each run of Han characters and each between them by itself.
+    fn words_of_runs(mut text: &str, tagged: bool) -> Vec<(String, Speech)> {
+        let mut words = Vec::new();
+        while let Some(first) = text.chars().next() {
+            let han = is_han(first);
+            let end = text.find(|c| is_han(c) != han).unwrap_or(text.len());
+            let (run, rest) = text.split_at(end);
+            match (han, tagged) {
+                (true, true) => {
+                    let tags = dictionary().tag(run, true).into_iter();
+                    words.extend(tags.map(|t| (t.word.to_owned(), Speech::of_tag(t.tag))));
+                }
+                (true, false) => {
+                    let tokens = dictionary().cut(run, true).into_iter();
+                    words.extend(tokens.map(|t| (t.word.to_owned(), Speech::Other)));
+                }
+                (false, true) => words.extend(
+                    run.unicode_words()
+                        .map(|w| (w.to_owned(), Speech::of_foreign(w))),
+                ),
+                (false, false) => {
+                    words.extend(run.unicode_words().map(|w| (w.to_owned(), Speech::Other)))
                 }
             }
+            text = rest;
+        }
+        words
+    }
+
+    #[test]
+    fn gaps_are_in_no_word() {
+        for c in ('\0'..=char::MAX).filter(|&c| is_gap(c)) {
+            assert!(!c.is_alphanumeric() && !is_han(c), "{c:?}");
+            let text = format!("中{c}文");
+            let tokens = dictionary().cut(&text, true);
+            let tokens: Vec<&str> = tokens.iter().map(|token| token.word).collect();
+            assert_eq!(tokens, ["中", &text[3..3 + c.len_utf8()], "文"]);
         }
     }
 
     proptest! {
+        #[test]
+        fn stretches_change_no_word(
+            text in "[中文数据库电脑软件和的在一个人民大学生々〇㐀,;:'!?+#&._%\\- \n。、“’ab1\u{301}\u{345}\u{200d}é]{0,40}",
+            tagged: bool,
+        ) {
+            let mut found = Vec::new();
+            for_each_word(&text, None, tagged, &mut |word, speech| found.push((word.to_owned(), speech)));
+            prop_assert_eq!(found, words_of_runs(&text, tagged));
+        }
+
         #[test]
         fn cuts_at_spaces_change_no_word(text in "[ab1.'_ \t\u{301}\u{345}\u{200d}é中か🙂\r\n\u{a0}\u{3000}-]{0,24}") {
             let mut found = Vec::new();
@@ -317,28 +296,12 @@ mod tests {
     }
 
     #[test]
-    fn chunks_cut_no_word_and_lose_nothing() {
+    fn chunks_cut_no_word() {
         for word in ["word ", "词语，", "été "] {
-            let text = word.repeat(3 * CHUNK / word.len());
-            assert!(chunks(&text).count() >= 3);
-            assert!(chunks(&text).all(|c| c.len() <= CHUNK));
-            assert_eq!(chunks(&text).collect::<String>(), text);
-            let words = words_of(&text);
-            assert_eq!(words.len(), 3 * CHUNK / word.len());
+            let words = words_of(&word.repeat((1 << 18) / word.len()));
+            assert_eq!(words.len(), (1 << 18) / word.len());
             assert!(words.iter().all(|w| *w == words[0]));
         }
-    }
-
-    #[test]
-    fn a_word_longer_than_a_chunk_is_cut_between_characters() {
-        let text = "é".repeat(CHUNK);
-        for gap in ["", " ", "。"] {
-            let text = format!("{gap}{text}");
-            assert_eq!(chunks(&text).collect::<String>(), text);
-        }
-        let mut pauses = 0;
-        for_each_chunk(&text, &mut String::new(), &mut || pauses += 1, &mut |_| {});
-        assert_eq!(pauses, 2);
     }
 
     #[test]

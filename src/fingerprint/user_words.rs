@@ -7,8 +7,9 @@
 use cityhasher::HashMap;
 
 use super::error::Error;
+use super::normal::normal_word;
 use super::terms::Speech;
-use super::text::{is_han, normal_word};
+use super::text::is_han;
 
 /// The words, in normal form, by their first character; the longest first.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -132,7 +132,7 @@ impl Configuration {
 /// A text as preset `s1` wants it.
 fn weighted_tokens(text: &str) -> String {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    text::for_each_chunk(text, &mut String::new(), &mut || {}, &mut |chunk| {
+    normal::for_each_chunk(text, &mut String::new(), &mut || {}, &mut |chunk| {
         text::for_each_word(chunk, None, false, &mut |word, _| {
             *counts.entry(word.to_owned()).or_default() += 1;
         });

@@ -15,7 +15,8 @@ use simhash_dedup::fingerprint::options::parse_text;
 use simhash_dedup::fingerprint::plan::{self, ColumnPlan};
 use simhash_dedup::fingerprint::presets;
 use simhash_dedup::fingerprint::sketch::{Content, Sketch};
-use simhash_dedup::fingerprint::text::{dictionary, for_each_chunk, for_each_word};
+use simhash_dedup::fingerprint::normal::for_each_chunk;
+use simhash_dedup::fingerprint::text::{dictionary, for_each_word};
 use simhash_dedup::fingerprint::warm;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
