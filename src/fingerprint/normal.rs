@@ -50,7 +50,7 @@ pub fn normal_word(word: &str) -> Result<String, Error> {
 
 /// NFKC, then lower case. Most characters of most texts are plain and need no look at the tables.
 fn normalize_into(text: &str, buffer: &mut String) {
-    const KEPT: [bool; 256] = plain_bytes([true; 128]);
+    const KEPT: [bool; 256] = plain_bytes([true; 256]);
     let begin = buffer.len();
     // Before `copied` all is in the buffer, before `at` all is plain; before `done` it went through the tables.
     let (mut copied, mut at, mut done) = (0, 0, 0);
@@ -89,8 +89,8 @@ fn normalize_into(text: &str, buffer: &mut String) {
     buffer[begin..].make_ascii_lowercase();
 }
 
-/// A table of the bytes of common Han characters (U+4000 to U+9FFF) and of such ASCII characters as are wanted.
-pub const fn plain_bytes(ascii: [bool; 128]) -> [bool; 256] {
+/// A table of the bytes of common Han characters (U+4000 to U+9FFF) and of the ASCII characters of another table.
+pub const fn plain_bytes(ascii: [bool; 256]) -> [bool; 256] {
     let mut bytes = [false; 256];
     let mut byte = 0;
     while byte < 256 {

@@ -475,6 +475,7 @@ fn extend(key: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Error> {
 /// Three or more characters, all the same.
 fn is_run(feature: &str) -> bool {
     let one = feature.chars().next().map_or(1, char::len_utf8);
-    feature.len() >= 3 * one
-        && feature.as_bytes()[one..] == feature.as_bytes()[..feature.len() - one]
+    let bytes = feature.as_bytes();
+    // Most features are out with the second character.
+    bytes.len() >= 3 * one && bytes[one] == bytes[0] && bytes[one..] == bytes[..bytes.len() - one]
 }

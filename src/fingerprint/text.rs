@@ -76,22 +76,23 @@ impl Ngrams {
     }
 }
 
-/// Calls `word` for each Unicode word. The rules for ASCII alone are several times faster, so that text is cut in
-/// front of the spaces around what is not ASCII: no word goes over a space.
+/// Calls `word` for each Unicode word. Text is cut in front of the spaces around what is not ASCII, as no word goes over a
+/// space and the rest is simpler.
 fn foreign_words(text: &str, word: &mut dyn FnMut(&str)) {
     let mut text = without_gaps(text);
-    while let Some(odd) = text.bytes().position(|byte| !byte.is_ascii()) {
+    while !text.is_ascii() {
+        let odd = text.bytes().take_while(u8::is_ascii).count();
         // A mark may belong to the space itself, and spaces in a row to each other.
         let gap = |at: &usize| {
             text.as_bytes()[*at] == b' ' && !text[..*at].ends_with(char::is_whitespace)
         };
         let from = (0..odd).rev().find(gap).unwrap_or(0);
         let to = (odd..text.len()).find(gap).unwrap_or(text.len());
-        text[..from].unicode_words().for_each(&mut *word);
+        ascii_words(&text[..from], word);
         text[from..to].unicode_words().for_each(&mut *word);
         text = &text[to..];
     }
-    text.unicode_words().for_each(word);
+    ascii_words(text, word);
 }
 
 /// The text without the gaps at its ends, which belong to no word. In front of what is not ASCII they stay: it may be
@@ -102,6 +103,27 @@ fn without_gaps(text: &str) -> &str {
     match trimmed.starts_with(|c: char| c.is_ascii()) {
         true => trimmed,
         false => text,
+    }
+}
+
+/// The Unicode words of ASCII text. Letters and digits between gaps, of which one is a space or an end, are one word;
+/// around other characters the rules say where words end.
+fn ascii_words(text: &str, word: &mut dyn FnMut(&str)) {
+    let is_gap = |byte: u8| GAPS[usize::from(byte)];
+    let mut rest = text;
+    while let Some(start) = rest.bytes().position(|byte| !is_gap(byte)) {
+        rest = &rest[start..];
+        let letters = rest.bytes().position(|byte| !LETTERS[usize::from(byte)]);
+        let mut end = letters.unwrap_or(rest.len());
+        match rest.as_bytes()[end..] {
+            [] | [b' ', ..] => word(&rest[..end]),
+            [gap] | [gap, b' ', ..] if is_gap(gap) => word(&rest[..end]),
+            _ => {
+                end = rest.find(' ').unwrap_or(rest.len());
+                rest[..end].unicode_words().for_each(&mut *word);
+            }
+        }
+        rest = &rest[end..];
     }
 }
 
@@ -141,7 +163,7 @@ fn find_han(text: &str) -> Option<usize> {
 /// Where the Han characters in front end, with gaps between them. They are cut in one call, as each call costs
 /// as much as several words, and a gap is a token of its own.
 fn han_stretch(text: &str) -> usize {
-    const COMMON: [bool; 256] = plain_bytes(ASCII_GAPS);
+    const COMMON: [bool; 256] = plain_bytes(GAPS);
     let mut end = 0;
     loop {
         end += plain_length(&text[end..], &COMMON);
@@ -176,7 +198,7 @@ pub fn is_han(c: char) -> bool {
 /// may have a plus, a point and the like).
 fn is_gap(c: char) -> bool {
     match c {
-        '\0'..='\x7f' => ASCII_GAPS[c as usize],
+        '\0'..='\x7f' => GAPS[c as usize],
         '\u{3001}'..='\u{3003}' | '\u{3008}'..='\u{3011}' => true,
         '\u{2018}' | '\u{2019}' | '\u{201c}' | '\u{201d}' => true,
         // Hexagrams, which stand among the Han characters.
@@ -185,15 +207,26 @@ fn is_gap(c: char) -> bool {
     }
 }
 
-const ASCII_GAPS: [bool; 128] = {
-    let mut gaps = [true; 128];
+/// Tables of bytes: testing for each of several ranges would cost more than the rest of cutting.
+const GAPS: [bool; 256] = {
+    let mut gaps = [false; 256];
     let mut c = 0;
     while c < 128 {
         let part = matches!(c as u8, b'+' | b'#' | b'&' | b'.' | b'_' | b'%' | b'-');
-        gaps[c] = !part && !(c as u8).is_ascii_alphanumeric();
+        gaps[c] = !part && !LETTERS[c];
         c += 1;
     }
     gaps
+};
+
+const LETTERS: [bool; 256] = {
+    let mut letters = [false; 256];
+    let mut c = 0;
+    while c < 256 {
+        letters[c] = (c as u8).is_ascii_alphanumeric();
+        c += 1;
+    }
+    letters
 };
 
 #[cfg(test)]
@@ -288,7 +321,7 @@ mod tests {
         }
 
         #[test]
-        fn cuts_at_spaces_change_no_word(text in "[ab1.'_ \t\u{301}\u{345}\u{200d}é中か🙂\r\n\u{a0}\u{3000}-]{0,24}") {
+        fn cuts_at_spaces_change_no_word(text in "[abA1.,:;'\"_+/ \t\u{301}\u{345}\u{200d}é中か🙂\r\n\u{a0}\u{3000}。“’-]{0,24}") {
             let mut found = Vec::new();
             foreign_words(&text, &mut |word| found.push(word.to_owned()));
             prop_assert_eq!(found, text.unicode_words().map(str::to_owned).collect::<Vec<_>>());

@@ -8,14 +8,15 @@ use std::fmt::Write;
 use std::fs;
 use std::hint::black_box;
 use std::path::Path;
+use std::time::Instant;
 
 use flate2::read::GzDecoder;
 use simhash_dedup::fingerprint::hash::{FeatureHash, Width};
+use simhash_dedup::fingerprint::normal::for_each_chunk;
 use simhash_dedup::fingerprint::options::parse_text;
 use simhash_dedup::fingerprint::plan::{self, ColumnPlan};
 use simhash_dedup::fingerprint::presets;
 use simhash_dedup::fingerprint::sketch::{Content, Sketch};
-use simhash_dedup::fingerprint::normal::for_each_chunk;
 use simhash_dedup::fingerprint::text::{dictionary, for_each_word};
 use simhash_dedup::fingerprint::warm;
 
@@ -26,8 +27,8 @@ const SETS: [&str; 4] = ["zh_short", "zh_long", "en_short", "en_long"];
 const MOST_ROWS: usize = 2000;
 /// Short rows in a long one.
 const JOINED: usize = 20;
-/// A pass over the rows is repeated until it has taken so long.
-const SECONDS: f64 = 0.3;
+/// Each measure of a round has so long for its passes over the rows.
+const SECONDS: f64 = 0.7;
 /// S0's Table 2 goes up to so many rows.
 const HASHED_ROWS: usize = 30_000;
 const HASH_ROUNDS: usize = 5;
@@ -93,24 +94,19 @@ fn read_rows(out: &Path, name: &str) -> Outcome<Vec<String>> {
         .collect())
 }
 
-/// Seconds of processor time that this thread has had, which other work on the machine does not lengthen.
-fn processor_seconds() -> Outcome<f64> {
-    let text = fs::read_to_string("/proc/thread-self/schedstat")?;
-    let nanoseconds: f64 = text.split(' ').next().unwrap_or_default().parse()?;
-    Ok(nanoseconds / 1e9)
-}
-
-/// Seconds of processor time that a call takes.
-fn seconds(call: &mut dyn FnMut()) -> Outcome<f64> {
-    let (start, mut passes) = (processor_seconds()?, 0.0);
-    loop {
-        call();
-        passes += 1.0;
-        let taken = processor_seconds()? - start;
-        if taken > SECONDS {
-            return Ok(taken / passes);
+/// Seconds that the fastest pass of each call takes, all in turns: what else the machine does only ever makes a
+/// pass slower, and one that is short is spared now and then.
+fn fastest<const N: usize>(mut calls: [&mut dyn FnMut(); N]) -> [f64; N] {
+    let start = Instant::now();
+    let mut fastest = [f64::MAX; N];
+    while start.elapsed().as_secs_f64() < SECONDS * N as f64 {
+        for (call, fastest) in calls.iter_mut().zip(&mut fastest) {
+            let start = Instant::now();
+            call();
+            *fastest = fastest.min(start.elapsed().as_secs_f64());
         }
     }
+    fastest
 }
 
 fn default_plan(options: &str) -> Outcome<ColumnPlan> {
@@ -156,12 +152,12 @@ fn measure(out: &Path) -> Outcome<()> {
             rows.iter()
                 .for_each(|row| _ = black_box(dictionary().cut(row, true)));
         };
-        line("jieba-rs alone", seconds(jieba)?);
-        line(
-            "cutting alone",
-            seconds(&mut || cut_all(&rows, &mut |w| _ = black_box(w)))?,
-        );
-        line("simhash64", seconds(&mut || fingerprint_all(&plan, &rows))?);
+        let cutting = &mut || cut_all(&rows, &mut |w| _ = black_box(w));
+        let whole = &mut || fingerprint_all(&plan, &rows);
+        let [jieba, cutting, whole] = fastest([jieba, cutting, whole]);
+        line("jieba-rs alone", jieba);
+        line("cutting alone", cutting);
+        line("simhash64", whole);
     }
     Ok(())
 }
@@ -190,14 +186,15 @@ fn hashes(out: &Path) -> Outcome<()> {
     for _ in 0..HASH_ROUNDS {
         for (name, hash) in FeatureHash::NAMES {
             let plan = default_plan(&format!("{{\"hash\": \"{name}\"}}"))?;
-            let total = seconds(&mut || fingerprint_all(&plan, &rows))?;
-            let alone = seconds(&mut || {
+            let total = &mut || fingerprint_all(&plan, &rows);
+            let alone = &mut || {
                 let mut from = 0;
                 for &end in &ends {
                     black_box(hash.hash(Width::W64, &features.as_bytes()[from..end]));
                     from = end;
                 }
-            })?;
+            };
+            let [total, alone] = fastest([total, alone]);
             println!("{name},{:.2},{:.2}", 1e3 * total, 1e3 * alone);
         }
     }
