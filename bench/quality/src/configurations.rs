@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use simhash_dedup::fingerprint::hash::Width;
+use simhash_dedup::fingerprint::normal;
 use simhash_dedup::fingerprint::options::{parse_row, parse_text};
 use simhash_dedup::fingerprint::plan::{self, ColumnPlan, Field};
 use simhash_dedup::fingerprint::presets::{self, Input};
