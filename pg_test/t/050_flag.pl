@@ -187,5 +187,27 @@ $node->poll_query_until('far', 'SELECT count(*) = 3 FROM sent');
 is($node->safe_psql('far', 'SELECT id, is_dup FROM sent ORDER BY id'), "1|f\n2|t\n3|f", 'replicated rows are flagged');
 $node->safe_psql('far', 'DROP SUBSCRIPTION s');
 
+# Names beyond ASCII where the database's encoding is not UTF-8: messages that hold them can be sent.
+$node->safe_psql('postgres', "CREATE DATABASE chinese ENCODING 'EUC_CN' LOCALE 'C' TEMPLATE template0");
+{
+	local $ENV{PGCLIENTENCODING} = 'UTF8';
+	my ($status, $out, $err) = $node->psql('chinese', <<'SQL');
+CREATE EXTENSION simhash_dedup;
+CREATE TABLE "信访" ("编号" int PRIMARY KEY, "指纹" bigint, "重复" int);
+CREATE TRIGGER flag BEFORE INSERT ON "信访" FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=指纹', 'duplicate_of=重复');
+INSERT INTO "信访" VALUES (1, 0), (2, 1);
+SELECT * FROM "信访" ORDER BY 1;
+SQL
+	is($status, 0, 'EUC_CN: a warning is no error') or diag $err;
+	is($out, "1|0|\n2|1|1", 'EUC_CN: columns are found by name');
+	like($err, qr/WARNING:  table "\\u\{4fe1\}\\u\{8bbf\}" has no simhash index/, 'EUC_CN: the warning names the table');
+	($status, $out, $err) = $node->psql('chinese', <<'SQL');
+ALTER TABLE "信访" RENAME "指纹" TO fp;
+INSERT INTO "信访" VALUES (3, 0);
+SQL
+	like($err, qr/ERROR:  column "\\u\{6307\}\\u\{7eb9\}" of relation "\\u\{4fe1\}\\u\{8bbf\}" does not exist/,
+		'EUC_CN: an error names table and column');
+}
+
 $node->stop;
 done_testing();

@@ -16,7 +16,6 @@ use pgrx::pg_sys;
 use super::flag_table::searched_table;
 use super::source::radius;
 use crate::pg::advisory::lock_until_commit;
-use crate::pg::encoding::reportable;
 use crate::pg::error::{raise, raise_with_hint};
 use crate::pg::fmgr::pg_function;
 use crate::pg::key_type::KeyType;
@@ -67,7 +66,7 @@ impl Options {
                 "radius" => &mut options.radius,
                 _ => raise_with_hint(
                     ERRCODE_INVALID_PARAMETER_VALUE,
-                    reportable(format!("unknown argument \"{argument}\" of {NAME}")),
+                    format!("unknown argument \"{argument}\" of {NAME}"),
                     "Arguments are clusters=, key=, fingerprint= and radius=.",
                 ),
             };
@@ -84,7 +83,7 @@ impl Options {
             Ok(number) => radius(number),
             Err(_) => raise(
                 ERRCODE_INVALID_PARAMETER_VALUE,
-                reportable(format!("radius must be a number of bits, not \"{text}\"")),
+                format!("radius must be a number of bits, not \"{text}\""),
             ),
         }
     }
@@ -104,9 +103,7 @@ fn column(call: &TriggerCall<'_>, name: &str) -> Column {
         let table = call.relation().name();
         raise(
             ERRCODE_UNDEFINED_COLUMN,
-            reportable(format!(
-                "column \"{name}\" of relation \"{table}\" does not exist"
-            )),
+            format!("column \"{name}\" of relation \"{table}\" does not exist"),
         )
     })
 }
@@ -122,7 +119,7 @@ fn assign(call: &TriggerCall<'_>) {
         let of = table::type_name(fp.storage.type_id);
         raise(
             ERRCODE_DATATYPE_MISMATCH,
-            reportable(format!("column \"{fp_name}\" is of type {of}, not bigint")),
+            format!("column \"{fp_name}\" is of type {of}, not bigint"),
         );
     }
     let clusters = table::oid_of(&given(&options.clusters, "clusters"));
@@ -132,7 +129,7 @@ fn assign(call: &TriggerCall<'_>) {
     let Some(value) = call.new_value(&key) else {
         raise(
             ERRCODE_NULL_VALUE_NOT_ALLOWED,
-            reportable(format!("column \"{key_name}\" contains null values")),
+            format!("column \"{key_name}\" contains null values"),
         );
     };
     let sql = statement(

@@ -4,7 +4,7 @@ use super::cluster_members::Members;
 use super::cluster_texts::Texts;
 use super::clusters::{Edge, Method, representatives};
 use super::source::{Source, radius, required};
-use crate::pg::encoding::{reportable, to_utf8};
+use crate::pg::encoding::to_utf8;
 use crate::pg::error::{raise, raise_with_hint};
 use crate::pg::fmgr::{Args, pg_function};
 use crate::pg::memory::or_out_of_memory;
@@ -83,7 +83,7 @@ fn method(args: &Args, i: usize, with_text: bool) -> Method {
         let known: Vec<&str> = Method::NAMES.iter().map(|m| m.0).collect();
         raise_with_hint(
             ERRCODE_INVALID_PARAMETER_VALUE,
-            reportable(format!("unknown method \"{name}\"")),
+            format!("unknown method \"{name}\""),
             format!("Methods are {}.", known.join(", ")),
         )
     })

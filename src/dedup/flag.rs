@@ -18,7 +18,7 @@ use super::flag_table::{self, FlaggedTable};
 use super::stripes::stripes;
 use crate::pg::advisory::{keeps_its_snapshot, lock_until_commit};
 use crate::pg::call_site::{self, Memory};
-use crate::pg::encoding::{reportable, to_utf8};
+use crate::pg::encoding::to_utf8;
 use crate::pg::error::{raise, raise_with_hint, report};
 use crate::pg::expression::RowExpression;
 use crate::pg::fmgr::{Args, pg_function};
@@ -191,7 +191,7 @@ impl Site {
         };
         report(
             ERRCODE_EXCLUSION_VIOLATION,
-            reportable(format!("near-duplicate of {which} in \"{}\"", table.name)),
+            format!("near-duplicate of {which} in \"{}\"", table.name),
             Some(format!(
                 "The Hamming distance of their fingerprints is {}, within the radius of {}.",
                 found.distance, table.options.radius

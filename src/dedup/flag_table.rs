@@ -14,7 +14,6 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use super::flag_options::{FlagOptions, Mode, Refusal, parse};
-use crate::pg::encoding::reportable;
 use crate::pg::error::{raise, raise_with_hint, report};
 use crate::pg::invalidation::{Current, watch};
 use crate::pg::relation::Rel;
@@ -147,9 +146,9 @@ pub fn searched_table(call: &TriggerCall<'_>) -> Oid {
 fn refuse(refusal: Refusal) -> ! {
     report(
         ERRCODE_INVALID_PARAMETER_VALUE,
-        reportable(refusal.message),
+        refusal.message,
         None,
-        refusal.hint.map(reportable),
+        refusal.hint,
     )
 }
 
@@ -174,10 +173,10 @@ impl Columns {
             Some(column) => column,
             None => raise(
                 ERRCODE_UNDEFINED_COLUMN,
-                reportable(format!(
+                format!(
                     "column \"{name}\" of relation \"{}\" does not exist",
                     fired.name()
-                )),
+                ),
             ),
         };
         let typed = |name: &str, what: &str, types: &[Oid]| {
@@ -191,10 +190,10 @@ impl Columns {
         if fingerprint.generated && options.recipe.is_some() {
             raise_with_hint(
                 ERRCODE_INVALID_PARAMETER_VALUE,
-                reportable(format!(
+                format!(
                     "column \"{}\" is a generated column, the trigger cannot fill it",
                     options.fingerprint
-                )),
+                ),
                 "Leave the trigger argument \"weights\" out: the column's own expression is used.",
             );
         }
@@ -271,20 +270,18 @@ fn writable(name: &str, column: Column) -> Column {
 fn generated(name: &str) -> ! {
     raise(
         ERRCODE_INVALID_COLUMN_REFERENCE,
-        reportable(format!(
-            "column \"{name}\" is a generated column: triggers do not see its value"
-        )),
+        format!("column \"{name}\" is a generated column: triggers do not see its value"),
     )
 }
 
 fn wrong_type(name: &str, column: &Column, what: &str, expected: Oid) -> ! {
     raise(
         ERRCODE_DATATYPE_MISMATCH,
-        reportable(format!(
+        format!(
             "column \"{name}\" is of type {}, but {what} is of type {}",
             table::type_name(column.storage.type_id),
             table::type_name(expected)
-        )),
+        ),
     )
 }
 

@@ -4,7 +4,6 @@ use super::pairs::{Host, Row};
 use super::pairs_file::Gathered;
 use crate::pg::activity::Activity;
 use crate::pg::build::TempFile;
-use crate::pg::encoding::reportable;
 use crate::pg::error::{raise, raise_with_hint};
 use crate::pg::fmgr::Args;
 use crate::pg::key_type::KeyType;
@@ -122,7 +121,7 @@ impl Source {
             let of = table::type_name(found);
             raise(
                 ERRCODE_DATATYPE_MISMATCH,
-                reportable(format!("column \"{name}\" is of type {of}, not text")),
+                format!("column \"{name}\" is of type {of}, not text"),
             );
         }
         table::quoted(name)
@@ -154,7 +153,7 @@ impl Source {
     fn null_key(&self) -> ! {
         raise_with_hint(
             ERRCODE_NULL_VALUE_NOT_ALLOWED,
-            reportable(format!("column {} contains null values", self.key)),
+            format!("column {} contains null values", self.key),
             "A row that has a fingerprint needs a key. Name another column, or a view without such rows.",
         )
     }
@@ -165,9 +164,7 @@ fn column(table: &Opened, name: &str) -> Column {
         let table = table.rel().name();
         raise(
             ERRCODE_UNDEFINED_COLUMN,
-            reportable(format!(
-                "column \"{name}\" of relation \"{table}\" does not exist"
-            )),
+            format!("column \"{name}\" of relation \"{table}\" does not exist"),
         )
     })
 }
@@ -178,7 +175,7 @@ fn check_fingerprint(table: &Opened, name: &str) {
         let of = table::type_name(found.storage.type_id);
         raise(
             ERRCODE_DATATYPE_MISMATCH,
-            reportable(format!("column \"{name}\" is of type {of}, not bigint")),
+            format!("column \"{name}\" is of type {of}, not bigint"),
         );
     }
 }
@@ -188,12 +185,8 @@ fn check_key(name: &str, column: pg_sys::Oid, wanted: pg_sys::Oid) {
         let (column, wanted) = (table::type_name(column), table::type_name(wanted));
         raise_with_hint(
             ERRCODE_DATATYPE_MISMATCH,
-            reportable(format!(
-                "column \"{name}\" is of type {column}, not {wanted}"
-            )),
-            reportable(format!(
-                "Say what type the keys are: key_type => NULL::{column}"
-            )),
+            format!("column \"{name}\" is of type {column}, not {wanted}"),
+            format!("Say what type the keys are: key_type => NULL::{column}"),
         );
     }
 }

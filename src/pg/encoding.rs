@@ -52,7 +52,7 @@ fn convert(bytes: &[u8], from: i32, to: i32) -> Vec<u8> {
 
 /// Text for an error report, which takes UTF-8 for text of the database: where the database has
 /// another encoding, characters beyond ASCII become \u{...}.
-pub fn reportable(text: String) -> String {
+pub(super) fn reportable(text: String) -> String {
     if database_encoding() == UTF8 || text.is_ascii() {
         return text;
     }

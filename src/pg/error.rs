@@ -1,6 +1,9 @@
-//! Error reports in PostgreSQL's style: lower case, no full stop, the offending value, a hint.
+//! Error reports in PostgreSQL's style: lower case, no full stop, the offending value, a hint. Their
+//! text may hold what users wrote: each part is made fit for the database's encoding here.
 
 use pgrx::{PgLogLevel, PgSqlErrorCode, pg_sys};
+
+use super::encoding::reportable;
 
 /// Raises an ERROR; never returns.
 #[track_caller]
@@ -26,12 +29,12 @@ pub fn report(
     detail: Option<String>,
     hint: Option<String>,
 ) -> ! {
-    let mut report = pg_sys::panic::ErrorReport::new(code, message, "simhash_dedup");
+    let mut report = pg_sys::panic::ErrorReport::new(code, reportable(message), "simhash_dedup");
     if let Some(detail) = detail {
-        report = report.set_detail(detail);
+        report = report.set_detail(reportable(detail));
     }
     if let Some(hint) = hint {
-        report = report.set_hint(hint);
+        report = report.set_hint(reportable(hint));
     }
     report.report(PgLogLevel::ERROR);
     unreachable!("an ERROR report does not return")
@@ -40,7 +43,7 @@ pub fn report(
 /// Sends a WARNING with a HINT.
 pub fn warn(message: impl Into<String>, hint: impl Into<String>) {
     let code = PgSqlErrorCode::ERRCODE_WARNING;
-    pg_sys::panic::ErrorReport::new(code, message.into(), "simhash_dedup")
-        .set_hint(hint.into())
+    pg_sys::panic::ErrorReport::new(code, reportable(message.into()), "simhash_dedup")
+        .set_hint(reportable(hint.into()))
         .report(PgLogLevel::WARNING);
 }

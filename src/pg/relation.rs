@@ -1,6 +1,7 @@
 //! An open relation.
 
 use super::compat;
+use super::encoding::to_utf8;
 use pgrx::pg_sys;
 use std::ffi::CStr;
 use std::marker::PhantomData;
@@ -43,9 +44,8 @@ impl<'a> Rel<'a> {
     /// The relation's name, without its schema.
     pub fn name(self) -> String {
         // SAFETY: relname is a NUL-terminated name inside the pg_class row.
-        unsafe { CStr::from_ptr(self.class().relname.data.as_ptr()) }
-            .to_string_lossy()
-            .into_owned()
+        let name = unsafe { CStr::from_ptr(self.class().relname.data.as_ptr()) };
+        to_utf8(name.to_bytes()).into_owned()
     }
 
     /// The name of the relation's access method; empty when it has none.

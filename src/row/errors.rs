@@ -3,7 +3,6 @@
 use pgrx::PgSqlErrorCode;
 
 use crate::fingerprint::{Class, Error};
-use crate::pg::encoding::reportable;
 use crate::pg::error::report;
 
 /// Raises the ERROR; never returns.
@@ -18,12 +17,7 @@ pub fn raise(error: &Error) -> ! {
         Class::BitLength => PgSqlErrorCode::ERRCODE_STRING_DATA_LENGTH_MISMATCH,
         Class::LengthMismatch => PgSqlErrorCode::ERRCODE_ARRAY_ELEMENT_ERROR,
     };
-    report(
-        code,
-        reportable(error.to_string()),
-        error.detail().map(reportable),
-        error.hint().map(reportable),
-    )
+    report(code, error.to_string(), error.detail(), error.hint())
 }
 
 /// The value, or the ERROR.

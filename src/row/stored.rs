@@ -16,7 +16,6 @@ use crate::fingerprint::presets::{self, Input, Preset};
 use crate::fingerprint::stop_words::StopWords;
 use crate::fingerprint::terms::{Idf, Speech};
 use crate::fingerprint::user_words::UserWords;
-use crate::pg::encoding::reportable;
 use crate::pg::error::report;
 use crate::pg::fmgr::Args;
 use crate::pg::lookup::function_schema;
@@ -135,9 +134,9 @@ fn unknown(schema: &str, name: &str) -> ! {
     };
     report(
         PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
-        reportable(format!("configuration \"{name}\" does not exist")),
+        format!("configuration \"{name}\" does not exist"),
         None,
-        Some(reportable(hint)),
+        Some(hint),
     )
 }
 
