@@ -179,6 +179,14 @@ INSERT INTO checked VALUES
 UPDATE checked SET body = 'the quick brown fox jumps over the lazy dogs' WHERE id = 2;
 SELECT id, dup FROM checked ORDER BY id;
 
+-- Rows without a key are compared like others.
+CREATE TABLE nameless (n int, url text, fp bigint, is_dup boolean);
+CREATE INDEX ON nameless USING simhash (fp);
+CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON nameless
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'flag=is_dup', 'key=url');
+INSERT INTO nameless VALUES (1, NULL, 0), (2, 'a', 1), (3, NULL, 1), (4, 'b', 255), (5, NULL, 254);
+SELECT n, url, is_dup FROM nameless ORDER BY n;
+
 -- Partitions: the trigger of the parent searches all of them, also for a row that moves.
 CREATE TABLE parted (id int, region text, fp bigint, dup int) PARTITION BY LIST (region);
 CREATE TABLE parted_north PARTITION OF parted FOR VALUES IN ('north');

@@ -7,13 +7,13 @@ use std::rc::Rc;
 
 use pgrx::PgSqlErrorCode::{
     ERRCODE_DATATYPE_MISMATCH, ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INVALID_COLUMN_REFERENCE,
-    ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_UNDEFINED_COLUMN, ERRCODE_UNDEFINED_FUNCTION,
-    ERRCODE_UNDEFINED_TABLE,
+    ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_UNDEFINED_COLUMN, ERRCODE_UNDEFINED_TABLE,
 };
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use super::flag_options::{FlagOptions, Mode, Refusal, parse};
+use super::flag_options::{FlagOptions, Refusal, parse};
+use super::flag_search::Search;
 use crate::pg::error::{raise, raise_with_hint, report};
 use crate::pg::invalidation::{Current, watch};
 use crate::pg::relation::Rel;
@@ -283,100 +283,4 @@ fn wrong_type(name: &str, column: &Column, what: &str, expected: Oid) -> ! {
             table::type_name(expected)
         ),
     )
-}
-
-/// The query in the making.
-struct Search {
-    /// SELECT ... FROM ... WHERE, all conditions but the one on the old version.
-    text: String,
-    /// What stands behind the conditions.
-    order: String,
-    types: Vec<Oid>,
-}
-
-impl Search {
-    /// Every name is qualified, so that no search_path alters the meaning. None when a name is gone.
-    fn new(
-        call: &TriggerCall<'_>,
-        searched: Oid,
-        options: &FlagOptions,
-        columns: &Columns,
-    ) -> Option<Self> {
-        let ours = table::function_schema(call.function_oid())?;
-        let distance = format!(
-            "(t.{} OPERATOR({ours}.<~>) $1)",
-            quoted(&options.fingerprint)
-        );
-        let key = (columns.key.as_ref()).map(|(name, _)| format!("t.{}", quoted(name)));
-        let mut search = Self {
-            text: format!(
-                "SELECT {}, {distance} FROM {} AS t WHERE {distance} OPERATOR(pg_catalog.<=) {}",
-                key.as_deref().unwrap_or("0"),
-                table::qualified_name(searched)?,
-                options.radius
-            ),
-            order: String::new(),
-            types: vec![pg_sys::INT8OID],
-        };
-        if let (Some(key), Some((_, column))) = (&key, &columns.key) {
-            search.exclude_key(key, column.base_type());
-        }
-        if let Some(check) = &options.text {
-            search.types.push(pg_sys::TEXTOID);
-            search.text += &format!(
-                " AND {ours}.simhash_jaccard(t.{}::pg_catalog.text, ${}) OPERATOR(pg_catalog.>=) '{}'::pg_catalog.float8",
-                quoted(&check.column),
-                search.types.len(),
-                check.min_jaccard
-            );
-        }
-        if options.originals_only {
-            search.exclude_duplicates(options);
-        }
-        // Whose row it is matters where it is told.
-        if options.duplicate_of.is_some() || options.mode == Mode::Reject {
-            let by_key = key.map_or(String::new(), |key| format!(", {key}"));
-            search.order = format!(" ORDER BY {distance}{by_key}");
-        }
-        Some(search)
-    }
-
-    /// A row with the key of the new one is the row itself: INSERT ... ON CONFLICT meets it.
-    fn exclude_key(&mut self, key: &str, key_type: Oid) {
-        self.types.push(key_type);
-        let parameter = format!("${}", self.types.len());
-        let Some(same) = table::equality(key_type, key, &parameter) else {
-            raise(
-                ERRCODE_UNDEFINED_FUNCTION,
-                format!(
-                    "the key is of type {}, which has no equality",
-                    table::type_name(key_type)
-                ),
-            );
-        };
-        self.text += &format!(" AND ({parameter} IS NULL OR NOT ({same}))");
-    }
-
-    fn exclude_duplicates(&mut self, options: &FlagOptions) {
-        if let Some(column) = &options.duplicate_of {
-            self.text += &format!(" AND t.{} IS NULL", quoted(column));
-        } else if let Some(column) = &options.flag {
-            self.text += &format!(" AND t.{} IS NOT TRUE", quoted(column));
-        }
-    }
-
-    fn saved(&self, of_updated: bool, prefers_indexes: bool) -> SavedQuery {
-        let mut types = self.types.clone();
-        let mut not_itself = String::new();
-        if of_updated {
-            types.extend([pg_sys::OIDOID, pg_sys::TIDOID]);
-            let place = types.len();
-            not_itself = format!(
-                " AND (t.tableoid OPERATOR(pg_catalog.<>) ${} OR t.ctid OPERATOR(pg_catalog.<>) ${place})",
-                place - 1
-            );
-        }
-        let text = format!("{}{not_itself}{} LIMIT 1", self.text, self.order);
-        SavedQuery::new(&text, &types, prefers_indexes)
-    }
 }

@@ -1,0 +1,111 @@
+//! The query of a flagging trigger: the nearest row within the radius, or any, that is not the new row
+//! itself.
+
+use pgrx::PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION;
+use pgrx::pg_sys;
+use pgrx::pg_sys::Oid;
+
+use super::flag_options::{FlagOptions, Mode};
+use super::flag_table::Columns;
+use crate::pg::error::raise;
+use crate::pg::saved_query::SavedQuery;
+use crate::pg::table::{self, quoted};
+use crate::pg::trigger::TriggerCall;
+
+/// The query in the making.
+pub struct Search {
+    /// SELECT ... FROM ... WHERE, all conditions but the one on the old version.
+    text: String,
+    /// What stands behind the conditions.
+    order: String,
+    types: Vec<Oid>,
+}
+
+impl Search {
+    /// Every name is qualified, so that no search_path alters the meaning. None when a name is gone.
+    pub fn new(
+        call: &TriggerCall<'_>,
+        searched: Oid,
+        options: &FlagOptions,
+        columns: &Columns,
+    ) -> Option<Self> {
+        let ours = table::function_schema(call.function_oid())?;
+        let distance = format!(
+            "(t.{} OPERATOR({ours}.<~>) $1)",
+            quoted(&options.fingerprint)
+        );
+        let key = (columns.key.as_ref()).map(|(name, _)| format!("t.{}", quoted(name)));
+        let mut search = Self {
+            text: format!(
+                "SELECT {}, {distance} FROM {} AS t WHERE {distance} OPERATOR(pg_catalog.<=) {}",
+                key.as_deref().unwrap_or("0"),
+                table::qualified_name(searched)?,
+                options.radius
+            ),
+            order: String::new(),
+            types: vec![pg_sys::INT8OID],
+        };
+        if let (Some(key), Some((_, column))) = (&key, &columns.key) {
+            search.exclude_key(key, column.base_type());
+        }
+        if let Some(check) = &options.text {
+            search.types.push(pg_sys::TEXTOID);
+            search.text += &format!(
+                " AND {ours}.simhash_jaccard(t.{}::pg_catalog.text, ${}) OPERATOR(pg_catalog.>=) '{}'::pg_catalog.float8",
+                quoted(&check.column),
+                search.types.len(),
+                check.min_jaccard
+            );
+        }
+        if options.originals_only {
+            search.exclude_duplicates(options);
+        }
+        // Whose row it is matters where it is told.
+        if options.duplicate_of.is_some() || options.mode == Mode::Reject {
+            let by_key = key.map_or(String::new(), |key| format!(", {key}"));
+            search.order = format!(" ORDER BY {distance}{by_key}");
+        }
+        Some(search)
+    }
+
+    /// A row with the key of the new one is the row itself: INSERT ... ON CONFLICT meets it.
+    fn exclude_key(&mut self, key: &str, key_type: Oid) {
+        self.types.push(key_type);
+        let parameter = format!("${}", self.types.len());
+        let Some(same) = table::equality(key_type, key, &parameter) else {
+            raise(
+                ERRCODE_UNDEFINED_FUNCTION,
+                format!(
+                    "the key is of type {}, which has no equality",
+                    table::type_name(key_type)
+                ),
+            );
+        };
+        // Rows without a key are compared with all.
+        self.text += &format!(" AND ({same}) IS NOT TRUE");
+    }
+
+    fn exclude_duplicates(&mut self, options: &FlagOptions) {
+        if let Some(column) = &options.duplicate_of {
+            self.text += &format!(" AND t.{} IS NULL", quoted(column));
+        } else if let Some(column) = &options.flag {
+            self.text += &format!(" AND t.{} IS NOT TRUE", quoted(column));
+        }
+    }
+
+    /// Ready to run. With `of_updated` its last two parameters are the place of the old version.
+    pub fn saved(&self, of_updated: bool, prefers_indexes: bool) -> SavedQuery {
+        let mut types = self.types.clone();
+        let mut not_itself = String::new();
+        if of_updated {
+            types.extend([pg_sys::OIDOID, pg_sys::TIDOID]);
+            let place = types.len();
+            not_itself = format!(
+                " AND (t.tableoid OPERATOR(pg_catalog.<>) ${} OR t.ctid OPERATOR(pg_catalog.<>) ${place})",
+                place - 1
+            );
+        }
+        let text = format!("{}{not_itself}{} LIMIT 1", self.text, self.order);
+        SavedQuery::new(&text, &types, prefers_indexes)
+    }
+}
