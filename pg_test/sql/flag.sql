@@ -114,10 +114,10 @@ CREATE INDEX ON strict USING simhash (fp);
 CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON strict
 	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=reject');
 INSERT INTO strict (fp) VALUES (0), (255), (NULL), (NULL);
-\set VERBOSITY verbose
-\set SHOW_CONTEXT never
+\set VERBOSITY sqlstate
 INSERT INTO strict (fp) VALUES (65535), (254);
 \set VERBOSITY default
+INSERT INTO strict (fp) VALUES (254);
 UPDATE strict SET fp = 4 WHERE id = 2;
 UPDATE strict SET fp = 254 WHERE id = 2;
 SELECT count(*), count(fp) FROM strict;
@@ -212,6 +212,23 @@ CREATE TRIGGER "a b" BEFORE INSERT OR UPDATE ON "Odd ""one"""
 	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=f p', 'duplicate_of=of', 'flag=is it?');
 INSERT INTO "Odd ""one""" VALUES ('b', 0), ('a', 0), ('c', 1);
 SELECT * FROM "Odd ""one""" ORDER BY 1;
+
+-- A key goes into a column that can hold every key, and meets the constraints of a domain.
+CREATE DOMAIN low AS int CHECK (VALUE < 10);
+CREATE DOMAIN filled AS bigint NOT NULL;
+CREATE TABLE held (id int PRIMARY KEY, body text, fp filled DEFAULT 0, dup low, short varchar(3), code varchar(20));
+CREATE INDEX ON held USING simhash (fp);
+CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON held
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup');
+INSERT INTO held VALUES (9), (1);
+INSERT INTO held VALUES (10, NULL, 255), (11, NULL, 255);
+CREATE OR REPLACE TRIGGER flag BEFORE INSERT OR UPDATE ON held
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=skip', 'weights={"body": 1}');
+INSERT INTO held VALUES (3, '');
+CREATE OR REPLACE TRIGGER flag BEFORE INSERT OR UPDATE ON held
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'key=code', 'duplicate_of=short');
+INSERT INTO held VALUES (3);
+SELECT id, fp, dup FROM held ORDER BY id;
 
 -- Whatever the search_path, and whatever stands in it: our own operators are meant.
 CREATE SCHEMA trap;

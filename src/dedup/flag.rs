@@ -25,6 +25,7 @@ use crate::pg::fmgr::{Args, pg_function};
 use crate::pg::lookup::function_beside;
 use crate::pg::output::Output;
 use crate::pg::saved_query::Sees;
+use crate::pg::table::Column;
 use crate::pg::trigger::{Event, TriggerCall};
 use crate::pg::value::{Storage, Value};
 
@@ -65,6 +66,9 @@ struct Found<'a> {
     distance: i64,
 }
 
+/// A column of the new row, and the value that the trigger gives it.
+type Change<'a> = (&'a Column, Option<pg_sys::Datum>);
+
 impl Site {
     fn new(call: &TriggerCall<'_>, memory: Memory) -> Self {
         let table = flag_table::of(call);
@@ -93,7 +97,7 @@ impl Site {
         };
         let mut changes = Vec::new();
         if table.options.recipe.is_some() {
-            changes.push((table.columns.fingerprint.number, fingerprint.into_datum()));
+            changes.push((&table.columns.fingerprint, fingerprint.into_datum()));
         }
         if call.event() == Event::Update && self.is_as_before(call, fingerprint) {
             // What somebody decided by hand about the same content stays so.
@@ -168,14 +172,14 @@ impl Site {
         })
     }
 
-    fn mark(&self, changes: &mut Vec<(i16, Option<pg_sys::Datum>)>, found: Option<&Found<'_>>) {
+    fn mark<'a>(&'a self, changes: &mut Vec<Change<'a>>, found: Option<&Found<'_>>) {
         let columns = &self.table.columns;
         if let Some(flag) = &columns.flag {
-            changes.push((flag.number, found.is_some().into_datum()));
+            changes.push((flag, found.is_some().into_datum()));
         }
         if let Some(duplicate_of) = &columns.duplicate_of {
             let key = found.and_then(|found| found.key);
-            changes.push((duplicate_of.number, key.map(|key| key.datum())));
+            changes.push((duplicate_of, key.map(|key| key.datum())));
         }
     }
 

@@ -182,7 +182,7 @@ impl Columns {
         let typed = |name: &str, what: &str, types: &[Oid]| {
             let column = named(name);
             if !types.contains(&column.base_type()) {
-                wrong_type(name, &column, what, types[0]);
+                wrong_type(name, &column, what, &table::type_name(types[0]));
             }
             column
         };
@@ -205,8 +205,13 @@ impl Columns {
             fingerprint,
             flag: flag.map(|name| writable(name, typed(name, "the flag", &[pg_sys::BOOLOID]))),
             duplicate_of: options.duplicate_of.as_deref().map(|name| {
-                let key_type = key.as_ref().map_or(Oid::INVALID, |key| key.1.base_type());
-                writable(name, typed(name, "the key", &[key_type]))
+                let column = writable(name, named(name));
+                if let Some((_, key)) = &key
+                    && !key.base().fits(column.base())
+                {
+                    wrong_type(name, &column, "the key", &table::base_type_name(key));
+                }
+                column
             }),
             text: text.map(|name| writable(name, typed(name, "the text", &texts))),
             key,
@@ -274,13 +279,12 @@ fn generated(name: &str) -> ! {
     )
 }
 
-fn wrong_type(name: &str, column: &Column, what: &str, expected: Oid) -> ! {
+fn wrong_type(name: &str, column: &Column, what: &str, expected: &str) -> ! {
     raise(
         ERRCODE_DATATYPE_MISMATCH,
         format!(
-            "column \"{name}\" is of type {}, but {what} is of type {}",
-            table::type_name(column.storage.type_id),
-            table::type_name(expected)
+            "column \"{name}\" is of type {}, but {what} is of type {expected}",
+            table::base_type_name(column)
         ),
     )
 }

@@ -17,12 +17,61 @@ pub struct Column {
     pub number: i16,
     pub generated: bool,
     pub storage: Storage,
+    base: Modified,
+}
+
+/// A type, and what stands in parentheses behind it (a length, a scale): -1 without.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Modified {
+    type_id: Oid,
+    modifier: i32,
+}
+
+impl Modified {
+    /// Can a value of this type be stored under the other one as it is?
+    pub fn fits(self, other: Self) -> bool {
+        self.type_id == other.type_id && [-1, self.modifier].contains(&other.modifier)
+    }
 }
 
 impl Column {
+    fn new(attribute: &pg_sys::FormData_pg_attribute) -> Self {
+        let mut modifier = attribute.atttypmod;
+        Self {
+            number: attribute.attnum,
+            generated: attribute.attgenerated != 0,
+            storage: Storage::of_attribute(attribute),
+            base: Modified {
+                // SAFETY: a syscache look-up; the modifier is live.
+                type_id: unsafe { pg_sys::getBaseTypeAndTypmod(attribute.atttypid, &mut modifier) },
+                modifier,
+            },
+        }
+    }
+
     /// Its type, below domains.
     pub fn base_type(&self) -> Oid {
-        super::lookup::base_type(self.storage.type_id)
+        self.base.type_id
+    }
+
+    /// Its type with its modifier, below domains.
+    pub fn base(&self) -> Modified {
+        self.base
+    }
+
+    /// An ERROR when the column's type is a domain whose constraints the value, one of the base type,
+    /// does not meet.
+    pub fn check(&self, value: Option<pg_sys::Datum>) {
+        if self.base.type_id == self.storage.type_id {
+            return;
+        }
+        let datum = value.unwrap_or(pg_sys::Datum::null());
+        // SAFETY: a value of the type below the domain; nothing is kept from one call to the next.
+        unsafe {
+            let none = std::ptr::null_mut();
+            let memory = pg_sys::CurrentMemoryContext;
+            pg_sys::domain_check(datum, value.is_none(), self.storage.type_id, none, memory);
+        }
     }
 }
 
@@ -40,11 +89,7 @@ pub fn column(table: Rel<'_>, name: &str) -> Option<Column> {
             let found = CStr::from_ptr(attribute.attname.data.as_ptr());
             (attribute, to_utf8(found.to_bytes()))
         };
-        (!attribute.attisdropped && found == name).then(|| Column {
-            number: attribute.attnum,
-            generated: attribute.attgenerated != 0,
-            storage: Storage::of_attribute(attribute),
-        })
+        (!attribute.attisdropped && found == name).then(|| Column::new(attribute))
     })
 }
 
@@ -95,6 +140,13 @@ pub fn qualified_name(table: Oid) -> Option<String> {
 pub fn type_name(type_id: Oid) -> String {
     // SAFETY: a catalog look-up that always yields a string.
     unsafe { string(pg_sys::format_type_be(type_id)) }.unwrap_or_default()
+}
+
+/// The name of a column's type below domains, with its modifier, as messages have it.
+pub fn base_type_name(column: &Column) -> String {
+    let Modified { type_id, modifier } = column.base;
+    // SAFETY: a catalog look-up that always yields a string.
+    unsafe { string(pg_sys::format_type_with_typemod(type_id, modifier)) }.unwrap_or_default()
 }
 
 /// A type's name with its schema, as SQL text.

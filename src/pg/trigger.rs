@@ -168,12 +168,16 @@ impl<'a> TriggerCall<'a> {
         pg_sys::Datum::from(0usize)
     }
 
-    /// Goes on with other values in some columns, each of its column's type; None is NULL.
-    pub fn with(&self, columns: &[(i16, Option<pg_sys::Datum>)]) -> pg_sys::Datum {
+    /// Goes on with other values in some columns, each of its column's type below domains; None is
+    /// NULL.
+    pub fn with(&self, columns: &[(&Column, Option<pg_sys::Datum>)]) -> pg_sys::Datum {
         if columns.is_empty() {
             return self.unchanged();
         }
-        let mut numbers: Vec<i32> = columns.iter().map(|c| i32::from(c.0)).collect();
+        for (column, value) in columns {
+            column.check(*value);
+        }
+        let mut numbers: Vec<i32> = columns.iter().map(|c| i32::from(c.0.number)).collect();
         let mut values: Vec<pg_sys::Datum> = columns
             .iter()
             .map(|c| c.1.unwrap_or(pg_sys::Datum::null()))
