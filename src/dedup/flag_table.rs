@@ -12,15 +12,20 @@ use pgrx::PgSqlErrorCode::{
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use super::flag_options::{FlagOptions, Refusal, parse};
+use super::flag_options::{FlagOptions, Recipe, Refusal, parse};
 use super::flag_search::Search;
+use crate::fingerprint::options::parse_row;
+use crate::fingerprint::plan::{self, Field};
+use crate::fingerprint::presets;
 use crate::pg::error::{raise, raise_with_hint, report};
+use crate::pg::expression::jsonb_text;
 use crate::pg::invalidation::{Current, watch};
 use crate::pg::relation::Rel;
 use crate::pg::saved_query::SavedQuery;
 use crate::pg::table::{self, Column, quoted};
 use crate::pg::trigger::TriggerCall;
 use crate::pg::value::Storage;
+use crate::row::errors::or_raise;
 
 /// Up to this radius the index does less work than reading the table, if there are rows to speak of.
 const INDEX_SERVES: u32 = 10;
@@ -217,7 +222,42 @@ impl Columns {
             key,
         };
         columns.check_key(options);
+        if let Some(recipe) = &options.recipe {
+            columns.check_recipe(fired, recipe);
+        }
         columns
+    }
+
+    /// A fingerprint that the trigger computes cannot depend on what is computed after the trigger, nor
+    /// on what the trigger itself fills: the next UPDATE would find another one.
+    fn check_recipe(&self, fired: Rel<'_>, recipe: &Recipe) {
+        let (names, columns): (Vec<String>, Vec<Column>) = table::columns(fired).unzip();
+        let filled = |column: &Column| {
+            let filled = [
+                Some(&self.fingerprint),
+                self.flag.as_ref(),
+                self.duplicate_of.as_ref(),
+            ];
+            filled
+                .into_iter()
+                .flatten()
+                .any(|f| f.number == column.number)
+        };
+        for place in counting(recipe, &names, &columns) {
+            let (name, column) = (&names[place], &columns[place]);
+            if column.generated {
+                generated(name);
+            }
+            if filled(column) {
+                raise_with_hint(
+                    ERRCODE_INVALID_PARAMETER_VALUE,
+                    format!(
+                        "column \"{name}\" counts for the fingerprint, but the trigger fills it"
+                    ),
+                    "Let the trigger argument \"weights\" name the columns that count, or leave others out with \"$exclude\".",
+                );
+            }
+        }
     }
 
     fn check_key(&self, options: &FlagOptions) {
@@ -277,6 +317,24 @@ fn generated(name: &str) -> ! {
         ERRCODE_INVALID_COLUMN_REFERENCE,
         format!("column \"{name}\" is a generated column: triggers do not see its value"),
     )
+}
+
+/// Which of a table's columns count for the fingerprint, by their places.
+fn counting(recipe: &Recipe, names: &[String], columns: &[Column]) -> Vec<usize> {
+    let fields: Vec<Field> = std::iter::zip(names, columns)
+        .map(|(name, column)| Field {
+            name: name.clone(),
+            generated: column.generated,
+        })
+        .collect();
+    let weights = or_raise(parse_row(&jsonb_text(&recipe.weights)));
+    let preset = or_raise(presets::find(recipe.preset.as_deref()));
+    let plans = or_raise(plan::row(preset, &weights, &fields));
+    plans
+        .iter()
+        .flat_map(|plan| [Some(plan.field), plan.title])
+        .flatten()
+        .collect()
 }
 
 fn wrong_type(name: &str, column: &Column, what: &str, expected: &str) -> ! {

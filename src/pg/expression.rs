@@ -1,11 +1,11 @@
 //! Expressions over a row that is not stored yet.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 
 use pgrx::pg_sys;
 
 use super::call_site::Memory;
-use super::encoding::from_utf8;
+use super::encoding::{from_utf8, to_utf8};
 use super::relation::Rel;
 use super::table::Column;
 use super::trigger::TriggerCall;
@@ -78,19 +78,36 @@ impl RowExpression {
     }
 }
 
-/// A constant of a type, from its text; an ERROR when the text is none of the type's. In the current
-/// memory context.
-fn constant(type_id: pg_sys::Oid, text: Option<&str>) -> *mut pg_sys::Const {
-    let (by_value, length) = Storage::of(type_id).by_value_and_length();
-    // Names and values of trigger arguments have no zero byte: they were C strings.
-    let text = text.and_then(|text| CString::new(from_utf8(text).into_owned()).ok());
+/// A text as jsonb shows it again; an ERROR when it is no JSON.
+pub fn jsonb_text(text: &str) -> String {
+    let text = value(pg_sys::JSONBOID, text);
+    let (mut output, mut varlena) = (pg_sys::InvalidOid, false);
+    // SAFETY: the type's own output function, which returns a zero-terminated string.
+    let shown = unsafe {
+        pg_sys::getTypeOutputInfo(pg_sys::JSONBOID, &mut output, &mut varlena);
+        CStr::from_ptr(pg_sys::OidOutputFunctionCall(output, text))
+    };
+    to_utf8(shown.to_bytes()).into_owned()
+}
+
+/// A value of a type from its text, in the current memory context; an ERROR when it is none.
+fn value(type_id: pg_sys::Oid, text: &str) -> pg_sys::Datum {
+    // Arguments of triggers have no zero byte: they were C strings.
+    let text = CString::new(from_utf8(text).into_owned()).unwrap_or_default();
+    let (mut input, mut parameter) = (pg_sys::InvalidOid, pg_sys::InvalidOid);
     // SAFETY: the type's own input function reads a zero-terminated string.
     unsafe {
-        let datum = text.as_ref().map(|text| {
-            let (mut input, mut parameter) = (pg_sys::InvalidOid, pg_sys::InvalidOid);
-            pg_sys::getTypeInputInfo(type_id, &mut input, &mut parameter);
-            pg_sys::OidInputFunctionCall(input, text.as_ptr().cast_mut(), parameter, -1)
-        });
+        pg_sys::getTypeInputInfo(type_id, &mut input, &mut parameter);
+        pg_sys::OidInputFunctionCall(input, text.as_ptr().cast_mut(), parameter, -1)
+    }
+}
+
+/// A constant of a type, from its text; None is NULL. In the current memory context.
+fn constant(type_id: pg_sys::Oid, text: Option<&str>) -> *mut pg_sys::Const {
+    let (by_value, length) = Storage::of(type_id).by_value_and_length();
+    let datum = text.map(|text| value(type_id, text));
+    // SAFETY: a value of the type, stored as the catalog says.
+    unsafe {
         pg_sys::makeConst(
             type_id,
             -1,

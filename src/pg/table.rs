@@ -75,22 +75,27 @@ impl Column {
     }
 }
 
-/// The user's column of that name.
-pub fn column(table: Rel<'_>, name: &str) -> Option<Column> {
-    // SAFETY: an open relation has its row descriptor, with zero-terminated names.
+/// The user's columns and their names.
+pub fn columns(table: Rel<'_>) -> impl Iterator<Item = (String, Column)> {
+    // SAFETY: an open relation has its row descriptor.
     let (desc, count) = unsafe {
         let desc = (*table.raw()).rd_att;
         (desc, (*desc).natts as usize)
     };
-    (0..count).find_map(|i| {
-        // SAFETY: as above; `i` is below `natts`.
-        let (attribute, found) = unsafe {
+    (0..count).filter_map(move |i| {
+        // SAFETY: as above, with zero-terminated names; `i` is below `natts`.
+        let (attribute, name) = unsafe {
             let attribute = attribute(desc, i);
-            let found = CStr::from_ptr(attribute.attname.data.as_ptr());
-            (attribute, to_utf8(found.to_bytes()))
+            (attribute, CStr::from_ptr(attribute.attname.data.as_ptr()))
         };
-        (!attribute.attisdropped && found == name).then(|| Column::new(attribute))
+        let name = || to_utf8(name.to_bytes()).into_owned();
+        (!attribute.attisdropped).then(|| (name(), Column::new(attribute)))
     })
+}
+
+/// The user's column of that name.
+pub fn column(table: Rel<'_>, name: &str) -> Option<Column> {
+    columns(table).find_map(|(found, column)| (found == name).then_some(column))
 }
 
 /// A name as SQL text, always quoted.
