@@ -203,6 +203,39 @@ UPDATE parted SET region = 'south' WHERE id = 1;
 UPDATE parted SET region = 'north', fp = 1::bigint << 50 WHERE id = 5;
 SELECT tableoid::regclass, id, fp, dup FROM parted ORDER BY id;
 
+-- A row that moves is judged once, as an UPDATE: decided marks stay, and no mode loses it.
+UPDATE parted SET dup = NULL WHERE id = 4;
+UPDATE parted SET region = 'north' WHERE id = 4;
+UPDATE parted SET region = 'south', fp = 252 WHERE id = 4;
+SELECT tableoid::regclass, id, fp, dup FROM parted WHERE id = 4;
+-- What is copied in the same statement is judged.
+WITH moved AS (UPDATE parted SET region = 'north' WHERE id = 4 RETURNING fp), updated AS (UPDATE parted SET id = 30 WHERE id = 3 RETURNING fp)
+INSERT INTO parted SELECT 40, 'south', fp FROM moved UNION ALL SELECT 41, 'south', fp FROM updated;
+SELECT tableoid::regclass, id, fp, dup FROM parted ORDER BY id;
+MERGE INTO parted AS p USING (VALUES (2), (50)) AS new (id) ON p.id = new.id
+	WHEN MATCHED THEN UPDATE SET region = 'north'
+	WHEN NOT MATCHED THEN INSERT (id, region, fp) VALUES (new.id, 'south', 1);
+-- A copy that a trigger stores while the row arrives, under the trigger's name in time and content.
+CREATE FUNCTION copy() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF NEW.id < 1000 THEN
+		INSERT INTO flag.parted VALUES (NEW.id + 1000, 'north', NEW.fp);
+	END IF;
+	RETURN NEW;
+END $$;
+CREATE TRIGGER a_copy BEFORE INSERT ON parted_south FOR EACH ROW EXECUTE FUNCTION copy();
+UPDATE parted SET region = 'south' WHERE id = 30;
+SELECT tableoid::regclass, id, fp, dup FROM parted WHERE id IN (2, 30, 50, 1030, 1050) ORDER BY id;
+DROP TRIGGER a_copy ON parted_south;
+DROP TRIGGER flag ON parted;
+INSERT INTO parted VALUES (60, 'north', 7000), (61, 'north', 7000), (62, 'south', 7000);
+CREATE TRIGGER skip BEFORE INSERT OR UPDATE ON parted FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=skip');
+CREATE TRIGGER tell BEFORE INSERT OR UPDATE ON parted FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup', 'key=id');
+UPDATE parted SET region = CASE region WHEN 'north' THEN 'south' ELSE 'north' END WHERE fp = 7000;
+UPDATE parted SET region = 'south', fp = 7001 WHERE id = 62;
+INSERT INTO parted VALUES (63, 'north', 7000);
+SELECT tableoid::regclass, id, fp, dup FROM parted WHERE id BETWEEN 60 AND 69 ORDER BY id;
+
 -- Keys of other types, domains among them, and names that need quotes.
 CREATE DOMAIN fingerprint AS bigint;
 CREATE DOMAIN slug AS varchar(20);

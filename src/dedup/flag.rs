@@ -13,6 +13,7 @@ use pgrx::PgSqlErrorCode::{
 };
 use pgrx::{IntoDatum, pg_sys};
 
+use super::flag_moves;
 use super::flag_options::{Mode, Recipe};
 use super::flag_table::{self, FlaggedTable};
 use super::stripes::stripes;
@@ -59,6 +60,13 @@ struct Site {
     memory: Memory,
 }
 
+impl Drop for Site {
+    /// At the end of the statement.
+    fn drop(&mut self) {
+        flag_moves::forget(self.memory);
+    }
+}
+
 /// A near-duplicate.
 struct Found<'a> {
     key: Option<Value<'a>>,
@@ -99,8 +107,7 @@ impl Site {
         if table.options.recipe.is_some() {
             changes.push((&table.columns.fingerprint, fingerprint.into_datum()));
         }
-        if call.event() == Event::Update && self.is_as_before(call, fingerprint) {
-            // What somebody decided by hand about the same content stays so.
+        if self.is_settled(call, fingerprint) {
             return call.with(&changes);
         }
         let found = fingerprint.and_then(|fingerprint| self.search(call, fingerprint));
@@ -110,6 +117,24 @@ impl Site {
             _ => self.mark(&mut changes, found.as_ref()),
         }
         call.with(&changes)
+    }
+
+    /// Is nothing to be judged, because an UPDATE leaves alone what was, or the row arrives from
+    /// another partition? What somebody decided by hand about the same content stays so.
+    fn is_settled(&self, call: &TriggerCall<'_>, fingerprint: Option<i64>) -> bool {
+        let (table, memory) = (&self.table, self.memory);
+        let updates = call.event() == Event::Update;
+        if table.searched != call.relation().oid() {
+            let text = table.columns.text.as_ref();
+            let text = text.and_then(|text| call.new_value(text));
+            let content = flag_moves::content(fingerprint, text.as_ref().map(Value::bytes));
+            if updates {
+                flag_moves::remember(call, memory, table.searched, content);
+            } else if flag_moves::is_arrival(call, memory, table.searched, content) {
+                return true;
+            }
+        }
+        updates && self.is_as_before(call, fingerprint)
     }
 
     /// Does an UPDATE leave all alone that makes a row a duplicate?
@@ -157,9 +182,10 @@ impl Site {
         if let Some(text) = &columns.text {
             parameters.push(call.new_value(text).map(|value| value.datum()));
         }
-        let query = match call.old_place() {
-            Some((table, place)) => {
-                parameters.extend([Some(table), Some(place)]);
+        let old = call.old_place();
+        let query = match &old {
+            Some(place) => {
+                parameters.extend(place.datums().map(Some));
                 self.table.of_updated()
             }
             None => &self.table.of_new,

@@ -2,7 +2,8 @@
 //!
 //! What lives here: the trigger `simhash_flag_duplicate()` ([`flag_options`]: its arguments,
 //! [`stripes`]: what two sessions that insert near-duplicates both lock, `flag_table`: what is known of
-//! a table, `flag_search`: the query, `flag`: what happens to a row). [`pairs`] finds every pair within a radius without an
+//! a table, `flag_search`: the query, `flag_moves`: rows that change their partition, `flag`: what
+//! happens to a row). [`pairs`] finds every pair within a radius without an
 //! index, in bounded memory ([`pairs_file`] when the rows do not fit, [`pairs_split`] decides what is
 //! filed under which bits, [`compare`] is the inner loop); `source` reads a table for it, `keys` keeps
 //! what stands for the rows, `pairs_function` is the SQL function. [`clusters`] makes groups of pairs
@@ -32,6 +33,8 @@ mod cluster_window;
 mod clusters_function;
 #[cfg(feature = "server")]
 mod flag;
+#[cfg(feature = "server")]
+mod flag_moves;
 #[cfg(feature = "server")]
 mod flag_search;
 #[cfg(feature = "server")]

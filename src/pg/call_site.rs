@@ -5,7 +5,7 @@ use pgrx::{PgMemoryContexts, pg_sys};
 use super::fmgr::Args;
 
 /// Memory that lives as long as a call site.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Memory(pg_sys::MemoryContext);
 
 impl Memory {

@@ -8,7 +8,7 @@ use pgrx::pg_sys;
 use super::encoding::to_utf8;
 use super::fmgr::Args;
 use super::relation::Rel;
-use super::table::Column;
+use super::table::{Column, Opened};
 use super::value::Value;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,8 +26,48 @@ pub struct TriggerCall<'a> {
     life: PhantomData<&'a Args>,
 }
 
-/// Where a row version lies: its table's OID and its place, as datums.
-pub type Place = (pg_sys::Datum, pg_sys::Datum);
+/// Where a row version lies.
+pub struct Place {
+    table: pg_sys::Oid,
+    place: pg_sys::ItemPointerData,
+}
+
+impl Place {
+    /// The table's OID and the place in it, as datums that live as long as self.
+    pub fn datums(&self) -> [pg_sys::Datum; 2] {
+        [self.table.into(), (&raw const self.place).into()]
+    }
+
+    /// Was the version deleted because an UPDATE stores its successor in another partition?
+    pub fn has_moved_away(&self) -> bool {
+        let table = Opened::new(self.table);
+        let raw = table.rel().raw();
+        // SAFETY: the table is open; the slot, of the table's kind, is dropped before it is closed; the
+        // tuple is read while the slot holds it.
+        unsafe {
+            let slot =
+                pg_sys::MakeSingleTupleTableSlot((*raw).rd_att, pg_sys::table_slot_callbacks(raw));
+            let mut place = self.place;
+            let found = (*(*raw).rd_tableam)
+                .tuple_fetch_row_version
+                .is_some_and(|fetch| {
+                    let any = &raw mut pg_sys::SnapshotAnyData;
+                    pg_sys::ffi::pg_guard_ffi_boundary(|| fetch(raw, &mut place, any, slot))
+                });
+            let moved = found && {
+                let mut copied = false;
+                let tuple = pg_sys::ExecFetchSlotHeapTuple(slot, false, &mut copied);
+                // The macro ItemPointerIndicatesMovedPartitions.
+                let next = (*(*tuple).t_data).t_ctid;
+                let block = u32::from(next.ip_blkid.bi_hi) << 16 | u32::from(next.ip_blkid.bi_lo);
+                block == pg_sys::InvalidBlockNumber
+                    && u32::from(next.ip_posid) == pg_sys::MovedPartitionsOffsetNumber
+            };
+            pg_sys::ExecDropSingleTupleTableSlot(slot);
+            moved
+        }
+    }
+}
 
 impl<'a> TriggerCall<'a> {
     /// The call, when the function runs as a trigger.
@@ -150,12 +190,12 @@ impl<'a> TriggerCall<'a> {
         if self.event() != Event::Update {
             return None;
         }
-        let tuple = self.data().tg_trigtuple;
-        // SAFETY: the tuple lives as long as the call, and so does the address of its place.
-        unsafe {
-            let place = pg_sys::Datum::from(&raw mut (*tuple).t_self);
-            Some((pg_sys::Datum::from((*tuple).t_tableOid), place))
-        }
+        // SAFETY: the tuple lives as long as the call.
+        let tuple = unsafe { &*self.data().tg_trigtuple };
+        Some(Place {
+            table: tuple.t_tableOid,
+            place: tuple.t_self,
+        })
     }
 
     /// Goes on with the row as it is.
