@@ -382,6 +382,21 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION simhash_dictionary_words(text, int) IS 'the words and stop words of a version of a dictionary';
 
+-- What is called below stands with its schema where another function, with arguments that match better,
+-- could stand beside the extension.
+CREATE FUNCTION simhash_lock_versions(versions regclass) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	-- An older snapshot would not show the newest version: the next one would be added to it.
+	IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
+		RAISE EXCEPTION 'versions cannot be made in a transaction with isolation level %', current_setting('transaction_isolation')
+			USING ERRCODE = 'invalid_transaction_state', HINT = 'Use SET TRANSACTION ISOLATION LEVEL READ COMMITTED.';
+	END IF;
+	-- One writer at a time, so that versions have no gaps and no twins.
+	PERFORM pg_advisory_xact_lock($1::oid::bigint);
+END $$;
+COMMENT ON FUNCTION simhash_lock_versions(regclass) IS 'lets one transaction at a time make versions; behind simhash_create_config and its like';
+
 CREATE FUNCTION simhash_create_config(
 	name text, options jsonb DEFAULT '{}', preset text DEFAULT NULL, dictionary text DEFAULT NULL, idf text DEFAULT NULL
 ) RETURNS int
@@ -396,8 +411,7 @@ BEGIN
 	PERFORM set_config('search_path', format('pg_catalog, %I, pg_temp', n.nspname), true)
 	FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'simhash_dedup';
 	PERFORM simhash_check_options($2, $3);
-	-- One writer at a time, so that versions have no gaps and no twins.
-	PERFORM pg_advisory_xact_lock('simhash_config'::regclass::oid::bigint);
+	PERFORM simhash_lock_versions('simhash_config'::regclass);
 	IF $4 IS NOT NULL THEN
 		SELECT max(w.version) INTO of_dictionary FROM simhash_dictionary_word AS w WHERE w.dictionary = $4;
 		IF of_dictionary IS NULL THEN
@@ -429,10 +443,10 @@ DECLARE
 BEGIN
 	PERFORM set_config('search_path', format('pg_catalog, %I, pg_temp', n.nspname), true)
 	FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'simhash_dedup';
-	PERFORM pg_advisory_xact_lock('simhash_config'::regclass::oid::bigint);
+	PERFORM simhash_lock_versions('simhash_config'::regclass);
 	SELECT coalesce(max(w.version), 0) INTO newest FROM simhash_dictionary_word AS w WHERE w.dictionary = $1;
 	IF $5 THEN
-		SELECT g INTO missing FROM unnest($3) AS g
+		SELECT g INTO missing FROM pg_catalog.unnest($3) AS g
 		WHERE NOT EXISTS (SELECT FROM simhash_dictionary_words($1, newest) AS d WHERE d.kind = $2 AND d.word = g);
 		IF FOUND THEN
 			RAISE EXCEPTION 'dictionary "%" has no % "%"', $1, CASE $2 WHEN 'stop' THEN 'stop word' ELSE 'word' END, missing
@@ -440,7 +454,7 @@ BEGIN
 		END IF;
 	END IF;
 	INSERT INTO simhash_dictionary_word (dictionary, version, kind, word, tag, removed)
-	SELECT DISTINCT $1, newest + 1, $2, g, CASE WHEN $5 THEN NULL ELSE $4 END, $5 FROM unnest($3) AS g
+	SELECT DISTINCT $1, newest + 1, $2, g, CASE WHEN $5 THEN NULL ELSE $4 END, $5 FROM pg_catalog.unnest($3) AS g
 	WHERE $5 OR NOT EXISTS (
 		SELECT FROM simhash_dictionary_words($1, newest) AS d
 		WHERE d.kind = $2 AND d.word = g AND d.tag IS NOT DISTINCT FROM $4);
@@ -483,7 +497,6 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
 	options jsonb;
-	counted text;
 	part record;
 	step CONSTANT bigint := 2000;
 	first bigint;
@@ -494,16 +507,21 @@ DECLARE
 BEGIN
 	PERFORM set_config('search_path', format('pg_catalog, %I, pg_temp', n.nspname), true)
 	FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'simhash_dedup';
-	SELECT jsonb_build_object('dictionary', coalesce(jsonb_agg(d.word), '[]')) INTO options
+	-- Now rather than after hours of counting.
+	IF $1 IS NULL OR $2 IS NULL OR $3 IS NULL OR $5 IS NULL THEN
+		RAISE EXCEPTION 'name, source, column_name and min_documents must not be NULL' USING ERRCODE = 'null_value_not_allowed';
+	ELSIF $1 = '' OR strpos($1, '@') > 0 THEN
+		RAISE EXCEPTION 'invalid name of an idf table: "%"', $1 USING ERRCODE = 'invalid_name', HINT = 'A name is not empty and has no "@".';
+	ELSIF $4 IS NOT NULL AND NOT EXISTS (SELECT FROM simhash_dictionary_word AS w WHERE w.dictionary = $4) THEN
+		RAISE EXCEPTION 'dictionary "%" does not exist', $4 USING ERRCODE = 'undefined_object', HINT = 'simhash_add_word makes it.';
+	END IF;
+	SELECT pg_catalog.jsonb_build_object('dictionary', coalesce(pg_catalog.jsonb_agg(d.word), '[]')) INTO options
 	FROM simhash_dictionary_words($4, 2147483647) AS d WHERE d.kind = 'word';
 	CREATE TEMP TABLE simhash_idf_part (term text, documents bigint) ON COMMIT DROP;
-	counted := 'WITH body AS MATERIALIZED (SELECT x.%1$I::text AS body FROM %2$s AS x WHERE x.%1$I IS NOT NULL %3$s),
-		part AS (INSERT INTO pg_temp.simhash_idf_part SELECT t, count(*) FROM body AS b,
-			simhash_terms(b.body, $1) AS t WHERE length(t) <= 200 GROUP BY t)
-		SELECT count(*) FROM body';
-	-- Leaf partitions and plain tables are worked off in ranges of pages, anything else at once.
+	-- Leaf partitions and plain tables are worked off in ranges of pages, anything else at once: views,
+	-- foreign tables, tables with children.
 	FOR part IN
-		SELECT c.oid::regclass AS relation, c.relkind IN ('r', 'm', 't') AS has_pages
+		SELECT c.oid::regclass AS relation, c.relkind IN ('r', 'm', 't') AND NOT c.relhassubclass AS has_pages
 		FROM pg_class AS c
 		WHERE c.oid = $2 AND c.relkind <> 'p'
 			OR c.oid IN (SELECT p.relid FROM pg_partition_tree($2) AS p WHERE p.isleaf)
@@ -511,9 +529,15 @@ BEGIN
 		first := 0;
 		LOOP
 			last := CASE WHEN part.has_pages THEN pg_relation_size(part.relation) / current_setting('block_size')::bigint ELSE 0 END;
-			EXECUTE format(counted, $3, CASE WHEN part.has_pages THEN 'ONLY ' ELSE '' END || part.relation,
+			EXECUTE pg_catalog.format(
+				'WITH body AS MATERIALIZED (SELECT x.%1$I::text AS body FROM %2$s AS x WHERE x.%1$I IS NOT NULL %3$s),
+				part AS (INSERT INTO pg_temp.simhash_idf_part SELECT t, count(*) FROM body AS b,
+					simhash_terms(b.body, $1, NULL::text) AS t WHERE length(t) <= 200 GROUP BY t)
+				SELECT count(*) FROM body',
+				$3, part.relation,
 				CASE WHEN part.has_pages THEN 'AND x.ctid >= $2 AND ($3 IS NULL OR x.ctid < $3)' ELSE 'AND ($2, $3) IS NOT DISTINCT FROM ($2, $3)' END)
-			INTO batch USING options, format('(%s,0)', first)::tid, CASE WHEN first + step <= last THEN format('(%s,0)', first + step)::tid END;
+			INTO batch USING options, pg_catalog.format('(%s,0)', first)::tid,
+				CASE WHEN first + step <= last THEN pg_catalog.format('(%s,0)', first + step)::tid END;
 			total := total + batch;
 			first := first + step;
 			RAISE NOTICE 'idf table "%": % of % pages of %, % documents', $1, least(first, last), last, part.relation, total;
@@ -523,7 +547,7 @@ BEGIN
 	PERFORM pg_advisory_xact_lock('simhash_config'::regclass::oid::bigint);
 	SELECT coalesce(max(i.version), 0) + 1 INTO made FROM simhash_idf AS i WHERE i.name = $1;
 	INSERT INTO simhash_idf (name, version, documents, source)
-	SELECT $1, made, total, format('%I.%I (%I)', n.nspname, c.relname, $3)
+	SELECT $1, made, total, pg_catalog.format('%I.%I (%I)', n.nspname, c.relname, $3)
 	FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = $2;
 	INSERT INTO simhash_idf_term (name, version, term, documents)
 	SELECT $1, made, p.term, sum(p.documents) FROM pg_temp.simhash_idf_part AS p

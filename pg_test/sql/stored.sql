@@ -64,6 +64,13 @@ SELECT idf, idf_version FROM simhash_config WHERE name = 'rare';
 SELECT simhash_create_config('rare', '{"body": 1}', 's2', idf => 'corpus@2') AS version;
 SELECT bool_and(simhash64_named(c, 'rare') = simhash64_named(c, 'rare@1')) AS same FROM corpus AS c WHERE id > 0;
 
+-- Children count with their parent.
+CREATE TABLE child () INHERITS (corpus);
+INSERT INTO child VALUES (9000, 'orphan');
+SELECT simhash_build_idf('family', 'corpus', 'body') AS version;
+SELECT documents FROM simhash_idf_term WHERE name = 'family' AND term IN ('orphan', 'the') ORDER BY term;
+DROP TABLE child;
+
 -- The words of a text.
 SELECT * FROM simhash_terms('The cat, the 道路 cat', '{"stop_words": true}');
 
@@ -165,6 +172,10 @@ SELECT f.* FROM unnest(ARRAY[
 	$$SELECT simhash_create_config('bad', idf => 'corpus@9')$$,
 	$$SELECT simhash_remove_word('places', 'nope')$$,
 	$$SELECT simhash_build_idf('x', 'corpus', 'nope')$$,
+	$$SELECT simhash_build_idf('x@1', 'corpus', 'body')$$,
+	$$SELECT simhash_build_idf('x', NULL, 'body')$$,
+	$$SELECT simhash_build_idf('x', 'corpus', 'body', min_documents => NULL)$$,
+	$$SELECT simhash_build_idf('x', 'corpus', 'body', 'nope')$$,
 	$$SET ROLE simhash_reader; SELECT simhash_create_config('mine')$$,
 	$$SET ROLE simhash_reader; SELECT simhash_add_word('places', 'mine')$$,
 	$$SET ROLE simhash_reader; DELETE FROM simhash_config$$,
@@ -181,6 +192,23 @@ CREATE TABLE simhash_config (LIKE public.simhash_config);
 SET search_path = stored_test, public, pg_catalog;
 SELECT simhash64_named_text('one two three', 'moving') IS NOT NULL AS present;
 RESET search_path;
+
+-- Nor do functions beside the extension that match arguments better than the server's own.
+CREATE FUNCTION stored_test.hijack() RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'hijacked'; END $$;
+CREATE FUNCTION public.format(text, text, bigint) RETURNS text LANGUAGE sql RETURN stored_test.hijack();
+CREATE FUNCTION public.format(text, bigint) RETURNS text LANGUAGE sql RETURN stored_test.hijack();
+CREATE FUNCTION public.format(text, name, text, text) RETURNS text LANGUAGE sql RETURN stored_test.hijack();
+CREATE FUNCTION public.format(text, name, regclass, text) RETURNS text LANGUAGE sql RETURN stored_test.hijack();
+CREATE FUNCTION public.format(text, name, name, name) RETURNS text LANGUAGE sql RETURN stored_test.hijack();
+CREATE FUNCTION public.unnest(text[]) RETURNS SETOF text LANGUAGE sql AS 'SELECT stored_test.hijack()';
+CREATE FUNCTION public.jsonb_build_object(text, jsonb) RETURNS jsonb LANGUAGE sql RETURN stored_test.hijack()::jsonb;
+CREATE AGGREGATE public.jsonb_agg(text) (SFUNC = array_append, STYPE = text[]);
+CREATE FUNCTION public.simhash_terms(text, jsonb) RETURNS SETOF text LANGUAGE sql AS 'SELECT stored_test.hijack()';
+SELECT public.simhash_add_words('places', '{a safe place}') > 0 AS words, public.simhash_create_config('safe', '{}', dictionary => 'places') AS config,
+	public.simhash_build_idf('safe', 'stored_test.corpus', 'body', 'places') AS idf;
+DROP FUNCTION public.format(text, text, bigint), public.format(text, bigint), public.format(text, name, text, text), public.format(text, name, regclass, text),
+	public.format(text, name, name, name), public.unnest(text[]), public.jsonb_build_object(text, jsonb), public.simhash_terms(text, jsonb);
+DROP AGGREGATE public.jsonb_agg(text);
 
 -- In another schema everything still works, in the same session.
 CREATE SCHEMA elsewhere;
