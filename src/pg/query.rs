@@ -1,13 +1,9 @@
 //! A query that is run once, as the current user; its rows are handed over as they come and kept
 //! nowhere.
 
-use std::ffi::CString;
+use pgrx::{pg_guard, pg_sys};
 
-use pgrx::{PgSqlErrorCode, pg_guard, pg_sys};
-
-use super::encoding::from_utf8;
-use super::error::raise;
-use super::saved_query::{check, connected};
+use super::spi::{c_text, check, connected};
 
 /// Takes a row: its columns' values, None for NULL. They live until it returns.
 type Sink<'f, const N: usize> = &'f mut dyn FnMut([Option<pg_sys::Datum>; N]);
@@ -28,12 +24,7 @@ pub fn for_each_row<const N: usize>(
     parameter: Option<(pg_sys::Oid, pg_sys::Datum)>,
     sink: Sink<N>,
 ) {
-    let Ok(text) = CString::new(from_utf8(sql).into_owned()) else {
-        raise(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            "a name has a zero byte",
-        );
-    };
+    let text = c_text(sql);
     let mut receiver = Receiver {
         base: pg_sys::DestReceiver {
             receiveSlot: Some(receive::<N>),

@@ -1,11 +1,10 @@
 //! A query that is planned once and run again and again, as the current user, from inside a function.
 
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::c_char;
 
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::pg_sys;
 
-use super::encoding::from_utf8;
-use super::error::raise;
+use super::spi::{check, connected, prepared};
 use super::value::{Storage, Value};
 
 /// Which rows a run sees, beside those of this transaction.
@@ -25,56 +24,11 @@ pub struct SavedQuery {
     prefers_indexes: bool,
 }
 
-/// Calls of the server programming interface, between connect and finish.
-pub(super) fn connected<R>(f: impl FnOnce() -> R) -> R {
-    // SAFETY: connects and disconnects in pairs; after an ERROR the server does the latter.
-    unsafe {
-        check(pg_sys::SPI_connect());
-        let result = f();
-        check(pg_sys::SPI_finish());
-        result
-    }
-}
-
-/// # Safety
-/// `code` must come from an SPI function.
-pub(super) unsafe fn check(code: i32) {
-    if code < 0 {
-        // SAFETY: the server's text for the code, static.
-        let text = unsafe { CStr::from_ptr(pg_sys::SPI_result_code_string(code)) };
-        raise(
-            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
-            format!("SPI failed: {}", text.to_string_lossy()),
-        );
-    }
-}
-
 impl SavedQuery {
     /// Analyses the query. With `prefers_indexes` a sequential scan is planned only where nothing else
     /// is possible: a plan made while the table was small must still do when it has grown.
     pub fn new(sql: &str, parameters: &[pg_sys::Oid], prefers_indexes: bool) -> Self {
-        let Ok(text) = CString::new(from_utf8(sql).into_owned()) else {
-            raise(
-                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-                "a name has a zero byte",
-            );
-        };
-        let mut types = parameters.to_vec();
-        let plan = connected(|| {
-            // SAFETY: a zero-terminated text, as many types as said; the plan is kept before the
-            // connection is closed.
-            unsafe {
-                let generic = pg_sys::CURSOR_OPT_GENERIC_PLAN as i32;
-                let count = types.len() as i32;
-                let plan =
-                    pg_sys::SPI_prepare_cursor(text.as_ptr(), count, types.as_mut_ptr(), generic);
-                if plan.is_null() {
-                    check(pg_sys::SPI_result);
-                }
-                check(pg_sys::SPI_keepplan(plan));
-                plan
-            }
-        });
+        let plan = prepared(sql, parameters, pg_sys::CURSOR_OPT_GENERIC_PLAN);
         Self {
             plan,
             prefers_indexes,

@@ -20,7 +20,7 @@ use crate::pg::error::report;
 use crate::pg::fmgr::Args;
 use crate::pg::lookup::function_schema;
 use crate::pg::snapshot::Seen;
-use crate::pg::spi;
+use crate::pg::text_query::query;
 
 /// How many versions a session keeps.
 const KEPT: usize = 8;
@@ -95,7 +95,7 @@ fn find(schema: &str, name: &str) -> Rc<Config> {
          WHERE name OPERATOR(pg_catalog.=) $1{this} ORDER BY version DESC LIMIT 1"
     );
     let parameters: Vec<&str> = std::iter::once(base).chain(version).collect();
-    spi::query(&text, &parameters, &mut |row| {
+    query(&text, &parameters, &mut |row| {
         let mut columns = row.iter().cloned();
         let mut next = || columns.next().flatten();
         found = Some(Entry {
@@ -127,7 +127,7 @@ fn unknown(schema: &str, name: &str) -> ! {
     let text = format!(
         "SELECT DISTINCT name FROM {schema}.simhash_config ORDER BY name USING OPERATOR(pg_catalog.<) LIMIT 10"
     );
-    spi::query(&text, &[], &mut |row| names.extend(row[0].clone()));
+    query(&text, &[], &mut |row| names.extend(row[0].clone()));
     let hint = match names.is_empty() {
         true => "simhash_create_config makes one.".to_owned(),
         false => format!("Among the configurations are {}.", names.join(", ")),
@@ -180,7 +180,7 @@ impl Words {
         let text = format!(
             "SELECT kind, word, tag FROM {schema}.simhash_dictionary_words($1, $2::pg_catalog.int4)"
         );
-        spi::query(&text, &[name, version], &mut |row| {
+        query(&text, &[name, version], &mut |row| {
             let [kind, Some(word), tag] = row else {
                 return;
             };
@@ -218,14 +218,14 @@ fn load_idf(schema: &str, name: &str, version: &str) -> Arc<Idf> {
         "SELECT documents FROM {schema}.simhash_idf WHERE name OPERATOR(pg_catalog.=) $1 \
          AND version OPERATOR(pg_catalog.=) $2::pg_catalog.int4"
     );
-    spi::query(&text, &[name, version], &mut |row| {
+    query(&text, &[name, version], &mut |row| {
         idf = Idf::new(number(&row[0]));
     });
     let text = format!(
         "SELECT term, documents FROM {schema}.simhash_idf_term WHERE name OPERATOR(pg_catalog.=) $1 \
          AND version OPERATOR(pg_catalog.=) $2::pg_catalog.int4"
     );
-    spi::query(&text, &[name, version], &mut |row| {
+    query(&text, &[name, version], &mut |row| {
         if let Some(term) = &row[0] {
             or_raise(idf.add(term, number(&row[1])));
         }
