@@ -117,6 +117,19 @@ SELECT simhash64_named_text('one two three', 'moving') = simhash64('one') AS ins
 ROLLBACK;
 SELECT simhash64_named_text('one two three', 'moving') = simhash64('one two', preset => 'plain') AS outside;
 
+-- A version that is used again and again is loaded once, whatever others come and go.
+SELECT simhash_create_config('kept', '{}', 'plain', 'places') AS version;
+SELECT count(simhash_create_config('passing' || i, '{}', 'plain')) FROM generate_series(1, 10) AS i;
+BEGIN;
+SELECT simhash64_named_text('one', 'kept') IS NOT NULL AS loaded;
+CREATE FUNCTION scans() RETURNS bigint LANGUAGE sql AS $$
+	SELECT sum(pg_stat_get_xact_numscans(oid)) FROM pg_class WHERE relname LIKE 'simhash_dictionary_word%'
+$$;
+SELECT scans() AS scans \gset
+SELECT count(simhash64_named_text('one', c)) FROM generate_series(1, 10) AS i, LATERAL unnest(ARRAY['passing' || i, 'kept']) AS c;
+SELECT scans() - :scans AS loaded_again;
+COMMIT;
+
 -- Triggers, and rows that change their configuration's name.
 CREATE TABLE filed (body text, config text, fp bigint);
 CREATE FUNCTION file() RETURNS trigger LANGUAGE plpgsql AS $$

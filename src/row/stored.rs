@@ -35,7 +35,7 @@ pub struct Config {
 }
 
 thread_local! {
-    /// The most recently loaded last.
+    /// The most recently used last.
     static LOADED: RefCell<Vec<Rc<Config>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -109,16 +109,20 @@ fn find(schema: &str, name: &str) -> Rc<Config> {
     let Some(entry) = found else {
         unknown(schema, name);
     };
-    let kept = LOADED.with_borrow(|loaded| loaded.iter().find(|c| c.id == entry.id).cloned());
-    kept.unwrap_or_else(|| {
-        let config = Rc::new(load(schema, entry));
-        LOADED.with_borrow_mut(|loaded| {
-            if loaded.len() >= KEPT {
-                loaded.remove(0);
-            }
-            loaded.push(config.clone());
-        });
-        config
+    let config = kept(&entry.id).unwrap_or_else(|| Rc::new(load(schema, entry)));
+    LOADED.with_borrow_mut(|loaded| loaded.push(config.clone()));
+    config
+}
+
+/// Takes a version out of those that the session keeps, or the one that was not used for longest, when
+/// there is no more room.
+fn kept(id: &str) -> Option<Rc<Config>> {
+    LOADED.with_borrow_mut(|loaded| {
+        let place = loaded.iter().position(|config| config.id == id);
+        if place.is_none() && loaded.len() >= KEPT {
+            loaded.remove(0);
+        }
+        place.map(|place| loaded.remove(place))
     })
 }
 
