@@ -203,6 +203,18 @@ UPDATE parted SET region = 'south' WHERE id = 1;
 UPDATE parted SET region = 'north', fp = 1::bigint << 50 WHERE id = 5;
 SELECT tableoid::regclass, id, fp, dup FROM parted ORDER BY id;
 
+-- A statement trigger above that has the same name by chance is another one.
+CREATE TABLE tall (id int, fp bigint, dup int) PARTITION BY RANGE (id);
+CREATE TABLE tall_low PARTITION OF tall FOR VALUES FROM (0) TO (10);
+CREATE TABLE tall_high PARTITION OF tall FOR VALUES FROM (10) TO (20);
+CREATE INDEX ON tall USING simhash (fp);
+CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+CREATE TRIGGER flag BEFORE INSERT ON tall EXECUTE FUNCTION nothing();
+CREATE TRIGGER flag BEFORE INSERT ON tall_low
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup', 'key=id');
+INSERT INTO tall VALUES (11, 0), (1, 0), (2, 0);
+SELECT * FROM tall ORDER BY id;
+
 -- A row that moves is judged once, as an UPDATE: decided marks stay, and no mode loses it.
 UPDATE parted SET dup = NULL WHERE id = 4;
 UPDATE parted SET region = 'north' WHERE id = 4;
