@@ -11,7 +11,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $sessions = 16;
-my $node = new_node('flag', conf => "deadlock_timeout = 20ms\nwal_level = logical\n", init => [ allows_streaming => 'logical' ]);
+my $node = new_node('flag', conf => "deadlock_timeout = 20ms\nwal_level = logical\nmax_prepared_transactions = 2\n", init => [ allows_streaming => 'logical' ]);
 
 # Rows come from $1 families; members of a family are within 2 bits of each other, mostly.
 $node->safe_psql('postgres', <<'SQL');
@@ -33,14 +33,17 @@ SQL
 
 sub fresh_table
 {
-	my ($arguments) = @_;
-	$node->safe_psql('postgres', <<"SQL");
-DROP TABLE IF EXISTS race;
-CREATE TABLE race (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, fp bigint, is_dup boolean, dup bigint);
+	my ($arguments, $partitions) = @_;
+	my ($key, $partitioned) = $partitions ? ('(part, id)', 'PARTITION BY LIST (part)') : ('(id)', '');
+	$node->safe_psql('postgres', join "\n", 'DROP TABLE IF EXISTS race;', <<"SQL",
+CREATE SEQUENCE IF NOT EXISTS race_id;
+ALTER SEQUENCE race_id RESTART;
+CREATE TABLE race (id bigint DEFAULT nextval('race_id'), fp bigint, is_dup boolean, dup bigint, part int DEFAULT 0, PRIMARY KEY $key) $partitioned;
 CREATE INDEX race_fp ON race USING simhash (fp);
 CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON race
-	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'flag=is_dup', 'duplicate_of=dup', $arguments);
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'flag=is_dup', 'duplicate_of=dup', 'key=id', $arguments);
 SQL
+		map { "CREATE TABLE race_$_ PARTITION OF race FOR VALUES IN ($_);" } 0 .. ($partitions // 0) - 1);
 	return;
 }
 
@@ -118,6 +121,25 @@ race('updates',
 # A row stays a duplicate when its original moves away, so only misses count.
 is($node->safe_psql('postgres', 'SELECT missed(3)'), 0, 'updates: no near-duplicates among the originals');
 
+# Rows that arrive in all partitions while others move from one to another.
+fresh_table("'radius=3'", 4);
+race('partitions',
+	"\\set part random(0, 3)\n\\set to random(0, 3)\n\\set id random(1, 1000)\nBEGIN;\n"
+	  . "INSERT INTO race (fp, part) VALUES (family_fp(2000), :part);\nUPDATE race SET part = :to WHERE id = :id;\n\\sleep 1 ms\nCOMMIT;\n",
+	5, 'read committed');
+nothing_missed('partitions', 3);
+
+# A transaction that is prepared holds its locks until it is committed, over a restart as well.
+fresh_table("'radius=3'");
+$node->safe_psql('postgres', "BEGIN; INSERT INTO race (fp) VALUES (0); PREPARE TRANSACTION 'first'");
+$node->restart;
+my $waits = $node->background_psql('postgres');
+$waits->query_until(qr/waiting/, "\\echo waiting\nINSERT INTO race (fp) VALUES (1);\n");
+$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 21320 AND NOT granted");
+$node->safe_psql('postgres', "COMMIT PREPARED 'first'");
+$waits->quit;
+is($node->safe_psql('postgres', 'SELECT id, dup FROM race ORDER BY id'), "1|\n2|1", 'a prepared transaction is waited for');
+
 # Nobody deadlocks who locks the table first.
 fresh_table("'radius=3'");
 race('statements behind a table lock',
@@ -185,6 +207,9 @@ $node->safe_psql('far', "CREATE SUBSCRIPTION s CONNECTION '$connection' PUBLICAT
 $node->safe_psql('postgres', 'INSERT INTO sent VALUES (2, 1), (3, -1)');
 $node->poll_query_until('far', 'SELECT count(*) = 3 FROM sent');
 is($node->safe_psql('far', 'SELECT id, is_dup FROM sent ORDER BY id'), "1|f\n2|t\n3|f", 'replicated rows are flagged');
+$node->safe_psql('postgres', 'UPDATE sent SET fp = 3 WHERE id = 3');
+$node->poll_query_until('far', 'SELECT is_dup FROM sent WHERE id = 3');
+is($node->safe_psql('far', 'SELECT fp FROM sent WHERE id = 3'), 3, 'replicated changes are flagged');
 $node->safe_psql('far', 'DROP SUBSCRIPTION s');
 
 # Names beyond ASCII where the database's encoding is not UTF-8: messages that hold them can be sent.
