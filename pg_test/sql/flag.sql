@@ -286,6 +286,17 @@ INSERT INTO flag."Odd ""one""" VALUES ('d', 1);
 SELECT "of" FROM flag."Odd ""one""" WHERE "The Key" = 'd'::text;
 SET search_path = flag, public;
 
+-- Nor do functions and operators beside ours that fit better.
+CREATE FUNCTION public.simhash_jaccard(text, text) RETURNS float8 LANGUAGE sql AS 'SELECT 0.0';
+CREATE FUNCTION trap.far(fingerprint, bigint) RETURNS int LANGUAGE sql AS 'SELECT 64';
+CREATE OPERATOR public.<~> (LEFTARG = fingerprint, RIGHTARG = bigint, FUNCTION = trap.far);
+INSERT INTO checked VALUES (5, 0, 'the quick brown fox jumps over the lazy dog');
+SELECT dup FROM checked WHERE id = 5;
+INSERT INTO "Odd ""one""" VALUES ('e', 1);
+SELECT "of" FROM "Odd ""one""" WHERE "The Key" = 'e';
+DROP FUNCTION public.simhash_jaccard(text, text);
+DROP OPERATOR public.<~> (fingerprint, bigint);
+
 -- DDL between two statements of a session: names and types are looked up again.
 ALTER TABLE small RENAME COLUMN is_dup TO flagged;
 INSERT INTO small (id, fp) VALUES (100, 0);

@@ -12,6 +12,9 @@ use crate::pg::saved_query::SavedQuery;
 use crate::pg::table::{self, quoted};
 use crate::pg::trigger::TriggerCall;
 
+/// Characters of the n-grams by which texts are compared.
+const NGRAM: u32 = 5;
+
 /// The query in the making.
 pub struct Search {
     /// SELECT ... FROM ... WHERE, all conditions but the one on the old version.
@@ -22,7 +25,8 @@ pub struct Search {
 }
 
 impl Search {
-    /// Every name is qualified, so that no search_path alters the meaning. None when a name is gone.
+    /// Every name is qualified, so that no search_path alters the meaning, and types are those of our own
+    /// functions and operators, so that none beside them fits better. None when a name is gone.
     pub fn new(
         call: &TriggerCall<'_>,
         searched: Oid,
@@ -31,7 +35,7 @@ impl Search {
     ) -> Option<Self> {
         let ours = table::function_schema(call.function_oid())?;
         let distance = format!(
-            "(t.{} OPERATOR({ours}.<~>) $1)",
+            "(t.{}::pg_catalog.int8 OPERATOR({ours}.<~>) $1)",
             quoted(&options.fingerprint)
         );
         let key = (columns.key.as_ref()).map(|(name, _)| format!("t.{}", quoted(name)));
@@ -51,7 +55,7 @@ impl Search {
         if let Some(check) = &options.text {
             search.types.push(pg_sys::TEXTOID);
             search.text += &format!(
-                " AND {ours}.simhash_jaccard(t.{}::pg_catalog.text, ${}) OPERATOR(pg_catalog.>=) '{}'::pg_catalog.float8",
+                " AND {ours}.simhash_jaccard(t.{}::pg_catalog.text, ${}, {NGRAM}) OPERATOR(pg_catalog.>=) '{}'::pg_catalog.float8",
                 quoted(&check.column),
                 search.types.len(),
                 check.min_jaccard
