@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 
 use pgrx::pg_sys;
 
+use super::memory::reserve;
+
 const UTF8: i32 = pg_sys::pg_enc::PG_UTF8 as i32;
 const SQL_ASCII: i32 = pg_sys::pg_enc::PG_SQL_ASCII as i32;
 
@@ -22,7 +24,8 @@ pub fn to_utf8(bytes: &[u8]) -> Cow<'_, str> {
     if encoding == UTF8 || encoding == SQL_ASCII || bytes.is_ascii() {
         return String::from_utf8_lossy(bytes);
     }
-    Cow::Owned(String::from_utf8_lossy(&convert(bytes, encoding, UTF8)).into_owned())
+    let converted = String::from_utf8(convert(bytes, encoding, UTF8));
+    Cow::Owned(converted.unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
 }
 
 /// UTF-8 as text of the database; an ERROR when its encoding lacks a character.
@@ -40,9 +43,10 @@ fn convert(bytes: &[u8], from: i32, to: i32) -> Vec<u8> {
     unsafe {
         let source = bytes.as_ptr().cast_mut();
         let converted = pg_sys::pg_do_encoding_conversion(source, bytes.len() as i32, from, to);
-        let result = std::ffi::CStr::from_ptr(converted.cast())
-            .to_bytes()
-            .to_vec();
+        let text = std::ffi::CStr::from_ptr(converted.cast()).to_bytes();
+        let mut result = Vec::new();
+        reserve(&mut result, text.len());
+        result.extend_from_slice(text);
         if converted != source {
             pg_sys::pfree(converted.cast());
         }

@@ -122,10 +122,11 @@ pg_function! {
         let (a, b) = (a.array().items, b.array().items);
         same_length(a.len(), b.len());
         // A NULL in either makes the whole unknown.
+        if a.iter().chain(&b).any(Option::is_none) {
+            return args.null();
+        }
         let number = |item: &Option<Value<'_>>| Some(f64::from_bits(item.as_ref()?.integer() as u64));
-        let pairs: Option<Vec<(f64, f64)>> =
-            a.iter().zip(&b).map(|(a, b)| Some((number(a)?, number(b)?))).collect();
-        args.result(pairs.and_then(|pairs| cosine(pairs.into_iter())))
+        args.result(cosine(a.iter().zip(&b).filter_map(|(a, b)| number(a).zip(number(b)))))
     }
 }
 
