@@ -248,6 +248,16 @@ UPDATE parted SET region = 'south', fp = 7001 WHERE id = 62;
 INSERT INTO parted VALUES (63, 'north', 7000);
 SELECT tableoid::regclass, id, fp, dup FROM parted WHERE id BETWEEN 60 AND 69 ORDER BY id;
 
+-- What could lose a row is refused.
+CREATE OR REPLACE TRIGGER skip BEFORE INSERT OR UPDATE OF fp ON parted FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=skip');
+UPDATE parted SET region = 'north' WHERE id = 61;
+CREATE OR REPLACE TRIGGER skip BEFORE INSERT ON parted FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=skip');
+UPDATE parted SET region = 'north' WHERE id = 61;
+DROP TRIGGER skip ON parted;
+CREATE TRIGGER skip BEFORE INSERT OR UPDATE ON parted_north FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=skip');
+UPDATE parted SET region = 'north' WHERE id = 61;
+SELECT tableoid::regclass, id FROM parted WHERE id = 61;
+
 -- Keys of other types, domains among them, and names that need quotes.
 CREATE DOMAIN fingerprint AS bigint;
 CREATE DOMAIN slug AS varchar(20);

@@ -12,7 +12,7 @@ use pgrx::PgSqlErrorCode::{
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use super::flag_options::{FlagOptions, Recipe, Refusal, parse};
+use super::flag_options::{FlagOptions, Mode, Recipe, Refusal, parse};
 use super::flag_search::Search;
 use crate::fingerprint::options::parse_row;
 use crate::fingerprint::plan::{self, Field};
@@ -104,6 +104,13 @@ impl FlaggedTable {
             );
         }
         let searched = searched_table(call);
+        if options.mode == Mode::Skip && may_miss_moves(call, searched) {
+            raise_with_hint(
+                ERRCODE_FEATURE_NOT_SUPPORTED,
+                "\"mode=skip\" might lose rows that an UPDATE moves to another partition",
+                "Create the trigger BEFORE INSERT OR UPDATE, without columns, on the topmost partitioned table.",
+            );
+        }
         // Before anything is read of them: what changes from here on is noticed.
         let current = watch(&[fired.oid(), searched]);
         let columns = Columns::new(fired, searched, &options);
@@ -146,6 +153,12 @@ pub fn searched_table(call: &TriggerCall<'_>) -> Oid {
         table = parent;
     }
     table
+}
+
+/// Can a row arrive from another partition although this trigger was not fired for the UPDATE?
+fn may_miss_moves(call: &TriggerCall<'_>, searched: Oid) -> bool {
+    table::is_partition(call.relation().oid())
+        && (table::is_partition(searched) || !call.fires_on_any_update())
 }
 
 fn refuse(refusal: Refusal) -> ! {

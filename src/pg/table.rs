@@ -284,6 +284,11 @@ pub fn has_index(table: Oid, name: &str, access_method: &str) -> bool {
         })
 }
 
+pub fn is_partition(table: Oid) -> bool {
+    // SAFETY: a syscache look-up.
+    unsafe { pg_sys::get_rel_relispartition(table) }
+}
+
 /// The partitioned table above, if it has this row trigger: the partition's is a copy of it then, since
 /// a table has no two triggers of one name.
 pub fn parent_with_trigger(partition: Oid, trigger: &CStr) -> Option<Oid> {
@@ -291,13 +296,12 @@ pub fn parent_with_trigger(partition: Oid, trigger: &CStr) -> Option<Oid> {
         // Missing from the bindings.
         fn get_partition_parent(partition: Oid, even_if_detached: bool) -> Oid;
     }
-    // SAFETY: catalog look-ups, guarded because the server may raise an ERROR.
-    let parent = unsafe {
-        if !pg_sys::get_rel_relispartition(partition) {
-            return None;
-        }
-        pg_sys::ffi::pg_guard_ffi_boundary(|| get_partition_parent(partition, true))
-    };
+    if !is_partition(partition) {
+        return None;
+    }
+    // SAFETY: a catalog look-up, guarded because the server may raise an ERROR.
+    let parent =
+        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| get_partition_parent(partition, true)) };
     let opened = Opened::new(parent);
     // SAFETY: an open relation has a list of as many triggers as it says, with names, or none.
     let found = unsafe {

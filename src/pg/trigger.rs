@@ -119,6 +119,12 @@ impl<'a> TriggerCall<'a> {
             && event & pg_sys::TRIGGER_EVENT_TIMINGMASK == pg_sys::TRIGGER_EVENT_AFTER
     }
 
+    /// Does the trigger fire on UPDATE, whichever columns change?
+    pub fn fires_on_any_update(&self) -> bool {
+        let trigger = self.trigger();
+        trigger.tgtype as u32 & pg_sys::TRIGGER_TYPE_UPDATE != 0 && trigger.tgnattr == 0
+    }
+
     /// The table whose row it is: of a partitioned one the partition.
     pub fn relation(&self) -> Rel<'a> {
         // SAFETY: open and locked while its trigger runs.
