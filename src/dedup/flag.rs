@@ -125,11 +125,13 @@ impl Site {
         let (table, memory) = (&self.table, self.memory);
         let updates = call.event() == Event::Update;
         if table.searched != call.relation().oid() {
-            let text = table.columns.text.as_ref();
-            let text = text.and_then(|text| call.new_value(text));
-            let content = flag_moves::content(fingerprint, text.as_ref().map(Value::bytes));
+            let content = || {
+                let text = table.columns.text.as_ref();
+                let text = text.and_then(|text| call.new_value(text));
+                flag_moves::content(fingerprint, text.as_ref().map(Value::bytes))
+            };
             if updates {
-                flag_moves::remember(call, memory, table.searched, content);
+                flag_moves::remember(call, memory, table.searched, content());
             } else if flag_moves::is_arrival(call, memory, table.searched, content) {
                 return true;
             }
@@ -138,14 +140,14 @@ impl Site {
     }
 
     /// Does an UPDATE leave all alone that makes a row a duplicate?
-    fn is_as_before(&self, call: &TriggerCall<'_>, fingerprint: Option<i64>) -> bool {
+    fn is_as_before<'a>(&self, call: &TriggerCall<'a>, fingerprint: Option<i64>) -> bool {
         let columns = &self.table.columns;
         let before = call.old_value(&columns.fingerprint);
-        let text_stays = columns.text.as_ref().is_none_or(|column| {
-            let text = |value: Option<Value<'_>>| value.map(|value| value.bytes().to_vec());
-            text(call.old_value(column)) == text(call.new_value(column))
-        });
-        before.map(|value| value.integer()) == fingerprint && text_stays
+        before.map(|value| value.integer()) == fingerprint
+            && columns.text.as_ref().is_none_or(|column| {
+                let text = |value: Option<Value<'a>>| value.map(|value| value.bytes());
+                text(call.old_value(column)) == text(call.new_value(column))
+            })
     }
 
     fn search<'a>(&self, call: &TriggerCall<'a>, fingerprint: i64) -> Option<Found<'a>> {

@@ -53,9 +53,14 @@ pub fn remember(call: &TriggerCall<'_>, memory: Memory, searched: Oid, content: 
 }
 
 /// Is this INSERT the second half of the UPDATE that was remembered last?
-pub fn is_arrival(call: &TriggerCall<'_>, memory: Memory, searched: Oid, content: u64) -> bool {
+pub fn is_arrival(
+    call: &TriggerCall<'_>,
+    memory: Memory,
+    searched: Oid,
+    content: impl FnOnce() -> u64,
+) -> bool {
     take(call.trigger_name(), memory, searched)
-        .is_some_and(|judged| judged.content == content && judged.old.has_moved_away())
+        .is_some_and(|judged| judged.content == content() && judged.old.has_moved_away())
 }
 
 fn take(trigger: &CStr, memory: Memory, searched: Oid) -> Option<Judged> {
