@@ -13,8 +13,9 @@ pub const WHOLE_TABLE: u32 = STRIPES;
 /// Largest radius at which near-duplicates share one of the four blocks.
 const SHARES_A_BLOCK: u32 = 3;
 
-/// The locks of a fingerprint, to be taken in this (ascending) order, each once: a session that locks
-/// for one row alone cannot be part of a deadlock.
+/// The locks of a fingerprint, to be taken in this (ascending) order, each once: among sessions that lock
+/// for one row alone there is no deadlock, unless they wait for other things as well (a row that is
+/// updated too, another trigger's locks).
 pub fn stripes(fingerprint: u64, radius: u32) -> impl Iterator<Item = u32> {
     let mut stripes = [WHOLE_TABLE; 4];
     if radius <= SHARES_A_BLOCK {
