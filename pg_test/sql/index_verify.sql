@@ -23,7 +23,8 @@ UPDATE pg_index SET indisready = false WHERE indexrelid = 't_fp'::regclass;
 INSERT INTO t VALUES (10001, 42), (10002, 43), (10003, NULL);
 UPDATE pg_index SET indisready = true WHERE indexrelid = 't_fp'::regclass;
 SELECT count(*) FROM simhash_index_verify('t_fp');
-SELECT block, "offset", regexp_replace(fault, '\{[^}]*\}', '{}') AS fault FROM simhash_index_verify('t_fp', true);
+SELECT block, "offset", replace(fault, t.ctid::text, format('(where row %s is)', id)) AS fault
+FROM simhash_index_verify('t_fp', true) LEFT JOIN t ON split_part(fault, ' ', 2) = t.ctid::text ORDER BY id;
 SET enable_seqscan = off;
 SELECT count(*) FROM t WHERE fp <~> 42 <= 1;
 SET enable_seqscan = on;

@@ -47,7 +47,7 @@ my @damages = (
 	} ],
 	[ 'pages in reverse order', 'verified', sub { @{ $_[0] }[ 1 .. $#{ $_[0] } ] = reverse @{ $_[0] }[ 1 .. $#{ $_[0] } ] } ],
 	# A leaf that looks sound, with one posting less: its row is still filed in the other key spaces.
-	[ 'a posting less', 'filed in key space', sub {
+	[ 'a posting less', 'row \(N,N\) is filed in key space N but not in N', sub {
 		for (@{ $_[0] }[ 1 .. $#{ $_[0] } ])
 		{
 			my ($level, $space) = unpack 'x8086CC', $_;
@@ -154,6 +154,7 @@ SQL
 	{
 		like($out, qr/$expected/, "$name: noticed");
 	}
+	unlike($out, qr/[{\[]/, "$name: rows and keys are shown as the server shows them");
 	is($node->psql('postgres', 'SELECT 1'), 0, "$name: the server lives") or last;
 }
 

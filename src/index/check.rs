@@ -2,10 +2,10 @@
 //! on request every row of the table in the index.
 
 use super::key::{BLOCKS, Key, Space, Tid};
-use super::page::Page;
 use super::page::kernel::Candidates;
 use super::page::leaf::{self, Filter};
 use super::page::meta::Meta;
+use super::page::{Page, list};
 use super::tree::{Tree, read_meta};
 use super::verify::{Finding, Source, structure};
 use crate::pg::buffer::Pinned;
@@ -128,9 +128,10 @@ fn check_posting(open: &OpenIndex, sound: &Sound, space: Space, key: Key) -> Opt
     let missing = sound.missing(counterparts, fingerprint, key.tid);
     (!missing.is_empty() && open.is_visible(key.tid)).then(|| {
         finding(format!(
-            "row {:?} is filed in key space {} but not in {missing:?}",
+            "row {} is filed in key space {} but not in {}",
             key.tid,
-            space.index()
+            space.index(),
+            list(missing)
         ))
     })
 }
@@ -144,7 +145,7 @@ fn check_row(sound: &Sound, fingerprint: Option<u64>, tid: Tid) -> Option<Findin
     let all = if fingerprint.is_some() { BLOCKS } else { 1 };
     (!missing.is_empty()).then(|| {
         finding(format!(
-            "row {tid:?} of the table is missing in {} of {all} key spaces",
+            "row {tid} of the table is missing in {} of {all} key spaces",
             missing.len()
         ))
     })

@@ -5,6 +5,8 @@
 //! remaining 48 bits order the entries below a key. A fifth space holds the rows without a
 //! fingerprint, as entries whose rotated fingerprint is 0.
 
+use std::fmt;
+
 /// The number of 16-bit blocks of a fingerprint, and of key spaces that file it.
 pub const BLOCKS: usize = 4;
 /// Bits of a block, hence of a key.
@@ -27,6 +29,13 @@ impl Tid {
     };
     /// The widest offset that a leaf entry can hold (11 bits). The heap needs 291 on 8 kB pages.
     pub const MAX_OFFSET: u16 = 2047;
+}
+
+/// As the server shows a ctid.
+impl fmt::Display for Tid {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "({},{})", self.block, self.offset)
+    }
 }
 
 /// A position in a key space: the rotated fingerprint, and the row as tie-breaker, so that a page
@@ -55,6 +64,12 @@ impl Key {
     /// The 16-bit key under which the entry is filed.
     pub fn block_key(self) -> u16 {
         block_key(self.rotated)
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{:#018x} {}", self.rotated, self.tid)
     }
 }
 
@@ -131,6 +146,17 @@ pub fn separator(left: Key, right: Key) -> Key {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn messages_show_rows_as_the_server_does() {
+        let tid = Tid {
+            block: 12,
+            offset: 3,
+        };
+        let key = Key { rotated: 255, tid };
+        assert_eq!(tid.to_string(), "(12,3)");
+        assert_eq!(key.to_string(), "0x00000000000000ff (12,3)");
+    }
 
     #[test]
     fn the_null_space_does_not_rotate() {

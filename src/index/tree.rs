@@ -121,7 +121,7 @@ impl<'r> Tree<'r> {
     ) -> Option<u32> {
         let (right, high) = special::right(page).filter(|(_, high)| key >= *high)?;
         if passed.is_some_and(|passed| high <= passed) {
-            let text = format!("its high key {high:?} is not above that of its left neighbour");
+            let text = format!("its high key {high} is not above that of its left neighbour");
             corrupted(self.rel, block, &Fault::new(text));
         }
         *passed = Some(high);

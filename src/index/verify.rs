@@ -103,7 +103,7 @@ impl<S: Source> Check<'_, S> {
                 self.fault(
                     block,
                     None,
-                    format!("no downlink to the page that starts at {low:?}"),
+                    format!("no downlink to the page that starts at {low}"),
                 );
             }
             if who.level == 0 {
@@ -114,7 +114,7 @@ impl<S: Source> Check<'_, S> {
             }
             if let Some(high) = special::high_key(&page) {
                 if high <= low {
-                    self.fault(block, None, format!("high key {high:?} not above {low:?}"));
+                    self.fault(block, None, format!("high key {high} not above {low}"));
                     return None;
                 }
                 low = high;
@@ -127,7 +127,7 @@ impl<S: Source> Check<'_, S> {
                 child,
                 None,
                 format!(
-                    "a downlink from {key:?} on leads to no page of level {}",
+                    "a downlink from {key} on leads to no page of level {}",
                     who.level
                 ),
             );
@@ -170,7 +170,7 @@ impl<S: Source> Check<'_, S> {
                 self.fault(
                     block,
                     Some(i),
-                    format!("downlink from {:?} on is out of order", link.key),
+                    format!("downlink from {} on is out of order", link.key),
                 );
             }
             last = Some(link.key);
@@ -189,17 +189,17 @@ impl<S: Source> Check<'_, S> {
                 self.fault(
                     block,
                     Some(i),
-                    format!("entry {key:?} lies outside of the leaf's bounds"),
+                    format!("entry {key} lies outside of the leaf's bounds"),
                 );
             }
             if i < sorted && last.is_some_and(|last| last > key) {
-                self.fault(block, Some(i), format!("entry {key:?} is out of order"));
+                self.fault(block, Some(i), format!("entry {key} is out of order"));
             }
             if i < sorted && !leaf::is_in_its_slot(page, i, key) {
                 self.fault(
                     block,
                     Some(i),
-                    format!("entry {key:?} is not in its slot of the directory"),
+                    format!("entry {key} is not in its slot of the directory"),
                 );
             }
             last = Some(key);

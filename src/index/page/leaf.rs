@@ -23,7 +23,7 @@ use super::special::{
     self, BASE_KEY, Identity, ROOM, SLOT_BASE, SLOT_SHIFT, SLOTS, SORTED, WIDE, has_flag, set_flag,
 };
 use super::{
-    BOUNDS, Fault, HEADER, PAGE_SIZE, Page, SPECIAL_START, get_u16, get_u32, get_u64, lower,
+    BOUNDS, Fault, HEADER, PAGE_SIZE, Page, SPECIAL_START, get_u16, get_u32, get_u64, list, lower,
     put_u16, put_u32, put_u64, set_lower, set_upper, upper,
 };
 use crate::index::key::{Key, Tid, separator};
@@ -188,7 +188,8 @@ pub fn check(page: &Page) -> Result<(), Fault> {
         .fold(false, |falls, pair| falls | (pair[1] < pair[0]));
     if falls {
         return Err(Fault::new(format!(
-            "the slots of the leaf's directory end at {ends:?}"
+            "the slots of the leaf's directory end at {}",
+            list(ends)
         )));
     }
     let last = usize::from(ends[SLOT_COUNT - 1]);

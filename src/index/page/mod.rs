@@ -48,6 +48,12 @@ impl Fault {
     }
 }
 
+/// Numbers as a message shows them.
+pub fn list(numbers: impl IntoIterator<Item: ToString>) -> String {
+    let texts: Vec<String> = numbers.into_iter().map(|n| n.to_string()).collect();
+    texts.join(", ")
+}
+
 pub(crate) fn get_u16(page: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([page[at], page[at + 1]])
 }
