@@ -1,0 +1,115 @@
+# Which scans keep VACUUM off the leaf that they read. The check of an exclusion constraint looks at rows
+# under a snapshot to which a newcomer in a freed place is as visible as any row: it holds the leaf until
+# it has seen the rows. A query's snapshot tells newcomers apart, so a query holds nothing.
+use strict;
+use warnings;
+use SimhashTest;
+use SimhashSession;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_node('pins');
+my ($gate, $vacuum) = (4711, 'VACUUM (INDEX_CLEANUP ON, PARALLEL 0)');
+sub answer { return $node->safe_psql('postgres', "SET statement_timeout = '30s'; $_[0]"); }
+
+# What a backend waits for. VACUUM is given time to end, or to wait for the pin.
+sub wait_event
+{
+	my ($pid, $wanted) = @_;
+	my $event = '';
+	for (1 .. 100)
+	{
+		$event = answer("SELECT CASE WHEN state = 'active' THEN coalesce(wait_event, 'none') ELSE 'ended' END FROM pg_stat_activity WHERE pid = $pid");
+		last if $event eq $wanted || $event eq 'ended';
+		select(undef, undef, undef, 0.1);
+	}
+	return $event;
+}
+
+# A statement that is not waited for.
+sub start
+{
+	my ($session, $sql) = @_;
+	$session->query_until(qr/started/, "\\echo started\n$sql;\n\\echo over\n");
+	return;
+}
+
+# Waits for the end of a started statement; returns what it reported.
+sub finish
+{
+	my ($session) = @_;
+	$session->query_until(qr/over/, '');
+	my $err = $session->{stderr};
+	$session->{stderr} = '';
+	return $err;
+}
+
+# ------------------------------------------------------------------ a check between two rows
+# The server computes the key of each row that the check meets. That of row 1 stops at the gate, with the
+# leaf's matches copied out and, in one of the two cases, more of them to come.
+answer(<<"SQL");
+CREATE FUNCTION at_gate(fp bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS \$\$
+BEGIN
+	IF fp = 1 THEN PERFORM pg_advisory_xact_lock_shared($gate); END IF;
+	RETURN fp;
+END \$\$;
+CREATE TABLE apart (id int, fp bigint);
+INSERT INTO apart VALUES (1, 1);
+-- Several leaves, the first of which holds nothing dead; and the dead rows are on other pages of the
+-- table than row 1, on which the check holds a pin too.
+INSERT INTO apart SELECT i, hashint8extended(i, 1) FROM generate_series(2, 3000) i;
+ALTER TABLE apart ADD EXCLUDE USING simhash (at_gate(fp) WITH ~=);
+SQL
+my $pid = 'SELECT pg_backend_pid()';
+for my $case ([ 'one match', 'SELECT 1', 3000 ], [ 'two matches', 'INSERT INTO apart VALUES (3001, 14)', 2900 ])
+{
+	my ($what, $before, $dead) = @$case;
+	my ($holder, $checker, $vacuumer) = map { open_session($node) } 1 .. 3;
+	my ($check, $pass) = map { $_->query_safe($pid) } $checker, $vacuumer;
+	answer($before);
+	answer("DELETE FROM apart WHERE id > $dead - 50 AND id <= $dead AND fp < 0");
+	$holder->query_safe("SELECT pg_advisory_lock($gate)");
+	start($checker, 'INSERT INTO apart VALUES (0, 0)');
+	is(wait_event($check, 'advisory'), 'advisory', "$what: the check stops at a row");
+	start($vacuumer, "$vacuum apart");
+	is(wait_event($pass, 'BufferPin'), 'BufferPin', "$what: VACUUM waits for the leaf");
+	select(undef, undef, undef, 0.3);
+	is(wait_event($pass, 'BufferPin'), 'BufferPin', "$what: and goes on waiting");
+	$holder->query_safe("SELECT pg_advisory_unlock($gate)");
+	like(finish($checker), qr/conflicting key value violates exclusion constraint/, "$what: the check ends");
+	is(finish($vacuumer), '', "$what: and VACUUM with it");
+	$_->quit for $holder, $checker, $vacuumer;
+}
+
+# A check that has ended holds nothing, whatever its transaction does.
+my $session = open_session($node);
+$session->query_safe('BEGIN; INSERT INTO apart VALUES (3002, -1)');
+answer('DELETE FROM apart WHERE id > 2700 AND id <= 2800');
+is(answer("$vacuum apart"), '', 'VACUUM passes a transaction that has checked its row');
+$session->query_safe('COMMIT');
+is(answer("SELECT * FROM broken_invariants('apart_at_gate_excl')"), '', 'the index is sound after the checks');
+
+# ------------------------------------------------------------------ a query between two rows
+# Its dead matches go while it is open, and rows from far away take their places.
+answer(<<'SQL');
+CREATE TABLE seen (id int, fp bigint);
+INSERT INTO seen VALUES (1, 0);
+INSERT INTO seen SELECT i, hashint8extended(i, 1) FROM generate_series(2, 500) i;
+INSERT INTO seen SELECT i, 1 FROM generate_series(501, 900) i;
+INSERT INTO seen VALUES (901, 2);
+CREATE INDEX seen_fp ON seen USING simhash (fp);
+CREATE TABLE places AS SELECT ctid AS place FROM seen WHERE fp = 1;
+DELETE FROM seen WHERE fp = 1;
+SQL
+$session->query_safe('SET enable_seqscan = off; SET enable_bitmapscan = off; BEGIN; DECLARE c CURSOR FOR SELECT id FROM seen WHERE fp <~> 0 <= 3');
+is($session->query_safe('FETCH 1 FROM c'), 1, 'a query hands out its first row');
+is(answer("$vacuum seen"), '', 'VACUUM passes it');
+answer('INSERT INTO seen SELECT i, -1 FROM generate_series(1001, 1400) i');
+cmp_ok(answer('SELECT count(*) FROM seen JOIN places ON seen.ctid = place WHERE fp = -1'), '>', 300, 'other rows take the places of dead ones');
+is($session->query_safe('FETCH ALL FROM c'), 901, 'and the query does not return them');
+$session->query_safe('COMMIT');
+$session->quit;
+is_sound($node, 'seen', 'seen_fp', 'after the query', 2);
+$node->stop;
+done_testing();
