@@ -10,7 +10,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time);
 
-our @EXPORT = qw(soak_seconds until_over open_session session_agrees kill_backend kill_postmaster);
+our @EXPORT = qw(soak_seconds until_over open_session start_statement finish_statement waits_for session_agrees kill_backend kill_postmaster);
 
 # Seconds that `make soak` gives this file, 0 in the quick form.
 sub soak_seconds { return $ENV{SIMHASH_SOAK} // 0; }
@@ -32,6 +32,42 @@ sub open_session
 {
 	my ($node) = @_;
 	return $node->background_psql('postgres', on_error_stop => 0);
+}
+
+# Sends a statement, and does not wait for its end.
+sub start_statement
+{
+	my ($session, $sql) = @_;
+	# It may be over as soon as it has started.
+	$session->{stdin} .= "\\echo started\n$sql;\n\\echo over\n";
+	$session->{run}->pump until $session->{stdout} =~ s/started\n//;
+	return;
+}
+
+# Waits for the end of a started statement; returns the errors that it reported.
+sub finish_statement
+{
+	my ($session) = @_;
+	$session->query_until(qr/over/, '');
+	my $err = $session->{stderr};
+	$session->{stderr} = '';
+	return $err;
+}
+
+# Until the backend waits for $event (of pg_stat_activity); false when its statement ended instead, or goes
+# on running.
+sub waits_for
+{
+	my ($node, $pid, $event) = @_;
+	for (1 .. 1000)
+	{
+		my $now = $node->safe_psql('postgres',
+			"SELECT CASE WHEN state = 'active' THEN wait_event ELSE 'ended' END FROM pg_stat_activity WHERE pid = $pid");
+		return 1 if $now eq $event;
+		return 0 if $now eq 'ended';
+		select(undef, undef, undef, 0.01);
+	}
+	return 0;
 }
 
 # The index answers as the oracle does, asked within this session, with all that it remembers.

@@ -13,38 +13,6 @@ my $node = new_node('pins');
 my ($gate, $vacuum) = (4711, 'VACUUM (INDEX_CLEANUP ON, PARALLEL 0)');
 sub answer { return $node->safe_psql('postgres', "SET statement_timeout = '30s'; $_[0]"); }
 
-# What a backend waits for. VACUUM is given time to end, or to wait for the pin.
-sub wait_event
-{
-	my ($pid, $wanted) = @_;
-	my $event = '';
-	for (1 .. 100)
-	{
-		$event = answer("SELECT CASE WHEN state = 'active' THEN coalesce(wait_event, 'none') ELSE 'ended' END FROM pg_stat_activity WHERE pid = $pid");
-		last if $event eq $wanted || $event eq 'ended';
-		select(undef, undef, undef, 0.1);
-	}
-	return $event;
-}
-
-# A statement that is not waited for.
-sub start
-{
-	my ($session, $sql) = @_;
-	$session->query_until(qr/started/, "\\echo started\n$sql;\n\\echo over\n");
-	return;
-}
-
-# Waits for the end of a started statement; returns what it reported.
-sub finish
-{
-	my ($session) = @_;
-	$session->query_until(qr/over/, '');
-	my $err = $session->{stderr};
-	$session->{stderr} = '';
-	return $err;
-}
-
 # ------------------------------------------------------------------ a check between two rows
 # The server computes the key of each row that the check meets. That of row 1 stops at the gate, with the
 # leaf's matches copied out and, in one of the two cases, more of them to come.
@@ -70,15 +38,15 @@ for my $case ([ 'one match', 'SELECT 1', 3000 ], [ 'two matches', 'INSERT INTO a
 	answer($before);
 	answer("DELETE FROM apart WHERE id > $dead - 50 AND id <= $dead AND fp < 0");
 	$holder->query_safe("SELECT pg_advisory_lock($gate)");
-	start($checker, 'INSERT INTO apart VALUES (0, 0)');
-	is(wait_event($check, 'advisory'), 'advisory', "$what: the check stops at a row");
-	start($vacuumer, "$vacuum apart");
-	is(wait_event($pass, 'BufferPin'), 'BufferPin', "$what: VACUUM waits for the leaf");
+	start_statement($checker, 'INSERT INTO apart VALUES (0, 0)');
+	ok(waits_for($node, $check, 'advisory'), "$what: the check stops at a row");
+	start_statement($vacuumer, "$vacuum apart");
+	ok(waits_for($node, $pass, 'BufferPin'), "$what: VACUUM waits for the leaf");
 	select(undef, undef, undef, 0.3);
-	is(wait_event($pass, 'BufferPin'), 'BufferPin', "$what: and goes on waiting");
+	ok(waits_for($node, $pass, 'BufferPin'), "$what: and goes on waiting");
 	$holder->query_safe("SELECT pg_advisory_unlock($gate)");
-	like(finish($checker), qr/conflicting key value violates exclusion constraint/, "$what: the check ends");
-	is(finish($vacuumer), '', "$what: and VACUUM with it");
+	like(finish_statement($checker), qr/conflicting key value violates exclusion constraint/, "$what: the check ends");
+	is(finish_statement($vacuumer), '', "$what: and VACUUM with it");
 	$_->quit for $holder, $checker, $vacuumer;
 }
 
