@@ -128,6 +128,21 @@ is(answer("SELECT * FROM broken_invariants('$_')"), '', "parallel VACUUM: $_ is 
 is(answer("SELECT rows FROM simhash_index_stats('t_other')"), answer('SELECT count(fp) FROM t'), 'parallel VACUUM: nothing dead in the second');
 is(answer("SELECT rows FROM simhash_index_stats('t_some')"), answer('SELECT count(fp) FROM t WHERE id % 3 = 0'), 'nor in the third');
 answer('DROP INDEX t_other, t_some');
+# ------------------------------------------------------------------ validation
+# CREATE INDEX CONCURRENTLY asks VACUUM's way which rows are filed. Each is shown once.
+my $rows = answer('SELECT count(*) FROM t');
+($status, $out, $err) = $node->psql('postgres', 'SET client_min_messages = debug2; CREATE INDEX CONCURRENTLY t_beside ON t USING simhash (fp)');
+like($err, qr/found $rows heap tuples, $rows index tuples; inserted 0 missing tuples/, 'validation is shown each row once');
+is(answer("SELECT rows || ' ' || null_rows FROM simhash_index_stats('t_beside')"), answer("SELECT count(fp) || ' ' || count(*) - count(fp) FROM t"), 'and files none twice');
+answer('DROP INDEX t_fp');
+# One that was left invalid is cleaned as a whole, for rows that take the places of dead ones.
+answer("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 't_beside'::regclass");
+answer('DELETE FROM t WHERE id % 2 = 0');
+answer('VACUUM (INDEX_CLEANUP ON) t');
+answer("UPDATE pg_index SET indisvalid = true WHERE indexrelid = 't_beside'::regclass");
+answer('INSERT INTO t (fp) SELECT skewed_fp() FROM generate_series(1, 2000) i');
+is_sound($node, 't', 't_beside', 'an index that was invalid during VACUUM', 4);
+answer('ALTER INDEX t_beside RENAME TO t_fp');
 # Nothing to remove: the index is left as it is.
 ($status, $out, $err) = $node->psql('postgres', 'VACUUM (VERBOSE) t');
 is($status, 0, 'a VACUUM with nothing to do');

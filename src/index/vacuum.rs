@@ -4,7 +4,7 @@
 //! new, hence at the end of the file, and the file's length is read again until it stops growing.
 
 use super::corrupt::corrupted;
-use super::key::{BLOCKS, SPACES, Space, Tid};
+use super::key::{SPACES, Space, Tid};
 use super::page::meta::{META_BLOCK, Meta};
 use super::page::{is_zero, leaf, special};
 use super::tree::{LEAF, read_meta};
@@ -27,7 +27,17 @@ pub struct Tally {
 impl Tally {
     /// Of the postings of all spaces, those of one block and of the NULL space: one for each row.
     fn rows_of(counts: &[u64; SPACES]) -> u64 {
-        counts[0] + counts[BLOCKS]
+        Space::all()
+            .filter(|s| s.holds_each_row_once())
+            .map(|s| counts[s.index()])
+            .sum()
+    }
+
+    fn add(&mut self, space: Space, postings: usize, removed: usize) {
+        let space = space.index();
+        self.leaves[space] += 1;
+        self.postings[space] += (postings - removed) as u64;
+        self.removed[space] += removed as u64;
     }
 
     pub fn rows(&self) -> u64 {
@@ -39,10 +49,12 @@ impl Tally {
     }
 }
 
-/// Removes the postings of dead rows.
+/// Removes the postings of dead rows. For a validation, shows each row once: an insert files a row in all
+/// its spaces or in none, and no VACUUM, which could be cut short between two of them, runs beside it.
 pub fn bulk_delete(vacuum: &Vacuum, dead: &DeadRows) -> Tally {
     let index = vacuum.index();
     let stamp = read_meta(index).page_stamp();
+    let once = vacuum.is_validation();
     let mut tally = Tally::default();
     let mut block = META_BLOCK + 1;
     loop {
@@ -54,27 +66,33 @@ pub fn bulk_delete(vacuum: &Vacuum, dead: &DeadRows) -> Tally {
         while block < end {
             vacuum_delay_point();
             let page = vacuum.read(block).share();
-            if is_leaf(index, &page, stamp) {
+            match space_of_leaf(index, &page, stamp) {
+                None => {}
+                Some(space) if once && !space.holds_each_row_once() => {
+                    tally.add(space, leaf::count(&page), 0);
+                }
                 // The cleanup lock, on every leaf: a scan that holds a pin still has to look at the
                 // rows it found there, whether or not this pass removes something from the page.
-                clean_leaf(page.unlock().cleanup(), stamp, dead, &mut tally);
+                Some(_) => clean_leaf(page.unlock().cleanup(), stamp, dead, &mut tally),
             }
             block += 1;
+            vacuum.report_progress(block, end);
         }
     }
     note_counts(index, &tally);
     tally
 }
 
-/// Is it a leaf? The other pages are inner ones, and zeros left by a crash; a page never changes
-/// from one to the other while VACUUM looks, since a new page stays locked until it is logged.
-fn is_leaf(index: Rel, page: &Shared, stamp: u32) -> bool {
+/// The space of a leaf; None for the other pages, which are inner ones, and zeros left by a crash. A page
+/// never changes from one to the other while VACUUM looks, since a new page stays locked until it is
+/// logged.
+fn space_of_leaf(index: Rel, page: &Shared, stamp: u32) -> Option<Space> {
     if is_zero(page) {
-        return false;
+        return None;
     }
     let who = special::identify(page, stamp)
         .unwrap_or_else(|fault| corrupted(index, page.block(), &fault));
-    who.level == LEAF
+    (who.level == LEAF).then_some(who.space)
 }
 
 fn clean_leaf(mut page: Exclusive, stamp: u32, dead: &DeadRows, tally: &mut Tally) {
@@ -90,10 +108,7 @@ fn clean_leaf(mut page: Exclusive, stamp: u32, dead: &DeadRows, tally: &mut Tall
             Ok::<(), Infallible>(())
         });
     }
-    let space = who.space.index();
-    tally.leaves[space] += 1;
-    tally.postings[space] += (tids.len() - removed) as u64;
-    tally.removed[space] += removed as u64;
+    tally.add(who.space, tids.len(), removed);
 }
 
 /// Writes the counts to the metapage, for the planner.

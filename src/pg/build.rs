@@ -222,6 +222,16 @@ pub fn set_rows_total(rows: u64) {
     }
 }
 
+/// Tells pg_stat_progress_create_index how many blocks of those to read are done.
+pub fn set_blocks(done: u32, total: u32) {
+    let set = |parameter: u32, blocks: u32| {
+        // SAFETY: writes to this backend's status entry.
+        unsafe { pg_sys::pgstat_progress_update_param(parameter as i32, i64::from(blocks)) };
+    };
+    set(pg_sys::PROGRESS_SCAN_BLOCKS_TOTAL, total);
+    set(pg_sys::PROGRESS_SCAN_BLOCKS_DONE, done);
+}
+
 /// Tells pg_stat_progress_create_index how many rows are loaded.
 pub fn set_rows_done(rows: u64) {
     // SAFETY: writes to this backend's status entry.

@@ -118,8 +118,8 @@ impl Drop for OpenIndex {
 /// # Safety
 /// `index` must be an open index.
 unsafe fn check(index: pg_sys::Relation, am: &str) {
-    // SAFETY: the caller's word; an open index has its pg_index row.
-    let (rel, row) = unsafe { (Rel::from_raw(index), &*(*index).rd_index) };
+    // SAFETY: the caller's word.
+    let rel = unsafe { Rel::from_raw(index) };
     let name = rel.name();
     if rel.access_method_name() != am {
         raise(
@@ -135,7 +135,7 @@ unsafe fn check(index: pg_sys::Relation, am: &str) {
             Some("Name the index of a partition: a partitioned one has no pages.".into()),
         );
     }
-    if !row.indisvalid {
+    if !rel.is_valid() {
         report(
             ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             format!("index \"{name}\" is not valid"),

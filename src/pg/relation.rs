@@ -65,6 +65,12 @@ impl<'a> Rel<'a> {
         self.class().relkind as u8 == pg_sys::RELKIND_PARTITIONED_INDEX
     }
 
+    /// May queries use the index? (pg_index.indisvalid)
+    pub fn is_valid(self) -> bool {
+        // SAFETY: of an open index, rd_index is its row of pg_index; of another relation null.
+        unsafe { self.data().rd_index.as_ref() }.is_some_and(|row| row.indisvalid)
+    }
+
     /// Is the relation a temporary one of this session?
     pub fn is_own_temporary(self) -> bool {
         self.is_temporary() && self.data().rd_islocaltemp

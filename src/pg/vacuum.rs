@@ -1,6 +1,7 @@
 //! What VACUUM hands to an index access method.
 
 use super::buffer::Pinned;
+use super::build::set_blocks;
 use super::index_am::tid_to;
 use super::relation::Rel;
 use crate::index::key::Tid;
@@ -35,6 +36,20 @@ impl<'v> Vacuum<'v> {
     /// Rows of the table, when VACUUM has counted them.
     pub fn exact_table_rows(&self) -> Option<f64> {
         (!self.info.estimated_count).then_some(self.info.num_heap_tuples)
+    }
+
+    /// Is it the end of CREATE INDEX or REINDEX CONCURRENTLY, which asks for the rows that the new index
+    /// holds, and removes none? Only that command is told of progress so far; should a VACUUM be one
+    /// day, an index that is valid is still cleaned as a whole, and one that is not is never searched.
+    pub fn is_validation(&self) -> bool {
+        self.info.report_progress && !self.index().is_valid()
+    }
+
+    /// Tells pg_stat_progress_create_index how many blocks have been read, if it is that command.
+    pub fn report_progress(&self, done: u32, total: u32) {
+        if self.info.report_progress {
+            set_blocks(done, total);
+        }
     }
 
     /// Reads a block through VACUUM's own ring of buffers.
