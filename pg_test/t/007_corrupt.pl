@@ -59,6 +59,16 @@ my @damages = (
 		}
 		die 'no leaf with appended postings';
 	} ],
+	# Read as a whole when a session remembers where the leaves begin.
+	[ 'downlinks in reverse order', 'XX002 REINDEX .*downlinks', sub {
+		for (@{ $_[0] }[ 1 .. $#{ $_[0] } ])
+		{
+			my ($level, $lower) = (unpack('x8086C', $_), unpack('x12S', $_));
+			next if $level == 0;
+			my @links = unpack '(a24)*', substr($_, $header, $lower - $header);
+			substr($_, $header, $lower - $header) = join '', reverse @links;
+		}
+	} ],
 	[ 'pd_lower of a page', '', sub { substr($_[0][ some_block($_[0]) ], 12, 2) = pack('S', $header + int(rand 3000)) } ],
 	[ 'pd_lower of all pages', 'verified', sub { substr($_, 12, 2) = pack('S', $header + int(rand 3000)) for @{ $_[0] } } ],
 	[ 'pd_upper of all pages', '', sub { substr($_, 14, 2) = pack('S', 4000 + int(rand 4000)) for @{ $_[0] } } ],

@@ -4,10 +4,11 @@
 //! pay, so a session with a few queries never loads one. It is keyed on the build stamp: the file does
 //! not identify a tree. It is loaded anew when splits have made it too stale to be of use.
 
+use super::corrupt::corrupted;
 use super::directory::{Directory, SpaceDirectory};
 use super::key::{BLOCKS, Key, Space};
-use super::page::inner;
 use super::page::meta::Meta;
+use super::page::{Fault, inner};
 use super::probe::Counts;
 use super::tree::Tree;
 use crate::pg::relation::Rel;
@@ -209,6 +210,11 @@ fn read(rel: Rel, meta: &Meta) -> Cached {
         });
         if leaves.is_empty() {
             leaves.push((Key::MIN, meta.roots[b]));
+        }
+        // A search looks at one downlink of a page and cannot tell; whoever reads them all can.
+        if !leaves.is_sorted_by_key(|leaf| leaf.0) {
+            let fault = Fault::new("downlinks below it are out of order");
+            corrupted(rel, meta.roots[b], &fault);
         }
         SpaceDirectory::new(&leaves)
     });
