@@ -69,6 +69,22 @@ my @damages = (
 			substr($_, $header, $lower - $header) = join '', reverse @links;
 		}
 	} ],
+	[ 'rows where a table has none', 'bitmap XX002 REINDEX .* no row can be at \(\d+,1500\)', sub {
+		for (@{ $_[0] }[ 1 .. $#{ $_[0] } ])
+		{
+			my ($level, $lower, $upper) = (unpack('x8086C', $_), unpack('x12SS', $_));
+			my $count = ($lower - $header) / 4;
+			next if $level != 0 || !$count;
+			my $size = (8080 - $upper) / $count;
+			for my $i (1 .. $count)
+			{
+				# Bits 48 to 58 of the entry.
+				my $at = 8080 - $size * $i + 6;
+				my $bits = unpack 'S', substr($_, $at, 2);
+				substr($_, $at, 2) = pack 'S', ($bits & 0xF800) | 1500;
+			}
+		}
+	} ],
 	[ 'pd_lower of a page', '', sub { substr($_[0][ some_block($_[0]) ], 12, 2) = pack('S', $header + int(rand 3000)) } ],
 	[ 'pd_lower of all pages', 'verified', sub { substr($_, 12, 2) = pack('S', $header + int(rand 3000)) for @{ $_[0] } } ],
 	[ 'pd_upper of all pages', '', sub { substr($_, 14, 2) = pack('S', 4000 + int(rand 4000)) for @{ $_[0] } } ],

@@ -146,7 +146,7 @@ pub fn all_rows(scan: &Scan, state: &mut State, bitmap: &mut Bitmap) -> i64 {
     state.start(scan);
     let mut rows = 0;
     while state.fill(scan, false) {
-        bitmap.add(state.rows.iter().copied());
+        bitmap.add(scan.index(), &state.rows);
         rows += state.rows.len() as i64;
     }
     rows

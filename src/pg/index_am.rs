@@ -189,12 +189,7 @@ impl<'s> Scan<'s> {
     pub fn set_row(&mut self, tid: Tid, distance: Option<i32>) {
         if tid.block == u32::MAX {
             // The server would take this number for a request to extend the table.
-            let message = format!(
-                "index \"{}\" is damaged: a row in block {}",
-                self.index().name(),
-                tid.block
-            );
-            raise_with_hint(ERRCODE_INDEX_CORRUPTED, message, "Rebuild it with REINDEX.");
+            damaged_address(self.index(), tid);
         }
         self.raw.xs_heaptid = tid_to(tid);
         self.raw.xs_recheck = false;
@@ -226,6 +221,25 @@ impl Reader<'_> {
     }
 }
 
+/// The most rows that a page of a table holds, and the highest offset that a bitmap takes.
+const MAX_HEAP_OFFSET: u16 = {
+    let header =
+        (size_of::<pg_sys::HeapTupleHeaderData>() as u32).next_multiple_of(pg_sys::MAXIMUM_ALIGNOF);
+    let row = header + size_of::<pg_sys::ItemIdData>() as u32;
+    ((pg_sys::BLCKSZ - size_of::<pg_sys::PageHeaderData>() as u32) / row) as u16
+};
+
+fn damaged_address(index: Rel, tid: Tid) -> ! {
+    raise_with_hint(
+        ERRCODE_INDEX_CORRUPTED,
+        format!(
+            "index \"{}\" is damaged: no row can be at {tid}",
+            index.name()
+        ),
+        "Rebuild it with REINDEX.",
+    )
+}
+
 /// A bitmap of rows being collected.
 pub struct Bitmap {
     raw: *mut pg_sys::TIDBitmap,
@@ -242,10 +256,16 @@ impl Bitmap {
         }
     }
 
-    /// Adds rows that need no recheck.
-    pub fn add(&mut self, tids: impl Iterator<Item = Tid>) {
+    /// Adds rows that the index has, and that need no recheck.
+    pub fn add(&mut self, index: Rel, tids: &[Tid]) {
         self.batch.clear();
-        self.batch.extend(tids.map(tid_to));
+        for tid in tids {
+            // The server would raise an internal error.
+            if !(1..=MAX_HEAP_OFFSET).contains(&tid.offset) {
+                damaged_address(index, *tid);
+            }
+            self.batch.push(tid_to(*tid));
+        }
         // SAFETY: the bitmap is the server's; the array has this length.
         unsafe {
             pg_sys::tbm_add_tuples(
