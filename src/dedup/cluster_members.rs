@@ -2,16 +2,15 @@
 
 use super::clusters::{Edge, Method};
 use super::keys::{KeyBuffer, Keys};
-use super::pairs::Host;
 use super::pairs_file::Gathered;
-use super::source::{Reader, Source};
+use super::search::{Pairs, Search, Tags};
+use super::source::Source;
 use super::union_find::UnionFind;
 use crate::pg::activity::Activity;
-use crate::pg::build::TempFile;
 use crate::pg::error::raise_with_hint;
 use crate::pg::index_am::work_mem_bytes;
 use crate::pg::key_type::KeyType;
-use crate::pg::memory::{or_out_of_memory, push_within, reserve};
+use crate::pg::memory::{collected, filled, or_out_of_memory, push_within, reserve};
 use crate::pg::process::check_for_interrupts;
 use pgrx::PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED;
 use pgrx::pg_sys::Datum;
@@ -23,7 +22,6 @@ const PAIR: usize = 3 * size_of::<Edge>();
 /// Collects pairs while they are found.
 struct Collector {
     keys: Keys,
-    activity: Activity,
     /// The number of each row that has a pair, by its tag.
     numbers: HashMap<u64, u32>,
     tags: Vec<u64>,
@@ -51,13 +49,7 @@ impl Collector {
     }
 }
 
-impl Host for Collector {
-    type File = TempFile;
-
-    fn file(&mut self) -> TempFile {
-        TempFile::new()
-    }
-
+impl Pairs for Collector {
     fn pair(&mut self, a: u64, b: u64, distance: u32) {
         let (a, b) = (self.number(a), self.number(b));
         if let Some(sets) = &mut self.sets {
@@ -72,24 +64,11 @@ impl Host for Collector {
         }
         push_within(&mut self.edges, Edge { a, b, distance }, self.limit);
     }
-
-    fn pause(&mut self) {
-        check_for_interrupts();
-    }
-
-    fn progress(&mut self, share: f64) {
-        self.activity
-            .show(|| format!("{:.0} % compared", share * 100.0));
-    }
 }
 
-impl Reader for Collector {
+impl Tags for Collector {
     fn tag(&mut self, key: Datum) -> u64 {
         self.keys.add(key)
-    }
-
-    fn activity(&mut self) -> &mut Activity {
-        &mut self.activity
     }
 }
 
@@ -98,7 +77,7 @@ pub struct Members {
     pub order: KeyType,
     pub keys: Vec<Datum>,
     /// Behind the keys of types that are passed by reference.
-    _buffers: Vec<KeyBuffer>,
+    _behind: KeyBuffer,
     pub fingerprints: Vec<u64>,
     /// Pairs; with components alone, each row and another of its component.
     pub edges: Vec<Edge>,
@@ -111,26 +90,30 @@ impl Members {
         radius: u32,
         method: Method,
         verified: bool,
-        name: &'static str,
+        activity: &mut Activity,
     ) -> Self {
         let order = source.order();
         let memory = work_mem_bytes();
         let of_keys = if order.is_by_value() { 0 } else { memory / 4 };
-        let mut collector = Collector {
-            keys: Keys::new(order, of_keys),
-            activity: Activity::new(name),
-            numbers: HashMap::new(),
-            tags: Vec::new(),
-            edges: Vec::new(),
-            limit: memory / PAIR,
-            sets: (method == Method::Components && !verified).then(UnionFind::new),
+        let mut search = Search {
+            pairs: Collector {
+                keys: Keys::new(order, of_keys),
+                numbers: HashMap::new(),
+                tags: Vec::new(),
+                edges: Vec::new(),
+                limit: memory / PAIR,
+                sets: (method == Method::Components && !verified).then(UnionFind::new),
+            },
+            activity,
         };
         let mut rows = Gathered::new(memory - of_keys);
-        source.read(&mut rows, &mut collector);
-        collector.keys.finish();
-        rows.find_pairs(&mut collector, radius);
-        let mut fingerprints = vec![0; collector.tags.len()];
-        rows.for_each(|row| {
+        source.read(&mut rows, &mut search);
+        search.pairs.keys.finish();
+        rows.find_pairs(&mut search, radius);
+        search.activity.show_now("grouping");
+        let collector = search.pairs;
+        let mut fingerprints = filled(collector.tags.len(), 0);
+        rows.for_each(&mut check_for_interrupts, |row| {
             if let Some(number) = collector.numbers.get(&row.tag) {
                 fingerprints[*number as usize] = row.fingerprint;
             }
@@ -152,42 +135,46 @@ impl Collector {
     fn into_members(mut self, fingerprints: Vec<u64>) -> Members {
         if let Some(sets) = &mut self.sets {
             let rows = sets.count() as u32;
-            self.edges.extend((0..rows).map(|row| Edge {
+            self.edges = collected((0..rows).map(|row| Edge {
                 a: sets.find(row),
                 b: row,
                 distance: 0,
             }));
         }
-        let (mut keys, mut buffers) = (Vec::new(), Vec::new());
-        for tag in &self.tags {
-            let mut buffer = KeyBuffer::new();
-            keys.push(self.keys.get(*tag, &mut buffer));
-            if !buffer.is_empty() {
-                buffers.push(buffer);
-            }
-        }
+        let mut behind = KeyBuffer::new();
+        let Collector { keys, tags, .. } = &mut self;
+        let starts = collected(tags.iter().map(|tag| {
+            let start = behind.len();
+            keys.append(*tag, &mut behind);
+            start
+        }));
+        let pairs = tags.iter().zip(&starts);
+        let datums = collected(pairs.map(|(tag, start)| keys.datum(*tag, &behind[*start..])));
+        drop(starts);
         let order = self.keys.of_type;
-        let mut sorted: Vec<u32> = (0..keys.len() as u32).collect();
-        sorted.sort_by(|a, b| {
+        let mut sorted = collected(0..datums.len() as u32);
+        // In place: a stable sort would want memory that may not be there.
+        sorted.sort_unstable_by(|a, b| {
             check_for_interrupts();
-            order.compare(keys[*a as usize], keys[*b as usize])
+            let by_key = order.compare(datums[*a as usize], datums[*b as usize]);
+            by_key.then(a.cmp(b))
         });
-        let mut place = vec![0; keys.len()];
+        let mut place = filled(datums.len(), 0);
         for (i, old) in (0..).zip(&sorted) {
+            check_for_interrupts();
             place[*old as usize] = i;
         }
         for edge in &mut self.edges {
+            check_for_interrupts();
             edge.a = place[edge.a as usize];
             edge.b = place[edge.b as usize];
         }
+        let sorted = || sorted.iter().map(|old| *old as usize);
         Members {
-            keys: sorted.iter().map(|old| keys[*old as usize]).collect(),
-            fingerprints: sorted
-                .iter()
-                .map(|old| fingerprints[*old as usize])
-                .collect(),
+            keys: collected(sorted().map(|old| datums[old])),
+            fingerprints: collected(sorted().map(|old| fingerprints[old])),
             order,
-            _buffers: buffers,
+            _behind: behind,
             edges: self.edges,
         }
     }

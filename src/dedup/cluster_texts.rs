@@ -4,16 +4,17 @@
 //! are put into chunks component by component, so that most pairs lie within one chunk.
 
 use super::cluster_members::Members;
-use super::clusters::{Edge, Method, representatives};
+use super::clusters::{Edge, Method};
+use super::clusters_function::group;
 use super::source::{Source, required};
 use crate::fingerprint::jaccard::Shingles;
+use crate::pg::activity::Activity;
 use crate::pg::encoding::to_utf8;
-use crate::pg::memory::or_out_of_memory;
+use crate::pg::memory::{collected, filled};
 use crate::pg::process::check_for_interrupts;
 use crate::pg::query::for_each_row;
 use crate::pg::value::text_bytes;
 use crate::row::errors::or_raise;
-use pgrx::pg_sys::Datum;
 
 /// Rows of a chunk.
 const CHUNK: u32 = 256;
@@ -42,15 +43,15 @@ impl<'m> Texts<'m> {
         edges: &[Edge],
         name: &'static str,
     ) -> Self {
-        let count = members.keys.len();
-        let mut components = Vec::new();
-        or_out_of_memory(
-            representatives(Method::Components, count, edges).map(|found| components = found),
-        );
-        let mut rows: Vec<u32> = (0..count as u32).collect();
-        rows.sort_by_key(|row| (components[*row as usize], *row));
-        let mut places = vec![0; count];
+        let components = group(Method::Components, members, edges);
+        let mut rows = collected(0..components.len() as u32);
+        rows.sort_unstable_by_key(|row| {
+            check_for_interrupts();
+            (components[*row as usize], *row)
+        });
+        let mut places = filled(rows.len(), 0);
         for (place, row) in (0..).zip(&rows) {
+            check_for_interrupts();
             places[*row as usize] = place;
         }
         let (expression, key, table) = (source.key_expression(), &source.key, &source.table_name);
@@ -69,21 +70,26 @@ impl<'m> Texts<'m> {
     }
 
     /// The similarity of each pair; None where a text is NULL, empty or gone.
-    pub fn similarities(&mut self, pairs: &[(u32, u32)]) -> Vec<Option<f64>> {
+    pub fn similarities(
+        &mut self,
+        pairs: impl ExactSizeIterator<Item = (u32, u32)>,
+        activity: &mut Activity,
+    ) -> Vec<Option<f64>> {
         let place = |row: u32| self.places[row as usize];
-        let mut order: Vec<(u32, u32, u32, u32, usize)> = pairs
-            .iter()
-            .enumerate()
-            .map(|(i, (a, b))| {
-                let (low, high) = (place(*a).min(place(*b)), place(*a).max(place(*b)));
-                (low / CHUNK, high / CHUNK, low, high, i)
-            })
-            .collect();
-        order.sort_unstable();
-        let mut found = vec![None; pairs.len()];
-        for (first, second, low, high, pair) in order {
+        let mut order: Vec<(u32, u32, usize)> = collected(pairs.enumerate().map(|(i, (a, b))| {
+            let (a, b) = (place(a), place(b));
+            (a.min(b), a.max(b), i)
+        }));
+        order.sort_unstable_by_key(|(low, high, pair)| {
             check_for_interrupts();
-            self.load(first, second);
+            (low / CHUNK, high / CHUNK, *low, *high, *pair)
+        });
+        let mut found = filled(order.len(), None);
+        let of = order.len();
+        for (done, (low, high, pair)) in order.into_iter().enumerate() {
+            check_for_interrupts();
+            activity.show(|| format!("{done} of {of} pairs of texts compared"));
+            self.load(low / CHUNK, high / CHUNK);
             found[pair] = match (self.text(low), self.text(high)) {
                 (Some(a), Some(b)) => a.jaccard(b),
                 _ => None,
@@ -119,10 +125,7 @@ impl<'m> Texts<'m> {
         let start = chunk * CHUNK;
         let end = (start + CHUNK).min(self.rows.len() as u32);
         let rows = &self.rows[start as usize..end as usize];
-        let mut keys: Vec<Datum> = rows
-            .iter()
-            .map(|r| self.members.keys[*r as usize])
-            .collect();
+        let mut keys = collected(rows.iter().map(|r| self.members.keys[*r as usize]));
         let array = required(self.members.order.array(&mut keys), self.name, "key_type");
         let mut texts: Vec<Option<Shingles>> = vec![None; rows.len()];
         for_each_row(&self.sql, Some(array), &mut |[key, text]| {

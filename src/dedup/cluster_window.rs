@@ -1,10 +1,11 @@
 //! simhash_cluster: the number of a row's cluster within its window partition.
 
-use super::pairs::{Host, Row};
+use super::pairs::Row;
 use super::pairs_file::Gathered;
+use super::search::{Pairs, Search};
 use super::source::{radius, required};
 use super::union_find::UnionFind;
-use crate::pg::build::TempFile;
+use crate::pg::activity::Activity;
 use crate::pg::error::raise;
 use crate::pg::fmgr::pg_function;
 use crate::pg::index_am::work_mem_bytes;
@@ -24,22 +25,10 @@ const NO_CLUSTER: i32 = -1;
 /// Unites rows that are paired; tags are places in the partition.
 struct Sets(UnionFind);
 
-impl Host for Sets {
-    type File = TempFile;
-
-    fn file(&mut self) -> TempFile {
-        TempFile::new()
-    }
-
+impl Pairs for Sets {
     fn pair(&mut self, a: u64, b: u64, _distance: u32) {
         self.0.union(a as u32, b as u32);
     }
-
-    fn pause(&mut self) {
-        check_for_interrupts();
-    }
-
-    fn progress(&mut self, _share: f64) {}
 }
 
 pg_function! {
@@ -75,11 +64,14 @@ pg_function! {
 
 /// Numbers the rows of a partition: connected ones get the same number, in order of appearance.
 fn number(window: Window, radius: u32, numbers: &mut [i32]) {
-    let mut sets = Sets(UnionFind::new());
+    let mut search = Search {
+        pairs: Sets(UnionFind::new()),
+        activity: &mut Activity::new(NAME),
+    };
     let mut rows = Gathered::new(work_mem_bytes());
     for (row, number) in numbers.iter_mut().enumerate() {
         check_for_interrupts();
-        or_out_of_memory(sets.0.add().map(|_| ()));
+        or_out_of_memory(search.pairs.0.add().map(|_| ()));
         *number = NO_CLUSTER;
         if let Some(fp) = window.integer(0, row) {
             *number = 0;
@@ -87,17 +79,18 @@ fn number(window: Window, radius: u32, numbers: &mut [i32]) {
                 fingerprint: fp as u64,
                 tag: row as u64,
             };
-            or_out_of_memory(rows.add(row, &mut sets));
+            or_out_of_memory(rows.add(row, &mut search));
         }
     }
-    rows.find_pairs(&mut sets, radius);
+    rows.find_pairs(&mut search, radius);
     let mut next = 0;
     for row in 0..numbers.len() {
+        check_for_interrupts();
         if numbers[row] == NO_CLUSTER {
             continue;
         }
         // The smallest row of a set comes first, and has its number when the others ask for it.
-        let first = sets.0.find(row as u32) as usize;
+        let first = search.pairs.0.find(row as u32) as usize;
         numbers[row] = numbers[first];
         if first == row {
             numbers[row] = next;

@@ -1,9 +1,10 @@
 //! Groups of near-duplicates from their pairs. Pure.
 //!
 //! Rows are numbered in the order of their keys, so that every answer is the same whatever order the
-//! pairs come in.
+//! pairs come in. Whoever asks is called back every few thousand steps (`pause`), and may unwind.
 
 use super::union_find::UnionFind;
+use std::cmp::Reverse;
 use std::collections::TryReserveError;
 
 /// How pairs become clusters.
@@ -42,6 +43,9 @@ pub struct Edge {
     pub distance: u32,
 }
 
+/// Steps between two calls of `pause`.
+const STEPS: usize = 4096;
+
 /// The pairs of each row, side by side.
 struct Neighbours {
     starts: Vec<usize>,
@@ -50,20 +54,31 @@ struct Neighbours {
 }
 
 impl Neighbours {
-    fn of(rows: usize, edges: &[Edge]) -> Result<Self, TryReserveError> {
-        let mut starts = zeros(rows + 2)?;
-        for row in edges.iter().flat_map(|e| [e.a, e.b]) {
-            starts[row as usize + 2] += 1;
+    fn of(rows: usize, edges: &[Edge], pause: &mut dyn FnMut()) -> Result<Self, TryReserveError> {
+        let mut starts = filled(rows + 2, 0)?;
+        for some in edges.chunks(STEPS) {
+            pause();
+            for row in some.iter().flat_map(|e| [e.a, e.b]) {
+                starts[row as usize + 2] += 1;
+            }
         }
-        for i in 2..starts.len() {
-            starts[i] += starts[i - 1];
+        let mut sum = 0;
+        for some in starts.chunks_mut(STEPS) {
+            pause();
+            for start in some {
+                sum += *start;
+                *start = sum;
+            }
         }
-        let mut others: Vec<(u32, u32)> = zeros(2 * edges.len())?;
-        for e in edges {
-            for (row, other) in [(e.a, e.b), (e.b, e.a)] {
-                let place = &mut starts[row as usize + 1];
-                others[*place] = (other, e.distance);
-                *place += 1;
+        let mut others = filled(2 * edges.len(), (0, 0))?;
+        for some in edges.chunks(STEPS) {
+            pause();
+            for e in some {
+                for (row, other) in [(e.a, e.b), (e.b, e.a)] {
+                    let place = &mut starts[row as usize + 1];
+                    others[*place] = (other, e.distance);
+                    *place += 1;
+                }
             }
         }
         Ok(Neighbours { starts, others })
@@ -74,11 +89,11 @@ impl Neighbours {
     }
 }
 
-fn zeros<T: Clone + Default>(count: usize) -> Result<Vec<T>, TryReserveError> {
-    let mut zeros = Vec::new();
-    zeros.try_reserve_exact(count)?;
-    zeros.resize(count, T::default());
-    Ok(zeros)
+fn filled<T: Clone>(count: usize, value: T) -> Result<Vec<T>, TryReserveError> {
+    let mut filled = Vec::new();
+    filled.try_reserve_exact(count)?;
+    filled.resize(count, value);
+    Ok(filled)
 }
 
 /// The representative of each of `rows` rows; a row alone is its own.
@@ -86,37 +101,62 @@ pub fn representatives(
     method: Method,
     rows: usize,
     edges: &[Edge],
+    pause: &mut dyn FnMut(),
 ) -> Result<Vec<u32>, TryReserveError> {
+    if method == Method::Components {
+        return components(rows, edges, pause);
+    }
+    let neighbours = Neighbours::of(rows, edges, pause)?;
     match method {
-        Method::Components => components(rows, edges),
-        Method::Star => stars(&Neighbours::of(rows, edges)?, rows),
-        Method::Leader => Ok(one_by_one(
-            &Neighbours::of(rows, edges)?,
-            rows,
-            |row, of| of[row as usize] == row,
-        )),
-        Method::SinglePass => Ok(one_by_one(&Neighbours::of(rows, edges)?, rows, |_, _| true)),
+        Method::Star => stars(&neighbours, rows, pause),
+        Method::Leader => one_by_one(&neighbours, rows, pause, |row, of| of[row as usize] == row),
+        _ => one_by_one(&neighbours, rows, pause, |_, _| true),
     }
 }
 
-fn components(rows: usize, edges: &[Edge]) -> Result<Vec<u32>, TryReserveError> {
+fn components(
+    rows: usize,
+    edges: &[Edge],
+    pause: &mut dyn FnMut(),
+) -> Result<Vec<u32>, TryReserveError> {
     let mut sets = UnionFind::new();
-    for _ in 0..rows {
+    for row in 0..rows {
+        if row.is_multiple_of(STEPS) {
+            pause();
+        }
         sets.add()?;
     }
-    for e in edges {
-        sets.union(e.a, e.b);
+    for some in edges.chunks(STEPS) {
+        pause();
+        some.iter().for_each(|e| sets.union(e.a, e.b));
     }
-    Ok((0..rows as u32).map(|row| sets.find(row)).collect())
+    let mut of = filled(rows, 0)?;
+    for (row, of_row) in (0u32..).zip(&mut of) {
+        if row.is_multiple_of(STEPS as u32) {
+            pause();
+        }
+        *of_row = sets.find(row);
+    }
+    Ok(of)
 }
 
-fn stars(neighbours: &Neighbours, rows: usize) -> Result<Vec<u32>, TryReserveError> {
+fn stars(
+    neighbours: &Neighbours,
+    rows: usize,
+    pause: &mut dyn FnMut(),
+) -> Result<Vec<u32>, TryReserveError> {
     const NONE: u32 = u32::MAX;
-    let mut of: Vec<u32> = zeros(rows)?;
-    of.fill(NONE);
-    let mut order: Vec<u32> = (0..rows as u32).collect();
-    order.sort_by_key(|row| std::cmp::Reverse(neighbours.of_row(*row).len()));
+    let mut of = filled(rows, NONE)?;
+    let mut order = filled(rows, 0u32)?;
+    (0..).zip(&mut order).for_each(|(row, place)| *place = row);
+    let rank = |row: u32| (Reverse(neighbours.of_row(row).len()), row);
+    // In place, by a key that no two rows share: a stable sort would want memory that may not be there.
+    order.sort_unstable_by(|a, b| {
+        pause();
+        rank(*a).cmp(&rank(*b))
+    });
     for centre in order {
+        pause();
         if of[centre as usize] != NONE {
             continue;
         }
@@ -135,17 +175,19 @@ fn stars(neighbours: &Neighbours, rows: usize) -> Result<Vec<u32>, TryReserveErr
 fn one_by_one(
     neighbours: &Neighbours,
     rows: usize,
+    pause: &mut dyn FnMut(),
     may_join: impl Fn(u32, &[u32]) -> bool,
-) -> Vec<u32> {
-    let mut of: Vec<u32> = Vec::with_capacity(rows);
+) -> Result<Vec<u32>, TryReserveError> {
+    let mut of = filled(rows, 0)?;
     for row in 0..rows as u32 {
+        pause();
         let earlier = neighbours.of_row(row).iter().filter(|n| n.0 < row);
         let nearest = earlier
             .filter(|n| may_join(n.0, &of))
             .min_by_key(|n| (n.1, n.0));
-        of.push(nearest.map_or(row, |n| of[n.0 as usize]));
+        of[row as usize] = nearest.map_or(row, |n| of[n.0 as usize]);
     }
-    of
+    Ok(of)
 }
 
 #[cfg(test)]
@@ -159,7 +201,7 @@ mod tests {
     }
 
     fn of(method: Method, rows: usize, pairs: &[(u32, u32, u32)]) -> Vec<u32> {
-        representatives(method, rows, &edges(pairs)).unwrap()
+        representatives(method, rows, &edges(pairs), &mut || ()).unwrap()
     }
 
     #[test]
@@ -180,6 +222,40 @@ mod tests {
         assert_eq!(of(Method::SinglePass, 4, &pairs), [0, 1, 1, 0]);
         assert_eq!(of(Method::Leader, 4, &pairs), [0, 1, 1, 0]);
         assert_eq!(of(Method::Components, 4, &pairs), [0; 4]);
+    }
+
+    /// Whoever pauses for the n-th time leaves at once, for every n: no stage goes on for long without.
+    #[test]
+    fn every_stage_pauses() {
+        const ROWS: u32 = 20_000;
+        let pairs: Vec<(u32, u32, u32)> = (0..ROWS - 1)
+            .flat_map(|row| [(row, row + 1, 1), (row / 2, row + 1, 2)])
+            .collect();
+        let edges = edges(&pairs);
+        for (name, method) in Method::NAMES {
+            let mut calls = 0;
+            representatives(method, ROWS as usize, &edges, &mut || calls += 1).unwrap();
+            // Components walk the rows twice and the pairs once; the others the pairs twice and the rows
+            // at least once, pausing at each.
+            let least = match method {
+                Method::Components => (2 * ROWS as usize + pairs.len()) / STEPS,
+                Method::Star => 2 * ROWS as usize,
+                _ => ROWS as usize + 2 * pairs.len() / STEPS,
+            };
+            assert!(calls >= least, "{name}: {calls} pauses");
+            for stop in (1..calls).step_by(1 + calls / 50) {
+                let mut left = stop;
+                let mut pause = || {
+                    left -= 1;
+                    if left == 0 {
+                        std::panic::resume_unwind(Box::new(stop));
+                    }
+                };
+                let call = || representatives(method, ROWS as usize, &edges, &mut pause);
+                let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
+                assert_eq!(unwound.unwrap_err().downcast_ref(), Some(&stop), "{name}");
+            }
+        }
     }
 
     proptest! {

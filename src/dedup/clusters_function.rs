@@ -4,10 +4,12 @@ use super::cluster_members::Members;
 use super::cluster_texts::Texts;
 use super::clusters::{Edge, Method, representatives};
 use super::source::{Source, radius, required};
+use crate::pg::activity::Activity;
 use crate::pg::encoding::to_utf8;
 use crate::pg::error::{raise, raise_with_hint};
 use crate::pg::fmgr::{Args, pg_function};
-use crate::pg::memory::or_out_of_memory;
+use crate::pg::memory::{collected, filled, or_out_of_memory};
+use crate::pg::process::check_for_interrupts;
 use crate::pg::rows_out::RowsOut;
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::{IntoDatum, pg_sys};
@@ -46,14 +48,16 @@ fn clusters(args: &Args, k: usize, key_type: Option<usize>) -> pg_sys::Datum {
         least: least(args, k + 3),
     });
     let method = method(args, k + 1, check.is_some());
-    let mut members = Members::find(&source, radius, method, check.is_some(), NAME);
+    let mut activity = Activity::new(NAME);
+    let mut members = Members::find(&source, radius, method, check.is_some(), &mut activity);
     let mut edges = std::mem::take(&mut members.edges);
     let placed = match check {
-        Some(check) => verify(&source, &check, &members, &mut edges, method),
-        None => group(method, &members, &edges)
-            .into_iter()
-            .map(|of| (of, None))
-            .collect(),
+        Some(check) => verify(&source, &check, &members, &mut edges, method, &mut activity),
+        None => collected(
+            group(method, &members, &edges)
+                .into_iter()
+                .map(|of| (of, None)),
+        ),
     };
     put(rows, &members, &placed);
     args.null()
@@ -89,9 +93,12 @@ fn method(args: &Args, i: usize, with_text: bool) -> Method {
     })
 }
 
-fn group(method: Method, members: &Members, edges: &[Edge]) -> Vec<u32> {
+/// The representative of each row.
+pub fn group(method: Method, members: &Members, edges: &[Edge]) -> Vec<u32> {
     let mut found = Vec::new();
-    or_out_of_memory(representatives(method, members.keys.len(), edges).map(|of| found = of));
+    let rows = members.keys.len();
+    let of = representatives(method, rows, edges, &mut check_for_interrupts);
+    or_out_of_memory(of.map(|of| found = of));
     found
 }
 
@@ -105,32 +112,41 @@ fn verify(
     members: &Members,
     edges: &mut Vec<Edge>,
     method: Method,
+    activity: &mut Activity,
 ) -> Vec<Placed> {
     let mut texts = Texts::new(source, &check.column, members, edges, NAME);
-    let pairs: Vec<(u32, u32)> = edges.iter().map(|e| (e.a, e.b)).collect();
-    let mut similar = texts.similarities(&pairs).into_iter();
-    edges.retain(|_| similar.next().flatten().is_some_and(|j| j >= check.least));
+    let pairs = edges.iter().map(|e| (e.a, e.b));
+    let mut similar = texts.similarities(pairs, activity).into_iter();
+    edges.retain(|_| {
+        check_for_interrupts();
+        similar.next().flatten().is_some_and(|j| j >= check.least)
+    });
     let of = group(method, members, edges);
-    let to_representative: Vec<(u32, u32)> = (0..).zip(of.iter().copied()).collect();
-    let similar = texts.similarities(&to_representative);
-    of.into_iter().zip(similar).collect()
+    let to_representative = of.iter().enumerate().map(|(row, of)| (row as u32, *of));
+    let similar = texts.similarities(to_representative, activity);
+    collected(of.into_iter().zip(similar))
 }
 
 /// Puts out the clusters of two rows and more, by their smallest key and within by key.
 fn put(mut out: RowsOut, members: &Members, placed: &[Placed]) {
-    let mut sizes = vec![0i64; placed.len()];
-    let mut first = vec![u32::MAX; placed.len()];
+    let mut sizes = filled(placed.len(), 0i64);
+    let mut first = filled(placed.len(), u32::MAX);
     for (row, (of, _)) in (0u32..).zip(placed) {
+        check_for_interrupts();
         sizes[*of as usize] += 1;
         first[*of as usize] = first[*of as usize].min(row);
     }
-    let mut order: Vec<u32> = (0u32..)
-        .zip(placed)
-        .filter(|(_, (of, _))| sizes[*of as usize] > 1)
-        .map(|(row, _)| row)
-        .collect();
-    order.sort_by_key(|row| (first[placed[*row as usize].0 as usize], *row));
+    let mut order = collected(0..placed.len() as u32);
+    order.retain(|row| {
+        check_for_interrupts();
+        sizes[placed[*row as usize].0 as usize] > 1
+    });
+    order.sort_unstable_by_key(|row| {
+        check_for_interrupts();
+        (first[placed[*row as usize].0 as usize], *row)
+    });
     for row in order {
+        check_for_interrupts();
         let (of, jaccard) = placed[row as usize];
         let (row, of) = (row as usize, of as usize);
         let differing = members.fingerprints[row] ^ members.fingerprints[of];

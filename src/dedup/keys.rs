@@ -13,7 +13,7 @@ const LENGTH: usize = size_of::<u32>();
 /// Bytes that are read at a time, a multiple of 8.
 const CHUNK: usize = 256;
 
-/// Room for one key, to be used again and again.
+/// Room for keys.
 pub type KeyBuffer = Vec<u64>;
 
 /// The keys of all rows that were read.
@@ -83,13 +83,27 @@ impl Keys {
 
     /// The key for which a tag stands; it lives as long as the buffer is left alone.
     pub fn get(&mut self, tag: u64, buffer: &mut KeyBuffer) -> Datum {
+        buffer.clear();
+        self.append(tag, buffer);
+        self.datum(tag, buffer)
+    }
+
+    /// The key for which a tag stands, given what [`Keys::append`] appended for it.
+    pub fn datum(&self, tag: u64, appended: &[u64]) -> Datum {
+        match self.of_type.is_by_value() {
+            true => Datum::from(tag),
+            false => KeyType::datum(appended),
+        }
+    }
+
+    /// Appends what is behind a key of a type that is passed by reference.
+    pub fn append(&mut self, tag: u64, buffer: &mut KeyBuffer) {
         if self.of_type.is_by_value() {
-            return Datum::from(tag);
+            return;
         }
         let mut length = [0; LENGTH];
         self.read(tag, &mut length);
         let length = u32::from_le_bytes(length) as usize;
-        buffer.clear();
         reserve(buffer, length.div_ceil(size_of::<u64>()));
         let mut chunk = [0; CHUNK];
         for start in (0..length).step_by(CHUNK) {
@@ -101,6 +115,5 @@ impl Keys {
                 buffer.push(u64::from_ne_bytes(bytes));
             }
         }
-        KeyType::datum(buffer)
     }
 }

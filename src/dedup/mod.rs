@@ -5,8 +5,9 @@
 //! a table, `flag_search`: the query, `flag_moves`: rows that change their partition, `flag`: what
 //! happens to a row). [`pairs`] finds every pair within a radius without an
 //! index, in bounded memory ([`pairs_file`] when the rows do not fit, [`pairs_split`] decides what is
-//! filed under which bits, [`compare`] is the inner loop); `source` reads a table for it, `keys` keeps
-//! what stands for the rows, `pairs_function` is the SQL function. [`clusters`] makes groups of pairs
+//! filed under which bits, [`compare`] is the inner loop); `search` is its
+//! server side, `source` reads a table for it, `keys` keeps what stands for the rows, `pairs_function` is
+//! the SQL function. [`clusters`] makes groups of pairs
 //! ([`union_find`] helps); `clusters_function` is the SQL function (`cluster_members` collects the rows
 //! that have pairs, `cluster_texts` compares their texts), `cluster_window` the window
 //! function, `assign_cluster` the trigger that keeps clusters current. What must not: pages and
@@ -43,6 +44,8 @@ mod flag_table;
 mod keys;
 #[cfg(feature = "server")]
 mod pairs_function;
+#[cfg(feature = "server")]
+mod search;
 #[cfg(feature = "server")]
 mod source;
 

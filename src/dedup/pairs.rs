@@ -27,7 +27,7 @@ pub trait Host {
     fn file(&mut self) -> Self::File;
     /// Takes a pair, in any order, by its tags.
     fn pair(&mut self, a: u64, b: u64, distance: u32);
-    /// Called every few thousand comparisons.
+    /// Called every few thousand rows or comparisons; may unwind.
     fn pause(&mut self);
     /// Called now and then with the share of the work that is done, 0 to 1.
     fn progress(&mut self, share: f64);
@@ -38,6 +38,8 @@ const FEW: usize = 32;
 /// Bits by which rows are grouped in one pass: their groups' ends fit the first-level cache.
 pub const WINDOW: u32 = 8;
 const GROUPS: usize = 1 << WINDOW;
+/// Rows that are looked at or moved between two pauses.
+const STEPS: usize = 1 << 16;
 
 /// Gives every pair of `rows` within `radius` to the host, in no particular order; `rows` are left in
 /// another order.
@@ -58,13 +60,6 @@ pub struct Finder<'h, H: Host> {
     /// that are reported.
     done: f64,
     share: f64,
-}
-
-/// The bits in which rows differ from each other.
-pub fn varying(rows: &[Row]) -> u64 {
-    let first = rows.first().map_or(0, |row| row.fingerprint);
-    rows.iter()
-        .fold(0, |bits, row| bits | (row.fingerprint ^ first))
 }
 
 /// The bits by which a group is divided next, and how far they are to be shifted to count from 0: the
@@ -93,7 +88,7 @@ impl<'h, H: Host> Finder<'h, H> {
         if rows.len() <= FEW {
             return self.compare(rows, task.must);
         }
-        let varying = varying(rows);
+        let varying = self.varying(rows);
         if self.is_elsewhere(varying) {
             return;
         }
@@ -111,6 +106,18 @@ impl<'h, H: Host> Finder<'h, H> {
                 }
             }
         }
+    }
+
+    /// The bits in which rows differ from each other.
+    fn varying(&mut self, rows: &[Row]) -> u64 {
+        let first = rows.first().map_or(0, |row| row.fingerprint);
+        let mut varying = 0;
+        for some in rows.chunks(STEPS) {
+            self.host.pause();
+            let differing = |bits, row: &Row| bits | (row.fingerprint ^ first);
+            varying = some.iter().fold(varying, differing);
+        }
+        varying
     }
 
     /// Do other tasks report all pairs of a group in which these bits vary?
@@ -156,8 +163,8 @@ impl<'h, H: Host> Finder<'h, H> {
             must: task.must & !bits,
             ..task
         };
-        let ends = arrange(rows, |row| ((row.fingerprint & bits) >> shift) as usize);
-        self.host.pause();
+        let of_row = |row: &Row| ((row.fingerprint & bits) >> shift) as usize;
+        let ends = arrange(rows, of_row, || self.host.pause());
         let all = rows.len() as f64;
         let mut start = 0;
         for end in ends {
@@ -172,11 +179,15 @@ impl<'h, H: Host> Finder<'h, H> {
 
     /// Compares all pairs of rows; reports those that agree in `must` and that are ours.
     pub fn compare(&mut self, rows: &[Row], must: u64) {
+        let tiles = rows.chunks(TILE).len() as f64;
         for (t, left) in rows.chunks(TILE).enumerate() {
+            let outer = self.begin_part();
             self.tiles(left, left, true, must);
             for right in rows.chunks(TILE).skip(t + 1) {
                 self.tiles(left, right, false, must);
             }
+            let of = (tiles - t as f64) / (tiles * (tiles + 1.0) / 2.0);
+            self.end_part(outer, of);
         }
     }
 
@@ -216,11 +227,18 @@ fn copy(rows: &[Row], to: &mut Vec<u64>) {
 }
 
 /// Puts rows of the same group side by side, in place; returns where each group ends. (American flag
-/// sort: McIlroy, Bostic, McIlroy, 'Engineering Radix Sort', 1993.)
-fn arrange(rows: &mut [Row], group: impl Fn(&Row) -> usize) -> [usize; GROUPS] {
+/// sort: McIlroy, Bostic, McIlroy, 'Engineering Radix Sort', 1993.) When `pause` unwinds, rows are lost.
+fn arrange(
+    rows: &mut [Row],
+    group: impl Fn(&Row) -> usize,
+    mut pause: impl FnMut(),
+) -> [usize; GROUPS] {
     let mut ends = [0; GROUPS];
-    for row in rows.iter() {
-        ends[group(row)] += 1;
+    for some in rows.chunks(STEPS) {
+        pause();
+        for row in some {
+            ends[group(row)] += 1;
+        }
     }
     let mut places = [0; GROUPS];
     let mut sum = 0;
@@ -229,6 +247,7 @@ fn arrange(rows: &mut [Row], group: impl Fn(&Row) -> usize) -> [usize; GROUPS] {
         sum += *end;
         *end = sum;
     }
+    let mut moved = 0;
     for g in 0..GROUPS {
         while places[g] < ends[g] {
             // Follows a cycle of rows, each of which takes the next one's place.
@@ -238,6 +257,10 @@ fn arrange(rows: &mut [Row], group: impl Fn(&Row) -> usize) -> [usize; GROUPS] {
                 let place = &mut places[home];
                 std::mem::swap(&mut rows[*place], &mut row);
                 *place += 1;
+                moved += 1;
+                if moved % STEPS == 0 {
+                    pause();
+                }
                 if home == g {
                     break;
                 }

@@ -55,11 +55,12 @@ impl<F: Store> Part<F> {
     }
 
     /// Reads at most `most` rows from row `at` on.
-    fn read(&mut self, at: u64, most: usize, rows: &mut Vec<Row>) {
+    fn read(&mut self, at: u64, most: usize, rows: &mut Vec<Row>, pause: &mut dyn FnMut()) {
         rows.clear();
         let mut bytes = [0; CHUNK * ROW];
         let end = self.rows.min(at + most as u64);
         for start in (at..end).step_by(CHUNK) {
+            pause();
             let count = (end - start).min(CHUNK as u64) as usize;
             let bytes = &mut bytes[..count * ROW];
             self.file.read(start * ROW as u64, bytes);
@@ -71,10 +72,10 @@ impl<F: Store> Part<F> {
     }
 
     /// Shows every row.
-    fn for_each(&mut self, mut each: impl FnMut(Row)) {
+    fn for_each(&mut self, pause: &mut dyn FnMut(), mut each: impl FnMut(Row)) {
         let (mut rows, mut at) = (Vec::with_capacity(CHUNK), 0);
         while at < self.rows {
-            self.read(at, CHUNK, &mut rows);
+            self.read(at, CHUNK, &mut rows, pause);
             at += rows.len() as u64;
             rows.iter().for_each(|row| each(*row));
         }
@@ -107,7 +108,11 @@ impl<F: Store> Gathered<F> {
         }
         if self.rows.len() == self.limit {
             let mut part = Part::new(host.file());
-            self.rows.drain(..).for_each(|row| part.add(row));
+            for some in self.rows.chunks(CHUNK) {
+                host.pause();
+                some.iter().for_each(|row| part.add(*row));
+            }
+            self.rows.clear();
             part.add(row);
             self.spilled = Some(part);
             // The other half is for the files' buffers.
@@ -144,13 +149,14 @@ impl<F: Store> Gathered<F> {
     }
 
     /// Shows every row.
-    pub fn for_each(&mut self, each: impl FnMut(Row)) {
-        match &mut self.spilled {
-            Some(part) => {
-                part.flush();
-                part.for_each(each);
-            }
-            None => self.rows.iter().copied().for_each(each),
+    pub fn for_each(&mut self, pause: &mut dyn FnMut(), mut each: impl FnMut(Row)) {
+        if let Some(part) = &mut self.spilled {
+            part.flush();
+            return part.for_each(pause, each);
+        }
+        for some in self.rows.chunks(CHUNK) {
+            pause();
+            some.iter().for_each(|row| each(*row));
         }
     }
 }
@@ -172,7 +178,8 @@ impl<H: Host> Files<'_, H> {
             return;
         }
         if part.rows <= self.limit as u64 {
-            part.read(0, self.limit, &mut self.rows);
+            let pause = &mut || self.finder.host.pause();
+            part.read(0, self.limit, &mut self.rows, pause);
             return self.finder.slice(&mut self.rows, task);
         }
         let task = task.within(part.varying);
@@ -200,7 +207,9 @@ impl<H: Host> Files<'_, H> {
         let mut groups: Vec<_> = (0..1 << self.bits)
             .map(|_| Part::new(host.file()))
             .collect();
-        part.for_each(|row| groups[((row.fingerprint & bits) >> shift) as usize].add(row));
+        part.for_each(&mut || host.pause(), |row| {
+            groups[((row.fingerprint & bits) >> shift) as usize].add(row);
+        });
         let all = part.rows as f64;
         for mut group in groups {
             group.flush();
@@ -216,15 +225,24 @@ impl<H: Host> Files<'_, H> {
         let mut behind = Vec::with_capacity(TILE);
         let mut at = 0;
         while at < part.rows {
-            part.read(at, self.limit, &mut self.rows);
-            at += self.rows.len() as u64;
+            let pause = &mut || self.finder.host.pause();
+            part.read(at, self.limit, &mut self.rows, pause);
+            let outer = self.finder.begin_part();
             self.finder.compare(&self.rows, 0);
+            let (some, rest) = (
+                self.rows.len() as u64,
+                part.rows - at - self.rows.len() as u64,
+            );
+            at += some;
             for next in (at..part.rows).step_by(TILE) {
-                part.read(next, TILE, &mut behind);
+                part.read(next, TILE, &mut behind, &mut || self.finder.host.pause());
                 for rows in self.rows.chunks(TILE) {
                     self.finder.tiles(rows, &behind, false, 0);
                 }
             }
+            let of = some as f64 * (some as f64 / 2.0 + rest as f64);
+            self.finder
+                .end_part(outer, of / (part.rows as f64 * part.rows as f64 / 2.0));
         }
     }
 }

@@ -1,14 +1,13 @@
 //! simhash_pairs: every pair of rows within a radius, without an index.
 
 use super::keys::{KeyBuffer, Keys};
-use super::pairs::Host;
 use super::pairs_file::Gathered;
-use super::source::{Reader, Source, radius, required};
+use super::search::{Pairs, Search, Tags};
+use super::source::{Source, radius, required};
 use crate::pg::activity::Activity;
 use crate::pg::build::TempFile;
 use crate::pg::fmgr::{Args, pg_function};
 use crate::pg::index_am::work_mem_bytes;
-use crate::pg::process::check_for_interrupts;
 use crate::pg::rows_out::RowsOut;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
@@ -20,16 +19,9 @@ struct Output {
     rows: RowsOut,
     keys: Keys,
     buffers: [KeyBuffer; 2],
-    activity: Activity,
 }
 
-impl Host for Output {
-    type File = TempFile;
-
-    fn file(&mut self) -> TempFile {
-        TempFile::new()
-    }
-
+impl Pairs for Output {
     fn pair(&mut self, a: u64, b: u64, distance: u32) {
         let [left, right] = &mut self.buffers;
         let (a, b) = (self.keys.get(a, left), self.keys.get(b, right));
@@ -40,24 +32,11 @@ impl Host for Output {
         self.rows
             .push(|| [Some(a), Some(b), (distance as i32).into_datum()]);
     }
-
-    fn pause(&mut self) {
-        check_for_interrupts();
-    }
-
-    fn progress(&mut self, share: f64) {
-        self.activity
-            .show(|| format!("{:.0} % compared", share * 100.0));
-    }
 }
 
-impl Reader for Output {
+impl Tags for Output {
     fn tag(&mut self, key: Datum) -> u64 {
         self.keys.add(key)
-    }
-
-    fn activity(&mut self) -> &mut Activity {
-        &mut self.activity
     }
 }
 
@@ -83,19 +62,21 @@ fn pairs(args: &Args, k: usize, key_type: Option<usize>) -> Datum {
     // Keys that are no tags by themselves get a quarter.
     let memory = work_mem_bytes();
     let of_keys = if order.is_by_value() { 0 } else { memory / 4 };
-    let keys = Keys::new(order, of_keys);
-    find(&source, radius, Gathered::new(memory - of_keys), rows, keys);
+    let output = Output {
+        rows,
+        keys: Keys::new(order, of_keys),
+        buffers: Default::default(),
+    };
+    find(&source, radius, Gathered::new(memory - of_keys), output);
     args.null()
 }
 
-fn find(source: &Source, radius: u32, mut rows: Gathered<TempFile>, out: RowsOut, keys: Keys) {
-    let mut output = Output {
-        rows: out,
-        keys,
-        buffers: Default::default(),
-        activity: Activity::new(NAME),
+fn find(source: &Source, radius: u32, mut rows: Gathered<TempFile>, output: Output) {
+    let mut search = Search {
+        pairs: output,
+        activity: &mut Activity::new(NAME),
     };
-    source.read(&mut rows, &mut output);
-    output.keys.finish();
-    rows.find_pairs(&mut output, radius);
+    source.read(&mut rows, &mut search);
+    search.pairs.keys.finish();
+    rows.find_pairs(&mut search, radius);
 }

@@ -10,6 +10,8 @@ struct Collector {
     pairs: Vec<(u64, u64, u32)>,
     files: usize,
     progress: f64,
+    reports: usize,
+    pauses: usize,
 }
 
 impl Host for Collector {
@@ -24,11 +26,14 @@ impl Host for Collector {
         self.pairs.push((a.min(b), a.max(b), distance));
     }
 
-    fn pause(&mut self) {}
+    fn pause(&mut self) {
+        self.pauses += 1;
+    }
 
     fn progress(&mut self, share: f64) {
         assert!(share >= self.progress && share <= 1.0);
         self.progress = share;
+        self.reports += 1;
     }
 }
 
@@ -56,7 +61,7 @@ fn with_files(fingerprints: &[u64], radius: u32, memory: usize) -> (Vec<(u64, u6
     }
     gathered.find_pairs(&mut collector, radius);
     let mut seen = Vec::new();
-    gathered.for_each(|row| seen.push(row));
+    gathered.for_each(&mut || (), |row| seen.push(row));
     seen.sort_by_key(|row| row.tag);
     assert_eq!(seen, rows(fingerprints), "every row is still there");
     collector.pairs.sort();
@@ -173,6 +178,58 @@ fn files_find_the_same() {
         with_files(&(0..50).collect::<Vec<_>>(), 0, 1 << 20),
         (Vec::new(), 0)
     );
+}
+
+#[test]
+fn every_pass_over_the_rows_pauses() {
+    // Rows that are far apart, so that nearly all work is moving them: in memory, 65,536 at most between
+    // two pauses; in files, 64.
+    let count = 400_000;
+    let fingerprints: Vec<u64> = (0..count as u64).map(mixed).collect();
+    let mut collector = Collector::default();
+    find_pairs(&mut collector, 0, &mut rows(&fingerprints));
+    assert!(
+        collector.pauses >= 3 * (count >> 16),
+        "looked at, counted, moved: {}",
+        collector.pauses
+    );
+    let mut collector = Collector::default();
+    let mut gathered = Gathered::new(1);
+    for row in rows(&fingerprints) {
+        gathered.add(row, &mut collector).unwrap();
+    }
+    assert!(
+        collector.pauses >= 4096 / 64,
+        "the first to the file: {}",
+        collector.pauses
+    );
+    let before = collector.pauses;
+    gathered.find_pairs(&mut collector, 0);
+    let pauses = collector.pauses - before;
+    assert!(pauses >= 2 * count / 64, "divided, read again: {pauses}");
+    let mut pauses = 0;
+    gathered.for_each(&mut || pauses += 1, |_| ());
+    assert_eq!(pauses, count / 64);
+}
+
+/// What is compared without being divided shows how far it is, too.
+#[test]
+fn one_large_comparison_reports_progress() {
+    let fingerprints: Vec<u64> = (0..9000).map(mixed).collect();
+    for memory in [1, 1 << 20] {
+        let mut collector = Collector::default();
+        let mut gathered = Gathered::new(memory);
+        for row in rows(&fingerprints) {
+            gathered.add(row, &mut collector).unwrap();
+        }
+        gathered.find_pairs(&mut collector, 24);
+        assert!(collector.reports > 1, "{} reports", collector.reports);
+        assert!(
+            (collector.progress - 1.0).abs() < 1e-9,
+            "{}",
+            collector.progress
+        );
+    }
 }
 
 #[test]

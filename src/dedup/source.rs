@@ -1,8 +1,8 @@
 //! The table whose duplicates are asked for: its columns checked, its rows read.
 
-use super::pairs::{Host, Row};
+use super::pairs::Row;
 use super::pairs_file::Gathered;
-use crate::pg::activity::Activity;
+use super::search::{Search, Tags};
 use crate::pg::build::TempFile;
 use crate::pg::error::{raise, raise_with_hint};
 use crate::pg::fmgr::Args;
@@ -38,13 +38,6 @@ pub fn radius(k: i32) -> u32 {
             format!("k must be between 0 and 64, not {k}"),
         ),
     }
-}
-
-/// Who has a table read.
-pub trait Reader: Host<File = TempFile> {
-    /// What stands for a row with this key.
-    fn tag(&mut self, key: pg_sys::Datum) -> u64;
-    fn activity(&mut self) -> &mut Activity;
 }
 
 /// A table, view or foreign table with a key and a fingerprint, locked against DDL.
@@ -127,9 +120,8 @@ impl Source {
         table::quoted(name)
     }
 
-    /// Reads all rows that have a fingerprint, as the current user sees them. The reader says what
-    /// stands for a row.
-    pub fn read(&self, rows: &mut Gathered<TempFile>, reader: &mut impl Reader) {
+    /// Reads all rows that have a fingerprint, as the current user sees them.
+    pub fn read<P: Tags>(&self, rows: &mut Gathered<TempFile>, search: &mut Search<P>) {
         let (key, fp, table) = (self.key_expression(), &self.fp, &self.table_name);
         // A domain over bigint is cast to it, so that the values are those of bigint.
         let sql = format!(
@@ -140,12 +132,12 @@ impl Source {
             let key = key.unwrap_or_else(|| self.null_key());
             let row = Row {
                 fingerprint: fp.map_or(0, |fp| fp.value() as u64),
-                tag: reader.tag(key),
+                tag: search.pairs.tag(key),
             };
-            or_out_of_memory(rows.add(row, reader));
+            or_out_of_memory(rows.add(row, search));
             count += 1;
             if count.is_multiple_of(REPORTED) {
-                reader.activity().show(|| format!("{count} rows read"));
+                search.activity.show(|| format!("{count} rows read"));
             }
         });
     }

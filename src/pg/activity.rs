@@ -44,8 +44,13 @@ impl Activity {
         if self.shown.elapsed() < EVERY {
             return;
         }
+        self.show_now(&message());
+    }
+
+    /// Shows where a new phase begins.
+    pub fn show_now(&mut self, message: &str) {
         self.shown = Instant::now();
-        let mut text = format!("/* {}: {} */ ", self.what, message()).into_bytes();
+        let mut text = format!("/* {}: {message} */ ", self.what).into_bytes();
         text.extend(self.query.as_bytes());
         if let Ok(text) = CString::new(text) {
             self.report(&text);

@@ -1,6 +1,7 @@
 //! Memory for collections that grow with the data: out of memory is an ERROR, not an abort.
 
 use super::error::report;
+use super::process::check_for_interrupts;
 use pgrx::PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY;
 
 /// Makes room for `more` elements, at least.
@@ -30,6 +31,24 @@ pub fn push_within<T>(vec: &mut Vec<T>, value: T, limit: usize) {
         }
     }
     vec.push(value);
+}
+
+/// What an iterator yields, as long as it says. Out of memory is an ERROR, and cancels are heard.
+pub fn collected<T>(items: impl ExactSizeIterator<Item = T>) -> Vec<T> {
+    let mut all = Vec::new();
+    if all.try_reserve_exact(items.len()).is_err() {
+        out_of_memory::<T>(items.len());
+    }
+    items.for_each(|item| {
+        check_for_interrupts();
+        push_within(&mut all, item, usize::MAX);
+    });
+    all
+}
+
+/// `count` times the same.
+pub fn filled<T: Copy>(count: usize, value: T) -> Vec<T> {
+    collected(std::iter::repeat_n(value, count))
 }
 
 fn out_of_memory<T>(elements: usize) -> ! {

@@ -1,0 +1,46 @@
+//! A search for pairs within the server: temporary files, cancels, progress. What becomes of a pair is
+//! up to [`Pairs`].
+
+use super::pairs::Host;
+use crate::pg::activity::Activity;
+use crate::pg::build::TempFile;
+use crate::pg::process::check_for_interrupts;
+use pgrx::pg_sys::Datum;
+
+/// Who takes the pairs that a search finds.
+pub trait Pairs {
+    /// Takes a pair, in any order, by its tags.
+    fn pair(&mut self, a: u64, b: u64, distance: u32);
+}
+
+/// Who gives the rows of a table their tags.
+pub trait Tags: Pairs {
+    /// What stands for a row with this key, which lives until the call returns.
+    fn tag(&mut self, key: Datum) -> u64;
+}
+
+pub struct Search<'a, P> {
+    pub pairs: P,
+    pub activity: &'a mut Activity,
+}
+
+impl<P: Pairs> Host for Search<'_, P> {
+    type File = TempFile;
+
+    fn file(&mut self) -> TempFile {
+        TempFile::new()
+    }
+
+    fn pair(&mut self, a: u64, b: u64, distance: u32) {
+        self.pairs.pair(a, b, distance);
+    }
+
+    fn pause(&mut self) {
+        check_for_interrupts();
+    }
+
+    fn progress(&mut self, share: f64) {
+        self.activity
+            .show(|| format!("{:.0} % compared", share * 100.0));
+    }
+}
