@@ -51,6 +51,52 @@ for my $what (sort keys %call)
 }
 is(temporary_files(), 0, 'no temporary file is left');
 
+# A cancel is heard while rows with pairs are sorted and grouped: a call that another session cancels as
+# soon as that phase begins ends in a part of the time that the phase takes.
+$node->safe_psql('postgres',
+	"CREATE TABLE twins AS SELECT md5(i::text) AS id, hashint8extended(i / 2, 1) AS fp FROM generate_series(1, 300000) i");
+sub grouping
+{
+	my ($cancel) = @_;
+	my $caller = $node->background_psql('postgres', on_error_stop => 0);
+	my $watcher = $node->background_psql('postgres', on_error_stop => 0);
+	my $pid = $caller->query_safe("SET work_mem = '64MB'; SELECT pg_backend_pid()");
+	$caller->query_until(qr/started/,
+		"\\echo started\nSELECT count(*) FROM simhash_clusters('twins', 'id', 'fp', NULL::text, 0, 'star');\n");
+	my $seconds = $watcher->query_safe(<<"SQL");
+DO \$\$
+DECLARE
+	begun timestamptz;
+BEGIN
+	LOOP
+		PERFORM pg_stat_clear_snapshot();
+		IF begun IS NULL THEN
+			IF (SELECT query ~ '^/. simhash_clusters: grouping ' FROM pg_stat_activity WHERE pid = $pid) THEN
+				begun := clock_timestamp();
+				IF $cancel THEN
+					PERFORM pg_cancel_backend($pid);
+				END IF;
+			END IF;
+		ELSIF (SELECT state = 'idle' FROM pg_stat_activity WHERE pid = $pid) THEN
+			PERFORM set_config('test.seconds', extract(epoch FROM clock_timestamp() - begun)::text, false);
+			EXIT;
+		END IF;
+	END LOOP;
+END \$\$;
+SELECT current_setting('test.seconds');
+SQL
+	my $answer = $caller->query('');
+	$answer .= $caller->{stderr};
+	$caller->{stderr} = '';
+	$_->quit for ($caller, $watcher);
+	return ($seconds, $answer);
+}
+my ($whole, $answer) = grouping('false');
+like($answer, qr/^299998$/m, 'grouping without a cancel');
+(my $rest, $answer) = grouping('true');
+like($answer, qr/canceling statement due to user request/, 'grouping is cancelled');
+cmp_ok($rest, '<', $whole / 2, "grouping stops soon: $rest of $whole s");
+
 # What does not fit in work_mem goes to temporary files, within temp_file_limit.
 my ($status, $out, $err) = $node->psql('postgres',
 	"SET work_mem = '1MB'; SET temp_file_limit = '4MB'; SELECT count(*) FROM simhash_pairs('t', 'id', 'fp', 0)");
@@ -60,6 +106,52 @@ my $in_files = $node->safe_psql('postgres', "SET work_mem = '1MB'; SELECT count(
 my $in_memory = $node->safe_psql('postgres', "SET work_mem = '64MB'; SELECT count(*), sum(a), sum(b) FROM simhash_pairs('t', 'id', 'fp', 3)");
 is($in_files, $in_memory, 'files and memory find the same');
 like(slurp_file($node->logfile), qr/temporary file: path/, 'files were used');
+
+# Out of memory is an ERROR, and the backend lives on, whichever phase it strikes: the limit of a backend's
+# address space is raised bit by bit.
+SKIP:
+{
+	skip 'no prlimit or no /proc', 1 unless -r '/proc/self/status' && `prlimit --version 2>/dev/null`;
+	my $session = $node->background_psql('postgres', on_error_stop => 0);
+	# The compiler's library would be loaded, and ends the process when memory is short.
+	my $pid = $session->query_safe("SET jit = off; SET work_mem = '1GB'; SELECT pg_backend_pid()");
+	my $limit = sub { system('prlimit', '--pid', $pid, "--as=$_[0]:unlimited") == 0 or die 'prlimit failed' };
+	$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE texts AS SELECT i AS id, i::text AS name, hashint8extended(i / 4, 1) AS fp, repeat(md5((i / 4)::text), 3) AS body
+FROM generate_series(1, 60000) i;
+CREATE INDEX ON texts (id);
+SQL
+	my %call = (
+		'star' => "SELECT count(*) FROM simhash_clusters('texts', 'id', 'fp', 0, 'star')",
+		'components' => "SELECT count(*) FROM simhash_clusters('texts', 'id', 'fp', 0)",
+		'keys by reference' => "SELECT count(*) FROM simhash_clusters('texts', 'name', 'fp', NULL::text, 0, 'leader')",
+		'texts' => "SELECT count(*) FROM simhash_clusters('texts', 'id', 'fp', 0, text_column => 'body')",
+		'the window function' => 'SELECT count(*) FROM (SELECT simhash_cluster(fp, 0) OVER () AS c FROM twins) x WHERE c IS NOT NULL',
+		'pairs' => "SELECT count(*) FROM simhash_pairs('texts', 'name', 'fp', NULL::text, 0)");
+	for my $what (sort keys %call)
+	{
+		my ($errors, $others, $megabytes, $answer) = (0, '', 0, '');
+		# Once without a limit: what is loaded at the first call is there.
+		my $right = $session->query_safe($call{$what});
+		while ($answer ne $right && $megabytes < 200)
+		{
+			my ($size) = slurp_file("/proc/$pid/status") =~ /VmSize:\s+(\d+) kB/;
+			$limit->(($size + 1024 * $megabytes) * 1024);
+			$answer = $session->query($call{$what});
+			my $err = $session->{stderr};
+			$session->{stderr} = '';
+			$limit->('unlimited');
+			$errors++ if $err =~ /ERROR:  out of memory/;
+			$others .= $err unless $err eq '' || $err =~ /ERROR:  out of memory/;
+			$megabytes += 1;
+		}
+		is($others, '', "$what: out of memory $errors times, right with $megabytes MB more");
+		is($answer, $right, "$what: right in the end");
+		cmp_ok($errors, '>', 0, "$what: memory was short");
+	}
+	is($session->query_safe('SELECT pg_backend_pid()'), $pid, 'the backend is still the same');
+	$session->quit;
+}
 
 # Others see how far a call is.
 my $session = $node->background_psql('postgres', on_error_stop => 0);

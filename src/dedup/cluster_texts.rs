@@ -10,7 +10,7 @@ use super::source::{Source, required};
 use crate::fingerprint::jaccard::Shingles;
 use crate::pg::activity::Activity;
 use crate::pg::encoding::to_utf8;
-use crate::pg::memory::{collected, filled};
+use crate::pg::memory::{collected, filled, keep_reserve};
 use crate::pg::process::check_for_interrupts;
 use crate::pg::query::for_each_row;
 use crate::pg::value::text_bytes;
@@ -128,12 +128,14 @@ impl<'m> Texts<'m> {
         let mut keys = collected(rows.iter().map(|r| self.members.keys[*r as usize]));
         let array = required(self.members.order.array(&mut keys), self.name, "key_type");
         let mut texts: Vec<Option<Shingles>> = vec![None; rows.len()];
+        keep_reserve();
         for_each_row(&self.sql, Some(array), &mut |[key, text]| {
             let number = key.and_then(|key| self.members.number_of(key));
             let place = number.map(|number| self.places[number as usize]);
             if let (Some(place), Some(text)) = (place, text)
                 && (start..end).contains(&place)
             {
+                keep_reserve();
                 let shingles = text_bytes(text, |bytes| {
                     Shingles::new(&to_utf8(bytes), CHARACTERS, &mut check_for_interrupts)
                 });

@@ -33,6 +33,18 @@ pub fn push_within<T>(vec: &mut Vec<T>, value: T, limit: usize) {
     vec.push(value);
 }
 
+/// Raises the ERROR for out of memory while there is memory left to report it. For loops that allocate
+/// in small pieces: they would leave so little that the server, which needs some to turn an ERROR into
+/// an answer, gives up as a whole.
+pub fn keep_reserve() {
+    const RESERVE: usize = 1 << 20;
+    let mut reserve: Vec<u8> = Vec::new();
+    let result = reserve.try_reserve_exact(RESERVE);
+    // The compiler would leave out what nobody looks at.
+    std::hint::black_box(&mut reserve);
+    or_out_of_memory(result);
+}
+
 /// What an iterator yields, as long as it says. Out of memory is an ERROR, and cancels are heard.
 pub fn collected<T>(items: impl ExactSizeIterator<Item = T>) -> Vec<T> {
     let mut all = Vec::new();
