@@ -66,6 +66,23 @@ RESET work_mem;
 SELECT same_as(3, $$SELECT * FROM simhash_pairs('t', 'id', 'fp', key_type => NULL::int)$$) AS int_keys;
 SELECT pg_typeof(a) AS a, pg_typeof(b) AS b FROM simhash_pairs('t', 'id', 'fp', key_type => NULL::int) LIMIT 1;
 SELECT same_as(3, $$SELECT * FROM simhash_pairs('t', 'id', 'fp', key_type => NULL::numeric)$$) AS numeric_keys;
+-- Types whose name alone means a single character or bit: the keys come back whole.
+CREATE VIEW bits AS SELECT id, ('row ' || id)::bpchar AS padded, id::bit(12)::varbit AS bits, fp FROM t;
+SELECT same_as(3, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs('t', 'name', 'fp', NULL::bpchar) p
+	JOIN t x ON x.name = p.a JOIN t y ON y.name = p.b$$) AS text_as_bpchar;
+SELECT same_as(3, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs('bits', 'bits', 'fp', NULL::bit) p
+	JOIN bits x ON x.bits = p.a JOIN bits y ON y.bits = p.b$$) AS varbit_as_bit;
+SELECT same_as(3, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs('bits', 'padded', 'fp', NULL::text) p
+	JOIN bits x ON x.padded = p.a JOIN bits y ON y.padded = p.b$$) AS bpchar_as_text;
+-- Every radius: the fingerprints of a small table, among them the ends of the range and equal ones.
+CREATE TABLE small AS SELECT i AS id, CASE i % 4 WHEN 0 THEN hashint8extended(i, 9) WHEN 1 THEN 0 WHEN 2 THEN -1
+	ELSE turned(hashint8extended(i / 8, 9), i, i % 30) END AS fp FROM generate_series(1, 160) i;
+CREATE VIEW small_pairs AS SELECT x.id::bigint AS a, y.id::bigint AS b, bit_count((x.fp # y.fp)::bit(64))::int AS distance
+FROM small x JOIN small y ON x.id < y.id;
+SELECT count(*) AS radii, sum((SELECT count(*) FROM (TABLE small_pairs) w WHERE distance <= k)) AS pairs,
+	sum((SELECT count(*) FROM (SELECT * FROM simhash_pairs('small', 'id', 'fp', k) EXCEPT ALL SELECT * FROM small_pairs WHERE distance <= k) w)) AS wrong,
+	sum((SELECT count(*) FROM (SELECT * FROM small_pairs WHERE distance <= k EXCEPT ALL SELECT * FROM simhash_pairs('small', 'id', 'fp', k)) w)) AS missing
+FROM generate_series(0, 64) k;
 -- Long keys, compressed and out of line.
 CREATE TABLE long_keys (id text, fp bigint);
 INSERT INTO long_keys SELECT repeat(i::text, 3000) || CASE WHEN i > 3 THEN (SELECT string_agg(md5(j::text || i::text), '') FROM generate_series(1, 200) j) ELSE '' END, 7

@@ -154,10 +154,20 @@ pub fn base_type_name(column: &Column) -> String {
     unsafe { string(pg_sys::format_type_with_typemod(type_id, modifier)) }.unwrap_or_default()
 }
 
-/// A type's name with its schema, as SQL text.
+/// A type's name with its schema, as SQL text. With no modifier: `character` and `bit` alone would mean
+/// one character, one bit.
 pub fn qualified_type_name(type_id: Oid) -> String {
+    const NO_MODIFIER: i32 = -1;
+    let flags = pg_sys::FORMAT_TYPE_TYPEMOD_GIVEN | pg_sys::FORMAT_TYPE_FORCE_QUALIFY;
     // SAFETY: a catalog look-up that always yields a string.
-    unsafe { string(pg_sys::format_type_be_qualified(type_id)) }.unwrap_or_default()
+    unsafe {
+        string(pg_sys::format_type_extended(
+            type_id,
+            NO_MODIFIER,
+            flags as u16,
+        ))
+    }
+    .unwrap_or_default()
 }
 
 /// Does the server cast the type to the other one by itself?
