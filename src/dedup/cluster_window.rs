@@ -69,19 +69,19 @@ fn number(window: Window, radius: u32, numbers: &mut [i32]) {
         activity: &mut Activity::new(NAME),
     };
     let mut rows = Gathered::new(work_mem_bytes());
-    for (row, number) in numbers.iter_mut().enumerate() {
+    window.integers(0, numbers.len(), |row, fingerprint| {
         check_for_interrupts();
         or_out_of_memory(search.pairs.0.add().map(|_| ()));
-        *number = NO_CLUSTER;
-        if let Some(fp) = window.integer(0, row) {
-            *number = 0;
+        numbers[row] = NO_CLUSTER;
+        if let Some(fingerprint) = fingerprint {
+            numbers[row] = 0;
             let row = Row {
-                fingerprint: fp as u64,
+                fingerprint: fingerprint as u64,
                 tag: row as u64,
             };
             or_out_of_memory(rows.add(row, &mut search));
         }
-    }
+    });
     rows.find_pairs(&mut search, radius);
     let mut next = 0;
     for row in 0..numbers.len() {

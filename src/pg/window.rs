@@ -76,6 +76,30 @@ impl Window {
         (!null && !out).then(|| datum.value() as i64)
     }
 
+    /// As [`Window::integer`], of every row in turn.
+    pub fn integers(self, argument: i32, rows: usize, mut each: impl FnMut(usize, Option<i64>)) {
+        // SAFETY: what evaluating an argument leaves behind (a decompressed text, say) would stay until
+        // the call is over, for all rows; here it is forgotten after each. The values are passed by
+        // value. After an ERROR the server resets the current context and deletes this one.
+        unsafe {
+            let scratch = pg_sys::AllocSetContextCreateInternal(
+                pg_sys::CurrentMemoryContext,
+                c"simhash argument".as_ptr(),
+                0,
+                1024,
+                8192,
+            );
+            for row in 0..rows {
+                let outer = pg_sys::MemoryContextSwitchTo(scratch);
+                let value = self.integer(argument, row);
+                pg_sys::MemoryContextSwitchTo(outer);
+                pg_sys::MemoryContextReset(scratch);
+                each(row, value);
+            }
+            pg_sys::MemoryContextDelete(scratch);
+        }
+    }
+
     /// `count` numbers that live as long as the partition, 0 at first. Every call must ask for as many.
     pub fn memory<'a>(self, count: usize) -> &'a mut [i32] {
         // SAFETY: the server gives zeros of that size, the same at every call for one partition; only
