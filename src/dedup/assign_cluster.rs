@@ -8,8 +8,8 @@ use std::rc::Rc;
 
 use pgrx::PgSqlErrorCode::{
     ERRCODE_DATATYPE_MISMATCH, ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED,
-    ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED, ERRCODE_UNDEFINED_COLUMN,
-    ERRCODE_UNDEFINED_FUNCTION,
+    ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED,
+    ERRCODE_UNDEFINED_COLUMN, ERRCODE_UNDEFINED_FUNCTION, ERRCODE_UNDEFINED_TABLE,
 };
 use pgrx::pg_sys;
 
@@ -123,6 +123,7 @@ fn assign(call: &TriggerCall<'_>) {
         );
     }
     let clusters = table::oid_of(&given(&options.clusters, "clusters"));
+    let clusters_name = found(table::qualified_name(clusters), "table of clusters");
     let Some(fingerprint) = call.new_value(&fp) else {
         return;
     };
@@ -132,67 +133,119 @@ fn assign(call: &TriggerCall<'_>) {
             format!("column \"{key_name}\" contains null values"),
         );
     };
-    let sql = statement(
-        call,
-        &table::quoted(&key_name),
-        &table::quoted(&fp_name),
-        clusters,
-        &key,
-        options.radius(),
-    );
-    let plan = planned(sql, key.storage.type_id);
+    if !call.new_row_is_live() {
+        // A deferred trigger, or one that others come before: what is stored now fires for itself.
+        return;
+    }
     // From here to its commit no other transaction changes the clusters: each sees what the one before
     // it stored, whatever its isolation level.
     lock_until_commit(clusters, LOCK);
-    plan.first_row(
-        &[Some(value.datum()), Some(fingerprint.datum())],
-        [],
-        Sees::Latest,
+    let statement = Statement::new(
+        call,
+        table::quoted(&key_name),
+        table::quoted(&fp_name),
+        &key,
+        options.radius(),
     );
+    let run = |sql| {
+        let parameters = [Some(value.datum()), Some(fingerprint.datum())];
+        planned(sql, key.storage.type_id).first_row(&parameters, [], Sees::Latest)
+    };
+    // Most rows have none.
+    if run(statement.any_near()).is_some() {
+        run(statement.unite(&clusters_name));
+    }
 }
 
-/// Puts the row `$1` with the fingerprint `$2`, the rows near it and the clusters of them all into one
-/// cluster, named after its smallest key. Nothing happens when no row is near.
-fn statement(
-    call: &TriggerCall<'_>,
-    key: &str,
-    fp: &str,
-    clusters: pg_sys::Oid,
-    column: &Column,
-    radius: u32,
-) -> String {
-    let of_type = KeyType::new(column.storage.type_id);
-    let known = |name: Option<String>| name.unwrap_or_else(|| no_order(column));
-    let equal = known(of_type.and_then(|of| of.equality()));
-    let ours = known(table::function_schema(call.function_oid()));
-    let rows = known(table::qualified_name(searched_table(call)));
-    let clusters = known(table::qualified_name(clusters));
-    format!(
-        "WITH near AS MATERIALIZED (
-            SELECT {key} AS key FROM {rows}
-            WHERE ({fp} OPERATOR({ours}.<~>) $2) OPERATOR(pg_catalog.<=) {radius} AND NOT ({key} {equal} $1)
-        ), known AS MATERIALIZED (
-            SELECT cluster_id FROM {clusters}
-            WHERE key {equal} ANY (ARRAY(SELECT key FROM near UNION ALL SELECT $1))
-        ), everybody AS MATERIALIZED (
-            SELECT key FROM near
-            UNION SELECT $1 WHERE EXISTS (SELECT FROM near)
-            UNION SELECT key FROM {clusters} WHERE cluster_id {equal} ANY (ARRAY(SELECT cluster_id FROM known))
-        ), smallest AS (
-            SELECT key FROM everybody ORDER BY key LIMIT 1
+/// What is asked about a row, `$1` being its key and `$2` its fingerprint.
+struct Statement {
+    /// The key column, and the rows near the new one.
+    key: String,
+    near: String,
+    /// Of the key's type: its equality, and its own collation, in which simhash_clusters compares keys,
+    /// whatever the columns' are.
+    equal: String,
+    collate: String,
+}
+
+impl Statement {
+    fn new(call: &TriggerCall<'_>, key: String, fp: String, column: &Column, radius: u32) -> Self {
+        let of_type = KeyType::new(column.storage.type_id).unwrap_or_else(|| no_order(column));
+        if !of_type.has_arrays() {
+            let name = table::type_name(column.storage.type_id);
+            raise(
+                ERRCODE_FEATURE_NOT_SUPPORTED,
+                reportable(format!("{NAME} cannot look up keys of type {name}")),
+            );
+        }
+        let equal = of_type.equality().unwrap_or_else(|| no_order(column));
+        let collation = of_type.collation();
+        let ours = found(table::function_schema(call.function_oid()), "schema");
+        let rows = found(table::qualified_name(searched_table(call)), "table");
+        Statement {
+            near: format!(
+                "{rows} WHERE ({fp} OPERATOR({ours}.<~>) $2) OPERATOR(pg_catalog.<=) {radius} AND NOT ({key} {equal} $1)"
+            ),
+            key,
+            equal,
+            collate: collation.map_or(String::new(), |name| format!(" COLLATE {name}")),
+        }
+    }
+
+    /// Is any row near?
+    fn any_near(&self) -> String {
+        format!("SELECT FROM {} LIMIT 1", self.near)
+    }
+
+    /// Puts the row, the rows near it and the clusters of them all into one cluster, named after its
+    /// smallest key. Rows that are there already are not touched: whoever joins a large cluster must not
+    /// lock and log all of it.
+    fn unite(&self, clusters: &str) -> String {
+        let Statement {
+            key,
+            near,
+            equal,
+            collate,
+        } = self;
+        format!(
+            "WITH near AS MATERIALIZED (
+                SELECT {key}{collate} AS key FROM {near} UNION ALL SELECT $1{collate}
+            ), old AS MATERIALIZED (
+                SELECT key{collate} AS key, cluster_id{collate} AS cluster_id FROM {clusters}
+                WHERE cluster_id {equal} ANY (ARRAY(
+                    SELECT cluster_id FROM {clusters} WHERE key {equal} ANY (ARRAY(SELECT key FROM near))))
+            ), smallest AS MATERIALIZED (
+                (SELECT key FROM near ORDER BY key LIMIT 1) UNION ALL (SELECT key FROM old ORDER BY key LIMIT 1)
+                ORDER BY key LIMIT 1
+            ), apart AS MATERIALIZED (
+                SELECT key FROM near EXCEPT SELECT key FROM old
+                UNION ALL
+                SELECT old.key FROM old CROSS JOIN smallest WHERE (old.cluster_id {equal} smallest.key) IS NOT TRUE
+            )
+            INSERT INTO {clusters} AS c (key, cluster_id)
+            SELECT apart.key, smallest.key FROM apart CROSS JOIN smallest
+            ON CONFLICT (key) DO UPDATE SET cluster_id = excluded.cluster_id"
         )
-        INSERT INTO {clusters} AS c (key, cluster_id)
-        SELECT everybody.key, smallest.key FROM everybody CROSS JOIN smallest
-        ON CONFLICT (key) DO UPDATE SET cluster_id = excluded.cluster_id
-        WHERE NOT (c.cluster_id {equal} excluded.cluster_id)"
-    )
+    }
+}
+
+/// A name that was looked up, unless somebody dropped what it stands for in the meantime.
+fn found(name: Option<String>, what: &str) -> String {
+    name.unwrap_or_else(|| {
+        raise(
+            ERRCODE_UNDEFINED_TABLE,
+            format!("the {what} of {NAME} does not exist"),
+        )
+    })
 }
 
 fn no_order(column: &Column) -> ! {
     let name = table::type_name(column.storage.type_id);
     raise(
         ERRCODE_UNDEFINED_FUNCTION,
-        format!("could not identify a comparison function for type {name}"),
+        reportable(format!(
+            "could not identify a comparison function for type {name}"
+        )),
     )
 }
 

@@ -76,6 +76,12 @@ impl KeyType {
         pg_sys::Datum::from(aligned.as_ptr().cast_mut())
     }
 
+    /// Is there a type of arrays of such values?
+    pub fn has_arrays(&self) -> bool {
+        // SAFETY: a catalog look-up; the cache entry lives as long as the process.
+        unsafe { pg_sys::get_array_type((*self.entry).type_id) != pg_sys::Oid::INVALID }
+    }
+
     /// An array of values, in the current memory context, and its type.
     pub fn array(&self, values: &mut [pg_sys::Datum]) -> Option<(pg_sys::Oid, pg_sys::Datum)> {
         // SAFETY: values of this type; its cache entry lives as long as the process.
@@ -93,6 +99,24 @@ impl KeyType {
                 );
                 (array_type, pg_sys::Datum::from(array))
             })
+        }
+    }
+
+    /// The collation in which values are compared, as SQL text; None when the type has none.
+    pub fn collation(&self) -> Option<String> {
+        let cache = pg_sys::SysCacheIdentifier::COLLOID as i32;
+        // SAFETY: a catalog look-up; the row is read before it is released, its name is zero-terminated.
+        unsafe {
+            let row = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(self.collation));
+            if row.is_null() {
+                return None;
+            }
+            let form: *const pg_sys::FormData_pg_collation = pg_sys::GETSTRUCT(row).cast();
+            let schema = super::table::schema_name((*form).collnamespace);
+            let name = std::ffi::CStr::from_ptr((*form).collname.data.as_ptr());
+            let name = super::table::quoted(&super::encoding::to_utf8(name.to_bytes()));
+            pg_sys::ReleaseSysCache(row);
+            schema.map(|schema| format!("{}.{name}", super::table::quoted(&schema)))
         }
     }
 

@@ -204,6 +204,27 @@ impl<'a> TriggerCall<'a> {
         })
     }
 
+    /// Is the new row still what the table holds, to this transaction? Other triggers, or the commands
+    /// before a deferred one, may have deleted or replaced it. A foreign table cannot be asked.
+    pub fn new_row_is_live(&self) -> bool {
+        unsafe extern "C" {
+            // Missing from the bindings.
+            static mut SnapshotSelfData: pg_sys::SnapshotData;
+        }
+        let table = self.data().tg_relation;
+        // SAFETY: a table's routines live as long as it is open; the slot of an AFTER trigger is of the
+        // table's own kind and holds the stored row; the function may raise an ERROR, and pgrx does
+        // not guard calls by pointer.
+        unsafe {
+            let routines = (*table).rd_tableam.as_ref();
+            let Some(is_seen) = routines.and_then(|table| table.tuple_satisfies_snapshot) else {
+                return true;
+            };
+            let (slot, itself) = (self.new_slot(), &raw mut SnapshotSelfData);
+            pg_sys::ffi::pg_guard_ffi_boundary(|| is_seen(table, slot, itself))
+        }
+    }
+
     /// Goes on with the row as it is.
     pub fn unchanged(&self) -> pg_sys::Datum {
         pg_sys::Datum::from(self.new_tuple())
