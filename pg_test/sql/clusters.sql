@@ -88,6 +88,50 @@ SELECT count(*) AS faults FROM (SELECT id, min(seen) AS cluster_id, count(*) AS 
 FULL JOIN simhash_clusters('many', 'id', 'fp', 8, 'components', 'body', 0.6) c
 	ON c.key = w.id AND c.cluster_id = w.cluster_id AND c.size = w.size WHERE c.key IS NULL OR w.id IS NULL;
 
+-- In little memory texts are read in smaller chunks: nothing else changes.
+CREATE TEMP TABLE verified AS SELECT * FROM simhash_clusters('many', 'id', 'fp', 3, text_column => 'body', min_jaccard => 0.6);
+SET work_mem = '128kB';
+SELECT count(*) > 500 AS many, (SELECT count(*) FROM (TABLE verified EXCEPT
+	SELECT * FROM simhash_clusters('many', 'id', 'fp', 3, text_column => 'body', min_jaccard => 0.6)) x) AS wrong FROM verified;
+RESET work_mem;
+-- Keys of all sorts, by value and by reference: the same clusters as of rows that are numbered in the order of
+-- these keys, by a method for which the order matters.
+CREATE TYPE pair AS (half int, name text);
+CREATE DOMAIN number AS int CHECK (value > 0);
+CREATE TABLE keys AS SELECT id, fp, body, ROW(id % 3, id)::pair AS pair, id::number AS number, md5(id::text)::uuid AS uuid, id * 1.5 AS fraction,
+	('x' || id) COLLATE "C" AS name, date '2020-01-01' + id AS day, ARRAY[id % 5, id] AS list, int4range(id % 9, id + 9) AS range FROM many WHERE id <= 700;
+CREATE FUNCTION unlike(key text, type text, texts text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	faults bigint;
+BEGIN
+	EXECUTE format('CREATE TABLE clusters_test.ordered AS SELECT *, row_number() OVER (ORDER BY %I) AS place FROM clusters_test.keys', key);
+	EXECUTE format('WITH found AS (SELECT k.id, r.id AS representative, size, distance, jaccard
+			FROM simhash_clusters(''clusters_test.keys'', %1$L, ''fp'', NULL::%2$s, 4, ''single_pass'', %3$s) c
+			JOIN clusters_test.keys k ON k.%1$I = c.key JOIN clusters_test.keys r ON r.%1$I = c.representative),
+		wanted AS (SELECT k.id, r.id, size, distance, jaccard
+			FROM simhash_clusters(''clusters_test.ordered'', ''place'', ''fp'', 4, ''single_pass'', %3$s) c
+			JOIN clusters_test.ordered k ON k.place = c.key JOIN clusters_test.ordered r ON r.place = c.representative)
+		SELECT count(*) FROM ((TABLE found EXCEPT ALL TABLE wanted) UNION ALL (TABLE wanted EXCEPT ALL TABLE found)) x', key, type, texts) INTO faults;
+	DROP TABLE clusters_test.ordered;
+	RETURN faults;
+END $$;
+SELECT key, unlike(key, type, 'NULL') AS unlike, CASE WHEN key <> 'list' THEN unlike(key, type, $$'body', 0.5$$) END AS with_texts
+FROM (VALUES ('pair', 'clusters_test.pair'), ('number', 'clusters_test.number'), ('uuid', 'uuid'), ('fraction', 'numeric'), ('name', 'text'),
+	('day', 'date'), ('list', 'int[]'), ('range', 'int4range')) k (key, type);
+-- Keys that do not tell rows apart are refused, where rows have near-duplicates.
+CREATE TABLE twice (id int, fp bigint, body text);
+INSERT INTO twice VALUES (1, 0, 'a hole in the road'), (2, 1, 'a hole in the road'), (1, NULL, 'old'),
+	(3, x'7000000000000000'::bigint, 'far away'), (3, NULL, 'old');
+SELECT * FROM simhash_clusters('twice', 'id', 'fp', 1, text_column => 'body');
+INSERT INTO twice VALUES (2, x'7F00FF0000000000'::bigint, 'another hole');
+SELECT * FROM simhash_clusters('twice', 'id', 'fp', 1);
+CREATE VIEW twice_named AS SELECT id::text AS name, fp, body FROM twice;
+SELECT cluster_id, key, size FROM simhash_clusters('twice_named', 'name', 'fp', NULL::text, 1);
+SELECT cluster_id, key, size FROM simhash_clusters('twice_named', 'name', 'fp', NULL::text, 1, text_column => 'body');
+INSERT INTO twice VALUES (2, x'7F00FF0000000000'::bigint, 'another hole');
+SELECT cluster_id, key, size FROM simhash_clusters('twice_named', 'name', 'fp', NULL::text, 1);
+SELECT key, size FROM simhash_clusters('keys', 'list', 'fp', NULL::int[], 1, text_column => 'body');
+
 -- A materialized view of clusters, refreshed while others read it.
 CREATE MATERIALIZED VIEW dup AS SELECT * FROM simhash_clusters('t', 'id', 'fp', 2);
 CREATE UNIQUE INDEX ON dup (key);
@@ -137,6 +181,82 @@ TRUNCATE live_cluster;
 INSERT INTO live_cluster SELECT key, cluster_id FROM simhash_clusters('live', 'id', 'fp', 3);
 SELECT drift();
 
+-- A row that joins a cluster locks and changes no other of it.
+CREATE TABLE large (id int PRIMARY KEY, fp bigint);
+CREATE INDEX ON large USING simhash (fp);
+CREATE TABLE large_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
+CREATE INDEX ON large_cluster (cluster_id);
+CREATE TRIGGER assign AFTER INSERT OR UPDATE ON large
+FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=clusters_test.large_cluster', 'key=id', 'fingerprint=fp');
+INSERT INTO large SELECT i, 7 FROM generate_series(10, 200) i;
+CREATE TABLE before AS SELECT ctid AS place, xmin::text AS made, xmax::text AS locked, * FROM large_cluster;
+INSERT INTO large VALUES (300, 3);
+SELECT count(*) AS touched FROM (TABLE before EXCEPT SELECT ctid, xmin::text, xmax::text, * FROM large_cluster) x;
+SELECT * FROM large_cluster WHERE key NOT IN (SELECT key FROM before);
+-- Its smallest key changes: every row does.
+INSERT INTO large VALUES (1, 5);
+SELECT count(*), min(cluster_id), max(cluster_id) FROM large_cluster;
+
+-- A deferred trigger sees what the transaction leaves behind, not what it passed through; so does one after
+-- another that deletes the row.
+CREATE TABLE late (id int PRIMARY KEY, fp bigint);
+CREATE TABLE late_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
+CREATE CONSTRAINT TRIGGER assign AFTER INSERT OR UPDATE ON late DEFERRABLE INITIALLY DEFERRED
+FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=clusters_test.late_cluster', 'key=id', 'fingerprint=fp');
+BEGIN;
+INSERT INTO late VALUES (1, 1), (2, -1), (3, 1), (4, 1);
+UPDATE late SET fp = -1 WHERE id = 1;
+UPDATE late SET fp = 1 WHERE id = 1;
+DELETE FROM late WHERE id = 3;
+UPDATE late SET fp = x'7777777777'::bigint WHERE id = 4;
+COMMIT;
+TABLE late_cluster;
+BEGIN;
+INSERT INTO late VALUES (5, 1);
+SAVEPOINT s;
+INSERT INTO late VALUES (6, 1);
+ROLLBACK TO s;
+COMMIT;
+SELECT * FROM late_cluster ORDER BY key;
+CREATE FUNCTION delete_it() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	DELETE FROM clusters_test.late WHERE id = NEW.id;
+	RETURN NULL;
+END $$;
+DROP TRIGGER assign ON late;
+CREATE TRIGGER assign AFTER INSERT OR UPDATE ON late
+FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=clusters_test.late_cluster', 'key=id', 'fingerprint=fp');
+CREATE TRIGGER a_delete AFTER INSERT ON late FOR EACH ROW EXECUTE FUNCTION delete_it();
+INSERT INTO late VALUES (7, 1);
+SELECT * FROM late_cluster ORDER BY key;
+-- Columns in collations of their own; a partition with its columns in another order; other names meanwhile.
+CREATE TABLE worded (id text COLLATE "POSIX" PRIMARY KEY, fp bigint);
+CREATE TABLE worded_cluster (key text COLLATE "C" PRIMARY KEY, cluster_id text NOT NULL);
+CREATE TRIGGER assign AFTER INSERT ON worded
+FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=clusters_test.worded_cluster', 'key=id', 'fingerprint=fp');
+INSERT INTO worded VALUES ('b', 1), ('B', 1), ('c', -1), ('a', 1), ('C', -1);
+SELECT count(*) AS rows, (SELECT count(*) FROM (SELECT key, cluster_id FROM simhash_clusters('worded', 'id', 'fp', NULL::text)
+	EXCEPT TABLE worded_cluster) x) AS drift FROM worded_cluster;
+CREATE TABLE parted (id int, fp bigint, part int) PARTITION BY LIST (part);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1);
+CREATE TABLE parted_2 (part int, gone int, fp bigint, id int);
+ALTER TABLE parted_2 DROP COLUMN gone;
+ALTER TABLE parted ATTACH PARTITION parted_2 FOR VALUES IN (2);
+CREATE TABLE parted_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
+CREATE TRIGGER assign AFTER INSERT OR UPDATE ON parted
+FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=clusters_test.parted_cluster', 'key=id', 'fingerprint=fp');
+INSERT INTO parted VALUES (1, 1, 1), (2, 1, 2), (3, -1, 1), (4, -1, 2), (5, x'777777777'::bigint, 1);
+UPDATE parted SET part = 2, fp = 1 WHERE id = 5;
+ALTER TABLE parted RENAME fp TO print;
+INSERT INTO parted VALUES (6, 1, 1);
+ALTER TABLE parted RENAME print TO fp;
+ALTER TABLE parted RENAME TO "p ""; parted";
+INSERT INTO "p ""; parted" VALUES (6, 1, 1);
+ALTER TABLE parted_cluster RENAME cluster_id TO other;
+INSERT INTO "p ""; parted" VALUES (7, 1, 1);
+ALTER TABLE parted_cluster RENAME other TO cluster_id;
+SELECT * FROM parted_cluster ORDER BY key;
+
 -- What is wrong is said.
 SELECT * FROM simhash_clusters('t', 'id', 'fp', 3, 'kmeans');
 SELECT * FROM simhash_clusters('t', 'id', 'fp', 99);
@@ -154,6 +274,11 @@ DROP TRIGGER wrong ON many;
 CREATE TRIGGER wrong AFTER INSERT ON many FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=nowhere', 'key=id', 'fingerprint=fp');
 INSERT INTO many VALUES (-1, 1);
 DROP TRIGGER wrong ON many;
+CREATE TRIGGER wrong AFTER INSERT ON many FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=1', 'key=id', 'fingerprint=fp');
+INSERT INTO many VALUES (-1, 1);
+DROP TRIGGER wrong ON many;
+CREATE TRIGGER wrong AFTER INSERT ON keys FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=clusters_test.live_cluster', 'key=list', 'fingerprint=fp');
+INSERT INTO keys (list, fp) VALUES ('{1}', 1);
 CREATE TRIGGER wrong AFTER INSERT ON many FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=clusters_test.live_cluster', 'key=id', 'fingerprint=nope', 'radius=x');
 INSERT INTO many VALUES (-1, 1);
 DROP TRIGGER wrong ON many;

@@ -113,13 +113,26 @@ impl Members {
         search.activity.show_now("grouping");
         let collector = search.pairs;
         let mut fingerprints = filled(collector.tags.len(), 0);
+        let mut found = 0;
         rows.for_each(&mut check_for_interrupts, |row| {
             if let Some(number) = collector.numbers.get(&row.tag) {
                 fingerprints[*number as usize] = row.fingerprint;
+                found += 1;
             }
         });
         drop(rows);
-        collector.into_members(fingerprints)
+        if found > fingerprints.len() {
+            source.not_unique();
+        }
+        let members = collector.into_members(fingerprints);
+        let is_twin = |pair: &[Datum]| {
+            check_for_interrupts();
+            members.order.compare(pair[0], pair[1]).is_eq()
+        };
+        if members.keys.windows(2).any(is_twin) {
+            source.not_unique();
+        }
+        members
     }
 
     /// The number of a row, given its key; None when it has no pair.

@@ -1,22 +1,28 @@
 //! The texts of rows that have pairs, compared by their Jaccard similarity (as simhash_jaccard does).
 //!
-//! Texts are read by key, a few hundred rows at a time, and at most two such chunks are in memory. Rows
-//! are put into chunks component by component, so that most pairs lie within one chunk.
+//! Texts are read by key, a few hundred rows at a time, and at most two such chunks are in memory: of
+//! fewer rows, where texts are so long that a chunk would take more than half of `work_mem`. Rows are put
+//! into chunks component by component, so that most pairs lie within one chunk.
 
 use super::cluster_members::Members;
 use super::clusters::{Edge, Method};
 use super::clusters_function::group;
-use super::source::{Source, required};
+use super::source::Source;
 use crate::fingerprint::jaccard::Shingles;
 use crate::pg::activity::Activity;
-use crate::pg::encoding::to_utf8;
+use crate::pg::encoding::{reportable, to_utf8};
+use crate::pg::error::raise;
+use crate::pg::index_am::work_mem_bytes;
 use crate::pg::memory::{collected, filled, keep_reserve};
 use crate::pg::process::check_for_interrupts;
 use crate::pg::query::for_each_row;
+use crate::pg::table::type_name;
 use crate::pg::value::text_bytes;
 use crate::row::errors::or_raise;
+use pgrx::PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;
+use pgrx::pg_sys;
 
-/// Rows of a chunk.
+/// Rows of a chunk at most.
 const CHUNK: u32 = 256;
 /// Characters of an n-gram, as simhash_jaccard has it.
 const CHARACTERS: usize = 5;
@@ -26,23 +32,19 @@ type Chunk = (u32, Vec<Option<Shingles>>);
 
 pub struct Texts<'m> {
     members: &'m Members,
-    name: &'static str,
+    source: &'m Source,
     sql: String,
     /// Rows in the order of chunks, and each row's place there.
     rows: Vec<u32>,
     places: Vec<u32>,
+    /// Rows of a chunk.
+    chunk: u32,
     chunks: [Option<Chunk>; 2],
 }
 
 impl<'m> Texts<'m> {
     /// `column` is a column of text, as SQL.
-    pub fn new(
-        source: &Source,
-        column: &str,
-        members: &'m Members,
-        edges: &[Edge],
-        name: &'static str,
-    ) -> Self {
+    pub fn new(source: &'m Source, column: &str, members: &'m Members, edges: &[Edge]) -> Self {
         let components = group(Method::Components, members, edges);
         let mut rows = collected(0..components.len() as u32);
         rows.sort_unstable_by_key(|row| {
@@ -54,17 +56,22 @@ impl<'m> Texts<'m> {
             check_for_interrupts();
             places[*row as usize] = place;
         }
-        let (expression, key, table) = (source.key_expression(), &source.key, &source.table_name);
-        let equal = required(members.order.equality(), name, "key_type");
+        let (expression, key, fp) = (source.key_expression(), &source.key, &source.fp);
+        let table = &source.table_name;
+        let equal = members.order.equality();
+        let equal = equal.unwrap_or_else(|| no_arrays(source.key_type));
+        // Rows without a fingerprint may share a key.
         let sql = format!(
-            "SELECT {expression}, {column}::pg_catalog.text FROM {table} WHERE {key} {equal} ANY ($1)"
+            "SELECT {expression}, {column}::pg_catalog.text FROM {table}
+            WHERE {key} {equal} ANY ($1) AND {fp}::pg_catalog.int8 IS NOT NULL"
         );
         Texts {
             members,
-            name,
+            source,
             sql,
             rows,
             places,
+            chunk: CHUNK,
             chunks: [None, None],
         }
     }
@@ -80,32 +87,40 @@ impl<'m> Texts<'m> {
             let (a, b) = (place(a), place(b));
             (a.min(b), a.max(b), i)
         }));
-        order.sort_unstable_by_key(|(low, high, pair)| {
-            check_for_interrupts();
-            (low / CHUNK, high / CHUNK, *low, *high, *pair)
-        });
-        let mut found = filled(order.len(), None);
-        let of = order.len();
-        for (done, (low, high, pair)) in order.into_iter().enumerate() {
-            check_for_interrupts();
-            activity.show(|| format!("{done} of {of} pairs of texts compared"));
-            self.load(low / CHUNK, high / CHUNK);
-            found[pair] = match (self.text(low), self.text(high)) {
-                (Some(a), Some(b)) => a.jaccard(b),
-                _ => None,
-            };
+        let (mut found, of, mut done) = (filled(order.len(), None), order.len(), 0);
+        while done < of {
+            let chunk = self.chunk;
+            order[done..].sort_unstable_by_key(|(low, high, pair)| {
+                check_for_interrupts();
+                (low / chunk, high / chunk, *low, *high, *pair)
+            });
+            for (low, high, pair) in &order[done..] {
+                check_for_interrupts();
+                activity.show(|| format!("{done} of {of} pairs of texts compared"));
+                if !self.load(low / chunk, high / chunk) {
+                    // The rest in smaller chunks.
+                    self.chunk /= 2;
+                    self.chunks = [None, None];
+                    break;
+                }
+                found[*pair] = match (self.text(*low), self.text(*high)) {
+                    (Some(a), Some(b)) => a.jaccard(b),
+                    _ => None,
+                };
+                done += 1;
+            }
         }
         found
     }
 
     fn text(&self, place: u32) -> Option<&Shingles> {
         let mut chunks = self.chunks.iter().flatten();
-        let chunk = chunks.find(|chunk| chunk.0 == place / CHUNK)?;
-        chunk.1[(place % CHUNK) as usize].as_ref()
+        let chunk = chunks.find(|chunk| chunk.0 == place / self.chunk)?;
+        chunk.1[(place % self.chunk) as usize].as_ref()
     }
 
-    /// Makes sure that two chunks are in memory.
-    fn load(&mut self, first: u32, second: u32) {
+    /// Makes sure that two chunks are in memory; false when they are too large for it.
+    fn load(&mut self, first: u32, second: u32) -> bool {
         for (wanted, other) in [(first, second), (second, first)] {
             let number = |chunk: &Option<Chunk>| chunk.as_ref().map(|chunk| chunk.0);
             if self
@@ -117,31 +132,56 @@ impl<'m> Texts<'m> {
             }
             let free = usize::from(number(&self.chunks[0]) == Some(other));
             self.chunks[free] = None;
-            self.chunks[free] = Some((wanted, self.read(wanted)));
+            match self.read(wanted) {
+                Some(texts) => self.chunks[free] = Some((wanted, texts)),
+                None => return false,
+            }
         }
+        true
     }
 
-    fn read(&self, chunk: u32) -> Vec<Option<Shingles>> {
-        let start = chunk * CHUNK;
-        let end = (start + CHUNK).min(self.rows.len() as u32);
+    /// Reads the texts of a chunk; None when they take too much memory, unless it is one row's.
+    fn read(&self, chunk: u32) -> Option<Vec<Option<Shingles>>> {
+        let start = chunk * self.chunk;
+        let end = (start + self.chunk).min(self.rows.len() as u32);
         let rows = &self.rows[start as usize..end as usize];
         let mut keys = collected(rows.iter().map(|r| self.members.keys[*r as usize]));
-        let array = required(self.members.order.array(&mut keys), self.name, "key_type");
+        let array = self.members.order.array(&mut keys);
+        let array = array.unwrap_or_else(|| no_arrays(self.source.key_type));
         let mut texts: Vec<Option<Shingles>> = vec![None; rows.len()];
+        let mut seen = vec![false; rows.len()];
+        let (mut bytes, limit) = (0, work_mem_bytes() / 2);
         keep_reserve();
         for_each_row(&self.sql, Some(array), &mut |[key, text]| {
             let number = key.and_then(|key| self.members.number_of(key));
             let place = number.map(|number| self.places[number as usize]);
-            if let (Some(place), Some(text)) = (place, text)
-                && (start..end).contains(&place)
+            let Some(place) = place.filter(|place| (start..end).contains(place)) else {
+                return;
+            };
+            let place = (place - start) as usize;
+            if std::mem::replace(&mut seen[place], true) {
+                self.source.not_unique();
+            }
+            if let Some(text) = text
+                && (bytes <= limit || rows.len() == 1)
             {
                 keep_reserve();
-                let shingles = text_bytes(text, |bytes| {
+                let shingles = or_raise(text_bytes(text, |bytes| {
                     Shingles::new(&to_utf8(bytes), CHARACTERS, &mut check_for_interrupts)
-                });
-                texts[(place - start) as usize] = Some(or_raise(shingles));
+                }));
+                bytes += size_of_val(shingles.hashes());
+                texts[place] = Some(shingles);
             }
         });
-        texts
+        (bytes <= limit || rows.len() == 1).then_some(texts)
     }
+}
+
+/// A text is asked for by an array of keys, and some types have none.
+fn no_arrays(key_type: pg_sys::Oid) -> ! {
+    let name = type_name(key_type);
+    raise(
+        ERRCODE_FEATURE_NOT_SUPPORTED,
+        reportable(format!("texts cannot be looked up by keys of type {name}")),
+    )
 }

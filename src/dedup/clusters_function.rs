@@ -114,7 +114,7 @@ fn verify(
     method: Method,
     activity: &mut Activity,
 ) -> Vec<Placed> {
-    let mut texts = Texts::new(source, &check.column, members, edges, NAME);
+    let mut texts = Texts::new(source, &check.column, members, edges);
     let pairs = edges.iter().map(|e| (e.a, e.b));
     let mut similar = texts.similarities(pairs, activity).into_iter();
     edges.retain(|_| {

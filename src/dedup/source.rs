@@ -11,8 +11,9 @@ use crate::pg::memory::or_out_of_memory;
 use crate::pg::query::for_each_row;
 use crate::pg::table::{self, Column, Opened};
 use pgrx::PgSqlErrorCode::{
-    ERRCODE_DATATYPE_MISMATCH, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED,
-    ERRCODE_UNDEFINED_COLUMN, ERRCODE_UNDEFINED_FUNCTION, ERRCODE_UNDEFINED_TABLE,
+    ERRCODE_CARDINALITY_VIOLATION, ERRCODE_DATATYPE_MISMATCH, ERRCODE_INVALID_PARAMETER_VALUE,
+    ERRCODE_NULL_VALUE_NOT_ALLOWED, ERRCODE_UNDEFINED_COLUMN, ERRCODE_UNDEFINED_FUNCTION,
+    ERRCODE_UNDEFINED_TABLE,
 };
 use pgrx::pg_sys;
 
@@ -46,7 +47,7 @@ pub struct Source {
     /// As SQL text.
     pub table_name: String,
     pub key: String,
-    fp: String,
+    pub fp: String,
     /// The type in which keys are given back.
     pub key_type: pg_sys::Oid,
     /// The type that the column has.
@@ -140,6 +141,15 @@ impl Source {
                 search.activity.show(|| format!("{count} rows read"));
             }
         });
+    }
+
+    /// Two rows have one key, where each row must have its own.
+    pub fn not_unique(&self) -> ! {
+        raise_with_hint(
+            ERRCODE_CARDINALITY_VIOLATION,
+            reportable(format!("column {} is not unique", self.key)),
+            "Rows with near-duplicates need keys that tell them apart. Name another column, or a view.",
+        )
     }
 
     fn null_key(&self) -> ! {
