@@ -64,6 +64,10 @@ impl Pairs for Collector {
         }
         push_within(&mut self.edges, Edge { a, b, distance }, self.limit);
     }
+
+    fn is_transitive(&self) -> bool {
+        self.sets.is_some()
+    }
 }
 
 impl Tags for Collector {

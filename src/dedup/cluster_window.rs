@@ -11,7 +11,7 @@ use crate::pg::fmgr::pg_function;
 use crate::pg::index_am::work_mem_bytes;
 use crate::pg::memory::or_out_of_memory;
 use crate::pg::process::check_for_interrupts;
-use crate::pg::window::Window;
+use crate::pg::window::{self, Window};
 use pgrx::PgSqlErrorCode;
 
 const NAME: &str = "simhash_cluster";
@@ -19,6 +19,8 @@ const NAME: &str = "simhash_cluster";
 /// What stands before the rows' numbers in a partition's memory: whether they are there, and k.
 const HEADER: usize = 2;
 const READY: i32 = 1;
+/// Rows of a partition at most: their numbers are one piece of the server's memory.
+const MOST: usize = window::MOST_NUMBERS - HEADER;
 /// The number of a row without a fingerprint.
 const NO_CLUSTER: i32 = -1;
 
@@ -29,6 +31,10 @@ impl Pairs for Sets {
     fn pair(&mut self, a: u64, b: u64, _distance: u32) {
         self.0.union(a as u32, b as u32);
     }
+
+    fn is_transitive(&self) -> bool {
+        true
+    }
 }
 
 pg_function! {
@@ -36,7 +42,7 @@ pg_function! {
     fn simhash_cluster, pg_finfo_simhash_cluster(args) {
         let window = Window::of(args);
         let (rows, position) = (window.rows(), window.position());
-        if i32::try_from(rows).is_err() {
+        if rows > MOST {
             raise(
                 PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
                 format!("simhash_cluster cannot number {rows} rows in one partition"),

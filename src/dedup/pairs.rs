@@ -27,6 +27,11 @@ pub trait Host {
     fn file(&mut self) -> Self::File;
     /// Takes a pair, in any order, by its tags.
     fn pair(&mut self, a: u64, b: u64, distance: u32);
+    /// Does it only matter which rows are connected? Then pairs may be left out that others make up
+    /// for, and some come more than once: n equal rows are n - 1 pairs, not n (n - 1) / 2.
+    fn is_transitive(&self) -> bool {
+        false
+    }
     /// Called every few thousand rows or comparisons; may unwind.
     fn pause(&mut self);
     /// Called now and then with the share of the work that is done, 0 to 1.
@@ -35,6 +40,8 @@ pub trait Host {
 
 /// Groups of no more rows are compared at once.
 const FEW: usize = 32;
+/// Of more rows, equal ones are left out before they are compared, where they may be.
+const MANY: usize = 128;
 /// Bits by which rows are grouped in one pass: their groups' ends fit the first-level cache.
 pub const WINDOW: u32 = 8;
 const GROUPS: usize = 1 << WINDOW;
@@ -92,12 +99,18 @@ impl<'h, H: Host> Finder<'h, H> {
         if self.is_elsewhere(varying) {
             return;
         }
+        if self.is_one(varying) {
+            return self.chain(rows);
+        }
         let task = task.within(varying);
         if task.must != 0 {
             return self.group(rows, task);
         }
         match choose(rows.len() as u64, task, self.radius) {
-            None => self.compare(rows, 0),
+            None => {
+                let distinct = self.distinct(rows);
+                self.compare(&rows[..distinct], 0);
+            }
             Some(split) => {
                 for i in 0..split.blocks.len() {
                     let outer = self.enter(&split, i);
@@ -123,6 +136,48 @@ impl<'h, H: Host> Finder<'h, H> {
     /// Do other tasks report all pairs of a group in which these bits vary?
     pub fn is_elsewhere(&self, varying: u64) -> bool {
         self.differ.iter().any(|mask| mask & varying == 0)
+    }
+
+    /// Are all rows of a group connected, in which these bits vary, and is that all that matters?
+    pub fn is_one(&self, varying: u64) -> bool {
+        varying.count_ones() <= self.radius && self.host.is_transitive()
+    }
+
+    /// Reports that rows are connected, each with the next.
+    fn chain(&mut self, rows: &[Row]) {
+        for pair in rows.windows(2) {
+            self.host.pause();
+            self.connect(pair[0], pair[1]);
+        }
+    }
+
+    pub fn connect(&mut self, a: Row, b: Row) {
+        let distance = (a.fingerprint ^ b.fingerprint).count_ones();
+        self.host.pair(a.tag, b.tag, distance);
+    }
+
+    /// Puts one row of each fingerprint to the front, and connects the others with them; returns how many
+    /// are in front. All, where every pair is asked for or there are few.
+    fn distinct(&mut self, rows: &mut [Row]) -> usize {
+        if rows.len() <= MANY || !self.host.is_transitive() {
+            return rows.len();
+        }
+        rows.sort_unstable_by(|a, b| {
+            self.host.pause();
+            (a.fingerprint, a.tag).cmp(&(b.fingerprint, b.tag))
+        });
+        let mut distinct = 1;
+        for i in 1..rows.len() {
+            let last = rows[distinct - 1];
+            if rows[i].fingerprint == last.fingerprint {
+                self.host.pause();
+                self.connect(last, rows[i]);
+            } else {
+                rows.swap(distinct, i);
+                distinct += 1;
+            }
+        }
+        distinct
     }
 
     /// Begins branch `i` of a split: what the branches before it report is not reported again. Returns

@@ -182,6 +182,9 @@ impl<H: Host> Files<'_, H> {
             part.read(0, self.limit, &mut self.rows, pause);
             return self.finder.slice(&mut self.rows, task);
         }
+        if self.finder.is_one(part.varying) {
+            return self.chain(part);
+        }
         let task = task.within(part.varying);
         if task.must != 0 {
             return self.group(part, task);
@@ -217,6 +220,20 @@ impl<H: Host> Files<'_, H> {
             let outer = self.finder.begin_part();
             self.part(&mut group, task);
             self.finder.end_part(outer, of);
+        }
+    }
+
+    /// As [`Finder::chain`], for a file.
+    fn chain(&mut self, part: &mut Part<H::File>) {
+        let (mut rows, mut at, mut last) = (Vec::with_capacity(CHUNK), 0, None);
+        while at < part.rows {
+            part.read(at, CHUNK, &mut rows, &mut || self.finder.host.pause());
+            at += rows.len() as u64;
+            for row in &rows {
+                if let Some(last) = last.replace(*row) {
+                    self.finder.connect(last, *row);
+                }
+            }
         }
     }
 

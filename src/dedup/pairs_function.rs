@@ -32,6 +32,10 @@ impl Pairs for Output {
         self.rows
             .push(|| [Some(a), Some(b), (distance as i32).into_datum()]);
     }
+
+    fn is_transitive(&self) -> bool {
+        false
+    }
 }
 
 impl Tags for Output {

@@ -2,11 +2,13 @@
 
 use super::pairs::{Host, Row, find_pairs};
 use super::pairs_file::Gathered;
+use super::union_find::UnionFind;
 use proptest::prelude::*;
 
 /// Collects what is found.
 #[derive(Default)]
 struct Collector {
+    transitive: bool,
     pairs: Vec<(u64, u64, u32)>,
     files: usize,
     progress: f64,
@@ -24,6 +26,10 @@ impl Host for Collector {
 
     fn pair(&mut self, a: u64, b: u64, distance: u32) {
         self.pairs.push((a.min(b), a.max(b), distance));
+    }
+
+    fn is_transitive(&self) -> bool {
+        self.transitive
     }
 
     fn pause(&mut self) {
@@ -232,6 +238,76 @@ fn one_large_comparison_reports_progress() {
     }
 }
 
+/// The smallest row that each row is connected with.
+fn connected(rows: usize, pairs: &[(u64, u64, u32)]) -> Vec<u32> {
+    let mut sets = UnionFind::new();
+    (0..rows).for_each(|_| assert!(sets.add().is_ok()));
+    for (a, b, _) in pairs {
+        sets.union(*a as u32, *b as u32);
+    }
+    (0..rows as u32).map(|row| sets.find(row)).collect()
+}
+
+/// Whoever asks only for what is connected gets the same components from fewer pairs, all of them right.
+fn check_connected(fingerprints: &[u64], radius: u32, memory: usize) -> usize {
+    let mut collector = Collector {
+        transitive: true,
+        ..Default::default()
+    };
+    let mut gathered = Gathered::new(memory);
+    for row in rows(fingerprints) {
+        gathered.add(row, &mut collector).unwrap();
+    }
+    gathered.find_pairs(&mut collector, radius);
+    let mut seen = Vec::new();
+    gathered.for_each(&mut || (), |row| seen.push(row));
+    seen.sort_by_key(|row| row.tag);
+    assert_eq!(seen, rows(fingerprints), "every row is still there");
+    for (a, b, distance) in &collector.pairs {
+        let differing = fingerprints[*a as usize] ^ fingerprints[*b as usize];
+        assert!(a != b && *distance == differing.count_ones() && *distance <= radius);
+    }
+    let wanted = connected(fingerprints.len(), &brute_force(fingerprints, radius));
+    assert!(
+        connected(fingerprints.len(), &collector.pairs) == wanted,
+        "radius {radius}, {memory} bytes"
+    );
+    collector.pairs.len()
+}
+
+#[test]
+fn components_of_masses_of_equal_rows() {
+    let mut clumps: Vec<u64> = (0..6000).map(|i| mixed(i % 7) ^ 1 << (i / 7 % 5)).collect();
+    clumps.extend((0..1500).map(mixed));
+    for (radius, memory) in [
+        (0, 1),
+        (1, 1),
+        (3, 1),
+        (0, 1 << 20),
+        (2, 1 << 20),
+        (20, 1 << 20),
+        (20, 1),
+    ] {
+        check_connected(&clumps, radius, memory);
+    }
+    // As many pairs as rows, or a little more: half of the pairs of 6,000 equal rows would be 9 million.
+    for memory in [1, 1 << 20] {
+        assert_eq!(check_connected(&[9; 6000], 3, memory), 5999);
+        let near: Vec<u64> = (0..6000).map(|i| 1 << (i % 3)).collect();
+        assert_eq!(check_connected(&near, 3, memory), 5999);
+    }
+    // Few values, each many times, of 72 million pairs. Groups of a hundred rows are still compared as
+    // they are.
+    let few: Vec<u64> = (0..12_000).map(|i| 1 << (i % 12)).collect();
+    let found = check_connected(&few, 1, 1 << 20);
+    assert!(found < 200_000, "{found} pairs");
+    let found = check_connected(&few, 2, 1 << 20);
+    assert!(found < 200_000, "{found} pairs");
+    let near_zero: Vec<u64> = (0..12_000).map(|i| 1 << (i % 12) & (i % 5 << 3)).collect();
+    let found = check_connected(&near_zero, 1, 1 << 20);
+    assert!(found < 200_000, "{found} pairs");
+}
+
 #[test]
 fn a_hot_key_is_divided_again() {
     // All rows agree in block 0, and in block 1 take four values. Comparing each with each would be
@@ -262,5 +338,6 @@ proptest! {
         let fingerprints = near_copies(count, originals, flips, mask, seed);
         let wanted = brute_force(&fingerprints, radius);
         prop_assert!(in_memory(&fingerprints, radius) == wanted);
+        check_connected(&fingerprints, radius, 1 << 20);
     }
 }

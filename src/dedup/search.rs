@@ -11,6 +11,8 @@ use pgrx::pg_sys::Datum;
 pub trait Pairs {
     /// Takes a pair, in any order, by its tags.
     fn pair(&mut self, a: u64, b: u64, distance: u32);
+    /// As [`Host::is_transitive`].
+    fn is_transitive(&self) -> bool;
 }
 
 /// Who gives the rows of a table their tags.
@@ -33,6 +35,10 @@ impl<P: Pairs> Host for Search<'_, P> {
 
     fn pair(&mut self, a: u64, b: u64, distance: u32) {
         self.pairs.pair(a, b, distance);
+    }
+
+    fn is_transitive(&self) -> bool {
+        self.pairs.is_transitive()
     }
 
     fn pause(&mut self) {

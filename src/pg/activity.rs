@@ -17,6 +17,8 @@ pub struct Activity {
     query: CString,
     query_id: QueryId,
     shown: Instant,
+    /// Does the query stand there alone, as it was?
+    untouched: bool,
 }
 
 impl Activity {
@@ -36,6 +38,7 @@ impl Activity {
             query,
             query_id,
             shown: Instant::now(),
+            untouched: true,
         }
     }
 
@@ -50,6 +53,7 @@ impl Activity {
     /// Shows where a new phase begins.
     pub fn show_now(&mut self, message: &str) {
         self.shown = Instant::now();
+        self.untouched = false;
         let mut text = format!("/* {}: {message} */ ", self.what).into_bytes();
         text.extend(self.query.as_bytes());
         if let Ok(text) = CString::new(text) {
@@ -67,9 +71,18 @@ impl Activity {
     }
 }
 
+/// As much of a query as the server shows: a long one is not copied again and again.
+fn shown_part(query: &CStr) -> CString {
+    // SAFETY: a setting that only the postmaster changes.
+    let most = unsafe { pg_sys::pgstat_track_activity_query_size } as usize;
+    let bytes = query.to_bytes();
+    // No zero byte is inside: this does not fail.
+    CString::new(&bytes[..bytes.len().min(most)]).unwrap_or_default()
+}
+
 impl Drop for Activity {
     fn drop(&mut self) {
-        if !std::thread::panicking() {
+        if !self.untouched && !std::thread::panicking() {
             self.report(&self.query);
         }
     }

@@ -8,6 +8,9 @@ use super::fmgr::Args;
 /// WINDOW_SEEK_HEAD of windowapi.h.
 const FROM_FIRST: i32 = 1;
 
+/// Numbers that [`Window::memory`] can give: MaxAllocSize of memutils.h.
+pub const MOST_NUMBERS: usize = 0x3FFF_FFFF / size_of::<i32>();
+
 unsafe extern "C-unwind" {
     // Missing from the bindings.
     fn WinGetPartitionRowCount(window: *mut pg_sys::WindowObjectData) -> i64;
