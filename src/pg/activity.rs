@@ -29,7 +29,7 @@ impl Activity {
             let text = pg_sys::debug_query_string;
             let query = match text.is_null() {
                 true => CString::default(),
-                false => CStr::from_ptr(text).to_owned(),
+                false => shown_part(CStr::from_ptr(text)),
             };
             (query, pg_sys::pgstat_get_my_query_id())
         };
