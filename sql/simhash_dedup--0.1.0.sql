@@ -246,7 +246,7 @@ COMMENT ON FUNCTION simhash_clusters(regclass, name, name, anyelement, int, text
 	'as simhash_clusters(regclass, name, name, int, text, name, float8), with keys of the type of key_type, whose value does not matter';
 
 CREATE FUNCTION simhash_cluster(fp bigint, k int DEFAULT 3) RETURNS int
-LANGUAGE c IMMUTABLE WINDOW COST 10000 AS 'MODULE_PATHNAME', 'simhash_cluster';
+LANGUAGE c IMMUTABLE PARALLEL SAFE WINDOW COST 10000 AS 'MODULE_PATHNAME', 'simhash_cluster';
 COMMENT ON FUNCTION simhash_cluster(bigint, int) IS
 	'window function: a number, from 0 in order of appearance, that rows connected by distances of at most k share';
 

@@ -62,6 +62,29 @@ JOIN walk USING (id) JOIN (SELECT id, simhash_cluster(fp, 3) OVER (ORDER BY id) 
 WHERE w.number <> first.number;
 SELECT max(number) + 1 = (SELECT count(DISTINCT cluster_id) FROM walk) AS numbers
 FROM (SELECT simhash_cluster(fp, 3) OVER (ORDER BY id) AS number FROM many) w;
+-- Its rows may be read by parallel workers.
+CREATE TABLE numbered AS SELECT id, simhash_cluster(fp, 3) OVER (ORDER BY id) AS number FROM many;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET enable_indexscan = off;
+CREATE FUNCTION plan_has(node text, query text) RETURNS bool LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+		IF position(node IN line) > 0 THEN
+			RETURN true;
+		END IF;
+	END LOOP;
+	RETURN false;
+END $$;
+SELECT plan_has('Parallel Seq Scan', 'SELECT id, simhash_cluster(fp, 3) OVER (ORDER BY id) FROM many WHERE length(body) > 0') AS parallel;
+SELECT count(*) AS faults FROM (SELECT id, simhash_cluster(fp, 3) OVER (ORDER BY id) FROM many WHERE length(body) > 0 EXCEPT TABLE numbered) x;
+RESET enable_indexscan;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
 SET work_mem = '64kB';
 SELECT count(*) AS faults FROM (SELECT * FROM simhash_clusters('many', 'id', 'fp', 3, 'components') EXCEPT SELECT * FROM components) x;
 SELECT * FROM simhash_clusters('many', 'id', 'fp', 30, 'star');
