@@ -195,6 +195,23 @@ ok($node->poll_query_until('postgres',
 $node->safe_psql('postgres', "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%''watched''%' AND pid <> pg_backend_pid()");
 $session->quit;
 
+# Without an index the trigger reads tables; its plan, which index scans are preferred for, is not compiled.
+(undef, undef, $err) = $node->psql('postgres', <<'SQL');
+CREATE TABLE plain (id int PRIMARY KEY, fp bigint);
+CREATE TABLE plain_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
+CREATE TRIGGER assign AFTER INSERT ON plain FOR EACH ROW
+EXECUTE FUNCTION simhash_assign_cluster('clusters=plain_cluster', 'key=id', 'fingerprint=fp');
+LOAD 'auto_explain';
+SET auto_explain.log_min_duration = 0;
+SET auto_explain.log_nested_statements = on;
+SET auto_explain.log_analyze = on;
+SET client_min_messages = log;
+SET jit = on;
+INSERT INTO plain VALUES (1, 1), (2, 1), (3, 1);
+SQL
+like($err, qr/Seq Scan on plain.*INSERT INTO.*Seq Scan on plain_cluster/s, 'the trigger reads tables without an index');
+unlike($err, qr/JIT:/, 'and compiles nothing for it');
+
 # Clusters kept current by eight sessions that insert rows near each other, some of which roll back.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE live (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, fp bigint);

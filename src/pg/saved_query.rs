@@ -85,24 +85,27 @@ impl SavedQuery {
     }
 }
 
-/// Turns sequential scans off until AtEOXact_GUC is called with the level returned, or an ERROR.
+/// Turns sequential scans off until AtEOXact_GUC is called with the level returned, or an ERROR. Where
+/// one is needed all the same, the plan looks so expensive that the server would compile it at every run.
 ///
 /// # Safety
 /// In a transaction.
 unsafe fn prefer_indexes() -> i32 {
-    // SAFETY: static strings; the level makes the change temporary.
+    // SAFETY: static strings; the level makes the changes temporary.
     unsafe {
         let level = pg_sys::NewGUCNestLevel();
-        pg_sys::set_config_option(
-            c"enable_seqscan".as_ptr(),
-            c"off".as_ptr(),
-            pg_sys::GucContext::PGC_USERSET,
-            pg_sys::GucSource::PGC_S_SESSION,
-            pg_sys::GucAction::GUC_ACTION_SAVE,
-            true,
-            0,
-            false,
-        );
+        for setting in [c"enable_seqscan", c"jit"] {
+            pg_sys::set_config_option(
+                setting.as_ptr(),
+                c"off".as_ptr(),
+                pg_sys::GucContext::PGC_USERSET,
+                pg_sys::GucSource::PGC_S_SESSION,
+                pg_sys::GucAction::GUC_ACTION_SAVE,
+                true,
+                0,
+                false,
+            );
+        }
         level
     }
 }
