@@ -175,7 +175,7 @@ impl Statement {
             let name = table::type_name(column.storage.type_id);
             raise(
                 ERRCODE_FEATURE_NOT_SUPPORTED,
-                reportable(format!("{NAME} cannot look up keys of type {name}")),
+                format!("{NAME} cannot look up keys of type {name}"),
             );
         }
         let equal = of_type.equality().unwrap_or_else(|| no_order(column));
@@ -243,9 +243,7 @@ fn no_order(column: &Column) -> ! {
     let name = table::type_name(column.storage.type_id);
     raise(
         ERRCODE_UNDEFINED_FUNCTION,
-        reportable(format!(
-            "could not identify a comparison function for type {name}"
-        )),
+        format!("could not identify a comparison function for type {name}"),
     )
 }
 

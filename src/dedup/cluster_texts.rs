@@ -10,7 +10,7 @@ use super::clusters_function::group;
 use super::source::Source;
 use crate::fingerprint::jaccard::Shingles;
 use crate::pg::activity::Activity;
-use crate::pg::encoding::{reportable, to_utf8};
+use crate::pg::encoding::to_utf8;
 use crate::pg::error::raise;
 use crate::pg::index_am::work_mem_bytes;
 use crate::pg::memory::{collected, filled, keep_reserve};
@@ -182,6 +182,6 @@ fn no_arrays(key_type: pg_sys::Oid) -> ! {
     let name = type_name(key_type);
     raise(
         ERRCODE_FEATURE_NOT_SUPPORTED,
-        reportable(format!("texts cannot be looked up by keys of type {name}")),
+        format!("texts cannot be looked up by keys of type {name}"),
     )
 }

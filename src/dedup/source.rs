@@ -147,7 +147,7 @@ impl Source {
     pub fn not_unique(&self) -> ! {
         raise_with_hint(
             ERRCODE_CARDINALITY_VIOLATION,
-            reportable(format!("column {} is not unique", self.key)),
+            format!("column {} is not unique", self.key),
             "Rows with near-duplicates need keys that tell them apart. Name another column, or a view.",
         )
     }
