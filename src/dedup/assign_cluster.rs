@@ -18,7 +18,7 @@ use super::source::radius;
 use crate::pg::advisory::lock_until_commit;
 use crate::pg::error::{raise, raise_with_hint};
 use crate::pg::fmgr::pg_function;
-use crate::pg::key_type::KeyType;
+use crate::pg::key_type::{Equality, KeyType};
 use crate::pg::saved_query::{SavedQuery, Sees};
 use crate::pg::table::{self, Column};
 use crate::pg::trigger::{Event, TriggerCall};
@@ -164,7 +164,7 @@ struct Statement {
     near: String,
     /// Of the key's type: its equality, and its own collation, in which simhash_clusters compares keys,
     /// whatever the columns' are.
-    equal: String,
+    equality: Equality,
     collate: String,
 }
 
@@ -178,16 +178,19 @@ impl Statement {
                 format!("{NAME} cannot look up keys of type {name}"),
             );
         }
-        let equal = of_type.equality().unwrap_or_else(|| no_order(column));
+        let equality = of_type.equality().unwrap_or_else(|| no_order(column));
         let collation = of_type.collation();
         let ours = found(table::function_schema(call.function_oid()), "schema");
         let rows = found(table::qualified_name(searched_table(call)), "table");
+        let same = equality.clause(&key, "$1");
         Statement {
+            // A domain over bigint is cast to it, so that no operator beside ours fits better.
             near: format!(
-                "{rows} WHERE ({fp} OPERATOR({ours}.<~>) $2) OPERATOR(pg_catalog.<=) {radius} AND NOT ({key} {equal} $1)"
+                "{rows} WHERE ({fp}::pg_catalog.int8 OPERATOR({ours}.<~>) $2) OPERATOR(pg_catalog.<=) {radius} \
+                 AND NOT ({same})"
             ),
             key,
-            equal,
+            equality,
             collate: collation.map_or(String::new(), |name| format!(" COLLATE {name}")),
         }
     }
@@ -204,23 +207,25 @@ impl Statement {
         let Statement {
             key,
             near,
-            equal,
+            equality,
             collate,
         } = self;
+        let is_near = equality.among("key", "key", "FROM near");
+        let of_theirs = format!("FROM {clusters} WHERE {is_near}");
+        let is_old = equality.among("cluster_id", "cluster_id", &of_theirs);
+        let has_smallest = equality.clause("old.cluster_id", "smallest.key");
         format!(
             "WITH near AS MATERIALIZED (
                 SELECT {key}{collate} AS key FROM {near} UNION ALL SELECT $1{collate}
             ), old AS MATERIALIZED (
-                SELECT key{collate} AS key, cluster_id{collate} AS cluster_id FROM {clusters}
-                WHERE cluster_id {equal} ANY (ARRAY(
-                    SELECT cluster_id FROM {clusters} WHERE key {equal} ANY (ARRAY(SELECT key FROM near))))
+                SELECT key{collate} AS key, cluster_id{collate} AS cluster_id FROM {clusters} WHERE {is_old}
             ), smallest AS MATERIALIZED (
                 (SELECT key FROM near ORDER BY key LIMIT 1) UNION ALL (SELECT key FROM old ORDER BY key LIMIT 1)
                 ORDER BY key LIMIT 1
             ), apart AS MATERIALIZED (
                 SELECT key FROM near EXCEPT SELECT key FROM old
                 UNION ALL
-                SELECT old.key FROM old CROSS JOIN smallest WHERE (old.cluster_id {equal} smallest.key) IS NOT TRUE
+                SELECT old.key FROM old CROSS JOIN smallest WHERE ({has_smallest}) IS NOT TRUE
             )
             INSERT INTO {clusters} AS c (key, cluster_id)
             SELECT apart.key, smallest.key FROM apart CROSS JOIN smallest

@@ -58,12 +58,13 @@ impl<'m> Texts<'m> {
         }
         let (expression, key, fp) = (source.key_expression(), &source.key, &source.fp);
         let table = &source.table_name;
-        let equal = members.order.equality();
-        let equal = equal.unwrap_or_else(|| no_arrays(source.key_type));
+        let equality = members.order.equality();
+        let equality = equality.unwrap_or_else(|| no_arrays(source.key_type));
+        let asked_for = equality.any_of(key, "$1");
         // Rows without a fingerprint may share a key.
         let sql = format!(
             "SELECT {expression}, {column}::pg_catalog.text FROM {table}
-            WHERE {key} {equal} ANY ($1) AND {fp}::pg_catalog.int8 IS NOT NULL"
+            WHERE {asked_for} AND {fp}::pg_catalog.int8 IS NOT NULL"
         );
         Texts {
             members,

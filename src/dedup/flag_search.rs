@@ -8,6 +8,7 @@ use pgrx::pg_sys::Oid;
 use super::flag_options::{FlagOptions, Mode};
 use super::flag_table::Columns;
 use crate::pg::error::raise;
+use crate::pg::key_type::Equality;
 use crate::pg::saved_query::SavedQuery;
 use crate::pg::table::{self, quoted};
 use crate::pg::trigger::TriggerCall;
@@ -76,7 +77,7 @@ impl Search {
     fn exclude_key(&mut self, key: &str, key_type: Oid) {
         self.types.push(key_type);
         let parameter = format!("${}", self.types.len());
-        let Some(same) = table::equality(key_type, key, &parameter) else {
+        let Some(equality) = Equality::of(key_type) else {
             raise(
                 ERRCODE_UNDEFINED_FUNCTION,
                 format!(
@@ -85,6 +86,7 @@ impl Search {
                 ),
             );
         };
+        let same = equality.clause(key, &parameter);
         // Rows without a key are compared with all.
         self.text += &format!(" AND ({same}) IS NOT TRUE");
     }

@@ -120,23 +120,76 @@ impl KeyType {
         }
     }
 
-    /// The type's equality, as SQL text that no search_path alters.
-    pub fn equality(&self) -> Option<String> {
-        // SAFETY: catalog look-ups; the row is read before it is released.
-        unsafe {
+    /// The type's equality.
+    pub fn equality(&self) -> Option<Equality> {
+        // SAFETY: the cache entry lives as long as the process.
+        Equality::of(unsafe { (*self.entry).type_id })
+    }
+}
+
+/// A type's own equality, as SQL text that neither a search_path alters nor operators beside it that
+/// fit better.
+pub struct Equality {
+    operator: String,
+    /// Stand behind an operand, and behind an array of such. Empty where nobody may add operators: there
+    /// a column of another type that the server knows to compare keeps its index.
+    cast: String,
+    array_cast: String,
+}
+
+impl Equality {
+    /// None when the type has no equality.
+    pub fn of(type_id: pg_sys::Oid) -> Option<Self> {
+        // SAFETY: catalog look-ups; the row is read before it is released, its name is zero-terminated.
+        let (schema, name, operand) = unsafe {
             let flags = pg_sys::TYPECACHE_EQ_OPR as i32;
-            let operator = (*pg_sys::lookup_type_cache((*self.entry).type_id, flags)).eq_opr;
+            let operator = (*pg_sys::lookup_type_cache(type_id, flags)).eq_opr;
             let cache = pg_sys::SysCacheIdentifier::OPEROID as i32;
             let row = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(operator));
             if row.is_null() {
                 return None;
             }
             let form: *const pg_sys::FormData_pg_operator = pg_sys::GETSTRUCT(row).cast();
-            let schema = super::table::schema_name((*form).oprnamespace);
             let name = std::ffi::CStr::from_ptr((*form).oprname.data.as_ptr());
             let name = super::encoding::to_utf8(name.to_bytes()).into_owned();
+            let found = ((*form).oprnamespace, name, (*form).oprleft);
             pg_sys::ReleaseSysCache(row);
-            schema.map(|schema| format!("OPERATOR({}.{name})", super::table::quoted(&schema)))
-        }
+            found
+        };
+        let of_server = schema.to_u32() == pg_sys::PG_CATALOG_NAMESPACE;
+        let cast = |type_id| match of_server || type_id == pg_sys::Oid::INVALID {
+            true => String::new(),
+            false => format!("::{}", super::table::qualified_type_name(type_id)),
+        };
+        // SAFETY: a catalog look-up.
+        let array = unsafe { pg_sys::get_array_type(operand) };
+        let schema = super::table::quoted(&super::table::schema_name(schema)?);
+        Some(Self {
+            operator: format!("OPERATOR({schema}.{name})"),
+            cast: cast(operand),
+            array_cast: cast(array),
+        })
+    }
+
+    /// `left = right`: columns or parameters, of the type or of domains over it.
+    pub fn clause(&self, left: &str, right: &str) -> String {
+        let Self { operator, cast, .. } = self;
+        format!("{left}{cast} {operator} {right}{cast}")
+    }
+
+    /// `left` is the value of `column` in a row that the query of `rows` returns.
+    pub fn among(&self, left: &str, column: &str, rows: &str) -> String {
+        let Self { operator, cast, .. } = self;
+        format!("{left}{cast} {operator} ANY (ARRAY(SELECT {column}{cast} {rows}))")
+    }
+
+    /// `left` is an element of the array that a parameter is, of values of the type that operands have.
+    pub fn any_of(&self, left: &str, parameter: &str) -> String {
+        let Self {
+            operator,
+            cast,
+            array_cast,
+        } = self;
+        format!("{left}{cast} {operator} ANY ({parameter}{array_cast})")
     }
 }

@@ -182,31 +182,6 @@ pub fn function_schema(function: Oid) -> Option<String> {
     schema_name(unsafe { pg_sys::get_func_namespace(function) }).map(|name| quoted(&name))
 }
 
-/// `left = right` by the type's own equality, as SQL text that no search_path alters; None when the
-/// type has none. The operands are SQL text too, and of this type.
-pub fn equality(type_id: Oid, left: &str, right: &str) -> Option<String> {
-    let operand = |text: &str| CString::new(from_utf8(text).into_owned()).ok();
-    let (left, right) = (operand(left)?, operand(right)?);
-    // SAFETY: the cache entry lives as long as the process; makeStringInfo yields an empty buffer,
-    // which the server fills with a zero-terminated text.
-    unsafe {
-        let entry = pg_sys::lookup_type_cache(type_id, pg_sys::TYPECACHE_EQ_OPR as i32);
-        if (*entry).eq_opr == Oid::INVALID {
-            return None;
-        }
-        let buffer = pg_sys::makeStringInfo();
-        pg_sys::generate_operator_clause(
-            buffer.cast(),
-            left.as_ptr(),
-            type_id,
-            (*entry).eq_opr,
-            right.as_ptr(),
-            type_id,
-        );
-        string((*buffer).data)
-    }
-}
-
 /// Is the table one that another server or library keeps?
 pub fn is_foreign(table: Rel<'_>) -> bool {
     // SAFETY: an open relation has its pg_class row.
