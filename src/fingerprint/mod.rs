@@ -2,7 +2,8 @@
 //!
 //! What lives here, in the order in which a row flows through: [`options`] (the JSON grammar),
 //! [`presets`] and [`plan`] (which column counts how), [`normal`] (normal form), [`text`] (words and character
-//! n-grams), [`user_words`] and [`stop_words`] (words that users add and that do not count),
+//! n-grams), [`user_words`] and [`stop_words`] (words that users add and that do not count), [`word_list`] (how
+//! such words are kept),
 //! [`terms`] (what words weigh), [`bag`] and [`sketch`] (features and their weights), [`hash`] and [`simhash`] (bits), [`distance`].
 //! [`margin`] tells which bits are in doubt. [`jaccard`] and [`minhash`] check what has close
 //! fingerprints. [`canonical`] writes scalar values as text that no setting alters. What must not live here:
@@ -28,6 +29,7 @@ pub mod terms;
 pub mod text;
 pub mod user_words;
 pub mod weighted_tokens;
+pub mod word_list;
 
 pub use error::{Class, Error};
 

@@ -249,7 +249,7 @@ fn text_option(
         "stop_words" => options.stop_words = Some(stop_words(key, value)?),
         "drop_runs" => options.drop_runs = Some(truth(key, value)?),
         "dictionary" => {
-            options.dictionary = Some(Arc::new(UserWords::new(names(key, value)?)?));
+            options.dictionary = Some(Arc::new(UserWords::new(&names(key, value)?)?));
         }
         "hash" => {
             let named = |name| {

@@ -1,13 +1,13 @@
 //! Words that carry no content and are left out: our own lists of Chinese and English function
 //! words and forms of address, and lists of the user.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::sync::{Arc, OnceLock};
 
 use super::error::Error;
 use super::hash::{Hashed, city64};
-use super::normal::normal_word;
+use super::word_list::{GatheredWords, WordList};
 
 /// Which words are left out.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,9 +15,9 @@ pub enum StopWords {
     None,
     /// All built-in lists.
     BuiltIn,
-    /// These words, in normal form, and these built-in lists.
+    /// These words and these built-in lists.
     List {
-        words: Arc<BTreeSet<String>>,
+        words: Vec<Arc<WordList<()>>>,
         lists: Vec<BuiltIn>,
     },
 }
@@ -69,28 +69,25 @@ impl StopWords {
     /// Words and names of built-in lists; an unknown `@name` counts as a word.
     pub fn list(entries: &[String]) -> Result<Self, Error> {
         let lists = entries.iter().filter_map(|e| BuiltIn::find(e)).collect();
-        let own = entries.iter().filter(|e| BuiltIn::find(e).is_none());
-        let words = own
-            .map(|raw| normal_word(raw))
-            .collect::<Result<_, Error>>()?;
+        let mut own = GatheredWords::default();
+        for word in entries.iter().filter(|e| BuiltIn::find(e).is_none()) {
+            own.add(word, ())?;
+        }
         Ok(StopWords::List {
-            words: Arc::new(words),
+            words: vec![Arc::new(own.sorted(&mut || {}))],
             lists,
         })
     }
 
     /// These and more words.
-    pub fn with(&self, more: &[String]) -> Result<Self, Error> {
-        let (mut all, lists) = match self {
-            StopWords::None => (BTreeSet::new(), Vec::new()),
-            StopWords::BuiltIn => (BTreeSet::new(), vec![BuiltIn::English, BuiltIn::Chinese]),
-            StopWords::List { words, lists } => (words.as_ref().clone(), lists.clone()),
+    pub fn with(&self, more: Arc<WordList<()>>) -> Self {
+        let (mut words, lists) = match self {
+            StopWords::None => (Vec::new(), Vec::new()),
+            StopWords::BuiltIn => (Vec::new(), vec![BuiltIn::English, BuiltIn::Chinese]),
+            StopWords::List { words, lists } => (words.clone(), lists.clone()),
         };
-        for raw in more {
-            all.insert(normal_word(raw)?);
-        }
-        let words = Arc::new(all);
-        Ok(StopWords::List { words, lists })
+        words.push(more);
+        StopWords::List { words, lists }
     }
 
     /// Is this word, in normal form, left out?
@@ -107,7 +104,8 @@ impl StopWords {
                 list.contains(word)
             }
             StopWords::List { words, lists } => {
-                words.contains(word) || lists.iter().any(|list| list.contains(word))
+                words.iter().any(|list| list.contains(word))
+                    || lists.iter().any(|list| list.contains(word))
             }
         }
     }
@@ -116,6 +114,7 @@ impl StopWords {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fingerprint::normal::normal_word;
 
     #[test]
     fn built_in_lists() {
@@ -149,8 +148,12 @@ mod tests {
         let own = StopWords::list(&["ＦＯＯ".into(), "@zh".into()]).unwrap();
         assert!(own.contains("foo") && own.contains("的"));
         assert!(!own.contains("the") && !own.contains("@zh"));
-        let more = own.with(&["Ｂar".into()]).unwrap();
+        let mut words = GatheredWords::default();
+        words.add("Ｂar", ()).unwrap();
+        let words = Arc::new(words.sorted(&mut || {}));
+        let more = own.with(words.clone());
         assert!(more.contains("foo") && more.contains("bar") && more.contains("的"));
-        assert!(StopWords::BuiltIn.with(&[]).unwrap().contains("the"));
+        let with_built_in = StopWords::BuiltIn.with(words);
+        assert!(with_built_in.contains("the") && with_built_in.contains("bar"));
     }
 }

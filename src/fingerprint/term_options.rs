@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::error::Error;
-use super::normal::normal_word;
 use super::options::{names, number, object, quote, unknown_key, wrong_shape};
 use super::terms::{CueWords, Idf, Length, SpeechWeights, Terms};
+use super::word_list::GatheredWords;
 
 /// Options of words; None leaves what the preset says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -151,9 +151,11 @@ fn cue_words(key: &str, value: &Value) -> Result<CueWords, Error> {
         Value::Bool(true) => Ok(CueWords::BuiltIn),
         Value::Bool(false) => Ok(CueWords::None),
         Value::Array(_) => {
-            let words = names(key, value)?;
-            let normal = words.iter().map(|word| normal_word(word));
-            Ok(CueWords::List(Arc::new(normal.collect::<Result<_, _>>()?)))
+            let mut words = GatheredWords::default();
+            for word in names(key, value)? {
+                words.add(&word, ())?;
+            }
+            Ok(CueWords::List(Arc::new(words.sorted(&mut || {}))))
         }
         _ => Err(wrong_shape(
             quote(key),

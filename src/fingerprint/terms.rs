@@ -2,7 +2,7 @@
 //! points to something or stands in the title. Presets `s2` and `s3` are made of these; each is also an
 //! option by itself. The weights multiply.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::sync::{Arc, OnceLock};
 
@@ -11,6 +11,7 @@ use cityhasher::HashSet;
 use super::error::Error;
 use super::hash::{Hashed, city64};
 use super::normal::normal_word;
+use super::word_list::WordList;
 
 /// Inverse document frequencies, frozen: ln((N + 1) / (df + 1)) + 1, for a word that occurs in df of N
 /// documents. A word that the table lacks occurs in none.
@@ -148,8 +149,7 @@ impl SpeechWeights {
 pub enum CueWords {
     None,
     BuiltIn,
-    /// Words in normal form.
-    List(Arc<BTreeSet<String>>),
+    List(Arc<WordList<()>>),
 }
 
 impl CueWords {

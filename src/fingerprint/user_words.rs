@@ -4,16 +4,21 @@
 //! cost 30 MB and 0.1 s in every call site. The time is linear in the text, with the length of the
 //! longest word as a factor.
 
+use std::ops::Range;
+
 use cityhasher::HashMap;
 
 use super::error::Error;
-use super::normal::normal_word;
 use super::terms::Speech;
 use super::text::is_han;
+use super::word_list::{GatheredWords, WordList};
 
-/// The words, in normal form, by their first character; the longest first.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct UserWords(HashMap<char, Vec<(String, Speech)>>);
+/// The words, and where those with the same first character are.
+#[derive(Debug, PartialEq)]
+pub struct UserWords {
+    list: WordList<Speech>,
+    by_first: HashMap<char, Range<usize>>,
+}
 
 /// A word that was found, as a range of bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,27 +29,26 @@ pub struct Found {
 }
 
 impl UserWords {
-    /// Words without a part of speech are nouns.
-    pub fn new(words: impl IntoIterator<Item = String>) -> Result<Self, Error> {
-        Self::tagged(words.into_iter().map(|word| (word, Speech::Noun)))
+    /// Words without a part of speech: they are nouns.
+    pub fn new(words: &[String]) -> Result<Self, Error> {
+        let mut gathered = GatheredWords::default();
+        for word in words {
+            gathered.add(word, Speech::Noun)?;
+        }
+        Self::tagged(gathered.sorted(&mut || {}), &mut || {})
     }
 
-    pub fn tagged(words: impl IntoIterator<Item = (String, Speech)>) -> Result<Self, Error> {
-        let mut by_first: HashMap<char, Vec<(String, Speech)>> = HashMap::default();
-        for (raw, speech) in words {
-            let word = normal_word(&raw)?;
+    /// `pause` is called often.
+    pub fn tagged(list: WordList<Speech>, pause: &mut dyn FnMut()) -> Result<Self, Error> {
+        let mut by_first: HashMap<char, Range<usize>> = HashMap::default();
+        for (place, (word, _)) in list.iter().enumerate() {
+            pause();
             if let Some(first) = word.chars().next() {
-                by_first.entry(first).or_default().push((word, speech));
+                by_first.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+                by_first.entry(first).or_insert(place..place).end = place + 1;
             }
         }
-        for list in by_first.values_mut() {
-            list.sort_by(|(a, s), (b, t)| {
-                let by_length = b.len().cmp(&a.len());
-                by_length.then_with(|| (a, s).cmp(&(b, t)))
-            });
-            list.dedup_by(|next, kept| next.0 == kept.0);
-        }
-        Ok(Self(by_first))
+        Ok(Self { list, by_first })
     }
 
     /// The first word of the dictionary in `text`, the longest of those that start there. A word may not begin or end inside of a word of letters and digits, unless that is
@@ -52,21 +56,30 @@ impl UserWords {
     pub fn find(&self, text: &str) -> Option<Found> {
         let mut before = None;
         text.char_indices().find_map(|(at, first)| {
-            let rest = &text[at..];
-            let found = self.0.get(&first).and_then(|words| {
-                words.iter().find(|(word, _)| {
-                    rest.starts_with(word.as_str())
-                        && !joined(before, Some(first))
-                        && !joined(word.chars().last(), rest[word.len()..].chars().next())
-                })
-            });
+            let words = self.by_first.get(&first);
+            let found = match joined(before, Some(first)) {
+                true => None,
+                false => words.and_then(|words| self.longest(words, first, &text[at..])),
+            };
             before = Some(first);
-            found.map(|(word, speech)| Found {
+            found.map(|(length, speech)| Found {
                 from: at,
-                to: at + word.len(),
-                speech: *speech,
+                to: at + length,
+                speech,
             })
         })
+    }
+
+    /// The longest of some words, all with the first character of `text`, with which it starts.
+    fn longest(&self, words: &Range<usize>, first: char, text: &str) -> Option<(usize, Speech)> {
+        let mut longest = None;
+        let mut found = |word: &str, speech| {
+            if !joined(word.chars().last(), text[word.len()..].chars().next()) {
+                longest = Some((word.len(), speech));
+            }
+        };
+        (self.list).prefixes(words.clone(), first.len_utf8(), text, &mut found);
+        longest
     }
 }
 
@@ -80,7 +93,8 @@ mod tests {
     use super::*;
 
     fn found<'a>(words: &[&str], text: &'a str) -> Option<&'a str> {
-        let words = UserWords::new(words.iter().map(|&w| w.to_owned())).unwrap();
+        let words: Vec<String> = words.iter().map(|&w| w.to_owned()).collect();
+        let words = UserWords::new(&words).unwrap();
         words.find(text).map(|found| &text[found.from..found.to])
     }
 

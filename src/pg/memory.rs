@@ -11,6 +11,14 @@ pub fn reserve<T>(vec: &mut Vec<T>, more: usize) {
     }
 }
 
+/// A copy of a text of any length.
+pub fn owned(text: &str) -> String {
+    let mut copy = String::new();
+    or_out_of_memory(copy.try_reserve_exact(text.len()));
+    copy.push_str(text);
+    copy
+}
+
 /// Raises the ERROR for memory that the system did not give.
 pub fn or_out_of_memory(result: Result<(), std::collections::TryReserveError>) {
     if result.is_err() {

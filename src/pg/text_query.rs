@@ -8,6 +8,7 @@ use std::ffi::CStr;
 use pgrx::{IntoDatum, pg_sys};
 
 use super::encoding::{from_utf8, to_utf8};
+use super::memory::owned;
 use super::process::check_for_interrupts;
 use super::spi::{connected, prepared};
 
@@ -69,7 +70,7 @@ unsafe fn columns(tuple: pg_sys::HeapTuple, desc: pg_sys::TupleDesc) -> Vec<Opti
     let column = |i| unsafe {
         let value = pg_sys::SPI_getvalue(tuple, desc, i);
         (!value.is_null()).then(|| {
-            let text = to_utf8(CStr::from_ptr(value).to_bytes()).into_owned();
+            let text = owned(&to_utf8(CStr::from_ptr(value).to_bytes()));
             pg_sys::pfree(value.cast());
             text
         })

@@ -16,9 +16,11 @@ use crate::fingerprint::presets::{self, Input, Preset};
 use crate::fingerprint::stop_words::StopWords;
 use crate::fingerprint::terms::{Idf, Speech};
 use crate::fingerprint::user_words::UserWords;
+use crate::fingerprint::word_list::{GatheredWords, WordList};
 use crate::pg::error::report;
 use crate::pg::fmgr::Args;
 use crate::pg::lookup::function_schema;
+use crate::pg::process::check_for_interrupts;
 use crate::pg::snapshot::Seen;
 use crate::pg::text_query::query;
 
@@ -157,7 +159,7 @@ fn load(schema: &str, entry: Entry) -> Config {
     let row_text = row.as_mut().map(|row| &mut row.text);
     for options in [row_text, text.as_mut()].into_iter().flatten() {
         if let Some(words) = &words {
-            or_raise(words.add_to(options, preset));
+            words.add_to(options, preset);
         }
         if let Some(idf) = &idf {
             options.terms.idf.get_or_insert_with(|| Some(idf.clone()));
@@ -171,16 +173,16 @@ fn load(schema: &str, entry: Entry) -> Config {
     }
 }
 
-/// A version of a dictionary.
-#[derive(Default)]
+/// A version of a dictionary. Options of rows and of texts share it.
 struct Words {
-    whole: Vec<(String, Speech)>,
-    stop: Vec<String>,
+    whole: Arc<UserWords>,
+    stop: Arc<WordList<()>>,
+    is_empty: bool,
 }
 
 impl Words {
     fn load(schema: &str, name: &str, version: &str) -> Self {
-        let mut words = Self::default();
+        let (mut whole, mut stop) = (GatheredWords::default(), GatheredWords::default());
         let text = format!(
             "SELECT kind, word, tag FROM {schema}.simhash_dictionary_words($1, $2::pg_catalog.int4)"
         );
@@ -188,21 +190,24 @@ impl Words {
             let [kind, Some(word), tag] = row else {
                 return;
             };
-            match kind.as_deref() {
-                Some("stop") => words.stop.push(word.clone()),
-                _ => {
-                    let speech = tag.as_deref().map_or(Speech::Noun, Speech::of_tag);
-                    words.whole.push((word.clone(), speech));
-                }
-            }
+            or_raise(match kind.as_deref() {
+                Some("stop") => stop.add(word, ()),
+                _ => whole.add(word, tag.as_deref().map_or(Speech::Noun, Speech::of_tag)),
+            });
         });
-        words
+        let pause = &mut check_for_interrupts;
+        let whole = whole.sorted(pause);
+        Self {
+            is_empty: whole.is_empty(),
+            whole: Arc::new(or_raise(UserWords::tagged(whole, pause))),
+            stop: Arc::new(stop.sorted(pause)),
+        }
     }
 
     /// Stop words join those of options or preset; words do so unless the options have their own.
-    fn add_to(&self, options: &mut TextOptions, preset: &Preset) -> Result<(), Error> {
-        if options.dictionary.is_none() && !self.whole.is_empty() {
-            options.dictionary = Some(Arc::new(UserWords::tagged(self.whole.iter().cloned())?));
+    fn add_to(&self, options: &mut TextOptions, preset: &Preset) {
+        if options.dictionary.is_none() && !self.is_empty {
+            options.dictionary = Some(self.whole.clone());
         }
         if !self.stop.is_empty() {
             let before = match (&options.stop_words, &preset.input) {
@@ -210,9 +215,8 @@ impl Words {
                 (None, Input::Words(rules)) => rules.stop_words.clone(),
                 (None, Input::WeightedTokens) => StopWords::None,
             };
-            options.stop_words = Some(before.with(&self.stop)?);
+            options.stop_words = Some(before.with(self.stop.clone()));
         }
-        Ok(())
     }
 }
 

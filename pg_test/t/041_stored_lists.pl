@@ -1,0 +1,90 @@
+# Large stored lists: dictionaries, stop words, idf tables. Loading them hears cancels, takes memory in proportion to
+# the words and is an ERROR where there is none; words are found in no more time than in a small list.
+use strict;
+use warnings;
+use SimhashTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $node = new_node('stored_lists');
+# The compiler's library would be loaded, and ends the process when memory is short.
+$node->append_conf('postgresql.conf', "jit = off\nmax_parallel_workers_per_gather = 0\n");
+$node->restart;
+
+# All words begin with the same letter, and none is in the texts below but a few.
+my $words = 300_000;
+$node->safe_psql('postgres', <<"SQL");
+SET client_min_messages = warning;
+SELECT simhash_add_words('words', (SELECT array_agg('wordy' || i) FROM generate_series(1, $words) AS i) || '{wordy one, word seven}');
+SELECT simhash_add_stop_words('stop', (SELECT array_agg('wordy' || i) FROM generate_series(1, $words) AS i) || '{word}');
+INSERT INTO simhash_idf VALUES ('idf', 1, $words, 'made up');
+INSERT INTO simhash_idf_term SELECT 'idf', 1, 'word' || i, 1 FROM generate_series(1, $words) AS i;
+SELECT simhash_create_config('small', '{}', 's2');
+SELECT simhash_create_config(list || i, '{}', 's2', CASE WHEN list <> 'idf' THEN list END, CASE list WHEN 'idf' THEN list END)
+FROM unnest('{words, stop, idf}'::text[]) AS list, generate_series(1, 2) AS i;
+CREATE TABLE text AS SELECT string_agg(CASE WHEN i % 9 = 0 THEN 'wordy one' WHEN i % 9 = 1 THEN 'word seven' ELSE 'word' || i END, ' ') AS t
+FROM generate_series(1, 3000) AS i;
+SQL
+my %small = (
+	words => q{simhash64(t, '{"dictionary": ["wordy one", "word seven"]}', 's2')},
+	stop => q{simhash64(t, '{"stop_words": ["@en", "@zh", "word"]}', 's2')},
+	idf => qq{simhash64(t, jsonb_build_object('idf', jsonb_build_object('documents', $words, 'terms',
+		(SELECT jsonb_object_agg('word' || i, 1) FROM generate_series(1, 3000) AS i))), 's2')});
+
+for my $list (sort keys %small)
+{
+	my $session = $node->background_psql('postgres', on_error_stop => 0);
+	# What is loaded at the first call is there.
+	my $pid = $session->query_safe("SELECT simhash64_named_text('词典', 'small'); SELECT pg_backend_pid()");
+	$pid = (split /\n/, $pid)[-1];
+	my $status = sub { -r "/proc/$pid/status" ? (slurp_file("/proc/$pid/status") =~ /^$_[0]:\s+(\d+) kB/m)[0] : 0 };
+
+	my ($cancelled, $slowest) = (0, 0);
+	for my $timeout (5, 15, 30)
+	{
+		my $start = time;
+		my ($code, $out, $err) = $node->psql('postgres', "SET statement_timeout = $timeout;\nSELECT simhash64_named_text('a', '${list}1')");
+		my $late = time - $start - $timeout / 1000;
+		$slowest = $late if $late > $slowest;
+		$cancelled++ if $err =~ /canceling statement due to statement timeout/;
+	}
+	is($cancelled, 3, "$list: loading is cancelled");
+	cmp_ok($slowest, '<', 2, "$list: at once");
+
+	my $right = $node->safe_psql('postgres', "SELECT $small{$list} FROM text");
+	my $call = sub { "SELECT simhash64_named_text(t, '$list$_[0]') FROM text" };
+	SKIP:
+	{
+		skip 'no prlimit or no /proc', 2 unless $status->('VmSize') && `prlimit --version 2>/dev/null`;
+		my $limit = sub { system('prlimit', '--pid', $pid, "--as=$_[0]:unlimited") == 0 or die 'prlimit failed' };
+		my ($errors, $others, $megabytes, $answer) = (0, '', 0, '');
+		while ($answer ne $right && $megabytes < 200)
+		{
+			$limit->(($status->('VmSize') + 1024 * $megabytes) * 1024);
+			$answer = $session->query($call->(1));
+			my $err = $session->{stderr};
+			$session->{stderr} = '';
+			$limit->('unlimited');
+			$errors++ if $err =~ /ERROR:  out of memory/;
+			$others .= $err unless $err eq '' || $err =~ /ERROR:  out of memory/;
+			$megabytes += 1;
+		}
+		is($others, '', "$list: out of memory $errors times, right with $megabytes MB more");
+		cmp_ok($errors, '>', 0, "$list: memory was short");
+	}
+	my $before = $status->('RssAnon');
+	my $start = time;
+	is($session->query_safe($call->(2)), $right, "$list: as a small list");
+	note sprintf('%s: loaded and used in %.2f s', $list, time - $start);
+	cmp_ok($status->('RssAnon') - $before, '<', 40_000, "$list: loaded into little memory (kB)");
+	$start = time;
+	is($session->query_safe($call->(2)), $right, "$list: used again");
+	cmp_ok(time - $start, '<', 1, "$list: at once");
+	is($session->query_safe('SELECT pg_backend_pid()'), $pid, "$list: the backend is still the same");
+	$session->quit;
+}
+
+$node->stop;
+done_testing();
