@@ -26,6 +26,20 @@ sub flip_byte
 	return;
 }
 
+# Changes the downlinks of every inner page, strings of 24 bytes: the key, and from byte 16 on the child.
+sub change_links
+{
+	my ($pages, $change) = @_;
+	for (@$pages[ 1 .. $#$pages ])
+	{
+		my ($level, $lower) = (unpack('x8086C', $_), unpack('x12S', $_));
+		next if $level == 0;
+		my @links = unpack '(a24)*', substr($_, $header, $lower - $header);
+		substr($_, $header, $lower - $header) = join '', $change->(@links);
+	}
+	return;
+}
+
 sub some_block { my $pages = shift; return 1 + int(rand(@$pages - 1)); }
 
 my @damages = (
@@ -59,16 +73,17 @@ my @damages = (
 		}
 		die 'no leaf with appended postings';
 	} ],
-	# Read as a whole when a session remembers where the leaves begin.
-	[ 'downlinks in reverse order', 'XX002 REINDEX .*downlinks', sub {
-		for (@{ $_[0] }[ 1 .. $#{ $_[0] } ])
-		{
-			my ($level, $lower) = (unpack('x8086C', $_), unpack('x12S', $_));
-			next if $level == 0;
-			my @links = unpack '(a24)*', substr($_, $header, $lower - $header);
-			substr($_, $header, $lower - $header) = join '', reverse @links;
-		}
+	# A search by descent comes to a page that begins above what it looks for.
+	[ 'downlinks in reverse order', 'descent XX002 REINDEX .* begins above', sub { change_links($_[0], sub { reverse @_ }) } ],
+	[ 'downlinks to the page behind', 'descent XX002 REINDEX .* begins above', sub {
+		change_links($_[0], sub {
+			my @children = map { substr($_, 16, 4) } @_;
+			substr($_[$_], 16, 4) = $children[ $_ + 1 ] for 0 .. $#_ - 1;
+			return @_;
+		})
 	} ],
+	# Here it comes too far to the left and moves right. All are read when a session remembers where the leaves begin.
+	[ 'downlinks but the first in reverse order', 'XX002 REINDEX .*downlinks', sub { change_links($_[0], sub { $_[0], reverse @_[ 1 .. $#_ ] }) } ],
 	[ 'rows where a table has none', 'bitmap XX002 REINDEX .* no row can be at \(\d+,1500\)', sub {
 		for (@{ $_[0] }[ 1 .. $#{ $_[0] } ])
 		{
@@ -145,6 +160,9 @@ for my $i (0 .. $#damages)
 	my ($status, $out, $err) = $node->psql('postgres', <<"SQL", timeout => 100);
 SET statement_timeout = '15s';
 SET enable_bitmapscan = off;
+SET simhash.directory_cache = 0;
+SELECT 'descent ' || try(format('SELECT id FROM t$i WHERE fp <~> %s <= %s', fp, k)) FROM (SELECT fp FROM source WHERE fp IS NOT NULL LIMIT 6) s, generate_series(0, 9, 3) k;
+RESET simhash.directory_cache;
 SELECT 'search ' || try(format('SELECT id FROM t$i WHERE fp <~> %s <= %s', fp, k)) FROM (SELECT fp FROM source WHERE fp IS NOT NULL LIMIT 6) s, generate_series(0, 9, 3) k;
 SELECT 'nearest ' || try(format('SELECT id FROM t$i ORDER BY fp <~> %s LIMIT %s', fp, n)) FROM (SELECT fp FROM source WHERE fp IS NOT NULL LIMIT 3) s, unnest('{5,10000}'::int[]) n;
 SELECT 'null ' || try('SELECT id FROM t$i WHERE fp IS NULL');

@@ -112,6 +112,9 @@ impl<'r> Tree<'r> {
     /// The right neighbour of a page that `key` lies beyond, or None when it does not. `passed` is the
     /// last high key that the search moved past on this level: high keys grow to the right, so damaged
     /// links cannot lead in a circle.
+    ///
+    /// A search may come to a page left of `key`, never to one right of it: there it would miss rows.
+    /// Damaged downlinks lead to such a page, if not to the right one or to one further left.
     fn next_right(
         &self,
         page: &Page,
@@ -119,6 +122,14 @@ impl<'r> Tree<'r> {
         key: Key,
         passed: &mut Option<Key>,
     ) -> Option<u32> {
+        let begins_above = match special::level(page) {
+            LEAF => leaf::base_key(page) > key.block_key(),
+            _ => inner::get(page, 0).key > key,
+        };
+        if begins_above {
+            let text = format!("a search for {key} leads to it, but it begins above that");
+            corrupted(self.rel, block, &Fault::new(text));
+        }
         let (right, high) = special::right(page).filter(|(_, high)| key >= *high)?;
         if passed.is_some_and(|passed| high <= passed) {
             let text = format!("its high key {high} is not above that of its left neighbour");

@@ -28,6 +28,7 @@ const PAGE_ID: u16 = 0xFF96;
 const MAX_LEVEL: u8 = 6;
 
 const FLAGS: usize = SPECIAL_START + 4;
+const LEVEL: usize = SPECIAL_START + 6;
 const HIGH: usize = SPECIAL_START + 8;
 pub(super) const BASE_KEY: usize = SPECIAL_START + 22;
 pub(super) const SLOT_BASE: usize = SPECIAL_START + 24;
@@ -57,7 +58,7 @@ pub struct Identity {
 pub fn init(page: &mut Page, who: Identity) {
     init_header(page, SPECIAL);
     put_u32(page, SPECIAL_START, NO_BLOCK);
-    page[SPECIAL_START + 6] = who.level;
+    page[LEVEL] = who.level;
     page[SPECIAL_START + 7] = who.space.index() as u8;
     put_u32(page, STAMP, who.stamp);
     put_u16(page, ID, PAGE_ID);
@@ -75,7 +76,7 @@ pub fn identify(page: &Page, stamp: u32) -> Result<Identity, Fault> {
             "the page belongs to another build of the index (stamp {found:#010x}, not {stamp:#010x})"
         )));
     }
-    let level = page[SPECIAL_START + 6];
+    let level = level(page);
     let space = usize::from(page[SPECIAL_START + 7]);
     let space = Space::all()
         .nth(space)
@@ -94,6 +95,10 @@ pub fn identify(page: &Page, stamp: u32) -> Result<Identity, Fault> {
         level,
         stamp,
     })
+}
+
+pub fn level(page: &Page) -> u8 {
+    page[LEVEL]
 }
 
 /// Checks that the page is the wanted one.
