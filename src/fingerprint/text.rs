@@ -95,10 +95,14 @@ fn foreign_words(text: &str, word: &mut dyn FnMut(&str)) {
     ascii_words(text, word);
 }
 
-/// The text without the gaps at its ends, which belong to no word. In front of what is not ASCII they stay: it may be
-/// a mark of theirs.
+/// The text without the gaps at its ends, which belong to no word. Next to what is not ASCII they stay: the one may be a
+/// mark of theirs, and an apostrophe behind a Hebrew letter is part of its word.
 fn without_gaps(text: &str) -> &str {
-    let text = text.trim_end_matches(is_gap);
+    let trimmed = text.trim_end_matches(is_gap);
+    let text = match trimmed.ends_with(|c: char| !c.is_ascii()) {
+        true => text,
+        false => trimmed,
+    };
     let trimmed = text.trim_start_matches(is_gap);
     match trimmed.starts_with(|c: char| c.is_ascii()) {
         true => trimmed,
@@ -194,8 +198,8 @@ pub fn is_han(c: char) -> bool {
         | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Common spaces and punctuation that are part of no word, neither a Unicode one nor one of the dictionary (whose words
-/// may have a plus, a point and the like).
+/// Common spaces and punctuation that begin no word and, but for an apostrophe behind a Hebrew letter, end none: neither a
+/// Unicode one nor one of the dictionary (whose words may have a plus, a point and the like).
 fn is_gap(c: char) -> bool {
     match c {
         '\0'..='\x7f' => GAPS[c as usize],
@@ -259,6 +263,7 @@ mod tests {
             ["用", "postgresql", "数据库"]
         );
         assert_eq!(words_of("Straße ÄÖ"), ["straße", "äö"]);
+        assert_eq!(words_of("א'一א'"), ["א'", "一", "א'"]);
         assert_eq!(words_of("。，!?  "), Vec::<String>::new());
         assert_eq!(words_of(""), Vec::<String>::new());
     }
@@ -312,7 +317,7 @@ mod tests {
     proptest! {
         #[test]
         fn stretches_change_no_word(
-            text in "[中文数据库电脑软件和的在一个人民大学生々〇㐀,;:'!?+#&._%\\- \n。、“’ab1\u{301}\u{345}\u{200d}é]{0,40}",
+            text in "[中文数据库电脑软件和的在一个人民大学生々〇㐀,;:'!?+#&._%\\- \n。、“’ab1א\u{301}\u{345}\u{200d}é]{0,40}",
             tagged: bool,
         ) {
             let mut found = Vec::new();
@@ -321,7 +326,7 @@ mod tests {
         }
 
         #[test]
-        fn cuts_at_spaces_change_no_word(text in "[abA1.,:;'\"_+/ \t\u{301}\u{345}\u{200d}é中か🙂\r\n\u{a0}\u{3000}。“’-]{0,24}") {
+        fn cuts_at_spaces_change_no_word(text in "[abA1א.,:;'\"_+/ \t\u{301}\u{345}\u{200d}é中か🙂\r\n\u{a0}\u{3000}。“’-]{0,24}") {
             let mut found = Vec::new();
             foreign_words(&text, &mut |word| found.push(word.to_owned()));
             prop_assert_eq!(found, text.unicode_words().map(str::to_owned).collect::<Vec<_>>());
