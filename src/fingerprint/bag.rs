@@ -50,7 +50,7 @@ pub struct Bag<const W: usize> {
 }
 
 /// Memory that a bag keeps for the next column: a long text should not slow down a million short ones.
-const KEPT_CAPACITY: usize = 1 << 14;
+pub const KEPT_CAPACITY: usize = 1 << 14;
 const FEWEST_PLACES: usize = 1 << 6;
 
 impl<const W: usize> Bag<W> {
@@ -119,10 +119,11 @@ impl<const W: usize> Bag<W> {
         Ok(())
     }
 
-    /// Multiplicative hashing: the low word's product decides by its upper bits.
+    /// Multiplicative hashing: the uppermost bits of the low word's product decide, as they alone depend on every bit of
+    /// the word. (Bits in the middle would not tell hashes apart that differ above them.)
     fn first_place(&self, hash: [u64; W]) -> usize {
         let product = hash[0].wrapping_mul(self.multiplier);
-        (product >> 32) as usize & (self.places.len() - 1)
+        (product >> (self.places.len().leading_zeros() + 1)) as usize
     }
 
     /// Four times the places.
@@ -249,7 +250,7 @@ mod tests {
     use super::super::{plan, presets};
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     fn plan() -> ColumnPlan {
         let options = parse_text("{}").unwrap();
@@ -286,6 +287,18 @@ mod tests {
                     prop_assert_eq!(bag.sums(tf), (sums, square));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn hashes_that_differ_in_few_bits_have_places_of_their_own() {
+        let mut bag = Bag::<1>::new(false);
+        bag.multiplier = 0x9e37_79b9_7f4a_7c15;
+        bag.begin(1 << 20);
+        for shift in (0..=56).step_by(8) {
+            let places: BTreeSet<usize> = (0..256).map(|n| bag.first_place([n << shift])).collect();
+            assert!(places.len() > 64, "{shift}: {} places", places.len());
+            assert!(places.iter().all(|&place| place < bag.places.len()));
         }
     }
 
