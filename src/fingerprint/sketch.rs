@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::BuildHasherDefault;
 
-use super::bag::{Bag, NGRAM, Norm, UNIT, WHOLE};
+use super::bag::{Bag, KEPT_CAPACITY, NGRAM, Norm, UNIT, WHOLE};
 use super::error::Error;
 use super::hash::{Hashed, Width, city64};
 use super::margin;
@@ -112,6 +112,9 @@ pub struct Feature {
     pub hash: u64,
 }
 
+/// Bytes of text that a sketch keeps room for.
+const KEPT_BYTES: usize = 1 << 20;
+
 /// Builds one fingerprint of `W` words after the other, reusing its memory.
 pub struct Sketch<const W: usize = 1> {
     width: Width,
@@ -150,11 +153,25 @@ impl<const W: usize> Sketch<W> {
         }
     }
 
-    /// Starts the next row. What an error left behind is dropped.
+    /// Starts the next row. What an error left behind is dropped, and so is what only a long text needed.
     pub fn begin(&mut self) {
         self.totals = Sums::ZERO;
         self.any = false;
-        self.title.clear();
+        self.forget_title();
+        if self.text.capacity() > KEPT_BYTES {
+            self.text = String::new();
+        }
+        if self.key.capacity() > KEPT_BYTES {
+            self.key = Vec::new();
+        }
+    }
+
+    /// Clearing a set takes time in proportion to its capacity.
+    fn forget_title(&mut self) {
+        match self.title.capacity() > KEPT_CAPACITY {
+            true => self.title = HashSet::default(),
+            false => self.title.clear(),
+        }
     }
 
     /// Says what the title of the next column is.
@@ -201,7 +218,7 @@ impl<const W: usize> Sketch<W> {
         match (plan.kind.unwrap_or(natural), &plan.input) {
             (Kind::Text, Input::Words(rules)) => {
                 self.count_text(plan, rules, text, pause)?;
-                self.title.clear();
+                self.forget_title();
                 self.join_counted(plan, rules.tf);
             }
             (Kind::Value, Input::Words(rules)) => {
@@ -478,4 +495,20 @@ fn is_run(feature: &str) -> bool {
     let bytes = feature.as_bytes();
     // Most features are out with the second character.
     bytes.len() >= 3 * one && bytes[one] == bytes[0] && bytes[one..] == bytes[..bytes.len() - one]
+}
+
+#[cfg(test)]
+#[test]
+fn a_long_row_leaves_little_behind() {
+    let options = super::options::parse_text(r#"{"features": {"whole": 1}}"#).unwrap();
+    let preset = super::presets::find(None).unwrap();
+    let plan = super::plan::text(preset, &options).unwrap();
+    let mut sketch = Sketch::<1>::new(Width::W64);
+    let text: String = (0..300_000).map(|n| format!("{n:x} ")).collect();
+    sketch.title(&plan, &text, &mut || {}).unwrap();
+    let content = Content::Text(&text);
+    sketch.column(&plan, content, &mut || {}).unwrap();
+    assert!(sketch.title.capacity() <= KEPT_CAPACITY);
+    sketch.begin();
+    assert!(sketch.text.capacity() + sketch.key.capacity() <= 2 * KEPT_BYTES);
 }
