@@ -247,11 +247,22 @@ UPDATE parted SET region = CASE region WHEN 'north' THEN 'south' ELSE 'north' EN
 UPDATE parted SET region = 'south', fp = 7001 WHERE id = 62;
 INSERT INTO parted VALUES (63, 'north', 7000);
 SELECT tableoid::regclass, id, fp, dup FROM parted WHERE id BETWEEN 60 AND 69 ORDER BY id;
+-- A row that gets its fingerprint only on arrival is a duplicate then, and not lost.
+CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.fp := coalesce(NEW.fp, 7000); RETURN NEW; END $$;
+INSERT INTO parted VALUES (64, 'north', NULL);
+CREATE TRIGGER a_fill BEFORE INSERT ON parted FOR EACH ROW EXECUTE FUNCTION fill();
+UPDATE parted SET region = 'south' WHERE id = 64;
+INSERT INTO parted VALUES (65, 'north', NULL);
+SELECT tableoid::regclass, id, fp, dup FROM parted WHERE id IN (64, 65) ORDER BY id;
+DROP TRIGGER a_fill ON parted;
 
 -- What could lose a row is refused.
 CREATE OR REPLACE TRIGGER skip BEFORE INSERT OR UPDATE OF fp ON parted FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=skip');
 UPDATE parted SET region = 'north' WHERE id = 61;
 CREATE OR REPLACE TRIGGER skip BEFORE INSERT ON parted FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=skip');
+UPDATE parted SET region = 'north' WHERE id = 61;
+CREATE OR REPLACE TRIGGER skip BEFORE INSERT OR UPDATE ON parted FOR EACH ROW WHEN (NEW.fp IS NOT NULL)
+	EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=skip');
 UPDATE parted SET region = 'north' WHERE id = 61;
 DROP TRIGGER skip ON parted;
 CREATE TRIGGER skip BEFORE INSERT OR UPDATE ON parted_north FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=skip');

@@ -132,7 +132,10 @@ impl Site {
             };
             if updates {
                 flag_moves::remember(call, memory, table.searched, content());
-            } else if flag_moves::is_arrival(call, memory, table.searched, content) {
+            } else if let Some(judged) = flag_moves::arrival(call, memory, table.searched)
+                // Another trigger may have given it other content on arrival. Left out now it would be lost.
+                && (table.options.mode == Mode::Skip || judged == content())
+            {
                 return true;
             }
         }

@@ -52,15 +52,10 @@ pub fn remember(call: &TriggerCall<'_>, memory: Memory, searched: Oid, content: 
     JUDGED.with_borrow_mut(|all| all.push(judged));
 }
 
-/// Is this INSERT the second half of the UPDATE that was remembered last?
-pub fn is_arrival(
-    call: &TriggerCall<'_>,
-    memory: Memory,
-    searched: Oid,
-    content: impl FnOnce() -> u64,
-) -> bool {
-    take(call.trigger_name(), memory, searched)
-        .is_some_and(|judged| judged.content == content() && judged.old.has_moved_away())
+/// The content that was judged, if this INSERT is the second half of the UPDATE that was remembered last.
+pub fn arrival(call: &TriggerCall<'_>, memory: Memory, searched: Oid) -> Option<u64> {
+    let judged = take(call.trigger_name(), memory, searched)?;
+    judged.old.has_moved_away().then_some(judged.content)
 }
 
 fn take(trigger: &CStr, memory: Memory, searched: Oid) -> Option<Judged> {

@@ -108,7 +108,7 @@ impl FlaggedTable {
             raise_with_hint(
                 ERRCODE_FEATURE_NOT_SUPPORTED,
                 "\"mode=skip\" might lose rows that an UPDATE moves to another partition",
-                "Create the trigger BEFORE INSERT OR UPDATE, without columns, on the topmost partitioned table.",
+                "Create the trigger BEFORE INSERT OR UPDATE, without columns or WHEN, on the topmost partitioned table.",
             );
         }
         // Before anything is read of them: what changes from here on is noticed.

@@ -119,10 +119,12 @@ impl<'a> TriggerCall<'a> {
             && event & pg_sys::TRIGGER_EVENT_TIMINGMASK == pg_sys::TRIGGER_EVENT_AFTER
     }
 
-    /// Does the trigger fire on UPDATE, whichever columns change?
+    /// Does the trigger fire on UPDATE, whichever columns change and whatever their values?
     pub fn fires_on_any_update(&self) -> bool {
         let trigger = self.trigger();
-        trigger.tgtype as u32 & pg_sys::TRIGGER_TYPE_UPDATE != 0 && trigger.tgnattr == 0
+        trigger.tgtype as u32 & pg_sys::TRIGGER_TYPE_UPDATE != 0
+            && trigger.tgnattr == 0
+            && trigger.tgqual.is_null()
     }
 
     /// The table whose row it is: of a partitioned one the partition.
