@@ -61,6 +61,16 @@ SELECT max(c), count(c) FROM (SELECT simhash_cluster(fp, 3) OVER () AS c FROM ma
 SQL
 }
 
+# Nor where they are of several values that no division tells apart.
+$node->safe_psql('postgres', 'CREATE TABLE masses AS SELECT i AS id, hashint8extended(i % 16, 1) AS fp FROM generate_series(1, 200000) i');
+for my $memory ('64kB', '64MB')
+{
+	is($node->safe_psql('postgres', <<"SQL"), '200000', "masses of equal rows in $memory");
+SET work_mem = '$memory'; SET statement_timeout = '20s';
+SELECT count(*) FROM simhash_clusters('masses', 'id', 'fp', 15);
+SQL
+}
+
 # A cancel is heard while rows with pairs are sorted and grouped: a call that another session cancels as
 # soon as that phase begins ends in a part of the time that the phase takes.
 $node->safe_psql('postgres',

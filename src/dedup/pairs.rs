@@ -108,7 +108,12 @@ impl<'h, H: Host> Finder<'h, H> {
         }
         match choose(rows.len() as u64, task, self.radius) {
             None => {
-                let distinct = self.distinct(rows);
+                let many = rows.len() > MANY && self.host.is_transitive();
+                let distinct = if many {
+                    self.distinct(rows)
+                } else {
+                    rows.len()
+                };
                 self.compare(&rows[..distinct], 0);
             }
             Some(split) => {
@@ -157,11 +162,8 @@ impl<'h, H: Host> Finder<'h, H> {
     }
 
     /// Puts one row of each fingerprint to the front, and connects the others with them; returns how many
-    /// are in front. All, where every pair is asked for or there are few.
-    fn distinct(&mut self, rows: &mut [Row]) -> usize {
-        if rows.len() <= MANY || !self.host.is_transitive() {
-            return rows.len();
-        }
+    /// are in front. There must be a row.
+    pub fn distinct(&mut self, rows: &mut [Row]) -> usize {
         rows.sort_unstable_by(|a, b| {
             self.host.pause();
             (a.fingerprint, a.tag).cmp(&(b.fingerprint, b.tag))

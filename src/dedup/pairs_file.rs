@@ -190,7 +190,7 @@ impl<H: Host> Files<'_, H> {
             return self.group(part, task);
         }
         let Some(split) = choose(part.rows, task, self.finder.radius) else {
-            return self.compare(part);
+            return self.rest(part, task);
         };
         for i in 0..split.blocks.len() {
             let outer = self.finder.enter(&split, i);
@@ -201,11 +201,23 @@ impl<H: Host> Files<'_, H> {
 
     /// As the finder's division by bits in which pairs must agree.
     fn group(&mut self, part: &mut Part<H::File>, task: Task) {
-        let (bits, shift) = window(task.must, self.bits);
+        let (bits, groups) = self.divide(part, task.must);
         let task = Task {
             must: task.must & !bits,
             ..task
         };
+        let all = part.rows as f64;
+        for mut group in groups {
+            let of = group.rows as f64 / all;
+            let outer = self.finder.begin_part();
+            self.part(&mut group, task);
+            self.finder.end_part(outer, of);
+        }
+    }
+
+    /// Divides rows by as many of some bits as there may be files; returns those bits.
+    fn divide(&mut self, part: &mut Part<H::File>, by: u64) -> (u64, Vec<Part<H::File>>) {
+        let (bits, shift) = window(by, self.bits);
         let host = &mut *self.finder.host;
         let mut groups: Vec<_> = (0..1 << self.bits)
             .map(|_| Part::new(host.file()))
@@ -213,13 +225,41 @@ impl<H: Host> Files<'_, H> {
         part.for_each(&mut || host.pause(), |row| {
             groups[((row.fingerprint & bits) >> shift) as usize].add(row);
         });
-        let all = part.rows as f64;
-        for mut group in groups {
-            group.flush();
-            let of = group.rows as f64 / all;
-            let outer = self.finder.begin_part();
-            self.part(&mut group, task);
-            self.finder.end_part(outer, of);
+        groups.iter_mut().for_each(Part::flush);
+        (bits, groups)
+    }
+
+    /// Compares what is not worth dividing. Where only connections matter, of equal rows one will do.
+    fn rest(&mut self, part: &mut Part<H::File>, task: Task) {
+        if !self.finder.host.is_transitive() {
+            return self.compare(part);
+        }
+        let mut distinct = Part::new(self.finder.host.file());
+        self.distinct(part, &mut distinct);
+        distinct.flush();
+        match distinct.rows <= part.rows / 2 {
+            true => self.part(&mut distinct, task),
+            false => self.compare(&mut distinct),
+        }
+    }
+
+    /// As [`Finder::distinct`], from one file into another.
+    fn distinct(&mut self, part: &mut Part<H::File>, into: &mut Part<H::File>) {
+        if part.rows <= self.limit as u64 {
+            let pause = &mut || self.finder.host.pause();
+            part.read(0, self.limit, &mut self.rows, pause);
+            if part.rows > 0 {
+                let distinct = self.finder.distinct(&mut self.rows);
+                self.rows[..distinct].iter().for_each(|row| into.add(*row));
+            }
+        } else if part.varying == 0 {
+            self.chain(part);
+            part.read(0, 1, &mut self.rows, &mut || ());
+            self.rows.iter().for_each(|row| into.add(*row));
+        } else {
+            for mut group in self.divide(part, part.varying).1 {
+                self.distinct(&mut group, into);
+            }
         }
     }
 
