@@ -89,6 +89,14 @@ SET work_mem = '64kB';
 SELECT count(*) AS faults FROM (SELECT * FROM simhash_clusters('many', 'id', 'fp', 3, 'components') EXCEPT SELECT * FROM components) x;
 SELECT * FROM simhash_clusters('many', 'id', 'fp', 30, 'star');
 RESET work_mem;
+-- One long text does not make a query for each row of the others: queries are counted by a sequence.
+CREATE SEQUENCE queries;
+CREATE TABLE mixed_lengths AS SELECT i AS id, hashint8extended(i / 4, 1) AS fp, md5((i / 4)::text) AS body FROM generate_series(1, 20000) i;
+CREATE INDEX ON mixed_lengths (id);
+INSERT INTO mixed_lengths SELECT -i, 77, (SELECT string_agg(md5(g::text), '') FROM generate_series(1, 10000) g) FROM generate_series(1, 2) i;
+CREATE VIEW counted AS WITH q AS MATERIALIZED (SELECT nextval('queries') AS n) SELECT id, fp, body FROM mixed_lengths, q WHERE n > 0;
+SELECT count(*), count(*) FILTER (WHERE jaccard = 1) AS equal FROM simhash_clusters('counted', 'id', 'fp', 0, text_column => 'body');
+SELECT last_value < 10000 AS few_queries FROM queries;
 -- Every member is near its representative, whose number of members is right.
 SELECT method, count(*) > 0 AS some, count(*) FILTER (WHERE c.distance <> (m.fp <~> r.fp) OR c.distance > 3) AS far,
 	count(*) FILTER (WHERE size < 2 OR size <> members) AS sizes, count(*) FILTER (WHERE cluster_id <> smallest) AS ids

@@ -24,6 +24,10 @@ use pgrx::pg_sys;
 
 /// Rows of a chunk at most.
 const CHUNK: u32 = 256;
+/// How much smaller they get where they are too large: each attempt reads the long texts again.
+const SHRINK: u32 = 16;
+/// Pairs that are compared with smaller chunks before the largest are tried again; twice as many each time.
+const PATIENCE: usize = 1024;
 /// Characters of an n-gram, as simhash_jaccard has it.
 const CHARACTERS: usize = 5;
 
@@ -40,6 +44,7 @@ pub struct Texts<'m> {
     /// Rows of a chunk.
     chunk: u32,
     chunks: [Option<Chunk>; 2],
+    patience: usize,
 }
 
 impl<'m> Texts<'m> {
@@ -74,6 +79,7 @@ impl<'m> Texts<'m> {
             places,
             chunk: CHUNK,
             chunks: [None, None],
+            patience: PATIENCE,
         }
     }
 
@@ -95,13 +101,18 @@ impl<'m> Texts<'m> {
                 check_for_interrupts();
                 (low / chunk, high / chunk, *low, *high, *pair)
             });
+            let from = done;
             for (low, high, pair) in &order[done..] {
                 check_for_interrupts();
                 activity.show(|| format!("{done} of {of} pairs of texts compared"));
+                if chunk < CHUNK && done - from == self.patience {
+                    // A few long texts should not make a query for each row of all that follow.
+                    self.patience *= 2;
+                    self.rechunk(CHUNK);
+                    break;
+                }
                 if !self.load(low / chunk, high / chunk) {
-                    // The rest in smaller chunks.
-                    self.chunk /= 2;
-                    self.chunks = [None, None];
+                    self.rechunk(chunk / SHRINK);
                     break;
                 }
                 found[*pair] = match (self.text(*low), self.text(*high)) {
@@ -112,6 +123,12 @@ impl<'m> Texts<'m> {
             }
         }
         found
+    }
+
+    /// Goes on with chunks of so many rows.
+    fn rechunk(&mut self, rows: u32) {
+        self.chunk = rows;
+        self.chunks = [None, None];
     }
 
     fn text(&self, place: u32) -> Option<&Shingles> {
