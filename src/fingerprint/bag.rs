@@ -81,6 +81,10 @@ impl<const W: usize> Bag<W> {
             .resize(places.clamp(FEWEST_PLACES, KEPT_CAPACITY), 0);
     }
 
+    pub fn len(&self) -> usize {
+        self.features.len()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.features.is_empty()
     }
@@ -93,6 +97,7 @@ impl<const W: usize> Bag<W> {
         key: &[u8],
         factor: f64,
     ) -> Result<(), Error> {
+        let full = |_| Error::OutOfMemory;
         let hash = plan.hash.words(width, key);
         let mut place = self.first_place(hash);
         while let Some(known) = (self.places[place] as usize).checked_sub(1) {
@@ -107,9 +112,9 @@ impl<const W: usize> Bag<W> {
             let feature = &key[plan.prefix.len()..];
             let feature = feature.strip_prefix(&[NGRAM]).unwrap_or(feature);
             let feature = feature.strip_prefix(&[WHOLE]).unwrap_or(feature);
+            names.try_reserve(1).map_err(full)?;
             names.push(String::from_utf8_lossy(feature).into_owned());
         }
-        let full = |_| Error::OutOfMemory;
         self.features.try_reserve(1).map_err(full)?;
         self.features.push((hash, Counted { count: 1, factor }));
         self.places[place] = u32::try_from(self.features.len()).map_err(|_| Error::OutOfMemory)?;

@@ -3,8 +3,8 @@
 //! What lives here, in the order in which a row flows through: [`options`] (the JSON grammar),
 //! [`presets`] and [`plan`] (which column counts how), [`normal`] (normal form), [`text`] (words and character
 //! n-grams), [`user_words`] and [`stop_words`] (words that users add and that do not count), [`word_list`] (how
-//! such words are kept),
-//! [`terms`] (what words weigh), [`bag`] and [`sketch`] (features and their weights), [`hash`] and [`simhash`] (bits), [`distance`].
+//! such words are kept), [`terms`] (what words weigh), [`lexeme`] (of a tsvector), [`bag`] and [`sketch`] (features
+//! and their weights), [`hash`] and [`simhash`] (bits), [`distance`].
 //! [`margin`] tells which bits are in doubt. [`jaccard`] and [`minhash`] check what has close
 //! fingerprints. [`canonical`] writes scalar values as text that no setting alters. What must not live here:
 //! anything that needs a server, a file or a clock; a fingerprint depends on its arguments alone.
@@ -15,6 +15,7 @@ pub mod distance;
 pub mod error;
 pub mod hash;
 pub mod jaccard;
+pub mod lexeme;
 pub mod margin;
 pub mod minhash;
 pub mod normal;

@@ -5,19 +5,19 @@
 //! columns are balanced). Within a column all weights are multiples of 2^-32, so that sums are exact
 //! and do not depend on the order of the words.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::BuildHasherDefault;
 
 use super::bag::{Bag, KEPT_CAPACITY, NGRAM, Norm, UNIT, WHOLE};
 use super::error::Error;
 use super::hash::{Hashed, Width, city64};
+use super::lexeme::Lexeme;
 use super::margin;
 use super::normal;
 use super::options::Kind;
 use super::plan::ColumnPlan;
 use super::presets::{Features, Input, Rules, Tf};
-use super::simhash::{Sums, simhash};
+use super::simhash::Sums;
 use super::stop_words::StopWords;
 use super::terms::Terms;
 use super::text::{self, Ngrams};
@@ -32,34 +32,6 @@ pub enum Content<'a> {
     Canonical(&'a str),
     /// A tsvector, whose lexemes bring their weights.
     Lexemes(&'a [Lexeme<'a>]),
-}
-
-/// A lexeme of a tsvector.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Lexeme<'a> {
-    pub text: Cow<'a, str>,
-    /// How many of its positions have the label D, C, B, A.
-    pub labels: [u32; 4],
-}
-
-impl Lexeme<'_> {
-    /// What a label weighs, in tenths: ts_rank's weights. Whole numbers keep sums exact.
-    const LABELS: [u32; 4] = [1, 2, 4, 10];
-    const UNIT: f64 = 0.1;
-
-    /// The sum of the weights of its positions, in tenths.
-    pub fn weight(&self) -> f64 {
-        let weights = self.labels.iter().zip(Self::LABELS);
-        weights.map(|(&n, w)| f64::from(n) * f64::from(w)).sum()
-    }
-
-    fn given(&self) -> Given<'_> {
-        Given {
-            token: &self.text,
-            tf: self.labels.iter().map(|&n| f64::from(n)).sum(),
-            weight: self.weight(),
-        }
-    }
 }
 
 /// Calls `term` with each distinct word of a text that the plan's rules do not leave out.
@@ -86,17 +58,11 @@ pub fn for_each_term(
     done
 }
 
-/// The SimHash of the lexemes of a tsvector; None without any.
-pub fn of_lexemes(lexemes: &[Lexeme<'_>]) -> Option<u64> {
-    let hash = |lexeme: &Lexeme<'_>| ([city64(lexeme.text.as_bytes())], lexeme.weight());
-    simhash(lexemes.iter().map(hash)).map(|[bits]| bits)
-}
-
 /// A feature that brings its weight.
-struct Given<'a> {
-    token: &'a str,
-    tf: f64,
-    weight: f64,
+pub struct Given<'a> {
+    pub token: &'a str,
+    pub tf: f64,
+    pub weight: f64,
 }
 
 /// One feature of a row, for showing.
@@ -219,7 +185,7 @@ impl<const W: usize> Sketch<W> {
             (Kind::Text, Input::Words(rules)) => {
                 self.count_text(plan, rules, text, pause)?;
                 self.forget_title();
-                self.join_counted(plan, rules.tf);
+                self.join_counted(plan, rules.tf, pause)?;
             }
             (Kind::Value, Input::Words(rules)) => {
                 let literal = match natural {
@@ -233,7 +199,7 @@ impl<const W: usize> Sketch<W> {
                     extend(&mut self.key, literal.as_bytes())?;
                     self.bag
                         .add(plan, self.width, &self.key, plan.value_weight)?;
-                    self.join_counted(plan, rules.tf);
+                    self.join_counted(plan, rules.tf, pause)?;
                 }
             }
             (Kind::Text, Input::WeightedTokens) => {
@@ -390,9 +356,14 @@ impl<const W: usize> Sketch<W> {
     }
 
     /// Weighs the counted features and adds them to the row.
-    fn join_counted(&mut self, plan: &ColumnPlan, tf: Tf) {
+    fn join_counted(
+        &mut self,
+        plan: &ColumnPlan,
+        tf: Tf,
+        pause: &mut dyn FnMut(),
+    ) -> Result<(), Error> {
         if self.bag.is_empty() {
-            return;
+            return Ok(());
         }
         let (sums, square) = self.bag.sums(tf);
         let factor = match plan.balance {
@@ -405,6 +376,7 @@ impl<const W: usize> Sketch<W> {
         self.any |= square > 0;
         if let Some(shown) = &mut self.shown {
             let first = shown.len();
+            (shown.try_reserve(self.bag.len())).map_err(|_| Error::OutOfMemory)?;
             shown.extend(self.bag.named().map(|(name, hash, counted)| Feature {
                 column: plan.name.clone(),
                 feature: name.to_owned(),
@@ -412,12 +384,15 @@ impl<const W: usize> Sketch<W> {
                 weight: counted.weight(tf) * factor,
                 hash: hash[0],
             }));
-            shown[first..].sort_by(|a, b| {
+            // In place: a stable sort would want memory that may not be there.
+            shown[first..].sort_unstable_by(|a, b| {
+                pause();
                 b.weight
                     .total_cmp(&a.weight)
                     .then_with(|| a.feature.cmp(&b.feature))
             });
         }
+        Ok(())
     }
 
     /// Adds features that bring their weights, in their order. The weights are multiples of `unit`.
@@ -511,4 +486,18 @@ fn a_long_row_leaves_little_behind() {
     assert!(sketch.title.capacity() <= KEPT_CAPACITY);
     sketch.begin();
     assert!(sketch.text.capacity() + sketch.key.capacity() <= 2 * KEPT_BYTES);
+}
+
+#[cfg(test)]
+#[test]
+fn sorting_features_pauses() {
+    let options = super::options::parse_text("{}").unwrap();
+    let preset = super::presets::find(None).unwrap();
+    let plan = super::plan::text(preset, &options).unwrap();
+    let mut sketch = Sketch::<1>::showing(Width::W64);
+    let text: String = (0..10_000).map(|n| format!("{n:x} ")).collect();
+    let mut pauses = 0;
+    let content = Content::Text(&text);
+    sketch.column(&plan, content, &mut || pauses += 1).unwrap();
+    assert!(pauses > 10_000, "{pauses} pauses");
 }

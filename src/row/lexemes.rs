@@ -4,7 +4,7 @@
 //! positions: 1 bit, length: 11, offset: 20); then the lexemes, each followed, at an even offset, by the number of
 //! its positions and the positions (label: 2 bits on top, place: 14), 16 bits each.
 
-use crate::fingerprint::sketch::Lexeme;
+use crate::fingerprint::lexeme::Lexeme;
 use crate::pg::encoding::to_utf8;
 use crate::pg::value::Value;
 
