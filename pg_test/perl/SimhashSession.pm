@@ -10,7 +10,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time);
 
-our @EXPORT = qw(soak_seconds until_over open_session start_statement finish_statement waits_for session_agrees kill_backend kill_postmaster);
+our @EXPORT = qw(soak_seconds until_over open_session start_statement finish_statement waits_for session_agrees kill_backend kill_postmaster limits_memory short_of_memory);
 
 # Seconds that `make soak` gives this file, 0 in the quick form.
 sub soak_seconds { return $ENV{SIMHASH_SOAK} // 0; }
@@ -80,6 +80,31 @@ sub session_agrees
 	my $err = $session->{stderr};
 	$session->{stderr} = '';
 	return is($out . $err, '', "$what: index and oracle agree");
+}
+
+# Can the memory of a backend be limited here?
+sub limits_memory { return -r '/proc/self/status' && `prlimit --version 2>/dev/null`; }
+
+# Runs $query in $session, whose backend is $pid, with ever more memory until it answers $right. Returns how
+# often it was out of memory, the other errors, the megabytes that it had in the end, and the answer.
+sub short_of_memory
+{
+	my ($session, $pid, $query, $right) = @_;
+	my $limit = sub { system('prlimit', '--pid', $pid, "--as=$_[0]:unlimited") == 0 or die 'prlimit failed' };
+	my ($errors, $others, $megabytes, $answer) = (0, '', 0, '');
+	while ($answer ne $right && $megabytes < 200)
+	{
+		my ($size) = slurp_file("/proc/$pid/status") =~ /VmSize:\s+(\d+) kB/;
+		$limit->(($size + 1024 * $megabytes) * 1024);
+		$answer = $session->query($query);
+		my $err = $session->{stderr};
+		$session->{stderr} = '';
+		$limit->('unlimited');
+		$errors++ if $err =~ /ERROR:  out of memory/;
+		$others .= $err unless $err eq '' || $err =~ /ERROR:  out of memory/;
+		$megabytes += 1;
+	}
+	return ($errors, $others, $megabytes, $answer);
 }
 
 # Kills a backend that runs a statement like $like, and waits until the postmaster noticed. False

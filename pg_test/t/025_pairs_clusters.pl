@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 use SimhashTest;
+use SimhashSession;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -131,11 +132,10 @@ like(slurp_file($node->logfile), qr/temporary file: path/, 'files were used');
 # address space is raised bit by bit.
 SKIP:
 {
-	skip 'no prlimit or no /proc', 1 unless -r '/proc/self/status' && `prlimit --version 2>/dev/null`;
+	skip 'no prlimit or no /proc', 1 unless limits_memory();
 	my $session = $node->background_psql('postgres', on_error_stop => 0);
 	# The compiler's library would be loaded, and ends the process when memory is short.
 	my $pid = $session->query_safe("SET jit = off; SET work_mem = '1GB'; SELECT pg_backend_pid()");
-	my $limit = sub { system('prlimit', '--pid', $pid, "--as=$_[0]:unlimited") == 0 or die 'prlimit failed' };
 	$node->safe_psql('postgres', <<'SQL');
 CREATE TABLE texts AS SELECT i AS id, i::text AS name, hashint8extended(i / 4, 1) AS fp, repeat(md5((i / 4)::text), 3) AS body
 FROM generate_series(1, 60000) i;
@@ -150,21 +150,9 @@ SQL
 		'pairs' => "SELECT count(*) FROM simhash_pairs('texts', 'name', 'fp', NULL::text, 0)");
 	for my $what (sort keys %call)
 	{
-		my ($errors, $others, $megabytes, $answer) = (0, '', 0, '');
 		# Once without a limit: what is loaded at the first call is there.
 		my $right = $session->query_safe($call{$what});
-		while ($answer ne $right && $megabytes < 200)
-		{
-			my ($size) = slurp_file("/proc/$pid/status") =~ /VmSize:\s+(\d+) kB/;
-			$limit->(($size + 1024 * $megabytes) * 1024);
-			$answer = $session->query($call{$what});
-			my $err = $session->{stderr};
-			$session->{stderr} = '';
-			$limit->('unlimited');
-			$errors++ if $err =~ /ERROR:  out of memory/;
-			$others .= $err unless $err eq '' || $err =~ /ERROR:  out of memory/;
-			$megabytes += 1;
-		}
+		my ($errors, $others, $megabytes, $answer) = short_of_memory($session, $pid, $call{$what}, $right);
 		is($others, '', "$what: out of memory $errors times, right with $megabytes MB more");
 		is($answer, $right, "$what: right in the end");
 		cmp_ok($errors, '>', 0, "$what: memory was short");

@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 use SimhashTest;
+use SimhashSession;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -57,20 +58,8 @@ for my $list (sort keys %small)
 	my $call = sub { "SELECT simhash64_named_text(t, '$list$_[0]') FROM text" };
 	SKIP:
 	{
-		skip 'no prlimit or no /proc', 2 unless $status->('VmSize') && `prlimit --version 2>/dev/null`;
-		my $limit = sub { system('prlimit', '--pid', $pid, "--as=$_[0]:unlimited") == 0 or die 'prlimit failed' };
-		my ($errors, $others, $megabytes, $answer) = (0, '', 0, '');
-		while ($answer ne $right && $megabytes < 200)
-		{
-			$limit->(($status->('VmSize') + 1024 * $megabytes) * 1024);
-			$answer = $session->query($call->(1));
-			my $err = $session->{stderr};
-			$session->{stderr} = '';
-			$limit->('unlimited');
-			$errors++ if $err =~ /ERROR:  out of memory/;
-			$others .= $err unless $err eq '' || $err =~ /ERROR:  out of memory/;
-			$megabytes += 1;
-		}
+		skip 'no prlimit or no /proc', 2 unless limits_memory();
+		my ($errors, $others, $megabytes) = short_of_memory($session, $pid, $call->(1), $right);
 		is($others, '', "$list: out of memory $errors times, right with $megabytes MB more");
 		cmp_ok($errors, '>', 0, "$list: memory was short");
 	}
