@@ -58,18 +58,23 @@ fn in_memory(fingerprints: &[u64], radius: u32) -> Vec<(u64, u64, u32)> {
     collector.pairs
 }
 
-/// With `memory` bytes; also tells how many files were used.
-fn with_files(fingerprints: &[u64], radius: u32, memory: usize) -> (Vec<(u64, u64, u32)>, usize) {
-    let mut collector = Collector::default();
+/// Searches with `memory` bytes, and looks whether all rows are still there afterwards.
+fn search(fingerprints: &[u64], radius: u32, memory: usize, collector: &mut Collector) {
     let mut gathered = Gathered::new(memory);
     for row in rows(fingerprints) {
-        gathered.add(row, &mut collector).unwrap();
+        gathered.add(row, collector).unwrap();
     }
-    gathered.find_pairs(&mut collector, radius);
+    gathered.find_pairs(collector, radius);
     let mut seen = Vec::new();
     gathered.for_each(&mut || (), |row| seen.push(row));
     seen.sort_by_key(|row| row.tag);
     assert_eq!(seen, rows(fingerprints), "every row is still there");
+}
+
+/// With `memory` bytes; also tells how many files were used.
+fn with_files(fingerprints: &[u64], radius: u32, memory: usize) -> (Vec<(u64, u64, u32)>, usize) {
+    let mut collector = Collector::default();
+    search(fingerprints, radius, memory, &mut collector);
     collector.pairs.sort();
     (collector.pairs, collector.files)
 }
@@ -252,15 +257,7 @@ fn check_connected(fingerprints: &[u64], radius: u32, memory: usize) -> usize {
         transitive: true,
         ..Default::default()
     };
-    let mut gathered = Gathered::new(memory);
-    for row in rows(fingerprints) {
-        gathered.add(row, &mut collector).unwrap();
-    }
-    gathered.find_pairs(&mut collector, radius);
-    let mut seen = Vec::new();
-    gathered.for_each(&mut || (), |row| seen.push(row));
-    seen.sort_by_key(|row| row.tag);
-    assert_eq!(seen, rows(fingerprints), "every row is still there");
+    search(fingerprints, radius, memory, &mut collector);
     for (a, b, distance) in &collector.pairs {
         let differing = fingerprints[*a as usize] ^ fingerprints[*b as usize];
         assert!(a != b && *distance == differing.count_ones() && *distance <= radius);
