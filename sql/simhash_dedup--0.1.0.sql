@@ -4,6 +4,15 @@
 
 \echo Use "CREATE EXTENSION simhash_dedup" to load this file. \quit
 
+-- ---------------------------------------------------------------- what the extension keeps to itself
+-- Tables of stored configurations, and functions that its triggers call. Every role may use this schema, so that what an owner put
+-- into a trigger or a view works for roles that have no rights on the schema of the extension. Never IF NOT EXISTS: a schema
+-- that somebody else made is no place for them.
+
+CREATE SCHEMA simhash_catalog;
+GRANT USAGE ON SCHEMA simhash_catalog TO PUBLIC;
+COMMENT ON SCHEMA simhash_catalog IS 'what simhash_dedup keeps to itself: stored configurations and internal functions';
+
 -- ---------------------------------------------------------------- fingerprints
 -- Not STRICT: weights, options and presets default to NULL. IMMUTABLE: a fingerprint depends on the
 -- arguments alone, whatever the settings are (docs/weights.md). The costs say that a fingerprint is
@@ -66,6 +75,11 @@ COMMENT ON FUNCTION simhash_similarity(bigint, bigint, int) IS 'share of equal b
 CREATE FUNCTION simhash_jaccard(a text, b text, n int DEFAULT 5) RETURNS float8
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_jaccard';
 COMMENT ON FUNCTION simhash_jaccard(text, text, int) IS 'Jaccard similarity of the sets of character n-grams of two texts';
+
+-- For the triggers' queries.
+CREATE FUNCTION simhash_catalog.jaccard(a text, b text, n int) RETURNS float8
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_jaccard';
+COMMENT ON FUNCTION simhash_catalog.jaccard(text, text, int) IS 'the function simhash_jaccard, for triggers';
 
 CREATE FUNCTION simhash_cosine(a text, b text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS float8
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 2000 AS 'MODULE_PATHNAME', 'simhash_cosine_text';
@@ -130,6 +144,12 @@ CREATE FUNCTION hamming_within(a bigint, b bigint, k int) RETURNS boolean
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF SUPPORT hamming_within_support
 AS 'MODULE_PATHNAME', 'simhash_hamming_within';
 COMMENT ON FUNCTION hamming_within(bigint, bigint, int) IS 'do two fingerprints differ in at most k bits';
+
+-- For the triggers' queries: the planner replaces it by <~>.
+CREATE FUNCTION simhash_catalog.distance(bigint, bigint) RETURNS int
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF SUPPORT hamming_support
+AS 'MODULE_PATHNAME', 'simhash_hamming';
+COMMENT ON FUNCTION simhash_catalog.distance(bigint, bigint) IS 'the function hamming, for triggers';
 
 CREATE OPERATOR <~> (
 	LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = hamming, COMMUTATOR = <~>
