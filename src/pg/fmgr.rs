@@ -23,6 +23,12 @@ impl Args {
         self.fcinfo
     }
 
+    /// The running function.
+    pub fn function(&self) -> pg_sys::Oid {
+        // SAFETY: `flinfo` is set in every call through fmgr.
+        unsafe { (*(*self.fcinfo).flinfo).fn_oid }
+    }
+
     /// Argument `i`, or None when it is NULL (or was not passed).
     pub fn datum(&self, i: usize) -> Option<pg_sys::Datum> {
         // SAFETY: the call info is live and has `nargs` arguments (contract of `new`).

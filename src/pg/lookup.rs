@@ -44,6 +44,29 @@ pub fn function_beside(sibling: Oid, name: &std::ffi::CStr, arg_types: &[Oid]) -
     (found != Oid::INVALID).then_some(found)
 }
 
+/// The operator of that name between two types in the schema of `sibling`.
+pub fn operator_beside(sibling: Oid, name: &std::ffi::CStr, left: Oid, right: Oid) -> Option<Oid> {
+    // SAFETY: syscache look-ups.
+    let found = unsafe {
+        pg_sys::GetSysCacheOid(
+            pg_sys::SysCacheIdentifier::OPERNAMENSP as i32,
+            pg_sys::Anum_pg_operator_oid as pg_sys::AttrNumber,
+            pg_sys::Datum::from(name.as_ptr()),
+            pg_sys::Datum::from(left),
+            pg_sys::Datum::from(right),
+            pg_sys::Datum::from(pg_sys::get_func_namespace(sibling)),
+        )
+    };
+    (found != Oid::INVALID).then_some(found)
+}
+
+/// The planner support function of the function behind an operator.
+pub fn operator_support(operator: Oid) -> Option<Oid> {
+    // SAFETY: syscache look-ups.
+    let support = unsafe { pg_sys::get_func_support(pg_sys::get_opcode(operator)) };
+    (support != Oid::INVALID).then_some(support)
+}
+
 pub fn function_result_type(function: Oid) -> Oid {
     // SAFETY: syscache look-up.
     unsafe { pg_sys::get_func_rettype(function) }
@@ -92,11 +115,9 @@ pub fn base_type(type_oid: Oid) -> Oid {
 
 /// The schema of the running function, quoted for a query.
 pub fn function_schema(args: &super::fmgr::Args) -> String {
-    // SAFETY: the call info of a running function knows its OID; names are zero-terminated, and a function's
-    // schema exists as long as it.
+    // SAFETY: names are zero-terminated, and a running function's schema exists as long as it.
     let name = unsafe {
-        let function = (*(*args.fcinfo()).flinfo).fn_oid;
-        let name = pg_sys::get_namespace_name(pg_sys::get_func_namespace(function));
+        let name = pg_sys::get_namespace_name(pg_sys::get_func_namespace(args.function()));
         std::ffi::CStr::from_ptr(pg_sys::quote_identifier(name)).to_bytes()
     };
     super::encoding::to_utf8(name).into_owned()

@@ -365,7 +365,8 @@ impl<'p> Planner<'p> {
         self.operator(INT4_MINUS_OPERATOR, pg_sys::INT4OID, left, right)
     }
 
-    fn operator(
+    /// `left operator right`.
+    pub fn operator(
         self,
         operator: Oid,
         result: Oid,

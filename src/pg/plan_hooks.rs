@@ -54,9 +54,15 @@ unsafe extern "C-unwind" fn relation_info_hook(
 
 /// What the planner asks a support function.
 pub enum Request<'p> {
+    Simplify(SimplifyRequest<'p>),
     IndexCondition(IndexConditionRequest<'p>),
     Selectivity(SelectivityRequest<'p>),
     Other,
+}
+
+/// Is there a simpler expression for a call of the function, or of an operator that it is behind?
+pub struct SimplifyRequest<'p> {
+    request: &'p pg_sys::SupportRequestSimplify,
 }
 
 /// Can a call of the function be turned into a condition on an indexed column?
@@ -88,6 +94,9 @@ pub fn request<'p>(args: &Args) -> Request<'p> {
     // tag says which one it is.
     unsafe {
         match node.as_ref().map(|node| node.type_) {
+            Some(NodeTag::T_SupportRequestSimplify) => Request::Simplify(SimplifyRequest {
+                request: &*node.cast(),
+            }),
             Some(NodeTag::T_SupportRequestIndexCondition) => {
                 Request::IndexCondition(IndexConditionRequest {
                     request: &mut *node.cast(),
@@ -100,6 +109,24 @@ pub fn request<'p>(args: &Args) -> Request<'p> {
             }
             _ => Request::Other,
         }
+    }
+}
+
+impl<'p> SimplifyRequest<'p> {
+    pub fn planner(&self) -> Planner<'p> {
+        // SAFETY: the request's planner state; null outside of a query.
+        unsafe { Planner::new(self.request.root) }
+    }
+
+    /// Arguments of the call. The server allows parts of an answer to be made of them, not of the
+    /// call itself.
+    pub fn args(&self) -> NodeList<'p> {
+        // SAFETY: the call lives as long as the request, its arguments as long as the query's tree.
+        unsafe { NodeList::new((*self.request.fcall).args) }
+    }
+
+    pub fn answer(self, expression: NodeRef<'p>) -> pg_sys::Datum {
+        pg_sys::Datum::from(expression.as_ptr::<pg_sys::Node>())
     }
 }
 

@@ -17,6 +17,13 @@ pub fn is_hamming(function: Oid) -> bool {
     lookup::has_support_function(function, simhash_hamming_support)
 }
 
+/// The operator `<~>` beside `support`, the support function of the function behind it.
+pub fn distance_operator_beside(support: Oid) -> Option<Oid> {
+    let (left, right) = (pg_sys::INT8OID, pg_sys::INT8OID);
+    lookup::operator_beside(support, c"<~>", left, right)
+        .filter(|&found| lookup::operator_support(found) == Some(support))
+}
+
 /// `hamming_within` beside `hamming`.
 pub fn within_beside(hamming: Oid) -> Option<Oid> {
     let types = [pg_sys::INT8OID, pg_sys::INT8OID, pg_sys::INT4OID];

@@ -1,21 +1,30 @@
 //! The SQL-callable functions through which the planner asks: support functions and estimators.
 
-use pgrx::pg_sys::Datum;
+use pgrx::pg_sys::{Datum, INT4OID, Oid};
 
 use super::estimate::Clause;
 use super::selectivity::UNKNOWN;
-use super::siblings::Ball;
+use super::siblings::{Ball, distance_operator_beside};
 use crate::pg::fmgr::{Args, pg_function};
 use crate::pg::nodes::{NodeList, NodeRef, Planner};
 use crate::pg::plan_hooks::{
-    IndexConditionRequest, Place, Request, join_args, no_answer, request, restriction_args,
+    IndexConditionRequest, Place, Request, SimplifyRequest, join_args, no_answer, request,
+    restriction_args,
 };
 
 pg_function! {
-    /// `hamming_support(internal)`: has no answers. That the planner calls it loads the library and
-    /// with it the planner hook, without shared_preload_libraries; and its address is how clauses
-    /// recognise `hamming`.
-    fn simhash_hamming_support, pg_finfo_simhash_hamming_support(_args) { no_answer() }
+    /// `hamming_support(internal)`: a call of `hamming` becomes `<~>`. That the planner asks loads the
+    /// library and with it the planner hook, without shared_preload_libraries; and the address of this
+    /// function is how clauses recognise `hamming`.
+    fn simhash_hamming_support, pg_finfo_simhash_hamming_support(args) {
+        match request(args) {
+            Request::Simplify(request) => match as_operator(&request, args.function()) {
+                Some(operator) => request.answer(operator),
+                None => no_answer(),
+            },
+            _ => no_answer(),
+        }
+    }
 }
 
 pg_function! {
@@ -33,7 +42,7 @@ pg_function! {
                 let selectivity = selectivity(planner, clause, request.place());
                 request.answer(selectivity)
             }
-            Request::Other => no_answer(),
+            Request::Simplify(_) | Request::Other => no_answer(),
         }
     }
 }
@@ -76,6 +85,15 @@ fn estimate<'p>(
 
 fn selectivity<'p>(planner: Planner<'p>, clause: Option<Clause<'p>>, place: Place) -> f64 {
     clause.map_or(UNKNOWN, |clause| clause.selectivity(planner, place))
+}
+
+/// `a <~> b` for a call of `hamming` or of its twin for triggers: the planner orders by an index for an
+/// operator alone, and expressions that mean the same then also are the same, however they were
+/// written. The planner asks for `<~>` as well and does not say so: the answer is an equal expression.
+fn as_operator<'p>(request: &SimplifyRequest<'p>, support: Oid) -> Option<NodeRef<'p>> {
+    let [a, b] = request.args().as_array()?;
+    let operator = distance_operator_beside(support)?;
+    Some(request.planner().operator(operator, INT4OID, a, b))
 }
 
 /// `column <@ hamming_ball(centre, radius)` for `hamming_within(column, centre, radius)`, with the
