@@ -60,10 +60,16 @@ pub fn operator_beside(sibling: Oid, name: &std::ffi::CStr, left: Oid, right: Oi
     (found != Oid::INVALID).then_some(found)
 }
 
-/// The planner support function of the function behind an operator.
-pub fn operator_support(operator: Oid) -> Option<Oid> {
-    // SAFETY: syscache look-ups.
-    let support = unsafe { pg_sys::get_func_support(pg_sys::get_opcode(operator)) };
+/// The function behind an operator.
+pub fn operator_function(operator: Oid) -> Oid {
+    // SAFETY: syscache look-up.
+    unsafe { pg_sys::get_opcode(operator) }
+}
+
+/// The planner support function of a SQL function.
+pub fn support_function(function: Oid) -> Option<Oid> {
+    // SAFETY: syscache look-up.
+    let support = unsafe { pg_sys::get_func_support(function) };
     (support != Oid::INVALID).then_some(support)
 }
 

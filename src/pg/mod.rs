@@ -36,6 +36,7 @@ pub mod parallel;
 pub mod path;
 pub mod plan;
 pub mod plan_hooks;
+mod plan_proofs;
 pub mod process;
 pub mod query;
 pub mod record;

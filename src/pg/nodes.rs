@@ -10,9 +10,11 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::{NodeTag, Oid};
 
 use super::compat;
+use super::process::check_stack_depth;
 
-/// `int4 - int4` of the system catalog, for which the bindings have no name.
+/// `int4 - int4` and `int4 <= int4` of the system catalog, for which the bindings have no name.
 const INT4_MINUS_OPERATOR: Oid = Oid::from_u32(555);
+const INT4_AT_MOST_OPERATOR: Oid = Oid::from_u32(523);
 
 /// The planning of one query: where new nodes are allocated, and what `'p` stands for.
 #[derive(Clone, Copy)]
@@ -196,10 +198,15 @@ impl<'p> NodeRef<'p> {
         unsafe { pg_sys::contain_subplans(self.as_ptr()) }
     }
 
-    /// Does any node of this tree, itself included, satisfy `predicate`? Descends through what a
-    /// clause is made of: connectives, NOT, calls, casts and lists.
-    pub fn any(self, predicate: &dyn Fn(NodeRef<'p>) -> bool) -> bool {
-        predicate(self) || self.children().iter().any(|child| child.any(predicate))
+    /// Shows `visit` each node of this tree, itself included. Descends through what a constraint or a
+    /// clause is made of: connectives, NOT, calls, IN, IS NULL and casts of the type's name.
+    pub fn visit(self, visit: &mut dyn FnMut(NodeRef<'p>)) {
+        check_stack_depth();
+        visit(self);
+        if let Some(arg) = self.only_child() {
+            return arg.visit(visit);
+        }
+        self.children().iter().for_each(|child| child.visit(visit));
     }
 
     fn children(self) -> NodeList<'p> {
@@ -209,7 +216,23 @@ impl<'p> NodeRef<'p> {
         if let Some(bool_expr) = self.cast::<pg_sys::BoolExpr>(NodeTag::T_BoolExpr) {
             return NodeList::of(bool_expr.args);
         }
+        if let Some(any) = self.cast::<pg_sys::ScalarArrayOpExpr>(NodeTag::T_ScalarArrayOpExpr) {
+            return NodeList::of(any.args);
+        }
         NodeList::of(std::ptr::null_mut())
+    }
+
+    fn only_child(self) -> Option<NodeRef<'p>> {
+        let arg = if let Some(test) = self.cast::<pg_sys::NullTest>(NodeTag::T_NullTest) {
+            test.arg
+        } else if let Some(test) = self.cast::<pg_sys::BooleanTest>(NodeTag::T_BooleanTest) {
+            test.arg
+        } else {
+            self.cast::<pg_sys::RelabelType>(NodeTag::T_RelabelType)?
+                .arg
+        };
+        // SAFETY: a part of the tree lives as long as the tree.
+        unsafe { NodeRef::new(arg) }
     }
 }
 
@@ -363,6 +386,11 @@ impl<'p> Planner<'p> {
     /// `left - right` of two integers.
     pub fn int4_minus(self, left: NodeRef<'p>, right: NodeRef<'p>) -> NodeRef<'p> {
         self.operator(INT4_MINUS_OPERATOR, pg_sys::INT4OID, left, right)
+    }
+
+    /// `left <= right` of two integers.
+    pub fn int4_at_most(self, left: NodeRef<'p>, right: NodeRef<'p>) -> NodeRef<'p> {
+        self.condition(INT4_AT_MOST_OPERATOR, left, right)
     }
 
     /// `left operator right`.

@@ -43,10 +43,12 @@ pub struct Restriction<'p> {
 }
 
 /// A child of an inheritance tree or of UNION ALL, as seen from the child.
+#[derive(Clone, Copy)]
 pub struct AppendMember<'p> {
     pub parent: Relation<'p>,
     /// For each column of the parent, the child's expression.
     pub translated: NodeList<'p>,
+    info: NonNull<pg_sys::AppendRelInfo>,
 }
 
 impl<'p> Relation<'p> {
@@ -58,7 +60,7 @@ impl<'p> Relation<'p> {
         NonNull::new(rel).map(|rel| Self { rel, planner })
     }
 
-    fn info(&self) -> &pg_sys::RelOptInfo {
+    pub(super) fn info(&self) -> &pg_sys::RelOptInfo {
         // SAFETY: live during planning (contract of `new`).
         unsafe { self.rel.as_ref() }
     }
@@ -76,24 +78,19 @@ impl<'p> Relation<'p> {
         self.info().reloptkind == pg_sys::RelOptKind::RELOPT_BASEREL
     }
 
-    /// The indexes that the planner may use for this relation, if one of them belongs to an
-    /// extension: most relations of most queries have none, and leave here.
+    /// The indexes that the planner may use for this relation.
     pub fn indexes(&self) -> Vec<IndexKey<'p>> {
         // SAFETY: the list holds IndexOptInfo nodes, live during planning.
         unsafe {
-            let list = NodeList::new(self.info().indexlist);
-            let infos = || {
-                list.iter()
-                    .map(|node| &*node.as_ptr::<pg_sys::IndexOptInfo>())
-            };
-            if !infos().any(|info| is_extension_access_method(info.relam)) {
-                return Vec::new();
-            }
-            infos().filter_map(|info| index_key_of_plan(info)).collect()
+            NodeList::new(self.info().indexlist)
+                .iter()
+                .filter_map(|node| index_key_of_plan(&*node.as_ptr::<pg_sys::IndexOptInfo>()))
+                .collect()
         }
     }
 
-    /// The same for an inheritance parent, whose indexes the planner does not list on every major.
+    /// The same for an inheritance parent, whose indexes the planner does not list on every major, if
+    /// one of them belongs to an extension: most have none, and leave here.
     pub fn parent_indexes(&self, table: Oid) -> Vec<IndexKey<'p>> {
         let indexes = index_oids(table);
         let of_extension =
@@ -150,11 +147,13 @@ impl<'p> Relation<'p> {
             if (*root).append_rel_array.is_null() {
                 return None;
             }
-            let append = (*(*root).append_rel_array.add(self.relid() as usize)).as_ref()?;
+            let info = NonNull::new(*(*root).append_rel_array.add(self.relid() as usize))?;
+            let append = info.as_ref();
             let parent = *(*root).simple_rel_array.add(append.parent_relid as usize);
             Some(AppendMember {
                 parent: Relation::new(self.planner, parent)?,
                 translated: NodeList::new(append.translated_vars),
+                info,
             })
         }
     }
@@ -180,6 +179,23 @@ impl<'p> Relation<'p> {
             .filter_map(NodeRef::as_restriction)
             .map(wrap)
             .collect()
+    }
+}
+
+impl<'p> AppendMember<'p> {
+    /// An expression in the parent's columns, in terms of the child.
+    pub fn in_terms_of_child(&self, node: NodeRef<'p>) -> Option<NodeRef<'p>> {
+        // SAFETY: the planner's own structs; the result is a copy.
+        unsafe {
+            let root = self.parent.planner.root;
+            let mut info = self.info.as_ptr();
+            NodeRef::new(pg_sys::adjust_appendrel_attrs(
+                root,
+                node.as_ptr(),
+                1,
+                &mut info,
+            ))
+        }
     }
 }
 

@@ -3,7 +3,8 @@
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use super::siblings::{Ball, is_hamming, within_beside};
+use super::compared::Compared;
+use super::siblings::{Ball, distance_operator_of_within, is_hamming, within_beside};
 use crate::pg::lookup;
 use crate::pg::nodes::{NodeRef, Planner};
 use crate::pg::plan::Key;
@@ -20,9 +21,7 @@ pub struct Targets<'p> {
     /// Range-table index of the relation.
     pub relid: u32,
     pub targets: Vec<Target<'p>>,
-    /// Leave the original clause beside its translation, because another index of the relation
-    /// mentions a distance in its predicate or key, and the planner compares those with the clause.
-    pub keep_original: bool,
+    pub compared: Compared<'p>,
 }
 
 /// How a distance is compared with a radius.
@@ -35,6 +34,7 @@ enum Bound {
 
 /// `hamming(left, right) bound radius`.
 struct Comparison<'p> {
+    distance: NodeRef<'p>,
     hamming: Oid,
     left: NodeRef<'p>,
     right: NodeRef<'p>,
@@ -56,16 +56,11 @@ pub fn translate<'p>(
     targets: &Targets<'p>,
     clause: NodeRef<'p>,
 ) -> Option<Translation<'p>> {
-    let operator = clause.as_binary_operator()?;
-    let strategy = lookup::integer_comparison(operator.operator);
-    // The commuted operator has the mirrored strategy number: `<` is 1, `>` is 5.
-    let comparison = comparison(operator.left, operator.right, strategy)
-        .filter(|found| found.can_use(planner, targets))
-        .or_else(|| {
-            comparison(operator.right, operator.left, 6 - strategy)
-                .filter(|found| found.can_use(planner, targets))
-        })?;
-    let keep = targets.keep_original || comparison.bound == Bound::Exactly;
+    let comparison = comparisons(clause)
+        .into_iter()
+        .flatten()
+        .find(|found| found.can_use(planner, targets))?;
+    let keep = comparison.bound == Bound::Exactly || targets.compared.contains(comparison.distance);
     if keep && comparison.contains_subplan() {
         return None;
     }
@@ -75,6 +70,28 @@ pub fn translate<'p>(
     } else {
         Translation::Equivalent(within)
     })
+}
+
+/// Is `clause` a comparison of which `within` is the translation?
+pub fn says<'p>(planner: Planner<'p>, clause: NodeRef<'p>, within: NodeRef<'p>) -> bool {
+    comparisons(clause)
+        .into_iter()
+        .flatten()
+        .filter_map(|found| found.within(planner))
+        .any(|translation| translation.equals(within))
+}
+
+/// Both ways to read the clause: either side may be the distance.
+fn comparisons(clause: NodeRef<'_>) -> [Option<Comparison<'_>>; 2] {
+    let Some(operator) = clause.as_binary_operator() else {
+        return [None, None];
+    };
+    let strategy = lookup::integer_comparison(operator.operator);
+    // The commuted operator has the mirrored strategy number: `<` is 1, `>` is 5.
+    [
+        comparison(operator.left, operator.right, strategy),
+        comparison(operator.right, operator.left, 6 - strategy),
+    ]
 }
 
 fn comparison<'p>(
@@ -94,6 +111,7 @@ fn comparison<'p>(
     let [left, right] = call.args.as_array()?;
     let hamming = call.function;
     is_hamming(hamming).then_some(Comparison {
+        distance,
         hamming,
         left,
         right,
@@ -102,11 +120,31 @@ fn comparison<'p>(
     })
 }
 
-/// Does the expression call `hamming` anywhere that an index predicate could imply something by?
-pub fn mentions_distance(node: NodeRef<'_>) -> bool {
-    node.any(&|node| {
-        node.as_call()
-            .is_some_and(|call| call.result_type == pg_sys::INT4OID && is_hamming(call.function))
+/// Is the expression a call of `hamming`?
+pub fn is_distance(node: NodeRef<'_>) -> bool {
+    node.as_call()
+        .is_some_and(|call| call.result_type == pg_sys::INT4OID && is_hamming(call.function))
+}
+
+/// A call of `hamming_within`, as what it was or could have been made of.
+pub struct WithinCall<'p> {
+    pub distance: NodeRef<'p>,
+    /// `distance <= radius`.
+    pub comparison: NodeRef<'p>,
+}
+
+/// Reads back what [`translate`] wrote.
+pub fn as_within<'p>(planner: Planner<'p>, clause: NodeRef<'p>) -> Option<WithinCall<'p>> {
+    let call = clause
+        .as_call()
+        .filter(|call| call.result_type == pg_sys::BOOLOID)?;
+    let [left, right, radius] = call.args.as_array()?;
+    let operator = distance_operator_of_within(call.function)?;
+    let distance = planner.operator(operator, pg_sys::INT4OID, left, right);
+    let comparison = planner.int4_at_most(distance, radius);
+    Some(WithinCall {
+        distance,
+        comparison,
     })
 }
 

@@ -23,6 +23,8 @@ pub mod selectivity;
 #[cfg(feature = "server")]
 mod clause;
 #[cfg(feature = "server")]
+mod compared;
+#[cfg(feature = "server")]
 mod estimate;
 #[cfg(feature = "server")]
 mod rewrite;

@@ -6,10 +6,11 @@
 
 use pgrx::pg_sys::Oid;
 
-use super::clause::{Target, Targets, Translation, mentions_distance, translate};
+use super::clause::{Target, Targets, Translation, as_within, says, translate};
+use super::compared::Compared;
 use crate::pg::lookup::is_extension_access_method;
 use crate::pg::nodes::{Connective, NodeList, NodeRef, Planner};
-use crate::pg::plan::{IndexKey, Key, Relation, Restriction};
+use crate::pg::plan::{AppendMember, IndexKey, Key, Relation, Restriction};
 use crate::pg::process::check_stack_depth;
 
 /// The planner's hook: rewrites the clauses that an index of this relation can serve.
@@ -19,11 +20,12 @@ pub fn relation(relation: Relation<'_>, table: Oid, parent: bool) {
     } else {
         relation.indexes()
     };
-    let Some(targets) = targets(relation.relid(), &keys) else {
+    let targets = targets(relation, &keys);
+    if relation.is_base() && targets.targets.is_empty() {
         return;
-    };
+    }
     let planner = relation.planner();
-    let rewrite = |conjuncts| rewrite_conjuncts(planner, &targets, conjuncts);
+    let rewrite = |conjuncts| rewrite_conjuncts(planner, &targets, conjuncts, &[]);
     relation.rewrite_security_quals(&rewrite);
     if relation.is_base() {
         relation.rewrite_quals(&rewrite);
@@ -32,53 +34,51 @@ pub fn relation(relation: Relation<'_>, table: Oid, parent: bool) {
     }
 }
 
-/// What the relation's indexes of extensions are on; None when there is none.
-fn targets<'p>(relid: u32, keys: &[IndexKey<'p>]) -> Option<Targets<'p>> {
-    let targets: Vec<Target<'p>> = keys
-        .iter()
-        .filter(|key| is_extension_access_method(key.access_method))
-        .map(|key| Target {
-            key: key.key,
-            family: key.operator_family,
-        })
-        .collect();
-    if targets.is_empty() {
-        return None;
+/// What the relation's indexes of extensions are on.
+fn targets<'p>(relation: Relation<'p>, keys: &[IndexKey<'p>]) -> Targets<'p> {
+    let expressions = keys.iter().flat_map(|key| &key.expressions);
+    Targets {
+        relid: relation.relid(),
+        targets: keys
+            .iter()
+            .filter(|key| is_extension_access_method(key.access_method))
+            .map(|key| Target {
+                key: key.key,
+                family: key.operator_family,
+            })
+            .collect(),
+        compared: Compared::of(relation, expressions.copied().collect()),
     }
-    let keep_original = keys
-        .iter()
-        .flat_map(|key| &key.expressions)
-        .any(|&expression| mentions_distance(expression));
-    Some(Targets {
-        relid,
-        targets,
-        keep_original,
-    })
 }
 
-/// The conjuncts with their translations; None when there is nothing to translate.
+/// The conjuncts with their translations; None when there is nothing to translate. `beside` are other
+/// clauses that hold together with them.
 fn rewrite_conjuncts<'p>(
     planner: Planner<'p>,
     targets: &Targets<'p>,
     conjuncts: NodeList<'p>,
+    beside: &[NodeRef<'p>],
 ) -> Option<NodeList<'p>> {
     let mut out: Vec<NodeRef<'p>> = Vec::with_capacity(conjuncts.len() + 1);
     let mut changed = false;
     for clause in conjuncts.iter() {
-        match rewrite_clause(planner, targets, clause) {
-            Some(Translation::Equivalent(new)) => {
-                out.push(new);
-                changed = true;
-            }
-            Some(Translation::Implied(new)) => {
-                // Each relation of a join comes by: it must not be added twice.
-                if !conjuncts.iter().any(|present| present.equals(new)) {
-                    out.push(new);
-                    changed = true;
-                }
-                out.push(clause);
-            }
-            None => out.push(clause),
+        let Some(translation) = rewrite_clause(planner, targets, clause) else {
+            out.push(clause);
+            continue;
+        };
+        let (Translation::Equivalent(new) | Translation::Implied(new)) = translation;
+        // Each relation of a join comes by, and each child: it must not be added twice, and a clause
+        // beside its translation was kept for somebody.
+        if conjuncts.iter().any(|present| present.equals(new))
+            || beside.iter().any(|present| present.equals(new))
+        {
+            out.push(clause);
+            continue;
+        }
+        changed = true;
+        out.push(new);
+        if let Translation::Implied(_) = translation {
+            out.push(clause);
         }
     }
     changed.then(|| planner.list(&out))
@@ -92,15 +92,14 @@ fn rewrite_clause<'p>(
     check_stack_depth();
     let and = |conjuncts: NodeList<'p>| planner.and(&conjuncts.iter().collect::<Vec<_>>());
     match clause.as_connective() {
-        Some(Connective::And(args)) => {
-            rewrite_conjuncts(planner, targets, args).map(|new| Translation::Equivalent(and(new)))
-        }
+        Some(Connective::And(args)) => rewrite_conjuncts(planner, targets, args, &[])
+            .map(|new| Translation::Equivalent(and(new))),
         Some(Connective::Or(arms)) => {
             let mut changed = false;
             let new_arms: Vec<_> = arms
                 .iter()
                 .map(
-                    |arm| match rewrite_conjuncts(planner, targets, planner.conjuncts(arm)) {
+                    |arm| match rewrite_conjuncts(planner, targets, planner.conjuncts(arm), &[]) {
                         Some(new) => {
                             changed = true;
                             and(new)
@@ -120,7 +119,9 @@ fn rewrite_clause<'p>(
 /// rewritten, in terms of the parents' columns.
 fn rewrite_inherited<'p>(child: Relation<'p>, targets: Targets<'p>) {
     let mut level = (child, targets);
-    while let Some((parent, targets)) = parent_level(&level.0, &level.1) {
+    while let Some(member) = level.0.append_member() {
+        let parent = member.parent;
+        let targets = parent_targets(member, level.1);
         for restriction in parent.restrictions() {
             rewrite_restriction(&parent, &targets, restriction);
         }
@@ -131,28 +132,23 @@ fn rewrite_inherited<'p>(child: Relation<'p>, targets: Targets<'p>) {
     }
 }
 
-/// The parent, and which of its columns are what the child's indexes are on.
-fn parent_level<'p>(
-    child: &Relation<'p>,
-    targets: &Targets<'p>,
-) -> Option<(Relation<'p>, Targets<'p>)> {
-    let member = child.append_member()?;
+/// Which columns of the parent are what the child's indexes are on.
+fn parent_targets<'p>(member: AppendMember<'p>, child: Targets<'p>) -> Targets<'p> {
     let inherited = (1i16..)
         .zip(0..member.translated.len())
         .filter_map(|(number, i)| {
-            let target = targets.find(member.translated.get(i)?)?;
+            let target = child.find(member.translated.get(i)?)?;
             Some(Target {
                 key: Key::Column(number),
                 family: target.family,
             })
         })
         .collect();
-    let parent_targets = Targets {
+    Targets {
         relid: member.parent.relid(),
         targets: inherited,
-        keep_original: targets.keep_original,
-    };
-    Some((member.parent, parent_targets))
+        compared: Compared::of_parent(member, child.compared),
+    }
 }
 
 /// A clause on the parent alone is copied to the child conjunct by conjunct: an AND may replace it.
@@ -165,9 +161,42 @@ fn rewrite_restriction<'p>(
     let Some(clause) = restriction.clause() else {
         return;
     };
-    if let Some(new) = rewrite_conjuncts(planner, targets, planner.conjuncts(clause)) {
+    let conjuncts = planner.conjuncts(clause);
+    let is_within = |clause| as_within(planner, clause).is_some();
+    if targets.targets.is_empty() && !conjuncts.iter().any(is_within) {
+        return;
+    }
+    let mut beside = Vec::new();
+    for other in parent.restrictions() {
+        let clauses = other.clause().map(|clause| planner.conjuncts(clause));
+        beside.extend(clauses.iter().flat_map(|list| list.iter()));
+    }
+    let translated = rewrite_conjuncts(planner, targets, conjuncts, &beside);
+    let conjuncts = translated.unwrap_or(conjuncts);
+    let restored = restore(planner, targets, conjuncts, &beside);
+    if let Some(new) = restored.or(translated) {
         restriction.replace_clause(planner.and(&new.iter().collect::<Vec<_>>()));
     }
+}
+
+/// The parent's index may have had a clause replaced for which the planner looks in the child: it is
+/// put back beside its translation.
+fn restore<'p>(
+    planner: Planner<'p>,
+    targets: &Targets<'p>,
+    conjuncts: NodeList<'p>,
+    beside: &[NodeRef<'p>],
+) -> Option<NodeList<'p>> {
+    let lost = |clause: NodeRef<'p>| {
+        let within = as_within(planner, clause)?;
+        let mut present = conjuncts.iter().chain(beside.iter().copied());
+        let is_lost = targets.compared.contains(within.distance)
+            && !present.any(|other| says(planner, other, clause));
+        is_lost.then_some(within.comparison)
+    };
+    let restored: Vec<_> = conjuncts.iter().filter_map(lost).collect();
+    (!restored.is_empty())
+        .then(|| planner.list(&conjuncts.iter().chain(restored).collect::<Vec<_>>()))
 }
 
 /// A join clause must stay a single clause, so only an equivalent may replace it. Its OR leaves,
@@ -177,6 +206,9 @@ fn rewrite_join_restriction<'p>(
     targets: &Targets<'p>,
     restriction: Restriction<'p>,
 ) {
+    if targets.targets.is_empty() {
+        return;
+    }
     let leaves = restriction.or_leaves();
     for part in std::iter::once(restriction).chain(leaves) {
         let Some(clause) = part.clause() else {

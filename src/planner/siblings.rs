@@ -20,8 +20,9 @@ pub fn is_hamming(function: Oid) -> bool {
 /// The operator `<~>` beside `support`, the support function of the function behind it.
 pub fn distance_operator_beside(support: Oid) -> Option<Oid> {
     let (left, right) = (pg_sys::INT8OID, pg_sys::INT8OID);
-    lookup::operator_beside(support, c"<~>", left, right)
-        .filter(|&found| lookup::operator_support(found) == Some(support))
+    lookup::operator_beside(support, c"<~>", left, right).filter(|&found| {
+        lookup::support_function(lookup::operator_function(found)) == Some(support)
+    })
 }
 
 /// `hamming_within` beside `hamming`.
@@ -29,6 +30,16 @@ pub fn within_beside(hamming: Oid) -> Option<Oid> {
     let types = [pg_sys::INT8OID, pg_sys::INT8OID, pg_sys::INT4OID];
     lookup::function_beside(hamming, c"hamming_within", &types)
         .filter(|&within| lookup::has_support_function(within, simhash_within_support))
+}
+
+/// The operator `<~>` beside `hamming_within`; None when `within` is another function.
+pub fn distance_operator_of_within(within: Oid) -> Option<Oid> {
+    if !lookup::has_support_function(within, simhash_within_support) {
+        return None;
+    }
+    let types = [pg_sys::INT8OID, pg_sys::INT8OID];
+    let hamming = lookup::function_beside(within, c"hamming", &types)?;
+    distance_operator_beside(lookup::support_function(hamming)?)
 }
 
 /// The constructor of balls, and its result type.

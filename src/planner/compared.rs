@@ -1,0 +1,65 @@
+//! The distances that the planner itself looks for in the clauses on a relation.
+//!
+//! It prunes partitions, leaves tables out by their constraints, and proves the predicates of partial
+//! indexes, by comparing expressions node by node. So a clause on one of these distances must not be
+//! replaced by its translation alone.
+
+use std::cell::OnceCell;
+
+use super::clause::is_distance;
+use crate::pg::nodes::NodeRef;
+use crate::pg::plan::{AppendMember, Relation};
+
+/// The distances in a relation's indexes, partition key and constraints; for an ancestor, also those
+/// of the relations on the way down to the child that is being planned.
+pub struct Compared<'p> {
+    relation: Relation<'p>,
+    /// Expressions and predicates of indexes.
+    indexes: Vec<NodeRef<'p>>,
+    distances: OnceCell<Vec<NodeRef<'p>>>,
+    below: Option<(AppendMember<'p>, Box<Compared<'p>>)>,
+}
+
+impl<'p> Compared<'p> {
+    pub fn of(relation: Relation<'p>, indexes: Vec<NodeRef<'p>>) -> Self {
+        Self {
+            relation,
+            indexes,
+            distances: OnceCell::new(),
+            below: None,
+        }
+    }
+
+    /// The same for the parent of `self`, seen as `member`.
+    pub fn of_parent(member: AppendMember<'p>, child: Self) -> Self {
+        Self {
+            below: Some((member, Box::new(child))),
+            ..Self::of(member.parent, Vec::new())
+        }
+    }
+
+    /// Does the planner look for this distance, which is in terms of the relation?
+    pub fn contains(&self, distance: NodeRef<'p>) -> bool {
+        let distances = self.distances.get_or_init(|| self.collect());
+        distances.iter().any(|found| found.equals(distance))
+            || self.below.as_ref().is_some_and(|(member, child)| {
+                member
+                    .in_terms_of_child(distance)
+                    .is_some_and(|distance| child.contains(distance))
+            })
+    }
+
+    fn collect(&self) -> Vec<NodeRef<'p>> {
+        let mut distances = Vec::new();
+        let partitions = self.relation.partition_expressions();
+        let constraints = self.relation.excluding_constraints();
+        for expression in self.indexes.iter().chain(&partitions).chain(&constraints) {
+            expression.visit(&mut |node| {
+                if is_distance(node) {
+                    distances.push(node);
+                }
+            });
+        }
+        distances
+    }
+}
