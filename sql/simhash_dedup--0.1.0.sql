@@ -10,6 +10,11 @@
 -- that somebody else made is no place for them.
 
 CREATE SCHEMA simhash_catalog;
+-- What has rights of its own belongs to the first superuser, whoever creates the extension: a role that was dropped later would stay
+-- in the initial rights, and no dump could be restored. See also the tables below.
+DO $$ BEGIN
+	EXECUTE pg_catalog.format('ALTER SCHEMA simhash_catalog OWNER TO %I', pg_catalog.pg_get_userbyid(10::pg_catalog.oid));
+END $$;
 GRANT USAGE ON SCHEMA simhash_catalog TO PUBLIC;
 COMMENT ON SCHEMA simhash_catalog IS 'what simhash_dedup keeps to itself: stored configurations and internal functions';
 
@@ -296,126 +301,185 @@ COMMENT ON FUNCTION simhash_index_stats(regclass) IS
 	'what a simhash index holds: candidates[k + 1] is how many postings a search within k compares on average, hottest_* the 16-bit key with the most rows; reads the whole index; for whoever may read its table';
 
 -- ---------------------------------------------------------------- stored configurations
--- docs/stored.md. Rows are only ever added: a name and a version say for ever what made a fingerprint.
--- Everybody may read the tables; the owner of the extension may add rows and pass that right on.
+-- docs/stored.md. Rows are added, and leave only by simhash_drop_config and its like: a name and a version say for ever what made
+-- a fingerprint. Everybody may read the tables; the owner of the database may add and drop versions, and pass that right on.
+-- Bodies of SQL and defaults are bound here and now, while others may own schemas on the path: operators and functions stand with
+-- their schema. Functions in plpgsql run with nothing but pg_catalog on theirs.
 
-CREATE TABLE simhash_config (
-	name text NOT NULL CHECK (name <> '' AND strpos(name, '@') = 0),
-	version int NOT NULL CHECK (version > 0),
-	-- Never the same twice, though a rolled back version may come again: what sessions go by.
-	id uuid NOT NULL DEFAULT gen_random_uuid(),
+CREATE TABLE simhash_catalog.config (
+	name text NOT NULL CHECK (name OPERATOR(pg_catalog.<>) '' AND pg_catalog.strpos(name, '@') OPERATOR(pg_catalog.=) 0),
+	version int NOT NULL CHECK (version OPERATOR(pg_catalog.>) 0),
+	-- Never the same twice, though a version that was rolled back or dropped may come again: what sessions go by.
+	id uuid NOT NULL DEFAULT pg_catalog.gen_random_uuid(),
 	options jsonb NOT NULL,
 	preset text,
 	dictionary text,
 	dictionary_version int,
 	idf text,
 	idf_version int,
-	created timestamptz NOT NULL DEFAULT now(),
+	created timestamptz NOT NULL DEFAULT pg_catalog.now(),
 	PRIMARY KEY (name, version)
 );
-COMMENT ON TABLE simhash_config IS 'stored configurations of simhash64_named; a version never changes';
+COMMENT ON TABLE simhash_catalog.config IS 'stored configurations of simhash64_named; a version never changes';
 
--- What each version of a dictionary added or removed.
-CREATE TABLE simhash_dictionary_word (
-	dictionary text NOT NULL CHECK (dictionary <> '' AND strpos(dictionary, '@') = 0),
-	version int NOT NULL CHECK (version > 0),
-	kind text NOT NULL CHECK (kind IN ('word', 'stop')),
-	word text NOT NULL CHECK (length(word) BETWEEN 1 AND 200),
+CREATE TABLE simhash_catalog.dictionary (
+	name text NOT NULL CHECK (name OPERATOR(pg_catalog.<>) '' AND pg_catalog.strpos(name, '@') OPERATOR(pg_catalog.=) 0),
+	version int NOT NULL CHECK (version OPERATOR(pg_catalog.>) 0),
+	words int NOT NULL CHECK (words OPERATOR(pg_catalog.>=) 0),
+	created timestamptz NOT NULL DEFAULT pg_catalog.now(),
+	PRIMARY KEY (name, version)
+);
+COMMENT ON TABLE simhash_catalog.dictionary IS 'versions of dictionaries, and how many words and stop words each holds';
+
+-- What each version added or removed.
+CREATE TABLE simhash_catalog.dictionary_word (
+	dictionary text NOT NULL,
+	version int NOT NULL,
+	kind text NOT NULL CHECK (kind OPERATOR(pg_catalog.=) 'word' OR kind OPERATOR(pg_catalog.=) 'stop'),
+	word text NOT NULL CHECK (word OPERATOR(pg_catalog.<>) '' AND pg_catalog.length(word) OPERATOR(pg_catalog.<=) 200),
 	tag text,
 	removed boolean NOT NULL DEFAULT false,
 	PRIMARY KEY (dictionary, kind, word, version)
 );
-CREATE INDEX simhash_dictionary_word_version ON simhash_dictionary_word (dictionary, version);
-COMMENT ON TABLE simhash_dictionary_word IS 'words and stop words that each version of a dictionary added or removed';
+CREATE INDEX dictionary_word_version ON simhash_catalog.dictionary_word (dictionary, version);
+COMMENT ON TABLE simhash_catalog.dictionary_word IS 'words and stop words that each version of a dictionary added or removed';
 
-CREATE TABLE simhash_idf (
-	name text NOT NULL CHECK (name <> '' AND strpos(name, '@') = 0),
-	version int NOT NULL CHECK (version > 0),
-	documents bigint NOT NULL CHECK (documents >= 0),
+CREATE TABLE simhash_catalog.idf (
+	name text NOT NULL CHECK (name OPERATOR(pg_catalog.<>) '' AND pg_catalog.strpos(name, '@') OPERATOR(pg_catalog.=) 0),
+	version int NOT NULL CHECK (version OPERATOR(pg_catalog.>) 0),
+	documents bigint NOT NULL CHECK (documents OPERATOR(pg_catalog.>=) 0::bigint),
+	terms bigint NOT NULL CHECK (terms OPERATOR(pg_catalog.>=) 0::bigint),
 	source text NOT NULL,
-	created timestamptz NOT NULL DEFAULT now(),
+	created timestamptz NOT NULL DEFAULT pg_catalog.now(),
 	PRIMARY KEY (name, version)
 );
-COMMENT ON TABLE simhash_idf IS 'frozen tables of document frequencies';
+COMMENT ON TABLE simhash_catalog.idf IS 'frozen tables of document frequencies, and how many terms each holds';
 
-CREATE TABLE simhash_idf_term (
+CREATE TABLE simhash_catalog.idf_term (
 	name text NOT NULL,
 	version int NOT NULL,
-	term text NOT NULL CHECK (length(term) <= 200),
-	documents bigint NOT NULL CHECK (documents > 0),
+	term text NOT NULL CHECK (pg_catalog.length(term) OPERATOR(pg_catalog.<=) 200),
+	documents bigint NOT NULL CHECK (documents OPERATOR(pg_catalog.>) 0::bigint),
 	PRIMARY KEY (name, version, term)
 );
-COMMENT ON TABLE simhash_idf_term IS 'how many documents hold a word';
+COMMENT ON TABLE simhash_catalog.idf_term IS 'how many documents hold a word';
 
-SELECT pg_catalog.pg_extension_config_dump('simhash_config', '');
-SELECT pg_catalog.pg_extension_config_dump('simhash_dictionary_word', '');
-SELECT pg_catalog.pg_extension_config_dump('simhash_idf', '');
-SELECT pg_catalog.pg_extension_config_dump('simhash_idf_term', '');
+SELECT pg_catalog.pg_extension_config_dump('simhash_catalog.config', '');
+SELECT pg_catalog.pg_extension_config_dump('simhash_catalog.dictionary', '');
+SELECT pg_catalog.pg_extension_config_dump('simhash_catalog.dictionary_word', '');
+SELECT pg_catalog.pg_extension_config_dump('simhash_catalog.idf', '');
+SELECT pg_catalog.pg_extension_config_dump('simhash_catalog.idf_term', '');
 
-GRANT SELECT ON simhash_config, simhash_dictionary_word, simhash_idf, simhash_idf_term TO PUBLIC;
-GRANT SELECT, INSERT ON simhash_config, simhash_dictionary_word, simhash_idf, simhash_idf_term TO @extowner@ WITH GRANT OPTION;
+DO $$
+DECLARE
+	made name;
+BEGIN
+	FOREACH made IN ARRAY '{config,dictionary,dictionary_word,idf,idf_term}'::pg_catalog.name[] LOOP
+		EXECUTE pg_catalog.format('ALTER TABLE simhash_catalog.%I OWNER TO %I', made, pg_catalog.pg_get_userbyid(10::pg_catalog.oid));
+	END LOOP;
+END $$;
+GRANT SELECT ON ALL TABLES IN SCHEMA simhash_catalog TO PUBLIC;
+-- To no role that can be dropped: pg_dump would name it for ever. INSERT is also what a restore by the owner needs.
+GRANT SELECT, INSERT, DELETE ON ALL TABLES IN SCHEMA simhash_catalog TO pg_database_owner WITH GRANT OPTION;
 
-CREATE FUNCTION simhash_keep_versions() RETURNS trigger
+CREATE FUNCTION simhash_catalog.is_dropping() RETURNS boolean
+LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_is_dropping';
+COMMENT ON FUNCTION simhash_catalog.is_dropping() IS 'is simhash_catalog.delete_version at work';
+
+CREATE FUNCTION simhash_catalog.keep_versions() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-	RAISE EXCEPTION 'rows of table "%" never change', TG_TABLE_NAME
+	RAISE EXCEPTION 'rows of table "%.%" never change', TG_TABLE_SCHEMA, TG_TABLE_NAME
 		USING ERRCODE = 'object_not_in_prerequisite_state',
-			HINT = 'Stored fingerprints depend on them: make a new version instead.';
+			HINT = 'Make a new version instead; simhash_drop_config, simhash_drop_dictionary and simhash_drop_idf drop versions that nobody names.';
 END $$;
-CREATE TRIGGER keep_versions BEFORE UPDATE OR DELETE OR TRUNCATE ON simhash_config
-	FOR EACH STATEMENT EXECUTE FUNCTION simhash_keep_versions();
-CREATE TRIGGER keep_versions BEFORE UPDATE OR DELETE OR TRUNCATE ON simhash_dictionary_word
-	FOR EACH STATEMENT EXECUTE FUNCTION simhash_keep_versions();
-CREATE TRIGGER keep_versions BEFORE UPDATE OR DELETE OR TRUNCATE ON simhash_idf
-	FOR EACH STATEMENT EXECUTE FUNCTION simhash_keep_versions();
-CREATE TRIGGER keep_versions BEFORE UPDATE OR DELETE OR TRUNCATE ON simhash_idf_term
-	FOR EACH STATEMENT EXECUTE FUNCTION simhash_keep_versions();
+CREATE TRIGGER keep_versions BEFORE UPDATE OR TRUNCATE ON simhash_catalog.config
+	FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.keep_versions();
+CREATE TRIGGER keep_versions BEFORE UPDATE OR TRUNCATE ON simhash_catalog.dictionary
+	FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.keep_versions();
+CREATE TRIGGER keep_versions BEFORE UPDATE OR TRUNCATE ON simhash_catalog.dictionary_word
+	FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.keep_versions();
+CREATE TRIGGER keep_versions BEFORE UPDATE OR TRUNCATE ON simhash_catalog.idf
+	FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.keep_versions();
+CREATE TRIGGER keep_versions BEFORE UPDATE OR TRUNCATE ON simhash_catalog.idf_term
+	FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.keep_versions();
+CREATE TRIGGER keep_version BEFORE DELETE ON simhash_catalog.config
+	FOR EACH STATEMENT WHEN (NOT simhash_catalog.is_dropping()) EXECUTE FUNCTION simhash_catalog.keep_versions();
+CREATE TRIGGER keep_version BEFORE DELETE ON simhash_catalog.dictionary
+	FOR EACH STATEMENT WHEN (NOT simhash_catalog.is_dropping()) EXECUTE FUNCTION simhash_catalog.keep_versions();
+CREATE TRIGGER keep_version BEFORE DELETE ON simhash_catalog.dictionary_word
+	FOR EACH STATEMENT WHEN (NOT simhash_catalog.is_dropping()) EXECUTE FUNCTION simhash_catalog.keep_versions();
+CREATE TRIGGER keep_version BEFORE DELETE ON simhash_catalog.idf
+	FOR EACH STATEMENT WHEN (NOT simhash_catalog.is_dropping()) EXECUTE FUNCTION simhash_catalog.keep_versions();
+CREATE TRIGGER keep_version BEFORE DELETE ON simhash_catalog.idf_term
+	FOR EACH STATEMENT WHEN (NOT simhash_catalog.is_dropping()) EXECUTE FUNCTION simhash_catalog.keep_versions();
 
 -- STABLE: they read tables.
 CREATE FUNCTION simhash64_named(record, name text) RETURNS bigint
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row_named';
-COMMENT ON FUNCTION simhash64_named(record, text) IS '64-bit SimHash of a row under a stored configuration, name or name@version';
+COMMENT ON FUNCTION simhash64_named(record, text) IS
+	'64-bit SimHash of a row under a stored configuration, name or name@version; not for CHECK constraints, which a restored dump checks too early';
 
 CREATE FUNCTION simhash64_named_text(text, name text) RETURNS bigint
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text_named';
-COMMENT ON FUNCTION simhash64_named_text(text, text) IS '64-bit SimHash of a text under a stored configuration, name or name@version';
+COMMENT ON FUNCTION simhash64_named_text(text, text) IS
+	'64-bit SimHash of a text under a stored configuration, name or name@version; not for CHECK constraints, which a restored dump checks too early';
 
 CREATE FUNCTION simhash_terms(text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS SETOF text
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 100 AS 'MODULE_PATHNAME', 'simhash_terms';
 COMMENT ON FUNCTION simhash_terms(text, jsonb, text) IS 'the distinct words of a text, in normal form';
 
-CREATE FUNCTION simhash_check_options(options jsonb, preset text) RETURNS void
-LANGUAGE c IMMUTABLE AS 'MODULE_PATHNAME', 'simhash_check_options';
-COMMENT ON FUNCTION simhash_check_options(jsonb, text) IS 'an error unless these are weights of a row or options of a text, and a preset';
+CREATE FUNCTION simhash_catalog.terms(text, options jsonb, preset text) RETURNS SETOF text
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 100 AS 'MODULE_PATHNAME', 'simhash_terms';
+COMMENT ON FUNCTION simhash_catalog.terms(text, jsonb, text) IS 'the function simhash_terms, for simhash_build_idf';
 
--- Bodies of this form are bound when they are created: no search_path and no move to another schema
--- changes them. Those in plpgsql look up where the extension is.
-CREATE FUNCTION simhash_dictionary_words(dictionary text, version int) RETURNS TABLE (kind text, word text, tag text)
+CREATE FUNCTION simhash_catalog.dictionary_words(dictionary text, version int) RETURNS TABLE (kind text, word text, tag text)
 LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
 	SELECT l.kind, l.word, l.tag FROM (
 		SELECT DISTINCT ON (w.kind, w.word) w.kind, w.word, w.tag, w.removed
-		FROM simhash_dictionary_word AS w
-		WHERE w.dictionary = $1 AND w.version <= $2
+		FROM simhash_catalog.dictionary_word AS w
+		WHERE w.dictionary OPERATOR(pg_catalog.=) $1 AND w.version OPERATOR(pg_catalog.<=) $2
 		ORDER BY w.kind, w.word, w.version DESC) AS l
 	WHERE NOT l.removed;
 END;
+COMMENT ON FUNCTION simhash_catalog.dictionary_words(text, int) IS 'the function simhash_dictionary_words, for the other functions';
+
+CREATE FUNCTION simhash_dictionary_words(dictionary text, version int) RETURNS TABLE (kind text, word text, tag text)
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT d.kind, d.word, d.tag FROM simhash_catalog.dictionary_words($1, $2) AS d;
+END;
 COMMENT ON FUNCTION simhash_dictionary_words(text, int) IS 'the words and stop words of a version of a dictionary';
 
--- What is called below stands with its schema where another function, with arguments that match better,
--- could stand beside the extension.
-CREATE FUNCTION simhash_lock_versions(versions regclass) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+-- ---------------------------------------------------------------- versions are made
+
+CREATE FUNCTION simhash_catalog.check_options(options jsonb, preset text) RETURNS void
+LANGUAGE c IMMUTABLE AS 'MODULE_PATHNAME', 'simhash_check_options';
+COMMENT ON FUNCTION simhash_catalog.check_options(jsonb, text) IS
+	'an error unless these are weights of a row or options of a text, and a preset';
+
+CREATE FUNCTION simhash_catalog.check_name(kind text, name text) RETURNS void
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-	-- An older snapshot would not show the newest version: the next one would be added to it.
-	IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
-		RAISE EXCEPTION 'versions cannot be made in a transaction with isolation level %', current_setting('transaction_isolation')
-			USING ERRCODE = 'invalid_transaction_state', HINT = 'Use SET TRANSACTION ISOLATION LEVEL READ COMMITTED.';
+	IF $2 IS NULL THEN
+		RAISE EXCEPTION 'name of % must not be NULL', $1 USING ERRCODE = 'null_value_not_allowed';
+	ELSIF $2 = '' OR strpos($2, '@') > 0 THEN
+		RAISE EXCEPTION 'invalid name of %: "%"', $1, $2 USING ERRCODE = 'invalid_name', HINT = 'A name is not empty and has no "@".';
 	END IF;
-	-- One writer at a time, so that versions have no gaps and no twins.
-	PERFORM pg_advisory_xact_lock($1::oid::bigint);
 END $$;
-COMMENT ON FUNCTION simhash_lock_versions(regclass) IS 'lets one transaction at a time make versions; behind simhash_create_config and its like';
+COMMENT ON FUNCTION simhash_catalog.check_name(text, text) IS 'an error unless a configuration, dictionary or idf table may have this name';
+
+-- kind is the table of versions: config, dictionary or idf.
+CREATE FUNCTION simhash_catalog.check_writer(kind text, name text, dropping boolean) RETURNS void
+LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_check_writer';
+COMMENT ON FUNCTION simhash_catalog.check_writer(text, text, boolean) IS
+	'an error unless the caller may make (or drop) versions, and sees the newest';
+
+CREATE FUNCTION simhash_catalog.lock_versions(kind text, name text, dropping boolean) RETURNS void
+LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_lock_versions';
+COMMENT ON FUNCTION simhash_catalog.lock_versions(text, text, boolean) IS
+	'as check_writer, and lets one transaction at a time make or drop versions, so that they have no gaps and no twins';
 
 CREATE FUNCTION simhash_create_config(
 	name text, options jsonb DEFAULT '{}', preset text DEFAULT NULL, dictionary text DEFAULT NULL, idf text DEFAULT NULL
@@ -426,83 +490,106 @@ DECLARE
 	of_dictionary int;
 	idf_name text := split_part($5, '@', 1);
 	of_idf int;
+	there text;
 	made int;
 BEGIN
-	PERFORM set_config('search_path', format('pg_catalog, %I, pg_temp', n.nspname), true)
-	FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'simhash_dedup';
-	PERFORM simhash_check_options($2, $3);
-	PERFORM simhash_lock_versions('simhash_config'::regclass);
+	PERFORM simhash_catalog.check_name('a configuration', $1);
+	PERFORM simhash_catalog.check_options($2, $3);
+	PERFORM simhash_catalog.lock_versions('config', $1, false);
 	IF $4 IS NOT NULL THEN
-		SELECT max(w.version) INTO of_dictionary FROM simhash_dictionary_word AS w WHERE w.dictionary = $4;
+		SELECT max(d.version) INTO of_dictionary FROM simhash_catalog.dictionary AS d WHERE d.name = $4;
 		IF of_dictionary IS NULL THEN
 			RAISE EXCEPTION 'dictionary "%" does not exist', $4 USING ERRCODE = 'undefined_object',
 				HINT = 'simhash_add_word makes it.';
 		END IF;
 	END IF;
 	IF $5 IS NOT NULL THEN
-		SELECT max(i.version) INTO of_idf FROM simhash_idf AS i
-		WHERE i.name = idf_name AND (strpos($5, '@') = 0 OR i.version::text = split_part($5, '@', 2));
-		IF of_idf IS NULL THEN
+		SELECT max(i.version) FILTER (WHERE strpos($5, '@') = 0 OR i.version::text = split_part($5, '@', 2)),
+			string_agg(i.version::text, ', ' ORDER BY i.version)
+		INTO of_idf, there FROM simhash_catalog.idf AS i WHERE i.name = idf_name;
+		IF there IS NULL THEN
 			RAISE EXCEPTION 'idf table "%" does not exist', $5 USING ERRCODE = 'undefined_object',
 				HINT = 'simhash_build_idf makes it.';
+		ELSIF of_idf IS NULL THEN
+			RAISE EXCEPTION 'version "%" of idf table "%" does not exist', split_part($5, '@', 2), idf_name
+				USING ERRCODE = 'undefined_object', HINT = format('Its versions are %s.', there);
 		END IF;
 	END IF;
-	SELECT coalesce(max(c.version), 0) + 1 INTO made FROM simhash_config AS c WHERE c.name = $1;
-	INSERT INTO simhash_config (name, version, options, preset, dictionary, dictionary_version, idf, idf_version)
+	SELECT coalesce(max(c.version), 0) + 1 INTO made FROM simhash_catalog.config AS c WHERE c.name = $1;
+	INSERT INTO simhash_catalog.config (name, version, options, preset, dictionary, dictionary_version, idf, idf_version)
 	VALUES ($1, made, coalesce($2, '{}'), $3, $4, of_dictionary, idf_name, of_idf);
 	RETURN made;
 END $$;
 COMMENT ON FUNCTION simhash_create_config(text, jsonb, text, text, text) IS 'adds a version of a stored configuration, and says which';
 
-CREATE FUNCTION simhash_change_dictionary(dictionary text, kind text, words text[], tag text, remove boolean) RETURNS int
+CREATE FUNCTION simhash_catalog.check_words(dictionary text, kind text, words text[]) RETURNS void
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	wrong text;
+BEGIN
+	IF $3 IS NULL OR EXISTS (SELECT FROM unnest($3) AS g WHERE g IS NULL) THEN
+		RAISE EXCEPTION 'words must not be NULL' USING ERRCODE = 'null_value_not_allowed';
+	END IF;
+	SELECT g INTO wrong FROM unnest($3) AS g WHERE length(g) NOT BETWEEN 1 AND 200 LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION 'invalid % for dictionary "%": "%"', CASE $2 WHEN 'stop' THEN 'stop word' ELSE 'word' END, $1,
+			CASE WHEN length(wrong) > 40 THEN left(wrong, 40) || '...' ELSE wrong END
+			USING ERRCODE = 'invalid_parameter_value', DETAIL = format('It has %s characters; a word has 1 to 200.', length(wrong));
+	END IF;
+END $$;
+COMMENT ON FUNCTION simhash_catalog.check_words(text, text, text[]) IS 'an error unless these may be words of a dictionary';
+
+CREATE FUNCTION simhash_catalog.change_dictionary(dictionary text, kind text, words text[], tag text, remove boolean) RETURNS int
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
 	newest int;
 	missing text;
 BEGIN
-	PERFORM set_config('search_path', format('pg_catalog, %I, pg_temp', n.nspname), true)
-	FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'simhash_dedup';
-	PERFORM simhash_lock_versions('simhash_config'::regclass);
-	SELECT coalesce(max(w.version), 0) INTO newest FROM simhash_dictionary_word AS w WHERE w.dictionary = $1;
+	PERFORM simhash_catalog.check_name('a dictionary', $1);
+	PERFORM simhash_catalog.check_words($1, $2, $3);
+	PERFORM simhash_catalog.lock_versions('dictionary', $1, false);
+	SELECT coalesce(max(d.version), 0) INTO newest FROM simhash_catalog.dictionary AS d WHERE d.name = $1;
 	IF $5 THEN
-		SELECT g INTO missing FROM pg_catalog.unnest($3) AS g
-		WHERE NOT EXISTS (SELECT FROM simhash_dictionary_words($1, newest) AS d WHERE d.kind = $2 AND d.word = g);
+		SELECT g INTO missing FROM unnest($3) AS g
+		WHERE NOT EXISTS (SELECT FROM simhash_catalog.dictionary_words($1, newest) AS d WHERE d.kind = $2 AND d.word = g);
 		IF FOUND THEN
 			RAISE EXCEPTION 'dictionary "%" has no % "%"', $1, CASE $2 WHEN 'stop' THEN 'stop word' ELSE 'word' END, missing
 				USING ERRCODE = 'undefined_object';
 		END IF;
 	END IF;
-	INSERT INTO simhash_dictionary_word (dictionary, version, kind, word, tag, removed)
-	SELECT DISTINCT $1, newest + 1, $2, g, CASE WHEN $5 THEN NULL ELSE $4 END, $5 FROM pg_catalog.unnest($3) AS g
+	INSERT INTO simhash_catalog.dictionary_word (dictionary, version, kind, word, tag, removed)
+	SELECT DISTINCT $1, newest + 1, $2, g, CASE WHEN $5 THEN NULL ELSE $4 END, $5 FROM unnest($3) AS g
 	WHERE $5 OR NOT EXISTS (
-		SELECT FROM simhash_dictionary_words($1, newest) AS d
+		SELECT FROM simhash_catalog.dictionary_words($1, newest) AS d
 		WHERE d.kind = $2 AND d.word = g AND d.tag IS NOT DISTINCT FROM $4);
 	IF NOT FOUND THEN
 		RETURN newest;
 	END IF;
+	INSERT INTO simhash_catalog.dictionary (name, version, words)
+	SELECT $1, newest + 1, count(*) FROM simhash_catalog.dictionary_words($1, newest + 1);
 	-- What uses the dictionary follows it: as a version of its own, or a version would change its meaning.
-	INSERT INTO simhash_config (name, version, options, preset, dictionary, dictionary_version, idf, idf_version)
+	INSERT INTO simhash_catalog.config (name, version, options, preset, dictionary, dictionary_version, idf, idf_version)
 	SELECT c.name, c.version + 1, c.options, c.preset, c.dictionary, newest + 1, c.idf, c.idf_version
-	FROM (SELECT DISTINCT ON (a.name) a.* FROM simhash_config AS a ORDER BY a.name, a.version DESC) AS c
+	FROM (SELECT DISTINCT ON (a.name) a.* FROM simhash_catalog.config AS a ORDER BY a.name, a.version DESC) AS c
 	WHERE c.dictionary = $1;
 	RETURN newest + 1;
 END $$;
-COMMENT ON FUNCTION simhash_change_dictionary(text, text, text[], text, boolean) IS
+COMMENT ON FUNCTION simhash_catalog.change_dictionary(text, text, text[], text, boolean) IS
 	'adds a version of a dictionary, and one of every configuration that uses it; behind simhash_add_word and its like';
 
 CREATE FUNCTION simhash_add_words(dictionary text, words text[], tag text DEFAULT NULL) RETURNS int
-LANGUAGE sql BEGIN ATOMIC SELECT simhash_change_dictionary($1, 'word', $2, $3, false); END;
+LANGUAGE sql BEGIN ATOMIC SELECT simhash_catalog.change_dictionary($1, 'word', $2, $3, false); END;
 CREATE FUNCTION simhash_add_word(dictionary text, word text, tag text DEFAULT NULL) RETURNS int
-LANGUAGE sql BEGIN ATOMIC SELECT simhash_change_dictionary($1, 'word', ARRAY[$2], $3, false); END;
+LANGUAGE sql BEGIN ATOMIC SELECT simhash_catalog.change_dictionary($1, 'word', ARRAY[$2], $3, false); END;
 CREATE FUNCTION simhash_remove_word(dictionary text, word text) RETURNS int
-LANGUAGE sql BEGIN ATOMIC SELECT simhash_change_dictionary($1, 'word', ARRAY[$2], NULL, true); END;
+LANGUAGE sql BEGIN ATOMIC SELECT simhash_catalog.change_dictionary($1, 'word', ARRAY[$2], NULL, true); END;
 CREATE FUNCTION simhash_add_stop_words(dictionary text, words text[]) RETURNS int
-LANGUAGE sql BEGIN ATOMIC SELECT simhash_change_dictionary($1, 'stop', $2, NULL, false); END;
+LANGUAGE sql BEGIN ATOMIC SELECT simhash_catalog.change_dictionary($1, 'stop', $2, NULL, false); END;
 CREATE FUNCTION simhash_add_stop_word(dictionary text, word text) RETURNS int
-LANGUAGE sql BEGIN ATOMIC SELECT simhash_change_dictionary($1, 'stop', ARRAY[$2], NULL, false); END;
+LANGUAGE sql BEGIN ATOMIC SELECT simhash_catalog.change_dictionary($1, 'stop', ARRAY[$2], NULL, false); END;
 CREATE FUNCTION simhash_remove_stop_word(dictionary text, word text) RETURNS int
-LANGUAGE sql BEGIN ATOMIC SELECT simhash_change_dictionary($1, 'stop', ARRAY[$2], NULL, true); END;
+LANGUAGE sql BEGIN ATOMIC SELECT simhash_catalog.change_dictionary($1, 'stop', ARRAY[$2], NULL, true); END;
 COMMENT ON FUNCTION simhash_add_words(text, text[], text) IS 'adds words that stay whole, with a part of speech (n, v, ...); gives the dictionary''s version';
 COMMENT ON FUNCTION simhash_add_word(text, text, text) IS 'adds a word that stays whole, with a part of speech (n, v, ...); gives the dictionary''s version';
 COMMENT ON FUNCTION simhash_remove_word(text, text) IS 'removes a word; gives the dictionary''s version';
@@ -518,65 +605,190 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	options jsonb;
 	part record;
+	-- Counts of each part, in a temporary table whose name nobody else has used.
+	parts CONSTANT text := 'simhash_idf_' || replace(gen_random_uuid()::text, '-', '');
 	step CONSTANT bigint := 2000;
 	first bigint;
 	last bigint;
 	batch bigint;
 	total bigint := 0;
 	made int;
+	stored bigint;
 BEGIN
-	PERFORM set_config('search_path', format('pg_catalog, %I, pg_temp', n.nspname), true)
-	FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'simhash_dedup';
 	-- Now rather than after hours of counting.
-	IF $1 IS NULL OR $2 IS NULL OR $3 IS NULL OR $5 IS NULL THEN
-		RAISE EXCEPTION 'name, source, column_name and min_documents must not be NULL' USING ERRCODE = 'null_value_not_allowed';
-	ELSIF $1 = '' OR strpos($1, '@') > 0 THEN
-		RAISE EXCEPTION 'invalid name of an idf table: "%"', $1 USING ERRCODE = 'invalid_name', HINT = 'A name is not empty and has no "@".';
-	ELSIF $4 IS NOT NULL AND NOT EXISTS (SELECT FROM simhash_dictionary_word AS w WHERE w.dictionary = $4) THEN
+	PERFORM simhash_catalog.check_name('an idf table', $1);
+	IF $2 IS NULL OR $3 IS NULL OR $5 IS NULL THEN
+		RAISE EXCEPTION 'source, column_name and min_documents must not be NULL' USING ERRCODE = 'null_value_not_allowed';
+	ELSIF $4 IS NOT NULL AND NOT EXISTS (SELECT FROM simhash_catalog.dictionary AS d WHERE d.name = $4) THEN
 		RAISE EXCEPTION 'dictionary "%" does not exist', $4 USING ERRCODE = 'undefined_object', HINT = 'simhash_add_word makes it.';
 	END IF;
-	SELECT pg_catalog.jsonb_build_object('dictionary', coalesce(pg_catalog.jsonb_agg(d.word), '[]')) INTO options
-	FROM simhash_dictionary_words($4, 2147483647) AS d WHERE d.kind = 'word';
-	CREATE TEMP TABLE simhash_idf_part (term text, documents bigint) ON COMMIT DROP;
+	PERFORM simhash_catalog.check_writer('idf', $1, false);
+	SELECT jsonb_build_object('dictionary', coalesce(jsonb_agg(d.word), '[]')) INTO options
+	FROM simhash_catalog.dictionary_words($4, 2147483647) AS d WHERE d.kind = 'word';
+	EXECUTE format('CREATE TEMP TABLE pg_temp.%I (term text, documents bigint) ON COMMIT DROP', parts);
 	-- Leaf partitions and plain tables are worked off in ranges of pages, anything else at once: views,
 	-- foreign tables, tables with children.
 	FOR part IN
 		SELECT c.oid::regclass AS relation, c.relkind IN ('r', 'm', 't') AND NOT c.relhassubclass AS has_pages
 		FROM pg_class AS c
-		WHERE c.oid = $2 AND c.relkind <> 'p'
-			OR c.oid IN (SELECT p.relid FROM pg_partition_tree($2) AS p WHERE p.isleaf)
+		WHERE c.oid = $2::oid AND c.relkind <> 'p'
+			OR c.oid IN (SELECT p.relid::oid FROM pg_partition_tree($2) AS p WHERE p.isleaf)
 	LOOP
 		first := 0;
 		LOOP
 			last := CASE WHEN part.has_pages THEN pg_relation_size(part.relation) / current_setting('block_size')::bigint ELSE 0 END;
-			EXECUTE pg_catalog.format(
+			EXECUTE format(
 				'WITH body AS MATERIALIZED (SELECT x.%1$I::text AS body FROM %2$s AS x WHERE x.%1$I IS NOT NULL %3$s),
-				part AS (INSERT INTO pg_temp.simhash_idf_part SELECT t, count(*) FROM body AS b,
-					simhash_terms(b.body, $1, NULL::text) AS t WHERE length(t) <= 200 GROUP BY t)
+				part AS (INSERT INTO pg_temp.%4$I SELECT t, count(*) FROM body AS b,
+					simhash_catalog.terms(b.body, $1, NULL::text) AS t WHERE length(t) <= 200 GROUP BY t)
 				SELECT count(*) FROM body',
 				$3, part.relation,
-				CASE WHEN part.has_pages THEN 'AND x.ctid >= $2 AND ($3 IS NULL OR x.ctid < $3)' ELSE 'AND ($2, $3) IS NOT DISTINCT FROM ($2, $3)' END)
-			INTO batch USING options, pg_catalog.format('(%s,0)', first)::tid,
-				CASE WHEN first + step <= last THEN pg_catalog.format('(%s,0)', first + step)::tid END;
+				CASE WHEN part.has_pages THEN 'AND x.ctid >= $2 AND ($3 IS NULL OR x.ctid < $3)' ELSE 'AND ($2, $3) IS NOT DISTINCT FROM ($2, $3)' END,
+				parts)
+			INTO batch USING options, format('(%s,0)', first)::tid,
+				CASE WHEN first + step <= last THEN format('(%s,0)', first + step)::tid END;
 			total := total + batch;
 			first := first + step;
 			RAISE NOTICE 'idf table "%": % of % pages of %, % documents', $1, least(first, last), last, part.relation, total;
 			EXIT WHEN first > last;
 		END LOOP;
 	END LOOP;
-	PERFORM pg_advisory_xact_lock('simhash_config'::regclass::oid::bigint);
-	SELECT coalesce(max(i.version), 0) + 1 INTO made FROM simhash_idf AS i WHERE i.name = $1;
-	INSERT INTO simhash_idf (name, version, documents, source)
-	SELECT $1, made, total, pg_catalog.format('%I.%I (%I)', n.nspname, c.relname, $3)
-	FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = $2;
-	INSERT INTO simhash_idf_term (name, version, term, documents)
-	SELECT $1, made, p.term, sum(p.documents) FROM pg_temp.simhash_idf_part AS p
-	GROUP BY p.term HAVING sum(p.documents) >= $5;
-	DROP TABLE pg_temp.simhash_idf_part;
+	-- Others make versions while the rows are counted.
+	PERFORM simhash_catalog.lock_versions('idf', $1, false);
+	SELECT coalesce(max(i.version), 0) + 1 INTO made FROM simhash_catalog.idf AS i WHERE i.name = $1;
+	EXECUTE format('INSERT INTO simhash_catalog.idf_term (name, version, term, documents)
+		SELECT $1, $2, p.term, sum(p.documents) FROM pg_temp.%I AS p GROUP BY p.term HAVING sum(p.documents) >= $3::numeric', parts)
+	USING $1, made, $5;
+	GET DIAGNOSTICS stored = ROW_COUNT;
+	INSERT INTO simhash_catalog.idf (name, version, documents, terms, source)
+	SELECT $1, made, total, stored, format('%I.%I (%I)', n.nspname, c.relname, $3)
+	FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = $2::oid;
+	EXECUTE format('DROP TABLE pg_temp.%I', parts);
 	RETURN made;
 END $$;
 COMMENT ON FUNCTION simhash_build_idf(text, regclass, name, text, int) IS
 	'counts in how many rows each word of a column occurs, and freezes that as a version of an idf table';
+
+-- ---------------------------------------------------------------- versions are dropped
+-- One that somebody names stays, and so does the newest while there are others: the next version would get its number.
+
+CREATE FUNCTION simhash_catalog.delete_version(kind text, name text, version int) RETURNS void
+LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_delete_version';
+COMMENT ON FUNCTION simhash_catalog.delete_version(text, text, int) IS
+	'deletes a version of a configuration or idf table, or what a dictionary''s versions before one have and it has not';
+
+-- What is stored under the name of something, as SQL: views and rules, CHECK constraints, triggers, functions, policies, defaults.
+CREATE FUNCTION simhash_catalog.users_of_config(name text, version int) RETURNS SETOF text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+	WITH stored (catalog, object, definition, calls) AS (
+		SELECT CASE r.rulename WHEN '_RETURN' THEN 'pg_class'::regclass ELSE 'pg_rewrite'::regclass END,
+			CASE r.rulename WHEN '_RETURN' THEN r.ev_class ELSE r.oid END, pg_get_ruledef(r.oid), ''
+		FROM pg_rewrite AS r WHERE r.oid >= 16384::oid
+		UNION ALL
+		SELECT 'pg_constraint'::regclass, c.oid, pg_get_constraintdef(c.oid), '' FROM pg_constraint AS c WHERE c.contype = 'c'
+		UNION ALL
+		SELECT 'pg_trigger'::regclass, t.oid, pg_get_triggerdef(t.oid), p.prosrc
+		FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = t.tgfoid WHERE NOT t.tgisinternal
+		UNION ALL
+		SELECT 'pg_proc'::regclass, p.oid, pg_get_functiondef(p.oid), '' FROM pg_proc AS p
+		WHERE p.oid >= 16384::oid AND p.prokind <> 'a' AND NOT EXISTS (
+			SELECT FROM pg_depend AS e WHERE e.classid = 'pg_proc'::regclass::oid AND e.objid = p.oid AND e.deptype = 'e')
+		UNION ALL
+		SELECT 'pg_policy'::regclass, p.oid, concat_ws(' ', pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)), ''
+		FROM pg_policy AS p
+		UNION ALL
+		SELECT 'pg_attrdef'::regclass, d.oid, pg_get_expr(d.adbin, d.adrelid), '' FROM pg_attrdef AS d
+	)
+	SELECT pg_describe_object(s.catalog::oid, s.object, 0)
+	FROM stored AS s CROSS JOIN (SELECT max(c.version) AS version FROM simhash_catalog.config AS c WHERE c.name = $1) AS newest
+	WHERE strpos(s.definition, quote_literal($1 || '@' || $2)) > 0
+		OR newest.version = $2 AND strpos(s.definition, quote_literal($1)) > 0 AND strpos(s.definition || s.calls, 'simhash64_named') > 0
+$$;
+COMMENT ON FUNCTION simhash_catalog.users_of_config(text, int) IS
+	'what names a version of a configuration, by number or, when it is the newest, without';
+
+CREATE FUNCTION simhash_catalog.refuse_drop(what text, users text[]) RETURNS void
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF cardinality($2) > 0 THEN
+		RAISE EXCEPTION 'cannot drop % because other objects depend on it', $1
+			USING ERRCODE = 'dependent_objects_still_exist', DETAIL = array_to_string($2[:20], E'\n')
+				|| CASE WHEN cardinality($2) > 20 THEN format(E'\nand %s others', cardinality($2) - 20) ELSE '' END;
+	END IF;
+END $$;
+COMMENT ON FUNCTION simhash_catalog.refuse_drop(text, text[]) IS 'an error that names who uses what shall be dropped, if anybody does';
+
+CREATE FUNCTION simhash_catalog.drop_version(kind text, name text, version int) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	what text := CASE $1 WHEN 'config' THEN 'configuration' ELSE 'idf table' END;
+	there int[];
+	users text[];
+BEGIN
+	IF $2 IS NULL OR $3 IS NULL THEN
+		RAISE EXCEPTION 'name and version must not be NULL' USING ERRCODE = 'null_value_not_allowed';
+	END IF;
+	PERFORM simhash_catalog.lock_versions($1, $2, true);
+	IF $1 = 'config' THEN
+		there := ARRAY(SELECT c.version FROM simhash_catalog.config AS c WHERE c.name = $2 ORDER BY c.version);
+		users := ARRAY(SELECT DISTINCT format('%s names it', u) AS u FROM simhash_catalog.users_of_config($2, $3) AS u ORDER BY u);
+	ELSE
+		there := ARRAY(SELECT i.version FROM simhash_catalog.idf AS i WHERE i.name = $2 ORDER BY i.version);
+		users := ARRAY(SELECT format('configuration "%s@%s" uses it', c.name, c.version) FROM simhash_catalog.config AS c
+			WHERE c.idf = $2 AND c.idf_version = $3 ORDER BY c.name, c.version);
+	END IF;
+	IF $3 <> ALL (there) THEN
+		RAISE EXCEPTION 'version "%" of % "%" does not exist', $3, what, $2 USING ERRCODE = 'undefined_object';
+	END IF;
+	PERFORM simhash_catalog.refuse_drop(format('version %s of %s "%s"', $3, what, $2), users);
+	IF cardinality(there) > 1 AND $3 = there[cardinality(there)] THEN
+		RAISE EXCEPTION 'version % is the newest of % "%"', $3, what, $2 USING ERRCODE = 'object_not_in_prerequisite_state',
+			DETAIL = 'The next version would have the same number.', HINT = 'Make a newer version first, or drop all others before it.';
+	END IF;
+	PERFORM simhash_catalog.delete_version($1, $2, $3);
+END $$;
+COMMENT ON FUNCTION simhash_catalog.drop_version(text, text, int) IS 'behind simhash_drop_config and simhash_drop_idf';
+
+CREATE FUNCTION simhash_drop_config(name text, version int) RETURNS void
+LANGUAGE sql BEGIN ATOMIC SELECT simhash_catalog.drop_version('config', $1, $2); END;
+COMMENT ON FUNCTION simhash_drop_config(text, int) IS
+	'drops a version of a configuration; an error when a view, trigger, function or the like names it';
+
+CREATE FUNCTION simhash_drop_idf(name text, version int) RETURNS void
+LANGUAGE sql BEGIN ATOMIC SELECT simhash_catalog.drop_version('idf', $1, $2); END;
+COMMENT ON FUNCTION simhash_drop_idf(text, int) IS 'drops a version of an idf table with its terms; an error when a configuration uses it';
+
+CREATE FUNCTION simhash_drop_dictionary(dictionary text, before_version int DEFAULT NULL) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	newest int;
+	users text[];
+BEGIN
+	IF $1 IS NULL THEN
+		RAISE EXCEPTION 'dictionary must not be NULL' USING ERRCODE = 'null_value_not_allowed';
+	END IF;
+	PERFORM simhash_catalog.lock_versions('dictionary', $1, true);
+	SELECT max(d.version) INTO newest FROM simhash_catalog.dictionary AS d WHERE d.name = $1;
+	IF newest IS NULL THEN
+		RAISE EXCEPTION 'dictionary "%" does not exist', $1 USING ERRCODE = 'undefined_object';
+	ELSIF $2 IS NOT NULL AND NOT EXISTS (SELECT FROM simhash_catalog.dictionary AS d WHERE d.name = $1 AND d.version = $2) THEN
+		RAISE EXCEPTION 'version "%" of dictionary "%" does not exist', $2, $1 USING ERRCODE = 'undefined_object';
+	END IF;
+	users := ARRAY(SELECT format('configuration "%s@%s" uses version %s', c.name, c.version, c.dictionary_version)
+		FROM simhash_catalog.config AS c
+		WHERE c.dictionary = $1 AND ($2 IS NULL OR c.dictionary_version < $2) ORDER BY c.name, c.version);
+	PERFORM simhash_catalog.refuse_drop(
+		CASE WHEN $2 IS NULL THEN format('dictionary "%s"', $1) ELSE format('versions before %s of dictionary "%s"', $2, $1) END, users);
+	-- What the version got from older ones becomes its own; what was removed before goes for good.
+	INSERT INTO simhash_catalog.dictionary_word (dictionary, version, kind, word, tag)
+	SELECT $1, $2, d.kind, d.word, d.tag FROM simhash_catalog.dictionary_words($1, $2) AS d
+	WHERE $2 IS NOT NULL ON CONFLICT DO NOTHING;
+	PERFORM simhash_catalog.delete_version('dictionary', $1, coalesce($2, newest + 1));
+END $$;
+COMMENT ON FUNCTION simhash_drop_dictionary(text, int) IS
+	'drops the versions of a dictionary before one, or all, with the words that none is left to hold; an error when a configuration uses one';
 
 -- ---------------------------------------------------------------- flagging
 

@@ -28,7 +28,7 @@ SELECT simhash_remove_word('places', 'street lamp') AS dictionary;
 SELECT simhash_remove_stop_word('places', '请') AS dictionary;
 SELECT agrees('petition', '{"subject": 1, "body": 3, "$dictionary": ["丹江口库区移民"], "$stop_words": ["the"]}') AS newest,
 	agrees('petition@2', '{"subject": 1, "body": 3, "$dictionary": ["丹江口库区移民", "street lamp"]}') AS second;
-SELECT name, version, preset, dictionary, dictionary_version, idf FROM simhash_config ORDER BY 1, 2;
+SELECT name, version, preset, dictionary, dictionary_version, idf FROM simhash_catalog.config ORDER BY 1, 2;
 SELECT kind, word, tag FROM simhash_dictionary_words('places', 5) ORDER BY 1, 2;
 -- Stop words add to those of the preset; a tag is a part of speech.
 SELECT simhash_create_config('s0', '{"body": 1}', 's0', 'places') AS version;
@@ -42,12 +42,12 @@ CREATE TABLE corpus (id int, body text);
 INSERT INTO corpus SELECT i, 'word' || i % 10 || ' word' || i % 7 || ' the 道路 word' || i % 10 || repeat(' filler', i % 50) FROM generate_series(1, 3000) AS i;
 INSERT INTO corpus VALUES (0, NULL), (-1, ''), (-2, repeat('x', 300));
 SELECT simhash_build_idf('corpus', 'corpus', 'body') AS version;
-SELECT documents, source FROM simhash_idf;
-SELECT count(*), count(*) FILTER (WHERE t.documents <> c.n) AS different FROM simhash_idf_term AS t FULL JOIN (
+SELECT documents, source FROM simhash_catalog.idf;
+SELECT count(*), count(*) FILTER (WHERE t.documents <> c.n) AS different FROM simhash_catalog.idf_term AS t FULL JOIN (
 	SELECT w, count(DISTINCT id) AS n FROM corpus, regexp_split_to_table(body, ' ') AS w WHERE w <> '' AND length(w) < 200 GROUP BY w) AS c ON c.w = t.term;
 SELECT simhash_create_config('rare', '{"body": 1}', 's2', idf => 'corpus') AS version;
 SELECT jsonb_build_object('body', jsonb_build_object('idf', jsonb_build_object('documents', i.documents, 'terms',
-	(SELECT jsonb_object_agg(term, documents) FROM simhash_idf_term)))) AS options FROM simhash_idf AS i \gset
+	(SELECT jsonb_object_agg(term, documents) FROM simhash_catalog.idf_term)))) AS options FROM simhash_catalog.idf AS i \gset
 SELECT count(*) FILTER (WHERE simhash64_named(c, 'rare') = simhash64(c, :'options', 's2')) AS same,
 	count(*) FILTER (WHERE simhash64_named(c, 'rare') = simhash64(c, '{"body": 1}', 's2')) < 3000 AS matters FROM corpus AS c;
 -- Partitions, a view, terms that are too rare; a newer table leaves the configuration alone.
@@ -58,9 +58,9 @@ INSERT INTO parts SELECT * FROM corpus;
 CREATE VIEW seen AS SELECT id, body FROM corpus;
 SELECT simhash_build_idf('corpus', 'parts', 'body') AS version;
 SELECT simhash_build_idf('corpus', 'seen', 'body', min_documents => 3000) AS version;
-SELECT version, i.documents, count(*), min(term), max(term) FROM simhash_idf AS i JOIN simhash_idf_term AS t USING (name, version) GROUP BY 1, 2 ORDER BY 1;
-SELECT count(*) FROM (SELECT term, documents FROM simhash_idf_term WHERE version = 1 EXCEPT SELECT term, documents FROM simhash_idf_term WHERE version = 2) AS x;
-SELECT idf, idf_version FROM simhash_config WHERE name = 'rare';
+SELECT version, i.documents, count(*), min(term), max(term) FROM simhash_catalog.idf AS i JOIN simhash_catalog.idf_term AS t USING (name, version) GROUP BY 1, 2 ORDER BY 1;
+SELECT count(*) FROM (SELECT term, documents FROM simhash_catalog.idf_term WHERE version = 1 EXCEPT SELECT term, documents FROM simhash_catalog.idf_term WHERE version = 2) AS x;
+SELECT idf, idf_version FROM simhash_catalog.config WHERE name = 'rare';
 SELECT simhash_create_config('rare', '{"body": 1}', 's2', idf => 'corpus@2') AS version;
 SELECT bool_and(simhash64_named(c, 'rare') = simhash64_named(c, 'rare@1')) AS same FROM corpus AS c WHERE id > 0;
 
@@ -68,7 +68,7 @@ SELECT bool_and(simhash64_named(c, 'rare') = simhash64_named(c, 'rare@1')) AS sa
 CREATE TABLE child () INHERITS (corpus);
 INSERT INTO child VALUES (9000, 'orphan');
 SELECT simhash_build_idf('family', 'corpus', 'body') AS version;
-SELECT documents FROM simhash_idf_term WHERE name = 'family' AND term IN ('orphan', 'the') ORDER BY term;
+SELECT documents FROM simhash_catalog.idf_term WHERE name = 'family' AND term IN ('orphan', 'the') ORDER BY term;
 DROP TABLE child;
 
 -- The words of a text.
@@ -123,7 +123,7 @@ SELECT count(simhash_create_config('passing' || i, '{}', 'plain')) FROM generate
 BEGIN;
 SELECT simhash64_named_text('one', 'kept') IS NOT NULL AS loaded;
 CREATE FUNCTION scans() RETURNS bigint LANGUAGE sql AS $$
-	SELECT sum(pg_stat_get_xact_numscans(oid)) FROM pg_class WHERE relname LIKE 'simhash_dictionary_word%'
+	SELECT sum(pg_stat_get_xact_numscans(oid)) FROM pg_class WHERE relname LIKE 'dictionary_word%'
 $$;
 SELECT scans() AS scans \gset
 SELECT count(simhash64_named_text('one', c)) FROM generate_series(1, 10) AS i, LATERAL unnest(ARRAY['passing' || i, 'kept']) AS c;
@@ -155,21 +155,23 @@ RESET parallel_leader_participation;
 
 -- Versions never change; privileges.
 CREATE ROLE simhash_reader;
+CREATE VIEW never_read AS SELECT (1 / (id - id))::text AS body FROM corpus;
+GRANT SELECT ON never_read TO simhash_reader;
 GRANT USAGE ON SCHEMA stored_test TO simhash_reader;
 GRANT SELECT ON petition TO simhash_reader;
-CREATE FUNCTION fault(statement text) RETURNS TABLE (state text, message text, hint text) LANGUAGE plpgsql AS $$
+CREATE FUNCTION fault(statement text) RETURNS TABLE (state text, message text, detail text, hint text) LANGUAGE plpgsql AS $$
 BEGIN
 	EXECUTE statement;
-	RETURN QUERY SELECT 'none', statement, '';
+	RETURN QUERY SELECT 'none', statement, '', '';
 EXCEPTION WHEN OTHERS THEN
-	GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT;
+	GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
 	RETURN NEXT;
 END $$;
 \x on
 SELECT f.* FROM unnest(ARRAY[
-	$$UPDATE simhash_config SET options = '{}'$$,
-	$$DELETE FROM simhash_dictionary_word$$,
-	$$TRUNCATE simhash_idf_term$$,
+	$$UPDATE simhash_catalog.config SET options = '{}'$$,
+	$$DELETE FROM simhash_catalog.dictionary_word$$,
+	$$TRUNCATE simhash_catalog.idf_term$$,
 	$$SELECT simhash64_named(p, 'nope') FROM petition AS p$$,
 	$$SELECT simhash64_named_text('a', 'petition@99')$$,
 	$$SELECT simhash64_named_text('a', 'petition@9999999999')$$,
@@ -179,66 +181,117 @@ SELECT f.* FROM unnest(ARRAY[
 	$$SELECT simhash64_named(p, 'body') FROM petition AS p$$,
 	$$SELECT simhash64_named('text', 'body')$$,
 	$$SELECT simhash_create_config('a@1')$$,
+	$$SELECT simhash_create_config('')$$,
+	$$SELECT simhash_create_config(NULL)$$,
 	$$SELECT simhash_create_config('bad', '{"$nonsense": 1}')$$,
 	$$SELECT simhash_create_config('bad', preset => 'nope')$$,
 	$$SELECT simhash_create_config('bad', dictionary => 'nope')$$,
 	$$SELECT simhash_create_config('bad', idf => 'corpus@9')$$,
+	$$SELECT simhash_create_config('bad', idf => 'corpus@')$$,
+	$$SELECT simhash_create_config('bad', idf => 'nope@1')$$,
+	$$SELECT simhash_add_word('places', '')$$,
+	$$SELECT simhash_add_word('places', NULL)$$,
+	$$SELECT simhash_add_word('places', repeat('x', 201))$$,
+	$$SELECT simhash_add_stop_word('places', repeat('字', 201))$$,
+	$$SELECT simhash_add_words('places', NULL)$$,
+	$$SELECT simhash_add_stop_words('places', '{a, NULL}')$$,
+	$$SELECT simhash_add_word('', 'a')$$,
+	$$SELECT simhash_add_word('places@1', 'a')$$,
+	$$SELECT simhash_add_word(NULL, 'a')$$,
 	$$SELECT simhash_remove_word('places', 'nope')$$,
 	$$SELECT simhash_build_idf('x', 'corpus', 'nope')$$,
 	$$SELECT simhash_build_idf('x@1', 'corpus', 'body')$$,
+	$$SELECT simhash_build_idf(NULL, 'corpus', 'body')$$,
 	$$SELECT simhash_build_idf('x', NULL, 'body')$$,
 	$$SELECT simhash_build_idf('x', 'corpus', 'body', min_documents => NULL)$$,
 	$$SELECT simhash_build_idf('x', 'corpus', 'body', 'nope')$$,
 	$$SET ROLE simhash_reader; SELECT simhash_create_config('mine')$$,
 	$$SET ROLE simhash_reader; SELECT simhash_add_word('places', 'mine')$$,
-	$$SET ROLE simhash_reader; DELETE FROM simhash_config$$,
+	$$SET ROLE simhash_reader; SELECT simhash_build_idf('mine', 'never_read', 'body')$$,
+	$$SET ROLE simhash_reader; SELECT simhash_drop_config('petition', 1)$$,
+	$$SET ROLE simhash_reader; SELECT simhash_catalog.lock_versions('config', 'mine', false)$$,
+	$$SET ROLE simhash_reader; DELETE FROM simhash_catalog.config$$,
 	$$SET ROLE simhash_reader; SELECT simhash64_named(p, 'petition') FROM stored_test.petition AS p$$
 ]) AS e, fault(e) AS f;
 \x off
 RESET ROLE;
-REVOKE ALL ON petition FROM simhash_reader;
+-- 200 characters are a word; no words make nothing.
+SELECT simhash_add_word('long', repeat('x', 200)) AS long, simhash_add_words('places', '{}') = max(version) AS newest, simhash_add_words('none', '{}') AS none
+FROM simhash_catalog.dictionary WHERE name = 'places';
+-- Both were tried at once: nothing was read. Tables of a user's may have any name.
+CREATE TEMP TABLE simhash_idf_part (documents text);
+SELECT simhash_build_idf('beside', 'corpus', 'body') AS version;
+DROP TABLE simhash_idf_part;
+
+-- What an owner put into a view works for a role that may not even look into the schema of the extension.
+CREATE VIEW named AS SELECT id, simhash64_named(p, 'petition') AS fp FROM petition AS p;
+GRANT SELECT ON named TO simhash_reader;
+REVOKE USAGE ON SCHEMA public FROM PUBLIC;
+SET ROLE simhash_reader;
+SELECT count(fp) FROM stored_test.named;
+SELECT public.simhash64_named_text('a', 'petition');
+RESET ROLE;
+GRANT USAGE ON SCHEMA public TO PUBLIC;
+DROP VIEW named;
+REVOKE ALL ON petition, never_read FROM simhash_reader;
 REVOKE ALL ON SCHEMA stored_test FROM simhash_reader;
 DROP ROLE simhash_reader;
 
+-- Rows that are missing are an error, not another fingerprint.
+CREATE FUNCTION after(damage text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	detail text;
+BEGIN
+	SET LOCAL session_replication_role = replica;
+	EXECUTE damage;
+	RAISE EXCEPTION 'fingerprint %', simhash64_named_text('a b', 'whole');
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
+	RETURN NEXT SQLSTATE || ' ' || SQLERRM || ': ' || detail;
+END $$;
+SELECT simhash_create_config('whole', '{}', 's2', 'places', 'corpus@1') AS version;
+SELECT a.* FROM unnest(ARRAY[
+	$$DELETE FROM simhash_catalog.dictionary_word WHERE dictionary = 'places'$$,
+	$$DELETE FROM simhash_catalog.dictionary_word WHERE dictionary = 'places' AND word = 'THE'$$,
+	$$DELETE FROM simhash_catalog.dictionary WHERE name = 'places'$$,
+	$$INSERT INTO simhash_catalog.dictionary_word SELECT name, version, 'word', 'smuggled' FROM simhash_catalog.dictionary WHERE name = 'places'$$,
+	$$DELETE FROM simhash_catalog.idf_term WHERE name = 'corpus' AND version = 1$$,
+	$$DELETE FROM simhash_catalog.idf_term WHERE name = 'corpus' AND version = 1 AND term = 'filler'$$,
+	$$DELETE FROM simhash_catalog.idf WHERE name = 'corpus' AND version = 1$$
+]) AS damage, after(damage) AS a;
+SELECT simhash64_named_text('a b', 'whole') IS NOT NULL AS whole;
+
+-- In the schema that users see the extension has no relation, and nothing that others' tools would take for theirs.
+SELECT DISTINCT i.type, i.schema FROM pg_depend AS d JOIN pg_extension AS e ON e.oid = d.refobjid, pg_identify_object(d.classid, d.objid, d.objsubid) AS i
+WHERE e.extname = 'simhash_dedup' AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e' AND i.schema IS DISTINCT FROM 'simhash_catalog' ORDER BY 1;
+SELECT c.relname, c.relkind, c.relnamespace::regnamespace FROM pg_class AS c JOIN pg_depend AS d ON d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e'
+	JOIN pg_extension AS e ON e.oid = d.refobjid WHERE e.extname = 'simhash_dedup' ORDER BY 1;
+
 -- A search_path that puts other tables first changes nothing.
-CREATE TABLE simhash_config (LIKE public.simhash_config);
+CREATE TABLE config (LIKE simhash_catalog.config);
 SET search_path = stored_test, public, pg_catalog;
 SELECT simhash64_named_text('one two three', 'moving') IS NOT NULL AS present;
 RESET search_path;
 
--- Nor do functions beside the extension that match arguments better than the server's own.
-CREATE FUNCTION stored_test.hijack() RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'hijacked'; END $$;
-CREATE FUNCTION public.format(text, text, bigint) RETURNS text LANGUAGE sql RETURN stored_test.hijack();
-CREATE FUNCTION public.format(text, bigint) RETURNS text LANGUAGE sql RETURN stored_test.hijack();
-CREATE FUNCTION public.format(text, name, text, text) RETURNS text LANGUAGE sql RETURN stored_test.hijack();
-CREATE FUNCTION public.format(text, name, regclass, text) RETURNS text LANGUAGE sql RETURN stored_test.hijack();
-CREATE FUNCTION public.format(text, name, name, name) RETURNS text LANGUAGE sql RETURN stored_test.hijack();
-CREATE FUNCTION public.unnest(text[]) RETURNS SETOF text LANGUAGE sql AS 'SELECT stored_test.hijack()';
-CREATE FUNCTION public.jsonb_build_object(text, jsonb) RETURNS jsonb LANGUAGE sql RETURN stored_test.hijack()::jsonb;
-CREATE AGGREGATE public.jsonb_agg(text) (SFUNC = array_append, STYPE = text[]);
-CREATE FUNCTION public.simhash_terms(text, jsonb) RETURNS SETOF text LANGUAGE sql AS 'SELECT stored_test.hijack()';
-SELECT public.simhash_add_words('places', '{a safe place}') > 0 AS words, public.simhash_create_config('safe', '{}', dictionary => 'places') AS config,
-	public.simhash_build_idf('safe', 'stored_test.corpus', 'body', 'places') AS idf;
-DROP FUNCTION public.format(text, text, bigint), public.format(text, bigint), public.format(text, name, text, text), public.format(text, name, regclass, text),
-	public.format(text, name, name, name), public.unnest(text[]), public.jsonb_build_object(text, jsonb), public.simhash_terms(text, jsonb);
-DROP AGGREGATE public.jsonb_agg(text);
-
--- In another schema everything still works, in the same session.
-CREATE SCHEMA elsewhere;
-ALTER EXTENSION simhash_dedup SET SCHEMA elsewhere;
+-- It stays in its schema, which may get another name: everything still works, in the same session.
+\set VERBOSITY verbose
+ALTER EXTENSION simhash_dedup SET SCHEMA stored_test;
+\set VERBOSITY default
+ALTER SCHEMA public RENAME TO elsewhere;
 SELECT elsewhere.simhash64_named_text('one two three', 'moving') IS NOT NULL AS present;
 SELECT elsewhere.simhash_add_word('places', 'new place') AS dictionary, elsewhere.simhash_create_config('moved', dictionary => 'places') AS config;
 SELECT elsewhere.simhash_build_idf('moved', 'stored_test.corpus', 'body') AS idf;
-ALTER EXTENSION simhash_dedup SET SCHEMA public;
-SELECT simhash64_named_text('one two three', 'moved') IS NOT NULL AS present;
+SELECT elsewhere.simhash_drop_config('moved', 1), elsewhere.simhash_drop_idf('moved', 1);
+ALTER SCHEMA elsewhere RENAME TO public;
+SELECT simhash_create_config('moved', '{"stop_words": ["one"]}', 'plain') AS version;
+SELECT simhash64_named_text('one two three', 'moved') = simhash64('two three', preset => 'plain') AS new;
 
 -- Dropped and created again, nothing is left, in the same session.
 SET client_min_messages = error;
 DROP SCHEMA stored_test CASCADE;
-DROP SCHEMA elsewhere;
 DROP EXTENSION simhash_dedup CASCADE;
 CREATE EXTENSION simhash_dedup;
-SELECT count(*) FROM simhash_config;
+SELECT count(*) FROM simhash_catalog.config;
 SELECT simhash_create_config('moving', '{"stop_words": ["two"]}', 'plain') AS version;
 SELECT simhash64_named_text('one two three', 'moving') = simhash64('one three', preset => 'plain') AS new;
 DROP EXTENSION simhash_dedup;

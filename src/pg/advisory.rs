@@ -28,3 +28,13 @@ pub fn keeps_its_snapshot() -> bool {
     // SAFETY: reads a variable of the backend.
     unsafe { pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as i32 }
 }
+
+/// The isolation level of this transaction.
+pub fn isolation_level() -> &'static str {
+    // SAFETY: reads a variable of the backend.
+    match unsafe { pg_sys::XactIsoLevel } as u32 {
+        pg_sys::XACT_SERIALIZABLE => "serializable",
+        pg_sys::XACT_REPEATABLE_READ => "repeatable read",
+        _ => "read committed",
+    }
+}

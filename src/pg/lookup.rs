@@ -1,6 +1,8 @@
 //! Catalog look-ups through the system caches, without the permission checks of name resolution:
 //! what they find goes into plans, and the executor checks permissions where they belong.
 
+use std::ffi::CStr;
+
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
@@ -27,7 +29,7 @@ pub fn has_support_function(function: Oid, support: SqlFunction) -> bool {
 }
 
 /// The function of that name and those argument types in the schema of `sibling`.
-pub fn function_beside(sibling: Oid, name: &std::ffi::CStr, arg_types: &[Oid]) -> Option<Oid> {
+pub fn function_beside(sibling: Oid, name: &CStr, arg_types: &[Oid]) -> Option<Oid> {
     // SAFETY: syscache look-up; the oidvector is a copy of `arg_types`.
     let found = unsafe {
         let schema = pg_sys::get_func_namespace(sibling);
@@ -45,7 +47,7 @@ pub fn function_beside(sibling: Oid, name: &std::ffi::CStr, arg_types: &[Oid]) -
 }
 
 /// The operator of that name between two types in the schema of `sibling`.
-pub fn operator_beside(sibling: Oid, name: &std::ffi::CStr, left: Oid, right: Oid) -> Option<Oid> {
+pub fn operator_beside(sibling: Oid, name: &CStr, left: Oid, right: Oid) -> Option<Oid> {
     // SAFETY: syscache look-ups.
     let found = unsafe {
         pg_sys::GetSysCacheOid(
@@ -119,12 +121,33 @@ pub fn base_type(type_oid: Oid) -> Oid {
     unsafe { pg_sys::getBaseType(type_oid) }
 }
 
-/// The schema of the running function, quoted for a query.
-pub fn function_schema(args: &super::fmgr::Args) -> String {
-    // SAFETY: names are zero-terminated, and a running function's schema exists as long as it.
-    let name = unsafe {
-        let name = pg_sys::get_namespace_name(pg_sys::get_func_namespace(args.function()));
-        std::ffi::CStr::from_ptr(pg_sys::quote_identifier(name)).to_bytes()
+/// The table of that name in a schema, whatever the search_path.
+pub fn table_in(schema: &CStr, name: &CStr) -> Option<Oid> {
+    // SAFETY: syscache look-ups of zero-terminated names.
+    let found = unsafe {
+        let schema = pg_sys::get_namespace_oid(schema.as_ptr(), true);
+        pg_sys::get_relname_relid(name.as_ptr(), schema)
     };
-    super::encoding::to_utf8(name).into_owned()
+    (found != Oid::INVALID).then_some(found)
+}
+
+/// A right on a table.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Right {
+    Insert,
+    Delete,
+}
+
+/// Has the current user the right?
+pub fn has_right(table: Oid, right: Right) -> bool {
+    let right = match right {
+        Right::Insert => pg_sys::ACL_INSERT,
+        Right::Delete => pg_sys::ACL_DELETE,
+    };
+    // SAFETY: a catalog look-up.
+    unsafe {
+        let found =
+            pg_sys::pg_class_aclcheck(table, pg_sys::GetUserId(), pg_sys::AclMode::from(right));
+        found == pg_sys::AclResult::ACLCHECK_OK
+    }
 }

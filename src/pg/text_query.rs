@@ -1,5 +1,4 @@
-//! Queries whose parameters and results are text: read-only, under the snapshot of the statement that
-//! called the function, planned once in a session.
+//! Queries whose parameters and results are text: planned once in a session.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,7 +9,7 @@ use pgrx::{IntoDatum, pg_sys};
 use super::encoding::{from_utf8, to_utf8};
 use super::memory::owned;
 use super::process::check_for_interrupts;
-use super::spi::{connected, prepared};
+use super::spi::{check, connected, prepared};
 
 /// Rows fetched at a time.
 const BATCH: i64 = 1000;
@@ -20,19 +19,11 @@ thread_local! {
     static PLANS: RefCell<HashMap<String, pg_sys::SPIPlanPtr>> = RefCell::new(HashMap::new());
 }
 
-/// Runs a query, and calls `row` with each row's columns.
+/// Runs a query under the snapshot of the statement that called the function, and calls `row` with
+/// each row's columns.
 pub fn query(text: &str, parameters: &[&str], row: &mut dyn FnMut(&[Option<String>])) {
     let plan = plan(text, parameters.len());
-    let mut datums: Vec<pg_sys::Datum> = parameters
-        .iter()
-        // bytea and text are stored alike.
-        .map(|p| {
-            from_utf8(p)
-                .as_ref()
-                .into_datum()
-                .unwrap_or(pg_sys::Datum::null())
-        })
-        .collect();
+    let mut datums = datums(parameters);
     // SAFETY: the array is as long as the plan's list of parameters, and lives while the cursor is
     // opened; a fetched table has `SPI_processed` rows until it is freed.
     connected(|| unsafe {
@@ -52,6 +43,30 @@ pub fn query(text: &str, parameters: &[&str], row: &mut dyn FnMut(&[Option<Strin
         }
         pg_sys::SPI_cursor_close(portal);
     });
+}
+
+/// Runs a statement that changes rows, as one that the function's caller would send next.
+pub fn execute(text: &str, parameters: &[&str]) {
+    let plan = plan(text, parameters.len());
+    let mut datums = datums(parameters);
+    // SAFETY: the array is as long as the plan's list of parameters, and none is NULL.
+    connected(|| unsafe {
+        let nulls = std::ptr::null();
+        check(pg_sys::SPI_execute_plan(
+            plan,
+            datums.as_mut_ptr(),
+            nulls,
+            false,
+            0,
+        ));
+    });
+}
+
+fn datums(parameters: &[&str]) -> Vec<pg_sys::Datum> {
+    // bytea and text are stored alike.
+    let datum = |p: &&str| from_utf8(p).as_ref().into_datum();
+    let or_null = |p| datum(p).unwrap_or(pg_sys::Datum::null());
+    parameters.iter().map(or_null).collect()
 }
 
 fn plan(text: &str, parameters: usize) -> pg_sys::SPIPlanPtr {

@@ -3,8 +3,9 @@
 //! What lives here: [`canonical`] (values of every type as text that no setting and no catalog change
 //! alters), [`arguments`] (the JSON and preset arguments, parsed once per call site), [`record`] and
 //! [`text`] (the two inputs), [`lexemes`] (tsvectors), [`functions`] (what SQL sees),
-//! [`stored`] (configurations under a name), [`similarity`] (checks of candidates), [`margin`] (bits in doubt). What must not: anything that decides a
-//! bit of a fingerprint; that is `fingerprint`.
+//! [`stored`] (configurations under a name), [`versions`] (those who write them), [`similarity`] (checks
+//! of candidates), [`margin`] (bits in doubt). What must not: anything that decides a bit of a
+//! fingerprint; that is `fingerprint`.
 
 mod arguments;
 mod canonical;
@@ -16,6 +17,7 @@ mod record;
 mod similarity;
 mod stored;
 mod text;
+mod versions;
 
 /// Loads the word dictionary when the library is loaded by the postmaster, whose children then share
 /// it; otherwise the first Han word loads it.

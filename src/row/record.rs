@@ -71,7 +71,7 @@ impl<const W: usize> RowSite<W> {
     pub fn fingerprint_named(&mut self, args: &Args, row: Value<'_>) -> Option<[u64; W]> {
         let (config, changed) = self.named.refresh(args, 1)?;
         let settings = Settings {
-            options: or_raise(config.row.as_ref().map_err(Clone::clone)),
+            options: config.row_options(),
             preset: config.preset,
             changed,
         };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-use super::errors::or_raise;
+use super::errors::{or_raise, raise};
 use crate::fingerprint::Error;
 use crate::fingerprint::options::{RowOptions, TextOptions, parse_row, parse_text};
 use crate::fingerprint::presets::{self, Input, Preset};
@@ -17,9 +17,8 @@ use crate::fingerprint::stop_words::StopWords;
 use crate::fingerprint::terms::{Idf, Speech};
 use crate::fingerprint::user_words::UserWords;
 use crate::fingerprint::word_list::{GatheredWords, WordList};
-use crate::pg::error::report;
+use crate::pg::error::{raise_with_hint, report};
 use crate::pg::fmgr::Args;
-use crate::pg::lookup::function_schema;
 use crate::pg::process::check_for_interrupts;
 use crate::pg::snapshot::Seen;
 use crate::pg::text_query::query;
@@ -31,9 +30,39 @@ const KEPT: usize = 8;
 pub struct Config {
     /// Unique, also among versions that were rolled back.
     id: String,
+    /// Name and version.
+    label: String,
     pub preset: &'static Preset,
-    pub row: Result<RowOptions, Error>,
-    pub text: Result<TextOptions, Error>,
+    row: Result<RowOptions, Error>,
+    text: Result<TextOptions, Error>,
+}
+
+impl Config {
+    /// Its options when a row is given.
+    pub fn row_options(&self) -> &RowOptions {
+        match (&self.row, &self.text) {
+            (Ok(options), _) => options,
+            (_, Ok(_)) => self.made_for("texts", "simhash64_named_text"),
+            (Err(error), _) => raise(error),
+        }
+    }
+
+    /// Its options when a text is given.
+    pub fn text_options(&self) -> &TextOptions {
+        match (&self.text, &self.row) {
+            (Ok(options), _) => options,
+            (_, Ok(_)) => self.made_for("rows", "simhash64_named"),
+            (Err(error), _) => raise(error),
+        }
+    }
+
+    fn made_for(&self, what: &str, function: &str) -> ! {
+        raise_with_hint(
+            PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+            format!("configuration \"{}\" is made for {what}", self.label),
+            format!("{function} takes {what}."),
+        )
+    }
 }
 
 thread_local! {
@@ -62,8 +91,7 @@ impl Named {
         {
             return Some((config.clone(), false));
         }
-        let schema = function_schema(args);
-        let config = find(&schema, &crate::pg::encoding::to_utf8(name));
+        let config = find(&crate::pg::encoding::to_utf8(name));
         let changed = self.config.as_ref().is_none_or(|old| old.id != config.id);
         (self.name, self.seen) = (name.to_vec(), seen);
         self.config = Some(config.clone());
@@ -71,10 +99,11 @@ impl Named {
     }
 }
 
-/// A row of simhash_config.
+/// A row of simhash_catalog.config.
 #[derive(Default)]
 struct Entry {
     id: String,
+    label: String,
     options: Option<String>,
     preset: Option<String>,
     dictionary: Option<(String, String)>,
@@ -82,7 +111,7 @@ struct Entry {
 }
 
 /// The configuration `name` (its newest version) or `name@version`.
-fn find(schema: &str, name: &str) -> Rc<Config> {
+fn find(name: &str) -> Rc<Config> {
     let (base, version) = match name.rsplit_once('@') {
         Some((base, version)) if version.parse::<i32>().is_ok() => (base, Some(version)),
         _ => (name, None),
@@ -93,8 +122,8 @@ fn find(schema: &str, name: &str) -> Rc<Config> {
         None => "",
     };
     let text = format!(
-        "SELECT id, options, preset, dictionary, dictionary_version, idf, idf_version FROM {schema}.simhash_config \
-         WHERE name OPERATOR(pg_catalog.=) $1{this} ORDER BY version DESC LIMIT 1"
+        "SELECT id, version, options, preset, dictionary, dictionary_version, idf, idf_version \
+         FROM simhash_catalog.config WHERE name OPERATOR(pg_catalog.=) $1{this} ORDER BY version DESC LIMIT 1"
     );
     let parameters: Vec<&str> = std::iter::once(base).chain(version).collect();
     query(&text, &parameters, &mut |row| {
@@ -102,6 +131,7 @@ fn find(schema: &str, name: &str) -> Rc<Config> {
         let mut next = || columns.next().flatten();
         found = Some(Entry {
             id: next().unwrap_or_default(),
+            label: format!("{base}@{}", next().unwrap_or_default()),
             options: next(),
             preset: next(),
             dictionary: next().zip(next()),
@@ -109,9 +139,9 @@ fn find(schema: &str, name: &str) -> Rc<Config> {
         });
     });
     let Some(entry) = found else {
-        unknown(schema, name);
+        unknown(name);
     };
-    let config = kept(&entry.id).unwrap_or_else(|| Rc::new(load(schema, entry)));
+    let config = kept(&entry.id).unwrap_or_else(|| Rc::new(load(entry)));
     LOADED.with_borrow_mut(|loaded| loaded.push(config.clone()));
     config
 }
@@ -128,12 +158,11 @@ fn kept(id: &str) -> Option<Rc<Config>> {
     })
 }
 
-fn unknown(schema: &str, name: &str) -> ! {
+fn unknown(name: &str) -> ! {
     let mut names = Vec::new();
-    let text = format!(
-        "SELECT DISTINCT name FROM {schema}.simhash_config ORDER BY name USING OPERATOR(pg_catalog.<) LIMIT 10"
-    );
-    query(&text, &[], &mut |row| names.extend(row[0].clone()));
+    let text = "SELECT DISTINCT name FROM simhash_catalog.config \
+                ORDER BY name USING OPERATOR(pg_catalog.<) LIMIT 10";
+    query(text, &[], &mut |row| names.extend(row[0].clone()));
     let hint = match names.is_empty() {
         true => "simhash_create_config makes one.".to_owned(),
         false => format!("Among the configurations are {}.", names.join(", ")),
@@ -146,16 +175,21 @@ fn unknown(schema: &str, name: &str) -> ! {
     )
 }
 
-fn load(schema: &str, entry: Entry) -> Config {
+fn load(entry: Entry) -> Config {
     let preset = or_raise(presets::find(entry.preset.as_deref()));
     let json = entry.options.as_deref().unwrap_or("{}");
     let (mut row, mut text) = (parse_row(json), parse_text(json));
-    let words = entry
-        .dictionary
-        .map(|(name, version)| Words::load(schema, &name, &version));
-    let idf = entry
-        .idf
-        .map(|(name, version)| load_idf(schema, &name, &version));
+    let part = |kind, stored: &Option<(String, String)>| {
+        let (name, version) = stored.clone()?;
+        Some(Part {
+            config: entry.label.clone(),
+            kind,
+            name,
+            version,
+        })
+    };
+    let words = part("dictionary", &entry.dictionary).map(|part| Words::load(&part));
+    let idf = part("idf table", &entry.idf).map(|part| load_idf(&part));
     let row_text = row.as_mut().map(|row| &mut row.text);
     for options in [row_text, text.as_mut()].into_iter().flatten() {
         if let Some(words) = &words {
@@ -167,9 +201,48 @@ fn load(schema: &str, entry: Entry) -> Config {
     }
     Config {
         id: entry.id,
+        label: entry.label,
         preset,
         row,
         text,
+    }
+}
+
+/// A version of a dictionary or an idf table that a configuration uses.
+struct Part {
+    config: String,
+    kind: &'static str,
+    name: String,
+    version: String,
+}
+
+impl Part {
+    fn rows(&self, text: &str, row: &mut dyn FnMut(&[Option<String>])) {
+        query(text, &[&self.name, &self.version], row);
+    }
+
+    /// Fewer words or terms are stored than there were, or more: a fingerprint would be another one.
+    fn check(&self, should: Option<u64>, found: u64, what: &str) {
+        let Self {
+            config,
+            kind,
+            name,
+            version,
+        } = self;
+        let (state, detail) = match should {
+            Some(should) if should == found => return,
+            Some(should) => (
+                "is damaged",
+                format!("Stored {what}: {found}, expected: {should}."),
+            ),
+            None => ("does not exist", "Its rows are missing.".to_owned()),
+        };
+        report(
+            PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
+            format!("version \"{version}\" of {kind} \"{name}\" {state}"),
+            Some(format!("Configuration \"{config}\" uses it. {detail}")),
+            Some("The tables of schema simhash_catalog must be restored together.".to_owned()),
+        )
     }
 }
 
@@ -181,20 +254,25 @@ struct Words {
 }
 
 impl Words {
-    fn load(schema: &str, name: &str, version: &str) -> Self {
+    fn load(part: &Part) -> Self {
         let (mut whole, mut stop) = (GatheredWords::default(), GatheredWords::default());
-        let text = format!(
-            "SELECT kind, word, tag FROM {schema}.simhash_dictionary_words($1, $2::pg_catalog.int4)"
-        );
-        query(&text, &[name, version], &mut |row| {
+        let (mut should, mut count) = (None, 0);
+        let text = "SELECT words FROM simhash_catalog.dictionary WHERE name OPERATOR(pg_catalog.=) $1 \
+                    AND version OPERATOR(pg_catalog.=) $2::pg_catalog.int4";
+        part.rows(text, &mut |row| should = Some(number(&row[0])));
+        let text = "SELECT kind, word, tag \
+                    FROM simhash_catalog.dictionary_words($1, $2::pg_catalog.int4)";
+        part.rows(text, &mut |row| {
             let [kind, Some(word), tag] = row else {
                 return;
             };
+            count += 1;
             or_raise(match kind.as_deref() {
                 Some("stop") => stop.add(word, ()),
                 _ => whole.add(word, tag.as_deref().map_or(Speech::Noun, Speech::of_tag)),
             });
         });
+        part.check(should, count, "words");
         let pause = &mut check_for_interrupts;
         let whole = whole.sorted(pause);
         Self {
@@ -220,24 +298,27 @@ impl Words {
     }
 }
 
-fn load_idf(schema: &str, name: &str, version: &str) -> Arc<Idf> {
+fn load_idf(part: &Part) -> Arc<Idf> {
     let mut idf = Idf::new(0);
-    let text = format!(
-        "SELECT documents FROM {schema}.simhash_idf WHERE name OPERATOR(pg_catalog.=) $1 \
-         AND version OPERATOR(pg_catalog.=) $2::pg_catalog.int4"
-    );
-    query(&text, &[name, version], &mut |row| {
+    let (mut should, mut count) = (None, 0);
+    let text = "SELECT documents, terms FROM simhash_catalog.idf WHERE name OPERATOR(pg_catalog.=) $1 \
+                AND version OPERATOR(pg_catalog.=) $2::pg_catalog.int4";
+    part.rows(text, &mut |row| {
         idf = Idf::new(number(&row[0]));
+        should = Some(number(&row[1]));
     });
-    let text = format!(
-        "SELECT term, documents FROM {schema}.simhash_idf_term WHERE name OPERATOR(pg_catalog.=) $1 \
-         AND version OPERATOR(pg_catalog.=) $2::pg_catalog.int4"
-    );
-    query(&text, &[name, version], &mut |row| {
+    if should.is_none() {
+        part.check(should, count, "terms");
+    }
+    let text = "SELECT term, documents FROM simhash_catalog.idf_term WHERE name OPERATOR(pg_catalog.=) $1 \
+                AND version OPERATOR(pg_catalog.=) $2::pg_catalog.int4";
+    part.rows(text, &mut |row| {
         if let Some(term) = &row[0] {
+            count += 1;
             or_raise(idf.add(term, number(&row[1])));
         }
     });
+    part.check(should, count, "terms");
     Arc::new(idf)
 }
 

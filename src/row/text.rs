@@ -68,8 +68,8 @@ impl<const W: usize> TextSite<W> {
     /// The fingerprint of a text under the stored configuration that argument 1 names.
     pub fn fingerprint_named(&mut self, args: &Args, text: Value<'_>) -> Option<[u64; W]> {
         let (config, changed) = self.named.refresh(args, 1)?;
+        let options = config.text_options();
         if changed {
-            let options = or_raise(config.text.as_ref().map_err(Clone::clone));
             self.plan = Some(or_raise(plan::text(config.preset, options)));
         }
         self.sketched(text)

@@ -1,0 +1,238 @@
+//! Those who write versions of configurations, dictionaries and idf tables: who may, one transaction at a
+//! time, and what they delete.
+
+use std::cell::Cell;
+use std::ffi::CStr;
+
+use pgrx::PgSqlErrorCode::{
+    ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_INVALID_PARAMETER_VALUE,
+    ERRCODE_INVALID_TRANSACTION_STATE, ERRCODE_T_R_SERIALIZATION_FAILURE, ERRCODE_UNDEFINED_TABLE,
+};
+use pgrx::pg_sys;
+
+use crate::pg::advisory::{isolation_level, keeps_its_snapshot, lock_until_commit};
+use crate::pg::encoding::to_utf8;
+use crate::pg::error::{raise, raise_with_hint};
+use crate::pg::fmgr::{Args, pg_function};
+use crate::pg::lookup::{Right, has_right, table_in};
+use crate::pg::saved_query::{SavedQuery, Sees};
+use crate::pg::text_query::execute;
+use crate::pg::value::Storage;
+
+const SCHEMA: &CStr = c"simhash_catalog";
+
+/// The number of the lock, of those of table config.
+const LOCK: u32 = 0;
+
+/// What has versions.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Config,
+    Dictionary,
+    Idf,
+}
+
+impl Kind {
+    /// Argument 0: the name of the table of versions.
+    fn of(args: &Args) -> Self {
+        let name = text(args, 0);
+        match name.as_str() {
+            "config" => Self::Config,
+            "dictionary" => Self::Dictionary,
+            "idf" => Self::Idf,
+            _ => raise(
+                ERRCODE_INVALID_PARAMETER_VALUE,
+                format!("\"{name}\" has no versions"),
+            ),
+        }
+    }
+
+    /// Where a version's rows are.
+    fn tables(self) -> &'static [&'static CStr] {
+        match self {
+            Self::Config => &[c"config"],
+            Self::Dictionary => &[c"dictionary", c"dictionary_word"],
+            Self::Idf => &[c"idf", c"idf_term"],
+        }
+    }
+
+    /// Delete version $2 of $1; of a dictionary all versions before it, and what stands in $2 as removed.
+    fn deletions(self) -> &'static [&'static str] {
+        match self {
+            Self::Config => &[
+                "DELETE FROM simhash_catalog.config WHERE name OPERATOR(pg_catalog.=) $1 \
+                 AND version OPERATOR(pg_catalog.=) $2::pg_catalog.int4",
+            ],
+            Self::Dictionary => &[
+                "DELETE FROM simhash_catalog.dictionary_word WHERE dictionary OPERATOR(pg_catalog.=) $1 \
+                 AND (version OPERATOR(pg_catalog.<) $2::pg_catalog.int4 \
+                 OR version OPERATOR(pg_catalog.=) $2::pg_catalog.int4 AND removed)",
+                "DELETE FROM simhash_catalog.dictionary WHERE name OPERATOR(pg_catalog.=) $1 \
+                 AND version OPERATOR(pg_catalog.<) $2::pg_catalog.int4",
+            ],
+            Self::Idf => &[
+                "DELETE FROM simhash_catalog.idf_term WHERE name OPERATOR(pg_catalog.=) $1 \
+                 AND version OPERATOR(pg_catalog.=) $2::pg_catalog.int4",
+                "DELETE FROM simhash_catalog.idf WHERE name OPERATOR(pg_catalog.=) $1 \
+                 AND version OPERATOR(pg_catalog.=) $2::pg_catalog.int4",
+            ],
+        }
+    }
+}
+
+pg_function! {
+    /// `simhash_catalog.check_writer(kind text, name text, dropping boolean) -> void`, strict
+    fn simhash_check_writer, pg_finfo_simhash_check_writer (args) {
+        check(args);
+        args.null()
+    }
+}
+
+pg_function! {
+    /// `simhash_catalog.lock_versions(kind text, name text, dropping boolean) -> void`, strict
+    fn simhash_lock_versions, pg_finfo_simhash_lock_versions (args) {
+        check(args);
+        lock_until_commit(table(c"config"), LOCK);
+        check_snapshot(args);
+        args.null()
+    }
+}
+
+pg_function! {
+    /// `simhash_catalog.delete_version(kind text, name text, version int) -> void`, strict
+    fn simhash_delete_version, pg_finfo_simhash_delete_version (args) {
+        let version = args.get::<i32>(2).unwrap_or_default().to_string();
+        let _dropping = Dropping::begin();
+        for deletion in Kind::of(args).deletions() {
+            execute(deletion, &[&text(args, 1), &version]);
+        }
+        args.null()
+    }
+}
+
+pg_function! {
+    /// `simhash_catalog.is_dropping() -> boolean`
+    fn simhash_is_dropping, pg_finfo_simhash_is_dropping (args) {
+        args.result(Some(DROPPING.get()))
+    }
+}
+
+thread_local! {
+    static DROPPING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// While it lives, the triggers of the tables let rows be deleted.
+struct Dropping;
+
+impl Dropping {
+    fn begin() -> Self {
+        DROPPING.set(true);
+        Self
+    }
+}
+
+impl Drop for Dropping {
+    fn drop(&mut self) {
+        DROPPING.set(false);
+    }
+}
+
+fn check(args: &Args) {
+    let kind = Kind::of(args);
+    let dropping = is_dropping(args);
+    for name in kind.tables() {
+        let table = table(name);
+        let name = name.to_string_lossy();
+        let refuse = |right| {
+            raise_with_hint(
+                ERRCODE_INSUFFICIENT_PRIVILEGE,
+                format!("permission denied for table {name}"),
+                format!(
+                    "The owner of the database may grant it: \
+                     GRANT {right} ON ALL TABLES IN SCHEMA simhash_catalog TO ..."
+                ),
+            )
+        };
+        // To drop versions of a dictionary is to write anew what stays.
+        if (!dropping || kind == Kind::Dictionary) && !has_right(table, Right::Insert) {
+            refuse("INSERT");
+        }
+        if dropping && !has_right(table, Right::Delete) {
+            refuse("DELETE");
+        }
+    }
+    check_snapshot(args);
+}
+
+/// An older snapshot would not show the newest version: the next one would be added to it. Only an idf
+/// table does not depend on older ones, and counting in one snapshot has its use.
+fn check_snapshot(args: &Args) {
+    if !keeps_its_snapshot() {
+        return;
+    }
+    if Kind::of(args) == Kind::Idf && !is_dropping(args) {
+        return check_newest_idf(args);
+    }
+    let done = match is_dropping(args) {
+        true => "dropped",
+        false => "made",
+    };
+    raise_with_hint(
+        ERRCODE_INVALID_TRANSACTION_STATE,
+        format!(
+            "versions cannot be {done} in a transaction with isolation level {}",
+            isolation_level()
+        ),
+        "Use SET TRANSACTION ISOLATION LEVEL READ COMMITTED.",
+    )
+}
+
+/// Has nobody made a version of the idf table that this transaction does not see?
+fn check_newest_idf(args: &Args) {
+    let newest = SavedQuery::new(
+        "SELECT pg_catalog.max(version) FROM simhash_catalog.idf WHERE name OPERATOR(pg_catalog.=) $1",
+        &[pg_sys::TEXTOID],
+        false,
+    );
+    let number = |sees| {
+        let columns = [Storage::of(pg_sys::INT4OID)];
+        let [number] = newest.first_row(&[args.datum(1)], columns, sees)?;
+        Some(number?.integer())
+    };
+    let (latest, seen) = (number(Sees::Latest), number(Sees::Usual));
+    drop(newest);
+    if let Some(version) = latest
+        && latest != seen
+    {
+        raise_with_hint(
+            ERRCODE_T_R_SERIALIZATION_FAILURE,
+            format!(
+                "could not serialize access: version {version} of idf table \"{}\" was made meanwhile",
+                text(args, 1)
+            ),
+            "The transaction might succeed if retried.",
+        );
+    }
+}
+
+fn table(name: &CStr) -> pg_sys::Oid {
+    table_in(SCHEMA, name).unwrap_or_else(|| {
+        raise(
+            ERRCODE_UNDEFINED_TABLE,
+            format!(
+                "relation \"simhash_catalog.{}\" does not exist",
+                name.to_string_lossy()
+            ),
+        )
+    })
+}
+
+/// Is argument 2 true?
+fn is_dropping(args: &Args) -> bool {
+    args.get(2).unwrap_or_default()
+}
+
+fn text(args: &Args, i: usize) -> String {
+    let text = args.varlena(i, pg_sys::TEXTOID);
+    text.map_or(String::new(), |text| to_utf8(text.bytes()).into_owned())
+}
