@@ -302,7 +302,7 @@ COMMENT ON FUNCTION simhash_index_stats(regclass) IS
 
 -- ---------------------------------------------------------------- stored configurations
 -- docs/stored.md. Rows are added, and leave only by simhash_drop_config and its like: a name and a version say for ever what made
--- a fingerprint. Everybody may read the tables; the owner of the database may add and drop versions, and pass that right on.
+-- a fingerprint. Everybody may read the tables; the owner of the database may add and drop versions.
 -- Bodies of SQL and defaults are bound here and now, while others may own schemas on the path: operators and functions stand with
 -- their schema. Functions in plpgsql run with nothing but pg_catalog on theirs.
 
@@ -379,8 +379,9 @@ BEGIN
 	END LOOP;
 END $$;
 GRANT SELECT ON ALL TABLES IN SCHEMA simhash_catalog TO PUBLIC;
--- To no role that can be dropped: pg_dump would name it for ever. INSERT is also what a restore by the owner needs.
-GRANT SELECT, INSERT, DELETE ON ALL TABLES IN SCHEMA simhash_catalog TO pg_database_owner WITH GRANT OPTION;
+-- To no role that can be dropped: pg_dump would name it for ever. INSERT is also what a restore by the owner needs. No grant option:
+-- pg_dump writes what was passed on with SET SESSION AUTHORIZATION pg_database_owner, which only a superuser can restore.
+GRANT SELECT, INSERT, DELETE ON ALL TABLES IN SCHEMA simhash_catalog TO pg_database_owner;
 
 CREATE FUNCTION simhash_catalog.is_dropping() RETURNS boolean
 LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_is_dropping';

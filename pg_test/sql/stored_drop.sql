@@ -1,4 +1,5 @@
 -- Versions are dropped: when nobody names them, and for good.
+\set SHOW_CONTEXT never
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
 CREATE SCHEMA stored_drop;

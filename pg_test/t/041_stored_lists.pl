@@ -20,8 +20,8 @@ $node->safe_psql('postgres', <<"SQL");
 SET client_min_messages = warning;
 SELECT simhash_add_words('words', (SELECT array_agg('wordy' || i) FROM generate_series(1, $words) AS i) || '{wordy one, word seven}');
 SELECT simhash_add_stop_words('stop', (SELECT array_agg('wordy' || i) FROM generate_series(1, $words) AS i) || '{word}');
-INSERT INTO simhash_idf VALUES ('idf', 1, $words, 'made up');
-INSERT INTO simhash_idf_term SELECT 'idf', 1, 'word' || i, 1 FROM generate_series(1, $words) AS i;
+INSERT INTO simhash_catalog.idf VALUES ('idf', 1, $words, $words, 'made up');
+INSERT INTO simhash_catalog.idf_term SELECT 'idf', 1, 'word' || i, 1 FROM generate_series(1, $words) AS i;
 SELECT simhash_create_config('small', '{}', 's2');
 SELECT simhash_create_config(list || i, '{}', 's2', CASE WHEN list <> 'idf' THEN list END, CASE list WHEN 'idf' THEN list END)
 FROM unnest('{words, stop, idf}'::text[]) AS list, generate_series(1, 2) AS i;

@@ -148,8 +148,8 @@ fn check(args: &Args) {
                 ERRCODE_INSUFFICIENT_PRIVILEGE,
                 format!("permission denied for table {name}"),
                 format!(
-                    "The owner of the database may grant it: \
-                     GRANT {right} ON ALL TABLES IN SCHEMA simhash_catalog TO ..."
+                    "The owner of the database may do this, and whom a superuser grants \
+                     {right} on all tables in schema simhash_catalog."
                 ),
             )
         };

@@ -1,0 +1,92 @@
+# Who may write stored configurations: the owner of the database, whoever that is, after roles have left, a dump was restored
+# by another role, or pg_upgrade has made a new cluster.
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('rights');
+$node->init;
+$node->start;
+$node->safe_psql('postgres', 'CREATE ROLE bob LOGIN');
+my $makes = q{SELECT simhash_create_config('c', preset => 'plain')};
+my $rights = q{SELECT c.relname, pg_get_userbyid(c.relowner), a.grantee::regrole, a.privilege_type, a.is_grantable
+	FROM pg_class AS c, aclexplode(c.relacl) AS a WHERE c.relnamespace = 'simhash_catalog'::regnamespace AND c.relkind = 'r' ORDER BY 1, 2, 3, 4};
+
+sub may
+{
+	my ($database, $role) = @_;
+	return $node->psql($database, $makes, extra_params => [ '-U', $role ]) == 0;
+}
+
+# Restores a plain dump of a database into a new one, and stops at the first error.
+sub restored
+{
+	my ($from, $to, $as) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my $file = $node->basedir . "/$to.sql";
+	$node->command_ok([ 'pg_dump', '-f', $file, '-d', $node->connstr($from) ], "$from is dumped");
+	my $text = slurp_file($file);
+	unlike($text, qr/^(GRANT|REVOKE) .*simhash_catalog/m, "$from: no right differs from those that the extension gives");
+	$node->command_ok([ 'psql', '-X', '-q', '-U', $as, '-v', 'ON_ERROR_STOP=1', '-f', $file, '-d', $node->connstr($to) ], "$from is restored by $as");
+	is($node->safe_psql($to, $rights), $node->safe_psql($from, $rights), "$from: the same rights in $to");
+	return;
+}
+
+# The creator: the owner of the database, a superuser, the first superuser.
+for my $creator ('alice', 'root2', $node->safe_psql('postgres', 'SELECT current_user'))
+{
+	my $name = "of_$creator";
+	$node->safe_psql('postgres', <<"SQL");
+CREATE ROLE alice LOGIN; CREATE ROLE clerk LOGIN; CREATE ROLE root2 LOGIN SUPERUSER;
+CREATE DATABASE $name OWNER alice;
+CREATE DATABASE ${name}_by_superuser OWNER alice;
+CREATE DATABASE ${name}_by_owner OWNER bob;
+SQL
+	$node->safe_psql($name, "CREATE EXTENSION simhash_dedup; $makes", extra_params => [ '-U', $creator ]);
+	ok(may($name, 'alice'), "$name: the owner of the database makes versions");
+	ok(!may($name, 'bob'), "$name: others do not");
+	restored($name, "${name}_by_superuser", $node->safe_psql('postgres', 'SELECT current_user'));
+	ok(may("${name}_by_superuser", 'alice'), "$name: restored by a superuser, the owner makes versions");
+
+	$node->safe_psql($name, 'GRANT INSERT ON ALL TABLES IN SCHEMA simhash_catalog TO clerk', extra_params => [ '-U', 'root2' ]);
+	ok(may($name, 'clerk'), "$name: a role that was granted the right makes versions");
+	$node->safe_psql($name, 'DROP OWNED BY clerk');
+
+	# All leave.
+	for my $role ('alice', 'root2')
+	{
+		$node->safe_psql($_, "REASSIGN OWNED BY $role TO bob; DROP OWNED BY $role") for $name, "${name}_by_superuser", "${name}_by_owner";
+	}
+	$node->safe_psql('postgres', "ALTER DATABASE $_ OWNER TO bob") for $name, "${name}_by_superuser";
+	$node->safe_psql('postgres', 'DROP OWNED BY alice, root2; DROP ROLE alice, root2, clerk');
+	is($node->safe_psql($name, q{SELECT count(*) FROM pg_init_privs, aclexplode(initprivs) AS a WHERE a.grantee <> 0 AND a.grantee NOT IN (SELECT oid FROM pg_roles)
+		OR a.grantor NOT IN (SELECT oid FROM pg_roles)}), 0, "$name: nothing is left of roles that are gone");
+	ok(may($name, 'bob'), "$name: the new owner makes versions");
+	restored($name, "${name}_by_owner", 'bob');
+	ok(may("${name}_by_owner", 'bob'), "$name: restored by the owner, who makes versions");
+	$node->safe_psql('postgres', "DROP DATABASE ${name}_by_superuser; DROP DATABASE ${name}_by_owner");
+	$node->safe_psql($name, q{SELECT simhash_add_word('d', 'a word')});
+}
+
+# Everything goes to a new cluster.
+my $counts = 'SELECT (SELECT count(*) FROM simhash_catalog.config), (SELECT count(*) FROM simhash_catalog.dictionary_word)';
+my @databases = split /\n/, $node->safe_psql('postgres', q{SELECT datname FROM pg_database WHERE datname LIKE 'of!_%' ESCAPE '!'});
+my %before = map { $_ => $node->safe_psql($_, "$rights; $counts") } @databases;
+is(scalar(@databases), 3, 'three databases');
+$node->stop;
+my $new = PostgreSQL::Test::Cluster->new('upgraded');
+$new->init;
+chdir $new->basedir or die $!;
+command_ok([ 'pg_upgrade', '--no-sync', '-d', $node->data_dir, '-D', $new->data_dir, '-b', $node->config_data('--bindir'), '-B', $new->config_data('--bindir'),
+		'-s', $node->host, '-p', $node->port, '-P', $new->port ], 'pg_upgrade');
+$new->start;
+$node = $new;
+for my $name (@databases)
+{
+	is($node->safe_psql($name, "$rights; $counts"), $before{$name}, "$name: rights and rows after pg_upgrade");
+	ok(may($name, 'bob'), "$name: the owner makes versions after pg_upgrade");
+}
+$node->stop;
+done_testing();
