@@ -8,5 +8,5 @@
 OUT=${OUT:-$ROOT/target/bench}
 mkdir -p "$OUT"
 export CARGO_TARGET_DIR=$ROOT/target/speed
-RUSTFLAGS='-C target-cpu=native' cargo build --release --locked --quiet --manifest-path "$ROOT/bench/speed/Cargo.toml"
-"$CARGO_TARGET_DIR/release/speed" model "$OUT" "$ROOT/docs/plots/bench_growth.csv" "$ROOT/docs/plots/bench_10M.csv"
+program=$(RUSTFLAGS='-C target-cpu=native' cargo_artifact speed --release --quiet --manifest-path "$ROOT/bench/speed/Cargo.toml")
+"$program" model "$OUT" "$ROOT/docs/plots/bench_growth.csv" "$ROOT/docs/plots/bench_10M.csv"

@@ -59,7 +59,7 @@ install_files
 say 'building the benchmark'
 # The truth about answers is found by counting bits: with the processor's own instruction.
 export CARGO_TARGET_DIR=$ROOT/target/speed
-RUSTFLAGS='-C target-cpu=native' cargo build --release --locked --quiet --manifest-path "$ROOT/bench/speed/Cargo.toml"
+program=$(RUSTFLAGS='-C target-cpu=native' cargo_artifact speed --release --quiet --manifest-path "$ROOT/bench/speed/Cargo.toml")
 
 trap 'remove_cluster "$work"' EXIT
 work=$(work_directory)
@@ -80,7 +80,7 @@ s0*) ;;
 esac
 say "measuring; the result goes to $OUT"
 if [ "$mode" = s0 ]; then
-	"$CARGO_TARGET_DIR/release/speed" s0 "$OUT" "$ROWS"
+	"$program" s0 "$OUT" "$ROWS"
 else
-	"$CARGO_TARGET_DIR/release/speed" "$OUT" "$ROWS" "$SETS" "${PEERS:-}"
+	"$program" "$OUT" "$ROWS" "$SETS" "${PEERS:-}"
 fi

@@ -3,14 +3,10 @@
 # throw-away cluster. Sourced, never run. Nothing in here asks a question.
 
 set -euo pipefail
-# A server started with it puts a Rust backtrace into the DETAIL of error reports.
-unset RUST_BACKTRACE
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-LIBRARY=libsimhash_dedup.so
-# Where a Debian package puts the server that is tested.
-DEBIAN_MAJOR=15
-DEBIAN_PG_CONFIG=/usr/lib/postgresql/$DEBIAN_MAJOR/bin/pg_config
+# Where packages put the programs of a server: those of Debian and of Red Hat.
+: "${PG_PLACES:=/usr/lib/postgresql/*/bin /usr/pgsql-*/bin}"
 
 if [ -t 1 ]; then BOLD=$'\e[1m' PLAIN=$'\e[0m'; else BOLD='' PLAIN=''; fi
 
@@ -22,21 +18,76 @@ fail() {
 	exit 1
 }
 
+# ---------------------------------------------------------------- which server
+
+# The majors that the code knows, newest first.
+supported_majors() { sed -n 's/^pg\([0-9]*\) = .*/\1/p' "$ROOT/Cargo.toml" | sort -rn; }
+
+# Prints the major of a pg_config, if the code knows it.
+major_of() {
+	local major
+	major=$("$1" --version 2>/dev/null | sed -n 's/^PostgreSQL \([0-9]*\).*/\1/p')
+	supported_majors | grep -x "${major:-none}"
+}
+
+has_headers() { major_of "$1" >/dev/null && [ -e "$("$1" --includedir-server)/postgres.h" ]; }
+
+# Debian's pg_config speaks of a server even where only the headers or the clients are installed.
+has_server() { has_headers "$1" && [ -x "$("$1" --bindir)/postgres" ]; }
+
+# The programs of this name in the places of packages, those of the newest major first.
+in_places() {
+	local place
+	for place in $PG_PLACES; do
+		[ ! -x "$place/$1" ] || echo "$place/$1"
+	done | sort -rV
+}
+
+# Sets PG_CONFIG, if the caller has not: that of PATH, or else of the newest server in the places of
+# packages. $1 is what for: only to build, headers are enough.
+find_postgres() {
+	local candidate test
+	[ -z "${PG_CONFIG:-}" ] || return 0
+	for test in has_server has_headers; do
+		for candidate in $(command -v pg_config) $(in_places pg_config); do
+			if "$test" "$candidate"; then
+				PG_CONFIG=$candidate
+				return 0
+			fi
+		done
+		[ "$1" = build ] || break
+	done
+	return 1
+}
+
+# The major whose packages are to be installed: that of a server which lacks nothing but the headers, or
+# else what the distribution has.
+packaged_major() {
+	local program major
+	for program in $(in_places postgres); do
+		major=$("$program" --version | sed -n 's/^postgres (PostgreSQL) \([0-9]*\).*/\1/p')
+		if supported_majors | grep -x "${major:-none}"; then return 0; fi
+	done
+	major=$(apt-cache depends postgresql 2>/dev/null | sed -n 's/^ *Depends: postgresql-\([0-9]*\)$/\1/p' | head -n 1)
+	supported_majors | grep -x "${major:-none}" || echo 15
+}
+
 # ---------------------------------------------------------------- missing tools
 
 # The Debian packages, of those that this command needs, whose contents are not there. What is
 # looked for is the thing itself: a machine that has it from elsewhere needs no package.
 missing_packages() {
-	local want=$1
+	local want=$1 major
 	command -v gcc >/dev/null || command -v cc >/dev/null || echo gcc
 	[ -e /usr/include/stdio.h ] || echo libc6-dev
 	command -v clang >/dev/null || echo clang
 	[ -n "${LIBCLANG_PATH:-}" ] || compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null ||
 		compgen -G '/usr/lib*/libclang*.so*' >/dev/null || echo libclang-dev
 	command -v pkg-config >/dev/null || echo pkg-config
-	if [ -z "${PG_CONFIG:-}" ]; then
-		[ -x "${DEBIAN_PG_CONFIG%/*}/postgres" ] || echo "postgresql-$DEBIAN_MAJOR"
-		[ -e "/usr/include/postgresql/$DEBIAN_MAJOR/server/postgres.h" ] || echo "postgresql-server-dev-$DEBIAN_MAJOR"
+	if ! find_postgres "$want"; then
+		major=$(packaged_major)
+		[ -n "$(in_places postgres)" ] || echo "postgresql-$major"
+		echo "postgresql-server-dev-$major"
 	fi
 	if [ "$want" = test ]; then
 		command -v prove >/dev/null || echo perl
@@ -60,7 +111,7 @@ as_root() {
 require_build_tools() {
 	local packages
 	packages=$(missing_packages build)
-	[ -z "$packages" ] || fail "missing packages; install them with: apt-get install ${packages//$'\n'/ }"
+	[ -z "$packages" ] || fail "missing packages; install them with: apt-get install ${packages//$'\n'/ } (Debian names), or point PG_CONFIG at your server"
 }
 
 # Installs what is missing; does not touch apt when nothing is.
@@ -72,13 +123,14 @@ install_missing_packages() {
 	command -v apt-get >/dev/null ||
 		fail "missing: $packages (Debian names); this machine has no apt-get, so install them by hand, or point PG_CONFIG at your server"
 	can_be_root || fail "missing packages; install them with: sudo apt-get install $packages"
+	as_root apt-get -q update >"$(log_file apt)" 2>&1 || fail "apt-get update failed: $(tail -n 1 "$(log_file apt)")"
+	# Only now apt may know which major it has.
+	packages=$(missing_packages "$1")
+	packages=${packages//$'\n'/ }
 	say "installing $packages"
 	without_default_cluster
 	# shellcheck disable=SC2086  # a list of words
-	{
-		as_root apt-get -q update &&
-			as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install $packages
-	} >"$(log_file apt)" 2>&1 || fail "apt-get could not install $packages; the end of its output: $(tail -n 1 "$(log_file apt)")"
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install $packages >"$(log_file apt)" 2>&1 || fail "apt-get could not install $packages; the end of its output: $(tail -n 1 "$(log_file apt)")"
 }
 
 # A server that is installed only for us need not start Debian's default cluster as well.
@@ -105,21 +157,17 @@ require_rust() {
 		fail "Rust $found is too old: install Rust $needed or newer (rustup) and try again"
 }
 
-# Sets PG_CONFIG and what follows from it.
+# Sets PG_CONFIG and what follows from it, and says which server it is. $1: build, demo, test or bench.
 require_postgres() {
-	local supported
-	: "${PG_CONFIG:=$DEBIAN_PG_CONFIG}"
-	[ -x "$PG_CONFIG" ] || PG_CONFIG=$(command -v "$PG_CONFIG") ||
-		fail "no PostgreSQL found: install postgresql-$DEBIAN_MAJOR and postgresql-server-dev-$DEBIAN_MAJOR, or point PG_CONFIG at the pg_config of yours"
-	PG_MAJOR=$("$PG_CONFIG" --version | sed -n 's/^PostgreSQL \([0-9]*\).*/\1/p')
-	supported=$(sed -n 's/^pg\([0-9]*\) = .*/\1/p' "$ROOT/Cargo.toml" | tr '\n' ' ')
-	case " $supported" in
-	*" $PG_MAJOR "*) ;;
-	*) fail "PostgreSQL ${PG_MAJOR:-?} ($PG_CONFIG) is not supported, only ${supported% }: install postgresql-$DEBIAN_MAJOR and postgresql-server-dev-$DEBIAN_MAJOR, or point PG_CONFIG at another server" ;;
-	esac
-	[ -e "$("$PG_CONFIG" --includedir-server)/postgres.h" ] ||
-		fail "the headers of PostgreSQL $PG_MAJOR are missing: install postgresql-server-dev-$PG_MAJOR, or point PG_CONFIG at a server that has them"
+	find_postgres "$1" || fail "no PostgreSQL with server headers found: point PG_CONFIG at the pg_config of yours"
+	command -v "$PG_CONFIG" >/dev/null || fail "$PG_CONFIG does not run: point PG_CONFIG at the pg_config of your server"
+	PG_CONFIG=$(command -v "$PG_CONFIG")
+	PG_MAJOR=$(major_of "$PG_CONFIG") ||
+		fail "$("$PG_CONFIG" --version) ($PG_CONFIG) is not supported, only $(supported_majors | sort -n | tr '\n' ' '): point PG_CONFIG at another server"
+	has_headers "$PG_CONFIG" ||
+		fail "the headers of PostgreSQL $PG_MAJOR ($PG_CONFIG) are missing: install postgresql-server-dev-$PG_MAJOR, or point PG_CONFIG at a server that has them"
 	PG_BIN=$("$PG_CONFIG" --bindir)
+	say "$("$PG_CONFIG" --version), programs in $PG_BIN ($PG_CONFIG)"
 	export PG_CONFIG PG_BIN PG_MAJOR PGRX_PG_CONFIG_PATH=$PG_CONFIG
 }
 
@@ -127,7 +175,7 @@ require_postgres() {
 require_everything() {
 	require_rust
 	install_missing_packages "$1"
-	require_postgres
+	require_postgres "$1"
 }
 
 # ---------------------------------------------------------------- build and install
@@ -135,9 +183,21 @@ require_everything() {
 # Arguments that make cargo build for the server at hand.
 cargo_features() { echo "--no-default-features --features pg$PG_MAJOR"; }
 
+# cargo_artifact FILE ARGUMENT...: builds, and prints where FILE is now. Only cargo knows: its settings may
+# name another target directory, or a platform whose files have a directory of their own.
+cargo_artifact() {
+	local file=$1 messages path
+	shift
+	messages=$(cd "$ROOT" && cargo build --locked --message-format=json-render-diagnostics "$@") || return 1
+	path=$(sed -n 's/.*"filenames":\[\(.*\)\],"executable".*/\1/p' <<<"$messages" | grep -o "\"[^\"]*/$file\"" | tail -n 1) || true
+	[ -n "$path" ] || fail "cargo did not say where it built $file"
+	tr -d '"' <<<"$path"
+}
+
+# Sets LIBRARY to what was built.
 build_release() {
 	# shellcheck disable=SC2046  # a list of words
-	(cd "$ROOT" && cargo build --release --locked --lib $(cargo_features))
+	LIBRARY=$(cargo_artifact libsimhash_dedup.so --release --lib $(cargo_features))
 }
 
 # Copies the three files into the server at hand; through sudo where we may not write.
@@ -151,7 +211,7 @@ install_files() {
 	fi
 	# A new file and a rename: a running server that has the old library mapped keeps it.
 	$run install -d "$library_dir" "$extension_dir"
-	$run install -m 755 "$ROOT/target/release/$LIBRARY" "$library_dir/simhash_dedup.so.new"
+	$run install -m 755 "$LIBRARY" "$library_dir/simhash_dedup.so.new"
 	$run mv "$library_dir/simhash_dedup.so.new" "$library_dir/simhash_dedup.so"
 	$run install -m 644 "$ROOT/simhash_dedup.control" "$ROOT"/sql/simhash_dedup--*.sql "$extension_dir"
 }

@@ -7,7 +7,7 @@
 
 require_rust
 require_build_tools
-require_postgres
+require_postgres build
 build_release
 [ "${1:-build}" = install ] || exit 0
 install_files

@@ -45,8 +45,9 @@ checks() {
 		fi
 	done
 	if command -v shellcheck >/dev/null; then
-		check 'shellcheck' in_root shellcheck -x pg_test/tools/*.sh bench/*/*.sh
+		check 'shellcheck' in_root shellcheck -x pg_test/tools/*.sh bench/*/*.sh fuzz/*.sh
 	fi
+	check 'make install, elsewhere' in_root pg_test/tools/test_install.sh
 }
 
 unit_tests() {
@@ -85,7 +86,7 @@ regress() {
 	say "$name"
 	started=$SECONDS
 	log=$(log_file "$3")
-	[ -x "$program" ] || fail "$program is missing: install postgresql-server-dev-$PG_MAJOR, or a PostgreSQL with its test programs"
+	[ -x "$program" ] || fail "$program is missing: install postgresql-client-$PG_MAJOR, or a PostgreSQL with its test programs"
 	as_postgres mkdir "$out"
 	(cd "$out" && as_postgres "$program" --bindir="$PG_BIN" --inputdir="$work" --outputdir="$out" \
 		--temp-instance="$out/instance" --port=65433 --encoding=UTF8 --no-locale "${tests[@]}") >"$log" 2>&1 || status=1
@@ -163,7 +164,7 @@ else
 	require_everything test
 	PGXS_DIR=$(dirname "$(dirname "$(dirname "$("$PG_CONFIG" --pgxs)")")")
 	[ -e "$PGXS_DIR/src/test/perl/PostgreSQL/Test/Cluster.pm" ] ||
-		fail "the test modules of PostgreSQL $PG_MAJOR are missing: install postgresql-server-dev-$PG_MAJOR, or a PostgreSQL built with --enable-tap-tests"
+		fail "the test modules of PostgreSQL $PG_MAJOR are missing: install postgresql-client-$PG_MAJOR, or a PostgreSQL built with --enable-tap-tests"
 	trap finish EXIT
 	work=$(work_directory)
 	[ "$what" != all ] || { checks; unit_tests; }

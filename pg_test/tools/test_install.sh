@@ -1,0 +1,130 @@
+#!/usr/bin/env bash
+# Tests what `make install` finds: the library, wherever cargo is told to build, and the server, whatever is
+# installed. A crate without a line of SQL stands in for the extension, scripts for the programs of servers. All
+# goes below a directory of the test, by DESTDIR: scripts that find the wrong server cannot harm it.
+set -euo pipefail
+
+tools=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d "${TMPDIR:-/tmp}/simhash_install.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+export DESTDIR=$work/installed
+unset PG_CONFIG CARGO_TARGET_DIR CARGO_BUILD_TARGET CARGO_BUILD_TARGET_DIR
+failed=0
+
+# A repository as far as the scripts look at it, whose library contains the word "fresh".
+repository() {
+	local major
+	repo=$work/repo
+	rm -rf "$repo"
+	mkdir -p "$repo/pg_test/tools" "$repo/src" "$repo/sql" "$repo/target/release"
+	cp "$tools"/{common,install}.sh "$repo/pg_test/tools"
+	{
+		printf '%s\n' '[package]' 'name = "simhash_dedup"' 'version = "0.1.0"' 'edition = "2024"' 'rust-version = "1.85"' \
+			'[lib]' 'crate-type = ["cdylib"]' '[features]'
+		for major in 14 15 16 17 18; do echo "pg$major = []"; done
+	} >"$repo/Cargo.toml"
+	printf '%s\n' '#[unsafe(no_mangle)]' 'pub static CONTENT: [u8; 5] = *b"fresh";' >"$repo/src/lib.rs"
+	touch "$repo/simhash_dedup.control" "$repo/sql/simhash_dedup--0.1.0.sql"
+	(cd "$repo" && cargo generate-lockfile --offline --quiet)
+	# What an earlier build has left where cargo builds unless told otherwise.
+	echo old >"$repo/target/release/libsimhash_dedup.so"
+}
+
+# server MAJOR [PART...]: the programs of a server under $work/usr; a missing part is named.
+server() {
+	local major=$1 root=$work/usr/$1
+	shift
+	mkdir -p "$root"/{bin,lib,share/extension,include/server}
+	cat >"$root/bin/pg_config" <<-END
+		#!/bin/sh
+		case \$1 in
+		--version) echo 'PostgreSQL $major.3' ;;
+		--bindir) echo '$root/bin' ;;
+		--pkglibdir) echo '$root/lib' ;;
+		--sharedir) echo '$root/share' ;;
+		--includedir-server) echo '$root/include/server' ;;
+		esac
+	END
+	printf '%s\n' '#!/bin/sh' "echo 'postgres (PostgreSQL) $major.3'" >"$root/bin/postgres"
+	chmod +x "$root"/bin/*
+	touch "$root/include/server/postgres.h"
+	for part; do rm "$root/$part"; done
+}
+
+# on_path TARGET: this pg_config comes first on PATH.
+on_path() {
+	mkdir -p "$work/path"
+	ln -sf "$1" "$work/path/pg_config"
+}
+
+# install_with [VARIABLE=VALUE...]: its output is in $work/out.
+install_with() {
+	env PATH="$work/path:$PATH" PG_PLACES="$work/usr/*/bin" "$@" "$repo/pg_test/tools/install.sh" install >"$work/out" 2>&1
+}
+
+result() { # ok or not, what
+	if [ "$1" = 0 ]; then echo "ok - $2"; else
+		failed=1
+		echo "not ok - $2"
+		sed 's/^/# /' "$work/out"
+	fi
+}
+
+# installs MAJOR WHAT [VARIABLE=VALUE...]: the fresh library goes into this server, and the output names it.
+installs() {
+	local major=$1 what=$2 good=0
+	shift 2
+	rm -rf "$DESTDIR"
+	install_with "$@" && grep -qs fresh "$DESTDIR$work/usr/$major/lib/simhash_dedup.so" && grep -q "PostgreSQL $major.3.*$work/usr/$major/bin" "$work/out" || good=1
+	result "$good" "$what"
+}
+
+# refuses MESSAGE WHAT [VARIABLE=VALUE...]: one line with this text, and nothing is installed.
+refuses() {
+	local message=$1 what=$2 good=0
+	shift 2
+	rm -rf "$DESTDIR"
+	if install_with "$@" || ! grep -q "^simhash_dedup: .*$message" "$work/out" || [ -e "$DESTDIR" ]; then good=1; fi
+	result "$good" "$what"
+}
+
+server 15
+on_path "$work/usr/15/bin/pg_config"
+repository
+installs 15 'nothing is set'
+repository
+installs 15 'CARGO_TARGET_DIR' CARGO_TARGET_DIR="$work/elsewhere"
+repository
+installs 15 'CARGO_TARGET_DIR, relative' CARGO_TARGET_DIR=elsewhere
+repository
+mkdir "$repo/.cargo"
+printf '%s\n' '[build]' "target-dir = \"$work/configured\"" >"$repo/.cargo/config.toml"
+installs 15 'build.target-dir in the settings of cargo'
+repository
+installs 15 'a named platform' CARGO_BUILD_TARGET="$(rustc -vV | sed -n 's/^host: //p')"
+
+repository
+server 16
+server 17 include/server/postgres.h
+installs 15 'pg_config of PATH comes first'
+installs 16 'PG_CONFIG comes before it' PG_CONFIG="$work/usr/16/bin/pg_config"
+# Debian's pg_config of libpq-dev: of the newest clients, without headers.
+on_path "$work/usr/17/bin/pg_config"
+installs 16 'where PATH has no server, the newest that is complete'
+on_path /bin/false
+installs 16 'pg_config of PATH does not run'
+server 18 bin/postgres
+installs 16 'a server comes before headers alone'
+server 14 bin/postgres
+rm -r "$work"/usr/1[567]
+installs 18 'headers are enough to build'
+rm -r "$work/usr/18" "$work/usr/14"
+server 16 include/server/postgres.h
+refuses 'postgresql-server-dev-16 ' 'a server without headers: those of its major are asked for'
+others=$(grep -cE 'postgresql-1|server-dev-1[^6]' "$work/out" || true)
+result "$others" 'no other package is asked for'
+refuses 'headers of PostgreSQL 16' 'PG_CONFIG of a server without headers' PG_CONFIG="$work/usr/16/bin/pg_config"
+refuses 'nowhere/pg_config does not run' 'PG_CONFIG that is not there' PG_CONFIG=/nowhere/pg_config
+server 19
+refuses 'PostgreSQL 19.3.* is not supported, only 14 15 16 17 18' 'a major that the code does not know' PG_CONFIG="$work/usr/19/bin/pg_config"
+exit "$failed"
