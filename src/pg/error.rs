@@ -5,6 +5,20 @@ use pgrx::{PgLogLevel, PgSqlErrorCode, pg_sys};
 
 use super::encoding::reportable;
 
+/// Replaces the panic hook of pgrx, which captures a backtrace where RUST_BACKTRACE is set and sends it
+/// to the client as an error's DETAIL. Called once, when the library is loaded.
+pub fn keep_backtraces_in_the_log() {
+    // Below the hook of pgrx lies that of the standard library, which writes to the server log.
+    drop(std::panic::take_hook());
+    let log = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        // An error report unwinds as a panic too, but its payload is no text.
+        if panic.payload_as_str().is_some() {
+            log(panic);
+        }
+    }));
+}
+
 /// Raises an ERROR; never returns.
 #[track_caller]
 pub fn raise(code: PgSqlErrorCode, message: impl Into<String>) -> ! {
