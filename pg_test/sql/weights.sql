@@ -75,6 +75,7 @@ SELECT simhash64(ROW('the road', 'road lamp'), '{"f2": {"title": "f1"}}')
 	simhash64(ROW(12, 'road 12'), '{"f2": {"title": "f1"}}') = simhash64(ROW('12', 'road 12'), '{"f2": {"title": "f1"}}') AS number;
 
 -- Errors.
+CREATE TABLE subject AS SELECT 'a subject'::text AS subject;
 CREATE FUNCTION fault(expression text)
 RETURNS TABLE (state text, message text, detail text, hint text) LANGUAGE plpgsql AS $$
 BEGIN
@@ -140,6 +141,18 @@ SELECT f.* FROM unnest(ARRAY[
 	$$simhash_similarity(1, 4294967296, 32)$$,
 	$$simhash_similarity(1, 2, 128)$$,
 	$$simhash_features(p, '{"nope": 1}')$$
+]) AS e, fault(e) AS f;
+-- A text where a row was meant, here because a column hides the table, and options of a text for a row.
+SELECT f.* FROM unnest(ARRAY[
+	$$simhash64(subject, '{"subject": 1}') FROM subject --$$,
+	$$simhash32(subject, '{"subject": 1}') FROM subject --$$,
+	$$simhash128(subject, '{"subject": 1}') FROM subject --$$,
+	$$simhash64_margin(subject, '{"subject": 1}') FROM subject --$$,
+	$$simhash64(subject.*, '{"subject": 1}') IS NOT NULL FROM subject --$$,
+	$$simhash64(p, '{"tf": "log"}')$$,
+	$$simhash64(p, '{"exclude": ["fp"]}')$$,
+	$$simhash64(p, '{"ngram": 3}')$$,
+	$$(SELECT count(*) FROM simhash_terms('a b', '{"subject": 1}'))$$
 ]) AS e, fault(e) AS f;
 \x off
 -- After an error in a call site the next call starts anew.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::options::is_row_option;
+
 /// The kind of an [`Error`]; the server room maps it to a SQLSTATE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
@@ -29,6 +31,16 @@ pub enum Error {
     UnknownOption {
         key: String,
         known: String,
+    },
+    /// The JSON of a row in a call for a text; `known` are the options of texts.
+    RowOption {
+        key: String,
+        known: String,
+    },
+    /// What stands for the weight of a column.
+    WeightShape {
+        column: String,
+        found: String,
     },
     UnknownStopWords {
         name: String,
@@ -131,6 +143,9 @@ impl Error {
                 let quoted: Vec<String> = columns.iter().map(|c| format!("\"{c}\"")).collect();
                 Some(format!("The row's columns are {}.", quoted.join(", ")))
             }
+            Error::RowOption { known, .. } => Some(format!(
+                "The argument is a text, not a row. The options of a text are {known}."
+            )),
             _ => None,
         }
     }
@@ -140,6 +155,10 @@ impl Error {
         match self {
             Error::UnknownPreset { known, .. } => Some(format!("The presets are {known}.")),
             Error::UnknownOption { known, .. } => Some(format!("The options are {known}.")),
+            Error::RowOption { .. } => Some(
+                "Weights of columns need a row: ROW(a, b), or t.* where the table t has a column t."
+                    .into(),
+            ),
             Error::UnknownStopWords { known, .. } => {
                 Some(format!("The built-in lists are {known}."))
             }
@@ -155,6 +174,11 @@ impl Error {
             Error::UnknownColumn { columns, .. } if columns.iter().any(|c| c == "f1") => Some(
                 "The fields of a bare ROW(...) are f1, f2, ...; \"$columns\" names them.".into(),
             ),
+            Error::UnknownColumn { column, .. } | Error::WeightShape { column, .. }
+                if is_row_option(column) =>
+            {
+                Some(format!("If an option is meant, write \"${column}\"."))
+            }
             Error::OutOfRange {
                 name, least, most, ..
             } => Some(format!("{name} is an integer from {least} to {most}.")),
@@ -181,7 +205,13 @@ impl fmt::Display for Error {
             } => {
                 write!(f, "{place} must be {expected}, not {found}")
             }
-            Error::UnknownOption { key, .. } => write!(f, "unknown option \"{key}\""),
+            Error::UnknownOption { key, .. } | Error::RowOption { key, .. } => {
+                write!(f, "unknown option \"{key}\"")
+            }
+            Error::WeightShape { column, found } => write!(
+                f,
+                "weight of column \"{column}\" must be a number or an object, not {found}"
+            ),
             Error::UnknownStopWords { name, .. } => {
                 write!(f, "unknown list of stop words \"{name}\"")
             }

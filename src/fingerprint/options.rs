@@ -138,6 +138,16 @@ pub fn parse_text(json: &str) -> Result<TextOptions, Error> {
     Ok(options)
 }
 
+/// As [`parse_text`], of a function that takes rows as well: JSON of a row says that a text was passed.
+pub fn parse_text_or_hint_row(json: &str) -> Result<TextOptions, Error> {
+    parse_text(json).map_err(|error| match error {
+        Error::UnknownOption { key, known } if parse_row(json).is_ok() => {
+            Error::RowOption { key, known }
+        }
+        other => other,
+    })
+}
+
 /// Weights and options of a row, from the JSON of a SQL argument.
 pub fn parse_row(json: &str) -> Result<RowOptions, Error> {
     let mut options = RowOptions::default();
@@ -173,12 +183,18 @@ fn row_option(options: &mut RowOptions, key: &str, name: &str, value: &Value) ->
 fn column(name: &str, value: &Value) -> Result<ColumnOptions, Error> {
     let mut options = ColumnOptions::default();
     let Value::Object(members) = value else {
-        options.weight = weight(name, value, "a number or an object")?;
+        if !value.is_number() {
+            return Err(Error::WeightShape {
+                column: name.to_owned(),
+                found: shown(value),
+            });
+        }
+        options.weight = weight(name, value)?;
         return Ok(options);
     };
     for (key, value) in members {
         match key.as_str() {
-            "weight" => options.weight = weight(name, value, "a number")?,
+            "weight" => options.weight = weight(name, value)?,
             "as" => options.kind = Some(kind(name, value)?),
             _ if text_option(&mut options.text, key, key, value)? => {}
             _ => return Err(unknown(key, key, known(&COLUMN_KEYS, ""))),
@@ -187,8 +203,8 @@ fn column(name: &str, value: &Value) -> Result<ColumnOptions, Error> {
     Ok(options)
 }
 
-fn weight(column: &str, value: &Value, expected: &'static str) -> Result<f64, Error> {
-    number(format!("weight of column \"{column}\""), value, expected)
+fn weight(column: &str, value: &Value) -> Result<f64, Error> {
+    number(format!("weight of column \"{column}\""), value, "a number")
 }
 
 pub(super) fn number(place: String, value: &Value, expected: &'static str) -> Result<f64, Error> {
@@ -370,6 +386,12 @@ fn known(own: &[&str], sign: &str) -> String {
     own.chain(text).collect::<Vec<_>>().join(", ")
 }
 
+/// Do rows have an option of this name, written with `$`?
+pub(super) fn is_row_option(name: &str) -> bool {
+    let mut text = TEXT_KEYS.iter().chain(&term_options::KEYS);
+    text.any(|key| *key == name) || ROW_KEYS.iter().any(|key| key[1..] == *name)
+}
+
 fn unknown(key: &str, name: &str, known: String) -> Error {
     if name == RESERVED {
         return Error::ReservedOption {
@@ -391,14 +413,18 @@ pub(super) fn quote(key: &str) -> String {
 }
 
 pub(super) fn wrong_shape(place: String, expected: &'static str, value: &Value) -> Error {
-    let found = match value {
-        Value::Object(_) => "an object".into(),
-        Value::Array(_) => "this array".into(),
-        other => other.to_string(),
-    };
     Error::WrongShape {
         place,
         expected,
-        found,
+        found: shown(value),
+    }
+}
+
+/// A value as an error shows it.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Object(_) => "an object".into(),
+        Value::Array(_) => "this array".into(),
+        other => other.to_string(),
     }
 }

@@ -7,7 +7,7 @@ use super::errors::{or_raise, raise};
 use super::stored::Named;
 use crate::fingerprint::Error;
 use crate::fingerprint::hash::{FeatureHash, Width};
-use crate::fingerprint::options::{TextOptions, parse_text};
+use crate::fingerprint::options::{TextOptions, parse_text, parse_text_or_hint_row};
 use crate::fingerprint::plan::{self, ColumnPlan};
 use crate::fingerprint::simhash::simhash;
 use crate::fingerprint::sketch::{self, Content, Sketch};
@@ -40,7 +40,7 @@ impl<const W: usize> TextSite<W> {
     /// Calls `term` with the distinct words of a text that its options and preset, arguments 1 and 2,
     /// do not leave out.
     pub fn terms(&mut self, args: &Args, text: Value<'_>, term: &mut dyn FnMut(&str)) {
-        self.prepare(args);
+        self.prepare(args, parse_text);
         if let Some(plan) = &self.plan {
             let text = to_utf8(text.bytes());
             or_raise(sketch::for_each_term(
@@ -52,8 +52,8 @@ impl<const W: usize> TextSite<W> {
         }
     }
 
-    fn prepare(&mut self, args: &Args) {
-        if refresh(&mut self.arguments, args, 1, self.memory, parse_text) {
+    fn prepare(&mut self, args: &Args, parse: fn(&str) -> Result<TextOptions, Error>) {
+        if refresh(&mut self.arguments, args, 1, self.memory, parse) {
             let plan = |a: &Arguments<_>| or_raise(plan::text(a.preset, &a.options));
             self.plan = self.arguments.as_ref().map(plan);
         }
@@ -61,7 +61,7 @@ impl<const W: usize> TextSite<W> {
 
     /// The fingerprint of a text, its options and preset being arguments 1 and 2.
     pub fn fingerprint(&mut self, args: &Args, text: Value<'_>) -> Option<[u64; W]> {
-        self.prepare(args);
+        self.prepare(args, parse_text_or_hint_row);
         self.sketched(text)
     }
 

@@ -2,7 +2,7 @@
 
 use super::{fields, of_row, of_text};
 use crate::fingerprint::hash::Width;
-use crate::fingerprint::options::{RowOptions, parse_row, parse_text};
+use crate::fingerprint::options::{RowOptions, parse_row, parse_text, parse_text_or_hint_row};
 use crate::fingerprint::{Class, Error, plan, presets};
 
 #[test]
@@ -243,6 +243,15 @@ fn what_the_grammar_refuses() {
             .contains("\"a\", \"b\"")
     );
     assert!(fail("{\"$x\": 1}").hint().unwrap().contains("$columns"));
+    assert_eq!(
+        fail("{\"tf\": \"log\"}").hint(),
+        Some("If an option is meant, write \"$tf\".".into())
+    );
+    assert_eq!(
+        fail("{\"exclude\": 1}").hint(),
+        Some("If an option is meant, write \"$exclude\".".into())
+    );
+    assert_eq!(fail("{\"subject\": \"2\"}").hint(), None);
     let error = of_text("a", "nope", Width::W64).unwrap_err();
     assert!(
         error
@@ -263,6 +272,26 @@ fn what_the_grammar_refuses() {
         error.to_string(),
         "option \"tf\" has no use with preset \"s1\""
     );
+}
+
+#[test]
+fn json_of_a_row_says_that_a_text_was_passed() {
+    let fail = |json: &str| parse_text_or_hint_row(json).unwrap_err();
+    for json in [
+        "{\"subject\": 1}",
+        "{\"$features\": [\"words\"]}",
+        "{\"title\": 2, \"body\": {\"weight\": 3}}",
+    ] {
+        let error = fail(json);
+        assert!(error.to_string().starts_with("unknown option"), "{error}");
+        let detail = error.detail().unwrap();
+        assert!(detail.starts_with("The argument is a text, not a row."));
+        assert!(error.hint().unwrap().contains("ROW(a, b)"), "{json}");
+        assert_eq!(parse_text(json).unwrap_err().detail(), None, "{json}");
+    }
+    // No row has such JSON either.
+    assert_eq!(fail("{\"featurs\": [\"words\"]}").detail(), None);
+    assert_eq!(fail("{\"tf\": 1}").detail(), None);
 }
 
 #[test]
