@@ -178,7 +178,7 @@ fn warn_once(table: Oid, name: &str, fingerprint: &str) {
             ),
             format!(
                 "CREATE INDEX ON {} USING simhash ({});",
-                quoted(name),
+                table::qualified_name(table).unwrap_or_default(),
                 quoted(fingerprint)
             ),
         );
