@@ -8,7 +8,7 @@ use super::build_shared::build_shared;
 use super::key::{SPACES, Space, Tid};
 use super::load::{Loaded, Loader, Sink};
 use super::page::Page;
-use super::page::meta::Meta;
+use super::page::meta::{FORMAT_VERSION, Meta};
 use super::sort::{Posting, Runs, Store, merge, sort_for};
 use crate::pg::build::{TempFile, scan_table, set_phase, set_rows_done, set_rows_total};
 use crate::pg::bulk::{BulkWriter, Fork, reserve_first, write_first};
@@ -220,8 +220,8 @@ impl<'f> Spool<'f> {
     }
 }
 
-/// Sorts into `spare`, which must be able to hold as many.
-fn sort(space: Space, postings: &[Posting], spare: &mut Vec<Posting>) {
+/// Sorts into `spare`.
+pub fn sort(space: Space, postings: &[Posting], spare: &mut Vec<Posting>) {
     reserve(spare, postings.len().saturating_sub(spare.len()));
     sort_for(space, postings, spare, &mut check_for_interrupts);
 }
@@ -308,6 +308,7 @@ pub fn write_meta(
     null_rows: u64,
 ) {
     let meta = Meta {
+        version: FORMAT_VERSION,
         stamp,
         roots: spaces.each_ref().map(|s| s.root),
         levels: spaces.each_ref().map(|s| s.level),

@@ -1,20 +1,32 @@
 //! simhash_index_verify: the structure of every page, each row's postings in all four key spaces, and
 //! on request every row of the table in the index.
+//!
+//! Others read and write meanwhile. A walk over a key space meets every posting that is there all the
+//! time, so what two walks agree on is right. What they do not agree on may have come or gone between them:
+//! it is looked up again in the end (`doubts`).
 
-use super::key::{BLOCKS, Key, Space, Tid};
-use super::page::kernel::Candidates;
-use super::page::leaf::{self, Filter};
+use super::compare::Comparison;
+use super::doubts::Doubts;
+use super::key::{Key, SPACES, Space};
+use super::page::Page;
 use super::page::meta::Meta;
-use super::page::{Page, list};
-use super::tree::{Tree, read_meta};
-use super::verify::{Finding, Source, structure};
+use super::postings::Postings;
+use super::sorter::Sorter;
+use super::tree::read_meta;
+use super::verify::{Finding, Source, Structure};
+use crate::pg::activity::Activity;
 use crate::pg::buffer::Pinned;
 use crate::pg::fmgr::pg_function;
-use crate::pg::open::{OpenIndex, Purpose};
+use crate::pg::index_am::maintenance_work_mem_bytes;
+use crate::pg::open::{LatestSnapshot, OpenIndex, Purpose};
 use crate::pg::process::check_for_interrupts;
 use crate::pg::relation::Rel;
+use crate::pg::row_address::RowAddresses;
 use crate::pg::rows_out::RowsOut;
 use pgrx::{IntoDatum, pg_sys};
+use std::cell::{Cell, RefCell};
+
+const NAME: &str = "simhash_index_verify";
 
 pg_function! {
     /// simhash_index_verify(regclass, heapallindexed boolean)
@@ -25,6 +37,7 @@ pg_function! {
             return args.null();
         };
         let open = OpenIndex::new(oid, "simhash", Purpose::Verification);
+        let _owner = open.as_owner();
         // Each at once: an index whose every row is missing has millions of them.
         verify(&open, all_rows, &mut |finding| {
             rows.push(|| [
@@ -37,125 +50,148 @@ pg_function! {
     }
 }
 
-/// Pages of a file whose length was measured before.
+/// The file's pages. Its length is measured again when a link leads beyond what is known.
 struct File<'r> {
     rel: Rel<'r>,
-    blocks: u32,
+    blocks: Cell<u32>,
+    read: Cell<u32>,
+    activity: &'r RefCell<Activity>,
+}
+
+impl<'r> File<'r> {
+    fn new(rel: Rel<'r>, activity: &'r RefCell<Activity>) -> File<'r> {
+        File {
+            rel,
+            blocks: Cell::new(rel.block_count()),
+            read: Cell::new(0),
+            activity,
+        }
+    }
 }
 
 impl Source for File<'_> {
     fn page(&self, block: u32) -> Option<Box<Page>> {
         check_for_interrupts();
-        (block < self.blocks).then(|| Box::new(*Pinned::read(self.rel, block).share()))
-    }
-}
-
-/// An index whose structure was found to be sound.
-struct Sound<'r> {
-    rel: Rel<'r>,
-    meta: Meta,
-}
-
-impl Sound<'_> {
-    /// Is the row filed under the key in that space?
-    fn holds(&self, space: Space, key: Key) -> bool {
-        check_for_interrupts();
-        let tree = Tree::new(self.rel, &self.meta, space);
-        let exactly = Filter {
-            query: key.rotated,
-            radius: 0,
-            beyond: -1,
-            within: 0,
-        };
-        let (mut found, mut room) = (false, Candidates::none());
-        let page = tree.leaf(key);
-        leaf::scan(&page, &exactly, key, &mut room, |other, _| {
-            found |= other == key
+        if block >= self.blocks.get() {
+            self.blocks.set(self.rel.block_count());
+        }
+        if block >= self.blocks.get() {
+            return None;
+        }
+        self.read.set(self.read.get() + 1);
+        (self.activity.borrow_mut()).show(|| {
+            let (read, blocks) = (self.read.get(), self.blocks.get());
+            format!("{read} of {blocks} blocks of the index")
         });
-        found
+        Some(Box::new(*Pinned::read(self.rel, block).share()))
     }
+}
 
-    /// Spaces, of those asked, in which a row is missing.
-    fn missing(
-        &self,
-        spaces: impl Iterator<Item = Space>,
-        fingerprint: u64,
-        tid: Tid,
-    ) -> Vec<usize> {
-        spaces
-            .filter(|space| !self.holds(*space, space.key(fingerprint, tid)))
-            .map(Space::index)
-            .collect()
-    }
+/// A verification of an index.
+struct Verification<'v> {
+    open: &'v OpenIndex,
+    addresses: RowAddresses,
+    doubts: Doubts,
+    activity: &'v RefCell<Activity>,
+    /// Bytes that the sorting of one key space's rows, or of the table's, may use.
+    memory: usize,
+    /// The key spaces whose pages were found sound so far.
+    sound: [bool; SPACES],
 }
 
 fn verify(open: &OpenIndex, all_rows: bool, report: &mut dyn FnMut(Finding)) {
-    let rel = open.index();
-    let meta = read_meta(rel);
-    let file = File {
-        rel,
-        blocks: rel.block_count(),
+    let meta = read_meta(open.index());
+    let activity = RefCell::new(Activity::new(NAME));
+    let memory = maintenance_work_mem_bytes();
+    let mut run = Verification {
+        open,
+        addresses: RowAddresses::default(),
+        doubts: Doubts::new(memory / 4),
+        activity: &activity,
+        memory: memory / 4 * 3,
+        sound: [false; SPACES],
     };
-    // In a broken tree the look-ups below would fail for the same reason once more.
-    if !structure(&file, &meta, |_, _| (), report) {
-        return;
-    }
-    let sound = Sound { rel, meta };
-    let each = |space, key| {
-        check_posting(open, &sound, space, key)
-            .into_iter()
-            .for_each(&mut *report);
-    };
-    structure(&file, &meta, each, &mut |_| ());
+    run.check_pages(&meta, report);
     if all_rows {
-        open.visible_rows(&mut |fingerprint, tid| {
-            check_row(&sound, fingerprint, tid)
-                .into_iter()
-                .for_each(&mut *report);
+        run.check_table();
+    }
+    let Verification { doubts, sound, .. } = run;
+    doubts.look_again(open, &sound, &activity, report);
+}
+
+impl Verification<'_> {
+    /// The first key space with sound pages: the others, and the table, are compared with it. Each row
+    /// that has a fingerprint is filed there.
+    fn base(&self) -> Option<Space> {
+        Space::blocks().find(|space| self.sound[space.index()])
+    }
+
+    /// Checks the pages, and that each key space files what the others file.
+    fn check_pages(&mut self, meta: &Meta, report: &mut dyn FnMut(Finding)) {
+        let index = self.open.index();
+        let file = File::new(index, self.activity);
+        let mut structure = Structure::new(&file, meta, report);
+        for space in Space::all() {
+            let mut rows = (self.base().filter(|_| space != Space::NULL))
+                .map(|base| (base, Sorter::new(base, self.memory)));
+            let addresses = &mut self.addresses;
+            let sound = structure.check(space, |key| {
+                let possible = addresses.admit(index, key.tid);
+                if let Some((_, rows)) = rows.as_mut().filter(|_| possible) {
+                    rows.add(space.unrotate(key.rotated), key.tid);
+                }
+                possible
+            });
+            self.sound[space.index()] = sound;
+            if let Some((base, rows)) = rows.filter(|_| sound) {
+                let (one, other) = (base.index(), space.index());
+                self.show(format!("comparing key spaces {one} and {other}"));
+                self.compare(base, rows);
+            }
+        }
+    }
+
+    /// Checks that the index files what the table has.
+    fn check_table(&mut self) {
+        // Taken before the index is walked, and kept: while it lives, no posting of a row that it sees goes.
+        let snapshot = LatestSnapshot::take();
+        let mut filed = (self.base()).map(|base| (base, Sorter::new(base, self.memory / 2)));
+        let mut null = self.sound[Space::NULL.index()]
+            .then(|| (Space::NULL, Sorter::new(Space::NULL, self.memory / 2)));
+        let (activity, mut count) = (self.activity, 0u64);
+        self.open.visible_rows(&snapshot, &mut |fingerprint, tid| {
+            count += 1;
+            if count.is_multiple_of(1024) {
+                let show = || format!("{count} rows of the table");
+                activity.borrow_mut().show(show);
+            }
+            let rows = if fingerprint.is_some() {
+                &mut filed
+            } else {
+                &mut null
+            };
+            if let Some((_, rows)) = rows {
+                rows.add(fingerprint.unwrap_or(0), tid);
+            }
         });
+        for (space, rows) in filed.into_iter().chain(null) {
+            let number = space.index();
+            self.show(format!("comparing key space {number} and the table"));
+            self.compare(space, rows);
+        }
     }
-}
 
-/// A posting of block 0 must have its like in the other three blocks, one of those in block 0, unless
-/// its row is dead: an insert that a crash or an error cut short leaves some postings.
-fn check_posting(open: &OpenIndex, sound: &Sound, space: Space, key: Key) -> Option<Finding> {
-    if space == Space::NULL {
-        return None;
+    /// Notes each row that only one of the two has: the key space, and the rows sorted in its order.
+    fn compare(&mut self, space: Space, rows: Sorter) {
+        let index = self.open.index();
+        let (addresses, doubts) = (&mut self.addresses, &mut self.doubts);
+        let postings = Postings::new(index, space).filter(|key| addresses.admit(index, key.tid));
+        let mut comparison = Comparison::new(postings, |key: Key| doubts.add(space, key));
+        rows.finish(|key| comparison.push(key));
+        comparison.finish();
     }
-    let fingerprint = space.unrotate(key.rotated);
-    let first = space.index() == 0;
-    let counterparts = Space::blocks().filter(|s| (s.index() == 0) != first);
-    let missing = sound.missing(counterparts, fingerprint, key.tid);
-    (!missing.is_empty() && open.is_visible(key.tid)).then(|| {
-        finding(format!(
-            "row {} is filed in key space {} but not in {}",
-            key.tid,
-            space.index(),
-            list(missing)
-        ))
-    })
-}
 
-/// A row of the table must be filed in all four blocks, or in the NULL space.
-fn check_row(sound: &Sound, fingerprint: Option<u64>, tid: Tid) -> Option<Finding> {
-    let missing = match fingerprint {
-        Some(fp) => sound.missing(Space::blocks(), fp, tid),
-        None => sound.missing(std::iter::once(Space::NULL), 0, tid),
-    };
-    let all = if fingerprint.is_some() { BLOCKS } else { 1 };
-    (!missing.is_empty()).then(|| {
-        finding(format!(
-            "row {tid} of the table is missing in {} of {all} key spaces",
-            missing.len()
-        ))
-    })
-}
-
-/// A finding about the index as a whole rather than a page.
-fn finding(text: String) -> Finding {
-    Finding {
-        block: super::page::meta::META_BLOCK,
-        entry: None,
-        fault: super::page::Fault::new(text),
+    fn show(&self, phase: String) {
+        self.activity.borrow_mut().show(|| phase);
     }
 }

@@ -1,6 +1,7 @@
 //! Reports of a damaged index.
 
-use super::page::{Fault, meta::MetaFault};
+use super::page::Fault;
+use super::page::meta::{FORMAT_VERSION, META_BLOCK, MetaFault};
 use crate::pg::error::raise_with_hint;
 use crate::pg::relation::Rel;
 use pgrx::PgSqlErrorCode::{ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INDEX_CORRUPTED};
@@ -21,15 +22,18 @@ pub fn corrupted(rel: Rel, block: u32, fault: &Fault) -> ! {
 /// Raises what is wrong with the metapage.
 pub fn bad_meta(rel: Rel, fault: MetaFault) -> ! {
     match fault {
-        MetaFault::Damaged(fault) => corrupted(rel, super::page::meta::META_BLOCK, &fault),
-        MetaFault::Newer(version) => raise_with_hint(
+        MetaFault::Damaged(fault) => corrupted(rel, META_BLOCK, &fault),
+        MetaFault::OtherFormat(version) => raise_with_hint(
             ERRCODE_FEATURE_NOT_SUPPORTED,
             format!(
-                "index \"{}\" has format version {version}, newer than this library's {}",
-                rel.name(),
-                super::page::meta::FORMAT_VERSION
+                "index \"{}\" has format {version}, this library reads {FORMAT_VERSION}",
+                rel.name()
             ),
-            "Install the simhash_dedup library that wrote it, or rebuild the index with REINDEX.",
+            if version < FORMAT_VERSION {
+                "Rebuild it with REINDEX."
+            } else {
+                "Install a newer simhash_dedup library, or rebuild the index with REINDEX."
+            },
         ),
     }
 }

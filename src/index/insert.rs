@@ -59,7 +59,9 @@ fn insert_at<const N: usize>(rel: Rel, places: [(Space, Key); N]) {
         });
         match (blocked, <[Exclusive; N]>::try_from(leaves)) {
             (None, Ok(mut leaves)) => {
-                wal::patch(&mut leaves, |i, page| leaf::append(page, places[i].1));
+                wal::patch::<{ leaf::APPENDED }, _, _>(&mut leaves, |i, page| {
+                    leaf::append(page, places[i].1)
+                });
                 return;
             }
             (Some(((space, key), _)), locked) => {

@@ -8,6 +8,7 @@
 
 pub mod ball;
 pub mod census;
+pub mod compare;
 pub mod cost;
 pub mod directory;
 pub mod key;
@@ -28,6 +29,8 @@ mod check;
 #[cfg(feature = "server")]
 mod corrupt;
 #[cfg(feature = "server")]
+mod doubts;
+#[cfg(feature = "server")]
 mod estimate;
 #[cfg(feature = "server")]
 mod handler;
@@ -38,9 +41,13 @@ mod nearest;
 #[cfg(feature = "server")]
 mod operators;
 #[cfg(feature = "server")]
+mod postings;
+#[cfg(feature = "server")]
 mod scan;
 #[cfg(feature = "server")]
 mod search;
+#[cfg(feature = "server")]
+mod sorter;
 #[cfg(feature = "server")]
 mod stats;
 #[cfg(feature = "server")]

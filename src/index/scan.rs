@@ -7,6 +7,7 @@ use super::search::{Nulls, Within};
 use super::view::{Snapshot, View};
 use crate::pg::buffer::{Pinned, Shared};
 use crate::pg::index_am::{Bitmap, Condition, Scan, work_mem_bytes};
+use crate::pg::row_address::RowAddresses;
 use pgrx::pg_sys;
 
 /// Operator numbers of the operator class, as in sql/.
@@ -49,6 +50,8 @@ pub struct State {
     /// The distance of all of them to the centre of ORDER BY; None without one.
     distance: Option<i32>,
     next: usize,
+    /// Where they can be. Kept from one search to the next of a scan.
+    addresses: RowAddresses,
     /// The leaf from which `rows` came, while VACUUM must be kept off it. A bare number: a destructor
     /// would release the pin a second time when the transaction aborts.
     pin: Option<pg_sys::Buffer>,
@@ -135,7 +138,8 @@ pub fn next_row(scan: &mut Scan, state: &mut State) -> bool {
             return false;
         }
     }
-    scan.set_row(state.rows[state.next], state.distance);
+    let tid = state.rows[state.next];
+    scan.set_row(tid, state.distance, &mut state.addresses);
     state.next += 1;
     true
 }
@@ -146,7 +150,7 @@ pub fn all_rows(scan: &Scan, state: &mut State, bitmap: &mut Bitmap) -> i64 {
     state.start(scan);
     let mut rows = 0;
     while state.fill(scan, false) {
-        bitmap.add(scan.index(), &state.rows);
+        bitmap.add(scan.index(), &state.rows, &mut state.addresses);
         rows += state.rows.len() as i64;
     }
     rows

@@ -112,9 +112,9 @@ impl<S: Store> Runs<S> {
         for chunk in sorted.chunks(CHUNK) {
             bytes.clear();
             for p in chunk {
-                bytes.extend(p.bits.to_le_bytes());
-                bytes.extend(p.block.to_le_bytes());
-                bytes.extend(u32::from(p.offset).to_le_bytes());
+                bytes.extend(p.bits.to_ne_bytes());
+                bytes.extend(p.block.to_ne_bytes());
+                bytes.extend(u32::from(p.offset).to_ne_bytes());
             }
             self.store.write(&bytes);
         }
@@ -126,7 +126,7 @@ impl<S: Store> Runs<S> {
     pub fn into_store(mut self) -> S {
         let count = self.ends.len() as u64;
         for end in self.ends.iter().chain([&count]) {
-            self.store.write(&end.to_le_bytes());
+            self.store.write(&end.to_ne_bytes());
         }
         self.store
     }
@@ -136,7 +136,7 @@ impl<S: Store> Runs<S> {
         let mut number = |at: u64| {
             let mut bytes = [0; END];
             store.read(at, &mut bytes);
-            u64::from_le_bytes(bytes)
+            u64::from_ne_bytes(bytes)
         };
         let last = size.checked_sub(END as u64)?;
         let start = last.checked_sub(number(last).checked_mul(END as u64)?)?;

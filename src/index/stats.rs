@@ -2,7 +2,7 @@
 
 use super::census::Census;
 use super::corrupt::corrupted;
-use super::page::meta::{FORMAT_VERSION, META_BLOCK};
+use super::page::meta::META_BLOCK;
 use super::page::{is_zero, leaf, special};
 use super::tree::{LEAF, read_meta};
 use crate::pg::buffer::Pinned;
@@ -25,8 +25,8 @@ pg_function! {
         };
         let open = OpenIndex::new(oid, "simhash", Purpose::Statistics);
         let index = open.index();
-        let levels = read_meta(index).levels;
-        let census = take(index);
+        let meta = read_meta(index);
+        let census = take(index, meta.page_stamp());
         let (bytes, pages) = (index.bytes(), i64::from(index.block_count()));
         let indexed = census.fingerprints() + census.null_rows();
         let hottest = census.hottest();
@@ -38,8 +38,8 @@ pg_function! {
             (census.all_leaves() as i64).into_datum(),
             (indexed > 0).then(|| bytes as f64 / indexed as f64).into_datum(),
             census.average_fill().into_datum(),
-            levels.iter().max().map(|level| i32::from(*level) + 1).into_datum(),
-            (FORMAT_VERSION as i32).into_datum(),
+            meta.levels.iter().max().map(|level| i32::from(*level) + 1).into_datum(),
+            (meta.version as i32).into_datum(),
             hottest.as_ref().map(|h| h.block as i32).into_datum(),
             hottest.as_ref().map(|h| i32::from(h.key)).into_datum(),
             hottest.as_ref().map(|h| h.share).into_datum(),
@@ -51,8 +51,7 @@ pg_function! {
 
 /// Counts in physical order. What is inserted meanwhile may be missed, and what a split moves
 /// be counted twice: writers are not kept out.
-fn take(index: Rel) -> Census {
-    let stamp = read_meta(index).page_stamp();
+fn take(index: Rel, stamp: u32) -> Census {
     let mut census = Census::default();
     for block in META_BLOCK + 1..index.block_count() {
         check_for_interrupts();

@@ -11,6 +11,7 @@ use super::tree::{LEAF, read_meta};
 use crate::pg::buffer::{Exclusive, Pinned, Shared};
 use crate::pg::compat::vacuum_delay_point;
 use crate::pg::relation::Rel;
+use crate::pg::row_address::RowAddresses;
 use crate::pg::vacuum::{DeadRows, Vacuum};
 use crate::pg::wal::{self, Image};
 use std::convert::Infallible;
@@ -56,6 +57,7 @@ pub fn bulk_delete(vacuum: &Vacuum, dead: &DeadRows) -> Tally {
     let stamp = read_meta(index).page_stamp();
     let once = vacuum.is_validation();
     let mut tally = Tally::default();
+    let mut addresses = RowAddresses::default();
     let mut block = META_BLOCK + 1;
     loop {
         let end = index.settled_block_count();
@@ -73,7 +75,10 @@ pub fn bulk_delete(vacuum: &Vacuum, dead: &DeadRows) -> Tally {
                 }
                 // The cleanup lock, on every leaf: a scan that holds a pin still has to look at the
                 // rows it found there, whether or not this pass removes something from the page.
-                Some(_) => clean_leaf(page.unlock().cleanup(), stamp, dead, &mut tally),
+                Some(_) => {
+                    let page = page.unlock().cleanup();
+                    clean_leaf(page, stamp, dead, &mut addresses, &mut tally);
+                }
             }
             block += 1;
             vacuum.report_progress(block, end);
@@ -95,11 +100,19 @@ fn space_of_leaf(index: Rel, page: &Shared, stamp: u32) -> Option<Space> {
     (who.level == LEAF).then_some(who.space)
 }
 
-fn clean_leaf(mut page: Exclusive, stamp: u32, dead: &DeadRows, tally: &mut Tally) {
+fn clean_leaf(
+    mut page: Exclusive,
+    stamp: u32,
+    dead: &DeadRows,
+    addresses: &mut RowAddresses,
+    tally: &mut Tally,
+) {
     let who = special::identify(&page, stamp)
         .unwrap_or_else(|fault| corrupted(page.rel(), page.block(), &fault));
     leaf::check(&page).unwrap_or_else(|fault| corrupted(page.rel(), page.block(), &fault));
     let tids: Vec<Tid> = leaf::entries(&page).map(|key| key.tid).collect();
+    tids.iter()
+        .for_each(|tid| addresses.check(page.rel(), *tid));
     let doomed = dead.among(&tids);
     let removed = doomed.iter().filter(|d| **d).count();
     if removed > 0 {

@@ -1,15 +1,20 @@
 //! Checking every page of an index against what the other files promise. Pure: pages come from a
 //! [`Source`].
+//!
+//! Others may write meanwhile: each page is read once, as it is then. Pages only split, to the right, and
+//! are never given back, so a downlink that was read once is true for ever, and a walk to the right meets
+//! every page. One thing may look wrong and be right: a page without a downlink, when it was split off
+//! after the level above was read. That is looked up again.
 
 use super::key::{Key, Space};
-use super::page::inner;
+use super::page::inner::{self, Downlink};
 use super::page::leaf;
 use super::page::meta::{META_BLOCK, Meta};
 use super::page::special::{self, Identity};
 use super::page::{Fault, NO_BLOCK, Page};
 use std::collections::{HashSet, VecDeque};
 
-/// Where pages are read from; None beyond the end of the file.
+/// Where pages are read from, as they are at that moment; None beyond the end of the file.
 pub trait Source {
     fn page(&self, block: u32) -> Option<Box<Page>>;
 }
@@ -23,53 +28,56 @@ pub struct Finding {
     pub fault: Fault,
 }
 
-/// Checks the structure of every key space: links, bounds, order, directories. Shows `posting` every
-/// leaf entry of sound pages, and `report` what is broken. Is nothing broken?
-pub fn structure(
-    source: &impl Source,
-    meta: &Meta,
-    mut posting: impl FnMut(Space, Key),
-    report: &mut dyn FnMut(Finding),
-) -> bool {
-    let mut check = Check {
-        source,
-        stamp: meta.page_stamp(),
-        seen: HashSet::new(),
-        report,
-        sound: true,
-    };
-    for space in Space::all() {
-        let root = meta.roots[space.index()];
-        let mut expected = VecDeque::from([(Key::MIN, root)]);
-        for level in (0..=meta.levels[space.index()]).rev() {
-            let who = Identity {
-                space,
-                level,
-                stamp: check.stamp,
-            };
-            match check.level(who, expected, &mut |key| posting(space, key)) {
-                Some(below) => expected = below,
-                None => break,
-            }
-        }
-    }
-    check.sound
-}
-
-struct Check<'s, S> {
+/// A check of an index's structure.
+pub struct Structure<'s, S> {
     source: &'s S,
-    stamp: u32,
+    meta: Meta,
     /// Blocks met so far: each belongs to one place of one tree.
     seen: HashSet<u32>,
     report: &'s mut dyn FnMut(Finding),
-    /// Was nothing reported yet?
+    /// Was the structure of the present key space right so far?
     sound: bool,
 }
 
 /// Downlinks to one level, from left to right.
 type Downlinks = VecDeque<(Key, u32)>;
 
-impl<S: Source> Check<'_, S> {
+impl<'s, S: Source> Structure<'s, S> {
+    /// `report` is shown what is broken.
+    pub fn new(source: &'s S, meta: &Meta, report: &'s mut dyn FnMut(Finding)) -> Self {
+        Structure {
+            source,
+            meta: *meta,
+            seen: HashSet::new(),
+            report,
+            sound: true,
+        }
+    }
+
+    /// Checks the structure of a key space: links, bounds, order, directories. Shows `posting` every leaf
+    /// entry of sound pages, which tells whether a row can be at its address. Are the pages sound?
+    pub fn check(&mut self, space: Space, mut posting: impl FnMut(Key) -> bool) -> bool {
+        self.sound = true;
+        let root = self.meta.roots[space.index()];
+        let mut expected = VecDeque::from([(Key::MIN, root)]);
+        for level in (0..=self.meta.levels[space.index()]).rev() {
+            let who = self.who(space, level);
+            match self.level(who, expected, &mut posting) {
+                Some(below) => expected = below,
+                None => break,
+            }
+        }
+        self.sound
+    }
+
+    fn who(&self, space: Space, level: u8) -> Identity {
+        Identity {
+            space,
+            level,
+            stamp: self.meta.page_stamp(),
+        }
+    }
+
     fn fault(&mut self, block: u32, entry: Option<usize>, text: impl Into<String>) {
         self.found(Finding {
             block,
@@ -89,7 +97,7 @@ impl<S: Source> Check<'_, S> {
         &mut self,
         who: Identity,
         mut expected: Downlinks,
-        posting: &mut impl FnMut(Key),
+        posting: &mut impl FnMut(Key) -> bool,
     ) -> Option<Downlinks> {
         let mut below = Downlinks::new();
         let mut block = expected.front()?.1;
@@ -99,7 +107,7 @@ impl<S: Source> Check<'_, S> {
             let page = self.open(block, who)?;
             if expected.front() == Some(&(low, block)) {
                 expected.pop_front();
-            } else if !unlinked {
+            } else if !unlinked && !self.has_downlink(who, low, block) {
                 self.fault(
                     block,
                     None,
@@ -144,12 +152,7 @@ impl<S: Source> Check<'_, S> {
             self.fault(block, None, "a link leads beyond the end of the index");
             return None;
         };
-        let content = if who.level == 0 {
-            leaf::check
-        } else {
-            inner::check
-        };
-        match special::expect(&page, who).and_then(|()| content(&page)) {
+        match check_page(&page, who) {
             Ok(()) => Some(page),
             Err(fault) => {
                 self.found(Finding {
@@ -159,6 +162,43 @@ impl<S: Source> Check<'_, S> {
                 });
                 None
             }
+        }
+    }
+
+    /// Does the level above, as it is now, have a downlink to the page that starts at `low`? It was made
+    /// in one step with the end of the split that made the page, which was seen to have ended.
+    fn has_downlink(&self, who: Identity, low: Key, block: u32) -> bool {
+        let page = self.source.page(META_BLOCK);
+        let Some(meta) = page.and_then(|page| Meta::read(&page).ok()) else {
+            return false;
+        };
+        let mut at = meta.roots[who.space.index()];
+        for level in (who.level + 1..=meta.levels[who.space.index()]).rev() {
+            let Some(link) = self.find_downlink(at, self.who(who.space, level), low) else {
+                return false;
+            };
+            if level == who.level + 1 {
+                return link.key == low && link.child == block;
+            }
+            at = link.child;
+        }
+        false
+    }
+
+    /// The last downlink of a level that is not above `low`, from block `at` on; None when pages on the way
+    /// are damaged.
+    fn find_downlink(&self, mut at: u32, who: Identity, low: Key) -> Option<Downlink> {
+        let mut passed = Key::MIN;
+        loop {
+            let page = self.source.page(at)?;
+            check_page(&page, who).ok()?;
+            let Some((right, high)) = special::right(&page).filter(|(_, high)| low >= *high) else {
+                return Some(inner::find(&page, low));
+            };
+            if high <= passed {
+                return None;
+            }
+            (at, passed) = (right, high);
         }
     }
 
@@ -177,7 +217,7 @@ impl<S: Source> Check<'_, S> {
         }
     }
 
-    fn leaf(&mut self, block: u32, page: &Page, low: Key, posting: &mut impl FnMut(Key)) {
+    fn leaf(&mut self, block: u32, page: &Page, low: Key, posting: &mut impl FnMut(Key) -> bool) {
         if leaf::base_key(page) != low.block_key() {
             let text = format!("base key {}, not {}", leaf::base_key(page), low.block_key());
             self.fault(block, None, text);
@@ -203,8 +243,25 @@ impl<S: Source> Check<'_, S> {
                 );
             }
             last = Some(key);
-            posting(key);
+            if !posting(key) {
+                // The tree is as sound as before.
+                (self.report)(Finding {
+                    block,
+                    entry: Some(i as u32),
+                    fault: Fault::new(format!("no row can be at {}", key.tid)),
+                });
+            }
         }
+    }
+}
+
+/// Is it the wanted page, with content that can be read?
+fn check_page(page: &Page, who: Identity) -> Result<(), Fault> {
+    special::expect(page, who)?;
+    if who.level == 0 {
+        leaf::check(page)
+    } else {
+        inner::check(page)
     }
 }
 
@@ -214,11 +271,24 @@ mod tests {
     use crate::index::key::{SPACES, Tid};
     use crate::index::load::Loader;
     use crate::index::page::PAGE_SIZE;
+    use crate::index::page::meta::FORMAT_VERSION;
     use proptest::prelude::*;
 
-    fn faults(pages: &Vec<Page>, meta: &Meta, posting: impl FnMut(Space, Key)) -> Vec<Finding> {
+    fn faults(
+        source: &impl Source,
+        meta: &Meta,
+        mut posting: impl FnMut(Space, Key),
+    ) -> Vec<Finding> {
         let mut found = Vec::new();
-        let sound = structure(pages, meta, posting, &mut |finding| found.push(finding));
+        let mut report = |finding| found.push(finding);
+        let mut structure = Structure::new(source, meta, &mut report);
+        let mut sound = true;
+        for space in Space::all() {
+            sound &= structure.check(space, |key| {
+                posting(space, key);
+                true
+            });
+        }
         assert_eq!(sound, found.is_empty());
         found
     }
@@ -233,6 +303,7 @@ mod tests {
     fn index(n: u64) -> (Vec<Page>, Meta) {
         let mut pages: Vec<Page> = vec![[0; PAGE_SIZE]];
         let mut meta = Meta {
+            version: FORMAT_VERSION,
             stamp: 77,
             roots: [0; SPACES],
             levels: [0; SPACES],

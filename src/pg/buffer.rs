@@ -10,6 +10,7 @@ use pgrx::PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED;
 use pgrx::pg_sys;
 use std::cell::Cell;
 use std::ops::{Deref, Range};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// InvalidBlockNumber, by which the server is asked to add a block.
 const P_NEW: u32 = u32::MAX;
@@ -77,7 +78,7 @@ impl<'r> Pinned<'r> {
 
     fn read_any(rel: Rel<'r>, block: u32, strategy: pg_sys::BufferAccessStrategy) -> Pinned<'r> {
         // SAFETY: the relation is open; the strategy is null or the server's.
-        let buffer = unsafe {
+        let read = || unsafe {
             pg_sys::ReadBufferExtended(
                 rel.raw(),
                 pg_sys::ForkNumber::MAIN_FORKNUM,
@@ -86,6 +87,14 @@ impl<'r> Pinned<'r> {
                 strategy,
             )
         };
+        // The server says only that it could not read some file. Asking for the file's length before each
+        // read would cost more than reading the page.
+        let buffer = catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|error| {
+            if block != P_NEW && block >= rel.block_count() {
+                damaged_pointer(rel, format!("a pointer to block {block}, beyond its end"));
+            }
+            resume_unwind(error)
+        });
         let block = if block == P_NEW {
             // SAFETY: the buffer is pinned.
             unsafe { pg_sys::BufferGetBlockNumber(buffer) }

@@ -70,6 +70,16 @@ pub unsafe fn primary_key_index(table: pg_sys::Relation) -> pg_sys::Oid {
     }
 }
 
+/// Sets search_path as the server does for maintenance commands (from 17 on), until the nest level of
+/// settings ends.
+pub fn restrict_search_path() {
+    // SAFETY: changes a setting; the caller has begun a nest level.
+    #[cfg(any(feature = "pg17", feature = "pg18"))]
+    unsafe {
+        pg_sys::RestrictSearchPath();
+    }
+}
+
 /// Does the current user own the relation (or may act as its owner)?
 pub fn owns_relation(oid: pg_sys::Oid) -> bool {
     // SAFETY: syscache look-ups.

@@ -2,10 +2,9 @@
 
 use super::buffer::Shared;
 use super::compat;
-use super::error::raise_with_hint;
 use super::relation::Rel;
+use super::row_address::{MAX_HEAP_OFFSET, RowAddresses, damaged_address};
 use crate::index::key::Tid;
-use pgrx::PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED;
 use pgrx::pg_sys;
 use std::marker::PhantomData;
 
@@ -186,11 +185,10 @@ impl<'s> Scan<'s> {
     }
 
     /// Hands a row to the executor; `distance` is the value of the ordering operator, None for NULL.
-    pub fn set_row(&mut self, tid: Tid, distance: Option<i32>) {
-        if tid.block == u32::MAX {
-            // The server would take this number for a request to extend the table.
-            damaged_address(self.index(), tid);
-        }
+    pub fn set_row(&mut self, tid: Tid, distance: Option<i32>, addresses: &mut RowAddresses) {
+        // The server would report the table as damaged, or take the highest number for a request to
+        // extend it.
+        addresses.check(self.index(), tid);
         self.raw.xs_heaptid = tid_to(tid);
         self.raw.xs_recheck = false;
         self.raw.xs_recheckorderby = false;
@@ -221,25 +219,6 @@ impl Reader<'_> {
     }
 }
 
-/// The most rows that a page of a table holds, and the highest offset that a bitmap takes.
-const MAX_HEAP_OFFSET: u16 = {
-    let header =
-        (size_of::<pg_sys::HeapTupleHeaderData>() as u32).next_multiple_of(pg_sys::MAXIMUM_ALIGNOF);
-    let row = header + size_of::<pg_sys::ItemIdData>() as u32;
-    ((pg_sys::BLCKSZ - size_of::<pg_sys::PageHeaderData>() as u32) / row) as u16
-};
-
-fn damaged_address(index: Rel, tid: Tid) -> ! {
-    raise_with_hint(
-        ERRCODE_INDEX_CORRUPTED,
-        format!(
-            "index \"{}\" is damaged: no row can be at {tid}",
-            index.name()
-        ),
-        "Rebuild it with REINDEX.",
-    )
-}
-
 /// A bitmap of rows being collected.
 pub struct Bitmap {
     raw: *mut pg_sys::TIDBitmap,
@@ -257,11 +236,12 @@ impl Bitmap {
     }
 
     /// Adds rows that the index has, and that need no recheck.
-    pub fn add(&mut self, index: Rel, tids: &[Tid]) {
+    pub fn add(&mut self, index: Rel, tids: &[Tid], addresses: &mut RowAddresses) {
         self.batch.clear();
         for tid in tids {
-            // The server would raise an internal error.
-            if !(1..=MAX_HEAP_OFFSET).contains(&tid.offset) {
+            // The server would leave the row out, or raise an internal error.
+            addresses.check(index, *tid);
+            if tid.offset > MAX_HEAP_OFFSET {
                 damaged_address(index, *tid);
             }
             self.batch.push(tid_to(*tid));

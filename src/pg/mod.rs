@@ -41,6 +41,8 @@ pub mod process;
 pub mod query;
 pub mod record;
 pub mod relation;
+pub mod row_address;
+pub mod row_reader;
 pub mod rows_out;
 pub mod saved_query;
 pub mod settings;

@@ -3,9 +3,7 @@
 use super::build::{RowSink, scan_visible};
 use super::compat;
 use super::error::{raise, report};
-use super::index_am::tid_to;
 use super::relation::Rel;
-use crate::index::key::Tid;
 use pgrx::PgSqlErrorCode::{
     ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
     ERRCODE_UNDEFINED_TABLE, ERRCODE_WRONG_OBJECT_TYPE,
@@ -15,31 +13,19 @@ use pgrx::pg_sys;
 /// What an index is opened for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// By its owner; writers are locked out (on a standby, where that cannot be had, DDL only).
+    /// By its owner.
     Verification,
-    /// By whoever may read the table; only DDL is locked out.
+    /// By whoever may read the table.
     Statistics,
 }
 
-impl Purpose {
-    fn lock(self) -> i32 {
-        // SAFETY: reads a flag of the process.
-        let standby = unsafe { pg_sys::RecoveryInProgress() };
-        let lock = if self == Purpose::Statistics || standby {
-            pg_sys::AccessShareLock
-        } else {
-            pg_sys::ShareLock
-        };
-        lock as i32
-    }
-}
+/// DDL is locked out, reading and writing are not.
+const LOCK: i32 = pg_sys::AccessShareLock as i32;
 
-/// An index and its table, locked until the end of the transaction, with a snapshot of the visible
-/// rows.
+/// An index and its table, locked until the end of the transaction.
 pub struct OpenIndex {
     index: pg_sys::Relation,
     table: pg_sys::Relation,
-    snapshot: pg_sys::Snapshot,
 }
 
 impl OpenIndex {
@@ -49,14 +35,13 @@ impl OpenIndex {
         // SAFETY: locks table before index, as the server does; both are closed by `drop` or, after
         // an ERROR, by the server.
         unsafe {
-            let lock = purpose.lock();
             // Of a relation that is no index there is no table; index_open below says what is wrong.
             let table_oid = pg_sys::IndexGetRelation(oid, true);
             let table = match table_oid {
                 pg_sys::Oid::INVALID => std::ptr::null_mut(),
-                _ => pg_sys::table_open(table_oid, lock),
+                _ => pg_sys::table_open(table_oid, LOCK),
             };
-            let index = pg_sys::index_open(oid, lock);
+            let index = pg_sys::index_open(oid, LOCK);
             if table.is_null() || table_oid != pg_sys::IndexGetRelation(oid, false) {
                 raise(
                     ERRCODE_UNDEFINED_TABLE,
@@ -65,14 +50,7 @@ impl OpenIndex {
             }
             check(index, am);
             check_privilege(index, table_oid, purpose);
-            // Not the transaction's own: under REPEATABLE READ that may see row versions older than the
-            // index, which an index need not have (pg_index.indcheckxmin).
-            let snapshot = pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot());
-            OpenIndex {
-                index,
-                table,
-                snapshot,
-            }
+            OpenIndex { index, table }
         }
     }
 
@@ -81,24 +59,35 @@ impl OpenIndex {
         unsafe { Rel::from_raw(self.index) }
     }
 
-    /// Does the address lead to a row version that the snapshot sees?
-    pub fn is_visible(&self, tid: Tid) -> bool {
-        let mut tid = tid_to(tid);
-        // SAFETY: the table is open and the snapshot registered.
-        unsafe {
-            pg_sys::table_index_fetch_tuple_check(
-                self.table,
-                &mut tid,
-                self.snapshot,
-                std::ptr::null_mut(),
-            )
-        }
+    pub fn table(&self) -> Rel<'_> {
+        // SAFETY: open until `drop`.
+        unsafe { Rel::from_raw(self.table) }
     }
 
     /// Shows `row` each row that the snapshot sees and the index must contain.
-    pub fn visible_rows(&self, row: RowSink) {
+    pub fn visible_rows(&self, snapshot: &LatestSnapshot, row: RowSink) {
         // SAFETY: table and index are open, the snapshot registered.
-        unsafe { scan_visible(self.table, self.index, self.snapshot, row) }
+        unsafe { scan_visible(self.table, self.index, snapshot.0, row) }
+    }
+
+    /// Takes on the rights of the table's owner until the result is dropped: the index's expressions may
+    /// call functions of his, which must not get the caller's rights.
+    pub fn as_owner(&self) -> AsOwner {
+        // SAFETY: the table is open; the values are given back by `drop` or, after an ERROR, by the server.
+        unsafe {
+            let (mut user, mut context) = (pg_sys::Oid::INVALID, 0);
+            pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
+            let owner = (*(*self.table).rd_rel).relowner;
+            let restricted = context | pg_sys::SECURITY_RESTRICTED_OPERATION as i32;
+            pg_sys::SetUserIdAndSecContext(owner, restricted);
+            let settings = pg_sys::NewGUCNestLevel();
+            compat::restrict_search_path();
+            AsOwner {
+                user,
+                context,
+                settings,
+            }
+        }
     }
 }
 
@@ -107,9 +96,52 @@ impl Drop for OpenIndex {
         if !std::thread::panicking() {
             // SAFETY: opened by `new`. The locks stay until the end of the transaction.
             unsafe {
-                pg_sys::UnregisterSnapshot(self.snapshot);
                 pg_sys::index_close(self.index, pg_sys::NoLock as i32);
                 pg_sys::table_close(self.table, pg_sys::NoLock as i32);
+            }
+        }
+    }
+}
+
+/// A snapshot of all that is committed by now, as long as it lives. Not the transaction's own: under
+/// REPEATABLE READ that may see row versions older than the index, which an index need not have
+/// (pg_index.indcheckxmin).
+pub struct LatestSnapshot(pg_sys::Snapshot);
+
+impl LatestSnapshot {
+    pub fn take() -> LatestSnapshot {
+        // SAFETY: unregistered by `drop` or, after an ERROR, by the server.
+        LatestSnapshot(unsafe { pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot()) })
+    }
+
+    pub(super) fn raw(&self) -> pg_sys::Snapshot {
+        self.0
+    }
+}
+
+impl Drop for LatestSnapshot {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: registered by `take`.
+            unsafe { pg_sys::UnregisterSnapshot(self.0) };
+        }
+    }
+}
+
+/// The rights of a table's owner, made by [`OpenIndex::as_owner`].
+pub struct AsOwner {
+    user: pg_sys::Oid,
+    context: i32,
+    settings: i32,
+}
+
+impl Drop for AsOwner {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: what `as_owner` found; settings that functions changed meanwhile are put back.
+            unsafe {
+                pg_sys::AtEOXact_GUC(false, self.settings);
+                pg_sys::SetUserIdAndSecContext(self.user, self.context);
             }
         }
     }

@@ -71,6 +71,12 @@ impl<'a> Rel<'a> {
         unsafe { self.data().rd_index.as_ref() }.is_some_and(|row| row.indisvalid)
     }
 
+    /// The table of an index.
+    pub fn table_oid(self) -> pg_sys::Oid {
+        // SAFETY: of an open index, rd_index is its row of pg_index; of another relation null.
+        unsafe { self.data().rd_index.as_ref() }.map_or(pg_sys::Oid::INVALID, |row| row.indrelid)
+    }
+
     /// Is the relation a temporary one of this session?
     pub fn is_own_temporary(self) -> bool {
         self.is_temporary() && self.data().rd_islocaltemp

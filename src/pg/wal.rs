@@ -70,15 +70,15 @@ unsafe fn check_bounds(header: *const pg_sys::PageHeaderData) {
 
 /// Changes up to four pages as one atomic, logged step, as [`change`] with [`Image::Delta`] does, for
 /// callers that know which bytes they change: `apply(i, page)` changes page `i` in place and returns
-/// the ranges it wrote, pd_lower and pd_upper among them if they moved. It must not fail: a panic
-/// inside brings the server down, since a shared page is half written.
+/// the ranges it wrote, pd_lower and pd_upper among them if they moved, of `BYTES` bytes at most. It must
+/// not fail: a panic inside brings the server down, since a shared page is half written.
 ///
 /// The generic WAL API finds the changed bytes by comparing whole pages, four copies and four
 /// comparisons of 8 kB for the 70 bytes that an insert changes: most of what an insert costs. Here the
 /// same record is put together from the ranges, and the server's own redo of generic WAL replays it:
 /// for each page a sequence of (u16 offset, u16 length, bytes). Majors on which the tests have not yet
 /// shown that redo accepts it go through the API.
-pub fn patch<const N: usize, const R: usize>(
+pub fn patch<const BYTES: usize, const N: usize, const R: usize>(
     pages: &mut [Exclusive; N],
     mut apply: impl FnMut(usize, &mut Page) -> [Range<usize>; R],
 ) {
@@ -94,8 +94,9 @@ pub fn patch<const N: usize, const R: usize>(
         return;
     }
     let logged = pages[0].rel().needs_wal();
-    // Allocated before the critical section, in which nothing may fail.
-    let mut records: [Vec<u8>; N] = std::array::from_fn(|_| Vec::with_capacity(PATCH_BYTES));
+    // Allocated before the critical section, in which nothing may fail: each has room for all ranges.
+    let room = const { BYTES + R * RANGE_HEADER };
+    let mut records: [Vec<u8>; N] = std::array::from_fn(|_| Vec::with_capacity(room));
     // SAFETY: every page is pinned and exclusively locked. The order is the server's rule for WAL:
     // critical section, change, mark dirty, register, insert the record, set the LSNs. The registered
     // bytes live in `records` until the record is inserted.
@@ -108,6 +109,7 @@ pub fn patch<const N: usize, const R: usize>(
                 record.extend((range.len() as u16).to_ne_bytes());
                 record.extend(&page[range]);
             }
+            debug_assert!(record.len() <= room);
         }
         for page in pages.iter() {
             unguarded::MarkBufferDirty(page.buffer());
@@ -119,8 +121,8 @@ pub fn patch<const N: usize, const R: usize>(
     }
 }
 
-/// Room for the ranges of one page, so that filling them in does not allocate.
-const PATCH_BYTES: usize = 64;
+/// Bytes before a range's own: its offset and its length.
+const RANGE_HEADER: usize = 2 * size_of::<u16>();
 
 /// # Safety
 /// The pages must be exclusively locked and marked dirty, inside a critical section.

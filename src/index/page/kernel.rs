@@ -83,7 +83,7 @@ fn near(
     let mut count = candidates.count;
     let words = leaf::low_words(page, range.start, range.end);
     for (i, word) in words.chunks_exact(4).enumerate() {
-        let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+        let word = u32::from_ne_bytes([word[0], word[1], word[2], word[3]]);
         // Always written, kept only if near: no branch to mispredict.
         candidates.positions[count.min(CAPACITY - 1)] = (range.start + i) as u16;
         count += usize::from((word ^ low).count_ones() <= budget);

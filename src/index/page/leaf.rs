@@ -226,6 +226,9 @@ pub fn entries(page: &Page) -> impl Iterator<Item = Key> + '_ {
     (0..count(page)).map(|i| get(page, i))
 }
 
+/// The most bytes that [`append`] changes: both bounds of the free space, and an entry's two parts.
+pub const APPENDED: usize = BOUNDS.end - BOUNDS.start + LO + AUX_WIDE;
+
 /// Appends an entry; the page must not be full and the entry must belong to it. Returns the bytes
 /// that changed.
 pub fn append(page: &mut Page, key: Key) -> [Range<usize>; 3] {
@@ -245,7 +248,9 @@ pub fn append(page: &mut Page, key: Key) -> [Range<usize>; 3] {
     put_u32(page, lo_at, key.rotated as u32);
     set_lower(page, lo_at + LO);
     set_upper(page, aux_at);
-    [BOUNDS, lo_at..lo_at + LO, aux_at..aux_at + size]
+    let changed = [BOUNDS, lo_at..lo_at + LO, aux_at..aux_at + size];
+    debug_assert!(changed.iter().map(Range::len).sum::<usize>() <= APPENDED);
+    changed
 }
 
 /// Shows `visit` every entry at or after `from` that passes the filter, with its distance.
@@ -306,7 +311,8 @@ pub(super) fn slot_end(page: &Page, z: usize) -> usize {
     usize::from(get_u16(page, SLOTS + 2 * z))
 }
 
-fn sorted_entries(page: &Page) -> Vec<Key> {
+/// All entries in order.
+pub fn sorted_entries(page: &Page) -> Vec<Key> {
     let mut all: Vec<Key> = entries(page).collect();
     all.sort_unstable();
     all

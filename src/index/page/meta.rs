@@ -19,13 +19,15 @@ use crate::index::key::SPACES;
 /// Block number of the metapage.
 pub const META_BLOCK: u32 = 0;
 const MAGIC: u32 = 0x5348_4958;
-/// Version of the on-disk format. A library reads the versions that it knows and refuses newer ones.
+/// Version of the on-disk format that a build writes, and the only one that this library reads.
 pub const FORMAT_VERSION: u32 = 1;
 const END: usize = HEADER + 80;
 
 /// The content of the metapage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta {
+    /// Of the format.
+    pub version: u32,
     pub stamp: u64,
     pub roots: [u32; SPACES],
     pub levels: [u8; SPACES],
@@ -39,8 +41,8 @@ pub struct Meta {
 pub enum MetaFault {
     /// Not a metapage of ours, or damaged.
     Damaged(Fault),
-    /// Written by a newer version of the extension: the format version found.
-    Newer(u32),
+    /// Written by another version of the extension, in this version of the format.
+    OtherFormat(u32),
 }
 
 impl Meta {
@@ -56,16 +58,12 @@ impl Meta {
                 "not the metapage of a simhash index",
             )));
         }
-        match get_u32(page, HEADER + 4) {
-            FORMAT_VERSION => {}
-            newer if newer > FORMAT_VERSION => return Err(MetaFault::Newer(newer)),
-            other => {
-                return Err(MetaFault::Damaged(Fault::new(format!(
-                    "format version {other}"
-                ))));
-            }
+        let version = get_u32(page, HEADER + 4);
+        if version != FORMAT_VERSION {
+            return Err(MetaFault::OtherFormat(version));
         }
         Ok(Meta {
+            version,
             stamp: get_u64(page, 32),
             roots: std::array::from_fn(|s| get_u32(page, 40 + 4 * s)),
             levels: std::array::from_fn(|s| page[60 + s]),
@@ -84,7 +82,7 @@ impl Meta {
     /// Writes the content into a metapage.
     pub fn write(&self, page: &mut Page) {
         put_u32(page, HEADER, MAGIC);
-        put_u32(page, HEADER + 4, FORMAT_VERSION);
+        put_u32(page, HEADER + 4, self.version);
         put_u64(page, 32, self.stamp);
         for s in 0..SPACES {
             put_u32(page, 40 + 4 * s, self.roots[s]);
@@ -105,6 +103,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let meta = Meta {
+            version: FORMAT_VERSION,
             stamp: 0x0123_4567_89AB_CDEF,
             roots: [1, 2, 3, 4, 5],
             levels: [0, 1, 2, 3, 0],
@@ -115,8 +114,10 @@ mod tests {
         let mut page = [0xAA; PAGE_SIZE];
         meta.init(&mut page);
         assert_eq!(Meta::read(&page), Ok(meta));
-        put_u32(&mut page, HEADER + 4, FORMAT_VERSION + 1);
-        assert_eq!(Meta::read(&page), Err(MetaFault::Newer(FORMAT_VERSION + 1)));
+        for version in [FORMAT_VERSION - 1, FORMAT_VERSION + 1] {
+            put_u32(&mut page, HEADER + 4, version);
+            assert_eq!(Meta::read(&page), Err(MetaFault::OtherFormat(version)));
+        }
     }
 
     #[test]

@@ -13,7 +13,8 @@
 //!
 //! What lives here: reading, checking and changing bytes. What must not: buffers, locks, WAL, SQL.
 //! The header is PostgreSQL's PageHeaderData; `pd_lower` and `pd_upper` are kept true, because
-//! generic WAL does not log what lies between them.
+//! generic WAL does not log what lies between them. Numbers are in the processor's byte order, as on all
+//! of PostgreSQL's pages.
 
 pub mod inner;
 pub mod kernel;
@@ -55,31 +56,31 @@ pub fn list(numbers: impl IntoIterator<Item: ToString>) -> String {
 }
 
 pub(crate) fn get_u16(page: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes([page[at], page[at + 1]])
+    u16::from_ne_bytes([page[at], page[at + 1]])
 }
 
 pub(crate) fn get_u32(page: &[u8], at: usize) -> u32 {
     let mut b = [0; 4];
     b.copy_from_slice(&page[at..at + 4]);
-    u32::from_le_bytes(b)
+    u32::from_ne_bytes(b)
 }
 
 pub(crate) fn get_u64(page: &[u8], at: usize) -> u64 {
     let mut b = [0; 8];
     b.copy_from_slice(&page[at..at + 8]);
-    u64::from_le_bytes(b)
+    u64::from_ne_bytes(b)
 }
 
 pub(crate) fn put_u16(page: &mut [u8], at: usize, v: u16) {
-    page[at..at + 2].copy_from_slice(&v.to_le_bytes());
+    page[at..at + 2].copy_from_slice(&v.to_ne_bytes());
 }
 
 pub(crate) fn put_u32(page: &mut [u8], at: usize, v: u32) {
-    page[at..at + 4].copy_from_slice(&v.to_le_bytes());
+    page[at..at + 4].copy_from_slice(&v.to_ne_bytes());
 }
 
 pub(crate) fn put_u64(page: &mut [u8], at: usize, v: u64) {
-    page[at..at + 8].copy_from_slice(&v.to_le_bytes());
+    page[at..at + 8].copy_from_slice(&v.to_ne_bytes());
 }
 
 const PD_LOWER: usize = 12;

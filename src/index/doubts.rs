@@ -1,0 +1,204 @@
+//! What looked wrong to simhash_index_verify, looked up again: a fault is what is wrong then as well.
+//!
+//! Each doubt is settled under a snapshot that is taken first and kept. If it sees a row at the address,
+//! the postings of that row are all in the index, since the transaction that wrote it has ended, and VACUUM
+//! takes none of them before the snapshot goes. And no posting of an earlier row at the same address is left:
+//! VACUUM frees a row's place when the index has been cleaned, not before. So nothing is reported for
+//! what merely came or went.
+
+use super::key::{BLOCKS, Key, SPACES, Space, Tid};
+use super::page::kernel::Candidates;
+use super::page::leaf::{self, Filter};
+use super::page::meta::META_BLOCK;
+use super::page::{Fault, list};
+use super::sort::Posting;
+use super::sorter::Sorter;
+use super::tree::{Tree, read_meta};
+use super::verify::Finding;
+use crate::pg::activity::Activity;
+use crate::pg::open::{LatestSnapshot, OpenIndex};
+use crate::pg::process::check_for_interrupts;
+use crate::pg::row_reader::{Row, RowReader};
+use std::cell::RefCell;
+
+/// Rows that may be filed wrongly: each with the fingerprint under which it was found.
+pub struct Doubts {
+    with_fingerprint: Sorter,
+    without: Sorter,
+    memory: usize,
+}
+
+impl Doubts {
+    /// `memory`: bytes that they may use.
+    pub fn new(memory: usize) -> Doubts {
+        Doubts {
+            with_fingerprint: Sorter::new(Space::of_block(0), memory / 2),
+            without: Sorter::new(Space::NULL, memory / 4),
+            memory: memory / 4,
+        }
+    }
+
+    /// Notes a row as a key space files it, or would.
+    pub fn add(&mut self, space: Space, key: Key) {
+        let sorter = if space == Space::NULL {
+            &mut self.without
+        } else {
+            &mut self.with_fingerprint
+        };
+        sorter.add(space.unrotate(key.rotated), key.tid);
+    }
+
+    /// Looks each up again, in the spaces whose pages are sound, and reports the faults.
+    pub fn look_again(
+        self,
+        open: &OpenIndex,
+        sound: &[bool; SPACES],
+        activity: &RefCell<Activity>,
+        report: &mut dyn FnMut(Finding),
+    ) {
+        let mut look = SecondLook {
+            open,
+            sound,
+            activity,
+            report,
+            seen: 0,
+        };
+        for (sorter, has_fingerprint) in [(self.with_fingerprint, true), (self.without, false)] {
+            let limit = (self.memory / size_of::<Posting>()).max(1000);
+            let mut batch: Vec<Posting> = Vec::new();
+            let mut last = None;
+            sorter.finish(|key| {
+                // Found in several comparisons.
+                if last.replace(key) == Some(key) {
+                    return;
+                }
+                batch.push(Posting::new(key.rotated, key.tid));
+                if batch.len() >= limit {
+                    look.settle(&mut batch, has_fingerprint);
+                }
+            });
+            look.settle(&mut batch, has_fingerprint);
+        }
+    }
+}
+
+struct SecondLook<'l> {
+    open: &'l OpenIndex,
+    sound: &'l [bool; SPACES],
+    activity: &'l RefCell<Activity>,
+    report: &'l mut dyn FnMut(Finding),
+    seen: u64,
+}
+
+impl SecondLook<'_> {
+    /// Settles some doubts, in the order of the table's pages.
+    fn settle(&mut self, batch: &mut Vec<Posting>, has_fingerprint: bool) {
+        if batch.is_empty() {
+            return;
+        }
+        batch.sort_unstable_by_key(|doubt| doubt.key().tid);
+        let snapshot = LatestSnapshot::take();
+        let mut rows = RowReader::new(self.open, &snapshot);
+        for doubt in batch.drain(..) {
+            check_for_interrupts();
+            self.seen += 1;
+            let seen = self.seen;
+            (self.activity.borrow_mut()).show(|| format!("looking again at row {seen}"));
+            let (tid, filed) = (doubt.key().tid, has_fingerprint.then_some(doubt.bits));
+            match rows.row(tid) {
+                Row::None => {}
+                Row::Filed(own) if own == filed => self.check_own(tid, filed),
+                Row::Filed(own) => {
+                    let what = format!("has {}", shown(own));
+                    self.check_foreign(tid, filed, &what);
+                }
+                Row::LeftOut => {
+                    let what = "does not meet the index's predicate";
+                    self.check_foreign(tid, filed, what);
+                }
+            }
+        }
+    }
+
+    /// A row must be filed once in each key space of its fingerprint.
+    fn check_own(&mut self, tid: Tid, fingerprint: Option<u64>) {
+        let counts = self.counts(tid, fingerprint);
+        let numbers = |wanted: &dyn Fn(usize) -> bool| -> Vec<usize> {
+            let found = counts.iter().filter(|(_, count)| wanted(*count));
+            found.map(|(number, _)| *number).collect()
+        };
+        let (missing, twice) = (numbers(&|count| count == 0), numbers(&|count| count > 1));
+        let all = if fingerprint.is_some() { BLOCKS } else { 1 };
+        if !missing.is_empty() {
+            let (n, which) = (missing.len(), list(&missing));
+            self.report(format!(
+                "row {tid} is missing in {n} of {all} key spaces: {which}"
+            ));
+        }
+        if !twice.is_empty() {
+            let which = list(&twice);
+            self.report(format!(
+                "row {tid} is filed more than once in key space {which}"
+            ));
+        }
+    }
+
+    /// A row must not be filed under another fingerprint than its own.
+    fn check_foreign(&mut self, tid: Tid, fingerprint: Option<u64>, what: &str) {
+        let counts = self.counts(tid, fingerprint);
+        let filed = counts.iter().filter(|(_, count)| *count > 0);
+        let filed: Vec<usize> = filed.map(|(number, _)| *number).collect();
+        if !filed.is_empty() {
+            let (which, under) = (list(&filed), shown(fingerprint));
+            self.report(format!(
+                "row {tid} {what}, but is filed in key space {which} with {under}"
+            ));
+        }
+    }
+
+    /// How often a row is filed under a fingerprint, in each sound key space where it would be.
+    fn counts(&self, tid: Tid, fingerprint: Option<u64>) -> Vec<(usize, usize)> {
+        let spaces = Space::all().filter(|space| {
+            (*space == Space::NULL) == fingerprint.is_none() && self.sound[space.index()]
+        });
+        spaces
+            .map(|space| {
+                let key = space.key(fingerprint.unwrap_or(0), tid);
+                (space.index(), self.count(space, key))
+            })
+            .collect()
+    }
+
+    fn count(&self, space: Space, key: Key) -> usize {
+        let index = self.open.index();
+        let exactly = Filter {
+            query: key.rotated,
+            radius: 0,
+            beyond: -1,
+            within: 0,
+        };
+        let (mut count, mut room) = (0, Candidates::none());
+        let page = Tree::new(index, &read_meta(index), space).leaf(key);
+        leaf::scan(&page, &exactly, key, &mut room, |found, _| {
+            count += usize::from(found == key);
+        });
+        count
+    }
+
+    /// Reports a fault of the index as a whole rather than of a page.
+    fn report(&mut self, text: String) {
+        (self.report)(Finding {
+            block: META_BLOCK,
+            entry: None,
+            fault: Fault::new(text),
+        });
+    }
+}
+
+/// A fingerprint as SQL shows it.
+fn shown(fingerprint: Option<u64>) -> String {
+    match fingerprint {
+        Some(bits) => format!("fingerprint {}", bits as i64),
+        None => "no fingerprint".to_owned(),
+    }
+}

@@ -1,0 +1,67 @@
+//! Sorting postings as they come: in memory while they fit, else through runs in a temporary file.
+
+use super::build::sort;
+use super::key::{Key, Space, Tid};
+use super::sort::{Posting, Runs, merge};
+use crate::pg::build::TempFile;
+use crate::pg::memory::push_within;
+
+/// Rows to be shown in the order of a key space.
+pub struct Sorter {
+    order: Space,
+    rows: Vec<Posting>,
+    spare: Vec<Posting>,
+    /// Rows that fit half of the memory; the other half is the sort's target.
+    limit: usize,
+    memory: usize,
+    runs: Option<Runs<TempFile>>,
+}
+
+impl Sorter {
+    /// `memory`: bytes that it may use.
+    pub fn new(order: Space, memory: usize) -> Sorter {
+        Sorter {
+            order,
+            rows: Vec::new(),
+            spare: Vec::new(),
+            limit: (memory / 2 / size_of::<Posting>()).max(1000),
+            memory,
+            runs: None,
+        }
+    }
+
+    /// Adds a row; one without a fingerprint as 0.
+    pub fn add(&mut self, fingerprint: u64, tid: Tid) {
+        push_within(&mut self.rows, Posting::new(fingerprint, tid), self.limit);
+        if self.rows.len() >= self.limit {
+            self.spill();
+        }
+    }
+
+    fn spill(&mut self) {
+        sort(self.order, &self.rows, &mut self.spare);
+        self.rows.clear();
+        self.runs
+            .get_or_insert_with(|| Runs::new(TempFile::new()))
+            .add(&self.spare);
+    }
+
+    /// Shows `emit` all rows in order, each where the key space files it.
+    pub fn finish(mut self, mut emit: impl FnMut(Key)) {
+        if self.runs.is_some() && !self.rows.is_empty() {
+            self.spill();
+        }
+        match self.runs {
+            Some(runs) => {
+                (self.rows, self.spare) = (Vec::new(), Vec::new());
+                merge(vec![runs], self.memory, emit);
+            }
+            None if self.rows.is_empty() => {}
+            None => {
+                sort(self.order, &self.rows, &mut self.spare);
+                self.rows = Vec::new();
+                self.spare.iter().for_each(|posting| emit(posting.key()));
+            }
+        }
+    }
+}
