@@ -288,7 +288,7 @@ CREATE FUNCTION simhash_index_verify(
 ) RETURNS SETOF record
 LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_index_verify';
 COMMENT ON FUNCTION simhash_index_verify(regclass, boolean) IS
-	'faults of a simhash index, no row when it is sound; blocks writers while it runs; for its owner';
+	'faults of a simhash index, no row when it is sound; with true each row of the table is looked for as well; others may write meanwhile; for its owner';
 
 CREATE FUNCTION simhash_index_stats(
 	index regclass,

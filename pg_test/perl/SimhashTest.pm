@@ -64,6 +64,9 @@ sub is_sound
 	return is($out . $err, '', "$what: pages are sound");
 }
 
+# Several loads may run at a time: each has files of its own.
+my $load_scripts = 0;
+
 # Starts pgbench in the background; each script is a string. Returns the harness to finish() or
 # to kill. Options: clients, seconds.
 sub start_load
@@ -72,7 +75,7 @@ sub start_load
 	my @files;
 	for my $script (@$scripts)
 	{
-		my $file = $node->basedir . '/load' . scalar(@files) . '.sql';
+		my $file = $node->basedir . '/load' . $load_scripts++ . '.sql';
 		open my $fh, '>', $file or die "$file: $!";
 		print $fh $script;
 		close $fh;

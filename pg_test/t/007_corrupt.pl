@@ -1,7 +1,6 @@
 # Damaged index pages: a clean error with SQLSTATE XX002 (or XX001 from the server's own page check)
 # and the hint to REINDEX, or an answer; never a crash, never an endless loop. REINDEX repairs.
-# Two more errors are fair: 0A000 for a newer format, and the server's own when a damaged row
-# or page number points outside the file, as with every index.
+# One more error is fair: 0A000 for another version of the format.
 use strict;
 use warnings;
 use SimhashTest;
@@ -17,7 +16,8 @@ my $page_size = 8192;
 my $header = 24;    # of a page; in the metapage magic and format version follow, four bytes each
 
 # Each damage: a name; what must notice it ('XX...': an error of that kind from any command,
-# 'verified': simhash_index_verify, '': nothing must); and what it does to the file's pages (a
+# 'verified': simhash_index_verify, 'links', 'right links', 'rows', 'format N': all that meet them, as in %commands
+# below, '': nothing must); and what it does to the file's pages (a
 # reference to an array of strings).
 sub flip_byte
 {
@@ -40,11 +40,50 @@ sub change_links
 	return;
 }
 
+# Changes the row addresses of every leaf: bits 16 to 47 of an entry's second part are the block, bits 48 to
+# 58 the offset.
+sub move_rows
+{
+	my ($pages, $change) = @_;
+	for (@$pages[ 1 .. $#$pages ])
+	{
+		my ($level, $lower, $upper) = (unpack('x8086C', $_), unpack('x12SS', $_));
+		my $count = ($lower - $header) / 4;
+		next if $level != 0 || !$count;
+		my $size = (8080 - $upper) / $count;
+		for my $i (1 .. $count)
+		{
+			my $at = 8080 - $size * $i + 2;
+			my ($block, $bits) = unpack 'LS', substr($_, $at, 6);
+			my ($new_block, $new_offset) = $change->($block, $bits & 0x7FF);
+			substr($_, $at, 6) = pack 'LS', $new_block, ($bits & 0xF800) | $new_offset;
+		}
+	}
+	return;
+}
+
 sub some_block { my $pages = shift; return 1 + int(rand(@$pages - 1)); }
 
 my @damages = (
 	[ 'magic of the metapage', 'XX002', sub { flip_byte($_[0], 0, $header + int(rand 4)) } ],
-	[ 'newer format version', 'version', sub { substr($_[0][0], $header + 4, 4) = pack('L', 9999) } ],
+	[ 'newer format', 'format 9999', sub { substr($_[0][0], $header + 4, 4) = pack('L', 9999) } ],
+	[ 'older format', 'format 0', sub { substr($_[0][0], $header + 4, 4) = pack('L', 0) } ],
+	(map { my $block = $_; (
+		[ "root of each key space at block $block", 'links', sub { substr($_[0][0], 40, 20) = pack('L5', ($block) x 5) } ],
+		[ "downlinks to block $block", 'links', sub {
+			change_links($_[0], sub { substr($_, 16, 4) = pack('L', $block) for @_; return @_; });
+		} ],
+		# The rightmost page of a level has no link: leaf and root of the space without fingerprints among them.
+		[ "right links to block $block", 'right links', sub {
+			for my $page (@{ $_[0] }[ 1 .. $#{ $_[0] } ])
+			{
+				substr($page, 8080, 4) = pack('L', $block) if unpack('x8080L', $page) != 0xFFFFFFFF;
+			}
+		} ],
+		[ "rows in block $block of the table", 'rows', sub { move_rows($_[0], sub { return ($block, $_[1]) }) } ]) }
+	  # Within the file's first segment, in another one, the highest.
+	  5000, 1_000_000, 0xFFFFFFFE),
+	[ 'rows at offset 0', 'rows', sub { move_rows($_[0], sub { return ($_[0], 0) }) } ],
 	[ 'zeroed metapage', 'XX00', sub { $_[0][0] = "\0" x $page_size } ],
 	[ 'every page zeroed but the metapage', 'XX00', sub { $_ = "\0" x $page_size for @{ $_[0] }[ 1 .. $#{ $_[0] } ] } ],
 	[ 'every page a copy of the metapage', 'XX00', sub { $_ = $_[0][0] for @{ $_[0] }[ 1 .. $#{ $_[0] } ] } ],
@@ -61,7 +100,7 @@ my @damages = (
 	} ],
 	[ 'pages in reverse order', 'verified', sub { @{ $_[0] }[ 1 .. $#{ $_[0] } ] = reverse @{ $_[0] }[ 1 .. $#{ $_[0] } ] } ],
 	# A leaf that looks sound, with one posting less: its row is still filed in the other key spaces.
-	[ 'a posting less', 'row \(N,N\) is filed in key space N but not in N', sub {
+	[ 'a posting less', 'row \(N,N\) is missing in N of N key spaces', sub {
 		for (@{ $_[0] }[ 1 .. $#{ $_[0] } ])
 		{
 			my ($level, $space) = unpack 'x8086CC', $_;
@@ -84,22 +123,7 @@ my @damages = (
 	} ],
 	# Here it comes too far to the left and moves right. All are read when a session remembers where the leaves begin.
 	[ 'downlinks but the first in reverse order', 'XX002 REINDEX .*downlinks', sub { change_links($_[0], sub { $_[0], reverse @_[ 1 .. $#_ ] }) } ],
-	[ 'rows where a table has none', 'bitmap XX002 REINDEX .* no row can be at \(\d+,1500\)', sub {
-		for (@{ $_[0] }[ 1 .. $#{ $_[0] } ])
-		{
-			my ($level, $lower, $upper) = (unpack('x8086C', $_), unpack('x12SS', $_));
-			my $count = ($lower - $header) / 4;
-			next if $level != 0 || !$count;
-			my $size = (8080 - $upper) / $count;
-			for my $i (1 .. $count)
-			{
-				# Bits 48 to 58 of the entry.
-				my $at = 8080 - $size * $i + 6;
-				my $bits = unpack 'S', substr($_, $at, 2);
-				substr($_, $at, 2) = pack 'S', ($bits & 0xF800) | 1500;
-			}
-		}
-	} ],
+	[ 'rows where a page of a table has none', 'rows', sub { move_rows($_[0], sub { return ($_[0], 1500) }) } ],
 	[ 'pd_lower of a page', '', sub { substr($_[0][ some_block($_[0]) ], 12, 2) = pack('S', $header + int(rand 3000)) } ],
 	[ 'pd_lower of all pages', 'verified', sub { substr($_, 12, 2) = pack('S', $header + int(rand 3000)) for @{ $_[0] } } ],
 	[ 'pd_upper of all pages', '', sub { substr($_, 14, 2) = pack('S', 4000 + int(rand 4000)) for @{ $_[0] } } ],
@@ -112,6 +136,24 @@ my @damages = (
 		my $pages = shift;
 		flip_byte($pages, $_, $header + int(rand($page_size - $header))) for 1 .. $#$pages;
 	} ] } 1 .. 10));
+
+# For some kinds of damage, what each command says.
+my $reindex = 'XX002 REINDEX index "t\\d+_fp" is damaged:';
+my %links = map { $_ => "$reindex a pointer to block \\d+, beyond its end" } qw(descent walk search nearest bitmap insert);
+my $no_row = "$reindex no row can be at \\(\\d+,\\d+\\)";
+my %commands = (
+	links => { %links, faults => 'a link leads beyond the end of the index', faults_in_pages => 'a link leads beyond the end of the index' },
+	'right links' => { walk => $links{walk}, faults => 'a link leads beyond the end of the index' },
+	rows => {
+		(map { $_ => $no_row } qw(descent walk search nearest bitmap null)),
+		vacuum => 'XX002 .*no row can be at', faults => 'no row can be at', faults_in_pages => 'no row can be at'
+	});
+for my $format (0, 9999)
+{
+	my %all = map { $_ => "0A000 REINDEX index \"t\\d+_fp\" has format $format, this library reads 1\$" }
+	  qw(descent walk search nearest bitmap null insert verify stats);
+	$commands{"format $format"} = { %all, vacuum => "0A000 .*has format $format, this library reads 1\$" };
+}
 
 my $node = new_node('corrupt');
 $node->safe_psql('postgres', <<'SQL');
@@ -131,6 +173,17 @@ EXCEPTION WHEN OTHERS THEN
 	RETURN concat_ws(' ', state, CASE WHEN hint ~ 'REINDEX' THEN 'REINDEX' END, message);
 END $$;
 SQL
+# The check of an exclusion constraint searches too.
+my %apart = (rows => sub { move_rows($_[0], sub { return (5000, $_[1]) }) }, links => sub { substr($_[0][0], 40, 20) = pack('L5', (5000) x 5) });
+for my $kind (sort keys %apart)
+{
+	$node->safe_psql('postgres', <<"SQL");
+CREATE TABLE apart_$kind (id int, fp bigint, EXCLUDE USING simhash (fp WITH ~=));
+INSERT INTO apart_$kind SELECT i, hashint8extended(i, 1) FROM generate_series(1, 1000) i;
+SQL
+}
+sub path_of { return $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('$_[0]')"); }
+my %apart_paths = map { $_ => path_of("apart_${_}_fp_excl") } keys %apart;
 my @paths;
 for my $i (0 .. $#damages)
 {
@@ -139,29 +192,34 @@ CREATE TABLE t$i AS TABLE source LIMIT 3000;
 CREATE INDEX t${i}_fp ON t$i USING simhash (fp);
 INSERT INTO t$i SELECT * FROM source OFFSET 3000;
 SQL
-	push @paths, $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('t${i}_fp')");
+	push @paths, path_of("t${i}_fp");
 }
 $node->stop;
 
-for my $i (0 .. $#damages)
+sub damage_file
 {
-	my $file = slurp_file($paths[$i]);
-	my @pages = unpack "(a$page_size)*", $file;
-	$damages[$i][2]->(\@pages);
-	open my $fh, '>:raw', $paths[$i] or die "$paths[$i]: $!";
+	my ($path, $damage) = @_;
+	my @pages = unpack "(a$page_size)*", slurp_file($path);
+	$damage->(\@pages);
+	open my $fh, '>:raw', $path or die "$path: $!";
 	print $fh join('', @pages);
 	close $fh;
+	return;
 }
+damage_file($paths[$_], $damages[$_][2]) for 0 .. $#damages;
+damage_file($apart_paths{$_}, $apart{$_}) for keys %apart;
 $node->start;
 
 for my $i (0 .. $#damages)
 {
 	my ($name, $expected) = @{ $damages[$i] };
 	my ($status, $out, $err) = $node->psql('postgres', <<"SQL", timeout => 100);
+\\set ON_ERROR_STOP 0
 SET statement_timeout = '15s';
 SET enable_bitmapscan = off;
 SET simhash.directory_cache = 0;
 SELECT 'descent ' || try(format('SELECT id FROM t$i WHERE fp <~> %s <= %s', fp, k)) FROM (SELECT fp FROM source WHERE fp IS NOT NULL LIMIT 6) s, generate_series(0, 9, 3) k;
+SELECT 'walk ' || try('SELECT id FROM t$i WHERE fp <~> 0 <= 64');
 RESET simhash.directory_cache;
 SELECT 'search ' || try(format('SELECT id FROM t$i WHERE fp <~> %s <= %s', fp, k)) FROM (SELECT fp FROM source WHERE fp IS NOT NULL LIMIT 6) s, generate_series(0, 9, 3) k;
 SELECT 'nearest ' || try(format('SELECT id FROM t$i ORDER BY fp <~> %s LIMIT %s', fp, n)) FROM (SELECT fp FROM source WHERE fp IS NOT NULL LIMIT 3) s, unnest('{5,10000}'::int[]) n;
@@ -170,25 +228,25 @@ SET enable_indexscan = off;
 SET enable_bitmapscan = on;
 SELECT 'bitmap ' || try(format('SELECT id FROM t$i WHERE fp <~> %s <= %s', fp, k)) FROM (SELECT fp FROM source WHERE fp IS NOT NULL LIMIT 3) s, generate_series(0, 9, 3) k;
 SELECT 'faults ' || count(*) FROM simhash_index_verify('t${i}_fp', true) HAVING count(*) > 0;
-SELECT DISTINCT 'faults: ' || regexp_replace(fault, '[0-9]+', 'N', 'g') FROM (SELECT fault FROM simhash_index_verify('t${i}_fp', true) LIMIT 5) x;
+SELECT DISTINCT 'faults: ' || regexp_replace(fault, '[0-9]+', 'N', 'g') FROM simhash_index_verify('t${i}_fp', true);
+SELECT DISTINCT 'faults_in_pages: ' || regexp_replace(fault, '[0-9]+', 'N', 'g') FROM simhash_index_verify('t${i}_fp');
 SELECT 'verify ' || try('SELECT * FROM simhash_index_verify(''t${i}_fp'', true)');
 SELECT 'stats ' || try('SELECT * FROM simhash_index_stats(''t${i}_fp'')') WHERE to_regproc('simhash_index_stats') IS NOT NULL;
 SELECT 'insert ' || try('INSERT INTO t$i SELECT id + 100000, fp FROM source LIMIT 400');
-\\set ON_ERROR_STOP 0
 DELETE FROM t$i WHERE id % 3 = 0;
 VACUUM (INDEX_CLEANUP ON) t$i;
-\\echo vacuum :SQLSTATE
+\\echo vacuum :SQLSTATE :LAST_ERROR_MESSAGE
 SQL
 	my %seen;
 	$seen{$_}++ for split /\n/, $out;
-	my @odd = grep { !/^\w+ (ok|00000|XX00[12]|0A000 REINDEX .* newer|(XX000|58P01) could not (open|read))/ } keys %seen;
+	my @odd = grep { !/^\w+ (ok|00000|XX002|XX001 .*invalid page|0A000 (REINDEX )?index "\w+" has format \d+, this library reads 1$)/ } keys %seen;
 	@odd = grep { !/^faults/ } @odd;
 	is("@odd", '', "$name: an answer, or SQLSTATE XX001 or XX002") or diag "$out$err";
-	my @no_hint = grep { /^\w+ XX002 / && !/^\w+ XX002 REINDEX/ && !/newer/ } keys %seen;
+	my @no_hint = grep { /^\w+ XX002 / && !/^\w+ XX002 REINDEX/ && !/^vacuum/ } keys %seen;
 	is("@no_hint", '', "$name: the error says REINDEX");
-	if ($expected eq 'version')
+	if (my $wanted = $commands{$expected})
 	{
-		like($out, qr/search \w+ .*version/, "$name: the error says so");
+		like($out, qr/^$_:? .*$wanted->{$_}/m, "$name: $_") for sort keys %$wanted;
 	}
 	elsif ($expected eq 'verified')
 	{
@@ -200,6 +258,13 @@ SQL
 	}
 	unlike($out, qr/[{\[]/, "$name: rows and keys are shown as the server shows them");
 	is($node->psql('postgres', 'SELECT 1'), 0, "$name: the server lives") or last;
+}
+
+for my $kind (sort keys %apart)
+{
+	my $message = $kind eq 'rows' ? $no_row : $links{insert};
+	my $try = "SELECT 'exclude ' || try('INSERT INTO apart_$kind SELECT 0, hashint8extended(7, 1)')";
+	like($node->safe_psql('postgres', $try), qr/^exclude ${\($message =~ s{"t\\d\+_fp"}{"apart_${kind}_fp_excl"}r)}/, "the check of an exclusion constraint: $kind");
 }
 
 for my $i (0 .. $#damages)

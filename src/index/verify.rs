@@ -273,6 +273,7 @@ mod tests {
     use crate::index::page::PAGE_SIZE;
     use crate::index::page::meta::FORMAT_VERSION;
     use proptest::prelude::*;
+    use std::cell::Cell;
 
     fn faults(
         source: &impl Source,
@@ -366,6 +367,57 @@ mod tests {
         (wrong[3].child, wrong[4].child) = (links[4].child, links[3].child);
         inner::init(&mut swapped[root], who, &wrong, None);
         assert!(faults(&swapped, &meta, |_, _| ()).len() >= 2);
+    }
+
+    /// An index in which a leaf splits when the page above it was read.
+    struct Splitting {
+        before: Vec<Page>,
+        after: Vec<Page>,
+        parent: u32,
+        split: Cell<bool>,
+    }
+
+    impl Source for Splitting {
+        fn page(&self, block: u32) -> Option<Box<Page>> {
+            let pages = if self.split.get() {
+                &self.after
+            } else {
+                &self.before
+            };
+            self.split.set(self.split.get() || block == self.parent);
+            pages.page(block)
+        }
+    }
+
+    #[test]
+    fn a_page_split_off_meanwhile_is_no_fault_unless_it_stays_without_a_downlink() {
+        let (before, meta) = index(30_000);
+        let mut after = before.clone();
+        let parent = meta.roots[2];
+        let (right_block, block) = (
+            after.len() as u32,
+            inner::get(&before[parent as usize], 3).child,
+        );
+        let left = &mut after[block as usize];
+        let who = special::identify(left, meta.page_stamp()).unwrap();
+        let mut right = [0; PAGE_SIZE];
+        let link = leaf::split(left, &mut right, who, right_block, Key::MIN).unwrap();
+        special::set_incomplete(left, false);
+        after.push(right);
+        let mut splitting = Splitting {
+            before,
+            after,
+            parent,
+            split: Cell::new(false),
+        };
+        let found = faults(&splitting, &meta, |_, _| ());
+        assert_eq!(
+            found.iter().map(|f| f.block).collect::<Vec<_>>(),
+            [right_block]
+        );
+        inner::insert(&mut splitting.after[parent as usize], link);
+        splitting.split.set(false);
+        assert_eq!(faults(&splitting, &meta, |_, _| ()), vec![]);
     }
 
     proptest! {
