@@ -190,6 +190,11 @@ for my $change (
 		$reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 		session_agrees($reader, 't', "standby, during replay of splits, round $round", 2);
 		$reader->query_safe('COMMIT');
+		for my $all ('false', 'true')
+		{
+			my ($status, $out, $err) = $standby->psql('postgres', "SELECT fault FROM simhash_index_verify('t_fp', $all)");
+			is($out . $err, '', "verification during replay, round $round, every row: $all");
+		}
 	}
 	ok($load->{run}->finish, 'the load did not fail') or diag ${ $load->{err} };
 }
