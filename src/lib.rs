@@ -47,3 +47,32 @@ mod server {
         crate::planner::init();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    /// Which major it is decides how pages are logged: that must not be asked in a second place.
+    #[test]
+    fn majors_are_told_apart_in_one_file() {
+        fn files(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    files(&path, found);
+                } else {
+                    found.push(path);
+                }
+            }
+        }
+        let mut found = Vec::new();
+        files(
+            &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
+            &mut found,
+        );
+        let of_a_major = concat!("feature = ", "\"pg");
+        found.retain(|path| std::fs::read_to_string(path).unwrap().contains(of_a_major));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].ends_with("pg/compat.rs"));
+    }
+}

@@ -1,8 +1,29 @@
-//! What differs between PostgreSQL's majors, in one place.
+//! What differs between PostgreSQL's majors, in one place: no other file asks which one it is.
+//!
+//! A major that is not among [`TESTED`] gets the server's own ways, which are slower.
 
 use super::unguarded;
 use pgrx::pg_sys;
 use std::ffi::CStr;
+
+/// The majors on which redo has replayed the WAL records that `wal::patch` puts together
+/// (pg_test/t/001_crash.pl, with wal_consistency_checking; 015_crash_points.pl; 010_standby.pl), and
+/// several processes have built one index (020_parallel_build.pl).
+const TESTED: [u32; 5] = [14, 15, 16, 17, 18];
+
+/// Is the major that this library is compiled for among them?
+pub const IS_TESTED: bool = is_tested(pg_sys::PG_MAJORVERSION_NUM);
+
+const fn is_tested(major: u32) -> bool {
+    let mut i = 0;
+    while i < TESTED.len() {
+        if TESTED[i] == major {
+            return true;
+        }
+        i += 1;
+    }
+    false
+}
 
 /// A VACUUM's point to sleep, if it has used up its cost limit, and to notice a cancel.
 pub fn vacuum_delay_point() {
@@ -94,9 +115,11 @@ pub fn owns_relation(oid: pg_sys::Oid) -> bool {
     }
 }
 
-/// Has redo of generic WAL records that `wal::patch` puts together been tested on this major?
-/// (pg_test/t/001_crash.pl with wal_consistency_checking; 015_crash_points.pl.)
-pub const REPLAYS_PATCH_RECORDS: bool = cfg!(not(feature = "pg14"));
+/// The length in XLogRegisterBufData.
+#[cfg(any(feature = "pg14", feature = "pg15"))]
+pub type BufDataLength = std::ffi::c_int;
+#[cfg(not(any(feature = "pg14", feature = "pg15")))]
+pub type BufDataLength = u32;
 
 /// XLogRegisterBufData, whose length argument grew with PostgreSQL 16.
 ///
@@ -186,11 +209,11 @@ pub const WAIT_FOR_BUILD_WORKERS: u32 = pg_sys::WaitEventIPC::WAIT_EVENT_PARALLE
 
 /// Lets the server plan workers for builds of the access method, where it can (from 17 on).
 pub fn allow_parallel_builds(am: &mut pg_sys::IndexAmRoutine) {
-    #[cfg(any(feature = "pg17", feature = "pg18"))]
+    #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
     {
-        am.amcanbuildparallel = true;
+        am.amcanbuildparallel = IS_TESTED;
     }
-    #[cfg(not(any(feature = "pg17", feature = "pg18")))]
+    #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16"))]
     let _ = am;
 }
 
@@ -203,6 +226,9 @@ pub unsafe fn planned_build_workers(
     index: pg_sys::Relation,
     info: *mut pg_sys::IndexInfo,
 ) -> i32 {
+    if !IS_TESTED {
+        return 0;
+    }
     // SAFETY: the caller's word.
     #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16"))]
     unsafe {
@@ -293,15 +319,37 @@ pub fn file_is_new(data: &pg_sys::RelationData) -> bool {
 /// `path` must be what the planner passes to amcostestimate.
 pub unsafe fn disable_path(path: *mut pg_sys::IndexPath) {
     /// More than a setting disables in a scan of one table.
-    #[cfg(feature = "pg18")]
+    #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17")))]
     const DISABLED: i32 = 2;
     // SAFETY: the caller's word.
-    #[cfg(feature = "pg18")]
+    #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17")))]
     unsafe {
         (*path).path.disabled_nodes = DISABLED;
     }
-    #[cfg(not(feature = "pg18"))]
+    #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17"))]
     let _ = path;
+}
+
+/// The parsed form of a storage option of type int, at `offset` of the parsed options.
+pub fn int_option(name: &'static CStr, offset: usize) -> pg_sys::relopt_parse_elt {
+    pg_sys::relopt_parse_elt {
+        optname: name.as_ptr(),
+        opttype: pg_sys::relopt_type::RELOPT_TYPE_INT,
+        offset: offset as i32,
+        // The field isset_offset, from 18 on: 0 asks for nothing.
+        ..Default::default()
+    }
+}
+
+/// Refuses settings whose name begins with `prefix` and a dot and that nobody has defined (from 15 on).
+pub fn reserve_setting_prefix(prefix: &'static CStr) {
+    // SAFETY: called while the library is loaded; the server copies the string.
+    #[cfg(not(feature = "pg14"))]
+    unsafe {
+        pg_sys::MarkGUCPrefixReserved(prefix.as_ptr());
+    }
+    #[cfg(feature = "pg14")]
+    let _ = prefix;
 }
 
 /// Counts one index scan in the statistics.
@@ -338,3 +386,5 @@ pub fn local_transaction() -> u32 {
         return (*pg_sys::MyProc).vxid.lxid;
     }
 }
+
+const _: () = assert!(is_tested(15) && !is_tested(13) && !is_tested(19));

@@ -1,5 +1,6 @@
 //! Storage options of our indexes: CREATE INDEX ... WITH (fillfactor = ...).
 
+use super::compat;
 use super::relation::Rel;
 use pgrx::pg_sys;
 use std::sync::OnceLock;
@@ -39,14 +40,7 @@ pub fn register() {
 
 /// Parses the text array of options (amoptions).
 pub fn parse(text: pg_sys::Datum, validate: bool) -> *mut pg_sys::bytea {
-    let element = pg_sys::relopt_parse_elt {
-        optname: c"fillfactor".as_ptr(),
-        opttype: pg_sys::relopt_type::RELOPT_TYPE_INT,
-        offset: std::mem::offset_of!(Options, fillfactor) as i32,
-        // From PostgreSQL 18 on there is a field more.
-        #[cfg(feature = "pg18")]
-        isset_offset: 0,
-    };
+    let element = compat::int_option(c"fillfactor", std::mem::offset_of!(Options, fillfactor));
     let kind = KIND.get().copied().unwrap_or_default();
     // SAFETY: the element describes the field of the struct whose size is passed.
     unsafe {

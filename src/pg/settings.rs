@@ -1,5 +1,6 @@
 //! The extension's settings.
 
+use super::compat;
 use pgrx::pg_sys;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -31,9 +32,8 @@ pub fn register() {
             None,
             None,
         );
-        #[cfg(not(feature = "pg14"))]
-        pg_sys::MarkGUCPrefixReserved(c"simhash".as_ptr());
     }
+    compat::reserve_setting_prefix(c"simhash");
 }
 
 /// Bytes that a session's leaf directories may take.

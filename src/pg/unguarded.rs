@@ -5,13 +5,9 @@
 //! a buffer that is not pinned or locked by us, which the types in [`super::buffer`] rule out; or it
 //! is called inside a critical section, where every ERROR is a PANIC that ends the process.
 
+use super::compat::BufDataLength;
 use pgrx::pg_sys;
 use std::ffi::{c_char, c_int};
-
-#[cfg(any(feature = "pg14", feature = "pg15"))]
-pub type DataLength = c_int;
-#[cfg(not(any(feature = "pg14", feature = "pg15")))]
-pub type DataLength = u32;
 
 unsafe extern "C-unwind" {
     /// Locks the content of a buffer that we have pinned, or unlocks it.
@@ -23,6 +19,6 @@ unsafe extern "C-unwind" {
     pub fn MarkBufferDirty(buffer: pg_sys::Buffer);
     pub fn XLogBeginInsert();
     pub fn XLogRegisterBuffer(id: u8, buffer: pg_sys::Buffer, flags: u8);
-    pub fn XLogRegisterBufData(id: u8, data: *mut c_char, length: DataLength);
+    pub fn XLogRegisterBufData(id: u8, data: *mut c_char, length: BufDataLength);
     pub fn XLogInsert(rmgr: pg_sys::RmgrId, info: u8) -> pg_sys::XLogRecPtr;
 }

@@ -83,7 +83,7 @@ pub fn patch<const BYTES: usize, const N: usize, const R: usize>(
     mut apply: impl FnMut(usize, &mut Page) -> [Range<usize>; R],
 ) {
     const { assert!(N >= 1 && N <= pg_sys::MAX_GENERIC_XLOG_PAGES as usize) };
-    if !compat::REPLAYS_PATCH_RECORDS {
+    if !compat::IS_TESTED {
         let pages = pages.each_mut().map(|page| (page, Image::Delta));
         let Ok(()) = change(pages, |pages| {
             for (i, page) in pages.into_iter().enumerate() {
