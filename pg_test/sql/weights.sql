@@ -56,6 +56,23 @@ GROUP BY o ORDER BY o COLLATE "C";
 SELECT simhash64('关于道路的问题', '{"stop_words": true}') = simhash64('道路问题') AS chinese_stop_words,
 	simhash64('电话 0000000000', '{"drop_runs": true}') = simhash64('电话 ****') AS masks;
 
+-- Other software can compute the hash of a feature: what stands in front of it tells columns and kinds apart.
+SELECT kind, bool_and(f.hash = simhash64_tokens(ARRAY[E'f1\x1f' || mark || f.feature])) AS as_documented
+FROM (VALUES ('"words"', ''), ('"pairs"', ''), ('"ngrams"', E'\x1e'), ('"whole"', E'\x1d')) AS k (kind, mark),
+	simhash_features(ROW('one two three'::text), ('{"$features": [' || kind || ']}')::jsonb) AS f GROUP BY kind ORDER BY kind;
+SELECT f.hash = simhash64_tokens(ARRAY[E'f1\x1fone two']) AS value FROM simhash_features(ROW('one two'::text), '{"f1": {"as": "value"}}') AS f;
+
+-- An index on named columns stays right when the table gets a column, and when one is renamed. (On a whole row it would not.)
+CREATE TABLE indexed AS SELECT i AS id, 'subject ' || i AS title, 'body number ' || i AS body FROM generate_series(1, 50) AS i;
+CREATE INDEX indexed_fp ON indexed USING simhash (simhash64(ROW(title, body), '{"$columns": ["title", "body"], "title": 1, "body": 3}'));
+ALTER TABLE indexed ADD COLUMN extra text DEFAULT 'some more words';
+ALTER TABLE indexed RENAME title TO heading;
+INSERT INTO indexed VALUES (51, 'subject 7', 'body number 7');
+SET enable_seqscan = off;
+SELECT id FROM indexed WHERE simhash64(ROW(heading, body), '{"$columns": ["title", "body"], "title": 1, "body": 3}')
+	<~> simhash64(ROW('subject 7'::text, 'body number 7'::text), '{"$columns": ["title", "body"], "title": 1, "body": 3}') <= 0 ORDER BY id;
+RESET enable_seqscan;
+
 -- What words weigh besides their frequency, and the presets that are made of it.
 CREATE TABLE report (subject text, body text);
 INSERT INTO report VALUES ('道路损坏', '但是 道路 修理 道路 12 的 公共汽车');
