@@ -1,7 +1,7 @@
 # simhash_dedup: `make help` lists the commands. The work is done by the scripts in pg_test/tools
 # and bench, which read these variables from the environment:
 #
-#   PG_CONFIG   the server to build for, install into and test with
+#   PG_CONFIG   the server to build for, install into and test with (pg_config on PATH, or the newest server installed)
 #   DESTDIR     a prefix for `make install`, as packagers use it
 #   KEEP        KEEP=1 leaves the server of `make demo` running
 #   ROWS        rows of `make bench`, or several numbers with commas between them
