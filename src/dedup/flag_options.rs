@@ -1,16 +1,13 @@
-//! The arguments of `simhash_flag_duplicate()`: strings `name=value`, as CREATE TRIGGER has them.
+//! The arguments of `simhash_flag_duplicate()`.
 
-use std::fmt::Display;
-use std::str::FromStr;
+use super::trigger_arguments::{Arguments, Parsed, refuse};
 
-/// Bits of a fingerprint: the largest radius.
-pub const MAX_RADIUS: u32 = 64;
-/// The radius without `radius=`.
-pub const DEFAULT_RADIUS: u32 = 3;
 /// The least Jaccard similarity without `min_jaccard=`.
-pub const DEFAULT_MIN_JACCARD: f64 = 0.8;
+const DEFAULT_MIN_JACCARD: f64 = 0.8;
 
-const NAMES: [&str; 12] = [
+const EXAMPLE: &str = "simhash_flag_duplicate('fingerprint=fp', 'radius=3', 'flag=is_duplicate')";
+
+const NAMES: &[&str] = &[
     "fingerprint",
     "radius",
     "mode",
@@ -70,130 +67,16 @@ pub struct FlagOptions {
     pub lock: bool,
 }
 
-/// Why arguments are refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    pub message: String,
-    pub hint: Option<String>,
-}
-
-type Parsed<T> = Result<T, Refusal>;
-
-fn refuse<T>(message: impl Into<String>, hint: impl Into<String>) -> Parsed<T> {
-    Err(Refusal {
-        message: message.into(),
-        hint: Some(hint.into()),
-    })
-}
-
-/// The values by name, each at most once.
-struct Given<'a>([Option<&'a str>; NAMES.len()]);
-
-impl<'a> Given<'a> {
-    fn read(arguments: &'a [String]) -> Parsed<Given<'a>> {
-        let mut given = Given([None; NAMES.len()]);
-        for argument in arguments {
-            let Some((name, value)) = argument.split_once('=') else {
-                let message =
-                    format!("trigger argument \"{argument}\" is not of the form name=value");
-                return refuse(message, known());
-            };
-            let (name, value) = (name.trim(), value.trim());
-            let Some(place) = NAMES.iter().position(|known| *known == name) else {
-                return refuse(format!("unknown trigger argument \"{name}\""), known());
-            };
-            if value.is_empty() {
-                return Err(Refusal {
-                    message: format!("trigger argument \"{name}\" has no value"),
-                    hint: None,
-                });
-            }
-            if given.0[place].replace(value).is_some() {
-                return Err(Refusal {
-                    message: format!("trigger argument \"{name}\" is given twice"),
-                    hint: None,
-                });
-            }
-        }
-        Ok(given)
-    }
-
-    fn get(&self, name: &str) -> Option<&'a str> {
-        let place = NAMES.iter().position(|known| *known == name)?;
-        self.0[place]
-    }
-
-    fn name(&self, name: &str) -> Option<String> {
-        self.get(name).map(str::to_owned)
-    }
-
-    /// A number within a range, or the default.
-    fn number<T>(&self, name: &str, default: T, least: T, most: T) -> Parsed<T>
-    where
-        T: FromStr + PartialOrd + Display + Copy,
-    {
-        let Some(text) = self.get(name) else {
-            return Ok(default);
-        };
-        match text.parse() {
-            Ok(value) if value >= least && value <= most => Ok(value),
-            _ => Err(Refusal {
-                message: format!(
-                    "trigger argument \"{name}\" must be a number from {least} to {most}, not \"{text}\""
-                ),
-                hint: None,
-            }),
-        }
-    }
-
-    /// One of a few words; the first is the default.
-    fn word<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Parsed<T> {
-        let Some(text) = self.get(name) else {
-            return Ok(words[0].1);
-        };
-        if let Some((_, value)) = words.iter().find(|(word, _)| *word == text) {
-            return Ok(*value);
-        }
-        let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        Err(Refusal {
-            message: format!(
-                "trigger argument \"{name}\" must be one of {}, not \"{text}\"",
-                known.join(", ")
-            ),
-            hint: None,
-        })
-    }
-
-    /// An argument that says nothing without another one.
-    fn needs(&self, name: &str, other: &str) -> Parsed<()> {
-        match (self.get(name), self.get(other)) {
-            (Some(_), None) => refuse(
-                format!("trigger argument \"{name}\" needs \"{other}\""),
-                format!("Add '{other}=...', or leave '{name}=...' out."),
-            ),
-            _ => Ok(()),
-        }
-    }
-}
-
-fn known() -> String {
-    format!("Known arguments: {}.", NAMES.join(", "))
-}
-
 /// Parses the arguments of a trigger.
 pub fn parse(arguments: &[String]) -> Parsed<FlagOptions> {
-    let given = Given::read(arguments)?;
-    let Some(fingerprint) = given.name("fingerprint") else {
-        return refuse(
-            "the fingerprint column is not named",
-            "Write for example simhash_flag_duplicate('fingerprint=fp', 'radius=3', 'flag=is_duplicate').",
-        );
-    };
+    let given = Arguments::read(NAMES, arguments)?;
+    let fingerprint = given.required("fingerprint", EXAMPLE)?;
     given.needs("min_jaccard", "text")?;
     given.needs("preset", "weights")?;
+    check_overlap(&given)?;
     let options = FlagOptions {
         fingerprint,
-        radius: given.number("radius", DEFAULT_RADIUS, 0, MAX_RADIUS)?,
+        radius: given.radius()?,
         mode: given.word(
             "mode",
             &[
@@ -202,25 +85,42 @@ pub fn parse(arguments: &[String]) -> Parsed<FlagOptions> {
                 ("skip", Mode::Skip),
             ],
         )?,
-        flag: given.name("flag"),
-        duplicate_of: given.name("duplicate_of"),
-        key: given.name("key"),
+        flag: given.text("flag"),
+        duplicate_of: given.text("duplicate_of"),
+        key: given.text("key"),
         originals_only: given.word("among", &[("all", false), ("originals", true)])?,
-        text: match given.name("text") {
+        text: match given.text("text") {
             Some(column) => Some(TextCheck {
                 column,
                 min_jaccard: given.number("min_jaccard", DEFAULT_MIN_JACCARD, 0.0, 1.0)?,
             }),
             None => None,
         },
-        recipe: given.name("weights").map(|weights| Recipe {
+        recipe: given.text("weights").map(|weights| Recipe {
             weights,
-            preset: given.name("preset"),
+            preset: given.text("preset"),
         }),
         lock: given.word("lock", &[("on", true), ("off", false)])?,
     };
     check_marks(&options)?;
     Ok(options)
+}
+
+/// What the trigger fills must be no column that it reads, nor one that it fills with something else.
+fn check_overlap(given: &Arguments) -> Parsed<()> {
+    let filled = "The trigger would overwrite it. Name a column that is there for nothing else.";
+    for read in ["fingerprint", "key", "text", "duplicate_of"] {
+        given.differ("flag", read, filled)?;
+    }
+    for read in ["fingerprint", "key", "text"] {
+        given.differ("duplicate_of", read, filled)?;
+    }
+    given.differ(
+        "fingerprint",
+        "key",
+        "Rows with the same key are not compared: equal fingerprints would go unnoticed.",
+    )?;
+    given.differ("fingerprint", "text", "The fingerprint is a number, no text.")
 }
 
 /// The columns that mark duplicates belong to mode `flag`, which needs one.
@@ -269,7 +169,7 @@ mod tests {
         );
         assert_eq!(
             message(&["flag=dup"]),
-            "the fingerprint column is not named"
+            "trigger argument \"fingerprint\" is missing"
         );
         assert_eq!(
             message(&["fingerprint=fp"]),
@@ -298,21 +198,11 @@ mod tests {
     fn what_is_unknown_repeated_or_out_of_range_is_refused() {
         let with = |extra: &str| message(&["fingerprint=fp", "flag=dup", extra]);
         assert_eq!(with("radios=3"), "unknown trigger argument \"radios\"");
-        assert_eq!(
-            with("radius"),
-            "trigger argument \"radius\" is not of the form name=value"
-        );
-        assert_eq!(with("key="), "trigger argument \"key\" has no value");
         assert_eq!(with("flag=x"), "trigger argument \"flag\" is given twice");
-        for radius in ["65", "-1", "3.0", "three"] {
-            let argument = format!("radius={radius}");
-            assert_eq!(
-                with(&argument),
-                format!(
-                    "trigger argument \"radius\" must be a number from 0 to 64, not \"{radius}\""
-                )
-            );
-        }
+        assert_eq!(
+            with("radius=65"),
+            "trigger argument \"radius\" must be a number from 0 to 64, not \"65\""
+        );
         assert!(of(&["fingerprint=fp", "flag=dup", "radius=64"]).is_ok());
         assert_eq!(
             with("mode=refuse"),
@@ -337,9 +227,25 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_of_a_name_lists_the_known_ones() {
-        let refusal = of(&["x=1"]).unwrap_err();
-        let hint = refusal.hint.unwrap();
-        assert!(NAMES.iter().all(|name| hint.contains(name)));
+    fn no_two_arguments_name_one_column() {
+        let columns = ["fingerprint", "flag", "duplicate_of", "key", "text"];
+        for (i, one) in columns.iter().enumerate() {
+            for other in &columns[..i] {
+                let argument = |name: &&str| match name == one || name == other {
+                    true => format!("{name}=same"),
+                    false => format!("{name}={name}"),
+                };
+                let arguments: Vec<String> = columns.iter().map(argument).collect();
+                let of_both = parse(&arguments);
+                if (*one, *other) == ("text", "key") {
+                    assert!(of_both.is_ok(), "both are only read");
+                    continue;
+                }
+                let message = of_both.unwrap_err().message;
+                assert!(message.ends_with("both name column \"same\""), "{message}");
+                assert!(message.contains(&format!("\"{one}\"")), "{message}");
+                assert!(message.contains(&format!("\"{other}\"")), "{message}");
+            }
+        }
     }
 }

@@ -12,8 +12,9 @@ use pgrx::PgSqlErrorCode::{
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use super::flag_options::{FlagOptions, Mode, Recipe, Refusal, parse};
+use super::flag_options::{FlagOptions, Mode, Recipe, parse};
 use super::flag_search::Search;
+use super::trigger_arguments::Refusal;
 use crate::fingerprint::options::parse_row;
 use crate::fingerprint::plan::{self, Field};
 use crate::fingerprint::presets;

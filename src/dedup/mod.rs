@@ -13,6 +13,7 @@
 //! function, `assign_cluster` the trigger that keeps clusters current. What must not: pages and
 //! postings, which are `index`'s.
 
+pub mod assign_options;
 pub mod clusters;
 pub mod compare;
 pub mod flag_options;
@@ -20,6 +21,7 @@ pub mod pairs;
 pub mod pairs_file;
 pub mod pairs_split;
 pub mod stripes;
+pub mod trigger_arguments;
 pub mod union_find;
 
 #[cfg(feature = "server")]
