@@ -9,7 +9,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time);
 
-my $node = new_node('pairs', conf => "max_wal_size = 2GB\nlog_temp_files = 0\ntemp_file_limit = 1GB\n");
+my $node = new_node('pairs', conf => "max_wal_size = 2GB\nlog_temp_files = 0\ntemp_file_limit = 1GB\nmax_prepared_transactions = 2\n");
 # A fifth of the rows share one block, so that every phase takes a while.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, fp bigint);
@@ -210,15 +210,28 @@ SQL
 like($err, qr/Seq Scan on plain.*INSERT INTO.*Seq Scan on plain_cluster/s, 'the trigger reads tables without an index');
 unlike($err, qr/JIT:/, 'and compiles nothing for it');
 
-# Clusters kept current by eight sessions that insert rows near each other, some of which roll back.
-$node->safe_psql('postgres', <<'SQL');
+# Clusters kept current by eight sessions that insert rows near each other, some of which roll back: row by
+# row, and at the end of the transaction with clusters that reference the rows.
+my $live = sub {
+	my ($references, $trigger, $timing) = @_;
+	$node->safe_psql('postgres', <<"SQL");
+DROP TABLE IF EXISTS live CASCADE;
+DROP TABLE IF EXISTS live_cluster;
 CREATE TABLE live (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, fp bigint);
 CREATE INDEX live_fp ON live USING simhash (fp);
-CREATE TABLE live_cluster (key bigint PRIMARY KEY, cluster_id bigint NOT NULL);
+CREATE TABLE live_cluster (key bigint PRIMARY KEY $references, cluster_id bigint NOT NULL);
 CREATE INDEX ON live_cluster (cluster_id);
-CREATE TRIGGER assign AFTER INSERT ON live FOR EACH ROW
+CREATE $trigger assign AFTER INSERT ON live $timing FOR EACH ROW
 EXECUTE FUNCTION simhash_assign_cluster('clusters=live_cluster', 'key=id', 'fingerprint=fp');
 SQL
+};
+# Entries of the table of clusters that a full computation does not have, and the other way round.
+my $drift = <<'SQL';
+SELECT count(*) FROM live_cluster l
+FULL JOIN simhash_clusters('live', 'id', 'fp', 3, 'components') c ON (l.key, l.cluster_id) = (c.key, c.cluster_id)
+WHERE l.key IS NULL OR c.key IS NULL
+SQL
+my @deferred = ('REFERENCES live ON DELETE CASCADE', 'CONSTRAINT TRIGGER', 'DEFERRABLE INITIALLY DEFERRED');
 my @scripts = map { <<"SQL" } ('COMMIT', 'ROLLBACK');
 \\set n random(1, 60)
 \\set bits random(0, 4)
@@ -226,23 +239,47 @@ BEGIN;
 INSERT INTO live (fp) VALUES (flip(hashint8extended(:n, 0), :bits));
 $_;
 SQL
-push @scripts, <<'SQL';
+my $old_snapshot = <<'SQL';
 \set n random(1, 60)
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT count(*) FROM live;
 INSERT INTO live (fp) VALUES (flip(hashint8extended(:n, 0), 2));
 COMMIT;
 SQL
-my $load = start_load($node, \@scripts, clients => 8, seconds => 4);
-$load->{run}->finish;
-is(${ $load->{err} } =~ /ERROR/ ? ${ $load->{err} } : '', '', 'no insert fails');
-my $rows = $node->safe_psql('postgres', 'SELECT count(*) FROM live_cluster');
-cmp_ok($rows, '>', 50, "$rows rows in clusters");
-is($node->safe_psql('postgres', <<'SQL'), 0, 'clusters are those of a full computation');
-SELECT count(*) FROM live_cluster l
-FULL JOIN simhash_clusters('live', 'id', 'fp', 3, 'components') c ON (l.key, l.cluster_id) = (c.key, c.cluster_id)
-WHERE l.key IS NULL OR c.key IS NULL
+# The server checks references in the transaction's snapshot, so that an old one may fail there.
+for my $case ([ 'row by row', [ '', 'TRIGGER', '' ], $old_snapshot ], [ 'deferred', \@deferred ])
+{
+	my ($what, $how, @more) = @$case;
+	$live->(@$how);
+	my $load = start_load($node, [ @scripts, @more ], clients => 8, seconds => 4);
+	$load->{run}->finish;
+	is(${ $load->{err} } =~ /ERROR/ ? ${ $load->{err} } : '', '', "$what: no insert fails");
+	my $rows = $node->safe_psql('postgres', 'SELECT count(*) FROM live_cluster');
+	cmp_ok($rows, '>', 50, "$what: $rows rows in clusters");
+	is($node->safe_psql('postgres', $drift), 0, "$what: clusters are those of a full computation");
+}
+
+# A transaction that is prepared has written its clusters, and holds their lock over a restart.
+$live->(@deferred);
+$node->safe_psql('postgres', <<'SQL');
+INSERT INTO live (fp) VALUES (0), (-1);
+BEGIN;
+INSERT INTO live (fp) VALUES (1), (-2);
+DELETE FROM live WHERE id = 1;
+PREPARE TRANSACTION 'clusters';
 SQL
+is($node->safe_psql('postgres', 'SELECT count(*) FROM live_cluster'), 0, 'prepared: nothing is visible yet');
+$node->restart;
+my $waits = $node->background_psql('postgres');
+$waits->query_until(qr/waiting/, "\\echo waiting\nINSERT INTO live (fp) VALUES (3);\n");
+ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 21320 AND NOT granted"),
+	'prepared: another insert waits');
+$node->safe_psql('postgres', "COMMIT PREPARED 'clusters'");
+$waits->quit;
+is($node->safe_psql('postgres', "SELECT key, cluster_id FROM live_cluster ORDER BY key"), "2|2\n3|3\n4|2\n5|3", 'prepared: clusters are there');
+is($node->safe_psql('postgres', $drift), 0, 'prepared: clusters are those of a full computation');
+$node->safe_psql('postgres', "BEGIN; INSERT INTO live (fp) VALUES (3); PREPARE TRANSACTION 'away'; ROLLBACK PREPARED 'away'");
+is($node->safe_psql('postgres', $drift), 0, 'prepared and rolled back: no cluster is left');
 
 $node->stop;
 done_testing();

@@ -53,7 +53,8 @@ impl SavedQuery {
             .collect();
         connected(|| {
             // SAFETY: both arrays are as long as the plan's list of parameters. Not read-only: each
-            // run sees what this transaction, even this statement, has done before.
+            // run sees what this transaction, even this statement, has done before. The query fires
+            // its own triggers: in a deferred trigger no query is running that could do it later.
             unsafe {
                 let snapshot = match sees {
                     Sees::Usual => std::ptr::null_mut(),
@@ -67,7 +68,7 @@ impl SavedQuery {
                     snapshot,
                     std::ptr::null_mut(),
                     false,
-                    false,
+                    true,
                     1,
                 ));
                 if let Some(level) = settings {
