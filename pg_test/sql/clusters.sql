@@ -260,6 +260,118 @@ FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=clusters_test.lat
 CREATE TRIGGER a_delete AFTER INSERT ON late FOR EACH ROW EXECUTE FUNCTION delete_it();
 INSERT INTO late VALUES (7, 1);
 SELECT * FROM late_cluster ORDER BY key;
+-- A table of clusters that references the rows, as the documentation makes it: what a deferred trigger writes
+-- is checked although no query runs.
+CREATE TABLE kept (id int PRIMARY KEY, fp bigint);
+CREATE INDEX ON kept USING simhash (fp);
+CREATE TABLE kept_cluster (key int PRIMARY KEY REFERENCES kept ON DELETE CASCADE, cluster_id int NOT NULL);
+CREATE CONSTRAINT TRIGGER assign AFTER INSERT OR UPDATE ON kept DEFERRABLE INITIALLY DEFERRED
+FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=kept_cluster', 'key=id', 'fingerprint=fp');
+INSERT INTO kept VALUES (1, 0), (2, 1), (3, 100000), (4, 100001);
+SELECT * FROM kept_cluster ORDER BY key;
+-- Rows that are changed twice, and that are gone at the end.
+BEGIN;
+INSERT INTO kept VALUES (5, 100000), (6, 0);
+UPDATE kept SET fp = -1 WHERE id = 5;
+UPDATE kept SET fp = 3 WHERE id = 5;
+DELETE FROM kept WHERE id IN (1, 6);
+COMMIT;
+SELECT * FROM kept_cluster ORDER BY key;
+-- At once, and deferred again.
+BEGIN;
+INSERT INTO kept VALUES (7, 7);
+SET CONSTRAINTS ALL IMMEDIATE;
+SELECT * FROM kept_cluster WHERE key = 7;
+INSERT INTO kept VALUES (8, 7);
+SELECT * FROM kept_cluster WHERE key = 8;
+SET CONSTRAINTS assign DEFERRED;
+INSERT INTO kept VALUES (9, 7);
+SELECT * FROM kept_cluster WHERE key = 9;
+COMMIT;
+SELECT * FROM kept_cluster ORDER BY key;
+-- Savepoints, blocks with an exception, a trigger that is fired inside of a function.
+BEGIN;
+INSERT INTO kept VALUES (10, 100000);
+SAVEPOINT s;
+INSERT INTO kept VALUES (11, 100000);
+SET CONSTRAINTS ALL IMMEDIATE;
+ROLLBACK TO s;
+INSERT INTO kept VALUES (12, 100000);
+RELEASE s;
+DO $$
+BEGIN
+	BEGIN
+		INSERT INTO clusters_test.kept VALUES (13, 100000);
+		SET CONSTRAINTS ALL IMMEDIATE;
+		RAISE division_by_zero;
+	EXCEPTION WHEN division_by_zero THEN
+		INSERT INTO clusters_test.kept VALUES (14, 100000);
+	END;
+	SET CONSTRAINTS ALL IMMEDIATE;
+	SET CONSTRAINTS ALL DEFERRED;
+	INSERT INTO clusters_test.kept VALUES (15, 100000);
+END $$;
+COMMIT;
+SELECT * FROM kept_cluster WHERE cluster_id = 3 ORDER BY key;
+-- A foreign key that is deferred itself; triggers of the table of clusters fire, those with transition tables too.
+ALTER TABLE kept_cluster ALTER CONSTRAINT kept_cluster_key_fkey DEFERRABLE INITIALLY DEFERRED;
+CREATE TABLE seen (what text, key int);
+CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF TG_LEVEL = 'ROW' THEN
+		INSERT INTO clusters_test.seen VALUES ('row', NEW.key);
+	ELSE
+		INSERT INTO clusters_test.seen SELECT 'statement', key FROM new;
+	END IF;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER see_row AFTER INSERT OR UPDATE ON kept_cluster FOR EACH ROW EXECUTE FUNCTION see();
+CREATE TRIGGER see_statement AFTER INSERT ON kept_cluster REFERENCING NEW TABLE AS new EXECUTE FUNCTION see();
+INSERT INTO kept VALUES (20, x'7000000000000000'::bigint), (21, x'7000000000000000'::bigint);
+SELECT * FROM seen ORDER BY what, key;
+DELETE FROM kept WHERE id > 20;
+-- The same, not deferred.
+TRUNCATE seen;
+DROP TRIGGER assign ON kept;
+CREATE TRIGGER assign AFTER INSERT OR UPDATE ON kept
+FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=kept_cluster', 'key=id', 'fingerprint=fp');
+INSERT INTO kept VALUES (22, x'7000000000000000'::bigint), (23, x'7000000000000000'::bigint);
+SELECT * FROM seen ORDER BY what, key;
+SELECT * FROM kept_cluster WHERE key >= 20 ORDER BY key;
+DELETE FROM kept WHERE id < 20;
+SELECT count(*) FROM kept_cluster;
+
+-- The name of the table of clusters is not looked up in a search_path: without a schema it is the table beside.
+CREATE SCHEMA clusters_trap;
+CREATE TABLE clusters_trap.kept_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
+SET search_path = clusters_trap, clusters_test, public;
+INSERT INTO kept VALUES (24, x'7000000000000000'::bigint);
+DISCARD PLANS;
+SET search_path = clusters_trap;
+INSERT INTO clusters_test.kept VALUES (25, x'7000000000000000'::bigint);
+SET search_path = clusters_test, public;
+SELECT count(*), (SELECT count(*) FROM clusters_trap.kept_cluster) AS trapped FROM kept_cluster;
+CREATE TEMP TABLE kept_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
+CREATE TEMP TABLE kept (id int PRIMARY KEY, fp bigint);
+CREATE TRIGGER assign AFTER INSERT ON pg_temp.kept
+FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=kept_cluster', 'key=id', 'fingerprint=fp');
+INSERT INTO clusters_test.kept VALUES (26, x'7000000000000000'::bigint);
+INSERT INTO pg_temp.kept VALUES (1, 1), (2, 1);
+SELECT * FROM pg_temp.kept_cluster ORDER BY key;
+DROP TABLE pg_temp.kept, pg_temp.kept_cluster;
+-- It moves with its table, or is missed.
+ALTER TABLE kept SET SCHEMA clusters_trap;
+INSERT INTO clusters_trap.kept VALUES (27, x'7000000000000000'::bigint);
+SELECT count(*), (SELECT count(*) FROM clusters_trap.kept_cluster) AS beside FROM kept_cluster;
+ALTER SCHEMA clusters_trap RENAME TO "clusters trap";
+DROP TABLE "clusters trap".kept_cluster;
+INSERT INTO "clusters trap".kept VALUES (28, x'7000000000000000'::bigint);
+CREATE TABLE "clusters trap".kept_cluster (key bigint, cluster_id numeric);
+CREATE UNIQUE INDEX ON "clusters trap".kept_cluster (key) INCLUDE (cluster_id);
+INSERT INTO "clusters trap".kept VALUES (28, x'7000000000000000'::bigint);
+SELECT count(*) FROM "clusters trap".kept_cluster;
+DROP SCHEMA "clusters trap" CASCADE;
+
 -- Columns in collations of their own; a partition with its columns in another order; other names meanwhile.
 CREATE TABLE worded (id text COLLATE "POSIX" PRIMARY KEY, fp bigint);
 CREATE TABLE worded_cluster (key text COLLATE "C" PRIMARY KEY, cluster_id text NOT NULL);
@@ -299,20 +411,113 @@ SELECT * FROM simhash_clusters('t', 'id', 'body');
 CREATE TRIGGER wrong BEFORE INSERT ON many FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=clusters_test.live_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
 INSERT INTO many VALUES (-1, 1);
 DROP TRIGGER wrong ON many;
-CREATE TRIGGER wrong AFTER INSERT ON many FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=clusters_test.live_cluster', 'key=id');
-INSERT INTO many VALUES (-1, 1);
-DROP TRIGGER wrong ON many;
-CREATE TRIGGER wrong AFTER INSERT ON many FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=nowhere', 'key=id', 'fingerprint=fp');
-INSERT INTO many VALUES (-1, 1);
-DROP TRIGGER wrong ON many;
-CREATE TRIGGER wrong AFTER INSERT ON many FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=1', 'key=id', 'fingerprint=fp');
-INSERT INTO many VALUES (-1, 1);
-DROP TRIGGER wrong ON many;
-CREATE TRIGGER wrong AFTER INSERT ON keys FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=clusters_test.live_cluster', 'key=list', 'fingerprint=fp');
-INSERT INTO keys (list, fp) VALUES ('{1}', 1);
-CREATE TRIGGER wrong AFTER INSERT ON many FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=clusters_test.live_cluster', 'key=id', 'fingerprint=nope', 'radius=x');
-INSERT INTO many VALUES (-1, 1);
-DROP TRIGGER wrong ON many;
+-- Of the trigger that keeps clusters: its arguments, its table, the table of clusters.
+CREATE TABLE wrong (id int PRIMARY KEY, fp bigint, name text, list int[], j json, gone int);
+ALTER TABLE wrong DROP COLUMN gone;
+CREATE INDEX ON wrong USING simhash (fp);
+CREATE TABLE "Good ""one""" (key int PRIMARY KEY, cluster_id int NOT NULL, CONSTRAINT more UNIQUE (cluster_id, key));
+CREATE FUNCTION try(VARIADIC arguments text[]) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	message text; detail text; hint text; state text;
+BEGIN
+	EXECUTE 'CREATE OR REPLACE TRIGGER wrong AFTER INSERT ON clusters_test.wrong FOR EACH ROW EXECUTE FUNCTION public.simhash_assign_cluster('
+		|| (SELECT string_agg(quote_literal(a), ', ') FROM unnest(arguments) a) || ')';
+	INSERT INTO clusters_test.wrong VALUES (1, 0, 'x', '{1}', '1');
+	DELETE FROM clusters_test.wrong;
+	RETURN 'accepted';
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT, state = RETURNED_SQLSTATE;
+	IF detail <> 'The trigger is "wrong" on table "wrong".' THEN
+		message := message || ' with detail ' || detail;
+	END IF;
+	RETURN concat_ws(' | ', state, message, nullif(hint, ''));
+END $$;
+\t on
+\pset format unaligned
+SELECT try('clusters="Good ""one"""', ' key = id', 'fingerprint= fp ', 'radius=64');
+SELECT try('key=id', 'fingerprint=fp');
+SELECT try('clusters=c', 'fingerprint=fp');
+SELECT try('clusters=c', 'key=id');
+SELECT try('clusters=c', 'key=id', 'fingerprint');
+SELECT try('clusters=c', 'key=', 'fingerprint=fp');
+SELECT try('clusters=c', 'key=id', 'fingerprint=fp', 'key=name');
+SELECT try('clusters=c', 'key=id', 'fingerprint=fp', 'radios=3');
+SELECT try('clusters=c', 'key=id', 'fingerprint=fp', 'radius=99');
+SELECT try('clusters=c', 'key=id', 'fingerprint=fp', 'radius=x');
+SELECT try('clusters=c', 'key=fp', 'fingerprint=fp');
+SELECT try('clusters=c', 'key=id', 'fingerprint=nope');
+SELECT try('clusters=c', 'key=........pg.dropped.6........', 'fingerprint=fp');
+SELECT try('clusters=c', 'key=id', 'fingerprint=name');
+SELECT try('clusters="c', 'key=id', 'fingerprint=fp');
+SELECT try('clusters=a.b.c', 'key=id', 'fingerprint=fp');
+SELECT try('clusters="C"', 'key=id', 'fingerprint=fp');
+SELECT try('clusters=public.c', 'key=name', 'fingerprint=fp');
+SELECT try('clusters="No where".c', 'key=id', 'fingerprint=fp');
+SELECT try('clusters=C', 'key=id', 'fingerprint=fp');
+SELECT try('clusters=1', 'key=id', 'fingerprint=fp');
+CREATE VIEW of_clusters AS SELECT * FROM live_cluster;
+SELECT try('clusters=of_clusters', 'key=id', 'fingerprint=fp');
+SELECT try('clusters=live_cluster_pkey', 'key=id', 'fingerprint=fp');
+CREATE TABLE c (key int, cluster int);
+SELECT try('clusters=c', 'key=id', 'fingerprint=fp');
+ALTER TABLE c RENAME cluster TO cluster_id;
+SELECT try('clusters=c', 'key=id', 'fingerprint=fp');
+-- What looks like a unique constraint and is none.
+CREATE INDEX ON c (key);
+CREATE UNIQUE INDEX ON c (key) WHERE cluster_id > 0;
+CREATE UNIQUE INDEX ON c (key, cluster_id);
+CREATE UNIQUE INDEX ON c ((key + 0));
+SELECT try('clusters=c', 'key=id', 'fingerprint=fp');
+ALTER TABLE c ADD UNIQUE (key) DEFERRABLE;
+SELECT try('clusters=c', 'key=id', 'fingerprint=fp');
+ALTER TABLE c DROP CONSTRAINT c_key_key;
+ALTER TABLE c ADD UNIQUE (key);
+SELECT try('clusters=c', 'key=id', 'fingerprint=fp');
+SELECT try('clusters=c', 'key=name', 'fingerprint=fp');
+CREATE TABLE d (key int PRIMARY KEY, cluster_id text);
+SELECT try('clusters=d', 'key=id', 'fingerprint=fp');
+CREATE TABLE of_lists (key int[] PRIMARY KEY, cluster_id int[]);
+SELECT try('clusters=of_lists', 'key=list', 'fingerprint=fp');
+CREATE TABLE of_json (key text PRIMARY KEY, cluster_id text);
+SELECT try('clusters=of_json', 'key=j', 'fingerprint=fp');
+-- A session that knows the table hears when it changes.
+SELECT try('clusters="Good ""one"""', 'key=id', 'fingerprint=fp');
+\t off
+\pset format aligned
+INSERT INTO wrong VALUES (1, 0);
+ALTER TABLE "Good ""one""" DROP CONSTRAINT "Good ""one""_pkey";
+INSERT INTO wrong VALUES (2, 0);
+ALTER TABLE "Good ""one""" ADD UNIQUE (key);
+INSERT INTO wrong VALUES (2, 0);
+ALTER TABLE "Good ""one""" RENAME TO other;
+INSERT INTO wrong VALUES (3, 0);
+CREATE TABLE "Good ""one""" (key int, cluster_id int, PRIMARY KEY (key)) PARTITION BY HASH (key);
+CREATE TABLE good_part PARTITION OF "Good ""one""" FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+INSERT INTO wrong VALUES (3, 0);
+SELECT * FROM "Good ""one""" ORDER BY key;
+INSERT INTO wrong SELECT NULL, 0;
+ALTER TABLE wrong DROP CONSTRAINT wrong_pkey, ALTER id DROP NOT NULL;
+INSERT INTO wrong VALUES (NULL, 0);
+
+-- Whoever inserts needs rights on the table of clusters, from the first row on.
+CREATE ROLE regress_clusters_writer;
+GRANT USAGE ON SCHEMA clusters_test TO regress_clusters_writer;
+GRANT SELECT, INSERT ON wrong TO regress_clusters_writer;
+GRANT SELECT, INSERT ON "Good ""one""" TO regress_clusters_writer;
+SET ROLE regress_clusters_writer;
+INSERT INTO wrong VALUES (100, x'555500000000000'::bigint);
+RESET ROLE;
+REVOKE ALL ON "Good ""one""" FROM regress_clusters_writer;
+GRANT SELECT (key, cluster_id), INSERT (key, cluster_id), UPDATE (cluster_id) ON "Good ""one""" TO regress_clusters_writer;
+SET ROLE regress_clusters_writer;
+INSERT INTO wrong VALUES (100, x'555500000000000'::bigint), (101, x'555500000000000'::bigint), (102, NULL);
+RESET ROLE;
+SELECT * FROM "Good ""one""" WHERE key >= 100 ORDER BY key;
+REVOKE SELECT ON wrong FROM regress_clusters_writer;
+SET ROLE regress_clusters_writer;
+INSERT INTO wrong VALUES (103, 0);
+RESET ROLE;
 
 SET client_min_messages = warning;
 DROP SCHEMA clusters_test CASCADE;
+DROP ROLE regress_clusters_writer;

@@ -364,7 +364,7 @@ ROLLBACK;
 SELECT count(*) FROM pg_locks WHERE locktype = 'advisory';
 
 -- What is refused. Every message names what is wrong.
-CREATE TABLE e (id int PRIMARY KEY, small int, fp bigint, b boolean, other text, j json, gen text GENERATED ALWAYS AS (other) STORED,
+CREATE TABLE e (id int PRIMARY KEY, small int, fp bigint, b boolean, other text, j json, big bigint, name text, gen text GENERATED ALWAYS AS (other) STORED,
 	genfp bigint GENERATED ALWAYS AS (simhash64(other)) STORED);
 CREATE INDEX ON e USING simhash (fp);
 CREATE FUNCTION try(VARIADIC arguments text[]) RETURNS text LANGUAGE plpgsql AS $$
@@ -380,6 +380,8 @@ EXCEPTION WHEN OTHERS THEN
 	GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT, state = RETURNED_SQLSTATE;
 	RETURN concat_ws(' | ', state, message, nullif(hint, ''));
 END $$;
+\t on
+\pset format unaligned
 SELECT try('fingerprint=fp');
 SELECT try('fp', 'flag=b');
 SELECT try('column=fp', 'flag=b');
@@ -389,8 +391,28 @@ SELECT try('fingerprint=fp', 'flag=b', 'mode=delete');
 SELECT try('fingerprint=nothing', 'flag=b');
 SELECT try('fingerprint=small', 'flag=b');
 SELECT try('fingerprint=fp', 'flag=small');
-SELECT try('fingerprint=fp', 'duplicate_of=fp');
+SELECT try('fingerprint=fp', 'flag=b', 'flag=b');
+SELECT try('fingerprint=fp', 'flag=b', 'lock=');
+SELECT try('fingerprint=fp', 'flag=b', 'lock=no');
+SELECT try('fingerprint=fp', 'duplicate_of=small', 'key=id ', ' radius = 3');
+-- A column that the trigger fills is no other one, and equal fingerprints are no equal keys.
+SELECT try('fingerprint=fp', 'duplicate_of=fp', 'key=big');
+SELECT try('fingerprint=fp', 'duplicate_of=other', 'text=other', 'key=name');
+SELECT try('fingerprint=fp', 'duplicate_of=big', 'key=big');
+SELECT try('fingerprint=fp', 'flag=b', 'duplicate_of=b', 'key=id');
+SELECT try('fingerprint=fp', 'flag=b', 'key=b');
+SELECT try('fingerprint=fp', 'flag=fp');
+SELECT try('fingerprint=fp', 'flag=other', 'text=other');
+SELECT try('fingerprint=fp', 'flag=b', 'key=fp');
+SELECT try('fingerprint=fp', 'flag=b', 'key=fp', 'weights={"other": 1}');
+SELECT try('fingerprint=fp', 'flag=b', 'text=fp', 'weights={"other": 1}');
+SELECT try('fingerprint=fp', 'flag=b', 'key=name', 'text=name');
 SELECT try('fingerprint=fp', 'duplicate_of=id');
+CREATE TABLE of_fp (fp bigint PRIMARY KEY, mark boolean);
+CREATE TRIGGER flag BEFORE INSERT ON of_fp FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'flag=mark');
+INSERT INTO of_fp VALUES (1);
+CREATE OR REPLACE TRIGGER flag BEFORE INSERT ON of_fp FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'flags=mark');
+INSERT INTO of_fp VALUES (1);
 SELECT try('fingerprint=fp', 'duplicate_of=small', 'key=nokey');
 SELECT try('fingerprint=fp', 'flag=b', 'key=j');
 SELECT try('fingerprint=fp', 'flag=b', 'text=small');
@@ -411,6 +433,8 @@ SELECT try('fingerprint=fp', 'flag=b', 'preset=plain');
 SELECT try('fingerprint=fp', 'flag=b', 'mode=reject');
 SELECT try('fingerprint=fp', 'flag=b', 'weights={"other": 1}', 'preset=plain', 'text=other', 'duplicate_of=small', 'among=originals', 'lock=off');
 SELECT try('fingerprint=genfp', 'mode=skip');
+\t off
+\pset format aligned
 DROP TRIGGER flag ON e;
 CREATE TRIGGER late AFTER INSERT ON e FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'flag=b');
 INSERT INTO e (id) VALUES (2);

@@ -3,21 +3,21 @@
 //! next computation.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
-use std::rc::Rc;
 
 use pgrx::PgSqlErrorCode::{
-    ERRCODE_DATATYPE_MISMATCH, ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED,
-    ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED,
-    ERRCODE_UNDEFINED_COLUMN, ERRCODE_UNDEFINED_FUNCTION, ERRCODE_UNDEFINED_TABLE,
+    ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, ERRCODE_FEATURE_NOT_SUPPORTED,
+    ERRCODE_NULL_VALUE_NOT_ALLOWED, ERRCODE_UNDEFINED_FUNCTION, ERRCODE_UNDEFINED_TABLE,
 };
 use pgrx::pg_sys;
 
+use super::assign_options::parse;
+use super::cluster_table::{ClusterTable, Clustered};
 use super::flag_table::searched_table;
-use super::source::radius;
+use super::triggers::{Known, accepted, column, refuse, remembered, typed_column};
 use crate::pg::advisory::lock_until_commit;
-use crate::pg::error::{raise, raise_with_hint};
+use crate::pg::error::raise;
 use crate::pg::fmgr::pg_function;
+use crate::pg::invalidation::{Current, watch};
 use crate::pg::key_type::{Equality, KeyType};
 use crate::pg::saved_query::{SavedQuery, Sees};
 use crate::pg::table::{self, Column};
@@ -26,8 +26,6 @@ use crate::pg::trigger::{Event, TriggerCall};
 const NAME: &str = "simhash_assign_cluster";
 /// The number of our lock of the table of clusters: above those of simhash_flag_duplicate().
 const LOCK: u32 = u32::MAX;
-/// Plans that a session keeps.
-const PLANS: usize = 64;
 
 pg_function! {
     /// `simhash_assign_cluster() -> trigger`
@@ -45,115 +43,84 @@ pg_function! {
     }
 }
 
-/// The trigger's arguments, `name=value`.
-#[derive(Default)]
-struct Options {
-    clusters: Option<String>,
-    key: Option<String>,
-    fingerprint: Option<String>,
-    radius: Option<String>,
+/// What a session knows of a trigger.
+struct Assigner {
+    key_name: String,
+    key: Column,
+    fingerprint: Column,
+    clusters: ClusterTable,
+    /// Is any row near?
+    any_near: SavedQuery,
+    unite: SavedQuery,
 }
 
-impl Options {
-    fn of(call: &TriggerCall<'_>) -> Self {
-        let mut options = Options::default();
-        for argument in call.arguments() {
-            let (name, value) = argument.split_once('=').unwrap_or((&argument, ""));
-            let place = match name {
-                "clusters" => &mut options.clusters,
-                "key" => &mut options.key,
-                "fingerprint" => &mut options.fingerprint,
-                "radius" => &mut options.radius,
-                _ => raise_with_hint(
-                    ERRCODE_INVALID_PARAMETER_VALUE,
-                    format!("unknown argument \"{argument}\" of {NAME}"),
-                    "Arguments are clusters=, key=, fingerprint= and radius=.",
-                ),
-            };
-            *place = Some(value.to_owned());
-        }
-        options
-    }
+thread_local! {
+    static KNOWN: Known<Assigner> = RefCell::default();
+}
 
-    fn radius(&self) -> u32 {
-        let Some(text) = &self.radius else {
-            return 3;
+impl Assigner {
+    fn new(call: &TriggerCall<'_>) -> (Current, Self) {
+        let options = accepted(call, parse(&call.arguments()));
+        let key = column(call, &options.key);
+        let fp = &options.fingerprint;
+        let fingerprint = typed_column(call, fp, "the fingerprint", &[pg_sys::INT8OID]);
+        let clustered = Clustered {
+            call,
+            table: searched_table(call),
+            key_name: &options.key,
+            key: &key,
         };
-        match text.parse() {
-            Ok(number) => radius(number),
-            Err(_) => raise(
-                ERRCODE_INVALID_PARAMETER_VALUE,
-                format!("radius must be a number of bits, not \"{text}\""),
-            ),
-        }
+        let clusters = clustered.find(&options.clusters);
+        // Before anything is read of it: what changes from here on is noticed.
+        let current = watch(&[call.relation().oid(), clustered.table, clusters]);
+        let statement = Statement::new(
+            call,
+            table::quoted(&options.key),
+            table::quoted(fp),
+            &key,
+            options.radius,
+        );
+        let checked = clustered.check(clusters);
+        let clusters_name = found(table::qualified_name(clusters), "table of clusters");
+        let saved =
+            |sql: String| SavedQuery::new(&sql, &[key.storage.type_id, pg_sys::INT8OID], true);
+        let assigner = Assigner {
+            any_near: saved(statement.any_near()),
+            unite: saved(statement.unite(&clusters_name)),
+            key_name: options.key,
+            key,
+            fingerprint,
+            clusters: checked,
+        };
+        (current, assigner)
     }
-}
-
-fn given(value: &Option<String>, name: &str) -> String {
-    value.clone().unwrap_or_else(|| {
-        raise(
-            ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("{NAME} needs the argument {name}="),
-        )
-    })
-}
-
-fn column(call: &TriggerCall<'_>, name: &str) -> Column {
-    table::column(call.relation(), name).unwrap_or_else(|| {
-        let table = call.relation().name();
-        raise(
-            ERRCODE_UNDEFINED_COLUMN,
-            format!("column \"{name}\" of relation \"{table}\" does not exist"),
-        )
-    })
 }
 
 fn assign(call: &TriggerCall<'_>) {
-    let options = Options::of(call);
-    let (key_name, fp_name) = (
-        given(&options.key, "key"),
-        given(&options.fingerprint, "fingerprint"),
-    );
-    let (key, fp) = (column(call, &key_name), column(call, &fp_name));
-    if fp.base_type() != pg_sys::INT8OID {
-        let of = table::type_name(fp.storage.type_id);
-        raise(
-            ERRCODE_DATATYPE_MISMATCH,
-            format!("column \"{fp_name}\" is of type {of}, not bigint"),
-        );
-    }
-    let clusters = table::oid_of(&given(&options.clusters, "clusters"));
-    let clusters_name = found(table::qualified_name(clusters), "table of clusters");
-    let Some(fingerprint) = call.new_value(&fp) else {
+    let assigner = remembered(&KNOWN, call, || Assigner::new(call));
+    let Some(fingerprint) = call.new_value(&assigner.fingerprint) else {
         return;
     };
-    let Some(value) = call.new_value(&key) else {
-        raise(
-            ERRCODE_NULL_VALUE_NOT_ALLOWED,
-            format!("column \"{key_name}\" contains null values"),
-        );
+    let Some(key) = call.new_value(&assigner.key) else {
+        let (column, table) = (&assigner.key_name, call.relation().name());
+        let message = format!("column \"{column}\" of relation \"{table}\" contains null values");
+        refuse(call, ERRCODE_NULL_VALUE_NOT_ALLOWED, message, None);
     };
     if !call.new_row_is_live() {
         // A deferred trigger, or one that others come before: what is stored now fires for itself.
         return;
     }
+    assigner.clusters.check_rights(call);
     // From here to its commit no other transaction changes the clusters: each sees what the one before
     // it stored, whatever its isolation level.
-    lock_until_commit(clusters, LOCK);
-    let statement = Statement::new(
-        call,
-        table::quoted(&key_name),
-        table::quoted(&fp_name),
-        &key,
-        options.radius(),
-    );
-    let run = |sql| {
-        let parameters = [Some(value.datum()), Some(fingerprint.datum())];
-        planned(sql, key.storage.type_id).first_row(&parameters, [], Sees::Latest)
+    lock_until_commit(assigner.clusters.oid, LOCK);
+    let run = |query: &SavedQuery| {
+        let parameters = [Some(key.datum()), Some(fingerprint.datum())];
+        query.first_row(&parameters, [], Sees::Latest)
     };
     // Most rows have none.
-    if run(statement.any_near()).is_some() {
-        run(statement.unite(&clusters_name));
+    if run(&assigner.any_near).is_some() {
+        run(&assigner.unite);
     }
 }
 
@@ -170,15 +137,14 @@ struct Statement {
 
 impl Statement {
     fn new(call: &TriggerCall<'_>, key: String, fp: String, column: &Column, radius: u32) -> Self {
-        let of_type = KeyType::new(column.storage.type_id).unwrap_or_else(|| no_order(column));
+        let of_type =
+            KeyType::new(column.storage.type_id).unwrap_or_else(|| no_order(call, column));
         if !of_type.has_arrays() {
             let name = table::type_name(column.storage.type_id);
-            raise(
-                ERRCODE_FEATURE_NOT_SUPPORTED,
-                format!("{NAME} cannot look up keys of type {name}"),
-            );
+            let message = format!("{NAME} cannot look up keys of type {name}");
+            refuse(call, ERRCODE_FEATURE_NOT_SUPPORTED, message, None);
         }
-        let equality = of_type.equality().unwrap_or_else(|| no_order(column));
+        let equality = of_type.equality().unwrap_or_else(|| no_order(call, column));
         let collation = of_type.collation();
         let ours = found(table::function_schema(call.function_oid()), "schema");
         let rows = found(table::qualified_name(searched_table(call)), "table");
@@ -195,7 +161,6 @@ impl Statement {
         }
     }
 
-    /// Is any row near?
     fn any_near(&self) -> String {
         format!("SELECT FROM {} LIMIT 1", self.near)
     }
@@ -244,34 +209,8 @@ fn found(name: Option<String>, what: &str) -> String {
     })
 }
 
-fn no_order(column: &Column) -> ! {
+fn no_order(call: &TriggerCall<'_>, column: &Column) -> ! {
     let name = table::type_name(column.storage.type_id);
-    raise(
-        ERRCODE_UNDEFINED_FUNCTION,
-        format!("could not identify a comparison function for type {name}"),
-    )
-}
-
-/// The plan of a statement. Names are part of it, so that what is renamed gets another.
-fn planned(sql: String, key_type: pg_sys::Oid) -> Rc<SavedQuery> {
-    type Plans = HashMap<(String, u32), Rc<SavedQuery>>;
-    thread_local! {
-        static KNOWN: RefCell<Plans> = RefCell::new(HashMap::new());
-    }
-    let place = (sql, key_type.to_u32());
-    if let Some(plan) = KNOWN.with_borrow(|known| known.get(&place).cloned()) {
-        return plan;
-    }
-    let plan = Rc::new(SavedQuery::new(
-        &place.0,
-        &[key_type, pg_sys::INT8OID],
-        true,
-    ));
-    KNOWN.with_borrow_mut(|known| {
-        if known.len() >= PLANS {
-            known.clear();
-        }
-        known.insert(place, Rc::clone(&plan));
-    });
-    plan
+    let message = format!("could not identify a comparison function for type {name}");
+    refuse(call, ERRCODE_UNDEFINED_FUNCTION, message, None)
 }

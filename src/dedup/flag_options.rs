@@ -120,7 +120,11 @@ fn check_overlap(given: &Arguments) -> Parsed<()> {
         "key",
         "Rows with the same key are not compared: equal fingerprints would go unnoticed.",
     )?;
-    given.differ("fingerprint", "text", "The fingerprint is a number, no text.")
+    given.differ(
+        "fingerprint",
+        "text",
+        "The fingerprint is a number, no text.",
+    )
 }
 
 /// The columns that mark duplicates belong to mode `flag`, which needs one.

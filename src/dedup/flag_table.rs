@@ -2,28 +2,28 @@
 //! looks for near-duplicates. Found out once in a session, and again when the table was altered.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use pgrx::PgSqlErrorCode::{
-    ERRCODE_DATATYPE_MISMATCH, ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INVALID_COLUMN_REFERENCE,
-    ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_UNDEFINED_COLUMN, ERRCODE_UNDEFINED_TABLE,
+    ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INVALID_COLUMN_REFERENCE,
+    ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_UNDEFINED_TABLE,
 };
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use super::flag_options::{FlagOptions, Mode, Recipe, parse};
 use super::flag_search::Search;
-use super::trigger_arguments::Refusal;
+use super::triggers::{Known, accepted, column, refuse, remembered, typed_column, wrong_type};
 use crate::fingerprint::options::parse_row;
 use crate::fingerprint::plan::{self, Field};
 use crate::fingerprint::presets;
-use crate::pg::error::{raise, raise_with_hint, report};
+use crate::pg::error::raise;
 use crate::pg::expression::jsonb_text;
 use crate::pg::invalidation::{Current, watch};
-use crate::pg::relation::Rel;
 use crate::pg::saved_query::SavedQuery;
-use crate::pg::table::{self, Column, quoted};
+use crate::pg::table::{self, Column};
+use crate::pg::table_name;
 use crate::pg::trigger::TriggerCall;
 use crate::pg::value::Storage;
 use crate::row::errors::or_raise;
@@ -48,7 +48,6 @@ pub struct FlaggedTable {
     search: Search,
     prefers_indexes: bool,
     pub key_storage: Storage,
-    current: Current,
 }
 
 /// The columns that the arguments name, in the table that fired the trigger.
@@ -61,60 +60,40 @@ pub struct Columns {
 }
 
 thread_local! {
-    /// By the OID of the trigger.
-    static KNOWN: RefCell<HashMap<u32, Rc<FlaggedTable>>> = RefCell::new(HashMap::new());
+    static KNOWN: Known<FlaggedTable> = RefCell::default();
     /// Tables that were said to have no index.
     static WARNED: RefCell<HashSet<u32>> = RefCell::new(HashSet::new());
 }
 
 /// What is known of the table whose trigger runs.
 pub fn of(call: &TriggerCall<'_>) -> Rc<FlaggedTable> {
-    let trigger = call.trigger_oid().to_u32();
-    let known = KNOWN.with_borrow(|known| known.get(&trigger).cloned());
-    if let Some(table) = known
-        && table.current.is_current()
-    {
-        return table;
-    }
-    let table = Rc::new(FlaggedTable::new(call));
-    let outdated = KNOWN.with_borrow_mut(|known| {
-        // Those of dropped triggers too.
-        let (old, new) = std::mem::take(known)
-            .into_iter()
-            .partition(|(_, table)| !table.current.is_current());
-        *known = new;
-        known.insert(trigger, table.clone());
-        let old: HashMap<u32, Rc<FlaggedTable>> = old;
-        old
-    });
-    drop(outdated);
-    table
+    remembered(&KNOWN, call, || FlaggedTable::new(call))
 }
 
 impl FlaggedTable {
-    fn new(call: &TriggerCall<'_>) -> Self {
-        let options = parse(&call.arguments()).unwrap_or_else(|refusal| refuse(refusal));
+    fn new(call: &TriggerCall<'_>) -> (Current, Self) {
+        let options = accepted(call, parse(&call.arguments()));
         let fired = call.relation();
         if table::is_foreign(fired) {
-            raise(
-                ERRCODE_FEATURE_NOT_SUPPORTED,
-                format!(
-                    "\"{}\" is a foreign table: near-duplicates are flagged where its rows are kept",
-                    fired.name()
-                ),
+            let message = format!(
+                "\"{}\" is a foreign table: near-duplicates are flagged where its rows are kept",
+                fired.name()
             );
+            refuse(call, ERRCODE_FEATURE_NOT_SUPPORTED, message, None);
         }
         let searched = searched_table(call);
         if options.mode == Mode::Skip && may_miss_moves(call, searched) {
-            raise_with_hint(
+            let hint = "Create the trigger BEFORE INSERT OR UPDATE, without columns or WHEN, on the topmost partitioned table.";
+            refuse(
+                call,
                 ERRCODE_FEATURE_NOT_SUPPORTED,
                 "\"mode=skip\" might lose rows that an UPDATE moves to another partition",
-                "Create the trigger BEFORE INSERT OR UPDATE, without columns or WHEN, on the topmost partitioned table.",
+                Some(hint.to_owned()),
             );
         }
         // Before anything is read of them: what changes from here on is noticed.
         let current = watch(&[fired.oid(), searched]);
-        let columns = Columns::new(fired, searched, &options);
+        let columns = Columns::new(call, searched, &options);
         let Some(search) = Search::new(call, searched, &options, &columns) else {
             raise(ERRCODE_UNDEFINED_TABLE, "the table was dropped meanwhile");
         };
@@ -124,7 +103,7 @@ impl FlaggedTable {
             warn_once(searched, &name, &options.fingerprint);
         }
         let prefers_indexes = indexed && options.radius <= INDEX_SERVES;
-        Self {
+        let known = Self {
             of_new: search.saved(false, prefers_indexes),
             of_updated: OnceCell::new(),
             search,
@@ -134,8 +113,8 @@ impl FlaggedTable {
             searched,
             name,
             columns,
-            current,
-        }
+        };
+        (current, known)
     }
 }
 
@@ -162,15 +141,6 @@ fn may_miss_moves(call: &TriggerCall<'_>, searched: Oid) -> bool {
         && (table::is_partition(searched) || !call.fires_on_any_update())
 }
 
-fn refuse(refusal: Refusal) -> ! {
-    report(
-        ERRCODE_INVALID_PARAMETER_VALUE,
-        refusal.message,
-        None,
-        refusal.hint,
-    )
-}
-
 fn warn_once(table: Oid, name: &str, fingerprint: &str) {
     if WARNED.with_borrow_mut(|warned| warned.insert(table.to_u32())) {
         crate::pg::error::warn(
@@ -179,73 +149,63 @@ fn warn_once(table: Oid, name: &str, fingerprint: &str) {
             ),
             format!(
                 "CREATE INDEX ON {} USING simhash ({});",
-                table::qualified_name(table).unwrap_or_default(),
-                quoted(fingerprint)
+                table_name::sql(table),
+                table_name::identifier(fingerprint)
             ),
         );
     }
 }
 
 impl Columns {
-    fn new(fired: Rel<'_>, searched: Oid, options: &FlagOptions) -> Self {
-        let named = |name: &str| match table::column(fired, name) {
-            Some(column) => column,
-            None => raise(
-                ERRCODE_UNDEFINED_COLUMN,
-                format!(
-                    "column \"{name}\" of relation \"{}\" does not exist",
-                    fired.name()
-                ),
-            ),
-        };
-        let typed = |name: &str, what: &str, types: &[Oid]| {
-            let column = named(name);
-            if !types.contains(&column.base_type()) {
-                wrong_type(name, &column, what, &table::type_name(types[0]));
-            }
-            column
-        };
-        let fingerprint = typed(&options.fingerprint, "the fingerprint", &[pg_sys::INT8OID]);
+    fn new(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Self {
+        let fp = &options.fingerprint;
+        let fingerprint = typed_column(call, fp, "the fingerprint", &[pg_sys::INT8OID]);
         if fingerprint.generated && options.recipe.is_some() {
-            raise_with_hint(
+            let hint =
+                "Leave the trigger argument \"weights\" out: the column's own expression is used.";
+            refuse(
+                call,
                 ERRCODE_INVALID_PARAMETER_VALUE,
-                format!(
-                    "column \"{}\" is a generated column, the trigger cannot fill it",
-                    options.fingerprint
-                ),
-                "Leave the trigger argument \"weights\" out: the column's own expression is used.",
+                format!("column \"{fp}\" is a generated column, the trigger cannot fill it"),
+                Some(hint.to_owned()),
             );
         }
-        let key = key_name(searched, options).map(|name| (name.clone(), named(&name)));
+        let key = key_name(call, searched, options).map(|name| {
+            let column = seen(call, &name, column(call, &name));
+            (name, column)
+        });
+        let typed = |name: &str, what: &str, types: &[Oid]| {
+            seen(call, name, typed_column(call, name, what, types))
+        };
         let flag = options.flag.as_deref();
         let text = options.text.as_ref().map(|check| check.column.as_str());
         let texts = [pg_sys::TEXTOID, pg_sys::VARCHAROID, pg_sys::BPCHAROID];
         let columns = Self {
             fingerprint,
-            flag: flag.map(|name| writable(name, typed(name, "the flag", &[pg_sys::BOOLOID]))),
+            flag: flag.map(|name| typed(name, "the flag", &[pg_sys::BOOLOID])),
             duplicate_of: options.duplicate_of.as_deref().map(|name| {
-                let column = writable(name, named(name));
+                let column = seen(call, name, column(call, name));
                 if let Some((_, key)) = &key
                     && !key.base().fits(column.base())
                 {
-                    wrong_type(name, &column, "the key", &table::base_type_name(key));
+                    wrong_type(call, name, &column, "the key", &table::base_type_name(key));
                 }
                 column
             }),
-            text: text.map(|name| writable(name, typed(name, "the text", &texts))),
+            text: text.map(|name| typed(name, "the text", &texts)),
             key,
         };
-        columns.check_key(options);
+        columns.check_primary_key(call);
         if let Some(recipe) = &options.recipe {
-            columns.check_recipe(fired, recipe);
+            columns.check_recipe(call, recipe);
         }
         columns
     }
 
     /// A fingerprint that the trigger computes cannot depend on what is computed after the trigger, nor
     /// on what the trigger itself fills: the next UPDATE would find another one.
-    fn check_recipe(&self, fired: Rel<'_>, recipe: &Recipe) {
-        let (names, columns): (Vec<String>, Vec<Column>) = table::columns(fired).unzip();
+    fn check_recipe(&self, call: &TriggerCall<'_>, recipe: &Recipe) {
+        let (names, columns): (Vec<String>, Vec<Column>) = table::columns(call.relation()).unzip();
         let filled = |column: &Column| {
             let filled = [
                 Some(&self.fingerprint),
@@ -258,42 +218,45 @@ impl Columns {
                 .any(|f| f.number == column.number)
         };
         for place in counting(recipe, &names, &columns) {
-            let (name, column) = (&names[place], &columns[place]);
-            if column.generated {
-                generated(name);
-            }
-            if filled(column) {
-                raise_with_hint(
+            let name = &names[place];
+            let column = seen(call, name, columns[place]);
+            if filled(&column) {
+                let hint = "Let the trigger argument \"weights\" name the columns that count, or leave others out with \"$exclude\".";
+                refuse(
+                    call,
                     ERRCODE_INVALID_PARAMETER_VALUE,
                     format!(
                         "column \"{name}\" counts for the fingerprint, but the trigger fills it"
                     ),
-                    "Let the trigger argument \"weights\" name the columns that count, or leave others out with \"$exclude\".",
+                    Some(hint.to_owned()),
                 );
             }
         }
     }
 
-    fn check_key(&self, options: &FlagOptions) {
-        if let Some((name, key)) = &self.key
-            && key.generated
-        {
-            generated(name);
-        }
-        let marks = [
-            &options.flag,
-            &options.duplicate_of,
-            &Some(options.fingerprint.clone()),
+    /// A key that no argument names is no column that another one names either: those that arguments
+    /// name were compared before.
+    fn check_primary_key(&self, call: &TriggerCall<'_>) {
+        let Some((name, key)) = &self.key else {
+            return;
+        };
+        let named = [
+            ("fingerprint", Some(&self.fingerprint)),
+            ("flag", self.flag.as_ref()),
+            ("duplicate_of", self.duplicate_of.as_ref()),
         ];
-        let key = self.key.as_ref().map(|key| &key.0);
-        if marks
-            .iter()
-            .any(|mark| mark.is_some() && mark.as_ref() == key)
-        {
-            raise(
-                ERRCODE_INVALID_PARAMETER_VALUE,
-                "the key cannot be a column that the trigger fills",
-            );
+        for (argument, column) in named {
+            if column.is_some_and(|column| column.number == key.number) {
+                let hint = "The key is the primary key, unless 'key=...' names another column.";
+                refuse(
+                    call,
+                    ERRCODE_INVALID_PARAMETER_VALUE,
+                    format!(
+                        "trigger argument \"{argument}\" names column \"{name}\", which is the key"
+                    ),
+                    Some(hint.to_owned()),
+                );
+            }
         }
     }
 
@@ -306,31 +269,28 @@ impl Columns {
 }
 
 /// The key that the arguments name, or the primary key, if it is one column.
-fn key_name(searched: Oid, options: &FlagOptions) -> Option<String> {
+fn key_name(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Option<String> {
     let key = options.key.clone().or_else(|| table::primary_key(searched));
     if key.is_none() && options.duplicate_of.is_some() {
-        raise_with_hint(
+        let hint = "Add 'key=...': the table has no primary key of one column.";
+        refuse(
+            call,
             ERRCODE_INVALID_PARAMETER_VALUE,
             "the trigger argument \"duplicate_of\" needs to know the key",
-            "Add 'key=...': the table has no primary key of one column.",
+            Some(hint.to_owned()),
         );
     }
     key
 }
 
 /// A column of which NEW has a value, and may be given another.
-fn writable(name: &str, column: Column) -> Column {
+fn seen(call: &TriggerCall<'_>, name: &str, column: Column) -> Column {
     if column.generated {
-        generated(name);
+        let message =
+            format!("column \"{name}\" is a generated column: triggers do not see its value");
+        refuse(call, ERRCODE_INVALID_COLUMN_REFERENCE, message, None);
     }
     column
-}
-
-fn generated(name: &str) -> ! {
-    raise(
-        ERRCODE_INVALID_COLUMN_REFERENCE,
-        format!("column \"{name}\" is a generated column: triggers do not see its value"),
-    )
 }
 
 /// Which of a table's columns count for the fingerprint, by their places.
@@ -349,14 +309,4 @@ fn counting(recipe: &Recipe, names: &[String], columns: &[Column]) -> Vec<usize>
         .flat_map(|plan| [Some(plan.field), plan.title])
         .flatten()
         .collect()
-}
-
-fn wrong_type(name: &str, column: &Column, what: &str, expected: &str) -> ! {
-    raise(
-        ERRCODE_DATATYPE_MISMATCH,
-        format!(
-            "column \"{name}\" is of type {}, but {what} is of type {expected}",
-            table::base_type_name(column)
-        ),
-    )
 }

@@ -1,12 +1,12 @@
 //! What the catalogs say of a table, and its parts as SQL text.
 
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, c_char};
 
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use super::compat::{self, attribute};
-use super::encoding::{from_utf8, to_utf8};
+use super::encoding::to_utf8;
 use super::relation::Rel;
 use super::value::Storage;
 
@@ -121,18 +121,6 @@ pub fn name(table: Oid) -> Option<String> {
     unsafe { string(pg_sys::get_rel_name(table)) }
 }
 
-/// The table of that name, written as in SQL; an ERROR when there is none.
-pub fn oid_of(name: &str) -> Oid {
-    let Ok(text) = CString::new(from_utf8(name).into_owned()) else {
-        return Oid::INVALID;
-    };
-    // SAFETY: the type's input function, given a zero-terminated text.
-    unsafe {
-        let argument = Some(pg_sys::Datum::from(text.as_ptr()));
-        pgrx::direct_function_call(pg_sys::regclassin, &[argument]).unwrap_or(Oid::INVALID)
-    }
-}
-
 /// The name of a table with its schema, as SQL text; None when it is gone.
 pub fn qualified_name(table: Oid) -> Option<String> {
     // SAFETY: a syscache look-up.
@@ -188,6 +176,23 @@ pub fn is_foreign(table: Rel<'_>) -> bool {
     unsafe { (*(*table.raw()).rd_rel).relkind as u8 == pg_sys::RELKIND_FOREIGN_TABLE }
 }
 
+/// Is it a table, partitioned or not, whose rows are kept here?
+pub fn holds_rows(relation: Oid) -> bool {
+    // SAFETY: a syscache look-up.
+    let kind = unsafe { pg_sys::get_rel_relkind(relation) } as u8;
+    [pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE].contains(&kind)
+}
+
+/// An index that is valid and has every row.
+struct WholeIndex {
+    /// The columns' numbers, 0 for an expression.
+    keys: Vec<i16>,
+    access_method: Oid,
+    unique: bool,
+    /// Is uniqueness enforced when a row is stored, and not when the transaction ends?
+    immediate: bool,
+}
+
 /// A table that this process has opened.
 pub struct Opened(pg_sys::Relation);
 
@@ -202,8 +207,7 @@ impl Opened {
         unsafe { Rel::from_raw(self.0) }
     }
 
-    /// The column numbers and the access method of an index, if it is valid and has every row.
-    fn index(index: Oid) -> Option<(Vec<i16>, Oid)> {
+    fn index(index: Oid) -> Option<WholeIndex> {
         let access_method = super::lookup::index_access_method(index)?;
         // SAFETY: the row is read before it is released; `indkey` has `indnkeyatts` numbers at least.
         unsafe {
@@ -216,10 +220,34 @@ impl Opened {
             let keys = (*form).indkey.values.as_slice((*form).indnkeyatts as usize);
             let predicate = i32::from(pg_sys::Anum_pg_index_indpred as i16);
             let whole = pg_sys::heap_attisnull(row, predicate, std::ptr::null_mut());
-            let found = ((*form).indisvalid && whole).then(|| (keys.to_vec(), access_method));
+            let found = ((*form).indisvalid && whole).then(|| WholeIndex {
+                keys: keys.to_vec(),
+                access_method,
+                unique: (*form).indisunique,
+                immediate: (*form).indimmediate,
+            });
             pg_sys::ReleaseSysCache(row);
             found
         }
+    }
+
+    fn indexes(&self) -> impl Iterator<Item = WholeIndex> {
+        // SAFETY: the relation is open; the list is a copy, of OIDs.
+        let indexes: Vec<Oid> = unsafe {
+            let list = pg_sys::RelationGetIndexList(self.0);
+            let count = list.as_ref().map_or(0, |list| list.length);
+            (0..count).map(|i| pg_sys::list_nth_oid(list, i)).collect()
+        };
+        indexes.into_iter().filter_map(Opened::index)
+    }
+
+    /// Is a column unique by itself, and are all constraints that say so immediate ones? None when it is
+    /// not unique. ON CONFLICT (column) needs that.
+    pub fn uniqueness(&self, column: i16) -> Option<bool> {
+        self.indexes()
+            .filter(|index| index.unique && index.keys == [column])
+            .map(|index| index.immediate)
+            .reduce(|all, immediate| all && immediate)
     }
 }
 
@@ -237,8 +265,7 @@ pub fn primary_key(table: Oid) -> Option<String> {
     let opened = Opened::new(table);
     // SAFETY: the relation is open.
     let index = unsafe { compat::primary_key_index(opened.0) };
-    let (keys, _) = Opened::index(index)?;
-    match keys[..] {
+    match Opened::index(index)?.keys[..] {
         // SAFETY: a syscache look-up.
         [number] => unsafe { string(pg_sys::get_attname(table, number, true)) },
         _ => None,
@@ -248,25 +275,14 @@ pub fn primary_key(table: Oid) -> Option<String> {
 /// Is there a valid index of this access method whose first column is the named one?
 pub fn has_index(table: Oid, name: &str, access_method: &str) -> bool {
     let opened = Opened::new(table);
-    // SAFETY: the relation is open, and the column of it.
-    let rel = unsafe { Rel::from_raw(opened.0) };
-    let Some(column) = column(rel, name) else {
+    let Some(column) = column(opened.rel(), name) else {
         return false;
     };
-    // SAFETY: the list is a copy, of OIDs.
-    let indexes: Vec<Oid> = unsafe {
-        let list = pg_sys::RelationGetIndexList(opened.0);
-        let count = list.as_ref().map_or(0, |list| list.length);
-        (0..count).map(|i| pg_sys::list_nth_oid(list, i)).collect()
-    };
-    indexes
-        .into_iter()
-        .filter_map(Opened::index)
-        .any(|(keys, method)| {
-            // SAFETY: a syscache look-up.
-            let method = unsafe { string(pg_sys::get_am_name(method)) };
-            keys.first() == Some(&column.number) && method.as_deref() == Some(access_method)
-        })
+    opened.indexes().any(|index| {
+        // SAFETY: a syscache look-up.
+        let method = unsafe { string(pg_sys::get_am_name(index.access_method)) };
+        index.keys.first() == Some(&column.number) && method.as_deref() == Some(access_method)
+    })
 }
 
 pub fn is_partition(table: Oid) -> bool {

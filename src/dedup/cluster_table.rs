@@ -1,0 +1,166 @@
+//! The table of clusters that `simhash_assign_cluster()` writes: found by the name that the trigger has,
+//! and checked once in a session, so that whatever is wrong with it is said at the first row, with its
+//! name and the trigger's.
+
+use pgrx::PgSqlErrorCode::{
+    ERRCODE_DATATYPE_MISMATCH, ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_INVALID_COLUMN_REFERENCE,
+    ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+    ERRCODE_UNDEFINED_COLUMN, ERRCODE_UNDEFINED_TABLE, ERRCODE_WRONG_OBJECT_TYPE,
+};
+use pgrx::pg_sys::Oid;
+
+use super::triggers::refuse;
+use crate::pg::privilege::{INSERT, SELECT, UPDATE, may};
+use crate::pg::table::{self, Column, Opened};
+use crate::pg::table_name::{self, TableName};
+use crate::pg::trigger::TriggerCall;
+
+/// The columns of a table of clusters.
+const KEY: &str = "key";
+const CLUSTER_ID: &str = "cluster_id";
+
+/// Whose clusters they are.
+pub struct Clustered<'a> {
+    pub call: &'a TriggerCall<'a>,
+    /// The table that is searched, of a partition the partitioned one.
+    pub table: Oid,
+    pub key_name: &'a str,
+    pub key: &'a Column,
+}
+
+impl Clustered<'_> {
+    /// The table of clusters of that name. Without a schema it stands beside the table that has the
+    /// trigger: a search_path, which is the inserting session's, does not decide what is written to.
+    pub fn find(&self, name: &str) -> Oid {
+        let Some(parsed) = TableName::parse(name) else {
+            refuse(
+                self.call,
+                ERRCODE_INVALID_PARAMETER_VALUE,
+                format!(
+                    "trigger argument \"clusters\" must be the name of a table, not \"{name}\""
+                ),
+                Some("Write it as in SQL: table or schema.table.".to_owned()),
+            );
+        };
+        parsed.find(self.table).unwrap_or_else(|| {
+            let shown = parsed.shown(self.table);
+            refuse(
+                self.call,
+                ERRCODE_UNDEFINED_TABLE,
+                format!("table of clusters \"{shown}\" does not exist"),
+                Some(self.model(&parsed.sql(self.table))),
+            )
+        })
+    }
+
+    /// The HINT what table would do.
+    fn model(&self, name: &str) -> String {
+        let of = table::type_name(self.key.storage.type_id);
+        let is_primary = table::primary_key(self.table).as_deref() == Some(self.key_name);
+        let references = match is_primary {
+            true => format!(
+                " REFERENCES {} ON DELETE CASCADE",
+                table_name::sql(self.table)
+            ),
+            false => String::new(),
+        };
+        format!(
+            "A table that would do: CREATE TABLE {name} ({KEY} {of} PRIMARY KEY{references}, {CLUSTER_ID} {of} NOT NULL);"
+        )
+    }
+
+    /// Checks what the trigger needs of the table, whoever fires it.
+    pub fn check(&self, clusters: Oid) -> ClusterTable {
+        let name = table_name::shown(clusters);
+        if !table::holds_rows(clusters) {
+            let message = format!("\"{name}\", which is to hold clusters, is not a table");
+            refuse(self.call, ERRCODE_WRONG_OBJECT_TYPE, message, None);
+        }
+        let opened = Opened::new(clusters);
+        let key = self.column(&opened, KEY);
+        let cluster_id = self.column(&opened, CLUSTER_ID);
+        let (code, message) = match opened.uniqueness(key.number) {
+            Some(true) => {
+                return ClusterTable {
+                    oid: clusters,
+                    key: key.number,
+                    cluster_id: cluster_id.number,
+                };
+            }
+            Some(false) => (
+                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                format!(
+                    "the unique constraint on column \"{KEY}\" of table \"{name}\" is deferrable"
+                ),
+            ),
+            None => (
+                ERRCODE_INVALID_COLUMN_REFERENCE,
+                format!("table \"{name}\" has no unique constraint on column \"{KEY}\""),
+            ),
+        };
+        let hint = format!(
+            "ALTER TABLE {} ADD PRIMARY KEY ({KEY});",
+            table_name::sql(clusters)
+        );
+        refuse(self.call, code, message, Some(hint))
+    }
+
+    /// A column of the table of clusters, which must take every key.
+    fn column(&self, clusters: &Opened, name: &str) -> Column {
+        let oid = clusters.rel().oid();
+        let table = table_name::shown(oid);
+        let Some(column) = table::column(clusters.rel(), name) else {
+            refuse(
+                self.call,
+                ERRCODE_UNDEFINED_COLUMN,
+                format!("table \"{table}\", which is to hold clusters, has no column \"{name}\""),
+                Some(self.model(&table_name::sql(oid))),
+            );
+        };
+        let (from, to) = (self.key.storage.type_id, column.storage.type_id);
+        if !table::casts_implicitly(from, to) {
+            let (from, to) = (table::type_name(from), table::type_name(to));
+            refuse(
+                self.call,
+                ERRCODE_DATATYPE_MISMATCH,
+                format!(
+                    "column \"{name}\" of table \"{table}\" is of type {to}, but the key \"{}\" is of type {from}",
+                    self.key_name
+                ),
+                Some(self.model(&table_name::sql(oid))),
+            );
+        }
+        column
+    }
+}
+
+/// A table of clusters that is as it should be.
+pub struct ClusterTable {
+    pub oid: Oid,
+    key: i16,
+    cluster_id: i16,
+}
+
+impl ClusterTable {
+    /// An ERROR when the current user may not write clusters: at once, not only when the first
+    /// near-duplicate comes.
+    pub fn check_rights(&self, call: &TriggerCall<'_>) {
+        let all = [self.key, self.cluster_id];
+        if may(self.oid, SELECT, &all)
+            && may(self.oid, INSERT, &all)
+            && may(self.oid, UPDATE, &[self.cluster_id])
+        {
+            return;
+        }
+        let name = table::name(self.oid).unwrap_or_default();
+        refuse(
+            call,
+            ERRCODE_INSUFFICIENT_PRIVILEGE,
+            format!("permission denied for table {name}"),
+            Some(format!(
+                "Whoever changes the clustered table needs SELECT, INSERT and UPDATE on table {}.",
+                table_name::sql(self.oid)
+            )),
+        );
+    }
+}

@@ -1,0 +1,109 @@
+//! What our trigger functions have in common: errors that say which trigger it was, the columns that
+//! arguments name, what a session remembers of each trigger.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::thread::LocalKey;
+
+use pgrx::PgSqlErrorCode;
+use pgrx::PgSqlErrorCode::{
+    ERRCODE_DATATYPE_MISMATCH, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_UNDEFINED_COLUMN,
+};
+use pgrx::pg_sys::Oid;
+
+use super::trigger_arguments::Parsed;
+use crate::pg::encoding::to_utf8;
+use crate::pg::error::report;
+use crate::pg::invalidation::Current;
+use crate::pg::table::{self, Column};
+use crate::pg::trigger::TriggerCall;
+
+/// Raises an ERROR about a trigger that was created wrongly, or whose tables do not suit it.
+#[track_caller]
+pub fn refuse(
+    call: &TriggerCall<'_>,
+    code: PgSqlErrorCode,
+    message: impl Into<String>,
+    hint: Option<String>,
+) -> ! {
+    let which = format!(
+        "The trigger is \"{}\" on table \"{}\".",
+        to_utf8(call.trigger_name().to_bytes()),
+        call.relation().name()
+    );
+    report(code, message.into(), Some(which), hint)
+}
+
+/// What the arguments say, or the ERROR that they are refused.
+pub fn accepted<T>(call: &TriggerCall<'_>, parsed: Parsed<T>) -> T {
+    parsed.unwrap_or_else(|refusal| {
+        let (message, hint) = (refusal.message, refusal.hint);
+        refuse(call, ERRCODE_INVALID_PARAMETER_VALUE, message, hint)
+    })
+}
+
+/// The column of that name, of the table that fired the trigger.
+pub fn column(call: &TriggerCall<'_>, name: &str) -> Column {
+    let table = call.relation();
+    table::column(table, name).unwrap_or_else(|| {
+        let table = table.name();
+        let message = format!("column \"{name}\" of relation \"{table}\" does not exist");
+        refuse(call, ERRCODE_UNDEFINED_COLUMN, message, None)
+    })
+}
+
+/// The column of that name, which is of one of these types; `what` it stands for.
+pub fn typed_column(call: &TriggerCall<'_>, name: &str, what: &str, types: &[Oid]) -> Column {
+    let column = column(call, name);
+    if !types.contains(&column.base_type()) {
+        wrong_type(call, name, &column, what, &table::type_name(types[0]));
+    }
+    column
+}
+
+pub fn wrong_type(
+    call: &TriggerCall<'_>,
+    name: &str,
+    column: &Column,
+    what: &str,
+    expected: &str,
+) -> ! {
+    let found = table::base_type_name(column);
+    let message = format!("column \"{name}\" is of type {found}, but {what} is of type {expected}");
+    refuse(call, ERRCODE_DATATYPE_MISMATCH, message, None)
+}
+
+/// What a session remembers, by the OID of the trigger.
+pub type Known<T> = RefCell<HashMap<u32, (Current, Rc<T>)>>;
+
+/// What is known of the trigger that was fired, found out by `new` at the first call, and again when a
+/// table that concerns it was altered.
+pub fn remembered<T>(
+    known: &'static LocalKey<Known<T>>,
+    call: &TriggerCall<'_>,
+    new: impl FnOnce() -> (Current, T),
+) -> Rc<T> {
+    let trigger = call.trigger_oid().to_u32();
+    let found = known.with_borrow(|known| match known.get(&trigger) {
+        Some((current, found)) if current.is_current() => Some(Rc::clone(found)),
+        _ => None,
+    });
+    if let Some(found) = found {
+        return found;
+    }
+    let (current, new) = new();
+    let new = Rc::new(new);
+    let outdated = known.with_borrow_mut(|known| {
+        // Those of dropped triggers too.
+        let (old, mut kept): (HashMap<_, _>, HashMap<_, _>) = std::mem::take(known)
+            .into_iter()
+            .partition(|(_, (current, _))| !current.is_current());
+        kept.insert(trigger, (current, Rc::clone(&new)));
+        *known = kept;
+        old
+    });
+    // Calls the server, so nothing may be borrowed.
+    drop(outdated);
+    new
+}
