@@ -546,29 +546,34 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	newest int;
 	missing text;
+	changed boolean;
+	more int;
 BEGIN
 	PERFORM simhash_catalog.check_name('a dictionary', $1);
 	PERFORM simhash_catalog.check_words($1, $2, $3);
 	PERFORM simhash_catalog.lock_versions('dictionary', $1, false);
 	SELECT coalesce(max(d.version), 0) INTO newest FROM simhash_catalog.dictionary AS d WHERE d.name = $1;
-	IF $5 THEN
-		SELECT g INTO missing FROM unnest($3) AS g
-		WHERE NOT EXISTS (SELECT FROM simhash_catalog.dictionary_words($1, newest) AS d WHERE d.kind = $2 AND d.word = g);
-		IF FOUND THEN
-			RAISE EXCEPTION 'dictionary "%" has no % "%"', $1, CASE $2 WHEN 'stop' THEN 'stop word' ELSE 'word' END, missing
-				USING ERRCODE = 'undefined_object';
-		END IF;
-	END IF;
-	INSERT INTO simhash_catalog.dictionary_word (dictionary, version, kind, word, tag, removed)
-	SELECT DISTINCT $1, newest + 1, $2, g, CASE WHEN $5 THEN NULL ELSE $4 END, $5 FROM unnest($3) AS g
-	WHERE $5 OR NOT EXISTS (
-		SELECT FROM simhash_catalog.dictionary_words($1, newest) AS d
-		WHERE d.kind = $2 AND d.word = g AND d.tag IS NOT DISTINCT FROM $4);
-	IF NOT FOUND THEN
+	WITH given AS (SELECT DISTINCT g AS word FROM unnest($3) AS g),
+	-- Looked up word by word: the dictionary may be large.
+	now AS (
+		SELECT g.word, w.removed IS FALSE AS there, w.removed IS FALSE AND w.tag IS NOT DISTINCT FROM $4 AS same
+		FROM given AS g LEFT JOIN LATERAL (
+			SELECT d.tag, d.removed FROM simhash_catalog.dictionary_word AS d
+			WHERE d.dictionary = $1 AND d.kind = $2 AND d.word = g.word ORDER BY d.version DESC LIMIT 1) AS w ON true),
+	changes AS (
+		INSERT INTO simhash_catalog.dictionary_word (dictionary, version, kind, word, tag, removed)
+		SELECT $1, newest + 1, $2, n.word, CASE WHEN $5 THEN NULL ELSE $4 END, $5 FROM now AS n WHERE $5 OR NOT n.same)
+	SELECT min(n.word) FILTER (WHERE $5 AND NOT n.there), bool_or($5 OR NOT n.same),
+		sum(CASE WHEN $5 THEN -1 WHEN n.there THEN 0 ELSE 1 END)
+	INTO missing, changed, more FROM now AS n;
+	IF missing IS NOT NULL THEN
+		RAISE EXCEPTION 'dictionary "%" has no % "%"', $1, CASE $2 WHEN 'stop' THEN 'stop word' ELSE 'word' END, missing
+			USING ERRCODE = 'undefined_object';
+	ELSIF changed IS NOT TRUE THEN
 		RETURN newest;
 	END IF;
 	INSERT INTO simhash_catalog.dictionary (name, version, words)
-	SELECT $1, newest + 1, count(*) FROM simhash_catalog.dictionary_words($1, newest + 1);
+	SELECT $1, newest + 1, coalesce(max(d.words), 0) + more FROM simhash_catalog.dictionary AS d WHERE d.name = $1 AND d.version = newest;
 	-- What uses the dictionary follows it: as a version of its own, or a version would change its meaning.
 	INSERT INTO simhash_catalog.config (name, version, options, preset, dictionary, dictionary_version, idf, idf_version)
 	SELECT c.name, c.version + 1, c.options, c.preset, c.dictionary, newest + 1, c.idf, c.idf_version
