@@ -237,6 +237,8 @@ REVOKE ALL ON petition, never_read FROM simhash_reader;
 REVOKE ALL ON SCHEMA stored_test FROM simhash_reader;
 DROP ROLE simhash_reader;
 
+-- How many words a version holds is told as they change.
+SELECT count(*) > 5 AS some, bool_and(words = (SELECT count(*) FROM simhash_dictionary_words(name, version))) AS counted FROM simhash_catalog.dictionary;
 -- Rows that are missing are an error, not another fingerprint.
 CREATE FUNCTION after(damage text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
