@@ -90,6 +90,24 @@ like($verifier->query("SELECT fault FROM simhash_index_verify('g_fp', true)") . 
 $holder->query_safe("SELECT pg_advisory_unlock($gate)");
 $verifier->query_safe('RESET statement_timeout');
 
+# How far it is, seen in the middle of the table.
+answer(<<"SQL");
+CREATE FUNCTION slow(id int, fp bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS \$\$
+BEGIN
+	IF id = 1 THEN PERFORM pg_sleep(0.7); END IF;
+	IF id = 2000 THEN PERFORM pg_advisory_xact_lock_shared($gate); END IF;
+	RETURN fp;
+END \$\$;
+CREATE TABLE p AS SELECT i AS id, hashint8extended(i, 1) AS fp FROM generate_series(1, 3000) i;
+CREATE INDEX p_fp ON p USING simhash (slow(id, fp));
+SQL
+$holder->query_safe("SELECT pg_advisory_lock($gate)");
+start_statement($verifier, "SELECT fault FROM simhash_index_verify('p_fp', true)");
+ok(waits_for($node, $pid, 'advisory'), 'a verification stops in the table');
+like(answer("SELECT query FROM pg_stat_activity WHERE pid = $pid"), qr{^/\* simhash_index_verify: 1024 rows of the table \*/ SELECT fault}, 'pg_stat_activity shows how far it is');
+$holder->query_safe("SELECT pg_advisory_unlock($gate)");
+is(finish_statement($verifier), '', 'it ends');
+
 # ------------------------------------------------------------------ beside load
 # Sessions that insert, update, delete, roll back, leave subtransactions and prepared transactions; VACUUM; builds.
 # Now and then the verifying process is stopped for a while in the middle of what it does.

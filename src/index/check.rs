@@ -144,9 +144,7 @@ impl Verification<'_> {
             });
             self.sound[space.index()] = sound;
             if let Some((base, rows)) = rows.filter(|_| sound) {
-                let (one, other) = (base.index(), space.index());
-                self.show(format!("comparing key spaces {one} and {other}"));
-                self.compare(base, rows);
+                self.compare(base, rows, &format!("key space {}", space.index()));
             }
         }
     }
@@ -158,13 +156,9 @@ impl Verification<'_> {
         let mut filed = (self.base()).map(|base| (base, Sorter::new(base, self.memory / 2)));
         let mut null = self.sound[Space::NULL.index()]
             .then(|| (Space::NULL, Sorter::new(Space::NULL, self.memory / 2)));
-        let (activity, mut count) = (self.activity, 0u64);
+        let (activity, mut count) = (self.activity, 0);
         self.open.visible_rows(&snapshot, &mut |fingerprint, tid| {
-            count += 1;
-            if count.is_multiple_of(1024) {
-                let show = || format!("{count} rows of the table");
-                activity.borrow_mut().show(show);
-            }
+            show_rows(activity, &mut count, || "the table".to_owned());
             let rows = if fingerprint.is_some() {
                 &mut filed
             } else {
@@ -175,23 +169,31 @@ impl Verification<'_> {
             }
         });
         for (space, rows) in filed.into_iter().chain(null) {
-            let number = space.index();
-            self.show(format!("comparing key space {number} and the table"));
-            self.compare(space, rows);
+            self.compare(space, rows, "the table");
         }
     }
 
-    /// Notes each row that only one of the two has: the key space, and the rows sorted in its order.
-    fn compare(&mut self, space: Space, rows: Sorter) {
-        let index = self.open.index();
+    /// Notes each row that only one of the two has: the key space, and the rows of `what`, sorted in its order.
+    fn compare(&mut self, space: Space, rows: Sorter, what: &str) {
+        let (index, number) = (self.open.index(), space.index());
+        let mut count = 0;
         let (addresses, doubts) = (&mut self.addresses, &mut self.doubts);
         let postings = Postings::new(index, space).filter(|key| addresses.admit(index, key.tid));
         let mut comparison = Comparison::new(postings, |key: Key| doubts.add(space, key));
-        rows.finish(|key| comparison.push(key));
+        rows.finish(|key| {
+            show_rows(self.activity, &mut count, || {
+                format!("{what} compared with key space {number}")
+            });
+            comparison.push(key);
+        });
         comparison.finish();
     }
+}
 
-    fn show(&self, phase: String) {
-        self.activity.borrow_mut().show(|| phase);
+/// Counts a row, and shows now and then how many of them are done.
+fn show_rows(activity: &RefCell<Activity>, count: &mut u64, what: impl FnOnce() -> String) {
+    *count += 1;
+    if count.is_multiple_of(1024) {
+        (activity.borrow_mut()).show(|| format!("{count} rows of {}", what()));
     }
 }

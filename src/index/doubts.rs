@@ -103,7 +103,7 @@ impl SecondLook<'_> {
             check_for_interrupts();
             self.seen += 1;
             let seen = self.seen;
-            (self.activity.borrow_mut()).show(|| format!("looking again at row {seen}"));
+            (self.activity.borrow_mut()).show(|| format!("{seen} rows looked up again"));
             let (tid, filed) = (doubt.key().tid, has_fingerprint.then_some(doubt.bits));
             match rows.row(tid) {
                 Row::None => {}

@@ -105,6 +105,19 @@ impl<'a> Rel<'a> {
         }
     }
 
+    /// As many blocks as the main fork has at least: what this process learnt last, without asking. Whoever
+    /// shortens a file tells all processes, and they hear of it before they have the relation locked again.
+    pub fn least_block_count(self) -> u32 {
+        const MAIN: usize = pg_sys::ForkNumber::MAIN_FORKNUM as usize;
+        // SAFETY: the relation is open, so that it has a storage handle, or is given one.
+        let known = unsafe { (*pg_sys::RelationGetSmgr(self.raw)).smgr_cached_nblocks[MAIN] };
+        if known == pg_sys::InvalidBlockNumber {
+            0
+        } else {
+            known
+        }
+    }
+
     /// Size of the main fork.
     pub fn bytes(self) -> u64 {
         u64::from(self.block_count()) * u64::from(pg_sys::BLCKSZ)

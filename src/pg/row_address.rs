@@ -14,8 +14,8 @@ pub const MAX_HEAP_OFFSET: u16 = {
     ((pg_sys::BLCKSZ - size_of::<pg_sys::PageHeaderData>() as u32) / row) as u16
 };
 
-/// Where rows of an index's table can be. The table's length is asked for when an address first lies
-/// beyond what is known: it cannot shrink while it is locked.
+/// Where rows of an index's table can be. The table's length is measured when an address lies beyond what
+/// is known: the table cannot shrink while it is locked.
 #[derive(Clone, Copy, Default)]
 pub struct RowAddresses {
     blocks: u32,
@@ -23,8 +23,9 @@ pub struct RowAddresses {
 }
 
 impl RowAddresses {
-    /// Of the index's table, which must be locked. Only of a heap is it known where rows can be.
-    fn measure(index: Rel) -> RowAddresses {
+    /// Of the index's table, which must be locked and has as many blocks as `length` says. Only of a heap
+    /// is it known where rows can be.
+    fn of_table(index: Rel, length: impl FnOnce(Rel) -> u32) -> RowAddresses {
         // SAFETY: an open index has its row of pg_index; whoever uses an index has its table locked, so
         // that the table's entry in the relation cache can be had and given back.
         unsafe {
@@ -32,10 +33,10 @@ impl RowAddresses {
             if table.is_null() {
                 return RowAddresses::default();
             }
-            let heap = (*(*table).rd_rel).relam == pg_sys::Oid::from(pg_sys::HEAP_TABLE_AM_OID);
+            let heap = (*(*table).rd_rel).relam == pg_sys::HEAP_TABLE_AM_OID;
             let addresses = if heap {
                 RowAddresses {
-                    blocks: Rel::from_raw(table).block_count(),
+                    blocks: length(Rel::from_raw(table)),
                     last_offset: MAX_HEAP_OFFSET,
                 }
             } else {
@@ -57,10 +58,15 @@ impl RowAddresses {
     /// Can a row of the index's table be at this address?
     #[inline]
     pub fn admit(&mut self, index: Rel, tid: Tid) -> bool {
-        self.hold(tid) || {
-            *self = RowAddresses::measure(index);
-            self.hold(tid)
-        }
+        self.hold(tid)
+            || self.learn(index, tid, |table| table.least_block_count())
+            || self.learn(index, tid, |table| table.block_count())
+    }
+
+    #[cold]
+    fn learn(&mut self, index: Rel, tid: Tid, length: fn(Rel) -> u32) -> bool {
+        *self = RowAddresses::of_table(index, length);
+        self.hold(tid)
     }
 
     /// Raises index_corrupted for an address where no row can be.
