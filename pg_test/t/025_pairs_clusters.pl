@@ -246,7 +246,7 @@ SELECT count(*) FROM live;
 INSERT INTO live (fp) VALUES (flip(hashint8extended(:n, 0), 2));
 COMMIT;
 SQL
-# The server checks references in the transaction's snapshot, so that an old one may fail there.
+# (With references, an old snapshot is sent back: below.)
 for my $case ([ 'row by row', [ '', 'TRIGGER', '' ], $old_snapshot ], [ 'deferred', \@deferred ])
 {
 	my ($what, $how, @more) = @$case;
@@ -257,6 +257,39 @@ for my $case ([ 'row by row', [ '', 'TRIGGER', '' ], $old_snapshot ], [ 'deferre
 	my $rows = $node->safe_psql('postgres', 'SELECT count(*) FROM live_cluster');
 	cmp_ok($rows, '>', 50, "$what: $rows rows in clusters");
 	is($node->safe_psql('postgres', $drift), 0, "$what: clusters are those of a full computation");
+}
+
+# The server looks up references in the transaction's snapshot: a near row that is younger, and that is in no
+# cluster yet, sends the transaction back. One that is in a cluster is joined.
+for my $case ([ 'at once', 'REFERENCES live', 'TRIGGER', '' ], [ 'deferred', @deferred ], [ 'without references', '', 'TRIGGER', '' ])
+{
+	my ($what, @how) = @$case;
+	$live->(@how);
+	$node->safe_psql('postgres', 'INSERT INTO live (fp) VALUES (-1)');
+	for my $level ('REPEATABLE READ', 'SERIALIZABLE')
+	{
+		my $old = $node->background_psql('postgres', on_error_stop => 0);
+		my $insert = sub { $old->query("INSERT INTO live (fp) VALUES ($_[0]); COMMIT"); my $err = $old->{stderr}; $old->{stderr} = ''; return $err };
+		$old->query_safe("\\set VERBOSITY verbose\nBEGIN ISOLATION LEVEL $level; SELECT count(*) FROM live");
+		$node->safe_psql('postgres', 'TRUNCATE live_cluster; DELETE FROM live; INSERT INTO live (fp) VALUES (0)');
+		my $err = $insert->(1);
+		if ($what eq 'without references')
+		{
+			is($err, '', "$what: $level: a younger row is joined");
+		}
+		else
+		{
+			like($err, qr/ERROR:  40001: could not serialize access: another transaction has stored a near-duplicate in "live"/,
+				"$what: $level: the transaction is sent back");
+			unlike($insert->(1), qr/ERROR/, "$what: $level: and succeeds when it is tried again");
+		}
+		is($node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT cluster_id) FROM live_cluster'), '2|1', "$what: $level: clusters are right");
+		$old->query_safe("BEGIN ISOLATION LEVEL $level; SELECT count(*) FROM live");
+		$node->safe_psql('postgres', 'INSERT INTO live (fp) VALUES (3)');
+		is($insert->(3), '', "$what: $level: a younger row that is in a cluster is joined");
+		is($node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT cluster_id) FROM live_cluster'), '4|1', "$what: $level: and clusters are right");
+		$old->quit;
+	}
 }
 
 # A transaction that is prepared has written its clusters, and holds their lock over a restart.

@@ -13,8 +13,10 @@ use pgrx::pg_sys;
 use super::assign_options::parse;
 use super::cluster_table::{ClusterTable, Clustered};
 use super::flag_table::searched_table;
-use super::triggers::{Known, accepted, column, refuse, remembered, typed_column};
-use crate::pg::advisory::lock_until_commit;
+use super::triggers::{
+    Known, accepted, column, missed_near_duplicate, refuse, remembered, typed_column,
+};
+use crate::pg::advisory::{keeps_its_snapshot, lock_until_commit};
 use crate::pg::error::raise;
 use crate::pg::fmgr::pg_function;
 use crate::pg::invalidation::{Current, watch};
@@ -22,6 +24,7 @@ use crate::pg::key_type::{Equality, KeyType};
 use crate::pg::saved_query::{SavedQuery, Sees};
 use crate::pg::table::{self, Column};
 use crate::pg::trigger::{Event, TriggerCall};
+use crate::pg::value::Storage;
 
 const NAME: &str = "simhash_assign_cluster";
 /// The number of our lock of the table of clusters: above those of simhash_flag_duplicate().
@@ -52,6 +55,31 @@ struct Assigner {
     /// Is any row near?
     any_near: SavedQuery,
     unite: SavedQuery,
+    references: Option<References>,
+}
+
+/// What is asked where clusters reference the rows and the transaction keeps its snapshot, in which the
+/// server will look the references up.
+struct References {
+    /// The keys of near rows that are in no cluster yet, as an array.
+    joining: SavedQuery,
+    keys: Storage,
+    /// Is there no row for one of those keys?
+    lacking: SavedQuery,
+}
+
+impl References {
+    /// Would a near row be referenced that was committed after the snapshot?
+    fn fail(&self, row: &[Option<pg_sys::Datum>]) -> bool {
+        let joining = self.joining.first_row(row, [self.keys], Sees::Latest);
+        let Some([Some(keys)]) = joining else {
+            return false;
+        };
+        let lacking = self
+            .lacking
+            .first_row(&[Some(keys.datum())], [], Sees::Usual);
+        lacking.is_some()
+    }
 }
 
 thread_local! {
@@ -84,7 +112,13 @@ impl Assigner {
         let clusters_name = found(table::qualified_name(clusters), "table of clusters");
         let saved =
             |sql: String| SavedQuery::new(&sql, &[key.storage.type_id, pg_sys::INT8OID], true);
+        let references = checked.references.then(|| References {
+            joining: saved(statement.joining(&clusters_name)),
+            keys: Storage::of(statement.array_type),
+            lacking: SavedQuery::new(&statement.lacking(), &[statement.array_type], true),
+        });
         let assigner = Assigner {
+            references,
             any_near: saved(statement.any_near()),
             unite: saved(statement.unite(&clusters_name)),
             key_name: options.key,
@@ -114,36 +148,44 @@ fn assign(call: &TriggerCall<'_>) {
     // From here to its commit no other transaction changes the clusters: each sees what the one before
     // it stored, whatever its isolation level.
     lock_until_commit(assigner.clusters.oid, LOCK);
-    let run = |query: &SavedQuery| {
-        let parameters = [Some(key.datum()), Some(fingerprint.datum())];
-        query.first_row(&parameters, [], Sees::Latest)
-    };
+    let row = [Some(key.datum()), Some(fingerprint.datum())];
+    let run = |query: &SavedQuery| query.first_row(&row, [], Sees::Latest);
     // Most rows have none.
-    if run(&assigner.any_near).is_some() {
-        run(&assigner.unite);
+    if run(&assigner.any_near).is_none() {
+        return;
     }
+    if keeps_its_snapshot()
+        && let Some(references) = &assigner.references
+        && references.fail(&row)
+    {
+        missed_near_duplicate(&call.relation().name());
+    }
+    run(&assigner.unite);
 }
 
 /// What is asked about a row, `$1` being its key and `$2` its fingerprint.
 struct Statement {
-    /// The key column, and the rows near the new one.
+    /// The table, its key column, and the rows near the new one.
+    rows: String,
     key: String,
     near: String,
     /// Of the key's type: its equality, and its own collation, in which simhash_clusters compares keys,
     /// whatever the columns' are.
     equality: Equality,
     collate: String,
+    /// Of arrays of keys.
+    array_type: pg_sys::Oid,
 }
 
 impl Statement {
     fn new(call: &TriggerCall<'_>, key: String, fp: String, column: &Column, radius: u32) -> Self {
         let of_type =
             KeyType::new(column.storage.type_id).unwrap_or_else(|| no_order(call, column));
-        if !of_type.has_arrays() {
+        let Some(array_type) = of_type.array_type() else {
             let name = table::type_name(column.storage.type_id);
             let message = format!("{NAME} cannot look up keys of type {name}");
             refuse(call, ERRCODE_FEATURE_NOT_SUPPORTED, message, None);
-        }
+        };
         let equality = of_type.equality().unwrap_or_else(|| no_order(call, column));
         let collation = of_type.collation();
         let ours = found(table::function_schema(call.function_oid()), "schema");
@@ -155,14 +197,37 @@ impl Statement {
                 "{rows} WHERE ({fp}::pg_catalog.int8 OPERATOR({ours}.<~>) $2) OPERATOR(pg_catalog.<=) {radius} \
                  AND NOT ({same})"
             ),
+            rows,
             key,
             equality,
             collate: collation.map_or(String::new(), |name| format!(" COLLATE {name}")),
+            array_type,
         }
     }
 
     fn any_near(&self) -> String {
         format!("SELECT FROM {} LIMIT 1", self.near)
+    }
+
+    fn joining(&self, clusters: &str) -> String {
+        let Statement {
+            key, near, collate, ..
+        } = self;
+        let is_there = self.equality.clause("c.key", "near.key");
+        format!(
+            "SELECT pg_catalog.array_agg(near.key) FROM (SELECT {key}{collate} AS key FROM {near}) AS near
+            WHERE NOT EXISTS (SELECT FROM (SELECT key{collate} AS key FROM {clusters}) AS c WHERE {is_there})"
+        )
+    }
+
+    /// `$1` being an array of keys.
+    fn lacking(&self) -> String {
+        let Statement { rows, key, .. } = self;
+        let is_there = self.equality.clause(&format!("r.{key}"), "joining.key");
+        format!(
+            "SELECT FROM pg_catalog.unnest($1) AS joining (key)
+            WHERE NOT EXISTS (SELECT FROM {rows} AS r WHERE {is_there}) LIMIT 1"
+        )
     }
 
     /// Puts the row, the rows near it and the clusters of them all into one cluster, named after its
@@ -174,6 +239,7 @@ impl Statement {
             near,
             equality,
             collate,
+            ..
         } = self;
         let is_near = equality.among("key", "key", "FROM near");
         let of_theirs = format!("FROM {clusters} WHERE {is_near}");

@@ -85,6 +85,7 @@ impl Clustered<'_> {
                     oid: clusters,
                     key: key.number,
                     cluster_id: cluster_id.number,
+                    references: opened.references(self.table),
                 };
             }
             Some(false) => (
@@ -139,6 +140,8 @@ pub struct ClusterTable {
     pub oid: Oid,
     key: i16,
     cluster_id: i16,
+    /// Has it a foreign key to the clustered table?
+    pub references: bool,
 }
 
 impl ClusterTable {

@@ -8,13 +8,14 @@ use std::thread::LocalKey;
 
 use pgrx::PgSqlErrorCode;
 use pgrx::PgSqlErrorCode::{
-    ERRCODE_DATATYPE_MISMATCH, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_UNDEFINED_COLUMN,
+    ERRCODE_DATATYPE_MISMATCH, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_T_R_SERIALIZATION_FAILURE,
+    ERRCODE_UNDEFINED_COLUMN,
 };
 use pgrx::pg_sys::Oid;
 
 use super::trigger_arguments::Parsed;
 use crate::pg::encoding::to_utf8;
-use crate::pg::error::report;
+use crate::pg::error::{raise_with_hint, report};
 use crate::pg::invalidation::Current;
 use crate::pg::table::{self, Column};
 use crate::pg::trigger::TriggerCall;
@@ -72,6 +73,17 @@ pub fn wrong_type(
     let found = table::base_type_name(column);
     let message = format!("column \"{name}\" is of type {found}, but {what} is of type {expected}");
     refuse(call, ERRCODE_DATATYPE_MISMATCH, message, None)
+}
+
+/// The transaction's snapshot does not show a near-duplicate that may not be missed.
+pub fn missed_near_duplicate(table: &str) -> ! {
+    raise_with_hint(
+        ERRCODE_T_R_SERIALIZATION_FAILURE,
+        format!(
+            "could not serialize access: another transaction has stored a near-duplicate in \"{table}\""
+        ),
+        "The transaction might succeed if retried.",
+    )
 }
 
 /// What a session remembers, by the OID of the trigger.

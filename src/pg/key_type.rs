@@ -76,30 +76,29 @@ impl KeyType {
         pg_sys::Datum::from(aligned.as_ptr().cast_mut())
     }
 
-    /// Is there a type of arrays of such values?
-    pub fn has_arrays(&self) -> bool {
+    /// The type of arrays of such values.
+    pub fn array_type(&self) -> Option<pg_sys::Oid> {
         // SAFETY: a catalog look-up; the cache entry lives as long as the process.
-        unsafe { pg_sys::get_array_type((*self.entry).type_id) != pg_sys::Oid::INVALID }
+        let array = unsafe { pg_sys::get_array_type((*self.entry).type_id) };
+        (array != pg_sys::Oid::INVALID).then_some(array)
     }
 
     /// An array of values, in the current memory context, and its type.
     pub fn array(&self, values: &mut [pg_sys::Datum]) -> Option<(pg_sys::Oid, pg_sys::Datum)> {
+        let array_type = self.array_type()?;
         // SAFETY: values of this type; its cache entry lives as long as the process.
-        unsafe {
+        let array = unsafe {
             let entry = &*self.entry;
-            let array_type = pg_sys::get_array_type(entry.type_id);
-            (array_type != pg_sys::Oid::INVALID).then(|| {
-                let array = pg_sys::construct_array(
-                    values.as_mut_ptr(),
-                    values.len() as i32,
-                    entry.type_id,
-                    i32::from(self.length),
-                    self.by_value,
-                    entry.typalign,
-                );
-                (array_type, pg_sys::Datum::from(array))
-            })
-        }
+            pg_sys::construct_array(
+                values.as_mut_ptr(),
+                values.len() as i32,
+                entry.type_id,
+                i32::from(self.length),
+                self.by_value,
+                entry.typalign,
+            )
+        };
+        Some((array_type, pg_sys::Datum::from(array)))
     }
 
     /// The collation in which values are compared, as SQL text; None when the type has none.

@@ -251,6 +251,21 @@ impl Opened {
     }
 }
 
+impl Opened {
+    /// Has it a foreign key to the other table?
+    pub fn references(&self, other: Oid) -> bool {
+        // SAFETY: the relation is open; the list is the server's, of such nodes, read at once.
+        unsafe {
+            let list = pg_sys::RelationGetFKeyList(self.0);
+            let count = list.as_ref().map_or(0, |list| list.length);
+            (0..count).any(|i| {
+                let key: *const pg_sys::ForeignKeyCacheInfo = pg_sys::list_nth(list, i).cast();
+                (*key).confrelid == other
+            })
+        }
+    }
+}
+
 impl Drop for Opened {
     fn drop(&mut self) {
         if !std::thread::panicking() {
