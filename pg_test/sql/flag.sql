@@ -47,7 +47,7 @@ BEGIN
 END $$;
 SELECT * FROM wrong('t', 3);
 
--- Radii 0, 8 (one lock for the table) and 64; the trigger is replaced, and what was remembered with it.
+-- Radii 0, 8 and 64 (one lock for all rows); the trigger is replaced, and what was remembered with it.
 TRUNCATE t;
 CREATE OR REPLACE TRIGGER flag BEFORE INSERT OR UPDATE ON t
 	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'radius=8', 'flag=is_dup', 'duplicate_of=dup');

@@ -12,7 +12,7 @@ use pgrx::pg_sys;
 
 use super::assign_options::parse;
 use super::cluster_table::{ClusterTable, Clustered};
-use super::flag_table::searched_table;
+use super::locks::CLUSTERS;
 use super::triggers::{
     Known, accepted, column, missed_near_duplicate, refuse, remembered, typed_column,
 };
@@ -27,8 +27,6 @@ use crate::pg::trigger::{Event, TriggerCall};
 use crate::pg::value::Storage;
 
 const NAME: &str = "simhash_assign_cluster";
-/// The number of our lock of the table of clusters: above those of simhash_flag_duplicate().
-const LOCK: u32 = u32::MAX;
 
 pg_function! {
     /// `simhash_assign_cluster() -> trigger`
@@ -94,7 +92,7 @@ impl Assigner {
         let fingerprint = typed_column(call, fp, "the fingerprint", &[pg_sys::INT8OID]);
         let clustered = Clustered {
             call,
-            table: searched_table(call),
+            table: call.origin().table,
             key_name: &options.key,
             key: &key,
         };
@@ -147,7 +145,7 @@ fn assign(call: &TriggerCall<'_>) {
     assigner.clusters.check_rights(call);
     // From here to its commit no other transaction changes the clusters: each sees what the one before
     // it stored, whatever its isolation level.
-    lock_until_commit(assigner.clusters.oid, LOCK);
+    lock_until_commit(assigner.clusters.oid, CLUSTERS);
     let row = [Some(key.datum()), Some(fingerprint.datum())];
     let run = |query: &SavedQuery| query.first_row(&row, [], Sees::Latest);
     // Most rows have none.
@@ -189,7 +187,7 @@ impl Statement {
         let equality = of_type.equality().unwrap_or_else(|| no_order(call, column));
         let collation = of_type.collation();
         let ours = found(table::function_schema(call.function_oid()), "schema");
-        let rows = found(table::qualified_name(searched_table(call)), "table");
+        let rows = found(table::qualified_name(call.origin().table), "table");
         let same = equality.clause(&key, "$1");
         Statement {
             // A domain over bigint is cast to it, so that no operator beside ours fits better.

@@ -3,7 +3,7 @@
 //!
 //! Of two transactions that store near-duplicates of each other, one is always the later one and sees
 //! the other's row: before it searches, each locks what near-duplicates have in common
-//! ([`super::stripes`]), until it ends.
+//! ([`super::flag_locks`]), until it ends.
 
 use std::rc::Rc;
 
@@ -16,8 +16,7 @@ use pgrx::{IntoDatum, pg_sys};
 use super::flag_moves;
 use super::flag_options::{Mode, Recipe};
 use super::flag_table::{self, FlaggedTable};
-use super::stripes::stripes;
-use crate::pg::advisory::{keeps_its_snapshot, lock_until_commit};
+use crate::pg::advisory::keeps_its_snapshot;
 use crate::pg::call_site::{self, Memory};
 use crate::pg::encoding::to_utf8;
 use crate::pg::error::{raise, raise_with_hint, report};
@@ -58,13 +57,6 @@ struct Site {
     /// How the fingerprint is found, unless it is there already.
     expression: Option<RowExpression>,
     memory: Memory,
-}
-
-impl Drop for Site {
-    /// At the end of the statement.
-    fn drop(&mut self) {
-        flag_moves::forget(self.memory);
-    }
 }
 
 /// A near-duplicate.
@@ -131,8 +123,8 @@ impl Site {
                 flag_moves::content(fingerprint, text.as_ref().map(Value::bytes))
             };
             if updates {
-                flag_moves::remember(call, memory, table.searched, content());
-            } else if let Some(judged) = flag_moves::arrival(call, memory, table.searched)
+                flag_moves::remember(call, memory, table.origin, content());
+            } else if let Some(judged) = flag_moves::arrival(memory, table.origin)
                 // Another trigger may have given it other content on arrival. Left out now it would be lost.
                 && (table.options.mode == Mode::Skip || judged == content())
             {
@@ -155,14 +147,12 @@ impl Site {
 
     fn search<'a>(&self, call: &TriggerCall<'a>, fingerprint: i64) -> Option<Found<'a>> {
         let table = &self.table;
-        if table.options.lock {
-            for stripe in stripes(fingerprint as u64, table.options.radius) {
-                lock_until_commit(table.searched, stripe);
-            }
+        if let Some(locks) = &table.locks {
+            locks.take(fingerprint);
         }
         let found = self.find(call, fingerprint, Sees::Usual);
         if found.is_none()
-            && table.options.lock
+            && table.locks.is_some()
             && keeps_its_snapshot()
             && self.find(call, fingerprint, Sees::Latest).is_some()
         {

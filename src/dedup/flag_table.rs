@@ -12,6 +12,7 @@ use pgrx::PgSqlErrorCode::{
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
+use super::flag_locks::FlagLocks;
 use super::flag_options::{FlagOptions, Mode, Recipe, parse};
 use super::flag_search::Search;
 use super::triggers::{Known, accepted, column, refuse, remembered, typed_column, wrong_type};
@@ -25,6 +26,7 @@ use crate::pg::saved_query::SavedQuery;
 use crate::pg::table::{self, Column};
 use crate::pg::table_name;
 use crate::pg::trigger::TriggerCall;
+use crate::pg::trigger_tree::Origin;
 use crate::pg::value::Storage;
 use crate::row::errors::or_raise;
 
@@ -34,8 +36,10 @@ const INDEX_SERVES: u32 = 10;
 /// A trigger on a table.
 pub struct FlaggedTable {
     pub options: FlagOptions,
-    /// The table that is searched, and whose name the locks have: the one on which the trigger was
-    /// created, of a partition the partitioned table above.
+    /// The trigger of which this one is a copy, when the table is a partition; else this one.
+    pub origin: Oid,
+    /// The table that is searched: the one on which the trigger was created, of a partition the
+    /// partitioned table above.
     pub searched: Oid,
     /// The name of the table that is searched, without its schema.
     pub name: String,
@@ -47,6 +51,8 @@ pub struct FlaggedTable {
     of_updated: OnceCell<SavedQuery>,
     search: Search,
     prefers_indexes: bool,
+    /// None with lock=off.
+    pub locks: Option<FlagLocks>,
     pub key_storage: Storage,
 }
 
@@ -81,7 +87,11 @@ impl FlaggedTable {
             );
             refuse(call, ERRCODE_FEATURE_NOT_SUPPORTED, message, None);
         }
-        let searched = searched_table(call);
+        let Origin {
+            trigger: origin,
+            table: searched,
+            ..
+        } = call.origin();
         if options.mode == Mode::Skip && may_miss_moves(call, searched) {
             let hint = "Create the trigger BEFORE INSERT OR UPDATE, without columns or WHEN, on the topmost partitioned table.";
             refuse(
@@ -108,8 +118,12 @@ impl FlaggedTable {
             of_updated: OnceCell::new(),
             search,
             prefers_indexes,
+            locks: options
+                .lock
+                .then(|| FlagLocks::new(call, &options.fingerprint)),
             key_storage: Storage::of(columns.key_type()),
             options,
+            origin,
             searched,
             name,
             columns,
@@ -124,15 +138,6 @@ impl FlaggedTable {
         self.of_updated
             .get_or_init(|| self.search.saved(true, self.prefers_indexes))
     }
-}
-
-/// The topmost partitioned table that has this trigger.
-pub fn searched_table(call: &TriggerCall<'_>) -> Oid {
-    let mut table = call.relation().oid();
-    while let Some(parent) = table::parent_with_trigger(table, call.trigger_name()) {
-        table = parent;
-    }
-    table
 }
 
 /// Can a row arrive from another partition although this trigger was not fired for the UPDATE?

@@ -1,8 +1,8 @@
 //! What is built on top of fingerprints and the index: flags, pairs, clusters.
 //!
 //! What lives here: the trigger `simhash_flag_duplicate()` ([`flag_options`]: its arguments,
-//! [`stripes`]: what two sessions that insert near-duplicates both lock, `flag_table`: what is known of
-//! a table, `flag_search`: the query, `flag_moves`: rows that change their partition, `flag`: what
+//! [`locks`]: what two sessions that store near-duplicates both lock, `flag_locks`: in which tables,
+//! `flag_table`: what is known of a table, `flag_search`: the query, `flag_moves`: rows that change their partition, `flag`: what
 //! happens to a row), and `assign_cluster`, the trigger that keeps clusters current ([`assign_options`],
 //! `cluster_table`: what it writes to); [`trigger_arguments`] and `triggers` are what they share. [`pairs`] finds every pair within a radius without an
 //! index, in bounded memory ([`pairs_file`] when the rows do not fit, [`pairs_split`] decides what is
@@ -18,10 +18,10 @@ pub mod assign_options;
 pub mod clusters;
 pub mod compare;
 pub mod flag_options;
+pub mod locks;
 pub mod pairs;
 pub mod pairs_file;
 pub mod pairs_split;
-pub mod stripes;
 pub mod trigger_arguments;
 pub mod union_find;
 
@@ -39,6 +39,8 @@ mod cluster_window;
 mod clusters_function;
 #[cfg(feature = "server")]
 mod flag;
+#[cfg(feature = "server")]
+mod flag_locks;
 #[cfg(feature = "server")]
 mod flag_moves;
 #[cfg(feature = "server")]

@@ -4,11 +4,23 @@ use pgrx::{PgMemoryContexts, pg_sys};
 
 use super::fmgr::Args;
 
-/// Memory that lives as long as a call site.
+/// Memory that lives as long as a call site, or as the row in work.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Memory(pg_sys::MemoryContext);
 
 impl Memory {
+    /// The memory in which the caller works: of a trigger function, that of the row, which the executor
+    /// empties before it goes on to the next row.
+    pub fn current() -> Self {
+        // SAFETY: reads a variable of the backend.
+        Self(unsafe { pg_sys::CurrentMemoryContext })
+    }
+
+    /// Keeps a value until the memory is emptied.
+    pub fn keep<T>(self, value: T) {
+        PgMemoryContexts::For(self.0).leak_and_drop_on_delete(value);
+    }
+
     /// The context, for the wrappers of this room.
     pub fn context(self) -> pg_sys::MemoryContext {
         self.0

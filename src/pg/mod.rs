@@ -54,6 +54,7 @@ pub mod table;
 pub mod table_name;
 pub mod text_query;
 pub mod trigger;
+pub mod trigger_tree;
 mod unguarded;
 pub mod vacuum;
 pub mod value;

@@ -304,31 +304,3 @@ pub fn is_partition(table: Oid) -> bool {
     // SAFETY: a syscache look-up.
     unsafe { pg_sys::get_rel_relispartition(table) }
 }
-
-/// The partitioned table above, if it has this row trigger: the partition's is a copy of it then, since
-/// a table has no two triggers of one name.
-pub fn parent_with_trigger(partition: Oid, trigger: &CStr) -> Option<Oid> {
-    unsafe extern "C-unwind" {
-        // Missing from the bindings.
-        fn get_partition_parent(partition: Oid, even_if_detached: bool) -> Oid;
-    }
-    if !is_partition(partition) {
-        return None;
-    }
-    // SAFETY: a catalog look-up, guarded because the server may raise an ERROR.
-    let parent =
-        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| get_partition_parent(partition, true)) };
-    let opened = Opened::new(parent);
-    // SAFETY: an open relation has a list of as many triggers as it says, with names, or none.
-    let found = unsafe {
-        (*opened.0).trigdesc.as_ref().is_some_and(|list| {
-            std::slice::from_raw_parts(list.triggers, list.numtriggers as usize)
-                .iter()
-                .any(|t| {
-                    t.tgtype as u32 & pg_sys::TRIGGER_TYPE_ROW != 0
-                        && CStr::from_ptr(t.tgname) == trigger
-                })
-        })
-    };
-    found.then_some(parent)
-}

@@ -91,7 +91,7 @@ impl<'a> TriggerCall<'a> {
         unsafe { &*self.data }
     }
 
-    fn trigger(&self) -> &'a pg_sys::Trigger {
+    pub(super) fn trigger(&self) -> &'a pg_sys::Trigger {
         // SAFETY: set for every trigger call, and alive as long as it.
         unsafe { &*self.data().tg_trigger }
     }
@@ -148,12 +148,7 @@ impl<'a> TriggerCall<'a> {
 
     /// The arguments that CREATE TRIGGER gave.
     pub fn arguments(&self) -> Vec<String> {
-        let trigger = self.trigger();
-        // SAFETY: `tgargs` has `tgnargs` zero-terminated strings.
-        let argument = |i| unsafe { CStr::from_ptr(*trigger.tgargs.add(i)) };
-        (0..trigger.tgnargs as usize)
-            .map(|i| to_utf8(argument(i).to_bytes()).into_owned())
-            .collect()
+        arguments(self.trigger())
     }
 
     fn new_tuple(&self) -> pg_sys::HeapTuple {
@@ -265,4 +260,13 @@ impl<'a> TriggerCall<'a> {
             pg_sys::Datum::from(tuple)
         }
     }
+}
+
+/// The arguments of a trigger of an open table.
+pub(super) fn arguments(trigger: &pg_sys::Trigger) -> Vec<String> {
+    // SAFETY: `tgargs` has `tgnargs` zero-terminated strings.
+    let argument = |i| unsafe { CStr::from_ptr(*trigger.tgargs.add(i)) };
+    (0..trigger.tgnargs as usize)
+        .map(|i| to_utf8(argument(i).to_bytes()).into_owned())
+        .collect()
 }

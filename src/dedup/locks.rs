@@ -1,0 +1,189 @@
+//! The locks of the triggers: what they stand for, their numbers, and the order in which they are taken.
+//! They are advisory locks of our own class (`pg::advisory`), named by a table and a number, and held
+//! until the transaction ends. Each makes the second of two transactions wait for the first, so that it
+//! sees what the first has stored.
+//!
+//! For one row, in this order:
+//! 1. BEFORE triggers, `simhash_flag_duplicate()`: the [`numbers`] of the row's fingerprint, ascending, in
+//!    every table that a trigger of the row's table searches by this fingerprint column, topmost first
+//!    (`flag_locks`).
+//! 2. The server: the row, and its keys.
+//! 3. AFTER triggers, `simhash_assign_cluster()`: [`CLUSTERS`] of the table of clusters.
+//!
+//! Two fingerprints within k bits agree in one of k + 1 blocks that divide their bits, since k changed
+//! bits touch k blocks at most. Each row locks its (block, key) pairs: near-duplicates share one, rows
+//! that are not alike seldom do. Beyond [`SHARES_A_BLOCK`] the blocks are so short that most rows would
+//! share one, and a single lock stands for all.
+//!
+//! Every (k + 1)-th bit belongs to the same block: neighbouring bits of a perceptual hash tend to be
+//! equal, so that a block of neighbours would have few keys.
+//!
+//! A transaction holds at most 2,048 locks of a column, however many rows it stores: pairs have numbers
+//! of their own where there are no more of them (k = 7, 8 and 9); others are folded into 1,024 numbers.
+//! A fold makes transactions wait for each other in vain now and then, never the other way round.
+
+/// simhash_assign_cluster()'s lock of its table of clusters, which no fingerprint has.
+pub const CLUSTERS: u32 = u32::MAX;
+
+/// Pairs that keep numbers of their own.
+const PAIRS: u32 = 2048;
+/// Numbers of the pairs where there are more.
+const FOLDED: u32 = 1024;
+/// The number that stands for all pairs of a column.
+const WHOLE: u32 = PAIRS;
+/// Numbers of a column: a power of two above WHOLE.
+const OF_COLUMN: u32 = 4096;
+/// Largest radius at which (block, key) pairs are locked.
+const SHARES_A_BLOCK: u32 = 9;
+/// Most locks of a fingerprint.
+const MOST: usize = SHARES_A_BLOCK as usize + 1;
+
+/// The locks of a fingerprint in a table that is searched within `radius` by the column of that
+/// position, ascending, each once. All who search the table by this column must name the same radius.
+pub fn numbers(fingerprint: u64, radius: u32, column: u16) -> impl Iterator<Item = u32> {
+    let mut numbers = [WHOLE; MOST];
+    let mut count = 1;
+    if radius <= SHARES_A_BLOCK {
+        count = radius as usize + 1;
+        lock_blocks(fingerprint, &mut numbers[..count]);
+        numbers[..count].sort_unstable();
+    }
+    let first = u32::from(column) * OF_COLUMN;
+    let mut last = None;
+    (numbers.into_iter().take(count))
+        .filter(move |number| last.replace(*number) != Some(*number))
+        .map(move |number| first + number)
+}
+
+/// The number of each block's pair.
+fn lock_blocks(fingerprint: u64, numbers: &mut [u32]) {
+    let blocks = numbers.len() as u32;
+    let pairs: u128 = (0..blocks).map(|block| 1 << width(block, blocks)).sum();
+    let mut first = 0u64;
+    for (number, block) in numbers.iter_mut().zip(0..) {
+        let pair = first.wrapping_add(key(fingerprint, block, blocks));
+        *number = match pairs <= u128::from(PAIRS) {
+            true => pair as u32,
+            false => fold(pair),
+        };
+        // A single block has 64 bits: its pairs begin at 0.
+        first = first.wrapping_add(1u64.wrapping_shl(width(block, blocks)));
+    }
+}
+
+/// Bits of a block.
+fn width(block: u32, blocks: u32) -> u32 {
+    (u64::BITS - block).div_ceil(blocks)
+}
+
+/// The bits of a block, side by side.
+fn key(fingerprint: u64, block: u32, blocks: u32) -> u64 {
+    (block..u64::BITS)
+        .step_by(blocks as usize)
+        .fold(0, |key, bit| key << 1 | fingerprint >> bit & 1)
+}
+
+/// Multiplicative hashing (Knuth, The Art of Computer Programming 6.4): neighbouring keys, which
+/// skewed fingerprints have many of, get different numbers.
+fn fold(pair: u64) -> u32 {
+    const GOLDEN_RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
+    (pair.wrapping_mul(GOLDEN_RATIO) >> (u64::BITS - FOLDED.trailing_zeros())) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn set(fingerprint: u64, radius: u32) -> Vec<u32> {
+        numbers(fingerprint, radius, 0).collect()
+    }
+
+    fn meet(a: &[u32], b: &[u32]) -> bool {
+        a.iter().any(|number| b.contains(number))
+    }
+
+    proptest! {
+        #[test]
+        fn near_duplicates_share_a_lock(
+            a: u64,
+            flips in prop::collection::vec(0u32..64, 0..=64),
+            radius in 0u32..=64,
+        ) {
+            let b = flips.iter().take(radius as usize).fold(a, |b, bit| b ^ (1 << bit));
+            prop_assert!(meet(&set(a, radius), &set(b, radius)));
+        }
+
+        #[test]
+        fn locks_ascend_and_are_few(a: u64, radius in 0u32..=64) {
+            let set = set(a, radius);
+            let most = if radius <= 9 { radius as usize + 1 } else { 1 };
+            prop_assert!(set.is_sorted_by(|a, b| a < b));
+            prop_assert!((1..=most).contains(&set.len()));
+            let bound = match radius { 0..=6 => 1024, 7 => 2048, 8 => 1280, 9 => 896, _ => WHOLE + 1 };
+            prop_assert!(set.iter().all(|number| *number < bound));
+        }
+
+        #[test]
+        fn columns_share_no_lock(a: u64, radius in 0u32..=64, column in 1u16..1600) {
+            let of = |column| numbers(a, radius, column).collect::<Vec<u32>>();
+            prop_assert!(!meet(&of(column), &of(column + 1)));
+            prop_assert!(!of(column).contains(&CLUSTERS));
+        }
+    }
+
+    #[test]
+    fn blocks_divide_the_bits() {
+        for blocks in 1..=MOST as u32 {
+            let parts = (0..blocks)
+                .map(|block| (0..64).filter(move |bit| key(1 << bit, block, blocks) != 0));
+            let mut bits: Vec<u32> = parts.clone().flatten().collect();
+            bits.sort_unstable();
+            assert!(bits.iter().copied().eq(0..64), "{blocks}: {bits:?}");
+            for (part, block) in parts.zip(0..) {
+                assert_eq!(part.count() as u32, width(block, blocks));
+            }
+        }
+    }
+
+    #[test]
+    fn all_numbers_are_used_alike() {
+        let mut load = vec![0u32; FOLDED as usize];
+        for block in 0..4 {
+            for key in 0..65_536 {
+                load[fold(block * 65_536 + key) as usize] += 1;
+            }
+        }
+        assert!(load.iter().all(|l| (200..320).contains(l)), "{load:?}");
+    }
+
+    /// Of 10,000 pairs of unrelated fingerprints, those that share a lock.
+    fn waits(radius: u32) -> u32 {
+        let unrelated = |i: u64| {
+            i.wrapping_mul(0xD134_2543_DE82_EF95)
+                .rotate_left(29)
+                .wrapping_mul(0xA24B_AED4_963E_E407)
+        };
+        (0..10_000)
+            .map(|i| {
+                u32::from(meet(
+                    &set(unrelated(2 * i), radius),
+                    &set(unrelated(2 * i + 1), radius),
+                ))
+            })
+            .sum()
+    }
+
+    #[test]
+    fn unrelated_rows_seldom_wait_for_each_other() {
+        // Blocks, times the chance that one of them has the same key or fold.
+        for (radius, expected) in [(0, 10), (3, 155), (6, 470), (7, 310), (8, 650), (9, 1180)] {
+            let waits = waits(radius);
+            assert!(
+                waits <= expected * 5 / 4 + 10,
+                "radius {radius}: {waits} of 10,000, {expected} expected"
+            );
+        }
+        assert_eq!(waits(10), 10_000);
+    }
+}

@@ -1,0 +1,121 @@
+//! Where in a tree of partitions a trigger was created, and which others stand beside it.
+
+use pgrx::pg_sys;
+use pgrx::pg_sys::Oid;
+
+use super::trigger::{TriggerCall, arguments};
+
+/// The trigger that CREATE TRIGGER made, of which a partition has a copy.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Origin {
+    pub trigger: Oid,
+    pub table: Oid,
+    /// How far above the table that has the copy; 0 when it is none.
+    pub levels: u32,
+}
+
+/// A trigger of the same table, with the same function.
+pub struct Sibling {
+    pub arguments: Vec<String>,
+    pub origin: Origin,
+}
+
+/// What pg_trigger says of one.
+struct Entry {
+    table: Oid,
+    copied_from: Oid,
+}
+
+impl TriggerCall<'_> {
+    pub fn origin(&self) -> Origin {
+        origin(self.trigger(), self.relation().oid())
+    }
+
+    /// All triggers that call this function before a row of this table is inserted or updated, this one
+    /// among them, whether they are fired for this row or not.
+    pub fn siblings(&self) -> Vec<Sibling> {
+        let events = pg_sys::TRIGGER_TYPE_INSERT | pg_sys::TRIGGER_TYPE_UPDATE;
+        let before_row = pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE;
+        let table = self.relation();
+        // SAFETY: an open relation has a list of as many triggers as it says, or none. Looking up an origin
+        // may replace the list, hence the copies.
+        let triggers: Vec<(pg_sys::Trigger, Vec<String>)> = unsafe {
+            let list = (*table.raw()).trigdesc.as_ref();
+            let all = list.map_or(&[][..], |list| {
+                std::slice::from_raw_parts(list.triggers, list.numtriggers as usize)
+            });
+            all.iter()
+                .filter(|t| {
+                    let kind = t.tgtype as u32;
+                    t.tgfoid == self.function_oid()
+                        && kind & before_row == before_row
+                        && kind & events != 0
+                })
+                .map(|t| (*t, arguments(t)))
+                .collect()
+        };
+        triggers
+            .into_iter()
+            .map(|(trigger, arguments)| Sibling {
+                arguments,
+                origin: origin(&trigger, table.oid()),
+            })
+            .collect()
+    }
+}
+
+fn origin(trigger: &pg_sys::Trigger, table: Oid) -> Origin {
+    let mut origin = Origin {
+        trigger: trigger.tgoid,
+        table,
+        levels: 0,
+    };
+    let mut entry = trigger.tgisclone.then(|| entry(origin.trigger)).flatten();
+    while let Some(Entry { copied_from, .. }) = entry
+        && copied_from != Oid::INVALID
+    {
+        entry = self::entry(copied_from);
+        if let Some(Entry { table, .. }) = entry {
+            origin = Origin {
+                trigger: copied_from,
+                table,
+                levels: origin.levels + 1,
+            };
+        }
+    }
+    origin
+}
+
+/// None when the trigger is gone.
+fn entry(trigger: Oid) -> Option<Entry> {
+    // SAFETY: a scan of the catalog with one key, of the type of the index; the row is read before the
+    // scan ends.
+    unsafe {
+        let mut key = pg_sys::ScanKeyData::default();
+        pg_sys::ScanKeyInit(
+            &mut key,
+            pg_sys::Anum_pg_trigger_oid as i16,
+            pg_sys::BTEqualStrategyNumber as u16,
+            pg_sys::Oid::from(pg_sys::F_OIDEQ),
+            pg_sys::Datum::from(trigger),
+        );
+        let lock = pg_sys::AccessShareLock as i32;
+        let catalog = pg_sys::table_open(pg_sys::TriggerRelationId, lock);
+        let (index, none) = (
+            pg_sys::Oid::from(pg_sys::TriggerOidIndexId),
+            std::ptr::null_mut(),
+        );
+        let scan = pg_sys::systable_beginscan(catalog, index, true, none, 1, &mut key);
+        let row = pg_sys::systable_getnext(scan);
+        let found = (!row.is_null()).then(|| {
+            let form: *const pg_sys::FormData_pg_trigger = pg_sys::GETSTRUCT(row).cast();
+            Entry {
+                table: (*form).tgrelid,
+                copied_from: (*form).tgparentid,
+            }
+        });
+        pg_sys::systable_endscan(scan);
+        pg_sys::table_close(catalog, lock);
+        found
+    }
+}
