@@ -256,6 +256,18 @@ INSERT INTO parted VALUES (65, 'north', NULL);
 SELECT tableoid::regclass, id, fp, dup FROM parted WHERE id IN (64, 65) ORDER BY id;
 DROP TRIGGER a_fill ON parted;
 
+-- A row that another trigger leaves out on arrival is none: what the same statement stores next is judged.
+CREATE FUNCTION leave_out() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN CASE WHEN NEW.id < 1000 THEN NULL ELSE NEW END; END $$;
+CREATE TRIGGER a_leave_out BEFORE INSERT ON parted_south FOR EACH ROW EXECUTE FUNCTION leave_out();
+INSERT INTO parted VALUES (66, 'north', 1::bigint << 60), (67, 'north', 1::bigint << 61);
+MERGE INTO parted AS p USING (VALUES (66), (1066)) AS new (id) ON p.id = new.id
+	WHEN MATCHED THEN UPDATE SET region = 'south'
+	WHEN NOT MATCHED THEN INSERT (id, region, fp) VALUES (new.id, 'south', 7000);
+WITH moved AS (UPDATE parted SET region = 'south' WHERE id = 67 RETURNING id)
+INSERT INTO parted SELECT 1067 + count(*), 'south', 7000 FROM moved;
+SELECT tableoid::regclass, id, fp, dup FROM parted WHERE id IN (66, 67) OR id BETWEEN 1066 AND 1069 ORDER BY id;
+DROP TRIGGER a_leave_out ON parted_south;
+
 -- What could lose a row is refused.
 CREATE OR REPLACE TRIGGER skip BEFORE INSERT OR UPDATE OF fp ON parted FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=skip');
 UPDATE parted SET region = 'north' WHERE id = 61;
@@ -328,16 +340,23 @@ ALTER TABLE small ALTER COLUMN id TYPE bigint;
 INSERT INTO small (id, fp) VALUES (100, 0), (101, 0);
 SELECT * FROM small WHERE id >= 100 ORDER BY id;
 
--- The schema of the extension gets other names, and the table moves there.
-ALTER SCHEMA public RENAME TO elsewhere;
+-- The schema of the extension is renamed, the table moves to it and back.
+CREATE FUNCTION own_schema() RETURNS name LANGUAGE sql AS $$
+	SELECT nspname FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = 'simhash_dedup'
+$$;
+SELECT own_schema() AS home \gset
 INSERT INTO small (id, fp) VALUES (102, 0);
-ALTER SCHEMA elsewhere RENAME TO "else where";
+ALTER SCHEMA :home RENAME TO "else where";
 INSERT INTO small (id, fp) VALUES (103, 0);
+UPDATE small SET fp = 2 WHERE id = 103;
+UPDATE petition SET body = body || '.' WHERE id = 3;
+UPDATE computed SET body = body || '.' WHERE id = 3;
 ALTER TABLE small SET SCHEMA "else where";
 INSERT INTO "else where".small (id, fp) VALUES (104, 0);
 ALTER TABLE "else where".small SET SCHEMA flag;
-ALTER SCHEMA "else where" RENAME TO public;
+ALTER SCHEMA "else where" RENAME TO :home;
 SELECT id, dup FROM small WHERE id > 101 ORDER BY id;
+SELECT duplicate_of, is_dup FROM petition JOIN computed USING (id) WHERE id = 3;
 
 -- No index: it works, and says so once.
 CREATE TABLE bare (id int PRIMARY KEY, fp bigint, dup int);
@@ -362,6 +381,36 @@ SELECT locktype, classid = 't'::regclass AS of_table, objsubid, mode, count(*) F
 WHERE locktype = 'advisory' GROUP BY 1, 2, 3, 4;
 ROLLBACK;
 SELECT count(*) FROM pg_locks WHERE locktype = 'advisory';
+
+-- Whichever trigger is fired, a row takes the locks of all that compare the same column, each table's for the widest radius;
+-- those with lock=off or arguments that are none do not count.
+CREATE TABLE tree (id int PRIMARY KEY, src int, fp bigint, other bigint) PARTITION BY RANGE (id);
+CREATE TABLE tree_low PARTITION OF tree FOR VALUES FROM (0) TO (10);
+CREATE TABLE tree_high PARTITION OF tree FOR VALUES FROM (10) TO (20);
+CREATE INDEX ON tree USING simhash (fp);
+CREATE INDEX ON tree USING simhash (other);
+CREATE TRIGGER a BEFORE INSERT ON tree FOR EACH ROW WHEN (NEW.src = 1)
+	EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=reject', 'radius=3');
+CREATE TRIGGER b BEFORE INSERT ON tree FOR EACH ROW WHEN (NEW.src = 2)
+	EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=reject', 'radius=5');
+CREATE TRIGGER c BEFORE INSERT ON tree_low FOR EACH ROW WHEN (NEW.src = 3)
+	EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=reject', 'radius=8');
+CREATE TRIGGER d BEFORE INSERT ON tree FOR EACH ROW WHEN (NEW.src = 4)
+	EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=other', 'mode=reject', 'radius=1');
+CREATE TRIGGER e BEFORE INSERT ON tree FOR EACH ROW WHEN (NEW.src = 5)
+	EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=reject', 'radius=20', 'lock=off');
+CREATE TRIGGER f BEFORE INSERT ON tree FOR EACH ROW WHEN (NEW.src = 6)
+	EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=reject', 'radius=twenty');
+CREATE FUNCTION locked(row_id int, row_src int) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO tree VALUES (row_id, row_src, -81985529216486896, 81985529216486895);
+	RAISE EXCEPTION USING MESSAGE = (SELECT coalesce(string_agg(tab || ' ' || locks, ', ' ORDER BY tab), 'none') FROM
+		(SELECT classid::regclass::text, count(*) FROM pg_locks WHERE locktype = 'advisory' GROUP BY 1) t (tab, locks));
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLERRM;
+END $$;
+SELECT place, src, locked(CASE place WHEN 'low' THEN 1 ELSE 11 END, src)
+FROM (VALUES ('low'), ('high')) p (place), generate_series(1, 7) src ORDER BY place, src;
 
 -- What is refused. Every message names what is wrong.
 CREATE TABLE e (id int PRIMARY KEY, small int, fp bigint, b boolean, other text, j json, big bigint, name text, gen text GENERATED ALWAYS AS (other) STORED,
@@ -474,6 +523,20 @@ SET ROLE regress_flag_writer;
 INSERT INTO guarded VALUES (3, DEFAULT, 0);
 RESET ROLE;
 SELECT id, dup FROM guarded ORDER BY id;
+
+-- No rights on the schema of the extension are needed, whatever the trigger does.
+GRANT SELECT, INSERT, UPDATE ON checked, computed TO regress_flag_writer;
+SELECT own_schema() AS home \gset
+REVOKE USAGE ON SCHEMA :home FROM PUBLIC;
+SET ROLE regress_flag_writer;
+SELECT has_schema_privilege(:'home', 'USAGE') AS may_use;
+INSERT INTO checked VALUES (6, 0, 'the quick brown fox jumps over the lazy dog');
+UPDATE checked SET body = 'the quick brown fox jumps over the lazy dogs' WHERE id = 4;
+SELECT id, dup FROM checked WHERE id IN (4, 6) ORDER BY id;
+INSERT INTO computed (id, subject, body) SELECT id + 100, subject, body FROM computed WHERE id = 1;
+SELECT is_dup, fp IS NULL AS is_null FROM computed WHERE id = 101;
+RESET ROLE;
+GRANT USAGE ON SCHEMA :home TO PUBLIC;
 
 SET client_min_messages = warning;
 DROP SCHEMA flag CASCADE;

@@ -98,6 +98,25 @@ fresh_table("'radius=8'");
 is(race('radius 8', $one_row, 3, 'read committed'), 0, 'radius 8: nothing to retry');
 nothing_missed('radius 8', 8);
 
+# Two triggers with different radii, of which a row fires one: each sees what passed the other.
+sub two_triggers
+{
+	fresh_table("'radius=3'");
+	$node->safe_psql('postgres', <<'SQL');
+CREATE OR REPLACE TRIGGER flag BEFORE INSERT ON race FOR EACH ROW WHEN (NEW.id % 2 = 0)
+	EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'flag=is_dup', 'duplicate_of=dup', 'key=id', 'radius=3');
+CREATE TRIGGER wide BEFORE INSERT ON race FOR EACH ROW WHEN (NEW.id % 2 = 1)
+	EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'flag=is_dup', 'duplicate_of=dup', 'key=id', 'radius=8');
+SQL
+	return;
+}
+for my $level ('read committed', 'repeatable read', 'serializable')
+{
+	two_triggers();
+	race("two triggers, $level", $one_row, 2, $level);
+	nothing_missed("two triggers, $level", 3);
+}
+
 # A snapshot that is older than the row that it must not miss.
 my $old_snapshot = "BEGIN;\nSELECT count(*) FROM race WHERE id < 10;\nINSERT INTO race (fp) VALUES (family_fp(300));\n\\sleep 2 ms\nCOMMIT;\n";
 fresh_table("'radius=3'");
@@ -186,6 +205,66 @@ is($node->safe_psql('postgres', <<'SQL'), 0, 'and misses no near-duplicate');
 SELECT count(*) FROM race a JOIN race b ON a.fp <~> b.fp <= 3 AND a.id < b.id WHERE NOT a.is_dup AND NOT b.is_dup
 SQL
 is($node->safe_psql('postgres', 'SELECT contradictions(3)'), 0, 'and each duplicate points at a row within 3');
+
+# Two sessions store near-duplicates of each other: the second waits for the first, and refuses then. Whatever the
+# radii of the two triggers that they fire (the distance is the second one's), and wherever those stand.
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE tree (id int, part int, src int, fp bigint, PRIMARY KEY (part, id)) PARTITION BY LIST (part);
+CREATE TABLE tree_1 PARTITION OF tree FOR VALUES IN (1);
+CREATE TABLE tree_2 PARTITION OF tree FOR VALUES IN (2);
+CREATE INDEX ON tree USING simhash (fp);
+CREATE FUNCTION away(fp bigint, bits int) RETURNS bigint LANGUAGE sql AS $$
+	SELECT bit_xor(1::bigint << bit) # fp FROM (SELECT bit FROM generate_series(0, 63) bit ORDER BY random() LIMIT bits) b
+	UNION ALL SELECT fp WHERE bits = 0 ORDER BY 1 LIMIT 1
+$$;
+-- A trigger of rows from $2, which replaces the one before.
+CREATE PROCEDURE watch(place text, src int, radius int) LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE format('CREATE OR REPLACE TRIGGER of_%s BEFORE INSERT ON %s FOR EACH ROW WHEN (NEW.src = %s)
+		EXECUTE FUNCTION simhash_flag_duplicate(''fingerprint=fp'', ''mode=reject'', ''key=id'', ''radius=%s'')', src, place, src, radius);
+END $$;
+-- Until another session waits for one of our locks, or has ended its transaction.
+CREATE PROCEDURE until_waiting(other int) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR i IN 1 .. 5000 LOOP
+		PERFORM pg_stat_clear_snapshot();
+		EXIT WHEN EXISTS (SELECT FROM pg_locks WHERE pid = other AND objsubid = 21320 AND NOT granted)
+			OR i > 20 AND EXISTS (SELECT FROM pg_stat_activity WHERE pid = other AND state = 'idle');
+		PERFORM pg_sleep(0.001);
+	END LOOP;
+END $$;
+SQL
+my ($first, $second) = map { open_session($node) } 1 .. 2;
+my $second_pid = $second->query_safe('SELECT pg_backend_pid()');
+my @radii = (0, 3, 4, 8, 9, 12, 64);
+# Where the trigger of the first and of the second row stands, and the partitions of the rows.
+for my $places ([ 'tree', 'tree', 1, 2 ], [ 'tree', 'tree_1', 1, 1 ], [ 'tree_1', 'tree', 1, 2 ])
+{
+	my ($of_first, $of_second, $part_1, $part_2) = @$places;
+	my @passed;
+	$first->query_safe('DROP TRIGGER IF EXISTS of_1 ON tree; DROP TRIGGER IF EXISTS of_2 ON tree; '
+		. 'DROP TRIGGER IF EXISTS of_1 ON tree_1; DROP TRIGGER IF EXISTS of_2 ON tree_1;');
+	for my $radius_1 (@radii)
+	{
+		$first->query_safe("CALL watch('$of_first', 1, $radius_1)");
+		for my $radius_2 (@radii)
+		{
+			my ($fp, $near) = split /\|/, $first->query_safe("TRUNCATE tree; CALL watch('$of_second', 2, $radius_2); "
+				. "SELECT fp, away(fp, $radius_2) FROM (SELECT hashint8extended((random() * 1e9)::int, 1) AS fp) r");
+			$first->query_safe("BEGIN; INSERT INTO tree VALUES (1, $part_1, 1, $fp)");
+			start_statement($second, "INSERT INTO tree VALUES (2, $part_2, 2, $near)");
+			my $waited = $first->query_safe("CALL until_waiting($second_pid); "
+				. "SELECT EXISTS (SELECT FROM pg_locks WHERE pid = $second_pid AND NOT granted); COMMIT");
+			push @passed, "$radius_1, $radius_2" unless $waited eq 't' && finish_statement($second) =~ /ERROR:  near-duplicate of the row/;
+		}
+	}
+	is("@passed", '', "triggers on $of_first and $of_second: the second session waits, and refuses, whatever the radii");
+}
+# Rows that are not alike do not wait for each other at radius 8.
+$first->query_safe("CALL watch('tree', 1, 8); TRUNCATE tree; BEGIN; INSERT INTO tree VALUES (1, 1, 1, 0)");
+is($second->query_safe("INSERT INTO tree VALUES (2, 1, 1, -1) RETURNING id"), 2, 'radius 8: rows that are not alike do not wait');
+$first->query_safe('COMMIT');
+$_->quit for $first, $second;
 
 # Rows that arrive by logical replication pass a trigger that is enabled for replicas or always.
 $node->safe_psql('postgres', 'CREATE DATABASE far');

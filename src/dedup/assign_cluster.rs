@@ -186,13 +186,13 @@ impl Statement {
         };
         let equality = of_type.equality().unwrap_or_else(|| no_order(call, column));
         let collation = of_type.collation();
-        let ours = found(table::function_schema(call.function_oid()), "schema");
         let rows = found(table::qualified_name(call.origin().table), "table");
         let same = equality.clause(&key, "$1");
         Statement {
-            // A domain over bigint is cast to it, so that no operator beside ours fits better.
+            // A domain over bigint is cast to it, so that no function beside ours fits better. Every role may use
+            // this one: whoever inserts needs no rights on the schema of the extension.
             near: format!(
-                "{rows} WHERE ({fp}::pg_catalog.int8 OPERATOR({ours}.<~>) $2) OPERATOR(pg_catalog.<=) {radius} \
+                "{rows} WHERE simhash_catalog.distance({fp}::pg_catalog.int8, $2) OPERATOR(pg_catalog.<=) {radius} \
                  AND NOT ({same})"
             ),
             rows,

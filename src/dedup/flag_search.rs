@@ -11,7 +11,6 @@ use crate::pg::error::raise;
 use crate::pg::key_type::Equality;
 use crate::pg::saved_query::SavedQuery;
 use crate::pg::table::{self, quoted};
-use crate::pg::trigger::TriggerCall;
 
 /// Characters of the n-grams by which texts are compared.
 const NGRAM: u32 = 5;
@@ -27,16 +26,11 @@ pub struct Search {
 
 impl Search {
     /// Every name is qualified, so that no search_path alters the meaning, and types are those of our own
-    /// functions and operators, so that none beside them fits better. None when a name is gone.
-    pub fn new(
-        call: &TriggerCall<'_>,
-        searched: Oid,
-        options: &FlagOptions,
-        columns: &Columns,
-    ) -> Option<Self> {
-        let ours = table::function_schema(call.function_oid())?;
+    /// functions, so that none beside them fits better. Those are the ones that every role may use: whoever
+    /// inserts needs no rights on the schema of the extension. None when a name is gone.
+    pub fn new(searched: Oid, options: &FlagOptions, columns: &Columns) -> Option<Self> {
         let distance = format!(
-            "(t.{}::pg_catalog.int8 OPERATOR({ours}.<~>) $1)",
+            "simhash_catalog.distance(t.{}::pg_catalog.int8, $1)",
             quoted(&options.fingerprint)
         );
         let key = (columns.key.as_ref()).map(|(name, _)| format!("t.{}", quoted(name)));
@@ -56,7 +50,7 @@ impl Search {
         if let Some(check) = &options.text {
             search.types.push(pg_sys::TEXTOID);
             search.text += &format!(
-                " AND {ours}.simhash_jaccard(t.{}::pg_catalog.text, ${}, {NGRAM}) OPERATOR(pg_catalog.>=) '{}'::pg_catalog.float8",
+                " AND simhash_catalog.jaccard(t.{}::pg_catalog.text, ${}, {NGRAM}) OPERATOR(pg_catalog.>=) '{}'::pg_catalog.float8",
                 quoted(&check.column),
                 search.types.len(),
                 check.min_jaccard

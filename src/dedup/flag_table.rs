@@ -104,7 +104,7 @@ impl FlaggedTable {
         // Before anything is read of them: what changes from here on is noticed.
         let current = watch(&[fired.oid(), searched]);
         let columns = Columns::new(call, searched, &options);
-        let Some(search) = Search::new(call, searched, &options, &columns) else {
+        let Some(search) = Search::new(searched, &options, &columns) else {
             raise(ERRCODE_UNDEFINED_TABLE, "the table was dropped meanwhile");
         };
         let indexed = table::has_index(searched, &options.fingerprint, "simhash");

@@ -157,20 +157,19 @@ mod tests {
         assert!(load.iter().all(|l| (200..320).contains(l)), "{load:?}");
     }
 
+    /// SplitMix64 (Steele, Lea and Flood 2014).
+    fn unrelated(i: u64) -> u64 {
+        let z = i.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ z >> 31
+    }
+
     /// Of 10,000 pairs of unrelated fingerprints, those that share a lock.
     fn waits(radius: u32) -> u32 {
-        let unrelated = |i: u64| {
-            i.wrapping_mul(0xD134_2543_DE82_EF95)
-                .rotate_left(29)
-                .wrapping_mul(0xA24B_AED4_963E_E407)
-        };
         (0..10_000)
-            .map(|i| {
-                u32::from(meet(
-                    &set(unrelated(2 * i), radius),
-                    &set(unrelated(2 * i + 1), radius),
-                ))
-            })
+            .map(|i| [2 * i, 2 * i + 1].map(|i| set(unrelated(i), radius)))
+            .map(|[a, b]| u32::from(meet(&a, &b)))
             .sum()
     }
 

@@ -164,12 +164,6 @@ pub fn casts_implicitly(from: Oid, to: Oid) -> bool {
     unsafe { pg_sys::can_coerce_type(1, &from, &to, pg_sys::CoercionContext::COERCION_IMPLICIT) }
 }
 
-/// The schema of a function, as SQL text; None when it is gone.
-pub fn function_schema(function: Oid) -> Option<String> {
-    // SAFETY: a syscache look-up.
-    schema_name(unsafe { pg_sys::get_func_namespace(function) }).map(|name| quoted(&name))
-}
-
 /// Is the table one that another server or library keeps?
 pub fn is_foreign(table: Rel<'_>) -> bool {
     // SAFETY: an open relation has its pg_class row.
