@@ -235,14 +235,15 @@ END $$;
 SQL
 my ($first, $second) = map { open_session($node) } 1 .. 2;
 my $second_pid = $second->query_safe('SELECT pg_backend_pid()');
+$first->query_safe('SET client_min_messages = warning');
+my $no_triggers = join ' ', map { "DROP TRIGGER IF EXISTS of_1 ON $_; DROP TRIGGER IF EXISTS of_2 ON $_;" } 'tree', 'tree_1';
 my @radii = (0, 3, 4, 8, 9, 12, 64);
 # Where the trigger of the first and of the second row stands, and the partitions of the rows.
 for my $places ([ 'tree', 'tree', 1, 2 ], [ 'tree', 'tree_1', 1, 1 ], [ 'tree_1', 'tree', 1, 2 ])
 {
 	my ($of_first, $of_second, $part_1, $part_2) = @$places;
 	my @passed;
-	$first->query_safe('DROP TRIGGER IF EXISTS of_1 ON tree; DROP TRIGGER IF EXISTS of_2 ON tree; '
-		. 'DROP TRIGGER IF EXISTS of_1 ON tree_1; DROP TRIGGER IF EXISTS of_2 ON tree_1;');
+	$first->query_safe($no_triggers);
 	for my $radius_1 (@radii)
 	{
 		$first->query_safe("CALL watch('$of_first', 1, $radius_1)");
@@ -261,7 +262,7 @@ for my $places ([ 'tree', 'tree', 1, 2 ], [ 'tree', 'tree_1', 1, 1 ], [ 'tree_1'
 	is("@passed", '', "triggers on $of_first and $of_second: the second session waits, and refuses, whatever the radii");
 }
 # Rows that are not alike do not wait for each other at radius 8.
-$first->query_safe("CALL watch('tree', 1, 8); TRUNCATE tree; BEGIN; INSERT INTO tree VALUES (1, 1, 1, 0)");
+$first->query_safe("$no_triggers CALL watch('tree', 1, 8); TRUNCATE tree; BEGIN; INSERT INTO tree VALUES (1, 1, 1, 0)");
 is($second->query_safe("INSERT INTO tree VALUES (2, 1, 1, -1) RETURNING id"), 2, 'radius 8: rows that are not alike do not wait');
 $first->query_safe('COMMIT');
 $_->quit for $first, $second;
