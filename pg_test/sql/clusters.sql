@@ -400,6 +400,24 @@ INSERT INTO "p ""; parted" VALUES (7, 1, 1);
 ALTER TABLE parted_cluster RENAME other TO cluster_id;
 SELECT * FROM parted_cluster ORDER BY key;
 
+-- Whoever inserts needs no rights on the schema of the extension.
+CREATE TABLE guarded (id int PRIMARY KEY, fp bigint);
+CREATE INDEX ON guarded USING simhash (fp);
+CREATE TABLE guarded_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
+CREATE TRIGGER cluster AFTER INSERT OR UPDATE ON guarded
+	FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=clusters_test.guarded_cluster', 'key=id', 'fingerprint=fp');
+CREATE ROLE regress_cluster_writer;
+GRANT USAGE ON SCHEMA clusters_test TO regress_cluster_writer;
+GRANT SELECT, INSERT, UPDATE ON guarded, guarded_cluster TO regress_cluster_writer;
+REVOKE USAGE ON SCHEMA public FROM PUBLIC;
+SET ROLE regress_cluster_writer;
+INSERT INTO guarded VALUES (1, 0), (2, 1), (3, -1);
+SELECT * FROM guarded_cluster ORDER BY key;
+RESET ROLE;
+GRANT USAGE ON SCHEMA public TO PUBLIC;
+DROP OWNED BY regress_cluster_writer;
+DROP ROLE regress_cluster_writer;
+
 -- What is wrong is said.
 SELECT * FROM simhash_clusters('t', 'id', 'fp', 3, 'kmeans');
 SELECT * FROM simhash_clusters('t', 'id', 'fp', 99);
