@@ -4,8 +4,8 @@
 //! row that it refuses or leaves out would be lost: the old version is gone.
 //!
 //! The second call does not come when another trigger leaves the row out on arrival. What is inserted
-//! next is another row then: in a MERGE, or by a query around an UPDATE. So a row is remembered only as long as the
-//! executor works on it, in memory that it empties before the next one.
+//! next is another row then: in a MERGE, or by a query around an UPDATE. So a row is remembered only
+//! as long as the executor works on it, in memory that it empties before the next one.
 
 use std::cell::RefCell;
 use std::hash::{DefaultHasher, Hash, Hasher};
