@@ -95,7 +95,7 @@ pub unsafe fn primary_key_index(table: pg_sys::Relation) -> pg_sys::Oid {
 /// settings ends.
 pub fn restrict_search_path() {
     // SAFETY: changes a setting; the caller has begun a nest level.
-    #[cfg(any(feature = "pg17", feature = "pg18"))]
+    #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
     unsafe {
         pg_sys::RestrictSearchPath();
     }
@@ -336,8 +336,9 @@ pub fn int_option(name: &'static CStr, offset: usize) -> pg_sys::relopt_parse_el
         optname: name.as_ptr(),
         opttype: pg_sys::relopt_type::RELOPT_TYPE_INT,
         offset: offset as i32,
-        // The field isset_offset, from 18 on: 0 asks for nothing.
-        ..Default::default()
+        // From PostgreSQL 18 on there is a field more.
+        #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17")))]
+        isset_offset: 0,
     }
 }
 
