@@ -12,6 +12,7 @@ ANALYZE t;
 -- The first query of a session: nothing has loaded the library before.
 \c -
 SET search_path = planner_hamming, public;
+SET jit = off;
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
 EXPLAIN (COSTS OFF) SELECT id FROM t ORDER BY hamming(fp, 42) LIMIT 10;

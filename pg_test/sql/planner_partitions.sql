@@ -37,6 +37,7 @@ ANALYZE rings;
 SET client_min_messages = warning;
 SET search_path = planner_partitions, public;
 SET max_parallel_workers_per_gather = 0;
+SET jit = off;
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
 SELECT explain('SELECT id FROM rings WHERE fp <~> 0 <= 3');
