@@ -9,17 +9,18 @@ use std::rc::Rc;
 
 use pgrx::PgSqlErrorCode::{
     ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, ERRCODE_EXCLUSION_VIOLATION,
-    ERRCODE_T_R_SERIALIZATION_FAILURE, ERRCODE_UNDEFINED_FUNCTION,
+    ERRCODE_UNDEFINED_FUNCTION,
 };
 use pgrx::{IntoDatum, pg_sys};
 
 use super::flag_moves;
 use super::flag_options::{Mode, Recipe};
 use super::flag_table::{self, FlaggedTable};
+use super::triggers::missed_near_duplicate;
 use crate::pg::advisory::keeps_its_snapshot;
 use crate::pg::call_site::{self, Memory};
 use crate::pg::encoding::to_utf8;
-use crate::pg::error::{raise, raise_with_hint, report};
+use crate::pg::error::{raise, report};
 use crate::pg::expression::RowExpression;
 use crate::pg::fmgr::{Args, pg_function};
 use crate::pg::lookup::function_beside;
@@ -156,14 +157,7 @@ impl Site {
             && keeps_its_snapshot()
             && self.find(call, fingerprint, Sees::Latest).is_some()
         {
-            raise_with_hint(
-                ERRCODE_T_R_SERIALIZATION_FAILURE,
-                format!(
-                    "could not serialize access: another transaction has stored a near-duplicate in \"{}\"",
-                    table.name
-                ),
-                "The transaction might succeed if retried.",
-            );
+            missed_near_duplicate(&table.name);
         }
         found
     }
