@@ -10,12 +10,6 @@
 -- that somebody else made is no place for them.
 
 CREATE SCHEMA simhash_catalog;
--- What has rights of its own belongs to the first superuser, whoever creates the extension: a role that was dropped later would stay
--- in the initial rights, and no dump could be restored. See also the tables below.
-DO $$ BEGIN
-	EXECUTE pg_catalog.format('ALTER SCHEMA simhash_catalog OWNER TO %I', pg_catalog.pg_get_userbyid(10::pg_catalog.oid));
-END $$;
-GRANT USAGE ON SCHEMA simhash_catalog TO PUBLIC;
 COMMENT ON SCHEMA simhash_catalog IS 'what simhash_dedup keeps to itself: stored configurations and internal functions';
 
 -- ---------------------------------------------------------------- fingerprints
@@ -370,14 +364,34 @@ SELECT pg_catalog.pg_extension_config_dump('simhash_catalog.dictionary_word', ''
 SELECT pg_catalog.pg_extension_config_dump('simhash_catalog.idf', '');
 SELECT pg_catalog.pg_extension_config_dump('simhash_catalog.idf_term', '');
 
+-- What has rights of its own belongs to the first superuser, whoever creates the extension, and has none from the default privileges
+-- of that role: roles that were dropped later would stay in the initial rights, and no dump could be restored.
 DO $$
 DECLARE
-	made name;
+	owner CONSTANT pg_catalog.text := pg_catalog.pg_get_userbyid(10::pg_catalog.oid);
+	made pg_catalog.name;
+	other pg_catalog.name;
 BEGIN
+	EXECUTE pg_catalog.format('ALTER SCHEMA simhash_catalog OWNER TO %I', owner);
 	FOREACH made IN ARRAY '{config,dictionary,dictionary_word,idf,idf_term}'::pg_catalog.name[] LOOP
-		EXECUTE pg_catalog.format('ALTER TABLE simhash_catalog.%I OWNER TO %I', made, pg_catalog.pg_get_userbyid(10::pg_catalog.oid));
+		EXECUTE pg_catalog.format('ALTER TABLE simhash_catalog.%I OWNER TO %I', made, owner);
+	END LOOP;
+	FOR other IN
+		SELECT r.rolname FROM pg_catalog.pg_roles AS r
+		WHERE r.oid OPERATOR(pg_catalog.<>) 10::pg_catalog.oid AND r.oid OPERATOR(pg_catalog.=) ANY (
+			SELECT a.grantee FROM pg_catalog.pg_namespace AS n, pg_catalog.aclexplode(n.nspacl) AS a
+			WHERE n.nspname OPERATOR(pg_catalog.=) 'simhash_catalog'::pg_catalog.name
+			UNION ALL
+			SELECT a.grantee FROM pg_catalog.pg_class AS c, pg_catalog.aclexplode(c.relacl) AS a
+			WHERE c.relnamespace OPERATOR(pg_catalog.=) 'simhash_catalog'::pg_catalog.regnamespace::pg_catalog.oid)
+	LOOP
+		EXECUTE pg_catalog.format('REVOKE ALL ON SCHEMA simhash_catalog FROM %I CASCADE', other);
+		EXECUTE pg_catalog.format('REVOKE ALL ON ALL TABLES IN SCHEMA simhash_catalog FROM %I CASCADE', other);
 	END LOOP;
 END $$;
+REVOKE ALL ON SCHEMA simhash_catalog FROM PUBLIC;
+REVOKE ALL ON ALL TABLES IN SCHEMA simhash_catalog FROM PUBLIC;
+GRANT USAGE ON SCHEMA simhash_catalog TO PUBLIC;
 GRANT SELECT ON ALL TABLES IN SCHEMA simhash_catalog TO PUBLIC;
 -- To no role that can be dropped: pg_dump would name it for ever. INSERT is also what a restore by the owner needs. No grant option:
 -- pg_dump writes what was passed on with SET SESSION AUTHORIZATION pg_database_owner, which only a superuser can restore.

@@ -35,7 +35,8 @@ sub restored
 }
 
 # The creator: the owner of the database, a superuser, the first superuser.
-for my $creator ('alice', 'root2', $node->safe_psql('postgres', 'SELECT current_user'))
+my $superuser = $node->safe_psql('postgres', 'SELECT current_user');
+for my $creator ('alice', 'root2', $superuser)
 {
 	my $name = "of_$creator";
 	$node->safe_psql('postgres', <<"SQL");
@@ -44,10 +45,20 @@ CREATE DATABASE $name OWNER alice;
 CREATE DATABASE ${name}_by_superuser OWNER alice;
 CREATE DATABASE ${name}_by_owner OWNER bob;
 SQL
+	# Default privileges give nothing away, and name nobody for ever.
+	my $given = sub {
+		my ($does, $to) = @_;
+		$node->safe_psql($name, join '', map { "ALTER DEFAULT PRIVILEGES FOR ROLE $superuser, root2 $does ALL ON $_ $to reader, PUBLIC;" } 'TABLES', 'SCHEMAS');
+	};
+	$node->safe_psql('postgres', 'CREATE ROLE reader');
+	$given->('GRANT', 'TO');
 	$node->safe_psql($name, "CREATE EXTENSION simhash_dedup; $makes", extra_params => [ '-U', $creator ]);
+	$given->('REVOKE', 'FROM');
+	$node->safe_psql($name, 'DROP OWNED BY reader; DROP ROLE reader');
+	is($node->safe_psql($name, q{SELECT has_schema_privilege('bob', 'simhash_catalog', 'CREATE')}), 'f', "$name: others create nothing in simhash_catalog");
 	ok(may($name, 'alice'), "$name: the owner of the database makes versions");
 	ok(!may($name, 'bob'), "$name: others do not");
-	restored($name, "${name}_by_superuser", $node->safe_psql('postgres', 'SELECT current_user'));
+	restored($name, "${name}_by_superuser", $superuser);
 	ok(may("${name}_by_superuser", 'alice'), "$name: restored by a superuser, the owner makes versions");
 
 	$node->safe_psql($name, 'GRANT INSERT ON ALL TABLES IN SCHEMA simhash_catalog TO clerk', extra_params => [ '-U', 'root2' ]);
