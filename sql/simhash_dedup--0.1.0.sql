@@ -642,6 +642,11 @@ BEGIN
 	ELSIF $4 IS NOT NULL AND NOT EXISTS (SELECT FROM simhash_catalog.dictionary AS d WHERE d.name = $4) THEN
 		RAISE EXCEPTION 'dictionary "%" does not exist', $4 USING ERRCODE = 'undefined_object', HINT = 'simhash_add_word makes it.';
 	END IF;
+	IF NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = $2::oid) THEN
+		RAISE EXCEPTION 'relation with OID % does not exist', $2::oid USING ERRCODE = 'undefined_table';
+	ELSIF NOT EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = $2::oid AND a.attname = $3 AND NOT a.attisdropped) THEN
+		RAISE EXCEPTION 'column "%" of relation "%" does not exist', $3, $2 USING ERRCODE = 'undefined_column';
+	END IF;
 	PERFORM simhash_catalog.check_writer('idf', $1, false);
 	SELECT jsonb_build_object('dictionary', coalesce(jsonb_agg(d.word), '[]')) INTO options
 	FROM simhash_catalog.dictionary_words($4, 2147483647) AS d WHERE d.kind = 'word';

@@ -200,6 +200,8 @@ SELECT f.* FROM unnest(ARRAY[
 	$$SELECT simhash_add_word(NULL, 'a')$$,
 	$$SELECT simhash_remove_word('places', 'nope')$$,
 	$$SELECT simhash_build_idf('x', 'corpus', 'nope')$$,
+	$$CREATE TABLE no_parts (id int) PARTITION BY LIST (id); SELECT simhash_build_idf('x', 'no_parts', 'nope')$$,
+	$$SELECT simhash_build_idf('x', 0, 'body')$$,
 	$$SELECT simhash_build_idf('x@1', 'corpus', 'body')$$,
 	$$SELECT simhash_build_idf(NULL, 'corpus', 'body')$$,
 	$$SELECT simhash_build_idf('x', NULL, 'body')$$,
