@@ -702,7 +702,8 @@ LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_delete_version';
 COMMENT ON FUNCTION simhash_catalog.delete_version(text, text, int) IS
 	'deletes a version of a configuration or idf table, or what a dictionary''s versions before one have and it has not';
 
--- What is stored under the name of something, as SQL: views and rules, CHECK constraints, triggers, functions, policies, defaults.
+-- What is stored under the name of something, as SQL: views and rules, CHECK constraints, triggers, functions, policies, defaults of
+-- columns and domains, expressions of indexes, partition keys and statistics.
 CREATE FUNCTION simhash_catalog.users_of_config(name text, version int) RETURNS SETOF text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 	WITH stored (catalog, object, definition, calls) AS (
@@ -717,17 +718,37 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 		UNION ALL
 		SELECT 'pg_proc'::regclass, p.oid, pg_get_functiondef(p.oid), '' FROM pg_proc AS p
 		WHERE p.oid >= 16384::oid AND p.prokind <> 'a' AND NOT EXISTS (
-			SELECT FROM pg_depend AS e WHERE e.classid = 'pg_proc'::regclass::oid AND e.objid = p.oid AND e.deptype = 'e')
+			SELECT FROM pg_depend AS e JOIN pg_extension AS x ON x.oid = e.refobjid
+			WHERE e.classid = 'pg_proc'::regclass::oid AND e.objid = p.oid AND e.refclassid = 'pg_extension'::regclass::oid
+				AND e.deptype = 'e' AND x.extname = 'simhash_dedup')
 		UNION ALL
 		SELECT 'pg_policy'::regclass, p.oid, concat_ws(' ', pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)), ''
 		FROM pg_policy AS p
 		UNION ALL
 		SELECT 'pg_attrdef'::regclass, d.oid, pg_get_expr(d.adbin, d.adrelid), '' FROM pg_attrdef AS d
+		UNION ALL
+		SELECT 'pg_type'::regclass, t.oid, pg_get_expr(t.typdefaultbin, 0::oid), '' FROM pg_type AS t WHERE t.typdefaultbin IS NOT NULL
+		UNION ALL
+		SELECT 'pg_class'::regclass, i.indexrelid, pg_get_indexdef(i.indexrelid), ''
+		FROM pg_index AS i WHERE i.indexprs IS NOT NULL OR i.indpred IS NOT NULL
+		UNION ALL
+		SELECT 'pg_class'::regclass, k.partrelid, pg_get_partkeydef(k.partrelid), ''
+		FROM pg_partitioned_table AS k WHERE k.partexprs IS NOT NULL
+		UNION ALL
+		SELECT 'pg_statistic_ext'::regclass, t.oid, pg_get_statisticsobjdef(t.oid), '' FROM pg_statistic_ext AS t
+	),
+	-- With backslashes there are two ways to write a literal.
+	literal (text, is_newest) AS (
+		SELECT w, names.is_newest
+		FROM (VALUES ($1 || '@' || $2, false), ($1, true)) AS names (name, is_newest),
+			unnest(ARRAY[quote_literal(names.name), '''' || replace(names.name, '''', '''''') || '''']) AS w
+		WHERE NOT names.is_newest OR $2 = (SELECT max(c.version) FROM simhash_catalog.config AS c WHERE c.name = $1)
 	)
 	SELECT pg_describe_object(s.catalog::oid, s.object, 0)
-	FROM stored AS s CROSS JOIN (SELECT max(c.version) AS version FROM simhash_catalog.config AS c WHERE c.name = $1) AS newest
-	WHERE strpos(s.definition, quote_literal($1 || '@' || $2)) > 0
-		OR newest.version = $2 AND strpos(s.definition, quote_literal($1)) > 0 AND strpos(s.definition || s.calls, 'simhash64_named') > 0
+	FROM stored AS s
+	WHERE EXISTS (
+		SELECT FROM literal AS l WHERE strpos(s.definition, l.text) > 0
+			AND (NOT l.is_newest OR strpos(s.definition || s.calls, 'simhash64_named') > 0))
 $$;
 COMMENT ON FUNCTION simhash_catalog.users_of_config(text, int) IS
 	'what names a version of a configuration, by number or, when it is the newest, without';

@@ -69,6 +69,12 @@ CREATE TRIGGER second BEFORE INSERT ON kept FOR EACH ROW WHEN (NEW.fp <> 1) EXEC
 CREATE TRIGGER unrelated BEFORE INSERT ON kept FOR EACH ROW EXECUTE FUNCTION other_filed('n');
 CREATE FUNCTION asks(text) RETURNS bigint LANGUAGE sql RETURN simhash64_named_text($1, 'n');
 CREATE FUNCTION says_n() RETURNS text LANGUAGE sql AS $$ SELECT 'n' $$;
+CREATE FUNCTION constant(text, text) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$ SELECT public.simhash64_named_text($1, $2) $$;
+CREATE TABLE by_expression (body text, other text) PARTITION BY RANGE (constant(body, 'n@1'));
+CREATE INDEX by_index ON kept (constant(body, 'n@1'));
+CREATE INDEX by_predicate ON kept (body) WHERE constant(body, 'n@1') > 0;
+CREATE STATISTICS by_statistics ON body, (simhash64_named_text(body, 'n@1')) FROM kept;
+CREATE DOMAIN by_domain AS bigint DEFAULT simhash64_named_text('x', 'n@1');
 CREATE PROCEDURE in_text() LANGUAGE plpgsql AS $$ BEGIN EXECUTE 'SELECT simhash64_named_text(''x'', ''n@1'')'; END $$;
 \x on
 SELECT f.* FROM unnest(ARRAY[
@@ -90,6 +96,9 @@ DROP TABLE kept;
 DROP MATERIALIZED VIEW by_name;
 DROP FUNCTION asks;
 DROP PROCEDURE in_text;
+DROP TABLE by_expression;
+DROP DOMAIN by_domain;
+DROP FUNCTION constant;
 -- The next version would be number 3 again, with another meaning.
 SELECT * FROM fault($$SELECT simhash_drop_config('n', 3)$$);
 SELECT simhash_drop_config('n', 1);
@@ -98,6 +107,24 @@ SELECT simhash_drop_config('n', 3);
 -- A new beginning, also for a session that has loaded the old one.
 SELECT simhash_create_config('n', '{"stop_words": ["a"]}', 'plain') AS version;
 SELECT simhash64_named_text('a b', 'n@1') = simhash64('b', preset => 'plain') AS new;
+
+-- There is one way to write a version, and two to write a name with a backslash.
+SELECT simhash64_named_text('a b', 'n@01');
+SELECT simhash64_named_text('a b', 'n@+1');
+SELECT count(simhash_create_config('it''s\n', preset => 'plain')) FROM generate_series(1, 2);
+CREATE VIEW by_number AS SELECT simhash64_named_text('x', 'it''s\n@1');
+CREATE VIEW by_name AS SELECT simhash64_named_text('x', 'it''s\n');
+CREATE FUNCTION escaped() RETURNS bigint LANGUAGE sql AS $$ SELECT public.simhash64_named_text('x', E'it''s\\n@1') $$;
+\x on
+SELECT f.* FROM unnest(ARRAY[$$SELECT simhash_drop_config('it''s\n', 1)$$, $$SELECT simhash_drop_config('it''s\n', 2)$$]) AS e, fault(e) AS f;
+\x off
+-- Functions of other extensions count too.
+ALTER EXTENSION plpgsql ADD FUNCTION escaped();
+DROP VIEW by_number, by_name;
+SELECT detail FROM fault($$SELECT simhash_drop_config('it''s\n', 1)$$);
+ALTER EXTENSION plpgsql DROP FUNCTION escaped();
+DROP FUNCTION escaped;
+SELECT simhash_drop_config('it''s\n', 1), simhash_drop_config('it''s\n', 2);
 
 -- An idf table.
 SELECT simhash_build_idf('i', 'doc', 'body') AS one, simhash_build_idf('i', 'doc', 'body') AS two, simhash_create_config('uses', '{}', 's2', idf => 'i@1') AS version;

@@ -112,8 +112,10 @@ struct Entry {
 
 /// The configuration `name` (its newest version) or `name@version`.
 fn find(name: &str) -> Rc<Config> {
+    // One way to write a number: simhash_drop_config looks for it.
+    let is_number = |text: &str| text.parse::<i32>().is_ok_and(|n| n.to_string() == text);
     let (base, version) = match name.rsplit_once('@') {
-        Some((base, version)) if version.parse::<i32>().is_ok() => (base, Some(version)),
+        Some((base, version)) if is_number(version) => (base, Some(version)),
         _ => (name, None),
     };
     let mut found = None;
