@@ -805,7 +805,8 @@ CREATE FUNCTION simhash_drop_idf(name text, version int) RETURNS void
 LANGUAGE sql BEGIN ATOMIC SELECT simhash_catalog.drop_version('idf', $1, $2); END;
 COMMENT ON FUNCTION simhash_drop_idf(text, int) IS 'drops a version of an idf table with its terms; an error when a configuration uses it';
 
-CREATE FUNCTION simhash_drop_dictionary(dictionary text, before_version int DEFAULT NULL) RETURNS void
+-- before_version is NULL for all.
+CREATE FUNCTION simhash_catalog.drop_dictionary(dictionary text, before_version int) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
@@ -833,8 +834,23 @@ BEGIN
 	WHERE $2 IS NOT NULL ON CONFLICT DO NOTHING;
 	PERFORM simhash_catalog.delete_version('dictionary', $1, coalesce($2, newest + 1));
 END $$;
+COMMENT ON FUNCTION simhash_catalog.drop_dictionary(text, int) IS 'behind simhash_drop_dictionary';
+
+-- Two functions: a version that was not found, NULL, does not mean all.
+CREATE FUNCTION simhash_drop_dictionary(dictionary text) RETURNS void
+LANGUAGE sql BEGIN ATOMIC SELECT simhash_catalog.drop_dictionary($1, NULL); END;
+COMMENT ON FUNCTION simhash_drop_dictionary(text) IS 'drops all versions of a dictionary; an error when a configuration uses one';
+
+CREATE FUNCTION simhash_drop_dictionary(dictionary text, before_version int) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF $2 IS NULL THEN
+		RAISE EXCEPTION 'before_version must not be NULL' USING ERRCODE = 'null_value_not_allowed';
+	END IF;
+	PERFORM simhash_catalog.drop_dictionary($1, $2);
+END $$;
 COMMENT ON FUNCTION simhash_drop_dictionary(text, int) IS
-	'drops the versions of a dictionary before one, or all, with the words that none is left to hold; an error when a configuration uses one';
+	'drops the versions of a dictionary before one, with the words that none is left to hold; an error when a configuration uses one';
 
 -- ---------------------------------------------------------------- flagging
 

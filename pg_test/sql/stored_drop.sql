@@ -30,7 +30,8 @@ SELECT f.* FROM unnest(ARRAY[
 	$$SELECT simhash_drop_dictionary('d', 6)$$,
 	$$SELECT simhash_drop_dictionary('d', 0)$$,
 	$$SELECT simhash_drop_dictionary('nope')$$,
-	$$SELECT simhash_drop_dictionary(NULL)$$
+	$$SELECT simhash_drop_dictionary(NULL)$$,
+	$$SELECT simhash_drop_dictionary(NULL, 1)$$
 ]) AS e, fault(e) AS f;
 \x off
 -- Nobody names versions 1 and 2. The name is still in version 3, and gone with it.
@@ -171,6 +172,8 @@ BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT simhash_drop_config('n', 1);
 ROLLBACK;
 SELECT count(simhash_drop_config(name, version)) FROM (SELECT name, version FROM simhash_catalog.config ORDER BY version) AS c;
+-- The oldest version that a configuration uses, when none does.
+SELECT simhash_drop_dictionary('d', (SELECT min(dictionary_version) FROM simhash_catalog.config WHERE dictionary = 'd'));
 SELECT simhash_drop_dictionary('d');
 SELECT (SELECT count(*) FROM simhash_catalog.config) AS configs, (SELECT count(*) FROM simhash_catalog.dictionary) AS dictionaries,
 	(SELECT count(*) FROM simhash_catalog.dictionary_word) AS words;
