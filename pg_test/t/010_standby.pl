@@ -238,6 +238,11 @@ for my $change (
 $primary->wait_for_catchup($standby);
 my ($status, $out, $err) = $standby->psql('postgres', "SET enable_seqscan = off; SELECT count(*) FROM u WHERE fp <~> 1 <= 3");
 like($err, qr/cannot access temporary or unlogged relations during recovery/, 'an unlogged index cannot be read on a standby');
+for my $function (qw(simhash_index_verify simhash_index_stats))
+{
+	($status, $out, $err) = $standby->psql('postgres', "SELECT * FROM $function('u_fp')");
+	like($err, qr/ERROR:  cannot access temporary or unlogged relations during recovery/, "nor looked at by $function");
+}
 is_sound($standby, 't', 't_fp', 'standby, before promotion', 4);
 $primary->stop;
 $standby->promote;

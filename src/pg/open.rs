@@ -5,8 +5,8 @@ use super::compat;
 use super::error::{raise, report};
 use super::relation::Rel;
 use pgrx::PgSqlErrorCode::{
-    ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-    ERRCODE_UNDEFINED_TABLE, ERRCODE_WRONG_OBJECT_TYPE,
+    ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INSUFFICIENT_PRIVILEGE,
+    ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, ERRCODE_UNDEFINED_TABLE, ERRCODE_WRONG_OBJECT_TYPE,
 };
 use pgrx::pg_sys;
 
@@ -30,7 +30,8 @@ pub struct OpenIndex {
 
 impl OpenIndex {
     /// Opens an index of the access method `am`; raises an ERROR if it is something else, not the
-    /// caller's to open for this purpose, not valid, or another session's temporary index.
+    /// caller's to open for this purpose, not valid, another session's temporary index, or an unlogged
+    /// one on a standby.
     pub fn new(oid: pg_sys::Oid, am: &str, purpose: Purpose) -> OpenIndex {
         // SAFETY: locks table before index, as the server does; both are closed by `drop` or, after
         // an ERROR, by the server.
@@ -176,6 +177,13 @@ unsafe fn check(index: pg_sys::Relation, am: &str) {
                 "It is being built, or CREATE INDEX CONCURRENTLY failed: drop or rebuild it."
                     .into(),
             ),
+        );
+    }
+    // SAFETY: reads a flag in shared memory.
+    if !rel.is_permanent() && unsafe { pg_sys::RecoveryInProgress() } {
+        raise(
+            ERRCODE_FEATURE_NOT_SUPPORTED,
+            "cannot access temporary or unlogged relations during recovery",
         );
     }
     if rel.is_temporary() && !rel.is_own_temporary() {

@@ -87,14 +87,17 @@ impl<'a> Rel<'a> {
         self.class().relpersistence as u8 == pg_sys::RELPERSISTENCE_TEMP
     }
 
+    /// Is the relation neither temporary nor unlogged?
+    pub fn is_permanent(self) -> bool {
+        self.class().relpersistence as u8 == pg_sys::RELPERSISTENCE_PERMANENT
+    }
+
     /// Must changes be logged? (The macro RelationNeedsWAL.)
     pub fn needs_wal(self) -> bool {
-        let data = self.data();
-        let permanent = self.class().relpersistence as u8 == pg_sys::RELPERSISTENCE_PERMANENT;
         // SAFETY: wal_level is a plain int that only the postmaster changes.
         let skips_new_files =
             unsafe { pg_sys::wal_level } < pg_sys::WalLevel::WAL_LEVEL_REPLICA as i32;
-        permanent && !(skips_new_files && compat::file_is_new(data))
+        self.is_permanent() && !(skips_new_files && compat::file_is_new(self.data()))
     }
 
     /// Blocks in the main fork, asked of the file system (or the cached size, in recovery).
