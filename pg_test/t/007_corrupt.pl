@@ -62,6 +62,23 @@ sub move_rows
 	return;
 }
 
+# Changes the last posting of some leaf to which one was appended. The change is shown the page, the bounds of its
+# free space, and the size of an entry's second part.
+sub change_last_posting
+{
+	my ($pages, $change) = @_;
+	for (@$pages[ 1 .. $#$pages ])
+	{
+		my ($level, $space) = unpack 'x8086CC', $_;
+		my ($lower, $upper, $sorted) = (unpack('x12SS', $_), unpack('x8112S', $_));
+		my $count = ($lower - $header) / 4;
+		next if $level != 0 || $space > 3 || $count <= $sorted;
+		my $size = (8080 - $upper) / $count;
+		return $change->(\$_, $lower, $upper, $size) if $upper - $lower >= 4 + $size;
+	}
+	die 'no leaf with appended postings';
+}
+
 sub some_block { my $pages = shift; return 1 + int(rand(@$pages - 1)); }
 
 my @damages = (
@@ -99,18 +116,17 @@ my @damages = (
 		@{ $_[0] }[ $a, $b ] = @{ $_[0] }[ $b, $a ];
 	} ],
 	[ 'pages in reverse order', 'verified', sub { @{ $_[0] }[ 1 .. $#{ $_[0] } ] = reverse @{ $_[0] }[ 1 .. $#{ $_[0] } ] } ],
-	# A leaf that looks sound, with one posting less: its row is still filed in the other key spaces.
+	# Leaves that look sound, with one posting less or more: its row is still filed in the other key spaces.
 	[ 'a posting less', 'row \(N,N\) is missing in N of N key spaces', sub {
-		for (@{ $_[0] }[ 1 .. $#{ $_[0] } ])
-		{
-			my ($level, $space) = unpack 'x8086CC', $_;
-			my ($lower, $upper, $sorted) = (unpack('x12S', $_), unpack('x14S', $_), unpack('x8112S', $_));
-			my $count = ($lower - $header) / 4;
-			next if $level != 0 || $space > 3 || $count <= $sorted;
-			substr($_, 12, 4) = pack 'SS', $lower - 4, $upper + (8080 - $upper) / $count;
-			return;
-		}
-		die 'no leaf with appended postings';
+		change_last_posting($_[0], sub { my ($page, $lower, $upper, $size) = @_; substr($$page, 12, 4) = pack 'SS', $lower - 4, $upper + $size; });
+	} ],
+	[ 'a posting twice', 'row \(N,N\) is filed more than once in key space N', sub {
+		change_last_posting($_[0], sub {
+			my ($page, $lower, $upper, $size) = @_;
+			substr($$page, $lower, 4) = substr($$page, $lower - 4, 4);
+			substr($$page, $upper - $size, $size) = substr($$page, $upper, $size);
+			substr($$page, 12, 4) = pack 'SS', $lower + 4, $upper - $size;
+		});
 	} ],
 	# A search by descent comes to a page that begins above what it looks for.
 	[ 'downlinks in reverse order', 'descent XX002 REINDEX .* begins above', sub { change_links($_[0], sub { reverse @_ }) } ],

@@ -108,6 +108,22 @@ like(answer("SELECT query FROM pg_stat_activity WHERE pid = $pid"), qr{^/\* simh
 $holder->query_safe("SELECT pg_advisory_unlock($gate)");
 is(finish_statement($verifier), '', 'it ends');
 
+# ------------------------------------------------------------------ a table that others shorten
+# What a process knows of a table's length does not outlive a truncation: here VACUUM leaves the postings behind.
+answer(<<'SQL');
+CREATE TABLE short (id int PRIMARY KEY, fp bigint, what text DEFAULT repeat('x', 700));
+INSERT INTO short SELECT i, hashint8extended(i, 1) FROM generate_series(1, 1000) i;
+CREATE INDEX short_fp ON short USING simhash (fp);
+SQL
+my $search = 'SELECT id FROM short WHERE fp <~> hashint8extended(900, 1) <= 3';
+$verifier->query_safe('SET enable_seqscan = off');
+is($verifier->query_safe($search), '900', 'a row at the end of its table is found');
+answer("UPDATE pg_index SET indisready = false WHERE indexrelid = 'short_fp'::regclass");
+answer('DELETE FROM short WHERE id > 100; VACUUM short');
+answer("UPDATE pg_index SET indisready = true WHERE indexrelid = 'short_fp'::regclass");
+like($verifier->query($search) . finish_errors($verifier), qr/index "short_fp" is damaged: no row can be at/, 'in the shortened table its address is damage, to the same session too');
+$verifier->query_safe('RESET enable_seqscan');
+
 # ------------------------------------------------------------------ beside load
 # Sessions that insert, update, delete, roll back, leave subtransactions and prepared transactions; VACUUM; builds.
 # Now and then the verifying process is stopped for a while in the middle of what it does.
