@@ -170,7 +170,7 @@ pub fn base_key(page: &Page) -> u16 {
 pub fn check(page: &Page) -> Result<(), Fault> {
     let n = count(page);
     if !(lower(page) - HEADER).is_multiple_of(LO)
-        || upper(page) != SPECIAL_START - aux_size(page) * n
+        || upper(page) + aux_size(page) * n != SPECIAL_START
     {
         return Err(Fault::new("the two arrays of the leaf differ in length"));
     }
@@ -397,6 +397,17 @@ mod tests {
     #[test]
     fn capacities_are_those_of_the_design() {
         assert_eq!((CAPACITY, CAPACITY_WIDE), (671, 575));
+    }
+
+    #[test]
+    fn arrays_that_differ_in_length_are_damage_whatever_their_length() {
+        let mut page = [0; PAGE_SIZE];
+        init(&mut page, WHO, 0, None, &[key(42, 1)]);
+        assert_eq!(check(&page), Ok(()));
+        for end in (HEADER..=SPECIAL_START).filter(|end| *end != HEADER + LO) {
+            set_lower(&mut page, end);
+            assert!(check(&page).is_err(), "pd_lower {end}");
+        }
     }
 
     #[test]
