@@ -56,11 +56,13 @@ impl SavedQuery {
             // run sees what this transaction, even this statement, has done before. The query fires
             // its own triggers: in a deferred trigger no query is running that could do it later.
             unsafe {
+                if self.prefers_indexes {
+                    self.plan_with_indexes();
+                }
                 let snapshot = match sees {
                     Sees::Usual => std::ptr::null_mut(),
                     Sees::Latest => pg_sys::GetLatestSnapshot(),
                 };
-                let settings = self.prefers_indexes.then(|| prefer_indexes());
                 check(pg_sys::SPI_execute_snapshot(
                     self.plan,
                     values.as_mut_ptr(),
@@ -71,9 +73,6 @@ impl SavedQuery {
                     true,
                     1,
                 ));
-                if let Some(level) = settings {
-                    pg_sys::AtEOXact_GUC(true, level);
-                }
                 (pg_sys::SPI_processed > 0).then(|| {
                     let mut number = 0;
                     columns.map(|storage| {
@@ -83,6 +82,23 @@ impl SavedQuery {
                 })
             }
         })
+    }
+
+    /// Makes the plan, unless there is a valid one, and locks its tables, so that the run takes this plan.
+    /// The settings are those of planning only: what the run fires has the session's.
+    ///
+    /// # Safety
+    /// While connected, in a transaction.
+    unsafe fn plan_with_indexes(&self) {
+        // SAFETY: the plan is one statement's; what is counted for the current owner is released there.
+        unsafe {
+            let level = prefer_indexes();
+            let plan = pg_sys::SPI_plan_get_cached_plan(self.plan);
+            pg_sys::AtEOXact_GUC(true, level);
+            if !plan.is_null() {
+                pg_sys::ReleaseCachedPlan(plan, pg_sys::CurrentResourceOwner);
+            }
+        }
     }
 }
 
