@@ -37,28 +37,25 @@ impl TriggerCall<'_> {
         let events = pg_sys::TRIGGER_TYPE_INSERT | pg_sys::TRIGGER_TYPE_UPDATE;
         let before_row = pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE;
         let table = self.relation();
-        // SAFETY: an open relation has a list of as many triggers as it says, or none. Looking up an origin
-        // may replace the list, hence the copies.
-        let triggers: Vec<(pg_sys::Trigger, Vec<String>)> = unsafe {
-            let list = (*table.raw()).trigdesc.as_ref();
-            let all = list.map_or(&[][..], |list| {
+        // SAFETY: an open relation has a list of as many triggers as it says, or none. The server may
+        // replace the list whenever it looks into a catalog, hence the copy.
+        let triggers = unsafe {
+            let copy = pg_sys::CopyTriggerDesc((*table.raw()).trigdesc);
+            copy.as_ref().map_or(&[][..], |list| {
                 std::slice::from_raw_parts(list.triggers, list.numtriggers as usize)
-            });
-            all.iter()
-                .filter(|t| {
-                    let kind = t.tgtype as u32;
-                    t.tgfoid == self.function_oid()
-                        && kind & before_row == before_row
-                        && kind & events != 0
-                })
-                .map(|t| (*t, arguments(t)))
-                .collect()
+            })
         };
         triggers
-            .into_iter()
-            .map(|(trigger, arguments)| Sibling {
-                arguments,
-                origin: origin(&trigger, table.oid()),
+            .iter()
+            .filter(|t| {
+                let kind = t.tgtype as u32;
+                t.tgfoid == self.function_oid()
+                    && kind & before_row == before_row
+                    && kind & events != 0
+            })
+            .map(|trigger| Sibling {
+                arguments: arguments(trigger),
+                origin: origin(trigger, table.oid()),
             })
             .collect()
     }
