@@ -260,6 +260,29 @@ FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=clusters_test.lat
 CREATE TRIGGER a_delete AFTER INSERT ON late FOR EACH ROW EXECUTE FUNCTION delete_it();
 INSERT INTO late VALUES (7, 1);
 SELECT * FROM late_cluster ORDER BY key;
+-- What changes the row, but not its fingerprint, does not fire for itself: the row counts all the same.
+DROP TRIGGER a_delete ON late;
+DROP TRIGGER assign ON late;
+TRUNCATE late, late_cluster;
+ALTER TABLE late ADD note text;
+CREATE FUNCTION note_it() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	UPDATE clusters_test.late SET note = 'seen' WHERE id = NEW.id;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER a_note AFTER INSERT ON late FOR EACH ROW EXECUTE FUNCTION note_it();
+CREATE TRIGGER assign AFTER INSERT OR UPDATE OF fp ON late
+FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=clusters_test.late_cluster', 'key=id', 'fingerprint=fp');
+INSERT INTO late VALUES (1, 1), (2, 1);
+DROP TRIGGER assign ON late;
+CREATE CONSTRAINT TRIGGER assign AFTER INSERT OR UPDATE OF fp ON late DEFERRABLE INITIALLY DEFERRED
+FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=clusters_test.late_cluster', 'key=id', 'fingerprint=fp');
+BEGIN;
+INSERT INTO late VALUES (3, 1), (4, 1), (5, 1);
+UPDATE late SET note = 'again', fp = CASE id WHEN 4 THEN -1 ELSE fp END;
+DELETE FROM late WHERE id = 5;
+COMMIT;
+SELECT * FROM late_cluster ORDER BY key;
 -- A table of clusters that references the rows, as the documentation makes it: what a deferred trigger writes
 -- is checked although no query runs.
 CREATE TABLE kept (id int PRIMARY KEY, fp bigint);
@@ -329,6 +352,19 @@ CREATE TRIGGER see_row AFTER INSERT OR UPDATE ON kept_cluster FOR EACH ROW EXECU
 CREATE TRIGGER see_statement AFTER INSERT ON kept_cluster REFERENCING NEW TABLE AS new EXECUTE FUNCTION see();
 INSERT INTO kept VALUES (20, x'7000000000000000'::bigint), (21, x'7000000000000000'::bigint);
 SELECT * FROM seen ORDER BY what, key;
+-- Under the settings of the session: those that the trigger plans its own queries with do not last until then.
+CREATE FUNCTION see_settings() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO clusters_test.seen SELECT name || ' = ' || setting FROM pg_settings WHERE name IN ('enable_seqscan', 'jit');
+	RETURN NULL;
+END $$;
+CREATE TRIGGER see_settings BEFORE INSERT ON kept_cluster EXECUTE FUNCTION see_settings();
+TRUNCATE seen;
+SET jit = on;
+INSERT INTO kept VALUES (24, x'7000000000000000'::bigint);
+RESET jit;
+SELECT what FROM seen WHERE key IS NULL ORDER BY what;
+DROP TRIGGER see_settings ON kept_cluster;
 DELETE FROM kept WHERE id > 20;
 -- The same, not deferred.
 TRUNCATE seen;

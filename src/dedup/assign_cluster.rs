@@ -50,6 +50,8 @@ struct Assigner {
     key: Column,
     fingerprint: Column,
     clusters: ClusterTable,
+    /// Is there a row with this key and this fingerprint?
+    is_stored: SavedQuery,
     /// Is any row near?
     any_near: SavedQuery,
     unite: SavedQuery,
@@ -117,6 +119,7 @@ impl Assigner {
         });
         let assigner = Assigner {
             references,
+            is_stored: saved(statement.is_stored(table::quoted(fp))),
             any_near: saved(statement.any_near()),
             unite: saved(statement.unite(&clusters_name)),
             key_name: options.key,
@@ -138,16 +141,17 @@ fn assign(call: &TriggerCall<'_>) {
         let message = format!("column \"{column}\" of relation \"{table}\" contains null values");
         refuse(call, ERRCODE_NULL_VALUE_NOT_ALLOWED, message, None);
     };
-    if !call.new_row_is_live() {
-        // A deferred trigger, or one that others come before: what is stored now fires for itself.
+    let row = [Some(key.datum()), Some(fingerprint.datum())];
+    let run = |query: &SavedQuery| query.first_row(&row, [], Sees::Latest);
+    // Before a deferred trigger, or after another one, the row may have been deleted, or given another
+    // fingerprint, which fires for itself. A change of other columns need not (UPDATE OF).
+    if !call.new_row_is_live() && run(&assigner.is_stored).is_none() {
         return;
     }
     assigner.clusters.check_rights(call);
     // From here to its commit no other transaction changes the clusters: each sees what the one before
     // it stored, whatever its isolation level.
     lock_until_commit(assigner.clusters.oid, CLUSTERS);
-    let row = [Some(key.datum()), Some(fingerprint.datum())];
-    let run = |query: &SavedQuery| query.first_row(&row, [], Sees::Latest);
     // Most rows have none.
     if run(&assigner.any_near).is_none() {
         return;
@@ -201,6 +205,14 @@ impl Statement {
             collate: collation.map_or(String::new(), |name| format!(" COLLATE {name}")),
             array_type,
         }
+    }
+
+    fn is_stored(&self, fp: String) -> String {
+        let Statement { rows, key, .. } = self;
+        let same = self.equality.clause(key, "$1");
+        format!(
+            "SELECT FROM {rows} WHERE {same} AND {fp}::pg_catalog.int8 OPERATOR(pg_catalog.=) $2 LIMIT 1"
+        )
     }
 
     fn any_near(&self) -> String {
