@@ -148,7 +148,7 @@ fn check(args: &Args) {
                 ERRCODE_INSUFFICIENT_PRIVILEGE,
                 format!("permission denied for table {name}"),
                 format!(
-                    "The owner of the database may do this, and whom a superuser grants \
+                    "The owner of the database may do this, and roles that a superuser has granted \
                      {right} on all tables in schema simhash_catalog."
                 ),
             )
