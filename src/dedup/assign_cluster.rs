@@ -210,8 +210,10 @@ impl Statement {
     fn is_stored(&self, fp: String) -> String {
         let Statement { rows, key, .. } = self;
         let same = self.equality.clause(key, "$1");
+        // So written, the index on the fingerprint serves where the key has none.
         format!(
-            "SELECT FROM {rows} WHERE {same} AND {fp}::pg_catalog.int8 OPERATOR(pg_catalog.=) $2 LIMIT 1"
+            "SELECT FROM {rows} WHERE {same} \
+             AND simhash_catalog.distance({fp}::pg_catalog.int8, $2) OPERATOR(pg_catalog.<=) 0 LIMIT 1"
         )
     }
 
