@@ -102,6 +102,30 @@ like($generic, qr/Index Scan using t_fp on t\n.*hamming_ball\(\$1, \$2\)/, 'gene
 like($generic, qr/Seq Scan on t\n.*hamming_within\(fp, \$1, 36\)/, 'generic plan of a wide radius: the table');
 like($generic, qr/Nested Loop\n.*Seq Scan on t a\n.*\n.*Index Scan using t_fp on t b/, 'a few rows with all: the index for each');
 
+# The nearest first: the index for some rows, a sort for all of them.
+for my $page_cost ('4', '1.1')
+{
+	my $chosen = sub { $node->safe_psql('postgres', "SET random_page_cost = $page_cost; EXPLAIN (COSTS OFF) $_[0]") };
+	like($chosen->("SELECT id FROM t ORDER BY fp <~> 5 LIMIT $_"), qr/Index Scan using t_fp/, "the $_ nearest, random_page_cost $page_cost: the index")
+	  for 1, 100, 10000;
+	for my $query ('SELECT id FROM t ORDER BY fp <~> 5', 'SELECT id, rank() OVER (ORDER BY fp <~> 5) FROM t',
+		'SELECT fp <~> 5, count(*) FROM t GROUP BY 1 ORDER BY 1', 'SELECT DISTINCT ON (fp <~> 5) id FROM t ORDER BY fp <~> 5')
+	{
+		my $plan = $chosen->($query);
+		ok($plan =~ /Seq Scan on t/ && $plan !~ /Index Scan/, "$query, random_page_cost $page_cost: a sort") or diag $plan;
+	}
+}
+# The nearest of one tenant: in the order of distance nearly all rows would be read from the table in vain.
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE tenants AS SELECT i AS id, i % 200 AS tenant, random_fp() AS fp FROM generate_series(1, 100000) i;
+CREATE INDEX tenants_tenant ON tenants (tenant);
+CREATE INDEX tenants_fp ON tenants USING simhash (fp);
+VACUUM ANALYZE tenants;
+SQL
+like($node->safe_psql('postgres', "SET random_page_cost = 1.1; EXPLAIN (COSTS OFF) SELECT id FROM tenants WHERE $$_[0] ORDER BY fp <~> 7 LIMIT 10"),
+	$$_[1], "the nearest where $$_[0]")
+  for [ 'tenant = 7', qr/Scan (using|on) tenants_tenant/ ], [ 'tenant < 100', qr/Index Scan using tenants_fp/ ];
+
 is_sound($node, 't', 't_fp', 'at the end', 2);
 $node->stop;
 done_testing();

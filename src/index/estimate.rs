@@ -52,7 +52,12 @@ pub fn estimate(path: &IndexPath) -> Estimate {
         sequential_page: prices.sequential_page * share_of_cache,
         ..prices
     };
-    let total = startup + all.price(&cached, matches);
+    let run = if path.is_ordered() {
+        all.price_in_order(&cached, matches)
+    } else {
+        all.price(&cached, matches)
+    };
+    let total = startup + run;
     Estimate {
         startup,
         total,
