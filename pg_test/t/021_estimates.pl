@@ -126,6 +126,29 @@ like($node->safe_psql('postgres', "SET random_page_cost = 1.1; EXPLAIN (COSTS OF
 	$$_[1], "the nearest where $$_[0]")
   for [ 'tenant = 7', qr/Scan (using|on) tenants_tenant/ ], [ 'tenant < 100', qr/Index Scan using tenants_fp/ ];
 
+# A radius that was not known, and turns out wide: each page of the table is visited a few times, not for each row.
+sub pages_of_generic_plan
+{
+	my ($limit, $k) = @_;
+	my $plan = $node->safe_psql('postgres', <<"SQL");
+SET plan_cache_mode = force_generic_plan;
+PREPARE within(bigint, int) AS SELECT id FROM t WHERE fp <~> \$1 <= \$2 LIMIT $limit;
+EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE within(5, $k);
+SQL
+	$plan =~ /Index Scan using t_fp/ or die $plan;
+	my ($hit) = $plan =~ /Buffers: shared hit=(\d+)/ or die $plan;
+	my ($read) = $plan =~ /Buffers: shared[^\n]* read=(\d+)/;
+	return $hit + ($read // 0);
+}
+my $table_pages = $node->safe_psql('postgres', "SELECT pg_relation_size('t') / 8192");
+for my $k (28, 32, 64)
+{
+	my $pages = pages_of_generic_plan('ALL', $k);
+	cmp_ok($pages, '<=', 5 * $table_pages, "within an unknown radius that is $k: $pages pages for a table of $table_pages");
+}
+my $first = pages_of_generic_plan(1, 32);
+cmp_ok($first, '<=', 10, "one row within a wide radius: few pages ($first)");
+
 is_sound($node, 't', 't_fp', 'at the end', 2);
 $node->stop;
 done_testing();

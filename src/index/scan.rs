@@ -7,6 +7,7 @@ use super::search::{Nulls, Within};
 use super::view::{Snapshot, View};
 use crate::pg::buffer::{Pinned, Shared};
 use crate::pg::index_am::{Bitmap, Condition, Scan, work_mem_bytes};
+use crate::pg::memory::reserve;
 use crate::pg::row_address::RowAddresses;
 use pgrx::pg_sys;
 
@@ -19,6 +20,10 @@ pub mod operator {
     /// `fp ~= other`
     pub const NEAR: u16 = 3;
 }
+
+/// A batch of rows against the one before it: a wide search then visits the table's pages few times,
+/// and one that ends early has searched the index for some rows too many, but not the table.
+const BATCH_GROWTH: usize = 8;
 
 enum Stage {
     Within(Within),
@@ -47,6 +52,8 @@ pub struct State {
     stages: Vec<Stage>,
     /// Rows found and not yet handed out, from `next` on.
     rows: Vec<Tid>,
+    /// Rows that a plain scan without an order finds before it hands out the next.
+    batch: usize,
     /// The distance of all of them to the centre of ORDER BY; None without one.
     distance: Option<i32>,
     next: usize,
@@ -64,6 +71,7 @@ impl State {
         self.snapshot = None;
         self.stages.clear();
         self.rows.clear();
+        self.batch = 0;
         self.distance = None;
         self.next = 0;
     }
@@ -82,7 +90,7 @@ impl State {
         self.stages = self.request.stages();
     }
 
-    /// Finds some more rows; false at the end.
+    /// Finds some more rows, those of one leaf or, where no pins are held, at least `batch`; false at the end.
     fn fill(&mut self, scan: &Scan, hold_pins: bool) -> bool {
         self.release_pin();
         let Some(snapshot) = &self.snapshot else {
@@ -96,10 +104,14 @@ impl State {
             let leaf = match stage {
                 Stage::Within(within) => within.step(&view, |m| {
                     if request.accepts(m.fingerprint) {
+                        reserve(rows, 1);
                         rows.push(m.tid);
                     }
                 }),
-                Stage::Nulls(nulls) => nulls.step(&view, |tid| rows.push(tid)),
+                Stage::Nulls(nulls) => nulls.step(&view, |tid| {
+                    reserve(rows, 1);
+                    rows.push(tid);
+                }),
                 Stage::Nearest(nearest) => {
                     let distance = nearest.step(&view, |fp| request.accepts(fp), rows);
                     self.distance = distance.map(|d| d as i32);
@@ -112,13 +124,29 @@ impl State {
             match leaf {
                 None => drop(self.stages.pop()),
                 Some(_) if self.rows.is_empty() => {}
-                Some(leaf) => {
-                    self.pin = hold_pins.then(|| keep_pin(leaf));
+                Some(leaf) if hold_pins => {
+                    self.pin = Some(keep_pin(leaf));
                     return true;
                 }
+                Some(_) if self.rows.len() < self.batch => {}
+                Some(_) => return true,
             }
         }
-        false
+        !self.rows.is_empty()
+    }
+
+    /// Finds the next batch of rows and puts it into the table's order, so that a page of the table is
+    /// visited once for all of its rows. The first batch is one leaf's, for whoever wants few rows;
+    /// each further one is much larger, up to work_mem.
+    fn fill_batch(&mut self, scan: &Scan) -> bool {
+        let found = self.fill(scan, false);
+        if self.distance.is_none() {
+            self.rows
+                .sort_unstable_by_key(|tid| u64::from(tid.block) << 16 | u64::from(tid.offset));
+            let limit = work_mem_bytes() / size_of::<Tid>();
+            self.batch = (self.rows.len() * BATCH_GROWTH).min(limit);
+        }
+        found
     }
 }
 
@@ -134,7 +162,12 @@ pub fn next_row(scan: &mut Scan, state: &mut State) -> bool {
         state.start(scan);
     }
     while state.next >= state.rows.len() {
-        if !state.fill(scan, !scan.snapshot_is_mvcc()) {
+        let found = if scan.snapshot_is_mvcc() {
+            state.fill_batch(scan)
+        } else {
+            state.fill(scan, true)
+        };
+        if !found {
             return false;
         }
     }
