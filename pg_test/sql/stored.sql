@@ -278,7 +278,7 @@ SELECT simhash64_named_text('one two three', 'moving') IS NOT NULL AS present;
 RESET search_path;
 
 -- It stays in its schema, which may get another name: everything still works, in the same session.
-\set VERBOSITY verbose
+\set VERBOSITY sqlstate
 ALTER EXTENSION simhash_dedup SET SCHEMA stored_test;
 \set VERBOSITY default
 ALTER SCHEMA public RENAME TO elsewhere;
