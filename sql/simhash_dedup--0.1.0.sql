@@ -651,7 +651,7 @@ BEGIN
 	SELECT jsonb_build_object('dictionary', coalesce(jsonb_agg(d.word), '[]')) INTO options
 	FROM simhash_catalog.dictionary_words($4, 2147483647) AS d WHERE d.kind = 'word';
 	EXECUTE format('CREATE TEMP TABLE pg_temp.%I (term text, documents bigint) ON COMMIT DROP', parts);
-	-- Leaf partitions and plain tables are worked off in ranges of pages, anything else at once: views,
+	-- Leaf partitions and plain tables are processed in ranges of pages, anything else at once: views,
 	-- foreign tables, tables with children.
 	FOR part IN
 		SELECT c.oid::regclass AS relation, c.relkind IN ('r', 'm', 't') AND NOT c.relhassubclass AS has_pages
@@ -695,7 +695,7 @@ COMMENT ON FUNCTION simhash_build_idf(text, regclass, name, text, int) IS
 	'counts in how many rows each word of a column occurs, and freezes that as a version of an idf table';
 
 -- ---------------------------------------------------------------- versions are dropped
--- One that somebody names stays, and so does the newest while there are others: the next version would get its number.
+-- A version that something refers to stays, and so does the newest while there are others: the next version would get its number.
 
 CREATE FUNCTION simhash_catalog.delete_version(kind text, name text, version int) RETURNS void
 LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_delete_version';

@@ -53,7 +53,7 @@ impl Clustered<'_> {
         })
     }
 
-    /// The HINT what table would do.
+    /// A HINT with a table that would do.
     fn model(&self, name: &str) -> String {
         let of = table::type_name(self.key.storage.type_id);
         let is_primary = table::primary_key(self.table).as_deref() == Some(self.key_name);

@@ -20,7 +20,8 @@
 //!
 //! A transaction holds at most 2,048 locks of a column, however many rows it stores: pairs have numbers
 //! of their own where there are no more of them (k = 7, 8 and 9); others are folded into 1,024 numbers.
-//! A fold makes transactions wait for each other in vain now and then, never the other way round.
+//! Folding makes unrelated transactions wait for each other now and then; it never lets two
+//! related ones pass.
 
 /// simhash_assign_cluster()'s lock of its table of clusters, which no fingerprint has.
 pub const CLUSTERS: u32 = u32::MAX;

@@ -136,7 +136,7 @@ impl State {
     }
 
     /// Finds the next batch of rows and puts it into the table's order, so that a page of the table is
-    /// visited once for all of its rows. The first batch is one leaf's, for whoever wants few rows;
+    /// visited once for all of its rows. The first batch is one leaf's, for a caller that wants few rows;
     /// each further one is much larger, up to work_mem.
     fn fill_batch(&mut self, scan: &Scan) -> bool {
         let found = self.fill(scan, false);
