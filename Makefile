@@ -2,6 +2,11 @@
 # and bench, which read these variables from the environment:
 #
 #   PG_CONFIG   the server to build for, install into and test with (pg_config on PATH, or the newest server installed)
+#   PG_CONFIGS  servers of other majors for the tests, with spaces between them; others are fetched (pg_test/tools/servers.txt)
+#   MAJORS      the majors to test ("14 15 16 17 18"): that of PG_CONFIG in full, the others in a reduced form
+#   FULL        FULL=1 makes `make test-majors` test all of them in full, and upgrades between them
+#   TESTS       tests whose names begin with one of these words ("pairs 005"), instead of all
+#   JOBS        how many majors are tested at a time (2)
 #   DESTDIR     a prefix for `make install`, as packagers use it
 #   KEEP        KEEP=1 leaves the server of `make demo` running
 #   ROWS        rows of `make bench`, or several numbers with commas between them
@@ -12,14 +17,15 @@
 #   DATA        folder of the labelled sets of `make quality`, and of real rows for `make bench` and `bench-text`
 #   PYTHON      an interpreter with the packages simhash and jieba, for `make bench-text`
 
-export PG_CONFIG DESTDIR KEEP ROWS SETS PEERS OUT SECONDS_EACH DATA PYTHON
+export PG_CONFIG PG_CONFIGS MAJORS FULL TESTS JOBS DESTDIR KEEP ROWS SETS PEERS OUT SECONDS_EACH DATA PYTHON
 
-.PHONY: help build install demo test quick soak fuzz bench bench-s0 bench-text bench-model quality clean
+.PHONY: help build install demo test test-majors quick soak fuzz bench bench-s0 bench-text bench-model quality clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make demo           install what is missing, then show the extension on real rows (KEEP=1 leaves its server up)'
-	@echo 'make test           install what is missing, then run every test'
+	@echo 'make test           install what is missing, then run every test: one major in full, the others reduced (MAJORS=15)'
+	@echo 'make test-majors    the tests of each major alone (MAJORS="14 16", FULL=1)'
 	@echo 'make quick          format, lint and unit tests only: no server is started'
 	@echo 'make soak           crash, standby and concurrency tests again and again (SECONDS_EACH=600)'
 	@echo 'make fuzz           random text and options against the fingerprint code (SECONDS_EACH=60)'
@@ -43,6 +49,9 @@ demo:
 
 test:
 	@pg_test/tools/test.sh all
+
+test-majors:
+	@pg_test/tools/test.sh majors
 
 quick:
 	@pg_test/tools/test.sh quick

@@ -89,9 +89,13 @@ missing_packages() {
 		[ -n "$(in_places postgres)" ] || echo "postgresql-$major"
 		echo "postgresql-server-dev-$major"
 	fi
-	if [ "$want" = test ]; then
+	if [ "$want" = test ] || [ "$want" = majors ]; then
 		command -v prove >/dev/null || echo perl
 		perl -MIPC::Run -e 1 2>/dev/null || echo libipc-run-perl
+	fi
+	# Servers of the other majors are fetched with it.
+	if [ "$want" = majors ]; then
+		python3 -m pip --version >/dev/null 2>&1 || echo python3-pip
 	fi
 	if [ "$want" = bench ]; then
 		pkg-config --exists libpq 2>/dev/null || echo libpq-dev
@@ -157,7 +161,7 @@ require_rust() {
 		fail "Rust $found is too old: install Rust $needed or newer (rustup) and try again"
 }
 
-# Sets PG_CONFIG and what follows from it, and says which server it is. $1: build, demo, test or bench.
+# Sets PG_CONFIG and what follows from it, and says which server it is. $1: build, demo, test, majors or bench.
 require_postgres() {
 	find_postgres "$1" || fail "no PostgreSQL with server headers found: point PG_CONFIG at the pg_config of yours"
 	command -v "$PG_CONFIG" >/dev/null || fail "$PG_CONFIG does not run: point PG_CONFIG at the pg_config of your server"
@@ -171,7 +175,7 @@ require_postgres() {
 	export PG_CONFIG PG_BIN PG_MAJOR PGRX_PG_CONFIG_PATH=$PG_CONFIG
 }
 
-# $1: build, demo, test or bench.
+# $1: build, demo, test, majors or bench.
 require_everything() {
 	require_rust
 	install_missing_packages "$1"

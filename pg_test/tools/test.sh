@@ -1,31 +1,18 @@
 #!/usr/bin/env bash
-# make test, make quick, make soak: every check and test of the project, or the crash and concurrency
-# tests for a long time, each suite on a cluster of its own, and at the end one line `N passed, N
-# failed`. The exit status is 0 only when nothing failed.
+# make test, make test-majors, make quick, make soak: every check and test of the project, on servers of one or several
+# majors, and at the end one line `N passed, N failed`. The exit status is 0 only when nothing failed.
+#
+#   test.sh all      checks, unit tests, one major in full, the others of MAJORS in the reduced form of test_major.sh
+#   test.sh majors   the majors of MAJORS in the reduced form; with FULL=1 in full, and pg_upgrade from each to each later one
+#   test.sh quick    checks and unit tests
+#   test.sh soak     the crash and concurrency tests of one major for a long time
 
 # shellcheck source=pg_test/tools/common.sh
 . "$(dirname "$0")/common.sh"
-
-passed=0
-failed=0
-work=''
-
-# count NAME PASSED FAILED LOG: adds to the sums and prints one line, after a failure also why.
-count() {
-	passed=$((passed + $2))
-	failed=$((failed + $3))
-	printf '   %-42s %5d passed %3d failed  (%d s)\n' "$1" "$2" "$3" $((SECONDS - started))
-	[ "$3" = 0 ] || { [ ! -s "$4" ] || sed 's/^/   | /' "$4" | tail -n "${5:-60}"; }
-}
-
-# check NAME COMMAND...: one test, which passes when the command does.
-check() {
-	local name=$1 log
-	shift
-	log=$(log_file "${name//[^a-z0-9]/_}")
-	started=$SECONDS
-	if "$@" >"$log" 2>&1; then count "$name" 1 0 "$log"; else count "$name" 0 1 "$log"; fi
-}
+# shellcheck source=pg_test/tools/servers.sh
+. "$(dirname "$0")/servers.sh"
+# shellcheck source=pg_test/tools/count.sh
+. "$(dirname "$0")/count.sh"
 
 in_root() { (cd "$ROOT" && "$@"); }
 
@@ -63,95 +50,92 @@ unit_tests() {
 	count 'cargo test' "${sums[0]}" "${sums[1]}" "$log"
 }
 
-# The postgres user may not be able to read the repository: it gets a copy of the tests.
-copy_tests() {
-	cp -r "$ROOT/pg_test/"{sql,expected,specs,t,perl,data} "$ROOT/docs" "$ROOT/README.md" "$work/"
-	mkdir "$work/out"
-	[ "$(id -u)" != 0 ] || chown -R postgres "$work"
+# ---------------------------------------------------------------- majors
+
+results=''
+
+# Ends the test runs that are under way; each stops its own servers.
+finish() {
+	local group
+	for group in $(jobs -rp); do kill -TERM -- "-$group" 2>/dev/null || true; done
+	wait
+	[ -z "$results" ] || rm -rf "$results"
 }
 
-# Tests of a kind, one name per line: file names without the suffix.
-names() {
-	local file
-	for file in "$work/$1"/*."$2"; do
-		[ ! -e "$file" ] || basename "$file" ".$2"
-	done
-}
-
-# regress NAME PROGRAM FOLDER SUFFIX: a suite of pg_regress or pg_isolation_regress.
-regress() {
-	local name=$1 program=$2 out=$work/out/$3 log tests good bad=0 status=0
-	mapfile -t tests < <(names "$3" "$4")
-	[ "${#tests[@]}" -gt 0 ] || return 0
-	say "$name"
-	started=$SECONDS
-	log=$(log_file "$3")
-	[ -x "$program" ] || fail "$program is missing: install postgresql-client-$PG_MAJOR, or a PostgreSQL with its test programs"
-	as_postgres mkdir "$out"
-	(cd "$out" && as_postgres "$program" --bindir="$PG_BIN" --inputdir="$work" --outputdir="$out" \
-		--temp-instance="$out/instance" --port=65433 --encoding=UTF8 --no-locale "${tests[@]}") >"$log" 2>&1 || status=1
-	# "test name ... ok" up to PostgreSQL 15, "ok 1 - name" from 16 on.
-	good=$(grep -Ec '^(test .*\.\.\. ok|ok [0-9])' "$log" || true)
-	bad=$((${#tests[@]} - good))
-	if [ "$status" = 1 ] && [ "$bad" = 0 ]; then bad=1; fi
-	[ ! -e "$out/regression.diffs" ] || cat "$out/regression.diffs" >>"$log"
-	count "$name" "$good" "$bad" "$log" 200
-}
-
-# tap_file NAME LABEL [VARIABLE=VALUE...]: one file of pg_test/t, a Perl program that prints TAP and
-# starts clusters of its own.
-tap_file() {
-	local name=$1 label=$2 log good bad status=0
-	shift 2
-	log=$(log_file "tap_$name")
-	started=$SECONDS
-	as_postgres mkdir "$work/out/$name"
-	(cd "$work/out/$name" && as_postgres env PATH="$PG_BIN:$PATH" PERL5LIB="$PGXS_DIR/src/test/perl" \
-		PG_REGRESS="$PGXS_DIR/src/test/regress/pg_regress" PG_TEST_DATA="$work/data" \
-		TESTDIR="$work/out/$name" TESTDATADIR="$work/out/$name" TESTLOGDIR="$work/out/$name/log" "$@" \
-		prove --verbose -I "$work/perl" "$work/t/$name.pl") >"$log" 2>&1 || status=1
-	good=$(grep -c '^ok ' "$log" || true)
-	bad=$(grep -c '^not ok ' "$log" || true)
-	if [ "$status" = 1 ] && [ "$bad" = 0 ]; then bad=1; fi
-	[ "$bad" = 0 ] || as_postgres sh -c "tail -n 15 $work/out/$name/tmp_check/log/*" >>"$log" 2>&1 || true
-	count "$label" "$good" "$bad" "$log" 100
-	# What a failed soak leaves is kept: it may take hours to see it again.
-	if [ "$what" = soak ] && [ "$bad" != 0 ]; then
-		cp -r "$work/out/$name" "$(mktemp -d "$ROOT/target/log/failed_$name.XXXXXX")"
-		cp "$log" "${log%.log}_failed_$SECONDS.log"
-	fi
-	rm -rf "${work:?}/out/$name"
-}
-
-tap_tests() {
-	local name
-	say 'crash, restart and concurrency tests'
-	for name in $(names t pl); do
-		tap_file "$name" "$name"
-	done
-}
-
-# The long form: each of these files for SECONDS_EACH seconds. A file that knows SIMHASH_SOAK makes
-# its own rounds; others are run again and again, with other random rows each time.
-soak() {
-	local name each=${SECONDS_EACH:-600} end round
-	say "each of the long tests for $each s"
-	for name in 001_crash 002_concurrency 003_oracle 004_cancel 006_unlogged_temp 007_corrupt 010_standby 011_transactions \
-		012_fdw 013_directory 014_size 015_crash_points 017_nearest 019_vacuum 020_parallel_build 023_roots; do
-		[ -e "$work/t/$name.pl" ] || continue
-		if grep -Eq 'until_over|soak_seconds' "$work/t/$name.pl"; then
-			tap_file "$name" "$name" SIMHASH_SOAK="$each"
-			continue
+# The folder of PostgreSQL's test modules, of the first server that has them: those of one major know the others.
+find_perl_modules() {
+	local candidate modules
+	for candidate in "$PG_CONFIG" ${PG_CONFIGS:-} $(in_places pg_config); do
+		modules=$(dirname "$("$candidate" --pgxs)")/../test/perl
+		if [ -e "$modules/PostgreSQL/Test/Cluster.pm" ]; then
+			PERL_MODULES=$(cd "$modules" && pwd)
+			export PERL_MODULES
+			return 0
 		fi
-		end=$((SECONDS + each))
-		for ((round = 1; SECONDS < end; round++)); do
-			tap_file "$name" "$name, round $round"
+	done
+	fail "the test modules of PostgreSQL are missing: install postgresql-client-$PG_MAJOR, or name a PostgreSQL built with --enable-tap-tests in PG_CONFIG"
+}
+
+# run NAME FORM MAJOR [OLD_MAJOR]: starts a run of test_major.sh beside the others, when fewer than JOBS are under way.
+run() {
+	local name=$1 form=$2 config='' old=''
+	# What cannot be run has failed.
+	echo '0 1 0' >"$results/$name"
+	if [ "$form" = upgrade ]; then
+		# Minors of one date: an older one may not understand what a newer one of an earlier major has stored.
+		config=$(fetch_server "$3") && old=$(fetch_server "$4") || return 0
+	else
+		config=$(given_server "$3") || config=$(fetch_server "$3") || return 0
+	fi
+	while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-2}" ]; do wait -n || true; done
+	# A group of processes of its own, which finish can end.
+	set -m
+	PG_CONFIG=$config OLD_PG_CONFIG=$old RESULT=$results/$name "$ROOT/pg_test/tools/test_major.sh" "$form" </dev/null &
+	set +m
+}
+
+# One line for each run, and the sums.
+sum_up() {
+	local name good bad seconds
+	wait
+	[ -n "$(ls "$results")" ] || return 0
+	say 'majors'
+	for name in "$results"/*; do
+		read -r good bad seconds <"$name"
+		passed=$((passed + good))
+		failed=$((failed + bad))
+		printf '   PostgreSQL %-33s %5d passed %3d failed  (%d s)\n' "$(basename "$name")" "$good" "$bad" "$seconds"
+	done
+}
+
+# The majors to test, in the order in which they start: the longest run first.
+majors() {
+	local major
+	for major in $PG_MAJOR ${MAJORS:-$(supported_majors | sort -n)}; do
+		if [[ " ${MAJORS:-$(supported_majors | tr '\n' ' ')} " = *" $major "* ]]; then echo "$major"; fi
+	done | awk '!seen[$0]++'
+}
+
+# The first major in full, the others in the reduced form.
+all_majors() {
+	local major form=full
+	for major in $(majors); do
+		run "$major, $form" "$form" "$major"
+		form=reduced
+	done
+}
+
+chosen_majors() {
+	local major old full=${FULL:-}
+	for major in $(majors); do
+		if [ -n "$full" ]; then run "$major, full" full "$major"; else run "$major, reduced" reduced "$major"; fi
+	done
+	[ -n "$full" ] || return 0
+	for major in $(majors | sort -n); do
+		for old in $(majors | sort -n); do
+			[ "$old" -ge "$major" ] || run "$major, upgrade from $old" upgrade "$major" "$old"
 		done
 	done
-}
-
-finish() {
-	remove_cluster "$work"
 }
 
 what=${1:-all}
@@ -161,24 +145,22 @@ if [ "$what" = quick ]; then
 	checks
 	unit_tests
 else
-	require_everything test
-	PGXS_DIR=$(dirname "$(dirname "$(dirname "$("$PG_CONFIG" --pgxs)")")")
-	[ -e "$PGXS_DIR/src/test/perl/PostgreSQL/Test/Cluster.pm" ] ||
-		fail "the test modules of PostgreSQL $PG_MAJOR are missing: install postgresql-client-$PG_MAJOR, or a PostgreSQL built with --enable-tap-tests"
+	if [[ $what = soak || (-n ${MAJORS:-} && $MAJORS != *' '*) ]]; then require_everything test; else require_everything majors; fi
+	find_perl_modules
+	results=$(mktemp -d "${TMPDIR:-/tmp}/simhash_results.XXXXXX")
 	trap finish EXIT
-	work=$(work_directory)
-	[ "$what" != all ] || { checks; unit_tests; }
-	say "build and install for PostgreSQL $PG_MAJOR"
-	build_release >"$(log_file build)" 2>&1 || { tail -n 40 "$(log_file build)"; fail "the build failed"; }
-	install_files
-	copy_tests
-	if [ "$what" = soak ]; then
-		soak
-	else
-		regress 'SQL regression tests' "$PGXS_DIR/src/test/regress/pg_regress" sql sql
-		regress 'two sessions, every interleaving' "$PGXS_DIR/src/test/isolation/pg_isolation_regress" specs spec
-		tap_tests
+	if [ "$what" = all ]; then
+		checks
+		unit_tests
 	fi
+	say 'SQL, sessions, crash, restart and concurrency tests'
+	case $what in
+	all) all_majors ;;
+	majors) chosen_majors ;;
+	soak) run "$PG_MAJOR, soak" soak "$PG_MAJOR" ;;
+	*) fail "tests are all, majors, quick or soak, not $what" ;;
+	esac
+	sum_up
 fi
 say "finished in $SECONDS s; logs are in target/log"
 printf '%d passed, %d failed\n' "$passed" "$failed"

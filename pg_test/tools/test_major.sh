@@ -1,0 +1,207 @@
+#!/usr/bin/env bash
+# Builds the extension for the server of PG_CONFIG, installs it there and runs its tests. test.sh starts one of these for
+# each major, two at a time, and adds up.
+#
+#   test_major.sh full      SQL files, specs and every file of pg_test/t
+#   test_major.sh reduced   SQL files, specs and the files of pg_test/t that look at what a major can change
+#   test_major.sh upgrade   009_upgrade, from the server of OLD_PG_CONFIG
+#   test_major.sh soak      the crash and concurrency tests, each for SECONDS_EACH seconds
+#
+# TESTS restricts the first two to tests whose names begin with one of these words. RESULT is the file for
+# the sums, PERL_MODULES the folder of PostgreSQL's test modules.
+
+# shellcheck source=pg_test/tools/common.sh
+. "$(dirname "$0")/common.sh"
+# shellcheck source=pg_test/tools/servers.sh
+. "$(dirname "$0")/servers.sh"
+# shellcheck source=pg_test/tools/count.sh
+. "$(dirname "$0")/count.sh"
+
+# Crash, dump, rights, crash points, the standby, vacuum, parallel builds, verification: what depends on the server's pages,
+# locks, WAL and catalogs.
+REDUCED='001_crash 005_dump_trusted 008_stored_rights 009_upgrade 010_standby 015_crash_points 019_vacuum
+	020_parallel_build 027_verify_beside_writers'
+# Random schedules: worth hours.
+SOAKED='001_crash 002_concurrency 003_oracle 004_cancel 006_unlogged_temp 007_corrupt 010_standby 011_transactions
+	012_fdw 013_directory 014_size 015_crash_points 017_nearest 019_vacuum 020_parallel_build 023_roots'
+
+form=$1
+work=''
+suites=0
+
+finish() {
+	local status=$?
+	rm -rf "${work:?}"
+	# What ended early did not pass.
+	[ "$status" = 0 ] || [ "$failed" != 0 ] || failed=1
+	echo "$passed $failed $SECONDS" >"$RESULT"
+}
+
+# A fetched server stays as it was fetched: the extension goes into a copy, which the postgres user can read.
+install_for_tests() {
+	local original
+	if is_fetched "$PG_CONFIG"; then
+		original=$(dirname "$(dirname "$PG_CONFIG")")
+		cp -r "$original" "$work/server$PG_MAJOR"
+		PG_CONFIG=$work/server$PG_MAJOR/bin/pg_config
+		PG_BIN=$("$PG_CONFIG" --bindir)
+		# Its contrib modules look for libpq where it was built.
+		export LD_LIBRARY_PATH=$work/server$PG_MAJOR/lib
+	fi
+	install_files
+}
+
+# Sets LIBRARY. One target directory serves all majors, and each build puts its library in the same place: so one at a time.
+build_for_tests() {
+	local log
+	log=$(log_file "build_$PG_MAJOR")
+	started=$SECONDS
+	if ! (flock 9 && build_release && cp "$LIBRARY" "$work/library_$PG_MAJOR.so") 9>"$ROOT/target/log/build.lock" >"$log" 2>&1; then
+		count "build" 0 1 "$log"
+		exit 1
+	fi
+	LIBRARY=$work/library_$PG_MAJOR.so
+	if grep -q '^warning' "$log"; then count 'build without warnings' 0 1 "$log"; else count 'build without warnings' 1 0 "$log"; fi
+}
+
+# The postgres user may not be able to read the repository: it gets a copy of the tests.
+copy_tests() {
+	cp -r "$ROOT/pg_test/"{sql,expected,specs,t,perl,data} "$ROOT/docs" "$ROOT/README.md" "$work/"
+	mkdir "$work/out"
+	[ "$(id -u)" != 0 ] || chown -R postgres "$work"
+}
+
+# wanted NAME: TESTS is empty, or a word of it is how NAME begins.
+wanted() {
+	local word
+	[ -n "${TESTS:-}" ] || return 0
+	for word in $TESTS; do
+		[[ $1 != "$word"* ]] || return 0
+	done
+	return 1
+}
+
+# Tests of a kind, one name per line: file names without the suffix.
+names() {
+	local file name
+	for file in "$work/$1"/*."$2"; do
+		[ -e "$file" ] || continue
+		name=$(basename "$file" ".$2")
+		! wanted "$name" || echo "$name"
+	done
+}
+
+# regress NAME PROGRAM FOLDER SUFFIX: a suite of pg_regress or pg_isolation_regress.
+regress() {
+	local name=$1 program=$2 out=$work/out/$3 log tests good bad=0 status=0
+	mapfile -t tests < <(names "$3" "$4")
+	[ "${#tests[@]}" -gt 0 ] || return 0
+	suites=$((suites + 1))
+	started=$SECONDS
+	log=$(log_file "$3_$PG_MAJOR")
+	[ -x "$program" ] || fail "$program is missing: install postgresql-client-$PG_MAJOR, or a PostgreSQL with its test programs"
+	as_postgres mkdir "$out"
+	(cd "$out" && as_postgres "$program" --bindir="$PG_BIN" --inputdir="$work" --outputdir="$out" \
+		--temp-instance="$out/instance" --port=65433 --encoding=UTF8 --no-locale "${tests[@]}") >"$log" 2>&1 || status=1
+	# "test name ... ok" up to PostgreSQL 15, "ok 1 - name" from 16 on.
+	good=$(grep -Ec '^(test .*\.\.\. ok|ok [0-9])' "$log" || true)
+	bad=$((${#tests[@]} - good))
+	if [ "$status" = 1 ] && [ "$bad" = 0 ]; then bad=1; fi
+	[ ! -e "$out/regression.diffs" ] || cat "$out/regression.diffs" >>"$log"
+	count "$name" "$good" "$bad" "$log" 200
+}
+
+# tap_file NAME LABEL [VARIABLE=VALUE...]: one file of pg_test/t, a Perl program that prints TAP and
+# starts clusters of its own.
+tap_file() {
+	local name=$1 label=$2 log good bad status=0
+	shift 2
+	suites=$((suites + 1))
+	log=$(log_file "tap_${name}_$PG_MAJOR")
+	started=$SECONDS
+	as_postgres mkdir "$work/out/$name"
+	(cd "$work/out/$name" && as_postgres env PATH="$PG_BIN:$PATH" PERL5LIB="$PERL_MODULES" \
+		PG_REGRESS="$PGXS_DIR/src/test/regress/pg_regress" PG_TEST_DATA="$work/data" \
+		TESTDIR="$work/out/$name" TESTDATADIR="$work/out/$name" TESTLOGDIR="$work/out/$name/log" "$@" \
+		prove --verbose -I "$work/perl" "$work/t/$name.pl") >"$log" 2>&1 || status=1
+	good=$(grep -c '^ok ' "$log" || true)
+	bad=$(grep -c '^not ok ' "$log" || true)
+	if [ "$status" = 1 ] && [ "$bad" = 0 ]; then bad=1; fi
+	[ "$bad" = 0 ] || as_postgres sh -c "tail -n 15 $work/out/$name/tmp_check/log/*" >>"$log" 2>&1 || true
+	count "$label" "$good" "$bad" "$log" 100
+	# What a failed soak leaves is kept: it may take hours to see it again.
+	if [ "$form" = soak ] && [ "$bad" != 0 ]; then
+		cp -r "$work/out/$name" "$(mktemp -d "$ROOT/target/log/failed_$name.XXXXXX")"
+		cp "$log" "${log%.log}_failed_$SECONDS.log"
+	fi
+	rm -rf "${work:?}/out/$name"
+}
+
+# The long form: each of these files for SECONDS_EACH seconds. A file that knows SIMHASH_SOAK makes
+# its own rounds; others are run again and again, with other random rows each time.
+soak() {
+	local name each=${SECONDS_EACH:-600} end round
+	for name in $SOAKED; do
+		if grep -Eq 'until_over|soak_seconds' "$work/t/$name.pl"; then
+			tap_file "$name" "$name" SIMHASH_SOAK="$each"
+			continue
+		fi
+		end=$((SECONDS + each))
+		for ((round = 1; SECONDS < end; round++)); do
+			tap_file "$name" "$name, round $round"
+		done
+	done
+}
+
+sql_and_specs() {
+	regress 'SQL regression tests' "$PGXS_DIR/src/test/regress/pg_regress" sql sql
+	regress 'two sessions, every interleaving' "$PGXS_DIR/src/test/isolation/pg_isolation_regress" specs spec
+}
+
+# Everything up to the tests, for the server of PG_CONFIG.
+prepare() {
+	require_postgres test >/dev/null
+	TESTED_MAJOR=$PG_MAJOR
+	PGXS_DIR=$(dirname "$(dirname "$(dirname "$("$PG_CONFIG" --pgxs)")")")
+	build_for_tests
+	install_for_tests
+}
+
+# From the server of OLD_PG_CONFIG to that of PG_CONFIG; both get the extension.
+upgrade() {
+	local new=$PG_CONFIG old_bin old_major
+	PG_CONFIG=$OLD_PG_CONFIG
+	prepare
+	old_bin=$PG_BIN old_major=$PG_MAJOR
+	PG_CONFIG=$new
+	prepare
+	tap_file 009_upgrade "009_upgrade from $old_major" OLD_SERVER="$(dirname "$old_bin")"
+}
+
+SECONDS=0
+require_rust
+trap finish EXIT
+work=$(work_directory)
+copy_tests
+case $form in
+full)
+	prepare
+	sql_and_specs
+	mapfile -t files < <(names t pl)
+	for name in "${files[@]}"; do tap_file "$name" "$name"; done
+	;;
+reduced)
+	prepare
+	sql_and_specs
+	for name in $REDUCED; do
+		! wanted "$name" || tap_file "$name" "$name"
+	done
+	;;
+upgrade) upgrade ;;
+soak)
+	prepare
+	soak
+	;;
+*) fail "the form of a test run is full, reduced, upgrade or soak, not $form" ;;
+esac
+[ "$suites" -gt 0 ] || fail "no test of the $form form has a name that begins with: $TESTS"
