@@ -220,13 +220,10 @@ UPDATE parted SET dup = NULL WHERE id = 4;
 UPDATE parted SET region = 'north' WHERE id = 4;
 UPDATE parted SET region = 'south', fp = 252 WHERE id = 4;
 SELECT tableoid::regclass, id, fp, dup FROM parted WHERE id = 4;
--- What is copied in the same statement is judged.
+-- What is copied in the same statement is judged. (merge.sql has this for MERGE.)
 WITH moved AS (UPDATE parted SET region = 'north' WHERE id = 4 RETURNING fp), updated AS (UPDATE parted SET id = 30 WHERE id = 3 RETURNING fp)
 INSERT INTO parted SELECT 40, 'south', fp FROM moved UNION ALL SELECT 41, 'south', fp FROM updated;
 SELECT tableoid::regclass, id, fp, dup FROM parted ORDER BY id;
-MERGE INTO parted AS p USING (VALUES (2), (50)) AS new (id) ON p.id = new.id
-	WHEN MATCHED THEN UPDATE SET region = 'north'
-	WHEN NOT MATCHED THEN INSERT (id, region, fp) VALUES (new.id, 'south', 1);
 -- A copy that a trigger stores while the row arrives, under the trigger's name in time and content.
 CREATE FUNCTION copy() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -237,7 +234,7 @@ BEGIN
 END $$;
 CREATE TRIGGER a_copy BEFORE INSERT ON parted_south FOR EACH ROW EXECUTE FUNCTION copy();
 UPDATE parted SET region = 'south' WHERE id = 30;
-SELECT tableoid::regclass, id, fp, dup FROM parted WHERE id IN (2, 30, 50, 1030, 1050) ORDER BY id;
+SELECT tableoid::regclass, id, fp, dup FROM parted WHERE id IN (30, 1030) ORDER BY id;
 DROP TRIGGER a_copy ON parted_south;
 DROP TRIGGER flag ON parted;
 INSERT INTO parted VALUES (60, 'north', 7000), (61, 'north', 7000), (62, 'south', 7000);
@@ -259,13 +256,11 @@ DROP TRIGGER a_fill ON parted;
 -- A row that another trigger leaves out on arrival is none: what the same statement stores next is judged.
 CREATE FUNCTION leave_out() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN CASE WHEN NEW.id < 1000 THEN NULL ELSE NEW END; END $$;
 CREATE TRIGGER a_leave_out BEFORE INSERT ON parted_south FOR EACH ROW EXECUTE FUNCTION leave_out();
-INSERT INTO parted VALUES (66, 'north', 1::bigint << 60), (67, 'north', 1::bigint << 61);
-MERGE INTO parted AS p USING (VALUES (66), (1066)) AS new (id) ON p.id = new.id
-	WHEN MATCHED THEN UPDATE SET region = 'south'
-	WHEN NOT MATCHED THEN INSERT (id, region, fp) VALUES (new.id, 'south', 7000);
+INSERT INTO parted VALUES (67, 'north', -1);
+SELECT tableoid::regclass, id, fp, dup FROM parted WHERE id = 67;
 WITH moved AS (UPDATE parted SET region = 'south' WHERE id = 67 RETURNING id)
 INSERT INTO parted SELECT 1067 + count(*), 'south', 7000 FROM moved;
-SELECT tableoid::regclass, id, fp, dup FROM parted WHERE id IN (66, 67) OR id BETWEEN 1066 AND 1069 ORDER BY id;
+SELECT tableoid::regclass, id, fp, dup FROM parted WHERE id IN (67, 1067, 1068) ORDER BY id;
 DROP TRIGGER a_leave_out ON parted_south;
 
 -- What could lose a row is refused.

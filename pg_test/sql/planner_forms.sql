@@ -107,10 +107,9 @@ EXPLAIN (COSTS OFF) SELECT id FROM (SELECT DISTINCT id, fp FROM t) s WHERE fp <~
 EXPLAIN (COSTS OFF) WITH c AS (SELECT id, fp FROM t) SELECT id FROM c WHERE fp <~> 42 <= 3;
 EXPLAIN (COSTS OFF) SELECT max(id) FROM t WHERE fp <~> 42 <= 3 HAVING count(*) <= 3;
 
--- writing
+-- writing (MERGE: merge.sql)
 EXPLAIN (COSTS OFF) UPDATE t SET grp = 0 WHERE fp <~> 42 <= 3;
 EXPLAIN (COSTS OFF) DELETE FROM t USING bare b WHERE t.fp <~> b.fp <= 3;
-EXPLAIN (COSTS OFF) MERGE INTO t USING bare b ON t.fp <~> b.fp <= 3 WHEN MATCHED THEN DELETE;
 EXPLAIN (COSTS OFF) SELECT id FROM t WHERE fp <~> 42 <= 3 FOR UPDATE;
 
 -- row security
