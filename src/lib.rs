@@ -25,6 +25,7 @@ pub mod dedup;
 pub mod fingerprint;
 pub mod index;
 pub mod planner;
+pub mod tid;
 
 #[cfg(feature = "server")]
 mod pg;

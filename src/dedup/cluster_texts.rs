@@ -12,7 +12,7 @@ use crate::fingerprint::jaccard::Shingles;
 use crate::pg::activity::Activity;
 use crate::pg::encoding::to_utf8;
 use crate::pg::error::raise;
-use crate::pg::index_am::work_mem_bytes;
+use crate::pg::memory::work_mem_bytes;
 use crate::pg::memory::{collected, filled, keep_reserve};
 use crate::pg::process::check_for_interrupts;
 use crate::pg::query::for_each_row;

@@ -2,9 +2,9 @@
 //! are kept as bytes, in memory or, when there are many, in a temporary file, and the tag tells where.
 
 use crate::index::sort::Store;
-use crate::pg::build::TempFile;
 use crate::pg::key_type::KeyType;
 use crate::pg::memory::reserve;
+use crate::pg::temp_file::TempFile;
 use pgrx::pg_sys::Datum;
 
 /// Bytes of a stored key's length.

@@ -5,10 +5,10 @@ use super::pairs_file::Gathered;
 use super::search::{Pairs, Search, Tags};
 use super::source::{Source, radius, required};
 use crate::pg::activity::Activity;
-use crate::pg::build::TempFile;
 use crate::pg::fmgr::{Args, pg_function};
-use crate::pg::index_am::work_mem_bytes;
+use crate::pg::memory::work_mem_bytes;
 use crate::pg::rows_out::RowsOut;
+use crate::pg::temp_file::TempFile;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 

@@ -3,8 +3,8 @@
 
 use super::pairs::Host;
 use crate::pg::activity::Activity;
-use crate::pg::build::TempFile;
 use crate::pg::process::check_for_interrupts;
+use crate::pg::temp_file::TempFile;
 use pgrx::pg_sys::Datum;
 
 /// Who takes the pairs that a search finds.

@@ -3,13 +3,13 @@
 use super::pairs::Row;
 use super::pairs_file::Gathered;
 use super::search::{Search, Tags};
-use crate::pg::build::TempFile;
 use crate::pg::error::{raise, raise_with_hint};
 use crate::pg::fmgr::Args;
 use crate::pg::key_type::KeyType;
 use crate::pg::memory::or_out_of_memory;
 use crate::pg::query::for_each_row;
 use crate::pg::table::{self, Column, Opened};
+use crate::pg::temp_file::TempFile;
 use pgrx::PgSqlErrorCode::{
     ERRCODE_CARDINALITY_VIOLATION, ERRCODE_DATATYPE_MISMATCH, ERRCODE_INVALID_PARAMETER_VALUE,
     ERRCODE_NULL_VALUE_NOT_ALLOWED, ERRCODE_UNDEFINED_COLUMN, ERRCODE_UNDEFINED_FUNCTION,

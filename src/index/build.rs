@@ -5,18 +5,21 @@
 //! temporary files, which are merged at the end. `build_shared` does the same with several processes.
 
 use super::build_shared::build_shared;
-use super::key::{SPACES, Space, Tid};
+use super::key::{SPACES, Space};
 use super::load::{Loaded, Loader, Sink};
 use super::page::Page;
 use super::page::meta::{FORMAT_VERSION, Meta};
 use super::sort::{Posting, Runs, Store, merge, sort_for};
-use crate::pg::build::{TempFile, scan_table, set_phase, set_rows_done, set_rows_total};
+use crate::pg::build::{scan_table, set_phase, set_rows_done, set_rows_total};
 use crate::pg::bulk::{BulkWriter, Fork, reserve_first, write_first};
-use crate::pg::index_am::{maintenance_work_mem_bytes, random_u64};
+use crate::pg::index_am::random_u64;
+use crate::pg::memory::maintenance_work_mem_bytes;
 use crate::pg::memory::{push_within, reserve};
 use crate::pg::parallel::planned_workers;
 use crate::pg::process::check_for_interrupts;
 use crate::pg::relation::Rel;
+use crate::pg::temp_file::TempFile;
+use crate::tid::Tid;
 use pgrx::pg_sys;
 use std::sync::atomic::{AtomicU64, Ordering};
 

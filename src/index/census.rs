@@ -158,9 +158,9 @@ impl Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::key::Tid;
     use crate::index::page::PAGE_SIZE;
     use crate::index::page::special::Identity;
+    use crate::tid::Tid;
 
     fn census(fingerprints: &[u64]) -> Census {
         let mut census = Census::default();

@@ -17,7 +17,7 @@ use super::verify::{Finding, Source, Structure};
 use crate::pg::activity::Activity;
 use crate::pg::buffer::Pinned;
 use crate::pg::fmgr::pg_function;
-use crate::pg::index_am::maintenance_work_mem_bytes;
+use crate::pg::memory::maintenance_work_mem_bytes;
 use crate::pg::open::{LatestSnapshot, OpenIndex, Purpose};
 use crate::pg::process::check_for_interrupts;
 use crate::pg::relation::Rel;

@@ -138,7 +138,7 @@ fn rows_per_key(lows: &[Key]) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::key::Tid;
+    use crate::tid::Tid;
     use proptest::prelude::*;
 
     fn directory(mut lows: Vec<Key>) -> SpaceDirectory {

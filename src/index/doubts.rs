@@ -6,7 +6,7 @@
 //! VACUUM frees a row's place when the index has been cleaned, not before. So nothing is reported for
 //! what merely came or went.
 
-use super::key::{BLOCKS, Key, SPACES, Space, Tid};
+use super::key::{BLOCKS, Key, SPACES, Space};
 use super::page::kernel::Candidates;
 use super::page::leaf::{self, Filter};
 use super::page::meta::META_BLOCK;
@@ -19,6 +19,7 @@ use crate::pg::activity::Activity;
 use crate::pg::open::{LatestSnapshot, OpenIndex};
 use crate::pg::process::check_for_interrupts;
 use crate::pg::row_reader::{Row, RowReader};
+use crate::tid::Tid;
 use std::cell::RefCell;
 
 /// Rows that may be filed wrongly: each with the fingerprint under which it was found.

@@ -4,7 +4,7 @@
 //! lock at a time. If one has no room, all are let go, that leaf is split alone, and the insert
 //! starts again: nobody waits for a split while holding a leaf of another space.
 
-use super::key::{BLOCKS, Key, Space, Tid};
+use super::key::{BLOCKS, Key, Space};
 use super::page::leaf;
 use super::view::{Snapshot, View};
 use crate::pg::buffer::Exclusive;
@@ -12,6 +12,7 @@ use crate::pg::error::raise;
 use crate::pg::process::check_for_interrupts;
 use crate::pg::relation::Rel;
 use crate::pg::wal;
+use crate::tid::Tid;
 use pgrx::PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED;
 
 /// Refuses a row address that no posting can hold. The heap's never are: 291 rows fit a page.

@@ -1,10 +1,11 @@
-//! What the index orders: row addresses, rotated fingerprints, key spaces.
+//! What the index orders: rotated fingerprints, key spaces.
 //!
 //! A 64-bit fingerprint is cut into four blocks of 16 bits. Key space `b` holds every fingerprint
 //! rotated left by `16 * b` bits, so that block `b` comes first and is the 16-bit key, and the
 //! remaining 48 bits order the entries below a key. A fifth space holds the rows without a
 //! fingerprint, as entries whose rotated fingerprint is 0.
 
+use crate::tid::Tid;
 use std::fmt;
 
 /// The number of 16-bit blocks of a fingerprint, and of key spaces that file it.
@@ -13,30 +14,6 @@ pub const BLOCKS: usize = 4;
 pub const KEY_BITS: u32 = 16;
 /// All key spaces: one for each block and one for NULL.
 pub const SPACES: usize = BLOCKS + 1;
-
-/// A heap row's address: block number and offset within the block.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Tid {
-    pub block: u32,
-    pub offset: u16,
-}
-
-impl Tid {
-    /// Below every row's address: no row has offset 0.
-    pub const MIN: Tid = Tid {
-        block: 0,
-        offset: 0,
-    };
-    /// The widest offset that a leaf entry can hold (11 bits). The heap needs 291 on 8 kB pages.
-    pub const MAX_OFFSET: u16 = 2047;
-}
-
-/// As the server shows a ctid.
-impl fmt::Display for Tid {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "({},{})", self.block, self.offset)
-    }
-}
 
 /// A position in a key space: the rotated fingerprint, and the row as tie-breaker, so that a page
 /// full of equal fingerprints can still be split.

@@ -175,9 +175,9 @@ impl Fill {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::key::Tid;
     use crate::index::page::special;
     use crate::index::page::{NO_BLOCK, PAGE_SIZE};
+    use crate::tid::Tid;
     use proptest::prelude::*;
 
     impl Sink for Vec<Page> {

@@ -10,12 +10,13 @@
 
 use super::ball::random_share;
 use super::directory::ROWS_PER_LEAF;
-use super::key::{BLOCKS, Key, Space, Tid};
+use super::key::{BLOCKS, Key, Space};
 use super::probe::{Counts, MAX_PROBED_RADIUS, Radii, shell_cost, walk_cost};
 use super::search::{FARTHEST, Within, block_distance, filter};
 use super::view::View;
 use super::visit::Walk;
 use crate::pg::memory::reserve;
+use crate::tid::Tid;
 
 /// Horizon of the first probing pass: what is near costs little to find.
 const NEAR: u32 = 7;

@@ -1,14 +1,15 @@
 //! Index scans: from scan keys to stages of searching, one leaf's matches at a time.
 
 use super::ball::{Ball, NEAR};
-use super::key::Tid;
 use super::nearest::Nearest;
 use super::search::{Nulls, Within};
 use super::view::{Snapshot, View};
 use crate::pg::buffer::{Pinned, Shared};
-use crate::pg::index_am::{Bitmap, Condition, Scan, work_mem_bytes};
+use crate::pg::index_am::{Bitmap, Condition, Scan};
 use crate::pg::memory::reserve;
+use crate::pg::memory::work_mem_bytes;
 use crate::pg::row_address::RowAddresses;
+use crate::tid::Tid;
 use pgrx::pg_sys;
 
 /// Operator numbers of the operator class, as in sql/.

@@ -1,11 +1,12 @@
 //! The searches for everything within a radius, and for the rows without a fingerprint.
 
-use super::key::{BLOCKS, Space, Tid};
+use super::key::{BLOCKS, Space};
 use super::page::leaf::Filter;
 use super::probe::{Radii, WALK};
 use super::view::View;
 use super::visit::Walk;
 use crate::pg::buffer::Shared;
+use crate::tid::Tid;
 
 /// The farthest that two fingerprints can be apart.
 pub const FARTHEST: u32 = 64;

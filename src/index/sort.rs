@@ -1,7 +1,8 @@
 //! Sorting the postings of a build, in memory or, when they do not fit, through runs on disk.
 //! Pure: the disk is behind [`Store`].
 
-use super::key::{Key, Space, Tid};
+use super::key::{Key, Space};
+use crate::tid::Tid;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;

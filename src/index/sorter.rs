@@ -1,10 +1,11 @@
 //! Sorting postings as they come: in memory while they fit, else through runs in a temporary file.
 
 use super::build::sort;
-use super::key::{Key, Space, Tid};
+use super::key::{Key, Space};
 use super::sort::{Posting, Runs, merge};
-use crate::pg::build::TempFile;
 use crate::pg::memory::push_within;
+use crate::pg::temp_file::TempFile;
+use crate::tid::Tid;
 
 /// Rows to be shown in the order of a key space.
 pub struct Sorter {

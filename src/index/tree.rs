@@ -5,7 +5,7 @@
 //! Locks: a reader holds one at a time; a writer locks child before parent and left before right.
 
 use super::corrupt::{bad_meta, corrupted};
-use super::key::{Key, Space, Tid};
+use super::key::{Key, Space};
 use super::page::inner::{self, Downlink};
 use super::page::meta::{META_BLOCK, Meta};
 use super::page::special::{self, Identity};
@@ -14,6 +14,7 @@ use crate::pg::buffer::{Exclusive, Pinned, Shared};
 use crate::pg::process::check_for_interrupts;
 use crate::pg::relation::Rel;
 use crate::pg::wal::{self, Image};
+use crate::tid::Tid;
 use std::convert::Infallible;
 
 /// Beyond every position: no row is there.

@@ -4,7 +4,7 @@
 //! new, hence at the end of the file, and the file's length is read again until it stops growing.
 
 use super::corrupt::corrupted;
-use super::key::{SPACES, Space, Tid};
+use super::key::{SPACES, Space};
 use super::page::meta::{META_BLOCK, Meta};
 use super::page::{is_zero, leaf, special};
 use super::tree::{LEAF, read_meta};
@@ -14,6 +14,7 @@ use crate::pg::relation::Rel;
 use crate::pg::row_address::RowAddresses;
 use crate::pg::vacuum::{DeadRows, Vacuum};
 use crate::pg::wal::{self, Image};
+use crate::tid::Tid;
 use std::convert::Infallible;
 
 /// What a pass counted.

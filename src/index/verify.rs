@@ -267,11 +267,12 @@ fn check_page(page: &Page, who: Identity) -> Result<(), Fault> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::key::SPACES;
     use super::*;
-    use crate::index::key::{SPACES, Tid};
     use crate::index::load::Loader;
     use crate::index::page::PAGE_SIZE;
     use crate::index::page::meta::FORMAT_VERSION;
+    use crate::tid::Tid;
     use proptest::prelude::*;
     use std::cell::Cell;
 

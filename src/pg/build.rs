@@ -1,13 +1,10 @@
-//! What CREATE INDEX needs of the server: the table's rows, temporary files, progress.
+//! What CREATE INDEX needs of the server: the table's rows, progress.
 
-use super::compat;
-use super::error::report;
 use super::index_am::tid_from;
 use super::relation::Rel;
-use crate::index::key::Tid;
-use pgrx::PgSqlErrorCode::ERRCODE_IO_ERROR;
+use crate::tid::Tid;
 use pgrx::{pg_guard, pg_sys};
-use std::ffi::{CStr, c_void};
+use std::ffi::c_void;
 
 /// Takes rows of a table: the index's (only) key column, None when NULL, and the address.
 pub type RowSink<'f> = &'f mut dyn FnMut(Option<u64>, Tid);
@@ -123,85 +120,6 @@ unsafe extern "C-unwind" fn build_callback(
         let row = &mut *state.cast::<RowSink>();
         let bits = (!*nulls).then(|| (*values).value() as u64);
         row(bits, tid_from(*tid));
-    }
-}
-
-/// SEEK_SET of the C library.
-const SEEK_SET: i32 = 0;
-
-/// A temporary file, removed when it goes out of scope or the transaction aborts.
-pub struct TempFile(*mut pg_sys::BufFile);
-
-impl TempFile {
-    pub fn new() -> TempFile {
-        // SAFETY: creates a file that belongs to the current resource owner.
-        TempFile(unsafe { pg_sys::BufFileCreateTemp(false) })
-    }
-
-    /// Creates a file that other processes of the parallel operation can open, once it was published.
-    pub fn create_shared(files: *mut pg_sys::SharedFileSet, name: &CStr) -> TempFile {
-        // SAFETY: the set lives in shared memory as long as the operation.
-        TempFile(unsafe { compat::create_shared_file(files, name) })
-    }
-
-    /// Opens a published file for reading.
-    pub fn open_shared(files: *mut pg_sys::SharedFileSet, name: &CStr) -> TempFile {
-        // SAFETY: as above.
-        TempFile(unsafe { compat::open_shared_file(files, name) })
-    }
-
-    /// Ends the writing of a file made by [`TempFile::create_shared`].
-    pub fn publish(self) {
-        // SAFETY: the file is open; `drop` closes it.
-        unsafe { compat::export_shared_file(self.0) };
-    }
-
-    /// Bytes in a file of [`TempFile::open_shared`].
-    pub fn size(&self) -> u64 {
-        // SAFETY: the file is open.
-        unsafe { pg_sys::BufFileSize(self.0) as u64 }
-    }
-
-    /// Appends, after writes only, at the end.
-    pub fn write(&mut self, bytes: &[u8]) {
-        // SAFETY: the file is open; the server only reads the bytes.
-        unsafe { pg_sys::BufFileWrite(self.0, bytes.as_ptr().cast_mut().cast(), bytes.len()) };
-    }
-
-    /// Fills `bytes` from position `at`; an ERROR when the file is shorter.
-    pub fn read(&mut self, at: u64, bytes: &mut [u8]) {
-        // SAFETY: the file is open and `bytes` is as long as we say.
-        let read = unsafe {
-            let sought = pg_sys::BufFileSeek(self.0, 0, at as i64, SEEK_SET);
-            if sought == 0 {
-                pg_sys::BufFileRead(self.0, bytes.as_mut_ptr().cast(), bytes.len())
-            } else {
-                0
-            }
-        };
-        if read != bytes.len() {
-            let detail = format!("Read {read} of {} bytes at position {at}.", bytes.len());
-            unreadable(detail);
-        }
-    }
-}
-
-/// Raises the ERROR for a temporary file of `size` bytes that does not hold what was written to it.
-pub fn damaged_temporary_file(size: u64) -> ! {
-    unreadable(format!("Its {size} bytes are not what was written."))
-}
-
-fn unreadable(detail: String) -> ! {
-    let message = "could not read a temporary file";
-    report(ERRCODE_IO_ERROR, message.into(), Some(detail), None)
-}
-
-impl Drop for TempFile {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            // SAFETY: the file is open and ours.
-            unsafe { pg_sys::BufFileClose(self.0) };
-        }
     }
 }
 

@@ -1,10 +1,10 @@
-//! What the server hands to an index access method: scans, TIDs, bitmaps, memory limits.
+//! What the server hands to an index access method: scans, TIDs, bitmaps.
 
 use super::buffer::Shared;
 use super::compat;
 use super::relation::Rel;
 use super::row_address::{MAX_HEAP_OFFSET, RowAddresses, damaged_address};
-use crate::index::key::Tid;
+use crate::tid::Tid;
 use pgrx::pg_sys;
 use std::marker::PhantomData;
 
@@ -256,18 +256,6 @@ impl Bitmap {
             );
         }
     }
-}
-
-/// Bytes that one operation of a query may use (work_mem).
-pub fn work_mem_bytes() -> usize {
-    // SAFETY: a plain int setting, in kilobytes.
-    unsafe { pg_sys::work_mem as usize * 1024 }
-}
-
-/// Bytes that a build may use (maintenance_work_mem).
-pub fn maintenance_work_mem_bytes() -> usize {
-    // SAFETY: a plain int setting, in kilobytes.
-    unsafe { pg_sys::maintenance_work_mem as usize * 1024 }
 }
 
 /// 64 random bits from the server's strong generator.

@@ -1,8 +1,22 @@
-//! Memory for collections that grow with the data: out of memory is an ERROR, not an abort.
+//! How much memory an operation may use, and collections that grow with the data: out of memory is
+//! an ERROR, not an abort.
 
 use super::error::report;
 use super::process::check_for_interrupts;
 use pgrx::PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY;
+use pgrx::pg_sys;
+
+/// Bytes that one operation of a query may use (work_mem).
+pub fn work_mem_bytes() -> usize {
+    // SAFETY: a plain int setting, in kilobytes.
+    unsafe { pg_sys::work_mem as usize * 1024 }
+}
+
+/// Bytes that a build may use (maintenance_work_mem).
+pub fn maintenance_work_mem_bytes() -> usize {
+    // SAFETY: a plain int setting, in kilobytes.
+    unsafe { pg_sys::maintenance_work_mem as usize * 1024 }
+}
 
 /// Makes room for `more` elements, at least.
 pub fn reserve<T>(vec: &mut Vec<T>, more: usize) {

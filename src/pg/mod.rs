@@ -52,6 +52,7 @@ mod spi;
 pub mod stats;
 pub mod table;
 pub mod table_name;
+pub mod temp_file;
 pub mod text_query;
 pub mod trigger;
 pub mod trigger_tree;

@@ -2,7 +2,7 @@
 
 use super::error::raise_with_hint;
 use super::relation::Rel;
-use crate::index::key::Tid;
+use crate::tid::Tid;
 use pgrx::PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED;
 use pgrx::pg_sys;
 

@@ -2,7 +2,7 @@
 
 use super::index_am::tid_to;
 use super::open::{LatestSnapshot, OpenIndex};
-use crate::index::key::Tid;
+use crate::tid::Tid;
 use pgrx::pg_sys;
 
 /// What a snapshot sees at an address.

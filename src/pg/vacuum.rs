@@ -4,7 +4,7 @@ use super::buffer::Pinned;
 use super::build::set_blocks;
 use super::index_am::tid_to;
 use super::relation::Rel;
-use crate::index::key::Tid;
+use crate::tid::Tid;
 use pgrx::pg_sys;
 use std::ffi::c_void;
 

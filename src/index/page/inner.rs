@@ -11,7 +11,8 @@ use super::{
     Fault, HEADER, Page, SPECIAL_START, get_u16, get_u32, get_u64, lower, put_u16, put_u32,
     put_u64, set_lower, upper,
 };
-use crate::index::key::{Key, Tid};
+use crate::index::key::Key;
+use crate::tid::Tid;
 
 const ENTRY: usize = 24;
 /// Downlinks that fit a page.

@@ -127,9 +127,10 @@ pub fn find(page: &Page, filter: &Filter, from: u64, candidates: &mut Candidates
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::key::{Key, Space, Tid};
+    use crate::index::key::{Key, Space};
     use crate::index::page::PAGE_SIZE;
     use crate::index::page::special::Identity;
+    use crate::tid::Tid;
     use proptest::prelude::*;
 
     proptest! {

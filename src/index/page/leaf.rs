@@ -26,8 +26,9 @@ use super::{
     BOUNDS, Fault, HEADER, PAGE_SIZE, Page, SPECIAL_START, get_u16, get_u32, get_u64, list, lower,
     put_u16, put_u32, put_u64, set_lower, set_upper, upper,
 };
-use crate::index::key::{Key, Tid, separator};
+use crate::index::key::{Key, separator};
 use crate::index::page::inner::Downlink;
+use crate::tid::Tid;
 use std::ops::Range;
 
 /// Entries on a leaf that a build made.

@@ -20,7 +20,8 @@ use super::{
     Fault, HEADER, NO_BLOCK, Page, SPECIAL, SPECIAL_START, check_header, get_u16, get_u32, get_u64,
     init_header, put_u16, put_u32, put_u64,
 };
-use crate::index::key::{Key, SPACES, Space, Tid};
+use crate::index::key::{Key, SPACES, Space};
+use crate::tid::Tid;
 
 /// Marks a page of ours at the end of the special area, as every access method's pages have a mark.
 const PAGE_ID: u16 = 0xFF96;

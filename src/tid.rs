@@ -1,0 +1,27 @@
+//! Row addresses. Pure; `pg` converts the server's own type.
+
+use std::fmt;
+
+/// A heap row's address: block number and offset within the block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tid {
+    pub block: u32,
+    pub offset: u16,
+}
+
+impl Tid {
+    /// Below every row's address: no row has offset 0.
+    pub const MIN: Tid = Tid {
+        block: 0,
+        offset: 0,
+    };
+    /// The widest offset that a leaf entry can hold (11 bits). The heap needs 291 on 8 kB pages.
+    pub const MAX_OFFSET: u16 = 2047;
+}
+
+/// As the server shows a ctid.
+impl fmt::Display for Tid {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "({},{})", self.block, self.offset)
+    }
+}
