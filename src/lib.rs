@@ -42,7 +42,7 @@ mod server {
     /// in `shared_preload_libraries`).
     #[pg_guard]
     pub extern "C-unwind" fn _PG_init() {
-        crate::pg::error::keep_backtraces_in_the_log();
+        crate::pg::process::error::keep_backtraces_in_the_log();
         crate::row::init();
         crate::index::init();
         crate::planner::init();

@@ -16,15 +16,16 @@ use super::locks::CLUSTERS;
 use super::triggers::{
     Known, accepted, column, missed_near_duplicate, refuse, remembered, typed_column,
 };
-use crate::pg::advisory::{keeps_its_snapshot, lock_until_commit};
-use crate::pg::error::raise;
-use crate::pg::fmgr::pg_function;
-use crate::pg::invalidation::{Current, watch};
-use crate::pg::key_type::{Equality, KeyType};
-use crate::pg::saved_query::{SavedQuery, Sees};
-use crate::pg::table::{self, Column};
-use crate::pg::trigger::{Event, TriggerCall};
-use crate::pg::value::Storage;
+use crate::pg::catalog::invalidation::{Current, watch};
+use crate::pg::catalog::table;
+use crate::pg::catalog::table::Column;
+use crate::pg::process::advisory_lock::{keeps_its_snapshot, lock_until_commit};
+use crate::pg::process::error::raise;
+use crate::pg::spi::saved_query::{SavedQuery, Sees};
+use crate::pg::sql::fmgr::pg_function;
+use crate::pg::sql::key_type::{Equality, KeyType};
+use crate::pg::sql::trigger::{Event, TriggerCall};
+use crate::pg::sql::value::Storage;
 
 const NAME: &str = "simhash_assign_cluster";
 

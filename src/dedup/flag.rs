@@ -17,18 +17,19 @@ use super::flag_moves;
 use super::flag_options::{Mode, Recipe};
 use super::flag_table::{self, FlaggedTable};
 use super::triggers::missed_near_duplicate;
-use crate::pg::advisory::keeps_its_snapshot;
-use crate::pg::call_site::{self, Memory};
-use crate::pg::encoding::to_utf8;
-use crate::pg::error::{raise, report};
-use crate::pg::expression::RowExpression;
-use crate::pg::fmgr::{Args, pg_function};
-use crate::pg::lookup::function_beside;
-use crate::pg::output::Output;
-use crate::pg::saved_query::Sees;
-use crate::pg::table::Column;
-use crate::pg::trigger::{Event, TriggerCall};
-use crate::pg::value::{Storage, Value};
+use crate::pg::catalog::lookup::function_beside;
+use crate::pg::catalog::table::Column;
+use crate::pg::process::advisory_lock::keeps_its_snapshot;
+use crate::pg::process::encoding::to_utf8;
+use crate::pg::process::error::{raise, report};
+use crate::pg::spi::saved_query::Sees;
+use crate::pg::sql::call_site;
+use crate::pg::sql::call_site::Memory;
+use crate::pg::sql::expression::RowExpression;
+use crate::pg::sql::fmgr::{Args, pg_function};
+use crate::pg::sql::output::Output;
+use crate::pg::sql::trigger::{Event, TriggerCall};
+use crate::pg::sql::value::{Storage, Value};
 
 pg_function! {
     /// `simhash_flag_duplicate() -> trigger`

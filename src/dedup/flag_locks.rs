@@ -24,9 +24,9 @@ use pgrx::pg_sys::Oid;
 
 use super::flag_options::parse;
 use super::locks::numbers;
-use crate::pg::advisory::lock_until_commit;
-use crate::pg::table::{Opened, column};
-use crate::pg::trigger::TriggerCall;
+use crate::pg::catalog::table::{Opened, column};
+use crate::pg::process::advisory_lock::lock_until_commit;
+use crate::pg::sql::trigger::TriggerCall;
 
 /// The tables in which a fingerprint is locked, topmost first.
 pub struct FlagLocks(Vec<Searched>);

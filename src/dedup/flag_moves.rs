@@ -13,8 +13,8 @@ use std::rc::{Rc, Weak};
 
 use pgrx::pg_sys::Oid;
 
-use crate::pg::call_site::Memory;
-use crate::pg::trigger::{Place, TriggerCall};
+use crate::pg::sql::call_site::Memory;
+use crate::pg::sql::trigger::{Place, TriggerCall};
 
 /// An UPDATE that a trigger has judged.
 struct Judged {

@@ -7,10 +7,11 @@ use pgrx::pg_sys::Oid;
 
 use super::flag_options::{FlagOptions, Mode};
 use super::flag_table::Columns;
-use crate::pg::error::raise;
-use crate::pg::key_type::Equality;
-use crate::pg::saved_query::SavedQuery;
-use crate::pg::table::{self, quoted};
+use crate::pg::catalog::table;
+use crate::pg::catalog::table::quoted;
+use crate::pg::process::error::raise;
+use crate::pg::spi::saved_query::SavedQuery;
+use crate::pg::sql::key_type::Equality;
 
 /// Characters of the n-grams by which texts are compared.
 const NGRAM: u32 = 5;

@@ -19,15 +19,16 @@ use super::triggers::{Known, accepted, column, refuse, remembered, typed_column,
 use crate::fingerprint::options::parse_row;
 use crate::fingerprint::plan::{self, Field};
 use crate::fingerprint::presets;
-use crate::pg::error::raise;
-use crate::pg::expression::jsonb_text;
-use crate::pg::invalidation::{Current, watch};
-use crate::pg::saved_query::SavedQuery;
-use crate::pg::table::{self, Column};
-use crate::pg::table_name;
-use crate::pg::trigger::TriggerCall;
-use crate::pg::trigger_tree::Origin;
-use crate::pg::value::Storage;
+use crate::pg::catalog::invalidation::{Current, watch};
+use crate::pg::catalog::table;
+use crate::pg::catalog::table::Column;
+use crate::pg::catalog::table_name;
+use crate::pg::process::error::raise;
+use crate::pg::spi::saved_query::SavedQuery;
+use crate::pg::sql::expression::jsonb_text;
+use crate::pg::sql::trigger::TriggerCall;
+use crate::pg::sql::trigger_tree::Origin;
+use crate::pg::sql::value::Storage;
 use crate::row::errors::or_raise;
 
 /// Up to this radius the index does less work than reading the table, if there are rows to speak of.
@@ -148,7 +149,7 @@ fn may_miss_moves(call: &TriggerCall<'_>, searched: Oid) -> bool {
 
 fn warn_once(table: Oid, name: &str, fingerprint: &str) {
     if WARNED.with_borrow_mut(|warned| warned.insert(table.to_u32())) {
-        crate::pg::error::warn(
+        crate::pg::process::error::warn(
             format!(
                 "table \"{name}\" has no simhash index on \"{fingerprint}\": each new row is compared with every row"
             ),

@@ -2,9 +2,9 @@
 //! are kept as bytes, in memory or, when there are many, in a temporary file, and the tag tells where.
 
 use crate::index::sort::Store;
-use crate::pg::key_type::KeyType;
-use crate::pg::memory::reserve;
-use crate::pg::temp_file::TempFile;
+use crate::pg::process::memory::reserve;
+use crate::pg::process::temp_file::TempFile;
+use crate::pg::sql::key_type::KeyType;
 use pgrx::pg_sys::Datum;
 
 /// Bytes of a stored key's length.

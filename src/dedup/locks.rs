@@ -1,5 +1,5 @@
 //! The locks of the triggers: what they stand for, their numbers, and the order in which they are taken.
-//! They are advisory locks of our own class (`pg::advisory`), named by a table and a number, and held
+//! They are advisory locks of our own class (`pg::process::advisory_lock`), named by a table and a number, and held
 //! until the transaction ends. Each makes the second of two transactions wait for the first, so that it
 //! sees what the first has stored.
 //!

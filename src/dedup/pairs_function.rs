@@ -4,11 +4,11 @@ use super::keys::{KeyBuffer, Keys};
 use super::pairs_file::Gathered;
 use super::search::{Pairs, Search, Tags};
 use super::source::{Source, radius, required};
-use crate::pg::activity::Activity;
-use crate::pg::fmgr::{Args, pg_function};
-use crate::pg::memory::work_mem_bytes;
-use crate::pg::rows_out::RowsOut;
-use crate::pg::temp_file::TempFile;
+use crate::pg::process::activity::Activity;
+use crate::pg::process::memory::work_mem_bytes;
+use crate::pg::process::temp_file::TempFile;
+use crate::pg::sql::fmgr::{Args, pg_function};
+use crate::pg::sql::rows_out::RowsOut;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 

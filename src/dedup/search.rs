@@ -2,9 +2,9 @@
 //! up to [`Pairs`].
 
 use super::pairs::Host;
-use crate::pg::activity::Activity;
-use crate::pg::process::check_for_interrupts;
-use crate::pg::temp_file::TempFile;
+use crate::pg::process::activity::Activity;
+use crate::pg::process::backend::check_for_interrupts;
+use crate::pg::process::temp_file::TempFile;
 use pgrx::pg_sys::Datum;
 
 /// Who takes the pairs that a search finds.

@@ -3,13 +3,14 @@
 use super::pairs::Row;
 use super::pairs_file::Gathered;
 use super::search::{Search, Tags};
-use crate::pg::error::{raise, raise_with_hint};
-use crate::pg::fmgr::Args;
-use crate::pg::key_type::KeyType;
-use crate::pg::memory::or_out_of_memory;
-use crate::pg::query::for_each_row;
-use crate::pg::table::{self, Column, Opened};
-use crate::pg::temp_file::TempFile;
+use crate::pg::catalog::table;
+use crate::pg::catalog::table::{Column, Opened};
+use crate::pg::process::error::{raise, raise_with_hint};
+use crate::pg::process::memory::or_out_of_memory;
+use crate::pg::process::temp_file::TempFile;
+use crate::pg::spi::query::for_each_row;
+use crate::pg::sql::fmgr::Args;
+use crate::pg::sql::key_type::KeyType;
 use pgrx::PgSqlErrorCode::{
     ERRCODE_CARDINALITY_VIOLATION, ERRCODE_DATATYPE_MISMATCH, ERRCODE_INVALID_PARAMETER_VALUE,
     ERRCODE_NULL_VALUE_NOT_ALLOWED, ERRCODE_UNDEFINED_COLUMN, ERRCODE_UNDEFINED_FUNCTION,

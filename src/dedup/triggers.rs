@@ -14,11 +14,12 @@ use pgrx::PgSqlErrorCode::{
 use pgrx::pg_sys::Oid;
 
 use super::trigger_arguments::Parsed;
-use crate::pg::encoding::to_utf8;
-use crate::pg::error::{raise_with_hint, report};
-use crate::pg::invalidation::Current;
-use crate::pg::table::{self, Column};
-use crate::pg::trigger::TriggerCall;
+use crate::pg::catalog::invalidation::Current;
+use crate::pg::catalog::table;
+use crate::pg::catalog::table::Column;
+use crate::pg::process::encoding::to_utf8;
+use crate::pg::process::error::{raise_with_hint, report};
+use crate::pg::sql::trigger::TriggerCall;
 
 /// Raises an ERROR about a trigger that was created wrongly, or whose tables do not suit it.
 #[track_caller]

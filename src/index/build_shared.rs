@@ -12,12 +12,12 @@ use super::build::{Counts, Output, Progress, Spool, phase, write_meta};
 use super::key::{SPACES, Space};
 use super::load::{Loaded, Loader};
 use super::sort::{Runs, merge};
-use crate::pg::build::{set_phase, set_rows_total};
-use crate::pg::bulk::{BulkWriter, Fork};
-use crate::pg::index_am::random_u64;
-use crate::pg::parallel::{Leader, Member, run_worker};
-use crate::pg::relation::Rel;
-use crate::pg::temp_file::damaged_temporary_file;
+use crate::pg::am::build::{set_phase, set_rows_total};
+use crate::pg::am::scan::random_u64;
+use crate::pg::catalog::relation::Rel;
+use crate::pg::page::bulk::{BulkWriter, Fork};
+use crate::pg::process::parallel::{Leader, Member, run_worker};
+use crate::pg::process::temp_file::damaged_temporary_file;
 use pgrx::{pg_guard, pg_sys};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 

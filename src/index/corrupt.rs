@@ -2,8 +2,8 @@
 
 use super::page::Fault;
 use super::page::meta::{FORMAT_VERSION, META_BLOCK, MetaFault};
-use crate::pg::error::raise_with_hint;
-use crate::pg::relation::Rel;
+use crate::pg::catalog::relation::Rel;
+use crate::pg::process::error::raise_with_hint;
 use pgrx::PgSqlErrorCode::{ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INDEX_CORRUPTED};
 
 /// Raises index_corrupted for a block of the index.

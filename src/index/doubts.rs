@@ -15,10 +15,10 @@ use super::sort::Posting;
 use super::sorter::Sorter;
 use super::tree::{Tree, read_meta};
 use super::verify::Finding;
-use crate::pg::activity::Activity;
-use crate::pg::open::{LatestSnapshot, OpenIndex};
-use crate::pg::process::check_for_interrupts;
-use crate::pg::row_reader::{Row, RowReader};
+use crate::pg::am::open::{LatestSnapshot, OpenIndex};
+use crate::pg::am::row_reader::{Row, RowReader};
+use crate::pg::process::activity::Activity;
+use crate::pg::process::backend::check_for_interrupts;
 use crate::tid::Tid;
 use std::cell::RefCell;
 

@@ -3,7 +3,7 @@
 use super::ball::{Ball, NEAR};
 use super::cost::{Prices, Work};
 use super::scan::operator;
-use crate::pg::path::{Argument, Estimate, IndexPath, cpu_costs};
+use crate::pg::planner::path::{Argument, Estimate, IndexPath, cpu_costs};
 
 /// The radius that planning assumes where it is not a constant.
 const ASSUMED_RADIUS: i32 = NEAR;

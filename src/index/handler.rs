@@ -2,13 +2,13 @@
 //! this crate's types and hands on to the file of its role.
 
 use super::{build, estimate, insert, scan, vacuum};
-use crate::pg::compat;
-use crate::pg::fmgr::pg_function;
-use crate::pg::index_am::{Bitmap, Scan, tid_from};
-use crate::pg::options;
-use crate::pg::path::IndexPath;
-use crate::pg::relation::Rel;
-use crate::pg::vacuum::{DeadRows, Vacuum, stats_or_new};
+use crate::pg::am::scan::{Bitmap, Scan, tid_from};
+use crate::pg::am::storage_parameters;
+use crate::pg::am::vacuum::{DeadRows, Vacuum, stats_or_new};
+use crate::pg::catalog::relation::Rel;
+use crate::pg::planner::path::IndexPath;
+use crate::pg::process::compat;
+use crate::pg::sql::fmgr::pg_function;
 use pgrx::{PgBox, PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, pg_guard, pg_sys};
 use std::ffi::{c_char, c_int, c_void};
 
@@ -60,12 +60,12 @@ unsafe extern "C-unwind" fn ambuild(
     unsafe {
         let (table, index) = (Rel::from_raw(table), Rel::from_raw(index));
         if index.block_count() != 0 {
-            crate::pg::error::raise(
+            crate::pg::process::error::raise(
                 ERRCODE_INTERNAL_ERROR,
                 format!("index \"{}\" already contains data", index.name()),
             );
         }
-        let counts = build::build(table, index, info, options::fillfactor(index));
+        let counts = build::build(table, index, info, storage_parameters::fillfactor(index));
         let result = pg_sys::palloc0(size_of::<pg_sys::IndexBuildResult>())
             .cast::<pg_sys::IndexBuildResult>();
         (*result).heap_tuples = counts.table_rows;
@@ -178,7 +178,7 @@ unsafe extern "C-unwind" fn amcostestimate(
 
 #[pg_guard]
 unsafe extern "C-unwind" fn amoptions(text: pg_sys::Datum, validate: bool) -> *mut pg_sys::bytea {
-    options::parse(text, validate)
+    storage_parameters::parse(text, validate)
 }
 
 #[pg_guard]

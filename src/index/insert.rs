@@ -7,11 +7,11 @@
 use super::key::{BLOCKS, Key, Space};
 use super::page::leaf;
 use super::view::{Snapshot, View};
-use crate::pg::buffer::Exclusive;
-use crate::pg::error::raise;
-use crate::pg::process::check_for_interrupts;
-use crate::pg::relation::Rel;
-use crate::pg::wal;
+use crate::pg::catalog::relation::Rel;
+use crate::pg::page::buffer::Exclusive;
+use crate::pg::page::wal;
+use crate::pg::process::backend::check_for_interrupts;
+use crate::pg::process::error::raise;
 use crate::tid::Tid;
 use pgrx::PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED;
 

@@ -64,6 +64,6 @@ mod visit;
 /// Registers what the access method needs of the server; called once per process from `_PG_init`.
 #[cfg(feature = "server")]
 pub fn init() {
-    crate::pg::options::register();
-    crate::pg::settings::register();
+    crate::pg::am::storage_parameters::register();
+    crate::pg::process::settings::register();
 }

@@ -15,7 +15,7 @@ use super::probe::{Counts, MAX_PROBED_RADIUS, Radii, shell_cost, walk_cost};
 use super::search::{FARTHEST, Within, block_distance, filter};
 use super::view::View;
 use super::visit::Walk;
-use crate::pg::memory::reserve;
+use crate::pg::process::memory::reserve;
 use crate::tid::Tid;
 
 /// Horizon of the first probing pass: what is near costs little to find.

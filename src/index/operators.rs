@@ -1,9 +1,9 @@
 //! The SQL functions behind the operator class: distance, radius, ball.
 
 use super::ball::{BadBall, Ball, NEAR};
-use crate::pg::error::raise_with_hint;
-use crate::pg::fmgr::{Args, pg_function};
-use crate::pg::message::{Message, MessageReader};
+use crate::pg::process::error::raise_with_hint;
+use crate::pg::sql::fmgr::{Args, pg_function};
+use crate::pg::sql::message::{Message, MessageReader};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_TEXT_REPRESENTATION;
 use pgrx::{IntoDatum, pg_sys};
 use std::ffi::{CStr, CString};
@@ -18,7 +18,7 @@ fn ball(args: &Args, i: usize) -> Ball {
 }
 
 fn ball_datum(ball: Ball) -> pg_sys::Datum {
-    crate::pg::fmgr::by_reference(ball)
+    crate::pg::sql::fmgr::by_reference(ball)
 }
 
 pg_function! {

@@ -3,9 +3,9 @@
 use super::key::{Key, Space};
 use super::page::{leaf, special};
 use super::tree::{Tree, read_meta};
-use crate::pg::buffer::Pinned;
-use crate::pg::process::check_for_interrupts;
-use crate::pg::relation::Rel;
+use crate::pg::catalog::relation::Rel;
+use crate::pg::page::buffer::Pinned;
+use crate::pg::process::backend::check_for_interrupts;
 
 /// Walks the leaves of a key space from left to right. Between two leaves no lock and no pin is held, and
 /// still no posting is met twice, or missed that was there all the time: a leaf's upper end stays a

@@ -4,11 +4,11 @@ use super::ball::{Ball, NEAR};
 use super::nearest::Nearest;
 use super::search::{Nulls, Within};
 use super::view::{Snapshot, View};
-use crate::pg::buffer::{Pinned, Shared};
-use crate::pg::index_am::{Bitmap, Condition, Scan};
-use crate::pg::memory::reserve;
-use crate::pg::memory::work_mem_bytes;
-use crate::pg::row_address::RowAddresses;
+use crate::pg::am::row_address::RowAddresses;
+use crate::pg::am::scan::{Bitmap, Condition, Scan};
+use crate::pg::page::buffer::{Pinned, Shared};
+use crate::pg::process::memory::reserve;
+use crate::pg::process::memory::work_mem_bytes;
 use crate::tid::Tid;
 use pgrx::pg_sys;
 

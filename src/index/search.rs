@@ -5,7 +5,7 @@ use super::page::leaf::Filter;
 use super::probe::{Radii, WALK};
 use super::view::View;
 use super::visit::Walk;
-use crate::pg::buffer::Shared;
+use crate::pg::page::buffer::Shared;
 use crate::tid::Tid;
 
 /// The farthest that two fingerprints can be apart.

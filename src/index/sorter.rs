@@ -3,8 +3,8 @@
 use super::build::sort;
 use super::key::{Key, Space};
 use super::sort::{Posting, Runs, merge};
-use crate::pg::memory::push_within;
-use crate::pg::temp_file::TempFile;
+use crate::pg::process::memory::push_within;
+use crate::pg::process::temp_file::TempFile;
 use crate::tid::Tid;
 
 /// Rows to be shown in the order of a key space.

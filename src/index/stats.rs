@@ -5,12 +5,12 @@ use super::corrupt::corrupted;
 use super::page::meta::META_BLOCK;
 use super::page::{is_zero, leaf, special};
 use super::tree::{LEAF, read_meta};
-use crate::pg::buffer::Pinned;
-use crate::pg::fmgr::pg_function;
-use crate::pg::open::{OpenIndex, Purpose};
-use crate::pg::process::check_for_interrupts;
-use crate::pg::relation::Rel;
-use crate::pg::rows_out::RowsOut;
+use crate::pg::am::open::{OpenIndex, Purpose};
+use crate::pg::catalog::relation::Rel;
+use crate::pg::page::buffer::Pinned;
+use crate::pg::process::backend::check_for_interrupts;
+use crate::pg::sql::fmgr::pg_function;
+use crate::pg::sql::rows_out::RowsOut;
 use pgrx::{IntoDatum, pg_sys};
 
 /// The largest radius for which candidates are told.

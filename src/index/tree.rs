@@ -10,10 +10,11 @@ use super::page::inner::{self, Downlink};
 use super::page::meta::{META_BLOCK, Meta};
 use super::page::special::{self, Identity};
 use super::page::{Fault, NO_BLOCK, Page, leaf};
-use crate::pg::buffer::{Exclusive, Pinned, Shared};
-use crate::pg::process::check_for_interrupts;
-use crate::pg::relation::Rel;
-use crate::pg::wal::{self, Image};
+use crate::pg::catalog::relation::Rel;
+use crate::pg::page::buffer::{Exclusive, Pinned, Shared};
+use crate::pg::page::wal;
+use crate::pg::page::wal::Image;
+use crate::pg::process::backend::check_for_interrupts;
 use crate::tid::Tid;
 use std::convert::Infallible;
 

@@ -2,7 +2,7 @@
 
 use super::ball::Ball;
 use super::scan::operator;
-use crate::pg::opclass::{Member, OperatorClass, Purpose, read, type_length};
+use crate::pg::am::opclass::{Member, OperatorClass, Purpose, read, type_length};
 use pgrx::{PgLogLevel, PgSqlErrorCode::ERRCODE_INVALID_OBJECT_DEFINITION, ereport};
 use pgrx::{pg_guard, pg_sys};
 

@@ -7,9 +7,9 @@ use super::page::leaf;
 use super::page::meta::Meta;
 use super::probe::{Radii, WALK, choose, radii};
 use super::tree::{LEAF, Tree, read_meta};
-use crate::pg::buffer::{Exclusive, Pinned, Shared, prefetch, prefetch_line};
-use crate::pg::index_am::Reader;
-use crate::pg::relation::Rel;
+use crate::pg::am::scan::Reader;
+use crate::pg::catalog::relation::Rel;
+use crate::pg::page::buffer::{Exclusive, Pinned, Shared, prefetch, prefetch_line};
 use std::cell::Cell;
 use std::rc::Rc;
 

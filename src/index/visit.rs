@@ -11,8 +11,8 @@ use super::page::leaf::{self, Filter};
 use super::page::special;
 use super::probe::next_in_ball;
 use super::view::View;
-use crate::pg::buffer::Shared;
-use crate::pg::process::check_for_interrupts;
+use crate::pg::page::buffer::Shared;
+use crate::pg::process::backend::check_for_interrupts;
 use std::collections::VecDeque;
 
 /// A walk over one key space.

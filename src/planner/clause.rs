@@ -5,9 +5,9 @@ use pgrx::pg_sys::Oid;
 
 use super::compared::Compared;
 use super::siblings::{Ball, distance_operator_of_within, is_hamming, within_beside};
-use crate::pg::lookup;
-use crate::pg::nodes::{NodeRef, Planner};
-use crate::pg::plan::Key;
+use crate::pg::catalog::lookup;
+use crate::pg::planner::nodes::{NodeRef, Planner};
+use crate::pg::planner::plan::Key;
 
 /// What an index of a relation is on, and the operator family that it searches with.
 #[derive(Clone, Copy)]

@@ -2,9 +2,10 @@
 
 use super::selectivity::{self, Sample};
 use crate::index::ball::{Ball, NEAR};
-use crate::pg::nodes::{NodeList, NodeRef, Planner};
-use crate::pg::plan_hooks::Place;
-use crate::pg::stats::{self, ColumnSample};
+use crate::pg::planner::column_stats;
+use crate::pg::planner::column_stats::ColumnSample;
+use crate::pg::planner::hooks::Place;
+use crate::pg::planner::nodes::{NodeList, NodeRef, Planner};
 use pgrx::pg_sys::JoinType;
 
 /// `hamming(a, b) <= k`, in whichever way the query says it.
@@ -63,7 +64,8 @@ impl<'p> Clause<'p> {
             Place::Scan { relid } => self.in_scan(planner, relid, k),
             Place::Join { join, kind } => {
                 // SAFETY: the planner passed `join` in the same request as its root.
-                let columns = unsafe { stats::joined_columns(planner, self.fingerprints, join) };
+                let columns =
+                    unsafe { column_stats::joined_columns(planner, self.fingerprints, join) };
                 let (outer, inner) = (view(&columns.outer), view(&columns.inner));
                 if kind == JoinType::JOIN_SEMI || kind == JoinType::JOIN_ANTI {
                     selectivity::of_semi_join(outer, inner, columns.inner.filtered_rows, k)
@@ -76,7 +78,7 @@ impl<'p> Clause<'p> {
 
     fn in_scan(self, planner: Planner<'p>, relid: i32, k: i32) -> f64 {
         // SAFETY: the planner passed `relid` in the same request as its root.
-        let found = unsafe { stats::column_and_other(planner, self.fingerprints, relid) };
+        let found = unsafe { column_stats::column_and_other(planner, self.fingerprints, relid) };
         let Some(found) = found else {
             return selectivity::UNKNOWN;
         };

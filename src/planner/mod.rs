@@ -36,5 +36,5 @@ mod support;
 /// Installs the planner hook; called once per process from `_PG_init`.
 #[cfg(feature = "server")]
 pub fn init() {
-    crate::pg::plan_hooks::on_relation(rewrite::relation);
+    crate::pg::planner::hooks::on_relation(rewrite::relation);
 }

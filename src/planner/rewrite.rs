@@ -8,10 +8,10 @@ use pgrx::pg_sys::Oid;
 
 use super::clause::{Target, Targets, Translation, as_within, says, translate};
 use super::compared::Compared;
-use crate::pg::lookup::is_extension_access_method;
-use crate::pg::nodes::{Connective, NodeList, NodeRef, Planner};
-use crate::pg::plan::{AppendMember, IndexKey, Key, Relation, Restriction};
-use crate::pg::process::check_stack_depth;
+use crate::pg::catalog::lookup::is_extension_access_method;
+use crate::pg::planner::nodes::{Connective, NodeList, NodeRef, Planner};
+use crate::pg::planner::plan::{AppendMember, IndexKey, Key, Relation, Restriction};
+use crate::pg::process::backend::check_stack_depth;
 
 /// The planner's hook: rewrites the clauses that an index of this relation can serve.
 pub fn relation(relation: Relation<'_>, table: Oid, parent: bool) {

@@ -7,7 +7,7 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use super::support::{simhash_hamming_support, simhash_within_support};
-use crate::pg::lookup;
+use crate::pg::catalog::lookup;
 
 /// Strategy number of `<@ (bigint, hamming_ball)` in the operator class.
 const IN_BALL_STRATEGY: i16 = 1;

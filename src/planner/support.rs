@@ -5,12 +5,12 @@ use pgrx::pg_sys::{Datum, INT4OID, Oid};
 use super::estimate::Clause;
 use super::selectivity::UNKNOWN;
 use super::siblings::{Ball, distance_operator_beside};
-use crate::pg::fmgr::{Args, pg_function};
-use crate::pg::nodes::{NodeList, NodeRef, Planner};
-use crate::pg::plan_hooks::{
+use crate::pg::planner::hooks::{
     IndexConditionRequest, Place, Request, SimplifyRequest, join_args, no_answer, request,
     restriction_args,
 };
+use crate::pg::planner::nodes::{NodeList, NodeRef, Planner};
+use crate::pg::sql::fmgr::{Args, pg_function};
 
 pg_function! {
     /// `hamming_support(internal)`: a call of `hamming` becomes `<~>`. That the planner asks loads the

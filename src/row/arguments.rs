@@ -6,10 +6,10 @@ use pgrx::pg_sys;
 use super::errors::or_raise;
 use crate::fingerprint::Error;
 use crate::fingerprint::presets::{self, Preset};
-use crate::pg::call_site::Memory;
-use crate::pg::encoding::to_utf8;
-use crate::pg::fmgr::Args;
-use crate::pg::output::Output;
+use crate::pg::process::encoding::to_utf8;
+use crate::pg::sql::call_site::Memory;
+use crate::pg::sql::fmgr::Args;
+use crate::pg::sql::output::Output;
 
 /// Parsed arguments, and the bytes that they came from.
 pub struct Arguments<T> {

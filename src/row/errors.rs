@@ -3,7 +3,7 @@
 use pgrx::PgSqlErrorCode;
 
 use crate::fingerprint::{Class, Error};
-use crate::pg::error::report;
+use crate::pg::process::error::report;
 
 /// Raises the ERROR; never returns.
 #[track_caller]

@@ -12,11 +12,12 @@ use crate::fingerprint::hash::Width;
 use crate::fingerprint::lexeme::of_lexemes;
 use crate::fingerprint::options::{parse_row, parse_text};
 use crate::fingerprint::sketch::{Feature, Sketch};
-use crate::pg::call_site::{self, Memory};
-use crate::pg::encoding::from_utf8;
-use crate::pg::fmgr::{Args, pg_function};
-use crate::pg::rows_out::RowsOut;
-use crate::pg::value::bit_string;
+use crate::pg::process::encoding::from_utf8;
+use crate::pg::sql::call_site;
+use crate::pg::sql::call_site::Memory;
+use crate::pg::sql::fmgr::{Args, pg_function};
+use crate::pg::sql::rows_out::RowsOut;
+use crate::pg::sql::value::bit_string;
 
 fn row<const W: usize>(args: &Args, width: Width) -> Option<[u64; W]> {
     let row = args.varlena(0, pg_sys::RECORDOID)?;

@@ -5,8 +5,8 @@
 //! its positions and the positions (label: 2 bits on top, place: 14), 16 bits each.
 
 use crate::fingerprint::lexeme::Lexeme;
-use crate::pg::encoding::to_utf8;
-use crate::pg::value::Value;
+use crate::pg::process::encoding::to_utf8;
+use crate::pg::sql::value::Value;
 
 /// Reads a tsvector's lexemes, in its order. What does not fit in the value is left out.
 pub fn lexemes<'a>(value: &Value<'a>) -> Vec<Lexeme<'a>> {

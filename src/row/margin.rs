@@ -8,10 +8,10 @@ use super::similarity::within;
 use super::text::TextSite;
 use crate::fingerprint::hash::Width;
 use crate::fingerprint::margin;
-use crate::pg::call_site;
-use crate::pg::fmgr::{Args, pg_function};
-use crate::pg::process::check_for_interrupts;
-use crate::pg::rows_out::RowsOut;
+use crate::pg::process::backend::check_for_interrupts;
+use crate::pg::sql::call_site;
+use crate::pg::sql::fmgr::{Args, pg_function};
+use crate::pg::sql::rows_out::RowsOut;
 
 /// How many bits; argument 3.
 fn bits(args: &Args) -> Option<usize> {

@@ -22,7 +22,7 @@ mod versions;
 /// Loads the word dictionary when the library is loaded by the postmaster, whose children then share
 /// it; otherwise the first Han word loads it.
 pub fn init() {
-    if crate::pg::process::is_preloading() {
+    if crate::pg::process::backend::is_preloading() {
         crate::fingerprint::warm();
     }
 }

@@ -12,11 +12,11 @@ use crate::fingerprint::options::{RowOptions, parse_row};
 use crate::fingerprint::plan::{self, ColumnPlan, Field};
 use crate::fingerprint::presets::Preset;
 use crate::fingerprint::sketch::{Content, Sketch};
-use crate::pg::call_site::Memory;
-use crate::pg::fmgr::Args;
-use crate::pg::process::check_for_interrupts;
-use crate::pg::record::{Record, Shape};
-use crate::pg::value::Value;
+use crate::pg::process::backend::check_for_interrupts;
+use crate::pg::sql::call_site::Memory;
+use crate::pg::sql::fmgr::Args;
+use crate::pg::sql::record::{Record, Shape};
+use crate::pg::sql::value::Value;
 
 /// What a call site remembers.
 pub struct RowSite<const W: usize> {
@@ -156,7 +156,7 @@ impl RowWork {
             return shape.clone();
         }
         let shape = self.writer.shape(record);
-        let field = |c: &crate::pg::record::Column| Field {
+        let field = |c: &crate::pg::sql::record::Column| Field {
             name: c.name.clone(),
             generated: c.generated,
         };

@@ -12,11 +12,12 @@ use crate::fingerprint::options::{TextOptions, parse_text};
 use crate::fingerprint::plan::{self, ColumnPlan};
 use crate::fingerprint::sketch::{Content, Feature, Sketch};
 use crate::fingerprint::{Error, distance};
-use crate::pg::call_site::{self, Memory};
-use crate::pg::encoding::to_utf8;
-use crate::pg::fmgr::{Args, pg_function};
-use crate::pg::process::check_for_interrupts;
-use crate::pg::value::Value;
+use crate::pg::process::backend::check_for_interrupts;
+use crate::pg::process::encoding::to_utf8;
+use crate::pg::sql::call_site;
+use crate::pg::sql::call_site::Memory;
+use crate::pg::sql::fmgr::{Args, pg_function};
+use crate::pg::sql::value::Value;
 
 /// Lengths of n-grams, and numbers of hash functions.
 const NGRAMS: std::ops::RangeInclusive<i32> = 1..=100;

@@ -17,11 +17,11 @@ use crate::fingerprint::stop_words::StopWords;
 use crate::fingerprint::terms::{Idf, Speech};
 use crate::fingerprint::user_words::UserWords;
 use crate::fingerprint::word_list::{GatheredWords, WordList};
-use crate::pg::error::{raise_with_hint, report};
-use crate::pg::fmgr::Args;
-use crate::pg::process::check_for_interrupts;
-use crate::pg::snapshot::Seen;
-use crate::pg::text_query::query;
+use crate::pg::process::backend::check_for_interrupts;
+use crate::pg::process::error::{raise_with_hint, report};
+use crate::pg::process::snapshot::Seen;
+use crate::pg::spi::text_query::query;
+use crate::pg::sql::fmgr::Args;
 
 /// How many versions a session keeps.
 const KEPT: usize = 8;
@@ -91,7 +91,7 @@ impl Named {
         {
             return Some((config.clone(), false));
         }
-        let config = find(&crate::pg::encoding::to_utf8(name));
+        let config = find(&crate::pg::process::encoding::to_utf8(name));
         let changed = self.config.as_ref().is_none_or(|old| old.id != config.id);
         (self.name, self.seen) = (name.to_vec(), seen);
         self.config = Some(config.clone());

@@ -11,11 +11,11 @@ use crate::fingerprint::options::{TextOptions, parse_text, parse_text_or_hint_ro
 use crate::fingerprint::plan::{self, ColumnPlan};
 use crate::fingerprint::simhash::simhash;
 use crate::fingerprint::sketch::{self, Content, Sketch};
-use crate::pg::call_site::Memory;
-use crate::pg::encoding::to_utf8;
-use crate::pg::fmgr::Args;
-use crate::pg::process::check_for_interrupts;
-use crate::pg::value::Value;
+use crate::pg::process::backend::check_for_interrupts;
+use crate::pg::process::encoding::to_utf8;
+use crate::pg::sql::call_site::Memory;
+use crate::pg::sql::fmgr::Args;
+use crate::pg::sql::value::Value;
 
 /// What a call site remembers.
 pub struct TextSite<const W: usize> {

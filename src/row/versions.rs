@@ -10,14 +10,14 @@ use pgrx::PgSqlErrorCode::{
 };
 use pgrx::pg_sys;
 
-use crate::pg::advisory::{isolation_level, keeps_its_snapshot, lock_until_commit};
-use crate::pg::encoding::to_utf8;
-use crate::pg::error::{raise, raise_with_hint};
-use crate::pg::fmgr::{Args, pg_function};
-use crate::pg::lookup::{Right, has_right, table_in};
-use crate::pg::saved_query::{SavedQuery, Sees};
-use crate::pg::text_query::execute;
-use crate::pg::value::Storage;
+use crate::pg::catalog::lookup::{Right, has_right, table_in};
+use crate::pg::process::advisory_lock::{isolation_level, keeps_its_snapshot, lock_until_commit};
+use crate::pg::process::encoding::to_utf8;
+use crate::pg::process::error::{raise, raise_with_hint};
+use crate::pg::spi::saved_query::{SavedQuery, Sees};
+use crate::pg::spi::text_query::execute;
+use crate::pg::sql::fmgr::{Args, pg_function};
+use crate::pg::sql::value::Storage;
 
 const SCHEMA: &CStr = c"simhash_catalog";
 

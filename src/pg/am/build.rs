@@ -1,0 +1,160 @@
+//! What CREATE INDEX needs of the server: the table's rows, progress.
+
+use super::scan::tid_from;
+use crate::pg::catalog::relation::Rel;
+use crate::tid::Tid;
+use pgrx::{pg_guard, pg_sys};
+use std::ffi::c_void;
+
+/// Takes rows of a table: the index's (only) key column, None when NULL, and the address.
+pub type RowSink<'f> = &'f mut dyn FnMut(Option<u64>, Tid);
+
+/// Shows `row` each row that the index must contain: its (only) key column, None when NULL, and its
+/// address, in physical order. Returns how many rows the table has.
+///
+/// # Safety
+/// `info` must be the index's IndexInfo, as the server passed it to ambuild.
+pub unsafe fn scan_table(
+    table: Rel,
+    index: Rel,
+    info: *mut pg_sys::IndexInfo,
+    row: RowSink,
+) -> f64 {
+    let mut row = row;
+    // SAFETY: both relations are open and `info` is the index's; the callback is given `row` back,
+    // which outlives the call.
+    unsafe {
+        pg_sys::table_index_build_scan(
+            table.raw(),
+            index.raw(),
+            info,
+            true,
+            true,
+            Some(build_callback),
+            (&raw mut row).cast(),
+            std::ptr::null_mut(),
+        )
+    }
+}
+
+/// As [`scan_table`], for one participant's share of a parallel scan. Also tells whether a broken HOT
+/// chain was met.
+///
+/// # Safety
+/// The relations must be open, `description` be the shared one of the scan; `concurrent` tells whether
+/// its snapshot is an MVCC one.
+pub unsafe fn scan_share(
+    table: Rel,
+    index: Rel,
+    concurrent: bool,
+    progress: bool,
+    description: pg_sys::ParallelTableScanDesc,
+    row: RowSink,
+) -> (f64, bool) {
+    let mut row = row;
+    // SAFETY: the caller's word; the callback is given `row` back, which outlives the call.
+    unsafe {
+        let info = pg_sys::BuildIndexInfo(index.raw());
+        (*info).ii_Concurrent = concurrent;
+        let scan = pg_sys::table_beginscan_parallel(table.raw(), description);
+        let rows = pg_sys::table_index_build_scan(
+            table.raw(),
+            index.raw(),
+            info,
+            true,
+            progress,
+            Some(build_callback),
+            (&raw mut row).cast(),
+            scan,
+        );
+        (rows, (*info).ii_BrokenHotChain)
+    }
+}
+
+/// As [`scan_table`], for the rows that a snapshot sees, when the index exists already.
+///
+/// # Safety
+/// The relations must be open, the table locked, the snapshot registered.
+pub unsafe fn scan_visible(
+    table: pg_sys::Relation,
+    index: pg_sys::Relation,
+    snapshot: pg_sys::Snapshot,
+    row: RowSink,
+) {
+    let mut row = row;
+    // SAFETY: the caller's word. As CREATE INDEX CONCURRENTLY does it: with an MVCC snapshot, and no
+    // constraint checked again. The scan is ended by the server's build scan.
+    unsafe {
+        let scan =
+            pg_sys::table_beginscan_strat(table, snapshot, 0, std::ptr::null_mut(), true, true);
+        let info = pg_sys::BuildIndexInfo(index);
+        (*info).ii_Concurrent = true;
+        (*info).ii_ExclusionOps = std::ptr::null_mut();
+        (*info).ii_ExclusionProcs = std::ptr::null_mut();
+        (*info).ii_ExclusionStrats = std::ptr::null_mut();
+        pg_sys::table_index_build_scan(
+            table,
+            index,
+            info,
+            true,
+            false,
+            Some(build_callback),
+            (&raw mut row).cast(),
+            scan,
+        );
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn build_callback(
+    _index: pg_sys::Relation,
+    tid: pg_sys::ItemPointer,
+    values: *mut pg_sys::Datum,
+    nulls: *mut bool,
+    _alive: bool,
+    state: *mut c_void,
+) {
+    // SAFETY: the server passes arrays of one key column, a valid address, and the state that
+    // `scan_table` gave it.
+    unsafe {
+        let row = &mut *state.cast::<RowSink>();
+        let bits = (!*nulls).then(|| (*values).value() as u64);
+        row(bits, tid_from(*tid));
+    }
+}
+
+/// Tells pg_stat_progress_create_index which phase of the build runs (named by ambuildphasename).
+pub fn set_phase(phase: i64) {
+    // SAFETY: writes to this backend's status entry.
+    unsafe {
+        pg_sys::pgstat_progress_update_param(pg_sys::PROGRESS_CREATEIDX_SUBPHASE as i32, phase);
+    }
+}
+
+/// Tells pg_stat_progress_create_index how many rows are to be loaded.
+pub fn set_rows_total(rows: u64) {
+    // SAFETY: writes to this backend's status entry.
+    unsafe {
+        let parameter = pg_sys::PROGRESS_CREATEIDX_TUPLES_TOTAL as i32;
+        pg_sys::pgstat_progress_update_param(parameter, rows as i64);
+    }
+}
+
+/// Tells pg_stat_progress_create_index how many blocks of those to read are done.
+pub fn set_blocks(done: u32, total: u32) {
+    let set = |parameter: u32, blocks: u32| {
+        // SAFETY: writes to this backend's status entry.
+        unsafe { pg_sys::pgstat_progress_update_param(parameter as i32, i64::from(blocks)) };
+    };
+    set(pg_sys::PROGRESS_SCAN_BLOCKS_TOTAL, total);
+    set(pg_sys::PROGRESS_SCAN_BLOCKS_DONE, done);
+}
+
+/// Tells pg_stat_progress_create_index how many rows are loaded.
+pub fn set_rows_done(rows: u64) {
+    // SAFETY: writes to this backend's status entry.
+    unsafe {
+        let parameter = pg_sys::PROGRESS_CREATEIDX_TUPLES_DONE as i32;
+        pg_sys::pgstat_progress_update_param(parameter, rows as i64);
+    }
+}

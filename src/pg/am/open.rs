@@ -1,0 +1,218 @@
+//! Opening an index together with its table, for functions that take a regclass.
+
+use super::build::{RowSink, scan_visible};
+use crate::pg::catalog::relation::Rel;
+use crate::pg::process::compat;
+use crate::pg::process::error::{raise, report};
+use pgrx::PgSqlErrorCode::{
+    ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INSUFFICIENT_PRIVILEGE,
+    ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, ERRCODE_UNDEFINED_TABLE, ERRCODE_WRONG_OBJECT_TYPE,
+};
+use pgrx::pg_sys;
+
+/// What an index is opened for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// By its owner.
+    Verification,
+    /// By whoever may read the table.
+    Statistics,
+}
+
+/// DDL is locked out, reading and writing are not.
+const LOCK: i32 = pg_sys::AccessShareLock as i32;
+
+/// An index and its table, locked until the end of the transaction.
+pub struct OpenIndex {
+    index: pg_sys::Relation,
+    table: pg_sys::Relation,
+}
+
+impl OpenIndex {
+    /// Opens an index of the access method `am`; raises an ERROR if it is something else, not the
+    /// caller's to open for this purpose, not valid, another session's temporary index, or an unlogged
+    /// one on a standby.
+    pub fn new(oid: pg_sys::Oid, am: &str, purpose: Purpose) -> OpenIndex {
+        // SAFETY: locks table before index, as the server does; both are closed by `drop` or, after
+        // an ERROR, by the server.
+        unsafe {
+            // Of a relation that is no index there is no table; index_open below says what is wrong.
+            let table_oid = pg_sys::IndexGetRelation(oid, true);
+            let table = match table_oid {
+                pg_sys::Oid::INVALID => std::ptr::null_mut(),
+                _ => pg_sys::table_open(table_oid, LOCK),
+            };
+            let index = pg_sys::index_open(oid, LOCK);
+            if table.is_null() || table_oid != pg_sys::IndexGetRelation(oid, false) {
+                raise(
+                    ERRCODE_UNDEFINED_TABLE,
+                    "the index's table was dropped meanwhile",
+                );
+            }
+            check(index, am);
+            check_privilege(index, table_oid, purpose);
+            OpenIndex { index, table }
+        }
+    }
+
+    pub fn index(&self) -> Rel<'_> {
+        // SAFETY: open until `drop`.
+        unsafe { Rel::from_raw(self.index) }
+    }
+
+    pub fn table(&self) -> Rel<'_> {
+        // SAFETY: open until `drop`.
+        unsafe { Rel::from_raw(self.table) }
+    }
+
+    /// Shows `row` each row that the snapshot sees and the index must contain.
+    pub fn visible_rows(&self, snapshot: &LatestSnapshot, row: RowSink) {
+        // SAFETY: table and index are open, the snapshot registered.
+        unsafe { scan_visible(self.table, self.index, snapshot.0, row) }
+    }
+
+    /// Takes on the rights of the table's owner until the result is dropped: the index's expressions may
+    /// call functions of his, which must not get the caller's rights.
+    pub fn as_owner(&self) -> AsOwner {
+        // SAFETY: the table is open; the values are given back by `drop` or, after an ERROR, by the server.
+        unsafe {
+            let (mut user, mut context) = (pg_sys::Oid::INVALID, 0);
+            pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
+            let owner = (*(*self.table).rd_rel).relowner;
+            let restricted = context | pg_sys::SECURITY_RESTRICTED_OPERATION as i32;
+            pg_sys::SetUserIdAndSecContext(owner, restricted);
+            let settings = pg_sys::NewGUCNestLevel();
+            compat::restrict_search_path();
+            AsOwner {
+                user,
+                context,
+                settings,
+            }
+        }
+    }
+}
+
+impl Drop for OpenIndex {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: opened by `new`. The locks stay until the end of the transaction.
+            unsafe {
+                pg_sys::index_close(self.index, pg_sys::NoLock as i32);
+                pg_sys::table_close(self.table, pg_sys::NoLock as i32);
+            }
+        }
+    }
+}
+
+/// A snapshot of all that is committed by now, as long as it lives. Not the transaction's own: under
+/// REPEATABLE READ that may see row versions older than the index, which an index need not have
+/// (pg_index.indcheckxmin).
+pub struct LatestSnapshot(pg_sys::Snapshot);
+
+impl LatestSnapshot {
+    pub fn take() -> LatestSnapshot {
+        // SAFETY: unregistered by `drop` or, after an ERROR, by the server.
+        LatestSnapshot(unsafe { pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot()) })
+    }
+
+    pub(in crate::pg) fn raw(&self) -> pg_sys::Snapshot {
+        self.0
+    }
+}
+
+impl Drop for LatestSnapshot {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: registered by `take`.
+            unsafe { pg_sys::UnregisterSnapshot(self.0) };
+        }
+    }
+}
+
+/// The rights of a table's owner, made by [`OpenIndex::as_owner`].
+pub struct AsOwner {
+    user: pg_sys::Oid,
+    context: i32,
+    settings: i32,
+}
+
+impl Drop for AsOwner {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: what `as_owner` found; settings that functions changed meanwhile are put back.
+            unsafe {
+                pg_sys::AtEOXact_GUC(false, self.settings);
+                pg_sys::SetUserIdAndSecContext(self.user, self.context);
+            }
+        }
+    }
+}
+
+/// # Safety
+/// `index` must be an open index.
+unsafe fn check(index: pg_sys::Relation, am: &str) {
+    // SAFETY: the caller's word.
+    let rel = unsafe { Rel::from_raw(index) };
+    let name = rel.name();
+    if rel.access_method_name() != am {
+        raise(
+            ERRCODE_WRONG_OBJECT_TYPE,
+            format!("\"{name}\" is not a {am} index"),
+        );
+    }
+    if rel.is_partitioned_index() {
+        report(
+            ERRCODE_WRONG_OBJECT_TYPE,
+            format!("\"{name}\" is a partitioned index"),
+            None,
+            Some("Name the index of a partition: a partitioned one has no pages.".into()),
+        );
+    }
+    if !rel.is_valid() {
+        report(
+            ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            format!("index \"{name}\" is not valid"),
+            None,
+            Some(
+                "It is being built, or CREATE INDEX CONCURRENTLY failed: drop or rebuild it."
+                    .into(),
+            ),
+        );
+    }
+    // SAFETY: reads a flag in shared memory.
+    if !rel.is_permanent() && unsafe { pg_sys::RecoveryInProgress() } {
+        raise(
+            ERRCODE_FEATURE_NOT_SUPPORTED,
+            "cannot access temporary or unlogged relations during recovery",
+        );
+    }
+    if rel.is_temporary() && !rel.is_own_temporary() {
+        raise(
+            ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "cannot access temporary indexes of other sessions",
+        );
+    }
+}
+
+/// # Safety
+/// `index` must be an open index, of the table `table`.
+unsafe fn check_privilege(index: pg_sys::Relation, table: pg_sys::Oid, purpose: Purpose) {
+    // SAFETY: the caller's word; catalog look-ups.
+    let (rel, may_read) = unsafe {
+        let select = pg_sys::AclMode::from(pg_sys::ACL_SELECT);
+        let found = pg_sys::pg_class_aclcheck(table, pg_sys::GetUserId(), select);
+        (
+            Rel::from_raw(index),
+            found == pg_sys::AclResult::ACLCHECK_OK,
+        )
+    };
+    let missing = match purpose {
+        Purpose::Verification if !compat::owns_relation(rel.oid()) => "must be owner of index",
+        Purpose::Statistics if !may_read => "permission denied for the table of index",
+        _ => return,
+    };
+    raise(
+        ERRCODE_INSUFFICIENT_PRIVILEGE,
+        format!("{missing} {}", rel.name()),
+    );
+}

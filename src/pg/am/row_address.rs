@@ -1,0 +1,91 @@
+//! Row addresses that come from an index's pages: checked before the server is sent to the table with them.
+
+use crate::pg::catalog::relation::Rel;
+use crate::pg::process::error::raise_with_hint;
+use crate::tid::Tid;
+use pgrx::PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED;
+use pgrx::pg_sys;
+
+/// The most rows that a page of a table holds, and the highest offset that a bitmap takes.
+pub const MAX_HEAP_OFFSET: u16 = {
+    let header =
+        (size_of::<pg_sys::HeapTupleHeaderData>() as u32).next_multiple_of(pg_sys::MAXIMUM_ALIGNOF);
+    let row = header + size_of::<pg_sys::ItemIdData>() as u32;
+    ((pg_sys::BLCKSZ - size_of::<pg_sys::PageHeaderData>() as u32) / row) as u16
+};
+
+/// Where rows of an index's table can be. The table's length is measured when an address lies beyond what
+/// is known: the table cannot shrink while it is locked.
+#[derive(Clone, Copy, Default)]
+pub struct RowAddresses {
+    blocks: u32,
+    last_offset: u16,
+}
+
+impl RowAddresses {
+    /// Of the index's table, which must be locked and has as many blocks as `length` says. Only of a heap
+    /// is it known where rows can be.
+    fn of_table(index: Rel, length: impl FnOnce(Rel) -> u32) -> RowAddresses {
+        // SAFETY: an open index has its row of pg_index; whoever uses an index has its table locked, so
+        // that the table's entry in the relation cache can be had and given back.
+        unsafe {
+            let table = pg_sys::RelationIdGetRelation(index.table_oid());
+            if table.is_null() {
+                return RowAddresses::default();
+            }
+            let heap = (*(*table).rd_rel).relam == pg_sys::HEAP_TABLE_AM_OID;
+            let addresses = if heap {
+                RowAddresses {
+                    blocks: length(Rel::from_raw(table)),
+                    last_offset: MAX_HEAP_OFFSET,
+                }
+            } else {
+                RowAddresses {
+                    blocks: u32::MAX,
+                    last_offset: Tid::MAX_OFFSET,
+                }
+            };
+            pg_sys::RelationClose(table);
+            addresses
+        }
+    }
+
+    #[inline]
+    fn hold(&self, tid: Tid) -> bool {
+        tid.block < self.blocks && tid.offset != 0 && tid.offset <= self.last_offset
+    }
+
+    /// Can a row of the index's table be at this address?
+    #[inline]
+    pub fn admit(&mut self, index: Rel, tid: Tid) -> bool {
+        self.hold(tid)
+            || self.learn(index, tid, |table| table.least_block_count())
+            || self.learn(index, tid, |table| table.block_count())
+    }
+
+    #[cold]
+    fn learn(&mut self, index: Rel, tid: Tid, length: fn(Rel) -> u32) -> bool {
+        *self = RowAddresses::of_table(index, length);
+        self.hold(tid)
+    }
+
+    /// Raises index_corrupted for an address where no row can be.
+    #[inline]
+    pub fn check(&mut self, index: Rel, tid: Tid) {
+        if !self.admit(index, tid) {
+            damaged_address(index, tid);
+        }
+    }
+}
+
+/// Raises index_corrupted for a row address.
+pub fn damaged_address(index: Rel, tid: Tid) -> ! {
+    raise_with_hint(
+        ERRCODE_INDEX_CORRUPTED,
+        format!(
+            "index \"{}\" is damaged: no row can be at {tid}",
+            index.name()
+        ),
+        "Rebuild it with REINDEX.",
+    )
+}

@@ -1,0 +1,273 @@
+//! What the server hands to an index access method: scans, TIDs, bitmaps.
+
+use super::row_address::{MAX_HEAP_OFFSET, RowAddresses, damaged_address};
+use crate::pg::catalog::relation::Rel;
+use crate::pg::page::buffer::Shared;
+use crate::pg::process::compat;
+use crate::tid::Tid;
+use pgrx::pg_sys;
+use std::marker::PhantomData;
+
+/// From the server's item pointer.
+pub fn tid_from(raw: pg_sys::ItemPointerData) -> Tid {
+    let (block, offset) = pgrx::itemptr::item_pointer_get_both(raw);
+    Tid { block, offset }
+}
+
+/// To the server's item pointer.
+pub fn tid_to(tid: Tid) -> pg_sys::ItemPointerData {
+    let mut raw = pg_sys::ItemPointerData::default();
+    pgrx::itemptr::item_pointer_set_all(&mut raw, tid.block, tid.offset);
+    raw
+}
+
+/// One condition of a scan on the index's only column.
+#[derive(Clone, Copy)]
+pub enum Condition {
+    IsNull,
+    IsNotNull,
+    /// An operator of the class with a NULL argument.
+    WithNull,
+    /// Operator number and argument.
+    Operator(u16, pg_sys::Datum),
+}
+
+impl Condition {
+    fn of(key: &pg_sys::ScanKeyData) -> Condition {
+        let has = |flag: u32| key.sk_flags & flag as i32 != 0;
+        if has(pg_sys::SK_SEARCHNULL) {
+            Condition::IsNull
+        } else if has(pg_sys::SK_SEARCHNOTNULL) {
+            Condition::IsNotNull
+        } else if has(pg_sys::SK_ISNULL) {
+            Condition::WithNull
+        } else {
+            Condition::Operator(key.sk_strategy, key.sk_argument)
+        }
+    }
+}
+
+/// A scan's private state, and the memory context that it is tied to.
+struct Private<T> {
+    context: pg_sys::MemoryContext,
+    state: T,
+}
+
+/// A running index scan.
+pub struct Scan<'s> {
+    raw: &'s mut pg_sys::IndexScanDescData,
+}
+
+impl<'s> Scan<'s> {
+    /// # Safety
+    /// `raw` must be the live scan that the server passes to a callback.
+    pub unsafe fn from_raw(raw: pg_sys::IndexScanDesc) -> Scan<'s> {
+        // SAFETY: the caller's word.
+        Scan {
+            raw: unsafe { &mut *raw },
+        }
+    }
+
+    /// Makes the scan of `ambeginscan`, with `state` as its private state. The state has a memory context
+    /// of its own, and is dropped with it: by [`Scan::end`], or together with the surrounding context
+    /// when the query ends in an ERROR. (The surrounding one may live for a whole statement that begins
+    /// a scan for each row, to check an exclusion constraint.)
+    pub fn begin<T>(index: Rel, keys: i32, order_bys: i32, state: T) -> pg_sys::IndexScanDesc {
+        // SAFETY: the index is open; the arrays are as long as the executor reads them.
+        unsafe {
+            let scan = pg_sys::RelationGetIndexScan(index.raw(), keys, order_bys);
+            let context = pg_sys::AllocSetContextCreateInternal(
+                pg_sys::CurrentMemoryContext,
+                c"simhash scan".as_ptr(),
+                0,
+                1024,
+                8192,
+            );
+            let private = Private { context, state };
+            let mut owner = pgrx::PgMemoryContexts::For(context);
+            (*scan).opaque = owner.leak_and_drop_on_delete(private).cast();
+            if order_bys > 0 {
+                let n = order_bys as usize;
+                (*scan).xs_orderbyvals = pg_sys::palloc0(n * size_of::<pg_sys::Datum>()).cast();
+                (*scan).xs_orderbynulls = pg_sys::palloc0(n * size_of::<bool>()).cast();
+            }
+            scan
+        }
+    }
+
+    /// The private state given to [`Scan::begin`].
+    ///
+    /// # Safety
+    /// `T` must be its type.
+    pub unsafe fn state<T>(&mut self) -> &'s mut T {
+        // SAFETY: set by `begin`, lives as long as the scan; the callbacks of a scan do not nest.
+        unsafe { &mut (*self.raw.opaque.cast::<Private<T>>()).state }
+    }
+
+    /// Drops the private state (amendscan).
+    ///
+    /// # Safety
+    /// `T` must be its type, and the state not be used any more.
+    pub unsafe fn end<T>(self) {
+        // SAFETY: set by `begin`; deleting the context drops what was tied to it.
+        unsafe { pg_sys::MemoryContextDelete((*self.raw.opaque.cast::<Private<T>>()).context) };
+        self.raw.opaque = std::ptr::null_mut();
+    }
+
+    pub fn index(&self) -> Rel<'s> {
+        // SAFETY: the server keeps the index open during the scan.
+        unsafe { Rel::from_raw(self.raw.indexRelation) }
+    }
+
+    /// Copies new keys into the scan (amrescan); null means that the old ones stay.
+    ///
+    /// # Safety
+    /// The pointers must be null or the arrays, of these lengths, that the server passes.
+    pub unsafe fn set_keys(
+        &mut self,
+        keys: pg_sys::ScanKey,
+        nkeys: i32,
+        order_bys: pg_sys::ScanKey,
+        norder_bys: i32,
+    ) {
+        // SAFETY: the caller's word; the scan's own arrays were made for these numbers.
+        unsafe {
+            if !keys.is_null() && nkeys > 0 {
+                std::ptr::copy(keys, self.raw.keyData, nkeys as usize);
+            }
+            if !order_bys.is_null() && norder_bys > 0 {
+                std::ptr::copy(order_bys, self.raw.orderByData, norder_bys as usize);
+            }
+        }
+    }
+
+    pub fn conditions(&self) -> impl Iterator<Item = Condition> {
+        let n = self.raw.numberOfKeys as usize;
+        let data = if n == 0 {
+            std::ptr::NonNull::dangling().as_ptr()
+        } else {
+            self.raw.keyData
+        };
+        // SAFETY: the scan has `numberOfKeys` keys.
+        unsafe { std::slice::from_raw_parts(data, n) }
+            .iter()
+            .map(Condition::of)
+    }
+
+    /// The ordering operator's argument: None without ORDER BY, Some(None) when it is NULL.
+    pub fn order_by(&self) -> Option<Option<pg_sys::Datum>> {
+        if self.raw.numberOfOrderBys == 0 {
+            return None;
+        }
+        // SAFETY: the scan has at least one order-by key.
+        let key = unsafe { &*self.raw.orderByData };
+        Some((key.sk_flags & pg_sys::SK_ISNULL as i32 == 0).then_some(key.sk_argument))
+    }
+
+    /// The snapshot under which the scan runs.
+    pub fn reader(&self) -> Reader<'s> {
+        Reader {
+            snapshot: self.raw.xs_snapshot,
+            life: PhantomData,
+        }
+    }
+
+    /// May a row that VACUUM removed meanwhile, and whose place another row took, be told apart by
+    /// the snapshot alone?
+    pub fn snapshot_is_mvcc(&self) -> bool {
+        let snapshot = self.raw.xs_snapshot;
+        // SAFETY: the snapshot, if there is one, lives during the scan.
+        !snapshot.is_null()
+            && matches!(
+                unsafe { (*snapshot).snapshot_type },
+                pg_sys::SnapshotType::SNAPSHOT_MVCC | pg_sys::SnapshotType::SNAPSHOT_HISTORIC_MVCC
+            )
+    }
+
+    /// Hands a row to the executor; `distance` is the value of the ordering operator, None for NULL.
+    pub fn set_row(&mut self, tid: Tid, distance: Option<i32>, addresses: &mut RowAddresses) {
+        // The server would report the table as damaged, or take the highest number for a request to
+        // extend it.
+        addresses.check(self.index(), tid);
+        self.raw.xs_heaptid = tid_to(tid);
+        self.raw.xs_recheck = false;
+        self.raw.xs_recheckorderby = false;
+        if self.raw.numberOfOrderBys > 0 {
+            // SAFETY: `begin` allocated both arrays.
+            unsafe {
+                *self.raw.xs_orderbyvals = pg_sys::Datum::from(distance.unwrap_or(0));
+                *self.raw.xs_orderbynulls = distance.is_none();
+            }
+        }
+    }
+}
+
+/// Who reads the index: a scan under some snapshot.
+#[derive(Clone, Copy)]
+pub struct Reader<'s> {
+    snapshot: pg_sys::Snapshot,
+    life: PhantomData<&'s pg_sys::SnapshotData>,
+}
+
+impl Reader<'_> {
+    /// Raises "snapshot too old" if VACUUM may have removed rows from the page that this reader should
+    /// see (old_snapshot_threshold).
+    pub fn check_age(self, rel: Rel, page: &Shared) {
+        let header = (&raw const **page).cast();
+        // SAFETY: the scan's snapshot lives during the scan; the page is locked.
+        unsafe { compat::test_for_old_snapshot(self.snapshot, rel.raw(), header) };
+    }
+}
+
+/// A bitmap of rows being collected.
+pub struct Bitmap {
+    raw: *mut pg_sys::TIDBitmap,
+    batch: Vec<pg_sys::ItemPointerData>,
+}
+
+impl Bitmap {
+    /// # Safety
+    /// `raw` must be the bitmap that the server passes to amgetbitmap.
+    pub unsafe fn from_raw(raw: *mut pg_sys::TIDBitmap) -> Bitmap {
+        Bitmap {
+            raw,
+            batch: Vec::new(),
+        }
+    }
+
+    /// Adds rows that the index has, and that need no recheck.
+    pub fn add(&mut self, index: Rel, tids: &[Tid], addresses: &mut RowAddresses) {
+        self.batch.clear();
+        for tid in tids {
+            // The server would leave the row out, or raise an internal error.
+            addresses.check(index, *tid);
+            if tid.offset > MAX_HEAP_OFFSET {
+                damaged_address(index, *tid);
+            }
+            self.batch.push(tid_to(*tid));
+        }
+        // SAFETY: the bitmap is the server's; the array has this length.
+        unsafe {
+            pg_sys::tbm_add_tuples(
+                self.raw,
+                self.batch.as_mut_ptr(),
+                self.batch.len() as i32,
+                false,
+            );
+        }
+    }
+}
+
+/// 64 random bits from the server's strong generator.
+pub fn random_u64() -> u64 {
+    let mut value = 0u64;
+    // SAFETY: writes 8 bytes to a u64.
+    let strong = unsafe { pg_sys::pg_strong_random((&raw mut value).cast(), size_of::<u64>()) };
+    if !strong {
+        crate::pg::process::error::raise(
+            pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+            "could not generate a random build stamp",
+        );
+    }
+    value
+}

@@ -1,0 +1,183 @@
+//! An open relation.
+
+use crate::pg::process::compat;
+use crate::pg::process::encoding::to_utf8;
+use pgrx::pg_sys;
+use std::ffi::CStr;
+use std::marker::PhantomData;
+
+/// An open index or table, borrowed from the caller who opened it.
+#[derive(Clone, Copy)]
+pub struct Rel<'a> {
+    raw: pg_sys::Relation,
+    life: PhantomData<&'a pg_sys::RelationData>,
+}
+
+impl<'a> Rel<'a> {
+    /// # Safety
+    /// `raw` must be an open relation that stays open, and locked as the caller's work needs, for 'a.
+    pub unsafe fn from_raw(raw: pg_sys::Relation) -> Rel<'a> {
+        Rel {
+            raw,
+            life: PhantomData,
+        }
+    }
+
+    pub fn raw(self) -> pg_sys::Relation {
+        self.raw
+    }
+
+    fn data(self) -> &'a pg_sys::RelationData {
+        // SAFETY: the relation is open (contract of `from_raw`).
+        unsafe { &*self.raw }
+    }
+
+    fn class(self) -> &'a pg_sys::FormData_pg_class {
+        // SAFETY: an open relation has its pg_class row.
+        unsafe { &*self.data().rd_rel }
+    }
+
+    pub fn oid(self) -> pg_sys::Oid {
+        self.data().rd_id
+    }
+
+    /// The relation's name, without its schema.
+    pub fn name(self) -> String {
+        // SAFETY: relname is a NUL-terminated name inside the pg_class row.
+        let name = unsafe { CStr::from_ptr(self.class().relname.data.as_ptr()) };
+        to_utf8(name.to_bytes()).into_owned()
+    }
+
+    /// The name of the relation's access method; empty when it has none.
+    pub fn access_method_name(self) -> String {
+        // SAFETY: a syscache look-up; the result is null or a NUL-terminated copy.
+        unsafe {
+            let name = pg_sys::get_am_name(self.class().relam);
+            if name.is_null() {
+                return String::new();
+            }
+            CStr::from_ptr(name).to_string_lossy().into_owned()
+        }
+    }
+
+    /// Is it the parent of the indexes of a partitioned table's partitions?
+    pub fn is_partitioned_index(self) -> bool {
+        self.class().relkind as u8 == pg_sys::RELKIND_PARTITIONED_INDEX
+    }
+
+    /// May queries use the index? (pg_index.indisvalid)
+    pub fn is_valid(self) -> bool {
+        // SAFETY: of an open index, rd_index is its row of pg_index; of another relation null.
+        unsafe { self.data().rd_index.as_ref() }.is_some_and(|row| row.indisvalid)
+    }
+
+    /// The table of an index.
+    pub fn table_oid(self) -> pg_sys::Oid {
+        // SAFETY: of an open index, rd_index is its row of pg_index; of another relation null.
+        unsafe { self.data().rd_index.as_ref() }.map_or(pg_sys::Oid::INVALID, |row| row.indrelid)
+    }
+
+    /// Is the relation a temporary one of this session?
+    pub fn is_own_temporary(self) -> bool {
+        self.is_temporary() && self.data().rd_islocaltemp
+    }
+
+    /// Is the relation a temporary one?
+    pub fn is_temporary(self) -> bool {
+        self.class().relpersistence as u8 == pg_sys::RELPERSISTENCE_TEMP
+    }
+
+    /// Is the relation neither temporary nor unlogged?
+    pub fn is_permanent(self) -> bool {
+        self.class().relpersistence as u8 == pg_sys::RELPERSISTENCE_PERMANENT
+    }
+
+    /// Must changes be logged? (The macro RelationNeedsWAL.)
+    pub fn needs_wal(self) -> bool {
+        // SAFETY: wal_level is a plain int that only the postmaster changes.
+        let skips_new_files =
+            unsafe { pg_sys::wal_level } < pg_sys::WalLevel::WAL_LEVEL_REPLICA as i32;
+        self.is_permanent() && !(skips_new_files && compat::file_is_new(self.data()))
+    }
+
+    /// Blocks in the main fork, asked of the file system (or the cached size, in recovery).
+    pub fn block_count(self) -> u32 {
+        // SAFETY: the relation is open.
+        unsafe {
+            pg_sys::RelationGetNumberOfBlocksInFork(self.raw, pg_sys::ForkNumber::MAIN_FORKNUM)
+        }
+    }
+
+    /// As many blocks as the main fork has at least: what this process learnt last, without asking. Whoever
+    /// shortens a file tells all processes, and they hear of it before they have the relation locked again.
+    pub fn least_block_count(self) -> u32 {
+        const MAIN: usize = pg_sys::ForkNumber::MAIN_FORKNUM as usize;
+        // SAFETY: the relation is open, so that it has a storage handle, or is given one.
+        let known = unsafe { (*pg_sys::RelationGetSmgr(self.raw)).smgr_cached_nblocks[MAIN] };
+        if known == pg_sys::InvalidBlockNumber {
+            0
+        } else {
+            known
+        }
+    }
+
+    /// Size of the main fork.
+    pub fn bytes(self) -> u64 {
+        u64::from(self.block_count()) * u64::from(pg_sys::BLCKSZ)
+    }
+
+    /// As [`Rel::block_count`], waiting for whoever is extending the file right now: afterwards no
+    /// page that was already handed out lies beyond the answer.
+    pub fn settled_block_count(self) -> u32 {
+        let mode = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
+        let local = self.is_temporary();
+        // SAFETY: the relation is open; the lock is released right after the file was measured, and
+        // by the server if that fails.
+        unsafe {
+            if !local {
+                pg_sys::LockRelationForExtension(self.raw, mode);
+            }
+            let count = self.block_count();
+            if !local {
+                pg_sys::UnlockRelationForExtension(self.raw, mode);
+            }
+            count
+        }
+    }
+
+    /// The parsed reloptions, as the struct that the access method's amoptions built.
+    ///
+    /// # Safety
+    /// `T` must be that struct.
+    pub unsafe fn options<T>(self) -> Option<&'a T> {
+        // SAFETY: rd_options lives as long as the relation is open; its type is the caller's word.
+        unsafe { self.data().rd_options.cast::<T>().as_ref() }
+    }
+
+    /// Under SERIALIZABLE, looks for scans of others that hold this relation locked, and notes that we
+    /// wrote what they should have read: may raise 40001.
+    pub fn check_for_serializable_conflict(self) {
+        unsafe extern "C-unwind" {
+            // Missing from the bindings.
+            fn CheckForSerializableConflictIn(
+                relation: pg_sys::Relation,
+                tid: pg_sys::ItemPointer,
+                block: pg_sys::BlockNumber,
+            );
+        }
+        let relation = self.raw;
+        // SAFETY: the relation is open; a null address and no block stand for the relation as a whole.
+        // The function may raise an ERROR, hence the guard.
+        unsafe {
+            pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                CheckForSerializableConflictIn(relation, std::ptr::null_mut(), u32::MAX);
+            });
+        }
+    }
+
+    /// Counts one index scan in the statistics (the macro pgstat_count_index_scan).
+    pub fn count_index_scan(self) {
+        // SAFETY: the relation is open.
+        unsafe { compat::count_index_scan(self.raw) };
+    }
+}

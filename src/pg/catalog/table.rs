@@ -1,0 +1,301 @@
+//! What the catalogs say of a table, and its parts as SQL text.
+
+use std::ffi::{CStr, c_char};
+
+use pgrx::pg_sys;
+use pgrx::pg_sys::Oid;
+
+use super::relation::Rel;
+use crate::pg::process::compat;
+use crate::pg::process::compat::attribute;
+use crate::pg::process::encoding::to_utf8;
+use crate::pg::sql::value::Storage;
+
+/// A column of a table.
+#[derive(Clone, Copy)]
+pub struct Column {
+    /// Position, from 1.
+    pub number: i16,
+    pub generated: bool,
+    pub storage: Storage,
+    base: Modified,
+}
+
+/// A type, and what stands in parentheses behind it (a length, a scale): -1 without.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Modified {
+    type_id: Oid,
+    modifier: i32,
+}
+
+impl Modified {
+    /// Can a value of this type be stored under the other one as it is?
+    pub fn fits(self, other: Self) -> bool {
+        self.type_id == other.type_id && [-1, self.modifier].contains(&other.modifier)
+    }
+}
+
+impl Column {
+    fn new(attribute: &pg_sys::FormData_pg_attribute) -> Self {
+        let mut modifier = attribute.atttypmod;
+        Self {
+            number: attribute.attnum,
+            generated: attribute.attgenerated != 0,
+            storage: Storage::of_attribute(attribute),
+            base: Modified {
+                // SAFETY: a syscache look-up; the modifier is live.
+                type_id: unsafe { pg_sys::getBaseTypeAndTypmod(attribute.atttypid, &mut modifier) },
+                modifier,
+            },
+        }
+    }
+
+    /// Its type, below domains.
+    pub fn base_type(&self) -> Oid {
+        self.base.type_id
+    }
+
+    /// Its type with its modifier, below domains.
+    pub fn base(&self) -> Modified {
+        self.base
+    }
+
+    /// An ERROR when the column's type is a domain whose constraints the value, one of the base type,
+    /// does not meet.
+    pub fn check(&self, value: Option<pg_sys::Datum>) {
+        if self.base.type_id == self.storage.type_id {
+            return;
+        }
+        let datum = value.unwrap_or(pg_sys::Datum::null());
+        // SAFETY: a value of the type below the domain; nothing is kept from one call to the next.
+        unsafe {
+            let none = std::ptr::null_mut();
+            let memory = pg_sys::CurrentMemoryContext;
+            pg_sys::domain_check(datum, value.is_none(), self.storage.type_id, none, memory);
+        }
+    }
+}
+
+/// The user's columns and their names.
+pub fn columns(table: Rel<'_>) -> impl Iterator<Item = (String, Column)> {
+    // SAFETY: an open relation has its row descriptor.
+    let (desc, count) = unsafe {
+        let desc = (*table.raw()).rd_att;
+        (desc, (*desc).natts as usize)
+    };
+    (0..count).filter_map(move |i| {
+        // SAFETY: as above, with zero-terminated names; `i` is below `natts`.
+        let (attribute, name) = unsafe {
+            let attribute = attribute(desc, i);
+            (attribute, CStr::from_ptr(attribute.attname.data.as_ptr()))
+        };
+        let name = || to_utf8(name.to_bytes()).into_owned();
+        (!attribute.attisdropped).then(|| (name(), Column::new(attribute)))
+    })
+}
+
+/// The user's column of that name.
+pub fn column(table: Rel<'_>, name: &str) -> Option<Column> {
+    columns(table).find_map(|(found, column)| (found == name).then_some(column))
+}
+
+/// A name as SQL text, always quoted.
+pub fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// # Safety
+/// `text` must be null or a zero-terminated string.
+unsafe fn string(text: *const c_char) -> Option<String> {
+    // SAFETY: the caller's word.
+    (!text.is_null()).then(|| unsafe { to_utf8(CStr::from_ptr(text).to_bytes()).into_owned() })
+}
+
+pub(in crate::pg) fn schema_name(schema: Oid) -> Option<String> {
+    // SAFETY: a syscache look-up that yields null or a string.
+    unsafe { string(pg_sys::get_namespace_name(schema)) }
+}
+
+/// The name of a table, without its schema; None when it is gone.
+pub fn name(table: Oid) -> Option<String> {
+    // SAFETY: a syscache look-up.
+    unsafe { string(pg_sys::get_rel_name(table)) }
+}
+
+/// The name of a table with its schema, as SQL text; None when it is gone.
+pub fn qualified_name(table: Oid) -> Option<String> {
+    // SAFETY: a syscache look-up.
+    let schema = unsafe { pg_sys::get_rel_namespace(table) };
+    let (schema, name) = (schema_name(schema)?, name(table)?);
+    Some(format!("{}.{}", quoted(&schema), quoted(&name)))
+}
+
+/// A type's name, as messages have it.
+pub fn type_name(type_id: Oid) -> String {
+    // SAFETY: a catalog look-up that always yields a string.
+    unsafe { string(pg_sys::format_type_be(type_id)) }.unwrap_or_default()
+}
+
+/// The name of a column's type below domains, with its modifier, as messages have it.
+pub fn base_type_name(column: &Column) -> String {
+    let Modified { type_id, modifier } = column.base;
+    // SAFETY: a catalog look-up that always yields a string.
+    unsafe { string(pg_sys::format_type_with_typemod(type_id, modifier)) }.unwrap_or_default()
+}
+
+/// A type's name with its schema, as SQL text. With no modifier: `character` and `bit` alone would mean
+/// one character, one bit.
+pub fn qualified_type_name(type_id: Oid) -> String {
+    const NO_MODIFIER: i32 = -1;
+    let flags = pg_sys::FORMAT_TYPE_TYPEMOD_GIVEN | pg_sys::FORMAT_TYPE_FORCE_QUALIFY;
+    // SAFETY: a catalog look-up that always yields a string.
+    unsafe {
+        string(pg_sys::format_type_extended(
+            type_id,
+            NO_MODIFIER,
+            flags as u16,
+        ))
+    }
+    .unwrap_or_default()
+}
+
+/// Does the server cast the type to the other one by itself?
+pub fn casts_implicitly(from: Oid, to: Oid) -> bool {
+    // SAFETY: catalog look-ups; two arrays of one type each.
+    unsafe { pg_sys::can_coerce_type(1, &from, &to, pg_sys::CoercionContext::COERCION_IMPLICIT) }
+}
+
+/// Is the table one that another server or library keeps?
+pub fn is_foreign(table: Rel<'_>) -> bool {
+    // SAFETY: an open relation has its pg_class row.
+    unsafe { (*(*table.raw()).rd_rel).relkind as u8 == pg_sys::RELKIND_FOREIGN_TABLE }
+}
+
+/// Is it a table, partitioned or not, whose rows are kept here?
+pub fn holds_rows(relation: Oid) -> bool {
+    // SAFETY: a syscache look-up.
+    let kind = unsafe { pg_sys::get_rel_relkind(relation) } as u8;
+    [pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE].contains(&kind)
+}
+
+/// An index that is valid and has every row.
+struct WholeIndex {
+    /// The columns' numbers, 0 for an expression.
+    keys: Vec<i16>,
+    access_method: Oid,
+    unique: bool,
+    /// Is uniqueness enforced when a row is stored, and not when the transaction ends?
+    immediate: bool,
+}
+
+/// A table that this process has opened.
+pub struct Opened(pg_sys::Relation);
+
+impl Opened {
+    pub fn new(table: Oid) -> Self {
+        // SAFETY: waits for DDL, and raises an ERROR when the table is gone.
+        Self(unsafe { pg_sys::table_open(table, pg_sys::AccessShareLock as i32) })
+    }
+
+    pub fn rel(&self) -> Rel<'_> {
+        // SAFETY: open until `drop`.
+        unsafe { Rel::from_raw(self.0) }
+    }
+
+    fn index(index: Oid) -> Option<WholeIndex> {
+        let access_method = super::lookup::index_access_method(index)?;
+        // SAFETY: the row is read before it is released; `indkey` has `indnkeyatts` numbers at least.
+        unsafe {
+            let cache = pg_sys::SysCacheIdentifier::INDEXRELID as i32;
+            let row = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(index));
+            if row.is_null() {
+                return None;
+            }
+            let form: *const pg_sys::FormData_pg_index = pg_sys::GETSTRUCT(row).cast();
+            let keys = (*form).indkey.values.as_slice((*form).indnkeyatts as usize);
+            let predicate = i32::from(pg_sys::Anum_pg_index_indpred as i16);
+            let whole = pg_sys::heap_attisnull(row, predicate, std::ptr::null_mut());
+            let found = ((*form).indisvalid && whole).then(|| WholeIndex {
+                keys: keys.to_vec(),
+                access_method,
+                unique: (*form).indisunique,
+                immediate: (*form).indimmediate,
+            });
+            pg_sys::ReleaseSysCache(row);
+            found
+        }
+    }
+
+    fn indexes(&self) -> impl Iterator<Item = WholeIndex> {
+        // SAFETY: the relation is open; the list is a copy, of OIDs.
+        let indexes: Vec<Oid> = unsafe {
+            let list = pg_sys::RelationGetIndexList(self.0);
+            let count = list.as_ref().map_or(0, |list| list.length);
+            (0..count).map(|i| pg_sys::list_nth_oid(list, i)).collect()
+        };
+        indexes.into_iter().filter_map(Opened::index)
+    }
+
+    /// Is a column unique by itself, and are all constraints that say so immediate ones? None when it is
+    /// not unique. ON CONFLICT (column) needs that.
+    pub fn uniqueness(&self, column: i16) -> Option<bool> {
+        self.indexes()
+            .filter(|index| index.unique && index.keys == [column])
+            .map(|index| index.immediate)
+            .reduce(|all, immediate| all && immediate)
+    }
+}
+
+impl Opened {
+    /// Has it a foreign key to the other table?
+    pub fn references(&self, other: Oid) -> bool {
+        // SAFETY: the relation is open; the list is the server's, of such nodes, read at once.
+        unsafe {
+            let list = pg_sys::RelationGetFKeyList(self.0);
+            let count = list.as_ref().map_or(0, |list| list.length);
+            (0..count).any(|i| {
+                let key: *const pg_sys::ForeignKeyCacheInfo = pg_sys::list_nth(list, i).cast();
+                (*key).confrelid == other
+            })
+        }
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: opened by `new`; the lock stays until the end of the transaction.
+            unsafe { pg_sys::table_close(self.0, pg_sys::NoLock as i32) };
+        }
+    }
+}
+
+/// The primary key, when it is one column.
+pub fn primary_key(table: Oid) -> Option<String> {
+    let opened = Opened::new(table);
+    // SAFETY: the relation is open.
+    let index = unsafe { compat::primary_key_index(opened.0) };
+    match Opened::index(index)?.keys[..] {
+        // SAFETY: a syscache look-up.
+        [number] => unsafe { string(pg_sys::get_attname(table, number, true)) },
+        _ => None,
+    }
+}
+
+/// Is there a valid index of this access method whose first column is the named one?
+pub fn has_index(table: Oid, name: &str, access_method: &str) -> bool {
+    let opened = Opened::new(table);
+    let Some(column) = column(opened.rel(), name) else {
+        return false;
+    };
+    opened.indexes().any(|index| {
+        // SAFETY: a syscache look-up.
+        let method = unsafe { string(pg_sys::get_am_name(index.access_method)) };
+        index.keys.first() == Some(&column.number) && method.as_deref() == Some(access_method)
+    })
+}
+
+pub fn is_partition(table: Oid) -> bool {
+    // SAFETY: a syscache look-up.
+    unsafe { pg_sys::get_rel_relispartition(table) }
+}

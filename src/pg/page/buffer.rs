@@ -1,0 +1,300 @@
+//! Pages in shared buffers: pinned, locked, and released when they go out of scope.
+//!
+//! Destructors do nothing while an error unwinds (see the head of this room).
+
+use crate::pg::catalog::relation::Rel;
+use crate::pg::process::compat;
+use crate::pg::process::error::raise_with_hint;
+use crate::pg::process::unguarded;
+use pgrx::PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED;
+use pgrx::pg_sys;
+use std::cell::Cell;
+use std::ops::{Deref, Range};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// InvalidBlockNumber, by which the server is asked to add a block.
+const P_NEW: u32 = u32::MAX;
+
+fn damaged_pointer(rel: Rel, what: String) -> ! {
+    raise_with_hint(
+        ERRCODE_INDEX_CORRUPTED,
+        format!("index \"{}\" is damaged: {what}", rel.name()),
+        "Rebuild it with REINDEX.",
+    )
+}
+
+/// The bytes of a page.
+pub type Page = [u8; pg_sys::BLCKSZ as usize];
+
+/// A pinned, unlocked buffer: the page stays in memory, its content may change.
+pub struct Pinned<'r> {
+    buffer: pg_sys::Buffer,
+    block: u32,
+    rel: Rel<'r>,
+}
+
+/// A page locked for reading.
+pub struct Shared<'r>(Pinned<'r>);
+
+/// A page locked for writing. Its bytes are changed only through `wal::change`.
+pub struct Exclusive<'r>(Pinned<'r>);
+
+impl<'r> Pinned<'r> {
+    /// Reads block `block` of the main fork into a buffer and pins it.
+    pub fn read(rel: Rel<'r>, block: u32) -> Pinned<'r> {
+        Self::read_with(rel, block, std::ptr::null_mut())
+    }
+
+    /// As [`Pinned::read`], trying the buffer first in which the block was seen last (0 when in none);
+    /// saves the look-up in the buffer table.
+    pub fn read_recent(rel: Rel<'r>, block: u32, recent: &Cell<pg_sys::Buffer>) -> Pinned<'r> {
+        let buffer = recent.get();
+        // SAFETY: the relation is open; the number is 0 or was a valid buffer of this process, and
+        // the server checks what the buffer holds now.
+        let pinned = buffer != 0 && unsafe { compat::read_recent_buffer(rel.raw(), block, buffer) };
+        if pinned {
+            return Pinned { buffer, block, rel };
+        }
+        let page = Self::read(rel, block);
+        // Local buffers (of temporary tables) are not worth remembering.
+        recent.set(page.buffer.max(0));
+        page
+    }
+
+    /// As [`Pinned::read`], through a ring of buffers (bulk reads, VACUUM), which may be null.
+    pub fn read_with(
+        rel: Rel<'r>,
+        block: u32,
+        strategy: pg_sys::BufferAccessStrategy,
+    ) -> Pinned<'r> {
+        if block == P_NEW {
+            damaged_pointer(
+                rel,
+                format!("a pointer to block {block}, which no file has"),
+            );
+        }
+        Self::read_any(rel, block, strategy)
+    }
+
+    fn read_any(rel: Rel<'r>, block: u32, strategy: pg_sys::BufferAccessStrategy) -> Pinned<'r> {
+        // SAFETY: the relation is open; the strategy is null or the server's.
+        let read = || unsafe {
+            pg_sys::ReadBufferExtended(
+                rel.raw(),
+                pg_sys::ForkNumber::MAIN_FORKNUM,
+                block,
+                pg_sys::ReadBufferMode::RBM_NORMAL,
+                strategy,
+            )
+        };
+        // The server says only that it could not read some file. Asking for the file's length before each
+        // read would cost more than reading the page.
+        let buffer = catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|error| {
+            if block != P_NEW && block >= rel.block_count() {
+                damaged_pointer(rel, format!("a pointer to block {block}, beyond its end"));
+            }
+            resume_unwind(error)
+        });
+        let block = if block == P_NEW {
+            // SAFETY: the buffer is pinned.
+            unsafe { pg_sys::BufferGetBlockNumber(buffer) }
+        } else {
+            block
+        };
+        Pinned { buffer, block, rel }
+    }
+
+    pub fn block(&self) -> u32 {
+        self.block
+    }
+
+    fn lock(self, mode: u32) -> Self {
+        // Only a damaged pointer leads to a page that this process has locked; waiting for oneself
+        // could not even be cancelled.
+        // SAFETY: the buffer is pinned.
+        if unsafe { compat::content_lock_is_held(self.buffer) } {
+            damaged_pointer(
+                self.rel,
+                format!("a pointer back to block {}", self.block()),
+            );
+        }
+        // SAFETY: the buffer is pinned and not locked by us.
+        unsafe { unguarded::LockBuffer(self.buffer, mode as i32) };
+        self
+    }
+
+    pub fn share(self) -> Shared<'r> {
+        Shared(self.lock(pg_sys::BUFFER_LOCK_SHARE))
+    }
+
+    pub fn exclusive(self) -> Exclusive<'r> {
+        Exclusive(self.lock(pg_sys::BUFFER_LOCK_EXCLUSIVE))
+    }
+
+    /// Locks for writing once nobody else has the page pinned, so that no scan that still relies on
+    /// the page's rows is running.
+    pub fn cleanup(self) -> Exclusive<'r> {
+        // SAFETY: the buffer is pinned once by us and not locked.
+        unsafe { pg_sys::LockBufferForCleanup(self.buffer) };
+        Exclusive(self)
+    }
+
+    fn page(&self) -> *mut Page {
+        // SAFETY: the buffer is pinned, so its block is in memory and BLCKSZ long.
+        unsafe { pg_sys::BufferGetPage(self.buffer) }.cast()
+    }
+
+    /// Gives the pin to the caller as a bare number, for a scan that keeps it between two calls.
+    pub fn into_raw(self) -> pg_sys::Buffer {
+        let buffer = self.buffer;
+        std::mem::forget(self);
+        buffer
+    }
+
+    /// Releases a pin that [`Pinned::into_raw`] gave away.
+    ///
+    /// # Safety
+    /// `buffer` must be such a pin, not yet released, of a transaction that has not aborted.
+    pub unsafe fn release_raw(buffer: pg_sys::Buffer) {
+        // SAFETY: the caller's word.
+        unsafe { pg_sys::ReleaseBuffer(buffer) };
+    }
+}
+
+impl Drop for Pinned<'_> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: we hold this pin.
+            unsafe { unguarded::ReleaseBuffer(self.buffer) };
+        }
+    }
+}
+
+impl<'r> Shared<'r> {
+    pub fn block(&self) -> u32 {
+        self.0.block()
+    }
+
+    /// Unlocks, keeping the pin.
+    pub fn unlock(self) -> Pinned<'r> {
+        let pinned = Pinned { ..self.0 };
+        // The lock goes, the pin moves to `pinned`: neither destructor of `self` may run.
+        std::mem::forget(self);
+        // SAFETY: we hold the content lock.
+        unsafe { unguarded::LockBuffer(pinned.buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32) };
+        pinned
+    }
+}
+
+impl Deref for Shared<'_> {
+    type Target = Page;
+
+    fn deref(&self) -> &Page {
+        // SAFETY: the page is pinned and locked for reading: no one writes it meanwhile. (Hint bits,
+        // which are set under a share lock, do not exist on our pages.)
+        unsafe { &*self.0.page() }
+    }
+}
+
+impl Drop for Shared<'_> {
+    fn drop(&mut self) {
+        unlock(&self.0);
+    }
+}
+
+impl<'r> Exclusive<'r> {
+    pub fn block(&self) -> u32 {
+        self.0.block()
+    }
+
+    pub fn rel(&self) -> Rel<'r> {
+        self.0.rel
+    }
+
+    pub(in crate::pg) fn buffer(&self) -> pg_sys::Buffer {
+        self.0.buffer
+    }
+
+    /// The page itself, not a copy.
+    ///
+    /// # Safety
+    /// Only inside a critical section that ends with the change logged (`wal::patch`).
+    pub(in crate::pg) unsafe fn bytes_in_critical_section(&mut self) -> &mut Page {
+        // SAFETY: the page is pinned and locked for writing by us, and borrowed mutably.
+        unsafe { &mut *self.0.page() }
+    }
+
+    /// Adds a page of zeros to the end of the main fork.
+    pub fn extend(rel: Rel<'r>) -> Exclusive<'r> {
+        let mode = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
+        let local = rel.is_temporary();
+        // SAFETY: the relation is open. The new buffer is locked before the extension lock goes, so
+        // that VACUUM, which measures the file under that lock, cannot meet it half made.
+        unsafe {
+            if !local {
+                pg_sys::LockRelationForExtension(rel.raw(), mode);
+            }
+            let page = Pinned::read_any(rel, P_NEW, std::ptr::null_mut()).exclusive();
+            if !local {
+                pg_sys::UnlockRelationForExtension(rel.raw(), mode);
+            }
+            page
+        }
+    }
+}
+
+impl Deref for Exclusive<'_> {
+    type Target = Page;
+
+    fn deref(&self) -> &Page {
+        // SAFETY: the page is pinned and locked for writing by us, and `&self` keeps
+        // `wal::change`, which needs `&mut`, away.
+        unsafe { &*self.0.page() }
+    }
+}
+
+impl Drop for Exclusive<'_> {
+    fn drop(&mut self) {
+        unlock(&self.0);
+    }
+}
+
+fn unlock(page: &Pinned) {
+    if !std::thread::panicking() {
+        // SAFETY: the caller is the guard of a content lock that we hold.
+        unsafe { unguarded::LockBuffer(page.buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32) };
+    }
+}
+
+/// Starts fetching a buffer's header, its page's header and some ranges of its page into the
+/// processor's cache. A hint: whatever the buffer holds by now, nothing is read or changed.
+pub fn prefetch<const N: usize>(buffer: pg_sys::Buffer, ranges: [Range<usize>; N]) {
+    if buffer <= 0 {
+        return;
+    }
+    // SAFETY: a positive number of a buffer seen before is a shared buffer, whose header and block
+    // lie in shared memory.
+    unsafe {
+        let page = pg_sys::BufferGetPage(buffer).cast::<u8>();
+        prefetch_line(pg_sys::BufferDescriptors.add(buffer as usize - 1).cast());
+        prefetch_line(page);
+        for at in ranges.into_iter().flat_map(|range| range.step_by(LINE)) {
+            prefetch_line(page.add(at));
+        }
+    }
+}
+
+/// Bytes that the processor fetches at a time.
+const LINE: usize = 64;
+
+/// Starts fetching the line of memory at an address into the processor's cache. Any address will do.
+pub fn prefetch_line(at: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the instruction has no effect but on the cache, and never faults.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}

@@ -1,0 +1,246 @@
+//! How the planner calls us: its hook for relations, and its requests to support functions.
+
+use std::sync::OnceLock;
+
+use pgrx::pg_sys;
+use pgrx::pg_sys::{NodeTag, Oid};
+use pgrx::prelude::*;
+
+use super::nodes::{NodeList, NodeRef, Planner};
+use crate::pg::sql::fmgr::Args;
+
+use super::plan::Relation;
+
+/// Called for each relation of a query after the server has collected what it knows about it, and
+/// before the quals are distributed; `parent` says that only its children are scanned.
+pub type RelationHook = fn(relation: Relation<'_>, table: Oid, parent: bool);
+
+static HOOK: OnceLock<RelationHook> = OnceLock::new();
+static PREVIOUS: OnceLock<pg_sys::get_relation_info_hook_type> = OnceLock::new();
+
+/// Installs `hook` behind those that other libraries have installed. Later calls do nothing.
+pub fn on_relation(hook: RelationHook) {
+    if HOOK.set(hook).is_ok() {
+        // SAFETY: a backend is single-threaded; the server reads the variable only while planning.
+        unsafe {
+            let _ = PREVIOUS.set(pg_sys::get_relation_info_hook);
+            pg_sys::get_relation_info_hook = Some(relation_info_hook);
+        }
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn relation_info_hook(
+    root: *mut pg_sys::PlannerInfo,
+    table: Oid,
+    parent: bool,
+    rel: *mut pg_sys::RelOptInfo,
+) {
+    // SAFETY: the arguments are the server's; another library's hook may raise an ERROR, which the
+    // boundary turns into a panic that pg_guard turns back.
+    unsafe {
+        if let Some(Some(previous)) = PREVIOUS.get() {
+            pg_sys::ffi::pg_guard_ffi_boundary(|| previous(root, table, parent, rel));
+        }
+        if root.is_null() {
+            return;
+        }
+        let relation = Relation::new(Planner::new(root), rel);
+        if let (Some(hook), Some(relation)) = (HOOK.get(), relation) {
+            hook(relation, table, parent);
+        }
+    }
+}
+
+/// What the planner asks a support function.
+pub enum Request<'p> {
+    Simplify(SimplifyRequest<'p>),
+    IndexCondition(IndexConditionRequest<'p>),
+    Selectivity(SelectivityRequest<'p>),
+    Other,
+}
+
+/// Is there a simpler expression for a call of the function, or of an operator that it is behind?
+pub struct SimplifyRequest<'p> {
+    request: &'p pg_sys::SupportRequestSimplify,
+}
+
+/// Can a call of the function be turned into a condition on an indexed column?
+pub struct IndexConditionRequest<'p> {
+    request: &'p mut pg_sys::SupportRequestIndexCondition,
+}
+
+/// Which share of the rows does a call of the function keep?
+pub struct SelectivityRequest<'p> {
+    request: &'p mut pg_sys::SupportRequestSelectivity,
+}
+
+/// Where a clause is estimated.
+#[derive(Clone, Copy)]
+pub enum Place {
+    /// On rows of one relation, or with columns of other relations taken as fixed (`varRelid`).
+    Scan { relid: i32 },
+    /// Between two relations.
+    Join {
+        join: *mut pg_sys::SpecialJoinInfo,
+        kind: pg_sys::JoinType::Type,
+    },
+}
+
+/// Reads the request that a support function got.
+pub fn request<'p>(args: &Args) -> Request<'p> {
+    let node: *mut pg_sys::Node = args.pointer(0);
+    // SAFETY: the planner passes a request node, alive and exclusively ours during this call; its
+    // tag says which one it is.
+    unsafe {
+        match node.as_ref().map(|node| node.type_) {
+            Some(NodeTag::T_SupportRequestSimplify) => Request::Simplify(SimplifyRequest {
+                request: &*node.cast(),
+            }),
+            Some(NodeTag::T_SupportRequestIndexCondition) => {
+                Request::IndexCondition(IndexConditionRequest {
+                    request: &mut *node.cast(),
+                })
+            }
+            Some(NodeTag::T_SupportRequestSelectivity) => {
+                Request::Selectivity(SelectivityRequest {
+                    request: &mut *node.cast(),
+                })
+            }
+            _ => Request::Other,
+        }
+    }
+}
+
+impl<'p> SimplifyRequest<'p> {
+    pub fn planner(&self) -> Planner<'p> {
+        // SAFETY: the request's planner state; null outside of a query.
+        unsafe { Planner::new(self.request.root) }
+    }
+
+    /// Arguments of the call. The server allows parts of an answer to be made of them, not of the
+    /// call itself.
+    pub fn args(&self) -> NodeList<'p> {
+        // SAFETY: the call lives as long as the request, its arguments as long as the query's tree.
+        unsafe { NodeList::new((*self.request.fcall).args) }
+    }
+
+    pub fn answer(self, expression: NodeRef<'p>) -> pg_sys::Datum {
+        pg_sys::Datum::from(expression.as_ptr::<pg_sys::Node>())
+    }
+}
+
+impl<'p> IndexConditionRequest<'p> {
+    pub fn planner(&self) -> Planner<'p> {
+        // SAFETY: the request's planner state.
+        unsafe { Planner::new(self.request.root) }
+    }
+
+    /// Arguments of the call, written as function or as operator.
+    pub fn args(&self) -> Option<NodeList<'p>> {
+        // SAFETY: the request's clause lives as long as the request.
+        unsafe { NodeRef::new(self.request.node) }?
+            .as_call()
+            .map(|call| call.args)
+    }
+
+    pub fn function(&self) -> Oid {
+        self.request.funcid
+    }
+
+    /// Number of the argument that is the indexed column.
+    pub fn indexed_arg(&self) -> usize {
+        self.request.indexarg as usize
+    }
+
+    pub fn operator_family(&self) -> Oid {
+        self.request.opfamily
+    }
+
+    /// Is the value fixed during one scan of the index?
+    pub fn is_fixed(&self, node: NodeRef<'p>) -> bool {
+        // SAFETY: live nodes of the request's query.
+        unsafe {
+            pg_sys::is_pseudo_constant_for_index(
+                self.request.root,
+                node.as_ptr(),
+                self.request.index,
+            )
+        }
+    }
+
+    /// Answers with a condition that is equivalent to the call.
+    pub fn answer(self, condition: NodeRef<'p>) -> pg_sys::Datum {
+        self.request.lossy = false;
+        pg_sys::Datum::from(self.planner().list(&[condition]).as_ptr())
+    }
+}
+
+impl<'p> SelectivityRequest<'p> {
+    pub fn planner(&self) -> Planner<'p> {
+        // SAFETY: the request's planner state.
+        unsafe { Planner::new(self.request.root) }
+    }
+
+    pub fn args(&self) -> NodeList<'p> {
+        // SAFETY: the request's list lives as long as the request.
+        unsafe { NodeList::new(self.request.args) }
+    }
+
+    pub fn place(&self) -> Place {
+        if self.request.is_join {
+            Place::Join {
+                join: self.request.sjinfo,
+                kind: self.request.jointype,
+            }
+        } else {
+            Place::Scan {
+                relid: self.request.varRelid,
+            }
+        }
+    }
+
+    pub fn answer(self, selectivity: f64) -> pg_sys::Datum {
+        self.request.selectivity = selectivity;
+        pg_sys::Datum::from(std::ptr::from_mut(self.request))
+    }
+}
+
+/// The answer 'nothing to say' of a support function.
+pub fn no_answer() -> pg_sys::Datum {
+    pg_sys::Datum::from(0usize)
+}
+
+/// Arguments of an operator's restriction estimator `(root, operator, args, varRelid)`.
+pub fn restriction_args<'p>(args: &Args) -> (Planner<'p>, NodeList<'p>, Place) {
+    // SAFETY: the planner calls estimators with live arguments of these types.
+    unsafe {
+        let place = Place::Scan {
+            relid: args.get(3).unwrap_or(0),
+        };
+        (
+            Planner::new(args.pointer(0)),
+            NodeList::new(args.pointer(2)),
+            place,
+        )
+    }
+}
+
+/// Arguments of an operator's join estimator `(root, operator, args, jointype, sjinfo)`.
+pub fn join_args<'p>(args: &Args) -> (Planner<'p>, NodeList<'p>, Place) {
+    let kind = args
+        .get::<i16>(3)
+        .map_or(pg_sys::JoinType::JOIN_INNER, |kind| kind as u32);
+    // SAFETY: the planner calls estimators with live arguments of these types.
+    unsafe {
+        let place = Place::Join {
+            join: args.pointer(4),
+            kind,
+        };
+        (
+            Planner::new(args.pointer(0)),
+            NodeList::new(args.pointer(2)),
+            place,
+        )
+    }
+}

@@ -1,0 +1,465 @@
+//! Expression trees of a query that is being planned: reading them, and building new nodes.
+//!
+//! Everything here lives as long as the planning of one query (`'p`): the trees and the nodes that
+//! [`Planner`] builds are in the planner's memory context. Nothing here knows what a fingerprint is.
+
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use pgrx::pg_sys;
+use pgrx::pg_sys::{NodeTag, Oid};
+
+use crate::pg::process::backend::check_stack_depth;
+use crate::pg::process::compat;
+
+/// `int4 - int4` and `int4 <= int4` of the system catalog, for which the bindings have no name.
+const INT4_MINUS_OPERATOR: Oid = Oid::from_u32(555);
+const INT4_AT_MOST_OPERATOR: Oid = Oid::from_u32(523);
+
+/// The planning of one query: where new nodes are allocated, and what `'p` stands for.
+#[derive(Clone, Copy)]
+pub struct Planner<'p> {
+    pub(in crate::pg) root: *mut pg_sys::PlannerInfo,
+    planning: PhantomData<&'p ()>,
+}
+
+/// One node of an expression tree.
+#[derive(Clone, Copy)]
+pub struct NodeRef<'p> {
+    node: NonNull<pg_sys::Node>,
+    planning: PhantomData<&'p ()>,
+}
+
+/// A list of nodes; the server's NIL is the empty list.
+#[derive(Clone, Copy)]
+pub struct NodeList<'p> {
+    list: *mut pg_sys::List,
+    planning: PhantomData<&'p ()>,
+}
+
+/// A call of a function, written as such or as an operator.
+pub struct Call<'p> {
+    pub function: Oid,
+    pub result_type: Oid,
+    pub args: NodeList<'p>,
+}
+
+/// `left operator right`.
+pub struct BinaryOperator<'p> {
+    pub operator: Oid,
+    pub left: NodeRef<'p>,
+    pub right: NodeRef<'p>,
+}
+
+/// AND or OR of several arms.
+pub enum Connective<'p> {
+    And(NodeList<'p>),
+    Or(NodeList<'p>),
+}
+
+impl<'p> NodeRef<'p> {
+    /// None for a null pointer.
+    ///
+    /// # Safety
+    /// `node` is null or points to a node that outlives `'p`.
+    pub unsafe fn new<T>(node: *mut T) -> Option<Self> {
+        NonNull::new(node.cast()).map(|node| Self {
+            node,
+            planning: PhantomData,
+        })
+    }
+
+    pub fn as_ptr<T>(self) -> *mut T {
+        self.node.as_ptr().cast()
+    }
+
+    /// The node as its own struct, if it bears that struct's tag.
+    fn cast<T>(self, tag: NodeTag) -> Option<&'p T> {
+        // SAFETY: the node outlives 'p (contract of `new`), and its tag says which struct it is;
+        // each caller in this file pairs the tag with its struct.
+        unsafe { (self.node.as_ref().type_ == tag).then(|| self.node.cast().as_ref()) }
+    }
+
+    /// A function call or an operator, whatever its number of arguments.
+    pub fn as_call(self) -> Option<Call<'p>> {
+        if let Some(op) = self.cast::<pg_sys::OpExpr>(NodeTag::T_OpExpr) {
+            return Some(Call {
+                function: op.opfuncid,
+                result_type: op.opresulttype,
+                args: NodeList::of(op.args),
+            });
+        }
+        let call = self.cast::<pg_sys::FuncExpr>(NodeTag::T_FuncExpr)?;
+        Some(Call {
+            function: call.funcid,
+            result_type: call.funcresulttype,
+            args: NodeList::of(call.args),
+        })
+    }
+
+    pub fn as_binary_operator(self) -> Option<BinaryOperator<'p>> {
+        let op = self.cast::<pg_sys::OpExpr>(NodeTag::T_OpExpr)?;
+        let [left, right] = NodeList::of(op.args).as_array()?;
+        Some(BinaryOperator {
+            operator: op.opno,
+            left,
+            right,
+        })
+    }
+
+    pub fn as_connective(self) -> Option<Connective<'p>> {
+        let bool_expr = self.cast::<pg_sys::BoolExpr>(NodeTag::T_BoolExpr)?;
+        let args = NodeList::of(bool_expr.args);
+        match bool_expr.boolop {
+            pg_sys::BoolExprType::AND_EXPR => Some(Connective::And(args)),
+            pg_sys::BoolExprType::OR_EXPR => Some(Connective::Or(args)),
+            _ => None,
+        }
+    }
+
+    /// Range-table index and column number of a column of this query level.
+    pub fn as_column(self) -> Option<(u32, i16)> {
+        let var = self.cast::<pg_sys::Var>(NodeTag::T_Var)?;
+        (var.varlevelsup == 0).then_some((compat::relation_of_variable(var), var.varattno))
+    }
+
+    /// Is this a constant, NULL included?
+    pub fn is_constant(self) -> bool {
+        self.cast::<pg_sys::Const>(NodeTag::T_Const).is_some()
+    }
+
+    /// Type and value of a constant; None when it is NULL or no constant.
+    pub fn as_constant(self) -> Option<(Oid, pg_sys::Datum)> {
+        let constant = self.cast::<pg_sys::Const>(NodeTag::T_Const)?;
+        (!constant.constisnull).then_some((constant.consttype, constant.constvalue))
+    }
+
+    /// The value of a constant of type smallint, integer or bigint.
+    pub fn as_integer(self) -> Option<i64> {
+        let (type_oid, value) = self.as_constant()?;
+        match type_oid {
+            pg_sys::INT2OID => Some(i64::from(value.value() as i16)),
+            pg_sys::INT4OID => Some(i64::from(value.value() as i32)),
+            pg_sys::INT8OID => Some(value.value() as i64),
+            _ => None,
+        }
+    }
+
+    /// The value of a constant of a fixed-length type that is passed by reference.
+    ///
+    /// # Safety
+    /// If the constant has the length of `T`, its bytes are a valid `T`.
+    pub unsafe fn as_by_reference<T: Copy>(self) -> Option<T> {
+        let constant = self.cast::<pg_sys::Const>(NodeTag::T_Const)?;
+        let is_t = !constant.constisnull
+            && !constant.constbyval
+            && constant.constlen as usize == size_of::<T>();
+        // SAFETY: a by-reference value of length n is n bytes long; the caller vouches for them.
+        is_t.then(|| unsafe { constant.constvalue.cast_mut_ptr::<T>().read_unaligned() })
+    }
+
+    /// As a node of a restriction list, which the planner wraps around clauses.
+    pub(in crate::pg) fn as_restriction(self) -> Option<NonNull<pg_sys::RestrictInfo>> {
+        self.cast::<pg_sys::RestrictInfo>(NodeTag::T_RestrictInfo)
+            .map(|_| self.node.cast())
+    }
+
+    /// Without the casts that change only the type's name (domains, binary-coercible types).
+    pub fn strip_relabel(self) -> Self {
+        let mut node = self;
+        while let Some(relabel) = node.cast::<pg_sys::RelabelType>(NodeTag::T_RelabelType) {
+            // SAFETY: a part of the tree lives as long as the tree.
+            match unsafe { NodeRef::new(relabel.arg) } {
+                Some(arg) => node = arg,
+                None => break,
+            }
+        }
+        node
+    }
+
+    pub fn result_type(self) -> Oid {
+        // SAFETY: the node is a live expression.
+        unsafe { pg_sys::exprType(self.as_ptr()) }
+    }
+
+    /// Structural equality, as the planner matches expressions.
+    pub fn equals(self, other: NodeRef<'p>) -> bool {
+        // SAFETY: both are live nodes.
+        unsafe { pg_sys::equal(self.as_ptr(), other.as_ptr()) }
+    }
+
+    pub fn is_volatile(self) -> bool {
+        // SAFETY: the node is a live expression.
+        unsafe { pg_sys::contain_volatile_functions(self.as_ptr()) }
+    }
+
+    pub fn contains_subplan(self) -> bool {
+        // SAFETY: the node is a live expression.
+        unsafe { pg_sys::contain_subplans(self.as_ptr()) }
+    }
+
+    /// Shows `visit` each node of this tree, itself included. Descends through what a constraint or a
+    /// clause is made of: connectives, NOT, calls, IN, IS NULL and casts of the type's name.
+    pub fn visit(self, visit: &mut dyn FnMut(NodeRef<'p>)) {
+        check_stack_depth();
+        visit(self);
+        if let Some(arg) = self.only_child() {
+            return arg.visit(visit);
+        }
+        self.children().iter().for_each(|child| child.visit(visit));
+    }
+
+    fn children(self) -> NodeList<'p> {
+        if let Some(call) = self.as_call() {
+            return call.args;
+        }
+        if let Some(bool_expr) = self.cast::<pg_sys::BoolExpr>(NodeTag::T_BoolExpr) {
+            return NodeList::of(bool_expr.args);
+        }
+        if let Some(any) = self.cast::<pg_sys::ScalarArrayOpExpr>(NodeTag::T_ScalarArrayOpExpr) {
+            return NodeList::of(any.args);
+        }
+        NodeList::of(std::ptr::null_mut())
+    }
+
+    fn only_child(self) -> Option<NodeRef<'p>> {
+        let arg = if let Some(test) = self.cast::<pg_sys::NullTest>(NodeTag::T_NullTest) {
+            test.arg
+        } else if let Some(test) = self.cast::<pg_sys::BooleanTest>(NodeTag::T_BooleanTest) {
+            test.arg
+        } else {
+            self.cast::<pg_sys::RelabelType>(NodeTag::T_RelabelType)?
+                .arg
+        };
+        // SAFETY: a part of the tree lives as long as the tree.
+        unsafe { NodeRef::new(arg) }
+    }
+}
+
+impl<'p> NodeList<'p> {
+    /// # Safety
+    /// `list` is NIL or a list of nodes that outlives `'p`.
+    pub unsafe fn new(list: *mut pg_sys::List) -> Self {
+        Self::of(list)
+    }
+
+    /// A list inside a node that outlives `'p`.
+    fn of(list: *mut pg_sys::List) -> Self {
+        Self {
+            list,
+            planning: PhantomData,
+        }
+    }
+
+    pub fn as_ptr(self) -> *mut pg_sys::List {
+        self.list
+    }
+
+    pub fn len(self) -> usize {
+        if self.list.is_null() {
+            return 0;
+        }
+        // SAFETY: a non-null list is live (contract of `new`).
+        unsafe { (*self.list).length as usize }
+    }
+
+    pub fn get(self, i: usize) -> Option<NodeRef<'p>> {
+        if i >= self.len() {
+            return None;
+        }
+        // SAFETY: the list is live and `i` is within its length; its cells hold nodes.
+        unsafe { NodeRef::new((*(*self.list).elements.add(i)).ptr_value) }
+    }
+
+    /// Null cells are left out.
+    pub fn iter(self) -> impl Iterator<Item = NodeRef<'p>> {
+        (0..self.len()).filter_map(move |i| self.get(i))
+    }
+
+    /// The nodes, when there are exactly `N`.
+    pub fn as_array<const N: usize>(self) -> Option<[NodeRef<'p>; N]> {
+        if self.len() != N {
+            return None;
+        }
+        self.iter().collect::<Vec<_>>().try_into().ok()
+    }
+}
+
+impl<'p> Planner<'p> {
+    /// # Safety
+    /// `root` is null or the planner state of a query whose planning lasts at least for `'p`, and
+    /// the current memory context lives as long.
+    pub unsafe fn new(root: *mut pg_sys::PlannerInfo) -> Self {
+        Self {
+            root,
+            planning: PhantomData,
+        }
+    }
+
+    fn built<T>(self, node: *mut T) -> NodeRef<'p> {
+        match NonNull::new(node.cast()) {
+            Some(node) => NodeRef {
+                node,
+                planning: PhantomData,
+            },
+            None => unreachable!("the server's node constructors return nodes"),
+        }
+    }
+
+    pub fn list(self, nodes: &[NodeRef<'p>]) -> NodeList<'p> {
+        let list = nodes.iter().fold(std::ptr::null_mut(), |list, node| {
+            // SAFETY: NIL or the list built so far, in the planner's memory context.
+            unsafe { pg_sys::lappend(list, node.as_ptr()) }
+        });
+        NodeList::of(list)
+    }
+
+    /// The conjuncts of a clause.
+    pub fn conjuncts(self, clause: NodeRef<'p>) -> NodeList<'p> {
+        // SAFETY: the clause is a live boolean expression.
+        NodeList::of(unsafe { pg_sys::make_ands_implicit(clause.as_ptr()) })
+    }
+
+    /// AND of one or more clauses.
+    pub fn and(self, clauses: &[NodeRef<'p>]) -> NodeRef<'p> {
+        // SAFETY: a list of live boolean expressions.
+        self.built(unsafe { pg_sys::make_ands_explicit(self.list(clauses).as_ptr()) })
+    }
+
+    /// OR of two or more clauses.
+    pub fn or(self, clauses: &[NodeRef<'p>]) -> NodeRef<'p> {
+        // SAFETY: a list of live boolean expressions.
+        self.built(unsafe { pg_sys::make_orclause(self.list(clauses).as_ptr()) })
+    }
+
+    pub fn int4(self, value: i32) -> NodeRef<'p> {
+        self.integer(pg_sys::INT4OID, 4, i64::from(value))
+    }
+
+    pub fn int8(self, value: i64) -> NodeRef<'p> {
+        self.integer(pg_sys::INT8OID, 8, value)
+    }
+
+    fn integer(self, type_oid: Oid, length: i32, value: i64) -> NodeRef<'p> {
+        let datum = pg_sys::Datum::from(value);
+        // SAFETY: both integer types are passed by value and have these lengths.
+        self.built(unsafe {
+            pg_sys::makeConst(type_oid, -1, Oid::INVALID, length, datum, false, true)
+        })
+    }
+
+    /// `function(args)`.
+    pub fn call(self, function: Oid, result: Oid, args: &[NodeRef<'p>]) -> NodeRef<'p> {
+        self.function(
+            function,
+            result,
+            args,
+            pg_sys::CoercionForm::COERCE_EXPLICIT_CALL,
+        )
+    }
+
+    /// `arg::integer` by one of the system's casts.
+    pub fn cast_to_int4(self, cast: u32, arg: NodeRef<'p>) -> NodeRef<'p> {
+        let form = pg_sys::CoercionForm::COERCE_EXPLICIT_CAST;
+        self.function(Oid::from(cast), pg_sys::INT4OID, &[arg], form)
+    }
+
+    fn function(
+        self,
+        function: Oid,
+        result: Oid,
+        args: &[NodeRef<'p>],
+        form: pg_sys::CoercionForm::Type,
+    ) -> NodeRef<'p> {
+        let args = self.list(args).as_ptr();
+        // SAFETY: the arguments are live expressions; no type of ours has a collation.
+        self.built(unsafe {
+            pg_sys::makeFuncExpr(function, result, args, Oid::INVALID, Oid::INVALID, form)
+        })
+    }
+
+    /// `left operator right`, a boolean.
+    pub fn condition(self, operator: Oid, left: NodeRef<'p>, right: NodeRef<'p>) -> NodeRef<'p> {
+        self.operator(operator, pg_sys::BOOLOID, left, right)
+    }
+
+    /// `left - right` of two integers.
+    pub fn int4_minus(self, left: NodeRef<'p>, right: NodeRef<'p>) -> NodeRef<'p> {
+        self.operator(INT4_MINUS_OPERATOR, pg_sys::INT4OID, left, right)
+    }
+
+    /// `left <= right` of two integers.
+    pub fn int4_at_most(self, left: NodeRef<'p>, right: NodeRef<'p>) -> NodeRef<'p> {
+        self.condition(INT4_AT_MOST_OPERATOR, left, right)
+    }
+
+    /// `left operator right`.
+    pub fn operator(
+        self,
+        operator: Oid,
+        result: Oid,
+        left: NodeRef<'p>,
+        right: NodeRef<'p>,
+    ) -> NodeRef<'p> {
+        // SAFETY: both sides are live expressions of the operator's argument types.
+        self.built(unsafe {
+            let node = pg_sys::make_opclause(
+                operator,
+                result,
+                false,
+                left.as_ptr(),
+                right.as_ptr(),
+                Oid::INVALID,
+                Oid::INVALID,
+            );
+            pg_sys::set_opfuncid(node.cast());
+            node
+        })
+    }
+
+    /// `GREATEST(a, b)`: ignores NULLs.
+    pub fn greatest(self, a: NodeRef<'p>, b: NodeRef<'p>) -> NodeRef<'p> {
+        self.extreme(pg_sys::MinMaxOp::IS_GREATEST, a, b)
+    }
+
+    /// `LEAST(a, b)`: ignores NULLs.
+    pub fn least(self, a: NodeRef<'p>, b: NodeRef<'p>) -> NodeRef<'p> {
+        self.extreme(pg_sys::MinMaxOp::IS_LEAST, a, b)
+    }
+
+    fn extreme(self, op: pg_sys::MinMaxOp::Type, a: NodeRef<'p>, b: NodeRef<'p>) -> NodeRef<'p> {
+        // SAFETY: palloc0 gives a zeroed node of the right size, which is filled before it is used.
+        self.built(unsafe {
+            let node: *mut pg_sys::MinMaxExpr =
+                pg_sys::palloc0(size_of::<pg_sys::MinMaxExpr>()).cast();
+            (*node).xpr.type_ = NodeTag::T_MinMaxExpr;
+            (*node).minmaxtype = a.result_type();
+            (*node).op = op;
+            (*node).args = self.list(&[a, b]).as_ptr();
+            (*node).location = -1;
+            node
+        })
+    }
+
+    /// Folds constants and calls of immutable functions over them.
+    pub fn simplify(self, node: NodeRef<'p>) -> NodeRef<'p> {
+        // SAFETY: a live expression of this query.
+        self.built(unsafe { pg_sys::eval_const_expressions(self.root, node.as_ptr()) })
+    }
+
+    /// Like [`Self::simplify`], and also the values of parameters and stable functions: an estimate,
+    /// never a plan.
+    pub fn estimate(self, node: NodeRef<'p>) -> NodeRef<'p> {
+        // SAFETY: a live expression of this query.
+        self.built(unsafe { pg_sys::estimate_expression_value(self.root, node.as_ptr()) })
+    }
+
+    /// Does the expression use a column of the relation at range-table index `relid`?
+    pub fn mentions_relation(self, node: NodeRef<'p>, relid: u32) -> bool {
+        // SAFETY: a live expression of this query.
+        unsafe {
+            let relids = pg_sys::pull_varnos(self.root, node.as_ptr());
+            pg_sys::bms_is_member(relid as i32, relids)
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! How much memory an operation may use, and collections that grow with the data: out of memory is
+//! an ERROR, not an abort.
+
+use super::backend::check_for_interrupts;
+use super::error::report;
+use pgrx::PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY;
+use pgrx::pg_sys;
+
+/// Bytes that one operation of a query may use (work_mem).
+pub fn work_mem_bytes() -> usize {
+    // SAFETY: a plain int setting, in kilobytes.
+    unsafe { pg_sys::work_mem as usize * 1024 }
+}
+
+/// Bytes that a build may use (maintenance_work_mem).
+pub fn maintenance_work_mem_bytes() -> usize {
+    // SAFETY: a plain int setting, in kilobytes.
+    unsafe { pg_sys::maintenance_work_mem as usize * 1024 }
+}
+
+/// Makes room for `more` elements, at least.
+pub fn reserve<T>(vec: &mut Vec<T>, more: usize) {
+    if vec.try_reserve(more).is_err() {
+        out_of_memory::<T>(more);
+    }
+}
+
+/// A copy of a text of any length.
+pub fn owned(text: &str) -> String {
+    let mut copy = String::new();
+    or_out_of_memory(copy.try_reserve_exact(text.len()));
+    copy.push_str(text);
+    copy
+}
+
+/// Raises the ERROR for memory that the system did not give.
+pub fn or_out_of_memory(result: Result<(), std::collections::TryReserveError>) {
+    if result.is_err() {
+        super::error::raise(ERRCODE_OUT_OF_MEMORY, "out of memory");
+    }
+}
+
+/// Appends an element, growing by doubling but never beyond `limit` elements.
+pub fn push_within<T>(vec: &mut Vec<T>, value: T, limit: usize) {
+    if vec.len() == vec.capacity() {
+        let growth = vec
+            .len()
+            .max(1024)
+            .min(limit.saturating_sub(vec.len()))
+            .max(1);
+        if vec.try_reserve_exact(growth).is_err() {
+            out_of_memory::<T>(growth);
+        }
+    }
+    vec.push(value);
+}
+
+/// Raises the ERROR for out of memory while there is memory left to report it. For loops that allocate
+/// in small pieces: they would leave so little that the server, which needs some to turn an ERROR into
+/// an answer, gives up as a whole.
+pub fn keep_reserve() {
+    const RESERVE: usize = 1 << 20;
+    let mut reserve: Vec<u8> = Vec::new();
+    let result = reserve.try_reserve_exact(RESERVE);
+    // The compiler would leave out what nobody looks at.
+    std::hint::black_box(&mut reserve);
+    or_out_of_memory(result);
+}
+
+/// What an iterator yields, as long as it says. Out of memory is an ERROR, and cancels are heard.
+pub fn collected<T>(items: impl ExactSizeIterator<Item = T>) -> Vec<T> {
+    let mut all = Vec::new();
+    if all.try_reserve_exact(items.len()).is_err() {
+        out_of_memory::<T>(items.len());
+    }
+    items.for_each(|item| {
+        check_for_interrupts();
+        push_within(&mut all, item, usize::MAX);
+    });
+    all
+}
+
+/// `count` times the same.
+pub fn filled<T: Copy>(count: usize, value: T) -> Vec<T> {
+    collected(std::iter::repeat_n(value, count))
+}
+
+fn out_of_memory<T>(elements: usize) -> ! {
+    report(
+        ERRCODE_OUT_OF_MEMORY,
+        "out of memory".into(),
+        Some(format!(
+            "Failed on request of {} bytes.",
+            elements * size_of::<T>()
+        )),
+        None,
+    )
+}

@@ -1,0 +1,414 @@
+//! A build shared among processes: the leader, which runs CREATE INDEX, and background workers.
+//!
+//! All take part in one scan of the table, exchange files, and see one board, a struct of atomics in
+//! dynamic shared memory. An ERROR in a worker reaches the leader at its next check for interrupts;
+//! when the leader's transaction ends, its workers are stopped and the shared files removed.
+
+use super::compat;
+use super::temp_file::TempFile;
+use crate::pg::am::build::{RowSink, scan_share};
+use crate::pg::catalog::relation::Rel;
+use pgrx::pg_sys;
+use std::cell::UnsafeCell;
+use std::ffi::{CString, c_char, c_long, c_void};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+/// Keys of the parts of the shared memory. The server's own have high bits set.
+mod part {
+    pub const COMMON: u64 = 1;
+    pub const SCAN: u64 = 2;
+    pub const BUFFER_USAGE: u64 = 3;
+    pub const WAL_USAGE: u64 = 4;
+    pub const QUERY: u64 = 5;
+    pub const COUNT: usize = 5;
+}
+
+/// What every participant sees. `B` must mean the same in every process: no pointers.
+#[repr(C)]
+struct Common<B> {
+    table: pg_sys::Oid,
+    index: pg_sys::Oid,
+    concurrent: bool,
+    /// Changed by the server's code, in all processes.
+    changed: UnsafeCell<pg_sys::ConditionVariable>,
+    files: UnsafeCell<pg_sys::SharedFileSet>,
+    /// Participants that scan, or have scanned and not yet handed over what they found.
+    scanning: AtomicU32,
+    table_rows: AtomicU64,
+    broken_hot_chain: AtomicBool,
+    board: B,
+}
+
+/// One process's part in a build.
+pub struct Member<'m, B> {
+    common: &'m Common<B>,
+    scan: pg_sys::ParallelTableScanDesc,
+    table: Rel<'m>,
+    index: Rel<'m>,
+    number: usize,
+}
+
+impl<'m, B> Member<'m, B> {
+    pub fn board(&self) -> &'m B {
+        &self.common.board
+    }
+
+    pub fn index(&self) -> Rel<'m> {
+        self.index
+    }
+
+    /// 0 for the leader, 1 and up for workers.
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
+    pub fn is_leader(&self) -> bool {
+        self.number == 0
+    }
+
+    /// Shows `row` this participant's share of the table. [`Member::hand_over`] must follow.
+    pub fn scan(&self, row: RowSink) {
+        // Before the first block is taken: whoever finds no more blocks then knows of all who have any.
+        self.common.scanning.fetch_add(1, Ordering::SeqCst);
+        // SAFETY: table and index are open and locked, the description is that of the common scan.
+        let (rows, broken) = unsafe {
+            scan_share(
+                self.table,
+                self.index,
+                self.common.concurrent,
+                self.is_leader(),
+                self.scan,
+                row,
+            )
+        };
+        self.common
+            .table_rows
+            .fetch_add(rows as u64, Ordering::SeqCst);
+        self.common
+            .broken_hot_chain
+            .fetch_or(broken, Ordering::SeqCst);
+    }
+
+    /// Tells the others that this participant's rows are where they can find them.
+    pub fn hand_over(&self) {
+        self.common.scanning.fetch_sub(1, Ordering::SeqCst);
+        self.announce();
+    }
+
+    /// Wakes those who wait for a change of the board.
+    pub fn announce(&self) {
+        // SAFETY: initialised by the leader before any worker started.
+        unsafe { pg_sys::ConditionVariableBroadcast(self.common.changed.get()) };
+    }
+
+    /// Waits until everybody's rows are handed over.
+    pub fn wait_for_rows(&self) {
+        self.wait_until(|| self.common.scanning.load(Ordering::SeqCst) == 0);
+    }
+
+    /// Waits until `done`, which is asked after every announcement and several times a second.
+    pub fn wait_until(&self, mut done: impl FnMut() -> bool) {
+        const TICK_MILLISECONDS: c_long = 200;
+        let changed = self.common.changed.get();
+        while !done() {
+            // SAFETY: as in `announce`; sleeping checks for interrupts.
+            unsafe {
+                pg_sys::ConditionVariableTimedSleep(
+                    changed,
+                    TICK_MILLISECONDS,
+                    compat::WAIT_FOR_BUILD_WORKERS,
+                );
+            }
+        }
+        // SAFETY: harmless when this process does not sleep.
+        unsafe { pg_sys::ConditionVariableCancelSleep() };
+    }
+
+    /// Creates a file that the others can open once [`TempFile::publish`] was called.
+    pub fn create_file(&self, name: &str) -> TempFile {
+        TempFile::create_shared(self.files(), &file_name(name))
+    }
+
+    /// Opens a file that some participant has published.
+    pub fn open_file(&self, name: &str) -> TempFile {
+        TempFile::open_shared(self.files(), &file_name(name))
+    }
+
+    fn files(&self) -> *mut pg_sys::SharedFileSet {
+        self.common.files.get()
+    }
+}
+
+fn file_name(name: &str) -> CString {
+    CString::new(name).unwrap_or_default()
+}
+
+/// How many workers the server's settings, the table's size and its options allow.
+pub fn planned_workers(table: Rel, index: Rel, info: *mut pg_sys::IndexInfo) -> usize {
+    // SAFETY: both are open; `info` is what the server passed to ambuild.
+    let workers = unsafe { compat::planned_build_workers(table.raw(), index.raw(), info) };
+    workers.max(0) as usize
+}
+
+/// A build's leader and its workers, from launch to end.
+pub struct Leader<'r, B> {
+    context: *mut pg_sys::ParallelContext,
+    /// The registered snapshot of CREATE INDEX CONCURRENTLY, or null.
+    snapshot: pg_sys::Snapshot,
+    member: Member<'r, B>,
+}
+
+/// What the scan told.
+pub struct Scanned {
+    pub table_rows: f64,
+    /// The index must not be used by transactions that are older than it.
+    pub broken_hot_chain: bool,
+}
+
+impl<'r, B: Sync + 'r> Leader<'r, B> {
+    /// Launches up to `workers` workers; None when there is no shared memory or no worker to be had.
+    ///
+    /// # Safety
+    /// `info` must be what the server passed to ambuild with the relations; `B` must hold no
+    /// pointers, and the worker function must be for the same `B`.
+    pub unsafe fn launch(
+        table: Rel<'r>,
+        index: Rel<'r>,
+        info: *mut pg_sys::IndexInfo,
+        workers: usize,
+        function: &std::ffi::CStr,
+        board: B,
+    ) -> Option<Leader<'r, B>> {
+        // SAFETY: the server's protocol for parallel operations, in its order: enter, create, estimate,
+        // initialise, fill, launch. The shared memory lives until the context is destroyed.
+        unsafe {
+            let concurrent = (*info).ii_Concurrent;
+            pg_sys::EnterParallelMode();
+            let context = pg_sys::CreateParallelContext(
+                c"$libdir/simhash_dedup".as_ptr(),
+                function.as_ptr(),
+                workers as i32,
+            );
+            let registered = if concurrent {
+                pg_sys::RegisterSnapshot(pg_sys::GetTransactionSnapshot())
+            } else {
+                std::ptr::null_mut()
+            };
+            let snapshot = if concurrent {
+                registered
+            } else {
+                &raw mut pg_sys::SnapshotAnyData
+            };
+            let sizes = Sizes::of::<B>(table, snapshot, workers);
+            sizes.estimate(&mut (*context).estimator);
+            pg_sys::InitializeParallelDSM(context);
+            if (*context).seg.is_null() {
+                end(context, registered);
+                return None;
+            }
+            let common = allocate(context, part::COMMON, sizes.common).cast::<Common<B>>();
+            common.write(Common {
+                table: table.oid(),
+                index: index.oid(),
+                concurrent,
+                changed: UnsafeCell::new(std::mem::zeroed()),
+                files: UnsafeCell::new(std::mem::zeroed()),
+                scanning: AtomicU32::new(0),
+                table_rows: AtomicU64::new(0),
+                broken_hot_chain: AtomicBool::new(false),
+                board,
+            });
+            pg_sys::ConditionVariableInit((*common).changed.get());
+            pg_sys::SharedFileSetInit((*common).files.get(), (*context).seg);
+            let scan = allocate(context, part::SCAN, sizes.scan).cast();
+            pg_sys::table_parallelscan_initialize(table.raw(), scan, snapshot);
+            allocate(context, part::BUFFER_USAGE, sizes.buffer_usage);
+            allocate(context, part::WAL_USAGE, sizes.wal_usage);
+            let query = allocate(context, part::QUERY, sizes.query).cast::<c_char>();
+            query.copy_from(query_text(), sizes.query - 1);
+            pg_sys::LaunchParallelWorkers(context);
+            if (*context).nworkers_launched == 0 {
+                end(context, registered);
+                return None;
+            }
+            let member = Member {
+                common: &*common,
+                scan,
+                table,
+                index,
+                number: 0,
+            };
+            Some(Leader {
+                context,
+                snapshot: registered,
+                member,
+            })
+        }
+    }
+
+    pub fn member(&self) -> &Member<'r, B> {
+        &self.member
+    }
+
+    /// Workers that were launched.
+    pub fn workers(&self) -> usize {
+        // SAFETY: the context lives until `finish`.
+        unsafe { (*self.context).nworkers_launched as usize }
+    }
+
+    /// Raises an ERROR if a launched worker could not start: nobody would wait for it in vain.
+    pub fn check_workers_started(&self) {
+        // SAFETY: the context lives until `finish`.
+        unsafe { pg_sys::WaitForParallelWorkersToAttach(self.context) };
+    }
+
+    /// Waits for the workers to end, and adds what they read and logged to this process's counts.
+    pub fn finish(self) -> Scanned {
+        // SAFETY: the context is live, and not used after `end`; each launched worker has filled its
+        // place of the two arrays by the time it has finished.
+        unsafe {
+            pg_sys::WaitForParallelWorkersToFinish(self.context);
+            let toc = (*self.context).toc;
+            let buffers = pg_sys::shm_toc_lookup(toc, part::BUFFER_USAGE, false);
+            let wal = pg_sys::shm_toc_lookup(toc, part::WAL_USAGE, false);
+            for i in 0..self.workers() {
+                pg_sys::InstrAccumParallelQuery(
+                    buffers.cast::<pg_sys::BufferUsage>().add(i),
+                    wal.cast::<pg_sys::WalUsage>().add(i),
+                );
+            }
+            let common = self.member.common;
+            let scanned = Scanned {
+                table_rows: common.table_rows.load(Ordering::SeqCst) as f64,
+                broken_hot_chain: common.broken_hot_chain.load(Ordering::SeqCst),
+            };
+            end(self.context, self.snapshot);
+            scanned
+        }
+    }
+}
+
+/// # Safety
+/// Context and snapshot (null, or registered) must be live, and not be used any more.
+unsafe fn end(context: *mut pg_sys::ParallelContext, snapshot: pg_sys::Snapshot) {
+    // SAFETY: the caller's word.
+    unsafe {
+        if !snapshot.is_null() {
+            pg_sys::UnregisterSnapshot(snapshot);
+        }
+        pg_sys::DestroyParallelContext(context);
+        pg_sys::ExitParallelMode();
+    }
+}
+
+/// Bytes of the parts of the shared memory.
+struct Sizes {
+    common: usize,
+    scan: usize,
+    buffer_usage: usize,
+    wal_usage: usize,
+    /// With the final NUL.
+    query: usize,
+}
+
+impl Sizes {
+    /// # Safety
+    /// The snapshot must be valid.
+    unsafe fn of<B>(table: Rel, snapshot: pg_sys::Snapshot, workers: usize) -> Sizes {
+        // SAFETY: the caller's word; the query's text is NUL-terminated.
+        let (scan, query) = unsafe {
+            (
+                pg_sys::table_parallelscan_estimate(table.raw(), snapshot),
+                std::ffi::CStr::from_ptr(query_text()).count_bytes() + 1,
+            )
+        };
+        Sizes {
+            common: size_of::<Common<B>>(),
+            scan,
+            buffer_usage: workers * size_of::<pg_sys::BufferUsage>(),
+            wal_usage: workers * size_of::<pg_sys::WalUsage>(),
+            query,
+        }
+    }
+
+    /// As the macros shm_toc_estimate_chunk and shm_toc_estimate_keys: each part is aligned.
+    fn estimate(&self, estimator: &mut pg_sys::shm_toc_estimator) {
+        let parts: [usize; part::COUNT] = [
+            self.common,
+            self.scan,
+            self.buffer_usage,
+            self.wal_usage,
+            self.query,
+        ];
+        const ALIGNMENT: usize = pg_sys::ALIGNOF_BUFFER as usize;
+        let bytes: usize = parts.iter().map(|n| n.next_multiple_of(ALIGNMENT)).sum();
+        estimator.space_for_chunks += bytes;
+        estimator.number_of_keys += parts.len();
+    }
+}
+
+/// The text of the running statement, for pg_stat_activity; empty when there is none.
+fn query_text() -> *const c_char {
+    // SAFETY: null or a NUL-terminated string that lives as long as the statement.
+    let text = unsafe { pg_sys::debug_query_string };
+    if text.is_null() { c"".as_ptr() } else { text }
+}
+
+/// A zeroed part of the shared memory, entered under its key.
+///
+/// # Safety
+/// The context's shared memory must be initialised, and estimated for this part.
+unsafe fn allocate(context: *mut pg_sys::ParallelContext, key: u64, bytes: usize) -> *mut c_void {
+    // SAFETY: the caller's word.
+    unsafe {
+        let place = pg_sys::shm_toc_allocate((*context).toc, bytes);
+        place.cast::<u8>().write_bytes(0, bytes);
+        pg_sys::shm_toc_insert((*context).toc, key, place);
+        place
+    }
+}
+
+/// Runs `work` as a worker of the build that the shared memory describes.
+///
+/// # Safety
+/// Must be called by the function given to [`Leader::launch`], with its arguments and for its `B`.
+pub unsafe fn run_worker<B: Sync>(
+    segment: *mut pg_sys::dsm_segment,
+    toc: *mut pg_sys::shm_toc,
+    work: impl FnOnce(&Member<B>),
+) {
+    // SAFETY: the leader filled the parts before it launched this process, and waits for its end. The
+    // locks are those that the leader holds, which a worker is granted beside them.
+    unsafe {
+        let part = |key| pg_sys::shm_toc_lookup(toc, key, false);
+        let query = part(part::QUERY).cast::<c_char>();
+        pg_sys::debug_query_string = query;
+        pg_sys::pgstat_report_activity(pg_sys::BackendState::STATE_RUNNING, query);
+        let common = &*part(part::COMMON).cast::<Common<B>>();
+        let (table_lock, index_lock) = if common.concurrent {
+            (pg_sys::ShareUpdateExclusiveLock, pg_sys::RowExclusiveLock)
+        } else {
+            (pg_sys::ShareLock, pg_sys::AccessExclusiveLock)
+        };
+        let table = pg_sys::table_open(common.table, table_lock as i32);
+        let index = pg_sys::index_open(common.index, index_lock as i32);
+        pg_sys::SharedFileSetAttach(common.files.get(), segment);
+        let number = pg_sys::ParallelWorkerNumber as usize;
+        pg_sys::InstrStartParallelQuery();
+        work(&Member {
+            common,
+            scan: part(part::SCAN).cast(),
+            table: Rel::from_raw(table),
+            index: Rel::from_raw(index),
+            number: number + 1,
+        });
+        pg_sys::InstrEndParallelQuery(
+            part(part::BUFFER_USAGE)
+                .cast::<pg_sys::BufferUsage>()
+                .add(number),
+            part(part::WAL_USAGE).cast::<pg_sys::WalUsage>().add(number),
+        );
+        pg_sys::index_close(index, index_lock as i32);
+        pg_sys::table_close(table, table_lock as i32);
+    }
+}

@@ -1,0 +1,24 @@
+//! Server functions called without pgrx's guard, in the hot paths of searches and inserts.
+//!
+//! The guard around each call (it saves the stack, to turn a server ERROR into a Rust panic) costs
+//! about as much as these calls themselves. What stands here needs none: it raises an ERROR only for
+//! a buffer that is not pinned or locked by us, which the types in [`crate::pg::page::buffer`] rule out; or it
+//! is called inside a critical section, where every ERROR is a PANIC that ends the process.
+
+use super::compat::BufDataLength;
+use pgrx::pg_sys;
+use std::ffi::{c_char, c_int};
+
+unsafe extern "C-unwind" {
+    /// Locks the content of a buffer that we have pinned, or unlocks it.
+    pub fn LockBuffer(buffer: pg_sys::Buffer, mode: c_int);
+    /// Releases a pin that we hold.
+    pub fn ReleaseBuffer(buffer: pg_sys::Buffer);
+    pub fn LWLockHeldByMe(lock: *mut pg_sys::LWLock) -> bool;
+    // Inside a critical section only.
+    pub fn MarkBufferDirty(buffer: pg_sys::Buffer);
+    pub fn XLogBeginInsert();
+    pub fn XLogRegisterBuffer(id: u8, buffer: pg_sys::Buffer, flags: u8);
+    pub fn XLogRegisterBufData(id: u8, data: *mut c_char, length: BufDataLength);
+    pub fn XLogInsert(rmgr: pg_sys::RmgrId, info: u8) -> pg_sys::XLogRecPtr;
+}

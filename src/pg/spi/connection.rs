@@ -1,0 +1,64 @@
+//! The server programming interface: what [`super::query`], [`super::saved_query`] and
+//! [`super::text_query`] have in common.
+
+use std::ffi::{CStr, CString};
+
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+use crate::pg::process::encoding::from_utf8;
+use crate::pg::process::error::raise;
+
+/// Calls of the server programming interface, between connect and finish.
+pub(in crate::pg) fn connected<R>(f: impl FnOnce() -> R) -> R {
+    // SAFETY: connects and disconnects in pairs; after an ERROR the server does the latter.
+    unsafe {
+        check(pg_sys::SPI_connect());
+        let result = f();
+        check(pg_sys::SPI_finish());
+        result
+    }
+}
+
+/// # Safety
+/// `code` must come from an SPI function.
+pub(in crate::pg) unsafe fn check(code: i32) {
+    if code < 0 {
+        // SAFETY: the server's text for the code, static.
+        let text = unsafe { CStr::from_ptr(pg_sys::SPI_result_code_string(code)) };
+        raise(
+            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+            format!("SPI failed: {}", text.to_string_lossy()),
+        );
+    }
+}
+
+/// A query as the server takes it.
+pub(in crate::pg) fn c_text(sql: &str) -> CString {
+    CString::new(from_utf8(sql).into_owned()).unwrap_or_else(|_| {
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            "a name has a zero byte",
+        )
+    })
+}
+
+/// A query with parameters of these types, ready to be run until it is freed. The server analyses and
+/// plans anew what has become stale. `options` are those of cursors.
+pub(in crate::pg) fn prepared(sql: &str, parameters: &[pg_sys::Oid], options: u32) -> pg_sys::SPIPlanPtr {
+    let text = c_text(sql);
+    let mut types = parameters.to_vec();
+    connected(|| {
+        // SAFETY: a zero-terminated text, as many types as said; the plan is kept before the connection
+        // is closed.
+        unsafe {
+            let (count, options) = (types.len() as i32, options as i32);
+            let plan =
+                pg_sys::SPI_prepare_cursor(text.as_ptr(), count, types.as_mut_ptr(), options);
+            if plan.is_null() {
+                check(pg_sys::SPI_result);
+            }
+            check(pg_sys::SPI_keepplan(plan));
+            plan
+        }
+    })
+}

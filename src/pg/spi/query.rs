@@ -1,0 +1,92 @@
+//! A query that is run once, as the current user; its rows are handed over as they come and kept
+//! nowhere.
+
+use pgrx::{pg_guard, pg_sys};
+
+use super::connection::{c_text, check, connected};
+
+/// Takes a row: its columns' values, None for NULL. They live until it returns.
+type Sink<'f, const N: usize> = &'f mut dyn FnMut([Option<pg_sys::Datum>; N]);
+
+/// A destination of rows, as the executor knows it, with the sink behind it.
+#[repr(C)]
+struct Receiver<'f, const N: usize> {
+    base: pg_sys::DestReceiver,
+    /// The caller's: what the sink keeps outlives the query.
+    context: pg_sys::MemoryContext,
+    sink: Sink<'f, N>,
+}
+
+/// Runs a query of N columns under the snapshot of the running statement, and gives every row to
+/// `sink`. `$1` is the parameter, a type and a value.
+pub fn for_each_row<const N: usize>(
+    sql: &str,
+    parameter: Option<(pg_sys::Oid, pg_sys::Datum)>,
+    sink: Sink<N>,
+) {
+    let text = c_text(sql);
+    let mut receiver = Receiver {
+        base: pg_sys::DestReceiver {
+            receiveSlot: Some(receive::<N>),
+            rStartup: Some(start),
+            rShutdown: Some(end),
+            rDestroy: Some(end),
+            mydest: pg_sys::CommandDest::DestNone,
+        },
+        // SAFETY: reads a variable of the process.
+        context: unsafe { pg_sys::CurrentMemoryContext },
+        sink,
+    };
+    connected(|| {
+        // SAFETY: options with null for what is not set; text and receiver outlive the call.
+        unsafe {
+            let mut options = pg_sys::SPIExecuteOptions {
+                read_only: true,
+                dest: (&raw mut receiver).cast(),
+                ..Default::default()
+            };
+            if let Some((type_id, value)) = parameter {
+                options.params = pg_sys::makeParamList(1);
+                let parameters = (*options.params).params.as_mut_slice(1);
+                parameters[0] = pg_sys::ParamExternData {
+                    value,
+                    isnull: false,
+                    pflags: pg_sys::PARAM_FLAG_CONST as u16,
+                    ptype: type_id,
+                };
+            }
+            check(pg_sys::SPI_execute_extended(text.as_ptr(), &options));
+        }
+    });
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn receive<const N: usize>(
+    slot: *mut pg_sys::TupleTableSlot,
+    receiver: *mut pg_sys::DestReceiver,
+) -> bool {
+    // SAFETY: the receiver is the first field of ours; a slot of the query's row type, whose columns
+    // are unpacked before they are read.
+    unsafe {
+        let receiver = &mut *receiver.cast::<Receiver<N>>();
+        if usize::from((*slot).tts_nvalid.cast_unsigned()) < N {
+            pg_sys::slot_getsomeattrs_int(slot, N as i32);
+        }
+        let outer = pg_sys::MemoryContextSwitchTo(receiver.context);
+        let (values, nulls) = ((*slot).tts_values, (*slot).tts_isnull);
+        (receiver.sink)(std::array::from_fn(|i| {
+            (!*nulls.add(i)).then(|| *values.add(i))
+        }));
+        pg_sys::MemoryContextSwitchTo(outer);
+    }
+    true
+}
+
+unsafe extern "C-unwind" fn start(
+    _receiver: *mut pg_sys::DestReceiver,
+    _operation: i32,
+    _desc: pg_sys::TupleDesc,
+) {
+}
+
+unsafe extern "C-unwind" fn end(_receiver: *mut pg_sys::DestReceiver) {}

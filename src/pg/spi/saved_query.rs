@@ -1,0 +1,155 @@
+//! A query that is planned once and run again and again, as the current user, from inside a function.
+
+use std::ffi::c_char;
+
+use pgrx::pg_sys;
+
+use super::connection::{check, connected, prepared};
+use crate::pg::sql::value::{Storage, Value};
+
+/// Which rows a run sees, beside those of this transaction.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Sees {
+    /// What the isolation level says: all that is committed now, or what was when the transaction
+    /// began.
+    Usual,
+    /// All that is committed now, whatever the isolation level.
+    Latest,
+}
+
+/// A query with parameters, planned without regard to their values. Must be dropped outside of error
+/// handling, or not at all.
+pub struct SavedQuery {
+    plan: pg_sys::SPIPlanPtr,
+    prefers_indexes: bool,
+}
+
+impl SavedQuery {
+    /// Analyses the query. With `prefers_indexes` a sequential scan is planned only where nothing else
+    /// is possible: a plan made while the table was small must still do when it has grown.
+    pub fn new(sql: &str, parameters: &[pg_sys::Oid], prefers_indexes: bool) -> Self {
+        let plan = prepared(sql, parameters, pg_sys::CURSOR_OPT_GENERIC_PLAN);
+        Self {
+            plan,
+            prefers_indexes,
+        }
+    }
+
+    /// The first row, its columns stored as `columns` says; None when there is none. The values are
+    /// copied to the current memory context. `parameters` are of the types that `new` was given.
+    pub fn first_row<'a, const N: usize>(
+        &self,
+        parameters: &[Option<pg_sys::Datum>],
+        columns: [Storage; N],
+        sees: Sees,
+    ) -> Option<[Option<Value<'a>>; N]> {
+        let mut values: Vec<pg_sys::Datum> = parameters
+            .iter()
+            .map(|p| p.unwrap_or(pg_sys::Datum::null()))
+            .collect();
+        let nulls: Vec<c_char> = parameters
+            .iter()
+            .map(|p| if p.is_none() { b'n' } else { b' ' } as c_char)
+            .collect();
+        connected(|| {
+            // SAFETY: both arrays are as long as the plan's list of parameters. Not read-only: each
+            // run sees what this transaction, even this statement, has done before. The query fires
+            // its own triggers: in a deferred trigger no query is running that could do it later.
+            unsafe {
+                if self.prefers_indexes {
+                    self.plan_with_indexes();
+                }
+                let snapshot = match sees {
+                    Sees::Usual => std::ptr::null_mut(),
+                    Sees::Latest => pg_sys::GetLatestSnapshot(),
+                };
+                check(pg_sys::SPI_execute_snapshot(
+                    self.plan,
+                    values.as_mut_ptr(),
+                    nulls.as_ptr(),
+                    snapshot,
+                    std::ptr::null_mut(),
+                    false,
+                    true,
+                    1,
+                ));
+                (pg_sys::SPI_processed > 0).then(|| {
+                    let mut number = 0;
+                    columns.map(|storage| {
+                        number += 1;
+                        copied(number, storage)
+                    })
+                })
+            }
+        })
+    }
+
+    /// Makes the plan, unless there is a valid one, and locks its tables, so that the run takes this plan.
+    /// The settings are those of planning only: what the run fires has the session's.
+    ///
+    /// # Safety
+    /// While connected, in a transaction.
+    unsafe fn plan_with_indexes(&self) {
+        // SAFETY: the plan is one statement's; what is counted for the current owner is released there.
+        unsafe {
+            let level = prefer_indexes();
+            let plan = pg_sys::SPI_plan_get_cached_plan(self.plan);
+            pg_sys::AtEOXact_GUC(true, level);
+            if !plan.is_null() {
+                pg_sys::ReleaseCachedPlan(plan, pg_sys::CurrentResourceOwner);
+            }
+        }
+    }
+}
+
+/// Turns sequential scans off until AtEOXact_GUC is called with the level returned, or an ERROR. Where
+/// one is needed all the same, the plan looks so expensive that the server would compile it at every run.
+///
+/// # Safety
+/// In a transaction.
+unsafe fn prefer_indexes() -> i32 {
+    // SAFETY: static strings; the level makes the changes temporary.
+    unsafe {
+        let level = pg_sys::NewGUCNestLevel();
+        for setting in [c"enable_seqscan", c"jit"] {
+            pg_sys::set_config_option(
+                setting.as_ptr(),
+                c"off".as_ptr(),
+                pg_sys::GucContext::PGC_USERSET,
+                pg_sys::GucSource::PGC_S_SESSION,
+                pg_sys::GucAction::GUC_ACTION_SAVE,
+                true,
+                0,
+                false,
+            );
+        }
+        level
+    }
+}
+
+/// Column `number` of the first row, in the memory context that was current before connecting.
+///
+/// # Safety
+/// After a run that returned a row, whose column of that number is stored as `storage` says.
+unsafe fn copied<'a>(number: i32, storage: Storage) -> Option<Value<'a>> {
+    let mut null = false;
+    // SAFETY: the caller's word.
+    unsafe {
+        let rows = pg_sys::SPI_tuptable;
+        let datum = pg_sys::SPI_getbinval(*(*rows).vals, (*rows).tupdesc, number, &mut null);
+        let (by_value, length) = storage.by_value_and_length();
+        (!null).then(|| {
+            let copy = pg_sys::SPI_datumTransfer(datum, by_value, i32::from(length));
+            Value::new(copy, storage)
+        })
+    }
+}
+
+impl Drop for SavedQuery {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: made by `new`, and used by nobody else.
+            unsafe { pg_sys::SPI_freeplan(self.plan) };
+        }
+    }
+}

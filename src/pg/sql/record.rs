@@ -1,0 +1,132 @@
+//! Rows as values: their columns, and their columns' values.
+
+use std::ffi::CStr;
+use std::marker::PhantomData;
+
+use pgrx::pg_sys;
+
+use super::call_site::Memory;
+use super::value::{Storage, Value};
+use crate::pg::process::compat::attribute;
+use crate::pg::process::encoding::to_utf8;
+
+/// A row whose columns are still packed.
+#[derive(Clone, Copy)]
+pub struct Record<'a> {
+    header: pg_sys::HeapTupleHeader,
+    life: PhantomData<&'a ()>,
+}
+
+/// A column that is not dropped.
+pub struct Column {
+    pub name: String,
+    pub generated: bool,
+    pub type_id: pg_sys::Oid,
+    /// Position among all attributes, dropped ones included.
+    attribute: usize,
+    storage: Storage,
+}
+
+/// What the server calls a row type, and which version of it: ALTER TABLE makes a new one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Identity {
+    type_id: pg_sys::Oid,
+    typmod: i32,
+    version: u64,
+}
+
+/// The columns of a row type.
+pub struct Shape {
+    identity: Identity,
+    desc: pg_sys::TupleDesc,
+    pub columns: Vec<Column>,
+}
+
+impl<'a> Record<'a> {
+    /// Opens a value of a row type.
+    pub fn open(value: Value<'a>) -> Self {
+        Self {
+            life: PhantomData,
+            header: value.aligned_varlena().cast(),
+        }
+    }
+
+    /// Type and typmod, which for anonymous rows stands for the list of columns.
+    pub fn row_type(&self) -> (pg_sys::Oid, i32) {
+        // SAFETY: the header of a row that is a value holds these two.
+        unsafe {
+            let datum = &(*self.header).t_choice.t_datum;
+            (datum.datum_typeid, datum.datum_typmod)
+        }
+    }
+
+    fn identity(&self) -> Identity {
+        let (type_id, typmod) = self.row_type();
+        // SAFETY: looks a type up; an unknown one is an ERROR.
+        let version = unsafe { pg_sys::assign_record_type_identifier(type_id, typmod) };
+        Identity {
+            type_id,
+            typmod,
+            version,
+        }
+    }
+}
+
+impl Shape {
+    /// Looks up the columns of a row. They are kept in `memory`, where an outdated shape stays until
+    /// the call site ends: there is one for each ALTER TABLE in between at most.
+    pub fn of(record: &Record<'_>, memory: Memory) -> Self {
+        let identity = record.identity();
+        // SAFETY: the looked-up descriptor is pinned until it has been copied; the copy lives in
+        // `memory` and has `natts` attributes with zero-terminated names.
+        unsafe {
+            let shared = pg_sys::lookup_rowtype_tupdesc(identity.type_id, identity.typmod);
+            let desc = memory.scope(|| pg_sys::CreateTupleDescCopyConstr(shared));
+            if (*shared).tdrefcount >= 0 {
+                pg_sys::DecrTupleDescRefCount(shared);
+            }
+            let columns = (0..(*desc).natts as usize)
+                .map(|i| (i, attribute(desc, i)))
+                .filter(|(_, a)| !a.attisdropped)
+                .map(|(i, a)| Column {
+                    name: to_utf8(CStr::from_ptr(a.attname.data.as_ptr()).to_bytes()).into_owned(),
+                    generated: a.attgenerated != 0,
+                    type_id: a.atttypid,
+                    attribute: i,
+                    storage: Storage::of_attribute(a),
+                })
+                .collect();
+            Self {
+                identity,
+                desc,
+                columns,
+            }
+        }
+    }
+
+    /// Does the record have this shape, as the catalog is now?
+    pub fn fits(&self, record: &Record<'_>) -> bool {
+        self.identity == record.identity()
+    }
+
+    /// The values of the columns, in their order.
+    pub fn values<'a>(&self, record: &Record<'a>) -> Vec<Option<Value<'a>>> {
+        // SAFETY: the record has this shape (`fits`); both arrays have room for each attribute.
+        unsafe {
+            let count = (*self.desc).natts as usize;
+            let mut datums = vec![pg_sys::Datum::null(); count];
+            let mut nulls = vec![true; count];
+            let mut tuple = pg_sys::HeapTupleData {
+                t_len: pgrx::varlena::varsize_any(record.header.cast()) as u32,
+                t_data: record.header,
+                ..Default::default()
+            };
+            let (datums_ptr, nulls_ptr) = (datums.as_mut_ptr(), nulls.as_mut_ptr());
+            pg_sys::heap_deform_tuple(&mut tuple, self.desc, datums_ptr, nulls_ptr);
+            self.columns
+                .iter()
+                .map(|c| (!nulls[c.attribute]).then(|| Value::new(datums[c.attribute], c.storage)))
+                .collect()
+        }
+    }
+}

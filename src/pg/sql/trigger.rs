@@ -1,0 +1,272 @@
+//! A call of a trigger function: why it was fired, the row before and after, the row to go on with.
+
+use std::ffi::CStr;
+use std::marker::PhantomData;
+
+use pgrx::pg_sys;
+
+use super::fmgr::Args;
+use super::value::Value;
+use crate::pg::catalog::relation::Rel;
+use crate::pg::catalog::table::{Column, Opened};
+use crate::pg::process::encoding::to_utf8;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    Insert,
+    Update,
+    Delete,
+    Truncate,
+}
+
+/// The running call of a trigger function.
+#[derive(Clone, Copy)]
+pub struct TriggerCall<'a> {
+    data: *const pg_sys::TriggerData,
+    life: PhantomData<&'a Args>,
+}
+
+/// Where a row version lies.
+pub struct Place {
+    table: pg_sys::Oid,
+    place: pg_sys::ItemPointerData,
+}
+
+impl Place {
+    /// The table's OID and the place in it, as datums that live as long as self.
+    pub fn datums(&self) -> [pg_sys::Datum; 2] {
+        [self.table.into(), (&raw const self.place).into()]
+    }
+
+    /// Was the version deleted because an UPDATE stores its successor in another partition?
+    pub fn has_moved_away(&self) -> bool {
+        let table = Opened::new(self.table);
+        let raw = table.rel().raw();
+        // SAFETY: the table is open; the slot, of the table's kind, is dropped before it is closed; the
+        // tuple is read while the slot holds it.
+        unsafe {
+            let slot =
+                pg_sys::MakeSingleTupleTableSlot((*raw).rd_att, pg_sys::table_slot_callbacks(raw));
+            let mut place = self.place;
+            let found = (*(*raw).rd_tableam)
+                .tuple_fetch_row_version
+                .is_some_and(|fetch| {
+                    let any = &raw mut pg_sys::SnapshotAnyData;
+                    pg_sys::ffi::pg_guard_ffi_boundary(|| fetch(raw, &mut place, any, slot))
+                });
+            let moved = found && {
+                let mut copied = false;
+                let tuple = pg_sys::ExecFetchSlotHeapTuple(slot, false, &mut copied);
+                // The macro ItemPointerIndicatesMovedPartitions.
+                let next = (*(*tuple).t_data).t_ctid;
+                let block = u32::from(next.ip_blkid.bi_hi) << 16 | u32::from(next.ip_blkid.bi_lo);
+                block == pg_sys::InvalidBlockNumber
+                    && u32::from(next.ip_posid) == pg_sys::MovedPartitionsOffsetNumber
+            };
+            pg_sys::ExecDropSingleTupleTableSlot(slot);
+            moved
+        }
+    }
+}
+
+impl<'a> TriggerCall<'a> {
+    /// The call, when the function runs as a trigger.
+    pub fn of(args: &'a Args) -> Option<Self> {
+        // SAFETY: the context of a call is null or a live node.
+        let data: *const pg_sys::TriggerData = unsafe {
+            let context = (*args.fcinfo()).context;
+            if context.is_null() || (*context).type_ != pg_sys::NodeTag::T_TriggerData {
+                return None;
+            }
+            context.cast()
+        };
+        Some(Self {
+            data,
+            life: PhantomData,
+        })
+    }
+
+    fn data(&self) -> &'a pg_sys::TriggerData {
+        // SAFETY: the node lives as long as the call (`of`).
+        unsafe { &*self.data }
+    }
+
+    pub(in crate::pg) fn trigger(&self) -> &'a pg_sys::Trigger {
+        // SAFETY: set for every trigger call, and alive as long as it.
+        unsafe { &*self.data().tg_trigger }
+    }
+
+    pub fn event(&self) -> Event {
+        match self.data().tg_event & pg_sys::TRIGGER_EVENT_OPMASK {
+            pg_sys::TRIGGER_EVENT_INSERT => Event::Insert,
+            pg_sys::TRIGGER_EVENT_UPDATE => Event::Update,
+            pg_sys::TRIGGER_EVENT_DELETE => Event::Delete,
+            _ => Event::Truncate,
+        }
+    }
+
+    /// Is it a row trigger that runs before the change?
+    pub fn is_before_row(&self) -> bool {
+        let event = self.data().tg_event;
+        event & pg_sys::TRIGGER_EVENT_ROW != 0
+            && event & pg_sys::TRIGGER_EVENT_TIMINGMASK == pg_sys::TRIGGER_EVENT_BEFORE
+    }
+
+    /// Is it a row trigger that runs after the change?
+    pub fn is_after_row(&self) -> bool {
+        let event = self.data().tg_event;
+        event & pg_sys::TRIGGER_EVENT_ROW != 0
+            && event & pg_sys::TRIGGER_EVENT_TIMINGMASK == pg_sys::TRIGGER_EVENT_AFTER
+    }
+
+    /// Does the trigger fire on UPDATE, whichever columns change and whatever their values?
+    pub fn fires_on_any_update(&self) -> bool {
+        let trigger = self.trigger();
+        trigger.tgtype as u32 & pg_sys::TRIGGER_TYPE_UPDATE != 0
+            && trigger.tgnattr == 0
+            && trigger.tgqual.is_null()
+    }
+
+    /// The table whose row it is: of a partitioned one the partition.
+    pub fn relation(&self) -> Rel<'a> {
+        // SAFETY: open and locked while its trigger runs.
+        unsafe { Rel::from_raw(self.data().tg_relation) }
+    }
+
+    pub fn trigger_oid(&self) -> pg_sys::Oid {
+        self.trigger().tgoid
+    }
+
+    pub fn function_oid(&self) -> pg_sys::Oid {
+        self.trigger().tgfoid
+    }
+
+    pub fn trigger_name(&self) -> &'a CStr {
+        // SAFETY: a zero-terminated string that lives as long as the trigger.
+        unsafe { CStr::from_ptr(self.trigger().tgname) }
+    }
+
+    /// The arguments that CREATE TRIGGER gave.
+    pub fn arguments(&self) -> Vec<String> {
+        arguments(self.trigger())
+    }
+
+    fn new_tuple(&self) -> pg_sys::HeapTuple {
+        match self.event() {
+            Event::Update => self.data().tg_newtuple,
+            _ => self.data().tg_trigtuple,
+        }
+    }
+
+    /// The new row, as expressions read it.
+    pub fn new_slot(&self) -> *mut pg_sys::TupleTableSlot {
+        match self.event() {
+            Event::Update => self.data().tg_newslot,
+            _ => self.data().tg_trigslot,
+        }
+    }
+
+    /// A column of the new row. Generated columns have no value yet.
+    pub fn new_value(&self, column: &Column) -> Option<Value<'a>> {
+        self.value(self.new_tuple(), column)
+    }
+
+    /// A column of the row that an UPDATE replaces.
+    pub fn old_value(&self, column: &Column) -> Option<Value<'a>> {
+        self.value(self.data().tg_trigtuple, column)
+    }
+
+    fn value(&self, tuple: pg_sys::HeapTuple, column: &Column) -> Option<Value<'a>> {
+        let mut null = false;
+        // SAFETY: a row trigger has its tuples, of the relation's row type, and the column is one of
+        // its relation (the caller's lookup in it).
+        unsafe {
+            let desc = (*self.data().tg_relation).rd_att;
+            let number = i32::from(column.number);
+            let datum = pg_sys::SPI_getbinval(tuple, desc, number, &mut null);
+            (!null).then(|| Value::new(datum, column.storage))
+        }
+    }
+
+    /// Where the row that an UPDATE replaces lies.
+    pub fn old_place(&self) -> Option<Place> {
+        if self.event() != Event::Update {
+            return None;
+        }
+        // SAFETY: the tuple lives as long as the call.
+        let tuple = unsafe { &*self.data().tg_trigtuple };
+        Some(Place {
+            table: tuple.t_tableOid,
+            place: tuple.t_self,
+        })
+    }
+
+    /// Is the new row still what the table holds, to this transaction? Other triggers, or the commands
+    /// before a deferred one, may have deleted or replaced it. A foreign table cannot be asked.
+    pub fn new_row_is_live(&self) -> bool {
+        unsafe extern "C" {
+            // Missing from the bindings.
+            static mut SnapshotSelfData: pg_sys::SnapshotData;
+        }
+        let table = self.data().tg_relation;
+        // SAFETY: a table's routines live as long as it is open; the slot of an AFTER trigger is of the
+        // table's own kind and holds the stored row; the function may raise an ERROR, and pgrx does
+        // not guard calls by pointer.
+        unsafe {
+            let routines = (*table).rd_tableam.as_ref();
+            let Some(is_seen) = routines.and_then(|table| table.tuple_satisfies_snapshot) else {
+                return true;
+            };
+            let (slot, itself) = (self.new_slot(), &raw mut SnapshotSelfData);
+            pg_sys::ffi::pg_guard_ffi_boundary(|| is_seen(table, slot, itself))
+        }
+    }
+
+    /// Goes on with the row as it is.
+    pub fn unchanged(&self) -> pg_sys::Datum {
+        pg_sys::Datum::from(self.new_tuple())
+    }
+
+    /// Leaves the row out.
+    pub fn skip(&self) -> pg_sys::Datum {
+        pg_sys::Datum::from(0usize)
+    }
+
+    /// Goes on with other values in some columns, each of its column's type below domains; None is
+    /// NULL.
+    pub fn with(&self, columns: &[(&Column, Option<pg_sys::Datum>)]) -> pg_sys::Datum {
+        if columns.is_empty() {
+            return self.unchanged();
+        }
+        for (column, value) in columns {
+            column.check(*value);
+        }
+        let mut numbers: Vec<i32> = columns.iter().map(|c| i32::from(c.0.number)).collect();
+        let mut values: Vec<pg_sys::Datum> = columns
+            .iter()
+            .map(|c| c.1.unwrap_or(pg_sys::Datum::null()))
+            .collect();
+        let mut nulls: Vec<bool> = columns.iter().map(|c| c.1.is_none()).collect();
+        // SAFETY: three arrays of one length; numbers and types are those of the relation.
+        unsafe {
+            let tuple = pg_sys::heap_modify_tuple_by_cols(
+                self.new_tuple(),
+                (*self.data().tg_relation).rd_att,
+                numbers.len() as i32,
+                numbers.as_mut_ptr(),
+                values.as_mut_ptr(),
+                nulls.as_mut_ptr(),
+            );
+            pg_sys::Datum::from(tuple)
+        }
+    }
+}
+
+/// The arguments of a trigger of an open table.
+pub(in crate::pg) fn arguments(trigger: &pg_sys::Trigger) -> Vec<String> {
+    // SAFETY: `tgargs` has `tgnargs` zero-terminated strings.
+    let argument = |i| unsafe { CStr::from_ptr(*trigger.tgargs.add(i)) };
+    (0..trigger.tgnargs as usize)
+        .map(|i| to_utf8(argument(i).to_bytes()).into_owned())
+        .collect()
+}

@@ -1,0 +1,323 @@
+//! Values of any type, opened up as far as a reader of their content needs.
+//!
+//! Copies that the server makes (decompressed values, taken-apart arrays) stay in the current
+//! memory context; the executor resets it after each row.
+
+use std::ffi::c_char;
+use std::marker::PhantomData;
+
+use pgrx::{pg_sys, varlena};
+
+use super::fmgr::Args;
+use crate::pg::process::memory::reserve;
+
+/// How values of a type are stored.
+#[derive(Clone, Copy)]
+pub struct Storage {
+    pub type_id: pg_sys::Oid,
+    len: i16,
+    by_value: bool,
+    align: c_char,
+}
+
+impl Storage {
+    /// Looks the type up in the catalog.
+    pub fn of(type_id: pg_sys::Oid) -> Self {
+        let mut storage = Self {
+            type_id,
+            len: 0,
+            by_value: false,
+            align: 0,
+        };
+        // SAFETY: the three pointers are live; an unknown type is an ERROR.
+        unsafe {
+            pg_sys::get_typlenbyvalalign(
+                type_id,
+                &mut storage.len,
+                &mut storage.by_value,
+                &mut storage.align,
+            );
+        }
+        storage
+    }
+
+    /// What a row descriptor says of a column.
+    pub fn of_attribute(attribute: &pg_sys::FormData_pg_attribute) -> Self {
+        Self {
+            type_id: attribute.atttypid,
+            len: attribute.attlen,
+            by_value: attribute.attbyval,
+            align: attribute.attalign,
+        }
+    }
+
+    /// As the server's copy functions want to know it.
+    pub fn by_value_and_length(&self) -> (bool, i16) {
+        (self.by_value, self.len)
+    }
+
+    const fn varlena(type_id: pg_sys::Oid) -> Self {
+        Self {
+            type_id,
+            len: -1,
+            by_value: false,
+            align: b'i' as c_char,
+        }
+    }
+}
+
+/// Shows the bytes of a text; a copy that the server had to make of it is freed.
+///
+/// The datum must be of type text.
+pub fn text_bytes<R>(text: pg_sys::Datum, f: impl FnOnce(&[u8]) -> R) -> R {
+    let stored: *mut pg_sys::varlena = text.cast_mut_ptr();
+    // SAFETY: a varlena (the caller's word); the copy is ours.
+    unsafe {
+        let plain = pg_sys::pg_detoast_datum_packed(stored);
+        let start = varlena::vardata_any(plain).cast::<u8>();
+        let bytes = std::slice::from_raw_parts(start, varlena::varsize_any_exhdr(plain));
+        let result = f(bytes);
+        if plain != stored {
+            pg_sys::pfree(plain.cast());
+        }
+        result
+    }
+}
+
+/// A value that is not NULL, with its type.
+#[derive(Clone, Copy)]
+pub struct Value<'a> {
+    datum: pg_sys::Datum,
+    storage: Storage,
+    life: PhantomData<&'a ()>,
+}
+
+/// An array, taken apart.
+pub struct Array<'a> {
+    pub element: pg_sys::Oid,
+    /// Size and lower bound of each dimension.
+    pub dims: Vec<(i32, i32)>,
+    pub items: Vec<Option<Value<'a>>>,
+}
+
+/// A range that is not empty, taken apart; None is an infinite bound.
+pub struct Range<'a> {
+    pub lower: Option<Value<'a>>,
+    pub upper: Option<Value<'a>>,
+    pub lower_inclusive: bool,
+    pub upper_inclusive: bool,
+}
+
+/// A bit string of 128 bits, the most significant first.
+pub fn bit_string(bits: u128) -> pg_sys::Datum {
+    const SIZE: usize = size_of::<i32>() + size_of::<i32>() + size_of::<u128>();
+    // SAFETY: palloc returns aligned memory for the length word, the number of bits and the bytes.
+    unsafe {
+        let place = pg_sys::palloc(SIZE).cast::<i32>();
+        varlena::set_varsize_4b(place.cast(), SIZE as i32);
+        place.add(1).write(128);
+        place.add(2).cast::<[u8; 16]>().write(bits.to_be_bytes());
+        pg_sys::Datum::from(place)
+    }
+}
+
+impl Args {
+    /// Argument `i`, declared with a type of variable length.
+    pub fn varlena(&self, i: usize, type_id: pg_sys::Oid) -> Option<Value<'_>> {
+        // SAFETY: the SQL declaration gives the argument such a type.
+        self.datum(i)
+            .map(|d| unsafe { Value::new(d, Storage::varlena(type_id)) })
+    }
+}
+
+impl<'a> Value<'a> {
+    /// # Safety
+    /// `datum` is a value of a type that is stored so, and lives as long as `'a`.
+    pub unsafe fn new(datum: pg_sys::Datum, storage: Storage) -> Self {
+        Self {
+            datum,
+            storage,
+            life: PhantomData,
+        }
+    }
+
+    pub fn datum(&self) -> pg_sys::Datum {
+        self.datum
+    }
+
+    pub fn type_id(&self) -> pg_sys::Oid {
+        self.storage.type_id
+    }
+
+    /// A by-value integer of any size.
+    pub fn integer(&self) -> i64 {
+        let bits = self.datum.value() as u64;
+        match self.storage.len {
+            1 => i64::from(bits as i8),
+            2 => i64::from(bits as i16),
+            4 => i64::from(bits as i32),
+            _ => bits as i64,
+        }
+    }
+
+    /// A by-value OID.
+    pub fn oid(&self) -> u32 {
+        self.datum.value() as u32
+    }
+
+    /// The bytes of a by-reference value, without its length word or final zero.
+    pub fn bytes(&self) -> &'a [u8] {
+        if self.storage.by_value {
+            return &[];
+        }
+        // SAFETY: a by-reference datum points to a value of its type's length (contract of `new`).
+        unsafe {
+            match self.storage.len {
+                -1 => {
+                    let plain = self.plain_varlena();
+                    let start = varlena::vardata_any(plain).cast::<u8>();
+                    std::slice::from_raw_parts(start, varlena::varsize_any_exhdr(plain))
+                }
+                -2 => std::ffi::CStr::from_ptr(self.datum.cast_mut_ptr()).to_bytes(),
+                len => std::slice::from_raw_parts(self.datum.cast_mut_ptr(), len as usize),
+            }
+        }
+    }
+
+    /// A bit string: its number of bits, and its bytes, the first bit on top of the first.
+    pub fn bits(&self) -> (usize, &'a [u8]) {
+        match self.bytes().split_first_chunk() {
+            Some((bits, bytes)) => (i32::from_ne_bytes(*bits) as usize, bytes),
+            None => (0, &[]),
+        }
+    }
+
+    /// The value in memory, decompressed, with a length word of 1 or 4 bytes.
+    fn plain_varlena(&self) -> *mut pg_sys::varlena {
+        let stored: *mut pg_sys::varlena = self.datum.cast_mut_ptr();
+        // SAFETY: the datum is a varlena; the header tells whether it is in line and plain.
+        unsafe {
+            let short = varlena::varatt_is_1b(stored) && !varlena::varatt_is_1b_e(stored);
+            // Each call into the server costs a guard: most values need none.
+            match short || varlena::varatt_is_4b_u(stored) {
+                true => stored,
+                false => pg_sys::pg_detoast_datum_packed(stored),
+            }
+        }
+    }
+
+    /// The value in memory, decompressed and aligned, with a length word of 4 bytes.
+    pub fn aligned_varlena(&self) -> *mut pg_sys::varlena {
+        let stored: *mut pg_sys::varlena = self.datum.cast_mut_ptr();
+        // SAFETY: the datum is a varlena.
+        unsafe {
+            match varlena::varatt_is_4b_u(stored) {
+                true => stored,
+                false => pg_sys::pg_detoast_datum(stored),
+            }
+        }
+    }
+
+    /// Takes an array apart.
+    pub fn array(&self) -> Array<'a> {
+        let array: *mut pg_sys::ArrayType = self.aligned_varlena().cast();
+        // SAFETY: the value is an array: its header is followed by sizes and lower bounds.
+        unsafe {
+            let ndim = (*array).ndim as usize;
+            let sizes: *const i32 = array.add(1).cast();
+            let dims = (0..ndim)
+                .map(|i| (*sizes.add(i), *sizes.add(ndim + i)))
+                .collect();
+            let element = Storage::of((*array).elemtype);
+            let (mut datums, mut nulls, mut count) =
+                (std::ptr::null_mut(), std::ptr::null_mut(), 0);
+            pg_sys::deconstruct_array(
+                array,
+                element.type_id,
+                i32::from(element.len),
+                element.by_value,
+                element.align,
+                &mut datums,
+                &mut nulls,
+                &mut count,
+            );
+            let item = |i| (!*nulls.add(i)).then(|| Value::new(*datums.add(i), element));
+            let mut items = Vec::new();
+            reserve(&mut items, count as usize);
+            items.extend((0..count as usize).map(item));
+            Array {
+                element: element.type_id,
+                dims,
+                items,
+            }
+        }
+    }
+
+    /// Takes a range apart; None when it is empty.
+    pub fn range(&self) -> Option<Range<'a>> {
+        let mut empty = false;
+        let mut lower = pg_sys::RangeBound::default();
+        let mut upper = pg_sys::RangeBound::default();
+        // SAFETY: the value is a range, whose type's cache entry knows the type of its bounds.
+        unsafe {
+            let flags = pg_sys::TYPECACHE_RANGE_INFO as i32;
+            // Of a domain over a range type the cache knows no bounds.
+            let cache = pg_sys::lookup_type_cache(pg_sys::getBaseType(self.type_id()), flags);
+            if (*cache).rngelemtype.is_null() {
+                not_a("range", self.type_id());
+            }
+            let range = self.aligned_varlena().cast();
+            pg_sys::range_deserialize(cache, range, &mut lower, &mut upper, &mut empty);
+            if empty {
+                return None;
+            }
+            let storage = Storage::of((*(*cache).rngelemtype).type_id);
+            let bound = |b: &pg_sys::RangeBound| (!b.infinite).then(|| Value::new(b.val, storage));
+            Some(Range {
+                lower: bound(&lower),
+                upper: bound(&upper),
+                lower_inclusive: lower.inclusive,
+                upper_inclusive: upper.inclusive,
+            })
+        }
+    }
+
+    /// The ranges of a multirange.
+    pub fn multirange(&self) -> Vec<Value<'a>> {
+        unsafe extern "C-unwind" {
+            // Missing from the bindings.
+            fn multirange_deserialize(
+                range_cache: *mut pg_sys::TypeCacheEntry,
+                multirange: *const pg_sys::varlena,
+                count: *mut i32,
+                ranges: *mut *mut *mut pg_sys::varlena,
+            );
+        }
+        let (mut count, mut ranges) = (0, std::ptr::null_mut());
+        // SAFETY: the value is a multirange, whose type's cache entry leads to that of its range
+        // type; the server function may raise an ERROR, hence the guard.
+        unsafe {
+            let flags = pg_sys::TYPECACHE_MULTIRANGE_INFO as i32;
+            let type_id = pg_sys::getBaseType(self.type_id());
+            let cache = (*pg_sys::lookup_type_cache(type_id, flags)).rngtype;
+            if cache.is_null() {
+                not_a("multirange", type_id);
+            }
+            let value = self.aligned_varlena();
+            pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                multirange_deserialize(cache, value, &mut count, &mut ranges);
+            });
+            let storage = Storage::varlena((*cache).type_id);
+            let range = |i| Value::new(pg_sys::Datum::from(*ranges.add(i)), storage);
+            (0..count as usize).map(range).collect()
+        }
+    }
+}
+
+/// The catalogs changed under us, or the caller mistook a type.
+fn not_a(kind: &str, type_id: pg_sys::Oid) -> ! {
+    crate::pg::process::error::raise(
+        pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+        format!("type {} is not a {kind} type", type_id.to_u32()),
+    )
+}
