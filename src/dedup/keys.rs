@@ -1,7 +1,7 @@
 //! What stands for the rows of a search: their keys. A key that fits 8 bytes is its row's tag; others
 //! are kept as bytes, in memory or, when there are many, in a temporary file, and the tag tells where.
 
-use crate::index::sort::Store;
+use crate::index::build::sort::Store;
 use crate::pg::process::memory::reserve;
 use crate::pg::process::temp_file::TempFile;
 use crate::pg::sql::key_type::KeyType;

@@ -10,7 +10,7 @@
 
 use super::compare::{Hit, TILE, Tiles, find};
 use super::pairs_split::{Split, Task, choose};
-use crate::index::sort::Store;
+use crate::index::build::sort::Store;
 
 /// A fingerprint and what stands for its row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

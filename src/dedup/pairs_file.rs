@@ -4,8 +4,8 @@
 use super::compare::TILE;
 use super::pairs::{Finder, Host, Row, WINDOW, window};
 use super::pairs_split::{Task, choose};
+use crate::index::build::sort::Store;
 use crate::index::page::get_u64;
-use crate::index::sort::Store;
 use std::collections::TryReserveError;
 
 const ROW: usize = size_of::<Row>();

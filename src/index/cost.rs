@@ -2,7 +2,7 @@
 
 use super::key::BLOCKS;
 use super::page::leaf;
-use super::probe::{WALK, neighbours, radii};
+use super::search::probe::{WALK, neighbours, radii};
 
 /// The server's cost settings.
 pub struct Prices {

@@ -1,7 +1,8 @@
 //! The callbacks that the server knows the access method by. Each turns the server's pointers into
 //! this crate's types and hands on to the file of its role.
 
-use super::{build, estimate, insert, scan, vacuum};
+use super::build::create;
+use super::{estimate, insert, scan, vacuum};
 use crate::pg::am::scan::{Bitmap, Scan, tid_from};
 use crate::pg::am::storage_parameters;
 use crate::pg::am::vacuum::{DeadRows, Vacuum, stats_or_new};
@@ -65,7 +66,7 @@ unsafe extern "C-unwind" fn ambuild(
                 format!("index \"{}\" already contains data", index.name()),
             );
         }
-        let counts = build::build(table, index, info, storage_parameters::fillfactor(index));
+        let counts = create::build(table, index, info, storage_parameters::fillfactor(index));
         let result = pg_sys::palloc0(size_of::<pg_sys::IndexBuildResult>())
             .cast::<pg_sys::IndexBuildResult>();
         (*result).heap_tuples = counts.table_rows;
@@ -77,7 +78,7 @@ unsafe extern "C-unwind" fn ambuild(
 #[pg_guard]
 unsafe extern "C-unwind" fn ambuildempty(index: pg_sys::Relation) {
     // SAFETY: the server passes an open index.
-    build::build_empty(unsafe { Rel::from_raw(index) });
+    create::build_empty(unsafe { Rel::from_raw(index) });
 }
 
 #[pg_guard]
@@ -183,7 +184,7 @@ unsafe extern "C-unwind" fn amoptions(text: pg_sys::Datum, validate: bool) -> *m
 
 #[pg_guard]
 unsafe extern "C-unwind" fn ambuildphasename(number: i64) -> *mut c_char {
-    build::phase_name(number).map_or(std::ptr::null_mut(), |name| name.as_ptr().cast_mut())
+    create::phase_name(number).map_or(std::ptr::null_mut(), |name| name.as_ptr().cast_mut())
 }
 
 #[pg_guard]

@@ -6,7 +6,7 @@
 
 use super::key::{BLOCKS, Key, Space};
 use super::page::leaf;
-use super::view::{Snapshot, View};
+use super::search::view::{Snapshot, View};
 use crate::pg::catalog::relation::Rel;
 use crate::pg::page::buffer::Exclusive;
 use crate::pg::page::wal;

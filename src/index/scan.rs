@@ -1,9 +1,9 @@
 //! Index scans: from scan keys to stages of searching, one leaf's matches at a time.
 
 use super::ball::{Ball, NEAR};
-use super::nearest::Nearest;
-use super::search::{Nulls, Within};
-use super::view::{Snapshot, View};
+use super::search::nearest::Nearest;
+use super::search::view::{Snapshot, View};
+use super::search::within::{Nulls, Within};
 use crate::pg::am::row_address::RowAddresses;
 use crate::pg::am::scan::{Bitmap, Condition, Scan};
 use crate::pg::page::buffer::{Pinned, Shared};

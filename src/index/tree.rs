@@ -6,7 +6,8 @@
 
 use super::corrupt::{bad_meta, corrupted};
 use super::key::{Key, Space};
-use super::page::inner::{self, Downlink};
+use super::page::internal;
+use super::page::internal::Downlink;
 use super::page::meta::{META_BLOCK, Meta};
 use super::page::special::{self, Identity};
 use super::page::{Fault, NO_BLOCK, Page, leaf};
@@ -104,7 +105,7 @@ impl<'r> Tree<'r> {
                 if level == LEAF {
                     leaf::check(&page)
                 } else {
-                    inner::check(&page)
+                    internal::check(&page)
                 }
             })
             .unwrap_or_else(|fault| corrupted(self.rel, block, &fault));
@@ -126,7 +127,7 @@ impl<'r> Tree<'r> {
     ) -> Option<u32> {
         let begins_above = match special::level(page) {
             LEAF => leaf::base_key(page) > key.block_key(),
-            _ => inner::get(page, 0).key > key,
+            _ => internal::get(page, 0).key > key,
         };
         if begins_above {
             let text = format!("a search for {key} leads to it, but it begins above that");
@@ -155,7 +156,7 @@ impl<'r> Tree<'r> {
             match self.next_right(&page, block, key, &mut passed) {
                 Some(right) => block = right,
                 None => {
-                    block = inner::find(&page, key).child;
+                    block = internal::find(&page, key).child;
                     at -= 1;
                     passed = None;
                 }
@@ -303,13 +304,13 @@ impl<'r> Tree<'r> {
         }
         loop {
             let mut parent = tree.page_for_write(key, level + 1);
-            if inner::is_full(&parent) {
+            if internal::is_full(&parent) {
                 tree.split_inner(parent, level + 1);
                 continue;
             }
             let pages = [(&mut parent, Image::Delta), (&mut left, Image::Delta)];
             let Ok(()) = wal::change(pages, |[p, l]| {
-                inner::insert(p, link);
+                internal::insert(p, link);
                 special::set_incomplete(l, false);
                 Ok::<(), Infallible>(())
             });
@@ -323,7 +324,7 @@ impl<'r> Tree<'r> {
         let (who, right_block) = (self.who(level), right.block());
         let pages = [(&mut left, Image::Full), (&mut right, Image::Full)];
         let Ok(_) = wal::change(pages, |[l, r]| {
-            Ok::<_, Infallible>(inner::split(l, r, who, right_block))
+            Ok::<_, Infallible>(internal::split(l, r, who, right_block))
         });
         drop(right);
         self.finish_split(left, level);
@@ -351,7 +352,7 @@ impl<'r> Tree<'r> {
             (&mut left, Image::Delta),
         ];
         let Ok(()) = wal::change(pages, |[r, m, l]| {
-            inner::init(r, who, &links, None);
+            internal::init(r, who, &links, None);
             meta.write(m);
             special::set_incomplete(l, false);
             Ok::<(), Infallible>(())

@@ -6,11 +6,9 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use simhash_dedup::index::directory::SpaceDirectory;
-use simhash_dedup::index::page::{inner, leaf};
-use simhash_dedup::index::probe::{
-    Counts, MAX_PROBED_RADIUS, Radii, choose, next_in_ball, radii, shell_cost, walk_cost,
-};
+use simhash_dedup::index::search::directory::SpaceDirectory;
+use simhash_dedup::index::page::{internal, leaf};
+use simhash_dedup::index::search::probe::{Counts, MAX_PROBED_RADIUS, Radii, choose, next_in_ball, radii, shell_cost, walk_cost};
 
 use crate::cells::percentile;
 use crate::model_plot;
@@ -223,14 +221,14 @@ impl Index {
     }
 
     pub fn bytes(&self) -> f64 {
-        let inner = self.leaves / (inner::CAPACITY as f64 * FILL);
+        let inner = self.leaves / (internal::CAPACITY as f64 * FILL);
         BLOCKS as f64 * (self.leaves + inner) * PAGE
     }
 
     fn levels(&self) -> u32 {
         let (mut pages, mut levels) = (self.leaves, 1);
         while pages > 1.0 {
-            pages = (pages / (inner::CAPACITY as f64 * FILL)).ceil();
+            pages = (pages / (internal::CAPACITY as f64 * FILL)).ceil();
             levels += 1;
         }
         levels

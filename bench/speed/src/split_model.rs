@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use simhash_dedup::index::probe::{Counts, choose, for_each_key};
+use simhash_dedup::index::search::probe::{Counts, choose, for_each_key};
 
 use crate::cells::percentile;
 use crate::pq::Outcome;

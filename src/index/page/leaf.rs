@@ -18,6 +18,7 @@
 //! into up to 32 equal ranges of the rotated fingerprint, so that a search reads only the slots its
 //! ball can touch, and the unsorted tail.
 
+use super::internal::Downlink;
 use super::kernel::{self, Candidates};
 use super::special::{
     self, BASE_KEY, Identity, ROOM, SLOT_BASE, SLOT_SHIFT, SLOTS, SORTED, WIDE, has_flag, set_flag,
@@ -27,7 +28,6 @@ use super::{
     put_u16, put_u32, put_u64, set_lower, set_upper, upper,
 };
 use crate::index::key::{Key, separator};
-use crate::index::page::inner::Downlink;
 use crate::tid::Tid;
 use std::ops::Range;
 

@@ -16,7 +16,7 @@
 //! generic WAL does not log what lies between them. Numbers are in the processor's byte order, as on all
 //! of PostgreSQL's pages.
 
-pub mod inner;
+pub mod internal;
 pub mod kernel;
 pub mod leaf;
 pub mod meta;

@@ -44,7 +44,11 @@ pub(in crate::pg) fn c_text(sql: &str) -> CString {
 
 /// A query with parameters of these types, ready to be run until it is freed. The server analyses and
 /// plans anew what has become stale. `options` are those of cursors.
-pub(in crate::pg) fn prepared(sql: &str, parameters: &[pg_sys::Oid], options: u32) -> pg_sys::SPIPlanPtr {
+pub(in crate::pg) fn prepared(
+    sql: &str,
+    parameters: &[pg_sys::Oid],
+    options: u32,
+) -> pg_sys::SPIPlanPtr {
     let text = c_text(sql);
     let mut types = parameters.to_vec();
     connected(|| {

@@ -7,13 +7,13 @@
 
 use super::compare::Comparison;
 use super::doubts::Doubts;
-use super::key::{Key, SPACES, Space};
-use super::page::Page;
-use super::page::meta::Meta;
+use super::pages::{Finding, Source, Structure};
 use super::postings::Postings;
-use super::sorter::Sorter;
-use super::tree::read_meta;
-use super::verify::{Finding, Source, Structure};
+use crate::index::build::sorter::Sorter;
+use crate::index::key::{Key, SPACES, Space};
+use crate::index::page::Page;
+use crate::index::page::meta::Meta;
+use crate::index::tree::read_meta;
 use crate::pg::am::open::{LatestSnapshot, OpenIndex, Purpose};
 use crate::pg::am::row_address::RowAddresses;
 use crate::pg::catalog::relation::Rel;

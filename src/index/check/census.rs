@@ -1,8 +1,8 @@
 //! What the leaves of an index hold, counted: the numbers behind simhash_index_stats. Pure.
 
-use super::key::{BLOCKS, Key, SPACES, Space};
-use super::page::{Page, leaf};
-use super::probe::{Counts, choose, for_each_key};
+use crate::index::key::{BLOCKS, Key, SPACES, Space};
+use crate::index::page::{Page, leaf};
+use crate::index::search::probe::{Counts, choose, for_each_key};
 
 const KEYS: usize = 1 << 16;
 /// Fingerprints for which the candidates of a search are counted: twice as many at most.

@@ -5,12 +5,13 @@
 //! boundary for ever (pages are never merged), and entries move only to the right of their old page's
 //! boundaries within the same range.
 
-use super::key::{Key, Space};
-use super::page::kernel::Candidates;
-use super::page::leaf::{self, Filter};
-use super::page::special;
 use super::probe::next_in_ball;
 use super::view::View;
+use crate::index::key::{Key, Space};
+use crate::index::page::kernel::Candidates;
+use crate::index::page::leaf;
+use crate::index::page::leaf::Filter;
+use crate::index::page::special;
 use crate::pg::page::buffer::Shared;
 use crate::pg::process::backend::check_for_interrupts;
 use std::collections::VecDeque;

@@ -1,8 +1,8 @@
 //! The postings of a key space in order, while others write.
 
-use super::key::{Key, Space};
-use super::page::{leaf, special};
-use super::tree::{Tree, read_meta};
+use crate::index::key::{Key, Space};
+use crate::index::page::{leaf, special};
+use crate::index::tree::{Tree, read_meta};
 use crate::pg::catalog::relation::Rel;
 use crate::pg::page::buffer::Pinned;
 use crate::pg::process::backend::check_for_interrupts;

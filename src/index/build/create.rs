@@ -4,12 +4,12 @@
 //! table that fits is sorted four times in memory; a larger one leaves sorted runs of each space in
 //! temporary files, which are merged at the end. `build_shared` does the same with several processes.
 
-use super::build_shared::build_shared;
-use super::key::{SPACES, Space};
 use super::load::{Loaded, Loader, Sink};
-use super::page::Page;
-use super::page::meta::{FORMAT_VERSION, Meta};
+use super::shared::build_shared;
 use super::sort::{Posting, Runs, Store, merge, sort_for};
+use crate::index::key::{SPACES, Space};
+use crate::index::page::Page;
+use crate::index::page::meta::{FORMAT_VERSION, Meta};
 use crate::pg::am::build::{scan_table, set_phase, set_rows_done, set_rows_total};
 use crate::pg::am::scan::random_u64;
 use crate::pg::catalog::relation::Rel;
@@ -139,7 +139,7 @@ impl<'f> Spool<'f> {
     }
 
     pub fn add(&mut self, fingerprint: Option<u64>, tid: Tid) {
-        super::insert::check_tid(tid);
+        crate::index::insert::check_tid(tid);
         match fingerprint {
             Some(fp) => {
                 self.rows += 1;

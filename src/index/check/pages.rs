@@ -6,12 +6,14 @@
 //! every page. One thing may look wrong and be right: a page without a downlink, when it was split off
 //! after the level above was read. That is looked up again.
 
-use super::key::{Key, Space};
-use super::page::inner::{self, Downlink};
-use super::page::leaf;
-use super::page::meta::{META_BLOCK, Meta};
-use super::page::special::{self, Identity};
-use super::page::{Fault, NO_BLOCK, Page};
+use crate::index::key::{Key, Space};
+use crate::index::page::internal;
+use crate::index::page::internal::Downlink;
+use crate::index::page::leaf;
+use crate::index::page::meta::{META_BLOCK, Meta};
+use crate::index::page::special;
+use crate::index::page::special::Identity;
+use crate::index::page::{Fault, NO_BLOCK, Page};
 use std::collections::{HashSet, VecDeque};
 
 /// Where pages are read from, as they are at that moment; None beyond the end of the file.
@@ -118,7 +120,7 @@ impl<'s, S: Source> Structure<'s, S> {
                 self.leaf(block, &page, low, posting);
             } else {
                 self.inner(block, &page, low);
-                below.extend(inner::links(&page).map(|link| (link.key, link.child)));
+                below.extend(internal::links(&page).map(|link| (link.key, link.child)));
             }
             if let Some(high) = special::high_key(&page) {
                 if high <= low {
@@ -193,7 +195,7 @@ impl<'s, S: Source> Structure<'s, S> {
             let page = self.source.page(at)?;
             check_page(&page, who).ok()?;
             let Some((right, high)) = special::right(&page).filter(|(_, high)| low >= *high) else {
-                return Some(inner::find(&page, low));
+                return Some(internal::find(&page, low));
             };
             if high <= passed {
                 return None;
@@ -204,7 +206,7 @@ impl<'s, S: Source> Structure<'s, S> {
 
     fn inner(&mut self, block: u32, page: &Page, low: Key) {
         let mut last = None;
-        for (i, link) in inner::links(page).enumerate() {
+        for (i, link) in internal::links(page).enumerate() {
             let in_order = last.map_or(link.key == low, |last| link.key > last);
             if !in_order || special::is_past(page, link.key) {
                 self.fault(
@@ -261,15 +263,15 @@ fn check_page(page: &Page, who: Identity) -> Result<(), Fault> {
     if who.level == 0 {
         leaf::check(page)
     } else {
-        inner::check(page)
+        internal::check(page)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::key::SPACES;
     use super::*;
-    use crate::index::load::Loader;
+    use crate::index::build::load::Loader;
+    use crate::index::key::SPACES;
     use crate::index::page::PAGE_SIZE;
     use crate::index::page::meta::FORMAT_VERSION;
     use crate::tid::Tid;
@@ -351,11 +353,11 @@ mod tests {
     fn a_lost_downlink_and_a_swapped_link_are_found() {
         let (pages, meta) = index(30_000);
         let root = meta.roots[2] as usize;
-        let links: Vec<_> = inner::links(&pages[root]).collect();
+        let links: Vec<_> = internal::links(&pages[root]).collect();
         let who = special::identify(&pages[root], meta.page_stamp()).unwrap();
 
         let mut lost = pages.clone();
-        inner::init(
+        internal::init(
             &mut lost[root],
             who,
             &[&links[..3], &links[4..]].concat(),
@@ -366,7 +368,7 @@ mod tests {
         let mut swapped = pages.clone();
         let mut wrong = links.clone();
         (wrong[3].child, wrong[4].child) = (links[4].child, links[3].child);
-        inner::init(&mut swapped[root], who, &wrong, None);
+        internal::init(&mut swapped[root], who, &wrong, None);
         assert!(faults(&swapped, &meta, |_, _| ()).len() >= 2);
     }
 
@@ -397,7 +399,7 @@ mod tests {
         let parent = meta.roots[2];
         let (right_block, block) = (
             after.len() as u32,
-            inner::get(&before[parent as usize], 3).child,
+            internal::get(&before[parent as usize], 3).child,
         );
         let left = &mut after[block as usize];
         let who = special::identify(left, meta.page_stamp()).unwrap();
@@ -416,7 +418,7 @@ mod tests {
             found.iter().map(|f| f.block).collect::<Vec<_>>(),
             [right_block]
         );
-        inner::insert(&mut splitting.after[parent as usize], link);
+        internal::insert(&mut splitting.after[parent as usize], link);
         splitting.split.set(false);
         assert_eq!(faults(&splitting, &meta, |_, _| ()), vec![]);
     }

@@ -4,7 +4,7 @@
 //! It may be stale. Addresses: a leaf's low end never changes, so the leaf found here is the right one
 //! or, after splits, left of it. Counts: they choose radii, and any radii are exact (see `probe`).
 
-use super::key::{BLOCKS, Key};
+use crate::index::key::{BLOCKS, Key};
 use std::cell::Cell;
 
 /// Rows that a leaf is taken to hold: between a fresh one's and a just split one's.

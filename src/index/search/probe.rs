@@ -7,7 +7,7 @@
 //! within `k` lies within `t_i` of the query in some block `i`, and is found in that key space.
 //! (Norouzi, Punjani and Fleet, multi-index hashing; Qin et al., general pigeonhole.)
 
-use super::key::{BLOCKS, KEY_BITS, Space};
+use crate::index::key::{BLOCKS, KEY_BITS, Space};
 
 /// Radius of each block; -1 leaves the block's key space unread.
 pub type Radii = [i32; BLOCKS];

@@ -1,8 +1,8 @@
 //! Sorting postings as they come: in memory while they fit, else through runs in a temporary file.
 
-use super::build::sort;
-use super::key::{Key, Space};
+use super::create::sort;
 use super::sort::{Posting, Runs, merge};
+use crate::index::key::{Key, Space};
 use crate::pg::process::memory::push_within;
 use crate::pg::process::temp_file::TempFile;
 use crate::tid::Tid;

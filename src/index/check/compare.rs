@@ -1,6 +1,6 @@
 //! Comparing what two places say of the same rows. Pure.
 
-use super::key::Key;
+use crate::index::key::Key;
 use std::iter::Peekable;
 
 /// Compares two streams of keys, both ascending: one is pulled, the other one pushed. Shows `differ` each

@@ -1,10 +1,10 @@
 //! simhash_index_stats: what an index holds, counted in one pass over its pages.
 
 use super::census::Census;
-use super::corrupt::corrupted;
-use super::page::meta::META_BLOCK;
-use super::page::{is_zero, leaf, special};
-use super::tree::{LEAF, read_meta};
+use crate::index::corrupt::corrupted;
+use crate::index::page::meta::META_BLOCK;
+use crate::index::page::{is_zero, leaf, special};
+use crate::index::tree::{LEAF, read_meta};
 use crate::pg::am::open::{OpenIndex, Purpose};
 use crate::pg::catalog::relation::Rel;
 use crate::pg::page::buffer::Pinned;

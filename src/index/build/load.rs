@@ -1,10 +1,11 @@
 //! Loading one key space bottom up from its sorted postings: leaves, then the levels above.
 //! Pure: pages go to a [`Sink`].
 
-use super::key::{Key, Space, separator};
-use super::page::inner::{self, Downlink};
-use super::page::special::Identity;
-use super::page::{Page, leaf};
+use crate::index::key::{Key, Space, separator};
+use crate::index::page::internal;
+use crate::index::page::internal::Downlink;
+use crate::index::page::special::Identity;
+use crate::index::page::{Page, leaf};
 
 /// Takes finished pages, in the order of their block numbers.
 pub trait Sink {
@@ -138,14 +139,15 @@ impl<'s, S: Sink> Loader<'s, S> {
     fn write_level(&mut self, level: u8) {
         let who = Identity { level, ..self.who };
         let below = std::mem::take(&mut self.links);
-        let per_page = self.fill.target as usize * inner::CAPACITY / 100;
+        let per_page = self.fill.target as usize * internal::CAPACITY / 100;
         let mut pages = below.chunks(per_page.max(2)).peekable();
         while let Some(links) = pages.next() {
             let block = self.sink.next_block();
             let right = pages
                 .peek()
                 .map(|next| (self.sink.block_after_next(), next[0].key));
-            self.sink.put(|page| inner::init(page, who, links, right));
+            self.sink
+                .put(|page| internal::init(page, who, links, right));
             self.links.push(Downlink {
                 key: links[0].key,
                 child: block,
@@ -209,7 +211,7 @@ mod tests {
     fn leaves(pages: &[Page], loaded: &Loaded) -> Vec<Key> {
         let mut block = loaded.root;
         for _ in 0..loaded.level {
-            block = inner::get(&pages[block as usize], 0).child;
+            block = internal::get(&pages[block as usize], 0).child;
         }
         let (mut low, mut all) = (Key::MIN, Vec::new());
         while block != NO_BLOCK {
@@ -232,7 +234,7 @@ mod tests {
     fn lookup(pages: &[Page], loaded: &Loaded, key: Key) -> bool {
         let mut block = loaded.root;
         for _ in 0..loaded.level {
-            block = inner::find(&pages[block as usize], key).child;
+            block = internal::find(&pages[block as usize], key).child;
         }
         leaf::entries(&pages[block as usize]).any(|e| e == key)
     }

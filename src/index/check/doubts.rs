@@ -6,15 +6,16 @@
 //! VACUUM frees a row's place when the index has been cleaned, not before. So nothing is reported for
 //! what merely came or went.
 
-use super::key::{BLOCKS, Key, SPACES, Space};
-use super::page::kernel::Candidates;
-use super::page::leaf::{self, Filter};
-use super::page::meta::META_BLOCK;
-use super::page::{Fault, list};
-use super::sort::Posting;
-use super::sorter::Sorter;
-use super::tree::{Tree, read_meta};
-use super::verify::Finding;
+use super::pages::Finding;
+use crate::index::build::sort::Posting;
+use crate::index::build::sorter::Sorter;
+use crate::index::key::{BLOCKS, Key, SPACES, Space};
+use crate::index::page::kernel::Candidates;
+use crate::index::page::leaf;
+use crate::index::page::leaf::Filter;
+use crate::index::page::meta::META_BLOCK;
+use crate::index::page::{Fault, list};
+use crate::index::tree::{Tree, read_meta};
 use crate::pg::am::open::{LatestSnapshot, OpenIndex};
 use crate::pg::am::row_reader::{Row, RowReader};
 use crate::pg::process::activity::Activity;

@@ -8,13 +8,13 @@
 //! Memory: when more rows wait than the limit, the farthest rings are dropped, to be found again; a
 //! ring that exceeds the limit alone is searched once more and handed out leaf by leaf.
 
-use super::ball::random_share;
 use super::directory::ROWS_PER_LEAF;
-use super::key::{BLOCKS, Key, Space};
 use super::probe::{Counts, MAX_PROBED_RADIUS, Radii, shell_cost, walk_cost};
-use super::search::{FARTHEST, Within, block_distance, filter};
 use super::view::View;
 use super::visit::Walk;
+use super::within::{FARTHEST, Within, block_distance, filter};
+use crate::index::ball::random_share;
+use crate::index::key::{BLOCKS, Key, Space};
 use crate::pg::process::memory::reserve;
 use crate::tid::Tid;
 

@@ -4,13 +4,13 @@
 //! pay, so a session with a few queries never loads one. It is keyed on the build stamp: the file does
 //! not identify a tree. It is loaded anew when splits have made it too stale to be of use.
 
-use super::corrupt::corrupted;
 use super::directory::{Directory, SpaceDirectory};
-use super::key::{BLOCKS, Key, Space};
-use super::page::meta::Meta;
-use super::page::{Fault, inner};
 use super::probe::Counts;
-use super::tree::Tree;
+use crate::index::corrupt::corrupted;
+use crate::index::key::{BLOCKS, Key, Space};
+use crate::index::page::meta::Meta;
+use crate::index::page::{Fault, internal};
+use crate::index::tree::Tree;
 use crate::pg::catalog::relation::Rel;
 use crate::pg::process::settings::directory_cache_bytes;
 use pgrx::pg_sys;
@@ -206,7 +206,7 @@ fn read(rel: Rel, meta: &Meta) -> Cached {
         let tree = Tree::new(rel, meta, Space::of_block(b));
         let mut leaves: Vec<(Key, u32)> = Vec::new();
         tree.parents_of_leaves(|page| {
-            leaves.extend(inner::links(page).map(|link| (link.key, link.child)));
+            leaves.extend(internal::links(page).map(|link| (link.key, link.child)));
         });
         if leaves.is_empty() {
             leaves.push((Key::MIN, meta.roots[b]));

@@ -1,10 +1,10 @@
 //! The searches for everything within a radius, and for the rows without a fingerprint.
 
-use super::key::{BLOCKS, Space};
-use super::page::leaf::Filter;
 use super::probe::{Radii, WALK};
 use super::view::View;
 use super::visit::Walk;
+use crate::index::key::{BLOCKS, Space};
+use crate::index::page::leaf::Filter;
 use crate::pg::page::buffer::Shared;
 use crate::tid::Tid;
 

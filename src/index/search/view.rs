@@ -2,11 +2,11 @@
 
 use super::cache::{Cached, directory, note_effort};
 use super::directory::Leaf;
-use super::key::{Key, Space};
-use super::page::leaf;
-use super::page::meta::Meta;
 use super::probe::{Radii, WALK, choose, radii};
-use super::tree::{LEAF, Tree, read_meta};
+use crate::index::key::{Key, Space};
+use crate::index::page::leaf;
+use crate::index::page::meta::Meta;
+use crate::index::tree::{LEAF, Tree, read_meta};
 use crate::pg::am::scan::Reader;
 use crate::pg::catalog::relation::Rel;
 use crate::pg::page::buffer::{Exclusive, Pinned, Shared, prefetch, prefetch_line};

@@ -1,7 +1,7 @@
 //! Sorting the postings of a build, in memory or, when they do not fit, through runs on disk.
 //! Pure: the disk is behind [`Store`].
 
-use super::key::{Key, Space};
+use crate::index::key::{Key, Space};
 use crate::tid::Tid;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -215,7 +215,7 @@ impl Reader {
 }
 
 fn decode(bytes: &[u8]) -> Key {
-    use super::page::{get_u16, get_u32, get_u64};
+    use crate::index::page::{get_u16, get_u32, get_u64};
     Key {
         rotated: get_u64(bytes, 0),
         tid: Tid {

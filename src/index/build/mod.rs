@@ -1,0 +1,15 @@
+//! CREATE INDEX and REINDEX: postings sorted, then loaded bottom up.
+//!
+//! `create` reads the table and drives a build, `shared` does so with several processes; [`sort`] and
+//! [`load`] are pure, `sorter` sorts postings that come one by one. What must not live here: inserts into an
+//! index that is in use.
+
+pub mod load;
+pub mod sort;
+
+#[cfg(feature = "server")]
+pub mod create;
+#[cfg(feature = "server")]
+pub mod shared;
+#[cfg(feature = "server")]
+pub mod sorter;
