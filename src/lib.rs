@@ -1,6 +1,6 @@
 //! simhash_dedup: near-duplicate rows inside PostgreSQL.
 //!
-//! Data flows one way, and each room of this crate holds one stretch of the way:
+//! Data flows one way, and each module of this crate holds one stretch of the way:
 //!
 //! ```text
 //!  row --(row)--> columns of text --(fingerprint)--> features -> 64 sums -> fingerprint (bigint)
@@ -8,24 +8,28 @@
 //!  INSERT / COPY / CREATE INDEX --(index)--> filed under four (block, key) <---+
 //!                                                                              |
 //!  WHERE fp <~> $1 <= 3 --(planner)--> fp <@ hamming_ball($1, 3) --(index)--> rows
-//!  triggers, pairs, clusters --(dedup)--> duplicates
+//!  pairs, clusters, flag: duplicates of a table, of a new row
 //! ```
 //!
 //! * [`fingerprint`]: pure Rust; knows no PostgreSQL.
 //! * `row`: turns a row of any type into columns of canonical text.
 //! * [`index`]: the access method `simhash`; its page formats and its search plan are pure.
 //! * [`planner`]: makes `fp <~> $1 <= 3` an index condition; selectivity.
-//! * [`dedup`]: what is built on top: flags, pairs, clusters.
+//! * [`pairs`], [`clusters`]: all near-duplicates of a table, in pairs and in groups.
+//! * [`flag`]: the trigger that looks for a duplicate of a new row; [`trigger`]: what triggers share.
 //! * `pg`: safe wrappers of pages, buffers, WAL, nodes and datums; the only place with raw
 //!   PostgreSQL structs.
 //!
 //! Without a `pgNN` feature only the pure parts are compiled (see Cargo.toml).
 
-pub mod dedup;
+pub mod clusters;
 pub mod fingerprint;
+pub mod flag;
 pub mod index;
+pub mod pairs;
 pub mod planner;
 pub mod tid;
+pub mod trigger;
 
 #[cfg(feature = "server")]
 mod pg;

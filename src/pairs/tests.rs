@@ -1,8 +1,8 @@
 //! All pairs against brute force: in memory and through files, on random, skewed and absurd rows.
 
-use super::pairs::{Host, Row, find_pairs};
-use super::pairs_file::Gathered;
-use super::union_find::UnionFind;
+use super::file::Gathered;
+use super::find::{Host, Row, find_pairs};
+use crate::clusters::union_find::UnionFind;
 use proptest::prelude::*;
 
 /// Collects what is found.

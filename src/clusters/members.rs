@@ -1,11 +1,11 @@
 //! The rows that have pairs: found, then numbered in the order of their keys.
 
-use super::clusters::{Edge, Method};
-use super::keys::{KeyBuffer, Keys};
-use super::pairs_file::Gathered;
-use super::search::{Pairs, Search, Tags};
-use super::source::Source;
+use super::group::{Edge, Method};
 use super::union_find::UnionFind;
+use crate::pairs::file::Gathered;
+use crate::pairs::keys::{KeyBuffer, Keys};
+use crate::pairs::search::{Pairs, Search, Tags};
+use crate::pairs::source::Source;
 use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::error::raise_with_hint;

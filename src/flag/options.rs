@@ -1,6 +1,6 @@
 //! The arguments of `simhash_flag_duplicate()`.
 
-use super::trigger_arguments::{Arguments, Parsed, refuse};
+use crate::trigger::arguments::{Arguments, Parsed, refuse};
 
 /// The least Jaccard similarity without `min_jaccard=`.
 const DEFAULT_MIN_JACCARD: f64 = 0.8;

@@ -1,7 +1,7 @@
 //! A search for pairs within the server: temporary files, cancels, progress. What becomes of a pair is
 //! up to [`Pairs`].
 
-use super::pairs::Host;
+use super::find::Host;
 use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::temp_file::TempFile;

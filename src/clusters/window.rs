@@ -1,10 +1,10 @@
 //! simhash_cluster: the number of a row's cluster within its window partition.
 
-use super::pairs::Row;
-use super::pairs_file::Gathered;
-use super::search::{Pairs, Search};
-use super::source::{radius, required};
 use super::union_find::UnionFind;
+use crate::pairs::file::Gathered;
+use crate::pairs::find::Row;
+use crate::pairs::search::{Pairs, Search};
+use crate::pairs::source::{radius, required};
 use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::error::raise;

@@ -9,13 +9,13 @@ use pgrx::PgSqlErrorCode::{
 };
 use pgrx::pg_sys::Oid;
 
-use super::triggers::refuse;
 use crate::pg::catalog::privilege::{INSERT, SELECT, UPDATE, may};
 use crate::pg::catalog::table;
 use crate::pg::catalog::table::{Column, Opened};
 use crate::pg::catalog::table_name;
 use crate::pg::catalog::table_name::TableName;
 use crate::pg::sql::trigger::TriggerCall;
+use crate::trigger::call::refuse;
 
 /// The columns of a table of clusters.
 const KEY: &str = "key";

@@ -1,9 +1,9 @@
 //! simhash_clusters: groups of near-duplicate rows.
 
-use super::cluster_members::Members;
-use super::cluster_texts::Texts;
-use super::clusters::{Edge, Method, representatives};
-use super::source::{Source, radius, required};
+use super::group::{Edge, Method, representatives};
+use super::members::Members;
+use super::texts::Texts;
+use crate::pairs::source::{Source, radius, required};
 use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::encoding::to_utf8;

@@ -12,12 +12,12 @@ use pgrx::PgSqlErrorCode::{
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use super::flag_locks::FlagLocks;
-use super::flag_options::{FlagOptions, Mode, Recipe, parse};
-use super::flag_search::Search;
-use super::triggers::{Known, accepted, column, refuse, remembered, typed_column, wrong_type};
+use super::locks::FlagLocks;
+use super::options::{FlagOptions, Mode, Recipe, parse};
+use super::query::Search;
 use crate::fingerprint::options::parse_row;
-use crate::fingerprint::plan::{self, Field};
+use crate::fingerprint::plan;
+use crate::fingerprint::plan::Field;
 use crate::fingerprint::presets;
 use crate::pg::catalog::invalidation::{Current, watch};
 use crate::pg::catalog::table;
@@ -30,6 +30,7 @@ use crate::pg::sql::trigger::TriggerCall;
 use crate::pg::sql::trigger_tree::Origin;
 use crate::pg::sql::value::Storage;
 use crate::row::errors::or_raise;
+use crate::trigger::call::{Known, accepted, column, refuse, remembered, typed_column, wrong_type};
 
 /// Up to this radius the index does less work than reading the table, if there are rows to speak of.
 const INDEX_SERVES: u32 = 10;

@@ -1,5 +1,5 @@
 //! In which tables a flagging trigger locks the fingerprint of a row before it searches. The numbers are
-//! those of [`super::locks`].
+//! those of [`crate::trigger::locks`].
 //!
 //! A row is seen not only by the search of the trigger that is fired for it: of two triggers with
 //! different WHEN clauses, or one on a partition and one on the partitioned table above, each finds rows
@@ -13,7 +13,7 @@
 //! TRIGGER lock the table and its partitions against writers until they commit, ATTACH PARTITION,
 //! DETACH PARTITION and DROP TRIGGER the partition against everybody. A transaction that stored a row
 //! under the old list has ended then, and the next one that opens the table is told of the change
-//! before it fires a trigger: what a session remembers of a trigger ([`super::flag_table`]) is found
+//! before it fires a trigger: what a session remembers of a trigger ([`super::table`]) is found
 //! out anew. A row that was stored before its partition was attached is committed, and seen. Names play no
 //! part, so that renaming does not matter.
 
@@ -22,11 +22,11 @@ use std::collections::BTreeMap;
 
 use pgrx::pg_sys::Oid;
 
-use super::flag_options::parse;
-use super::locks::numbers;
+use super::options::parse;
 use crate::pg::catalog::table::{Opened, column};
 use crate::pg::process::advisory_lock::lock_until_commit;
 use crate::pg::sql::trigger::TriggerCall;
+use crate::trigger::locks::numbers;
 
 /// The tables in which a fingerprint is locked, topmost first.
 pub struct FlagLocks(Vec<Searched>);

@@ -13,7 +13,7 @@ use pgrx::PgSqlErrorCode::{
 };
 use pgrx::pg_sys::Oid;
 
-use super::trigger_arguments::Parsed;
+use super::arguments::Parsed;
 use crate::pg::catalog::invalidation::Current;
 use crate::pg::catalog::table;
 use crate::pg::catalog::table::Column;

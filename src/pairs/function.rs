@@ -1,7 +1,7 @@
 //! simhash_pairs: every pair of rows within a radius, without an index.
 
+use super::file::Gathered;
 use super::keys::{KeyBuffer, Keys};
-use super::pairs_file::Gathered;
 use super::search::{Pairs, Search, Tags};
 use super::source::{Source, radius, required};
 use crate::pg::process::activity::Activity;

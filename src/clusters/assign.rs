@@ -11,11 +11,7 @@ use pgrx::PgSqlErrorCode::{
 use pgrx::pg_sys;
 
 use super::assign_options::parse;
-use super::cluster_table::{ClusterTable, Clustered};
-use super::locks::CLUSTERS;
-use super::triggers::{
-    Known, accepted, column, missed_near_duplicate, refuse, remembered, typed_column,
-};
+use super::table::{ClusterTable, Clustered};
 use crate::pg::catalog::invalidation::{Current, watch};
 use crate::pg::catalog::table;
 use crate::pg::catalog::table::Column;
@@ -26,6 +22,10 @@ use crate::pg::sql::fmgr::pg_function;
 use crate::pg::sql::key_type::{Equality, KeyType};
 use crate::pg::sql::trigger::{Event, TriggerCall};
 use crate::pg::sql::value::Storage;
+use crate::trigger::call::{
+    Known, accepted, column, missed_near_duplicate, refuse, remembered, typed_column,
+};
+use crate::trigger::locks::CLUSTERS;
 
 const NAME: &str = "simhash_assign_cluster";
 

@@ -1,6 +1,6 @@
 //! The arguments of `simhash_assign_cluster()`.
 
-use super::trigger_arguments::{Arguments, Parsed};
+use crate::trigger::arguments::{Arguments, Parsed};
 
 const NAMES: &[&str] = &["clusters", "key", "fingerprint", "radius"];
 const EXAMPLE: &str = "simhash_assign_cluster('clusters=public.petition_cluster', 'key=id', 'fingerprint=fp', 'radius=3')";

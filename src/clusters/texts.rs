@@ -4,11 +4,11 @@
 //! fewer rows, where texts are so long that a chunk would take more than half of `work_mem`. Rows are put
 //! into chunks component by component, so that most pairs lie within one chunk.
 
-use super::cluster_members::Members;
-use super::clusters::{Edge, Method};
-use super::clusters_function::group;
-use super::source::Source;
+use super::function::group;
+use super::group::{Edge, Method};
+use super::members::Members;
 use crate::fingerprint::jaccard::Shingles;
+use crate::pairs::source::Source;
 use crate::pg::catalog::table::type_name;
 use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;

@@ -1,7 +1,7 @@
 //! Every pair of fingerprints within a Hamming radius, each once. Pure; the server is behind [`Host`].
 //!
 //! A group of rows is divided by blocks of bits of which one must agree (see
-//! [`pairs_split`](super::pairs_split)), in place, until comparing all its pairs is cheaper than
+//! [`pairs_split`](super::split)), in place, until comparing all its pairs is cheaper than
 //! dividing it further. A pair belongs to the first block in which it agrees, at each division: that
 //! is how it is reported once, and how a group of rows that agree in an earlier block is passed
 //! over. Groups are as large as the data makes them; a large one is divided again, so that a value
@@ -9,7 +9,7 @@
 //! that are all within the radius of each other, which is the size of the answer.
 
 use super::compare::{Hit, TILE, Tiles, find};
-use super::pairs_split::{Split, Task, choose};
+use super::split::{Split, Task, choose};
 use crate::index::build::sort::Store;
 
 /// A fingerprint and what stands for its row.

@@ -1,7 +1,7 @@
 //! The table whose duplicates are asked for: its columns checked, its rows read.
 
-use super::pairs::Row;
-use super::pairs_file::Gathered;
+use super::file::Gathered;
+use super::find::Row;
 use super::search::{Search, Tags};
 use crate::pg::catalog::table;
 use crate::pg::catalog::table::{Column, Opened};

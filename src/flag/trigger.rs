@@ -3,7 +3,7 @@
 //!
 //! Of two transactions that store near-duplicates of each other, one is always the later one and sees
 //! the other's row: before it searches, each locks what near-duplicates have in common
-//! ([`super::flag_locks`]), until it ends.
+//! ([`super::locks`]), until it ends.
 
 use std::rc::Rc;
 
@@ -13,10 +13,10 @@ use pgrx::PgSqlErrorCode::{
 };
 use pgrx::{IntoDatum, pg_sys};
 
-use super::flag_moves;
-use super::flag_options::{Mode, Recipe};
-use super::flag_table::{self, FlaggedTable};
-use super::triggers::missed_near_duplicate;
+use super::moves;
+use super::options::{Mode, Recipe};
+use super::table;
+use super::table::FlaggedTable;
 use crate::pg::catalog::lookup::function_beside;
 use crate::pg::catalog::table::Column;
 use crate::pg::process::advisory_lock::keeps_its_snapshot;
@@ -30,6 +30,7 @@ use crate::pg::sql::fmgr::{Args, pg_function};
 use crate::pg::sql::output::Output;
 use crate::pg::sql::trigger::{Event, TriggerCall};
 use crate::pg::sql::value::{Storage, Value};
+use crate::trigger::call::missed_near_duplicate;
 
 pg_function! {
     /// `simhash_flag_duplicate() -> trigger`
@@ -73,7 +74,7 @@ type Change<'a> = (&'a Column, Option<pg_sys::Datum>);
 
 impl Site {
     fn new(call: &TriggerCall<'_>, memory: Memory) -> Self {
-        let table = flag_table::of(call);
+        let table = table::of(call);
         let column = &table.columns.fingerprint;
         let expression = match &table.options.recipe {
             Some(recipe) => Some(of_recipe(call, recipe, memory)),
@@ -122,11 +123,11 @@ impl Site {
             let content = || {
                 let text = table.columns.text.as_ref();
                 let text = text.and_then(|text| call.new_value(text));
-                flag_moves::content(fingerprint, text.as_ref().map(Value::bytes))
+                moves::content(fingerprint, text.as_ref().map(Value::bytes))
             };
             if updates {
-                flag_moves::remember(call, memory, table.origin, content());
-            } else if let Some(judged) = flag_moves::arrival(memory, table.origin)
+                moves::remember(call, memory, table.origin, content());
+            } else if let Some(judged) = moves::arrival(memory, table.origin)
                 // Another trigger may have given it other content on arrival. Left out now it would be lost.
                 && (table.options.mode == Mode::Skip || judged == content())
             {

@@ -1,4 +1,4 @@
-//! The inner loop of [`super::pairs`]: every fingerprint of one tile against every one of another.
+//! The inner loop of [`super::find`]: every fingerprint of one tile against every one of another.
 //!
 //! One portable body, compiled for three instruction sets, chosen at run time: most of the time of a
 //! search for all pairs is spent here.

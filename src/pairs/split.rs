@@ -1,4 +1,4 @@
-//! How a group of fingerprints is divided: the pigeonholes of [`super::pairs`]. Pure arithmetic.
+//! How a group of fingerprints is divided: the pigeonholes of [`super::find`]. Pure arithmetic.
 //!
 //! Of two fingerprints that differ in at most b of some bits, cut into b + r blocks, at least r
 //! blocks agree. Let i be the first block that agrees, counting from 0: the pair differs in each of

@@ -1,9 +1,9 @@
 //! Pairs of more rows than memory holds: groups are divided into temporary files by the same
-//! pigeonholes until they fit, and go on in memory ([`super::pairs`]).
+//! pigeonholes until they fit, and go on in memory ([`super::find`]).
 
 use super::compare::TILE;
-use super::pairs::{Finder, Host, Row, WINDOW, window};
-use super::pairs_split::{Task, choose};
+use super::find::{Finder, Host, Row, WINDOW, window};
+use super::split::{Task, choose};
 use crate::index::build::sort::Store;
 use crate::index::page::get_u64;
 use std::collections::TryReserveError;

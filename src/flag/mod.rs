@@ -1,0 +1,19 @@
+//! The trigger `simhash_flag_duplicate()`: it looks for a near-duplicate of a new row, and marks, refuses or
+//! discards the row that has one.
+//!
+//! [`options`] are its arguments, `table` is what it knows of its table, `query` the search, `locks` says in which
+//! tables it locks, `moves` knows rows that an UPDATE moves to another partition, `trigger` decides what happens
+//! to a row. What must not live here: pages and postings, which are `index`'s.
+
+pub mod options;
+
+#[cfg(feature = "server")]
+mod locks;
+#[cfg(feature = "server")]
+mod moves;
+#[cfg(feature = "server")]
+mod query;
+#[cfg(feature = "server")]
+mod table;
+#[cfg(feature = "server")]
+mod trigger;
