@@ -7,9 +7,10 @@
 
 use libfuzzer_sys::fuzz_target;
 use simhash_dedup::fingerprint::hash::Width;
-use simhash_dedup::fingerprint::options::{parse_row, parse_text};
-use simhash_dedup::fingerprint::plan::{self, ColumnPlan, Field};
-use simhash_dedup::fingerprint::presets;
+use simhash_dedup::fingerprint::options::grammar::{parse_row, parse_text};
+use simhash_dedup::fingerprint::options::plan;
+use simhash_dedup::fingerprint::options::plan::{ColumnPlan, Field};
+use simhash_dedup::fingerprint::options::presets;
 use simhash_dedup::fingerprint::sketch::{Content, Sketch};
 
 const PRESETS: [&str; 6] = ["default", "plain", "s0", "s1", "s2", "s3"];

@@ -7,7 +7,7 @@
 use super::function::group;
 use super::group::{Edge, Method};
 use super::members::Members;
-use crate::fingerprint::jaccard::Shingles;
+use crate::fingerprint::similarity::jaccard::Shingles;
 use crate::pairs::source::Source;
 use crate::pg::catalog::table::type_name;
 use crate::pg::process::activity::Activity;

@@ -5,8 +5,8 @@ use std::hash::BuildHasher;
 
 use super::error::Error;
 use super::hash::Width;
-use super::plan::ColumnPlan;
-use super::presets::Tf;
+use super::options::plan::ColumnPlan;
+use super::options::presets::Tf;
 use super::simhash::{Sums, Tally};
 
 /// Weights are multiples of 1 / UNIT.
@@ -251,8 +251,8 @@ impl Norm {
 
 #[cfg(test)]
 mod tests {
-    use super::super::options::parse_text;
-    use super::super::{plan, presets};
+    use super::super::options::grammar::parse_text;
+    use super::super::options::{plan, presets};
     use super::*;
     use proptest::prelude::*;
     use std::collections::{BTreeMap, BTreeSet};

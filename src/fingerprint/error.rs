@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::options::is_row_option;
+use super::options::grammar::is_row_option;
 
 /// The kind of an [`Error`]; the server room maps it to a SQLSTATE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

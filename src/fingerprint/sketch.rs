@@ -13,14 +13,15 @@ use super::error::Error;
 use super::hash::{Hashed, Width, city64};
 use super::lexeme::Lexeme;
 use super::margin;
-use super::normal;
-use super::options::Kind;
-use super::plan::ColumnPlan;
-use super::presets::{Features, Input, Rules, Tf};
+use super::options::grammar::Kind;
+use super::options::plan::ColumnPlan;
+use super::options::presets::{Features, Input, Rules, Tf};
 use super::simhash::Sums;
-use super::stop_words::StopWords;
 use super::terms::Terms;
-use super::text::{self, Ngrams};
+use super::text::normal;
+use super::text::stop_words::StopWords;
+use super::text::words;
+use super::text::words::Ngrams;
 use super::weighted_tokens;
 
 /// What a column holds.
@@ -47,7 +48,7 @@ pub fn for_each_term(
     let mut seen: HashSet<u64, BuildHasherDefault<Hashed>> = HashSet::default();
     let (mut buffer, mut done) = (String::new(), Ok(()));
     normal::for_each_chunk(text, &mut buffer, pause, &mut |chunk| {
-        text::for_each_word(chunk, rules.dictionary.as_deref(), false, &mut |word, _| {
+        words::for_each_word(chunk, rules.dictionary.as_deref(), false, &mut |word, _| {
             if seen.try_reserve(1).is_err() {
                 done = Err(Error::OutOfMemory);
             } else if !rules.skips(word) && seen.insert(city64(word.as_bytes())) {
@@ -153,7 +154,7 @@ impl<const W: usize> Sketch<W> {
         let (title, buffer) = (&mut self.title, &mut self.text);
         let mut done = Ok(());
         normal::for_each_chunk(text, buffer, pause, &mut |chunk| {
-            text::for_each_word(chunk, rules.dictionary.as_deref(), false, &mut |word, _| {
+            words::for_each_word(chunk, rules.dictionary.as_deref(), false, &mut |word, _| {
                 match title.try_reserve(1) {
                     Ok(()) => _ = title.insert(city64(word.as_bytes())),
                     Err(_) => done = Err(Error::OutOfMemory),
@@ -314,7 +315,7 @@ impl<const W: usize> Sketch<W> {
         let tagged = rules.terms.speech.is_some();
         normal::for_each_chunk(text, buffer, pause, &mut |chunk| {
             if words > 0.0 || pairs > 0.0 {
-                text::for_each_word(
+                words::for_each_word(
                     chunk,
                     rules.dictionary.as_deref(),
                     tagged,
@@ -475,9 +476,9 @@ fn is_run(feature: &str) -> bool {
 #[cfg(test)]
 #[test]
 fn a_long_row_leaves_little_behind() {
-    let options = super::options::parse_text(r#"{"features": {"whole": 1}}"#).unwrap();
-    let preset = super::presets::find(None).unwrap();
-    let plan = super::plan::text(preset, &options).unwrap();
+    let options = super::options::grammar::parse_text(r#"{"features": {"whole": 1}}"#).unwrap();
+    let preset = super::options::presets::find(None).unwrap();
+    let plan = super::options::plan::text(preset, &options).unwrap();
     let mut sketch = Sketch::<1>::new(Width::W64);
     let text: String = (0..300_000).map(|n| format!("{n:x} ")).collect();
     sketch.title(&plan, &text, &mut || {}).unwrap();
@@ -491,9 +492,9 @@ fn a_long_row_leaves_little_behind() {
 #[cfg(test)]
 #[test]
 fn sorting_features_pauses() {
-    let options = super::options::parse_text("{}").unwrap();
-    let preset = super::presets::find(None).unwrap();
-    let plan = super::plan::text(preset, &options).unwrap();
+    let options = super::options::grammar::parse_text("{}").unwrap();
+    let preset = super::options::presets::find(None).unwrap();
+    let plan = super::options::plan::text(preset, &options).unwrap();
     let mut sketch = Sketch::<1>::showing(Width::W64);
     let text: String = (0..10_000).map(|n| format!("{n:x} ")).collect();
     let mut pauses = 0;

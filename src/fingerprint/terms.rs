@@ -10,8 +10,8 @@ use cityhasher::HashSet;
 
 use super::error::Error;
 use super::hash::{Hashed, city64};
-use super::normal::normal_word;
-use super::word_list::WordList;
+use super::text::normal::normal_word;
+use super::text::word_list::WordList;
 
 /// Inverse document frequencies, frozen: ln((N + 1) / (df + 1)) + 1, for a word that occurs in df of N
 /// documents. A word that the table lacks occurs in none.
@@ -157,7 +157,7 @@ impl CueWords {
     pub fn contains(&self, word: &str) -> bool {
         static LIST: OnceLock<HashSet<&str>> = OnceLock::new();
         let built_in = || {
-            include_str!("lists/cue_words_zh.txt")
+            include_str!("text/lists/cue_words_zh.txt")
                 .split_whitespace()
                 .collect()
         };
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn the_list_of_cue_words_is_in_normal_form() {
-        for word in include_str!("lists/cue_words_zh.txt").split_whitespace() {
+        for word in include_str!("text/lists/cue_words_zh.txt").split_whitespace() {
             assert_eq!(normal_word(word).as_deref(), Ok(word));
         }
         assert!(CueWords::BuiltIn.contains("综上所述") && !CueWords::BuiltIn.contains("路灯"));

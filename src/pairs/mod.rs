@@ -13,11 +13,11 @@ pub mod split;
 #[cfg(feature = "server")]
 mod function;
 #[cfg(feature = "server")]
-pub mod keys;
+pub(crate) mod keys;
 #[cfg(feature = "server")]
-pub mod search;
+pub(crate) mod search;
 #[cfg(feature = "server")]
-pub mod source;
+pub(crate) mod source;
 
 #[cfg(test)]
 mod tests;

@@ -11,12 +11,13 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::errors::{or_raise, raise};
 use crate::fingerprint::Error;
-use crate::fingerprint::options::{RowOptions, TextOptions, parse_row, parse_text};
-use crate::fingerprint::presets::{self, Input, Preset};
-use crate::fingerprint::stop_words::StopWords;
+use crate::fingerprint::options::grammar::{RowOptions, TextOptions, parse_row, parse_text};
+use crate::fingerprint::options::presets;
+use crate::fingerprint::options::presets::{Input, Preset};
 use crate::fingerprint::terms::{Idf, Speech};
-use crate::fingerprint::user_words::UserWords;
-use crate::fingerprint::word_list::{GatheredWords, WordList};
+use crate::fingerprint::text::stop_words::StopWords;
+use crate::fingerprint::text::user_words::UserWords;
+use crate::fingerprint::text::word_list::{GatheredWords, WordList};
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::error::{raise_with_hint, report};
 use crate::pg::process::snapshot::Seen;

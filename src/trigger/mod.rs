@@ -9,4 +9,4 @@ pub mod arguments;
 pub mod locks;
 
 #[cfg(feature = "server")]
-pub mod call;
+pub(crate) mod call;

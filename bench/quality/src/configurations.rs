@@ -6,13 +6,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use simhash_dedup::fingerprint::hash::Width;
-use simhash_dedup::fingerprint::normal;
-use simhash_dedup::fingerprint::options::{parse_row, parse_text};
-use simhash_dedup::fingerprint::plan::{self, ColumnPlan, Field};
-use simhash_dedup::fingerprint::presets::{self, Input};
+use simhash_dedup::fingerprint::text::normal;
+use simhash_dedup::fingerprint::options::grammar::{parse_row, parse_text};
+use simhash_dedup::fingerprint::options::plan;
+use simhash_dedup::fingerprint::options::plan::{ColumnPlan, Field};
+use simhash_dedup::fingerprint::options::presets;
+use simhash_dedup::fingerprint::options::presets::Input;
 use simhash_dedup::fingerprint::sketch::{Content, Sketch, for_each_term};
 use simhash_dedup::fingerprint::terms::Idf;
-use simhash_dedup::fingerprint::text;
+use simhash_dedup::fingerprint::text::words;
 
 use crate::data::Set;
 
@@ -134,7 +136,7 @@ impl Configuration {
 fn weighted_tokens(text: &str) -> String {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     normal::for_each_chunk(text, &mut String::new(), &mut || {}, &mut |chunk| {
-        text::for_each_word(chunk, None, false, &mut |word, _| {
+        words::for_each_word(chunk, None, false, &mut |word, _| {
             *counts.entry(word.to_owned()).or_default() += 1;
         });
     });

@@ -8,9 +8,9 @@ use std::sync::OnceLock;
 
 use flate2::read::GzDecoder;
 use simhash_dedup::fingerprint::hash::city64;
-use simhash_dedup::fingerprint::jaccard::Shingles;
-use simhash_dedup::fingerprint::normal::for_each_chunk;
-use simhash_dedup::fingerprint::text::Ngrams;
+use simhash_dedup::fingerprint::similarity::jaccard::Shingles;
+use simhash_dedup::fingerprint::text::normal::for_each_chunk;
+use simhash_dedup::fingerprint::text::words::Ngrams;
 
 use crate::configurations::DocumentFrequencies;
 

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use crate::fingerprint::hash::{FeatureHash, Width, bkdr, city64};
-use crate::fingerprint::options::{parse_row, parse_text};
+use crate::fingerprint::options::grammar::{parse_row, parse_text};
+use crate::fingerprint::options::{plan, presets};
 use crate::fingerprint::sketch::{Content, Feature, Sketch};
-use crate::fingerprint::{plan, presets};
 
 fn features(text: &str, options: &str) -> Vec<Feature> {
     let preset = presets::find(Some("plain")).unwrap();

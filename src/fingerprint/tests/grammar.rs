@@ -2,8 +2,11 @@
 
 use super::{fields, of_row, of_text};
 use crate::fingerprint::hash::Width;
-use crate::fingerprint::options::{RowOptions, parse_row, parse_text, parse_text_or_hint_row};
-use crate::fingerprint::{Class, Error, plan, presets};
+use crate::fingerprint::options::grammar::{
+    RowOptions, parse_row, parse_text, parse_text_or_hint_row,
+};
+use crate::fingerprint::options::{plan, presets};
+use crate::fingerprint::{Class, Error};
 
 #[test]
 fn the_grammar_of_weights() {

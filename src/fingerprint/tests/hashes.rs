@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 
 use crate::fingerprint::hash::{FeatureHash, S1_SEED, Width, bkdr, mix, murmur3, murmur64a};
-use crate::fingerprint::options::TextOptions;
+use crate::fingerprint::options::grammar::TextOptions;
+use crate::fingerprint::options::{plan, presets};
 use crate::fingerprint::sketch::{Content, Sketch};
-use crate::fingerprint::{plan, presets};
 
 /// Text, both halves of MurmurHash3 (x64, 128 bits, seed 0), XXH3 of 64 bits, XXH3 of 128 bits: from
 /// the reference code, through its Python wrappers mmh3 and xxhash.

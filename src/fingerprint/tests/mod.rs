@@ -8,14 +8,16 @@ mod features;
 mod grammar;
 mod hashes;
 
-use super::distance::{bits, hamming, similarity};
+use super::Class;
 use super::error::Error;
 use super::hash::{FeatureHash, S1_SEED, Width, city64, murmur2, murmur64a};
-use super::options::{TextOptions, parse_row, parse_text};
-use super::plan::{self, Field};
+use super::options::grammar::{TextOptions, parse_row, parse_text};
+use super::options::plan;
+use super::options::plan::Field;
+use super::options::presets;
 use super::simhash::simhash;
+use super::similarity::distance::{bits, hamming, similarity};
 use super::sketch::{Content, Sketch};
-use super::{Class, presets};
 
 fn of_text(text: &str, preset: &str, width: Width) -> Result<Option<u64>, Error> {
     let plan = plan::text(presets::find(Some(preset))?, &TextOptions::default())?;
@@ -385,5 +387,8 @@ fn distance_and_bits_check_their_width() {
     assert_eq!(bits(5, Width::W64).unwrap(), format!("{:0>64}", "101"));
     assert!(bits(-1, Width::W32).is_err());
     assert!(similarity(0, 1 << 32, Width::W32).is_err());
-    assert_eq!(super::distance::width(33), Err(Error::Width(33)));
+    assert_eq!(
+        super::similarity::distance::width(33),
+        Err(Error::Width(33))
+    );
 }

@@ -8,8 +8,8 @@ pub mod load;
 pub mod sort;
 
 #[cfg(feature = "server")]
-pub mod create;
+pub(crate) mod create;
 #[cfg(feature = "server")]
-pub mod shared;
+pub(crate) mod shared;
 #[cfg(feature = "server")]
-pub mod sorter;
+pub(crate) mod sorter;

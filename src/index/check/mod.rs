@@ -9,10 +9,10 @@ pub mod compare;
 pub mod pages;
 
 #[cfg(feature = "server")]
-pub mod doubts;
+pub(crate) mod doubts;
 #[cfg(feature = "server")]
-pub mod postings;
+pub(crate) mod postings;
 #[cfg(feature = "server")]
-pub mod stats;
+pub(crate) mod stats;
 #[cfg(feature = "server")]
-pub mod verify;
+pub(crate) mod verify;

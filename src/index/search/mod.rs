@@ -9,12 +9,12 @@ pub mod directory;
 pub mod probe;
 
 #[cfg(feature = "server")]
-pub mod cache;
+pub(crate) mod cache;
 #[cfg(feature = "server")]
-pub mod nearest;
+pub(crate) mod nearest;
 #[cfg(feature = "server")]
-pub mod view;
+pub(crate) mod view;
 #[cfg(feature = "server")]
-pub mod visit;
+pub(crate) mod visit;
 #[cfg(feature = "server")]
-pub mod within;
+pub(crate) mod within;

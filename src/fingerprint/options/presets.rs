@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use super::error::Error;
-use super::hash::FeatureHash;
-use super::stop_words::StopWords;
-use super::terms::{CueWords, Length, SpeechWeights, Terms};
-use super::user_words::UserWords;
+use crate::fingerprint::error::Error;
+use crate::fingerprint::hash::FeatureHash;
+use crate::fingerprint::terms::{CueWords, Length, SpeechWeights, Terms};
+use crate::fingerprint::text::stop_words::StopWords;
+use crate::fingerprint::text::user_words::UserWords;
 
 /// What becomes a feature of a text, and what such features weigh next to each other; 0 leaves a
 /// kind out.

@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::error::Error;
-use super::hash::FeatureHash;
 use super::presets::{Features, Rules, Tf};
-use super::stop_words::{BuiltIn, StopWords};
-use super::term_options::{self, TermOptions};
-use super::user_words::UserWords;
+use super::term;
+use super::term::TermOptions;
+use crate::fingerprint::error::Error;
+use crate::fingerprint::hash::FeatureHash;
+use crate::fingerprint::text::stop_words::{BuiltIn, StopWords};
+use crate::fingerprint::text::user_words::UserWords;
 
 /// Options of one text; None leaves what the preset says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,7 +42,7 @@ impl TextOptions {
             self.dictionary.is_some(),
             self.hash.is_some(),
         ];
-        let keys = TEXT_KEYS.iter().chain(&term_options::KEYS);
+        let keys = TEXT_KEYS.iter().chain(&term::KEYS);
         let given = text.into_iter().chain(self.terms.given());
         Some(*keys.zip(given).find(|(_, given)| *given)?.0)
     }
@@ -207,7 +208,11 @@ fn weight(column: &str, value: &Value) -> Result<f64, Error> {
     number(format!("weight of column \"{column}\""), value, "a number")
 }
 
-pub(super) fn number(place: String, value: &Value, expected: &'static str) -> Result<f64, Error> {
+pub(in crate::fingerprint) fn number(
+    place: String,
+    value: &Value,
+    expected: &'static str,
+) -> Result<f64, Error> {
     let Some(number) = value.as_f64() else {
         return Err(wrong_shape(place, expected, value));
     };
@@ -350,7 +355,7 @@ fn features(key: &str, value: &Value) -> Result<Features, Error> {
     Ok(features)
 }
 
-pub(super) fn names(key: &str, value: &Value) -> Result<Vec<String>, Error> {
+pub(in crate::fingerprint) fn names(key: &str, value: &Value) -> Result<Vec<String>, Error> {
     let list = value.as_array().and_then(|items| {
         items
             .iter()
@@ -371,7 +376,10 @@ fn distinct(place: &'static str, names: Vec<String>) -> Result<Vec<String>, Erro
     }
 }
 
-pub(super) fn object(place: &str, value: &Value) -> Result<Map<String, Value>, Error> {
+pub(in crate::fingerprint) fn object(
+    place: &str,
+    value: &Value,
+) -> Result<Map<String, Value>, Error> {
     match value {
         Value::Object(members) => Ok(members.clone()),
         _ => Err(wrong_shape(place.to_owned(), "a JSON object", value)),
@@ -381,14 +389,14 @@ pub(super) fn object(place: &str, value: &Value) -> Result<Map<String, Value>, E
 /// The options of a place: its own and, with `sign` in front, those of every text.
 fn known(own: &[&str], sign: &str) -> String {
     let own = own.iter().map(|&key| key.to_owned());
-    let text = TEXT_KEYS.iter().chain(&term_options::KEYS);
+    let text = TEXT_KEYS.iter().chain(&term::KEYS);
     let text = text.map(|key| format!("{sign}{key}"));
     own.chain(text).collect::<Vec<_>>().join(", ")
 }
 
 /// Do rows have an option of this name, written with `$`?
-pub(super) fn is_row_option(name: &str) -> bool {
-    let mut text = TEXT_KEYS.iter().chain(&term_options::KEYS);
+pub(in crate::fingerprint) fn is_row_option(name: &str) -> bool {
+    let mut text = TEXT_KEYS.iter().chain(&term::KEYS);
     text.any(|key| *key == name) || ROW_KEYS.iter().any(|key| key[1..] == *name)
 }
 
@@ -404,15 +412,19 @@ fn unknown(key: &str, name: &str, known: String) -> Error {
     }
 }
 
-pub(super) fn unknown_key(key: &str, known: &str) -> Error {
+pub(in crate::fingerprint) fn unknown_key(key: &str, known: &str) -> Error {
     unknown(key, key, known.to_owned())
 }
 
-pub(super) fn quote(key: &str) -> String {
+pub(in crate::fingerprint) fn quote(key: &str) -> String {
     format!("\"{key}\"")
 }
 
-pub(super) fn wrong_shape(place: String, expected: &'static str, value: &Value) -> Error {
+pub(in crate::fingerprint) fn wrong_shape(
+    place: String,
+    expected: &'static str,
+    value: &Value,
+) -> Error {
     Error::WrongShape {
         place,
         expected,

@@ -1,7 +1,7 @@
 //! How far fingerprints are apart, and how they are shown.
 
-use super::error::Error;
-use super::hash::Width;
+use crate::fingerprint::error::Error;
+use crate::fingerprint::hash::Width;
 
 /// Number of bits in which two fingerprints differ, 0 to 64.
 pub fn hamming(a: i64, b: i64) -> u32 {

@@ -1,9 +1,9 @@
 //! Preset, options and the fields of a row, worked out into what each field does.
 
-use super::error::Error;
-use super::hash::FeatureHash;
-use super::options::{ColumnOptions, Kind, RowOptions, TextOptions};
+use super::grammar::{ColumnOptions, Kind, RowOptions, TextOptions};
 use super::presets::{Input, Preset};
+use crate::fingerprint::error::Error;
+use crate::fingerprint::hash::FeatureHash;
 
 /// A field of the row, dropped columns left out.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-use super::error::Error;
+use crate::fingerprint::error::Error;
 
 /// Bytes of raw text between two pauses.
 const CHUNK: usize = 1 << 16;

@@ -8,10 +8,10 @@ use std::ops::Range;
 
 use cityhasher::HashMap;
 
-use super::error::Error;
-use super::terms::Speech;
-use super::text::is_han;
 use super::word_list::{GatheredWords, WordList};
+use super::words::is_han;
+use crate::fingerprint::error::Error;
+use crate::fingerprint::terms::Speech;
 
 /// The words, and where those with the same first character are.
 #[derive(Debug, PartialEq)]

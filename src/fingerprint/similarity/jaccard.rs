@@ -1,9 +1,9 @@
 //! Checks of candidates: the Jaccard similarity of two texts' character n-grams, and cosines.
 
-use super::error::Error;
-use super::hash::city64;
-use super::normal;
-use super::text::Ngrams;
+use crate::fingerprint::error::Error;
+use crate::fingerprint::hash::city64;
+use crate::fingerprint::text::normal;
+use crate::fingerprint::text::words::Ngrams;
 
 /// The set of a text's character n-grams (letters and digits of its normal form), as sorted hashes. A
 /// text of fewer characters is one n-gram by itself; one without letters and digits has none.

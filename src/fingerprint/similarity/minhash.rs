@@ -5,7 +5,7 @@
 //! sqrt(J (1 - J) / n). That needs functions that order tokens independently: a keyed mix of CityHash64,
 //! not the shifts (x + i) mod n, under which nearly all functions agree on the order.
 
-use super::hash::{city64, mix};
+use crate::fingerprint::hash::{city64, mix};
 
 /// 2^64 divided by the golden ratio, the stride of the keys.
 const STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use super::error::Error;
 use super::normal::normal_form;
+use crate::fingerprint::error::Error;
 
 /// Where a word is, and what is known of it.
 #[derive(Clone, Copy, Debug)]

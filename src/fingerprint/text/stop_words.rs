@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::sync::{Arc, OnceLock};
 
-use super::error::Error;
-use super::hash::{Hashed, city64};
 use super::word_list::{GatheredWords, WordList};
+use crate::fingerprint::error::Error;
+use crate::fingerprint::hash::{Hashed, city64};
 
 /// Which words are left out.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,8 +113,8 @@ impl StopWords {
 
 #[cfg(test)]
 mod tests {
+    use super::super::normal::normal_word;
     use super::*;
-    use crate::fingerprint::normal::normal_word;
 
     #[test]
     fn built_in_lists() {

@@ -9,8 +9,8 @@ use jieba_rs::Jieba;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::normal::{plain_bytes, plain_length};
-use super::terms::Speech;
 use super::user_words::UserWords;
+use crate::fingerprint::terms::Speech;
 
 /// The word dictionary, loaded at the first use.
 pub fn dictionary() -> &'static Jieba {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::error::Error;
-use super::options::{names, number, object, quote, unknown_key, wrong_shape};
-use super::terms::{CueWords, Idf, Length, SpeechWeights, Terms};
-use super::word_list::GatheredWords;
+use super::grammar::{names, number, object, quote, unknown_key, wrong_shape};
+use crate::fingerprint::error::Error;
+use crate::fingerprint::terms::{CueWords, Idf, Length, SpeechWeights, Terms};
+use crate::fingerprint::text::word_list::GatheredWords;
 
 /// Options of words; None leaves what the preset says.
 #[derive(Clone, Debug, Default, PartialEq)]
