@@ -1,6 +1,6 @@
 //! simhash_clusters: groups of near-duplicate rows.
 
-use super::group::{Edge, Method, representatives};
+use super::group::{Edge, Method};
 use super::members::Members;
 use super::texts::Texts;
 use crate::pairs::source::{Source, radius, required};
@@ -8,7 +8,7 @@ use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::encoding::to_utf8;
 use crate::pg::process::error::{raise, raise_with_hint};
-use crate::pg::process::memory::{collected, filled, or_out_of_memory};
+use crate::pg::process::memory::{collected, filled};
 use crate::pg::sql::fmgr::{Args, pg_function};
 use crate::pg::sql::rows_out::RowsOut;
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
@@ -54,7 +54,8 @@ fn clusters(args: &Args, k: usize, key_type: Option<usize>) -> pg_sys::Datum {
     let placed = match check {
         Some(check) => verify(&source, &check, &members, &mut edges, method, &mut activity),
         None => collected(
-            group(method, &members, &edges)
+            members
+                .representatives(method, &edges)
                 .into_iter()
                 .map(|of| (of, None)),
         ),
@@ -93,15 +94,6 @@ fn method(args: &Args, i: usize, with_text: bool) -> Method {
     })
 }
 
-/// The representative of each row.
-pub fn group(method: Method, members: &Members, edges: &[Edge]) -> Vec<u32> {
-    let mut found = Vec::new();
-    let rows = members.keys.len();
-    let of = representatives(method, rows, edges, &mut check_for_interrupts);
-    or_out_of_memory(of.map(|of| found = of));
-    found
-}
-
 /// The representative of each row, and how similar its text is to the row's.
 type Placed = (u32, Option<f64>);
 
@@ -121,7 +113,7 @@ fn verify(
         check_for_interrupts();
         similar.next().flatten().is_some_and(|j| j >= check.least)
     });
-    let of = group(method, members, edges);
+    let of = members.representatives(method, edges);
     let to_representative = of.iter().enumerate().map(|(row, of)| (row as u32, *of));
     let similar = texts.similarities(to_representative, activity);
     collected(of.into_iter().zip(similar))

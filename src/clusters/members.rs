@@ -1,6 +1,6 @@
 //! The rows that have pairs: found, then numbered in the order of their keys.
 
-use super::group::{Edge, Method};
+use super::group::{Edge, Method, representatives};
 use super::union_find::UnionFind;
 use crate::pairs::file::Gathered;
 use crate::pairs::keys::{KeyBuffer, Keys};
@@ -88,6 +88,14 @@ pub struct Members {
 }
 
 impl Members {
+    /// The representative of each row's group.
+    pub fn representatives(&self, method: Method, edges: &[Edge]) -> Vec<u32> {
+        let mut found = Vec::new();
+        let of = representatives(method, self.keys.len(), edges, &mut check_for_interrupts);
+        or_out_of_memory(of.map(|of| found = of));
+        found
+    }
+
     /// Finds the pairs. `verified`: will the pairs be looked at once more?
     pub fn find(
         source: &Source,

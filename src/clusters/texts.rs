@@ -4,7 +4,6 @@
 //! fewer rows, where texts are so long that a chunk would take more than half of `work_mem`. Rows are put
 //! into chunks component by component, so that most pairs lie within one chunk.
 
-use super::function::group;
 use super::group::{Edge, Method};
 use super::members::Members;
 use crate::fingerprint::similarity::jaccard::Shingles;
@@ -50,7 +49,7 @@ pub struct Texts<'m> {
 impl<'m> Texts<'m> {
     /// `column` is a column of text, as SQL.
     pub fn new(source: &'m Source, column: &str, members: &'m Members, edges: &[Edge]) -> Self {
-        let components = group(Method::Components, members, edges);
+        let components = members.representatives(Method::Components, edges);
         let mut rows = collected(0..components.len() as u32);
         rows.sort_unstable_by_key(|row| {
             check_for_interrupts();

@@ -4,7 +4,13 @@ use std::borrow::Cow;
 
 use super::hash::city64;
 use super::simhash::simhash;
-use super::sketch::Given;
+
+/// A feature that brings its weight.
+pub struct Given<'a> {
+    pub token: &'a str,
+    pub tf: f64,
+    pub weight: f64,
+}
 
 /// A lexeme of a tsvector.
 #[derive(Clone, Debug, PartialEq)]

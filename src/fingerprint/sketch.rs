@@ -11,7 +11,7 @@ use std::hash::BuildHasherDefault;
 use super::bag::{Bag, KEPT_CAPACITY, NGRAM, Norm, UNIT, WHOLE};
 use super::error::Error;
 use super::hash::{Hashed, Width, city64};
-use super::lexeme::Lexeme;
+use super::lexeme::{Given, Lexeme};
 use super::margin;
 use super::options::grammar::Kind;
 use super::options::plan::ColumnPlan;
@@ -57,13 +57,6 @@ pub fn for_each_term(
         });
     });
     done
-}
-
-/// A feature that brings its weight.
-pub struct Given<'a> {
-    pub token: &'a str,
-    pub tf: f64,
-    pub weight: f64,
 }
 
 /// One feature of a row, for showing.

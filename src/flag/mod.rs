@@ -1,12 +1,15 @@
 //! The trigger `simhash_flag_duplicate()`: it looks for a near-duplicate of a new row, and marks, refuses or
 //! discards the row that has one.
 //!
-//! [`options`] are its arguments, `table` is what it knows of its table, `query` the search, `locks` says in which
+//! [`options`] are its arguments, `columns` what they name, `table` is what
+//! the trigger knows of its table, `query` the search, `locks` says in which
 //! tables it locks, `moves` knows rows that an UPDATE moves to another partition, `trigger` decides what happens
 //! to a row. What must not live here: pages and postings, which are `index`'s.
 
 pub mod options;
 
+#[cfg(feature = "server")]
+mod columns;
 #[cfg(feature = "server")]
 mod locks;
 #[cfg(feature = "server")]

@@ -5,8 +5,8 @@ use pgrx::PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION;
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
+use super::columns::Columns;
 use super::options::{FlagOptions, Mode};
-use super::table::Columns;
 use crate::pg::catalog::table;
 use crate::pg::catalog::table::quoted;
 use crate::pg::process::error::raise;

@@ -1,36 +1,26 @@
-//! What a flagging trigger knows of its table: the columns that its arguments name, and the query that
-//! looks for near-duplicates. Found out once in a session, and again when the table was altered.
+//! What a flagging trigger knows of its table: the columns that its arguments name ([`super::columns`]), and the
+//! query that looks for near-duplicates. Found out once in a session, and again when the table was altered.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use pgrx::PgSqlErrorCode::{
-    ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INVALID_COLUMN_REFERENCE,
-    ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_UNDEFINED_TABLE,
-};
-use pgrx::pg_sys;
+use pgrx::PgSqlErrorCode::{ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_UNDEFINED_TABLE};
 use pgrx::pg_sys::Oid;
 
+use super::columns::Columns;
 use super::locks::FlagLocks;
-use super::options::{FlagOptions, Mode, Recipe, parse};
+use super::options::{FlagOptions, Mode, parse};
 use super::query::Search;
-use crate::fingerprint::options::grammar::parse_row;
-use crate::fingerprint::options::plan;
-use crate::fingerprint::options::plan::Field;
-use crate::fingerprint::options::presets;
 use crate::pg::catalog::invalidation::{Current, watch};
 use crate::pg::catalog::table;
-use crate::pg::catalog::table::Column;
 use crate::pg::catalog::table_name;
 use crate::pg::process::error::raise;
 use crate::pg::spi::saved_query::SavedQuery;
-use crate::pg::sql::expression::jsonb_text;
 use crate::pg::sql::trigger::TriggerCall;
 use crate::pg::sql::trigger_tree::Origin;
 use crate::pg::sql::value::Storage;
-use crate::row::errors::or_raise;
-use crate::trigger::call::{Known, accepted, column, refuse, remembered, typed_column, wrong_type};
+use crate::trigger::call::{Known, accepted, refuse, remembered};
 
 /// Up to this radius the index does less work than reading the table, if there are rows to speak of.
 const INDEX_SERVES: u32 = 10;
@@ -56,15 +46,6 @@ pub struct FlaggedTable {
     /// None with lock=off.
     pub locks: Option<FlagLocks>,
     pub key_storage: Storage,
-}
-
-/// The columns that the arguments name, in the table that fired the trigger.
-pub struct Columns {
-    pub fingerprint: Column,
-    pub flag: Option<Column>,
-    pub duplicate_of: Option<Column>,
-    pub key: Option<(String, Column)>,
-    pub text: Option<Column>,
 }
 
 thread_local! {
@@ -161,159 +142,4 @@ fn warn_once(table: Oid, name: &str, fingerprint: &str) {
             ),
         );
     }
-}
-
-impl Columns {
-    fn new(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Self {
-        let fp = &options.fingerprint;
-        let fingerprint = typed_column(call, fp, "the fingerprint", &[pg_sys::INT8OID]);
-        if fingerprint.generated && options.recipe.is_some() {
-            let hint =
-                "Leave the trigger argument \"weights\" out: the column's own expression is used.";
-            refuse(
-                call,
-                ERRCODE_INVALID_PARAMETER_VALUE,
-                format!("column \"{fp}\" is a generated column, the trigger cannot fill it"),
-                Some(hint.to_owned()),
-            );
-        }
-        let key = key_name(call, searched, options).map(|name| {
-            let column = seen(call, &name, column(call, &name));
-            (name, column)
-        });
-        let typed = |name: &str, what: &str, types: &[Oid]| {
-            seen(call, name, typed_column(call, name, what, types))
-        };
-        let flag = options.flag.as_deref();
-        let text = options.text.as_ref().map(|check| check.column.as_str());
-        let texts = [pg_sys::TEXTOID, pg_sys::VARCHAROID, pg_sys::BPCHAROID];
-        let columns = Self {
-            fingerprint,
-            flag: flag.map(|name| typed(name, "the flag", &[pg_sys::BOOLOID])),
-            duplicate_of: options.duplicate_of.as_deref().map(|name| {
-                let column = seen(call, name, column(call, name));
-                if let Some((_, key)) = &key
-                    && !key.base().fits(column.base())
-                {
-                    wrong_type(call, name, &column, "the key", &table::base_type_name(key));
-                }
-                column
-            }),
-            text: text.map(|name| typed(name, "the text", &texts)),
-            key,
-        };
-        columns.check_primary_key(call);
-        if let Some(recipe) = &options.recipe {
-            columns.check_recipe(call, recipe);
-        }
-        columns
-    }
-
-    /// A fingerprint that the trigger computes cannot depend on what is computed after the trigger, nor
-    /// on what the trigger itself fills: the next UPDATE would find another one.
-    fn check_recipe(&self, call: &TriggerCall<'_>, recipe: &Recipe) {
-        let (names, columns): (Vec<String>, Vec<Column>) = table::columns(call.relation()).unzip();
-        let filled = |column: &Column| {
-            let filled = [
-                Some(&self.fingerprint),
-                self.flag.as_ref(),
-                self.duplicate_of.as_ref(),
-            ];
-            filled
-                .into_iter()
-                .flatten()
-                .any(|f| f.number == column.number)
-        };
-        for place in counting(recipe, &names, &columns) {
-            let name = &names[place];
-            let column = seen(call, name, columns[place]);
-            if filled(&column) {
-                let hint = "Let the trigger argument \"weights\" name the columns that count, or leave others out with \"$exclude\".";
-                refuse(
-                    call,
-                    ERRCODE_INVALID_PARAMETER_VALUE,
-                    format!(
-                        "column \"{name}\" counts for the fingerprint, but the trigger fills it"
-                    ),
-                    Some(hint.to_owned()),
-                );
-            }
-        }
-    }
-
-    /// A key that no argument names is no column that another one names either: those that arguments
-    /// name were compared before.
-    fn check_primary_key(&self, call: &TriggerCall<'_>) {
-        let Some((name, key)) = &self.key else {
-            return;
-        };
-        let named = [
-            ("fingerprint", Some(&self.fingerprint)),
-            ("flag", self.flag.as_ref()),
-            ("duplicate_of", self.duplicate_of.as_ref()),
-        ];
-        for (argument, column) in named {
-            if column.is_some_and(|column| column.number == key.number) {
-                let hint = "The key is the primary key, unless 'key=...' names another column.";
-                refuse(
-                    call,
-                    ERRCODE_INVALID_PARAMETER_VALUE,
-                    format!(
-                        "trigger argument \"{argument}\" names column \"{name}\", which is the key"
-                    ),
-                    Some(hint.to_owned()),
-                );
-            }
-        }
-    }
-
-    /// Of the first column that the query returns.
-    fn key_type(&self) -> Oid {
-        self.key
-            .as_ref()
-            .map_or(pg_sys::INT4OID, |key| key.1.base_type())
-    }
-}
-
-/// The key that the arguments name, or the primary key, if it is one column.
-fn key_name(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Option<String> {
-    let key = options.key.clone().or_else(|| table::primary_key(searched));
-    if key.is_none() && options.duplicate_of.is_some() {
-        let hint = "Add 'key=...': the table has no primary key of one column.";
-        refuse(
-            call,
-            ERRCODE_INVALID_PARAMETER_VALUE,
-            "the trigger argument \"duplicate_of\" needs to know the key",
-            Some(hint.to_owned()),
-        );
-    }
-    key
-}
-
-/// A column of which NEW has a value, and may be given another.
-fn seen(call: &TriggerCall<'_>, name: &str, column: Column) -> Column {
-    if column.generated {
-        let message =
-            format!("column \"{name}\" is a generated column: triggers do not see its value");
-        refuse(call, ERRCODE_INVALID_COLUMN_REFERENCE, message, None);
-    }
-    column
-}
-
-/// Which of a table's columns count for the fingerprint, by their places.
-fn counting(recipe: &Recipe, names: &[String], columns: &[Column]) -> Vec<usize> {
-    let fields: Vec<Field> = std::iter::zip(names, columns)
-        .map(|(name, column)| Field {
-            name: name.clone(),
-            generated: column.generated,
-        })
-        .collect();
-    let weights = or_raise(parse_row(&jsonb_text(&recipe.weights)));
-    let preset = or_raise(presets::find(recipe.preset.as_deref()));
-    let plans = or_raise(plan::row(preset, &weights, &fields));
-    plans
-        .iter()
-        .flat_map(|plan| [Some(plan.field), plan.title])
-        .flatten()
-        .collect()
 }

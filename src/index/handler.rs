@@ -1,7 +1,7 @@
 //! The callbacks that the server knows the access method by. Each turns the server's pointers into
 //! this crate's types and hands on to the file of its role.
 
-use super::build::create;
+use super::build::{create, output};
 use super::{estimate, insert, scan, vacuum};
 use crate::pg::am::scan::{Bitmap, Scan, tid_from};
 use crate::pg::am::storage_parameters;
@@ -184,7 +184,7 @@ unsafe extern "C-unwind" fn amoptions(text: pg_sys::Datum, validate: bool) -> *m
 
 #[pg_guard]
 unsafe extern "C-unwind" fn ambuildphasename(number: i64) -> *mut c_char {
-    create::phase_name(number).map_or(std::ptr::null_mut(), |name| name.as_ptr().cast_mut())
+    output::phase_name(number).map_or(std::ptr::null_mut(), |name| name.as_ptr().cast_mut())
 }
 
 #[pg_guard]

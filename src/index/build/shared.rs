@@ -8,9 +8,10 @@
 //!
 //! Who joins late finds no more blocks to scan, and helps with the loading.
 
-use super::create::{Counts, Output, Progress, Spool, phase, write_meta};
 use super::load::{Loaded, Loader};
+use super::output::{Counts, Output, Progress, phase, write_meta};
 use super::sort::{Runs, merge};
+use super::spool::Spool;
 use crate::index::key::{SPACES, Space};
 use crate::pg::am::build::{set_phase, set_rows_total};
 use crate::pg::am::scan::random_u64;

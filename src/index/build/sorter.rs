@@ -1,7 +1,7 @@
 //! Sorting postings as they come: in memory while they fit, else through runs in a temporary file.
 
-use super::create::sort;
 use super::sort::{Posting, Runs, merge};
+use super::spool::sort;
 use crate::index::key::{Key, Space};
 use crate::pg::process::memory::push_within;
 use crate::pg::process::temp_file::TempFile;

@@ -1,0 +1,104 @@
+//! Where a build's pages go, and what it tells of its progress.
+
+use super::load::{Loaded, Sink};
+use crate::index::key::{SPACES, Space};
+use crate::index::page::Page;
+use crate::index::page::meta::{FORMAT_VERSION, Meta};
+use crate::pg::am::build::set_rows_done;
+use crate::pg::catalog::relation::Rel;
+use crate::pg::page::bulk::{BulkWriter, Fork, write_first};
+use crate::pg::process::backend::check_for_interrupts;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Phases of a build, as pg_stat_progress_create_index names them. 1 is the server's own.
+pub mod phase {
+    pub const SCAN: i64 = 2;
+    pub const SORT_AND_LOAD: i64 = 3;
+    pub const SYNC: i64 = 4;
+}
+
+/// The name of a build phase.
+pub fn phase_name(number: i64) -> Option<&'static std::ffi::CStr> {
+    Some(match number {
+        1 => c"initializing",
+        phase::SCAN => c"scanning table",
+        phase::SORT_AND_LOAD => c"sorting and loading key spaces",
+        phase::SYNC => c"syncing to disk",
+        _ => return None,
+    })
+}
+
+/// Rows seen by a build.
+pub struct Counts {
+    pub table_rows: f64,
+    pub index_rows: u64,
+}
+
+/// Where a build's pages go, and the count of what is on them.
+pub struct Output<'o, 'r> {
+    pub writer: BulkWriter<'r>,
+    pub progress: Progress<'o>,
+}
+
+/// How far loading has come, in quarters of rows: each row is filed four times (or once, as NULL).
+#[derive(Clone, Copy)]
+pub struct Progress<'o> {
+    pub quarters: &'o AtomicU64,
+    /// Does this process run the command, and so report it?
+    pub report: bool,
+}
+
+impl Progress<'_> {
+    fn add(&self, space: Space, postings: usize) {
+        let weight = if space == Space::NULL { 4 } else { 1 };
+        self.quarters
+            .fetch_add(weight * postings as u64, Ordering::Relaxed);
+        self.report();
+    }
+
+    pub fn report(&self) {
+        if self.report {
+            set_rows_done(self.quarters.load(Ordering::Relaxed) / 4);
+        }
+    }
+}
+
+impl Sink for Output<'_, '_> {
+    fn next_block(&self) -> u32 {
+        self.writer.next_block()
+    }
+
+    fn block_after_next(&mut self) -> u32 {
+        self.writer.block_after_next()
+    }
+
+    fn count(&mut self, space: Space, postings: usize) {
+        self.progress.add(space, postings);
+    }
+
+    fn put(&mut self, fill: impl FnOnce(&mut Page)) {
+        check_for_interrupts();
+        self.writer.append(fill);
+    }
+}
+
+/// Writes the metapage, with which the index is complete.
+pub fn write_meta(
+    index: Rel,
+    fork: Fork,
+    stamp: u64,
+    spaces: &[Loaded; SPACES],
+    rows: u64,
+    null_rows: u64,
+) {
+    let meta = Meta {
+        version: FORMAT_VERSION,
+        stamp,
+        roots: spaces.each_ref().map(|s| s.root),
+        levels: spaces.each_ref().map(|s| s.level),
+        leaves: spaces.each_ref().map(|s| s.leaves),
+        rows,
+        null_rows,
+    };
+    write_first(index, fork, |page| meta.init(page));
+}

@@ -1,0 +1,152 @@
+//! The rows of a build, gathered: in memory up to a limit, beyond it in sorted runs of each space.
+
+use super::load::{Loaded, Loader};
+use super::output::Output;
+use super::sort::{Posting, Runs, Store, merge, sort_for};
+use crate::index::key::{SPACES, Space};
+use crate::pg::process::backend::check_for_interrupts;
+use crate::pg::process::memory::{push_within, reserve};
+use crate::pg::process::temp_file::TempFile;
+use crate::tid::Tid;
+
+impl Store for TempFile {
+    fn write(&mut self, bytes: &[u8]) {
+        check_for_interrupts();
+        TempFile::write(self, bytes);
+    }
+
+    fn read(&mut self, at: u64, bytes: &mut [u8]) {
+        check_for_interrupts();
+        TempFile::read(self, at, bytes);
+    }
+}
+
+/// Makes the file for the runs of one space.
+type NewFile<'f> = &'f dyn Fn(Space) -> TempFile;
+
+/// The rows gathered so far.
+pub struct Spool<'f> {
+    with_fingerprint: Vec<Posting>,
+    without: Vec<Posting>,
+    spare: Vec<Posting>,
+    /// Rows that fit the memory.
+    limit: usize,
+    new_file: NewFile<'f>,
+    /// Runs of each space, once the limit was reached.
+    runs: Option<[Runs<TempFile>; SPACES]>,
+    pub rows: u64,
+    pub null_rows: u64,
+}
+
+impl<'f> Spool<'f> {
+    pub fn new(memory: usize, new_file: NewFile<'f>) -> Spool<'f> {
+        Spool {
+            with_fingerprint: Vec::new(),
+            without: Vec::new(),
+            spare: Vec::new(),
+            limit: (memory / 2 / size_of::<Posting>()).max(1000),
+            new_file,
+            runs: None,
+            rows: 0,
+            null_rows: 0,
+        }
+    }
+
+    pub fn add(&mut self, fingerprint: Option<u64>, tid: Tid) {
+        crate::index::insert::check_tid(tid);
+        match fingerprint {
+            Some(fp) => {
+                self.rows += 1;
+                push_within(
+                    &mut self.with_fingerprint,
+                    Posting::new(fp, tid),
+                    self.limit,
+                );
+            }
+            None => {
+                self.null_rows += 1;
+                push_within(&mut self.without, Posting::new(0, tid), self.limit);
+            }
+        }
+        if self.with_fingerprint.len() + self.without.len() >= self.limit {
+            self.spill();
+        }
+    }
+
+    /// Writes what is in memory as one more run of every space.
+    fn spill(&mut self) {
+        let mut runs = self.runs.take().unwrap_or_else(|| {
+            let mut spaces = Space::all();
+            std::array::from_fn(|_| {
+                let space = spaces.next().unwrap_or(Space::NULL);
+                Runs::new((self.new_file)(space))
+            })
+        });
+        for space in Space::all() {
+            sort(
+                space,
+                of_space(space, &self.with_fingerprint, &self.without),
+                &mut self.spare,
+            );
+            runs[space.index()].add(&self.spare);
+        }
+        // Given back: kept, both would in the end be as large as the limit allows one of them.
+        self.with_fingerprint = Vec::new();
+        self.without = Vec::new();
+        self.runs = Some(runs);
+    }
+
+    /// All rows as runs of each space.
+    pub fn into_runs(mut self) -> Option<[Runs<TempFile>; SPACES]> {
+        if self.rows + self.null_rows > 0 {
+            self.spill();
+        }
+        self.runs
+    }
+
+    /// Loads every space.
+    pub fn load(
+        mut self,
+        output: &mut Output,
+        stamp: u32,
+        fillfactor: u32,
+        memory: usize,
+    ) -> [Loaded; SPACES] {
+        if self.runs.is_some() {
+            self.spill();
+        }
+        let mut runs = self.runs.take().map(IntoIterator::into_iter);
+        let mut spaces = Space::all();
+        std::array::from_fn(|_| {
+            let space = spaces.next().unwrap_or(Space::NULL);
+            let mut loader = Loader::new(output, space, stamp, fillfactor);
+            match runs.as_mut().and_then(Iterator::next) {
+                Some(runs) => merge(vec![runs], memory / 2, |key| loader.push(key)),
+                None => {
+                    sort(
+                        space,
+                        of_space(space, &self.with_fingerprint, &self.without),
+                        &mut self.spare,
+                    );
+                    let postings = self.spare.iter();
+                    postings.for_each(|posting| loader.push(posting.key()));
+                }
+            }
+            loader.finish()
+        })
+    }
+}
+
+/// Sorts into `spare`.
+pub fn sort(space: Space, postings: &[Posting], spare: &mut Vec<Posting>) {
+    reserve(spare, postings.len().saturating_sub(spare.len()));
+    sort_for(space, postings, spare, &mut check_for_interrupts);
+}
+
+fn of_space<'p>(space: Space, rows: &'p [Posting], null_rows: &'p [Posting]) -> &'p [Posting] {
+    if space == Space::NULL {
+        null_rows
+    } else {
+        rows
+    }
+}
