@@ -8,8 +8,7 @@
 use libfuzzer_sys::fuzz_target;
 use simhash_dedup::fingerprint::hash::Width;
 use simhash_dedup::fingerprint::options::grammar::{parse_row, parse_text};
-use simhash_dedup::fingerprint::options::plan;
-use simhash_dedup::fingerprint::options::plan::{ColumnPlan, Field};
+use simhash_dedup::fingerprint::options::plan::{self, ColumnPlan, Field};
 use simhash_dedup::fingerprint::options::presets;
 use simhash_dedup::fingerprint::sketch::{Content, Sketch};
 

@@ -9,8 +9,9 @@ use crate::pairs::source::Source;
 use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::error::raise_with_hint;
-use crate::pg::process::memory::work_mem_bytes;
-use crate::pg::process::memory::{collected, filled, or_out_of_memory, push_within, reserve};
+use crate::pg::process::memory::{
+    collected, filled, or_out_of_memory, push_within, reserve, work_mem_bytes,
+};
 use crate::pg::sql::key_type::KeyType;
 use pgrx::PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED;
 use pgrx::pg_sys::Datum;

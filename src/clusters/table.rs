@@ -10,10 +10,8 @@ use pgrx::PgSqlErrorCode::{
 use pgrx::pg_sys::Oid;
 
 use crate::pg::catalog::privilege::{INSERT, SELECT, UPDATE, may};
-use crate::pg::catalog::table;
-use crate::pg::catalog::table::{Column, Opened};
-use crate::pg::catalog::table_name;
-use crate::pg::catalog::table_name::TableName;
+use crate::pg::catalog::table::{self, Column, Opened};
+use crate::pg::catalog::table_name::{self, TableName};
 use crate::pg::sql::trigger::TriggerCall;
 use crate::trigger::call::refuse;
 

@@ -8,11 +8,9 @@ use crate::pairs::source::{radius, required};
 use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::error::raise;
-use crate::pg::process::memory::or_out_of_memory;
-use crate::pg::process::memory::work_mem_bytes;
+use crate::pg::process::memory::{or_out_of_memory, work_mem_bytes};
 use crate::pg::sql::fmgr::pg_function;
-use crate::pg::sql::window;
-use crate::pg::sql::window::Window;
+use crate::pg::sql::window::{self, Window};
 use pgrx::PgSqlErrorCode;
 
 const NAME: &str = "simhash_cluster";

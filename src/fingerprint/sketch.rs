@@ -12,7 +12,6 @@ use super::bag::{Bag, KEPT_CAPACITY, NGRAM, Norm, UNIT, WHOLE};
 use super::error::Error;
 use super::hash::{Hashed, Width, city64};
 use super::lexeme::{Given, Lexeme};
-use super::margin;
 use super::options::grammar::Kind;
 use super::options::plan::ColumnPlan;
 use super::options::presets::{Features, Input, Rules, Tf};
@@ -20,9 +19,8 @@ use super::simhash::Sums;
 use super::terms::Terms;
 use super::text::normal;
 use super::text::stop_words::StopWords;
-use super::text::words;
-use super::text::words::Ngrams;
-use super::weighted_tokens;
+use super::text::words::{self, Ngrams};
+use super::{margin, weighted_tokens};
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug)]

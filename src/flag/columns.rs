@@ -6,11 +6,9 @@ use pgrx::pg_sys::Oid;
 
 use super::options::{FlagOptions, Recipe};
 use crate::fingerprint::options::grammar::parse_row;
-use crate::fingerprint::options::plan;
-use crate::fingerprint::options::plan::Field;
+use crate::fingerprint::options::plan::{self, Field};
 use crate::fingerprint::options::presets;
-use crate::pg::catalog::table;
-use crate::pg::catalog::table::Column;
+use crate::pg::catalog::table::{self, Column};
 use crate::pg::sql::expression::jsonb_text;
 use crate::pg::sql::trigger::TriggerCall;
 use crate::row::errors::or_raise;

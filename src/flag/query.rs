@@ -7,8 +7,7 @@ use pgrx::pg_sys::Oid;
 
 use super::columns::Columns;
 use super::options::{FlagOptions, Mode};
-use crate::pg::catalog::table;
-use crate::pg::catalog::table::quoted;
+use crate::pg::catalog::table::{self, quoted};
 use crate::pg::process::error::raise;
 use crate::pg::spi::saved_query::SavedQuery;
 use crate::pg::sql::key_type::Equality;

@@ -15,16 +15,14 @@ use pgrx::{IntoDatum, pg_sys};
 
 use super::moves;
 use super::options::{Mode, Recipe};
-use super::table;
-use super::table::FlaggedTable;
+use super::table::{self, FlaggedTable};
 use crate::pg::catalog::lookup::function_beside;
 use crate::pg::catalog::table::Column;
 use crate::pg::process::advisory_lock::keeps_its_snapshot;
 use crate::pg::process::encoding::to_utf8;
 use crate::pg::process::error::{raise, report};
 use crate::pg::spi::saved_query::Sees;
-use crate::pg::sql::call_site;
-use crate::pg::sql::call_site::Memory;
+use crate::pg::sql::call_site::{self, Memory};
 use crate::pg::sql::expression::RowExpression;
 use crate::pg::sql::fmgr::{Args, pg_function};
 use crate::pg::sql::output::Output;

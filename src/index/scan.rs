@@ -7,8 +7,7 @@ use super::search::within::{Nulls, Within};
 use crate::pg::am::row_address::RowAddresses;
 use crate::pg::am::scan::{Bitmap, Condition, Scan};
 use crate::pg::page::buffer::{Pinned, Shared};
-use crate::pg::process::memory::reserve;
-use crate::pg::process::memory::work_mem_bytes;
+use crate::pg::process::memory::{reserve, work_mem_bytes};
 use crate::tid::Tid;
 use pgrx::pg_sys;
 

@@ -6,15 +6,13 @@
 
 use super::corrupt::{bad_meta, corrupted};
 use super::key::{Key, Space};
-use super::page::internal;
-use super::page::internal::Downlink;
+use super::page::internal::{self, Downlink};
 use super::page::meta::{META_BLOCK, Meta};
 use super::page::special::{self, Identity};
 use super::page::{Fault, NO_BLOCK, Page, leaf};
 use crate::pg::catalog::relation::Rel;
 use crate::pg::page::buffer::{Exclusive, Pinned, Shared};
-use crate::pg::page::wal;
-use crate::pg::page::wal::Image;
+use crate::pg::page::wal::{self, Image};
 use crate::pg::process::backend::check_for_interrupts;
 use crate::tid::Tid;
 use std::convert::Infallible;

@@ -3,8 +3,7 @@
 use super::file::Gathered;
 use super::find::Row;
 use super::search::{Search, Tags};
-use crate::pg::catalog::table;
-use crate::pg::catalog::table::{Column, Opened};
+use crate::pg::catalog::table::{self, Column, Opened};
 use crate::pg::process::error::{raise, raise_with_hint};
 use crate::pg::process::memory::or_out_of_memory;
 use crate::pg::process::temp_file::TempFile;

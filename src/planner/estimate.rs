@@ -2,8 +2,7 @@
 
 use super::selectivity::{self, Sample};
 use crate::index::ball::{Ball, NEAR};
-use crate::pg::planner::column_stats;
-use crate::pg::planner::column_stats::ColumnSample;
+use crate::pg::planner::column_stats::{self, ColumnSample};
 use crate::pg::planner::hooks::Place;
 use crate::pg::planner::nodes::{NodeList, NodeRef, Planner};
 use pgrx::pg_sys::JoinType;

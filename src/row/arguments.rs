@@ -5,8 +5,7 @@ use pgrx::pg_sys;
 
 use super::errors::or_raise;
 use crate::fingerprint::Error;
-use crate::fingerprint::options::presets;
-use crate::fingerprint::options::presets::Preset;
+use crate::fingerprint::options::presets::{self, Preset};
 use crate::pg::process::encoding::to_utf8;
 use crate::pg::sql::call_site::Memory;
 use crate::pg::sql::fmgr::Args;

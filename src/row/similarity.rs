@@ -8,16 +8,14 @@ use super::text::ARRAY;
 use crate::fingerprint::Error;
 use crate::fingerprint::hash::Width;
 use crate::fingerprint::options::grammar::{TextOptions, parse_text};
-use crate::fingerprint::options::plan;
-use crate::fingerprint::options::plan::ColumnPlan;
+use crate::fingerprint::options::plan::{self, ColumnPlan};
 use crate::fingerprint::similarity::distance;
 use crate::fingerprint::similarity::jaccard::{Shingles, cosine};
 use crate::fingerprint::similarity::minhash::Signature;
 use crate::fingerprint::sketch::{Content, Feature, Sketch};
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::encoding::to_utf8;
-use crate::pg::sql::call_site;
-use crate::pg::sql::call_site::Memory;
+use crate::pg::sql::call_site::{self, Memory};
 use crate::pg::sql::fmgr::{Args, pg_function};
 use crate::pg::sql::value::Value;
 

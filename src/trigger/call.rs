@@ -15,8 +15,7 @@ use pgrx::pg_sys::Oid;
 
 use super::arguments::Parsed;
 use crate::pg::catalog::invalidation::Current;
-use crate::pg::catalog::table;
-use crate::pg::catalog::table::Column;
+use crate::pg::catalog::table::{self, Column};
 use crate::pg::process::encoding::to_utf8;
 use crate::pg::process::error::{raise_with_hint, report};
 use crate::pg::sql::trigger::TriggerCall;

@@ -6,15 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use simhash_dedup::fingerprint::hash::Width;
-use simhash_dedup::fingerprint::text::normal;
 use simhash_dedup::fingerprint::options::grammar::{parse_row, parse_text};
-use simhash_dedup::fingerprint::options::plan;
-use simhash_dedup::fingerprint::options::plan::{ColumnPlan, Field};
-use simhash_dedup::fingerprint::options::presets;
-use simhash_dedup::fingerprint::options::presets::Input;
+use simhash_dedup::fingerprint::options::plan::{self, ColumnPlan, Field};
+use simhash_dedup::fingerprint::options::presets::{self, Input};
 use simhash_dedup::fingerprint::sketch::{Content, Sketch, for_each_term};
 use simhash_dedup::fingerprint::terms::Idf;
-use simhash_dedup::fingerprint::text::words;
+use simhash_dedup::fingerprint::text::{normal, words};
 
 use crate::data::Set;
 

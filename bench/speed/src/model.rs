@@ -6,9 +6,11 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use simhash_dedup::index::search::directory::SpaceDirectory;
 use simhash_dedup::index::page::{internal, leaf};
-use simhash_dedup::index::search::probe::{Counts, MAX_PROBED_RADIUS, Radii, choose, next_in_ball, radii, shell_cost, walk_cost};
+use simhash_dedup::index::search::directory::SpaceDirectory;
+use simhash_dedup::index::search::probe::{
+    Counts, MAX_PROBED_RADIUS, Radii, choose, next_in_ball, radii, shell_cost, walk_cost,
+};
 
 use crate::cells::percentile;
 use crate::model_plot;

@@ -4,10 +4,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use crate::plots;
 use crate::pq::{Client, Outcome};
 use crate::report::{self, Section, distinct, short};
-use crate::{cells, oracle, s0_batch, s0_stores, sets};
+use crate::{cells, oracle, plots, s0_batch, s0_stores, sets};
 
 const QUERIES: usize = 1_000;
 const INSERTS: usize = 2_000;

@@ -9,8 +9,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::presets::{Features, Rules, Tf};
-use super::term;
-use super::term::TermOptions;
+use super::term::{self, TermOptions};
 use crate::fingerprint::error::Error;
 use crate::fingerprint::hash::FeatureHash;
 use crate::fingerprint::text::stop_words::{BuiltIn, StopWords};

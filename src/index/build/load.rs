@@ -2,8 +2,7 @@
 //! Pure: pages go to a [`Sink`].
 
 use crate::index::key::{Key, Space, separator};
-use crate::index::page::internal;
-use crate::index::page::internal::Downlink;
+use crate::index::page::internal::{self, Downlink};
 use crate::index::page::special::Identity;
 use crate::index::page::{Page, leaf};
 
@@ -177,8 +176,7 @@ impl Fill {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::page::special;
-    use crate::index::page::{NO_BLOCK, PAGE_SIZE};
+    use crate::index::page::{NO_BLOCK, PAGE_SIZE, special};
     use crate::tid::Tid;
     use proptest::prelude::*;
 

@@ -7,13 +7,10 @@
 //! after the level above was read. That is looked up again.
 
 use crate::index::key::{Key, Space};
-use crate::index::page::internal;
-use crate::index::page::internal::Downlink;
-use crate::index::page::leaf;
+use crate::index::page::internal::{self, Downlink};
 use crate::index::page::meta::{META_BLOCK, Meta};
-use crate::index::page::special;
-use crate::index::page::special::Identity;
-use crate::index::page::{Fault, NO_BLOCK, Page};
+use crate::index::page::special::{self, Identity};
+use crate::index::page::{Fault, NO_BLOCK, Page, leaf};
 use std::collections::{HashSet, VecDeque};
 
 /// Where pages are read from, as they are at that moment; None beyond the end of the file.

@@ -6,8 +6,7 @@
 //! An entry's key is the lowest position that may stand below its child. The first entry of a level
 //! has the lowest key of all ([`Key::MIN`]).
 
-use super::special;
-use super::special::{Identity, ROOM};
+use super::special::{self, Identity, ROOM};
 use super::{
     Fault, HEADER, Page, SPECIAL_START, get_u16, get_u32, get_u64, lower, put_u16, put_u32,
     put_u64, set_lower, upper,

@@ -6,8 +6,7 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use super::relation::Rel;
-use crate::pg::process::compat;
-use crate::pg::process::compat::attribute;
+use crate::pg::process::compat::{self, attribute};
 use crate::pg::process::encoding::to_utf8;
 use crate::pg::sql::value::Storage;
 

@@ -3,9 +3,8 @@
 //! Destructors do nothing while an error unwinds (see the head of this room).
 
 use crate::pg::catalog::relation::Rel;
-use crate::pg::process::compat;
 use crate::pg::process::error::raise_with_hint;
-use crate::pg::process::unguarded;
+use crate::pg::process::{compat, unguarded};
 use pgrx::PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED;
 use pgrx::pg_sys;
 use std::cell::Cell;

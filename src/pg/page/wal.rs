@@ -4,9 +4,8 @@
 //! recovery, standbys and backups work where our library is not even installed.
 
 use super::buffer::{Exclusive, Page};
-use crate::pg::process::compat;
 use crate::pg::process::error::raise;
-use crate::pg::process::unguarded;
+use crate::pg::process::{compat, unguarded};
 use pgrx::PgSqlErrorCode::ERRCODE_DATA_CORRUPTED;
 use pgrx::pg_sys;
 use std::convert::Infallible;

@@ -12,12 +12,11 @@ use std::time::Instant;
 
 use flate2::read::GzDecoder;
 use simhash_dedup::fingerprint::hash::{FeatureHash, Width};
-use simhash_dedup::fingerprint::text::normal::for_each_chunk;
 use simhash_dedup::fingerprint::options::grammar::parse_text;
-use simhash_dedup::fingerprint::options::plan;
-use simhash_dedup::fingerprint::options::plan::ColumnPlan;
+use simhash_dedup::fingerprint::options::plan::{self, ColumnPlan};
 use simhash_dedup::fingerprint::options::presets;
 use simhash_dedup::fingerprint::sketch::{Content, Sketch};
+use simhash_dedup::fingerprint::text::normal::for_each_chunk;
 use simhash_dedup::fingerprint::text::words::{dictionary, for_each_word};
 use simhash_dedup::fingerprint::warm;
 
