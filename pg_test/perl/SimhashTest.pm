@@ -11,17 +11,22 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-our @EXPORT = qw(new_node add_oracle is_sound same_answers start_load wait_for_wait);
+our @EXPORT = qw(new_node add_oracle is_sound same_answers start_load none_failed wait_for_wait);
 
 my $oracle = dirname(__FILE__) . '/oracle.sql';
 
 # A started node with the extension and the oracle in database postgres.
-# Options: conf => text for postgresql.conf; init => list for init().
+# Options: conf => text for postgresql.conf; init => list for init(); damaged => the test changes files of this
+# node, and what it changes is to reach the extension.
 sub new_node
 {
 	my ($name, %options) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init(@{ $options{init} // [] });
+	my @init = @{ $options{init} // [] };
+	# From PostgreSQL 18 on, initdb makes a cluster with checksums unless it is told not to, and the server
+	# refuses a changed page before the extension sees it. Older versions do not know the option.
+	push @init, extra => ['--no-data-checksums'] if $options{damaged} && $node->pg_version >= 18;
+	$node->init(@init);
 	$node->append_conf('postgresql.conf', <<"CONF" . ($options{conf} // ''));
 log_statement = none
 shared_buffers = 32MB
@@ -29,6 +34,7 @@ max_connections = 40
 autovacuum = off
 CONF
 	$node->start;
+	is($node->safe_psql('postgres', 'SHOW data_checksums'), 'off', 'checksums do not hide the damage') if $options{damaged};
 	$node->safe_psql('postgres', 'CREATE EXTENSION simhash_dedup');
 	add_oracle($node, 'postgres');
 	return $node;
@@ -90,6 +96,18 @@ sub start_load
 		],
 		'>', \$out, '2>', \$err);
 	return { run => $run, err => \$err, out => \$out };
+}
+
+# No transaction of a load that has finished was given up. pgbench counts those that ended in a serialization
+# failure or a deadlock from PostgreSQL 15 on. Before, such an error ends the session and pgbench's status
+# says so, as it does for other errors in all versions: the caller looks at that.
+sub none_failed
+{
+	my ($node, $load, $what) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my ($failed) = ${ $load->{out} } =~ /number of failed transactions: (\d+)/;
+	$failed //= $node->pg_version < 15 ? 0 : 'not reported';
+	return is($failed, 0, $what);
 }
 
 # Until a query matching $like waits or runs in another session.

@@ -171,7 +171,7 @@ for my $format (0, 9999)
 	$commands{"format $format"} = { %all, vacuum => "0A000 .*has format $format, this library reads 1\$" };
 }
 
-my $node = new_node('corrupt');
+my $node = new_node('corrupt', damaged => 1);
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE source AS SELECT i AS id, CASE WHEN i % 40 = 0 THEN NULL ELSE skewed_fp() END AS fp FROM generate_series(1, 6000) i;
 -- What a statement ends with: 'ok', or its SQLSTATE, whether the hint says REINDEX, its message.
