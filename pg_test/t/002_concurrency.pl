@@ -64,7 +64,7 @@ my $load = start_load(
 	seconds => 20);
 my $ok = $load->{run}->finish;
 ok($ok, 'no session failed') or diag ${ $load->{err} };
-like(${ $load->{out} }, qr/number of failed transactions: 0/, 'no transaction failed');
+none_failed($node, $load, 'no transaction failed');
 note ${ $load->{out} };
 is($node->safe_psql('postgres', 'SELECT what FROM misses LIMIT 5'), '', 'readers missed nothing');
 is_sound($node, 't', 't_fp', 'after the load', 10);
