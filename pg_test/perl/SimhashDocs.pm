@@ -2,7 +2,9 @@
 #
 # A fenced block marked sql is run. When a block marked text follows it at once, that is what psql must
 # print (without row counts and command tags); otherwise the block must not fail. A block right after the line
-# `<!-- not run: why -->` is passed over.
+# `<!-- not run: why -->` is passed over. A block, of either kind, right after a line `Up to PostgreSQL 16:` or
+# `From PostgreSQL 17 on:` is for those servers only; a page that shows what some print must show what the
+# others print as well.
 package SimhashDocs;
 
 use strict;
@@ -13,10 +15,19 @@ use Test::More;
 
 our @EXPORT = qw(sql_blocks run_page);
 
-# A list of { line, sql, expected }, expected undef when the page shows no output.
+# Do the words above a block say that it is for other servers than those of the major?
+sub for_others
+{
+	my ($above, $major) = @_;
+	return 1 if $above =~ /^Up to PostgreSQL (\d+):$/ && $major > $1;
+	return 1 if $above =~ /^From PostgreSQL (\d+) on:$/ && $major < $1;
+	return 0;
+}
+
+# What a server of the major runs: a list of { line, sql, expected }, expected undef when the page shows no output.
 sub sql_blocks
 {
-	my ($page) = @_;
+	my ($page, $major) = @_;
 	my @blocks;
 	# The fence that is open, what it holds so far, the block whose output may follow, the line above.
 	my ($fence, $content, $asking, $above) = (undef, '', undef, '');
@@ -36,17 +47,20 @@ sub sql_blocks
 				push @blocks, $asking;
 			}
 			$asking->{expected} = $content if $fence eq 'text' && $asking;
-			$fence = undef;
+			$asking->{expected} //= "The page does not say what PostgreSQL $major prints." if $fence eq 'text of others' && $asking;
+			($fence, $above) = (undef, '');
 		}
 		elsif ($line =~ /^```(\w*)/)
 		{
 			$fence = $above =~ /^<!-- not run: .* -->$/ ? 'not run' : $1;
-			$asking = undef if $fence ne 'text';
+			$fence .= ' of others' if for_others($above, $major);
+			$asking = undef if $fence !~ /^text/;
 			$content = '';
 		}
 		elsif ($line ne '')
 		{
-			($above, $asking) = ($line, undef);
+			$above = $line;
+			$asking = undef unless $line =~ /^(?:Up to PostgreSQL \d+|From PostgreSQL \d+ on):$/;
 		}
 	}
 	return @blocks;
@@ -58,7 +72,7 @@ sub run_page
 	my ($node, $database, $page, $name) = @_;
 	my $session = $node->background_psql($database, on_error_stop => 0);
 	$session->query("\\pset tuples_only off\n\\pset format aligned\n\\pset footer off\n\\set SHOW_CONTEXT never");
-	for my $block (sql_blocks($page))
+	for my $block (sql_blocks($page, $node->pg_version->major))
 	{
 		my $out = $session->query($block->{sql});
 		my $errors = $session->{stderr};
