@@ -5,12 +5,13 @@ package SimhashSession;
 use strict;
 use warnings;
 use Exporter 'import';
+use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time);
 
-our @EXPORT = qw(soak_seconds until_over open_session start_statement finish_statement waits_for session_agrees kill_backend kill_postmaster limits_memory short_of_memory);
+our @EXPORT = qw(soak_seconds until_over open_session start_statement finish_statement waits_for session_agrees run_sessions kill_backend kill_postmaster limits_memory short_of_memory);
 
 # Seconds that `make soak` gives this file, 0 in the quick form.
 sub soak_seconds { return $ENV{SIMHASH_SOAK} // 0; }
@@ -80,6 +81,43 @@ sub session_agrees
 	my $err = $session->{stderr};
 	$session->{stderr} = '';
 	return is($out . $err, '', "$what: index and oracle agree");
+}
+
+# Runs $script, the statements of one transaction, again and again in several sessions at a time. A transaction
+# that the server sends back (a serialization failure or a deadlock) gives way to the next one. (pgbench
+# ends the session that this happens to before PostgreSQL 15.) Options: sessions, seconds, isolation. Returns how many
+# transactions were done, how many were sent_back, and all other errors.
+sub run_sessions
+{
+	my ($node, $script, %options) = @_;
+	my $file = $node->basedir . '/sessions.sql';
+	my $end = $node->safe_psql('postgres', "SELECT clock_timestamp() + interval '$options{seconds} s'");
+	open my $fh, '>', $file or die "$file: $!";
+	# psql has no loop: here are more transactions than a session has time for.
+	print $fh "$script\\echo over\nSELECT clock_timestamp() > '$end' AS late \\gset\n\\if :late\n\\q\n\\endif\n" for 1 .. 1000 * $options{seconds};
+	close $fh;
+	# A blank would end the option.
+	local $ENV{PGOPTIONS} = '-c default_transaction_isolation=' . ($options{isolation} =~ s/ /\\ /r);
+	my @sessions = map {
+		my ($out, $err) = ('', '');
+		{ out => \$out, err => \$err, run => IPC::Run::start(
+			[ 'psql', '-X', '-q', '-o', '/dev/null', '-v', 'VERBOSITY=sqlstate', '-f', $file,
+				'-h', $node->host, '-p', $node->port, 'postgres' ],
+			'>', \$out, '2>', \$err) };
+	} 1 .. $options{sessions};
+	my %result = (done => 0, sent_back => 0, errors => '');
+	for my $session (@sessions)
+	{
+		$session->{run}->finish or $result{errors} .= "psql failed\n";
+		my @lines = split /^/, ${ $session->{err} };
+		# After its error the rest of a transaction fails with 25P02.
+		$result{errors} .= join '', grep { !/ERROR:  (?:40001|40P01|25P02)$/ } @lines;
+		my $sent_back = grep { /ERROR:  (?:40001|40P01)$/ } @lines;
+		my $all = () = ${ $session->{out} } =~ /^over$/mg;
+		$result{sent_back} += $sent_back;
+		$result{done} += $all - $sent_back;
+	}
+	return \%result;
 }
 
 # Can the memory of a backend be limited here?

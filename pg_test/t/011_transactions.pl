@@ -152,15 +152,16 @@ for my $what (sort keys %look)
 # The same under load. All sessions try near-duplicates of one fingerprint for some milliseconds, then of
 # another: so each gets in once, or the race is lost.
 answers('TRUNCATE skew');
-my $load = start_load($node, [<<'SQL'], clients => 8, seconds => 4);
-BEGIN ISOLATION LEVEL SERIALIZABLE;
+my $race = run_sessions($node, <<'SQL', sessions => 8, seconds => 4, isolation => 'serializable');
+BEGIN;
 SET LOCAL enable_seqscan = off;
 INSERT INTO skew SELECT (random() * 1e15)::bigint, f
 	FROM (SELECT hashint8extended((extract(epoch FROM clock_timestamp()) * 200)::bigint, 1) # (1::bigint << floor(random() * 60)::int) AS f) x
 	WHERE NOT EXISTS (SELECT FROM skew s WHERE s.fp <~> x.f <= 3);
 COMMIT;
 SQL
-ok($load->{run}->finish, 'the serializable load ran') or diag ${ $load->{err} };
+is($race->{errors}, '', 'the serializable load ran');
+cmp_ok($race->{sent_back}, '>', 0, "of its transactions $race->{done} were done, $race->{sent_back} sent back");
 # The server looks for the read locks of others before the postings are filed; the access method looks
 # again after, or a session that begins and ends its search in between would not be noticed.
 is(answers('SELECT count(*) FROM skew a, skew b WHERE a.ctid < b.ctid AND bit_count((a.fp # b.fp)::bit(64)) <= 3'),
@@ -202,7 +203,7 @@ my $update = "UPDATE t SET fp = flip(fp, 1) WHERE id IN (SELECT id FROM t ORDER 
 my $delete = "DELETE FROM t WHERE id IN (SELECT id FROM t ORDER BY random() LIMIT 15 FOR UPDATE SKIP LOCKED);\n";
 my $rollback = "BEGIN;\nINSERT INTO t (fp) SELECT hot_fp() FROM generate_series(1, 10);\nROLLBACK;\n";
 my $seconds = 8;
-$load = start_load($node, [ $insert, $update, $delete, $rollback, ($compare) x 3 ], clients => 6, seconds => $seconds);
+my $load = start_load($node, [ $insert, $update, $delete, $rollback, ($compare) x 3 ], clients => 6, seconds => $seconds);
 my $end = time + $seconds - 1;
 my @ddl = (
 	[ 'DROP INDEX t_fp', 'CREATE INDEX t_fp ON t USING simhash (fp)' ],
