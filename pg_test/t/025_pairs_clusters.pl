@@ -134,13 +134,13 @@ like(slurp_file($node->logfile), qr/temporary file: path/, 'files were used');
 SKIP:
 {
 	skip 'no prlimit or no /proc', 1 unless limits_memory();
-	my $session = $node->background_psql('postgres', on_error_stop => 0);
-	# The compiler's library would be loaded, and ends the process when memory is short.
-	my $pid = $session->query_safe("SET jit = off; SET work_mem = '1GB'; SELECT pg_backend_pid()");
 	$node->safe_psql('postgres', <<'SQL');
 CREATE TABLE texts AS SELECT i AS id, i::text AS name, hashint8extended(i / 4, 1) AS fp, repeat(md5((i / 4)::text), 3) AS body
 FROM generate_series(1, 60000) i;
 CREATE INDEX ON texts (id);
+CREATE TABLE few_texts AS SELECT * FROM texts LIMIT 50;
+CREATE INDEX ON few_texts (id);
+CREATE TABLE few_twins AS SELECT * FROM twins LIMIT 50;
 SQL
 	my %call = (
 		'star' => "SELECT count(*) FROM simhash_clusters('texts', 'id', 'fp', 0, 'star')",
@@ -151,15 +151,20 @@ SQL
 		'pairs' => "SELECT count(*) FROM simhash_pairs('texts', 'name', 'fp', NULL::text, 0)");
 	for my $what (sort keys %call)
 	{
-		# Once without a limit: what is loaded at the first call is there.
-		my $right = $session->query_safe($call{$what});
+		my $right = $node->safe_psql('postgres', $call{$what});
+		# A backend of its own: the C library keeps what an earlier call has freed, and lets this one have it.
+		my $session = $node->background_psql('postgres', on_error_stop => 0);
+		# The compiler's library would be loaded, and ends the process when memory is short.
+		my $pid = $session->query_safe("SET jit = off; SET work_mem = '1GB'; SELECT pg_backend_pid()");
+		# Once on a few rows without a limit: what is loaded at the first call is there.
+		$session->query_safe($call{$what} =~ s/\b(?=texts\b|twins\b)/few_/gr);
 		my ($errors, $others, $megabytes, $answer) = short_of_memory($session, $pid, $call{$what}, $right);
 		is($others, '', "$what: out of memory $errors times, right with $megabytes MB more");
 		is($answer, $right, "$what: right in the end");
 		cmp_ok($errors, '>', 0, "$what: memory was short");
+		is($session->query_safe('SELECT pg_backend_pid()'), $pid, "$what: the backend is still the same");
+		$session->quit;
 	}
-	is($session->query_safe('SELECT pg_backend_pid()'), $pid, 'the backend is still the same');
-	$session->quit;
 }
 
 # What evaluating the window function's argument leaves behind does not add up: 100 MB of long texts.
@@ -255,6 +260,7 @@ for my $case ([ 'row by row', [ '', 'TRIGGER', '' ], $old_snapshot ], [ 'deferre
 	my $load = start_load($node, [ @scripts, @more ], clients => 8, seconds => 4);
 	$load->{run}->finish;
 	is(${ $load->{err} } =~ /ERROR/ ? ${ $load->{err} } : '', '', "$what: no insert fails");
+	none_failed($node, $load, "$what: and none is sent back");
 	my $rows = $node->safe_psql('postgres', 'SELECT count(*) FROM live_cluster');
 	cmp_ok($rows, '>', 50, "$what: $rows rows in clusters");
 	is($node->safe_psql('postgres', $drift), 0, "$what: clusters are those of a full computation");
