@@ -119,7 +119,25 @@ fresh_table("'radius=3'");
 race('serializable', $old_snapshot, 4, 'serializable');
 nothing_missed('serializable', 3);
 
-# Several rows in a transaction lock in any order: deadlocks are found and tried again.
+# A transaction that is sent back finds the other's row when it is tried again.
+fresh_table("'radius=3'");
+for my $case ([ 'repeatable read', 0 ], [ 'serializable', -1 ])
+{
+	my ($level, $fp) = @$case;
+	my $late = open_session($node);
+	my $insert = "INSERT INTO race (fp) VALUES ($fp # 1); COMMIT";
+	$late->query_safe("BEGIN ISOLATION LEVEL $level; SELECT count(*) FROM race");
+	$node->safe_psql('postgres', "INSERT INTO race (fp) VALUES ($fp)");
+	$late->query($insert);
+	like($late->{stderr}, qr/ERROR:  could not serialize access: another transaction has stored a near-duplicate in "race"/, "$level: sent back");
+	$late->{stderr} = '';
+	$late->query_safe("BEGIN ISOLATION LEVEL $level; $insert");
+	is($node->safe_psql('postgres', "SELECT r.is_dup, o.fp FROM race r JOIN race o ON o.id = r.dup WHERE r.fp = $fp # 1"), "t|$fp",
+		"$level: a duplicate when it is tried again");
+	$late->quit;
+}
+
+# Several rows in a transaction lock in any order: deadlocks are found, and others go on.
 fresh_table("'radius=3'");
 race('statements of 6 rows', "INSERT INTO race (fp) SELECT family_fp(3000) FROM generate_series(1, 6);\n", 5, 'read committed');
 nothing_missed('statements of 6 rows', 3);
