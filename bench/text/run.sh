@@ -31,7 +31,7 @@ require_everything bench
 build_release
 install_files
 # Compiled as the extension is, unlike `make quality`, which is for this processor alone.
-program=$(cargo_artifact text --release --quiet --bin text --manifest-path "$ROOT/bench/quality/Cargo.toml" --target-dir "$ROOT/target/text_build")
+program=$(cargo_artifact text --release --quiet --bin text --package quality --target-dir "$ROOT/target/text_build")
 
 trap 'remove_cluster "$work"' EXIT
 work=$(work_directory)

@@ -17,20 +17,15 @@
 in_root() { (cd "$ROOT" && "$@"); }
 
 checks() {
-	local features package
+	local features benches=(-p quality)
 	read -r -a features <<<"$(cargo_features)"
 	say 'format and lint'
-	check 'cargo fmt' in_root cargo fmt --check
+	check 'cargo fmt' in_root cargo fmt --all --check
 	check 'cargo clippy' in_root cargo clippy --locked --all-targets "${features[@]}" -- -D warnings
-	check 'cargo clippy, pure rooms' in_root cargo clippy --locked --all-targets --no-default-features -- -D warnings
-	for package in quality speed; do
-		check "cargo fmt, bench/$package" in_root cargo fmt --check --manifest-path "bench/$package/Cargo.toml"
-		# The benchmark links libpq, which nothing else needs.
-		if [ "$package" = quality ] || pkg-config --exists libpq 2>/dev/null; then
-			check "cargo clippy, bench/$package" in_root env CARGO_TARGET_DIR=target/checks cargo clippy --locked --all-targets \
-				--manifest-path "bench/$package/Cargo.toml" -- -D warnings
-		fi
-	done
+	check 'cargo clippy, pure modules' in_root cargo clippy --locked --all-targets --no-default-features -- -D warnings
+	# The speed benchmark links libpq, which nothing else needs.
+	! pkg-config --exists libpq 2>/dev/null || benches+=(-p speed)
+	check 'cargo clippy, benchmarks' in_root cargo clippy --locked --all-targets "${benches[@]}" -- -D warnings
 	if command -v shellcheck >/dev/null; then
 		check 'shellcheck' in_root shellcheck -x pg_test/tools/*.sh bench/*/*.sh fuzz/*.sh
 	fi
