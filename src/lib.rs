@@ -78,6 +78,6 @@ mod tests {
         let of_a_major = concat!("feature = ", "\"pg");
         found.retain(|path| std::fs::read_to_string(path).unwrap().contains(of_a_major));
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].ends_with("pg/compat.rs"));
+        assert!(found[0].ends_with("pg/process/compat.rs"));
     }
 }
