@@ -19,7 +19,6 @@ in_root() { (cd "$ROOT" && "$@"); }
 checks() {
 	local features benches=(-p quality)
 	read -r -a features <<<"$(cargo_features)"
-	say 'format and lint'
 	check 'cargo fmt' in_root cargo fmt --all --check
 	check 'cargo clippy' in_root cargo clippy --locked --all-targets "${features[@]}" -- -D warnings
 	check 'cargo clippy, pure modules' in_root cargo clippy --locked --all-targets --no-default-features -- -D warnings
@@ -34,7 +33,6 @@ checks() {
 
 unit_tests() {
 	local log bad=0 sums
-	say 'unit and property tests'
 	log=$(log_file cargo_test)
 	started=$SECONDS
 	in_root cargo test --locked --no-default-features --no-fail-fast >"$log" 2>&1 || bad=1
@@ -111,13 +109,15 @@ majors() {
 	done | awk '!seen[$0]++'
 }
 
-# The first major in full, the others in the reduced form.
+# The first major in full, the others in the reduced form. What needs no server runs beside the first.
 all_majors() {
-	local major form=full
-	for major in $(majors); do
-		run "$major, $form" "$form" "$major"
-		form=reduced
-	done
+	local first major others
+	mapfile -t others < <(majors)
+	first=${others[0]}
+	run "$first, full" full "$first"
+	checks
+	unit_tests
+	for major in "${others[@]:1}"; do run "$major, reduced" reduced "$major"; done
 }
 
 chosen_majors() {
@@ -144,11 +144,6 @@ else
 	find_perl_modules
 	results=$(mktemp -d "${TMPDIR:-/tmp}/simhash_results.XXXXXX")
 	trap finish EXIT
-	if [ "$what" = all ]; then
-		checks
-		unit_tests
-	fi
-	say 'SQL, sessions, crash, restart and concurrency tests'
 	case $what in
 	all) all_majors ;;
 	majors) chosen_majors ;;
