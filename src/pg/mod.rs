@@ -1,12 +1,12 @@
-//! Safe wrappers of the server's structs and calls: the only room that touches raw pages, buffers,
+//! Safe wrappers of the server's structs and calls: the only module that touches raw pages, buffers,
 //! WAL, parse nodes and datums.
 //!
 //! What lives here: small types with RAII (a buffer that unlocks itself, a WAL change that is either
 //! finished or abandoned), argument access for SQL-callable functions, error reports. What must not:
-//! any knowledge of fingerprints or of the index's page formats.
+//! any knowledge of fingerprints or of the index's page formats, nor a call of any module above.
 //!
 //! Errors: a PostgreSQL ERROR raised inside a `pg_sys` call arrives here as a Rust panic, and leaves
-//! through `#[pg_guard]` as an ERROR again. While it unwinds, the destructors of this room do
+//! through `#[pg_guard]` as an ERROR again. While it unwinds, the destructors of this module do
 //! nothing: the server's abort processing releases locks and pins, and releasing them twice would
 //! unbalance its interrupt counters.
 

@@ -1,5 +1,6 @@
-//! The planner's structs: expression trees, clauses, relations, paths, statistics; the hook and the
-//! support functions by which the planner calls us.
+//! The planner: [`hooks`] are the ways by which it calls us, [`plan`] its relations and clauses, [`nodes`] their
+//! expression trees, [`proofs`] what it compares clauses with, [`path`] an index path whose price it asks
+//! for, [`column_stats`] what ANALYZE found. What must not live here: what a Hamming clause means.
 
 pub mod column_stats;
 pub mod hooks;

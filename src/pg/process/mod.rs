@@ -1,5 +1,7 @@
-//! The server process: its memory, errors, encoding, settings, locks, snapshots, parallel workers and
-//! temporary files; what differs between PostgreSQL's majors (`compat`).
+//! The server process: interrupts and stack ([`backend`]), [`memory`], [`temp_file`], [`error`], [`encoding`],
+//! [`settings`], [`activity`], [`snapshot`], [`advisory_lock`]. [`compat`] has what differs
+//! between PostgreSQL's majors, [`unguarded`] the calls without a guard. What must not live here: anything that
+//! needs another folder of `pg`.
 
 pub mod activity;
 pub mod advisory_lock;
@@ -8,7 +10,6 @@ pub mod compat;
 pub mod encoding;
 pub mod error;
 pub mod memory;
-pub mod parallel;
 pub mod settings;
 pub mod snapshot;
 pub mod temp_file;

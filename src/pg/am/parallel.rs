@@ -4,10 +4,10 @@
 //! dynamic shared memory. An ERROR in a worker reaches the leader at its next check for interrupts;
 //! when the leader's transaction ends, its workers are stopped and the shared files removed.
 
-use super::compat;
-use super::temp_file::TempFile;
-use crate::pg::am::build::{RowSink, scan_share};
+use super::build::{RowSink, scan_share};
 use crate::pg::catalog::relation::Rel;
+use crate::pg::process::compat;
+use crate::pg::process::temp_file::TempFile;
 use pgrx::pg_sys;
 use std::cell::UnsafeCell;
 use std::ffi::{CString, c_char, c_long, c_void};
