@@ -26,7 +26,8 @@ sub flip_byte
 	return;
 }
 
-# Changes the downlinks of every inner page, strings of 24 bytes: the key, and from byte 16 on the child.
+# Changes the downlinks of every internal page, strings of 24 bytes: the key, and from byte 16 on
+# the child.
 sub change_links
 {
 	my ($pages, $change) = @_;

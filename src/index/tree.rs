@@ -184,8 +184,8 @@ impl<'r> Tree<'r> {
         }
     }
 
-    /// Shows `each` the inner pages right above the leaves, from left to right; none when the root is
-    /// a leaf.
+    /// Shows `each` the internal pages right above the leaves, from left to right; none when the
+    /// root is a leaf.
     pub fn parents_of_leaves(&self, mut each: impl FnMut(&Page)) {
         if self.root_level == LEAF {
             return;
@@ -303,7 +303,7 @@ impl<'r> Tree<'r> {
         loop {
             let mut parent = tree.page_for_write(key, level + 1);
             if internal::is_full(&parent) {
-                tree.split_inner(parent, level + 1);
+                tree.split_internal(parent, level + 1);
                 continue;
             }
             let pages = [(&mut parent, Image::Delta), (&mut left, Image::Delta)];
@@ -316,8 +316,8 @@ impl<'r> Tree<'r> {
         }
     }
 
-    /// Splits a full inner page and links its new neighbour.
-    fn split_inner(&self, mut left: Exclusive<'r>, level: u8) {
+    /// Splits a full internal page and links its new neighbour.
+    fn split_internal(&self, mut left: Exclusive<'r>, level: u8) {
         let mut right = Exclusive::extend(self.rel);
         let (who, right_block) = (self.who(level), right.block());
         let pages = [(&mut left, Image::Full), (&mut right, Image::Full)];

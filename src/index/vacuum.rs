@@ -89,9 +89,9 @@ pub fn bulk_delete(vacuum: &Vacuum, dead: &DeadRows) -> Tally {
     tally
 }
 
-/// The space of a leaf; None for the other pages, which are inner ones, and zeros left by a crash. A page
-/// never changes from one to the other while VACUUM looks, since a new page stays locked until it is
-/// logged.
+/// The space of a leaf; None for the other pages, which are internal, and zeros left by a crash. A
+/// page never changes from one to the other while VACUUM looks, since a new page stays locked until
+/// it is logged.
 fn space_of_leaf(index: Rel, page: &Shared, stamp: u32) -> Option<Space> {
     if is_zero(page) {
         return None;

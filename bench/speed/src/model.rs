@@ -70,7 +70,7 @@ impl Cost {
         SEARCH_US + VISIT_US * self.leaves + ENTRY_US * self.entries
     }
 
-    /// Every leaf from the disk, one after the other; inner pages in memory.
+    /// Every leaf from the disk, one after the other; internal pages in memory.
     pub fn reading_disk(&self) -> f64 {
         self.in_memory() + READ_US * self.leaves
     }
@@ -223,8 +223,8 @@ impl Index {
     }
 
     pub fn bytes(&self) -> f64 {
-        let inner = self.leaves / (internal::CAPACITY as f64 * FILL);
-        BLOCKS as f64 * (self.leaves + inner) * PAGE
+        let internal = self.leaves / (internal::CAPACITY as f64 * FILL);
+        BLOCKS as f64 * (self.leaves + internal) * PAGE
     }
 
     fn levels(&self) -> u32 {

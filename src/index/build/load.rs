@@ -134,7 +134,7 @@ impl<'s, S: Sink> Loader<'s, S> {
         }
     }
 
-    /// Writes the inner pages above the pages in `links`, and puts theirs in their place.
+    /// Writes the internal pages above the pages in `links`, and puts theirs in their place.
     fn write_level(&mut self, level: u8) {
         let who = Identity { level, ..self.who };
         let below = std::mem::take(&mut self.links);

@@ -116,7 +116,7 @@ impl<'s, S: Source> Structure<'s, S> {
             if who.level == 0 {
                 self.leaf(block, &page, low, posting);
             } else {
-                self.inner(block, &page, low);
+                self.internal_page(block, &page, low);
                 below.extend(internal::links(&page).map(|link| (link.key, link.child)));
             }
             if let Some(high) = special::high_key(&page) {
@@ -201,7 +201,7 @@ impl<'s, S: Source> Structure<'s, S> {
         }
     }
 
-    fn inner(&mut self, block: u32, page: &Page, low: Key) {
+    fn internal_page(&mut self, block: u32, page: &Page, low: Key) {
         let mut last = None;
         for (i, link) in internal::links(page).enumerate() {
             let in_order = last.map_or(link.key == low, |last| link.key > last);

@@ -1,4 +1,4 @@
-//! Inner pages: sorted downlinks.
+//! Internal pages: sorted downlinks.
 //!
 //! ```text
 //!  entry (24 B):  u64 rotated fingerprint | u32 heap block | u16 heap offset | u16 0 | u32 child | u32 0
@@ -25,7 +25,7 @@ pub struct Downlink {
     pub child: u32,
 }
 
-/// Makes an inner page of these downlinks.
+/// Makes an internal page of these downlinks.
 pub fn init(page: &mut Page, who: Identity, links: &[Downlink], right: Option<(u32, Key)>) {
     special::init(page, who);
     special::set_right(page, right);
@@ -39,7 +39,7 @@ pub fn init(page: &mut Page, who: Identity, links: &[Downlink], right: Option<(u
 pub fn check(page: &Page) -> Result<(), Fault> {
     let bytes = lower(page) - HEADER;
     if bytes == 0 || !bytes.is_multiple_of(ENTRY) || upper(page) != SPECIAL_START {
-        return Err(Fault::new("the downlinks of the inner page are damaged"));
+        return Err(Fault::new("the downlinks of the internal page are damaged"));
     }
     Ok(())
 }

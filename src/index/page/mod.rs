@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  block 0            metapage: magic, version, build stamp, five roots
-//!  every other block  inner page or leaf of one of the five key spaces, or (after a crash while the
-//!                     file was being extended) a page of zeros that nothing points to
+//!  every other block  internal page or leaf of one of the five key spaces, or (after a crash while
+//!                     the file was being extended) a page of zeros that nothing points to
 //!
 //!  every page   +---------+------------------ - - ------------------+---------------+
 //!               | header  |  entries ->       hole       <- entries | special area  |

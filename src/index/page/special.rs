@@ -1,4 +1,4 @@
-//! The special area of inner pages and leaves: who the page is, and its right neighbour.
+//! The special area of internal pages and leaves: who the page is, and its right neighbour.
 //!
 //! ```text
 //!  byte  0  u32  right link, or NO_BLOCK

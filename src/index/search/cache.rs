@@ -1,8 +1,9 @@
 //! The leaf directories that a session keeps, one an index.
 //!
-//! A directory is loaded from the inner pages once the session has descended often enough for it to
-//! pay, so a session with a few queries never loads one. It is keyed on the build stamp: the file does
-//! not identify a tree. It is loaded anew when splits have made it too stale to be of use.
+//! A directory is loaded from the internal pages once the session has descended often enough for it
+//! to pay, so a session with a few queries never loads one. It is keyed on the build stamp: the
+//! file does not identify a tree. It is loaded anew when splits have made it too stale to be of
+//! use.
 
 use super::directory::{Directory, SpaceDirectory};
 use super::probe::Counts;
