@@ -112,8 +112,8 @@ impl Space {
     }
 }
 
-/// The shortest separator between two neighbours: above `left`, not above `right`, with as many
-/// trailing zero bits as possible, so that pages tend to end where a key ends.
+/// The shortest separator between two adjacent positions: above `left`, not above `right`, with as
+/// many trailing zero bits as possible, so that pages tend to end where a key ends.
 pub fn separator(left: Key, right: Key) -> Key {
     debug_assert!(left < right);
     let differing = left.rotated ^ right.rotated;

@@ -110,9 +110,9 @@ impl<'r> Tree<'r> {
         page
     }
 
-    /// The right neighbour of a page that `key` lies beyond, or None when it does not. `passed` is the
-    /// last high key that the search moved past on this level: high keys grow to the right, so damaged
-    /// links cannot lead in a circle.
+    /// The right sibling of a page that `key` lies beyond, or None when it does not. `passed` is
+    /// the last high key that the search moved past on this level: high keys grow to the right, so
+    /// damaged links cannot lead in a circle.
     ///
     /// A search may come to a page left of `key`, never to one right of it: there it would miss rows.
     /// Damaged downlinks lead to such a page, if not to the right one or to one further left.
@@ -133,7 +133,7 @@ impl<'r> Tree<'r> {
         }
         let (right, high) = special::right(page).filter(|(_, high)| key >= *high)?;
         if passed.is_some_and(|passed| high <= passed) {
-            let text = format!("its high key {high} is not above that of its left neighbour");
+            let text = format!("its high key {high} is not above that of its left sibling");
             corrupted(self.rel, block, &Fault::new(text));
         }
         *passed = Some(high);
@@ -204,7 +204,7 @@ impl<'r> Tree<'r> {
 
     /// The page on `level` that holds `key`, locked for writing. Splits that a crash or an error
     /// left unfinished on the way are finished first, so that no page is ever split again before
-    /// its right neighbour has a downlink.
+    /// its right sibling has a downlink.
     fn page_for_write(&self, key: Key, level: u8) -> Exclusive<'r> {
         let mut tree = *self;
         let mut block = tree.descend(key, level);
@@ -284,14 +284,14 @@ impl<'r> Tree<'r> {
         self.finish_split(left, LEAF);
     }
 
-    /// Gives the right neighbour of `left`, whose split is marked incomplete, its downlink.
+    /// Gives the right sibling of `left`, whose split is marked incomplete, its downlink.
     /// Unlocks `left`.
     fn finish_split(&self, mut left: Exclusive<'r>, level: u8) {
         let Some((right, key)) = special::right(&left) else {
             corrupted(
                 self.rel,
                 left.block(),
-                &Fault::new("incomplete split without a neighbour"),
+                &Fault::new("incomplete split without a right sibling"),
             );
         };
         let link = Downlink { key, child: right };
@@ -316,7 +316,7 @@ impl<'r> Tree<'r> {
         }
     }
 
-    /// Splits a full internal page and links its new neighbour.
+    /// Splits a full internal page and links its new right sibling.
     fn split_internal(&self, mut left: Exclusive<'r>, level: u8) {
         let mut right = Exclusive::extend(self.rel);
         let (who, right_block) = (self.who(level), right.block());
@@ -328,7 +328,7 @@ impl<'r> Tree<'r> {
         self.finish_split(left, level);
     }
 
-    /// Puts a new root above the old one, `left`, and its new neighbour.
+    /// Puts a new root above the old one, `left`, and its new right sibling.
     fn grow_root(&self, mut left: Exclusive<'r>, level: u8, link: Downlink) {
         let mut root = Exclusive::extend(self.rel);
         let mut meta_page = Pinned::read(self.rel, META_BLOCK).exclusive();

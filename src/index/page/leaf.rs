@@ -71,7 +71,7 @@ impl Filter {
 pub fn needs_wide(base: u16, high: Option<Key>) -> bool {
     let last = match high {
         None => u16::MAX,
-        // A high key at the very start of a 16-bit key leaves that key to the right neighbour.
+        // A high key at the very start of a 16-bit key leaves that key to the right sibling.
         Some(h) if h == Key::at(u64::from(h.block_key()) << KEY_SHIFT) => {
             h.block_key().saturating_sub(1)
         }

@@ -1,4 +1,4 @@
-//! The special area of internal pages and leaves: who the page is, and its right neighbour.
+//! The special area of internal pages and leaves: who the page is, and its right sibling.
 //!
 //! ```text
 //!  byte  0  u32  right link, or NO_BLOCK
@@ -43,7 +43,7 @@ const ID: usize = SPECIAL_START + 110;
 const HAS_HIGH: u16 = 1;
 /// Leaf entries carry their whole 16-bit key.
 pub(super) const WIDE: u16 = 2;
-/// The right neighbour came from a split whose downlink is not yet in the parent.
+/// The right sibling came from a split whose downlink is not yet in the parent.
 const INCOMPLETE: u16 = 4;
 const KNOWN_FLAGS: u16 = HAS_HIGH | WIDE | INCOMPLETE;
 
@@ -55,7 +55,7 @@ pub struct Identity {
     pub stamp: u32,
 }
 
-/// Makes an empty page with no right neighbour.
+/// Makes an empty page with no right sibling.
 pub fn init(page: &mut Page, who: Identity) {
     init_header(page, SPECIAL);
     put_u32(page, SPECIAL_START, NO_BLOCK);
@@ -130,7 +130,7 @@ pub(super) fn set_flag(page: &mut Page, flag: u16, on: bool) {
     put_u16(page, FLAGS, if on { f | flag } else { f & !flag });
 }
 
-/// The right neighbour on the same level, or NO_BLOCK.
+/// The right sibling on the same level, or NO_BLOCK.
 pub fn right_link(page: &Page) -> u32 {
     get_u32(page, SPECIAL_START)
 }
@@ -156,7 +156,7 @@ pub fn set_right(page: &mut Page, right: Option<(u32, Key)>) {
     set_flag(page, HAS_HIGH, right.is_some());
 }
 
-/// The right neighbour and the key from which it takes over.
+/// The right sibling and the key from which it takes over.
 pub fn right(page: &Page) -> Option<(u32, Key)> {
     high_key(page).map(|key| (right_link(page), key))
 }
@@ -166,7 +166,7 @@ pub fn is_past(page: &Page, key: Key) -> bool {
     high_key(page).is_some_and(|high| key >= high)
 }
 
-/// Is the right neighbour's downlink still missing in the parent?
+/// Is the right sibling's downlink still missing in the parent?
 pub fn is_incomplete(page: &Page) -> bool {
     has_flag(page, INCOMPLETE)
 }

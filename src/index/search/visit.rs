@@ -21,7 +21,7 @@ pub struct Walk {
     /// The lowest position not yet visited; None at the end.
     next: Option<Key>,
     /// The leaf that starts exactly at `next`, when the last leaf's right link told.
-    neighbour: Option<u32>,
+    right_sibling: Option<u32>,
     /// Places that the directory says come next, already on their way into the processor's cache.
     ahead: VecDeque<Place>,
     /// Where looking ahead goes on; None at the end.
@@ -47,7 +47,7 @@ impl Walk {
         let mut walk = Walk {
             filter,
             next: None,
-            neighbour: None,
+            right_sibling: None,
             ahead: VecDeque::new(),
             frontier: None,
             candidates: Box::new(Candidates::none()),
@@ -91,7 +91,7 @@ impl Walk {
         // place ahead is not yet due.
         match self.ahead.pop_front_if(|place| place.from == from) {
             Some(place) => (view.leaf_at(space, from, place.entry), place.end),
-            None => (view.leaf(space, from, self.neighbour), None),
+            None => (view.leaf(space, from, self.right_sibling), None),
         }
     }
 
@@ -121,7 +121,7 @@ impl Walk {
             None => None,
         };
         // Nothing to skip: the right link saves finding the way.
-        self.neighbour = right
+        self.right_sibling = right
             .filter(|(_, high)| self.next == Some(*high))
             .map(|(block, _)| block);
         Some(page)
