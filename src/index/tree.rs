@@ -8,7 +8,7 @@ use super::corrupt::{bad_meta, corrupted};
 use super::key::{Key, Space};
 use super::page::internal::{self, Downlink};
 use super::page::meta::{META_BLOCK, Meta};
-use super::page::special::{self, Identity};
+use super::page::special::{self, PageKind};
 use super::page::{Fault, NO_BLOCK, Page, leaf};
 use crate::pg::catalog::relation::Rel;
 use crate::pg::page::buffer::{Exclusive, Pinned, Shared};
@@ -82,8 +82,8 @@ impl<'r> Tree<'r> {
         Tree::new(self.rel, &read_meta(self.rel), self.space)
     }
 
-    fn who(&self, level: u8) -> Identity {
-        Identity {
+    fn kind(&self, level: u8) -> PageKind {
+        PageKind {
             space: self.space,
             level,
             stamp: self.stamp,
@@ -98,7 +98,7 @@ impl<'r> Tree<'r> {
     fn check<L: Locked<'r>>(&self, page: Pinned<'r>, level: u8) -> L {
         let block = page.block();
         let page = L::lock(page);
-        special::expect(&page, self.who(level))
+        special::expect(&page, self.kind(level))
             .and_then(|()| {
                 if level == LEAF {
                     leaf::check(&page)
@@ -276,9 +276,9 @@ impl<'r> Tree<'r> {
             return;
         }
         let mut right = Exclusive::extend(self.rel);
-        let (who, right_block, block) = (self.who(LEAF), right.block(), left.block());
+        let (kind, right_block, block) = (self.kind(LEAF), right.block(), left.block());
         let pages = [(&mut left, Image::Full), (&mut right, Image::Full)];
-        wal::change(pages, |[l, r]| leaf::split(l, r, who, right_block, key))
+        wal::change(pages, |[l, r]| leaf::split(l, r, kind, right_block, key))
             .unwrap_or_else(|fault| corrupted(self.rel, block, &fault));
         drop(right);
         self.finish_split(left, LEAF);
@@ -319,10 +319,10 @@ impl<'r> Tree<'r> {
     /// Splits a full internal page and links its new right sibling.
     fn split_internal(&self, mut left: Exclusive<'r>, level: u8) {
         let mut right = Exclusive::extend(self.rel);
-        let (who, right_block) = (self.who(level), right.block());
+        let (kind, right_block) = (self.kind(level), right.block());
         let pages = [(&mut left, Image::Full), (&mut right, Image::Full)];
         let Ok(_) = wal::change(pages, |[l, r]| {
-            Ok::<_, Infallible>(internal::split(l, r, who, right_block))
+            Ok::<_, Infallible>(internal::split(l, r, kind, right_block))
         });
         drop(right);
         self.finish_split(left, level);
@@ -343,14 +343,14 @@ impl<'r> Tree<'r> {
             },
             link,
         ];
-        let who = self.who(level + 1);
+        let kind = self.kind(level + 1);
         let pages = [
             (&mut root, Image::Full),
             (&mut meta_page, Image::Delta),
             (&mut left, Image::Delta),
         ];
         let Ok(()) = wal::change(pages, |[r, m, l]| {
-            internal::init(r, who, &links, None);
+            internal::init(r, kind, &links, None);
             meta.write(m);
             special::set_incomplete(l, false);
             Ok::<(), Infallible>(())

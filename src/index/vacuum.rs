@@ -96,9 +96,9 @@ fn space_of_leaf(index: Rel, page: &Shared, stamp: u32) -> Option<Space> {
     if is_zero(page) {
         return None;
     }
-    let who = special::identify(page, stamp)
+    let kind = special::kind_of(page, stamp)
         .unwrap_or_else(|fault| corrupted(index, page.block(), &fault));
-    (who.level == LEAF).then_some(who.space)
+    (kind.level == LEAF).then_some(kind.space)
 }
 
 fn clean_leaf(
@@ -108,7 +108,7 @@ fn clean_leaf(
     addresses: &mut RowAddresses,
     tally: &mut Tally,
 ) {
-    let who = special::identify(&page, stamp)
+    let kind = special::kind_of(&page, stamp)
         .unwrap_or_else(|fault| corrupted(page.rel(), page.block(), &fault));
     leaf::check(&page).unwrap_or_else(|fault| corrupted(page.rel(), page.block(), &fault));
     let tids: Vec<Tid> = leaf::entries(&page).map(|key| key.tid).collect();
@@ -118,11 +118,11 @@ fn clean_leaf(
     let removed = doomed.iter().filter(|d| **d).count();
     if removed > 0 {
         let Ok(()) = wal::change([(&mut page, Image::Full)], |[page]| {
-            leaf::remove(page, who, &doomed);
+            leaf::remove(page, kind, &doomed);
             Ok::<(), Infallible>(())
         });
     }
-    tally.add(who.space, tids.len(), removed);
+    tally.add(kind.space, tids.len(), removed);
 }
 
 /// Writes the counts to the metapage, for the planner.

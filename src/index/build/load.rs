@@ -3,7 +3,7 @@
 
 use crate::index::key::{Key, Space, separator};
 use crate::index::page::internal::{self, Downlink};
-use crate::index::page::special::Identity;
+use crate::index::page::special::PageKind;
 use crate::index::page::{Page, leaf};
 
 /// Takes finished pages, in the order of their block numbers.
@@ -27,7 +27,7 @@ pub struct Loaded {
 /// Loads one space: feed postings in order to [`Loader::push`], then [`Loader::finish`].
 pub struct Loader<'s, S: Sink> {
     sink: &'s mut S,
-    who: Identity,
+    kind: PageKind,
     fill: Fill,
     /// Postings not yet on a page: at most one leaf's worth and one more.
     waiting: Vec<Key>,
@@ -41,7 +41,7 @@ impl<'s, S: Sink> Loader<'s, S> {
     pub fn new(sink: &'s mut S, space: Space, stamp: u32, fillfactor: u32) -> Self {
         Loader {
             sink,
-            who: Identity {
+            kind: PageKind {
                 space,
                 level: 0,
                 stamp,
@@ -102,14 +102,14 @@ impl<'s, S: Sink> Loader<'s, S> {
     }
 
     fn put_leaf(&mut self, right: Option<(u32, Key)>) {
-        let (who, base, entries) = (self.who, self.low.block_key(), &self.waiting);
+        let (kind, base, entries) = (self.kind, self.low.block_key(), &self.waiting);
         self.links.push(Downlink {
             key: self.low,
             child: self.sink.next_block(),
         });
-        self.sink.count(who.space, entries.len());
+        self.sink.count(kind.space, entries.len());
         self.sink
-            .put(|page| leaf::init(page, who, base, right, entries));
+            .put(|page| leaf::init(page, kind, base, right, entries));
     }
 
     /// Writes the last leaf and the levels above.
@@ -136,7 +136,7 @@ impl<'s, S: Sink> Loader<'s, S> {
 
     /// Writes the internal pages above the pages in `links`, and puts theirs in their place.
     fn write_level(&mut self, level: u8) {
-        let who = Identity { level, ..self.who };
+        let kind = PageKind { level, ..self.kind };
         let below = std::mem::take(&mut self.links);
         let per_page = self.fill.target as usize * internal::CAPACITY / 100;
         let mut pages = below.chunks(per_page.max(2)).peekable();
@@ -146,7 +146,7 @@ impl<'s, S: Sink> Loader<'s, S> {
                 .peek()
                 .map(|next| (self.sink.block_after_next(), next[0].key));
             self.sink
-                .put(|page| internal::init(page, who, links, right));
+                .put(|page| internal::init(page, kind, links, right));
             self.links.push(Downlink {
                 key: links[0].key,
                 child: block,

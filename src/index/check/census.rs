@@ -159,7 +159,7 @@ impl Sample {
 mod tests {
     use super::*;
     use crate::index::page::PAGE_SIZE;
-    use crate::index::page::special::Identity;
+    use crate::index::page::special::PageKind;
     use crate::tid::Tid;
 
     fn census(fingerprints: &[u64]) -> Census {
@@ -180,12 +180,12 @@ mod tests {
             keys.sort();
             for entries in keys.chunks(500) {
                 let mut page = [0; PAGE_SIZE];
-                let who = Identity {
+                let kind = PageKind {
                     space,
                     level: 0,
                     stamp: 1,
                 };
-                leaf::init(&mut page, who, 0, None, entries);
+                leaf::init(&mut page, kind, 0, None, entries);
                 census.add(space, &page);
             }
         }

@@ -9,7 +9,7 @@
 use crate::index::key::{Key, Space};
 use crate::index::page::internal::{self, Downlink};
 use crate::index::page::meta::{META_BLOCK, Meta};
-use crate::index::page::special::{self, Identity};
+use crate::index::page::special::{self, PageKind};
 use crate::index::page::{Fault, NO_BLOCK, Page, leaf};
 use std::collections::{HashSet, VecDeque};
 
@@ -60,8 +60,8 @@ impl<'s, S: Source> Structure<'s, S> {
         let root = self.meta.roots[space.index()];
         let mut expected = VecDeque::from([(Key::MIN, root)]);
         for level in (0..=self.meta.levels[space.index()]).rev() {
-            let who = self.who(space, level);
-            match self.level(who, expected, &mut posting) {
+            let kind = self.kind(space, level);
+            match self.level(kind, expected, &mut posting) {
                 Some(below) => expected = below,
                 None => break,
             }
@@ -69,8 +69,8 @@ impl<'s, S: Source> Structure<'s, S> {
         self.sound
     }
 
-    fn who(&self, space: Space, level: u8) -> Identity {
-        Identity {
+    fn kind(&self, space: Space, level: u8) -> PageKind {
+        PageKind {
             space,
             level,
             stamp: self.meta.page_stamp(),
@@ -94,7 +94,7 @@ impl<'s, S: Source> Structure<'s, S> {
     /// downlinks to the level below, or None when the walk had to stop.
     fn level(
         &mut self,
-        who: Identity,
+        kind: PageKind,
         mut expected: Downlinks,
         posting: &mut impl FnMut(Key) -> bool,
     ) -> Option<Downlinks> {
@@ -103,17 +103,17 @@ impl<'s, S: Source> Structure<'s, S> {
         let mut low = Key::MIN;
         let mut unlinked = false;
         while block != NO_BLOCK {
-            let page = self.open(block, who)?;
+            let page = self.open(block, kind)?;
             if expected.front() == Some(&(low, block)) {
                 expected.pop_front();
-            } else if !unlinked && !self.has_downlink(who, low, block) {
+            } else if !unlinked && !self.has_downlink(kind, low, block) {
                 self.fault(
                     block,
                     None,
                     format!("no downlink to the page that starts at {low}"),
                 );
             }
-            if who.level == 0 {
+            if kind.level == 0 {
                 self.leaf(block, &page, low, posting);
             } else {
                 self.internal_page(block, &page, low);
@@ -135,14 +135,14 @@ impl<'s, S: Source> Structure<'s, S> {
                 None,
                 format!(
                     "a downlink from {key} on leads to no page of level {}",
-                    who.level
+                    kind.level
                 ),
             );
         }
         Some(below)
     }
 
-    fn open(&mut self, block: u32, who: Identity) -> Option<Box<Page>> {
+    fn open(&mut self, block: u32, kind: PageKind) -> Option<Box<Page>> {
         if block == META_BLOCK || !self.seen.insert(block) {
             self.fault(block, None, "the page is reached twice");
             return None;
@@ -151,7 +151,7 @@ impl<'s, S: Source> Structure<'s, S> {
             self.fault(block, None, "a link leads beyond the end of the index");
             return None;
         };
-        match check_page(&page, who) {
+        match check_page(&page, kind) {
             Ok(()) => Some(page),
             Err(fault) => {
                 self.found(Finding {
@@ -166,17 +166,17 @@ impl<'s, S: Source> Structure<'s, S> {
 
     /// Does the level above, as it is now, have a downlink to the page that starts at `low`? It was made
     /// in one step with the end of the split that made the page, which was seen to have ended.
-    fn has_downlink(&self, who: Identity, low: Key, block: u32) -> bool {
+    fn has_downlink(&self, kind: PageKind, low: Key, block: u32) -> bool {
         let page = self.source.page(META_BLOCK);
         let Some(meta) = page.and_then(|page| Meta::read(&page).ok()) else {
             return false;
         };
-        let mut at = meta.roots[who.space.index()];
-        for level in (who.level + 1..=meta.levels[who.space.index()]).rev() {
-            let Some(link) = self.find_downlink(at, self.who(who.space, level), low) else {
+        let mut at = meta.roots[kind.space.index()];
+        for level in (kind.level + 1..=meta.levels[kind.space.index()]).rev() {
+            let Some(link) = self.find_downlink(at, self.kind(kind.space, level), low) else {
                 return false;
             };
-            if level == who.level + 1 {
+            if level == kind.level + 1 {
                 return link.key == low && link.child == block;
             }
             at = link.child;
@@ -186,11 +186,11 @@ impl<'s, S: Source> Structure<'s, S> {
 
     /// The last downlink of a level that is not above `low`, from block `at` on; None when pages on the way
     /// are damaged.
-    fn find_downlink(&self, mut at: u32, who: Identity, low: Key) -> Option<Downlink> {
+    fn find_downlink(&self, mut at: u32, kind: PageKind, low: Key) -> Option<Downlink> {
         let mut passed = Key::MIN;
         loop {
             let page = self.source.page(at)?;
-            check_page(&page, who).ok()?;
+            check_page(&page, kind).ok()?;
             let Some((right, high)) = special::right(&page).filter(|(_, high)| low >= *high) else {
                 return Some(internal::find(&page, low));
             };
@@ -255,9 +255,9 @@ impl<'s, S: Source> Structure<'s, S> {
 }
 
 /// Is it the wanted page, with content that can be read?
-fn check_page(page: &Page, who: Identity) -> Result<(), Fault> {
-    special::expect(page, who)?;
-    if who.level == 0 {
+fn check_page(page: &Page, kind: PageKind) -> Result<(), Fault> {
+    special::expect(page, kind)?;
+    if kind.level == 0 {
         leaf::check(page)
     } else {
         internal::check(page)
@@ -351,12 +351,12 @@ mod tests {
         let (pages, meta) = index(30_000);
         let root = meta.roots[2] as usize;
         let links: Vec<_> = internal::links(&pages[root]).collect();
-        let who = special::identify(&pages[root], meta.page_stamp()).unwrap();
+        let kind = special::kind_of(&pages[root], meta.page_stamp()).unwrap();
 
         let mut lost = pages.clone();
         internal::init(
             &mut lost[root],
-            who,
+            kind,
             &[&links[..3], &links[4..]].concat(),
             None,
         );
@@ -365,7 +365,7 @@ mod tests {
         let mut swapped = pages.clone();
         let mut wrong = links.clone();
         (wrong[3].child, wrong[4].child) = (links[4].child, links[3].child);
-        internal::init(&mut swapped[root], who, &wrong, None);
+        internal::init(&mut swapped[root], kind, &wrong, None);
         assert!(faults(&swapped, &meta, |_, _| ()).len() >= 2);
     }
 
@@ -399,9 +399,9 @@ mod tests {
             internal::get(&before[parent as usize], 3).child,
         );
         let left = &mut after[block as usize];
-        let who = special::identify(left, meta.page_stamp()).unwrap();
+        let kind = special::kind_of(left, meta.page_stamp()).unwrap();
         let mut right = [0; PAGE_SIZE];
-        let link = leaf::split(left, &mut right, who, right_block, Key::MIN).unwrap();
+        let link = leaf::split(left, &mut right, kind, right_block, Key::MIN).unwrap();
         special::set_incomplete(left, false);
         after.push(right);
         let mut splitting = Splitting {

@@ -60,16 +60,16 @@ fn take(index: Rel, stamp: u32) -> Census {
         if is_zero(&page) {
             continue;
         }
-        let who = special::identify(&page, stamp)
-            .and_then(|who| {
-                if who.level == LEAF {
+        let kind = special::kind_of(&page, stamp)
+            .and_then(|kind| {
+                if kind.level == LEAF {
                     leaf::check(&page)?;
                 }
-                Ok(who)
+                Ok(kind)
             })
             .unwrap_or_else(|fault| corrupted(index, block, &fault));
-        if who.level == LEAF {
-            census.add(who.space, &page);
+        if kind.level == LEAF {
+            census.add(kind.space, &page);
         }
     }
     census

@@ -6,7 +6,7 @@
 //! An entry's key is the lowest position that may stand below its child. The first entry of a level
 //! has the lowest key of all ([`Key::MIN`]).
 
-use super::special::{self, Identity, ROOM};
+use super::special::{self, PageKind, ROOM};
 use super::{
     Fault, HEADER, Page, SPECIAL_START, get_u16, get_u32, get_u64, lower, put_u16, put_u32,
     put_u64, set_lower, upper,
@@ -26,8 +26,8 @@ pub struct Downlink {
 }
 
 /// Makes an internal page of these downlinks.
-pub fn init(page: &mut Page, who: Identity, links: &[Downlink], right: Option<(u32, Key)>) {
-    special::init(page, who);
+pub fn init(page: &mut Page, kind: PageKind, links: &[Downlink], right: Option<(u32, Key)>) {
+    special::init(page, kind);
     special::set_right(page, right);
     for (i, link) in links.iter().enumerate() {
         put(page, i, *link);
@@ -114,12 +114,12 @@ pub fn insert(page: &mut Page, link: Downlink) {
 
 /// Moves the upper half of a full page to `right` (a new page, block `right_block`), and marks the
 /// split as incomplete. Returns the downlink for the new page.
-pub fn split(left: &mut Page, right: &mut Page, who: Identity, right_block: u32) -> Downlink {
+pub fn split(left: &mut Page, right: &mut Page, kind: PageKind, right_block: u32) -> Downlink {
     let all: Vec<Downlink> = links(left).collect();
     let (low, high) = all.split_at(all.len() / 2);
     let separator = high[0].key;
-    init(right, who, high, special::right(left));
-    init(left, who, low, Some((right_block, separator)));
+    init(right, kind, high, special::right(left));
+    init(left, kind, low, Some((right_block, separator)));
     special::set_incomplete(left, true);
     Downlink {
         key: separator,
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
     use crate::index::key::Space;
 
-    const WHO: Identity = Identity {
+    const KIND: PageKind = PageKind {
         space: Space::NULL,
         level: 1,
         stamp: 9,
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn inserts_keep_order_and_splits_lose_nothing() {
         let (mut left, mut right) = ([0; PAGE_SIZE], [0; PAGE_SIZE]);
-        init(&mut left, WHO, &[link(0)], None);
+        init(&mut left, KIND, &[link(0)], None);
         let mut next = 1u64;
         while !is_full(&left) {
             insert(&mut left, link(next * 7919 % 100_003));
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(check(&left), Ok(()));
         let before: Vec<_> = links(&left).collect();
         assert!(before.windows(2).all(|w| w[0].key < w[1].key));
-        let up = split(&mut left, &mut right, WHO, 77);
+        let up = split(&mut left, &mut right, KIND, 77);
         let after: Vec<_> = links(&left).chain(links(&right)).collect();
         assert_eq!(before, after);
         assert_eq!(special::right(&left), Some((77, up.key)));
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn find_takes_the_last_downlink_not_above() {
         let mut page = [0; PAGE_SIZE];
-        init(&mut page, WHO, &[link(0), link(10), link(20)], None);
+        init(&mut page, KIND, &[link(0), link(10), link(20)], None);
         for (key, child) in [
             (0, 100),
             (9, 100),

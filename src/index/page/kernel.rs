@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use crate::index::key::{Key, Space};
     use crate::index::page::PAGE_SIZE;
-    use crate::index::page::special::Identity;
+    use crate::index::page::special::PageKind;
     use crate::tid::Tid;
     use proptest::prelude::*;
 
@@ -151,8 +151,8 @@ mod tests {
             let mut prefix: Vec<Key> = (0..sorted).map(key).collect();
             prefix.sort();
             let mut page = [0; PAGE_SIZE];
-            let who = Identity { space: Space::NULL, level: 0, stamp: 1 };
-            leaf::init(&mut page, who, 0, None, &prefix);
+            let kind = PageKind { space: Space::NULL, level: 0, stamp: 1 };
+            leaf::init(&mut page, kind, 0, None, &prefix);
             for i in sorted..raw.len() {
                 leaf::append(&mut page, key(i));
             }

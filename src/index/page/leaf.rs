@@ -21,7 +21,7 @@
 use super::internal::Downlink;
 use super::kernel::{self, Candidates};
 use super::special::{
-    self, BASE_KEY, Identity, ROOM, SLOT_BASE, SLOT_SHIFT, SLOTS, SORTED, WIDE, has_flag, set_flag,
+    self, BASE_KEY, PageKind, ROOM, SLOT_BASE, SLOT_SHIFT, SLOTS, SORTED, WIDE, has_flag, set_flag,
 };
 use super::{
     BOUNDS, Fault, HEADER, PAGE_SIZE, Page, SPECIAL_START, get_u16, get_u32, get_u64, list, lower,
@@ -88,8 +88,14 @@ pub fn narrow_end(base: u16) -> Option<Key> {
 }
 
 /// Makes a leaf of these entries, which must be sorted, not below `base`, and below the high key.
-pub fn init(page: &mut Page, who: Identity, base: u16, right: Option<(u32, Key)>, entries: &[Key]) {
-    special::init(page, who);
+pub fn init(
+    page: &mut Page,
+    kind: PageKind,
+    base: u16,
+    right: Option<(u32, Key)>,
+    entries: &[Key],
+) {
+    special::init(page, kind);
     special::set_right(page, right);
     put_u16(page, BASE_KEY, base);
     set_flag(page, WIDE, needs_wide(base, right.map(|(_, high)| high)));
@@ -340,7 +346,7 @@ fn split_position(all: &[Key], incoming: Key) -> Option<usize> {
 pub fn split(
     left: &mut Page,
     right: &mut Page,
-    who: Identity,
+    kind: PageKind,
     right_block: u32,
     incoming: Key,
 ) -> Result<Downlink, Fault> {
@@ -350,8 +356,8 @@ pub fn split(
     let (low, high) = all.split_at(at);
     let first_right = high.first().copied().unwrap_or(incoming);
     let key = separator(low[at - 1], first_right);
-    init(right, who, key.block_key(), special::right(left), high);
-    init(left, who, base_key(left), Some((right_block, key)), low);
+    init(right, kind, key.block_key(), special::right(left), high);
+    init(left, kind, base_key(left), Some((right_block, key)), low);
     special::set_incomplete(left, true);
     Ok(Downlink {
         key,
@@ -360,7 +366,7 @@ pub fn split(
 }
 
 /// Rewrites the leaf, sorted, without the entries that `doomed` marks (one mark an entry).
-pub fn remove(page: &mut Page, who: Identity, doomed: &[bool]) {
+pub fn remove(page: &mut Page, kind: PageKind, doomed: &[bool]) {
     let marked = entries(page).zip(doomed);
     let mut kept: Vec<Key> = marked
         .filter(|(_, dead)| !**dead)
@@ -368,7 +374,7 @@ pub fn remove(page: &mut Page, who: Identity, doomed: &[bool]) {
         .collect();
     kept.sort_unstable();
     let incomplete = special::is_incomplete(page);
-    init(page, who, base_key(page), special::right(page), &kept);
+    init(page, kind, base_key(page), special::right(page), &kept);
     special::set_incomplete(page, incomplete);
 }
 
@@ -379,7 +385,7 @@ mod tests {
     use crate::index::page::PAGE_SIZE;
     use proptest::prelude::*;
 
-    const WHO: Identity = Identity {
+    const KIND: PageKind = PageKind {
         space: Space::NULL,
         level: 0,
         stamp: 9,
@@ -403,7 +409,7 @@ mod tests {
     #[test]
     fn arrays_that_differ_in_length_are_damage_whatever_their_length() {
         let mut page = [0; PAGE_SIZE];
-        init(&mut page, WHO, 0, None, &[key(42, 1)]);
+        init(&mut page, KIND, 0, None, &[key(42, 1)]);
         assert_eq!(check(&page), Ok(()));
         for end in (HEADER..=SPECIAL_START).filter(|end| *end != HEADER + LO) {
             set_lower(&mut page, end);
@@ -414,13 +420,13 @@ mod tests {
     #[test]
     fn a_run_of_equal_fingerprints_splits_at_its_end() {
         let (mut left, mut right) = ([0; PAGE_SIZE], [0; PAGE_SIZE]);
-        init(&mut left, WHO, 0, None, &[]);
+        init(&mut left, KIND, 0, None, &[]);
         let mut n = 0;
         while !is_full(&left) {
             append(&mut left, key(42, n));
             n += 1;
         }
-        let up = split(&mut left, &mut right, WHO, 5, key(42, n)).unwrap();
+        let up = split(&mut left, &mut right, KIND, 5, key(42, n)).unwrap();
         assert_eq!((count(&left), count(&right)), (n, 0));
         assert_eq!(up.key, key(42, n));
         assert_eq!(special::right(&left), Some((5, up.key)));
@@ -444,7 +450,7 @@ mod tests {
         let top = base | mask;
         let right = (top != u64::MAX).then(|| (3, Key::at(top + 1)));
         let mut page = [0; PAGE_SIZE];
-        init(&mut page, WHO, block_of(base & !mask), right, &prefix);
+        init(&mut page, KIND, block_of(base & !mask), right, &prefix);
         for (i, raw) in tail.iter().enumerate() {
             append(&mut page, key(fold(raw), 1000 + i));
         }
@@ -499,10 +505,10 @@ mod tests {
             all.sort();
             let old_right = special::right(&left);
             let mut right = [0; PAGE_SIZE];
-            let up = split(&mut left, &mut right, WHO, 8, key(incoming, 5000)).unwrap();
+            let up = split(&mut left, &mut right, KIND, 8, key(incoming, 5000)).unwrap();
             for page in [&left, &right] {
                 prop_assert_eq!(check(page), Ok(()));
-                prop_assert_eq!(special::identify(page, 9), Ok(WHO));
+                prop_assert_eq!(special::kind_of(page, 9), Ok(KIND));
             }
             let both: Vec<Key> = entries(&left).chain(entries(&right)).collect();
             prop_assert_eq!(&both, &all);
@@ -512,7 +518,7 @@ mod tests {
             prop_assert_eq!(special::right(&right), old_right);
 
             let doomed: Vec<bool> = entries(&left).map(|e| e.tid.offset % 2 != 0).collect();
-            remove(&mut left, WHO, &doomed);
+            remove(&mut left, KIND, &doomed);
             prop_assert!(special::is_incomplete(&left));
             prop_assert_eq!(special::right(&left), Some((8, up.key)));
             let kept: Vec<Key> = entries(&left).collect();

@@ -1,4 +1,4 @@
-//! The special area of internal pages and leaves: who the page is, and its right sibling.
+//! The special area of internal pages and leaves: the kind of the page, and its right sibling.
 //!
 //! ```text
 //!  byte  0  u32  right link, or NO_BLOCK
@@ -47,26 +47,27 @@ pub(super) const WIDE: u16 = 2;
 const INCOMPLETE: u16 = 4;
 const KNOWN_FLAGS: u16 = HAS_HIGH | WIDE | INCOMPLETE;
 
-/// Who a page is: never changes while the index lives.
+/// The space and level of a page, and the build that made it: they never change while the index
+/// lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct PageKind {
     pub space: Space,
     pub level: u8,
     pub stamp: u32,
 }
 
 /// Makes an empty page with no right sibling.
-pub fn init(page: &mut Page, who: Identity) {
+pub fn init(page: &mut Page, kind: PageKind) {
     init_header(page, SPECIAL);
     put_u32(page, SPECIAL_START, NO_BLOCK);
-    page[LEVEL] = who.level;
-    page[SPECIAL_START + 7] = who.space.index() as u8;
-    put_u32(page, STAMP, who.stamp);
+    page[LEVEL] = kind.level;
+    page[SPECIAL_START + 7] = kind.space.index() as u8;
+    put_u32(page, STAMP, kind.stamp);
     put_u16(page, ID, PAGE_ID);
 }
 
-/// Checks that the page is a sound page of this index, and says which.
-pub fn identify(page: &Page, stamp: u32) -> Result<Identity, Fault> {
+/// Checks that the page is a sound page of this index, and tells its kind.
+pub fn kind_of(page: &Page, stamp: u32) -> Result<PageKind, Fault> {
     check_header(page, SPECIAL)?;
     if get_u16(page, ID) != PAGE_ID {
         return Err(Fault::new("not a page of a simhash index"));
@@ -91,7 +92,7 @@ pub fn identify(page: &Page, stamp: u32) -> Result<Identity, Fault> {
     if high_key(page).is_some() == (right_link(page) == NO_BLOCK) {
         return Err(Fault::new("right link and high key contradict each other"));
     }
-    Ok(Identity {
+    Ok(PageKind {
         space,
         level,
         stamp,
@@ -103,15 +104,15 @@ pub fn level(page: &Page) -> u8 {
 }
 
 /// Checks that the page is the wanted one.
-pub fn expect(page: &Page, who: Identity) -> Result<(), Fault> {
-    let found = identify(page, who.stamp)?;
-    if found != who {
+pub fn expect(page: &Page, wanted: PageKind) -> Result<(), Fault> {
+    let found = kind_of(page, wanted.stamp)?;
+    if found != wanted {
         return Err(Fault::new(format!(
             "key space {} level {}, where key space {} level {} belongs",
             found.space.index(),
             found.level,
-            who.space.index(),
-            who.level
+            wanted.space.index(),
+            wanted.level
         )));
     }
     Ok(())
