@@ -41,8 +41,8 @@ sub change_links
 	return;
 }
 
-# Changes the row addresses of every leaf: bits 16 to 47 of an entry's second part are the block, bits 48 to
-# 58 the offset.
+# Changes the row addresses of every leaf: bits 16 to 47 of a posting's second part are the block,
+# bits 48 to 58 the offset.
 sub move_rows
 {
 	my ($pages, $change) = @_;
@@ -64,7 +64,7 @@ sub move_rows
 }
 
 # Changes the last posting of some leaf to which one was appended. The change is shown the page, the bounds of its
-# free space, and the size of an entry's second part.
+# free space, and the size of a posting's second part.
 sub change_last_posting
 {
 	my ($pages, $change) = @_;

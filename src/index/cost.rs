@@ -21,8 +21,8 @@ pub struct Work {
     pub candidates: f64,
 }
 
-/// Entries on an average leaf.
-const ENTRIES_PER_LEAF: f64 = leaf::CAPACITY as f64 * 0.85;
+/// Postings on an average leaf.
+const POSTINGS_PER_LEAF: f64 = leaf::CAPACITY as f64 * 0.85;
 /// Keys of a key space.
 const KEYS: f64 = 65536.0;
 /// A candidate's test (an XOR and a bit count) against the price of an operator call.
@@ -58,7 +58,7 @@ impl Work {
             return Work::walk(rows);
         }
         let mut work = Work::default();
-        let leaves = (rows / ENTRIES_PER_LEAF).max(1.0);
+        let leaves = (rows / POSTINGS_PER_LEAF).max(1.0);
         for t in radii.iter().take(BLOCKS) {
             let keys = neighbours(*t) as f64;
             let share = keys / KEYS;
@@ -73,7 +73,7 @@ impl Work {
     pub fn walk(rows: f64) -> Work {
         Work {
             random_pages: 1.0,
-            sequential_pages: rows / ENTRIES_PER_LEAF,
+            sequential_pages: rows / POSTINGS_PER_LEAF,
             probes: 1.0,
             candidates: rows,
         }

@@ -2,8 +2,8 @@
 //!
 //! A 64-bit fingerprint is cut into four blocks of 16 bits. Key space `b` holds every fingerprint
 //! rotated left by `16 * b` bits, so that block `b` comes first and is the 16-bit key, and the
-//! remaining 48 bits order the entries below a key. A fifth space holds the rows without a
-//! fingerprint, as entries whose rotated fingerprint is 0.
+//! remaining 48 bits order the postings below a key. A fifth space holds the rows without a
+//! fingerprint, as postings whose rotated fingerprint is 0.
 
 use crate::tid::Tid;
 use std::fmt;
@@ -38,7 +38,7 @@ impl Key {
         }
     }
 
-    /// The 16-bit key under which the entry is filed.
+    /// The 16-bit key under which the posting is filed.
     pub fn block_key(self) -> u16 {
         block_key(self.rotated)
     }

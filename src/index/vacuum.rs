@@ -111,7 +111,7 @@ fn clean_leaf(
     let kind = special::kind_of(&page, stamp)
         .unwrap_or_else(|fault| corrupted(page.rel(), page.block(), &fault));
     leaf::check(&page).unwrap_or_else(|fault| corrupted(page.rel(), page.block(), &fault));
-    let tids: Vec<Tid> = leaf::entries(&page).map(|key| key.tid).collect();
+    let tids: Vec<Tid> = leaf::postings(&page).map(|key| key.tid).collect();
     tids.iter()
         .for_each(|tid| addresses.check(page.rel(), *tid));
     let doomed = dead.among(&tids);

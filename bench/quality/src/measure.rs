@@ -202,7 +202,7 @@ pub struct Skew {
     /// The share of the rows that the fullest key of any block holds.
     pub fullest: f64,
     /// Pairs of rows under one key, relative to those of uniform fingerprints, of the four blocks on average:
-    /// how many times more entries a search meets.
+    /// how many times more postings a search meets.
     pub load: f64,
 }
 

@@ -32,11 +32,11 @@ const IMAGE: f64 = PAGE * FILL + 120.0;
 /// Inserts between two checkpoints, for the table.
 const CHECKPOINT: f64 = 1e6;
 
-/// Microseconds: a search, a visited leaf, a compared entry. The first two were fitted to k = 3 and k = 8 at
-/// 10 M rows, the third is that of probe.rs.
+/// Microseconds: a search, a visited leaf, a compared posting. The first two were fitted to k = 3
+/// and k = 8 at 10 M rows, the third is that of probe.rs.
 const SEARCH_US: f64 = 4.7;
 const VISIT_US: f64 = 0.77;
-const ENTRY_US: f64 = 0.0007;
+const POSTING_US: f64 = 0.0007;
 /// A random read of one page, which nothing has read ahead: a solid-state disk.
 const READ_US: f64 = 100.0;
 
@@ -45,7 +45,7 @@ pub struct Index {
     pub rows: f64,
     /// Of one key space.
     pub leaves: f64,
-    entries: f64,
+    postings: f64,
 }
 
 impl Counts for Index {
@@ -62,12 +62,12 @@ impl Counts for Index {
 #[derive(Default, Clone, Copy)]
 pub struct Cost {
     pub leaves: f64,
-    pub entries: f64,
+    pub postings: f64,
 }
 
 impl Cost {
     pub fn in_memory(&self) -> f64 {
-        SEARCH_US + VISIT_US * self.leaves + ENTRY_US * self.entries
+        SEARCH_US + VISIT_US * self.leaves + POSTING_US * self.postings
     }
 
     /// Every leaf from the disk, one after the other; internal pages in memory.
@@ -77,7 +77,7 @@ impl Cost {
 
     fn add(&mut self, more: Cost) {
         self.leaves += more.leaves;
-        self.entries += more.entries;
+        self.postings += more.postings;
     }
 }
 
@@ -108,17 +108,17 @@ fn choices(n: u32, k: u32) -> f64 {
 
 impl Index {
     pub fn new(rows: f64) -> Index {
-        // A leaf that spans more than 32 keys stores each entry's whole key.
+        // A leaf that spans more than 32 keys stores each posting's whole key.
         let narrow = leaf::CAPACITY as f64 * FILL;
-        let entries = if narrow * KEYS / rows > 32.0 {
+        let postings = if narrow * KEYS / rows > 32.0 {
             leaf::CAPACITY_WIDE as f64 * FILL
         } else {
             narrow
         };
         Index {
             rows,
-            leaves: (rows / entries).max(1.0).ceil(),
-            entries,
+            leaves: (rows / postings).max(1.0).ceil(),
+            postings,
         }
     }
 
@@ -140,7 +140,7 @@ impl Index {
         let slots = self.parts(self.leaves * SLOTS, rotated, within, radius);
         Cost {
             leaves: self.parts(self.leaves, rotated, within, radius),
-            entries: slots * self.entries / SLOTS,
+            postings: slots * self.postings / SLOTS,
         }
     }
 
@@ -191,7 +191,7 @@ impl Index {
                 let Some((_, b)) = cheapest.filter(|c| c.0 < walk_cost(self)) else {
                     cost.add(Cost {
                         leaves: self.leaves,
-                        entries: self.rows,
+                        postings: self.rows,
                     });
                     return cost;
                 };
@@ -218,7 +218,7 @@ impl Index {
         }
         Cost {
             leaves: sum.leaves / QUERIES as f64,
-            entries: sum.entries / QUERIES as f64,
+            postings: sum.postings / QUERIES as f64,
         }
     }
 
@@ -289,7 +289,7 @@ fn sizes_table() -> String {
 
 fn searches_table() -> String {
     let mut text = String::from(
-        "| rows | search | leaves | entries | in memory, us | from disk, ms | leaves with even radii |\n|---|---|---|---|---|---|---|\n",
+        "| rows | search | leaves | postings | in memory, us | from disk, ms | leaves with even radii |\n|---|---|---|---|---|---|---|\n",
     );
     for index in SIZES.map(Index::new) {
         for (task, name) in TASKS {
@@ -303,7 +303,7 @@ fn searches_table() -> String {
                 "| {:.0e} | {name} | {:.0} | {:.0} | {:.0} | {:.1} | {even} |",
                 index.rows,
                 cost.leaves,
-                cost.entries,
+                cost.postings,
                 cost.in_memory(),
                 cost.reading_disk() / 1000.0,
             );

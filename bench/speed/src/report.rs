@@ -197,7 +197,7 @@ fn splits(section: &Section, out: &mut String) {
     );
     let _ = writeln!(
         out,
-        "| | entries compared | us | entries stored a row |\n|---|---|---|---|"
+        "| | postings compared | us | postings stored a row |\n|---|---|---|---|"
     );
     for name in names {
         let cell = |what| {

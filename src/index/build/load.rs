@@ -102,14 +102,14 @@ impl<'s, S: Sink> Loader<'s, S> {
     }
 
     fn put_leaf(&mut self, right: Option<(u32, Key)>) {
-        let (kind, base, entries) = (self.kind, self.low.block_key(), &self.waiting);
+        let (kind, base, postings) = (self.kind, self.low.block_key(), &self.waiting);
         self.links.push(Downlink {
             key: self.low,
             child: self.sink.next_block(),
         });
-        self.sink.count(kind.space, entries.len());
+        self.sink.count(kind.space, postings.len());
         self.sink
-            .put(|page| leaf::init(page, kind, base, right, entries));
+            .put(|page| leaf::init(page, kind, base, right, postings));
     }
 
     /// Writes the last leaf and the levels above.
@@ -163,8 +163,8 @@ struct Fill {
 }
 
 impl Fill {
-    /// Entries to put on the present leaf, of `capacity` that fit: the target, plus or minus up to a
-    /// tenth of the page, in eleven steps that a stride of 7 mixes.
+    /// Postings to put on the present leaf, of `capacity` that fit: the target, plus or minus up to
+    /// a tenth of the page, in eleven steps that a stride of 7 mixes.
     fn of(&self, capacity: usize) -> usize {
         let spread = 10.min(100 - self.target) as i64;
         let offset = i64::from(self.step % 11 * 7 % 11) - 5;
@@ -215,13 +215,13 @@ mod tests {
         while block != NO_BLOCK {
             let page = &pages[block as usize];
             leaf::check(page).unwrap();
-            let entries: Vec<Key> = leaf::entries(page).collect();
+            let postings: Vec<Key> = leaf::postings(page).collect();
             assert!(
-                entries
+                postings
                     .iter()
                     .all(|e| *e >= low && !special::is_past(page, *e))
             );
-            all.extend(entries);
+            all.extend(postings);
             low = special::high_key(page).unwrap_or(low);
             block = special::right_link(page);
         }
@@ -234,7 +234,7 @@ mod tests {
         for _ in 0..loaded.level {
             block = internal::find(&pages[block as usize], key).child;
         }
-        leaf::entries(&pages[block as usize]).any(|e| e == key)
+        leaf::postings(&pages[block as usize]).any(|e| e == key)
     }
 
     #[test]

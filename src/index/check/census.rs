@@ -12,7 +12,7 @@ const SAMPLE: usize = 128;
 pub struct Census {
     leaves: [u64; SPACES],
     postings: [u64; SPACES],
-    /// Sum over the leaves of entries / capacity.
+    /// Sum over the leaves of postings / capacity.
     fill: f64,
     /// For each block, the rows under each 16-bit key.
     rows: [Vec<u64>; BLOCKS],
@@ -49,7 +49,7 @@ impl Census {
         if space == Space::NULL {
             return;
         }
-        for key in leaf::entries(page) {
+        for key in leaf::postings(page) {
             self.rows[space.index()][usize::from(key.block_key())] += 1;
             if space.index() == 0 {
                 self.sample.offer(key);
@@ -178,14 +178,14 @@ mod tests {
                 })
                 .collect();
             keys.sort();
-            for entries in keys.chunks(500) {
+            for postings in keys.chunks(500) {
                 let mut page = [0; PAGE_SIZE];
                 let kind = PageKind {
                     space,
                     level: 0,
                     stamp: 1,
                 };
-                leaf::init(&mut page, kind, 0, None, entries);
+                leaf::init(&mut page, kind, 0, None, postings);
                 census.add(space, &page);
             }
         }

@@ -190,7 +190,7 @@ impl SecondLook<'_> {
     fn report(&mut self, text: String) {
         (self.report)(Finding {
             block: META_BLOCK,
-            entry: None,
+            offset: None,
             fault: Fault::new(text),
         });
     }

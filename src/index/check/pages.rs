@@ -22,8 +22,8 @@ pub trait Source {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Finding {
     pub block: u32,
-    /// The entry on the page, when it is about one.
-    pub entry: Option<u32>,
+    /// The posting or downlink on the page, when the fault is about one.
+    pub offset: Option<u32>,
     pub fault: Fault,
 }
 
@@ -53,8 +53,9 @@ impl<'s, S: Source> Structure<'s, S> {
         }
     }
 
-    /// Checks the structure of a key space: links, bounds, order, directories. Shows `posting` every leaf
-    /// entry of sound pages, which tells whether a row can be at its address. Are the pages sound?
+    /// Checks the structure of a key space: links, bounds, order, directories. Shows `posting`
+    /// every posting of sound leaves, which tells whether a row can be at its address. Are the
+    /// pages sound?
     pub fn check(&mut self, space: Space, mut posting: impl FnMut(Key) -> bool) -> bool {
         self.sound = true;
         let root = self.meta.roots[space.index()];
@@ -77,10 +78,10 @@ impl<'s, S: Source> Structure<'s, S> {
         }
     }
 
-    fn fault(&mut self, block: u32, entry: Option<usize>, text: impl Into<String>) {
+    fn fault(&mut self, block: u32, offset: Option<usize>, text: impl Into<String>) {
         self.found(Finding {
             block,
-            entry: entry.map(|i| i as u32),
+            offset: offset.map(|i| i as u32),
             fault: Fault::new(text),
         });
     }
@@ -156,7 +157,7 @@ impl<'s, S: Source> Structure<'s, S> {
             Err(fault) => {
                 self.found(Finding {
                     block,
-                    entry: None,
+                    offset: None,
                     fault,
                 });
                 None
@@ -223,22 +224,22 @@ impl<'s, S: Source> Structure<'s, S> {
         }
         let sorted = leaf::sorted_count(page);
         let mut last: Option<Key> = None;
-        for (i, key) in leaf::entries(page).enumerate() {
+        for (i, key) in leaf::postings(page).enumerate() {
             if key < low || special::is_past(page, key) {
                 self.fault(
                     block,
                     Some(i),
-                    format!("entry {key} lies outside of the leaf's bounds"),
+                    format!("posting {key} lies outside of the leaf's bounds"),
                 );
             }
             if i < sorted && last.is_some_and(|last| last > key) {
-                self.fault(block, Some(i), format!("entry {key} is out of order"));
+                self.fault(block, Some(i), format!("posting {key} is out of order"));
             }
             if i < sorted && !leaf::is_in_its_slot(page, i, key) {
                 self.fault(
                     block,
                     Some(i),
-                    format!("entry {key} is not in its slot of the directory"),
+                    format!("posting {key} is not in its slot of the directory"),
                 );
             }
             last = Some(key);
@@ -246,7 +247,7 @@ impl<'s, S: Source> Structure<'s, S> {
                 // The tree is as sound as before.
                 (self.report)(Finding {
                     block,
-                    entry: Some(i as u32),
+                    offset: Some(i as u32),
                     fault: Fault::new(format!("no row can be at {}", key.tid)),
                 });
             }

@@ -42,7 +42,7 @@ impl Iterator for Postings<'_> {
             let (from, block) = self.next?;
             check_for_interrupts();
             let (page, _) = self.tree.leaf_from(Pinned::read(self.rel, block), from);
-            self.leaf = leaf::sorted_entries(&page).into_iter();
+            self.leaf = leaf::sorted_postings(&page).into_iter();
             self.next = special::right(&page).map(|(right, high)| (high, right));
         }
     }

@@ -42,7 +42,7 @@ pg_function! {
         verify(&open, all_rows, &mut |finding| {
             rows.push(|| [
                 i64::from(finding.block).into_datum(),
-                finding.entry.map(|i| i as i32).into_datum(),
+                finding.offset.map(|i| i as i32).into_datum(),
                 finding.fault.0.into_datum(),
             ]);
         });

@@ -1,9 +1,10 @@
 //! Internal pages: sorted downlinks.
 //!
 //! ```text
-//!  entry (24 B):  u64 rotated fingerprint | u32 heap block | u16 heap offset | u16 0 | u32 child | u32 0
+//!  downlink (24 B):  u64 rotated fingerprint | u32 heap block | u16 heap offset | u16 0
+//!                    | u32 child | u32 0
 //! ```
-//! An entry's key is the lowest position that may stand below its child. The first entry of a level
+//! A downlink's key is the lowest position that may stand below its child. The first one of a level
 //! has the lowest key of all ([`Key::MIN`]).
 
 use super::special::{self, PageKind, ROOM};
@@ -14,9 +15,9 @@ use super::{
 use crate::index::key::Key;
 use crate::tid::Tid;
 
-const ENTRY: usize = 24;
+const DOWNLINK: usize = 24;
 /// Downlinks that fit a page.
-pub const CAPACITY: usize = ROOM / ENTRY;
+pub const CAPACITY: usize = ROOM / DOWNLINK;
 
 /// A downlink: `child` holds the positions from `key` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,24 +33,24 @@ pub fn init(page: &mut Page, kind: PageKind, links: &[Downlink], right: Option<(
     for (i, link) in links.iter().enumerate() {
         put(page, i, *link);
     }
-    set_lower(page, HEADER + ENTRY * links.len());
+    set_lower(page, HEADER + DOWNLINK * links.len());
 }
 
-/// Checks what a reader relies on: the entries fill the page up to `pd_lower`, and there is one.
+/// Checks what a reader relies on: the downlinks fill the page up to `pd_lower`, and there is one.
 pub fn check(page: &Page) -> Result<(), Fault> {
     let bytes = lower(page) - HEADER;
-    if bytes == 0 || !bytes.is_multiple_of(ENTRY) || upper(page) != SPECIAL_START {
+    if bytes == 0 || !bytes.is_multiple_of(DOWNLINK) || upper(page) != SPECIAL_START {
         return Err(Fault::new("the downlinks of the internal page are damaged"));
     }
     Ok(())
 }
 
 pub fn count(page: &Page) -> usize {
-    (lower(page) - HEADER) / ENTRY
+    (lower(page) - HEADER) / DOWNLINK
 }
 
 pub fn get(page: &Page, i: usize) -> Downlink {
-    let at = HEADER + ENTRY * i;
+    let at = HEADER + DOWNLINK * i;
     Downlink {
         key: Key {
             rotated: get_u64(page, at),
@@ -63,7 +64,7 @@ pub fn get(page: &Page, i: usize) -> Downlink {
 }
 
 fn put(page: &mut Page, i: usize, link: Downlink) {
-    let at = HEADER + ENTRY * i;
+    let at = HEADER + DOWNLINK * i;
     put_u64(page, at, link.key.rotated);
     put_u32(page, at + 8, link.key.tid.block);
     put_u16(page, at + 12, link.key.tid.offset);
@@ -105,11 +106,11 @@ pub fn insert(page: &mut Page, link: Downlink) {
     let n = count(page);
     let at = position(page, link.key) + 1;
     page.copy_within(
-        HEADER + ENTRY * at..HEADER + ENTRY * n,
-        HEADER + ENTRY * (at + 1),
+        HEADER + DOWNLINK * at..HEADER + DOWNLINK * n,
+        HEADER + DOWNLINK * (at + 1),
     );
     put(page, at, link);
-    set_lower(page, HEADER + ENTRY * (n + 1));
+    set_lower(page, HEADER + DOWNLINK * (n + 1));
 }
 
 /// Moves the upper half of a full page to `right` (a new page, block `right_block`), and marks the

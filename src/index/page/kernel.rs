@@ -1,4 +1,4 @@
-//! The inner loop of every search: which entries of a leaf can pass a filter.
+//! The inner loop of every search: which postings of a leaf can pass a filter.
 //!
 //! One portable body, compiled for three instruction sets, chosen at run time: counting bits in
 //! software costs a search 14 to 16 %. Wider vectors showed no more than another 10 %.
@@ -6,7 +6,7 @@
 use super::Page;
 use super::leaf::{self, CAPACITY, Filter, KEY_SHIFT, SLOT_COUNT};
 
-/// Positions of the entries that may pass, in the leaf's order.
+/// Positions of the postings that may pass, in the leaf's order.
 pub struct Candidates {
     positions: [u16; CAPACITY],
     count: usize,
@@ -30,8 +30,8 @@ impl Candidates {
     }
 }
 
-/// Finds the entries whose low word differs little enough, in the slots of the sorted prefix that the
-/// filter's ball can touch, from that of `from` on, and in the unsorted tail.
+/// Finds the postings whose low word differs little enough, in the slots of the sorted prefix that
+/// the filter's ball can touch, from that of `from` on, and in the unsorted tail.
 #[inline(always)]
 fn find_body(page: &Page, filter: &Filter, from: u64, candidates: &mut Candidates) {
     let (shift, base) = leaf::directory(page);
@@ -70,7 +70,7 @@ fn slot_budget(filter: &Filter, shift: u32, prefix: u64) -> Option<u32> {
         .then(|| filter.radius - (differing >> 32).count_ones())
 }
 
-/// Adds the entries of a range whose low word differs from the query's in at most `budget` bits.
+/// Adds the postings of a range whose low word differs from the query's in at most `budget` bits.
 #[inline(always)]
 fn near(
     page: &Page,

@@ -11,9 +11,10 @@
 //!                 bits 59-63 key minus the page's base key, when the page spans at most 32 keys
 //!  aux, 10 bytes: the same, and the whole 16-bit key behind it, when it spans more ("wide")
 //! ```
-//! A search tests `lo` first: one sequential read of 4 bytes an entry, and nearly all entries fail it.
+//! A search tests `lo` first: one sequential read of 4 bytes a posting, and nearly all postings fail
+//! it.
 //!
-//! New entries are appended, so that an insert changes (and logs) some 14 bytes. What a build, a
+//! New postings are appended, so that an insert changes (and logs) some 14 bytes. What a build, a
 //! split or a VACUUM wrote is sorted: the slot directory in the special area cuts that sorted prefix
 //! into up to 32 equal ranges of the rotated fingerprint, so that a search reads only the slots its
 //! ball can touch, and the unsorted tail.
@@ -31,19 +32,19 @@ use crate::index::key::{Key, separator};
 use crate::tid::Tid;
 use std::ops::Range;
 
-/// Entries on a leaf that a build made.
+/// Postings on a leaf that a build made.
 const LIKELY_COUNT: usize = 600;
 const LO: usize = 4;
 const AUX: usize = 8;
 const AUX_WIDE: usize = 10;
-/// Keys that a page may span before its entries must carry the whole key (5 bits of delta).
+/// Keys that a page may span before its postings must carry the whole key (5 bits of delta).
 const NARROW_SPAN: u32 = 32;
 pub(super) const SLOT_COUNT: usize = 32;
 pub(super) const KEY_SHIFT: u32 = 48;
 
-/// Entries that fit a page whose keys span at most 32.
+/// Postings that fit a page whose keys span at most 32.
 pub const CAPACITY: usize = ROOM / (LO + AUX);
-/// Entries that fit a page that spans more.
+/// Postings that fit a page that spans more.
 pub const CAPACITY_WIDE: usize = ROOM / (LO + AUX_WIDE);
 
 /// What a search wants of a leaf: rotated fingerprints within `radius` of `query`, whose key is
@@ -67,7 +68,7 @@ impl Filter {
     }
 }
 
-/// Do entries of a page that starts at key `base` and ends before `high` need their whole key?
+/// Do postings of a page that starts at key `base` and ends before `high` need their whole key?
 pub fn needs_wide(base: u16, high: Option<Key>) -> bool {
     let last = match high {
         None => u16::MAX,
@@ -87,29 +88,29 @@ pub fn narrow_end(base: u16) -> Option<Key> {
     (next <= u64::from(u16::MAX)).then(|| Key::at(next << KEY_SHIFT))
 }
 
-/// Makes a leaf of these entries, which must be sorted, not below `base`, and below the high key.
+/// Makes a leaf of these postings, which must be sorted, not below `base`, and below the high key.
 pub fn init(
     page: &mut Page,
     kind: PageKind,
     base: u16,
     right: Option<(u32, Key)>,
-    entries: &[Key],
+    postings: &[Key],
 ) {
     special::init(page, kind);
     special::set_right(page, right);
     put_u16(page, BASE_KEY, base);
     set_flag(page, WIDE, needs_wide(base, right.map(|(_, high)| high)));
-    for key in entries {
+    for key in postings {
         append(page, *key);
     }
-    put_u16(page, SORTED, entries.len() as u16);
-    write_directory(page, entries);
+    put_u16(page, SORTED, postings.len() as u16);
+    write_directory(page, postings);
 }
 
-/// Cuts the sorted prefix into slots: slot `z` ends at `SLOTS[z]` and holds the entries whose
+/// Cuts the sorted prefix into slots: slot `z` ends at `SLOTS[z]` and holds the postings whose
 /// rotated fingerprint, without its lowest `shift` bits, is `SLOT_BASE + z`.
-fn write_directory(page: &mut Page, entries: &[Key]) {
-    let (Some(first), Some(last)) = (entries.first(), entries.last()) else {
+fn write_directory(page: &mut Page, postings: &[Key]) {
+    let (Some(first), Some(last)) = (postings.first(), postings.last()) else {
         return;
     };
     let (first, last) = (first.rotated, last.rotated);
@@ -122,7 +123,7 @@ fn write_directory(page: &mut Page, entries: &[Key]) {
     page[SLOT_SHIFT] = shift;
     let mut end = 0;
     for z in 0..SLOT_COUNT {
-        while end < entries.len() && (entries[end].rotated >> shift) - base <= z as u64 {
+        while end < postings.len() && (postings[end].rotated >> shift) - base <= z as u64 {
             end += 1;
         }
         put_u16(page, SLOTS + 2 * z, end as u16);
@@ -137,7 +138,7 @@ pub fn count(page: &Page) -> usize {
     (lower(page) - HEADER) / LO
 }
 
-/// Entries that fit the page.
+/// Postings that fit the page.
 pub fn capacity(page: &Page) -> usize {
     if is_wide(page) {
         CAPACITY_WIDE
@@ -150,17 +151,17 @@ pub fn is_full(page: &Page) -> bool {
     count(page) >= capacity(page)
 }
 
-/// Entries in the sorted prefix.
+/// Postings in the sorted prefix.
 pub fn sorted_count(page: &Page) -> usize {
     usize::from(get_u16(page, SORTED))
 }
 
-/// Do the page's entries carry their whole key?
+/// Do the page's postings carry their whole key?
 fn is_wide(page: &Page) -> bool {
     has_flag(page, WIDE)
 }
 
-/// Does the directory lead to entry `i` of the sorted prefix?
+/// Does the directory lead to posting `i` of the sorted prefix?
 pub fn is_in_its_slot(page: &Page, i: usize, key: Key) -> bool {
     let prefix = key.rotated >> page[SLOT_SHIFT];
     let slot = prefix.wrapping_sub(get_u64(page, SLOT_BASE));
@@ -182,10 +183,10 @@ pub fn check(page: &Page) -> Result<(), Fault> {
         return Err(Fault::new("the two arrays of the leaf differ in length"));
     }
     // Both change only when the page is written from scratch; were they at odds, the next such writing
-    // could find more entries than its format holds.
+    // could find more postings than its format holds.
     if is_wide(page) != needs_wide(base_key(page), special::high_key(page)) {
         return Err(Fault::new(
-            "the entry format does not fit the keys that the leaf spans",
+            "the posting format does not fit the keys that the leaf spans",
         ));
     }
     let ends: [u16; SLOT_COUNT] = std::array::from_fn(|z| get_u16(page, SLOTS + 2 * z));
@@ -208,7 +209,7 @@ pub fn check(page: &Page) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Entry `i`.
+/// Posting `i`.
 pub fn get(page: &Page, i: usize) -> Key {
     let size = aux_size(page);
     let at = SPECIAL_START - size * (i + 1);
@@ -229,15 +230,16 @@ pub fn get(page: &Page, i: usize) -> Key {
     }
 }
 
-pub fn entries(page: &Page) -> impl Iterator<Item = Key> + '_ {
+pub fn postings(page: &Page) -> impl Iterator<Item = Key> + '_ {
     (0..count(page)).map(|i| get(page, i))
 }
 
-/// The most bytes that [`append`] changes: both bounds of the free space, and an entry's two parts.
+/// The most bytes that [`append`] changes: both bounds of the free space, and a posting's two
+/// parts.
 pub const APPENDED: usize = BOUNDS.end - BOUNDS.start + LO + AUX_WIDE;
 
-/// Appends an entry; the page must not be full and the entry must belong to it. Returns the bytes
-/// that changed.
+/// Appends a posting; the page must not be full and the posting must belong to it. Returns the
+/// bytes that changed.
 pub fn append(page: &mut Page, key: Key) -> [Range<usize>; 3] {
     debug_assert!(!is_full(page));
     let n = count(page);
@@ -260,7 +262,7 @@ pub fn append(page: &mut Page, key: Key) -> [Range<usize>; 3] {
     changed
 }
 
-/// Shows `visit` every entry at or after `from` that passes the filter, with its distance.
+/// Shows `visit` every posting at or after `from` that passes the filter, with its distance.
 /// `candidates` is room to work in, whatever it holds.
 pub fn scan(
     page: &Page,
@@ -285,7 +287,7 @@ pub fn scan(
 pub const SPECIAL: Range<usize> = SPECIAL_START..PAGE_SIZE;
 
 /// Where an append will write: addresses in its two arrays, within the page whatever is on it.
-pub fn next_entry(page: &Page) -> [*const u8; 2] {
+pub fn next_posting(page: &Page) -> [*const u8; 2] {
     let at = [lower(page), upper(page).saturating_sub(AUX)];
     at.map(|at| &raw const page[at.min(PAGE_SIZE - 1)])
 }
@@ -293,14 +295,14 @@ pub fn next_entry(page: &Page) -> [*const u8; 2] {
 /// Where a search for what lies `share` of the way into a leaf is likely to read first: its low words
 /// from there on, and the special area.
 pub fn likely_bytes(share: f32) -> [Range<usize>; 2] {
-    /// Entries under one key of a table of ten million rows.
+    /// Postings under one key of a table of ten million rows.
     const SPAN: usize = 150;
     let first = (share * LIKELY_COUNT as f32) as usize;
     let words = HEADER + LO * first..HEADER + LO * (first + SPAN).min(CAPACITY);
     [words, SPECIAL]
 }
 
-/// The bytes of the low words of entries `from` to `to`.
+/// The bytes of the low words of postings `from` to `to`.
 #[inline(always)]
 pub(super) fn low_words(page: &Page, from: usize, to: usize) -> &[u8] {
     &page[HEADER + LO * from..HEADER + LO * to]
@@ -318,9 +320,9 @@ pub(super) fn slot_end(page: &Page, z: usize) -> usize {
     usize::from(get_u16(page, SLOTS + 2 * z))
 }
 
-/// All entries in order.
-pub fn sorted_entries(page: &Page) -> Vec<Key> {
-    let mut all: Vec<Key> = entries(page).collect();
+/// All postings in order.
+pub fn sorted_postings(page: &Page) -> Vec<Key> {
+    let mut all: Vec<Key> = postings(page).collect();
     all.sort_unstable();
     all
 }
@@ -335,7 +337,7 @@ fn split_position(all: &[Key], incoming: Key) -> Option<usize> {
         return Some(all.len());
     }
     let middle = all.len() / 2;
-    // Entries are distinct in a sound index, and then the middle itself will do.
+    // Postings are distinct in a sound index, and then the middle itself will do.
     (middle..all.len())
         .chain((1..middle).rev())
         .find(|&at| at > 0 && all[at - 1] < all[at])
@@ -350,9 +352,9 @@ pub fn split(
     right_block: u32,
     incoming: Key,
 ) -> Result<Downlink, Fault> {
-    let all = sorted_entries(left);
+    let all = sorted_postings(left);
     let at = split_position(&all, incoming)
-        .ok_or_else(|| Fault::new("the leaf is full of one and the same entry"))?;
+        .ok_or_else(|| Fault::new("the leaf is full of one and the same posting"))?;
     let (low, high) = all.split_at(at);
     let first_right = high.first().copied().unwrap_or(incoming);
     let key = separator(low[at - 1], first_right);
@@ -365,9 +367,9 @@ pub fn split(
     })
 }
 
-/// Rewrites the leaf, sorted, without the entries that `doomed` marks (one mark an entry).
+/// Rewrites the leaf, sorted, without the postings that `doomed` marks (one mark a posting).
 pub fn remove(page: &mut Page, kind: PageKind, doomed: &[bool]) {
-    let marked = entries(page).zip(doomed);
+    let marked = postings(page).zip(doomed);
     let mut kept: Vec<Key> = marked
         .filter(|(_, dead)| !**dead)
         .map(|(key, _)| key)
@@ -470,9 +472,9 @@ mod tests {
         ) {
             let page = page_of(base, spread, &sorted, &tail);
             prop_assert_eq!(check(&page), Ok(()));
-            let all: Vec<Key> = entries(&page).collect();
+            let all: Vec<Key> = postings(&page).collect();
             prop_assert_eq!(all.len(), sorted.len() + tail.len());
-            // A query near an entry, or near the page, or anywhere.
+            // A query near a posting, or near the page, or anywhere.
             let near = all.first().map_or(base, |e| e.rotated);
             let filter = Filter {
                 query: near ^ (flips & keep & keep.rotate_left(7) & keep.rotate_left(23)),
@@ -501,7 +503,7 @@ mod tests {
             raw in prop::collection::vec(any::<u64>(), 2..500), incoming: u64,
         ) {
             let mut left = page_of(base, spread, &raw[..raw.len() / 2], &raw[raw.len() / 2..]);
-            let mut all: Vec<Key> = entries(&left).collect();
+            let mut all: Vec<Key> = postings(&left).collect();
             all.sort();
             let old_right = special::right(&left);
             let mut right = [0; PAGE_SIZE];
@@ -510,18 +512,18 @@ mod tests {
                 prop_assert_eq!(check(page), Ok(()));
                 prop_assert_eq!(special::kind_of(page, 9), Ok(KIND));
             }
-            let both: Vec<Key> = entries(&left).chain(entries(&right)).collect();
+            let both: Vec<Key> = postings(&left).chain(postings(&right)).collect();
             prop_assert_eq!(&both, &all);
-            prop_assert!(entries(&left).all(|e| e < up.key));
-            prop_assert!(entries(&right).all(|e| e >= up.key));
+            prop_assert!(postings(&left).all(|e| e < up.key));
+            prop_assert!(postings(&right).all(|e| e >= up.key));
             prop_assert_eq!(special::right(&left), Some((8, up.key)));
             prop_assert_eq!(special::right(&right), old_right);
 
-            let doomed: Vec<bool> = entries(&left).map(|e| e.tid.offset % 2 != 0).collect();
+            let doomed: Vec<bool> = postings(&left).map(|e| e.tid.offset % 2 != 0).collect();
             remove(&mut left, KIND, &doomed);
             prop_assert!(special::is_incomplete(&left));
             prop_assert_eq!(special::right(&left), Some((8, up.key)));
-            let kept: Vec<Key> = entries(&left).collect();
+            let kept: Vec<Key> = postings(&left).collect();
             let wanted: Vec<Key> =
                 all.into_iter().filter(|e| *e < up.key && e.tid.offset % 2 == 0).collect();
             prop_assert_eq!(kept, wanted);

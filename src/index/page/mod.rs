@@ -6,7 +6,7 @@
 //!                     the file was being extended) a page of zeros that nothing points to
 //!
 //!  every page   +---------+------------------ - - ------------------+---------------+
-//!               | header  |  entries ->       hole       <- entries | special area  |
+//!               | header  |  items ->        hole        <- items   | special area  |
 //!               | 24 B    |  up to pd_lower   ...  from pd_upper    | 112 B         |
 //!               +---------+------------------ - - ------------------+---------------+
 //! ```

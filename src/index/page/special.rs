@@ -8,7 +8,7 @@
 //!       16  u32  high key: heap block     20  u16  high key: heap offset
 //!       22  u16  leaf: lowest 16-bit key that may stand here
 //!       24  u64  leaf: slot directory, the rotated fingerprint's prefix of slot 0
-//!       32  u16  leaf: entries in the sorted prefix
+//!       32  u16  leaf: postings in the sorted prefix
 //!       34  u8   leaf: slot directory, bits below the prefix     35  unused
 //!       36  u16[32]  leaf: slot directory, end of each slot
 //!      100  u32  low half of the build stamp
@@ -41,7 +41,7 @@ const ID: usize = SPECIAL_START + 110;
 
 /// The page has a high key (all but the rightmost of a level).
 const HAS_HIGH: u16 = 1;
-/// Leaf entries carry their whole 16-bit key.
+/// Postings carry their whole 16-bit key.
 pub(super) const WIDE: u16 = 2;
 /// The right sibling came from a split whose downlink is not yet in the parent.
 const INCOMPLETE: u16 = 4;
@@ -136,7 +136,7 @@ pub fn right_link(page: &Page) -> u32 {
     get_u32(page, SPECIAL_START)
 }
 
-/// Every entry of the page lies below this; None on the rightmost page of a level.
+/// Every position on the page lies below this; None on the rightmost page of a level.
 pub fn high_key(page: &Page) -> Option<Key> {
     has_flag(page, HAS_HIGH).then(|| Key {
         rotated: get_u64(page, HIGH),
@@ -176,5 +176,5 @@ pub fn set_incomplete(page: &mut Page, on: bool) {
     set_flag(page, INCOMPLETE, on);
 }
 
-/// Room for entries between header and special area.
+/// Room for downlinks or postings between header and special area.
 pub const ROOM: usize = SPECIAL_START - HEADER;

@@ -32,8 +32,8 @@ pub fn radii(k: u32) -> Radii {
 
 /// The farthest that a chosen radius goes: 697 keys.
 const MAX_CHOSEN: usize = 3;
-/// What visiting one more leaf costs, and testing one more entry, in tenths of a nanosecond, measured
-/// in memory. The optimum is flat: half or twice these changes little.
+/// What visiting one more leaf costs, and testing one more posting, in tenths of a nanosecond,
+/// measured in memory. The optimum is flat: half or twice these changes little.
 const VISIT: u64 = 3000;
 const TEST: u64 = 7;
 

@@ -109,7 +109,7 @@ impl<'r, 's> View<'r, 's> {
             self.note_effort(moves);
         }
         if let Some(page) = &page {
-            leaf::next_entry(page).into_iter().for_each(prefetch_line);
+            leaf::next_posting(page).into_iter().for_each(prefetch_line);
         }
         page
     }

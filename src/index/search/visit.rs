@@ -1,9 +1,9 @@
 //! Walking the leaves of a key space that can hold a match, each once, in ascending order.
 //!
-//! A walk remembers a position, not a page: between two leaves no lock and no pin is held, pages may
-//! split, and still no entry is met twice or missed. For a leaf's upper end, once a boundary, stays a
-//! boundary for ever (pages are never merged), and entries move only to the right of their old page's
-//! boundaries within the same range.
+//! A walk remembers a position, not a page: between two leaves no lock and no pin is held, pages
+//! may split, and still no posting is met twice or missed. For a leaf's upper end, once a boundary,
+//! stays a boundary for ever (pages are never merged), and postings move only to the right of their
+//! old page's boundaries within the same range.
 
 use super::probe::next_in_ball;
 use super::view::View;
