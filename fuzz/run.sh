@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # make fuzz: runs the fuzz target for SECONDS_EACH seconds (60), from the seeds and what earlier runs
-# found. libFuzzer, with the coverage that stable Rust can give; no sanitizer, as the pure rooms have no
+# found. libFuzzer, with the coverage that stable Rust can give; no sanitizer, as the pure modules have no
 # unsafe code. A finding ends it with status 1 and leaves its input in target/fuzz.
 set -euo pipefail
 

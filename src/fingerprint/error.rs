@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::options::grammar::is_row_option;
 
-/// The kind of an [`Error`]; the server room maps it to a SQLSTATE.
+/// The kind of an [`Error`]; the server side maps it to a SQLSTATE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     InvalidValue,

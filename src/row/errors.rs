@@ -1,4 +1,4 @@
-//! The errors of the pure room, reported to SQL.
+//! The errors of the pure modules, reported to SQL.
 
 use pgrx::PgSqlErrorCode;
 

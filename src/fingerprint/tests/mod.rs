@@ -145,7 +145,7 @@ fn oracle(features: &[(u64, f64)]) -> u64 {
         .sum()
 }
 
-/// A row's fingerprint from split-at-space words, without any of the room's code but the hash.
+/// A row's fingerprint from split-at-space words, without any of the module's code but the hash.
 /// None when a sum is so close to 0 that rounding decides.
 fn row_oracle(columns: &[(&str, f64, &str)], log: bool, pairs: bool) -> Option<u64> {
     let total: f64 = columns.iter().map(|c| c.1).sum();

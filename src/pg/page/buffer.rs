@@ -1,6 +1,6 @@
 //! Pages in shared buffers: pinned, locked, and released when they go out of scope.
 //!
-//! Destructors do nothing while an error unwinds (see the head of this room).
+//! Destructors do nothing while an error unwinds (see the head of `crate::pg`).
 
 use crate::pg::catalog::relation::Rel;
 use crate::pg::process::error::raise_with_hint;

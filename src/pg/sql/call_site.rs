@@ -21,7 +21,7 @@ impl Memory {
         PgMemoryContexts::For(self.0).leak_and_drop_on_delete(value);
     }
 
-    /// The context, for the wrappers of this room.
+    /// The context, for the wrappers of this module.
     pub fn context(self) -> pg_sys::MemoryContext {
         self.0
     }

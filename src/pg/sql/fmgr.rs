@@ -18,7 +18,7 @@ impl Args {
         Self { fcinfo }
     }
 
-    /// The raw call info, for set-returning functions and `fn_extra` caches in this room.
+    /// The raw call info, for set-returning functions and `fn_extra` caches in this module.
     pub fn fcinfo(&self) -> pg_sys::FunctionCallInfo {
         self.fcinfo
     }
