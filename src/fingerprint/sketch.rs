@@ -303,14 +303,14 @@ impl<const W: usize> Sketch<W> {
         }
         let mut skipped = false;
         let equal = rules.terms == Terms::EQUAL && title.is_empty();
-        let tagged = rules.terms.speech.is_some();
+        let tagged = rules.terms.part_of_speech.is_some();
         normal::for_each_chunk(text, buffer, pause, &mut |chunk| {
             if words > 0.0 || pairs > 0.0 {
                 words::for_each_word(
                     chunk,
                     rules.dictionary.as_deref(),
                     tagged,
-                    &mut |word, speech| {
+                    &mut |word, part_of_speech| {
                         if rules.skips(word) {
                             skipped = true;
                             return;
@@ -327,7 +327,10 @@ impl<const W: usize> Sketch<W> {
                             add(key, words);
                         } else if words > 0.0 {
                             let in_title = title.contains(&city64(word.as_bytes()));
-                            add(key, words * rules.terms.weight(word, speech, in_title));
+                            add(
+                                key,
+                                words * rules.terms.weight(word, part_of_speech, in_title),
+                            );
                         }
                     },
                 );

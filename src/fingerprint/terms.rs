@@ -94,52 +94,52 @@ fn gauss(x: f64) -> f64 {
 
 /// A part of speech, as far as weights tell them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Speech {
+pub enum PartOfSpeech {
     Noun,
     Verb,
     Other,
 }
 
-impl Speech {
+impl PartOfSpeech {
     /// Of a tag of jieba's: n... (noun, name) and j (short form) are nouns, v... verbs.
     pub fn of_tag(tag: &str) -> Self {
         match tag.as_bytes().first() {
-            Some(b'n' | b'j') => Speech::Noun,
-            Some(b'v') => Speech::Verb,
-            _ if tag == "eng" => Speech::Noun,
-            _ => Speech::Other,
+            Some(b'n' | b'j') => PartOfSpeech::Noun,
+            Some(b'v') => PartOfSpeech::Verb,
+            _ if tag == "eng" => PartOfSpeech::Noun,
+            _ => PartOfSpeech::Other,
         }
     }
 
     /// Of a word that is not Han: numbers are no nouns.
     pub fn of_foreign(word: &str) -> Self {
         match word.chars().any(char::is_alphabetic) {
-            true => Speech::Noun,
-            false => Speech::Other,
+            true => PartOfSpeech::Noun,
+            false => PartOfSpeech::Other,
         }
     }
 }
 
 /// What the parts of speech weigh.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SpeechWeights {
+pub struct PartOfSpeechWeights {
     pub noun: f64,
     pub verb: f64,
     pub other: f64,
 }
 
-impl SpeechWeights {
+impl PartOfSpeechWeights {
     pub const S3: Self = Self {
         noun: 2.0,
         verb: 1.5,
         other: 1.0,
     };
 
-    fn weight(&self, speech: Speech) -> f64 {
-        match speech {
-            Speech::Noun => self.noun,
-            Speech::Verb => self.verb,
-            Speech::Other => self.other,
+    fn weight(&self, part_of_speech: PartOfSpeech) -> f64 {
+        match part_of_speech {
+            PartOfSpeech::Noun => self.noun,
+            PartOfSpeech::Verb => self.verb,
+            PartOfSpeech::Other => self.other,
         }
     }
 }
@@ -177,7 +177,7 @@ const MARKED: f64 = 5.0;
 pub struct Terms {
     pub idf: Option<Arc<Idf>>,
     pub length: Length,
-    pub speech: Option<SpeechWeights>,
+    pub part_of_speech: Option<PartOfSpeechWeights>,
     pub cue_words: CueWords,
 }
 
@@ -186,16 +186,18 @@ impl Terms {
     pub const EQUAL: Terms = Terms {
         idf: None,
         length: Length::None,
-        speech: None,
+        part_of_speech: None,
         cue_words: CueWords::None,
     };
 
     /// What a word in normal form weighs.
-    pub fn weight(&self, word: &str, speech: Speech, in_title: bool) -> f64 {
+    pub fn weight(&self, word: &str, part_of_speech: PartOfSpeech, in_title: bool) -> f64 {
         let marked = |is: bool| if is { MARKED } else { 1.0 };
         self.idf.as_ref().map_or(1.0, |idf| idf.weight(word))
             * self.length.weight(word)
-            * self.speech.map_or(1.0, |weights| weights.weight(speech))
+            * self
+                .part_of_speech
+                .map_or(1.0, |weights| weights.weight(part_of_speech))
             * marked(self.cue_words.contains(word))
             * marked(in_title)
     }
@@ -261,15 +263,18 @@ mod tests {
         let terms = Terms {
             idf: Some(Arc::new(idf)),
             length: Length::S3,
-            speech: Some(SpeechWeights::S3),
+            part_of_speech: Some(PartOfSpeechWeights::S3),
             cue_words: CueWords::BuiltIn,
         };
         let length = 1.0 + 1.0 / 7.0;
-        assert_eq!(terms.weight("但是", Speech::Other, false), length * 5.0);
         assert_eq!(
-            terms.weight("但是", Speech::Verb, true),
+            terms.weight("但是", PartOfSpeech::Other, false),
+            length * 5.0
+        );
+        assert_eq!(
+            terms.weight("但是", PartOfSpeech::Verb, true),
             length * 1.5 * 5.0 * 5.0
         );
-        assert_eq!(Terms::EQUAL.weight("但是", Speech::Noun, false), 1.0);
+        assert_eq!(Terms::EQUAL.weight("但是", PartOfSpeech::Noun, false), 1.0);
     }
 }

@@ -13,7 +13,7 @@ use super::errors::{or_raise, raise};
 use crate::fingerprint::Error;
 use crate::fingerprint::options::grammar::{RowOptions, TextOptions, parse_row, parse_text};
 use crate::fingerprint::options::presets::{self, Input, Preset};
-use crate::fingerprint::terms::{Idf, Speech};
+use crate::fingerprint::terms::{Idf, PartOfSpeech};
 use crate::fingerprint::text::stop_words::StopWords;
 use crate::fingerprint::text::user_words::UserWords;
 use crate::fingerprint::text::word_list::{GatheredWords, WordList};
@@ -271,7 +271,11 @@ impl Words {
             count += 1;
             or_raise(match kind.as_deref() {
                 Some("stop") => stop.add(word, ()),
-                _ => whole.add(word, tag.as_deref().map_or(Speech::Noun, Speech::of_tag)),
+                _ => whole.add(
+                    word,
+                    tag.as_deref()
+                        .map_or(PartOfSpeech::Noun, PartOfSpeech::of_tag),
+                ),
             });
         });
         part.check(should, count, "words");

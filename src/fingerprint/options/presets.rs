@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::fingerprint::error::Error;
 use crate::fingerprint::hash::FeatureHash;
-use crate::fingerprint::terms::{CueWords, Length, SpeechWeights, Terms};
+use crate::fingerprint::terms::{CueWords, Length, PartOfSpeechWeights, Terms};
 use crate::fingerprint::text::stop_words::StopWords;
 use crate::fingerprint::text::user_words::UserWords;
 
@@ -170,7 +170,7 @@ static PRESETS: [Preset; 6] = [
             terms: Terms {
                 idf: None,
                 length: Length::S3,
-                speech: Some(SpeechWeights::S3),
+                part_of_speech: Some(PartOfSpeechWeights::S3),
                 cue_words: CueWords::BuiltIn,
             },
             ..PLAIN

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::grammar::{names, number, object, quote, unknown_key, wrong_shape};
 use crate::fingerprint::error::Error;
-use crate::fingerprint::terms::{CueWords, Idf, Length, SpeechWeights, Terms};
+use crate::fingerprint::terms::{CueWords, Idf, Length, PartOfSpeechWeights, Terms};
 use crate::fingerprint::text::word_list::GatheredWords;
 
 /// Options of words; None leaves what the preset says.
@@ -14,7 +14,7 @@ use crate::fingerprint::text::word_list::GatheredWords;
 pub struct TermOptions {
     pub idf: Option<Option<Arc<Idf>>>,
     pub length: Option<Length>,
-    pub speech: Option<Option<SpeechWeights>>,
+    pub part_of_speech: Option<Option<PartOfSpeechWeights>>,
     pub cue_words: Option<CueWords>,
     /// The column that is the title of this one.
     pub title: Option<String>,
@@ -29,7 +29,7 @@ impl TermOptions {
         [
             self.idf.is_some(),
             self.length.is_some(),
-            self.speech.is_some(),
+            self.part_of_speech.is_some(),
             self.cue_words.is_some(),
             self.title.is_some(),
         ]
@@ -41,7 +41,7 @@ impl TermOptions {
             terms.idf.clone_from(idf);
         }
         terms.length = self.length.unwrap_or(terms.length);
-        terms.speech = self.speech.unwrap_or(terms.speech);
+        terms.part_of_speech = self.part_of_speech.unwrap_or(terms.part_of_speech);
         if let Some(cue_words) = &self.cue_words {
             terms.cue_words.clone_from(cue_words);
         }
@@ -52,7 +52,7 @@ impl TermOptions {
         match name {
             "idf" => self.idf = Some(idf(key, value)?),
             "length" => self.length = Some(length(key, value)?),
-            "pos" => self.speech = Some(speech(key, value)?),
+            "pos" => self.part_of_speech = Some(part_of_speech(key, value)?),
             "cue_words" => self.cue_words = Some(cue_words(key, value)?),
             "title" => {
                 let title = value.as_str().map(str::to_owned);
@@ -119,17 +119,17 @@ fn length(key: &str, value: &Value) -> Result<Length, Error> {
     Err(wrong_shape(quote(key), expected, value))
 }
 
-fn speech(key: &str, value: &Value) -> Result<Option<SpeechWeights>, Error> {
+fn part_of_speech(key: &str, value: &Value) -> Result<Option<PartOfSpeechWeights>, Error> {
     let members = match value {
         Value::Bool(false) => return Ok(None),
-        Value::Bool(true) => return Ok(Some(SpeechWeights::S3)),
+        Value::Bool(true) => return Ok(Some(PartOfSpeechWeights::S3)),
         Value::Object(members) => members,
         _ => {
             let expected = "true, false or an object of \"noun\", \"verb\" and \"other\"";
             return Err(wrong_shape(quote(key), expected, value));
         }
     };
-    let mut weights = SpeechWeights::S3;
+    let mut weights = PartOfSpeechWeights::S3;
     for (name, value) in members {
         let place = match name.as_str() {
             "noun" => &mut weights.noun,

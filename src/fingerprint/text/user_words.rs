@@ -11,12 +11,12 @@ use cityhasher::HashMap;
 use super::word_list::{GatheredWords, WordList};
 use super::words::is_han;
 use crate::fingerprint::error::Error;
-use crate::fingerprint::terms::Speech;
+use crate::fingerprint::terms::PartOfSpeech;
 
 /// The words, and where those with the same first character are.
 #[derive(Debug, PartialEq)]
 pub struct UserWords {
-    list: WordList<Speech>,
+    list: WordList<PartOfSpeech>,
     by_first: HashMap<char, Range<usize>>,
 }
 
@@ -25,7 +25,7 @@ pub struct UserWords {
 pub struct Found {
     pub from: usize,
     pub to: usize,
-    pub speech: Speech,
+    pub part_of_speech: PartOfSpeech,
 }
 
 impl UserWords {
@@ -33,13 +33,13 @@ impl UserWords {
     pub fn new(words: &[String]) -> Result<Self, Error> {
         let mut gathered = GatheredWords::default();
         for word in words {
-            gathered.add(word, Speech::Noun)?;
+            gathered.add(word, PartOfSpeech::Noun)?;
         }
         Self::tagged(gathered.sorted(&mut || {}), &mut || {})
     }
 
     /// `pause` is called often.
-    pub fn tagged(list: WordList<Speech>, pause: &mut dyn FnMut()) -> Result<Self, Error> {
+    pub fn tagged(list: WordList<PartOfSpeech>, pause: &mut dyn FnMut()) -> Result<Self, Error> {
         let mut by_first: HashMap<char, Range<usize>> = HashMap::default();
         for (place, (word, _)) in list.iter().enumerate() {
             pause();
@@ -62,20 +62,25 @@ impl UserWords {
                 false => words.and_then(|words| self.longest(words, first, &text[at..])),
             };
             before = Some(first);
-            found.map(|(length, speech)| Found {
+            found.map(|(length, part_of_speech)| Found {
                 from: at,
                 to: at + length,
-                speech,
+                part_of_speech,
             })
         })
     }
 
     /// The longest of some words, all with the first character of `text`, with which it starts.
-    fn longest(&self, words: &Range<usize>, first: char, text: &str) -> Option<(usize, Speech)> {
+    fn longest(
+        &self,
+        words: &Range<usize>,
+        first: char,
+        text: &str,
+    ) -> Option<(usize, PartOfSpeech)> {
         let mut longest = None;
-        let mut found = |word: &str, speech| {
+        let mut found = |word: &str, part_of_speech| {
             if !joined(word.chars().last(), text[word.len()..].chars().next()) {
-                longest = Some((word.len(), speech));
+                longest = Some((word.len(), part_of_speech));
             }
         };
         (self.list).prefixes(words.clone(), first.len_utf8(), text, &mut found);

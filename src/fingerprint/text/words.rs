@@ -10,7 +10,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::normal::{plain_bytes, plain_length};
 use super::user_words::UserWords;
-use crate::fingerprint::terms::Speech;
+use crate::fingerprint::terms::PartOfSpeech;
 
 /// The word dictionary, loaded at the first use.
 pub fn dictionary() -> &'static Jieba {
@@ -24,11 +24,11 @@ pub fn for_each_word(
     mut text: &str,
     user: Option<&UserWords>,
     tagged: bool,
-    word: &mut dyn FnMut(&str, Speech),
+    word: &mut dyn FnMut(&str, PartOfSpeech),
 ) {
     while let Some(found) = user.and_then(|user| user.find(text)) {
         words(&text[..found.from], tagged, word);
-        word(&text[found.from..found.to], found.speech);
+        word(&text[found.from..found.to], found.part_of_speech);
         text = &text[found.to..];
     }
     words(text, tagged, word);
@@ -131,11 +131,11 @@ fn ascii_words(text: &str, word: &mut dyn FnMut(&str)) {
     }
 }
 
-fn words(mut text: &str, tagged: bool, word: &mut dyn FnMut(&str, Speech)) {
-    let foreign = |text: &str, word: &mut dyn FnMut(&str, Speech)| {
+fn words(mut text: &str, tagged: bool, word: &mut dyn FnMut(&str, PartOfSpeech)) {
+    let foreign = |text: &str, word: &mut dyn FnMut(&str, PartOfSpeech)| {
         foreign_words(text, &mut |w| match tagged {
-            true => word(w, Speech::of_foreign(w)),
-            false => word(w, Speech::Other),
+            true => word(w, PartOfSpeech::of_foreign(w)),
+            false => word(w, PartOfSpeech::Other),
         });
     };
     if text.is_ascii() {
@@ -178,18 +178,18 @@ fn han_stretch(text: &str) -> usize {
     }
 }
 
-fn han_words(stretch: &str, tagged: bool, word: &mut dyn FnMut(&str, Speech)) {
+fn han_words(stretch: &str, tagged: bool, word: &mut dyn FnMut(&str, PartOfSpeech)) {
     // Most tokens are told by their first byte.
     let is_word =
         |token: &str| matches!(token.as_bytes(), [0xe5..=0xe9, ..]) || !token.starts_with(is_gap);
     if tagged {
         let tags = dictionary().tag(stretch, true);
         let words = tags.iter().filter(|tag| is_word(tag.word));
-        return words.for_each(|tag| word(tag.word, Speech::of_tag(tag.tag)));
+        return words.for_each(|tag| word(tag.word, PartOfSpeech::of_tag(tag.tag)));
     }
     let tokens = dictionary().cut(stretch, true);
     let words = tokens.iter().filter(|token| is_word(token.word));
-    words.for_each(|token| word(token.word, Speech::Other));
+    words.for_each(|token| word(token.word, PartOfSpeech::Other));
 }
 
 pub fn is_han(c: char) -> bool {
@@ -275,7 +275,7 @@ mod tests {
     }
 
     /// Words without any shortcut: each run of Han characters and each between them by itself.
-    fn words_of_runs(mut text: &str, tagged: bool) -> Vec<(String, Speech)> {
+    fn words_of_runs(mut text: &str, tagged: bool) -> Vec<(String, PartOfSpeech)> {
         let mut words = Vec::new();
         while let Some(first) = text.chars().next() {
             let han = is_han(first);
@@ -284,19 +284,20 @@ mod tests {
             match (han, tagged) {
                 (true, true) => {
                     let tags = dictionary().tag(run, true).into_iter();
-                    words.extend(tags.map(|t| (t.word.to_owned(), Speech::of_tag(t.tag))));
+                    words.extend(tags.map(|t| (t.word.to_owned(), PartOfSpeech::of_tag(t.tag))));
                 }
                 (true, false) => {
                     let tokens = dictionary().cut(run, true).into_iter();
-                    words.extend(tokens.map(|t| (t.word.to_owned(), Speech::Other)));
+                    words.extend(tokens.map(|t| (t.word.to_owned(), PartOfSpeech::Other)));
                 }
                 (false, true) => words.extend(
                     run.unicode_words()
-                        .map(|w| (w.to_owned(), Speech::of_foreign(w))),
+                        .map(|w| (w.to_owned(), PartOfSpeech::of_foreign(w))),
                 ),
-                (false, false) => {
-                    words.extend(run.unicode_words().map(|w| (w.to_owned(), Speech::Other)))
-                }
+                (false, false) => words.extend(
+                    run.unicode_words()
+                        .map(|w| (w.to_owned(), PartOfSpeech::Other)),
+                ),
             }
             text = rest;
         }
@@ -321,7 +322,7 @@ mod tests {
             tagged: bool,
         ) {
             let mut found = Vec::new();
-            for_each_word(&text, None, tagged, &mut |word, speech| found.push((word.to_owned(), speech)));
+            for_each_word(&text, None, tagged, &mut |word, tag| found.push((word.to_owned(), tag)));
             prop_assert_eq!(found, words_of_runs(&text, tagged));
         }
 
