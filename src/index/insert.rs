@@ -6,7 +6,7 @@
 
 use super::key::{BLOCKS, Key, Space};
 use super::page::leaf;
-use super::search::view::{Snapshot, View};
+use super::search::view::{IndexState, View};
 use crate::pg::catalog::relation::Rel;
 use crate::pg::page::buffer::Exclusive;
 use crate::pg::page::wal;
@@ -48,8 +48,8 @@ pub fn insert(rel: Rel, fingerprint: Option<u64>, tid: Tid) {
 fn insert_at<const N: usize>(rel: Rel, places: [(Space, Key); N]) {
     loop {
         check_for_interrupts();
-        let snapshot = Snapshot::take(rel);
-        let view = View::new(rel, &snapshot);
+        let state = IndexState::read(rel);
+        let view = View::new(rel, &state);
         let known = view.expect_insert(&places);
         let mut leaves: Vec<Exclusive> = Vec::with_capacity(N);
         let blocked = places.iter().zip(known).find(|((space, key), known)| {

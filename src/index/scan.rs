@@ -2,7 +2,7 @@
 
 use super::ball::{Ball, NEAR};
 use super::search::nearest::Nearest;
-use super::search::view::{Snapshot, View};
+use super::search::view::{IndexState, View};
 use super::search::within::{Nulls, Within};
 use crate::pg::am::row_address::RowAddresses;
 use crate::pg::am::scan::{Bitmap, Condition, Scan};
@@ -47,7 +47,7 @@ struct Request {
 pub struct State {
     request: Request,
     /// The index at the start of the scan; None before it.
-    snapshot: Option<Snapshot>,
+    index: Option<IndexState>,
     /// What is left to search, last first.
     stages: Vec<Stage>,
     /// Rows found and not yet handed out, from `next` on.
@@ -68,7 +68,7 @@ impl State {
     /// Forgets the running search; the next call starts a new one with the scan's keys.
     pub fn reset(&mut self) {
         self.release_pin();
-        self.snapshot = None;
+        self.index = None;
         self.stages.clear();
         self.rows.clear();
         self.batch = 0;
@@ -85,7 +85,7 @@ impl State {
 
     fn start(&mut self, scan: &Scan) {
         scan.index().count_index_scan();
-        self.snapshot = Some(Snapshot::take(scan.index()));
+        self.index = Some(IndexState::read(scan.index()));
         self.request = Request::of(scan);
         self.stages = self.request.stages();
     }
@@ -93,10 +93,10 @@ impl State {
     /// Finds some more rows, those of one leaf or, where no pins are held, at least `batch`; false at the end.
     fn fill(&mut self, scan: &Scan, hold_pins: bool) -> bool {
         self.release_pin();
-        let Some(snapshot) = &self.snapshot else {
+        let Some(index) = &self.index else {
             return false;
         };
-        let view = View::new(scan.index(), snapshot).read_by(scan.reader());
+        let view = View::new(scan.index(), index).read_by(scan.reader());
         self.rows.clear();
         self.next = 0;
         while let Some(stage) = self.stages.last_mut() {
@@ -158,7 +158,7 @@ fn keep_pin(leaf: Shared) -> pg_sys::Buffer {
 
 /// The next row of a plain index scan; false at the end.
 pub fn next_row(scan: &mut Scan, state: &mut State) -> bool {
-    if state.snapshot.is_none() {
+    if state.index.is_none() {
         state.start(scan);
     }
     while state.next >= state.rows.len() {

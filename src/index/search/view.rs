@@ -13,17 +13,18 @@ use crate::pg::page::buffer::{Exclusive, Pinned, Shared, prefetch, prefetch_line
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// What a scan remembers of the index.
+/// What a scan or an insert reads of the index at its start: the metapage, and the leaf directory if
+/// the session has one.
 #[derive(Clone)]
-pub struct Snapshot {
+pub struct IndexState {
     meta: Meta,
     directory: Option<Rc<Cached>>,
 }
 
-impl Snapshot {
-    pub fn take(rel: Rel) -> Snapshot {
+impl IndexState {
+    pub fn read(rel: Rel) -> IndexState {
         let meta = read_meta(rel);
-        Snapshot {
+        IndexState {
             meta,
             directory: directory(rel, &meta),
         }
@@ -33,17 +34,17 @@ impl Snapshot {
 /// The index during one call of a scan.
 pub struct View<'r, 's> {
     rel: Rel<'r>,
-    snapshot: &'s Snapshot,
+    state: &'s IndexState,
     /// None when rows are inserted.
     reader: Option<Reader<'r>>,
     effort: Cell<u64>,
 }
 
 impl<'r, 's> View<'r, 's> {
-    pub fn new(rel: Rel<'r>, snapshot: &'s Snapshot) -> View<'r, 's> {
+    pub fn new(rel: Rel<'r>, state: &'s IndexState) -> View<'r, 's> {
         View {
             rel,
-            snapshot,
+            state,
             reader: None,
             effort: Cell::new(0),
         }
@@ -151,7 +152,7 @@ impl<'r, 's> View<'r, 's> {
     }
 
     fn tree(&self, space: Space) -> Tree<'r> {
-        Tree::new(self.rel, &self.snapshot.meta, space)
+        Tree::new(self.rel, &self.state.meta, space)
     }
 
     fn known(&self, space: Space) -> Option<&'s Cached> {
@@ -164,7 +165,7 @@ impl<'r, 's> View<'r, 's> {
 
     /// Radii for a search within `k` of `query`: by what is known of the key spaces, or even ones.
     pub fn radii(&self, query: u64, k: u32) -> Radii {
-        match &self.snapshot.directory {
+        match &self.state.directory {
             Some(cached) => choose(query, k, cached.as_ref()),
             // One leaf is read faster than four.
             None if self.is_one_leaf() => WALK,
@@ -174,12 +175,12 @@ impl<'r, 's> View<'r, 's> {
 
     /// Is a key space a single leaf?
     pub fn is_one_leaf(&self) -> bool {
-        self.snapshot.meta.levels[0] == LEAF
+        self.state.meta.levels[0] == LEAF
     }
 
     /// What is known of the key spaces, if anything.
     pub fn counts(&self) -> Option<&'s Cached> {
-        self.snapshot.directory.as_deref()
+        self.state.directory.as_deref()
     }
 }
 
