@@ -9,7 +9,7 @@ use std::path::Path;
 use simhash_dedup::index::page::{internal, leaf};
 use simhash_dedup::index::search::directory::SpaceDirectory;
 use simhash_dedup::index::search::probe::{
-    Counts, MAX_PROBED_RADIUS, Radii, choose, next_in_ball, radii, shell_cost, walk_cost,
+    KeyCounts, MAX_PROBED_RADIUS, Radii, choose, next_in_ball, radii, shell_cost, walk_cost,
 };
 
 use crate::cells::percentile;
@@ -48,7 +48,7 @@ pub struct Index {
     postings: f64,
 }
 
-impl Counts for Index {
+impl KeyCounts for Index {
     fn leaves(&self, _: usize) -> u64 {
         self.leaves as u64
     }

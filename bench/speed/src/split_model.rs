@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use simhash_dedup::index::search::probe::{Counts, choose, for_each_key};
+use simhash_dedup::index::search::probe::{KeyCounts, choose, for_each_key};
 
 use crate::cells::percentile;
 use crate::pq::Outcome;
@@ -65,7 +65,7 @@ pub struct Model {
     divided: Vec<Vec<Option<Vec<Buckets>>>>,
 }
 
-impl Counts for Model {
+impl KeyCounts for Model {
     fn leaves(&self, _: usize) -> u64 {
         self.spaces[0].entries.len() as u64 / 600 + 1
     }

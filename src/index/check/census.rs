@@ -2,7 +2,7 @@
 
 use crate::index::key::{BLOCKS, Key, SPACES, Space};
 use crate::index::page::{Page, leaf};
-use crate::index::search::probe::{Counts, choose, for_each_key};
+use crate::index::search::probe::{KeyCounts, choose, for_each_key};
 
 const KEYS: usize = 1 << 16;
 /// Fingerprints for which the candidates of a search are counted: twice as many at most.
@@ -111,7 +111,7 @@ impl Census {
     }
 }
 
-impl Counts for Census {
+impl KeyCounts for Census {
     fn leaves(&self, b: usize) -> u64 {
         self.leaves[b]
     }

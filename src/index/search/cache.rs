@@ -6,7 +6,7 @@
 //! use.
 
 use super::directory::{Directory, SpaceDirectory};
-use super::probe::Counts;
+use super::probe::KeyCounts;
 use crate::index::corrupt::corrupted;
 use crate::index::key::{BLOCKS, Key, Space};
 use crate::index::page::meta::Meta;
@@ -24,7 +24,7 @@ const LEAVES_PER_DESCENT: u64 = 16;
 /// Blocks of an index below which a descent is as good as a directory, which takes 2 MB at least.
 const WORTH_KNOWING: u32 = 32;
 /// Indexes to remember before those without a directory are forgotten.
-const MOST_ENTRIES: usize = 1000;
+const MOST_INDEXES: usize = 1000;
 /// Of the known leaves, the share that may have been found split before the directory is worn out.
 const WORN_SHARE: u64 = 8;
 
@@ -39,7 +39,7 @@ impl Cached {
     }
 }
 
-impl Counts for Cached {
+impl KeyCounts for Cached {
     fn leaves(&self, b: usize) -> u64 {
         self.directory[b].leaves() as u64
     }
@@ -50,14 +50,14 @@ impl Counts for Cached {
 }
 
 /// What a session knows of one index.
-struct Entry {
+struct KnownIndex {
     stamp: u64,
-    state: State,
-    /// When the entry was last used, by the session's own clock.
+    state: DirectoryState,
+    /// When it was last used, by the session's own clock.
     used: u64,
 }
 
-enum State {
+enum DirectoryState {
     /// Descents so far, and how many make loading worth a thought.
     Waiting { effort: u64, due: u64 },
     /// Bytes that it takes, and moves right so far.
@@ -70,7 +70,7 @@ enum State {
 
 #[derive(Default)]
 struct Session {
-    entries: HashMap<pg_sys::Oid, Entry>,
+    indexes: HashMap<pg_sys::Oid, KnownIndex>,
     clock: u64,
 }
 
@@ -85,9 +85,9 @@ pub fn directory(rel: Rel, meta: &Meta) -> Option<Rc<Cached>> {
         return None;
     }
     match SESSION.with_borrow_mut(|session| session.look_up(rel.oid(), meta.stamp)) {
-        Found::Loaded(cached) => Some(cached),
-        Found::NotYet => None,
-        Found::Due(effort) => consider(rel, meta, effort, limit),
+        Lookup::Loaded(cached) => Some(cached),
+        Lookup::NotYet => None,
+        Lookup::Due(effort) => consider(rel, meta, effort, limit),
     }
 }
 
@@ -98,18 +98,18 @@ pub fn note_effort(rel: Rel, work: u64) {
     }
     SESSION.with_borrow_mut(|session| {
         match session
-            .entries
+            .indexes
             .get_mut(&rel.oid())
-            .map(|entry| &mut entry.state)
+            .map(|known| &mut known.state)
         {
-            Some(State::Waiting { effort, .. }) => *effort = effort.saturating_add(work),
-            Some(State::Loaded { moves, .. }) => *moves += work,
+            Some(DirectoryState::Waiting { effort, .. }) => *effort = effort.saturating_add(work),
+            Some(DirectoryState::Loaded { moves, .. }) => *moves += work,
             None => {}
         }
     });
 }
 
-enum Found {
+enum Lookup {
     Loaded(Rc<Cached>),
     NotYet,
     /// After so much effort.
@@ -117,60 +117,60 @@ enum Found {
 }
 
 impl Session {
-    fn look_up(&mut self, oid: pg_sys::Oid, stamp: u64) -> Found {
+    fn look_up(&mut self, oid: pg_sys::Oid, stamp: u64) -> Lookup {
         self.clock += 1;
         let used = self.clock;
         let fresh = || {
-            let state = State::Waiting {
+            let state = DirectoryState::Waiting {
                 effort: 0,
                 due: LEAVES_PER_DESCENT,
             };
-            Entry { stamp, state, used }
+            KnownIndex { stamp, state, used }
         };
-        if self.entries.len() > MOST_ENTRIES && !self.entries.contains_key(&oid) {
+        if self.indexes.len() > MOST_INDEXES && !self.indexes.contains_key(&oid) {
             // Dropped indexes are never reported; those without a directory have little to lose.
-            self.entries
-                .retain(|_, entry| matches!(entry.state, State::Loaded { .. }));
+            self.indexes
+                .retain(|_, known| matches!(known.state, DirectoryState::Loaded { .. }));
         }
-        let entry = self.entries.entry(oid).or_insert_with(fresh);
-        if entry.stamp != stamp {
-            *entry = fresh();
+        let known = self.indexes.entry(oid).or_insert_with(fresh);
+        if known.stamp != stamp {
+            *known = fresh();
         }
-        entry.used = used;
-        match &entry.state {
-            State::Waiting { effort, due } if effort >= due => Found::Due(*effort),
-            State::Waiting { .. } => Found::NotYet,
-            State::Loaded { cached, moves, .. } => {
+        known.used = used;
+        match &known.state {
+            DirectoryState::Waiting { effort, due } if effort >= due => Lookup::Due(*effort),
+            DirectoryState::Waiting { .. } => Lookup::NotYet,
+            DirectoryState::Loaded { cached, moves, .. } => {
                 let leaves: u64 = (0..BLOCKS).map(|b| cached.leaves(b)).sum();
                 if *moves <= leaves / WORN_SHARE + LEAVES_PER_DESCENT {
-                    Found::Loaded(Rc::clone(cached))
+                    Lookup::Loaded(Rc::clone(cached))
                 } else {
                     // So many moves have paid for a new one.
-                    Found::Due(u64::MAX)
+                    Lookup::Due(u64::MAX)
                 }
             }
         }
     }
 
-    fn set(&mut self, oid: pg_sys::Oid, state: State) {
-        if let Some(entry) = self.entries.get_mut(&oid) {
-            entry.state = state;
+    fn set(&mut self, oid: pg_sys::Oid, state: DirectoryState) {
+        if let Some(known) = self.indexes.get_mut(&oid) {
+            known.state = state;
         }
     }
 
     /// Drops the directories used longest ago until `size` more bytes fit.
     fn make_room(&mut self, size: usize, limit: usize) {
-        let size_of = |entry: &Entry| match entry.state {
-            State::Loaded { size, .. } => size,
-            State::Waiting { .. } => 0,
+        let size_of = |known: &KnownIndex| match known.state {
+            DirectoryState::Loaded { size, .. } => size,
+            DirectoryState::Waiting { .. } => 0,
         };
-        while self.entries.values().map(size_of).sum::<usize>() + size > limit {
-            let loaded = self.entries.iter().filter(|(_, entry)| size_of(entry) > 0);
-            let Some((oid, _)) = loaded.min_by_key(|(_, entry)| entry.used) else {
+        while self.indexes.values().map(size_of).sum::<usize>() + size > limit {
+            let loaded = self.indexes.iter().filter(|(_, known)| size_of(known) > 0);
+            let Some((oid, _)) = loaded.min_by_key(|(_, known)| known.used) else {
                 return;
             };
             let oid = *oid;
-            self.entries.remove(&oid);
+            self.indexes.remove(&oid);
         }
     }
 }
@@ -184,15 +184,15 @@ fn consider(rel: Rel, meta: &Meta, effort: u64, limit: usize) -> Option<Rc<Cache
     if effort < price || size > limit || blocks < WORTH_KNOWING {
         // Think again after as much effort: the setting may be raised later, and the index grow.
         let due = price.max(effort.min(u64::from(u32::MAX)));
-        let waiting = State::Waiting { effort: 0, due };
+        let waiting = DirectoryState::Waiting { effort: 0, due };
         SESSION.with_borrow_mut(|session| session.set(rel.oid(), waiting));
         return None;
     }
     let cached = Rc::new(read(rel, meta));
     SESSION.with_borrow_mut(|session| {
-        session.set(rel.oid(), State::Waiting { effort: 0, due: 0 });
+        session.set(rel.oid(), DirectoryState::Waiting { effort: 0, due: 0 });
         session.make_room(size, limit);
-        let state = State::Loaded {
+        let state = DirectoryState::Loaded {
             cached: Rc::clone(&cached),
             size,
             moves: 0,

@@ -9,7 +9,7 @@
 //! ring that exceeds the limit alone is searched once more and handed out leaf by leaf.
 
 use super::directory::ROWS_PER_LEAF;
-use super::probe::{Counts, MAX_PROBED_RADIUS, Radii, shell_cost, walk_cost};
+use super::probe::{KeyCounts, MAX_PROBED_RADIUS, Radii, shell_cost, walk_cost};
 use super::view::View;
 use super::visit::Walk;
 use super::within::{FARTHEST, Within, block_distance, filter};

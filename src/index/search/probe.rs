@@ -38,7 +38,7 @@ const VISIT: u64 = 3000;
 const TEST: u64 = 7;
 
 /// What is known of a key space, possibly stale: estimates only.
-pub trait Counts {
+pub trait KeyCounts {
     /// Leaves of the key space of block `b`.
     fn leaves(&self, b: usize) -> u64;
     /// Rows whose block `b` is `key`.
@@ -46,12 +46,12 @@ pub trait Counts {
 }
 
 /// What reading one key space from end to end costs.
-pub fn walk_cost(counts: &impl Counts) -> u64 {
+pub fn walk_cost(counts: &impl KeyCounts) -> u64 {
     counts.leaves(0) * (VISIT + TEST * 600)
 }
 
 /// What it costs to read, in block `b`, the keys exactly `t` bits away from the query's.
-pub fn shell_cost(counts: &impl Counts, b: usize, key: u16, t: usize) -> u64 {
+pub fn shell_cost(counts: &impl KeyCounts, b: usize, key: u16, t: usize) -> u64 {
     let mut rows = 0;
     let mut keys = 0;
     for_each_mask(t, |mask| {
@@ -86,7 +86,7 @@ fn for_each_mask(t: usize, mut each: impl FnMut(u16)) {
 /// The cheapest radii that find everything within `k` of `query`, as far as the counts tell. A block
 /// whose key is hot gets a small radius or none, and rarer blocks a larger one; reading one whole key
 /// space is one of the choices.
-pub fn choose(query: u64, k: u32, counts: &impl Counts) -> Radii {
+pub fn choose(query: u64, k: u32, counts: &impl KeyCounts) -> Radii {
     if k > MAX_PROBED_RADIUS {
         return WALK;
     }
@@ -132,7 +132,7 @@ struct Shells<'c, C> {
     known: [[Option<u64>; MAX_CHOSEN + 1]; BLOCKS],
 }
 
-impl<C: Counts> Shells<'_, C> {
+impl<C: KeyCounts> Shells<'_, C> {
     fn cost(&mut self, radii: &Radii) -> u64 {
         let mut sum = 0;
         for (b, radius) in radii.iter().enumerate() {
@@ -262,7 +262,7 @@ mod tests {
         }
     }
 
-    impl Counts for Absurd {
+    impl KeyCounts for Absurd {
         fn leaves(&self, b: usize) -> u64 {
             self.number(b, 1 << 40)
         }
@@ -275,7 +275,7 @@ mod tests {
     /// Evenly spread rows, and one hot key in block 0.
     struct Hot(u64);
 
-    impl Counts for Hot {
+    impl KeyCounts for Hot {
         fn leaves(&self, _: usize) -> u64 {
             16_600
         }

@@ -22,8 +22,8 @@ pub struct Walk {
     next: Option<Key>,
     /// The leaf that starts exactly at `next`, when the last leaf's right link told.
     right_sibling: Option<u32>,
-    /// Places that the directory says come next, already on their way into the processor's cache.
-    ahead: VecDeque<Place>,
+    /// Visits that the directory says come next, already on their way into the processor's cache.
+    ahead: VecDeque<PlannedVisit>,
     /// Where looking ahead goes on; None at the end.
     frontier: Option<Key>,
     /// Room for the work on one leaf.
@@ -31,7 +31,7 @@ pub struct Walk {
 }
 
 /// A position to visit, and the directory's entry for the leaf that holds it.
-struct Place {
+struct PlannedVisit {
     from: Key,
     entry: usize,
     /// Where the leaf ended when the directory was loaded; None for the last.
@@ -75,7 +75,7 @@ impl Walk {
             let Some((entry, end)) = view.prefetch(space, from) else {
                 return;
             };
-            self.ahead.push_back(Place { from, entry, end });
+            self.ahead.push_back(PlannedVisit { from, entry, end });
             self.frontier = end.and_then(|end| self.skip_to_ball(end));
         }
     }
