@@ -116,10 +116,10 @@ unsafe extern "C-unwind" fn ambulkdelete(
     unsafe {
         let stats = stats_or_new(stats);
         if let Some(dead) = DeadRows::from_raw(callback, state) {
-            let tally = vacuum::bulk_delete(&Vacuum::from_raw(info), &dead);
-            stats.num_pages = tally.pages;
-            stats.num_index_tuples = tally.rows() as f64;
-            stats.tuples_removed += tally.rows_removed() as f64;
+            let counts = vacuum::bulk_delete(&Vacuum::from_raw(info), &dead);
+            stats.num_pages = counts.pages;
+            stats.num_index_tuples = counts.rows() as f64;
+            stats.tuples_removed += counts.rows_removed() as f64;
         }
         stats
     }
@@ -195,7 +195,7 @@ unsafe extern "C-unwind" fn ambeginscan(
 ) -> pg_sys::IndexScanDesc {
     // SAFETY: the server passes an open index.
     let index = unsafe { Rel::from_raw(index) };
-    Scan::begin(index, keys, order_bys, scan::State::default())
+    Scan::begin(index, keys, order_bys, scan::ScanState::default())
 }
 
 #[pg_guard]
@@ -209,7 +209,7 @@ unsafe extern "C-unwind" fn amrescan(
     // SAFETY: the server passes the live scan, whose state `ambeginscan` made, and its keys.
     unsafe {
         let mut scan = Scan::from_raw(raw);
-        scan.state::<scan::State>().reset();
+        scan.state::<scan::ScanState>().reset();
         scan.set_keys(keys, nkeys, order_bys, norder_bys);
     }
 }
@@ -222,7 +222,7 @@ unsafe extern "C-unwind" fn amgettuple(
     // SAFETY: the server passes the live scan, whose state `ambeginscan` made.
     unsafe {
         let mut scan = Scan::from_raw(raw);
-        let state = scan.state::<scan::State>();
+        let state = scan.state::<scan::ScanState>();
         scan::next_row(&mut scan, state)
     }
 }
@@ -235,7 +235,7 @@ unsafe extern "C-unwind" fn amgetbitmap(
     // SAFETY: the server passes the live scan, whose state `ambeginscan` made, and a bitmap.
     unsafe {
         let mut scan = Scan::from_raw(raw);
-        let state = scan.state::<scan::State>();
+        let state = scan.state::<scan::ScanState>();
         scan::all_rows(&scan, state, &mut Bitmap::from_raw(bitmap))
     }
 }
@@ -245,7 +245,7 @@ unsafe extern "C-unwind" fn amendscan(raw: pg_sys::IndexScanDesc) {
     // SAFETY: the server passes the live scan, whose state `ambeginscan` made.
     unsafe {
         let mut scan = Scan::from_raw(raw);
-        scan.state::<scan::State>().reset();
-        scan.end::<scan::State>();
+        scan.state::<scan::ScanState>().reset();
+        scan.end::<scan::ScanState>();
     }
 }

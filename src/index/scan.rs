@@ -33,7 +33,7 @@ enum Stage {
 
 /// What the scan keys ask for.
 #[derive(Default)]
-struct Request {
+struct ScanRequest {
     /// The fingerprint must lie in all of these.
     balls: Vec<Ball>,
     /// The centre of ORDER BY: None without it, Some(None) when it is NULL.
@@ -44,8 +44,8 @@ struct Request {
 
 /// The private state of a scan.
 #[derive(Default)]
-pub struct State {
-    request: Request,
+pub struct ScanState {
+    request: ScanRequest,
     /// The index at the start of the scan; None before it.
     index: Option<IndexState>,
     /// What is left to search, last first.
@@ -64,7 +64,7 @@ pub struct State {
     pin: Option<pg_sys::Buffer>,
 }
 
-impl State {
+impl ScanState {
     /// Forgets the running search; the next call starts a new one with the scan's keys.
     pub fn reset(&mut self) {
         self.release_pin();
@@ -86,7 +86,7 @@ impl State {
     fn start(&mut self, scan: &Scan) {
         scan.index().count_index_scan();
         self.index = Some(IndexState::read(scan.index()));
-        self.request = Request::of(scan);
+        self.request = ScanRequest::of(scan);
         self.stages = self.request.stages();
     }
 
@@ -157,7 +157,7 @@ fn keep_pin(leaf: Shared) -> pg_sys::Buffer {
 }
 
 /// The next row of a plain index scan; false at the end.
-pub fn next_row(scan: &mut Scan, state: &mut State) -> bool {
+pub fn next_row(scan: &mut Scan, state: &mut ScanState) -> bool {
     if state.index.is_none() {
         state.start(scan);
     }
@@ -179,7 +179,7 @@ pub fn next_row(scan: &mut Scan, state: &mut State) -> bool {
 
 /// Adds all rows of a bitmap scan; returns their number. No pins are held: the server runs bitmap
 /// scans under MVCC snapshots only.
-pub fn all_rows(scan: &Scan, state: &mut State, bitmap: &mut Bitmap) -> i64 {
+pub fn all_rows(scan: &Scan, state: &mut ScanState, bitmap: &mut Bitmap) -> i64 {
     state.start(scan);
     let mut rows = 0;
     while state.fill(scan, false) {
@@ -189,10 +189,10 @@ pub fn all_rows(scan: &Scan, state: &mut State, bitmap: &mut Bitmap) -> i64 {
     rows
 }
 
-impl Request {
-    fn of(scan: &Scan) -> Request {
+impl ScanRequest {
+    fn of(scan: &Scan) -> ScanRequest {
         let centre = scan.order_by().map(|c| c.map(|datum| datum.value() as u64));
-        let mut request = Request {
+        let mut request = ScanRequest {
             balls: Vec::new(),
             centre,
             null_rows: true,

@@ -19,14 +19,14 @@ use std::convert::Infallible;
 
 /// What a pass counted.
 #[derive(Default)]
-pub struct Tally {
+pub struct VacuumCounts {
     pub pages: u32,
     leaves: [u32; SPACES],
     postings: [u64; SPACES],
     removed: [u64; SPACES],
 }
 
-impl Tally {
+impl VacuumCounts {
     /// Of the postings of all spaces, those of one block and of the NULL space: one for each row.
     fn rows_of(counts: &[u64; SPACES]) -> u64 {
         Space::all()
@@ -53,16 +53,16 @@ impl Tally {
 
 /// Removes the postings of dead rows. For a validation, shows each row once: an insert files a row in all
 /// its spaces or in none, and no VACUUM, which could be cut short between two of them, runs beside it.
-pub fn bulk_delete(vacuum: &Vacuum, dead: &DeadRows) -> Tally {
+pub fn bulk_delete(vacuum: &Vacuum, dead: &DeadRows) -> VacuumCounts {
     let index = vacuum.index();
     let stamp = read_meta(index).page_stamp();
     let once = vacuum.is_validation();
-    let mut tally = Tally::default();
+    let mut counts = VacuumCounts::default();
     let mut addresses = RowAddresses::default();
     let mut block = META_BLOCK + 1;
     loop {
         let end = index.settled_block_count();
-        tally.pages = end;
+        counts.pages = end;
         if block >= end {
             break;
         }
@@ -72,21 +72,21 @@ pub fn bulk_delete(vacuum: &Vacuum, dead: &DeadRows) -> Tally {
             match space_of_leaf(index, &page, stamp) {
                 None => {}
                 Some(space) if once && !space.holds_each_row_once() => {
-                    tally.add(space, leaf::count(&page), 0);
+                    counts.add(space, leaf::count(&page), 0);
                 }
                 // The cleanup lock, on every leaf: a scan that holds a pin still has to look at the
                 // rows it found there, whether or not this pass removes something from the page.
                 Some(_) => {
                     let page = page.unlock().cleanup();
-                    clean_leaf(page, stamp, dead, &mut addresses, &mut tally);
+                    clean_leaf(page, stamp, dead, &mut addresses, &mut counts);
                 }
             }
             block += 1;
             vacuum.report_progress(block, end);
         }
     }
-    note_counts(index, &tally);
-    tally
+    note_counts(index, &counts);
+    counts
 }
 
 /// The space of a leaf; None for the other pages, which are internal, and zeros left by a crash. A
@@ -106,7 +106,7 @@ fn clean_leaf(
     stamp: u32,
     dead: &DeadRows,
     addresses: &mut RowAddresses,
-    tally: &mut Tally,
+    counts: &mut VacuumCounts,
 ) {
     let kind = special::kind_of(&page, stamp)
         .unwrap_or_else(|fault| corrupted(page.rel(), page.block(), &fault));
@@ -122,18 +122,18 @@ fn clean_leaf(
             Ok::<(), Infallible>(())
         });
     }
-    tally.add(kind.space, tids.len(), removed);
+    counts.add(kind.space, tids.len(), removed);
 }
 
 /// Writes the counts to the metapage, for the planner.
-fn note_counts(index: Rel, tally: &Tally) {
+fn note_counts(index: Rel, counts: &VacuumCounts) {
     let mut page = Pinned::read(index, META_BLOCK).exclusive();
     let Ok(mut meta) = Meta::read(&page) else {
         return;
     };
-    meta.leaves = tally.leaves;
-    meta.rows = tally.postings[0];
-    meta.null_rows = tally.postings[Space::NULL.index()];
+    meta.leaves = counts.leaves;
+    meta.rows = counts.postings[0];
+    meta.null_rows = counts.postings[Space::NULL.index()];
     let Ok(()) = wal::change([(&mut page, Image::Delta)], |[page]| {
         meta.write(page);
         Ok::<(), Infallible>(())
