@@ -4,7 +4,7 @@
 //! table that fits is sorted four times in memory; a larger one leaves sorted runs of each space in
 //! temporary files, which are merged at the end. `build_shared` does the same with several processes.
 
-use super::output::{Counts, Output, Progress, phase, write_meta};
+use super::output::{BuildCounts, BuildOutput, Progress, phase, write_meta};
 use super::shared::build_shared;
 use super::spool::Spool;
 use crate::pg::am::build::{scan_table, set_phase, set_rows_total};
@@ -26,7 +26,7 @@ pub unsafe fn build(
     index: Rel,
     info: *mut pg_sys::IndexInfo,
     fillfactor: u32,
-) -> Counts {
+) -> BuildCounts {
     let memory = maintenance_work_mem_bytes();
     let workers = planned_workers(table, index, info);
     if workers > 0 {
@@ -44,7 +44,7 @@ pub unsafe fn build(
     set_phase(phase::SORT_AND_LOAD);
     set_rows_total(rows + null_rows);
     write_index(index, Fork::Main, spool, fillfactor, memory);
-    Counts {
+    BuildCounts {
         table_rows,
         index_rows: rows + null_rows,
     }
@@ -66,7 +66,7 @@ fn write_index(index: Rel, fork: Fork, spool: Spool, fillfactor: u32, memory: us
     let (rows, null_rows) = (spool.rows, spool.null_rows);
     let stamp = random_u64();
     reserve_first(index, fork);
-    let mut output = Output {
+    let mut output = BuildOutput {
         writer: BulkWriter::new(index, fork),
         progress: Progress {
             quarters: &AtomicU64::new(0),

@@ -1,5 +1,5 @@
 //! Loading one key space bottom up from its sorted postings: leaves, then the levels above.
-//! Pure: pages go to a [`Sink`].
+//! Pure: pages go to a [`PageSink`].
 
 use crate::index::key::{Key, Space, separator};
 use crate::index::page::internal::{self, Downlink};
@@ -7,7 +7,7 @@ use crate::index::page::special::PageKind;
 use crate::index::page::{Page, leaf};
 
 /// Takes finished pages, in the order of their block numbers.
-pub trait Sink {
+pub trait PageSink {
     /// The block number of the next page.
     fn next_block(&self) -> u32;
     /// The block number of the page after that one; asked only if there will be one.
@@ -25,7 +25,7 @@ pub struct Loaded {
 }
 
 /// Loads one space: feed postings in order to [`Loader::push`], then [`Loader::finish`].
-pub struct Loader<'s, S: Sink> {
+pub struct Loader<'s, S: PageSink> {
     sink: &'s mut S,
     kind: PageKind,
     fill: Fill,
@@ -36,7 +36,7 @@ pub struct Loader<'s, S: Sink> {
     links: Vec<Downlink>,
 }
 
-impl<'s, S: Sink> Loader<'s, S> {
+impl<'s, S: PageSink> Loader<'s, S> {
     /// `fillfactor` in percent, 10 to 100.
     pub fn new(sink: &'s mut S, space: Space, stamp: u32, fillfactor: u32) -> Self {
         Loader {
@@ -180,7 +180,7 @@ mod tests {
     use crate::tid::Tid;
     use proptest::prelude::*;
 
-    impl Sink for Vec<Page> {
+    impl PageSink for Vec<Page> {
         fn next_block(&self) -> u32 {
             self.len() as u32
         }

@@ -1,6 +1,6 @@
 //! Where a build's pages go, and what it tells of its progress.
 
-use super::load::{Loaded, Sink};
+use super::load::{Loaded, PageSink};
 use crate::index::key::{SPACES, Space};
 use crate::index::page::Page;
 use crate::index::page::meta::{FORMAT_VERSION, Meta};
@@ -29,13 +29,13 @@ pub fn phase_name(number: i64) -> Option<&'static std::ffi::CStr> {
 }
 
 /// Rows seen by a build.
-pub struct Counts {
+pub struct BuildCounts {
     pub table_rows: f64,
     pub index_rows: u64,
 }
 
 /// Where a build's pages go, and the count of what is on them.
-pub struct Output<'o, 'r> {
+pub struct BuildOutput<'o, 'r> {
     pub writer: BulkWriter<'r>,
     pub progress: Progress<'o>,
 }
@@ -63,7 +63,7 @@ impl Progress<'_> {
     }
 }
 
-impl Sink for Output<'_, '_> {
+impl PageSink for BuildOutput<'_, '_> {
     fn next_block(&self) -> u32 {
         self.writer.next_block()
     }

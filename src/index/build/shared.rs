@@ -9,7 +9,7 @@
 //! Who joins late finds no more blocks to scan, and helps with the loading.
 
 use super::load::{Loaded, Loader};
-use super::output::{Counts, Output, Progress, phase, write_meta};
+use super::output::{BuildCounts, BuildOutput, Progress, phase, write_meta};
 use super::sort::{Runs, merge};
 use super::spool::Spool;
 use crate::index::key::{SPACES, Space};
@@ -81,7 +81,7 @@ pub unsafe fn build_shared(
     fillfactor: u32,
     memory: usize,
     workers: usize,
-) -> Option<Counts> {
+) -> Option<BuildCounts> {
     let workers = workers.min(MAX_WORKERS);
     let stamp = random_u64();
     let board = Board {
@@ -110,7 +110,7 @@ pub unsafe fn build_shared(
         // SAFETY: the caller's word; the server reads it after the build.
         unsafe { (*info).ii_BrokenHotChain = true };
     }
-    Some(Counts {
+    Some(BuildCounts {
         table_rows: scanned.table_rows,
         index_rows: rows + null_rows,
     })
@@ -197,9 +197,9 @@ fn file_name(space: Space, participant: usize) -> String {
 /// Loads key spaces until none is left.
 fn load_spaces(member: &Member<Board>) {
     let board = member.board();
-    let mut output: Option<Output> = None;
+    let mut output: Option<BuildOutput> = None;
     while let Some(space) = Space::all().nth(board.next_space.fetch_add(1, Ordering::SeqCst)) {
-        let output = output.get_or_insert_with(|| Output {
+        let output = output.get_or_insert_with(|| BuildOutput {
             writer: BulkWriter::one_of_many(member.index()),
             progress: progress(member),
         });
@@ -211,7 +211,7 @@ fn load_spaces(member: &Member<Board>) {
     member.announce();
 }
 
-fn load_space(member: &Member<Board>, space: Space, output: &mut Output) {
+fn load_space(member: &Member<Board>, space: Space, output: &mut BuildOutput) {
     let board = member.board();
     let all_runs: Vec<Runs<_>> = (0..=MAX_WORKERS)
         .filter(|i| board.left_runs[*i].load(Ordering::SeqCst))

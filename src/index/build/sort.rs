@@ -155,12 +155,12 @@ const END: usize = size_of::<u64>();
 pub fn merge<S: Store>(mut all: Vec<Runs<S>>, memory: usize, mut emit: impl FnMut(Key)) {
     let count: usize = all.iter().map(|runs| runs.ends.len()).sum();
     let share = (memory / POSTING / count.max(1)).clamp(64, CHUNK);
-    let mut readers: Vec<Reader> = Vec::with_capacity(count);
+    let mut readers: Vec<RunReader> = Vec::with_capacity(count);
     for (store, runs) in all.iter().enumerate() {
         let mut at = 0;
         for &end in &runs.ends {
             let buffer = Vec::new();
-            readers.push(Reader {
+            readers.push(RunReader {
                 store,
                 at,
                 end,
@@ -191,7 +191,7 @@ pub fn merge<S: Store>(mut all: Vec<Runs<S>>, memory: usize, mut emit: impl FnMu
 const CHUNK: usize = 16_384;
 
 /// Reads one run.
-struct Reader {
+struct RunReader {
     /// Which of the stores.
     store: usize,
     at: u64,
@@ -200,7 +200,7 @@ struct Reader {
     buffer: Vec<Key>,
 }
 
-impl Reader {
+impl RunReader {
     fn next<S: Store>(&mut self, all: &mut [Runs<S>], share: usize) -> Option<Key> {
         if self.buffer.is_empty() && self.at < self.end {
             let length = ((self.end - self.at) as usize).min(share * POSTING);

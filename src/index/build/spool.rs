@@ -1,7 +1,7 @@
 //! The rows of a build, gathered: in memory up to a limit, beyond it in sorted runs of each space.
 
 use super::load::{Loaded, Loader};
-use super::output::Output;
+use super::output::BuildOutput;
 use super::sort::{Posting, Runs, Store, merge, sort_for};
 use crate::index::key::{SPACES, Space};
 use crate::pg::process::backend::check_for_interrupts;
@@ -107,7 +107,7 @@ impl<'f> Spool<'f> {
     /// Loads every space.
     pub fn load(
         mut self,
-        output: &mut Output,
+        output: &mut BuildOutput,
         stamp: u32,
         fillfactor: u32,
         memory: usize,

@@ -16,7 +16,7 @@ pub struct Census {
     fill: f64,
     /// For each block, the rows under each 16-bit key.
     rows: [Vec<u64>; BLOCKS],
-    sample: Sample,
+    sample: SystematicSample,
 }
 
 /// The 16-bit key with the most rows.
@@ -35,7 +35,7 @@ impl Default for Census {
             postings: [0; SPACES],
             fill: 0.0,
             rows: std::array::from_fn(|_| vec![0; KEYS]),
-            sample: Sample::default(),
+            sample: SystematicSample::default(),
         }
     }
 }
@@ -122,15 +122,15 @@ impl KeyCounts for Census {
 }
 
 /// Fingerprints at equal distances among all that are offered, without knowing how many will be.
-struct Sample {
+struct SystematicSample {
     taken: Vec<u64>,
     stride: u64,
     offered: u64,
 }
 
-impl Default for Sample {
-    fn default() -> Sample {
-        Sample {
+impl Default for SystematicSample {
+    fn default() -> SystematicSample {
+        SystematicSample {
             taken: Vec::new(),
             stride: 1,
             offered: 0,
@@ -138,7 +138,7 @@ impl Default for Sample {
     }
 }
 
-impl Sample {
+impl SystematicSample {
     fn offer(&mut self, key: Key) {
         if self.offered.is_multiple_of(self.stride) {
             self.taken.push(key.rotated);
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn the_sample_is_spread_over_all() {
-        let mut sample = Sample::default();
+        let mut sample = SystematicSample::default();
         (0..100_000).for_each(|i| sample.offer(Key::at(i)));
         assert!((SAMPLE..2 * SAMPLE).contains(&sample.taken.len()));
         let gaps: Vec<u64> = sample.taken.windows(2).map(|w| w[1] - w[0]).collect();

@@ -5,15 +5,15 @@ use std::iter::Peekable;
 
 /// Compares two streams of keys, both ascending: one is pulled, the other one pushed. Shows `differ` each
 /// key that only one of them has, or that the pushed one has more than once.
-pub struct Comparison<L: Iterator<Item = Key>, F: FnMut(Key)> {
+pub struct KeyComparison<L: Iterator<Item = Key>, F: FnMut(Key)> {
     left: Peekable<L>,
     last: Option<Key>,
     differ: F,
 }
 
-impl<L: Iterator<Item = Key>, F: FnMut(Key)> Comparison<L, F> {
+impl<L: Iterator<Item = Key>, F: FnMut(Key)> KeyComparison<L, F> {
     pub fn new(left: L, differ: F) -> Self {
-        Comparison {
+        KeyComparison {
             left: left.peekable(),
             last: None,
             differ,
@@ -46,7 +46,7 @@ mod tests {
     fn differences(left: &[u64], right: &[u64]) -> BTreeSet<u64> {
         let mut found = BTreeSet::new();
         let left = left.iter().map(|bits| Key::at(*bits));
-        let mut comparison = Comparison::new(left, |key| {
+        let mut comparison = KeyComparison::new(left, |key| {
             found.insert(key.rotated);
         });
         right

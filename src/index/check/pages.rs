@@ -1,5 +1,5 @@
 //! Checking every page of an index against what the other files promise. Pure: pages come from a
-//! [`Source`].
+//! [`PageSource`].
 //!
 //! Others may write meanwhile: each page is read once, as it is then. Pages only split, to the right, and
 //! are never given back, so a downlink that was read once is true for ever, and a walk to the right meets
@@ -14,7 +14,7 @@ use crate::index::page::{Fault, NO_BLOCK, Page, leaf};
 use std::collections::{HashSet, VecDeque};
 
 /// Where pages are read from, as they are at that moment; None beyond the end of the file.
-pub trait Source {
+pub trait PageSource {
     fn page(&self, block: u32) -> Option<Box<Page>>;
 }
 
@@ -28,7 +28,7 @@ pub struct Finding {
 }
 
 /// A check of an index's structure.
-pub struct Structure<'s, S> {
+pub struct StructureCheck<'s, S> {
     source: &'s S,
     meta: Meta,
     /// Blocks met so far: each belongs to one place of one tree.
@@ -41,10 +41,10 @@ pub struct Structure<'s, S> {
 /// Downlinks to one level, from left to right.
 type Downlinks = VecDeque<(Key, u32)>;
 
-impl<'s, S: Source> Structure<'s, S> {
+impl<'s, S: PageSource> StructureCheck<'s, S> {
     /// `report` is shown what is broken.
     pub fn new(source: &'s S, meta: &Meta, report: &'s mut dyn FnMut(Finding)) -> Self {
-        Structure {
+        StructureCheck {
             source,
             meta: *meta,
             seen: HashSet::new(),
@@ -277,13 +277,13 @@ mod tests {
     use std::cell::Cell;
 
     fn faults(
-        source: &impl Source,
+        source: &impl PageSource,
         meta: &Meta,
         mut posting: impl FnMut(Space, Key),
     ) -> Vec<Finding> {
         let mut found = Vec::new();
         let mut report = |finding| found.push(finding);
-        let mut structure = Structure::new(source, meta, &mut report);
+        let mut structure = StructureCheck::new(source, meta, &mut report);
         let mut sound = true;
         for space in Space::all() {
             sound &= structure.check(space, |key| {
@@ -295,7 +295,7 @@ mod tests {
         found
     }
 
-    impl Source for Vec<Page> {
+    impl PageSource for Vec<Page> {
         fn page(&self, block: u32) -> Option<Box<Page>> {
             self.get(block as usize).map(|page| Box::new(*page))
         }
@@ -378,7 +378,7 @@ mod tests {
         split: Cell<bool>,
     }
 
-    impl Source for Splitting {
+    impl PageSource for Splitting {
         fn page(&self, block: u32) -> Option<Box<Page>> {
             let pages = if self.split.get() {
                 &self.after

@@ -5,9 +5,9 @@
 //! time, so what two walks agree on is right. What they do not agree on may have come or gone between them:
 //! it is looked up again in the end (`doubts`).
 
-use super::compare::Comparison;
+use super::compare::KeyComparison;
 use super::doubts::Doubts;
-use super::pages::{Finding, Source, Structure};
+use super::pages::{Finding, PageSource, StructureCheck};
 use super::postings::Postings;
 use crate::index::build::sorter::Sorter;
 use crate::index::key::{Key, SPACES, Space};
@@ -51,16 +51,16 @@ pg_function! {
 }
 
 /// The file's pages. Its length is measured again when a link leads beyond what is known.
-struct File<'r> {
+struct IndexFile<'r> {
     rel: Rel<'r>,
     blocks: Cell<u32>,
     read: Cell<u32>,
     activity: &'r RefCell<Activity>,
 }
 
-impl<'r> File<'r> {
-    fn new(rel: Rel<'r>, activity: &'r RefCell<Activity>) -> File<'r> {
-        File {
+impl<'r> IndexFile<'r> {
+    fn new(rel: Rel<'r>, activity: &'r RefCell<Activity>) -> IndexFile<'r> {
+        IndexFile {
             rel,
             blocks: Cell::new(rel.block_count()),
             read: Cell::new(0),
@@ -69,7 +69,7 @@ impl<'r> File<'r> {
     }
 }
 
-impl Source for File<'_> {
+impl PageSource for IndexFile<'_> {
     fn page(&self, block: u32) -> Option<Box<Page>> {
         check_for_interrupts();
         if block >= self.blocks.get() {
@@ -129,8 +129,8 @@ impl Verification<'_> {
     /// Checks the pages, and that each key space files what the others file.
     fn check_pages(&mut self, meta: &Meta, report: &mut dyn FnMut(Finding)) {
         let index = self.open.index();
-        let file = File::new(index, self.activity);
-        let mut structure = Structure::new(&file, meta, report);
+        let file = IndexFile::new(index, self.activity);
+        let mut structure = StructureCheck::new(&file, meta, report);
         for space in Space::all() {
             let mut rows = (self.base().filter(|_| space != Space::NULL))
                 .map(|base| (base, Sorter::new(base, self.memory)));
@@ -179,7 +179,7 @@ impl Verification<'_> {
         let mut count = 0;
         let (addresses, doubts) = (&mut self.addresses, &mut self.doubts);
         let postings = Postings::new(index, space).filter(|key| addresses.admit(index, key.tid));
-        let mut comparison = Comparison::new(postings, |key: Key| doubts.add(space, key));
+        let mut comparison = KeyComparison::new(postings, |key: Key| doubts.add(space, key));
         rows.finish(|key| {
             show_rows(self.activity, &mut count, || {
                 format!("{what} compared with key space {number}")
