@@ -4,15 +4,15 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use super::compared::Compared;
-use super::siblings::{Ball, distance_operator_of_within, is_hamming, within_beside};
+use super::siblings::{BallConstructor, distance_operator_of_within, is_hamming, within_beside};
 use crate::pg::catalog::lookup;
 use crate::pg::planner::nodes::{NodeRef, Planner};
-use crate::pg::planner::plan::Key;
+use crate::pg::planner::plan::Indexed;
 
 /// What an index of a relation is on, and the operator family that it searches with.
 #[derive(Clone, Copy)]
 pub struct Target<'p> {
-    pub key: Key<'p>,
+    pub key: Indexed<'p>,
     pub family: Oid,
 }
 
@@ -33,7 +33,7 @@ enum Bound {
 }
 
 /// `hamming(left, right) bound radius`.
-struct Comparison<'p> {
+struct DistanceComparison<'p> {
     distance: NodeRef<'p>,
     hamming: Oid,
     left: NodeRef<'p>,
@@ -82,7 +82,7 @@ pub fn says<'p>(planner: Planner<'p>, clause: NodeRef<'p>, within: NodeRef<'p>) 
 }
 
 /// Both ways to read the clause: either side may be the distance.
-fn comparisons(clause: NodeRef<'_>) -> [Option<Comparison<'_>>; 2] {
+fn comparisons(clause: NodeRef<'_>) -> [Option<DistanceComparison<'_>>; 2] {
     let Some(operator) = clause.as_binary_operator() else {
         return [None, None];
     };
@@ -98,7 +98,7 @@ fn comparison<'p>(
     distance: NodeRef<'p>,
     radius: NodeRef<'p>,
     strategy: i32,
-) -> Option<Comparison<'p>> {
+) -> Option<DistanceComparison<'p>> {
     let bound = match strategy {
         1 => Bound::Below,
         2 => Bound::AtMost,
@@ -110,7 +110,7 @@ fn comparison<'p>(
         .filter(|call| call.result_type == pg_sys::INT4OID)?;
     let [left, right] = call.args.as_array()?;
     let hamming = call.function;
-    is_hamming(hamming).then_some(Comparison {
+    is_hamming(hamming).then_some(DistanceComparison {
         distance,
         hamming,
         left,
@@ -148,10 +148,10 @@ pub fn as_within<'p>(planner: Planner<'p>, clause: NodeRef<'p>) -> Option<Within
     })
 }
 
-impl<'p> Comparison<'p> {
+impl<'p> DistanceComparison<'p> {
     /// Could an index serve this as `column <@ ball`, with a ball that is fixed during a scan?
     fn can_use(&self, planner: Planner<'p>, targets: &Targets<'p>) -> bool {
-        let Some(ball) = Ball::beside(self.hamming) else {
+        let Some(ball) = BallConstructor::beside(self.hamming) else {
             return false;
         };
         let fixed = |node: NodeRef<'p>| {
@@ -186,14 +186,14 @@ impl<'p> Targets<'p> {
             .iter()
             .copied()
             .find(|target| match target.key {
-                Key::Column(number) => column.is_some_and(|(_, found)| found == number),
-                Key::Expression(expression) => {
+                Indexed::Column(number) => column.is_some_and(|(_, found)| found == number),
+                Indexed::Expression(expression) => {
                     node.equals(expression) || bare.equals(expression.strip_relabel())
                 }
             })
     }
 
-    fn serves(&self, node: NodeRef<'p>, ball: Ball) -> bool {
+    fn serves(&self, node: NodeRef<'p>, ball: BallConstructor) -> bool {
         self.find(node)
             .is_some_and(|target| ball.operator_in(target.family).is_some())
     }

@@ -3,7 +3,7 @@
 use super::selectivity::{self, Sample};
 use crate::index::ball::{Ball, NEAR};
 use crate::pg::planner::column_stats::{self, ColumnSample};
-use crate::pg::planner::hooks::Place;
+use crate::pg::planner::hooks::EstimateScope;
 use crate::pg::planner::nodes::{NodeList, NodeRef, Planner};
 use pgrx::pg_sys::JoinType;
 
@@ -51,7 +51,7 @@ impl<'p> Clause<'p> {
     }
 
     /// The share of rows (of pairs, in a join) that the clause keeps.
-    pub fn selectivity(self, planner: Planner<'p>, place: Place) -> f64 {
+    pub fn selectivity(self, planner: Planner<'p>, scope: EstimateScope) -> f64 {
         let radius = planner.estimate(self.radius);
         let k = match radius.as_integer() {
             Some(k) => k.clamp(-1, 64) as i32,
@@ -59,9 +59,9 @@ impl<'p> Clause<'p> {
             // A parameter: as the cost of the index, the estimate assumes the usual radius.
             None => NEAR,
         };
-        match place {
-            Place::Scan { relid } => self.in_scan(planner, relid, k),
-            Place::Join { join, kind } => {
+        match scope {
+            EstimateScope::Scan { relid } => self.in_scan(planner, relid, k),
+            EstimateScope::Join { join, kind } => {
                 // SAFETY: the planner passed `join` in the same request as its root.
                 let columns =
                     unsafe { column_stats::joined_columns(planner, self.fingerprints, join) };

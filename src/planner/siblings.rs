@@ -44,12 +44,12 @@ pub fn distance_operator_of_within(within: Oid) -> Option<Oid> {
 
 /// The constructor of balls, and its result type.
 #[derive(Clone, Copy)]
-pub struct Ball {
+pub struct BallConstructor {
     pub constructor: Oid,
     pub type_oid: Oid,
 }
 
-impl Ball {
+impl BallConstructor {
     /// `hamming_ball(bigint, int)` beside another function of the extension.
     pub fn beside(sibling: Oid) -> Option<Self> {
         let types = [pg_sys::INT8OID, pg_sys::INT4OID];

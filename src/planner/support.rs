@@ -4,10 +4,10 @@ use pgrx::pg_sys::{Datum, INT4OID, Oid};
 
 use super::estimate::Clause;
 use super::selectivity::UNKNOWN;
-use super::siblings::{Ball, distance_operator_beside};
+use super::siblings::{BallConstructor, distance_operator_beside};
 use crate::pg::planner::hooks::{
-    IndexConditionRequest, Place, Request, SimplifyRequest, join_args, no_answer, request,
-    restriction_args,
+    EstimateScope, IndexConditionRequest, SimplifyRequest, SupportRequest, join_args, no_answer,
+    request, restriction_args,
 };
 use crate::pg::planner::nodes::{NodeList, NodeRef, Planner};
 use crate::pg::sql::fmgr::{Args, pg_function};
@@ -18,7 +18,7 @@ pg_function! {
     /// function is how clauses recognise `hamming`.
     fn simhash_hamming_support, pg_finfo_simhash_hamming_support(args) {
         match request(args) {
-            Request::Simplify(request) => match as_operator(&request, args.function()) {
+            SupportRequest::Simplify(request) => match as_operator(&request, args.function()) {
                 Some(operator) => request.answer(operator),
                 None => no_answer(),
             },
@@ -32,17 +32,17 @@ pg_function! {
     /// cost is a constant, which is what pg_proc.procost is for.
     fn simhash_within_support, pg_finfo_simhash_within_support(args) {
         match request(args) {
-            Request::IndexCondition(request) => match index_condition(&request) {
+            SupportRequest::IndexCondition(request) => match index_condition(&request) {
                 Some(condition) => request.answer(condition),
                 None => no_answer(),
             },
-            Request::Selectivity(request) => {
+            SupportRequest::Selectivity(request) => {
                 let planner = request.planner();
                 let clause = Clause::within(request.args());
-                let selectivity = selectivity(planner, clause, request.place());
+                let selectivity = selectivity(planner, clause, request.scope());
                 request.answer(selectivity)
             }
-            Request::Simplify(_) | Request::Other => no_answer(),
+            SupportRequest::Simplify(_) | SupportRequest::Other => no_answer(),
         }
     }
 }
@@ -77,14 +77,14 @@ pg_function! {
 
 fn estimate<'p>(
     args: &Args,
-    (planner, operands, place): (Planner<'p>, NodeList<'p>, Place),
+    (planner, operands, scope): (Planner<'p>, NodeList<'p>, EstimateScope),
     read: fn(Planner<'p>, NodeList<'p>) -> Option<Clause<'p>>,
 ) -> Datum {
-    args.result(Some(selectivity(planner, read(planner, operands), place)))
+    args.result(Some(selectivity(planner, read(planner, operands), scope)))
 }
 
-fn selectivity<'p>(planner: Planner<'p>, clause: Option<Clause<'p>>, place: Place) -> f64 {
-    clause.map_or(UNKNOWN, |clause| clause.selectivity(planner, place))
+fn selectivity<'p>(planner: Planner<'p>, clause: Option<Clause<'p>>, scope: EstimateScope) -> f64 {
+    clause.map_or(UNKNOWN, |clause| clause.selectivity(planner, scope))
 }
 
 /// `a <~> b` for a call of `hamming` or of its twin for triggers: the planner orders by an index for an
@@ -108,7 +108,7 @@ fn index_condition<'p>(request: &IndexConditionRequest<'p>) -> Option<NodeRef<'p
     if !request.is_fixed(centre) || !request.is_fixed(radius) {
         return None;
     }
-    let ball = Ball::beside(request.function())?;
+    let ball = BallConstructor::beside(request.function())?;
     let operator = ball.operator_in(request.operator_family())?;
     let planner = request.planner();
     let constructed = planner.call(ball.constructor, ball.type_oid, &[centre, radius]);

@@ -53,7 +53,7 @@ unsafe extern "C-unwind" fn relation_info_hook(
 }
 
 /// What the planner asks a support function.
-pub enum Request<'p> {
+pub enum SupportRequest<'p> {
     Simplify(SimplifyRequest<'p>),
     IndexCondition(IndexConditionRequest<'p>),
     Selectivity(SelectivityRequest<'p>),
@@ -77,7 +77,7 @@ pub struct SelectivityRequest<'p> {
 
 /// Where a clause is estimated.
 #[derive(Clone, Copy)]
-pub enum Place {
+pub enum EstimateScope {
     /// On rows of one relation, or with columns of other relations taken as fixed (`varRelid`).
     Scan { relid: i32 },
     /// Between two relations.
@@ -88,26 +88,26 @@ pub enum Place {
 }
 
 /// Reads the request that a support function got.
-pub fn request<'p>(args: &Args) -> Request<'p> {
+pub fn request<'p>(args: &Args) -> SupportRequest<'p> {
     let node: *mut pg_sys::Node = args.pointer(0);
     // SAFETY: the planner passes a request node, alive and exclusively ours during this call; its
     // tag says which one it is.
     unsafe {
         match node.as_ref().map(|node| node.type_) {
-            Some(NodeTag::T_SupportRequestSimplify) => Request::Simplify(SimplifyRequest {
+            Some(NodeTag::T_SupportRequestSimplify) => SupportRequest::Simplify(SimplifyRequest {
                 request: &*node.cast(),
             }),
             Some(NodeTag::T_SupportRequestIndexCondition) => {
-                Request::IndexCondition(IndexConditionRequest {
+                SupportRequest::IndexCondition(IndexConditionRequest {
                     request: &mut *node.cast(),
                 })
             }
             Some(NodeTag::T_SupportRequestSelectivity) => {
-                Request::Selectivity(SelectivityRequest {
+                SupportRequest::Selectivity(SelectivityRequest {
                     request: &mut *node.cast(),
                 })
             }
-            _ => Request::Other,
+            _ => SupportRequest::Other,
         }
     }
 }
@@ -187,14 +187,14 @@ impl<'p> SelectivityRequest<'p> {
         unsafe { NodeList::new(self.request.args) }
     }
 
-    pub fn place(&self) -> Place {
+    pub fn scope(&self) -> EstimateScope {
         if self.request.is_join {
-            Place::Join {
+            EstimateScope::Join {
                 join: self.request.sjinfo,
                 kind: self.request.jointype,
             }
         } else {
-            Place::Scan {
+            EstimateScope::Scan {
                 relid: self.request.varRelid,
             }
         }
@@ -212,35 +212,35 @@ pub fn no_answer() -> pg_sys::Datum {
 }
 
 /// Arguments of an operator's restriction estimator `(root, operator, args, varRelid)`.
-pub fn restriction_args<'p>(args: &Args) -> (Planner<'p>, NodeList<'p>, Place) {
+pub fn restriction_args<'p>(args: &Args) -> (Planner<'p>, NodeList<'p>, EstimateScope) {
     // SAFETY: the planner calls estimators with live arguments of these types.
     unsafe {
-        let place = Place::Scan {
+        let scope = EstimateScope::Scan {
             relid: args.get(3).unwrap_or(0),
         };
         (
             Planner::new(args.pointer(0)),
             NodeList::new(args.pointer(2)),
-            place,
+            scope,
         )
     }
 }
 
 /// Arguments of an operator's join estimator `(root, operator, args, jointype, sjinfo)`.
-pub fn join_args<'p>(args: &Args) -> (Planner<'p>, NodeList<'p>, Place) {
+pub fn join_args<'p>(args: &Args) -> (Planner<'p>, NodeList<'p>, EstimateScope) {
     let kind = args
         .get::<i16>(3)
         .map_or(pg_sys::JoinType::JOIN_INNER, |kind| kind as u32);
     // SAFETY: the planner calls estimators with live arguments of these types.
     unsafe {
-        let place = Place::Join {
+        let scope = EstimateScope::Join {
             join: args.pointer(4),
             kind,
         };
         (
             Planner::new(args.pointer(0)),
             NodeList::new(args.pointer(2)),
-            place,
+            scope,
         )
     }
 }

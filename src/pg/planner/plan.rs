@@ -23,14 +23,14 @@ pub struct Relation<'p> {
 pub struct IndexKey<'p> {
     pub access_method: Oid,
     pub operator_family: Oid,
-    pub key: Key<'p>,
+    pub key: Indexed<'p>,
     /// Expressions and predicate of the index, in terms of the relation.
     pub expressions: Vec<NodeRef<'p>>,
 }
 
 /// What an index is on.
 #[derive(Clone, Copy)]
-pub enum Key<'p> {
+pub enum Indexed<'p> {
     Column(i16),
     Expression(NodeRef<'p>),
 }
@@ -317,11 +317,11 @@ unsafe fn in_terms_of<'p>(list: *mut pg_sys::List, relid: u32) -> NodeList<'p> {
 }
 
 /// The first key column: a column number, or 0 and the first of the index's expressions.
-fn key<'p>(column: i16, expressions: NodeList<'p>) -> Option<Key<'p>> {
+fn key<'p>(column: i16, expressions: NodeList<'p>) -> Option<Indexed<'p>> {
     if column != 0 {
-        Some(Key::Column(column))
+        Some(Indexed::Column(column))
     } else {
-        expressions.get(0).map(Key::Expression)
+        expressions.get(0).map(Indexed::Expression)
     }
 }
 
