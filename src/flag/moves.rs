@@ -14,7 +14,7 @@ use std::rc::{Rc, Weak};
 use pgrx::pg_sys::Oid;
 
 use crate::pg::sql::call_site::Memory;
-use crate::pg::sql::trigger::{Place, TriggerCall};
+use crate::pg::sql::trigger::{TriggerCall, VersionAddress};
 
 /// An UPDATE that a trigger has judged.
 struct Judged {
@@ -22,7 +22,7 @@ struct Judged {
     statement: Memory,
     /// The one that CREATE TRIGGER made.
     trigger: Oid,
-    old: Place,
+    old: VersionAddress,
     /// Of what was judged.
     content: u64,
 }

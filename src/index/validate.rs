@@ -2,7 +2,7 @@
 
 use super::ball::Ball;
 use super::scan::operator;
-use crate::pg::am::opclass::{Member, OperatorClass, Purpose, read, type_length};
+use crate::pg::am::opclass::{FamilyOperator, OperatorClass, OperatorPurpose, read, type_length};
 use pgrx::{PgLogLevel, PgSqlErrorCode::ERRCODE_INVALID_OBJECT_DEFINITION, ereport};
 use pgrx::{pg_guard, pg_sys};
 
@@ -50,16 +50,20 @@ fn faults(class: &OperatorClass) -> Vec<String> {
     faults
 }
 
-fn operator_fault(member: &Member) -> Option<String> {
+fn operator_fault(member: &FamilyOperator) -> Option<String> {
     let int8 = pg_sys::INT8OID;
-    let by_integer = Purpose::Order(pg_sys::INTEGER_BTREE_FAM_OID);
+    let by_integer = OperatorPurpose::Order(pg_sys::INTEGER_BTREE_FAM_OID);
     let (purpose, result, right_fits) = match member.strategy as u16 {
         operator::IN_BALL => {
             let fits = usize::try_from(type_length(member.right)) == Ok(size_of::<Ball>());
-            (Purpose::Search, pg_sys::BOOLOID, fits)
+            (OperatorPurpose::Search, pg_sys::BOOLOID, fits)
         }
         operator::DISTANCE => (by_integer, pg_sys::INT4OID, member.right == int8),
-        operator::NEAR => (Purpose::Search, pg_sys::BOOLOID, member.right == int8),
+        operator::NEAR => (
+            OperatorPurpose::Search,
+            pg_sys::BOOLOID,
+            member.right == int8,
+        ),
         other => return Some(format!("contains an operator with strategy number {other}")),
     };
     let sound =

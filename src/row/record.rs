@@ -15,7 +15,7 @@ use crate::fingerprint::sketch::{Content, Sketch};
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::sql::call_site::Memory;
 use crate::pg::sql::fmgr::Args;
-use crate::pg::sql::record::{Record, Shape};
+use crate::pg::sql::record::{Record, RecordColumn, Shape};
 use crate::pg::sql::value::Value;
 
 /// What a call site remembers.
@@ -31,12 +31,12 @@ pub struct RowSite<const W: usize> {
 struct RowWork {
     writer: Writer,
     shape: Option<Rc<Shape>>,
-    columns: Vec<Column>,
+    columns: Vec<CountedColumn>,
     canonical: String,
 }
 
 /// A column that counts.
-struct Column {
+struct CountedColumn {
     plan: ColumnPlan,
     form: Rc<Form>,
     /// Of its title.
@@ -126,7 +126,7 @@ impl RowWork {
         let values = shape.values(&record);
         sketch.begin();
         let pause = &mut check_for_interrupts;
-        for Column { plan, form, title } in &self.columns {
+        for CountedColumn { plan, form, title } in &self.columns {
             let Some(value) = values[plan.field] else {
                 continue;
             };
@@ -156,14 +156,14 @@ impl RowWork {
             return shape.clone();
         }
         let shape = self.writer.shape(record);
-        let field = |c: &crate::pg::sql::record::Column| Field {
+        let field = |c: &RecordColumn| Field {
             name: c.name.clone(),
             generated: c.generated,
         };
         let fields: Vec<Field> = shape.columns.iter().map(field).collect();
         let plans = or_raise(plan::row(settings.preset, settings.options, &fields));
         let mut form = |field: usize| self.writer.form(shape.columns[field].type_id);
-        let column = |plan: ColumnPlan| Column {
+        let column = |plan: ColumnPlan| CountedColumn {
             form: form(plan.field),
             title: plan.title.map(&mut form),
             plan,

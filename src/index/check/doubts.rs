@@ -16,7 +16,7 @@ use crate::index::page::meta::META_BLOCK;
 use crate::index::page::{Fault, list};
 use crate::index::tree::{Tree, read_meta};
 use crate::pg::am::open::{LatestSnapshot, OpenIndex};
-use crate::pg::am::row_reader::{Row, RowReader};
+use crate::pg::am::row_reader::{RowReader, VisibleRow};
 use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
 use crate::tid::Tid;
@@ -107,13 +107,13 @@ impl SecondLook<'_> {
             (self.activity.borrow_mut()).show(|| format!("{seen} rows looked up again"));
             let (tid, filed) = (doubt.key().tid, has_fingerprint.then_some(doubt.bits));
             match rows.row(tid) {
-                Row::None => {}
-                Row::Filed(own) if own == filed => self.check_own(tid, filed),
-                Row::Filed(own) => {
+                VisibleRow::None => {}
+                VisibleRow::Filed(own) if own == filed => self.check_own(tid, filed),
+                VisibleRow::Filed(own) => {
                     let what = format!("has {}", shown(own));
                     self.check_foreign(tid, filed, &what);
                 }
-                Row::LeftOut => {
+                VisibleRow::LeftOut => {
                     let what = "does not meet the index's predicate";
                     self.check_foreign(tid, filed, what);
                 }

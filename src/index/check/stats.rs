@@ -5,7 +5,7 @@ use crate::index::corrupt::corrupted;
 use crate::index::page::meta::META_BLOCK;
 use crate::index::page::{is_zero, leaf, special};
 use crate::index::tree::{LEAF, read_meta};
-use crate::pg::am::open::{OpenIndex, Purpose};
+use crate::pg::am::open::{OpenIndex, OpenPurpose};
 use crate::pg::catalog::relation::Rel;
 use crate::pg::page::buffer::Pinned;
 use crate::pg::process::backend::check_for_interrupts;
@@ -23,7 +23,7 @@ pg_function! {
         let Some(oid) = args.get::<pg_sys::Oid>(0) else {
             return args.null();
         };
-        let open = OpenIndex::new(oid, "simhash", Purpose::Statistics);
+        let open = OpenIndex::new(oid, "simhash", OpenPurpose::Statistics);
         let index = open.index();
         let meta = read_meta(index);
         let census = take(index, meta.page_stamp());

@@ -14,7 +14,7 @@ use crate::index::key::{Key, SPACES, Space};
 use crate::index::page::Page;
 use crate::index::page::meta::Meta;
 use crate::index::tree::read_meta;
-use crate::pg::am::open::{LatestSnapshot, OpenIndex, Purpose};
+use crate::pg::am::open::{LatestSnapshot, OpenIndex, OpenPurpose};
 use crate::pg::am::row_address::RowAddresses;
 use crate::pg::catalog::relation::Rel;
 use crate::pg::page::buffer::Pinned;
@@ -36,7 +36,7 @@ pg_function! {
         let (Some(oid), Some(all_rows)) = (args.get::<pg_sys::Oid>(0), args.get::<bool>(1)) else {
             return args.null();
         };
-        let open = OpenIndex::new(oid, "simhash", Purpose::Verification);
+        let open = OpenIndex::new(oid, "simhash", OpenPurpose::Verification);
         let _owner = open.as_owner();
         // Each at once: an index whose every row is missing has millions of them.
         verify(&open, all_rows, &mut |finding| {

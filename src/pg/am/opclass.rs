@@ -5,7 +5,7 @@ use std::ffi::CStr;
 
 /// What an operator of a family is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum OperatorPurpose {
     Search,
     /// ORDER BY, by this btree family.
     Order(pg_sys::Oid),
@@ -13,11 +13,11 @@ pub enum Purpose {
 
 /// One operator of a family.
 #[derive(Clone, Copy, Debug)]
-pub struct Member {
+pub struct FamilyOperator {
     pub strategy: i16,
     pub left: pg_sys::Oid,
     pub right: pg_sys::Oid,
-    pub purpose: Purpose,
+    pub purpose: OperatorPurpose,
     pub result: pg_sys::Oid,
 }
 
@@ -25,7 +25,7 @@ pub struct Member {
 pub struct OperatorClass {
     pub family: String,
     pub input: pg_sys::Oid,
-    pub operators: Vec<Member>,
+    pub operators: Vec<FamilyOperator>,
     /// Support functions of the family.
     pub functions: usize,
 }
@@ -40,14 +40,14 @@ pub fn read(class: pg_sys::Oid) -> OperatorClass {
         let mut operators = Vec::new();
         members(AMOPSTRATEGY as i32, family, |tuple| {
             let row = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_amop>();
-            operators.push(Member {
+            operators.push(FamilyOperator {
                 strategy: row.amopstrategy,
                 left: row.amoplefttype,
                 right: row.amoprighttype,
                 purpose: if row.amoppurpose as u8 == pg_sys::AMOP_ORDER {
-                    Purpose::Order(row.amopsortfamily)
+                    OperatorPurpose::Order(row.amopsortfamily)
                 } else {
-                    Purpose::Search
+                    OperatorPurpose::Search
                 },
                 result: pg_sys::get_op_rettype(row.amopopr),
             });

@@ -12,7 +12,7 @@ use pgrx::pg_sys;
 
 /// What an index is opened for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub enum OpenPurpose {
     /// By its owner.
     Verification,
     /// By whoever may read the table.
@@ -32,7 +32,7 @@ impl OpenIndex {
     /// Opens an index of the access method `am`; raises an ERROR if it is something else, not the
     /// caller's to open for this purpose, not valid, another session's temporary index, or an unlogged
     /// one on a standby.
-    pub fn new(oid: pg_sys::Oid, am: &str, purpose: Purpose) -> OpenIndex {
+    pub fn new(oid: pg_sys::Oid, am: &str, purpose: OpenPurpose) -> OpenIndex {
         // SAFETY: locks table before index, as the server does; both are closed by `drop` or, after
         // an ERROR, by the server.
         unsafe {
@@ -196,7 +196,7 @@ unsafe fn check(index: pg_sys::Relation, am: &str) {
 
 /// # Safety
 /// `index` must be an open index, of the table `table`.
-unsafe fn check_privilege(index: pg_sys::Relation, table: pg_sys::Oid, purpose: Purpose) {
+unsafe fn check_privilege(index: pg_sys::Relation, table: pg_sys::Oid, purpose: OpenPurpose) {
     // SAFETY: the caller's word; catalog look-ups.
     let (rel, may_read) = unsafe {
         let select = pg_sys::AclMode::from(pg_sys::ACL_SELECT);
@@ -207,8 +207,8 @@ unsafe fn check_privilege(index: pg_sys::Relation, table: pg_sys::Oid, purpose: 
         )
     };
     let missing = match purpose {
-        Purpose::Verification if !compat::owns_relation(rel.oid()) => "must be owner of index",
-        Purpose::Statistics if !may_read => "permission denied for the table of index",
+        OpenPurpose::Verification if !compat::owns_relation(rel.oid()) => "must be owner of index",
+        OpenPurpose::Statistics if !may_read => "permission denied for the table of index",
         _ => return,
     };
     raise(

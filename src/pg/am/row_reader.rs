@@ -7,7 +7,7 @@ use pgrx::pg_sys;
 
 /// What a snapshot sees at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Row {
+pub enum VisibleRow {
     /// Nothing.
     None,
     /// A row that the index's predicate leaves out.
@@ -53,7 +53,7 @@ impl<'o> RowReader<'o> {
 
     /// What the snapshot sees at an address, which must be one that the table can have. A posting's
     /// address leads to the row version that is visible, if one of its chain is.
-    pub fn row(&mut self, tid: Tid) -> Row {
+    pub fn row(&mut self, tid: Tid) -> VisibleRow {
         let mut tid = tid_to(tid);
         let (mut again, mut value, mut null) = (false, pg_sys::Datum::null(), false);
         // SAFETY: all was made by `new`; the index has one key column. What the expressions allocate is
@@ -64,7 +64,7 @@ impl<'o> RowReader<'o> {
             let found =
                 pg_sys::table_index_fetch_tuple(fetch, &mut tid, snapshot, slot, &mut again, none);
             if !found {
-                return Row::None;
+                return VisibleRow::None;
             }
             let memory = (*self.context).ecxt_per_tuple_memory;
             let outer = pg_sys::MemoryContextSwitchTo(memory);
@@ -75,8 +75,8 @@ impl<'o> RowReader<'o> {
             pg_sys::MemoryContextSwitchTo(outer);
             pg_sys::MemoryContextReset(memory);
             match wanted {
-                true => Row::Filed((!null).then_some(value.value() as u64)),
-                false => Row::LeftOut,
+                true => VisibleRow::Filed((!null).then_some(value.value() as u64)),
+                false => VisibleRow::LeftOut,
             }
         }
     }

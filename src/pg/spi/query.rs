@@ -6,7 +6,7 @@ use pgrx::{pg_guard, pg_sys};
 use super::connection::{c_text, check, connected};
 
 /// Takes a row: its columns' values, None for NULL. They live until it returns.
-type Sink<'f, const N: usize> = &'f mut dyn FnMut([Option<pg_sys::Datum>; N]);
+type ResultSink<'f, const N: usize> = &'f mut dyn FnMut([Option<pg_sys::Datum>; N]);
 
 /// A destination of rows, as the executor knows it, with the sink behind it.
 #[repr(C)]
@@ -14,7 +14,7 @@ struct Receiver<'f, const N: usize> {
     base: pg_sys::DestReceiver,
     /// The caller's: what the sink keeps outlives the query.
     context: pg_sys::MemoryContext,
-    sink: Sink<'f, N>,
+    sink: ResultSink<'f, N>,
 }
 
 /// Runs a query of N columns under the snapshot of the running statement, and gives every row to
@@ -22,7 +22,7 @@ struct Receiver<'f, const N: usize> {
 pub fn for_each_row<const N: usize>(
     sql: &str,
     parameter: Option<(pg_sys::Oid, pg_sys::Datum)>,
-    sink: Sink<N>,
+    sink: ResultSink<N>,
 ) {
     let text = c_text(sql);
     let mut receiver = Receiver {

@@ -18,7 +18,7 @@ pub struct Record<'a> {
 }
 
 /// A column that is not dropped.
-pub struct Column {
+pub struct RecordColumn {
     pub name: String,
     pub generated: bool,
     pub type_id: pg_sys::Oid,
@@ -39,7 +39,7 @@ struct Identity {
 pub struct Shape {
     identity: Identity,
     desc: pg_sys::TupleDesc,
-    pub columns: Vec<Column>,
+    pub columns: Vec<RecordColumn>,
 }
 
 impl<'a> Record<'a> {
@@ -88,7 +88,7 @@ impl Shape {
             let columns = (0..(*desc).natts as usize)
                 .map(|i| (i, attribute(desc, i)))
                 .filter(|(_, a)| !a.attisdropped)
-                .map(|(i, a)| Column {
+                .map(|(i, a)| RecordColumn {
                     name: to_utf8(CStr::from_ptr(a.attname.data.as_ptr()).to_bytes()).into_owned(),
                     generated: a.attgenerated != 0,
                     type_id: a.atttypid,

@@ -27,12 +27,12 @@ pub struct TriggerCall<'a> {
 }
 
 /// Where a row version lies.
-pub struct Place {
+pub struct VersionAddress {
     table: pg_sys::Oid,
     place: pg_sys::ItemPointerData,
 }
 
-impl Place {
+impl VersionAddress {
     /// The table's OID and the place in it, as datums that live as long as self.
     pub fn datums(&self) -> [pg_sys::Datum; 2] {
         [self.table.into(), (&raw const self.place).into()]
@@ -189,13 +189,13 @@ impl<'a> TriggerCall<'a> {
     }
 
     /// Where the row that an UPDATE replaces lies.
-    pub fn old_place(&self) -> Option<Place> {
+    pub fn old_place(&self) -> Option<VersionAddress> {
         if self.event() != Event::Update {
             return None;
         }
         // SAFETY: the tuple lives as long as the call.
         let tuple = unsafe { &*self.data().tg_trigtuple };
-        Some(Place {
+        Some(VersionAddress {
             table: tuple.t_tableOid,
             place: tuple.t_self,
         })

@@ -21,7 +21,7 @@ pub struct Sibling {
 }
 
 /// What pg_trigger says of one.
-struct Entry {
+struct PgTrigger {
     table: Oid,
     copied_from: Oid,
 }
@@ -67,12 +67,15 @@ fn origin(trigger: &pg_sys::Trigger, table: Oid) -> Origin {
         table,
         levels: 0,
     };
-    let mut entry = trigger.tgisclone.then(|| entry(origin.trigger)).flatten();
-    while let Some(Entry { copied_from, .. }) = entry
+    let mut row = trigger
+        .tgisclone
+        .then(|| pg_trigger(origin.trigger))
+        .flatten();
+    while let Some(PgTrigger { copied_from, .. }) = row
         && copied_from != Oid::INVALID
     {
-        entry = self::entry(copied_from);
-        if let Some(Entry { table, .. }) = entry {
+        row = pg_trigger(copied_from);
+        if let Some(PgTrigger { table, .. }) = row {
             origin = Origin {
                 trigger: copied_from,
                 table,
@@ -84,7 +87,7 @@ fn origin(trigger: &pg_sys::Trigger, table: Oid) -> Origin {
 }
 
 /// None when the trigger is gone.
-fn entry(trigger: Oid) -> Option<Entry> {
+fn pg_trigger(trigger: Oid) -> Option<PgTrigger> {
     // SAFETY: a scan of the catalog with one key, of the type of the index; the row is read before the
     // scan ends.
     unsafe {
@@ -106,7 +109,7 @@ fn entry(trigger: Oid) -> Option<Entry> {
         let row = pg_sys::systable_getnext(scan);
         let found = (!row.is_null()).then(|| {
             let form: *const pg_sys::FormData_pg_trigger = pg_sys::GETSTRUCT(row).cast();
-            Entry {
+            PgTrigger {
                 table: (*form).tgrelid,
                 copied_from: (*form).tgparentid,
             }
