@@ -12,7 +12,7 @@ use super::bag::{Bag, KEPT_CAPACITY, NGRAM, Norm, UNIT, WHOLE};
 use super::error::Error;
 use super::hash::{Hashed, Width, city64};
 use super::lexeme::{Given, Lexeme};
-use super::options::grammar::Kind;
+use super::options::grammar::ContentKind;
 use super::options::plan::ColumnPlan;
 use super::options::presets::{Features, Input, Rules, Tf};
 use super::simhash::Sums;
@@ -165,8 +165,8 @@ impl<const W: usize> Sketch<W> {
         self.key.clear();
         self.key.extend_from_slice(&plan.prefix);
         let (text, natural) = match content {
-            Content::Text(text) => (text, Kind::Text),
-            Content::Canonical(text) => (text, Kind::Value),
+            Content::Text(text) => (text, ContentKind::Text),
+            Content::Canonical(text) => (text, ContentKind::Value),
             Content::Lexemes(lexemes) => {
                 let given = lexemes.iter().map(|lexeme| Ok(lexeme.given()));
                 return self.join_given(plan, given, Lexeme::UNIT, pause);
@@ -174,15 +174,15 @@ impl<const W: usize> Sketch<W> {
         };
         self.bag.begin(text.len());
         match (plan.kind.unwrap_or(natural), &plan.input) {
-            (Kind::Text, Input::Words(rules)) => {
+            (ContentKind::Text, Input::Words(rules)) => {
                 self.count_text(plan, rules, text, pause)?;
                 self.forget_title();
                 self.join_counted(plan, rules.tf, pause)?;
             }
-            (Kind::Value, Input::Words(rules)) => {
+            (ContentKind::Value, Input::Words(rules)) => {
                 let literal = match natural {
-                    Kind::Value => text,
-                    Kind::Text => {
+                    ContentKind::Value => text,
+                    ContentKind::Text => {
                         normal::normal_form(text, &mut self.text, pause)?;
                         &self.text
                     }
@@ -194,7 +194,7 @@ impl<const W: usize> Sketch<W> {
                     self.join_counted(plan, rules.tf, pause)?;
                 }
             }
-            (Kind::Text, Input::WeightedTokens) => {
+            (ContentKind::Text, Input::WeightedTokens) => {
                 let given = |(token, weight)| Given {
                     token,
                     tf: weight,
@@ -203,7 +203,7 @@ impl<const W: usize> Sketch<W> {
                 let tokens = weighted_tokens::parse(text).map(|token| token.map(given));
                 self.join_given(plan, tokens, 1.0, pause)?;
             }
-            (Kind::Value, Input::WeightedTokens) => {
+            (ContentKind::Value, Input::WeightedTokens) => {
                 let token = (!text.is_empty()).then_some(Ok(Given {
                     token: text,
                     tf: 1.0,

@@ -67,7 +67,7 @@ impl TextOptions {
 
 /// What a column's content is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ContentKind {
     /// Segmented into words.
     Text,
     /// One feature as a whole.
@@ -79,7 +79,7 @@ pub enum Kind {
 pub struct ColumnOptions {
     pub weight: f64,
     /// None: as the column's type suggests.
-    pub kind: Option<Kind>,
+    pub kind: Option<ContentKind>,
     pub text: TextOptions,
 }
 
@@ -224,10 +224,10 @@ pub(in crate::fingerprint) fn number(
     Ok(number)
 }
 
-fn kind(column: &str, value: &Value) -> Result<Kind, Error> {
+fn kind(column: &str, value: &Value) -> Result<ContentKind, Error> {
     match value.as_str() {
-        Some("text") => Ok(Kind::Text),
-        Some("value") => Ok(Kind::Value),
+        Some("text") => Ok(ContentKind::Text),
+        Some("value") => Ok(ContentKind::Value),
         _ => Err(wrong_shape(
             format!("\"as\" of column \"{column}\""),
             "\"text\" or \"value\"",

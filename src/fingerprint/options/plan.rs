@@ -1,6 +1,6 @@
 //! Preset, options and the fields of a row, worked out into what each field does.
 
-use super::grammar::{ColumnOptions, Kind, RowOptions, TextOptions};
+use super::grammar::{ColumnOptions, ContentKind, RowOptions, TextOptions};
 use super::presets::{Input, Preset};
 use crate::fingerprint::error::Error;
 use crate::fingerprint::hash::FeatureHash;
@@ -19,7 +19,7 @@ pub struct ColumnPlan {
     /// Position among the fields.
     pub field: usize,
     pub name: String,
-    pub kind: Option<Kind>,
+    pub kind: Option<ContentKind>,
     pub input: Input,
     /// Multiplies the column's vector: sqrt(share) when columns are balanced, else the weight.
     pub factor: f64,
@@ -38,7 +38,7 @@ pub fn text(preset: &'static Preset, options: &TextOptions) -> Result<ColumnPlan
     Ok(ColumnPlan {
         field: 0,
         name: String::new(),
-        kind: Some(Kind::Text),
+        kind: Some(ContentKind::Text),
         input: input(preset, &[("", options)])?,
         factor: 1.0,
         balance: preset.balance,

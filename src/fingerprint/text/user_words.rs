@@ -22,7 +22,7 @@ pub struct UserWords {
 
 /// A word that was found, as a range of bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Found {
+pub struct FoundWord {
     pub from: usize,
     pub to: usize,
     pub part_of_speech: PartOfSpeech,
@@ -53,7 +53,7 @@ impl UserWords {
 
     /// The first word of the dictionary in `text`, the longest of those that start there. A word may not
     /// begin or end inside of a word of letters and digits, unless that is Han.
-    pub fn find(&self, text: &str) -> Option<Found> {
+    pub fn find(&self, text: &str) -> Option<FoundWord> {
         let mut before = None;
         text.char_indices().find_map(|(at, first)| {
             let words = self.by_first.get(&first);
@@ -62,7 +62,7 @@ impl UserWords {
                 false => words.and_then(|words| self.longest(words, first, &text[at..])),
             };
             before = Some(first);
-            found.map(|(length, part_of_speech)| Found {
+            found.map(|(length, part_of_speech)| FoundWord {
                 from: at,
                 to: at + length,
                 part_of_speech,

@@ -8,13 +8,13 @@ use crate::fingerprint::error::Error;
 
 /// Where a word is, and what is known of it.
 #[derive(Clone, Copy, Debug)]
-struct Place<T> {
+struct WordSpan<T> {
     start: usize,
     length: u32,
     about: T,
 }
 
-fn word<'t, T>(text: &'t str, place: &Place<T>) -> &'t str {
+fn word<'t, T>(text: &'t str, place: &WordSpan<T>) -> &'t str {
     &text[place.start..place.start + place.length as usize]
 }
 
@@ -22,7 +22,7 @@ fn word<'t, T>(text: &'t str, place: &Place<T>) -> &'t str {
 #[derive(Debug)]
 pub struct GatheredWords<T> {
     text: String,
-    places: Vec<Place<T>>,
+    places: Vec<WordSpan<T>>,
     /// The normal form of a word.
     normal: String,
 }
@@ -50,7 +50,7 @@ impl<T: Copy + Ord> GatheredWords<T> {
         self.text.try_reserve(self.normal.len()).map_err(full)?;
         self.places.try_reserve(1).map_err(full)?;
         self.text.push_str(&self.normal);
-        self.places.push(Place {
+        self.places.push(WordSpan {
             start,
             length,
             about,
@@ -77,7 +77,7 @@ impl<T: Copy + Ord> GatheredWords<T> {
 #[derive(Debug)]
 pub struct WordList<T> {
     text: String,
-    places: Vec<Place<T>>,
+    places: Vec<WordSpan<T>>,
 }
 
 impl<T: Copy> WordList<T> {
@@ -91,7 +91,7 @@ impl<T: Copy> WordList<T> {
     }
 
     pub fn contains(&self, wanted: &str) -> bool {
-        let of = |place: &Place<T>| word(&self.text, place).cmp(wanted);
+        let of = |place: &WordSpan<T>| word(&self.text, place).cmp(wanted);
         self.places.binary_search_by(of).is_ok()
     }
 
@@ -119,7 +119,7 @@ impl<T: Copy> WordList<T> {
                 return;
             };
             let among = &self.places[places.clone()];
-            let next_of = |place: &Place<T>| word(&self.text, place)[length..].chars().next();
+            let next_of = |place: &WordSpan<T>| word(&self.text, place)[length..].chars().next();
             let from = among.partition_point(|place| next_of(place) < Some(next));
             let count = among[from..].partition_point(|place| next_of(place) == Some(next));
             places = places.start + from..places.start + from + count;
