@@ -12,14 +12,14 @@ use crate::pg::sql::fmgr::Args;
 use crate::pg::sql::output::Output;
 
 /// Parsed arguments, and the bytes that they came from.
-pub struct Arguments<T> {
+pub struct ParsedArguments<T> {
     pub options: T,
     pub preset: &'static Preset,
     json: Option<Vec<u8>>,
     name: Option<Vec<u8>>,
 }
 
-impl<T: Default> Arguments<T> {
+impl<T: Default> ParsedArguments<T> {
     /// Reads arguments `i` (jsonb) and `i + 1` (text).
     fn read(
         args: &Args,
@@ -52,7 +52,7 @@ impl<T: Default> Arguments<T> {
 
 /// Brings `current` up to date with arguments `i` and `i + 1`; true when it has changed.
 pub fn refresh<T: Default>(
-    current: &mut Option<Arguments<T>>,
+    current: &mut Option<ParsedArguments<T>>,
     args: &Args,
     i: usize,
     memory: Memory,
@@ -61,6 +61,6 @@ pub fn refresh<T: Default>(
     if current.as_ref().is_some_and(|a| a.same(args, i)) {
         return false;
     }
-    *current = Some(Arguments::read(args, i, memory, parse));
+    *current = Some(ParsedArguments::read(args, i, memory, parse));
     true
 }

@@ -27,7 +27,7 @@ pub enum Form {
     PaddedText,
     /// Text as the output function writes it.
     TextOutput(Output),
-    Leaf(Leaf),
+    Scalar(Scalar),
     /// A tsvector: lexemes with weights, unless it is wanted as a whole.
     Lexemes(Output),
     Array,
@@ -37,7 +37,7 @@ pub enum Form {
 }
 
 /// A value that is no container and no text.
-pub enum Leaf {
+pub enum Scalar {
     Integer,
     Oid,
     Float4,
@@ -68,7 +68,7 @@ impl Form {
     fn of(type_id: Oid, memory: Memory) -> Self {
         let (base, structure) = resolve(type_id);
         match structure {
-            Structure::Enum => Form::Leaf(Leaf::Oid),
+            Structure::Enum => Form::Scalar(Scalar::Oid),
             Structure::Array => Form::Array,
             Structure::Record => Form::Record,
             Structure::Range => Form::Range,
@@ -86,14 +86,16 @@ impl Form {
             }
             pg_sys::TSVECTOROID => return Form::Lexemes(Output::of(base, memory)),
             // "char" is a string type until version 14.
-            pg_sys::CHAROID => return Form::Leaf(Leaf::Char),
+            pg_sys::CHAROID => return Form::Scalar(Scalar::Char),
             _ if category == pg_sys::TYPCATEGORY_STRING => {
                 return Form::TextOutput(Output::of(base, memory));
             }
             _ => {}
         }
-        Form::Leaf(match base {
-            pg_sys::INT2OID | pg_sys::INT4OID | pg_sys::INT8OID | pg_sys::MONEYOID => Leaf::Integer,
+        Form::Scalar(match base {
+            pg_sys::INT2OID | pg_sys::INT4OID | pg_sys::INT8OID | pg_sys::MONEYOID => {
+                Scalar::Integer
+            }
             pg_sys::OIDOID
             | pg_sys::REGPROCOID
             | pg_sys::REGPROCEDUREOID
@@ -105,31 +107,31 @@ impl Form {
             | pg_sys::REGROLEOID
             | pg_sys::REGNAMESPACEOID
             | pg_sys::REGCONFIGOID
-            | pg_sys::REGDICTIONARYOID => Leaf::Oid,
-            pg_sys::FLOAT4OID => Leaf::Float4,
-            pg_sys::FLOAT8OID => Leaf::Float8,
-            pg_sys::NUMERICOID => Leaf::Numeric(Output::of(base, memory)),
-            pg_sys::DATEOID => Leaf::Date,
-            pg_sys::TIMESTAMPOID | pg_sys::TIMESTAMPTZOID => Leaf::Timestamp,
-            pg_sys::TIMEOID => Leaf::Time,
-            pg_sys::TIMETZOID => Leaf::TimeWithZone,
-            pg_sys::INTERVALOID => Leaf::Interval,
+            | pg_sys::REGDICTIONARYOID => Scalar::Oid,
+            pg_sys::FLOAT4OID => Scalar::Float4,
+            pg_sys::FLOAT8OID => Scalar::Float8,
+            pg_sys::NUMERICOID => Scalar::Numeric(Output::of(base, memory)),
+            pg_sys::DATEOID => Scalar::Date,
+            pg_sys::TIMESTAMPOID | pg_sys::TIMESTAMPTZOID => Scalar::Timestamp,
+            pg_sys::TIMEOID => Scalar::Time,
+            pg_sys::TIMETZOID => Scalar::TimeWithZone,
+            pg_sys::INTERVALOID => Scalar::Interval,
             // An ACL entry shows role names, the others write bytea.
             pg_sys::BYTEAOID
             | pg_sys::ACLITEMOID
             | pg_sys::PG_MCV_LISTOID
             | pg_sys::PG_BRIN_BLOOM_SUMMARYOID
-            | pg_sys::PG_BRIN_MINMAX_MULTI_SUMMARYOID => Leaf::Bytes,
+            | pg_sys::PG_BRIN_MINMAX_MULTI_SUMMARYOID => Scalar::Bytes,
             pg_sys::POINTOID
             | pg_sys::LSEGOID
             | pg_sys::BOXOID
             | pg_sys::LINEOID
-            | pg_sys::CIRCLEOID => Leaf::Floats { header: 0 },
+            | pg_sys::CIRCLEOID => Scalar::Floats { header: 0 },
             // Number of points and bounding box come first.
-            pg_sys::POLYGONOID => Leaf::Floats { header: 4 + 4 * 8 },
-            pg_sys::PATHOID => Leaf::Path,
-            _ if is_built_in(base) => Leaf::Output(Output::of(base, memory)),
-            _ => Leaf::PinnedOutput(Output::of(base, memory)),
+            pg_sys::POLYGONOID => Scalar::Floats { header: 4 + 4 * 8 },
+            pg_sys::PATHOID => Scalar::Path,
+            _ if is_built_in(base) => Scalar::Output(Output::of(base, memory)),
+            _ => Scalar::PinnedOutput(Output::of(base, memory)),
         })
     }
 }
@@ -178,7 +180,7 @@ impl Writer {
             Form::Text | Form::PaddedText | Form::TextOutput(_) => {
                 out.push_str(&text(form, value));
             }
-            Form::Leaf(leaf) => write_leaf(out, leaf, value),
+            Form::Scalar(kind) => write_scalar(out, kind, value),
             Form::Lexemes(output) => output.text(value, |text| out.push_str(&to_utf8(text))),
             Form::Array => self.array(out, value),
             Form::Record => self.record(out, value),
@@ -215,7 +217,7 @@ impl Writer {
             Form::Text
             | Form::PaddedText
             | Form::TextOutput(_)
-            | Form::Leaf(_)
+            | Form::Scalar(_)
             | Form::Lexemes(_) => {
                 let mut inner = String::new();
                 self.write(&mut inner, form, value);
@@ -307,33 +309,33 @@ fn without_padding(bytes: &[u8]) -> &[u8] {
     &bytes[..length]
 }
 
-fn write_leaf(out: &mut String, leaf: &Leaf, value: Value<'_>) {
-    match leaf {
-        Leaf::Integer => out.push_str(&value.integer().to_string()),
-        Leaf::Oid => out.push_str(&value.oid().to_string()),
-        Leaf::Float4 => scalar::float(out, f32::from_bits(value.integer() as u32)),
-        Leaf::Float8 => scalar::float(out, f64::from_bits(value.integer() as u64)),
-        Leaf::Numeric(output) => {
+fn write_scalar(out: &mut String, kind: &Scalar, value: Value<'_>) {
+    match kind {
+        Scalar::Integer => out.push_str(&value.integer().to_string()),
+        Scalar::Oid => out.push_str(&value.oid().to_string()),
+        Scalar::Float4 => scalar::float(out, f32::from_bits(value.integer() as u32)),
+        Scalar::Float8 => scalar::float(out, f64::from_bits(value.integer() as u64)),
+        Scalar::Numeric(output) => {
             output.text(value, |text| out.push_str(scalar::numeric(&to_utf8(text))));
         }
-        Leaf::Date => scalar::date(out, value.integer() as i32),
-        Leaf::Timestamp => scalar::timestamp(out, value.integer()),
-        Leaf::Time => scalar::time(out, value.integer()),
-        Leaf::TimeWithZone => {
+        Scalar::Date => scalar::date(out, value.integer() as i32),
+        Scalar::Timestamp => scalar::timestamp(out, value.integer()),
+        Scalar::Time => scalar::time(out, value.integer()),
+        Scalar::TimeWithZone => {
             let bytes = value.bytes();
             scalar::time_with_zone(out, int8(bytes, 0), int4(bytes, 8));
         }
-        Leaf::Interval => {
+        Scalar::Interval => {
             let bytes = value.bytes();
             scalar::interval(out, int8(bytes, 0), int4(bytes, 8), int4(bytes, 12));
         }
-        Leaf::Bytes => scalar::bytes(out, value.bytes()),
-        Leaf::Char => match value.integer() as u8 {
+        Scalar::Bytes => scalar::bytes(out, value.bytes()),
+        Scalar::Char => match value.integer() as u8 {
             byte @ b'!'..=b'~' => out.push(char::from(byte)),
             byte => out.push_str(&format!("\\{byte:03o}")),
         },
-        Leaf::Floats { header } => floats(out, &value.bytes()[*header..]),
-        Leaf::Path => {
+        Scalar::Floats { header } => floats(out, &value.bytes()[*header..]),
+        Scalar::Path => {
             // Number of points, whether it is closed, and an unused word come first.
             let bytes = value.bytes();
             out.push_str(if int4(bytes, 4) != 0 {
@@ -343,8 +345,8 @@ fn write_leaf(out: &mut String, leaf: &Leaf, value: Value<'_>) {
             });
             floats(out, &bytes[12..]);
         }
-        Leaf::Output(output) => output.text(value, |text| out.push_str(&to_utf8(text))),
-        Leaf::PinnedOutput(output) => {
+        Scalar::Output(output) => output.text(value, |text| out.push_str(&to_utf8(text))),
+        Scalar::PinnedOutput(output) => {
             let _settings = PinnedSettings::new();
             output.text(value, |text| out.push_str(&to_utf8(text)));
         }

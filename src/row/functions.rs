@@ -2,7 +2,7 @@
 
 use pgrx::{IntoDatum, pg_sys};
 
-use super::arguments::{Arguments, refresh};
+use super::arguments::{ParsedArguments, refresh};
 use super::errors::or_raise;
 use super::lexemes::lexemes;
 use super::record::RowSite;
@@ -97,7 +97,7 @@ pg_function! {
     /// a row or options of a text
     fn simhash_check_options, pg_finfo_simhash_check_options (args) {
         let new = |memory| (memory, None);
-        call_site::with(args, new, |(memory, checked): &mut (Memory, Option<Arguments<()>>)| {
+        call_site::with(args, new, |(memory, checked): &mut (Memory, Option<ParsedArguments<()>>)| {
             refresh(checked, args, 0, *memory, |json| {
                 parse_row(json).map(drop).or_else(|error| parse_text(json).map(drop).map_err(|_| error))
             });

@@ -19,17 +19,17 @@ pub fn lexemes<'a>(value: &Value<'a>) -> Vec<Lexeme<'a>> {
     };
     let entries = entries.as_chunks::<4>().0.iter();
     entries
-        .filter_map(|entry| lexeme(Entry::of(u32::from_ne_bytes(*entry)), content))
+        .filter_map(|entry| lexeme(WordEntry::of(u32::from_ne_bytes(*entry)), content))
         .collect()
 }
 
-struct Entry {
+struct WordEntry {
     has_positions: bool,
     length: usize,
     offset: usize,
 }
 
-impl Entry {
+impl WordEntry {
     /// Bit fields start at the low end of a little-endian machine's word, at the high end of others.
     fn of(word: u32) -> Self {
         let (has_positions, length, offset) = if cfg!(target_endian = "little") {
@@ -45,7 +45,7 @@ impl Entry {
     }
 }
 
-fn lexeme<'a>(entry: Entry, content: &'a [u8]) -> Option<Lexeme<'a>> {
+fn lexeme<'a>(entry: WordEntry, content: &'a [u8]) -> Option<Lexeme<'a>> {
     let end = entry.offset + entry.length;
     let text = to_utf8(content.get(entry.offset..end)?);
     // Without positions it counts as one of label D.

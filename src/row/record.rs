@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::arguments::{Arguments, refresh};
+use super::arguments::{ParsedArguments, refresh};
 use super::canonical::{Form, Writer, text};
 use super::errors::or_raise;
 use super::lexemes::lexemes;
@@ -22,7 +22,7 @@ use crate::pg::sql::value::Value;
 pub struct RowSite<const W: usize> {
     memory: Memory,
     sketch: Sketch<W>,
-    arguments: Option<Arguments<RowOptions>>,
+    arguments: Option<ParsedArguments<RowOptions>>,
     named: Named,
     work: RowWork,
 }
@@ -101,7 +101,7 @@ struct Settings<'a> {
 }
 
 fn settings<'a>(
-    arguments: &'a mut Option<Arguments<RowOptions>>,
+    arguments: &'a mut Option<ParsedArguments<RowOptions>>,
     args: &Args,
     memory: Memory,
 ) -> Option<Settings<'a>> {

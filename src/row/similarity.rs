@@ -2,7 +2,7 @@
 
 use pgrx::pg_sys;
 
-use super::arguments::{Arguments, refresh};
+use super::arguments::{ParsedArguments, refresh};
 use super::errors::{or_raise, raise};
 use super::text::ARRAY;
 use crate::fingerprint::Error;
@@ -57,7 +57,7 @@ pg_function! {
 /// What a call site of `simhash_cosine` remembers.
 struct CosineSite {
     memory: Memory,
-    arguments: Option<Arguments<TextOptions>>,
+    arguments: Option<ParsedArguments<TextOptions>>,
 }
 
 impl CosineSite {

@@ -101,7 +101,7 @@ impl Named {
 
 /// A row of simhash_catalog.config.
 #[derive(Default)]
-struct Entry {
+struct ConfigRow {
     id: String,
     label: String,
     options: Option<String>,
@@ -131,7 +131,7 @@ fn find(name: &str) -> Rc<Config> {
     query(&text, &parameters, &mut |row| {
         let mut columns = row.iter().cloned();
         let mut next = || columns.next().flatten();
-        found = Some(Entry {
+        found = Some(ConfigRow {
             id: next().unwrap_or_default(),
             label: format!("{base}@{}", next().unwrap_or_default()),
             options: next(),
@@ -140,10 +140,10 @@ fn find(name: &str) -> Rc<Config> {
             idf: next().zip(next()),
         });
     });
-    let Some(entry) = found else {
+    let Some(config_row) = found else {
         unknown(name);
     };
-    let config = kept(&entry.id).unwrap_or_else(|| Rc::new(load(entry)));
+    let config = kept(&config_row.id).unwrap_or_else(|| Rc::new(load(config_row)));
     LOADED.with_borrow_mut(|loaded| loaded.push(config.clone()));
     config
 }
@@ -177,21 +177,21 @@ fn unknown(name: &str) -> ! {
     )
 }
 
-fn load(entry: Entry) -> Config {
-    let preset = or_raise(presets::find(entry.preset.as_deref()));
-    let json = entry.options.as_deref().unwrap_or("{}");
+fn load(config_row: ConfigRow) -> Config {
+    let preset = or_raise(presets::find(config_row.preset.as_deref()));
+    let json = config_row.options.as_deref().unwrap_or("{}");
     let (mut row, mut text) = (parse_row(json), parse_text(json));
-    let part = |kind, stored: &Option<(String, String)>| {
+    let used = |kind, stored: &Option<(String, String)>| {
         let (name, version) = stored.clone()?;
-        Some(Part {
-            config: entry.label.clone(),
+        Some(StoredVersion {
+            config: config_row.label.clone(),
             kind,
             name,
             version,
         })
     };
-    let words = part("dictionary", &entry.dictionary).map(|part| Words::load(&part));
-    let idf = part("idf table", &entry.idf).map(|part| load_idf(&part));
+    let words = used("dictionary", &config_row.dictionary).map(|version| Words::load(&version));
+    let idf = used("idf table", &config_row.idf).map(|version| load_idf(&version));
     let row_text = row.as_mut().map(|row| &mut row.text);
     for options in [row_text, text.as_mut()].into_iter().flatten() {
         if let Some(words) = &words {
@@ -202,8 +202,8 @@ fn load(entry: Entry) -> Config {
         }
     }
     Config {
-        id: entry.id,
-        label: entry.label,
+        id: config_row.id,
+        label: config_row.label,
         preset,
         row,
         text,
@@ -211,14 +211,14 @@ fn load(entry: Entry) -> Config {
 }
 
 /// A version of a dictionary or an idf table that a configuration uses.
-struct Part {
+struct StoredVersion {
     config: String,
     kind: &'static str,
     name: String,
     version: String,
 }
 
-impl Part {
+impl StoredVersion {
     fn rows(&self, text: &str, row: &mut dyn FnMut(&[Option<String>])) {
         query(text, &[&self.name, &self.version], row);
     }
@@ -256,15 +256,15 @@ struct Words {
 }
 
 impl Words {
-    fn load(part: &Part) -> Self {
+    fn load(version: &StoredVersion) -> Self {
         let (mut whole, mut stop) = (GatheredWords::default(), GatheredWords::default());
         let (mut should, mut count) = (None, 0);
         let text = "SELECT words FROM simhash_catalog.dictionary WHERE name OPERATOR(pg_catalog.=) $1 \
                     AND version OPERATOR(pg_catalog.=) $2::pg_catalog.int4";
-        part.rows(text, &mut |row| should = Some(number(&row[0])));
+        version.rows(text, &mut |row| should = Some(number(&row[0])));
         let text = "SELECT kind, word, tag \
                     FROM simhash_catalog.dictionary_words($1, $2::pg_catalog.int4)";
-        part.rows(text, &mut |row| {
+        version.rows(text, &mut |row| {
             let [kind, Some(word), tag] = row else {
                 return;
             };
@@ -278,7 +278,7 @@ impl Words {
                 ),
             });
         });
-        part.check(should, count, "words");
+        version.check(should, count, "words");
         let pause = &mut check_for_interrupts;
         let whole = whole.sorted(pause);
         Self {
@@ -304,27 +304,27 @@ impl Words {
     }
 }
 
-fn load_idf(part: &Part) -> Arc<Idf> {
+fn load_idf(version: &StoredVersion) -> Arc<Idf> {
     let mut idf = Idf::new(0);
     let (mut should, mut count) = (None, 0);
     let text = "SELECT documents, terms FROM simhash_catalog.idf WHERE name OPERATOR(pg_catalog.=) $1 \
                 AND version OPERATOR(pg_catalog.=) $2::pg_catalog.int4";
-    part.rows(text, &mut |row| {
+    version.rows(text, &mut |row| {
         idf = Idf::new(number(&row[0]));
         should = Some(number(&row[1]));
     });
     if should.is_none() {
-        part.check(should, count, "terms");
+        version.check(should, count, "terms");
     }
     let text = "SELECT term, documents FROM simhash_catalog.idf_term WHERE name OPERATOR(pg_catalog.=) $1 \
                 AND version OPERATOR(pg_catalog.=) $2::pg_catalog.int4";
-    part.rows(text, &mut |row| {
+    version.rows(text, &mut |row| {
         if let Some(term) = &row[0] {
             count += 1;
             or_raise(idf.add(term, number(&row[1])));
         }
     });
-    part.check(should, count, "terms");
+    version.check(should, count, "terms");
     Arc::new(idf)
 }
 

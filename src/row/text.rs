@@ -2,7 +2,7 @@
 
 use pgrx::pg_sys;
 
-use super::arguments::{Arguments, refresh};
+use super::arguments::{ParsedArguments, refresh};
 use super::errors::{or_raise, raise};
 use super::stored::Named;
 use crate::fingerprint::Error;
@@ -20,7 +20,7 @@ use crate::pg::sql::value::Value;
 /// What a call site remembers.
 pub struct TextSite<const W: usize> {
     memory: Memory,
-    arguments: Option<Arguments<TextOptions>>,
+    arguments: Option<ParsedArguments<TextOptions>>,
     named: Named,
     plan: Option<ColumnPlan>,
     sketch: Sketch<W>,
@@ -54,7 +54,7 @@ impl<const W: usize> TextSite<W> {
 
     fn prepare(&mut self, args: &Args, parse: fn(&str) -> Result<TextOptions, Error>) {
         if refresh(&mut self.arguments, args, 1, self.memory, parse) {
-            let plan = |a: &Arguments<_>| or_raise(plan::text(a.preset, &a.options));
+            let plan = |a: &ParsedArguments<_>| or_raise(plan::text(a.preset, &a.options));
             self.plan = self.arguments.as_ref().map(plan);
         }
     }

@@ -26,13 +26,13 @@ const LOCK: u32 = 0;
 
 /// What has versions.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum VersionedKind {
     Config,
     Dictionary,
     Idf,
 }
 
-impl Kind {
+impl VersionedKind {
     /// Argument 0: the name of the table of versions.
     fn of(args: &Args) -> Self {
         let name = text(args, 0);
@@ -103,7 +103,7 @@ pg_function! {
     fn simhash_delete_version, pg_finfo_simhash_delete_version (args) {
         let version = args.get::<i32>(2).unwrap_or_default().to_string();
         let _dropping = Dropping::begin();
-        for deletion in Kind::of(args).deletions() {
+        for deletion in VersionedKind::of(args).deletions() {
             execute(deletion, &[&text(args, 1), &version]);
         }
         args.null()
@@ -138,7 +138,7 @@ impl Drop for Dropping {
 }
 
 fn check(args: &Args) {
-    let kind = Kind::of(args);
+    let kind = VersionedKind::of(args);
     let dropping = is_dropping(args);
     for name in kind.tables() {
         let table = table(name);
@@ -154,7 +154,7 @@ fn check(args: &Args) {
             )
         };
         // To drop versions of a dictionary is to write anew what stays.
-        if (!dropping || kind == Kind::Dictionary) && !has_right(table, Right::Insert) {
+        if (!dropping || kind == VersionedKind::Dictionary) && !has_right(table, Right::Insert) {
             refuse("INSERT");
         }
         if dropping && !has_right(table, Right::Delete) {
@@ -170,7 +170,7 @@ fn check_snapshot(args: &Args) {
     if !keeps_its_snapshot() {
         return;
     }
-    if Kind::of(args) == Kind::Idf && !is_dropping(args) {
+    if VersionedKind::of(args) == VersionedKind::Idf && !is_dropping(args) {
         return check_newest_idf(args);
     }
     let done = match is_dropping(args) {
