@@ -1,6 +1,6 @@
 //! The arguments of `simhash_assign_cluster()`.
 
-use crate::trigger::arguments::{Arguments, Parsed};
+use crate::trigger::arguments::{Parsed, TriggerArguments};
 
 const NAMES: &[&str] = &["clusters", "key", "fingerprint", "radius"];
 const EXAMPLE: &str = "simhash_assign_cluster('clusters=public.petition_cluster', 'key=id', 'fingerprint=fp', 'radius=3')";
@@ -17,7 +17,7 @@ pub struct AssignOptions {
 
 /// Parses the arguments of a trigger.
 pub fn parse(arguments: &[String]) -> Parsed<AssignOptions> {
-    let given = Arguments::read(NAMES, arguments)?;
+    let given = TriggerArguments::read(NAMES, arguments)?;
     let options = AssignOptions {
         clusters: given.required("clusters", EXAMPLE)?,
         key: given.required("key", EXAMPLE)?,

@@ -3,7 +3,7 @@
 use super::group::{Edge, Method};
 use super::members::Members;
 use super::texts::Texts;
-use crate::pairs::source::{Source, radius, required};
+use crate::pairs::source::{SourceTable, radius, required};
 use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::encoding::to_utf8;
@@ -41,7 +41,7 @@ pg_function! {
 /// With `k` and what follows it from argument `k` on.
 fn clusters(args: &Args, k: usize, key_type: Option<usize>) -> pg_sys::Datum {
     let rows = RowsOut::begin(args);
-    let source = Source::of(args, NAME, key_type);
+    let source = SourceTable::of(args, NAME, key_type);
     let radius = radius(required(args.get::<i32>(k), NAME, "k"));
     let check = args.name(k + 2).map(|column| Check {
         column: source.text_column(&column),
@@ -99,7 +99,7 @@ type Placed = (u32, Option<f64>);
 
 /// Keeps the pairs whose texts are similar, and groups by them.
 fn verify(
-    source: &Source,
+    source: &SourceTable,
     check: &Check,
     members: &Members,
     edges: &mut Vec<Edge>,

@@ -4,8 +4,8 @@ use super::group::{Edge, Method, representatives};
 use super::union_find::UnionFind;
 use crate::pairs::file::Gathered;
 use crate::pairs::keys::{KeyBuffer, Keys};
-use crate::pairs::search::{Pairs, Search, Tags};
-use crate::pairs::source::Source;
+use crate::pairs::search::{PairSearch, Pairs, Tags};
+use crate::pairs::source::SourceTable;
 use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::error::raise_with_hint;
@@ -21,7 +21,7 @@ use std::collections::HashMap;
 const PAIR: usize = 3 * size_of::<Edge>();
 
 /// Collects pairs while they are found.
-struct Collector {
+struct PairCollector {
     keys: Keys,
     /// The number of each row that has a pair, by its tag.
     numbers: HashMap<u64, u32>,
@@ -33,7 +33,7 @@ struct Collector {
     sets: Option<UnionFind>,
 }
 
-impl Collector {
+impl PairCollector {
     fn number(&mut self, tag: u64) -> u32 {
         if let Some(number) = self.numbers.get(&tag) {
             return *number;
@@ -50,7 +50,7 @@ impl Collector {
     }
 }
 
-impl Pairs for Collector {
+impl Pairs for PairCollector {
     fn pair(&mut self, a: u64, b: u64, distance: u32) {
         let (a, b) = (self.number(a), self.number(b));
         if let Some(sets) = &mut self.sets {
@@ -71,7 +71,7 @@ impl Pairs for Collector {
     }
 }
 
-impl Tags for Collector {
+impl Tags for PairCollector {
     fn tag(&mut self, key: Datum) -> u64 {
         self.keys.add(key)
     }
@@ -99,7 +99,7 @@ impl Members {
 
     /// Finds the pairs. `verified`: will the pairs be looked at once more?
     pub fn find(
-        source: &Source,
+        source: &SourceTable,
         radius: u32,
         method: Method,
         verified: bool,
@@ -108,8 +108,8 @@ impl Members {
         let order = source.order();
         let memory = work_mem_bytes();
         let of_keys = if order.is_by_value() { 0 } else { memory / 4 };
-        let mut search = Search {
-            pairs: Collector {
+        let mut search = PairSearch {
+            pairs: PairCollector {
                 keys: Keys::new(order, of_keys),
                 numbers: HashMap::new(),
                 tags: Vec::new(),
@@ -157,7 +157,7 @@ impl Members {
     }
 }
 
-impl Collector {
+impl PairCollector {
     fn into_members(mut self, fingerprints: Vec<u64>) -> Members {
         if let Some(sets) = &mut self.sets {
             let rows = sets.count() as u32;
@@ -168,7 +168,7 @@ impl Collector {
             }));
         }
         let mut behind = KeyBuffer::new();
-        let Collector { keys, tags, .. } = &mut self;
+        let PairCollector { keys, tags, .. } = &mut self;
         let starts = collected(tags.iter().map(|tag| {
             let start = behind.len();
             keys.append(*tag, &mut behind);

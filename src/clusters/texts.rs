@@ -7,7 +7,7 @@
 use super::group::{Edge, Method};
 use super::members::Members;
 use crate::fingerprint::similarity::jaccard::Shingles;
-use crate::pairs::source::Source;
+use crate::pairs::source::SourceTable;
 use crate::pg::catalog::table::type_name;
 use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
@@ -34,7 +34,7 @@ type Chunk = (u32, Vec<Option<Shingles>>);
 
 pub struct Texts<'m> {
     members: &'m Members,
-    source: &'m Source,
+    source: &'m SourceTable,
     sql: String,
     /// Rows in the order of chunks, and each row's place there.
     rows: Vec<u32>,
@@ -47,7 +47,12 @@ pub struct Texts<'m> {
 
 impl<'m> Texts<'m> {
     /// `column` is a column of text, as SQL.
-    pub fn new(source: &'m Source, column: &str, members: &'m Members, edges: &[Edge]) -> Self {
+    pub fn new(
+        source: &'m SourceTable,
+        column: &str,
+        members: &'m Members,
+        edges: &[Edge],
+    ) -> Self {
         let components = members.representatives(Method::Components, edges);
         let mut rows = collected(0..components.len() as u32);
         rows.sort_unstable_by_key(|row| {

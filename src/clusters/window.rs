@@ -3,7 +3,7 @@
 use super::union_find::UnionFind;
 use crate::pairs::file::Gathered;
 use crate::pairs::find::Row;
-use crate::pairs::search::{Pairs, Search};
+use crate::pairs::search::{PairSearch, Pairs};
 use crate::pairs::source::{radius, required};
 use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
@@ -69,7 +69,7 @@ pg_function! {
 
 /// Numbers the rows of a partition: connected ones get the same number, in order of appearance.
 fn number(window: Window, radius: u32, numbers: &mut [i32]) {
-    let mut search = Search {
+    let mut search = PairSearch {
         pairs: Sets(UnionFind::new()),
         activity: &mut Activity::new(NAME),
     };

@@ -1,6 +1,6 @@
 //! The arguments of `simhash_flag_duplicate()`.
 
-use crate::trigger::arguments::{Arguments, Parsed, refuse};
+use crate::trigger::arguments::{Parsed, TriggerArguments, refuse};
 
 /// The least Jaccard similarity without `min_jaccard=`.
 const DEFAULT_MIN_JACCARD: f64 = 0.8;
@@ -69,7 +69,7 @@ pub struct FlagOptions {
 
 /// Parses the arguments of a trigger.
 pub fn parse(arguments: &[String]) -> Parsed<FlagOptions> {
-    let given = Arguments::read(NAMES, arguments)?;
+    let given = TriggerArguments::read(NAMES, arguments)?;
     let fingerprint = given.required("fingerprint", EXAMPLE)?;
     given.needs("min_jaccard", "text")?;
     given.needs("preset", "weights")?;
@@ -107,7 +107,7 @@ pub fn parse(arguments: &[String]) -> Parsed<FlagOptions> {
 }
 
 /// What the trigger fills must be no column that it reads, nor one that it fills with something else.
-fn check_overlap(given: &Arguments) -> Parsed<()> {
+fn check_overlap(given: &TriggerArguments) -> Parsed<()> {
     let filled = "The trigger would overwrite it. Name a column that is there for nothing else.";
     for read in ["fingerprint", "key", "text", "duplicate_of"] {
         given.differ("flag", read, filled)?;

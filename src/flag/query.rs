@@ -16,7 +16,7 @@ use crate::pg::sql::key_type::Equality;
 const NGRAM: u32 = 5;
 
 /// The query in the making.
-pub struct Search {
+pub struct QueryBuilder {
     /// SELECT ... FROM ... WHERE, all conditions but the one on the old version.
     text: String,
     /// What stands behind the conditions.
@@ -24,7 +24,7 @@ pub struct Search {
     types: Vec<Oid>,
 }
 
-impl Search {
+impl QueryBuilder {
     /// Every name is qualified, so that no search_path alters the meaning, and types are those of our own
     /// functions, so that none beside them fits better. Those are the ones that every role may use: whoever
     /// inserts needs no rights on the schema of the extension. None when a name is gone.

@@ -11,7 +11,7 @@ use pgrx::pg_sys::Oid;
 use super::columns::Columns;
 use super::locks::FlagLocks;
 use super::options::{FlagOptions, Mode, parse};
-use super::query::Search;
+use super::query::QueryBuilder;
 use crate::pg::catalog::invalidation::{Current, watch};
 use crate::pg::catalog::{table, table_name};
 use crate::pg::process::error::raise;
@@ -40,7 +40,7 @@ pub struct FlaggedTable {
     /// The same of an updated row, which is no duplicate of its own old version. Made when first
     /// needed: it reads system columns, for which rights on single columns do not suffice.
     of_updated: OnceCell<SavedQuery>,
-    search: Search,
+    search: QueryBuilder,
     prefers_indexes: bool,
     /// None with lock=off.
     pub locks: Option<FlagLocks>,
@@ -86,7 +86,7 @@ impl FlaggedTable {
         // Before anything is read of them: what changes from here on is noticed.
         let current = watch(&[fired.oid(), searched]);
         let columns = Columns::new(call, searched, &options);
-        let Some(search) = Search::new(searched, &options, &columns) else {
+        let Some(search) = QueryBuilder::new(searched, &options, &columns) else {
             raise(ERRCODE_UNDEFINED_TABLE, "the table was dropped meanwhile");
         };
         let indexed = table::has_index(searched, &options.fingerprint, "simhash");

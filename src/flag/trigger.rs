@@ -61,7 +61,7 @@ struct Site {
 }
 
 /// A near-duplicate.
-struct Found<'a> {
+struct NearDuplicate<'a> {
     key: Option<Value<'a>>,
     /// Bits.
     distance: i64,
@@ -146,7 +146,7 @@ impl Site {
             })
     }
 
-    fn search<'a>(&self, call: &TriggerCall<'a>, fingerprint: i64) -> Option<Found<'a>> {
+    fn search<'a>(&self, call: &TriggerCall<'a>, fingerprint: i64) -> Option<NearDuplicate<'a>> {
         let table = &self.table;
         if let Some(locks) = &table.locks {
             locks.take(fingerprint);
@@ -162,7 +162,12 @@ impl Site {
         found
     }
 
-    fn find<'a>(&self, call: &TriggerCall<'a>, fingerprint: i64, sees: Sees) -> Option<Found<'a>> {
+    fn find<'a>(
+        &self,
+        call: &TriggerCall<'a>,
+        fingerprint: i64,
+        sees: Sees,
+    ) -> Option<NearDuplicate<'a>> {
         let columns = &self.table.columns;
         let mut parameters = vec![fingerprint.into_datum()];
         if let Some((_, key)) = &columns.key {
@@ -181,13 +186,13 @@ impl Site {
         };
         let shape = [self.table.key_storage, Storage::of(pg_sys::INT4OID)];
         let [key, distance] = query.first_row(&parameters, shape, sees)?;
-        Some(Found {
+        Some(NearDuplicate {
             key: key.filter(|_| columns.key.is_some()),
             distance: distance.map_or(0, |value| value.integer()),
         })
     }
 
-    fn mark<'a>(&'a self, changes: &mut Vec<Change<'a>>, found: Option<&Found<'_>>) {
+    fn mark<'a>(&'a self, changes: &mut Vec<Change<'a>>, found: Option<&NearDuplicate<'_>>) {
         let columns = &self.table.columns;
         if let Some(flag) = &columns.flag {
             changes.push((flag, found.is_some().into_datum()));
@@ -198,7 +203,7 @@ impl Site {
         }
     }
 
-    fn reject(&self, found: &Found<'_>) -> ! {
+    fn reject(&self, found: &NearDuplicate<'_>) -> ! {
         let table = &self.table;
         let which = match (&table.columns.key, found.key) {
             (Some((name, _)), Some(value)) => {

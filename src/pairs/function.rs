@@ -2,8 +2,8 @@
 
 use super::file::Gathered;
 use super::keys::{KeyBuffer, Keys};
-use super::search::{Pairs, Search, Tags};
-use super::source::{Source, radius, required};
+use super::search::{PairSearch, Pairs, Tags};
+use super::source::{SourceTable, radius, required};
 use crate::pg::process::activity::Activity;
 use crate::pg::process::memory::work_mem_bytes;
 use crate::pg::process::temp_file::TempFile;
@@ -15,13 +15,13 @@ use pgrx::pg_sys::Datum;
 const NAME: &str = "simhash_pairs";
 
 /// Puts pairs into the function's result.
-struct Output {
+struct PairRows {
     rows: RowsOut,
     keys: Keys,
     buffers: [KeyBuffer; 2],
 }
 
-impl Pairs for Output {
+impl Pairs for PairRows {
     fn pair(&mut self, a: u64, b: u64, distance: u32) {
         let [left, right] = &mut self.buffers;
         let (a, b) = (self.keys.get(a, left), self.keys.get(b, right));
@@ -38,7 +38,7 @@ impl Pairs for Output {
     }
 }
 
-impl Tags for Output {
+impl Tags for PairRows {
     fn tag(&mut self, key: Datum) -> u64 {
         self.keys.add(key)
     }
@@ -60,24 +60,24 @@ pg_function! {
 
 fn pairs(args: &Args, k: usize, key_type: Option<usize>) -> Datum {
     let rows = RowsOut::begin(args);
-    let source = Source::of(args, NAME, key_type);
+    let source = SourceTable::of(args, NAME, key_type);
     let radius = radius(required(args.get::<i32>(k), NAME, "k"));
     let order = source.order();
     // Keys that are no tags by themselves get a quarter.
     let memory = work_mem_bytes();
     let of_keys = if order.is_by_value() { 0 } else { memory / 4 };
-    let output = Output {
+    let pair_rows = PairRows {
         rows,
         keys: Keys::new(order, of_keys),
         buffers: Default::default(),
     };
-    find(&source, radius, Gathered::new(memory - of_keys), output);
+    find(&source, radius, Gathered::new(memory - of_keys), pair_rows);
     args.null()
 }
 
-fn find(source: &Source, radius: u32, mut rows: Gathered<TempFile>, output: Output) {
-    let mut search = Search {
-        pairs: output,
+fn find(source: &SourceTable, radius: u32, mut rows: Gathered<TempFile>, pair_rows: PairRows) {
+    let mut search = PairSearch {
+        pairs: pair_rows,
         activity: &mut Activity::new(NAME),
     };
     source.read(&mut rows, &mut search);

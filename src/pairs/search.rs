@@ -21,12 +21,12 @@ pub trait Tags: Pairs {
     fn tag(&mut self, key: Datum) -> u64;
 }
 
-pub struct Search<'a, P> {
+pub struct PairSearch<'a, P> {
     pub pairs: P,
     pub activity: &'a mut Activity,
 }
 
-impl<P: Pairs> Host for Search<'_, P> {
+impl<P: Pairs> Host for PairSearch<'_, P> {
     type File = TempFile;
 
     fn file(&mut self) -> TempFile {

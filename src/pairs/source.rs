@@ -2,7 +2,7 @@
 
 use super::file::Gathered;
 use super::find::Row;
-use super::search::{Search, Tags};
+use super::search::{PairSearch, Tags};
 use crate::pg::catalog::table::{self, Column, Opened};
 use crate::pg::process::error::{raise, raise_with_hint};
 use crate::pg::process::memory::or_out_of_memory;
@@ -42,7 +42,7 @@ pub fn radius(k: i32) -> u32 {
 }
 
 /// A table, view or foreign table with a key and a fingerprint, locked against DDL.
-pub struct Source {
+pub struct SourceTable {
     table: Opened,
     /// As SQL text.
     pub table_name: String,
@@ -54,7 +54,7 @@ pub struct Source {
     pub column_type: pg_sys::Oid,
 }
 
-impl Source {
+impl SourceTable {
     /// Reads the arguments `rel`, `key` and `fp` (the first three) of a function; keys are given back
     /// in the type of argument `key_type`, if there is one, and otherwise as bigint.
     pub fn of(args: &Args, function: &str, key_type: Option<usize>) -> Self {
@@ -76,7 +76,7 @@ impl Source {
         );
         check_key(&key, column_type, key_type);
         let table_name = required(table::qualified_name(oid), function, "rel");
-        Source {
+        SourceTable {
             table,
             table_name,
             key: table::quoted(&key),
@@ -122,7 +122,7 @@ impl Source {
     }
 
     /// Reads all rows that have a fingerprint, as the current user sees them.
-    pub fn read<P: Tags>(&self, rows: &mut Gathered<TempFile>, search: &mut Search<P>) {
+    pub fn read<P: Tags>(&self, rows: &mut Gathered<TempFile>, search: &mut PairSearch<P>) {
         let (key, fp, table) = (self.key_expression(), &self.fp, &self.table_name);
         // A domain over bigint is cast to it, so that the values are those of bigint.
         let sql = format!(

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 /// Collects what is found.
 #[derive(Default)]
-struct Collector {
+struct TestHost {
     transitive: bool,
     pairs: Vec<(u64, u64, u32)>,
     files: usize,
@@ -16,7 +16,7 @@ struct Collector {
     pauses: usize,
 }
 
-impl Host for Collector {
+impl Host for TestHost {
     type File = Vec<u8>;
 
     fn file(&mut self) -> Vec<u8> {
@@ -52,19 +52,19 @@ fn rows(fingerprints: &[u64]) -> Vec<Row> {
 }
 
 fn in_memory(fingerprints: &[u64], radius: u32) -> Vec<(u64, u64, u32)> {
-    let mut collector = Collector::default();
-    find_pairs(&mut collector, radius, &mut rows(fingerprints));
-    collector.pairs.sort();
-    collector.pairs
+    let mut host = TestHost::default();
+    find_pairs(&mut host, radius, &mut rows(fingerprints));
+    host.pairs.sort();
+    host.pairs
 }
 
 /// Searches with `memory` bytes, and looks whether all rows are still there afterwards.
-fn search(fingerprints: &[u64], radius: u32, memory: usize, collector: &mut Collector) {
+fn search(fingerprints: &[u64], radius: u32, memory: usize, host: &mut TestHost) {
     let mut gathered = Gathered::new(memory);
     for row in rows(fingerprints) {
-        gathered.add(row, collector).unwrap();
+        gathered.add(row, host).unwrap();
     }
-    gathered.find_pairs(collector, radius);
+    gathered.find_pairs(host, radius);
     let mut seen = Vec::new();
     gathered.for_each(&mut || (), |row| seen.push(row));
     seen.sort_by_key(|row| row.tag);
@@ -73,10 +73,10 @@ fn search(fingerprints: &[u64], radius: u32, memory: usize, collector: &mut Coll
 
 /// With `memory` bytes; also tells how many files were used.
 fn with_files(fingerprints: &[u64], radius: u32, memory: usize) -> (Vec<(u64, u64, u32)>, usize) {
-    let mut collector = Collector::default();
-    search(fingerprints, radius, memory, &mut collector);
-    collector.pairs.sort();
-    (collector.pairs, collector.files)
+    let mut host = TestHost::default();
+    search(fingerprints, radius, memory, &mut host);
+    host.pairs.sort();
+    (host.pairs, host.files)
 }
 
 fn brute_force(fingerprints: &[u64], radius: u32) -> Vec<(u64, u64, u32)> {
@@ -197,26 +197,26 @@ fn every_pass_over_the_rows_pauses() {
     // two pauses; in files, 64.
     let count = 400_000;
     let fingerprints: Vec<u64> = (0..count as u64).map(mixed).collect();
-    let mut collector = Collector::default();
-    find_pairs(&mut collector, 0, &mut rows(&fingerprints));
+    let mut host = TestHost::default();
+    find_pairs(&mut host, 0, &mut rows(&fingerprints));
     assert!(
-        collector.pauses >= 3 * (count >> 16),
+        host.pauses >= 3 * (count >> 16),
         "looked at, counted, moved: {}",
-        collector.pauses
+        host.pauses
     );
-    let mut collector = Collector::default();
+    let mut host = TestHost::default();
     let mut gathered = Gathered::new(1);
     for row in rows(&fingerprints) {
-        gathered.add(row, &mut collector).unwrap();
+        gathered.add(row, &mut host).unwrap();
     }
     assert!(
-        collector.pauses >= 4096 / 64,
+        host.pauses >= 4096 / 64,
         "the first to the file: {}",
-        collector.pauses
+        host.pauses
     );
-    let before = collector.pauses;
-    gathered.find_pairs(&mut collector, 0);
-    let pauses = collector.pauses - before;
+    let before = host.pauses;
+    gathered.find_pairs(&mut host, 0);
+    let pauses = host.pauses - before;
     assert!(pauses >= 2 * count / 64, "divided, read again: {pauses}");
     let mut pauses = 0;
     gathered.for_each(&mut || pauses += 1, |_| ());
@@ -228,18 +228,14 @@ fn every_pass_over_the_rows_pauses() {
 fn one_large_comparison_reports_progress() {
     let fingerprints: Vec<u64> = (0..9000).map(mixed).collect();
     for memory in [1, 1 << 20] {
-        let mut collector = Collector::default();
+        let mut host = TestHost::default();
         let mut gathered = Gathered::new(memory);
         for row in rows(&fingerprints) {
-            gathered.add(row, &mut collector).unwrap();
+            gathered.add(row, &mut host).unwrap();
         }
-        gathered.find_pairs(&mut collector, 24);
-        assert!(collector.reports > 1, "{} reports", collector.reports);
-        assert!(
-            (collector.progress - 1.0).abs() < 1e-9,
-            "{}",
-            collector.progress
-        );
+        gathered.find_pairs(&mut host, 24);
+        assert!(host.reports > 1, "{} reports", host.reports);
+        assert!((host.progress - 1.0).abs() < 1e-9, "{}", host.progress);
     }
 }
 
@@ -253,12 +249,12 @@ fn connected(rows: usize, pairs: impl Iterator<Item = (u32, u32)>) -> Vec<u32> {
 
 /// Whoever asks only for what is connected gets the same components from fewer pairs, all of them right.
 fn check_connected(fingerprints: &[u64], radius: u32, memory: usize) -> usize {
-    let mut collector = Collector {
+    let mut host = TestHost {
         transitive: true,
         ..Default::default()
     };
-    search(fingerprints, radius, memory, &mut collector);
-    for (a, b, distance) in &collector.pairs {
+    search(fingerprints, radius, memory, &mut host);
+    for (a, b, distance) in &host.pairs {
         let differing = fingerprints[*a as usize] ^ fingerprints[*b as usize];
         assert!(a != b && *distance == differing.count_ones() && *distance <= radius);
     }
@@ -268,15 +264,12 @@ fn check_connected(fingerprints: &[u64], radius: u32, memory: usize) -> usize {
     };
     let all = (0..count).flat_map(|a| (a + 1..count).map(move |b| (a, b)));
     let wanted = connected(fingerprints.len(), all.filter(|(a, b)| near(*a, *b)));
-    let found = collector
-        .pairs
-        .iter()
-        .map(|(a, b, _)| (*a as u32, *b as u32));
+    let found = host.pairs.iter().map(|(a, b, _)| (*a as u32, *b as u32));
     assert!(
         connected(fingerprints.len(), found) == wanted,
         "radius {radius}, {memory} bytes"
     );
-    collector.pairs.len()
+    host.pairs.len()
 }
 
 #[test]

@@ -34,12 +34,12 @@ fn refuse_plainly<T>(message: String) -> Parsed<T> {
 
 /// The values by name, each at most once.
 #[derive(Debug)]
-pub struct Arguments<'a> {
+pub struct TriggerArguments<'a> {
     names: &'static [&'static str],
     values: Vec<Option<&'a str>>,
 }
 
-impl<'a> Arguments<'a> {
+impl<'a> TriggerArguments<'a> {
     /// Takes the arguments apart; `names` are those that the function knows.
     pub fn read(names: &'static [&'static str], arguments: &'a [String]) -> Parsed<Self> {
         let known = || format!("Known arguments: {}.", names.join(", "));
@@ -151,9 +151,9 @@ mod tests {
 
     const NAMES: &[&str] = &["one", "other", "radius"];
 
-    fn with<T>(arguments: &[&str], f: impl FnOnce(Arguments) -> Parsed<T>) -> Parsed<T> {
+    fn with<T>(arguments: &[&str], f: impl FnOnce(TriggerArguments) -> Parsed<T>) -> Parsed<T> {
         let owned: Vec<String> = arguments.iter().map(|a| (*a).to_owned()).collect();
-        Arguments::read(NAMES, &owned).and_then(f)
+        TriggerArguments::read(NAMES, &owned).and_then(f)
     }
 
     fn message<T>(refused: Parsed<T>) -> String {
