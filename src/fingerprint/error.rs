@@ -1,5 +1,6 @@
 //! What a user can do wrong, without a word about how a server reports it.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use super::options::grammar::is_row_option;
@@ -25,7 +26,7 @@ pub enum Error {
     /// `place` names the spot in the JSON, such as `weight of column "body"`.
     WrongShape {
         place: String,
-        expected: &'static str,
+        expected: Cow<'static, str>,
         found: String,
     },
     UnknownOption {

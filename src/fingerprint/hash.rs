@@ -39,6 +39,12 @@ impl FeatureHash {
         ("xxh3", FeatureHash::Xxh3),
     ];
 
+    /// The hash of this name.
+    pub fn find(name: &str) -> Option<FeatureHash> {
+        let named = Self::NAMES.iter().find(|(known, _)| *known == name);
+        named.map(|(_, hash)| *hash)
+    }
+
     /// The hash of a feature; at most `width` low bits are set.
     #[inline]
     pub fn hash(self, width: Width, bytes: &[u8]) -> u64 {

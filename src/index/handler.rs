@@ -1,6 +1,7 @@
 //! The callbacks that the server knows the access method by. Each turns the server's pointers into
 //! this crate's types and hands on to the file of its role.
 
+use super::build::load::BuildOptions;
 use super::build::{create, output};
 use super::{estimate, insert, scan, vacuum};
 use crate::pg::am::scan::{Bitmap, Scan, tid_from};
@@ -51,6 +52,12 @@ fn routine() -> PgBox<pg_sys::IndexAmRoutine, pgrx::AllocatedByRust> {
     am
 }
 
+fn build_options(index: Rel) -> BuildOptions {
+    BuildOptions {
+        fillfactor: storage_parameters::fillfactor(index),
+    }
+}
+
 #[pg_guard]
 unsafe extern "C-unwind" fn ambuild(
     table: pg_sys::Relation,
@@ -66,7 +73,7 @@ unsafe extern "C-unwind" fn ambuild(
                 format!("index \"{}\" already contains data", index.name()),
             );
         }
-        let counts = create::build(table, index, info, storage_parameters::fillfactor(index));
+        let counts = create::build(table, index, info, build_options(index));
         let result = pg_sys::palloc0(size_of::<pg_sys::IndexBuildResult>())
             .cast::<pg_sys::IndexBuildResult>();
         (*result).heap_tuples = counts.table_rows;

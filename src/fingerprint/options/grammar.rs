@@ -4,6 +4,7 @@
 //! plain keys are column names (so no option can collide with a column) and whose `$` keys are
 //! options of the row.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -272,20 +273,22 @@ fn text_option(
             options.dictionary = Some(Arc::new(UserWords::new(&names(key, value)?)?));
         }
         "hash" => {
-            let named = |name| {
-                FeatureHash::NAMES
-                    .iter()
-                    .find(|(known, _)| Some(*known) == name)
-            };
-            let expected = "\"cityhash64\", \"murmur64a\", \"bkdr\", \"murmur3\" or \"xxh3\"";
-            options.hash = match named(value.as_str()) {
-                Some((_, hash)) => Some(*hash),
-                None => return Err(wrong_shape(quote(key), expected, value)),
+            let named = value.as_str().and_then(FeatureHash::find);
+            options.hash = match named {
+                None => return Err(wrong_shape(quote(key), hash_names(), value)),
+                found => found,
             };
         }
         _ => return options.terms.take(key, name, value),
     }
     Ok(true)
+}
+
+/// The names of the feature hashes as an error message lists them: `"a", "b" or "c"`.
+fn hash_names() -> String {
+    let names = FeatureHash::NAMES.map(|(name, _)| format!("\"{name}\""));
+    let (last, others) = names.split_last().unwrap_or((&names[0], &[]));
+    format!("{} or {last}", others.join(", "))
 }
 
 fn stop_words(key: &str, value: &Value) -> Result<StopWords, Error> {
@@ -421,12 +424,12 @@ pub(in crate::fingerprint) fn quote(key: &str) -> String {
 
 pub(in crate::fingerprint) fn wrong_shape(
     place: String,
-    expected: &'static str,
+    expected: impl Into<Cow<'static, str>>,
     value: &Value,
 ) -> Error {
     Error::WrongShape {
         place,
-        expected,
+        expected: expected.into(),
         found: shown(value),
     }
 }

@@ -4,6 +4,7 @@
 //! table that fits is sorted four times in memory; a larger one leaves sorted runs of each space in
 //! temporary files, which are merged at the end. `build_shared` does the same with several processes.
 
+use super::load::BuildOptions;
 use super::output::{BuildCounts, BuildOutput, Progress, phase, write_meta};
 use super::shared::build_shared;
 use super::spool::Spool;
@@ -25,13 +26,13 @@ pub unsafe fn build(
     table: Rel,
     index: Rel,
     info: *mut pg_sys::IndexInfo,
-    fillfactor: u32,
+    options: BuildOptions,
 ) -> BuildCounts {
     let memory = maintenance_work_mem_bytes();
     let workers = planned_workers(table, index, info);
     if workers > 0 {
         // SAFETY: the caller's word.
-        let done = unsafe { build_shared(table, index, info, fillfactor, memory, workers) };
+        let done = unsafe { build_shared(table, index, info, options, memory, workers) };
         if let Some(counts) = done {
             return counts;
         }
@@ -43,7 +44,7 @@ pub unsafe fn build(
     let (rows, null_rows) = (spool.rows, spool.null_rows);
     set_phase(phase::SORT_AND_LOAD);
     set_rows_total(rows + null_rows);
-    write_index(index, Fork::Main, spool, fillfactor, memory);
+    write_index(index, Fork::Main, spool, options, memory);
     BuildCounts {
         table_rows,
         index_rows: rows + null_rows,
@@ -56,13 +57,13 @@ pub fn build_empty(index: Rel) {
         index,
         Fork::Init,
         Spool::new(0, &|_| TempFile::new()),
-        100,
+        BuildOptions { fillfactor: 100 },
         0,
     );
 }
 
 /// Writes the index over the rows of a spool.
-fn write_index(index: Rel, fork: Fork, spool: Spool, fillfactor: u32, memory: usize) {
+fn write_index(index: Rel, fork: Fork, spool: Spool, options: BuildOptions, memory: usize) {
     let (rows, null_rows) = (spool.rows, spool.null_rows);
     let stamp = random_u64();
     reserve_first(index, fork);
@@ -73,7 +74,7 @@ fn write_index(index: Rel, fork: Fork, spool: Spool, fillfactor: u32, memory: us
             report: fork == Fork::Main,
         },
     };
-    let spaces = spool.load(&mut output, stamp as u32, fillfactor, memory);
+    let spaces = spool.load(&mut output, stamp as u32, options, memory);
     output.writer.finish();
     if fork == Fork::Main {
         set_phase(phase::SYNC);

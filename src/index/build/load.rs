@@ -6,6 +6,14 @@ use crate::index::page::internal::{self, Downlink};
 use crate::index::page::special::PageKind;
 use crate::index::page::{Page, leaf};
 
+/// What the storage parameters of an index say of its build. `repr(C)`: it goes to other processes.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct BuildOptions {
+    /// How full leaves are made, in percent: 10 to 100.
+    pub fillfactor: u32,
+}
+
 /// Takes finished pages, in the order of their block numbers.
 pub trait PageSink {
     /// The block number of the next page.
@@ -37,8 +45,7 @@ pub struct Loader<'s, S: PageSink> {
 }
 
 impl<'s, S: PageSink> Loader<'s, S> {
-    /// `fillfactor` in percent, 10 to 100.
-    pub fn new(sink: &'s mut S, space: Space, stamp: u32, fillfactor: u32) -> Self {
+    pub fn new(sink: &'s mut S, space: Space, stamp: u32, options: BuildOptions) -> Self {
         Loader {
             sink,
             kind: PageKind {
@@ -47,7 +54,7 @@ impl<'s, S: PageSink> Loader<'s, S> {
                 stamp,
             },
             fill: Fill {
-                target: fillfactor,
+                target: options.fillfactor,
                 step: 0,
             },
             waiting: Vec::with_capacity(leaf::CAPACITY + 1),
@@ -199,7 +206,12 @@ mod tests {
     fn load(mut keys: Vec<Key>, fillfactor: u32) -> (Vec<Page>, Loaded, Vec<Key>) {
         keys.sort();
         let mut pages: Vec<Page> = Vec::new();
-        let mut loader = Loader::new(&mut pages, Space::of_block(1), 5, fillfactor);
+        let mut loader = Loader::new(
+            &mut pages,
+            Space::of_block(1),
+            5,
+            BuildOptions { fillfactor },
+        );
         keys.iter().for_each(|key| loader.push(*key));
         let loaded = loader.finish();
         (pages, loaded, keys)

@@ -8,7 +8,7 @@
 //!
 //! Who joins late finds no more blocks to scan, and helps with the loading.
 
-use super::load::{Loaded, Loader};
+use super::load::{BuildOptions, Loaded, Loader};
 use super::output::{BuildCounts, BuildOutput, Progress, phase, write_meta};
 use super::sort::{Runs, merge};
 use super::spool::Spool;
@@ -29,7 +29,7 @@ const MAX_WORKERS: usize = 15;
 #[repr(C)]
 struct Board {
     stamp: u32,
-    fillfactor: u32,
+    options: BuildOptions,
     /// Bytes for each participant.
     memory: usize,
     rows: AtomicU64,
@@ -78,7 +78,7 @@ pub unsafe fn build_shared(
     table: Rel,
     index: Rel,
     info: *mut pg_sys::IndexInfo,
-    fillfactor: u32,
+    options: BuildOptions,
     memory: usize,
     workers: usize,
 ) -> Option<BuildCounts> {
@@ -86,7 +86,7 @@ pub unsafe fn build_shared(
     let stamp = random_u64();
     let board = Board {
         stamp: stamp as u32,
-        fillfactor,
+        options,
         memory: memory / (workers + 1),
         rows: AtomicU64::new(0),
         null_rows: AtomicU64::new(0),
@@ -222,7 +222,7 @@ fn load_space(member: &Member<Board>, space: Space, output: &mut BuildOutput) {
             Runs::stored(file, size).unwrap_or_else(|| damaged_temporary_file(size))
         })
         .collect();
-    let mut loader = Loader::new(output, space, board.stamp, board.fillfactor);
+    let mut loader = Loader::new(output, space, board.stamp, board.options);
     merge(all_runs, board.memory / 2, |key| loader.push(key));
     board.loaded[space.index()].set(&loader.finish());
     board.spaces_done.fetch_add(1, Ordering::SeqCst);

@@ -1,6 +1,6 @@
 //! The rows of a build, gathered: in memory up to a limit, beyond it in sorted runs of each space.
 
-use super::load::{Loaded, Loader};
+use super::load::{BuildOptions, Loaded, Loader};
 use super::output::BuildOutput;
 use super::sort::{Posting, Runs, Store, merge, sort_for};
 use crate::index::key::{SPACES, Space};
@@ -109,7 +109,7 @@ impl<'f> Spool<'f> {
         mut self,
         output: &mut BuildOutput,
         stamp: u32,
-        fillfactor: u32,
+        options: BuildOptions,
         memory: usize,
     ) -> [Loaded; SPACES] {
         if self.runs.is_some() {
@@ -119,7 +119,7 @@ impl<'f> Spool<'f> {
         let mut spaces = Space::all();
         std::array::from_fn(|_| {
             let space = spaces.next().unwrap_or(Space::NULL);
-            let mut loader = Loader::new(output, space, stamp, fillfactor);
+            let mut loader = Loader::new(output, space, stamp, options);
             match runs.as_mut().and_then(Iterator::next) {
                 Some(runs) => merge(vec![runs], memory / 2, |key| loader.push(key)),
                 None => {

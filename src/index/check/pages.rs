@@ -268,7 +268,7 @@ fn check_page(page: &Page, kind: PageKind) -> Result<(), Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::build::load::Loader;
+    use crate::index::build::load::{BuildOptions, Loader};
     use crate::index::key::SPACES;
     use crate::index::page::PAGE_SIZE;
     use crate::index::page::meta::FORMAT_VERSION;
@@ -328,7 +328,12 @@ mod tests {
                 })
                 .collect();
             keys.sort();
-            let mut loader = Loader::new(&mut pages, space, meta.page_stamp(), 90);
+            let mut loader = Loader::new(
+                &mut pages,
+                space,
+                meta.page_stamp(),
+                BuildOptions { fillfactor: 90 },
+            );
             keys.into_iter().for_each(|key| loader.push(key));
             let loaded = loader.finish();
             meta.roots[space.index()] = loaded.root;
