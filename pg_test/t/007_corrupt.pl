@@ -12,8 +12,25 @@ my $seed = $ENV{SIMHASH_TEST_SEED} // int(rand(1_000_000));
 srand($seed);
 note "SIMHASH_TEST_SEED=$seed";
 
+# Where things stand on a page: src/index/page. A new format changes these lines.
 my $page_size = 8192;
-my $header = 24;    # of a page; in the metapage magic and format version follow, four bytes each
+my $header = 24;
+my $format = 1;
+my %at = (
+	lower => 12,    # pd_lower and pd_upper, two bytes each
+	version => $header + 4,    # of the metapage, after its magic
+	roots => 40,    # five blocks
+	special => 8080,    # of every other page: the right sibling's block comes first
+	level => 8086,    # and the key space, a byte each
+	sorted => 8112,    # how many postings a leaf had when it was last written as a whole
+	child => 16);    # in a downlink
+my $downlink = 24;
+
+# What stands in the header and the special area of a page.
+sub level_and_space { return unpack "x$at{level}CC", $_[0]; }
+sub lower_and_upper { return unpack "x$at{lower}SS", $_[0]; }
+# Bytes of a posting's second part; the first parts, of 4 bytes, stand from the header on.
+sub posting_size { my ($upper, $count) = @_; return ($at{special} - $upper) / $count; }
 
 # Each damage: a name; what must notice it ('XX...': an error of that kind from any command,
 # 'verified': simhash_index_verify, 'links', 'right links', 'rows', 'format N': all that meet them, as in %commands
@@ -26,16 +43,15 @@ sub flip_byte
 	return;
 }
 
-# Changes the downlinks of every internal page, strings of 24 bytes: the key, and from byte 16 on
-# the child.
+# Changes the downlinks of every internal page: strings of a key and a child.
 sub change_links
 {
 	my ($pages, $change) = @_;
 	for (@$pages[ 1 .. $#$pages ])
 	{
-		my ($level, $lower) = (unpack('x8086C', $_), unpack('x12S', $_));
+		my ($level, $lower) = ((level_and_space($_))[0], (lower_and_upper($_))[0]);
 		next if $level == 0;
-		my @links = unpack '(a24)*', substr($_, $header, $lower - $header);
+		my @links = unpack "(a$downlink)*", substr($_, $header, $lower - $header);
 		substr($_, $header, $lower - $header) = join '', $change->(@links);
 	}
 	return;
@@ -48,13 +64,13 @@ sub move_rows
 	my ($pages, $change) = @_;
 	for (@$pages[ 1 .. $#$pages ])
 	{
-		my ($level, $lower, $upper) = (unpack('x8086C', $_), unpack('x12SS', $_));
+		my ($level, $lower, $upper) = ((level_and_space($_))[0], lower_and_upper($_));
 		my $count = ($lower - $header) / 4;
 		next if $level != 0 || !$count;
-		my $size = (8080 - $upper) / $count;
+		my $size = posting_size($upper, $count);
 		for my $i (1 .. $count)
 		{
-			my $at = 8080 - $size * $i + 2;
+			my $at = $at{special} - $size * $i + 2;
 			my ($block, $bits) = unpack 'LS', substr($_, $at, 6);
 			my ($new_block, $new_offset) = $change->($block, $bits & 0x7FF);
 			substr($_, $at, 6) = pack 'LS', $new_block, ($bits & 0xF800) | $new_offset;
@@ -70,11 +86,11 @@ sub change_last_posting
 	my ($pages, $change) = @_;
 	for (@$pages[ 1 .. $#$pages ])
 	{
-		my ($level, $space) = unpack 'x8086CC', $_;
-		my ($lower, $upper, $sorted) = (unpack('x12SS', $_), unpack('x8112S', $_));
+		my ($level, $space) = level_and_space($_);
+		my ($lower, $upper, $sorted) = (lower_and_upper($_), unpack("x$at{sorted}S", $_));
 		my $count = ($lower - $header) / 4;
 		next if $level != 0 || $space > 3 || $count <= $sorted;
-		my $size = (8080 - $upper) / $count;
+		my $size = posting_size($upper, $count);
 		return $change->(\$_, $lower, $upper, $size) if $upper - $lower >= 4 + $size;
 	}
 	die 'no leaf with appended postings';
@@ -84,18 +100,18 @@ sub some_block { my $pages = shift; return 1 + int(rand(@$pages - 1)); }
 
 my @damages = (
 	[ 'magic of the metapage', 'XX002', sub { flip_byte($_[0], 0, $header + int(rand 4)) } ],
-	[ 'newer format', 'format 9999', sub { substr($_[0][0], $header + 4, 4) = pack('L', 9999) } ],
-	[ 'older format', 'format 0', sub { substr($_[0][0], $header + 4, 4) = pack('L', 0) } ],
+	[ 'newer format', 'format 9999', sub { substr($_[0][0], $at{version}, 4) = pack('L', 9999) } ],
+	[ 'older format', 'format 0', sub { substr($_[0][0], $at{version}, 4) = pack('L', 0) } ],
 	(map { my $block = $_; (
-		[ "root of each key space at block $block", 'links', sub { substr($_[0][0], 40, 20) = pack('L5', ($block) x 5) } ],
+		[ "root of each key space at block $block", 'links', sub { substr($_[0][0], $at{roots}, 20) = pack('L5', ($block) x 5) } ],
 		[ "downlinks to block $block", 'links', sub {
-			change_links($_[0], sub { substr($_, 16, 4) = pack('L', $block) for @_; return @_; });
+			change_links($_[0], sub { substr($_, $at{child}, 4) = pack('L', $block) for @_; return @_; });
 		} ],
 		# The rightmost page of a level has no link: leaf and root of the space without fingerprints among them.
 		[ "right links to block $block", 'right links', sub {
 			for my $page (@{ $_[0] }[ 1 .. $#{ $_[0] } ])
 			{
-				substr($page, 8080, 4) = pack('L', $block) if unpack('x8080L', $page) != 0xFFFFFFFF;
+				substr($page, $at{special}, 4) = pack('L', $block) if unpack("x$at{special}L", $page) != 0xFFFFFFFF;
 			}
 		} ],
 		[ "rows in block $block of the table", 'rows', sub { move_rows($_[0], sub { return ($block, $_[1]) }) } ]) }
@@ -119,31 +135,31 @@ my @damages = (
 	[ 'pages in reverse order', 'verified', sub { @{ $_[0] }[ 1 .. $#{ $_[0] } ] = reverse @{ $_[0] }[ 1 .. $#{ $_[0] } ] } ],
 	# Leaves that look sound, with one posting less or more: its row is still filed in the other key spaces.
 	[ 'a posting less', 'row \(N,N\) is missing in N of N key spaces', sub {
-		change_last_posting($_[0], sub { my ($page, $lower, $upper, $size) = @_; substr($$page, 12, 4) = pack 'SS', $lower - 4, $upper + $size; });
+		change_last_posting($_[0], sub { my ($page, $lower, $upper, $size) = @_; substr($$page, $at{lower}, 4) = pack 'SS', $lower - 4, $upper + $size; });
 	} ],
 	[ 'a posting twice', 'row \(N,N\) is filed more than once in key space N', sub {
 		change_last_posting($_[0], sub {
 			my ($page, $lower, $upper, $size) = @_;
 			substr($$page, $lower, 4) = substr($$page, $lower - 4, 4);
 			substr($$page, $upper - $size, $size) = substr($$page, $upper, $size);
-			substr($$page, 12, 4) = pack 'SS', $lower + 4, $upper - $size;
+			substr($$page, $at{lower}, 4) = pack 'SS', $lower + 4, $upper - $size;
 		});
 	} ],
 	# A search by descent comes to a page that begins above what it looks for.
 	[ 'downlinks in reverse order', 'descent XX002 REINDEX .* begins above', sub { change_links($_[0], sub { reverse @_ }) } ],
 	[ 'downlinks to the page behind', 'descent XX002 REINDEX .* begins above', sub {
 		change_links($_[0], sub {
-			my @children = map { substr($_, 16, 4) } @_;
-			substr($_[$_], 16, 4) = $children[ $_ + 1 ] for 0 .. $#_ - 1;
+			my @children = map { substr($_, $at{child}, 4) } @_;
+			substr($_[$_], $at{child}, 4) = $children[ $_ + 1 ] for 0 .. $#_ - 1;
 			return @_;
 		})
 	} ],
 	# Here it comes too far to the left and moves right. All are read when a session remembers where the leaves begin.
 	[ 'downlinks but the first in reverse order', 'XX002 REINDEX .*downlinks', sub { change_links($_[0], sub { $_[0], reverse @_[ 1 .. $#_ ] }) } ],
 	[ 'rows where a page of a table has none', 'rows', sub { move_rows($_[0], sub { return ($_[0], 1500) }) } ],
-	[ 'pd_lower of a page', '', sub { substr($_[0][ some_block($_[0]) ], 12, 2) = pack('S', $header + int(rand 3000)) } ],
-	[ 'pd_lower of all pages', 'verified', sub { substr($_, 12, 2) = pack('S', $header + int(rand 3000)) for @{ $_[0] } } ],
-	[ 'pd_upper of all pages', '', sub { substr($_, 14, 2) = pack('S', 4000 + int(rand 4000)) for @{ $_[0] } } ],
+	[ 'pd_lower of a page', '', sub { substr($_[0][ some_block($_[0]) ], $at{lower}, 2) = pack('S', $header + int(rand 3000)) } ],
+	[ 'pd_lower of all pages', 'verified', sub { substr($_, $at{lower}, 2) = pack('S', $header + int(rand 3000)) for @{ $_[0] } } ],
+	[ 'pd_upper of all pages', '', sub { substr($_, $at{lower} + 2, 2) = pack('S', 4000 + int(rand 4000)) for @{ $_[0] } } ],
 	(map { [ "metapage byte, $_", '', sub { flip_byte($_[0], 0, $header + 8 + int(rand 120)) } ] } 1 .. 8),
 	(map { [ "byte of the special area of every page, $_", '', sub {
 		my $pages = shift;
@@ -165,11 +181,11 @@ my %commands = (
 		(map { $_ => $no_row } qw(descent walk search nearest bitmap null)),
 		vacuum => 'XX002 .*no row can be at', faults => 'no row can be at', faults_in_pages => 'no row can be at'
 	});
-for my $format (0, 9999)
+for my $other (0, 9999)
 {
-	my %all = map { $_ => "0A000 REINDEX index \"t\\d+_fp\" has format $format, this library reads 1\$" }
+	my %all = map { $_ => "0A000 REINDEX index \"t\\d+_fp\" has format $other, this library reads $format\$" }
 	  qw(descent walk search nearest bitmap null insert verify stats);
-	$commands{"format $format"} = { %all, vacuum => "0A000 .*has format $format, this library reads 1\$" };
+	$commands{"format $other"} = { %all, vacuum => "0A000 .*has format $other, this library reads $format\$" };
 }
 
 my $node = new_node('corrupt', damaged => 1);
@@ -191,7 +207,7 @@ EXCEPTION WHEN OTHERS THEN
 END $$;
 SQL
 # The check of an exclusion constraint searches too.
-my %apart = (rows => sub { move_rows($_[0], sub { return (5000, $_[1]) }) }, links => sub { substr($_[0][0], 40, 20) = pack('L5', (5000) x 5) });
+my %apart = (rows => sub { move_rows($_[0], sub { return (5000, $_[1]) }) }, links => sub { substr($_[0][0], $at{roots}, 20) = pack('L5', (5000) x 5) });
 for my $kind (sort keys %apart)
 {
 	$node->safe_psql('postgres', <<"SQL");
