@@ -67,7 +67,8 @@ build_for_tests() {
 # The postgres user may not be able to read the repository: it gets a copy of the tests.
 copy_tests() {
 	cp -r "$ROOT/pg_test/"{sql,expected,specs,t,perl,data} "$ROOT/docs" "$ROOT/README.md" "$work/"
-	mkdir "$work/out"
+	mkdir -p "$work/out" "$work/bin" "$work/templates"
+	cp "$ROOT/pg_test/tools/initdb_once.sh" "$work/bin/initdb"
 	[ "$(id -u)" != 0 ] || chown -R postgres "$work"
 }
 
@@ -120,7 +121,8 @@ tap_file() {
 	log=$(log_file "tap_${name}_$PG_MAJOR")
 	started=$SECONDS
 	as_postgres mkdir "$work/out/$name"
-	(cd "$work/out/$name" && as_postgres env PATH="$PG_BIN:$PATH" PERL5LIB="$PERL_MODULES" \
+	(cd "$work/out/$name" && as_postgres env PATH="$work/bin:$PG_BIN:$PATH" PERL5LIB="$PERL_MODULES" \
+		INITDB="$PG_BIN/initdb" TEMPLATES="$work/templates" \
 		PG_REGRESS="$PGXS_DIR/src/test/regress/pg_regress" PG_TEST_DATA="$work/data" \
 		TESTDIR="$work/out/$name" TESTDATADIR="$work/out/$name" TESTLOGDIR="$work/out/$name/log" "$@" \
 		prove --verbose -I "$work/perl" "$work/t/$name.pl") >"$log" 2>&1 || status=1
