@@ -11,7 +11,7 @@ use pgrx::PgSqlErrorCode::{
 use pgrx::pg_sys;
 
 use super::assign_options::parse;
-use super::table::{ClusterTable, Clustered};
+use super::cluster_table::{ClusterTable, Clustered};
 use crate::pg::catalog::invalidation::{Current, watch};
 use crate::pg::catalog::table::{self, Column};
 use crate::pg::process::advisory_lock::{keeps_its_snapshot, lock_until_commit};

@@ -1,9 +1,10 @@
 //! Groups of near-duplicates: `simhash_clusters`, the window function `simhash_cluster`, and the trigger
 //! `simhash_assign_cluster()`, which keeps a table of clusters current.
 //!
-//! [`group`] makes groups of pairs ([`union_find`] helps); `members` collects the rows that have pairs, `texts` compares
-//! their texts, `function` and `window` are what SQL sees. The trigger: [`assign_options`] are its arguments, `table`
-//! what it writes to, `assign` what it does. What must not live here: the search for pairs, which is `pairs`'s.
+//! [`group`] makes groups of pairs ([`union_find`] helps); `members` collects the rows that have
+//! pairs, `texts` compares their texts, `function` and `window` are what SQL sees. The trigger:
+//! [`assign_options`] are its arguments, `cluster_table` what it writes to, `assign` what it does.
+//! What must not live here: the search for pairs, which is `pairs`'s.
 
 pub mod assign_options;
 pub mod group;
@@ -12,11 +13,11 @@ pub mod union_find;
 #[cfg(feature = "server")]
 mod assign;
 #[cfg(feature = "server")]
+mod cluster_table;
+#[cfg(feature = "server")]
 mod function;
 #[cfg(feature = "server")]
 mod members;
-#[cfg(feature = "server")]
-mod table;
 #[cfg(feature = "server")]
 mod texts;
 #[cfg(feature = "server")]

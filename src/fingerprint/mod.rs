@@ -1,19 +1,19 @@
 //! Text, weights, bits: from columns of text to a fingerprint. Pure Rust; knows no PostgreSQL.
 //!
-//! What lives here, in the order in which a row flows through: [`options`] (JSON and presets, and what they
-//! make each column do), [`text`] (words), [`lexeme`] (of a tsvector), [`terms`] (what words weigh), [`bag`] and [`sketch`]
-//! (features and their weights), [`hash`] and [`simhash`] (bits). [`margin`] tells which bits are in doubt;
-//! [`similarity`] compares fingerprints and texts. [`canonical`] writes scalar values as text that no setting alters.
-//! What must not live here: anything that needs a server, a file or a clock; a fingerprint depends on its
-//! arguments alone.
+//! What lives here, in the order in which a row flows through: [`options`] (JSON and presets, and
+//! what they make each column do), [`text`] (words), [`lexeme`] (of a tsvector), [`terms`] (what
+//! words weigh), [`bag`] and [`sketch`] (features and their weights), [`hash`] and [`simhash`]
+//! (bits). [`margin`] tells which bits are in doubt; [`similarity`] compares fingerprints and
+//! texts. [`scalar`] writes scalar values as text that no setting alters. What must not live here:
+//! anything that needs a server, a file or a clock; a fingerprint depends on its arguments alone.
 
 pub mod bag;
-pub mod canonical;
 pub mod error;
 pub mod hash;
 pub mod lexeme;
 pub mod margin;
 pub mod options;
+pub mod scalar;
 pub mod simhash;
 pub mod similarity;
 pub mod sketch;

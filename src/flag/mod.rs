@@ -1,8 +1,8 @@
 //! The trigger `simhash_flag_duplicate()`: it looks for a near-duplicate of a new row, and marks, refuses or
 //! discards the row that has one.
 //!
-//! [`options`] are its arguments, `columns` what they name, `table` is what
-//! the trigger knows of its table, `query` the search, `locks` says in which
+//! [`options`] are its arguments, `columns` what they name, `flagged_table` is what
+//! the trigger knows of its table, `search_query` the search, `locked_tables` says in which
 //! tables it locks, `moves` knows rows that an UPDATE moves to another partition, `trigger` decides what happens
 //! to a row. What must not live here: pages and postings, which are `index`'s.
 
@@ -11,12 +11,12 @@ pub mod options;
 #[cfg(feature = "server")]
 mod columns;
 #[cfg(feature = "server")]
-mod locks;
+mod flagged_table;
+#[cfg(feature = "server")]
+mod locked_tables;
 #[cfg(feature = "server")]
 mod moves;
 #[cfg(feature = "server")]
-mod query;
-#[cfg(feature = "server")]
-mod table;
+mod search_query;
 #[cfg(feature = "server")]
 mod trigger;

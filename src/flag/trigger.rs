@@ -3,7 +3,7 @@
 //!
 //! Of two transactions that store near-duplicates of each other, one is always the later one and sees
 //! the other's row: before it searches, each locks what near-duplicates have in common
-//! ([`super::locks`]), until it ends.
+//! ([`super::locked_tables`]), until it ends.
 
 use std::rc::Rc;
 
@@ -13,9 +13,9 @@ use pgrx::PgSqlErrorCode::{
 };
 use pgrx::{IntoDatum, pg_sys};
 
+use super::flagged_table::{self, FlaggedTable};
 use super::moves;
 use super::options::{Mode, Recipe};
-use super::table::{self, FlaggedTable};
 use crate::pg::catalog::lookup::function_beside;
 use crate::pg::catalog::table::Column;
 use crate::pg::process::advisory_lock::keeps_its_snapshot;
@@ -25,8 +25,8 @@ use crate::pg::spi::saved_query::Sees;
 use crate::pg::sql::call_site::{self, Memory};
 use crate::pg::sql::expression::RowExpression;
 use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::output::Output;
 use crate::pg::sql::trigger::{Event, TriggerCall};
+use crate::pg::sql::type_output::Output;
 use crate::pg::sql::value::{Storage, Value};
 use crate::trigger::call::missed_near_duplicate;
 
@@ -72,7 +72,7 @@ type Change<'a> = (&'a Column, Option<pg_sys::Datum>);
 
 impl Site {
     fn new(call: &TriggerCall<'_>, memory: Memory) -> Self {
-        let table = table::of(call);
+        let table = flagged_table::of(call);
         let column = &table.columns.fingerprint;
         let expression = match &table.options.recipe {
             Some(recipe) => Some(of_recipe(call, recipe, memory)),

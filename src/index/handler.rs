@@ -3,7 +3,7 @@
 
 use super::build::load::BuildOptions;
 use super::build::{create, output};
-use super::{estimate, insert, scan, vacuum};
+use super::{cost_estimate, insert, scan, vacuum};
 use crate::pg::am::scan::{Bitmap, Scan, tid_from};
 use crate::pg::am::storage_parameters;
 use crate::pg::am::vacuum::{DeadRows, Vacuum, stats_or_new};
@@ -171,7 +171,7 @@ unsafe extern "C-unwind" fn amcostestimate(
     // SAFETY: the planner's arguments of amcostestimate: valid structs and places for five results.
     unsafe {
         let index_path = IndexPath::from_raw(root, path, loops);
-        let estimate = estimate::estimate(&index_path);
+        let estimate = cost_estimate::estimate(&index_path);
         if index_path.is_index_only() {
             compat::disable_path(path);
         }

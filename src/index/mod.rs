@@ -18,7 +18,7 @@ pub mod search;
 #[cfg(feature = "server")]
 mod corrupt;
 #[cfg(feature = "server")]
-mod estimate;
+mod cost_estimate;
 #[cfg(feature = "server")]
 mod handler;
 #[cfg(feature = "server")]

@@ -7,7 +7,7 @@ use super::compared::Compared;
 use super::siblings::{BallConstructor, distance_operator_of_within, is_hamming, within_beside};
 use crate::pg::catalog::lookup;
 use crate::pg::planner::nodes::{NodeRef, Planner};
-use crate::pg::planner::plan::Indexed;
+use crate::pg::planner::planned_relation::Indexed;
 
 /// What an index of a relation is on, and the operator family that it searches with.
 #[derive(Clone, Copy)]

@@ -9,7 +9,7 @@ use crate::fingerprint::options::presets::{self, Preset};
 use crate::pg::process::encoding::to_utf8;
 use crate::pg::sql::call_site::Memory;
 use crate::pg::sql::fmgr::Args;
-use crate::pg::sql::output::Output;
+use crate::pg::sql::type_output::Output;
 
 /// Parsed arguments, and the bytes that they came from.
 pub struct ParsedArguments<T> {

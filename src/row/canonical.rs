@@ -11,12 +11,12 @@ use std::rc::Rc;
 
 use pgrx::pg_sys::{self, Oid};
 
-use crate::fingerprint::canonical as scalar;
+use crate::fingerprint::scalar;
 use crate::pg::process::backend::{check_for_interrupts, check_stack_depth};
 use crate::pg::process::encoding::to_utf8;
 use crate::pg::sql::call_site::Memory;
-use crate::pg::sql::output::{Output, PinnedSettings, Structure, is_built_in, resolve};
 use crate::pg::sql::record::{Record, Shape};
+use crate::pg::sql::type_output::{Output, PinnedSettings, Structure, is_built_in, resolve};
 use crate::pg::sql::value::Value;
 
 /// How values of a type are written.

@@ -1,11 +1,12 @@
 //! Reading a whole index: simhash_index_verify and simhash_index_stats.
 //!
-//! `verify` drives the verification: [`pages`] checks what each page promises, `postings` walks a key space
-//! while others write, [`compare`] compares two walks, `doubts` looks up again what they do not agree on.
-//! `stats` drives the statistics, [`census`] counts. What must not live here: changes of pages.
+//! `verify` drives the verification: [`pages`] checks what each page promises, `postings` walks a
+//! key space while others write, [`key_comparison`] compares two walks, `doubts` looks up again
+//! what they do not agree on. `stats` drives the statistics, [`census`] counts. What must not live
+//! here: changes of pages.
 
 pub mod census;
-pub mod compare;
+pub mod key_comparison;
 pub mod pages;
 
 #[cfg(feature = "server")]

@@ -5,8 +5,8 @@
 //! time, so what two walks agree on is right. What they do not agree on may have come or gone between them:
 //! it is looked up again in the end (`doubts`).
 
-use super::compare::KeyComparison;
 use super::doubts::Doubts;
+use super::key_comparison::KeyComparison;
 use super::pages::{Finding, PageSource, StructureCheck};
 use super::postings::Postings;
 use crate::index::build::sorter::Sorter;

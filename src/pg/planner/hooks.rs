@@ -9,7 +9,7 @@ use pgrx::prelude::*;
 use super::nodes::{NodeList, NodeRef, Planner};
 use crate::pg::sql::fmgr::Args;
 
-use super::plan::Relation;
+use super::planned_relation::Relation;
 
 /// Called for each relation of a query after the server has collected what it knows about it, and
 /// before the quals are distributed; `parent` says that only its children are scanned.

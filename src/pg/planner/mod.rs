@@ -6,5 +6,5 @@ pub mod column_stats;
 pub mod hooks;
 pub mod nodes;
 pub mod path;
-pub mod plan;
+pub mod planned_relation;
 pub mod proofs;

@@ -7,7 +7,7 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use super::nodes::{NodeList, NodeRef, Planner};
-use super::plan::Relation;
+use super::planned_relation::Relation;
 
 impl<'p> Relation<'p> {
     /// The expressions of the partition key, in terms of the relation.

@@ -9,9 +9,9 @@ use pgrx::PgSqlErrorCode::{ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_UNDEFINED_TABL
 use pgrx::pg_sys::Oid;
 
 use super::columns::Columns;
-use super::locks::FlagLocks;
+use super::locked_tables::FlagLocks;
 use super::options::{FlagOptions, Mode, parse};
-use super::query::QueryBuilder;
+use super::search_query::QueryBuilder;
 use crate::pg::catalog::invalidation::{Current, watch};
 use crate::pg::catalog::{table, table_name};
 use crate::pg::process::error::raise;

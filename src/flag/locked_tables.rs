@@ -9,13 +9,13 @@
 //! decides which locks stand for a fingerprint in T, so it is the same for each row in each partition of
 //! T. A trigger that is not fired counts as well: whether it is may differ by row, partition and session.
 //!
-//! Two rows that are being stored at once are locked by the same list of triggers. CREATE TRIGGER and ENABLE
-//! TRIGGER lock the table and its partitions against writers until they commit, ATTACH PARTITION,
-//! DETACH PARTITION and DROP TRIGGER the partition against everybody. A transaction that stored a row
-//! under the old list has ended then, and the next one that opens the table is told of the change
-//! before it fires a trigger: what a session remembers of a trigger ([`super::table`]) is found
-//! out anew. A row that was stored before its partition was attached is committed, and seen. Names play no
-//! part, so that renaming does not matter.
+//! Two rows that are being stored at once are locked by the same list of triggers. CREATE TRIGGER
+//! and ENABLE TRIGGER lock the table and its partitions against writers until they commit, ATTACH
+//! PARTITION, DETACH PARTITION and DROP TRIGGER the partition against everybody. A transaction that
+//! stored a row under the old list has ended then, and the next one that opens the table is told of
+//! the change before it fires a trigger: what a session remembers of a trigger
+//! ([`super::flagged_table`]) is found out anew. A row that was stored before its partition was
+//! attached is committed, and seen. Names play no part, so that renaming does not matter.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
