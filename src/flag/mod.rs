@@ -1,10 +1,10 @@
-//! The trigger `simhash_flag_duplicate()`: it looks for a near-duplicate of a new row, and marks, refuses or
-//! discards the row that has one.
+//! The trigger `simhash_flag_duplicate()`: it looks for a near-duplicate of a new row, and marks,
+//! refuses or discards the row that has one.
 //!
-//! [`options`] are its arguments, `columns` what they name, `flagged_table` is what
-//! the trigger knows of its table, `search_query` the search, `locked_tables` says in which
-//! tables it locks, `moves` knows rows that an UPDATE moves to another partition, `trigger` decides what happens
-//! to a row. What must not live here: pages and postings, which are `index`'s.
+//! [`options`] are its arguments, `columns` what they name, `flagged_table` is what the trigger
+//! knows of its table, `search_query` the search, `locked_tables` says in which tables it locks,
+//! `moves` knows rows that an UPDATE moves to another partition, `trigger` decides what happens to
+//! a row. What must not live here: pages and postings, which are `index`'s.
 
 pub mod options;
 

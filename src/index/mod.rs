@@ -2,10 +2,10 @@
 //! space, so that everything within a Hamming radius is found exactly. README.md in this folder
 //! explains layout, locking, WAL and why it is exact.
 //!
-//! What lives here: [`key`] (what is ordered), [`page`] (formats), [`search`], [`build`] and [`check`], each a
-//! folder; `handler` has the callbacks that the server knows, the other files are one role of an access
-//! method each. What must not: raw pages, buffers or WAL (they are behind `pg`), and anything about how a
-//! fingerprint was made.
+//! What lives here: [`key`] (what is ordered), [`page`] (formats), [`search`], [`build`] and
+//! [`check`], each a folder; `handler` has the callbacks that the server knows, the other files are
+//! one role of an access method each. What must not: raw pages, buffers or WAL (they are behind
+//! `pg`), and anything about how a fingerprint was made.
 
 pub mod ball;
 pub mod build;

@@ -1,14 +1,15 @@
-//! Safe wrappers of the server's structs and calls: the only module that touches raw pages, buffers,
-//! WAL, parse nodes and datums.
+//! Safe wrappers of the server's structs and calls: the only module that touches raw pages,
+//! buffers, WAL, parse nodes and datums.
 //!
-//! What lives here: small types with RAII (a buffer that unlocks itself, a WAL change that is either
-//! finished or abandoned), argument access for SQL-callable functions, error reports. What must not:
-//! any knowledge of fingerprints or of the index's page formats, nor a call of any module above.
+//! What lives here: small types with RAII (a buffer that unlocks itself, a WAL change that is
+//! either finished or abandoned), argument access for SQL-callable functions, error reports. What
+//! must not: any knowledge of fingerprints or of the index's page formats, nor a call of any module
+//! above.
 //!
-//! Errors: a PostgreSQL ERROR raised inside a `pg_sys` call arrives here as a Rust panic, and leaves
-//! through `#[pg_guard]` as an ERROR again. While it unwinds, the destructors of this module do
-//! nothing: the server's abort processing releases locks and pins, and releasing them twice would
-//! unbalance its interrupt counters.
+//! Errors: a PostgreSQL ERROR raised inside a `pg_sys` call arrives here as a Rust panic, and
+//! leaves through `#[pg_guard]` as an ERROR again. While it unwinds, the destructors of this module
+//! do nothing: the server's abort processing releases locks and pins, and releasing them twice
+//! would unbalance its interrupt counters.
 
 pub mod am;
 pub mod catalog;

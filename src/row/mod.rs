@@ -1,11 +1,11 @@
 //! From a row of any type to columns of canonical text, and the SQL functions that fingerprint it.
 //!
-//! What lives here: [`canonical`] (values of every type as text that no setting and no catalog change
-//! alters), [`arguments`] (the JSON and preset arguments, parsed once per call site), [`record`] and
-//! [`text`] (the two inputs), [`lexemes`] (tsvectors), [`functions`] (what SQL sees),
-//! [`stored`] (configurations under a name), [`versions`] (those who write them), [`similarity`] (checks
-//! of candidates), [`margin`] (bits in doubt). What must not: anything that decides a bit of a
-//! fingerprint; that is `fingerprint`.
+//! What lives here: [`canonical`] (values of every type as text that no setting and no catalog
+//! change alters), [`arguments`] (the JSON and preset arguments, parsed once per call site),
+//! [`record`] and [`text`] (the two inputs), [`lexemes`] (tsvectors), [`functions`] (what SQL
+//! sees), [`stored`] (configurations under a name), [`versions`] (those who write them),
+//! [`similarity`] (checks of candidates), [`margin`] (bits in doubt). What must not: anything that
+//! decides a bit of a fingerprint; that is `fingerprint`.
 
 mod arguments;
 mod canonical;

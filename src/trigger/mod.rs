@@ -1,9 +1,9 @@
 //! What the extension's trigger functions share.
 //!
-//! [`arguments`] parses the strings `name=value` of CREATE TRIGGER; [`locks`] are the locks of triggers that
-//! search before they write: what they stand for, their numbers, their order; `call` has the errors that name
-//! the trigger, the columns that arguments name, and what a session remembers of each trigger. What must not live
-//! here: what one of the triggers does.
+//! [`arguments`] parses the strings `name=value` of CREATE TRIGGER; [`locks`] are the locks of
+//! triggers that search before they write: what they stand for, their numbers, their order; `call`
+//! has the errors that name the trigger, the columns that arguments name, and what a session
+//! remembers of each trigger. What must not live here: what one of the triggers does.
 
 pub mod arguments;
 pub mod locks;

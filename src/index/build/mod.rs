@@ -1,9 +1,8 @@
 //! CREATE INDEX and REINDEX: postings sorted, then loaded bottom up.
 //!
-//! `create` reads the table and drives a build, `shared` does so with several processes; `spool` gathers their
-//! rows, `output` takes their pages; [`sort`] and
-//! [`load`] are pure, `sorter` sorts postings that come one by one. What must not live here: inserts into an
-//! index that is in use.
+//! `create` reads the table and drives a build, `shared` does so with several processes; `spool`
+//! gathers their rows, `output` takes their pages; [`sort`] and [`load`] are pure, `sorter` sorts
+//! postings that come one by one. What must not live here: inserts into an index that is in use.
 
 pub mod load;
 pub mod sort;

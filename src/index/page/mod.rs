@@ -13,8 +13,8 @@
 //!
 //! What lives here: reading, checking and changing bytes. What must not: buffers, locks, WAL, SQL.
 //! The header is PostgreSQL's PageHeaderData; `pd_lower` and `pd_upper` are kept true, because
-//! generic WAL does not log what lies between them. Numbers are in the processor's byte order, as on all
-//! of PostgreSQL's pages.
+//! generic WAL does not log what lies between them. Numbers are in the processor's byte order, as
+//! on all of PostgreSQL's pages.
 
 pub mod internal;
 pub mod kernel;

@@ -1,9 +1,9 @@
 //! Searching: from a radius to the postings that can match.
 //!
-//! [`probe`] plans which positions of a key space a search must visit, `visit` walks the leaves that hold
-//! them, `within` finds everything within a radius, `nearest` the nearest rows first. `view` is the index as
-//! one scan sees it; `cache` keeps the [`directory`] of its leaves for a session. What must not live here:
-//! changes of pages.
+//! [`probe`] plans which positions of a key space a search must visit, `visit` walks the leaves
+//! that hold them, `within` finds everything within a radius, `nearest` the nearest rows first.
+//! `view` is the index as one scan sees it; `cache` keeps the [`directory`] of its leaves for a
+//! session. What must not live here: changes of pages.
 
 pub mod directory;
 pub mod probe;

@@ -1,8 +1,9 @@
-//! Functions called from SQL: [`fmgr`] exports them and reads their arguments, [`value`], [`record`], [`output`]
-//! and [`key_type`] open values of any type, [`expression`] evaluates expressions, [`message`] is the binary
-//! protocol. [`rows_out`] returns sets, [`window`] is a call of a window function, [`trigger`] and
-//! [`trigger_tree`] are one of a trigger function; [`call_site`] keeps memory from one call to the next. What
-//! must not live here: queries, which are `spi`'s.
+//! Functions called from SQL: [`fmgr`] exports them and reads their arguments, [`value`],
+//! [`record`], [`type_output`] and [`key_type`] open values of any type, [`expression`] evaluates
+//! expressions, [`message`] is the binary protocol. [`rows_out`] returns sets, [`window`] is a call
+//! of a window function, [`trigger`] and [`trigger_tree`] are one of a trigger function;
+//! [`call_site`] keeps memory from one call to the next. What must not live here: queries, which
+//! are `spi`'s.
 
 pub mod call_site;
 pub mod expression;
