@@ -52,7 +52,7 @@ finish() {
 	local group
 	for group in $(jobs -rp); do kill -TERM -- "-$group" 2>/dev/null || true; done
 	wait
-	[ -z "$results" ] || rm -rf "$results"
+	[ -z "$results" ] || rm -rf "$results" "$LIBRARIES"
 }
 
 # The folder of PostgreSQL's test modules, of the first server that has them: those of one major know the others.
@@ -143,6 +143,8 @@ else
 	if [[ $what = soak || (-n ${MAJORS:-} && $MAJORS != *' '*) ]]; then require_everything test; else require_everything majors; fi
 	find_perl_modules
 	results=$(mktemp -d "${TMPDIR:-/tmp}/simhash_results.XXXXXX")
+	LIBRARIES=$(mktemp -d "${TMPDIR:-/tmp}/simhash_libraries.XXXXXX")
+	export LIBRARIES
 	trap finish EXIT
 	case $what in
 	all) all_majors ;;

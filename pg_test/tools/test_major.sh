@@ -8,7 +8,7 @@
 #   test_major.sh soak      the crash and concurrency tests, each for SECONDS_EACH seconds
 #
 # TESTS restricts the first two to tests whose names begin with one of these words. RESULT is the file for
-# the sums, PERL_MODULES the folder of PostgreSQL's test modules.
+# the sums, LIBRARIES the folder of what was built, PERL_MODULES the folder of PostgreSQL's test modules.
 
 # shellcheck source=pg_test/tools/common.sh
 . "$(dirname "$0")/common.sh"
@@ -51,16 +51,18 @@ install_for_tests() {
 	install_files
 }
 
-# Sets LIBRARY. One target directory serves all majors, and each build puts its library in the same place: so one at a time.
+# Sets LIBRARY, which is built once in a run of test.sh. One target directory serves all majors, and each build puts its library
+# in the same place: so one at a time.
 build_for_tests() {
 	local log
+	LIBRARY=$LIBRARIES/$PG_MAJOR.so
+	[ ! -e "$LIBRARY" ] || return 0
 	log=$(log_file "build_$PG_MAJOR")
 	started=$SECONDS
-	if ! (flock 9 && build_release && cp "$LIBRARY" "$work/library_$PG_MAJOR.so") 9>"$ROOT/target/log/build.lock" >"$log" 2>&1; then
+	if ! (flock 9 && build_release && cp "$LIBRARY" "$LIBRARIES/$PG_MAJOR.so") 9>"$LIBRARIES/lock" >"$log" 2>&1; then
 		count "build" 0 1 "$log"
 		exit 1
 	fi
-	LIBRARY=$work/library_$PG_MAJOR.so
 	if grep -q '^warning' "$log"; then count 'build without warnings' 0 1 "$log"; else count 'build without warnings' 1 0 "$log"; fi
 }
 
