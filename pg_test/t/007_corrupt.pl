@@ -250,10 +250,10 @@ for my $i (0 .. $#damages)
 \\set ON_ERROR_STOP 0
 SET statement_timeout = '15s';
 SET enable_bitmapscan = off;
-SET simhash.directory_cache = 0;
+SET simhash_dedup.directory_cache = 0;
 SELECT 'descent ' || try(format('SELECT id FROM t$i WHERE fp <~> %s <= %s', fp, k)) FROM (SELECT fp FROM source WHERE fp IS NOT NULL LIMIT 6) s, generate_series(0, 9, 3) k;
 SELECT 'walk ' || try('SELECT id FROM t$i WHERE fp <~> 0 <= 64');
-RESET simhash.directory_cache;
+RESET simhash_dedup.directory_cache;
 SELECT 'search ' || try(format('SELECT id FROM t$i WHERE fp <~> %s <= %s', fp, k)) FROM (SELECT fp FROM source WHERE fp IS NOT NULL LIMIT 6) s, generate_series(0, 9, 3) k;
 SELECT 'nearest ' || try(format('SELECT id FROM t$i ORDER BY fp <~> %s LIMIT %s', fp, n)) FROM (SELECT fp FROM source WHERE fp IS NOT NULL LIMIT 3) s, unnest('{5,10000}'::int[]) n;
 SELECT 'null ' || try('SELECT id FROM t$i WHERE fp IS NULL');

@@ -1,4 +1,4 @@
-# What a session remembers of the leaves (simhash.directory_cache) may be stale, and the index may
+# What a session remembers of the leaves (simhash_dedup.directory_cache) may be stale, and the index may
 # have become another one: answers must equal those of reading every row all the same.
 use strict;
 use warnings;
@@ -32,10 +32,10 @@ SQL
 };
 
 my %sessions = map { $_ => open_session($node) } qw(default none tiny small);
-$sessions{none}->query_safe('SET simhash.directory_cache = 0');
-$sessions{tiny}->query_safe("SET simhash.directory_cache = '1kB'");
+$sessions{none}->query_safe('SET simhash_dedup.directory_cache = 0');
+$sessions{tiny}->query_safe("SET simhash_dedup.directory_cache = '1kB'");
 # An index takes two megabytes and 20 bytes a leaf: room for one.
-$sessions{small}->query_safe("SET simhash.directory_cache = '3MB'");
+$sessions{small}->query_safe("SET simhash_dedup.directory_cache = '3MB'");
 
 my $all_agree = sub {
 	my ($what, @tables) = @_;
@@ -153,7 +153,7 @@ for my $round (1 .. 2)
 	for my $i (1 .. 8)
 	{
 		my $limit = ('0', '1kB', '3MB', '5MB', '64MB')[ ($i + $round) % 5 ];
-		$sessions{default}->query_safe("SET simhash.directory_cache = '$limit'");
+		$sessions{default}->query_safe("SET simhash_dedup.directory_cache = '$limit'");
 		session_agrees($sessions{$_}, "m$i", "index $i in turn $round, cache $_", 1) for qw(default small);
 	}
 }

@@ -88,7 +88,7 @@ for my $cache ('64MB', '0')
 	for my $n (1, 25, 100000)
 	{
 		my $all = join ' UNION ALL ', map { "SELECT * FROM order_faults('t', $q, \$f\$$_->[0]\$f\$, \$f\$$_->[1]\$f\$, $n)" } @filters;
-		no_faults("filters, the nearest $n, directory cache $cache", "SET simhash.directory_cache = '$cache'; $all");
+		no_faults("filters, the nearest $n, directory cache $cache", "SET simhash_dedup.directory_cache = '$cache'; $all");
 	}
 }
 # Two radii without an order.
@@ -141,7 +141,7 @@ my $pages = $node->safe_psql('postgres', "SELECT pg_relation_size('t_fp') / 8192
 for my $cache ('64MB', '0')
 {
 	# After some searches the session has a directory, if it may.
-	my $set = "SET simhash.directory_cache = '$cache'; $off
+	my $set = "SET simhash_dedup.directory_cache = '$cache'; $off
 		DO \$\$ BEGIN FOR i IN 1 .. 6 LOOP PERFORM id FROM t ORDER BY fp <~> (i * 998244353::bigint) LIMIT 1; PERFORM id FROM corner ORDER BY fp <~> -i LIMIT 1; END LOOP; END \$\$;";
 	my $exact = $node->safe_psql('postgres', 'SELECT fp FROM t WHERE id = 12345');
 	my $one = pages_read("SELECT id FROM t ORDER BY fp <~> $exact LIMIT 1", $set);

@@ -48,7 +48,7 @@ SQL
 
 my $knows = open_session($node);
 my $ignorant = open_session($node);
-$ignorant->query_safe('SET simhash.directory_cache = 0');
+$ignorant->query_safe('SET simhash_dedup.directory_cache = 0');
 warm($_, 't') for $knows, $ignorant;
 
 # ------------------------------------------------------------------ what is read
@@ -128,11 +128,11 @@ SQL
 	cmp_ok($grown, '>', 1500, "many do ($grown kB)");
 	$grown = $grows->('', $all);
 	cmp_ok($grown, '>', 1500 * $count, "so it is with each of $count indexes ($grown kB)");
-	$grown = $grows->("SET simhash.directory_cache = '5MB'", $all, $all);
+	$grown = $grows->("SET simhash_dedup.directory_cache = '5MB'", $all, $all);
 	cmp_ok($grown, '<', 2 * 5 * 1024, "a limit of 5 MB is kept ($grown kB)");
-	$grown = $grows->("SET simhash.directory_cache = '1MB'", $all);
+	$grown = $grows->("SET simhash_dedup.directory_cache = '1MB'", $all);
 	cmp_ok($grown, '<', 1500, "with less than one index takes there is none ($grown kB)");
-	$grown = $grows->('SET simhash.directory_cache = 0', $all);
+	$grown = $grows->('SET simhash_dedup.directory_cache = 0', $all);
 	cmp_ok($grown, '<', 1500, "nor with 0 ($grown kB)");
 	is_sound($node, 'm1', 'm1_fp', 'one of many', 1);
 }

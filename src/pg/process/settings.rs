@@ -5,7 +5,7 @@ use pgrx::pg_sys;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// simhash.directory_cache, in kilobytes.
+/// simhash_dedup.directory_cache, in kilobytes.
 static DIRECTORY_CACHE: AtomicI32 = AtomicI32::new(DIRECTORY_CACHE_DEFAULT);
 const DIRECTORY_CACHE_DEFAULT: c_int = 64 * 1024;
 /// MAX_KILOBYTES of the server on 64-bit machines.
@@ -18,7 +18,7 @@ pub fn register() {
     // static too.
     unsafe {
         pg_sys::DefineCustomIntVariable(
-            c"simhash.directory_cache".as_ptr(),
+            c"simhash_dedup.directory_cache".as_ptr(),
             c"Memory in which a session remembers where the leaves of simhash indexes begin."
                 .as_ptr(),
             c"0 remembers nothing: searches then descend from the root with fixed radii.".as_ptr(),
@@ -33,7 +33,7 @@ pub fn register() {
             None,
         );
     }
-    compat::reserve_setting_prefix(c"simhash");
+    compat::reserve_setting_prefix(c"simhash_dedup");
 }
 
 /// Bytes that a session's leaf directories may take.
