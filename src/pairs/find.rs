@@ -48,12 +48,6 @@ const GROUPS: usize = 1 << WINDOW;
 /// Rows that are looked at or moved between two pauses.
 const STEPS: usize = 1 << 16;
 
-/// Gives every pair of `rows` within `radius` to the host, in no particular order; `rows` are left in
-/// another order.
-pub fn find_pairs(host: &mut impl Host, radius: u32, rows: &mut [Row]) {
-    Finder::new(host, radius).slice(rows, Task::ALL);
-}
-
 /// A search for pairs.
 pub struct Finder<'h, H: Host> {
     pub host: &'h mut H,
@@ -90,7 +84,8 @@ impl<'h, H: Host> Finder<'h, H> {
         }
     }
 
-    /// Finds the pairs of rows in memory.
+    /// Gives every pair of rows in memory to the host, in no particular order; `rows` are left in
+    /// another order.
     pub fn slice(&mut self, rows: &mut [Row], task: Task) {
         if rows.len() <= FEW {
             return self.compare(rows, task.must);

@@ -1,7 +1,8 @@
 //! All pairs against brute force: in memory and through files, on random, skewed and absurd rows.
 
 use super::file::Gathered;
-use super::find::{Host, Row, find_pairs};
+use super::find::{Finder, Host, Row};
+use super::split::Task;
 use crate::clusters::union_find::UnionFind;
 use proptest::prelude::*;
 
@@ -49,6 +50,10 @@ fn rows(fingerprints: &[u64]) -> Vec<Row> {
         tag: i as u64,
     };
     fingerprints.iter().enumerate().map(row).collect()
+}
+
+fn find_pairs(collector: &mut Collector, radius: u32, rows: &mut [Row]) {
+    Finder::new(collector, radius).slice(rows, Task::ALL);
 }
 
 fn in_memory(fingerprints: &[u64], radius: u32) -> Vec<(u64, u64, u32)> {
