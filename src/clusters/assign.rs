@@ -18,7 +18,7 @@ use crate::pg::process::advisory_lock::{keeps_its_snapshot, lock_until_commit};
 use crate::pg::process::error::raise;
 use crate::pg::spi::saved_query::{SavedQuery, Sees};
 use crate::pg::sql::fmgr::pg_function;
-use crate::pg::sql::key_type::{Equality, KeyType};
+use crate::pg::sql::key_type::{self, Equality, KeyType};
 use crate::pg::sql::trigger::{Event, TriggerCall};
 use crate::pg::sql::value::Storage;
 use crate::trigger::call::{
@@ -288,7 +288,6 @@ fn found(name: Option<String>, what: &str) -> String {
 }
 
 fn no_order(call: &TriggerCall<'_>, column: &Column) -> ! {
-    let name = table::type_name(column.storage.type_id);
-    let message = format!("could not identify a comparison function for type {name}");
+    let message = key_type::no_order(column.storage.type_id);
     refuse(call, ERRCODE_UNDEFINED_FUNCTION, message, None)
 }

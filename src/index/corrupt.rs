@@ -3,20 +3,16 @@
 use super::page::Fault;
 use super::page::meta::{FORMAT_VERSION, META_BLOCK, MetaFault};
 use crate::pg::catalog::relation::Rel;
-use crate::pg::process::error::raise_with_hint;
-use pgrx::PgSqlErrorCode::{ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INDEX_CORRUPTED};
+use crate::pg::process::error::{raise_index_corrupted, raise_with_hint};
+use pgrx::PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;
 
 /// Raises index_corrupted for a block of the index.
 pub fn corrupted(rel: Rel, block: u32, fault: &Fault) -> ! {
-    raise_with_hint(
-        ERRCODE_INDEX_CORRUPTED,
-        format!(
-            "index \"{}\" is damaged at block {block}: {}",
-            rel.name(),
-            fault.0
-        ),
-        "Rebuild it with REINDEX.",
-    )
+    raise_index_corrupted(format!(
+        "index \"{}\" is damaged at block {block}: {}",
+        rel.name(),
+        fault.0
+    ))
 }
 
 /// Raises what is wrong with the metapage.

@@ -9,7 +9,7 @@ use crate::pg::process::memory::or_out_of_memory;
 use crate::pg::process::temp_file::TempFile;
 use crate::pg::spi::query::for_each_row;
 use crate::pg::sql::fmgr::Args;
-use crate::pg::sql::key_type::KeyType;
+use crate::pg::sql::key_type::{KeyType, no_order};
 use pgrx::PgSqlErrorCode::{
     ERRCODE_CARDINALITY_VIOLATION, ERRCODE_DATATYPE_MISMATCH, ERRCODE_INVALID_PARAMETER_VALUE,
     ERRCODE_NULL_VALUE_NOT_ALLOWED, ERRCODE_UNDEFINED_COLUMN, ERRCODE_UNDEFINED_FUNCTION,
@@ -88,13 +88,8 @@ impl SourceTable {
 
     /// The order of keys.
     pub fn order(&self) -> KeyType {
-        KeyType::new(self.key_type).unwrap_or_else(|| {
-            let name = table::type_name(self.key_type);
-            raise(
-                ERRCODE_UNDEFINED_FUNCTION,
-                format!("could not identify a comparison function for type {name}"),
-            )
-        })
+        KeyType::new(self.key_type)
+            .unwrap_or_else(|| raise(ERRCODE_UNDEFINED_FUNCTION, no_order(self.key_type)))
     }
 
     /// The key column as SQL text, in the type in which keys are given back.
@@ -163,11 +158,8 @@ impl SourceTable {
 
 fn column(table: &Opened, name: &str) -> Column {
     table::column(table.rel(), name).unwrap_or_else(|| {
-        let table = table.rel().name();
-        raise(
-            ERRCODE_UNDEFINED_COLUMN,
-            format!("column \"{name}\" of relation \"{table}\" does not exist"),
-        )
+        let message = table::no_column(table.rel(), name);
+        raise(ERRCODE_UNDEFINED_COLUMN, message)
     })
 }
 

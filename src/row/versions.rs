@@ -6,14 +6,14 @@ use std::ffi::CStr;
 
 use pgrx::PgSqlErrorCode::{
     ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_INVALID_PARAMETER_VALUE,
-    ERRCODE_INVALID_TRANSACTION_STATE, ERRCODE_T_R_SERIALIZATION_FAILURE, ERRCODE_UNDEFINED_TABLE,
+    ERRCODE_INVALID_TRANSACTION_STATE, ERRCODE_UNDEFINED_TABLE,
 };
 use pgrx::pg_sys;
 
 use crate::pg::catalog::lookup::{Right, has_right, table_in};
 use crate::pg::process::advisory_lock::{isolation_level, keeps_its_snapshot, lock_until_commit};
 use crate::pg::process::encoding::to_utf8;
-use crate::pg::process::error::{raise, raise_with_hint};
+use crate::pg::process::error::{raise, raise_not_serializable, raise_with_hint};
 use crate::pg::spi::saved_query::{SavedQuery, Sees};
 use crate::pg::spi::text_query::execute;
 use crate::pg::sql::fmgr::{Args, pg_function};
@@ -204,14 +204,10 @@ fn check_newest_idf(args: &Args) {
     if let Some(version) = latest
         && latest != seen
     {
-        raise_with_hint(
-            ERRCODE_T_R_SERIALIZATION_FAILURE,
-            format!(
-                "could not serialize access: version {version} of idf table \"{}\" was made meanwhile",
-                text(args, 1)
-            ),
-            "The transaction might succeed if retried.",
-        );
+        raise_not_serializable(&format!(
+            "version {version} of idf table \"{}\" was made meanwhile",
+            text(args, 1)
+        ));
     }
 }
 

@@ -8,8 +8,7 @@ use std::thread::LocalKey;
 
 use pgrx::PgSqlErrorCode;
 use pgrx::PgSqlErrorCode::{
-    ERRCODE_DATATYPE_MISMATCH, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_T_R_SERIALIZATION_FAILURE,
-    ERRCODE_UNDEFINED_COLUMN,
+    ERRCODE_DATATYPE_MISMATCH, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_UNDEFINED_COLUMN,
 };
 use pgrx::pg_sys::Oid;
 
@@ -17,7 +16,7 @@ use super::arguments::Parsed;
 use crate::pg::catalog::invalidation::Current;
 use crate::pg::catalog::table::{self, Column};
 use crate::pg::process::encoding::to_utf8;
-use crate::pg::process::error::{raise_with_hint, report};
+use crate::pg::process::error::{raise_not_serializable, report};
 use crate::pg::sql::trigger::TriggerCall;
 
 /// Raises an ERROR about a trigger that was created wrongly, or whose tables do not suit it.
@@ -48,8 +47,7 @@ pub fn accepted<T>(call: &TriggerCall<'_>, parsed: Parsed<T>) -> T {
 pub fn column(call: &TriggerCall<'_>, name: &str) -> Column {
     let table = call.relation();
     table::column(table, name).unwrap_or_else(|| {
-        let table = table.name();
-        let message = format!("column \"{name}\" of relation \"{table}\" does not exist");
+        let message = table::no_column(table, name);
         refuse(call, ERRCODE_UNDEFINED_COLUMN, message, None)
     })
 }
@@ -77,13 +75,9 @@ pub fn wrong_type(
 
 /// The transaction's snapshot does not show a near-duplicate that may not be missed.
 pub fn missed_near_duplicate(table: &str) -> ! {
-    raise_with_hint(
-        ERRCODE_T_R_SERIALIZATION_FAILURE,
-        format!(
-            "could not serialize access: another transaction has stored a near-duplicate in \"{table}\""
-        ),
-        "The transaction might succeed if retried.",
-    )
+    raise_not_serializable(&format!(
+        "another transaction has stored a near-duplicate in \"{table}\""
+    ))
 }
 
 /// What a session remembers, by the OID of the trigger.

@@ -1,9 +1,8 @@
 //! Row addresses that come from an index's pages: checked before the server is sent to the table with them.
 
 use crate::pg::catalog::relation::Rel;
-use crate::pg::process::error::raise_with_hint;
+use crate::pg::process::error::raise_index_corrupted;
 use crate::tid::Tid;
-use pgrx::PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED;
 use pgrx::pg_sys;
 
 /// The most rows that a page of a table holds, and the highest offset that a bitmap takes.
@@ -80,12 +79,8 @@ impl RowAddresses {
 
 /// Raises index_corrupted for a row address.
 pub fn damaged_address(index: Rel, tid: Tid) -> ! {
-    raise_with_hint(
-        ERRCODE_INDEX_CORRUPTED,
-        format!(
-            "index \"{}\" is damaged: no row can be at {tid}",
-            index.name()
-        ),
-        "Rebuild it with REINDEX.",
-    )
+    raise_index_corrupted(format!(
+        "index \"{}\" is damaged: no row can be at {tid}",
+        index.name()
+    ))
 }

@@ -98,6 +98,12 @@ pub fn column(table: Rel<'_>, name: &str) -> Option<Column> {
     columns(table).find_map(|(found, column)| (found == name).then_some(column))
 }
 
+/// The message of an ERROR that there is no such column.
+pub fn no_column(table: Rel<'_>, name: &str) -> String {
+    let table = table.name();
+    format!("column \"{name}\" of relation \"{table}\" does not exist")
+}
+
 /// A name as SQL text, always quoted.
 pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))

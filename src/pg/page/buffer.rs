@@ -3,9 +3,8 @@
 //! Destructors do nothing while an error unwinds (see the head of `crate::pg`).
 
 use crate::pg::catalog::relation::Rel;
-use crate::pg::process::error::raise_with_hint;
+use crate::pg::process::error::raise_index_corrupted;
 use crate::pg::process::{compat, unguarded};
-use pgrx::PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED;
 use pgrx::pg_sys;
 use std::cell::Cell;
 use std::ops::{Deref, Range};
@@ -15,11 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 const P_NEW: u32 = u32::MAX;
 
 fn damaged_pointer(rel: Rel, what: String) -> ! {
-    raise_with_hint(
-        ERRCODE_INDEX_CORRUPTED,
-        format!("index \"{}\" is damaged: {what}", rel.name()),
-        "Rebuild it with REINDEX.",
-    )
+    raise_index_corrupted(format!("index \"{}\" is damaged: {what}", rel.name()))
 }
 
 /// The bytes of a page.

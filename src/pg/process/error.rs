@@ -35,6 +35,26 @@ pub fn raise_with_hint(
     report(code, message.into(), None, Some(hint.into()))
 }
 
+/// Raises index_corrupted; never returns.
+#[track_caller]
+pub fn raise_index_corrupted(message: String) -> ! {
+    raise_with_hint(
+        PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED,
+        message,
+        "Rebuild it with REINDEX.",
+    )
+}
+
+/// Raises serialization_failure; never returns.
+#[track_caller]
+pub fn raise_not_serializable(why: &str) -> ! {
+    raise_with_hint(
+        PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
+        format!("could not serialize access: {why}"),
+        "The transaction might succeed if retried.",
+    )
+}
+
 /// Raises an ERROR with every optional part; never returns.
 #[track_caller]
 pub fn report(

@@ -128,6 +128,12 @@ impl KeyType {
     }
 }
 
+/// The message of an ERROR that a type has no order.
+pub fn no_order(type_id: pg_sys::Oid) -> String {
+    let name = crate::pg::catalog::table::type_name(type_id);
+    format!("could not identify a comparison function for type {name}")
+}
+
 /// A type's own equality, as SQL text that neither a search_path alters nor operators beside it that
 /// fit better.
 pub struct Equality {
