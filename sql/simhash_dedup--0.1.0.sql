@@ -96,10 +96,10 @@ CREATE FUNCTION minhash_similarity(a bigint[], b bigint[]) RETURNS float8
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 10 AS 'MODULE_PATHNAME', 'simhash_minhash_similarity';
 COMMENT ON FUNCTION minhash_similarity(bigint[], bigint[]) IS 'share of equal minima: estimates the Jaccard similarity, standard error sqrt(J (1 - J) / n)';
 
-CREATE FUNCTION simhash_blend(d int, jaccard float8, mu float8 DEFAULT 0.9) RETURNS float8
+CREATE FUNCTION simhash_blend(distance int, jaccard float8, mu float8 DEFAULT 0.9) RETURNS float8
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_blend';
 COMMENT ON FUNCTION simhash_blend(int, float8, float8) IS
-	'mu / (d + 1) + (1 - mu) * jaccard: distance of fingerprints and similarity of other data in one number';
+	'mu / (distance + 1) + (1 - mu) * jaccard: distance of fingerprints and similarity of other data in one number';
 
 -- ---------------------------------------------------------------- bits in doubt
 -- Bits whose sum was close to zero flip first. Searching with some of them flipped finds more.
@@ -112,7 +112,7 @@ CREATE FUNCTION simhash64_margin(text, options jsonb DEFAULT NULL, preset text D
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text_margin';
 COMMENT ON FUNCTION simhash64_margin(text, jsonb, text, int) IS 'mask of the n bits of a text''s fingerprint whose sums were closest to zero';
 
-CREATE FUNCTION simhash_probes(fp bigint, mask bigint, flips int DEFAULT 2) RETURNS SETOF bigint
+CREATE FUNCTION simhash_probes(fingerprint bigint, mask bigint, flips int DEFAULT 2) RETURNS SETOF bigint
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE ROWS 37 AS 'MODULE_PATHNAME', 'simhash_probes';
 COMMENT ON FUNCTION simhash_probes(bigint, bigint, int) IS 'a fingerprint, and it with up to flips of the bits of mask flipped';
 
@@ -139,10 +139,10 @@ CREATE FUNCTION hamming128(a bit, b bit) RETURNS int
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_hamming128';
 COMMENT ON FUNCTION hamming128(bit, bit) IS 'number of bits in which two fingerprints of 128 bits differ, 0 to 128';
 
-CREATE FUNCTION hamming_within(a bigint, b bigint, k int) RETURNS boolean
+CREATE FUNCTION hamming_within(a bigint, b bigint, radius int) RETURNS boolean
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF SUPPORT hamming_within_support
 AS 'MODULE_PATHNAME', 'simhash_hamming_within';
-COMMENT ON FUNCTION hamming_within(bigint, bigint, int) IS 'do two fingerprints differ in at most k bits';
+COMMENT ON FUNCTION hamming_within(bigint, bigint, int) IS 'do two fingerprints differ in at most radius bits';
 
 -- For the triggers' queries: the planner replaces it by <~>.
 CREATE FUNCTION simhash_catalog.distance(bigint, bigint) RETURNS int
@@ -228,25 +228,26 @@ COMMENT ON OPERATOR CLASS simhash_ops USING simhash IS '64-bit fingerprints unde
 -- NULL among the first arguments is an error, key_type is only a type.
 
 CREATE FUNCTION simhash_pairs(
-	rel regclass, key name, fp name, k int DEFAULT 3,
+	relation regclass, key name, fingerprint name, radius int DEFAULT 3,
 	OUT a bigint, OUT b bigint, OUT distance int
 ) RETURNS SETOF record
 LANGUAGE c STABLE COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs';
 COMMENT ON FUNCTION simhash_pairs(regclass, name, name, int) IS
-	'every pair of rows whose fingerprints differ in at most k bits, once, with a < b';
+	'every pair of rows whose fingerprints differ in at most radius bits, once, with a < b';
 
--- For other keys than integers. The type of a result cannot depend on a default, hence two functions.
-CREATE FUNCTION simhash_pairs(
-	rel regclass, key name, fp name, key_type anyelement, k int DEFAULT 3,
+-- For other keys than integers. The type of a result cannot depend on a default, hence two functions. Under one name the
+-- parser could not choose between them: anyelement takes every unknown literal, parameter and smallint that radius takes.
+CREATE FUNCTION simhash_pairs_keyed(
+	relation regclass, key name, fingerprint name, key_type anyelement, radius int DEFAULT 3,
 	OUT a anyelement, OUT b anyelement, OUT distance int
 ) RETURNS SETOF record
 LANGUAGE c STABLE COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_keyed';
-COMMENT ON FUNCTION simhash_pairs(regclass, name, name, anyelement, int) IS
-	'as simhash_pairs(regclass, name, name, int), with keys of the type of key_type, whose value does not matter';
+COMMENT ON FUNCTION simhash_pairs_keyed(regclass, name, name, anyelement, int) IS
+	'as simhash_pairs, with keys of the type of key_type, whose value does not matter';
 
 CREATE FUNCTION simhash_clusters(
-	rel regclass, key_column name, fp name, k int DEFAULT 3, method text DEFAULT NULL,
-	text_column name DEFAULT NULL, min_jaccard float8 DEFAULT 0.8,
+	relation regclass, key name, fingerprint name, radius int DEFAULT 3, method text DEFAULT NULL,
+	text name DEFAULT NULL, min_jaccard float8 DEFAULT 0.8,
 	OUT cluster_id bigint, OUT key bigint, OUT size bigint, OUT representative bigint,
 	OUT distance int, OUT jaccard float8
 ) RETURNS SETOF record
@@ -254,24 +255,24 @@ LANGUAGE c STABLE COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters
 COMMENT ON FUNCTION simhash_clusters(regclass, name, name, int, text, name, float8) IS
 	'groups of near-duplicate rows by method components, star, leader or single_pass; rows alone are left out';
 
-CREATE FUNCTION simhash_clusters(
-	rel regclass, key_column name, fp name, key_type anyelement, k int DEFAULT 3, method text DEFAULT NULL,
-	text_column name DEFAULT NULL, min_jaccard float8 DEFAULT 0.8,
+CREATE FUNCTION simhash_clusters_keyed(
+	relation regclass, key name, fingerprint name, key_type anyelement, radius int DEFAULT 3, method text DEFAULT NULL,
+	text name DEFAULT NULL, min_jaccard float8 DEFAULT 0.8,
 	OUT cluster_id anyelement, OUT key anyelement, OUT size bigint, OUT representative anyelement,
 	OUT distance int, OUT jaccard float8
 ) RETURNS SETOF record
 LANGUAGE c STABLE COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters_keyed';
-COMMENT ON FUNCTION simhash_clusters(regclass, name, name, anyelement, int, text, name, float8) IS
-	'as simhash_clusters(regclass, name, name, int, text, name, float8), with keys of the type of key_type, whose value does not matter';
+COMMENT ON FUNCTION simhash_clusters_keyed(regclass, name, name, anyelement, int, text, name, float8) IS
+	'as simhash_clusters, with keys of the type of key_type, whose value does not matter';
 
-CREATE FUNCTION simhash_cluster(fp bigint, k int DEFAULT 3) RETURNS int
-LANGUAGE c IMMUTABLE PARALLEL SAFE WINDOW COST 10000 AS 'MODULE_PATHNAME', 'simhash_cluster';
-COMMENT ON FUNCTION simhash_cluster(bigint, int) IS
-	'window function: a number, from 0 in order of appearance, that rows connected by distances of at most k share';
+CREATE FUNCTION simhash_cluster_number(fingerprint bigint, radius int DEFAULT 3) RETURNS int
+LANGUAGE c IMMUTABLE PARALLEL SAFE WINDOW COST 10000 AS 'MODULE_PATHNAME', 'simhash_cluster_number';
+COMMENT ON FUNCTION simhash_cluster_number(bigint, int) IS
+	'window function: a number, from 0 in order of appearance, that rows connected by distances of at most radius share';
 
-CREATE FUNCTION simhash_assign_cluster() RETURNS trigger
-LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_assign_cluster';
-COMMENT ON FUNCTION simhash_assign_cluster() IS
+CREATE FUNCTION simhash_maintain_clusters() RETURNS trigger
+LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_maintain_clusters';
+COMMENT ON FUNCTION simhash_maintain_clusters() IS
 	'AFTER INSERT OR UPDATE row trigger that keeps a table (key, cluster_id) of clusters current; arguments clusters=, key=, fingerprint=, radius=';
 
 -- ---------------------------------------------------------------- checking an index
@@ -618,7 +619,7 @@ COMMENT ON FUNCTION simhash_add_stop_word(text, text) IS 'adds a word that does 
 COMMENT ON FUNCTION simhash_remove_stop_word(text, text) IS 'removes a stop word; gives the dictionary''s version';
 
 CREATE FUNCTION simhash_build_idf(
-	name text, source regclass, column_name name, dictionary text DEFAULT NULL, min_documents int DEFAULT 1
+	name text, relation regclass, text name, dictionary text DEFAULT NULL, min_documents int DEFAULT 1
 ) RETURNS int
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
@@ -638,7 +639,7 @@ BEGIN
 	-- Now rather than after hours of counting.
 	PERFORM simhash_catalog.check_name('an idf table', $1);
 	IF $2 IS NULL OR $3 IS NULL OR $5 IS NULL THEN
-		RAISE EXCEPTION 'source, column_name and min_documents must not be NULL' USING ERRCODE = 'null_value_not_allowed';
+		RAISE EXCEPTION 'relation, text and min_documents must not be NULL' USING ERRCODE = 'null_value_not_allowed';
 	ELSIF $4 IS NOT NULL AND NOT EXISTS (SELECT FROM simhash_catalog.dictionary AS d WHERE d.name = $4) THEN
 		RAISE EXCEPTION 'dictionary "%" does not exist', $4 USING ERRCODE = 'undefined_object', HINT = 'simhash_add_word makes it.';
 	END IF;

@@ -32,7 +32,7 @@ CREATE TABLE row (id number, fp fingerprint, body text);
 CREATE INDEX ON row USING simhash (fp);
 CREATE TABLE cluster (key number PRIMARY KEY, cluster_id number NOT NULL);
 CREATE TRIGGER assign AFTER INSERT ON row
-	FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=beside.cluster', 'key=id', 'fingerprint=fp');
+	FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=beside.cluster', 'key=id', 'fingerprint=fp');
 INSERT INTO row VALUES ('1', 0, 'a lamp'), ('2', 0, 'a lamp'), ('3', -1, 'a road'), ('4', -1, 'a road'), ('5', x'FFFF'::bigint, 'a bridge');
 SELECT * FROM cluster ORDER BY key;
 INSERT INTO row VALUES ('0', -1, 'a road'), ('6', 0, NULL);
@@ -45,12 +45,12 @@ CREATE TRIGGER flag BEFORE INSERT ON flagged
 INSERT INTO flagged VALUES ('1', 0), ('2', 1), ('3', -1);
 SELECT * FROM flagged ORDER BY id;
 
-SELECT * FROM simhash_pairs('row', 'id', 'fp', NULL::number) ORDER BY a, b;
+SELECT * FROM simhash_pairs_keyed('row', 'id', 'fp', NULL::number) ORDER BY a, b;
 -- From here on no two keys are the same.
 CREATE OR REPLACE FUNCTION trap_same(number, number) RETURNS boolean LANGUAGE sql AS 'SELECT false';
 CREATE OR REPLACE FUNCTION trap_same(number, code) RETURNS boolean LANGUAGE sql AS 'SELECT false';
-SELECT * FROM simhash_clusters('row', 'id', 'fp', NULL::number, text_column => 'body') ORDER BY key;
-SELECT * FROM simhash_clusters('row', 'id', 'fp', NULL::code, text_column => 'body') ORDER BY key;
+SELECT * FROM simhash_clusters_keyed('row', 'id', 'fp', NULL::number, text => 'body') ORDER BY key;
+SELECT * FROM simhash_clusters_keyed('row', 'id', 'fp', NULL::code, text => 'body') ORDER BY key;
 INSERT INTO row VALUES ('7', x'FFFF'::bigint, 'a bridge'), ('8', x'FF00FF00FF'::bigint, 'a sign');
 SELECT * FROM cluster ORDER BY key;
 INSERT INTO flagged VALUES ('1', 0) ON CONFLICT (id) DO UPDATE SET dup = excluded.dup;

@@ -1,4 +1,4 @@
--- simhash_clusters and simhash_cluster: methods, checks by text, a materialized view that is refreshed,
+-- simhash_clusters and simhash_cluster_number: methods, checks by text, a materialized view that is refreshed,
 -- clusters kept current by a trigger.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
@@ -22,23 +22,23 @@ SELECT cluster_id, key, size, representative, distance FROM simhash_clusters('t'
 SELECT cluster_id, key, size, representative, distance FROM simhash_clusters('t', 'id', 'fp', 1, 'star');
 -- With a text column: star, and only pairs whose texts agree.
 SELECT cluster_id, key, size, representative, distance, round(jaccard::numeric, 3) AS jaccard
-FROM simhash_clusters('t', 'id', 'fp', 4, text_column => 'body');
+FROM simhash_clusters('t', 'id', 'fp', 4, text => 'body');
 SELECT cluster_id, key, size, representative, distance, round(jaccard::numeric, 3) AS jaccard
 FROM simhash_clusters('t', 'id', 'fp', 4, 'components', 'body', 0.0);
 -- Keys by reference.
 CREATE VIEW named AS SELECT 'row ' || id AS name, fp, body FROM t;
-SELECT cluster_id, key, size, representative, distance FROM simhash_clusters('named', 'name', 'fp', NULL::text, 2);
-SELECT cluster_id, key, representative, round(jaccard::numeric, 3) AS jaccard FROM simhash_clusters('named', 'name', 'fp', NULL::text, 4, text_column => 'body');
+SELECT cluster_id, key, size, representative, distance FROM simhash_clusters_keyed('named', 'name', 'fp', NULL::text, 2);
+SELECT cluster_id, key, representative, round(jaccard::numeric, 3) AS jaccard FROM simhash_clusters_keyed('named', 'name', 'fp', NULL::text, 4, text => 'body');
 
 -- The window function: a number a row, by order of appearance.
-SELECT id, simhash_cluster(fp, 2) OVER (ORDER BY id) AS up, simhash_cluster(fp, 2) OVER (ORDER BY id DESC) AS down,
-	simhash_cluster(fp) OVER (PARTITION BY id % 2 ORDER BY id) AS halves, simhash_cluster(fp, 0) OVER (ORDER BY id) AS equal
+SELECT id, simhash_cluster_number(fp, 2) OVER (ORDER BY id) AS up, simhash_cluster_number(fp, 2) OVER (ORDER BY id DESC) AS down,
+	simhash_cluster_number(fp) OVER (PARTITION BY id % 2 ORDER BY id) AS halves, simhash_cluster_number(fp, 0) OVER (ORDER BY id) AS equal
 FROM t ORDER BY id;
-SELECT simhash_cluster(fp, 2) OVER () FROM t WHERE false;
-SELECT simhash_cluster(fp, id) OVER (ORDER BY id) FROM t;
-SELECT simhash_cluster(fp, NULL) OVER () FROM t;
-SELECT simhash_cluster(fp, 70) OVER () FROM t;
-SELECT simhash_cluster(1::bigint, 2);
+SELECT simhash_cluster_number(fp, 2) OVER () FROM t WHERE false;
+SELECT simhash_cluster_number(fp, id) OVER (ORDER BY id) FROM t;
+SELECT simhash_cluster_number(fp, NULL) OVER () FROM t;
+SELECT simhash_cluster_number(fp, 70) OVER () FROM t;
+SELECT simhash_cluster_number(1::bigint, 2);
 
 -- Many rows: components against the recursive query, star and leader against what they promise.
 CREATE FUNCTION turned(fp bigint, seed bigint, n int) RETURNS bigint LANGUAGE sql AS $$
@@ -57,13 +57,13 @@ CREATE TABLE components AS SELECT * FROM simhash_clusters('many', 'id', 'fp', 3,
 SELECT count(*) AS rows, count(DISTINCT cluster_id) AS clusters FROM components;
 SELECT count(*) AS faults FROM (SELECT id, cluster_id, size FROM walk WHERE size > 1) w
 FULL JOIN components c ON c.key = w.id AND c.cluster_id = w.cluster_id AND c.size = w.size WHERE c.key IS NULL OR w.id IS NULL;
-SELECT count(*) AS faults FROM (SELECT id, simhash_cluster(fp, 3) OVER (ORDER BY id) AS number FROM many) w
-JOIN walk USING (id) JOIN (SELECT id, simhash_cluster(fp, 3) OVER (ORDER BY id) AS number FROM many) first ON first.id = walk.cluster_id
+SELECT count(*) AS faults FROM (SELECT id, simhash_cluster_number(fp, 3) OVER (ORDER BY id) AS number FROM many) w
+JOIN walk USING (id) JOIN (SELECT id, simhash_cluster_number(fp, 3) OVER (ORDER BY id) AS number FROM many) first ON first.id = walk.cluster_id
 WHERE w.number <> first.number;
 SELECT max(number) + 1 = (SELECT count(DISTINCT cluster_id) FROM walk) AS numbers
-FROM (SELECT simhash_cluster(fp, 3) OVER (ORDER BY id) AS number FROM many) w;
+FROM (SELECT simhash_cluster_number(fp, 3) OVER (ORDER BY id) AS number FROM many) w;
 -- Its rows may be read by parallel workers.
-CREATE TABLE numbered AS SELECT id, simhash_cluster(fp, 3) OVER (ORDER BY id) AS number FROM many;
+CREATE TABLE numbered AS SELECT id, simhash_cluster_number(fp, 3) OVER (ORDER BY id) AS number FROM many;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
@@ -79,8 +79,8 @@ BEGIN
 	END LOOP;
 	RETURN false;
 END $$;
-SELECT plan_has('Parallel Seq Scan', 'SELECT id, simhash_cluster(fp, 3) OVER (ORDER BY id) FROM many WHERE length(body) > 0') AS parallel;
-SELECT count(*) AS faults FROM (SELECT id, simhash_cluster(fp, 3) OVER (ORDER BY id) FROM many WHERE length(body) > 0 EXCEPT TABLE numbered) x;
+SELECT plan_has('Parallel Seq Scan', 'SELECT id, simhash_cluster_number(fp, 3) OVER (ORDER BY id) FROM many WHERE length(body) > 0') AS parallel;
+SELECT count(*) AS faults FROM (SELECT id, simhash_cluster_number(fp, 3) OVER (ORDER BY id) FROM many WHERE length(body) > 0 EXCEPT TABLE numbered) x;
 RESET enable_indexscan;
 RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
@@ -95,7 +95,7 @@ CREATE TABLE mixed_lengths AS SELECT i AS id, hashint8extended(i / 4, 1) AS fp, 
 CREATE INDEX ON mixed_lengths (id);
 INSERT INTO mixed_lengths SELECT -i, 77, (SELECT string_agg(md5(g::text), '') FROM generate_series(1, 10000) g) FROM generate_series(1, 2) i;
 CREATE VIEW counted AS WITH q AS MATERIALIZED (SELECT nextval('queries') AS n) SELECT id, fp, body FROM mixed_lengths, q WHERE n > 0;
-SELECT count(*), count(*) FILTER (WHERE jaccard = 1) AS equal FROM simhash_clusters('counted', 'id', 'fp', 0, text_column => 'body');
+SELECT count(*), count(*) FILTER (WHERE jaccard = 1) AS equal FROM simhash_clusters('counted', 'id', 'fp', 0, text => 'body');
 SELECT last_value < 10000 AS few_queries FROM queries;
 -- Every member is near its representative, whose number of members is right.
 SELECT method, count(*) > 0 AS some, count(*) FILTER (WHERE c.distance <> (m.fp <~> r.fp) OR c.distance > 3) AS far,
@@ -107,7 +107,7 @@ JOIN many m ON m.id = c.key JOIN many r ON r.id = c.representative GROUP BY meth
 -- Jaccard is what simhash_jaccard says, also over several batches of texts.
 SELECT count(*) > 500 AS many, count(*) FILTER (WHERE jaccard IS DISTINCT FROM simhash_jaccard(m.body, r.body)) AS wrong,
 	count(*) FILTER (WHERE jaccard < 0.6) AS unlike
-FROM simhash_clusters('many', 'id', 'fp', 8, text_column => 'body', min_jaccard => 0.6) c
+FROM simhash_clusters('many', 'id', 'fp', 8, text => 'body', min_jaccard => 0.6) c
 JOIN many m ON m.id = c.key JOIN many r ON r.id = c.representative;
 -- Components of verified pairs: the same as from pairs that SQL verifies.
 WITH RECURSIVE pair AS MATERIALIZED (
@@ -120,10 +120,10 @@ FULL JOIN simhash_clusters('many', 'id', 'fp', 8, 'components', 'body', 0.6) c
 	ON c.key = w.id AND c.cluster_id = w.cluster_id AND c.size = w.size WHERE c.key IS NULL OR w.id IS NULL;
 
 -- In little memory texts are read in smaller chunks: nothing else changes.
-CREATE TEMP TABLE verified AS SELECT * FROM simhash_clusters('many', 'id', 'fp', 3, text_column => 'body', min_jaccard => 0.6);
+CREATE TEMP TABLE verified AS SELECT * FROM simhash_clusters('many', 'id', 'fp', 3, text => 'body', min_jaccard => 0.6);
 SET work_mem = '128kB';
 SELECT count(*) > 500 AS many, (SELECT count(*) FROM (TABLE verified EXCEPT
-	SELECT * FROM simhash_clusters('many', 'id', 'fp', 3, text_column => 'body', min_jaccard => 0.6)) x) AS wrong FROM verified;
+	SELECT * FROM simhash_clusters('many', 'id', 'fp', 3, text => 'body', min_jaccard => 0.6)) x) AS wrong FROM verified;
 RESET work_mem;
 -- Keys of all sorts, by value and by reference: the same clusters as of rows that are numbered in the order of
 -- these keys, by a method for which the order matters.
@@ -137,7 +137,7 @@ DECLARE
 BEGIN
 	EXECUTE format('CREATE TABLE clusters_test.ordered AS SELECT *, row_number() OVER (ORDER BY %I) AS place FROM clusters_test.keys', key);
 	EXECUTE format('WITH found AS (SELECT k.id, r.id AS representative, size, distance, jaccard
-			FROM simhash_clusters(''clusters_test.keys'', %1$L, ''fp'', NULL::%2$s, 4, ''single_pass'', %3$s) c
+			FROM simhash_clusters_keyed(''clusters_test.keys'', %1$L, ''fp'', NULL::%2$s, 4, ''single_pass'', %3$s) c
 			JOIN clusters_test.keys k ON k.%1$I = c.key JOIN clusters_test.keys r ON r.%1$I = c.representative),
 		wanted AS (SELECT k.id, r.id, size, distance, jaccard
 			FROM simhash_clusters(''clusters_test.ordered'', ''place'', ''fp'', 4, ''single_pass'', %3$s) c
@@ -153,15 +153,15 @@ FROM (VALUES ('pair', 'clusters_test.pair'), ('number', 'clusters_test.number'),
 CREATE TABLE twice (id int, fp bigint, body text);
 INSERT INTO twice VALUES (1, 0, 'a hole in the road'), (2, 1, 'a hole in the road'), (1, NULL, 'old'),
 	(3, x'7000000000000000'::bigint, 'far away'), (3, NULL, 'old');
-SELECT * FROM simhash_clusters('twice', 'id', 'fp', 1, text_column => 'body');
+SELECT * FROM simhash_clusters('twice', 'id', 'fp', 1, text => 'body');
 INSERT INTO twice VALUES (2, x'7F00FF0000000000'::bigint, 'another hole');
 SELECT * FROM simhash_clusters('twice', 'id', 'fp', 1);
 CREATE VIEW twice_named AS SELECT id::text AS name, fp, body FROM twice;
-SELECT cluster_id, key, size FROM simhash_clusters('twice_named', 'name', 'fp', NULL::text, 1);
-SELECT cluster_id, key, size FROM simhash_clusters('twice_named', 'name', 'fp', NULL::text, 1, text_column => 'body');
+SELECT cluster_id, key, size FROM simhash_clusters_keyed('twice_named', 'name', 'fp', NULL::text, 1);
+SELECT cluster_id, key, size FROM simhash_clusters_keyed('twice_named', 'name', 'fp', NULL::text, 1, text => 'body');
 INSERT INTO twice VALUES (2, x'7F00FF0000000000'::bigint, 'another hole');
-SELECT cluster_id, key, size FROM simhash_clusters('twice_named', 'name', 'fp', NULL::text, 1);
-SELECT key, size FROM simhash_clusters('keys', 'list', 'fp', NULL::int[], 1, text_column => 'body');
+SELECT cluster_id, key, size FROM simhash_clusters_keyed('twice_named', 'name', 'fp', NULL::text, 1);
+SELECT key, size FROM simhash_clusters_keyed('keys', 'list', 'fp', NULL::int[], 1, text => 'body');
 
 -- A materialized view of clusters, refreshed while others read it.
 CREATE MATERIALIZED VIEW dup AS SELECT * FROM simhash_clusters('t', 'id', 'fp', 2);
@@ -183,7 +183,7 @@ CREATE INDEX ON live USING simhash (fp);
 CREATE TABLE live_cluster (key int PRIMARY KEY REFERENCES live (id) ON DELETE CASCADE, cluster_id int NOT NULL);
 CREATE INDEX ON live_cluster (cluster_id);
 CREATE TRIGGER assign AFTER INSERT OR UPDATE OF fp ON live
-FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=clusters_test.live_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
+FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=clusters_test.live_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
 CREATE FUNCTION drift() RETURNS bigint LANGUAGE sql AS $$
 	SELECT count(*) FROM clusters_test.live_cluster l
 	FULL JOIN simhash_clusters('clusters_test.live', 'id', 'fp', 3) c ON (l.key, l.cluster_id) = (c.key, c.cluster_id)
@@ -218,7 +218,7 @@ CREATE INDEX ON large USING simhash (fp);
 CREATE TABLE large_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE INDEX ON large_cluster (cluster_id);
 CREATE TRIGGER assign AFTER INSERT OR UPDATE ON large
-FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=clusters_test.large_cluster', 'key=id', 'fingerprint=fp');
+FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=clusters_test.large_cluster', 'key=id', 'fingerprint=fp');
 INSERT INTO large SELECT i, 7 FROM generate_series(10, 200) i;
 CREATE TABLE before AS SELECT ctid AS place, xmin::text AS made, xmax::text AS locked, * FROM large_cluster;
 INSERT INTO large VALUES (300, 3);
@@ -233,7 +233,7 @@ SELECT count(*), min(cluster_id), max(cluster_id) FROM large_cluster;
 CREATE TABLE late (id int PRIMARY KEY, fp bigint);
 CREATE TABLE late_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE CONSTRAINT TRIGGER assign AFTER INSERT OR UPDATE ON late DEFERRABLE INITIALLY DEFERRED
-FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=clusters_test.late_cluster', 'key=id', 'fingerprint=fp');
+FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=clusters_test.late_cluster', 'key=id', 'fingerprint=fp');
 BEGIN;
 INSERT INTO late VALUES (1, 1), (2, -1), (3, 1), (4, 1);
 UPDATE late SET fp = -1 WHERE id = 1;
@@ -256,7 +256,7 @@ BEGIN
 END $$;
 DROP TRIGGER assign ON late;
 CREATE TRIGGER assign AFTER INSERT OR UPDATE ON late
-FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=clusters_test.late_cluster', 'key=id', 'fingerprint=fp');
+FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=clusters_test.late_cluster', 'key=id', 'fingerprint=fp');
 CREATE TRIGGER a_delete AFTER INSERT ON late FOR EACH ROW EXECUTE FUNCTION delete_it();
 INSERT INTO late VALUES (7, 1);
 SELECT * FROM late_cluster ORDER BY key;
@@ -272,11 +272,11 @@ BEGIN
 END $$;
 CREATE TRIGGER a_note AFTER INSERT ON late FOR EACH ROW EXECUTE FUNCTION note_it();
 CREATE TRIGGER assign AFTER INSERT OR UPDATE OF fp ON late
-FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=clusters_test.late_cluster', 'key=id', 'fingerprint=fp');
+FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=clusters_test.late_cluster', 'key=id', 'fingerprint=fp');
 INSERT INTO late VALUES (1, 1), (2, 1);
 DROP TRIGGER assign ON late;
 CREATE CONSTRAINT TRIGGER assign AFTER INSERT OR UPDATE OF fp ON late DEFERRABLE INITIALLY DEFERRED
-FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=clusters_test.late_cluster', 'key=id', 'fingerprint=fp');
+FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=clusters_test.late_cluster', 'key=id', 'fingerprint=fp');
 BEGIN;
 INSERT INTO late VALUES (3, 1), (4, 1), (5, 1);
 UPDATE late SET note = 'again', fp = CASE id WHEN 4 THEN -1 ELSE fp END;
@@ -289,7 +289,7 @@ CREATE TABLE kept (id int PRIMARY KEY, fp bigint);
 CREATE INDEX ON kept USING simhash (fp);
 CREATE TABLE kept_cluster (key int PRIMARY KEY REFERENCES kept ON DELETE CASCADE, cluster_id int NOT NULL);
 CREATE CONSTRAINT TRIGGER assign AFTER INSERT OR UPDATE ON kept DEFERRABLE INITIALLY DEFERRED
-FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=kept_cluster', 'key=id', 'fingerprint=fp');
+FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept_cluster', 'key=id', 'fingerprint=fp');
 INSERT INTO kept VALUES (1, 0), (2, 1), (3, 100000), (4, 100001);
 SELECT * FROM kept_cluster ORDER BY key;
 -- Rows that are changed twice, and that are gone at the end.
@@ -370,7 +370,7 @@ DELETE FROM kept WHERE id > 20;
 TRUNCATE seen;
 DROP TRIGGER assign ON kept;
 CREATE TRIGGER assign AFTER INSERT OR UPDATE ON kept
-FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=kept_cluster', 'key=id', 'fingerprint=fp');
+FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept_cluster', 'key=id', 'fingerprint=fp');
 INSERT INTO kept VALUES (22, x'7000000000000000'::bigint), (23, x'7000000000000000'::bigint);
 SELECT * FROM seen ORDER BY what, key;
 SELECT * FROM kept_cluster WHERE key >= 20 ORDER BY key;
@@ -390,7 +390,7 @@ SELECT count(*), (SELECT count(*) FROM clusters_trap.kept_cluster) AS trapped FR
 CREATE TEMP TABLE kept_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE TEMP TABLE kept (id int PRIMARY KEY, fp bigint);
 CREATE TRIGGER assign AFTER INSERT ON pg_temp.kept
-FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=kept_cluster', 'key=id', 'fingerprint=fp');
+FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept_cluster', 'key=id', 'fingerprint=fp');
 INSERT INTO clusters_test.kept VALUES (26, x'7000000000000000'::bigint);
 INSERT INTO pg_temp.kept VALUES (1, 1), (2, 1);
 SELECT * FROM pg_temp.kept_cluster ORDER BY key;
@@ -412,9 +412,9 @@ DROP SCHEMA "clusters trap" CASCADE;
 CREATE TABLE worded (id text COLLATE "POSIX" PRIMARY KEY, fp bigint);
 CREATE TABLE worded_cluster (key text COLLATE "C" PRIMARY KEY, cluster_id text NOT NULL);
 CREATE TRIGGER assign AFTER INSERT ON worded
-FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=clusters_test.worded_cluster', 'key=id', 'fingerprint=fp');
+FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=clusters_test.worded_cluster', 'key=id', 'fingerprint=fp');
 INSERT INTO worded VALUES ('b', 1), ('B', 1), ('c', -1), ('a', 1), ('C', -1);
-SELECT count(*) AS rows, (SELECT count(*) FROM (SELECT key, cluster_id FROM simhash_clusters('worded', 'id', 'fp', NULL::text)
+SELECT count(*) AS rows, (SELECT count(*) FROM (SELECT key, cluster_id FROM simhash_clusters_keyed('worded', 'id', 'fp', NULL::text)
 	EXCEPT TABLE worded_cluster) x) AS drift FROM worded_cluster;
 CREATE TABLE parted (id int, fp bigint, part int) PARTITION BY LIST (part);
 CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1);
@@ -423,7 +423,7 @@ ALTER TABLE parted_2 DROP COLUMN gone;
 ALTER TABLE parted ATTACH PARTITION parted_2 FOR VALUES IN (2);
 CREATE TABLE parted_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE TRIGGER assign AFTER INSERT OR UPDATE ON parted
-FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=clusters_test.parted_cluster', 'key=id', 'fingerprint=fp');
+FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=clusters_test.parted_cluster', 'key=id', 'fingerprint=fp');
 INSERT INTO parted VALUES (1, 1, 1), (2, 1, 2), (3, -1, 1), (4, -1, 2), (5, x'777777777'::bigint, 1);
 UPDATE parted SET part = 2, fp = 1 WHERE id = 5;
 ALTER TABLE parted RENAME fp TO print;
@@ -441,7 +441,7 @@ CREATE TABLE guarded (id int PRIMARY KEY, fp bigint);
 CREATE INDEX ON guarded USING simhash (fp);
 CREATE TABLE guarded_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE TRIGGER cluster AFTER INSERT OR UPDATE ON guarded
-	FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=clusters_test.guarded_cluster', 'key=id', 'fingerprint=fp');
+	FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=clusters_test.guarded_cluster', 'key=id', 'fingerprint=fp');
 CREATE ROLE regress_cluster_writer;
 GRANT USAGE ON SCHEMA clusters_test TO regress_cluster_writer;
 GRANT SELECT, INSERT, UPDATE ON guarded, guarded_cluster TO regress_cluster_writer;
@@ -456,13 +456,19 @@ DROP ROLE regress_cluster_writer;
 
 -- What is wrong is said.
 SELECT * FROM simhash_clusters('t', 'id', 'fp', 3, 'kmeans');
+-- The radius stands before the method, which may be named instead.
+SELECT * FROM simhash_clusters('t', 'id', 'fp', 'star');
+SELECT count(*) AS rows FROM simhash_clusters('t', 'id', 'fp', method => 'star');
+PREPARE untyped AS SELECT count(*) AS rows FROM simhash_clusters('t', 'id', 'fp', $1, $2);
+EXECUTE untyped(2, 'star');
+SELECT count(*) AS rows FROM simhash_clusters('t', 'id', 'fp', 2::smallint);
 SELECT * FROM simhash_clusters('t', 'id', 'fp', 99);
-SELECT * FROM simhash_clusters('t', 'id', 'fp', text_column => 'nope');
-SELECT * FROM simhash_clusters('t', 'id', 'fp', text_column => 'fp');
-SELECT * FROM simhash_clusters('t', 'id', 'fp', text_column => 'body', min_jaccard => 1.5);
-SELECT * FROM simhash_clusters('t', 'id', 'fp', text_column => 'body', min_jaccard => NULL);
+SELECT * FROM simhash_clusters('t', 'id', 'fp', text => 'nope');
+SELECT * FROM simhash_clusters('t', 'id', 'fp', text => 'fp');
+SELECT * FROM simhash_clusters('t', 'id', 'fp', text => 'body', min_jaccard => 1.5);
+SELECT * FROM simhash_clusters('t', 'id', 'fp', text => 'body', min_jaccard => NULL);
 SELECT * FROM simhash_clusters('t', 'id', 'body');
-CREATE TRIGGER wrong BEFORE INSERT ON many FOR EACH ROW EXECUTE FUNCTION simhash_assign_cluster('clusters=clusters_test.live_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
+CREATE TRIGGER wrong BEFORE INSERT ON many FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=clusters_test.live_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
 INSERT INTO many VALUES (-1, 1);
 DROP TRIGGER wrong ON many;
 -- Of the trigger that keeps clusters: its arguments, its table, the table of clusters.
@@ -474,7 +480,7 @@ CREATE FUNCTION try(VARIADIC arguments text[]) RETURNS text LANGUAGE plpgsql AS 
 DECLARE
 	message text; detail text; hint text; state text;
 BEGIN
-	EXECUTE 'CREATE OR REPLACE TRIGGER wrong AFTER INSERT ON clusters_test.wrong FOR EACH ROW EXECUTE FUNCTION public.simhash_assign_cluster('
+	EXECUTE 'CREATE OR REPLACE TRIGGER wrong AFTER INSERT ON clusters_test.wrong FOR EACH ROW EXECUTE FUNCTION public.simhash_maintain_clusters('
 		|| (SELECT string_agg(quote_literal(a), ', ') FROM unnest(arguments) a) || ')';
 	INSERT INTO clusters_test.wrong VALUES (1, 0, 'x', '{1}', '1');
 	DELETE FROM clusters_test.wrong;

@@ -98,7 +98,7 @@ DROP VIEW public.named;
 
 CREATE INDEX ON public.doc USING simhash (fp);
 CREATE TRIGGER assign AFTER INSERT ON public.doc
-	FOR EACH ROW EXECUTE FUNCTION planted.simhash_assign_cluster('clusters=public.cluster', 'key=id', 'fingerprint=fp');
+	FOR EACH ROW EXECUTE FUNCTION planted.simhash_maintain_clusters('clusters=public.cluster', 'key=id', 'fingerprint=fp');
 CREATE INDEX ON public.marked USING simhash (fp);
 CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON public.marked
 	FOR EACH ROW EXECUTE FUNCTION planted.simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup', 'key=id', 'text=body', 'among=originals');
@@ -108,7 +108,7 @@ UPDATE public.marked SET fp = 4;
 SELECT count(*) FROM public.cluster;
 SELECT id, dup FROM public.marked;
 SELECT count(*) FROM planted.simhash_pairs('public.doc', 'id', 'fp', 3);
-SELECT count(*) FROM planted.simhash_clusters('public.doc', 'id', 'fp', text_column => 'body');
+SELECT count(*) FROM planted.simhash_clusters('public.doc', 'id', 'fp', text => 'body');
 SELECT count(*) FROM planted.simhash_index_verify('public.doc_fp_idx', true);
 
 \c :home

@@ -27,7 +27,7 @@ sub temporary_files
 my %call = (
 	'pairs' => "SELECT count(*) FROM simhash_pairs('t', 'id', 'fp', 8)",
 	'clusters' => "SELECT count(*) FROM simhash_clusters('t', 'id', 'fp', 8)",
-	'the window function' => 'SELECT max(simhash_cluster) FROM (SELECT simhash_cluster(fp, 8) OVER () FROM t) x',
+	'the window function' => 'SELECT max(simhash_cluster_number) FROM (SELECT simhash_cluster_number(fp, 8) OVER () FROM t) x',
 	'pairs of equal rows' => "SELECT count(*) FROM simhash_pairs('equal', 'id', 'fp', 0)");
 for my $what (sort keys %call)
 {
@@ -58,7 +58,7 @@ for my $memory ('64kB', '64MB')
 	is($node->safe_psql('postgres', <<"SQL"), "300000|300000\n0|300000", "a mass of equal rows in $memory");
 SET work_mem = '$memory'; SET statement_timeout = '60s';
 SELECT count(*), max(size) FROM simhash_clusters('mass', 'id', 'fp');
-SELECT max(c), count(c) FROM (SELECT simhash_cluster(fp, 3) OVER () AS c FROM mass) x;
+SELECT max(c), count(c) FROM (SELECT simhash_cluster_number(fp, 3) OVER () AS c FROM mass) x;
 SQL
 }
 
@@ -83,7 +83,7 @@ sub grouping
 	my $watcher = $node->background_psql('postgres', on_error_stop => 0);
 	my $pid = $caller->query_safe("SET work_mem = '64MB'; SELECT pg_backend_pid()");
 	$caller->query_until(qr/started/,
-		"\\echo started\nSELECT count(*) FROM simhash_clusters('twins', 'id', 'fp', NULL::text, 0, 'star');\n");
+		"\\echo started\nSELECT count(*) FROM simhash_clusters_keyed('twins', 'id', 'fp', NULL::text, 0, 'star');\n");
 	my $seconds = $watcher->query_safe(<<"SQL");
 DO \$\$
 DECLARE
@@ -92,7 +92,7 @@ BEGIN
 	LOOP
 		PERFORM pg_stat_clear_snapshot();
 		IF begun IS NULL THEN
-			IF (SELECT query ~ '^/. simhash_clusters: grouping ' FROM pg_stat_activity WHERE pid = $pid) THEN
+			IF (SELECT query ~ '^/. simhash_clusters_keyed: grouping ' FROM pg_stat_activity WHERE pid = $pid) THEN
 				begun := clock_timestamp();
 				IF $cancel THEN
 					PERFORM pg_cancel_backend($pid);
@@ -145,10 +145,10 @@ SQL
 	my %call = (
 		'star' => "SELECT count(*) FROM simhash_clusters('texts', 'id', 'fp', 0, 'star')",
 		'components' => "SELECT count(*) FROM simhash_clusters('texts', 'id', 'fp', 0)",
-		'keys by reference' => "SELECT count(*) FROM simhash_clusters('texts', 'name', 'fp', NULL::text, 0, 'leader')",
-		'texts' => "SELECT count(*) FROM simhash_clusters('texts', 'id', 'fp', 0, text_column => 'body')",
-		'the window function' => 'SELECT count(*) FROM (SELECT simhash_cluster(fp, 0) OVER () AS c FROM twins) x WHERE c IS NOT NULL',
-		'pairs' => "SELECT count(*) FROM simhash_pairs('texts', 'name', 'fp', NULL::text, 0)");
+		'keys by reference' => "SELECT count(*) FROM simhash_clusters_keyed('texts', 'name', 'fp', NULL::text, 0, 'leader')",
+		'texts' => "SELECT count(*) FROM simhash_clusters('texts', 'id', 'fp', 0, text => 'body')",
+		'the window function' => 'SELECT count(*) FROM (SELECT simhash_cluster_number(fp, 0) OVER () AS c FROM twins) x WHERE c IS NOT NULL',
+		'pairs' => "SELECT count(*) FROM simhash_pairs_keyed('texts', 'name', 'fp', NULL::text, 0)");
 	for my $what (sort keys %call)
 	{
 		my $right = $node->safe_psql('postgres', $call{$what});
@@ -180,9 +180,9 @@ SQL
 	my $pid = $session->query_safe("SET jit = off; SELECT pg_backend_pid()");
 	my $peak = sub { (slurp_file("/proc/$pid/status") =~ /VmHWM:\s+(\d+) kB/)[0] };
 	# Everything that is loaded, and all shared buffers, once before.
-	$session->query_safe('SELECT simhash_cluster(id, 0) OVER () FROM long_texts LIMIT 1; SELECT sum(length(md5(body))) FROM long_texts');
+	$session->query_safe('SELECT simhash_cluster_number(id, 0) OVER () FROM long_texts LIMIT 1; SELECT sum(length(md5(body))) FROM long_texts');
 	my $before = $peak->();
-	my $found = $session->query_safe('SELECT count(DISTINCT c) FROM (SELECT simhash_cluster(length(body || id) # id, 0) OVER () AS c FROM long_texts) x');
+	my $found = $session->query_safe('SELECT count(DISTINCT c) FROM (SELECT simhash_cluster_number(length(body || id) # id, 0) OVER () AS c FROM long_texts) x');
 	my $more = $peak->() - $before;
 	is($found, $session->query_safe('SELECT count(DISTINCT length(body || id) # id) FROM long_texts'), 'clusters of long texts');
 	cmp_ok($more, '<', 30000, "and $more kB more");
@@ -204,7 +204,7 @@ $session->quit;
 CREATE TABLE plain (id int PRIMARY KEY, fp bigint);
 CREATE TABLE plain_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE TRIGGER assign AFTER INSERT ON plain FOR EACH ROW
-EXECUTE FUNCTION simhash_assign_cluster('clusters=plain_cluster', 'key=id', 'fingerprint=fp');
+EXECUTE FUNCTION simhash_maintain_clusters('clusters=plain_cluster', 'key=id', 'fingerprint=fp');
 LOAD 'auto_explain';
 SET auto_explain.log_min_duration = 0;
 SET auto_explain.log_nested_statements = on;
@@ -228,7 +228,7 @@ CREATE INDEX live_fp ON live USING simhash (fp);
 CREATE TABLE live_cluster (key bigint PRIMARY KEY $references, cluster_id bigint NOT NULL);
 CREATE INDEX ON live_cluster (cluster_id);
 CREATE $trigger assign AFTER INSERT ON live $timing FOR EACH ROW
-EXECUTE FUNCTION simhash_assign_cluster('clusters=live_cluster', 'key=id', 'fingerprint=fp');
+EXECUTE FUNCTION simhash_maintain_clusters('clusters=live_cluster', 'key=id', 'fingerprint=fp');
 SQL
 };
 # Entries of the table of clusters that a full computation does not have, and the other way round.

@@ -1,5 +1,5 @@
-//! `simhash_assign_cluster()`: an AFTER INSERT OR UPDATE row trigger that keeps a table of clusters
-//! current. Clusters only grow and unite here; what an UPDATE or DELETE would divide is divided by the
+//! `simhash_maintain_clusters()`: an AFTER INSERT OR UPDATE row trigger that keeps a table of
+//! clusters current. Clusters only grow and unite here; what an UPDATE or DELETE would divide is divided by the
 //! next computation.
 
 use std::cell::RefCell;
@@ -26,11 +26,11 @@ use crate::trigger::call::{
 };
 use crate::trigger::locks::CLUSTERS;
 
-const NAME: &str = "simhash_assign_cluster";
+const NAME: &str = "simhash_maintain_clusters";
 
 pg_function! {
-    /// `simhash_assign_cluster() -> trigger`
-    fn simhash_assign_cluster, pg_finfo_simhash_assign_cluster(args) {
+    /// `simhash_maintain_clusters() -> trigger`
+    fn simhash_maintain_clusters, pg_finfo_simhash_maintain_clusters(args) {
         match TriggerCall::of(args) {
             Some(call) if call.is_after_row() && matches!(call.event(), Event::Insert | Event::Update) => {
                 assign(&call);

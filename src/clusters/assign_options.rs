@@ -1,9 +1,10 @@
-//! The arguments of `simhash_assign_cluster()`.
+//! The arguments of `simhash_maintain_clusters()`.
 
 use crate::trigger::arguments::{Parsed, TriggerArguments};
 
 const NAMES: &[&str] = &["clusters", "key", "fingerprint", "radius"];
-const EXAMPLE: &str = "simhash_assign_cluster('clusters=public.petition_cluster', 'key=id', 'fingerprint=fp', 'radius=3')";
+const EXAMPLE: &str = "simhash_maintain_clusters('clusters=public.petition_cluster', 'key=id', \
+                       'fingerprint=fp', 'radius=3')";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AssignOptions {

@@ -1,6 +1,6 @@
-//! The table of clusters that `simhash_assign_cluster()` writes: found by the name that the trigger has,
-//! and checked once in a session, so that whatever is wrong with it is said at the first row, with its
-//! name and the trigger's.
+//! The table of clusters that `simhash_maintain_clusters()` writes: found by the name that the
+//! trigger has, and checked once in a session, so that whatever is wrong with it is said at the first
+//! row, with its name and the trigger's.
 
 use pgrx::PgSqlErrorCode::{
     ERRCODE_DATATYPE_MISMATCH, ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_INVALID_COLUMN_REFERENCE,

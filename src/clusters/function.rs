@@ -14,8 +14,6 @@ use crate::pg::sql::rows_out::RowsOut;
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::{IntoDatum, pg_sys};
 
-const NAME: &str = "simhash_clusters";
-
 /// How texts are checked.
 struct Check {
     /// As SQL.
@@ -24,31 +22,33 @@ struct Check {
 }
 
 pg_function! {
-    /// simhash_clusters(rel, key_column, fp, k, method, text_column, min_jaccard)
+    /// simhash_clusters(relation, key, fingerprint, radius, method, text, min_jaccard)
     /// -> SETOF (cluster_id, key, size, representative, distance, jaccard)
     fn simhash_clusters, pg_finfo_simhash_clusters(args) {
-        clusters(args, 3, None)
+        clusters(args, "simhash_clusters", 3, None)
     }
 }
 
 pg_function! {
-    /// simhash_clusters(rel, key_column, fp, key_type, k, method, text_column, min_jaccard)
+    /// simhash_clusters_keyed(relation, key, fingerprint, key_type, radius, method, text,
+    /// min_jaccard)
     fn simhash_clusters_keyed, pg_finfo_simhash_clusters_keyed(args) {
-        clusters(args, 4, Some(3))
+        clusters(args, "simhash_clusters_keyed", 4, Some(3))
     }
 }
 
-/// With `k` and what follows it from argument `k` on.
-fn clusters(args: &Args, k: usize, key_type: Option<usize>) -> pg_sys::Datum {
+/// The clusters of the SQL function `name`. Its argument `at` is the radius; method, text and
+/// min_jaccard follow.
+fn clusters(args: &Args, name: &'static str, at: usize, key_type: Option<usize>) -> pg_sys::Datum {
     let rows = RowsOut::begin(args);
-    let source = SourceTable::of(args, NAME, key_type);
-    let radius = radius(required(args.get::<i32>(k), NAME, "k"));
-    let check = args.name(k + 2).map(|column| Check {
+    let source = SourceTable::of(args, name, key_type);
+    let radius = radius(args.get::<i32>(at), name);
+    let check = args.name(at + 2).map(|column| Check {
         column: source.text_column(&column),
-        least: least(args, k + 3),
+        least: least(args.get::<f64>(at + 3), name),
     });
-    let method = method(args, k + 1, check.is_some());
-    let mut activity = Activity::new(NAME);
+    let method = method(args, at + 1, check.is_some());
+    let mut activity = Activity::new(name);
     let mut members = Members::find(&source, radius, method, check.is_some(), &mut activity);
     let mut edges = std::mem::take(&mut members.edges);
     let placed = match check {
@@ -64,8 +64,8 @@ fn clusters(args: &Args, k: usize, key_type: Option<usize>) -> pg_sys::Datum {
     args.null()
 }
 
-fn least(args: &Args, i: usize) -> f64 {
-    let least = required(args.get::<f64>(i), NAME, "min_jaccard");
+fn least(given: Option<f64>, function: &str) -> f64 {
+    let least = required(given, function, "min_jaccard");
     if !(0.0..=1.0).contains(&least) {
         raise(
             ERRCODE_INVALID_PARAMETER_VALUE,

@@ -60,7 +60,7 @@ impl Pairs for PairCollector {
             raise_with_hint(
                 ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
                 format!("more than {} pairs do not fit in work_mem", self.limit),
-                "Raise work_mem, lower k, or use method components without a text column.",
+                "Raise work_mem, lower the radius, or use method components without a text column.",
             );
         }
         push_within(&mut self.edges, Edge { a, b, distance }, self.limit);

@@ -1,5 +1,5 @@
-//! Groups of near-duplicates: `simhash_clusters`, the window function `simhash_cluster`, and the
-//! trigger `simhash_assign_cluster()`, which keeps a table of clusters current.
+//! Groups of near-duplicates: `simhash_clusters`, the window function `simhash_cluster_number`, and
+//! the trigger `simhash_maintain_clusters()`, which keeps a table of clusters current.
 //!
 //! [`group`] makes groups of pairs ([`union_find`] helps); `members` collects the rows that have
 //! pairs, `texts` compares their texts, `function` and `window` are what SQL sees. The trigger:

@@ -1,10 +1,10 @@
-//! simhash_cluster: the number of a row's cluster within its window partition.
+//! simhash_cluster_number: the number of a row's cluster within its window partition.
 
 use super::union_find::UnionFind;
 use crate::pairs::file::Gathered;
 use crate::pairs::find::Row;
 use crate::pairs::search::{PairSearch, Pairs};
-use crate::pairs::source::{radius, required};
+use crate::pairs::source::radius;
 use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::error::raise;
@@ -13,9 +13,10 @@ use crate::pg::sql::fmgr::pg_function;
 use crate::pg::sql::window::{self, Window};
 use pgrx::PgSqlErrorCode;
 
-const NAME: &str = "simhash_cluster";
+const NAME: &str = "simhash_cluster_number";
 
-/// What stands before the rows' numbers in a partition's memory: whether they are there, and k.
+/// What stands before the rows' numbers in a partition's memory: whether they are there, and the
+/// radius.
 const HEADER: usize = 2;
 const READY: i32 = 1;
 /// Rows of a partition at most: their numbers are one piece of the server's memory.
@@ -37,27 +38,28 @@ impl Pairs for Sets {
 }
 
 pg_function! {
-    /// simhash_cluster(fp bigint, k int) OVER (...) -> int
-    fn simhash_cluster, pg_finfo_simhash_cluster(args) {
+    /// simhash_cluster_number(fingerprint bigint, radius int) OVER (...) -> int
+    fn simhash_cluster_number, pg_finfo_simhash_cluster_number(args) {
         let window = Window::of(args);
         let (rows, position) = (window.rows(), window.position());
         if rows > MOST {
             raise(
                 PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-                format!("simhash_cluster cannot number {rows} rows in one partition"),
+                format!("{NAME} cannot number {rows} rows in one partition"),
             );
         }
-        let k = required(window.integer(1, position), NAME, "k") as i32;
+        let radius = radius(window.integer(1, position).map(|given| given as i32), NAME);
         let memory = window.memory(HEADER + rows);
         if memory[0] != READY {
-            number(window, radius(k), &mut memory[HEADER..]);
-            memory[1] = k;
+            number(window, radius, &mut memory[HEADER..]);
+            memory[1] = radius as i32;
             memory[0] = READY;
         }
-        if memory[1] != k {
+        let first = memory[1];
+        if first != radius as i32 {
             raise(
                 PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-                format!("k must be the same in the whole partition, not {} and {k}", memory[1]),
+                format!("radius must be the same in the whole partition, not {first} and {radius}"),
             );
         }
         match memory[HEADER + position] {

@@ -3,7 +3,7 @@
 use super::file::Gathered;
 use super::keys::{KeyBuffer, Keys};
 use super::search::{PairSearch, Pairs, Tags};
-use super::source::{SourceTable, radius, required};
+use super::source::{SourceTable, radius};
 use crate::pg::process::activity::Activity;
 use crate::pg::process::memory::work_mem_bytes;
 use crate::pg::process::temp_file::TempFile;
@@ -11,8 +11,6 @@ use crate::pg::sql::fmgr::{Args, pg_function};
 use crate::pg::sql::rows_out::RowsOut;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
-
-const NAME: &str = "simhash_pairs";
 
 /// Puts pairs into the function's result.
 struct PairRows {
@@ -45,23 +43,24 @@ impl Tags for PairRows {
 }
 
 pg_function! {
-    /// simhash_pairs(rel, key, fp, k) -> SETOF (a, b, distance)
+    /// simhash_pairs(relation, key, fingerprint, radius) -> SETOF (a, b, distance)
     fn simhash_pairs, pg_finfo_simhash_pairs(args) {
-        pairs(args, 3, None)
+        pairs(args, "simhash_pairs", 3, None)
     }
 }
 
 pg_function! {
-    /// simhash_pairs(rel, key, fp, key_type, k) -> SETOF (a, b, distance)
+    /// simhash_pairs_keyed(relation, key, fingerprint, key_type, radius) -> SETOF (a, b, distance)
     fn simhash_pairs_keyed, pg_finfo_simhash_pairs_keyed(args) {
-        pairs(args, 4, Some(3))
+        pairs(args, "simhash_pairs_keyed", 4, Some(3))
     }
 }
 
-fn pairs(args: &Args, k: usize, key_type: Option<usize>) -> Datum {
+/// The pairs of the SQL function `name`; its argument `at` is the radius.
+fn pairs(args: &Args, name: &'static str, at: usize, key_type: Option<usize>) -> Datum {
     let rows = RowsOut::begin(args);
-    let source = SourceTable::of(args, NAME, key_type);
-    let radius = radius(required(args.get::<i32>(k), NAME, "k"));
+    let source = SourceTable::of(args, name, key_type);
+    let radius = radius(args.get::<i32>(at), name);
     let order = source.order();
     // Keys that are no tags by themselves get a quarter.
     let memory = work_mem_bytes();
@@ -71,16 +70,13 @@ fn pairs(args: &Args, k: usize, key_type: Option<usize>) -> Datum {
         keys: Keys::new(order, of_keys),
         buffers: Default::default(),
     };
-    find(&source, radius, Gathered::new(memory - of_keys), pair_rows);
-    args.null()
-}
-
-fn find(source: &SourceTable, radius: u32, mut rows: Gathered<TempFile>, pair_rows: PairRows) {
     let mut search = PairSearch {
         pairs: pair_rows,
-        activity: &mut Activity::new(NAME),
+        activity: &mut Activity::new(name),
     };
-    source.read(&mut rows, &mut search);
+    let mut gathered: Gathered<TempFile> = Gathered::new(memory - of_keys);
+    source.read(&mut gathered, &mut search);
     search.pairs.keys.finish();
-    rows.find_pairs(&mut search, radius);
+    gathered.find_pairs(&mut search, radius);
+    args.null()
 }

@@ -30,13 +30,14 @@ pub fn required<T>(value: Option<T>, function: &str, argument: &str) -> T {
     })
 }
 
-/// A radius that a user gave.
-pub fn radius(k: i32) -> u32 {
-    match u32::try_from(k) {
-        Ok(k) if k <= u64::BITS => k,
+/// The argument `radius` of a function, in bits.
+pub fn radius(given: Option<i32>, function: &str) -> u32 {
+    let given = required(given, function, "radius");
+    match u32::try_from(given) {
+        Ok(radius) if radius <= u64::BITS => radius,
         _ => raise(
             ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("k must be between 0 and 64, not {k}"),
+            format!("radius must be between 0 and 64, not {given}"),
         ),
     }
 }
@@ -55,12 +56,13 @@ pub struct SourceTable {
 }
 
 impl SourceTable {
-    /// Reads the arguments `rel`, `key` and `fp` (the first three) of a function; keys are given back
-    /// in the type of argument `key_type`, if there is one, and otherwise as bigint.
+    /// Reads the arguments `relation`, `key` and `fingerprint` (the first three) of a function;
+    /// keys are given back in the type of argument `key_type`, if there is one, and otherwise as
+    /// bigint.
     pub fn of(args: &Args, function: &str, key_type: Option<usize>) -> Self {
-        let oid = required(args.get::<pg_sys::Oid>(0), function, "rel");
+        let oid = required(args.get::<pg_sys::Oid>(0), function, "relation");
         let key = required(args.name(1), function, "key");
-        let fp = required(args.name(2), function, "fp");
+        let fp = required(args.name(2), function, "fingerprint");
         if table::name(oid).is_none() {
             raise(
                 ERRCODE_UNDEFINED_TABLE,
@@ -74,8 +76,8 @@ impl SourceTable {
             key_type.map_or(pg_sys::INT8OID, |i| args.type_of(i)),
             key_column.storage.type_id,
         );
-        check_key(&key, column_type, key_type);
-        let table_name = required(table::qualified_name(oid), function, "rel");
+        check_key(&key, column_type, key_type, function);
+        let table_name = required(table::qualified_name(oid), function, "relation");
         SourceTable {
             table,
             table_name,
@@ -174,13 +176,16 @@ fn check_fingerprint(table: &Opened, name: &str) {
     }
 }
 
-fn check_key(name: &str, column: pg_sys::Oid, wanted: pg_sys::Oid) {
+fn check_key(name: &str, column: pg_sys::Oid, wanted: pg_sys::Oid, function: &str) {
     if !table::casts_implicitly(column, wanted) {
         let (column, wanted) = (table::type_name(column), table::type_name(wanted));
         raise_with_hint(
             ERRCODE_DATATYPE_MISMATCH,
             format!("column \"{name}\" is of type {column}, not {wanted}"),
-            format!("Say what type the keys are: key_type => NULL::{column}"),
+            format!(
+                "Say what type the keys are: {}_keyed(..., key_type => NULL::{column}).",
+                function.trim_end_matches("_keyed")
+            ),
         );
     }
 }

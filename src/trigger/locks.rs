@@ -8,7 +8,7 @@
 //!    every table that a trigger of the row's table searches by this fingerprint column, topmost first
 //!    (`flag_locks`).
 //! 2. The server: the row, and its keys.
-//! 3. AFTER triggers, `simhash_assign_cluster()`: [`CLUSTERS`] of the table of clusters.
+//! 3. AFTER triggers, `simhash_maintain_clusters()`: [`CLUSTERS`] of the table of clusters.
 //!
 //! Two fingerprints within k bits agree in one of k + 1 blocks that divide their bits, since k changed
 //! bits touch k blocks at most. Each row locks its (block, key) pairs: near-duplicates share one, rows
@@ -23,7 +23,7 @@
 //! Folding makes unrelated transactions wait for each other now and then; it never lets two
 //! related ones pass.
 
-/// simhash_assign_cluster()'s lock of its table of clusters, which no fingerprint has.
+/// simhash_maintain_clusters()'s lock of its table of clusters, which no fingerprint has.
 pub const CLUSTERS: u32 = u32::MAX;
 
 /// Pairs that keep numbers of their own.
