@@ -126,9 +126,11 @@ COMMENT ON FUNCTION hamming_masked(bigint, bigint, bigint, bigint) IS 'number of
 
 CREATE FUNCTION hamming_support(internal) RETURNS internal
 LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'simhash_hamming_support';
+COMMENT ON FUNCTION hamming_support(internal) IS 'planner support for hamming';
 
 CREATE FUNCTION hamming_within_support(internal) RETURNS internal
 LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'simhash_within_support';
+COMMENT ON FUNCTION hamming_within_support(internal) IS 'planner support for hamming_within';
 
 CREATE FUNCTION hamming(bigint, bigint) RETURNS int
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF SUPPORT hamming_support
@@ -174,6 +176,10 @@ CREATE TYPE hamming_ball (
 	RECEIVE = hamming_ball_recv, SEND = hamming_ball_send,
 	INTERNALLENGTH = 16, ALIGNMENT = double, STORAGE = plain
 );
+COMMENT ON FUNCTION hamming_ball_in(cstring) IS 'I/O';
+COMMENT ON FUNCTION hamming_ball_out(hamming_ball) IS 'I/O';
+COMMENT ON FUNCTION hamming_ball_recv(internal) IS 'I/O';
+COMMENT ON FUNCTION hamming_ball_send(hamming_ball) IS 'I/O';
 COMMENT ON TYPE hamming_ball IS 'all fingerprints within a radius of a centre, written (centre,radius)';
 
 CREATE FUNCTION hamming_ball(centre bigint, radius int) RETURNS hamming_ball
@@ -182,6 +188,7 @@ COMMENT ON FUNCTION hamming_ball(bigint, int) IS 'all fingerprints within radius
 
 CREATE FUNCTION hamming_ball_contains(bigint, hamming_ball) RETURNS boolean
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'simhash_ball_contains';
+COMMENT ON FUNCTION hamming_ball_contains(bigint, hamming_ball) IS 'implementation of <@ operator';
 
 CREATE FUNCTION hamming_near(bigint, bigint) RETURNS boolean
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'simhash_near';
@@ -195,6 +202,11 @@ CREATE FUNCTION hamming_near_sel(internal, oid, internal, int) RETURNS float8
 LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_near_sel';
 CREATE FUNCTION hamming_near_joinsel(internal, oid, internal, smallint, internal) RETURNS float8
 LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_near_joinsel';
+COMMENT ON FUNCTION hamming_ball_sel(internal, oid, internal, int) IS 'restriction selectivity of <@ for fingerprints in a ball';
+COMMENT ON FUNCTION hamming_ball_joinsel(internal, oid, internal, smallint, internal) IS
+	'join selectivity of <@ for fingerprints in a ball';
+COMMENT ON FUNCTION hamming_near_sel(internal, oid, internal, int) IS 'restriction selectivity of ~= for fingerprints';
+COMMENT ON FUNCTION hamming_near_joinsel(internal, oid, internal, smallint, internal) IS 'join selectivity of ~= for fingerprints';
 
 CREATE OPERATOR <@ (
 	LEFTARG = bigint, RIGHTARG = hamming_ball, FUNCTION = hamming_ball_contains,
@@ -212,6 +224,7 @@ COMMENT ON OPERATOR ~= (bigint, bigint) IS 'Hamming distance of at most 3';
 
 CREATE FUNCTION simhash_handler(internal) RETURNS index_am_handler
 LANGUAGE c AS 'MODULE_PATHNAME', 'simhash_handler';
+COMMENT ON FUNCTION simhash_handler(internal) IS 'simhash index access method handler';
 
 CREATE ACCESS METHOD simhash TYPE INDEX HANDLER simhash_handler;
 COMMENT ON ACCESS METHOD simhash IS 'exact Hamming search over 64-bit fingerprints, filed under four 16-bit keys';
@@ -222,6 +235,7 @@ CREATE OPERATOR CLASS simhash_ops DEFAULT FOR TYPE bigint USING simhash AS
 	OPERATOR 2 <~> (bigint, bigint) FOR ORDER BY pg_catalog.integer_ops,
 	OPERATOR 3 ~= (bigint, bigint);
 COMMENT ON OPERATOR CLASS simhash_ops USING simhash IS '64-bit fingerprints under Hamming distance';
+COMMENT ON OPERATOR FAMILY simhash_ops USING simhash IS '64-bit fingerprints under Hamming distance';
 
 -- ---------------------------------------------------------------- pairs and clusters
 -- They read a table as the caller may (privileges, row security) and need no index. Not strict: a
@@ -409,6 +423,8 @@ BEGIN
 		USING ERRCODE = 'object_not_in_prerequisite_state',
 			HINT = 'Make a new version instead; simhash_drop_config, simhash_drop_dictionary and simhash_drop_idf drop versions that nobody names.';
 END $$;
+COMMENT ON FUNCTION simhash_catalog.keep_versions() IS
+	'trigger on the tables of versions: an error, because a version never changes and leaves only by simhash_drop_config and its like';
 CREATE TRIGGER keep_versions BEFORE UPDATE OR TRUNCATE ON simhash_catalog.config
 	FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.keep_versions();
 CREATE TRIGGER keep_versions BEFORE UPDATE OR TRUNCATE ON simhash_catalog.dictionary
