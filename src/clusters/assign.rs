@@ -20,7 +20,6 @@ use crate::pg::spi::saved_query::{SavedQuery, Sees};
 use crate::pg::sql::fmgr::pg_function;
 use crate::pg::sql::key_type::{self, Equality, KeyType};
 use crate::pg::sql::trigger::{Event, TriggerCall};
-use crate::pg::sql::value::Storage;
 use crate::trigger::call::{
     Known, accepted, column, missed_near_duplicate, refuse, remembered, typed_column,
 };
@@ -63,7 +62,6 @@ struct Assigner {
 struct References {
     /// The keys of near rows that are in no cluster yet, as an array.
     joining: SavedQuery,
-    keys: Storage,
     /// Is there no row for one of those keys?
     lacking: SavedQuery,
 }
@@ -71,13 +69,13 @@ struct References {
 impl References {
     /// Would a near row be referenced that was committed after the snapshot?
     fn fail(&self, row: &[Option<pg_sys::Datum>]) -> bool {
-        let joining = self.joining.first_row(row, [self.keys], Sees::Latest);
+        let joining = self.joining.first_row(row, Sees::Latest);
         let Some([Some(keys)]) = joining else {
             return false;
         };
         let lacking = self
             .lacking
-            .first_row(&[Some(keys.datum())], [], Sees::Usual);
+            .first_row::<0>(&[Some(keys.datum())], Sees::Usual);
         lacking.is_some()
     }
 }
@@ -114,7 +112,6 @@ impl Assigner {
             |sql: String| SavedQuery::new(&sql, &[key.storage.type_id, pg_sys::INT8OID], true);
         let references = checked.references.then(|| References {
             joining: saved(statement.joining(&clusters_name)),
-            keys: Storage::of(statement.array_type),
             lacking: SavedQuery::new(&statement.lacking(), &[statement.array_type], true),
         });
         let assigner = Assigner {
@@ -142,7 +139,7 @@ fn assign(call: &TriggerCall<'_>) {
         refuse(call, ERRCODE_NULL_VALUE_NOT_ALLOWED, message, None);
     };
     let row = [Some(key.datum()), Some(fingerprint.datum())];
-    let run = |query: &SavedQuery| query.first_row(&row, [], Sees::Latest);
+    let run = |query: &SavedQuery| query.first_row::<0>(&row, Sees::Latest);
     // Before a deferred trigger, or after another one, the row may have been deleted, or given another
     // fingerprint, which fires for itself. A change of other columns need not (UPDATE OF).
     if !call.new_row_is_live() && run(&assigner.is_stored).is_none() {

@@ -144,10 +144,10 @@ fn put(mut out: RowsOut, members: &Members, placed: &[Placed]) {
         let differing = members.fingerprints[row] ^ members.fingerprints[of];
         out.push(|| {
             [
-                Some(members.keys[first[of] as usize]),
-                Some(members.keys[row]),
+                Some(members.key(first[of] as usize).datum()),
+                Some(members.key(row).datum()),
                 sizes[of].into_datum(),
-                Some(members.keys[of]),
+                Some(members.key(of).datum()),
                 (differing.count_ones() as i32).into_datum(),
                 jaccard.into_datum(),
             ]

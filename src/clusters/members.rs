@@ -13,8 +13,8 @@ use crate::pg::process::memory::{
     collected, filled, or_out_of_memory, push_within, reserve, work_mem_bytes,
 };
 use crate::pg::sql::key_type::KeyType;
+use crate::pg::sql::value::Value;
 use pgrx::PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED;
-use pgrx::pg_sys::Datum;
 use std::collections::HashMap;
 
 /// Bytes that a pair takes until its cluster is known.
@@ -72,7 +72,7 @@ impl Pairs for PairCollector {
 }
 
 impl Tags for PairCollector {
-    fn tag(&mut self, key: Datum) -> u64 {
+    fn tag(&mut self, key: Value<'_>) -> u64 {
         self.keys.add(key)
     }
 }
@@ -80,9 +80,9 @@ impl Tags for PairCollector {
 /// The rows that have pairs, in the order of their keys.
 pub struct Members {
     pub order: KeyType,
-    pub keys: Vec<Datum>,
-    /// Behind the keys of types that are passed by reference.
-    _behind: KeyBuffer,
+    /// The keys, as [`KeyType::value`] takes them together with what is behind them.
+    keys: Vec<u64>,
+    behind: KeyBuffer,
     pub fingerprints: Vec<u64>,
     /// Pairs; with components alone, each row and another of its component.
     pub edges: Vec<Edge>,
@@ -138,21 +138,28 @@ impl Members {
             source.not_unique();
         }
         let members = collector.into_members(fingerprints);
-        let is_twin = |pair: &[Datum]| {
+        let is_twin = |row: usize| {
             check_for_interrupts();
-            members.order.compare(pair[0], pair[1]).is_eq()
+            let (one, next) = (members.key(row - 1), members.key(row));
+            members.order.compare(one, next).is_eq()
         };
-        if members.keys.windows(2).any(is_twin) {
+        if (1..members.keys.len()).any(is_twin) {
             source.not_unique();
         }
         members
     }
 
+    /// The key of a row.
+    pub fn key(&self, row: usize) -> Value<'_> {
+        self.order.value(self.keys[row], &self.behind)
+    }
+
     /// The number of a row, given its key; None when it has no pair.
-    pub fn number_of(&self, key: Datum) -> Option<u32> {
+    pub fn number_of(&self, key: Value<'_>) -> Option<u32> {
+        let value = |kept| self.order.value(kept, &self.behind);
         let found = self
             .keys
-            .binary_search_by(|other| self.order.compare(*other, key));
+            .binary_search_by(|kept| self.order.compare(value(*kept), key));
         found.ok().map(|number| number as u32)
     }
 }
@@ -169,23 +176,17 @@ impl PairCollector {
         }
         let mut behind = KeyBuffer::new();
         let PairCollector { keys, tags, .. } = &mut self;
-        let starts = collected(tags.iter().map(|tag| {
-            let start = behind.len();
-            keys.append(*tag, &mut behind);
-            start
-        }));
-        let pairs = tags.iter().zip(&starts);
-        let datums = collected(pairs.map(|(tag, start)| keys.datum(*tag, &behind[*start..])));
-        drop(starts);
+        let kept = collected(tags.iter().map(|tag| keys.append(*tag, &mut behind)));
         let order = self.keys.of_type;
-        let mut sorted = collected(0..datums.len() as u32);
+        let value = |row: u32| order.value(kept[row as usize], &behind);
+        let mut sorted = collected(0..kept.len() as u32);
         // In place: a stable sort would want memory that may not be there.
         sorted.sort_unstable_by(|a, b| {
             check_for_interrupts();
-            let by_key = order.compare(datums[*a as usize], datums[*b as usize]);
+            let by_key = order.compare(value(*a), value(*b));
             by_key.then(a.cmp(b))
         });
-        let mut place = filled(datums.len(), 0);
+        let mut place = filled(kept.len(), 0);
         for (i, old) in (0..).zip(&sorted) {
             check_for_interrupts();
             place[*old as usize] = i;
@@ -197,10 +198,10 @@ impl PairCollector {
         }
         let sorted = || sorted.iter().map(|old| *old as usize);
         Members {
-            keys: collected(sorted().map(|old| datums[old])),
+            keys: collected(sorted().map(|old| kept[old])),
             fingerprints: collected(sorted().map(|old| fingerprints[old])),
             order,
-            _behind: behind,
+            behind,
             edges: self.edges,
         }
     }

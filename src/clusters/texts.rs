@@ -15,7 +15,6 @@ use crate::pg::process::encoding::to_utf8;
 use crate::pg::process::error::raise;
 use crate::pg::process::memory::{collected, filled, keep_reserve, work_mem_bytes};
 use crate::pg::spi::query::for_each_row;
-use crate::pg::sql::value::text_bytes;
 use crate::row::errors::or_raise;
 use pgrx::PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;
 use pgrx::pg_sys;
@@ -166,8 +165,8 @@ impl<'m> Texts<'m> {
         let start = chunk * self.chunk;
         let end = (start + self.chunk).min(self.rows.len() as u32);
         let rows = &self.rows[start as usize..end as usize];
-        let mut keys = collected(rows.iter().map(|r| self.members.keys[*r as usize]));
-        let array = self.members.order.array(&mut keys);
+        let keys = rows.iter().map(|row| self.members.key(*row as usize));
+        let array = self.members.order.array(keys);
         let array = array.unwrap_or_else(|| no_arrays(self.source.key_type));
         let mut texts: Vec<Option<Shingles>> = vec![None; rows.len()];
         let mut seen = vec![false; rows.len()];
@@ -187,7 +186,7 @@ impl<'m> Texts<'m> {
                 && (bytes <= limit || rows.len() == 1)
             {
                 keep_reserve();
-                let shingles = or_raise(text_bytes(text, |bytes| {
+                let shingles = or_raise(text.show_bytes(|bytes| {
                     Shingles::new(&to_utf8(bytes), CHARACTERS, &mut check_for_interrupts)
                 }));
                 bytes += size_of_val(shingles.hashes());

@@ -12,6 +12,7 @@ use crate::pg::process::memory::{or_out_of_memory, work_mem_bytes};
 use crate::pg::sql::fmgr::pg_function;
 use crate::pg::sql::window::{self, Window};
 use pgrx::PgSqlErrorCode;
+use std::cell::Cell;
 
 const NAME: &str = "simhash_cluster_number";
 
@@ -48,21 +49,22 @@ pg_function! {
                 format!("{NAME} cannot number {rows} rows in one partition"),
             );
         }
-        let radius = radius(window.integer(1, position).map(|given| given as i32), NAME);
+        let radius = radius(window.value::<i32>(1, position), NAME);
         let memory = window.memory(HEADER + rows);
-        if memory[0] != READY {
-            number(window, radius, &mut memory[HEADER..]);
-            memory[1] = radius as i32;
-            memory[0] = READY;
+        let [ready, of_radius] = [&memory[0], &memory[1]];
+        if ready.get() != READY {
+            number(window, radius, &memory[HEADER..]);
+            of_radius.set(radius as i32);
+            ready.set(READY);
         }
-        let first = memory[1];
+        let first = of_radius.get();
         if first != radius as i32 {
             raise(
                 PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
                 format!("radius must be the same in the whole partition, not {first} and {radius}"),
             );
         }
-        match memory[HEADER + position] {
+        match memory[HEADER + position].get() {
             NO_CLUSTER => args.null(),
             number => args.result(Some(number)),
         }
@@ -70,18 +72,18 @@ pg_function! {
 }
 
 /// Numbers the rows of a partition: connected ones get the same number, in order of appearance.
-fn number(window: Window, radius: u32, numbers: &mut [i32]) {
+fn number(window: Window<'_>, radius: u32, numbers: &[Cell<i32>]) {
     let mut search = PairSearch {
         pairs: Sets(UnionFind::new()),
         activity: &mut Activity::new(NAME),
     };
     let mut rows = Gathered::new(work_mem_bytes());
-    window.integers(0, numbers.len(), |row, fingerprint| {
+    window.values(0, numbers.len(), |row, fingerprint: Option<i64>| {
         check_for_interrupts();
         or_out_of_memory(search.pairs.0.add().map(|_| ()));
-        numbers[row] = NO_CLUSTER;
+        numbers[row].set(NO_CLUSTER);
         if let Some(fingerprint) = fingerprint {
-            numbers[row] = 0;
+            numbers[row].set(0);
             let row = Row {
                 fingerprint: fingerprint as u64,
                 tag: row as u64,
@@ -93,14 +95,14 @@ fn number(window: Window, radius: u32, numbers: &mut [i32]) {
     let mut next = 0;
     for row in 0..numbers.len() {
         check_for_interrupts();
-        if numbers[row] == NO_CLUSTER {
+        if numbers[row].get() == NO_CLUSTER {
             continue;
         }
         // The smallest row of a set comes first, and has its number when the others ask for it.
         let first = search.pairs.0.find(row as u32) as usize;
-        numbers[row] = numbers[first];
+        numbers[row].set(numbers[first].get());
         if first == row {
-            numbers[row] = next;
+            numbers[row].set(next);
             next += 1;
         }
     }

@@ -126,13 +126,6 @@ impl Columns {
             }
         }
     }
-
-    /// Of the first column that the query returns.
-    pub fn key_type(&self) -> Oid {
-        self.key
-            .as_ref()
-            .map_or(pg_sys::INT4OID, |key| key.1.base_type())
-    }
 }
 
 /// The key that the arguments name, or the primary key, if it is one column.

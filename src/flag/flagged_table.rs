@@ -18,7 +18,6 @@ use crate::pg::process::error::raise;
 use crate::pg::spi::saved_query::SavedQuery;
 use crate::pg::sql::trigger::TriggerCall;
 use crate::pg::sql::trigger_tree::Origin;
-use crate::pg::sql::value::Storage;
 use crate::trigger::call::{Known, accepted, refuse, remembered};
 
 /// Up to this radius the index does less work than reading the table, if there are rows to speak of.
@@ -44,7 +43,6 @@ pub struct FlaggedTable {
     prefers_indexes: bool,
     /// None with lock=off.
     pub locks: Option<FlagLocks>,
-    pub key_storage: Storage,
 }
 
 thread_local! {
@@ -103,7 +101,6 @@ impl FlaggedTable {
             locks: options
                 .lock
                 .then(|| FlagLocks::new(call, &options.fingerprint)),
-            key_storage: Storage::of(columns.key_type()),
             options,
             origin,
             searched,

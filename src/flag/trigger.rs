@@ -27,7 +27,7 @@ use crate::pg::sql::expression::RowExpression;
 use crate::pg::sql::fmgr::{Args, pg_function};
 use crate::pg::sql::trigger::{Event, TriggerCall};
 use crate::pg::sql::type_output::Output;
-use crate::pg::sql::value::{Storage, Value};
+use crate::pg::sql::value::Value;
 use crate::trigger::call::missed_near_duplicate;
 
 pg_function! {
@@ -184,8 +184,7 @@ impl Site {
             }
             None => &self.table.of_new,
         };
-        let shape = [self.table.key_storage, Storage::of(pg_sys::INT4OID)];
-        let [key, distance] = query.first_row(&parameters, shape, sees)?;
+        let [key, distance] = query.first_row(&parameters, sees)?;
         Some(NearDuplicate {
             key: key.filter(|_| columns.key.is_some()),
             distance: distance.map_or(0, |value| value.integer()),

@@ -1,5 +1,7 @@
 //! A ball of fingerprints: the right-hand side of index conditions.
 
+#![forbid(unsafe_code)]
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -24,6 +26,13 @@ impl Ball {
             radius,
             zero: 0,
         }
+    }
+
+    /// From the bytes of a value of the SQL type.
+    pub fn from_bytes(bytes: [u8; size_of::<Ball>()]) -> Ball {
+        let [a, b, c, d, e, f, g, h, i, j, k, l, ..] = bytes;
+        let centre = i64::from_ne_bytes([a, b, c, d, e, f, g, h]);
+        Ball::new(centre, i32::from_ne_bytes([i, j, k, l]))
     }
 
     pub fn contains(&self, fingerprint: i64) -> bool {

@@ -6,15 +6,15 @@ use crate::pg::sql::fmgr::{Args, pg_function};
 use crate::pg::sql::message::{Message, MessageReader};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_TEXT_REPRESENTATION;
 use pgrx::{IntoDatum, pg_sys};
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 
 fn distance(args: &Args) -> i32 {
     (args.by_value(0) ^ args.by_value(1)).count_ones() as i32
 }
 
+/// Argument `i` of a STRICT function.
 fn ball(args: &Args, i: usize) -> Ball {
-    // SAFETY: sql/ declares the argument as hamming_ball, whose values only this library makes.
-    unsafe { *args.pointer::<Ball>(i) }
+    Ball::from_bytes(args.fixed(i).unwrap_or_default())
 }
 
 fn ball_datum(ball: Ball) -> pg_sys::Datum {
@@ -55,8 +55,7 @@ pg_function! {
 pg_function! {
     /// Text input of hamming_ball.
     fn simhash_ball_in, pg_finfo_simhash_ball_in(args) {
-        // SAFETY: sql/ declares the argument as cstring.
-        let text = unsafe { CStr::from_ptr(args.pointer(0)) }.to_string_lossy();
+        let text = args.c_string(0).unwrap_or_default().to_string_lossy();
         match text.parse() {
             Ok(ball) => ball_datum(ball),
             Err(BadBall) => raise_with_hint(
@@ -79,8 +78,7 @@ pg_function! {
 pg_function! {
     /// Binary input of hamming_ball: centre (8 bytes) and radius (4 bytes), big-endian.
     fn simhash_ball_recv, pg_finfo_simhash_ball_recv(args) {
-        // SAFETY: sql/ declares the argument as internal, and the server passes its message here.
-        let mut message = unsafe { MessageReader::new(args.pointer(0)) };
+        let mut message = MessageReader::of(args);
         let centre = message.i64();
         ball_datum(Ball::new(centre, message.i32()))
     }

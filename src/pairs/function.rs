@@ -9,6 +9,7 @@ use crate::pg::process::memory::work_mem_bytes;
 use crate::pg::process::temp_file::TempFile;
 use crate::pg::sql::fmgr::{Args, pg_function};
 use crate::pg::sql::rows_out::RowsOut;
+use crate::pg::sql::value::Value;
 use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
@@ -27,6 +28,7 @@ impl Pairs for PairRows {
             true => (b, a),
             false => (a, b),
         };
+        let (a, b) = (a.datum(), b.datum());
         self.rows
             .push(|| [Some(a), Some(b), (distance as i32).into_datum()]);
     }
@@ -37,7 +39,7 @@ impl Pairs for PairRows {
 }
 
 impl Tags for PairRows {
-    fn tag(&mut self, key: Datum) -> u64 {
+    fn tag(&mut self, key: Value<'_>) -> u64 {
         self.keys.add(key)
     }
 }

@@ -5,7 +5,7 @@ use crate::index::build::sort::Store;
 use crate::pg::process::memory::reserve;
 use crate::pg::process::temp_file::TempFile;
 use crate::pg::sql::key_type::KeyType;
-use pgrx::pg_sys::Datum;
+use crate::pg::sql::value::Value;
 
 /// Bytes of a stored key's length.
 const LENGTH: usize = size_of::<u32>();
@@ -40,13 +40,14 @@ impl Keys {
     }
 
     /// Keeps a key; returns the tag that stands for it.
-    pub fn add(&mut self, key: Datum) -> u64 {
+    pub fn add(&mut self, key: Value<'_>) -> u64 {
+        let datum = self.of_type.datum(key);
         if self.of_type.is_by_value() {
-            return key.value() as u64;
+            return datum.value() as u64;
         }
         let tag = self.written + self.bytes.len() as u64;
-        let Keys { of_type, bytes, .. } = self;
-        of_type.bytes(key, |key| {
+        let bytes = &mut self.bytes;
+        key.show_stored(|key| {
             reserve(bytes, LENGTH + key.len());
             bytes.extend((key.len() as u32).to_le_bytes());
             bytes.extend(key);
@@ -81,26 +82,20 @@ impl Keys {
         }
     }
 
-    /// The key for which a tag stands; it lives as long as the buffer is left alone.
-    pub fn get(&mut self, tag: u64, buffer: &mut KeyBuffer) -> Datum {
+    /// The key for which a tag stands.
+    pub fn get<'b>(&mut self, tag: u64, buffer: &'b mut KeyBuffer) -> Value<'b> {
         buffer.clear();
-        self.append(tag, buffer);
-        self.datum(tag, buffer)
+        let kept = self.append(tag, buffer);
+        self.of_type.value(kept, buffer)
     }
 
-    /// The key for which a tag stands, given what [`Keys::append`] appended for it.
-    pub fn datum(&self, tag: u64, appended: &[u64]) -> Datum {
-        match self.of_type.is_by_value() {
-            true => Datum::from(tag),
-            false => KeyType::datum(appended),
-        }
-    }
-
-    /// Appends what is behind a key of a type that is passed by reference.
-    pub fn append(&mut self, tag: u64, buffer: &mut KeyBuffer) {
+    /// Appends what is behind a key of a type that is passed by reference. Returns what, with the buffer,
+    /// [`KeyType::value`] takes for it.
+    pub fn append(&mut self, tag: u64, buffer: &mut KeyBuffer) -> u64 {
         if self.of_type.is_by_value() {
-            return;
+            return tag;
         }
+        let start = buffer.len();
         let mut length = [0; LENGTH];
         self.read(tag, &mut length);
         let length = u32::from_le_bytes(length) as usize;
@@ -115,5 +110,6 @@ impl Keys {
                 buffer.push(u64::from_ne_bytes(bytes));
             }
         }
+        start as u64
     }
 }

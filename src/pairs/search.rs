@@ -5,7 +5,7 @@ use super::find::Host;
 use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::temp_file::TempFile;
-use pgrx::pg_sys::Datum;
+use crate::pg::sql::value::Value;
 
 /// Who takes the pairs that a search finds.
 pub trait Pairs {
@@ -18,7 +18,7 @@ pub trait Pairs {
 /// Who gives the rows of a table their tags.
 pub trait Tags: Pairs {
     /// What stands for a row with this key, which lives until the call returns.
-    fn tag(&mut self, key: Datum) -> u64;
+    fn tag(&mut self, key: Value<'_>) -> u64;
 }
 
 pub struct PairSearch<'a, P> {

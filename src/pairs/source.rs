@@ -129,7 +129,7 @@ impl SourceTable {
         for_each_row(&sql, None, &mut |[key, fp]| {
             let key = key.unwrap_or_else(|| self.null_key());
             let row = Row {
-                fingerprint: fp.map_or(0, |fp| fp.value() as u64),
+                fingerprint: fp.map_or(0, |fp| fp.integer() as u64),
                 tag: search.pairs.tag(key),
             };
             or_out_of_memory(rows.add(row, search));

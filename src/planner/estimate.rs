@@ -1,5 +1,7 @@
 //! From a clause of the planner to the arithmetic of [`selectivity`].
 
+#![allow(unsafe_code)]
+
 use super::selectivity::{self, Sample};
 use crate::index::ball::{Ball, NEAR};
 use crate::pg::planner::column_stats::{self, ColumnSample};
@@ -36,8 +38,7 @@ impl<'p> Clause<'p> {
     pub fn in_ball(planner: Planner<'p>, args: NodeList<'p>) -> Option<Self> {
         let [fingerprint, ball] = args.as_array()?;
         let ball = planner.estimate(ball);
-        // SAFETY: the second operand of `<@` is a hamming_ball.
-        if let Some(ball) = unsafe { ball.as_by_reference::<Ball>() } {
+        if let Some(ball) = ball.as_by_reference().map(Ball::from_bytes) {
             return Some(Self {
                 fingerprints: [fingerprint, planner.int8(ball.centre)],
                 radius: planner.int4(ball.radius),

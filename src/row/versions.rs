@@ -17,7 +17,6 @@ use crate::pg::process::error::{raise, raise_not_serializable, raise_with_hint};
 use crate::pg::spi::saved_query::{SavedQuery, Sees};
 use crate::pg::spi::text_query::execute;
 use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::value::Storage;
 
 const SCHEMA: &CStr = c"simhash_catalog";
 
@@ -194,9 +193,9 @@ fn check_newest_idf(args: &Args) {
         &[pg_sys::TEXTOID],
         false,
     );
+    let name = args.varlena(1, pg_sys::TEXTOID).map(|name| name.datum());
     let number = |sees| {
-        let columns = [Storage::of(pg_sys::INT4OID)];
-        let [number] = newest.first_row(&[args.datum(1)], columns, sees)?;
+        let [number] = newest.first_row(&[name], sees)?;
         Some(number?.integer())
     };
     let (latest, seen) = (number(Sees::Latest), number(Sees::Usual));

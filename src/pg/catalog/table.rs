@@ -127,6 +127,12 @@ pub fn name(table: Oid) -> Option<String> {
     unsafe { string(pg_sys::get_rel_name(table)) }
 }
 
+/// The name of a function, without its schema.
+pub fn function_name(function: Oid) -> String {
+    // SAFETY: a syscache look-up.
+    unsafe { string(pg_sys::get_func_name(function)) }.unwrap_or_default()
+}
+
 /// The name of a table with its schema, as SQL text; None when it is gone.
 pub fn qualified_name(table: Oid) -> Option<String> {
     // SAFETY: a syscache look-up.

@@ -89,9 +89,9 @@ pub enum EstimateScope {
 
 /// Reads the request that a support function got.
 pub fn request<'p>(args: &Args) -> SupportRequest<'p> {
-    let node: *mut pg_sys::Node = args.pointer(0);
-    // SAFETY: the planner passes a request node, alive and exclusively ours during this call; its
-    // tag says which one it is.
+    let node: *mut pg_sys::Node = args.internal(0);
+    // SAFETY: only the server's own code can pass an argument of type internal: to a support function a
+    // request node, alive and exclusively ours during this call, whose tag says which one it is.
     unsafe {
         match node.as_ref().map(|node| node.type_) {
             Some(NodeTag::T_SupportRequestSimplify) => SupportRequest::Simplify(SimplifyRequest {
@@ -213,14 +213,14 @@ pub fn no_answer() -> pg_sys::Datum {
 
 /// Arguments of an operator's restriction estimator `(root, operator, args, varRelid)`.
 pub fn restriction_args<'p>(args: &Args) -> (Planner<'p>, NodeList<'p>, EstimateScope) {
-    // SAFETY: the planner calls estimators with live arguments of these types.
+    // SAFETY: only the planner can call estimators, since it has the arguments of type internal.
     unsafe {
         let scope = EstimateScope::Scan {
             relid: args.get(3).unwrap_or(0),
         };
         (
-            Planner::new(args.pointer(0)),
-            NodeList::new(args.pointer(2)),
+            Planner::new(args.internal(0)),
+            NodeList::new(args.internal(2)),
             scope,
         )
     }
@@ -231,15 +231,15 @@ pub fn join_args<'p>(args: &Args) -> (Planner<'p>, NodeList<'p>, EstimateScope) 
     let kind = args
         .get::<i16>(3)
         .map_or(pg_sys::JoinType::JOIN_INNER, |kind| kind as u32);
-    // SAFETY: the planner calls estimators with live arguments of these types.
+    // SAFETY: only the planner can call estimators, since it has the arguments of type internal.
     unsafe {
         let scope = EstimateScope::Join {
-            join: args.pointer(4),
+            join: args.internal(4),
             kind,
         };
         (
-            Planner::new(args.pointer(0)),
-            NodeList::new(args.pointer(2)),
+            Planner::new(args.internal(0)),
+            NodeList::new(args.internal(2)),
             scope,
         )
     }

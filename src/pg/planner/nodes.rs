@@ -145,17 +145,14 @@ impl<'p> NodeRef<'p> {
         }
     }
 
-    /// The value of a constant of a fixed-length type that is passed by reference.
-    ///
-    /// # Safety
-    /// If the constant has the length of `T`, its bytes are a valid `T`.
-    pub unsafe fn as_by_reference<T: Copy>(self) -> Option<T> {
+    /// The bytes of a constant of a type of N bytes that is passed by reference.
+    pub fn as_by_reference<const N: usize>(self) -> Option<[u8; N]> {
         let constant = self.cast::<pg_sys::Const>(NodeTag::T_Const)?;
-        let is_t = !constant.constisnull
+        let fits = !constant.constisnull
             && !constant.constbyval
-            && constant.constlen as usize == size_of::<T>();
-        // SAFETY: a by-reference value of length n is n bytes long; the caller vouches for them.
-        is_t.then(|| unsafe { constant.constvalue.cast_mut_ptr::<T>().read_unaligned() })
+            && usize::try_from(constant.constlen) == Ok(N);
+        // SAFETY: a by-reference value of length N is N bytes long.
+        fits.then(|| unsafe { constant.constvalue.cast_mut_ptr::<[u8; N]>().read() })
     }
 
     /// As a node of a restriction list, which the planner wraps around clauses.

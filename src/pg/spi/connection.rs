@@ -32,6 +32,18 @@ pub(in crate::pg) unsafe fn check(code: i32) {
     }
 }
 
+/// Raises an ERROR unless a prepared query has so many parameters.
+pub(in crate::pg) fn check_parameters(plan: pg_sys::SPIPlanPtr, count: usize) {
+    // SAFETY: a plan of `prepared`.
+    let wanted = unsafe { pg_sys::SPI_getargcount(plan) };
+    if usize::try_from(wanted) != Ok(count) {
+        raise(
+            PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+            format!("a query of {wanted} parameters was given {count}"),
+        );
+    }
+}
+
 /// A query as the server takes it.
 pub(in crate::pg) fn c_text(sql: &str) -> CString {
     CString::new(from_utf8(sql).into_owned()).unwrap_or_else(|_| {

@@ -1,12 +1,15 @@
 //! A query that is run once, as the current user; its rows are handed over as they come and kept
 //! nowhere.
 
-use pgrx::{pg_guard, pg_sys};
+use pgrx::{PgSqlErrorCode, pg_guard, pg_sys};
 
 use super::connection::{c_text, check, connected};
+use crate::pg::process::compat::attribute;
+use crate::pg::process::error::raise;
+use crate::pg::sql::value::{Storage, Value};
 
 /// Takes a row: its columns' values, None for NULL. They live until it returns.
-type ResultSink<'f, const N: usize> = &'f mut dyn FnMut([Option<pg_sys::Datum>; N]);
+type ResultSink<'f, const N: usize> = &'f mut dyn FnMut([Option<Value<'_>>; N]);
 
 /// A destination of rows, as the executor knows it, with the sink behind it.
 #[repr(C)]
@@ -14,27 +17,26 @@ struct Receiver<'f, const N: usize> {
     base: pg_sys::DestReceiver,
     /// The caller's: what the sink keeps outlives the query.
     context: pg_sys::MemoryContext,
+    /// How the columns are stored; set by [`start`].
+    columns: [Storage; N],
     sink: ResultSink<'f, N>,
 }
 
 /// Runs a query of N columns under the snapshot of the running statement, and gives every row to
-/// `sink`. `$1` is the parameter, a type and a value.
-pub fn for_each_row<const N: usize>(
-    sql: &str,
-    parameter: Option<(pg_sys::Oid, pg_sys::Datum)>,
-    sink: ResultSink<N>,
-) {
+/// `sink`. `$1` is the parameter.
+pub fn for_each_row<const N: usize>(sql: &str, parameter: Option<Value<'_>>, sink: ResultSink<N>) {
     let text = c_text(sql);
     let mut receiver = Receiver {
         base: pg_sys::DestReceiver {
             receiveSlot: Some(receive::<N>),
-            rStartup: Some(start),
+            rStartup: Some(start::<N>),
             rShutdown: Some(end),
             rDestroy: Some(end),
             mydest: pg_sys::CommandDest::DestNone,
         },
         // SAFETY: reads a variable of the process.
         context: unsafe { pg_sys::CurrentMemoryContext },
+        columns: [Storage::varlena(pg_sys::Oid::INVALID); N],
         sink,
     };
     connected(|| {
@@ -45,14 +47,14 @@ pub fn for_each_row<const N: usize>(
                 dest: (&raw mut receiver).cast(),
                 ..Default::default()
             };
-            if let Some((type_id, value)) = parameter {
+            if let Some(value) = parameter {
                 options.params = pg_sys::makeParamList(1);
                 let parameters = (*options.params).params.as_mut_slice(1);
                 parameters[0] = pg_sys::ParamExternData {
-                    value,
+                    value: value.datum(),
                     isnull: false,
                     pflags: pg_sys::PARAM_FLAG_CONST as u16,
-                    ptype: type_id,
+                    ptype: value.type_id(),
                 };
             }
             check(pg_sys::SPI_execute_extended(text.as_ptr(), &options));
@@ -75,18 +77,30 @@ unsafe extern "C-unwind" fn receive<const N: usize>(
         let outer = pg_sys::MemoryContextSwitchTo(receiver.context);
         let (values, nulls) = ((*slot).tts_values, (*slot).tts_isnull);
         (receiver.sink)(std::array::from_fn(|i| {
-            (!*nulls.add(i)).then(|| *values.add(i))
+            (!*nulls.add(i)).then(|| Value::new(*values.add(i), receiver.columns[i]))
         }));
         pg_sys::MemoryContextSwitchTo(outer);
     }
     true
 }
 
-unsafe extern "C-unwind" fn start(
-    _receiver: *mut pg_sys::DestReceiver,
+#[pg_guard]
+unsafe extern "C-unwind" fn start<const N: usize>(
+    receiver: *mut pg_sys::DestReceiver,
     _operation: i32,
-    _desc: pg_sys::TupleDesc,
+    desc: pg_sys::TupleDesc,
 ) {
+    // SAFETY: the receiver is the first field of ours; the query's row descriptor.
+    unsafe {
+        if (*desc).natts as usize != N {
+            raise(
+                PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+                format!("query returns {} columns, not {N}", (*desc).natts),
+            );
+        }
+        let receiver = &mut *receiver.cast::<Receiver<N>>();
+        receiver.columns = std::array::from_fn(|i| Storage::of_attribute(attribute(desc, i)));
+    }
 }
 
 unsafe extern "C-unwind" fn end(_receiver: *mut pg_sys::DestReceiver) {}

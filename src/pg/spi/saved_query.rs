@@ -4,7 +4,8 @@ use std::ffi::c_char;
 
 use pgrx::pg_sys;
 
-use super::connection::{check, connected, prepared};
+use super::connection::{check, check_parameters, connected, prepared};
+use crate::pg::process::compat::attribute;
 use crate::pg::sql::value::{Storage, Value};
 
 /// Which rows a run sees, beside those of this transaction.
@@ -35,14 +36,14 @@ impl SavedQuery {
         }
     }
 
-    /// The first row, its columns stored as `columns` says; None when there is none. The values are
-    /// copied to the current memory context. `parameters` are of the types that `new` was given.
+    /// The first N columns of the first row; None when there is none. The values are copied to the
+    /// current memory context. `parameters` are of the types that `new` was given.
     pub fn first_row<'a, const N: usize>(
         &self,
         parameters: &[Option<pg_sys::Datum>],
-        columns: [Storage; N],
         sees: Sees,
     ) -> Option<[Option<Value<'a>>; N]> {
+        check_parameters(self.plan, parameters.len());
         let mut values: Vec<pg_sys::Datum> = parameters
             .iter()
             .map(|p| p.unwrap_or(pg_sys::Datum::null()))
@@ -73,13 +74,7 @@ impl SavedQuery {
                     true,
                     1,
                 ));
-                (pg_sys::SPI_processed > 0).then(|| {
-                    let mut number = 0;
-                    columns.map(|storage| {
-                        number += 1;
-                        copied(number, storage)
-                    })
-                })
+                (pg_sys::SPI_processed > 0).then(|| std::array::from_fn(|i| copied(i)))
             }
         })
     }
@@ -127,18 +122,21 @@ unsafe fn prefer_indexes() -> i32 {
     }
 }
 
-/// Column `number` of the first row, in the memory context that was current before connecting.
+/// Column `i` of the first row, in the memory context that was current before connecting. None as well
+/// when the row has no such column.
 ///
 /// # Safety
-/// After a run that returned a row, whose column of that number is stored as `storage` says.
-unsafe fn copied<'a>(number: i32, storage: Storage) -> Option<Value<'a>> {
+/// After a run that returned a row.
+unsafe fn copied<'a>(i: usize) -> Option<Value<'a>> {
     let mut null = false;
-    // SAFETY: the caller's word.
+    // SAFETY: the caller's word; the server calls a column null that the row lacks.
     unsafe {
         let rows = pg_sys::SPI_tuptable;
-        let datum = pg_sys::SPI_getbinval(*(*rows).vals, (*rows).tupdesc, number, &mut null);
-        let (by_value, length) = storage.by_value_and_length();
+        let (row, desc) = (*(*rows).vals, (*rows).tupdesc);
+        let datum = pg_sys::SPI_getbinval(row, desc, i as i32 + 1, &mut null);
         (!null).then(|| {
+            let storage = Storage::of_attribute(attribute(desc, i));
+            let (by_value, length) = storage.by_value_and_length();
             let copy = pg_sys::SPI_datumTransfer(datum, by_value, i32::from(length));
             Value::new(copy, storage)
         })

@@ -6,7 +6,7 @@ use std::ffi::CStr;
 
 use pgrx::{IntoDatum, pg_sys};
 
-use super::connection::{check, connected, prepared};
+use super::connection::{check, check_parameters, connected, prepared};
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::encoding::{from_utf8, to_utf8};
 use crate::pg::process::memory::owned;
@@ -71,6 +71,7 @@ fn datums(parameters: &[&str]) -> Vec<pg_sys::Datum> {
 
 fn plan(text: &str, parameters: usize) -> pg_sys::SPIPlanPtr {
     if let Some(plan) = PLANS.with_borrow(|plans| plans.get(text).copied()) {
+        check_parameters(plan, parameters);
         return plan;
     }
     let plan = prepared(text, &vec![pg_sys::TEXTOID; parameters], 0);

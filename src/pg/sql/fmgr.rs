@@ -1,9 +1,28 @@
 //! SQL-callable functions without the overhead, and without the schema generator, of `#[pg_extern]`.
 //!
 //! The SQL declarations are written by hand in `sql/`; [`pg_function!`] exports a version-1 function
-//! of the same name. The getters of [`Args`] trust those declarations: they are the type check.
+//! of the same name. The getters of [`Args`] check those declarations ([`super::declared`]).
 
-use pgrx::pg_sys;
+use std::ffi::CStr;
+
+use pgrx::{FromDatum, pg_sys};
+
+use super::declared::{self, Wanted};
+use crate::pg::process::encoding::to_utf8;
+
+/// A Rust type that an argument is read as, and the type that SQL must declare for it: one that is
+/// passed by value.
+pub trait ByValue: FromDatum {
+    const TYPE: pg_sys::Oid;
+}
+
+macro_rules! by_value {
+    ($($rust:ty: $sql:ident),*) => {
+        $(impl ByValue for $rust { const TYPE: pg_sys::Oid = pg_sys::$sql; })*
+    };
+}
+by_value!(bool: BOOLOID, i16: INT2OID, i32: INT4OID, i64: INT8OID, f64: FLOAT8OID);
+by_value!(pg_sys::Oid: REGCLASSOID);
 
 /// The arguments of one call of a SQL function.
 pub struct Args {
@@ -12,8 +31,7 @@ pub struct Args {
 
 impl Args {
     /// # Safety
-    /// `fcinfo` must be the live call info of the running function, whose SQL declaration gives the
-    /// arguments the types under which the getters are called.
+    /// `fcinfo` must be the live call info of the running function, called through fmgr.
     pub unsafe fn new(fcinfo: pg_sys::FunctionCallInfo) -> Self {
         Self { fcinfo }
     }
@@ -24,39 +42,65 @@ impl Args {
     }
 
     /// The running function.
+    #[inline]
     pub fn function(&self) -> pg_sys::Oid {
         // SAFETY: `flinfo` is set in every call through fmgr.
         unsafe { (*(*self.fcinfo).flinfo).fn_oid }
     }
 
-    /// Argument `i`, or None when it is NULL (or was not passed).
-    pub fn datum(&self, i: usize) -> Option<pg_sys::Datum> {
+    /// Raises an ERROR unless SQL declares argument `i` with this type.
+    pub(in crate::pg) fn expect(&self, i: usize, type_id: pg_sys::Oid) {
+        declared::check(self.function(), i, Wanted::Type(type_id));
+    }
+
+    /// Argument `i`, or None when it is NULL.
+    pub(in crate::pg) fn datum(&self, i: usize, wanted: Wanted) -> Option<pg_sys::Datum> {
+        declared::check(self.function(), i, wanted);
+        let arg = self.all()[i];
+        (!arg.isnull).then_some(arg.value)
+    }
+
+    fn all(&self) -> &[pg_sys::NullableDatum] {
         // SAFETY: the call info is live and has `nargs` arguments (contract of `new`).
         unsafe {
-            let nargs = (*self.fcinfo).nargs as usize;
-            if i >= nargs {
-                return None;
-            }
-            let arg = (*self.fcinfo).args.as_slice(nargs)[i];
-            (!arg.isnull).then_some(arg.value)
+            let count = (*self.fcinfo).nargs as usize;
+            (*self.fcinfo).args.as_slice(count)
         }
     }
 
-    /// Argument `i` read as a by-value or by-reference Rust type that pgrx knows.
-    pub fn get<T: pgrx::FromDatum>(&self, i: usize) -> Option<T> {
-        // SAFETY: the SQL declaration gives argument `i` the type T (contract of `new`).
-        self.datum(i)
-            .and_then(|d| unsafe { T::from_datum(d, false) })
+    /// Argument `i` of a type that is passed by value, or None when it is NULL.
+    pub fn get<T: ByValue>(&self, i: usize) -> Option<T> {
+        // SAFETY: the argument is declared with the type that is read as T.
+        self.datum(i, Wanted::Type(T::TYPE))
+            .and_then(|datum| unsafe { T::from_datum(datum, false) })
     }
 
     /// Argument `i` of type name, or None when it is NULL.
     pub fn name(&self, i: usize) -> Option<String> {
-        // SAFETY: the SQL declaration gives the argument the type name, which is zero-terminated.
-        let bytes = |datum: pg_sys::Datum| unsafe {
-            std::ffi::CStr::from_ptr(datum.cast_mut_ptr()).to_bytes()
-        };
-        self.datum(i)
-            .map(|datum| crate::pg::process::encoding::to_utf8(bytes(datum)).into_owned())
+        let datum = self.datum(i, Wanted::Type(pg_sys::NAMEOID))?;
+        // SAFETY: a name is zero-terminated.
+        let name = unsafe { CStr::from_ptr(datum.cast_mut_ptr()) };
+        Some(to_utf8(name.to_bytes()).into_owned())
+    }
+
+    /// Argument `i` of type cstring, or None when it is NULL.
+    pub fn c_string(&self, i: usize) -> Option<&CStr> {
+        let datum = self.datum(i, Wanted::Type(pg_sys::CSTRINGOID))?;
+        // SAFETY: a zero-terminated string that lives as long as the call.
+        Some(unsafe { CStr::from_ptr(datum.cast_mut_ptr()) })
+    }
+
+    /// Argument `i` of a type of N bytes that is passed by reference, or None when it is NULL.
+    pub fn fixed<const N: usize>(&self, i: usize) -> Option<[u8; N]> {
+        let datum = self.datum(i, Wanted::Bytes(N))?;
+        // SAFETY: the datum points to a value of that many bytes.
+        Some(unsafe { datum.cast_mut_ptr::<[u8; N]>().read() })
+    }
+
+    /// Argument `i` of type internal: what the server's own code passes, or null.
+    pub(in crate::pg) fn internal<T>(&self, i: usize) -> *mut T {
+        self.datum(i, Wanted::Type(pg_sys::INTERNALOID))
+            .map_or(std::ptr::null_mut(), |datum| datum.cast_mut_ptr())
     }
 
     /// The type of argument `i` at this place of the query, for polymorphic functions.
@@ -65,17 +109,14 @@ impl Args {
         unsafe { pg_sys::get_fn_expr_argtype((*self.fcinfo).flinfo, i as i32) }
     }
 
-    /// Argument `i` of a STRICT function, as the bits of a by-value datum: sign-extended integers.
+    /// Argument `i` of a STRICT function, as the bits of a by-value datum: sign-extended integers. For
+    /// functions so short that only a debug build looks up what SQL declares; bits are not followed.
     #[inline]
     pub fn by_value(&self, i: usize) -> u64 {
-        // SAFETY: the call info is live and sql/ declares more than `i` arguments.
-        unsafe { (*self.fcinfo).args.as_slice(i + 1)[i].value.value() as u64 }
-    }
-
-    /// Argument `i` as a pointer, for `internal` and by-reference types.
-    pub fn pointer<T>(&self, i: usize) -> *mut T {
-        self.datum(i)
-            .map_or(std::ptr::null_mut(), |d| d.cast_mut_ptr())
+        if cfg!(debug_assertions) {
+            declared::check(self.function(), i, Wanted::ByValue);
+        }
+        self.all()[i].value.value() as u64
     }
 
     /// Marks the result as SQL NULL and returns the placeholder value.
@@ -105,21 +146,24 @@ pub fn by_reference<T: Copy>(value: T) -> pg_sys::Datum {
 
 /// Exports a version-1 SQL function: `pg_function! { fn name, pg_finfo_name (args) { body } }`, with
 /// `args: &Args` and a body that yields a Datum. A Rust panic or a PostgreSQL error inside the body
-/// leaves as an ERROR.
+/// leaves as an ERROR. Exporting a symbol counts as unsafe code, which the body must not have.
 macro_rules! pg_function {
     ($(#[$meta:meta])* fn $name:ident, $finfo:ident ($args:ident) $body:block) => {
         $(#[$meta])*
+        #[allow(unsafe_code)]
         #[unsafe(no_mangle)]
         #[::pgrx::pg_guard]
         pub unsafe extern "C-unwind" fn $name(
             fcinfo: ::pgrx::pg_sys::FunctionCallInfo,
         ) -> ::pgrx::pg_sys::Datum {
+            #[deny(unsafe_code)]
             fn body($args: &$crate::pg::sql::fmgr::Args) -> ::pgrx::pg_sys::Datum $body
-            // SAFETY: the server passes the live call info; sql/ declares the argument types.
+            // SAFETY: fmgr passes the live call info.
             let args = unsafe { $crate::pg::sql::fmgr::Args::new(fcinfo) };
             body(&args)
         }
         #[doc(hidden)]
+        #[allow(unsafe_code)]
         #[unsafe(no_mangle)]
         pub extern "C" fn $finfo() -> *const ::pgrx::pg_sys::Pg_finfo_record {
             static V1: ::pgrx::pg_sys::Pg_finfo_record =

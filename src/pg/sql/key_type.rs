@@ -4,14 +4,16 @@ use std::cmp::Ordering;
 
 use pgrx::{pg_sys, varlena};
 
-use super::value::Storage;
+use super::value::{Storage, Value};
+use crate::pg::process::error::raise;
+use crate::pg::process::memory::collected;
+use crate::pg::process::temp_file::damaged_temporary_file;
 
 /// A type with a default order.
 pub struct KeyType {
     entry: *mut pg_sys::TypeCacheEntry,
     collation: pg_sys::Oid,
-    by_value: bool,
-    length: i16,
+    storage: Storage,
 }
 
 impl KeyType {
@@ -24,23 +26,34 @@ impl KeyType {
             if (*entry).cmp_proc_finfo.fn_oid == pg_sys::Oid::INVALID {
                 return None;
             }
-            let (by_value, length) = Storage::of(type_id).by_value_and_length();
             Some(KeyType {
                 entry,
                 collation: (*entry).typcollation,
-                by_value,
-                length,
+                storage: Storage::of(type_id),
             })
         }
     }
 
     /// Is a value its datum, or behind it?
     pub fn is_by_value(&self) -> bool {
-        self.by_value
+        self.storage.by_value_and_length().0
+    }
+
+    /// The datum of a value, which must be of this type.
+    pub fn datum(&self, value: Value<'_>) -> pg_sys::Datum {
+        if value.type_id() != self.storage.type_id {
+            let found = crate::pg::catalog::table::type_name(value.type_id());
+            raise(
+                pgrx::PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
+                format!("a key is of type {found}"),
+            );
+        }
+        value.datum()
     }
 
     /// By the type's default order and collation.
-    pub fn compare(&self, a: pg_sys::Datum, b: pg_sys::Datum) -> Ordering {
+    pub fn compare(&self, a: Value<'_>, b: Value<'_>) -> Ordering {
+        let (a, b) = (self.datum(a), self.datum(b));
         // SAFETY: both are values of the type.
         let order = unsafe {
             let function = &raw mut (*self.entry).cmp_proc_finfo;
@@ -49,31 +62,38 @@ impl KeyType {
         order.cmp(&0)
     }
 
-    /// Shows the bytes of a value that is behind its datum, decompressed: [`KeyType::datum`] reads them.
-    pub fn bytes<R>(&self, datum: pg_sys::Datum, f: impl FnOnce(&[u8]) -> R) -> R {
-        // SAFETY: a value of this type's length; a copy that was made of it is ours to free.
-        unsafe {
-            let stored: *mut pg_sys::varlena = datum.cast_mut_ptr();
-            if self.length != -1 {
-                let length = match self.length {
-                    -2 => std::ffi::CStr::from_ptr(stored.cast()).count_bytes() + 1,
-                    length => length as usize,
-                };
-                return f(std::slice::from_raw_parts(stored.cast(), length));
-            }
-            let plain = pg_sys::pg_detoast_datum_packed(stored);
-            let length = varlena::varsize_any(plain);
-            let result = f(std::slice::from_raw_parts(plain.cast(), length));
-            if plain != stored {
-                pg_sys::pfree(plain.cast());
-            }
-            result
-        }
+    /// A value that was kept: of a type that is passed by value its bits are `kept`, of others what
+    /// [`Value::show_stored`] showed stands in `behind` from there on.
+    pub fn value<'b>(&self, kept: u64, behind: &'b [u64]) -> Value<'b> {
+        let datum = match self.is_by_value() {
+            true => pg_sys::Datum::from(kept),
+            false => self.behind(&behind[kept as usize..]),
+        };
+        // SAFETY: bits, or bytes of the length that the type has, which live as long as `behind`.
+        unsafe { Value::new(datum, self.storage) }
     }
 
-    /// The value whose bytes stand in `aligned`; it lives as long as they.
-    pub fn datum(aligned: &[u64]) -> pg_sys::Datum {
-        pg_sys::Datum::from(aligned.as_ptr().cast_mut())
+    /// Points to a value that was read from a file; an ERROR when it would end beyond `aligned`.
+    fn behind(&self, aligned: &[u64]) -> pg_sys::Datum {
+        let (start, room) = (aligned.as_ptr().cast_mut(), size_of_val(aligned));
+        // SAFETY: the header of a varlena is read where there is room for one, and other bytes within
+        // `aligned`.
+        let fits = unsafe {
+            match self.storage.by_value_and_length().1 {
+                -1 => {
+                    let value: *mut pg_sys::varlena = start.cast();
+                    room > 0
+                        && !varlena::varatt_is_1b_e(value)
+                        && varlena::varsize_any(value) <= room
+                }
+                -2 => std::slice::from_raw_parts(start.cast::<u8>(), room).contains(&0),
+                length => length as usize <= room,
+            }
+        };
+        if !fits {
+            damaged_temporary_file(room as u64);
+        }
+        pg_sys::Datum::from(start)
     }
 
     /// The type of arrays of such values.
@@ -83,22 +103,24 @@ impl KeyType {
         (array != pg_sys::Oid::INVALID).then_some(array)
     }
 
-    /// An array of values, in the current memory context, and its type.
-    pub fn array(&self, values: &mut [pg_sys::Datum]) -> Option<(pg_sys::Oid, pg_sys::Datum)> {
+    /// An array of values, in the current memory context; None when the type has no arrays.
+    pub fn array<'a>(&self, values: impl ExactSizeIterator<Item = Value<'a>>) -> Option<Value<'a>> {
         let array_type = self.array_type()?;
+        let mut datums = collected(values.map(|value| self.datum(value)));
+        let (by_value, length) = self.storage.by_value_and_length();
         // SAFETY: values of this type; its cache entry lives as long as the process.
-        let array = unsafe {
+        unsafe {
             let entry = &*self.entry;
-            pg_sys::construct_array(
-                values.as_mut_ptr(),
-                values.len() as i32,
+            let array = pg_sys::construct_array(
+                datums.as_mut_ptr(),
+                datums.len() as i32,
                 entry.type_id,
-                i32::from(self.length),
-                self.by_value,
+                i32::from(length),
+                by_value,
                 entry.typalign,
-            )
-        };
-        Some((array_type, pg_sys::Datum::from(array)))
+            );
+            Some(Value::new(array.into(), Storage::varlena(array_type)))
+        }
     }
 
     /// The collation in which values are compared, as SQL text; None when the type has none.

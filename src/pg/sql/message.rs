@@ -1,27 +1,37 @@
 //! The binary protocol's messages, for the send and receive functions of our types.
 
+use std::marker::PhantomData;
+
 use pgrx::pg_sys;
 
-/// A message being received.
-pub struct MessageReader(pg_sys::StringInfo);
+use super::fmgr::Args;
 
-impl MessageReader {
-    /// # Safety
-    /// `raw` must be the message that the server passed to a receive function.
-    pub unsafe fn new(raw: pg_sys::StringInfo) -> Self {
-        MessageReader(raw)
+/// A message being received.
+pub struct MessageReader<'a> {
+    raw: pg_sys::StringInfo,
+    life: PhantomData<&'a Args>,
+}
+
+impl<'a> MessageReader<'a> {
+    /// The message that the server passes to a type's receive function. (Only the server's own code can
+    /// pass an argument of type internal.)
+    pub fn of(args: &'a Args) -> Self {
+        MessageReader {
+            raw: args.internal(0),
+            life: PhantomData,
+        }
     }
 
     /// The next 8 bytes; an ERROR when the message is too short.
     pub fn i64(&mut self) -> i64 {
-        // SAFETY: contract of `new`.
-        unsafe { pg_sys::pq_getmsgint64(self.0) }
+        // SAFETY: the running function is a receive function (`of`).
+        unsafe { pg_sys::pq_getmsgint64(self.raw) }
     }
 
     /// The next 4 bytes; an ERROR when the message is too short.
     pub fn i32(&mut self) -> i32 {
-        // SAFETY: contract of `new`.
-        unsafe { pg_sys::pq_getmsgint(self.0, 4) as i32 }
+        // SAFETY: the running function is a receive function (`of`).
+        unsafe { pg_sys::pq_getmsgint(self.raw, 4) as i32 }
     }
 }
 

@@ -6,6 +6,7 @@
 //! are `spi`'s.
 
 pub mod call_site;
+mod declared;
 pub mod expression;
 pub mod fmgr;
 pub mod key_type;

@@ -68,9 +68,13 @@ impl RowsOut {
         };
         let mut nulls = row.map(|d| d.is_none());
         let mut datums = row.map(|d| d.unwrap_or(pg_sys::Datum::null()));
-        // SAFETY: store and descriptor live as long as the query; the SQL declaration says that a
-        // row has N columns of the types that the caller gives. The store copies the row.
+        // SAFETY: store and descriptor live as long as the query; a row has N columns, which SQL
+        // declares with the types that the caller gives. The store copies the row.
         unsafe {
+            if (*self.desc).natts as usize != N {
+                let message = format!("a row has {} columns, not {N}", (*self.desc).natts);
+                raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, message);
+            }
             let (datums, nulls) = (datums.as_mut_ptr(), nulls.as_mut_ptr());
             pg_sys::tuplestore_putvalues(self.store, self.desc, datums, nulls);
             pg_sys::MemoryContextReset(self.scratch);

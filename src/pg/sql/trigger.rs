@@ -6,9 +6,10 @@ use std::marker::PhantomData;
 use pgrx::pg_sys;
 
 use super::fmgr::Args;
-use super::value::Value;
+use super::value::{Storage, Value};
 use crate::pg::catalog::relation::Rel;
 use crate::pg::catalog::table::{Column, Opened};
+use crate::pg::process::compat::attribute;
 use crate::pg::process::encoding::to_utf8;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -178,13 +179,16 @@ impl<'a> TriggerCall<'a> {
 
     fn value(&self, tuple: pg_sys::HeapTuple, column: &Column) -> Option<Value<'a>> {
         let mut null = false;
-        // SAFETY: a row trigger has its tuples, of the relation's row type, and the column is one of
-        // its relation (the caller's lookup in it).
+        // SAFETY: a row trigger has its tuples, of the relation's row type; the server calls a column null
+        // that the type lacks.
         unsafe {
             let desc = (*self.data().tg_relation).rd_att;
             let number = i32::from(column.number);
             let datum = pg_sys::SPI_getbinval(tuple, desc, number, &mut null);
-            (!null).then(|| Value::new(datum, column.storage))
+            (!null).then(|| {
+                let attribute = attribute(desc, number as usize - 1);
+                Value::new(datum, Storage::of_attribute(attribute))
+            })
         }
     }
 

@@ -8,6 +8,7 @@ use std::marker::PhantomData;
 
 use pgrx::{pg_sys, varlena};
 
+use super::declared::Wanted;
 use super::fmgr::Args;
 use crate::pg::process::memory::reserve;
 
@@ -56,31 +57,13 @@ impl Storage {
         (self.by_value, self.len)
     }
 
-    const fn varlena(type_id: pg_sys::Oid) -> Self {
+    pub(in crate::pg) const fn varlena(type_id: pg_sys::Oid) -> Self {
         Self {
             type_id,
             len: -1,
             by_value: false,
             align: b'i' as c_char,
         }
-    }
-}
-
-/// Shows the bytes of a text; a copy that the server had to make of it is freed.
-///
-/// The datum must be of type text.
-pub fn text_bytes<R>(text: pg_sys::Datum, f: impl FnOnce(&[u8]) -> R) -> R {
-    let stored: *mut pg_sys::varlena = text.cast_mut_ptr();
-    // SAFETY: a varlena (the caller's word); the copy is ours.
-    unsafe {
-        let plain = pg_sys::pg_detoast_datum_packed(stored);
-        let start = varlena::vardata_any(plain).cast::<u8>();
-        let bytes = std::slice::from_raw_parts(start, varlena::varsize_any_exhdr(plain));
-        let result = f(bytes);
-        if plain != stored {
-            pg_sys::pfree(plain.cast());
-        }
-        result
     }
 }
 
@@ -122,10 +105,14 @@ pub fn bit_string(bits: u128) -> pg_sys::Datum {
 }
 
 impl Args {
-    /// Argument `i`, declared with a type of variable length.
+    /// Argument `i`, declared with a type of variable length; anyarray stands for arrays of any.
     pub fn varlena(&self, i: usize, type_id: pg_sys::Oid) -> Option<Value<'_>> {
-        // SAFETY: the SQL declaration gives the argument such a type.
-        self.datum(i)
+        let wanted = match type_id {
+            pg_sys::ANYARRAYOID => Wanted::Array,
+            _ => Wanted::Type(type_id),
+        };
+        // SAFETY: the argument is declared with such a type.
+        self.datum(i, wanted)
             .map(|d| unsafe { Value::new(d, Storage::varlena(type_id)) })
     }
 }
@@ -184,6 +171,48 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// Shows the bytes, as [`Value::bytes`] has them; a copy that the server had to make is freed.
+    pub fn show_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+        self.show(|value| f(value.bytes()))
+    }
+
+    /// As [`Value::show_bytes`], with the length word or the final zero.
+    pub fn show_stored<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+        self.show(|value| f(value.stored_bytes()))
+    }
+
+    /// Calls `f` with the value in memory, decompressed.
+    fn show<R>(&self, f: impl FnOnce(Value<'_>) -> R) -> R {
+        if self.storage.len != -1 {
+            return f(*self);
+        }
+        let plain = self.plain_varlena();
+        let datum = pg_sys::Datum::from(plain);
+        let result = f(Value { datum, ..*self });
+        if datum != self.datum {
+            // SAFETY: the copy is ours, and `f` is done with it.
+            unsafe { pg_sys::pfree(plain.cast()) };
+        }
+        result
+    }
+
+    fn stored_bytes(&self) -> &'a [u8] {
+        if self.storage.by_value {
+            return &[];
+        }
+        // SAFETY: a by-reference datum points to a value of its type's length (contract of `new`).
+        unsafe {
+            match self.storage.len {
+                -1 => {
+                    let plain = self.plain_varlena();
+                    std::slice::from_raw_parts(plain.cast(), varlena::varsize_any(plain))
+                }
+                -2 => std::ffi::CStr::from_ptr(self.datum.cast_mut_ptr()).to_bytes_with_nul(),
+                len => std::slice::from_raw_parts(self.datum.cast_mut_ptr(), len as usize),
+            }
+        }
+    }
+
     /// A bit string: its number of bits, and its bytes, the first bit on top of the first.
     pub fn bits(&self) -> (usize, &'a [u8]) {
         match self.bytes().split_first_chunk() {
@@ -207,7 +236,10 @@ impl<'a> Value<'a> {
     }
 
     /// The value in memory, decompressed and aligned, with a length word of 4 bytes.
-    pub fn aligned_varlena(&self) -> *mut pg_sys::varlena {
+    pub(in crate::pg) fn aligned_varlena(&self) -> *mut pg_sys::varlena {
+        if self.storage.len != -1 {
+            not_a("variable-length", self.type_id());
+        }
         let stored: *mut pg_sys::varlena = self.datum.cast_mut_ptr();
         // SAFETY: the datum is a varlena.
         unsafe {

@@ -1,15 +1,17 @@
 //! A call of a window function: the rows of its partition, and memory that lives as long as it.
 
+use std::cell::Cell;
+
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-use super::fmgr::Args;
+use super::fmgr::{Args, ByValue};
 use crate::pg::process::error::raise;
 
 /// WINDOW_SEEK_HEAD of windowapi.h.
 const FROM_FIRST: i32 = 1;
 
-/// Numbers that [`Window::memory`] can give: MaxAllocSize of memutils.h.
-pub const MOST_NUMBERS: usize = 0x3FFF_FFFF / size_of::<i32>();
+/// Numbers that [`Window::memory`] can give: MaxAllocSize of memutils.h, less one for how many there are.
+pub const MOST_NUMBERS: usize = 0x3FFF_FFFF / size_of::<i32>() - 1;
 
 unsafe extern "C-unwind" {
     // Missing from the bindings.
@@ -33,11 +35,14 @@ unsafe extern "C-unwind" {
 /// The partition in which a window function is called. The server's functions may raise ERRORs, hence
 /// the guard around each.
 #[derive(Clone, Copy)]
-pub struct Window(*mut pg_sys::WindowObjectData);
+pub struct Window<'a> {
+    raw: *mut pg_sys::WindowObjectData,
+    args: &'a Args,
+}
 
-impl Window {
+impl<'a> Window<'a> {
     /// The window of the running function, which SQL declares as a window function.
-    pub fn of(args: &Args) -> Self {
+    pub fn of(args: &'a Args) -> Self {
         // SAFETY: the context of a call is null or a live node; of a window function it is this one.
         unsafe {
             let context = (*args.fcinfo()).context;
@@ -48,39 +53,43 @@ impl Window {
                     "window function called without a window",
                 );
             }
-            Window(context.cast())
+            Window {
+                raw: context.cast(),
+                args,
+            }
         }
     }
 
     /// Rows of the partition.
     pub fn rows(self) -> usize {
         // SAFETY: a live window (`of`).
-        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| WinGetPartitionRowCount(self.0)) as usize }
+        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| WinGetPartitionRowCount(self.raw)) as usize }
     }
 
     /// The current row's place in the partition, from 0.
     pub fn position(self) -> usize {
         // SAFETY: as above.
-        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| WinGetCurrentPosition(self.0)) as usize }
+        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| WinGetCurrentPosition(self.raw)) as usize }
     }
 
-    /// Argument `argument`, of type bigint or int, of a row of the partition; None when NULL.
-    pub fn integer(self, argument: i32, row: usize) -> Option<i64> {
+    /// Argument `i` in a row of the partition; None when NULL, or when there is no such row.
+    pub fn value<T: ByValue>(self, i: usize, row: usize) -> Option<T> {
+        self.args.expect(i, T::TYPE);
+        let row = i32::try_from(row).ok()?;
         let (mut null, mut out) = (false, false);
-        // SAFETY: as above; a place within the partition, counted from its first row. Both types are
-        // passed by value, sign-extended.
-        let datum = unsafe {
-            pg_sys::ffi::pg_guard_ffi_boundary(|| {
+        // SAFETY: as above; there is such an argument, of the type that is read as T.
+        unsafe {
+            let datum = pg_sys::ffi::pg_guard_ffi_boundary(|| {
                 WinGetFuncArgInPartition(
-                    self.0, argument, row as i32, FROM_FIRST, false, &mut null, &mut out,
+                    self.raw, i as i32, row, FROM_FIRST, false, &mut null, &mut out,
                 )
-            })
-        };
-        (!null && !out).then(|| datum.value() as i64)
+            });
+            T::from_datum(datum, null || out)
+        }
     }
 
-    /// As [`Window::integer`], of every row in turn.
-    pub fn integers(self, argument: i32, rows: usize, mut each: impl FnMut(usize, Option<i64>)) {
+    /// As [`Window::value`], of every row in turn.
+    pub fn values<T: ByValue>(self, i: usize, rows: usize, mut each: impl FnMut(usize, Option<T>)) {
         // SAFETY: what evaluating an argument leaves behind (a decompressed text, say) would stay until
         // the call is over, for all rows; here it is forgotten after each. The values are passed by
         // value. After an ERROR the server resets the current context and deletes this one.
@@ -94,7 +103,7 @@ impl Window {
             );
             for row in 0..rows {
                 let outer = pg_sys::MemoryContextSwitchTo(scratch);
-                let value = self.integer(argument, row);
+                let value = self.value(i, row);
                 pg_sys::MemoryContextSwitchTo(outer);
                 pg_sys::MemoryContextReset(scratch);
                 each(row, value);
@@ -104,14 +113,25 @@ impl Window {
     }
 
     /// `count` numbers that live as long as the partition, 0 at first. Every call must ask for as many.
-    pub fn memory<'a>(self, count: usize) -> &'a mut [i32] {
-        // SAFETY: the server gives zeros of that size, the same at every call for one partition; only
-        // the running call refers to them.
+    pub fn memory(self, count: usize) -> &'a [Cell<i32>] {
+        // SAFETY: at the first call for a partition the server gives zeros of that size, at later ones
+        // the same memory. Its first number says how many follow. Cells: other references to them may
+        // live in this call.
         unsafe {
-            let size = count * size_of::<i32>();
+            let size = (count + 1) * size_of::<i32>();
             let memory =
-                pg_sys::ffi::pg_guard_ffi_boundary(|| WinGetPartitionLocalMemory(self.0, size));
-            std::slice::from_raw_parts_mut(memory.cast(), count)
+                pg_sys::ffi::pg_guard_ffi_boundary(|| WinGetPartitionLocalMemory(self.raw, size));
+            let first: *const Cell<i32> = memory.cast();
+            if (*first).get() == 0 {
+                (*first).set(count as i32);
+            }
+            if (*first).get() != count as i32 {
+                raise(
+                    PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+                    "memory of another size was asked for a window partition",
+                );
+            }
+            std::slice::from_raw_parts(first.add(1), count)
         }
     }
 }

@@ -1,0 +1,78 @@
+-- What SQL declares of an argument and what the C function reads must agree: else an error, and no number is taken for an address.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS simhash_dedup;
+CREATE SCHEMA argument_types;
+SET search_path = argument_types, public;
+
+-- Declarations that are wrong.
+CREATE FUNCTION of_int(int, int) RETURNS text LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_bits';
+CREATE FUNCTION too_few(bigint) RETURNS text LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_bits';
+CREATE FUNCTION of_bigint(bigint) RETURNS bigint LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_tsvector64';
+CREATE FUNCTION key_of_text(regclass, text, name, int, OUT a bigint, OUT b bigint, OUT distance int) RETURNS SETOF record
+LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_pairs';
+CREATE FUNCTION no_array(text, int) RETURNS bigint[] LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_minhash';
+CREATE FUNCTION other_length(macaddr) RETURNS cstring LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_ball_out';
+CREATE FUNCTION of_window(int, int) RETURNS int WINDOW LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_cluster';
+CREATE FUNCTION too_wide(fp bigint, mask bigint, flips int, OUT a bigint, OUT b bigint) RETURNS SETOF record
+LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_probes';
+SELECT of_int(1, 64);
+SELECT too_few(1);
+SELECT of_bigint(1);
+SELECT * FROM key_of_text('pg_class', 'oid', 'oid', 3);
+SELECT no_array('a', 1);
+SELECT other_length('08:00:2b:01:02:03');
+SELECT of_window(1, 1) OVER ();
+SELECT * FROM too_wide(1, 1, 1);
+
+-- Every C function of the extension that SQL can call, once, with a value for each argument. (The others have arguments of
+-- type internal, or none.)
+BEGIN;
+CREATE TABLE documents (fp bigint PRIMARY KEY, body text);
+CREATE INDEX documents_fp ON documents USING simhash (fp);
+INSERT INTO documents VALUES (1, 'one text'), (3, 'one text more');
+SELECT simhash_create_config('argument_types', '{}') AS version;
+-- The value of an argument of that type, and of that name where one is given.
+CREATE TABLE argument (type regtype, name text, value text);
+INSERT INTO argument VALUES
+	('record', NULL, 'ROW(''some'', ''words'')'),
+	('text', NULL, '''config'''), ('text', 'preset', '''default'''), ('text', 'method', '''star'''),
+	('text', 'name', '''argument_types'''),
+	('jsonb', NULL, '''{}'''), ('tsvector', NULL, '''words'''), ('cstring', NULL, '''(1,2)'''), ('hamming_ball', NULL, '''(1,2)'''),
+	('bigint', NULL, '1'), ('int', NULL, '1'), ('int', 'bits', '64'), ('float8', NULL, '0.5'), ('boolean', NULL, 'true'),
+	('bit', NULL, 'repeat(''1'', 128)::bit(128)'), ('text[]', NULL, '''{a}'''), ('float8[]', NULL, '''{1}'''), ('bigint[]', NULL, '''{1}'''),
+	('regclass', NULL, '''documents'''), ('regclass', 'index', '''documents_fp'''),
+	('name', NULL, '''fp'''), ('name', 'text_column', '''body'''), ('anyelement', NULL, '1');
+CREATE FUNCTION call_of(function oid) RETURNS text LANGUAGE sql AS $$
+	SELECT format('SELECT %s(%s)%s', function::regproc,
+		string_agg(v.value || '::' || CASE a.type WHEN 'anyelement'::regtype THEN 'bigint' WHEN 'bit'::regtype THEN 'bit(128)'
+			ELSE a.type::regtype::text END, ', ' ORDER BY a.number),
+		CASE prokind WHEN 'w' THEN ' OVER ()' END)
+	FROM pg_proc, unnest(proargtypes) WITH ORDINALITY AS a (type, number), LATERAL (
+		SELECT value FROM argument WHERE argument.type = a.type AND coalesce(name = proargnames[a.number], name IS NULL)
+		ORDER BY name LIMIT 1) AS v
+	WHERE pg_proc.oid = function GROUP BY pg_proc.oid, prokind
+$$;
+CREATE TABLE called (function regprocedure, error text);
+DO $$
+DECLARE
+	f oid;
+	message text;
+BEGIN
+	FOR f IN
+		SELECT p.oid FROM pg_proc AS p JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+		WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'simhash_dedup') AND p.probin LIKE '%simhash_dedup'
+			AND p.pronargs > 0 AND NOT 'internal'::regtype = ANY (p.proargtypes)
+	LOOP
+		message := NULL;
+		BEGIN
+			EXECUTE call_of(f);
+		EXCEPTION WHEN OTHERS THEN
+			message := SQLERRM;
+		END;
+		INSERT INTO called VALUES (f, message);
+	END LOOP;
+END $$;
+SELECT count(*) > 40 AS most, count(error) AS errors FROM called;
+SELECT * FROM called WHERE error IS NOT NULL ORDER BY function::text;
+ROLLBACK;
+DROP SCHEMA argument_types CASCADE;
