@@ -1,9 +1,12 @@
 //! The callbacks that the server knows the access method by. Each turns the server's pointers into
 //! this crate's types and hands on to the file of its role.
 
+#![allow(unsafe_code)]
+
 use super::build::load::BuildOptions;
 use super::build::{create, output};
 use super::{cost_estimate, insert, scan, vacuum};
+use crate::pg::am::build::Build;
 use crate::pg::am::scan::{Bitmap, Scan, tid_from};
 use crate::pg::am::storage_parameters;
 use crate::pg::am::vacuum::{DeadRows, Vacuum, stats_or_new};
@@ -66,14 +69,14 @@ unsafe extern "C-unwind" fn ambuild(
 ) -> *mut pg_sys::IndexBuildResult {
     // SAFETY: the server passes open relations and the index's info; palloc0 gives zeroed memory.
     unsafe {
-        let (table, index) = (Rel::from_raw(table), Rel::from_raw(index));
-        if index.block_count() != 0 {
+        let build = Build::from_raw(table, index, info);
+        if build.index.block_count() != 0 {
             crate::pg::process::error::raise(
                 ERRCODE_INTERNAL_ERROR,
-                format!("index \"{}\" already contains data", index.name()),
+                format!("index \"{}\" already contains data", build.index.name()),
             );
         }
-        let counts = create::build(table, index, info, build_options(index));
+        let counts = create::build(build, build_options(build.index));
         let result = pg_sys::palloc0(size_of::<pg_sys::IndexBuildResult>())
             .cast::<pg_sys::IndexBuildResult>();
         (*result).heap_tuples = counts.table_rows;

@@ -8,43 +8,30 @@ use super::load::BuildOptions;
 use super::output::{BuildCounts, BuildOutput, Progress, phase, write_meta};
 use super::shared::build_shared;
 use super::spool::Spool;
-use crate::pg::am::build::{scan_table, set_phase, set_rows_total};
-use crate::pg::am::parallel::planned_workers;
+use crate::pg::am::build::{Build, set_phase, set_rows_total};
 use crate::pg::am::scan::random_u64;
 use crate::pg::catalog::relation::Rel;
 use crate::pg::page::bulk::{BulkWriter, Fork, reserve_first};
 use crate::pg::process::memory::maintenance_work_mem_bytes;
 use crate::pg::process::temp_file::TempFile;
-use pgrx::pg_sys;
 use std::sync::atomic::AtomicU64;
 
 /// Builds the index over the whole table.
-///
-/// # Safety
-/// `info` must be what the server passed to ambuild together with the two relations.
-pub unsafe fn build(
-    table: Rel,
-    index: Rel,
-    info: *mut pg_sys::IndexInfo,
-    options: BuildOptions,
-) -> BuildCounts {
+pub fn build(build: Build, options: BuildOptions) -> BuildCounts {
     let memory = maintenance_work_mem_bytes();
-    let workers = planned_workers(table, index, info);
-    if workers > 0 {
-        // SAFETY: the caller's word.
-        let done = unsafe { build_shared(table, index, info, options, memory, workers) };
-        if let Some(counts) = done {
-            return counts;
-        }
+    let workers = build.planned_workers();
+    if workers > 0
+        && let Some(counts) = build_shared(build, options, memory, workers)
+    {
+        return counts;
     }
     let mut spool = Spool::new(memory, &|_| TempFile::new());
     set_phase(phase::SCAN);
-    // SAFETY: the caller's word.
-    let table_rows = unsafe { scan_table(table, index, info, &mut |fp, tid| spool.add(fp, tid)) };
+    let table_rows = build.scan_table(&mut |fp, tid| spool.add(fp, tid));
     let (rows, null_rows) = (spool.rows, spool.null_rows);
     set_phase(phase::SORT_AND_LOAD);
     set_rows_total(rows + null_rows);
-    write_index(index, Fork::Main, spool, options, memory);
+    write_index(build.index, Fork::Main, spool, options, memory);
     BuildCounts {
         table_rows,
         index_rows: rows + null_rows,

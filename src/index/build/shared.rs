@@ -13,10 +13,9 @@ use super::output::{BuildCounts, BuildOutput, Progress, phase, write_meta};
 use super::sort::{Runs, merge};
 use super::spool::Spool;
 use crate::index::key::{SPACES, Space};
-use crate::pg::am::build::{set_phase, set_rows_total};
+use crate::pg::am::build::{Build, set_phase, set_rows_total};
 use crate::pg::am::parallel::{Leader, Member, run_worker};
 use crate::pg::am::scan::random_u64;
-use crate::pg::catalog::relation::Rel;
 use crate::pg::page::bulk::{BulkWriter, Fork};
 use crate::pg::process::temp_file::damaged_temporary_file;
 use pgrx::{pg_guard, pg_sys};
@@ -71,13 +70,9 @@ impl LoadedSpace {
 
 /// Builds the index with up to `workers` helpers and `memory` bytes in all; None when none is to be had,
 /// and nothing has been done.
-///
-/// # Safety
-/// `info` must be what the server passed to ambuild together with the two relations.
-pub unsafe fn build_shared(
-    table: Rel,
-    index: Rel,
-    info: *mut pg_sys::IndexInfo,
+#[allow(unsafe_code)]
+pub fn build_shared(
+    build: Build,
     options: BuildOptions,
     memory: usize,
     workers: usize,
@@ -98,17 +93,16 @@ pub unsafe fn build_shared(
     };
     set_phase(phase::SCAN);
     let worker = c"simhash_build_worker";
-    // SAFETY: the caller's word; the board holds no pointers, and the worker is for it.
-    let leader = unsafe { Leader::launch(table, index, info, workers, worker, board) }?;
+    // SAFETY: the board holds no pointers, and the worker is for it.
+    let leader = unsafe { Leader::launch(build, workers, worker, board) }?;
     let board = lead(&leader);
     set_phase(phase::SYNC);
     let (rows, null_rows) = (load(&board.rows), load(&board.null_rows));
     let spaces = board.loaded.each_ref().map(LoadedSpace::get);
     let scanned = leader.finish();
-    write_meta(index, Fork::Main, stamp, &spaces, rows, null_rows);
+    write_meta(build.index, Fork::Main, stamp, &spaces, rows, null_rows);
     if scanned.broken_hot_chain {
-        // SAFETY: the caller's word; the server reads it after the build.
-        unsafe { (*info).ii_BrokenHotChain = true };
+        build.has_broken_hot_chain();
     }
     Some(BuildCounts {
         table_rows: scanned.table_rows,
@@ -121,7 +115,7 @@ fn load(number: &AtomicU64) -> u64 {
 }
 
 /// The leader's part: it scans as the others do, helps to load where that saves a round, and watches.
-fn lead<'r>(leader: &Leader<'r, Board>) -> &'r Board {
+fn lead<'l>(leader: &'l Leader<'_, Board>) -> &'l Board {
     let member = leader.member();
     let board = member.board();
     gather(member);
@@ -146,7 +140,7 @@ fn helps(workers: usize) -> bool {
     rounds(workers + 1) < rounds(workers)
 }
 
-fn progress<'m>(member: &Member<'m, Board>) -> Progress<'m> {
+fn progress<'m>(member: &'m Member<Board>) -> Progress<'m> {
     Progress {
         quarters: &member.board().quarters,
         report: member.is_leader(),
@@ -157,6 +151,7 @@ fn progress<'m>(member: &Member<'m, Board>) -> Progress<'m> {
 ///
 /// # Safety
 /// Called by the server, as the function that [`build_shared`] named.
+#[allow(unsafe_code)]
 #[unsafe(no_mangle)]
 #[pg_guard]
 pub unsafe extern "C-unwind" fn simhash_build_worker(

@@ -2,6 +2,7 @@
 
 use super::scan::tid_from;
 use crate::pg::catalog::relation::Rel;
+use crate::pg::process::compat;
 use crate::tid::Tid;
 use pgrx::{pg_guard, pg_sys};
 use std::ffi::c_void;
@@ -9,35 +10,68 @@ use std::ffi::c_void;
 /// Takes rows of a table: the index's (only) key column, None when NULL, and the address.
 pub type RowSink<'f> = &'f mut dyn FnMut(Option<u64>, Tid);
 
-/// Shows `row` each row that the index must contain: its (only) key column, None when NULL, and its
-/// address, in physical order. Returns how many rows the table has.
-///
-/// # Safety
-/// `info` must be the index's IndexInfo, as the server passed it to ambuild.
-pub unsafe fn scan_table(
-    table: Rel,
-    index: Rel,
+/// The build of an index, as the server asks for it.
+#[derive(Clone, Copy)]
+pub struct Build<'b> {
+    pub table: Rel<'b>,
+    pub index: Rel<'b>,
     info: *mut pg_sys::IndexInfo,
-    row: RowSink,
-) -> f64 {
-    let mut row = row;
-    // SAFETY: both relations are open and `info` is the index's; the callback is given `row` back,
-    // which outlives the call.
-    unsafe {
-        pg_sys::table_index_build_scan(
-            table.raw(),
-            index.raw(),
-            info,
-            true,
-            true,
-            Some(build_callback),
-            (&raw mut row).cast(),
-            std::ptr::null_mut(),
-        )
+}
+
+impl Build<'_> {
+    /// # Safety
+    /// The arguments must be what the server passes to ambuild, and its call last for the lifetime.
+    pub unsafe fn from_raw(
+        table: pg_sys::Relation,
+        index: pg_sys::Relation,
+        info: *mut pg_sys::IndexInfo,
+    ) -> Self {
+        // SAFETY: the caller's word.
+        let (table, index) = unsafe { (Rel::from_raw(table), Rel::from_raw(index)) };
+        Build { table, index, info }
+    }
+
+    /// Do others write to the table meanwhile?
+    pub fn is_concurrent(self) -> bool {
+        // SAFETY: contract of `from_raw`.
+        unsafe { (*self.info).ii_Concurrent }
+    }
+
+    /// How many workers the server's settings, the table's size and its options allow.
+    pub fn planned_workers(self) -> usize {
+        let (table, index) = (self.table.raw(), self.index.raw());
+        // SAFETY: contract of `from_raw`.
+        let workers = unsafe { compat::planned_build_workers(table, index, self.info) };
+        workers.max(0) as usize
+    }
+
+    /// Shows `row` each row that the index must contain: its (only) key column, None when NULL, and its
+    /// address, in physical order. Returns how many rows the table has.
+    pub fn scan_table(self, row: RowSink) -> f64 {
+        let mut row = row;
+        // SAFETY: contract of `from_raw`; the callback is given `row` back, which outlives the call.
+        unsafe {
+            pg_sys::table_index_build_scan(
+                self.table.raw(),
+                self.index.raw(),
+                self.info,
+                true,
+                true,
+                Some(build_callback),
+                (&raw mut row).cast(),
+                std::ptr::null_mut(),
+            )
+        }
+    }
+
+    /// Tells the server that the index must not be used by transactions that are older than it.
+    pub fn has_broken_hot_chain(self) {
+        // SAFETY: contract of `from_raw`; the server reads it after the build.
+        unsafe { (*self.info).ii_BrokenHotChain = true };
     }
 }
 
-/// As [`scan_table`], for one participant's share of a parallel scan. Also tells whether a broken HOT
+/// As [`Build::scan_table`], for one participant's share of a parallel scan. Also tells whether a broken HOT
 /// chain was met.
 ///
 /// # Safety
@@ -71,7 +105,7 @@ pub unsafe fn scan_share(
     }
 }
 
-/// As [`scan_table`], for the rows that a snapshot sees, when the index exists already.
+/// As [`Build::scan_table`], for the rows that a snapshot sees, when the index exists already.
 ///
 /// # Safety
 /// The relations must be open, the table locked, the snapshot registered.
@@ -115,7 +149,7 @@ unsafe extern "C-unwind" fn build_callback(
     state: *mut c_void,
 ) {
     // SAFETY: the server passes arrays of one key column, a valid address, and the state that
-    // `scan_table` gave it.
+    // the scan was given.
     unsafe {
         let row = &mut *state.cast::<RowSink>();
         let bits = (!*nulls).then(|| (*values).value() as u64);

@@ -4,10 +4,10 @@
 //! dynamic shared memory. An ERROR in a worker reaches the leader at its next check for interrupts;
 //! when the leader's transaction ends, its workers are stopped and the shared files removed.
 
-use super::build::{RowSink, scan_share};
+use super::build::{Build, RowSink, scan_share};
 use crate::pg::catalog::relation::Rel;
 use crate::pg::process::compat;
-use crate::pg::process::temp_file::TempFile;
+use crate::pg::process::temp_file::{SharedFiles, TempFile};
 use pgrx::pg_sys;
 use std::cell::UnsafeCell;
 use std::ffi::{CString, c_char, c_long, c_void};
@@ -49,7 +49,7 @@ pub struct Member<'m, B> {
 }
 
 impl<'m, B> Member<'m, B> {
-    pub fn board(&self) -> &'m B {
+    pub fn board(&self) -> &B {
         &self.common.board
     }
 
@@ -134,20 +134,14 @@ impl<'m, B> Member<'m, B> {
         TempFile::open_shared(self.files(), &file_name(name))
     }
 
-    fn files(&self) -> *mut pg_sys::SharedFileSet {
-        self.common.files.get()
+    fn files(&self) -> SharedFiles<'_> {
+        // SAFETY: initialised by the leader, attached to by `run_worker`; it lives as long as the build.
+        unsafe { SharedFiles::from_raw(self.common.files.get()) }
     }
 }
 
 fn file_name(name: &str) -> CString {
     CString::new(name).unwrap_or_default()
-}
-
-/// How many workers the server's settings, the table's size and its options allow.
-pub fn planned_workers(table: Rel, index: Rel, info: *mut pg_sys::IndexInfo) -> usize {
-    // SAFETY: both are open; `info` is what the server passed to ambuild.
-    let workers = unsafe { compat::planned_build_workers(table.raw(), index.raw(), info) };
-    workers.max(0) as usize
 }
 
 /// A build's leader and its workers, from launch to end.
@@ -169,20 +163,18 @@ impl<'r, B: Sync + 'r> Leader<'r, B> {
     /// Launches up to `workers` workers; None when there is no shared memory or no worker to be had.
     ///
     /// # Safety
-    /// `info` must be what the server passed to ambuild with the relations; `B` must hold no
-    /// pointers, and the worker function must be for the same `B`.
+    /// `B` must hold no pointers, and the worker function must be for the same `B`.
     pub unsafe fn launch(
-        table: Rel<'r>,
-        index: Rel<'r>,
-        info: *mut pg_sys::IndexInfo,
+        build: Build<'r>,
         workers: usize,
         function: &std::ffi::CStr,
         board: B,
     ) -> Option<Leader<'r, B>> {
+        let Build { table, index, .. } = build;
+        let concurrent = build.is_concurrent();
         // SAFETY: the server's protocol for parallel operations, in its order: enter, create, estimate,
         // initialise, fill, launch. The shared memory lives until the context is destroyed.
         unsafe {
-            let concurrent = (*info).ii_Concurrent;
             pg_sys::EnterParallelMode();
             let context = pg_sys::CreateParallelContext(
                 c"$libdir/simhash_dedup".as_ptr(),

@@ -18,9 +18,8 @@ impl<'v> Vacuum<'v> {
     /// `info` must be what the server passes to ambulkdelete or amvacuumcleanup.
     pub unsafe fn from_raw(info: *mut pg_sys::IndexVacuumInfo) -> Vacuum<'v> {
         // SAFETY: the caller's word.
-        Vacuum {
-            info: unsafe { &*info },
-        }
+        let info = unsafe { &*info };
+        Vacuum { info }
     }
 
     pub fn index(&self) -> Rel<'v> {
@@ -54,7 +53,8 @@ impl<'v> Vacuum<'v> {
 
     /// Reads a block through VACUUM's own ring of buffers.
     pub fn read(&self, block: u32) -> Pinned<'v> {
-        Pinned::read_with(self.index(), block, self.info.strategy)
+        // SAFETY: the server's ring.
+        unsafe { Pinned::read_with(self.index(), block, self.info.strategy) }
     }
 }
 

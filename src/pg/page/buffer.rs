@@ -36,16 +36,18 @@ pub struct Exclusive<'r>(Pinned<'r>);
 impl<'r> Pinned<'r> {
     /// Reads block `block` of the main fork into a buffer and pins it.
     pub fn read(rel: Rel<'r>, block: u32) -> Pinned<'r> {
-        Self::read_with(rel, block, std::ptr::null_mut())
+        // SAFETY: no ring.
+        unsafe { Self::read_with(rel, block, std::ptr::null_mut()) }
     }
 
     /// As [`Pinned::read`], trying the buffer first in which the block was seen last (0 when in none);
     /// saves the look-up in the buffer table.
     pub fn read_recent(rel: Rel<'r>, block: u32, recent: &Cell<pg_sys::Buffer>) -> Pinned<'r> {
         let buffer = recent.get();
-        // SAFETY: the relation is open; the number is 0 or was a valid buffer of this process, and
-        // the server checks what the buffer holds now.
-        let pinned = buffer != 0 && unsafe { compat::read_recent_buffer(rel.raw(), block, buffer) };
+        // SAFETY: the relation is open; the number is that of a shared buffer, and the server checks
+        // what the buffer holds now.
+        let pinned =
+            is_shared(buffer) && unsafe { compat::read_recent_buffer(rel.raw(), block, buffer) };
         if pinned {
             return Pinned { buffer, block, rel };
         }
@@ -55,8 +57,11 @@ impl<'r> Pinned<'r> {
         page
     }
 
-    /// As [`Pinned::read`], through a ring of buffers (bulk reads, VACUUM), which may be null.
-    pub fn read_with(
+    /// As [`Pinned::read`], through a ring of buffers (bulk reads, VACUUM).
+    ///
+    /// # Safety
+    /// `strategy` must be null or the server's.
+    pub(in crate::pg) unsafe fn read_with(
         rel: Rel<'r>,
         block: u32,
         strategy: pg_sys::BufferAccessStrategy,
@@ -67,11 +72,18 @@ impl<'r> Pinned<'r> {
                 format!("a pointer to block {block}, which no file has"),
             );
         }
-        Self::read_any(rel, block, strategy)
+        // SAFETY: the caller's word.
+        unsafe { Self::read_any(rel, block, strategy) }
     }
 
-    fn read_any(rel: Rel<'r>, block: u32, strategy: pg_sys::BufferAccessStrategy) -> Pinned<'r> {
-        // SAFETY: the relation is open; the strategy is null or the server's.
+    /// # Safety
+    /// As for [`Pinned::read_with`].
+    unsafe fn read_any(
+        rel: Rel<'r>,
+        block: u32,
+        strategy: pg_sys::BufferAccessStrategy,
+    ) -> Pinned<'r> {
+        // SAFETY: the relation is open; of the strategy the caller's word.
         let read = || unsafe {
             pg_sys::ReadBufferExtended(
                 rel.raw(),
@@ -263,19 +275,24 @@ fn unlock(page: &Pinned) {
 /// Starts fetching a buffer's header, its page's header and some ranges of its page into the
 /// processor's cache. A hint: whatever the buffer holds by now, nothing is read or changed.
 pub fn prefetch<const N: usize>(buffer: pg_sys::Buffer, ranges: [Range<usize>; N]) {
-    if buffer <= 0 {
+    if !is_shared(buffer) {
         return;
     }
-    // SAFETY: a positive number of a buffer seen before is a shared buffer, whose header and block
-    // lie in shared memory.
+    // SAFETY: the header and the block of a shared buffer lie in shared memory.
     unsafe {
         let page = pg_sys::BufferGetPage(buffer).cast::<u8>();
         prefetch_line(pg_sys::BufferDescriptors.add(buffer as usize - 1).cast());
         prefetch_line(page);
         for at in ranges.into_iter().flat_map(|range| range.step_by(LINE)) {
-            prefetch_line(page.add(at));
+            prefetch_line(page.wrapping_add(at));
         }
     }
+}
+
+/// Is it the number of a shared buffer, rather than of a local one or of none?
+fn is_shared(buffer: pg_sys::Buffer) -> bool {
+    // SAFETY: a setting that only the postmaster changes.
+    (1..=unsafe { pg_sys::NBuffers }).contains(&buffer)
 }
 
 /// Bytes that the processor fetches at a time.

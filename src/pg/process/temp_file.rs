@@ -5,9 +5,28 @@ use super::error::report;
 use pgrx::PgSqlErrorCode::ERRCODE_IO_ERROR;
 use pgrx::pg_sys;
 use std::ffi::CStr;
+use std::marker::PhantomData;
 
 /// SEEK_SET of the C library.
 const SEEK_SET: i32 = 0;
+
+/// The files that the processes of a parallel operation share.
+#[derive(Clone, Copy)]
+pub struct SharedFiles<'s> {
+    raw: *mut pg_sys::SharedFileSet,
+    life: PhantomData<&'s pg_sys::SharedFileSet>,
+}
+
+impl SharedFiles<'_> {
+    /// # Safety
+    /// `raw` must be a set that was initialised and that this process is attached to, for 's.
+    pub(in crate::pg) unsafe fn from_raw(raw: *mut pg_sys::SharedFileSet) -> Self {
+        SharedFiles {
+            raw,
+            life: PhantomData,
+        }
+    }
+}
 
 /// A temporary file, removed when it goes out of scope or the transaction aborts.
 pub struct TempFile(*mut pg_sys::BufFile);
@@ -19,15 +38,15 @@ impl TempFile {
     }
 
     /// Creates a file that other processes of the parallel operation can open, once it was published.
-    pub fn create_shared(files: *mut pg_sys::SharedFileSet, name: &CStr) -> TempFile {
-        // SAFETY: the set lives in shared memory as long as the operation.
-        TempFile(unsafe { compat::create_shared_file(files, name) })
+    pub fn create_shared(files: SharedFiles<'_>, name: &CStr) -> TempFile {
+        // SAFETY: this process is attached to the set.
+        TempFile(unsafe { compat::create_shared_file(files.raw, name) })
     }
 
     /// Opens a published file for reading.
-    pub fn open_shared(files: *mut pg_sys::SharedFileSet, name: &CStr) -> TempFile {
+    pub fn open_shared(files: SharedFiles<'_>, name: &CStr) -> TempFile {
         // SAFETY: as above.
-        TempFile(unsafe { compat::open_shared_file(files, name) })
+        TempFile(unsafe { compat::open_shared_file(files.raw, name) })
     }
 
     /// Ends the writing of a file made by [`TempFile::create_shared`].
