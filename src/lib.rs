@@ -21,6 +21,12 @@
 //!   PostgreSQL structs.
 //!
 //! Without a `pgNN` feature only the pure parts are compiled (see Cargo.toml).
+//!
+//! Unsafe code is denied except where `allow(unsafe_code)` stands: in `pg`; in the callbacks of the access
+//! method and the few other files that take the server's pointers; and in the two inner loops that are
+//! compiled for several processors. The pure files forbid it.
+
+#![deny(unsafe_code, clippy::undocumented_unsafe_blocks)]
 
 pub mod clusters;
 pub mod fingerprint;

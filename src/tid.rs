@@ -1,5 +1,7 @@
 //! Row addresses. Pure; `pg` converts the server's own type.
 
+#![forbid(unsafe_code)]
+
 use std::fmt;
 
 /// A heap row's address: block number and offset within the block.

@@ -1,5 +1,7 @@
 //! The arguments of `simhash_maintain_clusters()`.
 
+#![forbid(unsafe_code)]
+
 use crate::trigger::arguments::{Parsed, TriggerArguments};
 
 const NAMES: &[&str] = &["clusters", "key", "fingerprint", "radius"];

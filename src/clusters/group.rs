@@ -3,6 +3,8 @@
 //! Rows are numbered in the order of their keys, so that every answer is the same whatever order the
 //! pairs come in. Whoever asks is called back every few thousand steps (`pause`), and may unwind.
 
+#![forbid(unsafe_code)]
+
 use super::union_find::UnionFind;
 use std::cmp::Reverse;
 use std::collections::TryReserveError;

@@ -1,5 +1,7 @@
 //! Disjoint sets, for clusters (Tarjan 1975; path halving, the smaller number leads).
 
+#![forbid(unsafe_code)]
+
 /// Sets of the numbers from 0 on, each alone at first.
 #[derive(Default)]
 pub struct UnionFind {

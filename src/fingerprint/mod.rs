@@ -7,6 +7,8 @@
 //! texts. [`scalar`] writes scalar values as text that no setting alters. What must not live here:
 //! anything that needs a server, a file or a clock; a fingerprint depends on its arguments alone.
 
+#![forbid(unsafe_code)]
+
 pub mod bag;
 pub mod error;
 pub mod hash;

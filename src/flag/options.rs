@@ -1,5 +1,7 @@
 //! The arguments of `simhash_flag_duplicate()`.
 
+#![forbid(unsafe_code)]
+
 use crate::trigger::arguments::{Parsed, TriggerArguments, refuse};
 
 /// The least Jaccard similarity without `min_jaccard=`.

@@ -1,5 +1,7 @@
 //! What a search costs, in the planner's units. Coarse, but monotone in the radius. Pure.
 
+#![forbid(unsafe_code)]
+
 use super::key::BLOCKS;
 use super::page::leaf;
 use super::search::probe::{WALK, neighbours, radii};

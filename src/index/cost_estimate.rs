@@ -1,5 +1,7 @@
 //! From an index path to its price.
 
+#![allow(unsafe_code)]
+
 use super::ball::{Ball, NEAR};
 use super::cost::{Prices, Work};
 use super::scan::operator;

@@ -5,6 +5,8 @@
 //! remaining 48 bits order the postings below a key. A fifth space holds the rows without a
 //! fingerprint, as postings whose rotated fingerprint is 0.
 
+#![forbid(unsafe_code)]
+
 use crate::tid::Tid;
 use std::fmt;
 

@@ -1,5 +1,7 @@
 //! Index scans: from scan keys to stages of searching, one leaf's matches at a time.
 
+#![allow(unsafe_code)]
+
 use super::ball::{Ball, NEAR};
 use super::search::nearest::Nearest;
 use super::search::view::{IndexState, View};

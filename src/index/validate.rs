@@ -1,5 +1,7 @@
 //! Checking an operator class (amvalidate): the access method knows three operators on bigint.
 
+#![allow(unsafe_code)]
+
 use super::ball::Ball;
 use super::scan::operator;
 use crate::pg::am::opclass::{FamilyOperator, OperatorClass, OperatorPurpose, read, type_length};

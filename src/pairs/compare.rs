@@ -3,6 +3,8 @@
 //! One portable body, compiled for three instruction sets, chosen at run time: most of the time of a
 //! search for all pairs is spent here.
 
+#![allow(unsafe_code)]
+
 /// Rows of a tile: two tiles of fingerprints fit the first-level cache.
 pub const TILE: usize = 1024;
 /// Hits after which a comparison stops, to be continued: more than one row can add.

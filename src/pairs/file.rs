@@ -1,6 +1,8 @@
 //! Pairs of more rows than memory holds: groups are divided into temporary files by the same
 //! pigeonholes until they fit, and go on in memory ([`super::find`]).
 
+#![forbid(unsafe_code)]
+
 use super::compare::TILE;
 use super::find::{Finder, Host, Row, WINDOW, window};
 use super::split::{Task, choose};

@@ -8,6 +8,8 @@
 //! that many rows share does not cost the square of their number. What is left is the square of rows
 //! that are all within the radius of each other, which is the size of the answer.
 
+#![forbid(unsafe_code)]
+
 use super::compare::{Hit, TILE, Tiles, find};
 use super::split::{Split, Task, choose};
 use crate::index::build::sort::Store;

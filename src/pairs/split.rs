@@ -6,6 +6,8 @@
 //! That is the same question again, over fewer bits and with a smaller b; r such steps take one pair
 //! through C(b + r, r) possible groups, each with r blocks in common.
 
+#![forbid(unsafe_code)]
+
 /// What is known of a group, and asked about its pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Task {

@@ -11,6 +11,8 @@
 //! do nothing: the server's abort processing releases locks and pins, and releasing them twice
 //! would unbalance its interrupt counters.
 
+#![allow(unsafe_code)]
+
 pub mod am;
 pub mod catalog;
 pub mod page;

@@ -4,6 +4,8 @@
 //! and a histogram. Where it says nothing, uniform random fingerprints are the model; real ones are
 //! denser, so the model is a floor, as is one row.
 
+#![forbid(unsafe_code)]
+
 use crate::index::ball::random_share;
 
 /// Common values of each side that are compared with each other in a join estimate: a statistics

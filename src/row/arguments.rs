@@ -1,6 +1,8 @@
 //! The arguments `weights`/`options` (jsonb) and `preset` (text): parsed once per call site, and
 //! again only when their bytes change.
 
+#![forbid(unsafe_code)]
+
 use pgrx::pg_sys;
 
 use super::errors::or_raise;

@@ -5,6 +5,8 @@
 //! arrays, rows and ranges. All other built-in types have one output form. Types of extensions are
 //! written by their output functions under fixed settings.
 
+#![forbid(unsafe_code)]
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -1,5 +1,7 @@
 //! The errors of the pure modules, reported to SQL.
 
+#![forbid(unsafe_code)]
+
 use pgrx::PgSqlErrorCode;
 
 use crate::fingerprint::{Class, Error};

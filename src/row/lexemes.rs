@@ -4,6 +4,8 @@
 //! positions: 1 bit, length: 11, offset: 20); then the lexemes, each followed, at an even offset, by the number of
 //! its positions and the positions (label: 2 bits on top, place: 14), 16 bits each.
 
+#![forbid(unsafe_code)]
+
 use crate::fingerprint::lexeme::Lexeme;
 use crate::pg::process::encoding::to_utf8;
 use crate::pg::sql::value::Value;

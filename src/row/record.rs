@@ -1,5 +1,7 @@
 //! Fingerprints of rows.
 
+#![forbid(unsafe_code)]
+
 use std::rc::Rc;
 
 use super::arguments::{ParsedArguments, refresh};

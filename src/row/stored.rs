@@ -3,6 +3,8 @@
 //! Versions never change. So each is loaded once in a session, and what has to be asked again is only
 //! which version a name stands for: once in each statement, under that statement's snapshot.
 
+#![forbid(unsafe_code)]
+
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;

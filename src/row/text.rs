@@ -1,5 +1,7 @@
 //! Fingerprints of lone texts and of ready-made tokens.
 
+#![forbid(unsafe_code)]
+
 use pgrx::pg_sys;
 
 use super::arguments::{ParsedArguments, refresh};

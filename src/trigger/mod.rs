@@ -5,6 +5,8 @@
 //! has the errors that name the trigger, the columns that arguments name, and what a session
 //! remembers of each trigger. What must not live here: what one of the triggers does.
 
+#![forbid(unsafe_code)]
+
 pub mod arguments;
 pub mod locks;
 

@@ -1,6 +1,8 @@
 //! Loading one key space bottom up from its sorted postings: leaves, then the levels above.
 //! Pure: pages go to a [`PageSink`].
 
+#![forbid(unsafe_code)]
+
 use crate::index::key::{Key, Space, separator};
 use crate::index::page::internal::{self, Downlink};
 use crate::index::page::special::PageKind;

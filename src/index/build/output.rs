@@ -1,5 +1,7 @@
 //! Where a build's pages go, and what it tells of its progress.
 
+#![forbid(unsafe_code)]
+
 use super::load::{Loaded, PageSink};
 use crate::index::key::{SPACES, Space};
 use crate::index::page::Page;

@@ -1,6 +1,8 @@
 //! Sorting the postings of a build, in memory or, when they do not fit, through runs on disk.
 //! Pure: the disk is behind [`Store`].
 
+#![forbid(unsafe_code)]
+
 use crate::index::key::{Key, Space};
 use crate::tid::Tid;
 use std::cmp::Reverse;

@@ -1,5 +1,7 @@
 //! Sorting postings as they come: in memory while they fit, else through runs in a temporary file.
 
+#![forbid(unsafe_code)]
+
 use super::sort::{Posting, Runs, merge};
 use super::spool::sort;
 use crate::index::key::{Key, Space};

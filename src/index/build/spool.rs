@@ -1,5 +1,7 @@
 //! The rows of a build, gathered: in memory up to a limit, beyond it in sorted runs of each space.
 
+#![forbid(unsafe_code)]
+
 use super::load::{BuildOptions, Loaded, Loader};
 use super::output::BuildOutput;
 use super::sort::{Posting, Runs, Store, merge, sort_for};

@@ -7,6 +7,8 @@
 //! A downlink's key is the lowest position that may stand below its child. The first one of a level
 //! has the lowest key of all ([`Key::MIN`]).
 
+#![forbid(unsafe_code)]
+
 use super::special::{self, PageKind, ROOM};
 use super::{
     Fault, HEADER, Page, SPECIAL_START, get_u16, get_u32, get_u64, lower, put_u16, put_u32,

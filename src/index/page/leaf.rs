@@ -19,6 +19,8 @@
 //! into up to 32 equal ranges of the rotated fingerprint, so that a search reads only the slots its
 //! ball can touch, and the unsorted tail.
 
+#![forbid(unsafe_code)]
+
 use super::internal::Downlink;
 use super::kernel::{self, Candidates};
 use super::special::{

@@ -11,6 +11,8 @@
 //! ```
 //! The counts serve estimates only; no answer depends on them.
 
+#![forbid(unsafe_code)]
+
 use super::{
     Fault, HEADER, Page, check_header, get_u32, get_u64, init_header, put_u32, put_u64, set_lower,
 };

@@ -16,6 +16,8 @@
 //!      110  u16  page id
 //! ```
 
+#![forbid(unsafe_code)]
+
 use super::{
     Fault, HEADER, NO_BLOCK, Page, SPECIAL, SPECIAL_START, check_header, get_u16, get_u32, get_u64,
     init_header, put_u16, put_u32, put_u64,

@@ -5,6 +5,8 @@
 //! `view` is the index as one scan sees it; `cache` keeps the [`directory`] of its leaves for a
 //! session. What must not live here: changes of pages.
 
+#![forbid(unsafe_code)]
+
 pub mod directory;
 pub mod probe;
 

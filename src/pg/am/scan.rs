@@ -63,9 +63,8 @@ impl<'s> Scan<'s> {
     /// `raw` must be the live scan that the server passes to a callback.
     pub unsafe fn from_raw(raw: pg_sys::IndexScanDesc) -> Scan<'s> {
         // SAFETY: the caller's word.
-        Scan {
-            raw: unsafe { &mut *raw },
-        }
+        let raw = unsafe { &mut *raw };
+        Scan { raw }
     }
 
     /// Makes the scan of `ambeginscan`, with `state` as its private state. The state has a memory context

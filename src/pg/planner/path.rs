@@ -41,11 +41,8 @@ impl<'p> IndexPath<'p> {
         loops: f64,
     ) -> IndexPath<'p> {
         // SAFETY: the caller's word.
-        IndexPath {
-            root,
-            path: unsafe { &*path },
-            loops,
-        }
+        let path = unsafe { &*path };
+        IndexPath { root, path, loops }
     }
 
     fn info(&self) -> &'p pg_sys::IndexOptInfo {
@@ -156,13 +153,9 @@ impl<'p> IndexPath<'p> {
 /// # Safety
 /// `list` must be NIL or a list of pointers to T.
 unsafe fn elements<T>(list: *mut pg_sys::List) -> impl Iterator<Item = *mut T> {
-    // SAFETY: the caller's word; a list holds `length` cells.
-    let n = if list.is_null() {
-        0
-    } else {
-        unsafe { (*list).length as usize }
-    };
-    // SAFETY: as above.
+    // SAFETY: the caller's word.
+    let n = unsafe { list.as_ref() }.map_or(0, |list| list.length as usize);
+    // SAFETY: as above; a list holds `length` cells.
     (0..n).map(move |i| unsafe { (*(*list).elements.add(i)).ptr_value.cast() })
 }
 
