@@ -52,7 +52,7 @@ fn rows(fingerprints: &[u64]) -> Vec<Row> {
     fingerprints.iter().enumerate().map(row).collect()
 }
 
-fn find_pairs(collector: &mut Collector, radius: u32, rows: &mut [Row]) {
+fn find_pairs(collector: &mut TestHost, radius: u32, rows: &mut [Row]) {
     Finder::new(collector, radius).slice(rows, Task::ALL);
 }
 
