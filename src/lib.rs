@@ -16,15 +16,16 @@
 //! * [`index`]: the access method `simhash`; its page formats and its search plan are pure.
 //! * [`planner`]: makes `fp <~> $1 <= 3` an index condition; selectivity.
 //! * [`pairs`], [`clusters`]: all near-duplicates of a table, in pairs and in groups.
-//! * [`flag`]: the trigger that looks for a duplicate of a new row; [`trigger`]: what triggers share.
+//! * [`flag`]: the trigger that looks for a duplicate of a new row; [`trigger`]: what triggers
+//!   share.
 //! * `pg`: safe wrappers of pages, buffers, WAL, nodes and datums; the only place with raw
 //!   PostgreSQL structs.
 //!
 //! Without a `pgNN` feature only the pure parts are compiled (see Cargo.toml).
 //!
-//! Unsafe code is denied except where `allow(unsafe_code)` stands: in `pg`; in the callbacks of the access
-//! method and the few other files that take the server's pointers; and in the two inner loops that are
-//! compiled for several processors. The pure files forbid it.
+//! Unsafe code is denied except where `allow(unsafe_code)` stands: in `pg`; in the callbacks of the
+//! access method and the few other files that take the server's pointers; and in the two inner
+//! loops that are compiled for several processors. The pure files forbid it.
 
 #![deny(unsafe_code, clippy::undocumented_unsafe_blocks)]
 

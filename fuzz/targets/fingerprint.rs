@@ -1,8 +1,8 @@
-//! Any text under any options and preset: no panic, the same fingerprint twice, and features that add up
-//! to it.
+//! Any text under any options and preset: no panic, the same fingerprint twice, and features that
+//! add up to it.
 //!
-//! An input is a byte that chooses the preset and the form (text or row), then up to three parts divided by
-//! zero bytes: the JSON, the text, the text of a second column.
+//! An input is a byte that chooses the preset and the form (text or row), then up to three parts
+//! divided by zero bytes: the JSON, the text, the text of a second column.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,6 +1,6 @@
 //! `simhash_maintain_clusters()`: an AFTER INSERT OR UPDATE row trigger that keeps a table of
-//! clusters current. Clusters only grow and unite here; what an UPDATE or DELETE would divide is divided by the
-//! next computation.
+//! clusters current. Clusters only grow and unite here; what an UPDATE or DELETE would divide is
+//! divided by the next computation.
 
 use std::cell::RefCell;
 
@@ -57,8 +57,8 @@ struct Assigner {
     references: Option<References>,
 }
 
-/// What is asked where clusters reference the rows and the transaction keeps its snapshot, in which the
-/// server will look the references up.
+/// What is asked where clusters reference the rows and the transaction keeps its snapshot, in which
+/// the server will look the references up.
 struct References {
     /// The keys of near rows that are in no cluster yet, as an array.
     joining: SavedQuery,
@@ -140,14 +140,14 @@ fn assign(call: &TriggerCall<'_>) {
     };
     let row = [Some(key.datum()), Some(fingerprint.datum())];
     let run = |query: &SavedQuery| query.first_row::<0>(&row, Sees::Latest);
-    // Before a deferred trigger, or after another one, the row may have been deleted, or given another
-    // fingerprint, which fires for itself. A change of other columns need not (UPDATE OF).
+    // Before a deferred trigger, or after another one, the row may have been deleted, or given
+    // another fingerprint, which fires for itself. A change of other columns need not (UPDATE OF).
     if !call.new_row_is_live() && run(&assigner.is_stored).is_none() {
         return;
     }
     assigner.clusters.check_rights(call);
-    // From here to its commit no other transaction changes the clusters: each sees what the one before
-    // it stored, whatever its isolation level.
+    // From here to its commit no other transaction changes the clusters: each sees what the one
+    // before it stored, whatever its isolation level.
     lock_until_commit(assigner.clusters.oid, CLUSTERS);
     // Most rows have none.
     if run(&assigner.any_near).is_none() {
@@ -168,8 +168,8 @@ struct Statement {
     rows: String,
     key: String,
     near: String,
-    /// Of the key's type: its equality, and its own collation, in which simhash_clusters compares keys,
-    /// whatever the columns' are.
+    /// Of the key's type: its equality, and its own collation, in which simhash_clusters compares
+    /// keys, whatever the columns' are.
     equality: Equality,
     collate: String,
     /// Of arrays of keys.
@@ -190,8 +190,9 @@ impl Statement {
         let rows = found(table::qualified_name(call.origin().table), "table");
         let same = equality.clause(&key, "$1");
         Statement {
-            // A domain over bigint is cast to it, so that no function beside ours fits better. Every role may use
-            // this one: whoever inserts needs no rights on the schema of the extension.
+            // A domain over bigint is cast to it, so that no function beside ours fits better.
+            // Every role may use this one: whoever inserts needs no rights on the schema of the
+            // extension.
             near: format!(
                 "{rows} WHERE simhash_catalog.distance({fp}::pg_catalog.int8, $2) OPERATOR(pg_catalog.<=) {radius} \
                  AND NOT ({same})"
@@ -239,9 +240,9 @@ impl Statement {
         )
     }
 
-    /// Puts the row, the rows near it and the clusters of them all into one cluster, named after its
-    /// smallest key. Rows that are there already are not touched: whoever joins a large cluster must not
-    /// lock and log all of it.
+    /// Puts the row, the rows near it and the clusters of them all into one cluster, named after
+    /// its smallest key. Rows that are there already are not touched: whoever joins a large cluster
+    /// must not lock and log all of it.
     fn unite(&self, clusters: &str) -> String {
         let Statement {
             key,

@@ -1,6 +1,6 @@
 //! The table of clusters that `simhash_maintain_clusters()` writes: found by the name that the
-//! trigger has, and checked once in a session, so that whatever is wrong with it is said at the first
-//! row, with its name and the trigger's.
+//! trigger has, and checked once in a session, so that whatever is wrong with it is said at the
+//! first row, with its name and the trigger's.
 
 use pgrx::PgSqlErrorCode::{
     ERRCODE_DATATYPE_MISMATCH, ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_INVALID_COLUMN_REFERENCE,
@@ -30,7 +30,8 @@ pub struct Clustered<'a> {
 
 impl Clustered<'_> {
     /// The table of clusters of that name. Without a schema it stands beside the table that has the
-    /// trigger: a search_path, which is the inserting session's, does not decide what is written to.
+    /// trigger: a search_path, which is the inserting session's, does not decide what is written
+    /// to.
     pub fn find(&self, name: &str) -> Oid {
         let Some(parsed) = TableName::parse(name) else {
             refuse(

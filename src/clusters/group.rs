@@ -1,7 +1,8 @@
 //! Groups of near-duplicates from their pairs. Pure.
 //!
-//! Rows are numbered in the order of their keys, so that every answer is the same whatever order the
-//! pairs come in. Whoever asks is called back every few thousand steps (`pause`), and may unwind.
+//! Rows are numbered in the order of their keys, so that every answer is the same whatever order
+//! the pairs come in. Whoever asks is called back every few thousand steps (`pause`), and may
+//! unwind.
 
 #![forbid(unsafe_code)]
 
@@ -152,7 +153,8 @@ fn stars(
     let mut order = filled(rows, 0u32)?;
     (0..).zip(&mut order).for_each(|(row, place)| *place = row);
     let rank = |row: u32| (Reverse(neighbours.of_row(row).len()), row);
-    // In place, by a key that no two rows share: a stable sort would want memory that may not be there.
+    // In place, by a key that no two rows share: a stable sort would want memory that may not be
+    // there.
     order.sort_unstable_by(|a, b| {
         pause();
         rank(*a).cmp(&rank(*b))
@@ -226,7 +228,8 @@ mod tests {
         assert_eq!(of(Method::Components, 4, &pairs), [0; 4]);
     }
 
-    /// Whoever pauses for the n-th time leaves at once, for every n: no stage goes on for long without.
+    /// Whoever pauses for the n-th time leaves at once, for every n: no stage goes on for long
+    /// without.
     #[test]
     fn every_stage_pauses() {
         const ROWS: u32 = 20_000;
@@ -237,8 +240,8 @@ mod tests {
         for (name, method) in Method::NAMES {
             let mut calls = 0;
             representatives(method, ROWS as usize, &edges, &mut || calls += 1).unwrap();
-            // Components walk the rows twice and the pairs once; the others the pairs twice and the rows
-            // at least once, pausing at each.
+            // Components walk the rows twice and the pairs once; the others the pairs twice and the
+            // rows at least once, pausing at each.
             let least = match method {
                 Method::Components => (2 * ROWS as usize + pairs.len()) / STEPS,
                 Method::Star => 2 * ROWS as usize,

@@ -1,8 +1,9 @@
-//! The texts of rows that have pairs, compared by their Jaccard similarity (as simhash_jaccard does).
+//! The texts of rows that have pairs, compared by their Jaccard similarity (as simhash_jaccard
+//! does).
 //!
-//! Texts are read by key, a few hundred rows at a time, and at most two such chunks are in memory: of
-//! fewer rows, where texts are so long that a chunk would take more than half of `work_mem`. Rows are put
-//! into chunks component by component, so that most pairs lie within one chunk.
+//! Texts are read by key, a few hundred rows at a time, and at most two such chunks are in memory:
+//! of fewer rows, where texts are so long that a chunk would take more than half of `work_mem`.
+//! Rows are put into chunks component by component, so that most pairs lie within one chunk.
 
 use super::group::{Edge, Method};
 use super::members::Members;
@@ -23,7 +24,8 @@ use pgrx::pg_sys;
 const CHUNK: u32 = 256;
 /// How much smaller they get where they are too large: each attempt reads the long texts again.
 const SHRINK: u32 = 16;
-/// Pairs that are compared with smaller chunks before the largest are tried again; twice as many each time.
+/// Pairs that are compared with smaller chunks before the largest are tried again; twice as many
+/// each time.
 const PATIENCE: usize = 1024;
 /// Characters of an n-gram, as simhash_jaccard has it.
 const CHARACTERS: usize = 5;

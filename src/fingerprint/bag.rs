@@ -37,9 +37,10 @@ impl Counted {
     }
 }
 
-/// The features of a column, by hash: features of equal hash add up anyway. They stand in the order in which
-/// they came; a table of places with linear probing finds them. (The table of hashbrown, which probes groups of
-/// places, takes 1.3 to 1.7 times as long for the features of usual texts, and saves twenty lines.)
+/// The features of a column, by hash: features of equal hash add up anyway. They stand in the order
+/// in which they came; a table of places with linear probing finds them. (The table of hashbrown,
+/// which probes groups of places, takes 1.3 to 1.7 times as long for the features of usual texts,
+/// and saves twenty lines.)
 pub struct Bag<const W: usize> {
     features: Vec<([u64; W], Counted)>,
     /// The features' text, when they are to be shown.
@@ -50,7 +51,8 @@ pub struct Bag<const W: usize> {
     multiplier: u64,
 }
 
-/// Memory that a bag keeps for the next column: a long text should not slow down a million short ones.
+/// Memory that a bag keeps for the next column: a long text should not slow down a million short
+/// ones.
 pub const KEPT_CAPACITY: usize = 1 << 14;
 const FEWEST_PLACES: usize = 1 << 6;
 
@@ -125,8 +127,9 @@ impl<const W: usize> Bag<W> {
         Ok(())
     }
 
-    /// Multiplicative hashing: the uppermost bits of the low word's product decide, as they alone depend on every bit of
-    /// the word. (Bits in the middle would not tell hashes apart that differ above them.)
+    /// Multiplicative hashing: the uppermost bits of the low word's product decide, as they alone
+    /// depend on every bit of the word. (Bits in the middle would not tell hashes apart that differ
+    /// above them.)
     fn first_place(&self, hash: [u64; W]) -> usize {
         let product = hash[0].wrapping_mul(self.multiplier);
         (product >> (self.places.len().leading_zeros() + 1)) as usize
@@ -150,8 +153,8 @@ impl<const W: usize> Bag<W> {
         Ok(())
     }
 
-    /// The sums of the weighted features, and the squared length of their vector in units of 2^-64: integers, so
-    /// that it is exact too.
+    /// The sums of the weighted features, and the squared length of their vector in units of 2^-64:
+    /// integers, so that it is exact too.
     pub fn sums(&self, tf: Tf) -> (Sums<W>, u128) {
         let mut weighing = Weighing::new(tf);
         for &(hash, counted) in &self.features {
@@ -170,8 +173,8 @@ impl<const W: usize> Bag<W> {
     }
 }
 
-/// Sums up weighted features. Most features of a text occur once or twice: those of one weight are tallied
-/// together and weighed once.
+/// Sums up weighted features. Most features of a text occur once or twice: those of one weight are
+/// tallied together and weighed once.
 struct Weighing<const W: usize> {
     tf: Tf,
     /// By the low bits of the count.

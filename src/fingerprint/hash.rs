@@ -5,14 +5,14 @@ use std::hash::Hasher;
 /// Seed of both Murmur hashes in preset `s1`.
 pub const S1_SEED: u32 = 999_999_937;
 
-/// Which hash family gives a feature its bits. Without a hash of 32 bits of its own a family lends the
-/// low half of its 64.
+/// Which hash family gives a feature its bits. Without a hash of 32 bits of its own a family lends
+/// the low half of its 64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeatureHash {
     /// CityHash64; CityHash128 for 128 bits.
     City,
-    /// MurmurHash64A, or MurmurHash2 for 32 bits, with [`S1_SEED`]; for 128 bits also with the seed after
-    /// it.
+    /// MurmurHash64A, or MurmurHash2 for 32 bits, with [`S1_SEED`]; for 128 bits also with the seed
+    /// after it.
     Murmur,
     /// BKDRHash, finalised; for 128 bits in two ways.
     Bkdr,
@@ -146,16 +146,16 @@ pub fn murmur3(mut bytes: &[u8]) -> u128 {
     murmur3::murmur3_x64_128(&mut bytes, 0).unwrap_or_default()
 }
 
-/// BKDRHash (Kernighan and Ritchie's, multiplier 131) in 64 bits, mixed: by itself it leaves the high bits
-/// of short words constant, so that one key of an index would hold every row.
+/// BKDRHash (Kernighan and Ritchie's, multiplier 131) in 64 bits, mixed: by itself it leaves the
+/// high bits of short words constant, so that one key of an index would hold every row.
 pub fn bkdr(bytes: &[u8]) -> u64 {
     mix(bytes.iter().fold(0u64, |h, &byte| {
         h.wrapping_mul(131).wrapping_add(u64::from(byte))
     }))
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood): a permutation in which each bit of the input
-/// changes half of the bits.
+/// The finaliser of SplitMix64 (Steele, Lea and Flood): a permutation in which each bit of the
+/// input changes half of the bits.
 pub fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,8 +1,9 @@
-//! Low-margin bits: those whose sum was close to zero, so that a small change of the text flips them.
+//! Low-margin bits: those whose sum was close to zero, so that a small change of the text flips
+//! them.
 //!
-//! Of the bits in which near-duplicates differ, about half are among the eight of least margin of each. A
-//! search that also tries the fingerprints with some of them flipped finds more; so does a distance that
-//! leaves them out.
+//! Of the bits in which near-duplicates differ, about half are among the eight of least margin of
+//! each. A search that also tries the fingerprints with some of them flipped finds more; so does a
+//! distance that leaves them out.
 
 use super::error::Error;
 
@@ -22,8 +23,8 @@ pub fn hamming_masked(a: i64, b: i64, mask: i64) -> u32 {
     ((a ^ b) & !mask).count_ones()
 }
 
-/// Calls `found` with `fingerprint` and with all that differ from it in up to `flips` bits of `mask`, each
-/// once, those with fewer flips first.
+/// Calls `found` with `fingerprint` and with all that differ from it in up to `flips` bits of
+/// `mask`, each once, those with fewer flips first.
 pub fn probes(
     fingerprint: i64,
     mask: i64,

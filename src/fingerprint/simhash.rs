@@ -1,8 +1,8 @@
 //! Weighted SimHash: one signed sum per bit, and the signs of the sums.
 
-/// The sums: 64 for each of `W` words, the low word first. A feature adds its weight to the sum of each
-/// bit that its hash has set, and subtracts it from the others. Fingerprints of 32 bits use hashes whose
-/// high half is zero, so their high sums never rise above 0.
+/// The sums: 64 for each of `W` words, the low word first. A feature adds its weight to the sum of
+/// each bit that its hash has set, and subtracts it from the others. Fingerprints of 32 bits use
+/// hashes whose high half is zero, so their high sums never rise above 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sums<const W: usize = 1>([[f64; 64]; W]);
 
@@ -29,7 +29,8 @@ impl<const W: usize> Sums<W> {
             self.add(*plane, worth);
             worth *= 2.0;
         }
-        // With c of n hashes having a bit, the planes added 2 c - (2^planes - 1) weights, not 2 c - n.
+        // With c of n hashes having a bit, the planes added 2 c - (2^planes - 1) weights, not 2 c -
+        // n.
         let missing = (1 << planes) - 1 - tally.count;
         if missing > 0 {
             let missing = weight * f64::from(missing);
@@ -97,8 +98,8 @@ impl<const W: usize> Tally<W> {
     }
 }
 
-/// For each byte, the sign that each of its bits gives: a table, so that the sums are added eight at
-/// a time without a shift for each.
+/// For each byte, the sign that each of its bits gives: a table, so that the sums are added eight
+/// at a time without a shift for each.
 static SIGNS: [[f64; 8]; 256] = signs();
 
 const fn signs() -> [[f64; 8]; 256] {

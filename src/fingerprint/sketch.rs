@@ -2,8 +2,8 @@
 //!
 //! The features of one column are counted, weighed by their tf, and summed; the column's sums then
 //! join the row's, multiplied by the column's factor (and divided by the length of its vector when
-//! columns are balanced). Within a column all weights are multiples of 2^-32, so that sums are exact
-//! and do not depend on the order of the words.
+//! columns are balanced). Within a column all weights are multiples of 2^-32, so that sums are
+//! exact and do not depend on the order of the words.
 
 use std::collections::HashSet;
 use std::hash::BuildHasherDefault;
@@ -111,7 +111,8 @@ impl<const W: usize> Sketch<W> {
         }
     }
 
-    /// Starts the next row. What an error left behind is dropped, and so is what only a long text needed.
+    /// Starts the next row. What an error left behind is dropped, and so is what only a long text
+    /// needed.
     pub fn begin(&mut self) {
         self.totals = Sums::ZERO;
         self.any = false;

@@ -1,6 +1,6 @@
-//! What a word weighs besides its frequency: how rare it is, how long, what part of speech, whether it
-//! points to something or stands in the title. Presets `s2` and `s3` are made of these; each is also an
-//! option by itself. The weights multiply.
+//! What a word weighs besides its frequency: how rare it is, how long, what part of speech, whether
+//! it points to something or stands in the title. Presets `s2` and `s3` are made of these; each is
+//! also an option by itself. The weights multiply.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -13,8 +13,8 @@ use super::hash::{Hashed, city64};
 use super::text::normal::normal_word;
 use super::text::word_list::WordList;
 
-/// Inverse document frequencies, frozen: ln((N + 1) / (df + 1)) + 1, for a word that occurs in df of N
-/// documents. A word that the table lacks occurs in none.
+/// Inverse document frequencies, frozen: ln((N + 1) / (df + 1)) + 1, for a word that occurs in df
+/// of N documents. A word that the table lacks occurs in none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Idf {
     documents: u64,

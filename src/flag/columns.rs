@@ -69,8 +69,8 @@ impl Columns {
         columns
     }
 
-    /// A fingerprint that the trigger computes cannot depend on what is computed after the trigger, nor
-    /// on what the trigger itself fills: the next UPDATE would find another one.
+    /// A fingerprint that the trigger computes cannot depend on what is computed after the trigger,
+    /// nor on what the trigger itself fills: the next UPDATE would find another one.
     fn check_recipe(&self, call: &TriggerCall<'_>, recipe: &Recipe) {
         let (names, columns): (Vec<String>, Vec<Column>) = table::columns(call.relation()).unzip();
         let filled = |column: &Column| {
@@ -101,8 +101,8 @@ impl Columns {
         }
     }
 
-    /// A key that no argument names is no column that another one names either: those that arguments
-    /// name were compared before.
+    /// A key that no argument names is no column that another one names either: those that
+    /// arguments name were compared before.
     fn check_primary_key(&self, call: &TriggerCall<'_>) {
         let Some((name, key)) = &self.key else {
             return;

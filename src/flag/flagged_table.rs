@@ -1,5 +1,6 @@
-//! What a flagging trigger knows of its table: the columns that its arguments name ([`super::columns`]), and the
-//! query that looks for near-duplicates. Found out once in a session, and again when the table was altered.
+//! What a flagging trigger knows of its table: the columns that its arguments name
+//! ([`super::columns`]), and the query that looks for near-duplicates. Found out once in a session,
+//! and again when the table was altered.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashSet;
@@ -20,7 +21,8 @@ use crate::pg::sql::trigger::TriggerCall;
 use crate::pg::sql::trigger_tree::Origin;
 use crate::trigger::call::{Known, accepted, refuse, remembered};
 
-/// Up to this radius the index does less work than reading the table, if there are rows to speak of.
+/// Up to this radius the index does less work than reading the table, if there are rows to speak
+/// of.
 const INDEX_SERVES: u32 = 10;
 
 /// A trigger on a table.

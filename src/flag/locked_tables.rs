@@ -1,13 +1,14 @@
-//! In which tables a flagging trigger locks the fingerprint of a row before it searches. The numbers are
-//! those of [`crate::trigger::locks`].
+//! In which tables a flagging trigger locks the fingerprint of a row before it searches. The
+//! numbers are those of [`crate::trigger::locks`].
 //!
 //! A row is seen not only by the search of the trigger that is fired for it: of two triggers with
-//! different WHEN clauses, or one on a partition and one on the partitioned table above, each finds rows
-//! that the other one has judged. So whichever is fired locks for all of them. The triggers of a
-//! partition are copies of those above, and its own: its list names every table T that is searched when
-//! one of its rows is stored, and for each T all triggers that search it. The widest radius among those
-//! decides which locks stand for a fingerprint in T, so it is the same for each row in each partition of
-//! T. A trigger that is not fired counts as well: whether it is may differ by row, partition and session.
+//! different WHEN clauses, or one on a partition and one on the partitioned table above, each finds
+//! rows that the other one has judged. So whichever is fired locks for all of them. The triggers of
+//! a partition are copies of those above, and its own: its list names every table T that is
+//! searched when one of its rows is stored, and for each T all triggers that search it. The widest
+//! radius among those decides which locks stand for a fingerprint in T, so it is the same for each
+//! row in each partition of T. A trigger that is not fired counts as well: whether it is may differ
+//! by row, partition and session.
 //!
 //! Two rows that are being stored at once are locked by the same list of triggers. CREATE TRIGGER
 //! and ENABLE TRIGGER lock the table and its partitions against writers until they commit, ATTACH

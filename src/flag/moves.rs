@@ -1,11 +1,12 @@
-//! Rows that an UPDATE moves to another partition. The trigger is called twice for such a row: with an
-//! UPDATE where it was, and with an INSERT where it goes to, once the old version is deleted. The first
-//! call judges; the second must leave it at that. It would take away a mark that was set by hand, and a
-//! row that it refuses or leaves out would be lost: the old version is gone.
+//! Rows that an UPDATE moves to another partition. The trigger is called twice for such a row: with
+//! an UPDATE where it was, and with an INSERT where it goes to, once the old version is deleted.
+//! The first call judges; the second must leave it at that. It would take away a mark that was set
+//! by hand, and a row that it refuses or leaves out would be lost: the old version is gone.
 //!
-//! The second call does not come when another trigger leaves the row out on arrival. What is inserted
-//! next is another row then: in a MERGE, or by a query around an UPDATE. So a row is remembered only
-//! as long as the executor works on it, in memory that it empties before the next one.
+//! The second call does not come when another trigger leaves the row out on arrival. What is
+//! inserted next is another row then: in a MERGE, or by a query around an UPDATE. So a row is
+//! remembered only as long as the executor works on it, in memory that it empties before the next
+//! one.
 
 use std::cell::RefCell;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -55,7 +56,8 @@ pub fn remember(call: &TriggerCall<'_>, statement: Memory, trigger: Oid, content
     Memory::current().keep(judged);
 }
 
-/// The content that was judged, if this INSERT is the second half of the UPDATE that was remembered last.
+/// The content that was judged, if this INSERT is the second half of the UPDATE that was remembered
+/// last.
 pub fn arrival(statement: Memory, trigger: Oid) -> Option<u64> {
     let judged = take(statement, trigger)?;
     judged.old.has_moved_away().then_some(judged.content)

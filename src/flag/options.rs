@@ -108,7 +108,8 @@ pub fn parse(arguments: &[String]) -> Parsed<FlagOptions> {
     Ok(options)
 }
 
-/// What the trigger fills must be no column that it reads, nor one that it fills with something else.
+/// What the trigger fills must be no column that it reads, nor one that it fills with something
+/// else.
 fn check_overlap(given: &TriggerArguments) -> Parsed<()> {
     let filled = "The trigger would overwrite it. Name a column that is there for nothing else.";
     for read in ["fingerprint", "key", "text", "duplicate_of"] {

@@ -1,5 +1,5 @@
-//! The query of a flagging trigger: the nearest row within the radius, or any, that is not the new row
-//! itself.
+//! The query of a flagging trigger: the nearest row within the radius, or any, that is not the new
+//! row itself.
 
 use pgrx::PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION;
 use pgrx::pg_sys;
@@ -25,9 +25,10 @@ pub struct QueryBuilder {
 }
 
 impl QueryBuilder {
-    /// Every name is qualified, so that no search_path alters the meaning, and types are those of our own
-    /// functions, so that none beside them fits better. Those are the ones that every role may use: whoever
-    /// inserts needs no rights on the schema of the extension. None when a name is gone.
+    /// Every name is qualified, so that no search_path alters the meaning, and types are those of
+    /// our own functions, so that none beside them fits better. Those are the ones that every role
+    /// may use: whoever inserts needs no rights on the schema of the extension. None when a name is
+    /// gone.
     pub fn new(searched: Oid, options: &FlagOptions, columns: &Columns) -> Option<Self> {
         let distance = format!(
             "simhash_catalog.distance(t.{}::pg_catalog.int8, $1)",

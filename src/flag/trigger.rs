@@ -1,8 +1,9 @@
-//! `simhash_flag_duplicate()`: a BEFORE INSERT OR UPDATE row trigger that looks for a near-duplicate of
-//! the new row, and marks, refuses or leaves out the row that has one. docs/flagging.md.
+//! `simhash_flag_duplicate()`: a BEFORE INSERT OR UPDATE row trigger that looks for a
+//! near-duplicate of the new row, and marks, refuses or leaves out the row that has one.
+//! docs/flagging.md.
 //!
-//! Of two transactions that store near-duplicates of each other, one is always the later one and sees
-//! the other's row: before it searches, each locks what near-duplicates have in common
+//! Of two transactions that store near-duplicates of each other, one is always the later one and
+//! sees the other's row: before it searches, each locks what near-duplicates have in common
 //! ([`super::locked_tables`]), until it ends.
 
 use std::rc::Rc;
@@ -126,7 +127,8 @@ impl Site {
             if updates {
                 moves::remember(call, memory, table.origin, content());
             } else if let Some(judged) = moves::arrival(memory, table.origin)
-                // Another trigger may have given it other content on arrival. Left out now it would be lost.
+                // Another trigger may have given it other content on arrival. Left out now it would
+                // be lost.
                 && (table.options.mode == Mode::Skip || judged == content())
             {
                 return true;

@@ -31,20 +31,21 @@ const KEYS: f64 = 65536.0;
 const TEST: f64 = 0.05;
 /// A descent against the price of an operator call.
 const DESCENT: f64 = 50.0;
-/// Handing out a match (collecting it, a bitmap's entry or a call for each row) against the price of
-/// an index row: so that the prices of index and sequential scans cross where their measured times do,
-/// around 28 bits, at 30,000 rows and at 1,000,000.
+/// Handing out a match (collecting it, a bitmap's entry or a call for each row) against the price
+/// of an index row: so that the prices of index and sequential scans cross where their measured
+/// times do, around 28 bits, at 30,000 rows and at 1,000,000.
 const MATCH: f64 = 6.0;
-/// Handing out a row in the order of distance, likewise: each is looked up in the table by itself, all
-/// over it, while the planner counts each page of the table once. Dear enough that ordering all rows
-/// loses to a sort, as it does in time, and cheap enough that a third of them does not.
+/// Handing out a row in the order of distance, likewise: each is looked up in the table by itself,
+/// all over it, while the planner counts each page of the table once. Dear enough that ordering all
+/// rows loses to a sort, as it does in time, and cheap enough that a third of them does not.
 const ORDERED_MATCH: f64 = 40.0;
 /// Radius up to which the planner expects the nearest rows to be found.
 const NEAREST_RADIUS: u32 = 8;
 
 impl Work {
-    /// A search for everything within `radius` among `rows` evenly spread fingerprints: by whichever of
-    /// look-ups and reading one key space is cheaper, as the search itself will decide.
+    /// A search for everything within `radius` among `rows` evenly spread fingerprints: by
+    /// whichever of look-ups and reading one key space is cheaper, as the search itself will
+    /// decide.
     pub fn within(radius: u32, rows: f64, prices: &Prices) -> Work {
         let (lookups, walk) = (Work::lookups(radius, rows), Work::walk(rows));
         if lookups.price(prices, 0.0) <= walk.price(prices, 0.0) {

@@ -10,7 +10,8 @@ use crate::pg::planner::path::{Argument, Estimate, IndexPath, cpu_costs};
 /// The radius that planning assumes where it is not a constant.
 const ASSUMED_RADIUS: i32 = NEAR;
 
-/// A price above that of any path that a setting like enable_seqscan = off disables (1e10, up to 17).
+/// A price above that of any path that a setting like enable_seqscan = off disables (1e10, up to
+/// 17).
 const NEVER: f64 = 1e12;
 
 /// Prices an index path.

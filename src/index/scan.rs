@@ -23,8 +23,8 @@ pub mod operator {
     pub const NEAR: u16 = 3;
 }
 
-/// A batch of rows against the one before it: a wide search then visits the table's pages few times,
-/// and one that ends early has searched the index for some rows too many, but not the table.
+/// A batch of rows against the one before it: a wide search then visits the table's pages few
+/// times, and one that ends early has searched the index for some rows too many, but not the table.
 const BATCH_GROWTH: usize = 8;
 
 enum Stage {
@@ -61,8 +61,8 @@ pub struct ScanState {
     next: usize,
     /// Where they can be. Kept from one search to the next of a scan.
     addresses: RowAddresses,
-    /// The leaf from which `rows` came, while VACUUM must be kept off it. A bare number: a destructor
-    /// would release the pin a second time when the transaction aborts.
+    /// The leaf from which `rows` came, while VACUUM must be kept off it. A bare number: a
+    /// destructor would release the pin a second time when the transaction aborts.
     pin: Option<pg_sys::Buffer>,
 }
 
@@ -92,7 +92,8 @@ impl ScanState {
         self.stages = self.request.stages();
     }
 
-    /// Finds some more rows, those of one leaf or, where no pins are held, at least `batch`; false at the end.
+    /// Finds some more rows, those of one leaf or, where no pins are held, at least `batch`; false
+    /// at the end.
     fn fill(&mut self, scan: &Scan, hold_pins: bool) -> bool {
         self.release_pin();
         let Some(index) = &self.index else {
@@ -137,9 +138,9 @@ impl ScanState {
         !self.rows.is_empty()
     }
 
-    /// Finds the next batch of rows and puts it into the table's order, so that a page of the table is
-    /// visited once for all of its rows. The first batch is one leaf's, for a caller that wants few rows;
-    /// each further one is much larger, up to work_mem.
+    /// Finds the next batch of rows and puts it into the table's order, so that a page of the table
+    /// is visited once for all of its rows. The first batch is one leaf's, for a caller that wants
+    /// few rows; each further one is much larger, up to work_mem.
     fn fill_batch(&mut self, scan: &Scan) -> bool {
         let found = self.fill(scan, false);
         if self.distance.is_none() {
@@ -217,7 +218,8 @@ impl ScanRequest {
                 self.balls.push(if operator == operator::NEAR {
                     Ball::new(argument.value() as i64, NEAR)
                 } else {
-                    // SAFETY: the class has no other search operator than <@ (bigint, hamming_ball).
+                    // SAFETY: the class has no other search operator than <@ (bigint,
+                    // hamming_ball).
                     unsafe { *argument.cast_mut_ptr::<Ball>() }
                 });
             }

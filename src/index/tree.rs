@@ -1,7 +1,7 @@
 //! The B-link tree of one key space: finding pages, and the splits that make room.
 //!
-//! After Lehman and Yao: every page has a right link and a high key, so that whoever arrives after a
-//! split moves right. Pages are never removed and never change their role (README.md says why).
+//! After Lehman and Yao: every page has a right link and a high key, so that whoever arrives after
+//! a split moves right. Pages are never removed and never change their role (README.md says why).
 //! Locks: a reader holds one at a time; a writer locks child before parent and left before right.
 
 use super::corrupt::{bad_meta, corrupted};
@@ -29,8 +29,9 @@ const END: Key = Key {
 /// Level of the leaves.
 pub const LEAF: u8 = 0;
 
-/// Moves right on the leaf level after which the way is asked anew from the root. A remembered place
-/// can lie thousands of splits to the left, and an insert walks with leaves of other spaces locked.
+/// Moves right on the leaf level after which the way is asked anew from the root. A remembered
+/// place can lie thousands of splits to the left, and an insert walks with leaves of other spaces
+/// locked.
 const MOST_MOVES: u64 = 16;
 
 /// Reads the metapage.
@@ -56,8 +57,8 @@ impl<'r> Locked<'r> for Exclusive<'r> {
     }
 }
 
-/// One key space of an index, as one scan or one insert sees it. The root may grow meanwhile: an old
-/// root is still the leftmost page of its level.
+/// One key space of an index, as one scan or one insert sees it. The root may grow meanwhile: an
+/// old root is still the leftmost page of its level.
 #[derive(Clone, Copy)]
 pub struct Tree<'r> {
     rel: Rel<'r>,
@@ -114,8 +115,8 @@ impl<'r> Tree<'r> {
     /// the last high key that the search moved past on this level: high keys grow to the right, so
     /// damaged links cannot lead in a circle.
     ///
-    /// A search may come to a page left of `key`, never to one right of it: there it would miss rows.
-    /// Damaged downlinks lead to such a page, if not to the right one or to one further left.
+    /// A search may come to a page left of `key`, never to one right of it: there it would miss
+    /// rows. Damaged downlinks lead to such a page, if not to the right one or to one further left.
     fn next_right(
         &self,
         page: &Page,
@@ -169,8 +170,8 @@ impl<'r> Tree<'r> {
             .0
     }
 
-    /// As [`Tree::leaf`], starting at a leaf that is known to be at or left of it. Also tells how many
-    /// times it had to move right.
+    /// As [`Tree::leaf`], starting at a leaf that is known to be at or left of it. Also tells how
+    /// many times it had to move right.
     pub fn leaf_from(&self, start: Pinned<'r>, key: Key) -> (Shared<'r>, u64) {
         let mut page: Shared = self.check(start, LEAF);
         let (mut moves, mut passed) = (0, None);
@@ -247,8 +248,8 @@ impl<'r> Tree<'r> {
         }
     }
 
-    /// The next leaf of a search for `key` that has to leave its leaf for `right`: that one, or after many
-    /// moves the one that the present root leads to.
+    /// The next leaf of a search for `key` that has to leave its leaf for `right`: that one, or
+    /// after many moves the one that the present root leads to.
     fn move_right<L: Locked<'r>>(
         &self,
         right: u32,

@@ -1,7 +1,8 @@
 //! VACUUM: one pass over the pages in physical order.
 //!
-//! The pass misses no posting although pages split meanwhile: a split moves postings to a page that is
-//! new, hence at the end of the file, and the file's length is read again until it stops growing.
+//! The pass misses no posting although pages split meanwhile: a split moves postings to a page that
+//! is new, hence at the end of the file, and the file's length is read again until it stops
+//! growing.
 
 use super::corrupt::corrupted;
 use super::key::{SPACES, Space};
@@ -51,8 +52,9 @@ impl VacuumCounts {
     }
 }
 
-/// Removes the postings of dead rows. For a validation, shows each row once: an insert files a row in all
-/// its spaces or in none, and no VACUUM, which could be cut short between two of them, runs beside it.
+/// Removes the postings of dead rows. For a validation, shows each row once: an insert files a row
+/// in all its spaces or in none, and no VACUUM, which could be cut short between two of them, runs
+/// beside it.
 pub fn bulk_delete(vacuum: &Vacuum, dead: &DeadRows) -> VacuumCounts {
     let index = vacuum.index();
     let stamp = read_meta(index).page_stamp();

@@ -1,7 +1,7 @@
 //! The inner loop of [`super::find`]: every fingerprint of one tile against every one of another.
 //!
-//! One portable body, compiled for three instruction sets, chosen at run time: most of the time of a
-//! search for all pairs is spent here.
+//! One portable body, compiled for three instruction sets, chosen at run time: most of the time of
+//! a search for all pairs is spent here.
 
 #![allow(unsafe_code)]
 
@@ -23,8 +23,9 @@ pub struct Tiles<'t> {
     pub same: bool,
 }
 
-/// Adds the pairs within `radius` of each other to `hits`, beginning with row `from` of the left tile.
-/// Returns the row to go on with, when there were too many hits to go on, and otherwise the end.
+/// Adds the pairs within `radius` of each other to `hits`, beginning with row `from` of the left
+/// tile. Returns the row to go on with, when there were too many hits to go on, and otherwise the
+/// end.
 #[inline(always)]
 fn find_body(tiles: &Tiles, radius: u32, from: usize, hits: &mut Vec<Hit>) -> usize {
     for (i, x) in tiles.left.iter().enumerate().skip(from) {

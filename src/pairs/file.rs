@@ -231,7 +231,8 @@ impl<H: Host> Files<'_, H> {
         (bits, groups)
     }
 
-    /// Compares what is not worth dividing. Where only connections matter, of equal rows one will do.
+    /// Compares what is not worth dividing. Where only connections matter, of equal rows one will
+    /// do.
     fn rest(&mut self, part: &mut Part<H::File>, task: Task) {
         if !self.finder.host.is_transitive() {
             return self.compare(part);

@@ -1,11 +1,12 @@
-//! Every pair of fingerprints within a Hamming radius, each once. Pure; the server is behind [`Host`].
+//! Every pair of fingerprints within a Hamming radius, each once. Pure; the server is behind
+//! [`Host`].
 //!
 //! A group of rows is divided by blocks of bits of which one must agree (see
-//! [`pairs_split`](super::split)), in place, until comparing all its pairs is cheaper than
-//! dividing it further. A pair belongs to the first block in which it agrees, at each division: that
-//! is how it is reported once, and how a group of rows that agree in an earlier block is passed
-//! over. Groups are as large as the data makes them; a large one is divided again, so that a value
-//! that many rows share does not cost the square of their number. What is left is the square of rows
+//! [`pairs_split`](super::split)), in place, until comparing all its pairs is cheaper than dividing
+//! it further. A pair belongs to the first block in which it agrees, at each division: that is how
+//! it is reported once, and how a group of rows that agree in an earlier block is passed over.
+//! Groups are as large as the data makes them; a large one is divided again, so that a value that
+//! many rows share does not cost the square of their number. What is left is the square of rows
 //! that are all within the radius of each other, which is the size of the answer.
 
 #![forbid(unsafe_code)]
@@ -59,14 +60,14 @@ pub struct Finder<'h, H: Host> {
     left: Vec<u64>,
     right: Vec<u64>,
     hits: Vec<Hit>,
-    /// The share of the work that is done, and what the group in hand adds to it; 0 below the groups
-    /// that are reported.
+    /// The share of the work that is done, and what the group in hand adds to it; 0 below the
+    /// groups that are reported.
     done: f64,
     share: f64,
 }
 
-/// The bits by which a group is divided next, and how far they are to be shifted to count from 0: the
-/// highest bits of `must`, as far down as `bits` bits reach.
+/// The bits by which a group is divided next, and how far they are to be shifted to count from 0:
+/// the highest bits of `must`, as far down as `bits` bits reach.
 pub fn window(must: u64, bits: u32) -> (u64, u32) {
     let shift = (u64::BITS - must.leading_zeros()).saturating_sub(bits);
     (must >> shift << shift, shift)
@@ -158,8 +159,8 @@ impl<'h, H: Host> Finder<'h, H> {
         self.host.pair(a.tag, b.tag, distance);
     }
 
-    /// Puts one row of each fingerprint to the front, and connects the others with them; returns how many
-    /// are in front. There must be a row.
+    /// Puts one row of each fingerprint to the front, and connects the others with them; returns
+    /// how many are in front. There must be a row.
     pub fn distinct(&mut self, rows: &mut [Row]) -> usize {
         rows.sort_unstable_by(|a, b| {
             self.host.pause();
@@ -179,8 +180,8 @@ impl<'h, H: Host> Finder<'h, H> {
         distinct
     }
 
-    /// Begins branch `i` of a split: what the branches before it report is not reported again. Returns
-    /// what [`Finder::leave`] wants.
+    /// Begins branch `i` of a split: what the branches before it report is not reported again.
+    /// Returns what [`Finder::leave`] wants.
     pub fn enter(&mut self, split: &Split, i: usize) -> (usize, f64) {
         let outer = (self.differ.len(), self.share);
         self.differ.extend(&split.blocks[..i]);
@@ -280,8 +281,9 @@ fn copy(rows: &[Row], to: &mut Vec<u64>) {
     to.extend(rows.iter().map(|row| row.fingerprint));
 }
 
-/// Puts rows of the same group side by side, in place; returns where each group ends. (American flag
-/// sort: McIlroy, Bostic, McIlroy, 'Engineering Radix Sort', 1993.) When `pause` unwinds, rows are lost.
+/// Puts rows of the same group side by side, in place; returns where each group ends. (American
+/// flag sort: McIlroy, Bostic, McIlroy, 'Engineering Radix Sort', 1993.) When `pause` unwinds, rows
+/// are lost.
 fn arrange(
     rows: &mut [Row],
     group: impl Fn(&Row) -> usize,

@@ -1,5 +1,6 @@
-//! What stands for the rows of a search: their keys. A key that fits 8 bytes is its row's tag; others
-//! are kept as bytes, in memory or, when there are many, in a temporary file, and the tag tells where.
+//! What stands for the rows of a search: their keys. A key that fits 8 bytes is its row's tag;
+//! others are kept as bytes, in memory or, when there are many, in a temporary file, and the tag
+//! tells where.
 
 use crate::index::build::sort::Store;
 use crate::pg::process::memory::reserve;
@@ -89,8 +90,8 @@ impl Keys {
         self.of_type.value(kept, buffer)
     }
 
-    /// Appends what is behind a key of a type that is passed by reference. Returns what, with the buffer,
-    /// [`KeyType::value`] takes for it.
+    /// Appends what is behind a key of a type that is passed by reference. Returns what, with the
+    /// buffer, [`KeyType::value`] takes for it.
     pub fn append(&mut self, tag: u64, buffer: &mut KeyBuffer) -> u64 {
         if self.of_type.is_by_value() {
             return tag;

@@ -1,5 +1,5 @@
-//! A search for pairs within the server: temporary files, cancels, progress. What becomes of a pair is
-//! up to [`Pairs`].
+//! A search for pairs within the server: temporary files, cancels, progress. What becomes of a pair
+//! is up to [`Pairs`].
 
 use super::find::Host;
 use crate::pg::process::activity::Activity;

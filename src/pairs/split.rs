@@ -3,8 +3,8 @@
 //! Of two fingerprints that differ in at most b of some bits, cut into b + r blocks, at least r
 //! blocks agree. Let i be the first block that agrees, counting from 0: the pair differs in each of
 //! the blocks before it, at least once each, so it differs in at most b - i of the bits behind it.
-//! That is the same question again, over fewer bits and with a smaller b; r such steps take one pair
-//! through C(b + r, r) possible groups, each with r blocks in common.
+//! That is the same question again, over fewer bits and with a smaller b; r such steps take one
+//! pair through C(b + r, r) possible groups, each with r blocks in common.
 
 #![forbid(unsafe_code)]
 
@@ -15,7 +15,8 @@ pub struct Task {
     pub must: u64,
     /// Bits in which a pair may differ.
     pub open: u64,
-    /// Blocks of `open` that do not overlap, in each of which a pair differs; and how many they are.
+    /// Blocks of `open` that do not overlap, in each of which a pair differs; and how many they
+    /// are.
     pub zone: u64,
     pub zone_blocks: u32,
 }
@@ -64,8 +65,8 @@ impl Split {
     }
 }
 
-/// Nanoseconds that it takes to compare two fingerprints, and to bring one into its group by up to 8
-/// bits: measured with 10 M rows; only their ratio matters.
+/// Nanoseconds that it takes to compare two fingerprints, and to bring one into its group by up to
+/// 8 bits: measured with 10 M rows; only their ratio matters.
 const COMPARE: f64 = 0.3;
 const FILE: f64 = 8.0;
 /// Steps that are planned ahead at most.
@@ -90,7 +91,8 @@ pub fn choose(rows: u64, task: Task, radius: u32) -> Option<Split> {
     })
 }
 
-/// The cost of dividing by `bits` bits of which `budget` may differ, and into how many blocks to cut.
+/// The cost of dividing by `bits` bits of which `budget` may differ, and into how many blocks to
+/// cut.
 fn cheapest(rows: f64, bits: u32, budget: u32) -> (f64, u32) {
     let mut best = (f64::INFINITY, 0);
     let (mut groups, mut filings) = (1.0, 0.0);

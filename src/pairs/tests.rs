@@ -198,8 +198,8 @@ fn files_find_the_same() {
 
 #[test]
 fn every_pass_over_the_rows_pauses() {
-    // Rows that are far apart, so that nearly all work is moving them: in memory, 65,536 at most between
-    // two pauses; in files, 64.
+    // Rows that are far apart, so that nearly all work is moving them: in memory, 65,536 at most
+    // between two pauses; in files, 64.
     let count = 400_000;
     let fingerprints: Vec<u64> = (0..count as u64).map(mixed).collect();
     let mut host = TestHost::default();
@@ -252,7 +252,8 @@ fn connected(rows: usize, pairs: impl Iterator<Item = (u32, u32)>) -> Vec<u32> {
     (0..rows as u32).map(|row| sets.find(row)).collect()
 }
 
-/// Whoever asks only for what is connected gets the same components from fewer pairs, all of them right.
+/// Whoever asks only for what is connected gets the same components from fewer pairs, all of them
+/// right.
 fn check_connected(fingerprints: &[u64], radius: u32, memory: usize) -> usize {
     let mut host = TestHost {
         transitive: true,
@@ -292,14 +293,15 @@ fn components_of_masses_of_equal_rows() {
     ] {
         check_connected(&clumps, radius, memory);
     }
-    // As many pairs as rows, or a little more: half of the pairs of 6,000 equal rows would be 9 million.
+    // As many pairs as rows, or a little more: half of the pairs of 6,000 equal rows would be 9
+    // million.
     for memory in [1, 1 << 20] {
         assert_eq!(check_connected(&[9; 6000], 3, memory), 5999);
         let near: Vec<u64> = (0..6000).map(|i| 1 << (i % 3)).collect();
         assert_eq!(check_connected(&near, 3, memory), 5999);
     }
-    // Few values, each many times, of 18 million pairs. Groups of a hundred rows are still compared as
-    // they are.
+    // Few values, each many times, of 18 million pairs. Groups of a hundred rows are still compared
+    // as they are.
     let few: Vec<u64> = (0..6000).map(|i| 1 << (i % 12)).collect();
     let near_zero: Vec<u64> = (0..6000)
         .map(|i| (1 << (i % 12)) & ((i % 5) << 3))

@@ -1,8 +1,8 @@
 //! The distances that the planner itself looks for in the clauses on a relation.
 //!
-//! It prunes partitions, leaves tables out by their constraints, and proves the predicates of partial
-//! indexes, by comparing expressions node by node. So a clause on one of these distances must not be
-//! replaced by its translation alone.
+//! It prunes partitions, leaves tables out by their constraints, and proves the predicates of
+//! partial indexes, by comparing expressions node by node. So a clause on one of these distances
+//! must not be replaced by its translation alone.
 
 use std::cell::OnceCell;
 
@@ -10,8 +10,8 @@ use super::clause::is_distance;
 use crate::pg::planner::nodes::NodeRef;
 use crate::pg::planner::planned_relation::{AppendMember, Relation};
 
-/// The distances in a relation's indexes, partition key and constraints; for an ancestor, also those
-/// of the relations on the way down to the child that is being planned.
+/// The distances in a relation's indexes, partition key and constraints; for an ancestor, also
+/// those of the relations on the way down to the child that is being planned.
 pub struct Compared<'p> {
     relation: Relation<'p>,
     /// Expressions and predicates of indexes.

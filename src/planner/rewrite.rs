@@ -53,8 +53,8 @@ fn targets<'p>(relation: Relation<'p>, keys: &[IndexKey<'p>]) -> Targets<'p> {
     }
 }
 
-/// The conjuncts with their translations; None when there is nothing to translate. `beside` are other
-/// clauses that hold together with them.
+/// The conjuncts with their translations; None when there is nothing to translate. `beside` are
+/// other clauses that hold together with them.
 fn rewrite_conjuncts<'p>(
     planner: Planner<'p>,
     targets: &Targets<'p>,
@@ -69,8 +69,8 @@ fn rewrite_conjuncts<'p>(
             continue;
         };
         let (Translation::Equivalent(new) | Translation::Implied(new)) = translation;
-        // Each relation of a join comes by, and each child: it must not be added twice, and a clause
-        // beside its translation was kept for somebody.
+        // Each relation of a join comes by, and each child: it must not be added twice, and a
+        // clause beside its translation was kept for somebody.
         if conjuncts.iter().any(|present| present.equals(new))
             || beside.iter().any(|present| present.equals(new))
         {
@@ -117,8 +117,8 @@ fn rewrite_clause<'p>(
 }
 
 /// For a child of an inheritance tree or of UNION ALL the quals have been distributed already, and
-/// the planner copies the parent's clauses to the child after this hook: so the parents' clauses are
-/// rewritten, in terms of the parents' columns.
+/// the planner copies the parent's clauses to the child after this hook: so the parents' clauses
+/// are rewritten, in terms of the parents' columns.
 fn rewrite_inherited<'p>(child: Relation<'p>, targets: Targets<'p>) {
     let mut level = (child, targets);
     while let Some(member) = level.0.append_member() {
@@ -181,8 +181,8 @@ fn rewrite_restriction<'p>(
     }
 }
 
-/// The parent's index may have had a clause replaced for which the planner looks in the child: it is
-/// put back beside its translation.
+/// The parent's index may have had a clause replaced for which the planner looks in the child: it
+/// is put back beside its translation.
 fn restore<'p>(
     planner: Planner<'p>,
     targets: &Targets<'p>,

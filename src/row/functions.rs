@@ -93,8 +93,8 @@ pg_function! {
 }
 
 pg_function! {
-    /// `simhash_check_options(options jsonb, preset text) -> void`: an ERROR unless they are weights of
-    /// a row or options of a text
+    /// `simhash_check_options(options jsonb, preset text) -> void`: an ERROR unless they are
+    /// weights of a row or options of a text
     fn simhash_check_options, pg_finfo_simhash_check_options (args) {
         let new = |memory| (memory, None);
         call_site::with(args, new, |(memory, checked): &mut (Memory, Option<ParsedArguments<()>>)| {

@@ -1,8 +1,9 @@
 //! The lexemes of a tsvector, read from its stored form.
 //!
-//! Stored form, after the length word: the number of lexemes; for each a word of 32 bits (does it have
-//! positions: 1 bit, length: 11, offset: 20); then the lexemes, each followed, at an even offset, by the number of
-//! its positions and the positions (label: 2 bits on top, place: 14), 16 bits each.
+//! Stored form, after the length word: the number of lexemes; for each a word of 32 bits (does it
+//! have positions: 1 bit, length: 11, offset: 20); then the lexemes, each followed, at an even
+//! offset, by the number of its positions and the positions (label: 2 bits on top, place: 14), 16
+//! bits each.
 
 #![forbid(unsafe_code)]
 
@@ -32,7 +33,8 @@ struct WordEntry {
 }
 
 impl WordEntry {
-    /// Bit fields start at the low end of a little-endian machine's word, at the high end of others.
+    /// Bit fields start at the low end of a little-endian machine's word, at the high end of
+    /// others.
     fn of(word: u32) -> Self {
         let (has_positions, length, offset) = if cfg!(target_endian = "little") {
             (word & 1, word >> 1 & 0x7ff, word >> 12)

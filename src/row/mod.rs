@@ -19,8 +19,8 @@ mod stored;
 mod text;
 mod versions;
 
-/// Loads the word dictionary when the library is loaded by the postmaster, whose children then share
-/// it; otherwise the first Han word loads it.
+/// Loads the word dictionary when the library is loaded by the postmaster, whose children then
+/// share it; otherwise the first Han word loads it.
 pub fn init() {
     if crate::pg::process::backend::is_preloading() {
         crate::fingerprint::warm();

@@ -1,7 +1,8 @@
-//! Stored configurations: weights, a preset, a dictionary and an idf table under a name and a version.
+//! Stored configurations: weights, a preset, a dictionary and an idf table under a name and a
+//! version.
 //!
-//! Versions never change. So each is loaded once in a session, and what has to be asked again is only
-//! which version a name stands for: once in each statement, under that statement's snapshot.
+//! Versions never change. So each is loaded once in a session, and what has to be asked again is
+//! only which version a name stands for: once in each statement, under that statement's snapshot.
 
 #![forbid(unsafe_code)]
 
@@ -81,8 +82,8 @@ pub struct Named {
 }
 
 impl Named {
-    /// The configuration that argument `i` names as the statement sees it, and whether it is another one
-    /// than at the last call.
+    /// The configuration that argument `i` names as the statement sees it, and whether it is
+    /// another one than at the last call.
     pub fn refresh(&mut self, args: &Args, i: usize) -> Option<(Rc<Config>, bool)> {
         let name = args.varlena(i, pg_sys::TEXTOID)?.bytes();
         let seen = Seen::now();
@@ -150,8 +151,8 @@ fn find(name: &str) -> Rc<Config> {
     config
 }
 
-/// Takes a version out of those that the session keeps, or the one that was not used for longest, when
-/// there is no more room.
+/// Takes a version out of those that the session keeps, or the one that was not used for longest,
+/// when there is no more room.
 fn kept(id: &str) -> Option<Rc<Config>> {
     LOADED.with_borrow_mut(|loaded| {
         let place = loaded.iter().position(|config| config.id == id);
@@ -225,7 +226,8 @@ impl StoredVersion {
         query(text, &[&self.name, &self.version], row);
     }
 
-    /// Fewer words or terms are stored than there were, or more: a fingerprint would be another one.
+    /// Fewer words or terms are stored than there were, or more: a fingerprint would be another
+    /// one.
     fn check(&self, should: Option<u64>, found: u64, what: &str) {
         let Self {
             config,

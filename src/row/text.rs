@@ -39,8 +39,8 @@ impl<const W: usize> TextSite<W> {
         }
     }
 
-    /// Calls `term` with the distinct words of a text that its options and preset, arguments 1 and 2,
-    /// do not leave out.
+    /// Calls `term` with the distinct words of a text that its options and preset, arguments 1 and
+    /// 2, do not leave out.
     pub fn terms(&mut self, args: &Args, text: Value<'_>, term: &mut dyn FnMut(&str)) {
         self.prepare(args, parse_text);
         if let Some(plan) = &self.plan {

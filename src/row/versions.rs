@@ -1,5 +1,5 @@
-//! Those who write versions of configurations, dictionaries and idf tables: who may, one transaction at a
-//! time, and what they delete.
+//! Those who write versions of configurations, dictionaries and idf tables: who may, one
+//! transaction at a time, and what they delete.
 
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -55,7 +55,8 @@ impl VersionedKind {
         }
     }
 
-    /// Delete version $2 of $1; of a dictionary all versions before it, and what stands in $2 as removed.
+    /// Delete version $2 of $1; of a dictionary all versions before it, and what stands in $2 as
+    /// removed.
     fn deletions(self) -> &'static [&'static str] {
         match self {
             Self::Config => &[
@@ -163,8 +164,8 @@ fn check(args: &Args) {
     check_snapshot(args);
 }
 
-/// An older snapshot would not show the newest version: the next one would be added to it. Only an idf
-/// table does not depend on older ones, and counting in one snapshot has its use.
+/// An older snapshot would not show the newest version: the next one would be added to it. Only an
+/// idf table does not depend on older ones, and counting in one snapshot has its use.
 fn check_snapshot(args: &Args) {
     if !keeps_its_snapshot() {
         return;

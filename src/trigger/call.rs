@@ -1,5 +1,5 @@
-//! What our trigger functions have in common: errors that say which trigger it was, the columns that
-//! arguments name, what a session remembers of each trigger.
+//! What our trigger functions have in common: errors that say which trigger it was, the columns
+//! that arguments name, what a session remembers of each trigger.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -83,8 +83,8 @@ pub fn missed_near_duplicate(table: &str) -> ! {
 /// What a session remembers, by the OID of the trigger.
 pub type Known<T> = RefCell<HashMap<u32, (Current, Rc<T>)>>;
 
-/// What is known of the trigger that was fired, found out by `new` at the first call, and again when a
-/// table that concerns it was altered.
+/// What is known of the trigger that was fired, found out by `new` at the first call, and again
+/// when a table that concerns it was altered.
 pub fn remembered<T>(
     known: &'static LocalKey<Known<T>>,
     call: &TriggerCall<'_>,

@@ -1,27 +1,27 @@
-//! The locks of the triggers: what they stand for, their numbers, and the order in which they are taken.
-//! They are advisory locks of our own class (`pg::process::advisory_lock`), named by a table and a number, and held
-//! until the transaction ends. Each makes the second of two transactions wait for the first, so that it
-//! sees what the first has stored.
+//! The locks of the triggers: what they stand for, their numbers, and the order in which they are
+//! taken. They are advisory locks of our own class (`pg::process::advisory_lock`), named by a table
+//! and a number, and held until the transaction ends. Each makes the second of two transactions
+//! wait for the first, so that it sees what the first has stored.
 //!
 //! For one row, in this order:
-//! 1. BEFORE triggers, `simhash_flag_duplicate()`: the [`numbers`] of the row's fingerprint, ascending, in
-//!    every table that a trigger of the row's table searches by this fingerprint column, topmost first
-//!    (`flag_locks`).
+//! 1. BEFORE triggers, `simhash_flag_duplicate()`: the [`numbers`] of the row's fingerprint,
+//!    ascending, in every table that a trigger of the row's table searches by this fingerprint
+//!    column, topmost first (`flag_locks`).
 //! 2. The server: the row, and its keys.
 //! 3. AFTER triggers, `simhash_maintain_clusters()`: [`CLUSTERS`] of the table of clusters.
 //!
-//! Two fingerprints within k bits agree in one of k + 1 blocks that divide their bits, since k changed
-//! bits touch k blocks at most. Each row locks its (block, key) pairs: near-duplicates share one, rows
-//! that are not alike seldom do. Beyond [`SHARES_A_BLOCK`] the blocks are so short that most rows would
-//! share one, and a single lock stands for all.
+//! Two fingerprints within k bits agree in one of k + 1 blocks that divide their bits, since k
+//! changed bits touch k blocks at most. Each row locks its (block, key) pairs: near-duplicates
+//! share one, rows that are not alike seldom do. Beyond [`SHARES_A_BLOCK`] the blocks are so short
+//! that most rows would share one, and a single lock stands for all.
 //!
-//! Every (k + 1)-th bit belongs to the same block: neighbouring bits of a perceptual hash tend to be
-//! equal, so that a block of neighbours would have few keys.
+//! Every (k + 1)-th bit belongs to the same block: neighbouring bits of a perceptual hash tend to
+//! be equal, so that a block of neighbours would have few keys.
 //!
-//! A transaction holds at most 2,048 locks of a column, however many rows it stores: pairs have numbers
-//! of their own where there are no more of them (k = 7, 8 and 9); others are folded into 1,024 numbers.
-//! Folding makes unrelated transactions wait for each other now and then; it never lets two
-//! related ones pass.
+//! A transaction holds at most 2,048 locks of a column, however many rows it stores: pairs have
+//! numbers of their own where there are no more of them (k = 7, 8 and 9); others are folded into
+//! 1,024 numbers. Folding makes unrelated transactions wait for each other now and then; it never
+//! lets two related ones pass.
 
 /// simhash_maintain_clusters()'s lock of its table of clusters, which no fingerprint has.
 pub const CLUSTERS: u32 = u32::MAX;
@@ -40,7 +40,8 @@ const SHARES_A_BLOCK: u32 = 9;
 const MOST: usize = SHARES_A_BLOCK as usize + 1;
 
 /// The locks of a fingerprint in a table that is searched within `radius` by the column of that
-/// position, ascending, each once. All who search the table by this column must name the same radius.
+/// position, ascending, each once. All who search the table by this column must name the same
+/// radius.
 pub fn numbers(fingerprint: u64, radius: u32, column: u16) -> impl Iterator<Item = u32> {
     let mut numbers = [WHOLE; MOST];
     let mut count = 1;

@@ -96,8 +96,8 @@ impl Configuration {
         Ok(plans)
     }
 
-    /// Sketches each row as of a column with a name that belongs to the draw (a lone text in the first
-    /// without one), and takes from it what `of` gives.
+    /// Sketches each row as of a column with a name that belongs to the draw (a lone text in the
+    /// first without one), and takes from it what `of` gives.
     pub fn sketch<T>(
         &self,
         set: &Set,

@@ -66,8 +66,8 @@ fn letters(text: &str) -> String {
 }
 
 impl Set {
-    /// Reads NAME.csv.gz, and the truth from NAME_pairs.csv.gz, or finds the truth when there is no such
-    /// file. None when the folder does not have the set.
+    /// Reads NAME.csv.gz, and the truth from NAME_pairs.csv.gz, or finds the truth when there is no
+    /// such file. None when the folder does not have the set.
     pub fn read(folder: &Path, name: &str) -> Result<Option<Set>, Box<dyn Error>> {
         let path = folder.join(format!("{name}.csv.gz"));
         if !path.exists() {

@@ -1,5 +1,6 @@
-//! `quality DATA_FOLDER CONFIGURATIONS OUT_FOLDER`: precision and recall of fingerprint configurations and of
-//! other methods on labelled text. Leaves quality.csv, quality.md and plots in the folder OUT.
+//! `quality DATA_FOLDER CONFIGURATIONS OUT_FOLDER`: precision and recall of fingerprint
+//! configurations and of other methods on labelled text. Leaves quality.csv, quality.md and plots
+//! in the folder OUT.
 
 mod configurations;
 mod data;
@@ -42,8 +43,8 @@ const MARGINS: [&str; 2] = ["default", "words_pairs_log"];
 /// Sets with fewer near pairs only inform.
 pub const ENOUGH: f64 = 50.0;
 
-/// How often each configuration is drawn. A fingerprint is a random projection; the name of the column
-/// stands for the random numbers, and which one it is decides some pairs by luck.
+/// How often each configuration is drawn. A fingerprint is a random projection; the name of the
+/// column stands for the random numbers, and which one it is decides some pairs by luck.
 const DRAWS: usize = 8;
 const PLANTED_DRAWS: usize = 2;
 

@@ -1,4 +1,5 @@
-//! Low-margin bits: how many of the bits that differ they are, and what trying or masking them finds.
+//! Low-margin bits: how many of the bits that differ they are, and what trying or masking them
+//! finds.
 
 use std::error::Error;
 
@@ -69,8 +70,8 @@ impl Way {
 
 /// What the measure of one configuration and set says.
 pub struct Margins {
-    /// Of the bits in which near pairs differ, the share that is among the low-margin bits of one of the two
-    /// rows, and of at least one of them; by position in [`BITS`].
+    /// Of the bits in which near pairs differ, the share that is among the low-margin bits of one
+    /// of the two rows, and of at least one of them; by position in [`BITS`].
     pub of_one: [f64; BITS.len()],
     pub of_either: [f64; BITS.len()],
     pub ways: Vec<(String, Measure)>,

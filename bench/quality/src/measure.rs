@@ -111,8 +111,8 @@ pub struct Measure {
     pub recall_exact: f64,
 }
 
-/// A share, and the interval that holds 95 % of the shares when the groups are drawn again and again,
-/// with replacement: pairs of one group are not independent.
+/// A share, and the interval that holds 95 % of the shares when the groups are drawn again and
+/// again, with replacement: pairs of one group are not independent.
 #[derive(Clone, Copy)]
 pub struct Share {
     pub value: f64,
@@ -148,7 +148,8 @@ impl Share {
     }
 }
 
-/// Pseudo-random numbers from a seed: the same data give the same result. Constants of Knuth's MMIX generator.
+/// Pseudo-random numbers from a seed: the same data give the same result. Constants of Knuth's MMIX
+/// generator.
 pub struct Random(pub u64);
 
 impl Random {
@@ -169,8 +170,8 @@ impl Outcome {
         Self(RADII.iter().map(|_| Tally::new(set)).collect())
     }
 
-    /// Compares all pairs of the fingerprints of one draw, which counts with this weight; rows without
-    /// fingerprint are in no pair.
+    /// Compares all pairs of the fingerprints of one draw, which counts with this weight; rows
+    /// without fingerprint are in no pair.
     pub fn add(&mut self, set: &Set, fingerprints: &[Option<u64>], weight: f64) {
         let rows: Vec<(u32, u64)> = (fingerprints.iter().zip(0..))
             .filter_map(|(fingerprint, row)| Some((row, (*fingerprint)?)))
@@ -201,8 +202,8 @@ impl Outcome {
 pub struct Skew {
     /// The share of the rows that the fullest key of any block holds.
     pub fullest: f64,
-    /// Pairs of rows under one key, relative to those of uniform fingerprints, of the four blocks on average:
-    /// how many times more postings a search meets.
+    /// Pairs of rows under one key, relative to those of uniform fingerprints, of the four blocks
+    /// on average: how many times more postings a search meets.
     pub load: f64,
 }
 

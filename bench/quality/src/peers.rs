@@ -28,8 +28,8 @@ pub fn tally(set: &Set, method: Method) -> Result<Tally, Box<dyn Error>> {
     Ok(tally)
 }
 
-/// One hash of the sorted words whose idf, scaled to 0..1 over the set, is between 0.1 and 0.9: rows match when
-/// their hashes are equal.
+/// One hash of the sorted words whose idf, scaled to 0..1 over the set, is between 0.1 and 0.9:
+/// rows match when their hashes are equal.
 fn i_match(set: &Set) -> Result<HashSet<(u32, u32)>, Box<dyn Error>> {
     let counts = &frequencies(set)?.counts;
     let rows = (set.texts.len() as f64).ln();
@@ -48,8 +48,8 @@ fn i_match(set: &Set) -> Result<HashSet<(u32, u32)>, Box<dyn Error>> {
     Ok(pairs(buckets.into_values()))
 }
 
-/// Character 5-grams of which one in eight is kept, by hash; rows match when those of both have a Jaccard
-/// similarity of 0.8 or more.
+/// Character 5-grams of which one in eight is kept, by hash; rows match when those of both have a
+/// Jaccard similarity of 0.8 or more.
 fn sampled_shingles(set: &Set) -> Result<HashSet<(u32, u32)>, Box<dyn Error>> {
     let samples: Vec<Vec<u64>> = (set.shingles.iter())
         .map(|s| s.hashes().iter().copied().filter(|h| h % 8 == 0).collect())
@@ -66,8 +66,8 @@ fn sampled_shingles(set: &Set) -> Result<HashSet<(u32, u32)>, Box<dyn Error>> {
     Ok(found)
 }
 
-/// 128 minima of the character 5-grams in 16 bands of 8: rows match when a band is equal, which 61 % of
-/// the pairs of similarity 0.7 have, and 95 % of those of 0.8.
+/// 128 minima of the character 5-grams in 16 bands of 8: rows match when a band is equal, which 61
+/// % of the pairs of similarity 0.7 have, and 95 % of those of 0.8.
 fn minhash_lsh(set: &Set) -> Result<HashSet<(u32, u32)>, Box<dyn Error>> {
     let mut buckets: HashMap<(usize, u64), Vec<u32>> = HashMap::new();
     for (shingles, row) in set.shingles.iter().zip(0..) {

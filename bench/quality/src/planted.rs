@@ -1,5 +1,5 @@
-//! S0's experiment: 300 known near-copies among 5,000 other rows. The rows are those of a real set, the copies
-//! are made by edits.
+//! S0's experiment: 300 known near-copies among 5,000 other rows. The rows are those of a real set,
+//! the copies are made by edits.
 
 use std::error::Error;
 

@@ -12,8 +12,8 @@ use crate::report::{Measure, progress};
 /// processor's caches full of another one's pages.
 const TURN: usize = 25;
 
-/// What the session of a measurement sets. Plans are generic, so that no query is planned while it is
-/// timed, whatever its peer.
+/// What the session of a measurement sets. Plans are generic, so that no query is planned while it
+/// is timed, whatever its peer.
 pub const SESSION: &str =
     "SET plan_cache_mode = force_generic_plan; SET jit = off; SET client_min_messages = warning;
     SET max_parallel_workers_per_gather = 0; SET synchronize_seqscans = off";
@@ -29,8 +29,8 @@ struct Cell {
     note: String,
 }
 
-/// Cells with a lower median, in us, decide what an empty query costs: after a long query the scheduler
-/// makes the next one wait.
+/// Cells with a lower median, in us, decide what an empty query costs: after a long query the
+/// scheduler makes the next one wait.
 const QUICK: f64 = 1_000.0;
 
 /// What all cells share.
@@ -45,8 +45,8 @@ pub struct Questions<'a> {
 
 pub const FLOOR: &str = "SELECT $1::bigint LIMIT 0";
 
-/// Prepares and plans a query under its own settings, which need not last longer: the plan does. The
-/// note says when it is not the plan that was meant.
+/// Prepares and plans a query under its own settings, which need not last longer: the plan does.
+/// The note says when it is not the plan that was meant.
 pub fn prepare(client: &Client, query: &Query, name: &str) -> Outcome<(Statement, String)> {
     client.run("BEGIN")?;
     for setting in query.settings {

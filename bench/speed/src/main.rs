@@ -1,7 +1,7 @@
 //! `speed OUT_FOLDER ROWS[,ROWS...] SETS PEERS`: speed, size and upkeep of the index next to what
-//! PostgreSQL offers without it. `speed s0 OUT_FOLDER ROWS[,ROWS...]`: next to the system that it began
-//! with. run.sh starts the server and tells where it is by PGHOST.
-//! `speed model OUT_FOLDER CSV...`: the cost model, which asks no server.
+//! PostgreSQL offers without it. `speed s0 OUT_FOLDER ROWS[,ROWS...]`: next to the system that it
+//! began with. run.sh starts the server and tells where it is by PGHOST. `speed model OUT_FOLDER
+//! CSV...`: the cost model, which asks no server.
 
 mod cells;
 mod model;

@@ -1,7 +1,8 @@
-//! `speed model OUT_FOLDER`: what the index costs at sizes that no machine here holds, up to a billion
-//! rows. Leaves are simulated, not stored: of evenly spread fingerprints each leaf of a key space holds the
-//! same share of it, so the search plan itself (`probe::choose`, `probe::next_in_ball`) tells which
-//! leaves a query visits. docs/scaling.md says what comes out, and how far it agrees with measurements.
+//! `speed model OUT_FOLDER`: what the index costs at sizes that no machine here holds, up to a
+//! billion rows. Leaves are simulated, not stored: of evenly spread fingerprints each leaf of a key
+//! space holds the same share of it, so the search plan itself (`probe::choose`,
+//! `probe::next_in_ball`) tells which leaves a query visits. docs/scaling.md says what comes out,
+//! and how far it agrees with measurements.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -122,8 +123,8 @@ impl Index {
         }
     }
 
-    /// Positions of one key space that a search within `radius`, `within` bits of the key, has to look
-    /// at, when the space is cut into equal parts.
+    /// Positions of one key space that a search within `radius`, `within` bits of the key, has to
+    /// look at, when the space is cut into equal parts.
     fn parts(&self, parts: f64, query: u64, within: i32, radius: u32) -> f64 {
         let width = (u64::MAX as f64 / parts) as u64;
         let (mut count, mut at) = (0.0, next_in_ball(0, query, within, radius));
@@ -172,7 +173,8 @@ impl Index {
         64
     }
 
-    /// As nearest.rs: passes with horizons, each widening the cheapest block until its rings suffice.
+    /// As nearest.rs: passes with horizons, each widening the cheapest block until its rings
+    /// suffice.
     fn nearest(&self, query: u64, chance: f64) -> Cost {
         let (last, mut cost) = (self.tenth(chance), Cost::default());
         let share = |k: u32| (0..=k).map(|r| choices(64, r)).sum::<f64>() / 2f64.powi(64);
@@ -240,8 +242,8 @@ impl Index {
         (BLOCKS * SpaceDirectory::size(self.leaves as usize)) as f64
     }
 
-    /// WAL of one insert among `between` between two checkpoints: the first change of each leaf logs the
-    /// leaf.
+    /// WAL of one insert among `between` between two checkpoints: the first change of each leaf
+    /// logs the leaf.
     pub fn wal(&self, between: f64) -> f64 {
         let leaves = BLOCKS as f64 * self.leaves * (1.0 - (-between / self.leaves).exp());
         WAL_INSERT + leaves * IMAGE / between
@@ -352,8 +354,8 @@ pub fn run(folder: &str, measurements: &[String]) -> Outcome<bool> {
 mod tests {
     use super::*;
 
-    /// The oracle: made-up matches. The leaves that hold one must be among those visited, which must not
-    /// be more than the keys' own.
+    /// The oracle: made-up matches. The leaves that hold one must be among those visited, which
+    /// must not be more than the keys' own.
     #[test]
     fn visits_cover_every_match() {
         let index = Index::new(300_000.0);

@@ -84,7 +84,8 @@ pub fn truths(rows: &[u64], centres: &[u64]) -> Outcome<Vec<Truth>> {
         .collect())
 }
 
-/// Pairs within `k` <= 3 bits, each once: candidates agree in a block, and the first such block counts.
+/// Pairs within `k` <= 3 bits, each once: candidates agree in a block, and the first such block
+/// counts.
 pub fn pairs(rows: &[u64], k: u32) -> usize {
     let mut order: Vec<u32> = (0..rows.len() as u32).collect();
     let block = |row: u64, b: u32| row >> (16 * b) & 0xFFFF;

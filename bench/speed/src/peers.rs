@@ -1,5 +1,5 @@
-//! Who is measured: our index, and what a PostgreSQL without it can do. For each the SQL that makes it,
-//! the SQL that asks it, and the parameters of a question.
+//! Who is measured: our index, and what a PostgreSQL without it can do. For each the SQL that makes
+//! it, the SQL that asks it, and the parameters of a question.
 
 use simhash_dedup::index::search::probe::{Radii, for_each_key, radii};
 
@@ -217,8 +217,8 @@ const TWO_WORKERS: &[&str] = &[
 ];
 
 impl Query {
-    /// What is passed for one fingerprint. The keys around it are the client's work, as in a program
-    /// that uses such a scheme, and are made outside the timing.
+    /// What is passed for one fingerprint. The keys around it are the client's work, as in a
+    /// program that uses such a scheme, and are made outside the timing.
     pub fn parameters(&self, q: u64) -> Vec<Parameter> {
         let mut parameters = vec![bigint(q)];
         if let Some(radii) = self.keys {
@@ -234,8 +234,8 @@ impl Query {
 
 const NEAR: &str = "bit_count((fp # $1::bigint)::bit(64)) <=";
 
-/// One branch a block; each match comes from the first block that has it. Up to k = 3 a block must be
-/// equal; beyond, it may be any of the keys within the block's radius, which $2 to $5 list.
+/// One branch a block; each match comes from the first block that has it. Up to k = 3 a block must
+/// be equal; beyond, it may be any of the keys within the block's radius, which $2 to $5 list.
 fn btrees_sql(k: u32) -> String {
     let radii = if k > 3 { radii(k) } else { [0; 4] };
     let found = |b: usize| match k {

@@ -25,8 +25,8 @@ struct Line {
 }
 
 impl Line {
-    /// At pixels of the plot. Peers that have one point each are told apart by its form where the points
-    /// meet.
+    /// At pixels of the plot. Peers that have one point each are told apart by its form where the
+    /// points meet.
     fn mark<'a>(&self, at: (i32, i32)) -> DynElement<'a, SVGBackend<'a>, (i32, i32)> {
         let size = if self.light { 3 } else { 4 };
         match self.name.as_str() {

@@ -11,7 +11,8 @@ pub type Outcome<T> = Result<T, Box<dyn Error>>;
 
 pub struct Client(*mut PGconn);
 
-// SAFETY: a libpq connection may be used from any thread, by one at a time, and a Client is not Sync.
+// SAFETY: a libpq connection may be used from any thread, by one at a time, and a Client is not
+// Sync.
 unsafe impl Send for Client {}
 
 /// A statement that the server has prepared.
@@ -98,7 +99,8 @@ impl Client {
             values[i] = parameter.as_ptr().cast();
             lengths[i] = parameter.len() as c_int;
         }
-        // SAFETY: the connection is open, and the first `count` values, lengths and formats are set.
+        // SAFETY: the connection is open, and the first `count` values, lengths and formats are
+        // set.
         let raw = unsafe {
             PQexecPrepared(
                 self.0,

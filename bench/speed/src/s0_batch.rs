@@ -1,6 +1,6 @@
-//! Grouping all rows at once: Single-Pass clustering, which compares each row with the leaders of all
-//! groups so far, against the same with the leaders looked up by the index, and against the index's
-//! pairs. All find the same groups.
+//! Grouping all rows at once: Single-Pass clustering, which compares each row with the leaders of
+//! all groups so far, against the same with the leaders looked up by the index, and against the
+//! index's pairs. All find the same groups.
 
 use std::time::Instant;
 

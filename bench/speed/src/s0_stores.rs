@@ -1,5 +1,5 @@
-//! One row against all: is there a near-duplicate, which are they all, and what a new row costs; for the
-//! index and for two ways to file fingerprints under their four blocks without it.
+//! One row against all: is there a near-duplicate, which are they all, and what a new row costs;
+//! for the index and for two ways to file fingerprints under their four blocks without it.
 
 use std::time::Instant;
 
@@ -287,7 +287,8 @@ fn timed(
     Ok((start.elapsed().as_secs_f64() * 1e6, answer))
 }
 
-/// Single rows, each a transaction; the commit is not waited for. What an empty query takes is in it.
+/// Single rows, each a transaction; the commit is not waited for. What an empty query takes is in
+/// it.
 fn insert(client: &Client, first_id: usize, more: &[u64]) -> Outcome<Vec<Measure>> {
     progress("inserting");
     client.run("SET synchronous_commit = off; CHECKPOINT")?;

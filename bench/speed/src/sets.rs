@@ -1,5 +1,5 @@
-//! The sets of fingerprints and the queries, the same in every run: A uniform, B skewed, each with 5 %
-//! of near-copies; real ones come from tables that run.sh has filled.
+//! The sets of fingerprints and the queries, the same in every run: A uniform, B skewed, each with
+//! 5 % of near-copies; real ones come from tables that run.sh has filled.
 
 use crate::pq::{Client, Outcome};
 
@@ -99,8 +99,8 @@ pub fn uniform(count: usize) -> Vec<u64> {
     with_copies(count, &mut Random::new(1), Random::next)
 }
 
-/// Block 0: 20 % of the rows on one value, the rest Zipf 0.8; block 1: Zipf 1.0; blocks 2 and 3: bits
-/// set with probability 0.2 and 0.35.
+/// Block 0: 20 % of the rows on one value, the rest Zipf 0.8; block 1: Zipf 1.0; blocks 2 and 3:
+/// bits set with probability 0.2 and 0.35.
 pub fn skewed(count: usize) -> Vec<u64> {
     let (first, second) = (Weighted::zipf(0.8), Weighted::zipf(1.0));
     let (third, fourth) = (Weighted::bits(0.2), Weighted::bits(0.35));
@@ -114,7 +114,8 @@ pub fn skewed(count: usize) -> Vec<u64> {
     })
 }
 
-/// The fingerprints of a table of run.sh, in the order of their ids; None when there is no such table.
+/// The fingerprints of a table of run.sh, in the order of their ids; None when there is no such
+/// table.
 pub fn real(client: &Client, table: &str) -> Outcome<Option<Vec<u64>>> {
     let there = client.run(&format!("SELECT 1 FROM pg_class WHERE relname = '{table}'"))?;
     if there.len() == 0 {

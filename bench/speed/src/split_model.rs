@@ -1,6 +1,7 @@
-//! Three ways to look up within 3 bits when keys are hot, as a model in memory with one thread: fixed
-//! radii; fixed radii with hot buckets divided again (the source papers' second split); and radii
-//! chosen for each query, as the index does. All are exact; what differs is how much they compare.
+//! Three ways to look up within 3 bits when keys are hot, as a model in memory with one thread:
+//! fixed radii; fixed radii with hot buckets divided again (the source papers' second split); and
+//! radii chosen for each query, as the index does. All are exact; what differs is how much they
+//! compare.
 
 use std::time::Instant;
 
@@ -83,7 +84,8 @@ struct Found {
 }
 
 impl Found {
-    /// Compares a bucket's entries; those that `earlier` buckets have reported already are left out.
+    /// Compares a bucket's entries; those that `earlier` buckets have reported already are left
+    /// out.
     fn look(&mut self, bucket: &[(u64, u32)], q: u64, earlier: impl Fn(u64) -> bool) {
         self.compared += bucket.len();
         for (fp, id) in bucket {

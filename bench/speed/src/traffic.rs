@@ -129,8 +129,8 @@ fn count<'a>(
 }
 
 /// All pairs within 3 bits by a self-join, up to [`JOINED`] rows, and by `simhash_pairs` where the
-/// extension has it. Their number is compared with the truth where that can be counted in time: pairs
-/// that share a hot key are too many.
+/// extension has it. Their number is compared with the truth where that can be counted in time:
+/// pairs that share a hot key are too many.
 pub fn all_pairs(client: &Client, rows: &[u64], uniform: bool) -> Outcome<Vec<Measure>> {
     let truth = (uniform || rows.len() <= COUNTED).then(|| oracle::pairs(rows, 3));
     let mut measures = Vec::new();

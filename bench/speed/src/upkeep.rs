@@ -1,5 +1,5 @@
-//! What an index costs to keep: build time, size, inserts, WAL, VACUUM; on a copy of the table that has
-//! this one secondary index and no other. The same without any is the floor.
+//! What an index costs to keep: build time, size, inserts, WAL, VACUUM; on a copy of the table that
+//! has this one secondary index and no other. The same without any is the floor.
 
 use std::time::Instant;
 

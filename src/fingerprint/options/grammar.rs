@@ -1,8 +1,8 @@
 //! The JSON of weights and options. docs/weights.md is its reference.
 //!
-//! Two forms: options of a text, `{"features": ["words"], "tf": "log"}`, and weights of a row, whose
-//! plain keys are column names (so no option can collide with a column) and whose `$` keys are
-//! options of the row.
+//! Two forms: options of a text, `{"features": ["words"], "tf": "log"}`, and weights of a row,
+//! whose plain keys are column names (so no option can collide with a column) and whose `$` keys
+//! are options of the row.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -139,7 +139,8 @@ pub fn parse_text(json: &str) -> Result<TextOptions, Error> {
     Ok(options)
 }
 
-/// As [`parse_text`], of a function that takes rows as well: JSON of a row says that a text was passed.
+/// As [`parse_text`], of a function that takes rows as well: JSON of a row says that a text was
+/// passed.
 pub fn parse_text_or_hint_row(json: &str) -> Result<TextOptions, Error> {
     parse_text(json).map_err(|error| match error {
         Error::UnknownOption { key, known } if parse_row(json).is_ok() => {

@@ -161,8 +161,8 @@ static PRESETS: [Preset; 6] = [
         value_weight: 1.0,
         name_columns: true,
     },
-    // tf * idf * part of speech * length * cue word * title. How S3 combines them is lost; the product is
-    // our reconstruction. The title is a column that option `title` names.
+    // tf * idf * part of speech * length * cue word * title. How S3 combines them is lost; the
+    // product is our reconstruction. The title is a column that option `title` names.
     Preset {
         name: "s3",
         input: Input::Words(Rules {

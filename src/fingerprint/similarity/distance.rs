@@ -8,8 +8,8 @@ pub fn hamming(a: i64, b: i64) -> u32 {
     (a ^ b).count_ones()
 }
 
-/// Number of bits in which two fingerprints of 128 bits differ, each given as its number of bits and
-/// its bytes.
+/// Number of bits in which two fingerprints of 128 bits differ, each given as its number of bits
+/// and its bytes.
 pub fn hamming128(a: (usize, &[u8]), b: (usize, &[u8])) -> Result<u32, Error> {
     if (a.0, b.0) != (128, 128) {
         let (first, second) = (a.0, b.0);
@@ -28,8 +28,9 @@ pub fn width(bits: i32) -> Result<Width, Error> {
 }
 
 /// S2's similarity of two documents: `mu / (d + 1) + (1 - mu) * jaccard`, of the distance of their
-/// fingerprints and the Jaccard similarity of their other data. 0.25 and more counts as similar. Rounded
-/// to 12 decimals: binary fractions would miss thresholds that decimal ones meet, such as d = 4, J = 0.7.
+/// fingerprints and the Jaccard similarity of their other data. 0.25 and more counts as similar.
+/// Rounded to 12 decimals: binary fractions would miss thresholds that decimal ones meet, such as d
+/// = 4, J = 0.7.
 pub fn blend(d: i32, jaccard: f64, mu: f64) -> Result<f64, Error> {
     if !(0..=128).contains(&d) {
         return Err(Error::OutOfRange {

@@ -5,8 +5,8 @@ use crate::fingerprint::hash::city64;
 use crate::fingerprint::text::normal;
 use crate::fingerprint::text::words::Ngrams;
 
-/// The set of a text's character n-grams (letters and digits of its normal form), as sorted hashes. A
-/// text of fewer characters is one n-gram by itself; one without letters and digits has none.
+/// The set of a text's character n-grams (letters and digits of its normal form), as sorted hashes.
+/// A text of fewer characters is one n-gram by itself; one without letters and digits has none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shingles(Vec<u64>);
 
@@ -60,8 +60,8 @@ pub fn of_sorted(a: &[u64], b: &[u64]) -> Option<f64> {
     (either > 0).then(|| both as f64 / either as f64)
 }
 
-/// The cosine of two vectors of equal length; None when either has length 0 or a component that is not
-/// finite.
+/// The cosine of two vectors of equal length; None when either has length 0 or a component that is
+/// not finite.
 pub fn cosine(pairs: impl Iterator<Item = (f64, f64)> + Clone) -> Option<f64> {
     let largest = |(a, b): (f64, f64), (x, y): (f64, f64)| (a.max(x.abs()), b.max(y.abs()));
     let (a_most, b_most) = pairs.clone().fold((0.0, 0.0), largest);
@@ -77,8 +77,8 @@ pub fn cosine(pairs: impl Iterator<Item = (f64, f64)> + Clone) -> Option<f64> {
     (lengths > 0.0 && lengths.is_finite()).then(|| (dot / lengths).clamp(-1.0, 1.0))
 }
 
-/// A power of two, so that nothing is rounded, that brings `number` near 1: the squares of very large and
-/// very small components would be infinite or 0.
+/// A power of two, so that nothing is rounded, that brings `number` near 1: the squares of very
+/// large and very small components would be infinite or 0.
 fn to_about_one(number: f64) -> f64 {
     2f64.powi(-number.log2().clamp(-1000.0, 1000.0) as i32)
 }

@@ -1,9 +1,10 @@
 //! MinHash: the share of equal minima estimates the Jaccard similarity of two sets.
 //!
-//! Each of n hash functions gives the smallest hash of the set's tokens. Two sets have the same minimum
-//! with a probability of their Jaccard similarity J, so that the share of n has a standard error of
-//! sqrt(J (1 - J) / n). That needs functions that order tokens independently: a keyed mix of CityHash64,
-//! not the shifts (x + i) mod n, under which nearly all functions agree on the order.
+//! Each of n hash functions gives the smallest hash of the set's tokens. Two sets have the same
+//! minimum with a probability of their Jaccard similarity J, so that the share of n has a standard
+//! error of sqrt(J (1 - J) / n). That needs functions that order tokens independently: a keyed mix
+//! of CityHash64, not the shifts (x + i) mod n, under which nearly all functions agree on the
+//! order.
 
 use crate::fingerprint::hash::{city64, mix};
 

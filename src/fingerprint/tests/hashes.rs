@@ -7,8 +7,8 @@ use crate::fingerprint::options::grammar::TextOptions;
 use crate::fingerprint::options::{plan, presets};
 use crate::fingerprint::sketch::{Content, Sketch};
 
-/// Text, both halves of MurmurHash3 (x64, 128 bits, seed 0), XXH3 of 64 bits, XXH3 of 128 bits: from
-/// the reference code, through its Python wrappers mmh3 and xxhash.
+/// Text, both halves of MurmurHash3 (x64, 128 bits, seed 0), XXH3 of 64 bits, XXH3 of 128 bits:
+/// from the reference code, through its Python wrappers mmh3 and xxhash.
 const VECTORS: [(&str, u64, u64, u64, u128); 6] = [
     (
         "",

@@ -11,8 +11,8 @@ use crate::fingerprint::error::Error;
 /// Bytes of raw text between two pauses.
 const CHUNK: usize = 1 << 16;
 
-/// Calls `chunk` for each chunk of the normal form of `text`, which cuts no word, and `pause` before
-/// it. `buffer` is scratch space.
+/// Calls `chunk` for each chunk of the normal form of `text`, which cuts no word, and `pause`
+/// before it. `buffer` is scratch space.
 pub fn for_each_chunk(
     text: &str,
     buffer: &mut String,
@@ -52,7 +52,8 @@ pub fn normal_word(word: &str) -> Result<String, Error> {
 fn normalize_into(text: &str, buffer: &mut String) {
     const KEPT: [bool; 256] = plain_bytes([true; 256]);
     let begin = buffer.len();
-    // Before `copied` all is in the buffer, before `at` all is plain; before `done` it went through the tables.
+    // Before `copied` all is in the buffer, before `at` all is plain; before `done` it went through
+    // the tables.
     let (mut copied, mut at, mut done) = (0, 0, 0);
     if text.is_ascii() {
         at = text.len();
@@ -89,7 +90,8 @@ fn normalize_into(text: &str, buffer: &mut String) {
     buffer[begin..].make_ascii_lowercase();
 }
 
-/// A table of the bytes of common Han characters (U+4000 to U+9FFF) and of the ASCII characters of another table.
+/// A table of the bytes of common Han characters (U+4000 to U+9FFF) and of the ASCII characters of
+/// another table.
 pub const fn plain_bytes(ascii: [bool; 256]) -> [bool; 256] {
     let mut bytes = [false; 256];
     let mut byte = 0;
@@ -104,8 +106,9 @@ pub const fn plain_bytes(ascii: [bool; 256]) -> [bool; 256] {
     bytes
 }
 
-/// How many bytes in front belong to characters of a table. Most text is made of a few kinds that stand in no order that
-/// a processor could foresee, so that each byte is looked at by itself, without a branch for its kind.
+/// How many bytes in front belong to characters of a table. Most text is made of a few kinds that
+/// stand in no order that a processor could foresee, so that each byte is looked at by itself,
+/// without a branch for its kind.
 pub fn plain_length(text: &str, plain: &[bool; 256]) -> usize {
     let mut bytes = text.bytes();
     bytes
@@ -113,8 +116,8 @@ pub fn plain_length(text: &str, plain: &[bool; 256]) -> usize {
         .unwrap_or(text.len())
 }
 
-/// The normal form of a character that composes with nothing in front of it: ASCII, its wide forms, common Han
-/// characters and their punctuation.
+/// The normal form of a character that composes with nothing in front of it: ASCII, its wide forms,
+/// common Han characters and their punctuation.
 fn plain(c: char) -> Option<char> {
     match c {
         '\0'..='\x7f' => Some(c.to_ascii_lowercase()),

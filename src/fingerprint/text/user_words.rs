@@ -1,8 +1,8 @@
 //! A user dictionary: words that stay whole, found before the text is cut.
 //!
-//! A lookup of a few words beside jieba's dictionary rather than inside of a copy of it, which would
-//! cost 30 MB and 0.1 s in every call site. The time is linear in the text, with the length of the
-//! longest word and the logarithm of their number as factors at most.
+//! A lookup of a few words beside jieba's dictionary rather than inside of a copy of it, which
+//! would cost 30 MB and 0.1 s in every call site. The time is linear in the text, with the length
+//! of the longest word and the logarithm of their number as factors at most.
 
 use std::ops::Range;
 
@@ -51,8 +51,8 @@ impl UserWords {
         Ok(Self { list, by_first })
     }
 
-    /// The first word of the dictionary in `text`, the longest of those that start there. A word may not
-    /// begin or end inside of a word of letters and digits, unless that is Han.
+    /// The first word of the dictionary in `text`, the longest of those that start there. A word
+    /// may not begin or end inside of a word of letters and digits, unless that is Han.
     pub fn find(&self, text: &str) -> Option<FoundWord> {
         let mut before = None;
         text.char_indices().find_map(|(at, first)| {

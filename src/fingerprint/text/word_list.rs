@@ -1,5 +1,5 @@
-//! Lists of words that a user gives: a stored dictionary may have a million. In a few large pieces of
-//! memory, each of which the system may refuse.
+//! Lists of words that a user gives: a stored dictionary may have a million. In a few large pieces
+//! of memory, each of which the system may refuse.
 
 use std::ops::Range;
 
@@ -58,7 +58,8 @@ impl<T: Copy + Ord> GatheredWords<T> {
         Ok(())
     }
 
-    /// The list of them. Of equal words the one with the least `about` counts. `pause` is called often.
+    /// The list of them. Of equal words the one with the least `about` counts. `pause` is called
+    /// often.
     pub fn sorted(self, pause: &mut dyn FnMut()) -> WordList<T> {
         let Self {
             text, mut places, ..
@@ -95,8 +96,8 @@ impl<T: Copy> WordList<T> {
         self.places.binary_search_by(of).is_ok()
     }
 
-    /// The words at `places` with which `text` starts, the shortest first. The words there must have
-    /// their first `known` bytes in common with it.
+    /// The words at `places` with which `text` starts, the shortest first. The words there must
+    /// have their first `known` bytes in common with it.
     pub fn prefixes(
         &self,
         mut places: Range<usize>,

@@ -18,8 +18,8 @@ pub fn dictionary() -> &'static Jieba {
     DICTIONARY.get_or_init(Jieba::new)
 }
 
-/// Calls `word` for each word of a text in normal form; those of the user come first. Parts of speech
-/// are looked up when `tagged`; otherwise all are `Other`.
+/// Calls `word` for each word of a text in normal form; those of the user come first. Parts of
+/// speech are looked up when `tagged`; otherwise all are `Other`.
 pub fn for_each_word(
     mut text: &str,
     user: Option<&UserWords>,
@@ -34,8 +34,8 @@ pub fn for_each_word(
     words(text, tagged, word);
 }
 
-/// Calls `gram` for each run of `n` letters and digits of the chunks of a text in normal form, whatever
-/// else stands between them.
+/// Calls `gram` for each run of `n` letters and digits of the chunks of a text in normal form,
+/// whatever else stands between them.
 pub struct Ngrams {
     n: usize,
     /// The last letters of the text before, and where each begins.
@@ -76,8 +76,8 @@ impl Ngrams {
     }
 }
 
-/// Calls `word` for each Unicode word. Text is cut in front of the spaces around what is not ASCII, as no word goes over a
-/// space and the rest is simpler.
+/// Calls `word` for each Unicode word. Text is cut in front of the spaces around what is not ASCII,
+/// as no word goes over a space and the rest is simpler.
 fn foreign_words(text: &str, word: &mut dyn FnMut(&str)) {
     let mut text = without_gaps(text);
     while !text.is_ascii() {
@@ -95,8 +95,9 @@ fn foreign_words(text: &str, word: &mut dyn FnMut(&str)) {
     ascii_words(text, word);
 }
 
-/// The text without the gaps at its ends, which belong to no word. Next to what is not ASCII they stay: the one may be a
-/// mark of theirs, and an apostrophe behind a Hebrew letter is part of its word.
+/// The text without the gaps at its ends, which belong to no word. Next to what is not ASCII they
+/// stay: the one may be a mark of theirs, and an apostrophe behind a Hebrew letter is part of its
+/// word.
 fn without_gaps(text: &str) -> &str {
     let trimmed = text.trim_end_matches(is_gap);
     let text = match trimmed.ends_with(|c: char| !c.is_ascii()) {
@@ -110,8 +111,8 @@ fn without_gaps(text: &str) -> &str {
     }
 }
 
-/// The Unicode words of ASCII text. Letters and digits between gaps, of which one is a space or an end, are one word;
-/// around other characters the rules say where words end.
+/// The Unicode words of ASCII text. Letters and digits between gaps, of which one is a space or an
+/// end, are one word; around other characters the rules say where words end.
 fn ascii_words(text: &str, word: &mut dyn FnMut(&str)) {
     let is_gap = |byte: u8| GAPS[usize::from(byte)];
     let mut rest = text;
@@ -164,8 +165,8 @@ fn find_han(text: &str) -> Option<usize> {
     None
 }
 
-/// Where the Han characters in front end, with gaps between them. They are cut in one call, as each call costs
-/// as much as several words, and a gap is a token of its own.
+/// Where the Han characters in front end, with gaps between them. They are cut in one call, as each
+/// call costs as much as several words, and a gap is a token of its own.
 fn han_stretch(text: &str) -> usize {
     const COMMON: [bool; 256] = plain_bytes(GAPS);
     let mut end = 0;
@@ -198,8 +199,9 @@ pub fn is_han(c: char) -> bool {
         | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Common spaces and punctuation that begin no word and, but for an apostrophe behind a Hebrew letter, end none: neither a
-/// Unicode one nor one of the dictionary (whose words may have a plus, a point and the like).
+/// Common spaces and punctuation that begin no word and, but for an apostrophe behind a Hebrew
+/// letter, end none: neither a Unicode one nor one of the dictionary (whose words may have a plus,
+/// a point and the like).
 fn is_gap(c: char) -> bool {
     match c {
         '\0'..='\x7f' => GAPS[c as usize],

@@ -2,7 +2,8 @@
 //!
 //! Rows are gathered up to half of maintenance_work_mem (the other half is the sort's target). A
 //! table that fits is sorted four times in memory; a larger one leaves sorted runs of each space in
-//! temporary files, which are merged at the end. `build_shared` does the same with several processes.
+//! temporary files, which are merged at the end. `build_shared` does the same with several
+//! processes.
 
 use super::load::BuildOptions;
 use super::output::{BuildCounts, BuildOutput, Progress, phase, write_meta};

@@ -123,7 +123,8 @@ impl<'s, S: PageSink> Loader<'s, S> {
 
     /// Writes the last leaf and the levels above.
     pub fn finish(mut self) -> Loaded {
-        // The last leaf has no end, so it may be wide although the waiting postings fill a narrow one.
+        // The last leaf has no end, so it may be wide although the waiting postings fill a narrow
+        // one.
         while leaf::needs_wide(self.low.block_key(), None)
             && self.waiting.len() > leaf::CAPACITY_WIDE
         {
@@ -164,8 +165,9 @@ impl<'s, S: PageSink> Loader<'s, S> {
     }
 }
 
-/// How full leaves are made: around the fill factor, but not all alike. Leaves that are equally full
-/// would all split at about the same time when rows arrive evenly, and double the index at once.
+/// How full leaves are made: around the fill factor, but not all alike. Leaves that are equally
+/// full would all split at about the same time when rows arrive evenly, and double the index at
+/// once.
 struct Fill {
     target: u32,
     step: u32,

@@ -2,8 +2,9 @@
 //!
 //! 1. All scan the table together; each sorts what it met for every key space and leaves the runs
 //!    in files that the others can read.
-//! 2. When the last one has handed its runs over, each takes a key space that nobody has yet, merges
-//!    everybody's runs of it and loads it, until none is left. They write the file side by side.
+//! 2. When the last one has handed its runs over, each takes a key space that nobody has yet,
+//!    merges everybody's runs of it and loads it, until none is left. They write the file side by
+//!    side.
 //! 3. The leader writes the metapage. Until then the index is no more than unreachable blocks.
 //!
 //! Who joins late finds no more blocks to scan, and helps with the loading.
@@ -21,7 +22,8 @@ use crate::pg::process::temp_file::damaged_temporary_file;
 use pgrx::{pg_guard, pg_sys};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// More than these do not help: the scan is soon bound by memory, and there are four spaces to load.
+/// More than these do not help: the scan is soon bound by memory, and there are four spaces to
+/// load.
 const MAX_WORKERS: usize = 15;
 
 /// What the participants tell each other.
@@ -68,8 +70,8 @@ impl LoadedSpace {
     }
 }
 
-/// Builds the index with up to `workers` helpers and `memory` bytes in all; None when none is to be had,
-/// and nothing has been done.
+/// Builds the index with up to `workers` helpers and `memory` bytes in all; None when none is to be
+/// had, and nothing has been done.
 #[allow(unsafe_code)]
 pub fn build_shared(
     build: Build,
@@ -114,7 +116,8 @@ fn load(number: &AtomicU64) -> u64 {
     number.load(Ordering::SeqCst)
 }
 
-/// The leader's part: it scans as the others do, helps to load where that saves a round, and watches.
+/// The leader's part: it scans as the others do, helps to load where that saves a round, and
+/// watches.
 fn lead<'l>(leader: &'l Leader<'_, Board>) -> &'l Board {
     let member = leader.member();
     let board = member.board();

@@ -53,8 +53,8 @@ pub trait Store {
 }
 
 /// Sorts the postings of one space. They are distributed over their 16-bit keys first (one pass
-/// over `spare`), then each key's few are sorted; a hot key costs a comparison sort of its own. `pause` is
-/// called now and then: many gigabytes take minutes.
+/// over `spare`), then each key's few are sorted; a hot key costs a comparison sort of its own.
+/// `pause` is called now and then: many gigabytes take minutes.
 pub fn sort_for(
     space: Space,
     postings: &[Posting],

@@ -91,9 +91,9 @@ impl Census {
         })
     }
 
-    /// Postings that a search within `k` of a fingerprint like the stored ones compares, on average,
-    /// with the radii that it would choose, knowing these counts. (A search that reads a leaf's slot
-    /// directory compares fewer of them.)
+    /// Postings that a search within `k` of a fingerprint like the stored ones compares, on
+    /// average, with the radii that it would choose, knowing these counts. (A search that reads a
+    /// leaf's slot directory compares fewer of them.)
     pub fn candidates(&self, k: u32) -> f64 {
         let sample = &self.sample.taken;
         let sum: u64 = sample.iter().map(|fp| self.candidates_of(*fp, k)).sum();

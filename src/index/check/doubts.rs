@@ -1,10 +1,11 @@
-//! What looked wrong to simhash_index_verify, looked up again: a fault is what is wrong then as well.
+//! What looked wrong to simhash_index_verify, looked up again: a fault is what is wrong then as
+//! well.
 //!
-//! Each doubt is settled under a snapshot that is taken first and kept. If it sees a row at the address,
-//! the postings of that row are all in the index, since the transaction that wrote it has ended, and VACUUM
-//! takes none of them before the snapshot goes. And no posting of an earlier row at the same address is left:
-//! VACUUM frees a row's place when the index has been cleaned, not before. So nothing is reported for
-//! what merely came or went.
+//! Each doubt is settled under a snapshot that is taken first and kept. If it sees a row at the
+//! address, the postings of that row are all in the index, since the transaction that wrote it has
+//! ended, and VACUUM takes none of them before the snapshot goes. And no posting of an earlier row
+//! at the same address is left: VACUUM frees a row's place when the index has been cleaned, not
+//! before. So nothing is reported for what merely came or went.
 
 use super::pages::Finding;
 use crate::index::build::sort::Posting;

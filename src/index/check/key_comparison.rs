@@ -3,8 +3,8 @@
 use crate::index::key::Key;
 use std::iter::Peekable;
 
-/// Compares two streams of keys, both ascending: one is pulled, the other one pushed. Shows `differ` each
-/// key that only one of them has, or that the pushed one has more than once.
+/// Compares two streams of keys, both ascending: one is pulled, the other one pushed. Shows
+/// `differ` each key that only one of them has, or that the pushed one has more than once.
 pub struct KeyComparison<L: Iterator<Item = Key>, F: FnMut(Key)> {
     left: Peekable<L>,
     last: Option<Key>,

@@ -1,10 +1,10 @@
 //! Checking every page of an index against what the other files promise. Pure: pages come from a
 //! [`PageSource`].
 //!
-//! Others may write meanwhile: each page is read once, as it is then. Pages only split, to the right, and
-//! are never given back, so a downlink that was read once is true for ever, and a walk to the right meets
-//! every page. One thing may look wrong and be right: a page without a downlink, when it was split off
-//! after the level above was read. That is looked up again.
+//! Others may write meanwhile: each page is read once, as it is then. Pages only split, to the
+//! right, and are never given back, so a downlink that was read once is true for ever, and a walk
+//! to the right meets every page. One thing may look wrong and be right: a page without a downlink,
+//! when it was split off after the level above was read. That is looked up again.
 
 use crate::index::key::{Key, Space};
 use crate::index::page::internal::{self, Downlink};
@@ -165,8 +165,8 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
         }
     }
 
-    /// Does the level above, as it is now, have a downlink to the page that starts at `low`? It was made
-    /// in one step with the end of the split that made the page, which was seen to have ended.
+    /// Does the level above, as it is now, have a downlink to the page that starts at `low`? It was
+    /// made in one step with the end of the split that made the page, which was seen to have ended.
     fn has_downlink(&self, kind: PageKind, low: Key, block: u32) -> bool {
         let page = self.source.page(META_BLOCK);
         let Some(meta) = page.and_then(|page| Meta::read(&page).ok()) else {
@@ -185,8 +185,8 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
         false
     }
 
-    /// The last downlink of a level that is not above `low`, from block `at` on; None when pages on the way
-    /// are damaged.
+    /// The last downlink of a level that is not above `low`, from block `at` on; None when pages on
+    /// the way are damaged.
     fn find_downlink(&self, mut at: u32, kind: PageKind, low: Key) -> Option<Downlink> {
         let mut passed = Key::MIN;
         loop {

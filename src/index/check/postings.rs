@@ -7,9 +7,9 @@ use crate::pg::catalog::relation::Rel;
 use crate::pg::page::buffer::Pinned;
 use crate::pg::process::backend::check_for_interrupts;
 
-/// Walks the leaves of a key space from left to right. Between two leaves no lock and no pin is held, and
-/// still no posting is met twice, or missed that was there all the time: a leaf's upper end stays a
-/// boundary for ever.
+/// Walks the leaves of a key space from left to right. Between two leaves no lock and no pin is
+/// held, and still no posting is met twice, or missed that was there all the time: a leaf's upper
+/// end stays a boundary for ever.
 pub struct Postings<'r> {
     rel: Rel<'r>,
     tree: Tree<'r>,

@@ -1,9 +1,9 @@
-//! simhash_index_verify: the structure of every page, each row's postings in all four key spaces, and
-//! on request every row of the table in the index.
+//! simhash_index_verify: the structure of every page, each row's postings in all four key spaces,
+//! and on request every row of the table in the index.
 //!
-//! Others read and write meanwhile. A walk over a key space meets every posting that is there all the
-//! time, so what two walks agree on is right. What they do not agree on may have come or gone between them:
-//! it is looked up again in the end (`doubts`).
+//! Others read and write meanwhile. A walk over a key space meets every posting that is there all
+//! the time, so what two walks agree on is right. What they do not agree on may have come or gone
+//! between them: it is looked up again in the end (`doubts`).
 
 use super::doubts::Doubts;
 use super::key_comparison::KeyComparison;
@@ -120,8 +120,8 @@ fn verify(open: &OpenIndex, all_rows: bool, report: &mut dyn FnMut(Finding)) {
 }
 
 impl Verification<'_> {
-    /// The first key space with sound pages: the others, and the table, are compared with it. Each row
-    /// that has a fingerprint is filed there.
+    /// The first key space with sound pages: the others, and the table, are compared with it. Each
+    /// row that has a fingerprint is filed there.
     fn base(&self) -> Option<Space> {
         Space::blocks().find(|space| self.sound[space.index()])
     }
@@ -151,7 +151,8 @@ impl Verification<'_> {
 
     /// Checks that the index files what the table has.
     fn check_table(&mut self) {
-        // Taken before the index is walked, and kept: while it lives, no posting of a row that it sees goes.
+        // Taken before the index is walked, and kept: while it lives, no posting of a row that it
+        // sees goes.
         let snapshot = LatestSnapshot::take();
         let mut filed = (self.base()).map(|base| (base, Sorter::new(base, self.memory / 2)));
         let mut null = self.sound[Space::NULL.index()]
@@ -173,7 +174,8 @@ impl Verification<'_> {
         }
     }
 
-    /// Notes each row that only one of the two has: the key space, and the rows of `what`, sorted in its order.
+    /// Notes each row that only one of the two has: the key space, and the rows of `what`, sorted
+    /// in its order.
     fn compare(&mut self, space: Space, rows: Sorter, what: &str) {
         let (index, number) = (self.open.index(), space.index());
         let mut count = 0;

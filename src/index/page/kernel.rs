@@ -61,7 +61,8 @@ fn find_body(page: &Page, filter: &Filter, from: u64, candidates: &mut Candidate
     near(page, &tail, filter, filter.radius, candidates);
 }
 
-/// How many of the low 32 bits may differ in the slot with this prefix; None if nothing there can pass.
+/// How many of the low 32 bits may differ in the slot with this prefix; None if nothing there can
+/// pass.
 #[inline(always)]
 fn slot_budget(filter: &Filter, shift: u32, prefix: u64) -> Option<u32> {
     let differing = (prefix << shift ^ filter.query) >> shift << shift;

@@ -11,13 +11,13 @@
 //!                 bits 59-63 key minus the page's base key, when the page spans at most 32 keys
 //!  aux, 10 bytes: the same, and the whole 16-bit key behind it, when it spans more ("wide")
 //! ```
-//! A search tests `lo` first: one sequential read of 4 bytes a posting, and nearly all postings fail
-//! it.
+//! A search tests `lo` first: one sequential read of 4 bytes a posting, and nearly all postings
+//! fail it.
 //!
 //! New postings are appended, so that an insert changes (and logs) some 14 bytes. What a build, a
-//! split or a VACUUM wrote is sorted: the slot directory in the special area cuts that sorted prefix
-//! into up to 32 equal ranges of the rotated fingerprint, so that a search reads only the slots its
-//! ball can touch, and the unsorted tail.
+//! split or a VACUUM wrote is sorted: the slot directory in the special area cuts that sorted
+//! prefix into up to 32 equal ranges of the rotated fingerprint, so that a search reads only the
+//! slots its ball can touch, and the unsorted tail.
 
 #![forbid(unsafe_code)]
 
@@ -83,8 +83,8 @@ pub fn needs_wide(base: u16, high: Option<Key>) -> bool {
     u32::from(last.saturating_sub(base)) >= NARROW_SPAN
 }
 
-/// Where the narrow page that starts at key `base` and spans as much as it can would end; None at the
-/// end of the key space.
+/// Where the narrow page that starts at key `base` and spans as much as it can would end; None at
+/// the end of the key space.
 pub fn narrow_end(base: u16) -> Option<Key> {
     let next = u64::from(base) + u64::from(NARROW_SPAN);
     (next <= u64::from(u16::MAX)).then(|| Key::at(next << KEY_SHIFT))
@@ -184,8 +184,8 @@ pub fn check(page: &Page) -> Result<(), Fault> {
     {
         return Err(Fault::new("the two arrays of the leaf differ in length"));
     }
-    // Both change only when the page is written from scratch; were they at odds, the next such writing
-    // could find more postings than its format holds.
+    // Both change only when the page is written from scratch; were they at odds, the next such
+    // writing could find more postings than its format holds.
     if is_wide(page) != needs_wide(base_key(page), special::high_key(page)) {
         return Err(Fault::new(
             "the posting format does not fit the keys that the leaf spans",
@@ -294,8 +294,8 @@ pub fn next_posting(page: &Page) -> [*const u8; 2] {
     at.map(|at| &raw const page[at.min(PAGE_SIZE - 1)])
 }
 
-/// Where a search for what lies `share` of the way into a leaf is likely to read first: its low words
-/// from there on, and the special area.
+/// Where a search for what lies `share` of the way into a leaf is likely to read first: its low
+/// words from there on, and the special area.
 pub fn likely_bytes(share: f32) -> [Range<usize>; 2] {
     /// Postings under one key of a table of ten million rows.
     const SPAN: usize = 150;

@@ -27,7 +27,8 @@ use crate::tid::Tid;
 
 /// Marks a page of ours at the end of the special area, as every access method's pages have a mark.
 const PAGE_ID: u16 = 0xFF96;
-/// The deepest level that a sound tree reaches: 335^6 leaves are more than the file can have blocks.
+/// The deepest level that a sound tree reaches: 335^6 leaves are more than the file can have
+/// blocks.
 const MAX_LEVEL: u8 = 6;
 
 const FLAGS: usize = SPECIAL_START + 4;

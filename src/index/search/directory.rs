@@ -1,8 +1,9 @@
-//! A backend's own picture of an index's leaves: where each begins, and how many rows lie under each
-//! 16-bit key. Pure; `cache` loads it.
+//! A backend's own picture of an index's leaves: where each begins, and how many rows lie under
+//! each 16-bit key. Pure; `cache` loads it.
 //!
-//! It may be stale. Addresses: a leaf's low end never changes, so the leaf found here is the right one
-//! or, after splits, left of it. Counts: they choose radii, and any radii are exact (see `probe`).
+//! It may be stale. Addresses: a leaf's low end never changes, so the leaf found here is the right
+//! one or, after splits, left of it. Counts: they choose radii, and any radii are exact (see
+//! `probe`).
 
 use crate::index::key::{BLOCKS, Key};
 use std::cell::Cell;

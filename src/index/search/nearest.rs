@@ -1,9 +1,9 @@
 //! The nearest first: ring by ring, all rows at distance 0, then at 1, and so on.
 //!
-//! Ring `r` is complete once radii with `sum(t_i + 1) = r + 1` have been read (see `probe`), so each
-//! further ring widens one block by one bit. What turns up ahead of its ring waits in a bin, up to a
-//! horizon; behind the horizon the search starts again for a farther one. Where widening would cost
-//! more than reading one key space, that is read instead, for some rings at a time.
+//! Ring `r` is complete once radii with `sum(t_i + 1) = r + 1` have been read (see `probe`), so
+//! each further ring widens one block by one bit. What turns up ahead of its ring waits in a bin,
+//! up to a horizon; behind the horizon the search starts again for a farther one. Where widening
+//! would cost more than reading one key space, that is read instead, for some rings at a time.
 //!
 //! Memory: when more rows wait than the limit, the farthest rings are dropped, to be found again; a
 //! ring that exceeds the limit alone is searched once more and handed out leaf by leaf.
@@ -20,7 +20,8 @@ use crate::tid::Tid;
 
 /// Horizon of the first probing pass: what is near costs little to find.
 const NEAR: u32 = 7;
-/// The horizon of the second, where uniform rows of the index's number have at least so many within.
+/// The horizon of the second, where uniform rows of the index's number have at least so many
+/// within.
 const LIKELY_ROWS: f64 = 32.0;
 const NOTHING_READ: Radii = [-1; BLOCKS];
 /// The widest radius of one block: 697 keys.
@@ -74,8 +75,8 @@ impl Bins {
         self.horizon.is_some_and(|horizon| ring <= horizon)
     }
 
-    /// Adds a row of a ring from `start` on. When there are too many, drops the farthest rings, in the end
-    /// even `due`, the next to be handed out.
+    /// Adds a row of a ring from `start` on. When there are too many, drops the farthest rings, in
+    /// the end even `due`, the next to be handed out.
     fn add(&mut self, ring: u32, tid: Tid, start: u32, due: u32) {
         if ring < start || !self.collects(ring) {
             return;
@@ -97,8 +98,8 @@ impl Bins {
     }
 }
 
-/// Horizons of the probing passes. A pass reads again what the one before has read, about a quarter of
-/// it; with too far a horizon it looks closer at postings that are not wanted.
+/// Horizons of the probing passes. A pass reads again what the one before has read, about a quarter
+/// of it; with too far a horizon it looks closer at postings that are not wanted.
 fn horizons(view: &View) -> [u32; 3] {
     let leaves = view.counts().map_or(0, |counts| counts.leaves(0));
     let rows = leaves as f64 * ROWS_PER_LEAF;
@@ -187,7 +188,8 @@ impl Nearest {
         self.radii.iter().map(|t| (t + 1) as u32).sum()
     }
 
-    /// The block that is cheapest to widen by one bit; None when reading a whole key space is cheaper.
+    /// The block that is cheapest to widen by one bit; None when reading a whole key space is
+    /// cheaper.
     fn cheapest(&self, view: &View) -> Option<usize> {
         let narrow = (0..BLOCKS).filter(|b| self.radii[*b] < WIDEST);
         let Some(counts) = view.counts() else {

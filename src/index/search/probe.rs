@@ -15,8 +15,8 @@ pub type Radii = [i32; BLOCKS];
 /// Reads one whole key space.
 pub const WALK: Radii = [16, -1, -1, -1];
 
-/// Beyond this radius four key spaces' neighbourhoods (697 keys each at k = 15, 2,517 at 19) cost more
-/// than reading one key space from end to end.
+/// Beyond this radius four key spaces' neighbourhoods (697 keys each at k = 15, 2,517 at 19) cost
+/// more than reading one key space from end to end.
 pub const MAX_PROBED_RADIUS: u32 = 15;
 
 /// Radii that find everything within `k`: evenly spread, or one whole key space for a large `k`.
@@ -83,9 +83,9 @@ fn for_each_mask(t: usize, mut each: impl FnMut(u16)) {
     }
 }
 
-/// The cheapest radii that find everything within `k` of `query`, as far as the counts tell. A block
-/// whose key is hot gets a small radius or none, and rarer blocks a larger one; reading one whole key
-/// space is one of the choices.
+/// The cheapest radii that find everything within `k` of `query`, as far as the counts tell. A
+/// block whose key is hot gets a small radius or none, and rarer blocks a larger one; reading one
+/// whole key space is one of the choices.
 pub fn choose(query: u64, k: u32, counts: &impl KeyCounts) -> Radii {
     if k > MAX_PROBED_RADIUS {
         return WALK;
@@ -182,8 +182,8 @@ pub fn next_in_ball(x: u64, query: u64, within: i32, radius: u32) -> Option<u64>
     if above <= radius && above_in_key <= within {
         return Some(x);
     }
-    // y leaves x at the lowest possible bit: there x has 0 and y has 1, above they agree. As long as
-    // more bits differ above than may, a bit is too low.
+    // y leaves x at the lowest possible bit: there x has 0 and y has 1, above they agree. As long
+    // as more bits differ above than may, a bit is too low.
     let lowest = too_many(differing, radius).max(too_many(differing & KEY_MASK, within));
     let below = !(u64::MAX << lowest);
     above -= (differing & below).count_ones();

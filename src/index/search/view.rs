@@ -13,8 +13,8 @@ use crate::pg::page::buffer::{Exclusive, Pinned, Shared, prefetch, prefetch_line
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// What a scan or an insert reads of the index at its start: the metapage, and the leaf directory if
-/// the session has one.
+/// What a scan or an insert reads of the index at its start: the metapage, and the leaf directory
+/// if the session has one.
 #[derive(Clone)]
 pub struct IndexState {
     meta: Meta,
@@ -89,8 +89,8 @@ impl<'r, 's> View<'r, 's> {
         page
     }
 
-    /// The leaf in which `key` can be put right now, locked for writing; None when `make_room` has to be
-    /// called first. `known` is what [`View::expect_insert`] found.
+    /// The leaf in which `key` can be put right now, locked for writing; None when `make_room` has
+    /// to be called first. `known` is what [`View::expect_insert`] found.
     pub fn leaf_with_room(
         &self,
         space: Space,
@@ -115,8 +115,8 @@ impl<'r, 's> View<'r, 's> {
         page
     }
 
-    /// Finds the leaves of an insert in the directory, if there is one, and starts fetching what the
-    /// insert reads of them first. Their addresses are waited for together, then the leaves.
+    /// Finds the leaves of an insert in the directory, if there is one, and starts fetching what
+    /// the insert reads of them first. Their addresses are waited for together, then the leaves.
     pub fn expect_insert<const N: usize>(
         &self,
         places: &[(Space, Key); N],
@@ -140,8 +140,8 @@ impl<'r, 's> View<'r, 's> {
         self.tree(space).make_room(key);
     }
 
-    /// Finds the leaf that holds `key` in the directory, if there is one, and starts fetching what a
-    /// search reads of it. Returns the entry of the leaf and where the next one begins.
+    /// Finds the leaf that holds `key` in the directory, if there is one, and starts fetching what
+    /// a search reads of it. Returns the entry of the leaf and where the next one begins.
     pub fn prefetch(&self, space: Space, key: Key) -> Option<(usize, Option<Key>)> {
         let cached = self.known(space)?;
         let leaves = cached.space(space.index());

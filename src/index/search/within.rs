@@ -19,8 +19,8 @@ pub struct Match {
     pub distance: u32,
 }
 
-/// The filter of block `b`'s key space for fingerprints within `radius` of `query` whose block `b` is
-/// more than `beyond` and at most `within` bits away.
+/// The filter of block `b`'s key space for fingerprints within `radius` of `query` whose block `b`
+/// is more than `beyond` and at most `within` bits away.
 pub fn filter(query: u64, b: usize, radius: u32, beyond: i32, within: i32) -> Filter {
     Filter {
         query: Space::of_block(b).rotate(query),
@@ -41,8 +41,8 @@ fn found_first(differing: u64, radii: &Radii, b: usize) -> bool {
     (0..b).all(|j| block_distance(differing, j) > radii[j])
 }
 
-/// Everything within a radius. The radii of the blocks are fixed for the whole search: the rule that
-/// reports a match once depends on them.
+/// Everything within a radius. The radii of the blocks are fixed for the whole search: the rule
+/// that reports a match once depends on them.
 pub struct Within {
     query: u64,
     radius: u32,

@@ -45,11 +45,12 @@ impl Build<'_> {
         workers.max(0) as usize
     }
 
-    /// Shows `row` each row that the index must contain: its (only) key column, None when NULL, and its
-    /// address, in physical order. Returns how many rows the table has.
+    /// Shows `row` each row that the index must contain: its (only) key column, None when NULL, and
+    /// its address, in physical order. Returns how many rows the table has.
     pub fn scan_table(self, row: RowSink) -> f64 {
         let mut row = row;
-        // SAFETY: contract of `from_raw`; the callback is given `row` back, which outlives the call.
+        // SAFETY: contract of `from_raw`; the callback is given `row` back, which outlives the
+        // call.
         unsafe {
             pg_sys::table_index_build_scan(
                 self.table.raw(),
@@ -71,12 +72,12 @@ impl Build<'_> {
     }
 }
 
-/// As [`Build::scan_table`], for one participant's share of a parallel scan. Also tells whether a broken HOT
-/// chain was met.
+/// As [`Build::scan_table`], for one participant's share of a parallel scan. Also tells whether a
+/// broken HOT chain was met.
 ///
 /// # Safety
-/// The relations must be open, `description` be the shared one of the scan; `concurrent` tells whether
-/// its snapshot is an MVCC one.
+/// The relations must be open, `description` be the shared one of the scan; `concurrent` tells
+/// whether its snapshot is an MVCC one.
 pub unsafe fn scan_share(
     table: Rel,
     index: Rel,
@@ -116,8 +117,8 @@ pub unsafe fn scan_visible(
     row: RowSink,
 ) {
     let mut row = row;
-    // SAFETY: the caller's word. As CREATE INDEX CONCURRENTLY does it: with an MVCC snapshot, and no
-    // constraint checked again. The scan is ended by the server's build scan.
+    // SAFETY: the caller's word. As CREATE INDEX CONCURRENTLY does it: with an MVCC snapshot, and
+    // no constraint checked again. The scan is ended by the server's build scan.
     unsafe {
         let scan =
             pg_sys::table_beginscan_strat(table, snapshot, 0, std::ptr::null_mut(), true, true);

@@ -33,8 +33,8 @@ pub struct OperatorClass {
 /// Reads an operator class from the catalogs.
 pub fn read(class: pg_sys::Oid) -> OperatorClass {
     use pg_sys::SysCacheIdentifier::{AMOPSTRATEGY, AMPROCNUM};
-    // SAFETY: syscache look-ups; each AMOPSTRATEGY tuple is a pg_amop row, copied before the list is
-    // released.
+    // SAFETY: syscache look-ups; each AMOPSTRATEGY tuple is a pg_amop row, copied before the list
+    // is released.
     unsafe {
         let family = pg_sys::get_opclass_family(class);
         let mut operators = Vec::new();

@@ -30,13 +30,14 @@ pub struct OpenIndex {
 
 impl OpenIndex {
     /// Opens an index of the access method `am`; raises an ERROR if it is something else, not the
-    /// caller's to open for this purpose, not valid, another session's temporary index, or an unlogged
-    /// one on a standby.
+    /// caller's to open for this purpose, not valid, another session's temporary index, or an
+    /// unlogged one on a standby.
     pub fn new(oid: pg_sys::Oid, am: &str, purpose: OpenPurpose) -> OpenIndex {
         // SAFETY: locks table before index, as the server does; both are closed by `drop` or, after
         // an ERROR, by the server.
         unsafe {
-            // Of a relation that is no index there is no table; index_open below says what is wrong.
+            // Of a relation that is no index there is no table; index_open below says what is
+            // wrong.
             let table_oid = pg_sys::IndexGetRelation(oid, true);
             let table = match table_oid {
                 pg_sys::Oid::INVALID => std::ptr::null_mut(),
@@ -71,10 +72,11 @@ impl OpenIndex {
         unsafe { scan_visible(self.table, self.index, snapshot.0, row) }
     }
 
-    /// Takes on the rights of the table's owner until the result is dropped: the index's expressions may
-    /// call functions of his, which must not get the caller's rights.
+    /// Takes on the rights of the table's owner until the result is dropped: the index's
+    /// expressions may call functions of his, which must not get the caller's rights.
     pub fn as_owner(&self) -> AsOwner {
-        // SAFETY: the table is open; the values are given back by `drop` or, after an ERROR, by the server.
+        // SAFETY: the table is open; the values are given back by `drop` or, after an ERROR, by the
+        // server.
         unsafe {
             let (mut user, mut context) = (pg_sys::Oid::INVALID, 0);
             pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
@@ -104,9 +106,9 @@ impl Drop for OpenIndex {
     }
 }
 
-/// A snapshot of all that is committed by now, as long as it lives. Not the transaction's own: under
-/// REPEATABLE READ that may see row versions older than the index, which an index need not have
-/// (pg_index.indcheckxmin).
+/// A snapshot of all that is committed by now, as long as it lives. Not the transaction's own:
+/// under REPEATABLE READ that may see row versions older than the index, which an index need not
+/// have (pg_index.indcheckxmin).
 pub struct LatestSnapshot(pg_sys::Snapshot);
 
 impl LatestSnapshot {
@@ -139,7 +141,8 @@ pub struct AsOwner {
 impl Drop for AsOwner {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            // SAFETY: what `as_owner` found; settings that functions changed meanwhile are put back.
+            // SAFETY: what `as_owner` found; settings that functions changed meanwhile are put
+            // back.
             unsafe {
                 pg_sys::AtEOXact_GUC(false, self.settings);
                 pg_sys::SetUserIdAndSecContext(self.user, self.context);

@@ -1,8 +1,9 @@
 //! A build shared among processes: the leader, which runs CREATE INDEX, and background workers.
 //!
-//! All take part in one scan of the table, exchange files, and see one board, a struct of atomics in
-//! dynamic shared memory. An ERROR in a worker reaches the leader at its next check for interrupts;
-//! when the leader's transaction ends, its workers are stopped and the shared files removed.
+//! All take part in one scan of the table, exchange files, and see one board, a struct of atomics
+//! in dynamic shared memory. An ERROR in a worker reaches the leader at its next check for
+//! interrupts; when the leader's transaction ends, its workers are stopped and the shared files
+//! removed.
 
 use super::build::{Build, RowSink, scan_share};
 use crate::pg::catalog::relation::Rel;
@@ -68,7 +69,8 @@ impl<'m, B> Member<'m, B> {
 
     /// Shows `row` this participant's share of the table. [`Member::hand_over`] must follow.
     pub fn scan(&self, row: RowSink) {
-        // Before the first block is taken: whoever finds no more blocks then knows of all who have any.
+        // Before the first block is taken: whoever finds no more blocks then knows of all who have
+        // any.
         self.common.scanning.fetch_add(1, Ordering::SeqCst);
         // SAFETY: table and index are open and locked, the description is that of the common scan.
         let (rows, broken) = unsafe {
@@ -135,7 +137,8 @@ impl<'m, B> Member<'m, B> {
     }
 
     fn files(&self) -> SharedFiles<'_> {
-        // SAFETY: initialised by the leader, attached to by `run_worker`; it lives as long as the build.
+        // SAFETY: initialised by the leader, attached to by `run_worker`; it lives as long as the
+        // build.
         unsafe { SharedFiles::from_raw(self.common.files.get()) }
     }
 }
@@ -160,7 +163,8 @@ pub struct Scanned {
 }
 
 impl<'r, B: Sync + 'r> Leader<'r, B> {
-    /// Launches up to `workers` workers; None when there is no shared memory or no worker to be had.
+    /// Launches up to `workers` workers; None when there is no shared memory or no worker to be
+    /// had.
     ///
     /// # Safety
     /// `B` must hold no pointers, and the worker function must be for the same `B`.
@@ -172,8 +176,9 @@ impl<'r, B: Sync + 'r> Leader<'r, B> {
     ) -> Option<Leader<'r, B>> {
         let Build { table, index, .. } = build;
         let concurrent = build.is_concurrent();
-        // SAFETY: the server's protocol for parallel operations, in its order: enter, create, estimate,
-        // initialise, fill, launch. The shared memory lives until the context is destroyed.
+        // SAFETY: the server's protocol for parallel operations, in its order: enter, create,
+        // estimate, initialise, fill, launch. The shared memory lives until the context is
+        // destroyed.
         unsafe {
             pg_sys::EnterParallelMode();
             let context = pg_sys::CreateParallelContext(
@@ -256,8 +261,8 @@ impl<'r, B: Sync + 'r> Leader<'r, B> {
 
     /// Waits for the workers to end, and adds what they read and logged to this process's counts.
     pub fn finish(self) -> Scanned {
-        // SAFETY: the context is live, and not used after `end`; each launched worker has filled its
-        // place of the two arrays by the time it has finished.
+        // SAFETY: the context is live, and not used after `end`; each launched worker has filled
+        // its place of the two arrays by the time it has finished.
         unsafe {
             pg_sys::WaitForParallelWorkersToFinish(self.context);
             let toc = (*self.context).toc;
@@ -369,8 +374,8 @@ pub unsafe fn run_worker<B: Sync>(
     toc: *mut pg_sys::shm_toc,
     work: impl FnOnce(&Member<B>),
 ) {
-    // SAFETY: the leader filled the parts before it launched this process, and waits for its end. The
-    // locks are those that the leader holds, which a worker is granted beside them.
+    // SAFETY: the leader filled the parts before it launched this process, and waits for its end.
+    // The locks are those that the leader holds, which a worker is granted beside them.
     unsafe {
         let part = |key| pg_sys::shm_toc_lookup(toc, key, false);
         let query = part(part::QUERY).cast::<c_char>();

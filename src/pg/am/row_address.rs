@@ -1,4 +1,5 @@
-//! Row addresses that come from an index's pages: checked before the server is sent to the table with them.
+//! Row addresses that come from an index's pages: checked before the server is sent to the table
+//! with them.
 
 use crate::pg::catalog::relation::Rel;
 use crate::pg::process::error::raise_index_corrupted;
@@ -13,8 +14,8 @@ pub const MAX_HEAP_OFFSET: u16 = {
     ((pg_sys::BLCKSZ - size_of::<pg_sys::PageHeaderData>() as u32) / row) as u16
 };
 
-/// Where rows of an index's table can be. The table's length is measured when an address lies beyond what
-/// is known: the table cannot shrink while it is locked.
+/// Where rows of an index's table can be. The table's length is measured when an address lies
+/// beyond what is known: the table cannot shrink while it is locked.
 #[derive(Clone, Copy, Default)]
 pub struct RowAddresses {
     blocks: u32,
@@ -22,11 +23,11 @@ pub struct RowAddresses {
 }
 
 impl RowAddresses {
-    /// Of the index's table, which must be locked and has as many blocks as `length` says. Only of a heap
-    /// is it known where rows can be.
+    /// Of the index's table, which must be locked and has as many blocks as `length` says. Only of
+    /// a heap is it known where rows can be.
     fn of_table(index: Rel, length: impl FnOnce(Rel) -> u32) -> RowAddresses {
-        // SAFETY: an open index has its row of pg_index; whoever uses an index has its table locked, so
-        // that the table's entry in the relation cache can be had and given back.
+        // SAFETY: an open index has its row of pg_index; whoever uses an index has its table
+        // locked, so that the table's entry in the relation cache can be had and given back.
         unsafe {
             let table = pg_sys::RelationIdGetRelation(index.table_oid());
             if table.is_null() {

@@ -31,8 +31,8 @@ pub struct RowReader<'o> {
 impl<'o> RowReader<'o> {
     pub fn new(open: &'o OpenIndex, snapshot: &'o LatestSnapshot) -> RowReader<'o> {
         let (table, index) = (open.table().raw(), open.index().raw());
-        // SAFETY: both relations are open as long as the reader lives. As the server's own build scan
-        // does it: the context reads its columns from the slot, which takes rows of the table.
+        // SAFETY: both relations are open as long as the reader lives. As the server's own build
+        // scan does it: the context reads its columns from the slot, which takes rows of the table.
         unsafe {
             let info = pg_sys::BuildIndexInfo(index);
             let state = pg_sys::CreateExecutorState();
@@ -56,8 +56,8 @@ impl<'o> RowReader<'o> {
     pub fn row(&mut self, tid: Tid) -> VisibleRow {
         let mut tid = tid_to(tid);
         let (mut again, mut value, mut null) = (false, pg_sys::Datum::null(), false);
-        // SAFETY: all was made by `new`; the index has one key column. What the expressions allocate is
-        // freed, the value is none of it.
+        // SAFETY: all was made by `new`; the index has one key column. What the expressions
+        // allocate is freed, the value is none of it.
         unsafe {
             let (fetch, slot, snapshot) = (self.fetch, self.slot, self.snapshot.raw());
             let none = std::ptr::null_mut();

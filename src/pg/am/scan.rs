@@ -67,10 +67,10 @@ impl<'s> Scan<'s> {
         Scan { raw }
     }
 
-    /// Makes the scan of `ambeginscan`, with `state` as its private state. The state has a memory context
-    /// of its own, and is dropped with it: by [`Scan::end`], or together with the surrounding context
-    /// when the query ends in an ERROR. (The surrounding one may live for a whole statement that begins
-    /// a scan for each row, to check an exclusion constraint.)
+    /// Makes the scan of `ambeginscan`, with `state` as its private state. The state has a memory
+    /// context of its own, and is dropped with it: by [`Scan::end`], or together with the
+    /// surrounding context when the query ends in an ERROR. (The surrounding one may live for a
+    /// whole statement that begins a scan for each row, to check an exclusion constraint.)
     pub fn begin<T>(index: Rel, keys: i32, order_bys: i32, state: T) -> pg_sys::IndexScanDesc {
         // SAFETY: the index is open; the arrays are as long as the executor reads them.
         unsafe {
@@ -183,7 +183,8 @@ impl<'s> Scan<'s> {
             )
     }
 
-    /// Hands a row to the executor; `distance` is the value of the ordering operator, None for NULL.
+    /// Hands a row to the executor; `distance` is the value of the ordering operator, None for
+    /// NULL.
     pub fn set_row(&mut self, tid: Tid, distance: Option<i32>, addresses: &mut RowAddresses) {
         // The server would report the table as damaged, or take the highest number for a request to
         // extend it.
@@ -209,8 +210,8 @@ pub struct Reader<'s> {
 }
 
 impl Reader<'_> {
-    /// Raises "snapshot too old" if VACUUM may have removed rows from the page that this reader should
-    /// see (old_snapshot_threshold).
+    /// Raises "snapshot too old" if VACUUM may have removed rows from the page that this reader
+    /// should see (old_snapshot_threshold).
     pub fn check_age(self, rel: Rel, page: &Shared) {
         let header = (&raw const **page).cast();
         // SAFETY: the scan's snapshot lives during the scan; the page is locked.

@@ -37,9 +37,10 @@ impl<'v> Vacuum<'v> {
         (!self.info.estimated_count).then_some(self.info.num_heap_tuples)
     }
 
-    /// Is it the end of CREATE INDEX or REINDEX CONCURRENTLY, which asks for the rows that the new index
-    /// holds, and removes none? Only that command is told of progress so far; should a VACUUM be one
-    /// day, an index that is valid is still cleaned as a whole, and one that is not is never searched.
+    /// Is it the end of CREATE INDEX or REINDEX CONCURRENTLY, which asks for the rows that the new
+    /// index holds, and removes none? Only that command is told of progress so far; should a VACUUM
+    /// be one day, an index that is valid is still cleaned as a whole, and one that is not is never
+    /// searched.
     pub fn is_validation(&self) -> bool {
         self.info.report_progress && !self.index().is_valid()
     }
@@ -75,8 +76,8 @@ impl DeadRows {
         callback.map(|callback| DeadRows { callback, state })
     }
 
-    /// Which of these rows are to be removed. One guarded call for all of them: the guard costs more
-    /// than the test.
+    /// Which of these rows are to be removed. One guarded call for all of them: the guard costs
+    /// more than the test.
     pub fn among(&self, tids: &[Tid]) -> Vec<bool> {
         let mut raw: Vec<_> = tids.iter().map(|tid| tid_to(*tid)).collect();
         let mut dead = vec![false; raw.len()];

@@ -1,5 +1,5 @@
-//! Noticing that a table was altered since something was remembered of it, or that names came to mean
-//! something else.
+//! Noticing that a table was altered since something was remembered of it, or that names came to
+//! mean something else.
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};

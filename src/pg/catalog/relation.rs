@@ -15,7 +15,8 @@ pub struct Rel<'a> {
 
 impl<'a> Rel<'a> {
     /// # Safety
-    /// `raw` must be an open relation that stays open, and locked as the caller's work needs, for 'a.
+    /// `raw` must be an open relation that stays open, and locked as the caller's work needs, for
+    /// 'a.
     pub unsafe fn from_raw(raw: pg_sys::Relation) -> Rel<'a> {
         Rel {
             raw,
@@ -108,8 +109,9 @@ impl<'a> Rel<'a> {
         }
     }
 
-    /// As many blocks as the main fork has at least: what this process learnt last, without asking. Whoever
-    /// shortens a file tells all processes, and they hear of it before they have the relation locked again.
+    /// As many blocks as the main fork has at least: what this process learnt last, without asking.
+    /// Whoever shortens a file tells all processes, and they hear of it before they have the
+    /// relation locked again.
     pub fn least_block_count(self) -> u32 {
         const MAIN: usize = pg_sys::ForkNumber::MAIN_FORKNUM as usize;
         // SAFETY: the relation is open, so that it has a storage handle, or is given one.
@@ -154,8 +156,8 @@ impl<'a> Rel<'a> {
         unsafe { self.data().rd_options.cast::<T>().as_ref() }
     }
 
-    /// Under SERIALIZABLE, looks for scans of others that hold this relation locked, and notes that we
-    /// wrote what they should have read: may raise 40001.
+    /// Under SERIALIZABLE, looks for scans of others that hold this relation locked, and notes that
+    /// we wrote what they should have read: may raise 40001.
     pub fn check_for_serializable_conflict(self) {
         unsafe extern "C-unwind" {
             // Missing from the bindings.
@@ -166,8 +168,8 @@ impl<'a> Rel<'a> {
             );
         }
         let relation = self.raw;
-        // SAFETY: the relation is open; a null address and no block stand for the relation as a whole.
-        // The function may raise an ERROR, hence the guard.
+        // SAFETY: the relation is open; a null address and no block stand for the relation as a
+        // whole. The function may raise an ERROR, hence the guard.
         unsafe {
             pg_sys::ffi::pg_guard_ffi_boundary(|| {
                 CheckForSerializableConflictIn(relation, std::ptr::null_mut(), u32::MAX);

@@ -59,8 +59,8 @@ impl Column {
         self.base
     }
 
-    /// An ERROR when the column's type is a domain whose constraints the value, one of the base type,
-    /// does not meet.
+    /// An ERROR when the column's type is a domain whose constraints the value, one of the base
+    /// type, does not meet.
     pub fn check(&self, value: Option<pg_sys::Datum>) {
         if self.base.type_id == self.storage.type_id {
             return;
@@ -154,8 +154,8 @@ pub fn base_type_name(column: &Column) -> String {
     unsafe { string(pg_sys::format_type_with_typemod(type_id, modifier)) }.unwrap_or_default()
 }
 
-/// A type's name with its schema, as SQL text. With no modifier: `character` and `bit` alone would mean
-/// one character, one bit.
+/// A type's name with its schema, as SQL text. With no modifier: `character` and `bit` alone would
+/// mean one character, one bit.
 pub fn qualified_type_name(type_id: Oid) -> String {
     const NO_MODIFIER: i32 = -1;
     let flags = pg_sys::FORMAT_TYPE_TYPEMOD_GIVEN | pg_sys::FORMAT_TYPE_FORCE_QUALIFY;
@@ -215,7 +215,8 @@ impl Opened {
 
     fn index(index: Oid) -> Option<WholeIndex> {
         let access_method = super::lookup::index_access_method(index)?;
-        // SAFETY: the row is read before it is released; `indkey` has `indnkeyatts` numbers at least.
+        // SAFETY: the row is read before it is released; `indkey` has `indnkeyatts` numbers at
+        // least.
         unsafe {
             let cache = pg_sys::SysCacheIdentifier::INDEXRELID as i32;
             let row = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(index));
@@ -247,8 +248,8 @@ impl Opened {
         indexes.into_iter().filter_map(Opened::index)
     }
 
-    /// Is a column unique by itself, and are all constraints that say so immediate ones? None when it is
-    /// not unique. ON CONFLICT (column) needs that.
+    /// Is a column unique by itself, and are all constraints that say so immediate ones? None when
+    /// it is not unique. ON CONFLICT (column) needs that.
     pub fn uniqueness(&self, column: i16) -> Option<bool> {
         self.indexes()
             .filter(|index| index.unique && index.keys == [column])

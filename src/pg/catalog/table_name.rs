@@ -18,8 +18,8 @@ impl TableName {
     /// None when the text is no such name.
     pub fn parse(text: &str) -> Option<Self> {
         let text = CString::new(from_utf8(text).into_owned()).ok()?;
-        // SAFETY: the copy is the server's to write to; on success the list has pointers to the parts,
-        // zero-terminated strings inside of the copy.
+        // SAFETY: the copy is the server's to write to; on success the list has pointers to the
+        // parts, zero-terminated strings inside of the copy.
         let mut parts: Vec<CString> = unsafe {
             let mut list = std::ptr::null_mut();
             let copy = pg_sys::pstrdup(text.as_ptr());
@@ -36,8 +36,8 @@ impl TableName {
         parts.is_empty().then_some(Self { schema, table })
     }
 
-    /// The table, without a schema the one in the schema of `neighbour`; None when there is none. An
-    /// ERROR when the current user may not look into the schema that is named.
+    /// The table, without a schema the one in the schema of `neighbour`; None when there is none.
+    /// An ERROR when the current user may not look into the schema that is named.
     pub fn find(&self, neighbour: Oid) -> Option<Oid> {
         // SAFETY: catalog look-ups with zero-terminated names; no schema has an invalid OID.
         let found = unsafe {

@@ -40,12 +40,12 @@ impl<'r> Pinned<'r> {
         unsafe { Self::read_with(rel, block, std::ptr::null_mut()) }
     }
 
-    /// As [`Pinned::read`], trying the buffer first in which the block was seen last (0 when in none);
-    /// saves the look-up in the buffer table.
+    /// As [`Pinned::read`], trying the buffer first in which the block was seen last (0 when in
+    /// none); saves the look-up in the buffer table.
     pub fn read_recent(rel: Rel<'r>, block: u32, recent: &Cell<pg_sys::Buffer>) -> Pinned<'r> {
         let buffer = recent.get();
-        // SAFETY: the relation is open; the number is that of a shared buffer, and the server checks
-        // what the buffer holds now.
+        // SAFETY: the relation is open; the number is that of a shared buffer, and the server
+        // checks what the buffer holds now.
         let pinned =
             is_shared(buffer) && unsafe { compat::read_recent_buffer(rel.raw(), block, buffer) };
         if pinned {
@@ -93,8 +93,8 @@ impl<'r> Pinned<'r> {
                 strategy,
             )
         };
-        // The server says only that it could not read some file. Asking for the file's length before each
-        // read would cost more than reading the page.
+        // The server says only that it could not read some file. Asking for the file's length
+        // before each read would cost more than reading the page.
         let buffer = catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|error| {
             if block != P_NEW && block >= rel.block_count() {
                 damaged_pointer(rel, format!("a pointer to block {block}, beyond its end"));
@@ -196,8 +196,8 @@ impl Deref for Shared<'_> {
     type Target = Page;
 
     fn deref(&self) -> &Page {
-        // SAFETY: the page is pinned and locked for reading: no one writes it meanwhile. (Hint bits,
-        // which are set under a share lock, do not exist on our pages.)
+        // SAFETY: the page is pinned and locked for reading: no one writes it meanwhile. (Hint
+        // bits, which are set under a share lock, do not exist on our pages.)
         unsafe { &*self.0.page() }
     }
 }
@@ -298,7 +298,8 @@ fn is_shared(buffer: pg_sys::Buffer) -> bool {
 /// Bytes that the processor fetches at a time.
 const LINE: usize = 64;
 
-/// Starts fetching the line of memory at an address into the processor's cache. Any address will do.
+/// Starts fetching the line of memory at an address into the processor's cache. Any address will
+/// do.
 pub fn prefetch_line(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the instruction has no effect but on the cache, and never faults.

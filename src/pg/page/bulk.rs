@@ -1,8 +1,8 @@
 //! Writing a relation's fork from start to end, past the buffer pool: what CREATE INDEX does.
 //!
-//! Pages go to the file in order, each batch logged as full page images first; the file is forced to
-//! disk at the end, because checkpoints do not know of these writes. Several processes can write one
-//! fork: each takes a run of blocks at a time from the end of the file.
+//! Pages go to the file in order, each batch logged as full page images first; the file is forced
+//! to disk at the end, because checkpoints do not know of these writes. Several processes can write
+//! one fork: each takes a run of blocks at a time from the end of the file.
 
 use crate::pg::catalog::relation::Rel;
 use crate::pg::process::compat;
@@ -141,7 +141,8 @@ impl<'r> BulkWriter<'r> {
         for (block, page) in (self.start..).zip(pages) {
             let smgr = smgr(self.rel);
             // SAFETY: the page is BLCKSZ bytes; with one writer the fork ends right before `block`,
-            // since blocks are appended in order, with many the block exists, since it was reserved.
+            // since blocks are appended in order, with many the block exists, since it was
+            // reserved.
             unsafe {
                 pg_sys::PageSetChecksumInplace(page.0.cast(), block);
                 match self.writers {
@@ -194,9 +195,9 @@ pub fn write_first(rel: Rel, fork: Fork, fill: impl FnOnce(&mut Page)) {
     }
 }
 
-/// Extends the main fork by a batch of blocks, which read as zeros until they are written, and returns
-/// the first. The file only ever grows under the extension lock: a file that is continued in a second
-/// segment pads the first, which must not meet another process's write.
+/// Extends the main fork by a batch of blocks, which read as zeros until they are written, and
+/// returns the first. The file only ever grows under the extension lock: a file that is continued
+/// in a second segment pads the first, which must not meet another process's write.
 fn reserve(rel: Rel) -> u32 {
     let mode = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
     let page = AlignedPage::new();

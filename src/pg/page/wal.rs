@@ -28,8 +28,9 @@ pub fn change<const N: usize, R, E>(
 ) -> Result<R, E> {
     const { assert!(N >= 1 && N <= pg_sys::MAX_GENERIC_XLOG_PAGES as usize) };
     // SAFETY: every page is pinned and exclusively locked, and all belong to one relation. The
-    // copies that GenericXLogRegisterBuffer hands out are distinct (the `&mut` are), BLCKSZ long, and
-    // live until Finish or Abort, which end before the references can be used again: `apply` is done.
+    // copies that GenericXLogRegisterBuffer hands out are distinct (the `&mut` are), BLCKSZ long,
+    // and live until Finish or Abort, which end before the references can be used again: `apply` is
+    // done.
     unsafe {
         let state = pg_sys::GenericXLogStart(pages[0].0.rel().raw());
         let copies = pages.map(|(page, image)| {
@@ -42,7 +43,8 @@ pub fn change<const N: usize, R, E>(
         let result = apply(copies.map(|copy| &mut *copy.cast::<Page>()));
         match result {
             Ok(_) => {
-                // A hole of negative length would bring the server down inside its critical section.
+                // A hole of negative length would bring the server down inside its critical
+                // section.
                 copies
                     .into_iter()
                     .for_each(|copy| check_bounds(copy.cast()));
@@ -67,16 +69,17 @@ unsafe fn check_bounds(header: *const pg_sys::PageHeaderData) {
     }
 }
 
-/// Changes up to four pages as one atomic, logged step, as [`change`] with [`Image::Delta`] does, for
-/// callers that know which bytes they change: `apply(i, page)` changes page `i` in place and returns
-/// the ranges it wrote, pd_lower and pd_upper among them if they moved, of `BYTES` bytes at most. It must
-/// not fail: a panic inside brings the server down, since a shared page is half written.
+/// Changes up to four pages as one atomic, logged step, as [`change`] with [`Image::Delta`] does,
+/// for callers that know which bytes they change: `apply(i, page)` changes page `i` in place and
+/// returns the ranges it wrote, pd_lower and pd_upper among them if they moved, of `BYTES` bytes at
+/// most. It must not fail: a panic inside brings the server down, since a shared page is half
+/// written.
 ///
 /// The generic WAL API finds the changed bytes by comparing whole pages, four copies and four
-/// comparisons of 8 kB for the 70 bytes that an insert changes: most of what an insert costs. Here the
-/// same record is put together from the ranges, and the server's own redo of generic WAL replays it:
-/// for each page a sequence of (u16 offset, u16 length, bytes). Majors on which the tests have not yet
-/// shown that redo accepts it go through the API.
+/// comparisons of 8 kB for the 70 bytes that an insert changes: most of what an insert costs. Here
+/// the same record is put together from the ranges, and the server's own redo of generic WAL
+/// replays it: for each page a sequence of (u16 offset, u16 length, bytes). Majors on which the
+/// tests have not yet shown that redo accepts it go through the API.
 pub fn patch<const BYTES: usize, const N: usize, const R: usize>(
     pages: &mut [Exclusive; N],
     mut apply: impl FnMut(usize, &mut Page) -> [Range<usize>; R],
@@ -93,12 +96,13 @@ pub fn patch<const BYTES: usize, const N: usize, const R: usize>(
         return;
     }
     let logged = pages[0].rel().needs_wal();
-    // Allocated before the critical section, in which nothing may fail: each has room for all ranges.
+    // Allocated before the critical section, in which nothing may fail: each has room for all
+    // ranges.
     let room = const { BYTES + R * RANGE_HEADER };
     let mut records: [Vec<u8>; N] = std::array::from_fn(|_| Vec::with_capacity(room));
     // SAFETY: every page is pinned and exclusively locked. The order is the server's rule for WAL:
-    // critical section, change, mark dirty, register, insert the record, set the LSNs. The registered
-    // bytes live in `records` until the record is inserted.
+    // critical section, change, mark dirty, register, insert the record, set the LSNs. The
+    // registered bytes live in `records` until the record is inserted.
     unsafe {
         pg_sys::CritSectionCount += 1;
         for (i, (page, record)) in pages.iter_mut().zip(&mut records).enumerate() {

@@ -90,8 +90,9 @@ pub enum EstimateScope {
 /// Reads the request that a support function got.
 pub fn request<'p>(args: &Args) -> SupportRequest<'p> {
     let node: *mut pg_sys::Node = args.internal(0);
-    // SAFETY: only the server's own code can pass an argument of type internal: to a support function a
-    // request node, alive and exclusively ours during this call, whose tag says which one it is.
+    // SAFETY: only the server's own code can pass an argument of type internal: to a support
+    // function a request node, alive and exclusively ours during this call, whose tag says which
+    // one it is.
     unsafe {
         match node.as_ref().map(|node| node.type_) {
             Some(NodeTag::T_SupportRequestSimplify) => SupportRequest::Simplify(SimplifyRequest {

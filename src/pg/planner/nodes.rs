@@ -1,7 +1,8 @@
 //! Expression trees of a query that is being planned: reading them, and building new nodes.
 //!
 //! Everything here lives as long as the planning of one query (`'p`): the trees and the nodes that
-//! [`Planner`] builds are in the planner's memory context. Nothing here knows what a fingerprint is.
+//! [`Planner`] builds are in the planner's memory context. Nothing here knows what a fingerprint
+//! is.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -195,8 +196,8 @@ impl<'p> NodeRef<'p> {
         unsafe { pg_sys::contain_subplans(self.as_ptr()) }
     }
 
-    /// Shows `visit` each node of this tree, itself included. Descends through what a constraint or a
-    /// clause is made of: connectives, NOT, calls, IN, IS NULL and casts of the type's name.
+    /// Shows `visit` each node of this tree, itself included. Descends through what a constraint or
+    /// a clause is made of: connectives, NOT, calls, IN, IS NULL and casts of the type's name.
     pub fn visit(self, visit: &mut dyn FnMut(NodeRef<'p>)) {
         check_stack_depth();
         visit(self);
@@ -444,8 +445,8 @@ impl<'p> Planner<'p> {
         self.built(unsafe { pg_sys::eval_const_expressions(self.root, node.as_ptr()) })
     }
 
-    /// Like [`Self::simplify`], and also the values of parameters and stable functions: an estimate,
-    /// never a plan.
+    /// Like [`Self::simplify`], and also the values of parameters and stable functions: an
+    /// estimate, never a plan.
     pub fn estimate(self, node: NodeRef<'p>) -> NodeRef<'p> {
         // SAFETY: a live expression of this query.
         self.built(unsafe { pg_sys::estimate_expression_value(self.root, node.as_ptr()) })

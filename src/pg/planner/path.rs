@@ -114,7 +114,8 @@ impl<'p> IndexPath<'p> {
         }
     }
 
-    /// Pages that `loops` scans fetch in all, of `pages` each, given what a cache keeps between them.
+    /// Pages that `loops` scans fetch in all, of `pages` each, given what a cache keeps between
+    /// them.
     pub fn pages_of_all_loops(&self, pages: f64) -> f64 {
         if self.loops() <= 1.0 {
             return pages;

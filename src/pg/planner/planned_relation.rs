@@ -1,4 +1,5 @@
-//! The planner's structs around expressions: the clauses of a query, its relations and their indexes.
+//! The planner's structs around expressions: the clauses of a query, its relations and their
+//! indexes.
 //!
 //! Clauses are replaced in place. That is allowed: a planner works on its own copy of a query
 //! (the plan cache, cursors and EXPLAIN copy before they plan), and core itself rewrites
@@ -89,8 +90,8 @@ impl<'p> Relation<'p> {
         }
     }
 
-    /// The same for an inheritance parent, whose indexes the planner does not list on every major, if
-    /// one of them belongs to an extension: most have none, and leave here.
+    /// The same for an inheritance parent, whose indexes the planner does not list on every major,
+    /// if one of them belongs to an extension: most have none, and leave here.
     pub fn parent_indexes(&self, table: Oid) -> Vec<IndexKey<'p>> {
         let indexes = index_oids(table);
         let of_extension =
@@ -282,7 +283,8 @@ unsafe fn index_key_of_plan<'p>(index: &pg_sys::IndexOptInfo) -> Option<IndexKey
 }
 
 /// # Safety
-/// `index` is an index of the table at range-table index `relid`, on which the planner holds a lock.
+/// `index` is an index of the table at range-table index `relid`, on which the planner holds a
+/// lock.
 unsafe fn index_key_of_catalog<'p>(index: Oid, relid: u32) -> Option<IndexKey<'p>> {
     // SAFETY: the index is open while its relcache entry is read; its expressions are copied into
     // the planner's memory context before it is closed. The lock is kept, as the planner does.

@@ -1,5 +1,5 @@
-//! What the planner compares the clauses on a relation with, node by node: keys and predicates of its
-//! indexes, its partition key, and the constraints by which it may leave the relation out.
+//! What the planner compares the clauses on a relation with, node by node: keys and predicates of
+//! its indexes, its partition key, and the constraints by which it may leave the relation out.
 
 use std::ptr::NonNull;
 
@@ -28,8 +28,8 @@ impl<'p> Relation<'p> {
         }
     }
 
-    /// The constraints that the planner weighs against the clauses (`constraint_exclusion`), in terms
-    /// of the relation.
+    /// The constraints that the planner weighs against the clauses (`constraint_exclusion`), in
+    /// terms of the relation.
     pub fn excluding_constraints(&self) -> Vec<NodeRef<'p>> {
         use pg_sys::ConstraintExclusionType::{
             CONSTRAINT_EXCLUSION_ON as ON, CONSTRAINT_EXCLUSION_PARTITION as OF_CHILDREN,
@@ -71,8 +71,8 @@ unsafe fn constraints<'p>(
         // Missing from the bindings.
         fn RelationGetPartitionQual(rel: pg_sys::Relation) -> *mut pg_sys::List;
     }
-    // SAFETY: the table is open while its relcache entry is read; what is made of the constraints are
-    // copies in the planner's memory, simplified as the planner simplifies them.
+    // SAFETY: the table is open while its relcache entry is read; what is made of the constraints
+    // are copies in the planner's memory, simplified as the planner simplifies them.
     unsafe {
         let rel = pg_sys::table_open(table, pg_sys::NoLock as i32);
         let mut found = Vec::new();

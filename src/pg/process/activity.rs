@@ -24,7 +24,8 @@ pub struct Activity {
 impl Activity {
     /// For the SQL function `what`.
     pub fn new(what: &'static str) -> Self {
-        // SAFETY: the text of the running command, null or zero-terminated; reads this backend's entry.
+        // SAFETY: the text of the running command, null or zero-terminated; reads this backend's
+        // entry.
         let (query, query_id) = unsafe {
             let text = pg_sys::debug_query_string;
             let query = match text.is_null() {
@@ -62,8 +63,8 @@ impl Activity {
     }
 
     fn report(&self, text: &CStr) {
-        // SAFETY: copies a zero-terminated text into this backend's entry, which forgets the query's
-        // id on the way.
+        // SAFETY: copies a zero-terminated text into this backend's entry, which forgets the
+        // query's id on the way.
         unsafe {
             pg_sys::pgstat_report_activity(pg_sys::BackendState::STATE_RUNNING, text.as_ptr());
             pg_sys::pgstat_report_query_id(self.query_id, true);

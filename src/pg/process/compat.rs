@@ -7,8 +7,8 @@ use pgrx::pg_sys;
 use std::ffi::CStr;
 
 /// The majors on which redo has replayed the WAL records that `wal::patch` puts together
-/// (pg_test/t/001_crash.pl, with wal_consistency_checking; 015_crash_points.pl; 010_standby.pl), and
-/// several processes have built one index (020_parallel_build.pl).
+/// (pg_test/t/001_crash.pl, with wal_consistency_checking; 015_crash_points.pl; 010_standby.pl),
+/// and several processes have built one index (020_parallel_build.pl).
 const TESTED: [u32; 5] = [14, 15, 16, 17, 18];
 
 /// Is the major that this library is compiled for among them?
@@ -73,8 +73,8 @@ pub type QueryId = u64;
 #[cfg(feature = "pg18")]
 pub type QueryId = i64;
 
-/// The index behind a table's primary key, or 0. From 18 on the server asks whether a deferrable one
-/// will do: up to 17 it did.
+/// The index behind a table's primary key, or 0. From 18 on the server asks whether a deferrable
+/// one will do: up to 17 it did.
 ///
 /// # Safety
 /// `table` must be open.
@@ -91,8 +91,8 @@ pub unsafe fn primary_key_index(table: pg_sys::Relation) -> pg_sys::Oid {
     }
 }
 
-/// Sets search_path as the server does for maintenance commands (from 17 on), until the nest level of
-/// settings ends.
+/// Sets search_path as the server does for maintenance commands (from 17 on), until the nest level
+/// of settings ends.
 pub fn restrict_search_path() {
     // SAFETY: changes a setting; the caller has begun a nest level.
     #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
@@ -176,8 +176,9 @@ pub unsafe fn content_lock_is_held(buffer: pg_sys::Buffer) -> bool {
         }
 }
 
-/// Raises an ERROR if `old_snapshot_threshold` has let VACUUM remove rows that the snapshot should see
-/// from a page as new as this one. (The function TestForOldSnapshot; the setting ended with 16.)
+/// Raises an ERROR if `old_snapshot_threshold` has let VACUUM remove rows that the snapshot should
+/// see from a page as new as this one. (The function TestForOldSnapshot; the setting ended with
+/// 16.)
 ///
 /// # Safety
 /// `snapshot` must be null or live, `rel` open, `page` lead to a page that is locked.
@@ -312,8 +313,8 @@ pub fn file_is_new(data: &pg_sys::RelationData) -> bool {
     data.rd_createSubid != NOT_IN_THIS_TRANSACTION || new_file != NOT_IN_THIS_TRANSACTION
 }
 
-/// Has the planner take any other path first, even one that a setting like enable_seqscan = off disables.
-/// Up to 17 such a setting only adds to a path's price, so that a higher price is enough.
+/// Has the planner take any other path first, even one that a setting like enable_seqscan = off
+/// disables. Up to 17 such a setting only adds to a path's price, so that a higher price is enough.
 ///
 /// # Safety
 /// `path` must be what the planner passes to amcostestimate.
@@ -342,7 +343,8 @@ pub fn int_option(name: &'static CStr, offset: usize) -> pg_sys::relopt_parse_el
     }
 }
 
-/// Refuses settings whose name begins with `prefix` and a dot and that nobody has defined (from 15 on).
+/// Refuses settings whose name begins with `prefix` and a dot and that nobody has defined (from 15
+/// on).
 pub fn reserve_setting_prefix(prefix: &'static CStr) {
     // SAFETY: called while the library is loaded; the server copies the string.
     #[cfg(not(feature = "pg14"))]

@@ -38,8 +38,8 @@ pub fn from_utf8(text: &str) -> Cow<'_, [u8]> {
 }
 
 fn convert(bytes: &[u8], from: i32, to: i32) -> Vec<u8> {
-    // SAFETY: the server reads `len` bytes and writes none; values are shorter than 1 GB. Bytes that
-    // are not ASCII are always converted, so that the result is a new, zero-terminated string.
+    // SAFETY: the server reads `len` bytes and writes none; values are shorter than 1 GB. Bytes
+    // that are not ASCII are always converted, so that the result is a new, zero-terminated string.
     unsafe {
         let source = bytes.as_ptr().cast_mut();
         let converted = pg_sys::pg_do_encoding_conversion(source, bytes.len() as i32, from, to);

@@ -1,12 +1,12 @@
-//! Error reports in PostgreSQL's style: lower case, no full stop, the offending value, a hint. Their
-//! text may hold what users wrote: each part is made fit for the database's encoding here.
+//! Error reports in PostgreSQL's style: lower case, no full stop, the offending value, a hint.
+//! Their text may hold what users wrote: each part is made fit for the database's encoding here.
 
 use pgrx::{PgLogLevel, PgSqlErrorCode, pg_sys};
 
 use super::encoding::reportable;
 
-/// Replaces the panic hook of pgrx, which captures a backtrace where RUST_BACKTRACE is set and sends it
-/// to the client as an error's DETAIL. Called once, when the library is loaded.
+/// Replaces the panic hook of pgrx, which captures a backtrace where RUST_BACKTRACE is set and
+/// sends it to the client as an error's DETAIL. Called once, when the library is loaded.
 pub fn keep_backtraces_in_the_log() {
     // Below the hook of pgrx lies that of the standard library, which writes to the server log.
     drop(std::panic::take_hook());

@@ -55,9 +55,9 @@ pub fn push_within<T>(vec: &mut Vec<T>, value: T, limit: usize) {
     vec.push(value);
 }
 
-/// Raises the ERROR for out of memory while there is memory left to report it. For loops that allocate
-/// in small pieces: they would leave so little that the server, which needs some to turn an ERROR into
-/// an answer, gives up as a whole.
+/// Raises the ERROR for out of memory while there is memory left to report it. For loops that
+/// allocate in small pieces: they would leave so little that the server, which needs some to turn
+/// an ERROR into an answer, gives up as a whole.
 pub fn keep_reserve() {
     const RESERVE: usize = 1 << 20;
     let mut reserve: Vec<u8> = Vec::new();

@@ -37,7 +37,8 @@ impl TempFile {
         TempFile(unsafe { pg_sys::BufFileCreateTemp(false) })
     }
 
-    /// Creates a file that other processes of the parallel operation can open, once it was published.
+    /// Creates a file that other processes of the parallel operation can open, once it was
+    /// published.
     pub fn create_shared(files: SharedFiles<'_>, name: &CStr) -> TempFile {
         // SAFETY: this process is attached to the set.
         TempFile(unsafe { compat::create_shared_file(files.raw, name) })

@@ -54,8 +54,8 @@ pub(in crate::pg) fn c_text(sql: &str) -> CString {
     })
 }
 
-/// A query with parameters of these types, ready to be run until it is freed. The server analyses and
-/// plans anew what has become stale. `options` are those of cursors.
+/// A query with parameters of these types, ready to be run until it is freed. The server analyses
+/// and plans anew what has become stale. `options` are those of cursors.
 pub(in crate::pg) fn prepared(
     sql: &str,
     parameters: &[pg_sys::Oid],
@@ -64,8 +64,8 @@ pub(in crate::pg) fn prepared(
     let text = c_text(sql);
     let mut types = parameters.to_vec();
     connected(|| {
-        // SAFETY: a zero-terminated text, as many types as said; the plan is kept before the connection
-        // is closed.
+        // SAFETY: a zero-terminated text, as many types as said; the plan is kept before the
+        // connection is closed.
         unsafe {
             let (count, options) = (types.len() as i32, options as i32);
             let plan =

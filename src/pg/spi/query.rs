@@ -67,8 +67,8 @@ unsafe extern "C-unwind" fn receive<const N: usize>(
     slot: *mut pg_sys::TupleTableSlot,
     receiver: *mut pg_sys::DestReceiver,
 ) -> bool {
-    // SAFETY: the receiver is the first field of ours; a slot of the query's row type, whose columns
-    // are unpacked before they are read.
+    // SAFETY: the receiver is the first field of ours; a slot of the query's row type, whose
+    // columns are unpacked before they are read.
     unsafe {
         let receiver = &mut *receiver.cast::<Receiver<N>>();
         if usize::from((*slot).tts_nvalid.cast_unsigned()) < N {

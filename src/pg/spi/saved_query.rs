@@ -1,4 +1,5 @@
-//! A query that is planned once and run again and again, as the current user, from inside a function.
+//! A query that is planned once and run again and again, as the current user, from inside a
+//! function.
 
 use std::ffi::c_char;
 
@@ -18,16 +19,16 @@ pub enum Sees {
     Latest,
 }
 
-/// A query with parameters, planned without regard to their values. Must be dropped outside of error
-/// handling, or not at all.
+/// A query with parameters, planned without regard to their values. Must be dropped outside of
+/// error handling, or not at all.
 pub struct SavedQuery {
     plan: pg_sys::SPIPlanPtr,
     prefers_indexes: bool,
 }
 
 impl SavedQuery {
-    /// Analyses the query. With `prefers_indexes` a sequential scan is planned only where nothing else
-    /// is possible: a plan made while the table was small must still do when it has grown.
+    /// Analyses the query. With `prefers_indexes` a sequential scan is planned only where nothing
+    /// else is possible: a plan made while the table was small must still do when it has grown.
     pub fn new(sql: &str, parameters: &[pg_sys::Oid], prefers_indexes: bool) -> Self {
         let plan = prepared(sql, parameters, pg_sys::CURSOR_OPT_GENERIC_PLAN);
         Self {
@@ -79,13 +80,14 @@ impl SavedQuery {
         })
     }
 
-    /// Makes the plan, unless there is a valid one, and locks its tables, so that the run takes this plan.
-    /// The settings are those of planning only: what the run fires has the session's.
+    /// Makes the plan, unless there is a valid one, and locks its tables, so that the run takes
+    /// this plan. The settings are those of planning only: what the run fires has the session's.
     ///
     /// # Safety
     /// While connected, in a transaction.
     unsafe fn plan_with_indexes(&self) {
-        // SAFETY: the plan is one statement's; what is counted for the current owner is released there.
+        // SAFETY: the plan is one statement's; what is counted for the current owner is released
+        // there.
         unsafe {
             let level = prefer_indexes();
             let plan = pg_sys::SPI_plan_get_cached_plan(self.plan);
@@ -97,8 +99,9 @@ impl SavedQuery {
     }
 }
 
-/// Turns sequential scans off until AtEOXact_GUC is called with the level returned, or an ERROR. Where
-/// one is needed all the same, the plan looks so expensive that the server would compile it at every run.
+/// Turns sequential scans off until AtEOXact_GUC is called with the level returned, or an ERROR.
+/// Where one is needed all the same, the plan looks so expensive that the server would compile it
+/// at every run.
 ///
 /// # Safety
 /// In a transaction.
@@ -122,8 +125,8 @@ unsafe fn prefer_indexes() -> i32 {
     }
 }
 
-/// Column `i` of the first row, in the memory context that was current before connecting. None as well
-/// when the row has no such column.
+/// Column `i` of the first row, in the memory context that was current before connecting. None as
+/// well when the row has no such column.
 ///
 /// # Safety
 /// After a run that returned a row.

@@ -9,8 +9,8 @@ use super::fmgr::Args;
 pub struct Memory(pg_sys::MemoryContext);
 
 impl Memory {
-    /// The memory in which the caller works: of a trigger function, that of the row, which the executor
-    /// empties before it goes on to the next row.
+    /// The memory in which the caller works: of a trigger function, that of the row, which the
+    /// executor empties before it goes on to the next row.
     pub fn current() -> Self {
         // SAFETY: reads a variable of the backend.
         Self(unsafe { pg_sys::CurrentMemoryContext })
@@ -55,8 +55,8 @@ pub fn with<T: 'static, R>(
         let memory = Memory(info.fn_mcxt);
         state = PgMemoryContexts::For(info.fn_mcxt).leak_and_drop_on_delete(new(memory));
     }
-    // SAFETY: `fn_extra` belongs to this function, which always puts a T there; it was taken out, so
-    // that nobody else refers to it.
+    // SAFETY: `fn_extra` belongs to this function, which always puts a T there; it was taken out,
+    // so that nobody else refers to it.
     let result = f(unsafe { &mut *state });
     info.fn_extra = state.cast();
     result

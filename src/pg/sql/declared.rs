@@ -1,7 +1,8 @@
 //! Do the argument types that SQL declares for a function agree with those that its getters read?
 //!
 //! They stand in two files, and a getter that read an int as a text would follow the number as an
-//! address. So every getter asks the catalog: once in a process for each function, argument and type.
+//! address. So every getter asks the catalog: once in a process for each function, argument and
+//! type.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -58,8 +59,8 @@ impl Wanted {
     }
 }
 
-/// Checks that were passed: function, argument and type in one word each, at the place that a hash of
-/// the word tells; 0 at places that are empty.
+/// Checks that were passed: function, argument and type in one word each, at the place that a hash
+/// of the word tells; 0 at places that are empty.
 static PASSED: [AtomicU64; 1 << PLACES_LOG2] = [const { AtomicU64::new(0) }; 1 << PLACES_LOG2];
 const PLACES_LOG2: u32 = 8;
 
@@ -78,8 +79,8 @@ pub fn check(function: Oid, i: usize, wanted: Wanted) {
 #[cold]
 fn compare(function: Oid, i: usize, wanted: Wanted) {
     let (mut types, mut count) = (std::ptr::null_mut(), 0);
-    // SAFETY: a catalog look-up, an ERROR when there is no such function; the copied list has as many
-    // types as it says.
+    // SAFETY: a catalog look-up, an ERROR when there is no such function; the copied list has as
+    // many types as it says.
     let declared = unsafe {
         pg_sys::get_func_signature(function, &mut types, &mut count);
         let declared = (i < count as usize).then(|| *types.add(i));

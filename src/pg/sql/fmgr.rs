@@ -1,7 +1,9 @@
-//! SQL-callable functions without the overhead, and without the schema generator, of `#[pg_extern]`.
+//! SQL-callable functions without the overhead, and without the schema generator, of
+//! `#[pg_extern]`.
 //!
-//! The SQL declarations are written by hand in `sql/`; [`pg_function!`] exports a version-1 function
-//! of the same name. The getters of [`Args`] check those declarations ([`super::declared`]).
+//! The SQL declarations are written by hand in `sql/`; [`pg_function!`] exports a version-1
+//! function of the same name. The getters of [`Args`] check those declarations
+//! ([`super::declared`]).
 
 use std::ffi::CStr;
 
@@ -109,8 +111,9 @@ impl Args {
         unsafe { pg_sys::get_fn_expr_argtype((*self.fcinfo).flinfo, i as i32) }
     }
 
-    /// Argument `i` of a STRICT function, as the bits of a by-value datum: sign-extended integers. For
-    /// functions so short that only a debug build looks up what SQL declares; bits are not followed.
+    /// Argument `i` of a STRICT function, as the bits of a by-value datum: sign-extended integers.
+    /// For functions so short that only a debug build looks up what SQL declares; bits are not
+    /// followed.
     #[inline]
     pub fn by_value(&self, i: usize) -> u64 {
         if cfg!(debug_assertions) {
@@ -144,9 +147,9 @@ pub fn by_reference<T: Copy>(value: T) -> pg_sys::Datum {
     }
 }
 
-/// Exports a version-1 SQL function: `pg_function! { fn name, pg_finfo_name (args) { body } }`, with
-/// `args: &Args` and a body that yields a Datum. A Rust panic or a PostgreSQL error inside the body
-/// leaves as an ERROR. Exporting a symbol counts as unsafe code, which the body must not have.
+/// Exports a version-1 SQL function: `pg_function! { fn name, pg_finfo_name (args) { body } }`,
+/// with `args: &Args` and a body that yields a Datum. A Rust panic or a PostgreSQL error inside the
+/// body leaves as an ERROR. Exporting a symbol counts as unsafe code, which the body must not have.
 macro_rules! pg_function {
     ($(#[$meta:meta])* fn $name:ident, $finfo:ident ($args:ident) $body:block) => {
         $(#[$meta])*

@@ -76,8 +76,8 @@ impl KeyType {
     /// Points to a value that was read from a file; an ERROR when it would end beyond `aligned`.
     fn behind(&self, aligned: &[u64]) -> pg_sys::Datum {
         let (start, room) = (aligned.as_ptr().cast_mut(), size_of_val(aligned));
-        // SAFETY: the header of a varlena is read where there is room for one, and other bytes within
-        // `aligned`.
+        // SAFETY: the header of a varlena is read where there is room for one, and other bytes
+        // within `aligned`.
         let fits = unsafe {
             match self.storage.by_value_and_length().1 {
                 -1 => {
@@ -126,7 +126,8 @@ impl KeyType {
     /// The collation in which values are compared, as SQL text; None when the type has none.
     pub fn collation(&self) -> Option<String> {
         let cache = pg_sys::SysCacheIdentifier::COLLOID as i32;
-        // SAFETY: a catalog look-up; the row is read before it is released, its name is zero-terminated.
+        // SAFETY: a catalog look-up; the row is read before it is released, its name is
+        // zero-terminated.
         unsafe {
             let row = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(self.collation));
             if row.is_null() {
@@ -156,12 +157,12 @@ pub fn no_order(type_id: pg_sys::Oid) -> String {
     format!("could not identify a comparison function for type {name}")
 }
 
-/// A type's own equality, as SQL text that neither a search_path alters nor operators beside it that
-/// fit better.
+/// A type's own equality, as SQL text that neither a search_path alters nor operators beside it
+/// that fit better.
 pub struct Equality {
     operator: String,
-    /// Stand behind an operand, and behind an array of such. Empty where nobody may add operators: there
-    /// a column of another type that the server knows to compare keeps its index.
+    /// Stand behind an operand, and behind an array of such. Empty where nobody may add operators:
+    /// there a column of another type that the server knows to compare keeps its index.
     cast: String,
     array_cast: String,
 }
@@ -169,7 +170,8 @@ pub struct Equality {
 impl Equality {
     /// None when the type has no equality.
     pub fn of(type_id: pg_sys::Oid) -> Option<Self> {
-        // SAFETY: catalog look-ups; the row is read before it is released, its name is zero-terminated.
+        // SAFETY: catalog look-ups; the row is read before it is released, its name is
+        // zero-terminated.
         let (schema, name, operand) = unsafe {
             let flags = pg_sys::TYPECACHE_EQ_OPR as i32;
             let operator = (*pg_sys::lookup_type_cache(type_id, flags)).eq_opr;
@@ -216,7 +218,8 @@ impl Equality {
         format!("{left}{cast} {operator} ANY (ARRAY(SELECT {column}{cast} {rows}))")
     }
 
-    /// `left` is an element of the array that a parameter is, of values of the type that operands have.
+    /// `left` is an element of the array that a parameter is, of values of the type that operands
+    /// have.
     pub fn any_of(&self, left: &str, parameter: &str) -> String {
         let Self {
             operator,

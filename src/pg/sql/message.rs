@@ -13,8 +13,8 @@ pub struct MessageReader<'a> {
 }
 
 impl<'a> MessageReader<'a> {
-    /// The message that the server passes to a type's receive function. (Only the server's own code can
-    /// pass an argument of type internal.)
+    /// The message that the server passes to a type's receive function. (Only the server's own code
+    /// can pass an argument of type internal.)
     pub fn of(args: &'a Args) -> Self {
         MessageReader {
             raw: args.internal(0),

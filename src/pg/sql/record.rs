@@ -73,8 +73,8 @@ impl<'a> Record<'a> {
 }
 
 impl Shape {
-    /// Looks up the columns of a row. They are kept in `memory`, where an outdated shape stays until
-    /// the call site ends: there is one for each ALTER TABLE in between at most.
+    /// Looks up the columns of a row. They are kept in `memory`, where an outdated shape stays
+    /// until the call site ends: there is one for each ALTER TABLE in between at most.
     pub fn of(record: &Record<'_>, memory: Memory) -> Self {
         let identity = record.identity();
         // SAFETY: the looked-up descriptor is pinned until it has been copied; the copy lives in

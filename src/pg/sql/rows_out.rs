@@ -16,8 +16,8 @@ pub struct RowsOut {
 impl RowsOut {
     /// Starts the result; the function returns NULL after its last row.
     pub fn begin(args: &Args) -> Self {
-        // SAFETY: `resultinfo` is null or a node; a ReturnSetInfo lives as long as the call, and its
-        // per-query memory as long as the result.
+        // SAFETY: `resultinfo` is null or a node; a ReturnSetInfo lives as long as the call, and
+        // its per-query memory as long as the result.
         unsafe {
             let info: *mut pg_sys::ReturnSetInfo = (*args.fcinfo()).resultinfo.cast();
             let mode = pg_sys::SetFunctionReturnMode::SFRM_Materialize;
@@ -58,8 +58,8 @@ impl RowsOut {
 
     /// Adds the row that `make` makes; None is NULL.
     pub fn push<const N: usize>(&mut self, make: impl FnOnce() -> [Option<pg_sys::Datum>; N]) {
-        // SAFETY: the context lives as long as the function's call; an ERROR inside of `make` resets
-        // the current context on its own.
+        // SAFETY: the context lives as long as the function's call; an ERROR inside of `make`
+        // resets the current context on its own.
         let row = unsafe {
             let outer = pg_sys::MemoryContextSwitchTo(self.scratch);
             let row = make();

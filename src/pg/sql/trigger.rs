@@ -43,8 +43,8 @@ impl VersionAddress {
     pub fn has_moved_away(&self) -> bool {
         let table = Opened::new(self.table);
         let raw = table.rel().raw();
-        // SAFETY: the table is open; the slot, of the table's kind, is dropped before it is closed; the
-        // tuple is read while the slot holds it.
+        // SAFETY: the table is open; the slot, of the table's kind, is dropped before it is closed;
+        // the tuple is read while the slot holds it.
         unsafe {
             let slot =
                 pg_sys::MakeSingleTupleTableSlot((*raw).rd_att, pg_sys::table_slot_callbacks(raw));
@@ -179,8 +179,8 @@ impl<'a> TriggerCall<'a> {
 
     fn value(&self, tuple: pg_sys::HeapTuple, column: &Column) -> Option<Value<'a>> {
         let mut null = false;
-        // SAFETY: a row trigger has its tuples, of the relation's row type; the server calls a column null
-        // that the type lacks.
+        // SAFETY: a row trigger has its tuples, of the relation's row type; the server calls a
+        // column null that the type lacks.
         unsafe {
             let desc = (*self.data().tg_relation).rd_att;
             let number = i32::from(column.number);
@@ -205,17 +205,18 @@ impl<'a> TriggerCall<'a> {
         })
     }
 
-    /// Is the new row still what the table holds, to this transaction? Other triggers, or the commands
-    /// before a deferred one, may have deleted or replaced it. A foreign table cannot be asked.
+    /// Is the new row still what the table holds, to this transaction? Other triggers, or the
+    /// commands before a deferred one, may have deleted or replaced it. A foreign table cannot be
+    /// asked.
     pub fn new_row_is_live(&self) -> bool {
         unsafe extern "C" {
             // Missing from the bindings.
             static mut SnapshotSelfData: pg_sys::SnapshotData;
         }
         let table = self.data().tg_relation;
-        // SAFETY: a table's routines live as long as it is open; the slot of an AFTER trigger is of the
-        // table's own kind and holds the stored row; the function may raise an ERROR, and pgrx does
-        // not guard calls by pointer.
+        // SAFETY: a table's routines live as long as it is open; the slot of an AFTER trigger is of
+        // the table's own kind and holds the stored row; the function may raise an ERROR, and pgrx
+        // does not guard calls by pointer.
         unsafe {
             let routines = (*table).rd_tableam.as_ref();
             let Some(is_seen) = routines.and_then(|table| table.tuple_satisfies_snapshot) else {

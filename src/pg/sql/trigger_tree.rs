@@ -31,14 +31,14 @@ impl TriggerCall<'_> {
         origin(self.trigger(), self.relation().oid())
     }
 
-    /// All triggers that call this function before a row of this table is inserted or updated, this one
-    /// among them, whether they are fired for this row or not.
+    /// All triggers that call this function before a row of this table is inserted or updated, this
+    /// one among them, whether they are fired for this row or not.
     pub fn siblings(&self) -> Vec<Sibling> {
         let events = pg_sys::TRIGGER_TYPE_INSERT | pg_sys::TRIGGER_TYPE_UPDATE;
         let before_row = pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE;
         let table = self.relation();
-        // SAFETY: an open relation has a list of as many triggers as it says, or none. The server may
-        // replace the list whenever it looks into a catalog, hence the copy.
+        // SAFETY: an open relation has a list of as many triggers as it says, or none. The server
+        // may replace the list whenever it looks into a catalog, hence the copy.
         let triggers = unsafe {
             let copy = pg_sys::CopyTriggerDesc((*table.raw()).trigdesc);
             copy.as_ref().map_or(&[][..], |list| {
@@ -88,8 +88,8 @@ fn origin(trigger: &pg_sys::Trigger, table: Oid) -> Origin {
 
 /// None when the trigger is gone.
 fn pg_trigger(trigger: Oid) -> Option<PgTrigger> {
-    // SAFETY: a scan of the catalog with one key, of the type of the index; the row is read before the
-    // scan ends.
+    // SAFETY: a scan of the catalog with one key, of the type of the index; the row is read before
+    // the scan ends.
     unsafe {
         let mut key = pg_sys::ScanKeyData::default();
         pg_sys::ScanKeyInit(

@@ -10,7 +10,8 @@ use crate::pg::process::error::raise;
 /// WINDOW_SEEK_HEAD of windowapi.h.
 const FROM_FIRST: i32 = 1;
 
-/// Numbers that [`Window::memory`] can give: MaxAllocSize of memutils.h, less one for how many there are.
+/// Numbers that [`Window::memory`] can give: MaxAllocSize of memutils.h, less one for how many
+/// there are.
 pub const MOST_NUMBERS: usize = 0x3FFF_FFFF / size_of::<i32>() - 1;
 
 unsafe extern "C-unwind" {
@@ -32,8 +33,8 @@ unsafe extern "C-unwind" {
     ) -> pg_sys::Datum;
 }
 
-/// The partition in which a window function is called. The server's functions may raise ERRORs, hence
-/// the guard around each.
+/// The partition in which a window function is called. The server's functions may raise ERRORs,
+/// hence the guard around each.
 #[derive(Clone, Copy)]
 pub struct Window<'a> {
     raw: *mut pg_sys::WindowObjectData,
@@ -43,7 +44,8 @@ pub struct Window<'a> {
 impl<'a> Window<'a> {
     /// The window of the running function, which SQL declares as a window function.
     pub fn of(args: &'a Args) -> Self {
-        // SAFETY: the context of a call is null or a live node; of a window function it is this one.
+        // SAFETY: the context of a call is null or a live node; of a window function it is this
+        // one.
         unsafe {
             let context = (*args.fcinfo()).context;
             let tag = pg_sys::NodeTag::T_WindowObjectData;
@@ -90,9 +92,10 @@ impl<'a> Window<'a> {
 
     /// As [`Window::value`], of every row in turn.
     pub fn values<T: ByValue>(self, i: usize, rows: usize, mut each: impl FnMut(usize, Option<T>)) {
-        // SAFETY: what evaluating an argument leaves behind (a decompressed text, say) would stay until
-        // the call is over, for all rows; here it is forgotten after each. The values are passed by
-        // value. After an ERROR the server resets the current context and deletes this one.
+        // SAFETY: what evaluating an argument leaves behind (a decompressed text, say) would stay
+        // until the call is over, for all rows; here it is forgotten after each. The values are
+        // passed by value. After an ERROR the server resets the current context and deletes this
+        // one.
         unsafe {
             let scratch = pg_sys::AllocSetContextCreateInternal(
                 pg_sys::CurrentMemoryContext,
@@ -112,11 +115,12 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// `count` numbers that live as long as the partition, 0 at first. Every call must ask for as many.
+    /// `count` numbers that live as long as the partition, 0 at first. Every call must ask for as
+    /// many.
     pub fn memory(self, count: usize) -> &'a [Cell<i32>] {
-        // SAFETY: at the first call for a partition the server gives zeros of that size, at later ones
-        // the same memory. Its first number says how many follow. Cells: other references to them may
-        // live in this call.
+        // SAFETY: at the first call for a partition the server gives zeros of that size, at later
+        // ones the same memory. Its first number says how many follow. Cells: other references to
+        // them may live in this call.
         unsafe {
             let size = (count + 1) * size_of::<i32>();
             let memory =

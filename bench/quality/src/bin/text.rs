@@ -1,6 +1,7 @@
-//! How fast texts become fingerprints. `text rows DATA OUT` writes the rows as files in the format of COPY,
-//! `text measure OUT` times one round over them, `text hashes OUT` the feature hashes, and `text table OUT`
-//! makes tables of the medians. Measures are lines `rows,what,microseconds a row,megabytes a second`.
+//! How fast texts become fingerprints. `text rows DATA OUT` writes the rows as files in the format
+//! of COPY, `text measure OUT` times one round over them, `text hashes OUT` the feature hashes, and
+//! `text table OUT` makes tables of the medians. Measures are lines `rows,what,microseconds a
+//! row,megabytes a second`.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -94,8 +95,8 @@ fn read_rows(out: &Path, name: &str) -> Outcome<Vec<String>> {
         .collect())
 }
 
-/// Seconds that the fastest pass of each call takes, all in turns: what else the machine does only ever makes a
-/// pass slower, and one that is short is spared now and then.
+/// Seconds that the fastest pass of each call takes, all in turns: what else the machine does only
+/// ever makes a pass slower, and one that is short is spared now and then.
 fn fastest<const N: usize>(mut calls: [&mut dyn FnMut(); N]) -> [f64; N] {
     let start = Instant::now();
     let mut fastest = [f64::MAX; N];
