@@ -12,7 +12,7 @@ CREATE FUNCTION key_of_text(regclass, text, name, int, OUT a bigint, OUT b bigin
 LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_pairs';
 CREATE FUNCTION no_array(text, int) RETURNS bigint[] LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_minhash';
 CREATE FUNCTION other_length(macaddr) RETURNS cstring LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_ball_out';
-CREATE FUNCTION of_window(int, int) RETURNS int WINDOW LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_cluster';
+CREATE FUNCTION of_window(int, int) RETURNS int WINDOW LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_cluster_number';
 CREATE FUNCTION too_wide(fp bigint, mask bigint, flips int, OUT a bigint, OUT b bigint) RETURNS SETOF record
 LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_probes';
 SELECT of_int(1, 64);
@@ -41,7 +41,7 @@ INSERT INTO argument VALUES
 	('bigint', NULL, '1'), ('int', NULL, '1'), ('int', 'bits', '64'), ('float8', NULL, '0.5'), ('boolean', NULL, 'true'),
 	('bit', NULL, 'repeat(''1'', 128)::bit(128)'), ('text[]', NULL, '''{a}'''), ('float8[]', NULL, '''{1}'''), ('bigint[]', NULL, '''{1}'''),
 	('regclass', NULL, '''documents'''), ('regclass', 'index', '''documents_fp'''),
-	('name', NULL, '''fp'''), ('name', 'text_column', '''body'''), ('anyelement', NULL, '1');
+	('name', NULL, '''fp'''), ('name', 'text', '''body'''), ('anyelement', NULL, '1');
 CREATE FUNCTION call_of(function oid) RETURNS text LANGUAGE sql AS $$
 	SELECT format('SELECT %s(%s)%s', function::regproc,
 		string_agg(v.value || '::' || CASE a.type WHEN 'anyelement'::regtype THEN 'bigint' WHEN 'bit'::regtype THEN 'bit(128)'
