@@ -191,7 +191,7 @@ impl Statement {
         let same = equality.clause(&key, "$1");
         Statement {
             // A domain over bigint is cast to it, so that no function beside ours fits better.
-            // Every role may use this one: whoever inserts needs no rights on the schema of the
+            // Every role may use this one: a user who inserts needs no rights on the schema of the
             // extension.
             near: format!(
                 "{rows} WHERE simhash_catalog.distance({fp}::pg_catalog.int8, $2) OPERATOR(pg_catalog.<=) {radius} \
@@ -241,8 +241,8 @@ impl Statement {
     }
 
     /// Puts the row, the rows near it and the clusters of them all into one cluster, named after
-    /// its smallest key. Rows that are there already are not touched: whoever joins a large cluster
-    /// must not lock and log all of it.
+    /// its smallest key. Rows that are there already are not touched: a row that joins a large
+    /// cluster must not lock and log all of it.
     fn unite(&self, clusters: &str) -> String {
         let Statement {
             key,

@@ -70,7 +70,7 @@ impl Clustered<'_> {
         )
     }
 
-    /// Checks what the trigger needs of the table, whoever fires it.
+    /// Checks what the trigger needs of the table, for any user.
     pub fn check(&self, clusters: Oid) -> ClusterTable {
         let name = table_name::shown(clusters);
         if !table::holds_rows(clusters) {

@@ -47,7 +47,7 @@ pub struct Bag<const W: usize> {
     names: Option<Vec<String>>,
     /// The number of a feature plus 1, or 0. At least twice as many as features; a power of two.
     places: Vec<u32>,
-    /// Odd, and other for each bag: nobody can write a text whose features meet in few places.
+    /// Odd, and other for each bag: no user can write a text whose features collide.
     multiplier: u64,
 }
 

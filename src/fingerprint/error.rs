@@ -1,4 +1,4 @@
-//! What a user can do wrong, without a word about how a server reports it.
+//! What a user can do wrong. How a server reports it stands elsewhere.
 
 use std::borrow::Cow;
 use std::fmt;

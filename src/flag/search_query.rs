@@ -27,8 +27,8 @@ pub struct QueryBuilder {
 impl QueryBuilder {
     /// Every name is qualified, so that no search_path alters the meaning, and types are those of
     /// our own functions, so that none beside them fits better. Those are the ones that every role
-    /// may use: whoever inserts needs no rights on the schema of the extension. None when a name is
-    /// gone.
+    /// may use: a user who inserts needs no rights on the schema of the extension. None when a name
+    /// is gone.
     pub fn new(searched: Oid, options: &FlagOptions, columns: &Columns) -> Option<Self> {
         let distance = format!(
             "simhash_catalog.distance(t.{}::pg_catalog.int8, $1)",

@@ -2,7 +2,7 @@
 //!
 //! The four leaves are locked in the order of the spaces, each after a descent that takes one share
 //! lock at a time. If one has no room, all are let go, that leaf is split alone, and the insert
-//! starts again: nobody waits for a split while holding a leaf of another space.
+//! starts again: no backend waits for a split while it holds a leaf of another space.
 
 use super::key::{BLOCKS, Key, Space};
 use super::page::leaf;

@@ -1,8 +1,9 @@
 //! The B-link tree of one key space: finding pages, and the splits that make room.
 //!
-//! After Lehman and Yao: every page has a right link and a high key, so that whoever arrives after
-//! a split moves right. Pages are never removed and never change their role (README.md says why).
-//! Locks: a reader holds one at a time; a writer locks child before parent and left before right.
+//! After Lehman and Yao: every page has a right link and a high key, so that a process that arrives
+//! after a split moves right. Pages are never removed and never change their role (README.md says
+//! why). Locks: a reader holds one at a time; a writer locks child before parent and left before
+//! right.
 
 use super::corrupt::{bad_meta, corrupted};
 use super::key::{Key, Space};

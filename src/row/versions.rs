@@ -187,7 +187,7 @@ fn check_snapshot(args: &Args) {
     )
 }
 
-/// Has nobody made a version of the idf table that this transaction does not see?
+/// Raises an ERROR unless this transaction sees the newest version of the idf table.
 fn check_newest_idf(args: &Args) {
     let newest = SavedQuery::new(
         "SELECT pg_catalog.max(version) FROM simhash_catalog.idf WHERE name OPERATOR(pg_catalog.=) $1",

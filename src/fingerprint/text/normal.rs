@@ -1,6 +1,6 @@
 //! The normal form of text: NFKC, then lower case, character by character.
 //!
-//! Text is worked off in chunks, so that memory stays small and a caller can stop the work between
+//! Text is processed in chunks, so that memory stays small and a caller can stop the work between
 //! them; the time is linear in the length.
 
 use unicode_normalization::UnicodeNormalization;

@@ -2,9 +2,9 @@
 //!
 //! 1. All scan the table together; each sorts what it met for every key space and leaves the runs
 //!    in files that the others can read.
-//! 2. When the last one has handed its runs over, each takes a key space that nobody has yet,
-//!    merges everybody's runs of it and loads it, until none is left. They write the file side by
-//!    side.
+//! 2. When the last one has handed its runs over, each takes a key space that no other has
+//!    taken, merges all processes' runs of it and loads it, until none is left. They write the file
+//!    side by side.
 //! 3. The leader writes the metapage. Until then the index is no more than unreachable blocks.
 //!
 //! Who joins late finds no more blocks to scan, and helps with the loading.

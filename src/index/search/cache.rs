@@ -212,7 +212,7 @@ fn read(rel: Rel, meta: &Meta) -> Cached {
         if leaves.is_empty() {
             leaves.push((Key::MIN, meta.roots[b]));
         }
-        // A search looks at one downlink of a page and cannot tell; whoever reads them all can.
+        // A search reads one downlink of a page and cannot tell; this reads all of them.
         if !leaves.is_sorted_by_key(|leaf| leaf.0) {
             let fault = Fault::new("downlinks below it are out of order");
             corrupted(rel, meta.roots[b], &fault);

@@ -109,7 +109,7 @@ impl Walk {
         self.look_ahead(view, space);
         let (page, end) = self.leaf(view, space, from);
         view.check_age(&page);
-        // Only what lies at or after the resumed position is news.
+        // Skip the postings that were returned already.
         leaf::scan(&page, &self.filter, from, &mut self.candidates, visit);
         let right = special::right(&page);
         self.next = match right {

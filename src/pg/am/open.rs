@@ -15,7 +15,7 @@ use pgrx::pg_sys;
 pub enum OpenPurpose {
     /// By its owner.
     Verification,
-    /// By whoever may read the table.
+    /// By a user who may read the table.
     Statistics,
 }
 

@@ -69,8 +69,8 @@ impl<'m, B> Member<'m, B> {
 
     /// Shows `row` this participant's share of the table. [`Member::hand_over`] must follow.
     pub fn scan(&self, row: RowSink) {
-        // Before the first block is taken: whoever finds no more blocks then knows of all who have
-        // any.
+        // Before the first block is taken: a process that finds no more blocks then knows of all
+        // that have some.
         self.common.scanning.fetch_add(1, Ordering::SeqCst);
         // SAFETY: table and index are open and locked, the description is that of the common scan.
         let (rows, broken) = unsafe {
@@ -253,7 +253,8 @@ impl<'r, B: Sync + 'r> Leader<'r, B> {
         unsafe { (*self.context).nworkers_launched as usize }
     }
 
-    /// Raises an ERROR if a launched worker could not start: nobody would wait for it in vain.
+    /// Raises an ERROR if a launched worker could not start: otherwise the leader would wait for it
+    /// forever.
     pub fn check_workers_started(&self) {
         // SAFETY: the context lives until `finish`.
         unsafe { pg_sys::WaitForParallelWorkersToAttach(self.context) };

@@ -26,8 +26,8 @@ impl RowAddresses {
     /// Of the index's table, which must be locked and has as many blocks as `length` says. Only of
     /// a heap is it known where rows can be.
     fn of_table(index: Rel, length: impl FnOnce(Rel) -> u32) -> RowAddresses {
-        // SAFETY: an open index has its row of pg_index; whoever uses an index has its table
-        // locked, so that the table's entry in the relation cache can be had and given back.
+        // SAFETY: an open index has its row of pg_index; a backend that uses an index has its
+        // table locked, so that the table's entry in the relation cache can be had and given back.
         unsafe {
             let table = pg_sys::RelationIdGetRelation(index.table_oid());
             if table.is_null() {

@@ -128,8 +128,8 @@ impl<'a> Rel<'a> {
         u64::from(self.block_count()) * u64::from(pg_sys::BLCKSZ)
     }
 
-    /// As [`Rel::block_count`], waiting for whoever is extending the file right now: afterwards no
-    /// page that was already handed out lies beyond the answer.
+    /// As [`Rel::block_count`], waiting for a backend that extends the file right now: afterwards
+    /// no page that was already handed out lies beyond the answer.
     pub fn settled_block_count(self) -> u32 {
         let mode = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
         let local = self.is_temporary();

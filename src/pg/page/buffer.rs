@@ -137,8 +137,8 @@ impl<'r> Pinned<'r> {
         Exclusive(self.lock(pg_sys::BUFFER_LOCK_EXCLUSIVE))
     }
 
-    /// Locks for writing once nobody else has the page pinned, so that no scan that still relies on
-    /// the page's rows is running.
+    /// Locks for writing once no other backend has the page pinned, so that no scan that still
+    /// relies on the page's rows is running.
     pub fn cleanup(self) -> Exclusive<'r> {
         // SAFETY: the buffer is pinned once by us and not locked.
         unsafe { pg_sys::LockBufferForCleanup(self.buffer) };

@@ -309,7 +309,7 @@ unsafe fn index_key_of_catalog<'p>(index: Oid, relid: u32) -> Option<IndexKey<'p
 /// # Safety
 /// `list` is a copy of the relcache's expressions.
 unsafe fn in_terms_of<'p>(list: *mut pg_sys::List, relid: u32) -> NodeList<'p> {
-    // SAFETY: a list of expressions that nobody else holds (contract).
+    // SAFETY: a list of expressions without other references (contract).
     unsafe {
         if relid != 1 && !list.is_null() {
             pg_sys::ChangeVarNodes(list.cast(), 1, relid as i32, 0);

@@ -343,8 +343,8 @@ pub fn int_option(name: &'static CStr, offset: usize) -> pg_sys::relopt_parse_el
     }
 }
 
-/// Refuses settings whose name begins with `prefix` and a dot and that nobody has defined (from 15
-/// on).
+/// Refuses settings whose name begins with `prefix` and a dot and that no module has defined (from
+/// 15 on).
 pub fn reserve_setting_prefix(prefix: &'static CStr) {
     // SAFETY: called while the library is loaded; the server copies the string.
     #[cfg(not(feature = "pg14"))]

@@ -62,7 +62,7 @@ pub fn keep_reserve() {
     const RESERVE: usize = 1 << 20;
     let mut reserve: Vec<u8> = Vec::new();
     let result = reserve.try_reserve_exact(RESERVE);
-    // The compiler would leave out what nobody looks at.
+    // The compiler would remove code whose result is not used.
     std::hint::black_box(&mut reserve);
     or_out_of_memory(result);
 }

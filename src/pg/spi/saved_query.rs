@@ -149,7 +149,7 @@ unsafe fn copied<'a>(i: usize) -> Option<Value<'a>> {
 impl Drop for SavedQuery {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            // SAFETY: made by `new`, and used by nobody else.
+            // SAFETY: made by `new`, which is its only user.
             unsafe { pg_sys::SPI_freeplan(self.plan) };
         }
     }

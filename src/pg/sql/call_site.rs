@@ -56,7 +56,7 @@ pub fn with<T: 'static, R>(
         state = PgMemoryContexts::For(info.fn_mcxt).leak_and_drop_on_delete(new(memory));
     }
     // SAFETY: `fn_extra` belongs to this function, which always puts a T there; it was taken out,
-    // so that nobody else refers to it.
+    // so that no other reference to it exists.
     let result = f(unsafe { &mut *state });
     info.fn_extra = state.cast();
     result

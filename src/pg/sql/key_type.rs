@@ -161,7 +161,7 @@ pub fn no_order(type_id: pg_sys::Oid) -> String {
 /// that fit better.
 pub struct Equality {
     operator: String,
-    /// Stand behind an operand, and behind an array of such. Empty where nobody may add operators:
+    /// Stand behind an operand, and behind an array of such. Empty where no user may add operators:
     /// there a column of another type that the server knows to compare keeps its index.
     cast: String,
     array_cast: String,
