@@ -1,16 +1,18 @@
 -- simhash_dedup 0.1.0: the SQL objects, in the order in which data flows.
--- Functions are C, or name everything with its schema: none depends on a search_path. The Rust symbol of each function stands
--- behind MODULE_PATHNAME; its argument types here are what the Rust side relies on.
+-- No function depends on the caller's search_path: it is written in C, names every schema, or sets
+-- the path itself. The Rust symbol of a C function follows MODULE_PATHNAME; the Rust code relies on
+-- the argument types declared here.
 
 \echo Use "CREATE EXTENSION simhash_dedup" to load this file. \quit
 
--- ---------------------------------------------------------------- what the extension keeps to itself
--- Tables of stored configurations, and functions that its triggers call. Every role may use this schema, so that what an owner put
--- into a trigger or a view works for roles that have no rights on the schema of the extension. Never IF NOT EXISTS: a schema
--- that somebody else made is no place for them.
+-- ---------------------------------------------------------------- the internal schema
+-- Tables of stored configurations, and functions that its triggers call. Every role may use this
+-- schema, so that an owner's triggers and views work for roles without rights on the schema of the
+-- extension. No IF NOT EXISTS: another role could own a schema that exists already.
 
 CREATE SCHEMA simhash_catalog;
-COMMENT ON SCHEMA simhash_catalog IS 'what simhash_dedup keeps to itself: stored configurations and internal functions';
+COMMENT ON SCHEMA simhash_catalog IS
+	'what simhash_dedup keeps to itself: stored configurations and internal functions';
 
 -- ---------------------------------------------------------------- fingerprints
 -- Not STRICT: weights, options and presets default to NULL. IMMUTABLE: a fingerprint depends on the
@@ -19,46 +21,57 @@ COMMENT ON SCHEMA simhash_catalog IS 'what simhash_dedup keeps to itself: stored
 
 CREATE FUNCTION simhash64(record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row64';
-COMMENT ON FUNCTION simhash64(record, jsonb, text) IS '64-bit SimHash of a row; NULL when it has no feature';
+COMMENT ON FUNCTION simhash64(record, jsonb, text) IS
+	'64-bit SimHash of a row; NULL when it has no feature';
 
 CREATE FUNCTION simhash32(record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row32';
-COMMENT ON FUNCTION simhash32(record, jsonb, text) IS '32-bit SimHash of a row, 0 to 2^32 - 1; NULL when it has no feature';
+COMMENT ON FUNCTION simhash32(record, jsonb, text) IS
+	'32-bit SimHash of a row, 0 to 2^32 - 1; NULL when it has no feature';
 
 CREATE FUNCTION simhash64(text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text64';
-COMMENT ON FUNCTION simhash64(text, jsonb, text) IS '64-bit SimHash of a text; NULL when it has no word';
+COMMENT ON FUNCTION simhash64(text, jsonb, text) IS
+	'64-bit SimHash of a text; NULL when it has no word';
 
 CREATE FUNCTION simhash32(text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text32';
-COMMENT ON FUNCTION simhash32(text, jsonb, text) IS '32-bit SimHash of a text, 0 to 2^32 - 1; NULL when it has no word';
+COMMENT ON FUNCTION simhash32(text, jsonb, text) IS
+	'32-bit SimHash of a text, 0 to 2^32 - 1; NULL when it has no word';
 
 CREATE FUNCTION simhash128(record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bit(128)
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row128';
-COMMENT ON FUNCTION simhash128(record, jsonb, text) IS '128-bit SimHash of a row; NULL when it has no feature; not served by the index';
+COMMENT ON FUNCTION simhash128(record, jsonb, text) IS
+	'128-bit SimHash of a row; NULL when it has no feature; not served by the index';
 
 CREATE FUNCTION simhash128(text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bit(128)
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text128';
-COMMENT ON FUNCTION simhash128(text, jsonb, text) IS '128-bit SimHash of a text; NULL when it has no word; not served by the index';
+COMMENT ON FUNCTION simhash128(text, jsonb, text) IS
+	'128-bit SimHash of a text; NULL when it has no word; not served by the index';
 
 CREATE FUNCTION simhash64(tsvector) RETURNS bigint
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME', 'simhash_tsvector64';
-COMMENT ON FUNCTION simhash64(tsvector) IS '64-bit SimHash of lexemes, weighed by the labels of their positions; NULL when there is none';
+COMMENT ON FUNCTION simhash64(tsvector) IS
+	'64-bit SimHash of lexemes, weighted by the labels of their positions; NULL when there is none';
 
 CREATE FUNCTION simhash64_tokens(tokens text[], weights float8[] DEFAULT NULL) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME', 'simhash_tokens64';
-COMMENT ON FUNCTION simhash64_tokens(text[], float8[]) IS '64-bit SimHash of tokens, taken literally, with weights (1 each without)';
+COMMENT ON FUNCTION simhash64_tokens(text[], float8[]) IS
+	'64-bit SimHash of tokens, taken literally; without weights each weighs 1';
 
 CREATE FUNCTION simhash32_tokens(tokens text[], weights float8[] DEFAULT NULL) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME', 'simhash_tokens32';
-COMMENT ON FUNCTION simhash32_tokens(text[], float8[]) IS '32-bit SimHash of tokens, taken literally, with weights (1 each without)';
+COMMENT ON FUNCTION simhash32_tokens(text[], float8[]) IS
+	'32-bit SimHash of tokens, taken literally; without weights each weighs 1';
 
 CREATE FUNCTION simhash_features(
 	record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL,
 	OUT column_name text, OUT feature text, OUT tf float8, OUT weight float8, OUT hash bigint
 ) RETURNS SETOF record
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 100 AS 'MODULE_PATHNAME', 'simhash_features';
-COMMENT ON FUNCTION simhash_features(record, jsonb, text) IS 'why a row has its 64-bit fingerprint: its features and what they weigh';
+COMMENT ON FUNCTION simhash_features(record, jsonb, text) IS
+	'the features of a row, with the weight and the hash by which each votes on the 64-bit '
+	'fingerprint';
 
 CREATE FUNCTION simhash_bits(fingerprint bigint, bits int DEFAULT 64) RETURNS text
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_bits';
@@ -66,63 +79,81 @@ COMMENT ON FUNCTION simhash_bits(bigint, int) IS 'a fingerprint of 64 or 32 bits
 
 CREATE FUNCTION simhash_similarity(a bigint, b bigint, bits int DEFAULT 64) RETURNS float8
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_similarity';
-COMMENT ON FUNCTION simhash_similarity(bigint, bigint, int) IS 'share of equal bits of two fingerprints: (bits - distance) / bits';
+COMMENT ON FUNCTION simhash_similarity(bigint, bigint, int) IS
+	'share of bits that are equal in two fingerprints: (bits - distance) / bits';
 
 -- ---------------------------------------------------------------- checks of candidates
--- How similar two texts or sets are that have close fingerprints. NULL when there is nothing to compare.
+-- How similar two texts or sets with close fingerprints are. NULL when there is nothing to compare.
 
 CREATE FUNCTION simhash_jaccard(a text, b text, n int DEFAULT 5) RETURNS float8
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_jaccard';
-COMMENT ON FUNCTION simhash_jaccard(text, text, int) IS 'Jaccard similarity of the sets of character n-grams of two texts';
+COMMENT ON FUNCTION simhash_jaccard(text, text, int) IS
+	'Jaccard similarity of the sets of character n-grams of two texts';
 
 -- For the triggers' queries.
 CREATE FUNCTION simhash_catalog.jaccard(a text, b text, n int) RETURNS float8
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_jaccard';
-COMMENT ON FUNCTION simhash_catalog.jaccard(text, text, int) IS 'the function simhash_jaccard, for triggers';
+COMMENT ON FUNCTION simhash_catalog.jaccard(text, text, int) IS
+	'the function simhash_jaccard, for triggers';
 
-CREATE FUNCTION simhash_cosine(a text, b text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS float8
+CREATE FUNCTION simhash_cosine(
+	a text, b text, options jsonb DEFAULT NULL, preset text DEFAULT NULL
+) RETURNS float8
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 2000 AS 'MODULE_PATHNAME', 'simhash_cosine_text';
-COMMENT ON FUNCTION simhash_cosine(text, text, jsonb, text) IS 'cosine of the features of two texts, weighed as simhash64 does';
+COMMENT ON FUNCTION simhash_cosine(text, text, jsonb, text) IS
+	'cosine similarity of two texts, by their features with the weights of simhash64';
 
 CREATE FUNCTION simhash_cosine(a float8[], b float8[]) RETURNS float8
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 10 AS 'MODULE_PATHNAME', 'simhash_cosine_array';
-COMMENT ON FUNCTION simhash_cosine(float8[], float8[]) IS 'cosine of two vectors';
+COMMENT ON FUNCTION simhash_cosine(float8[], float8[]) IS 'cosine similarity of two vectors';
 
 CREATE FUNCTION minhash(tokens text[], n int DEFAULT 100) RETURNS bigint[]
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_minhash';
-COMMENT ON FUNCTION minhash(text[], int) IS 'MinHash signature of a set of tokens by n hash functions';
+COMMENT ON FUNCTION minhash(text[], int) IS
+	'MinHash signature of a set of tokens by n hash functions';
 
 CREATE FUNCTION minhash_similarity(a bigint[], b bigint[]) RETURNS float8
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 10 AS 'MODULE_PATHNAME', 'simhash_minhash_similarity';
-COMMENT ON FUNCTION minhash_similarity(bigint[], bigint[]) IS 'share of equal minima: estimates the Jaccard similarity, standard error sqrt(J (1 - J) / n)';
+COMMENT ON FUNCTION minhash_similarity(bigint[], bigint[]) IS
+	'share of equal minima in two signatures: estimates the Jaccard similarity J with standard '
+	'error sqrt(J (1 - J) / n)';
 
 CREATE FUNCTION simhash_blend(distance int, jaccard float8, mu float8 DEFAULT 0.9) RETURNS float8
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_blend';
 COMMENT ON FUNCTION simhash_blend(int, float8, float8) IS
-	'mu / (distance + 1) + (1 - mu) * jaccard: distance of fingerprints and similarity of other data in one number';
+	'mu / (distance + 1) + (1 - mu) * jaccard: one number from the distance of fingerprints and '
+	'the similarity of other data';
 
 -- ---------------------------------------------------------------- bits in doubt
 -- Bits whose sum was close to zero flip first. Searching with some of them flipped finds more.
 
-CREATE FUNCTION simhash64_margin(record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL, n int DEFAULT 8) RETURNS bigint
+CREATE FUNCTION simhash64_margin(
+	record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL, n int DEFAULT 8
+) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row_margin';
-COMMENT ON FUNCTION simhash64_margin(record, jsonb, text, int) IS 'mask of the n bits of a row''s fingerprint whose sums were closest to zero';
+COMMENT ON FUNCTION simhash64_margin(record, jsonb, text, int) IS
+	'mask of the n bits of a row''s fingerprint whose sums were closest to zero';
 
-CREATE FUNCTION simhash64_margin(text, options jsonb DEFAULT NULL, preset text DEFAULT NULL, n int DEFAULT 8) RETURNS bigint
+CREATE FUNCTION simhash64_margin(
+	text, options jsonb DEFAULT NULL, preset text DEFAULT NULL, n int DEFAULT 8
+) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text_margin';
-COMMENT ON FUNCTION simhash64_margin(text, jsonb, text, int) IS 'mask of the n bits of a text''s fingerprint whose sums were closest to zero';
+COMMENT ON FUNCTION simhash64_margin(text, jsonb, text, int) IS
+	'mask of the n bits of a text''s fingerprint whose sums were closest to zero';
 
 CREATE FUNCTION simhash_probes(fingerprint bigint, mask bigint, flips int DEFAULT 2) RETURNS SETOF bigint
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE ROWS 37 AS 'MODULE_PATHNAME', 'simhash_probes';
-COMMENT ON FUNCTION simhash_probes(bigint, bigint, int) IS 'a fingerprint, and it with up to flips of the bits of mask flipped';
+COMMENT ON FUNCTION simhash_probes(bigint, bigint, int) IS
+	'a fingerprint, and its variants with at most flips bits of mask flipped';
 
 CREATE FUNCTION hamming_masked(a bigint, b bigint, mask_a bigint, mask_b bigint DEFAULT 0) RETURNS int
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'simhash_hamming_masked';
-COMMENT ON FUNCTION hamming_masked(bigint, bigint, bigint, bigint) IS 'number of bits outside of both masks in which two fingerprints differ';
+COMMENT ON FUNCTION hamming_masked(bigint, bigint, bigint, bigint) IS
+	'number of bits outside of both masks in which two fingerprints differ';
 
 -- ---------------------------------------------------------------- distance
--- The support functions are how the planner meets us: the first query that mentions hamming() or
--- <~> loads the library, which from then on makes index conditions of `fp <~> $1 <= k`.
+-- The planner calls the support functions, and so loads the library with the first query that has
+-- hamming() or <~>. The library then makes an index condition of `fp <~> $1 <= k`.
 
 CREATE FUNCTION hamming_support(internal) RETURNS internal
 LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'simhash_hamming_support';
@@ -132,25 +163,29 @@ CREATE FUNCTION hamming_within_support(internal) RETURNS internal
 LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'simhash_within_support';
 COMMENT ON FUNCTION hamming_within_support(internal) IS 'planner support for hamming_within';
 
-CREATE FUNCTION hamming(bigint, bigint) RETURNS int
+CREATE FUNCTION hamming(a bigint, b bigint) RETURNS int
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF SUPPORT hamming_support
 AS 'MODULE_PATHNAME', 'simhash_hamming';
-COMMENT ON FUNCTION hamming(bigint, bigint) IS 'number of bits in which two fingerprints differ, 0 to 64';
+COMMENT ON FUNCTION hamming(bigint, bigint) IS
+	'number of bits in which two fingerprints differ, 0 to 64';
 
 CREATE FUNCTION hamming128(a bit, b bit) RETURNS int
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_hamming128';
-COMMENT ON FUNCTION hamming128(bit, bit) IS 'number of bits in which two fingerprints of 128 bits differ, 0 to 128';
+COMMENT ON FUNCTION hamming128(bit, bit) IS
+	'number of bits in which two fingerprints of 128 bits differ, 0 to 128';
 
 CREATE FUNCTION hamming_within(a bigint, b bigint, radius int) RETURNS boolean
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF SUPPORT hamming_within_support
 AS 'MODULE_PATHNAME', 'simhash_hamming_within';
-COMMENT ON FUNCTION hamming_within(bigint, bigint, int) IS 'do two fingerprints differ in at most radius bits';
+COMMENT ON FUNCTION hamming_within(bigint, bigint, int) IS
+	'do two fingerprints differ in at most radius bits';
 
 -- For the triggers' queries: the planner replaces it by <~>.
 CREATE FUNCTION simhash_catalog.distance(bigint, bigint) RETURNS int
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF SUPPORT hamming_support
 AS 'MODULE_PATHNAME', 'simhash_hamming';
-COMMENT ON FUNCTION simhash_catalog.distance(bigint, bigint) IS 'the function hamming, for triggers';
+COMMENT ON FUNCTION simhash_catalog.distance(bigint, bigint) IS
+	'the function hamming, for triggers';
 
 CREATE OPERATOR <~> (
 	LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = hamming, COMMUTATOR = <~>
@@ -180,11 +215,13 @@ COMMENT ON FUNCTION hamming_ball_in(cstring) IS 'I/O';
 COMMENT ON FUNCTION hamming_ball_out(hamming_ball) IS 'I/O';
 COMMENT ON FUNCTION hamming_ball_recv(internal) IS 'I/O';
 COMMENT ON FUNCTION hamming_ball_send(hamming_ball) IS 'I/O';
-COMMENT ON TYPE hamming_ball IS 'all fingerprints within a radius of a centre, written (centre,radius)';
+COMMENT ON TYPE hamming_ball IS
+	'all fingerprints within a radius of a centre, written (centre,radius)';
 
 CREATE FUNCTION hamming_ball(centre bigint, radius int) RETURNS hamming_ball
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'simhash_ball_make';
-COMMENT ON FUNCTION hamming_ball(bigint, int) IS 'all fingerprints within radius of centre; none when radius is negative';
+COMMENT ON FUNCTION hamming_ball(bigint, int) IS
+	'all fingerprints within radius of centre; none when radius is negative';
 
 CREATE FUNCTION hamming_ball_contains(bigint, hamming_ball) RETURNS boolean
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'simhash_ball_contains';
@@ -202,11 +239,14 @@ CREATE FUNCTION hamming_near_sel(internal, oid, internal, int) RETURNS float8
 LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_near_sel';
 CREATE FUNCTION hamming_near_joinsel(internal, oid, internal, smallint, internal) RETURNS float8
 LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_near_joinsel';
-COMMENT ON FUNCTION hamming_ball_sel(internal, oid, internal, int) IS 'restriction selectivity of <@ for fingerprints in a ball';
+COMMENT ON FUNCTION hamming_ball_sel(internal, oid, internal, int) IS
+	'restriction selectivity of <@ for fingerprints in a ball';
 COMMENT ON FUNCTION hamming_ball_joinsel(internal, oid, internal, smallint, internal) IS
 	'join selectivity of <@ for fingerprints in a ball';
-COMMENT ON FUNCTION hamming_near_sel(internal, oid, internal, int) IS 'restriction selectivity of ~= for fingerprints';
-COMMENT ON FUNCTION hamming_near_joinsel(internal, oid, internal, smallint, internal) IS 'join selectivity of ~= for fingerprints';
+COMMENT ON FUNCTION hamming_near_sel(internal, oid, internal, int) IS
+	'restriction selectivity of ~= for fingerprints';
+COMMENT ON FUNCTION hamming_near_joinsel(internal, oid, internal, smallint, internal) IS
+	'join selectivity of ~= for fingerprints';
 
 CREATE OPERATOR <@ (
 	LEFTARG = bigint, RIGHTARG = hamming_ball, FUNCTION = hamming_ball_contains,
@@ -227,7 +267,8 @@ LANGUAGE c AS 'MODULE_PATHNAME', 'simhash_handler';
 COMMENT ON FUNCTION simhash_handler(internal) IS 'simhash index access method handler';
 
 CREATE ACCESS METHOD simhash TYPE INDEX HANDLER simhash_handler;
-COMMENT ON ACCESS METHOD simhash IS 'exact Hamming search over 64-bit fingerprints, filed under four 16-bit keys';
+COMMENT ON ACCESS METHOD simhash IS
+	'exact Hamming search over 64-bit fingerprints, filed under four 16-bit keys';
 
 -- No equality: with it the planner would pick this index for plain `fp = 1`.
 CREATE OPERATOR CLASS simhash_ops DEFAULT FOR TYPE bigint USING simhash AS
@@ -235,11 +276,12 @@ CREATE OPERATOR CLASS simhash_ops DEFAULT FOR TYPE bigint USING simhash AS
 	OPERATOR 2 <~> (bigint, bigint) FOR ORDER BY pg_catalog.integer_ops,
 	OPERATOR 3 ~= (bigint, bigint);
 COMMENT ON OPERATOR CLASS simhash_ops USING simhash IS '64-bit fingerprints under Hamming distance';
-COMMENT ON OPERATOR FAMILY simhash_ops USING simhash IS '64-bit fingerprints under Hamming distance';
+COMMENT ON OPERATOR FAMILY simhash_ops USING simhash IS
+	'64-bit fingerprints under Hamming distance';
 
 -- ---------------------------------------------------------------- pairs and clusters
--- They read a table as the caller may (privileges, row security) and need no index. Not strict: a
--- NULL among the first arguments is an error, key_type is only a type.
+-- They read the table with the caller's privileges and row security, and need no index. Not STRICT:
+-- a NULL relation, column or radius is an error, and of key_type only the type is used.
 
 CREATE FUNCTION simhash_pairs(
 	relation regclass, key name, fingerprint name, radius int DEFAULT 3,
@@ -249,15 +291,16 @@ LANGUAGE c STABLE COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs';
 COMMENT ON FUNCTION simhash_pairs(regclass, name, name, int) IS
 	'every pair of rows whose fingerprints differ in at most radius bits, once, with a < b';
 
--- For other keys than integers. The type of a result cannot depend on a default, hence two functions. Under one name the
--- parser could not choose between them: anyelement takes every unknown literal, parameter and smallint that radius takes.
+-- For other keys than integers. Two functions, since the type of a result cannot depend on a
+-- default; two names, since under one the parser could not choose: anyelement takes every unknown
+-- literal, parameter and smallint that radius takes.
 CREATE FUNCTION simhash_pairs_keyed(
 	relation regclass, key name, fingerprint name, key_type anyelement, radius int DEFAULT 3,
 	OUT a anyelement, OUT b anyelement, OUT distance int
 ) RETURNS SETOF record
 LANGUAGE c STABLE COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_keyed';
 COMMENT ON FUNCTION simhash_pairs_keyed(regclass, name, name, anyelement, int) IS
-	'as simhash_pairs, with keys of the type of key_type, whose value does not matter';
+	'as simhash_pairs, for keys of the type of key_type, whose value is not used';
 
 CREATE FUNCTION simhash_clusters(
 	relation regclass, key name, fingerprint name, radius int DEFAULT 3, method text DEFAULT NULL,
@@ -267,27 +310,30 @@ CREATE FUNCTION simhash_clusters(
 ) RETURNS SETOF record
 LANGUAGE c STABLE COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters';
 COMMENT ON FUNCTION simhash_clusters(regclass, name, name, int, text, name, float8) IS
-	'groups of near-duplicate rows by method components, star, leader or single_pass; rows alone are left out';
+	'groups of near-duplicate rows, by method components, star, leader or single_pass; groups of '
+	'one row are left out';
 
 CREATE FUNCTION simhash_clusters_keyed(
-	relation regclass, key name, fingerprint name, key_type anyelement, radius int DEFAULT 3, method text DEFAULT NULL,
-	text name DEFAULT NULL, min_jaccard float8 DEFAULT 0.8,
+	relation regclass, key name, fingerprint name, key_type anyelement, radius int DEFAULT 3,
+	method text DEFAULT NULL, text name DEFAULT NULL, min_jaccard float8 DEFAULT 0.8,
 	OUT cluster_id anyelement, OUT key anyelement, OUT size bigint, OUT representative anyelement,
 	OUT distance int, OUT jaccard float8
 ) RETURNS SETOF record
 LANGUAGE c STABLE COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters_keyed';
 COMMENT ON FUNCTION simhash_clusters_keyed(regclass, name, name, anyelement, int, text, name, float8) IS
-	'as simhash_clusters, with keys of the type of key_type, whose value does not matter';
+	'as simhash_clusters, for keys of the type of key_type, whose value is not used';
 
 CREATE FUNCTION simhash_cluster_number(fingerprint bigint, radius int DEFAULT 3) RETURNS int
 LANGUAGE c IMMUTABLE PARALLEL SAFE WINDOW COST 10000 AS 'MODULE_PATHNAME', 'simhash_cluster_number';
 COMMENT ON FUNCTION simhash_cluster_number(bigint, int) IS
-	'window function: a number, from 0 in order of appearance, that rows connected by distances of at most radius share';
+	'window function: number of a row''s cluster, from 0 in order of appearance; rows linked by '
+	'distances of at most radius share one';
 
 CREATE FUNCTION simhash_maintain_clusters() RETURNS trigger
 LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_maintain_clusters';
 COMMENT ON FUNCTION simhash_maintain_clusters() IS
-	'AFTER INSERT OR UPDATE row trigger that keeps a table (key, cluster_id) of clusters current; arguments clusters=, key=, fingerprint=, radius=';
+	'AFTER INSERT OR UPDATE row trigger that keeps a table (key, cluster_id) of clusters current; '
+	'arguments clusters=, key=, fingerprint=, radius=';
 
 -- ---------------------------------------------------------------- checking an index
 
@@ -297,7 +343,8 @@ CREATE FUNCTION simhash_index_verify(
 ) RETURNS SETOF record
 LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_index_verify';
 COMMENT ON FUNCTION simhash_index_verify(regclass, boolean) IS
-	'faults of a simhash index, no row when it is sound; with true each row of the table is looked for as well; others may write meanwhile; for its owner';
+	'faults of a simhash index, no row when it is sound; heapallindexed also looks up every row '
+	'of the table; does not block writers; only for the owner';
 
 CREATE FUNCTION simhash_index_stats(
 	index regclass,
@@ -307,18 +354,24 @@ CREATE FUNCTION simhash_index_stats(
 ) RETURNS SETOF record
 LANGUAGE c VOLATILE STRICT ROWS 1 AS 'MODULE_PATHNAME', 'simhash_index_stats';
 COMMENT ON FUNCTION simhash_index_stats(regclass) IS
-	'what a simhash index holds: candidates[k + 1] is how many postings a search within k compares on average, hottest_* the 16-bit key with the most rows; reads the whole index; for whoever may read its table';
+	'what a simhash index holds: candidates[k + 1] is how many postings a search within k '
+	'compares on average, hottest_* the 16-bit key with the most rows; reads the whole index; '
+	'needs SELECT on its table';
 
 -- ---------------------------------------------------------------- stored configurations
--- docs/stored.md. Rows are added, and leave only by simhash_drop_config and its like: a name and a version say for ever what made
--- a fingerprint. Everybody may read the tables; the owner of the database may add and drop versions.
--- Bodies of SQL and defaults are bound here and now, while others may own schemas on the path: operators and functions stand with
--- their schema. Functions in plpgsql run with nothing but pg_catalog on theirs.
+-- docs/stored.md. Rows are only added, and deleted only by simhash_drop_config and its like, so that
+-- a name and a version say for ever what made a fingerprint. Every role may read the tables; the
+-- owner of the database may add and drop versions.
+-- Defaults, CHECK constraints and BEGIN ATOMIC bodies are parsed while this script runs, when other
+-- roles may own schemas on the search_path: they name the schema of each operator and function. The
+-- other functions in SQL and plpgsql set the path to pg_catalog, pg_temp.
 
 CREATE TABLE simhash_catalog.config (
-	name text NOT NULL CHECK (name OPERATOR(pg_catalog.<>) '' AND pg_catalog.strpos(name, '@') OPERATOR(pg_catalog.=) 0),
+	name text NOT NULL
+		CHECK (name OPERATOR(pg_catalog.<>) '' AND pg_catalog.strpos(name, '@') OPERATOR(pg_catalog.=) 0),
 	version int NOT NULL CHECK (version OPERATOR(pg_catalog.>) 0),
-	-- Never the same twice, though a version that was rolled back or dropped may come again: what sessions go by.
+	-- By this a session tells whether the version is the one that it has loaded: after a rollback or
+	-- a drop, the same name and version may be made again with another meaning.
 	id uuid NOT NULL DEFAULT pg_catalog.gen_random_uuid(),
 	options jsonb NOT NULL,
 	preset text,
@@ -329,32 +382,38 @@ CREATE TABLE simhash_catalog.config (
 	created timestamptz NOT NULL DEFAULT pg_catalog.now(),
 	PRIMARY KEY (name, version)
 );
-COMMENT ON TABLE simhash_catalog.config IS 'stored configurations of simhash64_named; a version never changes';
+COMMENT ON TABLE simhash_catalog.config IS
+	'stored configurations of simhash64_named; a version never changes';
 
 CREATE TABLE simhash_catalog.dictionary (
-	name text NOT NULL CHECK (name OPERATOR(pg_catalog.<>) '' AND pg_catalog.strpos(name, '@') OPERATOR(pg_catalog.=) 0),
+	name text NOT NULL
+		CHECK (name OPERATOR(pg_catalog.<>) '' AND pg_catalog.strpos(name, '@') OPERATOR(pg_catalog.=) 0),
 	version int NOT NULL CHECK (version OPERATOR(pg_catalog.>) 0),
 	words int NOT NULL CHECK (words OPERATOR(pg_catalog.>=) 0),
 	created timestamptz NOT NULL DEFAULT pg_catalog.now(),
 	PRIMARY KEY (name, version)
 );
-COMMENT ON TABLE simhash_catalog.dictionary IS 'versions of dictionaries, and how many words and stop words each holds';
+COMMENT ON TABLE simhash_catalog.dictionary IS
+	'versions of dictionaries, and how many words and stop words each holds';
 
 -- What each version added or removed.
 CREATE TABLE simhash_catalog.dictionary_word (
 	dictionary text NOT NULL,
 	version int NOT NULL,
 	kind text NOT NULL CHECK (kind OPERATOR(pg_catalog.=) 'word' OR kind OPERATOR(pg_catalog.=) 'stop'),
-	word text NOT NULL CHECK (word OPERATOR(pg_catalog.<>) '' AND pg_catalog.length(word) OPERATOR(pg_catalog.<=) 200),
+	word text NOT NULL
+		CHECK (word OPERATOR(pg_catalog.<>) '' AND pg_catalog.length(word) OPERATOR(pg_catalog.<=) 200),
 	tag text,
 	removed boolean NOT NULL DEFAULT false,
 	PRIMARY KEY (dictionary, kind, word, version)
 );
 CREATE INDEX dictionary_word_version ON simhash_catalog.dictionary_word (dictionary, version);
-COMMENT ON TABLE simhash_catalog.dictionary_word IS 'words and stop words that each version of a dictionary added or removed';
+COMMENT ON TABLE simhash_catalog.dictionary_word IS
+	'words and stop words that each version of a dictionary added or removed';
 
 CREATE TABLE simhash_catalog.idf (
-	name text NOT NULL CHECK (name OPERATOR(pg_catalog.<>) '' AND pg_catalog.strpos(name, '@') OPERATOR(pg_catalog.=) 0),
+	name text NOT NULL
+		CHECK (name OPERATOR(pg_catalog.<>) '' AND pg_catalog.strpos(name, '@') OPERATOR(pg_catalog.=) 0),
 	version int NOT NULL CHECK (version OPERATOR(pg_catalog.>) 0),
 	documents bigint NOT NULL CHECK (documents OPERATOR(pg_catalog.>=) 0::bigint),
 	terms bigint NOT NULL CHECK (terms OPERATOR(pg_catalog.>=) 0::bigint),
@@ -362,7 +421,8 @@ CREATE TABLE simhash_catalog.idf (
 	created timestamptz NOT NULL DEFAULT pg_catalog.now(),
 	PRIMARY KEY (name, version)
 );
-COMMENT ON TABLE simhash_catalog.idf IS 'frozen tables of document frequencies, and how many terms each holds';
+COMMENT ON TABLE simhash_catalog.idf IS
+	'frozen tables of document frequencies, and how many terms each holds';
 
 CREATE TABLE simhash_catalog.idf_term (
 	name text NOT NULL,
@@ -379,8 +439,9 @@ SELECT pg_catalog.pg_extension_config_dump('simhash_catalog.dictionary_word', ''
 SELECT pg_catalog.pg_extension_config_dump('simhash_catalog.idf', '');
 SELECT pg_catalog.pg_extension_config_dump('simhash_catalog.idf_term', '');
 
--- What has rights of its own belongs to the first superuser, whoever creates the extension, and has none from the default privileges
--- of that role: roles that were dropped later would stay in the initial rights, and no dump could be restored.
+-- Objects with privileges of their own belong to the bootstrap superuser, not to the role that
+-- creates the extension, and lose what that role's default privileges grant. Otherwise a role that is
+-- dropped later would stay in pg_init_privs, and no dump could be restored.
 DO $$
 DECLARE
 	owner CONSTANT pg_catalog.text := pg_catalog.pg_get_userbyid(10::pg_catalog.oid);
@@ -408,23 +469,26 @@ REVOKE ALL ON SCHEMA simhash_catalog FROM PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA simhash_catalog FROM PUBLIC;
 GRANT USAGE ON SCHEMA simhash_catalog TO PUBLIC;
 GRANT SELECT ON ALL TABLES IN SCHEMA simhash_catalog TO PUBLIC;
--- To no role that can be dropped: pg_dump would name it for ever. INSERT is also what a restore by the owner needs. No grant option:
--- pg_dump writes what was passed on with SET SESSION AUTHORIZATION pg_database_owner, which only a superuser can restore.
+-- Not to a role that can be dropped: pg_dump would name it for ever. A restore by the owner needs
+-- INSERT too. No grant option: pg_dump writes grants that pg_database_owner has made with SET SESSION
+-- AUTHORIZATION pg_database_owner, which only a superuser can restore.
 GRANT SELECT, INSERT, DELETE ON ALL TABLES IN SCHEMA simhash_catalog TO pg_database_owner;
 
 CREATE FUNCTION simhash_catalog.is_dropping() RETURNS boolean
 LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_is_dropping';
-COMMENT ON FUNCTION simhash_catalog.is_dropping() IS 'is simhash_catalog.delete_version at work';
+COMMENT ON FUNCTION simhash_catalog.is_dropping() IS 'is simhash_catalog.delete_version running';
 
 CREATE FUNCTION simhash_catalog.keep_versions() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-	RAISE EXCEPTION 'rows of table "%.%" never change', TG_TABLE_SCHEMA, TG_TABLE_NAME
+	RAISE EXCEPTION 'cannot change rows of table "%.%"', TG_TABLE_SCHEMA, TG_TABLE_NAME
 		USING ERRCODE = 'object_not_in_prerequisite_state',
-			HINT = 'Make a new version instead; simhash_drop_config, simhash_drop_dictionary and simhash_drop_idf drop versions that nobody names.';
+			HINT = 'Make a new version instead, or drop one that is not in use with '
+				'simhash_drop_config, simhash_drop_dictionary or simhash_drop_idf.';
 END $$;
 COMMENT ON FUNCTION simhash_catalog.keep_versions() IS
-	'trigger on the tables of versions: an error, because a version never changes and leaves only by simhash_drop_config and its like';
+	'trigger on the tables of versions: raises an error, since a version never changes and only '
+	'simhash_drop_config and its like delete one';
 CREATE TRIGGER keep_versions BEFORE UPDATE OR TRUNCATE ON simhash_catalog.config
 	FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.keep_versions();
 CREATE TRIGGER keep_versions BEFORE UPDATE OR TRUNCATE ON simhash_catalog.dictionary
@@ -450,22 +514,27 @@ CREATE TRIGGER keep_version BEFORE DELETE ON simhash_catalog.idf_term
 CREATE FUNCTION simhash64_named(record, name text) RETURNS bigint
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row_named';
 COMMENT ON FUNCTION simhash64_named(record, text) IS
-	'64-bit SimHash of a row under a stored configuration, name or name@version; not for CHECK constraints, which a restored dump checks too early';
+	'64-bit SimHash of a row by a stored configuration, name or name@version; not for CHECK '
+	'constraints, which a restore checks before it has the configuration';
 
 CREATE FUNCTION simhash64_named_text(text, name text) RETURNS bigint
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text_named';
 COMMENT ON FUNCTION simhash64_named_text(text, text) IS
-	'64-bit SimHash of a text under a stored configuration, name or name@version; not for CHECK constraints, which a restored dump checks too early';
+	'64-bit SimHash of a text by a stored configuration, name or name@version; not for CHECK '
+	'constraints, which a restore checks before it has the configuration';
 
 CREATE FUNCTION simhash_terms(text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS SETOF text
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 100 AS 'MODULE_PATHNAME', 'simhash_terms';
-COMMENT ON FUNCTION simhash_terms(text, jsonb, text) IS 'the distinct words of a text, in normal form';
+COMMENT ON FUNCTION simhash_terms(text, jsonb, text) IS
+	'the distinct words of a text, in normal form';
 
 CREATE FUNCTION simhash_catalog.terms(text, options jsonb, preset text) RETURNS SETOF text
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 100 AS 'MODULE_PATHNAME', 'simhash_terms';
-COMMENT ON FUNCTION simhash_catalog.terms(text, jsonb, text) IS 'the function simhash_terms, for simhash_build_idf';
+COMMENT ON FUNCTION simhash_catalog.terms(text, jsonb, text) IS
+	'the function simhash_terms, for simhash_build_idf';
 
-CREATE FUNCTION simhash_catalog.dictionary_words(dictionary text, version int) RETURNS TABLE (kind text, word text, tag text)
+CREATE FUNCTION simhash_catalog.dictionary_words(dictionary text, version int)
+RETURNS TABLE (kind text, word text, tag text)
 LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
 	SELECT l.kind, l.word, l.tag FROM (
@@ -475,21 +544,24 @@ BEGIN ATOMIC
 		ORDER BY w.kind, w.word, w.version DESC) AS l
 	WHERE NOT l.removed;
 END;
-COMMENT ON FUNCTION simhash_catalog.dictionary_words(text, int) IS 'the function simhash_dictionary_words, for the other functions';
+COMMENT ON FUNCTION simhash_catalog.dictionary_words(text, int) IS
+	'the function simhash_dictionary_words, for other functions of the extension';
 
-CREATE FUNCTION simhash_dictionary_words(dictionary text, version int) RETURNS TABLE (kind text, word text, tag text)
+CREATE FUNCTION simhash_dictionary_words(dictionary text, version int)
+RETURNS TABLE (kind text, word text, tag text)
 LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
 	SELECT d.kind, d.word, d.tag FROM simhash_catalog.dictionary_words($1, $2) AS d;
 END;
-COMMENT ON FUNCTION simhash_dictionary_words(text, int) IS 'the words and stop words of a version of a dictionary';
+COMMENT ON FUNCTION simhash_dictionary_words(text, int) IS
+	'the words and stop words of a version of a dictionary';
 
--- ---------------------------------------------------------------- versions are made
+-- ---------------------------------------------------------------- making versions
 
 CREATE FUNCTION simhash_catalog.check_options(options jsonb, preset text) RETURNS void
 LANGUAGE c IMMUTABLE AS 'MODULE_PATHNAME', 'simhash_check_options';
 COMMENT ON FUNCTION simhash_catalog.check_options(jsonb, text) IS
-	'an error unless these are weights of a row or options of a text, and a preset';
+	'raises an error unless options are valid for a row or for a text, and preset names a preset';
 
 CREATE FUNCTION simhash_catalog.check_name(kind text, name text) RETURNS void
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -497,24 +569,28 @@ BEGIN
 	IF $2 IS NULL THEN
 		RAISE EXCEPTION 'name of % must not be NULL', $1 USING ERRCODE = 'null_value_not_allowed';
 	ELSIF $2 = '' OR strpos($2, '@') > 0 THEN
-		RAISE EXCEPTION 'invalid name of %: "%"', $1, $2 USING ERRCODE = 'invalid_name', HINT = 'A name is not empty and has no "@".';
+		RAISE EXCEPTION 'invalid name of %: "%"', $1, $2
+			USING ERRCODE = 'invalid_name', HINT = 'A name must not be empty and must not contain "@".';
 	END IF;
 END $$;
-COMMENT ON FUNCTION simhash_catalog.check_name(text, text) IS 'an error unless a configuration, dictionary or idf table may have this name';
+COMMENT ON FUNCTION simhash_catalog.check_name(text, text) IS
+	'raises an error unless a configuration, dictionary or idf table may have this name';
 
 -- kind is the table of versions: config, dictionary or idf.
 CREATE FUNCTION simhash_catalog.check_writer(kind text, name text, dropping boolean) RETURNS void
 LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_check_writer';
 COMMENT ON FUNCTION simhash_catalog.check_writer(text, text, boolean) IS
-	'an error unless the caller may make (or drop) versions, and sees the newest';
+	'raises an error unless the caller may make versions (or drop them) and sees the newest';
 
 CREATE FUNCTION simhash_catalog.lock_versions(kind text, name text, dropping boolean) RETURNS void
 LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_lock_versions';
 COMMENT ON FUNCTION simhash_catalog.lock_versions(text, text, boolean) IS
-	'as check_writer, and lets one transaction at a time make or drop versions, so that they have no gaps and no twins';
+	'as check_writer, and lets one transaction at a time make or drop versions, so that numbers '
+	'are unique and without gaps';
 
 CREATE FUNCTION simhash_create_config(
-	name text, options jsonb DEFAULT '{}', preset text DEFAULT NULL, dictionary text DEFAULT NULL, idf text DEFAULT NULL
+	name text, options jsonb DEFAULT '{}', preset text DEFAULT NULL, dictionary text DEFAULT NULL,
+	idf text DEFAULT NULL
 ) RETURNS int
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
@@ -532,7 +608,7 @@ BEGIN
 		SELECT max(d.version) INTO of_dictionary FROM simhash_catalog.dictionary AS d WHERE d.name = $4;
 		IF of_dictionary IS NULL THEN
 			RAISE EXCEPTION 'dictionary "%" does not exist', $4 USING ERRCODE = 'undefined_object',
-				HINT = 'simhash_add_word makes it.';
+				HINT = 'Create it with simhash_add_word.';
 		END IF;
 	END IF;
 	IF $5 IS NOT NULL THEN
@@ -541,18 +617,20 @@ BEGIN
 		INTO of_idf, there FROM simhash_catalog.idf AS i WHERE i.name = idf_name;
 		IF there IS NULL THEN
 			RAISE EXCEPTION 'idf table "%" does not exist', $5 USING ERRCODE = 'undefined_object',
-				HINT = 'simhash_build_idf makes it.';
+				HINT = 'Create it with simhash_build_idf.';
 		ELSIF of_idf IS NULL THEN
 			RAISE EXCEPTION 'version "%" of idf table "%" does not exist', split_part($5, '@', 2), idf_name
 				USING ERRCODE = 'undefined_object', HINT = format('Its versions are %s.', there);
 		END IF;
 	END IF;
 	SELECT coalesce(max(c.version), 0) + 1 INTO made FROM simhash_catalog.config AS c WHERE c.name = $1;
-	INSERT INTO simhash_catalog.config (name, version, options, preset, dictionary, dictionary_version, idf, idf_version)
+	INSERT INTO simhash_catalog.config
+		(name, version, options, preset, dictionary, dictionary_version, idf, idf_version)
 	VALUES ($1, made, coalesce($2, '{}'), $3, $4, of_dictionary, idf_name, of_idf);
 	RETURN made;
 END $$;
-COMMENT ON FUNCTION simhash_create_config(text, jsonb, text, text, text) IS 'adds a version of a stored configuration, and says which';
+COMMENT ON FUNCTION simhash_create_config(text, jsonb, text, text, text) IS
+	'adds a version of a stored configuration, and returns its number';
 
 CREATE FUNCTION simhash_catalog.check_words(dictionary text, kind text, words text[]) RETURNS void
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -564,14 +642,19 @@ BEGIN
 	END IF;
 	SELECT g INTO wrong FROM unnest($3) AS g WHERE length(g) NOT BETWEEN 1 AND 200 LIMIT 1;
 	IF FOUND THEN
-		RAISE EXCEPTION 'invalid % for dictionary "%": "%"', CASE $2 WHEN 'stop' THEN 'stop word' ELSE 'word' END, $1,
+		RAISE EXCEPTION 'invalid % for dictionary "%": "%"',
+			CASE $2 WHEN 'stop' THEN 'stop word' ELSE 'word' END, $1,
 			CASE WHEN length(wrong) > 40 THEN left(wrong, 40) || '...' ELSE wrong END
-			USING ERRCODE = 'invalid_parameter_value', DETAIL = format('It has %s characters; a word has 1 to 200.', length(wrong));
+			USING ERRCODE = 'invalid_parameter_value',
+				DETAIL = format('It has %s characters; a word has 1 to 200.', length(wrong));
 	END IF;
 END $$;
-COMMENT ON FUNCTION simhash_catalog.check_words(text, text, text[]) IS 'an error unless these may be words of a dictionary';
+COMMENT ON FUNCTION simhash_catalog.check_words(text, text, text[]) IS
+	'raises an error unless a dictionary may have these words';
 
-CREATE FUNCTION simhash_catalog.change_dictionary(dictionary text, kind text, words text[], tag text, remove boolean) RETURNS int
+CREATE FUNCTION simhash_catalog.change_dictionary(
+	dictionary text, kind text, words text[], tag text, remove boolean
+) RETURNS int
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
@@ -587,33 +670,41 @@ BEGIN
 	WITH given AS (SELECT DISTINCT g AS word FROM unnest($3) AS g),
 	-- Looked up word by word: the dictionary may be large.
 	now AS (
-		SELECT g.word, w.removed IS FALSE AS there, w.removed IS FALSE AND w.tag IS NOT DISTINCT FROM $4 AS same
+		SELECT g.word, w.removed IS FALSE AS there,
+			w.removed IS FALSE AND w.tag IS NOT DISTINCT FROM $4 AS same
 		FROM given AS g LEFT JOIN LATERAL (
 			SELECT d.tag, d.removed FROM simhash_catalog.dictionary_word AS d
-			WHERE d.dictionary = $1 AND d.kind = $2 AND d.word = g.word ORDER BY d.version DESC LIMIT 1) AS w ON true),
+			WHERE d.dictionary = $1 AND d.kind = $2 AND d.word = g.word
+			ORDER BY d.version DESC LIMIT 1) AS w ON true),
 	changes AS (
 		INSERT INTO simhash_catalog.dictionary_word (dictionary, version, kind, word, tag, removed)
-		SELECT $1, newest + 1, $2, n.word, CASE WHEN $5 THEN NULL ELSE $4 END, $5 FROM now AS n WHERE $5 OR NOT n.same)
+		SELECT $1, newest + 1, $2, n.word, CASE WHEN $5 THEN NULL ELSE $4 END, $5
+		FROM now AS n WHERE $5 OR NOT n.same)
 	SELECT min(n.word) FILTER (WHERE $5 AND NOT n.there), bool_or($5 OR NOT n.same),
 		sum(CASE WHEN $5 THEN -1 WHEN n.there THEN 0 ELSE 1 END)
 	INTO missing, changed, more FROM now AS n;
 	IF missing IS NOT NULL THEN
-		RAISE EXCEPTION 'dictionary "%" has no % "%"', $1, CASE $2 WHEN 'stop' THEN 'stop word' ELSE 'word' END, missing
+		RAISE EXCEPTION 'dictionary "%" has no % "%"',
+			$1, CASE $2 WHEN 'stop' THEN 'stop word' ELSE 'word' END, missing
 			USING ERRCODE = 'undefined_object';
 	ELSIF changed IS NOT TRUE THEN
 		RETURN newest;
 	END IF;
 	INSERT INTO simhash_catalog.dictionary (name, version, words)
-	SELECT $1, newest + 1, coalesce(max(d.words), 0) + more FROM simhash_catalog.dictionary AS d WHERE d.name = $1 AND d.version = newest;
-	-- What uses the dictionary follows it: as a version of its own, or a version would change its meaning.
-	INSERT INTO simhash_catalog.config (name, version, options, preset, dictionary, dictionary_version, idf, idf_version)
+	SELECT $1, newest + 1, coalesce(max(d.words), 0) + more
+	FROM simhash_catalog.dictionary AS d WHERE d.name = $1 AND d.version = newest;
+	-- A configuration that uses the dictionary gets a version with the new words: those that it has
+	-- must not change.
+	INSERT INTO simhash_catalog.config
+		(name, version, options, preset, dictionary, dictionary_version, idf, idf_version)
 	SELECT c.name, c.version + 1, c.options, c.preset, c.dictionary, newest + 1, c.idf, c.idf_version
 	FROM (SELECT DISTINCT ON (a.name) a.* FROM simhash_catalog.config AS a ORDER BY a.name, a.version DESC) AS c
 	WHERE c.dictionary = $1;
 	RETURN newest + 1;
 END $$;
 COMMENT ON FUNCTION simhash_catalog.change_dictionary(text, text, text[], text, boolean) IS
-	'adds a version of a dictionary, and one of every configuration that uses it; behind simhash_add_word and its like';
+	'adds a version of a dictionary, and one of every configuration that uses it; implementation '
+	'of simhash_add_word and its like';
 
 CREATE FUNCTION simhash_add_words(dictionary text, words text[], tag text DEFAULT NULL) RETURNS int
 LANGUAGE sql BEGIN ATOMIC SELECT simhash_catalog.change_dictionary($1, 'word', $2, $3, false); END;
@@ -627,12 +718,20 @@ CREATE FUNCTION simhash_add_stop_word(dictionary text, word text) RETURNS int
 LANGUAGE sql BEGIN ATOMIC SELECT simhash_catalog.change_dictionary($1, 'stop', ARRAY[$2], NULL, false); END;
 CREATE FUNCTION simhash_remove_stop_word(dictionary text, word text) RETURNS int
 LANGUAGE sql BEGIN ATOMIC SELECT simhash_catalog.change_dictionary($1, 'stop', ARRAY[$2], NULL, true); END;
-COMMENT ON FUNCTION simhash_add_words(text, text[], text) IS 'adds words that stay whole, with a part of speech (n, v, ...); gives the dictionary''s version';
-COMMENT ON FUNCTION simhash_add_word(text, text, text) IS 'adds a word that stays whole, with a part of speech (n, v, ...); gives the dictionary''s version';
-COMMENT ON FUNCTION simhash_remove_word(text, text) IS 'removes a word; gives the dictionary''s version';
-COMMENT ON FUNCTION simhash_add_stop_words(text, text[]) IS 'adds words that do not count; gives the dictionary''s version';
-COMMENT ON FUNCTION simhash_add_stop_word(text, text) IS 'adds a word that does not count; gives the dictionary''s version';
-COMMENT ON FUNCTION simhash_remove_stop_word(text, text) IS 'removes a stop word; gives the dictionary''s version';
+COMMENT ON FUNCTION simhash_add_words(text, text[], text) IS
+	'adds words that are not cut, tag being a part of speech (n, v, ...); returns the '
+	'dictionary''s version';
+COMMENT ON FUNCTION simhash_add_word(text, text, text) IS
+	'adds a word that is not cut, tag being its part of speech (n, v, ...); returns the '
+	'dictionary''s version';
+COMMENT ON FUNCTION simhash_remove_word(text, text) IS
+	'removes a word; returns the dictionary''s version';
+COMMENT ON FUNCTION simhash_add_stop_words(text, text[]) IS
+	'adds stop words, which make no feature; returns the dictionary''s version';
+COMMENT ON FUNCTION simhash_add_stop_word(text, text) IS
+	'adds a stop word, which makes no feature; returns the dictionary''s version';
+COMMENT ON FUNCTION simhash_remove_stop_word(text, text) IS
+	'removes a stop word; returns the dictionary''s version';
 
 CREATE FUNCTION simhash_build_idf(
 	name text, relation regclass, text name, dictionary text DEFAULT NULL, min_documents int DEFAULT 1
@@ -642,7 +741,7 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	options jsonb;
 	part record;
-	-- Counts of each part, in a temporary table whose name nobody else has used.
+	-- The temporary table of each part's counts; the user's own may have any name but this one.
 	parts CONSTANT text := 'simhash_idf_' || replace(gen_random_uuid()::text, '-', '');
 	step CONSTANT bigint := 2000;
 	first bigint;
@@ -652,16 +751,19 @@ DECLARE
 	made int;
 	stored bigint;
 BEGIN
-	-- Now rather than after hours of counting.
+	-- Checked now rather than after hours of counting.
 	PERFORM simhash_catalog.check_name('an idf table', $1);
 	IF $2 IS NULL OR $3 IS NULL OR $5 IS NULL THEN
-		RAISE EXCEPTION 'relation, text and min_documents must not be NULL' USING ERRCODE = 'null_value_not_allowed';
+		RAISE EXCEPTION 'relation, text and min_documents must not be NULL'
+			USING ERRCODE = 'null_value_not_allowed';
 	ELSIF $4 IS NOT NULL AND NOT EXISTS (SELECT FROM simhash_catalog.dictionary AS d WHERE d.name = $4) THEN
-		RAISE EXCEPTION 'dictionary "%" does not exist', $4 USING ERRCODE = 'undefined_object', HINT = 'simhash_add_word makes it.';
+		RAISE EXCEPTION 'dictionary "%" does not exist', $4 USING ERRCODE = 'undefined_object',
+			HINT = 'Create it with simhash_add_word.';
 	END IF;
 	IF NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = $2::oid) THEN
 		RAISE EXCEPTION 'relation with OID % does not exist', $2::oid USING ERRCODE = 'undefined_table';
-	ELSIF NOT EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = $2::oid AND a.attname = $3 AND NOT a.attisdropped) THEN
+	ELSIF NOT EXISTS (SELECT FROM pg_attribute AS a
+		WHERE a.attrelid = $2::oid AND a.attname = $3 AND NOT a.attisdropped) THEN
 		RAISE EXCEPTION 'column "%" of relation "%" does not exist', $3, $2 USING ERRCODE = 'undefined_column';
 	END IF;
 	PERFORM simhash_catalog.check_writer('idf', $1, false);
@@ -678,28 +780,32 @@ BEGIN
 	LOOP
 		first := 0;
 		LOOP
-			last := CASE WHEN part.has_pages THEN pg_relation_size(part.relation) / current_setting('block_size')::bigint ELSE 0 END;
+			last := CASE WHEN part.has_pages
+				THEN pg_relation_size(part.relation) / current_setting('block_size')::bigint ELSE 0 END;
 			EXECUTE format(
 				'WITH body AS MATERIALIZED (SELECT x.%1$I::text AS body FROM %2$s AS x WHERE x.%1$I IS NOT NULL %3$s),
 				part AS (INSERT INTO pg_temp.%4$I SELECT t, count(*) FROM body AS b,
 					simhash_catalog.terms(b.body, $1, NULL::text) AS t WHERE length(t) <= 200 GROUP BY t)
 				SELECT count(*) FROM body',
 				$3, part.relation,
-				CASE WHEN part.has_pages THEN 'AND x.ctid >= $2 AND ($3 IS NULL OR x.ctid < $3)' ELSE 'AND ($2, $3) IS NOT DISTINCT FROM ($2, $3)' END,
+				CASE WHEN part.has_pages THEN 'AND x.ctid >= $2 AND ($3 IS NULL OR x.ctid < $3)'
+					ELSE 'AND ($2, $3) IS NOT DISTINCT FROM ($2, $3)' END,
 				parts)
 			INTO batch USING options, format('(%s,0)', first)::tid,
 				CASE WHEN first + step <= last THEN format('(%s,0)', first + step)::tid END;
 			total := total + batch;
 			first := first + step;
-			RAISE NOTICE 'idf table "%": % of % pages of %, % documents', $1, least(first, last), last, part.relation, total;
+			RAISE NOTICE 'idf table "%": % of % pages of %, % documents',
+				$1, least(first, last), last, part.relation, total;
 			EXIT WHEN first > last;
 		END LOOP;
 	END LOOP;
-	-- Others make versions while the rows are counted.
+	-- Locked only now: other sessions may make versions while this one counts.
 	PERFORM simhash_catalog.lock_versions('idf', $1, false);
 	SELECT coalesce(max(i.version), 0) + 1 INTO made FROM simhash_catalog.idf AS i WHERE i.name = $1;
 	EXECUTE format('INSERT INTO simhash_catalog.idf_term (name, version, term, documents)
-		SELECT $1, $2, p.term, sum(p.documents) FROM pg_temp.%I AS p GROUP BY p.term HAVING sum(p.documents) >= $3::numeric', parts)
+		SELECT $1, $2, p.term, sum(p.documents) FROM pg_temp.%I AS p
+		GROUP BY p.term HAVING sum(p.documents) >= $3::numeric', parts)
 	USING $1, made, $5;
 	GET DIAGNOSTICS stored = ROW_COUNT;
 	INSERT INTO simhash_catalog.idf (name, version, documents, terms, source)
@@ -709,18 +815,21 @@ BEGIN
 	RETURN made;
 END $$;
 COMMENT ON FUNCTION simhash_build_idf(text, regclass, name, text, int) IS
-	'counts in how many rows each word of a column occurs, and freezes that as a version of an idf table';
+	'counts in how many rows each word of a column occurs, stores that as a version of an idf '
+	'table, and returns its number';
 
--- ---------------------------------------------------------------- versions are dropped
--- A version that something refers to stays, and so does the newest while there are others: the next version would get its number.
+-- ---------------------------------------------------------------- dropping versions
+-- A version that an object refers to cannot be dropped. Nor can the newest while there are others:
+-- the next version would get its number.
 
 CREATE FUNCTION simhash_catalog.delete_version(kind text, name text, version int) RETURNS void
 LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_delete_version';
 COMMENT ON FUNCTION simhash_catalog.delete_version(text, text, int) IS
-	'deletes a version of a configuration or idf table, or what a dictionary''s versions before one have and it has not';
+	'deletes a version of a configuration or idf table, or all versions of a dictionary before '
+	'this one';
 
--- What is stored under the name of something, as SQL: views and rules, CHECK constraints, triggers, functions, policies, defaults of
--- columns and domains, expressions of indexes, partition keys and statistics.
+-- Searches all SQL that the catalogs store: views and rules, CHECK constraints, triggers, functions,
+-- policies, defaults of columns and domains, expressions of indexes, partition keys and statistics.
 CREATE FUNCTION simhash_catalog.users_of_config(name text, version int) RETURNS SETOF text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 	WITH stored (catalog, object, definition, calls) AS (
@@ -728,7 +837,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 			CASE r.rulename WHEN '_RETURN' THEN r.ev_class ELSE r.oid END, pg_get_ruledef(r.oid), ''
 		FROM pg_rewrite AS r WHERE r.oid >= 16384::oid
 		UNION ALL
-		SELECT 'pg_constraint'::regclass, c.oid, pg_get_constraintdef(c.oid), '' FROM pg_constraint AS c WHERE c.contype = 'c'
+		SELECT 'pg_constraint'::regclass, c.oid, pg_get_constraintdef(c.oid), ''
+		FROM pg_constraint AS c WHERE c.contype = 'c'
 		UNION ALL
 		SELECT 'pg_trigger'::regclass, t.oid, pg_get_triggerdef(t.oid), p.prosrc
 		FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = t.tgfoid WHERE NOT t.tgisinternal
@@ -736,15 +846,17 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 		SELECT 'pg_proc'::regclass, p.oid, pg_get_functiondef(p.oid), '' FROM pg_proc AS p
 		WHERE p.oid >= 16384::oid AND p.prokind <> 'a' AND NOT EXISTS (
 			SELECT FROM pg_depend AS e JOIN pg_extension AS x ON x.oid = e.refobjid
-			WHERE e.classid = 'pg_proc'::regclass::oid AND e.objid = p.oid AND e.refclassid = 'pg_extension'::regclass::oid
-				AND e.deptype = 'e' AND x.extname = 'simhash_dedup')
+			WHERE e.classid = 'pg_proc'::regclass::oid AND e.objid = p.oid
+				AND e.refclassid = 'pg_extension'::regclass::oid AND e.deptype = 'e' AND x.extname = 'simhash_dedup')
 		UNION ALL
-		SELECT 'pg_policy'::regclass, p.oid, concat_ws(' ', pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)), ''
+		SELECT 'pg_policy'::regclass, p.oid,
+			concat_ws(' ', pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)), ''
 		FROM pg_policy AS p
 		UNION ALL
 		SELECT 'pg_attrdef'::regclass, d.oid, pg_get_expr(d.adbin, d.adrelid), '' FROM pg_attrdef AS d
 		UNION ALL
-		SELECT 'pg_type'::regclass, t.oid, pg_get_expr(t.typdefaultbin, 0::oid), '' FROM pg_type AS t WHERE t.typdefaultbin IS NOT NULL
+		SELECT 'pg_type'::regclass, t.oid, pg_get_expr(t.typdefaultbin, 0::oid), ''
+		FROM pg_type AS t WHERE t.typdefaultbin IS NOT NULL
 		UNION ALL
 		SELECT 'pg_class'::regclass, i.indexrelid, pg_get_indexdef(i.indexrelid), ''
 		FROM pg_index AS i WHERE i.indexprs IS NOT NULL OR i.indpred IS NOT NULL
@@ -759,7 +871,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 		SELECT w, names.is_newest
 		FROM (VALUES ($1 || '@' || $2, false), ($1, true)) AS names (name, is_newest),
 			unnest(ARRAY[quote_literal(names.name), '''' || replace(names.name, '''', '''''') || '''']) AS w
-		WHERE NOT names.is_newest OR $2 = (SELECT max(c.version) FROM simhash_catalog.config AS c WHERE c.name = $1)
+		WHERE NOT names.is_newest
+			OR $2 = (SELECT max(c.version) FROM simhash_catalog.config AS c WHERE c.name = $1)
 	)
 	SELECT pg_describe_object(s.catalog::oid, s.object, 0)
 	FROM stored AS s
@@ -768,7 +881,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 			AND (NOT l.is_newest OR strpos(s.definition || s.calls, 'simhash64_named') > 0))
 $$;
 COMMENT ON FUNCTION simhash_catalog.users_of_config(text, int) IS
-	'what names a version of a configuration, by number or, when it is the newest, without';
+	'objects that name a version of a configuration, as name@version or, the newest one, as name';
 
 CREATE FUNCTION simhash_catalog.refuse_drop(what text, users text[]) RETURNS void
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -776,10 +889,11 @@ BEGIN
 	IF cardinality($2) > 0 THEN
 		RAISE EXCEPTION 'cannot drop % because other objects depend on it', $1
 			USING ERRCODE = 'dependent_objects_still_exist', DETAIL = array_to_string($2[:20], E'\n')
-				|| CASE WHEN cardinality($2) > 20 THEN format(E'\nand %s others', cardinality($2) - 20) ELSE '' END;
+				|| CASE WHEN cardinality($2) > 20 THEN format(E'\nand %s more', cardinality($2) - 20) ELSE '' END;
 	END IF;
 END $$;
-COMMENT ON FUNCTION simhash_catalog.refuse_drop(text, text[]) IS 'an error that names who uses what shall be dropped, if anybody does';
+COMMENT ON FUNCTION simhash_catalog.refuse_drop(text, text[]) IS
+	'raises an error that lists the users of what is to be dropped, unless there are none';
 
 CREATE FUNCTION simhash_catalog.drop_version(kind text, name text, version int) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -795,34 +909,40 @@ BEGIN
 	PERFORM simhash_catalog.lock_versions($1, $2, true);
 	IF $1 = 'config' THEN
 		there := ARRAY(SELECT c.version FROM simhash_catalog.config AS c WHERE c.name = $2 ORDER BY c.version);
-		users := ARRAY(SELECT DISTINCT format('%s names it', u) AS u FROM simhash_catalog.users_of_config($2, $3) AS u ORDER BY u);
+		users := ARRAY(SELECT DISTINCT format('%s names it', u) AS u
+			FROM simhash_catalog.users_of_config($2, $3) AS u ORDER BY u);
 	ELSE
 		there := ARRAY(SELECT i.version FROM simhash_catalog.idf AS i WHERE i.name = $2 ORDER BY i.version);
-		users := ARRAY(SELECT format('configuration "%s@%s" uses it', c.name, c.version) FROM simhash_catalog.config AS c
-			WHERE c.idf = $2 AND c.idf_version = $3 ORDER BY c.name, c.version);
+		users := ARRAY(SELECT format('configuration "%s@%s" uses it', c.name, c.version)
+			FROM simhash_catalog.config AS c WHERE c.idf = $2 AND c.idf_version = $3 ORDER BY c.name, c.version);
 	END IF;
 	IF $3 <> ALL (there) THEN
 		RAISE EXCEPTION 'version "%" of % "%" does not exist', $3, what, $2 USING ERRCODE = 'undefined_object';
 	END IF;
 	PERFORM simhash_catalog.refuse_drop(format('version %s of %s "%s"', $3, what, $2), users);
 	IF cardinality(there) > 1 AND $3 = there[cardinality(there)] THEN
-		RAISE EXCEPTION 'version % is the newest of % "%"', $3, what, $2 USING ERRCODE = 'object_not_in_prerequisite_state',
-			DETAIL = 'The next version would have the same number.', HINT = 'Make a newer version first, or drop all others before it.';
+		RAISE EXCEPTION 'version % is the newest of % "%"', $3, what, $2
+			USING ERRCODE = 'object_not_in_prerequisite_state',
+				DETAIL = 'The next version would have the same number.',
+				HINT = 'Make a newer version first, or drop all others before it.';
 	END IF;
 	PERFORM simhash_catalog.delete_version($1, $2, $3);
 END $$;
-COMMENT ON FUNCTION simhash_catalog.drop_version(text, text, int) IS 'behind simhash_drop_config and simhash_drop_idf';
+COMMENT ON FUNCTION simhash_catalog.drop_version(text, text, int) IS
+	'implementation of simhash_drop_config and simhash_drop_idf';
 
 CREATE FUNCTION simhash_drop_config(name text, version int) RETURNS void
 LANGUAGE sql BEGIN ATOMIC SELECT simhash_catalog.drop_version('config', $1, $2); END;
 COMMENT ON FUNCTION simhash_drop_config(text, int) IS
-	'drops a version of a configuration; an error when a view, trigger, function or the like names it';
+	'drops a version of a configuration; an error when a view, trigger, function or the like '
+	'names it';
 
 CREATE FUNCTION simhash_drop_idf(name text, version int) RETURNS void
 LANGUAGE sql BEGIN ATOMIC SELECT simhash_catalog.drop_version('idf', $1, $2); END;
-COMMENT ON FUNCTION simhash_drop_idf(text, int) IS 'drops a version of an idf table with its terms; an error when a configuration uses it';
+COMMENT ON FUNCTION simhash_drop_idf(text, int) IS
+	'drops a version of an idf table with its terms; an error when a configuration uses it';
 
--- before_version is NULL for all.
+-- Drops all versions when before_version is NULL.
 CREATE FUNCTION simhash_catalog.drop_dictionary(dictionary text, before_version int) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
@@ -837,26 +957,30 @@ BEGIN
 	SELECT max(d.version) INTO newest FROM simhash_catalog.dictionary AS d WHERE d.name = $1;
 	IF newest IS NULL THEN
 		RAISE EXCEPTION 'dictionary "%" does not exist', $1 USING ERRCODE = 'undefined_object';
-	ELSIF $2 IS NOT NULL AND NOT EXISTS (SELECT FROM simhash_catalog.dictionary AS d WHERE d.name = $1 AND d.version = $2) THEN
+	ELSIF $2 IS NOT NULL
+		AND NOT EXISTS (SELECT FROM simhash_catalog.dictionary AS d WHERE d.name = $1 AND d.version = $2) THEN
 		RAISE EXCEPTION 'version "%" of dictionary "%" does not exist', $2, $1 USING ERRCODE = 'undefined_object';
 	END IF;
 	users := ARRAY(SELECT format('configuration "%s@%s" uses version %s', c.name, c.version, c.dictionary_version)
 		FROM simhash_catalog.config AS c
 		WHERE c.dictionary = $1 AND ($2 IS NULL OR c.dictionary_version < $2) ORDER BY c.name, c.version);
 	PERFORM simhash_catalog.refuse_drop(
-		CASE WHEN $2 IS NULL THEN format('dictionary "%s"', $1) ELSE format('versions before %s of dictionary "%s"', $2, $1) END, users);
-	-- What the version got from older ones becomes its own; what was removed before goes for good.
+		CASE WHEN $2 IS NULL THEN format('dictionary "%s"', $1)
+			ELSE format('versions before %s of dictionary "%s"', $2, $1) END, users);
+	-- The version gets rows of its own for the words that it has from older ones.
 	INSERT INTO simhash_catalog.dictionary_word (dictionary, version, kind, word, tag)
 	SELECT $1, $2, d.kind, d.word, d.tag FROM simhash_catalog.dictionary_words($1, $2) AS d
 	WHERE $2 IS NOT NULL ON CONFLICT DO NOTHING;
 	PERFORM simhash_catalog.delete_version('dictionary', $1, coalesce($2, newest + 1));
 END $$;
-COMMENT ON FUNCTION simhash_catalog.drop_dictionary(text, int) IS 'behind simhash_drop_dictionary';
+COMMENT ON FUNCTION simhash_catalog.drop_dictionary(text, int) IS
+	'implementation of simhash_drop_dictionary';
 
--- Two functions: a version that was not found, NULL, does not mean all.
+-- Two functions, so that a version that a query has not found, NULL, does not drop all.
 CREATE FUNCTION simhash_drop_dictionary(dictionary text) RETURNS void
 LANGUAGE sql BEGIN ATOMIC SELECT simhash_catalog.drop_dictionary($1, NULL); END;
-COMMENT ON FUNCTION simhash_drop_dictionary(text) IS 'drops all versions of a dictionary; an error when a configuration uses one';
+COMMENT ON FUNCTION simhash_drop_dictionary(text) IS
+	'drops all versions of a dictionary; an error when a configuration uses one';
 
 CREATE FUNCTION simhash_drop_dictionary(dictionary text, before_version int) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -867,11 +991,13 @@ BEGIN
 	PERFORM simhash_catalog.drop_dictionary($1, $2);
 END $$;
 COMMENT ON FUNCTION simhash_drop_dictionary(text, int) IS
-	'drops the versions of a dictionary before one, with the words that none is left to hold; an error when a configuration uses one';
+	'drops the versions of a dictionary before before_version, with words that only they have; an '
+	'error when a configuration uses one';
 
 -- ---------------------------------------------------------------- flagging
 
 CREATE FUNCTION simhash_flag_duplicate() RETURNS trigger
 LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_flag_duplicate';
 COMMENT ON FUNCTION simhash_flag_duplicate() IS
-	'BEFORE INSERT OR UPDATE row trigger that marks, rejects or skips near-duplicates; arguments are ''name=value'' strings, see docs/flagging.md';
+	'BEFORE INSERT OR UPDATE row trigger that marks, rejects or skips near-duplicates; arguments '
+	'are ''name=value'' strings, see docs/flagging.md';
