@@ -13,6 +13,7 @@ INSERT INTO t SELECT i, CASE WHEN i % 10 = 0
 INSERT INTO t SELECT 0, NULL FROM generate_series(1, 25);
 CREATE INDEX t_fp ON t USING simhash (fp);
 
+-- The leaves are between full, with 575 postings (CAPACITY_WIDE in src/index/page/leaf.rs), and 70 % full.
 SELECT rows, null_rows, height, format_version, hottest_block, hottest_key,
 	round(hottest_share::numeric, 2) AS share, pages = pg_relation_size('t_fp') / 8192 AS pages,
 	leaves BETWEEN 4 * 20000 / 575 AND 4 * 20000 / 400 AS leaves,
@@ -41,7 +42,7 @@ SELECT * FROM simhash_index_stats('empty_fp');
 INSERT INTO empty VALUES (NULL);
 SELECT rows, null_rows, hottest_block, bytes_per_row FROM simhash_index_stats('empty_fp');
 
--- For whoever may read the table.
+-- Every role that may read the table may call it.
 CREATE ROLE index_stats_reader;
 CREATE ROLE index_stats_nobody;
 GRANT USAGE ON SCHEMA index_stats TO index_stats_reader, index_stats_nobody;

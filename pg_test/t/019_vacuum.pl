@@ -4,6 +4,7 @@
 use strict;
 use warnings;
 use SimhashTest;
+use SimhashPages;
 use SimhashSession;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -30,13 +31,13 @@ sub nothing_dead_is_left
 		answer("SELECT count(fp) || ' ' || count(*) - count(fp) FROM t"), "$what: the index has as many rows as the table");
 }
 
-# Of each block of the index but the metapage: its level and key space, from the end of the page.
+# Of each block of the index but the metapage: its level and key space, as the file has them.
 sub roles
 {
 	answer('CHECKPOINT');
 	my $file = slurp_file($node->data_dir . '/' . answer("SELECT pg_relation_filepath('t_fp')"));
-	my @pages = unpack '(a8192)*', $file;
-	return map { join '/', unpack('x8086CC', $_) } @pages[ 1 .. $#pages ];
+	my @pages = unpack "(a$page_size)*", $file;
+	return map { join '/', level_and_space($_) } @pages[ 1 .. $#pages ];
 }
 
 # ------------------------------------------------------------------ one pass, and no other roles

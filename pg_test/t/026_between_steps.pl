@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 use SimhashTest;
+use SimhashPages;
 use SimhashSession;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -94,12 +95,11 @@ CREATE TABLE g (id bigint, fp bigint);
 CREATE INDEX g_fp ON g USING simhash (fp);
 SQL
 sub pages { return answer("SELECT pages FROM simhash_index_stats('g_fp')"); }
-my $full = 575;    # postings of a leaf that spans its whole key space
-my $half = int($full / 2);
+my $half = int($wide_leaf / 2);
 ok(beside_stopped_reader(
 	'SELECT id FROM g WHERE fp <~> i <= 64 AND id > -i LIMIT 1',
 	sub {
-		answer("TRUNCATE g; INSERT INTO g SELECT i, i << 50 FROM generate_series(0::bigint, $full - 1) i");
+		answer("TRUNCATE g; INSERT INTO g SELECT i, i << 50 FROM generate_series(0::bigint, $wide_leaf - 1) i");
 		pages() == 6 or die 'a root has split already';
 	},
 	sub {
@@ -113,9 +113,9 @@ ok(beside_stopped_reader(
 		if ($caught)
 		{
 			# Into the upper half, then as many into the lower half as it has room for.
-			answer("INSERT INTO g VALUES (1001, ($full - 1)::bigint << 50 | 1)");
+			answer("INSERT INTO g VALUES (1001, ($wide_leaf - 1)::bigint << 50 | 1)");
 			cmp_ok(pages(), '>=', 12, 'the roots have split and grown');
-			answer("INSERT INTO g SELECT 2000 + i, (i % $half << 50) + 1 + i / $half FROM generate_series(0::bigint, $full - $half - 1) i");
+			answer("INSERT INTO g SELECT 2000 + i, (i % $half << 50) + 1 + i / $half FROM generate_series(0::bigint, $wide_leaf - $half - 1) i");
 			kill 'CONT', $first->{pid};
 		}
 		is(finish_statement($first), '', 'the insert ends');

@@ -1,0 +1,38 @@
+# The layout of the index's pages, for tests that look at the file itself or have to fill a leaf. All of it
+# follows src/index/page: a new page format changes these lines, and no other test knows a number of the layout.
+package SimhashPages;
+
+use strict;
+use warnings;
+use Exporter 'import';
+
+our @EXPORT = qw($page_size $header $format $downlink $wide_leaf %at level_and_space lower_and_upper posting_size);
+
+# Bytes of a page, and of PostgreSQL's header on it.
+our $page_size = 8192;
+our $header = 24;
+# The format version in the metapage.
+our $format = 1;
+# Bytes of a downlink on an internal page.
+our $downlink = 24;
+# Where a field begins on a page, in bytes.
+our %at = (
+	lower => 12,    # pd_lower and pd_upper, two bytes each
+	version => $header + 4,    # of the metapage, after its magic
+	roots => 40,    # of the metapage: five blocks
+	special => 8080,    # of every other page: the right sibling's block comes first
+	level => 8086,    # and the key space, a byte each
+	sorted => 8112,    # how many postings a leaf had when it was last written as a whole
+	child => 16);    # in a downlink
+# Postings that fit a leaf whose keys span more than 32 values: 4 bytes and 10 bytes each (CAPACITY_WIDE).
+our $wide_leaf = int(($at{special} - $header) / 14);
+
+# Of a page other than the metapage.
+sub level_and_space { return unpack "x$at{level}CC", $_[0]; }
+
+sub lower_and_upper { return unpack "x$at{lower}SS", $_[0]; }
+
+# Bytes of a posting's second part; the first parts, of 4 bytes, follow the header.
+sub posting_size { my ($upper, $count) = @_; return ($at{special} - $upper) / $count; }
+
+1;
