@@ -1,32 +1,36 @@
 #!/usr/bin/env bash
-# Tests what `make install` finds: the library, wherever cargo is told to build, and the server, whatever is
-# installed. A crate without a line of SQL stands in for the extension, scripts for the programs of servers. All
-# goes below a directory of the test, by DESTDIR: scripts that find the wrong server cannot harm it.
-set -euo pipefail
+# Tests that `make install` finds the library, wherever cargo is told to build, and the right server among those
+# that are installed. A crate without a line of SQL stands in for the extension, scripts for the programs of servers.
+# DESTDIR puts all files below a directory of the test: an install that finds the wrong server cannot harm it.
 
-tools=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=pg_test/tools/common.sh
+. "$(dirname "$0")/common.sh"
+
 work=$(mktemp -d "${TMPDIR:-/tmp}/simhash_install.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 export DESTDIR=$work/installed
 unset PG_CONFIG CARGO_TARGET_DIR CARGO_BUILD_TARGET CARGO_BUILD_TARGET_DIR
 failed=0
+# The servers below are of the majors 14 to 18, and of one that the code does not know.
+majors=$(supported_majors | sort -n | tr '\n' ' ')
+unknown=$(($(supported_majors | head -n 1) + 1))
 
-# A repository as far as the scripts look at it, whose library contains the word "fresh".
+# A repository with all that the scripts look at, whose library contains the word "fresh".
 repository() {
 	local major
 	repo=$work/repo
 	rm -rf "$repo"
 	mkdir -p "$repo/pg_test/tools" "$repo/src" "$repo/sql" "$repo/target/release"
-	cp "$tools"/{common,install}.sh "$repo/pg_test/tools"
+	cp "$ROOT"/pg_test/tools/{common,install}.sh "$repo/pg_test/tools"
 	{
 		printf '%s\n' '[package]' 'name = "simhash_dedup"' 'version = "0.1.0"' 'edition = "2024"' 'rust-version = "1.85"' \
 			'[lib]' 'crate-type = ["cdylib"]' '[features]'
-		for major in 14 15 16 17 18; do echo "pg$major = []"; done
+		for major in $majors; do echo "pg$major = []"; done
 	} >"$repo/Cargo.toml"
 	printf '%s\n' '#[unsafe(no_mangle)]' 'pub static CONTENT: [u8; 5] = *b"fresh";' >"$repo/src/lib.rs"
 	touch "$repo/simhash_dedup.control" "$repo/sql/simhash_dedup--0.1.0.sql"
 	(cd "$repo" && cargo generate-lockfile --offline --quiet)
-	# What an earlier build has left where cargo builds unless told otherwise.
+	# Left by an earlier build, where cargo builds unless told otherwise.
 	echo old >"$repo/target/release/libsimhash_dedup.so"
 }
 
@@ -70,7 +74,7 @@ result() { # ok or not, what
 	fi
 }
 
-# installs MAJOR WHAT [VARIABLE=VALUE...]: the fresh library goes into this server, and the output names it.
+# installs MAJOR WHAT [VARIABLE=VALUE...]: the fresh library goes into this server, which the output names.
 installs() {
 	local major=$1 what=$2 good=0
 	shift 2
@@ -125,6 +129,7 @@ others=$(grep -cE 'postgresql-1|server-dev-1[^6]' "$work/out" || true)
 result "$others" 'no other package is asked for'
 refuses 'headers of PostgreSQL 16' 'PG_CONFIG of a server without headers' PG_CONFIG="$work/usr/16/bin/pg_config"
 refuses 'nowhere/pg_config does not run' 'PG_CONFIG that is not there' PG_CONFIG=/nowhere/pg_config
-server 19
-refuses 'PostgreSQL 19.3.* is not supported, only 14 15 16 17 18' 'a major that the code does not know' PG_CONFIG="$work/usr/19/bin/pg_config"
+server "$unknown"
+refuses "PostgreSQL $unknown.3.* is not supported, only ${majors% }" 'a major that the code does not know' \
+	PG_CONFIG="$work/usr/$unknown/bin/pg_config"
 exit "$failed"
