@@ -1,4 +1,4 @@
--- What SQL declares of an argument and what the C function reads must agree: else an error, and no number is taken for an address.
+-- A function whose declared argument type is not the one that its C code reads raises an error: no number is taken for an address.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
 CREATE SCHEMA argument_types;

@@ -1,11 +1,11 @@
--- Functions and operators that others put beside the extension's, or beside those of a type that keys have, and
--- that fit a column's type better: none is called by the SQL that the extension writes.
+-- Other roles may put functions and operators beside the extension's, or beside those of a key's type, that fit a
+-- column's type better. The SQL that the extension writes calls none of them.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
 CREATE SCHEMA beside;
 SET search_path = beside, public;
 
--- A type of somebody's own, with its operators where everybody may add some.
+-- A user-defined type, with its operators in a schema to which other roles add some.
 CREATE TYPE code;
 CREATE FUNCTION code_in(cstring) RETURNS code LANGUAGE internal IMMUTABLE STRICT AS 'int4in';
 CREATE FUNCTION code_out(code) RETURNS cstring LANGUAGE internal IMMUTABLE STRICT AS 'int4out';
@@ -20,7 +20,7 @@ CREATE OPERATOR CLASS code_ops DEFAULT FOR TYPE code USING btree AS OPERATOR 1 <
 CREATE DOMAIN number AS code;
 CREATE DOMAIN fingerprint AS bigint;
 
--- What fits better: nothing is near and all keys are the same, or none.
+-- These fit better. By them nothing is near, and all keys are equal.
 CREATE FUNCTION trap_far(fingerprint, bigint) RETURNS int LANGUAGE sql AS 'SELECT 64';
 CREATE OPERATOR public.<~> (LEFTARG = fingerprint, RIGHTARG = bigint, FUNCTION = trap_far);
 CREATE FUNCTION trap_same(number, number) RETURNS boolean LANGUAGE sql AS 'SELECT true';
@@ -46,7 +46,7 @@ INSERT INTO flagged VALUES ('1', 0), ('2', 1), ('3', -1);
 SELECT * FROM flagged ORDER BY id;
 
 SELECT * FROM simhash_pairs_keyed('row', 'id', 'fp', NULL::number) ORDER BY a, b;
--- From here on no two keys are the same.
+-- From here on, by them, no key equals another.
 CREATE OR REPLACE FUNCTION trap_same(number, number) RETURNS boolean LANGUAGE sql AS 'SELECT false';
 CREATE OR REPLACE FUNCTION trap_same(number, code) RETURNS boolean LANGUAGE sql AS 'SELECT false';
 SELECT * FROM simhash_clusters_keyed('row', 'id', 'fp', NULL::number, text => 'body') ORDER BY key;

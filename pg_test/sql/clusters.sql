@@ -149,7 +149,7 @@ END $$;
 SELECT key, unlike(key, type, 'NULL') AS unlike, CASE WHEN key <> 'list' THEN unlike(key, type, $$'body', 0.5$$) END AS with_texts
 FROM (VALUES ('pair', 'clusters_test.pair'), ('number', 'clusters_test.number'), ('uuid', 'uuid'), ('fraction', 'numeric'), ('name', 'text'),
 	('day', 'date'), ('list', 'int[]'), ('range', 'int4range')) k (key, type);
--- Keys that do not tell rows apart are refused, where rows have near-duplicates.
+-- Keys that are not unique are refused, where rows have near-duplicates.
 CREATE TABLE twice (id int, fp bigint, body text);
 INSERT INTO twice VALUES (1, 0, 'a hole in the road'), (2, 1, 'a hole in the road'), (1, NULL, 'old'),
 	(3, x'7000000000000000'::bigint, 'far away'), (3, NULL, 'old');
@@ -228,8 +228,8 @@ SELECT * FROM large_cluster WHERE key NOT IN (SELECT key FROM before);
 INSERT INTO large VALUES (1, 5);
 SELECT count(*), min(cluster_id), max(cluster_id) FROM large_cluster;
 
--- A deferred trigger sees what the transaction leaves behind, not what it passed through; so does one after
--- another that deletes the row.
+-- A deferred trigger sees the last state of the row in the transaction. So does a trigger that fires after one
+-- that deletes the row.
 CREATE TABLE late (id int PRIMARY KEY, fp bigint);
 CREATE TABLE late_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE CONSTRAINT TRIGGER assign AFTER INSERT OR UPDATE ON late DEFERRABLE INITIALLY DEFERRED
@@ -260,7 +260,7 @@ FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=clusters_test.
 CREATE TRIGGER a_delete AFTER INSERT ON late FOR EACH ROW EXECUTE FUNCTION delete_it();
 INSERT INTO late VALUES (7, 1);
 SELECT * FROM late_cluster ORDER BY key;
--- What changes the row, but not its fingerprint, does not fire for itself: the row counts all the same.
+-- An UPDATE that leaves the fingerprint alone does not fire the trigger; the row is assigned all the same.
 DROP TRIGGER a_delete ON late;
 DROP TRIGGER assign ON late;
 TRUNCATE late, late_cluster;
@@ -283,8 +283,8 @@ UPDATE late SET note = 'again', fp = CASE id WHEN 4 THEN -1 ELSE fp END;
 DELETE FROM late WHERE id = 5;
 COMMIT;
 SELECT * FROM late_cluster ORDER BY key;
--- A table of clusters that references the rows, as the documentation makes it: what a deferred trigger writes
--- is checked although no query runs.
+-- A table of clusters with a foreign key to the rows, as the documentation makes it: the foreign key checks what
+-- a deferred trigger writes at COMMIT.
 CREATE TABLE kept (id int PRIMARY KEY, fp bigint);
 CREATE INDEX ON kept USING simhash (fp);
 CREATE TABLE kept_cluster (key int PRIMARY KEY REFERENCES kept ON DELETE CASCADE, cluster_id int NOT NULL);
@@ -300,7 +300,7 @@ UPDATE kept SET fp = 3 WHERE id = 5;
 DELETE FROM kept WHERE id IN (1, 6);
 COMMIT;
 SELECT * FROM kept_cluster ORDER BY key;
--- At once, and deferred again.
+-- Immediate, and deferred again.
 BEGIN;
 INSERT INTO kept VALUES (7, 7);
 SET CONSTRAINTS ALL IMMEDIATE;
@@ -377,7 +377,8 @@ SELECT * FROM kept_cluster WHERE key >= 20 ORDER BY key;
 DELETE FROM kept WHERE id < 20;
 SELECT count(*) FROM kept_cluster;
 
--- The name of the table of clusters is not looked up in a search_path: without a schema it is the table beside.
+-- The name of the table of clusters is not looked up in a search_path: without a schema it means the schema of the
+-- trigger's table.
 CREATE SCHEMA clusters_trap;
 CREATE TABLE clusters_trap.kept_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 SET search_path = clusters_trap, clusters_test, public;
@@ -395,7 +396,7 @@ INSERT INTO clusters_test.kept VALUES (26, x'7000000000000000'::bigint);
 INSERT INTO pg_temp.kept VALUES (1, 1), (2, 1);
 SELECT * FROM pg_temp.kept_cluster ORDER BY key;
 DROP TABLE pg_temp.kept, pg_temp.kept_cluster;
--- It moves with its table, or is missed.
+-- When the trigger's table moves to another schema, the table of clusters is looked up there.
 ALTER TABLE kept SET SCHEMA clusters_trap;
 INSERT INTO clusters_trap.kept VALUES (27, x'7000000000000000'::bigint);
 SELECT count(*), (SELECT count(*) FROM clusters_trap.kept_cluster) AS beside FROM kept_cluster;
@@ -436,7 +437,7 @@ INSERT INTO "p ""; parted" VALUES (7, 1, 1);
 ALTER TABLE parted_cluster RENAME other TO cluster_id;
 SELECT * FROM parted_cluster ORDER BY key;
 
--- Whoever inserts needs no rights on the schema of the extension.
+-- A role that inserts needs no rights on the schema of the extension.
 CREATE TABLE guarded (id int PRIMARY KEY, fp bigint);
 CREATE INDEX ON guarded USING simhash (fp);
 CREATE TABLE guarded_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
@@ -454,7 +455,7 @@ GRANT USAGE ON SCHEMA public TO PUBLIC;
 DROP OWNED BY regress_cluster_writer;
 DROP ROLE regress_cluster_writer;
 
--- What is wrong is said.
+-- Errors.
 SELECT * FROM simhash_clusters('t', 'id', 'fp', 3, 'kmeans');
 -- The radius stands before the method, which may be named instead.
 SELECT * FROM simhash_clusters('t', 'id', 'fp', 'star');
@@ -522,7 +523,7 @@ CREATE TABLE c (key int, cluster int);
 SELECT try('clusters=c', 'key=id', 'fingerprint=fp');
 ALTER TABLE c RENAME cluster TO cluster_id;
 SELECT try('clusters=c', 'key=id', 'fingerprint=fp');
--- What looks like a unique constraint and is none.
+-- Indexes that do not make the key unique.
 CREATE INDEX ON c (key);
 CREATE UNIQUE INDEX ON c (key) WHERE cluster_id > 0;
 CREATE UNIQUE INDEX ON c (key, cluster_id);
@@ -540,7 +541,7 @@ CREATE TABLE of_lists (key int[] PRIMARY KEY, cluster_id int[]);
 SELECT try('clusters=of_lists', 'key=list', 'fingerprint=fp');
 CREATE TABLE of_json (key text PRIMARY KEY, cluster_id text);
 SELECT try('clusters=of_json', 'key=j', 'fingerprint=fp');
--- A session that knows the table hears when it changes.
+-- A session that has used the table notices when it changes.
 SELECT try('clusters="Good ""one"""', 'key=id', 'fingerprint=fp');
 \t off
 \pset format aligned
@@ -559,7 +560,7 @@ INSERT INTO wrong SELECT NULL, 0;
 ALTER TABLE wrong DROP CONSTRAINT wrong_pkey, ALTER id DROP NOT NULL;
 INSERT INTO wrong VALUES (NULL, 0);
 
--- Whoever inserts needs rights on the table of clusters, from the first row on.
+-- A role that inserts needs rights on the table of clusters, from the first row on.
 CREATE ROLE regress_clusters_writer;
 GRANT USAGE ON SCHEMA clusters_test TO regress_clusters_writer;
 GRANT SELECT, INSERT ON wrong TO regress_clusters_writer;

@@ -20,7 +20,7 @@ SELECT p AS preset, to_hex(simhash64(t, preset => p)) AS w64, to_hex(simhash32(t
 FROM unnest(ARRAY['default', 'plain', 's0', 's2', 's3']) AS p,
 	(VALUES ('The street lamp, 幸福路12号门前的路灯坏了两个星期 0000 但是 please please repair it; 综上所述')) AS v (t);
 
--- Nothing has no fingerprint.
+-- An input without a feature has no fingerprint.
 SELECT simhash64(NULL::text), simhash64(''), simhash64(' !? '), simhash32(''), simhash64('', preset => 's1'),
 	simhash64(ROW(NULL::int, ''::text)), simhash64(NULL::pg_class), simhash64_tokens('{}'),
 	simhash64_tokens('{a,b}', '{0,0}'), simhash64_tokens(NULL), simhash64_tokens('{NULL,""}');
@@ -121,7 +121,7 @@ RESET plan_cache_mode;
 SELECT count(DISTINCT simhash64('a b b c', o, 'plain'))
 FROM unnest(ARRAY['{"tf": "set"}', '{"tf": "raw"}', '{"features": ["pairs"]}', '{"tf": "set"}']::jsonb[]) AS o;
 
--- Long texts are worked off in chunks, words across their borders included, and can be cancelled.
+-- Long texts are processed in chunks, without a break in words across their borders, and can be cancelled.
 SELECT simhash64(repeat('word 词语 ', 100000), preset => 'plain') = simhash64('word 词语', preset => 'plain') AS same;
 CREATE TABLE long AS SELECT repeat('数据库中的重复记录。', 1000000) AS body;
 SELECT clock_timestamp() AS start \gset

@@ -36,7 +36,7 @@ INSERT INTO t (id, fp) SELECT id, fp FROM source ORDER BY id;
 SELECT * FROM wrong('t', 3);
 SELECT count(*) AS nulls, bool_or(is_dup) AS any_flagged FROM t WHERE fp IS NULL;
 
--- A statement a row, prepared, what the user says about the flags notwithstanding.
+-- One row in each statement, a cached plan, and flags in the data, which the trigger overwrites.
 TRUNCATE t;
 DO $$
 DECLARE r record;
@@ -47,7 +47,7 @@ BEGIN
 END $$;
 SELECT * FROM wrong('t', 3);
 
--- Radii 0, 8 and 64 (one lock for all rows); the trigger is replaced, and what was remembered with it.
+-- Radii 0, 8 and 64 (one lock for all rows). The session forgets what it knows of a trigger that is replaced.
 TRUNCATE t;
 CREATE OR REPLACE TRIGGER flag BEFORE INSERT OR UPDATE ON t
 	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'radius=8', 'flag=is_dup', 'duplicate_of=dup');
@@ -203,7 +203,7 @@ UPDATE parted SET region = 'south' WHERE id = 1;
 UPDATE parted SET region = 'north', fp = 1::bigint << 50 WHERE id = 5;
 SELECT tableoid::regclass, id, fp, dup FROM parted ORDER BY id;
 
--- A statement trigger above that has the same name by chance is another one.
+-- A statement trigger of the parent that has the same name is unrelated.
 CREATE TABLE tall (id int, fp bigint, dup int) PARTITION BY RANGE (id);
 CREATE TABLE tall_low PARTITION OF tall FOR VALUES FROM (0) TO (10);
 CREATE TABLE tall_high PARTITION OF tall FOR VALUES FROM (10) TO (20);
@@ -220,11 +220,11 @@ UPDATE parted SET dup = NULL WHERE id = 4;
 UPDATE parted SET region = 'north' WHERE id = 4;
 UPDATE parted SET region = 'south', fp = 252 WHERE id = 4;
 SELECT tableoid::regclass, id, fp, dup FROM parted WHERE id = 4;
--- What is copied in the same statement is judged. (merge.sql has this for MERGE.)
+-- A row that the same statement copies is judged. (merge.sql has this for MERGE.)
 WITH moved AS (UPDATE parted SET region = 'north' WHERE id = 4 RETURNING fp), updated AS (UPDATE parted SET id = 30 WHERE id = 3 RETURNING fp)
 INSERT INTO parted SELECT 40, 'south', fp FROM moved UNION ALL SELECT 41, 'south', fp FROM updated;
 SELECT tableoid::regclass, id, fp, dup FROM parted ORDER BY id;
--- A copy that a trigger stores while the row arrives, under the trigger's name in time and content.
+-- A copy that another trigger stores between the two halves of the move is judged.
 CREATE FUNCTION copy() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF NEW.id < 1000 THEN
@@ -253,7 +253,7 @@ INSERT INTO parted VALUES (65, 'north', NULL);
 SELECT tableoid::regclass, id, fp, dup FROM parted WHERE id IN (64, 65) ORDER BY id;
 DROP TRIGGER a_fill ON parted;
 
--- A row that another trigger leaves out on arrival is none: what the same statement stores next is judged.
+-- Another trigger leaves out a row on arrival: the row that the same statement stores next is judged.
 CREATE FUNCTION leave_out() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN CASE WHEN NEW.id < 1000 THEN NULL ELSE NEW END; END $$;
 CREATE TRIGGER a_leave_out BEFORE INSERT ON parted_south FOR EACH ROW EXECUTE FUNCTION leave_out();
 INSERT INTO parted VALUES (67, 'north', -1);
@@ -263,7 +263,7 @@ INSERT INTO parted SELECT 1067 + count(*), 'south', 7000 FROM moved;
 SELECT tableoid::regclass, id, fp, dup FROM parted WHERE id IN (67, 1067, 1068) ORDER BY id;
 DROP TRIGGER a_leave_out ON parted_south;
 
--- What could lose a row is refused.
+-- A trigger that could lose a row that moves is refused.
 CREATE OR REPLACE TRIGGER skip BEFORE INSERT OR UPDATE OF fp ON parted FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=skip');
 UPDATE parted SET region = 'north' WHERE id = 61;
 CREATE OR REPLACE TRIGGER skip BEFORE INSERT ON parted FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=skip');
@@ -303,7 +303,7 @@ CREATE OR REPLACE TRIGGER flag BEFORE INSERT OR UPDATE ON held
 INSERT INTO held VALUES (3);
 SELECT id, fp, dup FROM held ORDER BY id;
 
--- Whatever the search_path, and whatever stands in it: our own operators are meant.
+-- The trigger uses the extension's operators, whatever the search_path and the schemas in it.
 CREATE SCHEMA trap;
 CREATE FUNCTION trap.never(bigint, int) RETURNS boolean LANGUAGE sql AS 'SELECT false';
 CREATE OPERATOR trap.<= (LEFTARG = bigint, RIGHTARG = int, FUNCTION = trap.never);
@@ -314,7 +314,7 @@ INSERT INTO flag."Odd ""one""" VALUES ('d', 1);
 SELECT "of" FROM flag."Odd ""one""" WHERE "The Key" = 'd'::text;
 SET search_path = flag, public;
 
--- Nor do functions and operators beside ours that fit better.
+-- Functions and operators beside the extension's that fit better are not used either.
 CREATE FUNCTION public.simhash_jaccard(text, text) RETURNS float8 LANGUAGE sql AS 'SELECT 0.0';
 CREATE FUNCTION trap.far(fingerprint, bigint) RETURNS int LANGUAGE sql AS 'SELECT 64';
 CREATE OPERATOR public.<~> (LEFTARG = fingerprint, RIGHTARG = bigint, FUNCTION = trap.far);
@@ -361,7 +361,7 @@ INSERT INTO bare VALUES (1, 0), (2, 1);
 INSERT INTO bare VALUES (3, 1);
 SELECT * FROM bare ORDER BY id;
 
--- Replication roles: as other triggers.
+-- session_replication_role: as for other triggers.
 SET session_replication_role = replica;
 INSERT INTO bare VALUES (4, 1);
 ALTER TABLE bare ENABLE ALWAYS TRIGGER flag;
@@ -369,7 +369,7 @@ INSERT INTO bare VALUES (5, 1);
 RESET session_replication_role;
 SELECT id, dup FROM bare WHERE id > 3 ORDER BY id;
 
--- The index is used, and the locks are ours, released with the transaction.
+-- The trigger's advisory locks: on the table, and released with the transaction.
 BEGIN;
 INSERT INTO t (id, fp) VALUES (1000, 12345);
 SELECT locktype, classid = 't'::regclass AS of_table, objsubid, mode, count(*) FROM pg_locks
@@ -377,8 +377,8 @@ WHERE locktype = 'advisory' GROUP BY 1, 2, 3, 4;
 ROLLBACK;
 SELECT count(*) FROM pg_locks WHERE locktype = 'advisory';
 
--- Whichever trigger is fired, a row takes the locks of all that compare the same column, each table's for the widest radius;
--- those with lock=off or arguments that are none do not count.
+-- Whichever trigger is fired, a row takes the locks of all triggers that compare the same column, each table's for the widest
+-- radius. Triggers with lock=off or invalid arguments do not count.
 CREATE TABLE tree (id int PRIMARY KEY, src int, fp bigint, other bigint) PARTITION BY RANGE (id);
 CREATE TABLE tree_low PARTITION OF tree FOR VALUES FROM (0) TO (10);
 CREATE TABLE tree_high PARTITION OF tree FOR VALUES FROM (10) TO (20);
@@ -407,7 +407,7 @@ END $$;
 SELECT place, src, locked(CASE place WHEN 'low' THEN 1 ELSE 11 END, src)
 FROM (VALUES ('low'), ('high')) p (place), generate_series(1, 7) src ORDER BY place, src;
 
--- What is refused. Every message names what is wrong.
+-- Errors: every message names what is wrong.
 CREATE TABLE e (id int PRIMARY KEY, small int, fp bigint, b boolean, other text, j json, big bigint, name text, gen text GENERATED ALWAYS AS (other) STORED,
 	genfp bigint GENERATED ALWAYS AS (simhash64(other)) STORED);
 CREATE INDEX ON e USING simhash (fp);
@@ -439,7 +439,7 @@ SELECT try('fingerprint=fp', 'flag=b', 'flag=b');
 SELECT try('fingerprint=fp', 'flag=b', 'lock=');
 SELECT try('fingerprint=fp', 'flag=b', 'lock=no');
 SELECT try('fingerprint=fp', 'duplicate_of=small', 'key=id ', ' radius = 3');
--- A column that the trigger fills is no other one, and equal fingerprints are no equal keys.
+-- A column that the trigger fills has no second role, and the fingerprint is not the key.
 SELECT try('fingerprint=fp', 'duplicate_of=fp', 'key=big');
 SELECT try('fingerprint=fp', 'duplicate_of=other', 'text=other', 'key=name');
 SELECT try('fingerprint=fp', 'duplicate_of=big', 'key=big');
@@ -495,7 +495,7 @@ CREATE TRIGGER instead INSTEAD OF INSERT ON v FOR EACH ROW EXECUTE FUNCTION simh
 INSERT INTO v (id) VALUES (2);
 SELECT simhash_flag_duplicate();
 
--- Privileges and row security are those of whoever inserts: it must be able to read what it is compared with.
+-- Privileges and row security are those of the role that inserts: it must be able to read the rows that it is compared with.
 CREATE TABLE guarded (id int PRIMARY KEY, owner name DEFAULT current_user, fp bigint, dup int);
 CREATE INDEX ON guarded USING simhash (fp);
 CREATE TRIGGER flag BEFORE INSERT ON guarded
@@ -519,7 +519,7 @@ INSERT INTO guarded VALUES (3, DEFAULT, 0);
 RESET ROLE;
 SELECT id, dup FROM guarded ORDER BY id;
 
--- No rights on the schema of the extension are needed, whatever the trigger does.
+-- The role needs no rights on the schema of the extension, whatever the trigger does.
 GRANT SELECT, INSERT, UPDATE ON checked, computed TO regress_flag_writer;
 SELECT own_schema() AS home \gset
 REVOKE USAGE ON SCHEMA :home FROM PUBLIC;

@@ -67,7 +67,7 @@ SELECT id FROM t WHERE fp IS NULL ORDER BY id;
 SELECT count(*) FROM t WHERE fp IS NULL OR fp <~> 0 <= 3;
 RESET enable_indexscan;
 
--- Equality is none of this index's business.
+-- The index does not serve equality.
 EXPLAIN (COSTS OFF) SELECT id FROM t WHERE fp = 1;
 
 -- Changes are seen, deleted rows are not, also after VACUUM and REINDEX.
@@ -102,7 +102,7 @@ SELECT id FROM p WHERE kind = 'even' AND body <~> 4 <= 1 ORDER BY id;
 EXPLAIN (COSTS OFF) SELECT id FROM p WHERE (body # 5) <~> 0 <= 1;
 SELECT id FROM p WHERE (body # 5) <~> 0 <= 1 ORDER BY id;
 
--- A query that needs no column of the table is not for an index that returns none.
+-- A query that needs no column of the table does not get the index, which cannot return one.
 VACUUM p;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM p;
 SELECT count(*) FROM p;
@@ -127,7 +127,7 @@ CREATE INDEX p_wrong ON p USING simhash (body) WITH (buckets = 7);
 ALTER INDEX p_full SET (fillfactor = 70);
 ALTER INDEX p_full RESET (fillfactor);
 
--- What it is not for.
+-- Index definitions that are refused.
 CREATE INDEX p_wrong ON p USING simhash (kind);
 CREATE INDEX p_wrong ON p USING simhash (id);
 CREATE INDEX p_wrong ON p USING simhash (body, body);

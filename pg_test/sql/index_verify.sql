@@ -49,8 +49,8 @@ INSERT INTO t VALUES (20001, 42), (20002, 43);
 UPDATE pg_index SET indisready = true WHERE indexrelid = 't_some'::regclass;
 SELECT count(*) FROM simhash_index_verify('t_some', true);
 
--- Postings that VACUUM left behind, in whose rows' places others are by now. All key spaces agree, so that only a
--- look at the table tells.
+-- Postings of rows that are gone, at row addresses that other rows have by now. All key spaces agree, so that only
+-- the table tells.
 CREATE TABLE left_behind (id int, fp bigint);
 INSERT INTO left_behind VALUES (1, 10), (2, 20), (3, NULL), (4, 40);
 CREATE INDEX left_behind_fp ON left_behind USING simhash (fp) WHERE id < 10;
@@ -62,7 +62,7 @@ UPDATE pg_index SET indisready = true WHERE indexrelid = 'left_behind_fp'::regcl
 SELECT * FROM simhash_index_verify('left_behind_fp');
 SELECT fault FROM simhash_index_verify('left_behind_fp', true) ORDER BY fault COLLATE "C";
 
--- Nobody is kept from reading or writing.
+-- It blocks neither readers nor writers.
 BEGIN;
 SELECT count(*) FROM simhash_index_verify('t_fp', true);
 SELECT DISTINCT mode FROM pg_locks WHERE relation IN ('t'::regclass, 't_fp'::regclass) AND pid = pg_backend_pid();
@@ -99,7 +99,7 @@ RESET ROLE;
 SELECT count(*) FROM simhash_index_verify('own_fp', true);
 SELECT current_user = session_user AS the_callers_again;
 
--- Only the owner may ask.
+-- Only the owner may call it.
 CREATE ROLE index_verify_other;
 GRANT USAGE ON SCHEMA index_verify TO index_verify_other;
 GRANT SELECT ON t TO index_verify_other;

@@ -26,8 +26,8 @@ RESET enable_material;
 RESET enable_memoize;
 SELECT count(*) AS near, count(t.id) AS still_there, (SELECT count(*) FROM t) AS others FROM near LEFT JOIN t USING (id);
 
--- Rows of two partitions, of which the second has its columns in another order. Somebody has decided that 2 and 4
--- are no duplicates.
+-- Rows of two partitions, of which the second has its columns in another order. A user has decided that 2 and 4 are
+-- no duplicates.
 CREATE TABLE parted (id int, region text, fp bigint, dup int) PARTITION BY LIST (region);
 CREATE TABLE parted_north PARTITION OF parted FOR VALUES IN ('north');
 CREATE TABLE parted_south (extra int, dup int, fp bigint, region text, id int);

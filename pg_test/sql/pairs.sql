@@ -116,7 +116,7 @@ INSERT INTO t SELECT 5, fp FROM t WHERE id = 1;
 SELECT * FROM simhash_pairs('t', 'id', 'fp');
 ROLLBACK;
 
--- Whose rows: the caller's.
+-- The caller's privileges and row security apply.
 CREATE ROLE pairs_reader;
 GRANT USAGE ON SCHEMA pairs_test TO pairs_reader;
 SET ROLE pairs_reader;
@@ -135,7 +135,7 @@ FROM simhash_pairs('t', 'id', 'fp');
 RESET ROLE;
 ALTER TABLE t DISABLE ROW LEVEL SECURITY;
 
--- What is wrong is said.
+-- Errors.
 SELECT * FROM simhash_pairs('t', 'name', 'fp');
 SELECT * FROM simhash_pairs_keyed('t', 'id', 'fp', key_type => NULL::smallint);
 SELECT * FROM simhash_pairs('t', 'id', 'name');

@@ -1,6 +1,7 @@
--- Others have put operators and functions into the schema of the extension before it was created, and into public: whatever
--- its SQL could mean by a name, with arguments that match better than the server's own or as well, and the path of the
--- caller has the server's last. A superuser runs every function of the extension: none of theirs is called.
+-- An attack on the names in the extension's SQL. Before CREATE EXTENSION, another role has put operators and functions with the
+-- names that this SQL uses into the schema of the extension and into public, for arguments that match as well as the server's
+-- own or better. The caller, a superuser, has pg_catalog last in the search_path, and runs every function of the extension:
+-- none of the planted ones is called.
 \set SHOW_CONTEXT never
 \set home :DBNAME
 CREATE DATABASE planted;
@@ -72,7 +73,7 @@ BEGIN
 	CREATE FUNCTION public.gen_random_uuid() RETURNS uuid LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''planted function gen_random_uuid was called''; END';
 END $$;
 SET search_path = planted, public, pg_catalog;
--- They are there, and would be called.
+-- The planted ones are found first: here they are called.
 SELECT 1::int4 = 1::int4;
 SELECT length('a'::text);
 

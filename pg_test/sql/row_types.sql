@@ -61,7 +61,7 @@ SELECT v.form FROM (VALUES
 	(canonical(ROW('fat & rat'::tsquery))), (canonical(ROW('a:1 b:2'::tsvector))), (canonical(ROW('16/B374D848'::pg_lsn))),
 	(canonical(ROW('(1,2)'::tid))), (canonical(ROW('$.a'::jsonpath)))
 ) AS v (form);
--- What the catalog names goes by its OID.
+-- Values that name an object of the catalog have the form of its OID.
 SELECT canonical(ROW('sad'::mood)) = (SELECT oid::text FROM pg_enum WHERE enumlabel = 'sad' AND enumtypid = 'mood'::regtype) AS enum,
 	canonical(ROW('pg_class'::regclass)) = '1259' AS regclass, canonical(ROW('int4'::regtype)) AS regtype,
 	canonical(ROW('{int4,text}'::regtype[])) AS regtypes;

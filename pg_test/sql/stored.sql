@@ -220,12 +220,12 @@ RESET ROLE;
 -- 200 characters are a word; no words make nothing.
 SELECT simhash_add_word('long', repeat('x', 200)) AS long, simhash_add_words('places', '{}') = max(version) AS newest, simhash_add_words('none', '{}') AS none
 FROM simhash_catalog.dictionary WHERE name = 'places';
--- Both were tried at once: nothing was read. Tables of a user's may have any name.
+-- A temporary table of the user's may have any name.
 CREATE TEMP TABLE simhash_idf_part (documents text);
 SELECT simhash_build_idf('beside', 'corpus', 'body') AS version;
 DROP TABLE simhash_idf_part;
 
--- What an owner put into a view works for a role that may not even look into the schema of the extension.
+-- A view works for a role that has no rights on the schema of the extension.
 CREATE VIEW named AS SELECT id, simhash64_named(p, 'petition') AS fp FROM petition AS p;
 GRANT SELECT ON named TO simhash_reader;
 REVOKE USAGE ON SCHEMA public FROM PUBLIC;
@@ -265,7 +265,7 @@ SELECT a.* FROM unnest(ARRAY[
 ]) AS damage, after(damage) AS a;
 SELECT simhash64_named_text('a b', 'whole') IS NOT NULL AS whole;
 
--- In the schema that users see the extension has no relation, and nothing that others' tools would take for theirs.
+-- Outside of simhash_catalog the extension has no relation, only functions, types, operators and the access method.
 SELECT DISTINCT i.type, i.schema FROM pg_depend AS d JOIN pg_extension AS e ON e.oid = d.refobjid, pg_identify_object(d.classid, d.objid, d.objsubid) AS i
 WHERE e.extname = 'simhash_dedup' AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e' AND i.schema IS DISTINCT FROM 'simhash_catalog' ORDER BY 1;
 SELECT c.relname, c.relkind, c.relnamespace::regnamespace FROM pg_class AS c JOIN pg_depend AS d ON d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e'

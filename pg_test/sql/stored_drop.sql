@@ -1,4 +1,4 @@
--- Versions are dropped: when nobody names them, and for good.
+-- Dropping versions: only those that no object names, and for good.
 \set SHOW_CONTEXT never
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
@@ -34,7 +34,7 @@ SELECT f.* FROM unnest(ARRAY[
 	$$SELECT simhash_drop_dictionary(NULL, 1)$$
 ]) AS e, fault(e) AS f;
 \x off
--- Nobody names versions 1 and 2. The name is still in version 3, and gone with it.
+-- No configuration uses versions 1 and 2. The name of the person is still in version 3, and goes with it.
 SELECT simhash_drop_dictionary('d', 3);
 SELECT * FROM simhash_catalog.dictionary_word ORDER BY version, kind, word;
 SELECT simhash_drop_config('c', 1);
@@ -56,7 +56,7 @@ SELECT count(*) FROM simhash_catalog.dictionary_word;
 SELECT simhash64_named_text('street lamp', 'other') = simhash64('street lamp', preset => 'plain') AS without;
 SELECT simhash_add_word('d', 'first again') AS nine;
 
--- A configuration: who names it, by number or as the newest.
+-- Objects that name a configuration, by number or as the newest.
 CREATE VIEW by_number AS SELECT simhash64_named_text(body, 'n@2') FROM doc;
 SELECT simhash_create_config('n', '{}', 'plain') AS one, simhash_create_config('n', '{}', 's2') AS two, simhash_create_config('n', '{}', 's0') AS three;
 CREATE MATERIALIZED VIEW by_name AS SELECT simhash64_named_text(body, 'n') FROM doc;
@@ -154,7 +154,7 @@ DROP TRIGGER stop ON simhash_catalog.config;
 SELECT simhash_catalog.is_dropping();
 DELETE FROM simhash_catalog.config;
 
--- Who may.
+-- Privileges.
 CREATE ROLE simhash_clerk;
 GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA simhash_catalog TO simhash_clerk;
 SET ROLE simhash_clerk;
@@ -172,7 +172,7 @@ BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT simhash_drop_config('n', 1);
 ROLLBACK;
 SELECT count(simhash_drop_config(name, version)) FROM (SELECT name, version FROM simhash_catalog.config ORDER BY version) AS c;
--- The oldest version that a configuration uses, when none does.
+-- A sub-query for the oldest version in use gives NULL when none is: an error, and nothing is dropped.
 SELECT simhash_drop_dictionary('d', (SELECT min(dictionary_version) FROM simhash_catalog.config WHERE dictionary = 'd'));
 SELECT simhash_drop_dictionary('d');
 SELECT (SELECT count(*) FROM simhash_catalog.config) AS configs, (SELECT count(*) FROM simhash_catalog.dictionary) AS dictionaries,
