@@ -2,7 +2,7 @@
 #
 # A fenced block marked sql is run. When a block marked text follows it at once, that is what psql must
 # print (without row counts and command tags); otherwise the block must not fail. A block right after the line
-# `<!-- not run: why -->` is passed over. A block, of either kind, right after a line `Up to PostgreSQL 16:` or
+# `<!-- not run: why -->` is skipped. A block, of either kind, right after a line `Up to PostgreSQL 16:` or
 # `From PostgreSQL 17 on:` is for those servers only; a page that shows what some print must show what the
 # others print as well.
 package SimhashDocs;
@@ -15,7 +15,7 @@ use Test::More;
 
 our @EXPORT = qw(sql_blocks run_page);
 
-# Do the words above a block say that it is for other servers than those of the major?
+# Does the line above a block say that it is for other majors?
 sub for_others
 {
 	my ($above, $major) = @_;

@@ -1,5 +1,5 @@
-# What the long tests share beside SimhashTest: sessions that stay open, nodes that come back after
-# kill -9, and how long to go on.
+# What the long tests share beside SimhashTest: sessions that stay open, nodes that are started again after
+# kill -9, and rounds until a soak's time is over.
 package SimhashSession;
 
 use strict;
@@ -55,8 +55,8 @@ sub finish_statement
 	return $err;
 }
 
-# Until the backend waits for $event (of pg_stat_activity); false when its statement ended instead, or goes
-# on running.
+# Polls until the backend waits for $event (of pg_stat_activity); false when its statement ends instead, or still
+# runs after ten seconds.
 sub waits_for
 {
 	my ($node, $pid, $event) = @_;
@@ -83,10 +83,10 @@ sub session_agrees
 	return is($out . $err, '', "$what: index and oracle agree");
 }
 
-# Runs $script, the statements of one transaction, again and again in several sessions at a time. A transaction
-# that the server sends back (a serialization failure or a deadlock) gives way to the next one. (pgbench
-# ends the session that this happens to before PostgreSQL 15.) Options: sessions, seconds, isolation. Returns how many
-# transactions were done, how many were sent_back, and all other errors.
+# Runs $script, the statements of one transaction, again and again in several sessions at a time. After a
+# serialization failure or a deadlock a session goes on with the next transaction. (pgbench before PostgreSQL 15
+# ends the session instead.) Options: sessions, seconds, isolation. Returns how many transactions were done, how many
+# failed in these two ways (sent_back), and all other errors.
 sub run_sessions
 {
 	my ($node, $script, %options) = @_;
@@ -120,7 +120,7 @@ sub run_sessions
 	return \%result;
 }
 
-# Can the memory of a backend be limited here?
+# Can this machine limit the memory of a backend?
 sub limits_memory { return -r '/proc/self/status' && `prlimit --version 2>/dev/null`; }
 
 # Runs $query in $session, whose backend is $pid, with ever more memory until it answers $right. Returns how
@@ -145,8 +145,8 @@ sub short_of_memory
 	return ($errors, $others, $megabytes, $answer);
 }
 
-# Kills a backend that runs a statement like $like, and waits until the postmaster noticed. False
-# when none was found.
+# Kills a backend that runs a statement like $like, and waits until the server accepts connections again. False
+# when no such backend was found in time.
 sub kill_backend
 {
 	my ($node, $like) = @_;
@@ -169,8 +169,8 @@ SQL
 	return 0;
 }
 
-# Kills the postmaster alone, which leaves its children to notice, and starts the node again once
-# they are gone.
+# Kills the postmaster alone, whose children then exit by themselves, and starts the node again when they
+# are gone.
 sub kill_postmaster
 {
 	my ($node) = @_;

@@ -17,14 +17,14 @@ my $oracle = dirname(__FILE__) . '/oracle.sql';
 
 # A started node with the extension and the oracle in database postgres.
 # Options: conf => text for postgresql.conf; init => list for init(); damaged => the test changes files of this
-# node, and what it changes is to reach the extension.
+# node, and the server must not refuse a changed page before the extension sees it.
 sub new_node
 {
 	my ($name, %options) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 	my @init = @{ $options{init} // [] };
 	# From PostgreSQL 18 on, initdb makes a cluster with checksums unless it is told not to, and the server
-	# refuses a changed page before the extension sees it. Older versions do not know the option.
+	# refuses a changed page. Older versions do not know the option.
 	push @init, extra => ['--no-data-checksums'] if $options{damaged} && $node->pg_version >= 18;
 	$node->init(@init);
 	$node->append_conf('postgresql.conf', <<"CONF" . ($options{conf} // ''));
@@ -98,7 +98,7 @@ sub start_load
 	return { run => $run, err => \$err, out => \$out };
 }
 
-# No transaction of a load that has finished was given up. pgbench counts those that ended in a serialization
+# No transaction of a load that has finished has failed. pgbench counts those that ended in a serialization
 # failure or a deadlock from PostgreSQL 15 on. Before, such an error ends the session and pgbench's status
 # says so, as it does for other errors in all versions: the caller looks at that.
 sub none_failed
@@ -110,7 +110,7 @@ sub none_failed
 	return is($failed, 0, $what);
 }
 
-# Until a query matching $like waits or runs in another session.
+# Polls until another session runs a query like $like.
 sub wait_for_wait
 {
 	my ($node, $like) = @_;

@@ -1,5 +1,5 @@
 # Crashes under load: immediate stops, killed backends, a standby that replays. After each, the
-# index answers as reading every row does, and finds no fault in its own pages.
+# index gives the oracle's answers, and simhash_index_verify finds no fault.
 use strict;
 use warnings;
 use SimhashTest;

@@ -1,5 +1,5 @@
 # Sessions that insert, update, delete, vacuum and read at once, over keys so hot that pages split
-# all the time. Readers must never miss a row of a set that nobody touches.
+# all the time. Readers must never miss a row of a set that no session changes.
 use strict;
 use warnings;
 use SimhashTest;

@@ -57,7 +57,7 @@ is(temporary_files(), 0, 'no temporary file is left');
 $node->safe_psql('postgres', 'CHECKPOINT');
 is(files_of_database(), $files, 'no relation file is left');
 
-# pg_cancel_backend in the middle, and how long it takes to be heard.
+# pg_cancel_backend in the middle, and how long the build goes on.
 for my $how ('CREATE INDEX t_fp ON', 'CREATE INDEX CONCURRENTLY t_fp ON')
 {
 	my $session = $node->background_psql('postgres', on_error_stop => 0);

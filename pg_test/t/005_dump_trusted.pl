@@ -1,4 +1,4 @@
-# An owner of a database who is no superuser creates the extension; pg_dump and pg_restore carry a
+# The owner of a database, not a superuser, creates the extension; pg_dump and pg_restore carry a
 # schema that uses all of it into another database, where the answers are equal.
 use strict;
 use warnings;
@@ -62,7 +62,7 @@ INSERT INTO named VALUES ('the lamp', 0), ('the street', 1);
 CREATE TABLE filed AS SELECT id, simhash64_named(p, 'petition') AS newest, simhash64_named(p, 'petition@1') AS first FROM petition AS p;
 SQL
 
-# The owner may let others make versions, and nobody changes one.
+# The owner may let other roles make versions; no role may change one.
 $node->safe_psql('one', <<'SQL', @owner);
 CREATE FUNCTION add_lamp(word text) RETURNS int LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$ SELECT public.simhash_add_word('lamps', word) $$;

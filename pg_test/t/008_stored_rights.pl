@@ -1,5 +1,5 @@
-# Who may write stored configurations: the owner of the database, whoever that is, after roles have left, a dump was restored
-# by another role, or pg_upgrade has made a new cluster.
+# The owner of the database may write stored configurations, and no other role: also after roles were dropped, the
+# database got another owner, another role restored a dump, or pg_upgrade made a new cluster.
 use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;
@@ -45,7 +45,7 @@ CREATE DATABASE $name OWNER alice;
 CREATE DATABASE ${name}_by_superuser OWNER alice;
 CREATE DATABASE ${name}_by_owner OWNER bob;
 SQL
-	# Default privileges give nothing away, and name nobody for ever.
+	# Default privileges grant nothing here, and leave no role's name in an ACL.
 	my $given = sub {
 		my ($does, $to) = @_;
 		$node->safe_psql($name, join '', map { "ALTER DEFAULT PRIVILEGES FOR ROLE $superuser, root2 $does ALL ON $_ $to reader, PUBLIC;" } 'TABLES', 'SCHEMAS');

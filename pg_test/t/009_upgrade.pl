@@ -1,6 +1,6 @@
 # A database that uses all of the extension goes to a new cluster by pg_upgrade, and by the dumps of the old and of the new
-# pg_dump: answers, plans, rights to write and constraints are what they were. The old cluster is of the server in
-# OLD_SERVER, of another major perhaps; without it of the same server.
+# pg_dump: answers, plans, rights to write and constraints are what they were. OLD_SERVER names the installation
+# of the old cluster, of the same or an earlier major; without it both clusters are of the same installation.
 use strict;
 use warnings;
 use SimhashTest;

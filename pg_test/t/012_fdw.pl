@@ -1,5 +1,5 @@
-# Three servers, each with a share of the rows, behind one that has none (postgres_fdw, foreign
-# partitions): searches and the nearest rows are shipped, and answered as by one server with all rows.
+# Three servers, each with a share of the rows, and one without rows in front of them (postgres_fdw, foreign
+# partitions): searches and the order by distance are shipped, with the answers of one server that has all rows.
 use strict;
 use warnings;
 use SimhashTest;

@@ -1,5 +1,5 @@
 # What a session remembers of the leaves (simhash_dedup.directory_cache) may be stale, and the index may
-# have become another one: answers must equal those of reading every row all the same.
+# have been built anew: the answers must still be those of reading every row.
 use strict;
 use warnings;
 use SimhashTest;
@@ -88,7 +88,7 @@ SQL
 	is($got, $want, 'a cursor across splits');
 }
 
-# The index becomes another one under the session's feet.
+# The index is built anew while the session remembers the old one.
 my @changes = (
 	[ 'REINDEX', 'REINDEX INDEX t_fp' ],
 	[ 'REINDEX CONCURRENTLY', 'REINDEX INDEX CONCURRENTLY t_fp' ],

@@ -1,7 +1,7 @@
-# A crash after every single WAL record: recovery is stopped behind each record that the index wrote
+# A crash after each WAL record: recovery is stopped after each record that the index wrote
 # while pages split and roots grew (a split takes two or more records, and between them it is
-# unfinished), and the tree must be sound there, answer right, take new rows and finish the split.
-# A soak tries all records, the quick form some, those of splits first.
+# unfinished), and the tree must be sound there, give right answers, take new rows and finish the split.
+# A soak tries as many records as its time allows, the quick form seven, those of splits first.
 use strict;
 use warnings;
 use SimhashTest;
@@ -75,14 +75,14 @@ CONF
 	$copy->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()');
 	diag "$what, $lsn" if soak_seconds();
 	is_sound($copy, 't', 't_fp', "$what, recovery up to $lsn", 1);
-	# What is unfinished outlives a VACUUM that rewrites its page.
+	# An unfinished split outlives a VACUUM that rewrites its page.
 	if (rand() < 0.5)
 	{
 		$copy->safe_psql('postgres', 'DELETE FROM t WHERE id % 4 = 1');
 		$copy->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) t');
 		is_sound($copy, 't', 't_fp', "$what, vacuumed after recovery up to $lsn", 1);
 	}
-	# The next rows meet what is unfinished, in every space.
+	# The next inserts meet unfinished splits, in every space.
 	$copy->safe_psql('postgres', "INSERT INTO t (fp) SELECT CASE WHEN i % 3 = 0 THEN NULL ELSE $base | floor(random() * 65536)::bigint END FROM generate_series(1, 900) i");
 	$copy->safe_psql('postgres', 'INSERT INTO t (fp) SELECT 42 FROM generate_series(1, 300)');
 	is_sound($copy, 't', 't_fp', "$what, written to after recovery up to $lsn", 1);

@@ -1,7 +1,7 @@
 # Sessions and snapshots older than what they look at: a directory behind which thousands of leaves
-# were split, rows that VACUUM took although a snapshot could see them (old_snapshot_threshold), an
-# index younger than the snapshot of the transaction that verifies it. And a verification that finds
-# very much.
+# were split, rows that VACUUM removed although a snapshot could see them (old_snapshot_threshold), an
+# index younger than the snapshot of the transaction that verifies it. And a verification that reports
+# 400,000 faults.
 use strict;
 use warnings;
 use SimhashTest;
@@ -69,7 +69,7 @@ SKIP:
 	$session->quit;
 }
 
-# Pages of a partitioned index there are none.
+# A partitioned index has no pages.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE parted (fp bigint) PARTITION BY HASH (fp);
 CREATE INDEX parted_fp ON parted USING simhash (fp);

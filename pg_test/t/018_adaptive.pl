@@ -1,7 +1,6 @@
-# What a search reads: a hot key is left out where the counts of the session's directory tell of it,
-# subtrees whose prefix is too far away are not read, and none of it matters to the answers, also when
-# the counts have become absurd. What the directory costs: nothing in a session's first query, and never more
-# memory than its setting.
+# What a search reads: it leaves out a hot key that the counts in the session's directory show, and does not read
+# subtrees whose prefix is too far away. The answers are the same, even when the counts are absurd. What the
+# directory costs: nothing in a session's first query, and never more memory than its setting.
 use strict;
 use warnings;
 use SimhashTest;
@@ -69,7 +68,7 @@ cmp_ok($one, '<=', 30, "a search within 1 bit reads few of the hot key's leaves 
 cmp_ok(pages_read($knows, 'fp <~> 81985529216486895 <= 3'), '<=', 12, 'a rare key costs a leaf in each space');
 
 # ------------------------------------------------------------------ absurd counts
-# The directory of the session tells of rows that are gone, and nothing of those that came.
+# The session's directory counts rows that are gone, and not those that were inserted since.
 for my $new ('hashint8extended(i, 7) & 281474976710655', 'hashint8extended(i, 7) | (-281474976710656)', '(hashint8extended(i, 7) << 16) | 4711', '77')
 {
 	$node->safe_psql('postgres', "DELETE FROM t; INSERT INTO t SELECT i, $new FROM generate_series(1, 3000) i");

@@ -1,6 +1,6 @@
 # VACUUM of the index: reads each page once, sleeps between pages, can be cancelled there, misses no
-# dead row although pages split under it, shares the indexes among workers, and never gives a page
-# another role.
+# dead row although pages split under it, shares the indexes among workers, and never changes a page's
+# level or key space.
 use strict;
 use warnings;
 use SimhashTest;

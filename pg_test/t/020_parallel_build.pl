@@ -1,4 +1,4 @@
-# Builds by several processes: as sound as those by one, within little memory, with NULLs, partial
+# Builds by several processes: as sound as those by one process, within little memory, with NULLs, partial
 # and expression indexes, CONCURRENTLY; errors and cancels in a worker end the command and leave
 # nothing behind; statistics and progress.
 use strict;
@@ -112,7 +112,7 @@ sub nothing_is_left
 	return;
 }
 
-# An error in whichever process meets the row.
+# An error in the process that meets the row, the leader or a worker.
 my ($status, $out, $err) = $node->psql('postgres', 'CREATE INDEX t_fp ON t USING simhash (failing(id, fp))');
 like($err, qr/row 119998 is bad/, 'the error of an expression arrives');
 nothing_is_left('error');

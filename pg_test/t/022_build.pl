@@ -1,5 +1,5 @@
 # What a build takes: temporary files when the rows do not fit maintenance_work_mem and none when they
-# do, no more memory than that setting allows, in whatever process; the phases it reports; and what
+# do, no more memory than that setting allows, in any of the processes; the phases that it reports; and what
 # fillfactor does.
 use strict;
 use warnings;
@@ -23,7 +23,7 @@ sub answer { return $node->safe_psql('postgres', $_[0]); }
 # Bytes of temporary files so far; a session reports them when it ends, at the latest.
 sub temporary_bytes { return answer("SELECT temp_bytes FROM pg_stat_database WHERE datname = 'postgres'"); }
 
-# What a process has of its own (not shared buffers), in kB; 0 where the system does not tell.
+# What a process has of its own (not shared buffers), in kB; 0 where the system does not report it.
 sub own_memory
 {
 	my ($pid) = @_;

@@ -1,5 +1,5 @@
-# Roots that grow while many sessions insert: an index begins anew with each TRUNCATE, and its first pages fill
-# and split under all of them at once. Each tree is verified before it is thrown away.
+# Roots that grow while many sessions insert: each TRUNCATE makes an empty index, whose first pages fill
+# and split under all sessions at once. Each tree is verified before the next TRUNCATE.
 use strict;
 use warnings;
 use SimhashTest;

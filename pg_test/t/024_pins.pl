@@ -1,6 +1,6 @@
 # Which scans keep VACUUM off the leaf that they read. The check of an exclusion constraint looks at rows
-# under a snapshot to which a newcomer in a freed place is as visible as any row: it holds the leaf until
-# it has seen the rows. A query's snapshot tells newcomers apart, so a query holds nothing.
+# under a snapshot that sees a new row at a reused address like any other: so it holds the leaf until it has
+# seen the rows. A query's snapshot does not see such a row, so a query holds nothing.
 use strict;
 use warnings;
 use SimhashTest;

@@ -72,7 +72,7 @@ SELECT count(*) FROM simhash_clusters('masses', 'id', 'fp', 15);
 SQL
 }
 
-# A cancel is heard while rows with pairs are sorted and grouped: a call that another session cancels as
+# A cancel takes effect while rows with pairs are sorted and grouped: a call that another session cancels as
 # soon as that phase begins ends in a part of the time that the phase takes.
 $node->safe_psql('postgres',
 	"CREATE TABLE twins AS SELECT md5(i::text) AS id, hashint8extended(i / 2, 1) AS fp FROM generate_series(1, 300000) i");

@@ -1,5 +1,5 @@
-# Two steps of an insert that another session must not slip between. An insert is caught there because
-# a reader was stopped (SIGSTOP) while it read the leaf: inserts into that leaf wait, other readers pass.
+# No other session may act between two steps of an insert. The test holds an insert there by stopping a
+# reader (SIGSTOP) while it reads the leaf: inserts into that leaf wait, other readers do not.
 use strict;
 use warnings;
 use SimhashTest;
@@ -89,7 +89,7 @@ is(answer('SELECT count(*) FROM t WHERE fp IN (1000, 2000)'), 1, 'and the other 
 # ------------------------------------------------------------------ a root that grows
 # An insert that waits for the root has read already that it is the root. Meanwhile another session splits
 # it, a new root grows, and the old one fills again: now the waiting insert has to split it, and put
-# the new page under a root that it has not heard of.
+# the new page under a root that it does not know.
 answer(<<'SQL');
 CREATE TABLE g (id bigint, fp bigint);
 CREATE INDEX g_fp ON g USING simhash (fp);

@@ -1,5 +1,5 @@
-# simhash_index_verify while others write: it keeps nobody out, reports nothing that merely comes or goes,
-# and finds what is wrong all the same.
+# simhash_index_verify while others write: it blocks no reader or writer, reports no posting that merely
+# comes or goes, and still finds true faults.
 use strict;
 use warnings;
 use SimhashTest;

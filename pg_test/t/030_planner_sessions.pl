@@ -1,5 +1,5 @@
-# The planner rewrite across sessions, databases, schemas, roles and servers: what a regression test
-# inside one database cannot show.
+# The planner rewrite across sessions, databases, schemas, roles and servers: what a SQL file
+# in one database cannot show.
 use strict;
 use warnings;
 

@@ -1,5 +1,5 @@
 # Hostile and huge input: time grows with the length, memory with the number of different words, a
-# cancel is heard, and what cannot be done is an error, never a crash.
+# cancel takes effect, and input beyond the limits is an error, never a crash.
 use strict;
 use warnings;
 use SimhashTest;

@@ -1,5 +1,5 @@
-# Large stored lists: dictionaries, stop words, idf tables. Loading them hears cancels, takes memory in proportion to
-# the words and is an ERROR where there is none; words are found in no more time than in a small list.
+# Large stored lists: dictionaries, stop words, idf tables. Loading them can be cancelled, takes memory in proportion to
+# the words and raises an ERROR when memory is short; look-ups take no longer than in a small list.
 use strict;
 use warnings;
 use SimhashTest;

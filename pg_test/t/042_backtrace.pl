@@ -1,5 +1,5 @@
-# An error says the same wherever the server was started: no variable of Rust's puts a backtrace, or a path
-# of the machine on which the library was built, into what the client sees.
+# An error has the same text in any environment: no variable that Rust reads puts a backtrace, or a path of the
+# build machine, into what the client sees.
 use strict;
 use warnings;
 use SimhashTest;

@@ -1,6 +1,6 @@
-# The trigger simhash_flag_duplicate() between sessions: of two that store near-duplicates of each other
-# at once, one is always marked. By row, by statement, by COPY, at each isolation level, and with lock=off
-# as the proof that the test would see a miss. And over logical replication.
+# The trigger simhash_flag_duplicate() between sessions: of two sessions that store near-duplicates of each
+# other at once, one always has its row marked. By row, by statement, by COPY, at each isolation level, and with lock=off
+# to prove that the test would notice a duplicate that is not marked. And over logical replication.
 use strict;
 use warnings;
 use SimhashTest;
@@ -170,7 +170,7 @@ $node->safe_psql('postgres', "COMMIT PREPARED 'first'");
 $waits->quit;
 is($node->safe_psql('postgres', 'SELECT id, dup FROM race ORDER BY id'), "1|\n2|1", 'a prepared transaction is waited for');
 
-# Nobody deadlocks who locks the table first.
+# Sessions that lock the table first do not deadlock.
 fresh_table("'radius=3'");
 race('statements behind a table lock',
 	"BEGIN;\nLOCK TABLE race IN SHARE ROW EXCLUSIVE MODE;\nINSERT INTO race (fp) SELECT family_fp(4000) FROM generate_series(1, 100);\nCOMMIT;\n",
