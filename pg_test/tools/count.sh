@@ -4,8 +4,8 @@
 passed=0
 failed=0
 
-# count NAME PASSED FAILED LOG [LINES]: adds to the sums and prints one line, after a failure also why. What stands before
-# the name is the major that is tested; one write, since several majors print at a time. `started` is when the suite began.
+# count NAME PASSED FAILED LOG [LINES]: adds to the sums and prints one line, after a failure also why. The major that is
+# tested precedes the name. All is one write, since several majors print at a time. `started` is when the suite began.
 count() {
 	local line reason=''
 	passed=$((passed + $2))

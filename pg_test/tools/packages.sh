@@ -2,8 +2,8 @@
 # The package descriptions that the demo and the benchmark use as real rows. Sourced after common.sh.
 
 # Package lists with English long descriptions. Many installations (all container images) leave the
-# long ones out: then lists of our own are fetched once, into target/demo, and the machine's stay
-# as they are.
+# long ones out: then apt fetches lists once into target/demo, and the machine's own stay as they
+# are.
 package_lists() {
 	local own=$ROOT/target/demo/apt
 	mkdir -p "$ROOT/target/demo"

@@ -55,7 +55,7 @@ finish() {
 	[ -z "$results" ] || rm -rf "$results" "$LIBRARIES"
 }
 
-# The folder of PostgreSQL's test modules, of the first server that has them: those of one major know the others.
+# Sets PERL_MODULES to PostgreSQL's test modules, of the first server that has them: one major's can run the others.
 find_perl_modules() {
 	local candidate modules
 	for candidate in "$PG_CONFIG" ${PG_CONFIGS:-} $(in_places pg_config); do
@@ -72,7 +72,7 @@ find_perl_modules() {
 # run NAME FORM MAJOR [OLD_MAJOR]: starts a run of test_major.sh beside the others, when fewer than JOBS are under way.
 run() {
 	local name=$1 form=$2 config='' old=''
-	# What cannot be run has failed.
+	# A run that cannot start counts as failed.
 	echo '0 1 0' >"$results/$name"
 	if [ "$form" = upgrade ]; then
 		# Minors of one date: an older one may not understand what a newer one of an earlier major has stored.
@@ -109,7 +109,7 @@ majors() {
 	done | awk '!seen[$0]++'
 }
 
-# The first major in full, the others in the reduced form. What needs no server runs beside the first.
+# The first major in full, the others in the reduced form. Checks and unit tests run beside the first.
 all_majors() {
 	local first major others
 	mapfile -t others < <(majors)
