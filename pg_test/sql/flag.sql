@@ -369,9 +369,11 @@ INSERT INTO bare VALUES (5, 1);
 RESET session_replication_role;
 SELECT id, dup FROM bare WHERE id > 3 ORDER BY id;
 
--- The trigger's advisory locks: on the table, and released with the transaction.
+-- The trigger uses the index. Its advisory locks are on the table, and released with the transaction.
 BEGIN;
+SELECT pg_stat_get_xact_numscans('t_fp'::regclass) AS scans \gset
 INSERT INTO t (id, fp) VALUES (1000, 12345);
+SELECT pg_stat_get_xact_numscans('t_fp'::regclass) > :scans AS uses_index;
 SELECT locktype, classid = 't'::regclass AS of_table, objsubid, mode, count(*) FROM pg_locks
 WHERE locktype = 'advisory' GROUP BY 1, 2, 3, 4;
 ROLLBACK;
