@@ -21,7 +21,7 @@
 # locks, WAL and catalogs.
 REDUCED='001_crash 005_dump_trusted 008_stored_rights 009_upgrade 010_standby 015_crash_points 019_vacuum
 	020_parallel_build 027_verify_beside_writers'
-# Random schedules: worth hours.
+# Random schedules, which are worth hours.
 SOAKED='001_crash 002_concurrency 003_oracle 004_cancel 006_unlogged_temp 007_corrupt 010_standby 011_transactions
 	012_fdw 013_directory 014_size 015_crash_points 017_nearest 019_vacuum 020_parallel_build 023_roots
 	027_verify_beside_writers 050_flag'
@@ -33,7 +33,7 @@ suites=0
 finish() {
 	local status=$?
 	rm -rf "${work:?}"
-	# What ended early did not pass.
+	# A run that ends early has failed.
 	[ "$status" = 0 ] || [ "$failed" != 0 ] || failed=1
 	echo "$passed $failed $SECONDS" >"$RESULT"
 }
@@ -95,6 +95,19 @@ names() {
 	done
 }
 
+# keep_server_log OUT LOG: after a failure, copies the log of the server that pg_regress has run in OUT to a file beside
+# LOG, since OUT will be removed. Appends to LOG the name of that file, its lines of crashes, and its end.
+keep_server_log() {
+	local log=$2 kept=${2%.log}_server.log
+	cat "$1"/log/*.log >"$kept" 2>/dev/null || return 0
+	{
+		echo
+		echo "The server's log is $kept. Its lines of crashes, and the last ones before the server stops:"
+		grep -E 'PANIC: |TRAP: |terminated by signal' "$kept" || echo '(no crash)'
+		sed '/received fast shutdown request/,$d' "$kept" | tail -n 15
+	} >>"$log"
+}
+
 # regress NAME PROGRAM FOLDER SUFFIX: a suite of pg_regress or pg_isolation_regress.
 regress() {
 	local name=$1 program=$2 out=$work/out/$3 log tests good bad=0 status=0
@@ -104,6 +117,7 @@ regress() {
 	started=$SECONDS
 	log=$(log_file "$3_$PG_MAJOR")
 	[ -x "$program" ] || fail "$program is missing: install postgresql-client-$PG_MAJOR, or a PostgreSQL with its test programs"
+	rm -f "${log%.log}_server.log"
 	as_postgres mkdir "$out"
 	(cd "$out" && as_postgres "$program" --bindir="$PG_BIN" --inputdir="$work" --outputdir="$out" \
 		--temp-instance="$out/instance" --port=65433 --encoding=UTF8 --no-locale "${tests[@]}") >"$log" 2>&1 || status=1
@@ -112,6 +126,7 @@ regress() {
 	bad=$((${#tests[@]} - good))
 	if [ "$status" = 1 ] && [ "$bad" = 0 ]; then bad=1; fi
 	[ ! -e "$out/regression.diffs" ] || cat "$out/regression.diffs" >>"$log"
+	[ "$bad" = 0 ] || keep_server_log "$out" "$log"
 	count "$name" "$good" "$bad" "$log" 200
 }
 
@@ -134,7 +149,7 @@ tap_file() {
 	if [ "$status" = 1 ] && [ "$bad" = 0 ]; then bad=1; fi
 	[ "$bad" = 0 ] || as_postgres sh -c "tail -n 15 $work/out/$name/tmp_check/log/*" >>"$log" 2>&1 || true
 	count "$label" "$good" "$bad" "$log" 100
-	# What a failed soak leaves is kept: it may take hours to see it again.
+	# A failed soak keeps the servers' files: it may take hours until it fails again.
 	if [ "$form" = soak ] && [ "$bad" != 0 ]; then
 		cp -r "$work/out/$name" "$(mktemp -d "$ROOT/target/log/failed_$name.XXXXXX")"
 		cp "$log" "${log%.log}_failed_$SECONDS.log"
