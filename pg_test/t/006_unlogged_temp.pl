@@ -32,7 +32,7 @@ is($node->safe_psql('postgres', 'SELECT count(*) FROM u'), 5000, 'SET LOGGED kee
 is_sound($node, 'u', 'u_fp', 'unlogged made logged', 4);
 
 # wal_level is minimal here: what is created and filled in one transaction is synced, not logged.
-$node->safe_psql('postgres', <<'SQL');
+is($node->safe_psql('postgres', <<'SQL'), '', 'created, filled and truncated in one transaction');
 BEGIN;
 CREATE TABLE fresh (id bigint GENERATED ALWAYS AS IDENTITY, fp bigint);
 INSERT INTO fresh (fp) SELECT random_fp() FROM generate_series(1, 3000);
