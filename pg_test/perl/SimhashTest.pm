@@ -29,6 +29,7 @@ sub new_node
 	$node->init(@init);
 	$node->append_conf('postgresql.conf', <<"CONF" . ($options{conf} // ''));
 log_statement = none
+log_line_prefix = '%m [%p] %e %q%a '
 shared_buffers = 32MB
 max_connections = 40
 autovacuum = off
