@@ -27,8 +27,9 @@ SELECT count(*) FROM generate_series(1, 500) i, LATERAL (SELECT 1 FROM t WHERE t
 SQL
 	$node->safe_psql('postgres', 'INSERT INTO t SELECT i + 20000, 77 FROM generate_series(1, 100000) i');
 	my $explain = 'EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF)';
-	my ($read) = $reader->query_safe("$explain SELECT id FROM t WHERE fp <~> 78 <= 0") =~ /Buffers: shared hit=(\d+)/;
-	my ($written) = $writer->query_safe("$explain INSERT INTO t VALUES (0, 79)") =~ /Buffers: shared hit=(\d+)/;
+	my $pages = sub { my $plan = $_[0]->query_safe("$explain $_[1]"); $plan =~ /Buffers: shared hit=(\d+)/ or die $plan; return $1; };
+	my $read = $pages->($reader, 'SELECT id FROM t WHERE fp <~> 78 <= 0');
+	my $written = $pages->($writer, 'INSERT INTO t VALUES (0, 79)');
 	cmp_ok($read, '<', 60, 'a search does not walk past all leaves that were added');
 	cmp_ok($written, '<', 160, 'nor does an insert, with leaves locked');
 	is_sound($node, 't', 't_fp', 'after them', 2);
