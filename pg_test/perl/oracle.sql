@@ -1,6 +1,6 @@
 -- The oracle of the tests: what an index over tab.fp answers against what reading every row gives.
 -- The tables under test have the columns (id bigint, fp bigint). The oracle uses bit_count() and #
--- of the server, so neither our distance nor our index takes part in it.
+-- of the server, so neither the extension's distance nor its index takes part in it.
 
 CREATE FUNCTION random_fp() RETURNS bigint LANGUAGE sql VOLATILE AS $$
 	SELECT (floor(random() * 4294967296)::bigint << 32) | floor(random() * 4294967296)::bigint

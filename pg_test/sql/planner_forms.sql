@@ -181,7 +181,7 @@ EXPLAIN (COSTS OFF) SELECT id FROM narrow WHERE fp <~> 42 <= 11;
 DROP INDEX narrow_fp;
 CREATE INDEX narrow_fp ON narrow USING simhash (fp) WHERE fp IS NOT NULL;
 EXPLAIN (COSTS OFF) SELECT id FROM narrow WHERE fp <~> 42 <= 3;
--- (an index of ours that does not serve the query: the rewrite happens all the same)
+-- (a simhash index that does not serve the query: the rewrite still happens)
 DROP INDEX narrow_fp;
 CREATE INDEX narrow_fp ON narrow USING simhash (fp) WHERE id IS NULL;
 CREATE INDEX narrow_id ON narrow (id) WHERE fp <~> 42 <= 10;

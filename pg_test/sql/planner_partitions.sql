@@ -89,7 +89,7 @@ RESET plan_cache_mode;
 DEALLOCATE within;
 DROP TABLE tree;
 
--- children: one has an index of ours, the others what the planner compares with the clause
+-- children: one has a simhash index, the others what the planner compares with the clause
 CREATE TABLE family (id int, g int, fp bigint);
 CREATE TABLE indexed () INHERITS (family);
 CREATE TABLE partial () INHERITS (family);

@@ -20,7 +20,7 @@ CREATE ROLE guest;
 GRANT INSERT ON flagged TO guest;
 SQL
 
-# Errors of our own, and errors of the server below functions of ours: with their SQLSTATE.
+# Errors that the extension raises, and errors of the server below its functions: with their SQLSTATE.
 my @errors = (
 	[ '22023', q{SELECT simhash64('text', '{"nothing": 1}')} ],
 	[ '42703', q{SELECT simhash64(d, '{"nothing": 1}') FROM doc AS d} ],
