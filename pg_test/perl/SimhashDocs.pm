@@ -72,7 +72,9 @@ sub run_page
 	my ($node, $database, $page, $name) = @_;
 	my $session = $node->background_psql($database, on_error_stop => 0);
 	$session->query("\\pset tuples_only off\n\\pset format aligned\n\\pset footer off\n\\set SHOW_CONTEXT never");
-	for my $block (sql_blocks($page, $node->pg_version->major))
+	my @blocks = sql_blocks($page, $node->pg_version->major);
+	cmp_ok(scalar @blocks, '>', 0, "$name has SQL");
+	for my $block (@blocks)
 	{
 		my $out = $session->query($block->{sql});
 		my $errors = $session->{stderr};

@@ -152,11 +152,12 @@ $primary->poll_query_until('postgres', 'SELECT backend_xmin IS NULL FROM pg_stat
 {
 	$reader->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT read_by('index'); DECLARE c CURSOR FOR $cursors{nearest}");
 	$reader->query_safe('FETCH 3 FROM c');
+	my $mark = -s $standby->logfile;
 	on_primary('DELETE FROM t WHERE id % 3 = 0', 'VACUUM t', sprintf($insert, 'skewed_fp()', 1000));
 	# The session may be ended altogether: then so is its psql.
 	eval { $reader->query('FETCH ALL FROM c'); };
 	like(
-		$reader->{stderr} . slurp_file($standby->logfile),
+		$reader->{stderr} . slurp_file($standby->logfile, $mark),
 		qr/canceling statement due to conflict with recovery|terminating connection due to conflict/,
 		'a conflict with recovery is a clean error');
 	eval { $reader->{run}->kill_kill; };

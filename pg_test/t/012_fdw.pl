@@ -84,7 +84,9 @@ like($_, qr/ORDER BY .*<~>/, 'the order is shipped') for @sql;
 $plan = plan_of("SELECT id FROM share0 ORDER BY fp <~> $q LIMIT 5");
 like($plan, qr/Remote SQL: .*ORDER BY .*<~>.* LIMIT 5/, 'one server gets the limit as well');
 $plan = plan_of("SELECT id FROM spread WHERE fp <~> $q <= 8 ORDER BY fp <~> $q LIMIT 5");
-like($_, qr/WHERE .*<= 8.*ORDER BY .*<~>/, 'order and radius are shipped together') for shipped($plan);
+@sql = shipped($plan);
+is(scalar @sql, 3, 'the nearest within a radius are asked of three servers');
+like($_, qr/WHERE .*<= 8.*ORDER BY .*<~>/, 'order and radius are shipped together') for @sql;
 
 # A parameter: a lookup for each row of another table. postgres_fdw thinks of it only when the other
 # server is asked for estimates.

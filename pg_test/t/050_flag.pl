@@ -233,7 +233,7 @@ BEGIN
 	EXECUTE format('CREATE OR REPLACE TRIGGER of_%s BEFORE INSERT ON %s FOR EACH ROW WHEN (NEW.src = %s)
 		EXECUTE FUNCTION simhash_flag_duplicate(''fingerprint=fp'', ''mode=reject'', ''key=id'', ''radius=%s'')', src, place, src, radius);
 END $$;
--- Until another session waits for one of our locks, or has ended its transaction.
+-- Until another session waits for a lock of the trigger, or has ended its transaction.
 CREATE PROCEDURE until_waiting(other int) LANGUAGE plpgsql AS $$
 BEGIN
 	FOR i IN 1 .. 5000 LOOP
@@ -300,7 +300,7 @@ $node->poll_query_until('far', 'SELECT count(*) = 3 FROM sent');
 is($node->safe_psql('far', 'SELECT id, is_dup FROM sent ORDER BY id'), "1|f\n2|t\n3|f", 'replicated rows are flagged');
 $node->safe_psql('postgres', 'UPDATE sent SET fp = 3 WHERE id = 3');
 $node->poll_query_until('far', 'SELECT is_dup FROM sent WHERE id = 3');
-is($node->safe_psql('far', 'SELECT fp FROM sent WHERE id = 3'), 3, 'replicated changes are flagged');
+is($node->safe_psql('far', 'SELECT fp, is_dup FROM sent WHERE id = 3'), '3|t', 'replicated changes are flagged');
 $node->safe_psql('far', 'DROP SUBSCRIPTION s');
 
 # Names beyond ASCII where the database's encoding is not UTF-8: messages that hold them can be sent.
