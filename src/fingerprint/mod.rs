@@ -25,7 +25,7 @@ pub mod weighted_tokens;
 
 pub use error::{Class, Error};
 
-/// Loads the word dictionary (30 MB, about 0.1 s) now instead of at the first Han word: for a
+/// Loads the word dictionary (30 MB, about 0.2 s) now instead of at the first Han word: for a
 /// process whose children then share it.
 pub fn warm() {
     text::words::dictionary();

@@ -29,7 +29,7 @@ pub enum Content<'a> {
     Text(&'a str),
     /// The canonical text of a value of another type.
     Canonical(&'a str),
-    /// A tsvector, whose lexemes bring their weights.
+    /// A tsvector, whose lexemes come with their weights.
     Lexemes(&'a [Lexeme<'a>]),
 }
 
@@ -111,7 +111,7 @@ impl<const W: usize> Sketch<W> {
         }
     }
 
-    /// Starts the next row. What an error left behind is dropped, and so is what only a long text
+    /// Starts the next row. Drops what an error left behind, and memory that only a long text
     /// needed.
     pub fn begin(&mut self) {
         self.totals = Sums::ZERO;
@@ -133,7 +133,7 @@ impl<const W: usize> Sketch<W> {
         }
     }
 
-    /// Says what the title of the next column is.
+    /// Sets the title of the next column.
     pub fn title(
         &mut self,
         plan: &ColumnPlan,
@@ -391,7 +391,8 @@ impl<const W: usize> Sketch<W> {
         Ok(())
     }
 
-    /// Adds features that bring their weights, in their order. The weights are multiples of `unit`.
+    /// Adds features that come with their weights, in their order. One of weight w weighs w times
+    /// `unit`.
     fn join_given<'a>(
         &mut self,
         plan: &ColumnPlan,

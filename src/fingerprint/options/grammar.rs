@@ -69,7 +69,7 @@ impl TextOptions {
 /// What a column's content is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentKind {
-    /// Segmented into words.
+    /// Cut into words.
     Text,
     /// One feature as a whole.
     Value,
