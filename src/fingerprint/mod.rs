@@ -2,14 +2,16 @@
 //!
 //! What lives here, in the order in which a row flows through: [`options`] (JSON and presets, and
 //! what they make each column do), [`text`] (words), [`lexeme`] (of a tsvector), [`terms`] (what
-//! words weigh), [`bag`] and [`sketch`] (features and their weights), [`hash`] and [`simhash`]
-//! (bits). [`margin`] tells which bits are in doubt; [`similarity`] compares fingerprints and
-//! texts. [`scalar`] writes scalar values as text that no setting alters. What must not live here:
-//! anything that needs a server, a file or a clock; a fingerprint depends on its arguments alone.
+//! words weigh), [`counter`], [`bag`] and [`sketch`] (features and their weights), [`hash`] and
+//! [`simhash`] (bits). [`margin`] tells which bits are in doubt; [`similarity`] compares
+//! fingerprints and texts. [`scalar`] writes scalar values as text that no setting alters. What
+//! must not live here: anything that needs a server, a file or a clock; a fingerprint depends on
+//! its arguments alone.
 
 #![forbid(unsafe_code)]
 
 pub mod bag;
+pub mod counter;
 pub mod error;
 pub mod hash;
 pub mod lexeme;

@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::hash::BuildHasherDefault;
 
 use super::bag::{Bag, KEPT_CAPACITY, NGRAM, Norm, UNIT, WHOLE};
+use super::counter::is_run;
 use super::error::Error;
 use super::hash::{Hashed, Width, city64};
 use super::lexeme::{Given, Lexeme};
@@ -31,30 +32,6 @@ pub enum Content<'a> {
     Canonical(&'a str),
     /// A tsvector, whose lexemes come with their weights.
     Lexemes(&'a [Lexeme<'a>]),
-}
-
-/// Calls `term` with each distinct word of a text that the plan's rules do not leave out.
-pub fn for_each_term(
-    plan: &ColumnPlan,
-    text: &str,
-    pause: &mut dyn FnMut(),
-    term: &mut dyn FnMut(&str),
-) -> Result<(), Error> {
-    let Input::Words(rules) = &plan.input else {
-        return Ok(());
-    };
-    let mut seen: HashSet<u64, BuildHasherDefault<Hashed>> = HashSet::default();
-    let (mut buffer, mut done) = (String::new(), Ok(()));
-    normal::for_each_chunk(text, &mut buffer, pause, &mut |chunk| {
-        words::for_each_word(chunk, rules.dictionary.as_deref(), false, &mut |word, _| {
-            if seen.try_reserve(1).is_err() {
-                done = Err(Error::OutOfMemory);
-            } else if !rules.skips(word) && seen.insert(city64(word.as_bytes())) {
-                term(word);
-            }
-        });
-    });
-    done
 }
 
 /// One feature of a row, for showing.
@@ -446,27 +423,11 @@ impl<const W: usize> Sketch<W> {
     }
 }
 
-impl Rules {
-    fn skips(&self, word: &str) -> bool {
-        (self.drop_runs && is_run(word))
-            // Many cue words are stop words too.
-            || (self.stop_words.contains(word) && !self.terms.cue_words.contains(word))
-    }
-}
-
 fn extend(key: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Error> {
     key.try_reserve(bytes.len())
         .map_err(|_| Error::OutOfMemory)?;
     key.extend_from_slice(bytes);
     Ok(())
-}
-
-/// Three or more characters, all the same.
-fn is_run(feature: &str) -> bool {
-    let one = feature.chars().next().map_or(1, char::len_utf8);
-    let bytes = feature.as_bytes();
-    // Most features are out with the second character.
-    bytes.len() >= 3 * one && bytes[one] == bytes[0] && bytes[one..] == bytes[..bytes.len() - one]
 }
 
 #[cfg(test)]
