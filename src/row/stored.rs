@@ -14,8 +14,9 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::errors::{or_raise, raise};
 use crate::fingerprint::Error;
-use crate::fingerprint::options::grammar::{RowOptions, TextOptions, parse_row, parse_text};
+use crate::fingerprint::options::grammar::{RowOptions, parse_row, parse_text};
 use crate::fingerprint::options::presets::{self, Input, Preset};
+use crate::fingerprint::options::text_options::TextOptions;
 use crate::fingerprint::terms::{Idf, PartOfSpeech};
 use crate::fingerprint::text::stop_words::StopWords;
 use crate::fingerprint::text::user_words::UserWords;

@@ -1,7 +1,8 @@
 //! Preset, options and the fields of a row, worked out into what each field does.
 
-use super::grammar::{ColumnOptions, ContentKind, RowOptions, TextOptions};
+use super::grammar::{ColumnOptions, ContentKind, RowOptions};
 use super::presets::{Input, Preset};
+use super::text_options::TextOptions;
 use crate::fingerprint::error::Error;
 use crate::fingerprint::hash::FeatureHash;
 

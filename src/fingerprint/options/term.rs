@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::grammar::{names, number, object, quote, unknown_key, wrong_shape};
+use super::json::{names, number, object, quote, unknown_key, wrong_shape};
 use crate::fingerprint::error::Error;
 use crate::fingerprint::terms::{CueWords, Idf, Length, PartOfSpeechWeights, Terms};
 use crate::fingerprint::text::word_list::GatheredWords;
