@@ -1,18 +1,21 @@
-//! The JSON of weights and options. docs/weights.md is its reference.
+//! The JSON of weights and options. Its reference is docs/weights.md and, for what words weigh,
+//! docs/methods.md.
 //!
 //! Two forms: options of a text, `{"features": ["words"], "tf": "log"}`, and weights of a row,
 //! whose plain keys are column names (so no option can collide with a column) and whose `$` keys
 //! are options of the row.
 
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::json::{document, names, number, object, shown, truth, unknown, wrong_shape};
+use super::json::{document, names, number, object, shown, truth, unknown, variant};
 use super::term;
-use super::text_options::{KEYS, TextOptions, known, text_option};
+use super::text_options::{KEYS, TextOptions, known};
 use crate::fingerprint::error::Error;
 
 /// What a column's content is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ContentKind {
     /// Cut into words.
     Text,
@@ -58,12 +61,10 @@ const ROW_KEYS: [&str; 3] = ["$columns", "$exclude", "$balance"];
 /// Options of a text, from the JSON of a SQL argument.
 pub fn parse_text(json: &str) -> Result<TextOptions, Error> {
     let mut options = TextOptions::default();
-    for (key, value) in &object("options", &document(json)?)? {
+    for (key, value) in object("options", &document(json)?)? {
         // A lone text has no other column that could be its title.
-        if key == "title" || !text_option(&mut options, key, key, value)? {
-            let known = known(&[], "");
-            let known = known.trim_end_matches(", title").to_owned();
-            return Err(unknown(key, key, known));
+        if key == "title" || !options.take(key, key, value)? {
+            return Err(unknown(key, known(&[], "").trim_end_matches(", title")));
         }
     }
     Ok(options)
@@ -83,7 +84,7 @@ pub fn parse_text_or_hint_row(json: &str) -> Result<TextOptions, Error> {
 /// Weights and options of a row, from the JSON of a SQL argument.
 pub fn parse_row(json: &str) -> Result<RowOptions, Error> {
     let mut options = RowOptions::default();
-    for (key, value) in &object("weights", &document(json)?)? {
+    for (key, value) in object("weights", &document(json)?)? {
         match key.strip_prefix('$') {
             // `$$name` is the column `$name`.
             Some(name) if name.starts_with('$') => {
@@ -102,8 +103,8 @@ fn row_option(options: &mut RowOptions, key: &str, name: &str, value: &Value) ->
         "columns" => options.columns = Some(distinct("\"$columns\"", names(key, value)?)?),
         "exclude" => options.exclude = names(key, value)?,
         "balance" => options.balance = Some(truth(key, value)?),
-        _ if text_option(&mut options.text, key, name, value)? => {}
-        _ => return Err(unknown(key, name, known(&ROW_KEYS, "$"))),
+        _ if options.text.take(key, name, value)? => {}
+        _ => return Err(unknown(key, known(&ROW_KEYS, "$"))),
     }
     Ok(())
 }
@@ -123,28 +124,22 @@ fn column(name: &str, value: &Value) -> Result<ColumnOptions, Error> {
     for (key, value) in members {
         match key.as_str() {
             "weight" => options.weight = weight(name, value)?,
-            "as" => options.kind = Some(kind(name, value)?),
-            _ if text_option(&mut options.text, key, key, value)? => {}
-            _ => return Err(unknown(key, key, known(&COLUMN_KEYS, ""))),
+            "as" => {
+                let (place, expected) = (
+                    format!("\"as\" of column \"{name}\""),
+                    "\"text\" or \"value\"",
+                );
+                options.kind = Some(variant(place, expected, value)?);
+            }
+            _ if options.text.take(key, key, value)? => {}
+            _ => return Err(unknown(key, known(&COLUMN_KEYS, ""))),
         }
     }
     Ok(options)
 }
 
 fn weight(column: &str, value: &Value) -> Result<f64, Error> {
-    number(format!("weight of column \"{column}\""), value, "a number")
-}
-
-fn kind(column: &str, value: &Value) -> Result<ContentKind, Error> {
-    match value.as_str() {
-        Some("text") => Ok(ContentKind::Text),
-        Some("value") => Ok(ContentKind::Value),
-        _ => Err(wrong_shape(
-            format!("\"as\" of column \"{column}\""),
-            "\"text\" or \"value\"",
-            value,
-        )),
-    }
+    number(format!("weight of column \"{column}\""), value)
 }
 
 fn distinct(place: &'static str, names: Vec<String>) -> Result<Vec<String>, Error> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::json::{names, number, quote, truth, unknown, wrong_shape};
+use super::json::{Choice, names, number, quote, read, truth, unknown, variant, wrong_shape};
 use super::presets::{Features, Rules, Tf};
 use super::term::{self, TermOptions};
 use crate::fingerprint::error::Error;
@@ -60,6 +60,34 @@ impl TextOptions {
         }
         self.terms.lay_over(&mut rules.terms);
     }
+
+    /// Takes an option; false when `name` is none of these. `key` is how the user wrote it.
+    pub fn take(&mut self, key: &str, name: &str, value: &Value) -> Result<bool, Error> {
+        match name {
+            "features" => self.features = Some(features(key, value)?),
+            "tf" => {
+                let expected = "\"raw\", \"log\", \"sqrt\" or \"set\"";
+                self.tf = Some(variant(quote(key), expected, value)?);
+            }
+            "ngram" => {
+                let length = value.as_u64().filter(|n| NGRAMS.contains(n));
+                let wrong = || wrong_shape(quote(key), "an integer from 1 to 16", value);
+                self.ngram = Some(length.ok_or_else(wrong)? as usize);
+            }
+            "stop_words" => self.stop_words = Some(stop_words(key, value)?),
+            "drop_runs" => self.drop_runs = Some(truth(key, value)?),
+            "dictionary" => {
+                self.dictionary = Some(Arc::new(UserWords::new(&names(key, value)?)?));
+            }
+            "hash" => {
+                let named = value.as_str().and_then(FeatureHash::find);
+                let wrong = || wrong_shape(quote(key), hash_names(), value);
+                self.hash = Some(named.ok_or_else(wrong)?);
+            }
+            _ => return self.terms.take(key, name, value),
+        }
+        Ok(true)
+    }
 }
 
 /// In the order of [`TextOptions::first_given`].
@@ -76,53 +104,6 @@ const FEATURES: [&str; 4] = ["words", "pairs", "ngrams", "whole"];
 /// Lengths of character n-grams.
 const NGRAMS: std::ops::RangeInclusive<u64> = 1..=16;
 
-/// Takes an option that every text has; false when `name` is none. `key` is how the user wrote it.
-pub fn text_option(
-    options: &mut TextOptions,
-    key: &str,
-    name: &str,
-    value: &Value,
-) -> Result<bool, Error> {
-    match name {
-        "features" => options.features = Some(features(key, value)?),
-        "tf" => {
-            options.tf = Some(match value.as_str() {
-                Some("raw") => Tf::Raw,
-                Some("log") => Tf::Log,
-                Some("sqrt") => Tf::Sqrt,
-                Some("set") => Tf::Set,
-                _ => {
-                    return Err(wrong_shape(
-                        quote(key),
-                        "\"raw\", \"log\", \"sqrt\" or \"set\"",
-                        value,
-                    ));
-                }
-            });
-        }
-        "ngram" => {
-            let length = value.as_u64().filter(|n| NGRAMS.contains(n));
-            let length =
-                length.ok_or_else(|| wrong_shape(quote(key), "an integer from 1 to 16", value))?;
-            options.ngram = Some(length as usize);
-        }
-        "stop_words" => options.stop_words = Some(stop_words(key, value)?),
-        "drop_runs" => options.drop_runs = Some(truth(key, value)?),
-        "dictionary" => {
-            options.dictionary = Some(Arc::new(UserWords::new(&names(key, value)?)?));
-        }
-        "hash" => {
-            let named = value.as_str().and_then(FeatureHash::find);
-            options.hash = match named {
-                None => return Err(wrong_shape(quote(key), hash_names(), value)),
-                found => found,
-            };
-        }
-        _ => return options.terms.take(key, name, value),
-    }
-    Ok(true)
-}
-
 /// The names of the feature hashes as an error message lists them: `"a", "b" or "c"`.
 fn hash_names() -> String {
     let names = FeatureHash::NAMES.map(|(name, _)| format!("\"{name}\""));
@@ -131,44 +112,33 @@ fn hash_names() -> String {
 }
 
 fn stop_words(key: &str, value: &Value) -> Result<StopWords, Error> {
-    match value {
-        Value::Bool(true) => Ok(StopWords::BuiltIn),
-        Value::Bool(false) => Ok(StopWords::None),
-        Value::Array(_) => {
-            let list = names(key, value)?;
-            match list
-                .iter()
-                .find(|word| word.starts_with('@') && BuiltIn::find(word).is_none())
-            {
-                Some(word) => Err(Error::UnknownStopWords {
-                    name: word.clone(),
-                    known: BuiltIn::NAMES.join(", "),
-                }),
-                None => StopWords::list(&list),
-            }
-        }
-        _ => Err(wrong_shape(
-            quote(key),
-            "true, false or an array of strings",
-            value,
-        )),
+    let entries: Vec<String> = match read(key, "true, false or an array of strings", value)? {
+        Choice::BuiltIn(true) => return Ok(StopWords::BuiltIn),
+        Choice::BuiltIn(false) => return Ok(StopWords::None),
+        Choice::Own(entries) => entries,
+    };
+    let unknown = |entry: &&String| entry.starts_with('@') && BuiltIn::find(entry).is_none();
+    match entries.iter().find(unknown) {
+        Some(name) => Err(Error::UnknownStopWords {
+            name: name.clone(),
+            known: BuiltIn::NAMES.join(", "),
+        }),
+        None => StopWords::list(&entries),
     }
 }
 
 /// An array of kinds, or an object of kinds and what they weigh next to each other.
 fn features(key: &str, value: &Value) -> Result<Features, Error> {
+    let weighed = |(kind, value): (&String, &Value)| {
+        let weight = number(format!("weight of feature \"{kind}\""), value)?;
+        Ok::<_, Error>((kind.clone(), weight))
+    };
     let kinds: Vec<(String, f64)> = match value {
-        Value::Object(members) => members
-            .iter()
-            .map(|(kind, value)| {
-                let place = format!("weight of feature \"{kind}\"");
-                Ok((kind.clone(), number(place, value, "a number")?))
-            })
-            .collect::<Result<_, Error>>()?,
-        _ => names(key, value)?
-            .into_iter()
-            .map(|kind| (kind, 1.0))
-            .collect(),
+        Value::Object(members) => members.iter().map(weighed).collect::<Result<_, _>>()?,
+        _ => {
+            let kinds = names(key, value)?.into_iter();
+            kinds.map(|kind| (kind, 1.0)).collect()
+        }
     };
     let heaviest = kinds.iter().map(|(_, weight)| *weight).fold(0.0, f64::max);
     let mut features = Features::NONE;
@@ -180,7 +150,7 @@ fn features(key: &str, value: &Value) -> Result<Features, Error> {
             "pairs" => features.pairs = weight,
             "ngrams" => features.ngrams = weight,
             "whole" => features.whole = weight,
-            _ => return Err(unknown(&kind, &kind, FEATURES.join(", "))),
+            _ => return Err(unknown(&kind, FEATURES.join(", "))),
         }
     }
     if features == Features::NONE {
