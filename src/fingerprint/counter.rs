@@ -82,13 +82,15 @@ pub struct Counter<'a, const W: usize> {
 }
 
 impl<'a, const W: usize> Counter<'a, W> {
-    /// `title` has the words of the column's title; `key` holds the column's prefix.
+    /// `title` has the words of the column's title; `key` begins with the column's prefix.
     pub fn new(
         rules: &'a Rules,
         title: &'a WordHashes,
         add_to: BagOfColumn<'a, W>,
         key: &'a mut Vec<u8>,
     ) -> Self {
+        // An earlier count of the same text has left its last word, which must not begin a pair.
+        key.truncate(add_to.plan.prefix.len());
         let mut gram_key = Vec::new();
         if rules.features.ngrams > 0.0 {
             gram_key.extend_from_slice(&add_to.plan.prefix);
