@@ -2,8 +2,8 @@
 //!
 //! The features of one column are counted, weighed by their tf, and summed; the column's sums then
 //! join the row's, multiplied by the column's factor (and divided by the length of its vector when
-//! columns are balanced). Within a column all weights are multiples of 2^-32, so that sums are
-//! exact and do not depend on the order of the words.
+//! columns are balanced). Within a column all weights are multiples of 2^-32, so that sums up to
+//! 2^21 are exact and do not depend on the order of the words.
 
 use super::bag::{Bag, KEPT_CAPACITY, Norm, UNIT, WHOLE};
 use super::counter::{BagOfColumn, Counter, WordHashes, gather_words};
@@ -310,6 +310,7 @@ impl<const W: usize> Sketch<W> {
             norm.add(weight);
             self.any = true;
             if self.shown.is_some() {
+                features.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
                 let (column, feature) = (plan.name.clone(), token.to_owned());
                 features.push(Feature {
                     column,
@@ -331,6 +332,7 @@ impl<const W: usize> Sketch<W> {
         self.totals.add_scaled(&sums, factor);
         if let Some(shown) = &mut self.shown {
             features.iter_mut().for_each(|f| f.weight *= factor);
+            (shown.try_reserve(features.len())).map_err(|_| Error::OutOfMemory)?;
             shown.append(&mut features);
         }
         Ok(())
