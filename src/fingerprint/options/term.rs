@@ -111,6 +111,10 @@ fn length(key: &str, value: &Value) -> Result<Length, Error> {
     }
 }
 
+/// Largest weight of a part of speech. The product with the other weights of a word, and the sum of
+/// such products, must stay finite.
+const MOST: f64 = 1e6;
+
 fn part_of_speech(key: &str, value: &Value) -> Result<Option<PartOfSpeechWeights>, Error> {
     let expected = "true, false or an object of \"noun\", \"verb\" and \"other\"";
     let members: Map<String, Value> = match read(key, expected, value)? {
@@ -126,7 +130,11 @@ fn part_of_speech(key: &str, value: &Value) -> Result<Option<PartOfSpeechWeights
             "other" => &mut weights.other,
             _ => return Err(unknown(name, "noun, verb, other")),
         };
-        *weight = number(format!("weight of part of speech \"{name}\""), value)?;
+        let place = format!("weight of part of speech \"{name}\"");
+        *weight = number(place.clone(), value)?;
+        if *weight > MOST {
+            return Err(wrong_shape(place, "at most 1000000", value));
+        }
     }
     Ok(Some(weights))
 }

@@ -208,6 +208,10 @@ fn options_of_words_of_another_shape_are_refused() {
             r#"weight of part of speech "verb" is out of range: -1"#,
         ),
         (
+            r#"{"$pos": {"noun": 1e300}}"#,
+            r#"weight of part of speech "noun" must be at most 1000000, not 1e"#,
+        ),
+        (
             r#"{"$cue_words": "x"}"#,
             r#""$cue_words" must be true, false or an array of strings"#,
         ),
