@@ -25,7 +25,7 @@
 //!
 //! Unsafe code is denied except where `allow(unsafe_code)` stands: in `pg`; in the callbacks of the
 //! access method and the few other files that take the server's pointers; and in the two inner
-//! loops that are compiled for several processors. The pure files forbid it.
+//! loops that are compiled for several instruction sets. The pure files forbid it.
 
 #![deny(unsafe_code, clippy::undocumented_unsafe_blocks)]
 
@@ -64,7 +64,7 @@ mod server {
 mod tests {
     use std::path::Path;
 
-    /// Which major it is decides how pages are logged: that must not be asked in a second place.
+    /// The server's major decides how pages are logged: only one file may ask for it.
     #[test]
     fn majors_are_told_apart_in_one_file() {
         fn files(folder: &Path, found: &mut Vec<std::path::PathBuf>) {

@@ -7,8 +7,9 @@ use super::errors::{or_raise, raise};
 use super::text::ARRAY;
 use crate::fingerprint::Error;
 use crate::fingerprint::hash::Width;
-use crate::fingerprint::options::grammar::{TextOptions, parse_text};
+use crate::fingerprint::options::grammar::parse_text;
 use crate::fingerprint::options::plan::{self, ColumnPlan};
+use crate::fingerprint::options::text_options::TextOptions;
 use crate::fingerprint::similarity::distance;
 use crate::fingerprint::similarity::jaccard::{Shingles, cosine};
 use crate::fingerprint::similarity::minhash::Signature;
@@ -77,7 +78,10 @@ fn vector(plan: &ColumnPlan, text: Value<'_>) -> Vec<Feature> {
     let text = to_utf8(text.bytes());
     or_raise(sketch.column(plan, Content::Text(&text), &mut check_for_interrupts));
     let mut features = sketch.into_features();
-    features.sort_unstable_by_key(|feature| feature.hash);
+    features.sort_unstable_by(|a, b| {
+        check_for_interrupts();
+        a.hash.cmp(&b.hash)
+    });
     features.dedup_by(|next, kept| {
         let same = next.hash == kept.hash;
         kept.weight += if same { next.weight } else { 0.0 };

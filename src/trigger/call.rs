@@ -35,7 +35,7 @@ pub fn refuse(
     report(code, message.into(), Some(which), hint)
 }
 
-/// What the arguments say, or the ERROR that they are refused.
+/// The parsed arguments, or the ERROR that refuses them.
 pub fn accepted<T>(call: &TriggerCall<'_>, parsed: Parsed<T>) -> T {
     parsed.unwrap_or_else(|refusal| {
         let (message, hint) = (refusal.message, refusal.hint);
@@ -52,7 +52,7 @@ pub fn column(call: &TriggerCall<'_>, name: &str) -> Column {
     })
 }
 
-/// The column of that name, which is of one of these types; `what` it stands for.
+/// The column of that name, which must be of one of these types; `what` is its role in the message.
 pub fn typed_column(call: &TriggerCall<'_>, name: &str, what: &str, types: &[Oid]) -> Column {
     let column = column(call, name);
     if !types.contains(&column.base_type()) {
@@ -73,7 +73,7 @@ pub fn wrong_type(
     refuse(call, ERRCODE_DATATYPE_MISMATCH, message, None)
 }
 
-/// The transaction's snapshot does not show a near-duplicate that may not be missed.
+/// Raises the ERROR for a near-duplicate that the transaction's snapshot does not show.
 pub fn missed_near_duplicate(table: &str) -> ! {
     raise_not_serializable(&format!(
         "another transaction has stored a near-duplicate in \"{table}\""
@@ -101,7 +101,7 @@ pub fn remembered<T>(
     let (current, new) = new();
     let new = Rc::new(new);
     let outdated = known.with_borrow_mut(|known| {
-        // Those of dropped triggers too.
+        // What is remembered of dropped triggers is outdated too.
         let (old, mut kept): (HashMap<_, _>, HashMap<_, _>) = std::mem::take(known)
             .into_iter()
             .partition(|(_, (current, _))| !current.is_current());
@@ -109,7 +109,7 @@ pub fn remembered<T>(
         *known = kept;
         old
     });
-    // Calls the server, so nothing may be borrowed.
+    // Dropping calls the server, so nothing may be borrowed.
     drop(outdated);
     new
 }
