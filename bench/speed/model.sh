@@ -7,5 +7,6 @@
 
 OUT=${OUT:-$ROOT/target/bench}
 mkdir -p "$OUT"
-program=$(RUSTFLAGS='-C target-cpu=native' cargo_artifact speed --release --quiet --package speed --target-dir "$ROOT/target/bench_build")
+program=$(RUSTFLAGS='-C target-cpu=native' cargo_artifact speed --release --quiet --package speed \
+	--target-dir "$ROOT/target/bench_build")
 "$program" model "$OUT" "$ROOT/docs/plots/bench_growth.csv" "$ROOT/docs/plots/bench_10M.csv"
