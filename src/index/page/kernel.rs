@@ -110,7 +110,7 @@ fn find_avx2(page: &Page, filter: &Filter, from: u64, candidates: &mut Candidate
     find_body(page, filter, from, candidates);
 }
 
-/// As the body above, with the best instructions that this machine has. What is found is added to
+/// As [`find_body`], with the best instructions that this machine has. What is found is added to
 /// `candidates`.
 pub fn find(page: &Page, filter: &Filter, from: u64, candidates: &mut Candidates) {
     #[cfg(target_arch = "x86_64")]
@@ -171,7 +171,8 @@ mod tests {
             #[cfg(target_arch = "x86_64")]
             if is_x86_feature_detected!("popcnt") {
                 // SAFETY: the machine has the feature.
-                prop_assert_eq!(&run(&|p, f, at, c| unsafe { find_popcnt(p, f, at, c) }), &portable);
+                let popcnt = run(&|p, f, at, c| unsafe { find_popcnt(p, f, at, c) });
+                prop_assert_eq!(&popcnt, &portable);
             }
         }
     }

@@ -14,7 +14,7 @@
 //! A search tests `lo` first: one sequential read of 4 bytes a posting, and nearly all postings
 //! fail it.
 //!
-//! New postings are appended, so that an insert changes (and logs) some 14 bytes. What a build, a
+//! New postings are appended, so that an insert changes (and logs) 16 or 18 bytes. What a build, a
 //! split or a VACUUM wrote is sorted: the slot directory in the special area cuts that sorted
 //! prefix into up to 32 equal ranges of the rotated fingerprint, so that a search reads only the
 //! slots its ball can touch, and the unsorted tail.
@@ -184,8 +184,8 @@ pub fn check(page: &Page) -> Result<(), Fault> {
     {
         return Err(Fault::new("the two arrays of the leaf differ in length"));
     }
-    // Both change only when the page is written from scratch; were they at odds, the next such
-    // writing could find more postings than its format holds.
+    // The format and the range change only when the page is rewritten. If they contradicted each
+    // other, the next rewrite could find more postings than its format holds.
     if is_wide(page) != needs_wide(base_key(page), special::high_key(page)) {
         return Err(Fault::new(
             "the posting format does not fit the keys that the leaf spans",
@@ -264,8 +264,8 @@ pub fn append(page: &mut Page, key: Key) -> [Range<usize>; 3] {
     changed
 }
 
-/// Shows `visit` every posting at or after `from` that passes the filter, with its distance.
-/// `candidates` is room to work in, whatever it holds.
+/// Calls `visit` with every posting at or after `from` that passes the filter, and its distance.
+/// `candidates` is work space: what it held is lost.
 pub fn scan(
     page: &Page,
     filter: &Filter,
@@ -294,8 +294,8 @@ pub fn next_posting(page: &Page) -> [*const u8; 2] {
     at.map(|at| &raw const page[at.min(PAGE_SIZE - 1)])
 }
 
-/// Where a search for what lies `share` of the way into a leaf is likely to read first: its low
-/// words from there on, and the special area.
+/// The bytes that a search is likely to read first when what it looks for lies `share` (0 to 1) of
+/// the way into a leaf: the low words from there on, and the special area.
 pub fn likely_bytes(share: f32) -> [Range<usize>; 2] {
     /// Postings under one key of a table of ten million rows.
     const SPAN: usize = 150;
@@ -468,9 +468,11 @@ mod tests {
     proptest! {
         #[test]
         fn scan_equals_brute_force(
-            base: u64, spread in 1u32..=64, flips: u64, keep: u64, k in 0u32..20, beyond in -1i32..3,
-            extra in 0i32..4, sorted in prop::collection::vec(any::<u64>(), 0..300),
-            tail in prop::collection::vec(any::<u64>(), 0..200), resume: Option<prop::sample::Index>,
+            base: u64, spread in 1u32..=64, flips: u64, keep: u64, k in 0u32..20,
+            beyond in -1i32..3, extra in 0i32..4,
+            sorted in prop::collection::vec(any::<u64>(), 0..300),
+            tail in prop::collection::vec(any::<u64>(), 0..200),
+            resume: Option<prop::sample::Index>,
         ) {
             let page = page_of(base, spread, &sorted, &tail);
             prop_assert_eq!(check(&page), Ok(()));

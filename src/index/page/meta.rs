@@ -43,7 +43,7 @@ pub struct Meta {
 pub enum MetaFault {
     /// Not a metapage of ours, or damaged.
     Damaged(Fault),
-    /// Written by another version of the extension, in this version of the format.
+    /// Written by another version of the extension; holds the format version that was found.
     OtherFormat(u32),
 }
 

@@ -120,8 +120,8 @@ pub(crate) fn init_header(page: &mut Page, special: usize) {
     );
 }
 
-/// Was the page never written? (The file was extended and the server crashed before the page was
-/// logged.)
+/// Was the page never written? (A backend extended the file, and failed or crashed before it logged
+/// the page; or a build reserved the block and did not use it.)
 pub fn is_zero(page: &Page) -> bool {
     upper(page) == 0 && page.iter().all(|byte| *byte == 0)
 }
