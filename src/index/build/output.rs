@@ -1,4 +1,4 @@
-//! Where a build's pages go, and what it tells of its progress.
+//! Where a build's pages go, and how it reports its progress.
 
 #![forbid(unsafe_code)]
 
@@ -12,7 +12,7 @@ use crate::pg::page::bulk::{BulkWriter, Fork, write_first};
 use crate::pg::process::backend::check_for_interrupts;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Phases of a build, as pg_stat_progress_create_index names them. 1 is the server's own.
+/// Numbers of the phases that pg_stat_progress_create_index shows. 1 is the server's own.
 pub mod phase {
     pub const SCAN: i64 = 2;
     pub const SORT_AND_LOAD: i64 = 3;
@@ -46,7 +46,7 @@ pub struct BuildOutput<'o, 'r> {
 #[derive(Clone, Copy)]
 pub struct Progress<'o> {
     pub quarters: &'o AtomicU64,
-    /// Does this process run the command, and so report it?
+    /// Does this process run the command, and so report its progress?
     pub report: bool,
 }
 

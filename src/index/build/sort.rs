@@ -76,7 +76,7 @@ pub fn sort_for(
     for key in 0..KEYS {
         ends[key + 1] += ends[key];
     }
-    // What is left in it from another space is overwritten as well as zeros would be.
+    // What another space left in it need not be cleared: every posting is overwritten.
     spare.resize(postings.len(), Posting::new(0, Tid::MIN));
     let mut place = ends.clone();
     for chunk in postings.chunks(CHUNK) {
@@ -134,7 +134,8 @@ impl<S: Store> Runs<S> {
         self.store
     }
 
-    /// The runs in a store of `size` bytes that [`Runs::into_store`] ended; None if it did not.
+    /// The runs in a store of `size` bytes that [`Runs::into_store`] returned; None if the store
+    /// does not look like one.
     pub fn stored(mut store: S, size: u64) -> Option<Self> {
         let mut number = |at: u64| {
             let mut bytes = [0; END];
@@ -180,7 +181,7 @@ pub fn merge<S: Store>(mut all: Vec<Runs<S>>, memory: usize, mut emit: impl FnMu
         let Reverse((key, i)) = *head;
         emit(key);
         match readers[i].next(&mut all, share) {
-            // Put in place of the old head: one sift down where pop and push would be two.
+            // Replaces the old head: one sift-down, where a pop and a push would be two.
             Some(next) => *head = Reverse((next, i)),
             None => {
                 PeekMut::pop(head);

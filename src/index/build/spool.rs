@@ -92,7 +92,7 @@ impl<'f> Spool<'f> {
             );
             runs[space.index()].add(&self.spare);
         }
-        // Given back: kept, both would in the end be as large as the limit allows one of them.
+        // Freed, not cleared: in the end each of the two could hold memory for the whole limit.
         self.with_fingerprint = Vec::new();
         self.without = Vec::new();
         self.runs = Some(runs);
