@@ -13,7 +13,7 @@ use crate::pg::sql::fmgr::pg_function;
 use crate::pg::sql::rows_out::RowsOut;
 use pgrx::{IntoDatum, pg_sys};
 
-/// The largest radius for which candidates are told.
+/// The largest radius for which candidates are counted.
 const MAX_RADIUS: u32 = 10;
 
 pg_function! {
@@ -49,14 +49,14 @@ pg_function! {
     }
 }
 
-/// Counts in physical order. What is inserted meanwhile may be missed, and what a split moves
-/// be counted twice: writers are not kept out.
+/// Counts in physical order. Writers are not locked out: postings that they insert may be missed,
+/// and postings that a split moves may be counted twice.
 fn take(index: Rel, stamp: u32) -> Census {
     let mut census = Census::default();
     for block in META_BLOCK + 1..index.block_count() {
         check_for_interrupts();
         let page = Pinned::read(index, block).share();
-        // Zeros: added by somebody who did not come to write them.
+        // A page of zeros: a backend added it and failed before it wrote it, or a build left it.
         if is_zero(&page) {
             continue;
         }
