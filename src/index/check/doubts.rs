@@ -10,8 +10,8 @@ use super::pages::Finding;
 use crate::index::build::sort::Posting;
 use crate::index::build::sorter::Sorter;
 use crate::index::key::{BLOCKS, Key, SPACES, Space};
+use crate::index::page::filter::{self, Filter};
 use crate::index::page::kernel::Candidates;
-use crate::index::page::leaf::{self, Filter};
 use crate::index::page::meta::META_BLOCK;
 use crate::index::page::{Fault, list};
 use crate::index::tree::{Tree, read_meta};
@@ -180,7 +180,7 @@ impl SecondLook<'_> {
         };
         let (mut count, mut room) = (0, Candidates::none());
         let page = Tree::new(index, &read_meta(index), space).leaf(key);
-        leaf::scan(&page, &exactly, key, &mut room, |found, _| {
+        filter::scan(&page, &exactly, key, &mut room, |found, _| {
             count += usize::from(found == key);
         });
         count

@@ -10,7 +10,7 @@ use crate::index::key::{Key, Space};
 use crate::index::page::internal::{self, Downlink};
 use crate::index::page::meta::{META_BLOCK, Meta};
 use crate::index::page::special::{self, PageKind};
-use crate::index::page::{Fault, NO_BLOCK, Page, leaf};
+use crate::index::page::{Fault, NO_BLOCK, Page, leaf, slots};
 use std::collections::{HashSet, VecDeque};
 
 /// Where pages are read from.
@@ -236,7 +236,7 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
             if i < sorted && last.is_some_and(|last| last > key) {
                 self.fault(block, Some(i), format!("posting {key} is out of order"));
             }
-            if i < sorted && !leaf::is_in_its_slot(page, i, key) {
+            if i < sorted && !slots::is_in_its_slot(page, i, key) {
                 self.fault(
                     block,
                     Some(i),
@@ -271,7 +271,7 @@ mod tests {
     use super::*;
     use crate::index::build::load::{BuildOptions, Loader};
     use crate::index::key::SPACES;
-    use crate::index::page::PAGE_SIZE;
+    use crate::index::page::{PAGE_SIZE, rewrite};
     use crate::index::page::meta::FORMAT_VERSION;
     use crate::tid::Tid;
     use proptest::prelude::*;
@@ -408,7 +408,7 @@ mod tests {
         let left = &mut after[block as usize];
         let kind = special::kind_of(left, meta.page_stamp()).unwrap();
         let mut right = [0; PAGE_SIZE];
-        let link = leaf::split(left, &mut right, kind, right_block, Key::MIN).unwrap();
+        let link = rewrite::split(left, &mut right, kind, right_block, Key::MIN).unwrap();
         special::set_incomplete(left, false);
         after.push(right);
         let mut splitting = Splitting {

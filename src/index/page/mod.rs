@@ -11,15 +11,21 @@
 //!               +---------+------------------ - - ------------------+---------------+
 //! ```
 //!
-//! What lives here: reading, checking and changing bytes. What must not: buffers, locks, WAL, SQL.
+//! What lives here: reading, checking and changing bytes. [`meta`], [`internal`] and [`leaf`] are
+//! the three kinds of pages, [`special`] what the last two have in common; [`slots`] is a leaf's
+//! slot directory, [`filter`] and [`kernel`] search a leaf, [`rewrite`] splits and cleans one. What
+//! must not: buffers, locks, WAL, SQL.
 //! The header is PostgreSQL's PageHeaderData; `pd_lower` and `pd_upper` are kept true, because
 //! generic WAL does not log what lies between them. Numbers are in the processor's byte order, as
 //! on all of PostgreSQL's pages.
 
+pub mod filter;
 pub mod internal;
 pub mod kernel;
 pub mod leaf;
 pub mod meta;
+pub mod rewrite;
+pub mod slots;
 pub mod special;
 
 /// Bytes of a page. PostgreSQL can be built with others; such a server is refused at compile time.

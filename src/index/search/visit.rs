@@ -7,8 +7,8 @@
 use super::probe::next_in_ball;
 use super::view::View;
 use crate::index::key::{Key, Space};
+use crate::index::page::filter::{self, Filter};
 use crate::index::page::kernel::Candidates;
-use crate::index::page::leaf::{self, Filter};
 use crate::index::page::special;
 use crate::pg::page::buffer::Shared;
 use crate::pg::process::backend::check_for_interrupts;
@@ -110,7 +110,7 @@ impl Walk {
         let (page, end) = self.leaf(view, space, from);
         view.check_age(&page);
         // Skip the postings that were returned already.
-        leaf::scan(&page, &self.filter, from, &mut self.candidates, visit);
+        filter::scan(&page, &self.filter, from, &mut self.candidates, visit);
         let right = special::right(&page);
         self.next = match right {
             // Looking ahead has skipped from here already.

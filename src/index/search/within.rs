@@ -4,7 +4,7 @@ use super::probe::{Radii, WALK};
 use super::view::View;
 use super::visit::Walk;
 use crate::index::key::{BLOCKS, Space};
-use crate::index::page::leaf::Filter;
+use crate::index::page::filter::Filter;
 use crate::pg::page::buffer::Shared;
 use crate::tid::Tid;
 
