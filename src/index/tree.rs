@@ -10,7 +10,7 @@ use super::key::{Key, Space};
 use super::page::internal::{self, Downlink};
 use super::page::meta::{META_BLOCK, Meta};
 use super::page::special::{self, PageKind};
-use super::page::{Fault, NO_BLOCK, Page, leaf, rewrite};
+use super::page::{Fault, LEAF, NO_BLOCK, Page, check_page, leaf, rewrite};
 use crate::pg::catalog::relation::Rel;
 use crate::pg::page::buffer::{Exclusive, Pinned, Shared};
 use crate::pg::page::wal::{self, Image};
@@ -26,9 +26,6 @@ const END: Key = Key {
         offset: u16::MAX,
     },
 };
-
-/// Level of the leaves.
-pub const LEAF: u8 = 0;
 
 /// Moves right on the leaf level after which a search descends again from the root. A remembered
 /// leaf can lie thousands of splits to the left, and an insert moves right with leaves of other
@@ -100,14 +97,7 @@ impl<'r> Tree<'r> {
     fn check<L: Locked<'r>>(&self, page: Pinned<'r>, level: u8) -> L {
         let block = page.block();
         let page = L::lock(page);
-        special::expect(&page, self.kind(level))
-            .and_then(|()| {
-                if level == LEAF {
-                    leaf::check(&page)
-                } else {
-                    internal::check(&page)
-                }
-            })
+        check_page(&page, self.kind(level))
             .unwrap_or_else(|fault| corrupted(self.rel, block, &fault));
         page
     }

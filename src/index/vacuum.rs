@@ -7,8 +7,8 @@
 use super::corrupt::corrupted;
 use super::key::{SPACES, Space};
 use super::page::meta::{META_BLOCK, Meta};
-use super::page::{is_zero, leaf, rewrite, special};
-use super::tree::{LEAF, read_meta};
+use super::page::{LEAF, is_zero, leaf, rewrite, special};
+use super::tree::read_meta;
 use crate::pg::am::row_address::RowAddresses;
 use crate::pg::am::vacuum::{DeadRows, Vacuum};
 use crate::pg::catalog::relation::Rel;

@@ -6,11 +6,12 @@
 //! to the right meets every page. One sound thing may look wrong: a page that was split off after
 //! the level above was read seems to have no downlink. That is looked up again.
 
+use super::downlinks::has_downlink;
 use crate::index::key::{Key, Space};
-use crate::index::page::internal::{self, Downlink};
+use crate::index::page::internal;
 use crate::index::page::meta::{META_BLOCK, Meta};
 use crate::index::page::special::{self, PageKind};
-use crate::index::page::{Fault, NO_BLOCK, Page, leaf, slots};
+use crate::index::page::{Fault, LEAF, NO_BLOCK, Page, check_page, leaf, slots};
 use std::collections::{HashSet, VecDeque};
 
 /// Where pages are read from.
@@ -108,14 +109,14 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
             let page = self.open(block, kind)?;
             if expected.front() == Some(&(low, block)) {
                 expected.pop_front();
-            } else if !unlinked && !self.has_downlink(kind, low, block) {
+            } else if !unlinked && !has_downlink(self.source, kind, low, block) {
                 self.fault(
                     block,
                     None,
                     format!("no downlink to the page that starts at {low}"),
                 );
             }
-            if kind.level == 0 {
+            if kind.level == LEAF {
                 self.leaf(block, &page, low, posting);
             } else {
                 self.internal_page(block, &page, low);
@@ -163,43 +164,6 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
                 });
                 None
             }
-        }
-    }
-
-    /// Does the level above, as it is now, have a downlink to the page that starts at `low`? The
-    /// split that made the page was seen to have ended, and ends with the downlink, in one record.
-    fn has_downlink(&self, kind: PageKind, low: Key, block: u32) -> bool {
-        let page = self.source.page(META_BLOCK);
-        let Some(meta) = page.and_then(|page| Meta::read(&page).ok()) else {
-            return false;
-        };
-        let mut at = meta.roots[kind.space.index()];
-        for level in (kind.level + 1..=meta.levels[kind.space.index()]).rev() {
-            let Some(link) = self.find_downlink(at, self.kind(kind.space, level), low) else {
-                return false;
-            };
-            if level == kind.level + 1 {
-                return link.key == low && link.child == block;
-            }
-            at = link.child;
-        }
-        false
-    }
-
-    /// The last downlink of a level that is not above `low`, from block `at` on; None when pages on
-    /// the way are damaged.
-    fn find_downlink(&self, mut at: u32, kind: PageKind, low: Key) -> Option<Downlink> {
-        let mut passed = Key::MIN;
-        loop {
-            let page = self.source.page(at)?;
-            check_page(&page, kind).ok()?;
-            let Some((right, high)) = special::right(&page).filter(|(_, high)| low >= *high) else {
-                return Some(internal::find(&page, low));
-            };
-            if high <= passed {
-                return None;
-            }
-            (at, passed) = (right, high);
         }
     }
 
@@ -253,16 +217,6 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
                 });
             }
         }
-    }
-}
-
-/// Checks that the page is the wanted one and that its content can be read.
-fn check_page(page: &Page, kind: PageKind) -> Result<(), Fault> {
-    special::expect(page, kind)?;
-    if kind.level == 0 {
-        leaf::check(page)
-    } else {
-        internal::check(page)
     }
 }
 

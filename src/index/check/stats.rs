@@ -3,8 +3,8 @@
 use super::census::Census;
 use crate::index::corrupt::corrupted;
 use crate::index::page::meta::META_BLOCK;
-use crate::index::page::{is_zero, leaf, special};
-use crate::index::tree::{LEAF, read_meta};
+use crate::index::page::{LEAF, is_zero, leaf, special};
+use crate::index::tree::read_meta;
 use crate::pg::am::open::{OpenIndex, OpenPurpose};
 use crate::pg::catalog::relation::Rel;
 use crate::pg::page::buffer::Pinned;

@@ -42,6 +42,9 @@ const PAGE_LAYOUT_VERSION: u16 = 4;
 /// The bytes of one page.
 pub type Page = [u8; PAGE_SIZE];
 
+/// Level of the leaves.
+pub const LEAF: u8 = 0;
+
 /// "No block": the right link of a rightmost page.
 pub const NO_BLOCK: u32 = u32::MAX;
 
@@ -130,6 +133,16 @@ pub(crate) fn init_header(page: &mut Page, special: usize) {
 /// the page; or a build reserved the block and did not use it.)
 pub fn is_zero(page: &Page) -> bool {
     upper(page) == 0 && page.iter().all(|byte| *byte == 0)
+}
+
+/// Checks that the page is the wanted one and that its content can be read.
+pub fn check_page(page: &Page, wanted: special::PageKind) -> Result<(), Fault> {
+    special::expect(page, wanted)?;
+    if wanted.level == LEAF {
+        leaf::check(page)
+    } else {
+        internal::check(page)
+    }
 }
 
 /// Checks the header against the wanted special area.
