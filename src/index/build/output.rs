@@ -5,7 +5,7 @@
 use super::load::{Loaded, PageSink};
 use crate::index::key::{SPACES, Space};
 use crate::index::page::Page;
-use crate::index::page::meta::{FORMAT_VERSION, Meta};
+use crate::index::page::meta::Meta;
 use crate::pg::am::build::set_rows_done;
 use crate::pg::catalog::relation::Rel;
 use crate::pg::page::bulk::{BulkWriter, Fork, write_first};
@@ -94,7 +94,6 @@ pub fn write_meta(
     null_rows: u64,
 ) {
     let meta = Meta {
-        version: FORMAT_VERSION,
         stamp,
         roots: spaces.each_ref().map(|s| s.root),
         levels: spaces.each_ref().map(|s| s.level),

@@ -226,7 +226,6 @@ mod tests {
     use crate::index::build::load::{BuildOptions, Loader};
     use crate::index::key::SPACES;
     use crate::index::page::{PAGE_SIZE, rewrite};
-    use crate::index::page::meta::FORMAT_VERSION;
     use crate::tid::Tid;
     use proptest::prelude::*;
     use std::cell::Cell;
@@ -260,7 +259,6 @@ mod tests {
     fn index(n: u64) -> (Vec<Page>, Meta) {
         let mut pages: Vec<Page> = vec![[0; PAGE_SIZE]];
         let mut meta = Meta {
-            version: FORMAT_VERSION,
             stamp: 77,
             roots: [0; SPACES],
             levels: [0; SPACES],

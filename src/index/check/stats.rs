@@ -2,7 +2,7 @@
 
 use super::census::Census;
 use crate::index::corrupt::corrupted;
-use crate::index::page::meta::META_BLOCK;
+use crate::index::page::meta::{FORMAT_VERSION, META_BLOCK};
 use crate::index::page::{LEAF, is_zero, leaf, special};
 use crate::index::tree::read_meta;
 use crate::pg::am::open::{OpenIndex, OpenPurpose};
@@ -39,7 +39,7 @@ pg_function! {
             (indexed > 0).then(|| bytes as f64 / indexed as f64).into_datum(),
             census.average_fill().into_datum(),
             meta.levels.iter().max().map(|level| i32::from(*level) + 1).into_datum(),
-            (meta.version as i32).into_datum(),
+            (FORMAT_VERSION as i32).into_datum(),
             hottest.as_ref().map(|h| h.block as i32).into_datum(),
             hottest.as_ref().map(|h| i32::from(h.key)).into_datum(),
             hottest.as_ref().map(|h| h.share).into_datum(),
