@@ -82,10 +82,12 @@ fn smallest_radius(path: &IndexPath) -> Option<i32> {
 fn radius_of(number: u16, argument: Argument) -> i32 {
     match (number, argument) {
         (operator::NEAR, _) => NEAR,
-        // SAFETY: the operator with this number is <@ (bigint, hamming_ball).
-        (operator::IN_BALL, Argument::Known(ball)) => unsafe {
-            (*ball.cast_mut_ptr::<Ball>()).radius
-        },
+        (operator::IN_BALL, Argument::Known(ball)) => {
+            // SAFETY: the operator with this number is <@ (bigint, hamming_ball), and the argument
+            // is not NULL.
+            let ball = unsafe { *ball.cast_mut_ptr::<Ball>() };
+            ball.radius
+        }
         (operator::IN_BALL, Argument::Call(args)) => match args.get(1) {
             Some(Some(radius)) => radius.value() as i32,
             _ => ASSUMED_RADIUS,

@@ -216,13 +216,13 @@ impl ScanRequest {
             Condition::WithNull => (self.null_rows, self.other_rows) = (false, false),
             Condition::Operator(operator, argument) => {
                 self.null_rows = false;
-                self.balls.push(if operator == operator::NEAR {
-                    Ball::new(argument.value() as i64, NEAR)
-                } else {
-                    // SAFETY: the class has no other search operator than <@ (bigint,
-                    // hamming_ball).
-                    unsafe { *argument.cast_mut_ptr::<Ball>() }
-                });
+                let ball = match operator {
+                    operator::NEAR => Ball::new(argument.value() as i64, NEAR),
+                    // SAFETY: the only other search operator of the class is <@ (bigint,
+                    // hamming_ball), and the argument is not NULL.
+                    _ => unsafe { *argument.cast_mut_ptr::<Ball>() },
+                };
+                self.balls.push(ball);
             }
         }
     }

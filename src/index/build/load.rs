@@ -16,6 +16,11 @@ pub struct BuildOptions {
     pub fillfactor: u32,
 }
 
+impl BuildOptions {
+    /// For a build over no rows, whose leaves are empty whatever the fill factor is.
+    pub const OF_NO_ROWS: BuildOptions = BuildOptions { fillfactor: 100 };
+}
+
 /// Takes finished pages one by one.
 pub trait PageSink {
     /// The block number of the next page.
