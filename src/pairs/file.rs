@@ -6,8 +6,8 @@
 use super::compare::TILE;
 use super::find::{Finder, Host, Row, WINDOW, window};
 use super::split::{Task, choose};
-use crate::index::build::sort::Store;
-use crate::index::page::get_u64;
+use crate::bytes::get_u64;
+use crate::store::Store;
 use std::collections::TryReserveError;
 
 const ROW: usize = size_of::<Row>();

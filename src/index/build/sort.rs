@@ -3,7 +3,9 @@
 
 #![forbid(unsafe_code)]
 
+use crate::bytes::{get_u16, get_u32, get_u64};
 use crate::index::key::{Key, Space};
+use crate::store::Store;
 use crate::tid::Tid;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -43,14 +45,6 @@ impl Posting {
 }
 
 const POSTING: usize = size_of::<Posting>();
-
-/// Somewhere to keep sorted runs of one space.
-pub trait Store {
-    /// Appends bytes.
-    fn write(&mut self, bytes: &[u8]);
-    /// Reads bytes from a position.
-    fn read(&mut self, at: u64, bytes: &mut [u8]);
-}
 
 /// Sorts the postings of one space. They are distributed over their 16-bit keys first (one pass
 /// over `spare`), then each key's few are sorted; a hot key costs a comparison sort of its own.
@@ -218,7 +212,6 @@ impl RunReader {
 }
 
 fn decode(bytes: &[u8]) -> Key {
-    use crate::index::page::{get_u16, get_u32, get_u64};
     Key {
         rotated: get_u64(bytes, 0),
         tid: Tid {
@@ -232,17 +225,6 @@ fn decode(bytes: &[u8]) -> Key {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    impl Store for Vec<u8> {
-        fn write(&mut self, bytes: &[u8]) {
-            self.extend_from_slice(bytes);
-        }
-
-        fn read(&mut self, at: u64, bytes: &mut [u8]) {
-            let at = at as usize;
-            bytes.copy_from_slice(&self[at..at + bytes.len()]);
-        }
-    }
 
     proptest! {
         #[test]

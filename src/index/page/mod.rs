@@ -28,6 +28,8 @@ pub mod rewrite;
 pub mod slots;
 pub mod special;
 
+use crate::bytes::{get_u16, get_u32, get_u64, put_u16, put_u32, put_u64};
+
 /// Bytes of a page. PostgreSQL can be built with others; such a server is refused at compile time.
 pub const PAGE_SIZE: usize = 8192;
 /// Bytes of PostgreSQL's page header, MAXALIGNed.
@@ -62,34 +64,6 @@ impl Fault {
 pub fn list(numbers: impl IntoIterator<Item: ToString>) -> String {
     let texts: Vec<String> = numbers.into_iter().map(|n| n.to_string()).collect();
     texts.join(", ")
-}
-
-pub(crate) fn get_u16(page: &[u8], at: usize) -> u16 {
-    u16::from_ne_bytes([page[at], page[at + 1]])
-}
-
-pub(crate) fn get_u32(page: &[u8], at: usize) -> u32 {
-    let mut b = [0; 4];
-    b.copy_from_slice(&page[at..at + 4]);
-    u32::from_ne_bytes(b)
-}
-
-pub(crate) fn get_u64(page: &[u8], at: usize) -> u64 {
-    let mut b = [0; 8];
-    b.copy_from_slice(&page[at..at + 8]);
-    u64::from_ne_bytes(b)
-}
-
-pub(crate) fn put_u16(page: &mut [u8], at: usize, v: u16) {
-    page[at..at + 2].copy_from_slice(&v.to_ne_bytes());
-}
-
-pub(crate) fn put_u32(page: &mut [u8], at: usize, v: u32) {
-    page[at..at + 4].copy_from_slice(&v.to_ne_bytes());
-}
-
-pub(crate) fn put_u64(page: &mut [u8], at: usize, v: u64) {
-    page[at..at + 8].copy_from_slice(&v.to_ne_bytes());
 }
 
 const PD_LOWER: usize = 12;
