@@ -18,6 +18,7 @@
 //! * [`pairs`], [`clusters`]: all near-duplicates of a table, in pairs and in groups.
 //! * [`flag`]: the trigger that looks for a duplicate of a new row; [`trigger`]: what triggers
 //!   share.
+//! * [`store`], [`tid`], `bytes`: what several of these use.
 //! * `pg`: safe wrappers of pages, buffers, WAL, nodes and datums; the only place with raw
 //!   PostgreSQL structs.
 //!
@@ -29,12 +30,14 @@
 
 #![deny(unsafe_code, clippy::undocumented_unsafe_blocks)]
 
+mod bytes;
 pub mod clusters;
 pub mod fingerprint;
 pub mod flag;
 pub mod index;
 pub mod pairs;
 pub mod planner;
+pub mod store;
 pub mod tid;
 pub mod trigger;
 

@@ -6,8 +6,8 @@
 use super::compare::TILE;
 use super::find::{Finder, Host, Row, WINDOW, window};
 use super::split::{Task, choose};
-use crate::index::build::sort::Store;
-use crate::index::page::get_u64;
+use crate::bytes::get_u64;
+use crate::store::Store;
 use std::collections::TryReserveError;
 
 const ROW: usize = size_of::<Row>();
@@ -43,8 +43,8 @@ impl<F: Store> Part<F> {
         }
         self.rows += 1;
         self.varying |= self.first ^ row.fingerprint;
-        self.unwritten.extend(row.fingerprint.to_le_bytes());
-        self.unwritten.extend(row.tag.to_le_bytes());
+        self.unwritten.extend(row.fingerprint.to_ne_bytes());
+        self.unwritten.extend(row.tag.to_ne_bytes());
         if self.unwritten.len() >= CHUNK * ROW {
             self.flush();
         }

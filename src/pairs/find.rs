@@ -13,7 +13,7 @@
 
 use super::compare::{Hit, TILE, Tiles, find};
 use super::split::{Split, Task, choose};
-use crate::index::build::sort::Store;
+use crate::store::Store;
 
 /// A fingerprint and what stands for its row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

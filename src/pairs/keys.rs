@@ -2,11 +2,11 @@
 //! others are kept as bytes, in memory or, when there are many, in a temporary file, and the tag
 //! tells where.
 
-use crate::index::build::sort::Store;
 use crate::pg::process::memory::reserve;
 use crate::pg::process::temp_file::TempFile;
 use crate::pg::sql::key_type::KeyType;
 use crate::pg::sql::value::Value;
+use crate::store::Store;
 
 /// Bytes of a stored key's length.
 const LENGTH: usize = size_of::<u32>();
