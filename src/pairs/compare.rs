@@ -7,9 +7,10 @@
 
 /// Rows of a tile: two tiles of fingerprints fit the first-level cache.
 pub const TILE: usize = 1024;
-/// Hits after which a comparison stops, to be continued: more than one row can add.
+/// A comparison returns after the row that brings its hits to this number; the caller continues it
+/// with the next row.
 const ENOUGH: usize = 4 * TILE;
-/// Fingerprints that are tested together.
+/// Fingerprints that are compared before one branch.
 const LANES: usize = 16;
 
 /// Positions in the first and in the second tile.
@@ -24,8 +25,7 @@ pub struct Tiles<'t> {
 }
 
 /// Adds the pairs within `radius` of each other to `hits`, beginning with row `from` of the left
-/// tile. Returns the row to go on with, when there were too many hits to go on, and otherwise the
-/// end.
+/// tile. Returns the row to continue with, which is the tile's length when all rows are done.
 #[inline(always)]
 fn find_body(tiles: &Tiles, radius: u32, from: usize, hits: &mut Vec<Hit>) -> usize {
     for (i, x) in tiles.left.iter().enumerate().skip(from) {

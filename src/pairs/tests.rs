@@ -228,7 +228,7 @@ fn every_pass_over_the_rows_pauses() {
     assert_eq!(pauses, count / 64);
 }
 
-/// What is compared without being divided shows how far it is, too.
+/// Progress is reported also where rows are compared without being divided.
 #[test]
 fn one_large_comparison_reports_progress() {
     let fingerprints: Vec<u64> = (0..9000).map(mixed).collect();
@@ -252,8 +252,8 @@ fn connected(rows: usize, pairs: impl Iterator<Item = (u32, u32)>) -> Vec<u32> {
     (0..rows as u32).map(|row| sets.find(row)).collect()
 }
 
-/// Whoever asks only for what is connected gets the same components from fewer pairs, all of them
-/// right.
+/// A host that asks only for connections gets the same components from fewer pairs, each of them a
+/// right one.
 fn check_connected(fingerprints: &[u64], radius: u32, memory: usize) -> usize {
     let mut host = TestHost {
         transitive: true,
