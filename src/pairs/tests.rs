@@ -3,7 +3,6 @@
 use super::file::Gathered;
 use super::find::{Finder, Host, Row};
 use super::split::Task;
-use crate::clusters::union_find::UnionFind;
 use proptest::prelude::*;
 
 /// Collects what is found.
@@ -244,12 +243,20 @@ fn one_large_comparison_reports_progress() {
     }
 }
 
-/// The smallest row that each row is connected with, by pairs that need not be kept.
+/// The smallest row that each row is connected with, by pairs that need not be kept: where a pair
+/// connects two components, all rows of one get the label of the other.
 fn connected(rows: usize, pairs: impl Iterator<Item = (u32, u32)>) -> Vec<u32> {
-    let mut sets = UnionFind::new();
-    (0..rows).for_each(|_| assert!(sets.add().is_ok()));
-    pairs.for_each(|(a, b)| sets.union(a, b));
-    (0..rows as u32).map(|row| sets.find(row)).collect()
+    let mut labels: Vec<u32> = (0..rows as u32).collect();
+    for (a, b) in pairs {
+        let (a, b) = (labels[a as usize], labels[b as usize]);
+        if a != b {
+            // The rows of a component are no smaller than its label.
+            let rest = &mut labels[a.max(b) as usize..];
+            let renamed = rest.iter_mut().filter(|label| **label == a.max(b));
+            renamed.for_each(|label| *label = a.min(b));
+        }
+    }
+    labels
 }
 
 /// A host that asks only for connections gets the same components from fewer pairs, each of them a
