@@ -78,15 +78,30 @@ fn find_avx512(tiles: &Tiles, radius: u32, from: usize, hits: &mut Vec<Hit>) -> 
     find_body(tiles, radius, from, hits)
 }
 
+/// Has this machine what [`find_avx2`] is compiled for?
+#[cfg(target_arch = "x86_64")]
+fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt")
+}
+
+/// Has this machine what [`find_avx512`] is compiled for?
+#[cfg(target_arch = "x86_64")]
+fn has_avx512() -> bool {
+    is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512vpopcntdq")
+        && is_x86_feature_detected!("popcnt")
+}
+
 /// As the body above, with the best instructions that this machine has.
 pub fn find(tiles: &Tiles, radius: u32, from: usize, hits: &mut Vec<Hit>) -> usize {
     #[cfg(target_arch = "x86_64")]
     {
-        if is_x86_feature_detected!("avx512vpopcntdq") && is_x86_feature_detected!("avx512vl") {
+        if has_avx512() {
             // SAFETY: the machine has the features.
             return unsafe { find_avx512(tiles, radius, from, hits) };
         }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
+        if has_avx2() {
             // SAFETY: the machine has the features.
             return unsafe { find_avx2(tiles, radius, from, hits) };
         }
@@ -131,7 +146,7 @@ mod tests {
             prop_assert_eq!(&all(&find, &tiles, radius), &wanted);
             prop_assert_eq!(&all(&find_portable, &tiles, radius), &wanted);
             #[cfg(target_arch = "x86_64")]
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
+            if has_avx2() {
                 // SAFETY: the machine has the features.
                 let avx2: Kernel = &|t, r, f, h| unsafe { find_avx2(t, r, f, h) };
                 prop_assert_eq!(&all(avx2, &tiles, radius), &wanted);
