@@ -43,8 +43,8 @@ impl<F: Store> Part<F> {
         }
         self.rows += 1;
         self.varying |= self.first ^ row.fingerprint;
-        self.unwritten.extend(row.fingerprint.to_le_bytes());
-        self.unwritten.extend(row.tag.to_le_bytes());
+        self.unwritten.extend(row.fingerprint.to_ne_bytes());
+        self.unwritten.extend(row.tag.to_ne_bytes());
         if self.unwritten.len() >= CHUNK * ROW {
             self.flush();
         }
