@@ -14,10 +14,11 @@ use crate::pg::sql::rows_out::RowsOut;
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::{IntoDatum, pg_sys};
 
-/// How texts are checked.
+/// The check of texts.
 struct Check {
-    /// As SQL.
+    /// The column, as SQL text.
     column: String,
+    /// Least Jaccard similarity.
     least: f64,
 }
 
@@ -119,7 +120,7 @@ fn verify(
     collected(of.into_iter().zip(similar))
 }
 
-/// Puts out the clusters of two rows and more, by their smallest key and within by key.
+/// Returns the clusters of two or more rows by their smallest keys, and the rows of each by key.
 fn put(mut out: RowsOut, members: &Members, placed: &[Placed]) {
     let mut sizes = filled(placed.len(), 0i64);
     let mut first = filled(placed.len(), u32::MAX);

@@ -1,9 +1,9 @@
 //! `simhash_flag_duplicate()`: a BEFORE INSERT OR UPDATE row trigger that looks for a
-//! near-duplicate of the new row, and marks, refuses or leaves out the row that has one.
+//! near-duplicate of the new row, and marks, refuses or leaves out the row that has one. See
 //! docs/flagging.md.
 //!
-//! Of two transactions that store near-duplicates of each other, one is always the later one and
-//! sees the other's row: before it searches, each locks what near-duplicates have in common
+//! Of two transactions that store near-duplicates of each other, the second waits for the first and
+//! sees its row: before a transaction searches, it locks what near-duplicates have in common
 //! ([`super::locked_tables`]), until it ends.
 
 use std::rc::Rc;
@@ -39,7 +39,7 @@ pg_function! {
     }
 }
 
-/// The call, when it is one that the function is made for.
+/// The call; an ERROR unless a BEFORE INSERT OR UPDATE row trigger makes it.
 fn fired(args: &Args) -> TriggerCall<'_> {
     let expected =
         "function simhash_flag_duplicate must be fired BEFORE INSERT OR UPDATE FOR EACH ROW";
@@ -56,7 +56,7 @@ fn fired(args: &Args) -> TriggerCall<'_> {
 /// What one statement remembers of a trigger.
 struct Site {
     table: Rc<FlaggedTable>,
-    /// How the fingerprint is found, unless it is there already.
+    /// Computes the fingerprint; None when the new row has it already.
     expression: Option<RowExpression>,
     memory: Memory,
 }
@@ -113,8 +113,8 @@ impl Site {
         call.with(&changes)
     }
 
-    /// Is nothing to be judged, because an UPDATE leaves alone what was, or the row arrives from
-    /// another partition? What somebody decided by hand about the same content stays so.
+    /// Was the same content judged before, because an UPDATE does not change it, or because the row
+    /// arrives from another partition? Then marks that a user has corrected stay.
     fn is_settled(&self, call: &TriggerCall<'_>, fingerprint: Option<i64>) -> bool {
         let (table, memory) = (&self.table, self.memory);
         let updates = call.event() == Event::Update;
@@ -127,8 +127,8 @@ impl Site {
             if updates {
                 moves::remember(call, memory, table.origin, content());
             } else if let Some(judged) = moves::arrival(memory, table.origin)
-                // Another trigger may have given it other content on arrival. Left out now it would
-                // be lost.
+                // Another trigger may have changed the content on arrival. Then the row is judged
+                // again, except where it could be left out: it would be lost.
                 && (table.options.mode == Mode::Skip || judged == content())
             {
                 return true;
@@ -137,7 +137,7 @@ impl Site {
         updates && self.is_as_before(call, fingerprint)
     }
 
-    /// Does an UPDATE leave all alone that makes a row a duplicate?
+    /// Does an UPDATE leave the fingerprint and the checked text as they were?
     fn is_as_before<'a>(&self, call: &TriggerCall<'a>, fingerprint: Option<i64>) -> bool {
         let columns = &self.table.columns;
         let before = call.old_value(&columns.fingerprint);

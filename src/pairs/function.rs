@@ -64,7 +64,7 @@ fn pairs(args: &Args, name: &'static str, at: usize, key_type: Option<usize>) ->
     let source = SourceTable::of(args, name, key_type);
     let radius = radius(args.get::<i32>(at), name);
     let order = source.order();
-    // Keys that are no tags by themselves get a quarter.
+    // Keys that do not fit a tag get a quarter of the memory.
     let memory = work_mem_bytes();
     let of_keys = if order.is_by_value() { 0 } else { memory / 4 };
     let pair_rows = PairRows {

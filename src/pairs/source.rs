@@ -1,4 +1,4 @@
-//! The table whose duplicates are asked for: its columns checked, its rows read.
+//! The table that is searched for near-duplicates: its columns checked, its rows read.
 
 use super::file::Gathered;
 use super::find::Row;
@@ -20,7 +20,7 @@ use pgrx::pg_sys;
 /// Rows between two reports of how many were read.
 const REPORTED: u64 = 65_536;
 
-/// Argument `i`, or the ERROR that it must not be NULL.
+/// The value of an argument; an ERROR when it is NULL.
 pub fn required<T>(value: Option<T>, function: &str, argument: &str) -> T {
     value.unwrap_or_else(|| {
         raise(
@@ -45,20 +45,20 @@ pub fn radius(given: Option<i32>, function: &str) -> u32 {
 /// A table, view or foreign table with a key and a fingerprint, locked against DDL.
 pub struct SourceTable {
     table: Opened,
-    /// As SQL text.
+    /// Its name with its schema, and those of the two columns, as SQL text.
     pub table_name: String,
     pub key: String,
     pub fp: String,
-    /// The type in which keys are given back.
+    /// The type in which keys are returned.
     pub key_type: pg_sys::Oid,
-    /// The type that the column has.
+    /// The type of the key column.
     pub column_type: pg_sys::Oid,
 }
 
 impl SourceTable {
-    /// Reads the arguments `relation`, `key` and `fingerprint` (the first three) of a function;
-    /// keys are given back in the type of argument `key_type`, if there is one, and otherwise as
-    /// bigint.
+    /// Reads the arguments `relation`, `key` and `fingerprint` (the first three) of a function.
+    /// Keys are returned in the type of argument number `key_type`, if there is one, and otherwise
+    /// as bigint.
     pub fn of(args: &Args, function: &str, key_type: Option<usize>) -> Self {
         let oid = required(args.get::<pg_sys::Oid>(0), function, "relation");
         let key = required(args.name(1), function, "key");
@@ -94,7 +94,7 @@ impl SourceTable {
             .unwrap_or_else(|| raise(ERRCODE_UNDEFINED_FUNCTION, no_order(self.key_type)))
     }
 
-    /// The key column as SQL text, in the type in which keys are given back.
+    /// The key column as SQL text, in the type in which keys are returned.
     pub fn key_expression(&self) -> String {
         match self.key_type == self.column_type {
             true => self.key.clone(),
@@ -105,7 +105,7 @@ impl SourceTable {
         }
     }
 
-    /// Checks that a column of text, or of what casts to text, is there.
+    /// The column of that name as SQL text; an ERROR unless it is text, or implicitly cast to it.
     pub fn text_column(&self, name: &str) -> String {
         let found = column(&self.table, name).storage.type_id;
         if !table::casts_implicitly(found, pg_sys::TEXTOID) {
@@ -123,7 +123,8 @@ impl SourceTable {
         let (key, fp, table) = (self.key_expression(), &self.fp, &self.table_name);
         // A domain over bigint is cast to it, so that the values are those of bigint.
         let sql = format!(
-            "SELECT {key}, {fp}::pg_catalog.int8 FROM {table} WHERE {fp}::pg_catalog.int8 IS NOT NULL"
+            "SELECT {key}, {fp}::pg_catalog.int8 FROM {table} \
+             WHERE {fp}::pg_catalog.int8 IS NOT NULL"
         );
         let mut count = 0u64;
         for_each_row(&sql, None, &mut |[key, fp]| {
@@ -140,12 +141,13 @@ impl SourceTable {
         });
     }
 
-    /// Two rows have one key, where each row must have its own.
+    /// Raises the ERROR that two rows have the same key.
     pub fn not_unique(&self) -> ! {
         raise_with_hint(
             ERRCODE_CARDINALITY_VIOLATION,
             format!("column {} is not unique", self.key),
-            "Rows with near-duplicates need keys that tell them apart. Name another column, or a view.",
+            "Rows with near-duplicates need keys that tell them apart. \
+             Name another column, or a view.",
         )
     }
 
@@ -153,7 +155,8 @@ impl SourceTable {
         raise_with_hint(
             ERRCODE_NULL_VALUE_NOT_ALLOWED,
             format!("column {} contains null values", self.key),
-            "A row that has a fingerprint needs a key. Name another column, or a view without such rows.",
+            "A row that has a fingerprint needs a key. \
+             Name another column, or a view without such rows.",
         )
     }
 }
