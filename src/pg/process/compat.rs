@@ -1,6 +1,7 @@
 //! What differs between PostgreSQL's majors, in one place: no other file asks which one it is.
 //!
-//! A major that is not among [`TESTED`] gets the server's own ways, which are slower.
+//! On a major that is not in [`TESTED`], changes are logged through the server's own generic WAL
+//! functions and indexes are built by one process, which is slower.
 
 use super::unguarded;
 use pgrx::pg_sys;
@@ -25,7 +26,7 @@ const fn is_tested(major: u32) -> bool {
     false
 }
 
-/// A VACUUM's point to sleep, if it has used up its cost limit, and to notice a cancel.
+/// Lets VACUUM sleep if it has used up its cost limit, and checks for interrupts.
 pub fn vacuum_delay_point() {
     // SAFETY: called by the process that runs VACUUM, with no page locked.
     #[cfg(feature = "pg18")]
@@ -94,7 +95,8 @@ pub unsafe fn primary_key_index(table: pg_sys::Relation) -> pg_sys::Oid {
 /// Sets search_path as the server does for maintenance commands (from 17 on), until the nest level
 /// of settings ends.
 pub fn restrict_search_path() {
-    // SAFETY: changes a setting; the caller has begun a nest level.
+    // SAFETY: changes a setting. Without a nest level begun by the caller it would last until the
+    // transaction ends.
     #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
     unsafe {
         pg_sys::RestrictSearchPath();
@@ -163,7 +165,8 @@ pub unsafe fn read_recent_buffer(rel: pg_sys::Relation, block: u32, buffer: i32)
     unsafe { pg_sys::ReadRecentBuffer(*file_locator(rel), fork, block, buffer) }
 }
 
-/// Does this process hold the content lock of a buffer? Never of a local one: those have no lock.
+/// Does this process hold the content lock of a buffer? False for local buffers, which are never
+/// locked.
 ///
 /// # Safety
 /// `buffer` must be pinned.
@@ -205,7 +208,7 @@ pub unsafe fn test_for_old_snapshot(
     let _ = (snapshot, rel, page);
 }
 
-/// Why a process of a parallel build sleeps, as pg_stat_activity names it.
+/// The wait event of a process that sleeps in a parallel build.
 pub const WAIT_FOR_BUILD_WORKERS: u32 = pg_sys::WaitEventIPC::WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN;
 
 /// Lets the server plan workers for builds of the access method, where it can (from 17 on).
@@ -313,8 +316,8 @@ pub fn file_is_new(data: &pg_sys::RelationData) -> bool {
     data.rd_createSubid != NOT_IN_THIS_TRANSACTION || new_file != NOT_IN_THIS_TRANSACTION
 }
 
-/// Has the planner take any other path first, even one that a setting like enable_seqscan = off
-/// disables. Up to 17 such a setting only adds to a path's price, so that a higher price is enough.
+/// Makes the planner prefer every other path, even one that a setting like enable_seqscan = off
+/// disables. Up to 17 such a setting only adds to a path's cost, so a high cost is enough.
 ///
 /// # Safety
 /// `path` must be what the planner passes to amcostestimate.
@@ -337,7 +340,7 @@ pub fn int_option(name: &'static CStr, offset: usize) -> pg_sys::relopt_parse_el
         optname: name.as_ptr(),
         opttype: pg_sys::relopt_type::RELOPT_TYPE_INT,
         offset: offset as i32,
-        // From PostgreSQL 18 on there is a field more.
+        // This field is new in PostgreSQL 18.
         #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17")))]
         isset_offset: 0,
     }
