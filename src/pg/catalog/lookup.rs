@@ -1,5 +1,5 @@
 //! Catalog look-ups through the system caches, without the permission checks of name resolution:
-//! what they find goes into plans, and the executor checks permissions where they belong.
+//! what they find goes into plans, and the executor checks the permissions.
 
 use std::ffi::CStr;
 
@@ -11,8 +11,8 @@ pub type SqlFunction = unsafe extern "C-unwind" fn(pg_sys::FunctionCallInfo) -> 
 
 /// Is `support` the planner support function of the SQL function `function`?
 ///
-/// The address of the loaded symbol is compared, not an OID that was remembered: so the answer
-/// stays right when the extension is dropped and created again, moved or renamed.
+/// Compares the address of the loaded symbol, not an OID from an earlier look-up, so the answer is
+/// right even after the extension was dropped and created again, moved or renamed.
 pub fn has_support_function(function: Oid, support: SqlFunction) -> bool {
     // SAFETY: syscache look-ups; `finfo` is filled by fmgr_info before it is read.
     unsafe {
@@ -75,6 +75,7 @@ pub fn support_function(function: Oid) -> Option<Oid> {
     (support != Oid::INVALID).then_some(support)
 }
 
+/// The result type of a function.
 pub fn function_result_type(function: Oid) -> Oid {
     // SAFETY: syscache look-up.
     unsafe { pg_sys::get_func_rettype(function) }

@@ -1,4 +1,4 @@
-//! What the current user may do, asked before the server would ask.
+//! What the current user may do, checked before the server would check it.
 
 use pgrx::pg_sys;
 use pgrx::pg_sys::{AclMode, AclResult, Oid};
@@ -7,7 +7,7 @@ pub const SELECT: AclMode = pg_sys::ACL_SELECT as AclMode;
 pub const INSERT: AclMode = pg_sys::ACL_INSERT as AclMode;
 pub const UPDATE: AclMode = pg_sys::ACL_UPDATE as AclMode;
 
-/// May the current user do this with a table, or at least with each of these columns?
+/// Has the current user this privilege on the table, or else on each of these columns?
 pub fn may(table: Oid, right: AclMode, columns: &[i16]) -> bool {
     // SAFETY: catalog look-ups.
     unsafe {

@@ -20,7 +20,7 @@ pub struct Column {
     base: Modified,
 }
 
-/// A type, and what stands in parentheses behind it (a length, a scale): -1 without.
+/// A type with its modifier (the length or scale in parentheses), which is -1 if there is none.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Modified {
     type_id: Oid,
@@ -28,7 +28,7 @@ pub struct Modified {
 }
 
 impl Modified {
-    /// Can a value of this type be stored under the other one as it is?
+    /// Can a value of this type be stored in a column of the other one unchanged?
     pub fn fits(self, other: Self) -> bool {
         self.type_id == other.type_id && [-1, self.modifier].contains(&other.modifier)
     }
@@ -49,18 +49,18 @@ impl Column {
         }
     }
 
-    /// Its type, below domains.
+    /// Its type; of a domain the base type.
     pub fn base_type(&self) -> Oid {
         self.base.type_id
     }
 
-    /// Its type with its modifier, below domains.
+    /// Its type with its modifier; of a domain those of the base type.
     pub fn base(&self) -> Modified {
         self.base
     }
 
-    /// An ERROR when the column's type is a domain whose constraints the value, one of the base
-    /// type, does not meet.
+    /// Raises an ERROR when the column's type is a domain and the value, which is of the base type,
+    /// violates its constraints.
     pub fn check(&self, value: Option<pg_sys::Datum>) {
         if self.base.type_id == self.storage.type_id {
             return;
@@ -98,7 +98,7 @@ pub fn column(table: Rel<'_>, name: &str) -> Option<Column> {
     columns(table).find_map(|(found, column)| (found == name).then_some(column))
 }
 
-/// The message of an ERROR that there is no such column.
+/// The message of the ERROR for a column that does not exist.
 pub fn no_column(table: Rel<'_>, name: &str) -> String {
     let table = table.name();
     format!("column \"{name}\" of relation \"{table}\" does not exist")
@@ -141,21 +141,21 @@ pub fn qualified_name(table: Oid) -> Option<String> {
     Some(format!("{}.{}", quoted(&schema), quoted(&name)))
 }
 
-/// A type's name, as messages have it.
+/// A type's name, for messages.
 pub fn type_name(type_id: Oid) -> String {
     // SAFETY: a catalog look-up that always yields a string.
     unsafe { string(pg_sys::format_type_be(type_id)) }.unwrap_or_default()
 }
 
-/// The name of a column's type below domains, with its modifier, as messages have it.
+/// The name of a column's base type with its modifier, for messages.
 pub fn base_type_name(column: &Column) -> String {
     let Modified { type_id, modifier } = column.base;
     // SAFETY: a catalog look-up that always yields a string.
     unsafe { string(pg_sys::format_type_with_typemod(type_id, modifier)) }.unwrap_or_default()
 }
 
-/// A type's name with its schema, as SQL text. With no modifier: `character` and `bit` alone would
-/// mean one character, one bit.
+/// A type's name with its schema, as SQL text. Written for values of any length: plain `character`
+/// and `bit` would mean one character and one bit.
 pub fn qualified_type_name(type_id: Oid) -> String {
     const NO_MODIFIER: i32 = -1;
     let flags = pg_sys::FORMAT_TYPE_TYPEMOD_GIVEN | pg_sys::FORMAT_TYPE_FORCE_QUALIFY;
@@ -170,32 +170,32 @@ pub fn qualified_type_name(type_id: Oid) -> String {
     .unwrap_or_default()
 }
 
-/// Does the server cast the type to the other one by itself?
+/// Is there an implicit cast from one type to the other?
 pub fn casts_implicitly(from: Oid, to: Oid) -> bool {
     // SAFETY: catalog look-ups; two arrays of one type each.
     unsafe { pg_sys::can_coerce_type(1, &from, &to, pg_sys::CoercionContext::COERCION_IMPLICIT) }
 }
 
-/// Is the table one that another server or library keeps?
+/// Is it a foreign table?
 pub fn is_foreign(table: Rel<'_>) -> bool {
     // SAFETY: an open relation has its pg_class row.
     unsafe { (*(*table.raw()).rd_rel).relkind as u8 == pg_sys::RELKIND_FOREIGN_TABLE }
 }
 
-/// Is it a table, partitioned or not, whose rows are kept here?
+/// Is it a plain or a partitioned table?
 pub fn holds_rows(relation: Oid) -> bool {
     // SAFETY: a syscache look-up.
     let kind = unsafe { pg_sys::get_rel_relkind(relation) } as u8;
     [pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE].contains(&kind)
 }
 
-/// An index that is valid and has every row.
+/// An index that is valid and not partial.
 struct WholeIndex {
     /// The columns' numbers, 0 for an expression.
     keys: Vec<i16>,
     access_method: Oid,
     unique: bool,
-    /// Is uniqueness enforced when a row is stored, and not when the transaction ends?
+    /// Is uniqueness checked when a row is stored (the constraint is not deferrable)?
     immediate: bool,
 }
 
@@ -248,8 +248,8 @@ impl Opened {
         indexes.into_iter().filter_map(Opened::index)
     }
 
-    /// Is a column unique by itself, and are all constraints that say so immediate ones? None when
-    /// it is not unique. ON CONFLICT (column) needs that.
+    /// None when no index makes the column unique by itself; else, whether all that do check at once
+    /// (are not deferrable), as ON CONFLICT (column) requires.
     pub fn uniqueness(&self, column: i16) -> Option<bool> {
         self.indexes()
             .filter(|index| index.unique && index.keys == [column])
@@ -294,7 +294,7 @@ pub fn primary_key(table: Oid) -> Option<String> {
     }
 }
 
-/// Is there a valid index of this access method whose first column is the named one?
+/// Is there a valid index of this access method, not partial, whose first column is the named one?
 pub fn has_index(table: Oid, name: &str, access_method: &str) -> bool {
     let opened = Opened::new(table);
     let Some(column) = column(opened.rel(), name) else {
@@ -307,6 +307,7 @@ pub fn has_index(table: Oid, name: &str, access_method: &str) -> bool {
     })
 }
 
+/// Is it a partition of some table?
 pub fn is_partition(table: Oid) -> bool {
     // SAFETY: a syscache look-up.
     unsafe { pg_sys::get_rel_relispartition(table) }
