@@ -1,6 +1,7 @@
 //! Opening an index together with its table, for functions that take a regclass.
 
 use super::build::{RowSink, scan_visible};
+use crate::pg::catalog::privilege::{SELECT, may};
 use crate::pg::catalog::relation::Rel;
 use crate::pg::process::compat;
 use crate::pg::process::error::{raise, report};
@@ -50,9 +51,10 @@ impl OpenIndex {
                     "the index's table was dropped meanwhile",
                 );
             }
-            check(index, am);
-            check_privilege(index, table_oid, purpose);
-            OpenIndex { index, table }
+            let open = OpenIndex { index, table };
+            check(open.index(), am);
+            check_privilege(open.index(), table_oid, purpose);
+            open
         }
     }
 
@@ -151,11 +153,7 @@ impl Drop for AsOwner {
     }
 }
 
-/// # Safety
-/// `index` must be an open index.
-unsafe fn check(index: pg_sys::Relation, am: &str) {
-    // SAFETY: the caller's word.
-    let rel = unsafe { Rel::from_raw(index) };
+fn check(rel: Rel, am: &str) {
     let name = rel.name();
     if rel.access_method_name() != am {
         raise(
@@ -197,25 +195,17 @@ unsafe fn check(index: pg_sys::Relation, am: &str) {
     }
 }
 
-/// # Safety
-/// `index` must be an open index, of the table `table`.
-unsafe fn check_privilege(index: pg_sys::Relation, table: pg_sys::Oid, purpose: OpenPurpose) {
-    // SAFETY: the caller's word; catalog look-ups.
-    let (rel, may_read) = unsafe {
-        let select = pg_sys::AclMode::from(pg_sys::ACL_SELECT);
-        let found = pg_sys::pg_class_aclcheck(table, pg_sys::GetUserId(), select);
-        (
-            Rel::from_raw(index),
-            found == pg_sys::AclResult::ACLCHECK_OK,
-        )
-    };
+fn check_privilege(index: Rel, table: pg_sys::Oid, purpose: OpenPurpose) {
+    let is_owner = || compat::owns_relation(index.oid());
     let missing = match purpose {
-        OpenPurpose::Verification if !compat::owns_relation(rel.oid()) => "must be owner of index",
-        OpenPurpose::Statistics if !may_read => "permission denied for the table of index",
+        OpenPurpose::Verification if !is_owner() => "must be owner of index",
+        OpenPurpose::Statistics if !may(table, SELECT, &[]) => {
+            "permission denied for the table of index"
+        }
         _ => return,
     };
     raise(
         ERRCODE_INSUFFICIENT_PRIVILEGE,
-        format!("{missing} {}", rel.name()),
+        format!("{missing} {}", index.name()),
     );
 }

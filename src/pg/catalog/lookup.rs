@@ -131,24 +131,3 @@ pub fn table_in(schema: &CStr, name: &CStr) -> Option<Oid> {
     };
     (found != Oid::INVALID).then_some(found)
 }
-
-/// A right on a table.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Right {
-    Insert,
-    Delete,
-}
-
-/// Has the current user the right?
-pub fn has_right(table: Oid, right: Right) -> bool {
-    let right = match right {
-        Right::Insert => pg_sys::ACL_INSERT,
-        Right::Delete => pg_sys::ACL_DELETE,
-    };
-    // SAFETY: a catalog look-up.
-    unsafe {
-        let found =
-            pg_sys::pg_class_aclcheck(table, pg_sys::GetUserId(), pg_sys::AclMode::from(right));
-        found == pg_sys::AclResult::ACLCHECK_OK
-    }
-}
