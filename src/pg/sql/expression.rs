@@ -1,4 +1,4 @@
-//! Expressions over a row that is not stored yet.
+//! Expressions over a row that is not stored yet, and values of any type from their text.
 
 use std::ffi::{CStr, CString};
 
@@ -18,7 +18,7 @@ pub struct RowExpression {
 }
 
 impl RowExpression {
-    /// What a generated column is computed by. The expression lives in `memory`.
+    /// The expression of a generated column. It lives in `memory`.
     pub fn of_generated_column(table: Rel<'_>, column: &Column, memory: Memory) -> Self {
         let number = i32::from(column.number);
         // SAFETY: the relation is open and the column one of it; for a generated column the server
@@ -26,8 +26,8 @@ impl RowExpression {
         memory.scope(|| unsafe { Self::new(pg_sys::build_column_default(table.raw(), number)) })
     }
 
-    /// `function(row, arguments...)` of type bigint, the row being the table's and the arguments
-    /// constants, written as text; None is NULL. The expression lives in `memory`.
+    /// `function(row, arguments...)`, of type bigint, for rows of the table. The arguments are
+    /// constants, each given by its type and its text, or None for NULL. It lives in `memory`.
     pub fn of_row(
         table: Rel<'_>,
         function: pg_sys::Oid,
@@ -63,11 +63,11 @@ impl RowExpression {
         }
     }
 
-    /// Its value for the new row of a trigger call on the table that it was made for.
+    /// Its value for the new row of a call of a trigger on the table that it was made for.
     pub fn value(&self, call: &TriggerCall<'_>) -> Option<i64> {
         let mut null = false;
         // SAFETY: both were made by `new` in memory that outlives self; the slot holds a row of the
-        // table. What the evaluation allocates is freed, the value is none of it.
+        // table. The reset frees what the evaluation allocated; the value is passed by value.
         unsafe {
             (*self.context).ecxt_scantuple = call.new_slot();
             let (state, context) = (self.state, self.context);
@@ -78,7 +78,7 @@ impl RowExpression {
     }
 }
 
-/// A text as jsonb shows it again; an ERROR when it is no JSON.
+/// The text that jsonb gives for a JSON text; an ERROR when that is not JSON.
 pub fn jsonb_text(text: &str) -> String {
     let text = value(pg_sys::JSONBOID, text);
     let (mut output, mut varlena) = (pg_sys::InvalidOid, false);
@@ -90,7 +90,8 @@ pub fn jsonb_text(text: &str) -> String {
     to_utf8(shown.to_bytes()).into_owned()
 }
 
-/// A value of a type from its text, in the current memory context; an ERROR when it is none.
+/// A value of a type from its text, in the current memory context; an ERROR when the type's input
+/// function rejects the text.
 fn value(type_id: pg_sys::Oid, text: &str) -> pg_sys::Datum {
     // Arguments of triggers have no zero byte: they were C strings.
     let text = CString::new(from_utf8(text).into_owned()).unwrap_or_default();

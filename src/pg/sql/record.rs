@@ -1,4 +1,4 @@
-//! Rows as values: their columns, and their columns' values.
+//! Values of row types: their columns, and the values of these.
 
 use std::ffi::CStr;
 use std::marker::PhantomData;
@@ -10,7 +10,7 @@ use super::value::{Storage, Value};
 use crate::pg::process::compat::attribute;
 use crate::pg::process::encoding::to_utf8;
 
-/// A row whose columns are still packed.
+/// A row, not deformed yet.
 #[derive(Clone, Copy)]
 pub struct Record<'a> {
     header: pg_sys::HeapTupleHeader,
@@ -27,7 +27,7 @@ pub struct RecordColumn {
     storage: Storage,
 }
 
-/// What the server calls a row type, and which version of it: ALTER TABLE makes a new one.
+/// A row type and its version, which ALTER TABLE changes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Identity {
     type_id: pg_sys::Oid,
@@ -51,7 +51,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Type and typmod, which for anonymous rows stands for the list of columns.
+    /// The type, and the typmod, which of an anonymous row type identifies the list of columns.
     pub fn row_type(&self) -> (pg_sys::Oid, i32) {
         // SAFETY: the header of a row that is a value holds these two.
         unsafe {
@@ -73,8 +73,8 @@ impl<'a> Record<'a> {
 }
 
 impl Shape {
-    /// Looks up the columns of a row. They are kept in `memory`, where an outdated shape stays
-    /// until the call site ends: there is one for each ALTER TABLE in between at most.
+    /// Looks up the columns of a row. They are kept in `memory`. An outdated shape stays there until
+    /// the call site ends; each ALTER TABLE in the meantime leaves one at most.
     pub fn of(record: &Record<'_>, memory: Memory) -> Self {
         let identity = record.identity();
         // SAFETY: the looked-up descriptor is pinned until it has been copied; the copy lives in

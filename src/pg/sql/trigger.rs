@@ -1,4 +1,4 @@
-//! A call of a trigger function: why it was fired, the row before and after, the row to go on with.
+//! A call of a trigger function: its event, the old and the new row, and the row that it returns.
 
 use std::ffi::CStr;
 use std::marker::PhantomData;
@@ -12,6 +12,7 @@ use crate::pg::catalog::table::{Column, Opened};
 use crate::pg::process::compat::attribute;
 use crate::pg::process::encoding::to_utf8;
 
+/// The command that fired the trigger.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     Insert,
@@ -27,19 +28,19 @@ pub struct TriggerCall<'a> {
     life: PhantomData<&'a Args>,
 }
 
-/// Where a row version lies.
+/// The address of a row version: table and ctid.
 pub struct VersionAddress {
     table: pg_sys::Oid,
     place: pg_sys::ItemPointerData,
 }
 
 impl VersionAddress {
-    /// The table's OID and the place in it, as datums that live as long as self.
+    /// The table's OID and the ctid, as datums that live as long as self.
     pub fn datums(&self) -> [pg_sys::Datum; 2] {
         [self.table.into(), (&raw const self.place).into()]
     }
 
-    /// Was the version deleted because an UPDATE stores its successor in another partition?
+    /// Was the version deleted by an UPDATE that moved the row to another partition?
     pub fn has_moved_away(&self) -> bool {
         let table = Opened::new(self.table);
         let raw = table.rel().raw();
@@ -128,7 +129,7 @@ impl<'a> TriggerCall<'a> {
             && trigger.tgqual.is_null()
     }
 
-    /// The table whose row it is: of a partitioned one the partition.
+    /// The table of the row; for a partitioned table the partition.
     pub fn relation(&self) -> Rel<'a> {
         // SAFETY: open and locked while its trigger runs.
         unsafe { Rel::from_raw(self.data().tg_relation) }
@@ -159,7 +160,7 @@ impl<'a> TriggerCall<'a> {
         }
     }
 
-    /// The new row, as expressions read it.
+    /// The slot of the new row.
     pub fn new_slot(&self) -> *mut pg_sys::TupleTableSlot {
         match self.event() {
             Event::Update => self.data().tg_newslot,
@@ -167,7 +168,7 @@ impl<'a> TriggerCall<'a> {
         }
     }
 
-    /// A column of the new row. Generated columns have no value yet.
+    /// A column of the new row. In a BEFORE trigger generated columns have no value yet.
     pub fn new_value(&self, column: &Column) -> Option<Value<'a>> {
         self.value(self.new_tuple(), column)
     }
@@ -179,8 +180,8 @@ impl<'a> TriggerCall<'a> {
 
     fn value(&self, tuple: pg_sys::HeapTuple, column: &Column) -> Option<Value<'a>> {
         let mut null = false;
-        // SAFETY: a row trigger has its tuples, of the relation's row type; the server calls a
-        // column null that the type lacks.
+        // SAFETY: a row trigger has its tuples, of the relation's row type; for a column that the
+        // type lacks the server returns NULL.
         unsafe {
             let desc = (*self.data().tg_relation).rd_att;
             let number = i32::from(column.number);
@@ -192,7 +193,7 @@ impl<'a> TriggerCall<'a> {
         }
     }
 
-    /// Where the row that an UPDATE replaces lies.
+    /// The address of the row version that an UPDATE replaces; None for other events.
     pub fn old_place(&self) -> Option<VersionAddress> {
         if self.event() != Event::Update {
             return None;
@@ -205,9 +206,9 @@ impl<'a> TriggerCall<'a> {
         })
     }
 
-    /// Is the new row still what the table holds, to this transaction? Other triggers, or the
-    /// commands before a deferred one, may have deleted or replaced it. A foreign table cannot be
-    /// asked.
+    /// Does this transaction still see the new row in the table? Other triggers, or commands before
+    /// a deferred trigger ran, may have deleted or updated it. True for a foreign table, where this
+    /// cannot be checked.
     pub fn new_row_is_live(&self) -> bool {
         unsafe extern "C" {
             // Missing from the bindings.
@@ -227,18 +228,18 @@ impl<'a> TriggerCall<'a> {
         }
     }
 
-    /// Goes on with the row as it is.
+    /// The function's result for the row as it is.
     pub fn unchanged(&self) -> pg_sys::Datum {
         pg_sys::Datum::from(self.new_tuple())
     }
 
-    /// Leaves the row out.
+    /// The function's result for a row that is not to be stored.
     pub fn skip(&self) -> pg_sys::Datum {
         pg_sys::Datum::from(0usize)
     }
 
-    /// Goes on with other values in some columns, each of its column's type below domains; None is
-    /// NULL.
+    /// The function's result for the new row with other values in some columns, each of the column's
+    /// base type; None is NULL.
     pub fn with(&self, columns: &[(&Column, Option<pg_sys::Datum>)]) -> pg_sys::Datum {
         if columns.is_empty() {
             return self.unchanged();

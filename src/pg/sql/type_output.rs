@@ -8,7 +8,7 @@ use pgrx::pg_sys;
 use super::call_site::Memory;
 use super::value::Value;
 
-/// What a type is made of, domains looked through.
+/// What kind of type it is; of a domain, what kind the base type is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Structure {
     Base { category: u8 },
@@ -45,7 +45,7 @@ pub fn resolve(type_id: pg_sys::Oid) -> (pg_sys::Oid, Structure) {
     }
 }
 
-/// Does the type come with the server, rather than from an extension or a user?
+/// Is the type built into the server?
 pub fn is_built_in(type_id: pg_sys::Oid) -> bool {
     type_id.to_u32() < pg_sys::FirstNormalObjectId
 }
@@ -84,7 +84,7 @@ impl Output {
     }
 }
 
-/// While it lives, the settings on which output functions depend have fixed values.
+/// Gives the settings on which output functions depend fixed values, until it is dropped.
 pub struct PinnedSettings(i32);
 
 const PINNED: [(&CStr, &CStr); 5] = [

@@ -1,7 +1,7 @@
-//! Values of any type, opened up as far as a reader of their content needs.
+//! Values of any type: their bits and bytes, and the elements of arrays and ranges.
 //!
-//! Copies that the server makes (decompressed values, taken-apart arrays) stay in the current
-//! memory context; the executor resets it after each row.
+//! Copies that the server makes (detoasted values, deconstructed arrays) stay in the current memory
+//! context, which the executor resets after each row.
 
 use std::ffi::c_char;
 use std::marker::PhantomData;
@@ -52,7 +52,7 @@ impl Storage {
         }
     }
 
-    /// As the server's copy functions want to know it.
+    /// typbyval and typlen, for the server's copy functions.
     pub fn by_value_and_length(&self) -> (bool, i16) {
         (self.by_value, self.len)
     }
@@ -75,7 +75,7 @@ pub struct Value<'a> {
     life: PhantomData<&'a ()>,
 }
 
-/// An array, taken apart.
+/// A deconstructed array.
 pub struct Array<'a> {
     pub element: pg_sys::Oid,
     /// Size and lower bound of each dimension.
@@ -83,7 +83,7 @@ pub struct Array<'a> {
     pub items: Vec<Option<Value<'a>>>,
 }
 
-/// A range that is not empty, taken apart; None is an infinite bound.
+/// The bounds of a range that is not empty; None is an infinite bound.
 pub struct Range<'a> {
     pub lower: Option<Value<'a>>,
     pub upper: Option<Value<'a>>,
@@ -105,7 +105,8 @@ pub fn bit_string(bits: u128) -> pg_sys::Datum {
 }
 
 impl Args {
-    /// Argument `i`, declared with a type of variable length; anyarray stands for arrays of any.
+    /// Argument `i`, declared with this type, which must be of variable length; anyarray stands for
+    /// any array type.
     pub fn varlena(&self, i: usize, type_id: pg_sys::Oid) -> Option<Value<'_>> {
         let wanted = match type_id {
             pg_sys::ANYARRAYOID => Wanted::Array,
@@ -119,7 +120,7 @@ impl Args {
 
 impl<'a> Value<'a> {
     /// # Safety
-    /// `datum` is a value of a type that is stored so, and lives as long as `'a`.
+    /// `datum` must be a value of the type that `storage` describes, and live as long as `'a`.
     pub unsafe fn new(datum: pg_sys::Datum, storage: Storage) -> Self {
         Self {
             datum,
@@ -171,7 +172,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Shows the bytes, as [`Value::bytes`] has them; a copy that the server had to make is freed.
+    /// Calls `f` with the bytes that [`Value::bytes`] returns, and frees the copy if the server had to
+    /// make one.
     pub fn show_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
         self.show(|value| f(value.bytes()))
     }
@@ -181,7 +183,7 @@ impl<'a> Value<'a> {
         self.show(|value| f(value.stored_bytes()))
     }
 
-    /// Calls `f` with the value in memory, decompressed.
+    /// Calls `f` with the detoasted value.
     fn show<R>(&self, f: impl FnOnce(Value<'_>) -> R) -> R {
         if self.storage.len != -1 {
             return f(*self);
@@ -213,7 +215,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A bit string: its number of bits, and its bytes, the first bit on top of the first.
+    /// A bit string: its number of bits, and its bytes. The first bit is the highest of the first
+    /// byte.
     pub fn bits(&self) -> (usize, &'a [u8]) {
         match self.bytes().split_first_chunk() {
             Some((bits, bytes)) => (i32::from_ne_bytes(*bits) as usize, bytes),
@@ -221,10 +224,10 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The value in memory, decompressed, with a length word of 1 or 4 bytes.
+    /// The detoasted value, with a length word of 1 or 4 bytes.
     fn plain_varlena(&self) -> *mut pg_sys::varlena {
         let stored: *mut pg_sys::varlena = self.datum.cast_mut_ptr();
-        // SAFETY: the datum is a varlena; the header tells whether it is in line and plain.
+        // SAFETY: the datum is a varlena; its header tells whether it must be detoasted.
         unsafe {
             let short = varlena::varatt_is_1b(stored) && !varlena::varatt_is_1b_e(stored);
             // Each call into the server costs a guard: most values need none.
@@ -235,7 +238,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The value in memory, decompressed and aligned, with a length word of 4 bytes.
+    /// The detoasted value, aligned, with a length word of 4 bytes.
     pub(in crate::pg) fn aligned_varlena(&self) -> *mut pg_sys::varlena {
         if self.storage.len != -1 {
             not_a("variable-length", self.type_id());
@@ -250,7 +253,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Takes an array apart.
+    /// The elements of an array.
     pub fn array(&self) -> Array<'a> {
         let array: *mut pg_sys::ArrayType = self.aligned_varlena().cast();
         // SAFETY: the value is an array: its header is followed by sizes and lower bounds.
@@ -285,7 +288,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Takes a range apart; None when it is empty.
+    /// The bounds of a range; None when it is empty.
     pub fn range(&self) -> Option<Range<'a>> {
         let mut empty = false;
         let mut lower = pg_sys::RangeBound::default();
@@ -293,7 +296,7 @@ impl<'a> Value<'a> {
         // SAFETY: the value is a range, whose type's cache entry knows the type of its bounds.
         unsafe {
             let flags = pg_sys::TYPECACHE_RANGE_INFO as i32;
-            // Of a domain over a range type the cache knows no bounds.
+            // The cache entry of a domain over a range type has no type of bounds.
             let cache = pg_sys::lookup_type_cache(pg_sys::getBaseType(self.type_id()), flags);
             if (*cache).rngelemtype.is_null() {
                 not_a("range", self.type_id());
@@ -346,7 +349,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The catalogs changed under us, or the caller mistook a type.
+/// The ERROR when the catalogs have changed meanwhile, or the caller has mistaken a type.
 fn not_a(kind: &str, type_id: pg_sys::Oid) -> ! {
     crate::pg::process::error::raise(
         pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
