@@ -1,10 +1,10 @@
 //! The server's side of an index access method.
 //!
 //! [`scan`], [`build`] and [`vacuum`] wrap what the server hands to a scan, to CREATE INDEX and to
-//! VACUUM; [`parallel`] shares a build among processes; [`storage_parameters`] and [`opclass`] have
-//! what CREATE INDEX was told. [`open`] opens an index for a SQL function, [`row_reader`] reads the
-//! rows of its table, [`row_address`] checks addresses before they are used. What must not live
-//! here: page formats, and how a search proceeds.
+//! VACUUM; [`parallel`] shares a build among processes; [`storage_parameters`] has the options of
+//! CREATE INDEX, [`opclass`] reads operator classes. [`open`] opens an index for a SQL function,
+//! [`row_reader`] reads the rows of its table, [`row_address`] checks addresses before they are
+//! used. What must not live here: page formats, and how a search proceeds.
 
 pub mod build;
 pub mod opclass;

@@ -1,9 +1,9 @@
 //! A build shared among processes: the leader, which runs CREATE INDEX, and background workers.
 //!
-//! All take part in one scan of the table, exchange files, and see one board, a struct of atomics
-//! in dynamic shared memory. An ERROR in a worker reaches the leader at its next check for
-//! interrupts; when the leader's transaction ends, its workers are stopped and the shared files
-//! removed.
+//! All take part in one scan of the table, exchange files, and share one board, a struct of atomics
+//! in dynamic shared memory. The leader raises a worker's ERROR again at its next check for
+//! interrupts. When the leader's transaction ends, the server stops the workers and removes the
+//! shared files.
 
 use super::build::{Build, RowSink, scan_share};
 use crate::pg::catalog::relation::Rel;
@@ -24,7 +24,7 @@ mod part {
     pub const COUNT: usize = 5;
 }
 
-/// What every participant sees. `B` must mean the same in every process: no pointers.
+/// What all participants share. `B` must mean the same in every process: no pointers.
 #[repr(C)]
 struct Common<B> {
     table: pg_sys::Oid,
@@ -33,7 +33,7 @@ struct Common<B> {
     /// Changed by the server's code, in all processes.
     changed: UnsafeCell<pg_sys::ConditionVariable>,
     files: UnsafeCell<pg_sys::SharedFileSet>,
-    /// Participants that scan, or have scanned and not yet handed over what they found.
+    /// Participants that are scanning, or have not yet handed over the rows that they scanned.
     scanning: AtomicU32,
     table_rows: AtomicU64,
     broken_hot_chain: AtomicBool,
@@ -67,10 +67,11 @@ impl<'m, B> Member<'m, B> {
         self.number == 0
     }
 
-    /// Shows `row` this participant's share of the table. [`Member::hand_over`] must follow.
+    /// Calls `row` with the rows of this participant's share of the table. The caller must then
+    /// call [`Member::hand_over`].
     pub fn scan(&self, row: RowSink) {
-        // Before the first block is taken: a process that finds no more blocks then knows of all
-        // that have some.
+        // Counted before it takes a block: so a process that finds no more blocks knows of all that
+        // have taken some.
         self.common.scanning.fetch_add(1, Ordering::SeqCst);
         // SAFETY: table and index are open and locked, the description is that of the common scan.
         let (rows, broken) = unsafe {
@@ -91,24 +92,25 @@ impl<'m, B> Member<'m, B> {
             .fetch_or(broken, Ordering::SeqCst);
     }
 
-    /// Tells the others that this participant's rows are where they can find them.
+    /// Tells the others that the rows of this participant can be read.
     pub fn hand_over(&self) {
         self.common.scanning.fetch_sub(1, Ordering::SeqCst);
         self.announce();
     }
 
-    /// Wakes those who wait for a change of the board.
+    /// Wakes the participants that wait for a change of the board.
     pub fn announce(&self) {
         // SAFETY: initialised by the leader before any worker started.
         unsafe { pg_sys::ConditionVariableBroadcast(self.common.changed.get()) };
     }
 
-    /// Waits until everybody's rows are handed over.
+    /// Waits until all participants that scan have handed over their rows.
     pub fn wait_for_rows(&self) {
         self.wait_until(|| self.common.scanning.load(Ordering::SeqCst) == 0);
     }
 
-    /// Waits until `done`, which is asked after every announcement and several times a second.
+    /// Waits until `done` returns true. It is called after every announcement, and several times a
+    /// second.
     pub fn wait_until(&self, mut done: impl FnMut() -> bool) {
         const TICK_MILLISECONDS: c_long = 200;
         let changed = self.common.changed.get();
@@ -126,12 +128,12 @@ impl<'m, B> Member<'m, B> {
         unsafe { pg_sys::ConditionVariableCancelSleep() };
     }
 
-    /// Creates a file that the others can open once [`TempFile::publish`] was called.
+    /// Creates a file that the others can open after [`TempFile::publish`].
     pub fn create_file(&self, name: &str) -> TempFile {
         TempFile::create_shared(self.files(), &file_name(name))
     }
 
-    /// Opens a file that some participant has published.
+    /// Opens a file that a participant has published.
     pub fn open_file(&self, name: &str) -> TempFile {
         TempFile::open_shared(self.files(), &file_name(name))
     }
@@ -155,16 +157,15 @@ pub struct Leader<'r, B> {
     member: Member<'r, B>,
 }
 
-/// What the scan told.
+/// What the scan of the table found, all participants together.
 pub struct Scanned {
     pub table_rows: f64,
-    /// The index must not be used by transactions that are older than it.
+    /// Must older transactions not use the index?
     pub broken_hot_chain: bool,
 }
 
 impl<'r, B: Sync + 'r> Leader<'r, B> {
-    /// Launches up to `workers` workers; None when there is no shared memory or no worker to be
-    /// had.
+    /// Launches up to `workers` workers; None when no shared memory or no worker is available.
     ///
     /// # Safety
     /// `B` must hold no pointers, and the worker function must be for the same `B`.
@@ -253,8 +254,7 @@ impl<'r, B: Sync + 'r> Leader<'r, B> {
         unsafe { (*self.context).nworkers_launched as usize }
     }
 
-    /// Raises an ERROR if a launched worker could not start: otherwise the leader would wait for it
-    /// forever.
+    /// Raises an ERROR if a launched worker could not start: the leader would wait for it forever.
     pub fn check_workers_started(&self) {
         // SAFETY: the context lives until `finish`.
         unsafe { pg_sys::WaitForParallelWorkersToAttach(self.context) };
@@ -352,7 +352,7 @@ fn query_text() -> *const c_char {
     if text.is_null() { c"".as_ptr() } else { text }
 }
 
-/// A zeroed part of the shared memory, entered under its key.
+/// Allocates a zeroed part of the shared memory under its key.
 ///
 /// # Safety
 /// The context's shared memory must be initialised, and estimated for this part.
@@ -375,8 +375,9 @@ pub unsafe fn run_worker<B: Sync>(
     toc: *mut pg_sys::shm_toc,
     work: impl FnOnce(&Member<B>),
 ) {
-    // SAFETY: the leader filled the parts before it launched this process, and waits for its end.
-    // The locks are those that the leader holds, which a worker is granted beside them.
+    // SAFETY: the leader filled the parts before it launched this process, and waits for it to end.
+    // The locks are those that the leader holds; they do not conflict within the leader's lock
+    // group.
     unsafe {
         let part = |key| pg_sys::shm_toc_lookup(toc, key, false);
         let query = part(part::QUERY).cast::<c_char>();

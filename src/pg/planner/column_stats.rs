@@ -1,4 +1,4 @@
-//! What ANALYZE found out about a column of bigint.
+//! The statistics that ANALYZE has made of a column of type bigint.
 
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
@@ -6,12 +6,12 @@ use pgrx::pg_sys::Oid;
 use super::nodes::{NodeList, NodeRef, Planner};
 use crate::pg::catalog::lookup::base_type;
 
-/// Values of a column, from the sample that ANALYZE took.
+/// Values of a column, from ANALYZE's sample.
 #[derive(Default)]
 pub struct ColumnSample {
     /// Most common values with their share of all rows.
     pub common: Vec<(i64, f64)>,
-    /// Values at equal distances in the sorted sample without the most common ones.
+    /// Bounds of an equal-depth histogram of the values that are not among the most common.
     pub histogram: Vec<i64>,
     /// Share of rows with NULL.
     pub null_share: f64,
@@ -19,7 +19,7 @@ pub struct ColumnSample {
     pub rows: f64,
     /// Rows that remain after the table's own clauses; 0 when unknown.
     pub filtered_rows: f64,
-    /// Number of distinct values, when the server has more than a guess.
+    /// Number of distinct values; None when the server only has its default.
     pub distinct: Option<f64>,
 }
 
@@ -50,8 +50,8 @@ impl Drop for Variable {
     }
 }
 
-/// Takes apart a restriction clause with the arguments `args` (two expressions); None when not
-/// exactly one of them is a column of the relation in question.
+/// The column and the other side of a restriction clause between `args`; None unless exactly one of
+/// them is a column of the relation.
 ///
 /// # Safety
 /// `relid` is the `varRelid` that the planner passed along with `planner`'s root.
@@ -75,7 +75,7 @@ pub unsafe fn column_and_other<'p>(
             &mut on_left,
         );
         if !found {
-            // The server has released the statistics of both sides, without forgetting them.
+            // The server has released the statistics of both sides, but leaves the pointer.
             variable.0.statsTuple = std::ptr::null_mut();
             return None;
         }
@@ -86,7 +86,7 @@ pub unsafe fn column_and_other<'p>(
     }
 }
 
-/// Takes apart a join clause with the arguments `args`.
+/// The columns on both sides of a join clause between `args`.
 ///
 /// # Safety
 /// `join` is the `sjinfo` that the planner passed along with `planner`'s root.
@@ -147,8 +147,8 @@ unsafe fn sample(variable: &mut pg_sys::VariableStatData) -> ColumnSample {
     }
 }
 
-/// The values (and, where the kind has them, the numbers) of one kind of statistics; empty when
-/// there is none or when the column is no bigint.
+/// The values, and on request the numbers, of one kind of statistics; empty when there is none or
+/// when the column is not of type bigint.
 ///
 /// # Safety
 /// `tuple` is a row of pg_statistic.

@@ -1,4 +1,5 @@
-//! How the planner calls us: its hook for relations, and its requests to support functions.
+//! How the planner calls us: its hook for relations, its requests to support functions, and the
+//! arguments of selectivity estimators.
 
 use std::sync::OnceLock;
 
@@ -12,13 +13,14 @@ use crate::pg::sql::fmgr::Args;
 use super::planned_relation::Relation;
 
 /// Called for each relation of a query after the server has collected what it knows about it, and
-/// before the quals are distributed; `parent` says that only its children are scanned.
+/// before it distributes the quals. `parent` means that only the relation's children are scanned.
 pub type RelationHook = fn(relation: Relation<'_>, table: Oid, parent: bool);
 
 static HOOK: OnceLock<RelationHook> = OnceLock::new();
 static PREVIOUS: OnceLock<pg_sys::get_relation_info_hook_type> = OnceLock::new();
 
-/// Installs `hook` behind those that other libraries have installed. Later calls do nothing.
+/// Installs `hook`, to be called after those that other libraries have installed. Later calls do
+/// nothing.
 pub fn on_relation(hook: RelationHook) {
     if HOOK.set(hook).is_ok() {
         // SAFETY: a backend is single-threaded; the server reads the variable only while planning.
@@ -52,7 +54,7 @@ unsafe extern "C-unwind" fn relation_info_hook(
     }
 }
 
-/// What the planner asks a support function.
+/// The planner's request to a support function.
 pub enum SupportRequest<'p> {
     Simplify(SimplifyRequest<'p>),
     IndexCondition(IndexConditionRequest<'p>),
@@ -60,7 +62,8 @@ pub enum SupportRequest<'p> {
     Other,
 }
 
-/// Is there a simpler expression for a call of the function, or of an operator that it is behind?
+/// Is there a simpler expression for a call of the function, or of an operator of which it is the
+/// implementation?
 pub struct SimplifyRequest<'p> {
     request: &'p pg_sys::SupportRequestSimplify,
 }
@@ -119,8 +122,8 @@ impl<'p> SimplifyRequest<'p> {
         unsafe { Planner::new(self.request.root) }
     }
 
-    /// Arguments of the call. The server allows parts of an answer to be made of them, not of the
-    /// call itself.
+    /// Arguments of the call. The answer may contain them, but not the call itself: the server's
+    /// node of it is temporary.
     pub fn args(&self) -> NodeList<'p> {
         // SAFETY: the call lives as long as the request, its arguments as long as the query's tree.
         unsafe { NodeList::new((*self.request.fcall).args) }
@@ -207,7 +210,7 @@ impl<'p> SelectivityRequest<'p> {
     }
 }
 
-/// The answer 'nothing to say' of a support function.
+/// The result of a support function that has no answer.
 pub fn no_answer() -> pg_sys::Datum {
     pg_sys::Datum::from(0usize)
 }

@@ -156,13 +156,13 @@ impl<'p> NodeRef<'p> {
         fits.then(|| unsafe { constant.constvalue.cast_mut_ptr::<[u8; N]>().read() })
     }
 
-    /// As a node of a restriction list, which the planner wraps around clauses.
+    /// As the RestrictInfo that the planner wraps around a clause.
     pub(in crate::pg) fn as_restriction(self) -> Option<NonNull<pg_sys::RestrictInfo>> {
         self.cast::<pg_sys::RestrictInfo>(NodeTag::T_RestrictInfo)
             .map(|_| self.node.cast())
     }
 
-    /// Without the casts that change only the type's name (domains, binary-coercible types).
+    /// Without the casts that only relabel the type (domains, binary-coercible types).
     pub fn strip_relabel(self) -> Self {
         let mut node = self;
         while let Some(relabel) = node.cast::<pg_sys::RelabelType>(NodeTag::T_RelabelType) {
@@ -196,8 +196,9 @@ impl<'p> NodeRef<'p> {
         unsafe { pg_sys::contain_subplans(self.as_ptr()) }
     }
 
-    /// Shows `visit` each node of this tree, itself included. Descends through what a constraint or
-    /// a clause is made of: connectives, NOT, calls, IN, IS NULL and casts of the type's name.
+    /// Calls `visit` with each node of this tree, the root included. Descends through the nodes of
+    /// which constraints and clauses consist: connectives, NOT, calls, IN, IS NULL and relabelling
+    /// casts.
     pub fn visit(self, visit: &mut dyn FnMut(NodeRef<'p>)) {
         check_stack_depth();
         visit(self);
@@ -445,8 +446,8 @@ impl<'p> Planner<'p> {
         self.built(unsafe { pg_sys::eval_const_expressions(self.root, node.as_ptr()) })
     }
 
-    /// Like [`Self::simplify`], and also the values of parameters and stable functions: an
-    /// estimate, never a plan.
+    /// Like [`Self::simplify`], and also replaces parameters and stable functions by their current
+    /// values. Only for estimates, never for a plan.
     pub fn estimate(self, node: NodeRef<'p>) -> NodeRef<'p> {
         // SAFETY: a live expression of this query.
         self.built(unsafe { pg_sys::estimate_expression_value(self.root, node.as_ptr()) })
