@@ -127,8 +127,8 @@ impl<'a> Rel<'a> {
         u64::from(self.block_count()) * u64::from(pg_sys::BLCKSZ)
     }
 
-    /// As [`Rel::block_count`], after waiting for a backend that is extending the file: no page that
-    /// a backend had added before the call lies beyond the answer.
+    /// As [`Rel::block_count`], after waiting for a backend that is extending the file: no page
+    /// that a backend had added before the call lies beyond the answer.
     pub fn settled_block_count(self) -> u32 {
         let mode = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
         let local = self.is_temporary();
@@ -151,7 +151,8 @@ impl<'a> Rel<'a> {
     /// # Safety
     /// `T` must be that struct.
     pub unsafe fn options<T>(self) -> Option<&'a T> {
-        // SAFETY: rd_options lives as long as the relation is open; the caller vouches for its type.
+        // SAFETY: rd_options lives as long as the relation is open; the caller vouches for its
+        // type.
         unsafe { self.data().rd_options.cast::<T>().as_ref() }
     }
 

@@ -248,8 +248,8 @@ impl Opened {
         indexes.into_iter().filter_map(Opened::index)
     }
 
-    /// None when no index makes the column unique by itself; else, whether all that do check at once
-    /// (are not deferrable), as ON CONFLICT (column) requires.
+    /// None when no index makes the column unique by itself; else, whether all that do check at
+    /// once (are not deferrable), as ON CONFLICT (column) requires.
     pub fn uniqueness(&self, column: i16) -> Option<bool> {
         self.indexes()
             .filter(|index| index.unique && index.keys == [column])

@@ -137,8 +137,8 @@ impl<'r> Pinned<'r> {
         Exclusive(self.lock(pg_sys::BUFFER_LOCK_EXCLUSIVE))
     }
 
-    /// Waits until no other backend has the page pinned and locks it for writing, so no running scan
-    /// still relies on the page's rows.
+    /// Waits until no other backend has the page pinned and locks it for writing, so no running
+    /// scan still relies on the page's rows.
     pub fn cleanup(self) -> Exclusive<'r> {
         // SAFETY: the buffer is pinned once by us and not locked.
         unsafe { pg_sys::LockBufferForCleanup(self.buffer) };

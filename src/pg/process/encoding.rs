@@ -38,8 +38,8 @@ pub fn from_utf8(text: &str) -> Cow<'_, [u8]> {
 }
 
 fn convert(bytes: &[u8], from: i32, to: i32) -> Vec<u8> {
-    // SAFETY: the server reads `len` bytes, fewer than 1 GB, and does not write to them. The callers
-    // pass two encodings that differ, neither of them SQL_ASCII, so the result is a new,
+    // SAFETY: the server reads `len` bytes, fewer than 1 GB, and does not write to them. The
+    // callers pass two encodings that differ, neither of them SQL_ASCII, so the result is a new,
     // zero-terminated string.
     unsafe {
         let source = bytes.as_ptr().cast_mut();

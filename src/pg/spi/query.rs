@@ -22,8 +22,8 @@ struct Receiver<'f, const N: usize> {
     sink: ResultSink<'f, N>,
 }
 
-/// Runs a query of N columns under the snapshot of the running statement, and calls `sink` with each
-/// row. `$1` is the parameter.
+/// Runs a query of N columns under the snapshot of the running statement, and calls `sink` with
+/// each row. `$1` is the parameter.
 pub fn for_each_row<const N: usize>(sql: &str, parameter: Option<Value<'_>>, sink: ResultSink<N>) {
     let text = c_text(sql);
     let mut receiver = Receiver {

@@ -81,8 +81,8 @@ impl SavedQuery {
         })
     }
 
-    /// Makes the plan, unless there is a valid one, and locks its tables, so the run uses this plan.
-    /// The settings hold during planning only: triggers that the run fires see the session's.
+    /// Makes the plan, unless there is a valid one, and locks its tables, so the run uses this
+    /// plan. The settings hold during planning only: triggers that the run fires see the session's.
     ///
     /// # Safety
     /// While connected, in a transaction.
@@ -101,8 +101,8 @@ impl SavedQuery {
 }
 
 /// Turns sequential scans off until AtEOXact_GUC is called with the level returned, or an ERROR is
-/// raised. And JIT: where a sequential scan is needed all the same, its plan looks so expensive that
-/// the server would compile it at every run.
+/// raised. And JIT: where a sequential scan is needed all the same, its plan looks so expensive
+/// that the server would compile it at every run.
 ///
 /// # Safety
 /// In a transaction.

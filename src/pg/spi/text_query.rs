@@ -45,8 +45,8 @@ pub fn query(text: &str, parameters: &[&str], row: &mut dyn FnMut(&[Option<Strin
     });
 }
 
-/// Runs a statement that changes rows. It sees what the statements before it have changed, as if the
-/// function's caller had sent it.
+/// Runs a statement that changes rows. It sees what the statements before it have changed, as if
+/// the function's caller had sent it.
 pub fn execute(text: &str, parameters: &[&str]) {
     let plan = plan(text, parameters.len());
     let mut datums = datums(parameters);

@@ -73,8 +73,8 @@ impl<'a> Record<'a> {
 }
 
 impl Shape {
-    /// Looks up the columns of a row. They are kept in `memory`. An outdated shape stays there until
-    /// the call site ends; each ALTER TABLE in the meantime leaves one at most.
+    /// Looks up the columns of a row. They are kept in `memory`. An outdated shape stays there
+    /// until the call site ends; each ALTER TABLE in the meantime leaves one at most.
     pub fn of(record: &Record<'_>, memory: Memory) -> Self {
         let identity = record.identity();
         // SAFETY: the looked-up descriptor is pinned until it has been copied; the copy lives in

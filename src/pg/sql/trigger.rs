@@ -238,8 +238,8 @@ impl<'a> TriggerCall<'a> {
         pg_sys::Datum::from(0usize)
     }
 
-    /// The function's result for the new row with other values in some columns, each of the column's
-    /// base type; None is NULL.
+    /// The function's result for the new row with other values in some columns, each of the
+    /// column's base type; None is NULL.
     pub fn with(&self, columns: &[(&Column, Option<pg_sys::Datum>)]) -> pg_sys::Datum {
         if columns.is_empty() {
             return self.unchanged();

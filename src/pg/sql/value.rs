@@ -172,8 +172,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Calls `f` with the bytes that [`Value::bytes`] returns, and frees the copy if the server had to
-    /// make one.
+    /// Calls `f` with the bytes that [`Value::bytes`] returns, and frees the copy if the server had
+    /// to make one.
     pub fn show_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
         self.show(|value| f(value.bytes()))
     }

@@ -10,8 +10,8 @@ use crate::pg::process::error::raise;
 /// WINDOW_SEEK_HEAD of windowapi.h.
 const FROM_FIRST: i32 = 1;
 
-/// The most numbers that [`Window::memory`] can give: as many as MaxAllocSize of memutils.h has room
-/// for, less one for the count.
+/// The most numbers that [`Window::memory`] can give: as many as MaxAllocSize of memutils.h has
+/// room for, less one for the count.
 pub const MOST_NUMBERS: usize = 0x3FFF_FFFF / size_of::<i32>() - 1;
 
 unsafe extern "C-unwind" {
@@ -115,8 +115,8 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// `count` numbers that live as long as the partition, 0 at first. An ERROR when an earlier call
-    /// asked for another count.
+    /// `count` numbers that live as long as the partition, 0 at first. An ERROR when an earlier
+    /// call asked for another count.
     pub fn memory(self, count: usize) -> &'a [Cell<i32>] {
         // SAFETY: at the first call for a partition the server gives zeros of that size, at later
         // ones the same memory. Its first number is the count of those that follow. They are cells,
