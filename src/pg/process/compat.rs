@@ -1,4 +1,5 @@
 //! What differs between PostgreSQL's majors, in one place: no other file asks which one it is.
+//! Conditions name the older majors, so that a new one is compiled like the newest.
 //!
 //! On a major that is not in [`TESTED`], changes are logged through the server's own generic WAL
 //! functions and indexes are built by one process, which is slower.
@@ -29,14 +30,14 @@ const fn is_tested(major: u32) -> bool {
 /// Lets VACUUM sleep if it has used up its cost limit, and checks for interrupts.
 pub fn vacuum_delay_point() {
     // SAFETY: called by the process that runs VACUUM, with no page locked.
-    #[cfg(feature = "pg18")]
-    unsafe {
-        pg_sys::vacuum_delay_point(false)
-    };
-    // SAFETY: as above.
-    #[cfg(not(feature = "pg18"))]
+    #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17"))]
     unsafe {
         pg_sys::vacuum_delay_point()
+    };
+    // SAFETY: as above.
+    #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17")))]
+    unsafe {
+        pg_sys::vacuum_delay_point(false)
     };
 }
 
@@ -48,15 +49,15 @@ pub unsafe fn attribute<'a>(
     desc: pg_sys::TupleDesc,
     i: usize,
 ) -> &'a pg_sys::FormData_pg_attribute {
-    #[cfg(feature = "pg18")]
-    // SAFETY: the caller's contract.
-    unsafe {
-        &*pg_sys::TupleDescAttr(desc, i as i32)
-    }
-    #[cfg(not(feature = "pg18"))]
-    // SAFETY: the caller's contract; `attrs` has `natts` entries.
+    // SAFETY: the caller's word; `attrs` has `natts` entries.
+    #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17"))]
     unsafe {
         &*(*desc).attrs.as_ptr().add(i)
+    }
+    // SAFETY: the caller's word.
+    #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17")))]
+    unsafe {
+        &*pg_sys::TupleDescAttr(desc, i as i32)
     }
 }
 
@@ -69,9 +70,9 @@ pub fn relation_of_variable(var: &pg_sys::Var) -> u32 {
 }
 
 /// The id of a query, as pg_stat_activity shows it; signed from PostgreSQL 18 on.
-#[cfg(not(feature = "pg18"))]
+#[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17"))]
 pub type QueryId = u64;
-#[cfg(feature = "pg18")]
+#[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17")))]
 pub type QueryId = i64;
 
 /// The index behind a table's primary key, or 0. From 18 on the server asks whether a deferrable
@@ -81,14 +82,14 @@ pub type QueryId = i64;
 /// `table` must be open.
 pub unsafe fn primary_key_index(table: pg_sys::Relation) -> pg_sys::Oid {
     // SAFETY: the caller's word.
-    #[cfg(feature = "pg18")]
-    unsafe {
-        pg_sys::RelationGetPrimaryKeyIndex(table, true)
-    }
-    // SAFETY: as above.
-    #[cfg(not(feature = "pg18"))]
+    #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17"))]
     unsafe {
         pg_sys::RelationGetPrimaryKeyIndex(table)
+    }
+    // SAFETY: as above.
+    #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17")))]
+    unsafe {
+        pg_sys::RelationGetPrimaryKeyIndex(table, true)
     }
 }
 
