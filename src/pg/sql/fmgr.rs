@@ -51,7 +51,7 @@ impl Args {
     }
 
     /// Raises an ERROR unless SQL declares argument `i` with this type.
-    pub(in crate::pg) fn expect(&self, i: usize, type_id: pg_sys::Oid) {
+    pub(in crate::pg) fn require_type(&self, i: usize, type_id: pg_sys::Oid) {
         declared::check(self.function(), i, Wanted::Type(type_id));
     }
 

@@ -76,7 +76,7 @@ impl<'a> Window<'a> {
 
     /// Argument `i` in a row of the partition; None when NULL, or when there is no such row.
     pub fn value<T: ByValue>(self, i: usize, row: usize) -> Option<T> {
-        self.args.expect(i, T::TYPE);
+        self.args.require_type(i, T::TYPE);
         let row = i32::try_from(row).ok()?;
         let (mut null, mut out) = (false, false);
         // SAFETY: as above; there is such an argument, of the type that is read as T.
