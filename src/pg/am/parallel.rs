@@ -6,39 +6,14 @@
 //! shared files.
 
 use super::build::{Build, RowSink, scan_share};
+use super::parallel_memory::{Common, Sizes, allocate, part, query_text};
 use crate::pg::catalog::relation::Rel;
 use crate::pg::process::compat;
 use crate::pg::process::temp_file::{SharedFiles, TempFile};
 use pgrx::pg_sys;
 use std::cell::UnsafeCell;
-use std::ffi::{CString, c_char, c_long, c_void};
+use std::ffi::{CString, c_char, c_long};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-
-/// Keys of the parts of the shared memory. The server's own have high bits set.
-mod part {
-    pub const COMMON: u64 = 1;
-    pub const SCAN: u64 = 2;
-    pub const BUFFER_USAGE: u64 = 3;
-    pub const WAL_USAGE: u64 = 4;
-    pub const QUERY: u64 = 5;
-    pub const COUNT: usize = 5;
-}
-
-/// What all participants share. `B` must mean the same in every process: no pointers.
-#[repr(C)]
-struct Common<B> {
-    table: pg_sys::Oid,
-    index: pg_sys::Oid,
-    concurrent: bool,
-    /// Changed by the server's code, in all processes.
-    changed: UnsafeCell<pg_sys::ConditionVariable>,
-    files: UnsafeCell<pg_sys::SharedFileSet>,
-    /// Participants that are scanning, or have not yet handed over the rows that they scanned.
-    scanning: AtomicU32,
-    table_rows: AtomicU64,
-    broken_hot_chain: AtomicBool,
-    board: B,
-}
 
 /// One process's part in a build.
 pub struct Member<'m, B> {
@@ -296,73 +271,6 @@ unsafe fn end(context: *mut pg_sys::ParallelContext, snapshot: pg_sys::Snapshot)
         }
         pg_sys::DestroyParallelContext(context);
         pg_sys::ExitParallelMode();
-    }
-}
-
-/// Bytes of the parts of the shared memory.
-struct Sizes {
-    common: usize,
-    scan: usize,
-    buffer_usage: usize,
-    wal_usage: usize,
-    /// With the final NUL.
-    query: usize,
-}
-
-impl Sizes {
-    /// # Safety
-    /// The snapshot must be valid.
-    unsafe fn of<B>(table: Rel, snapshot: pg_sys::Snapshot, workers: usize) -> Sizes {
-        // SAFETY: the caller's word; the query's text is NUL-terminated.
-        let (scan, query) = unsafe {
-            (
-                pg_sys::table_parallelscan_estimate(table.raw(), snapshot),
-                std::ffi::CStr::from_ptr(query_text()).count_bytes() + 1,
-            )
-        };
-        Sizes {
-            common: size_of::<Common<B>>(),
-            scan,
-            buffer_usage: workers * size_of::<pg_sys::BufferUsage>(),
-            wal_usage: workers * size_of::<pg_sys::WalUsage>(),
-            query,
-        }
-    }
-
-    /// As the macros shm_toc_estimate_chunk and shm_toc_estimate_keys: each part is aligned.
-    fn estimate(&self, estimator: &mut pg_sys::shm_toc_estimator) {
-        let parts: [usize; part::COUNT] = [
-            self.common,
-            self.scan,
-            self.buffer_usage,
-            self.wal_usage,
-            self.query,
-        ];
-        const ALIGNMENT: usize = pg_sys::ALIGNOF_BUFFER as usize;
-        let bytes: usize = parts.iter().map(|n| n.next_multiple_of(ALIGNMENT)).sum();
-        estimator.space_for_chunks += bytes;
-        estimator.number_of_keys += parts.len();
-    }
-}
-
-/// The text of the running statement, for pg_stat_activity; empty when there is none.
-fn query_text() -> *const c_char {
-    // SAFETY: null or a NUL-terminated string that lives as long as the statement.
-    let text = unsafe { pg_sys::debug_query_string };
-    if text.is_null() { c"".as_ptr() } else { text }
-}
-
-/// Allocates a zeroed part of the shared memory under its key.
-///
-/// # Safety
-/// The context's shared memory must be initialised, and estimated for this part.
-unsafe fn allocate(context: *mut pg_sys::ParallelContext, key: u64, bytes: usize) -> *mut c_void {
-    // SAFETY: the caller's word.
-    unsafe {
-        let place = pg_sys::shm_toc_allocate((*context).toc, bytes);
-        place.cast::<u8>().write_bytes(0, bytes);
-        pg_sys::shm_toc_insert((*context).toc, key, place);
-        place
     }
 }
 
