@@ -2,7 +2,8 @@
 //! nodes.
 //!
 //! Everything here lives as long as the planning of one query (`'p`): the trees, and the nodes that
-//! [`Planner`] makes, are in the planner's memory context. Nothing here knows what a fingerprint is.
+//! [`Planner`] makes, are in the planner's memory context. Nothing here knows what a fingerprint
+//! is.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
