@@ -6,14 +6,13 @@
 //! shared files.
 
 use super::build::{Build, RowSink, scan_share};
-use super::parallel_memory::{Common, Sizes, allocate, part, query_text};
+use super::parallel_memory::{Common, Sizes, fill, part};
 use crate::pg::catalog::relation::Rel;
 use crate::pg::process::compat;
 use crate::pg::process::temp_file::{SharedFiles, TempFile};
 use pgrx::pg_sys;
-use std::cell::UnsafeCell;
 use std::ffi::{CString, c_char, c_long};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 /// One process's part in a build.
 pub struct Member<'m, B> {
@@ -179,26 +178,9 @@ impl<'r, B: Sync + 'r> Leader<'r, B> {
                 end(context, registered);
                 return None;
             }
-            let common = allocate(context, part::COMMON, sizes.common).cast::<Common<B>>();
-            common.write(Common {
-                table: table.oid(),
-                index: index.oid(),
-                concurrent,
-                changed: UnsafeCell::new(std::mem::zeroed()),
-                files: UnsafeCell::new(std::mem::zeroed()),
-                scanning: AtomicU32::new(0),
-                table_rows: AtomicU64::new(0),
-                broken_hot_chain: AtomicBool::new(false),
-                board,
-            });
-            pg_sys::ConditionVariableInit((*common).changed.get());
-            pg_sys::SharedFileSetInit((*common).files.get(), (*context).seg);
-            let scan = allocate(context, part::SCAN, sizes.scan).cast();
+            let common = Common::new(table.oid(), index.oid(), concurrent, board);
+            let (common, scan) = fill(context, &sizes, common);
             pg_sys::table_parallelscan_initialize(table.raw(), scan, snapshot);
-            allocate(context, part::BUFFER_USAGE, sizes.buffer_usage);
-            allocate(context, part::WAL_USAGE, sizes.wal_usage);
-            let query = allocate(context, part::QUERY, sizes.query).cast::<c_char>();
-            query.copy_from(query_text(), sizes.query - 1);
             pg_sys::LaunchParallelWorkers(context);
             if (*context).nworkers_launched == 0 {
                 end(context, registered);

@@ -32,14 +32,33 @@ pub struct Common<B> {
     pub board: B,
 }
 
+impl<B> Common<B> {
+    /// The state before the scan. [`fill`] initialises the server's parts of it.
+    pub fn new(table: pg_sys::Oid, index: pg_sys::Oid, concurrent: bool, board: B) -> Self {
+        Common {
+            table,
+            index,
+            concurrent,
+            // SAFETY: structs of numbers, for which zeros are valid.
+            changed: UnsafeCell::new(unsafe { std::mem::zeroed() }),
+            // SAFETY: as above.
+            files: UnsafeCell::new(unsafe { std::mem::zeroed() }),
+            scanning: AtomicU32::new(0),
+            table_rows: AtomicU64::new(0),
+            broken_hot_chain: AtomicBool::new(false),
+            board,
+        }
+    }
+}
+
 /// Bytes of the parts of the shared memory.
 pub struct Sizes {
-    pub common: usize,
-    pub scan: usize,
-    pub buffer_usage: usize,
-    pub wal_usage: usize,
+    common: usize,
+    scan: usize,
+    buffer_usage: usize,
+    wal_usage: usize,
     /// With the final NUL.
-    pub query: usize,
+    query: usize,
 }
 
 impl Sizes {
@@ -79,7 +98,7 @@ impl Sizes {
 }
 
 /// The text of the running statement, for pg_stat_activity; empty when there is none.
-pub fn query_text() -> *const c_char {
+fn query_text() -> *const c_char {
     // SAFETY: null or a NUL-terminated string that lives as long as the statement.
     let text = unsafe { pg_sys::debug_query_string };
     if text.is_null() { c"".as_ptr() } else { text }
@@ -89,16 +108,37 @@ pub fn query_text() -> *const c_char {
 ///
 /// # Safety
 /// The context's shared memory must be initialised, and estimated for this part.
-pub unsafe fn allocate(
-    context: *mut pg_sys::ParallelContext,
-    key: u64,
-    bytes: usize,
-) -> *mut c_void {
+unsafe fn allocate(context: *mut pg_sys::ParallelContext, key: u64, bytes: usize) -> *mut c_void {
     // SAFETY: the caller's word.
     unsafe {
         let place = pg_sys::shm_toc_allocate((*context).toc, bytes);
         place.cast::<u8>().write_bytes(0, bytes);
         pg_sys::shm_toc_insert((*context).toc, key, place);
         place
+    }
+}
+
+/// Allocates all parts and fills them, except the description of the scan. Returns pointers to what
+/// the participants share and to that description, which live as long as the shared memory.
+///
+/// # Safety
+/// The context's shared memory must be initialised, and estimated by these sizes for this `B`.
+pub unsafe fn fill<B>(
+    context: *mut pg_sys::ParallelContext,
+    sizes: &Sizes,
+    common: Common<B>,
+) -> (*mut Common<B>, pg_sys::ParallelTableScanDesc) {
+    // SAFETY: the caller's word: each part has room for what is written to it.
+    unsafe {
+        let place = allocate(context, part::COMMON, sizes.common).cast::<Common<B>>();
+        place.write(common);
+        pg_sys::ConditionVariableInit((*place).changed.get());
+        pg_sys::SharedFileSetInit((*place).files.get(), (*context).seg);
+        let scan = allocate(context, part::SCAN, sizes.scan).cast();
+        allocate(context, part::BUFFER_USAGE, sizes.buffer_usage);
+        allocate(context, part::WAL_USAGE, sizes.wal_usage);
+        let query = allocate(context, part::QUERY, sizes.query).cast::<c_char>();
+        query.copy_from(query_text(), sizes.query - 1);
+        (place, scan)
     }
 }
