@@ -30,35 +30,46 @@ pub fn has_support_function(function: Oid, support: SqlFunction) -> bool {
 
 /// The function of that name and those argument types in the schema of `sibling`.
 pub fn function_beside(sibling: Oid, name: &CStr, arg_types: &[Oid]) -> Option<Oid> {
-    // SAFETY: syscache look-up; the oidvector is a copy of `arg_types`.
-    let found = unsafe {
+    // SAFETY: the keys of that cache; the oidvector is a copy of `arg_types`.
+    unsafe {
         let schema = pg_sys::get_func_namespace(sibling);
         let types = pg_sys::buildoidvector(arg_types.as_ptr(), arg_types.len() as i32);
-        pg_sys::GetSysCacheOid(
-            pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP as i32,
-            pg_sys::Anum_pg_proc_oid as pg_sys::AttrNumber,
-            pg_sys::Datum::from(name.as_ptr()),
-            pg_sys::Datum::from(types),
-            pg_sys::Datum::from(schema),
-            pg_sys::Datum::from(0usize),
-        )
-    };
-    (found != Oid::INVALID).then_some(found)
+        let keys = [name.as_ptr().into(), types.into(), schema.into()];
+        let cache = pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP;
+        cached_oid(cache, pg_sys::Anum_pg_proc_oid, &keys)
+    }
 }
 
 /// The operator of that name between two types in the schema of `sibling`.
 pub fn operator_beside(sibling: Oid, name: &CStr, left: Oid, right: Oid) -> Option<Oid> {
-    // SAFETY: syscache look-ups.
-    let found = unsafe {
-        pg_sys::GetSysCacheOid(
-            pg_sys::SysCacheIdentifier::OPERNAMENSP as i32,
-            pg_sys::Anum_pg_operator_oid as pg_sys::AttrNumber,
-            pg_sys::Datum::from(name.as_ptr()),
-            pg_sys::Datum::from(left),
-            pg_sys::Datum::from(right),
-            pg_sys::Datum::from(pg_sys::get_func_namespace(sibling)),
-        )
-    };
+    // SAFETY: the keys of that cache.
+    unsafe {
+        let schema = pg_sys::get_func_namespace(sibling);
+        let keys = [
+            name.as_ptr().into(),
+            left.into(),
+            right.into(),
+            schema.into(),
+        ];
+        let cache = pg_sys::SysCacheIdentifier::OPERNAMENSP;
+        cached_oid(cache, pg_sys::Anum_pg_operator_oid, &keys)
+    }
+}
+
+/// The OID, in this column, of the row with these keys in a system cache.
+///
+/// # Safety
+/// Column and keys must be those of the cache.
+unsafe fn cached_oid(
+    cache: pg_sys::SysCacheIdentifier::Type,
+    column: u32,
+    keys: &[pg_sys::Datum],
+) -> Option<Oid> {
+    let key = |i| keys.get(i).copied().unwrap_or(pg_sys::Datum::null());
+    let column = column as pg_sys::AttrNumber;
+    // SAFETY: the caller's word.
+    let found =
+        unsafe { pg_sys::GetSysCacheOid(cache as i32, column, key(0), key(1), key(2), key(3)) };
     (found != Oid::INVALID).then_some(found)
 }
 

@@ -155,20 +155,15 @@ impl<'a> Value<'a> {
 
     /// The bytes of a by-reference value, without its length word or final zero.
     pub fn bytes(&self) -> &'a [u8] {
-        if self.storage.by_value {
-            return &[];
-        }
-        // SAFETY: a by-reference datum points to a value of its type's length (contract of `new`).
-        unsafe {
-            match self.storage.len {
-                -1 => {
-                    let plain = self.plain_varlena();
-                    let start = varlena::vardata_any(plain).cast::<u8>();
-                    std::slice::from_raw_parts(start, varlena::varsize_any_exhdr(plain))
-                }
-                -2 => std::ffi::CStr::from_ptr(self.datum.cast_mut_ptr()).to_bytes(),
-                len => std::slice::from_raw_parts(self.datum.cast_mut_ptr(), len as usize),
+        let stored = self.stored_bytes();
+        match self.storage.len {
+            -1 => {
+                // SAFETY: `stored` is a varlena with its length word.
+                let length = unsafe { varlena::varsize_any_exhdr(stored.as_ptr().cast()) };
+                &stored[stored.len() - length..]
             }
+            -2 => &stored[..stored.len() - 1],
+            _ => stored,
         }
     }
 
@@ -198,6 +193,7 @@ impl<'a> Value<'a> {
         result
     }
 
+    /// As [`Value::bytes`], with the length word or the final zero.
     fn stored_bytes(&self) -> &'a [u8] {
         if self.storage.by_value {
             return &[];
