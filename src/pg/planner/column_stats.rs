@@ -3,7 +3,8 @@
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use super::nodes::{NodeList, NodeRef, Planner};
+use super::hooks::{JoinScope, ScanScope};
+use super::nodes::NodeRef;
 use crate::pg::catalog::lookup::base_type;
 
 /// Values of a column, from ANALYZE's sample.
@@ -50,72 +51,62 @@ impl Drop for Variable {
     }
 }
 
-/// The column and the other side of a restriction clause between `args`; None unless exactly one of
-/// them is a column of the relation.
-///
-/// # Safety
-/// `relid` is the `varRelid` that the planner passed along with `planner`'s root.
-pub unsafe fn column_and_other<'p>(
-    planner: Planner<'p>,
-    args: [NodeRef<'p>; 2],
-    relid: i32,
-) -> Option<ColumnAndOther<'p>> {
-    let mut variable = Variable(pg_sys::VariableStatData::default());
-    let mut other = std::ptr::null_mut();
-    let mut on_left = false;
-    // SAFETY: the arguments are live expressions; the outputs are filled when the result is true.
-    unsafe {
-        let list = planner.list(&args).as_ptr();
-        let found = pg_sys::get_restriction_variable(
-            planner.root,
-            list,
-            relid,
-            &mut variable.0,
-            &mut other,
-            &mut on_left,
-        );
-        if !found {
-            // The server has released the statistics of both sides, but leaves the pointer.
-            variable.0.statsTuple = std::ptr::null_mut();
-            return None;
+impl<'p> ScanScope<'p> {
+    /// The column and the other side of a restriction clause between `args`; None unless exactly
+    /// one of them is a column of the relation.
+    pub fn column_and_other(self, args: [NodeRef<'p>; 2]) -> Option<ColumnAndOther<'p>> {
+        let mut variable = Variable(pg_sys::VariableStatData::default());
+        let mut other = std::ptr::null_mut();
+        let mut on_left = false;
+        // SAFETY: root and `varRelid` were passed by the planner together; the arguments are live
+        // expressions; the outputs are filled when the result is true.
+        unsafe {
+            let found = pg_sys::get_restriction_variable(
+                self.planner.root,
+                self.planner.list(&args).as_ptr(),
+                self.relid,
+                &mut variable.0,
+                &mut other,
+                &mut on_left,
+            );
+            if !found {
+                // The server has released the statistics of both sides, but leaves the pointer.
+                variable.0.statsTuple = std::ptr::null_mut();
+                return None;
+            }
+            Some(ColumnAndOther {
+                sample: sample(&mut variable.0),
+                other: NodeRef::new(other)?,
+            })
         }
-        Some(ColumnAndOther {
-            sample: sample(&mut variable.0),
-            other: NodeRef::new(other)?,
-        })
     }
 }
 
-/// The columns on both sides of a join clause between `args`.
-///
-/// # Safety
-/// `join` is the `sjinfo` that the planner passed along with `planner`'s root.
-pub unsafe fn joined_columns(
-    planner: Planner<'_>,
-    args: [NodeRef<'_>; 2],
-    join: *mut pg_sys::SpecialJoinInfo,
-) -> JoinedColumns {
-    let mut left = Variable(pg_sys::VariableStatData::default());
-    let mut right = Variable(pg_sys::VariableStatData::default());
-    let mut reversed = false;
-    // SAFETY: two live expressions; the server fills both descriptions.
-    unsafe {
-        let list: NodeList<'_> = planner.list(&args);
-        pg_sys::get_join_variables(
-            planner.root,
-            list.as_ptr(),
-            join,
-            &mut left.0,
-            &mut right.0,
-            &mut reversed,
-        );
-        let (left, right) = (sample(&mut left.0), sample(&mut right.0));
-        let (outer, inner) = if reversed {
-            (right, left)
-        } else {
-            (left, right)
-        };
-        JoinedColumns { outer, inner }
+impl<'p> JoinScope<'p> {
+    /// The columns on both sides of a join clause between `args`.
+    pub fn columns(self, args: [NodeRef<'p>; 2]) -> JoinedColumns {
+        let mut left = Variable(pg_sys::VariableStatData::default());
+        let mut right = Variable(pg_sys::VariableStatData::default());
+        let mut reversed = false;
+        // SAFETY: root and join were passed by the planner together; the arguments are live
+        // expressions; the server fills both descriptions.
+        unsafe {
+            pg_sys::get_join_variables(
+                self.planner.root,
+                self.planner.list(&args).as_ptr(),
+                self.join,
+                &mut left.0,
+                &mut right.0,
+                &mut reversed,
+            );
+            let (left, right) = (sample(&mut left.0), sample(&mut right.0));
+            let (outer, inner) = if reversed {
+                (right, left)
+            } else {
+                (left, right)
+            };
+            JoinedColumns { outer, inner }
+        }
     }
 }
 
