@@ -80,12 +80,12 @@ impl Clustered<'_> {
         let opened = Opened::new(clusters);
         let key = self.column(&opened, KEY);
         let cluster_id = self.column(&opened, CLUSTER_ID);
-        let (code, message) = match opened.uniqueness(key.number) {
+        let (code, message) = match opened.uniqueness(key.number()) {
             Some(true) => {
                 return ClusterTable {
                     oid: clusters,
-                    key: key.number,
-                    cluster_id: cluster_id.number,
+                    key: key.number(),
+                    cluster_id: cluster_id.number(),
                     references: opened.references(self.table),
                 };
             }

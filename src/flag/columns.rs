@@ -82,7 +82,7 @@ impl Columns {
             filled
                 .into_iter()
                 .flatten()
-                .any(|f| f.number == column.number)
+                .any(|f| f.number() == column.number())
         };
         for place in counting(recipe, &names, &columns) {
             let name = &names[place];
@@ -113,7 +113,7 @@ impl Columns {
             ("duplicate_of", self.duplicate_of.as_ref()),
         ];
         for (argument, column) in named {
-            if column.is_some_and(|column| column.number == key.number) {
+            if column.is_some_and(|column| column.number() == key.number()) {
                 let hint = "The key is the primary key, unless 'key=...' names another column.";
                 refuse(
                     call,

@@ -195,7 +195,7 @@ fn check_newest_idf(args: &Args) {
         &[pg_sys::TEXTOID],
         false,
     );
-    let name = args.varlena(1, pg_sys::TEXTOID).map(|name| name.datum());
+    let name = args.varlena(1, pg_sys::TEXTOID);
     let number = |sees| {
         let [number] = newest.first_row(&[name], sees)?;
         Some(number?.integer())

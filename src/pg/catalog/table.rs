@@ -8,13 +8,12 @@ use pgrx::pg_sys::Oid;
 use super::relation::Rel;
 use crate::pg::process::compat::{self, attribute};
 use crate::pg::process::encoding::to_utf8;
-use crate::pg::sql::value::Storage;
+use crate::pg::sql::value::{Storage, Value};
 
 /// A column of a table.
 #[derive(Clone, Copy)]
 pub struct Column {
-    /// Position, from 1.
-    pub number: i16,
+    number: i16,
     pub generated: bool,
     pub storage: Storage,
     base: Modified,
@@ -49,6 +48,11 @@ impl Column {
         }
     }
 
+    /// Its position in the table, from 1.
+    pub fn number(&self) -> i16 {
+        self.number
+    }
+
     /// Its type; of a domain the base type.
     pub fn base_type(&self) -> Oid {
         self.base.type_id
@@ -59,13 +63,16 @@ impl Column {
         self.base
     }
 
-    /// Raises an ERROR when the column's type is a domain and the value, which is of the base type,
-    /// violates its constraints.
-    pub fn check(&self, value: Option<pg_sys::Datum>) {
+    /// Raises an ERROR when the value is not of the column's type, or the column's type is a domain
+    /// and the value violates its constraints.
+    pub fn check(&self, value: Option<Value<'_>>) {
+        if let Some(value) = value {
+            value.require_type(self.base.type_id);
+        }
         if self.base.type_id == self.storage.type_id {
             return;
         }
-        let datum = value.unwrap_or(pg_sys::Datum::null());
+        let datum = value.map_or(pg_sys::Datum::null(), |value| value.datum());
         // SAFETY: a value of the type below the domain; nothing is kept from one call to the next.
         unsafe {
             let none = std::ptr::null_mut();

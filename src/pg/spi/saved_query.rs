@@ -23,6 +23,8 @@ pub enum Sees {
 /// error handling, or not at all.
 pub struct SavedQuery {
     plan: pg_sys::SPIPlanPtr,
+    /// Of the parameters.
+    types: Vec<pg_sys::Oid>,
     prefers_indexes: bool,
 }
 
@@ -33,31 +35,35 @@ impl SavedQuery {
         let plan = prepared(sql, parameters, pg_sys::CURSOR_OPT_GENERIC_PLAN);
         Self {
             plan,
+            types: parameters.to_vec(),
             prefers_indexes,
         }
     }
 
     /// The first N columns of the first row; None when there is none. The values are copied to the
-    /// current memory context. `parameters` are of the types that `new` was given.
+    /// current memory context. An ERROR unless `parameters` are of the types that `new` was given.
     pub fn first_row<'a, const N: usize>(
         &self,
-        parameters: &[Option<pg_sys::Datum>],
+        parameters: &[Option<Value<'_>>],
         sees: Sees,
     ) -> Option<[Option<Value<'a>>; N]> {
         check_parameters(self.plan, parameters.len());
+        for (value, wanted) in parameters.iter().zip(&self.types) {
+            value.iter().for_each(|value| value.require_type(*wanted));
+        }
         let mut values: Vec<pg_sys::Datum> = parameters
             .iter()
-            .map(|p| p.unwrap_or(pg_sys::Datum::null()))
+            .map(|p| p.map_or(pg_sys::Datum::null(), |value| value.datum()))
             .collect();
         let nulls: Vec<c_char> = parameters
             .iter()
             .map(|p| if p.is_none() { b'n' } else { b' ' } as c_char)
             .collect();
         connected(|| {
-            // SAFETY: both arrays are as long as the plan's list of parameters. Not read-only: each
-            // run sees what this transaction, even this statement, has done before. The AFTER
-            // triggers of the query fire at its end: when a deferred trigger runs it, there is no
-            // outer query at whose end they could.
+            // SAFETY: both arrays are as long as the plan's list of parameters, of its types. Not
+            // read-only: each run sees what this transaction, even this statement, has done before.
+            // The AFTER triggers of the query fire at its end: when a deferred trigger runs it,
+            // there is no outer query at whose end they could.
             unsafe {
                 if self.prefers_indexes {
                     self.plan_with_indexes();

@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, CString};
 
+use pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR;
 use pgrx::pg_sys;
 
 use super::call_site::Memory;
@@ -10,9 +11,11 @@ use super::value::Storage;
 use crate::pg::catalog::relation::Rel;
 use crate::pg::catalog::table::Column;
 use crate::pg::process::encoding::{from_utf8, to_utf8};
+use crate::pg::process::error::raise;
 
 /// An expression of type bigint over the columns of a table, ready to be evaluated.
 pub struct RowExpression {
+    table: pg_sys::Oid,
     state: *mut pg_sys::ExprState,
     context: *mut pg_sys::ExprContext,
 }
@@ -20,10 +23,13 @@ pub struct RowExpression {
 impl RowExpression {
     /// The expression of a generated column. It lives in `memory`.
     pub fn of_generated_column(table: Rel<'_>, column: &Column, memory: Memory) -> Self {
-        let number = i32::from(column.number);
+        let number = i32::from(column.number());
         // SAFETY: the relation is open and the column one of it; for a generated column the server
         // returns its expression.
-        memory.scope(|| unsafe { Self::new(pg_sys::build_column_default(table.raw(), number)) })
+        memory.scope(|| unsafe {
+            let node = pg_sys::build_column_default(table.raw(), number);
+            Self::new(table.oid(), node)
+        })
     }
 
     /// `function(row, arguments...)`, of type bigint, for rows of the table. The arguments are
@@ -46,25 +52,34 @@ impl RowExpression {
             }
             let form = pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;
             let call = pg_sys::makeFuncExpr(function, pg_sys::INT8OID, list, none, none, form);
-            Self::new(call.cast())
+            Self::new(table.oid(), call.cast())
         })
     }
 
     /// # Safety
-    /// `node` must be an expression over the columns of relation 1, of type bigint.
-    unsafe fn new(node: *mut pg_sys::Node) -> Self {
+    /// `node` must be an expression of type bigint over the columns of the table, which is relation
+    /// 1 of its variables.
+    unsafe fn new(table: pg_sys::Oid, node: *mut pg_sys::Node) -> Self {
         // SAFETY: the caller's word; all is made in the current memory context.
         unsafe {
             let planned = pg_sys::expression_planner(node.cast());
             Self {
+                table,
                 state: pg_sys::ExecInitExpr(planned, std::ptr::null_mut()),
                 context: pg_sys::CreateStandaloneExprContext(),
             }
         }
     }
 
-    /// Its value for the new row of a call of a trigger on the table that it was made for.
+    /// Its value for the new row of a trigger call; an ERROR when that is on another table than the
+    /// one that the expression was made for.
     pub fn value(&self, call: &TriggerCall<'_>) -> Option<i64> {
+        if call.relation().oid() != self.table {
+            raise(
+                ERRCODE_INTERNAL_ERROR,
+                "an expression of another relation was evaluated in a trigger",
+            );
+        }
         let mut null = false;
         // SAFETY: both were made by `new` in memory that outlives self; the slot holds a row of the
         // table. The reset frees what the evaluation allocated; the value is passed by value.

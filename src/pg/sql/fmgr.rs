@@ -16,15 +16,20 @@ use crate::pg::process::encoding::to_utf8;
 /// passed by value.
 pub trait ByValue: FromDatum {
     const TYPE: pg_sys::Oid;
+    /// pg_type.typalign of that type.
+    const ALIGN: u8;
 }
 
 macro_rules! by_value {
-    ($($rust:ty: $sql:ident),*) => {
-        $(impl ByValue for $rust { const TYPE: pg_sys::Oid = pg_sys::$sql; })*
+    ($($rust:ty: $sql:ident, $align:literal);*) => {
+        $(impl ByValue for $rust {
+            const TYPE: pg_sys::Oid = pg_sys::$sql;
+            const ALIGN: u8 = $align;
+        })*
     };
 }
-by_value!(bool: BOOLOID, i16: INT2OID, i32: INT4OID, i64: INT8OID, f64: FLOAT8OID);
-by_value!(pg_sys::Oid: REGCLASSOID);
+by_value!(bool: BOOLOID, b'c'; i16: INT2OID, b's'; i32: INT4OID, b'i'; i64: INT8OID, b'd');
+by_value!(f64: FLOAT8OID, b'd'; pg_sys::Oid: REGCLASSOID, b'i');
 
 /// The arguments of one call of a SQL function.
 pub struct Args {

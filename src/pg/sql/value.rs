@@ -6,10 +6,13 @@
 use std::ffi::c_char;
 use std::marker::PhantomData;
 
-use pgrx::{pg_sys, varlena};
+use pgrx::PgSqlErrorCode::{ERRCODE_DATATYPE_MISMATCH, ERRCODE_INTERNAL_ERROR};
+use pgrx::{IntoDatum, pg_sys, varlena};
 
 use super::declared::Wanted;
-use super::fmgr::Args;
+use super::fmgr::{Args, ByValue};
+use crate::pg::catalog::table::type_name;
+use crate::pg::process::error::raise;
 use crate::pg::process::memory::reserve;
 
 /// How values of a type are stored.
@@ -75,6 +78,21 @@ pub struct Value<'a> {
     life: PhantomData<&'a ()>,
 }
 
+impl<T: ByValue + IntoDatum> From<T> for Value<'static> {
+    fn from(value: T) -> Self {
+        Self {
+            datum: value.into_datum().unwrap_or(pg_sys::Datum::null()),
+            storage: Storage {
+                type_id: T::TYPE,
+                len: size_of::<T>() as i16,
+                by_value: true,
+                align: T::ALIGN as c_char,
+            },
+            life: PhantomData,
+        }
+    }
+}
+
 /// A deconstructed array.
 pub struct Array<'a> {
     pub element: pg_sys::Oid,
@@ -135,6 +153,28 @@ impl<'a> Value<'a> {
 
     pub fn type_id(&self) -> pg_sys::Oid {
         self.storage.type_id
+    }
+
+    /// Raises an ERROR unless a value of this type is stored as one of `wanted` is: it is of that
+    /// type, of a domain over it, or of one that the server relabels without calling a function.
+    /// char(n) is stored as text is, with its padding.
+    pub fn require_type(&self, wanted: pg_sys::Oid) {
+        let type_id = self.type_id();
+        // SAFETY: catalog look-ups.
+        let fits = type_id == wanted
+            || unsafe {
+                pg_sys::IsBinaryCoercible(type_id, wanted)
+                    || wanted == pg_sys::TEXTOID
+                        && pg_sys::getBaseType(type_id) == pg_sys::BPCHAROID
+            };
+        if !fits {
+            let message = format!(
+                "a value is of type {}, not {}",
+                type_name(type_id),
+                type_name(wanted)
+            );
+            raise(ERRCODE_DATATYPE_MISMATCH, message);
+        }
     }
 
     /// A by-value integer of any size.
@@ -237,7 +277,7 @@ impl<'a> Value<'a> {
     /// The detoasted value, aligned, with a length word of 4 bytes.
     pub(in crate::pg) fn aligned_varlena(&self) -> *mut pg_sys::varlena {
         if self.storage.len != -1 {
-            not_a("variable-length", self.type_id());
+            not_a("variable length", self.type_id());
         }
         let stored: *mut pg_sys::varlena = self.datum.cast_mut_ptr();
         // SAFETY: the datum is a varlena.
@@ -249,8 +289,15 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The elements of an array.
+    /// The elements of an array; an ERROR when the value is of another type.
     pub fn array(&self) -> Array<'a> {
+        let type_id = self.type_id();
+        // SAFETY: a syscache look-up, which also sees through domains.
+        let is_array = type_id == pg_sys::ANYARRAYOID
+            || unsafe { pg_sys::get_base_element_type(type_id) } != pg_sys::InvalidOid;
+        if !is_array {
+            not_a("array", type_id);
+        }
         let array: *mut pg_sys::ArrayType = self.aligned_varlena().cast();
         // SAFETY: the value is an array: its header is followed by sizes and lower bounds.
         unsafe {
@@ -284,12 +331,13 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The bounds of a range; None when it is empty.
+    /// The bounds of a range; None when it is empty. An ERROR when the value is of another type.
     pub fn range(&self) -> Option<Range<'a>> {
         let mut empty = false;
         let mut lower = pg_sys::RangeBound::default();
         let mut upper = pg_sys::RangeBound::default();
-        // SAFETY: the value is a range, whose type's cache entry knows the type of its bounds.
+        // SAFETY: a type whose cache entry has a type of bounds is a range type, and the value is
+        // of that type (contract of `new`).
         unsafe {
             let flags = pg_sys::TYPECACHE_RANGE_INFO as i32;
             // The cache entry of a domain over a range type has no type of bounds.
@@ -313,7 +361,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The ranges of a multirange.
+    /// The ranges of a multirange; an ERROR when the value is of another type.
     pub fn multirange(&self) -> Vec<Value<'a>> {
         unsafe extern "C-unwind" {
             // Missing from the bindings.
@@ -325,8 +373,9 @@ impl<'a> Value<'a> {
             );
         }
         let (mut count, mut ranges) = (0, std::ptr::null_mut());
-        // SAFETY: the value is a multirange, whose type's cache entry leads to that of its range
-        // type; the server function may raise an ERROR, hence the guard.
+        // SAFETY: a type whose cache entry leads to that of a range type is a multirange type, and
+        // the value is of that type (contract of `new`); the server function may raise an ERROR,
+        // hence the guard.
         unsafe {
             let flags = pg_sys::TYPECACHE_MULTIRANGE_INFO as i32;
             let type_id = pg_sys::getBaseType(self.type_id());
@@ -346,9 +395,9 @@ impl<'a> Value<'a> {
 }
 
 /// The ERROR when the catalogs have changed meanwhile, or the caller has mistaken a type.
-fn not_a(kind: &str, type_id: pg_sys::Oid) -> ! {
-    crate::pg::process::error::raise(
-        pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
-        format!("type {} is not a {kind} type", type_id.to_u32()),
+pub(super) fn not_a(kind: &str, type_id: pg_sys::Oid) -> ! {
+    raise(
+        ERRCODE_INTERNAL_ERROR,
+        format!("type {} is not of kind {kind}", type_id.to_u32()),
     )
 }
