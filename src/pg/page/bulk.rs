@@ -6,8 +6,10 @@
 
 use crate::pg::catalog::relation::Rel;
 use crate::pg::process::compat;
+use crate::pg::process::error::raise;
+use pgrx::PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY;
 use pgrx::pg_sys;
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
 
 /// The bytes of a page.
 pub use super::buffer::Page;
@@ -36,7 +38,7 @@ impl AlignedPage {
         // SAFETY: the layout is not empty; zeros are a valid page.
         let page = unsafe { alloc_zeroed(Self::LAYOUT) };
         if page.is_null() {
-            handle_alloc_error(Self::LAYOUT);
+            raise(ERRCODE_OUT_OF_MEMORY, "out of memory");
         }
         AlignedPage(page.cast())
     }
