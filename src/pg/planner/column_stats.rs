@@ -45,8 +45,10 @@ impl Drop for Variable {
             return;
         }
         if let Some(free) = self.0.freefunc {
-            // SAFETY: the tuple was pinned together with the function that releases it.
-            unsafe { free(self.0.statsTuple) }
+            let tuple = self.0.statsTuple;
+            // SAFETY: the tuple was pinned together with the function that releases it. That may be
+            // another library's and raise an ERROR; pgrx does not guard calls by pointer.
+            unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| free(tuple)) }
         }
     }
 }
