@@ -34,7 +34,7 @@ pub fn function_beside(sibling: Oid, name: &CStr, arg_types: &[Oid]) -> Option<O
     unsafe {
         let schema = pg_sys::get_func_namespace(sibling);
         let types = pg_sys::buildoidvector(arg_types.as_ptr(), arg_types.len() as i32);
-        let keys = [name.as_ptr().into(), types.into(), schema.into()];
+        let keys: [pg_sys::Datum; 3] = [name.as_ptr().into(), types.into(), schema.into()];
         let cache = pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP;
         cached_oid(cache, pg_sys::Anum_pg_proc_oid, &keys)
     }
@@ -45,7 +45,7 @@ pub fn operator_beside(sibling: Oid, name: &CStr, left: Oid, right: Oid) -> Opti
     // SAFETY: the keys of that cache.
     unsafe {
         let schema = pg_sys::get_func_namespace(sibling);
-        let keys = [
+        let keys: [pg_sys::Datum; 4] = [
             name.as_ptr().into(),
             left.into(),
             right.into(),
