@@ -57,8 +57,9 @@ impl Clustered<'_> {
     /// A HINT with a table that would do.
     fn model(&self, name: &str) -> String {
         let of = table::type_name(self.key.storage.type_id);
-        let is_primary = table::primary_key(self.table).as_deref() == Some(self.key_name);
-        let references = match is_primary {
+        let primary = table::primary_key(self.table);
+        let can_reference = primary.is_some_and(|p| p.column == self.key_name && p.immediate);
+        let references = match can_reference {
             true => format!(
                 " REFERENCES {} ON DELETE CASCADE",
                 table_name::sql(self.table)

@@ -130,7 +130,8 @@ impl Columns {
 
 /// The key that the arguments name, or the primary key, if it is one column.
 fn key_name(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Option<String> {
-    let key = options.key.clone().or_else(|| table::primary_key(searched));
+    let primary = || table::primary_key(searched).map(|key| key.column);
+    let key = options.key.clone().or_else(primary);
     if key.is_none() && options.duplicate_of.is_some() {
         let hint = "Add 'key=...': the table has no primary key of one column.";
         refuse(

@@ -6,7 +6,7 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use super::relation::Rel;
-use crate::pg::process::compat::{self, attribute};
+use crate::pg::process::compat::attribute;
 use crate::pg::process::encoding::to_utf8;
 use crate::pg::sql::value::{Storage, Value};
 
@@ -201,6 +201,7 @@ struct WholeIndex {
     /// The columns' numbers, 0 for an expression.
     keys: Vec<i16>,
     access_method: Oid,
+    primary: bool,
     unique: bool,
     /// Is uniqueness checked when a row is stored (the constraint is not deferrable)?
     immediate: bool,
@@ -237,6 +238,7 @@ impl Opened {
             let found = ((*form).indisvalid && whole).then(|| WholeIndex {
                 keys: keys.to_vec(),
                 access_method,
+                primary: (*form).indisprimary,
                 unique: (*form).indisunique,
                 immediate: (*form).indimmediate,
             });
@@ -289,16 +291,24 @@ impl Drop for Opened {
     }
 }
 
+/// A primary key of one column.
+pub struct PrimaryKey {
+    pub column: String,
+    /// Is it not deferrable, so that foreign keys can reference it?
+    pub immediate: bool,
+}
+
 /// The primary key, when it is one column.
-pub fn primary_key(table: Oid) -> Option<String> {
-    let opened = Opened::new(table);
-    // SAFETY: the relation is open.
-    let index = unsafe { compat::primary_key_index(opened.0) };
-    match Opened::index(index)?.keys[..] {
-        // SAFETY: a syscache look-up.
-        [number] => unsafe { string(pg_sys::get_attname(table, number, true)) },
-        _ => None,
-    }
+pub fn primary_key(table: Oid) -> Option<PrimaryKey> {
+    // The server's own look-up leaves out deferrable ones on older majors.
+    let index = Opened::new(table).indexes().find(|index| index.primary)?;
+    let [number] = index.keys[..] else {
+        return None;
+    };
+    // SAFETY: a syscache look-up.
+    let column = unsafe { string(pg_sys::get_attname(table, number, true)) }?;
+    let immediate = index.immediate;
+    Some(PrimaryKey { column, immediate })
 }
 
 /// Is there a valid index of this access method, not partial, whose first column is the named one?

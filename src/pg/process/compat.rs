@@ -75,24 +75,6 @@ pub type QueryId = u64;
 #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17")))]
 pub type QueryId = i64;
 
-/// The index behind a table's primary key, or 0. From 18 on the server asks whether a deferrable
-/// one will do: up to 17 it did.
-///
-/// # Safety
-/// `table` must be open.
-pub unsafe fn primary_key_index(table: pg_sys::Relation) -> pg_sys::Oid {
-    // SAFETY: the caller's word.
-    #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17"))]
-    unsafe {
-        pg_sys::RelationGetPrimaryKeyIndex(table)
-    }
-    // SAFETY: as above.
-    #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17")))]
-    unsafe {
-        pg_sys::RelationGetPrimaryKeyIndex(table, true)
-    }
-}
-
 /// Sets search_path as the server does for maintenance commands (from 17 on), until the nest level
 /// of settings ends.
 pub fn restrict_search_path() {
