@@ -48,6 +48,14 @@ my $all_agree = sub {
 $all_agree->('first searches', 't', 'other', 't');
 cmp_ok($pages_read->($sessions{default}), '<', $pages_read->($sessions{none}), 'the default does use a directory');
 
+# Searches for NULL descend in any case, which says nothing of the directory: it is not loaded again for that.
+{
+	my $is_null = 'SET enable_seqscan = off; EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT id FROM other WHERE fp IS NULL; RESET enable_seqscan;';
+	my %times;
+	$sessions{default}->query_safe($is_null) =~ /shared hit=(\d+)/ and $times{$1}++ for 1 .. 80;
+	is(join(', ', map { "$_ pages $times{$_} times" } sort keys %times), '2 pages 80 times', 'searches for NULL do not wear a directory out');
+}
+
 # Splits by another session between two searches, in the whole key space and in one corner of it.
 for my $fp ('skewed_fp()', 'random_fp()', '(4711::bigint << 48) | floor(random() * 1000)::bigint', '42')
 {
