@@ -35,8 +35,8 @@ fn routine() -> PgBox<pg_sys::IndexAmRoutine, pgrx::AllocatedByRust> {
     am.amoptionalkey = true;
     am.amsearchnulls = true;
     am.amusemaintenanceworkmem = false;
-    am.amparallelvacuumoptions =
-        (pg_sys::VACUUM_OPTION_PARALLEL_BULKDEL | pg_sys::VACUUM_OPTION_PARALLEL_CLEANUP) as u8;
+    // Not the cleanup: it takes no longer than to start a worker.
+    am.amparallelvacuumoptions = pg_sys::VACUUM_OPTION_PARALLEL_BULKDEL as u8;
     compat::allow_parallel_builds(&mut am);
     am.ambuild = Some(ambuild);
     am.ambuildempty = Some(ambuildempty);

@@ -146,8 +146,8 @@ impl Session {
                 if *moves <= leaves / WORN_SHARE + LEAVES_PER_DESCENT {
                     Lookup::Loaded(Rc::clone(cached))
                 } else {
-                    // So many moves have paid for a new one.
-                    Lookup::Due(u64::MAX)
+                    // So many moves have paid for a new one, unless the index is much larger now.
+                    Lookup::Due(leaves)
                 }
             }
         }
@@ -184,7 +184,7 @@ fn consider(rel: Rel, meta: &Meta, effort: u64, limit: usize) -> Option<Rc<Cache
     let price = u64::from(blocks) / LEAVES_PER_DESCENT;
     if effort < price || size > limit || blocks < WORTH_KNOWING {
         // Considered again after as much effort: the setting may be raised, and the index grow.
-        let due = price.max(effort.min(u64::from(u32::MAX)));
+        let due = price.max(effort);
         let waiting = DirectoryState::Waiting { effort: 0, due };
         SESSION.with_borrow_mut(|session| session.set(rel.oid(), waiting));
         return None;

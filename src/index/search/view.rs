@@ -73,7 +73,7 @@ impl<'r, 's> View<'r, 's> {
         if let Some(cached) = self.known(space) {
             return self.leaf_at(space, key, cached.space(space.index()).find(key));
         }
-        self.note_effort(1);
+        self.note_descent(space);
         self.tree(space).leaf(key)
     }
 
@@ -101,7 +101,7 @@ impl<'r, 's> View<'r, 's> {
         let start = match known {
             Some(leaf) => Pinned::read_recent(self.rel, leaf.block, &leaf.recent),
             None => {
-                self.note_effort(1);
+                self.note_descent(space);
                 tree.leaf_by_descent(key)
             }
         };
@@ -162,6 +162,13 @@ impl<'r, 's> View<'r, 's> {
 
     fn note_effort(&self, effort: u64) {
         self.effort.set(self.effort.get() + effort);
+    }
+
+    /// Notes a descent that a directory would have saved. There is none of the NULL space.
+    fn note_descent(&self, space: Space) {
+        if space != Space::NULL {
+            self.note_effort(1);
+        }
     }
 
     /// Radii for a search within `k` of `query`: the cheapest by the directory's counts, or evenly
