@@ -2,7 +2,7 @@
 //! [`Host`].
 //!
 //! A group of rows is divided by blocks of bits of which one must agree (see
-//! [`pairs_split`](super::split)), in place, until comparing all its pairs is cheaper than dividing
+//! [`split`](super::split)), in place, until comparing all its pairs is cheaper than dividing
 //! it further. A pair belongs to the first block in which it agrees, at each division: that is how
 //! it is reported once, and how a group of rows that agree in an earlier block is passed over.
 //! Groups are as large as the data makes them; a large one is divided again, so that a value that
