@@ -17,31 +17,31 @@ COMMENT ON SCHEMA simhash_catalog IS 'what simhash_dedup keeps to itself: stored
 -- arguments alone, whatever the settings are (docs/weights.md). The costs say that a fingerprint is
 -- worth a parallel worker.
 
-CREATE FUNCTION simhash64(record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
+CREATE FUNCTION simhash64(record record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row64';
 COMMENT ON FUNCTION simhash64(record, jsonb, text) IS '64-bit SimHash of a row; NULL when it has no feature';
 
-CREATE FUNCTION simhash32(record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
+CREATE FUNCTION simhash32(record record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row32';
 COMMENT ON FUNCTION simhash32(record, jsonb, text) IS '32-bit SimHash of a row, 0 to 2^32 - 1; NULL when it has no feature';
 
-CREATE FUNCTION simhash64(text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
+CREATE FUNCTION simhash64(text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text64';
 COMMENT ON FUNCTION simhash64(text, jsonb, text) IS '64-bit SimHash of a text; NULL when it has no word';
 
-CREATE FUNCTION simhash32(text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
+CREATE FUNCTION simhash32(text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text32';
 COMMENT ON FUNCTION simhash32(text, jsonb, text) IS '32-bit SimHash of a text, 0 to 2^32 - 1; NULL when it has no word';
 
-CREATE FUNCTION simhash128(record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bit(128)
+CREATE FUNCTION simhash128(record record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bit(128)
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row128';
 COMMENT ON FUNCTION simhash128(record, jsonb, text) IS '128-bit SimHash of a row; NULL when it has no feature; not served by the index';
 
-CREATE FUNCTION simhash128(text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bit(128)
+CREATE FUNCTION simhash128(text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bit(128)
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text128';
 COMMENT ON FUNCTION simhash128(text, jsonb, text) IS '128-bit SimHash of a text; NULL when it has no word; not served by the index';
 
-CREATE FUNCTION simhash64(tsvector) RETURNS bigint
+CREATE FUNCTION simhash64(lexemes tsvector) RETURNS bigint
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME', 'simhash_tsvector64';
 COMMENT ON FUNCTION simhash64(tsvector) IS '64-bit SimHash of lexemes, weighed by the labels of their positions; NULL when there is none';
 
@@ -54,7 +54,7 @@ LANGUAGE c IMMUTABLE PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME', 'simhash_token
 COMMENT ON FUNCTION simhash32_tokens(text[], float8[]) IS '32-bit SimHash of tokens, taken literally, with weights (1 each without)';
 
 CREATE FUNCTION simhash_features(
-	record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL,
+	record record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL,
 	OUT column_name text, OUT feature text, OUT tf float8, OUT weight float8, OUT hash bigint
 ) RETURNS SETOF record
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 100 AS 'MODULE_PATHNAME', 'simhash_features';
@@ -71,12 +71,12 @@ COMMENT ON FUNCTION simhash_similarity(bigint, bigint, int) IS 'share of equal b
 -- ---------------------------------------------------------------- checks of candidates
 -- How similar two texts or sets are that have close fingerprints. NULL when there is nothing to compare.
 
-CREATE FUNCTION simhash_jaccard(a text, b text, n int DEFAULT 5) RETURNS float8
+CREATE FUNCTION simhash_jaccard(a text, b text, ngram int DEFAULT 5) RETURNS float8
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_jaccard';
-COMMENT ON FUNCTION simhash_jaccard(text, text, int) IS 'Jaccard similarity of the sets of character n-grams of two texts';
+COMMENT ON FUNCTION simhash_jaccard(text, text, int) IS 'Jaccard similarity of the sets of character n-grams of two texts; ngram is how many characters one has';
 
 -- For the triggers' queries.
-CREATE FUNCTION simhash_catalog.jaccard(a text, b text, n int) RETURNS float8
+CREATE FUNCTION simhash_catalog.jaccard(a text, b text, ngram int) RETURNS float8
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_jaccard';
 COMMENT ON FUNCTION simhash_catalog.jaccard(text, text, int) IS 'the function simhash_jaccard, for triggers';
 
@@ -88,13 +88,13 @@ CREATE FUNCTION simhash_cosine(a float8[], b float8[]) RETURNS float8
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 10 AS 'MODULE_PATHNAME', 'simhash_cosine_array';
 COMMENT ON FUNCTION simhash_cosine(float8[], float8[]) IS 'cosine of two vectors';
 
-CREATE FUNCTION minhash(tokens text[], n int DEFAULT 100) RETURNS bigint[]
+CREATE FUNCTION minhash(tokens text[], functions int DEFAULT 100) RETURNS bigint[]
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_minhash';
-COMMENT ON FUNCTION minhash(text[], int) IS 'MinHash signature of a set of tokens by n hash functions';
+COMMENT ON FUNCTION minhash(text[], int) IS 'MinHash signature of a set of tokens: the minimum of each of so many hash functions';
 
 CREATE FUNCTION minhash_similarity(a bigint[], b bigint[]) RETURNS float8
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 10 AS 'MODULE_PATHNAME', 'simhash_minhash_similarity';
-COMMENT ON FUNCTION minhash_similarity(bigint[], bigint[]) IS 'share of equal minima: estimates the Jaccard similarity, standard error sqrt(J (1 - J) / n)';
+COMMENT ON FUNCTION minhash_similarity(bigint[], bigint[]) IS 'share of equal minima: estimates the Jaccard similarity J, standard error sqrt(J (1 - J) / functions)';
 
 CREATE FUNCTION simhash_blend(distance int, jaccard float8, mu float8 DEFAULT 0.9) RETURNS float8
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_blend';
@@ -104,13 +104,13 @@ COMMENT ON FUNCTION simhash_blend(int, float8, float8) IS
 -- ---------------------------------------------------------------- bits in doubt
 -- Bits whose sum was close to zero flip first. Searching with some of them flipped finds more.
 
-CREATE FUNCTION simhash64_margin(record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL, n int DEFAULT 8) RETURNS bigint
+CREATE FUNCTION simhash64_margin(record record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL, bits int DEFAULT 8) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row_margin';
-COMMENT ON FUNCTION simhash64_margin(record, jsonb, text, int) IS 'mask of the n bits of a row''s fingerprint whose sums were closest to zero';
+COMMENT ON FUNCTION simhash64_margin(record, jsonb, text, int) IS 'mask of the bits of a row''s fingerprint whose sums were closest to zero; the argument bits is how many';
 
-CREATE FUNCTION simhash64_margin(text, options jsonb DEFAULT NULL, preset text DEFAULT NULL, n int DEFAULT 8) RETURNS bigint
+CREATE FUNCTION simhash64_margin(text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL, bits int DEFAULT 8) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text_margin';
-COMMENT ON FUNCTION simhash64_margin(text, jsonb, text, int) IS 'mask of the n bits of a text''s fingerprint whose sums were closest to zero';
+COMMENT ON FUNCTION simhash64_margin(text, jsonb, text, int) IS 'mask of the bits of a text''s fingerprint whose sums were closest to zero; the argument bits is how many';
 
 CREATE FUNCTION simhash_probes(fingerprint bigint, mask bigint, flips int DEFAULT 2) RETURNS SETOF bigint
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE ROWS 37 AS 'MODULE_PATHNAME', 'simhash_probes';
@@ -122,7 +122,7 @@ COMMENT ON FUNCTION hamming_masked(bigint, bigint, bigint, bigint) IS 'number of
 
 -- ---------------------------------------------------------------- distance
 -- The support functions are how the planner meets us: the first query that mentions hamming() or
--- <~> loads the library, which from then on makes index conditions of `fp <~> $1 <= k`.
+-- <~> loads the library, which from then on makes index conditions of `fp <~> $1 <= radius`.
 
 CREATE FUNCTION hamming_support(internal) RETURNS internal
 LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'simhash_hamming_support';
@@ -132,7 +132,7 @@ CREATE FUNCTION hamming_within_support(internal) RETURNS internal
 LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'simhash_within_support';
 COMMENT ON FUNCTION hamming_within_support(internal) IS 'planner support for hamming_within';
 
-CREATE FUNCTION hamming(bigint, bigint) RETURNS int
+CREATE FUNCTION hamming(a bigint, b bigint) RETURNS int
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF SUPPORT hamming_support
 AS 'MODULE_PATHNAME', 'simhash_hamming';
 COMMENT ON FUNCTION hamming(bigint, bigint) IS 'number of bits in which two fingerprints differ, 0 to 64';
@@ -147,7 +147,7 @@ AS 'MODULE_PATHNAME', 'simhash_hamming_within';
 COMMENT ON FUNCTION hamming_within(bigint, bigint, int) IS 'do two fingerprints differ in at most radius bits';
 
 -- For the triggers' queries: the planner replaces it by <~>.
-CREATE FUNCTION simhash_catalog.distance(bigint, bigint) RETURNS int
+CREATE FUNCTION simhash_catalog.distance(a bigint, b bigint) RETURNS int
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF SUPPORT hamming_support
 AS 'MODULE_PATHNAME', 'simhash_hamming';
 COMMENT ON FUNCTION simhash_catalog.distance(bigint, bigint) IS 'the function hamming, for triggers';
@@ -186,11 +186,11 @@ CREATE FUNCTION hamming_ball(centre bigint, radius int) RETURNS hamming_ball
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'simhash_ball_make';
 COMMENT ON FUNCTION hamming_ball(bigint, int) IS 'all fingerprints within radius of centre; none when radius is negative';
 
-CREATE FUNCTION hamming_ball_contains(bigint, hamming_ball) RETURNS boolean
+CREATE FUNCTION hamming_ball_contains(fingerprint bigint, ball hamming_ball) RETURNS boolean
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'simhash_ball_contains';
 COMMENT ON FUNCTION hamming_ball_contains(bigint, hamming_ball) IS 'implementation of <@ operator';
 
-CREATE FUNCTION hamming_near(bigint, bigint) RETURNS boolean
+CREATE FUNCTION hamming_near(a bigint, b bigint) RETURNS boolean
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'simhash_near';
 COMMENT ON FUNCTION hamming_near(bigint, bigint) IS 'do two fingerprints differ in at most 3 bits';
 
@@ -307,7 +307,7 @@ CREATE FUNCTION simhash_index_stats(
 ) RETURNS SETOF record
 LANGUAGE c VOLATILE STRICT ROWS 1 AS 'MODULE_PATHNAME', 'simhash_index_stats';
 COMMENT ON FUNCTION simhash_index_stats(regclass) IS
-	'what a simhash index holds: candidates[k + 1] is how many postings a search within k compares on average, hottest_* the 16-bit key with the most rows; reads the whole index; for whoever may read its table';
+	'what a simhash index holds: candidates[radius + 1] is how many postings a search within radius compares on average, hottest_* the 16-bit key with the most rows; reads the whole index; for whoever may read its table';
 
 -- ---------------------------------------------------------------- stored configurations
 -- docs/stored.md. Rows are added, and leave only by simhash_drop_config and its like: a name and a version say for ever what made
@@ -447,21 +447,21 @@ CREATE TRIGGER keep_version BEFORE DELETE ON simhash_catalog.idf_term
 	FOR EACH STATEMENT WHEN (NOT simhash_catalog.is_dropping()) EXECUTE FUNCTION simhash_catalog.keep_versions();
 
 -- STABLE: they read tables.
-CREATE FUNCTION simhash64_named(record, name text) RETURNS bigint
+CREATE FUNCTION simhash64_named(record record, name text) RETURNS bigint
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row_named';
 COMMENT ON FUNCTION simhash64_named(record, text) IS
 	'64-bit SimHash of a row under a stored configuration, name or name@version; not for CHECK constraints, which a restored dump checks too early';
 
-CREATE FUNCTION simhash64_named_text(text, name text) RETURNS bigint
+CREATE FUNCTION simhash64_named_text(text text, name text) RETURNS bigint
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text_named';
 COMMENT ON FUNCTION simhash64_named_text(text, text) IS
 	'64-bit SimHash of a text under a stored configuration, name or name@version; not for CHECK constraints, which a restored dump checks too early';
 
-CREATE FUNCTION simhash_terms(text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS SETOF text
+CREATE FUNCTION simhash_terms(text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS SETOF text
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 100 AS 'MODULE_PATHNAME', 'simhash_terms';
 COMMENT ON FUNCTION simhash_terms(text, jsonb, text) IS 'the distinct words of a text, in normal form';
 
-CREATE FUNCTION simhash_catalog.terms(text, options jsonb, preset text) RETURNS SETOF text
+CREATE FUNCTION simhash_catalog.terms(text text, options jsonb, preset text) RETURNS SETOF text
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 100 AS 'MODULE_PATHNAME', 'simhash_terms';
 COMMENT ON FUNCTION simhash_catalog.terms(text, jsonb, text) IS 'the function simhash_terms, for simhash_build_idf';
 
