@@ -655,7 +655,7 @@ BEGIN
 	-- Now rather than after hours of counting.
 	PERFORM simhash_catalog.check_name('an idf table', $1);
 	IF $2 IS NULL OR $3 IS NULL OR $5 IS NULL THEN
-		RAISE EXCEPTION 'relation, text and min_documents must not be NULL' USING ERRCODE = 'null_value_not_allowed';
+		RAISE EXCEPTION 'arguments "relation", "text" and "min_documents" must not be NULL' USING ERRCODE = 'null_value_not_allowed';
 	ELSIF $4 IS NOT NULL AND NOT EXISTS (SELECT FROM simhash_catalog.dictionary AS d WHERE d.name = $4) THEN
 		RAISE EXCEPTION 'dictionary "%" does not exist', $4 USING ERRCODE = 'undefined_object', HINT = 'simhash_add_word makes it.';
 	END IF;
