@@ -239,7 +239,7 @@ COMMENT ON OPERATOR FAMILY simhash_ops USING simhash IS '64-bit fingerprints und
 
 -- ---------------------------------------------------------------- pairs and clusters
 -- They read a table as the caller may (privileges, row security) and need no index. Not strict: a
--- NULL among the first arguments is an error, key_type is only a type.
+-- NULL relation, key, fingerprint or radius is an error, key_type is only a type.
 
 CREATE FUNCTION simhash_pairs(
 	relation regclass, key name, fingerprint name, radius int DEFAULT 3,
@@ -249,15 +249,16 @@ LANGUAGE c STABLE COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs';
 COMMENT ON FUNCTION simhash_pairs(regclass, name, name, int) IS
 	'every pair of rows whose fingerprints differ in at most radius bits, once, with a < b';
 
--- For other keys than integers. The type of a result cannot depend on a default, hence two functions. Under one name the
--- parser could not choose between them: anyelement takes every unknown literal, parameter and smallint that radius takes.
+-- For other keys than integers. The type of a result cannot depend on a default, hence two functions. Under one name a
+-- radius that is a literal or parameter without a type could be the name of the fingerprint column. key_type is the first argument,
+-- as in jsonb_populate_record: anyelement behind fingerprint would take the radius of a call without key_type, silently.
 CREATE FUNCTION simhash_pairs_keyed(
-	relation regclass, key name, fingerprint name, key_type anyelement, radius int DEFAULT 3,
+	key_type anyelement, relation regclass, key name, fingerprint name, radius int DEFAULT 3,
 	OUT a anyelement, OUT b anyelement, OUT distance int
 ) RETURNS SETOF record
 LANGUAGE c STABLE COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_keyed';
-COMMENT ON FUNCTION simhash_pairs_keyed(regclass, name, name, anyelement, int) IS
-	'as simhash_pairs, with keys of the type of key_type, whose value does not matter';
+COMMENT ON FUNCTION simhash_pairs_keyed(anyelement, regclass, name, name, int) IS
+	'as simhash_pairs, for keys that are not integers: they have the type of key_type, best NULL::type, whose value has no meaning';
 
 CREATE FUNCTION simhash_clusters(
 	relation regclass, key name, fingerprint name, radius int DEFAULT 3, method text DEFAULT NULL,
@@ -267,17 +268,17 @@ CREATE FUNCTION simhash_clusters(
 ) RETURNS SETOF record
 LANGUAGE c STABLE COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters';
 COMMENT ON FUNCTION simhash_clusters(regclass, name, name, int, text, name, float8) IS
-	'groups of near-duplicate rows by method components, star, leader or single_pass; rows alone are left out';
+	'groups of near-duplicate rows by method components, star, leader or single_pass; rows alone are left out; with text, the name of a column, a pair counts only if the Jaccard similarity of its texts is at least min_jaccard, and the default method is star instead of components';
 
 CREATE FUNCTION simhash_clusters_keyed(
-	relation regclass, key name, fingerprint name, key_type anyelement, radius int DEFAULT 3, method text DEFAULT NULL,
+	key_type anyelement, relation regclass, key name, fingerprint name, radius int DEFAULT 3, method text DEFAULT NULL,
 	text name DEFAULT NULL, min_jaccard float8 DEFAULT 0.8,
 	OUT cluster_id anyelement, OUT key anyelement, OUT size bigint, OUT representative anyelement,
 	OUT distance int, OUT jaccard float8
 ) RETURNS SETOF record
 LANGUAGE c STABLE COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters_keyed';
-COMMENT ON FUNCTION simhash_clusters_keyed(regclass, name, name, anyelement, int, text, name, float8) IS
-	'as simhash_clusters, with keys of the type of key_type, whose value does not matter';
+COMMENT ON FUNCTION simhash_clusters_keyed(anyelement, regclass, name, name, int, text, name, float8) IS
+	'as simhash_clusters, for keys that are not integers: they have the type of key_type, best NULL::type, whose value has no meaning';
 
 CREATE FUNCTION simhash_cluster_number(fingerprint bigint, radius int DEFAULT 3) RETURNS int
 LANGUAGE c IMMUTABLE PARALLEL SAFE WINDOW COST 10000 AS 'MODULE_PATHNAME', 'simhash_cluster_number';

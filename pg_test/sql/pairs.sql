@@ -55,24 +55,24 @@ BEGIN
 	INTO same USING k;
 	RETURN same;
 END $$;
-SELECT same_as(4, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed('t', 'name', 'fp', NULL::text, 4) p
+SELECT same_as(4, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed(NULL::text, 't', 'name', 'fp', 4) p
 	JOIN t x ON x.name = p.a JOIN t y ON y.name = p.b WHERE p.a < p.b$$) AS text_keys;
-SELECT same_as(4, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed('t', 'u', 'fp', NULL::uuid, 4) p
+SELECT same_as(4, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed(NULL::uuid, 't', 'u', 'fp', 4) p
 	JOIN t x ON x.u = p.a JOIN t y ON y.u = p.b WHERE p.a < p.b$$) AS uuid_keys;
 SET work_mem = '64kB';
-SELECT same_as(4, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed('t', 'name', 'fp', NULL::text, 4) p
+SELECT same_as(4, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed(NULL::text, 't', 'name', 'fp', 4) p
 	JOIN t x ON x.name = p.a JOIN t y ON y.name = p.b WHERE p.a < p.b$$) AS text_keys_in_files;
 RESET work_mem;
-SELECT same_as(3, $$SELECT * FROM simhash_pairs_keyed('t', 'id', 'fp', key_type => NULL::int)$$) AS int_keys;
-SELECT pg_typeof(a) AS a, pg_typeof(b) AS b FROM simhash_pairs_keyed('t', 'id', 'fp', key_type => NULL::int) LIMIT 1;
-SELECT same_as(3, $$SELECT * FROM simhash_pairs_keyed('t', 'id', 'fp', key_type => NULL::numeric)$$) AS numeric_keys;
+SELECT same_as(3, $$SELECT * FROM simhash_pairs_keyed(NULL::int, 't', 'id', 'fp')$$) AS int_keys;
+SELECT pg_typeof(a) AS a, pg_typeof(b) AS b FROM simhash_pairs_keyed(NULL::int, 't', 'id', 'fp') LIMIT 1;
+SELECT same_as(3, $$SELECT * FROM simhash_pairs_keyed(NULL::numeric, 't', 'id', 'fp')$$) AS numeric_keys;
 -- Types whose name alone means a single character or bit: the keys come back whole.
 CREATE VIEW bits AS SELECT id, ('row ' || id)::bpchar AS padded, id::bit(12)::varbit AS bits, fp FROM t;
-SELECT same_as(3, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed('t', 'name', 'fp', NULL::bpchar) p
+SELECT same_as(3, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed(NULL::bpchar, 't', 'name', 'fp') p
 	JOIN t x ON x.name = p.a JOIN t y ON y.name = p.b$$) AS text_as_bpchar;
-SELECT same_as(3, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed('bits', 'bits', 'fp', NULL::bit) p
+SELECT same_as(3, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed(NULL::bit, 'bits', 'bits', 'fp') p
 	JOIN bits x ON x.bits = p.a JOIN bits y ON y.bits = p.b$$) AS varbit_as_bit;
-SELECT same_as(3, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed('bits', 'padded', 'fp', NULL::text) p
+SELECT same_as(3, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed(NULL::text, 'bits', 'padded', 'fp') p
 	JOIN bits x ON x.padded = p.a JOIN bits y ON y.padded = p.b$$) AS bpchar_as_text;
 -- Every radius: the fingerprints of a small table, among them the ends of the range and equal ones.
 CREATE TABLE small AS SELECT i AS id, CASE i % 4 WHEN 0 THEN hashint8extended(i, 9) WHEN 1 THEN 0 WHEN 2 THEN -1
@@ -88,7 +88,7 @@ CREATE TABLE long_keys (id text, fp bigint);
 INSERT INTO long_keys SELECT repeat(i::text, 3000) || CASE WHEN i > 3 THEN (SELECT string_agg(md5(j::text || i::text), '') FROM generate_series(1, 200) j) ELSE '' END, 7
 FROM generate_series(1, 6) i;
 SELECT left(a, 1) AS a, left(b, 1) AS b, length(a) AS length_a, length(b) AS length_b, distance
-FROM simhash_pairs_keyed('long_keys', 'id', 'fp', NULL::text, 0) ORDER BY 1, 2;
+FROM simhash_pairs_keyed(NULL::text, 'long_keys', 'id', 'fp', 0) ORDER BY 1, 2;
 
 -- Other relations, odd names, a domain.
 CREATE DOMAIN fingerprint AS bigint CHECK (value <> 99);
@@ -137,14 +137,25 @@ ALTER TABLE t DISABLE ROW LEVEL SECURITY;
 
 -- What is wrong is said.
 SELECT * FROM simhash_pairs('t', 'name', 'fp');
-SELECT * FROM simhash_pairs_keyed('t', 'id', 'fp', key_type => NULL::smallint);
+SELECT * FROM simhash_clusters('t', 'u', 'fp');
+SELECT * FROM simhash_clusters_keyed(NULL::int, 't', 'name', 'fp');
+SELECT * FROM simhash_pairs_keyed(NULL::smallint, 't', 'id', 'fp');
+SELECT * FROM simhash_clusters_keyed(NULL::uuid, 't', 'id', 'fp');
 SELECT * FROM simhash_pairs('t', 'id', 'name');
 SELECT * FROM simhash_pairs('t', 'id', 'id');
+SELECT * FROM simhash_pairs('t', 'id', 'u');
 SELECT * FROM simhash_pairs('t', 'nope', 'fp');
 SELECT * FROM simhash_pairs('t', 'id', 'nope');
+SELECT * FROM simhash_pairs('t', 'ctid', 'fp');
 SELECT * FROM simhash_pairs('t', 'id', 'ctid');
--- The server resolves polymorphic types by position.
-SELECT * FROM simhash_pairs_keyed('t', 'name', 'fp', radius => 4, key_type => NULL::text);
+SELECT * FROM simhash_pairs('v', 'ctid', 'fp');
+-- key_type is the first argument: the server resolves polymorphic types by position, and a radius can never be taken for it.
+SELECT * FROM simhash_pairs_keyed(relation => 't', key => 'name', fingerprint => 'fp', key_type => NULL::text);
+\set VERBOSITY sqlstate
+SELECT * FROM simhash_pairs_keyed('t', 'id', 'fp', 8);
+SELECT * FROM simhash_clusters_keyed('t', 'id', 'fp', 8);
+SELECT * FROM simhash_pairs_keyed(NULL, 't', 'id', 'fp', 8);
+\set VERBOSITY default
 SELECT * FROM simhash_pairs('t', 'id', 'fp', -1);
 SELECT * FROM simhash_pairs('t', 'id', 'fp', 65);
 SELECT * FROM simhash_pairs('t', 'id', 'fp', NULL::int);
@@ -158,7 +169,7 @@ SELECT * FROM simhash_pairs('t_fp', 'id', 'fp');
 CREATE TABLE keyless (id int, j json, fp bigint);
 INSERT INTO keyless VALUES (NULL, '1', 1);
 SELECT * FROM simhash_pairs('keyless', 'id', 'fp');
-SELECT * FROM simhash_pairs_keyed('keyless', 'j', 'fp', NULL::json, 3);
+SELECT * FROM simhash_pairs_keyed(NULL::json, 'keyless', 'j', 'fp', 3);
 -- Changed between two runs of a prepared statement.
 PREPARE q AS SELECT count(*) FROM simhash_pairs('keyless', 'id', 'fp');
 UPDATE keyless SET id = 1;
