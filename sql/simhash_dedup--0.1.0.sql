@@ -239,13 +239,14 @@ COMMENT ON OPERATOR FAMILY simhash_ops USING simhash IS '64-bit fingerprints und
 
 -- ---------------------------------------------------------------- pairs and clusters
 -- They read a table as the caller may (privileges, row security) and need no index. Not strict: a
--- NULL relation, key, fingerprint or radius is an error, key_type is only a type.
+-- NULL relation, key, fingerprint or radius is an error, key_type is only a type. PARALLEL RESTRICTED, as
+-- table_to_xml of the server: their query may read temporary tables, and pg_stat_activity shows their progress.
 
 CREATE FUNCTION simhash_pairs(
 	relation regclass, key name, fingerprint name, radius int DEFAULT 3,
 	OUT a bigint, OUT b bigint, OUT distance int
 ) RETURNS SETOF record
-LANGUAGE c STABLE COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs';
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs';
 COMMENT ON FUNCTION simhash_pairs(regclass, name, name, int) IS
 	'every pair of rows whose fingerprints differ in at most radius bits, once, with a < b';
 
@@ -256,7 +257,7 @@ CREATE FUNCTION simhash_pairs_keyed(
 	key_type anyelement, relation regclass, key name, fingerprint name, radius int DEFAULT 3,
 	OUT a anyelement, OUT b anyelement, OUT distance int
 ) RETURNS SETOF record
-LANGUAGE c STABLE COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_keyed';
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_keyed';
 COMMENT ON FUNCTION simhash_pairs_keyed(anyelement, regclass, name, name, int) IS
 	'as simhash_pairs, for keys that are not integers: they have the type of key_type, best NULL::type, whose value has no meaning';
 
@@ -266,7 +267,7 @@ CREATE FUNCTION simhash_clusters(
 	OUT cluster_id bigint, OUT key bigint, OUT size bigint, OUT representative bigint,
 	OUT distance int, OUT jaccard float8
 ) RETURNS SETOF record
-LANGUAGE c STABLE COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters';
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters';
 COMMENT ON FUNCTION simhash_clusters(regclass, name, name, int, text, name, float8) IS
 	'groups of near-duplicate rows by method components, star, leader or single_pass; rows alone are left out; with text, the name of a column, a pair counts only if the Jaccard similarity of its texts is at least min_jaccard, and the default method is star instead of components';
 
@@ -276,7 +277,7 @@ CREATE FUNCTION simhash_clusters_keyed(
 	OUT cluster_id anyelement, OUT key anyelement, OUT size bigint, OUT representative anyelement,
 	OUT distance int, OUT jaccard float8
 ) RETURNS SETOF record
-LANGUAGE c STABLE COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters_keyed';
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters_keyed';
 COMMENT ON FUNCTION simhash_clusters_keyed(anyelement, regclass, name, name, int, text, name, float8) IS
 	'as simhash_clusters, for keys that are not integers: they have the type of key_type, best NULL::type, whose value has no meaning';
 

@@ -116,6 +116,38 @@ INSERT INTO t SELECT 5, fp FROM t WHERE id = 1;
 SELECT * FROM simhash_pairs('t', 'id', 'fp');
 ROLLBACK;
 
+-- The rest of the query may be parallel; the function runs in the leader, under the snapshot of the query.
+CREATE FUNCTION is_parallel(query text) RETURNS bool LANGUAGE plpgsql AS $$
+DECLARE
+	plan text;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO plan;
+	RETURN plan LIKE '%"Gather%';
+END $$;
+CREATE FUNCTION with_rows(call text) RETURNS text LANGUAGE sql AS $$
+	SELECT 'SELECT (SELECT count(*) FROM ' || call || ') AS results, count(*) AS rows FROM pairs_test.t'
+$$;
+CREATE FUNCTION run(query text, OUT results bigint, OUT rows bigint) LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE query INTO results, rows;
+END $$;
+CREATE TABLE parallel AS SELECT with_rows(call) AS query FROM (VALUES
+	($$simhash_pairs('pairs_test.t', 'id', 'fp', 2)$$), ($$simhash_pairs_keyed(NULL::text, 'pairs_test.t', 'name', 'fp', 2)$$),
+	($$simhash_clusters('pairs_test.t', 'id', 'fp', 2, text => 'name', min_jaccard => 0)$$),
+	($$simhash_clusters_keyed(NULL::text, 'pairs_test.t', 'name', 'fp', 2)$$)) AS calls (call);
+SET work_mem = '256kB';
+CREATE TABLE serial AS SELECT query, r.* FROM parallel, run(query) r;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SELECT is_parallel(query), r.results > 0 AS found, (r.results, r.rows) = (s.results, s.rows) AS same FROM serial s, run(query) r;
+-- With the setting that makes every query parallel that may be, whatever the major calls it.
+SELECT count(set_config(name, 'on', false)) AS settings FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
+SELECT is_parallel(query), r.results > 0 AS found, (r.results, r.rows) = (s.results, s.rows) AS same FROM serial s, run(query) r;
+RESET ALL;
+SET search_path = pairs_test, public;
+SET client_min_messages = warning;
+
 -- Whose rows: the caller's.
 CREATE ROLE pairs_reader;
 GRANT USAGE ON SCHEMA pairs_test TO pairs_reader;
