@@ -88,7 +88,7 @@ thread_local! {
 impl Assigner {
     fn new(call: &TriggerCall<'_>) -> (Current, Self) {
         let options = accepted(call, parse(&call.arguments()));
-        let key = column(call, &options.key);
+        let key = column(call, &options.key, "the key");
         let fp = &options.fingerprint;
         let fingerprint = typed_column(call, fp, "the fingerprint", &[pg_sys::INT8OID]);
         let clustered = Clustered {

@@ -26,23 +26,25 @@ pg_function! {
     /// simhash_clusters(relation, key, fingerprint, radius, method, text, min_jaccard)
     /// -> SETOF (cluster_id, key, size, representative, distance, jaccard)
     fn simhash_clusters, pg_finfo_simhash_clusters(args) {
-        clusters(args, "simhash_clusters", 3, None)
+        clusters(args, "simhash_clusters", false)
     }
 }
 
 pg_function! {
-    /// simhash_clusters_keyed(relation, key, fingerprint, key_type, radius, method, text,
+    /// simhash_clusters_keyed(key_type, relation, key, fingerprint, radius, method, text,
     /// min_jaccard)
     fn simhash_clusters_keyed, pg_finfo_simhash_clusters_keyed(args) {
-        clusters(args, "simhash_clusters_keyed", 4, Some(3))
+        clusters(args, "simhash_clusters_keyed", true)
     }
 }
 
-/// The clusters of the SQL function `name`. Its argument `at` is the radius; method, text and
-/// min_jaccard follow.
-fn clusters(args: &Args, name: &'static str, at: usize, key_type: Option<usize>) -> pg_sys::Datum {
+/// The clusters of the SQL function `name`; one that is `keyed` has the argument key_type before the
+/// others.
+fn clusters(args: &Args, name: &'static str, keyed: bool) -> pg_sys::Datum {
     let rows = RowsOut::begin(args);
-    let source = SourceTable::of(args, name, key_type);
+    let source = SourceTable::of(args, name, keyed);
+    // Of the radius; method, text and min_jaccard follow.
+    let at = usize::from(keyed) + 3;
     let radius = radius(args.get::<i32>(at), name);
     let check = args.name(at + 2).map(|column| Check {
         column: source.text_column(&column),

@@ -38,7 +38,7 @@ impl Columns {
             );
         }
         let key = key_name(call, searched, options).map(|name| {
-            let column = seen(call, &name, column(call, &name));
+            let column = seen(call, &name, column(call, &name, "the key"));
             (name, column)
         });
         let typed = |name: &str, what: &str, types: &[Oid]| {
@@ -51,7 +51,7 @@ impl Columns {
             fingerprint,
             flag: flag.map(|name| typed(name, "the flag", &[pg_sys::BOOLOID])),
             duplicate_of: options.duplicate_of.as_deref().map(|name| {
-                let column = seen(call, name, column(call, name));
+                let column = seen(call, name, column(call, name, "the key of the original"));
                 if let Some((_, key)) = &key
                     && !key.base().fits(column.base())
                 {

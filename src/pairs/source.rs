@@ -12,8 +12,7 @@ use crate::pg::sql::fmgr::Args;
 use crate::pg::sql::key_type::{KeyType, no_order};
 use pgrx::PgSqlErrorCode::{
     ERRCODE_CARDINALITY_VIOLATION, ERRCODE_DATATYPE_MISMATCH, ERRCODE_INVALID_PARAMETER_VALUE,
-    ERRCODE_NULL_VALUE_NOT_ALLOWED, ERRCODE_UNDEFINED_COLUMN, ERRCODE_UNDEFINED_FUNCTION,
-    ERRCODE_UNDEFINED_TABLE,
+    ERRCODE_NULL_VALUE_NOT_ALLOWED, ERRCODE_UNDEFINED_FUNCTION, ERRCODE_UNDEFINED_TABLE,
 };
 use pgrx::pg_sys;
 
@@ -56,13 +55,14 @@ pub struct SourceTable {
 }
 
 impl SourceTable {
-    /// Reads the arguments `relation`, `key` and `fingerprint` (the first three) of a function.
-    /// Keys are returned in the type of argument number `key_type`, if there is one, and otherwise
-    /// as bigint.
-    pub fn of(args: &Args, function: &str, key_type: Option<usize>) -> Self {
-        let oid = required(args.get::<pg_sys::Oid>(0), function, "relation");
-        let key = required(args.name(1), function, "key");
-        let fp = required(args.name(2), function, "fingerprint");
+    /// Reads the arguments `relation`, `key` and `fingerprint` of a function, the first three. One
+    /// that is `keyed` has another argument before them: keys are given back in its type, and
+    /// otherwise as bigint.
+    pub fn of(args: &Args, function: &str, keyed: bool) -> Self {
+        let first = usize::from(keyed);
+        let oid = required(args.get::<pg_sys::Oid>(first), function, "relation");
+        let key = required(args.name(first + 1), function, "key");
+        let fp = required(args.name(first + 2), function, "fingerprint");
         if table::name(oid).is_none() {
             raise(
                 ERRCODE_UNDEFINED_TABLE,
@@ -70,12 +70,12 @@ impl SourceTable {
             );
         }
         let table = Opened::new(oid);
-        let key_column = column(&table, &key);
+        let column_type = column(&table, &key, "the key").storage.type_id;
         check_fingerprint(&table, &fp);
-        let (key_type, column_type) = (
-            key_type.map_or(pg_sys::INT8OID, |i| args.type_of(i)),
-            key_column.storage.type_id,
-        );
+        let key_type = match keyed {
+            true => args.type_of(0),
+            false => pg_sys::INT8OID,
+        };
         check_key(&key, column_type, key_type, function);
         let table_name = required(table::qualified_name(oid), function, "relation");
         SourceTable {
@@ -107,7 +107,7 @@ impl SourceTable {
 
     /// The column of that name as SQL text; an ERROR unless it is text, or implicitly cast to it.
     pub fn text_column(&self, name: &str) -> String {
-        let found = column(&self.table, name).storage.type_id;
+        let found = column(&self.table, name, "the text").storage.type_id;
         if !table::casts_implicitly(found, pg_sys::TEXTOID) {
             let of = table::type_name(found);
             raise(
@@ -161,34 +161,52 @@ impl SourceTable {
     }
 }
 
-fn column(table: &Opened, name: &str) -> Column {
+/// The column of that name, which stands for `what`.
+fn column(table: &Opened, name: &str, what: &str) -> Column {
     table::column(table.rel(), name).unwrap_or_else(|| {
-        let message = table::no_column(table.rel(), name);
-        raise(ERRCODE_UNDEFINED_COLUMN, message)
+        let (code, message) = table::no_column(table.rel(), name, what);
+        raise(code, message)
     })
 }
 
 fn check_fingerprint(table: &Opened, name: &str) {
-    let found = column(table, name);
+    let found = column(table, name, "the fingerprint");
     if found.base_type() != pg_sys::INT8OID {
         let of = table::type_name(found.storage.type_id);
-        raise(
+        let hint = match table::casts_implicitly(found.base_type(), pg_sys::TEXTOID) {
+            true => {
+                "Store simhash64(...) of the text in a column of type bigint, and name that column."
+            }
+            false => "Name a column of type bigint that holds the fingerprints.",
+        };
+        raise_with_hint(
             ERRCODE_DATATYPE_MISMATCH,
             format!("column \"{name}\" is of type {of}, not bigint"),
+            hint,
         );
     }
 }
 
 fn check_key(name: &str, column: pg_sys::Oid, wanted: pg_sys::Oid, function: &str) {
     if !table::casts_implicitly(column, wanted) {
+        let plain = function.trim_end_matches("_keyed");
+        let is_integer = table::casts_implicitly(column, pg_sys::INT8OID);
         let (column, wanted) = (table::type_name(column), table::type_name(wanted));
+        let hint = match is_integer {
+            true => {
+                format!(
+                    "Integer keys need no key type: {plain}(relation, key, fingerprint, radius)."
+                )
+            }
+            false => format!(
+                "Say what type the keys are: \
+                 {plain}_keyed(NULL::{column}, relation, key, fingerprint, radius)."
+            ),
+        };
         raise_with_hint(
             ERRCODE_DATATYPE_MISMATCH,
             format!("column \"{name}\" is of type {column}, not {wanted}"),
-            format!(
-                "Say what type the keys are: {}_keyed(..., key_type => NULL::{column}).",
-                function.trim_end_matches("_keyed")
-            ),
+            hint,
         );
     }
 }

@@ -7,9 +7,7 @@ use std::rc::Rc;
 use std::thread::LocalKey;
 
 use pgrx::PgSqlErrorCode;
-use pgrx::PgSqlErrorCode::{
-    ERRCODE_DATATYPE_MISMATCH, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_UNDEFINED_COLUMN,
-};
+use pgrx::PgSqlErrorCode::{ERRCODE_DATATYPE_MISMATCH, ERRCODE_INVALID_PARAMETER_VALUE};
 use pgrx::pg_sys::Oid;
 
 use super::arguments::Parsed;
@@ -43,18 +41,18 @@ pub fn accepted<T>(call: &TriggerCall<'_>, parsed: Parsed<T>) -> T {
     })
 }
 
-/// The column of that name, of the table that fired the trigger.
-pub fn column(call: &TriggerCall<'_>, name: &str) -> Column {
+/// The column of that name, of the table that fired the trigger; `what` it stands for.
+pub fn column(call: &TriggerCall<'_>, name: &str, what: &str) -> Column {
     let table = call.relation();
     table::column(table, name).unwrap_or_else(|| {
-        let message = table::no_column(table, name);
-        refuse(call, ERRCODE_UNDEFINED_COLUMN, message, None)
+        let (code, message) = table::no_column(table, name, what);
+        refuse(call, code, message, None)
     })
 }
 
 /// The column of that name, which must be of one of these types; `what` is its role in the message.
 pub fn typed_column(call: &TriggerCall<'_>, name: &str, what: &str, types: &[Oid]) -> Column {
-    let column = column(call, name);
+    let column = column(call, name, what);
     if !types.contains(&column.base_type()) {
         wrong_type(call, name, &column, what, &table::type_name(types[0]));
     }

@@ -6,7 +6,7 @@
 //! For one row, in this order:
 //! 1. BEFORE triggers, `simhash_flag_duplicate()`: the [`numbers`] of the row's fingerprint,
 //!    ascending, in every table that a trigger of the row's table searches by this fingerprint
-//!    column, topmost first (`flag_locks`).
+//!    column, topmost first (`flag::locked_tables`).
 //! 2. The server: the row, and its keys.
 //! 3. AFTER triggers, `simhash_maintain_clusters()`: [`CLUSTERS`] of the table of clusters.
 //!
