@@ -13,6 +13,7 @@ use pgrx::pg_sys;
 use super::assign_options::parse;
 use super::cluster_table::{ClusterTable, Clustered};
 use crate::pg::catalog::invalidation::{Current, watch};
+use crate::pg::catalog::lookup::equality_types;
 use crate::pg::catalog::table::{self, Column};
 use crate::pg::process::advisory_lock::{keeps_its_snapshot, lock_until_commit};
 use crate::pg::process::error::raise;
@@ -98,6 +99,7 @@ impl Assigner {
         let clusters = clustered.find(&options.clusters);
         // Before anything is read of it: what changes from here on is noticed.
         let current = watch(&[call.relation().oid(), clustered.table, clusters]);
+        current.watch_types(&equality_types(key.storage.type_id));
         let statement = Statement::new(
             call,
             table::quoted(&options.key),

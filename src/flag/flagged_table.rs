@@ -14,6 +14,7 @@ use super::locked_tables::FlagLocks;
 use super::options::{FlagOptions, Mode, parse};
 use super::search_query::QueryBuilder;
 use crate::pg::catalog::invalidation::{Current, watch};
+use crate::pg::catalog::lookup::equality_types;
 use crate::pg::catalog::{table, table_name};
 use crate::pg::process::error::raise;
 use crate::pg::spi::saved_query::SavedQuery;
@@ -86,6 +87,9 @@ impl FlaggedTable {
         // Before anything is read of them: what changes from here on is noticed.
         let current = watch(&[fired.oid(), searched]);
         let columns = Columns::new(call, searched, &options);
+        if let Some((_, key)) = &columns.key {
+            current.watch_types(&equality_types(key.base_type()));
+        }
         let Some(search) = QueryBuilder::new(searched, &options, &columns) else {
             raise(ERRCODE_UNDEFINED_TABLE, "the table was dropped meanwhile");
         };
