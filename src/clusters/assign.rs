@@ -2,7 +2,7 @@
 //! clusters current. Clusters only grow and unite here; what an UPDATE or DELETE would divide is
 //! divided by the next computation.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 
 use pgrx::PgSqlErrorCode::{
     ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, ERRCODE_FEATURE_NOT_SUPPORTED,
@@ -56,7 +56,10 @@ struct Assigner {
     /// Is any row near?
     any_near: SavedQuery,
     unite: SavedQuery,
-    references: Option<References>,
+    statement: Statement,
+    clusters_name: String,
+    /// Made when first needed.
+    references: OnceCell<References>,
 }
 
 /// What is asked where clusters reference the rows and the transaction keeps its snapshot, in which
@@ -70,12 +73,13 @@ struct References {
 
 impl References {
     /// Would a near row be referenced that was committed after the snapshot?
-    fn fail(&self, row: &[Option<Value<'_>>]) -> bool {
-        let joining = self.joining.first_row(row, Sees::Latest);
+    fn fail(&self, call: &TriggerCall<'_>, row: &[Option<Value<'_>>]) -> bool {
+        let joining = self.joining.first_row(call.args(), row, Sees::Latest);
         let Some([Some(keys)]) = joining else {
             return false;
         };
-        let lacking = self.lacking.first_row::<0>(&[Some(keys)], Sees::Usual);
+        let keys = [Some(keys)];
+        let lacking = (self.lacking).first_row::<0>(call.args(), &keys, Sees::Usual);
         lacking.is_some()
     }
 }
@@ -109,23 +113,43 @@ impl Assigner {
         );
         let checked = clustered.check(clusters);
         let clusters_name = found(table::qualified_name(clusters), "table of clusters");
-        let saved =
-            |sql: String| SavedQuery::new(&sql, &[key.storage.type_id, pg_sys::INT8OID], true);
-        let references = checked.references.then(|| References {
-            joining: saved(statement.joining(&clusters_name)),
-            lacking: SavedQuery::new(&statement.lacking(), &[statement.array_type], true),
-        });
+        let (types, indexes) = (&statement.types, true);
+        let [is_stored, any_near, unite] = SavedQuery::all(
+            [
+                (&statement.is_stored(table::quoted(fp)), types),
+                (&statement.any_near(), types),
+                (&statement.unite(&clusters_name), types),
+            ],
+            indexes,
+        );
         let assigner = Assigner {
-            references,
-            is_stored: saved(statement.is_stored(table::quoted(fp))),
-            any_near: saved(statement.any_near()),
-            unite: saved(statement.unite(&clusters_name)),
+            is_stored,
+            any_near,
+            unite,
+            statement,
+            clusters_name,
+            references: OnceCell::new(),
             key_name: options.key,
             key,
             fingerprint,
             clusters: checked,
         };
         (current, assigner)
+    }
+
+    fn references(&self) -> &References {
+        self.references.get_or_init(|| {
+            let (statement, indexes) = (&self.statement, true);
+            let joining = statement.joining(&self.clusters_name);
+            let [joining, lacking] = SavedQuery::all(
+                [
+                    (&joining, &statement.types),
+                    (&statement.lacking(), &[statement.array_type]),
+                ],
+                indexes,
+            );
+            References { joining, lacking }
+        })
     }
 }
 
@@ -140,7 +164,7 @@ fn assign(call: &TriggerCall<'_>) {
         refuse(call, ERRCODE_NULL_VALUE_NOT_ALLOWED, message, None);
     };
     let row = [Some(key), Some(fingerprint)];
-    let run = |query: &SavedQuery| query.first_row::<0>(&row, Sees::Latest);
+    let run = |query: &SavedQuery| query.first_row::<0>(call.args(), &row, Sees::Latest);
     // Before a deferred trigger, or after another one, the row may have been deleted, or given
     // another fingerprint, which fires for itself. A change of other columns need not (UPDATE OF).
     if !call.new_row_is_live() && run(&assigner.is_stored).is_none() {
@@ -155,8 +179,8 @@ fn assign(call: &TriggerCall<'_>) {
         return;
     }
     if keeps_its_snapshot()
-        && let Some(references) = &assigner.references
-        && references.fail(&row)
+        && assigner.clusters.references
+        && assigner.references().fail(call, &row)
     {
         missed_near_duplicate(&call.relation().name());
     }
@@ -165,6 +189,8 @@ fn assign(call: &TriggerCall<'_>) {
 
 /// What is asked about a row, `$1` being its key and `$2` its fingerprint.
 struct Statement {
+    /// Of `$1` and `$2`.
+    types: [pg_sys::Oid; 2],
     /// The table, its key column, and the rows near the new one.
     rows: String,
     key: String,
@@ -191,6 +217,7 @@ impl Statement {
         let rows = found(table::qualified_name(call.origin().table), "table");
         let same = equality.clause(&key, "$1");
         Statement {
+            types: [column.storage.type_id, pg_sys::INT8OID],
             // A domain over bigint is cast to it, so that no function beside ours fits better.
             // Every role may use this one: a user who inserts needs no rights on the schema of the
             // extension.

@@ -99,14 +99,15 @@ impl FlaggedTable {
             warn_once(searched, &name, &options.fingerprint);
         }
         let prefers_indexes = indexed && options.radius <= INDEX_SERVES;
+        let locks = options
+            .lock
+            .then(|| FlagLocks::new(call, &options.fingerprint));
         let known = Self {
             of_new: search.saved(false, prefers_indexes),
             of_updated: OnceCell::new(),
             search,
             prefers_indexes,
-            locks: options
-                .lock
-                .then(|| FlagLocks::new(call, &options.fingerprint)),
+            locks,
             options,
             origin,
             searched,
