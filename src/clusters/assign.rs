@@ -2,7 +2,7 @@
 //! clusters current. Clusters only grow and unite here: one that an UPDATE or DELETE divides stays
 //! whole until the table is computed anew.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 
 use pgrx::PgSqlErrorCode::{
     ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, ERRCODE_FEATURE_NOT_SUPPORTED,
@@ -13,6 +13,7 @@ use pgrx::pg_sys;
 use super::assign_options::parse;
 use super::cluster_table::{ClusterTable, Clustered};
 use crate::pg::catalog::invalidation::{Current, watch};
+use crate::pg::catalog::lookup::equality_types;
 use crate::pg::catalog::table::{self, Column};
 use crate::pg::process::advisory_lock::{keeps_its_snapshot, lock_until_commit};
 use crate::pg::process::error::raise;
@@ -57,7 +58,10 @@ struct Assigner {
     /// Is any row near?
     any_near: SavedQuery,
     unite: SavedQuery,
-    references: Option<References>,
+    statement: Statement,
+    clusters_name: String,
+    /// Made when first needed.
+    references: OnceCell<References>,
 }
 
 /// Queries for clusters that reference the rows, in a transaction that keeps its snapshot: the
@@ -71,12 +75,13 @@ struct References {
 
 impl References {
     /// Would the clusters reference a near row that was committed after the snapshot?
-    fn fail(&self, row: &[Option<Value<'_>>]) -> bool {
-        let joining = self.joining.first_row(row, Sees::Latest);
+    fn fail(&self, call: &TriggerCall<'_>, row: &[Option<Value<'_>>]) -> bool {
+        let joining = self.joining.first_row(call.args(), row, Sees::Latest);
         let Some([Some(keys)]) = joining else {
             return false;
         };
-        let lacking = self.lacking.first_row::<0>(&[Some(keys)], Sees::Usual);
+        let keys = [Some(keys)];
+        let lacking = (self.lacking).first_row::<0>(call.args(), &keys, Sees::Usual);
         lacking.is_some()
     }
 }
@@ -100,6 +105,7 @@ impl Assigner {
         let clusters = clustered.find(&options.clusters);
         // Watched before they are read, so that no change in between is missed.
         let current = watch(&[call.relation().oid(), clustered.table, clusters]);
+        current.watch_types(&equality_types(key.storage.type_id));
         let statement = Statement::new(
             call,
             table::quoted(&options.key),
@@ -109,23 +115,43 @@ impl Assigner {
         );
         let checked = clustered.check(clusters);
         let clusters_name = found(table::qualified_name(clusters), "table of clusters");
-        let saved =
-            |sql: String| SavedQuery::new(&sql, &[key.storage.type_id, pg_sys::INT8OID], true);
-        let references = checked.references.then(|| References {
-            joining: saved(statement.joining(&clusters_name)),
-            lacking: SavedQuery::new(&statement.lacking(), &[statement.array_type], true),
-        });
+        let (types, indexes) = (&statement.types, true);
+        let [is_stored, any_near, unite] = SavedQuery::all(
+            [
+                (&statement.is_stored(table::quoted(fp)), types),
+                (&statement.any_near(), types),
+                (&statement.unite(&clusters_name), types),
+            ],
+            indexes,
+        );
         let assigner = Assigner {
-            references,
-            is_stored: saved(statement.is_stored(table::quoted(fp))),
-            any_near: saved(statement.any_near()),
-            unite: saved(statement.unite(&clusters_name)),
+            is_stored,
+            any_near,
+            unite,
+            statement,
+            clusters_name,
+            references: OnceCell::new(),
             key_name: options.key,
             key,
             fingerprint,
             clusters: checked,
         };
         (current, assigner)
+    }
+
+    fn references(&self) -> &References {
+        self.references.get_or_init(|| {
+            let (statement, indexes) = (&self.statement, true);
+            let joining = statement.joining(&self.clusters_name);
+            let [joining, lacking] = SavedQuery::all(
+                [
+                    (&joining, &statement.types),
+                    (&statement.lacking(), &[statement.array_type]),
+                ],
+                indexes,
+            );
+            References { joining, lacking }
+        })
     }
 }
 
@@ -140,7 +166,7 @@ fn assign(call: &TriggerCall<'_>) {
         refuse(call, ERRCODE_NULL_VALUE_NOT_ALLOWED, message, None);
     };
     let row = [Some(key), Some(fingerprint)];
-    let run = |query: &SavedQuery| query.first_row::<0>(&row, Sees::Latest);
+    let run = |query: &SavedQuery| query.first_row::<0>(call.args(), &row, Sees::Latest);
     // When a deferred trigger runs, or one after another trigger, the row may have been deleted or
     // updated. A new fingerprint fires the trigger for itself, but a change of other columns need
     // not (UPDATE OF): the row counts if one with its key and its fingerprint is stored.
@@ -156,8 +182,8 @@ fn assign(call: &TriggerCall<'_>) {
         return;
     }
     if keeps_its_snapshot()
-        && let Some(references) = &assigner.references
-        && references.fail(&row)
+        && assigner.clusters.references
+        && assigner.references().fail(call, &row)
     {
         missed_near_duplicate(&call.relation().name());
     }
@@ -166,6 +192,8 @@ fn assign(call: &TriggerCall<'_>) {
 
 /// What is asked about a row, `$1` being its key and `$2` its fingerprint.
 struct Statement {
+    /// The types of `$1` and `$2`.
+    types: [pg_sys::Oid; 2],
     /// The table.
     rows: String,
     /// Its key column.
@@ -195,6 +223,7 @@ impl Statement {
         let rows = found(table::qualified_name(call.origin().table), "table");
         let same = equality.clause(&key, "$1");
         Statement {
+            types: [column.storage.type_id, pg_sys::INT8OID],
             // A domain over bigint is cast to it, so that no overloaded function fits better. Every
             // role may use this function: a user who inserts needs no rights on the schema of the
             // extension.

@@ -3,9 +3,10 @@
 //! it, with the names of the table and of the trigger.
 
 use pgrx::PgSqlErrorCode::{
-    ERRCODE_DATATYPE_MISMATCH, ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_INVALID_COLUMN_REFERENCE,
-    ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-    ERRCODE_UNDEFINED_COLUMN, ERRCODE_UNDEFINED_TABLE, ERRCODE_WRONG_OBJECT_TYPE,
+    ERRCODE_DATATYPE_MISMATCH, ERRCODE_GENERATED_ALWAYS, ERRCODE_INSUFFICIENT_PRIVILEGE,
+    ERRCODE_INVALID_COLUMN_REFERENCE, ERRCODE_INVALID_PARAMETER_VALUE,
+    ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, ERRCODE_UNDEFINED_COLUMN, ERRCODE_UNDEFINED_TABLE,
+    ERRCODE_WRONG_OBJECT_TYPE,
 };
 use pgrx::pg_sys::Oid;
 
@@ -134,6 +135,13 @@ impl Clustered<'_> {
                 ),
                 Some(self.model(&table_name::sql(oid))),
             );
+        }
+        if column.generated || column.always_identity {
+            let message = format!(
+                "column \"{name}\" of table \"{table}\" is generated always: the trigger cannot store clusters in it"
+            );
+            let hint = self.model(&table_name::sql(oid));
+            refuse(self.call, ERRCODE_GENERATED_ALWAYS, message, Some(hint));
         }
         column
     }

@@ -14,6 +14,7 @@ use super::locked_tables::FlagLocks;
 use super::options::{FlagOptions, Mode, parse};
 use super::search_query::QueryBuilder;
 use crate::pg::catalog::invalidation::{Current, watch};
+use crate::pg::catalog::lookup::equality_types;
 use crate::pg::catalog::{table, table_name};
 use crate::pg::process::error::raise;
 use crate::pg::spi::saved_query::SavedQuery;
@@ -88,6 +89,9 @@ impl FlaggedTable {
         // Watched before they are read, so that no change in between is missed.
         let current = watch(&[fired.oid(), searched]);
         let columns = Columns::new(call, searched, &options);
+        if let Some((_, key)) = &columns.key {
+            current.watch_types(&equality_types(key.base_type()));
+        }
         let Some(search) = QueryBuilder::new(searched, &options, &columns) else {
             raise(
                 ERRCODE_UNDEFINED_TABLE,
@@ -100,14 +104,15 @@ impl FlaggedTable {
             warn_once(searched, &name, &options.fingerprint);
         }
         let prefers_indexes = indexed && options.radius <= INDEX_SERVES;
+        let locks = options
+            .lock
+            .then(|| FlagLocks::new(call, &options.fingerprint));
         let known = Self {
             of_new: search.saved(false, prefers_indexes),
             of_updated: OnceCell::new(),
             search,
             prefers_indexes,
-            locks: options
-                .lock
-                .then(|| FlagLocks::new(call, &options.fingerprint)),
+            locks,
             options,
             origin,
             searched,

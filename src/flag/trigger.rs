@@ -35,7 +35,11 @@ pg_function! {
     /// `simhash_flag_duplicate() -> trigger`
     fn simhash_flag_duplicate, pg_finfo_simhash_flag_duplicate (args) {
         let call = fired(args);
-        call_site::with(args, |memory| Site::new(&call, memory), |site| site.judge(&call))
+        let new = |memory| Site::new(&call, memory);
+        call_site::with(args, new, |site| {
+            site.refresh(&call);
+            site.judge(&call)
+        })
     }
 }
 
@@ -88,6 +92,14 @@ impl Site {
             table,
             expression,
             memory,
+        }
+    }
+
+    /// Starts anew when the table was altered, which the statement itself can do in a function that
+    /// it calls. What the old state has in `memory` stays there.
+    fn refresh(&mut self, call: &TriggerCall<'_>) {
+        if !Rc::ptr_eq(&self.table, &flagged_table::of(call)) {
+            *self = Self::new(call, self.memory);
         }
     }
 
@@ -186,7 +198,7 @@ impl Site {
             }
             None => &self.table.of_new,
         };
-        let [key, distance] = query.first_row(&parameters, sees)?;
+        let [key, distance] = query.first_row(call.args(), &parameters, sees)?;
         Some(NearDuplicate {
             key: key.filter(|_| columns.key.is_some()),
             distance: distance.map_or(0, |value| value.integer()),

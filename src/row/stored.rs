@@ -87,14 +87,13 @@ impl Named {
     /// another one than at the last call.
     pub fn refresh(&mut self, args: &Args, i: usize) -> Option<(Rc<Config>, bool)> {
         let name = args.varlena(i, pg_sys::TEXTOID)?.bytes();
-        let seen = Seen::now();
         if let Some(config) = &self.config
-            && seen.is_some()
-            && self.seen == seen
             && self.name == name
+            && self.seen.as_ref().is_some_and(Seen::is_now)
         {
             return Some((config.clone(), false));
         }
+        let seen = Seen::now();
         let config = find(&crate::pg::process::encoding::to_utf8(name));
         let changed = self.config.as_ref().is_none_or(|old| old.id != config.id);
         (self.name, self.seen) = (name.to_vec(), seen);

@@ -198,7 +198,7 @@ fn check_newest_idf(args: &Args) {
     );
     let name = args.varlena(1, pg_sys::TEXTOID);
     let number = |sees| {
-        let [number] = newest.first_row(&[name], sees)?;
+        let [number] = newest.first_row(args, &[name], sees)?;
         Some(number?.integer())
     };
     let (latest, seen) = (number(Sees::Latest), number(Sees::Usual));

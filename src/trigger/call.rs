@@ -98,16 +98,10 @@ pub fn remembered<T>(
     }
     let (current, new) = new();
     let new = Rc::new(new);
-    let outdated = known.with_borrow_mut(|known| {
+    known.with_borrow_mut(|known| {
         // What is remembered of dropped triggers is outdated too.
-        let (old, mut kept): (HashMap<_, _>, HashMap<_, _>) = std::mem::take(known)
-            .into_iter()
-            .partition(|(_, (current, _))| !current.is_current());
-        kept.insert(trigger, (current, Rc::clone(&new)));
-        *known = kept;
-        old
+        known.retain(|_, (current, _)| current.is_current());
+        known.insert(trigger, (current, Rc::clone(&new)));
     });
-    // Dropping calls the server, so nothing may be borrowed.
-    drop(outdated);
     new
 }

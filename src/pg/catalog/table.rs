@@ -16,6 +16,8 @@ use crate::pg::sql::value::{Storage, Value};
 pub struct Column {
     number: i16,
     pub generated: bool,
+    /// Is it an identity column that takes no value unless the command says OVERRIDING?
+    pub always_identity: bool,
     pub storage: Storage,
     base: Modified,
 }
@@ -40,6 +42,7 @@ impl Column {
         Self {
             number: attribute.attnum,
             generated: attribute.attgenerated != 0,
+            always_identity: attribute.attidentity as u8 == pg_sys::ATTRIBUTE_IDENTITY_ALWAYS,
             storage: Storage::of_attribute(attribute),
             base: Modified {
                 // SAFETY: a syscache look-up; the modifier is live.
