@@ -14,7 +14,7 @@ use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::encoding::to_utf8;
 use crate::pg::process::error::raise;
-use crate::pg::process::memory::{collected, filled, keep_reserve, work_mem_bytes};
+use crate::pg::process::memory::{collected, filled, in_scratch, keep_reserve, work_mem_bytes};
 use crate::pg::spi::query::for_each_row;
 use crate::row::errors::or_raise;
 use pgrx::PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;
@@ -155,7 +155,8 @@ impl<'m> Texts<'m> {
             }
             let free = usize::from(number(&self.chunks[0]) == Some(other));
             self.chunks[free] = None;
-            match self.read(wanted) {
+            // The array of keys is one of many.
+            match in_scratch(|| self.read(wanted)) {
                 Some(texts) => self.chunks[free] = Some((wanted, texts)),
                 None => return false,
             }
