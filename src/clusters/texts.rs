@@ -31,6 +31,12 @@ const PATIENCE: usize = 1024;
 /// Characters of an n-gram, as simhash_jaccard has it.
 const CHARACTERS: usize = 5;
 
+/// A pair of texts: the places of its two rows, the smaller first, and its number.
+type TextPair = (u32, u32, usize);
+
+/// Bytes that a pair of texts takes besides the edge that it comes from.
+pub const PAIR_OF_TEXTS: usize = size_of::<TextPair>() + size_of::<Option<f64>>();
+
 /// A chunk's number and its rows' n-grams; None where the text is NULL.
 type Chunk = (u32, Vec<Option<Shingles>>);
 
@@ -95,7 +101,7 @@ impl<'m> Texts<'m> {
         activity: &mut Activity,
     ) -> Vec<Option<f64>> {
         let place = |row: u32| self.places[row as usize];
-        let mut order: Vec<(u32, u32, usize)> = collected(pairs.enumerate().map(|(i, (a, b))| {
+        let mut order: Vec<TextPair> = collected(pairs.enumerate().map(|(i, (a, b))| {
             let (a, b) = (place(a), place(b));
             (a.min(b), a.max(b), i)
         }));
