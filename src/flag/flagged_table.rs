@@ -88,7 +88,7 @@ impl FlaggedTable {
         // Watched before they are read, so that no change in between is missed.
         let current = watch(&[fired.oid(), searched]);
         let columns = Columns::new(call, searched, &options);
-        let Some(search) = QueryBuilder::new(searched, &options, &columns) else {
+        let Some(search) = QueryBuilder::new(call, searched, &options, &columns) else {
             raise(
                 ERRCODE_UNDEFINED_TABLE,
                 format!("relation with OID {} does not exist", searched.to_u32()),
