@@ -164,9 +164,7 @@ impl Error {
             Error::UnknownStopWords { known, .. } => {
                 Some(format!("The built-in lists are {known}."))
             }
-            Error::BadWeight { .. } => {
-                Some("A weight is a finite number that is not negative.".into())
-            }
+            Error::BadWeight { .. } => Some("A weight is a number from 0 to 1e100.".into()),
             Error::NoWeight => Some("Give at least one column a weight above 0.".into()),
             Error::WeightedToken { .. } => Some(
                 "Preset s1 reads tokens with weights, separated by single spaces, such as \

@@ -11,6 +11,7 @@ use serde::de::value::{Error as NoVariant, StrDeserializer};
 use serde_json::{Map, Value};
 
 use crate::fingerprint::error::Error;
+use crate::fingerprint::simhash;
 
 /// A name that a later version will give a meaning; with a `$` in front for a row.
 const RESERVED: &str = "normalize";
@@ -56,12 +57,12 @@ pub fn names(key: &str, value: &Value) -> Result<Vec<String>, Error> {
     read(key, "an array of strings", value)
 }
 
-/// A weight: a number that is not negative.
+/// A weight.
 pub fn number(place: String, value: &Value) -> Result<f64, Error> {
     let Some(number) = value.as_f64() else {
         return Err(wrong_shape(place, "a number", value));
     };
-    if !number.is_finite() || number < 0.0 {
+    if !simhash::is_weight(number) {
         return Err(Error::BadWeight {
             place,
             weight: value.to_string(),
