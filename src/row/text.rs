@@ -52,7 +52,11 @@ impl<const W: usize> TextSite<W> {
         }
     }
 
-    fn prepare(&mut self, args: &Args, parse: fn(&str) -> Result<TextOptions, Error>) {
+    fn prepare(
+        &mut self,
+        args: &Args,
+        parse: fn(&str, &mut dyn FnMut()) -> Result<TextOptions, Error>,
+    ) {
         if refresh(&mut self.arguments, args, 1, self.memory, parse) {
             let plan = |a: &ParsedArguments<_>| or_raise(plan::text(a.preset, &a.options));
             self.plan = self.arguments.as_ref().map(plan);
