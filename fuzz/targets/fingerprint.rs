@@ -31,14 +31,15 @@ fuzz_target!(|data: &[u8]| {
         panic!("a preset is missing");
     };
     let plans = match choice & 0x80 {
-        0 => parse_text(&json).and_then(|options| Ok(vec![plan::text(preset, &options)?])),
+        0 => parse_text(&json, &mut || {})
+            .and_then(|options| Ok(vec![plan::text(preset, &options)?])),
         _ => {
             let field = |name: &str| Field {
                 name: name.into(),
                 generated: false,
             };
             let fields = [field("a"), field("b")];
-            parse_row(&json).and_then(|options| plan::row(preset, &options, &fields))
+            parse_row(&json, &mut || {}).and_then(|options| plan::row(preset, &options, &fields))
         }
     };
     if let Ok(plans) = plans {

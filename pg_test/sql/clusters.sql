@@ -88,6 +88,7 @@ RESET min_parallel_table_scan_size;
 SET work_mem = '64kB';
 SELECT count(*) AS faults FROM (SELECT * FROM simhash_clusters('many', 'id', 'fp', 3, 'components') EXCEPT SELECT * FROM components) x;
 SELECT * FROM simhash_clusters('many', 'id', 'fp', 30, 'star');
+SELECT * FROM simhash_clusters('many', 'id', 'fp', 30, 'star', text => 'body');
 RESET work_mem;
 -- One long text does not make a query for each row of the others: queries are counted by a sequence.
 CREATE SEQUENCE queries;

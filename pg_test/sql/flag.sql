@@ -471,6 +471,15 @@ INSERT INTO of_fp VALUES (1);
 SELECT try('fingerprint=fp', 'duplicate_of=small', 'key=nokey');
 SELECT try('fingerprint=fp', 'duplicate_of=small', 'key=ctid');
 SELECT try('fingerprint=fp', 'flag=b', 'key=j');
+-- A type that has an equality, but no order.
+CREATE TABLE unordered (x xid, fp bigint, b boolean, of xid);
+CREATE INDEX ON unordered USING simhash (fp);
+CREATE TRIGGER flag BEFORE INSERT ON unordered FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'key=x', 'duplicate_of=of');
+INSERT INTO unordered VALUES ('1', 1);
+CREATE OR REPLACE TRIGGER flag BEFORE INSERT ON unordered FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'key=x', 'mode=reject');
+INSERT INTO unordered VALUES ('1', 1);
+CREATE OR REPLACE TRIGGER flag BEFORE INSERT ON unordered FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'key=x', 'flag=b');
+INSERT INTO unordered VALUES ('1', 1), ('2', 1) RETURNING *;
 SELECT try('fingerprint=fp', 'flag=b', 'text=small');
 SELECT try('fingerprint=fp', 'flag=b', 'text=gen');
 SELECT try('fingerprint=fp', 'flag=b', 'text=other', 'min_jaccard=1.1');

@@ -189,6 +189,28 @@ SQL
 	$session->quit;
 }
 
+# Nor do the keys by which texts are looked up: 8,192 rows are one cluster, whose pairs lie in all chunks of
+# rows, so that some 500 times 256 keys of 700 bytes are asked for.
+SKIP:
+{
+	skip 'no /proc', 1 unless -r '/proc/self/status';
+	$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE long_keys AS SELECT repeat(md5(i::text), 22) AS key, i::bigint AS fp, 'the same text'::text AS body FROM generate_series(0, 8191) i;
+CREATE UNIQUE INDEX ON long_keys (key);
+ANALYZE long_keys;
+SQL
+	my $session = $node->background_psql('postgres');
+	my $pid = $session->query_safe("SET jit = off; SELECT pg_backend_pid()");
+	my $peak = sub { (slurp_file("/proc/$pid/status") =~ /VmHWM:\s+(\d+) kB/)[0] };
+	my $clusters = sub { "SELECT count(*), count(DISTINCT cluster_id) FROM simhash_clusters_keyed('long_keys', 'key', 'fp', NULL::text, 1, 'star'$_[0])" };
+	my $plain = $session->query_safe($clusters->(''));
+	my $before = $peak->();
+	is($session->query_safe($clusters->(", text => 'body'")), $plain, 'clusters by long keys, with equal texts');
+	my $more = $peak->() - $before;
+	cmp_ok($more, '<', 20000, "and $more kB more");
+	$session->quit;
+}
+
 # Others see how far a call is.
 my $session = $node->background_psql('postgres', on_error_stop => 0);
 # One long call: how far it is shows after half a second.

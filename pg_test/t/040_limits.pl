@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 use SimhashTest;
+use SimhashSession;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -77,7 +78,8 @@ for my $call (
 $node->safe_psql('postgres', q{CREATE TABLE long AS SELECT repeat('数据库中的重复记录 of a long text, ', 3000000) AS t});
 for my $call (
 	'simhash64(t)', 'simhash128(t)', 'simhash64(ROW(t))', q{simhash64(t, preset => 's3')}, q{simhash64(ROW(t, t), '{"f1": {"title": "f2"}}')},
-	'simhash_jaccard(t, t)', 'simhash_cosine(t, t)', '(SELECT count(*) FROM simhash_terms(t))', q{simhash64(repeat('a^1 ', 25000000), preset => 's1')})
+	'simhash_jaccard(t, t)', 'simhash_cosine(t, t)', '(SELECT count(*) FROM simhash_terms(t))', q{simhash64(repeat('a^1 ', 25000000), preset => 's1')},
+	q{simhash64(ROW(convert_to(repeat('x', 100000000), 'UTF8')))})
 {
 	my $start = time;
 	my ($status, $out, $err) = $node->psql('postgres', "SET statement_timeout = '500ms';\nSELECT $call FROM long");
@@ -139,9 +141,37 @@ is($node->safe_psql('postgres', q{SELECT simhash64('w7 and more', jsonb_build_ob
 	't', 'a dictionary of 100,000 words in the options');
 is($node->safe_psql('postgres', q{SELECT simhash64('w7 and more', jsonb_build_object('idf', jsonb_build_object('documents', 9, 'terms', (SELECT jsonb_object_agg('w' || i, 1) FROM generate_series(1, 100000) AS i)))) IS NOT NULL}),
 	't', 'an idf table of 100,000 words in the options');
+($status, $out, $err) = $node->psql('postgres', q{SELECT simhash64('w7 and more', jsonb_build_object('dictionary', (SELECT jsonb_agg('word' || i) FROM generate_series(1, 1500000) AS i)))});
+like($err, qr/ERROR:  the JSON of the options is too long: \d+ bytes/, '... but not one of 1,500,000');
 ($status, $out, $err) = $node->psql('postgres', q{SELECT simhash64('a', (repeat('{"dictionary": [', 1) || repeat('[', 3000) || repeat(']', 3000) || ']}')::jsonb)});
 like($err, qr/ERROR/, 'deeply nested JSON is an error');
 is($node->safe_psql('postgres', 'SELECT 1'), 1, 'the server is still there');
+
+# Values that are no text are written as text first. Too little memory for that is an error.
+SKIP:
+{
+	skip 'the memory of a backend cannot be limited', 1 unless limits_memory();
+	$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE huge AS SELECT ARRAY(SELECT generate_series(1, 500000)) AS numbers, ARRAY(SELECT ROW('text', i)::n0 FROM generate_series(1, 50000) AS i) AS rows,
+	convert_to(repeat('x', 10000000), 'UTF8') AS bytes, to_jsonb(repeat('x', 10000000)) AS document;
+CREATE TABLE small AS SELECT ARRAY[1] AS numbers, ARRAY[ROW('a', 1)::n0] AS rows, 'x'::bytea AS bytes, '[1]'::jsonb AS document;
+SQL
+	for my $column ('numbers', 'rows', 'bytes', 'document')
+	{
+		my $query = "SELECT simhash64(ROW($column)) FROM huge";
+		my $right = $node->safe_psql('postgres', $query);
+		my $session = $node->background_psql('postgres', on_error_stop => 0);
+		my $pid = $session->query_safe('SET jit = off; SELECT pg_backend_pid()');
+		# What is loaded at the first call is there.
+		$session->query_safe($query =~ s/huge/small/r);
+		my ($errors, $others, $megabytes, $answer) = short_of_memory($session, $pid, $query, $right);
+		is($others, '', "$column: out of memory $errors times, right with $megabytes MB more");
+		is($answer, $right, "$column: right in the end");
+		cmp_ok($errors, '>', 0, "$column: memory was short");
+		is($session->query_safe('SELECT pg_backend_pid()'), $pid, "$column: the backend is still the same");
+		$session->quit;
+	}
+}
 
 $node->stop;
 done_testing();

@@ -1,6 +1,7 @@
 //! The rows that have pairs: found, then numbered in the order of their keys.
 
 use super::group::{Edge, Method, representatives};
+use super::texts::PAIR_OF_TEXTS;
 use super::union_find::UnionFind;
 use crate::pairs::file::Gathered;
 use crate::pairs::keys::{KeyBuffer, Keys};
@@ -19,6 +20,8 @@ use std::collections::HashMap;
 
 /// Bytes that a pair takes until its cluster is known.
 const PAIR: usize = 3 * size_of::<Edge>();
+/// The same where texts are compared.
+const VERIFIED_PAIR: usize = size_of::<Edge>() + PAIR_OF_TEXTS;
 
 /// Collects pairs while they are found.
 struct PairCollector {
@@ -114,7 +117,7 @@ impl Members {
                 numbers: HashMap::new(),
                 tags: Vec::new(),
                 edges: Vec::new(),
-                limit: memory / PAIR,
+                limit: memory / if verified { VERIFIED_PAIR } else { PAIR },
                 sets: (method == Method::Components && !verified).then(UnionFind::new),
             },
             activity,

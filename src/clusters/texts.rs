@@ -14,7 +14,7 @@ use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::encoding::to_utf8;
 use crate::pg::process::error::raise;
-use crate::pg::process::memory::{collected, filled, keep_reserve, work_mem_bytes};
+use crate::pg::process::memory::{collected, filled, in_scratch, keep_reserve, work_mem_bytes};
 use crate::pg::spi::query::for_each_row;
 use crate::row::errors::or_raise;
 use pgrx::PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;
@@ -30,6 +30,12 @@ const SHRINK: u32 = 16;
 const PATIENCE: usize = 1024;
 /// Characters of an n-gram, as simhash_jaccard has it.
 const CHARACTERS: usize = 5;
+
+/// A pair of texts: the places of its two rows, the smaller first, and its number.
+type TextPair = (u32, u32, usize);
+
+/// Bytes that a pair of texts takes besides the edge that it comes from.
+pub const PAIR_OF_TEXTS: usize = size_of::<TextPair>() + size_of::<Option<f64>>();
 
 /// A chunk's number and its rows' n-grams; None where the text is NULL.
 type Chunk = (u32, Vec<Option<Shingles>>);
@@ -95,7 +101,7 @@ impl<'m> Texts<'m> {
         activity: &mut Activity,
     ) -> Vec<Option<f64>> {
         let place = |row: u32| self.places[row as usize];
-        let mut order: Vec<(u32, u32, usize)> = collected(pairs.enumerate().map(|(i, (a, b))| {
+        let mut order: Vec<TextPair> = collected(pairs.enumerate().map(|(i, (a, b))| {
             let (a, b) = (place(a), place(b));
             (a.min(b), a.max(b), i)
         }));
@@ -155,7 +161,8 @@ impl<'m> Texts<'m> {
             }
             let free = usize::from(number(&self.chunks[0]) == Some(other));
             self.chunks[free] = None;
-            match self.read(wanted) {
+            // The array of keys is one of many.
+            match in_scratch(|| self.read(wanted)) {
                 Some(texts) => self.chunks[free] = Some((wanted, texts)),
                 None => return false,
             }

@@ -262,7 +262,7 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     fn plan() -> ColumnPlan {
-        let options = parse_text("{}").unwrap();
+        let options = parse_text("{}", &mut || {}).unwrap();
         plan::text(presets::find(None).unwrap(), &options).unwrap()
     }
 

@@ -55,6 +55,9 @@ pub enum Error {
         key: String,
         preset: &'static str,
     },
+    JsonTooLong {
+        bytes: usize,
+    },
     /// The JSON does not parse. The server has checked its syntax: a number is too large, or it is
     /// nested too deeply.
     Json(String),
@@ -164,9 +167,11 @@ impl Error {
             Error::UnknownStopWords { known, .. } => {
                 Some(format!("The built-in lists are {known}."))
             }
-            Error::BadWeight { .. } => {
-                Some("A weight is a finite number that is not negative.".into())
-            }
+            Error::BadWeight { .. } => Some("A weight is a number from 0 to 1e100.".into()),
+            Error::JsonTooLong { .. } => Some(format!(
+                "At most {} bytes are read. Keep longer lists of words in a stored dictionary.",
+                super::options::json::MOST_BYTES
+            )),
             Error::NoWeight => Some("Give at least one column a weight above 0.".into()),
             Error::WeightedToken { .. } => Some(
                 "Preset s1 reads tokens with weights, separated by single spaces, such as \
@@ -222,6 +227,9 @@ impl fmt::Display for Error {
             }
             Error::OptionWithoutUse { key, preset } => {
                 write!(f, "option \"{key}\" has no use with preset \"{preset}\"")
+            }
+            Error::JsonTooLong { bytes } => {
+                write!(f, "the JSON of the options is too long: {bytes} bytes")
             }
             Error::Json(fault) => write!(f, "cannot read the JSON of the options: {fault}"),
             Error::BadWeight { place, weight } => write!(f, "{place} is out of range: {weight}"),

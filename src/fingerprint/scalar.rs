@@ -3,6 +3,8 @@
 
 use std::fmt::{Display, LowerExp, Write};
 
+use super::error::Error;
+
 const USECS_PER_DAY: i64 = 86_400_000_000;
 /// Days from 1970-01-01 to 2000-01-01, where the server's dates start.
 const EPOCH_DAYS: i64 = 10_957;
@@ -81,23 +83,49 @@ pub fn interval(out: &mut String, usecs: i64, days: i32, months: i32) {
     out.push_str(" sec");
 }
 
-/// Bytes in hexadecimal.
-pub fn bytes(out: &mut String, bytes: &[u8]) {
-    for byte in bytes {
-        let _ = write!(out, "{byte:02x}");
+/// Bytes between two calls of `pause`.
+const PIECE: usize = 1 << 16;
+
+/// Bytes in hexadecimal. `pause` is called now and then, and may unwind.
+pub fn bytes(out: &mut String, bytes: &[u8], pause: &mut dyn FnMut()) -> Result<(), Error> {
+    make_room(out, 2 * bytes.len())?;
+    for piece in bytes.chunks(PIECE) {
+        pause();
+        for byte in piece {
+            let _ = write!(out, "{byte:02x}");
+        }
     }
+    Ok(())
 }
 
-/// Text inside of a container, in double quotes, so that no two contents look alike.
-pub fn quoted(out: &mut String, text: &str) {
+/// Text inside of a container, in double quotes, so that no two contents look alike. `pause` is
+/// called now and then, and may unwind.
+pub fn quoted(out: &mut String, text: &str, pause: &mut dyn FnMut()) -> Result<(), Error> {
+    make_room(out, text.len() + 2)?;
     out.push('"');
-    for c in text.chars() {
-        if matches!(c, '"' | '\\') {
-            out.push('\\');
+    let mut rest = text;
+    while !rest.is_empty() {
+        pause();
+        let (piece, behind) = rest.split_at(rest.floor_char_boundary(PIECE));
+        rest = behind;
+        let special = |byte: &u8| matches!(byte, b'"' | b'\\');
+        let backslashes = piece.bytes().filter(special).count();
+        // A quote follows the last piece.
+        make_room(out, piece.len() + backslashes + 1)?;
+        for c in piece.chars() {
+            if matches!(c, '"' | '\\') {
+                out.push('\\');
+            }
+            out.push(c);
         }
-        out.push(c);
     }
     out.push('"');
+    Ok(())
+}
+
+/// Makes room for so many more bytes.
+fn make_room(out: &mut String, bytes: usize) -> Result<(), Error> {
+    out.try_reserve(bytes).map_err(|_| Error::OutOfMemory)
 }
 
 fn push_fraction(out: &mut String, usecs: i64) {
@@ -224,7 +252,20 @@ mod tests {
 
     #[test]
     fn quotes_and_bytes() {
-        assert_eq!(with(|o| quoted(o, "a\"b\\c")), "\"a\\\"b\\\\c\"");
-        assert_eq!(with(|o| bytes(o, &[0, 0xab])), "00ab");
+        let in_quotes = |text: &str| with(|o| quoted(o, text, &mut || {}).unwrap());
+        assert_eq!(in_quotes("a\"b\\c"), "\"a\\\"b\\\\c\"");
+        assert_eq!(in_quotes(""), "\"\"");
+        assert_eq!(with(|o| bytes(o, &[0, 0xab], &mut || {}).unwrap()), "00ab");
+    }
+
+    #[test]
+    fn long_values_pause() {
+        let (text, mut pauses) = ("语".repeat(PIECE), 0);
+        let found = with(|o| quoted(o, &text, &mut || pauses += 1).unwrap());
+        assert_eq!(found, format!("\"{text}\""));
+        assert!(pauses > 2, "{pauses}");
+        pauses = 0;
+        with(|o| bytes(o, text.as_bytes(), &mut || pauses += 1).unwrap());
+        assert!(pauses > 2, "{pauses}");
     }
 }

@@ -1,5 +1,15 @@
 //! Weighted SimHash: one signed sum per bit, and the signs of the sums.
 
+/// Largest weight of a token and of a column. The product of the two, and the sum of as many such
+/// products as a row has tokens, stay finite: the difference of two infinite sums is not a number,
+/// and which bits it would take depends on the order of the tokens.
+const MOST_WEIGHT: f64 = 1e100;
+
+/// Is this a weight that users may give?
+pub fn is_weight(number: f64) -> bool {
+    (0.0..=MOST_WEIGHT).contains(&number)
+}
+
 /// The sums: 64 for each of `W` words, the low word first. A feature adds its weight to the sum of
 /// each bit that its hash has set, and subtracts it from the others. Fingerprints of 32 bits use
 /// hashes whose high half is zero, so their high sums never rise above 0.

@@ -349,7 +349,8 @@ fn extend(key: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Error> {
 #[cfg(test)]
 #[test]
 fn a_long_row_leaves_little_behind() {
-    let options = super::options::grammar::parse_text(r#"{"features": {"whole": 1}}"#).unwrap();
+    let options =
+        super::options::grammar::parse_text(r#"{"features": {"whole": 1}}"#, &mut || {}).unwrap();
     let preset = super::options::presets::find(None).unwrap();
     let plan = super::options::plan::text(preset, &options).unwrap();
     let mut sketch = Sketch::<1>::new(Width::W64);
@@ -365,7 +366,7 @@ fn a_long_row_leaves_little_behind() {
 #[cfg(test)]
 #[test]
 fn sorting_features_pauses() {
-    let options = super::options::grammar::parse_text("{}").unwrap();
+    let options = super::options::grammar::parse_text("{}", &mut || {}).unwrap();
     let preset = super::options::presets::find(None).unwrap();
     let plan = super::options::plan::text(preset, &options).unwrap();
     let mut sketch = Sketch::<1>::showing(Width::W64);

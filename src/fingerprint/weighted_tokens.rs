@@ -1,9 +1,10 @@
 //! The input of preset `s1`: `token^weight`, separated by single spaces.
 
 use super::error::Error;
+use super::simhash::is_weight;
 
 /// Reads the tokens of `text` one by one. Empty text has none; a doubled, leading or trailing
-/// space, a missing `^`, an empty token and a weight that is no finite number >= 0 are errors.
+/// space, a missing `^`, an empty token and a weight that is no number from 0 to 1e100 are errors.
 /// The last `^` of a token divides it, so a token may contain the character.
 pub fn parse(text: &str) -> impl Iterator<Item = Result<(&str, f64), Error>> {
     let parts = (!text.is_empty()).then(|| text.split(' '));
@@ -32,8 +33,8 @@ fn token(position: usize, part: &str) -> Result<(&str, f64), Error> {
         return fail("nothing before the \"^\"");
     }
     match weight.parse::<f64>() {
-        Ok(weight) if weight.is_finite() && weight >= 0.0 => Ok((token, weight)),
-        Ok(_) => fail("the weight is negative or not finite"),
+        Ok(weight) if is_weight(weight) => Ok((token, weight)),
+        Ok(_) => fail("the weight is not between 0 and 1e100"),
         Err(_) => fail("the weight is not a number"),
     }
 }

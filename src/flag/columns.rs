@@ -9,6 +9,7 @@ use crate::fingerprint::options::grammar::parse_row;
 use crate::fingerprint::options::plan::{self, Field};
 use crate::fingerprint::options::presets;
 use crate::pg::catalog::table::{self, Column};
+use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::sql::expression::jsonb_text;
 use crate::pg::sql::trigger::TriggerCall;
 use crate::row::errors::or_raise;
@@ -164,7 +165,10 @@ fn counting(recipe: &Recipe, names: &[String], columns: &[Column]) -> Vec<usize>
             generated: column.generated,
         })
         .collect();
-    let weights = or_raise(parse_row(&jsonb_text(&recipe.weights)));
+    let weights = or_raise(parse_row(
+        &jsonb_text(&recipe.weights),
+        &mut check_for_interrupts,
+    ));
     let preset = or_raise(presets::find(recipe.preset.as_deref()));
     let plans = or_raise(plan::row(preset, &weights, &fields));
     plans

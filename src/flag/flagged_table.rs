@@ -92,7 +92,7 @@ impl FlaggedTable {
         if let Some((_, key)) = &columns.key {
             current.watch_types(&equality_types(key.base_type()));
         }
-        let Some(search) = QueryBuilder::new(searched, &options, &columns) else {
+        let Some(search) = QueryBuilder::new(call, searched, &options, &columns) else {
             raise(
                 ERRCODE_UNDEFINED_TABLE,
                 format!("relation with OID {} does not exist", searched.to_u32()),

@@ -8,9 +8,10 @@ use pgrx::pg_sys::Oid;
 use super::columns::Columns;
 use super::options::{FlagOptions, Mode};
 use crate::pg::catalog::table::{self, quoted};
-use crate::pg::process::error::raise;
 use crate::pg::spi::saved_query::SavedQuery;
-use crate::pg::sql::key_type::Equality;
+use crate::pg::sql::key_type::{Equality, KeyType};
+use crate::pg::sql::trigger::TriggerCall;
+use crate::trigger::call::refuse;
 
 /// Characters of the n-grams by which texts are compared.
 const NGRAM: u32 = 5;
@@ -30,7 +31,12 @@ impl QueryBuilder {
     /// the types that our functions take, so that no overloaded function fits better. The functions
     /// are those of `simhash_catalog`, which every role may use: a user who inserts needs no rights
     /// on the schema of the extension. None when the table is gone.
-    pub fn new(searched: Oid, options: &FlagOptions, columns: &Columns) -> Option<Self> {
+    pub fn new(
+        call: &TriggerCall<'_>,
+        searched: Oid,
+        options: &FlagOptions,
+        columns: &Columns,
+    ) -> Option<Self> {
         let distance = format!(
             "simhash_catalog.distance(t.{}::pg_catalog.int8, $1)",
             quoted(&options.fingerprint)
@@ -47,7 +53,7 @@ impl QueryBuilder {
             types: vec![pg_sys::INT8OID],
         };
         if let (Some(key), Some((_, column))) = (&key, &columns.key) {
-            search.exclude_key(key, column.base_type());
+            search.exclude_key(call, key, column.base_type());
         }
         if let Some(check) = &options.text {
             search.types.push(pg_sys::TEXTOID);
@@ -64,6 +70,9 @@ impl QueryBuilder {
         }
         // Which row it is matters only where the trigger tells it.
         if options.duplicate_of.is_some() || options.mode == Mode::Reject {
+            if let Some((_, column)) = &columns.key {
+                require_order(call, column.base_type());
+            }
             let by_key = key.map_or(String::new(), |key| format!(", {key}"));
             search.order = format!(" ORDER BY {distance}{by_key}");
         }
@@ -71,17 +80,11 @@ impl QueryBuilder {
     }
 
     /// A row with the key of the new one is the row itself, as INSERT ... ON CONFLICT proposes it.
-    fn exclude_key(&mut self, key: &str, key_type: Oid) {
+    fn exclude_key(&mut self, call: &TriggerCall<'_>, key: &str, key_type: Oid) {
         self.types.push(key_type);
         let parameter = format!("${}", self.types.len());
         let Some(equality) = Equality::of(key_type) else {
-            raise(
-                ERRCODE_UNDEFINED_FUNCTION,
-                format!(
-                    "could not identify an equality operator for type {}",
-                    table::type_name(key_type)
-                ),
-            );
+            lacks(call, "equality", key_type);
         };
         let same = equality.clause(key, &parameter);
         // Rows whose key is NULL are compared with all rows.
@@ -113,4 +116,18 @@ impl QueryBuilder {
         let text = format!("{}{not_itself}{} LIMIT 1", self.text, self.order);
         SavedQuery::new(&text, &types, prefers_indexes)
     }
+}
+
+/// Equally near rows are taken in the order of their keys. Some types have an equality, but no
+/// order: xid for example.
+fn require_order(call: &TriggerCall<'_>, key_type: Oid) {
+    if KeyType::new(key_type).is_none() {
+        lacks(call, "ordering", key_type);
+    }
+}
+
+fn lacks(call: &TriggerCall<'_>, operator: &str, key_type: Oid) -> ! {
+    let name = table::type_name(key_type);
+    let message = format!("could not identify an {operator} operator for type {name}");
+    refuse(call, ERRCODE_UNDEFINED_FUNCTION, message, None)
 }

@@ -7,7 +7,9 @@ use pgrx::pg_sys;
 
 use super::errors::or_raise;
 use crate::fingerprint::Error;
+use crate::fingerprint::options::json::check_length;
 use crate::fingerprint::options::presets::{self, Preset};
+use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::encoding::to_utf8;
 use crate::pg::sql::call_site::Memory;
 use crate::pg::sql::fmgr::Args;
@@ -27,14 +29,18 @@ impl<T: Default> ParsedArguments<T> {
         args: &Args,
         i: usize,
         memory: Memory,
-        parse: impl FnOnce(&str) -> Result<T, Error>,
+        parse: impl FnOnce(&str, &mut dyn FnMut()) -> Result<T, Error>,
     ) -> Self {
         let name = args.varlena(i + 1, pg_sys::TEXTOID).map(|v| v.bytes());
         let preset = or_raise(presets::find(name.map(to_utf8).as_deref()));
         let json = args.varlena(i, pg_sys::JSONBOID);
         let options = json.map_or_else(T::default, |json| {
+            // Before its text is made, which takes longer than to parse it.
+            or_raise(check_length(json.bytes().len()));
             let output = Output::of(pg_sys::JSONBOID, memory);
-            output.text(json, |text| or_raise(parse(&to_utf8(text))))
+            output.text(json, |text| {
+                or_raise(parse(&to_utf8(text), &mut check_for_interrupts))
+            })
         });
         let json = json.map(|v| v.bytes().to_vec());
         Self {
@@ -58,7 +64,7 @@ pub fn refresh<T: Default>(
     args: &Args,
     i: usize,
     memory: Memory,
-    parse: impl FnOnce(&str) -> Result<T, Error>,
+    parse: impl FnOnce(&str, &mut dyn FnMut()) -> Result<T, Error>,
 ) -> bool {
     if current.as_ref().is_some_and(|a| a.same(args, i)) {
         return false;

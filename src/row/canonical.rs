@@ -13,13 +13,20 @@ use std::rc::Rc;
 
 use pgrx::pg_sys::{self, Oid};
 
+use super::errors::or_raise;
 use crate::fingerprint::scalar;
 use crate::pg::process::backend::{check_for_interrupts, check_stack_depth};
 use crate::pg::process::encoding::to_utf8;
+use crate::pg::process::memory::{or_out_of_memory, owned};
 use crate::pg::sql::call_site::Memory;
 use crate::pg::sql::record::{Record, Shape};
 use crate::pg::sql::type_output::{Output, PinnedSettings, Structure, is_built_in, resolve};
 use crate::pg::sql::value::Value;
+
+/// Bytes of canonical text that a call site keeps room for.
+const KEPT_BYTES: usize = 1 << 20;
+/// No number, date, time or interval is longer, in bytes.
+const LONGEST_NUMBER: usize = 128;
 
 /// How values of a type are written.
 pub enum Form {
@@ -180,19 +187,20 @@ impl Writer {
     pub fn write(&mut self, out: &mut String, form: &Form, value: Value<'_>) {
         match form {
             Form::Text | Form::PaddedText | Form::TextOutput(_) => {
-                out.push_str(&text(form, value));
+                push(out, &text(form, value));
             }
             Form::Scalar(kind) => write_scalar(out, kind, value),
-            Form::Lexemes(output) => output.text(value, |text| out.push_str(&to_utf8(text))),
+            Form::Lexemes(output) => output.text(value, |text| push(out, &to_utf8(text))),
             Form::Array => self.array(out, value),
             Form::Record => self.record(out, value),
             Form::Range => self.range(out, value),
             Form::Multirange => {
-                out.push('{');
+                push(out, "{");
                 for range in value.multirange() {
+                    check_for_interrupts();
                     self.nested(out, &Form::Range, range);
                 }
-                out.push('}');
+                push(out, "}");
             }
         }
     }
@@ -206,6 +214,9 @@ impl Writer {
     ) -> Cow<'a, str> {
         if form.is_text() {
             return text(form, value);
+        }
+        if scratch.capacity() > KEPT_BYTES {
+            *scratch = String::new();
         }
         scratch.clear();
         self.write(scratch, form, value);
@@ -223,7 +234,7 @@ impl Writer {
             | Form::Lexemes(_) => {
                 let mut inner = String::new();
                 self.write(&mut inner, form, value);
-                scalar::quoted(out, &inner);
+                or_raise(scalar::quoted(out, &inner, &mut check_for_interrupts));
             }
             _ => {
                 check_stack_depth();
@@ -238,66 +249,68 @@ impl Writer {
         // An array of one dimension from 1 on needs no bounds.
         if array.dims.len() != 1 || array.dims[0].1 != 1 {
             for (size, lower) in &array.dims {
-                out.push_str(&format!("[{lower}+{size}]"));
+                push(out, &format!("[{lower}+{size}]"));
             }
         }
-        out.push('{');
+        push(out, "{");
         for (i, item) in array.items.iter().enumerate() {
-            if i % 1024 == 0 {
-                check_for_interrupts();
-            }
+            check_for_interrupts();
             if i > 0 {
-                out.push(',');
+                push(out, ",");
             }
             match item {
                 Some(item) => self.nested(out, &form, *item),
-                None => out.push_str("NULL"),
+                None => push(out, "NULL"),
             }
         }
-        out.push('}');
+        push(out, "}");
     }
 
     fn record(&mut self, out: &mut String, value: Value<'_>) {
         let record = Record::open(value);
         let shape = self.shape(&record);
-        out.push('(');
+        push(out, "(");
         for (i, (column, field)) in shape.columns.iter().zip(shape.values(&record)).enumerate() {
             if i > 0 {
-                out.push(',');
+                push(out, ",");
             }
             if let Some(field) = field {
                 let form = self.form(column.type_id);
                 self.nested(out, &form, field);
             }
         }
-        out.push(')');
+        push(out, ")");
     }
 
     fn range(&mut self, out: &mut String, value: Value<'_>) {
         let Some(range) = value.range() else {
-            out.push_str("empty");
+            push(out, "empty");
             return;
         };
-        out.push(if range.lower_inclusive { '[' } else { '(' });
+        push(out, if range.lower_inclusive { "[" } else { "(" });
         for (i, bound) in [range.lower, range.upper].into_iter().enumerate() {
             if i > 0 {
-                out.push(',');
+                push(out, ",");
             }
             if let Some(bound) = bound {
                 let form = self.form(bound.type_id());
                 self.nested(out, &form, bound);
             }
         }
-        out.push(if range.upper_inclusive { ']' } else { ')' });
+        push(out, if range.upper_inclusive { "]" } else { ")" });
     }
+}
+
+/// Appends text of any length.
+fn push(out: &mut String, text: &str) {
+    or_out_of_memory(out.try_reserve(text.len()));
+    out.push_str(text);
 }
 
 /// The text of a value whose form is text.
 pub fn text<'a>(form: &Form, value: Value<'a>) -> Cow<'a, str> {
     match form {
-        Form::TextOutput(output) => {
-            output.text(value, |text| Cow::Owned(to_utf8(text).into_owned()))
-        }
+        Form::TextOutput(output) => output.text(value, |text| Cow::Owned(owned(&to_utf8(text)))),
         Form::PaddedText => to_utf8(without_padding(value.bytes())),
         _ => to_utf8(value.bytes()),
     }
@@ -312,13 +325,14 @@ fn without_padding(bytes: &[u8]) -> &[u8] {
 }
 
 fn write_scalar(out: &mut String, kind: &Scalar, value: Value<'_>) {
+    or_out_of_memory(out.try_reserve(LONGEST_NUMBER));
     match kind {
         Scalar::Integer => out.push_str(&value.integer().to_string()),
         Scalar::Oid => out.push_str(&value.oid().to_string()),
         Scalar::Float4 => scalar::float(out, f32::from_bits(value.integer() as u32)),
         Scalar::Float8 => scalar::float(out, f64::from_bits(value.integer() as u64)),
         Scalar::Numeric(output) => {
-            output.text(value, |text| out.push_str(scalar::numeric(&to_utf8(text))));
+            output.text(value, |text| push(out, scalar::numeric(&to_utf8(text))));
         }
         Scalar::Date => scalar::date(out, value.integer() as i32),
         Scalar::Timestamp => scalar::timestamp(out, value.integer()),
@@ -331,7 +345,9 @@ fn write_scalar(out: &mut String, kind: &Scalar, value: Value<'_>) {
             let bytes = value.bytes();
             scalar::interval(out, int8(bytes, 0), int4(bytes, 8), int4(bytes, 12));
         }
-        Scalar::Bytes => scalar::bytes(out, value.bytes()),
+        Scalar::Bytes => {
+            or_raise(scalar::bytes(out, value.bytes(), &mut check_for_interrupts));
+        }
         Scalar::Char => match value.integer() as u8 {
             byte @ b'!'..=b'~' => out.push(char::from(byte)),
             byte => out.push_str(&format!("\\{byte:03o}")),
@@ -347,19 +363,21 @@ fn write_scalar(out: &mut String, kind: &Scalar, value: Value<'_>) {
             });
             floats(out, &bytes[12..]);
         }
-        Scalar::Output(output) => output.text(value, |text| out.push_str(&to_utf8(text))),
+        Scalar::Output(output) => output.text(value, |text| push(out, &to_utf8(text))),
         Scalar::PinnedOutput(output) => {
             let _settings = PinnedSettings::new();
-            output.text(value, |text| out.push_str(&to_utf8(text)));
+            output.text(value, |text| push(out, &to_utf8(text)));
         }
     }
 }
 
 fn floats(out: &mut String, bytes: &[u8]) {
     for (i, float) in bytes.as_chunks::<8>().0.iter().enumerate() {
+        check_for_interrupts();
         if i > 0 {
-            out.push(',');
+            push(out, ",");
         }
+        or_out_of_memory(out.try_reserve(LONGEST_NUMBER));
         scalar::float(out, f64::from_ne_bytes(*float));
     }
 }

@@ -98,8 +98,9 @@ pg_function! {
     fn simhash_check_options, pg_finfo_simhash_check_options (args) {
         let new = |memory| (memory, None);
         call_site::with(args, new, |(memory, checked): &mut (Memory, Option<ParsedArguments<()>>)| {
-            refresh(checked, args, 0, *memory, |json| {
-                parse_row(json).map(drop).or_else(|error| parse_text(json).map(drop).map_err(|_| error))
+            refresh(checked, args, 0, *memory, |json, pause| {
+                let row = parse_row(json, pause).map(drop);
+                row.or_else(|error| parse_text(json, pause).map(drop).map_err(|_| error))
             });
         });
         args.null()

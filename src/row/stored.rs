@@ -183,7 +183,10 @@ fn unknown(name: &str) -> ! {
 fn load(config_row: ConfigRow) -> Config {
     let preset = or_raise(presets::find(config_row.preset.as_deref()));
     let json = config_row.options.as_deref().unwrap_or("{}");
-    let (mut row, mut text) = (parse_row(json), parse_text(json));
+    let (mut row, mut text) = (
+        parse_row(json, &mut check_for_interrupts),
+        parse_text(json, &mut check_for_interrupts),
+    );
     let used = |kind, stored: &Option<(String, String)>| {
         let (name, version) = stored.clone()?;
         Some(StoredVersion {

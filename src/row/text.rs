@@ -13,7 +13,8 @@ use crate::fingerprint::hash::{FeatureHash, Width};
 use crate::fingerprint::options::grammar::{parse_text, parse_text_or_hint_row};
 use crate::fingerprint::options::plan::{self, ColumnPlan};
 use crate::fingerprint::options::text_options::TextOptions;
-use crate::fingerprint::simhash::simhash;
+use crate::fingerprint::scalar;
+use crate::fingerprint::simhash::{is_weight, simhash};
 use crate::fingerprint::sketch::{Content, Sketch};
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::encoding::to_utf8;
@@ -51,7 +52,11 @@ impl<const W: usize> TextSite<W> {
         }
     }
 
-    fn prepare(&mut self, args: &Args, parse: fn(&str) -> Result<TextOptions, Error>) {
+    fn prepare(
+        &mut self,
+        args: &Args,
+        parse: fn(&str, &mut dyn FnMut()) -> Result<TextOptions, Error>,
+    ) {
         if refresh(&mut self.arguments, args, 1, self.memory, parse) {
             let plan = |a: &ParsedArguments<_>| or_raise(plan::text(a.preset, &a.options));
             self.plan = self.arguments.as_ref().map(plan);
@@ -126,11 +131,12 @@ pub fn of_tokens(tokens: Value<'_>, weights: Option<Value<'_>>, width: Width) ->
 
 fn token_weight(i: usize, weight: Option<Value<'_>>) -> Option<f64> {
     let weight = f64::from_bits(weight?.integer() as u64);
-    if !weight.is_finite() || weight < 0.0 {
-        let place = format!("weight of token {}", i + 1);
+    if !is_weight(weight) {
+        let mut found = String::new();
+        scalar::float(&mut found, weight);
         raise(&Error::BadWeight {
-            place,
-            weight: weight.to_string(),
+            place: format!("weight of token {}", i + 1),
+            weight: found,
         });
     }
     Some(weight)

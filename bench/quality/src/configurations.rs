@@ -75,14 +75,16 @@ impl Configuration {
     fn plans(&self, set: &Set, draw: usize) -> Result<Vec<ColumnPlan>, Box<dyn Error>> {
         let preset = presets::find(Some(&self.preset))?;
         let mut plans = match self.form {
-            Form::Text | Form::Tokens => vec![plan::text(preset, &parse_text(&self.options)?)?],
+            Form::Text | Form::Tokens => {
+                vec![plan::text(preset, &parse_text(&self.options, &mut || {})?)?]
+            }
             Form::Row => {
                 let field = |name: &str| Field {
                     name: name.to_owned(),
                     generated: false,
                 };
                 let fields = [field("subject"), field("text")];
-                plan::row(preset, &parse_row(&self.options)?, &fields)?
+                plan::row(preset, &parse_row(&self.options, &mut || {})?, &fields)?
             }
         };
         for plan in &mut plans {
@@ -181,7 +183,10 @@ pub fn for_each_word_set(
     set: &Set,
     row: &mut dyn FnMut(usize, Vec<String>),
 ) -> Result<(), Box<dyn Error>> {
-    let plan = plan::text(presets::find(Some("plain"))?, &parse_text("{}")?)?;
+    let plan = plan::text(
+        presets::find(Some("plain"))?,
+        &parse_text("{}", &mut || {})?,
+    )?;
     for (i, text) in set.texts.iter().enumerate() {
         let mut words = Vec::new();
         for_each_term(&plan, text, &mut || {}, &mut |word| {

@@ -58,12 +58,12 @@ pub struct RowOptions {
 const COLUMN_KEYS: [&str; 2] = ["weight", "as"];
 const ROW_KEYS: [&str; 3] = ["$columns", "$exclude", "$balance"];
 
-/// Options of a text, from the JSON of a SQL argument.
-pub fn parse_text(json: &str) -> Result<TextOptions, Error> {
+/// Options of a text, from the JSON of a SQL argument. `pause` is called often, and may unwind.
+pub fn parse_text(json: &str, pause: &mut dyn FnMut()) -> Result<TextOptions, Error> {
     let mut options = TextOptions::default();
     for (key, value) in object("options", &document(json)?)? {
         // A lone text has no other column that could be its title.
-        if key == "title" || !options.take(key, key, value)? {
+        if key == "title" || !options.take(key, key, value, pause)? {
             return Err(unknown(key, known(&[], "").trim_end_matches(", title")));
         }
     }
@@ -72,44 +72,55 @@ pub fn parse_text(json: &str) -> Result<TextOptions, Error> {
 
 /// As [`parse_text`], of a function that takes rows as well: JSON of a row says that a text was
 /// passed.
-pub fn parse_text_or_hint_row(json: &str) -> Result<TextOptions, Error> {
-    parse_text(json).map_err(|error| match error {
-        Error::UnknownOption { key, known } if parse_row(json).is_ok() => {
+pub fn parse_text_or_hint_row(json: &str, pause: &mut dyn FnMut()) -> Result<TextOptions, Error> {
+    parse_text(json, pause).map_err(|error| match error {
+        Error::UnknownOption { key, known } if parse_row(json, pause).is_ok() => {
             Error::RowOption { key, known }
         }
         other => other,
     })
 }
 
-/// Weights and options of a row, from the JSON of a SQL argument.
-pub fn parse_row(json: &str) -> Result<RowOptions, Error> {
+/// Weights and options of a row, from the JSON of a SQL argument. `pause` is called often, and may
+/// unwind.
+pub fn parse_row(json: &str, pause: &mut dyn FnMut()) -> Result<RowOptions, Error> {
     let mut options = RowOptions::default();
     for (key, value) in object("weights", &document(json)?)? {
         match key.strip_prefix('$') {
             // `$$name` is the column `$name`.
             Some(name) if name.starts_with('$') => {
-                options.named.push((name.to_owned(), column(name, value)?));
+                options
+                    .named
+                    .push((name.to_owned(), column(name, value, pause)?));
             }
-            Some(option) => row_option(&mut options, key, option, value)?,
-            None if key == "*" => options.rest = Some(column(key, value)?),
-            None => options.named.push((key.clone(), column(key, value)?)),
+            Some(option) => row_option(&mut options, key, option, value, pause)?,
+            None if key == "*" => options.rest = Some(column(key, value, pause)?),
+            None => options
+                .named
+                .push((key.clone(), column(key, value, pause)?)),
         }
     }
     Ok(options)
 }
 
-fn row_option(options: &mut RowOptions, key: &str, name: &str, value: &Value) -> Result<(), Error> {
+fn row_option(
+    options: &mut RowOptions,
+    key: &str,
+    name: &str,
+    value: &Value,
+    pause: &mut dyn FnMut(),
+) -> Result<(), Error> {
     match name {
         "columns" => options.columns = Some(distinct("\"$columns\"", names(key, value)?)?),
         "exclude" => options.exclude = names(key, value)?,
         "balance" => options.balance = Some(truth(key, value)?),
-        _ if options.text.take(key, name, value)? => {}
+        _ if options.text.take(key, name, value, pause)? => {}
         _ => return Err(unknown(key, known(&ROW_KEYS, "$"))),
     }
     Ok(())
 }
 
-fn column(name: &str, value: &Value) -> Result<ColumnOptions, Error> {
+fn column(name: &str, value: &Value, pause: &mut dyn FnMut()) -> Result<ColumnOptions, Error> {
     let mut options = ColumnOptions::default();
     let Value::Object(members) = value else {
         if !value.is_number() {
@@ -131,7 +142,7 @@ fn column(name: &str, value: &Value) -> Result<ColumnOptions, Error> {
                 );
                 options.kind = Some(variant(place, expected, value)?);
             }
-            _ if options.text.take(key, key, value)? => {}
+            _ if options.text.take(key, key, value, pause)? => {}
             _ => return Err(unknown(key, known(&COLUMN_KEYS, ""))),
         }
     }

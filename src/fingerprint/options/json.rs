@@ -11,6 +11,7 @@ use serde::de::value::{Error as NoVariant, StrDeserializer};
 use serde_json::{Map, Value};
 
 use crate::fingerprint::error::Error;
+use crate::fingerprint::simhash;
 
 /// A name that a later version will give a meaning; with a `$` in front for a row.
 const RESERVED: &str = "normalize";
@@ -24,8 +25,41 @@ pub enum Choice<T> {
     Own(T),
 }
 
+/// Most bytes of a document: it is parsed at one go, without a pause.
+pub const MOST_BYTES: usize = 16 << 20;
+
+/// Parses a document; an error when it is too long, or there is too little memory for it.
 pub fn document(json: &str) -> Result<Value, Error> {
+    check_length(json.len())?;
+    // The parser would abort the process.
+    let mut room: Vec<u8> = Vec::new();
+    room.try_reserve_exact(memory_for(json))
+        .map_err(|_| Error::OutOfMemory)?;
+    // The compiler would remove code whose result is not used.
+    std::hint::black_box(&mut room);
+    drop(room);
     serde_json::from_str(json).map_err(|e| Error::Json(e.to_string()))
+}
+
+/// An error when a document has too many bytes.
+pub fn check_length(bytes: usize) -> Result<(), Error> {
+    match bytes > MOST_BYTES {
+        true => Err(Error::JsonTooLong { bytes }),
+        false => Ok(()),
+    }
+}
+
+/// An upper bound of the bytes that parsing takes: the values, and the strings that options copy
+/// from them. A map has room for 11 members and a list for 4 elements at least; a list that grows
+/// is there twice for a moment.
+fn memory_for(json: &str) -> usize {
+    let of_byte = |byte| match byte {
+        b'{' => 704,
+        b'[' => 192,
+        b',' => 256,
+        _ => 4,
+    };
+    json.bytes().map(of_byte).sum()
 }
 
 /// The value of option `key` as a `T`; `expected` says what that is.
@@ -56,12 +90,12 @@ pub fn names(key: &str, value: &Value) -> Result<Vec<String>, Error> {
     read(key, "an array of strings", value)
 }
 
-/// A weight: a number that is not negative.
+/// A weight.
 pub fn number(place: String, value: &Value) -> Result<f64, Error> {
     let Some(number) = value.as_f64() else {
         return Err(wrong_shape(place, "a number", value));
     };
-    if !number.is_finite() || number < 0.0 {
+    if !simhash::is_weight(number) {
         return Err(Error::BadWeight {
             place,
             weight: value.to_string(),

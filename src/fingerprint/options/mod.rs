@@ -6,7 +6,7 @@
 //! live here: text.
 
 pub mod grammar;
-mod json;
+pub mod json;
 pub mod plan;
 pub mod presets;
 pub mod term;

@@ -73,13 +73,6 @@ pub fn row(
         return Err(Error::NoWeight);
     }
     chosen.retain(|(_, column)| column.weight > 0.0);
-    if !total.is_finite() {
-        let place = "the sum of the weights".to_owned();
-        return Err(Error::BadWeight {
-            place,
-            weight: total.to_string(),
-        });
-    }
     let balance = options.balance.unwrap_or(preset.balance);
     chosen
         .into_iter()

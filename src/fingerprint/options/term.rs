@@ -48,12 +48,18 @@ impl TermOptions {
     }
 
     /// Takes an option; false when `name` is none of these. `key` is how the user wrote it.
-    pub fn take(&mut self, key: &str, name: &str, value: &Value) -> Result<bool, Error> {
+    pub fn take(
+        &mut self,
+        key: &str,
+        name: &str,
+        value: &Value,
+        pause: &mut dyn FnMut(),
+    ) -> Result<bool, Error> {
         match name {
-            "idf" => self.idf = Some(idf(key, value)?),
+            "idf" => self.idf = Some(idf(key, value, pause)?),
             "length" => self.length = Some(length(key, value)?),
             "pos" => self.part_of_speech = Some(part_of_speech(key, value)?),
-            "cue_words" => self.cue_words = Some(cue_words(key, value)?),
+            "cue_words" => self.cue_words = Some(cue_words(key, value, pause)?),
             "title" => self.title = Some(read(key, "the name of a column", value)?),
             _ => return Ok(false),
         }
@@ -61,7 +67,7 @@ impl TermOptions {
     }
 }
 
-fn idf(key: &str, value: &Value) -> Result<Option<Arc<Idf>>, Error> {
+fn idf(key: &str, value: &Value, pause: &mut dyn FnMut()) -> Result<Option<Arc<Idf>>, Error> {
     const KEYS: [&str; 2] = ["documents", "terms"];
     let wrong = || {
         let expected = "false or an object with \"documents\" and \"terms\"";
@@ -83,6 +89,7 @@ fn idf(key: &str, value: &Value) -> Result<Option<Arc<Idf>>, Error> {
     };
     let mut table = Idf::new(count(quote("documents"), documents)?);
     for (term, df) in object("\"terms\"", terms)? {
+        pause();
         let place = format!("number of documents of term \"{term}\"");
         table.add(term, count(place, df)?)?;
     }
@@ -139,7 +146,7 @@ fn part_of_speech(key: &str, value: &Value) -> Result<Option<PartOfSpeechWeights
     Ok(Some(weights))
 }
 
-fn cue_words(key: &str, value: &Value) -> Result<CueWords, Error> {
+fn cue_words(key: &str, value: &Value, pause: &mut dyn FnMut()) -> Result<CueWords, Error> {
     let own: Vec<String> = match read(key, "true, false or an array of strings", value)? {
         Choice::BuiltIn(true) => return Ok(CueWords::BuiltIn),
         Choice::BuiltIn(false) => return Ok(CueWords::None),
@@ -147,7 +154,8 @@ fn cue_words(key: &str, value: &Value) -> Result<CueWords, Error> {
     };
     let mut words = GatheredWords::default();
     for word in &own {
+        pause();
         words.add(word, ())?;
     }
-    Ok(CueWords::List(Arc::new(words.sorted(&mut || {}))))
+    Ok(CueWords::List(Arc::new(words.sorted(pause))))
 }

@@ -62,7 +62,13 @@ impl TextOptions {
     }
 
     /// Takes an option; false when `name` is none of these. `key` is how the user wrote it.
-    pub fn take(&mut self, key: &str, name: &str, value: &Value) -> Result<bool, Error> {
+    pub fn take(
+        &mut self,
+        key: &str,
+        name: &str,
+        value: &Value,
+        pause: &mut dyn FnMut(),
+    ) -> Result<bool, Error> {
         match name {
             "features" => self.features = Some(features(key, value)?),
             "tf" => {
@@ -74,17 +80,17 @@ impl TextOptions {
                 let wrong = || wrong_shape(quote(key), "an integer from 1 to 16", value);
                 self.ngram = Some(length.ok_or_else(wrong)? as usize);
             }
-            "stop_words" => self.stop_words = Some(stop_words(key, value)?),
+            "stop_words" => self.stop_words = Some(stop_words(key, value, pause)?),
             "drop_runs" => self.drop_runs = Some(truth(key, value)?),
             "dictionary" => {
-                self.dictionary = Some(Arc::new(UserWords::new(&names(key, value)?)?));
+                self.dictionary = Some(Arc::new(UserWords::new(&names(key, value)?, pause)?));
             }
             "hash" => {
                 let named = value.as_str().and_then(FeatureHash::find);
                 let wrong = || wrong_shape(quote(key), hash_names(), value);
                 self.hash = Some(named.ok_or_else(wrong)?);
             }
-            _ => return self.terms.take(key, name, value),
+            _ => return self.terms.take(key, name, value, pause),
         }
         Ok(true)
     }
@@ -111,7 +117,7 @@ fn hash_names() -> String {
     format!("{} or {last}", others.join(", "))
 }
 
-fn stop_words(key: &str, value: &Value) -> Result<StopWords, Error> {
+fn stop_words(key: &str, value: &Value, pause: &mut dyn FnMut()) -> Result<StopWords, Error> {
     let entries: Vec<String> = match read(key, "true, false or an array of strings", value)? {
         Choice::BuiltIn(true) => return Ok(StopWords::BuiltIn),
         Choice::BuiltIn(false) => return Ok(StopWords::None),
@@ -123,7 +129,7 @@ fn stop_words(key: &str, value: &Value) -> Result<StopWords, Error> {
             name: name.clone(),
             known: BuiltIn::NAMES.join(", "),
         }),
-        None => StopWords::list(&entries),
+        None => StopWords::list(&entries, pause),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::fingerprint::sketch::{Content, Feature, Sketch};
 
 fn features(text: &str, options: &str) -> Vec<Feature> {
     let preset = presets::find(Some("plain")).unwrap();
-    let plan = plan::text(preset, &parse_text(options).unwrap()).unwrap();
+    let plan = plan::text(preset, &parse_text(options, &mut || {}).unwrap()).unwrap();
     let mut sketch = Sketch::<1>::showing(Width::W64);
     sketch.begin();
     sketch
@@ -128,7 +128,7 @@ fn the_row_of_s0() {
         generated: false,
     });
     let preset = presets::find(Some("s0")).unwrap();
-    let options = parse_row(r#"{"city": {"as": "value"}, "body": 1}"#).unwrap();
+    let options = parse_row(r#"{"city": {"as": "value"}, "body": 1}"#, &mut || {}).unwrap();
     let mut sketch = Sketch::<1>::showing(Width::W64);
     sketch.begin();
     for plan in &plan::row(preset, &options, &fields).unwrap() {
@@ -174,7 +174,7 @@ fn weighed(columns: &[(&str, &str)], preset: &str, json: &str) -> Vec<(String, f
             generated: false,
         })
         .collect();
-    let mut options = parse_row(json).unwrap();
+    let mut options = parse_row(json, &mut || {}).unwrap();
     options.balance = Some(false);
     let plans = plan::row(presets::find(Some(preset)).unwrap(), &options, &fields).unwrap();
     let mut sketch = Sketch::<1>::showing(Width::W64);

@@ -11,7 +11,7 @@ use crate::fingerprint::{Class, Error};
 #[test]
 fn the_grammar_of_weights() {
     let plan = |json: &str| {
-        let options = parse_row(json)?;
+        let options = parse_row(json, &mut || {})?;
         let plans = plan::row(presets::find(Some("plain"))?, &options, &fields(3))?;
         Ok::<_, Error>(
             plans
@@ -75,7 +75,10 @@ fn weights_out_of_range_are_refused() {
         ),
         (r#"{"a": 1e999}"#, "cannot read the JSON"),
         (r#"{"a": 0, "b": 0}"#, "add up to zero"),
-        (r#"{"a": 1e308, "b": 1e308}"#, "the sum of the weights"),
+        (
+            r#"{"a": 1e101}"#,
+            r#"weight of column "a" is out of range: 1e"#,
+        ),
         (
             r#"{"a": "2"}"#,
             r#"weight of column "a" must be a number or an object, not "2""#,
@@ -208,8 +211,8 @@ fn options_of_words_of_another_shape_are_refused() {
             r#"weight of part of speech "verb" is out of range: -1"#,
         ),
         (
-            r#"{"$pos": {"noun": 1e300}}"#,
-            r#"weight of part of speech "noun" must be at most 1000000, not 1e"#,
+            r#"{"$pos": {"noun": 2000000}}"#,
+            r#"weight of part of speech "noun" must be at most 1000000, not 2000000"#,
         ),
         (
             r#"{"$cue_words": "x"}"#,
@@ -239,7 +242,9 @@ fn what_hints_say() {
     assert_eq!(hint(r#"{"subject": "2"}"#), None);
     let presets = of_text("a", "nope", Width::W64).unwrap_err().hint();
     assert!(presets.unwrap().contains("default, plain, s0, s1, s2, s3"));
-    let of_texts = parse_text(r#"{"title": "a"}"#).unwrap_err().hint();
+    let of_texts = parse_text(r#"{"title": "a"}"#, &mut || {})
+        .unwrap_err()
+        .hint();
     assert!(of_texts.unwrap().ends_with("length, pos, cue_words."));
 }
 
@@ -247,7 +252,7 @@ fn what_hints_say() {
 fn options_without_use_are_refused() {
     let s1 = presets::find(Some("s1")).unwrap();
     for (json, key) in [(r#"{"pos": true}"#, "pos"), (r#"{"tf": "log"}"#, "tf")] {
-        let error = plan::text(s1, &parse_text(json).unwrap()).unwrap_err();
+        let error = plan::text(s1, &parse_text(json, &mut || {}).unwrap()).unwrap_err();
         let message = format!("option \"{key}\" has no use with preset \"s1\"");
         assert_eq!(error.to_string(), message);
     }
@@ -255,7 +260,7 @@ fn options_without_use_are_refused() {
 
 #[test]
 fn json_of_a_row_says_that_a_text_was_passed() {
-    let fail = |json: &str| parse_text_or_hint_row(json).unwrap_err();
+    let fail = |json: &str| parse_text_or_hint_row(json, &mut || {}).unwrap_err();
     for json in [
         "{\"subject\": 1}",
         "{\"$features\": [\"words\"]}",
@@ -266,7 +271,11 @@ fn json_of_a_row_says_that_a_text_was_passed() {
         let detail = error.detail().unwrap();
         assert!(detail.starts_with("The argument is a text, not a row."));
         assert!(error.hint().unwrap().contains("ROW(a, b)"), "{json}");
-        assert_eq!(parse_text(json).unwrap_err().detail(), None, "{json}");
+        assert_eq!(
+            parse_text(json, &mut || {}).unwrap_err().detail(),
+            None,
+            "{json}"
+        );
     }
     // No row has such JSON either.
     assert_eq!(fail("{\"featurs\": [\"words\"]}").detail(), None);
@@ -279,7 +288,7 @@ fn generated_columns_count_only_when_named() {
     fields[1].generated = true;
     let plain = presets::find(Some("plain")).unwrap();
     let count = |json: &str| {
-        plan::row(plain, &parse_row(json).unwrap(), &fields)
+        plan::row(plain, &parse_row(json, &mut || {}).unwrap(), &fields)
             .unwrap()
             .len()
     };
@@ -287,4 +296,34 @@ fn generated_columns_count_only_when_named() {
     assert_eq!(count("{\"*\": 1}"), 1);
     assert_eq!(count("{\"*\": 1, \"b\": 1}"), 2);
     assert_eq!(plan::row(plain, &RowOptions::default(), &[]), Ok(vec![]));
+}
+
+#[test]
+fn a_document_that_is_too_long_is_refused() {
+    let document = |bytes: usize| format!("{{{}}}", " ".repeat(bytes - 2));
+    assert!(parse_text(&document(16 << 20), &mut || {}).is_ok());
+    let error = parse_text(&document((16 << 20) + 1), &mut || {}).unwrap_err();
+    assert_eq!(error.class(), Class::InvalidValue);
+    assert_eq!(
+        error.to_string(),
+        "the JSON of the options is too long: 16777217 bytes"
+    );
+}
+
+#[test]
+fn lists_of_words_pause() {
+    let words: Vec<String> = (0..1000)
+        .map(|i| format!("\"w{}\"", i * 7 % 1000))
+        .collect();
+    let words = words.join(",");
+    for key in ["stop_words", "dictionary", "cue_words"] {
+        let (mut pauses, json) = (0, format!("{{\"{key}\": [{words}]}}"));
+        parse_text(&json, &mut || pauses += 1).unwrap();
+        assert!(pauses > 2000, "{key}: {pauses}");
+    }
+    let terms = words.replace(',', ": 1,");
+    let json = format!(r#"{{"idf": {{"documents": 9, "terms": {{{terms}: 1}}}}}}"#);
+    let mut pauses = 0;
+    parse_text(&json, &mut || pauses += 1).unwrap();
+    assert!(pauses >= 1000, "{pauses}");
 }

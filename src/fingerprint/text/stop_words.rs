@@ -66,15 +66,17 @@ fn word_set(text: &str) -> WordSet {
 }
 
 impl StopWords {
-    /// Words and names of built-in lists; an unknown `@name` counts as a word.
-    pub fn list(entries: &[String]) -> Result<Self, Error> {
+    /// Words and names of built-in lists; an unknown `@name` counts as a word. `pause` is
+    /// called often.
+    pub fn list(entries: &[String], pause: &mut dyn FnMut()) -> Result<Self, Error> {
         let lists = entries.iter().filter_map(|e| BuiltIn::find(e)).collect();
         let mut own = GatheredWords::default();
         for word in entries.iter().filter(|e| BuiltIn::find(e).is_none()) {
+            pause();
             own.add(word, ())?;
         }
         Ok(StopWords::List {
-            words: vec![Arc::new(own.sorted(&mut || {}))],
+            words: vec![Arc::new(own.sorted(pause))],
             lists,
         })
     }
@@ -145,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_list_of_ones_own() {
-        let own = StopWords::list(&["ＦＯＯ".into(), "@zh".into()]).unwrap();
+        let own = StopWords::list(&["ＦＯＯ".into(), "@zh".into()], &mut || {}).unwrap();
         assert!(own.contains("foo") && own.contains("的"));
         assert!(!own.contains("the") && !own.contains("@zh"));
         let mut words = GatheredWords::default();

@@ -29,13 +29,14 @@ pub struct FoundWord {
 }
 
 impl UserWords {
-    /// Words without a part of speech: they are nouns.
-    pub fn new(words: &[String]) -> Result<Self, Error> {
+    /// Words without a part of speech: they are nouns. `pause` is called often.
+    pub fn new(words: &[String], pause: &mut dyn FnMut()) -> Result<Self, Error> {
         let mut gathered = GatheredWords::default();
         for word in words {
+            pause();
             gathered.add(word, PartOfSpeech::Noun)?;
         }
-        Self::tagged(gathered.sorted(&mut || {}), &mut || {})
+        Self::tagged(gathered.sorted(pause), pause)
     }
 
     /// `pause` is called often.
@@ -99,7 +100,7 @@ mod tests {
 
     fn found<'a>(words: &[&str], text: &'a str) -> Option<&'a str> {
         let words: Vec<String> = words.iter().map(|&w| w.to_owned()).collect();
-        let words = UserWords::new(&words).unwrap();
+        let words = UserWords::new(&words, &mut || {}).unwrap();
         words.find(text).map(|found| &text[found.from..found.to])
     }
 

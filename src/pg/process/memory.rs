@@ -40,6 +40,27 @@ pub fn or_out_of_memory(result: Result<(), std::collections::TryReserveError>) {
     }
 }
 
+/// Runs `f` in a memory context of its own, and frees what the server has allocated in it: for a
+/// step that one call of a function repeats many times. The result must not point into it.
+pub fn in_scratch<R>(f: impl FnOnce() -> R) -> R {
+    // SAFETY: the context is ours, and the result does not point into it. After an ERROR inside of
+    // `f` the server switches to another context, and deletes this one with its parent.
+    unsafe {
+        let scratch = pg_sys::AllocSetContextCreateInternal(
+            pg_sys::CurrentMemoryContext,
+            c"simhash scratch".as_ptr(),
+            0,
+            1024,
+            8192,
+        );
+        let outer = pg_sys::MemoryContextSwitchTo(scratch);
+        let result = f();
+        pg_sys::MemoryContextSwitchTo(outer);
+        pg_sys::MemoryContextDelete(scratch);
+        result
+    }
+}
+
 /// Appends an element, growing by doubling but never beyond `limit` elements.
 pub fn push_within<T>(vec: &mut Vec<T>, value: T, limit: usize) {
     if vec.len() == vec.capacity() {

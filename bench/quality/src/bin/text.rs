@@ -111,7 +111,10 @@ fn fastest<const N: usize>(mut calls: [&mut dyn FnMut(); N]) -> [f64; N] {
 }
 
 fn default_plan(options: &str) -> Outcome<ColumnPlan> {
-    Ok(plan::text(presets::find(None)?, &parse_text(options)?)?)
+    Ok(plan::text(
+        presets::find(None)?,
+        &parse_text(options, &mut || {})?,
+    )?)
 }
 
 fn fingerprint_all(plan: &ColumnPlan, rows: &[String]) {
