@@ -1,5 +1,5 @@
-# What the long tests share beside SimhashTest: sessions that stay open, nodes that are started again after
-# kill -9, and rounds until a soak's time is over.
+# What the long tests share beside SimhashTest: sessions that stay open, a VACUUM that is held, nodes that are
+# started again after kill -9, and rounds until a soak's time is over.
 package SimhashSession;
 
 use strict;
@@ -11,7 +11,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time);
 
-our @EXPORT = qw(soak_seconds until_over open_session start_statement finish_statement waits_for session_agrees run_sessions kill_backend kill_postmaster limits_memory short_of_memory);
+our @EXPORT = qw(soak_seconds until_over open_session start_statement finish_statement waits_for create_gate hold_vacuum open_gate session_agrees run_sessions kill_backend kill_postmaster limits_memory short_of_memory);
 
 # Seconds that `make soak` gives this file, 0 in the quick form.
 sub soak_seconds { return $ENV{SIMHASH_SOAK} // 0; }
@@ -74,6 +74,52 @@ sub waits_for
 		select(undef, undef, undef, 0.01);
 	}
 	return 0;
+}
+
+# The key of an advisory lock.
+my $GATE = 4711;
+
+# Creates at_gate(fp), which returns fp. With fp = 1 it waits while the gate is closed.
+sub create_gate
+{
+	my ($node) = @_;
+	$node->safe_psql('postgres', <<"SQL");
+CREATE FUNCTION at_gate(fp bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS \$\$
+BEGIN
+	IF fp = 1 THEN PERFORM pg_advisory_xact_lock_shared($GATE); END IF;
+	RETURN fp;
+END \$\$
+SQL
+	return;
+}
+
+# Holds a VACUUM of $table, which has an exclusion constraint on at_gate(fp) and one row with fp = 1. The server
+# computes the key of each row that a check of the constraint meets. So the check that the statement $check causes
+# stops at that row, with the row's leaf pinned, and VACUUM waits for the pin. The leaf is the first of a key space.
+# The check pins the row's page of the table too, and VACUUM removes no dead rows from it.
+# Returns the sessions, and the backend of VACUUM.
+sub hold_vacuum
+{
+	my ($node, $table, $check, $what) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my ($closer, $checker, $vacuum) = map { open_session($node) } 1 .. 3;
+	my ($check_pid, $pid) = map { $_->query_safe('SELECT pg_backend_pid()') } $checker, $vacuum;
+	$closer->query_safe("SELECT pg_advisory_lock($GATE)");
+	start_statement($checker, $check);
+	ok(waits_for($node, $check_pid, 'advisory'), "$what: the check stops at a row");
+	start_statement($vacuum, "VACUUM (INDEX_CLEANUP ON, PARALLEL 0) $table");
+	ok(waits_for($node, $pid, 'BufferPin'), "$what: VACUUM waits for the leaf");
+	return { closer => $closer, checker => $checker, vacuum => $vacuum, pid => $pid };
+}
+
+# Lets a held VACUUM go on. Returns the errors of the check and those of VACUUM.
+sub open_gate
+{
+	my ($held) = @_;
+	$held->{closer}->query_safe("SELECT pg_advisory_unlock($GATE)");
+	my @errors = map { finish_statement($held->{$_}) } qw(checker vacuum);
+	$held->{$_}->quit for qw(closer checker vacuum);
+	return @errors;
 }
 
 # The index answers as the oracle does, asked within this session, with all that it remembers.

@@ -1,5 +1,5 @@
 -- The oracle of the tests: what an index over tab.fp answers against what reading every row gives.
--- The tables under test have the columns (id bigint, fp bigint). The oracle uses bit_count() and #
+-- The tables (or views) under test have the columns (id bigint, fp bigint). The oracle uses bit_count() and #
 -- of the server, so neither the extension's distance nor its index takes part in it.
 
 CREATE FUNCTION random_fp() RETURNS bigint LANGUAGE sql VOLATILE AS $$
@@ -147,15 +147,15 @@ BEGIN
 	centres := coalesce(centres, '{}') || ARRAY[random_fp(), 0, -1]
 		|| (SELECT array_agg(flip(c, 1 + floor(random() * 8)::int)) FROM unnest(centres[: n / 2]) c);
 	PERFORM read_by('index');
-	IF plan_of(format('SELECT id FROM %s WHERE fp <~> 1 <= 3', tab)) !~ 'Index Cond: \(fp <@' THEN
+	IF plan_of(format('SELECT id FROM %s WHERE fp <~> 1 <= 3', tab)) !~ 'Index Cond: \(.+ <@' THEN
 		RETURN NEXT format('%s: the search does not use the index', tab);
 	END IF;
 	PERFORM read_by('bitmap');
-	IF plan_of(format('SELECT id FROM %s WHERE fp <~> 1 <= 3', tab)) !~ 'Bitmap Index Scan on .*Index Cond: \(fp <@' THEN
+	IF plan_of(format('SELECT id FROM %s WHERE fp <~> 1 <= 3', tab)) !~ 'Bitmap Index Scan on .*Index Cond: \(.+ <@' THEN
 		RETURN NEXT format('%s: the bitmap does not come from the index', tab);
 	END IF;
 	PERFORM read_by('index');
-	IF plan_of(format('SELECT id FROM %s ORDER BY fp <~> 1 LIMIT 3', tab)) !~ 'Order By: \(fp <~>' THEN
+	IF plan_of(format('SELECT id FROM %s ORDER BY fp <~> 1 LIMIT 3', tab)) !~ 'Order By: \(.+ <~>' THEN
 		RETURN NEXT format('%s: the nearest rows do not use the index', tab);
 	END IF;
 	FOREACH q IN ARRAY centres LOOP

@@ -23,6 +23,28 @@ SELECT id FROM t WHERE fp <~> 0 <= 3 ORDER BY id;
 RESET enable_indexscan;
 SET enable_bitmapscan = off;
 
+-- EXPLAIN ANALYZE counts the searches (from 18 on): each start of a scan is one.
+CREATE FUNCTION index_searches(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (ANALYZE, FORMAT json) ' || query INTO plan;
+	RETURN substring(plan::text FROM '"Index Searches": (\d+)');
+END $$;
+CREATE FUNCTION counts_searches(query text, searches int) RETURNS boolean LANGUAGE sql AS $$
+	SELECT index_searches(query) IS NOT DISTINCT FROM
+		CASE WHEN current_setting('server_version_num')::int >= 180000 THEN searches::text END
+$$;
+SELECT counts_searches('SELECT id FROM t WHERE fp <~> 0 <= 3', 1) AS plain,
+	counts_searches('SELECT id FROM t ORDER BY fp <~> 0 LIMIT 3', 1) AS nearest,
+	counts_searches('SELECT id FROM (VALUES (0::bigint), (1), (3)) v (q),
+		LATERAL (SELECT id FROM t WHERE fp <~> q <= 3 OFFSET 0) s', 3) AS three;
+SET enable_indexscan = off;
+SET enable_bitmapscan = on;
+SELECT counts_searches('SELECT id FROM t WHERE fp <~> 0 <= 3', 1) AS bitmap;
+RESET enable_indexscan;
+SET enable_bitmapscan = off;
+
 -- Radii at the edges: none, exact, all; NULL and negative find nothing, as SQL would have it.
 SELECT count(*) FROM t WHERE fp <~> 0 <= 0;
 SELECT count(*) FROM t WHERE fp <~> 0 <= -1;

@@ -20,6 +20,7 @@ INSERT INTO t (fp, kind) SELECT hot_fp(), 'fixed' FROM generate_series(1, 600);
 CREATE INDEX t_fp ON t USING simhash (fp);
 CREATE TABLE fixed AS SELECT id, fp FROM t;
 CREATE TABLE misses (what text);
+CREATE SEQUENCE looks;
 -- Every search for a fixed row finds it, and every fixed row within k, once.
 CREATE FUNCTION look() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -43,8 +44,12 @@ BEGIN
 	IF cardinality(got) IS DISTINCT FROM 600 THEN
 		INSERT INTO misses VALUES (format('nearest of %s: %s fixed rows instead of 600', c.fp, cardinality(got)));
 	END IF;
+	PERFORM nextval('looks');
 END $$;
 SQL
+
+# How often look() has run to its end.
+sub looks { return $node->safe_psql('postgres', 'SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM looks'); }
 
 my $insert = "INSERT INTO t (fp) SELECT hot_fp() FROM generate_series(1, 15);\n";
 my $update = <<'SQL';
@@ -67,6 +72,8 @@ ok($ok, 'no session failed') or diag ${ $load->{err} };
 none_failed($node, $load, 'no transaction failed');
 note ${ $load->{out} };
 is($node->safe_psql('postgres', 'SELECT what FROM misses LIMIT 5'), '', 'readers missed nothing');
+my $looks = looks();
+cmp_ok($looks, '>=', 20, "in $looks looks");
 is_sound($node, 't', 't_fp', 'after the load', 10);
 
 $node->safe_psql('postgres', "DELETE FROM t WHERE kind = 'moving'");
@@ -78,6 +85,7 @@ $load = start_load($node, [ $insert, $update, $delete, $rollback, $look ], clien
 $node->safe_psql('postgres', 'REINDEX INDEX CONCURRENTLY t_fp') for 1 .. 3;
 ok($load->{run}->finish, 'no session failed beside REINDEX CONCURRENTLY') or diag ${ $load->{err} };
 is($node->safe_psql('postgres', 'SELECT what FROM misses LIMIT 5'), '', 'readers missed nothing beside it');
+cmp_ok(looks(), '>', $looks, 'and they looked');
 is_sound($node, 't', 't_fp', 'after REINDEX CONCURRENTLY', 10);
 
 # Two sessions that exclude near-duplicates: whatever they race for, no pair within 3 is left.

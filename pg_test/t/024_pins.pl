@@ -10,18 +10,13 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = new_node('pins');
-my ($gate, $vacuum) = (4711, 'VACUUM (INDEX_CLEANUP ON, PARALLEL 0)');
+my $vacuum = 'VACUUM (INDEX_CLEANUP ON, PARALLEL 0)';
 sub answer { return $node->safe_psql('postgres', "SET statement_timeout = '30s'; $_[0]"); }
 
 # ------------------------------------------------------------------ a check between two rows
-# The server computes the key of each row that the check meets. That of row 1 stops at the gate, with the
-# leaf's matches copied out and, in one of the two cases, more of them to come.
-answer(<<"SQL");
-CREATE FUNCTION at_gate(fp bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS \$\$
-BEGIN
-	IF fp = 1 THEN PERFORM pg_advisory_xact_lock_shared($gate); END IF;
-	RETURN fp;
-END \$\$;
+# The check stops at row 1, with the leaf's matches copied out and, in one of the two cases, more of them to come.
+create_gate($node);
+answer(<<'SQL');
 CREATE TABLE apart (id int, fp bigint);
 INSERT INTO apart VALUES (1, 1);
 -- Several leaves, the first of which holds nothing dead; and the dead rows are on other pages of the
@@ -29,25 +24,17 @@ INSERT INTO apart VALUES (1, 1);
 INSERT INTO apart SELECT i, hashint8extended(i, 1) FROM generate_series(2, 3000) i;
 ALTER TABLE apart ADD EXCLUDE USING simhash (at_gate(fp) WITH ~=);
 SQL
-my $pid = 'SELECT pg_backend_pid()';
 for my $case ([ 'one match', 'SELECT 1', 3000 ], [ 'two matches', 'INSERT INTO apart VALUES (3001, 14)', 2900 ])
 {
 	my ($what, $before, $dead) = @$case;
-	my ($holder, $checker, $vacuumer) = map { open_session($node) } 1 .. 3;
-	my ($check, $pass) = map { $_->query_safe($pid) } $checker, $vacuumer;
 	answer($before);
 	answer("DELETE FROM apart WHERE id > $dead - 50 AND id <= $dead AND fp < 0");
-	$holder->query_safe("SELECT pg_advisory_lock($gate)");
-	start_statement($checker, 'INSERT INTO apart VALUES (0, 0)');
-	ok(waits_for($node, $check, 'advisory'), "$what: the check stops at a row");
-	start_statement($vacuumer, "$vacuum apart");
-	ok(waits_for($node, $pass, 'BufferPin'), "$what: VACUUM waits for the leaf");
+	my $held = hold_vacuum($node, 'apart', 'INSERT INTO apart VALUES (0, 0)', $what);
 	select(undef, undef, undef, 0.3);
-	ok(waits_for($node, $pass, 'BufferPin'), "$what: and goes on waiting");
-	$holder->query_safe("SELECT pg_advisory_unlock($gate)");
-	like(finish_statement($checker), qr/conflicting key value violates exclusion constraint/, "$what: the check ends");
-	is(finish_statement($vacuumer), '', "$what: and VACUUM with it");
-	$_->quit for $holder, $checker, $vacuumer;
+	ok(waits_for($node, $held->{pid}, 'BufferPin'), "$what: and goes on waiting");
+	my ($check, $end) = open_gate($held);
+	like($check, qr/conflicting key value violates exclusion constraint/, "$what: the check ends");
+	is($end, '', "$what: and VACUUM with it");
 }
 
 # A check that has ended holds nothing, whatever its transaction does.

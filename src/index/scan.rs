@@ -87,7 +87,7 @@ impl ScanState {
     }
 
     fn start(&mut self, scan: &Scan) {
-        scan.index().count_index_scan();
+        scan.count_search();
         self.index = Some(IndexState::read(scan.index()));
         self.request = ScanRequest::of(scan);
         self.stages = self.request.stages();

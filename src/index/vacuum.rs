@@ -4,7 +4,7 @@
 //! is new, hence at the end of the file, and the file's length is read again until it stops
 //! growing.
 
-use super::corrupt::corrupted;
+use super::corrupt::{bad_meta, corrupted};
 use super::key::{SPACES, Space};
 use super::page::meta::{META_BLOCK, Meta};
 use super::page::{LEAF, is_zero, leaf, rewrite, special};
@@ -130,9 +130,7 @@ fn clean_leaf(
 /// Writes the counts to the metapage, for the planner.
 fn note_counts(index: Rel, counts: &VacuumCounts) {
     let mut page = Pinned::read(index, META_BLOCK).exclusive();
-    let Ok(mut meta) = Meta::read(&page) else {
-        return;
-    };
+    let mut meta = Meta::read(&page).unwrap_or_else(|fault| bad_meta(index, fault));
     meta.leaves = counts.leaves;
     meta.rows = counts.postings[0];
     meta.null_rows = counts.postings[Space::NULL.index()];

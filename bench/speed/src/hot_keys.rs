@@ -5,6 +5,7 @@
 
 use std::time::Instant;
 
+use simhash_dedup::index::page::leaf::LIKELY_COUNT;
 use simhash_dedup::index::search::probe::{KeyCounts, choose, for_each_key};
 
 use crate::cells::percentile;
@@ -68,7 +69,7 @@ pub struct Model {
 
 impl KeyCounts for Model {
     fn leaves(&self, _: usize) -> u64 {
-        self.spaces[0].postings.len() as u64 / 600 + 1
+        self.spaces[0].postings.len() as u64 / u64::from(LIKELY_COUNT) + 1
     }
 
     fn rows(&self, b: usize, key: u16) -> u64 {

@@ -19,3 +19,6 @@ pub(crate) mod postings;
 pub(crate) mod stats;
 #[cfg(feature = "server")]
 pub(crate) mod verify;
+
+#[cfg(test)]
+mod tests;

@@ -33,8 +33,9 @@ use crate::index::key::Key;
 use crate::tid::Tid;
 use std::ops::Range;
 
-/// Postings on a leaf that a build made.
-const LIKELY_COUNT: usize = 600;
+/// Postings that a leaf is assumed to hold: between those of a freshly built leaf and those of one
+/// that has just been split.
+pub const LIKELY_COUNT: u16 = 600;
 const LO: usize = 4;
 const AUX: usize = 8;
 const AUX_WIDE: usize = 10;
@@ -224,7 +225,7 @@ pub fn next_posting(page: &Page) -> [*const u8; 2] {
 pub fn likely_bytes(share: f32) -> [Range<usize>; 2] {
     /// Postings under one key of a table of ten million rows.
     const SPAN: usize = 150;
-    let first = (share * LIKELY_COUNT as f32) as usize;
+    let first = (share * f32::from(LIKELY_COUNT)) as usize;
     let words = HEADER + LO * first..HEADER + LO * (first + SPAN).min(CAPACITY);
     [words, SPECIAL]
 }

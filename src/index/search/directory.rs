@@ -6,11 +6,11 @@
 //! radii are exact (see `probe`).
 
 use crate::index::key::{BLOCKS, Key};
+use crate::index::page::leaf::LIKELY_COUNT;
 use std::cell::Cell;
 
-/// Rows that a leaf is assumed to hold: between those of a freshly built leaf and those of one that
-/// has just been split.
-pub const ROWS_PER_LEAF: f64 = 600.0;
+/// Rows that a leaf is assumed to hold.
+pub const ROWS_PER_LEAF: f64 = LIKELY_COUNT as f64;
 const KEYS: usize = 1 << 16;
 
 /// The leaves of the four key spaces that file fingerprints.

@@ -8,6 +8,7 @@
 //! (Norouzi, Punjani and Fleet, multi-index hashing; Qin et al., general pigeonhole.)
 
 use crate::index::key::{BLOCKS, KEY_BITS, Space};
+use crate::index::page::leaf::LIKELY_COUNT;
 
 /// Radius of each block; -1 leaves the block's key space unread.
 pub type Radii = [i32; BLOCKS];
@@ -47,7 +48,7 @@ pub trait KeyCounts {
 
 /// What reading one key space from end to end costs.
 pub fn walk_cost(counts: &impl KeyCounts) -> u64 {
-    counts.leaves(0) * (VISIT + TEST * 600)
+    counts.leaves(0) * (VISIT + TEST * u64::from(LIKELY_COUNT))
 }
 
 /// What it costs to read, in block `b`, the keys exactly `t` bits away from the query's.

@@ -163,6 +163,16 @@ impl<'s> Scan<'s> {
         Some((key.sk_flags & pg_sys::SK_ISNULL as i32 == 0).then_some(key.sk_argument))
     }
 
+    /// Counts one search of the index: in the statistics (the macro pgstat_count_index_scan) and
+    /// for EXPLAIN ANALYZE. As in the server's own access methods the two always go together.
+    pub fn count_search(&self) {
+        // SAFETY: the scan is live, and its index open.
+        unsafe {
+            compat::count_index_scan(self.raw.indexRelation);
+            compat::count_explained_search(self.raw);
+        }
+    }
+
     /// The snapshot under which the scan runs.
     pub fn reader(&self) -> Reader<'s> {
         Reader {

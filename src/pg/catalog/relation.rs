@@ -176,10 +176,4 @@ impl<'a> Rel<'a> {
             });
         }
     }
-
-    /// Counts one index scan in the statistics (the macro pgstat_count_index_scan).
-    pub fn count_index_scan(self) {
-        // SAFETY: the relation is open.
-        unsafe { compat::count_index_scan(self.raw) };
-    }
 }

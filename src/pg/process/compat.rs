@@ -365,6 +365,22 @@ pub unsafe fn count_index_scan(rel: pg_sys::Relation) {
     }
 }
 
+/// Counts one search for the line "Index Searches" of EXPLAIN ANALYZE (from 18 on).
+///
+/// # Safety
+/// `scan` must be live.
+pub unsafe fn count_explained_search(scan: &pg_sys::IndexScanDescData) {
+    // SAFETY: the caller's word; the instrumentation is either null or lives as long as the scan.
+    #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17")))]
+    unsafe {
+        if let Some(instrument) = scan.instrument.as_mut() {
+            instrument.nsearches += 1;
+        }
+    }
+    #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17"))]
+    let _ = scan;
+}
+
 /// The number of the running transaction among those of this backend.
 pub fn local_transaction() -> u32 {
     // SAFETY: a backend that runs a function has its PGPROC.
