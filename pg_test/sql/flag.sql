@@ -179,6 +179,15 @@ INSERT INTO checked VALUES
 UPDATE checked SET body = 'the quick brown fox jumps over the lazy dogs' WHERE id = 2;
 SELECT id, dup FROM checked ORDER BY id;
 
+-- So with a text of fixed length, and a primary key that is checked at the commit.
+CREATE DOMAIN padded AS char(60);
+CREATE TABLE fixed (id int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED, fp bigint, body padded, dup int);
+CREATE INDEX ON fixed USING simhash (fp);
+CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON fixed FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate(
+	'fingerprint=fp', 'duplicate_of=dup', 'text=body', 'min_jaccard=0.5');
+INSERT INTO fixed SELECT id, fp, body FROM checked WHERE body IS NOT NULL ORDER BY id;
+SELECT id, dup FROM fixed ORDER BY id;
+
 -- Rows without a key are compared like others.
 CREATE TABLE nameless (n int, url text, fp bigint, is_dup boolean);
 CREATE INDEX ON nameless USING simhash (fp);

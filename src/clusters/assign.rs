@@ -20,6 +20,7 @@ use crate::pg::spi::saved_query::{SavedQuery, Sees};
 use crate::pg::sql::fmgr::pg_function;
 use crate::pg::sql::key_type::{self, Equality, KeyType};
 use crate::pg::sql::trigger::{Event, TriggerCall};
+use crate::pg::sql::value::Value;
 use crate::trigger::call::{
     Known, accepted, column, missed_near_duplicate, refuse, remembered, typed_column,
 };
@@ -68,14 +69,12 @@ struct References {
 
 impl References {
     /// Would a near row be referenced that was committed after the snapshot?
-    fn fail(&self, row: &[Option<pg_sys::Datum>]) -> bool {
+    fn fail(&self, row: &[Option<Value<'_>>]) -> bool {
         let joining = self.joining.first_row(row, Sees::Latest);
         let Some([Some(keys)]) = joining else {
             return false;
         };
-        let lacking = self
-            .lacking
-            .first_row::<0>(&[Some(keys.datum())], Sees::Usual);
+        let lacking = self.lacking.first_row::<0>(&[Some(keys)], Sees::Usual);
         lacking.is_some()
     }
 }
@@ -138,7 +137,7 @@ fn assign(call: &TriggerCall<'_>) {
         let message = format!("column \"{column}\" of relation \"{table}\" contains null values");
         refuse(call, ERRCODE_NULL_VALUE_NOT_ALLOWED, message, None);
     };
-    let row = [Some(key.datum()), Some(fingerprint.datum())];
+    let row = [Some(key), Some(fingerprint)];
     let run = |query: &SavedQuery| query.first_row::<0>(&row, Sees::Latest);
     // Before a deferred trigger, or after another one, the row may have been deleted, or given
     // another fingerprint, which fires for itself. A change of other columns need not (UPDATE OF).

@@ -57,8 +57,9 @@ impl Clustered<'_> {
     /// A HINT with a table that would do.
     fn model(&self, name: &str) -> String {
         let of = table::type_name(self.key.storage.type_id);
-        let is_primary = table::primary_key(self.table).as_deref() == Some(self.key_name);
-        let references = match is_primary {
+        let primary = table::primary_key(self.table);
+        let can_reference = primary.is_some_and(|p| p.column == self.key_name && p.immediate);
+        let references = match can_reference {
             true => format!(
                 " REFERENCES {} ON DELETE CASCADE",
                 table_name::sql(self.table)
@@ -80,12 +81,12 @@ impl Clustered<'_> {
         let opened = Opened::new(clusters);
         let key = self.column(&opened, KEY);
         let cluster_id = self.column(&opened, CLUSTER_ID);
-        let (code, message) = match opened.uniqueness(key.number) {
+        let (code, message) = match opened.uniqueness(key.number()) {
             Some(true) => {
                 return ClusterTable {
                     oid: clusters,
-                    key: key.number,
-                    cluster_id: cluster_id.number,
+                    key: key.number(),
+                    cluster_id: cluster_id.number(),
                     references: opened.references(self.table),
                 };
             }

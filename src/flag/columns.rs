@@ -82,7 +82,7 @@ impl Columns {
             filled
                 .into_iter()
                 .flatten()
-                .any(|f| f.number == column.number)
+                .any(|f| f.number() == column.number())
         };
         for place in counting(recipe, &names, &columns) {
             let name = &names[place];
@@ -113,7 +113,7 @@ impl Columns {
             ("duplicate_of", self.duplicate_of.as_ref()),
         ];
         for (argument, column) in named {
-            if column.is_some_and(|column| column.number == key.number) {
+            if column.is_some_and(|column| column.number() == key.number()) {
                 let hint = "The key is the primary key, unless 'key=...' names another column.";
                 refuse(
                     call,
@@ -130,7 +130,8 @@ impl Columns {
 
 /// The key that the arguments name, or the primary key, if it is one column.
 fn key_name(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Option<String> {
-    let key = options.key.clone().or_else(|| table::primary_key(searched));
+    let primary = || table::primary_key(searched).map(|key| key.column);
+    let key = options.key.clone().or_else(primary);
     if key.is_none() && options.duplicate_of.is_some() {
         let hint = "Add 'key=...': the table has no primary key of one column.";
         refuse(

@@ -59,7 +59,7 @@ impl FlagLocks {
             }
         }
         let searched = radii.into_values().filter_map(|(table, radius)| {
-            let column = column(Opened::new(table).rel(), fingerprint)?.number as u16;
+            let column = column(Opened::new(table).rel(), fingerprint)?.number() as u16;
             Some(Searched {
                 table,
                 column,

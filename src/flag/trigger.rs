@@ -12,7 +12,7 @@ use pgrx::PgSqlErrorCode::{
     ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, ERRCODE_EXCLUSION_VIOLATION,
     ERRCODE_UNDEFINED_FUNCTION,
 };
-use pgrx::{IntoDatum, pg_sys};
+use pgrx::pg_sys;
 
 use super::flagged_table::{self, FlaggedTable};
 use super::moves;
@@ -69,7 +69,7 @@ struct NearDuplicate<'a> {
 }
 
 /// A column of the new row, and the value that the trigger gives it.
-type Change<'a> = (&'a Column, Option<pg_sys::Datum>);
+type Change<'a> = (&'a Column, Option<Value<'a>>);
 
 impl Site {
     fn new(call: &TriggerCall<'_>, memory: Memory) -> Self {
@@ -99,7 +99,7 @@ impl Site {
         };
         let mut changes = Vec::new();
         if table.options.recipe.is_some() {
-            changes.push((&table.columns.fingerprint, fingerprint.into_datum()));
+            changes.push((&table.columns.fingerprint, fingerprint.map(Value::from)));
         }
         if self.is_settled(call, fingerprint) {
             return call.with(&changes);
@@ -171,17 +171,17 @@ impl Site {
         sees: Sees,
     ) -> Option<NearDuplicate<'a>> {
         let columns = &self.table.columns;
-        let mut parameters = vec![fingerprint.into_datum()];
+        let mut parameters = vec![Some(Value::from(fingerprint))];
         if let Some((_, key)) = &columns.key {
-            parameters.push(call.new_value(key).map(|value| value.datum()));
+            parameters.push(call.new_value(key));
         }
         if let Some(text) = &columns.text {
-            parameters.push(call.new_value(text).map(|value| value.datum()));
+            parameters.push(call.new_value(text));
         }
         let old = call.old_place();
         let query = match &old {
             Some(place) => {
-                parameters.extend(place.datums().map(Some));
+                parameters.extend(place.values().map(Some));
                 self.table.of_updated()
             }
             None => &self.table.of_new,
@@ -193,14 +193,13 @@ impl Site {
         })
     }
 
-    fn mark<'a>(&'a self, changes: &mut Vec<Change<'a>>, found: Option<&NearDuplicate<'_>>) {
+    fn mark<'a>(&'a self, changes: &mut Vec<Change<'a>>, found: Option<&NearDuplicate<'a>>) {
         let columns = &self.table.columns;
         if let Some(flag) = &columns.flag {
-            changes.push((flag, found.is_some().into_datum()));
+            changes.push((flag, Some(Value::from(found.is_some()))));
         }
         if let Some(duplicate_of) = &columns.duplicate_of {
-            let key = found.and_then(|found| found.key);
-            changes.push((duplicate_of, key.map(|key| key.datum())));
+            changes.push((duplicate_of, found.and_then(|found| found.key)));
         }
     }
 

@@ -3,13 +3,13 @@
 //!
 //! What lives here: small types with RAII (a buffer that unlocks itself, a WAL change that is
 //! either finished or abandoned), argument access for SQL-callable functions, error reports. What
-//! must not: any knowledge of fingerprints or of the index's page formats, nor a call of any module
-//! above.
+//! must not: any knowledge of fingerprints or of the index's page formats, and calls of other
+//! modules of the crate, except `tid`.
 //!
 //! Errors: a PostgreSQL ERROR raised inside a `pg_sys` call arrives here as a Rust panic, and
 //! leaves through `#[pg_guard]` as an ERROR again. While it unwinds, the destructors of this module
-//! do nothing: the server's abort processing releases locks and pins, and releasing them twice
-//! would unbalance its interrupt counters.
+//! do nothing: the server releases locks and pins when it aborts the transaction, and has already
+//! reset its interrupt counters, which a second release would unbalance.
 
 #![allow(unsafe_code)]
 

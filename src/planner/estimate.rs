@@ -1,13 +1,12 @@
 //! From a clause of the planner to the arithmetic of [`selectivity`].
 
-#![allow(unsafe_code)]
+#![forbid(unsafe_code)]
 
 use super::selectivity::{self, Sample};
 use crate::index::ball::{Ball, NEAR};
-use crate::pg::planner::column_stats::{self, ColumnSample};
-use crate::pg::planner::hooks::EstimateScope;
+use crate::pg::planner::column_stats::ColumnSample;
+use crate::pg::planner::hooks::{EstimateScope, ScanScope};
 use crate::pg::planner::nodes::{NodeList, NodeRef, Planner};
-use pgrx::pg_sys::JoinType;
 
 /// `hamming(a, b) <= k`, in whichever way the query says it.
 #[derive(Clone, Copy)]
@@ -52,7 +51,7 @@ impl<'p> Clause<'p> {
     }
 
     /// The share of rows (of pairs, in a join) that the clause keeps.
-    pub fn selectivity(self, planner: Planner<'p>, scope: EstimateScope) -> f64 {
+    pub fn selectivity(self, planner: Planner<'p>, scope: EstimateScope<'p>) -> f64 {
         let radius = planner.estimate(self.radius);
         let k = match radius.as_integer() {
             Some(k) => k.clamp(-1, 64) as i32,
@@ -61,13 +60,11 @@ impl<'p> Clause<'p> {
             None => NEAR,
         };
         match scope {
-            EstimateScope::Scan { relid } => self.in_scan(planner, relid, k),
-            EstimateScope::Join { join, kind } => {
-                // SAFETY: the planner passed `join` in the same request as its root.
-                let columns =
-                    unsafe { column_stats::joined_columns(planner, self.fingerprints, join) };
+            EstimateScope::Scan(scan) => self.in_scan(planner, scan, k),
+            EstimateScope::Join(join) => {
+                let columns = join.columns(self.fingerprints);
                 let (outer, inner) = (view(&columns.outer), view(&columns.inner));
-                if kind == JoinType::JOIN_SEMI || kind == JoinType::JOIN_ANTI {
+                if join.is_semi_or_anti() {
                     selectivity::of_semi_join(outer, inner, columns.inner.filtered_rows, k)
                 } else {
                     selectivity::of_join(outer, inner, k)
@@ -76,10 +73,8 @@ impl<'p> Clause<'p> {
         }
     }
 
-    fn in_scan(self, planner: Planner<'p>, relid: i32, k: i32) -> f64 {
-        // SAFETY: the planner passed `relid` in the same request as its root.
-        let found = unsafe { column_stats::column_and_other(planner, self.fingerprints, relid) };
-        let Some(found) = found else {
+    fn in_scan(self, planner: Planner<'p>, scan: ScanScope<'p>, k: i32) -> f64 {
+        let Some(found) = scan.column_and_other(self.fingerprints) else {
             return selectivity::UNKNOWN;
         };
         let sample = view(&found.sample);

@@ -77,13 +77,17 @@ pg_function! {
 
 fn estimate<'p>(
     args: &Args,
-    (planner, operands, scope): (Planner<'p>, NodeList<'p>, EstimateScope),
+    (planner, operands, scope): (Planner<'p>, NodeList<'p>, EstimateScope<'p>),
     read: fn(Planner<'p>, NodeList<'p>) -> Option<Clause<'p>>,
 ) -> Datum {
     args.result(Some(selectivity(planner, read(planner, operands), scope)))
 }
 
-fn selectivity<'p>(planner: Planner<'p>, clause: Option<Clause<'p>>, scope: EstimateScope) -> f64 {
+fn selectivity<'p>(
+    planner: Planner<'p>,
+    clause: Option<Clause<'p>>,
+    scope: EstimateScope<'p>,
+) -> f64 {
     clause.map_or(UNKNOWN, |clause| clause.selectivity(planner, scope))
 }
 

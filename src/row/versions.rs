@@ -10,7 +10,8 @@ use pgrx::PgSqlErrorCode::{
 };
 use pgrx::pg_sys;
 
-use crate::pg::catalog::lookup::{Right, has_right, table_in};
+use crate::pg::catalog::lookup::table_in;
+use crate::pg::catalog::privilege::{DELETE, INSERT, may};
 use crate::pg::process::advisory_lock::{isolation_level, keeps_its_snapshot, lock_until_commit};
 use crate::pg::process::encoding::to_utf8;
 use crate::pg::process::error::{raise, raise_not_serializable, raise_with_hint};
@@ -154,10 +155,10 @@ fn check(args: &Args) {
             )
         };
         // To drop versions of a dictionary is to write anew what stays.
-        if (!dropping || kind == VersionedKind::Dictionary) && !has_right(table, Right::Insert) {
+        if (!dropping || kind == VersionedKind::Dictionary) && !may(table, INSERT, &[]) {
             refuse("INSERT");
         }
-        if dropping && !has_right(table, Right::Delete) {
+        if dropping && !may(table, DELETE, &[]) {
             refuse("DELETE");
         }
     }
@@ -194,7 +195,7 @@ fn check_newest_idf(args: &Args) {
         &[pg_sys::TEXTOID],
         false,
     );
-    let name = args.varlena(1, pg_sys::TEXTOID).map(|name| name.datum());
+    let name = args.varlena(1, pg_sys::TEXTOID);
     let number = |sees| {
         let [number] = newest.first_row(&[name], sees)?;
         Some(number?.integer())

@@ -31,7 +31,7 @@ impl Build<'_> {
         Build { table, index, info }
     }
 
-    /// Do others write to the table meanwhile?
+    /// Is it CREATE INDEX CONCURRENTLY: can the table be written to during the build?
     pub fn is_concurrent(self) -> bool {
         // SAFETY: contract of `from_raw`.
         unsafe { (*self.info).ii_Concurrent }
@@ -45,8 +45,8 @@ impl Build<'_> {
         workers.max(0) as usize
     }
 
-    /// Shows `row` each row that the index must contain: its (only) key column, None when NULL, and
-    /// its address, in physical order. Returns how many rows the table has.
+    /// Calls `row` with each row that the index must contain: its (only) key column, None when
+    /// NULL, and its address, in physical order. Returns the number of rows in the table.
     pub fn scan_table(self, row: RowSink) -> f64 {
         let mut row = row;
         // SAFETY: contract of `from_raw`; the callback is given `row` back, which outlives the
@@ -65,19 +65,19 @@ impl Build<'_> {
         }
     }
 
-    /// Tells the server that the index must not be used by transactions that are older than it.
+    /// Tells the server that a HOT chain was broken: older transactions must not use the index.
     pub fn has_broken_hot_chain(self) {
         // SAFETY: contract of `from_raw`; the server reads it after the build.
         unsafe { (*self.info).ii_BrokenHotChain = true };
     }
 }
 
-/// As [`Build::scan_table`], for one participant's share of a parallel scan. Also tells whether a
-/// broken HOT chain was met.
+/// As [`Build::scan_table`], for one participant's share of a parallel scan. Also returns whether
+/// it found a broken HOT chain.
 ///
 /// # Safety
-/// The relations must be open, `description` be the shared one of the scan; `concurrent` tells
-/// whether its snapshot is an MVCC one.
+/// The relations must be open; `description` must be the scan's, in shared memory; `concurrent`
+/// must be true exactly if its snapshot is an MVCC one.
 pub unsafe fn scan_share(
     table: Rel,
     index: Rel,
@@ -106,7 +106,7 @@ pub unsafe fn scan_share(
     }
 }
 
-/// As [`Build::scan_table`], for the rows that a snapshot sees, when the index exists already.
+/// As [`Build::scan_table`], for an existing index and the rows that a snapshot sees.
 ///
 /// # Safety
 /// The relations must be open, the table locked, the snapshot registered.
@@ -175,7 +175,7 @@ pub fn set_rows_total(rows: u64) {
     }
 }
 
-/// Tells pg_stat_progress_create_index how many blocks of those to read are done.
+/// Tells pg_stat_progress_create_index how many blocks have been read, and how many there are.
 pub fn set_blocks(done: u32, total: u32) {
     let set = |parameter: u32, blocks: u32| {
         // SAFETY: writes to this backend's status entry.

@@ -1,6 +1,7 @@
 //! Opening an index together with its table, for functions that take a regclass.
 
 use super::build::{RowSink, scan_visible};
+use crate::pg::catalog::privilege::{SELECT, may};
 use crate::pg::catalog::relation::Rel;
 use crate::pg::process::compat;
 use crate::pg::process::error::{raise, report};
@@ -19,7 +20,7 @@ pub enum OpenPurpose {
     Statistics,
 }
 
-/// DDL is locked out, reading and writing are not.
+/// Conflicts with DDL, not with reading and writing.
 const LOCK: i32 = pg_sys::AccessShareLock as i32;
 
 /// An index and its table, locked until the end of the transaction.
@@ -29,15 +30,14 @@ pub struct OpenIndex {
 }
 
 impl OpenIndex {
-    /// Opens an index of the access method `am`; raises an ERROR if it is something else, not the
-    /// caller's to open for this purpose, not valid, another session's temporary index, or an
-    /// unlogged one on a standby.
+    /// Opens an index of the access method `am`. Raises an ERROR if the relation is something else,
+    /// if the current user lacks the privilege for this purpose, or if the index is not valid, a
+    /// temporary one of another session, or an unlogged one on a standby.
     pub fn new(oid: pg_sys::Oid, am: &str, purpose: OpenPurpose) -> OpenIndex {
         // SAFETY: locks table before index, as the server does; both are closed by `drop` or, after
         // an ERROR, by the server.
         unsafe {
-            // Of a relation that is no index there is no table; index_open below says what is
-            // wrong.
+            // If the relation is not an index there is no table, and index_open below reports it.
             let table_oid = pg_sys::IndexGetRelation(oid, true);
             let table = match table_oid {
                 pg_sys::Oid::INVALID => std::ptr::null_mut(),
@@ -50,9 +50,10 @@ impl OpenIndex {
                     "the index's table was dropped meanwhile",
                 );
             }
-            check(index, am);
-            check_privilege(index, table_oid, purpose);
-            OpenIndex { index, table }
+            let open = OpenIndex { index, table };
+            check(open.index(), am);
+            check_privilege(open.index(), table_oid, purpose);
+            open
         }
     }
 
@@ -66,17 +67,17 @@ impl OpenIndex {
         unsafe { Rel::from_raw(self.table) }
     }
 
-    /// Shows `row` each row that the snapshot sees and the index must contain.
+    /// Calls `row` with each row that the snapshot sees and the index must contain.
     pub fn visible_rows(&self, snapshot: &LatestSnapshot, row: RowSink) {
         // SAFETY: table and index are open, the snapshot registered.
         unsafe { scan_visible(self.table, self.index, snapshot.0, row) }
     }
 
-    /// Takes on the rights of the table's owner until the result is dropped: the index's
-    /// expressions may call functions of his, which must not get the caller's rights.
+    /// Switches to the table's owner, as maintenance commands do, until the result is dropped: the
+    /// index's expressions may call functions, which must not run with the caller's privileges.
     pub fn as_owner(&self) -> AsOwner {
-        // SAFETY: the table is open; the values are given back by `drop` or, after an ERROR, by the
-        // server.
+        // SAFETY: the table is open; `drop` restores user and settings, after an ERROR the server
+        // does.
         unsafe {
             let (mut user, mut context) = (pg_sys::Oid::INVALID, 0);
             pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
@@ -106,9 +107,9 @@ impl Drop for OpenIndex {
     }
 }
 
-/// A snapshot of all that is committed by now, as long as it lives. Not the transaction's own:
-/// under REPEATABLE READ that may see row versions older than the index, which an index need not
-/// have (pg_index.indcheckxmin).
+/// A registered snapshot of what is committed now. It is not the transaction's own snapshot: under
+/// REPEATABLE READ that may see row versions older than the index, which the index need not contain
+/// (pg_index.indcheckxmin).
 pub struct LatestSnapshot(pg_sys::Snapshot);
 
 impl LatestSnapshot {
@@ -131,7 +132,7 @@ impl Drop for LatestSnapshot {
     }
 }
 
-/// The rights of a table's owner, made by [`OpenIndex::as_owner`].
+/// Restores the user that [`OpenIndex::as_owner`] has switched from when it is dropped.
 pub struct AsOwner {
     user: pg_sys::Oid,
     context: i32,
@@ -141,8 +142,8 @@ pub struct AsOwner {
 impl Drop for AsOwner {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            // SAFETY: what `as_owner` found; settings that functions changed meanwhile are put
-            // back.
+            // SAFETY: the values that `as_owner` saved; settings that functions have changed
+            // meanwhile are restored.
             unsafe {
                 pg_sys::AtEOXact_GUC(false, self.settings);
                 pg_sys::SetUserIdAndSecContext(self.user, self.context);
@@ -151,11 +152,7 @@ impl Drop for AsOwner {
     }
 }
 
-/// # Safety
-/// `index` must be an open index.
-unsafe fn check(index: pg_sys::Relation, am: &str) {
-    // SAFETY: the caller's word.
-    let rel = unsafe { Rel::from_raw(index) };
+fn check(rel: Rel, am: &str) {
     let name = rel.name();
     if rel.access_method_name() != am {
         raise(
@@ -197,25 +194,17 @@ unsafe fn check(index: pg_sys::Relation, am: &str) {
     }
 }
 
-/// # Safety
-/// `index` must be an open index, of the table `table`.
-unsafe fn check_privilege(index: pg_sys::Relation, table: pg_sys::Oid, purpose: OpenPurpose) {
-    // SAFETY: the caller's word; catalog look-ups.
-    let (rel, may_read) = unsafe {
-        let select = pg_sys::AclMode::from(pg_sys::ACL_SELECT);
-        let found = pg_sys::pg_class_aclcheck(table, pg_sys::GetUserId(), select);
-        (
-            Rel::from_raw(index),
-            found == pg_sys::AclResult::ACLCHECK_OK,
-        )
-    };
+fn check_privilege(index: Rel, table: pg_sys::Oid, purpose: OpenPurpose) {
+    let is_owner = || compat::owns_relation(index.oid());
     let missing = match purpose {
-        OpenPurpose::Verification if !compat::owns_relation(rel.oid()) => "must be owner of index",
-        OpenPurpose::Statistics if !may_read => "permission denied for the table of index",
+        OpenPurpose::Verification if !is_owner() => "must be owner of index",
+        OpenPurpose::Statistics if !may(table, SELECT, &[]) => {
+            "permission denied for the table of index"
+        }
         _ => return,
     };
     raise(
         ERRCODE_INSUFFICIENT_PRIVILEGE,
-        format!("{missing} {}", rel.name()),
+        format!("{missing} {}", index.name()),
     );
 }

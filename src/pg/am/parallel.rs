@@ -1,44 +1,18 @@
 //! A build shared among processes: the leader, which runs CREATE INDEX, and background workers.
 //!
-//! All take part in one scan of the table, exchange files, and see one board, a struct of atomics
-//! in dynamic shared memory. An ERROR in a worker reaches the leader at its next check for
-//! interrupts; when the leader's transaction ends, its workers are stopped and the shared files
-//! removed.
+//! All take part in one scan of the table, exchange files, and share one board, a struct of atomics
+//! in dynamic shared memory. The leader raises a worker's ERROR again at its next check for
+//! interrupts. When the leader's transaction ends, the server stops the workers and removes the
+//! shared files.
 
 use super::build::{Build, RowSink, scan_share};
+use super::parallel_memory::{Common, Sizes, fill, part};
 use crate::pg::catalog::relation::Rel;
 use crate::pg::process::compat;
 use crate::pg::process::temp_file::{SharedFiles, TempFile};
 use pgrx::pg_sys;
-use std::cell::UnsafeCell;
-use std::ffi::{CString, c_char, c_long, c_void};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-
-/// Keys of the parts of the shared memory. The server's own have high bits set.
-mod part {
-    pub const COMMON: u64 = 1;
-    pub const SCAN: u64 = 2;
-    pub const BUFFER_USAGE: u64 = 3;
-    pub const WAL_USAGE: u64 = 4;
-    pub const QUERY: u64 = 5;
-    pub const COUNT: usize = 5;
-}
-
-/// What every participant sees. `B` must mean the same in every process: no pointers.
-#[repr(C)]
-struct Common<B> {
-    table: pg_sys::Oid,
-    index: pg_sys::Oid,
-    concurrent: bool,
-    /// Changed by the server's code, in all processes.
-    changed: UnsafeCell<pg_sys::ConditionVariable>,
-    files: UnsafeCell<pg_sys::SharedFileSet>,
-    /// Participants that scan, or have scanned and not yet handed over what they found.
-    scanning: AtomicU32,
-    table_rows: AtomicU64,
-    broken_hot_chain: AtomicBool,
-    board: B,
-}
+use std::ffi::{CString, c_char, c_long};
+use std::sync::atomic::Ordering;
 
 /// One process's part in a build.
 pub struct Member<'m, B> {
@@ -67,10 +41,11 @@ impl<'m, B> Member<'m, B> {
         self.number == 0
     }
 
-    /// Shows `row` this participant's share of the table. [`Member::hand_over`] must follow.
+    /// Calls `row` with the rows of this participant's share of the table. The caller must then
+    /// call [`Member::hand_over`].
     pub fn scan(&self, row: RowSink) {
-        // Before the first block is taken: a process that finds no more blocks then knows of all
-        // that have some.
+        // Counted before it takes a block: so a process that finds no more blocks knows of all that
+        // have taken some.
         self.common.scanning.fetch_add(1, Ordering::SeqCst);
         // SAFETY: table and index are open and locked, the description is that of the common scan.
         let (rows, broken) = unsafe {
@@ -91,24 +66,25 @@ impl<'m, B> Member<'m, B> {
             .fetch_or(broken, Ordering::SeqCst);
     }
 
-    /// Tells the others that this participant's rows are where they can find them.
+    /// Tells the others that the rows of this participant can be read.
     pub fn hand_over(&self) {
         self.common.scanning.fetch_sub(1, Ordering::SeqCst);
         self.announce();
     }
 
-    /// Wakes those who wait for a change of the board.
+    /// Wakes the participants that wait for a change of the board.
     pub fn announce(&self) {
         // SAFETY: initialised by the leader before any worker started.
         unsafe { pg_sys::ConditionVariableBroadcast(self.common.changed.get()) };
     }
 
-    /// Waits until everybody's rows are handed over.
+    /// Waits until all participants that scan have handed over their rows.
     pub fn wait_for_rows(&self) {
         self.wait_until(|| self.common.scanning.load(Ordering::SeqCst) == 0);
     }
 
-    /// Waits until `done`, which is asked after every announcement and several times a second.
+    /// Waits until `done` returns true. It is called after every announcement, and several times a
+    /// second.
     pub fn wait_until(&self, mut done: impl FnMut() -> bool) {
         const TICK_MILLISECONDS: c_long = 200;
         let changed = self.common.changed.get();
@@ -126,12 +102,12 @@ impl<'m, B> Member<'m, B> {
         unsafe { pg_sys::ConditionVariableCancelSleep() };
     }
 
-    /// Creates a file that the others can open once [`TempFile::publish`] was called.
+    /// Creates a file that the others can open after [`TempFile::publish`].
     pub fn create_file(&self, name: &str) -> TempFile {
         TempFile::create_shared(self.files(), &file_name(name))
     }
 
-    /// Opens a file that some participant has published.
+    /// Opens a file that a participant has published.
     pub fn open_file(&self, name: &str) -> TempFile {
         TempFile::open_shared(self.files(), &file_name(name))
     }
@@ -155,16 +131,15 @@ pub struct Leader<'r, B> {
     member: Member<'r, B>,
 }
 
-/// What the scan told.
+/// What the scan of the table found, all participants together.
 pub struct Scanned {
     pub table_rows: f64,
-    /// The index must not be used by transactions that are older than it.
+    /// Must older transactions not use the index?
     pub broken_hot_chain: bool,
 }
 
 impl<'r, B: Sync + 'r> Leader<'r, B> {
-    /// Launches up to `workers` workers; None when there is no shared memory or no worker to be
-    /// had.
+    /// Launches up to `workers` workers; None when no shared memory or no worker is available.
     ///
     /// # Safety
     /// `B` must hold no pointers, and the worker function must be for the same `B`.
@@ -203,26 +178,9 @@ impl<'r, B: Sync + 'r> Leader<'r, B> {
                 end(context, registered);
                 return None;
             }
-            let common = allocate(context, part::COMMON, sizes.common).cast::<Common<B>>();
-            common.write(Common {
-                table: table.oid(),
-                index: index.oid(),
-                concurrent,
-                changed: UnsafeCell::new(std::mem::zeroed()),
-                files: UnsafeCell::new(std::mem::zeroed()),
-                scanning: AtomicU32::new(0),
-                table_rows: AtomicU64::new(0),
-                broken_hot_chain: AtomicBool::new(false),
-                board,
-            });
-            pg_sys::ConditionVariableInit((*common).changed.get());
-            pg_sys::SharedFileSetInit((*common).files.get(), (*context).seg);
-            let scan = allocate(context, part::SCAN, sizes.scan).cast();
+            let common = Common::new(table.oid(), index.oid(), concurrent, board);
+            let (common, scan) = fill(context, &sizes, common);
             pg_sys::table_parallelscan_initialize(table.raw(), scan, snapshot);
-            allocate(context, part::BUFFER_USAGE, sizes.buffer_usage);
-            allocate(context, part::WAL_USAGE, sizes.wal_usage);
-            let query = allocate(context, part::QUERY, sizes.query).cast::<c_char>();
-            query.copy_from(query_text(), sizes.query - 1);
             pg_sys::LaunchParallelWorkers(context);
             if (*context).nworkers_launched == 0 {
                 end(context, registered);
@@ -253,8 +211,7 @@ impl<'r, B: Sync + 'r> Leader<'r, B> {
         unsafe { (*self.context).nworkers_launched as usize }
     }
 
-    /// Raises an ERROR if a launched worker could not start: otherwise the leader would wait for it
-    /// forever.
+    /// Raises an ERROR if a launched worker could not start: the leader would wait for it forever.
     pub fn check_workers_started(&self) {
         // SAFETY: the context lives until `finish`.
         unsafe { pg_sys::WaitForParallelWorkersToAttach(self.context) };
@@ -299,73 +256,6 @@ unsafe fn end(context: *mut pg_sys::ParallelContext, snapshot: pg_sys::Snapshot)
     }
 }
 
-/// Bytes of the parts of the shared memory.
-struct Sizes {
-    common: usize,
-    scan: usize,
-    buffer_usage: usize,
-    wal_usage: usize,
-    /// With the final NUL.
-    query: usize,
-}
-
-impl Sizes {
-    /// # Safety
-    /// The snapshot must be valid.
-    unsafe fn of<B>(table: Rel, snapshot: pg_sys::Snapshot, workers: usize) -> Sizes {
-        // SAFETY: the caller's word; the query's text is NUL-terminated.
-        let (scan, query) = unsafe {
-            (
-                pg_sys::table_parallelscan_estimate(table.raw(), snapshot),
-                std::ffi::CStr::from_ptr(query_text()).count_bytes() + 1,
-            )
-        };
-        Sizes {
-            common: size_of::<Common<B>>(),
-            scan,
-            buffer_usage: workers * size_of::<pg_sys::BufferUsage>(),
-            wal_usage: workers * size_of::<pg_sys::WalUsage>(),
-            query,
-        }
-    }
-
-    /// As the macros shm_toc_estimate_chunk and shm_toc_estimate_keys: each part is aligned.
-    fn estimate(&self, estimator: &mut pg_sys::shm_toc_estimator) {
-        let parts: [usize; part::COUNT] = [
-            self.common,
-            self.scan,
-            self.buffer_usage,
-            self.wal_usage,
-            self.query,
-        ];
-        const ALIGNMENT: usize = pg_sys::ALIGNOF_BUFFER as usize;
-        let bytes: usize = parts.iter().map(|n| n.next_multiple_of(ALIGNMENT)).sum();
-        estimator.space_for_chunks += bytes;
-        estimator.number_of_keys += parts.len();
-    }
-}
-
-/// The text of the running statement, for pg_stat_activity; empty when there is none.
-fn query_text() -> *const c_char {
-    // SAFETY: null or a NUL-terminated string that lives as long as the statement.
-    let text = unsafe { pg_sys::debug_query_string };
-    if text.is_null() { c"".as_ptr() } else { text }
-}
-
-/// A zeroed part of the shared memory, entered under its key.
-///
-/// # Safety
-/// The context's shared memory must be initialised, and estimated for this part.
-unsafe fn allocate(context: *mut pg_sys::ParallelContext, key: u64, bytes: usize) -> *mut c_void {
-    // SAFETY: the caller's word.
-    unsafe {
-        let place = pg_sys::shm_toc_allocate((*context).toc, bytes);
-        place.cast::<u8>().write_bytes(0, bytes);
-        pg_sys::shm_toc_insert((*context).toc, key, place);
-        place
-    }
-}
-
 /// Runs `work` as a worker of the build that the shared memory describes.
 ///
 /// # Safety
@@ -375,8 +265,9 @@ pub unsafe fn run_worker<B: Sync>(
     toc: *mut pg_sys::shm_toc,
     work: impl FnOnce(&Member<B>),
 ) {
-    // SAFETY: the leader filled the parts before it launched this process, and waits for its end.
-    // The locks are those that the leader holds, which a worker is granted beside them.
+    // SAFETY: the leader filled the parts before it launched this process, and waits for it to end.
+    // The locks are those that the leader holds; they do not conflict within the leader's lock
+    // group.
     unsafe {
         let part = |key| pg_sys::shm_toc_lookup(toc, key, false);
         let query = part(part::QUERY).cast::<c_char>();

@@ -1,12 +1,12 @@
-//! Row addresses that come from an index's pages: checked before the server is sent to the table
-//! with them.
+//! Row addresses read from an index's pages, checked before the server looks for a row there.
 
 use crate::pg::catalog::relation::Rel;
 use crate::pg::process::error::raise_index_corrupted;
 use crate::tid::Tid;
 use pgrx::pg_sys;
 
-/// The most rows that a page of a table holds, and the highest offset that a bitmap takes.
+/// MaxHeapTuplesPerPage: the most rows on a page of a heap, and the highest offset that a bitmap
+/// accepts.
 pub const MAX_HEAP_OFFSET: u16 = {
     let header =
         (size_of::<pg_sys::HeapTupleHeaderData>() as u32).next_multiple_of(pg_sys::MAXIMUM_ALIGNOF);
@@ -14,8 +14,8 @@ pub const MAX_HEAP_OFFSET: u16 = {
     ((pg_sys::BLCKSZ - size_of::<pg_sys::PageHeaderData>() as u32) / row) as u16
 };
 
-/// Where rows of an index's table can be. The table's length is measured when an address lies
-/// beyond what is known: the table cannot shrink while it is locked.
+/// The addresses at which rows of an index's table can be. The table's length is measured again
+/// when an address lies beyond the last one: the table can grow, but not shrink while it is locked.
 #[derive(Clone, Copy, Default)]
 pub struct RowAddresses {
     blocks: u32,
@@ -23,8 +23,8 @@ pub struct RowAddresses {
 }
 
 impl RowAddresses {
-    /// Of the index's table, which must be locked and has as many blocks as `length` says. Only of
-    /// a heap is it known where rows can be.
+    /// Those of the index's table, which must be locked; `length` measures it in blocks. For a
+    /// table access method other than heap every address is accepted.
     fn of_table(index: Rel, length: impl FnOnce(Rel) -> u32) -> RowAddresses {
         // SAFETY: an open index has its row of pg_index; a backend that uses an index has its
         // table locked, so that the table's entry in the relation cache can be had and given back.

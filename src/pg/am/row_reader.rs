@@ -1,4 +1,4 @@
-//! Rows of an index's table, by their address: what the index must hold of each.
+//! Single rows of an index's table, and the key that the index must have for each.
 
 use super::open::{LatestSnapshot, OpenIndex};
 use super::scan::tid_to;
@@ -10,13 +10,13 @@ use pgrx::pg_sys;
 pub enum VisibleRow {
     /// Nothing.
     None,
-    /// A row that the index's predicate leaves out.
+    /// A row that does not satisfy the index's predicate.
     LeftOut,
     /// A row with this value of the index's (only) key column; None when it is NULL.
     Filed(Option<u64>),
 }
 
-/// Reads single rows, and computes the index's key column of them.
+/// Reads single rows and computes the index's key column.
 pub struct RowReader<'o> {
     snapshot: &'o LatestSnapshot,
     fetch: *mut pg_sys::IndexFetchTableData,
@@ -51,13 +51,13 @@ impl<'o> RowReader<'o> {
         }
     }
 
-    /// What the snapshot sees at an address, which must be one that the table can have. A posting's
-    /// address leads to the row version that is visible, if one of its chain is.
+    /// What the snapshot sees at an address, which must be one that the table can have. The address
+    /// is that of a HOT chain; the row is its visible version, if there is one.
     pub fn row(&mut self, tid: Tid) -> VisibleRow {
         let mut tid = tid_to(tid);
         let (mut again, mut value, mut null) = (false, pg_sys::Datum::null(), false);
-        // SAFETY: all was made by `new`; the index has one key column. What the expressions
-        // allocate is freed, the value is none of it.
+        // SAFETY: all was made by `new`; the index has one key column. The reset frees what the
+        // expressions allocated; the value is passed by value.
         unsafe {
             let (fetch, slot, snapshot) = (self.fetch, self.slot, self.snapshot.raw());
             let none = std::ptr::null_mut();

@@ -47,7 +47,7 @@ impl Condition {
     }
 }
 
-/// A scan's private state, and the memory context that it is tied to.
+/// A scan's private state, and the memory context that it is dropped with.
 struct Private<T> {
     context: pg_sys::MemoryContext,
     state: T,
@@ -67,12 +67,12 @@ impl<'s> Scan<'s> {
         Scan { raw }
     }
 
-    /// Makes the scan of `ambeginscan`, with `state` as its private state. The state has a memory
-    /// context of its own, and is dropped with it: by [`Scan::end`], or together with the
-    /// surrounding context when the query ends in an ERROR. (The surrounding one may live for a
+    /// Makes the scan that ambeginscan returns, with `state` as its private state. The state has a
+    /// memory context of its own, and is dropped with it: by [`Scan::end`], or with the parent
+    /// context when the query ends in an ERROR. (The parent alone would not do: it may live for a
     /// whole statement that begins a scan for each row, to check an exclusion constraint.)
     pub fn begin<T>(index: Rel, keys: i32, order_bys: i32, state: T) -> pg_sys::IndexScanDesc {
-        // SAFETY: the index is open; the arrays are as long as the executor reads them.
+        // SAFETY: the index is open; the arrays have the lengths that the executor expects.
         unsafe {
             let scan = pg_sys::RelationGetIndexScan(index.raw(), keys, order_bys);
             let context = pg_sys::AllocSetContextCreateInternal(
@@ -171,8 +171,8 @@ impl<'s> Scan<'s> {
         }
     }
 
-    /// May a row that VACUUM removed meanwhile, and whose place another row took, be told apart by
-    /// the snapshot alone?
+    /// Is the snapshot an MVCC one? It does not see a row that has taken the place of one that
+    /// VACUUM removed during the scan; other snapshots may.
     pub fn snapshot_is_mvcc(&self) -> bool {
         let snapshot = self.raw.xs_snapshot;
         // SAFETY: the snapshot, if there is one, lives during the scan.
@@ -186,8 +186,8 @@ impl<'s> Scan<'s> {
     /// Hands a row to the executor; `distance` is the value of the ordering operator, None for
     /// NULL.
     pub fn set_row(&mut self, tid: Tid, distance: Option<i32>, addresses: &mut RowAddresses) {
-        // The server would report the table as damaged, or take the highest number for a request to
-        // extend it.
+        // The server would report the table as damaged, or take the highest block number for a
+        // request to extend it.
         addresses.check(self.index(), tid);
         self.raw.xs_heaptid = tid_to(tid);
         self.raw.xs_recheck = false;
@@ -202,7 +202,7 @@ impl<'s> Scan<'s> {
     }
 }
 
-/// Who reads the index: a scan under some snapshot.
+/// The reader of the index: a scan, with its snapshot.
 #[derive(Clone, Copy)]
 pub struct Reader<'s> {
     snapshot: pg_sys::Snapshot,
@@ -235,11 +235,11 @@ impl Bitmap {
         }
     }
 
-    /// Adds rows that the index has, and that need no recheck.
+    /// Adds rows that need no recheck.
     pub fn add(&mut self, index: Rel, tids: &[Tid], addresses: &mut RowAddresses) {
         self.batch.clear();
         for tid in tids {
-            // The server would leave the row out, or raise an internal error.
+            // With such an address the server would skip the row, or raise an internal error.
             addresses.check(index, *tid);
             if tid.offset > MAX_HEAP_OFFSET {
                 damaged_address(index, *tid);

@@ -1,4 +1,4 @@
-//! Storage options of our indexes: CREATE INDEX ... WITH (fillfactor = ...).
+//! Storage parameters of our indexes: CREATE INDEX ... WITH (fillfactor = ...).
 
 use crate::pg::catalog::relation::Rel;
 use crate::pg::process::compat;
@@ -12,7 +12,7 @@ struct Options {
     fillfactor: i32,
 }
 
-/// How full a build makes leaves, in percent.
+/// The default fill factor: how full a build makes leaves, in percent.
 const FILLFACTOR: i32 = 90;
 
 /// The kind of options registered with the server.

@@ -1,4 +1,4 @@
-//! What VACUUM hands to an index access method.
+//! What VACUUM passes to an index access method.
 
 use super::build::set_blocks;
 use super::scan::tid_to;
@@ -27,7 +27,7 @@ impl<'v> Vacuum<'v> {
         unsafe { Rel::from_raw(self.info.index) }
     }
 
-    /// Is it ANALYZE that asks?
+    /// Is it a call from ANALYZE?
     pub fn analyze_only(&self) -> bool {
         self.info.analyze_only
     }
@@ -37,10 +37,10 @@ impl<'v> Vacuum<'v> {
         (!self.info.estimated_count).then_some(self.info.num_heap_tuples)
     }
 
-    /// Is it the end of CREATE INDEX or REINDEX CONCURRENTLY, which asks for the rows that the new
-    /// index holds, and removes none? Only that command is told of progress so far; should a VACUUM
-    /// be one day, an index that is valid is still cleaned as a whole, and one that is not is never
-    /// searched.
+    /// Is it the validation phase of CREATE INDEX or REINDEX CONCURRENTLY, which collects the rows
+    /// in the new index and removes none? Only that command asks for progress reports. If VACUUM
+    /// should do so one day, a valid index would still be vacuumed as a whole, and one that is not
+    /// valid is never searched.
     pub fn is_validation(&self) -> bool {
         self.info.report_progress && !self.index().is_valid()
     }
@@ -76,8 +76,7 @@ impl DeadRows {
         callback.map(|callback| DeadRows { callback, state })
     }
 
-    /// Which of these rows are to be removed. One guarded call for all of them: the guard costs
-    /// more than the test.
+    /// Which of these rows are to be removed. One guard for all calls: it costs more than the test.
     pub fn among(&self, tids: &[Tid]) -> Vec<bool> {
         let mut raw: Vec<_> = tids.iter().map(|tid| tid_to(*tid)).collect();
         let mut dead = vec![false; raw.len()];
@@ -96,7 +95,7 @@ impl DeadRows {
     }
 }
 
-/// The counts that VACUUM reports; made on first use, as the server expects.
+/// The counts that VACUUM reports, allocated at the first call.
 ///
 /// # Safety
 /// `stats` must be null or what an earlier call of this VACUUM returned.

@@ -1,5 +1,5 @@
-//! Noticing that a table was altered since something was remembered of it, or that names came to
-//! mean something else.
+//! Tells whether what a session remembers of a table is still true: whether the table was altered,
+//! or a name now means something else.
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
@@ -7,7 +7,8 @@ use std::rc::{Rc, Weak};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-/// Is true until one of the tables is altered, or may have been, or any schema or operator.
+/// Is current until one of the watched tables, or any schema or operator, was altered or may have
+/// been.
 pub struct Current(Rc<Cell<bool>>);
 
 impl Current {
@@ -26,13 +27,14 @@ thread_local! {
     static WATCHED: RefCell<Option<Vec<Watched>>> = const { RefCell::new(None) };
 }
 
-/// Watches some tables, from now on.
+/// Starts to watch some tables.
 pub fn watch(tables: &[pg_sys::Oid]) -> Current {
     let current = Rc::new(Cell::new(true));
     WATCHED.with_borrow_mut(|watched| {
         let list = watched.get_or_insert_with(|| {
             let none = pg_sys::Datum::from(0usize);
-            // SAFETY: registered once in a process, for good; the functions are static.
+            // SAFETY: registered once in a process; the server never forgets them, and the
+            // functions are static.
             unsafe {
                 pg_sys::CacheRegisterRelcacheCallback(Some(on_change), none);
                 for cache in [
@@ -53,22 +55,23 @@ pub fn watch(tables: &[pg_sys::Oid]) -> Current {
     Current(current)
 }
 
-/// The server says that a relation changed, or with an invalid OID that any may have.
+/// Called by the server when a relation has changed; an invalid OID means that any may have.
 #[pg_guard]
 unsafe extern "C-unwind" fn on_change(_argument: pg_sys::Datum, table: pg_sys::Oid) {
     outdate(table);
 }
 
-/// The server says that a schema or an operator was renamed, moved or dropped.
+/// Called by the server when a schema or an operator was renamed, moved or dropped.
 #[pg_guard]
 unsafe extern "C-unwind" fn on_rename(_argument: pg_sys::Datum, _cache: i32, _hash: u32) {
     outdate(pg_sys::Oid::INVALID);
 }
 
-/// Marks what is remembered of a table, or with an invalid OID of all.
+/// Marks as outdated what is remembered of a table; an invalid OID means all tables.
 fn outdate(table: pg_sys::Oid) {
     WATCHED.with(|watched| {
-        // Nothing above calls the server while it holds the list, but for the registration.
+        // The list is borrowed only by `watch`, which calls the server only to register: no
+        // invalidation arrives meanwhile, and none is lost here.
         let Ok(watched) = watched.try_borrow() else {
             return;
         };

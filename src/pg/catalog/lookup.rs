@@ -1,5 +1,5 @@
 //! Catalog look-ups through the system caches, without the permission checks of name resolution:
-//! what they find goes into plans, and the executor checks permissions where they belong.
+//! what they find goes into plans, and the executor checks the permissions.
 
 use std::ffi::CStr;
 
@@ -11,8 +11,8 @@ pub type SqlFunction = unsafe extern "C-unwind" fn(pg_sys::FunctionCallInfo) -> 
 
 /// Is `support` the planner support function of the SQL function `function`?
 ///
-/// The address of the loaded symbol is compared, not an OID that was remembered: so the answer
-/// stays right when the extension is dropped and created again, moved or renamed.
+/// Compares the address of the loaded symbol, not an OID from an earlier look-up, so the answer is
+/// right even after the extension was dropped and created again, moved or renamed.
 pub fn has_support_function(function: Oid, support: SqlFunction) -> bool {
     // SAFETY: syscache look-ups; `finfo` is filled by fmgr_info before it is read.
     unsafe {
@@ -30,35 +30,46 @@ pub fn has_support_function(function: Oid, support: SqlFunction) -> bool {
 
 /// The function of that name and those argument types in the schema of `sibling`.
 pub fn function_beside(sibling: Oid, name: &CStr, arg_types: &[Oid]) -> Option<Oid> {
-    // SAFETY: syscache look-up; the oidvector is a copy of `arg_types`.
-    let found = unsafe {
+    // SAFETY: the keys of that cache; the oidvector is a copy of `arg_types`.
+    unsafe {
         let schema = pg_sys::get_func_namespace(sibling);
         let types = pg_sys::buildoidvector(arg_types.as_ptr(), arg_types.len() as i32);
-        pg_sys::GetSysCacheOid(
-            pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP as i32,
-            pg_sys::Anum_pg_proc_oid as pg_sys::AttrNumber,
-            pg_sys::Datum::from(name.as_ptr()),
-            pg_sys::Datum::from(types),
-            pg_sys::Datum::from(schema),
-            pg_sys::Datum::from(0usize),
-        )
-    };
-    (found != Oid::INVALID).then_some(found)
+        let keys: [pg_sys::Datum; 3] = [name.as_ptr().into(), types.into(), schema.into()];
+        let cache = pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP;
+        cached_oid(cache, pg_sys::Anum_pg_proc_oid, &keys)
+    }
 }
 
 /// The operator of that name between two types in the schema of `sibling`.
 pub fn operator_beside(sibling: Oid, name: &CStr, left: Oid, right: Oid) -> Option<Oid> {
-    // SAFETY: syscache look-ups.
-    let found = unsafe {
-        pg_sys::GetSysCacheOid(
-            pg_sys::SysCacheIdentifier::OPERNAMENSP as i32,
-            pg_sys::Anum_pg_operator_oid as pg_sys::AttrNumber,
-            pg_sys::Datum::from(name.as_ptr()),
-            pg_sys::Datum::from(left),
-            pg_sys::Datum::from(right),
-            pg_sys::Datum::from(pg_sys::get_func_namespace(sibling)),
-        )
-    };
+    // SAFETY: the keys of that cache.
+    unsafe {
+        let schema = pg_sys::get_func_namespace(sibling);
+        let keys: [pg_sys::Datum; 4] = [
+            name.as_ptr().into(),
+            left.into(),
+            right.into(),
+            schema.into(),
+        ];
+        let cache = pg_sys::SysCacheIdentifier::OPERNAMENSP;
+        cached_oid(cache, pg_sys::Anum_pg_operator_oid, &keys)
+    }
+}
+
+/// The OID, in this column, of the row with these keys in a system cache.
+///
+/// # Safety
+/// Column and keys must be those of the cache.
+unsafe fn cached_oid(
+    cache: pg_sys::SysCacheIdentifier::Type,
+    column: u32,
+    keys: &[pg_sys::Datum],
+) -> Option<Oid> {
+    let key = |i| keys.get(i).copied().unwrap_or(pg_sys::Datum::null());
+    let column = column as pg_sys::AttrNumber;
+    // SAFETY: the caller's word.
+    let found =
+        unsafe { pg_sys::GetSysCacheOid(cache as i32, column, key(0), key(1), key(2), key(3)) };
     (found != Oid::INVALID).then_some(found)
 }
 
@@ -75,6 +86,7 @@ pub fn support_function(function: Oid) -> Option<Oid> {
     (support != Oid::INVALID).then_some(support)
 }
 
+/// The result type of a function.
 pub fn function_result_type(function: Oid) -> Oid {
     // SAFETY: syscache look-up.
     unsafe { pg_sys::get_func_rettype(function) }
@@ -129,25 +141,4 @@ pub fn table_in(schema: &CStr, name: &CStr) -> Option<Oid> {
         pg_sys::get_relname_relid(name.as_ptr(), schema)
     };
     (found != Oid::INVALID).then_some(found)
-}
-
-/// A right on a table.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Right {
-    Insert,
-    Delete,
-}
-
-/// Has the current user the right?
-pub fn has_right(table: Oid, right: Right) -> bool {
-    let right = match right {
-        Right::Insert => pg_sys::ACL_INSERT,
-        Right::Delete => pg_sys::ACL_DELETE,
-    };
-    // SAFETY: a catalog look-up.
-    unsafe {
-        let found =
-            pg_sys::pg_class_aclcheck(table, pg_sys::GetUserId(), pg_sys::AclMode::from(right));
-        found == pg_sys::AclResult::ACLCHECK_OK
-    }
 }

@@ -1,6 +1,7 @@
-//! What the catalogs say: of a [`relation`] that is open, of a [`table`] and its columns, of a
-//! [`table_name`] that a user wrote, of operators and types ([`lookup`]), of what the user may do
-//! ([`privilege`]); [`invalidation`] notices that it changed. What must not live here: queries.
+//! What the catalogs say of an open [`relation`], of a [`table`] and its columns, of a
+//! [`table_name`] that a user wrote, of functions, operators and types ([`lookup`]) and of what the
+//! user may do ([`privilege`]); [`invalidation`] tells when that changed. What must not live here:
+//! queries.
 
 pub mod invalidation;
 pub mod lookup;

@@ -1,4 +1,4 @@
-//! What the current user may do, asked before the server would ask.
+//! What the current user may do, checked before the server would check it.
 
 use pgrx::pg_sys;
 use pgrx::pg_sys::{AclMode, AclResult, Oid};
@@ -6,15 +6,19 @@ use pgrx::pg_sys::{AclMode, AclResult, Oid};
 pub const SELECT: AclMode = pg_sys::ACL_SELECT as AclMode;
 pub const INSERT: AclMode = pg_sys::ACL_INSERT as AclMode;
 pub const UPDATE: AclMode = pg_sys::ACL_UPDATE as AclMode;
+pub const DELETE: AclMode = pg_sys::ACL_DELETE as AclMode;
 
-/// May the current user do this with a table, or at least with each of these columns?
+/// Has the current user this privilege on the table, or else on each of these columns?
+/// Without columns: on the table.
 pub fn may(table: Oid, right: AclMode, columns: &[i16]) -> bool {
     // SAFETY: catalog look-ups.
     unsafe {
         let user = pg_sys::GetUserId();
         pg_sys::pg_class_aclcheck(table, user, right) == AclResult::ACLCHECK_OK
-            || columns.iter().all(|column| {
-                pg_sys::pg_attribute_aclcheck(table, *column, user, right) == AclResult::ACLCHECK_OK
-            })
+            || !columns.is_empty()
+                && columns.iter().all(|column| {
+                    let found = pg_sys::pg_attribute_aclcheck(table, *column, user, right);
+                    found == AclResult::ACLCHECK_OK
+                })
     }
 }

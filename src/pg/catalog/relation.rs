@@ -6,7 +6,7 @@ use pgrx::pg_sys;
 use std::ffi::CStr;
 use std::marker::PhantomData;
 
-/// An open index or table, borrowed from the caller who opened it.
+/// An open index or table, borrowed from the caller, who opened it.
 #[derive(Clone, Copy)]
 pub struct Rel<'a> {
     raw: pg_sys::Relation,
@@ -15,8 +15,7 @@ pub struct Rel<'a> {
 
 impl<'a> Rel<'a> {
     /// # Safety
-    /// `raw` must be an open relation that stays open, and locked as the caller's work needs, for
-    /// 'a.
+    /// For 'a, `raw` must be an open relation, with the lock that the caller's work needs.
     pub unsafe fn from_raw(raw: pg_sys::Relation) -> Rel<'a> {
         Rel {
             raw,
@@ -61,7 +60,7 @@ impl<'a> Rel<'a> {
         }
     }
 
-    /// Is it the parent of the indexes of a partitioned table's partitions?
+    /// Is it an index of a partitioned table, which has no pages of its own?
     pub fn is_partitioned_index(self) -> bool {
         self.class().relkind as u8 == pg_sys::RELKIND_PARTITIONED_INDEX
     }
@@ -101,7 +100,7 @@ impl<'a> Rel<'a> {
         self.is_permanent() && !(skips_new_files && compat::file_is_new(self.data()))
     }
 
-    /// Blocks in the main fork, asked of the file system (or the cached size, in recovery).
+    /// Blocks in the main fork, by the length of its file (in recovery by the cached length).
     pub fn block_count(self) -> u32 {
         // SAFETY: the relation is open.
         unsafe {
@@ -109,12 +108,12 @@ impl<'a> Rel<'a> {
         }
     }
 
-    /// As many blocks as the main fork has at least: what this process learnt last, without asking.
-    /// Whoever shortens a file tells all processes, and they hear of it before they have the
-    /// relation locked again.
+    /// A lower bound of the blocks in the main fork: the last length that this process measured, 0
+    /// if none. A process that truncates a file invalidates this, and the others process that
+    /// message before they lock the relation again.
     pub fn least_block_count(self) -> u32 {
         const MAIN: usize = pg_sys::ForkNumber::MAIN_FORKNUM as usize;
-        // SAFETY: the relation is open, so that it has a storage handle, or is given one.
+        // SAFETY: the relation is open; the server opens its storage handle if it has none.
         let known = unsafe { (*pg_sys::RelationGetSmgr(self.raw)).smgr_cached_nblocks[MAIN] };
         if known == pg_sys::InvalidBlockNumber {
             0
@@ -128,8 +127,8 @@ impl<'a> Rel<'a> {
         u64::from(self.block_count()) * u64::from(pg_sys::BLCKSZ)
     }
 
-    /// As [`Rel::block_count`], waiting for a backend that extends the file right now: afterwards
-    /// no page that was already handed out lies beyond the answer.
+    /// As [`Rel::block_count`], after waiting for a backend that is extending the file: no page
+    /// that a backend had added before the call lies beyond the answer.
     pub fn settled_block_count(self) -> u32 {
         let mode = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
         let local = self.is_temporary();
@@ -147,17 +146,18 @@ impl<'a> Rel<'a> {
         }
     }
 
-    /// The parsed reloptions, as the struct that the access method's amoptions built.
+    /// The parsed reloptions, as the struct that the access method's amoptions made.
     ///
     /// # Safety
     /// `T` must be that struct.
     pub unsafe fn options<T>(self) -> Option<&'a T> {
-        // SAFETY: rd_options lives as long as the relation is open; its type is the caller's word.
+        // SAFETY: rd_options lives as long as the relation is open; the caller vouches for its
+        // type.
         unsafe { self.data().rd_options.cast::<T>().as_ref() }
     }
 
-    /// Under SERIALIZABLE, looks for scans of others that hold this relation locked, and notes that
-    /// we wrote what they should have read: may raise 40001.
+    /// Under SERIALIZABLE, looks for other transactions whose scans hold a predicate lock on this
+    /// relation, and records the conflict; may raise serialization_failure (40001).
     pub fn check_for_serializable_conflict(self) {
         unsafe extern "C-unwind" {
             // Missing from the bindings.

@@ -6,21 +6,20 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use super::relation::Rel;
-use crate::pg::process::compat::{self, attribute};
+use crate::pg::process::compat::attribute;
 use crate::pg::process::encoding::to_utf8;
-use crate::pg::sql::value::Storage;
+use crate::pg::sql::value::{Storage, Value};
 
 /// A column of a table.
 #[derive(Clone, Copy)]
 pub struct Column {
-    /// Position, from 1.
-    pub number: i16,
+    number: i16,
     pub generated: bool,
     pub storage: Storage,
     base: Modified,
 }
 
-/// A type, and what stands in parentheses behind it (a length, a scale): -1 without.
+/// A type with its modifier (the length or scale in parentheses), which is -1 if there is none.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Modified {
     type_id: Oid,
@@ -28,7 +27,7 @@ pub struct Modified {
 }
 
 impl Modified {
-    /// Can a value of this type be stored under the other one as it is?
+    /// Can a value of this type be stored in a column of the other one unchanged?
     pub fn fits(self, other: Self) -> bool {
         self.type_id == other.type_id && [-1, self.modifier].contains(&other.modifier)
     }
@@ -49,23 +48,31 @@ impl Column {
         }
     }
 
-    /// Its type, below domains.
+    /// Its position in the table, from 1.
+    pub fn number(&self) -> i16 {
+        self.number
+    }
+
+    /// Its type; of a domain the base type.
     pub fn base_type(&self) -> Oid {
         self.base.type_id
     }
 
-    /// Its type with its modifier, below domains.
+    /// Its type with its modifier; of a domain those of the base type.
     pub fn base(&self) -> Modified {
         self.base
     }
 
-    /// An ERROR when the column's type is a domain whose constraints the value, one of the base
-    /// type, does not meet.
-    pub fn check(&self, value: Option<pg_sys::Datum>) {
+    /// Raises an ERROR when the value is not of the column's type, or the column's type is a domain
+    /// and the value violates its constraints.
+    pub fn check(&self, value: Option<Value<'_>>) {
+        if let Some(value) = value {
+            value.require_type(self.base.type_id);
+        }
         if self.base.type_id == self.storage.type_id {
             return;
         }
-        let datum = value.unwrap_or(pg_sys::Datum::null());
+        let datum = value.map_or(pg_sys::Datum::null(), |value| value.datum());
         // SAFETY: a value of the type below the domain; nothing is kept from one call to the next.
         unsafe {
             let none = std::ptr::null_mut();
@@ -98,7 +105,7 @@ pub fn column(table: Rel<'_>, name: &str) -> Option<Column> {
     columns(table).find_map(|(found, column)| (found == name).then_some(column))
 }
 
-/// The message of an ERROR that there is no such column.
+/// The message of the ERROR for a column that does not exist.
 pub fn no_column(table: Rel<'_>, name: &str) -> String {
     let table = table.name();
     format!("column \"{name}\" of relation \"{table}\" does not exist")
@@ -141,21 +148,21 @@ pub fn qualified_name(table: Oid) -> Option<String> {
     Some(format!("{}.{}", quoted(&schema), quoted(&name)))
 }
 
-/// A type's name, as messages have it.
+/// A type's name, for messages.
 pub fn type_name(type_id: Oid) -> String {
     // SAFETY: a catalog look-up that always yields a string.
     unsafe { string(pg_sys::format_type_be(type_id)) }.unwrap_or_default()
 }
 
-/// The name of a column's type below domains, with its modifier, as messages have it.
+/// The name of a column's base type with its modifier, for messages.
 pub fn base_type_name(column: &Column) -> String {
     let Modified { type_id, modifier } = column.base;
     // SAFETY: a catalog look-up that always yields a string.
     unsafe { string(pg_sys::format_type_with_typemod(type_id, modifier)) }.unwrap_or_default()
 }
 
-/// A type's name with its schema, as SQL text. With no modifier: `character` and `bit` alone would
-/// mean one character, one bit.
+/// A type's name with its schema, as SQL text. Written for values of any length: plain `character`
+/// and `bit` would mean one character and one bit.
 pub fn qualified_type_name(type_id: Oid) -> String {
     const NO_MODIFIER: i32 = -1;
     let flags = pg_sys::FORMAT_TYPE_TYPEMOD_GIVEN | pg_sys::FORMAT_TYPE_FORCE_QUALIFY;
@@ -170,32 +177,33 @@ pub fn qualified_type_name(type_id: Oid) -> String {
     .unwrap_or_default()
 }
 
-/// Does the server cast the type to the other one by itself?
+/// Is there an implicit cast from one type to the other?
 pub fn casts_implicitly(from: Oid, to: Oid) -> bool {
     // SAFETY: catalog look-ups; two arrays of one type each.
     unsafe { pg_sys::can_coerce_type(1, &from, &to, pg_sys::CoercionContext::COERCION_IMPLICIT) }
 }
 
-/// Is the table one that another server or library keeps?
+/// Is it a foreign table?
 pub fn is_foreign(table: Rel<'_>) -> bool {
     // SAFETY: an open relation has its pg_class row.
     unsafe { (*(*table.raw()).rd_rel).relkind as u8 == pg_sys::RELKIND_FOREIGN_TABLE }
 }
 
-/// Is it a table, partitioned or not, whose rows are kept here?
+/// Is it a plain or a partitioned table?
 pub fn holds_rows(relation: Oid) -> bool {
     // SAFETY: a syscache look-up.
     let kind = unsafe { pg_sys::get_rel_relkind(relation) } as u8;
     [pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE].contains(&kind)
 }
 
-/// An index that is valid and has every row.
+/// An index that is valid and not partial.
 struct WholeIndex {
     /// The columns' numbers, 0 for an expression.
     keys: Vec<i16>,
     access_method: Oid,
+    primary: bool,
     unique: bool,
-    /// Is uniqueness enforced when a row is stored, and not when the transaction ends?
+    /// Is uniqueness checked when a row is stored (the constraint is not deferrable)?
     immediate: bool,
 }
 
@@ -230,6 +238,7 @@ impl Opened {
             let found = ((*form).indisvalid && whole).then(|| WholeIndex {
                 keys: keys.to_vec(),
                 access_method,
+                primary: (*form).indisprimary,
                 unique: (*form).indisunique,
                 immediate: (*form).indimmediate,
             });
@@ -248,8 +257,8 @@ impl Opened {
         indexes.into_iter().filter_map(Opened::index)
     }
 
-    /// Is a column unique by itself, and are all constraints that say so immediate ones? None when
-    /// it is not unique. ON CONFLICT (column) needs that.
+    /// None when no index makes the column unique by itself; else, whether all that do check at
+    /// once (are not deferrable), as ON CONFLICT (column) requires.
     pub fn uniqueness(&self, column: i16) -> Option<bool> {
         self.indexes()
             .filter(|index| index.unique && index.keys == [column])
@@ -282,19 +291,27 @@ impl Drop for Opened {
     }
 }
 
-/// The primary key, when it is one column.
-pub fn primary_key(table: Oid) -> Option<String> {
-    let opened = Opened::new(table);
-    // SAFETY: the relation is open.
-    let index = unsafe { compat::primary_key_index(opened.0) };
-    match Opened::index(index)?.keys[..] {
-        // SAFETY: a syscache look-up.
-        [number] => unsafe { string(pg_sys::get_attname(table, number, true)) },
-        _ => None,
-    }
+/// A primary key of one column.
+pub struct PrimaryKey {
+    pub column: String,
+    /// Is it not deferrable, so that foreign keys can reference it?
+    pub immediate: bool,
 }
 
-/// Is there a valid index of this access method whose first column is the named one?
+/// The primary key, when it is one column.
+pub fn primary_key(table: Oid) -> Option<PrimaryKey> {
+    // The server's own look-up leaves out deferrable ones on older majors.
+    let index = Opened::new(table).indexes().find(|index| index.primary)?;
+    let [number] = index.keys[..] else {
+        return None;
+    };
+    // SAFETY: a syscache look-up.
+    let column = unsafe { string(pg_sys::get_attname(table, number, true)) }?;
+    let immediate = index.immediate;
+    Some(PrimaryKey { column, immediate })
+}
+
+/// Is there a valid index of this access method, not partial, whose first column is the named one?
 pub fn has_index(table: Oid, name: &str, access_method: &str) -> bool {
     let opened = Opened::new(table);
     let Some(column) = column(opened.rel(), name) else {
@@ -307,6 +324,7 @@ pub fn has_index(table: Oid, name: &str, access_method: &str) -> bool {
     })
 }
 
+/// Is it a partition of some table?
 pub fn is_partition(table: Oid) -> bool {
     // SAFETY: a syscache look-up.
     unsafe { pg_sys::get_rel_relispartition(table) }

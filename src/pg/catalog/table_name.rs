@@ -1,4 +1,4 @@
-//! A table's name as users write it in SQL, looked up without regard to the search_path.
+//! A table's name as users write it in SQL. The search_path does not matter when it is looked up.
 
 use std::ffi::{CStr, CString, c_char};
 
@@ -15,7 +15,7 @@ pub struct TableName {
 }
 
 impl TableName {
-    /// None when the text is no such name.
+    /// None when the text is not such a name.
     pub fn parse(text: &str) -> Option<Self> {
         let text = CString::new(from_utf8(text).into_owned()).ok()?;
         // SAFETY: the copy is the server's to write to; on success the list has pointers to the
@@ -36,8 +36,8 @@ impl TableName {
         parts.is_empty().then_some(Self { schema, table })
     }
 
-    /// The table, without a schema the one in the schema of `neighbour`; None when there is none.
-    /// An ERROR when the current user may not look into the schema that is named.
+    /// Looks the table up; a name without a schema in the schema of `neighbour`. None when it does
+    /// not exist. An ERROR when the current user lacks USAGE on the schema that is named.
     pub fn find(&self, neighbour: Oid) -> Option<Oid> {
         // SAFETY: catalog look-ups with zero-terminated names; no schema has an invalid OID.
         let found = unsafe {
@@ -50,7 +50,7 @@ impl TableName {
         (found != Oid::INVALID).then_some(found)
     }
 
-    /// The name with its schema, as messages have it.
+    /// The name with its schema, for messages.
     pub fn shown(&self, neighbour: Oid) -> String {
         format!("{}.{}", self.schema_name(neighbour), text(&self.table))
     }
@@ -69,12 +69,12 @@ impl TableName {
     }
 }
 
-/// The name of a table with its schema, as messages have it.
+/// The name of a table with its schema, for messages.
 pub fn shown(table: Oid) -> String {
     format!("{}.{}", schema_of(table), name(table).unwrap_or_default())
 }
 
-/// The name of a table with its schema, as SQL text that is there to be read.
+/// The name of a table with its schema, as SQL text for a HINT: quoted only where it must be.
 pub fn sql(table: Oid) -> String {
     let name = name(table).unwrap_or_default();
     format!("{}.{}", identifier(&schema_of(table)), identifier(&name))

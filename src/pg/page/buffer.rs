@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::ops::{Deref, Range};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// InvalidBlockNumber, by which the server is asked to add a block.
+/// InvalidBlockNumber: as an argument of ReadBuffer it asks for a new block.
 const P_NEW: u32 = u32::MAX;
 
 fn damaged_pointer(rel: Rel, what: String) -> ! {
@@ -36,12 +36,12 @@ pub struct Exclusive<'r>(Pinned<'r>);
 impl<'r> Pinned<'r> {
     /// Reads block `block` of the main fork into a buffer and pins it.
     pub fn read(rel: Rel<'r>, block: u32) -> Pinned<'r> {
-        // SAFETY: no ring.
+        // SAFETY: a null strategy.
         unsafe { Self::read_with(rel, block, std::ptr::null_mut()) }
     }
 
-    /// As [`Pinned::read`], trying the buffer first in which the block was seen last (0 when in
-    /// none); saves the look-up in the buffer table.
+    /// As [`Pinned::read`], but first tries `recent`, the buffer that held the block last (0 if
+    /// unknown), which saves the look-up in the buffer table.
     pub fn read_recent(rel: Rel<'r>, block: u32, recent: &Cell<pg_sys::Buffer>) -> Pinned<'r> {
         let buffer = recent.get();
         // SAFETY: the relation is open; the number is that of a shared buffer, and the server
@@ -57,10 +57,10 @@ impl<'r> Pinned<'r> {
         page
     }
 
-    /// As [`Pinned::read`], through a ring of buffers (bulk reads, VACUUM).
+    /// As [`Pinned::read`], through the ring of buffers of a bulk read or VACUUM.
     ///
     /// # Safety
-    /// `strategy` must be null or the server's.
+    /// `strategy` must be null or a live strategy of the server.
     pub(in crate::pg) unsafe fn read_with(
         rel: Rel<'r>,
         block: u32,
@@ -83,7 +83,7 @@ impl<'r> Pinned<'r> {
         block: u32,
         strategy: pg_sys::BufferAccessStrategy,
     ) -> Pinned<'r> {
-        // SAFETY: the relation is open; of the strategy the caller's word.
+        // SAFETY: the relation is open; the caller vouches for the strategy.
         let read = || unsafe {
             pg_sys::ReadBufferExtended(
                 rel.raw(),
@@ -93,8 +93,8 @@ impl<'r> Pinned<'r> {
                 strategy,
             )
         };
-        // The server says only that it could not read some file. Asking for the file's length
-        // before each read would cost more than reading the page.
+        // The server's message names only the file. The length is checked after the error, because
+        // checking it before each read would cost more than reading the page.
         let buffer = catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|error| {
             if block != P_NEW && block >= rel.block_count() {
                 damaged_pointer(rel, format!("a pointer to block {block}, beyond its end"));
@@ -115,8 +115,8 @@ impl<'r> Pinned<'r> {
     }
 
     fn lock(self, mode: u32) -> Self {
-        // Only a damaged pointer leads to a page that this process has locked; waiting for oneself
-        // could not even be cancelled.
+        // Only a damaged pointer leads to a page that this process has locked. Waiting for itself,
+        // the process could not even be cancelled.
         // SAFETY: the buffer is pinned.
         if unsafe { compat::content_lock_is_held(self.buffer) } {
             damaged_pointer(
@@ -137,8 +137,8 @@ impl<'r> Pinned<'r> {
         Exclusive(self.lock(pg_sys::BUFFER_LOCK_EXCLUSIVE))
     }
 
-    /// Locks for writing once no other backend has the page pinned, so that no scan that still
-    /// relies on the page's rows is running.
+    /// Waits until no other backend has the page pinned and locks it for writing, so no running
+    /// scan still relies on the page's rows.
     pub fn cleanup(self) -> Exclusive<'r> {
         // SAFETY: the buffer is pinned once by us and not locked.
         unsafe { pg_sys::LockBufferForCleanup(self.buffer) };
@@ -150,7 +150,7 @@ impl<'r> Pinned<'r> {
         unsafe { pg_sys::BufferGetPage(self.buffer) }.cast()
     }
 
-    /// Gives the pin to the caller as a bare number, for a scan that keeps it between two calls.
+    /// Gives the pin to the caller as a buffer number, for a scan that keeps it between two calls.
     pub fn into_raw(self) -> pg_sys::Buffer {
         let buffer = self.buffer;
         std::mem::forget(self);
@@ -196,8 +196,8 @@ impl Deref for Shared<'_> {
     type Target = Page;
 
     fn deref(&self) -> &Page {
-        // SAFETY: the page is pinned and locked for reading: no one writes it meanwhile. (Hint
-        // bits, which are set under a share lock, do not exist on our pages.)
+        // SAFETY: the page is pinned and locked for reading, so no process writes to it meanwhile.
+        // (Hint bits, which are set under a share lock, do not exist on our pages.)
         unsafe { &*self.0.page() }
     }
 }
@@ -234,8 +234,9 @@ impl<'r> Exclusive<'r> {
     pub fn extend(rel: Rel<'r>) -> Exclusive<'r> {
         let mode = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
         let local = rel.is_temporary();
-        // SAFETY: the relation is open. The new buffer is locked before the extension lock goes, so
-        // that VACUUM, which measures the file under that lock, cannot meet it half made.
+        // SAFETY: the relation is open. The new buffer is locked before the extension lock is
+        // released, so VACUUM, which measures the file under that lock, never sees the page before
+        // it is written.
         unsafe {
             if !local {
                 pg_sys::LockRelationForExtension(rel.raw(), mode);
@@ -272,8 +273,8 @@ fn unlock(page: &Pinned) {
     }
 }
 
-/// Starts fetching a buffer's header, its page's header and some ranges of its page into the
-/// processor's cache. A hint: whatever the buffer holds by now, nothing is read or changed.
+/// Prefetches a buffer's descriptor, its page's header and some ranges of its page into the
+/// processor's cache. Only a hint: nothing is read or changed, whatever the buffer holds by now.
 pub fn prefetch<const N: usize>(buffer: pg_sys::Buffer, ranges: [Range<usize>; N]) {
     if !is_shared(buffer) {
         return;
@@ -289,7 +290,7 @@ pub fn prefetch<const N: usize>(buffer: pg_sys::Buffer, ranges: [Range<usize>; N
     }
 }
 
-/// Is it the number of a shared buffer, rather than of a local one or of none?
+/// Is it the number of a shared buffer?
 fn is_shared(buffer: pg_sys::Buffer) -> bool {
     // SAFETY: a setting that only the postmaster changes.
     (1..=unsafe { pg_sys::NBuffers }).contains(&buffer)
@@ -298,11 +299,10 @@ fn is_shared(buffer: pg_sys::Buffer) -> bool {
 /// Bytes that the processor fetches at a time.
 const LINE: usize = 64;
 
-/// Starts fetching the line of memory at an address into the processor's cache. Any address will
-/// do.
+/// Prefetches the cache line at an address, which may be any: the instruction never faults.
 pub fn prefetch_line(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the instruction has no effect but on the cache, and never faults.
+    // SAFETY: the instruction affects only the cache, and never faults.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(at.cast());

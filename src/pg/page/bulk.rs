@@ -1,13 +1,15 @@
-//! Writing a relation's fork from start to end, past the buffer pool: what CREATE INDEX does.
+//! Writing a whole fork of a relation past the buffer pool, as CREATE INDEX does.
 //!
 //! Pages go to the file in order, each batch logged as full page images first; the file is forced
 //! to disk at the end, because checkpoints do not know of these writes. Several processes can write
-//! one fork: each takes a run of blocks at a time from the end of the file.
+//! one fork: each reserves a batch of blocks at a time at the end of the file.
 
 use crate::pg::catalog::relation::Rel;
 use crate::pg::process::compat;
+use crate::pg::process::error::raise;
+use pgrx::PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY;
 use pgrx::pg_sys;
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
 
 /// The bytes of a page.
 pub use super::buffer::Page;
@@ -23,7 +25,7 @@ pub enum Fork {
     Init,
 }
 
-/// A page at the alignment that direct writes want.
+/// A page with the alignment that direct I/O requires.
 struct AlignedPage(*mut Page);
 
 impl AlignedPage {
@@ -36,7 +38,7 @@ impl AlignedPage {
         // SAFETY: the layout is not empty; zeros are a valid page.
         let page = unsafe { alloc_zeroed(Self::LAYOUT) };
         if page.is_null() {
-            handle_alloc_error(Self::LAYOUT);
+            raise(ERRCODE_OUT_OF_MEMORY, "out of memory");
         }
         AlignedPage(page.cast())
     }
@@ -49,16 +51,16 @@ impl Drop for AlignedPage {
     }
 }
 
-/// Who writes the fork.
+/// How many processes write the fork.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Writers {
     /// This process alone: each page extends the file.
     One,
-    /// Others as well: pages go to blocks that were reserved, a batch at a time.
+    /// Several: each writes to blocks that it has reserved, a batch at a time.
     Many,
 }
 
-/// Appends pages behind block 0, which [`write_first`] writes in the end.
+/// Writes pages after block 0, which [`write_first`] writes last.
 pub struct BulkWriter<'r> {
     rel: Rel<'r>,
     fork: pg_sys::ForkNumber::Type,
@@ -67,7 +69,7 @@ pub struct BulkWriter<'r> {
     filled: usize,
     /// Block number of the first page of the batch.
     start: u32,
-    /// Where the next batch goes, if that had to be known already.
+    /// Where the next batch goes, if [`BulkWriter::block_after_next`] had to know it already.
     next_start: Option<u32>,
 }
 
@@ -109,7 +111,7 @@ impl<'r> BulkWriter<'r> {
         next
     }
 
-    /// Where a new batch goes when this one is full.
+    /// Where the batch after this one goes.
     fn following(&self) -> u32 {
         match self.writers {
             Writers::One => self.start + BATCH as u32,
@@ -117,7 +119,7 @@ impl<'r> BulkWriter<'r> {
         }
     }
 
-    /// Appends a page that `fill` writes (it is handed zeros or an old page) and returns its block.
+    /// Appends a page and returns its block. `fill` writes it, over zeros or an older page.
     pub fn append(&mut self, fill: impl FnOnce(&mut Page)) -> u32 {
         let block = self.next_block();
         // SAFETY: the batch owns its pages; `filled` is below BATCH.
@@ -157,7 +159,7 @@ impl<'r> BulkWriter<'r> {
         }
     }
 
-    /// Writes what is left.
+    /// Writes the last, incomplete batch.
     pub fn finish(self) {
         self.write_batch();
     }
@@ -172,7 +174,7 @@ impl Fork {
     }
 }
 
-/// Makes block 0 of an empty fork, as zeros: what it says is known only in the end.
+/// Adds block 0 to an empty fork, as zeros: its content is known only at the end.
 pub fn reserve_first(rel: Rel, fork: Fork) {
     let page = AlignedPage::new();
     // SAFETY: the fork is empty; the page is BLCKSZ bytes.
@@ -196,13 +198,13 @@ pub fn write_first(rel: Rel, fork: Fork, fill: impl FnOnce(&mut Page)) {
 }
 
 /// Extends the main fork by a batch of blocks, which read as zeros until they are written, and
-/// returns the first. The file only ever grows under the extension lock: a file that is continued
-/// in a second segment pads the first, which must not meet another process's write.
+/// returns the first. The file grows only under the extension lock: when the server begins a new
+/// segment it pads the one before with zeros, which must not overwrite another process's pages.
 fn reserve(rel: Rel) -> u32 {
     let mode = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
     let page = AlignedPage::new();
-    // SAFETY: the relation is open, the page BLCKSZ bytes; the lock is released by the server if
-    // measuring or extending the file fails.
+    // SAFETY: the relation is open, the page BLCKSZ bytes. If an ERROR is raised in between, the
+    // server releases the lock.
     unsafe {
         pg_sys::LockRelationForExtension(rel.raw(), mode);
         // Block 0 is left to `write_first`.

@@ -16,12 +16,12 @@ use std::ops::Range;
 pub enum Image {
     /// As the bytes that differ.
     Delta,
-    /// As a whole: for pages that are new or written from scratch.
+    /// As a full page image: for pages that are new or rewritten as a whole.
     Full,
 }
 
-/// Changes up to four pages as one atomic, logged step: after a crash either all of it happened or
-/// nothing. `apply` works on copies; if it fails, the pages stay as they were.
+/// Changes up to four pages as one atomic, logged step: after a crash either all pages have changed
+/// or none. `apply` works on copies; if it fails, the pages stay as they were.
 pub fn change<const N: usize, R, E>(
     pages: [(&mut Exclusive, Image); N],
     apply: impl FnOnce([&mut Page; N]) -> Result<R, E>,
@@ -72,14 +72,14 @@ unsafe fn check_bounds(header: *const pg_sys::PageHeaderData) {
 /// Changes up to four pages as one atomic, logged step, as [`change`] with [`Image::Delta`] does,
 /// for callers that know which bytes they change: `apply(i, page)` changes page `i` in place and
 /// returns the ranges it wrote, pd_lower and pd_upper among them if they moved, of `BYTES` bytes at
-/// most. It must not fail: a panic inside brings the server down, since a shared page is half
+/// most. It must not fail: a panic inside is a PANIC of the server, since a shared page is half
 /// written.
 ///
-/// The generic WAL API finds the changed bytes by comparing whole pages, four copies and four
-/// comparisons of 8 kB for the 70 bytes that an insert changes: most of what an insert costs. Here
-/// the same record is put together from the ranges, and the server's own redo of generic WAL
-/// replays it: for each page a sequence of (u16 offset, u16 length, bytes). Majors on which the
-/// tests have not yet shown that redo accepts it go through the API.
+/// The generic WAL API finds the changed bytes by comparing whole pages. For an insert, which
+/// changes 70 bytes, that is four copies and four comparisons of 8 kB: most of its cost. This
+/// function builds the same record from the ranges, for each page a sequence of (u16 offset, u16
+/// length, bytes), and the server's own redo of generic WAL replays it. On majors where no test has
+/// shown yet that redo accepts it, the API is used.
 pub fn patch<const BYTES: usize, const N: usize, const R: usize>(
     pages: &mut [Exclusive; N],
     mut apply: impl FnMut(usize, &mut Page) -> [Range<usize>; R],

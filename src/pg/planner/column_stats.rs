@@ -1,17 +1,18 @@
-//! What ANALYZE found out about a column of bigint.
+//! The statistics that ANALYZE has made of a column of type bigint.
 
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use super::nodes::{NodeList, NodeRef, Planner};
+use super::hooks::{JoinScope, ScanScope};
+use super::nodes::NodeRef;
 use crate::pg::catalog::lookup::base_type;
 
-/// Values of a column, from the sample that ANALYZE took.
+/// Values of a column, from ANALYZE's sample.
 #[derive(Default)]
 pub struct ColumnSample {
     /// Most common values with their share of all rows.
     pub common: Vec<(i64, f64)>,
-    /// Values at equal distances in the sorted sample without the most common ones.
+    /// Bounds of an equal-depth histogram of the values that are not among the most common.
     pub histogram: Vec<i64>,
     /// Share of rows with NULL.
     pub null_share: f64,
@@ -19,7 +20,7 @@ pub struct ColumnSample {
     pub rows: f64,
     /// Rows that remain after the table's own clauses; 0 when unknown.
     pub filtered_rows: f64,
-    /// Number of distinct values, when the server has more than a guess.
+    /// Number of distinct values; None when the server only has its default.
     pub distinct: Option<f64>,
 }
 
@@ -44,78 +45,70 @@ impl Drop for Variable {
             return;
         }
         if let Some(free) = self.0.freefunc {
-            // SAFETY: the tuple was pinned together with the function that releases it.
-            unsafe { free(self.0.statsTuple) }
+            let tuple = self.0.statsTuple;
+            // SAFETY: the tuple was pinned together with the function that releases it. That may be
+            // another library's and raise an ERROR; pgrx does not guard calls by pointer.
+            unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| free(tuple)) }
         }
     }
 }
 
-/// Takes apart a restriction clause with the arguments `args` (two expressions); None when not
-/// exactly one of them is a column of the relation in question.
-///
-/// # Safety
-/// `relid` is the `varRelid` that the planner passed along with `planner`'s root.
-pub unsafe fn column_and_other<'p>(
-    planner: Planner<'p>,
-    args: [NodeRef<'p>; 2],
-    relid: i32,
-) -> Option<ColumnAndOther<'p>> {
-    let mut variable = Variable(pg_sys::VariableStatData::default());
-    let mut other = std::ptr::null_mut();
-    let mut on_left = false;
-    // SAFETY: the arguments are live expressions; the outputs are filled when the result is true.
-    unsafe {
-        let list = planner.list(&args).as_ptr();
-        let found = pg_sys::get_restriction_variable(
-            planner.root,
-            list,
-            relid,
-            &mut variable.0,
-            &mut other,
-            &mut on_left,
-        );
-        if !found {
-            // The server has released the statistics of both sides, without forgetting them.
-            variable.0.statsTuple = std::ptr::null_mut();
-            return None;
+impl<'p> ScanScope<'p> {
+    /// The column and the other side of a restriction clause between `args`; None unless exactly
+    /// one of them is a column of the relation.
+    pub fn column_and_other(self, args: [NodeRef<'p>; 2]) -> Option<ColumnAndOther<'p>> {
+        let mut variable = Variable(pg_sys::VariableStatData::default());
+        let mut other = std::ptr::null_mut();
+        let mut on_left = false;
+        // SAFETY: root and `varRelid` were passed by the planner together; the arguments are live
+        // expressions; the outputs are filled when the result is true.
+        unsafe {
+            let found = pg_sys::get_restriction_variable(
+                self.planner.root,
+                self.planner.list(&args).as_ptr(),
+                self.relid,
+                &mut variable.0,
+                &mut other,
+                &mut on_left,
+            );
+            if !found {
+                // The server has released the statistics of both sides, but leaves the pointer.
+                variable.0.statsTuple = std::ptr::null_mut();
+                return None;
+            }
+            Some(ColumnAndOther {
+                sample: sample(&mut variable.0),
+                other: NodeRef::new(other)?,
+            })
         }
-        Some(ColumnAndOther {
-            sample: sample(&mut variable.0),
-            other: NodeRef::new(other)?,
-        })
     }
 }
 
-/// Takes apart a join clause with the arguments `args`.
-///
-/// # Safety
-/// `join` is the `sjinfo` that the planner passed along with `planner`'s root.
-pub unsafe fn joined_columns(
-    planner: Planner<'_>,
-    args: [NodeRef<'_>; 2],
-    join: *mut pg_sys::SpecialJoinInfo,
-) -> JoinedColumns {
-    let mut left = Variable(pg_sys::VariableStatData::default());
-    let mut right = Variable(pg_sys::VariableStatData::default());
-    let mut reversed = false;
-    // SAFETY: two live expressions; the server fills both descriptions.
-    unsafe {
-        let list: NodeList<'_> = planner.list(&args);
-        pg_sys::get_join_variables(
-            planner.root,
-            list.as_ptr(),
-            join,
-            &mut left.0,
-            &mut right.0,
-            &mut reversed,
-        );
-        let (left, right) = (sample(&mut left.0), sample(&mut right.0));
-        let (outer, inner) = if reversed {
-            (right, left)
-        } else {
-            (left, right)
-        };
-        JoinedColumns { outer, inner }
+impl<'p> JoinScope<'p> {
+    /// The columns on both sides of a join clause between `args`.
+    pub fn columns(self, args: [NodeRef<'p>; 2]) -> JoinedColumns {
+        let mut left = Variable(pg_sys::VariableStatData::default());
+        let mut right = Variable(pg_sys::VariableStatData::default());
+        let mut reversed = false;
+        // SAFETY: root and join were passed by the planner together; the arguments are live
+        // expressions; the server fills both descriptions.
+        unsafe {
+            pg_sys::get_join_variables(
+                self.planner.root,
+                self.planner.list(&args).as_ptr(),
+                self.join,
+                &mut left.0,
+                &mut right.0,
+                &mut reversed,
+            );
+            let (left, right) = (sample(&mut left.0), sample(&mut right.0));
+            let (outer, inner) = if reversed {
+                (right, left)
+            } else {
+                (left, right)
+            };
+            JoinedColumns { outer, inner }
+        }
     }
 }
 
@@ -147,8 +140,8 @@ unsafe fn sample(variable: &mut pg_sys::VariableStatData) -> ColumnSample {
     }
 }
 
-/// The values (and, where the kind has them, the numbers) of one kind of statistics; empty when
-/// there is none or when the column is no bigint.
+/// The values, and on request the numbers, of one kind of statistics; empty when there is none or
+/// when the column is not of type bigint.
 ///
 /// # Safety
 /// `tuple` is a row of pg_statistic.

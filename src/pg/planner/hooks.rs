@@ -1,4 +1,5 @@
-//! How the planner calls us: its hook for relations, and its requests to support functions.
+//! How the planner calls us: its hook for relations, its requests to support functions, and the
+//! arguments of selectivity estimators.
 
 use std::sync::OnceLock;
 
@@ -7,18 +8,19 @@ use pgrx::pg_sys::{NodeTag, Oid};
 use pgrx::prelude::*;
 
 use super::nodes::{NodeList, NodeRef, Planner};
+use super::planned_relation::Relation;
+use crate::pg::process::error::raise;
 use crate::pg::sql::fmgr::Args;
 
-use super::planned_relation::Relation;
-
 /// Called for each relation of a query after the server has collected what it knows about it, and
-/// before the quals are distributed; `parent` says that only its children are scanned.
+/// before it distributes the quals. `parent` means that only the relation's children are scanned.
 pub type RelationHook = fn(relation: Relation<'_>, table: Oid, parent: bool);
 
 static HOOK: OnceLock<RelationHook> = OnceLock::new();
 static PREVIOUS: OnceLock<pg_sys::get_relation_info_hook_type> = OnceLock::new();
 
-/// Installs `hook` behind those that other libraries have installed. Later calls do nothing.
+/// Installs `hook`, to be called after those that other libraries have installed. Later calls do
+/// nothing.
 pub fn on_relation(hook: RelationHook) {
     if HOOK.set(hook).is_ok() {
         // SAFETY: a backend is single-threaded; the server reads the variable only while planning.
@@ -52,7 +54,7 @@ unsafe extern "C-unwind" fn relation_info_hook(
     }
 }
 
-/// What the planner asks a support function.
+/// The planner's request to a support function.
 pub enum SupportRequest<'p> {
     Simplify(SimplifyRequest<'p>),
     IndexCondition(IndexConditionRequest<'p>),
@@ -60,7 +62,8 @@ pub enum SupportRequest<'p> {
     Other,
 }
 
-/// Is there a simpler expression for a call of the function, or of an operator that it is behind?
+/// Is there a simpler expression for a call of the function, or of an operator of which it is the
+/// implementation?
 pub struct SimplifyRequest<'p> {
     request: &'p pg_sys::SupportRequestSimplify,
 }
@@ -75,16 +78,35 @@ pub struct SelectivityRequest<'p> {
     request: &'p mut pg_sys::SupportRequestSelectivity,
 }
 
-/// Where a clause is estimated.
+/// Where a clause is estimated: on rows of one relation, or between two. Only this module makes
+/// scopes, of what the planner passed together.
 #[derive(Clone, Copy)]
-pub enum EstimateScope {
-    /// On rows of one relation, or with columns of other relations taken as fixed (`varRelid`).
-    Scan { relid: i32 },
-    /// Between two relations.
-    Join {
-        join: *mut pg_sys::SpecialJoinInfo,
-        kind: pg_sys::JoinType::Type,
-    },
+pub enum EstimateScope<'p> {
+    Scan(ScanScope<'p>),
+    Join(JoinScope<'p>),
+}
+
+/// One relation, or several with the columns of all but one taken as fixed.
+#[derive(Clone, Copy)]
+pub struct ScanScope<'p> {
+    pub(super) planner: Planner<'p>,
+    /// `varRelid`
+    pub(super) relid: i32,
+}
+
+/// Two relations, or groups of relations.
+#[derive(Clone, Copy)]
+pub struct JoinScope<'p> {
+    pub(super) planner: Planner<'p>,
+    pub(super) join: *mut pg_sys::SpecialJoinInfo,
+    kind: pg_sys::JoinType::Type,
+}
+
+impl JoinScope<'_> {
+    /// Is a row of the outer side kept or dropped by its first match (IN, EXISTS, NOT EXISTS)?
+    pub fn is_semi_or_anti(self) -> bool {
+        [pg_sys::JoinType::JOIN_SEMI, pg_sys::JoinType::JOIN_ANTI].contains(&self.kind)
+    }
 }
 
 /// Reads the request that a support function got.
@@ -119,8 +141,8 @@ impl<'p> SimplifyRequest<'p> {
         unsafe { Planner::new(self.request.root) }
     }
 
-    /// Arguments of the call. The server allows parts of an answer to be made of them, not of the
-    /// call itself.
+    /// Arguments of the call. The answer may contain them, but not the call itself: the server's
+    /// node of it is temporary.
     pub fn args(&self) -> NodeList<'p> {
         // SAFETY: the call lives as long as the request, its arguments as long as the query's tree.
         unsafe { NodeList::new((*self.request.fcall).args) }
@@ -188,16 +210,19 @@ impl<'p> SelectivityRequest<'p> {
         unsafe { NodeList::new(self.request.args) }
     }
 
-    pub fn scope(&self) -> EstimateScope {
+    pub fn scope(&self) -> EstimateScope<'p> {
+        let planner = self.planner();
         if self.request.is_join {
-            EstimateScope::Join {
+            EstimateScope::Join(JoinScope {
+                planner,
                 join: self.request.sjinfo,
                 kind: self.request.jointype,
-            }
+            })
         } else {
-            EstimateScope::Scan {
+            EstimateScope::Scan(ScanScope {
+                planner,
                 relid: self.request.varRelid,
-            }
+            })
         }
     }
 
@@ -207,41 +232,55 @@ impl<'p> SelectivityRequest<'p> {
     }
 }
 
-/// The answer 'nothing to say' of a support function.
+/// The result of a support function that has no answer.
 pub fn no_answer() -> pg_sys::Datum {
     pg_sys::Datum::from(0usize)
 }
 
 /// Arguments of an operator's restriction estimator `(root, operator, args, varRelid)`.
-pub fn restriction_args<'p>(args: &Args) -> (Planner<'p>, NodeList<'p>, EstimateScope) {
-    // SAFETY: only the planner can call estimators, since it has the arguments of type internal.
-    unsafe {
-        let scope = EstimateScope::Scan {
-            relid: args.get(3).unwrap_or(0),
-        };
-        (
-            Planner::new(args.internal(0)),
-            NodeList::new(args.internal(2)),
-            scope,
-        )
-    }
+pub fn restriction_args<'p>(args: &Args) -> (Planner<'p>, NodeList<'p>, EstimateScope<'p>) {
+    let (planner, operands) = (planner_of(args), operands_of(args));
+    let relid = args.get(3).unwrap_or(0);
+    let scope = EstimateScope::Scan(ScanScope { planner, relid });
+    (planner, operands, scope)
 }
 
 /// Arguments of an operator's join estimator `(root, operator, args, jointype, sjinfo)`.
-pub fn join_args<'p>(args: &Args) -> (Planner<'p>, NodeList<'p>, EstimateScope) {
+pub fn join_args<'p>(args: &Args) -> (Planner<'p>, NodeList<'p>, EstimateScope<'p>) {
+    let (planner, operands) = (planner_of(args), operands_of(args));
     let kind = args
         .get::<i16>(3)
         .map_or(pg_sys::JoinType::JOIN_INNER, |kind| kind as u32);
-    // SAFETY: only the planner can call estimators, since it has the arguments of type internal.
-    unsafe {
-        let scope = EstimateScope::Join {
-            join: args.internal(4),
-            kind,
-        };
-        (
-            Planner::new(args.internal(0)),
-            NodeList::new(args.internal(2)),
-            scope,
-        )
+    let join = node_of(args, 4, NodeTag::T_SpecialJoinInfo);
+    let scope = EstimateScope::Join(JoinScope {
+        planner,
+        join,
+        kind,
+    });
+    (planner, operands, scope)
+}
+
+fn planner_of<'p>(args: &Args) -> Planner<'p> {
+    // SAFETY: the planner's state, which lasts during the call.
+    unsafe { Planner::new(node_of(args, 0, NodeTag::T_PlannerInfo)) }
+}
+
+fn operands_of<'p>(args: &Args) -> NodeList<'p> {
+    // SAFETY: the operands of a clause of the query that is being planned.
+    unsafe { NodeList::new(node_of(args, 2, NodeTag::T_List)) }
+}
+
+/// Argument `i` of type internal as the struct that bears this tag; an ERROR when it is another
+/// one. Only the server's own code can pass such an argument: to an estimator, nodes.
+fn node_of<T>(args: &Args, i: usize, tag: NodeTag) -> *mut T {
+    let node: *mut pg_sys::Node = args.internal(i);
+    // SAFETY: null or a live node.
+    if unsafe { node.as_ref() }.is_none_or(|node| node.type_ != tag) {
+        let message = format!(
+            "argument {} of an estimator is not a node of its type",
+            i + 1
+        );
+        raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, message);
     }
+    node.cast()
 }

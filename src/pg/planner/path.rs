@@ -1,4 +1,4 @@
-//! An index path that the planner wants to know the price of.
+//! An index path that the planner wants to know the cost of.
 
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag;
@@ -16,7 +16,7 @@ pub struct PageCosts {
     pub sequential: f64,
 }
 
-/// What the planner wants to know, as amcostestimate's output arguments.
+/// The output arguments of amcostestimate.
 pub struct Estimate {
     pub startup: f64,
     pub total: f64,
@@ -24,7 +24,7 @@ pub struct Estimate {
     pub pages: f64,
 }
 
-/// The argument of an index condition, as far as planning knows it.
+/// The argument of an index condition, as far as it is known at planning time.
 pub enum Argument {
     Known(pg_sys::Datum),
     /// The arguments of the function call that will compute it: None where one is not constant.
@@ -50,7 +50,7 @@ impl<'p> IndexPath<'p> {
         unsafe { &*self.path.indexinfo }
     }
 
-    /// Rows in the index, as the planner believes.
+    /// Rows in the index, by the planner's estimate.
     pub fn index_rows(&self) -> f64 {
         self.info().tuples
     }
@@ -69,8 +69,8 @@ impl<'p> IndexPath<'p> {
         !self.path.indexorderbys.is_null()
     }
 
-    /// Would the scan return columns instead of visiting the table? Of a query that needs no column
-    /// at all the planner believes that every index without a mandatory key can do that.
+    /// Is it an index-only scan? For a query that needs no column at all, the planner considers one
+    /// for every index without a mandatory key (amoptionalkey).
     pub fn is_index_only(&self) -> bool {
         self.path.path.pathtype == NodeTag::T_IndexOnlyScan
     }
@@ -91,7 +91,7 @@ impl<'p> IndexPath<'p> {
         costs
     }
 
-    /// Rows in the table, as the planner believes.
+    /// Rows in the table, by the planner's estimate.
     pub fn table_rows(&self) -> f64 {
         // SAFETY: an index belongs to a table.
         unsafe { (*self.info().rel).tuples }
@@ -114,8 +114,8 @@ impl<'p> IndexPath<'p> {
         }
     }
 
-    /// Pages that `loops` scans fetch in all, of `pages` each, given what a cache keeps between
-    /// them.
+    /// Pages that all scans together read, each `pages` of them, given what stays in the cache
+    /// between the scans.
     pub fn pages_of_all_loops(&self, pages: f64) -> f64 {
         if self.loops() <= 1.0 {
             return pages;
@@ -187,7 +187,7 @@ unsafe fn constant(node: *mut pg_sys::Node) -> Option<pg_sys::Datum> {
     }
 }
 
-/// What an operator call and an index row cost.
+/// cpu_operator_cost and cpu_index_tuple_cost.
 pub fn cpu_costs() -> (f64, f64) {
     // SAFETY: plain settings.
     unsafe { (pg_sys::cpu_operator_cost, pg_sys::cpu_index_tuple_cost) }

@@ -1,8 +1,8 @@
 //! The planner's structs around expressions: the clauses of a query, its relations and their
 //! indexes.
 //!
-//! Clauses are replaced in place. That is allowed: a planner works on its own copy of a query
-//! (the plan cache, cursors and EXPLAIN copy before they plan), and core itself rewrites
+//! Clauses are replaced in place. That is allowed: the planner works on a copy of the query (the
+//! plan cache, cursors and EXPLAIN copy it before planning), and core itself rewrites
 //! `parse->jointree` while it prepares the query.
 
 use std::ptr::NonNull;
@@ -20,7 +20,7 @@ pub struct Relation<'p> {
     planner: Planner<'p>,
 }
 
-/// The first key column of an index, and what its index says about the table.
+/// The first key column of an index, and all of the index's expressions.
 pub struct IndexKey<'p> {
     pub access_method: Oid,
     pub operator_family: Oid,
@@ -29,7 +29,7 @@ pub struct IndexKey<'p> {
     pub expressions: Vec<NodeRef<'p>>,
 }
 
-/// What an index is on.
+/// What is indexed: a column, or an expression.
 #[derive(Clone, Copy)]
 pub enum Indexed<'p> {
     Column(i16),
@@ -90,8 +90,8 @@ impl<'p> Relation<'p> {
         }
     }
 
-    /// The same for an inheritance parent, whose indexes the planner does not list on every major,
-    /// if one of them belongs to an extension: most have none, and leave here.
+    /// The same for an inheritance parent, whose indexes the planner does not list on every major.
+    /// Reads them only if one belongs to an extension, which most parents have not.
     pub fn parent_indexes(&self, table: Oid) -> Vec<IndexKey<'p>> {
         let indexes = index_oids(table);
         let of_extension =
@@ -106,8 +106,8 @@ impl<'p> Relation<'p> {
         indexes.into_iter().filter_map(key).collect()
     }
 
-    /// Replaces each list of conjuncts of the query's WHERE and ON clauses for which `rewrite` has
-    /// a replacement.
+    /// Calls `rewrite` with the list of conjuncts of each WHERE and ON clause of the query, and
+    /// puts the list that it returns, if any, in its place.
     pub fn rewrite_quals(&self, rewrite: &dyn Fn(NodeList<'p>) -> Option<NodeList<'p>>) {
         // SAFETY: the planner state is live; a root made for CREATE INDEX or CLUSTER has no join
         // tree, and one without any query is skipped.
@@ -139,7 +139,7 @@ impl<'p> Relation<'p> {
         }
     }
 
-    /// What this relation is a child of.
+    /// The parent of this relation, and how it maps to it; None when it is not a child.
     pub fn append_member(&self) -> Option<AppendMember<'p>> {
         // SAFETY: both arrays are indexed by range-table index; the first is null in a query
         // without children.
@@ -164,7 +164,7 @@ impl<'p> Relation<'p> {
         self.wrapped(self.info().baserestrictinfo)
     }
 
-    /// Clauses that join this relation to others (without those of equivalence classes).
+    /// Clauses that join this relation to others, except those of equivalence classes.
     pub fn join_restrictions(&self) -> Vec<Restriction<'p>> {
         self.wrapped(self.info().joininfo)
     }
@@ -206,7 +206,8 @@ impl<'p> Restriction<'p> {
         unsafe { NodeRef::new((*self.info.as_ptr()).clause) }
     }
 
-    /// Puts an equivalent clause in the place of this one, and forgets what was derived from it.
+    /// Puts an equivalent clause in the place of this one, and resets what the planner has cached
+    /// of it.
     pub fn replace_clause(&self, clause: NodeRef<'p>) {
         // SAFETY: live during planning, and no reference to it is held. Nothing else caches what is
         // cleared here: negative costs and selectivities mean 'not computed yet'.

@@ -1,5 +1,5 @@
-//! What the planner compares the clauses on a relation with, node by node: keys and predicates of
-//! its indexes, its partition key, and the constraints by which it may leave the relation out.
+//! What the planner compares a relation's clauses with, node by node: its partition key, and the
+//! constraints that may refute them, so that the relation need not be scanned.
 
 use std::ptr::NonNull;
 
@@ -28,8 +28,8 @@ impl<'p> Relation<'p> {
         }
     }
 
-    /// The constraints that the planner weighs against the clauses (`constraint_exclusion`), in
-    /// terms of the relation.
+    /// The constraints that the planner compares with the clauses (by the setting
+    /// constraint_exclusion), in terms of the relation.
     pub fn excluding_constraints(&self) -> Vec<NodeRef<'p>> {
         use pg_sys::ConstraintExclusionType::{
             CONSTRAINT_EXCLUSION_ON as ON, CONSTRAINT_EXCLUSION_PARTITION as OF_CHILDREN,
@@ -57,7 +57,8 @@ impl<'p> Relation<'p> {
     }
 }
 
-/// The CHECK constraints of a table, and its partition constraint if the query names it by itself.
+/// The CHECK constraints of a table, and its partition constraint if the query names the partition
+/// itself.
 ///
 /// # Safety
 /// The planner holds a lock on the table, which stands at `relid` of the range table.
@@ -71,8 +72,8 @@ unsafe fn constraints<'p>(
         // Missing from the bindings.
         fn RelationGetPartitionQual(rel: pg_sys::Relation) -> *mut pg_sys::List;
     }
-    // SAFETY: the table is open while its relcache entry is read; what is made of the constraints
-    // are copies in the planner's memory, simplified as the planner simplifies them.
+    // SAFETY: the table is open while its relcache entry is read; the expressions are copies in the
+    // planner's memory, simplified as the planner simplifies them.
     unsafe {
         let rel = pg_sys::table_open(table, pg_sys::NoLock as i32);
         let mut found = Vec::new();

@@ -7,17 +7,17 @@ use pgrx::pg_sys;
 
 use super::compat::QueryId;
 
-/// How often it is shown at most.
+/// The shortest time between two reports, but for those of [`Activity::show_now`].
 const EVERY: Duration = Duration::from_millis(500);
 
-/// Shows how far a call is; in the end the query alone is shown again. After an ERROR the session's
-/// next command or its end does that.
+/// Shows how far a call is. When it is dropped, the query alone is shown again. After an ERROR it
+/// does nothing: the server itself replaces the text when the command ends.
 pub struct Activity {
     what: &'static str,
     query: CString,
     query_id: QueryId,
     shown: Instant,
-    /// Does the query stand there alone, as it was?
+    /// Has nothing been reported yet?
     untouched: bool,
 }
 
@@ -43,7 +43,7 @@ impl Activity {
         }
     }
 
-    /// Shows what `message` says, if it is time to.
+    /// Shows what `message` returns, unless something was shown less than half a second ago.
     pub fn show(&mut self, message: impl FnOnce() -> String) {
         if self.shown.elapsed() < EVERY {
             return;
@@ -51,7 +51,7 @@ impl Activity {
         self.show_now(&message());
     }
 
-    /// Shows where a new phase begins.
+    /// Shows a message at once, for the beginning of a phase.
     pub fn show_now(&mut self, message: &str) {
         self.shown = Instant::now();
         self.untouched = false;
@@ -63,8 +63,8 @@ impl Activity {
     }
 
     fn report(&self, text: &CStr) {
-        // SAFETY: copies a zero-terminated text into this backend's entry, which forgets the
-        // query's id on the way.
+        // SAFETY: copies a zero-terminated text into this backend's entry. That resets the query's
+        // id, which is why it is reported again.
         unsafe {
             pg_sys::pgstat_report_activity(pg_sys::BackendState::STATE_RUNNING, text.as_ptr());
             pg_sys::pgstat_report_query_id(self.query_id, true);
@@ -72,12 +72,12 @@ impl Activity {
     }
 }
 
-/// As much of a query as the server shows: a long one is not copied again and again.
+/// The part of a query that the server shows: reports need not copy the rest of a long one.
 fn shown_part(query: &CStr) -> CString {
     // SAFETY: a setting that only the postmaster changes.
     let most = unsafe { pg_sys::pgstat_track_activity_query_size } as usize;
     let bytes = query.to_bytes();
-    // No zero byte is inside: this does not fail.
+    // A C string has no zero byte inside, so this does not fail.
     CString::new(&bytes[..bytes.len().min(most)]).unwrap_or_default()
 }
 

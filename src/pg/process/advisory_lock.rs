@@ -1,13 +1,13 @@
-//! Locks that mean what their takers agree on.
+//! Advisory locks of the extension, and what the isolation level says of the snapshot.
 
 use pgrx::pg_sys;
 
-/// The class (`objsubid` in pg_locks) of our locks: PostgreSQL's own advisory lock functions use 1
-/// and 2, so that ours never collide with a user's.
+/// The class (`objsubid` in pg_locks) of our locks. PostgreSQL's own advisory lock functions use 1
+/// and 2, so ours never collide with a user's.
 const CLASS: u16 = 0x5348;
 
-/// Waits until no other transaction holds lock `number` of the table, and holds it until the end of
-/// this one.
+/// Takes lock `number` of the table, and holds it until the transaction ends. Waits while another
+/// transaction holds it.
 pub fn lock_until_commit(table: pg_sys::Oid, number: u32) {
     // SAFETY: reads a variable of the backend; the tag is a complete one of the advisory kind.
     unsafe {
@@ -23,7 +23,7 @@ pub fn lock_until_commit(table: pg_sys::Oid, number: u32) {
     }
 }
 
-/// Do snapshots of this transaction stay as its first one was?
+/// Does this transaction use its first snapshot to its end (REPEATABLE READ and above)?
 pub fn keeps_its_snapshot() -> bool {
     // SAFETY: reads a variable of the backend.
     unsafe { pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as i32 }

@@ -1,6 +1,8 @@
 //! What differs between PostgreSQL's majors, in one place: no other file asks which one it is.
+//! Conditions name the older majors, so that a new one is compiled like the newest.
 //!
-//! A major that is not among [`TESTED`] gets the server's own ways, which are slower.
+//! On a major that is not in [`TESTED`], changes are logged through the server's own generic WAL
+//! functions and indexes are built by one process, which is slower.
 
 use super::unguarded;
 use pgrx::pg_sys;
@@ -25,17 +27,17 @@ const fn is_tested(major: u32) -> bool {
     false
 }
 
-/// A VACUUM's point to sleep, if it has used up its cost limit, and to notice a cancel.
+/// Lets VACUUM sleep if it has used up its cost limit, and checks for interrupts.
 pub fn vacuum_delay_point() {
     // SAFETY: called by the process that runs VACUUM, with no page locked.
-    #[cfg(feature = "pg18")]
-    unsafe {
-        pg_sys::vacuum_delay_point(false)
-    };
-    // SAFETY: as above.
-    #[cfg(not(feature = "pg18"))]
+    #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17"))]
     unsafe {
         pg_sys::vacuum_delay_point()
+    };
+    // SAFETY: as above.
+    #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17")))]
+    unsafe {
+        pg_sys::vacuum_delay_point(false)
     };
 }
 
@@ -47,15 +49,15 @@ pub unsafe fn attribute<'a>(
     desc: pg_sys::TupleDesc,
     i: usize,
 ) -> &'a pg_sys::FormData_pg_attribute {
-    #[cfg(feature = "pg18")]
-    // SAFETY: the caller's contract.
-    unsafe {
-        &*pg_sys::TupleDescAttr(desc, i as i32)
-    }
-    #[cfg(not(feature = "pg18"))]
-    // SAFETY: the caller's contract; `attrs` has `natts` entries.
+    // SAFETY: the caller's word; `attrs` has `natts` entries.
+    #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17"))]
     unsafe {
         &*(*desc).attrs.as_ptr().add(i)
+    }
+    // SAFETY: the caller's word.
+    #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17")))]
+    unsafe {
+        &*pg_sys::TupleDescAttr(desc, i as i32)
     }
 }
 
@@ -68,33 +70,16 @@ pub fn relation_of_variable(var: &pg_sys::Var) -> u32 {
 }
 
 /// The id of a query, as pg_stat_activity shows it; signed from PostgreSQL 18 on.
-#[cfg(not(feature = "pg18"))]
+#[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17"))]
 pub type QueryId = u64;
-#[cfg(feature = "pg18")]
+#[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17")))]
 pub type QueryId = i64;
-
-/// The index behind a table's primary key, or 0. From 18 on the server asks whether a deferrable
-/// one will do: up to 17 it did.
-///
-/// # Safety
-/// `table` must be open.
-pub unsafe fn primary_key_index(table: pg_sys::Relation) -> pg_sys::Oid {
-    // SAFETY: the caller's word.
-    #[cfg(feature = "pg18")]
-    unsafe {
-        pg_sys::RelationGetPrimaryKeyIndex(table, true)
-    }
-    // SAFETY: as above.
-    #[cfg(not(feature = "pg18"))]
-    unsafe {
-        pg_sys::RelationGetPrimaryKeyIndex(table)
-    }
-}
 
 /// Sets search_path as the server does for maintenance commands (from 17 on), until the nest level
 /// of settings ends.
 pub fn restrict_search_path() {
-    // SAFETY: changes a setting; the caller has begun a nest level.
+    // SAFETY: changes a setting. Without a nest level begun by the caller it would last until the
+    // transaction ends.
     #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
     unsafe {
         pg_sys::RestrictSearchPath();
@@ -163,7 +148,8 @@ pub unsafe fn read_recent_buffer(rel: pg_sys::Relation, block: u32, buffer: i32)
     unsafe { pg_sys::ReadRecentBuffer(*file_locator(rel), fork, block, buffer) }
 }
 
-/// Does this process hold the content lock of a buffer? Never of a local one: those have no lock.
+/// Does this process hold the content lock of a buffer? False for local buffers, which are never
+/// locked.
 ///
 /// # Safety
 /// `buffer` must be pinned.
@@ -205,7 +191,7 @@ pub unsafe fn test_for_old_snapshot(
     let _ = (snapshot, rel, page);
 }
 
-/// Why a process of a parallel build sleeps, as pg_stat_activity names it.
+/// The wait event of a process that sleeps in a parallel build.
 pub const WAIT_FOR_BUILD_WORKERS: u32 = pg_sys::WaitEventIPC::WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN;
 
 /// Lets the server plan workers for builds of the access method, where it can (from 17 on).
@@ -313,8 +299,8 @@ pub fn file_is_new(data: &pg_sys::RelationData) -> bool {
     data.rd_createSubid != NOT_IN_THIS_TRANSACTION || new_file != NOT_IN_THIS_TRANSACTION
 }
 
-/// Has the planner take any other path first, even one that a setting like enable_seqscan = off
-/// disables. Up to 17 such a setting only adds to a path's price, so that a higher price is enough.
+/// Makes the planner prefer every other path, even one that a setting like enable_seqscan = off
+/// disables. Up to 17 such a setting only adds to a path's cost, so a high cost is enough.
 ///
 /// # Safety
 /// `path` must be what the planner passes to amcostestimate.
@@ -337,7 +323,7 @@ pub fn int_option(name: &'static CStr, offset: usize) -> pg_sys::relopt_parse_el
         optname: name.as_ptr(),
         opttype: pg_sys::relopt_type::RELOPT_TYPE_INT,
         offset: offset as i32,
-        // From PostgreSQL 18 on there is a field more.
+        // This field is new in PostgreSQL 18.
         #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16", feature = "pg17")))]
         isset_offset: 0,
     }

@@ -1,4 +1,4 @@
-//! Between the database's encoding and Rust's UTF-8.
+//! Conversion between the database's encoding and Rust's UTF-8.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -11,14 +11,14 @@ const UTF8: i32 = pg_sys::pg_enc::PG_UTF8 as i32;
 const SQL_ASCII: i32 = pg_sys::pg_enc::PG_SQL_ASCII as i32;
 
 fn database_encoding() -> i32 {
-    // A backend serves one database all its life.
+    // A backend never changes its database.
     static ENCODING: OnceLock<i32> = OnceLock::new();
     // SAFETY: reads a variable of the backend.
     *ENCODING.get_or_init(|| unsafe { pg_sys::GetDatabaseEncoding() })
 }
 
-/// Text of the database as UTF-8. In a SQL_ASCII database, which vouches for nothing, bytes that
-/// are no UTF-8 become U+FFFD.
+/// Text of the database as UTF-8. In a SQL_ASCII database, where text may have any encoding, bytes
+/// that are not valid UTF-8 become U+FFFD.
 pub fn to_utf8(bytes: &[u8]) -> Cow<'_, str> {
     let encoding = database_encoding();
     if encoding == UTF8 || encoding == SQL_ASCII || bytes.is_ascii() {
@@ -38,8 +38,9 @@ pub fn from_utf8(text: &str) -> Cow<'_, [u8]> {
 }
 
 fn convert(bytes: &[u8], from: i32, to: i32) -> Vec<u8> {
-    // SAFETY: the server reads `len` bytes and writes none; values are shorter than 1 GB. Bytes
-    // that are not ASCII are always converted, so that the result is a new, zero-terminated string.
+    // SAFETY: the server reads `len` bytes, fewer than 1 GB, and does not write to them. The
+    // callers pass two encodings that differ, neither of them SQL_ASCII, so the result is a new,
+    // zero-terminated string.
     unsafe {
         let source = bytes.as_ptr().cast_mut();
         let converted = pg_sys::pg_do_encoding_conversion(source, bytes.len() as i32, from, to);
@@ -54,8 +55,8 @@ fn convert(bytes: &[u8], from: i32, to: i32) -> Vec<u8> {
     }
 }
 
-/// Text for an error report, which takes UTF-8 for text of the database: where the database has
-/// another encoding, characters beyond ASCII become \u{...}.
+/// Text for an error report. pgrx passes it on as it is, without conversion, so in a database of
+/// another encoding than UTF-8, characters beyond ASCII become \u{...}.
 pub(in crate::pg) fn reportable(text: String) -> String {
     if database_encoding() == UTF8 || text.is_ascii() {
         return text;

@@ -1,5 +1,5 @@
 //! Error reports in PostgreSQL's style: lower case, no full stop, the offending value, a hint.
-//! Their text may hold what users wrote: each part is made fit for the database's encoding here.
+//! Their text may quote user data, so each part is made valid in the database's encoding here.
 
 use pgrx::{PgLogLevel, PgSqlErrorCode, pg_sys};
 
@@ -12,7 +12,7 @@ pub fn keep_backtraces_in_the_log() {
     drop(std::panic::take_hook());
     let log = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        // An error report unwinds as a panic too, but its payload is no text.
+        // An error report unwinds as a panic too, but its payload is not text.
         if panic.payload_as_str().is_some() {
             log(panic);
         }

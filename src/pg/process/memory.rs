@@ -1,5 +1,5 @@
-//! How much memory an operation may use, and collections that grow with the data: out of memory is
-//! an ERROR, not an abort.
+//! How much memory an operation may use, and collections that grow with the data: running out of
+//! memory is an ERROR and does not abort the process.
 
 use super::backend::check_for_interrupts;
 use super::error::report;
@@ -18,7 +18,7 @@ pub fn maintenance_work_mem_bytes() -> usize {
     unsafe { pg_sys::maintenance_work_mem as usize * 1024 }
 }
 
-/// Makes room for `more` elements, at least.
+/// Makes room for at least `more` more elements.
 pub fn reserve<T>(vec: &mut Vec<T>, more: usize) {
     if vec.try_reserve(more).is_err() {
         out_of_memory::<T>(more);
@@ -55,9 +55,9 @@ pub fn push_within<T>(vec: &mut Vec<T>, value: T, limit: usize) {
     vec.push(value);
 }
 
-/// Raises the ERROR for out of memory while there is memory left to report it. For loops that
-/// allocate in small pieces: they would leave so little that the server, which needs some to turn
-/// an ERROR into an answer, gives up as a whole.
+/// Raises the out-of-memory ERROR while there is still memory to report it. For loops that allocate
+/// in small pieces: they would leave so little that the server, which needs some to report an
+/// ERROR, would abort.
 pub fn keep_reserve() {
     const RESERVE: usize = 1 << 20;
     let mut reserve: Vec<u8> = Vec::new();
@@ -67,7 +67,7 @@ pub fn keep_reserve() {
     or_out_of_memory(result);
 }
 
-/// What an iterator yields, as long as it says. Out of memory is an ERROR, and cancels are heard.
+/// The items of an iterator. Running out of memory is an ERROR; interrupts are checked for.
 pub fn collected<T>(items: impl ExactSizeIterator<Item = T>) -> Vec<T> {
     let mut all = Vec::new();
     if all.try_reserve_exact(items.len()).is_err() {
@@ -80,7 +80,7 @@ pub fn collected<T>(items: impl ExactSizeIterator<Item = T>) -> Vec<T> {
     all
 }
 
-/// `count` times the same.
+/// `count` copies of a value.
 pub fn filled<T: Copy>(count: usize, value: T) -> Vec<T> {
     collected(std::iter::repeat_n(value, count))
 }

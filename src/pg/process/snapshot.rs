@@ -1,4 +1,5 @@
-//! Which rows a statement sees: to know when something that was read before may read otherwise now.
+//! Which rows a statement sees. With it the caller knows whether what it read earlier would still
+//! read the same.
 
 use pgrx::pg_sys;
 
@@ -7,7 +8,8 @@ use super::compat::local_transaction;
 /// All that decides which rows the active snapshot shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Transactions, and what they wrote themselves: rolled back with a subtransaction, or not.
+    /// What the transaction itself wrote is visible up to this command, unless it was rolled back
+    /// with a subtransaction.
     transaction: u32,
     subtransaction: u32,
     command: u32,
@@ -18,7 +20,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Of the active snapshot; None when there is none.
+    /// What the active snapshot shows; None when there is none.
     pub fn now() -> Option<Self> {
         // SAFETY: the active snapshot, if any, is live, with arrays as long as it says.
         unsafe {

@@ -62,13 +62,13 @@ impl TempFile {
         unsafe { pg_sys::BufFileSize(self.0) as u64 }
     }
 
-    /// Appends, after writes only, at the end.
+    /// Appends to a file that nothing has been read from.
     pub fn write(&mut self, bytes: &[u8]) {
         // SAFETY: the file is open; the server only reads the bytes.
         unsafe { pg_sys::BufFileWrite(self.0, bytes.as_ptr().cast_mut().cast(), bytes.len()) };
     }
 
-    /// Fills `bytes` from position `at`; an ERROR when the file is shorter.
+    /// Reads `bytes` from position `at`; an ERROR when the file is shorter.
     pub fn read(&mut self, at: u64, bytes: &mut [u8]) {
         // SAFETY: the file is open and `bytes` is as long as we say.
         let read = unsafe {

@@ -1,10 +1,9 @@
 //! Server functions called without pgrx's guard, in the hot paths of searches and inserts.
 //!
-//! The guard around each call (it saves the stack, to turn a server ERROR into a Rust panic) costs
-//! about as much as these calls themselves. What stands here needs none: it raises an ERROR only
-//! for a buffer that is not pinned or locked by us, which the types in [`crate::pg::page::buffer`]
-//! rule out; or it is called inside a critical section, where every ERROR is a PANIC that ends the
-//! process.
+//! The guard around each call (sigsetjmp, to turn a server ERROR into a Rust panic) costs about as
+//! much as these calls themselves. These need none. Some raise an ERROR only for a buffer that we
+//! have not pinned or locked, which the types in [`crate::pg::page::buffer`] rule out. The others
+//! are called inside a critical section, where every ERROR is a PANIC that ends the process.
 
 use super::compat::BufDataLength;
 use pgrx::pg_sys;

@@ -8,9 +8,9 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use crate::pg::process::encoding::from_utf8;
 use crate::pg::process::error::raise;
 
-/// Calls of the server programming interface, between connect and finish.
+/// Runs `f` between SPI_connect and SPI_finish.
 pub(in crate::pg) fn connected<R>(f: impl FnOnce() -> R) -> R {
-    // SAFETY: connects and disconnects in pairs; after an ERROR the server does the latter.
+    // SAFETY: connects and disconnects in pairs; after an ERROR the server disconnects.
     unsafe {
         check(pg_sys::SPI_connect());
         let result = f();
@@ -32,7 +32,7 @@ pub(in crate::pg) unsafe fn check(code: i32) {
     }
 }
 
-/// Raises an ERROR unless a prepared query has so many parameters.
+/// Raises an ERROR unless a prepared query has this number of parameters.
 pub(in crate::pg) fn check_parameters(plan: pg_sys::SPIPlanPtr, count: usize) {
     // SAFETY: a plan of `prepared`.
     let wanted = unsafe { pg_sys::SPI_getargcount(plan) };
@@ -44,7 +44,7 @@ pub(in crate::pg) fn check_parameters(plan: pg_sys::SPIPlanPtr, count: usize) {
     }
 }
 
-/// A query as the server takes it.
+/// A query in the database's encoding.
 pub(in crate::pg) fn c_text(sql: &str) -> CString {
     CString::new(from_utf8(sql).into_owned()).unwrap_or_else(|_| {
         raise(
@@ -54,8 +54,8 @@ pub(in crate::pg) fn c_text(sql: &str) -> CString {
     })
 }
 
-/// A query with parameters of these types, ready to be run until it is freed. The server analyses
-/// and plans anew what has become stale. `options` are those of cursors.
+/// Prepares a query with parameters of these types; the plan lives until it is freed. The server
+/// analyses and plans it again when it has become stale. `options` are those of cursors.
 pub(in crate::pg) fn prepared(
     sql: &str,
     parameters: &[pg_sys::Oid],

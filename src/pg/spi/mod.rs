@@ -1,6 +1,6 @@
 //! Queries that the extension itself runs: once ([`query`]), planned once and run often
-//! ([`saved_query`]), or with parameters and results that are text ([`text_query`]); [`connection`]
-//! is what they share. What must not live here: the SQL texts.
+//! ([`saved_query`]), or with text as parameters and results ([`text_query`]); [`connection`] is
+//! what they share. What must not live here: the SQL texts.
 
 pub mod connection;
 pub mod query;

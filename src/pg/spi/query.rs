@@ -1,5 +1,5 @@
-//! A query that is run once, as the current user; its rows are handed over as they come and kept
-//! nowhere.
+//! A query that is run once, as the current user. The caller gets each row as the executor returns
+//! it; no row is kept.
 
 use pgrx::{PgSqlErrorCode, pg_guard, pg_sys};
 
@@ -8,22 +8,22 @@ use crate::pg::process::compat::attribute;
 use crate::pg::process::error::raise;
 use crate::pg::sql::value::{Storage, Value};
 
-/// Takes a row: its columns' values, None for NULL. They live until it returns.
+/// Receives a row: the values of its columns, None for NULL. They live until it returns.
 type ResultSink<'f, const N: usize> = &'f mut dyn FnMut([Option<Value<'_>>; N]);
 
 /// A destination of rows, as the executor knows it, with the sink behind it.
 #[repr(C)]
 struct Receiver<'f, const N: usize> {
     base: pg_sys::DestReceiver,
-    /// The caller's: what the sink keeps outlives the query.
+    /// The caller's memory context, for the sink: what it allocates outlives the query.
     context: pg_sys::MemoryContext,
     /// How the columns are stored; set by [`start`].
     columns: [Storage; N],
     sink: ResultSink<'f, N>,
 }
 
-/// Runs a query of N columns under the snapshot of the running statement, and gives every row to
-/// `sink`. `$1` is the parameter.
+/// Runs a query of N columns under the snapshot of the running statement, and calls `sink` with
+/// each row. `$1` is the parameter.
 pub fn for_each_row<const N: usize>(sql: &str, parameter: Option<Value<'_>>, sink: ResultSink<N>) {
     let text = c_text(sql);
     let mut receiver = Receiver {
@@ -40,7 +40,7 @@ pub fn for_each_row<const N: usize>(sql: &str, parameter: Option<Value<'_>>, sin
         sink,
     };
     connected(|| {
-        // SAFETY: options with null for what is not set; text and receiver outlive the call.
+        // SAFETY: the options that are not set are null; text and receiver outlive the call.
         unsafe {
             let mut options = pg_sys::SPIExecuteOptions {
                 read_only: true,

@@ -9,13 +9,13 @@ use super::connection::{check, check_parameters, connected, prepared};
 use crate::pg::process::compat::attribute;
 use crate::pg::sql::value::{Storage, Value};
 
-/// Which rows a run sees, beside those of this transaction.
+/// Which rows a run sees, besides those that this transaction has written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Sees {
-    /// What the isolation level says: all that is committed now, or what was when the transaction
-    /// began.
+    /// Those that the isolation level shows: what is committed now, or what was committed when the
+    /// transaction took its snapshot.
     Usual,
-    /// All that is committed now, whatever the isolation level.
+    /// Those that are committed now, whatever the isolation level.
     Latest,
 }
 
@@ -23,40 +23,47 @@ pub enum Sees {
 /// error handling, or not at all.
 pub struct SavedQuery {
     plan: pg_sys::SPIPlanPtr,
+    /// Of the parameters.
+    types: Vec<pg_sys::Oid>,
     prefers_indexes: bool,
 }
 
 impl SavedQuery {
-    /// Analyses the query. With `prefers_indexes` a sequential scan is planned only where nothing
-    /// else is possible: a plan made while the table was small must still do when it has grown.
+    /// Analyses the query. With `prefers_indexes` a sequential scan is planned only where no index
+    /// can be used: the plan may be made while the table is small, and is kept when it has grown.
     pub fn new(sql: &str, parameters: &[pg_sys::Oid], prefers_indexes: bool) -> Self {
         let plan = prepared(sql, parameters, pg_sys::CURSOR_OPT_GENERIC_PLAN);
         Self {
             plan,
+            types: parameters.to_vec(),
             prefers_indexes,
         }
     }
 
     /// The first N columns of the first row; None when there is none. The values are copied to the
-    /// current memory context. `parameters` are of the types that `new` was given.
+    /// current memory context. An ERROR unless `parameters` are of the types that `new` was given.
     pub fn first_row<'a, const N: usize>(
         &self,
-        parameters: &[Option<pg_sys::Datum>],
+        parameters: &[Option<Value<'_>>],
         sees: Sees,
     ) -> Option<[Option<Value<'a>>; N]> {
         check_parameters(self.plan, parameters.len());
+        for (value, wanted) in parameters.iter().zip(&self.types) {
+            value.iter().for_each(|value| value.require_type(*wanted));
+        }
         let mut values: Vec<pg_sys::Datum> = parameters
             .iter()
-            .map(|p| p.unwrap_or(pg_sys::Datum::null()))
+            .map(|p| p.map_or(pg_sys::Datum::null(), |value| value.datum()))
             .collect();
         let nulls: Vec<c_char> = parameters
             .iter()
             .map(|p| if p.is_none() { b'n' } else { b' ' } as c_char)
             .collect();
         connected(|| {
-            // SAFETY: both arrays are as long as the plan's list of parameters. Not read-only: each
-            // run sees what this transaction, even this statement, has done before. The query fires
-            // its own triggers: in a deferred trigger no query is running that could do it later.
+            // SAFETY: both arrays are as long as the plan's list of parameters, of its types. Not
+            // read-only: each run sees what this transaction, even this statement, has done before.
+            // The AFTER triggers of the query fire at its end: when a deferred trigger runs it,
+            // there is no outer query at whose end they could.
             unsafe {
                 if self.prefers_indexes {
                     self.plan_with_indexes();
@@ -80,14 +87,14 @@ impl SavedQuery {
         })
     }
 
-    /// Makes the plan, unless there is a valid one, and locks its tables, so that the run takes
-    /// this plan. The settings are those of planning only: what the run fires has the session's.
+    /// Makes the plan, unless there is a valid one, and locks its tables, so the run uses this
+    /// plan. The settings hold during planning only: triggers that the run fires see the session's.
     ///
     /// # Safety
     /// While connected, in a transaction.
     unsafe fn plan_with_indexes(&self) {
-        // SAFETY: the plan is one statement's; what is counted for the current owner is released
-        // there.
+        // SAFETY: the plan has one statement; the reference is counted for the current resource
+        // owner, and released for it.
         unsafe {
             let level = prefer_indexes();
             let plan = pg_sys::SPI_plan_get_cached_plan(self.plan);
@@ -99,9 +106,9 @@ impl SavedQuery {
     }
 }
 
-/// Turns sequential scans off until AtEOXact_GUC is called with the level returned, or an ERROR.
-/// Where one is needed all the same, the plan looks so expensive that the server would compile it
-/// at every run.
+/// Turns sequential scans off until AtEOXact_GUC is called with the level returned, or an ERROR is
+/// raised. And JIT: where a sequential scan is needed all the same, its plan looks so expensive
+/// that the server would compile it at every run.
 ///
 /// # Safety
 /// In a transaction.
@@ -125,14 +132,14 @@ unsafe fn prefer_indexes() -> i32 {
     }
 }
 
-/// Column `i` of the first row, in the memory context that was current before connecting. None as
-/// well when the row has no such column.
+/// Column `i` of the first row, copied to the memory context that was current before SPI_connect.
+/// None for NULL, and when the row has no such column.
 ///
 /// # Safety
 /// After a run that returned a row.
 unsafe fn copied<'a>(i: usize) -> Option<Value<'a>> {
     let mut null = false;
-    // SAFETY: the caller's word; the server calls a column null that the row lacks.
+    // SAFETY: the caller's word; for a column that the row lacks the server returns NULL.
     unsafe {
         let rows = pg_sys::SPI_tuptable;
         let (row, desc) = (*(*rows).vals, (*rows).tupdesc);

@@ -1,4 +1,4 @@
-//! Queries whose parameters and results are text: planned once in a session.
+//! Queries whose parameters and results are text, prepared once in a session.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -45,7 +45,8 @@ pub fn query(text: &str, parameters: &[&str], row: &mut dyn FnMut(&[Option<Strin
     });
 }
 
-/// Runs a statement that changes rows, as one that the function's caller would send next.
+/// Runs a statement that changes rows. It sees what the statements before it have changed, as if
+/// the function's caller had sent it.
 pub fn execute(text: &str, parameters: &[&str]) {
     let plan = plan(text, parameters.len());
     let mut datums = datums(parameters);
@@ -82,7 +83,7 @@ fn plan(text: &str, parameters: usize) -> pg_sys::SPIPlanPtr {
 /// # Safety
 /// The row has this descriptor.
 unsafe fn columns(tuple: pg_sys::HeapTuple, desc: pg_sys::TupleDesc) -> Vec<Option<String>> {
-    // SAFETY: columns count from 1; a value is a zero-terminated string of ours to free.
+    // SAFETY: columns count from 1; a value is a zero-terminated string that we must free.
     let column = |i| unsafe {
         let value = pg_sys::SPI_getvalue(tuple, desc, i);
         (!value.is_null()).then(|| {

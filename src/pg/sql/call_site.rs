@@ -1,35 +1,39 @@
-//! What a function remembers from one call to the next at the same place of a query.
+//! What a function remembers from one call to the next at the same place in a query.
 
+use std::any::TypeId;
+
+use pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR;
 use pgrx::{PgMemoryContexts, pg_sys};
 
 use super::fmgr::Args;
+use crate::pg::process::error::raise;
 
-/// Memory that lives as long as a call site, or as the row in work.
+/// Memory that lives as long as a call site, or until the current row is processed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Memory(pg_sys::MemoryContext);
 
 impl Memory {
-    /// The memory in which the caller works: of a trigger function, that of the row, which the
-    /// executor empties before it goes on to the next row.
+    /// The current memory context. In a trigger function it belongs to the row: the executor resets
+    /// it before the next one.
     pub fn current() -> Self {
         // SAFETY: reads a variable of the backend.
         Self(unsafe { pg_sys::CurrentMemoryContext })
     }
 
-    /// Keeps a value until the memory is emptied.
+    /// Keeps a value until the memory context is reset or deleted, and drops it then.
     pub fn keep<T>(self, value: T) {
         PgMemoryContexts::For(self.0).leak_and_drop_on_delete(value);
     }
 
-    /// The context, for the wrappers of this module.
+    /// The memory context itself, for the wrappers of this module.
     pub fn context(self) -> pg_sys::MemoryContext {
         self.0
     }
 
     /// Runs `f` with this memory as the current context.
     pub fn scope<R>(self, f: impl FnOnce() -> R) -> R {
-        // SAFETY: the context is alive while the call site is; an ERROR inside of `f` resets the
-        // current context on its own.
+        // SAFETY: the context lives as long as the call site. When `f` raises an ERROR, the server
+        // sets the current context anew.
         unsafe {
             let outer = pg_sys::MemoryContextSwitchTo(self.0);
             let result = f();
@@ -39,10 +43,10 @@ impl Memory {
     }
 }
 
-/// Calls `f` with what the call site remembers, made by `new` at the first call. After an ERROR in
-/// `f` the site starts anew, so `f` may leave its state in pieces.
+/// Calls `f` with the state of the call site, which `new` makes at the first call. An ERROR in `f`
+/// discards the state, so `f` need not keep it consistent when it fails.
 ///
-/// A SQL function must always use the same `T`.
+/// An ERROR when the SQL function has used another `T` before.
 pub fn with<T: 'static, R>(
     args: &Args,
     new: impl FnOnce(Memory) -> T,
@@ -50,14 +54,29 @@ pub fn with<T: 'static, R>(
 ) -> R {
     // SAFETY: `flinfo` is set in every call that the executor makes, and lives in `fn_mcxt`.
     let info = unsafe { &mut *(*args.fcinfo()).flinfo };
-    let mut state = std::mem::replace(&mut info.fn_extra, std::ptr::null_mut()).cast::<T>();
+    let mut state = std::mem::replace(&mut info.fn_extra, std::ptr::null_mut()).cast::<State<T>>();
     if state.is_null() {
-        let memory = Memory(info.fn_mcxt);
-        state = PgMemoryContexts::For(info.fn_mcxt).leak_and_drop_on_delete(new(memory));
+        let (kind, memory) = (TypeId::of::<T>(), Memory(info.fn_mcxt));
+        let value = new(memory);
+        state = PgMemoryContexts::For(info.fn_mcxt).leak_and_drop_on_delete(State { kind, value });
     }
-    // SAFETY: `fn_extra` belongs to this function, which always puts a T there; it was taken out,
-    // so that no other reference to it exists.
-    let result = f(unsafe { &mut *state });
+    // SAFETY: `fn_extra` is set here alone, to a State, whose first field is its kind.
+    if unsafe { *state.cast::<TypeId>() } != TypeId::of::<T>() {
+        raise(
+            ERRCODE_INTERNAL_ERROR,
+            "the state of a call site is of another type",
+        );
+    }
+    // SAFETY: the state is of this kind. It was taken out of `fn_extra`, so there is no other
+    // reference to it.
+    let result = f(unsafe { &mut (*state).value });
     info.fn_extra = state.cast();
     result
+}
+
+/// The state of a call site, and which type it is of.
+#[repr(C)]
+struct State<T> {
+    kind: TypeId,
+    value: T,
 }

@@ -1,8 +1,8 @@
-//! Do the argument types that SQL declares for a function agree with those that its getters read?
+//! Checks that SQL declares a function's arguments with the types that its getters read.
 //!
-//! They stand in two files, and a getter that read an int as a text would follow the number as an
-//! address. So every getter asks the catalog: once in a process for each function, argument and
-//! type.
+//! The declarations are in SQL files, the getters in Rust, and a getter that took an int for a text
+//! would follow the number as an address. So each getter looks into the catalog, once in a process
+//! for each function, argument and type.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -27,7 +27,7 @@ pub enum Wanted {
 }
 
 impl Wanted {
-    /// A number for each, below 2^24: the types are the server's own, whose OIDs are below 2^14.
+    /// A number below 2^24. The types are built-in ones, whose OIDs are below 2^14.
     const fn code(self) -> u64 {
         match self {
             Wanted::Type(type_id) => type_id.to_u32() as u64,
@@ -59,8 +59,8 @@ impl Wanted {
     }
 }
 
-/// Checks that were passed: function, argument and type in one word each, at the place that a hash
-/// of the word tells; 0 at places that are empty.
+/// A hash table of the checks that were passed: function, argument and type in one word; 0 is an
+/// empty place, and a new check replaces the one in its place.
 static PASSED: [AtomicU64; 1 << PLACES_LOG2] = [const { AtomicU64::new(0) }; 1 << PLACES_LOG2];
 const PLACES_LOG2: u32 = 8;
 

@@ -1,7 +1,8 @@
-//! Expressions over a row that is not stored yet.
+//! Expressions over a row that is not stored yet, and values of any type from their text.
 
 use std::ffi::{CStr, CString};
 
+use pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR;
 use pgrx::pg_sys;
 
 use super::call_site::Memory;
@@ -10,24 +11,29 @@ use super::value::Storage;
 use crate::pg::catalog::relation::Rel;
 use crate::pg::catalog::table::Column;
 use crate::pg::process::encoding::{from_utf8, to_utf8};
+use crate::pg::process::error::raise;
 
 /// An expression of type bigint over the columns of a table, ready to be evaluated.
 pub struct RowExpression {
+    table: pg_sys::Oid,
     state: *mut pg_sys::ExprState,
     context: *mut pg_sys::ExprContext,
 }
 
 impl RowExpression {
-    /// What a generated column is computed by. The expression lives in `memory`.
+    /// The expression of a generated column. It lives in `memory`.
     pub fn of_generated_column(table: Rel<'_>, column: &Column, memory: Memory) -> Self {
-        let number = i32::from(column.number);
+        let number = i32::from(column.number());
         // SAFETY: the relation is open and the column one of it; for a generated column the server
         // returns its expression.
-        memory.scope(|| unsafe { Self::new(pg_sys::build_column_default(table.raw(), number)) })
+        memory.scope(|| unsafe {
+            let node = pg_sys::build_column_default(table.raw(), number);
+            Self::new(table.oid(), node)
+        })
     }
 
-    /// `function(row, arguments...)` of type bigint, the row being the table's and the arguments
-    /// constants, written as text; None is NULL. The expression lives in `memory`.
+    /// `function(row, arguments...)`, of type bigint, for rows of the table. The arguments are
+    /// constants, each given by its type and its text, or None for NULL. It lives in `memory`.
     pub fn of_row(
         table: Rel<'_>,
         function: pg_sys::Oid,
@@ -46,28 +52,37 @@ impl RowExpression {
             }
             let form = pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;
             let call = pg_sys::makeFuncExpr(function, pg_sys::INT8OID, list, none, none, form);
-            Self::new(call.cast())
+            Self::new(table.oid(), call.cast())
         })
     }
 
     /// # Safety
-    /// `node` must be an expression over the columns of relation 1, of type bigint.
-    unsafe fn new(node: *mut pg_sys::Node) -> Self {
+    /// `node` must be an expression of type bigint over the columns of the table, which is relation
+    /// 1 of its variables.
+    unsafe fn new(table: pg_sys::Oid, node: *mut pg_sys::Node) -> Self {
         // SAFETY: the caller's word; all is made in the current memory context.
         unsafe {
             let planned = pg_sys::expression_planner(node.cast());
             Self {
+                table,
                 state: pg_sys::ExecInitExpr(planned, std::ptr::null_mut()),
                 context: pg_sys::CreateStandaloneExprContext(),
             }
         }
     }
 
-    /// Its value for the new row of a trigger call on the table that it was made for.
+    /// Its value for the new row of a trigger call; an ERROR when that is on another table than the
+    /// one that the expression was made for.
     pub fn value(&self, call: &TriggerCall<'_>) -> Option<i64> {
+        if call.relation().oid() != self.table {
+            raise(
+                ERRCODE_INTERNAL_ERROR,
+                "an expression of another relation was evaluated in a trigger",
+            );
+        }
         let mut null = false;
         // SAFETY: both were made by `new` in memory that outlives self; the slot holds a row of the
-        // table. What the evaluation allocates is freed, the value is none of it.
+        // table. The reset frees what the evaluation allocated; the value is passed by value.
         unsafe {
             (*self.context).ecxt_scantuple = call.new_slot();
             let (state, context) = (self.state, self.context);
@@ -78,7 +93,7 @@ impl RowExpression {
     }
 }
 
-/// A text as jsonb shows it again; an ERROR when it is no JSON.
+/// The text that jsonb gives for a JSON text; an ERROR when that is not JSON.
 pub fn jsonb_text(text: &str) -> String {
     let text = value(pg_sys::JSONBOID, text);
     let (mut output, mut varlena) = (pg_sys::InvalidOid, false);
@@ -90,7 +105,8 @@ pub fn jsonb_text(text: &str) -> String {
     to_utf8(shown.to_bytes()).into_owned()
 }
 
-/// A value of a type from its text, in the current memory context; an ERROR when it is none.
+/// A value of a type from its text, in the current memory context; an ERROR when the type's input
+/// function rejects the text.
 fn value(type_id: pg_sys::Oid, text: &str) -> pg_sys::Datum {
     // Arguments of triggers have no zero byte: they were C strings.
     let text = CString::new(from_utf8(text).into_owned()).unwrap_or_default();

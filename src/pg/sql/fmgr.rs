@@ -16,15 +16,20 @@ use crate::pg::process::encoding::to_utf8;
 /// passed by value.
 pub trait ByValue: FromDatum {
     const TYPE: pg_sys::Oid;
+    /// pg_type.typalign of that type.
+    const ALIGN: u8;
 }
 
 macro_rules! by_value {
-    ($($rust:ty: $sql:ident),*) => {
-        $(impl ByValue for $rust { const TYPE: pg_sys::Oid = pg_sys::$sql; })*
+    ($($rust:ty: $sql:ident, $align:literal);*) => {
+        $(impl ByValue for $rust {
+            const TYPE: pg_sys::Oid = pg_sys::$sql;
+            const ALIGN: u8 = $align;
+        })*
     };
 }
-by_value!(bool: BOOLOID, i16: INT2OID, i32: INT4OID, i64: INT8OID, f64: FLOAT8OID);
-by_value!(pg_sys::Oid: REGCLASSOID);
+by_value!(bool: BOOLOID, b'c'; i16: INT2OID, b's'; i32: INT4OID, b'i'; i64: INT8OID, b'd');
+by_value!(f64: FLOAT8OID, b'd'; pg_sys::Oid: REGCLASSOID, b'i');
 
 /// The arguments of one call of a SQL function.
 pub struct Args {
@@ -38,7 +43,7 @@ impl Args {
         Self { fcinfo }
     }
 
-    /// The raw call info, for set-returning functions and `fn_extra` caches in this module.
+    /// The raw call info, for the wrappers of this module.
     pub fn fcinfo(&self) -> pg_sys::FunctionCallInfo {
         self.fcinfo
     }
@@ -51,7 +56,7 @@ impl Args {
     }
 
     /// Raises an ERROR unless SQL declares argument `i` with this type.
-    pub(in crate::pg) fn expect(&self, i: usize, type_id: pg_sys::Oid) {
+    pub(in crate::pg) fn require_type(&self, i: usize, type_id: pg_sys::Oid) {
         declared::check(self.function(), i, Wanted::Type(type_id));
     }
 
@@ -99,21 +104,21 @@ impl Args {
         Some(unsafe { datum.cast_mut_ptr::<[u8; N]>().read() })
     }
 
-    /// Argument `i` of type internal: what the server's own code passes, or null.
+    /// Argument `i` of type internal, or null. Only the server's own code can pass one.
     pub(in crate::pg) fn internal<T>(&self, i: usize) -> *mut T {
         self.datum(i, Wanted::Type(pg_sys::INTERNALOID))
             .map_or(std::ptr::null_mut(), |datum| datum.cast_mut_ptr())
     }
 
-    /// The type of argument `i` at this place of the query, for polymorphic functions.
+    /// The type of argument `i` at this place in the query, for polymorphic functions.
     pub fn type_of(&self, i: usize) -> pg_sys::Oid {
         // SAFETY: `flinfo` is set in every call that the executor makes.
         unsafe { pg_sys::get_fn_expr_argtype((*self.fcinfo).flinfo, i as i32) }
     }
 
-    /// Argument `i` of a STRICT function, as the bits of a by-value datum: sign-extended integers.
-    /// For functions so short that only a debug build looks up what SQL declares; bits are not
-    /// followed.
+    /// The bits of argument `i` of a STRICT function, of a type that is passed by value; integers
+    /// are sign-extended. For functions so short that the look-up of the declared type would show:
+    /// only a debug build makes it. A wrong type gives wrong bits, never a wrong address.
     #[inline]
     pub fn by_value(&self, i: usize) -> u64 {
         if cfg!(debug_assertions) {

@@ -1,4 +1,4 @@
-//! Values of a type that users order rows by: compared, and kept as bytes.
+//! Keys: values of any type with a default order, compared and stored as bytes.
 
 use std::cmp::Ordering;
 
@@ -34,12 +34,12 @@ impl KeyType {
         }
     }
 
-    /// Is a value its datum, or behind it?
+    /// Is the type passed by value?
     pub fn is_by_value(&self) -> bool {
         self.storage.by_value_and_length().0
     }
 
-    /// The datum of a value, which must be of this type.
+    /// The datum of a value; an ERROR when it is not of this type.
     pub fn datum(&self, value: Value<'_>) -> pg_sys::Datum {
         if value.type_id() != self.storage.type_id {
             let found = crate::pg::catalog::table::type_name(value.type_id());
@@ -62,8 +62,8 @@ impl KeyType {
         order.cmp(&0)
     }
 
-    /// A value that was kept: of a type that is passed by value its bits are `kept`, of others what
-    /// [`Value::show_stored`] showed stands in `behind` from there on.
+    /// A value that was stored. If the type is passed by value, `kept` is its datum; if not, `kept`
+    /// is the place in `behind` from which the bytes of [`Value::show_stored`] stand.
     pub fn value<'b>(&self, kept: u64, behind: &'b [u64]) -> Value<'b> {
         let datum = match self.is_by_value() {
             true => pg_sys::Datum::from(kept),
@@ -151,18 +151,19 @@ impl KeyType {
     }
 }
 
-/// The message of an ERROR that a type has no order.
+/// The message of the ERROR for a type without an order.
 pub fn no_order(type_id: pg_sys::Oid) -> String {
     let name = crate::pg::catalog::table::type_name(type_id);
     format!("could not identify a comparison function for type {name}")
 }
 
-/// A type's own equality, as SQL text that neither a search_path alters nor operators beside it
-/// that fit better.
+/// A type's default equality, as SQL text whose meaning depends neither on the search_path nor on
+/// other operators of that name that would match the operands better.
 pub struct Equality {
     operator: String,
-    /// Stand behind an operand, and behind an array of such. Empty where no user may add operators:
-    /// there a column of another type that the server knows to compare keeps its index.
+    /// The casts to write behind an operand, and behind an array of operands. Empty for operators
+    /// of pg_catalog, where users cannot add any: without a cast, an index on a column of another
+    /// type of the same operator family remains usable.
     cast: String,
     array_cast: String,
 }
@@ -206,20 +207,19 @@ impl Equality {
         })
     }
 
-    /// `left = right`: columns or parameters, of the type or of domains over it.
+    /// `left = right`; both are columns or parameters, of the type or of domains over it.
     pub fn clause(&self, left: &str, right: &str) -> String {
         let Self { operator, cast, .. } = self;
         format!("{left}{cast} {operator} {right}{cast}")
     }
 
-    /// `left` is the value of `column` in a row that the query of `rows` returns.
+    /// `left = ANY` of the values of `column` in the rows that the FROM clause `rows` gives.
     pub fn among(&self, left: &str, column: &str, rows: &str) -> String {
         let Self { operator, cast, .. } = self;
         format!("{left}{cast} {operator} ANY (ARRAY(SELECT {column}{cast} {rows}))")
     }
 
-    /// `left` is an element of the array that a parameter is, of values of the type that operands
-    /// have.
+    /// `left = ANY (parameter)`; the parameter is an array of values of the operands' type.
     pub fn any_of(&self, left: &str, parameter: &str) -> String {
         let Self {
             operator,

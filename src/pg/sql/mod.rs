@@ -1,9 +1,9 @@
 //! Functions called from SQL: [`fmgr`] exports them and reads their arguments, [`value`],
-//! [`record`], [`type_output`] and [`key_type`] open values of any type, [`expression`] evaluates
+//! [`record`], [`type_output`] and [`key_type`] read values of any type, [`expression`] evaluates
 //! expressions, [`message`] is the binary protocol. [`rows_out`] returns sets, [`window`] is a call
 //! of a window function, [`trigger`] and [`trigger_tree`] are one of a trigger function;
-//! [`call_site`] keeps memory from one call to the next. What must not live here: queries, which
-//! are `spi`'s.
+//! [`call_site`] keeps state from one call to the next. What must not live here: queries, which
+//! belong to `spi`.
 
 pub mod call_site;
 mod declared;

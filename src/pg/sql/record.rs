@@ -1,19 +1,22 @@
-//! Rows as values: their columns, and their columns' values.
+//! Values of row types: their columns, and the values of these.
 
 use std::ffi::CStr;
 use std::marker::PhantomData;
 
+use pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR;
 use pgrx::pg_sys;
 
 use super::call_site::Memory;
-use super::value::{Storage, Value};
+use super::value::{Storage, Value, not_a};
 use crate::pg::process::compat::attribute;
 use crate::pg::process::encoding::to_utf8;
+use crate::pg::process::error::raise;
 
-/// A row whose columns are still packed.
+/// A row, not deformed yet.
 #[derive(Clone, Copy)]
 pub struct Record<'a> {
     header: pg_sys::HeapTupleHeader,
+    identity: Identity,
     life: PhantomData<&'a ()>,
 }
 
@@ -27,7 +30,7 @@ pub struct RecordColumn {
     storage: Storage,
 }
 
-/// What the server calls a row type, and which version of it: ALTER TABLE makes a new one.
+/// A row type and its version, which ALTER TABLE changes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Identity {
     type_id: pg_sys::Oid,
@@ -43,40 +46,43 @@ pub struct Shape {
 }
 
 impl<'a> Record<'a> {
-    /// Opens a value of a row type.
+    /// Opens a value of a row type; an ERROR when it is of another type.
     pub fn open(value: Value<'a>) -> Self {
+        let declared = value.type_id();
+        // SAFETY: a syscache look-up, which also sees through domains.
+        if declared != pg_sys::RECORDOID && !unsafe { pg_sys::type_is_rowtype(declared) } {
+            not_a("row", declared);
+        }
+        let header: pg_sys::HeapTupleHeader = value.aligned_varlena().cast();
+        // SAFETY: the header of a row that is a value has type and typmod. The server looks the
+        // type up; an unknown one is an ERROR.
+        let identity = unsafe {
+            let datum = &(*header).t_choice.t_datum;
+            let (type_id, typmod) = (datum.datum_typeid, datum.datum_typmod);
+            Identity {
+                type_id,
+                typmod,
+                version: pg_sys::assign_record_type_identifier(type_id, typmod),
+            }
+        };
         Self {
+            header,
+            identity,
             life: PhantomData,
-            header: value.aligned_varlena().cast(),
         }
     }
 
-    /// Type and typmod, which for anonymous rows stands for the list of columns.
+    /// The type, and the typmod, which of an anonymous row type identifies the list of columns.
     pub fn row_type(&self) -> (pg_sys::Oid, i32) {
-        // SAFETY: the header of a row that is a value holds these two.
-        unsafe {
-            let datum = &(*self.header).t_choice.t_datum;
-            (datum.datum_typeid, datum.datum_typmod)
-        }
-    }
-
-    fn identity(&self) -> Identity {
-        let (type_id, typmod) = self.row_type();
-        // SAFETY: looks a type up; an unknown one is an ERROR.
-        let version = unsafe { pg_sys::assign_record_type_identifier(type_id, typmod) };
-        Identity {
-            type_id,
-            typmod,
-            version,
-        }
+        (self.identity.type_id, self.identity.typmod)
     }
 }
 
 impl Shape {
-    /// Looks up the columns of a row. They are kept in `memory`, where an outdated shape stays
-    /// until the call site ends: there is one for each ALTER TABLE in between at most.
+    /// Looks up the columns of a row. They are kept in `memory`. An outdated shape stays there
+    /// until the call site ends; each ALTER TABLE in the meantime leaves one at most.
     pub fn of(record: &Record<'_>, memory: Memory) -> Self {
-        let identity = record.identity();
+        let identity = record.identity;
         // SAFETY: the looked-up descriptor is pinned until it has been copied; the copy lives in
         // `memory` and has `natts` attributes with zero-terminated names.
         unsafe {
@@ -104,14 +110,20 @@ impl Shape {
         }
     }
 
-    /// Does the record have this shape, as the catalog is now?
+    /// Did the record have this shape when it was opened?
     pub fn fits(&self, record: &Record<'_>) -> bool {
-        self.identity == record.identity()
+        self.identity == record.identity
     }
 
-    /// The values of the columns, in their order.
+    /// The values of the columns, in their order; an ERROR when the record has another shape.
     pub fn values<'a>(&self, record: &Record<'a>) -> Vec<Option<Value<'a>>> {
-        // SAFETY: the record has this shape (`fits`); both arrays have room for each attribute.
+        if !self.fits(record) {
+            raise(
+                ERRCODE_INTERNAL_ERROR,
+                "row has another shape than expected",
+            );
+        }
+        // SAFETY: the record has this shape; both arrays have room for each attribute.
         unsafe {
             let count = (*self.desc).natts as usize;
             let mut datums = vec![pg_sys::Datum::null(); count];

@@ -9,7 +9,7 @@ use crate::pg::process::error::raise;
 pub struct RowsOut {
     store: *mut pg_sys::Tuplestorestate,
     desc: pg_sys::TupleDesc,
-    /// Where the values of a row are made: a result of millions of rows must not keep them all.
+    /// Memory for the values of one row, reset after each.
     scratch: pg_sys::MemoryContext,
 }
 

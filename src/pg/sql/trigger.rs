@@ -1,8 +1,9 @@
-//! A call of a trigger function: why it was fired, the row before and after, the row to go on with.
+//! A call of a trigger function: its event, the old and the new row, and the row that it returns.
 
 use std::ffi::CStr;
 use std::marker::PhantomData;
 
+use pgrx::PgSqlErrorCode::{ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, ERRCODE_INTERNAL_ERROR};
 use pgrx::pg_sys;
 
 use super::fmgr::Args;
@@ -11,7 +12,9 @@ use crate::pg::catalog::relation::Rel;
 use crate::pg::catalog::table::{Column, Opened};
 use crate::pg::process::compat::attribute;
 use crate::pg::process::encoding::to_utf8;
+use crate::pg::process::error::raise;
 
+/// The command that fired the trigger.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     Insert,
@@ -27,19 +30,26 @@ pub struct TriggerCall<'a> {
     life: PhantomData<&'a Args>,
 }
 
-/// Where a row version lies.
+/// The address of a row version: table and ctid.
 pub struct VersionAddress {
     table: pg_sys::Oid,
     place: pg_sys::ItemPointerData,
 }
 
 impl VersionAddress {
-    /// The table's OID and the place in it, as datums that live as long as self.
-    pub fn datums(&self) -> [pg_sys::Datum; 2] {
-        [self.table.into(), (&raw const self.place).into()]
+    /// The table's OID (as oid) and the ctid (as tid).
+    pub fn values(&self) -> [Value<'_>; 2] {
+        let place = (&raw const self.place).into();
+        // SAFETY: an OID, and a pointer to a tid that lives as long as self.
+        unsafe {
+            [
+                Value::new(self.table.into(), Storage::of(pg_sys::OIDOID)),
+                Value::new(place, Storage::of(pg_sys::TIDOID)),
+            ]
+        }
     }
 
-    /// Was the version deleted because an UPDATE stores its successor in another partition?
+    /// Was the version deleted by an UPDATE that moved the row to another partition?
     pub fn has_moved_away(&self) -> bool {
         let table = Opened::new(self.table);
         let raw = table.rel().raw();
@@ -128,7 +138,7 @@ impl<'a> TriggerCall<'a> {
             && trigger.tgqual.is_null()
     }
 
-    /// The table whose row it is: of a partitioned one the partition.
+    /// The table of the row; for a partitioned table the partition.
     pub fn relation(&self) -> Rel<'a> {
         // SAFETY: open and locked while its trigger runs.
         unsafe { Rel::from_raw(self.data().tg_relation) }
@@ -154,60 +164,80 @@ impl<'a> TriggerCall<'a> {
 
     fn new_tuple(&self) -> pg_sys::HeapTuple {
         match self.event() {
-            Event::Update => self.data().tg_newtuple,
-            _ => self.data().tg_trigtuple,
+            Event::Update => row(self.data().tg_newtuple),
+            _ => self.old_tuple(),
         }
     }
 
-    /// The new row, as expressions read it.
+    fn old_tuple(&self) -> pg_sys::HeapTuple {
+        row(self.data().tg_trigtuple)
+    }
+
+    /// The slot of the new row.
     pub fn new_slot(&self) -> *mut pg_sys::TupleTableSlot {
         match self.event() {
-            Event::Update => self.data().tg_newslot,
-            _ => self.data().tg_trigslot,
+            Event::Update => row(self.data().tg_newslot),
+            _ => row(self.data().tg_trigslot),
         }
     }
 
-    /// A column of the new row. Generated columns have no value yet.
+    /// A column of the new row. In a BEFORE trigger generated columns have no value yet.
     pub fn new_value(&self, column: &Column) -> Option<Value<'a>> {
         self.value(self.new_tuple(), column)
     }
 
     /// A column of the row that an UPDATE replaces.
     pub fn old_value(&self, column: &Column) -> Option<Value<'a>> {
-        self.value(self.data().tg_trigtuple, column)
+        self.value(self.old_tuple(), column)
     }
 
     fn value(&self, tuple: pg_sys::HeapTuple, column: &Column) -> Option<Value<'a>> {
         let mut null = false;
-        // SAFETY: a row trigger has its tuples, of the relation's row type; the server calls a
-        // column null that the type lacks.
+        let (desc, storage) = self.attribute(column);
+        // SAFETY: the tuple is of the relation's row type, which has the column.
         unsafe {
-            let desc = (*self.data().tg_relation).rd_att;
-            let number = i32::from(column.number);
+            let number = i32::from(column.number());
             let datum = pg_sys::SPI_getbinval(tuple, desc, number, &mut null);
-            (!null).then(|| {
-                let attribute = attribute(desc, number as usize - 1);
-                Value::new(datum, Storage::of_attribute(attribute))
-            })
+            (!null).then(|| Value::new(datum, storage))
         }
     }
 
-    /// Where the row that an UPDATE replaces lies.
+    /// The relation's row descriptor, and how it stores a column; an ERROR when the column is not
+    /// one of the relation.
+    fn attribute(&self, column: &Column) -> (pg_sys::TupleDesc, Storage) {
+        // SAFETY: an open relation has its row descriptor; the attribute is read within its length.
+        unsafe {
+            let desc = (*self.data().tg_relation).rd_att;
+            let i = usize::from(column.number().unsigned_abs()) - 1;
+            if i < (*desc).natts as usize {
+                let attribute = attribute(desc, i);
+                if attribute.atttypid == column.storage.type_id {
+                    return (desc, Storage::of_attribute(attribute));
+                }
+            }
+        }
+        raise(
+            ERRCODE_INTERNAL_ERROR,
+            "a column of another relation was read in a trigger",
+        )
+    }
+
+    /// The address of the row version that an UPDATE replaces; None for other events.
     pub fn old_place(&self) -> Option<VersionAddress> {
         if self.event() != Event::Update {
             return None;
         }
         // SAFETY: the tuple lives as long as the call.
-        let tuple = unsafe { &*self.data().tg_trigtuple };
+        let tuple = unsafe { &*self.old_tuple() };
         Some(VersionAddress {
             table: tuple.t_tableOid,
             place: tuple.t_self,
         })
     }
 
-    /// Is the new row still what the table holds, to this transaction? Other triggers, or the
-    /// commands before a deferred one, may have deleted or replaced it. A foreign table cannot be
-    /// asked.
+    /// Does this transaction still see the new row in the table? Other triggers, or commands before
+    /// a deferred trigger ran, may have deleted or updated it. True for a foreign table, where this
+    /// cannot be checked.
     pub fn new_row_is_live(&self) -> bool {
         unsafe extern "C" {
             // Missing from the bindings.
@@ -227,35 +257,36 @@ impl<'a> TriggerCall<'a> {
         }
     }
 
-    /// Goes on with the row as it is.
+    /// The function's result for the row as it is.
     pub fn unchanged(&self) -> pg_sys::Datum {
         pg_sys::Datum::from(self.new_tuple())
     }
 
-    /// Leaves the row out.
+    /// The function's result for a row that is not to be stored.
     pub fn skip(&self) -> pg_sys::Datum {
         pg_sys::Datum::from(0usize)
     }
 
-    /// Goes on with other values in some columns, each of its column's type below domains; None is
-    /// NULL.
-    pub fn with(&self, columns: &[(&Column, Option<pg_sys::Datum>)]) -> pg_sys::Datum {
-        if columns.is_empty() {
-            return self.unchanged();
-        }
+    /// The function's result for the new row with other values in some columns; None is NULL. An
+    /// ERROR when a value is not of the column's type or violates the constraints of its domain.
+    pub fn with(&self, columns: &[(&Column, Option<Value<'_>>)]) -> pg_sys::Datum {
+        let tuple = self.new_tuple();
+        let (mut numbers, mut values, mut nulls) = (Vec::new(), Vec::new(), Vec::new());
         for (column, value) in columns {
+            self.attribute(column);
             column.check(*value);
+            numbers.push(i32::from(column.number()));
+            values.push(value.map_or(pg_sys::Datum::null(), |value| value.datum()));
+            nulls.push(value.is_none());
         }
-        let mut numbers: Vec<i32> = columns.iter().map(|c| i32::from(c.0.number)).collect();
-        let mut values: Vec<pg_sys::Datum> = columns
-            .iter()
-            .map(|c| c.1.unwrap_or(pg_sys::Datum::null()))
-            .collect();
-        let mut nulls: Vec<bool> = columns.iter().map(|c| c.1.is_none()).collect();
-        // SAFETY: three arrays of one length; numbers and types are those of the relation.
+        if columns.is_empty() {
+            return pg_sys::Datum::from(tuple);
+        }
+        // SAFETY: three arrays of one length; the columns are the relation's, and the values of
+        // their types.
         unsafe {
             let tuple = pg_sys::heap_modify_tuple_by_cols(
-                self.new_tuple(),
+                tuple,
                 (*self.data().tg_relation).rd_att,
                 numbers.len() as i32,
                 numbers.as_mut_ptr(),
@@ -265,6 +296,17 @@ impl<'a> TriggerCall<'a> {
             pg_sys::Datum::from(tuple)
         }
     }
+}
+
+/// A row of the call; an ERROR in a statement trigger, which has none.
+fn row<T>(row: *mut T) -> *mut T {
+    if row.is_null() {
+        raise(
+            ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED,
+            "trigger function was not fired for a row",
+        );
+    }
+    row
 }
 
 /// The arguments of a trigger of an open table.

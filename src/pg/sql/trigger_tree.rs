@@ -1,16 +1,16 @@
-//! Where in a tree of partitions a trigger was created, and which others stand beside it.
+//! On which table of a partition tree a trigger was created, and which triggers are beside it.
 
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use super::trigger::{TriggerCall, arguments};
 
-/// The trigger that CREATE TRIGGER made, of which a partition has a copy.
+/// The trigger that CREATE TRIGGER made. Partitions have copies of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
     pub trigger: Oid,
     pub table: Oid,
-    /// How far above the table that has the copy; 0 when it is none.
+    /// Levels from the table with the copy up to this one; 0 when the trigger is not a copy.
     pub levels: u32,
 }
 
@@ -20,25 +20,26 @@ pub struct Sibling {
     pub origin: Origin,
 }
 
-/// What pg_trigger says of one.
+/// A row of pg_trigger.
 struct PgTrigger {
     table: Oid,
     copied_from: Oid,
 }
 
 impl TriggerCall<'_> {
+    /// The trigger of which this one is a copy, or this one.
     pub fn origin(&self) -> Origin {
         origin(self.trigger(), self.relation().oid())
     }
 
-    /// All triggers that call this function before a row of this table is inserted or updated, this
-    /// one among them, whether they are fired for this row or not.
+    /// All BEFORE INSERT or UPDATE row triggers of this table that call this function, including
+    /// this one, whether they are fired for this row or not.
     pub fn siblings(&self) -> Vec<Sibling> {
         let events = pg_sys::TRIGGER_TYPE_INSERT | pg_sys::TRIGGER_TYPE_UPDATE;
         let before_row = pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE;
         let table = self.relation();
-        // SAFETY: an open relation has a list of as many triggers as it says, or none. The server
-        // may replace the list whenever it looks into a catalog, hence the copy.
+        // SAFETY: an open relation has a list of `numtriggers` triggers, or null. A catalog look-up
+        // may make the server replace the list, hence the copy.
         let triggers = unsafe {
             let copy = pg_sys::CopyTriggerDesc((*table.raw()).trigdesc);
             copy.as_ref().map_or(&[][..], |list| {

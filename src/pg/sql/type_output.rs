@@ -1,6 +1,6 @@
 //! Types: what they are, and their output functions.
 
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::ffi::CStr;
 
 use pgrx::pg_sys;
@@ -8,7 +8,7 @@ use pgrx::pg_sys;
 use super::call_site::Memory;
 use super::value::Value;
 
-/// What a type is made of, domains looked through.
+/// What kind of type it is; of a domain, what kind the base type is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Structure {
     Base { category: u8 },
@@ -45,7 +45,7 @@ pub fn resolve(type_id: pg_sys::Oid) -> (pg_sys::Oid, Structure) {
     }
 }
 
-/// Does the type come with the server, rather than from an extension or a user?
+/// Is the type built into the server?
 pub fn is_built_in(type_id: pg_sys::Oid) -> bool {
     type_id.to_u32() < pg_sys::FirstNormalObjectId
 }
@@ -54,6 +54,9 @@ pub fn is_built_in(type_id: pg_sys::Oid) -> bool {
 pub struct Output {
     // The server keeps state in it while it is called.
     info: UnsafeCell<pg_sys::FmgrInfo>,
+    type_id: pg_sys::Oid,
+    /// The type of the last value: the type itself, or a domain over it.
+    accepted: Cell<pg_sys::Oid>,
 }
 
 impl Output {
@@ -68,13 +71,20 @@ impl Output {
         }
         Self {
             info: UnsafeCell::new(info),
+            type_id,
+            accepted: Cell::new(type_id),
         }
     }
 
-    /// Calls `f` with the value's text, in the database's encoding.
+    /// Calls `f` with the value's text, in the database's encoding. An ERROR when the value is of
+    /// another type.
     pub fn text<R>(&self, value: Value<'_>, f: impl FnOnce(&[u8]) -> R) -> R {
-        // SAFETY: the value is of the function's type; the result is a zero-terminated string that
-        // is ours to free.
+        if value.type_id() != self.accepted.get() {
+            value.require_type(self.type_id);
+            self.accepted.set(value.type_id());
+        }
+        // SAFETY: the value is of the function's type, or of a domain over it; the result is a
+        // zero-terminated string that we must free.
         unsafe {
             let text = pg_sys::OutputFunctionCall(self.info.get(), value.datum());
             let result = f(CStr::from_ptr(text).to_bytes());
@@ -84,7 +94,7 @@ impl Output {
     }
 }
 
-/// While it lives, the settings on which output functions depend have fixed values.
+/// Gives the settings on which output functions depend fixed values, until it is dropped.
 pub struct PinnedSettings(i32);
 
 const PINNED: [(&CStr, &CStr); 5] = [

@@ -1,15 +1,18 @@
-//! Values of any type, opened up as far as a reader of their content needs.
+//! Values of any type: their bits and bytes, and the elements of arrays and ranges.
 //!
-//! Copies that the server makes (decompressed values, taken-apart arrays) stay in the current
-//! memory context; the executor resets it after each row.
+//! Copies that the server makes (detoasted values, deconstructed arrays) stay in the current memory
+//! context, which the executor resets after each row.
 
 use std::ffi::c_char;
 use std::marker::PhantomData;
 
-use pgrx::{pg_sys, varlena};
+use pgrx::PgSqlErrorCode::{ERRCODE_DATATYPE_MISMATCH, ERRCODE_INTERNAL_ERROR};
+use pgrx::{IntoDatum, pg_sys, varlena};
 
 use super::declared::Wanted;
-use super::fmgr::Args;
+use super::fmgr::{Args, ByValue};
+use crate::pg::catalog::table::type_name;
+use crate::pg::process::error::raise;
 use crate::pg::process::memory::reserve;
 
 /// How values of a type are stored.
@@ -52,7 +55,7 @@ impl Storage {
         }
     }
 
-    /// As the server's copy functions want to know it.
+    /// typbyval and typlen, for the server's copy functions.
     pub fn by_value_and_length(&self) -> (bool, i16) {
         (self.by_value, self.len)
     }
@@ -75,7 +78,22 @@ pub struct Value<'a> {
     life: PhantomData<&'a ()>,
 }
 
-/// An array, taken apart.
+impl<T: ByValue + IntoDatum> From<T> for Value<'static> {
+    fn from(value: T) -> Self {
+        Self {
+            datum: value.into_datum().unwrap_or(pg_sys::Datum::null()),
+            storage: Storage {
+                type_id: T::TYPE,
+                len: size_of::<T>() as i16,
+                by_value: true,
+                align: T::ALIGN as c_char,
+            },
+            life: PhantomData,
+        }
+    }
+}
+
+/// A deconstructed array.
 pub struct Array<'a> {
     pub element: pg_sys::Oid,
     /// Size and lower bound of each dimension.
@@ -83,7 +101,7 @@ pub struct Array<'a> {
     pub items: Vec<Option<Value<'a>>>,
 }
 
-/// A range that is not empty, taken apart; None is an infinite bound.
+/// The bounds of a range that is not empty; None is an infinite bound.
 pub struct Range<'a> {
     pub lower: Option<Value<'a>>,
     pub upper: Option<Value<'a>>,
@@ -105,7 +123,8 @@ pub fn bit_string(bits: u128) -> pg_sys::Datum {
 }
 
 impl Args {
-    /// Argument `i`, declared with a type of variable length; anyarray stands for arrays of any.
+    /// Argument `i`, declared with this type, which must be of variable length; anyarray stands for
+    /// any array type.
     pub fn varlena(&self, i: usize, type_id: pg_sys::Oid) -> Option<Value<'_>> {
         let wanted = match type_id {
             pg_sys::ANYARRAYOID => Wanted::Array,
@@ -119,7 +138,7 @@ impl Args {
 
 impl<'a> Value<'a> {
     /// # Safety
-    /// `datum` is a value of a type that is stored so, and lives as long as `'a`.
+    /// `datum` must be a value of the type that `storage` describes, and live as long as `'a`.
     pub unsafe fn new(datum: pg_sys::Datum, storage: Storage) -> Self {
         Self {
             datum,
@@ -134,6 +153,28 @@ impl<'a> Value<'a> {
 
     pub fn type_id(&self) -> pg_sys::Oid {
         self.storage.type_id
+    }
+
+    /// Raises an ERROR unless a value of this type is stored as one of `wanted` is: it is of that
+    /// type, of a domain over it, or of one that the server relabels without calling a function.
+    /// char(n) is stored as text is, with its padding.
+    pub fn require_type(&self, wanted: pg_sys::Oid) {
+        let type_id = self.type_id();
+        // SAFETY: catalog look-ups.
+        let fits = type_id == wanted
+            || unsafe {
+                pg_sys::IsBinaryCoercible(type_id, wanted)
+                    || wanted == pg_sys::TEXTOID
+                        && pg_sys::getBaseType(type_id) == pg_sys::BPCHAROID
+            };
+        if !fits {
+            let message = format!(
+                "a value is of type {}, not {}",
+                type_name(type_id),
+                type_name(wanted)
+            );
+            raise(ERRCODE_DATATYPE_MISMATCH, message);
+        }
     }
 
     /// A by-value integer of any size.
@@ -154,24 +195,20 @@ impl<'a> Value<'a> {
 
     /// The bytes of a by-reference value, without its length word or final zero.
     pub fn bytes(&self) -> &'a [u8] {
-        if self.storage.by_value {
-            return &[];
-        }
-        // SAFETY: a by-reference datum points to a value of its type's length (contract of `new`).
-        unsafe {
-            match self.storage.len {
-                -1 => {
-                    let plain = self.plain_varlena();
-                    let start = varlena::vardata_any(plain).cast::<u8>();
-                    std::slice::from_raw_parts(start, varlena::varsize_any_exhdr(plain))
-                }
-                -2 => std::ffi::CStr::from_ptr(self.datum.cast_mut_ptr()).to_bytes(),
-                len => std::slice::from_raw_parts(self.datum.cast_mut_ptr(), len as usize),
+        let stored = self.stored_bytes();
+        match self.storage.len {
+            -1 => {
+                // SAFETY: `stored` is a varlena with its length word.
+                let length = unsafe { varlena::varsize_any_exhdr(stored.as_ptr().cast()) };
+                &stored[stored.len() - length..]
             }
+            -2 => &stored[..stored.len() - 1],
+            _ => stored,
         }
     }
 
-    /// Shows the bytes, as [`Value::bytes`] has them; a copy that the server had to make is freed.
+    /// Calls `f` with the bytes that [`Value::bytes`] returns, and frees the copy if the server had
+    /// to make one.
     pub fn show_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
         self.show(|value| f(value.bytes()))
     }
@@ -181,7 +218,7 @@ impl<'a> Value<'a> {
         self.show(|value| f(value.stored_bytes()))
     }
 
-    /// Calls `f` with the value in memory, decompressed.
+    /// Calls `f` with the detoasted value.
     fn show<R>(&self, f: impl FnOnce(Value<'_>) -> R) -> R {
         if self.storage.len != -1 {
             return f(*self);
@@ -196,6 +233,7 @@ impl<'a> Value<'a> {
         result
     }
 
+    /// As [`Value::bytes`], with the length word or the final zero.
     fn stored_bytes(&self) -> &'a [u8] {
         if self.storage.by_value {
             return &[];
@@ -213,7 +251,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A bit string: its number of bits, and its bytes, the first bit on top of the first.
+    /// A bit string: its number of bits, and its bytes. The first bit is the highest of the first
+    /// byte.
     pub fn bits(&self) -> (usize, &'a [u8]) {
         match self.bytes().split_first_chunk() {
             Some((bits, bytes)) => (i32::from_ne_bytes(*bits) as usize, bytes),
@@ -221,10 +260,10 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The value in memory, decompressed, with a length word of 1 or 4 bytes.
+    /// The detoasted value, with a length word of 1 or 4 bytes.
     fn plain_varlena(&self) -> *mut pg_sys::varlena {
         let stored: *mut pg_sys::varlena = self.datum.cast_mut_ptr();
-        // SAFETY: the datum is a varlena; the header tells whether it is in line and plain.
+        // SAFETY: the datum is a varlena; its header tells whether it must be detoasted.
         unsafe {
             let short = varlena::varatt_is_1b(stored) && !varlena::varatt_is_1b_e(stored);
             // Each call into the server costs a guard: most values need none.
@@ -235,10 +274,10 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The value in memory, decompressed and aligned, with a length word of 4 bytes.
+    /// The detoasted value, aligned, with a length word of 4 bytes.
     pub(in crate::pg) fn aligned_varlena(&self) -> *mut pg_sys::varlena {
         if self.storage.len != -1 {
-            not_a("variable-length", self.type_id());
+            not_a("variable length", self.type_id());
         }
         let stored: *mut pg_sys::varlena = self.datum.cast_mut_ptr();
         // SAFETY: the datum is a varlena.
@@ -250,8 +289,15 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Takes an array apart.
+    /// The elements of an array; an ERROR when the value is of another type.
     pub fn array(&self) -> Array<'a> {
+        let type_id = self.type_id();
+        // SAFETY: a syscache look-up, which also sees through domains.
+        let is_array = type_id == pg_sys::ANYARRAYOID
+            || unsafe { pg_sys::get_base_element_type(type_id) } != pg_sys::InvalidOid;
+        if !is_array {
+            not_a("array", type_id);
+        }
         let array: *mut pg_sys::ArrayType = self.aligned_varlena().cast();
         // SAFETY: the value is an array: its header is followed by sizes and lower bounds.
         unsafe {
@@ -285,15 +331,16 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Takes a range apart; None when it is empty.
+    /// The bounds of a range; None when it is empty. An ERROR when the value is of another type.
     pub fn range(&self) -> Option<Range<'a>> {
         let mut empty = false;
         let mut lower = pg_sys::RangeBound::default();
         let mut upper = pg_sys::RangeBound::default();
-        // SAFETY: the value is a range, whose type's cache entry knows the type of its bounds.
+        // SAFETY: a type whose cache entry has a type of bounds is a range type, and the value is
+        // of that type (contract of `new`).
         unsafe {
             let flags = pg_sys::TYPECACHE_RANGE_INFO as i32;
-            // Of a domain over a range type the cache knows no bounds.
+            // The cache entry of a domain over a range type has no type of bounds.
             let cache = pg_sys::lookup_type_cache(pg_sys::getBaseType(self.type_id()), flags);
             if (*cache).rngelemtype.is_null() {
                 not_a("range", self.type_id());
@@ -314,7 +361,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The ranges of a multirange.
+    /// The ranges of a multirange; an ERROR when the value is of another type.
     pub fn multirange(&self) -> Vec<Value<'a>> {
         unsafe extern "C-unwind" {
             // Missing from the bindings.
@@ -326,8 +373,9 @@ impl<'a> Value<'a> {
             );
         }
         let (mut count, mut ranges) = (0, std::ptr::null_mut());
-        // SAFETY: the value is a multirange, whose type's cache entry leads to that of its range
-        // type; the server function may raise an ERROR, hence the guard.
+        // SAFETY: a type whose cache entry leads to that of a range type is a multirange type, and
+        // the value is of that type (contract of `new`); the server function may raise an ERROR,
+        // hence the guard.
         unsafe {
             let flags = pg_sys::TYPECACHE_MULTIRANGE_INFO as i32;
             let type_id = pg_sys::getBaseType(self.type_id());
@@ -346,10 +394,10 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The catalogs changed under us, or the caller mistook a type.
-fn not_a(kind: &str, type_id: pg_sys::Oid) -> ! {
-    crate::pg::process::error::raise(
-        pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
-        format!("type {} is not a {kind} type", type_id.to_u32()),
+/// The ERROR when the catalogs have changed meanwhile, or the caller has mistaken a type.
+pub(super) fn not_a(kind: &str, type_id: pg_sys::Oid) -> ! {
+    raise(
+        ERRCODE_INTERNAL_ERROR,
+        format!("type {} is not of kind {kind}", type_id.to_u32()),
     )
 }

@@ -1,4 +1,4 @@
-//! A call of a window function: the rows of its partition, and memory that lives as long as it.
+//! A call of a window function: the rows of its partition, and memory for the partition.
 
 use std::cell::Cell;
 
@@ -10,8 +10,8 @@ use crate::pg::process::error::raise;
 /// WINDOW_SEEK_HEAD of windowapi.h.
 const FROM_FIRST: i32 = 1;
 
-/// Numbers that [`Window::memory`] can give: MaxAllocSize of memutils.h, less one for how many
-/// there are.
+/// The most numbers that [`Window::memory`] can give: as many as MaxAllocSize of memutils.h has
+/// room for, less one for the count.
 pub const MOST_NUMBERS: usize = 0x3FFF_FFFF / size_of::<i32>() - 1;
 
 unsafe extern "C-unwind" {
@@ -76,7 +76,7 @@ impl<'a> Window<'a> {
 
     /// Argument `i` in a row of the partition; None when NULL, or when there is no such row.
     pub fn value<T: ByValue>(self, i: usize, row: usize) -> Option<T> {
-        self.args.expect(i, T::TYPE);
+        self.args.require_type(i, T::TYPE);
         let row = i32::try_from(row).ok()?;
         let (mut null, mut out) = (false, false);
         // SAFETY: as above; there is such an argument, of the type that is read as T.
@@ -90,12 +90,12 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// As [`Window::value`], of every row in turn.
+    /// Calls `each` with the number of every row and with [`Window::value`] of it.
     pub fn values<T: ByValue>(self, i: usize, rows: usize, mut each: impl FnMut(usize, Option<T>)) {
-        // SAFETY: what evaluating an argument leaves behind (a decompressed text, say) would stay
-        // until the call is over, for all rows; here it is forgotten after each. The values are
-        // passed by value. After an ERROR the server resets the current context and deletes this
-        // one.
+        // SAFETY: what the evaluation of an argument allocates (a detoasted text, say) would
+        // otherwise stay until the end of the call, for all rows; here it is freed after each. The
+        // values are passed by value. After an ERROR the server sets the current context anew and
+        // deletes this one with its parent.
         unsafe {
             let scratch = pg_sys::AllocSetContextCreateInternal(
                 pg_sys::CurrentMemoryContext,
@@ -115,12 +115,12 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// `count` numbers that live as long as the partition, 0 at first. Every call must ask for as
-    /// many.
+    /// `count` numbers that live as long as the partition, 0 at first. An ERROR when an earlier
+    /// call asked for another count.
     pub fn memory(self, count: usize) -> &'a [Cell<i32>] {
         // SAFETY: at the first call for a partition the server gives zeros of that size, at later
-        // ones the same memory. Its first number says how many follow. Cells: other references to
-        // them may live in this call.
+        // ones the same memory. Its first number is the count of those that follow. They are cells,
+        // because there may be other references to them during this call.
         unsafe {
             let size = (count + 1) * size_of::<i32>();
             let memory =
