@@ -18,6 +18,7 @@
 //! * [`pairs`], [`clusters`]: all near-duplicates of a table, in pairs and in groups.
 //! * [`flag`]: the trigger that looks for a duplicate of a new row; [`trigger`]: what triggers
 //!   share.
+//! * `passed_checks`: a small set of numbers, which remembers checks of declarations.
 //! * `pg`: safe wrappers of pages, buffers, WAL, nodes and datums; the only place with raw
 //!   PostgreSQL structs.
 //!
@@ -34,6 +35,8 @@ pub mod fingerprint;
 pub mod flag;
 pub mod index;
 pub mod pairs;
+#[cfg(any(feature = "server", test))]
+mod passed_checks;
 pub mod planner;
 pub mod tid;
 pub mod trigger;
