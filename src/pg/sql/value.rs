@@ -2,8 +2,8 @@
 //!
 //! Copies that the server makes (detoasted values, deconstructed arrays) stay in the current memory
 //! context, which the executor resets after each row. The code of this crate must not make them
-//! while a shorter-lived context is current: `rows_out` and `window` run none of their callers' code
-//! there.
+//! while a shorter-lived context is current: `rows_out` and `window` run none of their callers'
+//! code there.
 
 use std::ffi::c_char;
 use std::marker::PhantomData;
