@@ -82,6 +82,12 @@ CREATE TRIGGER flag BEFORE INSERT ON flagged FOR EACH ROW EXECUTE FUNCTION flag(
 INSERT INTO flagged VALUES (NULL, 'text', NULL);
 DROP FUNCTION simhash64(record, jsonb, text);
 
+-- A type's receive function in the binary protocol, its only caller.
+CREATE TABLE balls AS SELECT hamming_ball(i, 3) AS ball FROM generate_series(-1, 1) AS i;
+\copy balls to 'balls.bin' (format binary)
+\copy balls from 'balls.bin' (format binary)
+SELECT ball::text, count(*) FROM balls GROUP BY ball::text ORDER BY ball::text COLLATE "C";
+
 -- Every C function of the extension that SQL can call, once, with a value for each argument. (The others have arguments of
 -- type internal, or none.)
 BEGIN;
