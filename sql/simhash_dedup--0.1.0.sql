@@ -19,37 +19,37 @@ COMMENT ON SCHEMA simhash_catalog IS
 -- arguments alone, whatever the settings are (docs/weights.md). The costs say that a fingerprint is
 -- worth a parallel worker.
 
-CREATE FUNCTION simhash64(record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
+CREATE FUNCTION simhash64(record record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row64';
 COMMENT ON FUNCTION simhash64(record, jsonb, text) IS
 	'64-bit SimHash of a row; NULL when it has no feature';
 
-CREATE FUNCTION simhash32(record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
+CREATE FUNCTION simhash32(record record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row32';
 COMMENT ON FUNCTION simhash32(record, jsonb, text) IS
 	'32-bit SimHash of a row, 0 to 2^32 - 1; NULL when it has no feature';
 
-CREATE FUNCTION simhash64(text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
+CREATE FUNCTION simhash64(text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text64';
 COMMENT ON FUNCTION simhash64(text, jsonb, text) IS
 	'64-bit SimHash of a text; NULL when it has no word';
 
-CREATE FUNCTION simhash32(text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
+CREATE FUNCTION simhash32(text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text32';
 COMMENT ON FUNCTION simhash32(text, jsonb, text) IS
 	'32-bit SimHash of a text, 0 to 2^32 - 1; NULL when it has no word';
 
-CREATE FUNCTION simhash128(record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bit(128)
+CREATE FUNCTION simhash128(record record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bit(128)
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row128';
 COMMENT ON FUNCTION simhash128(record, jsonb, text) IS
 	'128-bit SimHash of a row; NULL when it has no feature; not served by the index';
 
-CREATE FUNCTION simhash128(text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bit(128)
+CREATE FUNCTION simhash128(text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bit(128)
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text128';
 COMMENT ON FUNCTION simhash128(text, jsonb, text) IS
 	'128-bit SimHash of a text; NULL when it has no word; not served by the index';
 
-CREATE FUNCTION simhash64(tsvector) RETURNS bigint
+CREATE FUNCTION simhash64(lexemes tsvector) RETURNS bigint
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME', 'simhash_tsvector64';
 COMMENT ON FUNCTION simhash64(tsvector) IS
 	'64-bit SimHash of lexemes, weighted by the labels of their positions; NULL when there is none';
@@ -65,7 +65,7 @@ COMMENT ON FUNCTION simhash32_tokens(text[], float8[]) IS
 	'32-bit SimHash of tokens, taken literally; without weights each weighs 1';
 
 CREATE FUNCTION simhash_features(
-	record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL,
+	record record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL,
 	OUT column_name text, OUT feature text, OUT tf float8, OUT weight float8, OUT hash bigint
 ) RETURNS SETOF record
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 100 AS 'MODULE_PATHNAME', 'simhash_features';
@@ -85,13 +85,13 @@ COMMENT ON FUNCTION simhash_similarity(bigint, bigint, int) IS
 -- ---------------------------------------------------------------- checks of candidates
 -- How similar two texts or sets with close fingerprints are. NULL when there is nothing to compare.
 
-CREATE FUNCTION simhash_jaccard(a text, b text, n int DEFAULT 5) RETURNS float8
+CREATE FUNCTION simhash_jaccard(a text, b text, ngram int DEFAULT 5) RETURNS float8
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_jaccard';
 COMMENT ON FUNCTION simhash_jaccard(text, text, int) IS
-	'Jaccard similarity of the sets of character n-grams of two texts';
+	'Jaccard similarity of the sets of character n-grams of two texts; ngram is their length in characters';
 
 -- For the triggers' queries.
-CREATE FUNCTION simhash_catalog.jaccard(a text, b text, n int) RETURNS float8
+CREATE FUNCTION simhash_catalog.jaccard(a text, b text, ngram int) RETURNS float8
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_jaccard';
 COMMENT ON FUNCTION simhash_catalog.jaccard(text, text, int) IS
 	'the function simhash_jaccard, for triggers';
@@ -107,16 +107,16 @@ CREATE FUNCTION simhash_cosine(a float8[], b float8[]) RETURNS float8
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 10 AS 'MODULE_PATHNAME', 'simhash_cosine_array';
 COMMENT ON FUNCTION simhash_cosine(float8[], float8[]) IS 'cosine similarity of two vectors';
 
-CREATE FUNCTION minhash(tokens text[], n int DEFAULT 100) RETURNS bigint[]
+CREATE FUNCTION minhash(tokens text[], functions int DEFAULT 100) RETURNS bigint[]
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_minhash';
 COMMENT ON FUNCTION minhash(text[], int) IS
-	'MinHash signature of a set of tokens by n hash functions';
+	'MinHash signature of a set of tokens: the minimum of each of so many hash functions';
 
 CREATE FUNCTION minhash_similarity(a bigint[], b bigint[]) RETURNS float8
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 10 AS 'MODULE_PATHNAME', 'simhash_minhash_similarity';
 COMMENT ON FUNCTION minhash_similarity(bigint[], bigint[]) IS
 	'share of equal minima in two signatures: estimates the Jaccard similarity J with standard '
-	'error sqrt(J (1 - J) / n)';
+	'error sqrt(J (1 - J) / functions)';
 
 CREATE FUNCTION simhash_blend(distance int, jaccard float8, mu float8 DEFAULT 0.9) RETURNS float8
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_blend';
@@ -128,18 +128,18 @@ COMMENT ON FUNCTION simhash_blend(int, float8, float8) IS
 -- Bits whose sum was close to zero flip first. Searching with some of them flipped finds more.
 
 CREATE FUNCTION simhash64_margin(
-	record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL, n int DEFAULT 8
+	record record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL, bits int DEFAULT 8
 ) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row_margin';
 COMMENT ON FUNCTION simhash64_margin(record, jsonb, text, int) IS
-	'mask of the n bits of a row''s fingerprint whose sums were closest to zero';
+	'mask of the bits of a row''s fingerprint whose sums were closest to zero; bits is how many';
 
 CREATE FUNCTION simhash64_margin(
-	text, options jsonb DEFAULT NULL, preset text DEFAULT NULL, n int DEFAULT 8
+	text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL, bits int DEFAULT 8
 ) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text_margin';
 COMMENT ON FUNCTION simhash64_margin(text, jsonb, text, int) IS
-	'mask of the n bits of a text''s fingerprint whose sums were closest to zero';
+	'mask of the bits of a text''s fingerprint whose sums were closest to zero; bits is how many';
 
 CREATE FUNCTION simhash_probes(fingerprint bigint, mask bigint, flips int DEFAULT 2) RETURNS SETOF bigint
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE ROWS 37 AS 'MODULE_PATHNAME', 'simhash_probes';
@@ -153,7 +153,7 @@ COMMENT ON FUNCTION hamming_masked(bigint, bigint, bigint, bigint) IS
 
 -- ---------------------------------------------------------------- distance
 -- The planner calls the support functions, and so loads the library with the first query that has
--- hamming() or <~>. The library then makes an index condition of `fp <~> $1 <= k`.
+-- hamming() or <~>. The library then makes an index condition of `fp <~> $1 <= radius`.
 
 CREATE FUNCTION hamming_support(internal) RETURNS internal
 LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'simhash_hamming_support';
@@ -181,7 +181,7 @@ COMMENT ON FUNCTION hamming_within(bigint, bigint, int) IS
 	'do two fingerprints differ in at most radius bits';
 
 -- For the triggers' queries: the planner replaces it by <~>.
-CREATE FUNCTION simhash_catalog.distance(bigint, bigint) RETURNS int
+CREATE FUNCTION simhash_catalog.distance(a bigint, b bigint) RETURNS int
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF SUPPORT hamming_support
 AS 'MODULE_PATHNAME', 'simhash_hamming';
 COMMENT ON FUNCTION simhash_catalog.distance(bigint, bigint) IS
@@ -223,11 +223,11 @@ LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'simha
 COMMENT ON FUNCTION hamming_ball(bigint, int) IS
 	'all fingerprints within radius of centre; none when radius is negative';
 
-CREATE FUNCTION hamming_ball_contains(bigint, hamming_ball) RETURNS boolean
+CREATE FUNCTION hamming_ball_contains(fingerprint bigint, ball hamming_ball) RETURNS boolean
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'simhash_ball_contains';
 COMMENT ON FUNCTION hamming_ball_contains(bigint, hamming_ball) IS 'implementation of <@ operator';
 
-CREATE FUNCTION hamming_near(bigint, bigint) RETURNS boolean
+CREATE FUNCTION hamming_near(a bigint, b bigint) RETURNS boolean
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'simhash_near';
 COMMENT ON FUNCTION hamming_near(bigint, bigint) IS 'do two fingerprints differ in at most 3 bits';
 
@@ -281,26 +281,29 @@ COMMENT ON OPERATOR FAMILY simhash_ops USING simhash IS
 
 -- ---------------------------------------------------------------- pairs and clusters
 -- They read the table with the caller's privileges and row security, and need no index. Not STRICT:
--- a NULL relation, column or radius is an error, and of key_type only the type is used.
+-- a NULL relation, column or radius is an error, and of key_type only the type is used. PARALLEL
+-- RESTRICTED, as the server's table_to_xml: the query they run may read temporary tables.
 
 CREATE FUNCTION simhash_pairs(
 	relation regclass, key name, fingerprint name, radius int DEFAULT 3,
 	OUT a bigint, OUT b bigint, OUT distance int
 ) RETURNS SETOF record
-LANGUAGE c STABLE COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs';
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs';
 COMMENT ON FUNCTION simhash_pairs(regclass, name, name, int) IS
 	'every pair of rows whose fingerprints differ in at most radius bits, once, with a < b';
 
 -- For other keys than integers. Two functions, since the type of a result cannot depend on a
 -- default; two names, since under one the parser could not choose: anyelement takes every unknown
--- literal, parameter and smallint that radius takes.
+-- literal and parameter. key_type stands first, as in jsonb_populate_record: behind fingerprint it
+-- would silently take the radius of a call that forgets it.
 CREATE FUNCTION simhash_pairs_keyed(
-	relation regclass, key name, fingerprint name, key_type anyelement, radius int DEFAULT 3,
+	key_type anyelement, relation regclass, key name, fingerprint name, radius int DEFAULT 3,
 	OUT a anyelement, OUT b anyelement, OUT distance int
 ) RETURNS SETOF record
-LANGUAGE c STABLE COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_keyed';
-COMMENT ON FUNCTION simhash_pairs_keyed(regclass, name, name, anyelement, int) IS
-	'as simhash_pairs, for keys of the type of key_type, whose value is not used';
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_keyed';
+COMMENT ON FUNCTION simhash_pairs_keyed(anyelement, regclass, name, name, int) IS
+	'as simhash_pairs, for keys that are not integers: key_type is NULL::uuid or the like, and only '
+	'its type is used';
 
 CREATE FUNCTION simhash_clusters(
 	relation regclass, key name, fingerprint name, radius int DEFAULT 3, method text DEFAULT NULL,
@@ -308,20 +311,23 @@ CREATE FUNCTION simhash_clusters(
 	OUT cluster_id bigint, OUT key bigint, OUT size bigint, OUT representative bigint,
 	OUT distance int, OUT jaccard float8
 ) RETURNS SETOF record
-LANGUAGE c STABLE COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters';
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters';
 COMMENT ON FUNCTION simhash_clusters(regclass, name, name, int, text, name, float8) IS
 	'groups of near-duplicate rows, by method components, star, leader or single_pass; groups of '
-	'one row are left out';
+	'one row are left out; with text, the name of a column, a pair counts only if the Jaccard '
+	'similarity of its texts is at least min_jaccard, and the default method is star instead of '
+	'components';
 
 CREATE FUNCTION simhash_clusters_keyed(
-	relation regclass, key name, fingerprint name, key_type anyelement, radius int DEFAULT 3,
+	key_type anyelement, relation regclass, key name, fingerprint name, radius int DEFAULT 3,
 	method text DEFAULT NULL, text name DEFAULT NULL, min_jaccard float8 DEFAULT 0.8,
 	OUT cluster_id anyelement, OUT key anyelement, OUT size bigint, OUT representative anyelement,
 	OUT distance int, OUT jaccard float8
 ) RETURNS SETOF record
-LANGUAGE c STABLE COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters_keyed';
-COMMENT ON FUNCTION simhash_clusters_keyed(regclass, name, name, anyelement, int, text, name, float8) IS
-	'as simhash_clusters, for keys of the type of key_type, whose value is not used';
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters_keyed';
+COMMENT ON FUNCTION simhash_clusters_keyed(anyelement, regclass, name, name, int, text, name, float8) IS
+	'as simhash_clusters, for keys that are not integers: key_type is NULL::uuid or the like, and '
+	'only its type is used';
 
 CREATE FUNCTION simhash_cluster_number(fingerprint bigint, radius int DEFAULT 3) RETURNS int
 LANGUAGE c IMMUTABLE PARALLEL SAFE WINDOW COST 10000 AS 'MODULE_PATHNAME', 'simhash_cluster_number';
@@ -354,7 +360,7 @@ CREATE FUNCTION simhash_index_stats(
 ) RETURNS SETOF record
 LANGUAGE c VOLATILE STRICT ROWS 1 AS 'MODULE_PATHNAME', 'simhash_index_stats';
 COMMENT ON FUNCTION simhash_index_stats(regclass) IS
-	'what a simhash index holds: candidates[k + 1] is how many postings a search within k '
+	'what a simhash index holds: candidates[radius + 1] is how many postings a search within radius '
 	'compares on average, hottest_* the 16-bit key with the most rows; reads the whole index; '
 	'needs SELECT on its table';
 
@@ -511,24 +517,24 @@ CREATE TRIGGER keep_version BEFORE DELETE ON simhash_catalog.idf_term
 	FOR EACH STATEMENT WHEN (NOT simhash_catalog.is_dropping()) EXECUTE FUNCTION simhash_catalog.keep_versions();
 
 -- STABLE: they read tables.
-CREATE FUNCTION simhash64_named(record, name text) RETURNS bigint
+CREATE FUNCTION simhash64_named(record record, name text) RETURNS bigint
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row_named';
 COMMENT ON FUNCTION simhash64_named(record, text) IS
 	'64-bit SimHash of a row by a stored configuration, name or name@version; not for CHECK '
 	'constraints, which a restore checks before it has the configuration';
 
-CREATE FUNCTION simhash64_named_text(text, name text) RETURNS bigint
+CREATE FUNCTION simhash64_named_text(text text, name text) RETURNS bigint
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text_named';
 COMMENT ON FUNCTION simhash64_named_text(text, text) IS
 	'64-bit SimHash of a text by a stored configuration, name or name@version; not for CHECK '
 	'constraints, which a restore checks before it has the configuration';
 
-CREATE FUNCTION simhash_terms(text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS SETOF text
+CREATE FUNCTION simhash_terms(text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS SETOF text
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 100 AS 'MODULE_PATHNAME', 'simhash_terms';
 COMMENT ON FUNCTION simhash_terms(text, jsonb, text) IS
 	'the distinct words of a text, in normal form';
 
-CREATE FUNCTION simhash_catalog.terms(text, options jsonb, preset text) RETURNS SETOF text
+CREATE FUNCTION simhash_catalog.terms(text text, options jsonb, preset text) RETURNS SETOF text
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 100 AS 'MODULE_PATHNAME', 'simhash_terms';
 COMMENT ON FUNCTION simhash_catalog.terms(text, jsonb, text) IS
 	'the function simhash_terms, for simhash_build_idf';
@@ -754,7 +760,7 @@ BEGIN
 	-- Checked now rather than after hours of counting.
 	PERFORM simhash_catalog.check_name('an idf table', $1);
 	IF $2 IS NULL OR $3 IS NULL OR $5 IS NULL THEN
-		RAISE EXCEPTION 'relation, text and min_documents must not be NULL'
+		RAISE EXCEPTION 'arguments "relation", "text" and "min_documents" must not be NULL'
 			USING ERRCODE = 'null_value_not_allowed';
 	ELSIF $4 IS NOT NULL AND NOT EXISTS (SELECT FROM simhash_catalog.dictionary AS d WHERE d.name = $4) THEN
 		RAISE EXCEPTION 'dictionary "%" does not exist', $4 USING ERRCODE = 'undefined_object',

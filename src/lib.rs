@@ -18,7 +18,7 @@
 //! * [`pairs`], [`clusters`]: all near-duplicates of a table, in pairs and in groups.
 //! * [`flag`]: the trigger that looks for a duplicate of a new row; [`trigger`]: what triggers
 //!   share.
-//! * `passed_checks`: a small set of numbers, which remembers checks of declarations.
+//! * [`store`], [`tid`], `bytes`, `passed_checks`: what several of these use.
 //! * `pg`: safe wrappers of pages, buffers, WAL, nodes and datums; the only place with raw
 //!   PostgreSQL structs.
 //!
@@ -26,10 +26,11 @@
 //!
 //! Unsafe code is denied except where `allow(unsafe_code)` stands: in `pg`; in the callbacks of the
 //! access method and the few other files that take the server's pointers; and in the two inner
-//! loops that are compiled for several processors. The pure files forbid it.
+//! loops that are compiled for several instruction sets. The pure files forbid it.
 
 #![deny(unsafe_code, clippy::undocumented_unsafe_blocks)]
 
+mod bytes;
 pub mod clusters;
 pub mod fingerprint;
 pub mod flag;
@@ -38,6 +39,7 @@ pub mod pairs;
 #[cfg(any(feature = "server", test))]
 mod passed_checks;
 pub mod planner;
+pub mod store;
 pub mod tid;
 pub mod trigger;
 
@@ -67,7 +69,7 @@ mod server {
 mod tests {
     use std::path::Path;
 
-    /// Which major it is decides how pages are logged: that must not be asked in a second place.
+    /// The server's major decides how pages are logged: only one file may ask for it.
     #[test]
     fn majors_are_told_apart_in_one_file() {
         fn files(folder: &Path, found: &mut Vec<std::path::PathBuf>) {

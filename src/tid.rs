@@ -17,7 +17,7 @@ impl Tid {
         block: 0,
         offset: 0,
     };
-    /// The widest offset that a posting can hold (11 bits). The heap needs 291 on 8 kB pages.
+    /// The largest offset that a posting can hold (11 bits). The heap needs 291 on 8 kB pages.
     pub const MAX_OFFSET: u16 = 2047;
 }
 

@@ -8,10 +8,10 @@
 
 data=${DATA:-$ROOT/pg_test/data}
 out=${OUT:-$ROOT/target/quality}
-export CARGO_TARGET_DIR=$ROOT/target/quality
 mkdir -p "$out"
 # All pairs are found by counting bits: with the processor's own instruction.
-program=$(RUSTFLAGS='-C target-cpu=native' cargo_artifact quality --release --quiet --bin quality --package quality --target-dir "$ROOT/target/bench_build")
+program=$(RUSTFLAGS='-C target-cpu=native' cargo_artifact quality --release --quiet --bin quality --package quality \
+	--target-dir "$ROOT/target/bench_build")
 "$program" "$data" "$ROOT/bench/quality/configurations.txt" "$out"
 echo "tables and plots are in $out"
 

@@ -7,6 +7,6 @@
 
 OUT=${OUT:-$ROOT/target/bench}
 mkdir -p "$OUT"
-export CARGO_TARGET_DIR=$ROOT/target/speed
-program=$(RUSTFLAGS='-C target-cpu=native' cargo_artifact speed --release --quiet --package speed --target-dir "$ROOT/target/bench_build")
+program=$(RUSTFLAGS='-C target-cpu=native' cargo_artifact speed --release --quiet --package speed \
+	--target-dir "$ROOT/target/bench_build")
 "$program" model "$OUT" "$ROOT/docs/plots/bench_growth.csv" "$ROOT/docs/plots/bench_10M.csv"

@@ -58,8 +58,8 @@ build_release
 install_files
 say 'building the benchmark'
 # The truth about answers is found by counting bits: with the processor's own instruction.
-export CARGO_TARGET_DIR=$ROOT/target/speed
-program=$(RUSTFLAGS='-C target-cpu=native' cargo_artifact speed --release --quiet --package speed --target-dir "$ROOT/target/bench_build")
+program=$(RUSTFLAGS='-C target-cpu=native' cargo_artifact speed --release --quiet --package speed \
+	--target-dir "$ROOT/target/bench_build")
 
 trap 'remove_cluster "$work"' EXIT
 work=$(work_directory)

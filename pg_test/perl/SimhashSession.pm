@@ -35,12 +35,16 @@ sub open_session
 	return $node->background_psql('postgres', on_error_stop => 0);
 }
 
+# What start_statement sends in front of a statement.
+my $MARK = q{SELECT 'started'};
+
 # Sends a statement, and does not wait for its end.
 sub start_statement
 {
 	my ($session, $sql) = @_;
-	# It may be over as soon as it has started.
-	$session->{stdin} .= "\\echo started\n$sql;\n\\echo over\n";
+	# It may be over as soon as it has started. While the server still shows $MARK as the last query, it
+	# has not started.
+	$session->{stdin} .= "$MARK;\n$sql;\n\\echo over\n";
 	$session->{run}->pump until $session->{stdout} =~ s/started\n//;
 	return;
 }
@@ -63,7 +67,8 @@ sub waits_for
 	for (1 .. 1000)
 	{
 		my $now = $node->safe_psql('postgres',
-			"SELECT CASE WHEN state = 'active' THEN wait_event ELSE 'ended' END FROM pg_stat_activity WHERE pid = $pid");
+			"SELECT CASE WHEN state = 'active' THEN wait_event WHEN starts_with(query, \$\$$MARK\$\$) THEN 'not started' ELSE 'ended' END"
+			. " FROM pg_stat_activity WHERE pid = $pid");
 		return 1 if $now eq $event;
 		return 0 if $now eq 'ended';
 		select(undef, undef, undef, 0.01);

@@ -139,4 +139,14 @@ END $$;
 SELECT count(*) > 40 AS most, count(error) AS errors FROM called;
 SELECT * FROM called WHERE error IS NOT NULL ORDER BY function::text;
 ROLLBACK;
+-- Every argument that a user can give has a name, for named notation and \df; the functions of types and of the server have none.
+SELECT p.oid::regprocedure AS without_names
+FROM pg_proc AS p JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'simhash_dedup') AND p.pronargs > 0
+	AND NOT 'internal'::regtype = ANY (p.proargtypes)
+	AND NOT EXISTS (SELECT FROM pg_type WHERE p.oid IN (typinput, typoutput, typreceive, typsend))
+	AND (p.proargnames IS NULL OR '' = ANY (p.proargnames[:p.pronargs]))
+ORDER BY 1;
+SELECT simhash64(record => ROW('lamp')) = simhash64(ROW('lamp')) AS record, simhash64(text => 'lamp') = simhash64('lamp') AS text,
+	hamming(a => 1, b => 2) AS distance, simhash64(lexemes => 'lamp') IS NULL AS nothing;
 DROP SCHEMA argument_types CASCADE;

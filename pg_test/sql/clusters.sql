@@ -27,8 +27,8 @@ SELECT cluster_id, key, size, representative, distance, round(jaccard::numeric, 
 FROM simhash_clusters('t', 'id', 'fp', 4, 'components', 'body', 0.0);
 -- Keys by reference.
 CREATE VIEW named AS SELECT 'row ' || id AS name, fp, body FROM t;
-SELECT cluster_id, key, size, representative, distance FROM simhash_clusters_keyed('named', 'name', 'fp', NULL::text, 2);
-SELECT cluster_id, key, representative, round(jaccard::numeric, 3) AS jaccard FROM simhash_clusters_keyed('named', 'name', 'fp', NULL::text, 4, text => 'body');
+SELECT cluster_id, key, size, representative, distance FROM simhash_clusters_keyed(NULL::text, 'named', 'name', 'fp', 2);
+SELECT cluster_id, key, representative, round(jaccard::numeric, 3) AS jaccard FROM simhash_clusters_keyed(NULL::text, 'named', 'name', 'fp', 4, text => 'body');
 
 -- The window function: a number a row, by order of appearance.
 SELECT id, simhash_cluster_number(fp, 2) OVER (ORDER BY id) AS up, simhash_cluster_number(fp, 2) OVER (ORDER BY id DESC) AS down,
@@ -137,7 +137,7 @@ DECLARE
 BEGIN
 	EXECUTE format('CREATE TABLE clusters_test.ordered AS SELECT *, row_number() OVER (ORDER BY %I) AS place FROM clusters_test.keys', key);
 	EXECUTE format('WITH found AS (SELECT k.id, r.id AS representative, size, distance, jaccard
-			FROM simhash_clusters_keyed(''clusters_test.keys'', %1$L, ''fp'', NULL::%2$s, 4, ''single_pass'', %3$s) c
+			FROM simhash_clusters_keyed(NULL::%2$s, ''clusters_test.keys'', %1$L, ''fp'', 4, ''single_pass'', %3$s) c
 			JOIN clusters_test.keys k ON k.%1$I = c.key JOIN clusters_test.keys r ON r.%1$I = c.representative),
 		wanted AS (SELECT k.id, r.id, size, distance, jaccard
 			FROM simhash_clusters(''clusters_test.ordered'', ''place'', ''fp'', 4, ''single_pass'', %3$s) c
@@ -157,11 +157,11 @@ SELECT * FROM simhash_clusters('twice', 'id', 'fp', 1, text => 'body');
 INSERT INTO twice VALUES (2, x'7F00FF0000000000'::bigint, 'another hole');
 SELECT * FROM simhash_clusters('twice', 'id', 'fp', 1);
 CREATE VIEW twice_named AS SELECT id::text AS name, fp, body FROM twice;
-SELECT cluster_id, key, size FROM simhash_clusters_keyed('twice_named', 'name', 'fp', NULL::text, 1);
-SELECT cluster_id, key, size FROM simhash_clusters_keyed('twice_named', 'name', 'fp', NULL::text, 1, text => 'body');
+SELECT cluster_id, key, size FROM simhash_clusters_keyed(NULL::text, 'twice_named', 'name', 'fp', 1);
+SELECT cluster_id, key, size FROM simhash_clusters_keyed(NULL::text, 'twice_named', 'name', 'fp', 1, text => 'body');
 INSERT INTO twice VALUES (2, x'7F00FF0000000000'::bigint, 'another hole');
-SELECT cluster_id, key, size FROM simhash_clusters_keyed('twice_named', 'name', 'fp', NULL::text, 1);
-SELECT key, size FROM simhash_clusters_keyed('keys', 'list', 'fp', NULL::int[], 1, text => 'body');
+SELECT cluster_id, key, size FROM simhash_clusters_keyed(NULL::text, 'twice_named', 'name', 'fp', 1);
+SELECT key, size FROM simhash_clusters_keyed(NULL::int[], 'keys', 'list', 'fp', 1, text => 'body');
 
 -- A materialized view of clusters, refreshed while others read it.
 CREATE MATERIALIZED VIEW dup AS SELECT * FROM simhash_clusters('t', 'id', 'fp', 2);
@@ -415,7 +415,7 @@ CREATE TABLE worded_cluster (key text COLLATE "C" PRIMARY KEY, cluster_id text N
 CREATE TRIGGER assign AFTER INSERT ON worded
 FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=clusters_test.worded_cluster', 'key=id', 'fingerprint=fp');
 INSERT INTO worded VALUES ('b', 1), ('B', 1), ('c', -1), ('a', 1), ('C', -1);
-SELECT count(*) AS rows, (SELECT count(*) FROM (SELECT key, cluster_id FROM simhash_clusters_keyed('worded', 'id', 'fp', NULL::text)
+SELECT count(*) AS rows, (SELECT count(*) FROM (SELECT key, cluster_id FROM simhash_clusters_keyed(NULL::text, 'worded', 'id', 'fp')
 	EXCEPT TABLE worded_cluster) x) AS drift FROM worded_cluster;
 CREATE TABLE parted (id int, fp bigint, part int) PARTITION BY LIST (part);
 CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1);

@@ -469,6 +469,7 @@ INSERT INTO of_fp VALUES (1);
 CREATE OR REPLACE TRIGGER flag BEFORE INSERT ON of_fp FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'flags=mark');
 INSERT INTO of_fp VALUES (1);
 SELECT try('fingerprint=fp', 'duplicate_of=small', 'key=nokey');
+SELECT try('fingerprint=fp', 'duplicate_of=small', 'key=ctid');
 SELECT try('fingerprint=fp', 'flag=b', 'key=j');
 SELECT try('fingerprint=fp', 'flag=b', 'text=small');
 SELECT try('fingerprint=fp', 'flag=b', 'text=gen');

@@ -19,11 +19,11 @@ CREATE FUNCTION mask(doc, n int) RETURNS bigint LANGUAGE sql AS $$
 			FROM simhash_features(ROW($1.body)), generate_series(0, 63) AS bit GROUP BY bit) AS sums
 		ORDER BY round(abs(total)::numeric, 9), bit LIMIT n) AS least
 $$;
-SELECT n, count(*) FILTER (WHERE simhash64_margin(ROW(body), n => n) = mask(doc, n)) AS same
+SELECT n, count(*) FILTER (WHERE simhash64_margin(ROW(body), bits => n) = mask(doc, n)) AS same
 FROM doc, unnest(ARRAY[0, 1, 8, 64]) AS n WHERE id <= 50 GROUP BY n ORDER BY n;
 SELECT bit_count(simhash64_margin(body)::bit(64)) AS bits, count(*),
 	bool_and(simhash64_margin(body) = simhash64_margin(body, NULL, NULL, 8)) AS by_default FROM doc GROUP BY 1;
-SELECT simhash64_margin('') AS empty, simhash64_margin(NULL::text) AS unknown, simhash64_margin('a', n => NULL) AS no_n;
+SELECT simhash64_margin('') AS empty, simhash64_margin(NULL::text) AS unknown, simhash64_margin('a', bits => NULL) AS no_number;
 
 -- Probes by brute force: all numbers of 10 bits.
 SELECT flips, count(*) AS probes, count(DISTINCT p) AS distinct, bool_and((p # 1000) & ~693::bigint = 0) AS masked,
@@ -64,8 +64,8 @@ EXCEPTION WHEN OTHERS THEN
 	RETURN NEXT;
 END $$;
 SELECT f.* FROM unnest(ARRAY[
-	$$simhash64_margin('a', n => 65)$$,
-	$$simhash64_margin(ROW('a'), n => -1)$$,
+	$$simhash64_margin('a', bits => 65)$$,
+	$$simhash64_margin(ROW('a'), bits => -1)$$,
 	$$simhash_probes(1, 2, -1)$$,
 	$$simhash_probes(1, -1, 5)$$,
 	$$simhash_blend(-1, 0.5)$$,

@@ -55,24 +55,24 @@ BEGIN
 	INTO same USING k;
 	RETURN same;
 END $$;
-SELECT same_as(4, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed('t', 'name', 'fp', NULL::text, 4) p
+SELECT same_as(4, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed(NULL::text, 't', 'name', 'fp', 4) p
 	JOIN t x ON x.name = p.a JOIN t y ON y.name = p.b WHERE p.a < p.b$$) AS text_keys;
-SELECT same_as(4, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed('t', 'u', 'fp', NULL::uuid, 4) p
+SELECT same_as(4, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed(NULL::uuid, 't', 'u', 'fp', 4) p
 	JOIN t x ON x.u = p.a JOIN t y ON y.u = p.b WHERE p.a < p.b$$) AS uuid_keys;
 SET work_mem = '64kB';
-SELECT same_as(4, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed('t', 'name', 'fp', NULL::text, 4) p
+SELECT same_as(4, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed(NULL::text, 't', 'name', 'fp', 4) p
 	JOIN t x ON x.name = p.a JOIN t y ON y.name = p.b WHERE p.a < p.b$$) AS text_keys_in_files;
 RESET work_mem;
-SELECT same_as(3, $$SELECT * FROM simhash_pairs_keyed('t', 'id', 'fp', key_type => NULL::int)$$) AS int_keys;
-SELECT pg_typeof(a) AS a, pg_typeof(b) AS b FROM simhash_pairs_keyed('t', 'id', 'fp', key_type => NULL::int) LIMIT 1;
-SELECT same_as(3, $$SELECT * FROM simhash_pairs_keyed('t', 'id', 'fp', key_type => NULL::numeric)$$) AS numeric_keys;
+SELECT same_as(3, $$SELECT * FROM simhash_pairs_keyed(NULL::int, 't', 'id', 'fp')$$) AS int_keys;
+SELECT pg_typeof(a) AS a, pg_typeof(b) AS b FROM simhash_pairs_keyed(NULL::int, 't', 'id', 'fp') LIMIT 1;
+SELECT same_as(3, $$SELECT * FROM simhash_pairs_keyed(NULL::numeric, 't', 'id', 'fp')$$) AS numeric_keys;
 -- Types whose name alone means a single character or bit: the keys come back whole.
 CREATE VIEW bits AS SELECT id, ('row ' || id)::bpchar AS padded, id::bit(12)::varbit AS bits, fp FROM t;
-SELECT same_as(3, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed('t', 'name', 'fp', NULL::bpchar) p
+SELECT same_as(3, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed(NULL::bpchar, 't', 'name', 'fp') p
 	JOIN t x ON x.name = p.a JOIN t y ON y.name = p.b$$) AS text_as_bpchar;
-SELECT same_as(3, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed('bits', 'bits', 'fp', NULL::bit) p
+SELECT same_as(3, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed(NULL::bit, 'bits', 'bits', 'fp') p
 	JOIN bits x ON x.bits = p.a JOIN bits y ON y.bits = p.b$$) AS varbit_as_bit;
-SELECT same_as(3, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed('bits', 'padded', 'fp', NULL::text) p
+SELECT same_as(3, $$SELECT least(x.id, y.id), greatest(x.id, y.id), p.distance FROM simhash_pairs_keyed(NULL::text, 'bits', 'padded', 'fp') p
 	JOIN bits x ON x.padded = p.a JOIN bits y ON y.padded = p.b$$) AS bpchar_as_text;
 -- Every radius: the fingerprints of a small table, among them the ends of the range and equal ones.
 CREATE TABLE small AS SELECT i AS id, CASE i % 4 WHEN 0 THEN hashint8extended(i, 9) WHEN 1 THEN 0 WHEN 2 THEN -1
@@ -88,7 +88,7 @@ CREATE TABLE long_keys (id text, fp bigint);
 INSERT INTO long_keys SELECT repeat(i::text, 3000) || CASE WHEN i > 3 THEN (SELECT string_agg(md5(j::text || i::text), '') FROM generate_series(1, 200) j) ELSE '' END, 7
 FROM generate_series(1, 6) i;
 SELECT left(a, 1) AS a, left(b, 1) AS b, length(a) AS length_a, length(b) AS length_b, distance
-FROM simhash_pairs_keyed('long_keys', 'id', 'fp', NULL::text, 0) ORDER BY 1, 2;
+FROM simhash_pairs_keyed(NULL::text, 'long_keys', 'id', 'fp', 0) ORDER BY 1, 2;
 
 -- Other relations, odd names, a domain.
 CREATE DOMAIN fingerprint AS bigint CHECK (value <> 99);
@@ -116,7 +116,39 @@ INSERT INTO t SELECT 5, fp FROM t WHERE id = 1;
 SELECT * FROM simhash_pairs('t', 'id', 'fp');
 ROLLBACK;
 
--- The caller's privileges and row security apply.
+-- The rest of the query may be parallel; the function runs in the leader, under the snapshot of the query.
+CREATE FUNCTION is_parallel(query text) RETURNS bool LANGUAGE plpgsql AS $$
+DECLARE
+	plan text;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO plan;
+	RETURN plan LIKE '%"Gather%';
+END $$;
+CREATE FUNCTION with_rows(call text) RETURNS text LANGUAGE sql AS $$
+	SELECT 'SELECT (SELECT count(*) FROM ' || call || ') AS results, count(*) AS rows FROM pairs_test.t'
+$$;
+CREATE FUNCTION run(query text, OUT results bigint, OUT rows bigint) LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE query INTO results, rows;
+END $$;
+CREATE TABLE parallel AS SELECT with_rows(call) AS query FROM (VALUES
+	($$simhash_pairs('pairs_test.t', 'id', 'fp', 2)$$), ($$simhash_pairs_keyed(NULL::text, 'pairs_test.t', 'name', 'fp', 2)$$),
+	($$simhash_clusters('pairs_test.t', 'id', 'fp', 2, text => 'name', min_jaccard => 0)$$),
+	($$simhash_clusters_keyed(NULL::text, 'pairs_test.t', 'name', 'fp', 2)$$)) AS calls (call);
+SET work_mem = '256kB';
+CREATE TABLE serial AS SELECT query, r.* FROM parallel, run(query) r;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SELECT is_parallel(query), r.results > 0 AS found, (r.results, r.rows) = (s.results, s.rows) AS same FROM serial s, run(query) r;
+-- With the setting that makes every query parallel that may be, whatever the major calls it.
+SELECT count(set_config(name, 'on', false)) AS settings FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
+SELECT is_parallel(query), r.results > 0 AS found, (r.results, r.rows) = (s.results, s.rows) AS same FROM serial s, run(query) r;
+RESET ALL;
+SET search_path = pairs_test, public;
+SET client_min_messages = warning;
+
+-- Whose rows: the caller's.
 CREATE ROLE pairs_reader;
 GRANT USAGE ON SCHEMA pairs_test TO pairs_reader;
 SET ROLE pairs_reader;
@@ -137,14 +169,25 @@ ALTER TABLE t DISABLE ROW LEVEL SECURITY;
 
 -- Errors.
 SELECT * FROM simhash_pairs('t', 'name', 'fp');
-SELECT * FROM simhash_pairs_keyed('t', 'id', 'fp', key_type => NULL::smallint);
+SELECT * FROM simhash_clusters('t', 'u', 'fp');
+SELECT * FROM simhash_clusters_keyed(NULL::int, 't', 'name', 'fp');
+SELECT * FROM simhash_pairs_keyed(NULL::smallint, 't', 'id', 'fp');
+SELECT * FROM simhash_clusters_keyed(NULL::uuid, 't', 'id', 'fp');
 SELECT * FROM simhash_pairs('t', 'id', 'name');
 SELECT * FROM simhash_pairs('t', 'id', 'id');
+SELECT * FROM simhash_pairs('t', 'id', 'u');
 SELECT * FROM simhash_pairs('t', 'nope', 'fp');
 SELECT * FROM simhash_pairs('t', 'id', 'nope');
+SELECT * FROM simhash_pairs('t', 'ctid', 'fp');
 SELECT * FROM simhash_pairs('t', 'id', 'ctid');
--- The server resolves polymorphic types by position.
-SELECT * FROM simhash_pairs_keyed('t', 'name', 'fp', radius => 4, key_type => NULL::text);
+SELECT * FROM simhash_pairs('v', 'ctid', 'fp');
+-- key_type is the first argument: the server resolves polymorphic types by position, and a radius can never be taken for it.
+SELECT * FROM simhash_pairs_keyed(relation => 't', key => 'name', fingerprint => 'fp', key_type => NULL::text);
+\set VERBOSITY sqlstate
+SELECT * FROM simhash_pairs_keyed('t', 'id', 'fp', 8);
+SELECT * FROM simhash_clusters_keyed('t', 'id', 'fp', 8);
+SELECT * FROM simhash_pairs_keyed(NULL, 't', 'id', 'fp', 8);
+\set VERBOSITY default
 SELECT * FROM simhash_pairs('t', 'id', 'fp', -1);
 SELECT * FROM simhash_pairs('t', 'id', 'fp', 65);
 SELECT * FROM simhash_pairs('t', 'id', 'fp', NULL::int);
@@ -158,7 +201,7 @@ SELECT * FROM simhash_pairs('t_fp', 'id', 'fp');
 CREATE TABLE keyless (id int, j json, fp bigint);
 INSERT INTO keyless VALUES (NULL, '1', 1);
 SELECT * FROM simhash_pairs('keyless', 'id', 'fp');
-SELECT * FROM simhash_pairs_keyed('keyless', 'j', 'fp', NULL::json, 3);
+SELECT * FROM simhash_pairs_keyed(NULL::json, 'keyless', 'j', 'fp', 3);
 -- Changed between two runs of a prepared statement.
 PREPARE q AS SELECT count(*) FROM simhash_pairs('keyless', 'id', 'fp');
 UPDATE keyless SET id = 1;

@@ -48,6 +48,32 @@ my $all_agree = sub {
 $all_agree->('first searches', 't', 'other', 't');
 cmp_ok($pages_read->($sessions{default}), '<', $pages_read->($sessions{none}), 'the default does use a directory');
 
+# Searches for NULL descend in any case, which says nothing of the directory: it is not loaded again for that.
+{
+	my $is_null = 'SET enable_seqscan = off; EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT id FROM other WHERE fp IS NULL; RESET enable_seqscan;';
+	my %times;
+	$sessions{default}->query_safe($is_null) =~ /shared hit=(\d+)/ and $times{$1}++ for 1 .. 80;
+	is(join(', ', map { "$_ pages $times{$_} times" } sort keys %times), '2 pages 80 times', 'searches for NULL do not wear a directory out');
+}
+
+# A directory that was worn out when the setting left no room for another is loaded when there is room again.
+{
+	my $session = open_session($node);
+	my $search = sub {
+		my ($cache, $count) = @_;
+		$session->query_safe("SET simhash_dedup.directory_cache = '$cache'; SET enable_seqscan = off;
+			DO \$\$ BEGIN FOR i IN 1 .. $count LOOP PERFORM id FROM other WHERE fp <~> hashint8extended(i, 7) <= 3; END LOOP; END \$\$; RESET enable_seqscan;");
+	};
+	$search->('64MB', 200);
+	cmp_ok($pages_read->($session), '<', $pages_read->($sessions{none}), 'a directory is loaded');
+	$node->safe_psql('postgres', 'INSERT INTO other (fp) SELECT random_fp() FROM generate_series(1, 20000)');
+	$search->('1kB', 400);
+	is($pages_read->($session), $pages_read->($sessions{none}), 'without room for a new one the worn one goes');
+	$search->('64MB', 2000);
+	cmp_ok($pages_read->($session), '<', $pages_read->($sessions{none}), 'with room there is a new one');
+	$session->quit;
+}
+
 # Splits by another session between two searches, in the whole key space and in one corner of it.
 for my $fp ('skewed_fp()', 'random_fp()', '(4711::bigint << 48) | floor(random() * 1000)::bigint', '42')
 {

@@ -90,7 +90,7 @@ sub grouping
 	my $watcher = $node->background_psql('postgres', on_error_stop => 0);
 	my $pid = $caller->query_safe("SET work_mem = '64MB'; SELECT pg_backend_pid()");
 	$caller->query_until(qr/started/,
-		"\\echo started\nSELECT count(*) FROM simhash_clusters_keyed('twins', 'id', 'fp', NULL::text, 0, 'star');\n");
+		"\\echo started\nSELECT count(*) FROM simhash_clusters_keyed(NULL::text, 'twins', 'id', 'fp', 0, 'star');\n");
 	my $seconds = $watcher->query_safe(<<"SQL");
 DO \$\$
 DECLARE
@@ -152,10 +152,10 @@ SQL
 	my %call = (
 		'star' => "SELECT count(*) FROM simhash_clusters('texts', 'id', 'fp', 0, 'star')",
 		'components' => "SELECT count(*) FROM simhash_clusters('texts', 'id', 'fp', 0)",
-		'keys by reference' => "SELECT count(*) FROM simhash_clusters_keyed('texts', 'name', 'fp', NULL::text, 0, 'leader')",
+		'keys by reference' => "SELECT count(*) FROM simhash_clusters_keyed(NULL::text, 'texts', 'name', 'fp', 0, 'leader')",
 		'texts' => "SELECT count(*) FROM simhash_clusters('texts', 'id', 'fp', 0, text => 'body')",
 		'the window function' => 'SELECT count(*) FROM (SELECT simhash_cluster_number(fp, 0) OVER () AS c FROM twins) x WHERE c IS NOT NULL',
-		'pairs' => "SELECT count(*) FROM simhash_pairs_keyed('texts', 'name', 'fp', NULL::text, 0)");
+		'pairs' => "SELECT count(*) FROM simhash_pairs_keyed(NULL::text, 'texts', 'name', 'fp', 0)");
 	for my $what (sort keys %call)
 	{
 		my $right = $node->safe_psql('postgres', $call{$what});

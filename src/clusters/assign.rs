@@ -1,8 +1,8 @@
 //! `simhash_maintain_clusters()`: an AFTER INSERT OR UPDATE row trigger that keeps a table of
-//! clusters current. Clusters only grow and unite here; what an UPDATE or DELETE would divide is
-//! divided by the next computation.
+//! clusters current. Clusters only grow and unite here: one that an UPDATE or DELETE divides stays
+//! whole until the table is computed anew.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 
 use pgrx::PgSqlErrorCode::{
     ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, ERRCODE_FEATURE_NOT_SUPPORTED,
@@ -13,6 +13,7 @@ use pgrx::pg_sys;
 use super::assign_options::parse;
 use super::cluster_table::{ClusterTable, Clustered};
 use crate::pg::catalog::invalidation::{Current, watch};
+use crate::pg::catalog::lookup::equality_types;
 use crate::pg::catalog::table::{self, Column};
 use crate::pg::process::advisory_lock::{keeps_its_snapshot, lock_until_commit};
 use crate::pg::process::error::raise;
@@ -32,7 +33,9 @@ pg_function! {
     /// `simhash_maintain_clusters() -> trigger`
     fn simhash_maintain_clusters, pg_finfo_simhash_maintain_clusters(args) {
         match TriggerCall::of(args) {
-            Some(call) if call.is_after_row() && matches!(call.event(), Event::Insert | Event::Update) => {
+            Some(call)
+                if call.is_after_row() && matches!(call.event(), Event::Insert | Event::Update) =>
+            {
                 assign(&call);
                 call.unchanged()
             }
@@ -44,7 +47,7 @@ pg_function! {
     }
 }
 
-/// What a session knows of a trigger.
+/// What a session remembers of a trigger.
 struct Assigner {
     key_name: String,
     key: Column,
@@ -55,26 +58,30 @@ struct Assigner {
     /// Is any row near?
     any_near: SavedQuery,
     unite: SavedQuery,
-    references: Option<References>,
+    statement: Statement,
+    clusters_name: String,
+    /// Made when first needed.
+    references: OnceCell<References>,
 }
 
-/// What is asked where clusters reference the rows and the transaction keeps its snapshot, in which
-/// the server will look the references up.
+/// Queries for clusters that reference the rows, in a transaction that keeps its snapshot: the
+/// server looks the references up in that snapshot.
 struct References {
     /// The keys of near rows that are in no cluster yet, as an array.
     joining: SavedQuery,
-    /// Is there no row for one of those keys?
+    /// Is one of those keys without a row?
     lacking: SavedQuery,
 }
 
 impl References {
-    /// Would a near row be referenced that was committed after the snapshot?
-    fn fail(&self, row: &[Option<Value<'_>>]) -> bool {
-        let joining = self.joining.first_row(row, Sees::Latest);
+    /// Would the clusters reference a near row that was committed after the snapshot?
+    fn fail(&self, call: &TriggerCall<'_>, row: &[Option<Value<'_>>]) -> bool {
+        let joining = self.joining.first_row(call.args(), row, Sees::Latest);
         let Some([Some(keys)]) = joining else {
             return false;
         };
-        let lacking = self.lacking.first_row::<0>(&[Some(keys)], Sees::Usual);
+        let keys = [Some(keys)];
+        let lacking = (self.lacking).first_row::<0>(call.args(), &keys, Sees::Usual);
         lacking.is_some()
     }
 }
@@ -86,7 +93,7 @@ thread_local! {
 impl Assigner {
     fn new(call: &TriggerCall<'_>) -> (Current, Self) {
         let options = accepted(call, parse(&call.arguments()));
-        let key = column(call, &options.key);
+        let key = column(call, &options.key, "the key");
         let fp = &options.fingerprint;
         let fingerprint = typed_column(call, fp, "the fingerprint", &[pg_sys::INT8OID]);
         let clustered = Clustered {
@@ -96,8 +103,9 @@ impl Assigner {
             key: &key,
         };
         let clusters = clustered.find(&options.clusters);
-        // Before anything is read of it: what changes from here on is noticed.
+        // Watched before they are read, so that no change in between is missed.
         let current = watch(&[call.relation().oid(), clustered.table, clusters]);
+        current.watch_types(&equality_types(key.storage.type_id));
         let statement = Statement::new(
             call,
             table::quoted(&options.key),
@@ -107,23 +115,43 @@ impl Assigner {
         );
         let checked = clustered.check(clusters);
         let clusters_name = found(table::qualified_name(clusters), "table of clusters");
-        let saved =
-            |sql: String| SavedQuery::new(&sql, &[key.storage.type_id, pg_sys::INT8OID], true);
-        let references = checked.references.then(|| References {
-            joining: saved(statement.joining(&clusters_name)),
-            lacking: SavedQuery::new(&statement.lacking(), &[statement.array_type], true),
-        });
+        let (types, indexes) = (&statement.types, true);
+        let [is_stored, any_near, unite] = SavedQuery::all(
+            [
+                (&statement.is_stored(table::quoted(fp)), types),
+                (&statement.any_near(), types),
+                (&statement.unite(&clusters_name), types),
+            ],
+            indexes,
+        );
         let assigner = Assigner {
-            references,
-            is_stored: saved(statement.is_stored(table::quoted(fp))),
-            any_near: saved(statement.any_near()),
-            unite: saved(statement.unite(&clusters_name)),
+            is_stored,
+            any_near,
+            unite,
+            statement,
+            clusters_name,
+            references: OnceCell::new(),
             key_name: options.key,
             key,
             fingerprint,
             clusters: checked,
         };
         (current, assigner)
+    }
+
+    fn references(&self) -> &References {
+        self.references.get_or_init(|| {
+            let (statement, indexes) = (&self.statement, true);
+            let joining = statement.joining(&self.clusters_name);
+            let [joining, lacking] = SavedQuery::all(
+                [
+                    (&joining, &statement.types),
+                    (&statement.lacking(), &[statement.array_type]),
+                ],
+                indexes,
+            );
+            References { joining, lacking }
+        })
     }
 }
 
@@ -138,23 +166,24 @@ fn assign(call: &TriggerCall<'_>) {
         refuse(call, ERRCODE_NULL_VALUE_NOT_ALLOWED, message, None);
     };
     let row = [Some(key), Some(fingerprint)];
-    let run = |query: &SavedQuery| query.first_row::<0>(&row, Sees::Latest);
-    // Before a deferred trigger, or after another one, the row may have been deleted, or given
-    // another fingerprint, which fires for itself. A change of other columns need not (UPDATE OF).
+    let run = |query: &SavedQuery| query.first_row::<0>(call.args(), &row, Sees::Latest);
+    // When a deferred trigger runs, or one after another trigger, the row may have been deleted or
+    // updated. A new fingerprint fires the trigger for itself, but a change of other columns need
+    // not (UPDATE OF): the row counts if one with its key and its fingerprint is stored.
     if !call.new_row_is_live() && run(&assigner.is_stored).is_none() {
         return;
     }
     assigner.clusters.check_rights(call);
-    // From here to its commit no other transaction changes the clusters: each sees what the one
-    // before it stored, whatever its isolation level.
+    // Until this transaction ends no other one changes the clusters: each sees what the one before
+    // it stored, whatever its isolation level.
     lock_until_commit(assigner.clusters.oid, CLUSTERS);
-    // Most rows have none.
+    // Most rows have no near row.
     if run(&assigner.any_near).is_none() {
         return;
     }
     if keeps_its_snapshot()
-        && let Some(references) = &assigner.references
-        && references.fail(&row)
+        && assigner.clusters.references
+        && assigner.references().fail(call, &row)
     {
         missed_near_duplicate(&call.relation().name());
     }
@@ -163,15 +192,20 @@ fn assign(call: &TriggerCall<'_>) {
 
 /// What is asked about a row, `$1` being its key and `$2` its fingerprint.
 struct Statement {
-    /// The table, its key column, and the rows near the new one.
+    /// The types of `$1` and `$2`.
+    types: [pg_sys::Oid; 2],
+    /// The table.
     rows: String,
+    /// Its key column.
     key: String,
+    /// The table with the condition for rows near the new one.
     near: String,
-    /// Of the key's type: its equality, and its own collation, in which simhash_clusters compares
-    /// keys, whatever the columns' are.
+    /// The equality of the key's type.
     equality: Equality,
+    /// COLLATE with the default collation of the key's type, or nothing. simhash_clusters compares
+    /// keys in it, whatever collation a column has.
     collate: String,
-    /// Of arrays of keys.
+    /// The type of arrays of keys.
     array_type: pg_sys::Oid,
 }
 
@@ -189,12 +223,13 @@ impl Statement {
         let rows = found(table::qualified_name(call.origin().table), "table");
         let same = equality.clause(&key, "$1");
         Statement {
-            // A domain over bigint is cast to it, so that no function beside ours fits better.
-            // Every role may use this one: a user who inserts needs no rights on the schema of the
+            types: [column.storage.type_id, pg_sys::INT8OID],
+            // A domain over bigint is cast to it, so that no overloaded function fits better. Every
+            // role may use this function: a user who inserts needs no rights on the schema of the
             // extension.
             near: format!(
-                "{rows} WHERE simhash_catalog.distance({fp}::pg_catalog.int8, $2) OPERATOR(pg_catalog.<=) {radius} \
-                 AND NOT ({same})"
+                "{rows} WHERE simhash_catalog.distance({fp}::pg_catalog.int8, $2) \
+                 OPERATOR(pg_catalog.<=) {radius} AND NOT ({same})"
             ),
             rows,
             key,
@@ -207,10 +242,12 @@ impl Statement {
     fn is_stored(&self, fp: String) -> String {
         let Statement { rows, key, .. } = self;
         let same = self.equality.clause(key, "$1");
-        // So written, the index on the fingerprint serves where the key has none.
+        // Equal fingerprints as a distance of 0: the index on the fingerprint serves where the key
+        // has no index.
         format!(
             "SELECT FROM {rows} WHERE {same} \
-             AND simhash_catalog.distance({fp}::pg_catalog.int8, $2) OPERATOR(pg_catalog.<=) 0 LIMIT 1"
+             AND simhash_catalog.distance({fp}::pg_catalog.int8, $2) OPERATOR(pg_catalog.<=) 0 \
+             LIMIT 1"
         )
     }
 
@@ -224,12 +261,15 @@ impl Statement {
         } = self;
         let is_there = self.equality.clause("c.key", "near.key");
         format!(
-            "SELECT pg_catalog.array_agg(near.key) FROM (SELECT {key}{collate} AS key FROM {near}) AS near
-            WHERE NOT EXISTS (SELECT FROM (SELECT key{collate} AS key FROM {clusters}) AS c WHERE {is_there})"
+            "SELECT pg_catalog.array_agg(near.key)
+            FROM (SELECT {key}{collate} AS key FROM {near}) AS near
+            WHERE NOT EXISTS (
+                SELECT FROM (SELECT key{collate} AS key FROM {clusters}) AS c WHERE {is_there}
+            )"
         )
     }
 
-    /// `$1` being an array of keys.
+    /// Its `$1` is an array of keys.
     fn lacking(&self) -> String {
         let Statement { rows, key, .. } = self;
         let is_there = self.equality.clause(&format!("r.{key}"), "joining.key");
@@ -240,8 +280,8 @@ impl Statement {
     }
 
     /// Puts the row, the rows near it and the clusters of them all into one cluster, named after
-    /// its smallest key. Rows that are there already are not touched: a row that joins a large
-    /// cluster must not lock and log all of it.
+    /// its smallest key. Entries that name this cluster already are not updated: a row that joins a
+    /// large cluster must not lock and log all of it.
     fn unite(&self, clusters: &str) -> String {
         let Statement {
             key,
@@ -258,9 +298,12 @@ impl Statement {
             "WITH near AS MATERIALIZED (
                 SELECT {key}{collate} AS key FROM {near} UNION ALL SELECT $1{collate}
             ), old AS MATERIALIZED (
-                SELECT key{collate} AS key, cluster_id{collate} AS cluster_id FROM {clusters} WHERE {is_old}
+                SELECT key{collate} AS key, cluster_id{collate} AS cluster_id
+                FROM {clusters} WHERE {is_old}
             ), smallest AS MATERIALIZED (
-                (SELECT key FROM near ORDER BY key LIMIT 1) UNION ALL (SELECT key FROM old ORDER BY key LIMIT 1)
+                (SELECT key FROM near ORDER BY key LIMIT 1)
+                UNION ALL
+                (SELECT key FROM old ORDER BY key LIMIT 1)
                 ORDER BY key LIMIT 1
             ), apart AS MATERIALIZED (
                 SELECT key FROM near EXCEPT SELECT key FROM old
@@ -274,7 +317,7 @@ impl Statement {
     }
 }
 
-/// A name that was looked up, unless somebody dropped what it stands for in the meantime.
+/// A name that was looked up; an ERROR when its table was dropped in the meantime.
 fn found(name: Option<String>, what: &str) -> String {
     name.unwrap_or_else(|| {
         raise(

@@ -1,11 +1,12 @@
-//! The table of clusters that `simhash_maintain_clusters()` writes: found by the name that the
-//! trigger has, and checked once in a session, so that whatever is wrong with it is said at the
-//! first row, with its name and the trigger's.
+//! The table of clusters that `simhash_maintain_clusters()` writes. It is looked up by the name in
+//! the trigger's arguments, and checked once in a session: the first row reports what is wrong with
+//! it, with the names of the table and of the trigger.
 
 use pgrx::PgSqlErrorCode::{
-    ERRCODE_DATATYPE_MISMATCH, ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_INVALID_COLUMN_REFERENCE,
-    ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-    ERRCODE_UNDEFINED_COLUMN, ERRCODE_UNDEFINED_TABLE, ERRCODE_WRONG_OBJECT_TYPE,
+    ERRCODE_DATATYPE_MISMATCH, ERRCODE_GENERATED_ALWAYS, ERRCODE_INSUFFICIENT_PRIVILEGE,
+    ERRCODE_INVALID_COLUMN_REFERENCE, ERRCODE_INVALID_PARAMETER_VALUE,
+    ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, ERRCODE_UNDEFINED_COLUMN, ERRCODE_UNDEFINED_TABLE,
+    ERRCODE_WRONG_OBJECT_TYPE,
 };
 use pgrx::pg_sys::Oid;
 
@@ -19,19 +20,19 @@ use crate::trigger::call::refuse;
 const KEY: &str = "key";
 const CLUSTER_ID: &str = "cluster_id";
 
-/// Whose clusters they are.
+/// The table whose rows are clustered.
 pub struct Clustered<'a> {
     pub call: &'a TriggerCall<'a>,
-    /// The table that is searched, of a partition the partitioned one.
+    /// The table that is searched: for a partition, the partitioned table that has the trigger.
     pub table: Oid,
     pub key_name: &'a str,
     pub key: &'a Column,
 }
 
 impl Clustered<'_> {
-    /// The table of clusters of that name. Without a schema it stands beside the table that has the
-    /// trigger: a search_path, which is the inserting session's, does not decide what is written
-    /// to.
+    /// The table of clusters of that name. Without a schema it is looked up in that of the table
+    /// that has the trigger: the search_path is the inserting session's, and must not decide which
+    /// table is written.
     pub fn find(&self, name: &str) -> Oid {
         let Some(parsed) = TableName::parse(name) else {
             refuse(
@@ -67,11 +68,12 @@ impl Clustered<'_> {
             false => String::new(),
         };
         format!(
-            "A table that would do: CREATE TABLE {name} ({KEY} {of} PRIMARY KEY{references}, {CLUSTER_ID} {of} NOT NULL);"
+            "A table that would do: CREATE TABLE {name} \
+             ({KEY} {of} PRIMARY KEY{references}, {CLUSTER_ID} {of} NOT NULL);"
         )
     }
 
-    /// Checks what the trigger needs of the table, for any user.
+    /// Checks what the trigger needs of the table, except for privileges.
     pub fn check(&self, clusters: Oid) -> ClusterTable {
         let name = table_name::shown(clusters);
         if !table::holds_rows(clusters) {
@@ -108,7 +110,7 @@ impl Clustered<'_> {
         refuse(self.call, code, message, Some(hint))
     }
 
-    /// A column of the table of clusters, which must take every key.
+    /// A column of the table of clusters, to whose type keys must be cast implicitly.
     fn column(&self, clusters: &Opened, name: &str) -> Column {
         let oid = clusters.rel().oid();
         let table = table_name::shown(oid);
@@ -127,17 +129,25 @@ impl Clustered<'_> {
                 self.call,
                 ERRCODE_DATATYPE_MISMATCH,
                 format!(
-                    "column \"{name}\" of table \"{table}\" is of type {to}, but the key \"{}\" is of type {from}",
+                    "column \"{name}\" of table \"{table}\" is of type {to}, \
+                     but the key \"{}\" is of type {from}",
                     self.key_name
                 ),
                 Some(self.model(&table_name::sql(oid))),
             );
         }
+        if column.generated || column.always_identity {
+            let message = format!(
+                "column \"{name}\" of table \"{table}\" is generated always: the trigger cannot store clusters in it"
+            );
+            let hint = self.model(&table_name::sql(oid));
+            refuse(self.call, ERRCODE_GENERATED_ALWAYS, message, Some(hint));
+        }
         column
     }
 }
 
-/// A table of clusters that is as it should be.
+/// A table of clusters that was checked.
 pub struct ClusterTable {
     pub oid: Oid,
     key: i16,
@@ -147,8 +157,8 @@ pub struct ClusterTable {
 }
 
 impl ClusterTable {
-    /// An ERROR when the current user may not write clusters: at once, not only when the first
-    /// near-duplicate comes.
+    /// Raises an ERROR when the current user may not write clusters: at the first row, not only at
+    /// the first that has a near-duplicate.
     pub fn check_rights(&self, call: &TriggerCall<'_>) {
         let all = [self.key, self.cluster_id];
         if may(self.oid, SELECT, &all)
@@ -163,7 +173,8 @@ impl ClusterTable {
             ERRCODE_INSUFFICIENT_PRIVILEGE,
             format!("permission denied for table {name}"),
             Some(format!(
-                "Whoever changes the clustered table needs SELECT, INSERT and UPDATE on table {}.",
+                "A role that changes the clustered table needs SELECT, INSERT and UPDATE \
+                 on table {}.",
                 table_name::sql(self.oid)
             )),
         );

@@ -14,10 +14,11 @@ use crate::pg::sql::rows_out::{Field, RowsOut};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
 
-/// How texts are checked.
+/// The check of texts.
 struct Check {
-    /// As SQL.
+    /// The column, as SQL text.
     column: String,
+    /// Least Jaccard similarity.
     least: f64,
 }
 
@@ -25,23 +26,25 @@ pg_function! {
     /// simhash_clusters(relation, key, fingerprint, radius, method, text, min_jaccard)
     /// -> SETOF (cluster_id, key, size, representative, distance, jaccard)
     fn simhash_clusters, pg_finfo_simhash_clusters(args) {
-        clusters(args, "simhash_clusters", 3, None)
+        clusters(args, "simhash_clusters", false)
     }
 }
 
 pg_function! {
-    /// simhash_clusters_keyed(relation, key, fingerprint, key_type, radius, method, text,
+    /// simhash_clusters_keyed(key_type, relation, key, fingerprint, radius, method, text,
     /// min_jaccard)
     fn simhash_clusters_keyed, pg_finfo_simhash_clusters_keyed(args) {
-        clusters(args, "simhash_clusters_keyed", 4, Some(3))
+        clusters(args, "simhash_clusters_keyed", true)
     }
 }
 
-/// The clusters of the SQL function `name`. Its argument `at` is the radius; method, text and
-/// min_jaccard follow.
-fn clusters(args: &Args, name: &'static str, at: usize, key_type: Option<usize>) -> pg_sys::Datum {
+/// The clusters of the SQL function `name`; one that is `keyed` has the argument key_type before the
+/// others.
+fn clusters(args: &Args, name: &'static str, keyed: bool) -> pg_sys::Datum {
     let rows = RowsOut::begin(args);
-    let source = SourceTable::of(args, name, key_type);
+    let source = SourceTable::of(args, name, keyed);
+    // Of the radius; method, text and min_jaccard follow.
+    let at = usize::from(keyed) + 3;
     let radius = radius(args.get::<i32>(at), name);
     let check = args.name(at + 2).map(|column| Check {
         column: source.text_column(&column),
@@ -119,7 +122,7 @@ fn verify(
     collected(of.into_iter().zip(similar))
 }
 
-/// Puts out the clusters of two rows and more, by their smallest key and within by key.
+/// Returns the clusters of two or more rows by their smallest keys, and the rows of each by key.
 fn put(mut out: RowsOut, members: &Members, placed: &[Placed]) {
     let mut sizes = filled(placed.len(), 0i64);
     let mut first = filled(placed.len(), u32::MAX);

@@ -1,8 +1,7 @@
 //! Groups of near-duplicates from their pairs. Pure.
 //!
 //! Rows are numbered in the order of their keys, so that every answer is the same whatever order
-//! the pairs come in. Whoever asks is called back every few thousand steps (`pause`), and may
-//! unwind.
+//! the pairs come in. The caller's `pause` is called every few thousand steps, and may unwind.
 
 #![forbid(unsafe_code)]
 
@@ -13,15 +12,16 @@ use std::collections::TryReserveError;
 /// How pairs become clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Whoever is connected by a chain of pairs; the representative is the smallest row.
+    /// All rows connected by a chain of pairs; the representative is the smallest row.
     Components,
     /// Each cluster is a row and those paired with it, the rows with the most pairs first (Aslam,
     /// Pelekhov, Rus 2004). Every member is a pair with the representative.
     Star,
-    /// In order of keys, a row joins the nearest earlier row that leads a cluster, or leads one.
+    /// In order of keys, a row joins the nearest earlier row that leads a cluster, or leads a new
+    /// one.
     Leader,
-    /// In order of keys, a row joins the cluster of the nearest earlier row, or begins one: S0's
-    /// baseline. Clusters never unite.
+    /// In order of keys, a row joins the cluster of the nearest earlier row, or begins a new one:
+    /// the baseline of S0 (docs/sources.md). Clusters never unite.
     SinglePass,
 }
 
@@ -49,8 +49,9 @@ pub struct Edge {
 /// Steps between two calls of `pause`.
 const STEPS: usize = 4096;
 
-/// The pairs of each row, side by side.
+/// The pairs of all rows, those of a row side by side.
 struct Neighbours {
+    /// Where the pairs of each row begin; those of the next row follow.
     starts: Vec<usize>,
     /// The other row and its distance.
     others: Vec<(u32, u32)>,
@@ -153,8 +154,8 @@ fn stars(
     let mut order = filled(rows, 0u32)?;
     (0..).zip(&mut order).for_each(|(row, place)| *place = row);
     let rank = |row: u32| (Reverse(neighbours.of_row(row).len()), row);
-    // In place, by a key that no two rows share: a stable sort would want memory that may not be
-    // there.
+    // In place: a stable sort would allocate memory, and abort where there is none. No two rows
+    // have the same rank.
     order.sort_unstable_by(|a, b| {
         pause();
         rank(*a).cmp(&rank(*b))
@@ -175,7 +176,8 @@ fn stars(
     Ok(of)
 }
 
-/// Each row in order joins what represents the nearest earlier row that `may_join` allows.
+/// Each row in order joins the cluster of the nearest earlier row that `may_join` allows, or begins
+/// a new one.
 fn one_by_one(
     neighbours: &Neighbours,
     rows: usize,
@@ -228,8 +230,7 @@ mod tests {
         assert_eq!(of(Method::Components, 4, &pairs), [0; 4]);
     }
 
-    /// Whoever pauses for the n-th time leaves at once, for every n: no stage goes on for long
-    /// without.
+    /// Every stage calls `pause` often enough, and a `pause` that unwinds ends the call at once.
     #[test]
     fn every_stage_pauses() {
         const ROWS: u32 = 20_000;

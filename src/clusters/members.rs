@@ -27,9 +27,9 @@ struct PairCollector {
     numbers: HashMap<u64, u32>,
     tags: Vec<u64>,
     edges: Vec<Edge>,
-    /// Pairs that memory holds.
+    /// The most pairs that fit in work_mem.
     limit: usize,
-    /// Where the pairs themselves are not asked for.
+    /// The components, where the pairs themselves are not needed. Then `edges` stays empty.
     sets: Option<UnionFind>,
 }
 
@@ -80,16 +80,16 @@ impl Tags for PairCollector {
 /// The rows that have pairs, in the order of their keys.
 pub struct Members {
     pub order: KeyType,
-    /// The keys, as [`KeyType::value`] takes them together with what is behind them.
+    /// The keys, as [`KeyType::value`] takes them together with `behind`.
     keys: Vec<u64>,
     behind: KeyBuffer,
     pub fingerprints: Vec<u64>,
-    /// Pairs; with components alone, each row and another of its component.
+    /// The pairs; where only components are needed, each row with one row of its component.
     pub edges: Vec<Edge>,
 }
 
 impl Members {
-    /// The representative of each row's group.
+    /// The representative of each row's cluster.
     pub fn representatives(&self, method: Method, edges: &[Edge]) -> Vec<u32> {
         let mut found = Vec::new();
         let of = representatives(method, self.keys.len(), edges, &mut check_for_interrupts);
@@ -97,7 +97,7 @@ impl Members {
         found
     }
 
-    /// Finds the pairs. `verified`: will the pairs be looked at once more?
+    /// Finds the pairs. `verified`: will the caller check each pair? Then components need them too.
     pub fn find(
         source: &SourceTable,
         radius: u32,
@@ -180,7 +180,7 @@ impl PairCollector {
         let order = self.keys.of_type;
         let value = |row: u32| order.value(kept[row as usize], &behind);
         let mut sorted = collected(0..kept.len() as u32);
-        // In place: a stable sort would want memory that may not be there.
+        // In place: a stable sort would allocate memory, and abort where there is none.
         sorted.sort_unstable_by(|a, b| {
             check_for_interrupts();
             let by_key = order.compare(value(*a), value(*b));

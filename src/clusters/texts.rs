@@ -1,9 +1,9 @@
 //! The texts of rows that have pairs, compared by their Jaccard similarity (as simhash_jaccard
 //! does).
 //!
-//! Texts are read by key, a few hundred rows at a time, and at most two such chunks are in memory:
-//! of fewer rows, where texts are so long that a chunk would take more than half of `work_mem`.
-//! Rows are put into chunks component by component, so that most pairs lie within one chunk.
+//! Texts are read by key, in chunks of a few hundred rows, of which at most two are in memory.
+//! Where a chunk would take more than half of `work_mem`, smaller ones are read. Rows are put into
+//! chunks component by component, so that most pairs lie within one chunk.
 
 use super::group::{Edge, Method};
 use super::members::Members;
@@ -20,9 +20,10 @@ use crate::row::errors::or_raise;
 use pgrx::PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;
 use pgrx::pg_sys;
 
-/// Rows of a chunk at most.
+/// Most rows of a chunk.
 const CHUNK: u32 = 256;
-/// How much smaller they get where they are too large: each attempt reads the long texts again.
+/// By how much chunks that are too large are divided. Each attempt reads the long texts again, so
+/// there should be few.
 const SHRINK: u32 = 16;
 /// Pairs that are compared with smaller chunks before the largest are tried again; twice as many
 /// each time.
@@ -129,7 +130,7 @@ impl<'m> Texts<'m> {
         found
     }
 
-    /// Goes on with chunks of so many rows.
+    /// Continues with chunks of so many rows.
     fn rechunk(&mut self, rows: u32) {
         self.chunk = rows;
         self.chunks = [None, None];
@@ -199,7 +200,7 @@ impl<'m> Texts<'m> {
     }
 }
 
-/// A text is asked for by an array of keys, and some types have none.
+/// Texts are looked up by an array of keys; some types have no arrays, or no equality.
 fn no_arrays(key_type: pg_sys::Oid) -> ! {
     let name = type_name(key_type);
     raise(

@@ -16,11 +16,11 @@ use std::cell::Cell;
 
 const NAME: &str = "simhash_cluster_number";
 
-/// What stands before the rows' numbers in a partition's memory: whether they are there, and the
-/// radius.
+/// Cells before the rows' numbers in a partition's memory: READY once the numbers are there, and
+/// the radius.
 const HEADER: usize = 2;
 const READY: i32 = 1;
-/// Rows of a partition at most: their numbers are one piece of the server's memory.
+/// Most rows of a partition: their numbers are one allocation of the server.
 const MOST: usize = window::MOST_NUMBERS - HEADER;
 /// The number of a row without a fingerprint.
 const NO_CLUSTER: i32 = -1;
@@ -98,7 +98,7 @@ fn number(window: Window<'_>, radius: u32, numbers: &[Cell<i32>]) {
         if numbers[row].get() == NO_CLUSTER {
             continue;
         }
-        // The smallest row of a set comes first, and has its number when the others ask for it.
+        // The smallest row of a set comes first: its number is set before the others copy it.
         let first = search.pairs.0.find(row as u32) as usize;
         numbers[row].set(numbers[first].get());
         if first == row {

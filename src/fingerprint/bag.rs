@@ -12,7 +12,7 @@ use super::simhash::{Sums, Tally};
 /// Weights are multiples of 1 / UNIT.
 pub const UNIT: f64 = 4_294_967_296.0;
 
-/// Written in front of what is no word and no pair, so that no two kinds of feature are the same.
+/// Written in front of an n-gram and of a whole text: neither is the same feature as a word.
 pub const NGRAM: u8 = 0x1e;
 pub const WHOLE: u8 = 0x1d;
 
@@ -37,10 +37,10 @@ impl Counted {
     }
 }
 
-/// The features of a column, by hash: features of equal hash add up anyway. They stand in the order
-/// in which they came; a table of places with linear probing finds them. (The table of hashbrown,
-/// which probes groups of places, takes 1.3 to 1.7 times as long for the features of usual texts,
-/// and saves twenty lines.)
+/// The features of a column, by hash: features of equal hash would add up anyway. They stand in the
+/// order in which they came; a hash table of their numbers, with linear probing, finds them. (The
+/// table of hashbrown, which probes groups of places, takes 1.3 to 1.7 times as long for the
+/// features of usual texts, and saves twenty lines.)
 pub struct Bag<const W: usize> {
     features: Vec<([u64; W], Counted)>,
     /// The features' text, when they are to be shown.

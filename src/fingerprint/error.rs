@@ -1,4 +1,4 @@
-//! What a user can do wrong. How a server reports it stands elsewhere.
+//! Errors in the user's input. `row::errors` reports them to SQL.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -33,12 +33,12 @@ pub enum Error {
         key: String,
         known: String,
     },
-    /// The JSON of a row in a call for a text; `known` are the options of texts.
+    /// Options of a row in a call with a text; `known` are the options of texts.
     RowOption {
         key: String,
         known: String,
     },
-    /// What stands for the weight of a column.
+    /// A column's value in the JSON is neither its weight nor an object of its options.
     WeightShape {
         column: String,
         found: String,
@@ -55,7 +55,8 @@ pub enum Error {
         key: String,
         preset: &'static str,
     },
-    /// The JSON does not parse: its syntax having been checked, a number is too large.
+    /// The JSON does not parse. The server has checked its syntax: a number is too large, or it is
+    /// nested too deeply.
     Json(String),
     BadWeight {
         place: String,
@@ -103,7 +104,7 @@ pub enum Error {
         df: u64,
         documents: u64,
     },
-    /// An argument that is a share.
+    /// An argument that is not from 0 to 1.
     NoShare {
         name: &'static str,
         value: f64,
@@ -114,7 +115,7 @@ pub enum Error {
     },
     OutOfMemory,
     Width(i32),
-    /// Bits of the two arguments of a distance.
+    /// Numbers of bits of the two arguments of a distance.
     BitLengths {
         first: usize,
         second: usize,
@@ -137,7 +138,7 @@ impl Error {
         }
     }
 
-    /// What is so, beyond the message.
+    /// The DETAIL line, if any.
     pub fn detail(&self) -> Option<String> {
         match self {
             Error::UnknownColumn { columns, .. } => {
@@ -151,7 +152,7 @@ impl Error {
         }
     }
 
-    /// What the user may do about it.
+    /// The HINT line, if any.
     pub fn hint(&self) -> Option<String> {
         match self {
             Error::UnknownPreset { known, .. } => Some(format!("The presets are {known}.")),

@@ -5,8 +5,8 @@ use std::hash::Hasher;
 /// Seed of both Murmur hashes in preset `s1`.
 pub const S1_SEED: u32 = 999_999_937;
 
-/// Which hash family gives a feature its bits. Without a hash of 32 bits of its own a family lends
-/// the low half of its 64.
+/// Which hash family gives a feature its bits. A family without a 32-bit hash gives the low half of
+/// its 64-bit one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeatureHash {
     /// CityHash64; CityHash128 for 128 bits.
@@ -14,7 +14,7 @@ pub enum FeatureHash {
     /// MurmurHash64A, or MurmurHash2 for 32 bits, with [`S1_SEED`]; for 128 bits also with the seed
     /// after it.
     Murmur,
-    /// BKDRHash, finalised; for 128 bits in two ways.
+    /// BKDRHash, mixed by [`mix`]; for 128 bits the high half is its complement, mixed once more.
     Bkdr,
     /// MurmurHash3 for x64, 128 bits, seed 0; its low half for 64 bits.
     Murmur3,
@@ -154,7 +154,7 @@ pub fn bkdr(bytes: &[u8]) -> u64 {
     }))
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood): a permutation in which each bit of the
+/// The finalizer of SplitMix64 (Steele, Lea and Flood): a permutation in which each bit of the
 /// input changes half of the bits.
 pub fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -162,7 +162,7 @@ pub fn mix(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// Passes a hash that is a key through as its hash in a map.
+/// The hasher of a map whose keys are hashes: a key is its own hash.
 #[derive(Clone, Debug, Default)]
 pub struct Hashed(u64);
 

@@ -1,11 +1,11 @@
-//! The lexemes of a tsvector, which bring their weights.
+//! The lexemes of a tsvector, which come with their weights.
 
 use std::borrow::Cow;
 
 use super::hash::city64;
 use super::simhash::simhash;
 
-/// A feature that brings its weight.
+/// A feature that comes with its weight.
 pub struct Given<'a> {
     pub token: &'a str,
     pub tf: f64,

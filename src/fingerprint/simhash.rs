@@ -29,8 +29,8 @@ impl<const W: usize> Sums<W> {
             self.add(*plane, worth);
             worth *= 2.0;
         }
-        // With c of n hashes having a bit, the planes added 2 c - (2^planes - 1) weights, not 2 c -
-        // n.
+        // Where c of n hashes have a bit, the planes added 2c - (2^planes - 1) weights instead of
+        // 2c - n.
         let missing = (1 << planes) - 1 - tally.count;
         if missing > 0 {
             let missing = weight * f64::from(missing);

@@ -2,24 +2,20 @@
 //!
 //! The features of one column are counted, weighed by their tf, and summed; the column's sums then
 //! join the row's, multiplied by the column's factor (and divided by the length of its vector when
-//! columns are balanced). Within a column all weights are multiples of 2^-32, so that sums are
-//! exact and do not depend on the order of the words.
+//! columns are balanced). Within a column all weights are multiples of 2^-32, so that sums up to
+//! 2^21 are exact and do not depend on the order of the words.
 
-use std::collections::HashSet;
-use std::hash::BuildHasherDefault;
-
-use super::bag::{Bag, KEPT_CAPACITY, NGRAM, Norm, UNIT, WHOLE};
+use super::bag::{Bag, KEPT_CAPACITY, Norm, UNIT, WHOLE};
+use super::counter::{BagOfColumn, Counter, WordHashes, gather_words};
 use super::error::Error;
-use super::hash::{Hashed, Width, city64};
+use super::hash::Width;
 use super::lexeme::{Given, Lexeme};
 use super::options::grammar::ContentKind;
 use super::options::plan::ColumnPlan;
-use super::options::presets::{Features, Input, Rules, Tf};
+use super::options::presets::{Input, Rules, Tf};
 use super::simhash::Sums;
-use super::terms::Terms;
 use super::text::normal;
 use super::text::stop_words::StopWords;
-use super::text::words::{self, Ngrams};
 use super::{margin, weighted_tokens};
 
 /// What a column holds.
@@ -29,32 +25,8 @@ pub enum Content<'a> {
     Text(&'a str),
     /// The canonical text of a value of another type.
     Canonical(&'a str),
-    /// A tsvector, whose lexemes bring their weights.
+    /// A tsvector, whose lexemes come with their weights.
     Lexemes(&'a [Lexeme<'a>]),
-}
-
-/// Calls `term` with each distinct word of a text that the plan's rules do not leave out.
-pub fn for_each_term(
-    plan: &ColumnPlan,
-    text: &str,
-    pause: &mut dyn FnMut(),
-    term: &mut dyn FnMut(&str),
-) -> Result<(), Error> {
-    let Input::Words(rules) = &plan.input else {
-        return Ok(());
-    };
-    let mut seen: HashSet<u64, BuildHasherDefault<Hashed>> = HashSet::default();
-    let (mut buffer, mut done) = (String::new(), Ok(()));
-    normal::for_each_chunk(text, &mut buffer, pause, &mut |chunk| {
-        words::for_each_word(chunk, rules.dictionary.as_deref(), false, &mut |word, _| {
-            if seen.try_reserve(1).is_err() {
-                done = Err(Error::OutOfMemory);
-            } else if !rules.skips(word) && seen.insert(city64(word.as_bytes())) {
-                term(word);
-            }
-        });
-    });
-    done
 }
 
 /// One feature of a row, for showing.
@@ -82,8 +54,8 @@ pub struct Sketch<const W: usize = 1> {
     /// The bytes under the hash: the column's prefix and the feature.
     key: Vec<u8>,
     text: String,
-    /// CityHash64 of the words of the next column's title.
-    title: HashSet<u64, BuildHasherDefault<Hashed>>,
+    /// The words of the next column's title.
+    title: WordHashes,
     shown: Option<Vec<Feature>>,
 }
 
@@ -106,12 +78,12 @@ impl<const W: usize> Sketch<W> {
             bag: Bag::new(shown.is_some()),
             key: Vec::new(),
             text: String::new(),
-            title: HashSet::default(),
+            title: WordHashes::default(),
             shown,
         }
     }
 
-    /// Starts the next row. What an error left behind is dropped, and so is what only a long text
+    /// Starts the next row. Drops what an error left behind, and memory that only a long text
     /// needed.
     pub fn begin(&mut self) {
         self.totals = Sums::ZERO;
@@ -128,12 +100,12 @@ impl<const W: usize> Sketch<W> {
     /// Clearing a set takes time in proportion to its capacity.
     fn forget_title(&mut self) {
         match self.title.capacity() > KEPT_CAPACITY {
-            true => self.title = HashSet::default(),
+            true => self.title = WordHashes::default(),
             false => self.title.clear(),
         }
     }
 
-    /// Says what the title of the next column is.
+    /// Sets the title of the next column.
     pub fn title(
         &mut self,
         plan: &ColumnPlan,
@@ -143,17 +115,8 @@ impl<const W: usize> Sketch<W> {
         let Input::Words(rules) = &plan.input else {
             return Ok(());
         };
-        let (title, buffer) = (&mut self.title, &mut self.text);
-        let mut done = Ok(());
-        normal::for_each_chunk(text, buffer, pause, &mut |chunk| {
-            words::for_each_word(chunk, rules.dictionary.as_deref(), false, &mut |word, _| {
-                match title.try_reserve(1) {
-                    Ok(()) => _ = title.insert(city64(word.as_bytes())),
-                    Err(_) => done = Err(Error::OutOfMemory),
-                }
-            });
-        });
-        done
+        let (words, buffer) = (&mut self.title, &mut self.text);
+        gather_words(rules, text, words, buffer, pause, &mut |_| {})
     }
 
     /// Adds a column. `pause` is called now and then during long work and may unwind.
@@ -271,84 +234,12 @@ impl<const W: usize> Sketch<W> {
         text: &str,
         pause: &mut dyn FnMut(),
     ) -> Result<bool, Error> {
-        let Self {
-            bag,
-            key,
-            text: buffer,
-            width,
-            title,
-            ..
-        } = self;
-        // The walk cannot stop half-way: after a failure it adds nothing more.
-        let mut done = Ok(());
-        let mut add = |key: &[u8], weight: f64| {
-            // Assigned on failure only: copying the result of each word costs as much as its hash.
-            if done.is_ok()
-                && let Err(error) = bag.add(plan, *width, key, weight)
-            {
-                done = Err(error);
-            }
+        let add_to = BagOfColumn {
+            plan,
+            width: self.width,
+            bag: &mut self.bag,
         };
-        let Features {
-            words,
-            pairs,
-            ngrams,
-            ..
-        } = rules.features;
-        let start = plan.prefix.len();
-        let mut grams = Ngrams::new(rules.ngram);
-        let mut gram_key = Vec::new();
-        if ngrams > 0.0 {
-            gram_key.extend_from_slice(&plan.prefix);
-            gram_key.push(NGRAM);
-        }
-        let mut skipped = false;
-        let equal = rules.terms == Terms::EQUAL && title.is_empty();
-        let tagged = rules.terms.part_of_speech.is_some();
-        normal::for_each_chunk(text, buffer, pause, &mut |chunk| {
-            if words > 0.0 || pairs > 0.0 {
-                words::for_each_word(
-                    chunk,
-                    rules.dictionary.as_deref(),
-                    tagged,
-                    &mut |word, part_of_speech| {
-                        if rules.skips(word) {
-                            skipped = true;
-                            return;
-                        }
-                        // The key still holds the word before this one.
-                        if pairs > 0.0 && key.len() > start {
-                            key.push(b' ');
-                            key.extend_from_slice(word.as_bytes());
-                            add(key, pairs);
-                        }
-                        key.truncate(start);
-                        key.extend_from_slice(word.as_bytes());
-                        if words > 0.0 && equal {
-                            add(key, words);
-                        } else if words > 0.0 {
-                            let in_title = title.contains(&city64(word.as_bytes()));
-                            add(
-                                key,
-                                words * rules.terms.weight(word, part_of_speech, in_title),
-                            );
-                        }
-                    },
-                );
-            }
-            if ngrams > 0.0 {
-                grams.chunk(chunk, &mut |gram| {
-                    if rules.drop_runs && is_run(gram) {
-                        skipped = true;
-                        return;
-                    }
-                    gram_key.truncate(start + 1);
-                    gram_key.extend_from_slice(gram.as_bytes());
-                    add(&gram_key, ngrams);
-                });
-            }
-        });
-        done.map(|()| skipped)
+        Counter::new(rules, &self.title, add_to, &mut self.key).count(text, &mut self.text, pause)
     }
 
     /// Weighs the counted features and adds them to the row.
@@ -391,7 +282,8 @@ impl<const W: usize> Sketch<W> {
         Ok(())
     }
 
-    /// Adds features that bring their weights, in their order. The weights are multiples of `unit`.
+    /// Adds features that come with their weights, in their order. One of weight w weighs w times
+    /// `unit`.
     fn join_given<'a>(
         &mut self,
         plan: &ColumnPlan,
@@ -418,6 +310,7 @@ impl<const W: usize> Sketch<W> {
             norm.add(weight);
             self.any = true;
             if self.shown.is_some() {
+                features.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
                 let (column, feature) = (plan.name.clone(), token.to_owned());
                 features.push(Feature {
                     column,
@@ -439,17 +332,10 @@ impl<const W: usize> Sketch<W> {
         self.totals.add_scaled(&sums, factor);
         if let Some(shown) = &mut self.shown {
             features.iter_mut().for_each(|f| f.weight *= factor);
+            (shown.try_reserve(features.len())).map_err(|_| Error::OutOfMemory)?;
             shown.append(&mut features);
         }
         Ok(())
-    }
-}
-
-impl Rules {
-    fn skips(&self, word: &str) -> bool {
-        (self.drop_runs && is_run(word))
-            // Many cue words are stop words too.
-            || (self.stop_words.contains(word) && !self.terms.cue_words.contains(word))
     }
 }
 
@@ -458,14 +344,6 @@ fn extend(key: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Error> {
         .map_err(|_| Error::OutOfMemory)?;
     key.extend_from_slice(bytes);
     Ok(())
-}
-
-/// Three or more characters, all the same.
-fn is_run(feature: &str) -> bool {
-    let one = feature.chars().next().map_or(1, char::len_utf8);
-    let bytes = feature.as_bytes();
-    // Most features are out with the second character.
-    bytes.len() >= 3 * one && bytes[one] == bytes[0] && bytes[one..] == bytes[..bytes.len() - one]
 }
 
 #[cfg(test)]

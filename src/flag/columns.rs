@@ -38,7 +38,7 @@ impl Columns {
             );
         }
         let key = key_name(call, searched, options).map(|name| {
-            let column = seen(call, &name, column(call, &name));
+            let column = seen(call, &name, column(call, &name, "the key"));
             (name, column)
         });
         let typed = |name: &str, what: &str, types: &[Oid]| {
@@ -51,7 +51,7 @@ impl Columns {
             fingerprint,
             flag: flag.map(|name| typed(name, "the flag", &[pg_sys::BOOLOID])),
             duplicate_of: options.duplicate_of.as_deref().map(|name| {
-                let column = seen(call, name, column(call, name));
+                let column = seen(call, name, column(call, name, "the key of the original"));
                 if let Some((_, key)) = &key
                     && !key.base().fits(column.base())
                 {
@@ -69,8 +69,9 @@ impl Columns {
         columns
     }
 
-    /// A fingerprint that the trigger computes cannot depend on what is computed after the trigger,
-    /// nor on what the trigger itself fills: the next UPDATE would find another one.
+    /// A fingerprint that the trigger computes must not depend on generated columns, which are
+    /// computed after the trigger, nor on columns that the trigger fills: the next UPDATE would
+    /// compute another one.
     fn check_recipe(&self, call: &TriggerCall<'_>, recipe: &Recipe) {
         let (names, columns): (Vec<String>, Vec<Column>) = table::columns(call.relation()).unzip();
         let filled = |column: &Column| {
@@ -88,7 +89,8 @@ impl Columns {
             let name = &names[place];
             let column = seen(call, name, columns[place]);
             if filled(&column) {
-                let hint = "Let the trigger argument \"weights\" name the columns that count, or leave others out with \"$exclude\".";
+                let hint = "Let the trigger argument \"weights\" name the columns that count, \
+                            or leave others out with \"$exclude\".";
                 refuse(
                     call,
                     ERRCODE_INVALID_PARAMETER_VALUE,
@@ -101,8 +103,8 @@ impl Columns {
         }
     }
 
-    /// A key that no argument names is no column that another one names either: those that
-    /// arguments name were compared before.
+    /// Refuses an argument that names the primary key where that is the key by default. A key that
+    /// an argument names was compared with the other arguments when they were parsed.
     fn check_primary_key(&self, call: &TriggerCall<'_>) {
         let Some((name, key)) = &self.key else {
             return;
@@ -137,14 +139,14 @@ fn key_name(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Opt
         refuse(
             call,
             ERRCODE_INVALID_PARAMETER_VALUE,
-            "the trigger argument \"duplicate_of\" needs to know the key",
+            "trigger argument \"duplicate_of\" needs a key",
             Some(hint.to_owned()),
         );
     }
     key
 }
 
-/// A column of which NEW has a value, and may be given another.
+/// The column, unless it is generated: NEW has no value of it yet, and cannot be given one.
 fn seen(call: &TriggerCall<'_>, name: &str, column: Column) -> Column {
     if column.generated {
         let message =
@@ -154,7 +156,7 @@ fn seen(call: &TriggerCall<'_>, name: &str, column: Column) -> Column {
     column
 }
 
-/// Which of a table's columns count for the fingerprint, by their places.
+/// The columns that the fingerprint is computed from, by their places in `columns`.
 fn counting(recipe: &Recipe, names: &[String], columns: &[Column]) -> Vec<usize> {
     let fields: Vec<Field> = std::iter::zip(names, columns)
         .map(|(name, column)| Field {

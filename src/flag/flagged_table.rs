@@ -1,6 +1,6 @@
-//! What a flagging trigger knows of its table: the columns that its arguments name
-//! ([`super::columns`]), and the query that looks for near-duplicates. Found out once in a session,
-//! and again when the table was altered.
+//! What a session remembers of a flagging trigger: its arguments, the columns that they name
+//! ([`super::columns`]), and the query that looks for near-duplicates. Looked up once in a session,
+//! and again after the table was altered.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashSet;
@@ -14,6 +14,7 @@ use super::locked_tables::FlagLocks;
 use super::options::{FlagOptions, Mode, parse};
 use super::search_query::QueryBuilder;
 use crate::pg::catalog::invalidation::{Current, watch};
+use crate::pg::catalog::lookup::equality_types;
 use crate::pg::catalog::{table, table_name};
 use crate::pg::process::error::raise;
 use crate::pg::spi::saved_query::SavedQuery;
@@ -21,25 +22,23 @@ use crate::pg::sql::trigger::TriggerCall;
 use crate::pg::sql::trigger_tree::Origin;
 use crate::trigger::call::{Known, accepted, refuse, remembered};
 
-/// Up to this radius the index does less work than reading the table, if there are rows to speak
-/// of.
+/// Up to this radius an index scan costs less than reading the table, unless the table is small.
 const INDEX_SERVES: u32 = 10;
 
 /// A trigger on a table.
 pub struct FlaggedTable {
     pub options: FlagOptions,
-    /// The trigger of which this one is a copy, when the table is a partition; else this one.
+    /// The trigger of which this one is a partition's copy; this one itself when it is no copy.
     pub origin: Oid,
-    /// The table that is searched: the one on which the trigger was created, of a partition the
-    /// partitioned table above.
+    /// The table that is searched: the one on which `origin` was created.
     pub searched: Oid,
     /// The name of the table that is searched, without its schema.
     pub name: String,
     pub columns: Columns,
     /// Finds the key (or 0) and the distance of a near-duplicate of a new row.
     pub of_new: SavedQuery,
-    /// The same of an updated row, which is no duplicate of its own old version. Made when first
-    /// needed: it reads system columns, for which rights on single columns do not suffice.
+    /// The same for an updated row, which is no duplicate of its own old version. Prepared when
+    /// first needed: it reads system columns, which privileges on the named columns do not cover.
     of_updated: OnceCell<SavedQuery>,
     search: QueryBuilder,
     prefers_indexes: bool,
@@ -49,11 +48,11 @@ pub struct FlaggedTable {
 
 thread_local! {
     static KNOWN: Known<FlaggedTable> = RefCell::default();
-    /// Tables that were said to have no index.
+    /// Tables for which this session was warned that they have no index.
     static WARNED: RefCell<HashSet<u32>> = RefCell::new(HashSet::new());
 }
 
-/// What is known of the table whose trigger runs.
+/// What is remembered of the trigger that was fired.
 pub fn of(call: &TriggerCall<'_>) -> Rc<FlaggedTable> {
     remembered(&KNOWN, call, || FlaggedTable::new(call))
 }
@@ -63,11 +62,14 @@ impl FlaggedTable {
         let options = accepted(call, parse(&call.arguments()));
         let fired = call.relation();
         if table::is_foreign(fired) {
-            let message = format!(
-                "\"{}\" is a foreign table: near-duplicates are flagged where its rows are kept",
-                fired.name()
+            let message = format!("\"{}\" is a foreign table", fired.name());
+            let hint = "Create the trigger on the table that it stands for.";
+            refuse(
+                call,
+                ERRCODE_FEATURE_NOT_SUPPORTED,
+                message,
+                Some(hint.to_owned()),
             );
-            refuse(call, ERRCODE_FEATURE_NOT_SUPPORTED, message, None);
         }
         let Origin {
             trigger: origin,
@@ -75,7 +77,8 @@ impl FlaggedTable {
             ..
         } = call.origin();
         if options.mode == Mode::Skip && may_miss_moves(call, searched) {
-            let hint = "Create the trigger BEFORE INSERT OR UPDATE, without columns or WHEN, on the topmost partitioned table.";
+            let hint = "Create the trigger BEFORE INSERT OR UPDATE, without columns or WHEN, \
+                        on the topmost partitioned table.";
             refuse(
                 call,
                 ERRCODE_FEATURE_NOT_SUPPORTED,
@@ -83,11 +86,17 @@ impl FlaggedTable {
                 Some(hint.to_owned()),
             );
         }
-        // Before anything is read of them: what changes from here on is noticed.
+        // Watched before they are read, so that no change in between is missed.
         let current = watch(&[fired.oid(), searched]);
         let columns = Columns::new(call, searched, &options);
+        if let Some((_, key)) = &columns.key {
+            current.watch_types(&equality_types(key.base_type()));
+        }
         let Some(search) = QueryBuilder::new(searched, &options, &columns) else {
-            raise(ERRCODE_UNDEFINED_TABLE, "the table was dropped meanwhile");
+            raise(
+                ERRCODE_UNDEFINED_TABLE,
+                format!("relation with OID {} does not exist", searched.to_u32()),
+            );
         };
         let indexed = table::has_index(searched, &options.fingerprint, "simhash");
         let name = table::name(searched).unwrap_or_default();
@@ -95,14 +104,15 @@ impl FlaggedTable {
             warn_once(searched, &name, &options.fingerprint);
         }
         let prefers_indexes = indexed && options.radius <= INDEX_SERVES;
+        let locks = options
+            .lock
+            .then(|| FlagLocks::new(call, &options.fingerprint));
         let known = Self {
             of_new: search.saved(false, prefers_indexes),
             of_updated: OnceCell::new(),
             search,
             prefers_indexes,
-            locks: options
-                .lock
-                .then(|| FlagLocks::new(call, &options.fingerprint)),
+            locks,
             options,
             origin,
             searched,
@@ -114,7 +124,7 @@ impl FlaggedTable {
 }
 
 impl FlaggedTable {
-    /// Its last two parameters are the place of the old version.
+    /// The query for an updated row. Its last two parameters are the place of the old version.
     pub fn of_updated(&self) -> &SavedQuery {
         self.of_updated
             .get_or_init(|| self.search.saved(true, self.prefers_indexes))
@@ -131,7 +141,8 @@ fn warn_once(table: Oid, name: &str, fingerprint: &str) {
     if WARNED.with_borrow_mut(|warned| warned.insert(table.to_u32())) {
         crate::pg::process::error::warn(
             format!(
-                "table \"{name}\" has no simhash index on \"{fingerprint}\": each new row is compared with every row"
+                "table \"{name}\" has no simhash index on \"{fingerprint}\": \
+                 each new row is compared with every row"
             ),
             format!(
                 "CREATE INDEX ON {} USING simhash ({});",

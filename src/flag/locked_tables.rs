@@ -1,22 +1,23 @@
-//! In which tables a flagging trigger locks the fingerprint of a row before it searches. The
-//! numbers are those of [`crate::trigger::locks`].
+//! The tables in which a flagging trigger locks the fingerprint of a row before it searches.
+//! [`crate::trigger::locks`] has the numbers of the locks.
 //!
-//! A row is seen not only by the search of the trigger that is fired for it: of two triggers with
-//! different WHEN clauses, or one on a partition and one on the partitioned table above, each finds
-//! rows that the other one has judged. So whichever is fired locks for all of them. The triggers of
-//! a partition are copies of those above, and its own: its list names every table T that is
-//! searched when one of its rows is stored, and for each T all triggers that search it. The widest
-//! radius among those decides which locks stand for a fingerprint in T, so it is the same for each
-//! row in each partition of T. A trigger that is not fired counts as well: whether it is may differ
-//! by row, partition and session.
+//! Several triggers may search the same rows: two with different WHEN clauses, or one on a
+//! partition and one on the partitioned table above. Each finds rows for which only the other one
+//! fired. So a trigger that fires takes the locks of all of them. A partition has copies of the
+//! triggers above it beside its own: its list of triggers names every table T that is searched when
+//! one of its rows is stored, and for each T all triggers that search T. The widest radius among
+//! these decides which locks stand for a fingerprint in T, so they are the same for each row in
+//! each partition of T. Triggers that do not fire count too: whether one does may differ by row,
+//! partition and session.
 //!
 //! Two rows that are being stored at once are locked by the same list of triggers. CREATE TRIGGER
-//! and ENABLE TRIGGER lock the table and its partitions against writers until they commit, ATTACH
-//! PARTITION, DETACH PARTITION and DROP TRIGGER the partition against everybody. A transaction that
-//! stored a row under the old list has ended then, and the next one that opens the table is told of
-//! the change before it fires a trigger: what a session remembers of a trigger
-//! ([`super::flagged_table`]) is found out anew. A row that was stored before its partition was
-//! attached is committed, and seen. Names play no part, so that renaming does not matter.
+//! and ENABLE TRIGGER lock the table and its partitions against writers until they commit; ATTACH
+//! PARTITION, DETACH PARTITION and DROP TRIGGER lock the partition against all access. By then each
+//! transaction that stored a row under the old list has ended. The next transaction that opens the
+//! table processes the invalidation before it fires a trigger, and looks up anew what the session
+//! remembers of the trigger ([`super::flagged_table`]). A row that was stored before its partition
+//! was attached is committed, so the search sees it. Locks are named by the table's OID and the
+//! column's position, so that renaming does not matter.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -37,16 +38,17 @@ struct Searched {
     table: Oid,
     /// Position of the column there.
     column: u16,
-    /// The widest.
+    /// The widest of those triggers, in bits.
     radius: u32,
 }
 
 impl FlagLocks {
-    /// For the rows of the table that fired the trigger, by the column of that name.
+    /// The locks of a row of the table that fired the trigger, for all its triggers that compare
+    /// the column of that name.
     pub fn new(call: &TriggerCall<'_>, fingerprint: &str) -> Self {
         let mut radii = BTreeMap::new();
         for sibling in call.siblings() {
-            // Where arguments cannot be read, no row passes the trigger.
+            // A trigger whose arguments are refused lets no row pass.
             if let Ok(options) = parse(&sibling.arguments)
                 && options.lock
                 && options.fingerprint == fingerprint
@@ -69,8 +71,8 @@ impl FlagLocks {
         Self(searched.collect())
     }
 
-    /// Waits for other transactions that have locked what this fingerprint shares with its
-    /// near-duplicates, and locks it until this one ends.
+    /// Locks what this fingerprint shares with its near-duplicates until the transaction ends, and
+    /// waits for other transactions that hold one of these locks.
     pub fn take(&self, fingerprint: i64) {
         for searched in &self.0 {
             for number in numbers(fingerprint as u64, searched.radius, searched.column) {

@@ -1,12 +1,12 @@
 //! Rows that an UPDATE moves to another partition. The trigger is called twice for such a row: with
 //! an UPDATE where it was, and with an INSERT where it goes to, once the old version is deleted.
-//! The first call judges; the second must leave it at that. It would take away a mark that was set
-//! by hand, and a row that it refuses or leaves out would be lost: the old version is gone.
+//! The first call judges the row; the second must not judge it again. It would clear a mark that a
+//! user has set, and a row that it left out would be lost: the old version is gone.
 //!
-//! The second call does not come when another trigger leaves the row out on arrival. What is
-//! inserted next is another row then: in a MERGE, or by a query around an UPDATE. So a row is
-//! remembered only as long as the executor works on it, in memory that it empties before the next
-//! one.
+//! The second call does not come when another trigger leaves the row out on arrival. The next row
+//! that the statement inserts is another one then: in a MERGE, or in a query around an UPDATE. So a
+//! row is remembered only while the executor processes it, in memory that the executor resets
+//! before the next row.
 
 use std::cell::RefCell;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -19,28 +19,28 @@ use crate::pg::sql::trigger::{TriggerCall, VersionAddress};
 
 /// An UPDATE that a trigger has judged.
 struct Judged {
-    /// Of the statement: another one that runs inside of it has another memory.
+    /// The statement's memory. A statement that runs inside of it has its own.
     statement: Memory,
-    /// The one that CREATE TRIGGER made.
+    /// The trigger that CREATE TRIGGER made, not a partition's copy.
     trigger: Oid,
     old: VersionAddress,
-    /// Of what was judged.
+    /// What was judged ([`content`]).
     content: u64,
 }
 
 thread_local! {
-    /// The last one of each trigger in each running statement.
+    /// The last UPDATE that each trigger judged in each running statement.
     static JUDGED: RefCell<Vec<Weak<Judged>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What near-duplicates are told by.
+/// A hash of what the trigger compares.
 pub fn content(fingerprint: Option<i64>, text: Option<&[u8]>) -> u64 {
     let mut hasher = DefaultHasher::new();
     (fingerprint, text).hash(&mut hasher);
     hasher.finish()
 }
 
-/// Remembers an UPDATE, in case that it moves the row.
+/// Remembers an UPDATE, in case it moves the row.
 pub fn remember(call: &TriggerCall<'_>, statement: Memory, trigger: Oid, content: u64) {
     let Some(old) = call.old_place() else {
         return;
@@ -57,7 +57,7 @@ pub fn remember(call: &TriggerCall<'_>, statement: Memory, trigger: Oid, content
 }
 
 /// The content that was judged, if this INSERT is the second half of the UPDATE that was remembered
-/// last.
+/// last; None if it stores another row.
 pub fn arrival(statement: Memory, trigger: Oid) -> Option<u64> {
     let judged = take(statement, trigger)?;
     judged.old.has_moved_away().then_some(judged.content)

@@ -35,7 +35,7 @@ pub enum Mode {
     Skip,
 }
 
-/// A text column that a candidate's must resemble.
+/// A check of texts: a candidate counts only if its text is similar to the new row's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextCheck {
     pub column: String,
@@ -62,7 +62,7 @@ pub struct FlagOptions {
     /// A column of the key's type.
     pub duplicate_of: Option<String>,
     pub key: Option<String>,
-    /// Compare with rows that are no duplicates themselves only.
+    /// Compare only with rows that are not marked as duplicates themselves.
     pub originals_only: bool,
     pub text: Option<TextCheck>,
     pub recipe: Option<Recipe>,
@@ -108,8 +108,8 @@ pub fn parse(arguments: &[String]) -> Parsed<FlagOptions> {
     Ok(options)
 }
 
-/// What the trigger fills must be no column that it reads, nor one that it fills with something
-/// else.
+/// A column that the trigger fills must be neither one that it reads nor one that it fills with
+/// another value.
 fn check_overlap(given: &TriggerArguments) -> Parsed<()> {
     let filled = "The trigger would overwrite it. Name a column that is there for nothing else.";
     for read in ["fingerprint", "key", "text", "duplicate_of"] {
@@ -126,7 +126,7 @@ fn check_overlap(given: &TriggerArguments) -> Parsed<()> {
     given.differ(
         "fingerprint",
         "text",
-        "The fingerprint is a number, no text.",
+        "The fingerprint is a number, not a text.",
     )
 }
 
@@ -136,7 +136,8 @@ fn check_marks(options: &FlagOptions) -> Parsed<()> {
     match options.mode {
         Mode::Flag if !marks => refuse(
             "no column is named that marks a duplicate",
-            "Add 'flag=...' (boolean), 'duplicate_of=...' (of the key's type) or both, or 'mode=reject' or 'mode=skip'.",
+            "Add 'flag=...' (boolean), 'duplicate_of=...' (of the key's type) or both, \
+             or 'mode=reject' or 'mode=skip'.",
         ),
         Mode::Reject | Mode::Skip if marks => refuse(
             "columns that mark a duplicate are of no use when duplicates are not stored",

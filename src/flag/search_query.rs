@@ -1,5 +1,5 @@
-//! The query of a flagging trigger: the nearest row within the radius, or any, that is not the new
-//! row itself.
+//! The query of a flagging trigger. It finds a row within the radius, but not the new row itself:
+//! the nearest one where the trigger tells which row it is.
 
 use pgrx::PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION;
 use pgrx::pg_sys;
@@ -15,20 +15,21 @@ use crate::pg::sql::key_type::Equality;
 /// Characters of the n-grams by which texts are compared.
 const NGRAM: u32 = 5;
 
-/// The query in the making.
+/// The query being built.
 pub struct QueryBuilder {
     /// SELECT ... FROM ... WHERE, all conditions but the one on the old version.
     text: String,
-    /// What stands behind the conditions.
+    /// ORDER BY, or nothing.
     order: String,
+    /// Types of the parameters.
     types: Vec<Oid>,
 }
 
 impl QueryBuilder {
-    /// Every name is qualified, so that no search_path alters the meaning, and types are those of
-    /// our own functions, so that none beside them fits better. Those are the ones that every role
-    /// may use: a user who inserts needs no rights on the schema of the extension. None when a name
-    /// is gone.
+    /// Every name is qualified, so that no search_path changes the meaning. Operands are cast to
+    /// the types that our functions take, so that no overloaded function fits better. The functions
+    /// are those of `simhash_catalog`, which every role may use: a user who inserts needs no rights
+    /// on the schema of the extension. None when the table is gone.
     pub fn new(searched: Oid, options: &FlagOptions, columns: &Columns) -> Option<Self> {
         let distance = format!(
             "simhash_catalog.distance(t.{}::pg_catalog.int8, $1)",
@@ -51,7 +52,8 @@ impl QueryBuilder {
         if let Some(check) = &options.text {
             search.types.push(pg_sys::TEXTOID);
             search.text += &format!(
-                " AND simhash_catalog.jaccard(t.{}::pg_catalog.text, ${}, {NGRAM}) OPERATOR(pg_catalog.>=) '{}'::pg_catalog.float8",
+                " AND simhash_catalog.jaccard(t.{}::pg_catalog.text, ${}, {NGRAM}) \
+                 OPERATOR(pg_catalog.>=) '{}'::pg_catalog.float8",
                 quoted(&check.column),
                 search.types.len(),
                 check.min_jaccard
@@ -60,7 +62,7 @@ impl QueryBuilder {
         if options.originals_only {
             search.exclude_duplicates(options);
         }
-        // Whose row it is matters where it is told.
+        // Which row it is matters only where the trigger tells it.
         if options.duplicate_of.is_some() || options.mode == Mode::Reject {
             let by_key = key.map_or(String::new(), |key| format!(", {key}"));
             search.order = format!(" ORDER BY {distance}{by_key}");
@@ -68,7 +70,7 @@ impl QueryBuilder {
         Some(search)
     }
 
-    /// A row with the key of the new one is the row itself: INSERT ... ON CONFLICT meets it.
+    /// A row with the key of the new one is the row itself, as INSERT ... ON CONFLICT proposes it.
     fn exclude_key(&mut self, key: &str, key_type: Oid) {
         self.types.push(key_type);
         let parameter = format!("${}", self.types.len());
@@ -76,13 +78,13 @@ impl QueryBuilder {
             raise(
                 ERRCODE_UNDEFINED_FUNCTION,
                 format!(
-                    "the key is of type {}, which has no equality",
+                    "could not identify an equality operator for type {}",
                     table::type_name(key_type)
                 ),
             );
         };
         let same = equality.clause(key, &parameter);
-        // Rows without a key are compared with all.
+        // Rows whose key is NULL are compared with all rows.
         self.text += &format!(" AND ({same}) IS NOT TRUE");
     }
 
@@ -94,7 +96,8 @@ impl QueryBuilder {
         }
     }
 
-    /// Ready to run. With `of_updated` its last two parameters are the place of the old version.
+    /// The query, prepared. With `of_updated` its last two parameters are the place of the old
+    /// version.
     pub fn saved(&self, of_updated: bool, prefers_indexes: bool) -> SavedQuery {
         let mut types = self.types.clone();
         let mut not_itself = String::new();
@@ -102,7 +105,8 @@ impl QueryBuilder {
             types.extend([pg_sys::OIDOID, pg_sys::TIDOID]);
             let place = types.len();
             not_itself = format!(
-                " AND (t.tableoid OPERATOR(pg_catalog.<>) ${} OR t.ctid OPERATOR(pg_catalog.<>) ${place})",
+                " AND (t.tableoid OPERATOR(pg_catalog.<>) ${} \
+                 OR t.ctid OPERATOR(pg_catalog.<>) ${place})",
                 place - 1
             );
         }

@@ -1,9 +1,9 @@
 //! `simhash_flag_duplicate()`: a BEFORE INSERT OR UPDATE row trigger that looks for a
-//! near-duplicate of the new row, and marks, refuses or leaves out the row that has one.
+//! near-duplicate of the new row, and marks, refuses or leaves out the row that has one. See
 //! docs/flagging.md.
 //!
-//! Of two transactions that store near-duplicates of each other, one is always the later one and
-//! sees the other's row: before it searches, each locks what near-duplicates have in common
+//! Of two transactions that store near-duplicates of each other, the second waits for the first and
+//! sees its row: before a transaction searches, it locks what near-duplicates have in common
 //! ([`super::locked_tables`]), until it ends.
 
 use std::rc::Rc;
@@ -36,11 +36,15 @@ pg_function! {
     /// `simhash_flag_duplicate() -> trigger`
     fn simhash_flag_duplicate, pg_finfo_simhash_flag_duplicate (args) {
         let call = fired(args);
-        call_site::with(args, |memory| Site::new(&call, memory), |site| site.judge(&call))
+        let new = |memory| Site::new(&call, memory);
+        call_site::with(args, new, |site| {
+            site.refresh(&call);
+            site.judge(&call)
+        })
     }
 }
 
-/// The call, when it is one that the function is made for.
+/// The call; an ERROR unless a BEFORE INSERT OR UPDATE row trigger makes it.
 fn fired(args: &Args) -> TriggerCall<'_> {
     let expected =
         "function simhash_flag_duplicate must be fired BEFORE INSERT OR UPDATE FOR EACH ROW";
@@ -57,7 +61,7 @@ fn fired(args: &Args) -> TriggerCall<'_> {
 /// What one statement remembers of a trigger.
 struct Site {
     table: Rc<FlaggedTable>,
-    /// How the fingerprint is found, unless it is there already.
+    /// Computes the fingerprint; None when the new row has it already.
     expression: Option<RowExpression>,
     memory: Memory,
 }
@@ -92,6 +96,14 @@ impl Site {
         }
     }
 
+    /// Starts anew when the table was altered, which the statement itself can do in a function that
+    /// it calls. What the old state has in `memory` stays there.
+    fn refresh(&mut self, call: &TriggerCall<'_>) {
+        if !Rc::ptr_eq(&self.table, &flagged_table::of(call)) {
+            *self = Self::new(call, self.memory);
+        }
+    }
+
     fn judge(&self, call: &TriggerCall<'_>) -> pg_sys::Datum {
         let table = &self.table;
         let fingerprint = match &self.expression {
@@ -114,8 +126,8 @@ impl Site {
         call.with(&changes)
     }
 
-    /// Is nothing to be judged, because an UPDATE leaves alone what was, or the row arrives from
-    /// another partition? What somebody decided by hand about the same content stays so.
+    /// Was the same content judged before, because an UPDATE does not change it, or because the row
+    /// arrives from another partition? Then marks that a user has corrected stay.
     fn is_settled(&self, call: &TriggerCall<'_>, fingerprint: Option<i64>) -> bool {
         let (table, memory) = (&self.table, self.memory);
         let updates = call.event() == Event::Update;
@@ -128,8 +140,8 @@ impl Site {
             if updates {
                 moves::remember(call, memory, table.origin, content());
             } else if let Some(judged) = moves::arrival(memory, table.origin)
-                // Another trigger may have given it other content on arrival. Left out now it would
-                // be lost.
+                // Another trigger may have changed the content on arrival. Then the row is judged
+                // again, except where it could be left out: it would be lost.
                 && (table.options.mode == Mode::Skip || judged == content())
             {
                 return true;
@@ -138,7 +150,7 @@ impl Site {
         updates && self.is_as_before(call, fingerprint)
     }
 
-    /// Does an UPDATE leave all alone that makes a row a duplicate?
+    /// Does an UPDATE leave the fingerprint and the checked text as they were?
     fn is_as_before<'a>(&self, call: &TriggerCall<'a>, fingerprint: Option<i64>) -> bool {
         let columns = &self.table.columns;
         let before = call.old_value(&columns.fingerprint);
@@ -187,7 +199,7 @@ impl Site {
             }
             None => &self.table.of_new,
         };
-        let [key, distance] = query.first_row(&parameters, sees)?;
+        let [key, distance] = query.first_row(call.args(), &parameters, sees)?;
         Some(NearDuplicate {
             key: key.filter(|_| columns.key.is_some()),
             distance: distance.map_or(0, |value| value.integer()),

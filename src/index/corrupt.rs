@@ -15,7 +15,7 @@ pub fn corrupted(rel: Rel, block: u32, fault: &Fault) -> ! {
     ))
 }
 
-/// Raises what is wrong with the metapage.
+/// Raises the error for a metapage that cannot be used.
 pub fn bad_meta(rel: Rel, fault: MetaFault) -> ! {
     match fault {
         MetaFault::Damaged(fault) => corrupted(rel, META_BLOCK, &fault),

@@ -31,13 +31,14 @@ const KEYS: f64 = 65536.0;
 const TEST: f64 = 0.05;
 /// A descent against the price of an operator call.
 const DESCENT: f64 = 50.0;
-/// Handing out a match (collecting it, a bitmap's entry or a call for each row) against the price
-/// of an index row: so that the prices of index and sequential scans cross where their measured
-/// times do, around 28 bits, at 30,000 rows and at 1,000,000.
+/// Returning a match (collecting it, a bitmap's entry or a call for each row) against the price of
+/// an index row: so that the prices of index and sequential scans cross where their measured times
+/// do, around 28 bits, at 30,000 rows and at 1,000,000.
 const MATCH: f64 = 6.0;
-/// Handing out a row in the order of distance, likewise: each is looked up in the table by itself,
-/// all over it, while the planner counts each page of the table once. Dear enough that ordering all
-/// rows loses to a sort, as it does in time, and cheap enough that a third of them does not.
+/// Returning a row in the order of distance, against the price of an index row. Each row is looked
+/// up in the table by itself, at random places, while the planner counts each page of the table
+/// once. High enough that ordering all rows loses to a sort, as it does in time, and low enough
+/// that ordering a third of them does not.
 const ORDERED_MATCH: f64 = 40.0;
 /// Radius up to which the planner expects the nearest rows to be found.
 const NEAREST_RADIUS: u32 = 8;
@@ -91,12 +92,12 @@ impl Work {
         self.random_pages + self.sequential_pages
     }
 
-    /// The price of handing out `matches` rows after this work.
+    /// The price of this work and of returning `matches` rows.
     pub fn price(&self, prices: &Prices, matches: f64) -> f64 {
         self.search_price(prices) + matches * prices.index_row * MATCH
     }
 
-    /// The price of handing them out one by one, the nearest first.
+    /// The price of this work and of returning `matches` rows one by one, the nearest first.
     pub fn price_in_order(&self, prices: &Prices, matches: f64) -> f64 {
         self.search_price(prices) + matches * prices.index_row * ORDERED_MATCH
     }

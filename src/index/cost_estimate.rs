@@ -11,13 +11,14 @@ use crate::pg::planner::path::{Argument, Estimate, IndexPath, cpu_costs};
 const ASSUMED_RADIUS: i32 = NEAR;
 
 /// A price above that of any path that a setting like enable_seqscan = off disables (1e10, up to
-/// 17).
+/// PostgreSQL 17).
 const NEVER: f64 = 1e12;
 
 /// Prices an index path.
 pub fn estimate(path: &IndexPath) -> Estimate {
-    // Such a scan would have to be safe against VACUUM without visiting the table, for which this
-    // index keeps no pins (on standbys nothing would help); a scan of the table is always at hand.
+    // An index-only scan would have to be safe against VACUUM without visiting the table. The pins
+    // for that are not kept, and on a standby they would not help. The planner always has another
+    // path: a scan of the table.
     if path.is_index_only() {
         return Estimate {
             startup: NEVER,
@@ -41,7 +42,8 @@ pub fn estimate(path: &IndexPath) -> Estimate {
         Some(radius) => Work::within(radius.max(0) as u32, rows, &prices),
         None => Work::walk(rows),
     };
-    // In distance order the whole of the index is read in the end, rows handed out one by one.
+    // A scan in the order of distance reads the whole index in the end, and returns the rows one by
+    // one.
     let (first, all) = if path.is_ordered() {
         (Work::first_nearest(rows, &prices), Work::walk(rows))
     } else {
@@ -80,10 +82,12 @@ fn smallest_radius(path: &IndexPath) -> Option<i32> {
 fn radius_of(number: u16, argument: Argument) -> i32 {
     match (number, argument) {
         (operator::NEAR, _) => NEAR,
-        // SAFETY: the operator with this number is <@ (bigint, hamming_ball).
-        (operator::IN_BALL, Argument::Known(ball)) => unsafe {
-            (*ball.cast_mut_ptr::<Ball>()).radius
-        },
+        (operator::IN_BALL, Argument::Known(ball)) => {
+            // SAFETY: the operator with this number is <@ (bigint, hamming_ball), and the argument
+            // is not NULL.
+            let ball = unsafe { *ball.cast_mut_ptr::<Ball>() };
+            ball.radius
+        }
         (operator::IN_BALL, Argument::Call(args)) => match args.get(1) {
             Some(Some(radius)) => radius.value() as i32,
             _ => ASSUMED_RADIUS,

@@ -1,5 +1,5 @@
-//! The callbacks that the server knows the access method by. Each turns the server's pointers into
-//! this crate's types and hands on to the file of its role.
+//! The access method's handler and callbacks. Each callback turns the server's pointers into this
+//! crate's types and calls the file of its role.
 
 #![allow(unsafe_code)]
 
@@ -35,8 +35,8 @@ fn routine() -> PgBox<pg_sys::IndexAmRoutine, pgrx::AllocatedByRust> {
     am.amoptionalkey = true;
     am.amsearchnulls = true;
     am.amusemaintenanceworkmem = false;
-    am.amparallelvacuumoptions =
-        (pg_sys::VACUUM_OPTION_PARALLEL_BULKDEL | pg_sys::VACUUM_OPTION_PARALLEL_CLEANUP) as u8;
+    // Not the cleanup: it takes no longer than to start a worker.
+    am.amparallelvacuumoptions = pg_sys::VACUUM_OPTION_PARALLEL_BULKDEL as u8;
     compat::allow_parallel_builds(&mut am);
     am.ambuild = Some(ambuild);
     am.ambuildempty = Some(ambuildempty);
@@ -108,7 +108,7 @@ unsafe extern "C-unwind" fn aminsert(
         let fingerprint = (!*nulls).then(|| (*values).value() as u64);
         let index = Rel::from_raw(index);
         insert::insert(index, fingerprint, tid_from(*tid));
-        // The server has looked for conflicts before: a scan may have begun and ended since.
+        // The server looked for conflicts before the insert: a scan may have begun and ended since.
         index.check_for_serializable_conflict();
     }
     // No uniqueness is checked.
@@ -146,12 +146,12 @@ unsafe extern "C-unwind" fn amvacuumcleanup(
         if vacuum.analyze_only() {
             return stats;
         }
-        // Without a pass there is no count: the server then keeps its old one.
+        // Without a pass there is no count, and the server keeps the old one.
         let without_pass = stats.is_null();
         let stats = stats_or_new(stats);
         stats.num_pages = vacuum.index().block_count();
         stats.estimated_count |= without_pass;
-        // A posting that a split moved while the pass went on was counted twice.
+        // A posting that a split moved during the pass may have been counted twice.
         if let Some(rows) = vacuum.exact_table_rows() {
             stats.num_index_tuples = stats.num_index_tuples.min(rows);
         }

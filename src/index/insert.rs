@@ -1,8 +1,8 @@
 //! Inserting a row: four postings, one in each block's key space, logged as one record.
 //!
 //! The four leaves are locked in the order of the spaces, each after a descent that takes one share
-//! lock at a time. If one has no room, all are let go, that leaf is split alone, and the insert
-//! starts again: no backend waits for a split while it holds a leaf of another space.
+//! lock at a time. If one has no room, all are unlocked, that leaf is split alone, and the insert
+//! starts again: no backend splits a page while it holds a leaf of another space.
 
 use super::key::{BLOCKS, Key, Space};
 use super::page::leaf;
@@ -15,7 +15,7 @@ use crate::pg::process::error::raise;
 use crate::tid::Tid;
 use pgrx::PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED;
 
-/// Refuses a row address that no posting can hold. The heap's never are: 291 rows fit a page.
+/// Refuses a row address that no posting can hold. The heap has none: at most 291 rows fit a page.
 pub fn check_tid(tid: Tid) {
     if tid.offset > Tid::MAX_OFFSET {
         raise(
@@ -69,7 +69,7 @@ fn insert_at<const N: usize>(rel: Rel, places: [(Space, Key); N]) {
                 drop(locked);
                 view.make_room(*space, *key);
             }
-            // Nothing was in the way, so there are N leaves.
+            // Every leaf had room, so there are N of them.
             (None, Err(_)) => unreachable!(),
         }
     }

@@ -81,7 +81,7 @@ impl Space {
         (0..SPACES as u8).map(Space)
     }
 
-    /// One of two spaces that together hold each row exactly once.
+    /// Is it one of the two spaces that together hold each row exactly once?
     pub fn holds_each_row_once(self) -> bool {
         self.0 == 0 || self == Space::NULL
     }

@@ -23,8 +23,9 @@ pub mod operator {
     pub const NEAR: u16 = 3;
 }
 
-/// A batch of rows against the one before it: a wide search then visits the table's pages few
-/// times, and one that ends early has searched the index for some rows too many, but not the table.
+/// How many times larger each batch of rows is than the one before it. So a wide search visits each
+/// page of the table only a few times, and a search that is ended early has read too much of the
+/// index, but not of the table.
 const BATCH_GROWTH: usize = 8;
 
 enum Stage {
@@ -52,14 +53,14 @@ pub struct ScanState {
     index: Option<IndexState>,
     /// What is left to search, last first.
     stages: Vec<Stage>,
-    /// Rows found and not yet handed out, from `next` on.
+    /// Rows found; those from `next` on are not returned yet.
     rows: Vec<Tid>,
-    /// Rows that a plain scan without an order finds before it hands out the next.
-    batch: usize,
+    next: usize,
     /// The distance of all of them to the centre of ORDER BY; None without one.
     distance: Option<i32>,
-    next: usize,
-    /// Where they can be. Kept from one search to the next of a scan.
+    /// How many rows a plain scan without an order finds before it returns the first of them.
+    batch: usize,
+    /// Where rows can be. Kept when the scan is started again.
     addresses: RowAddresses,
     /// The leaf from which `rows` came, while VACUUM must be kept off it. A bare number: a
     /// destructor would release the pin a second time when the transaction aborts.
@@ -153,8 +154,8 @@ impl ScanState {
     }
 }
 
-/// Unlocks a leaf but keeps it pinned, so that VACUUM, which wants the leaf for itself, cannot free
-/// the rows found on it before the executor has looked at them.
+/// Unlocks a leaf but keeps it pinned, so that VACUUM, which takes a cleanup lock on every leaf,
+/// cannot free the rows found on it before the executor has looked at them.
 fn keep_pin(leaf: Shared) -> pg_sys::Buffer {
     leaf.unlock().into_raw()
 }
@@ -215,13 +216,13 @@ impl ScanRequest {
             Condition::WithNull => (self.null_rows, self.other_rows) = (false, false),
             Condition::Operator(operator, argument) => {
                 self.null_rows = false;
-                self.balls.push(if operator == operator::NEAR {
-                    Ball::new(argument.value() as i64, NEAR)
-                } else {
-                    // SAFETY: the class has no other search operator than <@ (bigint,
-                    // hamming_ball).
-                    unsafe { *argument.cast_mut_ptr::<Ball>() }
-                });
+                let ball = match operator {
+                    operator::NEAR => Ball::new(argument.value() as i64, NEAR),
+                    // SAFETY: the only other search operator of the class is <@ (bigint,
+                    // hamming_ball), and the argument is not NULL.
+                    _ => unsafe { *argument.cast_mut_ptr::<Ball>() },
+                };
+                self.balls.push(ball);
             }
         }
     }

@@ -10,7 +10,7 @@ use super::key::{Key, Space};
 use super::page::internal::{self, Downlink};
 use super::page::meta::{META_BLOCK, Meta};
 use super::page::special::{self, PageKind};
-use super::page::{Fault, NO_BLOCK, Page, leaf};
+use super::page::{Fault, LEAF, NO_BLOCK, Page, check_page, leaf, rewrite};
 use crate::pg::catalog::relation::Rel;
 use crate::pg::page::buffer::{Exclusive, Pinned, Shared};
 use crate::pg::page::wal::{self, Image};
@@ -27,12 +27,9 @@ const END: Key = Key {
     },
 };
 
-/// Level of the leaves.
-pub const LEAF: u8 = 0;
-
-/// Moves right on the leaf level after which the way is asked anew from the root. A remembered
-/// place can lie thousands of splits to the left, and an insert walks with leaves of other spaces
-/// locked.
+/// Moves right on the leaf level after which a search descends again from the root. A remembered
+/// leaf can lie thousands of splits to the left, and an insert moves right with leaves of other
+/// spaces locked.
 const MOST_MOVES: u64 = 16;
 
 /// Reads the metapage.
@@ -58,8 +55,8 @@ impl<'r> Locked<'r> for Exclusive<'r> {
     }
 }
 
-/// One key space of an index, as one scan or one insert sees it. The root may grow meanwhile: an
-/// old root is still the leftmost page of its level.
+/// One key space of an index, as one scan or one insert sees it. If the tree has got a new root
+/// since, the old one is still the leftmost page of its level.
 #[derive(Clone, Copy)]
 pub struct Tree<'r> {
     rel: Rel<'r>,
@@ -100,14 +97,7 @@ impl<'r> Tree<'r> {
     fn check<L: Locked<'r>>(&self, page: Pinned<'r>, level: u8) -> L {
         let block = page.block();
         let page = L::lock(page);
-        special::expect(&page, self.kind(level))
-            .and_then(|()| {
-                if level == LEAF {
-                    leaf::check(&page)
-                } else {
-                    internal::check(&page)
-                }
-            })
+        check_page(&page, self.kind(level))
             .unwrap_or_else(|fault| corrupted(self.rel, block, &fault));
         page
     }
@@ -116,8 +106,8 @@ impl<'r> Tree<'r> {
     /// the last high key that the search moved past on this level: high keys grow to the right, so
     /// damaged links cannot lead in a circle.
     ///
-    /// A search may come to a page left of `key`, never to one right of it: there it would miss
-    /// rows. Damaged downlinks lead to such a page, if not to the right one or to one further left.
+    /// A search may come to a page left of `key`, never to one right of it, where it would miss
+    /// rows: if it does, a downlink is damaged.
     fn next_right(
         &self,
         page: &Page,
@@ -186,8 +176,8 @@ impl<'r> Tree<'r> {
         }
     }
 
-    /// Shows `each` the internal pages right above the leaves, from left to right; none when the
-    /// root is a leaf.
+    /// Calls `each` with the internal pages right above the leaves, from left to right; with none
+    /// when the root is a leaf.
     pub fn parents_of_leaves(&self, mut each: impl FnMut(&Page)) {
         if self.root_level == LEAF {
             return;
@@ -228,8 +218,8 @@ impl<'r> Tree<'r> {
         }
     }
 
-    /// The leaf in which `key` can be put right now, locked for writing; None when it must be split
-    /// first, or a split be finished (by [`Tree::make_room`], with no other page locked).
+    /// The leaf in which `key` can be put right now, locked for writing; None when
+    /// [`Tree::make_room`] has to split it first, or to finish a split, with no other page locked.
     ///
     /// The search starts at `start`, a leaf known to be that of `key` or left of it. Also tells how
     /// many times it had to move right.
@@ -280,7 +270,7 @@ impl<'r> Tree<'r> {
         let mut right = Exclusive::extend(self.rel);
         let (kind, right_block, block) = (self.kind(LEAF), right.block(), left.block());
         let pages = [(&mut left, Image::Full), (&mut right, Image::Full)];
-        wal::change(pages, |[l, r]| leaf::split(l, r, kind, right_block, key))
+        wal::change(pages, |[l, r]| rewrite::split(l, r, kind, right_block, key))
             .unwrap_or_else(|fault| corrupted(self.rel, block, &fault));
         drop(right);
         self.finish_split(left, LEAF);

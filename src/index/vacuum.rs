@@ -1,14 +1,14 @@
 //! VACUUM: one pass over the pages in physical order.
 //!
-//! The pass misses no posting although pages split meanwhile: a split moves postings to a page that
+//! The pass misses no posting although pages split during it: a split moves postings to a page that
 //! is new, hence at the end of the file, and the file's length is read again until it stops
 //! growing.
 
 use super::corrupt::corrupted;
 use super::key::{SPACES, Space};
 use super::page::meta::{META_BLOCK, Meta};
-use super::page::{is_zero, leaf, special};
-use super::tree::{LEAF, read_meta};
+use super::page::{LEAF, is_zero, leaf, rewrite, special};
+use super::tree::read_meta;
 use crate::pg::am::row_address::RowAddresses;
 use crate::pg::am::vacuum::{DeadRows, Vacuum};
 use crate::pg::catalog::relation::Rel;
@@ -52,9 +52,9 @@ impl VacuumCounts {
     }
 }
 
-/// Removes the postings of dead rows. For a validation, shows each row once: an insert files a row
-/// in all its spaces or in none, and no VACUUM, which could be cut short between two of them, runs
-/// beside it.
+/// Removes the postings of dead rows. A validation is told of each row once: an insert files a row
+/// in all its spaces or in none, and no VACUUM, which could be interrupted between two of them,
+/// runs at the same time.
 pub fn bulk_delete(vacuum: &Vacuum, dead: &DeadRows) -> VacuumCounts {
     let index = vacuum.index();
     let stamp = read_meta(index).page_stamp();
@@ -76,7 +76,7 @@ pub fn bulk_delete(vacuum: &Vacuum, dead: &DeadRows) -> VacuumCounts {
                 Some(space) if once && !space.holds_each_row_once() => {
                     counts.add(space, leaf::count(&page), 0);
                 }
-                // The cleanup lock, on every leaf: a scan that holds a pin still has to look at the
+                // A cleanup lock on every leaf: a scan that holds a pin still has to look at the
                 // rows it found there, whether or not this pass removes something from the page.
                 Some(_) => {
                     let page = page.unlock().cleanup();
@@ -91,9 +91,8 @@ pub fn bulk_delete(vacuum: &Vacuum, dead: &DeadRows) -> VacuumCounts {
     counts
 }
 
-/// The space of a leaf; None for the other pages, which are internal, and zeros left by a crash. A
-/// page never changes from one to the other while VACUUM looks, since a new page stays locked until
-/// it is logged.
+/// The space of a leaf; None for internal pages, and for pages of zeros. What a page is does not
+/// change once VACUUM can see it, since a new page stays locked until it is logged.
 fn space_of_leaf(index: Rel, page: &Shared, stamp: u32) -> Option<Space> {
     if is_zero(page) {
         return None;
@@ -116,11 +115,12 @@ fn clean_leaf(
     let tids: Vec<Tid> = leaf::postings(&page).map(|key| key.tid).collect();
     tids.iter()
         .for_each(|tid| addresses.check(page.rel(), *tid));
+    // One mark for each posting.
     let doomed = dead.among(&tids);
     let removed = doomed.iter().filter(|d| **d).count();
     if removed > 0 {
         let Ok(()) = wal::change([(&mut page, Image::Full)], |[page]| {
-            leaf::remove(page, kind, &doomed);
+            rewrite::remove(page, kind, &doomed);
             Ok::<(), Infallible>(())
         });
     }

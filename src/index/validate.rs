@@ -1,4 +1,4 @@
-//! Checking an operator class (amvalidate): the access method knows three operators on bigint.
+//! Checks an operator class (amvalidate): the access method knows three operators on bigint.
 
 #![allow(unsafe_code)]
 

@@ -7,9 +7,10 @@
 
 /// Rows of a tile: two tiles of fingerprints fit the first-level cache.
 pub const TILE: usize = 1024;
-/// Hits after which a comparison stops, to be continued: more than one row can add.
+/// A comparison returns after the row that brings its hits to this number; the caller continues it
+/// with the next row.
 const ENOUGH: usize = 4 * TILE;
-/// Fingerprints that are tested together.
+/// Fingerprints that are compared before one branch.
 const LANES: usize = 16;
 
 /// Positions in the first and in the second tile.
@@ -24,8 +25,7 @@ pub struct Tiles<'t> {
 }
 
 /// Adds the pairs within `radius` of each other to `hits`, beginning with row `from` of the left
-/// tile. Returns the row to go on with, when there were too many hits to go on, and otherwise the
-/// end.
+/// tile. Returns the row to continue with, which is the tile's length when all rows are done.
 #[inline(always)]
 fn find_body(tiles: &Tiles, radius: u32, from: usize, hits: &mut Vec<Hit>) -> usize {
     for (i, x) in tiles.left.iter().enumerate().skip(from) {
@@ -78,15 +78,30 @@ fn find_avx512(tiles: &Tiles, radius: u32, from: usize, hits: &mut Vec<Hit>) -> 
     find_body(tiles, radius, from, hits)
 }
 
+/// Has this machine what [`find_avx2`] is compiled for?
+#[cfg(target_arch = "x86_64")]
+fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt")
+}
+
+/// Has this machine what [`find_avx512`] is compiled for?
+#[cfg(target_arch = "x86_64")]
+fn has_avx512() -> bool {
+    is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512vpopcntdq")
+        && is_x86_feature_detected!("popcnt")
+}
+
 /// As the body above, with the best instructions that this machine has.
 pub fn find(tiles: &Tiles, radius: u32, from: usize, hits: &mut Vec<Hit>) -> usize {
     #[cfg(target_arch = "x86_64")]
     {
-        if is_x86_feature_detected!("avx512vpopcntdq") && is_x86_feature_detected!("avx512vl") {
+        if has_avx512() {
             // SAFETY: the machine has the features.
             return unsafe { find_avx512(tiles, radius, from, hits) };
         }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
+        if has_avx2() {
             // SAFETY: the machine has the features.
             return unsafe { find_avx2(tiles, radius, from, hits) };
         }
@@ -131,7 +146,7 @@ mod tests {
             prop_assert_eq!(&all(&find, &tiles, radius), &wanted);
             prop_assert_eq!(&all(&find_portable, &tiles, radius), &wanted);
             #[cfg(target_arch = "x86_64")]
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
+            if has_avx2() {
                 // SAFETY: the machine has the features.
                 let avx2: Kernel = &|t, r, f, h| unsafe { find_avx2(t, r, f, h) };
                 prop_assert_eq!(&all(avx2, &tiles, radius), &wanted);

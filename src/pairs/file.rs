@@ -1,19 +1,19 @@
 //! Pairs of more rows than memory holds: groups are divided into temporary files by the same
-//! pigeonholes until they fit, and go on in memory ([`super::find`]).
+//! pigeonholes until each fits, and then searched in memory ([`super::find`]).
 
 #![forbid(unsafe_code)]
 
 use super::compare::TILE;
 use super::find::{Finder, Host, Row, WINDOW, window};
 use super::split::{Task, choose};
-use crate::index::build::sort::Store;
-use crate::index::page::get_u64;
+use crate::bytes::get_u64;
+use crate::store::Store;
 use std::collections::TryReserveError;
 
 const ROW: usize = size_of::<Row>();
 /// Rows that are written at a time, and read for a division.
 const CHUNK: usize = 64;
-/// What an open temporary file costs besides: the server's buffer.
+/// Bytes of the buffer that the server keeps for an open temporary file.
 const FILE_BUFFER: usize = 8192;
 
 /// Rows in a temporary file.
@@ -43,14 +43,14 @@ impl<F: Store> Part<F> {
         }
         self.rows += 1;
         self.varying |= self.first ^ row.fingerprint;
-        self.unwritten.extend(row.fingerprint.to_le_bytes());
-        self.unwritten.extend(row.tag.to_le_bytes());
+        self.unwritten.extend(row.fingerprint.to_ne_bytes());
+        self.unwritten.extend(row.tag.to_ne_bytes());
         if self.unwritten.len() >= CHUNK * ROW {
             self.flush();
         }
     }
 
-    /// Ends the writing.
+    /// Writes the rows that are not in the file yet. Reading comes after it.
     fn flush(&mut self) {
         self.file.write(&self.unwritten);
         self.unwritten.clear();
@@ -117,7 +117,7 @@ impl<F: Store> Gathered<F> {
             self.rows.clear();
             part.add(row);
             self.spilled = Some(part);
-            // The other half is for the files' buffers.
+            // From here on the other half of the memory is for the buffers of files.
             self.limit /= 2;
             self.rows.shrink_to(self.limit);
             return Ok(());
@@ -231,8 +231,8 @@ impl<H: Host> Files<'_, H> {
         (bits, groups)
     }
 
-    /// Compares what is not worth dividing. Where only connections matter, of equal rows one will
-    /// do.
+    /// Compares what is not worth dividing. Where only connections matter, one of several equal
+    /// rows is enough.
     fn rest(&mut self, part: &mut Part<H::File>, task: Task) {
         if !self.finder.host.is_transitive() {
             return self.compare(part);
@@ -280,7 +280,7 @@ impl<H: Host> Files<'_, H> {
         }
     }
 
-    /// Compares all pairs: what memory holds with itself and with everything behind it.
+    /// Compares all pairs: the rows that memory holds with each other and with all rows after them.
     fn compare(&mut self, part: &mut Part<H::File>) {
         let mut behind = Vec::with_capacity(TILE);
         let mut at = 0;

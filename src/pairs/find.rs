@@ -1,21 +1,21 @@
 //! Every pair of fingerprints within a Hamming radius, each once. Pure; the server is behind
 //! [`Host`].
 //!
-//! A group of rows is divided by blocks of bits of which one must agree (see
-//! [`pairs_split`](super::split)), in place, until comparing all its pairs is cheaper than dividing
-//! it further. A pair belongs to the first block in which it agrees, at each division: that is how
-//! it is reported once, and how a group of rows that agree in an earlier block is passed over.
-//! Groups are as large as the data makes them; a large one is divided again, so that a value that
-//! many rows share does not cost the square of their number. What is left is the square of rows
-//! that are all within the radius of each other, which is the size of the answer.
+//! A group of rows is divided by blocks of bits of which one must agree ([`super::split`]), in
+//! place, until comparing all its pairs is cheaper than dividing it further. At each division a
+//! pair belongs to the first block in which it agrees: so it is reported once, and a group of rows
+//! that all agree in an earlier block is skipped. Groups are as large as the data makes them; a
+//! large one is divided again, so that a value that many rows share does not cost the square of
+//! their number. What remains is the square of rows that are all within the radius of each other,
+//! which is the size of the answer.
 
 #![forbid(unsafe_code)]
 
 use super::compare::{Hit, TILE, Tiles, find};
 use super::split::{Split, Task, choose};
-use crate::index::build::sort::Store;
+use crate::store::Store;
 
-/// A fingerprint and what stands for its row.
+/// A fingerprint, and the tag that stands for its row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Row {
@@ -23,15 +23,15 @@ pub struct Row {
     pub tag: u64,
 }
 
-/// Who asks for pairs.
+/// What a search needs of its caller: temporary files, a place for pairs, a time to be cancelled.
 pub trait Host {
     type File: Store;
     /// Makes a temporary file.
     fn file(&mut self) -> Self::File;
     /// Takes a pair, in any order, by its tags.
     fn pair(&mut self, a: u64, b: u64, distance: u32);
-    /// Does it only matter which rows are connected? Then pairs may be left out that others make up
-    /// for, and some come more than once: n equal rows are n - 1 pairs, not n (n - 1) / 2.
+    /// Does it only matter which rows are connected? Then pairs may be left out whose rows others
+    /// connect, and some come more than once: n equal rows are n - 1 pairs, not n (n - 1) / 2.
     fn is_transitive(&self) -> bool {
         false
     }
@@ -41,11 +41,11 @@ pub trait Host {
     fn progress(&mut self, share: f64);
 }
 
-/// Groups of no more rows are compared at once.
+/// Groups of at most this many rows are compared without being divided.
 const FEW: usize = 32;
-/// Of more rows, equal ones are left out before they are compared, where they may be.
+/// In groups of more rows, equal ones are left out of the comparison where only connections matter.
 const MANY: usize = 128;
-/// Bits by which rows are grouped in one pass: their groups' ends fit the first-level cache.
+/// Bits by which rows are grouped in one pass: the ends of the groups fit the first-level cache.
 pub const WINDOW: u32 = 8;
 const GROUPS: usize = 1 << WINDOW;
 /// Rows that are looked at or moved between two pauses.
@@ -55,14 +55,14 @@ const STEPS: usize = 1 << 16;
 pub struct Finder<'h, H: Host> {
     pub host: &'h mut H,
     pub radius: u32,
-    /// Masks in each of which a pair must differ: others report those that agree.
+    /// Masks in each of which a pair must differ: other branches report the pairs that agree.
     differ: Vec<u64>,
     left: Vec<u64>,
     right: Vec<u64>,
     hits: Vec<Hit>,
-    /// The share of the work that is done, and what the group in hand adds to it; 0 below the
-    /// groups that are reported.
+    /// The share of the work that is done, 0 to 1.
     done: f64,
+    /// The share that the current group is; 0 within a part, where progress is not reported.
     share: f64,
 }
 
@@ -136,12 +136,12 @@ impl<'h, H: Host> Finder<'h, H> {
         varying
     }
 
-    /// Do other tasks report all pairs of a group in which these bits vary?
+    /// Do other branches report all pairs of a group in which these bits vary?
     pub fn is_elsewhere(&self, varying: u64) -> bool {
         self.differ.iter().any(|mask| mask & varying == 0)
     }
 
-    /// Are all rows of a group connected, in which these bits vary, and is that all that matters?
+    /// Are all rows of a group in which these bits vary connected, and is that all that matters?
     pub fn is_one(&self, varying: u64) -> bool {
         varying.count_ones() <= self.radius && self.host.is_transitive()
     }
@@ -160,7 +160,7 @@ impl<'h, H: Host> Finder<'h, H> {
     }
 
     /// Puts one row of each fingerprint to the front, and connects the others with them; returns
-    /// how many are in front. There must be a row.
+    /// how many are in front. `rows` must not be empty.
     pub fn distinct(&mut self, rows: &mut [Row]) -> usize {
         rows.sort_unstable_by(|a, b| {
             self.host.pause();
@@ -195,14 +195,14 @@ impl<'h, H: Host> Finder<'h, H> {
         self.share = outer.1;
     }
 
-    /// Begins a part of the group in hand: what happens in it is not reported. Returns what
+    /// Begins a part of the current group, in which progress is not reported. Returns what
     /// [`Finder::end_part`] wants.
     pub fn begin_part(&mut self) -> f64 {
         std::mem::take(&mut self.share)
     }
 
-    /// Ends a part whose size is `of` of the group's. Reports how much of the whole is done, unless
-    /// the group is itself below a part.
+    /// Ends a part that is the share `of` of the group. Reports how much of the whole is done,
+    /// unless the group itself is within a part.
     pub fn end_part(&mut self, outer: f64, of: f64) {
         self.share = outer;
         if outer > 0.0 {
@@ -232,7 +232,8 @@ impl<'h, H: Host> Finder<'h, H> {
         }
     }
 
-    /// Compares all pairs of rows; reports those that agree in `must` and that are ours.
+    /// Compares all pairs of rows; reports those that agree in `must`, except for those that other
+    /// branches report.
     pub fn compare(&mut self, rows: &[Row], must: u64) {
         let tiles = rows.chunks(TILE).len() as f64;
         for (t, left) in rows.chunks(TILE).enumerate() {

@@ -46,24 +46,25 @@ impl Tags for PairRows {
 pg_function! {
     /// simhash_pairs(relation, key, fingerprint, radius) -> SETOF (a, b, distance)
     fn simhash_pairs, pg_finfo_simhash_pairs(args) {
-        pairs(args, "simhash_pairs", 3, None)
+        pairs(args, "simhash_pairs", false)
     }
 }
 
 pg_function! {
-    /// simhash_pairs_keyed(relation, key, fingerprint, key_type, radius) -> SETOF (a, b, distance)
+    /// simhash_pairs_keyed(key_type, relation, key, fingerprint, radius) -> SETOF (a, b, distance)
     fn simhash_pairs_keyed, pg_finfo_simhash_pairs_keyed(args) {
-        pairs(args, "simhash_pairs_keyed", 4, Some(3))
+        pairs(args, "simhash_pairs_keyed", true)
     }
 }
 
-/// The pairs of the SQL function `name`; its argument `at` is the radius.
-fn pairs(args: &Args, name: &'static str, at: usize, key_type: Option<usize>) -> Datum {
+/// The pairs of the SQL function `name`; one that is `keyed` has the argument key_type before the
+/// others.
+fn pairs(args: &Args, name: &'static str, keyed: bool) -> Datum {
     let rows = RowsOut::begin(args);
-    let source = SourceTable::of(args, name, key_type);
-    let radius = radius(args.get::<i32>(at), name);
+    let source = SourceTable::of(args, name, keyed);
+    let radius = radius(args.get::<i32>(usize::from(keyed) + 3), name);
     let order = source.order();
-    // Keys that are no tags by themselves get a quarter.
+    // Keys that do not fit a tag get a quarter of the memory.
     let memory = work_mem_bytes();
     let of_keys = if order.is_by_value() { 0 } else { memory / 4 };
     let pair_rows = PairRows {

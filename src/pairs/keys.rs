@@ -1,12 +1,12 @@
-//! What stands for the rows of a search: their keys. A key that fits 8 bytes is its row's tag;
-//! others are kept as bytes, in memory or, when there are many, in a temporary file, and the tag
-//! tells where.
+//! The keys of the rows of a search. A key that is passed by value is its row's tag; others are
+//! kept as bytes, in memory or, when there are many, in a temporary file, and the tag is their
+//! position.
 
-use crate::index::build::sort::Store;
 use crate::pg::process::memory::reserve;
 use crate::pg::process::temp_file::TempFile;
 use crate::pg::sql::key_type::KeyType;
 use crate::pg::sql::value::Value;
+use crate::store::Store;
 
 /// Bytes of a stored key's length.
 const LENGTH: usize = size_of::<u32>();
@@ -14,7 +14,7 @@ const LENGTH: usize = size_of::<u32>();
 /// Bytes that are read at a time, a multiple of 8.
 const CHUNK: usize = 256;
 
-/// Room for keys.
+/// Bytes of keys, each aligned to 8.
 pub type KeyBuffer = Vec<u64>;
 
 /// The keys of all rows that were read.
@@ -66,7 +66,7 @@ impl Keys {
         self.bytes.clear();
     }
 
-    /// Ends the adding.
+    /// Writes the keys that are not in the file yet, if there is one. Reading comes after it.
     pub fn finish(&mut self) {
         if self.file.is_some() {
             self.spill();
@@ -90,8 +90,8 @@ impl Keys {
         self.of_type.value(kept, buffer)
     }
 
-    /// Appends what is behind a key of a type that is passed by reference. Returns what, with the
-    /// buffer, [`KeyType::value`] takes for it.
+    /// Appends the bytes of a key to the buffer, unless it is passed by value. Returns what
+    /// [`KeyType::value`] takes for the key, together with the buffer.
     pub fn append(&mut self, tag: u64, buffer: &mut KeyBuffer) -> u64 {
         if self.of_type.is_by_value() {
             return tag;

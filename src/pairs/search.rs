@@ -7,7 +7,7 @@ use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::temp_file::TempFile;
 use crate::pg::sql::value::Value;
 
-/// Who takes the pairs that a search finds.
+/// Takes the pairs that a search finds.
 pub trait Pairs {
     /// Takes a pair, in any order, by its tags.
     fn pair(&mut self, a: u64, b: u64, distance: u32);
@@ -15,9 +15,9 @@ pub trait Pairs {
     fn is_transitive(&self) -> bool;
 }
 
-/// Who gives the rows of a table their tags.
+/// Gives the rows of a table their tags.
 pub trait Tags: Pairs {
-    /// What stands for a row with this key, which lives until the call returns.
+    /// The tag of a row with this key. The key lives until the call returns.
     fn tag(&mut self, key: Value<'_>) -> u64;
 }
 

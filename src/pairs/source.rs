@@ -1,4 +1,4 @@
-//! The table whose duplicates are asked for: its columns checked, its rows read.
+//! The table that is searched for near-duplicates: its columns checked, its rows read.
 
 use super::file::Gathered;
 use super::find::Row;
@@ -12,15 +12,14 @@ use crate::pg::sql::fmgr::Args;
 use crate::pg::sql::key_type::{KeyType, no_order};
 use pgrx::PgSqlErrorCode::{
     ERRCODE_CARDINALITY_VIOLATION, ERRCODE_DATATYPE_MISMATCH, ERRCODE_INVALID_PARAMETER_VALUE,
-    ERRCODE_NULL_VALUE_NOT_ALLOWED, ERRCODE_UNDEFINED_COLUMN, ERRCODE_UNDEFINED_FUNCTION,
-    ERRCODE_UNDEFINED_TABLE,
+    ERRCODE_NULL_VALUE_NOT_ALLOWED, ERRCODE_UNDEFINED_FUNCTION, ERRCODE_UNDEFINED_TABLE,
 };
 use pgrx::pg_sys;
 
 /// Rows between two reports of how many were read.
 const REPORTED: u64 = 65_536;
 
-/// Argument `i`, or the ERROR that it must not be NULL.
+/// The value of an argument; an ERROR when it is NULL.
 pub fn required<T>(value: Option<T>, function: &str, argument: &str) -> T {
     value.unwrap_or_else(|| {
         raise(
@@ -45,24 +44,25 @@ pub fn radius(given: Option<i32>, function: &str) -> u32 {
 /// A table, view or foreign table with a key and a fingerprint, locked against DDL.
 pub struct SourceTable {
     table: Opened,
-    /// As SQL text.
+    /// Its name with its schema, and those of the two columns, as SQL text.
     pub table_name: String,
     pub key: String,
     pub fp: String,
-    /// The type in which keys are given back.
+    /// The type in which keys are returned.
     pub key_type: pg_sys::Oid,
-    /// The type that the column has.
+    /// The type of the key column.
     pub column_type: pg_sys::Oid,
 }
 
 impl SourceTable {
-    /// Reads the arguments `relation`, `key` and `fingerprint` (the first three) of a function;
-    /// keys are given back in the type of argument `key_type`, if there is one, and otherwise as
-    /// bigint.
-    pub fn of(args: &Args, function: &str, key_type: Option<usize>) -> Self {
-        let oid = required(args.get::<pg_sys::Oid>(0), function, "relation");
-        let key = required(args.name(1), function, "key");
-        let fp = required(args.name(2), function, "fingerprint");
+    /// Reads the arguments `relation`, `key` and `fingerprint` of a function, the first three. One
+    /// that is `keyed` has another argument before them: keys are given back in its type, and
+    /// otherwise as bigint.
+    pub fn of(args: &Args, function: &str, keyed: bool) -> Self {
+        let first = usize::from(keyed);
+        let oid = required(args.get::<pg_sys::Oid>(first), function, "relation");
+        let key = required(args.name(first + 1), function, "key");
+        let fp = required(args.name(first + 2), function, "fingerprint");
         if table::name(oid).is_none() {
             raise(
                 ERRCODE_UNDEFINED_TABLE,
@@ -70,12 +70,12 @@ impl SourceTable {
             );
         }
         let table = Opened::new(oid);
-        let key_column = column(&table, &key);
+        let column_type = column(&table, &key, "the key").storage.type_id;
         check_fingerprint(&table, &fp);
-        let (key_type, column_type) = (
-            key_type.map_or(pg_sys::INT8OID, |i| args.type_of(i)),
-            key_column.storage.type_id,
-        );
+        let key_type = match keyed {
+            true => args.type_of(0),
+            false => pg_sys::INT8OID,
+        };
         check_key(&key, column_type, key_type, function);
         let table_name = required(table::qualified_name(oid), function, "relation");
         SourceTable {
@@ -94,7 +94,7 @@ impl SourceTable {
             .unwrap_or_else(|| raise(ERRCODE_UNDEFINED_FUNCTION, no_order(self.key_type)))
     }
 
-    /// The key column as SQL text, in the type in which keys are given back.
+    /// The key column as SQL text, in the type in which keys are returned.
     pub fn key_expression(&self) -> String {
         match self.key_type == self.column_type {
             true => self.key.clone(),
@@ -105,9 +105,9 @@ impl SourceTable {
         }
     }
 
-    /// Checks that a column of text, or of what casts to text, is there.
+    /// The column of that name as SQL text; an ERROR unless it is text, or implicitly cast to it.
     pub fn text_column(&self, name: &str) -> String {
-        let found = column(&self.table, name).storage.type_id;
+        let found = column(&self.table, name, "the text").storage.type_id;
         if !table::casts_implicitly(found, pg_sys::TEXTOID) {
             let of = table::type_name(found);
             raise(
@@ -127,7 +127,8 @@ impl SourceTable {
         let (key, fp, table) = (self.key_expression(), &self.fp, &self.table_name);
         // A domain over bigint is cast to it, so that the values are those of bigint.
         let sql = format!(
-            "SELECT {key}, {fp}::pg_catalog.int8 FROM {table} WHERE {fp}::pg_catalog.int8 IS NOT NULL"
+            "SELECT {key}, {fp}::pg_catalog.int8 FROM {table} \
+             WHERE {fp}::pg_catalog.int8 IS NOT NULL"
         );
         let mut count = 0u64;
         for_each_row(&sql, None, &mut |[key, fp]| {
@@ -144,12 +145,13 @@ impl SourceTable {
         });
     }
 
-    /// Two rows have one key, where each row must have its own.
+    /// Raises the ERROR that two rows have the same key.
     pub fn not_unique(&self) -> ! {
         raise_with_hint(
             ERRCODE_CARDINALITY_VIOLATION,
             format!("column {} is not unique", self.key),
-            "Rows with near-duplicates need keys that tell them apart. Name another column, or a view.",
+            "Rows with near-duplicates need keys that tell them apart. \
+             Name another column, or a view.",
         )
     }
 
@@ -157,39 +159,58 @@ impl SourceTable {
         raise_with_hint(
             ERRCODE_NULL_VALUE_NOT_ALLOWED,
             format!("column {} contains null values", self.key),
-            "A row that has a fingerprint needs a key. Name another column, or a view without such rows.",
+            "A row that has a fingerprint needs a key. \
+             Name another column, or a view without such rows.",
         )
     }
 }
 
-fn column(table: &Opened, name: &str) -> Column {
+/// The column of that name, which stands for `what`.
+fn column(table: &Opened, name: &str, what: &str) -> Column {
     table::column(table.rel(), name).unwrap_or_else(|| {
-        let message = table::no_column(table.rel(), name);
-        raise(ERRCODE_UNDEFINED_COLUMN, message)
+        let (code, message) = table::no_column(table.rel(), name, what);
+        raise(code, message)
     })
 }
 
 fn check_fingerprint(table: &Opened, name: &str) {
-    let found = column(table, name);
+    let found = column(table, name, "the fingerprint");
     if found.base_type() != pg_sys::INT8OID {
         let of = table::type_name(found.storage.type_id);
-        raise(
+        let hint = match table::casts_implicitly(found.base_type(), pg_sys::TEXTOID) {
+            true => {
+                "Store simhash64(...) of the text in a column of type bigint, and name that column."
+            }
+            false => "Name a column of type bigint that holds the fingerprints.",
+        };
+        raise_with_hint(
             ERRCODE_DATATYPE_MISMATCH,
             format!("column \"{name}\" is of type {of}, not bigint"),
+            hint,
         );
     }
 }
 
 fn check_key(name: &str, column: pg_sys::Oid, wanted: pg_sys::Oid, function: &str) {
     if !table::casts_implicitly(column, wanted) {
+        let plain = function.trim_end_matches("_keyed");
+        let is_integer = table::casts_implicitly(column, pg_sys::INT8OID);
         let (column, wanted) = (table::type_name(column), table::type_name(wanted));
+        let hint = match is_integer {
+            true => {
+                format!(
+                    "Integer keys need no key type: {plain}(relation, key, fingerprint, radius)."
+                )
+            }
+            false => format!(
+                "Say what type the keys are: \
+                 {plain}_keyed(NULL::{column}, relation, key, fingerprint, radius)."
+            ),
+        };
         raise_with_hint(
             ERRCODE_DATATYPE_MISMATCH,
             format!("column \"{name}\" is of type {column}, not {wanted}"),
-            format!(
-                "Say what type the keys are: {}_keyed(..., key_type => NULL::{column}).",
-                function.trim_end_matches("_keyed")
-            ),
+            hint,
         );
     }
 }

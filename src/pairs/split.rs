@@ -8,16 +8,16 @@
 
 #![forbid(unsafe_code)]
 
-/// What is known of a group, and asked about its pairs.
+/// What is known of the pairs that are to be found in a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Task {
     /// Bits in which a pair must agree; the group is not divided by them yet.
     pub must: u64,
     /// Bits in which a pair may differ.
     pub open: u64,
-    /// Blocks of `open` that do not overlap, in each of which a pair differs; and how many they
-    /// are.
+    /// Blocks of `open` that do not overlap, in each of which a pair differs.
     pub zone: u64,
+    /// How many these blocks are.
     pub zone_blocks: u32,
 }
 
@@ -40,11 +40,11 @@ impl Task {
     }
 }
 
-/// Cuts a group into branches: branch i is for the pairs whose first block in common is block i.
+/// Divides a group into branches: branch i is for the pairs whose first block in common is block i.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
     pub blocks: Vec<u64>,
-    /// Does the zone of the task go on into this split's blocks?
+    /// Do the branches keep the task's zone, which the blocks leave out?
     keeps_zone: bool,
 }
 
@@ -69,7 +69,7 @@ impl Split {
 /// 8 bits: measured with 10 M rows; only their ratio matters.
 const COMPARE: f64 = 0.3;
 const FILE: f64 = 8.0;
-/// Steps that are planned ahead at most.
+/// Most divisions in a row that are considered.
 const STEPS: u32 = 6;
 
 /// How to divide a group of `rows`; None when comparing all its pairs is as cheap.

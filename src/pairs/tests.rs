@@ -3,7 +3,6 @@
 use super::file::Gathered;
 use super::find::{Finder, Host, Row};
 use super::split::Task;
-use crate::clusters::union_find::UnionFind;
 use proptest::prelude::*;
 
 /// Collects what is found.
@@ -228,7 +227,7 @@ fn every_pass_over_the_rows_pauses() {
     assert_eq!(pauses, count / 64);
 }
 
-/// What is compared without being divided shows how far it is, too.
+/// Progress is reported also where rows are compared without being divided.
 #[test]
 fn one_large_comparison_reports_progress() {
     let fingerprints: Vec<u64> = (0..9000).map(mixed).collect();
@@ -244,16 +243,24 @@ fn one_large_comparison_reports_progress() {
     }
 }
 
-/// The smallest row that each row is connected with, by pairs that need not be kept.
+/// The smallest row that each row is connected with, by pairs that need not be kept: where a pair
+/// connects two components, all rows of one get the label of the other.
 fn connected(rows: usize, pairs: impl Iterator<Item = (u32, u32)>) -> Vec<u32> {
-    let mut sets = UnionFind::new();
-    (0..rows).for_each(|_| assert!(sets.add().is_ok()));
-    pairs.for_each(|(a, b)| sets.union(a, b));
-    (0..rows as u32).map(|row| sets.find(row)).collect()
+    let mut labels: Vec<u32> = (0..rows as u32).collect();
+    for (a, b) in pairs {
+        let (a, b) = (labels[a as usize], labels[b as usize]);
+        if a != b {
+            // The rows of a component are no smaller than its label.
+            let rest = &mut labels[a.max(b) as usize..];
+            let renamed = rest.iter_mut().filter(|label| **label == a.max(b));
+            renamed.for_each(|label| *label = a.min(b));
+        }
+    }
+    labels
 }
 
-/// Whoever asks only for what is connected gets the same components from fewer pairs, all of them
-/// right.
+/// A host that asks only for connections gets the same components from fewer pairs, each of them a
+/// right one.
 fn check_connected(fingerprints: &[u64], radius: u32, memory: usize) -> usize {
     let mut host = TestHost {
         transitive: true,

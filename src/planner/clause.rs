@@ -1,4 +1,5 @@
-//! Recognises `hamming(a, b) op k` in its many spellings, and says it as `hamming_within(a, b, k)`.
+//! Recognises `hamming(a, b) op k` in its many spellings, and translates it to
+//! `hamming_within(a, b, k)`.
 
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
@@ -44,9 +45,9 @@ struct DistanceComparison<'p> {
 
 /// The translation of a clause.
 pub enum Translation<'p> {
-    /// Says the same as the clause.
+    /// As a condition it keeps the same rows as the clause, which it replaces.
     Equivalent(NodeRef<'p>),
-    /// Holds wherever the clause holds, and belongs beside it.
+    /// Holds wherever the clause holds, and is added beside it.
     Implied(NodeRef<'p>),
 }
 
@@ -126,7 +127,7 @@ pub fn is_distance(node: NodeRef<'_>) -> bool {
         .is_some_and(|call| call.result_type == pg_sys::INT4OID && is_hamming(call.function))
 }
 
-/// A call of `hamming_within`, as what it was or could have been made of.
+/// A call of `hamming_within`, with the comparison of which it may be the translation.
 pub struct WithinCall<'p> {
     pub distance: NodeRef<'p>,
     /// `distance <= radius`.
@@ -199,8 +200,8 @@ impl<'p> Targets<'p> {
     }
 }
 
-/// The radius as an int4, such that `distance <= radius` says what the clause says (or, for
-/// [`Bound::Exactly`], what follows from it).
+/// The radius as an int4, such that `distance <= radius` is equivalent to the clause (or, for
+/// [`Bound::Exactly`], follows from it).
 ///
 /// Distances are 0 to 64, so a wider radius can be clamped without changing the answer. A
 /// GREATEST or LEAST turns a NULL radius into one that no row satisfies, where SQL would say NULL:

@@ -1,8 +1,8 @@
 //! The distances that the planner itself looks for in the clauses on a relation.
 //!
-//! It prunes partitions, leaves tables out by their constraints, and proves the predicates of
-//! partial indexes, by comparing expressions node by node. So a clause on one of these distances
-//! must not be replaced by its translation alone.
+//! It prunes partitions, excludes tables by their constraints, and proves the predicates of partial
+//! indexes, by comparing expressions node by node. So a clause on one of these distances stays
+//! beside its translation.
 
 use std::cell::OnceCell;
 

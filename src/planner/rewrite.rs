@@ -1,8 +1,8 @@
 //! Where clauses are replaced: the quals of a query, and those that children inherit.
 //!
-//! Only through AND and OR, and never below NOT: there a condition that is false and one that is
-//! NULL keep the same rows (none), also in ON clauses of outer joins. The planner has already
-//! pushed NOT down to the comparisons.
+//! Clauses are replaced at the top, below AND and below OR, but never below NOT: at these places a
+//! condition that is false and one that is NULL keep the same rows (none), also in ON clauses of
+//! outer joins. The planner has already pushed NOT down to the comparisons.
 
 use pgrx::pg_sys::Oid;
 
@@ -36,7 +36,8 @@ pub fn relation(relation: Relation<'_>, table: Oid, parent: bool) {
     }
 }
 
-/// What the relation's indexes of extensions are on.
+/// The columns and expressions of those of the relation's indexes whose access method belongs to an
+/// extension.
 fn targets<'p>(relation: Relation<'p>, keys: &[IndexKey<'p>]) -> Targets<'p> {
     let expressions = keys.iter().flat_map(|key| &key.expressions);
     Targets {
@@ -69,8 +70,8 @@ fn rewrite_conjuncts<'p>(
             continue;
         };
         let (Translation::Equivalent(new) | Translation::Implied(new)) = translation;
-        // Each relation of a join comes by, and each child: it must not be added twice, and a
-        // clause beside its translation was kept for somebody.
+        // The hook runs for each relation of a join, and for each child. A translation must not be
+        // added twice, and a clause that stands beside its translation was kept on purpose.
         if conjuncts.iter().any(|present| present.equals(new))
             || beside.iter().any(|present| present.equals(new))
         {
@@ -181,8 +182,8 @@ fn rewrite_restriction<'p>(
     }
 }
 
-/// The parent's index may have had a clause replaced for which the planner looks in the child: it
-/// is put back beside its translation.
+/// A clause that was replaced for an index of the parent may be one that the planner looks for in
+/// the child: it is put back beside its translation.
 fn restore<'p>(
     planner: Planner<'p>,
     targets: &Targets<'p>,

@@ -20,7 +20,8 @@ pub const UNKNOWN: f64 = 0.005;
 pub struct Sample<'a> {
     /// Most common values with their share of all rows.
     pub common: &'a [(i64, f64)],
-    /// Values at equal distances in the rest of the sorted sample.
+    /// The bounds of ANALYZE's histogram: values at regular intervals of the rest of the sample,
+    /// sorted.
     pub histogram: &'a [i64],
     /// Share of rows with NULL.
     pub null_share: f64,
@@ -45,8 +46,8 @@ pub fn of_constant(sample: Sample<'_>, centre: i64, k: i32) -> f64 {
     bounded(estimate, one_row(sample.rows), 1.0 - sample.null_share)
 }
 
-/// Share of the column's rows within `k` of a centre of which only this is known: it is distributed
-/// like the column.
+/// Share of the rows within `k` of a centre that is not known at planning. It is assumed to
+/// be distributed like the column.
 pub fn of_unknown(sample: Sample<'_>, k: i32) -> f64 {
     if k < 0 {
         return 0.0;

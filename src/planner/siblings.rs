@@ -1,7 +1,7 @@
 //! The SQL objects of the extension, found from one of its functions.
 //!
-//! They are looked up beside the function that the query calls, in its schema: so any schema will
-//! do, and nothing needs to be remembered.
+//! They are looked up in the schema of the function that the query calls. So the extension may be
+//! in any schema, and nothing needs to be remembered.
 
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;

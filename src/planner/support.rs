@@ -13,9 +13,9 @@ use crate::pg::planner::nodes::{NodeList, NodeRef, Planner};
 use crate::pg::sql::fmgr::{Args, pg_function};
 
 pg_function! {
-    /// `hamming_support(internal)`: a call of `hamming` becomes `<~>`. That the planner asks loads
-    /// the library and with it the planner hook, without shared_preload_libraries; and the address
-    /// of this function is how clauses recognise `hamming`.
+    /// `hamming_support(internal)`: a call of `hamming` becomes `<~>`. The planner's call loads the
+    /// library and with it the planner hook, without shared_preload_libraries. The address of this
+    /// function is also how [`super::siblings`] recognises `hamming`.
     fn simhash_hamming_support, pg_finfo_simhash_hamming_support(args) {
         match request(args) {
             SupportRequest::Simplify(request) => match as_operator(&request, args.function()) {
@@ -91,10 +91,10 @@ fn selectivity<'p>(
     clause.map_or(UNKNOWN, |clause| clause.selectivity(planner, scope))
 }
 
-/// `a <~> b` for a call of `hamming` or of its twin for triggers: the planner orders by an index
-/// for an operator alone, and expressions that mean the same then also are the same, however they
-/// were written. The planner asks for `<~>` as well and does not say so: the answer is an equal
-/// expression.
+/// `a <~> b` for a call of `hamming` or of `simhash_catalog.distance`. The planner orders by an
+/// index for an operator alone; besides, distances that were written in different ways become equal
+/// expressions. The request does not tell whether the query says `<~>` already: the answer is an
+/// equal expression then.
 fn as_operator<'p>(request: &SimplifyRequest<'p>, support: Oid) -> Option<NodeRef<'p>> {
     let [a, b] = request.args().as_array()?;
     let operator = distance_operator_beside(support)?;

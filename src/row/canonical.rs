@@ -62,7 +62,7 @@ pub enum Scalar {
 }
 
 impl Form {
-    /// Is it natural text, to be segmented into words?
+    /// Is it natural text, to be cut into words?
     pub fn is_text(&self) -> bool {
         matches!(self, Form::Text | Form::PaddedText | Form::TextOutput(_))
     }

@@ -46,27 +46,27 @@ fn tokens(args: &Args, width: Width) -> pg_sys::Datum {
 }
 
 pg_function! {
-    /// `simhash64(record, weights jsonb, preset text) -> bigint`
+    /// `simhash64(record record, weights jsonb, preset text) -> bigint`
     fn simhash_row64, pg_finfo_simhash_row64 (args) { bigint(args, row(args, Width::W64)) }
 }
 
 pg_function! {
-    /// `simhash32(record, weights jsonb, preset text) -> bigint`, 0 to 2^32 - 1
+    /// `simhash32(record record, weights jsonb, preset text) -> bigint`, 0 to 2^32 - 1
     fn simhash_row32, pg_finfo_simhash_row32 (args) { bigint(args, row(args, Width::W32)) }
 }
 
 pg_function! {
-    /// `simhash64(text, options jsonb, preset text) -> bigint`
+    /// `simhash64(text text, options jsonb, preset text) -> bigint`
     fn simhash_text64, pg_finfo_simhash_text64 (args) { bigint(args, text(args, Width::W64)) }
 }
 
 pg_function! {
-    /// `simhash32(text, options jsonb, preset text) -> bigint`, 0 to 2^32 - 1
+    /// `simhash32(text text, options jsonb, preset text) -> bigint`, 0 to 2^32 - 1
     fn simhash_text32, pg_finfo_simhash_text32 (args) { bigint(args, text(args, Width::W32)) }
 }
 
 pg_function! {
-    /// `simhash64_named(record, name text) -> bigint`, strict
+    /// `simhash64_named(record record, name text) -> bigint`, strict
     fn simhash_row_named, pg_finfo_simhash_row_named (args) {
         let Some(row) = args.varlena(0, pg_sys::RECORDOID) else {
             return args.null();
@@ -78,7 +78,7 @@ pg_function! {
 }
 
 pg_function! {
-    /// `simhash64_named_text(text, name text) -> bigint`, strict
+    /// `simhash64_named_text(text text, name text) -> bigint`, strict
     fn simhash_text_named, pg_finfo_simhash_text_named (args) {
         let Some(text) = args.varlena(0, pg_sys::TEXTOID) else {
             return args.null();
@@ -104,7 +104,7 @@ pg_function! {
 }
 
 pg_function! {
-    /// `simhash_terms(text, options jsonb, preset text) -> SETOF text`
+    /// `simhash_terms(text text, options jsonb, preset text) -> SETOF text`
     fn simhash_terms, pg_finfo_simhash_terms (args) {
         let mut rows = RowsOut::begin(args);
         if let Some(text) = args.varlena(0, pg_sys::TEXTOID) {
@@ -118,12 +118,12 @@ pg_function! {
 }
 
 pg_function! {
-    /// `simhash128(record, weights jsonb, preset text) -> bit(128)`
+    /// `simhash128(record record, weights jsonb, preset text) -> bit(128)`
     fn simhash_row128, pg_finfo_simhash_row128 (args) { bit128(args, row(args, Width::W64)) }
 }
 
 pg_function! {
-    /// `simhash128(text, options jsonb, preset text) -> bit(128)`
+    /// `simhash128(text text, options jsonb, preset text) -> bit(128)`
     fn simhash_text128, pg_finfo_simhash_text128 (args) { bit128(args, text(args, Width::W64)) }
 }
 
@@ -139,7 +139,7 @@ pg_function! {
 }
 
 pg_function! {
-    /// `simhash64(tsvector) -> bigint`, strict
+    /// `simhash64(lexemes tsvector) -> bigint`, strict
     fn simhash_tsvector64, pg_finfo_simhash_tsvector64 (args) {
         let Some(value) = args.varlena(0, pg_sys::TSVECTOROID) else {
             return args.null();
@@ -183,7 +183,7 @@ pg_function! {
 }
 
 pg_function! {
-    /// `simhash_features(record, weights jsonb, preset text) -> SETOF (column_name text, feature
+    /// `simhash_features(record record, weights jsonb, preset text) -> SETOF (column_name text, feature
     /// text, tf float8, weight float8, hash bigint)`
     fn simhash_features, pg_finfo_simhash_features (args) {
         let mut rows = RowsOut::begin(args);

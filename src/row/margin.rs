@@ -15,42 +15,42 @@ use crate::pg::sql::rows_out::{Field, RowsOut};
 
 /// How many bits; argument 3.
 fn bits(args: &Args) -> Option<usize> {
-    Some(within("n", args.get::<i32>(3)?, 0..=64))
+    Some(within("bits", args.get::<i32>(3)?, 0..=64))
 }
 
 pg_function! {
-    /// `simhash64_margin(record, weights jsonb, preset text, n int) -> bigint`
+    /// `simhash64_margin(record record, weights jsonb, preset text, bits int) -> bigint`
     fn simhash_row_margin, pg_finfo_simhash_row_margin (args) {
-        let (Some(row), Some(n)) = (args.varlena(0, pg_sys::RECORDOID), bits(args)) else {
+        let (Some(row), Some(bits)) = (args.varlena(0, pg_sys::RECORDOID), bits(args)) else {
             return args.null();
         };
         let new = |memory| RowSite::<1>::new(memory, Width::W64);
-        args.result(call_site::with(args, new, |site| site.margin(args, row, n)))
+        args.result(call_site::with(args, new, |site| site.margin(args, row, bits)))
     }
 }
 
 pg_function! {
-    /// `simhash64_margin(text, options jsonb, preset text, n int) -> bigint`
+    /// `simhash64_margin(text text, options jsonb, preset text, bits int) -> bigint`
     fn simhash_text_margin, pg_finfo_simhash_text_margin (args) {
-        let (Some(text), Some(n)) = (args.varlena(0, pg_sys::TEXTOID), bits(args)) else {
+        let (Some(text), Some(bits)) = (args.varlena(0, pg_sys::TEXTOID), bits(args)) else {
             return args.null();
         };
         let new = |memory| TextSite::<1>::new(memory, Width::W64);
-        args.result(call_site::with(args, new, |site| site.margin(args, text, n)))
+        args.result(call_site::with(args, new, |site| site.margin(args, text, bits)))
     }
 }
 
 pg_function! {
-    /// `simhash_probes(fp bigint, mask bigint, flips int) -> SETOF bigint`, strict
+    /// `simhash_probes(fingerprint bigint, mask bigint, flips int) -> SETOF bigint`, strict
     fn simhash_probes, pg_finfo_simhash_probes (args) {
         let mut rows = RowsOut::begin(args);
-        let (Some(fp), Some(mask), Some(flips)) =
+        let (Some(fingerprint), Some(mask), Some(flips)) =
             (args.get::<i64>(0), args.get::<i64>(1), args.get::<i32>(2))
         else {
             return args.null();
         };
         let flips = within("flips", flips, 0..=64) as u32;
-        or_raise(margin::probes(fp, mask, flips, &mut |probe| {
+        or_raise(margin::probes(fingerprint, mask, flips, &mut |probe| {
             check_for_interrupts();
             rows.push([Some(Field::from(probe))]);
         }));

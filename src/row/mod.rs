@@ -3,9 +3,9 @@
 //! What lives here: [`canonical`] (values of every type as text that no setting and no catalog
 //! change alters), [`arguments`] (the JSON and preset arguments, parsed once per call site),
 //! [`record`] and [`text`] (the two inputs), [`lexemes`] (tsvectors), [`functions`] (what SQL
-//! sees), [`stored`] (configurations under a name), [`versions`] (those who write them),
-//! [`similarity`] (checks of candidates), [`margin`] (bits in doubt). What must not: anything that
-//! decides a bit of a fingerprint; that is `fingerprint`.
+//! sees), [`stored`] (configurations under a name), [`versions`] (rights and locks for writing
+//! them), [`similarity`] (checks of candidates), [`margin`] (bits in doubt). What must not:
+//! anything that decides a bit of a fingerprint; that is `fingerprint`.
 
 mod arguments;
 mod canonical;

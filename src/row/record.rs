@@ -29,7 +29,7 @@ pub struct RowSite<const W: usize> {
     work: RowWork,
 }
 
-/// Columns and plan; apart from the sketch, which may be another one.
+/// Columns and plan, apart from the sketch: `add_to` takes one of its caller.
 struct RowWork {
     writer: Writer,
     shape: Option<Rc<Shape>>,
@@ -95,7 +95,7 @@ impl<const W: usize> RowSite<W> {
     }
 }
 
-/// Options and preset, and whether they are others than at the last call.
+/// Options and preset, and whether they have changed since the last call.
 struct Settings<'a> {
     options: &'a RowOptions,
     preset: &'static Preset,

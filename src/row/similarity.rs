@@ -7,9 +7,10 @@ use super::errors::{or_raise, raise};
 use super::text::ARRAY;
 use crate::fingerprint::Error;
 use crate::fingerprint::hash::Width;
-use crate::fingerprint::options::grammar::{TextOptions, parse_text};
+use crate::fingerprint::options::grammar::parse_text;
 use crate::fingerprint::options::plan::{self, ColumnPlan};
-use crate::fingerprint::similarity::distance;
+use crate::fingerprint::options::text_options::TextOptions;
+use crate::fingerprint::similarity::distance::blend;
 use crate::fingerprint::similarity::jaccard::{Shingles, cosine};
 use crate::fingerprint::similarity::minhash::Signature;
 use crate::fingerprint::sketch::{Content, Feature, Sketch};
@@ -37,18 +38,18 @@ pub fn within(name: &'static str, value: i32, range: std::ops::RangeInclusive<i3
 }
 
 pg_function! {
-    /// `simhash_jaccard(a text, b text, n int) -> float8`, strict
+    /// `simhash_jaccard(a text, b text, ngram int) -> float8`, strict
     fn simhash_jaccard, pg_finfo_simhash_jaccard (args) {
-        let (Some(a), Some(b), Some(n)) = (
+        let (Some(a), Some(b), Some(ngram)) = (
             args.varlena(0, pg_sys::TEXTOID),
             args.varlena(1, pg_sys::TEXTOID),
             args.get::<i32>(2),
         ) else {
             return args.null();
         };
-        let n = within("n", n, NGRAMS);
+        let ngram = within("ngram", ngram, NGRAMS);
         let shingles = |text: Value<'_>| {
-            or_raise(Shingles::new(&to_utf8(text.bytes()), n, &mut check_for_interrupts))
+            or_raise(Shingles::new(&to_utf8(text.bytes()), ngram, &mut check_for_interrupts))
         };
         args.result(shingles(a).jaccard(&shingles(b)))
     }
@@ -77,7 +78,10 @@ fn vector(plan: &ColumnPlan, text: Value<'_>) -> Vec<Feature> {
     let text = to_utf8(text.bytes());
     or_raise(sketch.column(plan, Content::Text(&text), &mut check_for_interrupts));
     let mut features = sketch.into_features();
-    features.sort_unstable_by_key(|feature| feature.hash);
+    features.sort_unstable_by(|a, b| {
+        check_for_interrupts();
+        a.hash.cmp(&b.hash)
+    });
     features.dedup_by(|next, kept| {
         let same = next.hash == kept.hash;
         kept.weight += if same { next.weight } else { 0.0 };
@@ -138,24 +142,24 @@ fn same_length(first: usize, second: usize) {
 }
 
 pg_function! {
-    /// `simhash_blend(d int, jaccard float8, mu float8) -> float8`, strict
+    /// `simhash_blend(distance int, jaccard float8, mu float8) -> float8`, strict
     fn simhash_blend, pg_finfo_simhash_blend (args) {
-        let (Some(d), Some(jaccard), Some(mu)) =
+        let (Some(distance), Some(jaccard), Some(mu)) =
             (args.get::<i32>(0), args.get::<f64>(1), args.get::<f64>(2))
         else {
             return args.null();
         };
-        args.result(Some(or_raise(distance::blend(d, jaccard, mu))))
+        args.result(Some(or_raise(blend(distance, jaccard, mu))))
     }
 }
 
 pg_function! {
-    /// `minhash(tokens text[], n int) -> bigint[]`, strict
+    /// `minhash(tokens text[], functions int) -> bigint[]`, strict
     fn simhash_minhash, pg_finfo_simhash_minhash (args) {
-        let (Some(tokens), Some(n)) = (args.varlena(0, ARRAY), args.get::<i32>(1)) else {
+        let (Some(tokens), Some(functions)) = (args.varlena(0, ARRAY), args.get::<i32>(1)) else {
             return args.null();
         };
-        let mut signature = Signature::new(within("n", n, FUNCTIONS));
+        let mut signature = Signature::new(within("functions", functions, FUNCTIONS));
         let mut any = false;
         for token in tokens.array().items.into_iter().flatten() {
             check_for_interrupts();

@@ -1,8 +1,8 @@
 //! Stored configurations: weights, a preset, a dictionary and an idf table under a name and a
 //! version.
 //!
-//! Versions never change. So each is loaded once in a session, and what has to be asked again is
-//! only which version a name stands for: once in each statement, under that statement's snapshot.
+//! Versions never change, so a session loads each of them once. Which version a name stands for is
+//! asked once in each statement, under that statement's snapshot.
 
 #![forbid(unsafe_code)]
 
@@ -14,8 +14,9 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::errors::{or_raise, raise};
 use crate::fingerprint::Error;
-use crate::fingerprint::options::grammar::{RowOptions, TextOptions, parse_row, parse_text};
+use crate::fingerprint::options::grammar::{RowOptions, parse_row, parse_text};
 use crate::fingerprint::options::presets::{self, Input, Preset};
+use crate::fingerprint::options::text_options::TextOptions;
 use crate::fingerprint::terms::{Idf, PartOfSpeech};
 use crate::fingerprint::text::stop_words::StopWords;
 use crate::fingerprint::text::user_words::UserWords;
@@ -86,14 +87,13 @@ impl Named {
     /// another one than at the last call.
     pub fn refresh(&mut self, args: &Args, i: usize) -> Option<(Rc<Config>, bool)> {
         let name = args.varlena(i, pg_sys::TEXTOID)?.bytes();
-        let seen = Seen::now();
         if let Some(config) = &self.config
-            && seen.is_some()
-            && self.seen == seen
             && self.name == name
+            && self.seen.as_ref().is_some_and(Seen::is_now)
         {
             return Some((config.clone(), false));
         }
+        let seen = Seen::now();
         let config = find(&crate::pg::process::encoding::to_utf8(name));
         let changed = self.config.as_ref().is_none_or(|old| old.id != config.id);
         (self.name, self.seen) = (name.to_vec(), seen);
@@ -115,7 +115,7 @@ struct ConfigRow {
 
 /// The configuration `name` (its newest version) or `name@version`.
 fn find(name: &str) -> Rc<Config> {
-    // One way to write a number: simhash_drop_config looks for it.
+    // Only the usual spelling of a number: simhash_drop_config looks for that.
     let is_number = |text: &str| text.parse::<i32>().is_ok_and(|n| n.to_string() == text);
     let (base, version) = match name.rsplit_once('@') {
         Some((base, version)) if is_number(version) => (base, Some(version)),
@@ -151,8 +151,8 @@ fn find(name: &str) -> Rc<Config> {
     config
 }
 
-/// Takes a version out of those that the session keeps, or the one that was not used for longest,
-/// when there is no more room.
+/// Takes a version out of those that the session keeps. If it is not there and all places are
+/// taken, drops the least recently used one.
 fn kept(id: &str) -> Option<Rc<Config>> {
     LOADED.with_borrow_mut(|loaded| {
         let place = loaded.iter().position(|config| config.id == id);
@@ -226,8 +226,8 @@ impl StoredVersion {
         query(text, &[&self.name, &self.version], row);
     }
 
-    /// Fewer words or terms are stored than there were, or more: a fingerprint would be another
-    /// one.
+    /// Raises an ERROR unless as many words or terms are stored as the version was made of: with
+    /// others its fingerprints would differ.
     fn check(&self, should: Option<u64>, found: u64, what: &str) {
         let Self {
             config,
@@ -292,7 +292,8 @@ impl Words {
         }
     }
 
-    /// Stop words join those of options or preset; words do so unless the options have their own.
+    /// Adds the stop words to those of options or preset, and the words unless the options have a
+    /// dictionary.
     fn add_to(&self, options: &mut TextOptions, preset: &Preset) {
         if options.dictionary.is_none() && !self.is_empty {
             options.dictionary = Some(self.whole.clone());

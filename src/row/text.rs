@@ -8,11 +8,13 @@ use super::arguments::{ParsedArguments, refresh};
 use super::errors::{or_raise, raise};
 use super::stored::Named;
 use crate::fingerprint::Error;
+use crate::fingerprint::counter::for_each_term;
 use crate::fingerprint::hash::{FeatureHash, Width};
-use crate::fingerprint::options::grammar::{TextOptions, parse_text, parse_text_or_hint_row};
+use crate::fingerprint::options::grammar::{parse_text, parse_text_or_hint_row};
 use crate::fingerprint::options::plan::{self, ColumnPlan};
+use crate::fingerprint::options::text_options::TextOptions;
 use crate::fingerprint::simhash::simhash;
-use crate::fingerprint::sketch::{self, Content, Sketch};
+use crate::fingerprint::sketch::{Content, Sketch};
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::encoding::to_utf8;
 use crate::pg::sql::call_site::Memory;
@@ -45,12 +47,7 @@ impl<const W: usize> TextSite<W> {
         self.prepare(args, parse_text);
         if let Some(plan) = &self.plan {
             let text = to_utf8(text.bytes());
-            or_raise(sketch::for_each_term(
-                plan,
-                &text,
-                &mut check_for_interrupts,
-                term,
-            ));
+            or_raise(for_each_term(plan, &text, &mut check_for_interrupts, term));
         }
     }
 

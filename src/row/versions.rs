@@ -1,5 +1,5 @@
-//! Those who write versions of configurations, dictionaries and idf tables: who may, one
-//! transaction at a time, and what they delete.
+//! Writing versions of configurations, dictionaries and idf tables: the rights that it takes, the
+//! lock that lets one transaction do so at a time, and what is deleted with a version.
 
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -21,7 +21,7 @@ use crate::pg::sql::fmgr::{Args, pg_function};
 
 const SCHEMA: &CStr = c"simhash_catalog";
 
-/// The number of the lock, of those of table config.
+/// The number of the lock, among those of table config.
 const LOCK: u32 = 0;
 
 /// What has versions.
@@ -56,8 +56,8 @@ impl VersionedKind {
         }
     }
 
-    /// Delete version $2 of $1; of a dictionary all versions before it, and what stands in $2 as
-    /// removed.
+    /// The statements that drop version $2 of $1. Of a dictionary they drop all versions before $2,
+    /// and the words that $2 marks as removed.
     fn deletions(self) -> &'static [&'static str] {
         match self {
             Self::Config => &[
@@ -122,7 +122,7 @@ thread_local! {
     static DROPPING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// While it lives, the triggers of the tables let rows be deleted.
+/// While it lives, the triggers of the tables allow rows to be deleted.
 struct Dropping;
 
 impl Dropping {
@@ -154,7 +154,7 @@ fn check(args: &Args) {
                 ),
             )
         };
-        // To drop versions of a dictionary is to write anew what stays.
+        // Dropping versions of a dictionary writes the words that stay anew.
         if (!dropping || kind == VersionedKind::Dictionary) && !may(table, INSERT, &[]) {
             refuse("INSERT");
         }
@@ -165,8 +165,9 @@ fn check(args: &Args) {
     check_snapshot(args);
 }
 
-/// An older snapshot would not show the newest version: the next one would be added to it. Only an
-/// idf table does not depend on older ones, and counting in one snapshot has its use.
+/// Raises an ERROR in a transaction that keeps its snapshot: the snapshot may be older than the
+/// newest version, on which the next one builds. An idf table does not build on older versions, and
+/// counting documents in one snapshot is useful, so that there only the newest must be visible.
 fn check_snapshot(args: &Args) {
     if !keeps_its_snapshot() {
         return;
@@ -197,7 +198,7 @@ fn check_newest_idf(args: &Args) {
     );
     let name = args.varlena(1, pg_sys::TEXTOID);
     let number = |sees| {
-        let [number] = newest.first_row(&[name], sees)?;
+        let [number] = newest.first_row(args, &[name], sees)?;
         Some(number?.integer())
     };
     let (latest, seen) = (number(Sees::Latest), number(Sees::Usual));

@@ -32,7 +32,7 @@ fn refuse_plainly<T>(message: String) -> Parsed<T> {
     })
 }
 
-/// The values by name, each at most once.
+/// The values by name, each given at most once.
 #[derive(Debug)]
 pub struct TriggerArguments<'a> {
     names: &'static [&'static str],
@@ -120,7 +120,7 @@ impl<'a> TriggerArguments<'a> {
         ))
     }
 
-    /// An argument that says nothing without another one.
+    /// Refuses an argument that has no effect without another one.
     pub fn needs(&self, name: &str, other: &str) -> Parsed<()> {
         match (self.get(name), self.get(other)) {
             (Some(_), None) => refuse(
@@ -131,7 +131,7 @@ impl<'a> TriggerArguments<'a> {
         }
     }
 
-    /// Two arguments that must not name the same column; `why` is the hint.
+    /// Refuses two arguments that name the same column; `why` is the hint.
     pub fn differ(&self, one: &str, other: &str, why: &str) -> Parsed<()> {
         match (self.get(one), self.get(other)) {
             (Some(column), Some(same)) if column == same => refuse(

@@ -7,9 +7,7 @@ use std::rc::Rc;
 use std::thread::LocalKey;
 
 use pgrx::PgSqlErrorCode;
-use pgrx::PgSqlErrorCode::{
-    ERRCODE_DATATYPE_MISMATCH, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_UNDEFINED_COLUMN,
-};
+use pgrx::PgSqlErrorCode::{ERRCODE_DATATYPE_MISMATCH, ERRCODE_INVALID_PARAMETER_VALUE};
 use pgrx::pg_sys::Oid;
 
 use super::arguments::Parsed;
@@ -35,7 +33,7 @@ pub fn refuse(
     report(code, message.into(), Some(which), hint)
 }
 
-/// What the arguments say, or the ERROR that they are refused.
+/// The parsed arguments, or the ERROR that refuses them.
 pub fn accepted<T>(call: &TriggerCall<'_>, parsed: Parsed<T>) -> T {
     parsed.unwrap_or_else(|refusal| {
         let (message, hint) = (refusal.message, refusal.hint);
@@ -43,18 +41,18 @@ pub fn accepted<T>(call: &TriggerCall<'_>, parsed: Parsed<T>) -> T {
     })
 }
 
-/// The column of that name, of the table that fired the trigger.
-pub fn column(call: &TriggerCall<'_>, name: &str) -> Column {
+/// The column of that name, of the table that fired the trigger; `what` it stands for.
+pub fn column(call: &TriggerCall<'_>, name: &str, what: &str) -> Column {
     let table = call.relation();
     table::column(table, name).unwrap_or_else(|| {
-        let message = table::no_column(table, name);
-        refuse(call, ERRCODE_UNDEFINED_COLUMN, message, None)
+        let (code, message) = table::no_column(table, name, what);
+        refuse(call, code, message, None)
     })
 }
 
-/// The column of that name, which is of one of these types; `what` it stands for.
+/// The column of that name, which must be of one of these types; `what` is its role in the message.
 pub fn typed_column(call: &TriggerCall<'_>, name: &str, what: &str, types: &[Oid]) -> Column {
-    let column = column(call, name);
+    let column = column(call, name, what);
     if !types.contains(&column.base_type()) {
         wrong_type(call, name, &column, what, &table::type_name(types[0]));
     }
@@ -73,7 +71,7 @@ pub fn wrong_type(
     refuse(call, ERRCODE_DATATYPE_MISMATCH, message, None)
 }
 
-/// The transaction's snapshot does not show a near-duplicate that may not be missed.
+/// Raises the ERROR for a near-duplicate that the transaction's snapshot does not show.
 pub fn missed_near_duplicate(table: &str) -> ! {
     raise_not_serializable(&format!(
         "another transaction has stored a near-duplicate in \"{table}\""
@@ -100,16 +98,10 @@ pub fn remembered<T>(
     }
     let (current, new) = new();
     let new = Rc::new(new);
-    let outdated = known.with_borrow_mut(|known| {
-        // Those of dropped triggers too.
-        let (old, mut kept): (HashMap<_, _>, HashMap<_, _>) = std::mem::take(known)
-            .into_iter()
-            .partition(|(_, (current, _))| !current.is_current());
-        kept.insert(trigger, (current, Rc::clone(&new)));
-        *known = kept;
-        old
+    known.with_borrow_mut(|known| {
+        // What is remembered of dropped triggers is outdated too.
+        known.retain(|_, (current, _)| current.is_current());
+        known.insert(trigger, (current, Rc::clone(&new)));
     });
-    // Calls the server, so nothing may be borrowed.
-    drop(outdated);
     new
 }

@@ -6,7 +6,7 @@
 //! For one row, in this order:
 //! 1. BEFORE triggers, `simhash_flag_duplicate()`: the [`numbers`] of the row's fingerprint,
 //!    ascending, in every table that a trigger of the row's table searches by this fingerprint
-//!    column, topmost first (`flag_locks`).
+//!    column, topmost first (`flag::locked_tables`).
 //! 2. The server: the row, and its keys.
 //! 3. AFTER triggers, `simhash_maintain_clusters()`: [`CLUSTERS`] of the table of clusters.
 //!
@@ -40,8 +40,8 @@ const SHARES_A_BLOCK: u32 = 9;
 const MOST: usize = SHARES_A_BLOCK as usize + 1;
 
 /// The locks of a fingerprint in a table that is searched within `radius` by the column of that
-/// position, ascending, each once. All who search the table by this column must name the same
-/// radius.
+/// position, ascending, each once. Every trigger that searches the table by this column must name
+/// the same radius.
 pub fn numbers(fingerprint: u64, radius: u32, column: u16) -> impl Iterator<Item = u32> {
     let mut numbers = [WHOLE; MOST];
     let mut count = 1;

@@ -5,11 +5,12 @@ use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 
+use simhash_dedup::fingerprint::counter::for_each_term;
 use simhash_dedup::fingerprint::hash::Width;
 use simhash_dedup::fingerprint::options::grammar::{parse_row, parse_text};
 use simhash_dedup::fingerprint::options::plan::{self, ColumnPlan, Field};
 use simhash_dedup::fingerprint::options::presets::{self, Input};
-use simhash_dedup::fingerprint::sketch::{Content, Sketch, for_each_term};
+use simhash_dedup::fingerprint::sketch::{Content, Sketch};
 use simhash_dedup::fingerprint::terms::Idf;
 use simhash_dedup::fingerprint::text::{normal, words};
 

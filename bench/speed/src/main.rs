@@ -4,6 +4,7 @@
 //! CSV...`: the cost model, which asks no server.
 
 mod cells;
+mod hot_keys;
 mod model;
 mod model_plot;
 mod oracle;
@@ -15,7 +16,6 @@ mod s0;
 mod s0_batch;
 mod s0_stores;
 mod sets;
-mod split_model;
 mod traffic;
 mod upkeep;
 
@@ -115,7 +115,7 @@ fn search(client: &Client, set: &Set, peers: &[Peer]) -> Outcome<Vec<Measure>> {
     measures.extend(traffic::throughput(peers, &centres, 3.0)?);
     measures.extend(traffic::all_pairs(client, rows, set.name == "A")?);
     progress("hot keys, a model in memory");
-    measures.extend(split_model::Model::new(rows).measure(&centres)?);
+    measures.extend(hot_keys::Model::new(rows).measure(&centres)?);
     Ok(measures)
 }
 

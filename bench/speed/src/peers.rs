@@ -1,4 +1,4 @@
-//! Who is measured: our index, and what a PostgreSQL without it can do. For each the SQL that makes
+//! The peers: our index, and what a PostgreSQL without it can do. For each the SQL that makes
 //! it, the SQL that asks it, and the parameters of a question.
 
 use simhash_dedup::index::search::probe::{Radii, for_each_key, radii};

@@ -133,7 +133,7 @@ fn searches(section: &Section, out: &mut String) {
 
 /// Everything else: a row for each kind of measure, a column for each peer.
 fn others(section: &Section, out: &mut String) {
-    let of = |m: &&Measure| m.what != "search" && !m.what.starts_with("split");
+    let of = |m: &&Measure| m.what != "search" && !m.what.starts_with("hot keys");
     let peers = distinct(section.measures.iter().filter(of).map(|m| &m.peer));
     if peers.is_empty() {
         return;
@@ -182,10 +182,10 @@ fn others(section: &Section, out: &mut String) {
 }
 
 /// The in-memory comparison of ways to live with hot keys.
-fn splits(section: &Section, out: &mut String) {
+fn hot_keys(section: &Section, out: &mut String) {
     let names = distinct(
         (section.measures.iter())
-            .filter(|m| m.what == "split, entries")
+            .filter(|m| m.what == "hot keys, compared")
             .map(|m| &m.peer),
     );
     if names.is_empty() {
@@ -208,7 +208,7 @@ fn splits(section: &Section, out: &mut String) {
                 short(m.value) + &p95
             })
         };
-        let cells = ["split, entries", "split, time", "split, stored"].map(cell);
+        let cells = ["hot keys, compared", "hot keys, time", "hot keys, stored"].map(cell);
         let _ = writeln!(out, "| {name} | {} |", cells.join(" | "));
     }
 }
@@ -219,7 +219,7 @@ pub fn markdown(title: &str, sections: &[Section]) -> String {
         let _ = writeln!(out, "\n## Set {}, {} rows", section.set, section.rows);
         searches(section, &mut out);
         others(section, &mut out);
-        splits(section, &mut out);
+        hot_keys(section, &mut out);
         for m in section.measures.iter().filter(|m| !m.note.is_empty()) {
             let _ = writeln!(out, "\n* {} {} k = {}: {}", m.peer, m.what, m.k, m.note);
         }

@@ -20,7 +20,7 @@ pub enum Store {
     Simhash,
     /// A table with a column, and a b-tree on it, for each 16-bit block.
     Columns,
-    /// A row for each (block, key), with an array of hashes and names: a document store's way.
+    /// A row for each (block, key), with an array of fingerprints and names: a document store's way.
     Documents,
 }
 

@@ -1,7 +1,8 @@
 //! Preset, options and the fields of a row, worked out into what each field does.
 
-use super::grammar::{ColumnOptions, ContentKind, RowOptions, TextOptions};
+use super::grammar::{ColumnOptions, ContentKind, RowOptions};
 use super::presets::{Input, Preset};
+use super::text_options::TextOptions;
 use crate::fingerprint::error::Error;
 use crate::fingerprint::hash::FeatureHash;
 
@@ -67,7 +68,7 @@ pub fn row(
         })
         .collect();
     let total: f64 = chosen.iter().map(|(_, column)| column.weight).sum();
-    // That no column is left at all is no error: such a row has no feature.
+    // A row of which no column counts is no error: it has no feature.
     if total == 0.0 && !chosen.is_empty() {
         return Err(Error::NoWeight);
     }
@@ -195,8 +196,8 @@ fn check_names(options: &RowOptions, names: &[&str]) -> Result<(), Error> {
         .try_for_each(|name| known("\"$exclude\"", name))
 }
 
-/// The preset's input with the given options laid over it, the first that says something winning.
-/// Each layer comes with what the user wrote in front of its keys.
+/// The preset's input with the given options laid over it. Where several layers give an option, the
+/// first of them wins. Each layer comes with what the user wrote in front of its keys.
 fn input(preset: &'static Preset, layers: &[(&str, &TextOptions)]) -> Result<Input, Error> {
     let Input::Words(rules) = &preset.input else {
         return match layers

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
+
 use crate::fingerprint::error::Error;
 use crate::fingerprint::hash::FeatureHash;
 use crate::fingerprint::terms::{CueWords, Length, PartOfSpeechWeights, Terms};
@@ -34,7 +36,8 @@ impl Features {
 }
 
 /// What a feature that occurs `tf` times weighs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Tf {
     /// tf
     Raw,

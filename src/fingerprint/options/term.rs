@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::grammar::{names, number, object, quote, unknown_key, wrong_shape};
+use super::json::{Choice, number, object, quote, read, unknown, wrong_shape};
 use crate::fingerprint::error::Error;
 use crate::fingerprint::terms::{CueWords, Idf, Length, PartOfSpeechWeights, Terms};
 use crate::fingerprint::text::word_list::GatheredWords;
@@ -54,11 +54,7 @@ impl TermOptions {
             "length" => self.length = Some(length(key, value)?),
             "pos" => self.part_of_speech = Some(part_of_speech(key, value)?),
             "cue_words" => self.cue_words = Some(cue_words(key, value)?),
-            "title" => {
-                let title = value.as_str().map(str::to_owned);
-                let wrong = || wrong_shape(quote(key), "the name of a column", value);
-                self.title = Some(title.ok_or_else(wrong)?);
-            }
+            "title" => self.title = Some(read(key, "the name of a column", value)?),
             _ => return Ok(false),
         }
         Ok(true)
@@ -66,101 +62,92 @@ impl TermOptions {
 }
 
 fn idf(key: &str, value: &Value) -> Result<Option<Arc<Idf>>, Error> {
-    if value == &Value::Bool(false) {
-        return Ok(None);
+    const KEYS: [&str; 2] = ["documents", "terms"];
+    let wrong = || {
+        let expected = "false or an object with \"documents\" and \"terms\"";
+        wrong_shape(quote(key), expected, value)
+    };
+    let members = match value {
+        Value::Bool(false) => return Ok(None),
+        value => value.as_object().ok_or_else(wrong)?,
+    };
+    if let Some(key) = members.keys().find(|key| !KEYS.contains(&key.as_str())) {
+        return Err(unknown(key, KEYS.join(", ")));
     }
-    let expected = "false or an object with \"documents\" and \"terms\"";
-    let Value::Object(members) = value else {
-        return Err(wrong_shape(quote(key), expected, value));
+    let [Some(documents), Some(terms)] = KEYS.map(|key| members.get(key)) else {
+        return Err(wrong());
     };
-    if let Some(key) = members
-        .keys()
-        .find(|k| !["documents", "terms"].contains(&k.as_str()))
-    {
-        return Err(unknown_key(key, "documents, terms"));
-    }
-    let (Some(documents), Some(terms)) = (members.get("documents"), members.get("terms")) else {
-        return Err(wrong_shape(quote(key), expected, value));
+    let count = |place: String, value: &Value| {
+        let wrong = || wrong_shape(place, "an integer that is not negative", value);
+        value.as_u64().ok_or_else(wrong)
     };
-    let whole = |place: String, value: &Value| {
-        let number = value.as_u64();
-        number.ok_or_else(|| wrong_shape(place, "an integer that is not negative", value))
-    };
-    let mut table = Idf::new(whole(quote("documents"), documents)?);
-    for (term, df) in &object("\"terms\"", terms)? {
-        table.add(
-            term,
-            whole(format!("number of documents of term \"{term}\""), df)?,
-        )?;
+    let mut table = Idf::new(count(quote("documents"), documents)?);
+    for (term, df) in object("\"terms\"", terms)? {
+        let place = format!("number of documents of term \"{term}\"");
+        table.add(term, count(place, df)?)?;
     }
     Ok(Some(Arc::new(table)))
 }
 
 fn length(key: &str, value: &Value) -> Result<Length, Error> {
-    let expected = "\"none\", \"gauss\", \"linear\" or an object with \"min\" and \"max\"";
-    match value {
+    let wrong = || {
+        let expected = "\"none\", \"gauss\", \"linear\" or an object with \"min\" and \"max\"";
+        wrong_shape(quote(key), expected, value)
+    };
+    let members = match value {
         Value::String(name) if name == "none" => return Ok(Length::None),
         Value::String(name) if name == "gauss" => return Ok(Length::Gauss),
         Value::String(name) if name == "linear" => return Ok(Length::S3),
-        Value::Object(members) if members.len() == 2 => {
-            if let (Some(min), Some(max)) = (members.get("min"), members.get("max")) {
-                let expected = "a number";
-                let min = number("\"min\"".into(), min, expected)?;
-                let max_number = number("\"max\"".into(), max, expected)?;
-                if min < max_number {
-                    let max = max_number;
-                    return Ok(Length::Linear { min, max });
-                }
-                return Err(wrong_shape("\"max\"".into(), "above \"min\"", max));
-            }
-        }
-        _ => {}
+        value => value.as_object().ok_or_else(wrong)?,
+    };
+    let (2, Some(least), Some(most)) = (members.len(), members.get("min"), members.get("max"))
+    else {
+        return Err(wrong());
+    };
+    let (min, max) = (number(quote("min"), least)?, number(quote("max"), most)?);
+    match min < max {
+        true => Ok(Length::Linear { min, max }),
+        false => Err(wrong_shape(quote("max"), "above \"min\"", most)),
     }
-    Err(wrong_shape(quote(key), expected, value))
 }
 
+/// Largest weight of a part of speech. The product with the other weights of a word, and the sum of
+/// such products, must stay finite.
+const MOST: f64 = 1e6;
+
 fn part_of_speech(key: &str, value: &Value) -> Result<Option<PartOfSpeechWeights>, Error> {
-    let members = match value {
-        Value::Bool(false) => return Ok(None),
-        Value::Bool(true) => return Ok(Some(PartOfSpeechWeights::S3)),
-        Value::Object(members) => members,
-        _ => {
-            let expected = "true, false or an object of \"noun\", \"verb\" and \"other\"";
-            return Err(wrong_shape(quote(key), expected, value));
-        }
+    let expected = "true, false or an object of \"noun\", \"verb\" and \"other\"";
+    let members: Map<String, Value> = match read(key, expected, value)? {
+        Choice::BuiltIn(false) => return Ok(None),
+        Choice::BuiltIn(true) => return Ok(Some(PartOfSpeechWeights::S3)),
+        Choice::Own(members) => members,
     };
     let mut weights = PartOfSpeechWeights::S3;
-    for (name, value) in members {
-        let place = match name.as_str() {
+    for (name, value) in &members {
+        let weight = match name.as_str() {
             "noun" => &mut weights.noun,
             "verb" => &mut weights.verb,
             "other" => &mut weights.other,
-            _ => return Err(unknown_key(name, "noun, verb, other")),
+            _ => return Err(unknown(name, "noun, verb, other")),
         };
-        *place = number(
-            format!("weight of part of speech \"{name}\""),
-            value,
-            "a number",
-        )?;
+        let place = format!("weight of part of speech \"{name}\"");
+        *weight = number(place.clone(), value)?;
+        if *weight > MOST {
+            return Err(wrong_shape(place, "at most 1000000", value));
+        }
     }
     Ok(Some(weights))
 }
 
 fn cue_words(key: &str, value: &Value) -> Result<CueWords, Error> {
-    match value {
-        Value::Bool(true) => Ok(CueWords::BuiltIn),
-        Value::Bool(false) => Ok(CueWords::None),
-        Value::Array(_) => {
-            let mut words = GatheredWords::default();
-            for word in names(key, value)? {
-                words.add(&word, ())?;
-            }
-            Ok(CueWords::List(Arc::new(words.sorted(&mut || {}))))
-        }
-        _ => Err(wrong_shape(
-            quote(key),
-            "true, false or an array of strings",
-            value,
-        )),
+    let own: Vec<String> = match read(key, "true, false or an array of strings", value)? {
+        Choice::BuiltIn(true) => return Ok(CueWords::BuiltIn),
+        Choice::BuiltIn(false) => return Ok(CueWords::None),
+        Choice::Own(own) => own,
+    };
+    let mut words = GatheredWords::default();
+    for word in &own {
+        words.add(word, ())?;
     }
+    Ok(CueWords::List(Arc::new(words.sorted(&mut || {}))))
 }

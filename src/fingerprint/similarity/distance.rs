@@ -27,15 +27,15 @@ pub fn width(bits: i32) -> Result<Width, Error> {
     }
 }
 
-/// S2's similarity of two documents: `mu / (d + 1) + (1 - mu) * jaccard`, of the distance of their
-/// fingerprints and the Jaccard similarity of their other data. 0.25 and more counts as similar.
-/// Rounded to 12 decimals: binary fractions would miss thresholds that decimal ones meet, such as d
-/// = 4, J = 0.7.
-pub fn blend(d: i32, jaccard: f64, mu: f64) -> Result<f64, Error> {
-    if !(0..=128).contains(&d) {
+/// S2's similarity of two documents: `mu / (distance + 1) + (1 - mu) * jaccard`, of the distance of
+/// their fingerprints and the Jaccard similarity of their other data. 0.25 and more counts as
+/// similar. Rounded to 12 decimals: binary fractions would miss thresholds that decimal ones meet,
+/// such as distance 4, jaccard 0.7.
+pub fn blend(distance: i32, jaccard: f64, mu: f64) -> Result<f64, Error> {
+    if !(0..=128).contains(&distance) {
         return Err(Error::OutOfRange {
-            name: "d",
-            value: d,
+            name: "distance",
+            value: distance,
             least: 0,
             most: 128,
         });
@@ -45,7 +45,7 @@ pub fn blend(d: i32, jaccard: f64, mu: f64) -> Result<f64, Error> {
             return Err(Error::NoShare { name, value });
         }
     }
-    let blend = mu / (f64::from(d) + 1.0) + (1.0 - mu) * jaccard;
+    let blend = mu / (f64::from(distance) + 1.0) + (1.0 - mu) * jaccard;
     Ok((blend * 1e12).round() / 1e12)
 }
 

@@ -5,6 +5,9 @@ use crate::fingerprint::hash::city64;
 use crate::fingerprint::text::normal;
 use crate::fingerprint::text::words::Ngrams;
 
+/// So many n-grams take long to sort, some 10 ms: the caller may want to stop.
+const LONG: usize = 1 << 19;
+
 /// The set of a text's character n-grams (letters and digits of its normal form), as sorted hashes.
 /// A text of fewer characters is one n-gram by itself; one without letters and digits has none.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +35,13 @@ impl Shingles {
         if hashes.is_empty() && !short.is_empty() {
             hashes.push(city64(short.as_bytes()));
         }
-        hashes.sort_unstable();
+        match hashes.len() < LONG {
+            true => hashes.sort_unstable(),
+            false => hashes.sort_unstable_by(|a, b| {
+                pause();
+                a.cmp(b)
+            }),
+        }
         hashes.dedup();
         Ok(Self(hashes))
     }
@@ -121,6 +130,14 @@ mod tests {
             let true_value = x.intersection(&y).count() as f64 / x.union(&y).count() as f64;
             assert_eq!(of(a, b, 3), Some(true_value));
         }
+    }
+
+    #[test]
+    fn sorting_the_ngrams_of_a_long_text_pauses() {
+        let text: String = (0..200_000).map(|n| format!("{n:x} ")).collect();
+        let mut pauses = 0;
+        Shingles::new(&text, 5, &mut || pauses += 1).unwrap();
+        assert!(pauses > LONG, "{pauses} pauses");
     }
 
     #[test]

@@ -88,6 +88,8 @@ fn stop_words() {
     // Pairs reach over what is left out.
     let pairs = r#"{"features": ["pairs"], "stop_words": true}"#;
     assert_eq!(names("fox of the woods", pairs), ["fox woods"]);
+    // One word alone is no pair, so that the stop word counts.
+    assert_eq!(names("the fox", pairs), ["the fox"]);
     // A text of nothing else keeps them.
     assert_eq!(
         names("to be or not to be", built_in),

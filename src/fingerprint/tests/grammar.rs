@@ -42,239 +42,215 @@ fn the_grammar_of_weights() {
     assert_eq!(plan(renamed), Ok(vec![(1, 1.0)]));
 }
 
-#[test]
-fn what_the_grammar_refuses() {
-    let fail = |json: &str| of_row(&["a", "b"], json, "plain").unwrap_err();
-    for (json, class, message) in [
-        (
-            "{\"zz\": 1}",
-            Class::UndefinedColumn,
-            "column \"zz\" in weights",
-        ),
-        (
-            "{\"$exclude\": [\"zz\"]}",
-            Class::UndefinedColumn,
-            "column \"zz\" in \"$exclude\"",
-        ),
-        (
-            "{\"a\": -1}",
-            Class::InvalidValue,
-            "weight of column \"a\" is out of range: -1",
-        ),
-        (
-            "{\"a\": 1e999}",
-            Class::InvalidValue,
-            "cannot read the JSON",
-        ),
-        (
-            "{\"a\": 0, \"b\": 0}",
-            Class::InvalidValue,
-            "add up to zero",
-        ),
-        (
-            "{\"a\": 1e308, \"b\": 1e308}",
-            Class::InvalidValue,
-            "the sum of the weights",
-        ),
-        (
-            "{\"a\": \"2\"}",
-            Class::InvalidValue,
-            "weight of column \"a\" must be a number",
-        ),
-        (
-            "{\"a\": {\"weight\": null}}",
-            Class::InvalidValue,
-            "must be a number, not null",
-        ),
-        (
-            "{\"a\": {\"wieght\": 1}}",
-            Class::InvalidValue,
-            "unknown option \"wieght\"",
-        ),
-        (
-            "{\"a\": {\"as\": \"word\"}}",
-            Class::InvalidValue,
-            "\"text\" or \"value\"",
-        ),
-        ("{\"$tf\": 1}", Class::InvalidValue, "\"$tf\" must be"),
-        (
-            "{\"$features\": []}",
-            Class::InvalidValue,
-            "\"$features\" must be",
-        ),
-        (
-            "{\"$features\": [\"triples\"]}",
-            Class::InvalidValue,
-            "unknown option \"triples\"",
-        ),
-        (
-            "{\"$normalize\": true}",
-            Class::NotSupported,
-            "option \"$normalize\"",
-        ),
-        (
-            "{\"$idf\": []}",
-            Class::InvalidValue,
-            "\"$idf\" must be false or an object with \"documents\" and \"terms\"",
-        ),
-        (
-            "{\"$idf\": {\"documents\": 1}}",
-            Class::InvalidValue,
-            "\"$idf\" must be false or an object with \"documents\" and \"terms\", not an object",
-        ),
-        (
-            "{\"$idf\": {\"documents\": 1, \"terms\": {}, \"words\": 1}}",
-            Class::InvalidValue,
-            "unknown option \"words\"",
-        ),
-        (
-            "{\"$idf\": {\"documents\": -1, \"terms\": {}}}",
-            Class::InvalidValue,
-            "\"documents\" must be an integer that is not negative, not -1",
-        ),
-        (
-            "{\"$idf\": {\"documents\": 1, \"terms\": {\"a\": 2}}}",
-            Class::InvalidValue,
-            "term \"a\" occurs in 2 of 1 documents",
-        ),
-        (
-            "{\"$length\": {\"min\": 2, \"max\": 2}}",
-            Class::InvalidValue,
-            "\"max\" must be above \"min\", not 2",
-        ),
-        (
-            "{\"a\": {\"length\": 3}}",
-            Class::InvalidValue,
-            "\"length\" must be \"none\", \"gauss\", \"linear\" or an object",
-        ),
-        (
-            "{\"$pos\": {\"adverb\": 1}}",
-            Class::InvalidValue,
-            "unknown option \"adverb\"",
-        ),
-        (
-            "{\"$pos\": {\"verb\": -1}}",
-            Class::InvalidValue,
-            "weight of part of speech \"verb\" is out of range: -1",
-        ),
-        (
-            "{\"$cue_words\": \"x\"}",
-            Class::InvalidValue,
-            "\"$cue_words\" must be true, false or an array",
-        ),
-        (
-            "{\"$title\": 1}",
-            Class::InvalidValue,
-            "\"$title\" must be the name of a column",
-        ),
-        (
-            "{\"a\": {\"title\": \"zz\"}}",
-            Class::UndefinedColumn,
-            "column \"zz\" in \"title\"",
-        ),
-        (
-            "{\"$stop_words\": 1}",
-            Class::InvalidValue,
-            "\"$stop_words\" must be true, false or an array",
-        ),
-        (
-            "{\"$stop_words\": [\"@fr\"]}",
-            Class::InvalidValue,
-            "unknown list of stop words \"@fr\"",
-        ),
-        (
-            "{\"a\": {\"ngram\": 17}}",
-            Class::InvalidValue,
-            "\"ngram\" must be an integer from 1 to 16",
-        ),
-        (
-            "{\"$features\": {\"words\": 0}}",
-            Class::InvalidValue,
-            "\"$features\" must be",
-        ),
-        (
-            "{\"$features\": {\"pairs\": -1}}",
-            Class::InvalidValue,
-            "weight of feature \"pairs\" is out of range: -1",
-        ),
-        (
-            "{\"$dictionary\": \"word\"}",
-            Class::InvalidValue,
-            "\"$dictionary\" must be an array of strings",
-        ),
-        (
-            "{\"$drop_runs\": 1}",
-            Class::InvalidValue,
-            "\"$drop_runs\" must be true or false",
-        ),
-        (
-            "{\"$nonsense\": 1}",
-            Class::InvalidValue,
-            "unknown option \"$nonsense\"",
-        ),
-        ("{\"$balance\": 1}", Class::InvalidValue, "true or false"),
-        (
-            "{\"$columns\": [\"a\"]}",
-            Class::InvalidValue,
-            "names 1 columns",
-        ),
-        (
-            "{\"$columns\": [\"a\", \"a\"]}",
-            Class::InvalidValue,
-            "more than once",
-        ),
-        (
-            "{\"a\": 1, \"$exclude\": [\"a\"]}",
-            Class::InvalidValue,
-            "also excluded",
-        ),
-        ("[1]", Class::InvalidValue, "weights must be a JSON object"),
-        (
-            "null",
-            Class::InvalidValue,
-            "weights must be a JSON object, not null",
-        ),
-    ] {
-        let error = fail(json);
+/// Each JSON of a row of columns a and b is refused with an error of this class, whose message
+/// contains what stands beside it.
+fn assert_refused(class: Class, cases: &[(&str, &str)]) {
+    for (json, message) in cases {
+        let error = refused(json);
         assert_eq!(error.class(), class, "{json}");
         assert!(error.to_string().contains(message), "{json}: {error}");
     }
+}
+
+fn refused(json: &str) -> Error {
+    of_row(&["a", "b"], json, "plain").unwrap_err()
+}
+
+#[test]
+fn columns_that_the_row_lacks_are_refused() {
+    let cases = [
+        (r#"{"zz": 1}"#, r#"column "zz" in weights"#),
+        (r#"{"$exclude": ["zz"]}"#, r#"column "zz" in "$exclude""#),
+        (r#"{"a": {"title": "zz"}}"#, r#"column "zz" in "title""#),
+    ];
+    assert_refused(Class::UndefinedColumn, &cases);
+}
+
+#[test]
+fn weights_out_of_range_are_refused() {
+    let cases = [
+        (
+            r#"{"a": -1}"#,
+            r#"weight of column "a" is out of range: -1"#,
+        ),
+        (r#"{"a": 1e999}"#, "cannot read the JSON"),
+        (r#"{"a": 0, "b": 0}"#, "add up to zero"),
+        (r#"{"a": 1e308, "b": 1e308}"#, "the sum of the weights"),
+        (
+            r#"{"a": "2"}"#,
+            r#"weight of column "a" must be a number or an object, not "2""#,
+        ),
+        (r#"{"a": {"weight": null}}"#, "must be a number, not null"),
+        (r#"{"a": 1, "$exclude": ["a"]}"#, "also excluded"),
+    ];
+    assert_refused(Class::InvalidValue, &cases);
+}
+
+#[test]
+fn options_of_a_row_or_column_of_another_shape_are_refused() {
+    let cases = [
+        ("[1]", "weights must be a JSON object, not this array"),
+        ("null", "weights must be a JSON object, not null"),
+        (r#"{"$nonsense": 1}"#, r#"unknown option "$nonsense""#),
+        (r#"{"a": {"wieght": 1}}"#, r#"unknown option "wieght""#),
+        (
+            r#"{"a": {"as": "word"}}"#,
+            r#""as" of column "a" must be "text" or "value", not "word""#,
+        ),
+        (
+            r#"{"a": {"as": {"text": null}}}"#,
+            r#"must be "text" or "value", not an object"#,
+        ),
+        (
+            r#"{"$balance": 1}"#,
+            r#""$balance" must be true or false, not 1"#,
+        ),
+        (r#"{"$columns": ["a"]}"#, "names 1 columns"),
+        (r#"{"$columns": ["a", "a"]}"#, "more than once"),
+        (
+            r#"{"$columns": ["a", 1]}"#,
+            r#""$columns" must be an array of strings, not this array"#,
+        ),
+    ];
+    assert_refused(Class::InvalidValue, &cases);
+    let cases = [(r#"{"$normalize": true}"#, r#"option "$normalize""#)];
+    assert_refused(Class::NotSupported, &cases);
+}
+
+#[test]
+fn options_of_texts_of_another_shape_are_refused() {
+    let tf = r#""$tf" must be "raw", "log", "sqrt" or "set", not"#;
+    let stop_words = r#""$stop_words" must be true, false or an array of strings, not"#;
+    let cases = [
+        (r#"{"$tf": 1}"#, tf),
+        (r#"{"$tf": "idf"}"#, tf),
+        (r#"{"$tf": {"raw": null}}"#, tf),
+        (r#"{"$features": []}"#, r#""$features" must be"#),
+        (
+            r#"{"$features": "words"}"#,
+            r#""$features" must be an array of strings, not "words""#,
+        ),
+        (
+            r#"{"$features": ["triples"]}"#,
+            r#"unknown option "triples""#,
+        ),
+        (r#"{"$features": {"words": 0}}"#, r#""$features" must be"#),
+        (
+            r#"{"$features": {"pairs": -1}}"#,
+            r#"weight of feature "pairs" is out of range: -1"#,
+        ),
+        (
+            r#"{"a": {"ngram": 17}}"#,
+            r#""ngram" must be an integer from 1 to 16, not 17"#,
+        ),
+        (r#"{"$stop_words": 1}"#, stop_words),
+        (r#"{"$stop_words": [1]}"#, stop_words),
+        (
+            r#"{"$stop_words": ["@fr"]}"#,
+            r#"unknown list of stop words "@fr""#,
+        ),
+        (
+            r#"{"$dictionary": "word"}"#,
+            r#""$dictionary" must be an array of strings, not "word""#,
+        ),
+        (
+            r#"{"$drop_runs": 1}"#,
+            r#""$drop_runs" must be true or false, not 1"#,
+        ),
+        (
+            r#"{"$hash": "md5"}"#,
+            r#""$hash" must be "cityhash64", "murmur64a", "bkdr", "murmur3" or"#,
+        ),
+    ];
+    assert_refused(Class::InvalidValue, &cases);
+}
+
+#[test]
+fn options_of_words_of_another_shape_are_refused() {
+    let idf = r#""$idf" must be false or an object with "documents" and "terms", not"#;
+    let length =
+        r#""$length" must be "none", "gauss", "linear" or an object with "min" and "max", not"#;
+    let pos = r#""$pos" must be true, false or an object of "noun", "verb" and "other", not"#;
+    let count = "must be an integer that is not negative, not";
+    let cases = [
+        (r#"{"$idf": []}"#, idf),
+        (r#"{"$idf": true}"#, idf),
+        (r#"{"$idf": {"documents": 1}}"#, idf),
+        (
+            r#"{"$idf": {"documents": 1, "terms": {}, "words": 1}}"#,
+            r#"unknown option "words""#,
+        ),
+        (r#"{"$idf": {"documents": -1, "terms": {}}}"#, count),
+        (r#"{"$idf": {"documents": 1, "terms": {"a": 0.5}}}"#, count),
+        (
+            r#"{"$idf": {"documents": 1, "terms": []}}"#,
+            r#""terms" must be a JSON object"#,
+        ),
+        (
+            r#"{"$idf": {"documents": 1, "terms": {"a": 2}}}"#,
+            r#"term "a" occurs in 2 of 1 documents"#,
+        ),
+        (r#"{"$length": 3}"#, length),
+        (r#"{"$length": [1, 2]}"#, length),
+        (r#"{"$length": {"min": 2, "max": 2, "mean": 2}}"#, length),
+        (
+            r#"{"$length": {"min": 2, "max": 2}}"#,
+            r#""max" must be above "min", not 2"#,
+        ),
+        (
+            r#"{"$length": {"min": -2, "max": 2}}"#,
+            r#""min" is out of range: -2"#,
+        ),
+        (r#"{"$pos": []}"#, pos),
+        (r#"{"$pos": {"adverb": 1}}"#, r#"unknown option "adverb""#),
+        (
+            r#"{"$pos": {"verb": -1}}"#,
+            r#"weight of part of speech "verb" is out of range: -1"#,
+        ),
+        (
+            r#"{"$pos": {"noun": 1e300}}"#,
+            r#"weight of part of speech "noun" must be at most 1000000, not 1e"#,
+        ),
+        (
+            r#"{"$cue_words": "x"}"#,
+            r#""$cue_words" must be true, false or an array of strings"#,
+        ),
+        (
+            r#"{"$title": 1}"#,
+            r#""$title" must be the name of a column, not 1"#,
+        ),
+    ];
+    assert_refused(Class::InvalidValue, &cases);
+}
+
+#[test]
+fn what_hints_say() {
+    let hint = |json| refused(json).hint();
     assert!(
-        fail("{\"zz\": 1}")
+        refused(r#"{"zz": 1}"#)
             .detail()
             .unwrap()
-            .contains("\"a\", \"b\"")
+            .contains(r#""a", "b""#)
     );
-    assert!(fail("{\"$x\": 1}").hint().unwrap().contains("$columns"));
-    assert_eq!(
-        fail("{\"tf\": \"log\"}").hint(),
-        Some("If an option is meant, write \"$tf\".".into())
-    );
-    assert_eq!(
-        fail("{\"exclude\": 1}").hint(),
-        Some("If an option is meant, write \"$exclude\".".into())
-    );
-    assert_eq!(fail("{\"subject\": \"2\"}").hint(), None);
-    let error = of_text("a", "nope", Width::W64).unwrap_err();
-    assert!(
-        error
-            .hint()
-            .unwrap()
-            .contains("default, plain, s0, s1, s2, s3")
-    );
-    let error = parse_text("{\"title\": \"a\"}").unwrap_err();
-    assert!(error.hint().unwrap().ends_with("length, pos, cue_words."));
+    assert!(hint(r#"{"$x": 1}"#).unwrap().contains("$columns"));
+    let sign = |key| Some(format!("If an option is meant, write \"${key}\"."));
+    assert_eq!(hint(r#"{"tf": "log"}"#), sign("tf"));
+    assert_eq!(hint(r#"{"exclude": 1}"#), sign("exclude"));
+    assert_eq!(hint(r#"{"subject": "2"}"#), None);
+    let presets = of_text("a", "nope", Width::W64).unwrap_err().hint();
+    assert!(presets.unwrap().contains("default, plain, s0, s1, s2, s3"));
+    let of_texts = parse_text(r#"{"title": "a"}"#).unwrap_err().hint();
+    assert!(of_texts.unwrap().ends_with("length, pos, cue_words."));
+}
+
+#[test]
+fn options_without_use_are_refused() {
     let s1 = presets::find(Some("s1")).unwrap();
-    let error = plan::text(s1, &parse_text("{\"pos\": true}").unwrap()).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "option \"pos\" has no use with preset \"s1\""
-    );
-    let error = plan::text(s1, &parse_text("{\"tf\": \"log\"}").unwrap()).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "option \"tf\" has no use with preset \"s1\""
-    );
+    for (json, key) in [(r#"{"pos": true}"#, "pos"), (r#"{"tf": "log"}"#, "tf")] {
+        let error = plan::text(s1, &parse_text(json).unwrap()).unwrap_err();
+        let message = format!("option \"{key}\" has no use with preset \"s1\"");
+        assert_eq!(error.to_string(), message);
+    }
 }
 
 #[test]

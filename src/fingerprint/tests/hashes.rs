@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use crate::fingerprint::hash::{FeatureHash, S1_SEED, Width, bkdr, mix, murmur3, murmur64a};
-use crate::fingerprint::options::grammar::TextOptions;
+use crate::fingerprint::options::text_options::TextOptions;
 use crate::fingerprint::options::{plan, presets};
 use crate::fingerprint::sketch::{Content, Sketch};
 

@@ -11,8 +11,8 @@ use crate::fingerprint::error::Error;
 /// Bytes of raw text between two pauses.
 const CHUNK: usize = 1 << 16;
 
-/// Calls `chunk` for each chunk of the normal form of `text`, which cuts no word, and `pause`
-/// before it. `buffer` is scratch space.
+/// Calls `chunk` for each chunk of the normal form of `text`, and `pause` before it. No word is cut
+/// at the end of a chunk unless it is longer than one. `buffer` is scratch space.
 pub fn for_each_chunk(
     text: &str,
     buffer: &mut String,
@@ -52,8 +52,8 @@ pub fn normal_word(word: &str) -> Result<String, Error> {
 fn normalize_into(text: &str, buffer: &mut String) {
     const KEPT: [bool; 256] = plain_bytes([true; 256]);
     let begin = buffer.len();
-    // Before `copied` all is in the buffer, before `at` all is plain; before `done` it went through
-    // the tables.
+    // What lies before `copied` is in the buffer, before `at` is plain, before `done` has been
+    // looked up in the tables.
     let (mut copied, mut at, mut done) = (0, 0, 0);
     if text.is_ascii() {
         at = text.len();

@@ -1,5 +1,5 @@
-//! Lists of words that a user gives: a stored dictionary may have a million. In a few large pieces
-//! of memory, each of which the system may refuse.
+//! Lists of words that a user gives: a stored dictionary may have a million. They are kept in a few
+//! large allocations; when one of them fails, that is an error.
 
 use std::ops::Range;
 
@@ -38,7 +38,7 @@ impl<T> Default for GatheredWords<T> {
 }
 
 impl<T: Copy + Ord> GatheredWords<T> {
-    /// Adds a word, in any form; one that has no normal form is left out.
+    /// Adds a word, in any form; one whose normal form is empty is left out.
     pub fn add(&mut self, raw: &str, about: T) -> Result<(), Error> {
         normal_form(raw, &mut self.normal, &mut || {})?;
         if self.normal.is_empty() {

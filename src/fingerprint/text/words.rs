@@ -76,13 +76,13 @@ impl Ngrams {
     }
 }
 
-/// Calls `word` for each Unicode word. Text is cut in front of the spaces around what is not ASCII,
-/// as no word goes over a space and the rest is simpler.
+/// Calls `word` for each Unicode word. No word spans a space, and ASCII is simpler: the text is cut
+/// at the spaces around what is not ASCII.
 fn foreign_words(text: &str, word: &mut dyn FnMut(&str)) {
     let mut text = without_gaps(text);
     while !text.is_ascii() {
         let odd = text.bytes().take_while(u8::is_ascii).count();
-        // A mark may belong to the space itself, and spaces in a row to each other.
+        // A mark may combine with the space itself, and adjacent spaces belong together.
         let gap = |at: &usize| {
             text.as_bytes()[*at] == b' ' && !text[..*at].ends_with(char::is_whitespace)
         };
@@ -95,9 +95,9 @@ fn foreign_words(text: &str, word: &mut dyn FnMut(&str)) {
     ascii_words(text, word);
 }
 
-/// The text without the gaps at its ends, which belong to no word. Next to what is not ASCII they
-/// stay: the one may be a mark of theirs, and an apostrophe behind a Hebrew letter is part of its
-/// word.
+/// The text without the gaps at its ends, which belong to no word. Next to a character that is not
+/// ASCII they stay: it may be a mark that combines with the gap, and an apostrophe after a Hebrew
+/// letter is part of its word.
 fn without_gaps(text: &str) -> &str {
     let trimmed = text.trim_end_matches(is_gap);
     let text = match trimmed.ends_with(|c: char| !c.is_ascii()) {
@@ -199,7 +199,7 @@ pub fn is_han(c: char) -> bool {
         | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Common spaces and punctuation that begin no word and, but for an apostrophe behind a Hebrew
+/// Common spaces and punctuation that begin no word and, but for an apostrophe after a Hebrew
 /// letter, end none: neither a Unicode one nor one of the dictionary (whose words may have a plus,
 /// a point and the like).
 fn is_gap(c: char) -> bool {

@@ -45,7 +45,7 @@ pub fn build_empty(index: Rel) {
         index,
         Fork::Init,
         Spool::new(0, &|_| TempFile::new()),
-        BuildOptions { fillfactor: 100 },
+        BuildOptions::OF_NO_ROWS,
         0,
     );
 }

@@ -16,14 +16,20 @@ pub struct BuildOptions {
     pub fillfactor: u32,
 }
 
-/// Takes finished pages, in the order of their block numbers.
+impl BuildOptions {
+    /// For a build over no rows, whose leaves are empty whatever the fill factor is.
+    pub const OF_NO_ROWS: BuildOptions = BuildOptions { fillfactor: 100 };
+}
+
+/// Takes finished pages one by one.
 pub trait PageSink {
     /// The block number of the next page.
     fn next_block(&self) -> u32;
-    /// The block number of the page after that one; asked only if there will be one.
+    /// The block number of the page after that one; called only if there will be one.
     fn block_after_next(&mut self) -> u32;
-    /// Told how many postings the leaf has that is put next.
+    /// Called before a leaf is put, with the number of its postings.
     fn count(&mut self, _space: Space, _postings: usize) {}
+    /// Takes the page that `fill` writes.
     fn put(&mut self, fill: impl FnOnce(&mut Page));
 }
 
@@ -144,7 +150,8 @@ impl<'s, S: PageSink> Loader<'s, S> {
         }
     }
 
-    /// Writes the internal pages above the pages in `links`, and puts theirs in their place.
+    /// Writes the internal pages above the pages in `links`, and replaces `links` with downlinks to
+    /// the new pages.
     fn write_level(&mut self, level: u8) {
         let kind = PageKind { level, ..self.kind };
         let below = std::mem::take(&mut self.links);
@@ -175,7 +182,7 @@ struct Fill {
 
 impl Fill {
     /// Postings to put on the present leaf, of `capacity` that fit: the target, plus or minus up to
-    /// a tenth of the page, in eleven steps that a stride of 7 mixes.
+    /// a tenth of the page, in eleven steps that follow each other with a stride of 7.
     fn of(&self, capacity: usize) -> usize {
         let spread = 10.min(100 - self.target) as i64;
         let offset = i64::from(self.step % 11 * 7 % 11) - 5;

@@ -1,18 +1,18 @@
-//! Where a build's pages go, and what it tells of its progress.
+//! Where a build's pages go, and how it reports its progress.
 
 #![forbid(unsafe_code)]
 
 use super::load::{Loaded, PageSink};
 use crate::index::key::{SPACES, Space};
 use crate::index::page::Page;
-use crate::index::page::meta::{FORMAT_VERSION, Meta};
+use crate::index::page::meta::Meta;
 use crate::pg::am::build::set_rows_done;
 use crate::pg::catalog::relation::Rel;
 use crate::pg::page::bulk::{BulkWriter, Fork, write_first};
 use crate::pg::process::backend::check_for_interrupts;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Phases of a build, as pg_stat_progress_create_index names them. 1 is the server's own.
+/// Numbers of the phases that pg_stat_progress_create_index shows. 1 is the server's own.
 pub mod phase {
     pub const SCAN: i64 = 2;
     pub const SORT_AND_LOAD: i64 = 3;
@@ -46,7 +46,7 @@ pub struct BuildOutput<'o, 'r> {
 #[derive(Clone, Copy)]
 pub struct Progress<'o> {
     pub quarters: &'o AtomicU64,
-    /// Does this process run the command, and so report it?
+    /// Does this process run the command, and so report its progress?
     pub report: bool,
 }
 
@@ -94,7 +94,6 @@ pub fn write_meta(
     null_rows: u64,
 ) {
     let meta = Meta {
-        version: FORMAT_VERSION,
         stamp,
         roots: spaces.each_ref().map(|s| s.root),
         levels: spaces.each_ref().map(|s| s.level),

@@ -1,19 +1,19 @@
 //! CREATE INDEX by several processes.
 //!
-//! 1. All scan the table together; each sorts what it met for every key space and leaves the runs
+//! 1. All scan the table together; each sorts what it read for every key space and leaves the runs
 //!    in files that the others can read.
-//! 2. When the last one has handed its runs over, each takes a key space that no other has
+//! 2. When the last process has handed over its runs, each takes a key space that no other has
 //!    taken, merges all processes' runs of it and loads it, until none is left. They write the file
 //!    side by side.
-//! 3. The leader writes the metapage. Until then the index is no more than unreachable blocks.
+//! 3. The leader writes the metapage. Until then nothing leads to the blocks of the index.
 //!
-//! Who joins late finds no more blocks to scan, and helps with the loading.
+//! A worker that starts late finds no blocks left to scan and goes straight to loading.
 
 use super::load::{BuildOptions, Loaded, Loader};
 use super::output::{BuildCounts, BuildOutput, Progress, phase, write_meta};
 use super::sort::{Runs, merge};
 use super::spool::Spool;
-use crate::index::key::{SPACES, Space};
+use crate::index::key::{BLOCKS, SPACES, Space};
 use crate::pg::am::build::{Build, set_phase, set_rows_total};
 use crate::pg::am::parallel::{Leader, Member, run_worker};
 use crate::pg::am::scan::random_u64;
@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize,
 /// load.
 const MAX_WORKERS: usize = 15;
 
-/// What the participants tell each other.
+/// What the participants share.
 #[repr(C)]
 struct Board {
     stamp: u32,
@@ -37,7 +37,7 @@ struct Board {
     null_rows: AtomicU64,
     /// Has this participant left files of runs?
     left_runs: [AtomicBool; MAX_WORKERS + 1],
-    /// The space that the next one who asks will load.
+    /// The space that the next participant to ask will load.
     next_space: AtomicUsize,
     loaded: [LoadedSpace; SPACES],
     spaces_done: AtomicUsize,
@@ -70,8 +70,8 @@ impl LoadedSpace {
     }
 }
 
-/// Builds the index with up to `workers` helpers and `memory` bytes in all; None when none is to be
-/// had, and nothing has been done.
+/// Builds the index with up to `workers` workers and `memory` bytes in all; None, with nothing
+/// done, when the server starts no worker.
 #[allow(unsafe_code)]
 pub fn build_shared(
     build: Build,
@@ -95,7 +95,7 @@ pub fn build_shared(
     };
     set_phase(phase::SCAN);
     let worker = c"simhash_build_worker";
-    // SAFETY: the board holds no pointers, and the worker is for it.
+    // SAFETY: the board holds no pointers, and the worker function takes a Board.
     let leader = unsafe { Leader::launch(build, workers, worker, board) }?;
     let board = lead(&leader);
     set_phase(phase::SYNC);
@@ -116,8 +116,8 @@ fn load(number: &AtomicU64) -> u64 {
     number.load(Ordering::SeqCst)
 }
 
-/// The leader's part: it scans as the others do, helps to load where that saves a round, and
-/// watches.
+/// The leader's part: it scans as the workers do, loads key spaces where that saves a round, and
+/// otherwise reports progress.
 fn lead<'l>(leader: &'l Leader<'_, Board>) -> &'l Board {
     let member = leader.member();
     let board = member.board();
@@ -137,9 +137,10 @@ fn lead<'l>(leader: &'l Leader<'_, Board>) -> &'l Board {
     board
 }
 
-/// Would a fourth hand, say, finish the four large spaces in fewer rounds?
+/// Do the four large spaces take fewer rounds if the leader loads too? With three workers they take
+/// one instead of two.
 fn helps(workers: usize) -> bool {
-    let rounds = |hands: usize| (SPACES - 1).div_ceil(hands);
+    let rounds = |processes: usize| BLOCKS.div_ceil(processes);
     rounds(workers + 1) < rounds(workers)
 }
 

@@ -3,7 +3,9 @@
 
 #![forbid(unsafe_code)]
 
+use crate::bytes::{get_u16, get_u32, get_u64};
 use crate::index::key::{Key, Space};
+use crate::store::Store;
 use crate::tid::Tid;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -44,14 +46,6 @@ impl Posting {
 
 const POSTING: usize = size_of::<Posting>();
 
-/// Somewhere to keep sorted runs of one space.
-pub trait Store {
-    /// Appends bytes.
-    fn write(&mut self, bytes: &[u8]);
-    /// Reads bytes from a position.
-    fn read(&mut self, at: u64, bytes: &mut [u8]);
-}
-
 /// Sorts the postings of one space. They are distributed over their 16-bit keys first (one pass
 /// over `spare`), then each key's few are sorted; a hot key costs a comparison sort of its own.
 /// `pause` is called now and then: many gigabytes take minutes.
@@ -76,7 +70,7 @@ pub fn sort_for(
     for key in 0..KEYS {
         ends[key + 1] += ends[key];
     }
-    // What is left in it from another space is overwritten as well as zeros would be.
+    // What another space left in it need not be cleared: every posting is overwritten.
     spare.resize(postings.len(), Posting::new(0, Tid::MIN));
     let mut place = ends.clone();
     for chunk in postings.chunks(CHUNK) {
@@ -134,7 +128,8 @@ impl<S: Store> Runs<S> {
         self.store
     }
 
-    /// The runs in a store of `size` bytes that [`Runs::into_store`] ended; None if it did not.
+    /// The runs in a store of `size` bytes that [`Runs::into_store`] returned; None if the store
+    /// does not look like one.
     pub fn stored(mut store: S, size: u64) -> Option<Self> {
         let mut number = |at: u64| {
             let mut bytes = [0; END];
@@ -180,7 +175,7 @@ pub fn merge<S: Store>(mut all: Vec<Runs<S>>, memory: usize, mut emit: impl FnMu
         let Reverse((key, i)) = *head;
         emit(key);
         match readers[i].next(&mut all, share) {
-            // Put in place of the old head: one sift down where pop and push would be two.
+            // Replaces the old head: one sift-down, where a pop and a push would be two.
             Some(next) => *head = Reverse((next, i)),
             None => {
                 PeekMut::pop(head);
@@ -217,7 +212,6 @@ impl RunReader {
 }
 
 fn decode(bytes: &[u8]) -> Key {
-    use crate::index::page::{get_u16, get_u32, get_u64};
     Key {
         rotated: get_u64(bytes, 0),
         tid: Tid {
@@ -231,17 +225,6 @@ fn decode(bytes: &[u8]) -> Key {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    impl Store for Vec<u8> {
-        fn write(&mut self, bytes: &[u8]) {
-            self.extend_from_slice(bytes);
-        }
-
-        fn read(&mut self, at: u64, bytes: &mut [u8]) {
-            let at = at as usize;
-            bytes.copy_from_slice(&self[at..at + bytes.len()]);
-        }
-    }
 
     proptest! {
         #[test]

@@ -9,7 +9,7 @@ use crate::pg::process::memory::push_within;
 use crate::pg::process::temp_file::TempFile;
 use crate::tid::Tid;
 
-/// Rows to be shown in the order of a key space.
+/// Rows to be sorted into the order of a key space.
 pub struct Sorter {
     order: Space,
     rows: Vec<Posting>,
@@ -49,7 +49,7 @@ impl Sorter {
             .add(&self.spare);
     }
 
-    /// Shows `emit` all rows in order, each where the key space files it.
+    /// Calls `emit` with all rows in order, each as the key space files it.
     pub fn finish(mut self, mut emit: impl FnMut(Key)) {
         if self.runs.is_some() && !self.rows.is_empty() {
             self.spill();

@@ -4,24 +4,12 @@
 
 use super::load::{BuildOptions, Loaded, Loader};
 use super::output::BuildOutput;
-use super::sort::{Posting, Runs, Store, merge, sort_for};
+use super::sort::{Posting, Runs, merge, sort_for};
 use crate::index::key::{SPACES, Space};
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::memory::{push_within, reserve};
 use crate::pg::process::temp_file::TempFile;
 use crate::tid::Tid;
-
-impl Store for TempFile<'_> {
-    fn write(&mut self, bytes: &[u8]) {
-        check_for_interrupts();
-        TempFile::write(self, bytes);
-    }
-
-    fn read(&mut self, at: u64, bytes: &mut [u8]) {
-        check_for_interrupts();
-        TempFile::read(self, at, bytes);
-    }
-}
 
 /// Makes the file for the runs of one space.
 type NewFile<'f> = &'f dyn Fn(Space) -> TempFile<'f>;
@@ -92,7 +80,7 @@ impl<'f> Spool<'f> {
             );
             runs[space.index()].add(&self.spare);
         }
-        // Given back: kept, both would in the end be as large as the limit allows one of them.
+        // Freed, not cleared: in the end each of the two could hold memory for the whole limit.
         self.with_fingerprint = Vec::new();
         self.without = Vec::new();
         self.runs = Some(runs);

@@ -5,7 +5,8 @@ use crate::index::page::{Page, leaf};
 use crate::index::search::probe::{KeyCounts, choose, for_each_key};
 
 const KEYS: usize = 1 << 16;
-/// Fingerprints for which the candidates of a search are counted: twice as many at most.
+/// Fingerprints for which the candidates of a search are counted: of a large index at least so
+/// many, and fewer than twice as many.
 const SAMPLE: usize = 128;
 
 /// Counts of an index's leaves, taken page by page.
@@ -78,7 +79,7 @@ impl Census {
     /// None when no row has a fingerprint.
     pub fn hottest(&self) -> Option<Hottest> {
         let keys = (0..BLOCKS).flat_map(|b| (0..=u16::MAX).map(move |key| (b, key)));
-        // Of equal counts the first.
+        // The first of equal counts.
         let (block, key) = keys.max_by_key(|&(b, key)| {
             let first = std::cmp::Reverse((b, key));
             (self.rows(b, key), first)

@@ -1,18 +1,17 @@
-//! What looked wrong to simhash_index_verify, looked up again: a fault is what is wrong then as
-//! well.
+//! Looks up again what looked wrong to simhash_index_verify. What is still wrong then is a fault.
 //!
 //! Each doubt is settled under a snapshot that is taken first and kept. If it sees a row at the
-//! address, the postings of that row are all in the index, since the transaction that wrote it has
-//! ended, and VACUUM takes none of them before the snapshot goes. And no posting of an earlier row
-//! at the same address is left: VACUUM frees a row's place when the index has been cleaned, not
-//! before. So nothing is reported for what merely came or went.
+//! address, the postings of that row must all be in the index: the transaction that wrote it has
+//! ended, and VACUUM removes none of them while the snapshot is held. And no posting of an earlier
+//! row at the same address is left: VACUUM frees a row's place only after the index has been
+//! cleaned. So rows that were inserted or removed during the check are never reported.
 
 use super::pages::Finding;
 use crate::index::build::sort::Posting;
 use crate::index::build::sorter::Sorter;
 use crate::index::key::{BLOCKS, Key, SPACES, Space};
+use crate::index::page::filter::{self, Filter};
 use crate::index::page::kernel::Candidates;
-use crate::index::page::leaf::{self, Filter};
 use crate::index::page::meta::META_BLOCK;
 use crate::index::page::{Fault, list};
 use crate::index::tree::{Tree, read_meta};
@@ -70,7 +69,7 @@ impl Doubts {
             let mut batch: Vec<Posting> = Vec::new();
             let mut last = None;
             sorter.finish(|key| {
-                // Found in several comparisons.
+                // Several comparisons can note the same row.
                 if last.replace(key) == Some(key) {
                     return;
                 }
@@ -181,7 +180,7 @@ impl SecondLook<'_> {
         };
         let (mut count, mut room) = (0, Candidates::none());
         let page = Tree::new(index, &read_meta(index), space).leaf(key);
-        leaf::scan(&page, &exactly, key, &mut room, |found, _| {
+        filter::scan(&page, &exactly, key, &mut room, |found, _| {
             count += usize::from(found == key);
         });
         count

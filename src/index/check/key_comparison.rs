@@ -1,10 +1,10 @@
-//! Comparing what two places say of the same rows. Pure.
+//! Comparing what two sources say of the same rows. Pure.
 
 use crate::index::key::Key;
 use std::iter::Peekable;
 
-/// Compares two streams of keys, both ascending: one is pulled, the other one pushed. Shows
-/// `differ` each key that only one of them has, or that the pushed one has more than once.
+/// Compares two streams of keys, both ascending: one is pulled, the other one pushed. Calls
+/// `differ` with each key that only one of them has, or that one of them has more than once.
 pub struct KeyComparison<L: Iterator<Item = Key>, F: FnMut(Key)> {
     left: Peekable<L>,
     last: Option<Key>,
@@ -31,7 +31,7 @@ impl<L: Iterator<Item = Key>, F: FnMut(Key)> KeyComparison<L, F> {
         self.last = Some(key);
     }
 
-    /// Call it when the pushed stream has ended.
+    /// Must be called when the pushed stream has ended.
     pub fn finish(self) {
         self.left.for_each(self.differ);
     }
@@ -68,8 +68,9 @@ mod tests {
             left.sort();
             right.sort();
             let count = |all: &[u64], bits| all.iter().filter(|b| **b == bits).count();
+            let counts = |bits| (count(&left, bits), count(&right, bits));
             let wanted: BTreeSet<u64> = (0..60)
-                .filter(|bits| !matches!((count(&left, *bits), count(&right, *bits)), (0, 0) | (1, 1)))
+                .filter(|bits| !matches!(counts(*bits), (0, 0) | (1, 1)))
                 .collect();
             prop_assert_eq!(differences(&left, &right), wanted);
         }

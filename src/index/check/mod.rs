@@ -1,11 +1,13 @@
 //! Reading a whole index: simhash_index_verify and simhash_index_stats.
 //!
-//! `verify` drives the verification: [`pages`] checks what each page promises, `postings` walks a
-//! key space while others write, [`key_comparison`] compares two walks, `doubts` looks up again
-//! what they do not agree on. `stats` drives the statistics, [`census`] counts. What must not live
-//! here: changes of pages.
+//! `verify` drives the verification: [`pages`] checks the structure of the trees, with [`downlinks`]
+//! for pages that seem to have none; `postings` walks a key space while others write,
+//! [`key_comparison`] compares two walks, `doubts` looks up again the rows on which they do not
+//! agree. `stats` drives the statistics, [`census`] counts. What must not live here: changes of
+//! pages.
 
 pub mod census;
+pub mod downlinks;
 pub mod key_comparison;
 pub mod pages;
 

@@ -1,24 +1,26 @@
-//! Checking every page of an index against what the other files promise. Pure: pages come from a
-//! [`PageSource`].
+//! Checks the structure of an index: what is on each page, and how the pages are linked. Pure:
+//! pages come from a [`PageSource`].
 //!
-//! Others may write meanwhile: each page is read once, as it is then. Pages only split, to the
-//! right, and are never given back, so a downlink that was read once is true for ever, and a walk
-//! to the right meets every page. One thing may look wrong and be right: a page without a downlink,
-//! when it was split off after the level above was read. That is looked up again.
+//! Others may write during the check. Each page is read once, as it is at that moment. Pages only
+//! split, to the right, and are never removed, so a downlink that was read stays true, and a walk
+//! to the right meets every page. One sound thing may look wrong: a page that was split off after
+//! the level above was read seems to have no downlink. That is looked up again.
 
+use super::downlinks::has_downlink;
 use crate::index::key::{Key, Space};
-use crate::index::page::internal::{self, Downlink};
+use crate::index::page::internal;
 use crate::index::page::meta::{META_BLOCK, Meta};
 use crate::index::page::special::{self, PageKind};
-use crate::index::page::{Fault, NO_BLOCK, Page, leaf};
+use crate::index::page::{Fault, LEAF, NO_BLOCK, Page, check_page, leaf, slots};
 use std::collections::{HashSet, VecDeque};
 
-/// Where pages are read from, as they are at that moment; None beyond the end of the file.
+/// Where pages are read from.
 pub trait PageSource {
+    /// The page as it is now; None beyond the end of the file.
     fn page(&self, block: u32) -> Option<Box<Page>>;
 }
 
-/// Something broken: where, and what.
+/// A fault, and where it is.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Finding {
     pub block: u32,
@@ -31,10 +33,10 @@ pub struct Finding {
 pub struct StructureCheck<'s, S> {
     source: &'s S,
     meta: Meta,
-    /// Blocks met so far: each belongs to one place of one tree.
+    /// Blocks met so far: each block belongs to one place in one tree.
     seen: HashSet<u32>,
     report: &'s mut dyn FnMut(Finding),
-    /// Was the structure of the present key space right so far?
+    /// Has the present key space been sound so far?
     sound: bool,
 }
 
@@ -42,7 +44,7 @@ pub struct StructureCheck<'s, S> {
 type Downlinks = VecDeque<(Key, u32)>;
 
 impl<'s, S: PageSource> StructureCheck<'s, S> {
-    /// `report` is shown what is broken.
+    /// `report` is called with each fault.
     pub fn new(source: &'s S, meta: &Meta, report: &'s mut dyn FnMut(Finding)) -> Self {
         StructureCheck {
             source,
@@ -53,9 +55,9 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
         }
     }
 
-    /// Checks the structure of a key space: links, bounds, order, directories. Shows `posting`
-    /// every posting of sound leaves, which tells whether a row can be at its address. Are the
-    /// pages sound?
+    /// Checks the structure of a key space: links, bounds, order, slot directories. Calls `posting`
+    /// with every posting of the leaves; it tells whether a row can be at that address. Returns
+    /// whether the pages are sound.
     pub fn check(&mut self, space: Space, mut posting: impl FnMut(Key) -> bool) -> bool {
         self.sound = true;
         let root = self.meta.roots[space.index()];
@@ -91,8 +93,8 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
         (self.report)(finding);
     }
 
-    /// Walks one level from its leftmost page; `expected` are the downlinks to it. Returns the
-    /// downlinks to the level below, or None when the walk had to stop.
+    /// Walks one level from its leftmost page; `expected` holds the downlinks to its pages. Returns
+    /// the downlinks to the level below, or None when the walk had to stop.
     fn level(
         &mut self,
         kind: PageKind,
@@ -107,14 +109,14 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
             let page = self.open(block, kind)?;
             if expected.front() == Some(&(low, block)) {
                 expected.pop_front();
-            } else if !unlinked && !self.has_downlink(kind, low, block) {
+            } else if !unlinked && !has_downlink(self.source, kind, low, block) {
                 self.fault(
                     block,
                     None,
                     format!("no downlink to the page that starts at {low}"),
                 );
             }
-            if kind.level == 0 {
+            if kind.level == LEAF {
                 self.leaf(block, &page, low, posting);
             } else {
                 self.internal_page(block, &page, low);
@@ -165,43 +167,6 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
         }
     }
 
-    /// Does the level above, as it is now, have a downlink to the page that starts at `low`? It was
-    /// made in one step with the end of the split that made the page, which was seen to have ended.
-    fn has_downlink(&self, kind: PageKind, low: Key, block: u32) -> bool {
-        let page = self.source.page(META_BLOCK);
-        let Some(meta) = page.and_then(|page| Meta::read(&page).ok()) else {
-            return false;
-        };
-        let mut at = meta.roots[kind.space.index()];
-        for level in (kind.level + 1..=meta.levels[kind.space.index()]).rev() {
-            let Some(link) = self.find_downlink(at, self.kind(kind.space, level), low) else {
-                return false;
-            };
-            if level == kind.level + 1 {
-                return link.key == low && link.child == block;
-            }
-            at = link.child;
-        }
-        false
-    }
-
-    /// The last downlink of a level that is not above `low`, from block `at` on; None when pages on
-    /// the way are damaged.
-    fn find_downlink(&self, mut at: u32, kind: PageKind, low: Key) -> Option<Downlink> {
-        let mut passed = Key::MIN;
-        loop {
-            let page = self.source.page(at)?;
-            check_page(&page, kind).ok()?;
-            let Some((right, high)) = special::right(&page).filter(|(_, high)| low >= *high) else {
-                return Some(internal::find(&page, low));
-            };
-            if high <= passed {
-                return None;
-            }
-            (at, passed) = (right, high);
-        }
-    }
-
     fn internal_page(&mut self, block: u32, page: &Page, low: Key) {
         let mut last = None;
         for (i, link) in internal::links(page).enumerate() {
@@ -235,7 +200,7 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
             if i < sorted && last.is_some_and(|last| last > key) {
                 self.fault(block, Some(i), format!("posting {key} is out of order"));
             }
-            if i < sorted && !leaf::is_in_its_slot(page, i, key) {
+            if i < sorted && !slots::is_in_its_slot(page, i, key) {
                 self.fault(
                     block,
                     Some(i),
@@ -244,7 +209,7 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
             }
             last = Some(key);
             if !posting(key) {
-                // The tree is as sound as before.
+                // A fault of the posting, not of the tree: the key space stays sound.
                 (self.report)(Finding {
                     block,
                     offset: Some(i as u32),
@@ -255,23 +220,12 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
     }
 }
 
-/// Is it the wanted page, with content that can be read?
-fn check_page(page: &Page, kind: PageKind) -> Result<(), Fault> {
-    special::expect(page, kind)?;
-    if kind.level == 0 {
-        leaf::check(page)
-    } else {
-        internal::check(page)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::index::build::load::{BuildOptions, Loader};
     use crate::index::key::SPACES;
-    use crate::index::page::PAGE_SIZE;
-    use crate::index::page::meta::FORMAT_VERSION;
+    use crate::index::page::{PAGE_SIZE, rewrite};
     use crate::tid::Tid;
     use proptest::prelude::*;
     use std::cell::Cell;
@@ -305,7 +259,6 @@ mod tests {
     fn index(n: u64) -> (Vec<Page>, Meta) {
         let mut pages: Vec<Page> = vec![[0; PAGE_SIZE]];
         let mut meta = Meta {
-            version: FORMAT_VERSION,
             stamp: 77,
             roots: [0; SPACES],
             levels: [0; SPACES],
@@ -375,7 +328,7 @@ mod tests {
         assert!(faults(&swapped, &meta, |_, _| ()).len() >= 2);
     }
 
-    /// An index in which a leaf splits when the page above it was read.
+    /// An index in which a leaf splits as soon as the page above it has been read.
     struct Splitting {
         before: Vec<Page>,
         after: Vec<Page>,
@@ -407,7 +360,7 @@ mod tests {
         let left = &mut after[block as usize];
         let kind = special::kind_of(left, meta.page_stamp()).unwrap();
         let mut right = [0; PAGE_SIZE];
-        let link = leaf::split(left, &mut right, kind, right_block, Key::MIN).unwrap();
+        let link = rewrite::split(left, &mut right, kind, right_block, Key::MIN).unwrap();
         special::set_incomplete(left, false);
         after.push(right);
         let mut splitting = Splitting {
@@ -428,8 +381,8 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(300))]
-        /// Whatever bytes are damaged, the check ends without a panic, and damage in a leaf's key
-        /// bytes is found.
+        /// Whatever bytes are damaged, the check ends without a panic; damage of the page's kind,
+        /// links and bounds is found.
         #[test]
         fn damage_is_survived(at in 24usize..PAGE_SIZE, bits in 1u8.., pick: prop::sample::Index) {
             let (mut pages, meta) = index(3000);

@@ -2,9 +2,9 @@
 
 use super::census::Census;
 use crate::index::corrupt::corrupted;
-use crate::index::page::meta::META_BLOCK;
-use crate::index::page::{is_zero, leaf, special};
-use crate::index::tree::{LEAF, read_meta};
+use crate::index::page::meta::{FORMAT_VERSION, META_BLOCK};
+use crate::index::page::{LEAF, is_zero, leaf, special};
+use crate::index::tree::read_meta;
 use crate::pg::am::open::{OpenIndex, OpenPurpose};
 use crate::pg::catalog::relation::Rel;
 use crate::pg::page::buffer::Pinned;
@@ -13,7 +13,7 @@ use crate::pg::sql::fmgr::pg_function;
 use crate::pg::sql::rows_out::{Field, RowsOut};
 use pgrx::pg_sys;
 
-/// The largest radius for which candidates are told.
+/// The largest radius for which candidates are counted.
 const MAX_RADIUS: u32 = 10;
 
 pg_function! {
@@ -39,7 +39,7 @@ pg_function! {
             (indexed > 0).then(|| Field::from(bytes as f64 / indexed as f64)),
             Some(Field::from(census.average_fill())),
             meta.levels.iter().max().map(|level| Field::from(i32::from(*level) + 1)),
-            Some(Field::from(meta.version as i32)),
+            Some(Field::from(FORMAT_VERSION as i32)),
             hottest.as_ref().map(|h| Field::from(h.block as i32)),
             hottest.as_ref().map(|h| Field::from(i32::from(h.key))),
             hottest.as_ref().map(|h| Field::from(h.share)),
@@ -49,14 +49,14 @@ pg_function! {
     }
 }
 
-/// Counts in physical order. What is inserted meanwhile may be missed, and what a split moves
-/// be counted twice: writers are not kept out.
+/// Counts in physical order. Writers are not locked out: postings that they insert may be missed,
+/// and postings that a split moves may be counted twice.
 fn take(index: Rel, stamp: u32) -> Census {
     let mut census = Census::default();
     for block in META_BLOCK + 1..index.block_count() {
         check_for_interrupts();
         let page = Pinned::read(index, block).share();
-        // Zeros: added by somebody who did not come to write them.
+        // A page of zeros: a backend added it and failed before it wrote it, or a build left it.
         if is_zero(&page) {
             continue;
         }

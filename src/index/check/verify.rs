@@ -1,9 +1,10 @@
 //! simhash_index_verify: the structure of every page, each row's postings in all four key spaces,
 //! and on request every row of the table in the index.
 //!
-//! Others read and write meanwhile. A walk over a key space meets every posting that is there all
-//! the time, so what two walks agree on is right. What they do not agree on may have come or gone
-//! between them: it is looked up again in the end (`doubts`).
+//! Others read and write during the check. A walk over a key space meets every posting that is
+//! there from its start to its end, so what two walks agree on is right. A row on which they do not
+//! agree may have been inserted or removed between them: it is looked up again at the end
+//! (`doubts`).
 
 use super::doubts::Doubts;
 use super::key_comparison::KeyComparison;
@@ -38,7 +39,7 @@ pg_function! {
         };
         let open = OpenIndex::new(oid, "simhash", OpenPurpose::Verification);
         let _owner = open.as_owner();
-        // Each at once: an index whose every row is missing has millions of them.
+        // One row at a time: an index that lacks every row of its table has millions of findings.
         verify(&open, all_rows, &mut |finding| {
             rows.push([
                 Some(Field::from(i64::from(finding.block))),
@@ -120,8 +121,8 @@ fn verify(open: &OpenIndex, all_rows: bool, report: &mut dyn FnMut(Finding)) {
 }
 
 impl Verification<'_> {
-    /// The first key space with sound pages: the others, and the table, are compared with it. Each
-    /// row that has a fingerprint is filed there.
+    /// The first key space with sound pages: the others, and the table, are compared with it. A
+    /// key space files each row that has a fingerprint.
     fn base(&self) -> Option<Space> {
         Space::blocks().find(|space| self.sound[space.index()])
     }
@@ -151,8 +152,8 @@ impl Verification<'_> {
 
     /// Checks that the index files what the table has.
     fn check_table(&mut self) {
-        // Taken before the index is walked, and kept: while it lives, no posting of a row that it
-        // sees goes.
+        // Taken before the index is walked, and kept: while it is held, VACUUM removes no posting
+        // of a row that it sees.
         let snapshot = LatestSnapshot::take();
         let mut filed = (self.base()).map(|base| (base, Sorter::new(base, self.memory / 2)));
         let mut null = self.sound[Space::NULL.index()]
@@ -192,7 +193,7 @@ impl Verification<'_> {
     }
 }
 
-/// Counts a row, and shows now and then how many of them are done.
+/// Counts a row, and now and then shows the count as the session's activity.
 fn show_rows(activity: &RefCell<Activity>, count: &mut u64, what: impl FnOnce() -> String) {
     *count += 1;
     if count.is_multiple_of(1024) {

@@ -4,8 +4,8 @@
 //!  downlink (24 B):  u64 rotated fingerprint | u32 heap block | u16 heap offset | u16 0
 //!                    | u32 child | u32 0
 //! ```
-//! A downlink's key is the lowest position that may stand below its child. The first one of a level
-//! has the lowest key of all ([`Key::MIN`]).
+//! A downlink's key is the lowest position that may be stored below its child. The first downlink
+//! of a level has the lowest key of all ([`Key::MIN`]).
 
 #![forbid(unsafe_code)]
 
@@ -38,7 +38,8 @@ pub fn init(page: &mut Page, kind: PageKind, links: &[Downlink], right: Option<(
     set_lower(page, HEADER + DOWNLINK * links.len());
 }
 
-/// Checks what a reader relies on: the downlinks fill the page up to `pd_lower`, and there is one.
+/// Checks what a reader relies on: the downlinks fill the page up to `pd_lower`, and there is at
+/// least one.
 pub fn check(page: &Page) -> Result<(), Fault> {
     let bytes = lower(page) - HEADER;
     if bytes == 0 || !bytes.is_multiple_of(DOWNLINK) || upper(page) != SPECIAL_START {
@@ -79,7 +80,7 @@ pub fn links(page: &Page) -> impl Iterator<Item = Downlink> + '_ {
     (0..count(page)).map(|i| get(page, i))
 }
 
-/// Position of the last downlink whose key is not above `key` (0 when all are).
+/// Position of the last downlink whose key is not above `key`; 0 when all are above it.
 fn position(page: &Page, key: Key) -> usize {
     let (mut low, mut high) = (0, count(page));
     while high - low > 1 {
@@ -93,8 +94,7 @@ fn position(page: &Page, key: Key) -> usize {
     low
 }
 
-/// The child that holds `key`, and the key from which the next child takes over, as far as this
-/// page tells.
+/// The downlink to the child that holds `key`: the last one whose key is not above it.
 pub fn find(page: &Page, key: Key) -> Downlink {
     get(page, position(page, key))
 }

@@ -6,7 +6,9 @@
 #![allow(unsafe_code)]
 
 use super::Page;
-use super::leaf::{self, CAPACITY, Filter, KEY_SHIFT, SLOT_COUNT};
+use super::filter::Filter;
+use super::leaf::{self, CAPACITY, KEY_SHIFT};
+use super::slots::{self, SLOT_COUNT};
 
 /// Positions of the postings that may pass, in the leaf's order.
 pub struct Candidates {
@@ -36,13 +38,13 @@ impl Candidates {
 /// the filter's ball can touch, from that of `from` on, and in the unsorted tail.
 #[inline(always)]
 fn find_body(page: &Page, filter: &Filter, from: u64, candidates: &mut Candidates) {
-    let (shift, base) = leaf::directory(page);
+    let (shift, base) = slots::directory(page);
     let first = (from >> shift).saturating_sub(base).min(SLOT_COUNT as u64) as usize;
-    let mut start = first.checked_sub(1).map_or(0, |z| leaf::slot_end(page, z));
+    let mut start = first.checked_sub(1).map_or(0, |z| slots::slot_end(page, z));
     let mut run = 0..0;
     let mut run_budget = 0;
     for z in first..SLOT_COUNT {
-        let end = leaf::slot_end(page, z);
+        let end = slots::slot_end(page, z);
         let slot = start..end;
         start = end;
         let Some(budget) = slot_budget(filter, shift, base.wrapping_add(z as u64)) else {
@@ -110,7 +112,7 @@ fn find_avx2(page: &Page, filter: &Filter, from: u64, candidates: &mut Candidate
     find_body(page, filter, from, candidates);
 }
 
-/// As the body above, with the best instructions that this machine has. What is found is added to
+/// As [`find_body`], with the best instructions that this machine has. What is found is added to
 /// `candidates`.
 pub fn find(page: &Page, filter: &Filter, from: u64, candidates: &mut Candidates) {
     #[cfg(target_arch = "x86_64")]
@@ -137,7 +139,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// What the portable kernel finds is checked against brute force in `leaf`.
+        /// What the portable kernel finds is checked against brute force in `filter`.
         #[test]
         fn every_kernel_finds_the_same(
             query: u64, raw in prop::collection::vec((any::<u64>(), 0u32..64), 0..400),
@@ -171,7 +173,8 @@ mod tests {
             #[cfg(target_arch = "x86_64")]
             if is_x86_feature_detected!("popcnt") {
                 // SAFETY: the machine has the feature.
-                prop_assert_eq!(&run(&|p, f, at, c| unsafe { find_popcnt(p, f, at, c) }), &portable);
+                let popcnt = run(&|p, f, at, c| unsafe { find_popcnt(p, f, at, c) });
+                prop_assert_eq!(&popcnt, &portable);
             }
         }
     }

@@ -14,23 +14,22 @@
 //! A search tests `lo` first: one sequential read of 4 bytes a posting, and nearly all postings
 //! fail it.
 //!
-//! New postings are appended, so that an insert changes (and logs) some 14 bytes. What a build, a
+//! New postings are appended, so that an insert changes (and logs) 16 or 18 bytes. What a build, a
 //! split or a VACUUM wrote is sorted: the slot directory in the special area cuts that sorted
 //! prefix into up to 32 equal ranges of the rotated fingerprint, so that a search reads only the
 //! slots its ball can touch, and the unsorted tail.
 
 #![forbid(unsafe_code)]
 
-use super::internal::Downlink;
-use super::kernel::{self, Candidates};
+use super::slots::{self, SLOT_COUNT};
 use super::special::{
-    self, BASE_KEY, PageKind, ROOM, SLOT_BASE, SLOT_SHIFT, SLOTS, SORTED, WIDE, has_flag, set_flag,
+    self, BASE_KEY, PageKind, ROOM, SLOT_SHIFT, SLOTS, SORTED, WIDE, has_flag, set_flag,
 };
 use super::{
     BOUNDS, Fault, HEADER, PAGE_SIZE, Page, SPECIAL_START, get_u16, get_u32, get_u64, list, lower,
     put_u16, put_u32, put_u64, set_lower, set_upper, upper,
 };
-use crate::index::key::{Key, separator};
+use crate::index::key::Key;
 use crate::tid::Tid;
 use std::ops::Range;
 
@@ -41,34 +40,12 @@ const AUX: usize = 8;
 const AUX_WIDE: usize = 10;
 /// Keys that a page may span before its postings must carry the whole key (5 bits of delta).
 const NARROW_SPAN: u32 = 32;
-pub(super) const SLOT_COUNT: usize = 32;
 pub(super) const KEY_SHIFT: u32 = 48;
 
 /// Postings that fit a page whose keys span at most 32.
 pub const CAPACITY: usize = ROOM / (LO + AUX);
 /// Postings that fit a page that spans more.
 pub const CAPACITY_WIDE: usize = ROOM / (LO + AUX_WIDE);
-
-/// What a search wants of a leaf: rotated fingerprints within `radius` of `query`, whose key is
-/// more than `beyond` and at most `within` bits away from the query's key.
-#[derive(Clone, Copy, Debug)]
-pub struct Filter {
-    pub query: u64,
-    pub radius: u32,
-    pub beyond: i32,
-    pub within: i32,
-}
-
-impl Filter {
-    /// The distance of a rotated fingerprint, if it passes.
-    fn distance(&self, rotated: u64) -> Option<u32> {
-        let differing = rotated ^ self.query;
-        let distance = differing.count_ones();
-        let of_key = (differing >> KEY_SHIFT).count_ones() as i32;
-        (distance <= self.radius && of_key > self.beyond && of_key <= self.within)
-            .then_some(distance)
-    }
-}
 
 /// Do postings of a page that starts at key `base` and ends before `high` need their whole key?
 pub fn needs_wide(base: u16, high: Option<Key>) -> bool {
@@ -106,30 +83,7 @@ pub fn init(
         append(page, *key);
     }
     put_u16(page, SORTED, postings.len() as u16);
-    write_directory(page, postings);
-}
-
-/// Cuts the sorted prefix into slots: slot `z` ends at `SLOTS[z]` and holds the postings whose
-/// rotated fingerprint, without its lowest `shift` bits, is `SLOT_BASE + z`.
-fn write_directory(page: &mut Page, postings: &[Key]) {
-    let (Some(first), Some(last)) = (postings.first(), postings.last()) else {
-        return;
-    };
-    let (first, last) = (first.rotated, last.rotated);
-    let mut shift = 0;
-    while (last >> shift) - (first >> shift) >= SLOT_COUNT as u64 {
-        shift += 1;
-    }
-    let base = first >> shift;
-    put_u64(page, SLOT_BASE, base);
-    page[SLOT_SHIFT] = shift;
-    let mut end = 0;
-    for z in 0..SLOT_COUNT {
-        while end < postings.len() && (postings[end].rotated >> shift) - base <= z as u64 {
-            end += 1;
-        }
-        put_u16(page, SLOTS + 2 * z, end as u16);
-    }
+    slots::write_directory(page, postings);
 }
 
 fn aux_size(page: &Page) -> usize {
@@ -163,14 +117,6 @@ fn is_wide(page: &Page) -> bool {
     has_flag(page, WIDE)
 }
 
-/// Does the directory lead to posting `i` of the sorted prefix?
-pub fn is_in_its_slot(page: &Page, i: usize, key: Key) -> bool {
-    let prefix = key.rotated >> page[SLOT_SHIFT];
-    let slot = prefix.wrapping_sub(get_u64(page, SLOT_BASE));
-    let end = |z: u64| usize::from(get_u16(page, SLOTS + 2 * z as usize));
-    slot < SLOT_COUNT as u64 && i < end(slot) && (slot == 0 || i >= end(slot - 1))
-}
-
 /// The lowest 16-bit key that may stand on the page.
 pub fn base_key(page: &Page) -> u16 {
     get_u16(page, BASE_KEY)
@@ -184,8 +130,8 @@ pub fn check(page: &Page) -> Result<(), Fault> {
     {
         return Err(Fault::new("the two arrays of the leaf differ in length"));
     }
-    // Both change only when the page is written from scratch; were they at odds, the next such
-    // writing could find more postings than its format holds.
+    // The format and the range change only when the page is rewritten. If they contradicted each
+    // other, the next rewrite could find more postings than its format holds.
     if is_wide(page) != needs_wide(base_key(page), special::high_key(page)) {
         return Err(Fault::new(
             "the posting format does not fit the keys that the leaf spans",
@@ -264,27 +210,6 @@ pub fn append(page: &mut Page, key: Key) -> [Range<usize>; 3] {
     changed
 }
 
-/// Shows `visit` every posting at or after `from` that passes the filter, with its distance.
-/// `candidates` is room to work in, whatever it holds.
-pub fn scan(
-    page: &Page,
-    filter: &Filter,
-    from: Key,
-    candidates: &mut Candidates,
-    mut visit: impl FnMut(Key, u32),
-) {
-    candidates.clear();
-    kernel::find(page, filter, from.rotated, candidates);
-    for &i in candidates.positions() {
-        let key = get(page, usize::from(i));
-        if let Some(distance) = filter.distance(key.rotated)
-            && key >= from
-        {
-            visit(key, distance);
-        }
-    }
-}
-
 /// The special area, which every visit reads.
 pub const SPECIAL: Range<usize> = SPECIAL_START..PAGE_SIZE;
 
@@ -294,8 +219,8 @@ pub fn next_posting(page: &Page) -> [*const u8; 2] {
     at.map(|at| &raw const page[at.min(PAGE_SIZE - 1)])
 }
 
-/// Where a search for what lies `share` of the way into a leaf is likely to read first: its low
-/// words from there on, and the special area.
+/// The bytes that a search is likely to read first when what it looks for lies `share` (0 to 1) of
+/// the way into a leaf: the low words from there on, and the special area.
 pub fn likely_bytes(share: f32) -> [Range<usize>; 2] {
     /// Postings under one key of a table of ten million rows.
     const SPAN: usize = 150;
@@ -310,18 +235,6 @@ pub(super) fn low_words(page: &Page, from: usize, to: usize) -> &[u8] {
     &page[HEADER + LO * from..HEADER + LO * to]
 }
 
-/// The slot directory: bits below the prefix, and the prefix of slot 0.
-#[inline(always)]
-pub(super) fn directory(page: &Page) -> (u32, u64) {
-    (u32::from(page[SLOT_SHIFT]), get_u64(page, SLOT_BASE))
-}
-
-/// Where slot `z` of the sorted prefix ends.
-#[inline(always)]
-pub(super) fn slot_end(page: &Page, z: usize) -> usize {
-    usize::from(get_u16(page, SLOTS + 2 * z))
-}
-
 /// All postings in order.
 pub fn sorted_postings(page: &Page) -> Vec<Key> {
     let mut all: Vec<Key> = postings(page).collect();
@@ -329,73 +242,18 @@ pub fn sorted_postings(page: &Page) -> Vec<Key> {
     all
 }
 
-/// Where to split: in the middle, or at the end when `incoming` continues a run of equal
-/// fingerprints in TID order, which would otherwise leave every page of the run half empty.
-fn split_position(all: &[Key], incoming: Key) -> Option<usize> {
-    let continues = all
-        .last()
-        .is_some_and(|last| incoming > *last && incoming.rotated == last.rotated);
-    if continues {
-        return Some(all.len());
-    }
-    let middle = all.len() / 2;
-    // Postings are distinct in a sound index, and then the middle itself will do.
-    (middle..all.len())
-        .chain((1..middle).rev())
-        .find(|&at| at > 0 && all[at - 1] < all[at])
-}
-
-/// Moves the upper part of a full leaf to `right` (a new page, block `right_block`) and marks the
-/// split as incomplete. Returns the downlink for the new page.
-pub fn split(
-    left: &mut Page,
-    right: &mut Page,
-    kind: PageKind,
-    right_block: u32,
-    incoming: Key,
-) -> Result<Downlink, Fault> {
-    let all = sorted_postings(left);
-    let at = split_position(&all, incoming)
-        .ok_or_else(|| Fault::new("the leaf is full of one and the same posting"))?;
-    let (low, high) = all.split_at(at);
-    let first_right = high.first().copied().unwrap_or(incoming);
-    let key = separator(low[at - 1], first_right);
-    init(right, kind, key.block_key(), special::right(left), high);
-    init(left, kind, base_key(left), Some((right_block, key)), low);
-    special::set_incomplete(left, true);
-    Ok(Downlink {
-        key,
-        child: right_block,
-    })
-}
-
-/// Rewrites the leaf, sorted, without the postings that `doomed` marks (one mark a posting).
-pub fn remove(page: &mut Page, kind: PageKind, doomed: &[bool]) {
-    let marked = postings(page).zip(doomed);
-    let mut kept: Vec<Key> = marked
-        .filter(|(_, dead)| !**dead)
-        .map(|(key, _)| key)
-        .collect();
-    kept.sort_unstable();
-    let incomplete = special::is_incomplete(page);
-    init(page, kind, base_key(page), special::right(page), &kept);
-    special::set_incomplete(page, incomplete);
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::index::key::Space;
-    use crate::index::page::PAGE_SIZE;
-    use proptest::prelude::*;
 
-    const KIND: PageKind = PageKind {
+    pub(in crate::index::page) const KIND: PageKind = PageKind {
         space: Space::NULL,
         level: 0,
         stamp: 9,
     };
 
-    fn key(rotated: u64, n: usize) -> Key {
+    pub(in crate::index::page) fn key(rotated: u64, n: usize) -> Key {
         Key {
             rotated,
             tid: Tid {
@@ -421,23 +279,13 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_run_of_equal_fingerprints_splits_at_its_end() {
-        let (mut left, mut right) = ([0; PAGE_SIZE], [0; PAGE_SIZE]);
-        init(&mut left, KIND, 0, None, &[]);
-        let mut n = 0;
-        while !is_full(&left) {
-            append(&mut left, key(42, n));
-            n += 1;
-        }
-        let up = split(&mut left, &mut right, KIND, 5, key(42, n)).unwrap();
-        assert_eq!((count(&left), count(&right)), (n, 0));
-        assert_eq!(up.key, key(42, n));
-        assert_eq!(special::right(&left), Some((5, up.key)));
-    }
-
     /// Fingerprints near one base, as wide or as narrow as `spread` bits.
-    fn page_of(base: u64, spread: u32, sorted: &[u64], tail: &[u64]) -> Page {
+    pub(in crate::index::page) fn page_of(
+        base: u64,
+        spread: u32,
+        sorted: &[u64],
+        tail: &[u64],
+    ) -> Page {
         let mask = if spread == 64 {
             u64::MAX
         } else {
@@ -463,73 +311,5 @@ mod tests {
 
     fn block_of(rotated: u64) -> u16 {
         (rotated >> 48) as u16
-    }
-
-    proptest! {
-        #[test]
-        fn scan_equals_brute_force(
-            base: u64, spread in 1u32..=64, flips: u64, keep: u64, k in 0u32..20, beyond in -1i32..3,
-            extra in 0i32..4, sorted in prop::collection::vec(any::<u64>(), 0..300),
-            tail in prop::collection::vec(any::<u64>(), 0..200), resume: Option<prop::sample::Index>,
-        ) {
-            let page = page_of(base, spread, &sorted, &tail);
-            prop_assert_eq!(check(&page), Ok(()));
-            let all: Vec<Key> = postings(&page).collect();
-            prop_assert_eq!(all.len(), sorted.len() + tail.len());
-            // A query near a posting, or near the page, or anywhere.
-            let near = all.first().map_or(base, |e| e.rotated);
-            let filter = Filter {
-                query: near ^ (flips & keep & keep.rotate_left(7) & keep.rotate_left(23)),
-                radius: k, beyond, within: beyond + extra,
-            };
-            let from = match resume {
-                Some(index) if !all.is_empty() => all[index.index(all.len())],
-                _ => Key::MIN,
-            };
-            let mut found = Vec::new();
-            scan(&page, &filter, from, &mut Candidates::none(), |key, d| found.push((key, d)));
-            found.sort();
-            let mut wanted: Vec<(Key, u32)> = all.iter().filter_map(|e| {
-                let x = e.rotated ^ filter.query;
-                let of_key = (x >> 48).count_ones() as i32;
-                (*e >= from && x.count_ones() <= k && of_key > beyond && of_key <= beyond + extra)
-                    .then(|| (*e, x.count_ones()))
-            }).collect();
-            wanted.sort();
-            prop_assert_eq!(found, wanted);
-        }
-
-        #[test]
-        fn split_and_remove_lose_nothing(
-            base: u64, spread in 1u32..=64,
-            raw in prop::collection::vec(any::<u64>(), 2..500), incoming: u64,
-        ) {
-            let mut left = page_of(base, spread, &raw[..raw.len() / 2], &raw[raw.len() / 2..]);
-            let mut all: Vec<Key> = postings(&left).collect();
-            all.sort();
-            let old_right = special::right(&left);
-            let mut right = [0; PAGE_SIZE];
-            let up = split(&mut left, &mut right, KIND, 8, key(incoming, 5000)).unwrap();
-            for page in [&left, &right] {
-                prop_assert_eq!(check(page), Ok(()));
-                prop_assert_eq!(special::kind_of(page, 9), Ok(KIND));
-            }
-            let both: Vec<Key> = postings(&left).chain(postings(&right)).collect();
-            prop_assert_eq!(&both, &all);
-            prop_assert!(postings(&left).all(|e| e < up.key));
-            prop_assert!(postings(&right).all(|e| e >= up.key));
-            prop_assert_eq!(special::right(&left), Some((8, up.key)));
-            prop_assert_eq!(special::right(&right), old_right);
-
-            let doomed: Vec<bool> = postings(&left).map(|e| e.tid.offset % 2 != 0).collect();
-            remove(&mut left, KIND, &doomed);
-            prop_assert!(special::is_incomplete(&left));
-            prop_assert_eq!(special::right(&left), Some((8, up.key)));
-            let kept: Vec<Key> = postings(&left).collect();
-            let wanted: Vec<Key> =
-                all.into_iter().filter(|e| *e < up.key && e.tid.offset % 2 == 0).collect();
-            prop_assert_eq!(kept, wanted);
-            prop_assert_eq!(check(&left), Ok(()));
-        }
     }
 }

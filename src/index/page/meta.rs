@@ -25,11 +25,10 @@ const MAGIC: u32 = 0x5348_4958;
 pub const FORMAT_VERSION: u32 = 1;
 const END: usize = HEADER + 80;
 
-/// The content of the metapage.
+/// The content of a metapage of format [`FORMAT_VERSION`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta {
-    /// Of the format.
-    pub version: u32,
+    /// The build stamp.
     pub stamp: u64,
     pub roots: [u32; SPACES],
     pub levels: [u8; SPACES],
@@ -43,7 +42,7 @@ pub struct Meta {
 pub enum MetaFault {
     /// Not a metapage of ours, or damaged.
     Damaged(Fault),
-    /// Written by another version of the extension, in this version of the format.
+    /// Written by another version of the extension; holds the format version that was found.
     OtherFormat(u32),
 }
 
@@ -65,7 +64,6 @@ impl Meta {
             return Err(MetaFault::OtherFormat(version));
         }
         Ok(Meta {
-            version,
             stamp: get_u64(page, 32),
             roots: std::array::from_fn(|s| get_u32(page, 40 + 4 * s)),
             levels: std::array::from_fn(|s| page[60 + s]),
@@ -84,7 +82,7 @@ impl Meta {
     /// Writes the content into a metapage.
     pub fn write(&self, page: &mut Page) {
         put_u32(page, HEADER, MAGIC);
-        put_u32(page, HEADER + 4, self.version);
+        put_u32(page, HEADER + 4, FORMAT_VERSION);
         put_u64(page, 32, self.stamp);
         for s in 0..SPACES {
             put_u32(page, 40 + 4 * s, self.roots[s]);
@@ -105,7 +103,6 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let meta = Meta {
-            version: FORMAT_VERSION,
             stamp: 0x0123_4567_89AB_CDEF,
             roots: [1, 2, 3, 4, 5],
             levels: [0, 1, 2, 3, 0],

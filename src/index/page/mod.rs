@@ -11,16 +11,24 @@
 //!               +---------+------------------ - - ------------------+---------------+
 //! ```
 //!
-//! What lives here: reading, checking and changing bytes. What must not: buffers, locks, WAL, SQL.
+//! What lives here: reading, checking and changing bytes. [`meta`], [`internal`] and [`leaf`] are
+//! the three kinds of pages, [`special`] what the last two have in common; [`slots`] is a leaf's
+//! slot directory, [`filter`] and [`kernel`] search a leaf, [`rewrite`] splits and cleans one. What
+//! must not: buffers, locks, WAL, SQL.
 //! The header is PostgreSQL's PageHeaderData; `pd_lower` and `pd_upper` are kept true, because
 //! generic WAL does not log what lies between them. Numbers are in the processor's byte order, as
 //! on all of PostgreSQL's pages.
 
+pub mod filter;
 pub mod internal;
 pub mod kernel;
 pub mod leaf;
 pub mod meta;
+pub mod rewrite;
+pub mod slots;
 pub mod special;
+
+use crate::bytes::{get_u16, get_u32, get_u64, put_u16, put_u32, put_u64};
 
 /// Bytes of a page. PostgreSQL can be built with others; such a server is refused at compile time.
 pub const PAGE_SIZE: usize = 8192;
@@ -35,6 +43,9 @@ const PAGE_LAYOUT_VERSION: u16 = 4;
 
 /// The bytes of one page.
 pub type Page = [u8; PAGE_SIZE];
+
+/// Level of the leaves.
+pub const LEAF: u8 = 0;
 
 /// "No block": the right link of a rightmost page.
 pub const NO_BLOCK: u32 = u32::MAX;
@@ -53,34 +64,6 @@ impl Fault {
 pub fn list(numbers: impl IntoIterator<Item: ToString>) -> String {
     let texts: Vec<String> = numbers.into_iter().map(|n| n.to_string()).collect();
     texts.join(", ")
-}
-
-pub(crate) fn get_u16(page: &[u8], at: usize) -> u16 {
-    u16::from_ne_bytes([page[at], page[at + 1]])
-}
-
-pub(crate) fn get_u32(page: &[u8], at: usize) -> u32 {
-    let mut b = [0; 4];
-    b.copy_from_slice(&page[at..at + 4]);
-    u32::from_ne_bytes(b)
-}
-
-pub(crate) fn get_u64(page: &[u8], at: usize) -> u64 {
-    let mut b = [0; 8];
-    b.copy_from_slice(&page[at..at + 8]);
-    u64::from_ne_bytes(b)
-}
-
-pub(crate) fn put_u16(page: &mut [u8], at: usize, v: u16) {
-    page[at..at + 2].copy_from_slice(&v.to_ne_bytes());
-}
-
-pub(crate) fn put_u32(page: &mut [u8], at: usize, v: u32) {
-    page[at..at + 4].copy_from_slice(&v.to_ne_bytes());
-}
-
-pub(crate) fn put_u64(page: &mut [u8], at: usize, v: u64) {
-    page[at..at + 8].copy_from_slice(&v.to_ne_bytes());
 }
 
 const PD_LOWER: usize = 12;
@@ -120,10 +103,20 @@ pub(crate) fn init_header(page: &mut Page, special: usize) {
     );
 }
 
-/// Was the page never written? (The file was extended and the server crashed before the page was
-/// logged.)
+/// Was the page never written? (A backend extended the file, and failed or crashed before it logged
+/// the page; or a build reserved the block and did not use it.)
 pub fn is_zero(page: &Page) -> bool {
     upper(page) == 0 && page.iter().all(|byte| *byte == 0)
+}
+
+/// Checks that the page is the wanted one and that its content can be read.
+pub fn check_page(page: &Page, wanted: special::PageKind) -> Result<(), Fault> {
+    special::expect(page, wanted)?;
+    if wanted.level == LEAF {
+        leaf::check(page)
+    } else {
+        internal::check(page)
+    }
 }
 
 /// Checks the header against the wanted special area.

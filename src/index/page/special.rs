@@ -25,7 +25,8 @@ use super::{
 use crate::index::key::{Key, SPACES, Space};
 use crate::tid::Tid;
 
-/// Marks a page of ours at the end of the special area, as every access method's pages have a mark.
+/// Page id at the very end of the special area, where tools look to tell the pages of the access
+/// methods apart.
 const PAGE_ID: u16 = 0xFF96;
 /// The deepest level that a sound tree reaches: 335^6 leaves are more than the file can have
 /// blocks.
@@ -78,7 +79,8 @@ pub fn kind_of(page: &Page, stamp: u32) -> Result<PageKind, Fault> {
     let found = get_u32(page, STAMP);
     if found != stamp {
         return Err(Fault::new(format!(
-            "the page belongs to another build of the index (stamp {found:#010x}, not {stamp:#010x})"
+            "the page belongs to another build of the index \
+             (stamp {found:#010x}, not {stamp:#010x})"
         )));
     }
     let level = level(page);
@@ -150,7 +152,7 @@ pub fn high_key(page: &Page) -> Option<Key> {
     })
 }
 
-/// Sets right link and high key together: either both are there or none is.
+/// Sets right link and high key together: a page has both or neither.
 pub fn set_right(page: &mut Page, right: Option<(u32, Key)>) {
     let (link, key) = right.unwrap_or((NO_BLOCK, Key::MIN));
     put_u32(page, SPECIAL_START, link);

@@ -1,9 +1,9 @@
-//! The leaf directories that a session keeps, one an index.
+//! The leaf directories that a session keeps, one for each index.
 //!
 //! A directory is loaded from the internal pages once the session has descended often enough for it
 //! to pay, so a session with a few queries never loads one. It is keyed on the build stamp: the
-//! file does not identify a tree. It is loaded anew when splits have made it too stale to be of
-//! use.
+//! file does not identify a tree. It is loaded again when splits have made it too stale to be
+//! useful.
 
 use super::directory::{Directory, SpaceDirectory};
 use super::probe::KeyCounts;
@@ -19,13 +19,14 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Leaves whose downlinks are read, and entered, in the time that one descent takes.
+/// Leaves that are entered into a directory in the time that one descent takes.
 const LEAVES_PER_DESCENT: u64 = 16;
-/// Blocks of an index below which a descent is as good as a directory, which takes 2 MB at least.
+/// Blocks that an index must have to get a directory: below, a descent is as good, and a directory
+/// takes at least 2 MB.
 const WORTH_KNOWING: u32 = 32;
 /// Indexes to remember before those without a directory are forgotten.
 const MOST_INDEXES: usize = 1000;
-/// Of the known leaves, the share that may have been found split before the directory is worn out.
+/// A directory is worn out when searches have moved right once for every so many of its leaves.
 const WORN_SHARE: u64 = 8;
 
 /// A loaded directory.
@@ -58,9 +59,9 @@ struct KnownIndex {
 }
 
 enum DirectoryState {
-    /// Descents so far, and how many make loading worth a thought.
+    /// Descents so far, and after how many loading is considered.
     Waiting { effort: u64, due: u64 },
-    /// Bytes that it takes, and moves right so far.
+    /// The directory, the bytes that it takes, and moves right so far.
     Loaded {
         cached: Rc<Cached>,
         size: usize,
@@ -118,7 +119,7 @@ pub fn note_effort(rel: Rel, work: u64) {
 enum Lookup {
     Loaded(Rc<Cached>),
     NotYet,
-    /// After so much effort.
+    /// Loading is to be considered, after this effort.
     Due(u64),
 }
 
@@ -134,7 +135,7 @@ impl Session {
             KnownIndex { stamp, state, used }
         };
         if self.indexes.len() > MOST_INDEXES && !self.indexes.contains_key(&oid) {
-            // Dropped indexes are never reported; those without a directory have little to lose.
+            // A session is not told of dropped indexes. Entries without a directory hold little.
             self.indexes
                 .retain(|_, known| matches!(known.state, DirectoryState::Loaded { .. }));
         }
@@ -151,8 +152,8 @@ impl Session {
                 if *moves <= leaves / WORN_SHARE + LEAVES_PER_DESCENT {
                     Lookup::Loaded(Rc::clone(cached))
                 } else {
-                    // So many moves have paid for a new one.
-                    Lookup::Due(u64::MAX)
+                    // So many moves have paid for a new one, unless the index is much larger now.
+                    Lookup::Due(leaves)
                 }
             }
         }
@@ -196,8 +197,8 @@ fn consider(rel: Rel, meta: &Meta, effort: u64, limit: usize) -> Option<Rc<Cache
     let size = SpaceDirectory::size(blocks as usize / BLOCKS) * BLOCKS;
     let price = u64::from(blocks) / LEAVES_PER_DESCENT;
     if effort < price || size > limit || blocks < WORTH_KNOWING {
-        // Think again after as much effort: the setting may be raised later, and the index grow.
-        let due = price.max(effort.min(u64::from(u32::MAX)));
+        // Considered again after as much effort: the setting may be raised, and the index grow.
+        let due = price.max(effort);
         let waiting = DirectoryState::Waiting { effort: 0, due };
         SESSION.with_borrow_mut(|session| session.set(rel.oid(), waiting));
         return None;
@@ -226,7 +227,7 @@ fn read(rel: Rel, meta: &Meta) -> Cached {
         if leaves.is_empty() {
             leaves.push((Key::MIN, meta.roots[b]));
         }
-        // A search reads one downlink of a page and cannot tell; this reads all of them.
+        // A search reads one downlink of a page and does not notice; this reads all of them.
         if !leaves.is_sorted_by_key(|leaf| leaf.0) {
             let fault = Fault::new("downlinks below it are out of order");
             corrupted(rel, meta.roots[b], &fault);

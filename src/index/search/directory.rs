@@ -1,25 +1,26 @@
 //! A backend's own picture of an index's leaves: where each begins, and how many rows lie under
 //! each 16-bit key. Pure; `cache` loads it.
 //!
-//! It may be stale. Addresses: a leaf's low end never changes, so the leaf found here is the right
-//! one or, after splits, left of it. Counts: they choose radii, and any radii are exact (see
-//! `probe`).
+//! It may be stale, and no answer is wrong for that. A leaf's low end never changes, so the leaf
+//! found here is the right one or, after splits, left of it. The counts only choose radii, and any
+//! radii are exact (see `probe`).
 
 use crate::index::key::{BLOCKS, Key};
 use std::cell::Cell;
 
-/// Rows that a leaf is taken to hold: between a fresh one's and a just split one's.
+/// Rows that a leaf is assumed to hold: between those of a freshly built leaf and those of one that
+/// has just been split.
 pub const ROWS_PER_LEAF: f64 = 600.0;
 const KEYS: usize = 1 << 16;
 
 /// The leaves of the four key spaces that file fingerprints.
 pub type Directory = [SpaceDirectory; BLOCKS];
 
-/// A leaf: all that a search asks of it in one place, so that it waits for memory once.
+/// A leaf: all that a search needs to know of it in one place, so that it waits for memory once.
 pub struct Leaf {
     pub low: Key,
     pub block: u32,
-    /// For the user of the directory: in which buffer the leaf was seen last; 0 when in none.
+    /// The buffer in which the leaf was seen last; 0 when in none.
     pub recent: Cell<i32>,
 }
 

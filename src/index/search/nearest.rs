@@ -1,12 +1,13 @@
 //! The nearest first: ring by ring, all rows at distance 0, then at 1, and so on.
 //!
 //! Ring `r` is complete once radii with `sum(t_i + 1) = r + 1` have been read (see `probe`), so
-//! each further ring widens one block by one bit. What turns up ahead of its ring waits in a bin,
-//! up to a horizon; behind the horizon the search starts again for a farther one. Where widening
-//! would cost more than reading one key space, that is read instead, for some rings at a time.
+//! each further ring widens one block by one bit. Rows that are met ahead of their ring wait in
+//! bins, up to a horizon; beyond the horizon the search starts again with a farther one. Where
+//! widening would cost more than reading one key space, that is read instead, for some rings at a
+//! time.
 //!
 //! Memory: when more rows wait than the limit, the farthest rings are dropped, to be found again; a
-//! ring that exceeds the limit alone is searched once more and handed out leaf by leaf.
+//! single ring that exceeds the limit is searched once more and returned leaf by leaf.
 
 use super::directory::ROWS_PER_LEAF;
 use super::probe::{KeyCounts, MAX_PROBED_RADIUS, Radii, shell_cost, walk_cost};
@@ -18,10 +19,10 @@ use crate::index::key::{BLOCKS, Key, Space};
 use crate::pg::process::memory::reserve;
 use crate::tid::Tid;
 
-/// Horizon of the first probing pass: what is near costs little to find.
+/// Horizon of the first probing pass: near rows cost little to find.
 const NEAR: u32 = 7;
-/// The horizon of the second, where uniform rows of the index's number have at least so many
-/// within.
+/// The horizon of the second pass is the least radius within which so many rows are expected, if
+/// the rows of the index were uniform.
 const LIKELY_ROWS: f64 = 32.0;
 const NOTHING_READ: Radii = [-1; BLOCKS];
 /// The widest radius of one block: 697 keys.
@@ -35,12 +36,12 @@ pub struct Nearest {
     /// Are key spaces probed (or is one read as a whole)?
     probing: bool,
     radii: Radii,
-    /// The next ring to hand out.
+    /// The next ring to return.
     ring: u32,
     /// The first ring whose rows the present pass collects.
     start: u32,
     bins: Bins,
-    /// The ring being handed out leaf by leaf, if one is.
+    /// The search for a ring that is returned leaf by leaf, if there is one.
     stream: Option<Within>,
 }
 
@@ -75,8 +76,8 @@ impl Bins {
         self.horizon.is_some_and(|horizon| ring <= horizon)
     }
 
-    /// Adds a row of a ring from `start` on. When there are too many, drops the farthest rings, in
-    /// the end even `due`, the next to be handed out.
+    /// Adds a row, unless its ring lies before `start` or beyond the horizon. When too many rows
+    /// wait, drops the farthest rings, at last even `due`, the next to be returned.
     fn add(&mut self, ring: u32, tid: Tid, start: u32, due: u32) {
         if ring < start || !self.collects(ring) {
             return;
@@ -98,8 +99,9 @@ impl Bins {
     }
 }
 
-/// Horizons of the probing passes. A pass reads again what the one before has read, about a quarter
-/// of it; with too far a horizon it looks closer at postings that are not wanted.
+/// Horizons of the probing passes. A pass reads again what the pass before it has read, which is
+/// about a quarter of all it reads. A horizon that is too far lets postings through the filter that
+/// are not wanted.
 fn horizons(view: &View) -> [u32; 3] {
     let leaves = view.counts().map_or(0, |counts| counts.leaves(0));
     let rows = leaves as f64 * ROWS_PER_LEAF;
@@ -124,8 +126,8 @@ impl Nearest {
         }
     }
 
-    /// Puts the next rows into `rows` and returns their distance; None at the end. `keep` sees each
-    /// row's fingerprint before it is kept.
+    /// Puts the next rows into `rows` and returns their distance; None at the end. Rows whose
+    /// fingerprint `keep` refuses are left out.
     pub fn step(
         &mut self,
         view: &View,

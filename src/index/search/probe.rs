@@ -182,8 +182,8 @@ pub fn next_in_ball(x: u64, query: u64, within: i32, radius: u32) -> Option<u64>
     if above <= radius && above_in_key <= within {
         return Some(x);
     }
-    // y leaves x at the lowest possible bit: there x has 0 and y has 1, above they agree. As long
-    // as more bits differ above than may, a bit is too low.
+    // Above some bit y agrees with x, and at that bit x has 0 and y has 1. The lowest such bit gives
+    // the lowest y. A bit is too low if more bits above it differ from the query than may.
     let lowest = too_many(differing, radius).max(too_many(differing & KEY_MASK, within));
     let below = !(u64::MAX << lowest);
     above -= (differing & below).count_ones();
@@ -376,7 +376,9 @@ mod tests {
         }
 
         #[test]
-        fn every_member_is_reached(query: u64, flips in prop::collection::vec(0u32..64, 0..6), x: u64) {
+        fn every_member_is_reached(
+            query: u64, flips in prop::collection::vec(0u32..64, 0..6), x: u64,
+        ) {
             let member = flips.iter().fold(query, |m, f| m ^ (1 << f));
             let differing = member ^ query;
             let within = (differing >> 48).count_ones() as i32;

@@ -4,9 +4,9 @@ use super::cache::{Cached, directory, note_effort};
 use super::directory::Leaf;
 use super::probe::{Radii, WALK, choose, radii};
 use crate::index::key::{Key, Space};
-use crate::index::page::leaf;
 use crate::index::page::meta::Meta;
-use crate::index::tree::{LEAF, Tree, read_meta};
+use crate::index::page::{LEAF, leaf};
+use crate::index::tree::{Tree, read_meta};
 use crate::pg::am::scan::Reader;
 use crate::pg::catalog::relation::Rel;
 use crate::pg::page::buffer::{Exclusive, Pinned, Shared, prefetch, prefetch_line};
@@ -73,7 +73,7 @@ impl<'r, 's> View<'r, 's> {
         if let Some(cached) = self.known(space) {
             return self.leaf_at(space, key, cached.space(space.index()).find(key));
         }
-        self.note_effort(1);
+        self.note_descent(space);
         self.tree(space).leaf(key)
     }
 
@@ -101,7 +101,7 @@ impl<'r, 's> View<'r, 's> {
         let start = match known {
             Some(leaf) => Pinned::read_recent(self.rel, leaf.block, &leaf.recent),
             None => {
-                self.note_effort(1);
+                self.note_descent(space);
                 tree.leaf_by_descent(key)
             }
         };
@@ -116,7 +116,8 @@ impl<'r, 's> View<'r, 's> {
     }
 
     /// Finds the leaves of an insert in the directory, if there is one, and starts fetching what
-    /// the insert reads of them first. Their addresses are waited for together, then the leaves.
+    /// the insert reads of them first. The accesses overlap: those to the directory's entries, then
+    /// those to the leaves.
     pub fn expect_insert<const N: usize>(
         &self,
         places: &[(Space, Key); N],
@@ -163,7 +164,15 @@ impl<'r, 's> View<'r, 's> {
         self.effort.set(self.effort.get() + effort);
     }
 
-    /// Radii for a search within `k` of `query`: by what is known of the key spaces, or even ones.
+    /// Notes a descent that a directory would have saved. There is none of the NULL space.
+    fn note_descent(&self, space: Space) {
+        if space != Space::NULL {
+            self.note_effort(1);
+        }
+    }
+
+    /// Radii for a search within `k` of `query`: the cheapest by the directory's counts, or evenly
+    /// spread ones without a directory.
     pub fn radii(&self, query: u64, k: u32) -> Radii {
         match &self.state.directory {
             Some(cached) => choose(query, k, cached.as_ref()),

@@ -1,15 +1,14 @@
 //! Walking the leaves of a key space that can hold a match, each once, in ascending order.
 //!
 //! A walk remembers a position, not a page: between two leaves no lock and no pin is held, pages
-//! may split, and still no posting is met twice or missed. For a leaf's upper end, once a boundary,
-//! stays a boundary for ever (pages are never merged), and postings move only to the right of their
-//! old page's boundaries within the same range.
+//! may split, and still no posting is met twice or missed. A leaf's upper end stays a boundary for
+//! ever, since pages are never merged, and a split moves postings within the old leaf's range only.
 
 use super::probe::next_in_ball;
 use super::view::View;
 use crate::index::key::{Key, Space};
+use crate::index::page::filter::{self, Filter};
 use crate::index::page::kernel::Candidates;
-use crate::index::page::leaf::{self, Filter};
 use crate::index::page::special;
 use crate::pg::page::buffer::Shared;
 use crate::pg::process::backend::check_for_interrupts;
@@ -20,9 +19,10 @@ pub struct Walk {
     filter: Filter,
     /// The lowest position not yet visited; None at the end.
     next: Option<Key>,
-    /// The leaf that starts exactly at `next`, when the last leaf's right link told.
+    /// The leaf that starts exactly at `next`, if the last leaf's right link leads to it.
     right_sibling: Option<u32>,
-    /// Visits that the directory says come next, already on their way into the processor's cache.
+    /// The next visits according to the directory, whose leaves are being fetched into the
+    /// processor's cache.
     ahead: VecDeque<PlannedVisit>,
     /// Where looking ahead goes on; None at the end.
     frontier: Option<Key>,
@@ -42,7 +42,7 @@ struct PlannedVisit {
 const LOOK_AHEAD: usize = 6;
 
 impl Walk {
-    /// Visits what `filter` can match.
+    /// A walk over the leaves that can hold what `filter` matches.
     pub fn new(filter: Filter) -> Walk {
         let mut walk = Walk {
             filter,
@@ -87,16 +87,16 @@ impl Walk {
         space: Space,
         from: Key,
     ) -> (Shared<'r>, Option<Key>) {
-        // A leaf that was split since the directory was loaded takes more than one visit: then the
-        // place ahead is not yet due.
+        // A leaf that was split since the directory was loaded takes more than one visit, and the
+        // planned visit comes after them.
         match self.ahead.pop_front_if(|place| place.from == from) {
             Some(place) => (view.leaf_at(space, from, place.entry), place.end),
             None => (view.leaf(space, from, self.right_sibling), None),
         }
     }
 
-    /// Shows `visit` the matches of the next leaf and returns that leaf, still locked; None at the
-    /// end of the walk.
+    /// Calls `visit` with the matches of the next leaf and returns that leaf, still locked; None at
+    /// the end of the walk.
     pub fn step<'r>(
         &mut self,
         view: &View<'r, '_>,
@@ -110,7 +110,7 @@ impl Walk {
         let (page, end) = self.leaf(view, space, from);
         view.check_age(&page);
         // Skip the postings that were returned already.
-        leaf::scan(&page, &self.filter, from, &mut self.candidates, visit);
+        filter::scan(&page, &self.filter, from, &mut self.candidates, visit);
         let right = special::right(&page);
         self.next = match right {
             // Looking ahead has skipped from here already.
@@ -120,7 +120,7 @@ impl Walk {
             Some((_, high)) => self.skip_to_ball(high),
             None => None,
         };
-        // Nothing to skip: the right link saves finding the way.
+        // If nothing was skipped, the right link saves a descent.
         self.right_sibling = right
             .filter(|(_, high)| self.next == Some(*high))
             .map(|(block, _)| block);

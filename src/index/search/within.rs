@@ -4,7 +4,7 @@ use super::probe::{Radii, WALK};
 use super::view::View;
 use super::visit::Walk;
 use crate::index::key::{BLOCKS, Space};
-use crate::index::page::leaf::Filter;
+use crate::index::page::filter::Filter;
 use crate::pg::page::buffer::Shared;
 use crate::tid::Tid;
 
@@ -35,8 +35,8 @@ pub fn block_distance(differing: u64, b: usize) -> i32 {
     (differing << (16 * b) >> 48).count_ones() as i32
 }
 
-/// Is block `b` the first whose radius this difference keeps to? Each match is then reported once,
-/// from one key space, without remembering what was reported.
+/// Is block `b` the first one whose radius the differing bits keep to? So each match is reported
+/// once, from one key space, without remembering what was reported.
 fn found_first(differing: u64, radii: &Radii, b: usize) -> bool {
     (0..b).all(|j| block_distance(differing, j) > radii[j])
 }
@@ -91,7 +91,7 @@ impl Within {
         radii
     }
 
-    /// Shows `found` the matches of the next leaf and returns that leaf; None at the end.
+    /// Calls `found` with the matches of the next leaf and returns that leaf; None at the end.
     pub fn step<'r>(
         &mut self,
         view: &View<'r, '_>,
@@ -132,7 +132,7 @@ impl Nulls {
         }))
     }
 
-    /// Shows `found` the rows of the next leaf and returns that leaf; None at the end.
+    /// Calls `found` with the rows of the next leaf and returns that leaf; None at the end.
     pub fn step<'r>(
         &mut self,
         view: &View<'r, '_>,

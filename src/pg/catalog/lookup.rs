@@ -59,6 +59,21 @@ pub fn operator_beside(sibling: Oid, name: &CStr, left: Oid, right: Oid) -> Opti
     }
 }
 
+/// The type of the operands of a type's equality, and that of arrays of such values. INVALID when
+/// there is none.
+pub fn equality_types(type_id: Oid) -> [Oid; 2] {
+    let (mut left, mut right) = (Oid::INVALID, Oid::INVALID);
+    // SAFETY: catalog look-ups; a type's cache entry lives as long as the process.
+    unsafe {
+        let equality =
+            (*pg_sys::lookup_type_cache(type_id, pg_sys::TYPECACHE_EQ_OPR as i32)).eq_opr;
+        if equality != Oid::INVALID {
+            pg_sys::op_input_types(equality, &mut left, &mut right);
+        }
+        [left, pg_sys::get_array_type(left)]
+    }
+}
+
 /// The OID, in this column, of the row with these keys in a system cache.
 ///
 /// # Safety

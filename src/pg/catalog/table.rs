@@ -1,7 +1,8 @@
 //! What the catalogs say of a table, and its parts as SQL text.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, CString, c_char};
 
+use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
@@ -15,6 +16,8 @@ use crate::pg::sql::value::{Storage, Value};
 pub struct Column {
     number: i16,
     pub generated: bool,
+    /// Is it an identity column that takes no value unless the command says OVERRIDING?
+    pub always_identity: bool,
     pub storage: Storage,
     base: Modified,
 }
@@ -39,6 +42,7 @@ impl Column {
         Self {
             number: attribute.attnum,
             generated: attribute.attgenerated != 0,
+            always_identity: attribute.attidentity as u8 == pg_sys::ATTRIBUTE_IDENTITY_ALWAYS,
             storage: Storage::of_attribute(attribute),
             base: Modified {
                 // SAFETY: a syscache look-up; the modifier is live.
@@ -105,10 +109,28 @@ pub fn column(table: Rel<'_>, name: &str) -> Option<Column> {
     columns(table).find_map(|(found, column)| (found == name).then_some(column))
 }
 
-/// The message of the ERROR for a column that does not exist.
-pub fn no_column(table: Rel<'_>, name: &str) -> String {
-    let table = table.name();
-    format!("column \"{name}\" of relation \"{table}\" does not exist")
+/// SQLSTATE and message of the ERROR that [`column`] finds no column of that name; `what` it is to
+/// stand for.
+pub fn no_column(table: Rel<'_>, name: &str, what: &str) -> (PgSqlErrorCode, String) {
+    let relation = table.name();
+    match is_system_column(table, name) {
+        true => (
+            PgSqlErrorCode::ERRCODE_INVALID_COLUMN_REFERENCE,
+            format!("system column \"{name}\" of relation \"{relation}\" cannot be {what}"),
+        ),
+        false => (
+            PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
+            format!("column \"{name}\" of relation \"{relation}\" does not exist"),
+        ),
+    }
+}
+
+fn is_system_column(table: Rel<'_>, name: &str) -> bool {
+    // Their names are ASCII, whatever the database's encoding.
+    CString::new(name).is_ok_and(|name| {
+        // SAFETY: a syscache look-up by a zero-terminated name.
+        unsafe { pg_sys::get_attnum(table.oid(), name.as_ptr()) < 0 }
+    })
 }
 
 /// A name as SQL text, always quoted.

@@ -6,48 +6,64 @@ use pgrx::pg_sys;
 use super::compat::local_transaction;
 
 /// All that decides which rows the active snapshot shows.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
+    limits: Limits,
+    running: Vec<pg_sys::TransactionId>,
+    running_sub: Vec<pg_sys::TransactionId>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Limits {
     /// What the transaction itself wrote is visible up to this command, unless it was rolled back
     /// with a subtransaction.
     transaction: u32,
     subtransaction: u32,
     command: u32,
-    bounds: (u32, u32),
-    running: Vec<u32>,
-    running_sub: Vec<u32>,
+    bounds: (pg_sys::TransactionId, pg_sys::TransactionId),
     overflowed: bool,
 }
 
 impl Seen {
     /// What the active snapshot shows; None when there is none.
     pub fn now() -> Option<Self> {
-        // SAFETY: the active snapshot, if any, is live, with arrays as long as it says.
-        unsafe {
-            if !pg_sys::ActiveSnapshotSet() {
-                return None;
-            }
-            let snapshot = &*pg_sys::GetActiveSnapshot();
-            let list = |ids: *const pg_sys::TransactionId, count: usize| match count {
-                0 => Vec::new(),
-                _ => std::slice::from_raw_parts(ids, count)
-                    .iter()
-                    .map(number)
-                    .collect(),
-            };
-            Some(Self {
-                transaction: local_transaction(),
-                subtransaction: pg_sys::GetCurrentSubTransactionId(),
-                command: snapshot.curcid,
-                bounds: (number(&snapshot.xmin), number(&snapshot.xmax)),
-                running: list(snapshot.xip, snapshot.xcnt as usize),
-                running_sub: list(snapshot.subxip, snapshot.subxcnt.max(0) as usize),
-                overflowed: snapshot.suboverflowed,
-            })
-        }
+        active(|limits, [running, running_sub]| Self {
+            limits,
+            running: running.to_vec(),
+            running_sub: running_sub.to_vec(),
+        })
+    }
+
+    /// Does the active snapshot show the same? Compared in place: this is asked for every row.
+    pub fn is_now(&self) -> bool {
+        let same = active(|limits, [running, running_sub]| {
+            self.limits == limits && self.running == running && self.running_sub == running_sub
+        });
+        same.unwrap_or(false)
     }
 }
 
-fn number(id: &pg_sys::TransactionId) -> u32 {
-    (*id).into()
+/// Shows the active snapshot and its lists of running transactions and subtransactions; None when
+/// there is no snapshot.
+fn active<R>(f: impl FnOnce(Limits, [&[pg_sys::TransactionId]; 2]) -> R) -> Option<R> {
+    // SAFETY: the active snapshot, if any, lives until `f` returns, with arrays as long as it says.
+    unsafe {
+        if !pg_sys::ActiveSnapshotSet() {
+            return None;
+        }
+        let snapshot = &*pg_sys::GetActiveSnapshot();
+        let limits = Limits {
+            transaction: local_transaction(),
+            subtransaction: pg_sys::GetCurrentSubTransactionId(),
+            command: snapshot.curcid,
+            bounds: (snapshot.xmin, snapshot.xmax),
+            overflowed: snapshot.suboverflowed,
+        };
+        let list = |ids: *const pg_sys::TransactionId, count: usize| match count {
+            0 => &[],
+            _ => std::slice::from_raw_parts(ids, count),
+        };
+        let running = list(snapshot.xip, snapshot.xcnt as usize);
+        let running_sub = list(snapshot.subxip, snapshot.subxcnt.max(0) as usize);
+        Some(f(limits, [running, running_sub]))
+    }
 }

@@ -54,27 +54,34 @@ pub(in crate::pg) fn c_text(sql: &str) -> CString {
     })
 }
 
-/// Prepares a query with parameters of these types; the plan lives until it is freed. The server
-/// analyses and plans it again when it has become stale. `options` are those of cursors.
-pub(in crate::pg) fn prepared(
-    sql: &str,
-    parameters: &[pg_sys::Oid],
+/// Prepares queries, each with the types of its parameters; the plans live until they are freed.
+/// When one of the queries fails, no plan is left. The server analyses and plans a query again when
+/// its plan has become stale. `options` are those of cursors.
+pub(in crate::pg) fn prepared<const N: usize>(
+    queries: [(&str, &[pg_sys::Oid]); N],
     options: u32,
-) -> pg_sys::SPIPlanPtr {
+) -> [pg_sys::SPIPlanPtr; N] {
+    connected(|| {
+        let plans = queries.map(|(sql, parameters)| prepare(sql, parameters, options));
+        for plan in plans {
+            // SAFETY: prepared in this connection, which has not been closed.
+            unsafe { check(pg_sys::SPI_keepplan(plan)) };
+        }
+        plans
+    })
+}
+
+/// The plan lives as long as the connection.
+fn prepare(sql: &str, parameters: &[pg_sys::Oid], options: u32) -> pg_sys::SPIPlanPtr {
     let text = c_text(sql);
     let mut types = parameters.to_vec();
-    connected(|| {
-        // SAFETY: a zero-terminated text, as many types as said; the plan is kept before the
-        // connection is closed.
-        unsafe {
-            let (count, options) = (types.len() as i32, options as i32);
-            let plan =
-                pg_sys::SPI_prepare_cursor(text.as_ptr(), count, types.as_mut_ptr(), options);
-            if plan.is_null() {
-                check(pg_sys::SPI_result);
-            }
-            check(pg_sys::SPI_keepplan(plan));
-            plan
+    // SAFETY: a zero-terminated text, as many types as said.
+    unsafe {
+        let (count, options) = (types.len() as i32, options as i32);
+        let plan = pg_sys::SPI_prepare_cursor(text.as_ptr(), count, types.as_mut_ptr(), options);
+        if plan.is_null() {
+            check(pg_sys::SPI_result);
         }
-    })
+        plan
+    }
 }

@@ -1,12 +1,17 @@
 //! A query that is planned once and run again and again, as the current user, from inside a
 //! function.
 
+use std::cell::RefCell;
 use std::ffi::c_char;
 
+use pgrx::PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH;
 use pgrx::pg_sys;
 
 use super::connection::{check, check_parameters, connected, prepared};
+use crate::pg::catalog::table::type_name;
 use crate::pg::process::compat::attribute;
+use crate::pg::process::error::raise_with_hint;
+use crate::pg::sql::fmgr::Args;
 use crate::pg::sql::value::{Storage, Value};
 
 /// Which rows a run sees, besides those that this transaction has written.
@@ -19,12 +24,19 @@ pub enum Sees {
     Latest,
 }
 
-/// A query with parameters, planned without regard to their values. Must be dropped outside of
-/// error handling, or not at all.
+thread_local! {
+    /// The plans of dropped queries, which are freed before the next queries are saved.
+    static DROPPED: RefCell<Vec<pg_sys::SPIPlanPtr>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A query with parameters, planned without regard to their values.
 pub struct SavedQuery {
     plan: pg_sys::SPIPlanPtr,
     /// Of the parameters.
     types: Vec<pg_sys::Oid>,
+    /// Of the result's columns. After a table or column was renamed the server analyses the text of
+    /// the query again: the names in it may then refer to columns of other types.
+    result_types: Vec<pg_sys::Oid>,
     prefers_indexes: bool,
 }
 
@@ -32,18 +44,37 @@ impl SavedQuery {
     /// Analyses the query. With `prefers_indexes` a sequential scan is planned only where no index
     /// can be used: the plan may be made while the table is small, and is kept when it has grown.
     pub fn new(sql: &str, parameters: &[pg_sys::Oid], prefers_indexes: bool) -> Self {
-        let plan = prepared(sql, parameters, pg_sys::CURSOR_OPT_GENERIC_PLAN);
-        Self {
-            plan,
-            types: parameters.to_vec(),
-            prefers_indexes,
+        let [query] = Self::all([(sql, parameters)], prefers_indexes);
+        query
+    }
+
+    /// Analyses several queries, each with the types of its parameters. When one of them fails,
+    /// none is saved.
+    pub fn all<const N: usize>(
+        queries: [(&str, &[pg_sys::Oid]); N],
+        prefers_indexes: bool,
+    ) -> [Self; N] {
+        for plan in DROPPED.take() {
+            // SAFETY: the query that had this plan was dropped, and nothing else refers to it.
+            unsafe { pg_sys::SPI_freeplan(plan) };
         }
+        let plans = prepared(queries, pg_sys::CURSOR_OPT_GENERIC_PLAN);
+        std::array::from_fn(|i| Self {
+            plan: plans[i],
+            types: queries[i].1.to_vec(),
+            // SAFETY: prepared just now.
+            result_types: unsafe { result_types(plans[i]) },
+            prefers_indexes,
+        })
     }
 
     /// The first N columns of the first row; None when there is none. The values are copied to the
-    /// current memory context. An ERROR unless `parameters` are of the types that `new` was given.
+    /// current memory context, which must live as long as the call with these arguments. An ERROR
+    /// unless `parameters` are of the types that `new` was given, and the result's columns of the
+    /// types that they had then.
     pub fn first_row<'a, const N: usize>(
         &self,
+        _args: &'a Args,
         parameters: &[Option<Value<'_>>],
         sees: Sees,
     ) -> Option<[Option<Value<'a>>; N]> {
@@ -82,9 +113,34 @@ impl SavedQuery {
                     true,
                     1,
                 ));
-                (pg_sys::SPI_processed > 0).then(|| std::array::from_fn(|i| copied(i)))
+                (pg_sys::SPI_processed > 0).then(|| {
+                    if N > 0 {
+                        self.check_result();
+                    }
+                    std::array::from_fn(|i| copied(i))
+                })
             }
         })
+    }
+
+    /// Raises an ERROR unless the result's columns are of the types that they had when the query
+    /// was saved.
+    ///
+    /// # Safety
+    /// After a run that returned a row.
+    unsafe fn check_result(&self) {
+        // SAFETY: the caller's word; the result lives until SPI_finish.
+        let found = unsafe { column_types((*pg_sys::SPI_tuptable).tupdesc) };
+        for (&expected, found) in self.result_types.iter().zip(found) {
+            if found != expected {
+                let (found, expected) = (type_name(found), type_name(expected));
+                raise_with_hint(
+                    ERRCODE_DATATYPE_MISMATCH,
+                    format!("query returned a value of type {found}, not {expected}"),
+                    "A table was altered while the statement was running. Run it again.",
+                );
+            }
+        }
     }
 
     /// Makes the plan, unless there is a valid one, and locks its tables, so the run uses this
@@ -132,6 +188,30 @@ unsafe fn prefer_indexes() -> i32 {
     }
 }
 
+/// The types of the columns that a query returns.
+///
+/// # Safety
+/// The plan must be one of `prepared`.
+unsafe fn result_types(plan: pg_sys::SPIPlanPtr) -> Vec<pg_sys::Oid> {
+    // SAFETY: the plan is of one statement, which is analysed; its descriptor is null when it
+    // returns no rows.
+    unsafe {
+        let sources = pg_sys::SPI_plan_get_plan_sources(plan);
+        let source: *const pg_sys::CachedPlanSource = pg_sys::list_nth(sources, 0).cast();
+        match (*source).resultDesc {
+            desc if desc.is_null() => Vec::new(),
+            desc => column_types(desc).collect(),
+        }
+    }
+}
+
+/// # Safety
+/// The descriptor must live as long as the iterator.
+unsafe fn column_types(desc: pg_sys::TupleDesc) -> impl Iterator<Item = pg_sys::Oid> {
+    // SAFETY: the caller's word; `i` is below `natts`.
+    unsafe { (0..(*desc).natts as usize).map(move |i| attribute(desc, i).atttypid) }
+}
+
 /// Column `i` of the first row, copied to the memory context that was current before SPI_connect.
 /// None for NULL, and when the row has no such column.
 ///
@@ -154,10 +234,9 @@ unsafe fn copied<'a>(i: usize) -> Option<Value<'a>> {
 }
 
 impl Drop for SavedQuery {
+    /// Does not call the server: a query may be dropped while an ERROR is handled, or when the
+    /// process exits. Then the list may be gone, and the plan need not be freed.
     fn drop(&mut self) {
-        if !std::thread::panicking() {
-            // SAFETY: made by `new`, which is its only user.
-            unsafe { pg_sys::SPI_freeplan(self.plan) };
-        }
+        _ = DROPPED.try_with(|dropped| dropped.borrow_mut().push(self.plan));
     }
 }

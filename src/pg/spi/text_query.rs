@@ -75,7 +75,7 @@ fn plan(text: &str, parameters: usize) -> pg_sys::SPIPlanPtr {
         check_parameters(plan, parameters);
         return plan;
     }
-    let plan = prepared(text, &vec![pg_sys::TEXTOID; parameters], 0);
+    let [plan] = prepared([(text, &vec![pg_sys::TEXTOID; parameters])], 0);
     PLANS.with_borrow_mut(|plans| plans.insert(text.to_owned(), plan));
     plan
 }

@@ -1,5 +1,6 @@
 //! Values of row types: their columns, and the values of these.
 
+use std::cell::Cell;
 use std::ffi::CStr;
 use std::marker::PhantomData;
 
@@ -30,7 +31,9 @@ pub struct RecordColumn {
     storage: Storage,
 }
 
-/// A row type and its version, which ALTER TABLE changes.
+/// A row type and its version. ALTER TABLE changes the version, but so do other commands after
+/// which the server reads its catalogs again, like ANALYZE and GRANT; and a worker process gives an
+/// anonymous row type another one when it first looks the type up.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Identity {
     type_id: pg_sys::Oid,
@@ -38,9 +41,24 @@ struct Identity {
     version: u64,
 }
 
+impl Identity {
+    /// Shows the row type's descriptor as it is now.
+    fn descriptor<R>(self, f: impl FnOnce(pg_sys::TupleDesc) -> R) -> R {
+        // SAFETY: an unknown type is an ERROR; the descriptor is pinned until `f` returns.
+        unsafe {
+            let desc = pg_sys::lookup_rowtype_tupdesc(self.type_id, self.typmod);
+            let result = f(desc);
+            if (*desc).tdrefcount >= 0 {
+                pg_sys::DecrTupleDescRefCount(desc);
+            }
+            result
+        }
+    }
+}
+
 /// The columns of a row type.
 pub struct Shape {
-    identity: Identity,
+    identity: Cell<Identity>,
     desc: pg_sys::TupleDesc,
     pub columns: Vec<RecordColumn>,
 }
@@ -80,17 +98,15 @@ impl<'a> Record<'a> {
 
 impl Shape {
     /// Looks up the columns of a row. They are kept in `memory`. An outdated shape stays there
-    /// until the call site ends; each ALTER TABLE in the meantime leaves one at most.
+    /// until the call site ends; each ALTER TABLE in the meantime leaves one at most: a shape whose
+    /// columns did not change still fits ([`Shape::fits`]).
     pub fn of(record: &Record<'_>, memory: Memory) -> Self {
         let identity = record.identity;
-        // SAFETY: the looked-up descriptor is pinned until it has been copied; the copy lives in
-        // `memory` and has `natts` attributes with zero-terminated names.
+        // SAFETY: the looked-up descriptor is live while it is copied; the copy lives in `memory`
+        // and has `natts` attributes with zero-terminated names.
         unsafe {
-            let shared = pg_sys::lookup_rowtype_tupdesc(identity.type_id, identity.typmod);
-            let desc = memory.scope(|| pg_sys::CreateTupleDescCopyConstr(shared));
-            if (*shared).tdrefcount >= 0 {
-                pg_sys::DecrTupleDescRefCount(shared);
-            }
+            let copy = |desc| memory.scope(|| pg_sys::CreateTupleDescCopyConstr(desc));
+            let desc = identity.descriptor(copy);
             let columns = (0..(*desc).natts as usize)
                 .map(|i| (i, attribute(desc, i)))
                 .filter(|(_, a)| !a.attisdropped)
@@ -103,7 +119,7 @@ impl Shape {
                 })
                 .collect();
             Self {
-                identity,
+                identity: Cell::new(identity),
                 desc,
                 columns,
             }
@@ -112,7 +128,19 @@ impl Shape {
 
     /// Did the record have this shape when it was opened?
     pub fn fits(&self, record: &Record<'_>) -> bool {
-        self.identity == record.identity
+        let (identity, shape) = (record.identity, self.identity.get());
+        if identity == shape {
+            return true;
+        }
+        if (identity.type_id, identity.typmod) != (shape.type_id, shape.typmod) {
+            return false;
+        }
+        // SAFETY: two live descriptors.
+        let same = identity.descriptor(|desc| unsafe { pg_sys::equalTupleDescs(self.desc, desc) });
+        if same {
+            self.identity.set(identity);
+        }
+        same
     }
 
     /// The values of the columns, in their order; an ERROR when the record has another shape.

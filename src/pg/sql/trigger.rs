@@ -1,7 +1,6 @@
 //! A call of a trigger function: its event, the old and the new row, and the row that it returns.
 
 use std::ffi::CStr;
-use std::marker::PhantomData;
 
 use pgrx::PgSqlErrorCode::{ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, ERRCODE_INTERNAL_ERROR};
 use pgrx::pg_sys;
@@ -27,7 +26,7 @@ pub enum Event {
 #[derive(Clone, Copy)]
 pub struct TriggerCall<'a> {
     data: *const pg_sys::TriggerData,
-    life: PhantomData<&'a Args>,
+    args: &'a Args,
 }
 
 /// The address of a row version: table and ctid.
@@ -91,10 +90,12 @@ impl<'a> TriggerCall<'a> {
             }
             context.cast()
         };
-        Some(Self {
-            data,
-            life: PhantomData,
-        })
+        Some(Self { data, args })
+    }
+
+    /// The call as the function manager made it.
+    pub fn args(&self) -> &'a Args {
+        self.args
     }
 
     fn data(&self) -> &'a pg_sys::TriggerData {

@@ -1,5 +1,5 @@
 //! Three ways to look up within 3 bits when keys are hot, as a model in memory with one thread:
-//! fixed radii; fixed radii with hot buckets divided again (the source papers' second split); and
+//! fixed radii; fixed radii with hot buckets divided again (as S2 does, docs/sources.md); and
 //! radii chosen for each query, as the index does. All are exact; what differs is how much they
 //! compare.
 
@@ -15,10 +15,10 @@ const K: u32 = 3;
 /// A bucket with more than (1 + this) times the average is divided again.
 const MU: usize = 2;
 
-/// Entries sorted by a key, and where each key's begin.
+/// Postings sorted by a key, and where those of each key begin.
 struct Buckets {
     starts: Vec<u32>,
-    entries: Vec<(u64, u32)>,
+    postings: Vec<(u64, u32)>,
 }
 
 impl Buckets {
@@ -36,17 +36,17 @@ impl Buckets {
             starts[i] += starts[i - 1];
         }
         let mut at = starts.clone();
-        let mut entries = vec![(0, 0); starts[1 << bits] as usize];
+        let mut postings = vec![(0, 0); starts[1 << bits] as usize];
         for (fp, id) in rows {
             let place = &mut at[key(fp)];
-            entries[*place as usize] = (fp, id);
+            postings[*place as usize] = (fp, id);
             *place += 1;
         }
-        Buckets { starts, entries }
+        Buckets { starts, postings }
     }
 
     fn bucket(&self, key: usize) -> &[(u64, u32)] {
-        &self.entries[self.starts[key] as usize..self.starts[key + 1] as usize]
+        &self.postings[self.starts[key] as usize..self.starts[key + 1] as usize]
     }
 }
 
@@ -68,7 +68,7 @@ pub struct Model {
 
 impl KeyCounts for Model {
     fn leaves(&self, _: usize) -> u64 {
-        self.spaces[0].entries.len() as u64 / 600 + 1
+        self.spaces[0].postings.len() as u64 / 600 + 1
     }
 
     fn rows(&self, b: usize, key: u16) -> u64 {
@@ -76,7 +76,7 @@ impl KeyCounts for Model {
     }
 }
 
-/// What a look-up found, and how many entries it compared.
+/// What a look-up found, and how many postings it compared.
 #[derive(Default)]
 struct Found {
     ids: Vec<u32>,
@@ -84,7 +84,7 @@ struct Found {
 }
 
 impl Found {
-    /// Compares a bucket's entries; those that `earlier` buckets have reported already are left
+    /// Compares a bucket's postings; those that `earlier` buckets have reported already are left
     /// out.
     fn look(&mut self, bucket: &[(u64, u32)], q: u64, earlier: impl Fn(u64) -> bool) {
         self.compared += bucket.len();
@@ -118,13 +118,13 @@ impl Model {
         Model { spaces, divided }
     }
 
-    /// Entries kept for a row: four, and four more for each hot bucket that it is in.
+    /// Postings kept for a row: four, and four more for each hot bucket that it is in.
     fn stored(&self, with_divisions: bool) -> f64 {
-        let plain: usize = self.spaces.iter().map(|space| space.entries.len()).sum();
+        let plain: usize = self.spaces.iter().map(|space| space.postings.len()).sum();
         let subs = self.divided.iter().flatten().flatten().flatten();
-        let copies: usize = subs.map(|sub| sub.entries.len()).sum();
+        let copies: usize = subs.map(|sub| sub.postings.len()).sum();
         let all = plain + if with_divisions { copies } else { 0 };
-        all as f64 / self.spaces[0].entries.len().max(1) as f64
+        all as f64 / self.spaces[0].postings.len().max(1) as f64
     }
 
     fn fixed(&self, q: u64) -> Found {
@@ -137,7 +137,7 @@ impl Model {
     }
 
     /// What is within 3 bits and equal in block `b` is equal in one of four sub-keys of the rest.
-    fn split(&self, q: u64) -> Found {
+    fn divided(&self, q: u64) -> Found {
         let mut found = Found::default();
         for (b, space) in self.spaces.iter().enumerate() {
             let key = usize::from(key_of(q, b));
@@ -173,7 +173,7 @@ impl Model {
         type Way = fn(&Model, u64) -> Found;
         let ways: [(&str, bool, Way); 3] = [
             ("fixed radii", false, Model::fixed),
-            ("fixed radii, hot buckets divided", true, Model::split),
+            ("fixed radii, hot buckets divided", true, Model::divided),
             ("chosen radii", false, Model::chosen),
         ];
         let mut measures = Vec::new();
@@ -196,9 +196,9 @@ impl Model {
             }
             let stored = vec![self.stored(divided)];
             for (what, values, unit) in [
-                ("split, entries", compared, "entries"),
-                ("split, time", times, "us"),
-                ("split, stored", stored, "entries a row"),
+                ("hot keys, compared", compared, "postings"),
+                ("hot keys, time", times, "us"),
+                ("hot keys, stored", stored, "postings a row"),
             ] {
                 measures.push(Measure {
                     what: what.to_owned(),
@@ -238,7 +238,7 @@ mod tests {
         for q in sets::centres(&rows, 200, 1) {
             let near = |id: &u32| (rows[*id as usize] ^ q).count_ones() <= K;
             let wanted: Vec<u32> = (0..rows.len() as u32).filter(near).collect();
-            for mut found in [model.fixed(q), model.split(q), model.chosen(q)] {
+            for mut found in [model.fixed(q), model.divided(q), model.chosen(q)] {
                 found.ids.sort_unstable();
                 assert_eq!(found.ids, wanted);
             }

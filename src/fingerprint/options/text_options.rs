@@ -1,0 +1,169 @@
+//! The options that every text has.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::json::{Choice, names, number, quote, read, truth, unknown, variant, wrong_shape};
+use super::presets::{Features, Rules, Tf};
+use super::term::{self, TermOptions};
+use crate::fingerprint::error::Error;
+use crate::fingerprint::hash::FeatureHash;
+use crate::fingerprint::text::stop_words::{BuiltIn, StopWords};
+use crate::fingerprint::text::user_words::UserWords;
+
+/// Options of one text; None leaves what the preset says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TextOptions {
+    pub features: Option<Features>,
+    pub tf: Option<Tf>,
+    pub ngram: Option<usize>,
+    pub stop_words: Option<StopWords>,
+    pub drop_runs: Option<bool>,
+    pub dictionary: Option<Arc<UserWords>>,
+    pub hash: Option<FeatureHash>,
+    /// What words weigh besides their frequency.
+    pub terms: TermOptions,
+}
+
+impl TextOptions {
+    /// The key of an option that is given.
+    pub fn first_given(&self) -> Option<&'static str> {
+        let text = [
+            self.features.is_some(),
+            self.tf.is_some(),
+            self.ngram.is_some(),
+            self.stop_words.is_some(),
+            self.drop_runs.is_some(),
+            self.dictionary.is_some(),
+            self.hash.is_some(),
+        ];
+        let keys = KEYS.iter().chain(&term::KEYS);
+        let given = text.into_iter().chain(self.terms.given());
+        Some(*keys.zip(given).find(|(_, given)| *given)?.0)
+    }
+
+    /// Puts what is given in the place of what `rules` say.
+    pub fn lay_over(&self, rules: &mut Rules) {
+        fn put<T: Clone>(place: &mut T, given: &Option<T>) {
+            if let Some(value) = given {
+                *place = value.clone();
+            }
+        }
+        put(&mut rules.features, &self.features);
+        put(&mut rules.tf, &self.tf);
+        put(&mut rules.ngram, &self.ngram);
+        put(&mut rules.stop_words, &self.stop_words);
+        put(&mut rules.drop_runs, &self.drop_runs);
+        if self.dictionary.is_some() {
+            rules.dictionary.clone_from(&self.dictionary);
+        }
+        self.terms.lay_over(&mut rules.terms);
+    }
+
+    /// Takes an option; false when `name` is none of these. `key` is how the user wrote it.
+    pub fn take(&mut self, key: &str, name: &str, value: &Value) -> Result<bool, Error> {
+        match name {
+            "features" => self.features = Some(features(key, value)?),
+            "tf" => {
+                let expected = "\"raw\", \"log\", \"sqrt\" or \"set\"";
+                self.tf = Some(variant(quote(key), expected, value)?);
+            }
+            "ngram" => {
+                let length = value.as_u64().filter(|n| NGRAMS.contains(n));
+                let wrong = || wrong_shape(quote(key), "an integer from 1 to 16", value);
+                self.ngram = Some(length.ok_or_else(wrong)? as usize);
+            }
+            "stop_words" => self.stop_words = Some(stop_words(key, value)?),
+            "drop_runs" => self.drop_runs = Some(truth(key, value)?),
+            "dictionary" => {
+                self.dictionary = Some(Arc::new(UserWords::new(&names(key, value)?)?));
+            }
+            "hash" => {
+                let named = value.as_str().and_then(FeatureHash::find);
+                let wrong = || wrong_shape(quote(key), hash_names(), value);
+                self.hash = Some(named.ok_or_else(wrong)?);
+            }
+            _ => return self.terms.take(key, name, value),
+        }
+        Ok(true)
+    }
+}
+
+/// In the order of [`TextOptions::first_given`].
+pub const KEYS: [&str; 7] = [
+    "features",
+    "tf",
+    "ngram",
+    "stop_words",
+    "drop_runs",
+    "dictionary",
+    "hash",
+];
+const FEATURES: [&str; 4] = ["words", "pairs", "ngrams", "whole"];
+/// Lengths of character n-grams.
+const NGRAMS: std::ops::RangeInclusive<u64> = 1..=16;
+
+/// The names of the feature hashes as an error message lists them: `"a", "b" or "c"`.
+fn hash_names() -> String {
+    let names = FeatureHash::NAMES.map(|(name, _)| format!("\"{name}\""));
+    let (last, others) = names.split_last().unwrap_or((&names[0], &[]));
+    format!("{} or {last}", others.join(", "))
+}
+
+fn stop_words(key: &str, value: &Value) -> Result<StopWords, Error> {
+    let entries: Vec<String> = match read(key, "true, false or an array of strings", value)? {
+        Choice::BuiltIn(true) => return Ok(StopWords::BuiltIn),
+        Choice::BuiltIn(false) => return Ok(StopWords::None),
+        Choice::Own(entries) => entries,
+    };
+    let unknown = |entry: &&String| entry.starts_with('@') && BuiltIn::find(entry).is_none();
+    match entries.iter().find(unknown) {
+        Some(name) => Err(Error::UnknownStopWords {
+            name: name.clone(),
+            known: BuiltIn::NAMES.join(", "),
+        }),
+        None => StopWords::list(&entries),
+    }
+}
+
+/// An array of kinds, or an object of kinds and what they weigh next to each other.
+fn features(key: &str, value: &Value) -> Result<Features, Error> {
+    let weighed = |(kind, value): (&String, &Value)| {
+        let weight = number(format!("weight of feature \"{kind}\""), value)?;
+        Ok::<_, Error>((kind.clone(), weight))
+    };
+    let kinds: Vec<(String, f64)> = match value {
+        Value::Object(members) => members.iter().map(weighed).collect::<Result<_, _>>()?,
+        _ => {
+            let kinds = names(key, value)?.into_iter();
+            kinds.map(|kind| (kind, 1.0)).collect()
+        }
+    };
+    let heaviest = kinds.iter().map(|(_, weight)| *weight).fold(0.0, f64::max);
+    let mut features = Features::NONE;
+    for (kind, weight) in kinds {
+        // Only the ratio matters: the heaviest kind weighs 1.
+        let weight = weight / if heaviest > 0.0 { heaviest } else { 1.0 };
+        match kind.as_str() {
+            "words" => features.words = weight,
+            "pairs" => features.pairs = weight,
+            "ngrams" => features.ngrams = weight,
+            "whole" => features.whole = weight,
+            _ => return Err(unknown(&kind, FEATURES.join(", "))),
+        }
+    }
+    if features == Features::NONE {
+        let expected = "a list of \"words\", \"pairs\", \"ngrams\" and \"whole\"";
+        return Err(wrong_shape(quote(key), expected, value));
+    }
+    Ok(features)
+}
+
+/// The options of a place: its own and, with `sign` in front, those of every text.
+pub fn known(own: &[&str], sign: &str) -> String {
+    let own = own.iter().map(|&key| key.to_owned());
+    let text = KEYS.iter().chain(&term::KEYS);
+    let text = text.map(|key| format!("{sign}{key}"));
+    own.chain(text).collect::<Vec<_>>().join(", ")
+}

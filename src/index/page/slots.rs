@@ -1,0 +1,53 @@
+//! The slot directory of a leaf: cuts its sorted prefix into equal ranges of the rotated
+//! fingerprint, so that a search reads only the slots that its ball can touch.
+
+#![forbid(unsafe_code)]
+
+use super::special::{SLOT_BASE, SLOT_SHIFT, SLOTS};
+use super::{Page, get_u16, get_u64, put_u16, put_u64};
+use crate::index::key::Key;
+
+pub(super) const SLOT_COUNT: usize = 32;
+
+/// Cuts the sorted prefix into slots: slot `z` ends at `SLOTS[z]` and holds the postings whose
+/// rotated fingerprint, without its lowest `shift` bits, is `SLOT_BASE + z`.
+pub(super) fn write_directory(page: &mut Page, postings: &[Key]) {
+    let (Some(first), Some(last)) = (postings.first(), postings.last()) else {
+        return;
+    };
+    let (first, last) = (first.rotated, last.rotated);
+    let mut shift = 0;
+    while (last >> shift) - (first >> shift) >= SLOT_COUNT as u64 {
+        shift += 1;
+    }
+    let base = first >> shift;
+    put_u64(page, SLOT_BASE, base);
+    page[SLOT_SHIFT] = shift;
+    let mut end = 0;
+    for z in 0..SLOT_COUNT {
+        while end < postings.len() && (postings[end].rotated >> shift) - base <= z as u64 {
+            end += 1;
+        }
+        put_u16(page, SLOTS + 2 * z, end as u16);
+    }
+}
+
+/// Does the directory lead to posting `i` of the sorted prefix?
+pub fn is_in_its_slot(page: &Page, i: usize, key: Key) -> bool {
+    let prefix = key.rotated >> page[SLOT_SHIFT];
+    let slot = prefix.wrapping_sub(get_u64(page, SLOT_BASE));
+    let end = |z: u64| usize::from(get_u16(page, SLOTS + 2 * z as usize));
+    slot < SLOT_COUNT as u64 && i < end(slot) && (slot == 0 || i >= end(slot - 1))
+}
+
+/// The slot directory: bits below the prefix, and the prefix of slot 0.
+#[inline(always)]
+pub(super) fn directory(page: &Page) -> (u32, u64) {
+    (u32::from(page[SLOT_SHIFT]), get_u64(page, SLOT_BASE))
+}
+
+/// Where slot `z` of the sorted prefix ends.
+#[inline(always)]
+pub(super) fn slot_end(page: &Page, z: usize) -> usize {
+    usize::from(get_u16(page, SLOTS + 2 * z))
+}
