@@ -18,7 +18,7 @@
 //! * [`pairs`], [`clusters`]: all near-duplicates of a table, in pairs and in groups.
 //! * [`flag`]: the trigger that looks for a duplicate of a new row; [`trigger`]: what triggers
 //!   share.
-//! * [`store`], [`tid`], `bytes`: what several of these use.
+//! * [`store`], [`tid`], `bytes`, `passed_checks`: what several of these use.
 //! * `pg`: safe wrappers of pages, buffers, WAL, nodes and datums; the only place with raw
 //!   PostgreSQL structs.
 //!
@@ -36,6 +36,8 @@ pub mod fingerprint;
 pub mod flag;
 pub mod index;
 pub mod pairs;
+#[cfg(any(feature = "server", test))]
+mod passed_checks;
 pub mod planner;
 pub mod store;
 pub mod tid;

@@ -15,7 +15,7 @@ pub trait Store {
 }
 
 #[cfg(feature = "server")]
-impl Store for TempFile {
+impl Store for TempFile<'_> {
     fn write(&mut self, bytes: &[u8]) {
         check_for_interrupts();
         TempFile::write(self, bytes);

@@ -11,7 +11,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-our @EXPORT = qw(new_node add_oracle is_sound same_answers start_load none_failed wait_for_wait);
+our @EXPORT = qw(new_node add_oracle is_sound same_answers start_load none_failed wait_for_wait processor_seconds);
 
 my $oracle = dirname(__FILE__) . '/oracle.sql';
 
@@ -118,6 +118,14 @@ sub wait_for_wait
 	return $node->poll_query_until('postgres',
 		"SELECT count(*) > 0 FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() AND query LIKE '$like'"
 	);
+}
+
+# Processor time of a process so far, in seconds: other work on the machine does not count.
+sub processor_seconds
+{
+	my ($pid) = @_;
+	my @field = split / /, slurp_file("/proc/$pid/stat");
+	return ($field[13] + $field[14]) / 100;
 }
 
 1;

@@ -1,4 +1,5 @@
--- A function whose declared argument type is not the one that its C code reads raises an error: no number is taken for an address.
+-- A function whose declared argument type is not the one that its C code reads, or whose result type is not the one that it returns,
+-- raises an error: no number is taken for an address.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
 CREATE SCHEMA argument_types;
@@ -23,6 +24,69 @@ SELECT no_array('a', 1);
 SELECT other_length('08:00:2b:01:02:03');
 SELECT of_window(1, 1) OVER ();
 SELECT * FROM too_wide(1, 1, 1);
+
+-- Wrong results.
+CREATE FUNCTION text_of_distance(bigint, bigint) RETURNS text LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_hamming';
+CREATE FUNCTION text_of_fingerprint(text, jsonb, text) RETURNS text LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_text64';
+CREATE FUNCTION int_of_bits(bigint, int) RETURNS int LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_bits';
+CREATE FUNCTION text_of_hashes(text[], int) RETURNS text LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_minhash';
+CREATE FUNCTION text_of_bits(text, jsonb, text) RETURNS text LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_text128';
+CREATE FUNCTION bigint_of_ball(bigint, int) RETURNS bigint LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_ball_make';
+CREATE FUNCTION text_of_ball(hamming_ball) RETURNS text LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_ball_out';
+CREATE FUNCTION text_of_message(hamming_ball) RETURNS text LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_ball_send';
+CREATE FUNCTION text_of_handler() RETURNS text LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_handler';
+CREATE FUNCTION text_of_number(bigint, int) RETURNS text WINDOW LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_cluster_number';
+SELECT text_of_distance(1, 2);
+SELECT text_of_fingerprint('a', NULL, NULL);
+SELECT int_of_bits(1, 64);
+SELECT text_of_hashes('{a}', 1);
+SELECT text_of_bits('a', NULL, NULL);
+SELECT bigint_of_ball(1, 2);
+SELECT text_of_ball('(1,2)');
+SELECT text_of_message('(1,2)');
+SELECT text_of_handler();
+SELECT text_of_number(1, 1) OVER () FROM generate_series(1, 2);
+-- Sets: of values, of rows whose columns the function declares, of rows whose columns the query declares.
+CREATE TABLE near (id bigint, fp bigint);
+INSERT INTO near VALUES (1, 0), (2, 1);
+CREATE FUNCTION texts_of_probes(bigint, bigint, int) RETURNS SETOF text LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_probes';
+CREATE FUNCTION features_of(record, jsonb, text, OUT a text, OUT b bigint, OUT c float8, OUT d float8, OUT e bigint) RETURNS SETOF record
+LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_features';
+CREATE FUNCTION some_columns(regclass, name, name, int) RETURNS SETOF record LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_pairs';
+CREATE FUNCTION other_key(regclass, name, name, bigint, int, OUT a text, OUT b text, OUT distance int) RETURNS SETOF record
+LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_pairs_keyed';
+SELECT texts_of_probes(1, 1, 1);
+SELECT * FROM features_of(ROW('a'), NULL, NULL);
+SELECT * FROM some_columns('near', 'id', 'fp', 3) AS (a text, b bigint, distance int);
+SELECT * FROM some_columns('near', 'id', 'fp', 3) AS (a bigint, b bigint, distance bigint);
+SELECT * FROM some_columns('near', 'id', 'fp', 3) AS (a bigint, b bigint);
+SELECT * FROM some_columns('near', 'id', 'fp', 3) AS (a bigint, b bigint, distance int);
+SELECT * FROM other_key('near', 'id', 'fp', 1, 3);
+
+-- A cursor outlives its function.
+CREATE FUNCTION dropped(bigint, int) RETURNS text LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_bits';
+BEGIN;
+DECLARE bits CURSOR FOR SELECT dropped(1, 64);
+DROP FUNCTION dropped;
+\set VERBOSITY sqlstate
+FETCH bits;
+\set VERBOSITY default
+ROLLBACK;
+
+-- Beside a trigger function, somebody else's function with the name of one of the extension.
+CREATE FUNCTION flag() RETURNS trigger LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_flag_duplicate';
+CREATE FUNCTION simhash64(record, jsonb, text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RETURN 'no number'; END $$;
+CREATE TABLE flagged (fp bigint, body text, is_dup boolean);
+CREATE INDEX ON flagged USING simhash (fp);
+CREATE TRIGGER flag BEFORE INSERT ON flagged FOR EACH ROW EXECUTE FUNCTION flag('fingerprint=fp', 'flag=is_dup', 'weights={"body": 1}');
+INSERT INTO flagged VALUES (NULL, 'text', NULL);
+DROP FUNCTION simhash64(record, jsonb, text);
+
+-- A type's receive function in the binary protocol, its only caller.
+CREATE TABLE balls AS SELECT hamming_ball(i, 3) AS ball FROM generate_series(-1, 1) AS i;
+\copy balls to 'balls.bin' (format binary)
+\copy balls from 'balls.bin' (format binary)
+SELECT ball::text, count(*) FROM balls GROUP BY ball::text ORDER BY ball::text COLLATE "C";
 
 -- Every C function of the extension that SQL can call, once, with a value for each argument. (The others have arguments of
 -- type internal, or none.)

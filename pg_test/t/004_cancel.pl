@@ -65,14 +65,15 @@ is(files_of_database(), $files, 'no relation file is left');
 for my $how ('CREATE INDEX t_fp ON', 'CREATE INDEX CONCURRENTLY t_fp ON')
 {
 	my $session = $node->background_psql('postgres', on_error_stop => 0);
+	my $pid = $session->query_safe('SELECT pg_backend_pid()');
 	$session->query_until(qr/started/, "\\echo started\n$how t USING simhash (fp);\n\\echo ended\n");
 	wait_for_wait($node, "$how%");
 	select(undef, undef, undef, $build / 3);
-	my $asked = time;
-	$node->safe_psql('postgres', "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '$how%'");
+	my $asked = processor_seconds($pid);
+	$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
 	$node->poll_query_until('postgres',
-		"SELECT count(*) = 0 FROM pg_stat_activity WHERE state = 'active' AND query LIKE '$how%'");
-	my $late = time - $asked;
+		"SELECT state <> 'active' FROM pg_stat_activity WHERE pid = $pid");
+	my $late = processor_seconds($pid) - $asked;
 	$session->quit;
 	like($session->{stderr}, qr/canceling statement due to user request/, "$how: is cancelled");
 	cmp_ok($late, '<', 3, "$how: soon");

@@ -287,6 +287,30 @@ for my $i (0 .. $#damages)
 	$node->safe_psql('postgres', "REINDEX INDEX t${i}_fp");
 	is_sound($node, "t$i", "t${i}_fp", "$damages[$i][0]: after REINDEX", 1);
 }
+# Before PostgreSQL 16 a process knows one block that it is reading. The ERROR for a block that no file has must not
+# read another, to convert the index's name: then the next reader of that block would wait for ever. So the name is shown
+# unconverted. (Whether a conversion reads a page depends on what the session has looked up before.)
+$node->safe_psql('postgres', "CREATE DATABASE latin1 ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0");
+{
+	$node->safe_psql('latin1', <<'SQL');
+CREATE EXTENSION simhash_dedup;
+CREATE TABLE t (fp bigint);
+DO $$ BEGIN EXECUTE format('CREATE INDEX %I ON t USING simhash (fp)', 'name' || chr(233)); END $$;
+INSERT INTO t SELECT hashint8extended(i, 1) FROM generate_series(1, 1000) i;
+SQL
+	my $path = $node->data_dir . '/' . $node->safe_psql('latin1', q{SELECT pg_relation_filepath(indexrelid) FROM pg_index WHERE indrelid = 't'::regclass});
+	$node->stop;
+	damage_file($path, $apart{links});
+	$node->start;
+	# The client takes the database's encoding: the session has looked for no conversion.
+	my ($status, $out, $err) = $node->psql('latin1', <<'SQL', on_error_stop => 0, timeout => 100);
+SET statement_timeout = '15s'; SET enable_seqscan = off; SET simhash_dedup.directory_cache = 0;
+SELECT * FROM t WHERE fp <~> 0 <= 3;
+SELECT * FROM t WHERE fp <~> 0 <= 3;
+SQL
+	my $damaged = qr/ERROR:  index "name\\xe9" is damaged: a pointer to block 5000, beyond its end\n.*\n?/;
+	like($err, qr/^.*$damaged.*$damaged$/, 'a name that is not in UTF-8: both searches report the damage');
+}
 
 # A metapage that is damaged while VACUUM is in the index: its end does not ignore that. The server has room for 128
 # pages, so it has to read the metapage again.

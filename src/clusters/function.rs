@@ -10,9 +10,9 @@ use crate::pg::process::encoding::to_utf8;
 use crate::pg::process::error::{raise, raise_with_hint};
 use crate::pg::process::memory::{collected, filled};
 use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::rows_out::RowsOut;
+use crate::pg::sql::rows_out::{Field, RowsOut};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
-use pgrx::{IntoDatum, pg_sys};
+use pgrx::pg_sys;
 
 /// The check of texts.
 struct Check {
@@ -145,15 +145,13 @@ fn put(mut out: RowsOut, members: &Members, placed: &[Placed]) {
         let (of, jaccard) = placed[row as usize];
         let (row, of) = (row as usize, of as usize);
         let differing = members.fingerprints[row] ^ members.fingerprints[of];
-        out.push(|| {
-            [
-                Some(members.key(first[of] as usize).datum()),
-                Some(members.key(row).datum()),
-                sizes[of].into_datum(),
-                Some(members.key(of).datum()),
-                (differing.count_ones() as i32).into_datum(),
-                jaccard.into_datum(),
-            ]
-        });
+        out.push([
+            Some(Field::Value(members.key(first[of] as usize))),
+            Some(Field::Value(members.key(row))),
+            Some(Field::from(sizes[of])),
+            Some(Field::Value(members.key(of))),
+            Some(Field::from(differing.count_ones() as i32)),
+            jaccard.map(Field::from),
+        ]);
     }
 }

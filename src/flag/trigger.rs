@@ -17,11 +17,11 @@ use pgrx::pg_sys;
 use super::flagged_table::{self, FlaggedTable};
 use super::moves;
 use super::options::{Mode, Recipe};
-use crate::pg::catalog::lookup::function_beside;
+use crate::pg::catalog::lookup::{function_beside, function_result_type, is_symbol};
 use crate::pg::catalog::table::Column;
 use crate::pg::process::advisory_lock::keeps_its_snapshot;
 use crate::pg::process::encoding::to_utf8;
-use crate::pg::process::error::{raise, report};
+use crate::pg::process::error::{raise, raise_with_hint, report};
 use crate::pg::spi::saved_query::Sees;
 use crate::pg::sql::call_site::{self, Memory};
 use crate::pg::sql::expression::RowExpression;
@@ -29,6 +29,7 @@ use crate::pg::sql::fmgr::{Args, pg_function};
 use crate::pg::sql::trigger::{Event, TriggerCall};
 use crate::pg::sql::type_output::Output;
 use crate::pg::sql::value::Value;
+use crate::row::functions::simhash_row64;
 use crate::trigger::call::missed_near_duplicate;
 
 pg_function! {
@@ -240,10 +241,17 @@ impl Site {
 /// simhash64 of the new row, with the weights and the preset of the trigger's arguments.
 fn of_recipe(call: &TriggerCall<'_>, recipe: &Recipe, memory: Memory) -> RowExpression {
     let types = [pg_sys::RECORDOID, pg_sys::JSONBOID, pg_sys::TEXTOID];
-    let Some(function) = function_beside(call.function_oid(), c"simhash64", &types) else {
-        raise(
+    // Somebody else's function of that name may return another type.
+    let ours = |&function: &pg_sys::Oid| {
+        function_result_type(function) == pg_sys::INT8OID && is_symbol(function, simhash_row64)
+    };
+    let found = function_beside(call.function_oid(), c"simhash64", &types);
+    let Some(function) = found.filter(ours) else {
+        raise_with_hint(
             ERRCODE_UNDEFINED_FUNCTION,
-            "function simhash64(record, jsonb, text) does not exist",
+            "function simhash64(record, jsonb, text) of the extension does not exist in the schema \
+             of the trigger function",
+            "Keep the functions of the extension in one schema.",
         );
     };
     let arguments = [

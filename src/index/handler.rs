@@ -19,8 +19,8 @@ use std::ffi::{c_char, c_int, c_void};
 
 pg_function! {
     /// simhash_handler(internal) -> index_am_handler.
-    fn simhash_handler, pg_finfo_simhash_handler(_args) {
-        pg_sys::Datum::from(routine().into_pg())
+    fn simhash_handler, pg_finfo_simhash_handler(args) {
+        args.routine(routine())
     }
 }
 

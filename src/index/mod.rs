@@ -24,7 +24,7 @@ mod handler;
 #[cfg(feature = "server")]
 mod insert;
 #[cfg(feature = "server")]
-mod operators;
+pub(crate) mod operators;
 #[cfg(feature = "server")]
 mod scan;
 #[cfg(feature = "server")]

@@ -5,7 +5,6 @@ use crate::pg::process::error::raise_with_hint;
 use crate::pg::sql::fmgr::{Args, pg_function};
 use crate::pg::sql::message::{Message, MessageReader};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_TEXT_REPRESENTATION;
-use pgrx::{IntoDatum, pg_sys};
 use std::ffi::CString;
 
 fn distance(args: &Args) -> i32 {
@@ -17,38 +16,34 @@ fn ball(args: &Args, i: usize) -> Ball {
     Ball::from_bytes(args.fixed(i).unwrap_or_default())
 }
 
-fn ball_datum(ball: Ball) -> pg_sys::Datum {
-    crate::pg::sql::fmgr::by_reference(ball)
-}
-
 pg_function! {
     /// hamming(bigint, bigint) -> int: differing bits, 0 to 64.
-    fn simhash_hamming, pg_finfo_simhash_hamming(args) { pg_sys::Datum::from(distance(args)) }
+    fn simhash_hamming, pg_finfo_simhash_hamming(args) { args.result(Some(distance(args))) }
 }
 
 pg_function! {
     /// hamming_within(bigint, bigint, int) -> boolean.
     fn simhash_hamming_within, pg_finfo_simhash_hamming_within(args) {
-        pg_sys::Datum::from(distance(args) <= args.by_value(2) as i32)
+        args.result(Some(distance(args) <= args.by_value(2) as i32))
     }
 }
 
 pg_function! {
     /// hamming_near(bigint, bigint) -> boolean: the operator ~=.
-    fn simhash_near, pg_finfo_simhash_near(args) { pg_sys::Datum::from(distance(args) <= NEAR) }
+    fn simhash_near, pg_finfo_simhash_near(args) { args.result(Some(distance(args) <= NEAR)) }
 }
 
 pg_function! {
     /// hamming_ball(centre bigint, radius int) -> hamming_ball.
     fn simhash_ball_make, pg_finfo_simhash_ball_make(args) {
-        ball_datum(Ball::new(args.by_value(0) as i64, args.by_value(1) as i32))
+        args.fixed_result(Ball::new(args.by_value(0) as i64, args.by_value(1) as i32))
     }
 }
 
 pg_function! {
     /// hamming_ball_contains(bigint, hamming_ball) -> boolean: the operator <@.
     fn simhash_ball_contains, pg_finfo_simhash_ball_contains(args) {
-        pg_sys::Datum::from(ball(args, 1).contains(args.by_value(0) as i64))
+        args.result(Some(ball(args, 1).contains(args.by_value(0) as i64)))
     }
 }
 
@@ -57,7 +52,7 @@ pg_function! {
     fn simhash_ball_in, pg_finfo_simhash_ball_in(args) {
         let text = args.c_string(0).unwrap_or_default().to_string_lossy();
         match text.parse() {
-            Ok(ball) => ball_datum(ball),
+            Ok(ball) => args.fixed_result::<Ball>(ball),
             Err(BadBall) => raise_with_hint(
                 ERRCODE_INVALID_TEXT_REPRESENTATION,
                 format!("invalid input syntax for type hamming_ball: \"{text}\""),
@@ -71,7 +66,7 @@ pg_function! {
     /// Text output of hamming_ball.
     fn simhash_ball_out, pg_finfo_simhash_ball_out(args) {
         let text = CString::new(ball(args, 0).to_string()).unwrap_or_default();
-        args.result(text.as_c_str().into_datum())
+        args.result(Some(text.as_c_str()))
     }
 }
 
@@ -80,7 +75,7 @@ pg_function! {
     fn simhash_ball_recv, pg_finfo_simhash_ball_recv(args) {
         let mut message = MessageReader::of(args);
         let centre = message.i64();
-        ball_datum(Ball::new(centre, message.i32()))
+        args.fixed_result(Ball::new(centre, message.i32()))
     }
 }
 
@@ -88,6 +83,6 @@ pg_function! {
     /// Binary output of hamming_ball.
     fn simhash_ball_send, pg_finfo_simhash_ball_send(args) {
         let ball = ball(args, 0);
-        Message::new().i64(ball.centre).i32(ball.radius).into_bytea()
+        args.result(Some(Message::new().i64(ball.centre).i32(ball.radius)))
     }
 }

@@ -8,9 +8,8 @@ use crate::pg::process::activity::Activity;
 use crate::pg::process::memory::work_mem_bytes;
 use crate::pg::process::temp_file::TempFile;
 use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::rows_out::RowsOut;
+use crate::pg::sql::rows_out::{Field, RowsOut};
 use crate::pg::sql::value::Value;
-use pgrx::IntoDatum;
 use pgrx::pg_sys::Datum;
 
 /// Puts pairs into the function's result.
@@ -28,9 +27,9 @@ impl Pairs for PairRows {
             true => (b, a),
             false => (a, b),
         };
-        let (a, b) = (a.datum(), b.datum());
-        self.rows
-            .push(|| [Some(a), Some(b), (distance as i32).into_datum()]);
+        let distance = Field::from(distance as i32);
+        let row = [Field::Value(a), Field::Value(b), distance];
+        self.rows.push(row.map(Some));
     }
 
     fn is_transitive(&self) -> bool {

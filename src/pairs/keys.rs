@@ -24,7 +24,7 @@ pub struct Keys {
     bytes: Vec<u8>,
     /// Bytes that memory holds.
     limit: usize,
-    file: Option<TempFile>,
+    file: Option<TempFile<'static>>,
     /// Bytes in the file.
     written: u64,
 }

@@ -27,9 +27,9 @@ pub struct PairSearch<'a, P> {
 }
 
 impl<P: Pairs> Host for PairSearch<'_, P> {
-    type File = TempFile;
+    type File = TempFile<'static>;
 
-    fn file(&mut self) -> TempFile {
+    fn file(&mut self) -> TempFile<'static> {
         TempFile::new()
     }
 

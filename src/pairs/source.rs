@@ -119,7 +119,11 @@ impl SourceTable {
     }
 
     /// Reads all rows that have a fingerprint, as the current user sees them.
-    pub fn read<P: Tags>(&self, rows: &mut Gathered<TempFile>, search: &mut PairSearch<P>) {
+    pub fn read<P: Tags>(
+        &self,
+        rows: &mut Gathered<TempFile<'static>>,
+        search: &mut PairSearch<P>,
+    ) {
         let (key, fp, table) = (self.key_expression(), &self.fp, &self.table_name);
         // A domain over bigint is cast to it, so that the values are those of bigint.
         let sql = format!(

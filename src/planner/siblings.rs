@@ -7,6 +7,7 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use super::support::{simhash_hamming_support, simhash_within_support};
+use crate::index::operators::simhash_ball_make;
 use crate::pg::catalog::lookup;
 
 /// Strategy number of `<@ (bigint, hamming_ball)` in the operator class.
@@ -53,7 +54,8 @@ impl BallConstructor {
     /// `hamming_ball(bigint, int)` beside another function of the extension.
     pub fn beside(sibling: Oid) -> Option<Self> {
         let types = [pg_sys::INT8OID, pg_sys::INT4OID];
-        let constructor = lookup::function_beside(sibling, c"hamming_ball", &types)?;
+        let constructor = lookup::function_beside(sibling, c"hamming_ball", &types)
+            .filter(|&found| lookup::is_symbol(found, simhash_ball_make))?;
         Some(Self {
             constructor,
             type_oid: lookup::function_result_type(constructor),

@@ -1,6 +1,6 @@
 //! The SQL functions; sql/ declares them.
 
-use pgrx::{IntoDatum, pg_sys};
+use pgrx::pg_sys;
 
 use super::arguments::{ParsedArguments, refresh};
 use super::errors::or_raise;
@@ -12,11 +12,10 @@ use crate::fingerprint::lexeme::of_lexemes;
 use crate::fingerprint::options::grammar::{parse_row, parse_text};
 use crate::fingerprint::similarity::distance;
 use crate::fingerprint::sketch::{Feature, Sketch};
-use crate::pg::process::encoding::from_utf8;
 use crate::pg::sql::call_site::{self, Memory};
 use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::rows_out::RowsOut;
-use crate::pg::sql::value::bit_string;
+use crate::pg::sql::rows_out::{Field, RowsOut};
+use crate::pg::sql::value::BitString;
 
 fn row<const W: usize>(args: &Args, width: Width) -> Option<[u64; W]> {
     let row = args.varlena(0, pg_sys::RECORDOID)?;
@@ -35,10 +34,8 @@ fn bigint(args: &Args, fingerprint: Option<[u64; 1]>) -> pg_sys::Datum {
 }
 
 fn bit128(args: &Args, fingerprint: Option<[u64; 2]>) -> pg_sys::Datum {
-    match fingerprint {
-        Some([low, high]) => bit_string(u128::from(high) << 64 | u128::from(low)),
-        None => args.null(),
-    }
+    let bits = |[low, high]: [u64; 2]| BitString(u128::from(high) << 64 | u128::from(low));
+    args.result(fingerprint.map(bits))
 }
 
 fn tokens(args: &Args, width: Width) -> pg_sys::Datum {
@@ -114,7 +111,7 @@ pg_function! {
         if let Some(text) = args.varlena(0, pg_sys::TEXTOID) {
             let new = |memory| TextSite::<1>::new(memory, Width::W64);
             call_site::with(args, new, |site| {
-                site.terms(args, text, &mut |term| rows.push(|| [text_datum(term)]));
+                site.terms(args, text, &mut |term| rows.push([Some(Field::Text(term))]));
             });
         }
         args.null()
@@ -196,24 +193,19 @@ pg_function! {
             let new = |memory| RowSite::new(memory, Width::W64);
             call_site::with(args, new, |site| site.add_to(&mut sketch, args, row));
             for feature in sketch.into_features() {
-                rows.push(|| columns(&feature));
+                rows.push(columns(&feature));
             }
         }
         args.null()
     }
 }
 
-fn columns(feature: &Feature) -> [Option<pg_sys::Datum>; 5] {
+fn columns(feature: &Feature) -> [Option<Field<'_>>; 5] {
     [
-        text_datum(&feature.column),
-        text_datum(&feature.feature),
-        feature.tf.into_datum(),
-        feature.weight.into_datum(),
-        (feature.hash as i64).into_datum(),
+        Some(Field::Text(&feature.column)),
+        Some(Field::Text(&feature.feature)),
+        Some(Field::from(feature.tf)),
+        Some(Field::from(feature.weight)),
+        Some(Field::from(feature.hash as i64)),
     ]
-}
-
-fn text_datum(text: &str) -> Option<pg_sys::Datum> {
-    // bytea and text are stored alike.
-    from_utf8(text).as_ref().into_datum()
 }

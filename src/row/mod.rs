@@ -10,7 +10,7 @@
 mod arguments;
 mod canonical;
 pub mod errors;
-mod functions;
+pub mod functions;
 mod lexemes;
 mod margin;
 mod record;

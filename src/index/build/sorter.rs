@@ -17,7 +17,7 @@ pub struct Sorter {
     /// Rows that fit half of the memory; the other half is the sort's target.
     limit: usize,
     memory: usize,
-    runs: Option<Runs<TempFile>>,
+    runs: Option<Runs<TempFile<'static>>>,
 }
 
 impl Sorter {

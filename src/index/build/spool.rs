@@ -12,7 +12,7 @@ use crate::pg::process::temp_file::TempFile;
 use crate::tid::Tid;
 
 /// Makes the file for the runs of one space.
-type NewFile<'f> = &'f dyn Fn(Space) -> TempFile;
+type NewFile<'f> = &'f dyn Fn(Space) -> TempFile<'f>;
 
 /// The rows gathered so far.
 pub struct Spool<'f> {
@@ -23,7 +23,7 @@ pub struct Spool<'f> {
     limit: usize,
     new_file: NewFile<'f>,
     /// Runs of each space, once the limit was reached.
-    runs: Option<[Runs<TempFile>; SPACES]>,
+    runs: Option<[Runs<TempFile<'f>>; SPACES]>,
     pub rows: u64,
     pub null_rows: u64,
 }
@@ -87,7 +87,7 @@ impl<'f> Spool<'f> {
     }
 
     /// All rows as runs of each space.
-    pub fn into_runs(mut self) -> Option<[Runs<TempFile>; SPACES]> {
+    pub fn into_runs(mut self) -> Option<[Runs<TempFile<'f>>; SPACES]> {
         if self.rows + self.null_rows > 0 {
             self.spill();
         }

@@ -10,8 +10,8 @@ use crate::pg::catalog::relation::Rel;
 use crate::pg::page::buffer::Pinned;
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::sql::fmgr::pg_function;
-use crate::pg::sql::rows_out::RowsOut;
-use pgrx::{IntoDatum, pg_sys};
+use crate::pg::sql::rows_out::{Field, RowsOut};
+use pgrx::pg_sys;
 
 /// The largest radius for which candidates are counted.
 const MAX_RADIUS: u32 = 10;
@@ -31,19 +31,19 @@ pg_function! {
         let indexed = census.fingerprints() + census.null_rows();
         let hottest = census.hottest();
         let candidates: Vec<f64> = (0..=MAX_RADIUS).map(|k| census.candidates(k)).collect();
-        rows.push(|| [
-            (census.fingerprints() as i64).into_datum(),
-            (census.null_rows() as i64).into_datum(),
-            pages.into_datum(),
-            (census.all_leaves() as i64).into_datum(),
-            (indexed > 0).then(|| bytes as f64 / indexed as f64).into_datum(),
-            census.average_fill().into_datum(),
-            meta.levels.iter().max().map(|level| i32::from(*level) + 1).into_datum(),
-            (FORMAT_VERSION as i32).into_datum(),
-            hottest.as_ref().map(|h| h.block as i32).into_datum(),
-            hottest.as_ref().map(|h| i32::from(h.key)).into_datum(),
-            hottest.as_ref().map(|h| h.share).into_datum(),
-            candidates.into_datum(),
+        rows.push([
+            Some(Field::from(census.fingerprints() as i64)),
+            Some(Field::from(census.null_rows() as i64)),
+            Some(Field::from(pages)),
+            Some(Field::from(census.all_leaves() as i64)),
+            (indexed > 0).then(|| Field::from(bytes as f64 / indexed as f64)),
+            Some(Field::from(census.average_fill())),
+            meta.levels.iter().max().map(|level| Field::from(i32::from(*level) + 1)),
+            Some(Field::from(FORMAT_VERSION as i32)),
+            hottest.as_ref().map(|h| Field::from(h.block as i32)),
+            hottest.as_ref().map(|h| Field::from(i32::from(h.key))),
+            hottest.as_ref().map(|h| Field::from(h.share)),
+            Some(Field::Numbers(&candidates)),
         ]);
         args.null()
     }

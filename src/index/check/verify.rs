@@ -23,8 +23,8 @@ use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::memory::maintenance_work_mem_bytes;
 use crate::pg::sql::fmgr::pg_function;
-use crate::pg::sql::rows_out::RowsOut;
-use pgrx::{IntoDatum, pg_sys};
+use crate::pg::sql::rows_out::{Field, RowsOut};
+use pgrx::pg_sys;
 use std::cell::{Cell, RefCell};
 
 const NAME: &str = "simhash_index_verify";
@@ -41,10 +41,10 @@ pg_function! {
         let _owner = open.as_owner();
         // One row at a time: an index that lacks every row of its table has millions of findings.
         verify(&open, all_rows, &mut |finding| {
-            rows.push(|| [
-                i64::from(finding.block).into_datum(),
-                finding.offset.map(|i| i as i32).into_datum(),
-                finding.fault.0.into_datum(),
+            rows.push([
+                Some(Field::from(i64::from(finding.block))),
+                finding.offset.map(|i| Field::from(i as i32)),
+                Some(Field::Text(&finding.fault.0)),
             ]);
         });
         args.null()

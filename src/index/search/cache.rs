@@ -73,6 +73,8 @@ enum DirectoryState {
 struct Session {
     indexes: HashMap<pg_sys::Oid, KnownIndex>,
     clock: u64,
+    /// The setting at the last look-up, in bytes.
+    limit: usize,
 }
 
 thread_local! {
@@ -82,10 +84,14 @@ thread_local! {
 /// The directory of an index, if this session has one or it is time to load it.
 pub fn directory(rel: Rel, meta: &Meta) -> Option<Rc<Cached>> {
     let limit = directory_cache_bytes();
-    if limit == 0 {
-        return None;
-    }
-    match SESSION.with_borrow_mut(|session| session.look_up(rel.oid(), meta.stamp)) {
+    let found = SESSION.with_borrow_mut(|session| {
+        session.keep_within(limit);
+        match limit {
+            0 => Lookup::NotYet,
+            _ => session.look_up(rel.oid(), meta.stamp),
+        }
+    });
+    match found {
         Lookup::Loaded(cached) => Some(cached),
         Lookup::NotYet => None,
         Lookup::Due(effort) => consider(rel, meta, effort, limit),
@@ -157,6 +163,14 @@ impl Session {
         if let Some(known) = self.indexes.get_mut(&oid) {
             known.state = state;
         }
+    }
+
+    /// Drops directories when the setting was lowered.
+    fn keep_within(&mut self, limit: usize) {
+        if limit < self.limit {
+            self.make_room(0, limit);
+        }
+        self.limit = limit;
     }
 
     /// Drops the directories used longest ago until `size` more bytes fit.

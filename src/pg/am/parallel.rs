@@ -103,12 +103,12 @@ impl<'m, B> Member<'m, B> {
     }
 
     /// Creates a file that the others can open after [`TempFile::publish`].
-    pub fn create_file(&self, name: &str) -> TempFile {
+    pub fn create_file(&self, name: &str) -> TempFile<'_> {
         TempFile::create_shared(self.files(), &file_name(name))
     }
 
     /// Opens a file that a participant has published.
-    pub fn open_file(&self, name: &str) -> TempFile {
+    pub fn open_file(&self, name: &str) -> TempFile<'_> {
         TempFile::open_shared(self.files(), &file_name(name))
     }
 

@@ -35,6 +35,8 @@ pub struct Common<B> {
 impl<B> Common<B> {
     /// The state before the scan. [`fill`] initialises the server's parts of it.
     pub fn new(table: pg_sys::Oid, index: pg_sys::Oid, concurrent: bool, board: B) -> Self {
+        // shm_toc_allocate gives addresses of this alignment.
+        const { assert!(align_of::<Self>() <= pg_sys::ALIGNOF_BUFFER as usize) };
         Common {
             table,
             index,

@@ -14,18 +14,21 @@ pub type SqlFunction = unsafe extern "C-unwind" fn(pg_sys::FunctionCallInfo) -> 
 /// Compares the address of the loaded symbol, not an OID from an earlier look-up, so the answer is
 /// right even after the extension was dropped and created again, moved or renamed.
 pub fn has_support_function(function: Oid, support: SqlFunction) -> bool {
-    // SAFETY: syscache look-ups; `finfo` is filled by fmgr_info before it is read.
+    // SAFETY: a syscache look-up.
     unsafe {
         let oid = pg_sys::get_func_support(function);
-        if oid == Oid::INVALID {
-            return false;
-        }
-        let mut finfo = pg_sys::FmgrInfo::default();
-        pg_sys::fmgr_info(oid, &mut finfo);
-        finfo
-            .fn_addr
-            .is_some_and(|address| address as *const () == support as *const ())
+        oid != Oid::INVALID && is_symbol(oid, support)
     }
+}
+
+/// Is this exported symbol behind a SQL function? Compares addresses, as [`has_support_function`].
+pub fn is_symbol(function: Oid, symbol: SqlFunction) -> bool {
+    let mut finfo = pg_sys::FmgrInfo::default();
+    // SAFETY: `finfo` is filled before it is read; an ERROR when there is no such function.
+    unsafe { pg_sys::fmgr_info(function, &mut finfo) };
+    finfo
+        .fn_addr
+        .is_some_and(|address| address as *const () == symbol as *const ())
 }
 
 /// The function of that name and those argument types in the schema of `sibling`.

@@ -41,11 +41,23 @@ impl<'a> Rel<'a> {
         self.data().rd_id
     }
 
+    fn raw_name(self) -> &'a [u8] {
+        // SAFETY: relname is a NUL-terminated name inside the pg_class row.
+        unsafe { CStr::from_ptr(self.class().relname.data.as_ptr()) }.to_bytes()
+    }
+
     /// The relation's name, without its schema.
     pub fn name(self) -> String {
-        // SAFETY: relname is a NUL-terminated name inside the pg_class row.
-        let name = unsafe { CStr::from_ptr(self.class().relname.data.as_ptr()) };
-        to_utf8(name.to_bytes()).into_owned()
+        to_utf8(self.raw_name()).into_owned()
+    }
+
+    /// As [`Rel::name`], without reading a catalog: in a database that is not in UTF-8, bytes beyond
+    /// ASCII become \x...
+    pub fn name_without_catalogs(self) -> String {
+        match std::str::from_utf8(self.raw_name()) {
+            Ok(name) => name.to_owned(),
+            Err(_) => self.raw_name().escape_ascii().to_string(),
+        }
     }
 
     /// The name of the relation's access method; empty when it has none.

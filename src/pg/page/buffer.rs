@@ -14,7 +14,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 const P_NEW: u32 = u32::MAX;
 
 fn damaged_pointer(rel: Rel, what: String) -> ! {
-    raise_index_corrupted(format!("index \"{}\" is damaged: {what}", rel.name()))
+    damaged_index(&rel.name(), &what)
+}
+
+fn damaged_index(name: &str, what: &str) -> ! {
+    raise_index_corrupted(format!("index \"{name}\" is damaged: {what}"))
 }
 
 /// The bytes of a page.
@@ -97,7 +101,11 @@ impl<'r> Pinned<'r> {
         // checking it before each read would cost more than reading the page.
         let buffer = catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|error| {
             if block != P_NEW && block >= rel.block_count() {
-                damaged_pointer(rel, format!("a pointer to block {block}, beyond its end"));
+                // Until the transaction aborts, the server still takes the block for being read,
+                // and before PostgreSQL 16 it knows only one such block: no other page, of a
+                // catalog say, may be read here.
+                let what = format!("a pointer to block {block}, beyond its end");
+                damaged_index(&rel.name_without_catalogs(), &what);
             }
             resume_unwind(error)
         });

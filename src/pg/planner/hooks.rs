@@ -110,7 +110,7 @@ impl JoinScope<'_> {
 }
 
 /// Reads the request that a support function got.
-pub fn request<'p>(args: &Args) -> SupportRequest<'p> {
+pub fn request<'p>(args: &'p Args) -> SupportRequest<'p> {
     let node: *mut pg_sys::Node = args.internal(0);
     // SAFETY: only the server's own code can pass an argument of type internal: to a support
     // function a request node, alive and exclusively ours during this call, whose tag says which
@@ -238,7 +238,7 @@ pub fn no_answer() -> pg_sys::Datum {
 }
 
 /// Arguments of an operator's restriction estimator `(root, operator, args, varRelid)`.
-pub fn restriction_args<'p>(args: &Args) -> (Planner<'p>, NodeList<'p>, EstimateScope<'p>) {
+pub fn restriction_args<'p>(args: &'p Args) -> (Planner<'p>, NodeList<'p>, EstimateScope<'p>) {
     let (planner, operands) = (planner_of(args), operands_of(args));
     let relid = args.get(3).unwrap_or(0);
     let scope = EstimateScope::Scan(ScanScope { planner, relid });
@@ -246,7 +246,7 @@ pub fn restriction_args<'p>(args: &Args) -> (Planner<'p>, NodeList<'p>, Estimate
 }
 
 /// Arguments of an operator's join estimator `(root, operator, args, jointype, sjinfo)`.
-pub fn join_args<'p>(args: &Args) -> (Planner<'p>, NodeList<'p>, EstimateScope<'p>) {
+pub fn join_args<'p>(args: &'p Args) -> (Planner<'p>, NodeList<'p>, EstimateScope<'p>) {
     let (planner, operands) = (planner_of(args), operands_of(args));
     let kind = args
         .get::<i16>(3)
@@ -260,12 +260,12 @@ pub fn join_args<'p>(args: &Args) -> (Planner<'p>, NodeList<'p>, EstimateScope<'
     (planner, operands, scope)
 }
 
-fn planner_of<'p>(args: &Args) -> Planner<'p> {
+fn planner_of<'p>(args: &'p Args) -> Planner<'p> {
     // SAFETY: the planner's state, which lasts during the call.
     unsafe { Planner::new(node_of(args, 0, NodeTag::T_PlannerInfo)) }
 }
 
-fn operands_of<'p>(args: &Args) -> NodeList<'p> {
+fn operands_of<'p>(args: &'p Args) -> NodeList<'p> {
     // SAFETY: the operands of a clause of the query that is being planned.
     unsafe { NodeList::new(node_of(args, 2, NodeTag::T_List)) }
 }

@@ -17,7 +17,7 @@ pub struct SharedFiles<'s> {
     life: PhantomData<&'s pg_sys::SharedFileSet>,
 }
 
-impl SharedFiles<'_> {
+impl<'s> SharedFiles<'s> {
     /// # Safety
     /// `raw` must be a set that was initialised and that this process is attached to, for 's.
     pub(in crate::pg) unsafe fn from_raw(raw: *mut pg_sys::SharedFileSet) -> Self {
@@ -28,53 +28,69 @@ impl SharedFiles<'_> {
     }
 }
 
-/// A temporary file, removed when it goes out of scope or the transaction aborts.
-pub struct TempFile(*mut pg_sys::BufFile);
+/// A temporary file, closed when it goes out of scope or the transaction aborts. A file of the
+/// process's own is then removed. A shared one is removed with its set, which it must not outlive:
+/// its segments are found through the set.
+pub struct TempFile<'s> {
+    raw: *mut pg_sys::BufFile,
+    life: PhantomData<SharedFiles<'s>>,
+}
 
-impl TempFile {
-    pub fn new() -> TempFile {
+impl TempFile<'static> {
+    pub fn new() -> Self {
         // SAFETY: creates a file that belongs to the current resource owner.
-        TempFile(unsafe { pg_sys::BufFileCreateTemp(false) })
+        unsafe { Self::from_raw(pg_sys::BufFileCreateTemp(false)) }
+    }
+}
+
+impl<'s> TempFile<'s> {
+    /// # Safety
+    /// `raw` must be an open file, not otherwise used, whose set, if it has one, lives for 's.
+    unsafe fn from_raw(raw: *mut pg_sys::BufFile) -> Self {
+        TempFile {
+            raw,
+            life: PhantomData,
+        }
     }
 
     /// Creates a file that other processes of the parallel operation can open, once it was
     /// published.
-    pub fn create_shared(files: SharedFiles<'_>, name: &CStr) -> TempFile {
+    pub fn create_shared(files: SharedFiles<'s>, name: &CStr) -> Self {
         // SAFETY: this process is attached to the set.
-        TempFile(unsafe { compat::create_shared_file(files.raw, name) })
+        unsafe { Self::from_raw(compat::create_shared_file(files.raw, name)) }
     }
 
     /// Opens a published file for reading.
-    pub fn open_shared(files: SharedFiles<'_>, name: &CStr) -> TempFile {
+    pub fn open_shared(files: SharedFiles<'s>, name: &CStr) -> Self {
         // SAFETY: as above.
-        TempFile(unsafe { compat::open_shared_file(files.raw, name) })
+        unsafe { Self::from_raw(compat::open_shared_file(files.raw, name)) }
     }
 
     /// Ends the writing of a file made by [`TempFile::create_shared`].
     pub fn publish(self) {
         // SAFETY: the file is open; `drop` closes it.
-        unsafe { compat::export_shared_file(self.0) };
+        unsafe { compat::export_shared_file(self.raw) };
     }
 
     /// Bytes in a file of [`TempFile::open_shared`].
     pub fn size(&self) -> u64 {
         // SAFETY: the file is open.
-        unsafe { pg_sys::BufFileSize(self.0) as u64 }
+        unsafe { pg_sys::BufFileSize(self.raw) as u64 }
     }
 
     /// Appends to a file that nothing has been read from.
     pub fn write(&mut self, bytes: &[u8]) {
         // SAFETY: the file is open; the server only reads the bytes.
-        unsafe { pg_sys::BufFileWrite(self.0, bytes.as_ptr().cast_mut().cast(), bytes.len()) };
+        unsafe { pg_sys::BufFileWrite(self.raw, bytes.as_ptr().cast_mut().cast(), bytes.len()) };
     }
 
     /// Reads `bytes` from position `at`; an ERROR when the file is shorter.
     pub fn read(&mut self, at: u64, bytes: &mut [u8]) {
         // SAFETY: the file is open and `bytes` is as long as we say.
         let read = unsafe {
-            let sought = pg_sys::BufFileSeek(self.0, 0, at as i64, SEEK_SET);
+            let sought = pg_sys::BufFileSeek(self.raw, 0, at as i64, SEEK_SET);
             if sought == 0 {
-                pg_sys::BufFileRead(self.0, bytes.as_mut_ptr().cast(), bytes.len())
+                pg_sys::BufFileRead(self.raw, bytes.as_mut_ptr().cast(), bytes.len())
             } else {
                 0
             }
@@ -96,11 +112,11 @@ fn unreadable(detail: String) -> ! {
     report(ERRCODE_IO_ERROR, message.into(), Some(detail), None)
 }
 
-impl Drop for TempFile {
+impl Drop for TempFile<'_> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             // SAFETY: the file is open and ours.
-            unsafe { pg_sys::BufFileClose(self.0) };
+            unsafe { pg_sys::BufFileClose(self.raw) };
         }
     }
 }

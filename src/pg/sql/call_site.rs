@@ -30,8 +30,9 @@ impl Memory {
         self.0
     }
 
-    /// Runs `f` with this memory as the current context.
-    pub fn scope<R>(self, f: impl FnOnce() -> R) -> R {
+    /// Runs `f` with this memory as the current context. What `f` makes there lives as long as the
+    /// memory, which must not be shorter than the lifetimes of the values that `f` hands out.
+    pub(in crate::pg) fn scope<R>(self, f: impl FnOnce() -> R) -> R {
         // SAFETY: the context lives as long as the call site. When `f` raises an ERROR, the server
         // sets the current context anew.
         unsafe {

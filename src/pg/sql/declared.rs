@@ -1,19 +1,19 @@
-//! Checks that SQL declares a function's arguments with the types that its getters read.
+//! Checks that SQL declares a function's arguments with the types that its getters read, and its
+//! result with the type that it returns.
 //!
 //! The declarations are in SQL files, the getters in Rust, and a getter that took an int for a text
-//! would follow the number as an address. So each getter looks into the catalog, once in a process
-//! for each function, argument and type.
+//! would follow the number as an address; so would the server with a result. So each getter looks
+//! into the catalog, once in a process for each function, argument and type.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use pgrx::PgSqlErrorCode::ERRCODE_INVALID_FUNCTION_DEFINITION;
+use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_FUNCTION_DEFINITION, ERRCODE_UNDEFINED_FUNCTION};
 use pgrx::pg_sys::{self, Oid};
 
 use super::value::Storage;
+use crate::passed_checks::PassedChecks;
 use crate::pg::catalog::table;
 use crate::pg::process::error::raise;
 
-/// What a getter can read.
+/// What a getter can read, or a function return.
 #[derive(Clone, Copy)]
 pub enum Wanted {
     /// This type.
@@ -59,44 +59,85 @@ impl Wanted {
     }
 }
 
-/// A hash table of the checks that were passed: function, argument and type in one word; 0 is an
-/// empty place, and a new check replaces the one in its place.
-static PASSED: [AtomicU64; 1 << PLACES_LOG2] = [const { AtomicU64::new(0) }; 1 << PLACES_LOG2];
-const PLACES_LOG2: u32 = 8;
+/// The checks that were passed: function, argument and type in one word.
+static PASSED: PassedChecks = PassedChecks::new();
+
+/// Where an argument's number stands, the mark of the result. (A function has 100 arguments at
+/// most.)
+const RESULT: usize = 0xff;
 
 /// Raises an ERROR unless SQL declares argument `i` of a function with the wanted type.
 #[inline]
 pub fn check(function: Oid, i: usize, wanted: Wanted) {
+    check_once(function, i, wanted);
+}
+
+/// Raises an ERROR unless SQL declares the result of a function, or of a set its rows, with the
+/// wanted type.
+#[inline]
+pub fn check_result(function: Oid, wanted: Wanted) {
+    check_once(function, RESULT, wanted);
+}
+
+#[inline]
+fn check_once(function: Oid, i: usize, wanted: Wanted) {
     let check = u64::from(function.to_u32()) << 32 | (i as u64 & 0xff) << 24 | wanted.code();
-    let hash = check.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - PLACES_LOG2);
-    let place = &PASSED[hash as usize];
-    if place.load(Ordering::Relaxed) != check {
+    if !PASSED.holds(check) {
         compare(function, i, wanted);
-        place.store(check, Ordering::Relaxed);
+        PASSED.note(check);
     }
 }
 
 #[cold]
 fn compare(function: Oid, i: usize, wanted: Wanted) {
-    let (mut types, mut count) = (std::ptr::null_mut(), 0);
-    // SAFETY: a catalog look-up, an ERROR when there is no such function; the copied list has as
-    // many types as it says.
-    let declared = unsafe {
-        pg_sys::get_func_signature(function, &mut types, &mut count);
-        let declared = (i < count as usize).then(|| *types.add(i));
-        pg_sys::pfree(types.cast());
-        declared
+    let Some(Signature { arguments, result }) = Signature::of(function) else {
+        // An open cursor goes on after the function was dropped.
+        let message = format!("function with OID {} does not exist", function.to_u32());
+        raise(ERRCODE_UNDEFINED_FUNCTION, message)
     };
-    let (number, name) = (i + 1, || table::function_name(function));
+    let (what, declared) = match i {
+        RESULT => ("the result".to_owned(), Some(&result)),
+        _ => (format!("argument {}", i + 1), arguments.get(i)),
+    };
+    let name = || table::function_name(function);
     let message = match declared {
-        Some(declared) if wanted.fits(declared) => return,
-        Some(declared) => format!(
-            "argument {number} of function {} is of type {}, not {}",
+        Some(&declared) if wanted.fits(declared) => return,
+        Some(&declared) => format!(
+            "{what} of function {} is of type {}, not {}",
             name(),
             table::type_name(declared),
             wanted.name()
         ),
-        None => format!("function {} has no argument {number}", name()),
+        None => format!("function {} has no {what}", name()),
     };
     raise(ERRCODE_INVALID_FUNCTION_DEFINITION, message)
+}
+
+/// What pg_proc says of a function.
+struct Signature {
+    arguments: Vec<Oid>,
+    result: Oid,
+}
+
+impl Signature {
+    /// None when the function is gone.
+    fn of(function: Oid) -> Option<Self> {
+        // SAFETY: a syscache look-up; the row, whose oidvector has `pronargs` types, is read before
+        // it is released.
+        unsafe {
+            let cache = pg_sys::SysCacheIdentifier::PROCOID as i32;
+            let row = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(function));
+            if row.is_null() {
+                return None;
+            }
+            let form: *const pg_sys::FormData_pg_proc = pg_sys::GETSTRUCT(row).cast();
+            let count = (*form).pronargs as usize;
+            let signature = Signature {
+                arguments: (*form).proargtypes.values.as_slice(count).to_vec(),
+                result: (*form).prorettype,
+            };
+            pg_sys::ReleaseSysCache(row);
+            Some(signature)
+        }
+    }
 }

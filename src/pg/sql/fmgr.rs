@@ -2,12 +2,12 @@
 //! `#[pg_extern]`.
 //!
 //! The SQL declarations are written by hand in `sql/`; [`pg_function!`] exports a version-1
-//! function of the same name. The getters of [`Args`] check those declarations
-//! ([`super::declared`]).
+//! function of the same name. The getters of [`Args`], and its makers of results, check those
+//! declarations ([`super::declared`]).
 
 use std::ffi::CStr;
 
-use pgrx::{FromDatum, pg_sys};
+use pgrx::{FromDatum, IntoDatum, pg_sys};
 
 use super::declared::{self, Wanted};
 use crate::pg::process::encoding::to_utf8;
@@ -31,6 +31,34 @@ macro_rules! by_value {
 by_value!(bool: BOOLOID, b'c'; i16: INT2OID, b's'; i32: INT4OID, b'i'; i64: INT8OID, b'd');
 by_value!(f64: FLOAT8OID, b'd'; pg_sys::Oid: REGCLASSOID, b'i');
 
+/// A Rust type that a result is made from, and the type that SQL must declare for it.
+pub trait Returned {
+    const TYPE: pg_sys::Oid;
+    /// The datum, in the current memory context.
+    fn into_result(self) -> Option<pg_sys::Datum>;
+}
+
+impl<T: ByValue + IntoDatum> Returned for T {
+    const TYPE: pg_sys::Oid = <T as ByValue>::TYPE;
+
+    fn into_result(self) -> Option<pg_sys::Datum> {
+        self.into_datum()
+    }
+}
+
+macro_rules! returned {
+    ($($rust:ty: $sql:ident);*) => {
+        $(impl Returned for $rust {
+            const TYPE: pg_sys::Oid = pg_sys::$sql;
+
+            fn into_result(self) -> Option<pg_sys::Datum> {
+                self.into_datum()
+            }
+        })*
+    };
+}
+returned!(String: TEXTOID; Vec<i64>: INT8ARRAYOID; &CStr: CSTRINGOID);
+
 /// The arguments of one call of a SQL function.
 pub struct Args {
     fcinfo: pg_sys::FunctionCallInfo,
@@ -53,6 +81,11 @@ impl Args {
     pub fn function(&self) -> pg_sys::Oid {
         // SAFETY: `flinfo` is set in every call through fmgr.
         unsafe { (*(*self.fcinfo).flinfo).fn_oid }
+    }
+
+    /// Arguments that the caller passes, which may be more than SQL declares.
+    pub(in crate::pg) fn count(&self) -> usize {
+        self.all().len()
     }
 
     /// Raises an ERROR unless SQL declares argument `i` with this type.
@@ -134,21 +167,35 @@ impl Args {
         pg_sys::Datum::from(0usize)
     }
 
-    /// Converts a result; None becomes SQL NULL.
-    pub fn result<T: pgrx::IntoDatum>(&self, value: Option<T>) -> pg_sys::Datum {
+    /// Converts a result; None becomes SQL NULL. An ERROR when SQL declares another type.
+    #[inline]
+    pub fn result<T: Returned>(&self, value: Option<T>) -> pg_sys::Datum {
+        declared::check_result(self.function(), Wanted::Type(T::TYPE));
         value
-            .and_then(pgrx::IntoDatum::into_datum)
+            .and_then(Returned::into_result)
             .unwrap_or_else(|| self.null())
     }
-}
 
-/// A fixed-length by-reference value, copied to the current memory context.
-pub fn by_reference<T: Copy>(value: T) -> pg_sys::Datum {
-    // SAFETY: palloc returns MAXALIGNed memory of the asked size, or raises an ERROR.
-    unsafe {
-        let place = pg_sys::palloc(size_of::<T>()).cast::<T>();
-        place.write(value);
-        pg_sys::Datum::from(place)
+    /// A result of a type of fixed length that is passed by reference, copied to the current memory
+    /// context. An ERROR when SQL declares a type that is passed by value, or of another length.
+    pub fn fixed_result<T: Copy>(&self, value: T) -> pg_sys::Datum {
+        declared::check_result(self.function(), Wanted::Bytes(size_of::<T>()));
+        // SAFETY: palloc returns MAXALIGNed memory of the asked size, or raises an ERROR.
+        unsafe {
+            let place = pg_sys::palloc(size_of::<T>()).cast::<T>();
+            place.write(value);
+            pg_sys::Datum::from(place)
+        }
+    }
+
+    /// A result of type index_am_handler; an ERROR when SQL declares another type.
+    pub fn routine(
+        &self,
+        routine: pgrx::PgBox<pg_sys::IndexAmRoutine, pgrx::AllocatedByRust>,
+    ) -> pg_sys::Datum {
+        let wanted = Wanted::Type(pg_sys::INDEX_AM_HANDLEROID);
+        declared::check_result(self.function(), wanted);
+        pg_sys::Datum::from(routine.into_pg())
     }
 }
 

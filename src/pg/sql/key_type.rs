@@ -73,18 +73,26 @@ impl KeyType {
         unsafe { Value::new(datum, self.storage) }
     }
 
-    /// Points to a value that was read from a file; an ERROR when it would end beyond `aligned`.
+    /// Points to a value that was read from a file. An ERROR when it would end beyond `aligned`, or
+    /// is a varlena that is compressed, stored elsewhere, or shorter than its own length word. The
+    /// content is not checked: the functions of the type must be able to trust the file.
     fn behind(&self, aligned: &[u64]) -> pg_sys::Datum {
         let (start, room) = (aligned.as_ptr().cast_mut(), size_of_val(aligned));
-        // SAFETY: the header of a varlena is read where there is room for one, and other bytes
-        // within `aligned`.
+        // SAFETY: the header of a varlena is read where there is room for one (the elements of
+        // `aligned` have 8 bytes), and other bytes within `aligned`.
         let fits = unsafe {
             match self.storage.by_value_and_length().1 {
                 -1 => {
                     let value: *mut pg_sys::varlena = start.cast();
-                    room > 0
-                        && !varlena::varatt_is_1b_e(value)
-                        && varlena::varsize_any(value) <= room
+                    let is_plain = room > 0
+                        && match varlena::varatt_is_1b(value) {
+                            true => !varlena::varatt_is_1b_e(value),
+                            false => {
+                                varlena::varatt_is_4b_u(value)
+                                    && varlena::varsize_4b(value) >= pg_sys::VARHDRSZ
+                            }
+                        };
+                    is_plain && varlena::varsize_any(value) <= room
                 }
                 -2 => std::slice::from_raw_parts(start.cast::<u8>(), room).contains(&0),
                 length => length as usize <= room,

@@ -2,9 +2,11 @@
 
 use std::marker::PhantomData;
 
+use pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR;
 use pgrx::pg_sys;
 
-use super::fmgr::Args;
+use super::fmgr::{Args, Returned};
+use crate::pg::process::error::raise;
 
 /// A message being received.
 pub struct MessageReader<'a> {
@@ -13,9 +15,16 @@ pub struct MessageReader<'a> {
 }
 
 impl<'a> MessageReader<'a> {
-    /// The message that the server passes to a type's receive function. (Only the server's own code
-    /// can pass an argument of type internal.)
+    /// The message that the server passes to a type's receive function. An ERROR when another of
+    /// the server's callers passes the argument of type internal: a receive function is given three
+    /// arguments, however many SQL declares.
     pub fn of(args: &'a Args) -> Self {
+        if args.count() != 3 {
+            raise(
+                ERRCODE_INTERNAL_ERROR,
+                "receive function called outside of the binary protocol",
+            );
+        }
         MessageReader {
             raw: args.internal(0),
             life: PhantomData,
@@ -52,9 +61,12 @@ impl Message {
         self.0.extend(value.to_be_bytes());
         self
     }
+}
 
-    /// The message as a bytea datum in the current memory context.
-    pub fn into_bytea(self) -> pg_sys::Datum {
-        pgrx::IntoDatum::into_datum(self.0).unwrap_or(pg_sys::Datum::from(0usize))
+impl Returned for Message {
+    const TYPE: pg_sys::Oid = pg_sys::BYTEAOID;
+
+    fn into_result(self) -> Option<pg_sys::Datum> {
+        pgrx::IntoDatum::into_datum(self.0)
     }
 }

@@ -1,12 +1,53 @@
 //! Results of set-returning functions, collected in a tuple store.
 
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::{IntoDatum, PgSqlErrorCode, pg_sys};
 
-use super::fmgr::Args;
+use super::fmgr::{Args, ByValue};
+use super::value::Value;
+use crate::pg::catalog::table::{function_name, type_name};
+use crate::pg::process::compat::attribute;
+use crate::pg::process::encoding::from_utf8;
 use crate::pg::process::error::raise;
+
+/// A column of a row, not NULL.
+#[derive(Clone, Copy)]
+pub enum Field<'a> {
+    Value(Value<'a>),
+    /// Of type text.
+    Text(&'a str),
+    /// Of type float8[].
+    Numbers(&'a [f64]),
+}
+
+impl<T: ByValue + IntoDatum> From<T> for Field<'static> {
+    fn from(value: T) -> Self {
+        Field::Value(Value::from(value))
+    }
+}
+
+impl Field<'_> {
+    fn type_id(&self) -> pg_sys::Oid {
+        match self {
+            Field::Value(value) => value.type_id(),
+            Field::Text(_) => pg_sys::TEXTOID,
+            Field::Numbers(_) => pg_sys::FLOAT8ARRAYOID,
+        }
+    }
+
+    /// The datum, in the current memory context.
+    fn datum(self) -> Option<pg_sys::Datum> {
+        match self {
+            Field::Value(value) => Some(value.datum()),
+            // bytea and text are stored alike.
+            Field::Text(text) => from_utf8(text).as_ref().into_datum(),
+            Field::Numbers(numbers) => numbers.into_datum(),
+        }
+    }
+}
 
 /// Collects the rows of the running function.
 pub struct RowsOut {
+    function: pg_sys::Oid,
     store: *mut pg_sys::Tuplestorestate,
     desc: pg_sys::TupleDesc,
     /// Memory for the values of one row, reset after each.
@@ -49,6 +90,7 @@ impl RowsOut {
                 8192,
             );
             Self {
+                function: args.function(),
                 store,
                 desc,
                 scratch,
@@ -56,28 +98,51 @@ impl RowsOut {
         }
     }
 
-    /// Adds the row that `make` makes; None is NULL.
-    pub fn push<const N: usize>(&mut self, make: impl FnOnce() -> [Option<pg_sys::Datum>; N]) {
-        // SAFETY: the context lives as long as the function's call; an ERROR inside of `make`
-        // resets the current context on its own.
-        let row = unsafe {
-            let outer = pg_sys::MemoryContextSwitchTo(self.scratch);
-            let row = make();
-            pg_sys::MemoryContextSwitchTo(outer);
-            row
-        };
-        let mut nulls = row.map(|d| d.is_none());
-        let mut datums = row.map(|d| d.unwrap_or(pg_sys::Datum::null()));
-        // SAFETY: store and descriptor live as long as the query; a row has N columns, which SQL
-        // declares with the types that the caller gives. The store copies the row.
+    /// Adds a row; None is NULL. An ERROR when SQL declares other columns.
+    pub fn push<const N: usize>(&mut self, row: [Option<Field<'_>>; N]) {
+        self.check(&row);
+        let mut nulls = row.map(|field| field.is_none());
+        // SAFETY: the scratch context lives as long as the function's call, store and descriptor as
+        // long as the query. The row has the descriptor's columns, of its types (`check`). The
+        // store copies it. An ERROR resets the current context on its own.
         unsafe {
-            if (*self.desc).natts as usize != N {
-                let message = format!("a row has {} columns, not {N}", (*self.desc).natts);
-                raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, message);
-            }
+            let outer = pg_sys::MemoryContextSwitchTo(self.scratch);
+            let datum = |field: Option<Field<'_>>| field.and_then(Field::datum);
+            let mut datums = row.map(|field| datum(field).unwrap_or(pg_sys::Datum::null()));
+            pg_sys::MemoryContextSwitchTo(outer);
             let (datums, nulls) = (datums.as_mut_ptr(), nulls.as_mut_ptr());
             pg_sys::tuplestore_putvalues(self.store, self.desc, datums, nulls);
             pg_sys::MemoryContextReset(self.scratch);
         }
+    }
+
+    /// Raises an ERROR unless the row has the columns that SQL declares.
+    fn check(&self, row: &[Option<Field<'_>>]) {
+        // SAFETY: the descriptor lives as long as the query.
+        let count = unsafe { (*self.desc).natts } as usize;
+        if count != row.len() {
+            self.refuse(&format!("has {count} columns, not {}", row.len()));
+        }
+        for (i, field) in row.iter().enumerate() {
+            let Some(field) = field else { continue };
+            // SAFETY: as above; `i` is below `natts`.
+            let declared = unsafe { attribute(self.desc, i) }.atttypid;
+            if declared != field.type_id() {
+                let (declared, returned) = (type_name(declared), type_name(field.type_id()));
+                let number = i + 1;
+                self.refuse(&format!(
+                    "has a column {number} of type {declared}, not {returned}"
+                ));
+            }
+        }
+    }
+
+    #[cold]
+    fn refuse(&self, why: &str) -> ! {
+        let function = function_name(self.function);
+        raise(
+            PgSqlErrorCode::ERRCODE_INVALID_FUNCTION_DEFINITION,
+            format!("the result of function {function} {why}"),
+        )
     }
 }

@@ -1,7 +1,9 @@
 //! Values of any type: their bits and bytes, and the elements of arrays and ranges.
 //!
 //! Copies that the server makes (detoasted values, deconstructed arrays) stay in the current memory
-//! context, which the executor resets after each row.
+//! context, which the executor resets after each row. The code of this crate must not make them
+//! while a shorter-lived context is current: `rows_out` and `window` run none of their callers'
+//! code there.
 
 use std::ffi::c_char;
 use std::marker::PhantomData;
@@ -10,7 +12,7 @@ use pgrx::PgSqlErrorCode::{ERRCODE_DATATYPE_MISMATCH, ERRCODE_INTERNAL_ERROR};
 use pgrx::{IntoDatum, pg_sys, varlena};
 
 use super::declared::Wanted;
-use super::fmgr::{Args, ByValue};
+use super::fmgr::{Args, ByValue, Returned};
 use crate::pg::catalog::table::type_name;
 use crate::pg::process::error::raise;
 use crate::pg::process::memory::reserve;
@@ -110,15 +112,22 @@ pub struct Range<'a> {
 }
 
 /// A bit string of 128 bits, the most significant first.
-pub fn bit_string(bits: u128) -> pg_sys::Datum {
-    const SIZE: usize = size_of::<i32>() + size_of::<i32>() + size_of::<u128>();
-    // SAFETY: palloc returns aligned memory for the length word, the number of bits and the bytes.
-    unsafe {
-        let place = pg_sys::palloc(SIZE).cast::<i32>();
-        varlena::set_varsize_4b(place.cast(), SIZE as i32);
-        place.add(1).write(128);
-        place.add(2).cast::<[u8; 16]>().write(bits.to_be_bytes());
-        pg_sys::Datum::from(place)
+pub struct BitString(pub u128);
+
+impl Returned for BitString {
+    const TYPE: pg_sys::Oid = pg_sys::BITOID;
+
+    fn into_result(self) -> Option<pg_sys::Datum> {
+        const SIZE: usize = size_of::<i32>() + size_of::<i32>() + size_of::<u128>();
+        // SAFETY: palloc returns aligned memory for the length word, the number of bits and the
+        // bytes.
+        unsafe {
+            let place = pg_sys::palloc(SIZE).cast::<i32>();
+            varlena::set_varsize_4b(place.cast(), SIZE as i32);
+            place.add(1).write(128);
+            place.add(2).cast::<[u8; 16]>().write(self.0.to_be_bytes());
+            Some(pg_sys::Datum::from(place))
+        }
     }
 }
 

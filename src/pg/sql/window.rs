@@ -119,17 +119,18 @@ impl<'a> Window<'a> {
     /// call asked for another count.
     pub fn memory(self, count: usize) -> &'a [Cell<i32>] {
         // SAFETY: at the first call for a partition the server gives zeros of that size, at later
-        // ones the same memory. Its first number is the count of those that follow. They are cells,
+        // ones the same memory. Its first number is the count of all numbers. They are cells,
         // because there may be other references to them during this call.
         unsafe {
             let size = (count + 1) * size_of::<i32>();
             let memory =
                 pg_sys::ffi::pg_guard_ffi_boundary(|| WinGetPartitionLocalMemory(self.raw, size));
             let first: *const Cell<i32> = memory.cast();
+            let filled = (count + 1) as i32;
             if (*first).get() == 0 {
-                (*first).set(count as i32);
+                (*first).set(filled);
             }
-            if (*first).get() != count as i32 {
+            if (*first).get() != filled {
                 raise(
                     PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
                     "memory of another size was asked for a window partition",
