@@ -53,7 +53,7 @@ CREATE FUNCTION texts_of_probes(bigint, bigint, int) RETURNS SETOF text LANGUAGE
 CREATE FUNCTION features_of(record, jsonb, text, OUT a text, OUT b bigint, OUT c float8, OUT d float8, OUT e bigint) RETURNS SETOF record
 LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_features';
 CREATE FUNCTION some_columns(regclass, name, name, int) RETURNS SETOF record LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_pairs';
-CREATE FUNCTION other_key(regclass, name, name, bigint, int, OUT a text, OUT b text, OUT distance int) RETURNS SETOF record
+CREATE FUNCTION other_key(bigint, regclass, name, name, int, OUT a text, OUT b text, OUT distance int) RETURNS SETOF record
 LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_pairs_keyed';
 SELECT texts_of_probes(1, 1, 1);
 SELECT * FROM features_of(ROW('a'), NULL, NULL);
@@ -61,7 +61,7 @@ SELECT * FROM some_columns('near', 'id', 'fp', 3) AS (a text, b bigint, distance
 SELECT * FROM some_columns('near', 'id', 'fp', 3) AS (a bigint, b bigint, distance bigint);
 SELECT * FROM some_columns('near', 'id', 'fp', 3) AS (a bigint, b bigint);
 SELECT * FROM some_columns('near', 'id', 'fp', 3) AS (a bigint, b bigint, distance int);
-SELECT * FROM other_key('near', 'id', 'fp', 1, 3);
+SELECT * FROM other_key(1, 'near', 'id', 'fp', 3);
 
 -- A cursor outlives its function.
 CREATE FUNCTION dropped(bigint, int) RETURNS text LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_bits';
