@@ -138,7 +138,8 @@ impl Clustered<'_> {
         }
         if column.generated || column.always_identity {
             let message = format!(
-                "column \"{name}\" of table \"{table}\" is generated always: the trigger cannot store clusters in it"
+                "column \"{name}\" of table \"{table}\" is generated always: \
+                 the trigger cannot store clusters in it"
             );
             let hint = self.model(&table_name::sql(oid));
             refuse(self.call, ERRCODE_GENERATED_ALWAYS, message, Some(hint));

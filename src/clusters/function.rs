@@ -38,8 +38,8 @@ pg_function! {
     }
 }
 
-/// The clusters of the SQL function `name`; one that is `keyed` has the argument key_type before the
-/// others.
+/// The clusters of the SQL function `name`; one that is `keyed` has the argument key_type before
+/// the others.
 fn clusters(args: &Args, name: &'static str, keyed: bool) -> pg_sys::Datum {
     let rows = RowsOut::begin(args);
     let source = SourceTable::of(args, name, keyed);

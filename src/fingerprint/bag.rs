@@ -281,8 +281,10 @@ mod tests {
                     bag.add(&plan, Width::W64, n.to_string().as_bytes(), factor(n)).unwrap();
                     *counts.entry(n).or_default() += 1;
                 }
-                let mut found: Vec<(u32, u64)> =
-                    bag.named().map(|(name, _, counted)| (name.parse().unwrap(), counted.count)).collect();
+                let count = |(name, _, counted): (&str, _, Counted)| {
+                    (name.parse().unwrap(), counted.count)
+                };
+                let mut found: Vec<(u32, u64)> = bag.named().map(count).collect();
                 found.sort();
                 prop_assert_eq!(&found, &counts.clone().into_iter().collect::<Vec<_>>());
                 for tf in [Tf::Raw, Tf::Log, Tf::Sqrt, Tf::Set] {

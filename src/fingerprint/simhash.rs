@@ -144,7 +144,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_tally_adds_what_its_hashes_add(hashes in prop::collection::vec(any::<[u64; 2]>(), 0..=63)) {
+        fn a_tally_adds_what_its_hashes_add(
+            hashes in prop::collection::vec(any::<[u64; 2]>(), 0..=63),
+        ) {
             let (mut tally, mut sums, mut one_by_one) = (Tally::EMPTY, Sums::ZERO, Sums::ZERO);
             for &hash in &hashes {
                 prop_assert!(!tally.is_full());

@@ -61,30 +61,14 @@ impl FlaggedTable {
     fn new(call: &TriggerCall<'_>) -> (Current, Self) {
         let options = accepted(call, parse(&call.arguments()));
         let fired = call.relation();
-        if table::is_foreign(fired) {
-            let message = format!("\"{}\" is a foreign table", fired.name());
-            let hint = "Create the trigger on the table that it stands for.";
-            refuse(
-                call,
-                ERRCODE_FEATURE_NOT_SUPPORTED,
-                message,
-                Some(hint.to_owned()),
-            );
-        }
+        refuse_foreign(call);
         let Origin {
             trigger: origin,
             table: searched,
             ..
         } = call.origin();
-        if options.mode == Mode::Skip && may_miss_moves(call, searched) {
-            let hint = "Create the trigger BEFORE INSERT OR UPDATE, without columns or WHEN, \
-                        on the topmost partitioned table.";
-            refuse(
-                call,
-                ERRCODE_FEATURE_NOT_SUPPORTED,
-                "\"mode=skip\" might lose rows that an UPDATE moves to another partition",
-                Some(hint.to_owned()),
-            );
+        if options.mode == Mode::Skip {
+            refuse_unseen_moves(call, searched);
         }
         // Watched before they are read, so that no change in between is missed.
         let current = watch(&[fired.oid(), searched]);
@@ -128,6 +112,25 @@ impl FlaggedTable {
     pub fn of_updated(&self) -> &SavedQuery {
         self.of_updated
             .get_or_init(|| self.search.saved(true, self.prefers_indexes))
+    }
+}
+
+fn refuse_foreign(call: &TriggerCall<'_>) {
+    if table::is_foreign(call.relation()) {
+        let message = format!("\"{}\" is a foreign table", call.relation().name());
+        let hint = "Create the trigger on the table that it stands for.".to_owned();
+        refuse(call, ERRCODE_FEATURE_NOT_SUPPORTED, message, Some(hint));
+    }
+}
+
+/// A row that an UPDATE moves is deleted first: one that is then skipped would be lost.
+fn refuse_unseen_moves(call: &TriggerCall<'_>, searched: Oid) {
+    if may_miss_moves(call, searched) {
+        let message = "\"mode=skip\" might lose rows that an UPDATE moves to another partition";
+        let hint = "Create the trigger BEFORE INSERT OR UPDATE, without columns or WHEN, \
+                    on the topmost partitioned table.";
+        let hint = Some(hint.to_owned());
+        refuse(call, ERRCODE_FEATURE_NOT_SUPPORTED, message, hint);
     }
 }
 

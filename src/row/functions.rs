@@ -184,8 +184,8 @@ pg_function! {
 }
 
 pg_function! {
-    /// `simhash_features(record record, weights jsonb, preset text) -> SETOF (column_name text, feature
-    /// text, tf float8, weight float8, hash bigint)`
+    /// `simhash_features(record record, weights jsonb, preset text) -> SETOF (column_name text,
+    /// feature text, tf float8, weight float8, hash bigint)`
     fn simhash_features, pg_finfo_simhash_features (args) {
         let mut rows = RowsOut::begin(args);
         if let Some(row) = args.varlena(0, pg_sys::RECORDOID) {

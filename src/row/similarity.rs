@@ -130,7 +130,10 @@ pg_function! {
         if a.iter().chain(&b).any(Option::is_none) {
             return args.null();
         }
-        let number = |item: &Option<Value<'_>>| Some(f64::from_bits(item.as_ref()?.integer() as u64));
+        let number = |item: &Option<Value<'_>>| {
+            let bits = item.as_ref()?.integer() as u64;
+            Some(f64::from_bits(bits))
+        };
         args.result(cosine(a.iter().zip(&b).filter_map(|(a, b)| number(a).zip(number(b)))))
     }
 }

@@ -128,7 +128,8 @@ fn find(name: &str) -> Rc<Config> {
     };
     let text = format!(
         "SELECT id, version, options, preset, dictionary, dictionary_version, idf, idf_version \
-         FROM simhash_catalog.config WHERE name OPERATOR(pg_catalog.=) $1{this} ORDER BY version DESC LIMIT 1"
+         FROM simhash_catalog.config WHERE name OPERATOR(pg_catalog.=) $1{this} \
+         ORDER BY version DESC LIMIT 1"
     );
     let parameters: Vec<&str> = std::iter::once(base).chain(version).collect();
     query(&text, &parameters, &mut |row| {
@@ -266,8 +267,8 @@ impl Words {
     fn load(version: &StoredVersion) -> Self {
         let (mut whole, mut stop) = (GatheredWords::default(), GatheredWords::default());
         let (mut should, mut count) = (None, 0);
-        let text = "SELECT words FROM simhash_catalog.dictionary WHERE name OPERATOR(pg_catalog.=) $1 \
-                    AND version OPERATOR(pg_catalog.=) $2::pg_catalog.int4";
+        let text = "SELECT words FROM simhash_catalog.dictionary \
+                    WHERE name OPERATOR(pg_catalog.=) $1 AND version OPERATOR(pg_catalog.=) $2::pg_catalog.int4";
         version.rows(text, &mut |row| should = Some(number(&row[0])));
         let text = "SELECT kind, word, tag \
                     FROM simhash_catalog.dictionary_words($1, $2::pg_catalog.int4)";
@@ -315,8 +316,8 @@ impl Words {
 fn load_idf(version: &StoredVersion) -> Arc<Idf> {
     let mut idf = Idf::new(0);
     let (mut should, mut count) = (None, 0);
-    let text = "SELECT documents, terms FROM simhash_catalog.idf WHERE name OPERATOR(pg_catalog.=) $1 \
-                AND version OPERATOR(pg_catalog.=) $2::pg_catalog.int4";
+    let text = "SELECT documents, terms FROM simhash_catalog.idf \
+                WHERE name OPERATOR(pg_catalog.=) $1 AND version OPERATOR(pg_catalog.=) $2::pg_catalog.int4";
     version.rows(text, &mut |row| {
         idf = Idf::new(number(&row[0]));
         should = Some(number(&row[1]));
@@ -324,8 +325,8 @@ fn load_idf(version: &StoredVersion) -> Arc<Idf> {
     if should.is_none() {
         version.check(should, count, "terms");
     }
-    let text = "SELECT term, documents FROM simhash_catalog.idf_term WHERE name OPERATOR(pg_catalog.=) $1 \
-                AND version OPERATOR(pg_catalog.=) $2::pg_catalog.int4";
+    let text = "SELECT term, documents FROM simhash_catalog.idf_term \
+                WHERE name OPERATOR(pg_catalog.=) $1 AND version OPERATOR(pg_catalog.=) $2::pg_catalog.int4";
     version.rows(text, &mut |row| {
         if let Some(term) = &row[0] {
             count += 1;

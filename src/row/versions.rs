@@ -65,8 +65,8 @@ impl VersionedKind {
                  AND version OPERATOR(pg_catalog.=) $2::pg_catalog.int4",
             ],
             Self::Dictionary => &[
-                "DELETE FROM simhash_catalog.dictionary_word WHERE dictionary OPERATOR(pg_catalog.=) $1 \
-                 AND (version OPERATOR(pg_catalog.<) $2::pg_catalog.int4 \
+                "DELETE FROM simhash_catalog.dictionary_word \
+                 WHERE dictionary OPERATOR(pg_catalog.=) $1 AND (version OPERATOR(pg_catalog.<) $2::pg_catalog.int4 \
                  OR version OPERATOR(pg_catalog.=) $2::pg_catalog.int4 AND removed)",
                 "DELETE FROM simhash_catalog.dictionary WHERE name OPERATOR(pg_catalog.=) $1 \
                  AND version OPERATOR(pg_catalog.<) $2::pg_catalog.int4",
@@ -192,7 +192,8 @@ fn check_snapshot(args: &Args) {
 /// Raises an ERROR unless this transaction sees the newest version of the idf table.
 fn check_newest_idf(args: &Args) {
     let newest = SavedQuery::new(
-        "SELECT pg_catalog.max(version) FROM simhash_catalog.idf WHERE name OPERATOR(pg_catalog.=) $1",
+        "SELECT pg_catalog.max(version) FROM simhash_catalog.idf \
+         WHERE name OPERATOR(pg_catalog.=) $1",
         &[pg_sys::TEXTOID],
         false,
     );

@@ -95,7 +95,8 @@ impl<'a> TriggerArguments<'a> {
         match text.parse() {
             Ok(value) if value >= least && value <= most => Ok(value),
             _ => refuse_plainly(format!(
-                "trigger argument \"{name}\" must be a number from {least} to {most}, not \"{text}\""
+                "trigger argument \"{name}\" must be a number from {least} to {most}, \
+                 not \"{text}\""
             )),
         }
     }

@@ -122,7 +122,9 @@ mod tests {
             let most = if radius <= 9 { radius as usize + 1 } else { 1 };
             prop_assert!(set.is_sorted_by(|a, b| a < b));
             prop_assert!((1..=most).contains(&set.len()));
-            let bound = match radius { 0..=6 => 1024, 7 => 2048, 8 => 1280, 9 => 896, _ => WHOLE + 1 };
+            let bound = match radius {
+                0..=6 => 1024, 7 => 2048, 8 => 1280, 9 => 896, _ => WHOLE + 1,
+            };
             prop_assert!(set.iter().all(|number| *number < bound));
         }
 

@@ -184,7 +184,9 @@ fn row_oracle(columns: &[(&str, f64, &str)], log: bool, pairs: bool) -> Option<u
 
 proptest! {
     #[test]
-    fn simhash_equals_its_definition(features in prop::collection::vec((any::<u64>(), 0u32..9), 1..40)) {
+    fn simhash_equals_its_definition(
+        features in prop::collection::vec((any::<u64>(), 0u32..9), 1..40),
+    ) {
         let features: Vec<(u64, f64)> = features.iter().map(|&(h, w)| (h, f64::from(w))).collect();
         let expected = features.iter().any(|f| f.1 > 0.0).then(|| oracle(&features));
         let hashes = features.iter().map(|&(h, w)| ([h], w));
@@ -209,10 +211,13 @@ proptest! {
     }
 
     #[test]
-    fn order_of_words_does_not_matter_without_pairs(words in prop::collection::vec("[a-d]{1,3}", 1..30)) {
+    fn order_of_words_does_not_matter_without_pairs(
+        words in prop::collection::vec("[a-d]{1,3}", 1..30),
+    ) {
         let reversed: Vec<String> = words.iter().rev().cloned().collect();
         for options in ["{\"tf\": \"log\"}", "{\"tf\": \"set\"}", "{}"] {
-            let plan = plan::text(presets::find(Some("plain")).unwrap(), &parse_text(options, &mut || {}).unwrap()).unwrap();
+            let preset = presets::find(Some("plain")).unwrap();
+            let plan = plan::text(preset, &parse_text(options, &mut || {}).unwrap()).unwrap();
             let [one, two] = [&words, &reversed].map(|words| {
                 let mut sketch = Sketch::<1>::new(Width::W64);
                 sketch.begin();
@@ -228,7 +233,8 @@ proptest! {
         text in "[a-f ,.]{0,60}|[中国知乎读者世界 ]{0,20}",
         preset in prop::sample::select(vec!["plain", "default"]),
     ) {
-        let plan = plan::text(presets::find(Some(preset)).unwrap(), &TextOptions::default()).unwrap();
+        let preset = presets::find(Some(preset)).unwrap();
+        let plan = plan::text(preset, &TextOptions::default()).unwrap();
         let mut sketch = Sketch::<1>::showing(Width::W64);
         sketch.begin();
         sketch.column(&plan, Content::Text(&text), &mut || {}).unwrap();

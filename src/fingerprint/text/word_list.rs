@@ -187,8 +187,11 @@ mod tests {
         ) {
             let list = list(&words);
             let mut found = Vec::new();
-            list.prefixes(0..list.places.len(), 0, &text, &mut |word, about| found.push((word.to_owned(), about)));
-            let mut expected: Vec<_> = words.into_iter().filter(|(word, _)| text.starts_with(word)).collect();
+            list.prefixes(0..list.places.len(), 0, &text, &mut |word, about| {
+                found.push((word.to_owned(), about));
+            });
+            let starts = |(word, _): &(String, _)| text.starts_with(word.as_str());
+            let mut expected: Vec<_> = words.into_iter().filter(starts).collect();
             expected.sort();
             expected.dedup_by(|next, kept| next.0 == kept.0);
             prop_assert_eq!(found, expected);

@@ -1,7 +1,7 @@
 //! Reading a whole index: simhash_index_verify and simhash_index_stats.
 //!
-//! `verify` drives the verification: [`pages`] checks the structure of the trees, with [`downlinks`]
-//! for pages that seem to have none; `postings` walks a key space while others write,
+//! `verify` drives the verification: [`pages`] checks the structure of the trees, with
+//! [`downlinks`] for pages that seem to have none; `postings` walks a key space while others write,
 //! [`key_comparison`] compares two walks, `doubts` looks up again the rows on which they do not
 //! agree. `stats` drives the statistics, [`census`] counts. What must not live here: changes of
 //! pages.

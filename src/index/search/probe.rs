@@ -183,8 +183,8 @@ pub fn next_in_ball(x: u64, query: u64, within: i32, radius: u32) -> Option<u64>
     if above <= radius && above_in_key <= within {
         return Some(x);
     }
-    // Above some bit y agrees with x, and at that bit x has 0 and y has 1. The lowest such bit gives
-    // the lowest y. A bit is too low if more bits above it differ from the query than may.
+    // Above some bit y agrees with x, and at that bit x has 0 and y has 1. The lowest such bit
+    // gives the lowest y. A bit is too low if more bits above it differ from the query than may.
     let lowest = too_many(differing, radius).max(too_many(differing & KEY_MASK, within));
     let below = !(u64::MAX << lowest);
     above -= (differing & below).count_ones();

@@ -51,8 +51,8 @@ impl<'a> Rel<'a> {
         to_utf8(self.raw_name()).into_owned()
     }
 
-    /// As [`Rel::name`], without reading a catalog: in a database that is not in UTF-8, bytes beyond
-    /// ASCII become \x...
+    /// As [`Rel::name`], without reading a catalog: in a database that is not in UTF-8, bytes
+    /// beyond ASCII become \x...
     pub fn name_without_catalogs(self) -> String {
         match std::str::from_utf8(self.raw_name()) {
             Ok(name) => name.to_owned(),
