@@ -1,5 +1,5 @@
-//! Where builds and searches keep what memory does not hold. Pure; in a server it is a temporary
-//! file.
+//! Where builds and searches keep what memory does not hold: in a server, a temporary file; in
+//! tests, a vector.
 
 #![forbid(unsafe_code)]
 

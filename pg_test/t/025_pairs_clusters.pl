@@ -209,7 +209,7 @@ SQL
 	my $session = $node->background_psql('postgres');
 	my $pid = $session->query_safe("SET jit = off; SELECT pg_backend_pid()");
 	my $peak = sub { (slurp_file("/proc/$pid/status") =~ /VmHWM:\s+(\d+) kB/)[0] };
-	my $clusters = sub { "SELECT count(*), count(DISTINCT cluster_id) FROM simhash_clusters_keyed('long_keys', 'key', 'fp', NULL::text, 1, 'star'$_[0])" };
+	my $clusters = sub { "SELECT count(*), count(DISTINCT cluster_id) FROM simhash_clusters_keyed(NULL::text, 'long_keys', 'key', 'fp', 1, 'star'$_[0])" };
 	my $plain = $session->query_safe($clusters->(''));
 	my $before = $peak->();
 	is($session->query_safe($clusters->(", text => 'body'")), $plain, 'clusters by long keys, with equal texts');

@@ -35,8 +35,9 @@ impl<T: Default> ParsedArguments<T> {
         let preset = or_raise(presets::find(name.map(to_utf8).as_deref()));
         let json = args.varlena(i, pg_sys::JSONBOID);
         let options = json.map_or_else(T::default, |json| {
-            // Before its text is made, which takes longer than to parse it.
-            or_raise(check_length(json.bytes().len()));
+            // Before its text is made, which takes longer than to parse it. A jsonb may take four
+            // times the bytes of its text.
+            or_raise(check_length(json.bytes().len() / 4));
             let output = Output::of(pg_sys::JSONBOID, memory);
             output.text(json, |text| {
                 or_raise(parse(&to_utf8(text), &mut check_for_interrupts))

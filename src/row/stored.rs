@@ -188,6 +188,10 @@ fn load(config_row: ConfigRow) -> Config {
         parse_row(json, &mut check_for_interrupts),
         parse_text(json, &mut check_for_interrupts),
     );
+    // A shortage of memory passes: unlike other errors it is not remembered.
+    if matches!(row, Err(Error::OutOfMemory)) || matches!(text, Err(Error::OutOfMemory)) {
+        or_raise(Err::<(), _>(Error::OutOfMemory));
+    }
     let used = |kind, stored: &Option<(String, String)>| {
         let (name, version) = stored.clone()?;
         Some(StoredVersion {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::json::{Choice, number, object, quote, read, unknown, wrong_shape};
 use crate::fingerprint::error::Error;
@@ -124,13 +124,17 @@ const MOST: f64 = 1e6;
 
 fn part_of_speech(key: &str, value: &Value) -> Result<Option<PartOfSpeechWeights>, Error> {
     let expected = "true, false or an object of \"noun\", \"verb\" and \"other\"";
-    let members: Map<String, Value> = match read(key, expected, value)? {
-        Choice::BuiltIn(false) => return Ok(None),
-        Choice::BuiltIn(true) => return Ok(Some(PartOfSpeechWeights::S3)),
-        Choice::Own(members) => members,
+    // Not copied: it may have any number of members.
+    let members = match value {
+        Value::Bool(false) => return Ok(None),
+        Value::Bool(true) => return Ok(Some(PartOfSpeechWeights::S3)),
+        value => {
+            let members = value.as_object();
+            members.ok_or_else(|| wrong_shape(quote(key), expected, value))?
+        }
     };
     let mut weights = PartOfSpeechWeights::S3;
-    for (name, value) in &members {
+    for (name, value) in members {
         let weight = match name.as_str() {
             "noun" => &mut weights.noun,
             "verb" => &mut weights.verb,

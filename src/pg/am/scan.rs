@@ -164,7 +164,7 @@ impl<'s> Scan<'s> {
     }
 
     /// Counts one search of the index: in the statistics (the macro pgstat_count_index_scan) and
-    /// for EXPLAIN ANALYZE. As in the server's own access methods the two always go together.
+    /// for EXPLAIN ANALYZE. A search begins with each start of the scan.
     pub fn count_search(&self) {
         // SAFETY: the scan is live, and its index open.
         unsafe {
