@@ -188,4 +188,21 @@ CREATE FUNCTION used() RETURNS bigint LANGUAGE sql AS
 SELECT count(f), max(bytes) - min(bytes) < 1000000 AS bounded
 FROM (SELECT granted(), simhash64(wide, '{"c1": 1}') AS f, used() AS bytes FROM wide OFFSET 0) x;
 
+
+-- Functions of the extension with settings of their own are still known as its functions.
+SET search_path = altered, public;
+CREATE TABLE set_functions (id int, body text, fp bigint, dup int);
+CREATE TRIGGER flag BEFORE INSERT ON set_functions FOR EACH ROW EXECUTE FUNCTION
+	simhash_flag_duplicate('fingerprint=fp', 'key=id', 'duplicate_of=dup', 'weights={"body": 1}');
+CREATE INDEX ON set_functions USING simhash (fp);
+ALTER FUNCTION simhash64(record, jsonb, text) SET work_mem = '4MB';
+ALTER FUNCTION hamming_ball(bigint, int) SET work_mem = '4MB';
+INSERT INTO set_functions VALUES (1, 'the same words'), (2, 'the same words');
+SELECT id, dup FROM set_functions ORDER BY id;
+SET enable_seqscan = off;
+EXPLAIN (COSTS off) SELECT id FROM set_functions WHERE fp <~> 7 <= 3;
+RESET enable_seqscan;
+ALTER FUNCTION simhash64(record, jsonb, text) RESET ALL;
+ALTER FUNCTION hamming_ball(bigint, int) RESET ALL;
+
 DROP SCHEMA altered CASCADE;

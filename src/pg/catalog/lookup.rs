@@ -23,12 +23,46 @@ pub fn has_support_function(function: Oid, support: SqlFunction) -> bool {
 
 /// Is this exported symbol behind a SQL function? Compares addresses, as [`has_support_function`].
 pub fn is_symbol(function: Oid, symbol: SqlFunction) -> bool {
+    let symbol = symbol as *const ();
     let mut finfo = pg_sys::FmgrInfo::default();
     // SAFETY: `finfo` is filled before it is read; an ERROR when there is no such function.
     unsafe { pg_sys::fmgr_info(function, &mut finfo) };
-    finfo
-        .fn_addr
-        .is_some_and(|address| address as *const () == symbol as *const ())
+    let called = finfo.fn_addr.map(|address| address as *const ());
+    called == Some(symbol) || c_symbol(function) == Some(symbol)
+}
+
+/// The OID of the language C, which is the same in all clusters (pg_language.dat of the server).
+const C_LANGUAGE: u32 = 13;
+
+/// The symbol that a function in C has in its library. Where the function has settings, or the
+/// rights of its owner, that is not what fmgr_info finds: the server wraps it.
+fn c_symbol(function: Oid) -> Option<*const ()> {
+    let cache = pg_sys::SysCacheIdentifier::PROCOID as i32;
+    // SAFETY: a syscache look-up; the row is read before it is released, and its texts are copied.
+    // A superuser declared the library, so it may be loaded.
+    unsafe {
+        let row = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(function));
+        if row.is_null() {
+            return None;
+        }
+        let form: *const pg_sys::FormData_pg_proc = pg_sys::GETSTRUCT(row).cast();
+        let is_c = (*form).prolang.to_u32() == C_LANGUAGE;
+        let text = |column: u32| {
+            let mut null = false;
+            let column = column as pg_sys::AttrNumber;
+            let datum = pg_sys::SysCacheGetAttr(cache, row, column, &mut null);
+            (!null).then(|| pg_sys::text_to_cstring(datum.cast_mut_ptr()))
+        };
+        let names = is_c.then(|| {
+            let library = text(pg_sys::Anum_pg_proc_probin)?;
+            Some((library, text(pg_sys::Anum_pg_proc_prosrc)?))
+        });
+        pg_sys::ReleaseSysCache(row);
+        let (library, name) = names.flatten()?;
+        let none = std::ptr::null_mut();
+        let address = pg_sys::load_external_function(library, name, false, none);
+        (!address.is_null()).then_some(address as *const ())
+    }
 }
 
 /// The function of that name and those argument types in the schema of `sibling`.
