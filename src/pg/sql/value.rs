@@ -62,6 +62,13 @@ impl Storage {
         (self.by_value, self.len)
     }
 
+    pub(in crate::pg) const TID: Self = Self {
+        type_id: pg_sys::TIDOID,
+        len: size_of::<pg_sys::ItemPointerData>() as i16,
+        by_value: false,
+        align: b's' as c_char,
+    };
+
     pub(in crate::pg) const fn varlena(type_id: pg_sys::Oid) -> Self {
         Self {
             type_id,
