@@ -10,7 +10,7 @@ use crate::pg::process::encoding::to_utf8;
 use crate::pg::process::error::{raise, raise_with_hint};
 use crate::pg::process::memory::{collected, filled};
 use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::rows_out::{Field, RowsOut};
+use crate::pg::sql::rows_out::{ResultValue, RowsOut};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
 
@@ -146,12 +146,12 @@ fn put(mut out: RowsOut, members: &Members, placed: &[Placed]) {
         let (row, of) = (row as usize, of as usize);
         let differing = members.fingerprints[row] ^ members.fingerprints[of];
         out.push([
-            Some(Field::Value(members.key(first[of] as usize))),
-            Some(Field::Value(members.key(row))),
-            Some(Field::from(sizes[of])),
-            Some(Field::Value(members.key(of))),
-            Some(Field::from(differing.count_ones() as i32)),
-            jaccard.map(Field::from),
+            Some(ResultValue::Value(members.key(first[of] as usize))),
+            Some(ResultValue::Value(members.key(row))),
+            Some(ResultValue::from(sizes[of])),
+            Some(ResultValue::Value(members.key(of))),
+            Some(ResultValue::from(differing.count_ones() as i32)),
+            jaccard.map(ResultValue::from),
         ]);
     }
 }

@@ -10,7 +10,7 @@ use super::key::{Key, Space};
 use super::page::internal::{self, Downlink};
 use super::page::meta::{META_BLOCK, Meta};
 use super::page::special::{self, PageKind};
-use super::page::{Fault, LEAF, NO_BLOCK, Page, check_page, leaf, rewrite};
+use super::page::{Fault, LEAF, NO_BLOCK, Page, check_page, leaf, leaf_rewrite};
 use crate::pg::catalog::relation::Rel;
 use crate::pg::page::buffer::{Exclusive, Pinned, Shared};
 use crate::pg::page::wal::{self, Image};
@@ -270,8 +270,10 @@ impl<'r> Tree<'r> {
         let mut right = Exclusive::extend(self.rel);
         let (kind, right_block, block) = (self.kind(LEAF), right.block(), left.block());
         let pages = [(&mut left, Image::Full), (&mut right, Image::Full)];
-        wal::change(pages, |[l, r]| rewrite::split(l, r, kind, right_block, key))
-            .unwrap_or_else(|fault| corrupted(self.rel, block, &fault));
+        wal::change(pages, |[l, r]| {
+            leaf_rewrite::split(l, r, kind, right_block, key)
+        })
+        .unwrap_or_else(|fault| corrupted(self.rel, block, &fault));
         drop(right);
         self.finish_split(left, LEAF);
     }

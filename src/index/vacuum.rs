@@ -7,7 +7,7 @@
 use super::corrupt::{bad_meta, corrupted};
 use super::key::{SPACES, Space};
 use super::page::meta::{META_BLOCK, Meta};
-use super::page::{LEAF, is_zero, leaf, rewrite, special};
+use super::page::{LEAF, is_zero, leaf, leaf_rewrite, special};
 use super::tree::read_meta;
 use crate::pg::am::row_address::RowAddresses;
 use crate::pg::am::vacuum::{DeadRows, Vacuum};
@@ -120,7 +120,7 @@ fn clean_leaf(
     let removed = doomed.iter().filter(|d| **d).count();
     if removed > 0 {
         let Ok(()) = wal::change([(&mut page, Image::Full)], |[page]| {
-            rewrite::remove(page, kind, &doomed);
+            leaf_rewrite::remove(page, kind, &doomed);
             Ok::<(), Infallible>(())
         });
     }

@@ -8,7 +8,7 @@ use crate::pg::process::activity::Activity;
 use crate::pg::process::memory::work_mem_bytes;
 use crate::pg::process::temp_file::TempFile;
 use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::rows_out::{Field, RowsOut};
+use crate::pg::sql::rows_out::{ResultValue, RowsOut};
 use crate::pg::sql::value::Value;
 use pgrx::pg_sys::Datum;
 
@@ -27,8 +27,8 @@ impl Pairs for PairRows {
             true => (b, a),
             false => (a, b),
         };
-        let distance = Field::from(distance as i32);
-        let row = [Field::Value(a), Field::Value(b), distance];
+        let distance = ResultValue::from(distance as i32);
+        let row = [ResultValue::Value(a), ResultValue::Value(b), distance];
         self.rows.push(row.map(Some));
     }
 

@@ -14,7 +14,7 @@ use crate::fingerprint::similarity::distance;
 use crate::fingerprint::sketch::{Feature, Sketch};
 use crate::pg::sql::call_site::{self, Memory};
 use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::rows_out::{Field, RowsOut};
+use crate::pg::sql::rows_out::{ResultValue, RowsOut};
 use crate::pg::sql::value::BitString;
 
 fn row<const W: usize>(args: &Args, width: Width) -> Option<[u64; W]> {
@@ -111,7 +111,7 @@ pg_function! {
         if let Some(text) = args.varlena(0, pg_sys::TEXTOID) {
             let new = |memory| TextSite::<1>::new(memory, Width::W64);
             call_site::with(args, new, |site| {
-                site.terms(args, text, &mut |term| rows.push([Some(Field::Text(term))]));
+                site.terms(args, text, &mut |term| rows.push([Some(ResultValue::Text(term))]));
             });
         }
         args.null()
@@ -200,12 +200,12 @@ pg_function! {
     }
 }
 
-fn columns(feature: &Feature) -> [Option<Field<'_>>; 5] {
+fn columns(feature: &Feature) -> [Option<ResultValue<'_>>; 5] {
     [
-        Some(Field::Text(&feature.column)),
-        Some(Field::Text(&feature.feature)),
-        Some(Field::from(feature.tf)),
-        Some(Field::from(feature.weight)),
-        Some(Field::from(feature.hash as i64)),
+        Some(ResultValue::Text(&feature.column)),
+        Some(ResultValue::Text(&feature.feature)),
+        Some(ResultValue::from(feature.tf)),
+        Some(ResultValue::from(feature.weight)),
+        Some(ResultValue::from(feature.hash as i64)),
     ]
 }

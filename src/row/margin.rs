@@ -11,7 +11,7 @@ use crate::fingerprint::margin;
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::sql::call_site;
 use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::rows_out::{Field, RowsOut};
+use crate::pg::sql::rows_out::{ResultValue, RowsOut};
 
 /// How many bits; argument 3.
 fn bits(args: &Args) -> Option<usize> {
@@ -52,7 +52,7 @@ pg_function! {
         let flips = within("flips", flips, 0..=64) as u32;
         or_raise(margin::probes(fingerprint, mask, flips, &mut |probe| {
             check_for_interrupts();
-            rows.push([Some(Field::from(probe))]);
+            rows.push([Some(ResultValue::from(probe))]);
         }));
         args.null()
     }

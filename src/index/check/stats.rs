@@ -10,7 +10,7 @@ use crate::pg::catalog::relation::Rel;
 use crate::pg::page::buffer::Pinned;
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::sql::fmgr::pg_function;
-use crate::pg::sql::rows_out::{Field, RowsOut};
+use crate::pg::sql::rows_out::{ResultValue, RowsOut};
 use pgrx::pg_sys;
 
 /// The largest radius for which candidates are counted.
@@ -32,18 +32,18 @@ pg_function! {
         let hottest = census.hottest();
         let candidates: Vec<f64> = (0..=MAX_RADIUS).map(|k| census.candidates(k)).collect();
         rows.push([
-            Some(Field::from(census.fingerprints() as i64)),
-            Some(Field::from(census.null_rows() as i64)),
-            Some(Field::from(pages)),
-            Some(Field::from(census.all_leaves() as i64)),
-            (indexed > 0).then(|| Field::from(bytes as f64 / indexed as f64)),
-            Some(Field::from(census.average_fill())),
-            meta.levels.iter().max().map(|level| Field::from(i32::from(*level) + 1)),
-            Some(Field::from(FORMAT_VERSION as i32)),
-            hottest.as_ref().map(|h| Field::from(h.block as i32)),
-            hottest.as_ref().map(|h| Field::from(i32::from(h.key))),
-            hottest.as_ref().map(|h| Field::from(h.share)),
-            Some(Field::Numbers(&candidates)),
+            Some(ResultValue::from(census.fingerprints() as i64)),
+            Some(ResultValue::from(census.null_rows() as i64)),
+            Some(ResultValue::from(pages)),
+            Some(ResultValue::from(census.all_leaves() as i64)),
+            (indexed > 0).then(|| ResultValue::from(bytes as f64 / indexed as f64)),
+            Some(ResultValue::from(census.average_fill())),
+            meta.levels.iter().max().map(|level| ResultValue::from(i32::from(*level) + 1)),
+            Some(ResultValue::from(FORMAT_VERSION as i32)),
+            hottest.as_ref().map(|h| ResultValue::from(h.block as i32)),
+            hottest.as_ref().map(|h| ResultValue::from(i32::from(h.key))),
+            hottest.as_ref().map(|h| ResultValue::from(h.share)),
+            Some(ResultValue::Numbers(&candidates)),
         ]);
         args.null()
     }

@@ -4,7 +4,7 @@ use super::pages::{Finding, PageSource, StructureCheck};
 use crate::index::build::load::{BuildOptions, Loader};
 use crate::index::key::{Key, SPACES, Space};
 use crate::index::page::meta::Meta;
-use crate::index::page::{PAGE_SIZE, Page, internal, rewrite, special};
+use crate::index::page::{PAGE_SIZE, Page, internal, leaf_rewrite, special};
 use crate::tid::Tid;
 use proptest::prelude::*;
 use std::cell::Cell;
@@ -139,7 +139,7 @@ fn a_page_split_off_meanwhile_is_no_fault_unless_it_stays_without_a_downlink() {
     let left = &mut after[block as usize];
     let kind = special::kind_of(left, meta.page_stamp()).unwrap();
     let mut right = [0; PAGE_SIZE];
-    let link = rewrite::split(left, &mut right, kind, right_block, Key::MIN).unwrap();
+    let link = leaf_rewrite::split(left, &mut right, kind, right_block, Key::MIN).unwrap();
     special::set_incomplete(left, false);
     after.push(right);
     let mut splitting = Splitting {

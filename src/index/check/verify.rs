@@ -23,7 +23,7 @@ use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::memory::maintenance_work_mem_bytes;
 use crate::pg::sql::fmgr::pg_function;
-use crate::pg::sql::rows_out::{Field, RowsOut};
+use crate::pg::sql::rows_out::{ResultValue, RowsOut};
 use pgrx::pg_sys;
 use std::cell::{Cell, RefCell};
 
@@ -42,9 +42,9 @@ pg_function! {
         // One row at a time: an index that lacks every row of its table has millions of findings.
         verify(&open, all_rows, &mut |finding| {
             rows.push([
-                Some(Field::from(i64::from(finding.block))),
-                finding.offset.map(|i| Field::from(i as i32)),
-                Some(Field::Text(&finding.fault.0)),
+                Some(ResultValue::from(i64::from(finding.block))),
+                finding.offset.map(|i| ResultValue::from(i as i32)),
+                Some(ResultValue::Text(&finding.fault.0)),
             ]);
         });
         args.null()

@@ -13,8 +13,8 @@
 //!
 //! What lives here: reading, checking and changing bytes. [`meta`], [`internal`] and [`leaf`] are
 //! the three kinds of pages, [`special`] what the last two have in common; [`slots`] is a leaf's
-//! slot directory, [`filter`] and [`kernel`] search a leaf, [`rewrite`] splits and cleans one. What
-//! must not: buffers, locks, WAL, SQL.
+//! slot directory, [`filter`] and [`kernel`] search a leaf, [`leaf_rewrite`] splits and cleans one.
+//! What must not: buffers, locks, WAL, SQL.
 //! The header is PostgreSQL's PageHeaderData; `pd_lower` and `pd_upper` are kept true, because
 //! generic WAL does not log what lies between them. Numbers are in the processor's byte order, as
 //! on all of PostgreSQL's pages.
@@ -23,8 +23,8 @@ pub mod filter;
 pub mod internal;
 pub mod kernel;
 pub mod leaf;
+pub mod leaf_rewrite;
 pub mod meta;
-pub mod rewrite;
 pub mod slots;
 pub mod special;
 

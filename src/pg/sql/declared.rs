@@ -90,7 +90,7 @@ fn check_once(function: Oid, i: usize, wanted: Wanted) {
 
 #[cold]
 fn compare(function: Oid, i: usize, wanted: Wanted) {
-    let Some(Signature { arguments, result }) = Signature::of(function) else {
+    let Some(DeclaredTypes { arguments, result }) = DeclaredTypes::of(function) else {
         // An open cursor goes on after the function was dropped.
         let message = format!("function with OID {} does not exist", function.to_u32());
         raise(ERRCODE_UNDEFINED_FUNCTION, message)
@@ -114,12 +114,12 @@ fn compare(function: Oid, i: usize, wanted: Wanted) {
 }
 
 /// What pg_proc says of a function.
-struct Signature {
+struct DeclaredTypes {
     arguments: Vec<Oid>,
     result: Oid,
 }
 
-impl Signature {
+impl DeclaredTypes {
     /// None when the function is gone.
     fn of(function: Oid) -> Option<Self> {
         // SAFETY: a syscache look-up; the row, whose oidvector has `pronargs` types, is read before
@@ -132,7 +132,7 @@ impl Signature {
             }
             let form: *const pg_sys::FormData_pg_proc = pg_sys::GETSTRUCT(row).cast();
             let count = (*form).pronargs as usize;
-            let signature = Signature {
+            let signature = DeclaredTypes {
                 arguments: (*form).proargtypes.values.as_slice(count).to_vec(),
                 result: (*form).prorettype,
             };

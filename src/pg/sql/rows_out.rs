@@ -11,7 +11,7 @@ use crate::pg::process::error::raise;
 
 /// A column of a row, not NULL.
 #[derive(Clone, Copy)]
-pub enum Field<'a> {
+pub enum ResultValue<'a> {
     Value(Value<'a>),
     /// Of type text.
     Text(&'a str),
@@ -19,28 +19,28 @@ pub enum Field<'a> {
     Numbers(&'a [f64]),
 }
 
-impl<T: ByValue + IntoDatum> From<T> for Field<'static> {
+impl<T: ByValue + IntoDatum> From<T> for ResultValue<'static> {
     fn from(value: T) -> Self {
-        Field::Value(Value::from(value))
+        ResultValue::Value(Value::from(value))
     }
 }
 
-impl Field<'_> {
+impl ResultValue<'_> {
     fn type_id(&self) -> pg_sys::Oid {
         match self {
-            Field::Value(value) => value.type_id(),
-            Field::Text(_) => pg_sys::TEXTOID,
-            Field::Numbers(_) => pg_sys::FLOAT8ARRAYOID,
+            ResultValue::Value(value) => value.type_id(),
+            ResultValue::Text(_) => pg_sys::TEXTOID,
+            ResultValue::Numbers(_) => pg_sys::FLOAT8ARRAYOID,
         }
     }
 
     /// The datum, in the current memory context.
     fn datum(self) -> Option<pg_sys::Datum> {
         match self {
-            Field::Value(value) => Some(value.datum()),
+            ResultValue::Value(value) => Some(value.datum()),
             // bytea and text are stored alike.
-            Field::Text(text) => from_utf8(text).as_ref().into_datum(),
-            Field::Numbers(numbers) => numbers.into_datum(),
+            ResultValue::Text(text) => from_utf8(text).as_ref().into_datum(),
+            ResultValue::Numbers(numbers) => numbers.into_datum(),
         }
     }
 }
@@ -99,7 +99,7 @@ impl RowsOut {
     }
 
     /// Adds a row; None is NULL. An ERROR when SQL declares other columns.
-    pub fn push<const N: usize>(&mut self, row: [Option<Field<'_>>; N]) {
+    pub fn push<const N: usize>(&mut self, row: [Option<ResultValue<'_>>; N]) {
         self.check(&row);
         let mut nulls = row.map(|field| field.is_none());
         // SAFETY: the scratch context lives as long as the function's call, store and descriptor as
@@ -107,7 +107,7 @@ impl RowsOut {
         // store copies it. An ERROR resets the current context on its own.
         unsafe {
             let outer = pg_sys::MemoryContextSwitchTo(self.scratch);
-            let datum = |field: Option<Field<'_>>| field.and_then(Field::datum);
+            let datum = |field: Option<ResultValue<'_>>| field.and_then(ResultValue::datum);
             let mut datums = row.map(|field| datum(field).unwrap_or(pg_sys::Datum::null()));
             pg_sys::MemoryContextSwitchTo(outer);
             let (datums, nulls) = (datums.as_mut_ptr(), nulls.as_mut_ptr());
@@ -117,7 +117,7 @@ impl RowsOut {
     }
 
     /// Raises an ERROR unless the row has the columns that SQL declares.
-    fn check(&self, row: &[Option<Field<'_>>]) {
+    fn check(&self, row: &[Option<ResultValue<'_>>]) {
         // SAFETY: the descriptor lives as long as the query.
         let count = unsafe { (*self.desc).natts } as usize;
         if count != row.len() {
