@@ -132,12 +132,12 @@ impl DeclaredTypes {
             }
             let form: *const pg_sys::FormData_pg_proc = pg_sys::GETSTRUCT(row).cast();
             let count = (*form).pronargs as usize;
-            let signature = DeclaredTypes {
+            let types = DeclaredTypes {
                 arguments: (*form).proargtypes.values.as_slice(count).to_vec(),
                 result: (*form).prorettype,
             };
             pg_sys::ReleaseSysCache(row);
-            Some(signature)
+            Some(types)
         }
     }
 }

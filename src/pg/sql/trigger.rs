@@ -39,9 +39,13 @@ impl VersionAddress {
     /// The table's OID (as oid) and the ctid (as tid).
     pub fn values(&self) -> [Value<'_>; 2] {
         let place = (&raw const self.place).into();
-        // SAFETY: a pointer to a tid that lives as long as self.
-        let place = unsafe { Value::new(place, Storage::TID) };
-        [self.table.into(), place]
+        // SAFETY: an OID, and a pointer to a tid that lives as long as self.
+        unsafe {
+            [
+                Value::new(self.table.into(), Storage::OID),
+                Value::new(place, Storage::TID),
+            ]
+        }
     }
 
     /// Was the version deleted by an UPDATE that moved the row to another partition?

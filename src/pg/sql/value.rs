@@ -62,6 +62,13 @@ impl Storage {
         (self.by_value, self.len)
     }
 
+    pub(in crate::pg) const OID: Self = Self {
+        type_id: pg_sys::OIDOID,
+        len: size_of::<pg_sys::Oid>() as i16,
+        by_value: true,
+        align: b'i' as c_char,
+    };
+
     pub(in crate::pg) const TID: Self = Self {
         type_id: pg_sys::TIDOID,
         len: size_of::<pg_sys::ItemPointerData>() as i16,
