@@ -10,9 +10,10 @@ use super::counter::{BagOfColumn, Counter, WordHashes, gather_words};
 use super::error::Error;
 use super::hash::Width;
 use super::lexeme::{Given, Lexeme};
+use super::minwise::{SEED, minwise};
 use super::options::grammar::ContentKind;
 use super::options::plan::ColumnPlan;
-use super::options::presets::{Input, Rules, Tf};
+use super::options::presets::{Input, Method, Rules, Tf};
 use super::simhash::Sums;
 use super::text::normal;
 use super::text::stop_words::StopWords;
@@ -49,6 +50,8 @@ const KEPT_BYTES: usize = 1 << 20;
 pub struct Sketch<const W: usize = 1> {
     width: Width,
     totals: Sums<W>,
+    /// Of minwise fingerprints: hashes and weights of all features.
+    weighted: Vec<([u64; W], f64)>,
     any: bool,
     bag: Bag<W>,
     /// The bytes under the hash: the column's prefix and the feature.
@@ -74,6 +77,7 @@ impl<const W: usize> Sketch<W> {
         Self {
             width,
             totals: Sums::ZERO,
+            weighted: Vec::new(),
             any: false,
             bag: Bag::new(shown.is_some()),
             key: Vec::new(),
@@ -87,6 +91,7 @@ impl<const W: usize> Sketch<W> {
     /// needed.
     pub fn begin(&mut self) {
         self.totals = Sums::ZERO;
+        self.weighted.clear();
         self.any = false;
         self.forget_title();
         if self.text.capacity() > KEPT_BYTES {
@@ -181,7 +186,14 @@ impl<const W: usize> Sketch<W> {
 
     /// The fingerprint of what was added since [`Sketch::begin`]; None without any feature.
     pub fn fingerprint(&self) -> Option<[u64; W]> {
-        self.any.then(|| self.totals.fingerprint())
+        if self.weighted.is_empty() {
+            return self.any.then(|| self.totals.fingerprint());
+        }
+        let words = minwise(&self.weighted, SEED, &mut || {})?;
+        Some(match self.width {
+            Width::W32 => words.map(|word| word & u64::from(u32::MAX)),
+            Width::W64 => words,
+        })
     }
 
     /// The `n` bits of least margin of the fingerprint's low word; None without any feature.
@@ -250,6 +262,13 @@ impl<const W: usize> Sketch<W> {
         pause: &mut dyn FnMut(),
     ) -> Result<(), Error> {
         if self.bag.is_empty() {
+            return Ok(());
+        }
+        if plan.method == Method::Minwise {
+            let total: f64 = self.bag.weights(tf).map(|(_, weight)| weight).sum();
+            let factor = if plan.balance { plan.factor / total } else { plan.factor };
+            let weigh = |(hash, weight)| (hash, weight * factor);
+            self.weighted.extend(self.bag.weights(tf).map(weigh));
             return Ok(());
         }
         let (sums, square) = self.bag.sums(tf);

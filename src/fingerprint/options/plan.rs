@@ -1,7 +1,7 @@
 //! Preset, options and the fields of a row, worked out into what each field does.
 
 use super::grammar::{ColumnOptions, ContentKind, RowOptions};
-use super::presets::{Input, Preset};
+use super::presets::{Input, Method, Preset};
 use super::text_options::TextOptions;
 use crate::fingerprint::error::Error;
 use crate::fingerprint::hash::FeatureHash;
@@ -17,6 +17,7 @@ pub struct Field {
 /// What one field that counts does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnPlan {
+    pub method: Method,
     /// Position among the fields.
     pub field: usize,
     pub name: String,
@@ -37,6 +38,7 @@ pub struct ColumnPlan {
 /// The plan of a lone text: no column name, no weight.
 pub fn text(preset: &'static Preset, options: &TextOptions) -> Result<ColumnPlan, Error> {
     Ok(ColumnPlan {
+        method: preset.method,
         field: 0,
         name: String::new(),
         kind: Some(ContentKind::Text),
@@ -78,15 +80,16 @@ pub fn row(
         .into_iter()
         .map(|(field, column)| {
             Ok(ColumnPlan {
+                method: preset.method,
                 field,
                 name: names[field].to_owned(),
                 kind: column.kind,
                 input: input(preset, &[("", &column.text), ("$", &options.text)])?,
                 // Roots first: the quotient of two extreme weights could underflow to 0.
-                factor: if balance {
-                    column.weight.sqrt() / total.sqrt()
-                } else {
-                    column.weight
+                factor: match preset.method {
+                    _ if !balance => column.weight,
+                    Method::SimHash => column.weight.sqrt() / total.sqrt(),
+                    Method::Minwise => column.weight / total,
                 },
                 balance,
                 value_weight: preset.value_weight,

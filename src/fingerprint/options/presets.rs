@@ -74,9 +74,19 @@ pub enum Input {
     WeightedTokens,
 }
 
+/// How weighted features become a fingerprint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// The signs of 64 sums ([`super::super::simhash`]).
+    SimHash,
+    /// A bit of the winner of each of 64 races ([`super::super::minwise`]).
+    Minwise,
+}
+
 #[derive(Debug, PartialEq)]
 pub struct Preset {
     pub name: &'static str,
+    pub method: Method,
     pub input: Input,
     pub hash: FeatureHash,
     /// Scale each column's features to unit length, times the root of the column's share. Without
@@ -111,9 +121,10 @@ const DEFAULT: Rules = Rules {
     ..PLAIN
 };
 
-static PRESETS: [Preset; 6] = [
+static PRESETS: [Preset; 8] = [
     Preset {
         name: "default",
+        method: Method::SimHash,
         input: Input::Words(DEFAULT),
         hash: FeatureHash::City,
         balance: true,
@@ -121,7 +132,34 @@ static PRESETS: [Preset; 6] = [
         name_columns: true,
     },
     Preset {
+        name: "minwise",
+        method: Method::Minwise,
+        input: Input::Words(DEFAULT),
+        hash: FeatureHash::City,
+        balance: true,
+        value_weight: 1.0,
+        name_columns: true,
+    },
+    Preset {
+        name: "shingles",
+        method: Method::Minwise,
+        input: Input::Words(Rules {
+            features: Features {
+                ngrams: 1.0,
+                ..Features::NONE
+            },
+            tf: Tf::Set,
+            drop_runs: true,
+            ..PLAIN
+        }),
+        hash: FeatureHash::City,
+        balance: true,
+        value_weight: 1.0,
+        name_columns: true,
+    },
+    Preset {
         name: "plain",
+        method: Method::SimHash,
         input: Input::Words(PLAIN),
         hash: FeatureHash::City,
         balance: true,
@@ -131,6 +169,7 @@ static PRESETS: [Preset; 6] = [
     // A row as S0 reads it: short columns are values of weight 2, text is words by tf.
     Preset {
         name: "s0",
+        method: Method::SimHash,
         input: Input::Words(Rules {
             stop_words: StopWords::BuiltIn,
             ..PLAIN
@@ -142,6 +181,7 @@ static PRESETS: [Preset; 6] = [
     },
     Preset {
         name: "s1",
+        method: Method::SimHash,
         input: Input::WeightedTokens,
         hash: FeatureHash::Murmur,
         balance: false,
@@ -151,6 +191,7 @@ static PRESETS: [Preset; 6] = [
     // tf * idf * (1 + len). Without a table of document frequencies idf is 1.
     Preset {
         name: "s2",
+        method: Method::SimHash,
         input: Input::Words(Rules {
             stop_words: StopWords::BuiltIn,
             terms: Terms {
@@ -168,6 +209,7 @@ static PRESETS: [Preset; 6] = [
     // product is our reconstruction. The title is a column that option `title` names.
     Preset {
         name: "s3",
+        method: Method::SimHash,
         input: Input::Words(Rules {
             stop_words: StopWords::BuiltIn,
             terms: Terms {
