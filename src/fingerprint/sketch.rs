@@ -199,10 +199,7 @@ impl<const W: usize> Sketch<W> {
         let Some(bits) = self.owners.bits() else {
             return self.any.then(|| self.totals.fingerprint());
         };
-        Some(match self.width {
-            Width::W32 => bits.map(|word| word & u64::from(u32::MAX)),
-            Width::W64 => bits,
-        })
+        Some(bits.map(|word| self.width.narrow(word)))
     }
 
     /// Empties what the features of a column go to. `bytes` is the length of its text.
@@ -290,6 +287,13 @@ impl<const W: usize> Sketch<W> {
         pause: &mut dyn FnMut(),
     ) -> Result<bool, Error> {
         let mut buffer = std::mem::take(&mut self.text);
+        if self.counts_nothing(plan)
+            && let Some(shingling) = plan.shingling(rules, self.width)
+        {
+            let skipped = shingling.add(text, &mut self.bins, &mut buffer, pause);
+            self.text = buffer;
+            return Ok(skipped);
+        }
         let title = std::mem::take(&mut self.title);
         let (add_to, key) = self.features(plan);
         let counted = Counter::new(rules, &title, add_to, key).count(text, &mut buffer, pause);
