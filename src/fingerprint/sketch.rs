@@ -74,7 +74,8 @@ impl<const W: usize> Sketch<W> {
         Self::with(width, None)
     }
 
-    /// A sketch that remembers its features for [`Sketch::into_features`].
+    /// A sketch that remembers its features for [`Sketch::into_features`]; of a minwise preset for
+    /// that alone, as its fingerprint is another one.
     pub fn showing(width: Width) -> Self {
         Self::with(width, Some(Vec::new()))
     }
@@ -237,8 +238,11 @@ impl<const W: usize> Sketch<W> {
     }
 
     /// The `n` bits of least margin of the fingerprint's low word; None without any feature.
-    pub fn margin(&self, n: usize) -> Option<u64> {
-        self.any.then(|| margin::mask(self.totals.low(), n))
+    pub fn margin(&self, n: usize) -> Result<Option<u64>, Error> {
+        match self.owners.bits() {
+            Some(_) => Err(Error::NoMargin),
+            None => Ok(self.any.then(|| margin::mask(self.totals.low(), n))),
+        }
     }
 
     /// The features in the order of the columns; of a column of words the heaviest first.

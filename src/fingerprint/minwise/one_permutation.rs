@@ -5,8 +5,7 @@
 //! bin with a probability of exactly their Jaccard similarity. A feature that is added twice counts
 //! once.
 
-use super::{INCREMENT, SEED, bits_of};
-use crate::fingerprint::hash::mix;
+use super::{SEED, bits_of, shuffled};
 
 /// Up to so many filled bins, finding the best of them for each empty bin is faster than going
 /// through the empty bin's order.
@@ -83,23 +82,12 @@ static ORDERS: [[u8; 64]; 64] = orders();
 /// The place of each bin in these orders.
 static RANKS: [[u8; 64]; 64] = ranks();
 
-/// Random permutations, by the algorithm of Fisher and Yates.
 const fn orders() -> [[u8; 64]; 64] {
     let mut orders = [[0; 64]; 64];
     let mut state = SEED;
     let mut bin = 0;
     while bin < 64 {
-        let mut i = 0;
-        while i < 64 {
-            orders[bin][i] = i as u8;
-            i += 1;
-        }
-        while i > 1 {
-            i -= 1;
-            state = state.wrapping_add(INCREMENT);
-            let other = (mix(state) % (i as u64 + 1)) as usize;
-            (orders[bin][i], orders[bin][other]) = (orders[bin][other], orders[bin][i]);
-        }
+        orders[bin] = shuffled(&mut state);
         bin += 1;
     }
     orders
