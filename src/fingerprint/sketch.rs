@@ -11,7 +11,7 @@ use super::counter::{ColumnFeatures, Counter, WordHashes, gather_words};
 use super::error::Error;
 use super::hash::Width;
 use super::lexeme::{Given, Lexeme};
-use super::minwise::one_permutation::Bins;
+use super::minwise::one_permutation::{self, Bins};
 use super::minwise::{Owners, races};
 use super::options::grammar::ContentKind;
 use super::options::plan::{ColumnPlan, MinwiseColumn};
@@ -74,8 +74,7 @@ impl<const W: usize> Sketch<W> {
         Self::with(width, None)
     }
 
-    /// A sketch that remembers its features for [`Sketch::into_features`]; of a minwise preset for
-    /// that alone, as its fingerprint is another one.
+    /// A sketch that remembers its features for [`Sketch::into_features`].
     pub fn showing(width: Width) -> Self {
         Self::with(width, Some(Vec::new()))
     }
@@ -327,7 +326,11 @@ impl<const W: usize> Sketch<W> {
                 let full = |_| Error::OutOfMemory;
                 self.weighted.try_reserve(self.bag.len()).map_err(full)?;
                 self.weighted.extend(self.bag.weights(tf));
-                self.draw_weighted(plan, column, 1.0, pause)
+                let bits = match column.is_set {
+                    true => Some(one_permutation::bits(self.weighted.iter().map(|f| f.0))),
+                    false => races::bits(&self.weighted, pause),
+                };
+                self.own(plan, column, bits, 1.0)
             }
         };
         self.show(plan, tf, factor, pause)
@@ -347,16 +350,17 @@ impl<const W: usize> Sketch<W> {
         factor
     }
 
-    /// Draws bits from the column's features in `weighted`, of which one of weight w weighs w times
-    /// `unit` when columns are not balanced. What their weights are multiplied by.
-    fn draw_weighted(
+    /// Lets a column own bits of the row, those that were drawn from its features in `weighted`. One
+    /// of weight w weighs w times `unit` when columns are not balanced. What their weights are
+    /// multiplied by.
+    fn own(
         &mut self,
         plan: &ColumnPlan,
         column: &MinwiseColumn,
+        bits: Option<[u64; W]>,
         unit: f64,
-        pause: &mut dyn FnMut(),
     ) -> f64 {
-        let Some(bits) = races::bits(&self.weighted, pause) else {
+        let Some(bits) = bits else {
             return 0.0;
         };
         let total: f64 = self.weighted.iter().map(|(_, weight)| weight).sum();
@@ -448,7 +452,10 @@ impl<const W: usize> Sketch<W> {
             return Ok(());
         }
         let factor = match &plan.minwise {
-            Some(column) => self.draw_weighted(plan, column, unit, pause),
+            Some(column) => {
+                let bits = races::bits(&self.weighted, pause);
+                self.own(plan, column, bits, unit)
+            }
             None => {
                 let factor = match plan.balance {
                     true => plan.factor / norm.length(),

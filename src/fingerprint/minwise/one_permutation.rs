@@ -64,6 +64,18 @@ impl Bins {
     }
 }
 
+/// The bits of a set of features, word i by word i of their hashes.
+pub fn bits<const W: usize>(hashes: impl Iterator<Item = [u64; W]>) -> [u64; W] {
+    let mut all_bins = [Bins::EMPTY; W];
+    for hash in hashes {
+        all_bins
+            .iter_mut()
+            .zip(hash)
+            .for_each(|(bins, word)| bins.add(word));
+    }
+    all_bins.map(|bins| bins.bits())
+}
+
 /// The positions of the bits that are 1.
 struct Ones(u64);
 

@@ -46,7 +46,7 @@ fn golden_values() {
         ]
     );
     let weighted = of_row(&texts, r#"{"$tf": "log"}"#, "minwise");
-    assert_eq!(weighted, Ok(Some(0)));
+    assert_eq!(weighted, Ok(Some(0xcfe5_5a60_b247_a0cc)));
 }
 
 #[test]
@@ -129,6 +129,46 @@ fn features_show_the_share_of_the_bits() {
         .into_iter()
         .map(|feature| feature.weight);
     assert_eq!(weights.collect::<Vec<_>>(), [0.25; 4]);
+}
+
+/// Showing its features does not change a row's fingerprint.
+#[test]
+fn a_shown_row_has_its_fingerprint() {
+    let texts = ["one two two three", "four"];
+    for (preset, json) in [
+        ("minwise", "{}"),
+        ("shingles", "{}"),
+        ("record", "{}"),
+        ("minwise", r#"{"$tf": "log"}"#),
+        ("minwise", r#"{"$balance": false}"#),
+        ("minwise", r#"{"$features": {"words": 1e-300}}"#),
+        (
+            "shingles",
+            r#"{"$features": {"ngrams": 7, "whole": 7}, "$hash": "xxh3"}"#,
+        ),
+        ("shingles", r#"{"$features": {"ngrams": 7, "whole": 2}}"#),
+    ] {
+        let options = parse_row(json, &mut || {}).unwrap();
+        let mut sketch = Sketch::<1>::showing(Width::W64);
+        sketch.begin();
+        for plan in &plan::row(presets::find(Some(preset)).unwrap(), &options, &fields(2)).unwrap()
+        {
+            sketch
+                .column(plan, Content::Text(texts[plan.field]), &mut || {})
+                .unwrap();
+        }
+        let shown = sketch.fingerprint().map(|[bits]| bits);
+        assert_eq!(of_row(&texts, json, preset), Ok(shown), "{preset} {json}");
+        let weights: f64 = sketch
+            .into_features()
+            .iter()
+            .map(|feature| feature.weight)
+            .sum();
+        assert!(
+            weights > 0.9 || shown.is_none(),
+            "{preset} {json}: {weights}"
+        );
+    }
 }
 
 #[test]
