@@ -1007,3 +1007,99 @@ LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_flag_duplicate';
 COMMENT ON FUNCTION simhash_flag_duplicate() IS
 	'BEFORE INSERT OR UPDATE row trigger that marks, rejects or skips near-duplicates; arguments '
 	'are ''name=value'' strings, see docs/flagging.md';
+
+-- ---------------------------------------------------------------- what made a column's fingerprints
+-- Fingerprints made by different weights are numbers of one type, and do not meet.
+
+-- For the trigger's look at a stored row.
+CREATE FUNCTION simhash_catalog.fingerprint(record record, weights jsonb, preset text) RETURNS bigint
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row64';
+COMMENT ON FUNCTION simhash_catalog.fingerprint(record, jsonb, text) IS
+	'the function simhash64 of a row, for triggers';
+
+CREATE FUNCTION simhash_catalog.trigger_recipe(arguments bytea, fingerprint name) RETURNS text
+LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'simhash_trigger_recipe';
+COMMENT ON FUNCTION simhash_catalog.trigger_recipe(bytea, name) IS
+	'weights and preset by which a simhash_flag_duplicate trigger with these arguments fills a '
+	'column, as arguments of simhash64; NULL when it does not fill it';
+
+-- row_name is what the row is called in what a trigger makes.
+CREATE FUNCTION simhash_catalog.made_by(relation regclass, fingerprint name, row_name text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	compared CONSTANT text := format('(NOT (%I IS DISTINCT FROM ', $2);
+	made text;
+BEGIN
+	IF NOT EXISTS (SELECT FROM pg_attribute AS a
+		WHERE a.attrelid = $1::oid AND a.attname = $2 AND a.attnum > 0 AND NOT a.attisdropped) THEN
+		RAISE EXCEPTION 'column "%" of relation "%" does not exist', $2, $1 USING ERRCODE = 'undefined_column';
+	END IF;
+	SELECT pg_get_expr(d.adbin, d.adrelid) INTO made
+	FROM pg_attribute AS a JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+	WHERE a.attrelid = $1::oid AND a.attname = $2 AND a.attgenerated <> '';
+	IF made IS NULL THEN
+		-- Triggers fire in the order of their names: what the last one makes is stored.
+		SELECT format('%I.simhash64(%s.*, %s)', n.nspname, $3, recipe) INTO made
+		FROM pg_extension AS x JOIN pg_namespace AS n ON n.oid = x.extnamespace
+			JOIN pg_proc AS p ON p.pronamespace = n.oid AND p.proname = 'simhash_flag_duplicate'
+			JOIN pg_trigger AS t ON t.tgfoid = p.oid,
+			simhash_catalog.trigger_recipe(t.tgargs, $2) AS recipe
+		WHERE x.extname = 'simhash_dedup' AND t.tgrelid = $1::oid AND t.tgenabled <> 'D' AND recipe IS NOT NULL
+		ORDER BY t.tgname DESC LIMIT 1;
+	END IF;
+	IF made IS NULL THEN
+		SELECT substr(e.text, length(compared) + 1, length(e.text) - length(compared) - 2) INTO made
+		FROM pg_constraint AS c, pg_get_expr(c.conbin, c.conrelid) AS e (text)
+		WHERE c.conrelid = $1::oid AND c.contype = 'c' AND starts_with(e.text, compared)
+		ORDER BY c.conname LIMIT 1;
+	END IF;
+	RETURN made;
+END $$;
+COMMENT ON FUNCTION simhash_catalog.made_by(regclass, name, text) IS 'implementation of simhash_made_by';
+
+CREATE FUNCTION simhash_made_by(relation regclass, fingerprint name) RETURNS text
+LANGUAGE sql STABLE BEGIN ATOMIC SELECT simhash_catalog.made_by($1, $2, 'new'); END;
+COMMENT ON FUNCTION simhash_made_by(regclass, name) IS
+	'what makes the values of a fingerprint column: the expression of a generated column, what a '
+	'simhash_flag_duplicate trigger with weights fills in, or what a CHECK constraint says that it '
+	'is not distinct from; else NULL';
+
+CREATE FUNCTION simhash_fingerprint_verify(
+	relation regclass, fingerprint name, pages int DEFAULT 100,
+	OUT part regclass, OUT made_by text, OUT checked bigint, OUT differing bigint, OUT example tid
+) RETURNS SETOF record
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	row_name text;
+	size bigint;
+BEGIN
+	IF $3 < 0 THEN
+		RAISE EXCEPTION 'argument "pages" must not be negative: %', $3 USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	FOR part, row_name, size IN
+		WITH RECURSIVE below (oid) AS (
+			SELECT $1::oid UNION SELECT i.inhrelid FROM pg_inherits AS i JOIN below AS b ON b.oid = i.inhparent)
+		SELECT c.oid, quote_ident(c.relname), pg_relation_size(c.oid) / current_setting('block_size')::bigint
+		FROM pg_class AS c JOIN below AS b ON b.oid = c.oid
+		WHERE c.relkind = 'r' ORDER BY c.oid::regclass::text
+	LOOP
+		made_by := simhash_catalog.made_by(part, $2, 'new');
+		checked := NULL;
+		differing := NULL;
+		example := NULL;
+		IF made_by IS NOT NULL THEN
+			EXECUTE format(
+				'SELECT count(*), count(*) FILTER (WHERE l.differs), min(l.ctid) FILTER (WHERE l.differs)
+				FROM (SELECT ctid, %1$I IS DISTINCT FROM (%2$s) AS differs FROM ONLY %3$s %4$s OFFSET 0) AS l',
+				$2, simhash_catalog.made_by(part, $2, row_name), part,
+				CASE WHEN $3 < size THEN format('TABLESAMPLE SYSTEM (%s)', 100.0 * $3 / size) ELSE '' END)
+			INTO checked, differing, example;
+		END IF;
+		RETURN NEXT;
+	END LOOP;
+END $$;
+COMMENT ON FUNCTION simhash_fingerprint_verify(regclass, name, int) IS
+	'computes fingerprints anew by what made them, for the rows of about so many pages of each '
+	'table, of all with NULL, and counts those that differ from the stored ones; reads with the '
+	'rights of the caller';
