@@ -10,6 +10,7 @@ use super::term::{self, TermOptions};
 use crate::fingerprint::error::Error;
 use crate::fingerprint::hash::FeatureHash;
 use crate::fingerprint::text::markup::Markup;
+use crate::fingerprint::text::ngrams::GramLengths;
 use crate::fingerprint::text::stop_words::{BuiltIn, StopWords};
 use crate::fingerprint::text::user_words::UserWords;
 
@@ -55,7 +56,7 @@ impl TextOptions {
         }
         put(&mut rules.features, &self.features);
         put(&mut rules.tf, &self.tf);
-        put(&mut rules.ngram, &self.ngram);
+        put(&mut rules.ngram, &self.ngram.map(GramLengths::all));
         put(&mut rules.stop_words, &self.stop_words);
         put(&mut rules.drop_runs, &self.drop_runs);
         put(&mut rules.markup, &self.markup);

@@ -8,6 +8,7 @@ mod features;
 mod grammar;
 mod hashes;
 mod markup;
+mod minwise;
 
 use super::Class;
 use super::error::Error;
