@@ -39,9 +39,9 @@ pub fn plain<'t>(
         pause,
     };
     // The emitter has no token but a failure.
-    match Tokenizer::new_with_emitter(input, Output::new(&mut plain)).next() {
-        Some(Ok(error) | Err(error)) => return Err(error),
-        None => {}
+    let failure = Tokenizer::new_with_emitter(input, Output::new(&mut plain)).next();
+    if let Some(Ok(error) | Err(error)) = failure {
+        return Err(error);
     }
     // Markup begins and ends with ASCII, so that what is left is UTF-8.
     let plain = String::from_utf8(plain);
