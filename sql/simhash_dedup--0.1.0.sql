@@ -73,6 +73,15 @@ COMMENT ON FUNCTION simhash_features(record, jsonb, text) IS
 	'the features of a row, with the weight and the hash by which each votes on the 64-bit '
 	'fingerprint';
 
+CREATE FUNCTION simhash_features(
+	text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL,
+	OUT column_name text, OUT feature text, OUT tf float8, OUT weight float8, OUT hash bigint
+) RETURNS SETOF record
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 100 AS 'MODULE_PATHNAME', 'simhash_text_features';
+COMMENT ON FUNCTION simhash_features(text, jsonb, text) IS
+	'the features of a text, with the weight and the hash by which each votes on the 64-bit '
+	'fingerprint; column_name is NULL';
+
 CREATE FUNCTION simhash_bits(fingerprint bigint, bits int DEFAULT 64) RETURNS text
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_bits';
 COMMENT ON FUNCTION simhash_bits(bigint, int) IS 'a fingerprint of 64 or 32 bits as 0s and 1s';
