@@ -401,7 +401,7 @@ DECLARE
 	view_name text;
 	key_type text;
 	added text;
-	found text;
+	searches text;
 	-- The columns of two rows.
 	of_x text;
 	of_y text;
@@ -409,7 +409,7 @@ BEGIN
 	SELECT a.name INTO missing
 	FROM (VALUES ('relation', $1 IS NULL), ('key', $2 IS NULL), ('groups', $3 IS NULL), ('radius', $4 IS NULL),
 		('min_jaccard', $5 IS NULL), ('ngram', $6 IS NULL)) AS a (name, is_null) WHERE a.is_null LIMIT 1;
-	IF FOUND THEN
+	IF missing IS NOT NULL THEN
 		RAISE EXCEPTION 'argument "%" of simhash_record_pattern must not be null', missing
 			USING ERRCODE = 'null_value_not_allowed';
 	ELSIF $4 NOT BETWEEN 0 AND 64 THEN
@@ -434,7 +434,7 @@ BEGIN
 			jsonb_build_object('$columns', g.value), 'record'), ','),
 		string_agg(format('SELECT a, b FROM %s.simhash_pairs_keyed(NULL::%s, %L, %L, %L, %s)',
 			here, key_type, $1, $2, 'fp_' || g.key, $4), E'\n    UNION ')
-	INTO added, found FROM jsonb_each($3) AS g;
+	INTO added, searches FROM jsonb_each($3) AS g;
 	SELECT string_agg(format('x.%I', c.name), ', ' ORDER BY c.place),
 		string_agg(format('y.%I', c.name), ', ' ORDER BY c.place)
 	INTO of_x, of_y
@@ -447,7 +447,7 @@ BEGIN
 			'    JOIN %s AS x ON x.%I = p.a JOIN %3$s AS y ON y.%4$I = p.b,\n'
 			'    %5$s.simhash_jaccard(concat_ws('' '', %6$s), concat_ws('' '', %7$s), %8$s) AS s (jaccard)\n'
 			'WHERE s.jaccard >= %9$s;',
-		view_name, found, $1, $2, here, of_x, of_y, $6, $5);
+		view_name, searches, $1, $2, here, of_x, of_y, $6, $5);
 END $$;
 COMMENT ON FUNCTION simhash_record_pattern(regclass, name, jsonb, int, float8, int) IS
 	'statements that give a table of records a fingerprint for each group of columns, an index on '
