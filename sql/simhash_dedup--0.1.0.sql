@@ -390,7 +390,7 @@ COMMENT ON FUNCTION simhash_catalog.check_record_pattern(regclass, name, jsonb) 
 	'raises an error unless simhash_record_pattern can write statements of these columns';
 
 CREATE FUNCTION simhash_record_pattern(
-	relation regclass, key name, groups jsonb, radius int DEFAULT 3, min_jaccard float8 DEFAULT 0.3,
+	relation regclass, key name, groups jsonb, radius int DEFAULT 3, min_jaccard float8 DEFAULT 0.25,
 	ngram int DEFAULT 3
 ) RETURNS SETOF text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$

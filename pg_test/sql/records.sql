@@ -27,7 +27,7 @@ SELECT simhash_record_pattern('person', 'id', '{"name": ["given_name", "surname"
 SELECT count(*), count(DISTINCT (a, b)), bool_and(a < b), bool_and(b = a + 1000) FROM person_pairs;
 SELECT count(*) AS wrong FROM person_pairs p JOIN person x ON x.id = p.a JOIN person y ON y.id = p.b
 WHERE least(x.fp_name <~> y.fp_name, x.fp_number <~> y.fp_number, x.fp_address <~> y.fp_address) > 3
-	OR jaccard < 0.3 OR jaccard <> simhash_jaccard(
+	OR jaccard < 0.25 OR jaccard <> simhash_jaccard(
 		concat_ws(' ', x.given_name, x.surname, x.born, x.phone, x.street, x.town),
 		concat_ws(' ', y.given_name, y.surname, y.born, y.phone, y.street, y.town), 3);
 -- Each fingerprint finds pairs that no other finds.

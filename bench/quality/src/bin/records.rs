@@ -40,32 +40,24 @@ const WEIGHTS: [(&str, f64); 3] = [("state", 0.5), ("date_of_birth", 2.0), ("soc
 
 /// The groups of columns of a pattern, each with a fingerprint of its own.
 type Groups = &'static [&'static [&'static str]];
-const THREE: Groups = &[
-    &["given_name", "surname"],
-    &["date_of_birth", "soc_sec_id"],
-    &[
-        "street_number",
-        "address_1",
-        "address_2",
-        "suburb",
-        "postcode",
-    ],
+const NAMES: &[&str] = &["given_name", "surname"];
+const ADDRESS: &[&str] = &[
+    "street_number",
+    "address_1",
+    "address_2",
+    "suburb",
+    "postcode",
 ];
-const FOUR: Groups = &[
-    &["given_name", "surname"],
-    &["date_of_birth"],
-    &["soc_sec_id"],
-    &[
-        "street_number",
-        "address_1",
-        "address_2",
-        "suburb",
-        "postcode",
-    ],
-];
-const PATTERNS: [(&str, Groups); 2] = [
-    ("names, numbers, address", THREE),
-    ("names, birth date, number, address", FOUR),
+const PATTERNS: [(&str, Groups); 3] = [
+    ("names, address", &[NAMES, ADDRESS]),
+    (
+        "names, numbers, address",
+        &[NAMES, &["date_of_birth", "soc_sec_id"], ADDRESS],
+    ),
+    (
+        "names, birth date, number, address",
+        &[NAMES, &["date_of_birth"], &["soc_sec_id"], ADDRESS],
+    ),
 ];
 const RADII: [u32; 6] = [0, 3, 6, 8, 10, 12];
 /// Length of the n-grams of which the check counts the common ones, as simhash_record_pattern has it.
