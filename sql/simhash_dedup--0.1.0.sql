@@ -445,7 +445,8 @@ BEGIN
 		FROM jsonb_object_keys($3) AS k;
 	RETURN NEXT format(E'CREATE VIEW %s AS\nSELECT p.a, p.b, s.jaccard\nFROM (%s) AS p\n'
 			'    JOIN %s AS x ON x.%I = p.a JOIN %3$s AS y ON y.%4$I = p.b,\n'
-			'    %5$s.simhash_jaccard(concat_ws('' '', %6$s), concat_ws('' '', %7$s), %8$s) AS s (jaccard)\n'
+			'    %5$s.simhash_jaccard(\n        concat_ws('' '', %6$s),\n'
+			'        concat_ws('' '', %7$s), %8$s) AS s (jaccard)\n'
 			'WHERE s.jaccard >= %9$s;',
 		view_name, searches, $1, $2, here, of_x, of_y, $6, $5);
 END $$;
