@@ -45,7 +45,7 @@ pub const ENOUGH: f64 = 50.0;
 
 /// How often each configuration is drawn. A fingerprint is a random projection; the name of the
 /// column stands for the random numbers, and which one it is decides some pairs by luck.
-const DRAWS: usize = 8;
+const DRAWS: usize = 16;
 const PLANTED_DRAWS: usize = 2;
 
 fn lines_of(set: &Set, name: &str, k: Option<u32>, tally: &Tally, skew: Option<Skew>) -> [Line; 2] {
