@@ -156,7 +156,7 @@ pub fn bkdr(bytes: &[u8]) -> u64 {
 
 /// The finalizer of SplitMix64 (Steele, Lea and Flood): a permutation in which each bit of the
 /// input changes half of the bits.
-pub fn mix(mut x: u64) -> u64 {
+pub const fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)

@@ -1,19 +1,21 @@
-//! The features of a row with their weights, summed into its fingerprint.
+//! The features of a row with their weights, made into its fingerprint.
 //!
-//! The features of one column are counted, weighed by their tf, and summed; the column's sums then
+//! SimHash: the features of one column are counted, weighed by their tf, and summed; the column's sums then
 //! join the row's, multiplied by the column's factor (and divided by the length of its vector when
 //! columns are balanced). Within a column all weights are multiples of 2^-32, so that sums up to
-//! 2^21 are exact and do not depend on the order of the words.
+//! 2^21 are exact and do not depend on the order of the words. Minwise hashing: the bits that were
+//! drawn from each column join those of the row ([`super::minwise`]).
 
 use super::bag::{Bag, KEPT_CAPACITY, Norm, UNIT, WHOLE};
-use super::counter::{BagOfColumn, Counter, WordHashes, gather_words};
+use super::counter::{ColumnFeatures, Counter, WordHashes, gather_words};
 use super::error::Error;
 use super::hash::Width;
 use super::lexeme::{Given, Lexeme};
-use super::minwise::{SEED, minwise};
+use super::minwise::one_permutation::Bins;
+use super::minwise::{Owners, races};
 use super::options::grammar::ContentKind;
-use super::options::plan::ColumnPlan;
-use super::options::presets::{Input, Method, Rules, Tf};
+use super::options::plan::{ColumnPlan, MinwiseColumn};
+use super::options::presets::{Input, Rules, Tf};
 use super::simhash::Sums;
 use super::text::normal;
 use super::text::stop_words::StopWords;
@@ -37,7 +39,8 @@ pub struct Feature {
     pub feature: String,
     /// How often it occurs; with `token^weight` input the given weight.
     pub tf: f64,
-    /// What it adds to or subtracts from each sum.
+    /// What it adds to or subtracts from each sum; of a minwise fingerprint the share of the bits
+    /// that are drawn from it, on average, when all columns have a feature.
     pub weight: f64,
     /// The low word of its hash.
     pub hash: u64,
@@ -50,10 +53,13 @@ const KEPT_BYTES: usize = 1 << 20;
 pub struct Sketch<const W: usize = 1> {
     width: Width,
     totals: Sums<W>,
-    /// Of minwise fingerprints: hashes and weights of all features.
-    weighted: Vec<([u64; W], f64)>,
     any: bool,
+    owners: Owners<W>,
     bag: Bag<W>,
+    /// In the place of the bag, see [`ColumnFeatures`].
+    bins: [Bins; W],
+    /// Scratch space: the features of a column with their weights.
+    weighted: Vec<([u64; W], f64)>,
     /// The bytes under the hash: the column's prefix and the feature.
     key: Vec<u8>,
     text: String,
@@ -77,9 +83,11 @@ impl<const W: usize> Sketch<W> {
         Self {
             width,
             totals: Sums::ZERO,
-            weighted: Vec::new(),
             any: false,
+            owners: Owners::NONE,
             bag: Bag::new(shown.is_some()),
+            bins: [Bins::EMPTY; W],
+            weighted: Vec::new(),
             key: Vec::new(),
             text: String::new(),
             title: WordHashes::default(),
@@ -91,8 +99,11 @@ impl<const W: usize> Sketch<W> {
     /// needed.
     pub fn begin(&mut self) {
         self.totals = Sums::ZERO;
-        self.weighted.clear();
         self.any = false;
+        self.owners = Owners::NONE;
+        if self.weighted.capacity() > KEPT_CAPACITY {
+            self.weighted = Vec::new();
+        }
         self.forget_title();
         if self.text.capacity() > KEPT_BYTES {
             self.text = String::new();
@@ -141,7 +152,7 @@ impl<const W: usize> Sketch<W> {
                 return self.join_given(plan, given, Lexeme::UNIT, pause);
             }
         };
-        self.bag.begin(text.len());
+        self.begin_column(plan, text.len());
         match (plan.kind.unwrap_or(natural), &plan.input) {
             (ContentKind::Text, Input::Words(rules)) => {
                 self.count_text(plan, rules, text, pause)?;
@@ -158,8 +169,7 @@ impl<const W: usize> Sketch<W> {
                 };
                 if !literal.is_empty() {
                     extend(&mut self.key, literal.as_bytes())?;
-                    self.bag
-                        .add(plan, self.width, &self.key, plan.value_weight)?;
+                    self.add_key(plan, plan.value_weight)?;
                     self.join_counted(plan, rules.tf, pause)?;
                 }
             }
@@ -186,14 +196,47 @@ impl<const W: usize> Sketch<W> {
 
     /// The fingerprint of what was added since [`Sketch::begin`]; None without any feature.
     pub fn fingerprint(&self) -> Option<[u64; W]> {
-        if self.weighted.is_empty() {
+        let Some(bits) = self.owners.bits() else {
             return self.any.then(|| self.totals.fingerprint());
-        }
-        let words = minwise(&self.weighted, SEED, &mut || {})?;
+        };
         Some(match self.width {
-            Width::W32 => words.map(|word| word & u64::from(u32::MAX)),
-            Width::W64 => words,
+            Width::W32 => bits.map(|word| word & u64::from(u32::MAX)),
+            Width::W64 => bits,
         })
+    }
+
+    /// Empties what the features of a column go to. `bytes` is the length of its text.
+    fn begin_column(&mut self, plan: &ColumnPlan, bytes: usize) {
+        match self.counts_nothing(plan) {
+            true => self.bins = [Bins::EMPTY; W],
+            false => self.bag.begin(bytes),
+        }
+    }
+
+    /// Does it not matter how often a feature of this column occurs?
+    fn counts_nothing(&self, plan: &ColumnPlan) -> bool {
+        self.shown.is_none() && plan.minwise.as_ref().is_some_and(|column| column.is_set)
+    }
+
+    /// Where the features of a column go, and the bytes of the next one.
+    fn features<'a>(
+        &'a mut self,
+        plan: &'a ColumnPlan,
+    ) -> (ColumnFeatures<'a, W>, &'a mut Vec<u8>) {
+        let counts_nothing = self.counts_nothing(plan);
+        let features = ColumnFeatures {
+            plan,
+            width: self.width,
+            bag: &mut self.bag,
+            bins: counts_nothing.then_some(&mut self.bins),
+        };
+        (features, &mut self.key)
+    }
+
+    /// Adds the feature whose bytes are in `key`.
+    fn add_key(&mut self, plan: &ColumnPlan, weight: f64) -> Result<(), Error> {
+        let (mut features, key) = self.features(plan);
+        features.add(key, weight)
     }
 
     /// The `n` bits of least margin of the fingerprint's low word; None without any feature.
@@ -217,7 +260,7 @@ impl<const W: usize> Sketch<W> {
         if features.words > 0.0 || features.pairs > 0.0 || features.ngrams > 0.0 {
             let skipped = self.count_parts(plan, rules, text, pause)?;
             // A text of nothing but stop words and masks counts with them.
-            if skipped && self.bag.is_empty() {
+            if skipped && self.features(plan).0.is_empty() {
                 let everything = Rules {
                     stop_words: StopWords::None,
                     drop_runs: false,
@@ -232,7 +275,7 @@ impl<const W: usize> Sketch<W> {
             if !self.text.is_empty() {
                 self.key.push(WHOLE);
                 extend(&mut self.key, self.text.as_bytes())?;
-                self.bag.add(plan, self.width, &self.key, features.whole)?;
+                self.add_key(plan, features.whole)?;
             }
         }
         Ok(())
@@ -246,12 +289,12 @@ impl<const W: usize> Sketch<W> {
         text: &str,
         pause: &mut dyn FnMut(),
     ) -> Result<bool, Error> {
-        let add_to = BagOfColumn {
-            plan,
-            width: self.width,
-            bag: &mut self.bag,
-        };
-        Counter::new(rules, &self.title, add_to, &mut self.key).count(text, &mut self.text, pause)
+        let mut buffer = std::mem::take(&mut self.text);
+        let title = std::mem::take(&mut self.title);
+        let (add_to, key) = self.features(plan);
+        let counted = Counter::new(rules, &title, add_to, key).count(text, &mut buffer, pause);
+        (self.text, self.title) = (buffer, title);
+        counted
     }
 
     /// Weighs the counted features and adds them to the row.
@@ -261,16 +304,29 @@ impl<const W: usize> Sketch<W> {
         tf: Tf,
         pause: &mut dyn FnMut(),
     ) -> Result<(), Error> {
-        if self.bag.is_empty() {
+        if self.features(plan).0.is_empty() {
             return Ok(());
         }
-        if plan.method == Method::Minwise {
-            let total: f64 = self.bag.weights(tf).map(|(_, weight)| weight).sum();
-            let factor = if plan.balance { plan.factor / total } else { plan.factor };
-            let weigh = |(hash, weight)| (hash, weight * factor);
-            self.weighted.extend(self.bag.weights(tf).map(weigh));
-            return Ok(());
-        }
+        let factor = match &plan.minwise {
+            None => self.add_sums(plan, tf),
+            Some(column) if self.counts_nothing(plan) => {
+                let bits = self.bins.map(|bins| bins.bits());
+                self.owners.add(&column.lots, plan.factor, bits);
+                return Ok(());
+            }
+            Some(column) => {
+                self.weighted.clear();
+                let full = |_| Error::OutOfMemory;
+                self.weighted.try_reserve(self.bag.len()).map_err(full)?;
+                self.weighted.extend(self.bag.weights(tf));
+                self.draw_weighted(plan, column, 1.0, pause)
+            }
+        };
+        self.show(plan, tf, factor, pause)
+    }
+
+    /// Adds the counted features to the sums of a SimHash. What their weights are multiplied by.
+    fn add_sums(&mut self, plan: &ColumnPlan, tf: Tf) -> f64 {
         let (sums, square) = self.bag.sums(tf);
         let factor = match plan.balance {
             // No weight at all: a kind of feature may weigh less than 2^-32.
@@ -280,6 +336,38 @@ impl<const W: usize> Sketch<W> {
         };
         self.totals.add_scaled(&sums, factor);
         self.any |= square > 0;
+        factor
+    }
+
+    /// Draws bits from the column's features in `weighted`, of which one of weight w weighs w times
+    /// `unit` when columns are not balanced. What their weights are multiplied by.
+    fn draw_weighted(
+        &mut self,
+        plan: &ColumnPlan,
+        column: &MinwiseColumn,
+        unit: f64,
+        pause: &mut dyn FnMut(),
+    ) -> f64 {
+        let Some(bits) = races::bits(&self.weighted, pause) else {
+            return 0.0;
+        };
+        let total: f64 = self.weighted.iter().map(|(_, weight)| weight).sum();
+        let weight = match plan.balance {
+            true => plan.factor,
+            false => plan.factor * unit * total,
+        };
+        self.owners.add(&column.lots, weight, bits);
+        weight / total
+    }
+
+    /// Remembers the counted features when they are to be shown.
+    fn show(
+        &mut self,
+        plan: &ColumnPlan,
+        tf: Tf,
+        factor: f64,
+        pause: &mut dyn FnMut(),
+    ) -> Result<(), Error> {
         if let Some(shown) = &mut self.shown {
             let first = shown.len();
             (shown.try_reserve(self.bag.len())).map_err(|_| Error::OutOfMemory)?;
@@ -314,6 +402,7 @@ impl<const W: usize> Sketch<W> {
         let mut norm = Norm::default();
         let start = plan.prefix.len();
         let mut features = Vec::new();
+        self.weighted.clear();
         for (i, token) in tokens.enumerate() {
             let Given { token, tf, weight } = token?;
             if i % 1024 == 0 {
@@ -325,9 +414,16 @@ impl<const W: usize> Sketch<W> {
             self.key.truncate(start);
             self.key.extend_from_slice(token.as_bytes());
             let hash = plan.hash.words(self.width, &self.key);
-            sums.add(hash, weight);
             norm.add(weight);
-            self.any = true;
+            match plan.minwise {
+                None => sums.add(hash, weight),
+                Some(_) => {
+                    self.weighted
+                        .try_reserve(1)
+                        .map_err(|_| Error::OutOfMemory)?;
+                    self.weighted.push((hash, weight));
+                }
+            }
             if self.shown.is_some() {
                 features.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
                 let (column, feature) = (plan.name.clone(), token.to_owned());
@@ -343,12 +439,18 @@ impl<const W: usize> Sketch<W> {
         if norm.largest == 0.0 {
             return Ok(());
         }
-        let factor = if plan.balance {
-            plan.factor / norm.length()
-        } else {
-            plan.factor * unit
+        let factor = match &plan.minwise {
+            Some(column) => self.draw_weighted(plan, column, unit, pause),
+            None => {
+                let factor = match plan.balance {
+                    true => plan.factor / norm.length(),
+                    false => plan.factor * unit,
+                };
+                self.totals.add_scaled(&sums, factor);
+                self.any = true;
+                factor
+            }
         };
-        self.totals.add_scaled(&sums, factor);
         if let Some(shown) = &mut self.shown {
             features.iter_mut().for_each(|f| f.weight *= factor);
             (shown.try_reserve(features.len())).map_err(|_| Error::OutOfMemory)?;

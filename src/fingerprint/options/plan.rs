@@ -4,7 +4,8 @@ use super::grammar::{ColumnOptions, ContentKind, RowOptions};
 use super::presets::{Input, Method, Preset};
 use super::text_options::TextOptions;
 use crate::fingerprint::error::Error;
-use crate::fingerprint::hash::FeatureHash;
+use crate::fingerprint::hash::{FeatureHash, city64};
+use crate::fingerprint::minwise::{MOST_BITS, lots};
 
 /// A field of the row, dropped columns left out.
 #[derive(Clone, Debug)]
@@ -17,14 +18,16 @@ pub struct Field {
 /// What one field that counts does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnPlan {
-    pub method: Method,
     /// Position among the fields.
     pub field: usize,
     pub name: String,
     pub kind: Option<ContentKind>,
     pub input: Input,
-    /// Multiplies the column's vector: sqrt(share) when columns are balanced, else the weight.
+    /// Multiplies the column's vector: sqrt(share) when columns are balanced, else the weight. Of
+    /// minwise fingerprints the share, or the weight.
     pub factor: f64,
+    /// How a minwise fingerprint draws from the column; None for SimHash.
+    pub minwise: Option<MinwiseColumn>,
     pub balance: bool,
     /// Multiplies the weight of a value that is one feature as a whole.
     pub value_weight: f64,
@@ -35,14 +38,42 @@ pub struct ColumnPlan {
     pub title: Option<usize>,
 }
 
+/// What a minwise fingerprint needs to know of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MinwiseColumn {
+    /// When the column arrives in the race for each bit.
+    pub lots: Box<[f64; MOST_BITS]>,
+    /// All features weigh the same, whatever the text.
+    pub is_set: bool,
+}
+
+impl MinwiseColumn {
+    fn new(
+        preset: &Preset,
+        input: &Input,
+        prefix: &[u8],
+        balance: bool,
+        titled: bool,
+    ) -> Option<Self> {
+        (preset.method == Method::Minwise).then(|| MinwiseColumn {
+            lots: Box::new(lots(city64(prefix))),
+            // Without balance the column's weight is the number of different features.
+            is_set: balance
+                && !titled
+                && matches!(input, Input::Words(rules) if rules.weighs_all_alike()),
+        })
+    }
+}
+
 /// The plan of a lone text: no column name, no weight.
 pub fn text(preset: &'static Preset, options: &TextOptions) -> Result<ColumnPlan, Error> {
+    let input = input(preset, &[("", options)])?;
     Ok(ColumnPlan {
-        method: preset.method,
+        minwise: MinwiseColumn::new(preset, &input, &[], preset.balance, false),
         field: 0,
         name: String::new(),
         kind: Some(ContentKind::Text),
-        input: input(preset, &[("", options)])?,
+        input,
         factor: 1.0,
         balance: preset.balance,
         value_weight: preset.value_weight,
@@ -79,12 +110,15 @@ pub fn row(
     chosen
         .into_iter()
         .map(|(field, column)| {
+            let title = title(options, column, &names)?.filter(|&title| title != field);
+            let input = input(preset, &[("", &column.text), ("$", &options.text)])?;
+            let prefix = prefix(preset, names[field]);
             Ok(ColumnPlan {
-                method: preset.method,
+                minwise: MinwiseColumn::new(preset, &input, &prefix, balance, title.is_some()),
                 field,
                 name: names[field].to_owned(),
-                kind: column.kind,
-                input: input(preset, &[("", &column.text), ("$", &options.text)])?,
+                kind: (column.kind).or(preset.value_as_text.then_some(ContentKind::Text)),
+                input,
                 // Roots first: the quotient of two extreme weights could underflow to 0.
                 factor: match preset.method {
                     _ if !balance => column.weight,
@@ -93,13 +127,13 @@ pub fn row(
                 },
                 balance,
                 value_weight: preset.value_weight,
-                prefix: prefix(preset, names[field]),
+                prefix,
                 hash: column
                     .text
                     .hash
                     .or(options.text.hash)
                     .unwrap_or(preset.hash),
-                title: title(options, column, &names)?.filter(|&title| title != field),
+                title,
             })
         })
         .collect()

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use crate::fingerprint::error::Error;
 use crate::fingerprint::hash::FeatureHash;
 use crate::fingerprint::terms::{CueWords, Length, PartOfSpeechWeights, Terms};
+use crate::fingerprint::text::ngrams::GramLengths;
 use crate::fingerprint::text::stop_words::StopWords;
 use crate::fingerprint::text::user_words::UserWords;
 
@@ -20,7 +21,7 @@ pub struct Features {
     pub words: f64,
     /// Two neighbouring words, written with one space between them.
     pub pairs: f64,
-    /// Runs of `ngram` letters and digits, whatever stands between them.
+    /// Runs of `ngram` letters and digits, whatever stands between them; a shorter text is one.
     pub ngrams: f64,
     /// The whole normal form.
     pub whole: f64,
@@ -55,7 +56,7 @@ pub struct Rules {
     pub features: Features,
     pub tf: Tf,
     /// Characters of a character n-gram.
-    pub ngram: usize,
+    pub ngram: GramLengths,
     pub stop_words: StopWords,
     /// Leave out features of three or more equal characters: masked numbers and names (0000, xxxx).
     pub drop_runs: bool,
@@ -79,7 +80,7 @@ pub enum Input {
 pub enum Method {
     /// The signs of 64 sums ([`super::super::simhash`]).
     SimHash,
-    /// A bit of the winner of each of 64 races ([`super::super::minwise`]).
+    /// A bit each of features drawn at random ([`super::super::minwise`]).
     Minwise,
 }
 
@@ -94,6 +95,8 @@ pub struct Preset {
     pub balance: bool,
     /// What the value of a column that is not cut into words weighs, next to the column's weight.
     pub value_weight: f64,
+    /// Columns of other types than text are cut into features too, in their canonical form.
+    pub value_as_text: bool,
     /// Hash the column's name in front of the feature, so that equal words in different columns
     /// differ.
     pub name_columns: bool,
@@ -106,7 +109,7 @@ const PLAIN: Rules = Rules {
         ..Features::NONE
     },
     tf: Tf::Raw,
-    ngram: 3,
+    ngram: GramLengths::all(3),
     stop_words: StopWords::None,
     drop_runs: false,
     dictionary: None,
@@ -121,7 +124,20 @@ const DEFAULT: Rules = Rules {
     ..PLAIN
 };
 
-static PRESETS: [Preset; 8] = [
+const NGRAMS: Features = Features {
+    ngrams: 1.0,
+    ..Features::NONE
+};
+
+/// About a word. Longer ones find less; of shorter ones long texts that have nothing to do with each
+/// other share too many (docs/quality.md).
+const SHINGLES: GramLengths = GramLengths {
+    han: 2,
+    syllables: 3,
+    others: 5,
+};
+
+static PRESETS: [Preset; 9] = [
     Preset {
         name: "default",
         method: Method::SimHash,
@@ -129,32 +145,52 @@ static PRESETS: [Preset; 8] = [
         hash: FeatureHash::City,
         balance: true,
         value_weight: 1.0,
+        value_as_text: false,
         name_columns: true,
     },
+    // What near-duplicates share, and no more: how often a word occurs says little.
     Preset {
         name: "minwise",
         method: Method::Minwise,
-        input: Input::Words(DEFAULT),
+        input: Input::Words(Rules {
+            tf: Tf::Set,
+            ..DEFAULT
+        }),
         hash: FeatureHash::City,
         balance: true,
         value_weight: 1.0,
+        value_as_text: false,
         name_columns: true,
     },
     Preset {
         name: "shingles",
         method: Method::Minwise,
         input: Input::Words(Rules {
-            features: Features {
-                ngrams: 1.0,
-                ..Features::NONE
-            },
+            features: NGRAMS,
+            ngram: SHINGLES,
             tf: Tf::Set,
-            drop_runs: true,
+            ..DEFAULT
+        }),
+        hash: FeatureHash::City,
+        balance: true,
+        value_weight: 1.0,
+        value_as_text: false,
+        name_columns: true,
+    },
+    // Short columns with typing errors. Masked runs stay: they are numbers here.
+    Preset {
+        name: "record",
+        method: Method::Minwise,
+        input: Input::Words(Rules {
+            features: NGRAMS,
+            ngram: GramLengths::all(2),
+            tf: Tf::Set,
             ..PLAIN
         }),
         hash: FeatureHash::City,
         balance: true,
         value_weight: 1.0,
+        value_as_text: true,
         name_columns: true,
     },
     Preset {
@@ -164,6 +200,7 @@ static PRESETS: [Preset; 8] = [
         hash: FeatureHash::City,
         balance: true,
         value_weight: 1.0,
+        value_as_text: false,
         name_columns: true,
     },
     // A row as S0 reads it: short columns are values of weight 2, text is words by tf.
@@ -177,6 +214,7 @@ static PRESETS: [Preset; 8] = [
         hash: FeatureHash::City,
         balance: false,
         value_weight: 2.0,
+        value_as_text: false,
         name_columns: true,
     },
     Preset {
@@ -186,6 +224,7 @@ static PRESETS: [Preset; 8] = [
         hash: FeatureHash::Murmur,
         balance: false,
         value_weight: 1.0,
+        value_as_text: false,
         name_columns: false,
     },
     // tf * idf * (1 + len). Without a table of document frequencies idf is 1.
@@ -203,6 +242,7 @@ static PRESETS: [Preset; 8] = [
         hash: FeatureHash::City,
         balance: true,
         value_weight: 1.0,
+        value_as_text: false,
         name_columns: true,
     },
     // tf * idf * part of speech * length * cue word * title. How S3 combines them is lost; the
@@ -223,6 +263,7 @@ static PRESETS: [Preset; 8] = [
         hash: FeatureHash::City,
         balance: true,
         value_weight: 1.0,
+        value_as_text: false,
         name_columns: true,
     },
 ];

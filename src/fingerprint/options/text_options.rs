@@ -9,6 +9,7 @@ use super::presets::{Features, Rules, Tf};
 use super::term::{self, TermOptions};
 use crate::fingerprint::error::Error;
 use crate::fingerprint::hash::FeatureHash;
+use crate::fingerprint::text::ngrams::GramLengths;
 use crate::fingerprint::text::stop_words::{BuiltIn, StopWords};
 use crate::fingerprint::text::user_words::UserWords;
 
@@ -52,7 +53,7 @@ impl TextOptions {
         }
         put(&mut rules.features, &self.features);
         put(&mut rules.tf, &self.tf);
-        put(&mut rules.ngram, &self.ngram);
+        put(&mut rules.ngram, &self.ngram.map(GramLengths::all));
         put(&mut rules.stop_words, &self.stop_words);
         put(&mut rules.drop_runs, &self.drop_runs);
         if self.dictionary.is_some() {

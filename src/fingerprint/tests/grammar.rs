@@ -241,7 +241,11 @@ fn what_hints_say() {
     assert_eq!(hint(r#"{"exclude": 1}"#), sign("exclude"));
     assert_eq!(hint(r#"{"subject": "2"}"#), None);
     let presets = of_text("a", "nope", Width::W64).unwrap_err().hint();
-    assert!(presets.unwrap().contains("default, plain, s0, s1, s2, s3"));
+    assert!(
+        presets
+            .unwrap()
+            .contains("default, minwise, shingles, record, plain, s0, s1, s2, s3")
+    );
     let of_texts = parse_text(r#"{"title": "a"}"#, &mut || {})
         .unwrap_err()
         .hint();
