@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # make bench-text: rows a second of simhash64 by presets, by itself and through SQL, next to cutting words alone and to
 # the packages simhash and jieba of Python (of the interpreter PYTHON; left out when it does not have them). Rows of
-# DATA, or the free ones of this project. ROUNDS rounds in turns, medians; in each the fastest pass (Rust) or processor
-# time (SQL, Python). Leaves text.md and CSV in OUT.
+# DATA, or the free ones of this project. ROUNDS rounds in turns, medians of processor time; of Rust that of a round's
+# fastest pass. Leaves text.md and CSV in OUT.
 
 # shellcheck source=pg_test/tools/common.sh
 . "$(dirname "$0")/../../pg_test/tools/common.sh"
@@ -64,4 +64,5 @@ for _ in $(seq "$ROUNDS"); do
 	[ -z "$with_python" ] || "$PYTHON" "$ROOT/bench/text/peers.py" "$OUT" >>"$OUT/text.csv"
 done
 "$program" hashes "$OUT" >"$OUT/hashes.csv"
+"$program" memory "$OUT" >"$OUT/memory.csv"
 "$program" table "$OUT" | tee "$OUT/text.md"
