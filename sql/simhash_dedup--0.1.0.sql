@@ -22,32 +22,32 @@ COMMENT ON SCHEMA simhash_catalog IS
 CREATE FUNCTION simhash64(record record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row64';
 COMMENT ON FUNCTION simhash64(record, jsonb, text) IS
-	'64-bit SimHash of a row; NULL when it has no feature';
+	'64-bit fingerprint of a row; NULL when it has no feature';
 
 CREATE FUNCTION simhash32(record record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row32';
 COMMENT ON FUNCTION simhash32(record, jsonb, text) IS
-	'32-bit SimHash of a row, 0 to 2^32 - 1; NULL when it has no feature';
+	'32-bit fingerprint of a row, 0 to 2^32 - 1; NULL when it has no feature';
 
 CREATE FUNCTION simhash64(text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text64';
 COMMENT ON FUNCTION simhash64(text, jsonb, text) IS
-	'64-bit SimHash of a text; NULL when it has no word';
+	'64-bit fingerprint of a text; NULL when it has no word';
 
 CREATE FUNCTION simhash32(text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text32';
 COMMENT ON FUNCTION simhash32(text, jsonb, text) IS
-	'32-bit SimHash of a text, 0 to 2^32 - 1; NULL when it has no word';
+	'32-bit fingerprint of a text, 0 to 2^32 - 1; NULL when it has no word';
 
 CREATE FUNCTION simhash128(record record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bit(128)
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row128';
 COMMENT ON FUNCTION simhash128(record, jsonb, text) IS
-	'128-bit SimHash of a row; NULL when it has no feature; not served by the index';
+	'128-bit fingerprint of a row; NULL when it has no feature; not served by the index';
 
 CREATE FUNCTION simhash128(text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bit(128)
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text128';
 COMMENT ON FUNCTION simhash128(text, jsonb, text) IS
-	'128-bit SimHash of a text; NULL when it has no word; not served by the index';
+	'128-bit fingerprint of a text; NULL when it has no word; not served by the index';
 
 CREATE FUNCTION simhash64(lexemes tsvector) RETURNS bigint
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME', 'simhash_tsvector64';
@@ -520,13 +520,13 @@ CREATE TRIGGER keep_version BEFORE DELETE ON simhash_catalog.idf_term
 CREATE FUNCTION simhash64_named(record record, name text) RETURNS bigint
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row_named';
 COMMENT ON FUNCTION simhash64_named(record, text) IS
-	'64-bit SimHash of a row by a stored configuration, name or name@version; not for CHECK '
+	'64-bit fingerprint of a row by a stored configuration, name or name@version; not for CHECK '
 	'constraints, which a restore checks before it has the configuration';
 
 CREATE FUNCTION simhash64_named_text(text text, name text) RETURNS bigint
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text_named';
 COMMENT ON FUNCTION simhash64_named_text(text, text) IS
-	'64-bit SimHash of a text by a stored configuration, name or name@version; not for CHECK '
+	'64-bit fingerprint of a text by a stored configuration, name or name@version; not for CHECK '
 	'constraints, which a restore checks before it has the configuration';
 
 CREATE FUNCTION simhash_terms(text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS SETOF text

@@ -12,7 +12,9 @@ use simhash_dedup::fingerprint::options::plan::{self, ColumnPlan, Field};
 use simhash_dedup::fingerprint::options::presets;
 use simhash_dedup::fingerprint::sketch::{Content, Sketch};
 
-const PRESETS: [&str; 6] = ["default", "plain", "s0", "s1", "s2", "s3"];
+const PRESETS: [&str; 9] = [
+    "default", "plain", "s0", "s1", "s2", "s3", "minwise", "shingles", "record",
+];
 
 fuzz_target!(|data: &[u8]| {
     let Some((&choice, rest)) = data.split_first() else {
@@ -60,6 +62,10 @@ fn check(plans: &[ColumnPlan], texts: [&str; 2]) {
     };
     assert_eq!(showing.fingerprint(), fingerprint, "showing");
     let features = showing.into_features();
+    if plans.iter().any(|plan| plan.minwise.is_some()) {
+        let drawn = features.iter().any(|feature| feature.weight > 0.0);
+        return assert_eq!(fingerprint.is_some(), drawn, "drawn");
+    }
     // What is within rounding of a tie may fall on either side.
     let scale: f64 = features.iter().map(|f| f.weight).sum();
     if let Some([bits]) = fingerprint {

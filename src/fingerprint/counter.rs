@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::hash::BuildHasherDefault;
 
-use super::bag::{Bag, NGRAM};
+use super::bag::{Bag, NGRAM, UNIT};
 use super::error::Error;
 use super::hash::{Hashed, Width, city64};
 use super::minwise::one_permutation::Bins;
@@ -230,13 +230,15 @@ impl Rules {
             ngrams,
             whole,
         } = self.features;
-        let mut weights = [words, pairs, ngrams, whole]
+        let most = [words, pairs, ngrams, whole]
             .into_iter()
-            .filter(|&weight| weight > 0.0);
-        let first = weights.next();
+            .fold(0.0, f64::max);
+        let alike = |weight: f64| weight == most || weight == 0.0;
         self.tf == Tf::Set
             && self.terms == Terms::EQUAL
-            && weights.all(|weight| Some(weight) == first)
+            && [words, pairs, ngrams, whole].into_iter().all(alike)
+            // Below, it is no weight at all.
+            && most * UNIT >= 1.0
     }
 
     /// Is this word left out?

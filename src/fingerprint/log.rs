@@ -67,7 +67,7 @@ pub fn exponential(x: u64) -> u64 {
     let rest = f << STEP_BITS >> 32;
     let (from, to) = (STEPS[step], STEPS[step + 1]);
     // Two steps differ by less than 2^48, so the product fits.
-    let ln = from + (((to - from) >> 16) * rest >> 16);
+    let ln = from + ((((to - from) >> 16) * rest) >> 16);
     u64::from(zeros + 1) * LN_2 - ln
 }
 

@@ -11,7 +11,7 @@ use super::counter::{ColumnFeatures, Counter, WordHashes, gather_words};
 use super::error::Error;
 use super::hash::Width;
 use super::lexeme::{Given, Lexeme};
-use super::minwise::one_permutation::Bins;
+use super::minwise::one_permutation::{self, Bins};
 use super::minwise::{Owners, races};
 use super::options::grammar::ContentKind;
 use super::options::plan::{ColumnPlan, MinwiseColumn};
@@ -199,10 +199,7 @@ impl<const W: usize> Sketch<W> {
         let Some(bits) = self.owners.bits() else {
             return self.any.then(|| self.totals.fingerprint());
         };
-        Some(match self.width {
-            Width::W32 => bits.map(|word| word & u64::from(u32::MAX)),
-            Width::W64 => bits,
-        })
+        Some(bits.map(|word| self.width.narrow(word)))
     }
 
     /// Empties what the features of a column go to. `bytes` is the length of its text.
@@ -240,8 +237,11 @@ impl<const W: usize> Sketch<W> {
     }
 
     /// The `n` bits of least margin of the fingerprint's low word; None without any feature.
-    pub fn margin(&self, n: usize) -> Option<u64> {
-        self.any.then(|| margin::mask(self.totals.low(), n))
+    pub fn margin(&self, n: usize) -> Result<Option<u64>, Error> {
+        match self.owners.bits() {
+            Some(_) => Err(Error::NoMargin),
+            None => Ok(self.any.then(|| margin::mask(self.totals.low(), n))),
+        }
     }
 
     /// The features in the order of the columns; of a column of words the heaviest first.
@@ -290,6 +290,13 @@ impl<const W: usize> Sketch<W> {
         pause: &mut dyn FnMut(),
     ) -> Result<bool, Error> {
         let mut buffer = std::mem::take(&mut self.text);
+        if self.counts_nothing(plan)
+            && let Some(shingling) = plan.shingling(rules, self.width)
+        {
+            let skipped = shingling.add(text, &mut self.bins, &mut buffer, pause);
+            self.text = buffer;
+            return Ok(skipped);
+        }
         let title = std::mem::take(&mut self.title);
         let (add_to, key) = self.features(plan);
         let counted = Counter::new(rules, &title, add_to, key).count(text, &mut buffer, pause);
@@ -319,7 +326,11 @@ impl<const W: usize> Sketch<W> {
                 let full = |_| Error::OutOfMemory;
                 self.weighted.try_reserve(self.bag.len()).map_err(full)?;
                 self.weighted.extend(self.bag.weights(tf));
-                self.draw_weighted(plan, column, 1.0, pause)
+                let bits = match column.is_set {
+                    true => Some(one_permutation::bits(self.weighted.iter().map(|f| f.0))),
+                    false => races::bits(&self.weighted, pause),
+                };
+                self.own(plan, column, bits, 1.0)
             }
         };
         self.show(plan, tf, factor, pause)
@@ -339,16 +350,17 @@ impl<const W: usize> Sketch<W> {
         factor
     }
 
-    /// Draws bits from the column's features in `weighted`, of which one of weight w weighs w times
-    /// `unit` when columns are not balanced. What their weights are multiplied by.
-    fn draw_weighted(
+    /// Lets a column own bits of the row, those that were drawn from its features in `weighted`. One
+    /// of weight w weighs w times `unit` when columns are not balanced. What their weights are
+    /// multiplied by.
+    fn own(
         &mut self,
         plan: &ColumnPlan,
         column: &MinwiseColumn,
+        bits: Option<[u64; W]>,
         unit: f64,
-        pause: &mut dyn FnMut(),
     ) -> f64 {
-        let Some(bits) = races::bits(&self.weighted, pause) else {
+        let Some(bits) = bits else {
             return 0.0;
         };
         let total: f64 = self.weighted.iter().map(|(_, weight)| weight).sum();
@@ -440,7 +452,10 @@ impl<const W: usize> Sketch<W> {
             return Ok(());
         }
         let factor = match &plan.minwise {
-            Some(column) => self.draw_weighted(plan, column, unit, pause),
+            Some(column) => {
+                let bits = races::bits(&self.weighted, pause);
+                self.own(plan, column, bits, unit)
+            }
             None => {
                 let factor = match plan.balance {
                     true => plan.factor / norm.length(),

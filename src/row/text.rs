@@ -93,7 +93,7 @@ impl<const W: usize> TextSite<W> {
     /// The `n` bits of least margin of the text's fingerprint.
     pub fn margin(&mut self, args: &Args, text: Value<'_>, n: usize) -> Option<i64> {
         self.fingerprint(args, text)?;
-        self.sketch.margin(n).map(|mask| mask as i64)
+        or_raise(self.sketch.margin(n)).map(|mask| mask as i64)
     }
 }
 

@@ -87,7 +87,10 @@ pub fn measure(
     for draw in 0..draws {
         let rows = configuration.sketch(set, draw, &|sketch| {
             let [bits] = sketch.fingerprint()?;
-            Some((bits, BITS.map(|n| sketch.margin(n).unwrap_or(0))))
+            Some((
+                bits,
+                BITS.map(|n| sketch.margin(n).ok().flatten().unwrap_or(0)),
+            ))
         })?;
         all_pairs(set, draw, &rows, &mut tallies);
         for (pair, _) in set.truth.iter().filter(|(_, kind)| **kind == Kind::Near) {

@@ -63,12 +63,39 @@ fn time(random: u64) -> f64 {
 }
 
 /// When a column of weight 1, whose name hashes to `name`, arrives in the race for each bit.
+///
+/// Of each 64 times one lies in each 64th part of the distribution: so a column owns close to its
+/// share of the bits, and the columns of one row do not have luck (as in a Latin hypercube; McKay,
+/// Beckman and Conover, 1979). A single race is as random as ever, for it looks at one time of each
+/// column.
 pub fn lots(name: u64) -> [f64; MOST_BITS] {
     let mut state = start(name);
-    [(); MOST_BITS].map(|()| {
-        state = state.wrapping_add(INCREMENT);
-        time(mix(state))
-    })
+    let mut lots = [0.0; MOST_BITS];
+    for lots in lots.as_chunks_mut::<64>().0 {
+        let parts = shuffled(&mut state);
+        for (lot, part) in lots.iter_mut().zip(parts) {
+            state = state.wrapping_add(INCREMENT);
+            *lot = time(u64::from(part) << 58 | mix(state) >> 6);
+        }
+    }
+    lots
+}
+
+/// The numbers below 64 in random order, by the algorithm of Fisher and Yates.
+const fn shuffled(state: &mut u64) -> [u8; 64] {
+    let mut numbers = [0; 64];
+    let mut i = 0;
+    while i < 64 {
+        numbers[i] = i as u8;
+        i += 1;
+    }
+    while i > 1 {
+        i -= 1;
+        *state = state.wrapping_add(INCREMENT);
+        let other = (mix(*state) % (i as u64 + 1)) as usize;
+        (numbers[i], numbers[other]) = (numbers[other], numbers[i]);
+    }
+    numbers
 }
 
 /// The bits of a row, from the bits of its columns.

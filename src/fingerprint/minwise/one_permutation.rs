@@ -5,8 +5,7 @@
 //! bin with a probability of exactly their Jaccard similarity. A feature that is added twice counts
 //! once.
 
-use super::{INCREMENT, SEED, bits_of, start};
-use crate::fingerprint::hash::mix;
+use super::{SEED, bits_of, shuffled};
 
 /// Up to so many filled bins, finding the best of them for each empty bin is faster than going
 /// through the empty bin's order.
@@ -32,9 +31,8 @@ impl Bins {
 
     #[inline]
     pub fn add(&mut self, hash: u64) {
-        let start = start(hash);
-        let bin = (start % 64) as usize;
-        self.least[bin] = self.least[bin].min(start);
+        let bin = (hash % 64) as usize;
+        self.least[bin] = self.least[bin].min(hash);
         self.filled |= 1 << bin;
     }
 
@@ -66,6 +64,18 @@ impl Bins {
     }
 }
 
+/// The bits of a set of features, word i by word i of their hashes.
+pub fn bits<const W: usize>(hashes: impl Iterator<Item = [u64; W]>) -> [u64; W] {
+    let mut all_bins = [Bins::EMPTY; W];
+    for hash in hashes {
+        all_bins
+            .iter_mut()
+            .zip(hash)
+            .for_each(|(bins, word)| bins.add(word));
+    }
+    all_bins.map(|bins| bins.bits())
+}
+
 /// The positions of the bits that are 1.
 struct Ones(u64);
 
@@ -84,23 +94,12 @@ static ORDERS: [[u8; 64]; 64] = orders();
 /// The place of each bin in these orders.
 static RANKS: [[u8; 64]; 64] = ranks();
 
-/// Random permutations, by the algorithm of Fisher and Yates.
 const fn orders() -> [[u8; 64]; 64] {
     let mut orders = [[0; 64]; 64];
     let mut state = SEED;
     let mut bin = 0;
     while bin < 64 {
-        let mut i = 0;
-        while i < 64 {
-            orders[bin][i] = i as u8;
-            i += 1;
-        }
-        while i > 1 {
-            i -= 1;
-            state = state.wrapping_add(INCREMENT);
-            let other = (mix(state) % (i as u64 + 1)) as usize;
-            (orders[bin][i], orders[bin][other]) = (orders[bin][other], orders[bin][i]);
-        }
+        orders[bin] = shuffled(&mut state);
         bin += 1;
     }
     orders
@@ -135,7 +134,7 @@ mod tests {
 
     #[test]
     fn one_feature_owns_all_bits() {
-        assert_eq!(bins([7]).bits(), bits_of(start(7)));
+        assert_eq!(bins([7]).bits(), bits_of(7));
         assert!(Bins::EMPTY.is_empty() && Bins::EMPTY.bits() == 0);
     }
 
@@ -152,9 +151,8 @@ mod tests {
         /// each donor.
         #[test]
         fn bits_are_those_of_the_definition(hashes in prop::collection::btree_set(any::<u64>(), 1..200)) {
-            let mut starts: Vec<u64> = hashes.iter().map(|&hash| start(hash)).collect();
-            starts.sort();
-            let least = |bin: usize| starts.iter().find(|&&s| s % 64 == bin as u64);
+            // In ascending order.
+            let least = |bin: usize| hashes.iter().find(|&&hash| hash % 64 == bin as u64);
             let ask = |bin: usize| ORDERS[bin].iter().find_map(|&other| least(usize::from(other)));
             let bits = (0..64).map(|bin| bits_of(*least(bin).or(ask(bin)).unwrap()) & 1 << bin);
             let bits = bits.fold(0, |all, bit| all | bit);

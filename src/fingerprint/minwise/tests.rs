@@ -155,3 +155,19 @@ fn the_order_of_columns_does_not_matter() {
     assert_eq!(join([0, 1, 2]), join([2, 0, 1]));
     assert_eq!(join([0, 1, 2]), join([1, 2, 0]));
 }
+
+#[test]
+fn columns_own_close_to_their_share() {
+    let shares = [0.5, 0.3, 0.2];
+    for draw in 0..200 {
+        let mut owners = Owners::<1>::NONE;
+        for (column, share) in shares.iter().enumerate() {
+            // Only the second column sets its bits.
+            let bits = if column == 1 { !0 } else { 0 };
+            owners.add(&lots(hash(draw, column as u64)), *share, [bits]);
+        }
+        // Independent races would own 19 +- 3.7 bits.
+        let own = owners.bits().unwrap()[0].count_ones();
+        assert!((10..=29).contains(&own), "{own}");
+    }
+}

@@ -123,7 +123,8 @@ pub fn row(
                 factor: match preset.method {
                     _ if !balance => column.weight,
                     Method::SimHash => column.weight.sqrt() / total.sqrt(),
-                    Method::Minwise => column.weight / total,
+                    // However small, it is a share.
+                    Method::Minwise => (column.weight / total).max(f64::MIN_POSITIVE),
                 },
                 balance,
                 value_weight: preset.value_weight,

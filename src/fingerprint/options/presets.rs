@@ -171,7 +171,7 @@ static PRESETS: [Preset; 9] = [
             tf: Tf::Set,
             ..DEFAULT
         }),
-        hash: FeatureHash::City,
+        hash: FeatureHash::Bkdr,
         balance: true,
         value_weight: 1.0,
         value_as_text: false,
@@ -187,7 +187,7 @@ static PRESETS: [Preset; 9] = [
             tf: Tf::Set,
             ..PLAIN
         }),
-        hash: FeatureHash::City,
+        hash: FeatureHash::Bkdr,
         balance: true,
         value_weight: 1.0,
         value_as_text: true,

@@ -23,7 +23,7 @@ impl GramLengths {
     }
 
     #[inline]
-    fn of(&self, letter: char) -> usize {
+    pub fn of(&self, letter: char) -> usize {
         match letter {
             '\0'..='\u{10ff}' => self.others,
             _ if is_han(letter) => self.han,
@@ -45,7 +45,7 @@ fn is_syllable(c: char) -> bool {
 }
 
 #[inline]
-fn is_letter(c: char) -> bool {
+pub fn is_letter(c: char) -> bool {
     match c {
         '\0'..='\x7f' => c.is_ascii_alphanumeric(),
         '\u{4e00}'..='\u{9fff}' => true,

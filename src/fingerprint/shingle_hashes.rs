@@ -1,0 +1,225 @@
+//! The hashes of a text's character n-grams, each worked out from sums over the bytes so far (as
+//! Rabin and Karp search for strings) instead of from its own bytes. They are what
+//! [`super::hash::FeatureHash::Bkdr`] gives, several times faster. What must not live here: weights;
+//! only sets of n-grams are hashed like this.
+
+use super::bag::NGRAM;
+use super::hash::{BKDR_MULTIPLIER, FeatureHash, Width, bkdr_sum, bkdr_words};
+use super::minwise::one_permutation::Bins;
+use super::options::plan::ColumnPlan;
+use super::options::presets::{Features, Rules};
+use super::text::ngrams::{GramLengths, is_letter};
+use super::text::normal;
+
+/// Letters of the longest n-gram.
+const MOST_LETTERS: usize = 16;
+/// Fewest equal letters that are a run.
+const RUN: usize = 3;
+
+/// The multiplier to the power of each length of an n-gram in bytes.
+static POWERS: [u64; 4 * MOST_LETTERS + 1] = {
+    let mut powers = [1; 4 * MOST_LETTERS + 1];
+    let mut i = 1;
+    while i < powers.len() {
+        powers[i] = BKDR_MULTIPLIER.wrapping_mul(powers[i - 1]);
+        i += 1;
+    }
+    powers
+};
+
+/// Which n-grams, and how they are hashed.
+#[derive(Clone, Copy, Debug)]
+pub struct Shingling<'a> {
+    /// None longer than 16.
+    pub lengths: GramLengths,
+    /// Leave out n-grams of three or more equal letters.
+    pub drop_runs: bool,
+    pub width: Width,
+    /// The column's.
+    pub prefix: &'a [u8],
+}
+
+/// The sum over the letters so far, and the bytes that they have.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    sum: u64,
+    bytes: usize,
+}
+
+struct Walk<'a, const W: usize> {
+    shingling: Shingling<'a>,
+    /// The sum of what stands in front of each n-gram.
+    prefix: u64,
+    bins: &'a mut [Bins; W],
+    now: Place,
+    /// Where each of the last letters begins: letter i at i modulo the length.
+    starts: [Place; MOST_LETTERS],
+    letters: usize,
+    /// The last letter, and how often it stands there in a row.
+    last: char,
+    equal: usize,
+    found: bool,
+    skipped: bool,
+}
+
+impl ColumnPlan {
+    /// When n-grams are its only features and hashed by BKDRHash.
+    pub fn shingling(&self, rules: &Rules, width: Width) -> Option<Shingling<'_>> {
+        let Features {
+            words,
+            pairs,
+            ngrams,
+            ..
+        } = rules.features;
+        let only_ngrams = ngrams > 0.0 && words == 0.0 && pairs == 0.0;
+        (only_ngrams && self.hash == FeatureHash::Bkdr).then_some(Shingling {
+            lengths: rules.ngram,
+            drop_runs: rules.drop_runs,
+            width,
+            prefix: &self.prefix,
+        })
+    }
+}
+
+impl Shingling<'_> {
+    /// Adds the n-grams of a text; true when some were left out. A text that is shorter than an
+    /// n-gram is one. `buffer` is scratch space.
+    pub fn add<const W: usize>(
+        self,
+        text: &str,
+        bins: &mut [Bins; W],
+        buffer: &mut String,
+        pause: &mut dyn FnMut(),
+    ) -> bool {
+        let prefix = self.prefix.iter().chain(&[NGRAM]);
+        let mut walk = Walk {
+            shingling: self,
+            prefix: bkdr_sum(0, prefix),
+            bins,
+            now: Place::default(),
+            starts: [Place::default(); MOST_LETTERS],
+            letters: 0,
+            last: '\0',
+            equal: 0,
+            found: false,
+            skipped: false,
+        };
+        normal::for_each_chunk(text, buffer, pause, &mut |chunk| walk.chunk(chunk));
+        walk.finish()
+    }
+}
+
+impl<const W: usize> Walk<'_, W> {
+    fn chunk(&mut self, text: &str) {
+        let mut utf8 = [0; 4];
+        for c in text.chars().filter(|&c| is_letter(c)) {
+            match u8::try_from(c) {
+                // Compiled apart, for one byte.
+                Ok(byte) if byte.is_ascii() => self.letter(c, &[byte]),
+                _ => self.letter(c, c.encode_utf8(&mut utf8).as_bytes()),
+            }
+        }
+    }
+
+    #[inline]
+    fn letter(&mut self, c: char, utf8: &[u8]) {
+        self.starts[self.letters % MOST_LETTERS] = self.now;
+        self.now.sum = bkdr_sum(self.now.sum, utf8);
+        self.now.bytes += utf8.len();
+        self.letters += 1;
+        self.equal = if c == self.last { self.equal + 1 } else { 1 };
+        self.last = c;
+        let length = self.shingling.lengths.of(c);
+        if self.letters < length {
+            return;
+        }
+        self.found = true;
+        if self.equal >= length && length >= RUN && self.shingling.drop_runs {
+            self.skipped = true;
+            return;
+        }
+        self.gram(self.starts[(self.letters - length) % MOST_LETTERS]);
+    }
+
+    /// Adds the letters from a place on.
+    #[inline]
+    fn gram(&mut self, from: Place) {
+        let power = POWERS[(self.now.bytes - from.bytes) % POWERS.len()];
+        let before = self.prefix.wrapping_sub(from.sum);
+        let sum = self.now.sum.wrapping_add(before.wrapping_mul(power));
+        let words = bkdr_words::<W>(self.shingling.width, sum);
+        for (bins, word) in self.bins.iter_mut().zip(words) {
+            bins.add(word);
+        }
+    }
+
+    fn finish(mut self) -> bool {
+        if !self.found && self.letters > 0 {
+            match self.shingling.drop_runs && self.letters >= RUN && self.equal == self.letters {
+                true => self.skipped = true,
+                false => self.gram(Place::default()),
+            }
+        }
+        self.skipped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fingerprint::options::grammar::parse_text;
+    use crate::fingerprint::options::plan;
+    use crate::fingerprint::options::presets;
+    use crate::fingerprint::sketch::{Content, Sketch};
+    use proptest::prelude::*;
+
+    /// The least hash of each bin, in the order of the bins, by hashing each n-gram as it is shown.
+    fn shown<const W: usize>(plan: &ColumnPlan, width: Width, text: &str) -> [Bins; W] {
+        let mut sketch = Sketch::<W>::showing(width);
+        sketch.begin();
+        sketch
+            .column(plan, Content::Text(text), &mut || {})
+            .unwrap();
+        let mut bins = [Bins::EMPTY; W];
+        for feature in sketch.into_features() {
+            let mut key = plan.prefix.clone();
+            key.push(NGRAM);
+            key.extend_from_slice(feature.feature.as_bytes());
+            let words = plan.hash.words::<W>(width, &key);
+            assert_eq!(words[0], feature.hash);
+            bins.iter_mut()
+                .zip(words)
+                .for_each(|(bins, word)| bins.add(word));
+        }
+        bins
+    }
+
+    proptest! {
+        #[test]
+        fn hashes_are_those_of_the_bytes(
+            text in "[aab0中文か한𠀀，。 ]{0,60}", preset in 0usize..2, ngram in prop::option::of(1..=16),
+            prefix in "[a-z]{0,20}",
+        ) {
+            let options = match ngram {
+                Some(n) => format!(r#"{{"ngram": {n}}}"#),
+                None => "{}".to_owned(),
+            };
+            let preset = presets::find(Some(["shingles", "record"][preset])).unwrap();
+            let mut plan = plan::text(preset, &parse_text(&options, &mut || {}).unwrap()).unwrap();
+            plan.prefix = prefix.into_bytes();
+            for width in [Width::W32, Width::W64] {
+                let mut sketch = Sketch::<1>::new(width);
+                sketch.begin();
+                sketch.column(&plan, Content::Text(&text), &mut || {}).unwrap();
+                let bins = shown::<1>(&plan, width, &text);
+                let bits = (!bins[0].is_empty()).then(|| [width.narrow(bins[0].bits())]);
+                prop_assert_eq!(sketch.fingerprint(), bits);
+            }
+            let mut wide = Sketch::<2>::new(Width::W64);
+            wide.begin();
+            wide.column(&plan, Content::Text(&text), &mut || {}).unwrap();
+            let bins = shown::<2>(&plan, Width::W64, &text);
+            prop_assert_eq!(wide.fingerprint(), (!bins[0].is_empty()).then(|| bins.map(|b| b.bits())));
+        }
+    }
+}
