@@ -73,6 +73,15 @@ COMMENT ON FUNCTION simhash_features(record, jsonb, text) IS
 	'the features of a row, with the weight and the hash by which each votes on the 64-bit '
 	'fingerprint';
 
+CREATE FUNCTION simhash_features(
+	text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL,
+	OUT column_name text, OUT feature text, OUT tf float8, OUT weight float8, OUT hash bigint
+) RETURNS SETOF record
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 100 AS 'MODULE_PATHNAME', 'simhash_text_features';
+COMMENT ON FUNCTION simhash_features(text, jsonb, text) IS
+	'the features of a text, with the weight and the hash by which each votes on the 64-bit '
+	'fingerprint; column_name is NULL';
+
 CREATE FUNCTION simhash_bits(fingerprint bigint, bits int DEFAULT 64) RETURNS text
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_bits';
 COMMENT ON FUNCTION simhash_bits(bigint, int) IS 'a fingerprint of 64 or 32 bits as 0s and 1s';
@@ -340,6 +349,119 @@ LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_maintain_clusters';
 COMMENT ON FUNCTION simhash_maintain_clusters() IS
 	'AFTER INSERT OR UPDATE row trigger that keeps a table (key, cluster_id) of clusters current; '
 	'arguments clusters=, key=, fingerprint=, radius=';
+
+-- ---------------------------------------------------------------- records
+-- docs/records.md. It only writes text: whoever runs the statements needs the rights.
+
+CREATE FUNCTION simhash_catalog.check_column(relation regclass, name text) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = $1::oid) THEN
+		RAISE EXCEPTION 'relation with OID % does not exist', $1::oid USING ERRCODE = 'undefined_table';
+	ELSIF NOT EXISTS (SELECT FROM pg_attribute AS a
+		WHERE a.attrelid = $1::oid AND a.attname = $2 AND NOT a.attisdropped) THEN
+		RAISE EXCEPTION 'column "%" of relation "%" does not exist', $2, $1 USING ERRCODE = 'undefined_column';
+	END IF;
+END $$;
+COMMENT ON FUNCTION simhash_catalog.check_column(regclass, text) IS
+	'raises an error unless a relation has this column';
+
+CREATE FUNCTION simhash_catalog.check_record_pattern(relation regclass, key name, groups jsonb) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	one record;
+	wrong text;
+BEGIN
+	PERFORM simhash_catalog.check_column($1, $2);
+	IF (SELECT c.relkind NOT IN ('r', 'p') FROM pg_class AS c WHERE c.oid = $1::oid) THEN
+		RAISE EXCEPTION '"%" is not a table', $1 USING ERRCODE = 'wrong_object_type',
+			DETAIL = 'Only tables and partitioned tables can have generated columns.';
+	ELSIF jsonb_typeof($3) <> 'object' OR $3 = '{}' THEN
+		RAISE EXCEPTION 'invalid groups: %', left($3::text, 100) USING ERRCODE = 'invalid_parameter_value',
+			HINT = 'Write an object of arrays of columns: {"name": ["given_name", "surname"], "born": ["birth_date"]}.';
+	END IF;
+	FOR one IN SELECT g.key AS name, g.value AS columns FROM jsonb_each($3) AS g LOOP
+		IF jsonb_typeof(one.columns) <> 'array' OR one.columns = '[]' OR one.name = ''
+			OR jsonb_path_exists(one.columns, 'strict $[*] ? (@.type() != "string")') THEN
+			RAISE EXCEPTION 'invalid group "%": %', one.name, left(one.columns::text, 100)
+				USING ERRCODE = 'invalid_parameter_value',
+					HINT = 'A group has a name, and is an array of one or more columns.';
+		END IF;
+		SELECT c INTO wrong FROM jsonb_array_elements_text(one.columns) AS c GROUP BY c HAVING count(*) > 1;
+		IF FOUND THEN
+			RAISE EXCEPTION 'group "%" has column "%" more than once', one.name, wrong
+				USING ERRCODE = 'duplicate_column';
+		END IF;
+		PERFORM simhash_catalog.check_column($1, c) FROM jsonb_array_elements_text(one.columns) AS c;
+	END LOOP;
+END $$;
+COMMENT ON FUNCTION simhash_catalog.check_record_pattern(regclass, name, jsonb) IS
+	'raises an error unless simhash_record_pattern can write statements of these columns';
+
+CREATE FUNCTION simhash_record_pattern(
+	relation regclass, key name, groups jsonb, radius int DEFAULT 3, min_jaccard float8 DEFAULT 0.25,
+	ngram int DEFAULT 3
+) RETURNS SETOF text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	missing text;
+	-- The extension's schema.
+	here text;
+	view_name text;
+	key_type text;
+	added text;
+	searches text;
+	-- The columns of two rows.
+	of_x text;
+	of_y text;
+BEGIN
+	SELECT a.name INTO missing
+	FROM (VALUES ('relation', $1 IS NULL), ('key', $2 IS NULL), ('groups', $3 IS NULL), ('radius', $4 IS NULL),
+		('min_jaccard', $5 IS NULL), ('ngram', $6 IS NULL)) AS a (name, is_null) WHERE a.is_null LIMIT 1;
+	IF missing IS NOT NULL THEN
+		RAISE EXCEPTION 'argument "%" of simhash_record_pattern must not be null', missing
+			USING ERRCODE = 'null_value_not_allowed';
+	ELSIF $4 NOT BETWEEN 0 AND 64 THEN
+		RAISE EXCEPTION 'radius must be between 0 and 64, not %', $4 USING ERRCODE = 'invalid_parameter_value';
+	ELSIF $5 NOT BETWEEN 0 AND 1 THEN
+		RAISE EXCEPTION 'min_jaccard must be between 0 and 1, not %', $5 USING ERRCODE = 'invalid_parameter_value';
+	ELSIF $6 NOT BETWEEN 1 AND 100 THEN
+		RAISE EXCEPTION 'ngram must be between 1 and 100, not %', $6 USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	PERFORM simhash_catalog.check_record_pattern($1, $2, $3);
+	SELECT format('%I', n.nspname) INTO here
+	FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'simhash_dedup';
+	SELECT format('%I.%I', n.nspname, c.relname || '_pairs'), format_type(a.atttypid, a.atttypmod)
+	INTO view_name, key_type
+	FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace JOIN pg_attribute AS a ON a.attrelid = c.oid
+	WHERE c.oid = $1::oid AND a.attname = $2;
+	SELECT string_agg(format(
+			E'\n    ADD COLUMN %I bigint GENERATED ALWAYS AS\n        (%s.simhash64(ROW(%s), %L, %L)) STORED',
+			'fp_' || g.key, here,
+			(SELECT string_agg(format('%I', c.name), ', ' ORDER BY c.place)
+				FROM jsonb_array_elements_text(g.value) WITH ORDINALITY AS c (name, place)),
+			jsonb_build_object('$columns', g.value), 'record'), ','),
+		string_agg(format('SELECT a, b FROM %s.simhash_pairs_keyed(NULL::%s, %L, %L, %L, %s)',
+			here, key_type, $1, $2, 'fp_' || g.key, $4), E'\n    UNION ')
+	INTO added, searches FROM jsonb_each($3) AS g;
+	SELECT string_agg(format('x.%I', c.name), ', ' ORDER BY c.place),
+		string_agg(format('y.%I', c.name), ', ' ORDER BY c.place)
+	INTO of_x, of_y
+	FROM (SELECT c #>> '{}' AS name, min(p) AS place
+		FROM jsonb_path_query($3, 'strict $.*[*]') WITH ORDINALITY AS q (c, p) GROUP BY c) AS c;
+	RETURN NEXT format('ALTER TABLE %s%s;', $1, added);
+	RETURN QUERY SELECT format('CREATE INDEX ON %s USING simhash (%I);', $1, 'fp_' || k)
+		FROM jsonb_object_keys($3) AS k;
+	RETURN NEXT format(E'CREATE VIEW %s AS\nSELECT p.a, p.b, s.jaccard\nFROM (%s) AS p\n'
+			'    JOIN %s AS x ON x.%I = p.a JOIN %3$s AS y ON y.%4$I = p.b,\n'
+			'    %5$s.simhash_jaccard(\n        concat_ws('' '', %6$s),\n'
+			'        concat_ws('' '', %7$s), %8$s) AS s (jaccard)\n'
+			'WHERE s.jaccard >= %9$s;',
+		view_name, searches, $1, $2, here, of_x, of_y, $6, $5);
+END $$;
+COMMENT ON FUNCTION simhash_record_pattern(regclass, name, jsonb, int, float8, int) IS
+	'statements that give a table of records a fingerprint for each group of columns, an index on '
+	'each, and a view of the pairs that one of them finds and that are similar as a whole; for \gexec';
 
 -- ---------------------------------------------------------------- checking an index
 
@@ -766,12 +888,7 @@ BEGIN
 		RAISE EXCEPTION 'dictionary "%" does not exist', $4 USING ERRCODE = 'undefined_object',
 			HINT = 'Create it with simhash_add_word.';
 	END IF;
-	IF NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = $2::oid) THEN
-		RAISE EXCEPTION 'relation with OID % does not exist', $2::oid USING ERRCODE = 'undefined_table';
-	ELSIF NOT EXISTS (SELECT FROM pg_attribute AS a
-		WHERE a.attrelid = $2::oid AND a.attname = $3 AND NOT a.attisdropped) THEN
-		RAISE EXCEPTION 'column "%" of relation "%" does not exist', $3, $2 USING ERRCODE = 'undefined_column';
-	END IF;
+	PERFORM simhash_catalog.check_column($2, $3);
 	PERFORM simhash_catalog.check_writer('idf', $1, false);
 	SELECT jsonb_build_object('dictionary', coalesce(jsonb_agg(d.word), '[]')) INTO options
 	FROM simhash_catalog.dictionary_words($4, 2147483647) AS d WHERE d.kind = 'word';
@@ -1007,3 +1124,99 @@ LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_flag_duplicate';
 COMMENT ON FUNCTION simhash_flag_duplicate() IS
 	'BEFORE INSERT OR UPDATE row trigger that marks, rejects or skips near-duplicates; arguments '
 	'are ''name=value'' strings, see docs/flagging.md';
+
+-- ---------------------------------------------------------------- what made a column's fingerprints
+-- Fingerprints made by different weights are numbers of one type, and do not meet.
+
+-- For the trigger's look at a stored row.
+CREATE FUNCTION simhash_catalog.fingerprint(record record, weights jsonb, preset text) RETURNS bigint
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row64';
+COMMENT ON FUNCTION simhash_catalog.fingerprint(record, jsonb, text) IS
+	'the function simhash64 of a row, for triggers';
+
+CREATE FUNCTION simhash_catalog.trigger_recipe(arguments bytea, fingerprint name) RETURNS text
+LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'simhash_trigger_recipe';
+COMMENT ON FUNCTION simhash_catalog.trigger_recipe(bytea, name) IS
+	'weights and preset by which a simhash_flag_duplicate trigger with these arguments fills a '
+	'column, as arguments of simhash64; NULL when it does not fill it';
+
+-- row_name is what the row is called in what a trigger makes.
+CREATE FUNCTION simhash_catalog.made_by(relation regclass, fingerprint name, row_name text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	compared CONSTANT text := format('(NOT (%I IS DISTINCT FROM ', $2);
+	made text;
+BEGIN
+	IF NOT EXISTS (SELECT FROM pg_attribute AS a
+		WHERE a.attrelid = $1::oid AND a.attname = $2 AND a.attnum > 0 AND NOT a.attisdropped) THEN
+		RAISE EXCEPTION 'column "%" of relation "%" does not exist', $2, $1 USING ERRCODE = 'undefined_column';
+	END IF;
+	SELECT pg_get_expr(d.adbin, d.adrelid) INTO made
+	FROM pg_attribute AS a JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+	WHERE a.attrelid = $1::oid AND a.attname = $2 AND a.attgenerated <> '';
+	IF made IS NULL THEN
+		-- Triggers fire in the order of their names: what the last one makes is stored.
+		SELECT format('%I.simhash64(%s.*, %s)', n.nspname, $3, recipe) INTO made
+		FROM pg_extension AS x JOIN pg_namespace AS n ON n.oid = x.extnamespace
+			JOIN pg_proc AS p ON p.pronamespace = n.oid AND p.proname = 'simhash_flag_duplicate'
+			JOIN pg_trigger AS t ON t.tgfoid = p.oid,
+			simhash_catalog.trigger_recipe(t.tgargs, $2) AS recipe
+		WHERE x.extname = 'simhash_dedup' AND t.tgrelid = $1::oid AND t.tgenabled <> 'D' AND recipe IS NOT NULL
+		ORDER BY t.tgname DESC LIMIT 1;
+	END IF;
+	IF made IS NULL THEN
+		SELECT substr(e.text, length(compared) + 1, length(e.text) - length(compared) - 2) INTO made
+		FROM pg_constraint AS c, pg_get_expr(c.conbin, c.conrelid) AS e (text)
+		WHERE c.conrelid = $1::oid AND c.contype = 'c' AND starts_with(e.text, compared)
+		ORDER BY c.conname LIMIT 1;
+	END IF;
+	RETURN made;
+END $$;
+COMMENT ON FUNCTION simhash_catalog.made_by(regclass, name, text) IS 'implementation of simhash_made_by';
+
+CREATE FUNCTION simhash_made_by(relation regclass, fingerprint name) RETURNS text
+LANGUAGE sql STABLE BEGIN ATOMIC SELECT simhash_catalog.made_by($1, $2, 'new'); END;
+COMMENT ON FUNCTION simhash_made_by(regclass, name) IS
+	'what makes the values of a fingerprint column: the expression of a generated column, what a '
+	'simhash_flag_duplicate trigger with weights fills in, or what a CHECK constraint says that it '
+	'is not distinct from; else NULL';
+
+CREATE FUNCTION simhash_fingerprint_verify(
+	relation regclass, fingerprint name, pages int DEFAULT 100,
+	OUT part regclass, OUT made_by text, OUT checked bigint, OUT differing bigint, OUT example tid
+) RETURNS SETOF record
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	row_name text;
+	size bigint;
+BEGIN
+	IF $3 < 0 THEN
+		RAISE EXCEPTION 'argument "pages" must not be negative: %', $3 USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	FOR part, row_name, size IN
+		WITH RECURSIVE below (oid) AS (
+			SELECT $1::oid UNION SELECT i.inhrelid FROM pg_inherits AS i JOIN below AS b ON b.oid = i.inhparent)
+		SELECT c.oid, quote_ident(c.relname), pg_relation_size(c.oid) / current_setting('block_size')::bigint
+		FROM pg_class AS c JOIN below AS b ON b.oid = c.oid
+		WHERE c.relkind = 'r' ORDER BY c.oid::regclass::text
+	LOOP
+		made_by := simhash_catalog.made_by(part, $2, 'new');
+		checked := NULL;
+		differing := NULL;
+		example := NULL;
+		IF made_by IS NOT NULL THEN
+			EXECUTE format(
+				'SELECT count(*), count(*) FILTER (WHERE l.differs), min(l.ctid) FILTER (WHERE l.differs)
+				FROM (SELECT ctid, %1$I IS DISTINCT FROM (%2$s) AS differs FROM ONLY %3$s %4$s OFFSET 0) AS l',
+				$2, simhash_catalog.made_by(part, $2, row_name), part,
+				CASE WHEN $3 < size THEN format('TABLESAMPLE SYSTEM (%s)', 100.0 * $3 / size) ELSE '' END)
+			INTO checked, differing, example;
+		END IF;
+		RETURN NEXT;
+	END LOOP;
+END $$;
+COMMENT ON FUNCTION simhash_fingerprint_verify(regclass, name, int) IS
+	'computes fingerprints anew by what made them, for the rows of about so many pages of each '
+	'table, of all with NULL, and counts those that differ from the stored ones; reads with the '
+	'rights of the caller';

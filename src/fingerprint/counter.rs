@@ -11,8 +11,8 @@ use super::options::plan::ColumnPlan;
 use super::options::presets::{Features, Input, Rules, Tf};
 use super::terms::{PartOfSpeech, Terms};
 use super::text::ngrams::Ngrams;
-use super::text::normal;
 use super::text::words::for_each_word;
+use super::text::{markup, normal};
 
 /// A set of words, by CityHash64.
 pub type WordHashes = HashSet<u64, BuildHasherDefault<Hashed>>;
@@ -45,8 +45,9 @@ pub fn gather_words(
     pause: &mut dyn FnMut(),
     new: &mut dyn FnMut(&str),
 ) -> Result<(), Error> {
+    let text = markup::plain(rules.markup, text, pause)?;
     let mut done = Ok(());
-    normal::for_each_chunk(text, buffer, pause, &mut |chunk| {
+    normal::for_each_chunk(&text, buffer, pause, &mut |chunk| {
         for_each_word(chunk, rules.dictionary.as_deref(), false, &mut |word, _| {
             if words.try_reserve(1).is_err() {
                 done = Err(Error::OutOfMemory);

@@ -304,3 +304,14 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// An error unless so many bytes can be allocated. It is for what comes before code of others, which
+/// would abort the process where memory ends.
+pub fn check_memory(bytes: usize) -> Result<(), Error> {
+    let mut room: Vec<u8> = Vec::new();
+    room.try_reserve_exact(bytes)
+        .map_err(|_| Error::OutOfMemory)?;
+    // The compiler would remove code whose result is not used.
+    std::hint::black_box(&mut room);
+    Ok(())
+}

@@ -17,8 +17,8 @@ use super::options::grammar::ContentKind;
 use super::options::plan::{ColumnPlan, MinwiseColumn};
 use super::options::presets::{Input, Rules, Tf};
 use super::simhash::Sums;
-use super::text::normal;
 use super::text::stop_words::StopWords;
+use super::text::{markup, normal};
 use super::{margin, weighted_tokens};
 
 /// What a column holds.
@@ -155,7 +155,8 @@ impl<const W: usize> Sketch<W> {
         self.begin_column(plan, text.len());
         match (plan.kind.unwrap_or(natural), &plan.input) {
             (ContentKind::Text, Input::Words(rules)) => {
-                self.count_text(plan, rules, text, pause)?;
+                let text = markup::plain(rules.markup, text, pause)?;
+                self.count_text(plan, rules, &text, pause)?;
                 self.forget_title();
                 self.join_counted(plan, rules.tf, pause)?;
             }
@@ -163,7 +164,8 @@ impl<const W: usize> Sketch<W> {
                 let literal = match natural {
                     ContentKind::Value => text,
                     ContentKind::Text => {
-                        normal::normal_form(text, &mut self.text, pause)?;
+                        let text = markup::plain(rules.markup, text, pause)?;
+                        normal::normal_form(&text, &mut self.text, pause)?;
                         &self.text
                     }
                 };

@@ -15,6 +15,7 @@ use pgrx::PgSqlErrorCode::{
 use pgrx::pg_sys;
 
 use super::flagged_table::{self, FlaggedTable};
+use super::made_by::look_once;
 use super::moves;
 use super::options::{Mode, Recipe};
 use crate::pg::catalog::lookup::{function_beside, function_result_type, is_symbol};
@@ -79,6 +80,7 @@ type Change<'a> = (&'a Column, Option<Value<'a>>);
 impl Site {
     fn new(call: &TriggerCall<'_>, memory: Memory) -> Self {
         let table = flagged_table::of(call);
+        look_once(call, &table);
         let column = &table.columns.fingerprint;
         let expression = match &table.options.recipe {
             Some(recipe) => Some(of_recipe(call, recipe, memory)),

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use crate::fingerprint::error::Error;
 use crate::fingerprint::hash::FeatureHash;
 use crate::fingerprint::terms::{CueWords, Length, PartOfSpeechWeights, Terms};
+use crate::fingerprint::text::markup::Markup;
 use crate::fingerprint::text::ngrams::GramLengths;
 use crate::fingerprint::text::stop_words::StopWords;
 use crate::fingerprint::text::user_words::UserWords;
@@ -62,6 +63,8 @@ pub struct Rules {
     pub drop_runs: bool,
     /// Words that are never cut, found before any other.
     pub dictionary: Option<Arc<UserWords>>,
+    /// What is taken out of a text before anything else.
+    pub markup: Markup,
     /// What a word weighs besides its frequency.
     pub terms: Terms,
 }
@@ -113,6 +116,7 @@ const PLAIN: Rules = Rules {
     stop_words: StopWords::None,
     drop_runs: false,
     dictionary: None,
+    markup: Markup::None,
     terms: Terms::EQUAL,
 };
 

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 mod features;
 mod grammar;
 mod hashes;
+mod markup;
 mod minwise;
 
 use super::Class;
