@@ -39,7 +39,7 @@ pub struct Set {
     /// For each row one row of those that it is connected with by exact and near pairs.
     pub groups: Vec<u32>,
     /// How many near pairs each of these has.
-    pub near: Vec<f64>,
+    pub near: Vec<f32>,
     pub frequencies: OnceLock<DocumentFrequencies>,
 }
 
