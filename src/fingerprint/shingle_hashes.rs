@@ -16,9 +16,13 @@ const MOST_LETTERS: usize = 16;
 /// Fewest equal letters that are a run.
 const RUN: usize = 3;
 
-/// The multiplier to the power of each length of an n-gram in bytes.
-static POWERS: [u64; 4 * MOST_LETTERS + 1] = {
-    let mut powers = [1; 4 * MOST_LETTERS + 1];
+/// Bytes of ASCII text whose letters are gathered at a time.
+const BLOCK: usize = 256;
+
+/// The multiplier to the power of each length of an n-gram in bytes, which is at most four times
+/// that in letters. A power of two, so that a mask is all that an index needs.
+static POWERS: [u64; 8 * MOST_LETTERS] = {
+    let mut powers = [1; 8 * MOST_LETTERS];
     let mut i = 1;
     while i < powers.len() {
         powers[i] = BKDR_MULTIPLIER.wrapping_mul(powers[i - 1]);
@@ -111,25 +115,47 @@ impl Shingling<'_> {
 
 impl<const W: usize> Walk<'_, W> {
     fn chunk(&mut self, text: &str) {
-        let mut utf8 = [0; 4];
-        for c in text.chars().filter(|&c| is_letter(c)) {
-            match u8::try_from(c) {
-                // Compiled apart, for one byte.
-                Ok(byte) if byte.is_ascii() => self.letter(c, &[byte]),
-                _ => self.letter(c, c.encode_utf8(&mut utf8).as_bytes()),
+        let mut rest = text;
+        while !rest.is_empty() {
+            let odd = rest.bytes().position(|byte| !byte.is_ascii());
+            let (ascii, others) = rest.split_at(odd.unwrap_or(rest.len()));
+            self.ascii(ascii.as_bytes());
+            let end = others.find(|c: char| c.is_ascii());
+            let (others, after) = others.split_at(end.unwrap_or(others.len()));
+            let mut utf8 = [0; 4];
+            for c in others.chars().filter(|&c| is_letter(c)) {
+                let length = self.shingling.lengths.of(c);
+                self.letter(c, c.encode_utf8(&mut utf8).as_bytes(), length);
+            }
+            rest = after;
+        }
+    }
+
+    /// The letters are gathered first, without a branch: whether a byte is one cannot be foreseen.
+    fn ascii(&mut self, text: &[u8]) {
+        let mut letters = [0; BLOCK];
+        let length = self.shingling.lengths.others;
+        for block in text.chunks(BLOCK) {
+            let mut count = 0;
+            for &byte in block {
+                letters[count] = byte;
+                count += usize::from(byte.is_ascii_alphanumeric());
+            }
+            for &letter in &letters[..count] {
+                self.letter(char::from(letter), &[letter], length);
             }
         }
     }
 
-    #[inline]
-    fn letter(&mut self, c: char, utf8: &[u8]) {
+    /// Adds the n-gram of so many letters that ends with this one.
+    #[inline(always)]
+    fn letter(&mut self, c: char, utf8: &[u8], length: usize) {
         self.starts[self.letters % MOST_LETTERS] = self.now;
         self.now.sum = bkdr_sum(self.now.sum, utf8);
         self.now.bytes += utf8.len();
         self.letters += 1;
         self.equal = if c == self.last { self.equal + 1 } else { 1 };
         self.last = c;
-        let length = self.shingling.lengths.of(c);
         if self.letters < length {
             return;
         }
