@@ -452,11 +452,12 @@ BEGIN
 	RETURN NEXT format('ALTER TABLE %s%s;', $1, added);
 	RETURN QUERY SELECT format('CREATE INDEX ON %s USING simhash (%I);', $1, 'fp_' || k)
 		FROM jsonb_object_keys($3) AS k;
-	RETURN NEXT format(E'CREATE VIEW %s AS\nSELECT p.a, p.b, s.jaccard\nFROM (%s) AS p\n'
-			'    JOIN %s AS x ON x.%I = p.a JOIN %3$s AS y ON y.%4$I = p.b,\n'
-			'    %5$s.simhash_jaccard(\n        concat_ws('' '', %6$s),\n'
-			'        concat_ws('' '', %7$s), %8$s) AS s (jaccard)\n'
-			'WHERE s.jaccard >= %9$s;',
+	-- Materialized: the planner would else be free to check all pairs of rows before it joins.
+	RETURN NEXT format(E'CREATE VIEW %s AS\nWITH p AS MATERIALIZED (\n    %s\n), checked AS MATERIALIZED (\n'
+			'    SELECT p.a, p.b, %5$s.simhash_jaccard(\n        concat_ws('' '', %6$s),\n'
+			'        concat_ws('' '', %7$s), %8$s) AS jaccard\n'
+			'    FROM p JOIN %3$s AS x ON x.%4$I = p.a JOIN %3$s AS y ON y.%4$I = p.b\n)\n'
+			'SELECT a, b, jaccard FROM checked WHERE jaccard >= %9$s;',
 		view_name, searches, $1, $2, here, of_x, of_y, $6, $5);
 END $$;
 COMMENT ON FUNCTION simhash_record_pattern(regclass, name, jsonb, int, float8, int) IS
