@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::hash::BuildHasherDefault;
 
-use super::bag::{Bag, NGRAM, UNIT};
+use super::bag::{Bag, NGRAM};
 use super::error::Error;
 use super::hash::{Hashed, Width, city64};
 use super::minwise::one_permutation::Bins;
 use super::options::plan::ColumnPlan;
-use super::options::presets::{Features, Input, Rules, Tf};
+use super::options::presets::{Features, Input, Rules};
 use super::terms::{PartOfSpeech, Terms};
 use super::text::ngrams::Ngrams;
 use super::text::words::for_each_word;
@@ -223,25 +223,6 @@ fn add<const W: usize>(
 }
 
 impl Rules {
-    /// Do all features weigh the same, however often they occur?
-    pub fn weighs_all_alike(&self) -> bool {
-        let Features {
-            words,
-            pairs,
-            ngrams,
-            whole,
-        } = self.features;
-        let most = [words, pairs, ngrams, whole]
-            .into_iter()
-            .fold(0.0, f64::max);
-        let alike = |weight: f64| weight == most || weight == 0.0;
-        self.tf == Tf::Set
-            && self.terms == Terms::EQUAL
-            && [words, pairs, ngrams, whole].into_iter().all(alike)
-            // Below, it is no weight at all.
-            && most * UNIT >= 1.0
-    }
-
     /// Is this word left out?
     pub fn skips(&self, word: &str) -> bool {
         (self.drop_runs && is_run(word))

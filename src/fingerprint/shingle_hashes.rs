@@ -10,6 +10,7 @@ use super::options::plan::ColumnPlan;
 use super::options::presets::{Features, Rules};
 use super::text::ngrams::{GramLengths, is_letter};
 use super::text::normal;
+use super::text::words::LETTERS;
 
 /// Letters of the longest n-gram.
 const MOST_LETTERS: usize = 16;
@@ -50,20 +51,62 @@ struct Place {
     bytes: usize,
 }
 
+/// Where a walk over the letters of a text is.
+#[derive(Clone, Copy, Default)]
+struct Position {
+    now: Place,
+    letters: usize,
+    /// The last letter, and how often it stands there in a row.
+    last: char,
+    equal: usize,
+    /// Was there an n-gram?
+    found: bool,
+    /// Was one left out?
+    skipped: bool,
+}
+
+impl Position {
+    /// Passes a letter. Where the n-gram of so many letters begins that ends with it; None when
+    /// there is none, or it is left out.
+    #[inline(always)]
+    fn pass(
+        &mut self,
+        letter: char,
+        utf8: &[u8],
+        length: usize,
+        drop_runs: bool,
+        starts: &mut [Place; MOST_LETTERS],
+    ) -> Option<Place> {
+        starts[self.letters % MOST_LETTERS] = self.now;
+        self.now.sum = bkdr_sum(self.now.sum, utf8);
+        self.now.bytes += utf8.len();
+        self.letters += 1;
+        self.equal = if letter == self.last {
+            self.equal + 1
+        } else {
+            1
+        };
+        self.last = letter;
+        if self.letters < length {
+            return None;
+        }
+        self.found = true;
+        if self.equal >= length && length >= RUN && drop_runs {
+            self.skipped = true;
+            return None;
+        }
+        Some(starts[(self.letters - length) % MOST_LETTERS])
+    }
+}
+
 struct Walk<'a, const W: usize> {
     shingling: Shingling<'a>,
     /// The sum of what stands in front of each n-gram.
     prefix: u64,
     bins: &'a mut [Bins; W],
-    now: Place,
+    position: Position,
     /// Where each of the last letters begins: letter i at i modulo the length.
     starts: [Place; MOST_LETTERS],
-    letters: usize,
-    /// The last letter, and how often it stands there in a row.
-    last: char,
-    equal: usize,
-    found: bool,
-    skipped: bool,
 }
 
 impl ColumnPlan {
@@ -100,13 +143,8 @@ impl Shingling<'_> {
             shingling: self,
             prefix: bkdr_sum(0, prefix),
             bins,
-            now: Place::default(),
+            position: Position::default(),
             starts: [Place::default(); MOST_LETTERS],
-            letters: 0,
-            last: '\0',
-            equal: 0,
-            found: false,
-            skipped: false,
         };
         normal::for_each_chunk(text, buffer, pause, &mut |chunk| walk.chunk(chunk));
         walk.finish()
@@ -117,62 +155,68 @@ impl<const W: usize> Walk<'_, W> {
     fn chunk(&mut self, text: &str) {
         let mut rest = text;
         while !rest.is_empty() {
-            let odd = rest.bytes().position(|byte| !byte.is_ascii());
+            let odd = match rest.is_ascii() {
+                true => None,
+                false => rest.bytes().position(|byte| !byte.is_ascii()),
+            };
             let (ascii, others) = rest.split_at(odd.unwrap_or(rest.len()));
             self.ascii(ascii.as_bytes());
             let end = others.find(|c: char| c.is_ascii());
             let (others, after) = others.split_at(end.unwrap_or(others.len()));
-            let mut utf8 = [0; 4];
-            for c in others.chars().filter(|&c| is_letter(c)) {
-                let length = self.shingling.lengths.of(c);
-                self.letter(c, c.encode_utf8(&mut utf8).as_bytes(), length);
-            }
+            self.others(others);
             rest = after;
         }
     }
 
     /// The letters are gathered first, without a branch: whether a byte is one cannot be foreseen.
     fn ascii(&mut self, text: &[u8]) {
+        let Shingling {
+            lengths, drop_runs, ..
+        } = self.shingling;
         let mut letters = [0; BLOCK];
-        let length = self.shingling.lengths.others;
+        // In registers for the loop.
+        let mut position = self.position;
         for block in text.chunks(BLOCK) {
             let mut count = 0;
             for &byte in block {
                 letters[count] = byte;
-                count += usize::from(byte.is_ascii_alphanumeric());
+                count += usize::from(LETTERS[usize::from(byte)]);
             }
-            for &letter in &letters[..count] {
-                self.letter(char::from(letter), &[letter], length);
+            for &byte in &letters[..count] {
+                let letter = char::from(byte);
+                let starts = &mut self.starts;
+                if let Some(from) =
+                    position.pass(letter, &[byte], lengths.others, drop_runs, starts)
+                {
+                    self.gram(position.now, from);
+                }
             }
         }
+        self.position = position;
     }
 
-    /// Adds the n-gram of so many letters that ends with this one.
+    fn others(&mut self, text: &str) {
+        let Shingling {
+            lengths, drop_runs, ..
+        } = self.shingling;
+        let mut utf8 = [0; 4];
+        let mut position = self.position;
+        for letter in text.chars().filter(|&c| is_letter(c)) {
+            let (bytes, length) = (letter.encode_utf8(&mut utf8).as_bytes(), lengths.of(letter));
+            let starts = &mut self.starts;
+            if let Some(from) = position.pass(letter, bytes, length, drop_runs, starts) {
+                self.gram(position.now, from);
+            }
+        }
+        self.position = position;
+    }
+
+    /// Adds the letters between two places.
     #[inline(always)]
-    fn letter(&mut self, c: char, utf8: &[u8], length: usize) {
-        self.starts[self.letters % MOST_LETTERS] = self.now;
-        self.now.sum = bkdr_sum(self.now.sum, utf8);
-        self.now.bytes += utf8.len();
-        self.letters += 1;
-        self.equal = if c == self.last { self.equal + 1 } else { 1 };
-        self.last = c;
-        if self.letters < length {
-            return;
-        }
-        self.found = true;
-        if self.equal >= length && length >= RUN && self.shingling.drop_runs {
-            self.skipped = true;
-            return;
-        }
-        self.gram(self.starts[(self.letters - length) % MOST_LETTERS]);
-    }
-
-    /// Adds the letters from a place on.
-    #[inline]
-    fn gram(&mut self, from: Place) {
-        let power = POWERS[(self.now.bytes - from.bytes) % POWERS.len()];
+    fn gram(&mut self, to: Place, from: Place) {
+        let power = POWERS[(to.bytes - from.bytes) % POWERS.len()];
         let before = self.prefix.wrapping_sub(from.sum);
-        let sum = self.now.sum.wrapping_add(before.wrapping_mul(power));
+        let sum = to.sum.wrapping_add(before.wrapping_mul(power));
         let words = bkdr_words::<W>(self.shingling.width, sum);
         for (bins, word) in self.bins.iter_mut().zip(words) {
             bins.add(word);
@@ -180,13 +224,22 @@ impl<const W: usize> Walk<'_, W> {
     }
 
     fn finish(mut self) -> bool {
-        if !self.found && self.letters > 0 {
-            match self.shingling.drop_runs && self.letters >= RUN && self.equal == self.letters {
-                true => self.skipped = true,
-                false => self.gram(Place::default()),
-            }
+        let Position {
+            now,
+            letters,
+            equal,
+            found,
+            skipped,
+            ..
+        } = self.position;
+        if found || letters == 0 {
+            return skipped;
         }
-        self.skipped
+        let is_run = letters >= RUN && equal == letters;
+        if !(is_run && self.shingling.drop_runs) {
+            self.gram(now, Place::default());
+        }
+        is_run && self.shingling.drop_runs
     }
 }
 

@@ -39,8 +39,8 @@ pub struct Feature {
     pub feature: String,
     /// How often it occurs; with `token^weight` input the given weight.
     pub tf: f64,
-    /// What it adds to or subtracts from each sum; of a minwise fingerprint the share of the bits
-    /// that are drawn from it, on average, when all columns have a feature.
+    /// What it adds to or subtracts from each sum; of a minwise fingerprint with balanced columns the
+    /// share of the bits that are drawn from it, on average, when all columns have a feature.
     pub weight: f64,
     /// The low word of its hash.
     pub hash: u64,
@@ -142,6 +142,17 @@ impl<const W: usize> Sketch<W> {
         content: Content<'_>,
         pause: &mut dyn FnMut(),
     ) -> Result<(), Error> {
+        self.add_column(plan, content, pause)?;
+        self.forget_title();
+        Ok(())
+    }
+
+    fn add_column(
+        &mut self,
+        plan: &ColumnPlan,
+        content: Content<'_>,
+        pause: &mut dyn FnMut(),
+    ) -> Result<(), Error> {
         self.key.clear();
         self.key.extend_from_slice(&plan.prefix);
         let (text, natural) = match content {
@@ -153,11 +164,15 @@ impl<const W: usize> Sketch<W> {
             }
         };
         self.begin_column(plan, text.len());
-        match (plan.kind.unwrap_or(natural), &plan.input) {
+        let kind = match plan.kind {
+            Some(kind) => kind,
+            None if plan.value_as_text => ContentKind::Text,
+            None => natural,
+        };
+        match (kind, &plan.input) {
             (ContentKind::Text, Input::Words(rules)) => {
                 let text = markup::plain(rules.markup, text, pause)?;
                 self.count_text(plan, rules, &text, pause)?;
-                self.forget_title();
                 self.join_counted(plan, rules.tf, pause)?;
             }
             (ContentKind::Value, Input::Words(rules)) => {
@@ -206,14 +221,14 @@ impl<const W: usize> Sketch<W> {
 
     /// Empties what the features of a column go to. `bytes` is the length of its text.
     fn begin_column(&mut self, plan: &ColumnPlan, bytes: usize) {
-        match self.counts_nothing(plan) {
+        match self.draws_from_bins(plan) {
             true => self.bins = [Bins::EMPTY; W],
             false => self.bag.begin(bytes),
         }
     }
 
-    /// Does it not matter how often a feature of this column occurs?
-    fn counts_nothing(&self, plan: &ColumnPlan) -> bool {
+    /// Are bits drawn from this column without counting its features?
+    fn draws_from_bins(&self, plan: &ColumnPlan) -> bool {
         self.shown.is_none() && plan.minwise.as_ref().is_some_and(|column| column.is_set)
     }
 
@@ -222,12 +237,12 @@ impl<const W: usize> Sketch<W> {
         &'a mut self,
         plan: &'a ColumnPlan,
     ) -> (ColumnFeatures<'a, W>, &'a mut Vec<u8>) {
-        let counts_nothing = self.counts_nothing(plan);
+        let draws_from_bins = self.draws_from_bins(plan);
         let features = ColumnFeatures {
             plan,
             width: self.width,
             bag: &mut self.bag,
-            bins: counts_nothing.then_some(&mut self.bins),
+            bins: draws_from_bins.then_some(&mut self.bins),
         };
         (features, &mut self.key)
     }
@@ -292,7 +307,7 @@ impl<const W: usize> Sketch<W> {
         pause: &mut dyn FnMut(),
     ) -> Result<bool, Error> {
         let mut buffer = std::mem::take(&mut self.text);
-        if self.counts_nothing(plan)
+        if self.draws_from_bins(plan)
             && let Some(shingling) = plan.shingling(rules, self.width)
         {
             let skipped = shingling.add(text, &mut self.bins, &mut buffer, pause);
@@ -318,7 +333,7 @@ impl<const W: usize> Sketch<W> {
         }
         let factor = match &plan.minwise {
             None => self.add_sums(plan, tf),
-            Some(column) if self.counts_nothing(plan) => {
+            Some(column) if self.draws_from_bins(plan) => {
                 let bits = self.bins.map(|bins| bins.bits());
                 self.owners.add(&column.lots, plan.factor, bits);
                 return Ok(());
@@ -366,12 +381,12 @@ impl<const W: usize> Sketch<W> {
             return 0.0;
         };
         let total: f64 = self.weighted.iter().map(|(_, weight)| weight).sum();
-        let weight = match plan.balance {
-            true => plan.factor,
-            false => plan.factor * unit * total,
+        let (weight, factor) = match plan.balance {
+            true => (plan.factor, column.share / total),
+            false => (plan.factor * unit * total, plan.factor * unit),
         };
         self.owners.add(&column.lots, weight, bits);
-        weight / total
+        factor
     }
 
     /// Remembers the counted features when they are to be shown.

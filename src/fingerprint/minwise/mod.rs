@@ -51,15 +51,15 @@ fn start(hash: u64) -> u64 {
     mix(hash ^ SEED)
 }
 
-/// The bits of a feature, of which position j takes bit j.
-fn bits_of(start: u64) -> u64 {
-    mix(start.wrapping_add(INCREMENT))
+/// The bits of the feature with this hash, of which position j takes bit j.
+fn bits_of(hash: u64) -> u64 {
+    mix(hash.wrapping_add(INCREMENT))
 }
 
-/// An exponentially distributed time of rate 1 in units of 1 / [`TIME_UNIT`].
+/// An exponentially distributed time of rate 1.
 #[inline]
 fn time(random: u64) -> f64 {
-    (exponential(random) >> 1).cast_signed() as f64
+    (exponential(random) >> 1).cast_signed() as f64 / TIME_UNIT
 }
 
 /// When a column of weight 1, whose name hashes to `name`, arrives in the race for each bit.
@@ -71,9 +71,9 @@ fn time(random: u64) -> f64 {
 pub fn lots(name: u64) -> [f64; MOST_BITS] {
     let mut state = start(name);
     let mut lots = [0.0; MOST_BITS];
-    for lots in lots.as_chunks_mut::<64>().0 {
+    for word in lots.as_chunks_mut::<64>().0 {
         let parts = shuffled(&mut state);
-        for (lot, part) in lots.iter_mut().zip(parts) {
+        for (lot, part) in word.iter_mut().zip(parts) {
             state = state.wrapping_add(INCREMENT);
             *lot = time(u64::from(part) << 58 | mix(state) >> 6);
         }
@@ -98,29 +98,26 @@ const fn shuffled(state: &mut u64) -> [u8; 64] {
     numbers
 }
 
+/// Weights below count as much: a time of a smaller one could be infinite.
+const LEAST_WEIGHT: f64 = 1e-300;
+
 /// The bits of a row, from the bits of its columns.
 #[derive(Clone, Copy, Debug)]
 pub struct Owners<const W: usize> {
     /// When the owner so far of each bit arrived.
     times: [[f64; 64]; W],
     bits: [u64; W],
-    any: bool,
 }
 
 impl<const W: usize> Owners<W> {
     pub const NONE: Self = Owners {
         times: [[f64::INFINITY; 64]; W],
         bits: [0; W],
-        any: false,
     };
 
     /// Gives a column the bits for which it arrives before all others.
     pub fn add(&mut self, lots: &[f64; MOST_BITS], weight: f64, bits: [u64; W]) {
-        if !self.any {
-            // Whatever its weight: the times of a tiny one may be infinite.
-            self.bits = bits;
-            self.any = true;
-        }
+        let weight = weight.max(LEAST_WEIGHT);
         let words = self.times.iter_mut().zip(lots.as_chunks::<64>().0);
         for ((times, lots), (word, bits)) in words.zip(self.bits.iter_mut().zip(bits)) {
             let mut won = 0;
@@ -135,7 +132,7 @@ impl<const W: usize> Owners<W> {
 
     /// None without a column.
     pub fn bits(&self) -> Option<[u64; W]> {
-        self.any.then_some(self.bits)
+        self.times[0][0].is_finite().then_some(self.bits)
     }
 }
 

@@ -3,7 +3,7 @@
 //! the first that is not empty in an order that belongs to the empty one (Shrivastava, Optimal
 //! Densification for Fast and Accurate Minwise Hashing, 2017). Two sets have the same feature in a
 //! bin with a probability of exactly their Jaccard similarity. A feature that is added twice counts
-//! once.
+//! once. The low six bits of a hash are its bin, and the others decide which is the least there.
 
 use super::{SEED, bits_of, shuffled};
 
@@ -11,57 +11,59 @@ use super::{SEED, bits_of, shuffled};
 /// through the empty bin's order.
 const FEW: u32 = 8;
 
-/// The least hash of each bin.
+/// The least hash of each bin, without the six bits that say which bin: these never change.
 #[derive(Clone, Copy, Debug)]
-pub struct Bins {
-    least: [u64; 64],
-    /// A bit for each bin that has a feature.
-    filled: u64,
-}
+pub struct Bins([u64; 64]);
 
 impl Bins {
-    pub const EMPTY: Self = Bins {
-        least: [u64::MAX; 64],
-        filled: 0,
-    };
+    pub const EMPTY: Self = Bins([u64::MAX; 64]);
 
     pub fn is_empty(&self) -> bool {
-        self.filled == 0
+        self.filled() == 0
     }
 
     #[inline]
     pub fn add(&mut self, hash: u64) {
-        let bin = (hash % 64) as usize;
-        self.least[bin] = self.least[bin].min(hash);
-        self.filled |= 1 << bin;
+        let least = &mut self.0[(hash % 64) as usize];
+        *least = (*least).min(hash / 64);
+    }
+
+    /// A bit for each bin that has a feature.
+    fn filled(&self) -> u64 {
+        let bins = self.0.iter().rev();
+        bins.fold(0, |filled, &least| {
+            filled << 1 | u64::from(least != u64::MAX)
+        })
+    }
+
+    /// The hash of the feature in a bin.
+    fn hash(&self, bin: usize) -> u64 {
+        64 * self.0[bin] + bin as u64
     }
 
     /// Bit j is one of the feature in bin j. Without features it is 0.
     pub fn bits(&self) -> u64 {
-        let mut bits = 0;
-        for bin in Ones(self.filled) {
-            bits |= bits_of(self.least[bin]) & 1 << bin;
+        let (filled, mut bits) = (self.filled(), 0);
+        for bin in Ones(filled) {
+            bits |= bits_of(self.hash(bin)) & 1 << bin;
         }
-        if !self.is_empty() {
-            for bin in Ones(!self.filled) {
-                bits |= bits_of(self.least[self.donor(bin)]) & 1 << bin;
+        if filled != 0 {
+            for bin in Ones(!filled) {
+                bits |= bits_of(self.hash(donor(bin, filled))) & 1 << bin;
             }
         }
         bits
     }
+}
 
-    /// The filled bin that comes first in the order of an empty one.
-    fn donor(&self, bin: usize) -> usize {
-        let is_filled = |other: &usize| self.filled >> other & 1 == 1;
-        if self.filled.count_ones() <= FEW {
-            let ranks = &RANKS[bin];
-            return Ones(self.filled)
-                .min_by_key(|&other| ranks[other])
-                .unwrap_or(bin);
-        }
-        let order = ORDERS[bin].iter().map(|&other| usize::from(other));
-        order.into_iter().find(is_filled).unwrap_or(bin)
+/// The filled bin that comes first in the order of an empty one.
+fn donor(bin: usize, filled: u64) -> usize {
+    if filled.count_ones() <= FEW {
+        let ranks = &RANKS[bin];
+        return (Ones(filled).min_by_key(|&other| ranks[other])).unwrap_or(bin);
     }
+    let mut order = ORDERS[bin].iter().map(|&other| usize::from(other));
+    order.find(|&other| filled >> other & 1 == 1).unwrap_or(bin)
 }
 
 /// The bits of a set of features, word i by word i of their hashes.

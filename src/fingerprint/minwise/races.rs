@@ -2,10 +2,10 @@
 //! an exponentially distributed time of rate w, and the first wins.
 //!
 //! All races are run at once, as a Poisson process for each feature whose points fall into races at
-//! random (algorithm ProbMinHash1 of Ertl, ProbMinHash, 2020): after the first few features most
-//! others are late with their first point.
+//! random (algorithm ProbMinHash1 of Ertl, ProbMinHash, 2020), until a limit by which nearly all
+//! races are decided: in a long text most features are late with their first point.
 
-use super::{INCREMENT, TIME_UNIT, bits_of, start, time};
+use super::{INCREMENT, bits_of, start, time};
 use crate::fingerprint::hash::mix;
 
 /// Times the mean time between two points of a race: how long races run at first. Of the 64 races
@@ -31,9 +31,9 @@ impl Races {
     /// two of them.
     #[inline]
     fn enter(&mut self, hash: u64, scale: f64, limit: f64) {
-        let start = start(hash);
-        let (mut state, mut now) = (start, 0.0);
-        let bits = bits_of(start);
+        let (mut state, mut now) = (start(hash), 0.0);
+        // Not of the first random number, which says when and in which race the first point comes.
+        let bits = bits_of(hash);
         loop {
             state = state.wrapping_add(INCREMENT);
             let random = mix(state);
@@ -83,7 +83,7 @@ fn run<const W: usize>(
 ) -> u64 {
     // Relative weights, as the sum of the weights could overflow.
     let total: f64 = features.iter().map(|(_, weight)| weight / heaviest).sum();
-    let mut limit = FIRST_LIMIT * 64.0 * TIME_UNIT / total;
+    let mut limit = FIRST_LIMIT * 64.0 / total;
     let mut races = Races::UNDECIDED;
     while !races.decided() {
         for features in features.chunks(BETWEEN_PAUSES) {
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_lone_feature_has_the_bits_that_it_has_in_a_set() {
-        assert_eq!(bits(&[([7], 0.3)], &mut || {}), Some([bits_of(start(7))]));
+        assert_eq!(bits(&[([7], 0.3)], &mut || {}), Some([bits_of(7)]));
     }
 
     #[test]

@@ -85,6 +85,27 @@ fn races_agree_as_often_as_the_similarity_says() {
     }
 }
 
+/// Features that have nothing in common, so many that winners win with their first point.
+#[test]
+fn long_columns_agree_by_chance() {
+    let x: Column = (0..300).map(|i| (i, 1.0 + (i % 5) as f64 / 4.0)).collect();
+    let y: Column = x.iter().map(|(i, weight)| (i + 300, *weight)).collect();
+    assert_mean(0.0, |n| [raced(n, &x), raced(n, &y)]);
+    assert_mean(0.0, |n| [set(n, &x), set(n, &y)]);
+    for drawn in [raced, set] {
+        let mut ones = [0u32; 64];
+        for n in 0..10_000 {
+            let bits = drawn(n, &x);
+            (0..64).for_each(|j| ones[j] += (bits >> j & 1) as u32);
+        }
+        // Six standard errors.
+        assert!(
+            ones.iter().all(|ones| ones.abs_diff(5_000) < 300),
+            "{ones:?}"
+        );
+    }
+}
+
 #[test]
 fn sets_agree_as_often_as_their_jaccard_similarity_says() {
     for (x, y) in PAIRS {
@@ -129,7 +150,7 @@ fn rows_agree_as_often_as_their_columns_say() {
 
 #[test]
 fn a_lone_column_owns_all_bits() {
-    for weight in [1e-300, 5e-324, 1.0, 1e100] {
+    for weight in [0.0, 5e-324, 1e-300, 1.0, 1e100] {
         let mut owners = Owners::<2>::NONE;
         assert_eq!(owners.bits(), None);
         owners.add(&lots(3), weight, [11, 12]);

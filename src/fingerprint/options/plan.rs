@@ -4,7 +4,7 @@ use super::grammar::{ColumnOptions, ContentKind, RowOptions};
 use super::presets::{Input, Method, Preset};
 use super::text_options::TextOptions;
 use crate::fingerprint::error::Error;
-use crate::fingerprint::hash::{FeatureHash, city64};
+use crate::fingerprint::hash::{FeatureHash, city64, mix};
 use crate::fingerprint::minwise::{MOST_BITS, lots};
 
 /// A field of the row, dropped columns left out.
@@ -22,9 +22,11 @@ pub struct ColumnPlan {
     pub field: usize,
     pub name: String,
     pub kind: Option<ContentKind>,
+    /// Is a value text when `kind` says nothing?
+    pub value_as_text: bool,
     pub input: Input,
-    /// Multiplies the column's vector: sqrt(share) when columns are balanced, else the weight. Of
-    /// minwise fingerprints the share, or the weight.
+    /// Of SimHash it multiplies the column's vector: sqrt(share) when columns are balanced, else the
+    /// weight. Of minwise fingerprints the weight.
     pub factor: f64,
     /// How a minwise fingerprint draws from the column; None for SimHash.
     pub minwise: Option<MinwiseColumn>,
@@ -43,36 +45,25 @@ pub struct ColumnPlan {
 pub struct MinwiseColumn {
     /// When the column arrives in the race for each bit.
     pub lots: Box<[f64; MOST_BITS]>,
-    /// All features weigh the same, whatever the text.
+    /// Its weight among those of all columns.
+    pub share: f64,
+    /// Its features are drawn from bins, as all of them weigh the same; otherwise by races.
     pub is_set: bool,
-}
-
-impl MinwiseColumn {
-    fn new(
-        preset: &Preset,
-        input: &Input,
-        prefix: &[u8],
-        balance: bool,
-        titled: bool,
-    ) -> Option<Self> {
-        (preset.method == Method::Minwise).then(|| MinwiseColumn {
-            lots: Box::new(lots(city64(prefix))),
-            // Without balance the column's weight is the number of different features.
-            is_set: balance
-                && !titled
-                && matches!(input, Input::Words(rules) if rules.weighs_all_alike()),
-        })
-    }
 }
 
 /// The plan of a lone text: no column name, no weight.
 pub fn text(preset: &'static Preset, options: &TextOptions) -> Result<ColumnPlan, Error> {
     let input = input(preset, &[("", options)])?;
     Ok(ColumnPlan {
-        minwise: MinwiseColumn::new(preset, &input, &[], preset.balance, false),
+        minwise: (preset.method == Method::Minwise).then(|| MinwiseColumn {
+            lots: Box::new(lots(city64(b""))),
+            share: 1.0,
+            is_set: preset.balance && input.weighs_all_alike(),
+        }),
         field: 0,
         name: String::new(),
         kind: Some(ContentKind::Text),
+        value_as_text: preset.value_as_text,
         input,
         factor: 1.0,
         balance: preset.balance,
@@ -114,17 +105,21 @@ pub fn row(
             let input = input(preset, &[("", &column.text), ("$", &options.text)])?;
             let prefix = prefix(preset, names[field]);
             Ok(ColumnPlan {
-                minwise: MinwiseColumn::new(preset, &input, &prefix, balance, title.is_some()),
+                minwise: (preset.method == Method::Minwise).then(|| MinwiseColumn {
+                    lots: Box::new(lots(name_hash(&prefix, &names[..field], names[field]))),
+                    share: column.weight / total,
+                    // Without balance the number of features is the column's weight.
+                    is_set: balance && title.is_none() && input.weighs_all_alike(),
+                }),
                 field,
                 name: names[field].to_owned(),
-                kind: (column.kind).or(preset.value_as_text.then_some(ContentKind::Text)),
+                kind: column.kind,
+                value_as_text: preset.value_as_text,
                 input,
                 // Roots first: the quotient of two extreme weights could underflow to 0.
                 factor: match preset.method {
-                    _ if !balance => column.weight,
-                    Method::SimHash => column.weight.sqrt() / total.sqrt(),
-                    // However small, it is a share.
-                    Method::Minwise => (column.weight / total).max(f64::MIN_POSITIVE),
+                    Method::SimHash if balance => column.weight.sqrt() / total.sqrt(),
+                    _ => column.weight,
                 },
                 balance,
                 value_weight: preset.value_weight,
@@ -153,6 +148,16 @@ fn title(
     match names.iter().position(|name| name == title) {
         Some(field) => Ok(Some(field)),
         None => Err(unknown_column("\"title\"", title, names)),
+    }
+}
+
+/// What tells a column from the others in the races for bits: its name, and for columns of one name
+/// (a sub-select may have some) which of them it is.
+fn name_hash(prefix: &[u8], before: &[&str], name: &str) -> u64 {
+    let namesakes = before.iter().filter(|other| **other == name).count() as u64;
+    match namesakes {
+        0 => city64(prefix),
+        _ => mix(city64(prefix) ^ namesakes),
     }
 }
 

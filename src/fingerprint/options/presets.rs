@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use crate::fingerprint::bag::UNIT;
 use crate::fingerprint::error::Error;
 use crate::fingerprint::hash::FeatureHash;
 use crate::fingerprint::terms::{CueWords, Length, PartOfSpeechWeights, Terms};
@@ -78,10 +79,34 @@ pub enum Input {
     WeightedTokens,
 }
 
+impl Input {
+    /// Do all features weigh the same, however often they occur?
+    pub fn weighs_all_alike(&self) -> bool {
+        let Input::Words(rules) = self else {
+            return false;
+        };
+        let Features {
+            words,
+            pairs,
+            ngrams,
+            whole,
+        } = rules.features;
+        let most = [words, pairs, ngrams, whole]
+            .into_iter()
+            .fold(0.0, f64::max);
+        let alike = |weight: f64| weight == most || weight == 0.0;
+        rules.tf == Tf::Set
+            && rules.terms == Terms::EQUAL
+            && [words, pairs, ngrams, whole].into_iter().all(alike)
+            // Below, it is no weight at all.
+            && most * UNIT >= 1.0
+    }
+}
+
 /// How weighted features become a fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// The signs of 64 sums ([`super::super::simhash`]).
+    /// The signs of a sum for each bit ([`super::super::simhash`]).
     SimHash,
     /// A bit each of features drawn at random ([`super::super::minwise`]).
     Minwise,

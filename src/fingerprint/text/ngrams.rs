@@ -40,7 +40,7 @@ impl GramLengths {
 /// Of Hangul, Hiragana or Katakana; in normal form there are no half-width ones.
 fn is_syllable(c: char) -> bool {
     matches!(c,
-        '\u{1100}'..='\u{11ff}' | '\u{3041}'..='\u{318f}' | '\u{31f0}'..='\u{31ff}'
+        '\u{1100}'..='\u{11ff}' | '\u{3041}'..='\u{30ff}' | '\u{3131}'..='\u{318e}' | '\u{31f0}'..='\u{31ff}'
         | '\u{a960}'..='\u{a97f}' | '\u{ac00}'..='\u{d7ff}' | '\u{1b000}'..='\u{1b16f}')
 }
 

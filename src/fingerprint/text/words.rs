@@ -182,7 +182,8 @@ const GAPS: [bool; 256] = {
     gaps
 };
 
-const LETTERS: [bool; 256] = {
+/// The letters and digits of ASCII.
+pub const LETTERS: [bool; 256] = {
     let mut letters = [false; 256];
     let mut c = 0;
     while c < 256 {
