@@ -359,7 +359,7 @@ BEGIN
 	IF NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = $1::oid) THEN
 		RAISE EXCEPTION 'relation with OID % does not exist', $1::oid USING ERRCODE = 'undefined_table';
 	ELSIF NOT EXISTS (SELECT FROM pg_attribute AS a
-		WHERE a.attrelid = $1::oid AND a.attname = $2 AND NOT a.attisdropped) THEN
+		WHERE a.attrelid = $1::oid AND a.attname = $2 AND a.attnum > 0 AND NOT a.attisdropped) THEN
 		RAISE EXCEPTION 'column "%" of relation "%" does not exist', $2, $1 USING ERRCODE = 'undefined_column';
 	END IF;
 END $$;
@@ -376,6 +376,11 @@ BEGIN
 	IF (SELECT c.relkind NOT IN ('r', 'p') FROM pg_class AS c WHERE c.oid = $1::oid) THEN
 		RAISE EXCEPTION '"%" is not a table', $1 USING ERRCODE = 'wrong_object_type',
 			DETAIL = 'Only tables and partitioned tables can have generated columns.';
+	ELSIF (SELECT c.relispartition FROM pg_class AS c WHERE c.oid = $1::oid) THEN
+		RAISE EXCEPTION '"%" is a partition', $1 USING ERRCODE = 'wrong_object_type',
+			HINT = 'Name the partitioned table: its columns are those of all partitions.';
+	ELSIF (SELECT octet_length(c.relname || '_pairs') > 63 FROM pg_class AS c WHERE c.oid = $1::oid) THEN
+		RAISE EXCEPTION 'the name of "%" is too long for a view "..._pairs"', $1 USING ERRCODE = 'name_too_long';
 	ELSIF jsonb_typeof($3) <> 'object' OR $3 = '{}' THEN
 		RAISE EXCEPTION 'invalid groups: %', left($3::text, 100) USING ERRCODE = 'invalid_parameter_value',
 			HINT = 'Write an object of arrays of columns: {"name": ["given_name", "surname"], "born": ["birth_date"]}.';
@@ -386,6 +391,10 @@ BEGIN
 			RAISE EXCEPTION 'invalid group "%": %', one.name, left(one.columns::text, 100)
 				USING ERRCODE = 'invalid_parameter_value',
 					HINT = 'A group has a name, and is an array of one or more columns.';
+		END IF;
+		IF octet_length('fp_' || one.name) > 63 THEN
+			RAISE EXCEPTION 'the name of group "%" is too long', one.name USING ERRCODE = 'name_too_long',
+				HINT = 'A name has at most 60 bytes.';
 		END IF;
 		SELECT c INTO wrong FROM jsonb_array_elements_text(one.columns) AS c GROUP BY c HAVING count(*) > 1;
 		IF FOUND THEN
@@ -402,7 +411,7 @@ CREATE FUNCTION simhash_record_pattern(
 	relation regclass, key name, groups jsonb, radius int DEFAULT 3, min_jaccard float8 DEFAULT 0.25,
 	ngram int DEFAULT 3
 ) RETURNS SETOF text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET extra_float_digits = 1 AS $$
 DECLARE
 	missing text;
 	-- The extension's schema.
@@ -432,6 +441,9 @@ BEGIN
 	SELECT format('%I', n.nspname) INTO here
 	FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'simhash_dedup';
 	SELECT format('%I.%I', n.nspname, c.relname || '_pairs'), format_type(a.atttypid, a.atttypmod)
+		-- Without, the keys would have the collation of the column names that are given beside them.
+		|| coalesce((SELECT format(' COLLATE %I.%I', cn.nspname, co.collname) FROM pg_collation AS co
+			JOIN pg_namespace AS cn ON cn.oid = co.collnamespace WHERE co.oid = a.attcollation), '')
 	INTO view_name, key_type
 	FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace JOIN pg_attribute AS a ON a.attrelid = c.oid
 	WHERE c.oid = $1::oid AND a.attname = $2;
@@ -454,8 +466,8 @@ BEGIN
 		FROM jsonb_object_keys($3) AS k;
 	-- Materialized: the planner would else be free to check all pairs of rows before it joins.
 	RETURN NEXT format(E'CREATE VIEW %s AS\nWITH p AS MATERIALIZED (\n    %s\n), checked AS MATERIALIZED (\n'
-			'    SELECT p.a, p.b, %5$s.simhash_jaccard(\n        concat_ws('' '', %6$s),\n'
-			'        concat_ws('' '', %7$s), %8$s) AS jaccard\n'
+			'    SELECT p.a, p.b, %5$s.simhash_jaccard(\n        pg_catalog.concat_ws('' '', %6$s),\n'
+			'        pg_catalog.concat_ws('' '', %7$s), %8$s) AS jaccard\n'
 			'    FROM p JOIN %3$s AS x ON x.%4$I = p.a JOIN %3$s AS y ON y.%4$I = p.b\n)\n'
 			'SELECT a, b, jaccard FROM checked WHERE jaccard >= %9$s;',
 		view_name, searches, $1, $2, here, of_x, of_y, $6, $5);
@@ -1129,8 +1141,9 @@ COMMENT ON FUNCTION simhash_flag_duplicate() IS
 -- ---------------------------------------------------------------- what made a column's fingerprints
 -- Fingerprints made by different weights are numbers of one type, and do not meet.
 
--- For the trigger's look at a stored row.
-CREATE FUNCTION simhash_catalog.fingerprint(record record, weights jsonb, preset text) RETURNS bigint
+-- For the trigger's look at a stored row, and simhash_fingerprint_verify. In the extension's schema
+-- another role may have a simhash64 that fits the row better.
+CREATE FUNCTION simhash_catalog.fingerprint(record record, weights jsonb, preset text DEFAULT NULL) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row64';
 COMMENT ON FUNCTION simhash_catalog.fingerprint(record, jsonb, text) IS
 	'the function simhash64 of a row, for triggers';
@@ -1141,28 +1154,26 @@ COMMENT ON FUNCTION simhash_catalog.trigger_recipe(bytea, name) IS
 	'weights and preset by which a simhash_flag_duplicate trigger with these arguments fills a '
 	'column, as arguments of simhash64; NULL when it does not fill it';
 
--- row_name is what the row is called in what a trigger makes.
+-- With row_name, what the row is called in a query, an expression to evaluate; without, to read.
 CREATE FUNCTION simhash_catalog.made_by(relation regclass, fingerprint name, row_name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	compared CONSTANT text := format('(NOT (%I IS DISTINCT FROM ', $2);
 	made text;
 BEGIN
-	IF NOT EXISTS (SELECT FROM pg_attribute AS a
-		WHERE a.attrelid = $1::oid AND a.attname = $2 AND a.attnum > 0 AND NOT a.attisdropped) THEN
-		RAISE EXCEPTION 'column "%" of relation "%" does not exist', $2, $1 USING ERRCODE = 'undefined_column';
-	END IF;
+	PERFORM simhash_catalog.check_column($1, $2);
 	SELECT pg_get_expr(d.adbin, d.adrelid) INTO made
 	FROM pg_attribute AS a JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 	WHERE a.attrelid = $1::oid AND a.attname = $2 AND a.attgenerated <> '';
 	IF made IS NULL THEN
 		-- Triggers fire in the order of their names: what the last one makes is stored.
-		SELECT format('%I.simhash64(%s.*, %s)', n.nspname, $3, recipe) INTO made
+		SELECT CASE WHEN $3 IS NULL THEN format('%I.simhash64(new.*, %s)', n.nspname, recipe)
+			ELSE format('simhash_catalog.fingerprint(%s.*, %s)', $3, recipe) END INTO made
 		FROM pg_extension AS x JOIN pg_namespace AS n ON n.oid = x.extnamespace
 			JOIN pg_proc AS p ON p.pronamespace = n.oid AND p.proname = 'simhash_flag_duplicate'
 			JOIN pg_trigger AS t ON t.tgfoid = p.oid,
 			simhash_catalog.trigger_recipe(t.tgargs, $2) AS recipe
-		WHERE x.extname = 'simhash_dedup' AND t.tgrelid = $1::oid AND t.tgenabled <> 'D' AND recipe IS NOT NULL
+		WHERE x.extname = 'simhash_dedup' AND t.tgrelid = $1::oid AND t.tgenabled IN ('O', 'A') AND recipe IS NOT NULL
 		ORDER BY t.tgname DESC LIMIT 1;
 	END IF;
 	IF made IS NULL THEN
@@ -1176,7 +1187,7 @@ END $$;
 COMMENT ON FUNCTION simhash_catalog.made_by(regclass, name, text) IS 'implementation of simhash_made_by';
 
 CREATE FUNCTION simhash_made_by(relation regclass, fingerprint name) RETURNS text
-LANGUAGE sql STABLE BEGIN ATOMIC SELECT simhash_catalog.made_by($1, $2, 'new'); END;
+LANGUAGE sql STABLE STRICT BEGIN ATOMIC SELECT simhash_catalog.made_by($1, $2, NULL); END;
 COMMENT ON FUNCTION simhash_made_by(regclass, name) IS
 	'what makes the values of a fingerprint column: the expression of a generated column, what a '
 	'simhash_flag_duplicate trigger with weights fills in, or what a CHECK constraint says that it '
@@ -1192,17 +1203,24 @@ DECLARE
 	row_name text;
 	size bigint;
 BEGIN
-	IF $3 < 0 THEN
+	IF $1 IS NULL OR $2 IS NULL THEN
+		RAISE EXCEPTION 'argument "%" of simhash_fingerprint_verify must not be null',
+			CASE WHEN $1 IS NULL THEN 'relation' ELSE 'fingerprint' END USING ERRCODE = 'null_value_not_allowed';
+	ELSIF $3 < 0 THEN
 		RAISE EXCEPTION 'argument "pages" must not be negative: %', $3 USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	PERFORM simhash_catalog.check_column($1, $2);
+	IF (SELECT c.relkind NOT IN ('r', 'p') FROM pg_class AS c WHERE c.oid = $1::oid) THEN
+		RAISE EXCEPTION '% is not a table', $1 USING ERRCODE = 'wrong_object_type';
 	END IF;
 	FOR part, row_name, size IN
 		WITH RECURSIVE below (oid) AS (
 			SELECT $1::oid UNION SELECT i.inhrelid FROM pg_inherits AS i JOIN below AS b ON b.oid = i.inhparent)
 		SELECT c.oid, quote_ident(c.relname), pg_relation_size(c.oid) / current_setting('block_size')::bigint
 		FROM pg_class AS c JOIN below AS b ON b.oid = c.oid
-		WHERE c.relkind = 'r' ORDER BY c.oid::regclass::text
+		WHERE c.relkind = 'r' AND NOT pg_is_other_temp_schema(c.relnamespace) ORDER BY c.oid::regclass::text
 	LOOP
-		made_by := simhash_catalog.made_by(part, $2, 'new');
+		made_by := simhash_catalog.made_by(part, $2, NULL);
 		checked := NULL;
 		differing := NULL;
 		example := NULL;

@@ -180,5 +180,21 @@ RESET ROLE;
 GRANT USAGE ON SCHEMA :home TO PUBLIC;
 
 SET client_min_messages = warning;
+-- A function of another role that fits the row better is not called.
+CREATE TABLE planted (id int PRIMARY KEY, body text, fp bigint, is_duplicate boolean);
+CREATE TRIGGER flag BEFORE INSERT ON planted FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate(
+	'fingerprint=fp', 'flag=is_duplicate', 'lock=off', 'weights={"body": 1}');
+INSERT INTO planted VALUES (1, 'street lamp');
+CREATE FUNCTION public.simhash64(planted, jsonb) RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RAISE 'planted'; END $$;
+SELECT checked, differing FROM simhash_fingerprint_verify('planted', 'fp');
+DROP FUNCTION public.simhash64(planted, jsonb);
+-- A trigger that fires on replicas alone makes nothing here.
+ALTER TABLE planted ENABLE REPLICA TRIGGER flag;
+SELECT simhash_made_by('planted', 'fp') IS NULL AS unknown;
+-- Not of a table.
+CREATE VIEW of_planted AS SELECT fp FROM planted;
+SELECT * FROM simhash_fingerprint_verify('of_planted', 'fp');
+SELECT * FROM simhash_fingerprint_verify('planted', NULL);
+SELECT * FROM simhash_fingerprint_verify('planted', 'ctid');
 DROP SCHEMA made CASCADE;
 DROP ROLE regress_made_writer;

@@ -101,5 +101,12 @@ SELECT simhash_record_pattern('person', 'id', '{"name": ["surname"]}', NULL);
 SELECT simhash_record_pattern('person', 'id', '{"name": ["surname"]}', min_jaccard => NULL);
 SELECT simhash_record_pattern('person', 'id', '{"name": ["surname"]}', ngram => NULL);
 SET client_min_messages = error;
+-- A key with a collation of its own.
+CREATE TABLE collated (id text COLLATE "POSIX" PRIMARY KEY, name text);
+INSERT INTO collated VALUES ('a', 'one and the same'), ('b', 'one and the same'), ('c', 'another');
+SELECT simhash_record_pattern('collated', 'id', '{"n": ["name"]}') \gexec
+SELECT a, b FROM collated_pairs;
+SELECT simhash_record_pattern('collated', 'ctid', '{"m": ["name"]}');
+SELECT simhash_record_pattern('collated', 'id', jsonb_build_object(repeat('x', 61), '["name"]'::jsonb));
 DROP SCHEMA records_test, "other schema" CASCADE;
 DROP ROLE records_nobody;

@@ -34,8 +34,11 @@ thread_local! {
 /// it may be the one that makes them anew.
 pub fn look_once(call: &TriggerCall<'_>, flagged: &FlaggedTable) {
     let recipe = &flagged.options.recipe;
+    if call.event() != Event::Insert {
+        return;
+    }
     let new = (flagged.origin.to_u32(), recipe.clone());
-    if call.event() != Event::Insert || !LOOKED.with_borrow_mut(|looked| looked.insert(new)) {
+    if !LOOKED.with_borrow_mut(|looked| looked.insert(new)) {
         return;
     }
     match recipe {

@@ -367,6 +367,8 @@ pub fn plain_tables_below(table: Oid) -> Vec<Oid> {
         (0..count)
             .map(|i| pg_sys::list_nth_oid(list, i))
             .filter(|table| pg_sys::get_rel_relkind(*table) as u8 == pg_sys::RELKIND_RELATION)
+            // A query does not read temporary tables of other sessions.
+            .filter(|table| !pg_sys::isOtherTempNamespace(pg_sys::get_rel_namespace(*table)))
             .collect()
     }
 }
