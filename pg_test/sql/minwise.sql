@@ -27,6 +27,8 @@ SELECT column_name, feature, round(weight::numeric, 4) AS weight
 FROM simhash_features(ROW(date '2024-02-29', 1205.50, 'Ann'), preset => 'record')
 ORDER BY 1, 2;
 
+-- A tsvector has lexemes, in these presets too.
+SELECT feature, tf FROM simhash_features(ROW('lamp:1A street:2'::tsvector), preset => 'record');
 -- A column without features takes no part, whatever its weight; nothing has no fingerprint.
 CREATE TABLE petition (id int PRIMARY KEY, subject text, body text);
 INSERT INTO petition VALUES
