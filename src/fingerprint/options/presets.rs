@@ -145,8 +145,8 @@ const PLAIN: Rules = Rules {
     terms: Terms::EQUAL,
 };
 
-/// The best that was measured (docs/quality.md). Function words stay: they hold the fingerprints of
-/// near-duplicates together, and 1 + ln tf keeps them from drowning the rest.
+/// The best SimHash that was measured (docs/quality.md). Function words stay: they hold the
+/// fingerprints of near-duplicates together, and 1 + ln tf keeps them from drowning the rest.
 const DEFAULT: Rules = Rules {
     tf: Tf::Log,
     drop_runs: true,
