@@ -68,7 +68,7 @@ sub cancel_build
 	my $session = $node->background_psql('postgres', on_error_stop => 0);
 	my $pid = $session->query_safe('SELECT pg_backend_pid()');
 	$session->query_until(qr/started/, "\\echo started\n$how t USING simhash (fp);\n\\echo ended\n");
-	wait_for_wait($node, "$how%");
+	$node->poll_query_until('postgres', "SELECT query LIKE '$how%' FROM pg_stat_activity WHERE pid = $pid");
 	select(undef, undef, undef, $build * $share);
 	my $asked = processor_seconds($pid);
 	$node->safe_psql('postgres', "SELECT pg_cancel_backend($pid)");
