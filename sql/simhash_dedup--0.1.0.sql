@@ -22,32 +22,32 @@ COMMENT ON SCHEMA simhash_catalog IS
 CREATE FUNCTION simhash64(record record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row64';
 COMMENT ON FUNCTION simhash64(record, jsonb, text) IS
-	'64-bit SimHash of a row; NULL when it has no feature';
+	'64-bit fingerprint of a row; NULL when it has no feature';
 
 CREATE FUNCTION simhash32(record record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row32';
 COMMENT ON FUNCTION simhash32(record, jsonb, text) IS
-	'32-bit SimHash of a row, 0 to 2^32 - 1; NULL when it has no feature';
+	'32-bit fingerprint of a row, 0 to 2^32 - 1; NULL when it has no feature';
 
 CREATE FUNCTION simhash64(text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text64';
 COMMENT ON FUNCTION simhash64(text, jsonb, text) IS
-	'64-bit SimHash of a text; NULL when it has no word';
+	'64-bit fingerprint of a text; NULL when it has no word';
 
 CREATE FUNCTION simhash32(text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text32';
 COMMENT ON FUNCTION simhash32(text, jsonb, text) IS
-	'32-bit SimHash of a text, 0 to 2^32 - 1; NULL when it has no word';
+	'32-bit fingerprint of a text, 0 to 2^32 - 1; NULL when it has no word';
 
 CREATE FUNCTION simhash128(record record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bit(128)
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row128';
 COMMENT ON FUNCTION simhash128(record, jsonb, text) IS
-	'128-bit SimHash of a row; NULL when it has no feature; not served by the index';
+	'128-bit fingerprint of a row; NULL when it has no feature; not served by the index';
 
 CREATE FUNCTION simhash128(text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bit(128)
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text128';
 COMMENT ON FUNCTION simhash128(text, jsonb, text) IS
-	'128-bit SimHash of a text; NULL when it has no word; not served by the index';
+	'128-bit fingerprint of a text; NULL when it has no word; not served by the index';
 
 CREATE FUNCTION simhash64(lexemes tsvector) RETURNS bigint
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME', 'simhash_tsvector64';
@@ -72,6 +72,15 @@ LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 100 AS 'MODULE_PATHNAME', 'sim
 COMMENT ON FUNCTION simhash_features(record, jsonb, text) IS
 	'the features of a row, with the weight and the hash by which each votes on the 64-bit '
 	'fingerprint';
+
+CREATE FUNCTION simhash_features(
+	text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL,
+	OUT column_name text, OUT feature text, OUT tf float8, OUT weight float8, OUT hash bigint
+) RETURNS SETOF record
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 100 AS 'MODULE_PATHNAME', 'simhash_text_features';
+COMMENT ON FUNCTION simhash_features(text, jsonb, text) IS
+	'the features of a text, with the weight and the hash by which each votes on the 64-bit '
+	'fingerprint; column_name is NULL';
 
 CREATE FUNCTION simhash_bits(fingerprint bigint, bits int DEFAULT 64) RETURNS text
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_bits';
@@ -341,6 +350,132 @@ COMMENT ON FUNCTION simhash_maintain_clusters() IS
 	'AFTER INSERT OR UPDATE row trigger that keeps a table (key, cluster_id) of clusters current; '
 	'arguments clusters=, key=, fingerprint=, radius=';
 
+-- ---------------------------------------------------------------- records
+-- docs/records.md. It only writes text: whoever runs the statements needs the rights.
+
+CREATE FUNCTION simhash_catalog.check_column(relation regclass, name text) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = $1::oid) THEN
+		RAISE EXCEPTION 'relation with OID % does not exist', $1::oid USING ERRCODE = 'undefined_table';
+	ELSIF NOT EXISTS (SELECT FROM pg_attribute AS a
+		WHERE a.attrelid = $1::oid AND a.attname = $2 AND a.attnum > 0 AND NOT a.attisdropped) THEN
+		RAISE EXCEPTION 'column "%" of relation "%" does not exist', $2, $1 USING ERRCODE = 'undefined_column';
+	END IF;
+END $$;
+COMMENT ON FUNCTION simhash_catalog.check_column(regclass, text) IS
+	'raises an error unless a relation has this column';
+
+CREATE FUNCTION simhash_catalog.check_record_pattern(relation regclass, key name, groups jsonb) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	one record;
+	wrong text;
+BEGIN
+	PERFORM simhash_catalog.check_column($1, $2);
+	IF (SELECT c.relkind NOT IN ('r', 'p') FROM pg_class AS c WHERE c.oid = $1::oid) THEN
+		RAISE EXCEPTION '"%" is not a table', $1 USING ERRCODE = 'wrong_object_type',
+			DETAIL = 'Only tables and partitioned tables can have generated columns.';
+	ELSIF (SELECT c.relispartition FROM pg_class AS c WHERE c.oid = $1::oid) THEN
+		RAISE EXCEPTION '"%" is a partition', $1 USING ERRCODE = 'wrong_object_type',
+			HINT = 'Name the partitioned table: its columns are those of all partitions.';
+	ELSIF (SELECT octet_length(c.relname || '_pairs') > 63 FROM pg_class AS c WHERE c.oid = $1::oid) THEN
+		RAISE EXCEPTION 'the name of "%" is too long for a view "..._pairs"', $1 USING ERRCODE = 'name_too_long';
+	ELSIF jsonb_typeof($3) <> 'object' OR $3 = '{}' THEN
+		RAISE EXCEPTION 'invalid groups: %', left($3::text, 100) USING ERRCODE = 'invalid_parameter_value',
+			HINT = 'Write an object of arrays of columns: {"name": ["given_name", "surname"], "born": ["birth_date"]}.';
+	END IF;
+	FOR one IN SELECT g.key AS name, g.value AS columns FROM jsonb_each($3) AS g LOOP
+		IF jsonb_typeof(one.columns) <> 'array' OR one.columns = '[]' OR one.name = ''
+			OR jsonb_path_exists(one.columns, 'strict $[*] ? (@.type() != "string")') THEN
+			RAISE EXCEPTION 'invalid group "%": %', one.name, left(one.columns::text, 100)
+				USING ERRCODE = 'invalid_parameter_value',
+					HINT = 'A group has a name, and is an array of one or more columns.';
+		END IF;
+		IF octet_length('fp_' || one.name) > 63 THEN
+			RAISE EXCEPTION 'the name of group "%" is too long', one.name USING ERRCODE = 'name_too_long',
+				HINT = 'A name has at most 60 bytes.';
+		END IF;
+		SELECT c INTO wrong FROM jsonb_array_elements_text(one.columns) AS c GROUP BY c HAVING count(*) > 1;
+		IF FOUND THEN
+			RAISE EXCEPTION 'group "%" has column "%" more than once', one.name, wrong
+				USING ERRCODE = 'duplicate_column';
+		END IF;
+		PERFORM simhash_catalog.check_column($1, c) FROM jsonb_array_elements_text(one.columns) AS c;
+	END LOOP;
+END $$;
+COMMENT ON FUNCTION simhash_catalog.check_record_pattern(regclass, name, jsonb) IS
+	'raises an error unless simhash_record_pattern can write statements of these columns';
+
+CREATE FUNCTION simhash_record_pattern(
+	relation regclass, key name, groups jsonb, radius int DEFAULT 3, min_jaccard float8 DEFAULT 0.25,
+	ngram int DEFAULT 3
+) RETURNS SETOF text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET extra_float_digits = 1 AS $$
+DECLARE
+	missing text;
+	-- The extension's schema.
+	here text;
+	view_name text;
+	key_type text;
+	added text;
+	searches text;
+	-- The columns of two rows.
+	of_x text;
+	of_y text;
+BEGIN
+	SELECT a.name INTO missing
+	FROM (VALUES ('relation', $1 IS NULL), ('key', $2 IS NULL), ('groups', $3 IS NULL), ('radius', $4 IS NULL),
+		('min_jaccard', $5 IS NULL), ('ngram', $6 IS NULL)) AS a (name, is_null) WHERE a.is_null LIMIT 1;
+	IF missing IS NOT NULL THEN
+		RAISE EXCEPTION 'argument "%" of simhash_record_pattern must not be null', missing
+			USING ERRCODE = 'null_value_not_allowed';
+	ELSIF $4 NOT BETWEEN 0 AND 64 THEN
+		RAISE EXCEPTION 'radius must be between 0 and 64, not %', $4 USING ERRCODE = 'invalid_parameter_value';
+	ELSIF $5 NOT BETWEEN 0 AND 1 THEN
+		RAISE EXCEPTION 'min_jaccard must be between 0 and 1, not %', $5 USING ERRCODE = 'invalid_parameter_value';
+	ELSIF $6 NOT BETWEEN 1 AND 100 THEN
+		RAISE EXCEPTION 'ngram must be between 1 and 100, not %', $6 USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	PERFORM simhash_catalog.check_record_pattern($1, $2, $3);
+	SELECT format('%I', n.nspname) INTO here
+	FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'simhash_dedup';
+	SELECT format('%I.%I', n.nspname, c.relname || '_pairs'), format_type(a.atttypid, a.atttypmod)
+		-- Without, the keys would have the collation of the column names that are given beside them.
+		|| coalesce((SELECT format(' COLLATE %I.%I', cn.nspname, co.collname) FROM pg_collation AS co
+			JOIN pg_namespace AS cn ON cn.oid = co.collnamespace WHERE co.oid = a.attcollation), '')
+	INTO view_name, key_type
+	FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace JOIN pg_attribute AS a ON a.attrelid = c.oid
+	WHERE c.oid = $1::oid AND a.attname = $2;
+	SELECT string_agg(format(
+			E'\n    ADD COLUMN %I bigint GENERATED ALWAYS AS\n        (%s.simhash64(ROW(%s), %L, %L)) STORED',
+			'fp_' || g.key, here,
+			(SELECT string_agg(format('%I', c.name), ', ' ORDER BY c.place)
+				FROM jsonb_array_elements_text(g.value) WITH ORDINALITY AS c (name, place)),
+			jsonb_build_object('$columns', g.value), 'record'), ','),
+		string_agg(format('SELECT a, b FROM %s.simhash_pairs_keyed(NULL::%s, %L, %L, %L, %s)',
+			here, key_type, $1, $2, 'fp_' || g.key, $4), E'\n    UNION ')
+	INTO added, searches FROM jsonb_each($3) AS g;
+	SELECT string_agg(format('x.%I', c.name), ', ' ORDER BY c.place),
+		string_agg(format('y.%I', c.name), ', ' ORDER BY c.place)
+	INTO of_x, of_y
+	FROM (SELECT c #>> '{}' AS name, min(p) AS place
+		FROM jsonb_path_query($3, 'strict $.*[*]') WITH ORDINALITY AS q (c, p) GROUP BY c) AS c;
+	RETURN NEXT format('ALTER TABLE %s%s;', $1, added);
+	RETURN QUERY SELECT format('CREATE INDEX ON %s USING simhash (%I);', $1, 'fp_' || k)
+		FROM jsonb_object_keys($3) AS k;
+	-- Materialized: the planner would else be free to check all pairs of rows before it joins.
+	RETURN NEXT format(E'CREATE VIEW %s AS\nWITH p AS MATERIALIZED (\n    %s\n), checked AS MATERIALIZED (\n'
+			'    SELECT p.a, p.b, %5$s.simhash_jaccard(\n        pg_catalog.concat_ws('' '', %6$s),\n'
+			'        pg_catalog.concat_ws('' '', %7$s), %8$s) AS jaccard\n'
+			'    FROM p JOIN %3$s AS x ON x.%4$I = p.a JOIN %3$s AS y ON y.%4$I = p.b\n)\n'
+			'SELECT a, b, jaccard FROM checked WHERE jaccard >= %9$s;',
+		view_name, searches, $1, $2, here, of_x, of_y, $6, $5);
+END $$;
+COMMENT ON FUNCTION simhash_record_pattern(regclass, name, jsonb, int, float8, int) IS
+	'statements that give a table of records a fingerprint for each group of columns, an index on '
+	'each, and a view of the pairs that one of them finds and that are similar as a whole; for \gexec';
+
 -- ---------------------------------------------------------------- checking an index
 
 CREATE FUNCTION simhash_index_verify(
@@ -520,13 +655,13 @@ CREATE TRIGGER keep_version BEFORE DELETE ON simhash_catalog.idf_term
 CREATE FUNCTION simhash64_named(record record, name text) RETURNS bigint
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row_named';
 COMMENT ON FUNCTION simhash64_named(record, text) IS
-	'64-bit SimHash of a row by a stored configuration, name or name@version; not for CHECK '
+	'64-bit fingerprint of a row by a stored configuration, name or name@version; not for CHECK '
 	'constraints, which a restore checks before it has the configuration';
 
 CREATE FUNCTION simhash64_named_text(text text, name text) RETURNS bigint
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text_named';
 COMMENT ON FUNCTION simhash64_named_text(text, text) IS
-	'64-bit SimHash of a text by a stored configuration, name or name@version; not for CHECK '
+	'64-bit fingerprint of a text by a stored configuration, name or name@version; not for CHECK '
 	'constraints, which a restore checks before it has the configuration';
 
 CREATE FUNCTION simhash_terms(text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS SETOF text
@@ -766,12 +901,7 @@ BEGIN
 		RAISE EXCEPTION 'dictionary "%" does not exist', $4 USING ERRCODE = 'undefined_object',
 			HINT = 'Create it with simhash_add_word.';
 	END IF;
-	IF NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = $2::oid) THEN
-		RAISE EXCEPTION 'relation with OID % does not exist', $2::oid USING ERRCODE = 'undefined_table';
-	ELSIF NOT EXISTS (SELECT FROM pg_attribute AS a
-		WHERE a.attrelid = $2::oid AND a.attname = $3 AND NOT a.attisdropped) THEN
-		RAISE EXCEPTION 'column "%" of relation "%" does not exist', $3, $2 USING ERRCODE = 'undefined_column';
-	END IF;
+	PERFORM simhash_catalog.check_column($2, $3);
 	PERFORM simhash_catalog.check_writer('idf', $1, false);
 	SELECT jsonb_build_object('dictionary', coalesce(jsonb_agg(d.word), '[]')) INTO options
 	FROM simhash_catalog.dictionary_words($4, 2147483647) AS d WHERE d.kind = 'word';
@@ -1007,3 +1137,105 @@ LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_flag_duplicate';
 COMMENT ON FUNCTION simhash_flag_duplicate() IS
 	'BEFORE INSERT OR UPDATE row trigger that marks, rejects or skips near-duplicates; arguments '
 	'are ''name=value'' strings, see docs/flagging.md';
+
+-- ---------------------------------------------------------------- what made a column's fingerprints
+-- Fingerprints made by different weights are numbers of one type, and do not meet.
+
+-- For the trigger's look at a stored row, and simhash_fingerprint_verify. In the extension's schema
+-- another role may have a simhash64 that fits the row better.
+CREATE FUNCTION simhash_catalog.fingerprint(record record, weights jsonb, preset text DEFAULT NULL) RETURNS bigint
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row64';
+COMMENT ON FUNCTION simhash_catalog.fingerprint(record, jsonb, text) IS
+	'the function simhash64 of a row, for triggers';
+
+CREATE FUNCTION simhash_catalog.trigger_recipe(arguments bytea, fingerprint name) RETURNS text
+LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'simhash_trigger_recipe';
+COMMENT ON FUNCTION simhash_catalog.trigger_recipe(bytea, name) IS
+	'weights and preset by which a simhash_flag_duplicate trigger with these arguments fills a '
+	'column, as arguments of simhash64; NULL when it does not fill it';
+
+-- With row_name, what the row is called in a query, an expression to evaluate; without, to read.
+CREATE FUNCTION simhash_catalog.made_by(relation regclass, fingerprint name, row_name text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	compared CONSTANT text := format('(NOT (%I IS DISTINCT FROM ', $2);
+	made text;
+BEGIN
+	PERFORM simhash_catalog.check_column($1, $2);
+	SELECT pg_get_expr(d.adbin, d.adrelid) INTO made
+	FROM pg_attribute AS a JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+	WHERE a.attrelid = $1::oid AND a.attname = $2 AND a.attgenerated <> '';
+	IF made IS NULL THEN
+		-- Triggers fire in the order of their names: what the last one makes is stored.
+		SELECT CASE WHEN $3 IS NULL THEN format('%I.simhash64(new.*, %s)', n.nspname, recipe)
+			ELSE format('simhash_catalog.fingerprint(%s.*, %s)', $3, recipe) END INTO made
+		FROM pg_extension AS x JOIN pg_namespace AS n ON n.oid = x.extnamespace
+			JOIN pg_proc AS p ON p.pronamespace = n.oid AND p.proname = 'simhash_flag_duplicate'
+			JOIN pg_trigger AS t ON t.tgfoid = p.oid,
+			simhash_catalog.trigger_recipe(t.tgargs, $2) AS recipe
+		WHERE x.extname = 'simhash_dedup' AND t.tgrelid = $1::oid AND t.tgenabled IN ('O', 'A') AND recipe IS NOT NULL
+		ORDER BY t.tgname DESC LIMIT 1;
+	END IF;
+	IF made IS NULL THEN
+		SELECT substr(e.text, length(compared) + 1, length(e.text) - length(compared) - 2) INTO made
+		FROM pg_constraint AS c, pg_get_expr(c.conbin, c.conrelid) AS e (text)
+		WHERE c.conrelid = $1::oid AND c.contype = 'c' AND starts_with(e.text, compared)
+		ORDER BY c.conname LIMIT 1;
+	END IF;
+	RETURN made;
+END $$;
+COMMENT ON FUNCTION simhash_catalog.made_by(regclass, name, text) IS 'implementation of simhash_made_by';
+
+CREATE FUNCTION simhash_made_by(relation regclass, fingerprint name) RETURNS text
+LANGUAGE sql STABLE STRICT BEGIN ATOMIC SELECT simhash_catalog.made_by($1, $2, NULL); END;
+COMMENT ON FUNCTION simhash_made_by(regclass, name) IS
+	'what makes the values of a fingerprint column: the expression of a generated column, what a '
+	'simhash_flag_duplicate trigger with weights fills in, or what a CHECK constraint says that it '
+	'is not distinct from; else NULL';
+
+CREATE FUNCTION simhash_fingerprint_verify(
+	relation regclass, fingerprint name, pages int DEFAULT 100,
+	OUT part regclass, OUT made_by text, OUT checked bigint, OUT differing bigint, OUT example tid
+) RETURNS SETOF record
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	row_name text;
+	size bigint;
+BEGIN
+	IF $1 IS NULL OR $2 IS NULL THEN
+		RAISE EXCEPTION 'argument "%" of simhash_fingerprint_verify must not be null',
+			CASE WHEN $1 IS NULL THEN 'relation' ELSE 'fingerprint' END USING ERRCODE = 'null_value_not_allowed';
+	ELSIF $3 < 0 THEN
+		RAISE EXCEPTION 'argument "pages" must not be negative: %', $3 USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	PERFORM simhash_catalog.check_column($1, $2);
+	IF (SELECT c.relkind NOT IN ('r', 'p') FROM pg_class AS c WHERE c.oid = $1::oid) THEN
+		RAISE EXCEPTION '% is not a table', $1 USING ERRCODE = 'wrong_object_type';
+	END IF;
+	FOR part, row_name, size IN
+		WITH RECURSIVE below (oid) AS (
+			SELECT $1::oid UNION SELECT i.inhrelid FROM pg_inherits AS i JOIN below AS b ON b.oid = i.inhparent)
+		SELECT c.oid, quote_ident(c.relname), pg_relation_size(c.oid) / current_setting('block_size')::bigint
+		FROM pg_class AS c JOIN below AS b ON b.oid = c.oid
+		WHERE c.relkind = 'r' AND NOT pg_is_other_temp_schema(c.relnamespace) ORDER BY c.oid::regclass::text
+	LOOP
+		made_by := simhash_catalog.made_by(part, $2, NULL);
+		checked := NULL;
+		differing := NULL;
+		example := NULL;
+		IF made_by IS NOT NULL THEN
+			EXECUTE format(
+				'SELECT count(*), count(*) FILTER (WHERE l.differs), min(l.ctid) FILTER (WHERE l.differs)
+				FROM (SELECT ctid, %1$I IS DISTINCT FROM (%2$s) AS differs FROM ONLY %3$s %4$s OFFSET 0) AS l',
+				$2, simhash_catalog.made_by(part, $2, row_name), part,
+				CASE WHEN $3 < size THEN format('TABLESAMPLE SYSTEM (%s)', 100.0 * $3 / size) ELSE '' END)
+			INTO checked, differing, example;
+		END IF;
+		RETURN NEXT;
+	END LOOP;
+END $$;
+COMMENT ON FUNCTION simhash_fingerprint_verify(regclass, name, int) IS
+	'computes fingerprints anew by what made them, for the rows of about so many pages of each '
+	'table, of all with NULL, and counts those that differ from the stored ones; reads with the '
+	'rights of the caller';

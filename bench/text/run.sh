@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# make bench-text: rows a second of simhash64, by itself and through SQL, next to cutting words alone and to Python's
-# packages simhash and jieba (of the interpreter PYTHON; left out when it does not have them). Rows of DATA, or the
-# free ones of this project. ROUNDS rounds in turns, medians; in each the fastest pass (Rust) or processor time (SQL,
-# Python). Leaves text.md and CSV in OUT.
+# make bench-text: rows a second of simhash64 by presets, by itself and through SQL, next to cutting words alone and to
+# the packages simhash and jieba of Python (of the interpreter PYTHON; left out when it does not have them). Rows of
+# DATA, or the free ones of this project. ROUNDS rounds in turns, medians of processor time; of Rust that of a round's
+# fastest pass. Leaves text.md and CSV in OUT.
 
 # shellcheck source=pg_test/tools/common.sh
 . "$(dirname "$0")/../../pg_test/tools/common.sh"
@@ -17,14 +17,16 @@ sql() { as_postgres "$PG_BIN/psql" -X -q -At -v ON_ERROR_STOP=1 "$@"; }
 
 # The server's processor time for counting what an expression gives over table $1, $passes times; one round.
 through_sql() {
-	local table=$1 file=$OUT/$1.rows passes=20 expression
+	local table=$1 file=$OUT/$1.rows passes=20 what expression
 	local clock="split_part(pg_read_file('/proc/self/schedstat'), ' ', 1)"
-	for expression in 'length(t)' 'simhash64(t)'; do
+	for what in length default minwise shingles; do
+		expression="simhash64(t, preset => '$what')"
+		[ "$what" != length ] || expression='length(t)'
 		# The first call of a session loads the dictionary.
 		sql -c "SELECT simhash64('词'), count($expression) FROM $table" -c "SELECT 'from', $clock" \
 			-c "SELECT count($expression) FROM generate_series(1, $passes), $table" -c "SELECT 'to', $clock" |
 			awk -F'|' -v rows="$((passes * $(wc -l <"$file")))" -v bytes="$((passes * $(wc -c <"$file")))" \
-				-v name="$table,SQL $expression" '$1 == "from" { from = $2 } $1 == "to" {
+				-v name="$table,SQL $what" '$1 == "from" { from = $2 } $1 == "to" {
 					ns = $2 - from
 					printf "%s,%.3f,%.3f\n", name, ns / 1e3 / rows, 1e3 * bytes / ns
 				}'
@@ -62,4 +64,5 @@ for _ in $(seq "$ROUNDS"); do
 	[ -z "$with_python" ] || "$PYTHON" "$ROOT/bench/text/peers.py" "$OUT" >>"$OUT/text.csv"
 done
 "$program" hashes "$OUT" >"$OUT/hashes.csv"
+"$program" memory "$OUT" >"$OUT/memory.csv"
 "$program" table "$OUT" | tee "$OUT/text.md"

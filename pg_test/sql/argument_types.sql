@@ -105,7 +105,8 @@ INSERT INTO argument VALUES
 	('bigint', NULL, '1'), ('int', NULL, '1'), ('int', 'bits', '64'), ('float8', NULL, '0.5'), ('boolean', NULL, 'true'),
 	('bit', NULL, 'repeat(''1'', 128)::bit(128)'), ('text[]', NULL, '''{a}'''), ('float8[]', NULL, '''{1}'''), ('bigint[]', NULL, '''{1}'''),
 	('regclass', NULL, '''documents'''), ('regclass', 'index', '''documents_fp'''),
-	('name', NULL, '''fp'''), ('name', 'text', '''body'''), ('anyelement', NULL, '1');
+	('name', NULL, '''fp'''), ('name', 'text', '''body'''), ('anyelement', NULL, '1'),
+	('bytea', NULL, '''fingerprint=fp\000''');
 CREATE FUNCTION call_of(function oid) RETURNS text LANGUAGE sql AS $$
 	SELECT format('SELECT %s(%s)%s', function::regproc,
 		string_agg(v.value || '::' || CASE a.type WHEN 'anyelement'::regtype THEN 'bigint' WHEN 'bit'::regtype THEN 'bit(128)'

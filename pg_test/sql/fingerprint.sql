@@ -65,6 +65,14 @@ FROM pages AS p, LATERAL (
 WHERE title IS NOT NULL;
 SELECT count(*) FROM simhash_features(NULL::pages);
 SELECT title, (simhash_features(p, '{"title": 1}')).feature FROM pages AS p;
+-- Those of a text, which may be of any string type or of none.
+SELECT * FROM simhash_features('the cat the hat', preset => 'plain') ORDER BY feature;
+SELECT bit_or(CASE WHEN total > 1e-9 THEN 1::bigint << bit ELSE 0 END) = simhash64('the cat the hat', '{"tf": "sqrt"}') AS same FROM (
+	SELECT bit, sum(CASE WHEN (hash >> bit) & 1 = 1 THEN weight ELSE -weight END) AS total
+	FROM simhash_features('the cat the hat'::varchar, '{"tf": "sqrt"}'), generate_series(0, 63) AS bit GROUP BY bit) AS sums;
+SELECT feature, tf FROM simhash_features('a^2 b^0.5', preset => 's1');
+SELECT count(*) FROM simhash_features(NULL);
+SELECT feature FROM (VALUES ('b'), (NULL), ('a')) AS v (t), simhash_features(t);
 
 -- A generated column, a trigger on NEW and an expression index agree.
 CREATE TABLE docs (

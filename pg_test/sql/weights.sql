@@ -56,6 +56,27 @@ GROUP BY o ORDER BY o COLLATE "C";
 SELECT simhash64('关于道路的问题', '{"stop_words": true}') = simhash64('道路问题') AS chinese_stop_words,
 	simhash64('电话 0000000000', '{"drop_runs": true}') = simhash64('电话 ****') AS masks;
 
+-- HTML: what is left of a text, in words, as a whole, by column.
+SELECT string_agg(feature, ' ' ORDER BY feature COLLATE "C") AS words FROM simhash_features(
+	'<!DOCTYPE html><TITLE>On &amp; off</TITLE><p class="a>b">Caf&eacute; l<b>amp</b><br/>street<!-- no --><script>no()</script><td>1<td>2 <3',
+	'{"markup": "html"}');
+SELECT o AS options, string_agg(format('%s:%s', column_name, feature), ', ' ORDER BY column_name, feature COLLATE "C")
+FROM unnest(ARRAY[
+	'{}',
+	'{"$markup": "html"}',
+	'{"$markup": "html", "b": {"markup": "none"}, "a": 1}',
+	'{"$markup": "html", "*": {"as": "value"}}',
+	'{"$markup": "html", "a": {"features": ["whole"]}}'
+]) AS o, simhash_features(ROW('<i>x</i>'::text, '<p>y<p>z'::text, 5, '{<u>}'::text[], '''<b>'':1'::tsvector),
+	o::jsonb || '{"$columns": ["a", "b", "c", "d", "e"]}', 'plain')
+GROUP BY o ORDER BY o COLLATE "C";
+SELECT simhash64('<p>a &lt; b</p>', '{"markup": "html"}') = simhash64('a < b') AS same,
+	simhash64('<p>a b</p>', '{"markup": "none"}') = simhash64('<p>a b</p>') AS off,
+	simhash64('<p><br></p>', '{"markup": "html"}') AS nothing,
+	simhash_cosine('<p>a b</p>', 'a <b>b</b>', '{"markup": "html"}') AS cosine,
+	simhash_jaccard('<p>a b</p>', 'a <b>b</b>') < 1 AS jaccard_reads_tags,
+	ARRAY(SELECT simhash_terms('<p>b<p>a', '{"markup": "html"}') ORDER BY 1) AS terms;
+
 -- Other software can compute the hash of a feature: what stands in front of it tells columns and kinds apart.
 SELECT kind, bool_and(f.hash = simhash64_tokens(ARRAY[E'f1\x1f' || mark || f.feature])) AS as_documented
 FROM (VALUES ('"words"', ''), ('"pairs"', ''), ('"ngrams"', E'\x1e'), ('"whole"', E'\x1d')) AS k (kind, mark),
@@ -143,6 +164,9 @@ SELECT f.* FROM unnest(ARRAY[
 	$$simhash64('a b', '{"weight": 1}')$$,
 	$$simhash64('a b', '2')$$,
 	$$simhash64('a b', '{"tf": "log"}', 's1')$$,
+	$$simhash64('a b', '{"markup": "html"}', 's1')$$,
+	$$simhash64('a b', '{"markup": "xml"}')$$,
+	$$simhash_features('a', '{"subject": 1}')$$,
 	$$simhash32('a b', preset => 's4')$$,
 	$$simhash64('a^1  b^1', preset => 's1')$$,
 	$$simhash64('a^1 b', preset => 's1')$$,

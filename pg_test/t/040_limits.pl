@@ -57,7 +57,8 @@ for my $what ('words', 'one letter')
 for my $call (
 	q{simhash128(t)}, q{simhash64_margin(t)}, q{simhash64(t, '{"features": ["ngrams", "pairs", "whole"]}')},
 	q{simhash64(t, preset => 's2')}, q{simhash64(t, preset => 's3')}, q{simhash_jaccard(t, t)}, q{simhash_cosine(t, t)},
-	q{(SELECT count(*) FROM simhash_terms(t))}, q{(SELECT count(*) FROM simhash_features(ROW(t)))})
+	q{(SELECT count(*) FROM simhash_terms(t))}, q{(SELECT count(*) FROM simhash_features(ROW(t)))}, q{(SELECT count(*) FROM simhash_features(t))},
+	q{simhash64(t, '{"markup": "html"}')}, q{simhash64('a<title></' || t, '{"markup": "html"}')}, q{simhash64('a<' || t, '{"markup": "html"}')})
 {
 	my ($answer, $seconds, $memory) = measure("SELECT $call IS NOT NULL FROM repeat('x', 10000000) AS t");
 	is($answer, 't', "$call of 10 MB of one letter");
@@ -71,7 +72,8 @@ $node->safe_psql('postgres', q{CREATE TABLE long AS SELECT repeat('数据库中�
 for my $call (
 	'simhash64(t)', 'simhash128(t)', 'simhash64(ROW(t))', q{simhash64(t, preset => 's3')}, q{simhash64(ROW(t, t), '{"f1": {"title": "f2"}}')},
 	'simhash_jaccard(t, t)', 'simhash_cosine(t, t)', '(SELECT count(*) FROM simhash_terms(t))', q{simhash64(repeat('a^1 ', 25000000), preset => 's1')},
-	q{simhash64(ROW(convert_to(repeat('x', 100000000), 'UTF8')))})
+	q{simhash64(ROW(convert_to(repeat('x', 100000000), 'UTF8')))},
+	q{simhash64(repeat('<p a="&amp;">', 40000000), '{"markup": "html"}')})
 {
 	my ($message, $seconds) = measure(<<"SQL");
 SET test.message = 'not cancelled';

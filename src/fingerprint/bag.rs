@@ -5,6 +5,7 @@ use std::hash::BuildHasher;
 
 use super::error::Error;
 use super::hash::Width;
+use super::log::ln;
 use super::options::plan::ColumnPlan;
 use super::options::presets::Tf;
 use super::simhash::{Sums, Tally};
@@ -29,7 +30,7 @@ impl Counted {
         let count = self.count as f64;
         let weight = match tf {
             Tf::Raw => count,
-            Tf::Log => 1.0 + count.ln(),
+            Tf::Log => 1.0 + ln(self.count),
             Tf::Sqrt => count.sqrt(),
             Tf::Set => 1.0,
         };
@@ -161,6 +162,12 @@ impl<const W: usize> Bag<W> {
             weighing.add(hash, counted);
         }
         weighing.finish()
+    }
+
+    /// The hashes of the features with their weights.
+    pub fn weights(&self, tf: Tf) -> impl Iterator<Item = ([u64; W], f64)> {
+        let weigh = move |&(hash, counted): &([u64; W], Counted)| (hash, counted.weight(tf));
+        self.features.iter().map(weigh)
     }
 
     /// The features with their text, for showing.

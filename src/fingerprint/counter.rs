@@ -6,11 +6,13 @@ use std::hash::BuildHasherDefault;
 use super::bag::{Bag, NGRAM};
 use super::error::Error;
 use super::hash::{Hashed, Width, city64};
+use super::minwise::one_permutation::Bins;
 use super::options::plan::ColumnPlan;
 use super::options::presets::{Features, Input, Rules};
 use super::terms::{PartOfSpeech, Terms};
-use super::text::normal;
-use super::text::words::{Ngrams, for_each_word};
+use super::text::ngrams::Ngrams;
+use super::text::words::for_each_word;
+use super::text::{markup, normal};
 
 /// A set of words, by CityHash64.
 pub type WordHashes = HashSet<u64, BuildHasherDefault<Hashed>>;
@@ -43,8 +45,9 @@ pub fn gather_words(
     pause: &mut dyn FnMut(),
     new: &mut dyn FnMut(&str),
 ) -> Result<(), Error> {
+    let text = markup::plain(rules.markup, text, pause)?;
     let mut done = Ok(());
-    normal::for_each_chunk(text, buffer, pause, &mut |chunk| {
+    normal::for_each_chunk(&text, buffer, pause, &mut |chunk| {
         for_each_word(chunk, rules.dictionary.as_deref(), false, &mut |word, _| {
             if words.try_reserve(1).is_err() {
                 done = Err(Error::OutOfMemory);
@@ -56,11 +59,35 @@ pub fn gather_words(
     done
 }
 
-/// Where the features of a column are counted.
-pub struct BagOfColumn<'a, const W: usize> {
+/// Where the features of a column go.
+pub struct ColumnFeatures<'a, const W: usize> {
     pub plan: &'a ColumnPlan,
     pub width: Width,
     pub bag: &'a mut Bag<W>,
+    /// In the place of the bag, when it does not matter how often a feature occurs.
+    pub bins: Option<&'a mut [Bins; W]>,
+}
+
+impl<const W: usize> ColumnFeatures<'_, W> {
+    /// Adds the feature whose bytes, behind the column's prefix, are `key`.
+    #[inline]
+    pub fn add(&mut self, key: &[u8], weight: f64) -> Result<(), Error> {
+        let Some(all_bins) = &mut self.bins else {
+            return self.bag.add(self.plan, self.width, key, weight);
+        };
+        let words = self.plan.hash.words::<W>(self.width, key);
+        for (bins, word) in all_bins.iter_mut().zip(words) {
+            bins.add(word);
+        }
+        Ok(())
+    }
+
+    pub fn is_empty(&self) -> bool {
+        match &self.bins {
+            Some(bins) => bins.iter().all(Bins::is_empty),
+            None => self.bag.is_empty(),
+        }
+    }
 }
 
 /// Counts the words, pairs and character n-grams of one text.
@@ -69,7 +96,7 @@ pub struct Counter<'a, const W: usize> {
     title: &'a WordHashes,
     /// Do all words weigh 1?
     equal: bool,
-    add_to: BagOfColumn<'a, W>,
+    add_to: ColumnFeatures<'a, W>,
     /// The column's prefix, and the last word.
     key: &'a mut Vec<u8>,
     /// The column's prefix, what marks an n-gram, and the last of them.
@@ -86,7 +113,7 @@ impl<'a, const W: usize> Counter<'a, W> {
     pub fn new(
         rules: &'a Rules,
         title: &'a WordHashes,
-        add_to: BagOfColumn<'a, W>,
+        add_to: ColumnFeatures<'a, W>,
         key: &'a mut Vec<u8>,
     ) -> Self {
         // An earlier count of the same text has left its last word, which must not begin a pair.
@@ -129,6 +156,9 @@ impl<'a, const W: usize> Counter<'a, W> {
                 grams.chunk(chunk, &mut |gram| self.gram(gram));
             }
         });
+        if rules.features.ngrams > 0.0 {
+            grams.finish(&mut |gram| self.gram(gram));
+        }
         self.done.map(|()| self.skipped)
     }
 
@@ -179,14 +209,14 @@ impl<'a, const W: usize> Counter<'a, W> {
 /// Adds a feature to a bag, unless adding one has failed before.
 #[inline]
 fn add<const W: usize>(
-    to: &mut BagOfColumn<'_, W>,
+    to: &mut ColumnFeatures<'_, W>,
     key: &[u8],
     weight: f64,
     done: &mut Result<(), Error>,
 ) {
     // Assigned on failure only: copying the result of each word costs as much as its hash.
     if done.is_ok()
-        && let Err(error) = to.bag.add(to.plan, to.width, key, weight)
+        && let Err(error) = to.add(key, weight)
     {
         *done = Err(error);
     }

@@ -116,6 +116,8 @@ pub enum Error {
         bits: usize,
         flips: u32,
     },
+    /// Bits of least margin of a minwise fingerprint.
+    NoMargin,
     OutOfMemory,
     Width(i32),
     /// Numbers of bits of the two arguments of a distance.
@@ -133,7 +135,7 @@ impl Error {
         match self {
             Error::WeightedToken { .. } => Class::InvalidText,
             Error::UnknownColumn { .. } => Class::UndefinedColumn,
-            Error::ReservedOption { .. } => Class::NotSupported,
+            Error::ReservedOption { .. } | Error::NoMargin => Class::NotSupported,
             Error::ArrayLengths { .. } | Error::VectorLengths { .. } => Class::LengthMismatch,
             Error::BitLengths { .. } => Class::BitLength,
             Error::OutOfMemory => Class::OutOfMemory,
@@ -195,6 +197,9 @@ impl Error {
                 "At most {} fingerprints are given: take fewer bits or flips.",
                 super::margin::MOST_PROBES
             )),
+            Error::NoMargin => Some(
+                "Margins are those of a SimHash preset's sums. Search a larger radius instead.".into(),
+            ),
             Error::BitLengths { .. } => Some("Both are fingerprints of 128 bits.".into()),
             Error::Width(_) => Some("Fingerprints have 64 or 32 bits.".into()),
             _ => None,
@@ -282,6 +287,7 @@ impl fmt::Display for Error {
             Error::TooManyProbes { bits, flips } => {
                 write!(f, "too many ways to flip up to {flips} of {bits} bits")
             }
+            Error::NoMargin => write!(f, "a minwise fingerprint has no bits of least margin"),
             Error::OutOfMemory => write!(f, "out of memory"),
             Error::BitLengths { first, second } => {
                 write!(
@@ -298,3 +304,14 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// An error unless so many bytes can be allocated. It is for what comes before code of others, which
+/// would abort the process where memory ends.
+pub fn check_memory(bytes: usize) -> Result<(), Error> {
+    let mut room: Vec<u8> = Vec::new();
+    room.try_reserve_exact(bytes)
+        .map_err(|_| Error::OutOfMemory)?;
+    // The compiler would remove code whose result is not used.
+    std::hint::black_box(&mut room);
+    Ok(())
+}

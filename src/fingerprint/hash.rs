@@ -29,6 +29,17 @@ pub enum Width {
     W64,
 }
 
+impl Width {
+    /// The low bits of a word.
+    #[inline]
+    pub fn narrow(self, word: u64) -> u64 {
+        match self {
+            Width::W32 => word & u64::from(u32::MAX),
+            Width::W64 => word,
+        }
+    }
+}
+
 impl FeatureHash {
     /// How users name them.
     pub const NAMES: [(&str, FeatureHash); 5] = [
@@ -56,10 +67,7 @@ impl FeatureHash {
             FeatureHash::Murmur3 => murmur3(bytes) as u64,
             FeatureHash::Xxh3 => xxhash_rust::xxh3::xxh3_64(bytes),
         };
-        match width {
-            Width::W32 => hash & u64::from(u32::MAX),
-            Width::W64 => hash,
-        }
+        width.narrow(hash)
     }
 
     /// The hash of a feature of a 128-bit fingerprint.
@@ -146,17 +154,36 @@ pub fn murmur3(mut bytes: &[u8]) -> u128 {
     murmur3::murmur3_x64_128(&mut bytes, 0).unwrap_or_default()
 }
 
-/// BKDRHash (Kernighan and Ritchie's, multiplier 131) in 64 bits, mixed: by itself it leaves the
-/// high bits of short words constant, so that one key of an index would hold every row.
+/// The multiplier of BKDRHash.
+pub const BKDR_MULTIPLIER: u64 = 131;
+
+/// BKDRHash (Kernighan and Ritchie's) in 64 bits, mixed: by itself it leaves the high bits of short
+/// words constant, so that one key of an index would hold every row.
 pub fn bkdr(bytes: &[u8]) -> u64 {
-    mix(bytes.iter().fold(0u64, |h, &byte| {
-        h.wrapping_mul(131).wrapping_add(u64::from(byte))
-    }))
+    mix(bkdr_sum(0, bytes))
+}
+
+/// BKDRHash before mixing, of bytes behind others whose sum is given.
+#[inline]
+pub fn bkdr_sum<'a>(before: u64, bytes: impl IntoIterator<Item = &'a u8>) -> u64 {
+    let next = |sum: u64, &byte| {
+        sum.wrapping_mul(BKDR_MULTIPLIER)
+            .wrapping_add(u64::from(byte))
+    };
+    bytes.into_iter().fold(before, next)
+}
+
+/// What [`FeatureHash::words`] makes of bytes with this sum.
+#[inline]
+pub fn bkdr_words<const W: usize>(width: Width, sum: u64) -> [u64; W] {
+    let low = mix(sum);
+    let words = [width.narrow(low), mix(!low)];
+    std::array::from_fn(|i| words[i])
 }
 
 /// The finalizer of SplitMix64 (Steele, Lea and Flood): a permutation in which each bit of the
 /// input changes half of the bits.
-pub fn mix(mut x: u64) -> u64 {
+pub const fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)

@@ -3,7 +3,7 @@
 //!
 //! [`options`] are its arguments, `columns` what they name, `flagged_table` is what the trigger
 //! knows of its table, `search_query` the search, `locked_tables` says in which tables it locks,
-//! `moves` knows rows that an UPDATE moves to another partition, `trigger` decides what happens to
+//! `made_by` warns of fingerprints that were made differently, `moves` knows rows that an UPDATE moves to another partition, `trigger` decides what happens to
 //! a row. What must not live here: pages and postings, which are `index`'s.
 
 pub mod options;
@@ -14,6 +14,8 @@ mod columns;
 mod flagged_table;
 #[cfg(feature = "server")]
 mod locked_tables;
+#[cfg(feature = "server")]
+mod made_by;
 #[cfg(feature = "server")]
 mod moves;
 #[cfg(feature = "server")]

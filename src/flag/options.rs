@@ -44,7 +44,7 @@ pub struct TextCheck {
 }
 
 /// How the trigger fills the fingerprint column.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Recipe {
     /// JSON, as simhash64 takes it.
     pub weights: String,

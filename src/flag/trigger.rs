@@ -6,6 +6,7 @@
 //! sees its row: before a transaction searches, it locks what near-duplicates have in common
 //! ([`super::locked_tables`]), until it ends.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use pgrx::PgSqlErrorCode::{
@@ -15,6 +16,7 @@ use pgrx::PgSqlErrorCode::{
 use pgrx::pg_sys;
 
 use super::flagged_table::{self, FlaggedTable};
+use super::made_by::look_once;
 use super::moves;
 use super::options::{Mode, Recipe};
 use crate::pg::catalog::lookup::{function_beside, function_result_type, is_symbol};
@@ -63,6 +65,8 @@ struct Site {
     table: Rc<FlaggedTable>,
     /// Computes the fingerprint; None when the new row has it already.
     expression: Option<RowExpression>,
+    /// Has this statement come to the look at what made the stored fingerprints?
+    looked: Cell<bool>,
     memory: Memory,
 }
 
@@ -92,6 +96,7 @@ impl Site {
         Self {
             table,
             expression,
+            looked: Cell::new(false),
             memory,
         }
     }
@@ -117,7 +122,13 @@ impl Site {
         if self.is_settled(call, fingerprint) {
             return call.with(&changes);
         }
-        let found = fingerprint.and_then(|fingerprint| self.search(call, fingerprint));
+        let found = fingerprint.and_then(|fingerprint| {
+            // Reads what the search reads, so it waits for nothing and fails by nothing else.
+            if !self.looked.replace(true) {
+                look_once(call, table);
+            }
+            self.search(call, fingerprint)
+        });
         match (table.options.mode, &found) {
             (Mode::Reject, Some(found)) => self.reject(found),
             (Mode::Skip, Some(_)) => return call.skip(),

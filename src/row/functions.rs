@@ -15,7 +15,7 @@ use crate::fingerprint::sketch::{Feature, Sketch};
 use crate::pg::sql::call_site::{self, Memory};
 use crate::pg::sql::fmgr::{Args, pg_function};
 use crate::pg::sql::rows_out::{ResultValue, RowsOut};
-use crate::pg::sql::value::BitString;
+use crate::pg::sql::value::{BitString, Value};
 
 fn row<const W: usize>(args: &Args, width: Width) -> Option<[u64; W]> {
     let row = args.varlena(0, pg_sys::RECORDOID)?;
@@ -187,22 +187,40 @@ pg_function! {
     /// `simhash_features(record record, weights jsonb, preset text) -> SETOF (column_name text,
     /// feature text, tf float8, weight float8, hash bigint)`
     fn simhash_features, pg_finfo_simhash_features (args) {
-        let mut rows = RowsOut::begin(args);
-        if let Some(row) = args.varlena(0, pg_sys::RECORDOID) {
-            let mut sketch = Sketch::<1>::showing(Width::W64);
+        show(args, pg_sys::RECORDOID, &|sketch, row| {
             let new = |memory| RowSite::new(memory, Width::W64);
-            call_site::with(args, new, |site| site.add_to(&mut sketch, args, row));
-            for feature in sketch.into_features() {
-                rows.push(columns(&feature));
-            }
-        }
-        args.null()
+            call_site::with(args, new, |site| site.add_to(sketch, args, row));
+        })
     }
 }
 
-fn columns(feature: &Feature) -> [Option<ResultValue<'_>>; 5] {
+pg_function! {
+    /// `simhash_features(text text, options jsonb, preset text)`: the same, `column_name` is NULL
+    fn simhash_text_features, pg_finfo_simhash_text_features (args) {
+        show(args, pg_sys::TEXTOID, &|sketch, text| {
+            let new = |memory| TextSite::new(memory, Width::W64);
+            call_site::with(args, new, |site| site.add_to(sketch, args, text));
+        })
+    }
+}
+
+/// The features that `add` makes of argument 0, one a row of the result.
+fn show(args: &Args, argument: pg_sys::Oid, add: &dyn Fn(&mut Sketch, Value<'_>)) -> pg_sys::Datum {
+    let mut rows = RowsOut::begin(args);
+    if let Some(value) = args.varlena(0, argument) {
+        let mut sketch = Sketch::showing(Width::W64);
+        add(&mut sketch, value);
+        let in_column = argument == pg_sys::RECORDOID;
+        for feature in sketch.into_features() {
+            rows.push(columns(&feature, in_column));
+        }
+    }
+    args.null()
+}
+
+fn columns(feature: &Feature, in_column: bool) -> [Option<ResultValue<'_>>; 5] {
     [
-        Some(ResultValue::Text(&feature.column)),
+        in_column.then_some(ResultValue::Text(&feature.column)),
         Some(ResultValue::Text(&feature.feature)),
         Some(ResultValue::from(feature.tf)),
         Some(ResultValue::from(feature.weight)),

@@ -84,7 +84,7 @@ impl<const W: usize> RowSite<W> {
     /// The `n` bits of least margin of the row's fingerprint.
     pub fn margin(&mut self, args: &Args, row: Value<'_>, n: usize) -> Option<i64> {
         self.fingerprint(args, row)?;
-        self.sketch.margin(n).map(|mask| mask as i64)
+        or_raise(self.sketch.margin(n)).map(|mask| mask as i64)
     }
 
     /// Adds the row to a sketch of the caller.

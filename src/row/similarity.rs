@@ -4,7 +4,7 @@ use pgrx::pg_sys;
 
 use super::arguments::{ParsedArguments, refresh};
 use super::errors::{or_raise, raise};
-use super::text::ARRAY;
+use super::text::{ARRAY, add};
 use crate::fingerprint::Error;
 use crate::fingerprint::hash::Width;
 use crate::fingerprint::options::grammar::parse_text;
@@ -13,7 +13,7 @@ use crate::fingerprint::options::text_options::TextOptions;
 use crate::fingerprint::similarity::distance::blend;
 use crate::fingerprint::similarity::jaccard::{Shingles, cosine};
 use crate::fingerprint::similarity::minhash::Signature;
-use crate::fingerprint::sketch::{Content, Feature, Sketch};
+use crate::fingerprint::sketch::{Feature, Sketch};
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::encoding::to_utf8;
 use crate::pg::sql::call_site::{self, Memory};
@@ -74,9 +74,7 @@ impl CosineSite {
 /// The features of a text by hash; those of equal hash (tokens given twice) stand side by side.
 fn vector(plan: &ColumnPlan, text: Value<'_>) -> Vec<Feature> {
     let mut sketch = Sketch::<1>::showing(Width::W64);
-    sketch.begin();
-    let text = to_utf8(text.bytes());
-    or_raise(sketch.column(plan, Content::Text(&text), &mut check_for_interrupts));
+    add(&mut sketch, plan, text);
     let mut features = sketch.into_features();
     features.sort_unstable_by(|a, b| {
         check_for_interrupts();

@@ -80,21 +80,30 @@ impl<const W: usize> TextSite<W> {
     }
 
     fn sketched(&mut self, text: Value<'_>) -> Option<[u64; W]> {
-        let plan = self.plan.as_ref()?;
-        let text = to_utf8(text.bytes());
-        self.sketch.begin();
-        or_raise(
-            self.sketch
-                .column(plan, Content::Text(&text), &mut check_for_interrupts),
-        );
+        add(&mut self.sketch, self.plan.as_ref()?, text);
         self.sketch.fingerprint()
+    }
+
+    /// Adds a text to a sketch of the caller.
+    pub fn add_to(&mut self, sketch: &mut Sketch<W>, args: &Args, text: Value<'_>) {
+        self.prepare(args, parse_text_or_hint_row);
+        if let Some(plan) = &self.plan {
+            add(sketch, plan, text);
+        }
     }
 
     /// The `n` bits of least margin of the text's fingerprint.
     pub fn margin(&mut self, args: &Args, text: Value<'_>, n: usize) -> Option<i64> {
         self.fingerprint(args, text)?;
-        self.sketch.margin(n).map(|mask| mask as i64)
+        or_raise(self.sketch.margin(n)).map(|mask| mask as i64)
     }
+}
+
+/// Makes a sketch that of one text.
+pub fn add<const W: usize>(sketch: &mut Sketch<W>, plan: &ColumnPlan, text: Value<'_>) {
+    let text = to_utf8(text.bytes());
+    sketch.begin();
+    or_raise(sketch.column(plan, Content::Text(&text), &mut check_for_interrupts));
 }
 
 /// The fingerprint of tokens (text[]) with weights (float8[], or all 1). Tokens are hashed as they

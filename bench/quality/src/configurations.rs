@@ -27,10 +27,14 @@ enum Form {
     Tokens,
 }
 
-/// A line of the list of configurations: name, preset, form, options as JSON, between white space.
+/// A line of the list of configurations: name, preset, number of draws, form, options as JSON,
+/// between white space.
 pub struct Configuration {
     pub name: String,
     preset: String,
+    /// How often it is drawn. Fingerprints are random projections or samples; the name of the column
+    /// stands for the random numbers, and which one it is decides some pairs by luck.
+    pub draws: usize,
     form: Form,
     /// With document frequencies taken from the set itself.
     idf: bool,
@@ -47,8 +51,8 @@ pub fn read(path: &Path) -> Result<Vec<Configuration>, Box<dyn Error>> {
 
 impl Configuration {
     fn parse(line: &str) -> Result<Self, Box<dyn Error>> {
-        let parts: Vec<&str> = line.splitn(4, ' ').map(str::trim).collect();
-        let [name, preset, form, options] = parts[..] else {
+        let parts: Vec<&str> = line.splitn(5, ' ').map(str::trim).collect();
+        let [name, preset, draws, form, options] = parts[..] else {
             return Err(format!("incomplete line: {line}").into());
         };
         let idf = form.ends_with("+idf");
@@ -61,6 +65,7 @@ impl Configuration {
         Ok(Configuration {
             name: name.to_owned(),
             preset: preset.to_owned(),
+            draws: draws.parse().map_err(|e| format!("{e}: {line}"))?,
             form,
             idf,
             options: options.to_owned(),

@@ -9,8 +9,8 @@ use std::sync::OnceLock;
 use flate2::read::GzDecoder;
 use simhash_dedup::fingerprint::hash::city64;
 use simhash_dedup::fingerprint::similarity::jaccard::Shingles;
+use simhash_dedup::fingerprint::text::ngrams::{GramLengths, Ngrams};
 use simhash_dedup::fingerprint::text::normal::for_each_chunk;
-use simhash_dedup::fingerprint::text::words::Ngrams;
 
 use crate::configurations::DocumentFrequencies;
 
@@ -39,7 +39,7 @@ pub struct Set {
     /// For each row one row of those that it is connected with by exact and near pairs.
     pub groups: Vec<u32>,
     /// How many near pairs each of these has.
-    pub near: Vec<f64>,
+    pub near: Vec<f32>,
     pub frequencies: OnceLock<DocumentFrequencies>,
 }
 
@@ -58,7 +58,7 @@ pub fn rows(path: &Path) -> Result<csv::Reader<GzDecoder<File>>, Box<dyn Error>>
 
 /// The letters and digits of the normal form.
 fn letters(text: &str) -> String {
-    let (mut letters, mut grams) = (String::new(), Ngrams::new(1));
+    let (mut letters, mut grams) = (String::new(), Ngrams::new(GramLengths::all(1)));
     for_each_chunk(text, &mut String::new(), &mut || {}, &mut |chunk| {
         grams.chunk(chunk, &mut |letter| letters.push_str(letter));
     });

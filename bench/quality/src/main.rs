@@ -4,6 +4,7 @@
 
 mod configurations;
 mod data;
+mod lengths;
 mod margins;
 mod measure;
 mod peers;
@@ -37,16 +38,22 @@ const SETS: [&str; 9] = [
 ];
 /// Near-copies are planted in the first of these that is there.
 const PLANTED_IN: [&str; 2] = ["petition_all_dev", "debian_desc_zh"];
-const PLANTED: [&str; 7] = ["default", "plain", "s0", "s2", "s2_idf", "s3", "s3_idf"];
+const PLANTED: [&str; 9] = [
+    "default", "minwise", "shingles", "plain", "s0", "s2", "s2_idf", "s3", "s3_idf",
+];
+/// Longer and shorter texts are made of these.
+const LENGTHS_OF: [&str; 3] = [
+    "petition_all_dev",
+    "minhash_articles2500_dev",
+    "debian_desc_zh",
+];
 /// Of these the low-margin bits are looked at.
 const MARGINS: [&str; 2] = ["default", "words_pairs_log"];
 /// Sets with fewer near pairs only inform.
 pub const ENOUGH: f64 = 50.0;
 
-/// How often each configuration is drawn. A fingerprint is a random projection; the name of the
-/// column stands for the random numbers, and which one it is decides some pairs by luck.
-const DRAWS: usize = 8;
 const PLANTED_DRAWS: usize = 2;
+const MARGIN_DRAWS: usize = 4;
 
 fn lines_of(set: &Set, name: &str, k: Option<u32>, tally: &Tally, skew: Option<Skew>) -> [Line; 2] {
     [false, true].map(|check| Line {
@@ -59,11 +66,11 @@ fn lines_of(set: &Set, name: &str, k: Option<u32>, tally: &Tally, skew: Option<S
 }
 
 fn configuration(set: &Set, configuration: &Configuration, draws: usize) -> Outcomes<Vec<Line>> {
-    let (mut outcome, mut skew) = (Outcome::new(set), Skew::default());
+    let (mut outcome, mut skew) = (Outcome::new(set, draws), Skew::default());
     let share = 1.0 / draws as f64;
     for draw in 0..draws {
         let fingerprints = configuration.fingerprints(set, draw)?;
-        outcome.add(set, &fingerprints, share);
+        outcome.add(set, draw, &fingerprints);
         let one = Skew::of(&fingerprints);
         skew.fullest += one.fullest * share;
         skew.load += one.load * share;
@@ -103,11 +110,13 @@ fn in_parallel<T: Send>(
 }
 
 /// Everything that is measured on a set.
-fn section(set: &Set, list: &[&Configuration], draws: usize, margins: bool) -> Outcomes<Section> {
-    let wanted = |c: &&&Configuration| margins && MARGINS.contains(&c.name.as_str());
-    let margins: Vec<&&Configuration> = list.iter().filter(wanted).collect();
+fn section(set: &Set, list: &[&Configuration], planted: bool) -> Outcomes<Section> {
+    let enough = !planted && set.count(Kind::Near) >= ENOUGH;
+    let margins: Vec<&&Configuration> = (list.iter())
+        .filter(|one| enough && MARGINS.contains(&one.name.as_str()))
+        .collect();
     let lines = in_parallel(list.len() + peers::METHODS.len(), |i| match list.get(i) {
-        Some(one) => configuration(set, one, draws),
+        Some(one) => configuration(set, one, if planted { PLANTED_DRAWS } else { one.draws }),
         None => {
             let (name, method) = peers::METHODS[i - list.len()];
             let tally = peers::tally(set, method)?;
@@ -115,7 +124,7 @@ fn section(set: &Set, list: &[&Configuration], draws: usize, margins: bool) -> O
         }
     })?;
     let margins = in_parallel(margins.len(), |i| {
-        let found = margins::measure(set, margins[i], draws)?;
+        let found = margins::measure(set, margins[i], MARGIN_DRAWS)?;
         Ok((margins[i].name.clone(), found))
     })?;
     Ok(Section {
@@ -134,24 +143,26 @@ fn main() -> Outcomes<()> {
         return Err("usage: quality DATA_FOLDER CONFIGURATIONS OUT_FOLDER".into());
     };
     let list = configurations::read(Path::new(list))?;
-    let (mut sections, mut planted) = (Vec::new(), Vec::new());
+    let (mut sections, mut planted, mut lengths) = (Vec::new(), Vec::new(), Vec::new());
     for name in SETS {
         let Some(set) = Set::read(Path::new(folder), name)? else {
             continue;
         };
         let fitting: Vec<&Configuration> = list.iter().filter(|c| c.fits(&set)).collect();
-        let enough = set.count(Kind::Near) >= ENOUGH;
-        sections.push(section(&set, &fitting, DRAWS, enough)?);
+        sections.push(section(&set, &fitting, false)?);
         if planted.is_empty() && PLANTED_IN.contains(&name) {
             let some: Vec<&Configuration> = (list.iter())
                 .filter(|c| PLANTED.contains(&c.name.as_str()))
                 .collect();
             for set in planted::sets(&set)? {
-                planted.push(section(&set, &some, PLANTED_DRAWS, false)?);
+                planted.push(section(&set, &some, true)?);
             }
+        }
+        if LENGTHS_OF.contains(&name) {
+            lengths.extend(lengths::measure(&set)?);
         }
         eprintln!("{name}: measured");
     }
-    report::write(Path::new(out), &sections, &planted)?;
+    report::write(Path::new(out), &sections, &planted, &lengths)?;
     plots::draw(Path::new(out), &sections, &planted)
 }

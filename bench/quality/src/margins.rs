@@ -82,14 +82,17 @@ pub fn measure(
     configuration: &Configuration,
     draws: usize,
 ) -> Result<Margins, Box<dyn Error>> {
-    let mut tallies: Vec<Tally> = WAYS.iter().map(|_| Tally::new(set)).collect();
+    let mut tallies: Vec<Tally> = WAYS.iter().map(|_| Tally::new(set, draws)).collect();
     let (mut one, mut either, mut all) = ([0u32; BITS.len()], [0u32; BITS.len()], 0u32);
     for draw in 0..draws {
         let rows = configuration.sketch(set, draw, &|sketch| {
             let [bits] = sketch.fingerprint()?;
-            Some((bits, BITS.map(|n| sketch.margin(n).unwrap_or(0))))
+            Some((
+                bits,
+                BITS.map(|n| sketch.margin(n).ok().flatten().unwrap_or(0)),
+            ))
         })?;
-        all_pairs(set, &rows, &mut tallies, 1.0 / draws as f64);
+        all_pairs(set, draw, &rows, &mut tallies);
         for (pair, _) in set.truth.iter().filter(|(_, kind)| **kind == Kind::Near) {
             let (Some(a), Some(b)) = (rows[pair.0 as usize], rows[pair.1 as usize]) else {
                 continue;
@@ -113,7 +116,7 @@ pub fn measure(
 }
 
 /// Each row of a pair is the query once.
-fn all_pairs(set: &Set, rows: &[Option<Doubtful>], tallies: &mut [Tally], weight: f64) {
+fn all_pairs(set: &Set, draw: usize, rows: &[Option<Doubtful>], tallies: &mut [Tally]) {
     let rows: Vec<(u32, Doubtful)> = (rows.iter().zip(0..))
         .filter_map(|(doubtful, row)| Some((row, (*doubtful)?)))
         .collect();
@@ -127,7 +130,7 @@ fn all_pairs(set: &Set, rows: &[Option<Doubtful>], tallies: &mut [Tally], weight
             for (way, tally) in WAYS.iter().zip(&mut *tallies) {
                 for found in [way.finds(first, second), way.finds(second, first)] {
                     if found {
-                        tally.add(set, (*a, *b), weight / 2.0);
+                        tally.add(set, draw, (*a, *b), 0.5);
                     }
                 }
             }

@@ -6,52 +6,48 @@ use crate::data::{Kind, Set};
 pub const RADII: [u32; 5] = [3, 4, 6, 8, 10];
 /// What the check of candidates demands of their 5-grams: that of the truth.
 const CHECKED: f64 = 0.8;
-/// How often the groups are drawn for an interval.
-const RESAMPLES: usize = 1000;
+/// How often groups and draws are drawn again for an interval.
+const RESAMPLES: usize = 400;
 
-/// Pairs found in one group of rows, on average over the draws.
+/// Pairs found in one group of rows by one draw.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
-    exact: f64,
-    near: f64,
+    exact: f32,
+    near: f32,
     /// Neither right nor wrong.
-    grey: f64,
-    wrong: f64,
+    grey: f32,
+    wrong: f32,
 }
 
-/// What one method finds, by group of rows, as it is and with the check of candidates.
+/// What one method finds, by group of rows and, within a group, by draw; as it is and with the
+/// check of candidates.
 pub struct Tally {
+    draws: usize,
     plain: Vec<Counts>,
     checked: Vec<Counts>,
 }
 
 impl Tally {
-    pub fn new(set: &Set) -> Self {
-        let counts = vec![Counts::default(); set.texts.len()];
+    pub fn new(set: &Set, draws: usize) -> Self {
+        let counts = vec![Counts::default(); set.texts.len() * draws];
         Self {
+            draws,
             plain: counts.clone(),
             checked: counts,
         }
     }
 
-    pub fn add(&mut self, set: &Set, pair: (u32, u32), weight: f64) {
+    pub fn add(&mut self, set: &Set, draw: usize, pair: (u32, u32), weight: f32) {
         let kind = set.truth.get(&pair).copied();
         let passed = similarity(set, pair) >= CHECKED;
-        self.enter(set, pair, kind, passed, weight);
+        let group = set.groups[pair.0 as usize] as usize;
+        self.enter(group * self.draws + draw, kind, passed, weight);
     }
 
-    fn enter(
-        &mut self,
-        set: &Set,
-        pair: (u32, u32),
-        kind: Option<Kind>,
-        passed: bool,
-        weight: f64,
-    ) {
-        let group = set.groups[pair.0 as usize] as usize;
-        self.plain[group].count(kind, weight);
+    fn enter(&mut self, at: usize, kind: Option<Kind>, passed: bool, weight: f32) {
+        self.plain[at].count(kind, weight);
         if passed {
-            self.checked[group].count(kind, weight);
+            self.checked[at].count(kind, weight);
         }
     }
 
@@ -61,29 +57,32 @@ impl Tally {
             true => &self.checked,
             false => &self.plain,
         };
-        let sum = |part: fn(&Counts) -> f64| counts.iter().map(part).sum::<f64>();
-        let right = |c: &Counts| c.exact + c.near;
-        let precision: Vec<(f64, f64)> = (counts.iter())
-            .map(|c| (right(c), right(c) + c.wrong))
-            .collect();
-        let recall: Vec<(f64, f64)> = (counts.iter().zip(&set.near))
-            .map(|(c, &near)| (c.near, near))
-            .collect();
+        let mean = |part: fn(&Counts) -> f32| {
+            let sum: f64 = counts.iter().map(|c| f64::from(part(c))).sum();
+            sum / self.draws as f64
+        };
+        let among = |part: fn(&Counts) -> f32| {
+            let of_wrong = |c: &Counts| (part(c), part(c) + c.wrong);
+            Share::of(counts.iter().map(of_wrong).collect(), self.draws)
+        };
+        let near = set.near.iter().flat_map(|near| vec![*near; self.draws]);
+        let recall = counts.iter().zip(near).map(|(c, all)| (c.near, all));
         Measure {
             check,
-            exact: sum(|c| c.exact),
-            near: sum(|c| c.near),
-            grey: sum(|c| c.grey),
-            wrong: sum(|c| c.wrong),
-            precision: Share::of(&precision),
-            recall: Share::of(&recall),
-            recall_exact: sum(|c| c.exact) / set.count(Kind::Exact),
+            exact: mean(|c| c.exact),
+            near: mean(|c| c.near),
+            grey: mean(|c| c.grey),
+            wrong: mean(|c| c.wrong),
+            precision: among(|c| c.exact + c.near),
+            precision_near: among(|c| c.near),
+            recall: Share::of(recall.collect(), self.draws),
+            recall_exact: mean(|c| c.exact) / set.count(Kind::Exact),
         }
     }
 }
 
 impl Counts {
-    fn count(&mut self, kind: Option<Kind>, weight: f64) {
+    fn count(&mut self, kind: Option<Kind>, weight: f32) {
         match kind {
             Some(Kind::Exact) => self.exact += weight,
             Some(Kind::Near) => self.near += weight,
@@ -98,6 +97,7 @@ pub fn similarity(set: &Set, pair: (u32, u32)) -> f64 {
     set.shingles[a].jaccard(&set.shingles[b]).unwrap_or(0.0)
 }
 
+/// Numbers of pairs are means of the draws.
 pub struct Measure {
     pub check: bool,
     pub exact: f64,
@@ -106,44 +106,69 @@ pub struct Measure {
     pub wrong: f64,
     /// Right pairs among those that are right or wrong.
     pub precision: Share,
+    /// The same without the exact pairs, which any method finds.
+    pub precision_near: Share,
     /// Near pairs that were found.
     pub recall: Share,
     pub recall_exact: f64,
 }
 
-/// A share, and the interval that holds 95 % of the shares when the groups are drawn again and
-/// again, with replacement: pairs of one group are not independent.
+/// A share over all draws. The interval holds 95 % of the shares when both the groups and the draws
+/// are drawn again and again, with replacement: neither pairs of one group nor those of one draw
+/// are independent.
 #[derive(Clone, Copy)]
 pub struct Share {
     pub value: f64,
     pub low: f64,
     pub high: f64,
+    /// That of the first draw: what a lone text has without a column's name.
+    pub shipped: f64,
+    /// The draws' least and greatest.
+    pub draws: (f64, f64),
+}
+
+/// Part and whole.
+type Parts = (f32, f32);
+
+fn ratio(parts: impl Iterator<Item = Parts>) -> f64 {
+    let add =
+        |sum: (f64, f64), (part, whole): Parts| (sum.0 + f64::from(part), sum.1 + f64::from(whole));
+    let (part, whole) = parts.fold((0.0, 0.0), add);
+    part / whole
+}
+
+/// The least and the greatest but for a share of `1 / tail` at each end.
+fn range(mut shares: Vec<f64>, tail: usize) -> (f64, f64) {
+    shares.retain(|share| !share.is_nan());
+    shares.sort_by(f64::total_cmp);
+    let left_out = shares.len() / tail;
+    match shares.get(left_out) {
+        Some(&low) => (low, shares[shares.len() - 1 - left_out]),
+        None => (f64::NAN, f64::NAN),
+    }
 }
 
 impl Share {
-    fn of(groups: &[(f64, f64)]) -> Self {
-        let groups: Vec<(f64, f64)> = groups.iter().copied().filter(|g| g.1 > 0.0).collect();
-        let share = |all: &mut dyn Iterator<Item = (f64, f64)>| {
-            let (part, whole) = all.fold((0.0, 0.0), |(p, w), g| (p + g.0, w + g.1));
-            part / whole
-        };
-        let value = share(&mut groups.iter().copied());
-        if groups.is_empty() {
-            return Share {
-                value,
-                low: value,
-                high: value,
-            };
-        }
-        let mut random = Random(1);
-        let mut shares: Vec<f64> = (0..RESAMPLES)
-            .map(|_| share(&mut groups.iter().map(|_| groups[random.below(groups.len())])))
+    /// `parts` by group and, within a group, by draw.
+    fn of(parts: Vec<Parts>, draws: usize) -> Self {
+        let groups: Vec<&[Parts]> = (parts.chunks(draws))
+            .filter(|group| group.iter().any(|part| part.1 > 0.0))
             .collect();
-        shares.sort_by(f64::total_cmp);
+        let one = |draw: usize| ratio(groups.iter().map(|group| group[draw]));
+        let mut random = Random(1);
+        let mut again = || {
+            let draws: Vec<usize> = (0..draws).map(|_| random.below(draws)).collect();
+            let group = |_: &&[Parts]| groups[random.below(groups.len())];
+            let groups = groups.iter().map(group);
+            ratio(groups.flat_map(|group| draws.iter().map(|&draw| group[draw])))
+        };
+        let (low, high) = range((0..RESAMPLES).map(|_| again()).collect(), 40);
         Share {
-            value,
-            low: shares[RESAMPLES / 40],
-            high: shares[RESAMPLES - 1 - RESAMPLES / 40],
+            value: ratio(groups.iter().flat_map(|group| group.iter().copied())),
+            low,
+            high,
+            shipped: one(0),
+            draws: range((0..draws).map(one).collect(), usize::MAX),
         }
     }
 }
@@ -166,13 +191,12 @@ impl Random {
 pub struct Outcome(pub Vec<Tally>);
 
 impl Outcome {
-    pub fn new(set: &Set) -> Self {
-        Self(RADII.iter().map(|_| Tally::new(set)).collect())
+    pub fn new(set: &Set, draws: usize) -> Self {
+        Self(RADII.iter().map(|_| Tally::new(set, draws)).collect())
     }
 
-    /// Compares all pairs of the fingerprints of one draw, which counts with this weight; rows
-    /// without fingerprint are in no pair.
-    pub fn add(&mut self, set: &Set, fingerprints: &[Option<u64>], weight: f64) {
+    /// Compares all pairs of the fingerprints of one draw; rows without fingerprint are in no pair.
+    pub fn add(&mut self, set: &Set, draw: usize, fingerprints: &[Option<u64>]) {
         let rows: Vec<(u32, u64)> = (fingerprints.iter().zip(0..))
             .filter_map(|(fingerprint, row)| Some((row, (*fingerprint)?)))
             .collect();
@@ -180,18 +204,19 @@ impl Outcome {
             for (b, second) in &rows[i + 1..] {
                 let distance = (first ^ second).count_ones();
                 if distance <= RADII[RADII.len() - 1] {
-                    self.enter(set, (*a, *b), distance, weight);
+                    self.enter(set, draw, (*a, *b), distance);
                 }
             }
         }
     }
 
-    fn enter(&mut self, set: &Set, pair: (u32, u32), distance: u32, weight: f64) {
+    fn enter(&mut self, set: &Set, draw: usize, pair: (u32, u32), distance: u32) {
         let kind = set.truth.get(&pair).copied();
         let passed = similarity(set, pair) >= CHECKED;
+        let group = set.groups[pair.0 as usize] as usize;
         for (tally, &k) in self.0.iter_mut().zip(&RADII) {
             if distance <= k {
-                tally.enter(set, pair, kind, passed, weight);
+                tally.enter(group * tally.draws + draw, kind, passed, 1.0);
             }
         }
     }

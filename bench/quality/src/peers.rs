@@ -16,14 +16,14 @@ type Method = fn(&Set) -> Result<HashSet<(u32, u32)>, Box<dyn Error>>;
 
 pub const METHODS: [(&str, Method); 3] = [
     ("I-Match", i_match),
-    ("shingles, 1 of 8", sampled_shingles),
+    ("sampled shingles", sampled_shingles),
     ("MinHash-LSH", minhash_lsh),
 ];
 
 pub fn tally(set: &Set, method: Method) -> Result<Tally, Box<dyn Error>> {
-    let mut tally = Tally::new(set);
+    let mut tally = Tally::new(set, 1);
     for pair in method(set)? {
-        tally.add(set, pair, 1.0);
+        tally.add(set, 0, pair, 1.0);
     }
     Ok(tally)
 }

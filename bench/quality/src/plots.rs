@@ -1,4 +1,5 @@
-//! SVG plots: precision against recall for each set, and recall of planted copies by edit.
+//! SVG plots: precision against recall and both by radius for each set, and recall of planted
+//! copies by edit.
 
 use std::path::Path;
 
@@ -14,78 +15,129 @@ const SIZE: (u32, u32) = (900, 480);
 const LEGEND: u32 = 210;
 
 /// Methods that are drawn, with a colour that each keeps in all plots.
-const DRAWN: [(&str, RGBColor); 9] = [
+const DRAWN: [(&str, RGBColor); 11] = [
     ("default", RGBColor(0, 90, 181)),
-    ("plain", RGBColor(220, 50, 32)),
-    ("s0", RGBColor(0, 130, 80)),
+    ("minwise", RGBColor(220, 50, 32)),
+    ("shingles", RGBColor(0, 130, 80)),
+    ("plain", RGBColor(200, 150, 140)),
+    ("s0", RGBColor(140, 200, 90)),
     ("s2_idf", RGBColor(150, 75, 170)),
     ("s3_idf", RGBColor(170, 140, 60)),
     ("words_pairs_log", RGBColor(0, 160, 190)),
     ("I-Match", RGBColor(90, 90, 90)),
-    ("shingles, 1 of 8", RGBColor(240, 140, 0)),
+    ("sampled shingles", RGBColor(240, 140, 0)),
     ("MinHash-LSH", RGBColor(220, 90, 160)),
 ];
 
+/// Of these both are drawn by radius.
+const BY_RADIUS: usize = 3;
+
 struct Curve {
-    name: &'static str,
-    colour: RGBColor,
+    name: String,
+    colour: RGBAColor,
     points: Vec<(f64, f64)>,
 }
 
 pub fn draw(out: &Path, sections: &[Section], planted: &[Section]) -> Outcomes<()> {
     for section in sections {
-        let path = out.join(format!("precision_recall_{}.svg", section.set));
-        let title = format!("{}: points at k = 3, 4, 6, 8, 10", section.set);
-        let radii = RADII.map(Some);
-        let curves = curves(|method| {
-            let all = radii.iter().chain([&None]);
-            all.filter_map(|&k| section.find(method, k, false))
-                .map(|m| (m.recall.value, m.precision.value))
-                .filter(|p| p.0.is_finite() && p.1.is_finite())
-                .collect()
-        });
-        plot(
-            &path,
-            &title,
-            ("recall of near pairs", "precision"),
-            (0.0, 1.0),
-            &|x| format!("{x:.1}"),
-            &curves,
-        )?;
+        precision_recall(out, section)?;
+        by_radius(out, section)?;
     }
     let Some((_, edits)) = planted.split_last() else {
         return Ok(());
     };
     for k in [3, 8] {
-        let curves = curves(|method| {
-            let found = |section: &Section| {
-                let measure = section.find(method, Some(k), false);
-                measure
-                    .or_else(|| section.find(method, None, false))
-                    .map(|m| m.recall.value)
-            };
-            (edits.iter().enumerate())
-                .filter_map(|(i, section)| Some((i as f64, found(section)?)))
-                .collect()
-        });
-        let edit = |x: &f64| {
-            let name = edits.get(x.round() as usize).map_or("", |s| s.set.as_str());
-            name.trim_start_matches("planted: ").to_owned()
-        };
-        let (path, title) = (
-            out.join(format!("planted_{k}.svg")),
-            format!("Planted copies, k = {k}"),
-        );
-        let ends = (0.0, edits.len() as f64 - 1.0);
-        plot(&path, &title, ("edit", "recall"), ends, &edit, &curves)?;
+        by_edit(out, edits, k)?;
     }
     Ok(())
 }
 
+fn precision_recall(out: &Path, section: &Section) -> Outcomes<()> {
+    let path = out.join(format!("precision_recall_{}.svg", section.set));
+    let title = format!("{}: points at k = 3, 4, 6, 8, 10", section.set);
+    let radii = RADII.map(Some);
+    let curves = curves(|method| {
+        let all = radii.iter().chain([&None]);
+        all.filter_map(|&k| section.find(method, k, false))
+            .map(|m| (m.recall.value, m.precision.value))
+            .filter(|p| p.0.is_finite() && p.1.is_finite())
+            .collect()
+    });
+    let axes = ("recall of near pairs", "precision");
+    plot(
+        &path,
+        &title,
+        axes,
+        (0.0, 1.0),
+        &|x| format!("{x:.1}"),
+        &curves,
+    )
+}
+
+fn by_radius(out: &Path, section: &Section) -> Outcomes<()> {
+    let measures = |method| {
+        let at = move |&k: &u32| Some((f64::from(k), section.find(method, Some(k), false)?));
+        RADII.iter().filter_map(at)
+    };
+    let mut curves = Vec::new();
+    for (name, colour) in &DRAWN[..BY_RADIUS] {
+        curves.push(Curve {
+            name: format!("{name}: recall"),
+            colour: colour.to_rgba(),
+            points: measures(name).map(|(k, m)| (k, m.recall.value)).collect(),
+        });
+        curves.push(Curve {
+            name: format!("{name}: precision"),
+            colour: colour.mix(0.3),
+            points: measures(name)
+                .map(|(k, m)| (k, m.precision.value))
+                .collect(),
+        });
+    }
+    curves
+        .iter_mut()
+        .for_each(|curve| curve.points.retain(|p| p.1.is_finite()));
+    let path = out.join(format!("radius_{}.svg", section.set));
+    let ends = (f64::from(RADII[0]), f64::from(RADII[RADII.len() - 1]));
+    let title = format!("{}: recall and precision by radius", section.set);
+    plot(
+        &path,
+        &title,
+        ("radius k", "share"),
+        ends,
+        &|k| format!("{k:.0}"),
+        &curves,
+    )
+}
+
+fn by_edit(out: &Path, edits: &[Section], k: u32) -> Outcomes<()> {
+    let curves = curves(|method| {
+        let found = |section: &Section| {
+            let measure = section.find(method, Some(k), false);
+            measure
+                .or_else(|| section.find(method, None, false))
+                .map(|m| m.recall.value)
+        };
+        (edits.iter().enumerate())
+            .filter_map(|(i, section)| Some((i as f64, found(section)?)))
+            .collect()
+    });
+    let edit = |x: &f64| {
+        let name = edits.get(x.round() as usize).map_or("", |s| s.set.as_str());
+        name.trim_start_matches("planted: ").to_owned()
+    };
+    let (path, title) = (
+        out.join(format!("planted_{k}.svg")),
+        format!("Planted copies, k = {k}"),
+    );
+    let ends = (0.0, edits.len() as f64 - 1.0);
+    plot(&path, &title, ("edit", "recall"), ends, &edit, &curves)
+}
+
 fn curves(points: impl Fn(&str) -> Vec<(f64, f64)>) -> Vec<Curve> {
-    let curve = |&(name, colour): &(&'static str, RGBColor)| Curve {
-        name,
-        colour,
+    let curve = |&(name, colour): &(&str, RGBColor)| Curve {
+        name: name.to_owned(),
+        colour: colour.to_rgba(),
         points: points(name),
     };
     DRAWN
@@ -117,7 +169,11 @@ fn plot(
         .configure_mesh()
         .x_desc(axes.0)
         .y_desc(axes.1)
-        .x_labels(if to > 1.0 { to as usize + 1 } else { 11 })
+        .x_labels(if to > 1.0 {
+            (to - from) as usize + 1
+        } else {
+            11
+        })
         .x_label_formatter(x_text)
         .y_label_formatter(&|y| format!("{y:.1}"))
         .label_style((FONT, 14))
@@ -132,7 +188,7 @@ fn plot(
         let y = 70 + 26 * i as i32;
         legend.draw(&PathElement::new(vec![(0, y), (24, y)], style))?;
         legend.draw(&Circle::new((12, y), 4, curve.colour.filled()))?;
-        legend.draw(&Text::new(curve.name, (32, y - 7), (FONT, 14)))?;
+        legend.draw(&Text::new(curve.name.as_str(), (32, y - 7), (FONT, 14)))?;
     }
     root.present()?;
     Ok(())

@@ -3,8 +3,9 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use crate::lengths;
 use crate::margins::{BITS, Margins};
-use crate::measure::{Measure, RADII, Share, Skew};
+use crate::measure::{Measure, Share, Skew};
 use crate::{ENOUGH, Outcomes};
 
 /// One method at one radius in one set.
@@ -42,12 +43,18 @@ impl Section {
     }
 }
 
-pub fn write(out: &Path, sections: &[Section], planted: &[Section]) -> Outcomes<()> {
+pub fn write(
+    out: &Path,
+    sections: &[Section],
+    planted: &[Section],
+    lengths: &[lengths::Line],
+) -> Outcomes<()> {
     std::fs::write(out.join("quality.csv"), csv(sections, planted)?)?;
     let mut text = String::new();
     for section in sections {
         main_table(&mut text, section)?;
     }
+    lengths::table(&mut text, lengths)?;
     margin_tables(&mut text, sections)?;
     planted_table(&mut text, planted)?;
     std::fs::write(out.join("quality.md"), text)?;
@@ -56,9 +63,13 @@ pub fn write(out: &Path, sections: &[Section], planted: &[Section]) -> Outcomes<
 
 fn csv(sections: &[Section], planted: &[Section]) -> Outcomes<String> {
     let mut text =
-        "set,method,k,check,exact,near,grey,wrong,precision,precision_low,precision_high,\
-        recall,recall_low,recall_high,recall_exact,fullest_key,load\n"
-            .to_owned();
+        "set,method,k,check,exact,near,grey,wrong,recall_exact,fullest_key,load".to_owned();
+    for share in ["precision", "precision_near", "recall"] {
+        for part in ["", "_low", "_high", "_shipped", "_least", "_greatest"] {
+            write!(text, ",{share}{part}")?;
+        }
+    }
+    text.push('\n');
     for line in sections.iter().chain(planted).flat_map(|s| &s.lines) {
         let k = line.k.map_or(String::new(), |k| k.to_string());
         let check = if line.measure.check {
@@ -66,35 +77,37 @@ fn csv(sections: &[Section], planted: &[Section]) -> Outcomes<String> {
         } else {
             "none"
         };
-        let skew = line.skew.map_or(String::from(","), |s| {
-            format!("{:.5},{:.3}", s.fullest, s.load)
-        });
-        let (set, method, figures) = (&line.set, &line.method, figures(&line.measure));
-        writeln!(text, "{set},\"{method}\",{k},{check},{figures},{skew}")?;
+        let (set, method, figures) = (&line.set, &line.method, figures(&line.measure, line.skew));
+        writeln!(text, "{set},\"{method}\",{k},{check},{figures}")?;
     }
     for Section { set, margins, .. } in sections {
         for (name, margins) in margins {
             for (way, measure) in &margins.ways {
-                let figures = figures(measure);
-                writeln!(text, "{set},\"{name}: {way}\",3,none,{figures},,")?;
+                let figures = figures(measure, None);
+                writeln!(text, "{set},\"{name}: {way}\",3,none,{figures}")?;
             }
         }
     }
     Ok(text)
 }
 
-fn figures(m: &Measure) -> String {
-    let share = |s: Share| format!("{:.4},{:.4},{:.4}", s.value, s.low, s.high);
-    format!(
-        "{:.2},{:.2},{:.2},{:.2},{},{},{:.4}",
-        m.exact,
-        m.near,
-        m.grey,
-        m.wrong,
-        share(m.precision),
-        share(m.recall),
-        m.recall_exact
-    )
+fn figures(m: &Measure, skew: Option<Skew>) -> String {
+    let share = |s: &Share| {
+        let (least, greatest) = s.draws;
+        [s.value, s.low, s.high, s.shipped, least, greatest]
+            .map(|v| format!("{v:.4}"))
+            .join(",")
+    };
+    let pairs = [m.exact, m.near, m.grey, m.wrong]
+        .map(|n| format!("{n:.2}"))
+        .join(",");
+    let skew = skew.map_or(String::from(","), |s| {
+        format!("{:.5},{:.3}", s.fullest, s.load)
+    });
+    let shares = [&m.precision, &m.precision_near, &m.recall]
+        .map(share)
+        .join(",");
+    format!("{pairs},{:.4},{skew},{shares}", m.recall_exact)
 }
 
 /// Nothing found has no precision.
@@ -127,34 +140,70 @@ fn main_table(text: &mut String, section: &Section) -> Outcomes<()> {
         "\n### {}\n\n{} rows, {} near and {} exact pairs{only}\n",
         section.set, section.rows, section.near, section.exact
     )?;
-    writeln!(
-        text,
-        "| method | k = 3 | intervals at k = 3 | k = 4 | k = 6 | k = 8 | k = 10 | fullest key | load |\n\
-        |---|---|---|---|---|---|---|---|---|"
-    )?;
+    let columns = [
+        "method",
+        "k = 3",
+        "intervals",
+        "without exact pairs",
+        "shipped draw",
+        "all draws",
+        "k = 6",
+        "k = 8",
+        "k = 10",
+        "two-step, k = 8",
+        "k = 10",
+        "fullest key",
+        "load",
+    ];
+    writeln!(text, "| {} |", columns.join(" | "))?;
+    writeln!(text, "|{}", "---|".repeat(columns.len()))?;
     for (method, radius) in section.methods() {
-        let k = radius.then_some(RADII[0]);
-        let Some(first) = section.find(method, k, false) else {
-            continue;
-        };
+        method_line(text, section, method, radius)?;
+    }
+    Ok(())
+}
+
+fn method_line(text: &mut String, section: &Section, method: &str, radius: bool) -> Outcomes<()> {
+    let at = |k: u32, check| section.find(method, radius.then_some(k), check);
+    let Some(first) = at(3, false) else {
+        return Ok(());
+    };
+    let (precision, recall) = (first.precision, first.recall);
+    write!(
+        text,
+        "| `{method}` | {} | {} | {} |",
+        both(Some(first)),
+        intervals(first),
+        share(first.precision_near.value)
+    )?;
+    if !radius {
+        let checked = at(3, true).map_or("-".to_owned(), |m| share(m.recall.value));
+        writeln!(text, " - | - | - | - | - | {checked} | - | - | - |")?;
+        return Ok(());
+    }
+    let (least, greatest) = recall.draws;
+    write!(
+        text,
+        " {} / {} | {} - {} |",
+        share(precision.shipped),
+        share(recall.shipped),
+        share(least),
+        share(greatest)
+    )?;
+    for k in [6, 8, 10] {
+        write!(text, " {} |", both(at(k, false)))?;
+    }
+    for k in [8, 10] {
         write!(
             text,
-            "| `{method}` | {} | {} |",
-            both(Some(first)),
-            intervals(first)
+            " {} |",
+            at(k, true).map_or("-".to_owned(), |m| share(m.recall.value))
         )?;
-        for k in &RADII[1..] {
-            write!(text, " {} |", both(section.find(method, Some(*k), false)))?;
-        }
-        let skew = section
-            .lines
-            .iter()
-            .find(|l| l.method == method)
-            .and_then(|l| l.skew);
-        match skew {
-            Some(s) => writeln!(text, " {:.2} % | {:.1} |", 100.0 * s.fullest, s.load)?,
-            None => writeln!(text, " - | - |")?,
-        }
+    }
+    let line = section.lines.iter().find(|l| l.method == method);
+    match line.and_then(|l| l.skew) {
+        Some(s) => writeln!(text, " {:.2} % | {:.1} |", 100.0 * s.fullest, s.load)?,
+        None => writeln!(text, " - | - |")?,
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::value::{Error as NoVariant, StrDeserializer};
 use serde_json::{Map, Value};
 
-use crate::fingerprint::error::Error;
+use crate::fingerprint::error::{Error, check_memory};
 use crate::fingerprint::simhash;
 
 /// A name that a later version will give a meaning; with a `$` in front for a row.
@@ -31,13 +31,7 @@ pub const MOST_BYTES: usize = 16 << 20;
 /// Parses a document; an error when it is too long, or there is too little memory for it.
 pub fn document(json: &str) -> Result<Value, Error> {
     check_length(json.len())?;
-    // The parser would abort the process.
-    let mut room: Vec<u8> = Vec::new();
-    room.try_reserve_exact(memory_for(json))
-        .map_err(|_| Error::OutOfMemory)?;
-    // The compiler would remove code whose result is not used.
-    std::hint::black_box(&mut room);
-    drop(room);
+    check_memory(memory_for(json))?;
     serde_json::from_str(json).map_err(|e| Error::Json(e.to_string()))
 }
 

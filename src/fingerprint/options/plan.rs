@@ -1,10 +1,11 @@
 //! Preset, options and the fields of a row, worked out into what each field does.
 
 use super::grammar::{ColumnOptions, ContentKind, RowOptions};
-use super::presets::{Input, Preset};
+use super::presets::{Input, Method, Preset};
 use super::text_options::TextOptions;
 use crate::fingerprint::error::Error;
-use crate::fingerprint::hash::FeatureHash;
+use crate::fingerprint::hash::{FeatureHash, city64, mix};
+use crate::fingerprint::minwise::{MOST_BITS, lots};
 
 /// A field of the row, dropped columns left out.
 #[derive(Clone, Debug)]
@@ -21,9 +22,14 @@ pub struct ColumnPlan {
     pub field: usize,
     pub name: String,
     pub kind: Option<ContentKind>,
+    /// Is a value text when `kind` says nothing?
+    pub value_as_text: bool,
     pub input: Input,
-    /// Multiplies the column's vector: sqrt(share) when columns are balanced, else the weight.
+    /// Of SimHash it multiplies the column's vector: sqrt(share) when columns are balanced, else the
+    /// weight. Of minwise fingerprints the weight.
     pub factor: f64,
+    /// How a minwise fingerprint draws from the column; None for SimHash.
+    pub minwise: Option<MinwiseColumn>,
     pub balance: bool,
     /// Multiplies the weight of a value that is one feature as a whole.
     pub value_weight: f64,
@@ -34,13 +40,31 @@ pub struct ColumnPlan {
     pub title: Option<usize>,
 }
 
+/// What a minwise fingerprint needs to know of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MinwiseColumn {
+    /// When the column arrives in the race for each bit.
+    pub lots: Box<[f64; MOST_BITS]>,
+    /// Its weight among those of all columns.
+    pub share: f64,
+    /// Its features are drawn from bins, as all of them weigh the same; otherwise by races.
+    pub is_set: bool,
+}
+
 /// The plan of a lone text: no column name, no weight.
 pub fn text(preset: &'static Preset, options: &TextOptions) -> Result<ColumnPlan, Error> {
+    let input = input(preset, &[("", options)])?;
     Ok(ColumnPlan {
+        minwise: (preset.method == Method::Minwise).then(|| MinwiseColumn {
+            lots: Box::new(lots(city64(b""))),
+            share: 1.0,
+            is_set: preset.balance && input.weighs_all_alike(),
+        }),
         field: 0,
         name: String::new(),
         kind: Some(ContentKind::Text),
-        input: input(preset, &[("", options)])?,
+        value_as_text: preset.value_as_text,
+        input,
         factor: 1.0,
         balance: preset.balance,
         value_weight: preset.value_weight,
@@ -77,26 +101,35 @@ pub fn row(
     chosen
         .into_iter()
         .map(|(field, column)| {
+            let title = title(options, column, &names)?.filter(|&title| title != field);
+            let input = input(preset, &[("", &column.text), ("$", &options.text)])?;
+            let prefix = prefix(preset, names[field]);
             Ok(ColumnPlan {
+                minwise: (preset.method == Method::Minwise).then(|| MinwiseColumn {
+                    lots: Box::new(lots(name_hash(&prefix, &names[..field], names[field]))),
+                    share: column.weight / total,
+                    // Without balance the number of features is the column's weight.
+                    is_set: balance && title.is_none() && input.weighs_all_alike(),
+                }),
                 field,
                 name: names[field].to_owned(),
                 kind: column.kind,
-                input: input(preset, &[("", &column.text), ("$", &options.text)])?,
+                value_as_text: preset.value_as_text,
+                input,
                 // Roots first: the quotient of two extreme weights could underflow to 0.
-                factor: if balance {
-                    column.weight.sqrt() / total.sqrt()
-                } else {
-                    column.weight
+                factor: match preset.method {
+                    Method::SimHash if balance => column.weight.sqrt() / total.sqrt(),
+                    _ => column.weight,
                 },
                 balance,
                 value_weight: preset.value_weight,
-                prefix: prefix(preset, names[field]),
+                prefix,
                 hash: column
                     .text
                     .hash
                     .or(options.text.hash)
                     .unwrap_or(preset.hash),
-                title: title(options, column, &names)?.filter(|&title| title != field),
+                title,
             })
         })
         .collect()
@@ -115,6 +148,16 @@ fn title(
     match names.iter().position(|name| name == title) {
         Some(field) => Ok(Some(field)),
         None => Err(unknown_column("\"title\"", title, names)),
+    }
+}
+
+/// What tells a column from the others in the races for bits: its name, and for columns of one name
+/// (a sub-select may have some) which of them it is.
+fn name_hash(prefix: &[u8], before: &[&str], name: &str) -> u64 {
+    let namesakes = before.iter().filter(|other| **other == name).count() as u64;
+    match namesakes {
+        0 => city64(prefix),
+        _ => mix(city64(prefix) ^ namesakes),
     }
 }
 

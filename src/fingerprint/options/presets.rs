@@ -7,9 +7,12 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use crate::fingerprint::bag::UNIT;
 use crate::fingerprint::error::Error;
 use crate::fingerprint::hash::FeatureHash;
 use crate::fingerprint::terms::{CueWords, Length, PartOfSpeechWeights, Terms};
+use crate::fingerprint::text::markup::Markup;
+use crate::fingerprint::text::ngrams::GramLengths;
 use crate::fingerprint::text::stop_words::StopWords;
 use crate::fingerprint::text::user_words::UserWords;
 
@@ -20,7 +23,7 @@ pub struct Features {
     pub words: f64,
     /// Two neighbouring words, written with one space between them.
     pub pairs: f64,
-    /// Runs of `ngram` letters and digits, whatever stands between them.
+    /// Runs of `ngram` letters and digits, whatever stands between them; a shorter text is one.
     pub ngrams: f64,
     /// The whole normal form.
     pub whole: f64,
@@ -55,12 +58,14 @@ pub struct Rules {
     pub features: Features,
     pub tf: Tf,
     /// Characters of a character n-gram.
-    pub ngram: usize,
+    pub ngram: GramLengths,
     pub stop_words: StopWords,
     /// Leave out features of three or more equal characters: masked numbers and names (0000, xxxx).
     pub drop_runs: bool,
     /// Words that are never cut, found before any other.
     pub dictionary: Option<Arc<UserWords>>,
+    /// What is taken out of a text before anything else.
+    pub markup: Markup,
     /// What a word weighs besides its frequency.
     pub terms: Terms,
 }
@@ -74,9 +79,43 @@ pub enum Input {
     WeightedTokens,
 }
 
+impl Input {
+    /// Do all features weigh the same, however often they occur?
+    pub fn weighs_all_alike(&self) -> bool {
+        let Input::Words(rules) = self else {
+            return false;
+        };
+        let Features {
+            words,
+            pairs,
+            ngrams,
+            whole,
+        } = rules.features;
+        let most = [words, pairs, ngrams, whole]
+            .into_iter()
+            .fold(0.0, f64::max);
+        let alike = |weight: f64| weight == most || weight == 0.0;
+        rules.tf == Tf::Set
+            && rules.terms == Terms::EQUAL
+            && [words, pairs, ngrams, whole].into_iter().all(alike)
+            // Below, it is no weight at all.
+            && most * UNIT >= 1.0
+    }
+}
+
+/// How weighted features become a fingerprint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// The signs of a sum for each bit ([`super::super::simhash`]).
+    SimHash,
+    /// A bit each of features drawn at random ([`super::super::minwise`]).
+    Minwise,
+}
+
 #[derive(Debug, PartialEq)]
 pub struct Preset {
     pub name: &'static str,
+    pub method: Method,
     pub input: Input,
     pub hash: FeatureHash,
     /// Scale each column's features to unit length, times the root of the column's share. Without
@@ -84,6 +123,8 @@ pub struct Preset {
     pub balance: bool,
     /// What the value of a column that is not cut into words weighs, next to the column's weight.
     pub value_weight: f64,
+    /// Columns of other types than text are cut into features too, in their canonical form.
+    pub value_as_text: bool,
     /// Hash the column's name in front of the feature, so that equal words in different columns
     /// differ.
     pub name_columns: bool,
@@ -96,41 +137,105 @@ const PLAIN: Rules = Rules {
         ..Features::NONE
     },
     tf: Tf::Raw,
-    ngram: 3,
+    ngram: GramLengths::all(3),
     stop_words: StopWords::None,
     drop_runs: false,
     dictionary: None,
+    markup: Markup::None,
     terms: Terms::EQUAL,
 };
 
-/// The best that was measured (docs/quality.md). Function words stay: they hold the fingerprints of
-/// near-duplicates together, and 1 + ln tf keeps them from drowning the rest.
+/// The best SimHash that was measured (docs/quality.md). Function words stay: they hold the
+/// fingerprints of near-duplicates together, and 1 + ln tf keeps them from drowning the rest.
 const DEFAULT: Rules = Rules {
     tf: Tf::Log,
     drop_runs: true,
     ..PLAIN
 };
 
-static PRESETS: [Preset; 6] = [
+const NGRAMS: Features = Features {
+    ngrams: 1.0,
+    ..Features::NONE
+};
+
+/// About a word. Longer ones find less; of shorter ones long texts that have nothing to do with each
+/// other share too many (docs/quality.md).
+const SHINGLES: GramLengths = GramLengths {
+    han: 2,
+    syllables: 3,
+    others: 5,
+};
+
+static PRESETS: [Preset; 9] = [
     Preset {
         name: "default",
+        method: Method::SimHash,
         input: Input::Words(DEFAULT),
         hash: FeatureHash::City,
         balance: true,
         value_weight: 1.0,
+        value_as_text: false,
+        name_columns: true,
+    },
+    // What near-duplicates share, and no more: how often a word occurs says little.
+    Preset {
+        name: "minwise",
+        method: Method::Minwise,
+        input: Input::Words(Rules {
+            tf: Tf::Set,
+            ..DEFAULT
+        }),
+        hash: FeatureHash::City,
+        balance: true,
+        value_weight: 1.0,
+        value_as_text: false,
+        name_columns: true,
+    },
+    Preset {
+        name: "shingles",
+        method: Method::Minwise,
+        input: Input::Words(Rules {
+            features: NGRAMS,
+            ngram: SHINGLES,
+            tf: Tf::Set,
+            ..DEFAULT
+        }),
+        hash: FeatureHash::Bkdr,
+        balance: true,
+        value_weight: 1.0,
+        value_as_text: false,
+        name_columns: true,
+    },
+    // Short columns with typing errors. Masked runs stay: they are numbers here.
+    Preset {
+        name: "record",
+        method: Method::Minwise,
+        input: Input::Words(Rules {
+            features: NGRAMS,
+            ngram: GramLengths::all(2),
+            tf: Tf::Set,
+            ..PLAIN
+        }),
+        hash: FeatureHash::Bkdr,
+        balance: true,
+        value_weight: 1.0,
+        value_as_text: true,
         name_columns: true,
     },
     Preset {
         name: "plain",
+        method: Method::SimHash,
         input: Input::Words(PLAIN),
         hash: FeatureHash::City,
         balance: true,
         value_weight: 1.0,
+        value_as_text: false,
         name_columns: true,
     },
     // A row as S0 reads it: short columns are values of weight 2, text is words by tf.
     Preset {
         name: "s0",
+        method: Method::SimHash,
         input: Input::Words(Rules {
             stop_words: StopWords::BuiltIn,
             ..PLAIN
@@ -138,19 +243,23 @@ static PRESETS: [Preset; 6] = [
         hash: FeatureHash::City,
         balance: false,
         value_weight: 2.0,
+        value_as_text: false,
         name_columns: true,
     },
     Preset {
         name: "s1",
+        method: Method::SimHash,
         input: Input::WeightedTokens,
         hash: FeatureHash::Murmur,
         balance: false,
         value_weight: 1.0,
+        value_as_text: false,
         name_columns: false,
     },
     // tf * idf * (1 + len). Without a table of document frequencies idf is 1.
     Preset {
         name: "s2",
+        method: Method::SimHash,
         input: Input::Words(Rules {
             stop_words: StopWords::BuiltIn,
             terms: Terms {
@@ -162,12 +271,14 @@ static PRESETS: [Preset; 6] = [
         hash: FeatureHash::City,
         balance: true,
         value_weight: 1.0,
+        value_as_text: false,
         name_columns: true,
     },
     // tf * idf * part of speech * length * cue word * title. How S3 combines them is lost; the
     // product is our reconstruction. The title is a column that option `title` names.
     Preset {
         name: "s3",
+        method: Method::SimHash,
         input: Input::Words(Rules {
             stop_words: StopWords::BuiltIn,
             terms: Terms {
@@ -181,6 +292,7 @@ static PRESETS: [Preset; 6] = [
         hash: FeatureHash::City,
         balance: true,
         value_weight: 1.0,
+        value_as_text: false,
         name_columns: true,
     },
 ];

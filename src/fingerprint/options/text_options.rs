@@ -9,6 +9,8 @@ use super::presets::{Features, Rules, Tf};
 use super::term::{self, TermOptions};
 use crate::fingerprint::error::Error;
 use crate::fingerprint::hash::FeatureHash;
+use crate::fingerprint::text::markup::Markup;
+use crate::fingerprint::text::ngrams::GramLengths;
 use crate::fingerprint::text::stop_words::{BuiltIn, StopWords};
 use crate::fingerprint::text::user_words::UserWords;
 
@@ -22,6 +24,7 @@ pub struct TextOptions {
     pub drop_runs: Option<bool>,
     pub dictionary: Option<Arc<UserWords>>,
     pub hash: Option<FeatureHash>,
+    pub markup: Option<Markup>,
     /// What words weigh besides their frequency.
     pub terms: TermOptions,
 }
@@ -37,6 +40,7 @@ impl TextOptions {
             self.drop_runs.is_some(),
             self.dictionary.is_some(),
             self.hash.is_some(),
+            self.markup.is_some(),
         ];
         let keys = KEYS.iter().chain(&term::KEYS);
         let given = text.into_iter().chain(self.terms.given());
@@ -52,9 +56,10 @@ impl TextOptions {
         }
         put(&mut rules.features, &self.features);
         put(&mut rules.tf, &self.tf);
-        put(&mut rules.ngram, &self.ngram);
+        put(&mut rules.ngram, &self.ngram.map(GramLengths::all));
         put(&mut rules.stop_words, &self.stop_words);
         put(&mut rules.drop_runs, &self.drop_runs);
+        put(&mut rules.markup, &self.markup);
         if self.dictionary.is_some() {
             rules.dictionary.clone_from(&self.dictionary);
         }
@@ -90,6 +95,7 @@ impl TextOptions {
                 let wrong = || wrong_shape(quote(key), hash_names(), value);
                 self.hash = Some(named.ok_or_else(wrong)?);
             }
+            "markup" => self.markup = Some(variant(quote(key), "\"html\" or \"none\"", value)?),
             _ => return self.terms.take(key, name, value, pause),
         }
         Ok(true)
@@ -97,7 +103,7 @@ impl TextOptions {
 }
 
 /// In the order of [`TextOptions::first_given`].
-pub const KEYS: [&str; 7] = [
+pub const KEYS: [&str; 8] = [
     "features",
     "tf",
     "ngram",
@@ -105,6 +111,7 @@ pub const KEYS: [&str; 7] = [
     "drop_runs",
     "dictionary",
     "hash",
+    "markup",
 ];
 const FEATURES: [&str; 4] = ["words", "pairs", "ngrams", "whole"];
 /// Lengths of character n-grams.

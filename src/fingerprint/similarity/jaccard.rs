@@ -2,8 +2,8 @@
 
 use crate::fingerprint::error::Error;
 use crate::fingerprint::hash::city64;
+use crate::fingerprint::text::ngrams::{GramLengths, Ngrams};
 use crate::fingerprint::text::normal;
-use crate::fingerprint::text::words::Ngrams;
 
 /// So many n-grams take long to sort, some 10 ms: the caller may want to stop.
 const LONG: usize = 1 << 19;
@@ -15,26 +15,20 @@ pub struct Shingles(Vec<u64>);
 
 impl Shingles {
     pub fn new(text: &str, n: usize, pause: &mut dyn FnMut()) -> Result<Self, Error> {
-        let (mut hashes, mut grams) = (Vec::new(), Ngrams::new(n));
+        let (mut hashes, mut grams) = (Vec::new(), Ngrams::new(GramLengths::all(n)));
         let mut failed = false;
-        let (mut buffer, mut short) = (String::new(), String::new());
-        normal::for_each_chunk(text, &mut buffer, pause, &mut |chunk| {
+        normal::for_each_chunk(text, &mut String::new(), pause, &mut |chunk| {
             // One n-gram a byte at most. The walk cannot stop half-way: it adds nothing more.
             if failed || hashes.try_reserve(chunk.len()).is_err() {
                 failed = true;
                 return;
             }
             grams.chunk(chunk, &mut |gram| hashes.push(city64(gram.as_bytes())));
-            if hashes.is_empty() {
-                short.extend(chunk.chars().filter(|c| c.is_alphanumeric()));
-            }
         });
         if failed {
             return Err(Error::OutOfMemory);
         }
-        if hashes.is_empty() && !short.is_empty() {
-            hashes.push(city64(short.as_bytes()));
-        }
+        grams.finish(&mut |gram| hashes.push(city64(gram.as_bytes())));
         match hashes.len() < LONG {
             true => hashes.sort_unstable(),
             false => hashes.sort_unstable_by(|a, b| {

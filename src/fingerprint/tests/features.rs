@@ -49,6 +49,44 @@ fn kinds_of_features() {
     );
 }
 
+#[test]
+fn markup_goes_before_features_are_made() {
+    let page = "<p title=x>One<br>tw<b>o</b>&nbsp;&lt;three</p><script>var x</script>";
+    for (options, expected) in [
+        (r#""features": ["words"]"#, vec!["one", "three", "two"]),
+        (r#""features": ["pairs"]"#, vec!["one two", "two three"]),
+        (
+            r#""features": ["ngrams"], "ngram": 11"#,
+            vec!["onetwothree"],
+        ),
+        (r#""features": ["whole"]"#, vec!["one two <three"]),
+        (
+            r#""stop_words": ["one", "two", "three"]"#,
+            vec!["one", "three", "two"],
+        ),
+    ] {
+        let html = format!(r#"{{{options}, "markup": "html"}}"#);
+        assert_eq!(names(page, &html), expected, "{options}");
+    }
+    assert!(names(page, r#"{"markup": "none"}"#).contains(&"br".to_owned()));
+    assert!(names("<p><br></p>", r#"{"markup": "html"}"#).is_empty());
+}
+
+/// The row's option holds for its columns, as text and as value, and for titles.
+#[test]
+fn markup_of_columns() {
+    let columns = [("a", "<b>x</b>"), ("b", "<i>X</i> i"), ("c", "<u>x</u>")];
+    let json = r#"{"a": {"as": "value"}, "b": {"title": "a"}, "c": {"markup": "none"}, "$markup": "html"}"#;
+    let expected = [
+        ("a:x", 1.0),
+        ("b:i", 1.0),
+        ("b:x", 5.0),
+        ("c:u", 2.0),
+        ("c:x", 1.0),
+    ];
+    assert_weights(&weighed(&columns, "plain", json), &expected);
+}
+
 /// A word, an n-gram and a whole text of the same letters are three features.
 #[test]
 fn kinds_do_not_mix() {

@@ -161,6 +161,14 @@ fn options_of_texts_of_another_shape_are_refused() {
             r#""$drop_runs" must be true or false, not 1"#,
         ),
         (
+            r#"{"$markup": "xml"}"#,
+            r#""$markup" must be "html" or "none", not "xml""#,
+        ),
+        (
+            r#"{"a": {"markup": true}}"#,
+            r#""markup" must be "html" or "none", not true"#,
+        ),
+        (
             r#"{"$hash": "md5"}"#,
             r#""$hash" must be "cityhash64", "murmur64a", "bkdr", "murmur3" or"#,
         ),
@@ -241,7 +249,11 @@ fn what_hints_say() {
     assert_eq!(hint(r#"{"exclude": 1}"#), sign("exclude"));
     assert_eq!(hint(r#"{"subject": "2"}"#), None);
     let presets = of_text("a", "nope", Width::W64).unwrap_err().hint();
-    assert!(presets.unwrap().contains("default, plain, s0, s1, s2, s3"));
+    assert!(
+        presets
+            .unwrap()
+            .contains("default, minwise, shingles, record, plain, s0, s1, s2, s3")
+    );
     let of_texts = parse_text(r#"{"title": "a"}"#, &mut || {})
         .unwrap_err()
         .hint();
@@ -251,7 +263,11 @@ fn what_hints_say() {
 #[test]
 fn options_without_use_are_refused() {
     let s1 = presets::find(Some("s1")).unwrap();
-    for (json, key) in [(r#"{"pos": true}"#, "pos"), (r#"{"tf": "log"}"#, "tf")] {
+    for (json, key) in [
+        (r#"{"pos": true}"#, "pos"),
+        (r#"{"tf": "log"}"#, "tf"),
+        (r#"{"markup": "none"}"#, "markup"),
+    ] {
         let error = plan::text(s1, &parse_text(json, &mut || {}).unwrap()).unwrap_err();
         let message = format!("option \"{key}\" has no use with preset \"s1\"");
         assert_eq!(error.to_string(), message);

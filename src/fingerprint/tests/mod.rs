@@ -7,6 +7,8 @@ use proptest::prelude::*;
 mod features;
 mod grammar;
 mod hashes;
+mod markup;
+mod minwise;
 
 use super::Class;
 use super::error::Error;

@@ -1,10 +1,12 @@
 //! From text to words.
 //!
-//! In the order in which text flows through: [`normal`] (normal form), [`words`] (words and
-//! character n-grams), [`user_words`] and [`stop_words`] (words that users add and words that do
-//! not count), [`word_list`] (how such words are kept). The built-in lists are in `lists/`. What
-//! must not live here: what a word weighs.
+//! In the order in which text flows through: [`markup`] (HTML out), [`normal`] (normal form),
+//! [`words`] and [`ngrams`] (words and character n-grams), [`user_words`] and [`stop_words`] (words
+//! that users add and words that do not count), [`word_list`] (how such words are kept). The
+//! built-in lists are in `lists/`. What must not live here: what a word weighs.
 
+pub mod markup;
+pub mod ngrams;
 pub mod normal;
 pub mod stop_words;
 pub mod user_words;

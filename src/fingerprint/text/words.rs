@@ -1,8 +1,7 @@
-//! The words and character n-grams of text in normal form.
+//! The words of text in normal form.
 //!
 //! Words are jieba's in runs of Han characters, Unicode words (UAX 29) elsewhere.
 
-use std::collections::VecDeque;
 use std::sync::OnceLock;
 
 use jieba_rs::Jieba;
@@ -32,48 +31,6 @@ pub fn for_each_word(
         text = &text[found.to..];
     }
     words(text, tagged, word);
-}
-
-/// Calls `gram` for each run of `n` letters and digits of the chunks of a text in normal form,
-/// whatever else stands between them.
-pub struct Ngrams {
-    n: usize,
-    /// The last letters of the text before, and where each begins.
-    window: String,
-    starts: VecDeque<usize>,
-}
-
-impl Ngrams {
-    pub fn new(n: usize) -> Self {
-        Self {
-            n,
-            window: String::new(),
-            starts: VecDeque::new(),
-        }
-    }
-
-    pub fn chunk(&mut self, text: &str, gram: &mut dyn FnMut(&str)) {
-        for c in text.chars().filter(|c| c.is_alphanumeric()) {
-            self.starts.push_back(self.window.len());
-            self.window.push(c);
-            if self.starts.len() < self.n {
-                continue;
-            }
-            if let Some(start) = self.starts.pop_front() {
-                gram(&self.window[start..]);
-                self.forget_before(start);
-            }
-        }
-    }
-
-    /// Drops what no gram needs any more, not at each letter.
-    fn forget_before(&mut self, start: usize) {
-        if start >= 1024 {
-            let keep = self.starts.front().copied().unwrap_or(self.window.len());
-            self.window.drain(..keep);
-            self.starts.iter_mut().for_each(|at| *at -= keep);
-        }
-    }
 }
 
 /// Calls `word` for each Unicode word. No word spans a space, and ASCII is simpler: the text is cut
@@ -225,7 +182,8 @@ const GAPS: [bool; 256] = {
     gaps
 };
 
-const LETTERS: [bool; 256] = {
+/// The letters and digits of ASCII.
+pub const LETTERS: [bool; 256] = {
     let mut letters = [false; 256];
     let mut c = 0;
     while c < 256 {
@@ -343,24 +301,5 @@ mod tests {
             assert_eq!(words.len(), (1 << 18) / word.len());
             assert!(words.iter().all(|w| *w == words[0]));
         }
-    }
-
-    #[test]
-    fn ngrams_pass_over_gaps_and_chunks() {
-        let grams = |chunks: &[&str], n| {
-            let (mut grams, mut all) = (Ngrams::new(n), Vec::new());
-            for chunk in chunks {
-                grams.chunk(chunk, &mut |g| all.push(g.to_owned()));
-            }
-            all
-        };
-        assert_eq!(grams(&["中国 a-b。"], 2), ["中国", "国a", "ab"]);
-        assert_eq!(grams(&["ab", "", "cd"], 3), ["abc", "bcd"]);
-        assert_eq!(grams(&["ab"], 3), Vec::<String>::new());
-        assert_eq!(grams(&["ab"], 1), ["a", "b"]);
-        let long: String = ('a'..='z').cycle().take(5000).collect();
-        let letters: Vec<char> = long.chars().collect();
-        let windows: Vec<String> = letters.windows(4).map(|w| w.iter().collect()).collect();
-        assert_eq!(grams(&[&long[..3000], &long[3000..]], 4), windows);
     }
 }

@@ -346,6 +346,46 @@ pub fn has_index(table: Oid, name: &str, access_method: &str) -> bool {
     })
 }
 
+/// The plain tables that a query of this table reads: itself, partitions, children. Locked as the
+/// query locks them, so that none is dropped meanwhile.
+pub fn plain_tables_below(table: Oid) -> Vec<Oid> {
+    unsafe extern "C-unwind" {
+        // Missing from the bindings.
+        fn find_all_inheritors(
+            parent: Oid,
+            lock: pg_sys::LOCKMODE,
+            parents: *mut *mut pg_sys::List,
+        ) -> *mut pg_sys::List;
+    }
+    // SAFETY: declared as in pg_inherits.h, which the majors have alike; the list is of OIDs. The
+    // function may raise an ERROR, and pgrx does not guard what it does not declare.
+    unsafe {
+        let list = pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            find_all_inheritors(table, pg_sys::AccessShareLock as i32, std::ptr::null_mut())
+        });
+        let count = list.as_ref().map_or(0, |list| list.length);
+        (0..count)
+            .map(|i| pg_sys::list_nth_oid(list, i))
+            .filter(|table| pg_sys::get_rel_relkind(*table) as u8 == pg_sys::RELKIND_RELATION)
+            // A query does not read temporary tables of other sessions.
+            .filter(|table| !pg_sys::isOtherTempNamespace(pg_sys::get_rel_namespace(*table)))
+            .collect()
+    }
+}
+
+/// The expression of a generated column as SQL text, with names as the search_path asks for.
+pub fn generation_expression(table: Rel<'_>, column: &Column) -> Option<String> {
+    // SAFETY: the relation is open and the column one of it; the server returns null or a node
+    // whose variables are of this relation, and a string.
+    unsafe {
+        let raw = table.raw();
+        let node = pg_sys::build_column_default(raw, i32::from(column.number));
+        let name = (*(*raw).rd_rel).relname.data.as_ptr();
+        let context = pg_sys::deparse_context_for(name, table.oid());
+        string(pg_sys::deparse_expression(node, context, false, false))
+    }
+}
+
 /// Is it a partition of some table?
 pub fn is_partition(table: Oid) -> bool {
     // SAFETY: a syscache look-up.

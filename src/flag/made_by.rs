@@ -1,0 +1,147 @@
+//! What makes the fingerprints that a flagging trigger compares. Those of other weights, or of a
+//! generated column with another expression, are numbers too: they would not meet, and nobody would
+//! notice. So the trigger looks once in a session, at one stored row or at the expressions, and
+//! warns; `simhash_fingerprint_verify` looks at more rows, and wants to know what a trigger's
+//! arguments make.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+
+use pgrx::pg_sys;
+
+use super::flagged_table::FlaggedTable;
+use super::options::{Recipe, parse};
+use crate::pg::catalog::privilege::{SELECT, may};
+use crate::pg::catalog::table::{self, Opened, column, generation_expression, quoted};
+use crate::pg::catalog::table_name;
+use crate::pg::process::encoding::to_utf8;
+use crate::pg::process::error::warn;
+use crate::pg::spi::query::for_each_row;
+use crate::pg::sql::expression::jsonb_text;
+use crate::pg::sql::fmgr::pg_function;
+use crate::pg::sql::trigger::{Event, TriggerCall};
+
+/// Pages at the start of each table among whose rows one is looked for.
+const PAGES: u32 = 100;
+
+thread_local! {
+    /// The triggers, without their copies on partitions, and weights for which this session has
+    /// looked.
+    static LOOKED: RefCell<HashSet<(u32, Option<Recipe>)>> = RefCell::default();
+}
+
+/// Warns when the trigger is to compare fingerprints that were made differently. Not at an UPDATE:
+/// it may be the one that makes them anew.
+pub fn look_once(call: &TriggerCall<'_>, flagged: &FlaggedTable) {
+    let recipe = &flagged.options.recipe;
+    if call.event() != Event::Insert {
+        return;
+    }
+    let new = (flagged.origin.to_u32(), recipe.clone());
+    if !LOOKED.with_borrow_mut(|looked| looked.insert(new)) {
+        return;
+    }
+    match recipe {
+        Some(recipe) => look_at_row(call, flagged, recipe),
+        None if flagged.columns.fingerprint.generated => look_at_expressions(call, flagged),
+        None => {}
+    }
+}
+
+/// Compares the fingerprint of one stored row with the one that the trigger would give it.
+fn look_at_row(call: &TriggerCall<'_>, flagged: &FlaggedTable, recipe: &Recipe) {
+    let (fingerprint, searched) = (&flagged.options.fingerprint, flagged.searched);
+    let Some(relation) = table::qualified_name(searched) else {
+        return;
+    };
+    // The fingerprint is of the whole row. A user who must not read it is not warned.
+    if !may(searched, SELECT, &[]) {
+        return;
+    }
+    let sql = format!(
+        "SELECT FROM (SELECT t.{column}::pg_catalog.int8 OPERATOR(pg_catalog.=) \
+         simhash_catalog.fingerprint(t.*, {weights}, {preset}) AS same FROM {relation} AS t \
+         WHERE t.{column} IS NOT NULL AND t.ctid OPERATOR(pg_catalog.<) '({PAGES},0)'::pg_catalog.tid \
+         LIMIT 1) AS one WHERE one.same IS NOT TRUE",
+        weights = literal(&recipe.weights),
+        preset = (recipe.preset.as_deref()).map_or("NULL".to_owned(), literal),
+        column = quoted(fingerprint),
+    );
+    let mut differs = false;
+    for_each_row::<0>(&sql, None, &mut |_| differs = true);
+    if differs {
+        let trigger = to_utf8(call.trigger_name().to_bytes());
+        let shown = table_name::sql(searched).replace('\'', "''");
+        let column = fingerprint.replace('\'', "''");
+        warn(
+            format!(
+                "column \"{fingerprint}\" of table \"{}\" has a fingerprint that trigger \
+                 \"{trigger}\" would not give its row",
+                flagged.name
+            ),
+            format!(
+                "Fingerprints of different weights do not meet. UPDATE the rows that were there \
+                 before, or give the trigger their weights. To count them: \
+                 SELECT * FROM simhash_fingerprint_verify('{shown}', '{column}');"
+            ),
+        );
+    }
+}
+
+/// Compares the expression of the generated column with those of the other tables that are
+/// searched. Within a table the server sees to it that all rows have one expression.
+fn look_at_expressions(call: &TriggerCall<'_>, flagged: &FlaggedTable) {
+    let fingerprint = &flagged.options.fingerprint;
+    let own = call.relation();
+    let expression = generation_expression(own, &flagged.columns.fingerprint);
+    let differs = |other: &pg_sys::Oid| {
+        let opened = Opened::new(*other);
+        let rel = opened.rel();
+        column(rel, fingerprint).is_some_and(|column| {
+            column.generated && generation_expression(rel, &column) != expression
+        })
+    };
+    let others = table::plain_tables_below(flagged.searched);
+    if let Some(other) = others.into_iter().find(differs) {
+        warn(
+            format!(
+                "column \"{fingerprint}\" is generated differently in tables \"{}\" and \"{}\"",
+                own.name(),
+                table::name(other).unwrap_or_default()
+            ),
+            "Fingerprints of different expressions do not meet. simhash_made_by shows them.",
+        );
+    }
+}
+
+/// A string constant. It reads the same whatever standard_conforming_strings is.
+fn literal(text: &str) -> String {
+    let escape = if text.contains('\\') { "E" } else { "" };
+    format!(
+        "{escape}'{}'",
+        text.replace('\\', "\\\\").replace('\'', "''")
+    )
+}
+
+pg_function! {
+    /// `simhash_catalog.trigger_recipe(arguments bytea, fingerprint name) -> text`: the weights and
+    /// the preset by which a trigger with these arguments, as pg_trigger has them, fills that
+    /// column; NULL when it does not.
+    fn simhash_trigger_recipe, pg_finfo_simhash_trigger_recipe (args) {
+        let (Some(given), Some(fingerprint)) = (args.varlena(0, pg_sys::BYTEAOID), args.name(1))
+        else {
+            return args.null();
+        };
+        let text = |argument: &[u8]| to_utf8(argument).into_owned();
+        // Each argument ends with a zero byte.
+        let mut given: Vec<String> = given.bytes().split(|byte| *byte == 0).map(text).collect();
+        given.pop();
+        let options = parse(&given).ok().filter(|options| options.fingerprint == fingerprint);
+        let recipe = options.and_then(|options| options.recipe);
+        args.result(recipe.map(|recipe| {
+            let weights = literal(&jsonb_text(&recipe.weights));
+            let preset = recipe.preset.map(|preset| format!(", {}::text", literal(&preset)));
+            format!("{weights}::jsonb{}", preset.unwrap_or_default())
+        }))
+    }
+}
