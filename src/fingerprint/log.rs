@@ -57,7 +57,8 @@ fn fixed_ln(n: u64) -> u64 {
 
 /// -ln(u) for u = (`x` | 1) / 2^64: of a uniformly distributed `x` an exponentially distributed
 /// number. Between two steps of the table it is a straight line, whose slope is off by at most 1 part
-/// in 4,000. All features of a race share that error, so none is favoured.
+/// in 4,000. Features of one weight share that error, so none of them is
+/// favoured; the shares of others are off by as little.
 #[inline]
 pub fn exponential(x: u64) -> u64 {
     let x = x | 1;

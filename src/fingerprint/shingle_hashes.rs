@@ -350,4 +350,27 @@ mod tests {
             prop_assert_eq!(wide.fingerprint(), (!bins[0].is_empty()).then(|| bins.map(|b| b.bits())));
         }
     }
+
+    /// Chunks of the normal form end within the text, and ASCII letters come in long runs and short.
+    #[test]
+    fn long_texts_have_the_hashes_of_their_bytes() {
+        let preset = presets::find(Some("shingles")).unwrap();
+        let plan = plan::text(preset, &parse_text("{}", &mut || {}).unwrap()).unwrap();
+        let gap = |n: u32| {
+            if n.is_multiple_of(37) {
+                "，路灯 "
+            } else {
+                " "
+            }
+        };
+        let text: String = (0..40_000u32).map(|n| format!("{n:x}{}", gap(n))).collect();
+        let mut sketch = Sketch::<1>::new(Width::W64);
+        sketch.begin();
+        let mut pauses = 0;
+        let content = Content::Text(&text);
+        sketch.column(&plan, content, &mut || pauses += 1).unwrap();
+        assert!(pauses > 2);
+        let bins = shown::<1>(&plan, Width::W64, &text);
+        assert_eq!(sketch.fingerprint(), Some([bins[0].bits()]));
+    }
 }
