@@ -469,7 +469,7 @@ BEGIN
 			'    SELECT p.a, p.b, %5$s.simhash_jaccard(\n        pg_catalog.concat_ws('' '', %6$s),\n'
 			'        pg_catalog.concat_ws('' '', %7$s), %8$s) AS jaccard\n'
 			'    FROM p JOIN %3$s AS x ON x.%4$I = p.a JOIN %3$s AS y ON y.%4$I = p.b\n)\n'
-			'SELECT a, b, jaccard FROM checked WHERE jaccard >= %9$s;',
+			'SELECT a, b, jaccard FROM checked WHERE jaccard >= %9$s::double precision;',
 		view_name, searches, $1, $2, here, of_x, of_y, $6, $5);
 END $$;
 COMMENT ON FUNCTION simhash_record_pattern(regclass, name, jsonb, int, float8, int) IS

@@ -145,18 +145,18 @@ impl<'a, const W: usize> Counter<'a, W> {
         let rules = self.rules;
         let dictionary = rules.dictionary.as_deref();
         let tagged = rules.terms.part_of_speech.is_some();
-        let mut grams = Ngrams::new(rules.ngram);
+        let mut grams = (rules.features.ngrams > 0.0).then(|| Ngrams::new(rules.ngram));
         normal::for_each_chunk(text, buffer, pause, &mut |chunk| {
             if rules.features.words > 0.0 || rules.features.pairs > 0.0 {
                 for_each_word(chunk, dictionary, tagged, &mut |word, part_of_speech| {
                     self.word(word, part_of_speech);
                 });
             }
-            if rules.features.ngrams > 0.0 {
+            if let Some(grams) = &mut grams {
                 grams.chunk(chunk, &mut |gram| self.gram(gram));
             }
         });
-        if rules.features.ngrams > 0.0 {
+        if let Some(grams) = grams {
             grams.finish(&mut |gram| self.gram(gram));
         }
         self.done.map(|()| self.skipped)

@@ -83,8 +83,7 @@ fn radius_of(number: u16, argument: Argument) -> i32 {
     match (number, argument) {
         (operator::NEAR, _) => NEAR,
         (operator::IN_BALL, Argument::Known(ball)) => {
-            // SAFETY: the operator with this number is <@ (bigint, hamming_ball), and the argument
-            // is not NULL.
+            // SAFETY: the operator is <@ (bigint, hamming_ball), and the argument is not NULL.
             let ball = unsafe { *ball.cast_mut_ptr::<Ball>() };
             ball.radius
         }

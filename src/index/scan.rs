@@ -218,8 +218,7 @@ impl ScanRequest {
                 self.null_rows = false;
                 let ball = match operator {
                     operator::NEAR => Ball::new(argument.value() as i64, NEAR),
-                    // SAFETY: the only other search operator of the class is <@ (bigint,
-                    // hamming_ball), and the argument is not NULL.
+                    // SAFETY: the only other operator is <@ (bigint, hamming_ball); not NULL.
                     _ => unsafe { *argument.cast_mut_ptr::<Ball>() },
                 };
                 self.balls.push(ball);

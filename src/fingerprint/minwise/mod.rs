@@ -1,7 +1,7 @@
 //! Weighted 1-bit minwise hashing: each bit of a fingerprint is one bit of a feature of the row that
 //! was drawn at random, in such a way that similar rows draw the same feature.
 //!
-//! A bit is drawn in two steps. First the columns that have a feature race for it ([`lots`]): column
+//! A bit is drawn in two steps. First the columns that have a feature race for it ([`unit_times`]): column
 //! c, of weight w, arrives after an exponentially distributed time of rate w, which its name
 //! decides, and the first one owns the bit. Then the bit is one of the feature that the column's own
 //! sketch draws for this position: features of equal weight by [`one_permutation`], others by
@@ -64,21 +64,20 @@ fn time(random: u64) -> f64 {
 
 /// When a column of weight 1, whose name hashes to `name`, arrives in the race for each bit.
 ///
-/// Of each 64 times one lies in each 64th part of the distribution: so a column owns close to its
-/// share of the bits, and the columns of one row do not have luck (as in a Latin hypercube; McKay,
-/// Beckman and Conover, 1979). A single race is as random as ever, for it looks at one time of each
-/// column.
-pub fn lots(name: u64) -> [f64; MOST_BITS] {
+/// Of each 64 times one lies in each 64th part of the distribution (a Latin hypercube; McKay, Beckman
+/// and Conover, 1979): so a column owns closer to its share of the bits than by independent times. A
+/// single race is not affected, for it looks at one time of each column.
+pub fn unit_times(name: u64) -> [f64; MOST_BITS] {
     let mut state = start(name);
-    let mut lots = [0.0; MOST_BITS];
-    for word in lots.as_chunks_mut::<64>().0 {
+    let mut times = [0.0; MOST_BITS];
+    for word in times.as_chunks_mut::<64>().0 {
         let parts = shuffled(&mut state);
-        for (lot, part) in word.iter_mut().zip(parts) {
+        for (unit_time, part) in word.iter_mut().zip(parts) {
             state = state.wrapping_add(INCREMENT);
-            *lot = time(u64::from(part) << 58 | mix(state) >> 6);
+            *unit_time = time(u64::from(part) << 58 | mix(state) >> 6);
         }
     }
-    lots
+    times
 }
 
 /// The numbers below 64 in random order, by the algorithm of Fisher and Yates.
@@ -116,13 +115,13 @@ impl<const W: usize> Owners<W> {
     };
 
     /// Gives a column the bits for which it arrives before all others.
-    pub fn add(&mut self, lots: &[f64; MOST_BITS], weight: f64, bits: [u64; W]) {
+    pub fn add(&mut self, unit_times: &[f64; MOST_BITS], weight: f64, bits: [u64; W]) {
         let weight = weight.max(LEAST_WEIGHT);
-        let words = self.times.iter_mut().zip(lots.as_chunks::<64>().0);
-        for ((times, lots), (word, bits)) in words.zip(self.bits.iter_mut().zip(bits)) {
+        let words = self.times.iter_mut().zip(unit_times.as_chunks::<64>().0);
+        for ((times, unit_times), (word, bits)) in words.zip(self.bits.iter_mut().zip(bits)) {
             let mut won = 0;
-            for (j, (time, lot)) in times.iter_mut().zip(lots).enumerate() {
-                let arrival = lot / weight;
+            for (j, (time, unit_time)) in times.iter_mut().zip(unit_times).enumerate() {
+                let arrival = unit_time / weight;
                 won |= u64::from(arrival < *time) << j;
                 *time = time.min(arrival);
             }

@@ -5,7 +5,7 @@ use super::presets::{Input, Method, Preset};
 use super::text_options::TextOptions;
 use crate::fingerprint::error::Error;
 use crate::fingerprint::hash::{FeatureHash, city64, mix};
-use crate::fingerprint::minwise::{MOST_BITS, lots};
+use crate::fingerprint::minwise::{MOST_BITS, unit_times};
 
 /// A field of the row, dropped columns left out.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ pub struct ColumnPlan {
 #[derive(Clone, Debug, PartialEq)]
 pub struct MinwiseColumn {
     /// When the column arrives in the race for each bit.
-    pub lots: Box<[f64; MOST_BITS]>,
+    pub unit_times: Box<[f64; MOST_BITS]>,
     /// Its weight among those of all columns.
     pub share: f64,
     /// Its features are drawn from bins, as all of them weigh the same; otherwise by races.
@@ -56,7 +56,7 @@ pub fn text(preset: &'static Preset, options: &TextOptions) -> Result<ColumnPlan
     let input = input(preset, &[("", options)])?;
     Ok(ColumnPlan {
         minwise: (preset.method == Method::Minwise).then(|| MinwiseColumn {
-            lots: Box::new(lots(city64(b""))),
+            unit_times: Box::new(unit_times(city64(b""))),
             share: 1.0,
             is_set: preset.balance && input.weighs_all_alike(),
         }),
@@ -106,7 +106,11 @@ pub fn row(
             let prefix = prefix(preset, names[field]);
             Ok(ColumnPlan {
                 minwise: (preset.method == Method::Minwise).then(|| MinwiseColumn {
-                    lots: Box::new(lots(name_hash(&prefix, &names[..field], names[field]))),
+                    unit_times: Box::new(unit_times(name_hash(
+                        &prefix,
+                        &names[..field],
+                        names[field],
+                    ))),
                     share: column.weight / total,
                     // Without balance the number of features is the column's weight.
                     is_set: balance && title.is_none() && input.weighs_all_alike(),

@@ -166,6 +166,20 @@ const SHINGLES: GramLengths = GramLengths {
     others: 5,
 };
 
+/// A preset whose bits are drawn from the features.
+const fn drawn(name: &'static str, hash: FeatureHash, value_as_text: bool, rules: Rules) -> Preset {
+    Preset {
+        name,
+        method: Method::Minwise,
+        input: Input::Words(rules),
+        hash,
+        balance: true,
+        value_weight: 1.0,
+        value_as_text,
+        name_columns: true,
+    }
+}
+
 static PRESETS: [Preset; 9] = [
     Preset {
         name: "default",
@@ -178,50 +192,38 @@ static PRESETS: [Preset; 9] = [
         name_columns: true,
     },
     // What near-duplicates share, and no more: how often a word occurs says little.
-    Preset {
-        name: "minwise",
-        method: Method::Minwise,
-        input: Input::Words(Rules {
+    drawn(
+        "minwise",
+        FeatureHash::City,
+        false,
+        Rules {
             tf: Tf::Set,
             ..DEFAULT
-        }),
-        hash: FeatureHash::City,
-        balance: true,
-        value_weight: 1.0,
-        value_as_text: false,
-        name_columns: true,
-    },
-    Preset {
-        name: "shingles",
-        method: Method::Minwise,
-        input: Input::Words(Rules {
+        },
+    ),
+    drawn(
+        "shingles",
+        FeatureHash::Bkdr,
+        false,
+        Rules {
             features: NGRAMS,
             ngram: SHINGLES,
             tf: Tf::Set,
             ..DEFAULT
-        }),
-        hash: FeatureHash::Bkdr,
-        balance: true,
-        value_weight: 1.0,
-        value_as_text: false,
-        name_columns: true,
-    },
+        },
+    ),
     // Short columns with typing errors. Masked runs stay: they are numbers here.
-    Preset {
-        name: "record",
-        method: Method::Minwise,
-        input: Input::Words(Rules {
+    drawn(
+        "record",
+        FeatureHash::Bkdr,
+        true,
+        Rules {
             features: NGRAMS,
             ngram: GramLengths::all(2),
             tf: Tf::Set,
             ..PLAIN
-        }),
-        hash: FeatureHash::Bkdr,
-        balance: true,
-        value_weight: 1.0,
-        value_as_text: true,
-        name_columns: true,
-    },
+        },
+    ),
     Preset {
         name: "plain",
         method: Method::SimHash,

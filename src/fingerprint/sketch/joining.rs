@@ -24,7 +24,7 @@ impl<const W: usize> Sketch<W> {
             None => self.add_sums(plan, tf),
             Some(column) if self.draws_from_bins(plan) => {
                 let bits = self.bins.map(|bins| bins.bits());
-                self.owners.add(&column.lots, plan.factor, bits);
+                self.owners.add(&column.unit_times, plan.factor, bits);
                 return Ok(());
             }
             Some(column) => {
@@ -74,7 +74,7 @@ impl<const W: usize> Sketch<W> {
             true => (plan.factor, column.share / total),
             false => (plan.factor * unit * total, plan.factor * unit),
         };
-        self.owners.add(&column.lots, weight, bits);
+        self.owners.add(&column.unit_times, weight, bits);
         factor
     }
 
