@@ -4,7 +4,7 @@
 
 use super::ball::{Ball, NEAR};
 use super::cost::{Prices, Work};
-use super::scan::operator;
+use super::scan_request::operator;
 use crate::pg::planner::path::{Argument, Estimate, IndexPath, cpu_costs};
 
 /// The radius that planning assumes where it is not a constant.

@@ -10,8 +10,8 @@
 //! single ring that exceeds the limit is searched once more and returned leaf by leaf.
 
 use super::directory::ROWS_PER_LEAF;
-use super::probe::{KeyCounts, MAX_PROBED_RADIUS, Radii, shell_cost, walk_cost};
-use super::view::View;
+use super::probe::{Even, KeyCounts, MAX_PROBED_RADIUS, Radii, shell_cost, walk_cost};
+use super::view::{Counts, View};
 use super::visit::Walk;
 use super::within::{FARTHEST, Within, block_distance, filter};
 use crate::index::ball::random_share;
@@ -25,11 +25,15 @@ const NEAR: u32 = 7;
 /// the rows of the index were uniform.
 const LIKELY_ROWS: f64 = 32.0;
 const NOTHING_READ: Radii = [-1; BLOCKS];
+/// Rings that reading a whole key space completes at once, and widening a block one by one.
+const RINGS_OF_A_WALK: u64 = 4;
 /// The widest radius of one block: 697 keys.
 const WIDEST: i32 = 3;
 
 /// A search for the nearest.
 pub struct Nearest {
+    /// None: all scopes.
+    scope: Option<u32>,
     query: u64,
     /// No row farther than this is wanted.
     farthest: u32,
@@ -102,8 +106,12 @@ impl Bins {
 /// Horizons of the probing passes. A pass reads again what the pass before it has read, which is
 /// about a quarter of all it reads. A horizon that is too far lets postings through the filter that
 /// are not wanted.
-fn horizons(view: &View) -> [u32; 3] {
-    let leaves = view.counts().map_or(0, |counts| counts.leaves(0));
+fn horizons(view: &View, scope: u32) -> [u32; 3] {
+    let leaves = match view.counts(scope) {
+        Counts::Directory(counts) => counts.leaves(0),
+        Counts::Leaves(leaves) => leaves,
+        Counts::Unknown => 0,
+    };
     let rows = leaves as f64 * ROWS_PER_LEAF;
     let likely = (NEAR..MAX_PROBED_RADIUS)
         .find(|k| random_share(*k as i32) * rows >= LIKELY_ROWS)
@@ -113,11 +121,13 @@ fn horizons(view: &View) -> [u32; 3] {
 
 impl Nearest {
     /// `limit`: rows that may wait in memory.
-    pub fn new(query: u64, farthest: u32, limit: usize) -> Nearest {
+    pub fn new(scope: Option<u32>, query: u64, farthest: u32, limit: usize) -> Nearest {
         Nearest {
+            scope,
             query,
             farthest: farthest.min(FARTHEST),
-            probing: true,
+            // Probes search one scope.
+            probing: scope.is_some(),
             radii: NOTHING_READ,
             ring: 0,
             start: 0,
@@ -150,7 +160,7 @@ impl Nearest {
             } else {
                 self.complete_ring(view, &keep);
                 if self.bins.horizon.is_none() {
-                    self.stream = Some(Within::new(self.query, ring));
+                    self.stream = Some(Within::new(self.scope, self.query, ring));
                     continue;
                 }
                 *rows = self.bins.take(ring);
@@ -166,10 +176,10 @@ impl Nearest {
     /// Reads on until every row of the present ring is in its bin, or it is known not to fit.
     fn complete_ring(&mut self, view: &View, keep: &impl Fn(u64) -> bool) {
         if !self.bins.collects(self.ring) {
-            match horizons(view)
-                .into_iter()
-                .find(|h| self.probing && *h >= self.ring)
-            {
+            let scope = self.scope.filter(|_| self.probing);
+            let farther =
+                |scope| (horizons(view, scope).into_iter()).find(|horizon| *horizon >= self.ring);
+            match scope.and_then(farther) {
                 Some(horizon) => {
                     self.start = self.ring;
                     self.bins.start_over(horizon);
@@ -193,18 +203,26 @@ impl Nearest {
     /// The block that is cheapest to widen by one bit; None when reading a whole key space is
     /// cheaper.
     fn cheapest(&self, view: &View) -> Option<usize> {
-        let narrow = (0..BLOCKS).filter(|b| self.radii[*b] < WIDEST);
-        let Some(counts) = view.counts() else {
-            return narrow
-                .min_by_key(|b| self.radii[*b])
-                .filter(|_| !view.is_one_leaf());
-        };
+        match view.counts(self.scope?) {
+            Counts::Directory(counts) => self.cheapest_by(&counts),
+            Counts::Leaves(1) => None,
+            Counts::Leaves(leaves) => self.cheapest_by(&Even { leaves }),
+            Counts::Unknown => self.narrow().min_by_key(|b| self.radii[*b]),
+        }
+    }
+
+    fn cheapest_by(&self, counts: &impl KeyCounts) -> Option<usize> {
         let cost = |b: usize| {
             let key = Space::of_block(b).key_of(self.query);
             shell_cost(counts, b, key, (self.radii[b] + 1) as usize)
         };
-        let (cost, b) = narrow.map(|b| (cost(b), b)).min()?;
-        (cost < walk_cost(counts)).then_some(b)
+        let (cost, b) = self.narrow().map(|b| (cost(b), b)).min()?;
+        (cost * RINGS_OF_A_WALK < walk_cost(counts)).then_some(b)
+    }
+
+    /// The blocks that can be widened.
+    fn narrow(&self) -> impl Iterator<Item = usize> {
+        (0..BLOCKS).filter(|b| self.radii[*b] < WIDEST)
     }
 
     /// Widens block `b` by one bit, which completes one more ring.
@@ -214,7 +232,13 @@ impl Nearest {
         };
         let (query, radii, start, due) = (self.query, self.radii, self.start, self.ring);
         let space = Space::of_block(b);
-        let mut walk = Walk::new(filter(query, b, horizon, radii[b], radii[b] + 1));
+        let mut walk = Walk::new(filter(
+            (self.scope, query),
+            b,
+            horizon,
+            radii[b],
+            radii[b] + 1,
+        ));
         let bins = &mut self.bins;
         let mut collect = |key: Key, distance: u32| {
             let fingerprint = space.unrotate(key.rotated);
@@ -232,13 +256,13 @@ impl Nearest {
     fn read_band(&mut self, view: &View, keep: &impl Fn(u64) -> bool) {
         let before = match self.bins.horizon {
             Some(horizon) if !self.probing => horizon + 1 - self.start.min(horizon),
-            _ => 2,
+            _ => RINGS_OF_A_WALK as u32 / 2,
         };
         let start = self.ring;
         let horizon = (start + 2 * before - 1).min(self.farthest);
         self.bins.start_over(horizon);
         let bins = &mut self.bins;
-        let mut all = Within::walk(self.query, horizon);
+        let mut all = Within::walk(self.scope, self.query, horizon);
         let mut collect = |fingerprint: u64, distance: u32, tid: Tid| {
             if keep(fingerprint) {
                 bins.add(distance, tid, start, start);

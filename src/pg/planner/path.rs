@@ -133,7 +133,8 @@ impl<'p> IndexPath<'p> {
         // executes; the index has one column, hence one operator family.
         unsafe {
             let quals = pg_sys::get_quals_from_indexclauses(self.path.indexclauses);
-            let family = *self.info().opfamily;
+            let last = self.info().nkeycolumns as usize - 1;
+            let family = *self.info().opfamily.add(last);
             elements(quals)
                 .filter_map(|qual: *mut pg_sys::RestrictInfo| {
                     let clause = (*qual).clause.cast::<pg_sys::OpExpr>();
