@@ -6,13 +6,13 @@ use strict;
 use warnings;
 use Exporter 'import';
 
-our @EXPORT = qw($page_size $header $format $downlink $wide_leaf %at level_and_space lower_and_upper posting_size);
+our @EXPORT = qw($page_size $header $format $downlink $wide_leaf %at level_and_space lower_and_upper posting_size count_and_sorted leaf_format);
 
 # Bytes of a page, and of PostgreSQL's header on it.
 our $page_size = 8192;
 our $header = 24;
 # The format version in the metapage.
-our $format = 1;
+our $format = 2;
 # Bytes of a downlink on an internal page.
 our $downlink = 24;
 # Where a field begins on a page, in bytes.
@@ -22,10 +22,12 @@ our %at = (
 	roots => 40,    # of the metapage: five blocks
 	special => 8080,    # of every other page: the right sibling's block comes first
 	level => 8086,    # and the key space, a byte each
-	sorted => 8112,    # how many postings a leaf had when it was last written as a whole
+	flags => 8084,    # two bytes: 2 for a wide leaf, 8 for one whose postings carry their scope
+	seconds => 8076,    # where the second parts of a leaf's postings end, the first one last
+	sorted => 8182,    # how many postings a leaf had when it was last written as a whole
 	child => 16);    # in a downlink
-# Postings that fit a leaf whose keys span more than 32 values: 4 bytes and 10 bytes each (CAPACITY_WIDE).
-our $wide_leaf = int(($at{special} - $header) / 14);
+# Postings that fit a leaf of one scope whose keys span more than 32 values: 4 bytes and 10 bytes each.
+our $wide_leaf = int(($at{seconds} - $header) / 14);
 
 # Of a page other than the metapage.
 sub level_and_space { return unpack "x$at{level}CC", $_[0]; }
@@ -33,6 +35,16 @@ sub level_and_space { return unpack "x$at{level}CC", $_[0]; }
 sub lower_and_upper { return unpack "x$at{lower}SS", $_[0]; }
 
 # Bytes of a posting's second part; the first parts, of 4 bytes, follow the header.
-sub posting_size { my ($upper, $count) = @_; return ($at{special} - $upper) / $count; }
+sub posting_size { my ($upper, $count) = @_; return ($at{seconds} - $upper) / $count; }
+
+# Of a leaf: its postings, and those that were there when it was last written as a whole.
+sub count_and_sorted { return ((unpack("x$at{lower}S", $_[0]) - $header) / 4, unpack("x$at{sorted}S", $_[0])); }
+
+# Of a leaf: how it holds its postings, as src/index/page/format.rs names it.
+sub leaf_format
+{
+	my $flags = unpack "x$at{flags}S", $_[0];
+	return ($flags & 2 ? 'wide' : 'narrow') . ', ' . ($flags & 8 ? 'several scopes' : 'one scope');
+}
 
 1;
