@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 use SimhashTest;
+use SimhashPages;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -19,9 +20,10 @@ max_wal_size = 4GB
 CONF
 
 $node->safe_psql('postgres', <<'SQL');
-CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, fp bigint);
+CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, fp bigint, tenant int DEFAULT any_tenant());
 INSERT INTO t (fp) SELECT CASE WHEN i % 50 = 0 THEN NULL ELSE skewed_fp() END FROM generate_series(1, 8000) i;
 CREATE INDEX t_fp ON t USING simhash (fp);
+CREATE INDEX t_scoped ON t USING simhash (tenant as_numbered, (fp # 0));
 SQL
 
 my $standby;
@@ -51,7 +53,7 @@ ROLLBACK;
 SQL
 my $vacuum = "VACUUM t;\nSELECT pg_sleep(0.05);\n";
 my $build = <<'SQL';
-CREATE INDEX CONCURRENTLY IF NOT EXISTS t_second ON t USING simhash (fp);
+CREATE INDEX CONCURRENTLY IF NOT EXISTS t_second ON t USING simhash (tenant, (fp # 1));
 DROP INDEX CONCURRENTLY IF EXISTS t_second;
 SQL
 my @load = ($insert, $update, $delete, $rollback, $vacuum);
