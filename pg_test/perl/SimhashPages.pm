@@ -23,11 +23,11 @@ our %at = (
 	special => 8080,    # of every other page: the right sibling's block comes first
 	level => 8086,    # and the key space, a byte each
 	flags => 8084,    # two bytes: 2 for a wide leaf, 8 for one whose postings carry their scope
-	seconds => 8076,    # where the second parts of a leaf's postings end, the first one last
-	sorted => 8182,    # how many postings a leaf had when it was last written as a whole
+	scope => 8076,    # of a leaf: the scope of all its postings, unless they carry their own
+	sorted => 8182,    # how many postings a leaf had when it was last written as a whole: where its last slot ends
 	child => 16);    # in a downlink
 # Postings that fit a leaf of one scope whose keys span more than 32 values: 4 bytes and 10 bytes each.
-our $wide_leaf = int(($at{seconds} - $header) / 14);
+our $wide_leaf = int(($at{scope} - $header) / 14);
 
 # Of a page other than the metapage.
 sub level_and_space { return unpack "x$at{level}CC", $_[0]; }
@@ -35,7 +35,7 @@ sub level_and_space { return unpack "x$at{level}CC", $_[0]; }
 sub lower_and_upper { return unpack "x$at{lower}SS", $_[0]; }
 
 # Bytes of a posting's second part; the first parts, of 4 bytes, follow the header.
-sub posting_size { my ($upper, $count) = @_; return ($at{seconds} - $upper) / $count; }
+sub posting_size { my ($upper, $count) = @_; return ($at{scope} - $upper) / $count; }
 
 # Of a leaf: its postings, and those that were there when it was last written as a whole.
 sub count_and_sorted { return ((unpack("x$at{lower}S", $_[0]) - $header) / 4, unpack("x$at{sorted}S", $_[0])); }

@@ -52,7 +52,7 @@ sub move_rows
 		my $size = posting_size($upper, $count);
 		for my $i (1 .. $count)
 		{
-			my $at = $at{special} - $size * $i + 2;
+			my $at = $at{scope} - $size * $i + 2;
 			my ($block, $bits) = unpack 'LS', substr($_, $at, 6);
 			my ($new_block, $new_offset) = $change->($block, $bits & 0x7FF);
 			substr($_, $at, 6) = pack 'LS', $new_block, ($bits & 0xF800) | $new_offset;
