@@ -71,6 +71,21 @@ sub crash_while
 	return;
 }
 
+# The formats of the leaves of the index with scopes to which rows were appended since they were written as a whole.
+sub appended_formats
+{
+	$node->safe_psql('postgres', 'CHECKPOINT');
+	my @pages = unpack "(a$page_size)*", slurp_file($node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('t_scoped')"));
+	my %seen;
+	for my $page (@pages[ 1 .. $#pages ])
+	{
+		my ($level, $space) = level_and_space($page);
+		my ($count, $sorted) = count_and_sorted($page);
+		$seen{ leaf_format($page) }++ if $level == 0 && $space < 4 && $count > $sorted;
+	}
+	return sort keys %seen;
+}
+
 my $immediate = sub { $node->stop('immediate'); $node->start; };
 # Kills one backend that runs a statement like $like; the postmaster restarts all.
 my $kill = sub {
@@ -107,9 +122,10 @@ crash_while('kill -9 in a build', [ @load, $build ],
 	sub { $kill->('CREATE INDEX%') });
 crash_while('immediate stop in a build', [ @load, $build ], $immediate);
 
-# Rows written after a crash find their place, and vacuum copes with what the crash left.
+# Rows written after a crash find their place, on leaves of all formats, and vacuum copes with what the crash left.
+$node->safe_psql('postgres', "INSERT INTO t (fp) SELECT skewed_fp() FROM generate_series(1, 3000)");
+is(join('; ', appended_formats()), 'narrow, one scope; narrow, several scopes; wide, one scope; wide, several scopes', 'leaves of all formats took rows');
 $node->safe_psql('postgres', <<'SQL');
-INSERT INTO t (fp) SELECT skewed_fp() FROM generate_series(1, 3000);
 DELETE FROM t WHERE id % 3 = 0;
 VACUUM t;
 SQL
