@@ -175,6 +175,10 @@ impl Nearest {
 
     /// Reads on until every row of the present ring is in its bin, or it is known not to fit.
     fn complete_ring(&mut self, view: &View, keep: &impl Fn(u64) -> bool) {
+        // The bins collect from the start, but without probes nothing has filled them.
+        if self.ring == 0 && !self.probing {
+            return self.read_band(view, keep);
+        }
         if !self.bins.collects(self.ring) {
             let scope = self.scope.filter(|_| self.probing);
             let farther =
