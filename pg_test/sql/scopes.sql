@@ -133,6 +133,17 @@ CREATE INDEX doc_sim ON doc USING simhash (lower(txt), (fp # 5));
 SELECT * FROM asked_all('doc', ARRAY['lower(txt) = ''source 7''', 'lower(txt) IN (''source 7'', ''source 8'')', 'lower(txt) IS NULL', 'lower(txt) <> ''source 7'''], '(fp # 5)');
 DROP INDEX doc_sim;
 
+-- Scopes that share a hash: only the columns tell them apart. Here each tenant shares one with its negative.
+CREATE OPERATOR CLASS folded FOR TYPE int USING simhash AS OPERATOR 4 = (int, int), FUNCTION 1 int4abs(int);
+UPDATE doc SET int4 = -int4 WHERE id % 2 = 0;
+CREATE INDEX doc_sim ON doc USING simhash (int4 folded, fp);
+SELECT * FROM asked_each('int4 = 7', 'int4 = -7', 'int4 IN (7, -7)', 'int4 IN (7, -8)', 'int4 IS NULL', 'int4 = ANY (''{7,-8,NULL}'') AND int4 <> 7');
+DROP INDEX doc_sim;
+CREATE TABLE folded_apart (tenant int, fp bigint, EXCLUDE USING simhash (tenant folded WITH =, fp WITH ~=));
+INSERT INTO folded_apart VALUES (7, 0), (-7, 0), (8, 0), (7, 7), (-7, 7) ON CONFLICT DO NOTHING;
+SELECT * FROM folded_apart ORDER BY tenant;
+UPDATE doc SET int4 = abs(int4);
+
 -- A partial index.
 CREATE INDEX doc_sim ON doc USING simhash (big, fp) WHERE flag;
 SELECT * FROM asked_each('flag AND big = 0', 'flag AND big IN (0, 1)', 'flag');
@@ -185,7 +196,7 @@ SELECT * FROM same('id FROM doc WHERE big <~> 5 <= 1', 'id FROM doc WHERE big ~=
 	'id FROM doc WHERE big <~> 5 <= 1 AND fp <~> hashint8extended(7, 1) <= 20', 'id FROM doc WHERE big ~= 5 AND big = 4', 'id FROM doc WHERE big <~> 0 <= 0 AND fp IS NULL',
 	'id FROM doc WHERE big = 4 AND fp ~= big', 'id FROM doc WHERE big = 4 AND big <~> 4 <= 0 AND fp <~> hashint8extended(7, 1) <= 25');
 SELECT * FROM same('big <~> 5 FROM doc ORDER BY big <~> 5', 'big <~> 5, fp <~> 1 FROM doc WHERE big = 4 ORDER BY big <~> 5, fp <~> 1',
-	'fp <~> 1, big <~> 5 FROM doc ORDER BY fp <~> 1, big <~> 5', 'fp <~> 1, fp <~> 2 FROM doc WHERE big IN (1, 2) ORDER BY fp <~> 1, fp <~> 2 LIMIT 40',
+	'fp <~> 1, big <~> 5 FROM doc WHERE fp IS NOT NULL ORDER BY fp <~> 1, big <~> 5', 'fp <~> 1, fp <~> 2 FROM doc WHERE big IN (1, 2) ORDER BY fp <~> 1, fp <~> 2 LIMIT 40',
 	'fp <~> 1, big <~> 5 FROM doc ORDER BY fp <~> 1, big <~> 5 LIMIT 40', 'big <~> 5, fp <~> 1 FROM doc ORDER BY big <~> 5, fp <~> 1 LIMIT 500',
 	'fp <~> NULL FROM doc WHERE big = 4 ORDER BY fp <~> NULL', 'fp <~> big FROM doc WHERE big = 4 ORDER BY fp <~> big',
 	'fp <~> 1, big FROM doc WHERE fp <~> 1 <= 30 AND big IS NOT NULL ORDER BY fp <~> 1, big DESC',
