@@ -164,7 +164,7 @@ BEGIN
 END $$;
 SQL
 $node->safe_psql('postgres', "TRUNCATE $_->[0]") for @at_once;
-$load = start_load($node, [ map { "CALL try_rows('$_->[0]');\nDELETE FROM $_->[0] WHERE random() < 0.03;\n" } @tables ], clients => 16, seconds => 7);
+$load = start_load($node, [ map { "CALL try_rows('$_->[0]');\nDELETE FROM $_->[0] WHERE random() < 0.005;\n" } @tables ], clients => 16, seconds => 7);
 ok($load->{run}->finish, 'no session failed in the race of several rows') or diag ${ $load->{err} };
 for (@tables)
 {
