@@ -10,7 +10,7 @@
 //! single ring that exceeds the limit is searched once more and returned leaf by leaf.
 
 use super::directory::ROWS_PER_LEAF;
-use super::probe::{Even, KeyCounts, MAX_PROBED_RADIUS, Radii, shell_cost, walk_cost};
+use super::probe::{Even, KeyCounts, MAX_PROBED_RADIUS, Radii, shell_cost, visits_cost, walk_cost};
 use super::view::{Counts, View};
 use super::visit::Walk;
 use super::within::{FARTHEST, Within, block_distance, filter};
@@ -103,7 +103,7 @@ impl Bins {
     }
 }
 
-/// Horizons of the probing passes. A pass reads again what the pass before it has read, which is
+/// Horizons of the probing passes in a scope. A pass reads again what the pass before it has read, which is
 /// about a quarter of all it reads. A horizon that is too far lets postings through the filter that
 /// are not wanted.
 fn horizons(view: &View, scope: u32) -> [u32; 3] {
@@ -126,8 +126,7 @@ impl Nearest {
             scope,
             query,
             farthest: farthest.min(FARTHEST),
-            // Probes search one scope.
-            probing: scope.is_some(),
+            probing: true,
             radii: NOTHING_READ,
             ring: 0,
             start: 0,
@@ -175,11 +174,8 @@ impl Nearest {
 
     /// Reads on until every row of the present ring is in its bin, or it is known not to fit.
     fn complete_ring(&mut self, view: &View, keep: &impl Fn(u64) -> bool) {
-        // The bins collect from the start, but without probes nothing has filled them.
-        if self.ring == 0 && !self.probing {
-            return self.read_band(view, keep);
-        }
         if !self.bins.collects(self.ring) {
+            // Without a scope nothing is probed: `cheapest` says so.
             let scope = self.scope.filter(|_| self.probing);
             let farther =
                 |scope| (horizons(view, scope).into_iter()).find(|horizon| *horizon >= self.ring);
@@ -216,12 +212,18 @@ impl Nearest {
     }
 
     fn cheapest_by(&self, counts: &impl KeyCounts) -> Option<usize> {
+        let most = walk_cost(counts) / RINGS_OF_A_WALK;
+        let shell = |b: usize| (self.radii[b] + 1) as usize;
         let cost = |b: usize| {
             let key = Space::of_block(b).key_of(self.query);
-            shell_cost(counts, b, key, (self.radii[b] + 1) as usize)
+            shell_cost(counts, b, key, shell(b))
         };
-        let (cost, b) = self.narrow().map(|b| (cost(b), b)).min()?;
-        (cost * RINGS_OF_A_WALK < walk_cost(counts)).then_some(b)
+        // Rows are counted only where the visits alone do not cost too much.
+        let possible = self
+            .narrow()
+            .filter(|&b| visits_cost(counts, b, shell(b)) < most);
+        let (cost, b) = possible.map(|b| (cost(b), b)).min()?;
+        (cost < most).then_some(b)
     }
 
     /// The blocks that can be widened.
