@@ -244,28 +244,28 @@ BEGIN
 	END IF;
 END $$;
 
--- Everything of this for the indexes with scopes, around a row of the table and a near miss of it.
-CREATE FUNCTION scope_faults(tab regclass) RETURNS SETOF text LANGUAGE plpgsql AS $$
+-- Everything of this for the indexes with scopes, around rows of the table and near misses of them, beside n of the conditions.
+CREATE FUNCTION scope_faults(tab regclass, n int) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	index regclass;
 	condition text;
 	fp text;
 	q bigint;
-	i int := floor(random() * 2)::int;
+	i int := floor(random() * 6)::int;
+	start int := floor(random() * 4)::int;
 	pinned boolean;
 BEGIN
 	FOR index IN SELECT * FROM scoped_indexes(tab) LOOP
 		fp := pg_get_indexdef(index, indnkeyatts, true) FROM pg_index WHERE indexrelid = index;
 		PERFORM read_by('table');
-		pinned := true;
-		FOR condition IN SELECT * FROM scope_conditions(tab, index) LOOP
+		FOR condition, pinned IN SELECT c, place = 1 FROM scope_conditions(tab, index) WITH ORDINALITY s (c, place)
+			WHERE (place + start) % 4 < n ORDER BY place LOOP
 			i := i + 1;
 			EXECUTE format('SELECT %1$s FROM %2$s WHERE %3$s ORDER BY (%1$s) IS NULL, random() LIMIT 1', fp, tab, condition) INTO q;
 			q := flip(coalesce(q, random_fp()), i % 3);
 			RETURN QUERY SELECT * FROM scope_search_faults(tab, index, condition, fp, q, CASE i % 2 WHEN 0 THEN 'index' ELSE 'bitmap' END);
 			RETURN QUERY SELECT * FROM scope_nearest_faults(tab, condition, fp, q, CASE i % 3 WHEN 0 THEN 1000000 ELSE 1 + i * 5 END, 64, pinned);
 			RETURN QUERY SELECT * FROM scope_nearest_faults(tab, condition, fp, q, 30, 3 + i % 9, pinned);
-			pinned := false;
 			PERFORM read_by('table');
 		END LOOP;
 	END LOOP;
@@ -305,7 +305,7 @@ BEGIN
 		RETURN QUERY SELECT * FROM nearest_faults(tab, q, 20, i % 11);
 	END LOOP;
 	RETURN QUERY SELECT * FROM null_faults(tab, q);
-	RETURN QUERY SELECT * FROM scope_faults(tab);
+	RETURN QUERY SELECT * FROM scope_faults(tab, n);
 END $$;
 
 -- What the index itself says of its pages.
