@@ -7,6 +7,14 @@ use crate::trigger::arguments::{Parsed, TriggerArguments, refuse};
 /// The least Jaccard similarity without `min_jaccard=`.
 const DEFAULT_MIN_JACCARD: f64 = 0.8;
 
+/// Why `within=` must not name the fingerprint.
+const WITHIN_FINGERPRINT: &str =
+    "Only equal fingerprints would be compared: that is what 'radius=0' says.";
+
+/// Why `within=` must not name the key.
+pub const WITHIN_KEY: &str =
+    "Rows with the same key are not compared, so none would be: name the columns of the scope.";
+
 const EXAMPLE: &str = "simhash_flag_duplicate('fingerprint=fp', 'radius=3', 'flag=is_duplicate')";
 
 const NAMES: &[&str] = &[
@@ -19,6 +27,7 @@ const NAMES: &[&str] = &[
     "among",
     "text",
     "min_jaccard",
+    "within",
     "weights",
     "preset",
     "lock",
@@ -65,6 +74,8 @@ pub struct FlagOptions {
     /// Compare only with rows that are not marked as duplicates themselves.
     pub originals_only: bool,
     pub text: Option<TextCheck>,
+    /// Compare only with rows that are equal in these columns.
+    pub within: Vec<String>,
     pub recipe: Option<Recipe>,
     pub lock: bool,
 }
@@ -75,7 +86,8 @@ pub fn parse(arguments: &[String]) -> Parsed<FlagOptions> {
     let fingerprint = given.required("fingerprint", EXAMPLE)?;
     given.needs("min_jaccard", "text")?;
     given.needs("preset", "weights")?;
-    check_overlap(&given)?;
+    let within = given.columns("within")?;
+    check_overlap(&given, &within)?;
     let options = FlagOptions {
         fingerprint,
         radius: given.radius()?,
@@ -98,6 +110,7 @@ pub fn parse(arguments: &[String]) -> Parsed<FlagOptions> {
             }),
             None => None,
         },
+        within,
         recipe: given.text("weights").map(|weights| Recipe {
             weights,
             preset: given.text("preset"),
@@ -110,7 +123,7 @@ pub fn parse(arguments: &[String]) -> Parsed<FlagOptions> {
 
 /// A column that the trigger fills must be neither one that it reads nor one that it fills with
 /// another value.
-fn check_overlap(given: &TriggerArguments) -> Parsed<()> {
+fn check_overlap(given: &TriggerArguments, within: &[String]) -> Parsed<()> {
     let filled = "The trigger would overwrite it. Name a column that is there for nothing else.";
     for read in ["fingerprint", "key", "text", "duplicate_of"] {
         given.differ("flag", read, filled)?;
@@ -127,7 +140,12 @@ fn check_overlap(given: &TriggerArguments) -> Parsed<()> {
         "fingerprint",
         "text",
         "The fingerprint is a number, not a text.",
-    )
+    )?;
+    for filled_in in ["flag", "duplicate_of"] {
+        given.apart("within", within, filled_in, filled)?;
+    }
+    given.apart("within", within, "fingerprint", WITHIN_FINGERPRINT)?;
+    given.apart("within", within, "key", WITHIN_KEY)
 }
 
 /// The columns that mark duplicates belong to mode `flag`, which needs one.
@@ -175,6 +193,7 @@ mod tests {
             (options.key, options.text, options.recipe),
             (None, None, None)
         );
+        assert!(options.within.is_empty());
         assert_eq!(
             message(&["flag=dup"]),
             "trigger argument \"fingerprint\" is missing"
@@ -200,6 +219,36 @@ mod tests {
         let recipe = options.recipe.unwrap();
         assert_eq!(recipe.weights, r#"{"x = y": 1}"#);
         assert_eq!(recipe.preset.as_deref(), Some("plain"));
+    }
+
+    #[test]
+    fn a_scope_is_columns_that_have_no_other_role_but_the_text() {
+        let with = |within: &str| {
+            of(&[
+                "fingerprint=fp",
+                "flag=dup",
+                "duplicate_of=of",
+                "key=id",
+                "text=body",
+                within,
+            ])
+        };
+        let options = with(r#"within=tenant_id, "a,b", body"#).unwrap();
+        assert_eq!(options.within, ["tenant_id", "a,b", "body"]);
+        for (name, column) in [
+            ("fingerprint", "fp"),
+            ("flag", "dup"),
+            ("duplicate_of", "of"),
+            ("key", "id"),
+        ] {
+            let message = with(&format!("within=tenant_id,{column}")).unwrap_err();
+            assert_eq!(
+                message.message,
+                format!(
+                    "trigger arguments \"within\" and \"{name}\" both name column \"{column}\""
+                )
+            );
+        }
     }
 
     #[test]
