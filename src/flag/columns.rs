@@ -4,7 +4,7 @@ use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use super::options::{FlagOptions, Recipe, WITHIN_KEY};
+use super::options::{FlagOptions, Recipe};
 use crate::fingerprint::options::grammar::parse_row;
 use crate::fingerprint::options::plan::{self, Field};
 use crate::fingerprint::options::presets;
@@ -13,6 +13,7 @@ use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::sql::expression::jsonb_text;
 use crate::pg::sql::trigger::TriggerCall;
 use crate::row::errors::or_raise;
+use crate::trigger::arguments::WITHIN_KEY;
 use crate::trigger::call::{column, refuse, seen, typed_column, wrong_type};
 use crate::trigger::scope::Scope;
 

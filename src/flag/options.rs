@@ -2,18 +2,10 @@
 
 #![forbid(unsafe_code)]
 
-use crate::trigger::arguments::{Parsed, TriggerArguments, refuse};
+use crate::trigger::arguments::{OVERWRITTEN, Parsed, TriggerArguments, refuse};
 
 /// The least Jaccard similarity without `min_jaccard=`.
 const DEFAULT_MIN_JACCARD: f64 = 0.8;
-
-/// Why `within=` must not name the fingerprint.
-const WITHIN_FINGERPRINT: &str =
-    "Only equal fingerprints would be compared: that is what 'radius=0' says.";
-
-/// Why `within=` must not name the key.
-pub const WITHIN_KEY: &str =
-    "Rows with the same key are not compared, so none would be: name the columns of the scope.";
 
 const EXAMPLE: &str = "simhash_flag_duplicate('fingerprint=fp', 'radius=3', 'flag=is_duplicate')";
 
@@ -86,8 +78,7 @@ pub fn parse(arguments: &[String]) -> Parsed<FlagOptions> {
     let fingerprint = given.required("fingerprint", EXAMPLE)?;
     given.needs("min_jaccard", "text")?;
     given.needs("preset", "weights")?;
-    let within = given.columns("within")?;
-    check_overlap(&given, &within)?;
+    check_overlap(&given)?;
     let options = FlagOptions {
         fingerprint,
         radius: given.radius()?,
@@ -110,7 +101,7 @@ pub fn parse(arguments: &[String]) -> Parsed<FlagOptions> {
             }),
             None => None,
         },
-        within,
+        within: given.within(&["flag", "duplicate_of"])?,
         recipe: given.text("weights").map(|weights| Recipe {
             weights,
             preset: given.text("preset"),
@@ -123,13 +114,12 @@ pub fn parse(arguments: &[String]) -> Parsed<FlagOptions> {
 
 /// A column that the trigger fills must be neither one that it reads nor one that it fills with
 /// another value.
-fn check_overlap(given: &TriggerArguments, within: &[String]) -> Parsed<()> {
-    let filled = "The trigger would overwrite it. Name a column that is there for nothing else.";
+fn check_overlap(given: &TriggerArguments) -> Parsed<()> {
     for read in ["fingerprint", "key", "text", "duplicate_of"] {
-        given.differ("flag", read, filled)?;
+        given.differ("flag", read, OVERWRITTEN)?;
     }
     for read in ["fingerprint", "key", "text"] {
-        given.differ("duplicate_of", read, filled)?;
+        given.differ("duplicate_of", read, OVERWRITTEN)?;
     }
     given.differ(
         "fingerprint",
@@ -140,12 +130,7 @@ fn check_overlap(given: &TriggerArguments, within: &[String]) -> Parsed<()> {
         "fingerprint",
         "text",
         "The fingerprint is a number, not a text.",
-    )?;
-    for filled_in in ["flag", "duplicate_of"] {
-        given.apart("within", within, filled_in, filled)?;
-    }
-    given.apart("within", within, "fingerprint", WITHIN_FINGERPRINT)?;
-    given.apart("within", within, "key", WITHIN_KEY)
+    )
 }
 
 /// The columns that mark duplicates belong to mode `flag`, which needs one.

@@ -8,6 +8,13 @@ const MAX_RADIUS: u32 = u64::BITS;
 /// The radius without `radius=`.
 const DEFAULT_RADIUS: u32 = 3;
 
+/// The hint where a trigger fills a column that has another role too.
+pub const OVERWRITTEN: &str =
+    "The trigger would overwrite it. Name a column that is there for nothing else.";
+/// The hint where `within=` names the key.
+pub const WITHIN_KEY: &str =
+    "Rows with the same key are not compared, so none would be: name the columns of the scope.";
+
 /// Why arguments are refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
@@ -140,6 +147,19 @@ impl<'a> TriggerArguments<'a> {
                 ));
             }
         }
+        Ok(columns)
+    }
+
+    /// `within=`: the columns of a scope. None of them may be the fingerprint, the key, or what one
+    /// of the arguments `filled` names.
+    pub fn within(&self, filled: &[&str]) -> Parsed<Vec<String>> {
+        let columns = self.columns("within")?;
+        for other in filled {
+            self.apart("within", &columns, other, OVERWRITTEN)?;
+        }
+        let equal = "Only equal fingerprints would be compared: that is what 'radius=0' says.";
+        self.apart("within", &columns, "fingerprint", equal)?;
+        self.apart("within", &columns, "key", WITHIN_KEY)?;
         Ok(columns)
     }
 

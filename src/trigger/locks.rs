@@ -9,7 +9,7 @@
 //!    column, topmost first (`flag::locked_tables`).
 //! 2. The server: the row, and its keys.
 //! 3. AFTER triggers, `simhash_maintain_clusters()`: [`CLUSTERS`] of the table of clusters, then
-//!    with `within=` the [`of_scope`] numbers there, ascending (`clusters::locked`).
+//!    with `within=` the [`of_scope`] numbers there, ascending (`clusters::scopes`).
 //!
 //! Two fingerprints within k bits agree in one of k + 1 blocks that divide their bits, since k
 //! changed bits touch k blocks at most. Each row locks its (block, key) pairs: near-duplicates
