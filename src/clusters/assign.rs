@@ -155,7 +155,7 @@ impl Assigner {
 fn assign(call: &TriggerCall<'_>) {
     let assigner = remembered(&KNOWN, call, || Assigner::new(call));
     let scopes = &assigner.scopes;
-    scopes.leave(call, &assigner.key, &assigner.clusters);
+    let held = scopes.leave(call, &assigner.key, &assigner.clusters);
     let fingerprint = call.new_value(&assigner.fingerprint);
     let (Some(fingerprint), Some(scope)) = (fingerprint, scopes.scope.values(call)) else {
         return;
@@ -175,7 +175,7 @@ fn assign(call: &TriggerCall<'_>) {
         return;
     }
     assigner.clusters.check_rights(call);
-    scopes.lock(call);
+    scopes.lock(call, held);
     // Most rows have no near row.
     if run(&assigner.any_near).is_none() {
         return;
@@ -186,5 +186,6 @@ fn assign(call: &TriggerCall<'_>) {
     {
         missed_near_duplicate(&call.relation().name());
     }
+    scopes.divide(call, &row);
     run(&assigner.unite);
 }

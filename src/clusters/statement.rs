@@ -27,7 +27,8 @@ pub struct Statement {
     key: String,
     /// Its fingerprint column.
     fp: String,
-    /// The conditions for rows of the scope, each after AND.
+    /// The conditions for rows of the scope, each after AND; their columns are those of the table
+    /// in the nearest FROM.
     in_scope: String,
     /// The table with the condition for rows near the new one.
     near: String,
@@ -132,19 +133,16 @@ impl Statement {
     /// large cluster must not lock and log all of it.
     pub fn unite(&self, clusters: &str) -> String {
         let Statement {
-            key,
-            near,
-            equality,
-            collate,
-            ..
+            equality, collate, ..
         } = self;
+        let keys = self.keys();
         let is_near = equality.among("key", "key", "FROM near");
         let of_theirs = format!("FROM {clusters} WHERE {is_near}");
         let is_old = equality.among("cluster_id", "cluster_id", &of_theirs);
         let has_smallest = equality.clause("old.cluster_id", "smallest.key");
         format!(
             "WITH near AS MATERIALIZED (
-                SELECT {key}{collate} AS key FROM {near} UNION ALL SELECT $1{collate}
+                {keys}
             ), old AS MATERIALIZED (
                 SELECT key{collate} AS key, cluster_id{collate} AS cluster_id
                 FROM {clusters} WHERE {is_old}
@@ -166,31 +164,73 @@ impl Statement {
 
     /// Is the row in a cluster, or is a cluster of other rows named after it?
     pub fn is_taken(&self, clusters: &str) -> String {
-        let (own, named) = self.own_and_named();
+        let is = |column| self.equality.clause(column, "$1");
+        let (own, named) = (is("key"), is("cluster_id"));
         format!(
             "SELECT FROM {clusters} WHERE {own} UNION ALL SELECT FROM {clusters} WHERE {named} LIMIT 1"
         )
     }
 
-    /// Makes the row a cluster of its own. The others of a cluster that is named after it get the
-    /// smallest key among them as their cluster's name.
-    pub fn leave(&self, clusters: &str) -> String {
-        let (own, named) = self.own_and_named();
-        let collate = &self.collate;
+    /// Has a cluster of the row, or of a row near it, a member in another scope?
+    pub fn has_strangers(&self, clusters: &str) -> String {
+        let members = self.members(clusters, &self.keys());
+        format!("WITH {members} SELECT FROM member WHERE strange LIMIT 1")
+    }
+
+    /// Divides the clusters of the row, and with `near` those of the rows near it, into what is of
+    /// its scope and what is not. Each part is named after its smallest key.
+    pub fn divide(&self, clusters: &str, near: bool) -> String {
+        let keys = match near {
+            true => self.keys(),
+            false => format!("SELECT $1{} AS key", self.collate),
+        };
+        let members = self.members(clusters, &keys);
+        let same = self.equality.clause("c.key", "part.key");
+        let is_named = self.equality.clause("c.cluster_id", "part.name");
         format!(
-            "WITH heir AS MATERIALIZED (
-                SELECT key FROM {clusters} WHERE {named} AND NOT ({own}) ORDER BY key{collate} LIMIT 1
+            "WITH {members}, part AS MATERIALIZED (
+                SELECT key, pg_catalog.first_value(key)
+                    OVER (PARTITION BY cluster_id, strange ORDER BY key) AS name FROM member
             )
-            UPDATE {clusters}
-            SET cluster_id = CASE WHEN {own} THEN $1 ELSE (SELECT heir.key FROM heir) END
-            WHERE {own} OR {named}"
+            UPDATE {clusters} AS c SET cluster_id = part.name FROM part
+            WHERE {same} AND NOT ({is_named})"
         )
     }
 
-    /// Conditions on the table of clusters.
-    fn own_and_named(&self) -> (String, String) {
-        let is = |column| self.equality.clause(column, "$1");
-        (is("key"), is("cluster_id"))
+    /// The keys of the row and of those near it, as `key`.
+    fn keys(&self) -> String {
+        let Statement {
+            key, near, collate, ..
+        } = self;
+        format!("SELECT {key}{collate} AS key FROM {near} UNION ALL SELECT $1{collate}")
+    }
+
+    /// The members of the clusters in which these keys are, or which are named after one of them.
+    /// Strange is a row that is in another scope. Of a key without a row nothing is known.
+    fn members(&self, clusters: &str, keys: &str) -> String {
+        let Statement {
+            rows,
+            key,
+            in_scope,
+            equality,
+            collate,
+            ..
+        } = self;
+        let is_near = equality.among("key", "key", "FROM near");
+        let of_theirs = format!("FROM {clusters} WHERE {is_near}");
+        let is_with_them = equality.among("c.cluster_id", "cluster_id", &of_theirs);
+        let is_named = equality.among("c.cluster_id", "key", "FROM near");
+        let is_other = format!("NOT ({})", equality.clause("c.key", "$1"));
+        let is_there = equality.clause(&format!("r.{key}"), "c.key");
+        format!(
+            "near AS MATERIALIZED ({keys}), member AS MATERIALIZED (
+                SELECT c.key{collate} AS key, c.cluster_id{collate} AS cluster_id,
+                    {is_other} AND EXISTS (
+                        SELECT FROM {rows} AS r WHERE {is_there} AND (true{in_scope}) IS NOT TRUE
+                    ) AS strange
+                FROM {clusters} AS c WHERE {is_with_them} OR {is_named}
+            )"
+        )
     }
 }
 

@@ -8,8 +8,8 @@
 //!    ascending, in every table that a trigger of the row's table searches by this fingerprint
 //!    column, topmost first (`flag::locked_tables`).
 //! 2. The server: the row, and its keys.
-//! 3. AFTER triggers, `simhash_maintain_clusters()`: [`CLUSTERS`] of the table of clusters, then
-//!    with `within=` the [`of_scope`] numbers there, ascending (`clusters::scopes`).
+//! 3. AFTER triggers, `simhash_maintain_clusters()`: with `within=` the [`of_scope`] numbers of the
+//!    table of clusters, ascending, then [`CLUSTERS`] (`clusters::scopes`).
 //!
 //! Two fingerprints within k bits agree in one of k + 1 blocks that divide their bits, since k
 //! changed bits touch k blocks at most. Each row locks its (block, key) pairs: near-duplicates

@@ -94,10 +94,15 @@ impl Scope {
         text
     }
 
-    /// What the new row has in the columns; None when it is NULL in one of them.
-    pub fn values<'a>(&self, call: &TriggerCall<'a>) -> Option<Vec<Value<'a>>> {
+    /// What the new row has in the columns.
+    pub fn parameters<'a>(&self, call: &TriggerCall<'a>) -> Vec<Option<Value<'a>>> {
         let values = self.0.iter().map(|c| call.new_value(&c.column));
         values.collect()
+    }
+
+    /// The same; None when the row is NULL in one of the columns.
+    pub fn values<'a>(&self, call: &TriggerCall<'a>) -> Option<Vec<Value<'a>>> {
+        self.parameters(call).into_iter().collect()
     }
 
     /// What the locks of the new row go by ([`locks::scope`]); None when it is NULL in one of the
