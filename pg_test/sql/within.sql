@@ -245,6 +245,58 @@ CREATE TRIGGER broken BEFORE INSERT ON tree FOR EACH ROW WHEN (NEW.src = 3)
 	EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'mode=reject', 'within=a,,b');
 SELECT shared(1, 1), shared(1, 2);
 
+-- At random: three triggers, each on the tree or on a partition, with some radius and some columns; and pairs of rows. Where a
+-- trigger that one row fires would find the other, and that one fires a trigger too, they share a lock.
+DROP TRIGGER of_1 ON tree;
+DROP TRIGGER off ON tree;
+DROP TRIGGER broken ON tree;
+CREATE TABLE drawn (src int, place text, within text[], radius int);
+CREATE FUNCTION finds(place text, within text[], radius int, part_1 int, part_2 int, same_a boolean, same_b boolean, distance int) RETURNS boolean LANGUAGE sql AS $$
+	SELECT distance <= radius AND (place = 'tree' OR part_1 = 1 AND part_2 = 1)
+		AND (same_a OR NOT 'a' = ANY (within)) AND (same_b OR NOT 'b' = ANY (within))
+$$;
+CREATE FUNCTION draw(rounds int, pairs int, OUT must bigint, OUT wrong bigint, OUT need_not bigint, OUT needless bigint) LANGUAGE plpgsql AS $$
+DECLARE
+	t record; p record; shares boolean; rows text[];
+BEGIN
+	must := 0; wrong := 0; need_not := 0; needless := 0;
+	FOR round IN 1 .. rounds LOOP
+		TRUNCATE drawn;
+		INSERT INTO drawn SELECT i, CASE WHEN i > 1 AND random() < 0.4 THEN 'tree_1' ELSE 'tree' END,
+			(ARRAY['{}', '{a}', '{b}', '{b,a}', '{a}'])[1 + floor(random() * 5)::int]::text[], (ARRAY[0, 3, 5, 8, 12])[1 + floor(random() * 5)::int]
+		FROM generate_series(1, 3) i;
+		FOR t IN SELECT *, CASE within WHEN '{}' THEN '' ELSE format(', %L', 'within=' || array_to_string(within, ',')) END AS argument FROM drawn LOOP
+			EXECUTE format('CREATE TRIGGER of_%s BEFORE INSERT ON %s FOR EACH ROW WHEN (NEW.src = %s)
+				EXECUTE FUNCTION simhash_flag_duplicate(''fingerprint=fp'', ''mode=reject'', ''radius=%s''%s)', t.src, t.place, t.src, t.radius, t.argument);
+		END LOOP;
+		FOR p IN SELECT *, (fires_1.place = 'tree' OR part_1 = 1) AND (fires_2.place = 'tree' OR part_2 = 1) AS both_fire,
+				finds(fires_1.place, fires_1.within, fires_1.radius, part_1, part_2, a_1 = a_2, b_1 = b_2, distance)
+				OR finds(fires_2.place, fires_2.within, fires_2.radius, part_2, part_1, a_1 = a_2, b_1 = b_2, distance) AS found
+			FROM (SELECT 1 + floor(random() * 2)::int AS part_1, 1 + floor(random() * 2)::int AS part_2, 1 + floor(random() * 3)::int AS src_1,
+					1 + floor(random() * 3)::int AS src_2, 1 + floor(random() * 2)::int AS a_1, 1 + floor(random() * 2)::int AS a_2,
+					1 + floor(random() * 2)::int AS b_1, 1 + floor(random() * 2)::int AS b_2, floor(random() * 10)::int AS distance,
+					hashint8extended(n, round) AS fp FROM generate_series(1, pairs) n) r
+				JOIN drawn fires_1 ON fires_1.src = src_1 JOIN drawn fires_2 ON fires_2.src = src_2
+		LOOP
+			CONTINUE WHEN NOT p.both_fire;
+			rows := ARRAY[format('(1, %s, %s, %s, %s, %s)', p.part_1, p.src_1, p.a_1, p.b_1, p.fp),
+				format('(2, %s, %s, %s, %s, %s)', p.part_2, p.src_2, p.a_2, p.b_2, p.fp # (SELECT coalesce(bit_xor(1::bigint << (6 * bit)), 0) FROM generate_series(1, p.distance) bit))];
+			shares := share(rows[1], rows[2]);
+			IF p.found AND NOT shares THEN
+				RAISE NOTICE 'no common lock: % of %', p, (SELECT array_agg(d) FROM drawn d);
+			END IF;
+			must := must + p.found::int;
+			wrong := wrong + (p.found AND NOT shares)::int;
+			need_not := need_not + (NOT p.found)::int;
+			needless := needless + (NOT p.found AND shares)::int;
+		END LOOP;
+		FOR t IN SELECT * FROM drawn LOOP
+			EXECUTE format('DROP TRIGGER of_%s ON %s', t.src, t.place);
+		END LOOP;
+	END LOOP;
+END $$;
+SELECT must > 100 AS many, wrong, needless < need_not AS not_always FROM draw(25, 40);
+
 -- Without an index that serves the trigger it names the one that serves it best.
 CREATE TABLE bare (id int PRIMARY KEY, "Tenant" bigint, place point, fp bigint, dup int);
 CREATE TRIGGER flag BEFORE INSERT ON bare FOR EACH ROW

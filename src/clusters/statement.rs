@@ -222,13 +222,16 @@ impl Statement {
         let is_named = equality.among("c.cluster_id", "key", "FROM near");
         let is_other = format!("NOT ({})", equality.clause("c.key", "$1"));
         let is_there = equality.clause(&format!("r.{key}"), "c.key");
+        // With LIMIT a member's row is looked up by its key: other rows are not read.
         format!(
             "near AS MATERIALIZED ({keys}), member AS MATERIALIZED (
                 SELECT c.key{collate} AS key, c.cluster_id{collate} AS cluster_id,
-                    {is_other} AND EXISTS (
-                        SELECT FROM {rows} AS r WHERE {is_there} AND (true{in_scope}) IS NOT TRUE
-                    ) AS strange
-                FROM {clusters} AS c WHERE {is_with_them} OR {is_named}
+                    {is_other} AND elsewhere.found IS NOT NULL AS strange
+                FROM {clusters} AS c LEFT JOIN LATERAL (
+                    SELECT true AS found FROM {rows} AS r
+                    WHERE {is_there} AND (true{in_scope}) IS NOT TRUE LIMIT 1
+                ) AS elsewhere ON true
+                WHERE {is_with_them} OR {is_named}
             )"
         )
     }
