@@ -2,8 +2,9 @@
 //!
 //! [`probe`] plans which positions of a key space a search must visit, `visit` walks the leaves
 //! that hold them, `within` finds everything within a radius, `nearest` the nearest rows first.
-//! `view` is the index as one scan sees it; `cache` keeps the [`directory`] of its leaves for a
-//! session. What must not live here: changes of pages.
+//! `sample` reads leaves for the planner's estimate; `view` is the index as one scan sees it;
+//! `cache` keeps the [`directory`] of its leaves for a session. What must not live here: changes of
+//! pages.
 
 #![forbid(unsafe_code)]
 
@@ -14,6 +15,8 @@ pub mod probe;
 pub(crate) mod cache;
 #[cfg(feature = "server")]
 pub(crate) mod nearest;
+#[cfg(feature = "server")]
+pub(crate) mod sample;
 #[cfg(feature = "server")]
 pub(crate) mod view;
 #[cfg(feature = "server")]
