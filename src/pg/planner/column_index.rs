@@ -37,7 +37,7 @@ impl ColumnIndex {
         unsafe {
             let rel = variable.rel.as_ref()?;
             let column = NodeRef::new(variable.var)?.strip_relabel();
-            if !is_one_table(planner, rel) {
+            if !is_one_table(planner, rel) || is_behind_barrier(planner) {
                 return None;
             }
             NodeList::new(rel.indexlist)
@@ -104,6 +104,27 @@ unsafe fn is_one_table(planner: Planner, rel: &pg_sys::RelOptInfo) -> bool {
         }
         let entry = &**(*planner.root).simple_rte_array.add(rel.relid as usize);
         entry.rtekind == pg_sys::RTEKind::RTE_RELATION && !entry.inh
+    }
+}
+
+/// Does a query around this one read a view that is a security barrier? This may be the view's, in
+/// which the server asks for the privileges of the view's owner.
+fn is_behind_barrier(planner: Planner) -> bool {
+    // SAFETY: the queries around one that is being planned are live; range tables hold entries.
+    unsafe {
+        let mut query = (*planner.root).parent_root;
+        while let Some(around) = query.as_ref() {
+            let entries = NodeList::new((*around.parse).rtable);
+            let is_barrier = |entry: NodeRef| {
+                let entry: *const pg_sys::RangeTblEntry = entry.as_ptr();
+                (*entry).security_barrier
+            };
+            if entries.iter().any(is_barrier) {
+                return true;
+            }
+            query = around.parent_root;
+        }
+        false
     }
 }
 
