@@ -23,7 +23,7 @@ const DISTANCES: usize = WIDEST as usize + 1;
 const BITS: usize = 64;
 
 /// What a leaf shows around a query that it holds, or would hold.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct LeafSample {
     /// The query, rotated.
     pub query: u64,
@@ -107,14 +107,6 @@ mod tests {
     use crate::index::key::Space;
     use proptest::prelude::*;
 
-    const EMPTY: LeafSample = LeafSample {
-        query: 0,
-        low: 0,
-        end: None,
-        is_cut: false,
-        seen: [0; DISTANCES],
-    };
-
     /// All fingerprints that differ from `query` in `d` bits.
     fn sphere(query: u64, d: u32) -> Vec<u64> {
         match d {
@@ -143,7 +135,7 @@ mod tests {
             query,
             low: 0x1234 << 48,
             end: Some(0x1235 << 48),
-            ..EMPTY
+            ..LeafSample::default()
         };
         for (d, others) in BINOMIALS[48].iter().enumerate() {
             assert_eq!(leaf.chance(d), *others as f64 / BINOMIALS[64][d] as f64);
@@ -160,7 +152,7 @@ mod tests {
             query,
             low,
             end,
-            ..EMPTY
+            ..LeafSample::default()
         };
         for row in rows.iter().map(|row| Space::of_block(b).rotate(*row)) {
             if row >= low && end.is_none_or(|end| row < end) {
@@ -208,20 +200,21 @@ mod tests {
         // A leaf that holds one fingerprint alone.
         let narrow = LeafSample {
             end: Some(1),
-            ..EMPTY
+            ..LeafSample::default()
         };
-        let mut seen = EMPTY.seen;
+        let empty = LeafSample::default();
+        let mut seen = empty.seen;
         seen[0] = 600;
         let cut = LeafSample {
             is_cut: true,
             seen,
             ..narrow
         };
-        assert!(estimate(&[EMPTY; 4], 16).is_complete);
-        assert!(!estimate(&[EMPTY; 4], 17).is_complete);
+        assert!(estimate(&[empty; 4], 16).is_complete);
+        assert!(!estimate(&[empty; 4], 17).is_complete);
         assert!(estimate(&[narrow; 4], 0).is_complete);
         assert!(!estimate(&[narrow; 4], 1).is_complete);
-        assert!(estimate(&[narrow, narrow, narrow, EMPTY], 1).is_complete);
+        assert!(estimate(&[narrow, narrow, narrow, empty], 1).is_complete);
         let nearby = estimate(&[cut; 4], 0);
         assert!(!nearby.is_complete && nearby.rows == 600.0);
     }
@@ -232,7 +225,7 @@ mod tests {
             // Bounds near the query too: a few low bits differ.
             let near = |x: u64| query ^ x.checked_shr(cut).unwrap_or(0);
             let (low, end) = (near(a).min(query), near(b).max(query).checked_add(1));
-            let leaf = LeafSample { query, low, end, ..EMPTY };
+            let leaf = LeafSample { query, low, end, ..LeafSample::default() };
             let sphere = sphere(query, d);
             let inside = |x: &&u64| **x >= low && end.is_none_or(|end| **x < end);
             let counted = sphere.iter().filter(inside).count() as f64 / sphere.len() as f64;
@@ -244,7 +237,7 @@ mod tests {
         fn one_leaf_is_exact(query: u64, rows in prop::collection::vec(any::<u64>(), 0..50), k in 0u32..=16) {
             let near: Vec<u64> = rows.iter().map(|x| query ^ (x & x >> 5 & x >> 11 & x >> 21)).collect();
             let leaves = std::array::from_fn(|b| {
-                let mut leaf = LeafSample { query: Space::of_block(b).rotate(query), ..EMPTY };
+                let mut leaf = LeafSample { query: Space::of_block(b).rotate(query), ..LeafSample::default() };
                 for row in near.iter().filter(|x| (*x ^ query).count_ones() <= WIDEST) {
                     leaf.seen[(row ^ query).count_ones() as usize] += 1;
                 }

@@ -1,53 +1,83 @@
 //! The leaf of each key space that holds a fingerprint, as a sample of what lies around it.
+//!
+//! The planner reads it, also for queries that do not use the index, so damage is no error here: a
+//! page that is not as it should be ends the attempt. That makes the descent simpler than
+//! [`crate::index::tree`]'s, and nothing is remembered for the session.
 
-use super::view::{IndexState, View};
 use super::within::filter;
-use crate::index::key::{BLOCKS, KEY_BITS, Key, Space, block_key};
+use crate::index::key::{BLOCKS, KEY_BITS, Key, Space};
 use crate::index::nearby::{LeafSample, WIDEST};
 use crate::index::page::kernel::Candidates;
-use crate::index::page::{Page, filter as leaf_filter, leaf, special};
+use crate::index::page::meta::{META_BLOCK, Meta};
+use crate::index::page::special::{self, PageKind};
+use crate::index::page::{LEAF, check_page, filter as leaf_filter, internal};
 use crate::pg::catalog::relation::Rel;
+use crate::pg::page::buffer::{Pinned, Shared};
 
-/// Reads the leaves around `query`: one descent and one leaf in each key space.
-pub fn around(rel: Rel, query: u64) -> [LeafSample; BLOCKS] {
-    let state = IndexState::read(rel);
-    let view = View::new(rel, &state);
+/// Pages that a descent visits at most. A sound tree is some levels high, and few splits are
+/// unfinished; damaged links may lead in a circle.
+const MOST_PAGES: usize = 50;
+
+/// The leaves around `query`: one descent in each key space. None if a page cannot be read, or is
+/// not what it should be.
+pub fn around(rel: Rel, query: u64) -> Option<[LeafSample; BLOCKS]> {
+    let meta = {
+        let page = Pinned::read_if_sound(rel, META_BLOCK)?.share();
+        Meta::read(&page).ok()?
+    };
     let mut candidates = Box::new(Candidates::none());
-    std::array::from_fn(|b| {
+    let mut samples = [LeafSample::default(); BLOCKS];
+    for (b, sample) in samples.iter_mut().enumerate() {
         let space = Space::of_block(b);
         let at = Key::at(space.rotate(query));
-        let page = view.leaf(space, at, None);
-        let mut sample = range(&page, at.rotated);
-        // All keys of the leaf.
+        let (page, low) = leaf(rel, &meta, space, at)?;
+        let high = special::high_key(&page);
+        *sample = LeafSample {
+            query: at.rotated,
+            low: low.rotated,
+            // Of rows with equal fingerprints, the leaf may hold the first ones only.
+            end: high.and_then(|high| match high == Key::at(high.rotated) {
+                true => Some(high.rotated),
+                false => high.rotated.checked_add(1),
+            }),
+            is_cut: high.is_some_and(|high| high.rotated == at.rotated),
+            ..LeafSample::default()
+        };
+        // Under all keys of the leaf.
         let near = filter(query, b, WIDEST, -1, KEY_BITS as i32);
         leaf_filter::scan(&page, &near, Key::MIN, &mut candidates, |_, distance| {
             sample.seen[distance as usize] += 1;
         });
-        sample
-    })
+    }
+    Some(samples)
 }
 
-/// The range of a leaf that holds `query`, with no row seen yet.
-fn range(page: &Page, query: u64) -> LeafSample {
-    let base = u64::from(leaf::base_key(page)) << (64 - KEY_BITS);
-    // A leaf does not say where in its first key it begins. That matters if this is the query's.
-    let low = if leaf::base_key(page) == block_key(query) {
-        let lowest = leaf::postings(page).map(|posting| posting.rotated).min();
-        lowest.unwrap_or(base).clamp(base, query)
-    } else {
-        base
-    };
-    let high = special::high_key(page);
-    // Of rows with equal fingerprints, a leaf may hold the first ones only.
-    let end = high.and_then(|high| match high == Key::at(high.rotated) {
-        true => Some(high.rotated),
-        false => high.rotated.checked_add(1),
-    });
-    LeafSample {
-        query,
-        low,
-        end,
-        is_cut: high.is_some_and(|high| high.rotated == query),
-        seen: [0; WIDEST as usize + 1],
+/// The leaf of a key space that holds `key`, and where it begins.
+fn leaf<'r>(rel: Rel<'r>, meta: &Meta, space: Space, key: Key) -> Option<(Shared<'r>, Key)> {
+    let mut block = meta.roots[space.index()];
+    let mut level = meta.levels[space.index()];
+    let mut low = Key::MIN;
+    for _ in 0..MOST_PAGES {
+        let page = Pinned::read_if_sound(rel, block)?.share();
+        let stamp = meta.page_stamp();
+        let kind = PageKind {
+            space,
+            level,
+            stamp,
+        };
+        check_page(&page, kind).ok()?;
+        if let Some((right, high)) = special::right(&page).filter(|(_, high)| key >= *high) {
+            (block, low) = (right, high);
+        } else if level == LEAF {
+            return Some((page, low));
+        } else {
+            let link = internal::find(&page, key);
+            (block, low) = (link.child, link.key);
+            level -= 1;
+        }
+        if low > key {
+            return None;
+        }
     }
+    None
 }

@@ -7,7 +7,6 @@ use std::ffi::CStr;
 use super::nodes::{NodeList, NodeRef, Planner};
 use crate::pg::catalog::lookup::{is_access_method, is_extension_access_method};
 use crate::pg::catalog::relation::Rel;
-use crate::pg::process::attempt::unless_damaged;
 
 /// A valid index of one column, of a table that is being planned.
 #[derive(Clone, Copy)]
@@ -68,22 +67,17 @@ impl ColumnIndex {
         self.is_whole
     }
 
-    /// What `look` sees in the index; None if the index is damaged, or temporary and of another
-    /// session. A query that does not use the index must not fail for that.
-    pub fn look<T>(&self, look: impl FnOnce(Rel<'_>) -> T) -> Option<T> {
-        unless_damaged(|| {
-            // SAFETY: the planner has locked the index. It stays open while `rel` is used; after an
-            // ERROR the rollback closes it.
-            unsafe {
-                let raw = pg_sys::index_open(self.oid, pg_sys::NoLock as i32);
-                let rel = Rel::from_raw(raw);
-                let is_readable = !rel.is_temporary() || rel.is_own_temporary();
-                let seen = is_readable.then(|| look(rel));
-                pg_sys::index_close(raw, pg_sys::NoLock as i32);
-                seen
-            }
-        })
-        .flatten()
+    /// What `look` sees in the index; None if it is temporary and of another session.
+    pub fn look<T>(&self, look: impl FnOnce(Rel<'_>) -> Option<T>) -> Option<T> {
+        // SAFETY: the planner has locked the index; it stays open while `rel` is used.
+        unsafe {
+            let raw = pg_sys::index_open(self.oid, pg_sys::NoLock as i32);
+            let rel = Rel::from_raw(raw);
+            let is_readable = !rel.is_temporary() || rel.is_own_temporary();
+            let seen = is_readable.then(|| look(rel)).flatten();
+            pg_sys::index_close(raw, pg_sys::NoLock as i32);
+            seen
+        }
     }
 }
 
