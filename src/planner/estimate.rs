@@ -86,11 +86,12 @@ impl<'p> Clause<'p> {
         let centre = planner.estimate(found.other);
         match centre.as_integer() {
             Some(centre) => {
-                let radius = u32::try_from(k).ok();
+                let common = selectivity::common_near(sample, centre, k);
+                let common: Vec<i64> = common.map(|&(value, _)| value).collect();
                 let nearby = found
                     .index
-                    .zip(radius)
-                    .and_then(|(index, k)| nearby(index, centre, k));
+                    .zip(u32::try_from(k).ok())
+                    .and_then(|(index, k)| nearby(index, centre, k, &common));
                 selectivity::of_constant(sample, nearby, centre, k)
             }
             None if centre.is_constant() => 0.0,

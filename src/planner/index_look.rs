@@ -32,8 +32,9 @@ thread_local! {
     static ANSWERS: RefCell<Answers> = RefCell::default();
 }
 
-/// The rows within `radius` of a centre, as far as the index tells.
-pub fn nearby(index: ColumnIndex, centre: i64, radius: u32) -> Option<Nearby> {
+/// The rows within `radius` of a centre, as far as the index tells, without those that have one of
+/// the `common` values.
+pub fn nearby(index: ColumnIndex, centre: i64, radius: u32, common: &[i64]) -> Option<Nearby> {
     if radius > WIDEST || index.pages() <= SMALL {
         return None;
     }
@@ -44,14 +45,16 @@ pub fn nearby(index: ColumnIndex, centre: i64, radius: u32) -> Option<Nearby> {
         answers.known.get(&question).filter(|_| is_fresh).copied()
     });
     known.unwrap_or_else(|| {
-        let answer = look(index, centre, radius);
+        let answer = look(index, centre, radius, common);
         ANSWERS.with_borrow_mut(|answers| answers.remember(command, question, answer));
         answer
     })
 }
 
-fn look(index: ColumnIndex, centre: i64, radius: u32) -> Option<Nearby> {
-    let leaves = index.look(|rel| around(rel, centre as u64))?;
+fn look(index: ColumnIndex, centre: i64, radius: u32, common: &[i64]) -> Option<Nearby> {
+    let mut common: Vec<u64> = common.iter().map(|value| *value as u64).collect();
+    common.sort_unstable();
+    let leaves = index.look(|rel| around(rel, centre as u64, &common))?;
     let nearby = estimate(&leaves, radius);
     Some(Nearby {
         is_complete: nearby.is_complete && index.is_whole(),

@@ -18,13 +18,14 @@ use crate::pg::page::buffer::{Pinned, Shared};
 /// unfinished; damaged links may lead in a circle.
 const MOST_PAGES: usize = 50;
 
-/// The leaves around `query`: one descent in each key space. None if a page cannot be read, or is
-/// not what it should be.
-pub fn around(rel: Rel, query: u64) -> Option<[LeafSample; BLOCKS]> {
+/// The leaves around `query`: one descent in each key space. Rows with a fingerprint of `common`,
+/// which is sorted, are left out. None if a page cannot be read, or is not what it should be.
+pub fn around(rel: Rel, query: u64, common: &[u64]) -> Option<[LeafSample; BLOCKS]> {
     let meta = {
         let page = Pinned::read_if_sound(rel, META_BLOCK)?.share();
         Meta::read(&page).ok()?
     };
+    let is_common = |fingerprint: u64| common.binary_search(&fingerprint).is_ok();
     let mut candidates = Box::new(Candidates::none());
     let mut samples = [LeafSample::default(); BLOCKS];
     for (b, sample) in samples.iter_mut().enumerate() {
@@ -40,14 +41,17 @@ pub fn around(rel: Rel, query: u64) -> Option<[LeafSample; BLOCKS]> {
                 true => Some(high.rotated),
                 false => high.rotated.checked_add(1),
             }),
-            is_cut: high.is_some_and(|high| high.rotated == at.rotated),
+            is_cut: high.is_some_and(|high| high.rotated == at.rotated) && !is_common(query),
             ..LeafSample::default()
         };
         // Under all keys of the leaf.
         let near = filter(query, b, WIDEST, -1, KEY_BITS as i32);
-        leaf_filter::scan(&page, &near, Key::MIN, &mut candidates, |_, distance| {
-            sample.seen[distance as usize] += 1;
-        });
+        let see = |row: Key, distance: u32| {
+            if !is_common(space.unrotate(row.rotated)) {
+                sample.seen[distance as usize] += 1;
+            }
+        };
+        leaf_filter::scan(&page, &near, Key::MIN, &mut candidates, see);
     }
     Some(samples)
 }

@@ -83,7 +83,7 @@ impl<'r> Pinned<'r> {
         unsafe {
             let buffer = pg_sys::PrefetchBuffer(rel.raw(), fork, block).recent_buffer;
             let is_pinned = buffer != 0 && compat::read_recent_buffer(rel.raw(), block, buffer);
-            is_pinned.then_some(Pinned { buffer, block, rel })
+            is_pinned.then(|| Pinned { buffer, block, rel })
         }
     }
 
