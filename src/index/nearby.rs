@@ -31,9 +31,7 @@ pub struct LeafSample {
     pub low: u64,
     /// The first one above `query` that does not; None at the end of the key space.
     pub end: Option<u64>,
-    /// Are there rows equal to the query that do not fit the leaf?
-    pub is_cut: bool,
-    /// The leaf's rows by their distance to the query.
+    /// The leaf's rows by their distance to the query. Those at distance 0 may fill further leaves.
     pub seen: [u32; DISTANCES],
 }
 
@@ -66,9 +64,7 @@ pub fn estimate(leaves: &[LeafSample; BLOCKS], radius: u32) -> Nearby {
     let farthest = radius.min(WIDEST) as usize;
     Nearby {
         rows: (0..=farthest).map(at).sum(),
-        is_complete: radius <= WIDEST
-            && chance(farthest) >= LEAST_CHANCE
-            && !leaves.iter().all(|leaf| leaf.is_cut),
+        is_complete: radius <= WIDEST && chance(farthest) >= LEAST_CHANCE,
     }
 }
 
@@ -203,20 +199,14 @@ mod tests {
             ..LeafSample::default()
         };
         let empty = LeafSample::default();
-        let mut seen = empty.seen;
-        seen[0] = 600;
-        let cut = LeafSample {
-            is_cut: true,
-            seen,
-            ..narrow
-        };
+        let mut equal = narrow;
+        equal.seen[0] = 600;
         assert!(estimate(&[empty; 4], 16).is_complete);
         assert!(!estimate(&[empty; 4], 17).is_complete);
         assert!(estimate(&[narrow; 4], 0).is_complete);
         assert!(!estimate(&[narrow; 4], 1).is_complete);
         assert!(estimate(&[narrow, narrow, narrow, empty], 1).is_complete);
-        let nearby = estimate(&[cut; 4], 0);
-        assert!(!nearby.is_complete && nearby.rows == 600.0);
+        assert_eq!(estimate(&[equal; 4], 1).rows, 600.0);
     }
 
     proptest! {

@@ -10,7 +10,7 @@ use crate::index::nearby::{LeafSample, WIDEST};
 use crate::index::page::kernel::Candidates;
 use crate::index::page::meta::{META_BLOCK, Meta};
 use crate::index::page::special::{self, PageKind};
-use crate::index::page::{LEAF, check_page, filter as leaf_filter, internal};
+use crate::index::page::{LEAF, check_page, filter as leaf_filter, internal, leaf};
 use crate::pg::catalog::relation::Rel;
 use crate::pg::page::buffer::{Pinned, Shared};
 
@@ -31,7 +31,7 @@ pub fn around(rel: Rel, query: u64, common: &[u64]) -> Option<[LeafSample; BLOCK
     for (b, sample) in samples.iter_mut().enumerate() {
         let space = Space::of_block(b);
         let at = Key::at(space.rotate(query));
-        let (page, low) = leaf(rel, &meta, space, at)?;
+        let (page, low) = descend(rel, &meta, space, at, LEAF)?;
         let high = special::high_key(&page);
         *sample = LeafSample {
             query: at.rotated,
@@ -41,7 +41,6 @@ pub fn around(rel: Rel, query: u64, common: &[u64]) -> Option<[LeafSample; BLOCK
                 true => Some(high.rotated),
                 false => high.rotated.checked_add(1),
             }),
-            is_cut: high.is_some_and(|high| high.rotated == at.rotated) && !is_common(query),
             ..LeafSample::default()
         };
         // Under all keys of the leaf.
@@ -52,32 +51,54 @@ pub fn around(rel: Rel, query: u64, common: &[u64]) -> Option<[LeafSample; BLOCK
             }
         };
         leaf_filter::scan(&page, &near, Key::MIN, &mut candidates, see);
+        let is_cut = high.is_some_and(|high| high.rotated == at.rotated);
+        if is_cut && !is_common(query) {
+            let full = leaf::count(&page) as u32;
+            drop(page);
+            // The last of them is half full of them, as far as is known.
+            let more = more_leaves(rel, &meta, space, at)? * full;
+            sample.seen[0] += more.saturating_sub(full / 2);
+        }
     }
     Some(samples)
 }
 
-/// The leaf of a key space that holds `key`, and where it begins.
-fn leaf<'r>(rel: Rel<'r>, meta: &Meta, space: Space, key: Key) -> Option<(Shared<'r>, Key)> {
+/// Leaves right of that of `key` that begin with its rotated fingerprint, by the downlinks on one
+/// page: 200,000 equal rows are common.
+fn more_leaves(rel: Rel, meta: &Meta, space: Space, key: Key) -> Option<u32> {
+    let (parent, _) = descend(rel, meta, space, key, LEAF + 1)?;
+    let links = internal::links(&parent);
+    let more = links.filter(|link| link.key.rotated == key.rotated && link.key > key);
+    Some(more.count() as u32)
+}
+
+/// The page on `level` of a key space that holds `key`, and where it begins.
+fn descend<'r>(
+    rel: Rel<'r>,
+    meta: &Meta,
+    space: Space,
+    key: Key,
+    level: u8,
+) -> Option<(Shared<'r>, Key)> {
     let mut block = meta.roots[space.index()];
-    let mut level = meta.levels[space.index()];
+    let mut at = meta.levels[space.index()];
     let mut low = Key::MIN;
     for _ in 0..MOST_PAGES {
         let page = Pinned::read_if_sound(rel, block)?.share();
-        let stamp = meta.page_stamp();
         let kind = PageKind {
             space,
-            level,
-            stamp,
+            level: at,
+            stamp: meta.page_stamp(),
         };
         check_page(&page, kind).ok()?;
         if let Some((right, high)) = special::right(&page).filter(|(_, high)| key >= *high) {
             (block, low) = (right, high);
-        } else if level == LEAF {
+        } else if at == level {
             return Some((page, low));
         } else {
+            at = at.checked_sub(1)?;
             let link = internal::find(&page, key);
             (block, low) = (link.child, link.key);
-            level -= 1;
         }
         if low > key {
             return None;
