@@ -73,12 +73,14 @@ fn below(bound: u64, query: u64, d: usize) -> u64 {
     // Each agrees with the bound above some bit that is 1 in the bound, has 0 there, and any bits
     // below.
     let differing = bound ^ query;
-    let ones = (0..BITS).filter(|bit| bound >> bit & 1 == 1);
-    ones.map(|bit| {
+    let (mut ones, mut count) = (bound, 0);
+    while ones != 0 {
+        let bit = ones.trailing_zeros() as usize;
+        ones &= ones - 1;
         let above = (differing >> bit >> 1).count_ones() as usize + (query >> bit & 1) as usize;
-        d.checked_sub(above).map_or(0, |rest| BINOMIALS[bit][rest])
-    })
-    .sum()
+        count += d.checked_sub(above).map_or(0, |rest| BINOMIALS[bit][rest]);
+    }
+    count
 }
 
 /// `BINOMIALS[n][k]`: ways to choose `k` of `n` bits.

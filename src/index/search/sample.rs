@@ -18,9 +18,10 @@ use crate::pg::page::buffer::{Pinned, Shared};
 /// unfinished; damaged links may lead in a circle.
 const MOST_PAGES: usize = 50;
 
-/// The leaves around `query`: one descent in each key space. Rows with a fingerprint of `common`,
-/// which is sorted, are left out. None if a page cannot be read, or is not what it should be.
-pub fn around(rel: Rel, query: u64, common: &[u64]) -> Option<[LeafSample; BLOCKS]> {
+/// The leaves around `query`, with the rows within `radius`: one descent in each key space. Rows with
+/// a fingerprint of `common`, which is sorted, are left out. None if a page cannot be read, or is not
+/// what it should be.
+pub fn around(rel: Rel, query: u64, radius: u32, common: &[u64]) -> Option<[LeafSample; BLOCKS]> {
     let meta = {
         let page = Pinned::read_if_sound(rel, META_BLOCK)?.share();
         Meta::read(&page).ok()?
@@ -44,7 +45,7 @@ pub fn around(rel: Rel, query: u64, common: &[u64]) -> Option<[LeafSample; BLOCK
             ..LeafSample::default()
         };
         // Under all keys of the leaf.
-        let near = filter(query, b, WIDEST, -1, KEY_BITS as i32);
+        let near = filter(query, b, radius.min(WIDEST), -1, KEY_BITS as i32);
         let see = |row: Key, distance: u32| {
             if !is_common(space.unrotate(row.rotated)) {
                 sample.seen[distance as usize] += 1;
