@@ -13,6 +13,7 @@ pub mod build;
 pub mod check;
 pub mod cost;
 pub mod key;
+pub mod nearby;
 pub mod page;
 pub mod search;
 
