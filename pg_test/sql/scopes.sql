@@ -65,16 +65,16 @@ CREATE FUNCTION questions(tab text, condition text, fp text DEFAULT 'fp') RETURN
 	SELECT format('SELECT %3$s <~> hashint8extended(7, 1) AS d FROM %1$s WHERE %2$s ORDER BY %3$s <~> hashint8extended(7, 1) %4$s', tab, condition, fp, n), true
 	FROM unnest('{"",LIMIT 7}'::text[]) n
 $$;
--- All of them, beside each condition: how many were answered by an index in some way, and what was wrong.
+-- All of them, beside each condition: was an index used for nine of ten, and what was wrong?
 CREATE FUNCTION asked_all(tab text, conditions text[], fp text DEFAULT 'fp')
-RETURNS TABLE (questions bigint, by_index bigint, rows bigint, wrong text) LANGUAGE sql AS $$
-	SELECT count(*), count(*) FILTER (WHERE answer !~ 'never'), sum(substring(answer FROM '^(\d+) rows')::int),
+RETURNS TABLE (questions bigint, by_index boolean, rows bigint, wrong text) LANGUAGE sql AS $$
+	SELECT count(*), count(*) FILTER (WHERE answer ~ 'never') <= count(*) / 10, sum(substring(answer FROM '^(\d+) rows')::int),
 		string_agg(question || ': ' || answer, E'\n') FILTER (WHERE answer ~ '^by')
 	FROM (SELECT q.question, asked(q.question, q.ordered) AS answer FROM unnest(conditions) c, questions(tab, c, fp) q) x
 $$;
 
 -- Each type, by its plain spelling: a value, none, lists, conditions that pin nothing.
-CREATE FUNCTION asked_of_type(col text) RETURNS TABLE (questions bigint, by_index bigint, rows bigint, wrong text)
+CREATE FUNCTION asked_of_type(col text) RETURNS TABLE (questions bigint, by_index boolean, rows bigint, wrong text)
 	LANGUAGE plpgsql AS $$
 DECLARE
 	vals text[];
@@ -107,7 +107,7 @@ RESET enable_seqscan;
 RESET enable_bitmapscan;
 
 -- Integers of other widths, as constants, in lists and as parameters.
-CREATE FUNCTION asked_each(VARIADIC conditions text[]) RETURNS TABLE (condition text, questions bigint, by_index bigint,
+CREATE FUNCTION asked_each(VARIADIC conditions text[]) RETURNS TABLE (condition text, questions bigint, by_index boolean,
 	rows bigint, wrong text)
 LANGUAGE sql AS 'SELECT c, a.* FROM unnest(conditions) WITH ORDINALITY u (c, i), asked_all(''doc'', ARRAY[c]) a ORDER BY i';
 SELECT * FROM asked_each('big = 7', 'big = 7::smallint', 'big = 7::int', 'big IN (7, 8::smallint)',
@@ -201,7 +201,7 @@ CREATE TABLE named AS SELECT id, fp, (CASE WHEN id % 2 = 0 THEN upper(txt) ELSE 
 	FROM doc;
 CREATE INDEX named_sim ON named USING simhash (txt, fp);
 SELECT coalesce(string_agg(wrong, ' '), '') || CASE WHEN min(rows) = 0 THEN 'nothing found' ELSE '' END AS wrong,
-	bool_and(by_index = questions) AS by_index
+	bool_and(by_index) AS by_index
 FROM unnest(ARRAY['txt = ''SOURCE 7''', 'txt = ''source 7''', 'txt IN (''source 7'', ''Source 8'')',
 	'txt = ''source 0'' AND id > 5']) c, asked_all('named', ARRAY[c]) \gset
 SELECT :'wrong' || coalesce(string_agg(a, '; ') FILTER (WHERE a !~ 'never'), '') AS wrong
