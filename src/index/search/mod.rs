@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod directory;
+pub mod passes;
 pub mod probe;
 
 #[cfg(feature = "server")]

@@ -10,20 +10,15 @@
 //! single ring that exceeds the limit is searched once more and returned leaf by leaf.
 
 use super::directory::ROWS_PER_LEAF;
-use super::probe::{KeyCounts, MAX_PROBED_RADIUS, Radii, shell_cost, walk_cost};
+use super::passes::{band_end, first_horizon, horizons};
+use super::probe::{KeyCounts, Radii, shell_cost, walk_cost};
 use super::view::View;
 use super::visit::Walk;
 use super::within::{FARTHEST, Within, block_distance, filter};
-use crate::index::ball::random_share;
 use crate::index::key::{BLOCKS, Key, Space};
 use crate::pg::process::memory::reserve;
 use crate::tid::Tid;
 
-/// Horizon of the first probing pass: near rows cost little to find.
-const NEAR: u32 = 7;
-/// The horizon of the second pass is the least radius within which so many rows are expected, if
-/// the rows of the index were uniform.
-const LIKELY_ROWS: f64 = 32.0;
 const NOTHING_READ: Radii = [-1; BLOCKS];
 /// The widest radius of one block: 697 keys.
 const WIDEST: i32 = 3;
@@ -56,13 +51,13 @@ struct Bins {
 }
 
 impl Bins {
-    fn new(limit: usize) -> Bins {
+    fn new(limit: usize, horizon: u32) -> Bins {
         let rings = (0..=FARTHEST).map(|_| Vec::new()).collect();
         Bins {
             rings,
             waiting: 0,
             limit,
-            horizon: Some(NEAR),
+            horizon: Some(horizon),
         }
     }
 
@@ -99,29 +94,24 @@ impl Bins {
     }
 }
 
-/// Horizons of the probing passes. A pass reads again what the pass before it has read, which is
-/// about a quarter of all it reads. A horizon that is too far lets postings through the filter that
-/// are not wanted.
-fn horizons(view: &View) -> [u32; 3] {
+/// Rows of the index, as far as they are known.
+fn rows_of(view: &View) -> f64 {
     let leaves = view.counts().map_or(0, |counts| counts.leaves(0));
-    let rows = leaves as f64 * ROWS_PER_LEAF;
-    let likely = (NEAR..MAX_PROBED_RADIUS)
-        .find(|k| random_share(*k as i32) * rows >= LIKELY_ROWS)
-        .unwrap_or(MAX_PROBED_RADIUS);
-    [NEAR, likely, MAX_PROBED_RADIUS]
+    leaves as f64 * ROWS_PER_LEAF
 }
 
 impl Nearest {
     /// `limit`: rows that may wait in memory.
     pub fn new(query: u64, farthest: u32, limit: usize) -> Nearest {
+        let farthest = farthest.min(FARTHEST);
         Nearest {
             query,
-            farthest: farthest.min(FARTHEST),
+            farthest,
             probing: true,
             radii: NOTHING_READ,
             ring: 0,
             start: 0,
-            bins: Bins::new(limit),
+            bins: Bins::new(limit, first_horizon(farthest)),
             stream: None,
         }
     }
@@ -166,7 +156,7 @@ impl Nearest {
     /// Reads on until every row of the present ring is in its bin, or it is known not to fit.
     fn complete_ring(&mut self, view: &View, keep: &impl Fn(u64) -> bool) {
         if !self.bins.collects(self.ring) {
-            match horizons(view)
+            match horizons(rows_of(view), self.farthest)
                 .into_iter()
                 .find(|h| self.probing && *h >= self.ring)
             {
@@ -232,10 +222,10 @@ impl Nearest {
     fn read_band(&mut self, view: &View, keep: &impl Fn(u64) -> bool) {
         let before = match self.bins.horizon {
             Some(horizon) if !self.probing => horizon + 1 - self.start.min(horizon),
-            _ => 2,
+            _ => 0,
         };
         let start = self.ring;
-        let horizon = (start + 2 * before - 1).min(self.farthest);
+        let horizon = band_end(start, before, self.farthest);
         self.bins.start_over(horizon);
         let bins = &mut self.bins;
         let mut all = Within::walk(self.query, horizon);

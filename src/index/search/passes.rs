@@ -1,0 +1,48 @@
+//! In which passes the nearest are searched. Pure: the search and its price both go by it.
+
+#![forbid(unsafe_code)]
+
+use super::probe::MAX_PROBED_RADIUS;
+use crate::index::ball::random_share;
+
+/// Horizon of the first probing pass: near rows cost little to find.
+const NEAR: u32 = 7;
+/// The horizon of the second pass is the least radius within which so many rows are expected, if
+/// the rows of the index were uniform.
+const LIKELY_ROWS: f64 = 32.0;
+/// Rings that are collected from a whole key space the first time.
+const FIRST_BAND: u32 = 4;
+
+/// Horizons of the probing passes through so many rows, of which none farther than `farthest` is
+/// wanted. A pass reads again what the pass before it has read, which is about a quarter of all it
+/// reads. A horizon that is too far lets postings through the filter that are not wanted: none does
+/// where the end is near.
+pub fn horizons(rows: f64, farthest: u32) -> [u32; 3] {
+    let first = first_horizon(farthest);
+    if first == farthest {
+        return [farthest; 3];
+    }
+    let likely = (NEAR..MAX_PROBED_RADIUS)
+        .find(|k| random_share(*k as i32) * rows >= LIKELY_ROWS)
+        .unwrap_or(MAX_PROBED_RADIUS);
+    [first, likely, MAX_PROBED_RADIUS]
+}
+
+/// The horizon of the first pass.
+pub fn first_horizon(farthest: u32) -> u32 {
+    if farthest <= MAX_PROBED_RADIUS {
+        farthest
+    } else {
+        NEAR
+    }
+}
+
+/// The last ring that is collected from a whole key space, from `ring` on, when `before` rings were
+/// the time before: twice as many, but all where the end is known.
+pub fn band_end(ring: u32, before: u32, farthest: u32) -> u32 {
+    let rings = (2 * before).max(FIRST_BAND);
+    if farthest < u64::BITS {
+        return farthest;
+    }
+    farthest.min(ring + rings - 1)
+}
