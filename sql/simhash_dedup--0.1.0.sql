@@ -279,14 +279,73 @@ CREATE ACCESS METHOD simhash TYPE INDEX HANDLER simhash_handler;
 COMMENT ON ACCESS METHOD simhash IS
 	'exact Hamming search over 64-bit fingerprints, filed under four 16-bit keys';
 
--- No equality: with it the planner would pick this index for plain `fp = 1`.
-CREATE OPERATOR CLASS simhash_ops DEFAULT FOR TYPE bigint USING simhash AS
+-- The last column of an index is the fingerprint, all before it are scopes, compared with `=`. A type has one default
+-- class, so bigint's serves both. Strategy 4 is `=`, support function 1 a hash that agrees with it, 32 bits wide.
+CREATE OPERATOR FAMILY simhash_ops USING simhash;
+CREATE OPERATOR CLASS simhash_ops DEFAULT FOR TYPE bigint USING simhash FAMILY simhash_ops AS
 	OPERATOR 1 <@ (bigint, hamming_ball),
 	OPERATOR 2 <~> (bigint, bigint) FOR ORDER BY pg_catalog.integer_ops,
-	OPERATOR 3 ~= (bigint, bigint);
-COMMENT ON OPERATOR CLASS simhash_ops USING simhash IS '64-bit fingerprints under Hamming distance';
+	OPERATOR 3 ~= (bigint, bigint),
+	OPERATOR 4 pg_catalog.= (bigint, bigint),
+	FUNCTION 1 pg_catalog.hashint8(bigint);
+CREATE OPERATOR CLASS simhash_int4_ops DEFAULT FOR TYPE int USING simhash FAMILY simhash_ops AS
+	OPERATOR 4 pg_catalog.= (int, int),
+	FUNCTION 1 pg_catalog.hashint4(int);
+CREATE OPERATOR CLASS simhash_int2_ops DEFAULT FOR TYPE smallint USING simhash FAMILY simhash_ops AS
+	OPERATOR 4 pg_catalog.= (smallint, smallint),
+	FUNCTION 1 pg_catalog.hashint2(smallint);
+-- Equal integers have equal hashes, whatever their width.
+ALTER OPERATOR FAMILY simhash_ops USING simhash ADD
+	OPERATOR 4 pg_catalog.= (bigint, int),
+	OPERATOR 4 pg_catalog.= (bigint, smallint),
+	OPERATOR 4 pg_catalog.= (int, bigint),
+	OPERATOR 4 pg_catalog.= (int, smallint),
+	OPERATOR 4 pg_catalog.= (smallint, bigint),
+	OPERATOR 4 pg_catalog.= (smallint, int);
+
+CREATE OPERATOR CLASS simhash_oid_ops DEFAULT FOR TYPE oid USING simhash AS
+	OPERATOR 4 pg_catalog.= (oid, oid),
+	FUNCTION 1 pg_catalog.hashoid(oid);
+CREATE OPERATOR CLASS simhash_uuid_ops DEFAULT FOR TYPE uuid USING simhash AS
+	OPERATOR 4 pg_catalog.= (uuid, uuid),
+	FUNCTION 1 pg_catalog.uuid_hash(uuid);
+CREATE OPERATOR CLASS simhash_text_ops DEFAULT FOR TYPE text USING simhash AS
+	OPERATOR 4 pg_catalog.= (text, text),
+	FUNCTION 1 pg_catalog.hashtext(text);
+CREATE OPERATOR CLASS simhash_bpchar_ops DEFAULT FOR TYPE bpchar USING simhash AS
+	OPERATOR 4 pg_catalog.= (bpchar, bpchar),
+	FUNCTION 1 pg_catalog.hashbpchar(bpchar);
+-- As the hash access method of the server hashes dates and booleans up to PostgreSQL 17.
+CREATE OPERATOR CLASS simhash_date_ops DEFAULT FOR TYPE date USING simhash AS
+	OPERATOR 4 pg_catalog.= (date, date),
+	FUNCTION 1 pg_catalog.hashint4(int);
+CREATE OPERATOR CLASS simhash_bool_ops DEFAULT FOR TYPE boolean USING simhash AS
+	OPERATOR 4 pg_catalog.= (boolean, boolean),
+	FUNCTION 1 pg_catalog.hashchar("char");
+CREATE OPERATOR CLASS simhash_enum_ops DEFAULT FOR TYPE anyenum USING simhash AS
+	OPERATOR 4 pg_catalog.= (anyenum, anyenum),
+	FUNCTION 1 pg_catalog.hashenum(anyenum);
+
 COMMENT ON OPERATOR FAMILY simhash_ops USING simhash IS
-	'64-bit fingerprints under Hamming distance';
+	'64-bit fingerprints under Hamming distance, and scopes of integers';
+COMMENT ON OPERATOR CLASS simhash_ops USING simhash IS
+	'64-bit fingerprints under Hamming distance, and scopes of bigint';
+COMMENT ON OPERATOR CLASS simhash_int4_ops USING simhash IS 'scopes of integer';
+COMMENT ON OPERATOR CLASS simhash_int2_ops USING simhash IS 'scopes of smallint';
+COMMENT ON OPERATOR CLASS simhash_oid_ops USING simhash IS 'scopes of oid';
+COMMENT ON OPERATOR FAMILY simhash_oid_ops USING simhash IS 'scopes of oid';
+COMMENT ON OPERATOR CLASS simhash_uuid_ops USING simhash IS 'scopes of uuid';
+COMMENT ON OPERATOR FAMILY simhash_uuid_ops USING simhash IS 'scopes of uuid';
+COMMENT ON OPERATOR CLASS simhash_text_ops USING simhash IS 'scopes of text and varchar';
+COMMENT ON OPERATOR FAMILY simhash_text_ops USING simhash IS 'scopes of text and varchar';
+COMMENT ON OPERATOR CLASS simhash_bpchar_ops USING simhash IS 'scopes of char(n)';
+COMMENT ON OPERATOR FAMILY simhash_bpchar_ops USING simhash IS 'scopes of char(n)';
+COMMENT ON OPERATOR CLASS simhash_date_ops USING simhash IS 'scopes of date';
+COMMENT ON OPERATOR FAMILY simhash_date_ops USING simhash IS 'scopes of date';
+COMMENT ON OPERATOR CLASS simhash_bool_ops USING simhash IS 'scopes of boolean';
+COMMENT ON OPERATOR FAMILY simhash_bool_ops USING simhash IS 'scopes of boolean';
+COMMENT ON OPERATOR CLASS simhash_enum_ops USING simhash IS 'scopes of enumerated types';
+COMMENT ON OPERATOR FAMILY simhash_enum_ops USING simhash IS 'scopes of enumerated types';
 
 -- ---------------------------------------------------------------- pairs and clusters
 -- They read the table with the caller's privileges and row security, and need no index. Not STRICT:

@@ -32,6 +32,7 @@
 
 mod bytes;
 pub mod clusters;
+pub mod filed;
 pub mod fingerprint;
 pub mod flag;
 pub mod index;

@@ -5,7 +5,7 @@
 use super::ball::{Ball, NEAR};
 use super::cost::{Prices, Searched, Work};
 use super::cost_nearest::{Nearest, startup};
-use super::scan::operator;
+use super::scan_request::{MOST_SCOPES, operator};
 use crate::pg::planner::nodes::NodeRef;
 use crate::pg::planner::path::{Condition, Estimate, IndexPath, OrderBy, Taken, Test, cpu_costs};
 use crate::pg::process::memory::work_mem_bytes;
@@ -13,9 +13,6 @@ use crate::tid::Tid;
 
 /// The radius that planning assumes where it is not a constant.
 const ASSUMED_RADIUS: i32 = NEAR;
-
-/// Strategy number of `=`, which every operator class has.
-const EQUAL: u16 = 4;
 
 /// Pages that `fp = x` is charged for beside the search: a b-tree reads as little, and answers it
 /// without comparing rows.
@@ -165,6 +162,7 @@ impl Request {
         let scopes: Option<f64> = (0..last)
             .map(|column| scopes_pinned(&conditions, column))
             .product();
+        let scopes = scopes.filter(|scopes| *scopes <= MOST_SCOPES as f64);
         Request {
             // The rows of unpinned scopes do not come in the order of distance.
             foreign: by_scope
@@ -215,7 +213,7 @@ impl Condition<'_> {
     /// Is this something that a scope cannot be searched by?
     fn is_foreign(&self) -> bool {
         match self.test {
-            Test::Operator { number, .. } | Test::Any { number, .. } => number != EQUAL,
+            Test::Operator { number, .. } | Test::Any { number, .. } => number != operator::EQUAL,
             Test::IsNull | Test::IsNotNull => false,
         }
     }
@@ -224,9 +222,13 @@ impl Condition<'_> {
 /// How many values the conditions leave to a scope column; None when it is not pinned.
 fn scopes_pinned(conditions: &[Condition], column: usize) -> Option<f64> {
     let values = |condition: &Condition| match condition.test {
-        Test::Operator { number: EQUAL, .. } | Test::IsNull => Some(1.0),
+        Test::Operator {
+            number: operator::EQUAL,
+            ..
+        }
+        | Test::IsNull => Some(1.0),
         Test::Any {
-            number: EQUAL,
+            number: operator::EQUAL,
             elements,
         } => Some(elements),
         _ => None,
@@ -243,12 +245,16 @@ fn wanted<'c, 'p: 'c>(conditions: impl Iterator<Item = &'c Condition<'p>>) -> Wa
         Test::Operator { number, argument } => Wanted::Within {
             radius: ball(number, argument).map_or(ASSUMED_RADIUS, |ball| ball.radius),
             searches: 1.0,
-            equal: number == EQUAL,
+            equal: number == operator::EQUAL,
         },
         Test::Any { number, elements } => Wanted::Within {
-            radius: if number == EQUAL { 0 } else { ASSUMED_RADIUS },
+            radius: if number == operator::EQUAL {
+                0
+            } else {
+                ASSUMED_RADIUS
+            },
             searches: elements,
-            equal: number == EQUAL,
+            equal: number == operator::EQUAL,
         },
     };
     let order = |wanted: &Wanted| match wanted {
@@ -290,7 +296,7 @@ fn ball(number: u16, argument: NodeRef<'_>) -> Option<PlannedBall<'_>> {
     };
     match number {
         operator::NEAR => Some(around(argument, NEAR)),
-        EQUAL => Some(around(argument, 0)),
+        operator::EQUAL => Some(around(argument, 0)),
         operator::IN_BALL => {
             if let Some(ball) = argument.as_by_reference().map(Ball::from_bytes) {
                 return Some(PlannedBall {

@@ -15,8 +15,8 @@
 use super::ball::random_share;
 use super::cost::{Prices, Searched, Work};
 use super::key::BLOCKS;
-use super::search::passes::{band_end, horizons};
-use super::search::probe::{KeyCounts, shell_cost, walk_cost};
+use super::search::passes::{band_end, horizons, pays};
+use super::search::probe::{Even, shell_cost};
 
 /// A search for the nearest rows.
 #[derive(Clone, Copy)]
@@ -74,9 +74,11 @@ impl Nearest {
     /// The last ring of a pass that is completed by probing; None when reading a whole key space is
     /// cheaper from the start.
     fn last_probed(&self, horizon: u32) -> Option<u32> {
-        let counts = Even(self.searched);
-        let walk = walk_cost(&counts);
-        let widened = |ring: &u32| shell_cost(&counts, 0, 0, *ring as usize / BLOCKS) < walk;
+        let counts = Even {
+            leaves: self.searched.leaves as u64,
+        };
+        let cost = |ring: u32| shell_cost(&counts, 0, 0, ring as usize / BLOCKS);
+        let widened = |ring: &u32| counts.leaves > 1 && pays(cost(*ring), &counts);
         (0..=horizon).take_while(widened).last()
     }
 
@@ -110,19 +112,6 @@ impl Nearest {
             ring = end.unwrap_or(ring) + 1;
         }
         work
-    }
-}
-
-/// The counts of evenly spread rows.
-struct Even(Searched);
-
-impl KeyCounts for Even {
-    fn leaves(&self, _: usize) -> u64 {
-        self.0.leaves as u64
-    }
-
-    fn rows(&self, _: usize, _: u16) -> u64 {
-        self.0.rows_within(0) as u64
     }
 }
 

@@ -5,9 +5,11 @@
 
 use super::build::load::BuildOptions;
 use super::build::{create, output};
+use super::scan_request::operator;
 use super::{cost_estimate, insert, scan, vacuum};
 use crate::pg::am::build::Build;
 use crate::pg::am::scan::{Bitmap, Scan, tid_from};
+use crate::pg::am::scope;
 use crate::pg::am::storage_parameters;
 use crate::pg::am::vacuum::{DeadRows, Vacuum, stats_or_new};
 use crate::pg::catalog::relation::Rel;
@@ -29,7 +31,10 @@ fn routine() -> PgBox<pg_sys::IndexAmRoutine, pgrx::AllocatedByRust> {
     let tag = pg_sys::NodeTag::T_IndexAmRoutine;
     // SAFETY: IndexAmRoutine is the struct of this tag.
     let mut am = unsafe { PgBox::<pg_sys::IndexAmRoutine>::alloc_node(tag) };
-    am.amstrategies = scan::operator::NEAR;
+    am.amstrategies = operator::EQUAL;
+    am.amsupport = scope::HASH;
+    am.amcanmulticol = true;
+    am.amsearcharray = true;
     am.amcanorderbyop = true;
     // A scan may come without a condition: ORDER BY alone, or a partial index read as a whole.
     am.amoptionalkey = true;
@@ -103,11 +108,11 @@ unsafe extern "C-unwind" fn aminsert(
     _index_unchanged: bool,
     _info: *mut pg_sys::IndexInfo,
 ) -> bool {
-    // SAFETY: the server passes an open index and arrays of its one column.
+    // SAFETY: the server passes an open index and arrays of its columns.
     unsafe {
-        let fingerprint = (!*nulls).then(|| (*values).value() as u64);
         let index = Rel::from_raw(index);
-        insert::insert(index, fingerprint, tid_from(*tid));
+        let row = scope::filed(index, values, nulls);
+        insert::insert(index, row, tid_from(*tid));
         // The server looked for conflicts before the insert: a scan may have begun and ended since.
         index.check_for_serializable_conflict();
     }

@@ -7,6 +7,7 @@
 use super::key::{BLOCKS, Key, Space};
 use super::page::leaf;
 use super::search::view::{IndexState, View};
+use crate::filed::Filed;
 use crate::pg::catalog::relation::Rel;
 use crate::pg::page::buffer::Exclusive;
 use crate::pg::page::wal;
@@ -30,17 +31,15 @@ pub fn check_tid(tid: Tid) {
 }
 
 /// Files a row: under its fingerprint, or in the NULL space.
-pub fn insert(rel: Rel, fingerprint: Option<u64>, tid: Tid) {
+pub fn insert(rel: Rel, row: Filed, tid: Tid) {
     check_tid(tid);
-    match fingerprint {
-        Some(fp) => {
-            let places: [_; BLOCKS] = std::array::from_fn(|b| {
-                let space = Space::of_block(b);
-                (space, space.key(fp, tid))
-            });
+    let place = |space: Space| (space, space.key(row, tid));
+    match row.fingerprint {
+        Some(_) => {
+            let places: [_; BLOCKS] = std::array::from_fn(|b| place(Space::of_block(b)));
             insert_at(rel, places);
         }
-        None => insert_at(rel, [(Space::NULL, Space::NULL.key(0, tid))]),
+        None => insert_at(rel, [place(Space::NULL)]),
     }
 }
 

@@ -3,10 +3,12 @@
 //! A 64-bit fingerprint is cut into four blocks of 16 bits. Key space `b` holds every fingerprint
 //! rotated left by `16 * b` bits, so that block `b` comes first and is the 16-bit key, and the
 //! remaining 48 bits order the postings below a key. A fifth space holds the rows without a
-//! fingerprint, as postings whose rotated fingerprint is 0.
+//! fingerprint, as postings whose rotated fingerprint is 0. In every space the scope comes before
+//! the rotated fingerprint: the rows of one scope stand together.
 
 #![forbid(unsafe_code)]
 
+use crate::filed::{Filed, NO_SCOPE};
 use crate::tid::Tid;
 use std::fmt;
 
@@ -17,10 +19,11 @@ pub const KEY_BITS: u32 = 16;
 /// All key spaces: one for each block and one for NULL.
 pub const SPACES: usize = BLOCKS + 1;
 
-/// A position in a key space: the rotated fingerprint, and the row as tie-breaker, so that a page
-/// full of equal fingerprints can still be split.
+/// A position in a key space: the scope, the rotated fingerprint, and the row as tie-breaker, so
+/// that a page full of equal fingerprints can still be split.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
+    pub scope: u32,
     pub rotated: u64,
     pub tid: Tid,
 }
@@ -28,16 +31,43 @@ pub struct Key {
 impl Key {
     /// The first position of a key space.
     pub const MIN: Key = Key {
+        scope: 0,
         rotated: 0,
         tid: Tid::MIN,
     };
 
-    /// The first position with this rotated fingerprint.
-    pub fn at(rotated: u64) -> Key {
+    /// Beyond every position: no row is there.
+    pub const END: Key = Key {
+        scope: u32::MAX,
+        rotated: u64::MAX,
+        tid: Tid {
+            block: u32::MAX,
+            offset: u16::MAX,
+        },
+    };
+
+    /// The first position of a scope with this rotated fingerprint.
+    pub fn at(scope: u32, rotated: u64) -> Key {
         Key {
+            scope,
             rotated,
             tid: Tid::MIN,
         }
+    }
+
+    /// The first position behind this scope; None behind the last one.
+    pub fn behind_scope(scope: u32) -> Option<Key> {
+        scope.checked_add(1).map(|next| Key::at(next, 0))
+    }
+
+    /// Is it the first position of its scope?
+    pub fn starts_scope(self) -> bool {
+        self == Key::at(self.scope, 0)
+    }
+
+    /// Scope and rotated fingerprint as one number: how far two positions are apart.
+    pub fn place(self) -> u128 {
+        u128::from(self.scope) << 64 | u128::from(self.rotated)
     }
 
     /// The 16-bit key under which the posting is filed.
@@ -48,6 +78,9 @@ impl Key {
 
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        if self.scope != NO_SCOPE {
+            write!(f, "scope {:#010x} ", self.scope)?;
+        }
         write!(f, "{:#018x} {}", self.rotated, self.tid)
     }
 }
@@ -105,25 +138,37 @@ impl Space {
         block_key(self.rotate(fingerprint))
     }
 
-    /// Where a row is filed in this space.
-    pub fn key(self, fingerprint: u64, tid: Tid) -> Key {
+    /// Where a row is filed in this space; in [`Space::NULL`] if it has no fingerprint.
+    pub fn key(self, row: Filed, tid: Tid) -> Key {
         Key {
-            rotated: self.rotate(fingerprint),
+            scope: row.scope,
+            rotated: self.rotate(row.fingerprint.unwrap_or(0)),
             tid,
+        }
+    }
+
+    /// What is filed at a position of this space.
+    pub fn filed(self, key: Key) -> Filed {
+        Filed {
+            scope: key.scope,
+            fingerprint: (self != Space::NULL).then(|| self.unrotate(key.rotated)),
         }
     }
 }
 
 /// The shortest separator between two adjacent positions: above `left`, not above `right`, with as
-/// many trailing zero bits as possible, so that pages tend to end where a key ends.
+/// many trailing zero bits as possible, so that pages tend to end where a scope or a key ends.
 pub fn separator(left: Key, right: Key) -> Key {
     debug_assert!(left < right);
+    if left.scope != right.scope {
+        return Key::at(right.scope, 0);
+    }
     let differing = left.rotated ^ right.rotated;
     if differing == 0 {
         return right;
     }
     let highest = 63 - differing.leading_zeros();
-    Key::at(right.rotated >> highest << highest)
+    Key::at(right.scope, right.rotated >> highest << highest)
 }
 
 #[cfg(test)]
@@ -137,9 +182,17 @@ mod tests {
             block: 12,
             offset: 3,
         };
-        let key = Key { rotated: 255, tid };
+        let key = |scope| Key {
+            scope,
+            rotated: 255,
+            tid,
+        };
         assert_eq!(tid.to_string(), "(12,3)");
-        assert_eq!(key.to_string(), "0x00000000000000ff (12,3)");
+        assert_eq!(key(NO_SCOPE).to_string(), "0x00000000000000ff (12,3)");
+        assert_eq!(
+            key(16).to_string(),
+            "scope 0x00000010 0x00000000000000ff (12,3)"
+        );
     }
 
     #[test]
@@ -157,11 +210,11 @@ mod tests {
         }
 
         #[test]
-        fn a_separator_separates(a: u64, b: u64, ta: u16, tb: u16) {
-            let mut pair = [
-                Key { rotated: a, tid: Tid { block: 1, offset: ta } },
-                Key { rotated: b, tid: Tid { block: 1, offset: tb } },
-            ];
+        fn a_separator_separates(
+            a: u64, b: u64, sa in 0u32..4, sb in 0u32..4, ta: u16, tb: u16, equal: bool,
+        ) {
+            let key = |scope, rotated, offset| Key { scope, rotated, tid: Tid { block: 1, offset } };
+            let mut pair = [key(sa, a, ta), key(sb, if equal { a } else { b }, tb)];
             pair.sort();
             prop_assume!(pair[0] < pair[1]);
             let s = separator(pair[0], pair[1]);

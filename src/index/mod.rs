@@ -30,6 +30,8 @@ pub(crate) mod operators;
 #[cfg(feature = "server")]
 mod scan;
 #[cfg(feature = "server")]
+mod scan_request;
+#[cfg(feature = "server")]
 mod tree;
 #[cfg(feature = "server")]
 mod vacuum;

@@ -1,50 +1,21 @@
-//! Index scans: from scan keys to stages of searching, one leaf's matches at a time.
+//! Index scans: from stages of searching to rows, one leaf's matches at a time.
 
 #![allow(unsafe_code)]
 
-use super::ball::{Ball, NEAR};
-use super::search::nearest::Nearest;
 use super::row_bitmap::RowBitmap;
+use super::scan_request::{ScanRequest, Stage};
 use super::search::view::{IndexState, View};
-use super::search::within::{Nulls, Within};
 use crate::pg::am::row_address::RowAddresses;
-use crate::pg::am::scan::{Bitmap, Condition, Scan};
+use crate::pg::am::scan::{Bitmap, Scan};
 use crate::pg::page::buffer::{Pinned, Shared};
 use crate::pg::process::memory::{reserve, work_mem_bytes};
 use crate::tid::Tid;
 use pgrx::pg_sys;
 
-/// Operator numbers of the operator class, as in sql/.
-pub mod operator {
-    /// `fp <@ ball`
-    pub const IN_BALL: u16 = 1;
-    /// `fp <~> centre`, in ORDER BY only
-    pub const DISTANCE: u16 = 2;
-    /// `fp ~= other`
-    pub const NEAR: u16 = 3;
-}
-
 /// How many times larger each batch of rows is than the one before it. So a wide search visits each
 /// page of the table only a few times, and a search that is ended early has read too much of the
 /// index, but not of the table.
 const BATCH_GROWTH: usize = 8;
-
-enum Stage {
-    Within(Within),
-    Nearest(Nearest),
-    Nulls(Nulls),
-}
-
-/// What the scan keys ask for.
-#[derive(Default)]
-struct ScanRequest {
-    /// The fingerprint must lie in all of these.
-    balls: Vec<Ball>,
-    /// The centre of ORDER BY: None without it, Some(None) when it is NULL.
-    centre: Option<Option<u64>>,
-    null_rows: bool,
-    other_rows: bool,
-}
 
 /// The private state of a scan.
 #[derive(Default)]
@@ -110,8 +81,8 @@ impl ScanState {
         while let Some(stage) = self.stages.last_mut() {
             let (request, rows) = (&self.request, &mut self.rows);
             let leaf = match stage {
-                Stage::Within(within) => within.step(&view, |m| {
-                    if request.accepts(m.fingerprint) {
+                Stage::Within(within, ball) => within.step(&view, |m| {
+                    if request.accepts(m.fingerprint) && request.is_first(m.fingerprint, *ball) {
                         reserve(rows, 1);
                         rows.push(m.tid);
                     }
@@ -216,7 +187,13 @@ pub fn next_row(scan: &mut Scan, state: &mut ScanState) -> bool {
         }
     }
     let tid = state.rows[state.next];
-    scan.set_row(tid, state.distance, &mut state.addresses);
+    let distance = match state.request.is_ordered() {
+        true => state.distance,
+        // Unless the order has to be found out by the executor, nobody asks for it.
+        false => Some(0),
+    };
+    let recheck = state.request.recheck();
+    scan.set_row(tid, distance, recheck, &mut state.addresses);
     state.next += 1;
     true
 }
@@ -227,80 +204,9 @@ pub fn all_rows(scan: &Scan, state: &mut ScanState, bitmap: &mut Bitmap) -> i64 
     state.start(scan);
     let mut rows = 0;
     while state.fill(scan, false) {
-        bitmap.add(scan.index(), &state.rows, &mut state.addresses);
+        let recheck = state.request.recheck().conditions;
+        bitmap.add(scan.index(), &state.rows, recheck, &mut state.addresses);
         rows += state.rows.len() as i64;
     }
     rows
-}
-
-impl ScanRequest {
-    fn of(scan: &Scan) -> ScanRequest {
-        let centre = scan.order_by().map(|c| c.map(|datum| datum.value() as u64));
-        let mut request = ScanRequest {
-            balls: Vec::new(),
-            centre,
-            null_rows: true,
-            other_rows: true,
-        };
-        for condition in scan.conditions() {
-            request.restrict(condition);
-        }
-        request
-    }
-
-    fn restrict(&mut self, condition: Condition) {
-        match condition {
-            Condition::IsNull => self.other_rows = false,
-            Condition::IsNotNull => self.null_rows = false,
-            // The operators are strict: a NULL argument is never true.
-            Condition::WithNull => (self.null_rows, self.other_rows) = (false, false),
-            Condition::Operator(operator, argument) => {
-                self.null_rows = false;
-                let ball = match operator {
-                    operator::NEAR => Ball::new(argument.value() as i64, NEAR),
-                    // SAFETY: the only other operator is <@ (bigint, hamming_ball); not NULL.
-                    _ => unsafe { *argument.cast_mut_ptr::<Ball>() },
-                };
-                self.balls.push(ball);
-            }
-        }
-    }
-
-    fn accepts(&self, fingerprint: u64) -> bool {
-        self.balls
-            .iter()
-            .all(|ball| ball.contains(fingerprint as i64))
-    }
-
-    /// The stages of the search, last first.
-    fn stages(&self) -> Vec<Stage> {
-        let mut stages = Vec::new();
-        if self.null_rows {
-            stages.push(Stage::Nulls(Nulls::new()));
-        }
-        if self.other_rows {
-            stages.extend(self.fingerprint_stage());
-        }
-        stages
-    }
-
-    /// The stage for rows with a fingerprint; None when no fingerprint can qualify.
-    fn fingerprint_stage(&self) -> Option<Stage> {
-        let smallest = self.balls.iter().min_by_key(|ball| ball.radius);
-        let radius = smallest.map(|ball| u32::try_from(ball.radius).ok());
-        if let Some(centre) = self.centre.flatten() {
-            let farthest = match (smallest, radius) {
-                (_, Some(None)) => return None,
-                (Some(ball), Some(Some(radius))) if ball.centre as u64 == centre => radius,
-                _ => u64::BITS,
-            };
-            let limit = work_mem_bytes() / size_of::<Tid>();
-            return Some(Stage::Nearest(Nearest::new(centre, farthest, limit)));
-        }
-        Some(Stage::Within(match (smallest, radius) {
-            (_, Some(None)) => return None,
-            (Some(ball), Some(Some(radius))) => Within::new(ball.centre as u64, radius),
-            _ => Within::everything(0),
-        }))
-    }
 }

@@ -15,17 +15,7 @@ use crate::pg::catalog::relation::Rel;
 use crate::pg::page::buffer::{Exclusive, Pinned, Shared};
 use crate::pg::page::wal::{self, Image};
 use crate::pg::process::backend::check_for_interrupts;
-use crate::tid::Tid;
 use std::convert::Infallible;
-
-/// Beyond every position: no row is there.
-const END: Key = Key {
-    rotated: u64::MAX,
-    tid: Tid {
-        block: u32::MAX,
-        offset: u16::MAX,
-    },
-};
 
 /// Moves right on the leaf level after which a search descends again from the root. A remembered
 /// leaf can lie thousands of splits to the left, and an insert moves right with leaves of other
@@ -116,7 +106,10 @@ impl<'r> Tree<'r> {
         passed: &mut Option<Key>,
     ) -> Option<u32> {
         let begins_above = match special::level(page) {
-            LEAF => leaf::base_key(page) > key.block_key(),
+            LEAF => {
+                let low = leaf::low(page);
+                (low.scope, low.block_key()) > (key.scope, key.block_key())
+            }
             _ => internal::get(page, 0).key > key,
         };
         if begins_above {
@@ -189,7 +182,7 @@ impl<'r> Tree<'r> {
             let page: Shared = self.fetch(block, LEAF + 1);
             each(&page);
             block = self
-                .next_right(&page, block, END, &mut passed)
+                .next_right(&page, block, Key::END, &mut passed)
                 .unwrap_or(NO_BLOCK);
         }
     }
@@ -231,7 +224,7 @@ impl<'r> Tree<'r> {
                 return (None, moves);
             }
             let Some(right) = self.next_right(&page, page.block(), key, &mut passed) else {
-                return ((!leaf::is_full(&page)).then_some(page), moves);
+                return (leaf::has_room(&page, key).then_some(page), moves);
             };
             drop(page);
             check_for_interrupts();
@@ -261,10 +254,38 @@ impl<'r> Tree<'r> {
         Pinned::read(self.rel, self.descend(key, LEAF))
     }
 
-    /// Splits the leaf of `key` if it is full, and finishes splits found on the way.
+    /// How many leaves hold the positions from `from` to `to`, if one page of the level above leads
+    /// to all of them; None if there are more.
+    pub fn leaves_between(&self, from: Key, to: Key) -> Option<u64> {
+        if self.root_level == LEAF {
+            return Some(1);
+        }
+        let mut block = self.descend(from, LEAF + 1);
+        let mut passed = None;
+        loop {
+            check_for_interrupts();
+            let page: Shared = self.fetch(block, LEAF + 1);
+            match self.next_right(&page, block, from, &mut passed) {
+                Some(right) => block = right,
+                None if special::is_past(&page, to) => return None,
+                None => return Some(internal::distance(&page, from, to) as u64 + 1),
+            }
+        }
+    }
+
+    /// Makes room on the leaf of `key` if it has none: splits the leaf, or lets it take postings of
+    /// several scopes. Finishes splits found on the way.
     pub fn make_room(&self, key: Key) {
         let mut left = self.page_for_write(key, LEAF);
-        if !leaf::is_full(&left) {
+        if leaf::has_room(&left, key) {
+            return;
+        }
+        if leaf::has_room_if_scoped(&left, key) {
+            let kind = self.kind(LEAF);
+            let Ok(()) = wal::change([(&mut left, Image::Full)], |[l]| {
+                leaf_rewrite::admit_scope(l, kind, key);
+                Ok::<(), Infallible>(())
+            });
             return;
         }
         let mut right = Exclusive::extend(self.rel);

@@ -1,12 +1,17 @@
-//! Checks an operator class (amvalidate): the access method knows three operators on bigint.
+//! Checks an operator class (amvalidate): the access method knows three operators on fingerprints,
+//! and for scopes of any type `=` and a hash function.
 
 #![allow(unsafe_code)]
 
 use super::ball::Ball;
-use super::scan::operator;
-use crate::pg::am::opclass::{FamilyOperator, OperatorClass, OperatorPurpose, read, type_length};
+use super::scan_request::operator;
+use crate::pg::am::opclass::{
+    FamilyFunction, FamilyOperator, OperatorClass, OperatorPurpose, read, type_length,
+};
+use crate::pg::am::scope::HASH;
 use pgrx::{PgLogLevel, PgSqlErrorCode::ERRCODE_INVALID_OBJECT_DEFINITION, ereport};
 use pgrx::{pg_guard, pg_sys};
+use std::collections::BTreeSet;
 
 #[pg_guard]
 pub unsafe extern "C-unwind" fn amvalidate(class: pg_sys::Oid) -> bool {
@@ -27,27 +32,31 @@ pub unsafe extern "C-unwind" fn amvalidate(class: pg_sys::Oid) -> bool {
 
 /// What is wrong with a class; each text completes "operator family X of access method simhash".
 fn faults(class: &OperatorClass) -> Vec<String> {
-    let mut faults: Vec<String> = class.operators.iter().filter_map(operator_fault).collect();
-    if class.input != pg_sys::INT8OID {
-        faults.push(format!(
-            "has an input type other than bigint (OID {})",
-            class.input.to_u32()
-        ));
-    }
-    if class.functions > 0 {
-        faults.push("contains support functions, of which simhash has none".into());
-    }
-    let has = |strategy: u16| {
-        class
-            .operators
-            .iter()
-            .any(|m| m.strategy as u16 == strategy)
+    let operators = class.operators.iter().filter_map(operator_fault);
+    let functions = class.functions.iter().filter_map(function_fault);
+    let mut faults: Vec<String> = operators.chain(functions).collect();
+    let is_own = |operator: &FamilyOperator| operator.left == class.input;
+    let needed: &[u16] = match class.input {
+        pg_sys::INT8OID => &[operator::IN_BALL, operator::DISTANCE],
+        _ => &[operator::EQUAL],
     };
-    for missing in [operator::IN_BALL, operator::DISTANCE]
-        .into_iter()
-        .filter(|s| !has(*s))
-    {
-        faults.push(format!("lacks an operator with strategy number {missing}"));
+    for missing in needed {
+        let has = |operator: &&FamilyOperator| operator.strategy as u16 == *missing;
+        if !class.operators.iter().filter(has).any(is_own) {
+            faults.push(format!("lacks an operator with strategy number {missing}"));
+        }
+    }
+    let equalities = (class.operators.iter()).filter(|o| o.strategy as u16 == operator::EQUAL);
+    let compared: BTreeSet<u32> = equalities
+        .flat_map(|operator| [operator.left, operator.right].map(pg_sys::Oid::to_u32))
+        .collect();
+    for oid in compared {
+        let hashes = |f: &FamilyFunction| f.number as u16 == HASH && f.left.to_u32() == oid;
+        if !class.functions.iter().any(hashes) {
+            faults.push(format!(
+                "compares type with OID {oid}, but lacks support function {HASH} for it"
+            ));
+        }
     }
     faults
 }
@@ -55,25 +64,36 @@ fn faults(class: &OperatorClass) -> Vec<String> {
 fn operator_fault(member: &FamilyOperator) -> Option<String> {
     let int8 = pg_sys::INT8OID;
     let by_integer = OperatorPurpose::Order(pg_sys::INTEGER_BTREE_FAM_OID);
-    let (purpose, result, right_fits) = match member.strategy as u16 {
+    let of_fingerprints = member.left == int8 && member.right == int8;
+    let (purpose, result, types_fit) = match member.strategy as u16 {
         operator::IN_BALL => {
             let fits = usize::try_from(type_length(member.right)) == Ok(size_of::<Ball>());
+            let fits = member.left == int8 && fits;
             (OperatorPurpose::Search, pg_sys::BOOLOID, fits)
         }
-        operator::DISTANCE => (by_integer, pg_sys::INT4OID, member.right == int8),
-        operator::NEAR => (
-            OperatorPurpose::Search,
-            pg_sys::BOOLOID,
-            member.right == int8,
-        ),
+        operator::DISTANCE => (by_integer, pg_sys::INT4OID, of_fingerprints),
+        operator::NEAR => (OperatorPurpose::Search, pg_sys::BOOLOID, of_fingerprints),
+        operator::EQUAL => (OperatorPurpose::Search, pg_sys::BOOLOID, true),
         other => return Some(format!("contains an operator with strategy number {other}")),
     };
-    let sound =
-        member.left == int8 && right_fits && member.purpose == purpose && member.result == result;
+    let sound = types_fit && member.purpose == purpose && member.result == result;
     (!sound).then(|| {
         format!(
             "contains an operator with strategy number {} and wrong types or purpose",
             member.strategy
+        )
+    })
+}
+
+/// A hash function takes one value and returns 32 bits.
+fn function_fault(member: &FamilyFunction) -> Option<String> {
+    let sound = member.number as u16 == HASH
+        && member.left == member.right
+        && (member.arguments, member.result) == (1, pg_sys::INT4OID);
+    (!sound).then(|| {
+        format!(
+            "contains a support function with number {} and wrong types",
+            member.number
         )
     })
 }

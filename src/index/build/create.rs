@@ -8,17 +8,22 @@
 use super::load::BuildOptions;
 use super::output::{BuildCounts, BuildOutput, Progress, phase, write_meta};
 use super::shared::build_shared;
+use super::sort::SortScope;
 use super::spool::Spool;
 use crate::pg::am::build::{Build, set_phase, set_rows_total};
 use crate::pg::am::scan::random_u64;
 use crate::pg::catalog::relation::Rel;
 use crate::pg::page::bulk::{BulkWriter, Fork, reserve_first};
+use crate::pg::process::error::raise_with_hint;
 use crate::pg::process::memory::maintenance_work_mem_bytes;
 use crate::pg::process::temp_file::TempFile;
+use pgrx::PgSqlErrorCode::ERRCODE_INVALID_OBJECT_DEFINITION;
+use pgrx::pg_sys;
 use std::sync::atomic::AtomicU64;
 
 /// Builds the index over the whole table.
 pub fn build(build: Build, options: BuildOptions) -> BuildCounts {
+    check_columns(build.index);
     let memory = maintenance_work_mem_bytes();
     let workers = build.planned_workers();
     if workers > 0
@@ -26,9 +31,34 @@ pub fn build(build: Build, options: BuildOptions) -> BuildCounts {
     {
         return counts;
     }
-    let mut spool = Spool::new(memory, &|_| TempFile::new());
+    match build.index.key_columns() {
+        1 => build_alone::<()>(build, options, memory),
+        _ => build_alone::<u32>(build, options, memory),
+    }
+}
+
+/// Refuses an index whose last column is no fingerprint.
+fn check_columns(index: Rel) {
+    let last = index.key_columns() - 1;
+    if index.operator_class_type(last) != pg_sys::INT8OID {
+        raise_with_hint(
+            ERRCODE_INVALID_OBJECT_DEFINITION,
+            format!(
+                "last column \"{}\" of index \"{}\" is not a fingerprint",
+                index.column_name(last),
+                index.name()
+            ),
+            "A fingerprint of type bigint comes last, after any number of columns that are compared \
+             with =, as in (tenant_id, fp).",
+        );
+    }
+}
+
+/// Builds the index in this process.
+fn build_alone<S: SortScope>(build: Build, options: BuildOptions, memory: usize) -> BuildCounts {
+    let mut spool = Spool::<S>::new(memory, &|_| TempFile::new());
     set_phase(phase::SCAN);
-    let table_rows = build.scan_table(&mut |fp, tid| spool.add(fp, tid));
+    let table_rows = build.scan_table(&mut |row, tid| spool.add(row, tid));
     let (rows, null_rows) = (spool.rows, spool.null_rows);
     set_phase(phase::SORT_AND_LOAD);
     set_rows_total(rows + null_rows);
@@ -41,17 +71,24 @@ pub fn build(build: Build, options: BuildOptions) -> BuildCounts {
 
 /// Writes the index over no rows into the init fork, from which an unlogged index is restored.
 pub fn build_empty(index: Rel) {
+    check_columns(index);
     write_index(
         index,
         Fork::Init,
-        Spool::new(0, &|_| TempFile::new()),
+        Spool::<()>::new(0, &|_| TempFile::new()),
         BuildOptions::OF_NO_ROWS,
         0,
     );
 }
 
 /// Writes the index over the rows of a spool.
-fn write_index(index: Rel, fork: Fork, spool: Spool, options: BuildOptions, memory: usize) {
+fn write_index<S: SortScope>(
+    index: Rel,
+    fork: Fork,
+    spool: Spool<S>,
+    options: BuildOptions,
+    memory: usize,
+) {
     let (rows, null_rows) = (spool.rows, spool.null_rows);
     let stamp = random_u64();
     reserve_first(index, fork);

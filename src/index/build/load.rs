@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 use crate::index::key::{Key, Space, separator};
+use crate::index::page::format::{Format, Range, common_scope};
 use crate::index::page::internal::{self, Downlink};
 use crate::index::page::special::PageKind;
 use crate::index::page::{Page, leaf};
@@ -92,48 +93,86 @@ impl<'s, S: PageSink> Loader<'s, S> {
         self.fill.step = self.fill.step.wrapping_add(1);
     }
 
-    /// How many waiting postings the next leaf takes, and where it ends.
+    /// How many waiting postings the next leaf takes, and where it ends: those of the first scope,
+    /// unless a leaf of several scopes takes more.
     fn cut(&self) -> (usize, Key) {
-        let boundary = |n: usize| separator(self.waiting[n - 1], self.waiting[n]);
-        let base = self.low.block_key();
-        let n = self.fill.of(leaf::CAPACITY).min(self.waiting.len() - 1);
-        if !leaf::needs_wide(base, Some(boundary(n))) {
-            return (n, boundary(n));
+        let scope = self.waiting[0].scope;
+        let run = self.waiting.partition_point(|key| key.scope == scope);
+        let one = self.cut_of_one(scope, run);
+        if one.0 < run {
+            return one;
+        }
+        let most = Some(self.boundary(self.most(Format::of(true, false))));
+        let format = self.range(most).format(None);
+        let several = self.most(format);
+        match several > one.0 {
+            true => (several, self.boundary(several)),
+            false => one,
+        }
+    }
+
+    /// How many of the first `run` waiting postings, all of one scope, a leaf of that scope takes,
+    /// and where it ends.
+    fn cut_of_one(&self, scope: u32, run: usize) -> (usize, Key) {
+        let n = self.most(Format::of(false, false)).min(run);
+        let end = self.boundary(n);
+        if !self.range(Some(end)).format(Some(scope)).wide {
+            return (n, end);
         }
         // Too many keys for the short format: a wide page, or a narrow one that ends with the last
         // key it can hold, whichever takes more.
-        let wide = n.min(self.fill.of(leaf::CAPACITY_WIDE));
-        match leaf::narrow_end(base) {
-            Some(end) => {
-                let narrow = self.waiting.partition_point(|key| *key < end);
-                if narrow > wide {
-                    (narrow, end)
-                } else {
-                    (wide, boundary(wide))
-                }
-            }
-            None => (wide, boundary(wide)),
+        let wide = n.min(self.most(Format::of(false, true)));
+        let narrow = self.range(None).narrow_end(scope).map(|end| {
+            let before = self.waiting.partition_point(|key| *key < end);
+            (before, end)
+        });
+        match narrow.filter(|(narrow, _)| *narrow > wide) {
+            Some(narrow) => narrow,
+            None => (wide, self.boundary(wide)),
+        }
+    }
+
+    /// How many waiting postings a leaf takes at most; never all of them.
+    fn most(&self, format: Format) -> usize {
+        (self.fill.of(format.capacity())).min(self.waiting.len() - 1)
+    }
+
+    /// Where a leaf of the first `n` waiting postings ends.
+    fn boundary(&self, n: usize) -> Key {
+        separator(self.waiting[n - 1], self.waiting[n])
+    }
+
+    /// What may stand on the leaf that is being filled, if it ends at `high`.
+    fn range(&self, high: Option<Key>) -> Range {
+        Range {
+            low: self.low,
+            high,
         }
     }
 
     fn put_leaf(&mut self, right: Option<(u32, Key)>) {
-        let (kind, base, postings) = (self.kind, self.low.block_key(), &self.waiting);
+        let (kind, low, postings) = (self.kind, self.low, &self.waiting);
         self.links.push(Downlink {
             key: self.low,
             child: self.sink.next_block(),
         });
         self.sink.count(kind.space, postings.len());
         self.sink
-            .put(|page| leaf::init(page, kind, base, right, postings));
+            .put(|page| leaf::init(page, kind, low, right, postings));
     }
 
     /// Writes the last leaf and the levels above.
     pub fn finish(mut self) -> Loaded {
         // The last leaf has no end, so it may be wide although the waiting postings fill a narrow
         // one.
-        while leaf::needs_wide(self.low.block_key(), None)
-            && self.waiting.len() > leaf::CAPACITY_WIDE
-        {
+        let fits = |loader: &Self| {
+            let scope = match loader.waiting.is_empty() {
+                true => Some(loader.low.scope),
+                false => common_scope(&loader.waiting),
+            };
+            loader.waiting.len() <= loader.range(None).format(scope).capacity()
+        };
+        while !fits(&self) {
             self.write_leaf();
         }
         self.put_leaf(None);
@@ -273,14 +312,23 @@ mod tests {
         fn everything_is_loaded_and_found(
             seed: u64, n in prop_oneof![0usize..1500, 0usize..20_000], spread in 0u32..64,
             mask in prop_oneof![Just(u64::MAX), Just(0x401F_0000_0000_FFFF), any::<u64>()],
-            fillfactor in 10u32..=100,
+            fillfactor in 10u32..=100, scopes in prop_oneof![Just(1u64), 1u64..8, 1u64..30_000],
+            hot: bool,
         ) {
             let mut state = seed | 1;
             let keys: Vec<Key> = (0..n).map(|i| {
                 state ^= state << 13;
                 state ^= state >> 7;
                 state ^= state << 17;
-                Key { rotated: (state >> spread) & mask, tid: Tid { block: i as u32, offset: 1 } }
+                let scope = match hot && i % 2 == 0 {
+                    true => 0,
+                    false => (state >> 20) % scopes * 0xFFFF_FFFF / scopes,
+                };
+                Key {
+                    scope: scope as u32,
+                    rotated: (state >> spread) & mask,
+                    tid: Tid { block: i as u32, offset: 1 },
+                }
             }).collect();
             let (pages, loaded, keys) = load(keys, fillfactor);
             prop_assert_eq!(leaves(&pages, &loaded), keys.clone());

@@ -11,7 +11,7 @@
 
 use super::load::{BuildOptions, Loaded, Loader};
 use super::output::{BuildCounts, BuildOutput, Progress, phase, write_meta};
-use super::sort::{Runs, merge};
+use super::sort::{Runs, SortScope, merge};
 use super::spool::Spool;
 use crate::index::key::{BLOCKS, SPACES, Space};
 use crate::pg::am::build::{Build, set_phase, set_rows_total};
@@ -174,10 +174,17 @@ pub unsafe extern "C-unwind" fn simhash_build_worker(
 
 /// Reads this participant's share of the table and leaves it as sorted runs.
 fn gather(member: &Member<Board>) {
+    match member.index().key_columns() {
+        1 => gather_as::<()>(member),
+        _ => gather_as::<u32>(member),
+    }
+}
+
+fn gather_as<S: SortScope>(member: &Member<Board>) {
     let board = member.board();
     let new_file = |space| member.create_file(&file_name(space, member.number()));
-    let mut spool = Spool::new(board.memory, &new_file);
-    member.scan(&mut |fingerprint, tid| spool.add(fingerprint, tid));
+    let mut spool = Spool::<S>::new(board.memory, &new_file);
+    member.scan(&mut |row, tid| spool.add(row, tid));
     board.rows.fetch_add(spool.rows, Ordering::SeqCst);
     board.null_rows.fetch_add(spool.null_rows, Ordering::SeqCst);
     if let Some(runs) = spool.into_runs() {
@@ -202,7 +209,10 @@ fn load_spaces(member: &Member<Board>) {
             writer: BulkWriter::one_of_many(member.index()),
             progress: progress(member),
         });
-        load_space(member, space, output);
+        match member.index().key_columns() {
+            1 => load_space::<()>(member, space, output),
+            _ => load_space::<u32>(member, space, output),
+        }
     }
     if let Some(output) = output {
         output.writer.finish();
@@ -210,9 +220,9 @@ fn load_spaces(member: &Member<Board>) {
     member.announce();
 }
 
-fn load_space(member: &Member<Board>, space: Space, output: &mut BuildOutput) {
+fn load_space<S: SortScope>(member: &Member<Board>, space: Space, output: &mut BuildOutput) {
     let board = member.board();
-    let all_runs: Vec<Runs<_>> = (0..=MAX_WORKERS)
+    let all_runs: Vec<Runs<_, S>> = (0..=MAX_WORKERS)
         .filter(|i| board.left_runs[*i].load(Ordering::SeqCst))
         .map(|i| {
             let name = file_name(space, i);

@@ -4,6 +4,7 @@
 
 use super::sort::{Posting, Runs, merge};
 use super::spool::sort;
+use crate::filed::Filed;
 use crate::index::key::{Key, Space};
 use crate::pg::process::memory::push_within;
 use crate::pg::process::temp_file::TempFile;
@@ -12,12 +13,12 @@ use crate::tid::Tid;
 /// Rows to be sorted into the order of a key space.
 pub struct Sorter {
     order: Space,
-    rows: Vec<Posting>,
-    spare: Vec<Posting>,
+    rows: Vec<Posting<u32>>,
+    spare: Vec<Posting<u32>>,
     /// Rows that fit half of the memory; the other half is the sort's target.
     limit: usize,
     memory: usize,
-    runs: Option<Runs<TempFile<'static>>>,
+    runs: Option<Runs<TempFile<'static>, u32>>,
 }
 
 impl Sorter {
@@ -27,15 +28,14 @@ impl Sorter {
             order,
             rows: Vec::new(),
             spare: Vec::new(),
-            limit: (memory / 2 / size_of::<Posting>()).max(1000),
+            limit: (memory / 2 / size_of::<Posting<u32>>()).max(1000),
             memory,
             runs: None,
         }
     }
 
-    /// Adds a row; one without a fingerprint as 0.
-    pub fn add(&mut self, fingerprint: u64, tid: Tid) {
-        push_within(&mut self.rows, Posting::new(fingerprint, tid), self.limit);
+    pub fn add(&mut self, row: Filed, tid: Tid) {
+        push_within(&mut self.rows, Posting::new(row, tid), self.limit);
         if self.rows.len() >= self.limit {
             self.spill();
         }

@@ -4,7 +4,8 @@
 
 use super::load::{BuildOptions, Loaded, Loader};
 use super::output::BuildOutput;
-use super::sort::{Posting, Runs, merge, sort_for};
+use super::sort::{Posting, Runs, SortScope, merge, sort_for};
+use crate::filed::Filed;
 use crate::index::key::{SPACES, Space};
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::memory::{push_within, reserve};
@@ -15,26 +16,26 @@ use crate::tid::Tid;
 type NewFile<'f> = &'f dyn Fn(Space) -> TempFile<'f>;
 
 /// The rows gathered so far.
-pub struct Spool<'f> {
-    with_fingerprint: Vec<Posting>,
-    without: Vec<Posting>,
-    spare: Vec<Posting>,
+pub struct Spool<'f, S> {
+    with_fingerprint: Vec<Posting<S>>,
+    without: Vec<Posting<S>>,
+    spare: Vec<Posting<S>>,
     /// Rows that fit the memory.
     limit: usize,
     new_file: NewFile<'f>,
     /// Runs of each space, once the limit was reached.
-    runs: Option<[Runs<TempFile<'f>>; SPACES]>,
+    runs: Option<[Runs<TempFile<'f>, S>; SPACES]>,
     pub rows: u64,
     pub null_rows: u64,
 }
 
-impl<'f> Spool<'f> {
-    pub fn new(memory: usize, new_file: NewFile<'f>) -> Spool<'f> {
+impl<'f, S: SortScope> Spool<'f, S> {
+    pub fn new(memory: usize, new_file: NewFile<'f>) -> Spool<'f, S> {
         Spool {
             with_fingerprint: Vec::new(),
             without: Vec::new(),
             spare: Vec::new(),
-            limit: (memory / 2 / size_of::<Posting>()).max(1000),
+            limit: (memory / 2 / size_of::<Posting<S>>()).max(1000),
             new_file,
             runs: None,
             rows: 0,
@@ -42,22 +43,14 @@ impl<'f> Spool<'f> {
         }
     }
 
-    pub fn add(&mut self, fingerprint: Option<u64>, tid: Tid) {
+    pub fn add(&mut self, row: Filed, tid: Tid) {
         crate::index::insert::check_tid(tid);
-        match fingerprint {
-            Some(fp) => {
-                self.rows += 1;
-                push_within(
-                    &mut self.with_fingerprint,
-                    Posting::new(fp, tid),
-                    self.limit,
-                );
-            }
-            None => {
-                self.null_rows += 1;
-                push_within(&mut self.without, Posting::new(0, tid), self.limit);
-            }
-        }
+        let (rows, count) = match row.fingerprint {
+            Some(_) => (&mut self.with_fingerprint, &mut self.rows),
+            None => (&mut self.without, &mut self.null_rows),
+        };
+        *count += 1;
+        push_within(rows, Posting::new(row, tid), self.limit);
         if self.with_fingerprint.len() + self.without.len() >= self.limit {
             self.spill();
         }
@@ -87,7 +80,7 @@ impl<'f> Spool<'f> {
     }
 
     /// All rows as runs of each space.
-    pub fn into_runs(mut self) -> Option<[Runs<TempFile<'f>>; SPACES]> {
+    pub fn into_runs(mut self) -> Option<[Runs<TempFile<'f>, S>; SPACES]> {
         if self.rows + self.null_rows > 0 {
             self.spill();
         }
@@ -128,12 +121,16 @@ impl<'f> Spool<'f> {
 }
 
 /// Sorts into `spare`.
-pub fn sort(space: Space, postings: &[Posting], spare: &mut Vec<Posting>) {
+pub fn sort<S: SortScope>(space: Space, postings: &[Posting<S>], spare: &mut Vec<Posting<S>>) {
     reserve(spare, postings.len().saturating_sub(spare.len()));
     sort_for(space, postings, spare, &mut check_for_interrupts);
 }
 
-fn of_space<'p>(space: Space, rows: &'p [Posting], null_rows: &'p [Posting]) -> &'p [Posting] {
+fn of_space<'p, S>(
+    space: Space,
+    rows: &'p [Posting<S>],
+    null_rows: &'p [Posting<S>],
+) -> &'p [Posting<S>] {
     if space == Space::NULL {
         null_rows
     } else {

@@ -159,7 +159,9 @@ impl SystematicSample {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::filed::Filed;
     use crate::index::page::PAGE_SIZE;
+    use crate::index::page::format::Format;
     use crate::index::page::special::PageKind;
     use crate::tid::Tid;
 
@@ -170,7 +172,10 @@ mod tests {
                 .zip(fingerprints)
                 .map(|(i, fp)| {
                     space.key(
-                        *fp,
+                        Filed {
+                            scope: 0,
+                            fingerprint: Some(*fp),
+                        },
                         Tid {
                             block: i,
                             offset: 1,
@@ -186,7 +191,7 @@ mod tests {
                     level: 0,
                     stamp: 1,
                 };
-                leaf::init(&mut page, kind, 0, None, postings);
+                leaf::init(&mut page, kind, Key::MIN, None, postings);
                 census.add(space, &page);
             }
         }
@@ -220,7 +225,10 @@ mod tests {
         assert_eq!((hottest.block, hottest.key), (2, 0xABCD));
         assert!((hottest.share - 0.3).abs() < 0.001, "{}", hottest.share);
         assert_eq!((census.fingerprints(), census.all_leaves()), (3000, 24));
-        assert!((census.average_fill() - 500.0 / leaf::CAPACITY_WIDE as f64).abs() < 1e-9);
+        assert!(
+            (census.average_fill() - 500.0 / Format::of(false, true).capacity() as f64).abs()
+                < 1e-9
+        );
     }
 
     #[test]
@@ -258,7 +266,7 @@ mod tests {
     #[test]
     fn the_sample_is_spread_over_all() {
         let mut sample = SystematicSample::default();
-        (0..100_000).for_each(|i| sample.offer(Key::at(i)));
+        (0..100_000).for_each(|i| sample.offer(Key::at(0, i)));
         assert!((SAMPLE..2 * SAMPLE).contains(&sample.taken.len()));
         let gaps: Vec<u64> = sample.taken.windows(2).map(|w| w[1] - w[0]).collect();
         assert!(gaps.iter().all(|gap| *gap == sample.stride) && sample.taken[0] == 0);

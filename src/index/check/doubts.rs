@@ -7,7 +7,7 @@
 //! cleaned. So rows that were inserted or removed during the check are never reported.
 
 use super::pages::Finding;
-use crate::index::build::sort::Posting;
+use crate::filed::{Filed, NO_SCOPE};
 use crate::index::build::sorter::Sorter;
 use crate::index::key::{BLOCKS, Key, SPACES, Space};
 use crate::index::page::filter::{self, Filter};
@@ -22,7 +22,10 @@ use crate::pg::process::backend::check_for_interrupts;
 use crate::tid::Tid;
 use std::cell::RefCell;
 
-/// Rows that may be filed wrongly: each with the fingerprint under which it was found.
+/// A row, and how it was found to be filed.
+type Doubt = (Tid, Filed);
+
+/// Rows that may be filed wrongly.
 pub struct Doubts {
     with_fingerprint: Sorter,
     without: Sorter,
@@ -46,7 +49,7 @@ impl Doubts {
         } else {
             &mut self.with_fingerprint
         };
-        sorter.add(space.unrotate(key.rotated), key.tid);
+        sorter.add(space.filed(key), key.tid);
     }
 
     /// Looks each up again, in the spaces whose pages are sound, and reports the faults.
@@ -64,21 +67,25 @@ impl Doubts {
             report,
             seen: 0,
         };
-        for (sorter, has_fingerprint) in [(self.with_fingerprint, true), (self.without, false)] {
-            let limit = (self.memory / size_of::<Posting>()).max(1000);
-            let mut batch: Vec<Posting> = Vec::new();
+        let sorters = [
+            (self.with_fingerprint, Space::of_block(0)),
+            (self.without, Space::NULL),
+        ];
+        for (sorter, space) in sorters {
+            let limit = (self.memory / size_of::<Doubt>()).max(1000);
+            let mut batch: Vec<Doubt> = Vec::new();
             let mut last = None;
             sorter.finish(|key| {
                 // Several comparisons can note the same row.
                 if last.replace(key) == Some(key) {
                     return;
                 }
-                batch.push(Posting::new(key.rotated, key.tid));
+                batch.push((key.tid, space.filed(key)));
                 if batch.len() >= limit {
-                    look.settle(&mut batch, has_fingerprint);
+                    look.settle(&mut batch);
                 }
             });
-            look.settle(&mut batch, has_fingerprint);
+            look.settle(&mut batch);
         }
     }
 }
@@ -93,19 +100,18 @@ struct SecondLook<'l> {
 
 impl SecondLook<'_> {
     /// Settles some doubts, in the order of the table's pages.
-    fn settle(&mut self, batch: &mut Vec<Posting>, has_fingerprint: bool) {
+    fn settle(&mut self, batch: &mut Vec<Doubt>) {
         if batch.is_empty() {
             return;
         }
-        batch.sort_unstable_by_key(|doubt| doubt.key().tid);
+        batch.sort_unstable_by_key(|(tid, _)| *tid);
         let snapshot = LatestSnapshot::take();
         let mut rows = RowReader::new(self.open, &snapshot);
-        for doubt in batch.drain(..) {
+        for (tid, filed) in batch.drain(..) {
             check_for_interrupts();
             self.seen += 1;
             let seen = self.seen;
             (self.activity.borrow_mut()).show(|| format!("{seen} rows looked up again"));
-            let (tid, filed) = (doubt.key().tid, has_fingerprint.then_some(doubt.bits));
             match rows.row(tid) {
                 VisibleRow::None => {}
                 VisibleRow::Filed(own) if own == filed => self.check_own(tid, filed),
@@ -122,14 +128,14 @@ impl SecondLook<'_> {
     }
 
     /// A row must be filed once in each key space of its fingerprint.
-    fn check_own(&mut self, tid: Tid, fingerprint: Option<u64>) {
-        let counts = self.counts(tid, fingerprint);
+    fn check_own(&mut self, tid: Tid, row: Filed) {
+        let counts = self.counts(tid, row);
         let numbers = |wanted: &dyn Fn(usize) -> bool| -> Vec<usize> {
             let found = counts.iter().filter(|(_, count)| wanted(*count));
             found.map(|(number, _)| *number).collect()
         };
         let (missing, twice) = (numbers(&|count| count == 0), numbers(&|count| count > 1));
-        let all = if fingerprint.is_some() { BLOCKS } else { 1 };
+        let all = if row.fingerprint.is_some() { BLOCKS } else { 1 };
         if !missing.is_empty() {
             let (n, which) = (missing.len(), list(&missing));
             self.report(format!(
@@ -144,35 +150,33 @@ impl SecondLook<'_> {
         }
     }
 
-    /// A row must not be filed under another fingerprint than its own.
-    fn check_foreign(&mut self, tid: Tid, fingerprint: Option<u64>, what: &str) {
-        let counts = self.counts(tid, fingerprint);
+    /// A row must not be filed under another scope or fingerprint than its own.
+    fn check_foreign(&mut self, tid: Tid, row: Filed, what: &str) {
+        let counts = self.counts(tid, row);
         let filed = counts.iter().filter(|(_, count)| *count > 0);
         let filed: Vec<usize> = filed.map(|(number, _)| *number).collect();
         if !filed.is_empty() {
-            let (which, under) = (list(&filed), shown(fingerprint));
+            let (which, under) = (list(&filed), shown(row));
             self.report(format!(
                 "row {tid} {what}, but is filed in key space {which} with {under}"
             ));
         }
     }
 
-    /// How often a row is filed under a fingerprint, in each sound key space where it would be.
-    fn counts(&self, tid: Tid, fingerprint: Option<u64>) -> Vec<(usize, usize)> {
+    /// How often a row is filed like this, in each sound key space where it would be.
+    fn counts(&self, tid: Tid, row: Filed) -> Vec<(usize, usize)> {
         let spaces = Space::all().filter(|space| {
-            (*space == Space::NULL) == fingerprint.is_none() && self.sound[space.index()]
+            (*space == Space::NULL) == row.fingerprint.is_none() && self.sound[space.index()]
         });
         spaces
-            .map(|space| {
-                let key = space.key(fingerprint.unwrap_or(0), tid);
-                (space.index(), self.count(space, key))
-            })
+            .map(|space| (space.index(), self.count(space, space.key(row, tid))))
             .collect()
     }
 
     fn count(&self, space: Space, key: Key) -> usize {
         let index = self.open.index();
         let exactly = Filter {
+            scope: Some(key.scope),
             query: key.rotated,
             radius: 0,
             beyond: -1,
@@ -196,10 +200,14 @@ impl SecondLook<'_> {
     }
 }
 
-/// A fingerprint as SQL shows it.
-fn shown(fingerprint: Option<u64>) -> String {
-    match fingerprint {
+/// A row's fingerprint as SQL shows it, and its scope.
+fn shown(row: Filed) -> String {
+    let fingerprint = match row.fingerprint {
         Some(bits) => format!("fingerprint {}", bits as i64),
         None => "no fingerprint".to_owned(),
+    };
+    match row.scope {
+        NO_SCOPE => fingerprint,
+        scope => format!("{fingerprint} in scope {scope:#010x}"),
     }
 }

@@ -45,13 +45,13 @@ mod tests {
 
     fn differences(left: &[u64], right: &[u64]) -> BTreeSet<u64> {
         let mut found = BTreeSet::new();
-        let left = left.iter().map(|bits| Key::at(*bits));
+        let left = left.iter().map(|bits| Key::at(*bits as u32 / 20, *bits));
         let mut comparison = KeyComparison::new(left, |key| {
             found.insert(key.rotated);
         });
         right
             .iter()
-            .for_each(|bits| comparison.push(Key::at(*bits)));
+            .for_each(|bits| comparison.push(Key::at(*bits as u32 / 20, *bits)));
         comparison.finish();
         found
     }

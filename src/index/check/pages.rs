@@ -7,6 +7,7 @@
 //! the level above was read seems to have no downlink. That is looked up again.
 
 use super::downlinks::has_downlink;
+use crate::filed::NO_SCOPE;
 use crate::index::key::{Key, Space};
 use crate::index::page::internal;
 use crate::index::page::meta::{META_BLOCK, Meta};
@@ -183,8 +184,14 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
     }
 
     fn leaf(&mut self, block: u32, page: &Page, low: Key, posting: &mut impl FnMut(Key) -> bool) {
-        if leaf::base_key(page) != low.block_key() {
-            let text = format!("base key {}, not {}", leaf::base_key(page), low.block_key());
+        let begins = |key: Key| (key.scope, key.block_key());
+        let (found, wanted) = (begins(leaf::low(page)), begins(low));
+        if found != wanted {
+            let shown = |(scope, key)| match scope {
+                NO_SCOPE => format!("base key {key}"),
+                _ => format!("scope {scope:#010x} base key {key}"),
+            };
+            let text = format!("{}, not {}", shown(found), shown(wanted));
             self.fault(block, None, text);
         }
         let sorted = leaf::sorted_count(page);

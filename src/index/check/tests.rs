@@ -1,6 +1,7 @@
 //! The check of pages against sound, damaged and changing indexes.
 
 use super::pages::{Finding, PageSource, StructureCheck};
+use crate::filed::Filed;
 use crate::index::build::load::{BuildOptions, Loader};
 use crate::index::key::{Key, SPACES, Space};
 use crate::index::page::meta::Meta;
@@ -34,8 +35,13 @@ impl PageSource for Vec<Page> {
     }
 }
 
-/// An index of `n` rows over some hundred leaves.
+/// An index of `n` rows over some hundred leaves, without scopes.
 fn index(n: u64) -> (Vec<Page>, Meta) {
+    index_of_scopes(n, 1)
+}
+
+/// The same, of so many scopes.
+fn index_of_scopes(n: u64, scopes: u64) -> (Vec<Page>, Meta) {
     let mut pages: Vec<Page> = vec![[0; PAGE_SIZE]];
     let mut meta = Meta {
         stamp: 77,
@@ -49,9 +55,12 @@ fn index(n: u64) -> (Vec<Page>, Meta) {
         let rows = if space == Space::NULL { 0..0 } else { 0..n };
         let mut keys: Vec<Key> = rows
             .map(|i| {
-                let fp = i.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                let row = Filed {
+                    scope: ((i % scopes) as u32).wrapping_mul(0x1234_5678),
+                    fingerprint: Some(i.wrapping_mul(0x9E37_79B9_7F4A_7C15)),
+                };
                 space.key(
-                    fp,
+                    row,
                     Tid {
                         block: i as u32,
                         offset: 1,
@@ -77,11 +86,13 @@ fn index(n: u64) -> (Vec<Page>, Meta) {
 
 #[test]
 fn a_sound_index_has_no_faults_and_shows_all_postings() {
-    let (pages, meta) = index(30_000);
-    let mut counts = [0; SPACES];
-    let found = faults(&pages, &meta, |space, _| counts[space.index()] += 1);
-    assert_eq!(found, vec![]);
-    assert_eq!(counts, [30_000, 30_000, 30_000, 30_000, 0]);
+    for scopes in [1, 7, 1_000, 30_000] {
+        let (pages, meta) = index_of_scopes(30_000, scopes);
+        let mut counts = [0; SPACES];
+        let found = faults(&pages, &meta, |space, _| counts[space.index()] += 1);
+        assert_eq!(found, vec![], "{scopes} scopes");
+        assert_eq!(counts, [30_000, 30_000, 30_000, 30_000, 0]);
+    }
 }
 
 #[test]
@@ -163,15 +174,18 @@ proptest! {
     /// Whatever bytes are damaged, the check ends without a panic; damage of the page's kind,
     /// links and bounds is found.
     #[test]
-    fn damage_is_survived(at in 24usize..PAGE_SIZE, bits in 1u8.., pick: prop::sample::Index) {
-        let (mut pages, meta) = index(3000);
+    fn damage_is_survived(
+        at in 24usize..PAGE_SIZE, bits in 1u8.., pick: prop::sample::Index, many: bool,
+    ) {
+        let (mut pages, meta) = index_of_scopes(3000, if many { 100 } else { 1 });
         let block = 1 + pick.index(pages.len() - 1);
         // The rightmost page of a level has no high key; the bytes for it say nothing.
-        let unused = (8088..8102).contains(&at) && special::high_key(&pages[block]).is_none();
+        let of_high_key = (8088..8102).contains(&at) || (8104..8108).contains(&at);
+        let unused = of_high_key && special::high_key(&pages[block]).is_none();
         pages[block][at] ^= bits;
         let mut postings = 0;
         let found = faults(&pages, &meta, |_, _| postings += 1);
-        let in_special = (8080..8104).contains(&at) || (8190..8192).contains(&at);
+        let in_special = (8080..8108).contains(&at) || (8190..8192).contains(&at);
         if in_special && !unused && !(8102..8104).contains(&at) {
             prop_assert!(!found.is_empty(), "block {block} byte {at}");
         }

@@ -139,7 +139,7 @@ impl Verification<'_> {
             let sound = structure.check(space, |key| {
                 let possible = addresses.admit(index, key.tid);
                 if let Some((_, rows)) = rows.as_mut().filter(|_| possible) {
-                    rows.add(space.unrotate(key.rotated), key.tid);
+                    rows.add(space.filed(key), key.tid);
                 }
                 possible
             });
@@ -159,15 +159,14 @@ impl Verification<'_> {
         let mut null = self.sound[Space::NULL.index()]
             .then(|| (Space::NULL, Sorter::new(Space::NULL, self.memory / 2)));
         let (activity, mut count) = (self.activity, 0);
-        self.open.visible_rows(&snapshot, &mut |fingerprint, tid| {
+        self.open.visible_rows(&snapshot, &mut |row, tid| {
             show_rows(activity, &mut count, || "the table".to_owned());
-            let rows = if fingerprint.is_some() {
-                &mut filed
-            } else {
-                &mut null
+            let rows = match row.fingerprint {
+                Some(_) => &mut filed,
+                None => &mut null,
             };
             if let Some((_, rows)) = rows {
-                rows.add(fingerprint.unwrap_or(0), tid);
+                rows.add(row, tid);
             }
         });
         for (space, rows) in filed.into_iter().chain(null) {

@@ -3,14 +3,16 @@
 #![forbid(unsafe_code)]
 
 use super::Page;
+use super::format::KEY_SHIFT;
 use super::kernel::{self, Candidates};
-use super::leaf::{KEY_SHIFT, get};
+use super::leaf::{get, scope};
 use crate::index::key::Key;
 
 /// What a search wants of a leaf: rotated fingerprints within `radius` of `query`, whose key is
-/// more than `beyond` and at most `within` bits away from the query's key.
+/// more than `beyond` and at most `within` bits away from the query's key, in one scope or in all.
 #[derive(Clone, Copy, Debug)]
 pub struct Filter {
+    pub scope: Option<u32>,
     pub query: u64,
     pub radius: u32,
     pub beyond: i32,
@@ -37,12 +39,19 @@ pub fn scan(
     candidates: &mut Candidates,
     mut visit: impl FnMut(Key, u32),
 ) {
+    // A leaf of another scope.
+    if let (Some(here), Some(wanted)) = (scope(page), filter.scope)
+        && here != wanted
+    {
+        return;
+    }
     candidates.clear();
-    kernel::find(page, filter, from.rotated, candidates);
+    kernel::find(page, filter, from, candidates);
     for &i in candidates.positions() {
         let key = get(page, usize::from(i));
         if let Some(distance) = filter.distance(key.rotated)
             && key >= from
+            && filter.scope.is_none_or(|scope| scope == key.scope)
         {
             visit(key, distance);
         }
@@ -51,7 +60,7 @@ pub fn scan(
 
 #[cfg(test)]
 mod tests {
-    use super::super::leaf::tests::page_of;
+    use super::super::leaf::tests::{page_of, page_of_scopes};
     use super::super::leaf::{check, postings};
     use super::*;
     use proptest::prelude::*;
@@ -72,6 +81,7 @@ mod tests {
             // A query near a posting, or near the page, or anywhere.
             let near = all.first().map_or(base, |e| e.rotated);
             let filter = Filter {
+                scope: Some(0),
                 query: near ^ (flips & keep & keep.rotate_left(7) & keep.rotate_left(23)),
                 radius: k, beyond, within: beyond + extra,
             };
@@ -87,6 +97,37 @@ mod tests {
                 let of_key = (x >> 48).count_ones() as i32;
                 (*e >= from && x.count_ones() <= k && of_key > beyond && of_key <= beyond + extra)
                     .then(|| (*e, x.count_ones()))
+            }).collect();
+            wanted.sort();
+            prop_assert_eq!(found, wanted);
+        }
+
+        #[test]
+        fn scan_of_scopes_equals_brute_force(
+            first in 0u32..1000, width in prop_oneof![1u32..4, 1u32..50, 2_000_000u32..3_000_000],
+            raw in prop::collection::vec(any::<u64>(), 0..400), one: bool,
+            k in 0u32..6, resume: Option<prop::sample::Index>, chosen: prop::sample::Index,
+        ) {
+            let page = page_of_scopes(first..first + width, &raw);
+            let all: Vec<Key> = postings(&page).collect();
+            let target = match all.is_empty() {
+                true => Key::at(first, 0),
+                false => all[chosen.index(all.len())],
+            };
+            let from = match resume {
+                Some(index) if !all.is_empty() => all[index.index(all.len())],
+                _ => Key::MIN,
+            };
+            let filter = Filter {
+                scope: one.then_some(target.scope),
+                query: target.rotated, radius: k, beyond: -1, within: 16,
+            };
+            let mut found = Vec::new();
+            scan(&page, &filter, from, &mut Candidates::none(), |key, _| found.push(key));
+            found.sort();
+            let mut wanted: Vec<Key> = all.into_iter().filter(|e| {
+                *e >= from && (!one || e.scope == target.scope)
+                    && (e.rotated ^ target.rotated).count_ones() <= k
             }).collect();
             wanted.sort();
             prop_assert_eq!(found, wanted);

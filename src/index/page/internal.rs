@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  downlink (24 B):  u64 rotated fingerprint | u32 heap block | u16 heap offset | u16 0
-//!                    | u32 child | u32 0
+//!                    | u32 child | u32 scope
 //! ```
 //! A downlink's key is the lowest position that may be stored below its child. The first downlink
 //! of a level has the lowest key of all ([`Key::MIN`]).
@@ -56,6 +56,7 @@ pub fn get(page: &Page, i: usize) -> Downlink {
     let at = HEADER + DOWNLINK * i;
     Downlink {
         key: Key {
+            scope: get_u32(page, at + 20),
             rotated: get_u64(page, at),
             tid: Tid {
                 block: get_u32(page, at + 8),
@@ -73,7 +74,7 @@ fn put(page: &mut Page, i: usize, link: Downlink) {
     put_u16(page, at + 12, link.key.tid.offset);
     put_u16(page, at + 14, 0);
     put_u32(page, at + 16, link.child);
-    put_u32(page, at + 20, 0);
+    put_u32(page, at + 20, link.key.scope);
 }
 
 pub fn links(page: &Page) -> impl Iterator<Item = Downlink> + '_ {
@@ -97,6 +98,11 @@ fn position(page: &Page, key: Key) -> usize {
 /// The downlink to the child that holds `key`: the last one whose key is not above it.
 pub fn find(page: &Page, key: Key) -> Downlink {
     get(page, position(page, key))
+}
+
+/// How many downlinks the one to the child that holds `to` stands behind that of `from`.
+pub fn distance(page: &Page, from: Key, to: Key) -> usize {
+    position(page, to) - position(page, from)
 }
 
 pub fn is_full(page: &Page) -> bool {
@@ -142,10 +148,11 @@ mod tests {
         stamp: 9,
     };
 
-    fn link(rotated: u64) -> Downlink {
+    /// Four in a row share a scope.
+    fn link(n: u64) -> Downlink {
         Downlink {
-            key: Key::at(rotated),
-            child: rotated as u32 + 100,
+            key: Key::at(n as u32 / 4, n % 4),
+            child: n as u32 + 100,
         }
     }
 
@@ -181,7 +188,7 @@ mod tests {
             (20, 120),
             (99, 120),
         ] {
-            assert_eq!(find(&page, Key::at(key)).child, child);
+            assert_eq!(find(&page, link(key).key).child, child);
         }
     }
 }

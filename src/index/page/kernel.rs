@@ -7,8 +7,10 @@
 
 use super::Page;
 use super::filter::Filter;
-use super::leaf::{self, CAPACITY, KEY_SHIFT};
+use super::format::KEY_SHIFT;
+use super::leaf::{self, CAPACITY};
 use super::slots::{self, SLOT_COUNT};
+use crate::index::key::Key;
 
 /// Positions of the postings that may pass, in the leaf's order.
 pub struct Candidates {
@@ -37,10 +39,59 @@ impl Candidates {
 /// Finds the postings whose low word differs little enough, in the slots of the sorted prefix that
 /// the filter's ball can touch, from that of `from` on, and in the unsorted tail.
 #[inline(always)]
-fn find_body(page: &Page, filter: &Filter, from: u64, candidates: &mut Candidates) {
+fn find_body(page: &Page, filter: &Filter, from: Key, candidates: &mut Candidates) {
+    match leaf::scope(page) {
+        Some(scope) if scope > from.scope => find_in_ball(page, filter, 0, candidates),
+        Some(scope) if scope == from.scope => find_in_ball(page, filter, from.rotated, candidates),
+        // The postings lie before `from`.
+        Some(_) => return,
+        None => find_in_scope(page, filter, from, candidates),
+    }
+    let tail = leaf::sorted_count(page)..leaf::count(page);
+    near(page, &tail, filter, filter.radius, candidates);
+}
+
+/// The slot of the sorted prefix that holds `place`, or the number of slots.
+#[inline(always)]
+fn slot_of(place: u64, shift: u32, base: u64) -> usize {
+    (place >> shift).saturating_sub(base).min(SLOT_COUNT as u64) as usize
+}
+
+/// Where slot `z` of the sorted prefix begins.
+#[inline(always)]
+fn slot_start(page: &Page, z: usize) -> usize {
+    z.checked_sub(1)
+        .map_or(0, |before| slots::slot_end(page, before))
+}
+
+/// The sorted prefix of a leaf whose postings carry their own scope, of which several may be in one
+/// slot.
+#[inline(always)]
+fn find_in_scope(page: &Page, filter: &Filter, from: Key, candidates: &mut Candidates) {
     let (shift, base) = slots::directory(page);
-    let first = (from >> shift).saturating_sub(base).min(SLOT_COUNT as u64) as usize;
-    let mut start = first.checked_sub(1).map_or(0, |z| slots::slot_end(page, z));
+    let lowest = Key::at(filter.scope.unwrap_or(0), 0).max(from);
+    let last = slots::scoped_place(filter.scope.unwrap_or(u32::MAX), u64::MAX);
+    let first = slots::scoped_place(lowest.scope, lowest.rotated);
+    let start = slot_start(page, slot_of(first, shift, base));
+    let end = match (last >> shift).checked_sub(base) {
+        Some(z) => slots::slot_end(page, z.min(SLOT_COUNT as u64 - 1) as usize),
+        None => 0,
+    };
+    near(
+        page,
+        &(start..end.max(start)),
+        filter,
+        filter.radius,
+        candidates,
+    );
+}
+
+/// The sorted prefix of a leaf of one scope.
+#[inline(always)]
+fn find_in_ball(page: &Page, filter: &Filter, from: u64, candidates: &mut Candidates) {
+    let (shift, base) = slots::directory(page);
+    let first = slot_of(from, shift, base);
+    let mut start = slot_start(page, first);
     let mut run = 0..0;
     let mut run_budget = 0;
     for z in first..SLOT_COUNT {
@@ -59,8 +110,6 @@ fn find_body(page: &Page, filter: &Filter, from: u64, candidates: &mut Candidate
         }
     }
     near(page, &run, filter, run_budget, candidates);
-    let tail = leaf::sorted_count(page)..leaf::count(page);
-    near(page, &tail, filter, filter.radius, candidates);
 }
 
 /// How many of the low 32 bits may differ in the slot with this prefix; None if nothing there can
@@ -96,25 +145,25 @@ fn near(
     candidates.count = count.min(CAPACITY);
 }
 
-fn find_portable(page: &Page, filter: &Filter, from: u64, candidates: &mut Candidates) {
+fn find_portable(page: &Page, filter: &Filter, from: Key, candidates: &mut Candidates) {
     find_body(page, filter, from, candidates);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "popcnt")]
-fn find_popcnt(page: &Page, filter: &Filter, from: u64, candidates: &mut Candidates) {
+fn find_popcnt(page: &Page, filter: &Filter, from: Key, candidates: &mut Candidates) {
     find_body(page, filter, from, candidates);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,popcnt")]
-fn find_avx2(page: &Page, filter: &Filter, from: u64, candidates: &mut Candidates) {
+fn find_avx2(page: &Page, filter: &Filter, from: Key, candidates: &mut Candidates) {
     find_body(page, filter, from, candidates);
 }
 
 /// As [`find_body`], with the best instructions that this machine has. What is found is added to
 /// `candidates`.
-pub fn find(page: &Page, filter: &Filter, from: u64, candidates: &mut Candidates) {
+pub fn find(page: &Page, filter: &Filter, from: Key, candidates: &mut Candidates) {
     #[cfg(target_arch = "x86_64")]
     {
         if is_x86_feature_detected!("popcnt") {
@@ -132,7 +181,7 @@ pub fn find(page: &Page, filter: &Filter, from: u64, candidates: &mut Candidates
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::key::{Key, Space};
+    use crate::index::key::Space;
     use crate::index::page::PAGE_SIZE;
     use crate::index::page::special::PageKind;
     use crate::tid::Tid;
@@ -150,22 +199,22 @@ mod tests {
                 let (bits, shift) = raw[i];
                 // Near the query in all but the low bits, so that something passes.
                 let rotated = query ^ bits.checked_shr(shift).unwrap_or(0);
-                Key { rotated, tid: Tid { block: i as u32, offset: 1 } }
+                Key { scope: 0, rotated, tid: Tid { block: i as u32, offset: 1 } }
             };
             let sorted = sorted.index(raw.len() + 1);
             let mut prefix: Vec<Key> = (0..sorted).map(key).collect();
             prefix.sort();
             let mut page = [0; PAGE_SIZE];
             let kind = PageKind { space: Space::NULL, level: 0, stamp: 1 };
-            leaf::init(&mut page, kind, 0, None, &prefix);
+            leaf::init(&mut page, kind, Key::MIN, None, &prefix);
             for i in sorted..raw.len() {
                 leaf::append(&mut page, key(i));
             }
             let from = if from % 2 == 0 { 0 } else { query ^ from >> 30 };
-            let filter = Filter { query, radius, beyond, within: beyond + more };
-            let run = |kernel: &dyn Fn(&Page, &Filter, u64, &mut Candidates)| {
+            let filter = Filter { scope: Some(0), query, radius, beyond, within: beyond + more };
+            let run = |kernel: &dyn Fn(&Page, &Filter, Key, &mut Candidates)| {
                 let mut candidates = Candidates::none();
-                kernel(&page, &filter, from, &mut candidates);
+                kernel(&page, &filter, Key::at(0, from), &mut candidates);
                 candidates.positions().to_vec()
             };
             let portable = run(&find_portable);

@@ -1,29 +1,33 @@
 //! Leaves: the postings, as a structure of arrays.
 //!
 //! ```text
-//!  header | lo[0] lo[1] ... ->            hole            <- ... aux[1] aux[0] | special area
-//!           u32 each: the low 32 bits                        8 or 10 bytes each
-//!           of the rotated fingerprint
+//!  header | lo[0] lo[1] ... ->        hole        <- ... aux[1] aux[0] | scope | special area
+//!           u32 each: the low 32 bits                 8 to 14 bytes      u32
+//!           of the rotated fingerprint                each
 //!
-//!  aux, 8 bytes:  bits 0-15  bits 32-47 of the rotated fingerprint
-//!                 bits 16-47 heap block
-//!                 bits 48-58 heap offset
-//!                 bits 59-63 key minus the page's base key, when the page spans at most 32 keys
-//!  aux, 10 bytes: the same, and the whole 16-bit key behind it, when it spans more ("wide")
+//!  aux, first 8 bytes:  bits 0-15  bits 32-47 of the rotated fingerprint
+//!                       bits 16-47 heap block
+//!                       bits 48-58 heap offset
+//!                       bits 59-63 the small difference, or its low bits
+//!  all postings of one scope, narrow:  the difference is the key minus the lowest key
+//!                             wide:    + u16 key
+//!  of several scopes,         narrow:  + u16 key + u16 high bits of scope minus lowest scope
+//!                             wide:    + u16 key + u32 scope
 //! ```
-//! A search tests `lo` first: one sequential read of 4 bytes a posting, and nearly all postings
-//! fail it.
+//! [`super::format`] says which leaf takes which. A search tests `lo` first: one sequential read of
+//! 4 bytes a posting, and nearly all postings fail it.
 //!
-//! New postings are appended, so that an insert changes (and logs) 16 or 18 bytes. What a build, a
+//! New postings are appended, so that an insert changes (and logs) 16 to 22 bytes. What a build, a
 //! split or a VACUUM wrote is sorted: the slot directory in the special area cuts that sorted
-//! prefix into up to 32 equal ranges of the rotated fingerprint, so that a search reads only the
-//! slots its ball can touch, and the unsorted tail.
+//! prefix into up to 32 equal ranges, so that a search reads only the slots its ball can touch, and
+//! the unsorted tail.
 
 #![forbid(unsafe_code)]
 
+use super::format::{Format, KEY_SHIFT, LO, MOST_AUX, Range, SCOPE, common_scope, lowest_key};
 use super::slots::{self, SLOT_COUNT};
 use super::special::{
-    self, BASE_KEY, PageKind, ROOM, SLOT_SHIFT, SLOTS, SORTED, WIDE, has_flag, set_flag,
+    self, BASE_KEY, BASE_SCOPE, PageKind, SCOPED, SLOT_SHIFT, SLOTS, WIDE, has_flag, set_flag,
 };
 use super::{
     BOUNDS, Fault, HEADER, PAGE_SIZE, Page, SPECIAL_START, get_u16, get_u32, get_u64, list, lower,
@@ -31,64 +35,86 @@ use super::{
 };
 use crate::index::key::Key;
 use crate::tid::Tid;
-use std::ops::Range;
+use std::ops;
 
 /// Postings that a leaf is assumed to hold: between those of a freshly built leaf and those of one
 /// that has just been split.
 pub const LIKELY_COUNT: u16 = 600;
-const LO: usize = 4;
+/// The most postings that fit a page.
+pub const CAPACITY: usize = Format::of(false, false).capacity();
+/// Where the scope of all postings stands, and the array of aux ends.
+const SCOPE_AT: usize = SPECIAL_START - SCOPE;
+/// Bytes of aux that all formats have.
 const AUX: usize = 8;
-const AUX_WIDE: usize = 10;
-/// Keys that a page may span before its postings must carry the whole key (5 bits of delta).
-const NARROW_SPAN: u32 = 32;
-pub(super) const KEY_SHIFT: u32 = 48;
+/// Bits of the small difference that stand there.
+const DIFFERENCE: u32 = 5;
 
-/// Postings that fit a page whose keys span at most 32.
-pub const CAPACITY: usize = ROOM / (LO + AUX);
-/// Postings that fit a page that spans more.
-pub const CAPACITY_WIDE: usize = ROOM / (LO + AUX_WIDE);
-
-/// Do postings of a page that starts at key `base` and ends before `high` need their whole key?
-pub fn needs_wide(base: u16, high: Option<Key>) -> bool {
-    let last = match high {
-        None => u16::MAX,
-        // A high key at the very start of a 16-bit key leaves that key to the right sibling.
-        Some(h) if h == Key::at(u64::from(h.block_key()) << KEY_SHIFT) => {
-            h.block_key().saturating_sub(1)
-        }
-        Some(h) => h.block_key(),
-    };
-    u32::from(last.saturating_sub(base)) >= NARROW_SPAN
-}
-
-/// Where the narrow page that starts at key `base` and spans as much as it can would end; None at
-/// the end of the key space.
-pub fn narrow_end(base: u16) -> Option<Key> {
-    let next = u64::from(base) + u64::from(NARROW_SPAN);
-    (next <= u64::from(u16::MAX)).then(|| Key::at(next << KEY_SHIFT))
-}
-
-/// Makes a leaf of these postings, which must be sorted, not below `base`, and below the high key.
+/// Makes a leaf of these postings, which must be sorted, not below `low` (of which scope and key
+/// count), and below the high key.
 pub fn init(
     page: &mut Page,
     kind: PageKind,
-    base: u16,
+    low: Key,
     right: Option<(u32, Key)>,
     postings: &[Key],
 ) {
+    let scope = match postings {
+        [] => Some(low.scope),
+        _ => common_scope(postings),
+    };
+    init_for(page, kind, low, right, postings, scope);
+}
+
+/// As [`init`], ready for postings of that scope, or with None of any.
+pub(super) fn init_for(
+    page: &mut Page,
+    kind: PageKind,
+    low: Key,
+    right: Option<(u32, Key)>,
+    postings: &[Key],
+    scope: Option<u32>,
+) {
     special::init(page, kind);
     special::set_right(page, right);
-    put_u16(page, BASE_KEY, base);
-    set_flag(page, WIDE, needs_wide(base, right.map(|(_, high)| high)));
+    put_u16(page, BASE_KEY, low.block_key());
+    put_u32(page, BASE_SCOPE, low.scope);
+    let format = range(page).format(scope);
+    set_flag(page, SCOPED, format.scoped);
+    set_flag(page, WIDE, format.wide);
+    put_u32(page, SCOPE_AT, scope.unwrap_or(0));
+    set_upper(page, SCOPE_AT);
     for key in postings {
         append(page, *key);
     }
-    put_u16(page, SORTED, postings.len() as u16);
     slots::write_directory(page, postings);
 }
 
-fn aux_size(page: &Page) -> usize {
-    if is_wide(page) { AUX_WIDE } else { AUX }
+/// How the page holds its postings.
+fn format(page: &Page) -> Format {
+    Format::of(has_own_scopes(page), has_flag(page, WIDE))
+}
+
+/// Do the postings carry their own scope?
+pub fn has_own_scopes(page: &Page) -> bool {
+    has_flag(page, SCOPED)
+}
+
+/// The scope of all postings of a leaf; None where they carry their own.
+pub fn scope(page: &Page) -> Option<u32> {
+    (!has_own_scopes(page)).then(|| get_u32(page, SCOPE_AT))
+}
+
+/// The lowest scope and 16-bit key that may stand on the page.
+pub fn low(page: &Page) -> Key {
+    let key = u64::from(get_u16(page, BASE_KEY));
+    Key::at(get_u32(page, BASE_SCOPE), key << KEY_SHIFT)
+}
+
+fn range(page: &Page) -> Range {
+    Range {
+        low: low(page),
+        high: special::high_key(page),
+    }
 }
 
 pub fn count(page: &Page) -> usize {
@@ -97,45 +123,46 @@ pub fn count(page: &Page) -> usize {
 
 /// Postings that fit the page.
 pub fn capacity(page: &Page) -> usize {
-    if is_wide(page) {
-        CAPACITY_WIDE
-    } else {
-        CAPACITY
-    }
+    format(page).capacity()
 }
 
-pub fn is_full(page: &Page) -> bool {
-    count(page) >= capacity(page)
+/// Can `key`, which belongs to the page, be appended?
+pub fn has_room(page: &Page, key: Key) -> bool {
+    count(page) < capacity(page) && scope(page).is_none_or(|scope| scope == key.scope)
+}
+
+/// Would `key`, for which the leaf has no room since it is of another scope, fit if all postings
+/// carried their own? Not where the leaf would soon be full.
+pub fn has_room_if_scoped(page: &Page, key: Key) -> bool {
+    let format = range(page).format(None);
+    let most = format.capacity() * 3 / 4;
+    scope(page).is_some_and(|scope| scope != key.scope) && count(page) < most
 }
 
 /// Postings in the sorted prefix.
 pub fn sorted_count(page: &Page) -> usize {
-    usize::from(get_u16(page, SORTED))
-}
-
-/// Do the page's postings carry their whole key?
-fn is_wide(page: &Page) -> bool {
-    has_flag(page, WIDE)
-}
-
-/// The lowest 16-bit key that may stand on the page.
-pub fn base_key(page: &Page) -> u16 {
-    get_u16(page, BASE_KEY)
+    slots::slot_end(page, SLOT_COUNT - 1)
 }
 
 /// Checks what a reader relies on, so that no damaged byte can make it read outside the page.
 pub fn check(page: &Page) -> Result<(), Fault> {
-    let n = count(page);
-    if !(lower(page) - HEADER).is_multiple_of(LO)
-        || upper(page) + aux_size(page) * n != SPECIAL_START
+    let (n, format) = (count(page), format(page));
+    if !(lower(page) - HEADER).is_multiple_of(LO) || upper(page) + format.aux_size() * n != SCOPE_AT
     {
         return Err(Fault::new("the two arrays of the leaf differ in length"));
     }
+    let (range, scope) = (range(page), scope(page));
     // The format and the range change only when the page is rewritten. If they contradicted each
     // other, the next rewrite could find more postings than its format holds.
-    if is_wide(page) != needs_wide(base_key(page), special::high_key(page)) {
+    if format != range.format(scope) {
         return Err(Fault::new(
             "the posting format does not fit the keys that the leaf spans",
+        ));
+    }
+    let beyond = |scope| range.high.is_some_and(|high| scope > high.scope);
+    if scope.is_some_and(|scope| scope < range.low.scope || beyond(scope)) {
+        return Err(Fault::new(
+            "the scope of the postings is outside of the leaf's bounds",
         ));
     }
     let ends: [u16; SLOT_COUNT] = std::array::from_fn(|z| get_u16(page, SLOTS + 2 * z));
@@ -149,26 +176,35 @@ pub fn check(page: &Page) -> Result<(), Fault> {
             list(ends)
         )));
     }
-    let last = usize::from(ends[SLOT_COUNT - 1]);
-    if sorted_count(page) > n || page[SLOT_SHIFT] > 63 || last != sorted_count(page) {
-        return Err(Fault::new(
-            "the leaf's sorted prefix and its directory contradict each other",
-        ));
+    if sorted_count(page) > n || page[SLOT_SHIFT] > 63 {
+        return Err(Fault::new("the leaf's directory leads beyond its postings"));
     }
     Ok(())
 }
 
 /// Posting `i`.
 pub fn get(page: &Page, i: usize) -> Key {
-    let size = aux_size(page);
-    let at = SPECIAL_START - size * (i + 1);
+    let format = format(page);
+    let at = SCOPE_AT - format.aux_size() * (i + 1);
     let aux = get_u64(page, at);
-    let key = if size == AUX_WIDE {
-        get_u16(page, at + AUX)
-    } else {
-        base_key(page).wrapping_add((aux >> 59) as u16)
+    let difference = (aux >> (u64::BITS - DIFFERENCE)) as u16;
+    let key = || get_u16(page, at + AUX);
+    let one_scope = get_u32(page, SCOPE_AT);
+    let (scope, key) = match (format.scoped, format.wide) {
+        (false, false) => {
+            let lowest = lowest_key(low(page), one_scope);
+            (one_scope, lowest.wrapping_add(difference))
+        }
+        (false, true) => (one_scope, key()),
+        (true, false) => {
+            let high = u32::from(get_u16(page, at + AUX + 2)) << DIFFERENCE;
+            let difference = high | u32::from(difference);
+            (low(page).scope.wrapping_add(difference), key())
+        }
+        (true, true) => (get_u32(page, at + AUX + 2), key()),
     };
     Key {
+        scope,
         rotated: u64::from(key) << KEY_SHIFT
             | (aux & 0xFFFF) << 32
             | u64::from(get_u32(page, HEADER + LO * i)),
@@ -185,34 +221,45 @@ pub fn postings(page: &Page) -> impl Iterator<Item = Key> + '_ {
 
 /// The most bytes that [`append`] changes: both bounds of the free space, and a posting's two
 /// parts.
-pub const APPENDED: usize = BOUNDS.end - BOUNDS.start + LO + AUX_WIDE;
+pub const APPENDED: usize = BOUNDS.end - BOUNDS.start + LO + MOST_AUX;
 
-/// Appends a posting; the page must not be full and the posting must belong to it. Returns the
-/// bytes that changed.
-pub fn append(page: &mut Page, key: Key) -> [Range<usize>; 3] {
-    debug_assert!(!is_full(page));
-    let n = count(page);
-    let size = aux_size(page);
-    let (lo_at, aux_at) = (HEADER + LO * n, SPECIAL_START - size * (n + 1));
-    let mut aux = (key.rotated >> 32) & 0xFFFF
+/// Appends a posting, for which the page must have room. Returns the bytes that changed.
+pub fn append(page: &mut Page, key: Key) -> [ops::Range<usize>; 3] {
+    debug_assert!(has_room(page, key));
+    let (n, format) = (count(page), format(page));
+    let size = format.aux_size();
+    let (lo_at, aux_at) = (HEADER + LO * n, SCOPE_AT - size * (n + 1));
+    let difference = match (format.scoped, format.wide) {
+        (false, false) => {
+            let lowest = lowest_key(low(page), key.scope);
+            u32::from(key.block_key().wrapping_sub(lowest))
+        }
+        (true, false) => key.scope.wrapping_sub(low(page).scope),
+        _ => 0,
+    };
+    let aux = (key.rotated >> 32) & 0xFFFF
         | u64::from(key.tid.block) << 16
-        | u64::from(key.tid.offset) << 48;
-    if size == AUX_WIDE {
-        put_u16(page, aux_at + AUX, key.block_key());
-    } else {
-        aux |= u64::from(key.block_key().wrapping_sub(base_key(page))) << 59;
-    }
+        | u64::from(key.tid.offset) << 48
+        | u64::from(difference) << (u64::BITS - DIFFERENCE);
     put_u64(page, aux_at, aux);
+    if size > AUX {
+        put_u16(page, aux_at + AUX, key.block_key());
+    }
+    match (format.scoped, format.wide) {
+        (true, false) => put_u16(page, aux_at + AUX + 2, (difference >> DIFFERENCE) as u16),
+        (true, true) => put_u32(page, aux_at + AUX + 2, key.scope),
+        _ => {}
+    }
     put_u32(page, lo_at, key.rotated as u32);
     set_lower(page, lo_at + LO);
     set_upper(page, aux_at);
     let changed = [BOUNDS, lo_at..lo_at + LO, aux_at..aux_at + size];
-    debug_assert!(changed.iter().map(Range::len).sum::<usize>() <= APPENDED);
+    debug_assert!(changed.iter().map(ops::Range::len).sum::<usize>() <= APPENDED);
     changed
 }
 
 /// The special area, which every visit reads.
-pub const SPECIAL: Range<usize> = SPECIAL_START..PAGE_SIZE;
+pub const SPECIAL: ops::Range<usize> = SPECIAL_START..PAGE_SIZE;
 
 /// Where an append will write: addresses in its two arrays, within the page whatever is on it.
 pub fn next_posting(page: &Page) -> [*const u8; 2] {
@@ -222,7 +269,7 @@ pub fn next_posting(page: &Page) -> [*const u8; 2] {
 
 /// The bytes that a search is likely to read first when what it looks for lies `share` (0 to 1) of
 /// the way into a leaf: the low words from there on, and the special area.
-pub fn likely_bytes(share: f32) -> [Range<usize>; 2] {
+pub fn likely_bytes(share: f32) -> [ops::Range<usize>; 2] {
     /// Postings under one key of a table of ten million rows.
     const SPAN: usize = 150;
     let first = (share * f32::from(LIKELY_COUNT)) as usize;
@@ -247,6 +294,7 @@ pub fn sorted_postings(page: &Page) -> Vec<Key> {
 pub(super) mod tests {
     use super::*;
     use crate::index::key::Space;
+    use proptest::prelude::*;
 
     pub(in crate::index::page) const KIND: PageKind = PageKind {
         space: Space::NULL,
@@ -256,6 +304,7 @@ pub(super) mod tests {
 
     pub(in crate::index::page) fn key(rotated: u64, n: usize) -> Key {
         Key {
+            scope: 0,
             rotated,
             tid: Tid {
                 block: n as u32 * 77,
@@ -265,14 +314,9 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn capacities_are_those_of_the_design() {
-        assert_eq!((CAPACITY, CAPACITY_WIDE), (671, 575));
-    }
-
-    #[test]
     fn arrays_that_differ_in_length_are_damage_whatever_their_length() {
         let mut page = [0; PAGE_SIZE];
-        init(&mut page, KIND, 0, None, &[key(42, 1)]);
+        init(&mut page, KIND, Key::MIN, None, &[key(42, 1)]);
         assert_eq!(check(&page), Ok(()));
         for end in (HEADER..=SPECIAL_START).filter(|end| *end != HEADER + LO) {
             set_lower(&mut page, end);
@@ -301,16 +345,55 @@ pub(super) mod tests {
             .collect();
         prefix.sort();
         let top = base | mask;
-        let right = (top != u64::MAX).then(|| (3, Key::at(top + 1)));
+        let right = (top != u64::MAX).then(|| (3, Key::at(0, top + 1)));
         let mut page = [0; PAGE_SIZE];
-        init(&mut page, KIND, block_of(base & !mask), right, &prefix);
+        init(&mut page, KIND, Key::at(0, base & !mask), right, &prefix);
         for (i, raw) in tail.iter().enumerate() {
             append(&mut page, key(fold(raw), 1000 + i));
         }
         page
     }
 
-    fn block_of(rotated: u64) -> u16 {
-        (rotated >> 48) as u16
+    /// Some rows of scopes from `scopes.start` on, each drawn from so few fingerprints that scopes
+    /// share them; half of them in the sorted prefix.
+    pub(in crate::index::page) fn page_of_scopes(scopes: ops::Range<u32>, raw: &[u64]) -> Page {
+        let width = u64::from(scopes.end - scopes.start);
+        let mut all: Vec<Key> = raw
+            .iter()
+            .enumerate()
+            .map(|(i, bits)| Key {
+                scope: scopes.start + ((bits >> 32) % width) as u32,
+                ..key(bits & 0xF001_0003_0000_0101, i)
+            })
+            .collect();
+        let (prefix, tail) = all.split_at_mut(raw.len() / 2);
+        prefix.sort();
+        let right = Key::behind_scope(scopes.end - 1).map(|high| (3, high));
+        let mut page = [0; PAGE_SIZE];
+        let low = Key::at(scopes.start, 0);
+        init_for(&mut page, KIND, low, right, prefix, None);
+        tail.iter().for_each(|key| {
+            append(&mut page, *key);
+        });
+        page
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_put_on_a_page_of_scopes_is_read(
+            first: u32, width in prop_oneof![1u32..5, 1u32..5_000_000],
+            raw in prop::collection::vec(any::<u64>(), 0..400),
+        ) {
+            let scopes = first..first.saturating_add(width).max(first + 1);
+            let page = page_of_scopes(scopes.clone(), &raw);
+            prop_assert_eq!(check(&page), Ok(()));
+            prop_assert_eq!(count(&page), raw.len());
+            for (i, key) in postings(&page).enumerate().skip(raw.len() / 2) {
+                prop_assert!(scopes.contains(&key.scope));
+                prop_assert_eq!(key.tid, self::key(0, i).tid);
+                prop_assert_eq!(key.rotated, raw[i] & 0xF001_0003_0000_0101);
+            }
+            prop_assert_eq!(format(&page).wide, width > 1 << 21);
+        }
     }
 }

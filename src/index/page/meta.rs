@@ -22,7 +22,7 @@ use crate::index::key::SPACES;
 pub const META_BLOCK: u32 = 0;
 const MAGIC: u32 = 0x5348_4958;
 /// Version of the on-disk format that a build writes, and the only one that this library reads.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 const END: usize = HEADER + 80;
 
 /// The content of a metapage of format [`FORMAT_VERSION`].

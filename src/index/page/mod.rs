@@ -20,6 +20,7 @@
 //! on all of PostgreSQL's pages.
 
 pub mod filter;
+pub mod format;
 pub mod internal;
 pub mod kernel;
 pub mod leaf;

@@ -1,21 +1,36 @@
-//! The slot directory of a leaf: cuts its sorted prefix into equal ranges of the rotated
-//! fingerprint, so that a search reads only the slots that its ball can touch.
+//! The slot directory of a leaf: cuts its sorted prefix into equal ranges, so that a search reads
+//! only the slots that its ball can touch: ranges of the rotated fingerprint or, where postings
+//! carry their own scope, of the scope and the upper half of the rotated fingerprint.
 
 #![forbid(unsafe_code)]
 
+use super::leaf::has_own_scopes;
 use super::special::{SLOT_BASE, SLOT_SHIFT, SLOTS};
 use super::{Page, get_u16, get_u64, put_u16, put_u64};
 use crate::index::key::Key;
 
 pub(super) const SLOT_COUNT: usize = 32;
 
+/// The first 64 bits of a position's scope and rotated fingerprint.
+pub(super) fn scoped_place(scope: u32, rotated: u64) -> u64 {
+    u64::from(scope) << 32 | rotated >> 32
+}
+
+/// What the directory of a page cuts into ranges.
+fn place(page: &Page, key: Key) -> u64 {
+    match has_own_scopes(page) {
+        true => scoped_place(key.scope, key.rotated),
+        false => key.rotated,
+    }
+}
+
 /// Cuts the sorted prefix into slots: slot `z` ends at `SLOTS[z]` and holds the postings whose
-/// rotated fingerprint, without its lowest `shift` bits, is `SLOT_BASE + z`.
+/// place, without its lowest `shift` bits, is `SLOT_BASE + z`.
 pub(super) fn write_directory(page: &mut Page, postings: &[Key]) {
     let (Some(first), Some(last)) = (postings.first(), postings.last()) else {
         return;
     };
-    let (first, last) = (first.rotated, last.rotated);
+    let (first, last) = (place(page, *first), place(page, *last));
     let mut shift = 0;
     while (last >> shift) - (first >> shift) >= SLOT_COUNT as u64 {
         shift += 1;
@@ -25,7 +40,7 @@ pub(super) fn write_directory(page: &mut Page, postings: &[Key]) {
     page[SLOT_SHIFT] = shift;
     let mut end = 0;
     for z in 0..SLOT_COUNT {
-        while end < postings.len() && (postings[end].rotated >> shift) - base <= z as u64 {
+        while end < postings.len() && (place(page, postings[end]) >> shift) - base <= z as u64 {
             end += 1;
         }
         put_u16(page, SLOTS + 2 * z, end as u16);
@@ -34,7 +49,7 @@ pub(super) fn write_directory(page: &mut Page, postings: &[Key]) {
 
 /// Does the directory lead to posting `i` of the sorted prefix?
 pub fn is_in_its_slot(page: &Page, i: usize, key: Key) -> bool {
-    let prefix = key.rotated >> page[SLOT_SHIFT];
+    let prefix = place(page, key) >> page[SLOT_SHIFT];
     let slot = prefix.wrapping_sub(get_u64(page, SLOT_BASE));
     let end = |z: u64| usize::from(get_u16(page, SLOTS + 2 * z as usize));
     slot < SLOT_COUNT as u64 && i < end(slot) && (slot == 0 || i >= end(slot - 1))

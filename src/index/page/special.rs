@@ -6,13 +6,13 @@
 //!        6  u8   level (0 = leaf)          7  u8   key space
 //!        8  u64  high key: rotated fingerprint
 //!       16  u32  high key: heap block     20  u16  high key: heap offset
-//!       22  u16  leaf: lowest 16-bit key that may stand here
-//!       24  u64  leaf: slot directory, the rotated fingerprint's prefix of slot 0
-//!       32  u16  leaf: postings in the sorted prefix
-//!       34  u8   leaf: slot directory, bits below the prefix     35  unused
-//!       36  u16[32]  leaf: slot directory, end of each slot
-//!      100  u32  low half of the build stamp
-//!      104  u32  unused                 108  u16  unused
+//!       22  u16  leaf: lowest 16-bit key that may stand here, in the lowest scope
+//!       24  u32  high key: scope
+//!       28  u32  leaf: lowest scope that may stand here
+//!       32  u64  leaf: slot directory, the prefix of slot 0
+//!       40  u16[32]  leaf: slot directory, end of each slot
+//!      104  u32  low half of the build stamp
+//!      108  u8   leaf: slot directory, bits below the prefix     109  unused
 //!      110  u16  page id
 //! ```
 
@@ -35,21 +35,24 @@ const MAX_LEVEL: u8 = 6;
 const FLAGS: usize = SPECIAL_START + 4;
 const LEVEL: usize = SPECIAL_START + 6;
 const HIGH: usize = SPECIAL_START + 8;
+const HIGH_SCOPE: usize = SPECIAL_START + 24;
 pub(super) const BASE_KEY: usize = SPECIAL_START + 22;
-pub(super) const SLOT_BASE: usize = SPECIAL_START + 24;
-pub(super) const SORTED: usize = SPECIAL_START + 32;
-pub(super) const SLOT_SHIFT: usize = SPECIAL_START + 34;
-pub(super) const SLOTS: usize = SPECIAL_START + 36;
-const STAMP: usize = SPECIAL_START + 100;
+pub(super) const BASE_SCOPE: usize = SPECIAL_START + 28;
+pub(super) const SLOT_BASE: usize = SPECIAL_START + 32;
+pub(super) const SLOTS: usize = SPECIAL_START + 40;
+const STAMP: usize = SPECIAL_START + 104;
+pub(super) const SLOT_SHIFT: usize = SPECIAL_START + 108;
 const ID: usize = SPECIAL_START + 110;
 
 /// The page has a high key (all but the rightmost of a level).
 const HAS_HIGH: u16 = 1;
-/// Postings carry their whole 16-bit key.
+/// Postings carry in full what a narrow leaf's carry as a difference.
 pub(super) const WIDE: u16 = 2;
 /// The right sibling came from a split whose downlink is not yet in the parent.
 const INCOMPLETE: u16 = 4;
-const KNOWN_FLAGS: u16 = HAS_HIGH | WIDE | INCOMPLETE;
+/// Postings carry their own scope.
+pub(super) const SCOPED: u16 = 8;
+const KNOWN_FLAGS: u16 = HAS_HIGH | WIDE | INCOMPLETE | SCOPED;
 
 /// The space and level of a page, and the build that made it: they never change while the index
 /// lives.
@@ -144,6 +147,7 @@ pub fn right_link(page: &Page) -> u32 {
 /// Every position on the page lies below this; None on the rightmost page of a level.
 pub fn high_key(page: &Page) -> Option<Key> {
     has_flag(page, HAS_HIGH).then(|| Key {
+        scope: get_u32(page, HIGH_SCOPE),
         rotated: get_u64(page, HIGH),
         tid: Tid {
             block: get_u32(page, HIGH + 8),
@@ -156,6 +160,7 @@ pub fn high_key(page: &Page) -> Option<Key> {
 pub fn set_right(page: &mut Page, right: Option<(u32, Key)>) {
     let (link, key) = right.unwrap_or((NO_BLOCK, Key::MIN));
     put_u32(page, SPECIAL_START, link);
+    put_u32(page, HIGH_SCOPE, key.scope);
     put_u64(page, HIGH, key.rotated);
     put_u32(page, HIGH + 8, key.tid.block);
     put_u16(page, HIGH + 12, key.tid.offset);

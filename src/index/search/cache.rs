@@ -38,15 +38,29 @@ impl Cached {
     pub fn space(&self, b: usize) -> &SpaceDirectory {
         &self.directory[b]
     }
+
+    /// What the directory tells of one scope.
+    pub fn of_scope(&self, scope: u32) -> ScopeCounts<'_> {
+        ScopeCounts {
+            directory: &self.directory,
+            scope,
+        }
+    }
 }
 
-impl KeyCounts for Cached {
+/// The counts of one scope.
+pub struct ScopeCounts<'c> {
+    directory: &'c Directory,
+    scope: u32,
+}
+
+impl KeyCounts for ScopeCounts<'_> {
     fn leaves(&self, b: usize) -> u64 {
-        self.directory[b].leaves() as u64
+        self.directory[b].leaves_of(self.scope)
     }
 
     fn rows(&self, b: usize, key: u16) -> u64 {
-        u64::from(self.directory[b].rows(key))
+        u64::from(self.directory[b].rows(self.scope, key))
     }
 }
 
@@ -148,7 +162,7 @@ impl Session {
             DirectoryState::Waiting { effort, due } if effort >= due => Lookup::Due(*effort),
             DirectoryState::Waiting { .. } => Lookup::NotYet,
             DirectoryState::Loaded { cached, moves, .. } => {
-                let leaves: u64 = (0..BLOCKS).map(|b| cached.leaves(b)).sum();
+                let leaves: u64 = (0..BLOCKS).map(|b| cached.space(b).leaves() as u64).sum();
                 if *moves <= leaves / WORN_SHARE + LEAVES_PER_DESCENT {
                     Lookup::Loaded(Rc::clone(cached))
                 } else {
@@ -218,6 +232,7 @@ fn consider(rel: Rel, meta: &Meta, effort: u64, limit: usize) -> Option<Rc<Cache
 }
 
 fn read(rel: Rel, meta: &Meta) -> Cached {
+    let scoped = rel.key_columns() > 1;
     let directory: Directory = std::array::from_fn(|b| {
         let tree = Tree::new(rel, meta, Space::of_block(b));
         let mut leaves: Vec<(Key, u32)> = Vec::new();
@@ -232,7 +247,7 @@ fn read(rel: Rel, meta: &Meta) -> Cached {
             let fault = Fault::new("downlinks below it are out of order");
             corrupted(rel, meta.roots[b], &fault);
         }
-        SpaceDirectory::new(&leaves)
+        SpaceDirectory::new(&leaves, scoped)
     });
     Cached { directory }
 }

@@ -1,10 +1,11 @@
-//! A backend's own picture of an index's leaves: where each begins, and how many rows lie under
-//! each 16-bit key. Pure; `cache` loads it.
+//! A backend's own picture of an index's leaves: where each begins, and so about how many rows lie
+//! between two positions. Pure; `cache` loads it.
 //!
 //! It may be stale, and no answer is wrong for that. A leaf's low end never changes, so the leaf
 //! found here is the right one or, after splits, left of it. The counts only choose radii, and any
 //! radii are exact (see `probe`).
 
+use crate::filed::NO_SCOPE;
 use crate::index::key::{BLOCKS, Key};
 use crate::index::page::leaf::LIKELY_COUNT;
 use std::cell::Cell;
@@ -27,26 +28,37 @@ pub struct Leaf {
 /// The leaves of one key space, from left to right.
 pub struct SpaceDirectory {
     leaves: Vec<Leaf>,
-    /// For each 16-bit key, the leaf that holds its first position; one more entry for the end.
+    /// Has the index scope columns?
+    scoped: bool,
+    /// For each of 2^16 ranges of positions, the leaf that holds the first one; one more entry for
+    /// the end. A range is a 16-bit key or, in an index with scope columns, the scopes that begin
+    /// with 16 such bits.
     starts: Vec<u32>,
-    /// For each 16-bit key, about how many rows it has.
+    /// Without scope columns, for each 16-bit key about how many rows it has.
     rows: Vec<u32>,
 }
 
 impl SpaceDirectory {
     /// From the leaves' low ends, ascending, the first one [`Key::MIN`], and their blocks.
-    pub fn new(leaves: &[(Key, u32)]) -> SpaceDirectory {
+    pub fn new(leaves: &[(Key, u32)], scoped: bool) -> SpaceDirectory {
         let lows: Vec<Key> = leaves.iter().map(|leaf| leaf.0).collect();
         let mut starts = Vec::with_capacity(KEYS + 1);
         let mut leaf = 0;
-        for key in 0..KEYS as u64 {
-            while leaf + 1 < lows.len() && lows[leaf + 1] <= Key::at(key << 48) {
+        for range in 0..KEYS as u64 {
+            let start = match scoped {
+                true => Key::at((range as u32) << 16, 0),
+                false => Key::at(NO_SCOPE, range << 48),
+            };
+            while leaf + 1 < lows.len() && lows[leaf + 1] <= start {
                 leaf += 1;
             }
             starts.push(leaf as u32);
         }
         starts.push(lows.len().saturating_sub(1) as u32);
-        let rows = rows_per_key(&lows);
+        let rows = match scoped {
+            true => Vec::new(),
+            false => rows_per_key(&lows),
+        };
         let leaf = |&(low, block): &(Key, u32)| Leaf {
             low,
             block,
@@ -54,8 +66,17 @@ impl SpaceDirectory {
         };
         SpaceDirectory {
             leaves: leaves.iter().map(leaf).collect(),
+            scoped,
             starts,
             rows,
+        }
+    }
+
+    /// The range that holds a position.
+    fn range(&self, key: Key) -> usize {
+        match self.scoped {
+            true => (key.scope >> 16) as usize,
+            false => usize::from(key.block_key()),
         }
     }
 
@@ -70,11 +91,8 @@ impl SpaceDirectory {
 
     /// Position in the directory of the leaf that holds `key`, as far as known.
     pub fn find(&self, key: Key) -> usize {
-        let of_key = usize::from(key.block_key());
-        let (from, to) = (
-            self.starts[of_key] as usize,
-            self.starts[of_key + 1] as usize,
-        );
+        let range = self.range(key);
+        let (from, to) = (self.starts[range] as usize, self.starts[range + 1] as usize);
         let within = &self.leaves[from..=to];
         from + within
             .partition_point(|leaf| leaf.low <= key)
@@ -83,25 +101,49 @@ impl SpaceDirectory {
 
     /// The address that [`SpaceDirectory::find`] will read first.
     pub fn first_read(&self, key: Key) -> *const u8 {
-        (&raw const self.starts[usize::from(key.block_key())]).cast()
+        (&raw const self.starts[self.range(key)]).cast()
     }
 
     /// About which share of a leaf's rows lies before `key`, 0 to 1.
     pub fn share_before(&self, position: usize, key: Key) -> f32 {
-        let low = self.leaves[position].low.rotated;
-        let end = self.low(position + 1).map_or(u64::MAX, |next| next.rotated);
-        let width = end.saturating_sub(low).max(1);
-        (key.rotated.saturating_sub(low) as f32 / width as f32).min(1.0)
+        let (low, end) = (self.leaves[position].low, self.low(position + 1));
+        let one_scope = low.scope == key.scope && end.is_none_or(|end| end.scope == key.scope);
+        if one_scope {
+            let end = end.map_or(u64::MAX, |end| end.rotated);
+            let width = end.saturating_sub(low.rotated).max(1);
+            return (key.rotated.saturating_sub(low.rotated) as f32 / width as f32).min(1.0);
+        }
+        let width = end.unwrap_or(Key::END).place() - low.place();
+        (key.place().saturating_sub(low.place()) as f32 / width as f32).min(1.0)
+    }
+
+    /// Leaves that hold positions of a scope.
+    pub fn leaves_of(&self, scope: u32) -> u64 {
+        if !self.scoped {
+            return self.leaves() as u64;
+        }
+        let end = Key::at(scope, u64::MAX);
+        (self.find(end) - self.find(Key::at(scope, 0)) + 1) as u64
+    }
+
+    /// About how many rows of a scope have a 16-bit key.
+    pub fn rows(&self, scope: u32, key: u16) -> u32 {
+        if !self.scoped {
+            return self.rows[usize::from(key)];
+        }
+        let place = |rotated: u64| {
+            let key = Key::at(scope, rotated);
+            let leaf = self.find(key);
+            leaf as f64 + f64::from(self.share_before(leaf, key))
+        };
+        let first = u64::from(key) << 48;
+        let leaves = place(first | u64::MAX >> 16) - place(first);
+        (leaves * ROWS_PER_LEAF).round() as u32
     }
 
     /// Where the leaf at a position begins; None beyond the last.
     pub fn low(&self, position: usize) -> Option<Key> {
         self.leaves.get(position).map(|leaf| leaf.low)
-    }
-
-    /// About how many rows have a 16-bit key.
-    pub fn rows(&self, key: u16) -> u32 {
-        self.rows[usize::from(key)]
     }
 
     /// The leaf at a position.
@@ -143,7 +185,7 @@ mod tests {
     use crate::tid::Tid;
     use proptest::prelude::*;
 
-    fn directory(mut lows: Vec<Key>) -> SpaceDirectory {
+    fn directory(mut lows: Vec<Key>, scoped: bool) -> SpaceDirectory {
         lows.push(Key::MIN);
         lows.sort();
         lows.dedup();
@@ -152,20 +194,21 @@ mod tests {
             .enumerate()
             .map(|(i, low)| (*low, i as u32))
             .collect();
-        SpaceDirectory::new(&leaves)
+        SpaceDirectory::new(&leaves, scoped)
     }
 
     proptest! {
         #[test]
         fn find_is_the_last_leaf_not_above(
             raw in prop::collection::vec((any::<u64>(), 0u32..3), 0..300),
-            probes in prop::collection::vec((any::<u64>(), 0u32..3), 20), narrow: bool,
+            probes in prop::collection::vec((any::<u64>(), 0u32..3), 20), narrow: bool, scoped: bool,
         ) {
             let mask = if narrow { 0x0003_8000_0000_0001 } else { u64::MAX };
             let key = |(bits, block): &(u64, u32)| {
-                Key { rotated: bits & mask, tid: Tid { block: *block, offset: 0 } }
+                let scope = if scoped { (bits >> 7) as u32 & 0x8001_0007 } else { NO_SCOPE };
+                Key { scope, rotated: bits & mask, tid: Tid { block: *block, offset: 0 } }
             };
-            let dir = directory(raw.iter().map(key).collect());
+            let dir = directory(raw.iter().map(key).collect(), scoped);
             for probe in probes.iter().chain(&raw).map(key) {
                 let found = dir.find(probe);
                 prop_assert!(dir.leaf(found).low <= probe);
@@ -175,11 +218,26 @@ mod tests {
 
         #[test]
         fn the_counts_add_up(raw in prop::collection::vec(any::<u64>(), 0..300)) {
-            let dir = directory(raw.into_iter().map(Key::at).collect());
+            let lows = raw.into_iter().map(|rotated| Key::at(NO_SCOPE, rotated)).collect();
+            let dir = directory(lows, false);
             let rows: f64 = dir.rows.iter().map(|r| f64::from(*r)).sum();
             let wanted = ROWS_PER_LEAF * dir.leaves() as f64;
             // Each of a leaf's keys is rounded on its own.
             prop_assert!((rows - wanted).abs() <= wanted * 0.02 + 33_000.0);
+        }
+
+        #[test]
+        fn the_counts_of_a_scope_add_up(
+            raw in prop::collection::vec((any::<u64>(), 3u32..6), 0..100), scope in 3u32..6,
+        ) {
+            let low = |&(rotated, scope): &(u64, u32)| Key::at(scope, rotated);
+            let dir = directory(raw.iter().map(low).collect(), true);
+            let rows: f64 = (0..=u16::MAX).map(|key| f64::from(dir.rows(scope, key))).sum();
+            let of_scope = raw.iter().filter(|leaf| leaf.1 == scope).count() as f64;
+            // Those that begin in the scope, and a part of the one before them.
+            prop_assert!(rows >= (of_scope - 1.0) * ROWS_PER_LEAF * 0.95 - 33_000.0);
+            prop_assert!(rows <= (of_scope + 1.0) * ROWS_PER_LEAF * 1.05 + 33_000.0);
+            prop_assert_eq!(dir.leaves_of(scope) as f64, of_scope + 1.0);
         }
     }
 }

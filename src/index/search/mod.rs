@@ -1,7 +1,8 @@
 //! Searching: from a radius to the postings that can match.
 //!
 //! [`probe`] plans which positions of a key space a search must visit, `visit` walks the leaves
-//! that hold them, `within` finds everything within a radius, `nearest` the nearest rows first.
+//! that hold them, `within` finds everything within a radius, `nearest` the nearest rows first,
+//! `nearest_in_scopes` those of several scopes.
 //! `view` is the index as one scan sees it; `cache` keeps the [`directory`] of its leaves for a
 //! session. What must not live here: changes of pages.
 
@@ -15,6 +16,8 @@ pub mod probe;
 pub(crate) mod cache;
 #[cfg(feature = "server")]
 pub(crate) mod nearest;
+#[cfg(feature = "server")]
+pub(crate) mod nearest_in_scopes;
 #[cfg(feature = "server")]
 pub(crate) mod view;
 #[cfg(feature = "server")]

@@ -10,9 +10,9 @@
 //! single ring that exceeds the limit is searched once more and returned leaf by leaf.
 
 use super::directory::ROWS_PER_LEAF;
-use super::passes::{band_end, first_horizon, horizons};
-use super::probe::{KeyCounts, Radii, shell_cost, walk_cost};
-use super::view::View;
+use super::passes::{band_end, first_horizon, horizons, pays};
+use super::probe::{Even, KeyCounts, Radii, shell_cost};
+use super::view::{Counts, View};
 use super::visit::Walk;
 use super::within::{FARTHEST, Within, block_distance, filter};
 use crate::index::key::{BLOCKS, Key, Space};
@@ -25,6 +25,8 @@ const WIDEST: i32 = 3;
 
 /// A search for the nearest.
 pub struct Nearest {
+    /// None: all scopes.
+    scope: Option<u32>,
     query: u64,
     /// No row farther than this is wanted.
     farthest: u32,
@@ -94,20 +96,26 @@ impl Bins {
     }
 }
 
-/// Rows of the index, as far as they are known.
-fn rows_of(view: &View) -> f64 {
-    let leaves = view.counts().map_or(0, |counts| counts.leaves(0));
+/// Rows of a scope, as far as they are known.
+fn rows_of(view: &View, scope: u32) -> f64 {
+    let leaves = match view.counts(scope) {
+        Counts::Directory(counts) => counts.leaves(0),
+        Counts::Leaves(leaves) => leaves,
+        Counts::Unknown => 0,
+    };
     leaves as f64 * ROWS_PER_LEAF
 }
 
 impl Nearest {
     /// `limit`: rows that may wait in memory.
-    pub fn new(query: u64, farthest: u32, limit: usize) -> Nearest {
+    pub fn new(scope: Option<u32>, query: u64, farthest: u32, limit: usize) -> Nearest {
         let farthest = farthest.min(FARTHEST);
         Nearest {
+            scope,
             query,
             farthest,
-            probing: true,
+            // Probes search one scope.
+            probing: scope.is_some(),
             radii: NOTHING_READ,
             ring: 0,
             start: 0,
@@ -140,7 +148,7 @@ impl Nearest {
             } else {
                 self.complete_ring(view, &keep);
                 if self.bins.horizon.is_none() {
-                    self.stream = Some(Within::new(self.query, ring));
+                    self.stream = Some(Within::new(self.scope, self.query, ring));
                     continue;
                 }
                 *rows = self.bins.take(ring);
@@ -156,10 +164,12 @@ impl Nearest {
     /// Reads on until every row of the present ring is in its bin, or it is known not to fit.
     fn complete_ring(&mut self, view: &View, keep: &impl Fn(u64) -> bool) {
         if !self.bins.collects(self.ring) {
-            match horizons(rows_of(view), self.farthest)
-                .into_iter()
-                .find(|h| self.probing && *h >= self.ring)
-            {
+            let scope = self.scope.filter(|_| self.probing);
+            let farther = |scope| {
+                let horizons = horizons(rows_of(view, scope), self.farthest);
+                horizons.into_iter().find(|horizon| *horizon >= self.ring)
+            };
+            match scope.and_then(farther) {
                 Some(horizon) => {
                     self.start = self.ring;
                     self.bins.start_over(horizon);
@@ -183,18 +193,26 @@ impl Nearest {
     /// The block that is cheapest to widen by one bit; None when reading a whole key space is
     /// cheaper.
     fn cheapest(&self, view: &View) -> Option<usize> {
-        let narrow = (0..BLOCKS).filter(|b| self.radii[*b] < WIDEST);
-        let Some(counts) = view.counts() else {
-            return narrow
-                .min_by_key(|b| self.radii[*b])
-                .filter(|_| !view.is_one_leaf());
-        };
+        match view.counts(self.scope?) {
+            Counts::Directory(counts) => self.cheapest_by(&counts),
+            Counts::Leaves(1) => None,
+            Counts::Leaves(leaves) => self.cheapest_by(&Even { leaves }),
+            Counts::Unknown => self.narrow().min_by_key(|b| self.radii[*b]),
+        }
+    }
+
+    fn cheapest_by(&self, counts: &impl KeyCounts) -> Option<usize> {
         let cost = |b: usize| {
             let key = Space::of_block(b).key_of(self.query);
             shell_cost(counts, b, key, (self.radii[b] + 1) as usize)
         };
-        let (cost, b) = narrow.map(|b| (cost(b), b)).min()?;
-        (cost < walk_cost(counts)).then_some(b)
+        let (cost, b) = self.narrow().map(|b| (cost(b), b)).min()?;
+        pays(cost, counts).then_some(b)
+    }
+
+    /// The blocks that can be widened.
+    fn narrow(&self) -> impl Iterator<Item = usize> {
+        (0..BLOCKS).filter(|b| self.radii[*b] < WIDEST)
     }
 
     /// Widens block `b` by one bit, which completes one more ring.
@@ -204,7 +222,13 @@ impl Nearest {
         };
         let (query, radii, start, due) = (self.query, self.radii, self.start, self.ring);
         let space = Space::of_block(b);
-        let mut walk = Walk::new(filter(query, b, horizon, radii[b], radii[b] + 1));
+        let mut walk = Walk::new(filter(
+            (self.scope, query),
+            b,
+            horizon,
+            radii[b],
+            radii[b] + 1,
+        ));
         let bins = &mut self.bins;
         let mut collect = |key: Key, distance: u32| {
             let fingerprint = space.unrotate(key.rotated);
@@ -228,7 +252,7 @@ impl Nearest {
         let horizon = band_end(start, before, self.farthest);
         self.bins.start_over(horizon);
         let bins = &mut self.bins;
-        let mut all = Within::walk(self.query, horizon);
+        let mut all = Within::walk(self.scope, self.query, horizon);
         let mut collect = |fingerprint: u64, distance: u32, tid: Tid| {
             if keep(fingerprint) {
                 bins.add(distance, tid, start, start);

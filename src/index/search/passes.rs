@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::probe::MAX_PROBED_RADIUS;
+use super::probe::{KeyCounts, MAX_PROBED_RADIUS, walk_cost};
 use crate::index::ball::random_share;
 
 /// Horizon of the first probing pass: near rows cost little to find.
@@ -10,8 +10,9 @@ const NEAR: u32 = 7;
 /// The horizon of the second pass is the least radius within which so many rows are expected, if
 /// the rows of the index were uniform.
 const LIKELY_ROWS: f64 = 32.0;
-/// Rings that are collected from a whole key space the first time.
-const FIRST_BAND: u32 = 4;
+/// Rings that reading a whole key space completes at once, at least, and widening a block one by
+/// one.
+const RINGS_OF_A_WALK: u32 = 4;
 
 /// Horizons of the probing passes through so many rows, of which none farther than `farthest` is
 /// wanted. A pass reads again what the pass before it has read, which is about a quarter of all it
@@ -37,10 +38,16 @@ pub fn first_horizon(farthest: u32) -> u32 {
     }
 }
 
+/// Is completing one more ring by widening a block, which costs so much, cheaper than reading a
+/// whole key space?
+pub fn pays(cost: u64, counts: &impl KeyCounts) -> bool {
+    cost * u64::from(RINGS_OF_A_WALK) < walk_cost(counts)
+}
+
 /// The last ring that is collected from a whole key space, from `ring` on, when `before` rings were
 /// the time before: twice as many, but all where the end is known.
 pub fn band_end(ring: u32, before: u32, farthest: u32) -> u32 {
-    let rings = (2 * before).max(FIRST_BAND);
+    let rings = (2 * before).max(RINGS_OF_A_WALK);
     if farthest < u64::BITS {
         return farthest;
     }

@@ -46,6 +46,21 @@ pub trait KeyCounts {
     fn rows(&self, b: usize, key: u16) -> u64;
 }
 
+/// Evenly spread rows, on so many leaves of each key space.
+pub struct Even {
+    pub leaves: u64,
+}
+
+impl KeyCounts for Even {
+    fn leaves(&self, _: usize) -> u64 {
+        self.leaves
+    }
+
+    fn rows(&self, _: usize, _: u16) -> u64 {
+        (self.leaves * u64::from(LIKELY_COUNT)) >> KEY_BITS
+    }
+}
+
 /// What reading one key space from end to end costs.
 pub fn walk_cost(counts: &impl KeyCounts) -> u64 {
     counts.leaves(0) * (VISIT + TEST * u64::from(LIKELY_COUNT))

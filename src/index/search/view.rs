@@ -1,8 +1,8 @@
 //! An index as one scan sees it, from its start to its end.
 
-use super::cache::{Cached, directory, note_effort};
+use super::cache::{Cached, ScopeCounts, directory, note_effort};
 use super::directory::Leaf;
-use super::probe::{Radii, WALK, choose, radii};
+use super::probe::{Even, Radii, WALK, choose, radii};
 use crate::index::key::{Key, Space};
 use crate::index::page::meta::Meta;
 use crate::index::page::{LEAF, leaf};
@@ -18,6 +18,10 @@ use std::rc::Rc;
 #[derive(Clone)]
 pub struct IndexState {
     meta: Meta,
+    /// Has the index scope columns?
+    scoped: bool,
+    /// The scope that was counted last without a directory, and its leaves.
+    counted: Cell<Option<(u32, Option<u64>)>>,
     directory: Option<Rc<Cached>>,
 }
 
@@ -26,6 +30,8 @@ impl IndexState {
         let meta = read_meta(rel);
         IndexState {
             meta,
+            scoped: rel.key_columns() > 1,
+            counted: Cell::new(None),
             directory: directory(rel, &meta),
         }
     }
@@ -136,7 +142,7 @@ impl<'r, 's> View<'r, 's> {
         })
     }
 
-    /// Splits the leaf of `key` if it is full, and finishes splits found on the way.
+    /// Makes room on the leaf of `key`, and finishes splits found on the way.
     pub fn make_room(&self, space: Space, key: Key) {
         self.tree(space).make_room(key);
     }
@@ -157,7 +163,7 @@ impl<'r, 's> View<'r, 's> {
     }
 
     fn known(&self, space: Space) -> Option<&'s Cached> {
-        self.counts().filter(|_| space != Space::NULL)
+        self.directory().filter(|_| space != Space::NULL)
     }
 
     fn note_effort(&self, effort: u64) {
@@ -171,26 +177,57 @@ impl<'r, 's> View<'r, 's> {
         }
     }
 
-    /// Radii for a search within `k` of `query`: the cheapest by the directory's counts, or evenly
-    /// spread ones without a directory.
-    pub fn radii(&self, query: u64, k: u32) -> Radii {
-        match &self.state.directory {
-            Some(cached) => choose(query, k, cached.as_ref()),
-            // One leaf is read faster than four.
-            None if self.is_one_leaf() => WALK,
-            None => radii(k),
+    /// Radii for a search within `k` of `query` in a scope: the cheapest by the counts, or evenly
+    /// spread ones where nothing is known. With None, in all scopes, which no probe can search.
+    pub fn radii(&self, scope: Option<u32>, query: u64, k: u32) -> Radii {
+        let Some(scope) = scope else { return WALK };
+        match self.counts(scope) {
+            Counts::Directory(counts) => choose(query, k, &counts),
+            Counts::Leaves(1) => WALK,
+            Counts::Leaves(leaves) => choose(query, k, &Even { leaves }),
+            Counts::Unknown => radii(k),
         }
     }
 
-    /// Is a key space a single leaf?
-    pub fn is_one_leaf(&self) -> bool {
-        self.state.meta.levels[0] == LEAF
+    /// What is known of a scope.
+    pub fn counts(&self, scope: u32) -> Counts<'s> {
+        if let Some(cached) = self.state.directory.as_deref() {
+            return Counts::Directory(cached.of_scope(scope));
+        }
+        if self.state.meta.levels[0] == LEAF {
+            return Counts::Leaves(1);
+        }
+        if !self.state.scoped {
+            return Counts::Unknown;
+        }
+        let leaves = match self.state.counted.get() {
+            Some((counted, leaves)) if counted == scope => leaves,
+            _ => self.count_leaves(scope),
+        };
+        leaves.map_or(Counts::Unknown, Counts::Leaves)
     }
 
-    /// What is known of the key spaces, if anything.
-    pub fn counts(&self) -> Option<&'s Cached> {
+    /// Leaves of a scope in the first key space; None when they are many.
+    fn count_leaves(&self, scope: u32) -> Option<u64> {
+        let space = Space::of_block(0);
+        self.note_descent(space);
+        let (first, last) = (Key::at(scope, 0), Key::at(scope, u64::MAX));
+        let leaves = self.tree(space).leaves_between(first, last);
+        self.state.counted.set(Some((scope, leaves)));
+        leaves
+    }
+
+    fn directory(&self) -> Option<&'s Cached> {
         self.state.directory.as_deref()
     }
+}
+
+/// What is known of a scope before a search.
+pub enum Counts<'c> {
+    Directory(ScopeCounts<'c>),
+    /// Leaves of one key space.
+    Leaves(u64),
+    Unknown,
 }
 
 impl Drop for View<'_, '_> {

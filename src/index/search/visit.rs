@@ -60,12 +60,20 @@ impl Walk {
     /// The first position at or after `from` that can hold a match.
     fn skip_to_ball(&self, from: Key) -> Option<Key> {
         let f = &self.filter;
-        let rotated = next_in_ball(from.rotated, f.query, f.within, f.radius)?;
-        Some(if rotated == from.rotated {
-            from
-        } else {
-            Key::at(rotated)
-        })
+        let mut from = match f.scope {
+            Some(scope) if from.scope > scope => return None,
+            Some(scope) => from.max(Key::at(scope, 0)),
+            None => from,
+        };
+        loop {
+            match next_in_ball(from.rotated, f.query, f.within, f.radius) {
+                Some(rotated) if rotated == from.rotated => return Some(from),
+                Some(rotated) => return Some(Key::at(from.scope, rotated)),
+                None if f.scope.is_some() => return None,
+                // The ball begins anew in the next scope.
+                None => from = Key::behind_scope(from.scope)?,
+            }
+        }
     }
 
     /// With a directory, finds the next few leaves and starts fetching them.

@@ -19,10 +19,17 @@ pub struct Match {
     pub distance: u32,
 }
 
-/// The filter of block `b`'s key space for fingerprints within `radius` of `query` whose block `b`
-/// is more than `beyond` and at most `within` bits away.
-pub fn filter(query: u64, b: usize, radius: u32, beyond: i32, within: i32) -> Filter {
+/// The filter of block `b`'s key space for fingerprints of a scope within `radius` of the query
+/// whose block `b` is more than `beyond` and at most `within` bits away.
+pub fn filter(
+    (scope, query): (Option<u32>, u64),
+    b: usize,
+    radius: u32,
+    beyond: i32,
+    within: i32,
+) -> Filter {
     Filter {
+        scope,
         query: Space::of_block(b).rotate(query),
         radius,
         beyond,
@@ -44,6 +51,8 @@ fn found_first(differing: u64, radii: &Radii, b: usize) -> bool {
 /// Everything within a radius. The radii of the blocks are fixed for the whole search: the rule
 /// that reports a match once depends on them.
 pub struct Within {
+    /// None: all scopes.
+    scope: Option<u32>,
     query: u64,
     radius: u32,
     /// Chosen at the first step.
@@ -53,8 +62,9 @@ pub struct Within {
 }
 
 impl Within {
-    pub fn new(query: u64, radius: u32) -> Within {
+    pub fn new(scope: Option<u32>, query: u64, radius: u32) -> Within {
         Within {
+            scope,
             query,
             radius,
             radii: None,
@@ -63,26 +73,34 @@ impl Within {
     }
 
     /// As [`Within::new`], reading one whole key space.
-    pub fn walk(query: u64, radius: u32) -> Within {
-        let mut within = Within::new(query, radius);
+    pub fn walk(scope: Option<u32>, query: u64, radius: u32) -> Within {
+        let mut within = Within::new(scope, query, radius);
         within.set_radii(WALK);
         within
     }
 
     /// Every row that has a fingerprint; distances are to `query`.
-    pub fn everything(query: u64) -> Within {
-        Within::walk(query, FARTHEST)
+    pub fn everything(scope: Option<u32>, query: u64) -> Within {
+        Within::walk(scope, query, FARTHEST)
     }
 
     fn set_radii(&mut self, radii: Radii) {
         self.radii = Some(radii);
         let read = (0..BLOCKS).rev().filter(|b| radii[*b] >= 0);
-        let walk = |b| Walk::new(filter(self.query, b, self.radius, -1, radii[b]));
+        let walk = |b| {
+            Walk::new(filter(
+                (self.scope, self.query),
+                b,
+                self.radius,
+                -1,
+                radii[b],
+            ))
+        };
         self.walks = read.map(|b| (b, walk(b))).collect();
     }
 
     fn start(&mut self, view: &View) -> Radii {
-        let radii = view.radii(self.query, self.radius);
+        let radii = view.radii(self.scope, self.query, self.radius);
         self.set_radii(radii);
         // The first leaves of all blocks are fetched at the same time.
         for (b, walk) in self.walks.iter_mut().rev() {
@@ -123,8 +141,10 @@ impl Within {
 pub struct Nulls(Walk);
 
 impl Nulls {
-    pub fn new() -> Nulls {
+    /// Those of a scope; with None, of all.
+    pub fn new(scope: Option<u32>) -> Nulls {
         Nulls(Walk::new(Filter {
+            scope,
             query: 0,
             radius: FARTHEST,
             beyond: -1,

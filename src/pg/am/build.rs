@@ -1,14 +1,16 @@
 //! What CREATE INDEX needs of the server: the table's rows, progress.
 
 use super::scan::tid_from;
+use super::scope::filed;
+use crate::filed::Filed;
 use crate::pg::catalog::relation::Rel;
 use crate::pg::process::compat;
 use crate::tid::Tid;
 use pgrx::{pg_guard, pg_sys};
 use std::ffi::c_void;
 
-/// Takes rows of a table: the index's (only) key column, None when NULL, and the address.
-pub type RowSink<'f> = &'f mut dyn FnMut(Option<u64>, Tid);
+/// Takes rows of a table: what the index files, and the address.
+pub type RowSink<'f> = &'f mut dyn FnMut(Filed, Tid);
 
 /// The build of an index, as the server asks for it.
 #[derive(Clone, Copy)]
@@ -45,8 +47,8 @@ impl Build<'_> {
         workers.max(0) as usize
     }
 
-    /// Calls `row` with each row that the index must contain: its (only) key column, None when
-    /// NULL, and its address, in physical order. Returns the number of rows in the table.
+    /// Calls `row` with each row that the index must contain, in physical order. Returns the number
+    /// of rows in the table.
     pub fn scan_table(self, row: RowSink) -> f64 {
         let mut row = row;
         // SAFETY: contract of `from_raw`; the callback is given `row` back, which outlives the
@@ -142,19 +144,18 @@ pub unsafe fn scan_visible(
 
 #[pg_guard]
 unsafe extern "C-unwind" fn build_callback(
-    _index: pg_sys::Relation,
+    index: pg_sys::Relation,
     tid: pg_sys::ItemPointer,
     values: *mut pg_sys::Datum,
     nulls: *mut bool,
     _alive: bool,
     state: *mut c_void,
 ) {
-    // SAFETY: the server passes arrays of one key column, a valid address, and the state that
-    // the scan was given.
+    // SAFETY: the server passes the open index, arrays of its key columns, a valid address, and the
+    // state that the scan was given.
     unsafe {
         let row = &mut *state.cast::<RowSink>();
-        let bits = (!*nulls).then(|| (*values).value() as u64);
-        row(bits, tid_from(*tid));
+        row(filed(Rel::from_raw(index), values, nulls), tid_from(*tid));
     }
 }
 

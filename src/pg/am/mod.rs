@@ -1,7 +1,7 @@
 //! The server's side of an index access method.
 //!
 //! [`scan`], [`build`] and [`vacuum`] wrap what the server passes to a scan, to CREATE INDEX and to
-//! VACUUM; [`parallel`] shares a build among processes, through shared memory that
+//! VACUUM; [`scope`] hashes scope columns; [`parallel`] shares a build among processes, through shared memory that
 //! `parallel_memory` lays out; [`storage_parameters`] has the options of CREATE INDEX, [`opclass`]
 //! reads operator classes. [`open`] opens an index for a SQL function, [`row_reader`] reads the
 //! rows of its table, [`row_address`] checks addresses before they are used. What must not live
@@ -15,5 +15,6 @@ mod parallel_memory;
 pub mod row_address;
 pub mod row_reader;
 pub mod scan;
+pub mod scope;
 pub mod storage_parameters;
 pub mod vacuum;

@@ -26,15 +26,24 @@ pub struct OperatorClass {
     pub family: String,
     pub input: pg_sys::Oid,
     pub operators: Vec<FamilyOperator>,
-    /// Support functions of the family.
-    pub functions: usize,
+    pub functions: Vec<FamilyFunction>,
+}
+
+/// One support function of a family.
+#[derive(Clone, Copy, Debug)]
+pub struct FamilyFunction {
+    pub number: i16,
+    pub left: pg_sys::Oid,
+    pub right: pg_sys::Oid,
+    pub arguments: usize,
+    pub result: pg_sys::Oid,
 }
 
 /// Reads an operator class from the catalogs.
 pub fn read(class: pg_sys::Oid) -> OperatorClass {
     use pg_sys::SysCacheIdentifier::{AMOPSTRATEGY, AMPROCNUM};
-    // SAFETY: syscache look-ups; each AMOPSTRATEGY tuple is a pg_amop row, copied before the list
-    // is released.
+    // SAFETY: syscache look-ups; each AMOPSTRATEGY tuple is a pg_amop row, each AMPROCNUM tuple a
+    // pg_amproc row, copied before the list is released.
     unsafe {
         let family = pg_sys::get_opclass_family(class);
         let mut operators = Vec::new();
@@ -52,8 +61,17 @@ pub fn read(class: pg_sys::Oid) -> OperatorClass {
                 result: pg_sys::get_op_rettype(row.amopopr),
             });
         });
-        let mut functions = 0;
-        members(AMPROCNUM as i32, family, |_| functions += 1);
+        let mut functions = Vec::new();
+        members(AMPROCNUM as i32, family, |tuple| {
+            let row = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_amproc>();
+            functions.push(FamilyFunction {
+                number: row.amprocnum,
+                left: row.amproclefttype,
+                right: row.amprocrighttype,
+                arguments: pg_sys::get_func_nargs(row.amproc) as usize,
+                result: pg_sys::get_func_rettype(row.amproc),
+            });
+        });
         OperatorClass {
             family: family_name(family),
             input: pg_sys::get_opclass_input_type(class),

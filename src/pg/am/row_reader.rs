@@ -1,7 +1,10 @@
-//! Single rows of an index's table, and the key that the index must have for each.
+//! Single rows of an index's table, and what the index must file for each.
 
 use super::open::{LatestSnapshot, OpenIndex};
 use super::scan::tid_to;
+use super::scope::filed;
+use crate::filed::Filed;
+use crate::pg::catalog::relation::Rel;
 use crate::tid::Tid;
 use pgrx::pg_sys;
 
@@ -12,17 +15,18 @@ pub enum VisibleRow {
     None,
     /// A row that does not satisfy the index's predicate.
     LeftOut,
-    /// A row with this value of the index's (only) key column; None when it is NULL.
-    Filed(Option<u64>),
+    /// A row that the index must contain, as it is filed.
+    Filed(Filed),
 }
 
-/// Reads single rows and computes the index's key column.
+/// Reads single rows and computes the index's columns.
 pub struct RowReader<'o> {
     snapshot: &'o LatestSnapshot,
     fetch: *mut pg_sys::IndexFetchTableData,
     slot: *mut pg_sys::TupleTableSlot,
     state: *mut pg_sys::EState,
     context: *mut pg_sys::ExprContext,
+    index: Rel<'o>,
     info: *mut pg_sys::IndexInfo,
     /// The predicate; null without one.
     predicate: *mut pg_sys::ExprState,
@@ -45,6 +49,7 @@ impl<'o> RowReader<'o> {
                 slot,
                 state,
                 context,
+                index: open.index(),
                 info,
                 predicate: pg_sys::ExecPrepareQual((*info).ii_Predicate, state),
             }
@@ -55,9 +60,9 @@ impl<'o> RowReader<'o> {
     /// is that of a HOT chain; the row is its visible version, if there is one.
     pub fn row(&mut self, tid: Tid) -> VisibleRow {
         let mut tid = tid_to(tid);
-        let (mut again, mut value, mut null) = (false, pg_sys::Datum::null(), false);
-        // SAFETY: all was made by `new`; the index has one key column. The reset frees what the
-        // expressions allocated; the value is passed by value.
+        let mut again = false;
+        // SAFETY: all was made by `new`; no index has more columns than the arrays have room for.
+        // The reset frees what the expressions allocated, after the values were hashed.
         unsafe {
             let (fetch, slot, snapshot) = (self.fetch, self.slot, self.snapshot.raw());
             let none = std::ptr::null_mut();
@@ -69,15 +74,16 @@ impl<'o> RowReader<'o> {
             let memory = (*self.context).ecxt_per_tuple_memory;
             let outer = pg_sys::MemoryContextSwitchTo(memory);
             let wanted = self.predicate.is_null() || pg_sys::ExecQual(self.predicate, self.context);
-            if wanted {
-                pg_sys::FormIndexDatum(self.info, slot, self.state, &mut value, &mut null);
-            }
+            let row = wanted.then(|| {
+                let mut values = [pg_sys::Datum::null(); pg_sys::INDEX_MAX_KEYS as usize];
+                let mut nulls = [false; pg_sys::INDEX_MAX_KEYS as usize];
+                let (to, is_null) = (values.as_mut_ptr(), nulls.as_mut_ptr());
+                pg_sys::FormIndexDatum(self.info, slot, self.state, to, is_null);
+                filed(self.index, to, is_null)
+            });
             pg_sys::MemoryContextSwitchTo(outer);
             pg_sys::MemoryContextReset(memory);
-            match wanted {
-                true => VisibleRow::Filed((!null).then_some(value.value() as u64)),
-                false => VisibleRow::LeftOut,
-            }
+            row.map_or(VisibleRow::LeftOut, VisibleRow::Filed)
         }
     }
 }

@@ -21,30 +21,117 @@ pub fn tid_to(tid: Tid) -> pg_sys::ItemPointerData {
     raw
 }
 
-/// One condition of a scan on the index's only column.
+/// One condition of a scan: a test of a key column of the index.
 #[derive(Clone, Copy)]
-pub enum Condition {
+pub struct Condition {
+    /// The first column is 0.
+    pub column: usize,
+    pub test: Test,
+}
+
+#[derive(Clone, Copy)]
+pub enum Test {
     IsNull,
     IsNotNull,
     /// An operator of the class with a NULL argument.
     WithNull,
     /// Operator number and argument.
-    Operator(u16, pg_sys::Datum),
+    Operator(u16, Value),
+    /// Operator number, and an array: it holds for one of its elements.
+    AnyOf(u16, Elements),
+}
+
+/// The argument of a condition. Its type is that of the operator's right side; invalid where it is
+/// that of the column's operator class.
+#[derive(Clone, Copy)]
+pub struct Value {
+    pub datum: pg_sys::Datum,
+    pub value_type: pg_sys::Oid,
+}
+
+/// An array of arguments.
+#[derive(Clone, Copy)]
+pub struct Elements(Value);
+
+impl Elements {
+    /// Calls `each` with the elements that are not NULL.
+    pub fn for_each(self, mut each: impl FnMut(Value)) {
+        let array = self.0.datum.cast_mut_ptr::<pg_sys::varlena>();
+        // SAFETY: the server says with SK_SEARCHARRAY that the argument is an array, not NULL. What
+        // is allocated is freed: a scan may start for each row of another table.
+        unsafe {
+            let plain = pg_sys::pg_detoast_datum(array).cast::<pg_sys::ArrayType>();
+            let (mut width, mut by_value, mut align) = (0, false, 0);
+            let element_type = (*plain).elemtype;
+            pg_sys::get_typlenbyvalalign(element_type, &mut width, &mut by_value, &mut align);
+            let (mut datums, mut nulls, mut count) =
+                (std::ptr::null_mut(), std::ptr::null_mut(), 0);
+            pg_sys::deconstruct_array(
+                plain,
+                element_type,
+                i32::from(width),
+                by_value,
+                align,
+                &mut datums,
+                &mut nulls,
+                &mut count,
+            );
+            for i in 0..count as usize {
+                if !*nulls.add(i) {
+                    each(Value {
+                        datum: *datums.add(i),
+                        ..self.0
+                    });
+                }
+            }
+            pg_sys::pfree(datums.cast());
+            pg_sys::pfree(nulls.cast());
+            if !std::ptr::addr_eq(plain, array) {
+                pg_sys::pfree(plain.cast());
+            }
+        }
+    }
 }
 
 impl Condition {
     fn of(key: &pg_sys::ScanKeyData) -> Condition {
         let has = |flag: u32| key.sk_flags & flag as i32 != 0;
-        if has(pg_sys::SK_SEARCHNULL) {
-            Condition::IsNull
+        let value = Value {
+            datum: key.sk_argument,
+            value_type: key.sk_subtype,
+        };
+        let test = if has(pg_sys::SK_SEARCHNULL) {
+            Test::IsNull
         } else if has(pg_sys::SK_SEARCHNOTNULL) {
-            Condition::IsNotNull
+            Test::IsNotNull
         } else if has(pg_sys::SK_ISNULL) {
-            Condition::WithNull
+            Test::WithNull
+        } else if has(pg_sys::SK_SEARCHARRAY) {
+            Test::AnyOf(key.sk_strategy, Elements(value))
         } else {
-            Condition::Operator(key.sk_strategy, key.sk_argument)
+            Test::Operator(key.sk_strategy, value)
+        };
+        Condition {
+            column: key.sk_attno as usize - 1,
+            test,
         }
     }
+}
+
+/// One ordering of a scan: by the distance of a key column to a centre, None when it is NULL.
+#[derive(Clone, Copy)]
+pub struct OrderBy {
+    pub column: usize,
+    pub centre: Option<pg_sys::Datum>,
+}
+
+/// What the executor has to look at again on a row that a scan returns.
+#[derive(Clone, Copy, Default)]
+pub struct Recheck {
+    /// The conditions: some rows may not meet them.
+    pub conditions: bool,
+    /// The order: the distances are least ones.
+    pub order: bool,
 }
 
 /// A scan's private state, and the memory context that it is dropped with.
@@ -153,14 +240,18 @@ impl<'s> Scan<'s> {
             .map(Condition::of)
     }
 
-    /// The ordering operator's argument: None without ORDER BY, Some(None) when it is NULL.
-    pub fn order_by(&self) -> Option<Option<pg_sys::Datum>> {
-        if self.raw.numberOfOrderBys == 0 {
-            return None;
-        }
-        // SAFETY: the scan has at least one order-by key.
-        let key = unsafe { &*self.raw.orderByData };
-        Some((key.sk_flags & pg_sys::SK_ISNULL as i32 == 0).then_some(key.sk_argument))
+    /// The orderings, the first one first.
+    pub fn order_bys(&self) -> impl Iterator<Item = OrderBy> {
+        let n = self.raw.numberOfOrderBys.max(0) as usize;
+        let keys = self.raw.orderByData;
+        (0..n).map(move |i| {
+            // SAFETY: the scan has so many order-by keys.
+            let key = unsafe { &*keys.add(i) };
+            OrderBy {
+                column: key.sk_attno as usize - 1,
+                centre: (key.sk_flags & pg_sys::SK_ISNULL as i32 == 0).then_some(key.sk_argument),
+            }
+        })
     }
 
     /// Counts one search of the index: in the statistics (the macro pgstat_count_index_scan) and
@@ -193,20 +284,27 @@ impl<'s> Scan<'s> {
             )
     }
 
-    /// Hands a row to the executor; `distance` is the value of the ordering operator, None for
-    /// NULL.
-    pub fn set_row(&mut self, tid: Tid, distance: Option<i32>, addresses: &mut RowAddresses) {
+    /// Hands a row to the executor; `distance` is the value of the first ordering operator, None for
+    /// NULL. Further ones are given as 0, the least distance.
+    pub fn set_row(
+        &mut self,
+        tid: Tid,
+        distance: Option<i32>,
+        recheck: Recheck,
+        addresses: &mut RowAddresses,
+    ) {
         // The server would report the table as damaged, or take the highest block number for a
         // request to extend it.
         addresses.check(self.index(), tid);
         self.raw.xs_heaptid = tid_to(tid);
-        self.raw.xs_recheck = false;
-        self.raw.xs_recheckorderby = false;
-        if self.raw.numberOfOrderBys > 0 {
-            // SAFETY: `begin` allocated both arrays.
+        self.raw.xs_recheck = recheck.conditions;
+        self.raw.xs_recheckorderby = recheck.order;
+        for i in 0..self.raw.numberOfOrderBys.max(0) as usize {
+            let value = if i == 0 { distance } else { Some(0) };
+            // SAFETY: `begin` allocated both arrays, of this length.
             unsafe {
-                *self.raw.xs_orderbyvals = pg_sys::Datum::from(distance.unwrap_or(0));
-                *self.raw.xs_orderbynulls = distance.is_none();
+                *self.raw.xs_orderbyvals.add(i) = pg_sys::Datum::from(value.unwrap_or(0));
+                *self.raw.xs_orderbynulls.add(i) = value.is_none();
             }
         }
     }
@@ -245,8 +343,8 @@ impl Bitmap {
         }
     }
 
-    /// Adds rows that need no recheck.
-    pub fn add(&mut self, index: Rel, tids: &[Tid], addresses: &mut RowAddresses) {
+    /// Adds rows; says whether the executor has to look at the conditions again.
+    pub fn add(&mut self, index: Rel, tids: &[Tid], recheck: bool, addresses: &mut RowAddresses) {
         self.batch.clear();
         for tid in tids {
             // With such an address the server would skip the row, or raise an internal error.
@@ -262,7 +360,7 @@ impl Bitmap {
                 self.raw,
                 self.batch.as_mut_ptr(),
                 self.batch.len() as i32,
-                false,
+                recheck,
             );
         }
     }

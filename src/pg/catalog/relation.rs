@@ -83,6 +83,47 @@ impl<'a> Rel<'a> {
         unsafe { self.data().rd_index.as_ref() }.is_some_and(|row| row.indisvalid)
     }
 
+    /// Key columns of an index: the scope columns and, as the last one, the fingerprint.
+    pub fn key_columns(self) -> usize {
+        // SAFETY: of an open index, rd_index is its row of pg_index; of another relation null.
+        let row = unsafe { self.data().rd_index.as_ref() };
+        row.map_or(1, |row| row.indnkeyatts as usize)
+    }
+
+    /// The name of a key column of an index.
+    pub fn column_name(self, column: usize) -> String {
+        // SAFETY: the server looks the name up and copies it; with true, it returns null for a
+        // column that does not exist.
+        unsafe {
+            let name = pg_sys::get_attname(self.oid(), column as pg_sys::AttrNumber + 1, true);
+            match name.is_null() {
+                true => String::new(),
+                false => CStr::from_ptr(name).to_string_lossy().into_owned(),
+            }
+        }
+    }
+
+    /// The collation of a key column of an index.
+    pub fn collation(self, column: usize) -> pg_sys::Oid {
+        assert!(column < self.key_columns());
+        // SAFETY: an open index has an entry for each key column.
+        unsafe { *self.data().rd_indcollation.add(column) }
+    }
+
+    /// The type for which the operator class of a key column was made.
+    pub fn operator_class_type(self, column: usize) -> pg_sys::Oid {
+        assert!(column < self.key_columns());
+        // SAFETY: as above.
+        unsafe { *self.data().rd_opcintype.add(column) }
+    }
+
+    /// The operator family of a key column.
+    pub fn operator_family(self, column: usize) -> pg_sys::Oid {
+        assert!(column < self.key_columns());
+        // SAFETY: as above.
+        unsafe { *self.data().rd_opfamily.add(column) }
+    }
+
     /// The table of an index.
     pub fn table_oid(self) -> pg_sys::Oid {
         // SAFETY: of an open index, rd_index is its row of pg_index; of another relation null.

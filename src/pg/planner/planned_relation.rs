@@ -20,7 +20,7 @@ pub struct Relation<'p> {
     planner: Planner<'p>,
 }
 
-/// The first key column of an index, and all of the index's expressions.
+/// The last key column of an index, which is the fingerprint, and all of the index's expressions.
 pub struct IndexKey<'p> {
     pub access_method: Oid,
     pub operator_family: Oid,
@@ -269,15 +269,18 @@ fn index_oids(table: Oid) -> Vec<Oid> {
 /// # Safety
 /// `index` is an index of a relation that is being planned.
 unsafe fn index_key_of_plan<'p>(index: &pg_sys::IndexOptInfo) -> Option<IndexKey<'p>> {
-    // SAFETY: an index has at least one key column, so the arrays have a first element; the
-    // expressions live as long as the planning.
+    // SAFETY: the arrays have an element for each key column; the expressions live as long as the
+    // planning.
     unsafe {
+        let last = index.nkeycolumns as usize - 1;
+        let columns = std::slice::from_raw_parts(index.indexkeys, last + 1);
+        let columns: Vec<i16> = columns.iter().map(|column| *column as i16).collect();
         let expressions = NodeList::new(index.indexprs);
         let predicate = NodeList::new(index.indpred);
         Some(IndexKey {
             access_method: index.relam,
-            operator_family: *index.opfamily,
-            key: key(*index.indexkeys as i16, expressions)?,
+            operator_family: *index.opfamily.add(last),
+            key: last_key(&columns, expressions)?,
             expressions: expressions.iter().chain(predicate.iter()).collect(),
         })
     }
@@ -293,10 +296,11 @@ unsafe fn index_key_of_catalog<'p>(index: Oid, relid: u32) -> Option<IndexKey<'p
         let rel = pg_sys::index_open(index, pg_sys::AccessShareLock as i32);
         let expressions = in_terms_of(pg_sys::RelationGetIndexExpressions(rel), relid);
         let predicate = in_terms_of(pg_sys::RelationGetIndexPredicate(rel), relid);
-        let column = *(*(*rel).rd_index).indkey.values.as_ptr();
-        let found = key(column, expressions).map(|key| IndexKey {
+        let count = (*(*rel).rd_index).indnkeyatts as usize;
+        let columns = (*(*rel).rd_index).indkey.values.as_slice(count);
+        let found = last_key(columns, expressions).map(|key| IndexKey {
             access_method: (*(*rel).rd_rel).relam,
-            operator_family: *(*rel).rd_opfamily,
+            operator_family: *(*rel).rd_opfamily.add(count - 1),
             key,
             expressions: expressions.iter().chain(predicate.iter()).collect(),
         });
@@ -319,13 +323,15 @@ unsafe fn in_terms_of<'p>(list: *mut pg_sys::List, relid: u32) -> NodeList<'p> {
     }
 }
 
-/// The first key column: a column number, or 0 and the first of the index's expressions.
-fn key<'p>(column: i16, expressions: NodeList<'p>) -> Option<Indexed<'p>> {
-    if column != 0 {
-        Some(Indexed::Column(column))
-    } else {
-        expressions.get(0).map(Indexed::Expression)
+/// The last of an index's key columns, which is the fingerprint: column numbers, with 0 for each of
+/// the index's expressions.
+fn last_key<'p>(columns: &[i16], expressions: NodeList<'p>) -> Option<Indexed<'p>> {
+    let (last, before) = columns.split_last()?;
+    if *last != 0 {
+        return Some(Indexed::Column(*last));
     }
+    let number = before.iter().filter(|column| **column == 0).count();
+    expressions.get(number).map(Indexed::Expression)
 }
 
 /// # Safety

@@ -1,0 +1,252 @@
+//! What the keys of a scan ask for, and the stages of searching that answer it.
+//!
+//! The server may send any conditions on any key columns, or none, and several orders. The scopes
+//! are known if each scope column is compared by `=`, or tested for NULL; all other conditions on
+//! scope columns are left to the executor, which looks at the rows again.
+
+#![allow(unsafe_code)]
+
+use super::ball::{Ball, NEAR};
+use super::search::nearest_in_scopes::NearestInScopes;
+use super::search::within::{Nulls, Within};
+use crate::filed::scope_of;
+use crate::pg::am::scan::{Condition, Recheck, Scan, Test, Value};
+use crate::pg::am::scope::hash_of;
+use crate::pg::catalog::relation::Rel;
+use crate::pg::process::memory::work_mem_bytes;
+use crate::tid::Tid;
+use pgrx::pg_sys;
+
+/// Operator numbers of the operator classes, as in sql/.
+pub mod operator {
+    /// `fp <@ ball`
+    pub const IN_BALL: u16 = 1;
+    /// `fp <~> centre`, in ORDER BY only
+    pub const DISTANCE: u16 = 2;
+    /// `fp ~= other`
+    pub const NEAR: u16 = 3;
+    /// `column = value`
+    pub const EQUAL: u16 = 4;
+}
+
+/// A list of more scopes is not searched one by one: a whole key space is read.
+pub const MOST_SCOPES: usize = 10_000;
+
+pub enum Stage {
+    /// In one scope, or with None in all, what is near the centre of the ball of this number.
+    Within(Within, usize),
+    Nearest(NearestInScopes),
+    Nulls(Nulls),
+}
+
+/// What the scan keys ask for.
+#[derive(Default)]
+pub struct ScanRequest {
+    /// The scopes to search; None for all of them.
+    scopes: Option<Vec<u32>>,
+    /// For each condition on it, the fingerprint must lie in one of these balls. The first one
+    /// drives the search.
+    balls: Vec<Vec<Ball>>,
+    /// The centre of the first ORDER BY: None without it, Some(None) when it is NULL.
+    centre: Option<Option<u64>>,
+    null_rows: bool,
+    other_rows: bool,
+    recheck: Recheck,
+}
+
+impl ScanRequest {
+    pub fn of(scan: &Scan) -> ScanRequest {
+        let index = scan.index();
+        let last = index.key_columns() - 1;
+        let mut pins: Vec<Option<Vec<Option<u32>>>> = vec![None; last];
+        let mut request = ScanRequest {
+            null_rows: true,
+            other_rows: true,
+            ..ScanRequest::default()
+        };
+        for Condition { column, test } in scan.conditions() {
+            if column == last {
+                request.restrict_fingerprint(test);
+                continue;
+            }
+            request.recheck.conditions = true;
+            if let Some(hashes) = hashes(index, column, test) {
+                // Of two conditions on a column, the one that holds for fewer values.
+                let shorter = |old: &Vec<_>| old.len() > hashes.len();
+                if pins[column].as_ref().is_none_or(shorter) {
+                    pins[column] = Some(hashes);
+                }
+            }
+        }
+        request.scopes = combined(pins);
+        request.balls.sort_by_key(|any| (widest(any), any.len()));
+        request.set_order(scan, last);
+        request
+    }
+
+    /// A distance to the fingerprint is returned in order; other orders are left to the executor.
+    fn set_order(&mut self, scan: &Scan, last: usize) {
+        let mut order_bys = scan.order_bys();
+        let Some(first) = order_bys.next() else {
+            return;
+        };
+        if first.column == last {
+            self.centre = Some(first.centre.map(|datum| datum.value() as u64));
+        }
+        self.recheck.order = self.centre.is_none() || order_bys.next().is_some();
+    }
+
+    fn restrict_fingerprint(&mut self, test: Test) {
+        match test {
+            Test::IsNull => self.other_rows = false,
+            Test::IsNotNull => self.null_rows = false,
+            // The operators are strict: a NULL argument is never true.
+            Test::WithNull => (self.null_rows, self.other_rows) = (false, false),
+            Test::Operator(operator, value) => {
+                self.null_rows = false;
+                self.balls.push(vec![ball(operator, value)]);
+            }
+            Test::AnyOf(operator, elements) => {
+                self.null_rows = false;
+                let mut any = Vec::new();
+                elements.for_each(|value| any.push(ball(operator, value)));
+                self.balls.push(any);
+            }
+        }
+    }
+
+    /// Does a fingerprint meet all conditions?
+    pub fn accepts(&self, fingerprint: u64) -> bool {
+        self.balls
+            .iter()
+            .all(|any| any.iter().any(|ball| ball.contains(fingerprint as i64)))
+    }
+
+    /// Is `ball` the first of those that drive the search that holds a fingerprint? So a row in
+    /// several balls is reported once.
+    pub fn is_first(&self, fingerprint: u64, ball: usize) -> bool {
+        let drivers = self.balls.first().map_or(&[][..], Vec::as_slice);
+        !drivers[..ball]
+            .iter()
+            .any(|earlier| earlier.contains(fingerprint as i64))
+    }
+
+    /// Are rows returned in the order of distance?
+    pub fn is_ordered(&self) -> bool {
+        self.centre.is_some()
+    }
+
+    pub fn recheck(&self) -> Recheck {
+        self.recheck
+    }
+
+    /// The stages of the search, last first.
+    pub fn stages(&self) -> Vec<Stage> {
+        let scopes: Vec<Option<u32>> = match &self.scopes {
+            Some(scopes) => scopes.iter().copied().map(Some).collect(),
+            None => vec![None],
+        };
+        let mut stages = Vec::new();
+        if self.null_rows {
+            let nulls = scopes.iter().map(|scope| Stage::Nulls(Nulls::new(*scope)));
+            stages.extend(nulls);
+        }
+        if self.other_rows {
+            self.add_fingerprint_stages(&scopes, &mut stages);
+        }
+        stages
+    }
+
+    /// The stages for rows with a fingerprint; none when no fingerprint can qualify.
+    fn add_fingerprint_stages(&self, scopes: &[Option<u32>], stages: &mut Vec<Stage>) {
+        let drivers = self.balls.first();
+        if drivers.is_some_and(|any| widest(any) < 0) {
+            return;
+        }
+        if let Some(centre) = self.centre.flatten() {
+            let farthest = match drivers.map(Vec::as_slice) {
+                Some([ball]) if ball.centre as u64 == centre => ball.radius as u32,
+                _ => u64::BITS,
+            };
+            let limit = work_mem_bytes() / size_of::<Tid>();
+            let nearest = NearestInScopes::new(scopes, centre, farthest, limit);
+            stages.push(Stage::Nearest(nearest));
+            return;
+        }
+        for scope in scopes {
+            let Some(drivers) = drivers else {
+                stages.push(Stage::Within(Within::everything(*scope, 0), 0));
+                continue;
+            };
+            let near = drivers.iter().enumerate().filter_map(|(i, ball)| {
+                let radius = u32::try_from(ball.radius).ok()?;
+                let within = Within::new(*scope, ball.centre as u64, radius);
+                Some(Stage::Within(within, i))
+            });
+            stages.extend(near);
+        }
+    }
+}
+
+/// The largest radius of some balls; negative when there is none.
+fn widest(any: &[Ball]) -> i32 {
+    any.iter().map(|ball| ball.radius).max().unwrap_or(-1)
+}
+
+/// The ball of a condition on the fingerprint.
+fn ball(operator: u16, value: Value) -> Ball {
+    let bits = match value.value_type {
+        pg_sys::INT2OID => i64::from(value.datum.value() as i16),
+        pg_sys::INT4OID => i64::from(value.datum.value() as i32),
+        _ => value.datum.value() as i64,
+    };
+    match operator {
+        operator::NEAR => Ball::new(bits, NEAR),
+        operator::EQUAL => Ball::new(bits, 0),
+        // SAFETY: the only other operator is <@ (bigint, hamming_ball); not NULL.
+        _ => unsafe { *value.datum.cast_mut_ptr::<Ball>() },
+    }
+}
+
+/// The hashes of the values for which a condition on a scope column can hold, None for NULL; None
+/// when they cannot be listed.
+fn hashes(index: Rel, column: usize, test: Test) -> Option<Vec<Option<u32>>> {
+    // SAFETY: the index of a running scan is open, and the server sends values of their types.
+    let hash = |value: Value| unsafe { hash_of(index, column, value.value_type, value.datum) };
+    match test {
+        Test::IsNull => Some(vec![None]),
+        Test::WithNull => Some(Vec::new()),
+        Test::Operator(operator::EQUAL, value) => Some(vec![Some(hash(value))]),
+        Test::AnyOf(operator::EQUAL, elements) => {
+            let mut all = Vec::new();
+            elements.for_each(|value| all.push(Some(hash(value))));
+            all.sort_unstable();
+            all.dedup();
+            Some(all)
+        }
+        // Operators of fingerprints on a column that stands before the last one, and IS NOT NULL.
+        Test::Operator(..) | Test::AnyOf(..) | Test::IsNotNull => None,
+    }
+}
+
+/// The scopes of all combinations of the columns' hashes, each once; None when they are not known,
+/// or too many.
+fn combined(pins: Vec<Option<Vec<Option<u32>>>>) -> Option<Vec<u32>> {
+    let mut rows: Vec<Vec<Option<u32>>> = vec![Vec::new()];
+    for hashes in pins {
+        let hashes = hashes?;
+        if rows.len() * hashes.len() > MOST_SCOPES {
+            return None;
+        }
+        let longer = |row: &Vec<Option<u32>>| {
+            let row = row.clone();
+            let with = |hash: &Option<u32>| [row.as_slice(), &[*hash]].concat();
+            hashes.iter().map(with).collect::<Vec<_>>()
+        };
+        rows = rows.iter().flat_map(longer).collect();
+    }
+    let mut scopes: Vec<u32> = rows.into_iter().map(scope_of).collect();
+    scopes.sort_unstable();
+    scopes.dedup();
+    Some(scopes)
+}
