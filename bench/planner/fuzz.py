@@ -237,7 +237,19 @@ def lateral(draw, world, t):
             f"ORDER BY t.fp <~> p.fp LIMIT {draw.choice((1, 3, 10, 100))}) x WHERE p.of = '{t}' AND p.id % 300 < {few}")
 
 
-TEMPLATES = {f.__name__: f for f in (within, count_within, nearest, nearest_within, grouped, probes, tagged, three, lateral)}
+def twins(draw, world, t):
+    """Near-duplicates within the same tenant, of some rows."""
+    return (f"SELECT a.id, b.id FROM {t} a JOIN {t} b ON a.tenant = b.tenant AND a.fp <~> b.fp <= {draw.randrange(9)} "
+            f"WHERE a.id % 10000 < {draw.choice((1, 3, 10))} AND a.id <> b.id{limit(draw)}")
+
+
+def listed(draw, world, t):
+    values = ", ".join(str(world.centre(draw, t)) for _ in range(draw.choice((1, 3, 30))))
+    operator = draw.choice(("=", "~="))
+    return f"SELECT id FROM {t} WHERE fp {operator} ANY ('{{{values}}}'::bigint[]) AND {world.filters(draw, t)}"
+
+
+TEMPLATES = {f.__name__: f for f in (within, count_within, nearest, nearest_within, grouped, probes, tagged, three, lateral, twins, listed)}
 
 
 def shape(node):

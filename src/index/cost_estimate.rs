@@ -56,6 +56,7 @@ pub fn estimate(path: &IndexPath) -> Estimate {
             total: NEVER,
             selectivity: path.selectivity(|_| true),
             pages: path.index_pages(),
+            never: true,
         };
     }
     let (operator, index_row) = cpu_costs();
@@ -93,9 +94,10 @@ fn unordered(path: &IndexPath, request: &Request, prices: &Prices) -> Estimate {
     let work = work.times(request.scopes.unwrap_or(1.0));
     Estimate {
         startup: 0.0,
-        total: work.price(&cached(path, prices, work.pages()), matches),
+        total: work.price(&cached(path, prices, &work), matches),
         selectivity,
         pages: work.pages(),
+        never: false,
     }
 }
 
@@ -118,7 +120,7 @@ fn in_order(path: &IndexPath, request: &Request, by: &OrderBy, prices: &Prices) 
     };
     let work = |rows: f64| nearest.first(rows * met, prices).times(scopes);
     let all = work(matches);
-    let prices = cached(path, prices, all.pages());
+    let prices = cached(path, prices, &all);
     let first = work(1.0).price_in_order(&prices, 0.0);
     let total = all.price_in_order(&prices, matches);
     let (taken, share) = match path.taken() {
@@ -135,6 +137,7 @@ fn in_order(path: &IndexPath, request: &Request, by: &OrderBy, prices: &Prices) 
         total,
         selectivity,
         pages: all.pages(),
+        never: false,
     }
 }
 
@@ -144,12 +147,13 @@ fn matches(path: &IndexPath, selectivity: f64) -> f64 {
     (path.table_rows() * selectivity).clamp(1.0, rows)
 }
 
-/// The prices where the scan is repeated, and finds pages in the cache.
-fn cached(path: &IndexPath, prices: &Prices, pages: f64) -> Prices {
+/// The prices where the scan is repeated, and finds pages in the cache that it looks up. Reading a
+/// whole key space again costs what it did, as the planner counts reading a table again.
+fn cached(path: &IndexPath, prices: &Prices, work: &Work) -> Prices {
+    let pages = work.random_pages;
     let share = path.pages_of_all_loops(pages) / (pages * path.loops()).max(1.0);
     Prices {
-        random_page: prices.random_page * share,
-        sequential_page: prices.sequential_page * share,
+        random_page: prices.random_page * share.min(1.0),
         ..*prices
     }
 }

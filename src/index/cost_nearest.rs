@@ -78,7 +78,8 @@ impl Nearest {
             leaves: self.searched.leaves as u64,
         };
         let cost = |ring: u32| shell_cost(&counts, 0, 0, ring as usize / BLOCKS);
-        let widened = |ring: &u32| counts.leaves > 1 && pays(cost(*ring), &counts);
+        let widened =
+            |ring: &u32| counts.leaves > 1 && pays(cost(*ring), &counts, *ring, self.farthest);
         (0..=horizon).take_while(widened).last()
     }
 

@@ -207,7 +207,7 @@ impl Nearest {
             shell_cost(counts, b, key, (self.radii[b] + 1) as usize)
         };
         let (cost, b) = self.narrow().map(|b| (cost(b), b)).min()?;
-        pays(cost, counts).then_some(b)
+        pays(cost, counts, self.rings_complete(), self.farthest).then_some(b)
     }
 
     /// The blocks that can be widened.

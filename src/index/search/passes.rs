@@ -38,10 +38,11 @@ pub fn first_horizon(farthest: u32) -> u32 {
     }
 }
 
-/// Is completing one more ring by widening a block, which costs so much, cheaper than reading a
-/// whole key space?
-pub fn pays(cost: u64, counts: &impl KeyCounts) -> bool {
-    cost * u64::from(RINGS_OF_A_WALK) < walk_cost(counts)
+/// Is completing ring `ring` by widening a block, which costs so much, cheaper than reading a whole
+/// key space, which completes some of those up to `farthest`?
+pub fn pays(cost: u64, counts: &impl KeyCounts, ring: u32, farthest: u32) -> bool {
+    let rings = RINGS_OF_A_WALK.min((farthest + 1).saturating_sub(ring));
+    cost * u64::from(rings) < walk_cost(counts)
 }
 
 /// The last ring that is collected from a whole key space, from `ring` on, when `before` rings were

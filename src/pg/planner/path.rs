@@ -24,6 +24,8 @@ pub struct Estimate {
     pub total: f64,
     pub selectivity: f64,
     pub pages: f64,
+    /// Must any other path be preferred, even one that a setting disables?
+    pub never: bool,
 }
 
 /// What a query takes of the rows of a relation.
@@ -184,8 +186,7 @@ impl<'p> IndexPath<'p> {
         }
     }
 
-    /// What the query takes of this relation's rows, which come in an order that it asks for. All
-    /// where it reads other relations too: how many rows a join takes is not known yet.
+    /// What the query takes of this relation's rows, which come in an order that it asks for.
     pub fn taken(&self) -> Taken {
         // SAFETY: the planner's own structs; the arrays are as long as its relations are many, and
         // a child has an entry in the second.
@@ -196,19 +197,40 @@ impl<'p> IndexPath<'p> {
                 let link = *root.append_rel_array.add(relation.relid as usize);
                 relation = &**root.simple_rel_array.add((*link).parent_relid as usize);
             }
-            if pg_sys::bms_membership(root.all_baserels) != pg_sys::BMS_Membership::BMS_SINGLETON {
-                return Taken::All;
-            }
             let query = &*root.parse;
             let grouped = !query.groupClause.is_null() || !query.distinctClause.is_null();
+            let rows = relation.rows * self.share_that_joins_keep(relation.relid);
             // A fraction from 1 on is a number of rows.
             match root.tuple_fraction {
-                _ if root.limit_tuples > 0.0 => Taken::share(root.limit_tuples / relation.rows),
+                _ if root.limit_tuples > 0.0 => Taken::share(root.limit_tuples / rows),
                 groups if grouped && groups >= 1.0 => Taken::Groups(groups),
                 _ if grouped => Taken::All,
-                rows if rows >= 1.0 => Taken::share(rows / relation.rows),
+                taken if taken >= 1.0 => Taken::share(taken / rows),
                 fraction => Taken::share(fraction),
             }
+        }
+    }
+
+    /// Share of a relation's rows that joins with the others keep, taking these for the tables that
+    /// foreign keys lead to: each keeps what the conditions on it keep of itself. All where there
+    /// are outer or semi-joins.
+    fn share_that_joins_keep(&self, relation: u32) -> f64 {
+        // SAFETY: the planner's own structs. The sizes of all relations are known before any path
+        // is priced.
+        unsafe {
+            let root = &*self.root;
+            if !root.join_info_list.is_null() {
+                return 1.0;
+            }
+            let kept = |other: i32| {
+                let other = &**root.simple_rel_array.add(other as usize);
+                (other.rows / other.tuples.max(other.rows)).min(1.0)
+            };
+            (1..root.simple_rel_array_size)
+                .filter(|other| *other as u32 != relation)
+                .filter(|other| pg_sys::bms_is_member(*other, root.all_baserels))
+                .map(kept)
+                .product()
         }
     }
 
