@@ -555,7 +555,7 @@ CREATE FUNCTION simhash_index_stats(
 LANGUAGE c VOLATILE STRICT ROWS 1 AS 'MODULE_PATHNAME', 'simhash_index_stats';
 COMMENT ON FUNCTION simhash_index_stats(regclass) IS
 	'what a simhash index holds: candidates[radius + 1] is how many postings a search within radius '
-	'compares on average, hottest_* the 16-bit key with the most rows; reads the whole index; '
+	'compares on average, hottest_* the 16-bit key with the most rows (NULL with scope columns); reads the whole index; '
 	'needs SELECT on its table';
 
 -- ---------------------------------------------------------------- stored configurations

@@ -12,7 +12,7 @@ our @EXPORT = qw($page_size $header $format $downlink $wide_leaf %at level_and_s
 our $page_size = 8192;
 our $header = 24;
 # The format version in the metapage.
-our $format = 1;
+our $format = 2;
 # Bytes of a downlink on an internal page.
 our $downlink = 24;
 # Where a field begins on a page, in bytes.
@@ -22,10 +22,11 @@ our %at = (
 	roots => 40,    # of the metapage: five blocks
 	special => 8080,    # of every other page: the right sibling's block comes first
 	level => 8086,    # and the key space, a byte each
-	sorted => 8112,    # how many postings a leaf had when it was last written as a whole
+	scope => 8076,    # of a leaf: the scope of all its postings, unless they carry their own
+	sorted => 8182,    # how many postings a leaf had when it was last written as a whole: where its last slot ends
 	child => 16);    # in a downlink
-# Postings that fit a leaf whose keys span more than 32 values: 4 bytes and 10 bytes each (CAPACITY_WIDE).
-our $wide_leaf = int(($at{special} - $header) / 14);
+# Postings that fit a leaf of one scope whose keys span more than 32 values: 4 bytes and 10 bytes each.
+our $wide_leaf = int(($at{scope} - $header) / 14);
 
 # Of a page other than the metapage.
 sub level_and_space { return unpack "x$at{level}CC", $_[0]; }
@@ -33,6 +34,6 @@ sub level_and_space { return unpack "x$at{level}CC", $_[0]; }
 sub lower_and_upper { return unpack "x$at{lower}SS", $_[0]; }
 
 # Bytes of a posting's second part; the first parts, of 4 bytes, follow the header.
-sub posting_size { my ($upper, $count) = @_; return ($at{special} - $upper) / $count; }
+sub posting_size { my ($upper, $count) = @_; return ($at{scope} - $upper) / $count; }
 
 1;

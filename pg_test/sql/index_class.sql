@@ -1,4 +1,4 @@
--- The operator class, what amvalidate finds wrong with others, and the statistics counters.
+-- The operator classes, what amvalidate finds wrong with others, and the statistics counters.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
 RESET client_min_messages;
@@ -6,9 +6,12 @@ RESET client_min_messages;
 SELECT opcname, opcdefault, opcintype::regtype, amvalidate(c.oid)
 FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod WHERE amname = 'simhash';
 
--- Equality is not in the class: the planner would pick the index for it.
 SELECT amopstrategy, amoppurpose, amopopr::regoperator
-FROM pg_amop JOIN pg_am a ON a.oid = amopmethod WHERE amname = 'simhash' ORDER BY 1;
+FROM pg_amop JOIN pg_am a ON a.oid = amopmethod WHERE amname = 'simhash' ORDER BY 1, amopopr;
+-- Each hash function agrees with that of the server's own hash access method, or did so before it had one of its own.
+SELECT p.amproclefttype::regtype, p.amproc
+FROM pg_amproc p JOIN pg_opfamily f ON f.oid = p.amprocfamily JOIN pg_am a ON a.oid = f.opfmethod
+WHERE amname = 'simhash' ORDER BY p.amproclefttype;
 
 CREATE OPERATOR CLASS wrong_type FOR TYPE text USING simhash AS
 	OPERATOR 3 = (text, text);
@@ -26,7 +29,23 @@ CREATE OPERATOR CLASS wrong_places FOR TYPE bigint USING simhash AS
 CREATE OPERATOR CLASS wrong_member FOR TYPE bigint USING simhash AS
 	OPERATOR 1 <@ (bigint, hamming_ball), OPERATOR 2 <~> (bigint, bigint) FOR ORDER BY pg_catalog.integer_ops;
 ALTER OPERATOR FAMILY wrong_member USING simhash ADD OPERATOR 3 = (int, int);
-SELECT opcname, amvalidate(oid) FROM pg_opclass WHERE opcname LIKE 'wrong%' ORDER BY 1;
+-- Scopes without a hash function, with one that returns 64 bits, and with one under another number.
+CREATE OPERATOR CLASS wrong_hash FOR TYPE text USING simhash AS OPERATOR 4 = (text, text);
+CREATE OPERATOR CLASS wrong_width FOR TYPE text USING simhash AS
+	OPERATOR 4 = (text, text), FUNCTION 1 hashtextextended(text, bigint);
+-- Any type that can be hashed can be a scope.
+CREATE OPERATOR CLASS right_numeric FOR TYPE numeric USING simhash AS
+	OPERATOR 4 = (numeric, numeric), FUNCTION 1 hash_numeric(numeric);
+SELECT opcname, amvalidate(oid) FROM pg_opclass WHERE opcname LIKE 'wrong%' OR opcname LIKE 'right%' ORDER BY 1;
+CREATE OPERATOR CLASS wrong_function FOR TYPE text USING simhash AS
+	OPERATOR 4 = (text, text), FUNCTION 2 hashtext(text);
+CREATE TABLE class_scoped AS SELECT (g % 3)::numeric AS tenant, 't' AS kind, g::bigint AS fp FROM generate_series(1, 300) g;
+CREATE INDEX class_scoped_hash ON class_scoped USING simhash (kind wrong_hash, fp);
+CREATE INDEX class_scoped_fp ON class_scoped USING simhash (tenant right_numeric, fp);
+SET enable_seqscan = off;
+SELECT count(*) FROM class_scoped WHERE tenant = 2.00 AND fp <~> 5 <= 1;
+RESET enable_seqscan;
+DROP TABLE class_scoped;
 -- A class that lacks only the operator of constraints will do.
 ALTER OPERATOR FAMILY wrong_member USING simhash DROP OPERATOR 3 (int, int);
 SELECT opcname, amvalidate(oid) FROM pg_opclass WHERE opcname = 'wrong_member';
@@ -37,6 +56,9 @@ DROP OPERATOR FAMILY wrong_places USING simhash;
 DROP OPERATOR FAMILY wrong_member USING simhash;
 RESET client_min_messages;
 DROP OPERATOR FAMILY wrong_type USING simhash;
+DROP OPERATOR FAMILY wrong_hash USING simhash;
+DROP OPERATOR FAMILY wrong_width USING simhash;
+DROP OPERATOR FAMILY right_numeric USING simhash;
 DROP OPERATOR FAMILY wrong_number USING simhash;
 
 -- No plan is an index-only scan, whatever else is forbidden: this index returns no column.

@@ -1,5 +1,6 @@
 //! The access method `simhash`: fingerprints filed under four 16-bit keys, in one B-link tree a key
-//! space, so that everything within a Hamming radius is found exactly. README.md in this folder
+//! space, so that everything within a Hamming radius is found exactly, in a scope if the index has
+//! columns for it. README.md in this folder
 //! explains layout, locking, WAL and why it is exact.
 //!
 //! What lives here: [`key`] (what is ordered), [`page`] (formats), [`search`], [`build`] and

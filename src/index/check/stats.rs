@@ -29,8 +29,11 @@ pg_function! {
         let census = take(index, meta.page_stamp());
         let (bytes, pages) = (index.bytes(), i64::from(index.block_count()));
         let indexed = census.fingerprints() + census.null_rows();
-        let hottest = census.hottest();
-        let candidates: Vec<f64> = (0..=MAX_RADIUS).map(|k| census.candidates(k)).collect();
+        // Of keys over all scopes nobody searches: with scope columns, these numbers say nothing.
+        let of_keys = index.key_columns() == 1;
+        let hottest = census.hottest().filter(|_| of_keys);
+        let candidates: Option<Vec<f64>> =
+            of_keys.then(|| (0..=MAX_RADIUS).map(|k| census.candidates(k)).collect());
         rows.push([
             Some(ResultValue::from(census.fingerprints() as i64)),
             Some(ResultValue::from(census.null_rows() as i64)),
@@ -43,7 +46,7 @@ pg_function! {
             hottest.as_ref().map(|h| ResultValue::from(h.block as i32)),
             hottest.as_ref().map(|h| ResultValue::from(i32::from(h.key))),
             hottest.as_ref().map(|h| ResultValue::from(h.share)),
-            Some(ResultValue::Numbers(&candidates)),
+            candidates.as_deref().map(ResultValue::Numbers),
         ]);
         args.null()
     }
