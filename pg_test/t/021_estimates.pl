@@ -177,6 +177,23 @@ for my $k (28, 32, 64)
 	my $pages = pages_of_generic_plan('ALL', $k);
 	cmp_ok($pages, '<=', 2.2 * $table_pages, "within an unknown radius that is $k: $pages pages for a table of $table_pages");
 }
+# The rows are those of the table, also where the bitmap of them does not fit work_mem.
+for my $work_mem ('4MB', '64kB')
+{
+	for my $k (20, 28, 32, 64)
+	{
+		is($node->safe_psql('postgres', <<"SQL"), '', "the rows within an unknown radius that is $k, work_mem $work_mem");
+SET plan_cache_mode = force_generic_plan;
+SET work_mem = '$work_mem';
+SET enable_seqscan = off;
+CREATE TEMP TABLE found (id int);
+PREPARE within(bigint, int) AS INSERT INTO found SELECT id FROM tenants WHERE fp <~> \$1 <= \$2;
+EXECUTE within(5, $k);
+(SELECT id FROM found EXCEPT ALL SELECT id FROM tenants WHERE (fp + 0) <~> 5 <= $k)
+UNION ALL (SELECT id FROM tenants WHERE (fp + 0) <~> 5 <= $k EXCEPT ALL SELECT id FROM found);
+SQL
+	}
+}
 my $first = pages_of_generic_plan(1, 32);
 cmp_ok($first, '<=', 10, "one row within a wide radius: few pages ($first)");
 

@@ -190,6 +190,14 @@ mod tests {
     }
 
     #[test]
+    fn groups_of_a_distance_are_rings() {
+        let all = nearest(1e6);
+        let few = all.share_of_rings(2.0) * 1e6;
+        assert!((1.0..1e3).contains(&few), "{few}");
+        assert!(all.share_of_rings(16.0) > 0.1 && all.share_of_rings(64.0) == 1.0);
+    }
+
+    #[test]
     fn the_line_meets_the_price_at_the_share() {
         for share in [1e-6, 0.01, 0.5, 0.9] {
             let start = startup(10.0, 600.0, share, 1000.0);
