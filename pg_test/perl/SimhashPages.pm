@@ -6,7 +6,7 @@ use strict;
 use warnings;
 use Exporter 'import';
 
-our @EXPORT = qw($page_size $header $format $downlink $wide_leaf %at level_and_space lower_and_upper posting_size);
+our @EXPORT = qw($page_size $header $format $downlink $wide_leaf %at level_and_space lower_and_upper posting_size count_and_sorted leaf_format);
 
 # Bytes of a page, and of PostgreSQL's header on it.
 our $page_size = 8192;
@@ -22,6 +22,7 @@ our %at = (
 	roots => 40,    # of the metapage: five blocks
 	special => 8080,    # of every other page: the right sibling's block comes first
 	level => 8086,    # and the key space, a byte each
+	flags => 8084,    # two bytes: 2 for a wide leaf, 8 for one whose postings carry their scope
 	scope => 8076,    # of a leaf: the scope of all its postings, unless they carry their own
 	sorted => 8182,    # how many postings a leaf had when it was last written as a whole: where its last slot ends
 	child => 16);    # in a downlink
@@ -35,5 +36,15 @@ sub lower_and_upper { return unpack "x$at{lower}SS", $_[0]; }
 
 # Bytes of a posting's second part; the first parts, of 4 bytes, follow the header.
 sub posting_size { my ($upper, $count) = @_; return ($at{scope} - $upper) / $count; }
+
+# Of a leaf: its postings, and those that were there when it was last written as a whole.
+sub count_and_sorted { return ((unpack("x$at{lower}S", $_[0]) - $header) / 4, unpack("x$at{sorted}S", $_[0])); }
+
+# Of a leaf: how it holds its postings, as src/index/page/format.rs names it.
+sub leaf_format
+{
+	my $flags = unpack "x$at{flags}S", $_[0];
+	return ($flags & 2 ? 'wide' : 'narrow') . ', ' . ($flags & 8 ? 'several scopes' : 'one scope');
+}
 
 1;

@@ -60,14 +60,16 @@ sub same_answers
 	return is($out . $err, '', "$what: index and oracle agree");
 }
 
-# As same_answers, and the index finds no fault in its own pages.
+# As same_answers, and the index finds no fault in its own pages, nor do those of the table that have scopes.
 sub is_sound
 {
 	my ($node, $table, $index, $what, $centres, $database) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	same_answers($node, $table, $what, $centres, $database);
 	my ($status, $out, $err) =
-	  $node->psql($database // 'postgres', "SELECT * FROM broken_invariants('$index')");
+	  $node->psql($database // 'postgres', <<"SQL");
+SELECT fault FROM (SELECT '$index'::regclass UNION SELECT scoped_indexes('$table')) i (index), broken_invariants(index) fault
+SQL
 	return is($out . $err, '', "$what: pages are sound");
 }
 

@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 use SimhashTest;
+use SimhashPages;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -19,9 +20,10 @@ max_wal_size = 4GB
 CONF
 
 $node->safe_psql('postgres', <<'SQL');
-CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, fp bigint);
+CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, fp bigint, tenant int DEFAULT any_tenant());
 INSERT INTO t (fp) SELECT CASE WHEN i % 50 = 0 THEN NULL ELSE skewed_fp() END FROM generate_series(1, 8000) i;
 CREATE INDEX t_fp ON t USING simhash (fp);
+CREATE INDEX t_scoped ON t USING simhash (tenant as_numbered, (fp # 0));
 SQL
 
 my $standby;
@@ -51,7 +53,7 @@ ROLLBACK;
 SQL
 my $vacuum = "VACUUM t;\nSELECT pg_sleep(0.05);\n";
 my $build = <<'SQL';
-CREATE INDEX CONCURRENTLY IF NOT EXISTS t_second ON t USING simhash (fp);
+CREATE INDEX CONCURRENTLY IF NOT EXISTS t_second ON t USING simhash (tenant, (fp # 1));
 DROP INDEX CONCURRENTLY IF EXISTS t_second;
 SQL
 my @load = ($insert, $update, $delete, $rollback, $vacuum);
@@ -67,6 +69,21 @@ sub crash_while
 	$node->safe_psql('postgres', 'DROP INDEX IF EXISTS t_second');
 	is_sound($node, 't', 't_fp', $what, 5);
 	return;
+}
+
+# The formats of the leaves of the index with scopes to which rows were appended since they were written as a whole.
+sub appended_formats
+{
+	$node->safe_psql('postgres', 'CHECKPOINT');
+	my @pages = unpack "(a$page_size)*", slurp_file($node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('t_scoped')"));
+	my %seen;
+	for my $page (@pages[ 1 .. $#pages ])
+	{
+		my ($level, $space) = level_and_space($page);
+		my ($count, $sorted) = count_and_sorted($page);
+		$seen{ leaf_format($page) }++ if $level == 0 && $space < 4 && $count > $sorted;
+	}
+	return sort keys %seen;
 }
 
 my $immediate = sub { $node->stop('immediate'); $node->start; };
@@ -105,9 +122,10 @@ crash_while('kill -9 in a build', [ @load, $build ],
 	sub { $kill->('CREATE INDEX%') });
 crash_while('immediate stop in a build', [ @load, $build ], $immediate);
 
-# Rows written after a crash find their place, and vacuum copes with what the crash left.
+# Rows written after a crash find their place, on leaves of all formats, and vacuum copes with what the crash left.
+$node->safe_psql('postgres', "INSERT INTO t (fp) SELECT skewed_fp() FROM generate_series(1, 3000)");
+is(join('; ', appended_formats()), 'narrow, one scope; narrow, several scopes; wide, one scope; wide, several scopes', 'leaves of all formats took rows');
 $node->safe_psql('postgres', <<'SQL');
-INSERT INTO t (fp) SELECT skewed_fp() FROM generate_series(1, 3000);
 DELETE FROM t WHERE id % 3 = 0;
 VACUUM t;
 SQL

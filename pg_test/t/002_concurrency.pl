@@ -12,13 +12,14 @@ my $node = new_node('concurrency');
 # Rows with kind 'fixed' stay. All rows are within 16 random bits of each other's low half, so
 # three of the four key spaces see few keys.
 $node->safe_psql('postgres', <<'SQL');
-CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, fp bigint, kind text NOT NULL DEFAULT 'moving');
+CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, fp bigint, kind text NOT NULL DEFAULT 'moving', tenant int DEFAULT any_tenant());
 CREATE FUNCTION hot_fp() RETURNS bigint LANGUAGE sql VOLATILE AS $$
 	SELECT (4711::bigint << 48) | (floor(random() * 3)::bigint << 32) | floor(random() * 65536)::bigint
 $$;
 INSERT INTO t (fp, kind) SELECT hot_fp(), 'fixed' FROM generate_series(1, 600);
 CREATE INDEX t_fp ON t USING simhash (fp);
-CREATE TABLE fixed AS SELECT id, fp FROM t;
+CREATE INDEX t_scoped ON t USING simhash (tenant as_numbered, (fp # 0));
+CREATE TABLE fixed AS SELECT id, fp, tenant FROM t;
 CREATE TABLE misses (what text);
 CREATE SEQUENCE looks;
 -- Every search for a fixed row finds it, and every fixed row within k, once.
@@ -38,6 +39,14 @@ BEGIN
 	IF got IS DISTINCT FROM want THEN
 		INSERT INTO misses VALUES (format('k %s around %s: %s instead of %s', k, c.fp, got, want));
 	END IF;
+	-- The same in its tenant, by the index with scopes.
+	EXECUTE format('SELECT array_agg(id ORDER BY id) FROM t WHERE tenant %s AND fp # 0 <~> $1 <= $2 AND kind = ''fixed''',
+		coalesce('= ' || c.tenant, 'IS NULL')) INTO got USING c.fp, k + 8;
+	SELECT array_agg(id ORDER BY id) INTO want FROM fixed
+	WHERE bit_count((fp # c.fp)::bit(64)) <= k + 8 AND tenant IS NOT DISTINCT FROM c.tenant;
+	IF got IS DISTINCT FROM want THEN
+		INSERT INTO misses VALUES (format('tenant %s k %s around %s: %s instead of %s', c.tenant, k + 8, c.fp, got, want));
+	END IF;
 	PERFORM set_config('enable_indexscan', 'on', true);
 	EXECUTE 'SELECT array_agg(id ORDER BY id) FROM
 		(SELECT id, kind FROM t ORDER BY fp <~> $1 LIMIT 200000) x WHERE kind = ''fixed''' INTO got USING c.fp;
@@ -53,7 +62,7 @@ sub looks { return $node->safe_psql('postgres', 'SELECT CASE WHEN is_called THEN
 
 my $insert = "INSERT INTO t (fp) SELECT hot_fp() FROM generate_series(1, 15);\n";
 my $update = <<'SQL';
-UPDATE t SET fp = hot_fp() WHERE id IN (SELECT id FROM t WHERE kind = 'moving' ORDER BY random() LIMIT 5 FOR UPDATE SKIP LOCKED);
+UPDATE t SET fp = hot_fp(), tenant = any_tenant() WHERE id IN (SELECT id FROM t WHERE kind = 'moving' ORDER BY random() LIMIT 5 FOR UPDATE SKIP LOCKED);
 SQL
 my $delete = <<'SQL';
 DELETE FROM t WHERE id IN (SELECT id FROM t WHERE kind = 'moving' ORDER BY random() LIMIT 8 FOR UPDATE SKIP LOCKED);
@@ -82,33 +91,57 @@ is_sound($node, 't', 't_fp', 'after deleting what moved', 10);
 
 # REINDEX CONCURRENTLY while others write.
 $load = start_load($node, [ $insert, $update, $delete, $rollback, $look ], clients => 6, seconds => 6);
-$node->safe_psql('postgres', 'REINDEX INDEX CONCURRENTLY t_fp') for 1 .. 3;
+$node->safe_psql('postgres', "REINDEX INDEX CONCURRENTLY $_") for qw(t_fp t_scoped t_fp t_scoped);
 ok($load->{run}->finish, 'no session failed beside REINDEX CONCURRENTLY') or diag ${ $load->{err} };
 is($node->safe_psql('postgres', 'SELECT what FROM misses LIMIT 5'), '', 'readers missed nothing beside it');
 cmp_ok(looks(), '>', $looks, 'and they looked');
 is_sound($node, 't', 't_fp', 'after REINDEX CONCURRENTLY', 10);
 
-# Two sessions that exclude near-duplicates: whatever they race for, no pair within 3 is left.
-$node->safe_psql('postgres', <<'SQL');
-CREATE TABLE apart (id bigint GENERATED ALWAYS AS IDENTITY, fp bigint, EXCLUDE USING simhash (fp WITH ~=));
+# Sessions that exclude near-duplicates, in all of a table or per tenant: whatever they race for, no pair within 3 is
+# left. In the table with tenants rows of different tenants are such pairs, and rows without a tenant.
+my @tables = (
+	[ 'apart', '', '' ],
+	[ 'late', '', 'DEFERRABLE INITIALLY DEFERRED' ],
+	[ 'apart_by_tenant', 'tenant WITH =, ', '' ],
+	[ 'late_by_tenant', 'tenant WITH =, ', 'DEFERRABLE INITIALLY DEFERRED' ]);
+for (@tables)
+{
+	my ($table, $scope, $when) = @$_;
+	$node->safe_psql('postgres', <<"SQL");
+CREATE TABLE $table (id bigint GENERATED ALWAYS AS IDENTITY, tenant int, fp bigint, CONSTRAINT ${table}_fp EXCLUDE USING simhash (${scope}fp WITH ~=) $when);
 SQL
+}
+sub no_pair_is_left
+{
+	my ($table, $scope, $what) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my $pairs = "SELECT count(*) FROM $table a, $table b WHERE a.id < b.id AND bit_count((a.fp # b.fp)::bit(64)) <= 3";
+	is($node->safe_psql('postgres', $pairs . ($scope ? ' AND a.tenant = b.tenant' : '')), 0, "$table, $what: no pair within 3 is left");
+	cmp_ok($node->safe_psql('postgres', "$pairs AND a.tenant <> b.tenant"), '>', 0, "$table, $what: there are pairs of different tenants") if $scope;
+	cmp_ok($node->safe_psql('postgres', "$pairs AND a.tenant IS NULL AND b.tenant IS NULL"), '>', 0, "$table, $what: and pairs without a tenant") if $scope;
+	is_sound($node, $table, "${table}_fp", "$table, $what", 2);
+	return;
+}
+
 my $race = <<'SQL';
-INSERT INTO apart (fp) SELECT floor(random() * 64)::bigint * 85 # (1::bigint << floor(random() * 64)::int) ON CONFLICT DO NOTHING;
+INSERT INTO %s (tenant, fp) SELECT nullif(floor(random() * 5)::int, 0), floor(random() * 64)::bigint * 85 # (1::bigint << floor(random() * 64)::int) ON CONFLICT DO NOTHING;
 SQL
-$load = start_load($node, [$race], clients => 8, seconds => 5);
+# ON CONFLICT needs a constraint that is checked at once.
+my @at_once = grep { $_->[2] eq '' } @tables;
+$load = start_load($node, [ map { sprintf $race, $_->[0] } @at_once ], clients => 16, seconds => 6);
 ok($load->{run}->finish, 'no session failed in the race') or diag ${ $load->{err} };
-is($node->safe_psql('postgres',
-		'SELECT count(*) FROM apart a, apart b WHERE a.id < b.id AND bit_count((a.fp # b.fp)::bit(64)) <= 3'),
-	0, 'the constraint left no pair within 3');
-cmp_ok($node->safe_psql('postgres', 'SELECT count(*) FROM apart'), '>', 1, 'and it let others in');
-is_sound($node, 'apart', 'apart_fp_excl', 'after the race', 4);
+for (@at_once)
+{
+	my ($table, $scope) = @$_;
+	no_pair_is_left($table, $scope, 'after the race');
+	cmp_ok($node->safe_psql('postgres', "SELECT count(*) FROM $table"), '>', 1, "$table: it let others in");
+}
 
 # The same with several rows in a transaction, so that sessions wait for each other in a circle; checked
 # with each row or at commit; and half of them roll back. Sessions that lose end with one of two errors.
 $node->safe_psql('postgres', <<'SQL');
 ALTER SYSTEM SET deadlock_timeout = '20ms';
 SELECT pg_reload_conf();
-CREATE TABLE late (id bigint GENERATED ALWAYS AS IDENTITY, fp bigint, EXCLUDE USING simhash (fp WITH ~=) DEFERRABLE INITIALLY DEFERRED);
 CREATE TABLE ends (tab text, what text);
 CREATE FUNCTION near_fp() RETURNS bigint LANGUAGE sql VOLATILE AS $$
 	SELECT floor(random() * 200)::bigint * 1000003 # (1::bigint << floor(random() * 64)::int)
@@ -119,7 +152,7 @@ DECLARE
 BEGIN
 	BEGIN
 		FOR i IN 1 .. 3 LOOP
-			EXECUTE format('INSERT INTO %I (fp) VALUES (near_fp())', tab);
+			EXECUTE format('INSERT INTO %I (tenant, fp) VALUES (nullif(floor(random() * 4)::int, 0), near_fp())', tab);
 			PERFORM pg_sleep(random() * 0.004);
 		END LOOP;
 		SET CONSTRAINTS ALL IMMEDIATE;
@@ -129,21 +162,19 @@ BEGIN
 	END;
 	INSERT INTO ends VALUES (tab, state);
 END $$;
-TRUNCATE apart;
 SQL
-$load = start_load($node, [ map { "CALL try_rows('$_');\nDELETE FROM $_ WHERE random() < 0.1;\n" } qw(apart late) ], clients => 8, seconds => 4);
+$node->safe_psql('postgres', "TRUNCATE $_->[0]") for @at_once;
+$load = start_load($node, [ map { "CALL try_rows('$_->[0]');\nDELETE FROM $_->[0] WHERE random() < 0.1;\n" } @tables ], clients => 16, seconds => 7);
 ok($load->{run}->finish, 'no session failed in the race of several rows') or diag ${ $load->{err} };
-for my $table (qw(apart late))
+for (@tables)
 {
+	my ($table, $scope) = @$_;
 	note $node->safe_psql('postgres', "SELECT what, count(*) FROM ends WHERE tab = '$table' GROUP BY 1 ORDER BY 1");
 	is($node->safe_psql('postgres', "SELECT DISTINCT what FROM ends WHERE tab = '$table' AND what NOT IN ('in', 'UNDO0', '23P01', '40P01')"),
 		'', "$table: got in, rolled back, was refused or broke a deadlock, and nothing else");
 	is($node->safe_psql('postgres', "SELECT count(*) > 0, count(*) FILTER (WHERE what = '23P01') > 0 FROM ends WHERE tab = '$table' AND what IN ('in', '23P01')"),
 		't|t', "$table: some got in and some were refused");
-	is($node->safe_psql('postgres',
-			"SELECT count(*) FROM $table a, $table b WHERE a.id < b.id AND bit_count((a.fp # b.fp)::bit(64)) <= 3"),
-		0, "$table: no pair within 3 is left");
-	is_sound($node, $table, "${table}_fp_excl", "$table, after the race", 4);
+	no_pair_is_left($table, $scope, 'several rows at a time');
 }
 
 $node->stop;

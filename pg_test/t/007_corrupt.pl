@@ -52,7 +52,7 @@ sub move_rows
 		my $size = posting_size($upper, $count);
 		for my $i (1 .. $count)
 		{
-			my $at = $at{special} - $size * $i + 2;
+			my $at = $at{scope} - $size * $i + 2;
 			my ($block, $bits) = unpack 'LS', substr($_, $at, 6);
 			my ($new_block, $new_offset) = $change->($block, $bits & 0x7FF);
 			substr($_, $at, 6) = pack 'LS', $new_block, ($bits & 0xF800) | $new_offset;
@@ -84,6 +84,7 @@ my @damages = (
 	[ 'magic of the metapage', 'XX002', sub { flip_byte($_[0], 0, $header + int(rand 4)) } ],
 	[ 'newer format', 'format 9999', sub { substr($_[0][0], $at{version}, 4) = pack('L', 9999) } ],
 	[ 'older format', 'format 0', sub { substr($_[0][0], $at{version}, 4) = pack('L', 0) } ],
+	[ 'format of the first version', 'format 1', sub { substr($_[0][0], $at{version}, 4) = pack('L', 1) } ],
 	(map { my $block = $_; (
 		[ "root of each key space at block $block", 'links', sub { substr($_[0][0], $at{roots}, 20) = pack('L5', ($block) x 5) } ],
 		[ "downlinks to block $block", 'links', sub {
@@ -152,6 +153,10 @@ my @damages = (
 		flip_byte($pages, $_, $header + int(rand($page_size - $header))) for 1 .. $#$pages;
 	} ] } 1 .. 10));
 
+# Some of them again, for an index with scopes: what is in its pages, more than what leads to them.
+push @damages, map { [ "$_->[0], with scopes", @$_[ 1, 2 ], 'tenant as_numbered, ' ] }
+  grep { $_->[0] =~ /^(a byte|byte of the special area|random bytes|pd_|a posting|downlinks|rows at offset 0|format of)/ } @damages;
+
 # For some kinds of damage, what each command says.
 my $reindex = 'XX002 REINDEX index "t\\d+_fp" is damaged:';
 my %links = map { $_ => "$reindex a pointer to block \\d+, beyond its end" } qw(descent walk search nearest bitmap insert);
@@ -163,7 +168,7 @@ my %commands = (
 		(map { $_ => $no_row } qw(descent walk search nearest bitmap null)),
 		vacuum => 'XX002 .*no row can be at', faults => 'no row can be at', faults_in_pages => 'no row can be at'
 	});
-for my $other (0, 9999)
+for my $other (0, 1, 9999)
 {
 	my %all = map { $_ => "0A000 REINDEX index \"t\\d+_fp\" has format $other, this library reads $format\$" }
 	  qw(descent walk search nearest bitmap null insert verify stats);
@@ -172,7 +177,7 @@ for my $other (0, 9999)
 
 my $node = new_node('corrupt', damaged => 1);
 $node->safe_psql('postgres', <<'SQL');
-CREATE TABLE source AS SELECT i AS id, CASE WHEN i % 40 = 0 THEN NULL ELSE skewed_fp() END AS fp FROM generate_series(1, 6000) i;
+CREATE TABLE source AS SELECT i AS id, CASE WHEN i % 40 = 0 THEN NULL ELSE skewed_fp() END AS fp, any_tenant() AS tenant FROM generate_series(1, 6000) i;
 -- What a statement ends with: 'ok', or its SQLSTATE, whether the hint says REINDEX, its message.
 CREATE FUNCTION try(statement text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -186,6 +191,29 @@ BEGIN
 EXCEPTION WHEN OTHERS THEN
 	GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT;
 	RETURN concat_ws(' ', state, CASE WHEN hint ~ 'REINDEX' THEN 'REINDEX' END, message);
+END $$;
+-- How many searches within a tenant give other rows than reading every row does. An error is none.
+CREATE FUNCTION wrong_answers(tab regclass) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+	c record;
+	want text;
+	got text;
+	wrong int := 0;
+BEGIN
+	FOR c IN SELECT fp, tenant FROM source WHERE fp IS NOT NULL AND tenant IS NOT NULL LIMIT 30 LOOP
+		PERFORM read_by('table');
+		EXECUTE format('SELECT array_agg(id ORDER BY id) FROM %s WHERE tenant = $1 AND bit_count((fp # $2)::bit(64)) <= 6', tab)
+			INTO want USING c.tenant, c.fp;
+		PERFORM read_by('index');
+		BEGIN
+			EXECUTE format('SELECT array_agg(id ORDER BY id) FROM %s WHERE tenant = $1 AND fp <~> $2 <= 6', tab)
+				INTO got USING c.tenant, c.fp;
+			wrong := wrong + (got IS DISTINCT FROM want)::int;
+		EXCEPTION WHEN OTHERS THEN
+			NULL;
+		END;
+	END LOOP;
+	RETURN wrong;
 END $$;
 SQL
 # The check of an exclusion constraint searches too.
@@ -202,9 +230,10 @@ my %apart_paths = map { $_ => path_of("apart_${_}_fp_excl") } keys %apart;
 my @paths;
 for my $i (0 .. $#damages)
 {
+	my $scopes = $damages[$i][3] // '';
 	$node->safe_psql('postgres', <<"SQL");
 CREATE TABLE t$i AS TABLE source LIMIT 3000;
-CREATE INDEX t${i}_fp ON t$i USING simhash (fp);
+CREATE INDEX t${i}_fp ON t$i USING simhash (${scopes}fp);
 INSERT INTO t$i SELECT * FROM source OFFSET 3000;
 SQL
 	push @paths, path_of("t${i}_fp");
@@ -227,7 +256,7 @@ $node->start;
 
 for my $i (0 .. $#damages)
 {
-	my ($name, $expected) = @{ $damages[$i] };
+	my ($name, $expected, undef, $scopes) = @{ $damages[$i] };
 	my ($status, $out, $err) = $node->psql('postgres', <<"SQL", timeout => 100);
 \\set ON_ERROR_STOP 0
 SET statement_timeout = '15s';
@@ -239,6 +268,8 @@ RESET simhash_dedup.directory_cache;
 SELECT 'search ' || try(format('SELECT id FROM t$i WHERE fp <~> %s <= %s', fp, k)) FROM (SELECT fp FROM source WHERE fp IS NOT NULL LIMIT 6) s, generate_series(0, 9, 3) k;
 SELECT 'nearest ' || try(format('SELECT id FROM t$i ORDER BY fp <~> %s LIMIT %s', fp, n)) FROM (SELECT fp FROM source WHERE fp IS NOT NULL LIMIT 3) s, unnest('{5,10000}'::int[]) n;
 SELECT 'null ' || try('SELECT id FROM t$i WHERE fp IS NULL');
+SELECT 'scope ' || try(format('SELECT id FROM t$i WHERE tenant = %s AND fp <~> %s <= %s', tenant, fp, k)) FROM (SELECT tenant, fp FROM source WHERE fp IS NOT NULL AND tenant IS NOT NULL LIMIT 6) s, generate_series(0, 9, 3) k;
+SELECT 'wrong answers ' || wrong_answers('t$i');
 SET enable_indexscan = off;
 SET enable_bitmapscan = on;
 SELECT 'bitmap ' || try(format('SELECT id FROM t$i WHERE fp <~> %s <= %s', fp, k)) FROM (SELECT fp FROM source WHERE fp IS NOT NULL LIMIT 3) s, generate_series(0, 9, 3) k;
@@ -247,7 +278,7 @@ SELECT DISTINCT 'faults: ' || regexp_replace(fault, '[0-9]+', 'N', 'g') FROM sim
 SELECT DISTINCT 'faults_in_pages: ' || regexp_replace(fault, '[0-9]+', 'N', 'g') FROM simhash_index_verify('t${i}_fp');
 SELECT 'verify ' || try('SELECT * FROM simhash_index_verify(''t${i}_fp'', true)');
 SELECT 'stats ' || try('SELECT * FROM simhash_index_stats(''t${i}_fp'')') WHERE to_regproc('simhash_index_stats') IS NOT NULL;
-SELECT 'insert ' || try('INSERT INTO t$i SELECT id + 100000, fp FROM source LIMIT 400');
+SELECT 'insert ' || try('INSERT INTO t$i SELECT id + 100000, fp, tenant FROM source LIMIT 400');
 DELETE FROM t$i WHERE id % 3 = 0;
 VACUUM (INDEX_CLEANUP ON) t$i;
 \\echo vacuum :SQLSTATE :LAST_ERROR_MESSAGE
@@ -255,7 +286,7 @@ SQL
 	my %seen;
 	$seen{$_}++ for split /\n/, $out;
 	my @odd = grep { !/^\w+ (ok|00000|XX002|XX001 .*invalid page|0A000 (REINDEX )?index "\w+" has format \d+, this library reads $format$)/ } keys %seen;
-	@odd = grep { !/^faults/ } @odd;
+	@odd = grep { !/^(faults|wrong answers)/ } @odd;
 	is("@odd", '', "$name: an answer, or SQLSTATE XX001 or XX002") or diag "$out$err";
 	my @no_hint = grep { /^\w+ XX002 / && !/^\w+ XX002 REINDEX/ && !/^vacuum/ } keys %seen;
 	is("@no_hint", '', "$name: the error says REINDEX");
@@ -271,8 +302,19 @@ SQL
 	{
 		like($out, qr/$expected/, "$name: noticed");
 	}
+	like($out, qr/^(?:wrong answers 0$|faults \d|verify XX00)/m, "$name: no row is lost unless verification says so") if $scopes;
 	unlike($out, qr/[{\[]/, "$name: rows and keys are shown as the server shows them");
 	is($node->psql('postgres', 'SELECT 1'), 0, "$name: the server lives") or last;
+}
+
+# An index of another format is in nobody's way: neither in plans that do not need it nor in dumps; it can be dropped.
+{
+	my ($i) = grep { $damages[$_][1] eq 'format 1' } 0 .. $#damages;
+	is($node->safe_psql('postgres', "SELECT count(*) FROM t$i WHERE id = 1"), 1, 'other format: a query that has no use for the index');
+	unlike($node->safe_psql('postgres', "EXPLAIN SELECT * FROM t$i WHERE id = 1"), qr/_fp/, 'and its plan');
+	command_like([ 'pg_dump', '-h', $node->host, '-p', $node->port, '-t', "t$i", 'postgres' ],
+		qr/^CREATE INDEX t${i}_fp ON public\.t$i USING simhash \(fp\);$/m, 'other format: a dump');
+	is($node->safe_psql('postgres', "BEGIN; DROP INDEX t${i}_fp; SELECT count(*) FROM t$i WHERE fp <~> 1 <= 0; ROLLBACK"), 0, 'other format: the index is dropped');
 }
 
 for my $kind (sort keys %apart)

@@ -20,6 +20,9 @@ CREATE INDEX crowd_fp ON crowd USING simhash (fp);
 -- All rows in one corner.
 CREATE TABLE corner AS SELECT i::bigint AS id, hashint8extended(i, 2) & 65535 AS fp FROM generate_series(1, 20000) i;
 CREATE INDEX corner_fp ON corner USING simhash (fp);
+-- Three tenants, and some rows without one; the last row has a tenant of its own.
+CREATE TABLE scoped AS SELECT id, CASE WHEN id = 20000 THEN 3 ELSE nullif(part, 2) END AS part, fp FROM t WHERE id <= 20000;
+CREATE INDEX scoped_fp ON scoped USING simhash (part as_numbered, fp);
 CREATE TABLE parted (id bigint, part int, fp bigint) PARTITION BY LIST (part);
 CREATE TABLE parted0 PARTITION OF parted FOR VALUES IN (0);
 CREATE TABLE parted1 PARTITION OF parted FOR VALUES IN (1);
@@ -91,6 +94,12 @@ for my $cache ('64MB', '0')
 		no_faults("filters, the nearest $n, directory cache $cache", "SET simhash_dedup.directory_cache = '$cache'; $all");
 	}
 }
+# Beside scopes: one, several, none of them known.
+my @scopes = ('part = 1', 'part IS NULL', 'part IN (0, 1, 7)', 'part = ANY (\'{0,3,NULL,3}\')', 'part <> 0', 'part = 3', 'part = 8');
+no_faults("scopes beside filters", join ' UNION ALL ', map {
+	my $scope = $_;
+	map { "SELECT * FROM order_faults('scoped', $q, \$f\$$scope AND $_->[0]\$f\$, \$f\$$scope AND $_->[1]\$f\$, 1000)" } @filters
+} @scopes);
 # Two radii without an order.
 for my $k (4, 9, 25)
 {
@@ -108,6 +117,8 @@ for my $memory ('64kB', '4MB')
 	my $all = join ' UNION ALL ', map { my $c = $_; map { "SELECT * FROM nearest_faults('crowd', $c, $_)" } 1, 9000, 40000 } 42, 43, -1;
 	no_faults("waiting rows within $memory, many equal ones", "SET work_mem = '$memory'; $all UNION ALL SELECT * FROM null_faults('crowd', 42)");
 	no_faults("waiting rows within $memory, uniform ones", "SET work_mem = '$memory'; SELECT * FROM nearest_faults('t', $q, 100000) UNION ALL SELECT * FROM nearest_faults('corner', -1, 100000)");
+	no_faults("waiting rows within $memory, of several scopes", "SET work_mem = '$memory'; SELECT * FROM scope_nearest_faults('scoped', 'part = ANY (''{0,1,3}'')', 'fp', $q, 100000)
+		UNION ALL SELECT * FROM scope_nearest_faults('scoped', 'true', 'fp', $q, 100000)");
 }
 
 # ------------------------------------------------------------------ for each row of another table
@@ -160,11 +171,19 @@ for my $cache ('64MB', '0')
 	my $far = pages_read('SELECT id FROM corner ORDER BY fp <~> -1 LIMIT 1', $set);
 	cmp_ok($far, '<=', 3 * $own, "all rows far away ($far pages, the index has $own)");
 }
+# The nearest of a small scope: its own leaves, however many rows others have.
+for my $cache ('64MB', '0')
+{
+	my $set = "SET simhash_dedup.directory_cache = '$cache'; $off";
+	cmp_ok(pages_read("SELECT id FROM scoped WHERE part = 3 ORDER BY fp <~> $q LIMIT 5", $set), '<=', 40, 'the nearest of a tenant with one row');
+	cmp_ok(pages_read("SELECT id FROM scoped WHERE part = 8 ORDER BY fp <~> $q LIMIT 5", $set), '<=', 40, 'and of one without');
+}
 # A filter that few rows pass makes the scan go on, and no further than needed.
 cmp_ok(pages_read("SELECT id FROM t WHERE id = 12345 ORDER BY fp <~> (SELECT fp FROM t x WHERE x.id = 12345) LIMIT 1"), '<', 60000 / 100,
 	'a filter that the nearest row passes');
 
 is_sound($node, 't', 't_fp', 'at the end', 1);
 is_sound($node, 'crowd', 'crowd_fp', 'at the end, equal rows', 1);
+is_sound($node, 'scoped', 'scoped_fp', 'at the end, scopes', 1);
 $node->stop;
 done_testing();

@@ -17,9 +17,9 @@ log_temp_files = 0
 CONF
 # Two thirds at random, the rest on one hot key; NULLs among them.
 $node->safe_psql('postgres', <<'SQL');
-CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY, fp bigint);
-INSERT INTO t (fp) SELECT CASE WHEN i % 50 = 0 THEN NULL
-	WHEN i % 3 = 0 THEN random_fp() & 281474976710655 ELSE random_fp() END FROM generate_series(1, 120000) i;
+CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY, fp bigint, tenant int);
+INSERT INTO t (fp, tenant) SELECT CASE WHEN i % 50 = 0 THEN NULL
+	WHEN i % 3 = 0 THEN random_fp() & 281474976710655 ELSE random_fp() END, any_tenant() FROM generate_series(1, 120000) i;
 DELETE FROM t WHERE id % 11 = 0;
 ALTER TABLE t SET (parallel_workers = 2);
 SQL
@@ -50,17 +50,19 @@ SQL
 
 $node->append_conf('postgresql.conf', 'log_min_messages = debug1');
 $node->reload;
+# Settings, and the workers to come.
 my %cases = (
-	'two workers' => '',
-	'runs on disk' => "SET maintenance_work_mem = '1MB';",
-	'one worker' => 'SET max_parallel_maintenance_workers = 1;',
-	'alone' => 'SET max_parallel_maintenance_workers = 0;',
-	'four workers' => 'ALTER TABLE t SET (parallel_workers = 4);',
-);
-my %wanted = ('two workers' => 2, 'runs on disk' => 2, 'one worker' => 1, 'alone' => 0, 'four workers' => 4);
+	'two workers' => [ '', 2 ],
+	'runs on disk' => [ "SET maintenance_work_mem = '1MB';", 2 ],
+	'one worker' => [ 'SET max_parallel_maintenance_workers = 1;', 1 ],
+	'alone' => [ 'SET max_parallel_maintenance_workers = 0;', 0 ],
+	'four workers' => [ 'ALTER TABLE t SET (parallel_workers = 4);', 4 ]);
+my %scoped = map { ("$_, scopes" => [ @{ $cases{$_} }, 'tenant as_numbered, ' ]) } 'two workers', 'runs on disk', 'alone';
+%cases = (%cases, %scoped);
 for my $case (sort keys %cases)
 {
-	is(builds_with('CREATE INDEX t_fp ON t USING simhash (fp)', $cases{$case}), $wanted{$case}, "$case: workers");
+	my ($settings, $wanted, $scopes) = @{ $cases{$case} };
+	is(builds_with('CREATE INDEX t_fp ON t USING simhash (' . ($scopes // '') . 'fp)', $settings), $wanted, "$case: workers");
 	is_complete($case);
 	$node->safe_psql('postgres', 'DROP INDEX t_fp; ALTER TABLE t SET (parallel_workers = 2)');
 }
@@ -135,7 +137,7 @@ $run->finish;
 like($complained, qr/terminating|lost connection/, 'a terminated worker ends the build');
 nothing_is_left('terminated');
 
-is(builds_with('CREATE INDEX t_fp ON t USING simhash (fp)'), 2, 'the next build works');
+is(builds_with('CREATE INDEX t_fp ON t USING simhash (tenant as_numbered, (id % 3), fp)'), 2, 'the next build works, with two scopes');
 is_complete('the next build');
 $node->stop;
 done_testing();

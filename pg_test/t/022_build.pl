@@ -15,7 +15,7 @@ my $node = new_node('build', conf => "max_parallel_maintenance_workers = 0\nmax_
 # Many enough that each of three processes could fill three times the memory that is its share of 4 MB.
 my %rows = (t => 150_000, many => 500_000);
 $node->safe_psql('postgres', <<"SQL") for sort keys %rows;
-CREATE TABLE $_ AS SELECT i::bigint AS id, CASE WHEN i % 100 = 0 THEN NULL WHEN i % 50 = 1 THEN 42 ELSE hashint8extended(i, 1) END AS fp
+CREATE TABLE $_ AS SELECT i::bigint AS id, (i % 900)::int AS tenant, CASE WHEN i % 100 = 0 THEN NULL WHEN i % 50 = 1 THEN 42 ELSE hashint8extended(i, 1) END AS fp
 	FROM generate_series(1, $rows{$_}) i;
 SQL
 
@@ -77,7 +77,7 @@ sub build
 	return ($peak, \%phases, $workers);
 }
 
-sub create { return "CREATE INDEX $_[0]_fp ON $_[0] USING simhash (fp)"; }
+sub create { return "CREATE INDEX $_[0]_fp ON $_[0] USING simhash (" . ($_[1] // '') . 'fp)'; }
 
 my $create = create('t');
 # fillfactor: pages as full as asked for, and room for inserts before the first split.
@@ -99,24 +99,27 @@ my @cases = (
 	[ 'in memory', 't', '128MB', 0 ],
 	[ 'by workers in least memory', 'many', '1MB', 2 ],
 	[ 'by workers in little memory', 'many', '4MB', 2 ],
+	[ 'with scopes, in memory', 't', '128MB', 0, 'tenant, ' ],
+	[ 'with scopes, by workers in little memory', 'many', '4MB', 2, 'tenant, ' ],
+	[ 'with scopes, in little memory', 't', '2MB', 0, 'tenant, ' ],
 	[ 'in little memory', 't', '2MB', 0 ]);
 for my $case (@cases)
 {
-	my ($what, $table, $memory, $wanted) = @$case;
+	my ($what, $table, $memory, $wanted, $scopes) = @$case;
 	answer("ALTER TABLE $table SET (parallel_workers = $wanted)");
 	my $before = temporary_bytes();
-	my ($peak, $phases, $workers) = build("SET maintenance_work_mem = '$memory'; SET max_parallel_maintenance_workers = $wanted; SET min_parallel_table_scan_size = 0", create($table));
+	my ($peak, $phases, $workers) = build("SET maintenance_work_mem = '$memory'; SET max_parallel_maintenance_workers = $wanted; SET min_parallel_table_scan_size = 0", create($table, $scopes));
 	my $used;
 	for (1 .. 30)
 	{
 		$used = temporary_bytes() - $before;
-		last if $used || $what eq 'in memory';
+		last if $used || $what =~ /in memory$/;
 		select(undef, undef, undef, 0.1);
 	}
 	diag("$what ($memory): $peak kB of memory in one process, $used bytes of temporary files, $workers workers");
-	if ($what eq 'in memory') { is($used, 0, "$what: no temporary file"); }
-	# A posting of 16 bytes in each of the four key spaces.
-	else { cmp_ok($used, '>=', $rows{$table} * 0.99 * 4 * 16, "$what: every posting went through a temporary file"); }
+	if ($what =~ /in memory$/) { is($used, 0, "$what: no temporary file"); }
+	# A posting of 16 bytes, and 4 of its scope, in each of the four key spaces.
+	else { cmp_ok($used, '>=', $rows{$table} * 0.99 * 4 * ($scopes ? 20 : 16), "$what: every posting went through a temporary file"); }
 	$memory{$what} = $peak;
 	%seen = (%seen, %$phases);
 	is(answer("SELECT rows || ' ' || null_rows FROM simhash_index_stats('${table}_fp')"),
@@ -127,12 +130,12 @@ for my $case (@cases)
 ok($seen{"building index: $_"}, "phase $_") for 'scanning table', 'sorting and loading key spaces';
 SKIP:
 {
-	skip 'the system does not tell the memory of a process', 4 unless $telling;
+	skip 'the system does not tell the memory of a process', 6 unless $telling;
 	cmp_ok($memory{'in memory'}, '>', 4000, 'rows that fit are kept in memory');
 	# What is asked for, and a few fixed buffers: page images, counts of 65,536 keys.
-	cmp_ok($memory{'in little memory'}, '<', 2048 + 2400, '2 MB suffice where 2 MB are allowed');
+	cmp_ok($memory{$_}, '<', 2048 + 2400, "$_: 2 MB suffice where 2 MB are allowed") for 'in little memory', 'with scopes, in little memory';
 	my ($least, $little) = @memory{ 'by workers in least memory', 'by workers in little memory' };
-	cmp_ok($little, '<', 4096 + 4096, 'and 4 MB in each of three processes');
+	cmp_ok($_, '<', 4096 + 4096, 'and 4 MB in each of three processes') for $little, $memory{'with scopes, by workers in little memory'};
 	# A worker's own memory without a build is several MB, and differs from major to major. It is the same in both
 	# builds: in the second each of the three processes may take 1 MB more. It would be 3 MB if they did not share.
 	cmp_ok($little - $least, '<', 2048, 'which they share');

@@ -10,8 +10,9 @@ use Test::More;
 
 my $node = new_node('roots');
 $node->safe_psql('postgres', <<'SQL');
-CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY, fp bigint);
+CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY, fp bigint, tenant int DEFAULT any_tenant());
 CREATE INDEX t_fp ON t USING simhash (fp);
+CREATE INDEX t_scoped ON t USING simhash (tenant as_numbered, (fp # 0));
 CREATE TABLE found (rows bigint, fault text);
 SQL
 my $rows = <<'SQL';
@@ -20,7 +21,7 @@ SQL
 my $again = <<'SQL';
 BEGIN;
 LOCK TABLE t IN ACCESS EXCLUSIVE MODE;
-INSERT INTO found SELECT count(*), (SELECT string_agg(fault, '; ') FROM simhash_index_verify('t_fp', true)) FROM t;
+INSERT INTO found SELECT count(*), (SELECT string_agg(fault, '; ') FROM unnest('{t_fp,t_scoped}'::regclass[]) i, simhash_index_verify(i, true)) FROM t;
 TRUNCATE t;
 COMMIT;
 SQL

@@ -15,7 +15,7 @@
 use super::ball::random_share;
 use super::cost::{Prices, Searched, Work};
 use super::key::BLOCKS;
-use super::search::passes::{band_end, horizons, pays};
+use super::search::passes::{band_end, horizons, most_for_a_ring};
 use super::search::probe::{Even, shell_cost};
 
 /// A search for the nearest rows.
@@ -78,8 +78,8 @@ impl Nearest {
             leaves: self.searched.leaves as u64,
         };
         let cost = |ring: u32| shell_cost(&counts, 0, 0, ring as usize / BLOCKS);
-        let widened =
-            |ring: &u32| counts.leaves > 1 && pays(cost(*ring), &counts, *ring, self.farthest);
+        let most = |ring| most_for_a_ring(&counts, ring, self.farthest);
+        let widened = |ring: &u32| counts.leaves > 1 && cost(*ring) < most(*ring);
         (0..=horizon).take_while(widened).last()
     }
 

@@ -161,7 +161,9 @@ impl Space {
 pub fn separator(left: Key, right: Key) -> Key {
     debug_assert!(left < right);
     if left.scope != right.scope {
-        return Key::at(right.scope, 0);
+        // What arrives between the two scopes goes to the right, so that a page full of one scope
+        // is not split for each of them.
+        return Key::at(left.scope + 1, 0);
     }
     let differing = left.rotated ^ right.rotated;
     if differing == 0 {

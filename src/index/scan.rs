@@ -23,8 +23,8 @@ pub struct ScanState {
     request: ScanRequest,
     /// The index at the start of the scan; None before it.
     index: Option<IndexState>,
-    /// What is left to search, last first.
-    stages: Vec<Stage>,
+    /// The stage of the search, with its number; None at the end.
+    stage: Option<(u64, Stage)>,
     /// Rows found; those from `next` on are not returned yet.
     rows: Vec<Tid>,
     next: usize,
@@ -46,7 +46,7 @@ impl ScanState {
     pub fn reset(&mut self) {
         self.release_pin();
         self.index = None;
-        self.stages.clear();
+        self.stage = None;
         self.rows.clear();
         self.rest = None;
         self.batch = 0;
@@ -65,7 +65,7 @@ impl ScanState {
         scan.count_search();
         self.index = Some(IndexState::read(scan.index()));
         self.request = ScanRequest::of(scan);
-        self.stages = self.request.stages();
+        self.stage = self.request.first_stage();
     }
 
     /// Finds some more rows, those of one leaf or, where no pins are held, at least `batch`; false
@@ -78,7 +78,7 @@ impl ScanState {
         let view = View::new(scan.index(), index).read_by(scan.reader());
         self.rows.clear();
         self.next = 0;
-        while let Some(stage) = self.stages.last_mut() {
+        while let Some((number, stage)) = &mut self.stage {
             let (request, rows) = (&self.request, &mut self.rows);
             let leaf = match stage {
                 Stage::Within(within, ball) => within.step(&view, |m| {
@@ -101,7 +101,7 @@ impl ScanState {
                 }
             };
             match leaf {
-                None => drop(self.stages.pop()),
+                None => self.stage = self.request.next_stage(*number),
                 Some(_) if self.rows.is_empty() => {}
                 Some(leaf) if hold_pins => {
                     self.pin = Some(keep_pin(leaf));

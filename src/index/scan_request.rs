@@ -13,6 +13,7 @@ use crate::filed::scope_of;
 use crate::pg::am::scan::{Condition, Recheck, Scan, Test, Value};
 use crate::pg::am::scope::hash_of;
 use crate::pg::catalog::relation::Rel;
+use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::memory::work_mem_bytes;
 use crate::tid::Tid;
 use pgrx::pg_sys;
@@ -125,8 +126,8 @@ impl ScanRequest {
     /// Is `ball` the first of those that drive the search that holds a fingerprint? So a row in
     /// several balls is reported once.
     pub fn is_first(&self, fingerprint: u64, ball: usize) -> bool {
-        let drivers = self.balls.first().map_or(&[][..], Vec::as_slice);
-        !drivers[..ball]
+        let earlier = self.drivers().map_or(&[][..], |drivers| &drivers[..ball]);
+        !earlier
             .iter()
             .any(|earlier| earlier.contains(fingerprint as i64))
     }
@@ -140,51 +141,88 @@ impl ScanRequest {
         self.recheck
     }
 
-    /// The stages of the search, last first.
-    pub fn stages(&self) -> Vec<Stage> {
-        let scopes: Vec<Option<u32>> = match &self.scopes {
-            Some(scopes) => scopes.iter().copied().map(Some).collect(),
-            None => vec![None],
-        };
-        let mut stages = Vec::new();
-        if self.null_rows {
-            let nulls = scopes.iter().map(|scope| Stage::Nulls(Nulls::new(*scope)));
-            stages.extend(nulls);
-        }
-        if self.other_rows {
-            self.add_fingerprint_stages(&scopes, &mut stages);
-        }
-        stages
+    /// The first stage of the search, if any row can qualify.
+    pub fn first_stage(&self) -> Option<(u64, Stage)> {
+        self.stage_from(0)
     }
 
-    /// The stages for rows with a fingerprint; none when no fingerprint can qualify.
-    fn add_fingerprint_stages(&self, scopes: &[Option<u32>], stages: &mut Vec<Stage>) {
-        let drivers = self.balls.first();
-        if drivers.is_some_and(|any| widest(any) < 0) {
-            return;
+    /// The stage behind the one with this number.
+    pub fn next_stage(&self, number: u64) -> Option<(u64, Stage)> {
+        self.stage_from(number + 1)
+    }
+
+    /// The first stage from this number on, and its own number. Stages are made one by one, since
+    /// lists of scopes and of balls multiply.
+    fn stage_from(&self, number: u64) -> Option<(u64, Stage)> {
+        let (near, nulls) = (self.near_stages(), self.null_stages());
+        (number..near + nulls).find_map(|number| {
+            check_for_interrupts();
+            let stage = match number.checked_sub(near) {
+                None => self.near_stage(number)?,
+                Some(i) => Stage::Nulls(Nulls::new(self.scope(i))),
+            };
+            Some((number, stage))
+        })
+    }
+
+    /// How many scopes are searched: all together count as one.
+    fn scope_count(&self) -> u64 {
+        self.scopes.as_ref().map_or(1, |scopes| scopes.len() as u64)
+    }
+
+    /// Scope `i` of those to search; None for all together.
+    fn scope(&self, i: u64) -> Option<u32> {
+        self.scopes.as_ref().map(|scopes| scopes[i as usize])
+    }
+
+    /// The balls that drive the search; None when all fingerprints qualify.
+    fn drivers(&self) -> Option<&[Ball]> {
+        self.balls.first().map(Vec::as_slice)
+    }
+
+    /// Stages for rows with a fingerprint.
+    fn near_stages(&self) -> u64 {
+        let drivers = self.drivers();
+        match drivers {
+            _ if !self.other_rows || self.scope_count() == 0 => 0,
+            Some(drivers) if widest(drivers) < 0 => 0,
+            _ if self.centre.flatten().is_some() => 1,
+            Some(drivers) => self.scope_count() * drivers.len() as u64,
+            None => self.scope_count(),
         }
+    }
+
+    /// Stages for rows without.
+    fn null_stages(&self) -> u64 {
+        match self.null_rows {
+            true => self.scope_count(),
+            false => 0,
+        }
+    }
+
+    /// A stage for rows with a fingerprint; None when its ball is empty.
+    fn near_stage(&self, number: u64) -> Option<Stage> {
+        let drivers = self.drivers();
         if let Some(centre) = self.centre.flatten() {
-            let farthest = match drivers.map(Vec::as_slice) {
+            let farthest = match drivers {
                 Some([ball]) if ball.centre as u64 == centre => ball.radius as u32,
                 _ => u64::BITS,
             };
             let limit = work_mem_bytes() / size_of::<Tid>();
-            let nearest = NearestInScopes::new(scopes, centre, farthest, limit);
-            stages.push(Stage::Nearest(nearest));
-            return;
+            let scopes: Vec<_> = (0..self.scope_count()).map(|i| self.scope(i)).collect();
+            let nearest = NearestInScopes::new(&scopes, centre, farthest, limit);
+            return Some(Stage::Nearest(nearest));
         }
-        for scope in scopes {
-            let Some(drivers) = drivers else {
-                stages.push(Stage::Within(Within::everything(*scope, 0), 0));
-                continue;
-            };
-            let near = drivers.iter().enumerate().filter_map(|(i, ball)| {
-                let radius = u32::try_from(ball.radius).ok()?;
-                let within = Within::new(*scope, ball.centre as u64, radius);
-                Some(Stage::Within(within, i))
-            });
-            stages.extend(near);
-        }
+        let Some(drivers) = drivers else {
+            return Some(Stage::Within(Within::everything(self.scope(number), 0), 0));
+        };
+        let (scope, i) = (
+            number / drivers.len() as u64,
+            (number % drivers.len() as u64) as usize,
+        );
+        let radius = u32::try_from(drivers[i].radius).ok()?;
+        let within = Within::new(self.scope(scope), drivers[i].centre as u64, radius);
+        Some(Stage::Within(within, i))
     }
 }
 

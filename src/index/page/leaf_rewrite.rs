@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::format::common_scope;
 use super::internal::Downlink;
 use super::leaf::{init, init_for, low, postings, sorted_postings};
 use super::special::{self, PageKind};
@@ -50,8 +51,13 @@ pub fn split(
     let last_left = lower.last().copied().unwrap_or(incoming);
     let first_right = upper.first().copied().unwrap_or(incoming);
     let key = separator(last_left, first_right);
-    init(right, kind, key, special::right(left), upper);
-    init(left, kind, low(left), Some((right_block, key)), lower);
+    let scope = |postings: &[Key]| match postings {
+        [] => Some(incoming.scope),
+        _ => common_scope(postings),
+    };
+    init_for(right, kind, key, special::right(left), upper, scope(upper));
+    let (low, end) = (low(left), Some((right_block, key)));
+    init_for(left, kind, low, end, lower, scope(lower));
     special::set_incomplete(left, true);
     Ok(Downlink {
         key,
@@ -181,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_full_leaf_of_one_scope_keeps_its_format_beside_another() {
-        for (incoming, counts, up_key) in [(6, (575, 0), 6), (4, (0, 575), 5)] {
+        for (incoming, counts, up_key) in [(7, (575, 0), 6), (4, (0, 575), 5)] {
             let (mut left, mut right) = ([0; PAGE_SIZE], [0; PAGE_SIZE]);
             let own = |n| Key {
                 scope: 5,
@@ -201,8 +207,8 @@ mod tests {
             assert_eq!(
                 (scope(&left), scope(&right)),
                 match incoming {
-                    6 => (Some(5), Some(6)),
-                    _ => (Some(3), Some(5)),
+                    7 => (Some(5), Some(7)),
+                    _ => (Some(4), Some(5)),
                 }
             );
         }

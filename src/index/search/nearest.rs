@@ -10,8 +10,8 @@
 //! single ring that exceeds the limit is searched once more and returned leaf by leaf.
 
 use super::directory::ROWS_PER_LEAF;
-use super::passes::{band_end, first_horizon, horizons, pays};
-use super::probe::{Even, KeyCounts, Radii, shell_cost};
+use super::passes::{band_end, first_horizon, horizons, most_for_a_ring};
+use super::probe::{Even, KeyCounts, Radii, shell_cost, visits_cost};
 use super::view::{Counts, View};
 use super::visit::Walk;
 use super::within::{FARTHEST, Within, block_distance, filter};
@@ -114,8 +114,7 @@ impl Nearest {
             scope,
             query,
             farthest,
-            // Probes search one scope.
-            probing: scope.is_some(),
+            probing: true,
             radii: NOTHING_READ,
             ring: 0,
             start: 0,
@@ -164,6 +163,7 @@ impl Nearest {
     /// Reads on until every row of the present ring is in its bin, or it is known not to fit.
     fn complete_ring(&mut self, view: &View, keep: &impl Fn(u64) -> bool) {
         if !self.bins.collects(self.ring) {
+            // Without a scope nothing is probed: `cheapest` says so.
             let scope = self.scope.filter(|_| self.probing);
             let farther = |scope| {
                 let horizons = horizons(rows_of(view, scope), self.farthest);
@@ -202,12 +202,18 @@ impl Nearest {
     }
 
     fn cheapest_by(&self, counts: &impl KeyCounts) -> Option<usize> {
+        let most = most_for_a_ring(counts, self.rings_complete(), self.farthest);
+        let shell = |b: usize| (self.radii[b] + 1) as usize;
         let cost = |b: usize| {
             let key = Space::of_block(b).key_of(self.query);
-            shell_cost(counts, b, key, (self.radii[b] + 1) as usize)
+            shell_cost(counts, b, key, shell(b))
         };
-        let (cost, b) = self.narrow().map(|b| (cost(b), b)).min()?;
-        pays(cost, counts, self.rings_complete(), self.farthest).then_some(b)
+        // Rows are counted only where the visits alone do not cost too much.
+        let possible = self
+            .narrow()
+            .filter(|&b| visits_cost(counts, b, shell(b)) < most);
+        let (cost, b) = possible.map(|b| (cost(b), b)).min()?;
+        (cost < most).then_some(b)
     }
 
     /// The blocks that can be widened.

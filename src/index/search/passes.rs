@@ -38,11 +38,13 @@ pub fn first_horizon(farthest: u32) -> u32 {
     }
 }
 
-/// Is completing ring `ring` by widening a block, which costs so much, cheaper than reading a whole
-/// key space, which completes some of those up to `farthest`?
-pub fn pays(cost: u64, counts: &impl KeyCounts, ring: u32, farthest: u32) -> bool {
-    let rings = RINGS_OF_A_WALK.min((farthest + 1).saturating_sub(ring));
-    cost * u64::from(rings) < walk_cost(counts)
+/// What completing ring `ring` by widening a block may cost: reading a whole key space instead
+/// completes some more of those up to `farthest`.
+pub fn most_for_a_ring(counts: &impl KeyCounts, ring: u32, farthest: u32) -> u64 {
+    let rings = (farthest + 1)
+        .saturating_sub(ring)
+        .clamp(1, RINGS_OF_A_WALK);
+    walk_cost(counts) / u64::from(rings)
 }
 
 /// The last ring that is collected from a whole key space, from `ring` on, when `before` rings were

@@ -66,15 +66,17 @@ pub fn walk_cost(counts: &impl KeyCounts) -> u64 {
     counts.leaves(0) * (VISIT + TEST * u64::from(LIKELY_COUNT))
 }
 
+/// What visiting the leaves costs of the keys that are exactly `t` bits away, in block `b`.
+pub fn visits_cost(counts: &impl KeyCounts, b: usize, t: usize) -> u64 {
+    let keys = neighbours(t as i32) - neighbours(t as i32 - 1);
+    keys.min(counts.leaves(b)) * VISIT
+}
+
 /// What it costs to read, in block `b`, the keys exactly `t` bits away from the query's.
 pub fn shell_cost(counts: &impl KeyCounts, b: usize, key: u16, t: usize) -> u64 {
     let mut rows = 0;
-    let mut keys = 0;
-    for_each_mask(t, |mask| {
-        rows += counts.rows(b, key ^ mask);
-        keys += 1;
-    });
-    keys.min(counts.leaves(b)) * VISIT + rows * TEST
+    for_each_mask(t, |mask| rows += counts.rows(b, key ^ mask));
+    visits_cost(counts, b, t) + rows * TEST
 }
 
 /// Calls `each` with every key within `radius` bits of `key`.
@@ -113,13 +115,9 @@ pub fn choose(query: u64, k: u32, counts: &impl KeyCounts) -> Radii {
         counts,
         known: [[None; MAX_CHOSEN + 1]; BLOCKS],
     };
-    let even = radii(k);
     let mut best = (walk_cost(counts), WALK);
-    let cost = shells.cost(&even);
-    if cost < best.0 {
-        best = (cost, even);
-    }
-    for radii in shares(k, most) {
+    // The even choice first: it is seldom far from the best, and rules out most others.
+    for radii in std::iter::once(radii(k)).chain(shares(k, most)) {
         // The rows are counted only where the visits alone do not rule the choice out.
         if shells.least_cost(&radii) < best.0 {
             let cost = shells.cost(&radii);
@@ -165,9 +163,8 @@ impl<C: KeyCounts> Shells<'_, C> {
     /// The cost if no row had one of the keys, or more where that is known.
     fn least_cost(&self, radii: &Radii) -> u64 {
         let shell = |b: usize, t: i32| {
-            let keys = neighbours(t) - neighbours(t - 1);
-            let visits = keys.min(self.counts.leaves(b)) * VISIT;
-            self.known[b][t as usize].unwrap_or(visits)
+            let visits = || visits_cost(self.counts, b, t as usize);
+            self.known[b][t as usize].unwrap_or_else(visits)
         };
         (0..BLOCKS)
             .map(|b| (0..=radii[b]).map(|t| shell(b, t)).sum::<u64>())

@@ -10,7 +10,8 @@ use crate::index::tree::{Tree, read_meta};
 use crate::pg::am::scan::Reader;
 use crate::pg::catalog::relation::Rel;
 use crate::pg::page::buffer::{Exclusive, Pinned, Shared, prefetch, prefetch_line};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::rc::Rc;
 
 /// What a scan or an insert reads of the index at its start: the metapage, and the leaf directory
@@ -20,8 +21,8 @@ pub struct IndexState {
     meta: Meta,
     /// Has the index scope columns?
     scoped: bool,
-    /// The scope that was counted last without a directory, and its leaves.
-    counted: Cell<Option<(u32, Option<u64>)>>,
+    /// The leaves of scopes that were counted without a directory; None for many.
+    counted: RefCell<HashMap<u32, Option<u64>>>,
     directory: Option<Rc<Cached>>,
 }
 
@@ -31,7 +32,7 @@ impl IndexState {
         IndexState {
             meta,
             scoped: rel.key_columns() > 1,
-            counted: Cell::new(None),
+            counted: RefCell::default(),
             directory: directory(rel, &meta),
         }
     }
@@ -200,10 +201,8 @@ impl<'r, 's> View<'r, 's> {
         if !self.state.scoped {
             return Counts::Unknown;
         }
-        let leaves = match self.state.counted.get() {
-            Some((counted, leaves)) if counted == scope => leaves,
-            _ => self.count_leaves(scope),
-        };
+        let counted = self.state.counted.borrow().get(&scope).copied();
+        let leaves = counted.unwrap_or_else(|| self.count_leaves(scope));
         leaves.map_or(Counts::Unknown, Counts::Leaves)
     }
 
@@ -213,7 +212,7 @@ impl<'r, 's> View<'r, 's> {
         self.note_descent(space);
         let (first, last) = (Key::at(scope, 0), Key::at(scope, u64::MAX));
         let leaves = self.tree(space).leaves_between(first, last);
-        self.state.counted.set(Some((scope, leaves)));
+        self.state.counted.borrow_mut().insert(scope, leaves);
         leaves
     }
 
