@@ -106,15 +106,24 @@ like($generic, qr/Nested Loop\n.*Seq Scan on t a\n.*\n.*Index Scan using t_fp on
 # The nearest first: the index for some rows, a sort for all of them.
 for my $page_cost ('4', '1.1')
 {
-	my $chosen = sub { $node->safe_psql('postgres', "SET random_page_cost = $page_cost; EXPLAIN (COSTS OFF) $_[0]") };
+	my $chosen = sub {
+		my ($query, $settings) = @_;
+		return $node->safe_psql('postgres', ($settings // '') . "SET random_page_cost = $page_cost; EXPLAIN (COSTS OFF) $query");
+	};
 	like($chosen->("SELECT id FROM t ORDER BY fp <~> 5 LIMIT $_"), qr/Index Scan using t_fp/, "the $_ nearest, random_page_cost $page_cost: the index")
 	  for 1, 100, 10000;
 	for my $query ('SELECT id FROM t ORDER BY fp <~> 5', 'SELECT id, rank() OVER (ORDER BY fp <~> 5) FROM t',
-		'SELECT fp <~> 5, count(*) FROM t GROUP BY 1 ORDER BY 1', 'SELECT DISTINCT ON (fp <~> 5) id FROM t ORDER BY fp <~> 5')
+		'SELECT fp <~> 5, count(*) FROM t GROUP BY 1 ORDER BY 1', 'SELECT DISTINCT ON (fp <~> 5) id FROM t ORDER BY fp <~> 5',
+		# There are hardly more distances than this.
+		'SELECT fp <~> 5, count(*) FROM t GROUP BY 1 ORDER BY 1 LIMIT 64', 'SELECT DISTINCT ON (fp <~> 5) id FROM t ORDER BY fp <~> 5 LIMIT 64')
 	{
 		my $plan = $chosen->($query);
 		ok($plan =~ /Seq Scan on t/ && $plan !~ /Index Scan/, "$query, random_page_cost $page_cost: a sort") or diag $plan;
 	}
+	like($chosen->("SELECT id FROM t ORDER BY fp <~> 5 LIMIT $$_[0]", 'SET effective_cache_size = 8;'), $$_[1], "$$_[0] of a table larger than the cache")
+	  for [ 10, qr/Index Scan using t_fp/ ], [ 20000, qr/Seq Scan on t/ ];
+	like($chosen->('SELECT fp <~> 5, count(*) FROM t GROUP BY 1 ORDER BY 1 LIMIT 2'), qr/Index Scan using t_fp/,
+		"the first distances, random_page_cost $page_cost: the index");
 }
 # The nearest of one tenant: in the order of distance nearly all rows would be read from the table in vain.
 $node->safe_psql('postgres', <<'SQL');
@@ -123,32 +132,110 @@ CREATE INDEX tenants_tenant ON tenants (tenant);
 CREATE INDEX tenants_fp ON tenants USING simhash (fp);
 VACUUM ANALYZE tenants;
 SQL
-like($node->safe_psql('postgres', "SET random_page_cost = 1.1; EXPLAIN (COSTS OFF) SELECT id FROM tenants WHERE $$_[0] ORDER BY fp <~> 7 LIMIT 10"),
-	$$_[1], "the nearest where $$_[0]")
-  for [ 'tenant = 7', qr/Scan (using|on) tenants_tenant/ ], [ 'tenant < 100', qr/Index Scan using tenants_fp/ ];
+for my $case ([ 'tenant = 7', qr/Scan (using|on) tenants_tenant/ ], [ 'tenant IN (7, 8)', qr/Scan (using|on) tenants_tenant/ ],
+	[ 'tenant < 4', qr/Scan (using|on) tenants_tenant/ ], [ 'tenant < 100', qr/Index Scan using tenants_fp/ ])
+{
+	my ($condition, $expected) = @$case;
+	like($node->safe_psql('postgres', "SET random_page_cost = $_; EXPLAIN (COSTS OFF) SELECT id FROM tenants WHERE $condition ORDER BY fp <~> 7 LIMIT 10"),
+		$expected, "the nearest where $condition, random_page_cost $_")
+	  for '4', '1.1';
+}
+
+# Shared buffers of a query whose plan is like a pattern, after searches that made the session load its directory.
+sub buffers
+{
+	my ($query, $pattern, $settings) = @_;
+	my $plan = $node->safe_psql('postgres', ($settings // '') . <<"SQL");
+SELECT FROM (SELECT count(*) FROM t a, LATERAL (SELECT FROM tenants b WHERE b.fp <~> a.fp <= 8) x WHERE a.id <= 200) x;
+EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF) $query;
+SQL
+	like($plan, $pattern, "the plan of $query");
+	my ($hit) = $plan =~ /Buffers: shared hit=(\d+)/;
+	my ($read) = $plan =~ /Buffers: shared[^\n]* read=(\d+)/;
+	return ($hit // 0) + ($read // 0);
+}
+
+# A ball around the centre of the order: the search is that of the ball, whichever comes first.
+for my $k (3, 8, 12)
+{
+	my $within = buffers("SELECT id FROM tenants WHERE fp <~> 5 <= $k", qr/tenants_fp/);
+	my $ordered = buffers("SELECT id FROM tenants WHERE fp <~> 5 <= $k ORDER BY fp <~> 5", qr/Index Scan.*\n.*\n *Order By/);
+	cmp_ok($ordered, '<=', 1.3 * $within + 5, "within $k bits, in order: $ordered pages; in any order: $within");
+}
 
 # A radius that was not known, and turns out wide: each page of the table is visited a few times, not for each row.
 sub pages_of_generic_plan
 {
 	my ($limit, $k) = @_;
-	my $plan = $node->safe_psql('postgres', <<"SQL");
+	return buffers("EXECUTE within(5, $k)", qr/Index Scan using tenants_fp/, <<"SQL");
 SET plan_cache_mode = force_generic_plan;
-PREPARE within(bigint, int) AS SELECT id FROM t WHERE fp <~> \$1 <= \$2 LIMIT $limit;
-EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE within(5, $k);
+PREPARE within(bigint, int) AS SELECT id FROM tenants WHERE fp <~> \$1 <= \$2 LIMIT $limit;
 SQL
-	$plan =~ /Index Scan using t_fp/ or die $plan;
-	my ($hit) = $plan =~ /Buffers: shared hit=(\d+)/ or die $plan;
-	my ($read) = $plan =~ /Buffers: shared[^\n]* read=(\d+)/;
-	return $hit + ($read // 0);
 }
-my $table_pages = $node->safe_psql('postgres', "SELECT pg_relation_size('t') / 8192");
+my $table_pages = $node->safe_psql('postgres', "SELECT pg_relation_size('tenants') / 8192");
 for my $k (28, 32, 64)
 {
 	my $pages = pages_of_generic_plan('ALL', $k);
-	cmp_ok($pages, '<=', 5 * $table_pages, "within an unknown radius that is $k: $pages pages for a table of $table_pages");
+	cmp_ok($pages, '<=', 2.2 * $table_pages, "within an unknown radius that is $k: $pages pages for a table of $table_pages");
+}
+# The rows are those of the table, also where the bitmap of them does not fit work_mem.
+for my $work_mem ('4MB', '64kB')
+{
+	for my $k (20, 28, 32, 64)
+	{
+		is($node->safe_psql('postgres', <<"SQL"), '', "the rows within an unknown radius that is $k, work_mem $work_mem");
+SET plan_cache_mode = force_generic_plan;
+SET work_mem = '$work_mem';
+SET enable_seqscan = off;
+CREATE TEMP TABLE found (id int);
+PREPARE within(bigint, int) AS INSERT INTO found SELECT id FROM tenants WHERE fp <~> \$1 <= \$2;
+EXECUTE within(5, $k);
+(SELECT id FROM found EXCEPT ALL SELECT id FROM tenants WHERE (fp + 0) <~> 5 <= $k)
+UNION ALL (SELECT id FROM tenants WHERE (fp + 0) <~> 5 <= $k EXCEPT ALL SELECT id FROM found);
+SQL
+	}
 }
 my $first = pages_of_generic_plan(1, 32);
 cmp_ok($first, '<=', 10, "one row within a wide radius: few pages ($first)");
+
+# Scopes: a search costs what its scopes hold, and how many they are.
+$node->safe_psql('postgres', <<'SQL');
+CREATE INDEX tenants_scope ON tenants USING simhash (tenant, fp);
+CREATE INDEX tenants_equal ON tenants (fp);
+SQL
+my $in_scope = qr/Index Scan using tenants_scope/;
+cmp_ok(buffers($$_[0], $in_scope), '<=', $$_[1], "$$_[0]: pages")
+  for [ 'SELECT id FROM tenants WHERE tenant = 7 AND fp <~> 5 <= 8', 20 ],
+  [ 'SELECT id FROM tenants WHERE tenant IN (7, 8, 9) AND fp <~> 5 <= 8', 60 ],
+  [ 'SELECT id FROM tenants WHERE tenant = 7 ORDER BY fp <~> 5 LIMIT 10', 60 ],
+  [ 'SELECT id FROM tenants WHERE tenant IS NULL AND fp <~> 5 <= 8', 20 ];
+sub cost
+{
+	my ($condition) = @_;
+	return $node->safe_psql('postgres', <<"SQL");
+SET enable_seqscan = off; SET enable_bitmapscan = off;
+BEGIN; DROP INDEX tenants_fp, tenants_tenant, tenants_equal;
+SELECT p->>'Total Cost' FROM plan(\$\$SELECT id FROM tenants WHERE $condition\$\$) p;
+SQL
+}
+my @ascending = map { cost($_) } 'tenant = 7 AND fp <~> 5 <= 3', 'tenant = 7 AND fp <~> 5 <= 20', 'tenant IN (7, 8) AND fp <~> 5 <= 20',
+  'tenant IN (7, 8, 9) AND fp <~> 5 <= 20', 'tenant < 9 AND fp <~> 5 <= 3';
+is("@ascending", join(' ', sort { $a <=> $b } @ascending), "wider, in more scopes, in all: dearer (@ascending)");
+# What the index answers, but others better; and what makes it read everything.
+sub chosen_without
+{
+	my ($indexes, $query, $settings) = @_;
+	return $node->safe_psql('postgres', ($settings // '') . "BEGIN; DROP INDEX $indexes; EXPLAIN (COSTS OFF) $query");
+}
+like(chosen_without('tenants_tenant', 'SELECT id FROM tenants WHERE fp = 5'), qr/tenants_equal/, 'equal fingerprints: the b-tree');
+like(chosen_without('tenants_equal', 'SELECT id FROM tenants WHERE fp = 5'), qr/Index Scan using tenants_fp/, 'equal fingerprints without a b-tree: no scan of the table');
+my $off = 'SET enable_sort = off; SET enable_seqscan = off; SET enable_bitmapscan = off;';
+unlike(chosen_without('tenants_fp', "SELECT id FROM tenants WHERE $_ ORDER BY fp <~> 5 LIMIT 10", $off), $in_scope,
+	"the nearest where $_: not by an index of which not all scopes are given")
+  for 'true', 'tenant < 9', 'tenant IS NOT NULL';
+$node->safe_psql('postgres', 'CREATE INDEX tenants_twice ON tenants USING simhash (fp, fp)');
+unlike(chosen_without('tenants_fp', "SELECT id FROM tenants WHERE fp <~> 5 <= 3 ORDER BY fp <~> 5 LIMIT 10", $off), qr/Index Scan using tenants_twice/,
+	'a distance to a scope column is nothing to search by');
 
 is_sound($node, 't', 't_fp', 'at the end', 2);
 

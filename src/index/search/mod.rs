@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod directory;
+pub mod passes;
 pub mod probe;
 
 #[cfg(feature = "server")]
