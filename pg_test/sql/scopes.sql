@@ -196,7 +196,9 @@ SELECT count(*) > 0 AS icu FROM pg_collation WHERE collprovider = 'i' \gset
 \set wrong ''
 \set by_index t
 \if :icu
+SET client_min_messages = warning;
 CREATE COLLATION no_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+RESET client_min_messages;
 CREATE TABLE named AS SELECT id, fp, (CASE WHEN id % 2 = 0 THEN upper(txt) ELSE txt END) COLLATE no_case AS txt
 	FROM doc;
 CREATE INDEX named_sim ON named USING simhash (txt, fp);
