@@ -11,15 +11,16 @@
 #   KEEP        KEEP=1 leaves the server of `make demo` running
 #   ROWS        rows of `make bench`, or several numbers with commas between them
 #   SETS        sets of `make bench` (A,B,C)
+#   SEED        what `make bench-planner` draws its tables and queries from; QUERIES: how many (1000)
 #   PEERS       PEERS=all measures the side table at any size
 #   OUT         folder for the result of `make bench`, `quality` and `bench-text` (target/bench, ...)
 #   SECONDS_EACH  how long `make soak` repeats each test (600), and `make fuzz` runs (60)
 #   DATA        folder of the labelled sets of `make quality`, and of real rows for `make bench` and `bench-text`
 #   PYTHON      an interpreter with the packages simhash and jieba, for `make bench-text`
 
-export PG_CONFIG PG_CONFIGS MAJORS FULL TESTS JOBS DESTDIR KEEP ROWS SETS PEERS OUT SECONDS_EACH DATA PYTHON
+export PG_CONFIG PG_CONFIGS MAJORS FULL TESTS JOBS DESTDIR KEEP ROWS SETS SEED QUERIES PEERS OUT SECONDS_EACH DATA PYTHON
 
-.PHONY: help build install demo test test-majors quick soak fuzz bench bench-s0 bench-text bench-model quality clean
+.PHONY: help build install demo test test-majors quick soak fuzz bench bench-s0 bench-text bench-model bench-planner quality clean
 .DEFAULT_GOAL := help
 
 help:
@@ -33,6 +34,7 @@ help:
 	@echo 'make bench-s0       the index next to Single-Pass, quadrant columns and a document store, as tables and plots'
 	@echo 'make bench-text     how fast texts become fingerprints, next to cutting words alone'
 	@echo 'make bench-model    cost of searches, index and WAL up to a billion rows, by simulation'
+	@echo 'make bench-planner  random queries: the chosen plan against the best of the others (SEED=1, QUERIES=1000)'
 	@echo 'make quality        precision and recall of the fingerprints on labelled text (DATA=/folder)'
 	@echo 'make build          compile for the server of PG_CONFIG'
 	@echo 'make install        build, then install into that server (honours PG_CONFIG and DESTDIR)'
@@ -73,6 +75,9 @@ bench-text:
 
 bench-model:
 	@bench/speed/model.sh
+
+bench-planner:
+	@bench/planner/run.sh
 
 quality:
 	@bench/quality/run.sh

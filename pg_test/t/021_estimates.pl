@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 use SimhashTest;
+use SimhashPages;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -105,15 +106,24 @@ like($generic, qr/Nested Loop\n.*Seq Scan on t a\n.*\n.*Index Scan using t_fp on
 # The nearest first: the index for some rows, a sort for all of them.
 for my $page_cost ('4', '1.1')
 {
-	my $chosen = sub { $node->safe_psql('postgres', "SET random_page_cost = $page_cost; EXPLAIN (COSTS OFF) $_[0]") };
+	my $chosen = sub {
+		my ($query, $settings) = @_;
+		return $node->safe_psql('postgres', ($settings // '') . "SET random_page_cost = $page_cost; EXPLAIN (COSTS OFF) $query");
+	};
 	like($chosen->("SELECT id FROM t ORDER BY fp <~> 5 LIMIT $_"), qr/Index Scan using t_fp/, "the $_ nearest, random_page_cost $page_cost: the index")
 	  for 1, 100, 10000;
 	for my $query ('SELECT id FROM t ORDER BY fp <~> 5', 'SELECT id, rank() OVER (ORDER BY fp <~> 5) FROM t',
-		'SELECT fp <~> 5, count(*) FROM t GROUP BY 1 ORDER BY 1', 'SELECT DISTINCT ON (fp <~> 5) id FROM t ORDER BY fp <~> 5')
+		'SELECT fp <~> 5, count(*) FROM t GROUP BY 1 ORDER BY 1', 'SELECT DISTINCT ON (fp <~> 5) id FROM t ORDER BY fp <~> 5',
+		# There are hardly more distances than this.
+		'SELECT fp <~> 5, count(*) FROM t GROUP BY 1 ORDER BY 1 LIMIT 64', 'SELECT DISTINCT ON (fp <~> 5) id FROM t ORDER BY fp <~> 5 LIMIT 64')
 	{
 		my $plan = $chosen->($query);
 		ok($plan =~ /Seq Scan on t/ && $plan !~ /Index Scan/, "$query, random_page_cost $page_cost: a sort") or diag $plan;
 	}
+	like($chosen->("SELECT id FROM t ORDER BY fp <~> 5 LIMIT $$_[0]", 'SET effective_cache_size = 8;'), $$_[1], "$$_[0] of a table larger than the cache")
+	  for [ 10, qr/Index Scan using t_fp/ ], [ 20000, qr/Seq Scan on t/ ];
+	like($chosen->('SELECT fp <~> 5, count(*) FROM t GROUP BY 1 ORDER BY 1 LIMIT 2'), qr/Index Scan using t_fp/,
+		"the first distances, random_page_cost $page_cost: the index");
 }
 # The nearest of one tenant: in the order of distance nearly all rows would be read from the table in vain.
 $node->safe_psql('postgres', <<'SQL');
@@ -122,33 +132,248 @@ CREATE INDEX tenants_tenant ON tenants (tenant);
 CREATE INDEX tenants_fp ON tenants USING simhash (fp);
 VACUUM ANALYZE tenants;
 SQL
-like($node->safe_psql('postgres', "SET random_page_cost = 1.1; EXPLAIN (COSTS OFF) SELECT id FROM tenants WHERE $$_[0] ORDER BY fp <~> 7 LIMIT 10"),
-	$$_[1], "the nearest where $$_[0]")
-  for [ 'tenant = 7', qr/Scan (using|on) tenants_tenant/ ], [ 'tenant < 100', qr/Index Scan using tenants_fp/ ];
+for my $case ([ 'tenant = 7', qr/Scan (using|on) tenants_tenant/ ], [ 'tenant IN (7, 8)', qr/Scan (using|on) tenants_tenant/ ],
+	[ 'tenant < 4', qr/Scan (using|on) tenants_tenant/ ], [ 'tenant < 100', qr/Index Scan using tenants_fp/ ])
+{
+	my ($condition, $expected) = @$case;
+	like($node->safe_psql('postgres', "SET random_page_cost = $_; EXPLAIN (COSTS OFF) SELECT id FROM tenants WHERE $condition ORDER BY fp <~> 7 LIMIT 10"),
+		$expected, "the nearest where $condition, random_page_cost $_")
+	  for '4', '1.1';
+}
+
+# Shared buffers of a query whose plan is like a pattern, after searches that made the session load its directory.
+sub buffers
+{
+	my ($query, $pattern, $settings) = @_;
+	my $plan = $node->safe_psql('postgres', ($settings // '') . <<"SQL");
+SELECT FROM (SELECT count(*) FROM t a, LATERAL (SELECT FROM tenants b WHERE b.fp <~> a.fp <= 8) x WHERE a.id <= 200) x;
+EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF) $query;
+SQL
+	like($plan, $pattern, "the plan of $query");
+	my ($hit) = $plan =~ /Buffers: shared hit=(\d+)/;
+	my ($read) = $plan =~ /Buffers: shared[^\n]* read=(\d+)/;
+	return ($hit // 0) + ($read // 0);
+}
+
+# A ball around the centre of the order: the search is that of the ball, whichever comes first.
+for my $k (3, 8, 12)
+{
+	my $within = buffers("SELECT id FROM tenants WHERE fp <~> 5 <= $k", qr/tenants_fp/);
+	my $ordered = buffers("SELECT id FROM tenants WHERE fp <~> 5 <= $k ORDER BY fp <~> 5", qr/Index Scan.*\n.*\n *Order By/);
+	cmp_ok($ordered, '<=', 1.3 * $within + 5, "within $k bits, in order: $ordered pages; in any order: $within");
+}
 
 # A radius that was not known, and turns out wide: each page of the table is visited a few times, not for each row.
 sub pages_of_generic_plan
 {
 	my ($limit, $k) = @_;
-	my $plan = $node->safe_psql('postgres', <<"SQL");
+	return buffers("EXECUTE within(5, $k)", qr/Index Scan using tenants_fp/, <<"SQL");
 SET plan_cache_mode = force_generic_plan;
-PREPARE within(bigint, int) AS SELECT id FROM t WHERE fp <~> \$1 <= \$2 LIMIT $limit;
-EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE within(5, $k);
+PREPARE within(bigint, int) AS SELECT id FROM tenants WHERE fp <~> \$1 <= \$2 LIMIT $limit;
 SQL
-	$plan =~ /Index Scan using t_fp/ or die $plan;
-	my ($hit) = $plan =~ /Buffers: shared hit=(\d+)/ or die $plan;
-	my ($read) = $plan =~ /Buffers: shared[^\n]* read=(\d+)/;
-	return $hit + ($read // 0);
 }
-my $table_pages = $node->safe_psql('postgres', "SELECT pg_relation_size('t') / 8192");
+my $table_pages = $node->safe_psql('postgres', "SELECT pg_relation_size('tenants') / 8192");
 for my $k (28, 32, 64)
 {
 	my $pages = pages_of_generic_plan('ALL', $k);
-	cmp_ok($pages, '<=', 5 * $table_pages, "within an unknown radius that is $k: $pages pages for a table of $table_pages");
+	cmp_ok($pages, '<=', 2.2 * $table_pages, "within an unknown radius that is $k: $pages pages for a table of $table_pages");
+}
+# The rows are those of the table, also where the bitmap of them does not fit work_mem.
+for my $work_mem ('4MB', '64kB')
+{
+	for my $k (20, 28, 32, 64)
+	{
+		is($node->safe_psql('postgres', <<"SQL"), '', "the rows within an unknown radius that is $k, work_mem $work_mem");
+SET plan_cache_mode = force_generic_plan;
+SET work_mem = '$work_mem';
+SET enable_seqscan = off;
+CREATE TEMP TABLE found (id int);
+PREPARE within(bigint, int) AS INSERT INTO found SELECT id FROM tenants WHERE fp <~> \$1 <= \$2;
+EXECUTE within(5, $k);
+(SELECT id FROM found EXCEPT ALL SELECT id FROM tenants WHERE (fp + 0) <~> 5 <= $k)
+UNION ALL (SELECT id FROM tenants WHERE (fp + 0) <~> 5 <= $k EXCEPT ALL SELECT id FROM found);
+SQL
+	}
 }
 my $first = pages_of_generic_plan(1, 32);
 cmp_ok($first, '<=', 10, "one row within a wide radius: few pages ($first)");
 
+# Scopes: a search costs what its scopes hold, and how many they are.
+$node->safe_psql('postgres', <<'SQL');
+CREATE INDEX tenants_scope ON tenants USING simhash (tenant, fp);
+CREATE INDEX tenants_equal ON tenants (fp);
+SQL
+my $in_scope = qr/Index Scan using tenants_scope/;
+cmp_ok(buffers($$_[0], $in_scope), '<=', $$_[1], "$$_[0]: pages")
+  for [ 'SELECT id FROM tenants WHERE tenant = 7 AND fp <~> 5 <= 8', 20 ],
+  [ 'SELECT id FROM tenants WHERE tenant IN (7, 8, 9) AND fp <~> 5 <= 8', 60 ],
+  [ 'SELECT id FROM tenants WHERE tenant = 7 ORDER BY fp <~> 5 LIMIT 10', 60 ],
+  [ 'SELECT id FROM tenants WHERE tenant IS NULL AND fp <~> 5 <= 8', 20 ];
+sub cost
+{
+	my ($condition) = @_;
+	return $node->safe_psql('postgres', <<"SQL");
+SET enable_seqscan = off; SET enable_bitmapscan = off;
+BEGIN; DROP INDEX tenants_fp, tenants_tenant, tenants_equal;
+SELECT p->>'Total Cost' FROM plan(\$\$SELECT id FROM tenants WHERE $condition\$\$) p;
+SQL
+}
+my @ascending = map { cost($_) } 'tenant = 7 AND fp <~> 5 <= 3', 'tenant = 7 AND fp <~> 5 <= 20', 'tenant IN (7, 8) AND fp <~> 5 <= 20',
+  'tenant IN (7, 8, 9) AND fp <~> 5 <= 20', 'tenant < 9 AND fp <~> 5 <= 3';
+is("@ascending", join(' ', sort { $a <=> $b } @ascending), "wider, in more scopes, in all: dearer (@ascending)");
+# What the index answers, but others better; and what makes it read everything.
+sub chosen_without
+{
+	my ($indexes, $query, $settings) = @_;
+	return $node->safe_psql('postgres', ($settings // '') . "BEGIN; DROP INDEX $indexes; EXPLAIN (COSTS OFF) $query");
+}
+like(chosen_without('tenants_tenant', 'SELECT id FROM tenants WHERE fp = 5'), qr/tenants_equal/, 'equal fingerprints: the b-tree');
+like(chosen_without('tenants_equal', 'SELECT id FROM tenants WHERE fp = 5'), qr/Index Scan using tenants_fp/, 'equal fingerprints without a b-tree: no scan of the table');
+my $off = 'SET enable_sort = off; SET enable_seqscan = off; SET enable_bitmapscan = off;';
+unlike(chosen_without('tenants_fp', "SELECT id FROM tenants WHERE $_ ORDER BY fp <~> 5 LIMIT 10", $off), $in_scope,
+	"the nearest where $_: not by an index of which not all scopes are given")
+  for 'true', 'tenant < 9', 'tenant IS NOT NULL';
+$node->safe_psql('postgres', 'CREATE INDEX tenants_twice ON tenants USING simhash (fp, fp)');
+unlike(chosen_without('tenants_fp', "SELECT id FROM tenants WHERE fp <~> 5 <= 3 ORDER BY fp <~> 5 LIMIT 10", $off), qr/Index Scan using tenants_twice/,
+	'a distance to a scope column is nothing to search by');
+
 is_sound($node, 't', 't_fp', 'at the end', 2);
+
+# Rows in natural clusters, which no sample of the table shows: the estimate comes from the index.
+$node->safe_psql('postgres', <<'SQL');
+SELECT setseed(0.7);
+CREATE TABLE clusters AS SELECT row_number() OVER () AS id, cluster, flip(centre, floor(random() * 9)::int) AS fp
+	FROM (SELECT cluster, random_fp() AS centre, least(200, 1 / (random() + 0.005))::int AS size FROM generate_series(1, 30000) cluster) c,
+		generate_series(1, size);
+CREATE INDEX clusters_fp ON clusters USING simhash (fp);
+-- 400 values, of which the statistics keep the hundred most common, with 5 to 2,000 rows.
+CREATE TABLE repeated AS SELECT row_number() OVER () AS id, fp
+	FROM (SELECT i, random_fp() AS fp FROM generate_series(1, 400) i) v, generate_series(1, 5 * i);
+CREATE INDEX repeated_fp ON repeated USING simhash (fp);
+-- Keys that a fifth of the rows share.
+CREATE TABLE skewed AS SELECT i AS id, skewed_fp() AS fp FROM generate_series(1, 100000) i;
+CREATE INDEX skewed_fp ON skewed USING simhash (fp);
+-- The clusters once more: inserted, not built, beside a predicate that the query implies; in partitions; as an expression.
+CREATE TABLE inserted (id bigint, fp bigint);
+CREATE INDEX inserted_fp ON inserted USING simhash (fp) WHERE fp IS NOT NULL;
+INSERT INTO inserted SELECT i, NULL FROM generate_series(1, 1000) i;
+INSERT INTO inserted SELECT id, fp FROM clusters WHERE id % 2 = 0 ORDER BY hashint8(id);
+CREATE TABLE divided (id bigint, fp bigint) PARTITION BY HASH (id);
+CREATE TABLE divided_0 PARTITION OF divided FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE divided_1 PARTITION OF divided FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+INSERT INTO divided SELECT id, fp FROM clusters;
+CREATE INDEX ON divided USING simhash (fp);
+CREATE TABLE texts (id bigint, t text);
+INSERT INTO texts SELECT id, CASE WHEN id % 3 > 0 THEN fp::text END FROM clusters;
+CREATE INDEX ON texts USING simhash ((t::bigint));
+VACUUM ANALYZE;
+SQL
+for my $case ([ 'clusters', 'fp' ], [ 'repeated', 'fp' ], [ 'skewed', 'fp' ], [ 'inserted', 'fp' ], [ 'divided', 'fp' ], [ 'texts', 't::bigint' ])
+{
+	my ($table, $hash) = @$case;
+	$node->safe_psql('postgres', "CREATE VIEW centres_of_$table AS SELECT id::int, $hash AS fp FROM $table");
+	for my $k (0, 2, 3, 5, 8, 10, 12, 15, 16)
+	{
+		my ($median, $p95) = split /\|/, $node->safe_psql('postgres', <<"SQL");
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY e), percentile_cont(0.95) WITHIN GROUP (ORDER BY e) FROM errors('centres_of_$table', 'fp', $k) e
+SQL
+		cmp_ok($median, '<=', 2.5, "$table within $k: median error of the estimate");
+		cmp_ok($p95, '<=', 12, "$table within $k: 95th percentile");
+		diag(sprintf '%s within %d: median error %.2f, 95th percentile %.2f', $table, $k, $median, $p95);
+	}
+}
+
+# A centre with many rows near it, of which neither common values nor histogram know.
+my ($centre, $cluster, $near) = split /\|/, $node->safe_psql('postgres', <<'SQL');
+SET enable_seqscan = off;
+SELECT c.fp, c.cluster, (SELECT count(*) FROM clusters b WHERE b.fp <~> c.fp <= 8) AS near
+FROM (SELECT fp, cluster FROM clusters ORDER BY id DESC LIMIT 2000) c,
+	(SELECT coalesce(most_common_vals::text::bigint[], '{}') || histogram_bounds::text::bigint[] AS known FROM pg_stats WHERE tablename = 'clusters' AND attname = 'fp') s
+WHERE NOT EXISTS (SELECT FROM unnest(known) v WHERE hamming(v, c.fp) <= 8)
+ORDER BY near DESC LIMIT 1
+SQL
+my $query = "SELECT id FROM clusters WHERE fp <~> '$centre' <= 8";
+cmp_ok($near, '>=', 50, "$near rows near the centre");
+sub rows_of { my ($sql, @connect) = @_; return $node->safe_psql('postgres', "SELECT plan(\$q\$$sql\$q\$)->>'Plan Rows'", @connect); }
+cmp_ok(rows_of($query), '>=', $near / 4, 'many rows are expected');
+
+# Nothing of rows that row security or a security barrier hide, although the hidden ones are said to be few.
+$node->safe_psql('postgres', <<"SQL");
+CREATE ROLE reader LOGIN;
+CREATE ROLE manager LOGIN BYPASSRLS;
+CREATE VIEW barrier WITH (security_barrier) AS SELECT * FROM clusters WHERE cluster <> $cluster;
+CREATE VIEW open_view AS SELECT * FROM clusters;
+GRANT SELECT ON clusters, barrier, open_view TO reader, manager;
+ALTER TABLE clusters ENABLE ROW LEVEL SECURITY;
+CREATE POLICY others ON clusters TO reader USING (cluster <> $cluster);
+SQL
+is(rows_of($query, extra_params => [ '-U', 'reader' ]), 1, 'row security: no row is expected');
+is(rows_of($query =~ s/clusters/barrier/r, extra_params => [ '-U', 'reader' ]), 1, 'a security barrier: no row is expected');
+cmp_ok(rows_of($query, extra_params => [ '-U', 'manager' ]), '>=', $near / 4, 'a role that row security does not hold');
+cmp_ok(rows_of($query =~ s/clusters/open_view/r, extra_params => [ '-U', 'reader' ]), '>=', $near / 4, 'a view of all rows by their owner');
+$node->safe_psql('postgres', 'ALTER TABLE clusters DISABLE ROW LEVEL SECURITY');
+
+# While a query is planned the index is read once for each condition: the metapage, and a page of each level of each key space.
+sub pages_of_planning
+{
+	my ($where) = @_;
+	my $explain = "EXPLAIN (BUFFERS, FORMAT json) SELECT id FROM clusters WHERE $where";
+	my $out = $node->safe_psql('postgres', "SET simhash_dedup.directory_cache = 0; $explain; $explain;");
+	return ($out =~ /"Planning":\s*\{\s*"Shared Hit Blocks": (\d+)/g)[1];
+}
+my $pages = pages_of_planning("fp <~> '$centre' <= 8");
+ok($pages >= 5 && $pages <= 13, "one condition: $pages pages");
+is(pages_of_planning("fp <~> '$centre' <= 8 OR fp <~> 1 <= 3 AND id > 7"), 2 * $pages, 'two conditions: twice as many');
+is(pages_of_planning("fp <~> '$centre' <= 17"), 0, 'a wide radius: none');
+
+# Planning within a parallel worker, where no error could be caught.
+my $parallel = $node->safe_psql('postgres', <<"SQL");
+CREATE FUNCTION planned(centre bigint) RETURNS bigint LANGUAGE plpgsql STABLE PARALLEL SAFE AS \$\$
+DECLARE found bigint; BEGIN
+	EXECUTE format('SELECT count(*) FROM clusters WHERE fp <~> %s <= 8', centre) INTO found;
+	RETURN found;
+END \$\$;
+SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM t WHERE id <= 5 AND planned('$centre') = $near;
+SELECT count(*) FROM t WHERE id <= 5 AND planned('$centre') = $near;
+SQL
+like($parallel, qr/Parallel Seq Scan.*\n5\z/s, 'planning within a parallel worker');
+
+# Damage to an index is no error of a query that does not use it, nor does it leave a lock or a pin behind: the session can
+# still be stopped.
+my %damages = (
+	'pages beyond the end' => sub { substr($_[0][0], $at{roots}, 20) = pack('L5', (1_000_000) x 5) },
+	'another format' => sub { substr($_[0][0], $at{version}, 4) = pack('L', 9999) },
+	'a page of zeros' => sub { $_[0][0] = "\0" x $page_size },
+	'roots that are leaves of another space' => sub { substr($_[0][0], $at{roots}, 20) = pack('L5', unpack('x4L4', substr($_[0][0], $at{roots}, 20)), 1) },
+	'headers that the server refuses' => sub { substr($_, 0, $header) = "\xFF" x $header for @{ $_[0] }[ 1 .. $#{ $_[0] } ] },
+	'content that we refuse' => sub { substr($_, $header) = "\x55" x ($page_size - $header) for @{ $_[0] }[ 1 .. $#{ $_[0] } ] });
+my $path = $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('clusters_fp')");
+for my $damage (sort keys %damages)
+{
+	$node->safe_psql('postgres', 'REINDEX INDEX clusters_fp');
+	$path = $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('clusters_fp')");
+	$node->stop;
+	my @blocks = unpack "(a$page_size)*", slurp_file($path);
+	$damages{$damage}->(\@blocks);
+	open my $fh, '>:raw', $path or die "$path: $!";
+	print $fh join('', @blocks);
+	close $fh;
+	$node->start;
+	my ($status, $out, $err) = $node->psql('postgres', <<"SQL", on_error_stop => 0);
+SET enable_indexscan = off; SET enable_bitmapscan = off; SET simhash_dedup.directory_cache = 0;
+SELECT count(*) FROM clusters WHERE fp <~> '$centre' <= 8;
+BEGIN; SAVEPOINT s; SELECT count(*) FROM clusters WHERE fp <~> '$centre' <= 8; RELEASE s; COMMIT;
+RESET enable_indexscan; SET enable_seqscan = off;
+SELECT count(*) FROM clusters WHERE fp <~> '$centre' <= 8;
+SET statement_timeout = '100ms'; SELECT pg_sleep(60);
+SQL
+	is($out, "$near\n$near", "$damage: reading the table answers");
+	my @errors = $err =~ /^psql:.*ERROR:  (.*)/mg;
+	is(scalar @errors, 2, "$damage: and nothing else fails") or diag $err;
+	like($errors[0], qr/clusters_fp" (is damaged|has format 9999)|invalid page/, "$damage: a search by the index reports it");
+	like($errors[1], qr/statement timeout/, "$damage: the session can be stopped");
+}
+$node->safe_psql('postgres', 'REINDEX INDEX clusters_fp');
 $node->stop;
 done_testing();

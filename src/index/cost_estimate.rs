@@ -1,96 +1,319 @@
 //! From an index path to its price.
 
-#![allow(unsafe_code)]
+#![forbid(unsafe_code)]
 
 use super::ball::{Ball, NEAR};
-use super::cost::{Prices, Work};
-use super::scan_request::operator;
-use crate::pg::planner::path::{Argument, Estimate, IndexPath, cpu_costs};
+use super::cost::{Prices, Searched, Work};
+use super::cost_nearest::{Nearest, startup};
+use super::scan_request::{MOST_SCOPES, operator};
+use crate::pg::planner::nodes::NodeRef;
+use crate::pg::planner::path::{Condition, Estimate, IndexPath, OrderBy, Taken, Test, cpu_costs};
+use crate::pg::process::memory::work_mem_bytes;
+use crate::tid::Tid;
 
 /// The radius that planning assumes where it is not a constant.
 const ASSUMED_RADIUS: i32 = NEAR;
+
+/// Pages that `fp = x` is charged for beside the search: a b-tree reads as little, and answers it
+/// without comparing rows.
+const EQUAL_SURCHARGE: f64 = 2.0;
 
 /// A price above that of any path that a setting like enable_seqscan = off disables (1e10, up to
 /// PostgreSQL 17).
 const NEVER: f64 = 1e12;
 
+/// What the conditions of a path ask of the index.
+struct Request {
+    /// Searches for all combinations of the scopes that the conditions pin; None when a scope
+    /// column is not pinned, so that a whole key space has to be read.
+    scopes: Option<f64>,
+    fingerprint: Wanted,
+    /// A condition that the index cannot search with: all rows are read and compared again.
+    foreign: bool,
+}
+
+/// The condition on the fingerprint that drives the search.
+#[derive(Clone, Copy)]
+enum Wanted {
+    Everything,
+    Nulls,
+    Within {
+        radius: i32,
+        searches: f64,
+        equal: bool,
+    },
+}
+
 /// Prices an index path.
 pub fn estimate(path: &IndexPath) -> Estimate {
+    let request = Request::of(path);
     // An index-only scan would have to be safe against VACUUM without visiting the table. The pins
     // for that are not kept, and on a standby they would not help. The planner always has another
-    // path: a scan of the table.
-    if path.is_index_only() {
+    // path: a scan of the table. So it has for what the index does not know how to search.
+    if path.is_index_only() || request.foreign {
         return Estimate {
             startup: NEVER,
             total: NEVER,
-            selectivity: path.selectivity(),
+            selectivity: path.selectivity(|_| true),
             pages: path.index_pages(),
+            never: true,
         };
     }
-    let rows = path.index_rows().max(1.0);
-    let selectivity = path.selectivity();
-    let matches = (path.table_rows() * selectivity).clamp(1.0, rows);
-    let page_costs = path.page_costs();
     let (operator, index_row) = cpu_costs();
+    let page_costs = path.page_costs();
     let prices = Prices {
         random_page: page_costs.random,
         sequential_page: page_costs.sequential,
         operator,
         index_row,
     };
-    let work = match smallest_radius(path) {
-        Some(radius) => Work::within(radius.max(0) as u32, rows, &prices),
-        None => Work::walk(rows),
-    };
-    // A scan in the order of distance reads the whole index in the end, and returns the rows one by
-    // one.
-    let (first, all) = if path.is_ordered() {
-        (Work::first_nearest(rows, &prices), Work::walk(rows))
-    } else {
-        (Work::default(), work)
-    };
-    let startup = first.price(&prices, 0.0);
-    let pages = all.pages();
-    let share_of_cache = path.pages_of_all_loops(pages) / (pages * path.loops()).max(1.0);
-    let cached = Prices {
-        random_page: prices.random_page * share_of_cache,
-        sequential_page: prices.sequential_page * share_of_cache,
-        ..prices
-    };
-    let run = if path.is_ordered() {
-        all.price_in_order(&cached, matches)
-    } else {
-        all.price(&cached, matches)
-    };
-    let total = startup + run;
-    Estimate {
-        startup,
-        total,
-        selectivity,
-        pages,
+    match path.order_bys().first() {
+        Some(order_by) => in_order(path, &request, order_by, &prices),
+        None => unordered(path, &request, &prices),
     }
 }
 
-/// The radius that drives the search; None when no condition has one.
-fn smallest_radius(path: &IndexPath) -> Option<i32> {
-    path.operators()
-        .into_iter()
-        .map(|(number, argument)| radius_of(number, argument))
-        .min()
+fn unordered(path: &IndexPath, request: &Request, prices: &Prices) -> Estimate {
+    let selectivity = request.selectivity(path);
+    let matches = matches(path, selectivity);
+    let searched = request.searched(path);
+    let work = match request.fingerprint {
+        Wanted::Everything => Work::walk(searched),
+        Wanted::Nulls => Work::walk(Searched::index(matches, 0.0)),
+        Wanted::Within { .. } if request.scopes.is_none() => Work::walk(searched),
+        Wanted::Within {
+            radius,
+            searches,
+            equal,
+        } => {
+            let mut work = Work::within(radius.max(0) as u32, searched, prices);
+            work.random_pages += f64::from(u8::from(equal)) * EQUAL_SURCHARGE;
+            work.times(searches)
+        }
+    };
+    let work = work.times(request.scopes.unwrap_or(1.0));
+    Estimate {
+        startup: 0.0,
+        total: work.price(&cached(path, prices, &work), matches),
+        selectivity,
+        pages: work.pages(),
+        never: false,
+    }
 }
 
-fn radius_of(number: u16, argument: Argument) -> i32 {
-    match (number, argument) {
-        (operator::NEAR, _) => NEAR,
-        (operator::IN_BALL, Argument::Known(ball)) => {
-            // SAFETY: the operator is <@ (bigint, hamming_ball), and the argument is not NULL.
-            let ball = unsafe { *ball.cast_mut_ptr::<Ball>() };
-            ball.radius
+/// A scan in the order of distance returns the rows one by one, and reads on as long as rows are
+/// asked for.
+fn in_order(path: &IndexPath, request: &Request, by: &OrderBy, prices: &Prices) -> Estimate {
+    let selectivity = request.selectivity(path);
+    let matches = matches(path, selectivity);
+    let searched = request.searched(path);
+    let nearest = Nearest {
+        searched,
+        farthest: request.farthest(path, by),
+        waiting: (work_mem_bytes() / size_of::<Tid>()) as f64,
+    };
+    let scopes = request.scopes.unwrap_or(1.0);
+    // A ball around the same centre ends the search; others keep rows out that have been met.
+    let met = match nearest.farthest {
+        u64::BITS => searched.rows / matches,
+        _ => 1.0 / scopes,
+    };
+    let work = |rows: f64| nearest.first(rows * met, prices).times(scopes);
+    let all = work(matches);
+    let prices = cached(path, prices, &all);
+    let first = work(1.0).price_in_order(&prices, 0.0);
+    let total = all.price_in_order(&prices, matches);
+    let (taken, share) = match path.taken() {
+        Taken::First(share) if path.loops() <= 1.0 => (share * matches, share),
+        // The planner takes the groups to be nearly as many as the rows.
+        Taken::Groups(groups) => (nearest.share_of_rings(groups) * matches, groups / matches),
+        _ => (matches, 1.0),
+    };
+    let pages = |rows: f64| path.table_pages(rows) * prices.random_page;
+    let at_share = work(taken).price_in_order(&prices, taken) + pages(taken);
+    let of_all = total + pages(matches);
+    Estimate {
+        startup: startup(first, at_share, share, of_all).min(total),
+        total,
+        selectivity,
+        pages: all.pages(),
+        never: false,
+    }
+}
+
+/// Rows that the scan returns.
+fn matches(path: &IndexPath, selectivity: f64) -> f64 {
+    let rows = path.index_rows().max(1.0);
+    (path.table_rows() * selectivity).clamp(1.0, rows)
+}
+
+/// The prices where the scan is repeated, and finds pages in the cache that it looks up. Reading a
+/// whole key space again costs what it did, as the planner counts reading a table again.
+fn cached(path: &IndexPath, prices: &Prices, work: &Work) -> Prices {
+    let pages = work.random_pages;
+    let share = path.pages_of_all_loops(pages) / (pages * path.loops()).max(1.0);
+    Prices {
+        random_page: prices.random_page * share.min(1.0),
+        ..*prices
+    }
+}
+
+impl Request {
+    fn of(path: &IndexPath) -> Request {
+        let conditions = path.conditions();
+        let last = path.last_column();
+        let by_scope = path.order_bys().iter().any(|by| by.column != last);
+        let scopes: Option<f64> = (0..last)
+            .map(|column| scopes_pinned(&conditions, column))
+            .product();
+        let scopes = scopes.filter(|scopes| *scopes <= MOST_SCOPES as f64);
+        Request {
+            // The rows of unpinned scopes do not come in the order of distance.
+            foreign: by_scope
+                || conditions
+                    .iter()
+                    .any(|c| c.column != last && c.is_foreign())
+                || (scopes.is_none() && !path.order_bys().is_empty()),
+            scopes,
+            fingerprint: wanted(conditions.iter().filter(|c| c.column == last)),
         }
-        (operator::IN_BALL, Argument::Call(args)) => match args.get(1) {
-            Some(Some(radius)) => radius.value() as i32,
-            _ => ASSUMED_RADIUS,
+    }
+
+    /// The rows that one search has before it.
+    fn searched(&self, path: &IndexPath) -> Searched {
+        let index = Searched::index(path.index_rows(), path.index_pages());
+        let last = path.last_column();
+        match self.scopes {
+            Some(scopes) if last > 0 => {
+                index.scope(path.selectivity(|column| column != last), scopes)
+            }
+            _ => index,
+        }
+    }
+
+    /// Share of the table's rows that the scan returns. Where a whole key space is read, the
+    /// conditions on scopes are left to the executor.
+    fn selectivity(&self, path: &IndexPath) -> f64 {
+        let last = path.last_column();
+        path.selectivity(|column| self.scopes.is_some() || column == last)
+    }
+
+    /// The last ring of a scan in the order of distance: the radius of a ball around the same
+    /// centre.
+    fn farthest(&self, path: &IndexPath, by: &OrderBy) -> u32 {
+        let radius = |condition: Condition| match condition.test {
+            Test::Operator { number, argument } if condition.column == by.column => {
+                let ball = ball(number, argument)?;
+                ball.centre.is_of(by.argument).then_some(ball.radius)
+            }
+            _ => None,
+        };
+        let radii = path.conditions().into_iter().filter_map(radius);
+        radii.min().map_or(u64::BITS, |radius| radius.max(0) as u32)
+    }
+}
+
+impl Condition<'_> {
+    /// Is this something that a scope cannot be searched by?
+    fn is_foreign(&self) -> bool {
+        match self.test {
+            Test::Operator { number, .. } | Test::Any { number, .. } => number != operator::EQUAL,
+            Test::IsNull | Test::IsNotNull => false,
+        }
+    }
+}
+
+/// How many values the conditions leave to a scope column; None when it is not pinned.
+fn scopes_pinned(conditions: &[Condition], column: usize) -> Option<f64> {
+    let values = |condition: &Condition| match condition.test {
+        Test::Operator {
+            number: operator::EQUAL,
+            ..
+        }
+        | Test::IsNull => Some(1.0),
+        Test::Any {
+            number: operator::EQUAL,
+            elements,
+        } => Some(elements),
+        _ => None,
+    };
+    let of_column = conditions.iter().filter(|c| c.column == column);
+    of_column.filter_map(values).reduce(f64::min)
+}
+
+/// The condition on the fingerprint with the smallest radius.
+fn wanted<'c, 'p: 'c>(conditions: impl Iterator<Item = &'c Condition<'p>>) -> Wanted {
+    let wanted = |condition: &Condition| match condition.test {
+        Test::IsNotNull => Wanted::Everything,
+        Test::IsNull => Wanted::Nulls,
+        Test::Operator { number, argument } => Wanted::Within {
+            radius: ball(number, argument).map_or(ASSUMED_RADIUS, |ball| ball.radius),
+            searches: 1.0,
+            equal: number == operator::EQUAL,
         },
-        _ => ASSUMED_RADIUS,
+        Test::Any { number, elements } => Wanted::Within {
+            radius: if number == operator::EQUAL {
+                0
+            } else {
+                ASSUMED_RADIUS
+            },
+            searches: elements,
+            equal: number == operator::EQUAL,
+        },
+    };
+    let order = |wanted: &Wanted| match wanted {
+        Wanted::Nulls => (0, 0),
+        Wanted::Within { radius, .. } => (1, *radius),
+        Wanted::Everything => (2, 0),
+    };
+    conditions
+        .map(wanted)
+        .min_by_key(order)
+        .unwrap_or(Wanted::Everything)
+}
+
+/// A ball as far as it is known.
+struct PlannedBall<'p> {
+    centre: Centre<'p>,
+    radius: i32,
+}
+
+enum Centre<'p> {
+    Known(i64),
+    Computed(NodeRef<'p>),
+}
+
+impl Centre<'_> {
+    fn is_of(&self, node: NodeRef) -> bool {
+        match self {
+            Centre::Known(centre) => node.as_integer() == Some(*centre),
+            Centre::Computed(centre) => centre.equals(node),
+        }
+    }
+}
+
+/// The ball that an operator and its argument stand for; None when nothing is known of it.
+fn ball(number: u16, argument: NodeRef<'_>) -> Option<PlannedBall<'_>> {
+    let around = |centre, radius| PlannedBall {
+        centre: Centre::Computed(centre),
+        radius,
+    };
+    match number {
+        operator::NEAR => Some(around(argument, NEAR)),
+        operator::EQUAL => Some(around(argument, 0)),
+        operator::IN_BALL => {
+            if let Some(ball) = argument.as_by_reference().map(Ball::from_bytes) {
+                return Some(PlannedBall {
+                    centre: Centre::Known(ball.centre),
+                    radius: ball.radius,
+                });
+            }
+            let [centre, radius] = argument.as_call()?.args.as_array()?;
+            let radius = radius
+                .as_integer()
+                .map(|radius| radius.clamp(-1, 64) as i32);
+            Some(around(centre, radius.unwrap_or(ASSUMED_RADIUS)))
+        }
+        _ => None,
     }
 }

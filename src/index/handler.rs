@@ -180,7 +180,7 @@ unsafe extern "C-unwind" fn amcostestimate(
     unsafe {
         let index_path = IndexPath::from_raw(root, path, loops);
         let estimate = cost_estimate::estimate(&index_path);
-        if index_path.is_index_only() {
+        if estimate.never {
             compat::disable_path(path);
         }
         *startup = estimate.startup;

@@ -12,8 +12,11 @@ pub mod ball;
 pub mod build;
 pub mod check;
 pub mod cost;
+pub mod cost_nearest;
 pub mod key;
+pub mod nearby;
 pub mod page;
+pub mod row_bitmap;
 pub mod search;
 
 #[cfg(feature = "server")]

@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+use super::row_bitmap::RowBitmap;
 use super::scan_request::{ScanRequest, Stage};
 use super::search::view::{IndexState, View};
 use crate::pg::am::row_address::RowAddresses;
@@ -31,6 +32,8 @@ pub struct ScanState {
     distance: Option<i32>,
     /// How many rows a plain scan without an order finds before it returns the first of them.
     batch: usize,
+    /// The rows of the last batch, from the next page of the table on.
+    rest: Option<RowBitmap>,
     /// Where rows can be. Kept when the scan is started again.
     addresses: RowAddresses,
     /// The leaf from which `rows` came, while VACUUM must be kept off it. A bare number: a
@@ -45,6 +48,7 @@ impl ScanState {
         self.index = None;
         self.stage = None;
         self.rows.clear();
+        self.rest = None;
         self.batch = 0;
         self.distance = None;
         self.next = 0;
@@ -112,8 +116,19 @@ impl ScanState {
 
     /// Finds the next batch of rows and puts it into the table's order, so that a page of the table
     /// is visited once for all of its rows. The first batch is one leaf's, for a caller that wants
-    /// few rows; each further one is much larger, up to work_mem.
+    /// few rows; each further one is much larger, up to work_mem. When a batch would have a row on
+    /// each page of the table, it is the last, as a bitmap.
     fn fill_batch(&mut self, scan: &Scan) -> bool {
+        if self.rest.is_some() {
+            return self.next_page();
+        }
+        let pages = self.addresses.pages();
+        if self.batch > pages as usize {
+            self.rest = RowBitmap::new(pages, work_mem_bytes());
+        }
+        if let Some(rest) = self.rest.take() {
+            return self.fill_rest(scan, rest);
+        }
         let found = self.fill(scan, false);
         if self.distance.is_none() {
             self.rows
@@ -122,6 +137,31 @@ impl ScanState {
             self.batch = (self.rows.len() * BATCH_GROWTH).min(limit);
         }
         found
+    }
+
+    /// Finds all rows that are left. Those beyond the end that the table had before come first.
+    fn fill_rest(&mut self, scan: &Scan, mut rest: RowBitmap) -> bool {
+        let mut beyond = Vec::new();
+        self.batch = 0;
+        while self.fill(scan, false) {
+            for tid in self.rows.drain(..) {
+                if !rest.add(tid) {
+                    reserve(&mut beyond, 1);
+                    beyond.push(tid);
+                }
+            }
+        }
+        self.rest = Some(rest);
+        self.rows = beyond;
+        !self.rows.is_empty() || self.next_page()
+    }
+
+    /// The rows of the next page of the table.
+    fn next_page(&mut self) -> bool {
+        self.rows.clear();
+        self.next = 0;
+        let rest = self.rest.as_mut();
+        rest.is_some_and(|rest| rest.take_page(&mut self.rows))
     }
 }
 

@@ -31,7 +31,7 @@ pub mod operator {
 }
 
 /// A list of more scopes is not searched one by one: a whole key space is read.
-const MOST_SCOPES: usize = 10_000;
+pub const MOST_SCOPES: usize = 10_000;
 
 pub enum Stage {
     /// In one scope, or with None in all, what is near the centre of the ball of this number.

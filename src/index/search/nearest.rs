@@ -10,23 +10,16 @@
 //! single ring that exceeds the limit is searched once more and returned leaf by leaf.
 
 use super::directory::ROWS_PER_LEAF;
-use super::probe::{Even, KeyCounts, MAX_PROBED_RADIUS, Radii, shell_cost, visits_cost, walk_cost};
+use super::passes::{band_end, first_horizon, horizons, most_for_a_ring};
+use super::probe::{Even, KeyCounts, Radii, shell_cost, visits_cost};
 use super::view::{Counts, View};
 use super::visit::Walk;
 use super::within::{FARTHEST, Within, block_distance, filter};
-use crate::index::ball::random_share;
 use crate::index::key::{BLOCKS, Key, Space};
 use crate::pg::process::memory::reserve;
 use crate::tid::Tid;
 
-/// Horizon of the first probing pass: near rows cost little to find.
-const NEAR: u32 = 7;
-/// The horizon of the second pass is the least radius within which so many rows are expected, if
-/// the rows of the index were uniform.
-const LIKELY_ROWS: f64 = 32.0;
 const NOTHING_READ: Radii = [-1; BLOCKS];
-/// Rings that reading a whole key space completes at once, and widening a block one by one.
-const RINGS_OF_A_WALK: u64 = 4;
 /// The widest radius of one block: 697 keys.
 const WIDEST: i32 = 3;
 
@@ -60,13 +53,13 @@ struct Bins {
 }
 
 impl Bins {
-    fn new(limit: usize) -> Bins {
+    fn new(limit: usize, horizon: u32) -> Bins {
         let rings = (0..=FARTHEST).map(|_| Vec::new()).collect();
         Bins {
             rings,
             waiting: 0,
             limit,
-            horizon: Some(NEAR),
+            horizon: Some(horizon),
         }
     }
 
@@ -103,34 +96,29 @@ impl Bins {
     }
 }
 
-/// Horizons of the probing passes in a scope. A pass reads again what the pass before it has read, which is
-/// about a quarter of all it reads. A horizon that is too far lets postings through the filter that
-/// are not wanted.
-fn horizons(view: &View, scope: u32) -> [u32; 3] {
+/// Rows of a scope, as far as they are known.
+fn rows_of(view: &View, scope: u32) -> f64 {
     let leaves = match view.counts(scope) {
         Counts::Directory(counts) => counts.leaves(0),
         Counts::Leaves(leaves) => leaves,
         Counts::Unknown => 0,
     };
-    let rows = leaves as f64 * ROWS_PER_LEAF;
-    let likely = (NEAR..MAX_PROBED_RADIUS)
-        .find(|k| random_share(*k as i32) * rows >= LIKELY_ROWS)
-        .unwrap_or(MAX_PROBED_RADIUS);
-    [NEAR, likely, MAX_PROBED_RADIUS]
+    leaves as f64 * ROWS_PER_LEAF
 }
 
 impl Nearest {
     /// `limit`: rows that may wait in memory.
     pub fn new(scope: Option<u32>, query: u64, farthest: u32, limit: usize) -> Nearest {
+        let farthest = farthest.min(FARTHEST);
         Nearest {
             scope,
             query,
-            farthest: farthest.min(FARTHEST),
+            farthest,
             probing: true,
             radii: NOTHING_READ,
             ring: 0,
             start: 0,
-            bins: Bins::new(limit),
+            bins: Bins::new(limit, first_horizon(farthest)),
             stream: None,
         }
     }
@@ -177,8 +165,10 @@ impl Nearest {
         if !self.bins.collects(self.ring) {
             // Without a scope nothing is probed: `cheapest` says so.
             let scope = self.scope.filter(|_| self.probing);
-            let farther =
-                |scope| (horizons(view, scope).into_iter()).find(|horizon| *horizon >= self.ring);
+            let farther = |scope| {
+                let horizons = horizons(rows_of(view, scope), self.farthest);
+                horizons.into_iter().find(|horizon| *horizon >= self.ring)
+            };
             match scope.and_then(farther) {
                 Some(horizon) => {
                     self.start = self.ring;
@@ -212,7 +202,7 @@ impl Nearest {
     }
 
     fn cheapest_by(&self, counts: &impl KeyCounts) -> Option<usize> {
-        let most = walk_cost(counts) / RINGS_OF_A_WALK;
+        let most = most_for_a_ring(counts, self.rings_complete(), self.farthest);
         let shell = |b: usize| (self.radii[b] + 1) as usize;
         let cost = |b: usize| {
             let key = Space::of_block(b).key_of(self.query);
@@ -262,10 +252,10 @@ impl Nearest {
     fn read_band(&mut self, view: &View, keep: &impl Fn(u64) -> bool) {
         let before = match self.bins.horizon {
             Some(horizon) if !self.probing => horizon + 1 - self.start.min(horizon),
-            _ => RINGS_OF_A_WALK as u32 / 2,
+            _ => 0,
         };
         let start = self.ring;
-        let horizon = (start + 2 * before - 1).min(self.farthest);
+        let horizon = band_end(start, before, self.farthest);
         self.bins.start_over(horizon);
         let bins = &mut self.bins;
         let mut all = Within::walk(self.scope, self.query, horizon);

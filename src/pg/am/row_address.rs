@@ -50,6 +50,11 @@ impl RowAddresses {
         }
     }
 
+    /// Pages of the table, as far as this process has had to know.
+    pub fn pages(&self) -> u32 {
+        self.blocks
+    }
+
     #[inline]
     fn hold(&self, tid: Tid) -> bool {
         tid.block < self.blocks && tid.offset != 0 && tid.offset <= self.last_offset

@@ -1,5 +1,7 @@
 //! An index path that the planner wants to know the cost of.
 
+use super::nodes::{NodeList, NodeRef};
+use crate::pg::process::compat;
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag;
 
@@ -22,14 +24,57 @@ pub struct Estimate {
     pub total: f64,
     pub selectivity: f64,
     pub pages: f64,
+    /// Must any other path be preferred, even one that a setting disables?
+    pub never: bool,
 }
 
-/// The argument of an index condition, as far as it is known at planning time.
-pub enum Argument {
-    Known(pg_sys::Datum),
-    /// The arguments of the function call that will compute it: None where one is not constant.
-    Call(Vec<Option<pg_sys::Datum>>),
-    Unknown,
+/// What a query takes of the rows of a relation.
+pub enum Taken {
+    All,
+    /// The first ones: this share of them.
+    First(f64),
+    /// As many as the first groups have, of so many.
+    Groups(f64),
+}
+
+impl Taken {
+    fn share(share: f64) -> Taken {
+        if share > 0.0 && share < 1.0 {
+            Taken::First(share)
+        } else {
+            Taken::All
+        }
+    }
+}
+
+/// A condition that the index is asked to search with.
+pub struct Condition<'p> {
+    /// Number of the index's column, from 0.
+    pub column: usize,
+    pub test: Test<'p>,
+}
+
+/// What a condition says of its column. Operators are named by their number in the column's
+/// operator family.
+pub enum Test<'p> {
+    Operator {
+        number: u16,
+        argument: NodeRef<'p>,
+    },
+    /// `column operator ANY (array)`, with the number of elements that the planner expects.
+    Any {
+        number: u16,
+        elements: f64,
+    },
+    IsNull,
+    IsNotNull,
+}
+
+/// An ordering operator of the path, and its argument.
+pub struct OrderBy<'p> {
+    /// Number of the index's column, from 0.
+    pub column: usize,
+    pub argument: NodeRef<'p>,
 }
 
 impl<'p> IndexPath<'p> {
@@ -64,11 +109,6 @@ impl<'p> IndexPath<'p> {
         self.loops.max(1.0)
     }
 
-    /// Is it a scan in the order of the ordering operator?
-    pub fn is_ordered(&self) -> bool {
-        !self.path.indexorderbys.is_null()
-    }
-
     /// Is it an index-only scan? For a query that needs no column at all, the planner considers one
     /// for every index without a mandatory key (amoptionalkey).
     pub fn is_index_only(&self) -> bool {
@@ -97,11 +137,15 @@ impl<'p> IndexPath<'p> {
         unsafe { (*self.info().rel).tuples }
     }
 
-    /// Share of the table's rows that the index conditions and the index's own predicate keep.
-    pub fn selectivity(&self) -> f64 {
-        // SAFETY: the planner's own structs; the lists are made in the planner's memory.
+    /// Share of the table's rows that the index's own predicate and its conditions keep, of the
+    /// columns that `of` chooses.
+    pub fn selectivity(&self, of: impl Fn(usize) -> bool) -> f64 {
+        // SAFETY: the planner's own structs; the list is made in the planner's memory.
         unsafe {
-            let quals = pg_sys::get_quals_from_indexclauses(self.path.indexclauses);
+            let quals = self.quals().filter(|(column, _)| of(*column));
+            let quals = quals.fold(std::ptr::null_mut(), |list, (_, qual)| {
+                pg_sys::lappend(list, qual.cast())
+            });
             let quals = pg_sys::add_predicate_to_index_quals(self.path.indexinfo, quals);
             let relation = (*self.info().rel).relid as i32;
             pg_sys::clauselist_selectivity(
@@ -112,6 +156,11 @@ impl<'p> IndexPath<'p> {
                 std::ptr::null_mut(),
             )
         }
+    }
+
+    /// The index's last column.
+    pub fn last_column(&self) -> usize {
+        (self.info().nkeycolumns - 1) as usize
     }
 
     /// Pages that all scans together read, each `pages` of them, given what stays in the cache
@@ -127,65 +176,149 @@ impl<'p> IndexPath<'p> {
         }
     }
 
-    /// The index conditions that are operators: operator number and argument.
-    pub fn operators(&self) -> Vec<(u16, Argument)> {
-        // SAFETY: the quals of index clauses are RestrictInfos around the clause that the index
-        // executes; the index has one column, hence one operator family.
+    /// Pages of the table that looking up `rows` of its rows reads, as the planner counts them
+    /// where one row says nothing about the place of the next.
+    pub fn table_pages(&self, rows: f64) -> f64 {
+        // SAFETY: plain arithmetic on the planner's structs; an index belongs to a table.
         unsafe {
-            let quals = pg_sys::get_quals_from_indexclauses(self.path.indexclauses);
-            let last = self.info().nkeycolumns as usize - 1;
-            let family = *self.info().opfamily.add(last);
-            elements(quals)
-                .filter_map(|qual: *mut pg_sys::RestrictInfo| {
-                    let clause = (*qual).clause.cast::<pg_sys::OpExpr>();
-                    if (*clause).xpr.type_ != NodeTag::T_OpExpr {
-                        return None;
-                    }
-                    let number = pg_sys::get_op_opfamily_strategy((*clause).opno, family);
-                    let argument = elements((*clause).args).nth(1)?;
-                    Some((number as u16, argument_of(argument)))
-                })
-                .collect()
+            let pages = (*self.info().rel).pages;
+            pg_sys::index_pages_fetched(rows, pages, self.index_pages(), self.root)
+        }
+    }
+
+    /// What the query takes of this relation's rows, which come in an order that it asks for.
+    pub fn taken(&self) -> Taken {
+        // SAFETY: the planner's own structs; the arrays are as long as its relations are many, and
+        // a child has an entry in the second.
+        unsafe {
+            let root = &*self.root;
+            let mut relation = &*self.info().rel;
+            while relation.reloptkind == pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL {
+                let link = *root.append_rel_array.add(relation.relid as usize);
+                relation = &**root.simple_rel_array.add((*link).parent_relid as usize);
+            }
+            let query = &*root.parse;
+            let grouped = !query.groupClause.is_null() || !query.distinctClause.is_null();
+            let rows = relation.rows * self.share_that_joins_keep(relation.relid);
+            // A fraction from 1 on is a number of rows.
+            match root.tuple_fraction {
+                _ if root.limit_tuples > 0.0 => Taken::share(root.limit_tuples / rows),
+                groups if grouped && groups >= 1.0 => Taken::Groups(groups),
+                _ if grouped => Taken::All,
+                taken if taken >= 1.0 => Taken::share(taken / rows),
+                fraction => Taken::share(fraction),
+            }
+        }
+    }
+
+    /// Share of a relation's rows that joins with the others keep, taking these for the tables that
+    /// foreign keys lead to: each keeps what the conditions on it keep of itself. All where there
+    /// are outer or semi-joins.
+    fn share_that_joins_keep(&self, relation: u32) -> f64 {
+        // SAFETY: the planner's own structs. The sizes of all relations are known before any path
+        // is priced.
+        unsafe {
+            let root = &*self.root;
+            if !root.join_info_list.is_null() {
+                return 1.0;
+            }
+            let kept = |other: i32| {
+                let other = &**root.simple_rel_array.add(other as usize);
+                (other.rows / other.tuples.max(other.rows)).min(1.0)
+            };
+            (1..root.simple_rel_array_size)
+                .filter(|other| *other as u32 != relation)
+                .filter(|other| pg_sys::bms_is_member(*other, root.all_baserels))
+                .map(kept)
+                .product()
+        }
+    }
+
+    /// The index conditions.
+    pub fn conditions(&self) -> Vec<Condition<'p>> {
+        self.quals()
+            .filter_map(|(column, qual)| {
+                // SAFETY: a live RestrictInfo around the clause that the index executes.
+                let test = unsafe { self.test(column, (*qual).clause.cast()) }?;
+                Some(Condition { column, test })
+            })
+            .collect()
+    }
+
+    /// The ordering operators.
+    pub fn order_bys(&self) -> Vec<OrderBy<'p>> {
+        let columns = integers(self.path.indexorderbycols);
+        let expressions = NodeList::of(self.path.indexorderbys);
+        let order_by = |(column, expression): (i32, NodeRef<'p>)| {
+            Some(OrderBy {
+                column: column as usize,
+                argument: expression.as_binary_operator()?.right,
+            })
+        };
+        columns
+            .zip(expressions.iter())
+            .filter_map(order_by)
+            .collect()
+    }
+
+    /// The quals of the index conditions, with the number of their column.
+    fn quals(&self) -> impl Iterator<Item = (usize, *mut pg_sys::RestrictInfo)> + use<'p> {
+        let clauses = NodeList::of(self.path.indexclauses);
+        clauses.iter().flat_map(|clause| {
+            // SAFETY: the list's elements are index clauses, with lists of RestrictInfos.
+            let clause = unsafe { &*clause.as_ptr::<pg_sys::IndexClause>() };
+            let quals = NodeList::of(clause.indexquals);
+            quals
+                .iter()
+                .map(|qual| (clause.indexcol as usize, qual.as_ptr()))
+        })
+    }
+
+    /// # Safety
+    /// `clause` must be a live expression node of a condition on the index's column.
+    unsafe fn test(&self, column: usize, clause: *mut pg_sys::Node) -> Option<Test<'p>> {
+        // SAFETY: the caller's word; the tag says which struct it is. An index has an operator
+        // family for each key column.
+        unsafe {
+            let family = *self.info().opfamily.add(column);
+            let number = |operator| pg_sys::get_op_opfamily_strategy(operator, family) as u16;
+            match (*clause).type_ {
+                NodeTag::T_OpExpr => {
+                    let clause = &*clause.cast::<pg_sys::OpExpr>();
+                    Some(Test::Operator {
+                        number: number(clause.opno),
+                        argument: NodeList::of(clause.args).get(1)?,
+                    })
+                }
+                NodeTag::T_ScalarArrayOpExpr => {
+                    let clause = &*clause.cast::<pg_sys::ScalarArrayOpExpr>();
+                    let array = NodeList::of(clause.args).get(1)?;
+                    Some(Test::Any {
+                        number: number(clause.opno),
+                        elements: compat::array_length(self.root, array.as_ptr()).max(1.0),
+                    })
+                }
+                NodeTag::T_NullTest => {
+                    let is_null = pg_sys::NullTestType::IS_NULL;
+                    let clause = &*clause.cast::<pg_sys::NullTest>();
+                    Some(if clause.nulltesttype == is_null {
+                        Test::IsNull
+                    } else {
+                        Test::IsNotNull
+                    })
+                }
+                _ => None,
+            }
         }
     }
 }
 
-/// The pointers in a list.
-///
-/// # Safety
-/// `list` must be NIL or a list of pointers to T.
-unsafe fn elements<T>(list: *mut pg_sys::List) -> impl Iterator<Item = *mut T> {
-    // SAFETY: the caller's word.
+/// The numbers in a list of integers.
+fn integers<'p>(list: *mut pg_sys::List) -> impl Iterator<Item = i32> + use<'p> {
+    // SAFETY: called with lists of integers that live as long as the planning.
     let n = unsafe { list.as_ref() }.map_or(0, |list| list.length as usize);
     // SAFETY: as above; a list holds `length` cells.
-    (0..n).map(move |i| unsafe { (*(*list).elements.add(i)).ptr_value.cast() })
-}
-
-/// # Safety
-/// `node` must be an expression node.
-unsafe fn argument_of(node: *mut pg_sys::Node) -> Argument {
-    // SAFETY: the caller's word; the tag says which struct it is.
-    unsafe {
-        match (*node).type_ {
-            NodeTag::T_Const => constant(node).map_or(Argument::Unknown, Argument::Known),
-            NodeTag::T_FuncExpr => {
-                let args = elements((*node.cast::<pg_sys::FuncExpr>()).args);
-                Argument::Call(args.map(|arg| constant(arg)).collect())
-            }
-            _ => Argument::Unknown,
-        }
-    }
-}
-
-/// # Safety
-/// `node` must be an expression node.
-unsafe fn constant(node: *mut pg_sys::Node) -> Option<pg_sys::Datum> {
-    // SAFETY: the caller's word; the tag says that it is a Const.
-    unsafe {
-        let is_const = (*node).type_ == NodeTag::T_Const;
-        let value = node.cast::<pg_sys::Const>();
-        (is_const && !(*value).constisnull).then(|| (*value).constvalue)
-    }
+    (0..n).map(move |i| unsafe { (*(*list).elements.add(i)).int_value })
 }
 
 /// cpu_operator_cost and cpu_index_tuple_cost.

@@ -317,6 +317,24 @@ pub unsafe fn disable_path(path: *mut pg_sys::IndexPath) {
     let _ = path;
 }
 
+/// How many elements the planner expects in an array.
+///
+/// # Safety
+/// `root` must be the planner's state, and `array` a live expression of an array type.
+pub unsafe fn array_length(root: *mut pg_sys::PlannerInfo, array: *mut pg_sys::Node) -> f64 {
+    #[cfg(any(feature = "pg14", feature = "pg15", feature = "pg16"))]
+    {
+        let _ = root;
+        // SAFETY: the caller's word.
+        f64::from(unsafe { pg_sys::estimate_array_length(array) })
+    }
+    // SAFETY: the caller's word.
+    #[cfg(not(any(feature = "pg14", feature = "pg15", feature = "pg16")))]
+    unsafe {
+        pg_sys::estimate_array_length(root, array)
+    }
+}
+
 /// The parsed form of a storage option of type int, at `offset` of the parsed options.
 pub fn int_option(name: &'static CStr, offset: usize) -> pg_sys::relopt_parse_elt {
     pg_sys::relopt_parse_elt {
