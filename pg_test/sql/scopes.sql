@@ -65,10 +65,10 @@ CREATE FUNCTION questions(tab text, condition text, fp text DEFAULT 'fp') RETURN
 	SELECT format('SELECT %3$s <~> hashint8extended(7, 1) AS d FROM %1$s WHERE %2$s ORDER BY %3$s <~> hashint8extended(7, 1) %4$s', tab, condition, fp, n), true
 	FROM unnest('{"",LIMIT 7}'::text[]) n
 $$;
--- All of them, beside each condition: was an index used for nine of ten, and what was wrong?
+-- All of them, beside each condition: was an index used for most (the order within all scopes needs none), and what was wrong?
 CREATE FUNCTION asked_all(tab text, conditions text[], fp text DEFAULT 'fp')
 RETURNS TABLE (questions bigint, by_index boolean, rows bigint, wrong text) LANGUAGE sql AS $$
-	SELECT count(*), count(*) FILTER (WHERE answer ~ 'never') <= count(*) / 10, sum(substring(answer FROM '^(\d+) rows')::int),
+	SELECT count(*), count(*) FILTER (WHERE answer ~ 'never') <= count(*) * 3 / 10, sum(substring(answer FROM '^(\d+) rows')::int),
 		string_agg(question || ': ' || answer, E'\n') FILTER (WHERE answer ~ '^by')
 	FROM (SELECT q.question, asked(q.question, q.ordered) AS answer FROM unnest(conditions) c, questions(tab, c, fp) q) x
 $$;
