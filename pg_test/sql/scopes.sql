@@ -65,10 +65,10 @@ CREATE FUNCTION questions(tab text, condition text, fp text DEFAULT 'fp') RETURN
 	SELECT format('SELECT %3$s <~> hashint8extended(7, 1) AS d FROM %1$s WHERE %2$s ORDER BY %3$s <~> hashint8extended(7, 1) %4$s', tab, condition, fp, n), true
 	FROM unnest('{"",LIMIT 7}'::text[]) n
 $$;
--- All of them, beside each condition: was an index used for nine of ten, and what was wrong?
+-- All of them, beside each condition: was an index used for most (the order within all scopes needs none), and what was wrong?
 CREATE FUNCTION asked_all(tab text, conditions text[], fp text DEFAULT 'fp')
 RETURNS TABLE (questions bigint, by_index boolean, rows bigint, wrong text) LANGUAGE sql AS $$
-	SELECT count(*), count(*) FILTER (WHERE answer ~ 'never') <= count(*) / 10, sum(substring(answer FROM '^(\d+) rows')::int),
+	SELECT count(*), count(*) FILTER (WHERE answer ~ 'never') <= count(*) * 3 / 10, sum(substring(answer FROM '^(\d+) rows')::int),
 		string_agg(question || ': ' || answer, E'\n') FILTER (WHERE answer ~ '^by')
 	FROM (SELECT q.question, asked(q.question, q.ordered) AS answer FROM unnest(conditions) c, questions(tab, c, fp) q) x
 $$;
@@ -196,7 +196,9 @@ SELECT count(*) > 0 AS icu FROM pg_collation WHERE collprovider = 'i' \gset
 \set wrong ''
 \set by_index t
 \if :icu
+SET client_min_messages = warning;
 CREATE COLLATION no_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+RESET client_min_messages;
 CREATE TABLE named AS SELECT id, fp, (CASE WHEN id % 2 = 0 THEN upper(txt) ELSE txt END) COLLATE no_case AS txt
 	FROM doc;
 CREATE INDEX named_sim ON named USING simhash (txt, fp);
@@ -229,6 +231,7 @@ SELECT * FROM same('big <~> 5 FROM doc ORDER BY big <~> 5',
 	'big <~> 5, fp <~> 1 FROM doc WHERE big = 4 ORDER BY big <~> 5, fp <~> 1',
 	'fp <~> 1, big <~> 5 FROM doc WHERE fp IS NOT NULL ORDER BY fp <~> 1, big <~> 5',
 	'fp <~> 1, fp <~> 2 FROM doc WHERE big IN (1, 2) ORDER BY fp <~> 1, fp <~> 2 LIMIT 40',
+	'fp <~> 1, big <~> 5 FROM doc ORDER BY fp <~> 1, big <~> 5',
 	'fp <~> 1, big <~> 5 FROM doc ORDER BY fp <~> 1, big <~> 5 LIMIT 40',
 	'big <~> 5, fp <~> 1 FROM doc ORDER BY big <~> 5, fp <~> 1 LIMIT 500',
 	'fp <~> NULL FROM doc WHERE big = 4 ORDER BY fp <~> NULL', 'fp <~> big FROM doc WHERE big = 4 ORDER BY fp <~> big',
