@@ -436,6 +436,11 @@ UPDATE c SET tenant = 4 - tenant;
 SELECT clusters();
 UPDATE c SET tenant = 2, id = id + 100 WHERE id > 7;
 SELECT clusters();
+-- Rows of three tenants that go to a fourth, and leave rows behind.
+TRUNCATE c, c_cluster;
+INSERT INTO c (id, tenant, fp) SELECT i, (i + 1) / 2, 0 FROM generate_series(1, 6) i;
+UPDATE c SET tenant = 4 WHERE id IN (1, 3, 5);
+SELECT clusters();
 -- Random changes, several rows at a time: no cluster ever spans tenants, and near rows of a tenant are in one cluster.
 DO $$
 BEGIN
@@ -443,9 +448,9 @@ BEGIN
 		CASE i % 4
 		WHEN 0 THEN DELETE FROM c WHERE hashint4(id + i) % 7 = 0;
 			IF i % 8 = 0 THEN DELETE FROM c_cluster WHERE NOT EXISTS (SELECT FROM c WHERE id = key); END IF;
-		WHEN 1 THEN INSERT INTO c (id, tenant, fp) SELECT n, 1 + abs(hashint4(n + i) % 3), 15 * (n % 3) FROM generate_series(1, 12) n ON CONFLICT DO NOTHING;
-		WHEN 2 THEN UPDATE c SET tenant = nullif(abs(hashint4(id * i) % 4), 0) WHERE hashint4(id * i + 1) % 3 = 0;
-		ELSE UPDATE c SET fp = 15 * abs(hashint4(id + i) % 3), tenant = 1 + abs(hashint4(id * i) % 3) WHERE hashint4(id * i + 2) % 5 = 0;
+		WHEN 1 THEN INSERT INTO c (id, tenant, fp) SELECT n, 1 + abs(hashint4(n + i) % 5), 15 * (n % 3) FROM generate_series(1, 20) n ON CONFLICT DO NOTHING;
+		WHEN 2 THEN UPDATE c SET tenant = nullif(abs(hashint4(id * i) % 6), 0) WHERE hashint4(id * i + 1) % 3 = 0;
+		ELSE UPDATE c SET fp = 15 * abs(hashint4(id + i) % 3), tenant = 1 + abs(hashint4(id * i) % 5) WHERE hashint4(id * i + 2) % 5 = 0;
 		END CASE;
 		ASSERT NOT EXISTS (SELECT FROM c_cluster JOIN c ON key = id GROUP BY cluster_id HAVING count(DISTINCT coalesce(tenant, 0)) > 1), 'spans ' || i;
 		ASSERT NOT EXISTS (SELECT FROM c a JOIN c b ON a.id < b.id AND a.tenant = b.tenant AND a.fp = b.fp
