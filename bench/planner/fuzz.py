@@ -25,7 +25,8 @@ KINDS = "seqscan indexscan bitmapscan sort nestloop hashjoin mergejoin hashagg m
 OFF = [()] + [(kind,) for kind in KINDS] + [
     ("seqscan", "indexscan"), ("seqscan", "bitmapscan"), ("indexscan", "bitmapscan"), ("seqscan", "sort"),
     ("bitmapscan", "sort"), ("hashjoin", "mergejoin"), ("nestloop", "mergejoin"), ("nestloop", "hashjoin"),
-    ("seqscan", "hashjoin", "mergejoin"), ("indexscan", "hashjoin", "mergejoin"), ("indexscan", "bitmapscan", "nestloop"),
+    ("seqscan", "hashjoin", "mergejoin"), ("indexscan", "hashjoin", "mergejoin"),
+    ("indexscan", "bitmapscan", "nestloop"),
 ]
 SETTINGS = """SET client_min_messages = error; SET jit = off; SET max_parallel_workers_per_gather = 0;
 SET search_path = planner_fuzz, public; SET synchronize_seqscans = off;"""
@@ -103,7 +104,8 @@ class World:
     """The tables, and what a query can ask of them."""
 
     def __init__(self, psql, draw, rows, file):
-        self.sets = {"uni": uniform(draw, rows), "skew": skewed(draw, rows), "img": real(draw, rows // 3, file)}
+        self.sets = {"uni": uniform(draw, rows), "skew": skewed(draw, rows)}
+        self.sets["img"] = real(draw, rows // 3, file)
         self.tenants = 1000
         psql.must("""DROP SCHEMA IF EXISTS planner_fuzz CASCADE; CREATE SCHEMA planner_fuzz;
             CREATE EXTENSION IF NOT EXISTS simhash_dedup SCHEMA public;""" + SETTINGS)
@@ -111,17 +113,19 @@ class World:
         copy_rows(psql, "tag", [(i, min(int(draw.paretovariate(0.7)), 99)) for i in range(self.tenants)])
         probes = []
         for name, bits in self.sets.items():
-            psql.must(f"CREATE TABLE {name} (id int PRIMARY KEY, tenant int, day int, flag boolean, fp bigint, pad text)")
+            columns = "id int PRIMARY KEY, tenant int, day int, flag boolean, fp bigint, pad text"
+            psql.must(f"CREATE TABLE {name} ({columns})")
             size = len(bits)
             # Tenant 0 has a third of the rows, tenant 999 a hundred or so; days follow the table's order.
             copy_rows(psql, name, (
-                (i, int(self.tenants * draw.random() ** 6), i * 1000 // size, draw.random() < 0.01, signed(fp), "x" * draw.randrange(60))
+                (i, int(self.tenants * draw.random() ** 6), i * 1000 // size, draw.random() < 0.01, signed(fp),
+                 "x" * draw.randrange(60))
                 for i, fp in enumerate(bits)))
             psql.must(f"""CREATE INDEX {name}_tenant ON {name} (tenant); CREATE INDEX {name}_day ON {name} (day);
                 CREATE INDEX {name}_fp ON {name} USING simhash (fp);""")
             probes += [(name, self.centre(draw, name)) for _ in range(300)]
-        psql.must("CREATE TABLE probe (id int PRIMARY KEY, of text, fp bigint)")
-        copy_rows(psql, "probe", [(i, name, fp) for i, (name, fp) in enumerate(probes)])
+        psql.must("CREATE TABLE probe (id int PRIMARY KEY, number int, of text, fp bigint)")
+        copy_rows(psql, "probe", [(i, i % 300, name, fp) for i, (name, fp) in enumerate(probes)])
         self.scoped = "ERROR" not in psql.run("CREATE INDEX uni_scope ON uni USING simhash (tenant, fp)")
         if self.scoped:
             psql.must("CREATE INDEX skew_scope ON skew USING simhash (tenant, fp)")
@@ -139,7 +143,8 @@ class World:
         if kind == 0:
             return f"{t}.tenant = {tenant}"
         if kind == 1:
-            return f"{t}.tenant IN ({', '.join(str(draw.randrange(self.tenants)) for _ in range(draw.randrange(2, 9)))})"
+            some = (str(draw.randrange(self.tenants)) for _ in range(draw.randrange(2, 9)))
+            return f"{t}.tenant IN ({', '.join(some)})"
         if kind == 2:
             return f"{t}.tenant < {int(self.tenants * draw.random() ** 3)}"
         if kind == 3:
@@ -175,13 +180,15 @@ class Query:
     def statement(self):
         if self.generic:
             return f"EXECUTE q{self.number} ({self.centre}, {self.radius})"
-        return self.text.replace("$1", str(self.centre) if self.centre >= 0 else f"({self.centre})").replace("$2", str(self.radius))
+        centre = str(self.centre) if self.centre >= 0 else f"({self.centre})"
+        return self.text.replace("$1", centre).replace("$2", str(self.radius))
 
     def prepare(self):
         start = f"SET random_page_cost = {self.page_cost};"
         if self.generic:
             # Each parameter is mentioned, so that each has its type.
-            start += f"SET plan_cache_mode = force_generic_plan; PREPARE q{self.number} (bigint, int) AS {self.text};"
+            start += "SET plan_cache_mode = force_generic_plan;"
+            start += f"PREPARE q{self.number} (bigint, int) AS {self.text};"
         return start
 
     def finish(self):
@@ -215,32 +222,36 @@ def grouped(draw, world, t):
 def probes(draw, world, t):
     few = draw.choice((1, 5, 20, 100))
     return (f"SELECT p.id, t.id FROM probe p JOIN {t} t ON t.fp <~> p.fp <= {draw.randrange(13)} "
-            f"WHERE p.of = '{t}' AND p.id % 300 < {few} AND {world.filters(draw, 't')}{limit(draw)}")
+            f"WHERE p.of = '{t}' AND p.number < {few} AND {world.filters(draw, 't')}{limit(draw)}")
 
 
 def tagged(draw, world, t):
     kind = f"tag.kind {draw.choice(('=', '<', '>'))} {draw.choice((1, 2, 5, 50))}"
     if draw.random() < 0.5:
-        return f"SELECT t.id FROM {t} t JOIN tag USING (tenant) WHERE {kind} AND t.fp <~> $1 <= $2{limit(draw)}"
-    return f"SELECT t.id FROM {t} t JOIN tag USING (tenant) WHERE {kind} AND {world.filters(draw, 't')} ORDER BY t.fp <~> $1{limit(draw, 10_000)}"
+        return (f"SELECT t.id FROM {t} t JOIN tag USING (tenant) "
+                f"WHERE {kind} AND t.fp <~> $1 <= $2{limit(draw)}")
+    return (f"SELECT t.id FROM {t} t JOIN tag USING (tenant) WHERE {kind} AND {world.filters(draw, 't')} "
+            f"ORDER BY t.fp <~> $1{limit(draw, 10_000)}")
 
 
 def three(draw, world, t):
     few = draw.choice((1, 5, 20))
-    return (f"SELECT p.id, t.id FROM probe p JOIN {t} t ON t.fp <~> p.fp <= {draw.randrange(10)} JOIN tag USING (tenant) "
-            f"WHERE p.of = '{t}' AND p.id % 300 < {few} AND tag.kind > {draw.choice((0, 1, 5, 50))}{limit(draw)}")
+    return (f"SELECT p.id, t.id FROM probe p JOIN {t} t ON t.fp <~> p.fp <= {draw.randrange(10)} "
+            f"JOIN tag USING (tenant) WHERE p.of = '{t}' AND p.number < {few} "
+            f"AND tag.kind > {draw.choice((0, 1, 5, 50))}{limit(draw)}")
 
 
 def lateral(draw, world, t):
     few = draw.choice((1, 5, 20))
     return (f"SELECT p.id, x.id FROM probe p, LATERAL (SELECT id FROM {t} t WHERE {world.filters(draw, 't')} "
-            f"ORDER BY t.fp <~> p.fp LIMIT {draw.choice((1, 3, 10, 100))}) x WHERE p.of = '{t}' AND p.id % 300 < {few}")
+            f"ORDER BY t.fp <~> p.fp LIMIT {draw.choice((1, 3, 10, 100))}) x WHERE p.of = '{t}' AND p.number < {few}")
 
 
 def twins(draw, world, t):
     """Near-duplicates within the same tenant, of some rows."""
-    return (f"SELECT a.id, b.id FROM {t} a JOIN {t} b ON a.tenant = b.tenant AND a.fp <~> b.fp <= {draw.randrange(9)} "
-            f"WHERE a.id % 10000 < {draw.choice((1, 3, 10))} AND a.id <> b.id{limit(draw)}")
+    return (f"SELECT a.id, b.id FROM {t} a JOIN {t} b "
+            f"ON a.tenant = b.tenant AND a.fp <~> b.fp <= {draw.randrange(9)} "
+            f"WHERE a.id < {draw.choice((10, 30, 100))} AND a.id <> b.id{limit(draw)}")
 
 
 def listed(draw, world, t):
@@ -249,13 +260,14 @@ def listed(draw, world, t):
     return f"SELECT id FROM {t} WHERE fp {operator} ANY ('{{{values}}}'::bigint[]) AND {world.filters(draw, t)}"
 
 
-TEMPLATES = {f.__name__: f for f in (within, count_within, nearest, nearest_within, grouped, probes, tagged, three, lateral, twins, listed)}
+KINDS_OF_QUERY = (within, count_within, nearest, nearest_within, grouped, probes, tagged, three, lateral, twins, listed)
+TEMPLATES = {kind.__name__: kind for kind in KINDS_OF_QUERY}
 
 
 def shape(node):
     """What makes two plans one: nodes, tables and indexes, in their order."""
-    own = node["Node Type"] + "".join(f" {node[key]}" for key in ("Index Name", "Relation Name") if key in node and not (
-        key == "Relation Name" and "Index Name" in node))
+    name = node.get("Index Name") or node.get("Relation Name")
+    own = f"{node['Node Type']} {name}" if name else node["Node Type"]
     children = [shape(child) for child in node.get("Plans", [])]
     return f"{own} ({', '.join(children)})" if children else own
 
@@ -326,7 +338,8 @@ class Outcome:
         self.best = max(others, key=lambda plan: factor(self.chosen, plan))
         self.factor = max(factor(self.chosen, self.best), 1.0)
         self.by_buffers = self.chosen.buffers / max(min(plan.buffers for plan in plans), 1)
-        self.by_time = self.chosen.ms / min(plan.ms for plan in plans)
+        fastest = min(plan.ms for plan in plans)
+        self.by_time = self.chosen.ms / fastest if self.chosen.ms - fastest > TIME_MATTERS_MS else 1.0
 
 
 def judge(psql, query):
@@ -351,50 +364,59 @@ def judge(psql, query):
     return Outcome(query, done)
 
 
+def over(values, most):
+    return sum(value > most for value in values)
+
+
 def summary(outcomes):
-    lines = ["| queries | number | plans a query | best chosen (within 1.2) | over 2 times | over 5 times | worst | by buffers alone over 2 / 5 | by time alone over 2 / 5 |",
-             "|---|---|---|---|---|---|---|---|---|"]
-
-    def over(values, most):
-        return sum(value > most for value in values)
-
-    def timed(outcome):
-        return outcome.by_time if outcome.chosen.ms - min(p.ms for p in outcome.plans) > TIME_MATTERS_MS else 1.0
-
+    """A table: how far off, by kinds of query; and by buffers and by time alone."""
+    columns = ("queries", "number", "plans a query", "within 1.2", "over 2 times", "over 5 times", "worst",
+               "by buffers alone over 2 / 5", "by time alone over 2 / 5")
+    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for kind in [*TEMPLATES, "all"]:
         some = [o for o in outcomes if kind in (o.query.kind, "all")]
         if some:
-            factors, buffers, times = [o.factor for o in some], [o.by_buffers for o in some], [timed(o) for o in some]
-            lines.append(
-                f"| {kind} | {len(some)} | {sum(len(o.plans) for o in some) / len(some):.1f} | {sum(f <= 1.2 for f in factors)} | {over(factors, 2)} | "
-                f"{over(factors, 5)} | {max(factors):.1f} | {over(buffers, 2)} / {over(buffers, 5)} | {over(times, 2)} / {over(times, 5)} |")
+            factors, buffers, times = [o.factor for o in some], [o.by_buffers for o in some], [o.by_time for o in some]
+            plans = sum(len(o.plans) for o in some) / len(some)
+            cells = (kind, len(some), f"{plans:.1f}", sum(f <= 1.2 for f in factors), over(factors, 2),
+                     over(factors, 5), f"{max(factors):.1f}", f"{over(buffers, 2)} / {over(buffers, 5)}",
+                     f"{over(times, 2)} / {over(times, 5)}")
+            lines.append(f"| {' | '.join(map(str, cells))} |")
     return lines
 
 
 def worst(outcomes, how_many=20):
     lines = ["| times | chosen: ms, buffers | better: ms, buffers | plans | query |", "|---|---|---|---|---|"]
     for o in sorted(outcomes, key=lambda o: -o.factor)[:how_many]:
-        a, b = o.chosen, o.best
-        how = f"{'generic, radius ' + str(o.query.radius) if o.query.generic else 'custom'}, random_page_cost {o.query.page_cost}"
-        text = o.query.text if o.query.generic else o.query.statement()
-        lines.append(f"| {o.factor:.1f} | {a.ms:.1f}, {a.buffers} | {b.ms:.1f}, {b.buffers} | {a.shape} / {b.shape} | `{text}` ({how}) |")
+        a, b, q = o.chosen, o.best, o.query
+        how = f"{f'generic, radius {q.radius}' if q.generic else 'custom'}, random_page_cost {q.page_cost}"
+        text = q.text if q.generic else q.statement()
+        lines.append(f"| {o.factor:.1f} | {a.ms:.1f}, {a.buffers} | {b.ms:.1f}, {b.buffers} "
+                     f"| {a.shape} / {b.shape} | `{text}` ({how}) |")
     return lines
 
 
+HEADINGS = "number kind generic page_cost radius factor by_buffers by_time query plan cost ms buffers off".split()
+
+
 def write(args, world, outcomes, start):
-    """The report, as lines."""
-    lines = [f"Seed {args.seed}, {len(outcomes)} queries, {args.rows} rows, {'with' if world.scoped else 'without'} scopes, "
-             f"{time.monotonic() - start:.0f} s.", "", *summary(outcomes), "", "The worst twenty:", "", *worst(outcomes)]
+    """Writes both files; returns the report as lines."""
+    scopes = "with" if world.scoped else "without"
+    head = (f"Seed {args.seed}, {len(outcomes)} queries, {args.rows} rows, {scopes} scopes, "
+            f"{time.monotonic() - start:.0f} s.")
+    lines = [head, "", *summary(outcomes), "", "The worst twenty:", "", *worst(outcomes)]
     with open(os.path.join(args.out, "planner.md"), "w") as file:
         file.write("\n".join(lines) + "\n")
     with open(os.path.join(args.out, "planner.csv"), "w", newline="") as file:
         table = csv.writer(file)
-        table.writerow("number kind generic page_cost radius factor by_buffers by_time query plan cost ms buffers off".split())
+        table.writerow(HEADINGS)
         for o in outcomes:
             q = o.query
+            of_query = [q.number, q.kind, q.generic, q.page_cost, q.radius, f"{o.factor:.2f}", f"{o.by_buffers:.2f}",
+                        f"{o.by_time:.2f}", q.text.replace("$1", str(q.centre))]
             for plan in o.plans:
-                table.writerow([q.number, q.kind, q.generic, q.page_cost, q.radius, f"{o.factor:.2f}", f"{o.by_buffers:.2f}", f"{o.by_time:.2f}",
-                                q.text.replace("$1", str(q.centre)), plan.shape, plan.cost, plan.ms, plan.buffers, " ".join(plan.off)])
+                of_plan = [plan.shape, plan.cost, plan.ms, plan.buffers, " ".join(plan.off)]
+                table.writerow(of_query + of_plan)
     return lines
 
 
@@ -405,7 +427,8 @@ def main():
     parser.add_argument("--rows", type=int, default=300_000, help="rows of the two largest tables")
     parser.add_argument("--seconds", type=float, default=3600, help="stop after so long, whatever is left")
     parser.add_argument("--out", default=".", help="folder of the results")
-    parser.add_argument("--images", default=os.path.join(os.path.dirname(__file__), "../../pg_test/data/image_hashes.csv"))
+    images = os.path.join(os.path.dirname(__file__), "../../pg_test/data/image_hashes.csv")
+    parser.add_argument("--images", default=images, help="a CSV file with a column phash")
     args = parser.parse_args()
     draw, psql, start = random.Random(args.seed), Psql(), time.monotonic()
     world = World(psql, draw, args.rows, args.images)
