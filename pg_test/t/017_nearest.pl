@@ -98,7 +98,7 @@ for my $cache ('64MB', '0')
 my @scopes = ('part = 1', 'part IS NULL', 'part IN (0, 1, 7)', 'part = ANY (\'{0,3,NULL,3}\')', 'part = 3', 'part = 8');
 no_faults("scopes beside filters", join ' UNION ALL ', map {
 	my $scope = $_;
-	map { "SELECT * FROM order_faults('scoped', $q, \$f\$$scope AND $_->[0]\$f\$, \$f\$$scope AND $_->[1]\$f\$, 1000)" } @filters
+	map { "SELECT * FROM order_faults('scoped', $q, \$f\$$scope AND ($_->[0])\$f\$, \$f\$$scope AND ($_->[1])\$f\$, 1000)" } @filters
 } @scopes);
 # Two radii without an order.
 for my $k (4, 9, 25)
