@@ -144,7 +144,7 @@ ALTER SYSTEM SET deadlock_timeout = '20ms';
 SELECT pg_reload_conf();
 CREATE TABLE ends (tab text, what text);
 CREATE FUNCTION near_fp() RETURNS bigint LANGUAGE sql VOLATILE AS $$
-	SELECT floor(random() * 200)::bigint * 1000003 # (1::bigint << floor(random() * 64)::int)
+	SELECT floor(random() * 60)::bigint * 1000003 # (1::bigint << floor(random() * 64)::int)
 $$;
 CREATE PROCEDURE try_rows(tab text) LANGUAGE plpgsql AS $$
 DECLARE
@@ -164,7 +164,7 @@ BEGIN
 END $$;
 SQL
 $node->safe_psql('postgres', "TRUNCATE $_->[0]") for @at_once;
-$load = start_load($node, [ map { "CALL try_rows('$_->[0]');\nDELETE FROM $_->[0] WHERE random() < 0.1;\n" } @tables ], clients => 16, seconds => 7);
+$load = start_load($node, [ map { "CALL try_rows('$_->[0]');\nDELETE FROM $_->[0] WHERE random() < 0.005;\n" } @tables ], clients => 16, seconds => 7);
 ok($load->{run}->finish, 'no session failed in the race of several rows') or diag ${ $load->{err} };
 for (@tables)
 {

@@ -10,8 +10,9 @@ use Test::More;
 my $node = new_node('unlogged');
 
 $node->safe_psql('postgres', <<'SQL');
-CREATE UNLOGGED TABLE u (id bigint GENERATED ALWAYS AS IDENTITY, fp bigint);
+CREATE UNLOGGED TABLE u (id bigint GENERATED ALWAYS AS IDENTITY, fp bigint, tenant int DEFAULT any_tenant());
 CREATE INDEX u_fp ON u USING simhash (fp);
+CREATE INDEX u_scoped ON u USING simhash (tenant as_numbered, (fp # 0));
 INSERT INTO u (fp) SELECT random_fp() FROM generate_series(1, 5000);
 SQL
 is_sound($node, 'u', 'u_fp', 'an unlogged table', 4);
@@ -34,14 +35,16 @@ is_sound($node, 'u', 'u_fp', 'unlogged made logged', 4);
 # wal_level is minimal here: what is created and filled in one transaction is synced, not logged.
 is($node->safe_psql('postgres', <<'SQL'), '', 'created, filled and truncated in one transaction');
 BEGIN;
-CREATE TABLE fresh (id bigint GENERATED ALWAYS AS IDENTITY, fp bigint);
+CREATE TABLE fresh (id bigint GENERATED ALWAYS AS IDENTITY, fp bigint, tenant int DEFAULT any_tenant());
 INSERT INTO fresh (fp) SELECT random_fp() FROM generate_series(1, 3000);
 CREATE INDEX fresh_fp ON fresh USING simhash (fp);
+CREATE INDEX fresh_scoped ON fresh USING simhash (tenant as_numbered, (fp # 0));
 INSERT INTO fresh (fp) SELECT random_fp() FROM generate_series(1, 3000);
 COMMIT;
 BEGIN;
-CREATE TABLE emptied (id bigint GENERATED ALWAYS AS IDENTITY, fp bigint);
+CREATE TABLE emptied (id bigint GENERATED ALWAYS AS IDENTITY, fp bigint, tenant int DEFAULT any_tenant());
 CREATE INDEX emptied_fp ON emptied USING simhash (fp);
+CREATE INDEX emptied_scoped ON emptied USING simhash (tenant as_numbered, (fp # 0));
 INSERT INTO emptied (fp) SELECT random_fp() FROM generate_series(1, 2000);
 SELECT * FROM faults('emptied', 2);
 TRUNCATE emptied;
@@ -113,8 +116,9 @@ my $primary = new_node('primary', init => [ allows_streaming => 1 ]);
 $primary->safe_psql('postgres', <<'SQL');
 CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY, fp bigint);
 CREATE INDEX t_fp ON t USING simhash (fp);
-CREATE UNLOGGED TABLE u (id bigint GENERATED ALWAYS AS IDENTITY, fp bigint);
+CREATE UNLOGGED TABLE u (id bigint GENERATED ALWAYS AS IDENTITY, fp bigint, tenant int DEFAULT any_tenant());
 CREATE INDEX u_fp ON u USING simhash (fp);
+CREATE INDEX u_scoped ON u USING simhash (tenant as_numbered, (fp # 0));
 INSERT INTO u (fp) SELECT random_fp() FROM generate_series(1, 100);
 SQL
 $primary->backup('base');

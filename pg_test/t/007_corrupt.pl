@@ -257,6 +257,11 @@ $node->start;
 for my $i (0 .. $#damages)
 {
 	my ($name, $expected, undef, $scopes) = @{ $damages[$i] };
+	my $within = $scopes ? <<"SQL" : '';
+SELECT 'scope ' || try(format('SELECT id FROM t$i WHERE tenant = %s AND fp <~> %s <= %s', tenant, fp, k))
+	FROM (SELECT tenant, fp FROM source WHERE fp IS NOT NULL AND tenant IS NOT NULL LIMIT 6) s, generate_series(0, 9, 3) k;
+SELECT 'wrong answers ' || wrong_answers('t$i');
+SQL
 	my ($status, $out, $err) = $node->psql('postgres', <<"SQL", timeout => 100);
 \\set ON_ERROR_STOP 0
 SET statement_timeout = '15s';
@@ -268,8 +273,7 @@ RESET simhash_dedup.directory_cache;
 SELECT 'search ' || try(format('SELECT id FROM t$i WHERE fp <~> %s <= %s', fp, k)) FROM (SELECT fp FROM source WHERE fp IS NOT NULL LIMIT 6) s, generate_series(0, 9, 3) k;
 SELECT 'nearest ' || try(format('SELECT id FROM t$i ORDER BY fp <~> %s LIMIT %s', fp, n)) FROM (SELECT fp FROM source WHERE fp IS NOT NULL LIMIT 3) s, unnest('{5,10000}'::int[]) n;
 SELECT 'null ' || try('SELECT id FROM t$i WHERE fp IS NULL');
-SELECT 'scope ' || try(format('SELECT id FROM t$i WHERE tenant = %s AND fp <~> %s <= %s', tenant, fp, k)) FROM (SELECT tenant, fp FROM source WHERE fp IS NOT NULL AND tenant IS NOT NULL LIMIT 6) s, generate_series(0, 9, 3) k;
-SELECT 'wrong answers ' || wrong_answers('t$i');
+$within
 SET enable_indexscan = off;
 SET enable_bitmapscan = on;
 SELECT 'bitmap ' || try(format('SELECT id FROM t$i WHERE fp <~> %s <= %s', fp, k)) FROM (SELECT fp FROM source WHERE fp IS NOT NULL LIMIT 3) s, generate_series(0, 9, 3) k;

@@ -4,7 +4,7 @@
 
 use crate::trigger::arguments::{Parsed, TriggerArguments};
 
-const NAMES: &[&str] = &["clusters", "key", "fingerprint", "radius"];
+const NAMES: &[&str] = &["clusters", "key", "fingerprint", "radius", "within"];
 const EXAMPLE: &str = "simhash_maintain_clusters('clusters=public.petition_cluster', 'key=id', \
                        'fingerprint=fp', 'radius=3')";
 
@@ -16,6 +16,8 @@ pub struct AssignOptions {
     pub fingerprint: String,
     /// Bits.
     pub radius: u32,
+    /// Clusters are of rows that are equal in these columns.
+    pub within: Vec<String>,
 }
 
 /// Parses the arguments of a trigger.
@@ -26,6 +28,7 @@ pub fn parse(arguments: &[String]) -> Parsed<AssignOptions> {
         key: given.required("key", EXAMPLE)?,
         fingerprint: given.required("fingerprint", EXAMPLE)?,
         radius: given.radius()?,
+        within: given.within(&[])?,
     };
     given.differ(
         "fingerprint",
@@ -63,6 +66,21 @@ mod tests {
                 format!("trigger argument \"{name}\" is missing")
             );
             assert!(refusal.hint.unwrap().contains(EXAMPLE));
+        }
+    }
+
+    #[test]
+    fn a_scope_is_neither_key_nor_fingerprint() {
+        let with = |within: &str| of(&[GOOD[0], GOOD[1], GOOD[2], within]);
+        assert!(of(&GOOD).unwrap().within.is_empty());
+        assert_eq!(with("within=a,b").unwrap().within, ["a", "b"]);
+        for (column, name) in [("id", "key"), ("fp", "fingerprint")] {
+            assert_eq!(
+                with(&format!("within=a,{column}")).unwrap_err().message,
+                format!(
+                    "trigger arguments \"within\" and \"{name}\" both name column \"{column}\""
+                )
+            );
         }
     }
 

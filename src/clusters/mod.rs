@@ -3,7 +3,8 @@
 //!
 //! [`group`] makes groups of pairs ([`union_find`] helps); `members` collects the rows that have
 //! pairs, `texts` compares their texts, `function` and `window` are what SQL sees. The trigger:
-//! [`assign_options`] are its arguments, `cluster_table` what it writes to, `assign` what it does.
+//! [`assign_options`] are its arguments, `cluster_table` what it writes to, `scopes` what `within=`
+//! adds, `statement` its statements, `assign` what it does.
 //! What must not live here: the search for pairs, which is `pairs`'s.
 
 pub mod assign_options;
@@ -18,6 +19,10 @@ mod cluster_table;
 mod function;
 #[cfg(feature = "server")]
 mod members;
+#[cfg(feature = "server")]
+mod scopes;
+#[cfg(feature = "server")]
+mod statement;
 #[cfg(feature = "server")]
 mod texts;
 #[cfg(feature = "server")]

@@ -1,6 +1,6 @@
 //! The columns that the arguments of a flagging trigger name, checked against its table.
 
-use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_COLUMN_REFERENCE, ERRCODE_INVALID_PARAMETER_VALUE};
+use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
@@ -13,7 +13,9 @@ use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::sql::expression::jsonb_text;
 use crate::pg::sql::trigger::TriggerCall;
 use crate::row::errors::or_raise;
-use crate::trigger::call::{column, refuse, typed_column, wrong_type};
+use crate::trigger::arguments::WITHIN_KEY;
+use crate::trigger::call::{column, refuse, seen, typed_column, wrong_type};
+use crate::trigger::scope::Scope;
 
 /// The columns that the arguments name, in the table that fired the trigger.
 pub struct Columns {
@@ -22,6 +24,8 @@ pub struct Columns {
     pub duplicate_of: Option<Column>,
     pub key: Option<(String, Column)>,
     pub text: Option<Column>,
+    /// The columns of `within=`.
+    pub scope: Scope,
 }
 
 impl Columns {
@@ -62,6 +66,7 @@ impl Columns {
             }),
             text: text.map(|name| typed(name, "the text", &texts)),
             key,
+            scope: Scope::new(call, &options.within),
         };
         columns.check_primary_key(call);
         if let Some(recipe) = &options.recipe {
@@ -128,6 +133,14 @@ impl Columns {
                 );
             }
         }
+        if self.scope.names().contains(&name.as_str()) {
+            refuse(
+                call,
+                ERRCODE_INVALID_PARAMETER_VALUE,
+                format!("trigger argument \"within\" names column \"{name}\", which is the key"),
+                Some(WITHIN_KEY.to_owned()),
+            );
+        }
     }
 }
 
@@ -145,16 +158,6 @@ fn key_name(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Opt
         );
     }
     key
-}
-
-/// The column, unless it is generated: NEW has no value of it yet, and cannot be given one.
-fn seen(call: &TriggerCall<'_>, name: &str, column: Column) -> Column {
-    if column.generated {
-        let message =
-            format!("column \"{name}\" is a generated column: triggers do not see its value");
-        refuse(call, ERRCODE_INVALID_COLUMN_REFERENCE, message, None);
-    }
-    column
 }
 
 /// The columns that the fingerprint is computed from, by their places in `columns`.

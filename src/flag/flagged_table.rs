@@ -21,6 +21,7 @@ use crate::pg::spi::saved_query::SavedQuery;
 use crate::pg::sql::trigger::TriggerCall;
 use crate::pg::sql::trigger_tree::Origin;
 use crate::trigger::call::{Known, accepted, refuse, remembered};
+use crate::trigger::scope::Scope;
 
 /// Up to this radius an index scan costs less than reading the table, unless the table is small.
 const INDEX_SERVES: u32 = 10;
@@ -76,16 +77,18 @@ impl FlaggedTable {
         if let Some((_, key)) = &columns.key {
             current.watch_types(&equality_types(key.base_type()));
         }
+        columns.scope.watch(&current);
         let Some(search) = QueryBuilder::new(call, searched, &options, &columns) else {
             raise(
                 ERRCODE_UNDEFINED_TABLE,
                 format!("relation with OID {} does not exist", searched.to_u32()),
             );
         };
-        let indexed = table::has_index(searched, &options.fingerprint, "simhash");
+        let pinned = columns.scope.names();
+        let indexed = table::has_index(searched, &pinned, &options.fingerprint, "simhash");
         let name = table::name(searched).unwrap_or_default();
         if !indexed {
-            warn_once(searched, &name, &options.fingerprint);
+            warn_once(searched, &name, &options.fingerprint, &columns.scope);
         }
         let prefers_indexes = indexed && options.radius <= INDEX_SERVES;
         let locks = options
@@ -140,8 +143,11 @@ fn may_miss_moves(call: &TriggerCall<'_>, searched: Oid) -> bool {
         && (table::is_partition(searched) || !call.fires_on_any_update())
 }
 
-fn warn_once(table: Oid, name: &str, fingerprint: &str) {
+fn warn_once(table: Oid, name: &str, fingerprint: &str, scope: &Scope) {
     if WARNED.with_borrow_mut(|warned| warned.insert(table.to_u32())) {
+        let mut columns = scope.indexable(c"simhash");
+        columns.push(fingerprint);
+        let columns: Vec<String> = columns.into_iter().map(table_name::identifier).collect();
         crate::pg::process::error::warn(
             format!(
                 "table \"{name}\" has no simhash index on \"{fingerprint}\": \
@@ -150,7 +156,7 @@ fn warn_once(table: Oid, name: &str, fingerprint: &str) {
             format!(
                 "CREATE INDEX ON {} USING simhash ({});",
                 table_name::sql(table),
-                table_name::identifier(fingerprint)
+                columns.join(", ")
             ),
         );
     }

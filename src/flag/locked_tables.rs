@@ -10,6 +10,19 @@
 //! each partition of T. Triggers that do not fire count too: whether one does may differ by row,
 //! partition and session.
 //!
+//! With `within=` the locks in T go by the scope, too ([`crate::trigger::locks`]): by the columns
+//! that all triggers name which search T. Let one of these triggers compare two rows that are
+//! stored at once. They are near-duplicates, and equal in the columns that this trigger names, of
+//! which the common ones are some. Equal values have the same hash, as a trigger refuses a type
+//! whose hash function does not go with its equality, and a partition's column has the type and the
+//! collation of T's. So both rows have the same scope in T, and share a lock there. One trigger
+//! without `within=` leaves no common column: all rows of T have the same scope then. The columns
+//! are those of certain names, in the order of the names, since partitions have them at different
+//! positions. A row that is NULL in a common column is compared with nothing by a trigger that
+//! searches T, so it needs no lock there. One that is NULL in another column of the trigger that
+//! fires is not judged, and takes no lock: it counts as stored before the rows that it might be
+//! compared with.
+//!
 //! Two rows that are being stored at once are locked by the same list of triggers. CREATE TRIGGER
 //! and ENABLE TRIGGER lock the table and its partitions against writers until they commit; ATTACH
 //! PARTITION, DETACH PARTITION and DROP TRIGGER lock the partition against all access. By then each
@@ -29,6 +42,7 @@ use crate::pg::catalog::table::{Opened, column};
 use crate::pg::process::advisory_lock::lock_until_commit;
 use crate::pg::sql::trigger::TriggerCall;
 use crate::trigger::locks::numbers;
+use crate::trigger::scope::Scope;
 
 /// The tables in which a fingerprint is locked, topmost first.
 pub struct FlagLocks(Vec<Searched>);
@@ -40,13 +54,22 @@ struct Searched {
     column: u16,
     /// The widest of those triggers, in bits.
     radius: u32,
+    /// The columns that all of those triggers name in `within=`.
+    scope: Scope,
+}
+
+/// What the triggers that search a table have in common.
+struct Common {
+    table: Oid,
+    radius: u32,
+    within: Vec<String>,
 }
 
 impl FlagLocks {
     /// The locks of a row of the table that fired the trigger, for all its triggers that compare
     /// the column of that name.
     pub fn new(call: &TriggerCall<'_>, fingerprint: &str) -> Self {
-        let mut radii = BTreeMap::new();
+        let mut tables = BTreeMap::new();
         for sibling in call.siblings() {
             // A trigger whose arguments are refused lets no row pass.
             if let Ok(options) = parse(&sibling.arguments)
@@ -54,28 +77,37 @@ impl FlagLocks {
                 && options.fingerprint == fingerprint
             {
                 let origin = sibling.origin;
-                let (_, widest) = radii
-                    .entry(Reverse(origin.levels))
-                    .or_insert((origin.table, 0));
-                *widest = options.radius.max(*widest);
+                let common = (tables.entry(Reverse(origin.levels))).or_insert_with(|| Common {
+                    table: origin.table,
+                    radius: 0,
+                    within: options.within.clone(),
+                });
+                common.radius = options.radius.max(common.radius);
+                (common.within).retain(|name| options.within.contains(name));
             }
         }
-        let searched = radii.into_values().filter_map(|(table, radius)| {
-            let column = column(Opened::new(table).rel(), fingerprint)?.number() as u16;
+        let searched = tables.into_values().filter_map(|common| {
+            let column = column(Opened::new(common.table).rel(), fingerprint)?;
             Some(Searched {
-                table,
-                column,
-                radius,
+                table: common.table,
+                column: column.number() as u16,
+                radius: common.radius,
+                scope: Scope::of_locks(call, &common.within),
             })
         });
         Self(searched.collect())
     }
 
-    /// Locks what this fingerprint shares with its near-duplicates until the transaction ends, and
-    /// waits for other transactions that hold one of these locks.
-    pub fn take(&self, fingerprint: i64) {
+    /// Locks what this fingerprint of the new row shares with its near-duplicates until the
+    /// transaction ends, and waits for other transactions that hold one of these locks.
+    pub fn take(&self, call: &TriggerCall<'_>, fingerprint: i64) {
         for searched in &self.0 {
-            for number in numbers(fingerprint as u64, searched.radius, searched.column) {
+            // A row without a scope is compared with none there.
+            let Some(scope) = searched.scope.of_new(call) else {
+                continue;
+            };
+            let (radius, column) = (searched.radius, searched.column);
+            for number in numbers(fingerprint as u64, scope, radius, column) {
                 lock_until_commit(searched.table, number);
             }
         }

@@ -16,6 +16,7 @@ use pgrx::pg_sys::Oid;
 
 use crate::pg::sql::call_site::Memory;
 use crate::pg::sql::trigger::{TriggerCall, VersionAddress};
+use crate::trigger::scope::Image;
 
 /// An UPDATE that a trigger has judged.
 struct Judged {
@@ -34,9 +35,9 @@ thread_local! {
 }
 
 /// A hash of what the trigger compares.
-pub fn content(fingerprint: Option<i64>, text: Option<&[u8]>) -> u64 {
+pub fn content(fingerprint: Option<i64>, text: Option<&[u8]>, scope: &[Image<'_>]) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (fingerprint, text).hash(&mut hasher);
+    (fingerprint, text, scope).hash(&mut hasher);
     hasher.finish()
 }
 

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::trigger::arguments::{Parsed, TriggerArguments, refuse};
+use crate::trigger::arguments::{OVERWRITTEN, Parsed, TriggerArguments, refuse};
 
 /// The least Jaccard similarity without `min_jaccard=`.
 const DEFAULT_MIN_JACCARD: f64 = 0.8;
@@ -19,6 +19,7 @@ const NAMES: &[&str] = &[
     "among",
     "text",
     "min_jaccard",
+    "within",
     "weights",
     "preset",
     "lock",
@@ -65,6 +66,8 @@ pub struct FlagOptions {
     /// Compare only with rows that are not marked as duplicates themselves.
     pub originals_only: bool,
     pub text: Option<TextCheck>,
+    /// Compare only with rows that are equal in these columns.
+    pub within: Vec<String>,
     pub recipe: Option<Recipe>,
     pub lock: bool,
 }
@@ -98,6 +101,7 @@ pub fn parse(arguments: &[String]) -> Parsed<FlagOptions> {
             }),
             None => None,
         },
+        within: given.within(&["flag", "duplicate_of"])?,
         recipe: given.text("weights").map(|weights| Recipe {
             weights,
             preset: given.text("preset"),
@@ -111,12 +115,11 @@ pub fn parse(arguments: &[String]) -> Parsed<FlagOptions> {
 /// A column that the trigger fills must be neither one that it reads nor one that it fills with
 /// another value.
 fn check_overlap(given: &TriggerArguments) -> Parsed<()> {
-    let filled = "The trigger would overwrite it. Name a column that is there for nothing else.";
     for read in ["fingerprint", "key", "text", "duplicate_of"] {
-        given.differ("flag", read, filled)?;
+        given.differ("flag", read, OVERWRITTEN)?;
     }
     for read in ["fingerprint", "key", "text"] {
-        given.differ("duplicate_of", read, filled)?;
+        given.differ("duplicate_of", read, OVERWRITTEN)?;
     }
     given.differ(
         "fingerprint",
@@ -175,6 +178,7 @@ mod tests {
             (options.key, options.text, options.recipe),
             (None, None, None)
         );
+        assert!(options.within.is_empty());
         assert_eq!(
             message(&["flag=dup"]),
             "trigger argument \"fingerprint\" is missing"
@@ -200,6 +204,36 @@ mod tests {
         let recipe = options.recipe.unwrap();
         assert_eq!(recipe.weights, r#"{"x = y": 1}"#);
         assert_eq!(recipe.preset.as_deref(), Some("plain"));
+    }
+
+    #[test]
+    fn a_scope_is_columns_that_have_no_other_role_but_the_text() {
+        let with = |within: &str| {
+            of(&[
+                "fingerprint=fp",
+                "flag=dup",
+                "duplicate_of=of",
+                "key=id",
+                "text=body",
+                within,
+            ])
+        };
+        let options = with(r#"within=tenant_id, "a,b", body"#).unwrap();
+        assert_eq!(options.within, ["tenant_id", "a,b", "body"]);
+        for (name, column) in [
+            ("fingerprint", "fp"),
+            ("flag", "dup"),
+            ("duplicate_of", "of"),
+            ("key", "id"),
+        ] {
+            let message = with(&format!("within=tenant_id,{column}")).unwrap_err();
+            assert_eq!(
+                message.message,
+                format!(
+                    "trigger arguments \"within\" and \"{name}\" both name column \"{column}\""
+                )
+            );
+        }
     }
 
     #[test]

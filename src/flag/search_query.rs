@@ -1,7 +1,6 @@
 //! The query of a flagging trigger. It finds a row within the radius, but not the new row itself:
 //! the nearest one where the trigger tells which row it is.
 
-use pgrx::PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION;
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
@@ -11,7 +10,7 @@ use crate::pg::catalog::table::{self, quoted};
 use crate::pg::spi::saved_query::SavedQuery;
 use crate::pg::sql::key_type::{Equality, KeyType};
 use crate::pg::sql::trigger::TriggerCall;
-use crate::trigger::call::refuse;
+use crate::trigger::call::lacks;
 
 /// Characters of the n-grams by which texts are compared.
 const NGRAM: u32 = 5;
@@ -65,6 +64,7 @@ impl QueryBuilder {
                 check.min_jaccard
             );
         }
+        search.text += &columns.scope.conditions("t.", &mut search.types);
         if options.originals_only {
             search.exclude_duplicates(options);
         }
@@ -84,7 +84,7 @@ impl QueryBuilder {
         self.types.push(key_type);
         let parameter = format!("${}", self.types.len());
         let Some(equality) = Equality::of(key_type) else {
-            lacks(call, "equality", key_type);
+            lacks(call, "an equality operator", key_type);
         };
         let same = equality.clause(key, &parameter);
         // Rows whose key is NULL are compared with all rows.
@@ -122,12 +122,6 @@ impl QueryBuilder {
 /// order: xid for example.
 fn require_order(call: &TriggerCall<'_>, key_type: Oid) {
     if KeyType::new(key_type).is_none() {
-        lacks(call, "ordering", key_type);
+        lacks(call, "an ordering operator", key_type);
     }
-}
-
-fn lacks(call: &TriggerCall<'_>, operator: &str, key_type: Oid) -> ! {
-    let name = table::type_name(key_type);
-    let message = format!("could not identify an {operator} operator for type {name}");
-    refuse(call, ERRCODE_UNDEFINED_FUNCTION, message, None)
 }

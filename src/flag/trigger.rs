@@ -123,11 +123,12 @@ impl Site {
             return call.with(&changes);
         }
         let found = fingerprint.and_then(|fingerprint| {
+            let scope = table.columns.scope.values(call)?;
             // Reads what the search reads, so it waits for nothing and fails by nothing else.
             if !self.looked.replace(true) {
                 look_once(call, table);
             }
-            self.search(call, fingerprint)
+            self.search(call, fingerprint, &scope)
         });
         match (table.options.mode, &found) {
             (Mode::Reject, Some(found)) => self.reject(found),
@@ -146,7 +147,8 @@ impl Site {
             let content = || {
                 let text = table.columns.text.as_ref();
                 let text = text.and_then(|text| call.new_value(text));
-                moves::content(fingerprint, text.as_ref().map(Value::bytes))
+                let text = text.as_ref().map(Value::bytes);
+                moves::content(fingerprint, text, &table.columns.scope.images(call))
             };
             if updates {
                 moves::remember(call, memory, table.origin, content());
@@ -161,27 +163,34 @@ impl Site {
         updates && self.is_as_before(call, fingerprint)
     }
 
-    /// Does an UPDATE leave the fingerprint and the checked text as they were?
+    /// Does an UPDATE leave the fingerprint, the checked text and the scope as they were?
     fn is_as_before<'a>(&self, call: &TriggerCall<'a>, fingerprint: Option<i64>) -> bool {
         let columns = &self.table.columns;
         let before = call.old_value(&columns.fingerprint);
         before.map(|value| value.integer()) == fingerprint
+            && columns.scope.is_as_before(call)
             && columns.text.as_ref().is_none_or(|column| {
                 let text = |value: Option<Value<'a>>| value.map(|value| value.bytes());
                 text(call.old_value(column)) == text(call.new_value(column))
             })
     }
 
-    fn search<'a>(&self, call: &TriggerCall<'a>, fingerprint: i64) -> Option<NearDuplicate<'a>> {
+    fn search<'a>(
+        &self,
+        call: &TriggerCall<'a>,
+        fingerprint: i64,
+        scope: &[Value<'a>],
+    ) -> Option<NearDuplicate<'a>> {
         let table = &self.table;
         if let Some(locks) = &table.locks {
-            locks.take(fingerprint);
+            locks.take(call, fingerprint);
         }
-        let found = self.find(call, fingerprint, Sees::Usual);
+        let find = |sees| self.find(call, fingerprint, scope, sees);
+        let found = find(Sees::Usual);
         if found.is_none()
             && table.locks.is_some()
             && keeps_its_snapshot()
-            && self.find(call, fingerprint, Sees::Latest).is_some()
+            && find(Sees::Latest).is_some()
         {
             missed_near_duplicate(&table.name);
         }
@@ -192,6 +201,7 @@ impl Site {
         &self,
         call: &TriggerCall<'a>,
         fingerprint: i64,
+        scope: &[Value<'a>],
         sees: Sees,
     ) -> Option<NearDuplicate<'a>> {
         let columns = &self.table.columns;
@@ -202,6 +212,7 @@ impl Site {
         if let Some(text) = &columns.text {
             parameters.push(call.new_value(text));
         }
+        parameters.extend(scope.iter().copied().map(Some));
         let old = call.old_place();
         let query = match &old {
             Some(place) => {

@@ -162,18 +162,21 @@ impl Request {
     fn of(path: &IndexPath) -> Request {
         let conditions = path.conditions();
         let last = path.last_column();
-        let by_scope = path.order_bys().iter().any(|by| by.column != last);
+        let order_bys = path.order_bys();
+        // The executor takes a NULL in the first of several orders for the whole order, and the
+        // distance of a scope column is not in the index.
+        let other_order = order_bys.len() > 1 || order_bys.iter().any(|by| by.column != last);
         let scopes: Option<f64> = (0..last)
             .map(|column| scopes_pinned(&conditions, column))
             .product();
         let scopes = scopes.filter(|scopes| *scopes <= MOST_SCOPES as f64);
         Request {
             // The rows of unpinned scopes do not come in the order of distance.
-            foreign: by_scope
+            foreign: other_order
                 || conditions
                     .iter()
                     .any(|c| c.column != last && c.is_foreign())
-                || (scopes.is_none() && !path.order_bys().is_empty()),
+                || (scopes.is_none() && !order_bys.is_empty()),
             scopes,
             fingerprint: wanted(conditions.iter().filter(|c| c.column == last)),
         }

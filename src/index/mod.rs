@@ -14,6 +14,7 @@ pub mod check;
 pub mod cost;
 pub mod cost_nearest;
 pub mod key;
+pub mod nearby;
 pub mod page;
 pub mod row_bitmap;
 pub mod search;

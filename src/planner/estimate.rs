@@ -2,11 +2,16 @@
 
 #![forbid(unsafe_code)]
 
+use super::index_look::nearby;
 use super::selectivity::{self, Sample};
 use crate::index::ball::{Ball, NEAR};
 use crate::pg::planner::column_stats::ColumnSample;
 use crate::pg::planner::hooks::{EstimateScope, ScanScope};
 use crate::pg::planner::nodes::{NodeList, NodeRef, Planner};
+use std::ffi::CStr;
+
+/// The access method whose indexes an estimate may look into.
+const ACCESS_METHOD: &CStr = c"simhash";
 
 /// `hamming(a, b) <= k`, in whichever way the query says it.
 #[derive(Clone, Copy)]
@@ -74,13 +79,21 @@ impl<'p> Clause<'p> {
     }
 
     fn in_scan(self, planner: Planner<'p>, scan: ScanScope<'p>, k: i32) -> f64 {
-        let Some(found) = scan.column_and_other(self.fingerprints) else {
+        let Some(found) = scan.column_and_other(self.fingerprints, ACCESS_METHOD) else {
             return selectivity::UNKNOWN;
         };
         let sample = view(&found.sample);
         let centre = planner.estimate(found.other);
         match centre.as_integer() {
-            Some(centre) => selectivity::of_constant(sample, centre, k),
+            Some(centre) => {
+                let common = selectivity::common_near(sample, centre, k);
+                let common: Vec<i64> = common.map(|&(value, _)| value).collect();
+                let nearby = found
+                    .index
+                    .zip(u32::try_from(k).ok())
+                    .and_then(|(index, k)| nearby(index, centre, k, &common));
+                selectivity::of_constant(sample, nearby, centre, k)
+            }
             None if centre.is_constant() => 0.0,
             None => selectivity::of_unknown(sample, k),
         }

@@ -14,7 +14,7 @@
 //! it the hook, while it simplifies the first query that mentions a distance.
 //!
 //! What lives here: which clauses mean what ([`clause`]), where they are replaced ([`rewrite`]),
-//! and the estimate ([`selectivity`] is pure arithmetic). What must not live here: the server's
+//! and the estimate ([`selectivity`] is pure arithmetic; [`index_look`] adds what an index shows). What must not live here: the server's
 //! structs, which are wrapped in `pg/`. No OID is remembered between queries, since an extension
 //! may be dropped and created again.
 
@@ -26,6 +26,8 @@ mod clause;
 mod compared;
 #[cfg(feature = "server")]
 mod estimate;
+#[cfg(feature = "server")]
+mod index_look;
 #[cfg(feature = "server")]
 mod rewrite;
 #[cfg(feature = "server")]

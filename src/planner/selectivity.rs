@@ -2,11 +2,14 @@
 //!
 //! All results are shares between 0 and 1. A sample is what ANALYZE keeps: the most common values
 //! and a histogram. Where it says nothing, uniform random fingerprints are the model; real ones are
-//! denser, so the model is a floor, as is one row.
+//! denser, so the model is a floor, as is one row. An index shows the rows near a constant one by
+//! one, where a value of the histogram stands for a hundredth of the table: so it takes the
+//! histogram's place.
 
 #![forbid(unsafe_code)]
 
 use crate::index::ball::random_share;
+use crate::index::nearby::Nearby;
 
 /// Common values of each side that are compared with each other in a join estimate: a statistics
 /// target of 10,000 would otherwise mean 10^8 comparisons for one clause.
@@ -31,19 +34,33 @@ pub struct Sample<'a> {
     pub distinct: Option<f64>,
 }
 
-/// Share of the column's rows within `k` of a known centre.
-pub fn of_constant(sample: Sample<'_>, centre: i64, k: i32) -> f64 {
+/// Share of the column's rows within `k` of a known centre. An index may know of those that do not
+/// have a common value.
+pub fn of_constant(sample: Sample<'_>, nearby: Option<Nearby>, centre: i64, k: i32) -> f64 {
     if k < 0 {
         return 0.0;
     }
-    let common = sum(sample
-        .common
-        .iter()
-        .filter(|&&(value, _)| within(value, centre, k)));
+    let common = sum(common_near(sample, centre, k));
     let rest = (1.0 - sample.null_share - sum(sample.common.iter())).max(0.0);
-    let estimate =
-        common + rest * histogram_share(sample.histogram, centre, k).max(random_share(k));
+    let of_rest = match nearby {
+        Some(Nearby {
+            is_complete: true, ..
+        }) => 0.0,
+        _ => histogram_share(sample.histogram, centre, k),
+    };
+    let seen = nearby.map_or(0.0, |nearby| nearby.rows * one_row(sample.rows));
+    let estimate = common + (rest * of_rest.max(random_share(k))).max(seen);
     bounded(estimate, one_row(sample.rows), 1.0 - sample.null_share)
+}
+
+/// The common values within `k` of a centre.
+pub fn common_near(
+    sample: Sample<'_>,
+    centre: i64,
+    k: i32,
+) -> impl Iterator<Item = &'_ (i64, f64)> {
+    let values = sample.common.iter();
+    values.filter(move |&&(value, _)| within(value, centre, k))
 }
 
 /// Share of the rows within `k` of a centre that is not known at planning. It is assumed to
@@ -163,13 +180,13 @@ mod tests {
             ..Sample::default()
         };
         assert!(close(
-            of_constant(sample, 0, 0),
+            of_constant(sample, None, 0, 0),
             0.2 + 0.55 * random_share(0)
         ));
-        assert!((of_constant(sample, 0, 3) - 0.3).abs() < 1e-9);
-        assert!((of_constant(sample, 0, 4) - 0.35).abs() < 1e-9);
+        assert!((of_constant(sample, None, 0, 3) - 0.3).abs() < 1e-9);
+        assert!((of_constant(sample, None, 0, 4) - 0.35).abs() < 1e-9);
         assert!(
-            (of_constant(sample, 0, 64) - 0.9).abs() < 1e-9,
+            (of_constant(sample, None, 0, 64) - 0.9).abs() < 1e-9,
             "all but the NULLs"
         );
     }
@@ -182,15 +199,18 @@ mod tests {
             rows: 1e6,
             ..Sample::default()
         };
-        assert!((of_constant(sample, 7, 3) - 0.25).abs() < 1e-9);
-        assert!((of_constant(sample, 7, 0) - 1e-6).abs() < 1e-9, "one row");
+        assert!((of_constant(sample, None, 7, 3) - 0.25).abs() < 1e-9);
+        assert!(
+            (of_constant(sample, None, 7, 0) - 1e-6).abs() < 1e-9,
+            "one row"
+        );
         let repeated = [7, 7, 7, -1];
         let sample = Sample {
             histogram: &repeated,
             rows: 1e6,
             ..Sample::default()
         };
-        assert!((of_constant(sample, 7, 0) - 0.5).abs() < 1e-9);
+        assert!((of_constant(sample, None, 7, 0) - 0.5).abs() < 1e-9);
     }
 
     #[test]
@@ -199,8 +219,8 @@ mod tests {
             rows: 1e7,
             ..Sample::default()
         };
-        assert!(close(of_constant(sample, 42, 3), 1e-7));
-        assert_eq!(of_constant(sample, 42, -1), 0.0);
+        assert!(close(of_constant(sample, None, 42, 3), 1e-7));
+        assert_eq!(of_constant(sample, None, 42, -1), 0.0);
         assert_eq!(of_unknown(sample, -1), 0.0);
         assert_eq!(
             of_constant(
@@ -208,13 +228,44 @@ mod tests {
                     null_share: 1.0,
                     ..sample
                 },
+                None,
                 42,
                 3
             ),
             0.0
         );
         // A wide radius meets the model: about 0.17 % of random fingerprints at 20 bits.
-        assert!(close(of_constant(sample, 42, 20), random_share(20)));
+        assert!(close(of_constant(sample, None, 42, 20), random_share(20)));
+    }
+
+    #[test]
+    fn an_index_takes_the_place_of_the_histogram() {
+        let histogram = vec![7 ^ 1; 10];
+        let common = [(7, 0.01)];
+        let sample = Sample {
+            common: &common,
+            histogram: &histogram,
+            rows: 1000.0,
+            ..Sample::default()
+        };
+        let share =
+            |rows: f64, is_complete| of_constant(sample, Some(Nearby { rows, is_complete }), 7, 3);
+        assert!(close(share(30.0, true), 0.04));
+        assert!(share(30.0, false) > 0.9, "many more are possible");
+        assert!(
+            close(share(0.0, true), 0.01 + 0.99 * random_share(3)),
+            "a common value"
+        );
+        assert_eq!(share(1e9, true), 1.0);
+        let unknown = Sample {
+            rows: 0.0,
+            ..sample
+        };
+        let nearby = Nearby {
+            rows: 30.0,
+            is_complete: true,
+        };
+        assert!(of_constant(unknown, Some(nearby), 7, 3) < 0.02);
     }
 
     #[test]
@@ -253,7 +304,7 @@ mod tests {
                 Sample { common: &common, histogram: &histogram, null_share, rows, distinct: None };
             let mut before = (0.0, 0.0);
             for k in -1..=65 {
-                let now = (of_constant(sample, centre, k), of_unknown(sample, k));
+                let now = (of_constant(sample, None, centre, k), of_unknown(sample, k));
                 prop_assert!((0.0..=1.0).contains(&now.0) && (0.0..=1.0).contains(&now.1));
                 prop_assert!(now.0 >= before.0 && now.1 >= before.1);
                 before = now;

@@ -8,6 +8,13 @@ const MAX_RADIUS: u32 = u64::BITS;
 /// The radius without `radius=`.
 const DEFAULT_RADIUS: u32 = 3;
 
+/// The hint where a trigger fills a column that has another role too.
+pub const OVERWRITTEN: &str =
+    "The trigger would overwrite it. Name a column that is there for nothing else.";
+/// The hint where `within=` names the key.
+pub const WITHIN_KEY: &str =
+    "Rows with the same key are not compared, so none would be: name the columns of the scope.";
+
 /// Why arguments are refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
@@ -121,6 +128,41 @@ impl<'a> TriggerArguments<'a> {
         ))
     }
 
+    /// A list of columns, separated by commas; empty when it is not given. A name in double quotes
+    /// is written as in SQL, so that it may have commas; case counts in each.
+    pub fn columns(&self, name: &str) -> Parsed<Vec<String>> {
+        let Some(list) = self.get(name) else {
+            return Ok(Vec::new());
+        };
+        let Some(columns) = split_names(list) else {
+            return refuse(
+                format!("trigger argument \"{name}\" must be a list of columns, not \"{list}\""),
+                "Write commas between the names, and a name that has a comma in double quotes.",
+            );
+        };
+        for (i, column) in columns.iter().enumerate() {
+            if columns[..i].contains(column) {
+                return refuse_plainly(format!(
+                    "trigger argument \"{name}\" names column \"{column}\" twice"
+                ));
+            }
+        }
+        Ok(columns)
+    }
+
+    /// `within=`: the columns of a scope. None of them may be the fingerprint, the key, or what one
+    /// of the arguments `filled` names.
+    pub fn within(&self, filled: &[&str]) -> Parsed<Vec<String>> {
+        let columns = self.columns("within")?;
+        for other in filled {
+            self.apart("within", &columns, other, OVERWRITTEN)?;
+        }
+        let equal = "Only equal fingerprints would be compared: that is what 'radius=0' says.";
+        self.apart("within", &columns, "fingerprint", equal)?;
+        self.apart("within", &columns, "key", WITHIN_KEY)?;
+        Ok(columns)
+    }
+
     /// Refuses an argument that has no effect without another one.
     pub fn needs(&self, name: &str, other: &str) -> Parsed<()> {
         match (self.get(name), self.get(other)) {
@@ -134,8 +176,16 @@ impl<'a> TriggerArguments<'a> {
 
     /// Refuses two arguments that name the same column; `why` is the hint.
     pub fn differ(&self, one: &str, other: &str, why: &str) -> Parsed<()> {
-        match (self.get(one), self.get(other)) {
-            (Some(column), Some(same)) if column == same => refuse(
+        match self.get(one) {
+            Some(column) => self.apart(one, &[column.to_owned()], other, why),
+            None => Ok(()),
+        }
+    }
+
+    /// As [`TriggerArguments::differ`], where argument `one` names several columns.
+    pub fn apart(&self, one: &str, columns: &[String], other: &str, why: &str) -> Parsed<()> {
+        match self.get(other) {
+            Some(column) if columns.iter().any(|same| same == column) => refuse(
                 format!(
                     "trigger arguments \"{one}\" and \"{other}\" both name column \"{column}\""
                 ),
@@ -143,6 +193,48 @@ impl<'a> TriggerArguments<'a> {
             ),
             _ => Ok(()),
         }
+    }
+}
+
+/// The names in a list; None when it is not one.
+fn split_names(list: &str) -> Option<Vec<String>> {
+    let mut names = Vec::new();
+    let mut rest = Some(list);
+    while let Some(list) = rest {
+        let (name, behind) = first_name(list.trim_start())?;
+        names.push(name);
+        rest = match behind.trim_start() {
+            "" => None,
+            more => Some(more.strip_prefix(',')?),
+        };
+    }
+    Some(names)
+}
+
+/// The first name in a list, and what stands behind it.
+fn first_name(list: &str) -> Option<(String, &str)> {
+    let (name, behind) = match list.strip_prefix('"') {
+        Some(quoted) => unquoted(quoted)?,
+        None => {
+            let (name, behind) = list.split_at(list.find(',').unwrap_or(list.len()));
+            (name.trim_end().to_owned(), behind)
+        }
+    };
+    (!name.is_empty()).then_some((name, behind))
+}
+
+/// What stands before the closing quote, and behind it. Two quotes are one in the name.
+fn unquoted(text: &str) -> Option<(String, &str)> {
+    let mut name = String::new();
+    let mut rest = text;
+    loop {
+        let (before, behind) = rest.split_once('"')?;
+        name.push_str(before);
+        let Some(more) = behind.strip_prefix('"') else {
+            return Some((name, behind));
+        };
+        name.push('"');
+        rest = more;
     }
 }
 
@@ -217,6 +309,41 @@ mod tests {
             message(word("one=c")),
             "trigger argument \"one\" must be one of a, b, not \"c\""
         );
+    }
+
+    #[test]
+    fn lists_of_columns() {
+        let columns = |list: &str| with(&[&format!("one={list}")], |given| given.columns("one"));
+        assert_eq!(
+            with(&[], |given| given.columns("one")),
+            Ok(Vec::<String>::new())
+        );
+        for (list, names) in [
+            ("tenant_id", &["tenant_id"][..]),
+            ("a,b", &["a", "b"]),
+            (" Tenant , two words ,c ", &["Tenant", "two words", "c"]),
+            (r#""a, b" , c"#, &["a, b", "c"]),
+            (
+                r#""say ""hi""",it's 5" ," blanks ""#,
+                &[r#"say "hi""#, r#"it's 5""#, " blanks "],
+            ),
+        ] {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            assert_eq!(columns(list), Ok(names), "{list}");
+        }
+        for wrong in [
+            ",", "a,", ",a", "a,,b", r#""a"#, r#""a"b"#, r#""""#, r#"a,"#,
+        ] {
+            assert_eq!(
+                message(columns(wrong)),
+                format!("trigger argument \"one\" must be a list of columns, not \"{wrong}\"")
+            );
+        }
+        assert_eq!(
+            message(columns(r#"a,b,"a""#)),
+            "trigger argument \"one\" names column \"a\" twice"
+        );
+        assert_eq!(columns("a,A").map(|names| names.len()), Ok(2));
     }
 
     #[test]

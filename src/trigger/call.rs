@@ -7,7 +7,10 @@ use std::rc::Rc;
 use std::thread::LocalKey;
 
 use pgrx::PgSqlErrorCode;
-use pgrx::PgSqlErrorCode::{ERRCODE_DATATYPE_MISMATCH, ERRCODE_INVALID_PARAMETER_VALUE};
+use pgrx::PgSqlErrorCode::{
+    ERRCODE_DATATYPE_MISMATCH, ERRCODE_INVALID_COLUMN_REFERENCE, ERRCODE_INVALID_PARAMETER_VALUE,
+    ERRCODE_UNDEFINED_FUNCTION,
+};
 use pgrx::pg_sys::Oid;
 
 use super::arguments::Parsed;
@@ -48,6 +51,24 @@ pub fn column(call: &TriggerCall<'_>, name: &str, what: &str) -> Column {
         let (code, message) = table::no_column(table, name, what);
         refuse(call, code, message, None)
     })
+}
+
+/// The column, unless it is generated and NEW has no value of it: a BEFORE trigger comes too early,
+/// and no trigger sees what is generated whenever it is read.
+pub fn seen(call: &TriggerCall<'_>, name: &str, column: Column) -> Column {
+    if column.computed_on_read || column.generated && call.is_before_row() {
+        let message =
+            format!("column \"{name}\" is a generated column: triggers do not see its value");
+        refuse(call, ERRCODE_INVALID_COLUMN_REFERENCE, message, None);
+    }
+    column
+}
+
+/// Refuses a column whose type lacks `what` the trigger needs.
+pub fn lacks(call: &TriggerCall<'_>, what: &str, type_id: Oid) -> ! {
+    let name = table::type_name(type_id);
+    let message = format!("could not identify {what} for type {name}");
+    refuse(call, ERRCODE_UNDEFINED_FUNCTION, message, None)
 }
 
 /// The column of that name, which must be of one of these types; `what` is its role in the message.

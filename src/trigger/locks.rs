@@ -8,12 +8,21 @@
 //!    ascending, in every table that a trigger of the row's table searches by this fingerprint
 //!    column, topmost first (`flag::locked_tables`).
 //! 2. The server: the row, and its keys.
-//! 3. AFTER triggers, `simhash_maintain_clusters()`: [`CLUSTERS`] of the table of clusters.
+//! 3. AFTER triggers, `simhash_maintain_clusters()`: with `within=` the [`of_scope`] numbers of the
+//!    table of clusters, ascending, then [`CLUSTERS`] (`clusters::scopes`).
 //!
 //! Two fingerprints within k bits agree in one of k + 1 blocks that divide their bits, since k
 //! changed bits touch k blocks at most. Each row locks its (block, key) pairs: near-duplicates
 //! share one, rows that are not alike seldom do. Beyond [`SHARES_A_BLOCK`] the blocks are so short
 //! that most rows would share one, and a single lock stands for all.
+//!
+//! Where the triggers name columns with `within=`, only rows of one scope are compared, those that
+//! are equal in these columns. Such a row locks what the exclusive or of its fingerprint and a
+//! 64-bit hash of its [`scope`] has in common with others. Within a scope this flips the same bits
+//! of all fingerprints: distances stay what they are, and near-duplicates share a pair as before.
+//! Of two scopes it makes fingerprints that have nothing to do with each other, and rows wait for
+//! each other as unrelated ones do. The single lock beyond [`SHARES_A_BLOCK`] becomes one of
+//! [`FOLDED`], by the hash.
 //!
 //! Every (k + 1)-th bit belongs to the same block: neighbouring bits of a perceptual hash tend to
 //! be equal, so that a block of neighbours would have few keys.
@@ -23,31 +32,47 @@
 //! 1,024 numbers. Folding makes unrelated transactions wait for each other now and then; it never
 //! lets two related ones pass.
 
-/// simhash_maintain_clusters()'s lock of its table of clusters, which no fingerprint has.
+/// simhash_maintain_clusters()'s lock of its table of clusters, which no fingerprint or scope has.
 pub const CLUSTERS: u32 = u32::MAX;
 
 /// Pairs that keep numbers of their own.
 const PAIRS: u32 = 2048;
 /// Numbers of the pairs where there are more.
 const FOLDED: u32 = 1024;
-/// The number that stands for all pairs of a column.
+/// The first of the numbers that stand for all pairs of a column: that of rows without a scope.
 const WHOLE: u32 = PAIRS;
-/// Numbers of a column: a power of two above WHOLE.
+/// Numbers of a column: a power of two above WHOLE + FOLDED.
 const OF_COLUMN: u32 = 4096;
 /// Largest radius at which (block, key) pairs are locked.
 const SHARES_A_BLOCK: u32 = 9;
 /// Most locks of a fingerprint.
 const MOST: usize = SHARES_A_BLOCK as usize + 1;
 
+/// What rows share that are equal in the columns of `within=`, given the hashes of their values;
+/// 0 without such columns.
+pub fn scope(hashes: impl IntoIterator<Item = u32>) -> u64 {
+    (hashes.into_iter()).fold(0, |scope, hash| mixed(scope ^ u64::from(hash)))
+}
+
+/// The lock of a scope in a table of clusters.
+pub fn of_scope(scope: u64) -> u32 {
+    fold(scope)
+}
+
 /// The locks of a fingerprint in a table that is searched within `radius` by the column of that
 /// position, ascending, each once. Every trigger that searches the table by this column must name
-/// the same radius.
-pub fn numbers(fingerprint: u64, radius: u32, column: u16) -> impl Iterator<Item = u32> {
-    let mut numbers = [WHOLE; MOST];
+/// the same radius, and the scope by the same columns.
+pub fn numbers(
+    fingerprint: u64,
+    scope: u64,
+    radius: u32,
+    column: u16,
+) -> impl Iterator<Item = u32> {
+    let mut numbers = [WHOLE + fold(scope); MOST];
     let mut count = 1;
     if radius <= SHARES_A_BLOCK {
         count = radius as usize + 1;
-        lock_blocks(fingerprint, &mut numbers[..count]);
+        lock_blocks(fingerprint ^ scope, &mut numbers[..count]);
         numbers[..count].sort_unstable();
     }
     let first = u32::from(column) * OF_COLUMN;
@@ -92,13 +117,22 @@ fn fold(pair: u64) -> u32 {
     (pair.wrapping_mul(GOLDEN_RATIO) >> (u64::BITS - FOLDED.trailing_zeros())) as u32
 }
 
+/// A step of SplitMix64 (Steele, Lea and Flood 2014): each bit of the input decides all of the
+/// output.
+fn mixed(i: u64) -> u64 {
+    let z = i.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ z >> 31
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn set(fingerprint: u64, radius: u32) -> Vec<u32> {
-        numbers(fingerprint, radius, 0).collect()
+    fn set(fingerprint: u64, scope: u64, radius: u32) -> Vec<u32> {
+        numbers(fingerprint, scope, radius, 0).collect()
     }
 
     fn meet(a: &[u32], b: &[u32]) -> bool {
@@ -107,32 +141,36 @@ mod tests {
 
     proptest! {
         #[test]
-        fn near_duplicates_share_a_lock(
+        fn near_duplicates_of_a_scope_share_a_lock(
             a: u64,
             flips in prop::collection::vec(0u32..64, 0..=64),
             radius in 0u32..=64,
+            values in prop::collection::vec(any::<u32>(), 0..4),
         ) {
             let b = flips.iter().take(radius as usize).fold(a, |b, bit| b ^ (1 << bit));
-            prop_assert!(meet(&set(a, radius), &set(b, radius)));
+            let of = |fingerprint| set(fingerprint, scope(values.iter().copied()), radius);
+            prop_assert!(meet(&of(a), &of(b)));
         }
 
         #[test]
-        fn locks_ascend_and_are_few(a: u64, radius in 0u32..=64) {
-            let set = set(a, radius);
+        fn locks_ascend_and_are_few(a: u64, scope: u64, radius in 0u32..=64) {
+            let set = set(a, scope, radius);
             let most = if radius <= 9 { radius as usize + 1 } else { 1 };
             prop_assert!(set.is_sorted_by(|a, b| a < b));
             prop_assert!((1..=most).contains(&set.len()));
             let bound = match radius {
-                0..=6 => 1024, 7 => 2048, 8 => 1280, 9 => 896, _ => WHOLE + 1,
+                0..=6 => 1024, 7 => 2048, 8 => 1280, 9 => 896, _ => WHOLE + FOLDED,
             };
+            prop_assert!(radius <= 9 || set[0] >= WHOLE);
             prop_assert!(set.iter().all(|number| *number < bound));
         }
 
         #[test]
-        fn columns_share_no_lock(a: u64, radius in 0u32..=64, column in 1u16..1600) {
-            let of = |column| numbers(a, radius, column).collect::<Vec<u32>>();
+        fn columns_share_no_lock(a: u64, scope: u64, radius in 0u32..=64, column in 1u16..1600) {
+            let of = |column| numbers(a, scope, radius, column).collect::<Vec<u32>>();
             prop_assert!(!meet(&of(column), &of(column + 1)));
-            prop_assert!(!of(column).contains(&CLUSTERS));
+            prop_assert!(!meet(&of(column), &[CLUSTERS, of_scope(scope)]));
+            prop_assert_ne!(of_scope(scope), CLUSTERS);
         }
     }
 
@@ -161,32 +199,61 @@ mod tests {
         assert!(load.iter().all(|l| (200..320).contains(l)), "{load:?}");
     }
 
-    /// SplitMix64 (Steele, Lea and Flood 2014).
-    fn unrelated(i: u64) -> u64 {
-        let z = i.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ z >> 31
-    }
-
-    /// Of 10,000 pairs of unrelated fingerprints, those that share a lock.
-    fn waits(radius: u32) -> u32 {
+    /// Of 10,000 pairs of rows, given their fingerprints and scopes, those that share a lock.
+    fn waits(radius: u32, row: impl Fn(u32) -> (u64, u64)) -> u32 {
+        let of = |i| {
+            let (fingerprint, scope) = row(i);
+            set(fingerprint, scope, radius)
+        };
         (0..10_000)
-            .map(|i| [2 * i, 2 * i + 1].map(|i| set(unrelated(i), radius)))
-            .map(|[a, b]| u32::from(meet(&a, &b)))
+            .map(|i| u32::from(meet(&of(2 * i), &of(2 * i + 1))))
             .sum()
     }
 
+    /// Blocks, times the chance that one of them has the same key or fold, of 10,000.
+    const EXPECTED: [(u32, u32); 6] = [(0, 10), (3, 155), (6, 470), (7, 310), (8, 650), (9, 1180)];
+
     #[test]
     fn unrelated_rows_seldom_wait_for_each_other() {
-        // Blocks, times the chance that one of them has the same key or fold.
-        for (radius, expected) in [(0, 10), (3, 155), (6, 470), (7, 310), (8, 650), (9, 1180)] {
-            let waits = waits(radius);
+        let unrelated = |i| (mixed(u64::from(i)), 0);
+        for (radius, expected) in EXPECTED {
+            let waits = waits(radius, unrelated);
             assert!(
                 waits <= expected * 5 / 4 + 10,
                 "radius {radius}: {waits} of 10,000, {expected} expected"
             );
         }
-        assert_eq!(waits(10), 10_000);
+        assert_eq!(waits(10, unrelated), 10_000);
+    }
+
+    #[test]
+    fn scopes_seldom_wait_for_each_other_whatever_their_rows() {
+        let all = EXPECTED.into_iter().chain([(10, 10), (64, 10)]);
+        for (radius, expected) in all {
+            for fingerprint in [0, 0x0123_4567_89AB_CDEF] {
+                let waits = waits(radius, |tenant| (fingerprint, scope([tenant])));
+                assert!(
+                    waits <= expected * 5 / 4 + 10,
+                    "radius {radius}: {waits} of 10,000, {expected} expected"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_column_of_a_scope_counts() {
+        assert_eq!(scope([]), 0);
+        let scopes = [
+            scope([1]),
+            scope([2]),
+            scope([1, 2]),
+            scope([2, 1]),
+            scope([1, 1]),
+            scope([0]),
+            scope([0, 0]),
+        ];
+        for (i, one) in scopes.iter().enumerate() {
+            assert!(!scopes[..i].contains(one) && *one != 0, "{scopes:x?}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! [`probe`] plans which positions of a key space a search must visit, `visit` walks the leaves
 //! that hold them, `within` finds everything within a radius, `nearest` the nearest rows first,
-//! `nearest_in_scopes` those of several scopes.
+//! `nearest_in_scopes` those of several scopes. `sample` reads leaves for the planner's estimate;
 //! `view` is the index as one scan sees it; `cache` keeps the [`directory`] of its leaves for a
 //! session. What must not live here: changes of pages.
 
@@ -18,6 +18,8 @@ pub(crate) mod cache;
 pub(crate) mod nearest;
 #[cfg(feature = "server")]
 pub(crate) mod nearest_in_scopes;
+#[cfg(feature = "server")]
+pub(crate) mod sample;
 #[cfg(feature = "server")]
 pub(crate) mod view;
 #[cfg(feature = "server")]

@@ -156,6 +156,15 @@ pub fn is_extension_access_method(access_method: Oid) -> bool {
     access_method.to_u32() >= pg_sys::FirstNormalObjectId
 }
 
+/// Does the access method have this name?
+pub fn is_access_method(access_method: Oid, name: &CStr) -> bool {
+    // SAFETY: a syscache look-up; the result is null or a zero-terminated copy.
+    unsafe {
+        let found = pg_sys::get_am_name(access_method);
+        !found.is_null() && CStr::from_ptr(found) == name
+    }
+}
+
 /// The access method of an index; None when the index is gone.
 pub fn index_access_method(index: Oid) -> Option<Oid> {
     // SAFETY: syscache look-up; the row is read before it is released.

@@ -16,10 +16,13 @@ use crate::pg::sql::value::{Storage, Value};
 pub struct Column {
     number: i16,
     pub generated: bool,
+    /// Is it generated whenever it is read? Then no row has a value of it.
+    pub computed_on_read: bool,
     /// Is it an identity column that takes no value unless the command says OVERRIDING?
     pub always_identity: bool,
     pub storage: Storage,
     base: Modified,
+    collation: Oid,
 }
 
 /// A type with its modifier (the length or scale in parentheses), which is -1 if there is none.
@@ -42,6 +45,8 @@ impl Column {
         Self {
             number: attribute.attnum,
             generated: attribute.attgenerated != 0,
+            // ATTRIBUTE_GENERATED_VIRTUAL, which the oldest majors lack.
+            computed_on_read: attribute.attgenerated as u8 == b'v',
             always_identity: attribute.attidentity as u8 == pg_sys::ATTRIBUTE_IDENTITY_ALWAYS,
             storage: Storage::of_attribute(attribute),
             base: Modified {
@@ -49,7 +54,13 @@ impl Column {
                 type_id: unsafe { pg_sys::getBaseTypeAndTypmod(attribute.atttypid, &mut modifier) },
                 modifier,
             },
+            collation: attribute.attcollation,
         }
+    }
+
+    /// The collation in which its values are compared; INVALID when its type has none.
+    pub(in crate::pg) fn collation(&self) -> Oid {
+        self.collation
     }
 
     /// Its position in the table, from 1.
@@ -333,17 +344,31 @@ pub fn primary_key(table: Oid) -> Option<PrimaryKey> {
     Some(PrimaryKey { column, immediate })
 }
 
-/// Is there a valid index of this access method, not partial, whose first column is the named one?
-pub fn has_index(table: Oid, name: &str, access_method: &str) -> bool {
+/// Is there a valid index of this access method, not partial, whose last column is the named one,
+/// and whose other columns are among `pinned`, to each of which a query gives a value?
+pub fn has_index(table: Oid, pinned: &[&str], name: &str, access_method: &str) -> bool {
     let opened = Opened::new(table);
-    let Some(column) = column(opened.rel(), name) else {
-        return false;
-    };
+    let number = |name: &str| column(opened.rel(), name).map(|column| column.number);
+    let (wanted, pinned) = (number(name), pinned.iter().map(|name| number(name)));
+    let pinned: Vec<i16> = pinned.flatten().collect();
     opened.indexes().any(|index| {
         // SAFETY: a syscache look-up.
         let method = unsafe { string(pg_sys::get_am_name(index.access_method)) };
-        index.keys.first() == Some(&column.number) && method.as_deref() == Some(access_method)
+        method.as_deref() == Some(access_method)
+            && index.keys.split_last().is_some_and(|(last, before)| {
+                Some(*last) == wanted && before.iter().all(|key| pinned.contains(key))
+            })
     })
+}
+
+/// Has the access method a default operator class for the column's type?
+pub fn can_index(column: &Column, access_method: &CStr) -> bool {
+    // SAFETY: catalog look-ups with a zero-terminated name.
+    unsafe {
+        let method = pg_sys::get_am_oid(access_method.as_ptr(), true);
+        method != Oid::INVALID
+            && pg_sys::GetDefaultOpClass(column.base_type(), method) != Oid::INVALID
+    }
 }
 
 /// The plain tables that a query of this table reads: itself, partitions, children. Locked as the

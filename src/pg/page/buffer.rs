@@ -3,6 +3,7 @@
 //! Destructors do nothing while an error unwinds (see the head of `crate::pg`).
 
 use crate::pg::catalog::relation::Rel;
+use crate::pg::process::attempt::unless_damaged;
 use crate::pg::process::error::raise_index_corrupted;
 use crate::pg::process::{compat, unguarded};
 use pgrx::pg_sys;
@@ -59,6 +60,31 @@ impl<'r> Pinned<'r> {
         // Local buffers (of temporary tables) are not worth remembering.
         recent.set(page.buffer.max(0));
         page
+    }
+
+    /// As [`Pinned::read`], but None if the page cannot be read: it lies beyond the end of the
+    /// file, or the server refuses it.
+    pub fn read_if_sound(rel: Rel<'r>, block: u32) -> Option<Pinned<'r>> {
+        if block >= rel.least_block_count() && block >= rel.block_count() {
+            return None;
+        }
+        Self::pin_cached(rel, block).or_else(|| {
+            // A pin cannot leave the attempt.
+            unless_damaged(|| drop(Self::read(rel, block)))?;
+            Self::pin_cached(rel, block)
+        })
+    }
+
+    /// Pins a block that is in a buffer already, which raises no ERROR. One that is not is asked of
+    /// the operating system in advance.
+    fn pin_cached(rel: Rel<'r>, block: u32) -> Option<Pinned<'r>> {
+        let fork = pg_sys::ForkNumber::MAIN_FORKNUM;
+        // SAFETY: the relation is open; the server checks what the buffer holds when it is pinned.
+        unsafe {
+            let buffer = pg_sys::PrefetchBuffer(rel.raw(), fork, block).recent_buffer;
+            let is_pinned = buffer != 0 && compat::read_recent_buffer(rel.raw(), block, buffer);
+            is_pinned.then(|| Pinned { buffer, block, rel })
+        }
     }
 
     /// As [`Pinned::read`], through the ring of buffers of a bulk read or VACUUM.

@@ -2,7 +2,9 @@
 
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
+use std::ffi::CStr;
 
+use super::column_index::ColumnIndex;
 use super::hooks::{JoinScope, ScanScope};
 use super::nodes::NodeRef;
 use crate::pg::catalog::lookup::base_type;
@@ -27,6 +29,8 @@ pub struct ColumnSample {
 /// `column operator other`, whichever side the column is on.
 pub struct ColumnAndOther<'p> {
     pub sample: ColumnSample,
+    /// An index on the column.
+    pub index: Option<ColumnIndex>,
     pub other: NodeRef<'p>,
 }
 
@@ -55,8 +59,12 @@ impl Drop for Variable {
 
 impl<'p> ScanScope<'p> {
     /// The column and the other side of a restriction clause between `args`; None unless exactly
-    /// one of them is a column of the relation.
-    pub fn column_and_other(self, args: [NodeRef<'p>; 2]) -> Option<ColumnAndOther<'p>> {
+    /// one of them is a column of the relation. The index is one with this access method.
+    pub fn column_and_other(
+        self,
+        args: [NodeRef<'p>; 2],
+        access_method: &CStr,
+    ) -> Option<ColumnAndOther<'p>> {
         let mut variable = Variable(pg_sys::VariableStatData::default());
         let mut other = std::ptr::null_mut();
         let mut on_left = false;
@@ -78,6 +86,7 @@ impl<'p> ScanScope<'p> {
             }
             Some(ColumnAndOther {
                 sample: sample(&mut variable.0),
+                index: ColumnIndex::of(self.planner, &variable.0, access_method),
                 other: NodeRef::new(other)?,
             })
         }

@@ -7,8 +7,17 @@ use pgrx::pg_sys;
 const CLASS: u16 = 0x5348;
 
 /// Takes lock `number` of the table, and holds it until the transaction ends. Waits while another
-/// transaction holds it.
+/// transaction holds it, shared or not.
 pub fn lock_until_commit(table: pg_sys::Oid, number: u32) {
+    lock(table, number, pg_sys::ExclusiveLock);
+}
+
+/// As [`lock_until_commit`], beside other transactions that share the lock.
+pub fn share_until_commit(table: pg_sys::Oid, number: u32) {
+    lock(table, number, pg_sys::ShareLock);
+}
+
+fn lock(table: pg_sys::Oid, number: u32, mode: u32) {
     // SAFETY: reads a variable of the backend; the tag is a complete one of the advisory kind.
     unsafe {
         let tag = pg_sys::LOCKTAG {
@@ -19,7 +28,7 @@ pub fn lock_until_commit(table: pg_sys::Oid, number: u32) {
             locktag_type: pg_sys::LockTagType::LOCKTAG_ADVISORY as u8,
             locktag_lockmethodid: pg_sys::USER_LOCKMETHOD as u8,
         };
-        pg_sys::LockAcquire(&tag, pg_sys::ExclusiveLock as i32, false, false);
+        pg_sys::LockAcquire(&tag, mode as i32, false, false);
     }
 }
 

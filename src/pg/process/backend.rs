@@ -1,5 +1,6 @@
 //! The server process: interrupts, stack, how it was started.
 
+use super::compat::local_transaction;
 use pgrx::pg_sys;
 
 /// Lets a pending cancel, timeout or shutdown take effect (raises its ERROR). Costs one load when
@@ -23,4 +24,31 @@ pub fn check_stack_depth() {
 pub fn is_preloading() -> bool {
     // SAFETY: reads a variable of the process.
     unsafe { pg_sys::process_shared_preload_libraries_in_progress }
+}
+
+/// What the process is executing: while this stays the same, the transaction itself has written
+/// nothing more, and the client has sent no other command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Command {
+    started: pg_sys::TimestampTz,
+    transaction: u32,
+    number: pg_sys::CommandId,
+}
+
+impl Command {
+    /// The running one.
+    pub fn now() -> Command {
+        // SAFETY: both read variables of the process.
+        let (started, number) = unsafe {
+            (
+                pg_sys::GetCurrentStatementStartTimestamp(),
+                pg_sys::GetCurrentCommandId(false),
+            )
+        };
+        Command {
+            started,
+            transaction: local_transaction(),
+            number,
+        }
+    }
 }

@@ -1,10 +1,11 @@
 //! The server process: interrupts and stack ([`backend`]), [`memory`], [`temp_file`], [`error`],
-//! [`encoding`], [`settings`], [`activity`], [`snapshot`], [`advisory_lock`]. [`compat`] has what
+//! [`attempt`], [`encoding`], [`settings`], [`activity`], [`snapshot`], [`advisory_lock`]. [`compat`] has what
 //! differs between PostgreSQL's majors, [`unguarded`] the calls without a guard. What must not live
 //! here: anything that needs another folder of `pg`.
 
 pub mod activity;
 pub mod advisory_lock;
+pub mod attempt;
 pub mod backend;
 pub mod compat;
 pub mod encoding;

@@ -1,5 +1,5 @@
 //! Functions called from SQL: [`fmgr`] exports them and reads their arguments, [`value`],
-//! [`record`], [`type_output`] and [`key_type`] read values of any type, [`expression`] evaluates
+//! [`record`], [`type_output`], [`key_type`] and [`type_hash`] read values of any type, [`expression`] evaluates
 //! expressions, [`message`] is the binary protocol. [`rows_out`] returns sets, [`window`] is a call
 //! of a window function, [`trigger`] and [`trigger_tree`] are one of a trigger function;
 //! [`call_site`] keeps state from one call to the next. What must not live here: queries, which
@@ -15,6 +15,7 @@ pub mod record;
 pub mod rows_out;
 pub mod trigger;
 pub mod trigger_tree;
+pub mod type_hash;
 pub mod type_output;
 pub mod value;
 pub mod window;

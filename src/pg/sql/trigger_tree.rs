@@ -32,11 +32,12 @@ impl TriggerCall<'_> {
         origin(self.trigger(), self.relation().oid())
     }
 
-    /// All BEFORE INSERT or UPDATE row triggers of this table that call this function, including
-    /// this one, whether they are fired for this row or not.
+    /// All INSERT or UPDATE row triggers of this table that call this function, BEFORE or AFTER as
+    /// this one does, including this one, whether they are fired for this row or not.
     pub fn siblings(&self) -> Vec<Sibling> {
         let events = pg_sys::TRIGGER_TYPE_INSERT | pg_sys::TRIGGER_TYPE_UPDATE;
         let before_row = pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE;
+        let own_kind = self.trigger().tgtype as u32 & before_row;
         let table = self.relation();
         // SAFETY: an open relation has a list of `numtriggers` triggers, or null. A catalog look-up
         // may make the server replace the list, hence the copy.
@@ -51,7 +52,7 @@ impl TriggerCall<'_> {
             .filter(|t| {
                 let kind = t.tgtype as u32;
                 t.tgfoid == self.function_oid()
-                    && kind & before_row == before_row
+                    && kind & before_row == own_kind
                     && kind & events != 0
             })
             .map(|trigger| Sibling {

@@ -230,6 +230,15 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// The value as it is stored, without its length word. Values of one type that have the same
+    /// image are the same; equal ones may have different images.
+    pub fn image(&self) -> (usize, &'a [u8]) {
+        match self.storage.by_value {
+            true => (self.datum.value(), &[]),
+            false => (0, self.bytes()),
+        }
+    }
+
     /// Calls `f` with the bytes that [`Value::bytes`] returns, and frees the copy if the server had
     /// to make one.
     pub fn show_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {

@@ -1,0 +1,56 @@
+//! Work that the statement can do without: damage that it meets is not the statement's error.
+
+use pgrx::PgSqlErrorCode as Code;
+use pgrx::PgTryBuilder;
+use pgrx::pg_sys;
+use pgrx::pg_sys::panic::CaughtError;
+use std::panic::AssertUnwindSafe;
+
+/// What the server raises for a page or a file that it cannot read.
+const DAMAGE: [Code; 4] = [
+    Code::ERRCODE_DATA_CORRUPTED,
+    Code::ERRCODE_INDEX_CORRUPTED,
+    Code::ERRCODE_IO_ERROR,
+    Code::ERRCODE_UNDEFINED_FILE,
+];
+
+/// The result of `work`, which writes nothing and keeps nothing open; None if it meets damage, or if
+/// the process cannot try. Other errors, a cancel among them, are raised as usual.
+///
+/// An ERROR can be caught only by rolling back a subtransaction. A parallel operation allows none;
+/// on a standby, a recovery conflict would end the session and not the statement.
+pub fn unless_damaged<T>(work: impl FnOnce() -> T) -> Option<T> {
+    // SAFETY: called within a transaction; memory context and resource owner are put back as they
+    // were, as procedural languages do.
+    unsafe {
+        if pg_sys::IsInParallelMode() || pg_sys::RecoveryInProgress() {
+            return None;
+        }
+        let (context, owner) = (pg_sys::CurrentMemoryContext, pg_sys::CurrentResourceOwner);
+        pg_sys::BeginInternalSubTransaction(std::ptr::null());
+        pg_sys::CurrentMemoryContext = context;
+        let outcome = PgTryBuilder::new(AssertUnwindSafe(|| Ok(work())))
+            .catch_others(|error| Err(Box::new(error)))
+            .execute();
+        match outcome {
+            Ok(_) => pg_sys::ReleaseCurrentSubTransaction(),
+            Err(_) => pg_sys::RollbackAndReleaseCurrentSubTransaction(),
+        }
+        pg_sys::CurrentMemoryContext = context;
+        pg_sys::CurrentResourceOwner = owner;
+        match outcome {
+            Ok(result) => Some(result),
+            Err(error) if is_damage(&error) => None,
+            Err(error) => error.rethrow(),
+        }
+    }
+}
+
+fn is_damage(error: &CaughtError) -> bool {
+    match error {
+        CaughtError::PostgresError(report) | CaughtError::ErrorReport(report) => {
+            DAMAGE.contains(&report.sql_error_code())
+        }
+        CaughtError::RustPanic { .. } => false,
+    }
+}

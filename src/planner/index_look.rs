@@ -1,0 +1,73 @@
+//! What an index says about the rows near a constant.
+//!
+//! The planner estimates a condition several times: as it was written, and as the condition of each
+//! index. The answer is remembered until the next command, so that the index is read once.
+
+#![forbid(unsafe_code)]
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use pgrx::pg_sys::Oid;
+
+use crate::index::nearby::{Nearby, WIDEST, estimate};
+use crate::index::search::sample::around;
+use crate::pg::planner::column_index::ColumnIndex;
+use crate::pg::process::backend::Command;
+
+/// Pages of an index with one leaf in each key space: the sample of ANALYZE is a good part of the
+/// rows then.
+const SMALL: u32 = 6;
+/// Answers to remember: those for a few conditions on each of some hundred partitions.
+const MOST_ANSWERS: usize = 1000;
+
+#[derive(Default)]
+struct Answers {
+    command: Option<Command>,
+    /// By index, centre and radius.
+    known: HashMap<(Oid, i64, u32), Option<Nearby>>,
+}
+
+thread_local! {
+    static ANSWERS: RefCell<Answers> = RefCell::default();
+}
+
+/// The rows within `radius` of a centre, as far as the index tells, without those that have one of
+/// the `common` values.
+pub fn nearby(index: ColumnIndex, centre: i64, radius: u32, common: &[i64]) -> Option<Nearby> {
+    if radius > WIDEST || index.pages() <= SMALL {
+        return None;
+    }
+    let question = (index.oid(), centre, radius);
+    let command = Command::now();
+    let known = ANSWERS.with_borrow(|answers| {
+        let is_fresh = answers.command == Some(command);
+        answers.known.get(&question).filter(|_| is_fresh).copied()
+    });
+    known.unwrap_or_else(|| {
+        let answer = look(index, centre, radius, common);
+        ANSWERS.with_borrow_mut(|answers| answers.remember(command, question, answer));
+        answer
+    })
+}
+
+fn look(index: ColumnIndex, centre: i64, radius: u32, common: &[i64]) -> Option<Nearby> {
+    let mut common: Vec<u64> = common.iter().map(|value| *value as u64).collect();
+    common.sort_unstable();
+    let leaves = index.look(|rel| around(rel, centre as u64, radius, &common))?;
+    let nearby = estimate(&leaves, radius);
+    Some(Nearby {
+        is_complete: nearby.is_complete && index.is_whole(),
+        ..nearby
+    })
+}
+
+impl Answers {
+    fn remember(&mut self, command: Command, question: (Oid, i64, u32), answer: Option<Nearby>) {
+        if self.command != Some(command) || self.known.len() >= MOST_ANSWERS {
+            self.known.clear();
+            self.command = Some(command);
+        }
+        self.known.insert(question, answer);
+    }
+}

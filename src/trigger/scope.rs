@@ -1,0 +1,148 @@
+//! `within=`: a trigger that names columns compares a row only with those that are equal in all of
+//! them, its scope. A row that is NULL in one of them has no scope, and is compared with none.
+
+use std::ffi::CStr;
+
+use pgrx::pg_sys::Oid;
+
+use super::call::{column, lacks, seen};
+use super::locks;
+use crate::pg::catalog::invalidation::Current;
+use crate::pg::catalog::lookup::equality_types;
+use crate::pg::catalog::table::{self, Column, quoted};
+use crate::pg::sql::key_type::Equality;
+use crate::pg::sql::trigger::TriggerCall;
+use crate::pg::sql::type_hash::TypeHash;
+use crate::pg::sql::value::Value;
+
+/// The columns, in the order of their names: partitions have them at different positions.
+pub struct Scope(Vec<ScopeColumn>);
+
+struct ScopeColumn {
+    name: String,
+    column: Column,
+    hash: TypeHash,
+}
+
+/// What a row has in a column, by which changes are noticed; None for NULL.
+pub type Image<'a> = Option<(usize, &'a [u8])>;
+
+fn image(value: Option<Value<'_>>) -> Image<'_> {
+    value.map(|value| value.image())
+}
+
+impl Scope {
+    /// The columns of these names, in the table that fired the trigger. An ERROR when one of them
+    /// does not suit.
+    pub fn new(call: &TriggerCall<'_>, names: &[String]) -> Self {
+        Self::of(names, |name| {
+            let column = seen(call, name, column(call, name, "part of the scope"));
+            if Equality::of(column.base_type()).is_none() {
+                lacks(call, "an equality operator", column.base_type());
+            }
+            let hash = TypeHash::of(&column)
+                .unwrap_or_else(|| lacks(call, "a hash function", column.base_type()));
+            Some((column, hash))
+        })
+    }
+
+    /// Those of the columns that the locks of other triggers can go by. One that does not suit is
+    /// left out: each trigger that names it refuses all rows.
+    pub fn of_locks(call: &TriggerCall<'_>, names: &[String]) -> Self {
+        Self::of(names, |name| {
+            let column = table::column(call.relation(), name)?;
+            let hash = TypeHash::of(&column)?;
+            Some((seen(call, name, column), hash))
+        })
+    }
+
+    fn of(names: &[String], find: impl Fn(&str) -> Option<(Column, TypeHash)>) -> Self {
+        let mut names = names.to_vec();
+        names.sort_unstable();
+        let column = |name: String| {
+            let (column, hash) = find(&name)?;
+            Some(ScopeColumn { name, column, hash })
+        };
+        Self(names.into_iter().filter_map(column).collect())
+    }
+
+    /// Are rows compared whatever they have in any column?
+    pub fn is_everything(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Watches the types whose equality the conditions name.
+    pub fn watch(&self, current: &Current) {
+        for ScopeColumn { column, .. } in &self.0 {
+            current.watch_types(&equality_types(column.base_type()));
+        }
+    }
+
+    /// Conditions for the rows of the scope, each after AND. Adds the types of their parameters,
+    /// which are the [`Scope::values`] of a row. `row` qualifies the columns.
+    pub fn conditions(&self, row: &str, types: &mut Vec<Oid>) -> String {
+        let mut text = String::new();
+        for ScopeColumn { name, column, .. } in &self.0 {
+            // `new` has looked the equality up.
+            if let Some(equality) = Equality::of(column.base_type()) {
+                types.push(column.base_type());
+                let parameter = format!("${}", types.len());
+                let column = format!("{row}{}", quoted(name));
+                text += &format!(" AND {}", equality.clause(&column, &parameter));
+            }
+        }
+        text
+    }
+
+    /// What the new row has in the columns.
+    pub fn parameters<'a>(&self, call: &TriggerCall<'a>) -> Vec<Option<Value<'a>>> {
+        let values = self.0.iter().map(|c| call.new_value(&c.column));
+        values.collect()
+    }
+
+    /// The same; None when the row is NULL in one of the columns.
+    pub fn values<'a>(&self, call: &TriggerCall<'a>) -> Option<Vec<Value<'a>>> {
+        self.parameters(call).into_iter().collect()
+    }
+
+    /// What the locks of the new row go by ([`locks::scope`]); None when it is NULL in one of the
+    /// columns.
+    pub fn of_new(&self, call: &TriggerCall<'_>) -> Option<u64> {
+        self.hashed(|column| call.new_value(column))
+    }
+
+    /// The same of the row that an UPDATE replaces.
+    pub fn of_old(&self, call: &TriggerCall<'_>) -> Option<u64> {
+        self.hashed(|column| call.old_value(column))
+    }
+
+    fn hashed<'a>(&self, value: impl Fn(&Column) -> Option<Value<'a>>) -> Option<u64> {
+        let hash = |c: &ScopeColumn| value(&c.column).map(|value| c.hash.of_value(value));
+        let hashes: Option<Vec<u32>> = self.0.iter().map(hash).collect();
+        hashes.map(locks::scope)
+    }
+
+    /// What the new row has in the columns.
+    pub fn images<'a>(&self, call: &TriggerCall<'a>) -> Vec<Image<'a>> {
+        let images = self.0.iter().map(|c| image(call.new_value(&c.column)));
+        images.collect()
+    }
+
+    /// Does an UPDATE leave the columns as they were?
+    pub fn is_as_before(&self, call: &TriggerCall<'_>) -> bool {
+        (self.0.iter())
+            .all(|c| image(call.old_value(&c.column)) == image(call.new_value(&c.column)))
+    }
+
+    pub fn names(&self) -> Vec<&str> {
+        self.0.iter().map(|c| c.name.as_str()).collect()
+    }
+
+    /// The names of the columns that an index of this access method can have.
+    pub fn indexable(&self, access_method: &CStr) -> Vec<&str> {
+        let columns = self.0.iter();
+        (columns.filter(|c| table::can_index(&c.column, access_method)))
+            .map(|c| c.name.as_str())
+            .collect()
+    }
+}
