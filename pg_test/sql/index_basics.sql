@@ -15,9 +15,11 @@ ANALYZE t;
 SET enable_seqscan = off;
 
 -- The search, as plain and as bitmap scan.
+SET enable_bitmapscan = off;
 EXPLAIN (COSTS OFF) SELECT id FROM t WHERE fp <~> 0 <= 3;
 SELECT id FROM t WHERE fp <~> 0 <= 3 ORDER BY id;
 SET enable_indexscan = off;
+SET enable_bitmapscan = on;
 EXPLAIN (COSTS OFF) SELECT id FROM t WHERE fp <~> 0 <= 3;
 SELECT id FROM t WHERE fp <~> 0 <= 3 ORDER BY id;
 RESET enable_indexscan;
@@ -123,10 +125,12 @@ INSERT INTO p SELECT i, CASE WHEN i % 2 = 0 THEN 'even' ELSE 'odd' END, i FROM g
 CREATE INDEX p_even ON p USING simhash (body) WHERE kind = 'even';
 CREATE INDEX p_expression ON p USING simhash ((body # 5));
 ANALYZE p;
+SET enable_bitmapscan = off;
 EXPLAIN (COSTS OFF) SELECT id FROM p WHERE kind = 'even' AND body <~> 4 <= 1;
 SELECT id FROM p WHERE kind = 'even' AND body <~> 4 <= 1 ORDER BY id;
 EXPLAIN (COSTS OFF) SELECT id FROM p WHERE (body # 5) <~> 0 <= 1;
 SELECT id FROM p WHERE (body # 5) <~> 0 <= 1 ORDER BY id;
+RESET enable_bitmapscan;
 
 -- A query that needs no column of the table does not get the index, which cannot return one.
 VACUUM p;

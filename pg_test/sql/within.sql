@@ -325,6 +325,23 @@ CREATE TRIGGER flag BEFORE INSERT ON bare FOR EACH ROW
 	EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup', 'within=Tenant');
 INSERT INTO bare VALUES (1, 1, NULL, 0), (2, 2, NULL, 0), (3, 1, NULL, 0);
 SELECT id, dup FROM bare ORDER BY id;
+-- An index with scope columns serves the triggers that pin all of them, and is what they search.
+CREATE TABLE scoped (id int PRIMARY KEY, tenant int, source text, fp bigint, dup int);
+CREATE INDEX scoped_fp ON scoped USING simhash (source, tenant, fp);
+INSERT INTO scoped SELECT i, i % 5, 's' || i % 3, hashint8extended(i, 1) FROM generate_series(1, 3000) i;
+ANALYZE scoped;
+CREATE TRIGGER flag BEFORE INSERT ON scoped FOR EACH ROW
+	EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup', 'within=tenant, source');
+BEGIN;
+INSERT INTO scoped SELECT 3000 + i, i % 5, 's' || i % 4, hashint8extended(i, 1) # 1 FROM generate_series(1, 60) i;
+SELECT pg_stat_get_xact_numscans('scoped_fp'::regclass) >= 60 AS searched;
+COMMIT;
+SELECT count(*) AS wrong FROM scoped n WHERE id > 3000 AND dup IS DISTINCT FROM (SELECT min(o.id) FROM scoped o
+	WHERE o.id < n.id AND o.tenant = n.tenant AND o.source = n.source AND bit_count((o.fp # n.fp)::bit(64)) <= 3);
+SELECT count(dup) AS marked FROM scoped;
+CREATE OR REPLACE TRIGGER flag BEFORE INSERT ON scoped FOR EACH ROW
+	EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup', 'within=tenant');
+INSERT INTO scoped VALUES (9000, 1, 's1', 0);
 
 -- Errors name what is wrong.
 CREATE TABLE e (id int PRIMARY KEY, tenant int, fp bigint, b boolean, dup int, j json, p point, m money, other text,
