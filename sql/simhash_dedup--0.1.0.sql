@@ -407,7 +407,7 @@ CREATE FUNCTION simhash_maintain_clusters() RETURNS trigger
 LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_maintain_clusters';
 COMMENT ON FUNCTION simhash_maintain_clusters() IS
 	'AFTER INSERT OR UPDATE row trigger that keeps a table (key, cluster_id) of clusters current; '
-	'arguments clusters=, key=, fingerprint=, radius=';
+	'arguments clusters=, key=, fingerprint=, radius=, within=';
 
 -- ---------------------------------------------------------------- records
 -- docs/records.md. It only writes text: whoever runs the statements needs the rights.

@@ -14,6 +14,7 @@
 
 use super::special::ROOM;
 use crate::index::key::{KEY_BITS, Key};
+use crate::tid::Tid;
 
 /// Bytes of a leaf that hold the scope of all its postings, unless they carry their own.
 pub(super) const SCOPE: usize = 4;
@@ -37,11 +38,13 @@ pub struct Format {
 }
 
 impl Format {
+    #[inline]
     pub const fn of(scoped: bool, wide: bool) -> Format {
         Format { scoped, wide }
     }
 
     /// Bytes of a posting beside its low word.
+    #[inline]
     pub const fn aux_size(self) -> usize {
         match (self.scoped, self.wide) {
             (false, false) => 8,
@@ -52,6 +55,7 @@ impl Format {
     }
 
     /// Postings that fit a leaf.
+    #[inline]
     pub const fn capacity(self) -> usize {
         (ROOM - SCOPE) / (LO + self.aux_size())
     }
@@ -66,6 +70,7 @@ pub struct Range {
 }
 
 /// The lowest key that a posting of this scope may have on a leaf that begins at `low`.
+#[inline]
 pub fn lowest_key(low: Key, scope: u32) -> u16 {
     match scope == low.scope {
         true => low.block_key(),
@@ -75,6 +80,7 @@ pub fn lowest_key(low: Key, scope: u32) -> u16 {
 
 impl Range {
     /// The format of a leaf whose postings all have this scope, or with None several.
+    #[inline]
     pub fn format(&self, scope: Option<u32>) -> Format {
         let (scoped, wide) = match scope {
             Some(scope) => {
@@ -92,9 +98,10 @@ impl Range {
 
     /// The highest key that a posting of this scope may have. A high key at the very start of a
     /// 16-bit key leaves that key to the right sibling.
+    #[inline]
     fn highest_key(&self, scope: u32) -> u16 {
         match self.high.filter(|high| high.scope == scope) {
-            Some(high) if high == Key::at(scope, u64::from(high.block_key()) << KEY_SHIFT) => {
+            Some(high) if high.rotated << KEY_BITS == 0 && high.tid == Tid::MIN => {
                 high.block_key().saturating_sub(1)
             }
             Some(high) => high.block_key(),
@@ -102,6 +109,7 @@ impl Range {
         }
     }
 
+    #[inline]
     fn highest_scope(&self) -> u32 {
         match self.high {
             Some(high) if high.starts_scope() => high.scope.saturating_sub(1),

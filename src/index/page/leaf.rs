@@ -90,26 +90,31 @@ pub(super) fn init_for(
 }
 
 /// How the page holds its postings.
+#[inline]
 fn format(page: &Page) -> Format {
     Format::of(has_own_scopes(page), has_flag(page, WIDE))
 }
 
 /// Do the postings carry their own scope?
+#[inline]
 pub fn has_own_scopes(page: &Page) -> bool {
     has_flag(page, SCOPED)
 }
 
 /// The scope of all postings of a leaf; None where they carry their own.
+#[inline]
 pub fn scope(page: &Page) -> Option<u32> {
     (!has_own_scopes(page)).then(|| get_u32(page, SCOPE_AT))
 }
 
 /// The lowest scope and 16-bit key that may stand on the page.
+#[inline]
 pub fn low(page: &Page) -> Key {
     let key = u64::from(get_u16(page, BASE_KEY));
     Key::at(get_u32(page, BASE_SCOPE), key << KEY_SHIFT)
 }
 
+#[inline]
 fn range(page: &Page) -> Range {
     Range {
         low: low(page),
@@ -122,11 +127,13 @@ pub fn count(page: &Page) -> usize {
 }
 
 /// Postings that fit the page.
+#[inline]
 pub fn capacity(page: &Page) -> usize {
     format(page).capacity()
 }
 
 /// Can `key`, which belongs to the page, be appended?
+#[inline]
 pub fn has_room(page: &Page, key: Key) -> bool {
     count(page) < capacity(page) && scope(page).is_none_or(|scope| scope == key.scope)
 }
@@ -140,6 +147,7 @@ pub fn has_room_if_scoped(page: &Page, key: Key) -> bool {
 }
 
 /// Postings in the sorted prefix.
+#[inline]
 pub fn sorted_count(page: &Page) -> usize {
     slots::slot_end(page, SLOT_COUNT - 1)
 }

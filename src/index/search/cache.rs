@@ -208,7 +208,8 @@ impl Session {
 fn consider(rel: Rel, meta: &Meta, effort: u64, limit: usize) -> Option<Rc<Cached>> {
     // Almost every block is a leaf.
     let blocks = rel.block_count();
-    let size = SpaceDirectory::size(blocks as usize / BLOCKS) * BLOCKS;
+    let scoped = rel.key_columns() > 1;
+    let size = SpaceDirectory::size(blocks as usize / BLOCKS, scoped) * BLOCKS;
     let price = u64::from(blocks) / LEAVES_PER_DESCENT;
     if effort < price || size > limit || blocks < WORTH_KNOWING {
         // Considered again after as much effort: the setting may be raised, and the index grow.

@@ -1,7 +1,7 @@
 //! The scope of a row and of a condition: the hashes of the index's scope columns, by the support
 //! functions of their operator classes.
 
-use crate::filed::{Filed, scope_of};
+use crate::filed::{Filed, NO_SCOPE, scope_of};
 use crate::pg::catalog::relation::Rel;
 use crate::pg::process::error::raise;
 use pgrx::PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION;
@@ -19,6 +19,12 @@ pub unsafe fn filed(index: Rel, values: *const pg_sys::Datum, nulls: *const bool
     // their hash functions.
     unsafe {
         let last = index.key_columns() - 1;
+        if last == 0 {
+            return Filed {
+                scope: NO_SCOPE,
+                fingerprint: (!*nulls).then(|| (*values).value() as u64),
+            };
+        }
         let hash = |i: usize| (!*nulls.add(i)).then(|| hash(index, i, *values.add(i)));
         Filed {
             scope: scope_of((0..last).map(hash)),
