@@ -20,13 +20,16 @@ pub struct RowBitmap {
 }
 
 impl RowBitmap {
-    /// For a table of `pages` pages, if its bitmap takes at most `bytes`.
+    /// For a table of `pages` pages, if its bitmap takes at most `bytes`, and these can be had.
     pub fn new(pages: u32, bytes: usize) -> Option<RowBitmap> {
-        let pages = pages as usize;
-        (pages <= bytes / size_of::<Page>()).then(|| RowBitmap {
-            pages: vec![[0; WORDS]; pages],
-            next: 0,
-        })
+        let count = pages as usize;
+        if count > bytes / size_of::<Page>() {
+            return None;
+        }
+        let mut pages: Vec<Page> = Vec::new();
+        pages.try_reserve_exact(count).ok()?;
+        pages.resize(count, [0; WORDS]);
+        Some(RowBitmap { pages, next: 0 })
     }
 
     /// Adds a row; false when it lies outside of the bitmap.

@@ -122,9 +122,13 @@ impl ScanState {
         if self.rest.is_some() {
             return self.next_page();
         }
-        let pages = self.addresses.pages();
-        if self.batch > pages as usize {
-            self.rest = RowBitmap::new(pages, work_mem_bytes());
+        // What the session knows of the table's length may be old.
+        let most = self.batch;
+        if most > self.addresses.pages() as usize {
+            let pages = self.addresses.measure(scan.index());
+            self.rest = (most > pages as usize)
+                .then(|| RowBitmap::new(pages, work_mem_bytes()))
+                .flatten();
         }
         if let Some(rest) = self.rest.take() {
             return self.fill_rest(scan, rest);

@@ -53,6 +53,8 @@ pub struct ScanRequest {
     null_rows: bool,
     other_rows: bool,
     recheck: Recheck,
+    /// Stages for rows with a fingerprint.
+    near_stages: u64,
 }
 
 impl ScanRequest {
@@ -82,6 +84,7 @@ impl ScanRequest {
         request.scopes = combined(pins);
         request.balls.sort_by_key(|any| (widest(any), any.len()));
         request.set_order(scan, last);
+        request.near_stages = request.count_near_stages();
         request
     }
 
@@ -154,7 +157,7 @@ impl ScanRequest {
     /// The first stage from this number on, and its own number. Stages are made one by one, since
     /// lists of scopes and of balls multiply.
     fn stage_from(&self, number: u64) -> Option<(u64, Stage)> {
-        let (near, nulls) = (self.near_stages(), self.null_stages());
+        let (near, nulls) = (self.near_stages, self.null_stages());
         (number..near + nulls).find_map(|number| {
             check_for_interrupts();
             let stage = match number.checked_sub(near) {
@@ -180,8 +183,7 @@ impl ScanRequest {
         self.balls.first().map(Vec::as_slice)
     }
 
-    /// Stages for rows with a fingerprint.
-    fn near_stages(&self) -> u64 {
+    fn count_near_stages(&self) -> u64 {
         let drivers = self.drivers();
         match drivers {
             _ if !self.other_rows || self.scope_count() == 0 => 0,

@@ -18,8 +18,9 @@ use crate::pg::process::backend::Command;
 /// Pages of an index with one leaf in each key space: the sample of ANALYZE is a good part of the
 /// rows then.
 const SMALL: u32 = 6;
-/// Answers to remember: those for a few conditions on each of some hundred partitions.
-const MOST_ANSWERS: usize = 1000;
+/// Looks for one command: those of a few conditions on each of some hundred partitions. A list of
+/// thousands of centres is estimated without.
+const MOST_LOOKS: usize = 256;
 
 #[derive(Default)]
 struct Answers {
@@ -40,13 +41,11 @@ pub fn nearby(index: ColumnIndex, centre: i64, radius: u32, common: &[i64]) -> O
     }
     let question = (index.oid(), centre, radius);
     let command = Command::now();
-    let known = ANSWERS.with_borrow(|answers| {
-        let is_fresh = answers.command == Some(command);
-        answers.known.get(&question).filter(|_| is_fresh).copied()
-    });
+    let known = ANSWERS.with_borrow_mut(|answers| answers.recall(command, question));
     known.unwrap_or_else(|| {
         let answer = look(index, centre, radius, common);
-        ANSWERS.with_borrow_mut(|answers| answers.remember(command, question, answer));
+        // The look itself may have begun another command.
+        ANSWERS.with_borrow_mut(|answers| answers.known.insert(question, answer));
         answer
     })
 }
@@ -63,11 +62,13 @@ fn look(index: ColumnIndex, centre: i64, radius: u32, common: &[i64]) -> Option<
 }
 
 impl Answers {
-    fn remember(&mut self, command: Command, question: (Oid, i64, u32), answer: Option<Nearby>) {
-        if self.command != Some(command) || self.known.len() >= MOST_ANSWERS {
+    /// What is known, or None when the index may be asked.
+    fn recall(&mut self, command: Command, question: (Oid, i64, u32)) -> Option<Option<Nearby>> {
+        if self.command != Some(command) {
             self.known.clear();
             self.command = Some(command);
         }
-        self.known.insert(question, answer);
+        let known = self.known.get(&question).copied();
+        known.or((self.known.len() >= MOST_LOOKS).then_some(None))
     }
 }

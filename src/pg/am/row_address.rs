@@ -55,6 +55,12 @@ impl RowAddresses {
         self.blocks
     }
 
+    /// Measures the table, and returns its pages.
+    pub fn measure(&mut self, index: Rel) -> u32 {
+        *self = RowAddresses::of_table(index, |table| table.block_count());
+        self.blocks
+    }
+
     #[inline]
     fn hold(&self, tid: Tid) -> bool {
         tid.block < self.blocks && tid.offset != 0 && tid.offset <= self.last_offset
