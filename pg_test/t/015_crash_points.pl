@@ -39,9 +39,9 @@ $node->safe_psql('postgres', 'VACUUM t');
 # All rows so far are without a tenant. One with a tenant: a leaf of each space, which has room, takes a second scope.
 $node->safe_psql('postgres', 'DELETE FROM t WHERE id % 2 = 0');
 $node->safe_psql('postgres', 'VACUUM t');
-my $one_scope = $node->safe_psql('postgres', 'SELECT pg_current_wal_lsn()');
+my $one_scope = $node->safe_psql('postgres', 'SELECT pg_current_wal_insert_lsn()');
 $node->safe_psql('postgres', "INSERT INTO t (fp, tenant) VALUES ($base, 1)");
-my $two_scopes = $node->safe_psql('postgres', 'SELECT pg_current_wal_lsn()');
+my $two_scopes = $node->safe_psql('postgres', 'SELECT pg_current_wal_insert_lsn()');
 # And more of them, until such leaves split.
 $node->safe_psql('postgres', "INSERT INTO t (fp, tenant) SELECT $base | floor(random() * 65536)::bigint, i % 9 FROM generate_series(1, 900) i");
 my $to = $node->safe_psql('postgres', 'SELECT pg_current_wal_lsn()');

@@ -324,7 +324,7 @@ sub pages_of_planning
 my $pages = pages_of_planning("fp <~> '$centre' <= 8");
 ok($pages >= 5 && $pages <= 13, "one condition: $pages pages");
 is(pages_of_planning("fp <~> '$centre' <= 8 OR fp <~> 1 <= 3 AND id > 7"), 2 * $pages, 'two conditions: twice as many');
-is(pages_of_planning("fp <~> '$centre' <= 17"), 0, 'a wide radius: none');
+is(pages_of_planning("fp <~> '$centre' <= 29"), 0, 'a wide radius: none');
 
 # Planning within a parallel worker, where no error could be caught.
 my $parallel = $node->safe_psql('postgres', <<"SQL");

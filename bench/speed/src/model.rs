@@ -7,6 +7,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use simhash_dedup::index::page::format::Format;
 use simhash_dedup::index::page::{internal, leaf};
 use simhash_dedup::index::search::directory::SpaceDirectory;
 use simhash_dedup::index::search::probe::{
@@ -112,7 +113,7 @@ impl Index {
         // A leaf that spans more than 32 keys stores each posting's whole key.
         let narrow = leaf::CAPACITY as f64 * FILL;
         let postings = if narrow * KEYS / rows > 32.0 {
-            leaf::CAPACITY_WIDE as f64 * FILL
+            Format::of(false, true).capacity() as f64 * FILL
         } else {
             narrow
         };
@@ -239,7 +240,7 @@ impl Index {
     }
 
     fn directory_bytes(&self) -> f64 {
-        (BLOCKS * SpaceDirectory::size(self.leaves as usize)) as f64
+        (BLOCKS * SpaceDirectory::size(self.leaves as usize, false)) as f64
     }
 
     /// WAL of one insert among `between` between two checkpoints: the first change of each leaf
