@@ -17,8 +17,7 @@ pub const NO_SCOPE: u32 = 0;
 /// The scope of these hashes, one for each scope column, None for NULL. Part of the format of an
 /// index on disk.
 ///
-/// One column's hash is kept as it is: it is well mixed, and no two values of up to 32 bits then
-/// share a scope, except with NULL.
+/// One column's hash is kept as it is: a hash function of the server mixes well.
 pub fn scope_of(hashes: impl IntoIterator<Item = Option<u32>>) -> u32 {
     /// The hash of NULL: an arbitrary number.
     const NULL: u32 = 0x51AB_0C0D;

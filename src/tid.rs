@@ -17,6 +17,12 @@ impl Tid {
         block: 0,
         offset: 0,
     };
+    /// The address as one number, in the order of addresses.
+    #[inline]
+    pub fn number(self) -> u64 {
+        u64::from(self.block) << 16 | u64::from(self.offset)
+    }
+
     /// The largest offset that a posting can hold (11 bits). The heap needs 291 on 8 kB pages.
     pub const MAX_OFFSET: u16 = 2047;
 }

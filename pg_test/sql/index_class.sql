@@ -33,6 +33,9 @@ ALTER OPERATOR FAMILY wrong_member USING simhash ADD OPERATOR 3 = (int, int);
 CREATE OPERATOR CLASS wrong_hash FOR TYPE text USING simhash AS OPERATOR 4 = (text, text);
 CREATE OPERATOR CLASS wrong_width FOR TYPE text USING simhash AS
 	OPERATOR 4 = (text, text), FUNCTION 1 hashtextextended(text, bigint);
+-- The function of another type.
+CREATE OPERATOR CLASS wrong_argument FOR TYPE inet USING simhash AS
+	OPERATOR 4 = (inet, inet), FUNCTION 1 hashtext(text);
 -- Any type that can be hashed can be a scope.
 CREATE OPERATOR CLASS right_numeric FOR TYPE numeric USING simhash AS
 	OPERATOR 4 = (numeric, numeric), FUNCTION 1 hash_numeric(numeric);
@@ -58,6 +61,7 @@ RESET client_min_messages;
 DROP OPERATOR FAMILY wrong_type USING simhash;
 DROP OPERATOR FAMILY wrong_hash USING simhash;
 DROP OPERATOR FAMILY wrong_width USING simhash;
+DROP OPERATOR FAMILY wrong_argument USING simhash;
 DROP OPERATOR FAMILY right_numeric USING simhash;
 DROP OPERATOR FAMILY wrong_number USING simhash;
 

@@ -34,8 +34,7 @@ pub struct Key {
 impl Ord for Key {
     #[inline]
     fn cmp(&self, other: &Key) -> Ordering {
-        let row = |key: &Key| u64::from(key.tid.block) << 16 | u64::from(key.tid.offset);
-        (self.place().cmp(&other.place())).then_with(|| row(self).cmp(&row(other)))
+        (self.place().cmp(&other.place())).then_with(|| self.tid.number().cmp(&other.tid.number()))
     }
 }
 

@@ -135,8 +135,7 @@ impl ScanState {
         }
         let found = self.fill(scan, false);
         if self.distance.is_none() {
-            self.rows
-                .sort_unstable_by_key(|tid| u64::from(tid.block) << 16 | u64::from(tid.offset));
+            self.rows.sort_unstable_by_key(|tid| tid.number());
             let limit = work_mem_bytes() / size_of::<Tid>();
             self.batch = (self.rows.len() * BATCH_GROWTH).min(limit);
         }

@@ -89,6 +89,7 @@ fn operator_fault(member: &FamilyOperator) -> Option<String> {
 fn function_fault(member: &FamilyFunction) -> Option<String> {
     let sound = member.number as u16 == HASH
         && member.left == member.right
+        && member.takes_type
         && (member.arguments, member.result) == (1, pg_sys::INT4OID);
     (!sound).then(|| {
         format!(

@@ -32,6 +32,8 @@
 //! 1,024 numbers. Folding makes unrelated transactions wait for each other now and then; it never
 //! lets two related ones pass.
 
+use crate::fingerprint::hash::mix;
+
 /// simhash_maintain_clusters()'s lock of its table of clusters, which no fingerprint or scope has.
 pub const CLUSTERS: u32 = u32::MAX;
 
@@ -45,13 +47,16 @@ const WHOLE: u32 = PAIRS;
 const OF_COLUMN: u32 = 4096;
 /// Largest radius at which (block, key) pairs are locked.
 const SHARES_A_BLOCK: u32 = 9;
+/// 2^64 divided by the golden ratio.
+const GOLDEN_RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
 /// Most locks of a fingerprint.
 const MOST: usize = SHARES_A_BLOCK as usize + 1;
 
 /// What rows share that are equal in the columns of `within=`, given the hashes of their values;
 /// 0 without such columns.
 pub fn scope(hashes: impl IntoIterator<Item = u32>) -> u64 {
-    (hashes.into_iter()).fold(0, |scope, hash| mixed(scope ^ u64::from(hash)))
+    let add = |scope: u64, hash| mix((scope ^ u64::from(hash)).wrapping_add(GOLDEN_RATIO));
+    hashes.into_iter().fold(0, add)
 }
 
 /// The lock of a scope in a table of clusters.
@@ -113,17 +118,7 @@ fn key(fingerprint: u64, block: u32, blocks: u32) -> u64 {
 /// Multiplicative hashing (Knuth, The Art of Computer Programming 6.4): neighbouring keys, which
 /// skewed fingerprints have many of, get different numbers.
 fn fold(pair: u64) -> u32 {
-    const GOLDEN_RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
     (pair.wrapping_mul(GOLDEN_RATIO) >> (u64::BITS - FOLDED.trailing_zeros())) as u32
-}
-
-/// A step of SplitMix64 (Steele, Lea and Flood 2014): each bit of the input decides all of the
-/// output.
-fn mixed(i: u64) -> u64 {
-    let z = i.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ z >> 31
 }
 
 #[cfg(test)]
@@ -215,7 +210,7 @@ mod tests {
 
     #[test]
     fn unrelated_rows_seldom_wait_for_each_other() {
-        let unrelated = |i| (mixed(u64::from(i)), 0);
+        let unrelated = |i: u32| (mix(u64::from(i).wrapping_add(GOLDEN_RATIO)), 0);
         for (radius, expected) in EXPECTED {
             let waits = waits(radius, unrelated);
             assert!(

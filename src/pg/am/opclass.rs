@@ -36,6 +36,8 @@ pub struct FamilyFunction {
     pub left: pg_sys::Oid,
     pub right: pg_sys::Oid,
     pub arguments: usize,
+    /// Can the function be given a value of the type `left` as it is?
+    pub takes_type: bool,
     pub result: pg_sys::Oid,
 }
 
@@ -69,6 +71,7 @@ pub fn read(class: pg_sys::Oid) -> OperatorClass {
                 left: row.amproclefttype,
                 right: row.amprocrighttype,
                 arguments: pg_sys::get_func_nargs(row.amproc) as usize,
+                takes_type: takes_type(row.amproc, row.amproclefttype),
                 result: pg_sys::get_func_rettype(row.amproc),
             });
         });
@@ -93,6 +96,26 @@ unsafe fn members(cache: i32, family: pg_sys::Oid, mut each: impl FnMut(pg_sys::
             each(&raw mut (**member).tuple);
         }
         pg_sys::ReleaseCatCacheList(list);
+    }
+}
+
+/// Is the first argument of a function of this type, or of one with the same representation? The
+/// server's own classes hash dates as integers, for example.
+///
+/// # Safety
+/// The function must exist.
+unsafe fn takes_type(function: pg_sys::Oid, given: pg_sys::Oid) -> bool {
+    // SAFETY: the caller's word; syscache look-ups, and a copy of the argument types.
+    unsafe {
+        let (mut types, mut count) = (std::ptr::null_mut(), 0);
+        pg_sys::get_func_signature(function, &mut types, &mut count);
+        if count == 0 {
+            return false;
+        }
+        let wanted = *types;
+        let by_value = pg_sys::get_typbyval(given) && pg_sys::get_typbyval(wanted);
+        pg_sys::IsBinaryCoercible(given, wanted)
+            || (by_value && type_length(given) == type_length(wanted))
     }
 }
 

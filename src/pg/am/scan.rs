@@ -3,6 +3,7 @@
 use super::row_address::{MAX_HEAP_OFFSET, RowAddresses, damaged_address};
 use crate::pg::catalog::relation::Rel;
 use crate::pg::page::buffer::Shared;
+use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::compat;
 use crate::tid::Tid;
 use pgrx::pg_sys;
@@ -77,6 +78,7 @@ impl Elements {
                 &mut count,
             );
             for i in 0..count as usize {
+                check_for_interrupts();
                 if !*nulls.add(i) {
                     each(Value {
                         datum: *datums.add(i),

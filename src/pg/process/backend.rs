@@ -26,8 +26,8 @@ pub fn is_preloading() -> bool {
     unsafe { pg_sys::process_shared_preload_libraries_in_progress }
 }
 
-/// What the process is executing: while this stays the same, the transaction itself has written
-/// nothing more, and the client has sent no other command.
+/// What the process is executing. While it stays the same, the client has sent no other command,
+/// and no later command of the transaction sees more of what the transaction has written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Command {
     started: pg_sys::TimestampTz,
