@@ -4,6 +4,7 @@
 
 use super::row_bitmap::RowBitmap;
 use super::scan_request::{ScanRequest, Stage};
+use super::search::read_ahead::ReadAhead;
 use super::search::view::{IndexState, View};
 use crate::pg::am::row_address::RowAddresses;
 use crate::pg::am::scan::{Bitmap, Scan};
@@ -11,11 +12,15 @@ use crate::pg::page::buffer::{Pinned, Shared};
 use crate::pg::process::memory::{reserve, work_mem_bytes};
 use crate::tid::Tid;
 use pgrx::pg_sys;
+use std::cell::Cell;
 
 /// How many times larger each batch of rows is than the one before it. So a wide search visits each
 /// page of the table only a few times, and a search that is ended early has read too much of the
 /// index, but not of the table.
 const BATCH_GROWTH: usize = 8;
+
+/// Rows that a scan returns between two looks whether the table's pages still are in memory.
+const LOOK_EVERY: usize = 16;
 
 /// The private state of a scan.
 #[derive(Default)]
@@ -34,6 +39,10 @@ pub struct ScanState {
     batch: usize,
     /// The rows of the last batch, from the next page of the table on.
     rest: Option<RowBitmap>,
+    /// How the table's pages are read ahead, and the rows whose pages need not be asked for any
+    /// more.
+    table: Option<ReadAhead>,
+    asked: usize,
     /// Where rows can be. Kept when the scan is started again.
     addresses: RowAddresses,
     /// The leaf from which `rows` came, while VACUUM must be kept off it. A bare number: a
@@ -52,6 +61,8 @@ impl ScanState {
         self.batch = 0;
         self.distance = None;
         self.next = 0;
+        self.asked = 0;
+        self.table = None;
     }
 
     fn release_pin(&mut self) {
@@ -78,6 +89,7 @@ impl ScanState {
         let view = View::new(scan.index(), index).read_by(scan.reader());
         self.rows.clear();
         self.next = 0;
+        self.asked = 0;
         while let Some((number, stage)) = &mut self.stage {
             let (request, rows) = (&self.request, &mut self.rows);
             let leaf = match stage {
@@ -159,10 +171,38 @@ impl ScanState {
         !self.rows.is_empty() || self.next_page()
     }
 
+    /// Asks the operating system for the table's pages of the rows that come after the next one.
+    /// Where pages are found in memory, looks only now and then whether that has changed.
+    fn read_table_ahead(&mut self, scan: &Scan) {
+        let (first, rest) = (self.next + 1, self.rows.len());
+        if first >= rest {
+            return;
+        }
+        let Some(table) = scan.table() else { return };
+        let ahead = (self.table).get_or_insert_with(|| ReadAhead::new(table.io_concurrency()));
+        let window = match ahead.is_doubtful() {
+            true => ahead.window(),
+            false if self.next.is_multiple_of(LOOK_EVERY) => ahead.window().min(1),
+            false => 0,
+        };
+        for i in self.asked.max(first)..rest.min(first + window) {
+            self.asked = i + 1;
+            let block = self.rows[i].block;
+            if block == self.rows[i - 1].block {
+                continue;
+            }
+            match Pinned::read_ahead(table, block, &Cell::new(0)) {
+                true => ahead.note_read(),
+                false => ahead.note_hit(),
+            }
+        }
+    }
+
     /// The rows of the next page of the table.
     fn next_page(&mut self) -> bool {
         self.rows.clear();
         self.next = 0;
+        self.asked = 0;
         let rest = self.rest.as_mut();
         rest.is_some_and(|rest| rest.take_page(&mut self.rows))
     }
@@ -189,6 +229,7 @@ pub fn next_row(scan: &mut Scan, state: &mut ScanState) -> bool {
             return false;
         }
     }
+    state.read_table_ahead(scan);
     let tid = state.rows[state.next];
     let distance = match state.request.is_ordered() {
         true => state.distance,

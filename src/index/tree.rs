@@ -254,23 +254,50 @@ impl<'r> Tree<'r> {
         Pinned::read(self.rel, self.descend(key, LEAF))
     }
 
+    /// Calls `each` with a position, the leaf at which a search for it begins, and where the next
+    /// leaf begins: with `from`, then with the positions that `each` returns, which ascend, as long
+    /// as one page of the level above leads to them. Reads no leaf. False if the root is one.
+    pub fn leaves_from(
+        &self,
+        from: Key,
+        mut each: impl FnMut(Key, u32, Option<Key>) -> Option<Key>,
+    ) -> bool {
+        if self.root_level == LEAF {
+            return false;
+        }
+        let page = self.parent_of_leaf(from);
+        let mut next = Some(from);
+        while let Some(key) = next.filter(|key| !special::is_past(&page, *key)) {
+            let (child, end) = internal::find_with_end(&page, key);
+            let end = end.or(special::right(&page).map(|(_, high)| high));
+            // On a damaged page the next position could be one that was met before.
+            next = each(key, child, end.filter(|end| *end > key));
+        }
+        true
+    }
+
+    /// The page above the leaf that holds `key`. The root must not be a leaf.
+    fn parent_of_leaf(&self, key: Key) -> Shared<'r> {
+        let mut block = self.descend(key, LEAF + 1);
+        let mut passed = None;
+        loop {
+            check_for_interrupts();
+            let page: Shared = self.fetch(block, LEAF + 1);
+            match self.next_right(&page, block, key, &mut passed) {
+                Some(right) => block = right,
+                None => return page,
+            }
+        }
+    }
+
     /// How many leaves hold the positions from `from` to `to`, if one page of the level above leads
     /// to all of them; None if there are more.
     pub fn leaves_between(&self, from: Key, to: Key) -> Option<u64> {
         if self.root_level == LEAF {
             return Some(1);
         }
-        let mut block = self.descend(from, LEAF + 1);
-        let mut passed = None;
-        loop {
-            check_for_interrupts();
-            let page: Shared = self.fetch(block, LEAF + 1);
-            match self.next_right(&page, block, from, &mut passed) {
-                Some(right) => block = right,
-                None if special::is_past(&page, to) => return None,
-                None => return Some(internal::distance(&page, from, to) as u64 + 1),
-            }
-        }
+        let page = self.parent_of_leaf(from);
+        (!special::is_past(&page, to)).then(|| internal::distance(&page, from, to) as u64 + 1)
     }
 
     /// Makes room on the leaf of `key` if it has none: splits the leaf, or lets it take postings of

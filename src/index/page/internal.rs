@@ -100,6 +100,13 @@ pub fn find(page: &Page, key: Key) -> Downlink {
     get(page, position(page, key))
 }
 
+/// The child that holds `key`, and the key of the next downlink; None if it is the last one.
+pub fn find_with_end(page: &Page, key: Key) -> (u32, Option<Key>) {
+    let at = position(page, key);
+    let end = (at + 1 < count(page)).then(|| get(page, at + 1).key);
+    (get(page, at).child, end)
+}
+
 /// How many downlinks the one to the child that holds `to` stands behind that of `from`.
 pub fn distance(page: &Page, from: Key, to: Key) -> usize {
     position(page, to) - position(page, from)

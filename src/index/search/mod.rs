@@ -11,6 +11,7 @@
 pub mod directory;
 pub mod passes;
 pub mod probe;
+pub mod read_ahead;
 
 #[cfg(feature = "server")]
 pub(crate) mod cache;

@@ -244,7 +244,11 @@ impl Nearest {
                 bins.add(distance, key.tid, start, due);
             }
         };
-        while walk.step(view, space, &mut collect).is_some() {}
+        let mut more = true;
+        while more {
+            walk.look_ahead(view, space, true, view.read_ahead());
+            more = walk.step(view, space, &mut collect).is_some();
+        }
         self.radii[b] += 1;
     }
 

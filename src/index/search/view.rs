@@ -3,6 +3,7 @@
 use super::cache::{Cached, ScopeCounts, directory, note_effort};
 use super::directory::Leaf;
 use super::probe::{Even, Radii, WALK, choose, radii};
+use super::read_ahead::ReadAhead;
 use crate::index::key::{Key, Space};
 use crate::index::page::meta::Meta;
 use crate::index::page::{LEAF, leaf};
@@ -24,6 +25,15 @@ pub struct IndexState {
     /// The leaves of scopes that were counted without a directory; None for many.
     counted: RefCell<HashMap<u32, Option<u64>>>,
     directory: Option<Rc<Cached>>,
+    read_ahead: ReadAhead,
+}
+
+/// A leaf that a search is going to visit.
+pub enum PlannedLeaf {
+    /// By its place in the directory.
+    Entry(usize),
+    /// As an internal page tells, with the buffer that holds it; 0 if in none.
+    Child { block: u32, recent: Cell<i32> },
 }
 
 impl IndexState {
@@ -34,6 +44,7 @@ impl IndexState {
             scoped: rel.key_columns() > 1,
             counted: RefCell::default(),
             directory: directory(rel, &meta),
+            read_ahead: ReadAhead::new(rel.io_concurrency()),
         }
     }
 }
@@ -78,22 +89,77 @@ impl<'r, 's> View<'r, 's> {
             return self.tree(space).leaf_from(start, key).0;
         }
         if let Some(cached) = self.known(space) {
-            return self.leaf_at(space, key, cached.space(space.index()).find(key));
+            return self.known_leaf(space, key, cached.space(space.index()).find(key), cached);
         }
         self.note_descent(space);
         self.tree(space).leaf(key)
     }
 
-    /// As [`View::leaf`], for a `key` whose place in the directory is known.
-    pub fn leaf_at(&self, space: Space, key: Key, entry: usize) -> Shared<'r> {
-        let Some(cached) = self.known(space) else {
-            return self.leaf(space, key, None);
-        };
+    /// As [`View::leaf`], for a `key` whose leaf was planned.
+    pub fn planned_leaf(&self, space: Space, key: Key, planned: &PlannedLeaf) -> Shared<'r> {
+        match (planned, self.known(space)) {
+            (PlannedLeaf::Entry(entry), Some(cached)) => {
+                self.known_leaf(space, key, *entry, cached)
+            }
+            (PlannedLeaf::Entry(_), None) => self.leaf(space, key, None),
+            (PlannedLeaf::Child { block, recent }, _) => {
+                let start = Pinned::read_recent(self.rel, *block, recent);
+                self.tree(space).leaf_from(start, key).0
+            }
+        }
+    }
+
+    fn known_leaf(&self, space: Space, key: Key, entry: usize, cached: &Cached) -> Shared<'r> {
         let known = cached.space(space.index()).leaf(entry);
+        let expected = known.recent.get();
         let start = Pinned::read_recent(self.rel, known.block, &known.recent);
+        if expected != 0 && known.recent.get() != expected {
+            // Something else has taken its buffer: the index does not stay in memory.
+            self.state.read_ahead.note_read();
+        }
         let (page, moves) = self.tree(space).leaf_from(start, key);
         self.note_effort(moves);
         page
+    }
+
+    /// How many leaves beyond the next one a search should ask for; 0 for none.
+    pub fn read_ahead(&self) -> usize {
+        self.state.read_ahead.window()
+    }
+
+    /// Asks the operating system for a leaf, unless it is in a buffer.
+    pub fn ask_for(&self, space: Space, planned: &PlannedLeaf) {
+        let (ahead, known) = (&self.state.read_ahead, self.known(space));
+        let (block, recent) = match (planned, known) {
+            (PlannedLeaf::Entry(entry), Some(cached)) => {
+                let leaf = cached.space(space.index()).leaf(*entry);
+                if leaf.recent.get() != 0 && !ahead.is_doubtful() {
+                    return;
+                }
+                (leaf.block, &leaf.recent)
+            }
+            (PlannedLeaf::Entry(_), None) => return,
+            (PlannedLeaf::Child { block, recent }, _) => (*block, recent),
+        };
+        match Pinned::read_ahead(self.rel, block, recent) {
+            true => ahead.note_read(),
+            false => ahead.note_hit(),
+        }
+    }
+
+    /// As [`Tree::leaves_from`], for a session that has no directory. False where it has one, or
+    /// where nothing is to be read ahead.
+    pub fn leaves_from(
+        &self,
+        space: Space,
+        from: Key,
+        each: impl FnMut(Key, u32, Option<Key>) -> Option<Key>,
+    ) -> bool {
+        if self.read_ahead() == 0 || self.known(space).is_some() {
+            return false;
+        }
+        self.note_descent(space);
+        self.tree(space).leaves_from(from, each)
     }
 
     /// The leaf in which `key` can be put right now, locked for writing; None when `make_room` has

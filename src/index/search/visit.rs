@@ -5,13 +5,14 @@
 //! ever, since pages are never merged, and a split moves postings within the old leaf's range only.
 
 use super::probe::next_in_ball;
-use super::view::View;
+use super::view::{PlannedLeaf, View};
 use crate::index::key::{Key, Space};
 use crate::index::page::filter::{self, Filter};
 use crate::index::page::kernel::Candidates;
 use crate::index::page::special;
 use crate::pg::page::buffer::Shared;
 use crate::pg::process::backend::check_for_interrupts;
+use std::cell::Cell;
 use std::collections::VecDeque;
 
 /// A walk over one key space.
@@ -22,23 +23,27 @@ pub struct Walk {
     /// The leaf that starts exactly at `next`, if the last leaf's right link leads to it.
     right_sibling: Option<u32>,
     /// The next visits according to the directory, whose leaves are being fetched into the
-    /// processor's cache.
+    /// processor's cache, or to the pages above the leaves.
     ahead: VecDeque<PlannedVisit>,
+    /// How many of them need not be asked of the operating system any more.
+    asked: usize,
     /// Where looking ahead goes on; None at the end.
     frontier: Option<Key>,
     /// Room for the work on one leaf.
     candidates: Box<Candidates>,
 }
 
-/// A position to visit, and the directory's entry for the leaf that holds it.
+/// A position to visit, and the leaf that holds it.
 struct PlannedVisit {
     from: Key,
-    entry: usize,
-    /// Where the leaf ended when the directory was loaded; None for the last.
+    leaf: PlannedLeaf,
+    /// Where the leaf ended when the directory was loaded, or the page above it read; None if that
+    /// is not known, and for the last.
     end: Option<Key>,
 }
 
-/// Leaves fetched ahead: enough to hide the time of a memory access behind the scan of a leaf.
+/// Leaves fetched into the processor's cache ahead: enough to hide the time of a memory access
+/// behind the scan of a leaf.
 const LOOK_AHEAD: usize = 6;
 
 impl Walk {
@@ -49,62 +54,77 @@ impl Walk {
             next: None,
             right_sibling: None,
             ahead: VecDeque::new(),
+            asked: 0,
             frontier: None,
             candidates: Box::new(Candidates::none()),
         };
-        walk.next = walk.skip_to_ball(Key::MIN);
+        walk.next = skip_to_ball(&walk.filter, Key::MIN);
         walk.frontier = walk.next;
         walk
     }
 
-    /// The first position at or after `from` that can hold a match.
-    fn skip_to_ball(&self, from: Key) -> Option<Key> {
-        let f = &self.filter;
-        let mut from = match f.scope {
-            Some(scope) if from.scope > scope => return None,
-            Some(scope) => from.max(Key::at(scope, 0)),
-            None => from,
-        };
-        loop {
-            match next_in_ball(from.rotated, f.query, f.within, f.radius) {
-                Some(rotated) if rotated == from.rotated => return Some(from),
-                Some(rotated) => return Some(Key::at(from.scope, rotated)),
-                None if f.scope.is_some() => return None,
-                // The ball begins anew in the next scope.
-                None => from = Key::behind_scope(from.scope)?,
+    /// Finds the next few leaves. With a directory, starts fetching them into the processor's
+    /// cache. Those that are in no buffer are asked of the operating system: up to `room`, beside
+    /// the very next one if the walk is the `current` one, which will read that at once. Returns
+    /// the room that is left.
+    pub fn look_ahead(&mut self, view: &View, space: Space, current: bool, room: usize) -> usize {
+        let at_once = usize::from(current);
+        self.plan(view, space, at_once + room);
+        let end = self.ahead.len().min(at_once + room);
+        let start = self.asked.max(at_once).min(end);
+        for visit in self.ahead.range(start..end) {
+            view.ask_for(space, &visit.leaf);
+        }
+        self.asked = self.asked.max(end);
+        room.saturating_sub(end.saturating_sub(at_once))
+    }
+
+    /// Plans visits: at least `wanted`, if there are so many.
+    fn plan(&mut self, view: &View, space: Space, wanted: usize) {
+        while self.ahead.len() < wanted.max(LOOK_AHEAD) {
+            let Some(from) = self.frontier else { return };
+            if let Some((entry, end)) = view.prefetch(space, from) {
+                let leaf = PlannedLeaf::Entry(entry);
+                self.ahead.push_back(PlannedVisit { from, leaf, end });
+                self.frontier = end.and_then(|end| skip_to_ball(&self.filter, end));
+            } else if self.ahead.len() >= wanted || !self.plan_by_descent(view, space, from, wanted)
+            {
+                return;
             }
         }
     }
 
-    /// With a directory, finds the next few leaves and starts fetching them.
-    pub fn look_ahead(&mut self, view: &View, space: Space) {
-        while self.ahead.len() < LOOK_AHEAD {
-            let Some(from) = self.frontier else { return };
-            let Some((entry, end)) = view.prefetch(space, from) else {
-                return;
-            };
-            self.ahead.push_back(PlannedVisit { from, entry, end });
-            self.frontier = end.and_then(|end| self.skip_to_ball(end));
-        }
+    /// Plans visits from `from` on by a page above the leaves; false if there is none.
+    fn plan_by_descent(&mut self, view: &View, space: Space, from: Key, wanted: usize) -> bool {
+        view.leaves_from(space, from, |from, block, end| {
+            let recent = Cell::new(0);
+            let leaf = PlannedLeaf::Child { block, recent };
+            self.ahead.push_back(PlannedVisit { from, leaf, end });
+            self.frontier = end.and_then(|end| skip_to_ball(&self.filter, end));
+            self.frontier.filter(|_| self.ahead.len() < wanted)
+        })
     }
 
-    /// The leaf that holds `from`, the next position, and where the directory says that it ends.
+    /// The leaf that holds `from`, the next position, and where it is expected to end.
     fn leaf<'r>(
         &mut self,
         view: &View<'r, '_>,
         space: Space,
         from: Key,
     ) -> (Shared<'r>, Option<Key>) {
-        // A leaf that was split since the directory was loaded takes more than one visit, and the
+        // A leaf that was split since it was planned takes more than one visit, and the next
         // planned visit comes after them.
         match self.ahead.pop_front_if(|place| place.from == from) {
-            Some(place) => (view.leaf_at(space, from, place.entry), place.end),
+            Some(place) => {
+                self.asked = self.asked.saturating_sub(1);
+                (view.planned_leaf(space, from, &place.leaf), place.end)
+            }
             None => (view.leaf(space, from, self.right_sibling), None),
         }
     }
 
     /// Calls `visit` with the matches of the next leaf and returns that leaf, still locked; None at
-    /// the end of the walk.
+    /// the end of the walk. Call [`Walk::look_ahead`] before.
     pub fn step<'r>(
         &mut self,
         view: &View<'r, '_>,
@@ -114,7 +134,6 @@ impl Walk {
         let from = self.next?;
         // Between two leaves no page is locked, so that a cancel takes effect.
         check_for_interrupts();
-        self.look_ahead(view, space);
         let (page, end) = self.leaf(view, space, from);
         view.check_age(&page);
         // Skip the postings that were returned already.
@@ -125,7 +144,7 @@ impl Walk {
             Some((_, high)) if Some(high) == end => {
                 self.ahead.front().map(|place| place.from).or(self.frontier)
             }
-            Some((_, high)) => self.skip_to_ball(high),
+            Some((_, high)) => skip_to_ball(&self.filter, high),
             None => None,
         };
         // If nothing was skipped, the right link saves a descent.
@@ -133,5 +152,23 @@ impl Walk {
             .filter(|(_, high)| self.next == Some(*high))
             .map(|(block, _)| block);
         Some(page)
+    }
+}
+
+/// The first position at or after `from` that can hold a match.
+fn skip_to_ball(f: &Filter, from: Key) -> Option<Key> {
+    let mut from = match f.scope {
+        Some(scope) if from.scope > scope => return None,
+        Some(scope) => from.max(Key::at(scope, 0)),
+        None => from,
+    };
+    loop {
+        match next_in_ball(from.rotated, f.query, f.within, f.radius) {
+            Some(rotated) if rotated == from.rotated => return Some(from),
+            Some(rotated) => return Some(Key::at(from.scope, rotated)),
+            None if f.scope.is_some() => return None,
+            // The ball begins anew in the next scope.
+            None => from = Key::behind_scope(from.scope)?,
+        }
     }
 }

@@ -102,11 +102,15 @@ impl Within {
     fn start(&mut self, view: &View) -> Radii {
         let radii = view.radii(self.scope, self.query, self.radius);
         self.set_radii(radii);
-        // The first leaves of all blocks are fetched at the same time.
-        for (b, walk) in self.walks.iter_mut().rev() {
-            walk.look_ahead(view, Space::of_block(*b));
-        }
         radii
+    }
+
+    /// The leaves of all blocks are fetched at the same time, those of the present one first.
+    fn look_ahead(&mut self, view: &View) {
+        let mut room = view.read_ahead();
+        for (i, (b, walk)) in self.walks.iter_mut().rev().enumerate() {
+            room = walk.look_ahead(view, Space::of_block(*b), i == 0, room);
+        }
     }
 
     /// Calls `found` with the matches of the next leaf and returns that leaf; None at the end.
@@ -116,6 +120,7 @@ impl Within {
         mut found: impl FnMut(Match),
     ) -> Option<Shared<'r>> {
         let radii = self.radii.unwrap_or_else(|| self.start(view));
+        self.look_ahead(view);
         while let Some((b, walk)) = self.walks.last_mut() {
             let (b, query, space) = (*b, self.query, Space::of_block(*b));
             let leaf = walk.step(view, space, |key, distance| {
@@ -158,6 +163,8 @@ impl Nulls {
         view: &View<'r, '_>,
         mut found: impl FnMut(Tid),
     ) -> Option<Shared<'r>> {
+        self.0
+            .look_ahead(view, Space::NULL, true, view.read_ahead());
         self.0.step(view, Space::NULL, |key, _| found(key.tid))
     }
 }

@@ -207,6 +207,13 @@ impl<'s> Scan<'s> {
         unsafe { Rel::from_raw(self.raw.indexRelation) }
     }
 
+    /// The table whose rows a plain scan returns.
+    pub fn table(&self) -> Option<Rel<'s>> {
+        let table = self.raw.heapRelation;
+        // SAFETY: the server keeps the table open during the scan.
+        (!table.is_null()).then(|| unsafe { Rel::from_raw(table) })
+    }
+
     /// Copies new keys into the scan (amrescan); null means that the old ones stay.
     ///
     /// # Safety

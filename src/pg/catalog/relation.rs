@@ -175,6 +175,14 @@ impl<'a> Rel<'a> {
         }
     }
 
+    /// How many pages of this relation the server may ask of the operating system at a time, ahead
+    /// of reading them: effective_io_concurrency, or the tablespace's own setting.
+    pub fn io_concurrency(self) -> usize {
+        // SAFETY: a look-up in the server's table of tablespaces.
+        let pages = unsafe { pg_sys::get_tablespace_io_concurrency(self.class().reltablespace) };
+        pages.max(0) as usize
+    }
+
     /// Size of the main fork.
     pub fn bytes(self) -> u64 {
         u64::from(self.block_count()) * u64::from(pg_sys::BLCKSZ)
