@@ -78,3 +78,27 @@ pub(super) fn directory(page: &Page) -> (u32, u64) {
 pub(super) fn slot_end(page: &Page, z: usize) -> usize {
     usize::from(get_u16(page, SLOTS + 2 * z))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::page::PAGE_SIZE;
+
+    #[test]
+    fn one_slot_that_ends_before_another_is_seen() {
+        let mut page = [0; PAGE_SIZE];
+        let mut put = |z: usize, end: usize| {
+            put_u16(&mut page, SLOTS + 2 * z, end as u16);
+            ends_rise(&page)
+        };
+        for z in 0..SLOT_COUNT {
+            put(z, 20 * z + 20);
+        }
+        for z in 1..SLOT_COUNT {
+            assert!(!put(z, 20 * z - 1), "slot {z}");
+            assert!(put(z, 20 * z), "slot {z}");
+            put(z, 20 * z + 20);
+        }
+        assert!(!put(0, usize::from(u16::MAX)));
+    }
+}
