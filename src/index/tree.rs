@@ -15,6 +15,7 @@ use crate::pg::catalog::relation::Rel;
 use crate::pg::page::buffer::{Exclusive, Pinned, Shared};
 use crate::pg::page::wal::{self, Image};
 use crate::pg::process::backend::check_for_interrupts;
+use std::cell::Cell;
 use std::convert::Infallible;
 
 /// Moves right on the leaf level after which a search descends again from the root. A remembered
@@ -22,9 +23,22 @@ use std::convert::Infallible;
 /// spaces locked.
 const MOST_MOVES: u64 = 16;
 
-/// Reads the metapage.
+/// Metapages whose buffers a session remembers.
+const META_PLACES: usize = 64;
+
+thread_local! {
+    /// The buffers in which metapages were seen last, by the OIDs of their indexes. Several may
+    /// share a place: the server checks what a buffer holds.
+    static META_BUFFERS: [Cell<i32>; META_PLACES] = const { [const { Cell::new(0) }; META_PLACES] };
+}
+
+/// Reads the metapage. Every insert and every search does: to remember its buffer saves the look-up
+/// in the buffer table.
 pub fn read_meta(rel: Rel) -> Meta {
-    let page = Pinned::read(rel, META_BLOCK).share();
+    let place = rel.oid().to_u32() as usize % META_PLACES;
+    let page = META_BUFFERS
+        .with(|buffers| Pinned::read_recent(rel, META_BLOCK, &buffers[place]))
+        .share();
     Meta::read(&page).unwrap_or_else(|fault| bad_meta(rel, fault))
 }
 

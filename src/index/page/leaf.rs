@@ -27,7 +27,7 @@
 use super::format::{Format, KEY_SHIFT, LO, MOST_AUX, Range, SCOPE, common_scope, lowest_key};
 use super::slots::{self, SLOT_COUNT};
 use super::special::{
-    self, BASE_KEY, BASE_SCOPE, PageKind, SCOPED, SLOT_SHIFT, SLOTS, WIDE, has_flag, set_flag,
+    self, BASE_KEY, BASE_SCOPE, PageKind, SCOPED, SLOT_SHIFT, WIDE, has_flag, set_flag,
 };
 use super::{
     BOUNDS, Fault, HEADER, PAGE_SIZE, Page, SPECIAL_START, get_u16, get_u32, get_u64, list, lower,
@@ -173,15 +173,10 @@ pub fn check(page: &Page) -> Result<(), Fault> {
             "the scope of the postings is outside of the leaf's bounds",
         ));
     }
-    let ends: [u16; SLOT_COUNT] = std::array::from_fn(|z| get_u16(page, SLOTS + 2 * z));
-    // Without an early exit, so that all are compared at once.
-    let falls = ends
-        .windows(2)
-        .fold(false, |falls, pair| falls | (pair[1] < pair[0]));
-    if falls {
+    if !slots::ends_rise(page) {
         return Err(Fault::new(format!(
             "the slots of the leaf's directory end at {}",
-            list(ends)
+            list(slots::ends(page))
         )));
     }
     if sorted_count(page) > n || page[SLOT_SHIFT] > 63 {
@@ -269,9 +264,11 @@ pub fn append(page: &mut Page, key: Key) -> [ops::Range<usize>; 3] {
 /// The special area, which every visit reads.
 pub const SPECIAL: ops::Range<usize> = SPECIAL_START..PAGE_SIZE;
 
-/// Where an append will write: addresses in its two arrays, within the page whatever is on it.
-pub fn next_posting(page: &Page) -> [*const u8; 2] {
-    let at = [lower(page), upper(page).saturating_sub(AUX)];
+/// Where an append will write: addresses in its two arrays, within the page whatever is on it. The
+/// posting's other part may begin in one line of the processor's cache and end in the next.
+pub fn next_posting(page: &Page) -> [*const u8; 3] {
+    let [first, end] = [format(page).aux_size(), 1].map(|n| upper(page).saturating_sub(n));
+    let at = [lower(page), first, end];
     at.map(|at| &raw const page[at.min(PAGE_SIZE - 1)])
 }
 

@@ -12,7 +12,7 @@ use crate::pg::am::scan::Reader;
 use crate::pg::catalog::relation::Rel;
 use crate::pg::page::buffer::{Exclusive, Pinned, Shared, prefetch, prefetch_line};
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// What a scan or an insert reads of the index at its start: the metapage, and the leaf directory
@@ -23,7 +23,7 @@ pub struct IndexState {
     /// Has the index scope columns?
     scoped: bool,
     /// The leaves of scopes that were counted without a directory; None for many.
-    counted: RefCell<HashMap<u32, Option<u64>>>,
+    counted: RefCell<BTreeMap<u32, Option<u64>>>,
     directory: Option<Rc<Cached>>,
     read_ahead: ReadAhead,
 }

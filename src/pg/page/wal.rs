@@ -96,10 +96,9 @@ pub fn patch<const BYTES: usize, const N: usize, const R: usize>(
         return;
     }
     let logged = pages[0].rel().needs_wal();
-    // Allocated before the critical section, in which nothing may fail: each has room for all
-    // ranges.
-    let room = const { BYTES + R * RANGE_HEADER };
-    let mut records: [Vec<u8>; N] = std::array::from_fn(|_| Vec::with_capacity(room));
+    // Each has room for all ranges: nothing may fail in a critical section.
+    const { assert!(BYTES + R * RANGE_HEADER <= MOST_BYTES) };
+    let mut records = [Record::EMPTY; N];
     // SAFETY: every page is pinned and exclusively locked. The order is the server's rule for WAL:
     // critical section, change, mark dirty, register, insert the record, set the LSNs. The
     // registered bytes live in `records` until the record is inserted.
@@ -108,11 +107,10 @@ pub fn patch<const BYTES: usize, const N: usize, const R: usize>(
         for (i, (page, record)) in pages.iter_mut().zip(&mut records).enumerate() {
             let page = page.bytes_in_critical_section();
             for range in apply(i, page) {
-                record.extend((range.start as u16).to_ne_bytes());
-                record.extend((range.len() as u16).to_ne_bytes());
-                record.extend(&page[range]);
+                record.add(&(range.start as u16).to_ne_bytes());
+                record.add(&(range.len() as u16).to_ne_bytes());
+                record.add(&page[range]);
             }
-            debug_assert!(record.len() <= room);
         }
         for page in pages.iter() {
             unguarded::MarkBufferDirty(page.buffer());
@@ -126,17 +124,41 @@ pub fn patch<const BYTES: usize, const N: usize, const R: usize>(
 
 /// Bytes before a range's own: its offset and its length.
 const RANGE_HEADER: usize = 2 * size_of::<u16>();
+/// Bytes of the ranges of a page, with what stands before each.
+const MOST_BYTES: usize = 40;
+
+/// The changes of one page, as the log gets them. On the stack, since four allocations for each row
+/// cost more than the bytes.
+#[derive(Clone, Copy)]
+struct Record {
+    bytes: [u8; MOST_BYTES],
+    length: usize,
+}
+
+impl Record {
+    const EMPTY: Record = Record {
+        bytes: [0; MOST_BYTES],
+        length: 0,
+    };
+
+    #[inline]
+    fn add(&mut self, bytes: &[u8]) {
+        let end = self.length + bytes.len();
+        self.bytes[self.length..end].copy_from_slice(bytes);
+        self.length = end;
+    }
+}
 
 /// # Safety
 /// The pages must be exclusively locked and marked dirty, inside a critical section.
-unsafe fn insert_record<const N: usize>(pages: &[Exclusive; N], records: &mut [Vec<u8>; N]) {
+unsafe fn insert_record<const N: usize>(pages: &[Exclusive; N], records: &mut [Record; N]) {
     // SAFETY: the caller's word; block ids are 0 to N - 1, each registered before its data.
     unsafe {
         unguarded::XLogBeginInsert();
         for (i, (page, record)) in pages.iter().zip(records).enumerate() {
-            let (id, length) = (i as u8, record.len());
+            let (id, length) = (i as u8, record.length);
             unguarded::XLogRegisterBuffer(id, page.buffer(), pg_sys::REGBUF_STANDARD as u8);
-            compat::register_buffer_data(id, record.as_mut_ptr(), length);
+            compat::register_buffer_data(id, record.bytes.as_mut_ptr(), length);
         }
         let lsn = unguarded::XLogInsert(pg_sys::RmgrIds::RM_GENERIC_ID as pg_sys::RmgrId, 0);
         for page in pages {
