@@ -8,7 +8,7 @@ use super::search::read_ahead::ReadAhead;
 use super::search::view::{IndexState, View};
 use crate::pg::am::row_address::RowAddresses;
 use crate::pg::am::scan::{Bitmap, Scan};
-use crate::pg::page::buffer::{Pinned, Shared};
+use crate::pg::page::buffer::{Pinned, Shared, pages_read};
 use crate::pg::process::memory::{reserve, work_mem_bytes};
 use crate::tid::Tid;
 use pgrx::pg_sys;
@@ -18,9 +18,6 @@ use std::cell::Cell;
 /// page of the table only a few times, and a search that is ended early has read too much of the
 /// index, but not of the table.
 const BATCH_GROWTH: usize = 8;
-
-/// Rows that a scan returns between two looks whether the table's pages still are in memory.
-const LOOK_EVERY: usize = 16;
 
 /// The private state of a scan.
 #[derive(Default)]
@@ -39,10 +36,12 @@ pub struct ScanState {
     batch: usize,
     /// The rows of the last batch, from the next page of the table on.
     rest: Option<RowBitmap>,
-    /// How the table's pages are read ahead, and the rows whose pages need not be asked for any
+    /// Whether the table's pages are in memory, and how many of the rows need not be asked for any
     /// more.
-    table: Option<ReadAhead>,
+    table: ReadAhead,
     asked: usize,
+    /// Pages that the session had read from files when the last row was returned.
+    pages_read: i64,
     /// Where rows can be. Kept when the scan is started again.
     addresses: RowAddresses,
     /// The leaf from which `rows` came, while VACUUM must be kept off it. A bare number: a
@@ -62,7 +61,6 @@ impl ScanState {
         self.distance = None;
         self.next = 0;
         self.asked = 0;
-        self.table = None;
     }
 
     fn release_pin(&mut self) {
@@ -171,29 +169,30 @@ impl ScanState {
         !self.rows.is_empty() || self.next_page()
     }
 
-    /// Asks the operating system for the table's pages of the rows that come after the next one.
-    /// Where pages are found in memory, looks only now and then whether that has changed.
+    /// Asks the operating system for the table's pages of the rows that come after the next one,
+    /// if the executor had to read such pages from the file.
     fn read_table_ahead(&mut self, scan: &Scan) {
-        let (first, rest) = (self.next + 1, self.rows.len());
-        if first >= rest {
-            return;
+        if self.pages_read != pages_read() && self.next > 0 && self.table.window() == 0 {
+            self.table.note_read();
         }
-        let Some(table) = scan.table() else { return };
-        let ahead = (self.table).get_or_insert_with(|| ReadAhead::new(table.io_concurrency()));
-        let window = match ahead.is_doubtful() {
-            true => ahead.window(),
-            false if self.next.is_multiple_of(LOOK_EVERY) => ahead.window().min(1),
-            false => 0,
+        let window = self.table.window();
+        let Some(table) = scan.table().filter(|_| window > 0) else {
+            return;
         };
-        for i in self.asked.max(first)..rest.min(first + window) {
+        let first = self.next + 1;
+        let end = self
+            .rows
+            .len()
+            .min(first + window.min(table.io_concurrency()));
+        for i in self.asked.max(first)..end {
             self.asked = i + 1;
             let block = self.rows[i].block;
             if block == self.rows[i - 1].block {
                 continue;
             }
             match Pinned::read_ahead(table, block, &Cell::new(0)) {
-                true => ahead.note_read(),
-                false => ahead.note_hit(),
+                true => self.table.note_read(),
+                false => self.table.note_hit(),
             }
         }
     }
@@ -239,6 +238,7 @@ pub fn next_row(scan: &mut Scan, state: &mut ScanState) -> bool {
     let recheck = state.request.recheck();
     scan.set_row(tid, distance, recheck, &mut state.addresses);
     state.next += 1;
+    state.pages_read = pages_read();
     true
 }
 

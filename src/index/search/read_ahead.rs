@@ -1,58 +1,53 @@
 //! How far ahead of a search its pages are asked of the operating system. Pure.
 //!
 //! Where a search finds its pages in memory, asking would only cost time; where it does not, the
-//! reads should overlap, as many as the setting allows. Which of the two holds, the search learns
-//! from page to page.
+//! reads should overlap, as many as the setting allows. Which of the two holds is learned from page
+//! to page: asking begins when a page had to be read, and ends after many that were in memory.
 
 use std::cell::Cell;
 
-/// Pages that a search asks for before it knows whether they are in memory: the first leaf of each
-/// key space.
+/// The first window: one leaf of each key space.
 const FIRST: usize = 4;
-/// Pages found in memory after which those whose buffers are known are not asked for any more.
+/// The widest window, MAX_IO_CONCURRENCY of the server.
+const WIDEST: usize = 1000;
+/// Pages found in memory one after the other that end the asking.
 const PATIENCE: usize = 64;
 
-/// The read-ahead of one scan.
-#[derive(Clone)]
+/// What is known of the pages to come.
+#[derive(Default)]
 pub struct ReadAhead {
-    /// The widest window, by the settings; 0 for no read-ahead.
-    most: usize,
     window: Cell<usize>,
-    /// Pages that must be found in memory until the scan counts as one from memory.
+    /// Pages that must be found in memory until all are expected there.
     doubts: Cell<usize>,
 }
 
 impl ReadAhead {
-    /// `most`: pages that may be asked for at a time.
-    pub fn new(most: usize) -> ReadAhead {
+    pub const fn new() -> ReadAhead {
         ReadAhead {
-            most,
-            window: Cell::new(FIRST.min(most)),
+            window: Cell::new(0),
             doubts: Cell::new(0),
         }
     }
 
-    /// How many pages to ask for, beyond the one that is read next.
+    /// How many pages to ask for beyond the one that is read next; 0 while they are expected in
+    /// memory.
     pub fn window(&self) -> usize {
-        self.window.get()
-    }
-
-    /// Must a page be asked for although it was in a known buffer not long ago?
-    pub fn is_doubtful(&self) -> bool {
-        self.doubts.get() > 0
+        match self.doubts.get() {
+            0 => 0,
+            _ => self.window.get(),
+        }
     }
 
     /// A page was not in memory.
     pub fn note_read(&self) {
-        self.window.set((self.window.get() * 2).min(self.most));
-        self.doubts.set(if self.most > 0 { PATIENCE } else { 0 });
+        let twice = self.window() * 2;
+        self.window.set(twice.clamp(FIRST, WIDEST));
+        self.doubts.set(PATIENCE);
     }
 
     /// A page was in memory.
     pub fn note_hit(&self) {
-        let least = FIRST.min(self.most);
-        self.window
-            .set((self.window.get().saturating_sub(1)).max(least));
+        self.window.set(self.window().saturating_sub(1).max(FIRST));
         self.doubts.set(self.doubts.get().saturating_sub(1));
     }
 }
@@ -63,32 +58,25 @@ mod tests {
 
     #[test]
     fn the_window_follows_what_is_found() {
-        let ahead = ReadAhead::new(100);
-        assert!(ahead.window() == FIRST && !ahead.is_doubtful());
-        for _ in 0..10 {
-            ahead.note_read();
-        }
-        assert!(ahead.window() == 100 && ahead.is_doubtful());
-        for _ in 0..PATIENCE {
-            assert!(ahead.is_doubtful());
-            ahead.note_hit();
-        }
-        assert!(ahead.window() == 100 - PATIENCE && !ahead.is_doubtful());
-        for _ in 0..100 {
-            ahead.note_hit();
-        }
+        let ahead = ReadAhead::new();
+        assert_eq!(ahead.window(), 0);
+        ahead.note_hit();
+        assert_eq!(ahead.window(), 0);
+        ahead.note_read();
         assert_eq!(ahead.window(), FIRST);
-    }
-
-    #[test]
-    fn the_settings_bound_it() {
-        for most in [0, 1, 2] {
-            let ahead = ReadAhead::new(most);
-            assert_eq!(ahead.window(), most);
+        ahead.note_read();
+        assert_eq!(ahead.window(), 2 * FIRST);
+        for _ in 0..20 {
             ahead.note_read();
-            assert_eq!((ahead.window(), ahead.is_doubtful()), (most, most > 0));
-            ahead.note_hit();
-            assert_eq!(ahead.window(), most);
         }
+        assert_eq!(ahead.window(), WIDEST);
+        for hits in 1..PATIENCE {
+            ahead.note_hit();
+            assert_eq!(ahead.window(), WIDEST - hits);
+        }
+        ahead.note_hit();
+        assert_eq!(ahead.window(), 0);
+        ahead.note_read();
+        assert_eq!(ahead.window(), FIRST);
     }
 }

@@ -10,7 +10,7 @@ use crate::index::page::{LEAF, leaf};
 use crate::index::tree::{Tree, read_meta};
 use crate::pg::am::scan::Reader;
 use crate::pg::catalog::relation::Rel;
-use crate::pg::page::buffer::{Exclusive, Pinned, Shared, prefetch, prefetch_line};
+use crate::pg::page::buffer::{Exclusive, Pinned, Shared, pages_read, prefetch, prefetch_line};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -25,7 +25,13 @@ pub struct IndexState {
     /// The leaves of scopes that were counted without a directory; None for many.
     counted: RefCell<BTreeMap<u32, Option<u64>>>,
     directory: Option<Rc<Cached>>,
-    read_ahead: ReadAhead,
+    /// Pages that may be asked of the operating system at a time.
+    io_concurrency: usize,
+}
+
+thread_local! {
+    /// Whether the leaves of the session's searches are in memory.
+    static READ_AHEAD: ReadAhead = const { ReadAhead::new() };
 }
 
 /// A leaf that a search is going to visit.
@@ -44,7 +50,7 @@ impl IndexState {
             scoped: rel.key_columns() > 1,
             counted: RefCell::default(),
             directory: directory(rel, &meta),
-            read_ahead: ReadAhead::new(rel.io_concurrency()),
+            io_concurrency: rel.io_concurrency(),
         }
     }
 }
@@ -56,6 +62,8 @@ pub struct View<'r, 's> {
     /// None when rows are inserted.
     reader: Option<Reader<'r>>,
     effort: Cell<u64>,
+    /// Pages that the session had read from files when that was last looked at.
+    pages_read: Cell<i64>,
 }
 
 impl<'r, 's> View<'r, 's> {
@@ -65,6 +73,7 @@ impl<'r, 's> View<'r, 's> {
             state,
             reader: None,
             effort: Cell::new(0),
+            pages_read: Cell::new(pages_read()),
         }
     }
 
@@ -111,51 +120,53 @@ impl<'r, 's> View<'r, 's> {
 
     fn known_leaf(&self, space: Space, key: Key, entry: usize, cached: &Cached) -> Shared<'r> {
         let known = cached.space(space.index()).leaf(entry);
-        let expected = known.recent.get();
         let start = Pinned::read_recent(self.rel, known.block, &known.recent);
-        if expected != 0 && known.recent.get() != expected {
-            // Something else has taken its buffer: the index does not stay in memory.
-            self.state.read_ahead.note_read();
-        }
         let (page, moves) = self.tree(space).leaf_from(start, key);
         self.note_effort(moves);
         page
     }
 
-    /// How many leaves beyond the next one a search should ask for; 0 for none.
+    /// How many leaves beyond the next one a search should ask the operating system for; 0 where
+    /// they are expected in buffers.
     pub fn read_ahead(&self) -> usize {
-        self.state.read_ahead.window()
+        if self.state.io_concurrency == 0 {
+            return 0;
+        }
+        READ_AHEAD.with(|ahead| {
+            let pages_read = pages_read();
+            if self.pages_read.replace(pages_read) != pages_read && ahead.window() == 0 {
+                ahead.note_read();
+            }
+            ahead.window().min(self.state.io_concurrency)
+        })
     }
 
     /// Asks the operating system for a leaf, unless it is in a buffer.
     pub fn ask_for(&self, space: Space, planned: &PlannedLeaf) {
-        let (ahead, known) = (&self.state.read_ahead, self.known(space));
-        let (block, recent) = match (planned, known) {
+        let asked = match (planned, self.known(space)) {
             (PlannedLeaf::Entry(entry), Some(cached)) => {
                 let leaf = cached.space(space.index()).leaf(*entry);
-                if leaf.recent.get() != 0 && !ahead.is_doubtful() {
-                    return;
-                }
-                (leaf.block, &leaf.recent)
+                Pinned::read_ahead(self.rel, leaf.block, &leaf.recent)
             }
             (PlannedLeaf::Entry(_), None) => return,
-            (PlannedLeaf::Child { block, recent }, _) => (*block, recent),
+            (PlannedLeaf::Child { block, recent }, _) => {
+                Pinned::read_ahead(self.rel, *block, recent)
+            }
         };
-        match Pinned::read_ahead(self.rel, block, recent) {
+        READ_AHEAD.with(|ahead| match asked {
             true => ahead.note_read(),
             false => ahead.note_hit(),
-        }
+        });
     }
 
-    /// As [`Tree::leaves_from`], for a session that has no directory. False where it has one, or
-    /// where nothing is to be read ahead.
+    /// As [`Tree::leaves_from`], for a session that has no directory; false where it has one.
     pub fn leaves_from(
         &self,
         space: Space,
         from: Key,
         each: impl FnMut(Key, u32, Option<Key>) -> Option<Key>,
     ) -> bool {
-        if self.read_ahead() == 0 || self.known(space).is_some() {
+        if self.known(space).is_some() {
             return false;
         }
         self.note_descent(space);

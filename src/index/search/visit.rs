@@ -64,22 +64,25 @@ impl Walk {
     }
 
     /// Finds the next few leaves. With a directory, starts fetching them into the processor's
-    /// cache. Those that are in no buffer are asked of the operating system: up to `room`, beside
-    /// the very next one if the walk is the `current` one, which will read that at once. Returns
-    /// the room that is left.
+    /// cache. Where leaves are not expected in buffers, `room` of them are asked of the operating
+    /// system, beside the very next one if the walk is the `current` one, which will read that at
+    /// once. Returns the room that is left.
     pub fn look_ahead(&mut self, view: &View, space: Space, current: bool, room: usize) -> usize {
+        if room == 0 {
+            self.plan(view, space, 0);
+            return 0;
+        }
         let at_once = usize::from(current);
         self.plan(view, space, at_once + room);
         let end = self.ahead.len().min(at_once + room);
-        let start = self.asked.max(at_once).min(end);
-        for visit in self.ahead.range(start..end) {
+        for visit in self.ahead.range(self.asked.max(at_once).min(end)..end) {
             view.ask_for(space, &visit.leaf);
         }
         self.asked = self.asked.max(end);
-        room.saturating_sub(end.saturating_sub(at_once))
+        room - end.saturating_sub(at_once)
     }
 
-    /// Plans visits: at least `wanted`, if there are so many.
+    /// Plans visits: `wanted`, or with a directory some more.
     fn plan(&mut self, view: &View, space: Space, wanted: usize) {
         while self.ahead.len() < wanted.max(LOOK_AHEAD) {
             let Some(from) = self.frontier else { return };

@@ -102,14 +102,21 @@ impl Within {
     fn start(&mut self, view: &View) -> Radii {
         let radii = view.radii(self.scope, self.query, self.radius);
         self.set_radii(radii);
+        // The first leaves of all blocks are fetched at the same time.
+        for (b, walk) in self.walks.iter_mut().rev() {
+            walk.look_ahead(view, Space::of_block(*b), false, 0);
+        }
         radii
     }
 
-    /// The leaves of all blocks are fetched at the same time, those of the present one first.
+    /// Looks ahead in the present walk, and in those after it if leaves have to be read.
     fn look_ahead(&mut self, view: &View) {
         let mut room = view.read_ahead();
         for (i, (b, walk)) in self.walks.iter_mut().rev().enumerate() {
             room = walk.look_ahead(view, Space::of_block(*b), i == 0, room);
+            if room == 0 {
+                return;
+            }
         }
     }
 

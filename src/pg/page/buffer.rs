@@ -341,6 +341,12 @@ pub fn prefetch<const N: usize>(buffer: pg_sys::Buffer, ranges: [Range<usize>; N
     }
 }
 
+/// How many pages this session has read from files into shared buffers.
+pub fn pages_read() -> i64 {
+    // SAFETY: a counter of this process.
+    unsafe { pg_sys::pgBufferUsage.shared_blks_read }
+}
+
 /// Is it the number of a shared buffer?
 fn is_shared(buffer: pg_sys::Buffer) -> bool {
     // SAFETY: a setting that only the postmaster changes.
