@@ -172,8 +172,8 @@ impl ScanState {
     /// Asks the operating system for the table's pages of the rows that come after the next one,
     /// if the executor had to read such pages from the file.
     fn read_table_ahead(&mut self, scan: &Scan) {
-        if self.pages_read != pages_read() && self.next > 0 && self.table.window() == 0 {
-            self.table.note_read();
+        if self.next > 0 && self.pages_read != pages_read() {
+            self.table.note_unexpected_read();
         }
         let window = self.table.window();
         let Some(table) = scan.table().filter(|_| window > 0) else {

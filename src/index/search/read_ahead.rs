@@ -38,14 +38,21 @@ impl ReadAhead {
         }
     }
 
-    /// A page was not in memory.
+    /// A page that was not asked for had to be read.
+    pub fn note_unexpected_read(&self) {
+        if self.window() == 0 {
+            self.note_read();
+        }
+    }
+
+    /// A page that was asked for was not in memory.
     pub fn note_read(&self) {
         let twice = self.window() * 2;
         self.window.set(twice.clamp(FIRST, WIDEST));
         self.doubts.set(PATIENCE);
     }
 
-    /// A page was in memory.
+    /// A page that was asked for was in memory.
     pub fn note_hit(&self) {
         self.window.set(self.window().saturating_sub(1).max(FIRST));
         self.doubts.set(self.doubts.get().saturating_sub(1));
@@ -76,7 +83,9 @@ mod tests {
         }
         ahead.note_hit();
         assert_eq!(ahead.window(), 0);
-        ahead.note_read();
-        assert_eq!(ahead.window(), FIRST);
+        for _ in 0..2 {
+            ahead.note_unexpected_read();
+            assert_eq!(ahead.window(), FIRST);
+        }
     }
 }

@@ -62,7 +62,8 @@ pub struct View<'r, 's> {
     /// None when rows are inserted.
     reader: Option<Reader<'r>>,
     effort: Cell<u64>,
-    /// Pages that the session had read from files when that was last looked at.
+    /// Pages that the session had read from files when that was last looked at. Between two calls
+    /// the executor reads pages of the table.
     pages_read: Cell<i64>,
 }
 
@@ -129,16 +130,18 @@ impl<'r, 's> View<'r, 's> {
     /// How many leaves beyond the next one a search should ask the operating system for; 0 where
     /// they are expected in buffers.
     pub fn read_ahead(&self) -> usize {
-        if self.state.io_concurrency == 0 {
-            return 0;
+        self.notice_reads();
+        READ_AHEAD
+            .with(ReadAhead::window)
+            .min(self.state.io_concurrency)
+    }
+
+    /// Expects that further leaves have to be read if some had to be.
+    fn notice_reads(&self) {
+        let pages_read = pages_read();
+        if self.pages_read.replace(pages_read) != pages_read {
+            READ_AHEAD.with(ReadAhead::note_unexpected_read);
         }
-        READ_AHEAD.with(|ahead| {
-            let pages_read = pages_read();
-            if self.pages_read.replace(pages_read) != pages_read && ahead.window() == 0 {
-                ahead.note_read();
-            }
-            ahead.window().min(self.state.io_concurrency)
-        })
     }
 
     /// Asks the operating system for a leaf, unless it is in a buffer.
@@ -308,6 +311,7 @@ pub enum Counts<'c> {
 
 impl Drop for View<'_, '_> {
     fn drop(&mut self) {
+        self.notice_reads();
         note_effort(self.rel, self.effort.get());
     }
 }
