@@ -82,29 +82,30 @@ impl Walk {
         room - end.saturating_sub(at_once)
     }
 
-    /// Plans visits: `wanted`, or with a directory some more.
+    /// Plans visits: at least `wanted`, or with a directory some more.
     fn plan(&mut self, view: &View, space: Space, wanted: usize) {
-        while self.ahead.len() < wanted.max(LOOK_AHEAD) {
+        let most = wanted.max(LOOK_AHEAD);
+        while self.ahead.len() < most {
             let Some(from) = self.frontier else { return };
             if let Some((entry, end)) = view.prefetch(space, from) {
                 let leaf = PlannedLeaf::Entry(entry);
                 self.ahead.push_back(PlannedVisit { from, leaf, end });
                 self.frontier = end.and_then(|end| skip_to_ball(&self.filter, end));
-            } else if self.ahead.len() >= wanted || !self.plan_by_descent(view, space, from, wanted)
-            {
+            } else if self.ahead.len() >= wanted || !self.plan_by_descent(view, space, from, most) {
                 return;
             }
         }
     }
 
-    /// Plans visits from `from` on by a page above the leaves; false if there is none.
-    fn plan_by_descent(&mut self, view: &View, space: Space, from: Key, wanted: usize) -> bool {
+    /// Plans visits from `from` on, `most` at a time, by a page above the leaves; false if there is
+    /// none.
+    fn plan_by_descent(&mut self, view: &View, space: Space, from: Key, most: usize) -> bool {
         view.leaves_from(space, from, |from, block, end| {
             let recent = Cell::new(0);
             let leaf = PlannedLeaf::Child { block, recent };
             self.ahead.push_back(PlannedVisit { from, leaf, end });
             self.frontier = end.and_then(|end| skip_to_ball(&self.filter, end));
-            self.frontier.filter(|_| self.ahead.len() < wanted)
+            self.frontier.filter(|_| self.ahead.len() < most)
         })
     }
 
@@ -150,6 +151,9 @@ impl Walk {
             Some((_, high)) => skip_to_ball(&self.filter, high),
             None => None,
         };
+        if self.ahead.is_empty() {
+            self.frontier = self.next;
+        }
         // If nothing was skipped, the right link saves a descent.
         self.right_sibling = right
             .filter(|(_, high)| self.next == Some(*high))
