@@ -146,16 +146,18 @@ impl<'r, 's> View<'r, 's> {
 
     /// Asks the operating system for a leaf, unless it is in a buffer.
     pub fn ask_for(&self, space: Space, planned: &PlannedLeaf) {
-        let asked = match (planned, self.known(space)) {
+        match (planned, self.known(space)) {
             (PlannedLeaf::Entry(entry), Some(cached)) => {
                 let leaf = cached.space(space.index()).leaf(*entry);
-                Pinned::read_ahead(self.rel, leaf.block, &leaf.recent)
+                self.ask(leaf.block, &leaf.recent);
             }
-            (PlannedLeaf::Entry(_), None) => return,
-            (PlannedLeaf::Child { block, recent }, _) => {
-                Pinned::read_ahead(self.rel, *block, recent)
-            }
-        };
+            (PlannedLeaf::Entry(_), None) => {}
+            (PlannedLeaf::Child { block, recent }, _) => self.ask(*block, recent),
+        }
+    }
+
+    fn ask(&self, block: u32, recent: &Cell<i32>) {
+        let asked = Pinned::read_ahead(self.rel, block, recent);
         READ_AHEAD.with(|ahead| match asked {
             true => ahead.note_read(),
             false => ahead.note_hit(),
@@ -215,9 +217,14 @@ impl<'r, 's> View<'r, 's> {
             Some((leaves, *key))
         };
         let places = places.each_ref().map(known);
+        // Later each is read with those before it locked.
+        let must_read = self.read_ahead() > 0;
         places.map(|place| {
             let (leaves, key) = place?;
             let found = leaves.leaf(leaves.find(key));
+            if must_read {
+                self.ask(found.block, &found.recent);
+            }
             prefetch(found.recent.get(), [leaf::SPECIAL]);
             Some(found)
         })
