@@ -29,7 +29,7 @@ sub until_over
 	return;
 }
 
-# What a file has done, in numbers: `make soak` shows this line.
+# What a file has done, in numbers: test_major.sh shows this line.
 sub done_so_far { return note "done: $_[0]"; }
 
 # A session that answers query_safe() and query() without reporting each row to the log.
