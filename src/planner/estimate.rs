@@ -5,8 +5,7 @@
 use super::index_look::nearby;
 use super::selectivity::{self, Sample};
 use crate::index::ball::{Ball, NEAR};
-use crate::index::nearby::Nearby;
-use crate::pg::planner::column_stats::{Column, ColumnSample};
+use crate::pg::planner::column_stats::ColumnSample;
 use crate::pg::planner::hooks::{EstimateScope, ScanScope};
 use crate::pg::planner::nodes::{NodeList, NodeRef, Planner};
 use std::ffi::CStr;
@@ -68,20 +67,12 @@ impl<'p> Clause<'p> {
         match scope {
             EstimateScope::Scan(scan) => self.in_scan(planner, scan, k),
             EstimateScope::Join(join) => {
-                let columns = join.columns(self.fingerprints, ACCESS_METHOD);
-                let (outer, inner) = (&columns.outer, &columns.inner);
-                let is_semi = join.is_semi_or_anti();
-                // A pair is one from either side. Of a semi-join, only the inner rows are counted.
-                let (from, to) = match inner.index.is_some() || is_semi {
-                    true => (outer, inner),
-                    false => (inner, outer),
-                };
-                let samples = [view(&from.sample), view(&to.sample)];
-                let seen = shares_around(from, to, k);
-                if is_semi {
-                    selectivity::of_semi_join(samples, &seen, inner.sample.filtered_rows, k)
+                let columns = join.columns(self.fingerprints);
+                let (outer, inner) = (view(&columns.outer), view(&columns.inner));
+                if join.is_semi_or_anti() {
+                    selectivity::of_semi_join(outer, inner, columns.inner.filtered_rows, k)
                 } else {
-                    selectivity::of_join(samples, &seen, k)
+                    selectivity::of_join(outer, inner, k)
                 }
             }
         }
@@ -91,46 +82,22 @@ impl<'p> Clause<'p> {
         let Some(found) = scan.column_and_other(self.fingerprints, ACCESS_METHOD) else {
             return selectivity::UNKNOWN;
         };
-        let sample = view(&found.column.sample);
+        let sample = view(&found.sample);
         let centre = planner.estimate(found.other);
         match centre.as_integer() {
             Some(centre) => {
-                let nearby = rows_around(&found.column, centre, k);
+                let common = selectivity::common_near(sample, centre, k);
+                let common: Vec<i64> = common.map(|&(value, _)| value).collect();
+                let nearby = found
+                    .index
+                    .zip(u32::try_from(k).ok())
+                    .and_then(|(index, k)| nearby(index, centre, k, &common));
                 selectivity::of_constant(sample, nearby, centre, k)
             }
             None if centre.is_constant() => 0.0,
-            None => {
-                let other = found.other_column(ACCESS_METHOD);
-                selectivity::of_unknown(sample, &shares_around(&other, &found.column, k), k)
-            }
+            None => selectivity::of_unknown(sample, k),
         }
     }
-}
-
-/// What an index says of the rows near a centre.
-fn rows_around(column: &Column, centre: i64, k: i32) -> Option<Nearby> {
-    let common = selectivity::common_near(view(&column.sample), centre, k);
-    let common: Vec<i64> = common.map(|&(value, _)| value).collect();
-    let (index, k) = column.index.zip(u32::try_from(k).ok())?;
-    nearby(index, centre, k, &common)
-}
-
-/// The share of a column's rows within `k` of each of some values of another, as far as an index
-/// shows them. Where nothing is known of the other, it counts as drawn from the column itself.
-fn shares_around(other: &Column, column: &Column, k: i32) -> Vec<f64> {
-    let own = view(&column.sample);
-    let mut centres = Vec::new();
-    if other.shows_all_rows {
-        centres = selectivity::drawn(view(&other.sample));
-    }
-    if centres.is_empty() {
-        centres = selectivity::drawn(own);
-    }
-    let share = |centre: i64| {
-        let nearby = rows_around(column, centre, k)?;
-        Some(selectivity::of_constant(own, Some(nearby), centre, k))
-    };
-    centres.into_iter().filter_map(share).collect()
 }
 
 fn view(sample: &ColumnSample) -> Sample<'_> {

@@ -15,9 +15,6 @@ use crate::index::nearby::Nearby;
 /// target of 10,000 would otherwise mean 10^8 comparisons for one clause.
 const MAX_JOINED_VALUES: usize = 1000;
 
-/// Values that stand for a column. Each is looked up in an index: more would make planning slow.
-const DRAWN: usize = 8;
-
 /// The share when nothing at all is known, not even a table: as PostgreSQL assumes for `=`.
 pub const UNKNOWN: f64 = 0.005;
 
@@ -66,48 +63,27 @@ pub fn common_near(
     values.filter(move |&&(value, _)| within(value, centre, k))
 }
 
-/// Some values that stand for all of a column: at regular intervals of its rows, of which the most
-/// common values have their shares and the histogram has the rest.
-pub fn drawn(sample: Sample<'_>) -> Vec<i64> {
-    let common: f64 = sum(sample.common.iter());
-    let rest = (1.0 - sample.null_share - common).max(0.0);
-    let each = rest / sample.histogram.len() as f64;
-    let rest = sample.histogram.iter().map(|value| (*value, each));
-    let values: Vec<(i64, f64)> = sample.common.iter().copied().chain(rest).collect();
-    let interval = sum(values.iter()) / DRAWN as f64;
-    let (mut drawn, mut passed) = (Vec::new(), 0.0);
-    for (value, share) in values {
-        passed += share;
-        while drawn.len() < DRAWN && passed > (drawn.len() as f64 + 0.5) * interval {
-            drawn.push(value);
-        }
-    }
-    drawn
-}
-
-/// Share of the rows within `k` of a centre that is not known at planning: on average, what it is
-/// around the centres that were looked at. Without, it is assumed to be distributed like the column.
-pub fn of_unknown(sample: Sample<'_>, seen: &[f64], k: i32) -> f64 {
+/// Share of the rows within `k` of a centre that is not known at planning. It is assumed to
+/// be distributed like the column.
+pub fn of_unknown(sample: Sample<'_>, k: i32) -> f64 {
     if k < 0 {
         return 0.0;
     }
-    let estimate = mean(seen).unwrap_or_else(|| of_join([sample; 2], &[], k));
-    bounded(estimate, one_row(sample.rows), 1.0 - sample.null_share)
+    bounded(
+        of_join(sample, sample, k),
+        one_row(sample.rows),
+        1.0 - sample.null_share,
+    )
 }
 
-/// Share of all pairs of rows of two columns that are within `k`: what was seen around values of
-/// one in the other; without, the largest of what random fingerprints give, what the most common
-/// values give, and what equal values give (as PostgreSQL estimates `=`: each row meets its equals
-/// in the column with more distinct values).
-pub fn of_join([left, right]: [Sample<'_>; 2], seen: &[f64], k: i32) -> f64 {
+/// Share of all pairs of rows of two columns that are within `k`: the largest of what random
+/// fingerprints give, what the most common values give, and what equal values give (as PostgreSQL
+/// estimates `=`: each row meets its equals in the column with more distinct values).
+pub fn of_join(left: Sample<'_>, right: Sample<'_>, k: i32) -> f64 {
     if k < 0 {
         return 0.0;
     }
     let both_given = (1.0 - left.null_share) * (1.0 - right.null_share);
-    if let Some(seen) = mean(seen) {
-        // The centres are given, and NULLs are not among the rows seen.
-        return bounded(seen * (1.0 - left.null_share), 0.0, both_given);
-    }
     let equals = match distinct(left).max(distinct(right)) {
         values if values >= 1.0 => 1.0 / values,
         _ => UNKNOWN,
@@ -116,23 +92,13 @@ pub fn of_join([left, right]: [Sample<'_>; 2], seen: &[f64], k: i32) -> f64 {
     bounded(estimate, 0.0, both_given)
 }
 
-/// Share of the outer rows that have at least one match among `inner_rows` rows. Many around one
-/// outer row are no more than one.
-pub fn of_semi_join([outer, inner]: [Sample<'_>; 2], seen: &[f64], inner_rows: f64, k: i32) -> f64 {
-    let matched: Vec<f64> = seen
-        .iter()
-        .map(|share| (share * inner_rows).min(1.0))
-        .collect();
-    let given = 1.0 - outer.null_share;
-    let estimate = match mean(&matched) {
-        Some(share) if k >= 0 => share * given,
-        _ => of_join([outer, inner], &[], k) * inner_rows,
-    };
-    bounded(estimate, 0.0, given)
-}
-
-fn mean(shares: &[f64]) -> Option<f64> {
-    (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+/// Share of the outer rows that have at least one match among `inner_rows` rows.
+pub fn of_semi_join(outer: Sample<'_>, inner: Sample<'_>, inner_rows: f64, k: i32) -> f64 {
+    bounded(
+        of_join(outer, inner, k) * inner_rows,
+        0.0,
+        1.0 - outer.null_share,
+    )
 }
 
 fn within(a: i64, b: i64, k: i32) -> bool {
@@ -255,7 +221,7 @@ mod tests {
         };
         assert!(close(of_constant(sample, None, 42, 3), 1e-7));
         assert_eq!(of_constant(sample, None, 42, -1), 0.0);
-        assert_eq!(of_unknown(sample, &[], -1), 0.0);
+        assert_eq!(of_unknown(sample, -1), 0.0);
         assert_eq!(
             of_constant(
                 Sample {
@@ -309,7 +275,7 @@ mod tests {
             ..Sample::default()
         };
         assert!(close(
-            of_join([plain, Sample { rows: 1e3, ..plain }], &[], 3),
+            of_join(plain, Sample { rows: 1e3, ..plain }, 3),
             1e-6
         ));
         let common = [(5, 0.5)];
@@ -317,54 +283,12 @@ mod tests {
             common: &common,
             ..plain
         };
-        assert!(close(of_join([skewed, skewed], &[], 0), 0.25));
-        assert!(close(of_semi_join([plain, plain], &[], 1e6, 3), 1.0));
-        assert!(close(of_semi_join([plain, plain], &[], 1e5, 3), 0.1));
-        assert_eq!(of_join([plain, plain], &[], -1), 0.0);
+        assert!(close(of_join(skewed, skewed, 0), 0.25));
+        assert!(close(of_semi_join(plain, plain, 1e6, 3), 1.0));
+        assert!(close(of_semi_join(plain, plain, 1e5, 3), 0.1));
+        assert_eq!(of_join(plain, plain, -1), 0.0);
         let unknown = Sample::default();
-        assert!(close(of_join([unknown, unknown], &[], 3), UNKNOWN));
-    }
-
-    #[test]
-    fn what_is_seen_around_some_values_is_averaged() {
-        let sample = Sample {
-            null_share: 0.2,
-            rows: 1e6,
-            ..Sample::default()
-        };
-        let seen = [0.001, 0.003];
-        assert!(close(of_unknown(sample, &seen, 3), 0.002));
-        assert!(close(of_join([sample; 2], &seen, 3), 0.0016));
-        // A row meets 1,000 inner rows or 3,000, or one of a thousand inner rows in a thousand.
-        assert!(close(of_semi_join([sample; 2], &seen, 1e6, 3), 0.8));
-        let seen = [0.001, 1e-6];
-        let some = of_semi_join([sample; 2], &seen, 1e3, 3);
-        assert!(close(some, 0.8 * (1.0 + 0.001) / 2.0), "{some}");
-        assert_eq!(of_unknown(sample, &seen, -1), 0.0);
-        assert_eq!(of_semi_join([sample; 2], &seen, 1e3, -1), 0.0);
-    }
-
-    #[test]
-    fn values_are_drawn_by_their_share() {
-        let common = [(5, 0.3), (6, 0.1)];
-        let histogram: Vec<i64> = (100..200).collect();
-        let sample = Sample {
-            common: &common,
-            histogram: &histogram,
-            null_share: 0.2,
-            ..Sample::default()
-        };
-        // Half of the rows that are given have the common values.
-        let all = drawn(sample);
-        assert_eq!(all.len(), DRAWN);
-        assert_eq!(all[..4], [5, 5, 5, 6]);
-        assert_eq!(all[4..], [112, 137, 162, 187]);
-        let unique = Sample {
-            histogram: &histogram,
-            ..Sample::default()
-        };
-        assert_eq!(drawn(unique)[0], 106);
-        assert!(drawn(Sample::default()).is_empty());
+        assert!(close(of_join(unknown, unknown, 3), UNKNOWN));
     }
 
     proptest! {
@@ -380,7 +304,7 @@ mod tests {
                 Sample { common: &common, histogram: &histogram, null_share, rows, distinct: None };
             let mut before = (0.0, 0.0);
             for k in -1..=65 {
-                let now = (of_constant(sample, None, centre, k), of_unknown(sample, &[], k));
+                let now = (of_constant(sample, None, centre, k), of_unknown(sample, k));
                 prop_assert!((0.0..=1.0).contains(&now.0) && (0.0..=1.0).contains(&now.1));
                 prop_assert!(now.0 >= before.0 && now.1 >= before.1);
                 before = now;

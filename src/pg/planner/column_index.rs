@@ -17,7 +17,10 @@ pub struct ColumnIndex {
 }
 
 impl ColumnIndex {
-    /// An index on the column with this access method; None if the user may not see all rows.
+    /// An index on the column with this access method. None if the user may not see the statistics
+    /// of all rows: what an estimate tells must not come from rows that row security, a security
+    /// barrier or missing privileges hide. The server checks that when it finds statistics; so None
+    /// without them.
     ///
     /// # Safety
     /// The server has filled `variable` for a clause that `planner` plans.
@@ -26,14 +29,14 @@ impl ColumnIndex {
         variable: &pg_sys::VariableStatData,
         access_method: &CStr,
     ) -> Option<Self> {
-        if !shows_all_rows(planner, variable) {
+        if !variable.acl_ok || variable.statsTuple.is_null() {
             return None;
         }
         // SAFETY: relation and column are null or live; the list holds IndexOptInfo nodes.
         unsafe {
             let rel = variable.rel.as_ref()?;
             let column = NodeRef::new(variable.var)?.strip_relabel();
-            if !is_one_table(planner, rel) {
+            if !is_one_table(planner, rel) || is_behind_barrier(planner) {
                 return None;
             }
             NodeList::new(rel.indexlist)
@@ -76,13 +79,6 @@ impl ColumnIndex {
             seen
         }
     }
-}
-
-/// May the user see the statistics of all rows? What an estimate tells must not come from rows that
-/// row security, a security barrier or missing privileges hide. The server checks that when it finds
-/// statistics; so no without them.
-pub(super) fn shows_all_rows(planner: Planner, variable: &pg_sys::VariableStatData) -> bool {
-    variable.acl_ok && !variable.statsTuple.is_null() && !is_behind_barrier(planner)
 }
 
 /// Is the relation a table by itself? The indexes of a partitioned table have no pages, and a parent

@@ -4,9 +4,9 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 use std::ffi::CStr;
 
-use super::column_index::{ColumnIndex, shows_all_rows};
+use super::column_index::ColumnIndex;
 use super::hooks::{JoinScope, ScanScope};
-use super::nodes::{NodeRef, Planner};
+use super::nodes::NodeRef;
 use crate::pg::catalog::lookup::base_type;
 
 /// Values of a column, from ANALYZE's sample.
@@ -26,26 +26,18 @@ pub struct ColumnSample {
     pub distinct: Option<f64>,
 }
 
-/// A column of a query, or an expression over one.
-pub struct Column {
-    pub sample: ColumnSample,
-    /// May the user see the statistics of all rows?
-    pub shows_all_rows: bool,
-    /// An index on the column.
-    pub index: Option<ColumnIndex>,
-}
-
 /// `column operator other`, whichever side the column is on.
 pub struct ColumnAndOther<'p> {
-    planner: Planner<'p>,
-    pub column: Column,
+    pub sample: ColumnSample,
+    /// An index on the column.
+    pub index: Option<ColumnIndex>,
     pub other: NodeRef<'p>,
 }
 
-/// Both sides of a join clause.
+/// Both sides of a join clause, each a column or an expression over one.
 pub struct JoinedColumns {
-    pub outer: Column,
-    pub inner: Column,
+    pub outer: ColumnSample,
+    pub inner: ColumnSample,
 }
 
 /// The server's description of a column, released on drop.
@@ -93,32 +85,17 @@ impl<'p> ScanScope<'p> {
                 return None;
             }
             Some(ColumnAndOther {
-                planner: self.planner,
-                column: column(self.planner, &mut variable.0, access_method),
+                sample: sample(&mut variable.0),
+                index: ColumnIndex::of(self.planner, &variable.0, access_method),
                 other: NodeRef::new(other)?,
             })
         }
     }
 }
 
-impl ColumnAndOther<'_> {
-    /// The other side as a column of another table, whose rows are taken as given one by one.
-    pub fn other_column(&self, access_method: &CStr) -> Column {
-        let mut variable = Variable(pg_sys::VariableStatData::default());
-        // SAFETY: a live expression of the query that is being planned; the server fills the
-        // description, whatever the expression is.
-        unsafe {
-            let node = self.other.as_ptr();
-            pg_sys::examine_variable(self.planner.root, node, 0, &mut variable.0);
-            column(self.planner, &mut variable.0, access_method)
-        }
-    }
-}
-
 impl<'p> JoinScope<'p> {
-    /// The columns on both sides of a join clause between `args`. The indexes are ones with this
-    /// access method.
-    pub fn columns(self, args: [NodeRef<'p>; 2], access_method: &CStr) -> JoinedColumns {
+    /// The columns on both sides of a join clause between `args`.
+    pub fn columns(self, args: [NodeRef<'p>; 2]) -> JoinedColumns {
         let mut left = Variable(pg_sys::VariableStatData::default());
         let mut right = Variable(pg_sys::VariableStatData::default());
         let mut reversed = false;
@@ -133,31 +110,13 @@ impl<'p> JoinScope<'p> {
                 &mut right.0,
                 &mut reversed,
             );
-            let left = column(self.planner, &mut left.0, access_method);
-            let right = column(self.planner, &mut right.0, access_method);
+            let (left, right) = (sample(&mut left.0), sample(&mut right.0));
             let (outer, inner) = if reversed {
                 (right, left)
             } else {
                 (left, right)
             };
             JoinedColumns { outer, inner }
-        }
-    }
-}
-
-/// # Safety
-/// `variable` was filled by the server for a clause that `planner` plans.
-unsafe fn column(
-    planner: Planner,
-    variable: &mut pg_sys::VariableStatData,
-    access_method: &CStr,
-) -> Column {
-    // SAFETY: the caller's word.
-    unsafe {
-        Column {
-            sample: sample(variable),
-            shows_all_rows: shows_all_rows(planner, variable),
-            index: ColumnIndex::of(planner, variable, access_method),
         }
     }
 }
