@@ -6,6 +6,11 @@ schema planner_fuzz, which it drops first. Writes planner.md and planner.csv. Th
 
 A plan is as far off as the worst comparison with another plan of the same query says: their times, where the minima of
 five executions differ by more than 1 ms, else their shared buffers, where these differ by more than 100.
+
+The causes are told apart by what was executed. `same`: both plans search the same simhash indexes in the same way and
+as often, or none; the difference is the server's part. `prices`: the pages that the chosen plan read cost no more than
+those of the other one, at the query's own prices (1 for a page of a sequential scan, random_page_cost for others): in
+memory, where these are not the prices, the other plan was faster. `other`: the rest.
 """
 
 import argparse
@@ -272,18 +277,40 @@ def shape(node):
     return f"{own} ({', '.join(children)})" if children else own
 
 
+def nodes(node):
+    yield node
+    for child in node.get("Plans", []):
+        yield from nodes(child)
+
+
+def buffers_of(node):
+    return node["Shared Hit Blocks"] + node["Shared Read Blocks"]
+
+
+def searches(node):
+    """The scans of simhash indexes, and how often each was executed."""
+    names = ((n["Node Type"], n.get("Index Name", ""), "Order By" in n, n["Actual Loops"]) for n in nodes(node))
+    return sorted(scan for scan in names if scan[1].endswith(("_fp", "_scope")))
+
+
 class Plan:
     def __init__(self, off, described):
         self.off = off
         self.shape = shape(described["Plan"])
         self.cost = described["Plan"]["Total Cost"]
-        self.ms = self.buffers = None
+        self.ms = self.buffers = self.searches = self.in_sequence = None
 
     def ran(self, measured):
         top = measured["Plan"]
-        buffers = top["Shared Hit Blocks"] + top["Shared Read Blocks"]
+        buffers = buffers_of(top)
+        self.searches = searches(top)
+        self.in_sequence = sum(buffers_of(n) for n in nodes(top) if n["Node Type"] == "Seq Scan")
         self.ms = min(measured["Execution Time"], self.ms if self.ms is not None else float("inf"))
         self.buffers = min(buffers, self.buffers if self.buffers is not None else buffers)
+
+
+    def page_price(self, random_page):
+        return self.in_sequence + (self.buffers - self.in_sequence) * random_page
 
 
 def explain(psql, options, statement):
@@ -337,9 +364,17 @@ class Outcome:
         others = plans[1:] or plans
         self.best = max(others, key=lambda plan: factor(self.chosen, plan))
         self.factor = max(factor(self.chosen, self.best), 1.0)
+        self.cause = cause(query, self.chosen, self.best)
         self.by_buffers = self.chosen.buffers / max(min(plan.buffers for plan in plans), 1)
         fastest = min(plan.ms for plan in plans)
         self.by_time = self.chosen.ms / fastest if self.chosen.ms - fastest > TIME_MATTERS_MS else 1.0
+
+
+def cause(query, chosen, other):
+    if chosen.searches == other.searches:
+        return "same"
+    random_page = float(query.page_cost)
+    return "prices" if chosen.page_price(random_page) <= other.page_price(random_page) else "other"
 
 
 def judge(psql, query):
@@ -348,7 +383,7 @@ def judge(psql, query):
     chosen = plans[0]
     done = [chosen]
     if not execute(psql, query, chosen, STATEMENT_TIMEOUT_MS):
-        chosen.ms, chosen.buffers = STATEMENT_TIMEOUT_MS, 10 ** 9
+        chosen.ms, chosen.buffers, chosen.in_sequence = STATEMENT_TIMEOUT_MS, 10 ** 9, 0
     else:
         execute(psql, query, chosen, STATEMENT_TIMEOUT_MS)
     # A plan that takes much longer than the chosen one is not the best.
@@ -385,18 +420,27 @@ def summary(outcomes):
     return lines
 
 
+def causes(outcomes):
+    """A table: how many are far off, by cause."""
+    lines = ["| cause | over 2 times | over 5 times |", "|---|---|---|"]
+    for name in ("same", "prices", "other"):
+        factors = [o.factor for o in outcomes if o.cause == name]
+        lines.append(f"| {name} | {over(factors, 2)} | {over(factors, 5)} |")
+    return lines
+
+
 def worst(outcomes, how_many=20):
-    lines = ["| times | chosen: ms, buffers | better: ms, buffers | plans | query |", "|---|---|---|---|---|"]
+    lines = ["| times | cause | chosen: ms, buffers | other plan: ms, buffers | plans | query |", "|---" * 6 + "|"]
     for o in sorted(outcomes, key=lambda o: -o.factor)[:how_many]:
         a, b, q = o.chosen, o.best, o.query
         how = f"{f'generic, radius {q.radius}' if q.generic else 'custom'}, random_page_cost {q.page_cost}"
         text = q.text if q.generic else q.statement()
-        lines.append(f"| {o.factor:.1f} | {a.ms:.1f}, {a.buffers} | {b.ms:.1f}, {b.buffers} "
+        lines.append(f"| {o.factor:.1f} | {o.cause} | {a.ms:.1f}, {a.buffers} | {b.ms:.1f}, {b.buffers} "
                      f"| {a.shape} / {b.shape} | `{text}` ({how}) |")
     return lines
 
 
-HEADINGS = "number kind generic page_cost radius factor by_buffers by_time query plan cost ms buffers off".split()
+HEADINGS = "number kind generic page_cost radius factor cause by_buffers by_time query plan cost ms buffers off".split()
 
 
 def write(args, world, outcomes, start):
@@ -404,7 +448,7 @@ def write(args, world, outcomes, start):
     scopes = "with" if world.scoped else "without"
     head = (f"Seed {args.seed}, {len(outcomes)} queries, {args.rows} rows, {scopes} scopes, "
             f"{time.monotonic() - start:.0f} s.")
-    lines = [head, "", *summary(outcomes), "", "The worst twenty:", "", *worst(outcomes)]
+    lines = [head, "", *summary(outcomes), "", *causes(outcomes), "", "The worst twenty:", "", *worst(outcomes)]
     with open(os.path.join(args.out, "planner.md"), "w") as file:
         file.write("\n".join(lines) + "\n")
     with open(os.path.join(args.out, "planner.csv"), "w", newline="") as file:
@@ -412,8 +456,8 @@ def write(args, world, outcomes, start):
         table.writerow(HEADINGS)
         for o in outcomes:
             q = o.query
-            of_query = [q.number, q.kind, q.generic, q.page_cost, q.radius, f"{o.factor:.2f}", f"{o.by_buffers:.2f}",
-                        f"{o.by_time:.2f}", q.text.replace("$1", str(q.centre))]
+            of_query = [q.number, q.kind, q.generic, q.page_cost, q.radius, f"{o.factor:.2f}", o.cause,
+                        f"{o.by_buffers:.2f}", f"{o.by_time:.2f}", q.text.replace("$1", str(q.centre))]
             for plan in o.plans:
                 of_plan = [plan.shape, plan.cost, plan.ms, plan.buffers, " ".join(plan.off)]
                 table.writerow(of_query + of_plan)

@@ -1,12 +1,13 @@
-# The layout of the index's pages, for tests that look at the file itself or have to fill a leaf. All of it
+# The layout of the index's pages, for tests that look at the file itself, damage it or have to fill a leaf. All of it
 # follows src/index/page: a new page format changes these lines, and no other test knows a number of the layout.
 package SimhashPages;
 
 use strict;
 use warnings;
 use Exporter 'import';
+use PostgreSQL::Test::Utils;
 
-our @EXPORT = qw($page_size $header $format $downlink $wide_leaf %at level_and_space lower_and_upper posting_size count_and_sorted leaf_format);
+our @EXPORT = qw($page_size $header $format $downlink $wide_leaf %at $fair_end create_try pages_of write_pages damage_file flip_byte level_and_space lower_and_upper posting_size count_and_sorted leaf_format);
 
 # Bytes of a page, and of PostgreSQL's header on it.
 our $page_size = 8192;
@@ -45,6 +46,59 @@ sub leaf_format
 {
 	my $flags = unpack "x$at{flags}S", $_[0];
 	return ($flags & 2 ? 'wide' : 'narrow') . ', ' . ($flags & 8 ? 'several scopes' : 'one scope');
+}
+
+# How a statement that meets a damaged page may end, as try() says it.
+our $fair_end = qr/(?:ok|00000|XX002|XX001 .*invalid page|0A000 (?:REINDEX )?index "\w+" has format \d+, this library reads $format$)/;
+
+# Creates try(statement): 'ok', or its SQLSTATE, whether the hint says REINDEX, its message.
+sub create_try
+{
+	my ($node) = @_;
+	$node->safe_psql('postgres', <<'SQL');
+CREATE FUNCTION try(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	state text;
+	message text;
+	hint text;
+BEGIN
+	PERFORM set_config('enable_seqscan', 'off', true);
+	EXECUTE statement;
+	RETURN 'ok';
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT;
+	RETURN concat_ws(' ', state, CASE WHEN hint ~ 'REINDEX' THEN 'REINDEX' END, message);
+END $$;
+SQL
+	return;
+}
+
+# The pages of an index's file. The server must have written them.
+sub pages_of { return unpack "(a$page_size)*", slurp_file($_[0]); }
+
+sub write_pages
+{
+	my ($path, @pages) = @_;
+	open my $fh, '>:raw', $path or die "$path: $!";
+	print $fh join('', @pages);
+	close $fh;
+	return;
+}
+
+# $damage changes the pages, strings in the array to which it gets a reference. The server is down or does not look.
+sub damage_file
+{
+	my ($path, $damage) = @_;
+	my @pages = pages_of($path);
+	$damage->(\@pages);
+	return write_pages($path, @pages);
+}
+
+sub flip_byte
+{
+	my ($pages, $block, $at) = @_;
+	substr($pages->[$block], $at, 1) ^= chr(1 + int(rand 255));
+	return;
 }
 
 1;

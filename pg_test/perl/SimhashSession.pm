@@ -11,22 +11,26 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time);
 
-our @EXPORT = qw(soak_seconds until_over open_session start_statement finish_statement waits_for create_gate hold_vacuum open_gate session_agrees run_sessions kill_backend kill_postmaster limits_memory short_of_memory);
+our @EXPORT = qw(soak_seconds until_over done_so_far open_session start_statement finish_statement waits_for create_gate hold_vacuum open_gate session_agrees run_sessions kill_backend kill_postmaster limits_memory short_of_memory);
 
 # Seconds that `make soak` gives this file, 0 in the quick form.
 sub soak_seconds { return $ENV{SIMHASH_SOAK} // 0; }
 
-# Calls $round with 1, 2, ... at least $quick times, and in a soak until its time is over.
+# Calls $round with 1, 2, ... at least $quick times, in a soak until its time is over, and until $enough, if there is
+# such a function, returns true.
 sub until_over
 {
-	my ($quick, $round) = @_;
+	my ($quick, $round, $enough) = @_;
 	my $end = time + soak_seconds();
-	for (my $i = 1; $i <= $quick || time < $end; $i++)
+	for (my $i = 1; $i <= $quick || time < $end || ($enough && !$enough->()); $i++)
 	{
 		$round->($i);
 	}
 	return;
 }
+
+# What a file has done, in numbers: test_major.sh shows this line.
+sub done_so_far { return note "done: $_[0]"; }
 
 # A session that answers query_safe() and query() without reporting each row to the log.
 sub open_session

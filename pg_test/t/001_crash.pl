@@ -1,9 +1,10 @@
 # Crashes under load: immediate stops, killed backends, a standby that replays. After each, the
-# index gives the oracle's answers, and simhash_index_verify finds no fault.
+# index gives the oracle's answers, and simhash_index_verify finds no fault; so does that with scopes.
 use strict;
 use warnings;
 use SimhashTest;
 use SimhashPages;
+use SimhashSession;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -38,13 +39,14 @@ my $standby;
 my $insert = <<'SQL';
 INSERT INTO t (fp) SELECT CASE WHEN random() < 0.02 THEN NULL ELSE flip(skewed_fp(), 1) END FROM generate_series(1, 20);
 SQL
+# Of the newest rows: a soak deletes the others.
 my $update = <<'SQL';
-\set id random(1, 12000)
-UPDATE t SET fp = flip(fp, 2) WHERE id BETWEEN :id AND :id + 5;
+\set back random(1, 12000)
+UPDATE t SET fp = flip(fp, 2) WHERE id BETWEEN (SELECT max(id) FROM t) - :back AND (SELECT max(id) FROM t) - :back + 5;
 SQL
 my $delete = <<'SQL';
-\set id random(1, 12000)
-DELETE FROM t WHERE id BETWEEN :id AND :id + 3;
+\set back random(1, 12000)
+DELETE FROM t WHERE id BETWEEN (SELECT max(id) FROM t) - :back AND (SELECT max(id) FROM t) - :back + 3;
 SQL
 my $rollback = <<'SQL';
 BEGIN;
@@ -58,6 +60,10 @@ DROP INDEX CONCURRENTLY IF EXISTS t_second;
 SQL
 my @load = ($insert, $update, $delete, $rollback, $vacuum);
 
+# What the crashes were, and how many rows were compared after them.
+my %kills = (backend => 0, server => 0);
+my $compared = 0;
+
 sub crash_while
 {
 	my ($what, $scripts, $crash) = @_;
@@ -67,6 +73,7 @@ sub crash_while
 	$load->{run}->finish;
 	$node->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()');
 	$node->safe_psql('postgres', 'DROP INDEX IF EXISTS t_second');
+	$compared += $node->safe_psql('postgres', 'SELECT count(*) FROM t');
 	is_sound($node, 't', 't_fp', $what, 5);
 	return;
 }
@@ -75,7 +82,7 @@ sub crash_while
 sub appended_formats
 {
 	$node->safe_psql('postgres', 'CHECKPOINT');
-	my @pages = unpack "(a$page_size)*", slurp_file($node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('t_scoped')"));
+	my @pages = pages_of($node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('t_scoped')"));
 	my %seen;
 	for my $page (@pages[ 1 .. $#pages ])
 	{
@@ -86,7 +93,7 @@ sub appended_formats
 	return sort keys %seen;
 }
 
-my $immediate = sub { $node->stop('immediate'); $node->start; };
+my $immediate = sub { $node->stop('immediate'); $kills{server}++; $node->start; };
 # Kills one backend that runs a statement like $like; the postmaster restarts all.
 my $kill = sub {
 	my $like = shift;
@@ -109,18 +116,30 @@ END \$\$;
 SELECT pg_temp.busy();
 SQL
 	return fail("no backend runs $like") if $pid eq '';
-	kill 'KILL', $pid;
+	$kills{backend} += kill 'KILL', $pid;
 	# The postmaster notices; until then it still accepts connections.
 	select(undef, undef, undef, 0.5);
 	return;
 };
 
-crash_while("immediate stop $_", \@load, $immediate) for 1 .. 2;
-crash_while('kill -9 in an insert', \@load, sub { $kill->('INSERT%') });
-crash_while('kill -9 in a vacuum', [ @load, $vacuum ], sub { $kill->('VACUUM%') });
-crash_while('kill -9 in a build', [ @load, $build ],
-	sub { $kill->('CREATE INDEX%') });
-crash_while('immediate stop in a build', [ @load, $build ], $immediate);
+until_over(
+	1,
+	sub {
+		my $round = 'round ' . shift;
+		crash_while("$round, immediate stop", \@load, $immediate);
+		crash_while("$round, kill -9 of the postmaster", \@load, sub { kill_postmaster($node); $kills{server}++; });
+		crash_while("$round, kill -9 in an insert", \@load, sub { $kill->('INSERT%') });
+		crash_while("$round, kill -9 in a vacuum", [ @load, $vacuum ], sub { $kill->('VACUUM%') });
+		crash_while("$round, kill -9 in a build", [ @load, $build ], sub { $kill->('CREATE INDEX%') });
+		crash_while("$round, immediate stop in a build", [ @load, $build ], $immediate);
+		# A soak must not grow for ever.
+		$node->safe_psql('postgres', 'DELETE FROM t WHERE id < (SELECT max(id) FROM t) - 12000');
+		$node->wait_for_catchup($standby);
+		is_sound($standby, 't', 't_fp', "$round, on the standby", 5);
+	},
+	sub { $kills{backend} + $kills{server} >= ($ENV{SIMHASH_KILLS} // 0) });
+done_so_far(sprintf '%d kills under load (%d of a backend, %d of the server) with an index with scopes; after them %d rows compared',
+	$kills{backend} + $kills{server}, @kills{qw(backend server)}, $compared);
 
 # Rows written after a crash find their place, on leaves of all formats, and vacuum copes with what the crash left.
 $node->safe_psql('postgres', "INSERT INTO t (fp) SELECT skewed_fp() FROM generate_series(1, 3000)");
