@@ -34,6 +34,8 @@ mod scan;
 #[cfg(feature = "server")]
 mod scan_request;
 #[cfg(feature = "server")]
+mod table_ahead;
+#[cfg(feature = "server")]
 mod tree;
 #[cfg(feature = "server")]
 mod vacuum;

@@ -4,15 +4,14 @@
 
 use super::row_bitmap::RowBitmap;
 use super::scan_request::{ScanRequest, Stage};
-use super::search::read_ahead::ReadAhead;
 use super::search::view::{IndexState, View};
+use super::table_ahead::TableAhead;
 use crate::pg::am::row_address::RowAddresses;
 use crate::pg::am::scan::{Bitmap, Scan};
-use crate::pg::page::buffer::{Pinned, Shared, pages_read};
+use crate::pg::page::buffer::{Pinned, Shared};
 use crate::pg::process::memory::{reserve, work_mem_bytes};
 use crate::tid::Tid;
 use pgrx::pg_sys;
-use std::cell::Cell;
 
 /// How many times larger each batch of rows is than the one before it. So a wide search visits each
 /// page of the table only a few times, and a search that is ended early has read too much of the
@@ -36,12 +35,7 @@ pub struct ScanState {
     batch: usize,
     /// The rows of the last batch, from the next page of the table on.
     rest: Option<RowBitmap>,
-    /// Whether the table's pages are in memory, and how many of the rows need not be asked for any
-    /// more.
-    table: ReadAhead,
-    asked: usize,
-    /// Pages that the session had read from files when the last row was returned.
-    pages_read: i64,
+    table: TableAhead,
     /// Where rows can be. Kept when the scan is started again.
     addresses: RowAddresses,
     /// The leaf from which `rows` came, while VACUUM must be kept off it. A bare number: a
@@ -60,7 +54,7 @@ impl ScanState {
         self.batch = 0;
         self.distance = None;
         self.next = 0;
-        self.asked = 0;
+        self.table = TableAhead::default();
     }
 
     fn release_pin(&mut self) {
@@ -87,7 +81,7 @@ impl ScanState {
         let view = View::new(scan.index(), index).read_by(scan.reader());
         self.rows.clear();
         self.next = 0;
-        self.asked = 0;
+        self.table.begin_batch();
         while let Some((number, stage)) = &mut self.stage {
             let (request, rows) = (&self.request, &mut self.rows);
             let leaf = match stage {
@@ -169,39 +163,11 @@ impl ScanState {
         !self.rows.is_empty() || self.next_page()
     }
 
-    /// Asks the operating system for the table's pages of the rows that come after the next one,
-    /// if the executor had to read such pages from the file.
-    fn read_table_ahead(&mut self, scan: &Scan) {
-        if self.next > 0 && self.pages_read != pages_read() {
-            self.table.note_unexpected_read();
-        }
-        let window = self.table.window();
-        let Some(table) = scan.table().filter(|_| window > 0) else {
-            return;
-        };
-        let first = self.next + 1;
-        let end = self
-            .rows
-            .len()
-            .min(first + window.min(table.io_concurrency()));
-        for i in self.asked.max(first)..end {
-            self.asked = i + 1;
-            let block = self.rows[i].block;
-            if block == self.rows[i - 1].block {
-                continue;
-            }
-            match Pinned::read_ahead(table, block, &Cell::new(0)) {
-                true => self.table.note_read(),
-                false => self.table.note_hit(),
-            }
-        }
-    }
-
     /// The rows of the next page of the table.
     fn next_page(&mut self) -> bool {
         self.rows.clear();
         self.next = 0;
-        self.asked = 0;
+        self.table.begin_batch();
         let rest = self.rest.as_mut();
         rest.is_some_and(|rest| rest.take_page(&mut self.rows))
     }
@@ -228,7 +194,7 @@ pub fn next_row(scan: &mut Scan, state: &mut ScanState) -> bool {
             return false;
         }
     }
-    state.read_table_ahead(scan);
+    state.table.look(scan.table(), &state.rows, state.next);
     let tid = state.rows[state.next];
     let distance = match state.request.is_ordered() {
         true => state.distance,
@@ -238,7 +204,7 @@ pub fn next_row(scan: &mut Scan, state: &mut ScanState) -> bool {
     let recheck = state.request.recheck();
     scan.set_row(tid, distance, recheck, &mut state.addresses);
     state.next += 1;
-    state.pages_read = pages_read();
+    state.table.end();
     true
 }
 

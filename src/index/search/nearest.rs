@@ -40,6 +40,8 @@ pub struct Nearest {
     bins: Bins,
     /// The search for a ring that is returned leaf by leaf, if there is one.
     stream: Option<Within>,
+    /// Leaves visited, about.
+    visited: usize,
 }
 
 /// Rows that wait for their ring.
@@ -120,6 +122,7 @@ impl Nearest {
             start: 0,
             bins: Bins::new(limit, first_horizon(farthest)),
             stream: None,
+            visited: 0,
         }
     }
 
@@ -246,7 +249,8 @@ impl Nearest {
         };
         let mut more = true;
         while more {
-            walk.look_ahead(view, space, true, view.read_ahead());
+            walk.look_ahead(view, space, true, view.read_ahead(self.visited));
+            self.visited += 1;
             more = walk.step(view, space, &mut collect).is_some();
         }
         self.radii[b] += 1;

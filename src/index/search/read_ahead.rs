@@ -1,22 +1,21 @@
 //! How far ahead of a search its pages are asked of the operating system. Pure.
 //!
 //! Where a search finds its pages in memory, asking would only cost time; where it does not, the
-//! reads should overlap, as many as the setting allows. Which of the two holds is learned from page
-//! to page: asking begins when a page had to be read, and ends after many that were in memory.
+//! reads should overlap, as many as the setting allows. Which of the two holds is learned from the
+//! pages that are visited: asking begins when one of them had to be read, and ends after many that
+//! were in memory. A search that ends soon must not ask for much: it asks for more the more it has
+//! visited.
 
 use std::cell::Cell;
 
-/// The first window: one leaf of each key space.
+/// Pages that a search asks for before it has visited any: one leaf of each key space.
 const FIRST: usize = 4;
-/// The widest window, MAX_IO_CONCURRENCY of the server.
-const WIDEST: usize = 1000;
-/// Pages found in memory one after the other that end the asking.
+/// Pages visited one after the other without reading that end the asking.
 const PATIENCE: usize = 64;
 
-/// What is known of the pages to come.
+/// Whether pages are expected in memory.
 #[derive(Default)]
 pub struct ReadAhead {
-    window: Cell<usize>,
     /// Pages that must be found in memory until all are expected there.
     doubts: Cell<usize>,
 }
@@ -24,38 +23,33 @@ pub struct ReadAhead {
 impl ReadAhead {
     pub const fn new() -> ReadAhead {
         ReadAhead {
-            window: Cell::new(0),
             doubts: Cell::new(0),
         }
     }
 
-    /// How many pages to ask for beyond the one that is read next; 0 while they are expected in
-    /// memory.
-    pub fn window(&self) -> usize {
-        match self.doubts.get() {
-            0 => 0,
-            _ => self.window.get(),
+    /// A page was visited; was it read from a file?
+    #[inline]
+    pub fn note_visit(&self, was_read: bool) {
+        match (was_read, self.doubts.get()) {
+            (true, _) => self.doubts.set(PATIENCE),
+            (false, 0) => {}
+            (false, doubts) => self.doubts.set(doubts - 1),
         }
     }
 
-    /// A page that was not asked for had to be read.
-    pub fn note_unexpected_read(&self) {
-        if self.window() == 0 {
-            self.note_read();
+    /// Are pages expected in memory?
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.doubts.get() == 0
+    }
+
+    /// How many pages a search asks for beyond the one that it reads next, when it has visited so
+    /// many and the settings allow `most`.
+    pub fn window(&self, visited: usize, most: usize) -> usize {
+        match self.is_idle() {
+            true => 0,
+            false => (FIRST + 2 * visited).min(most),
         }
-    }
-
-    /// A page that was asked for was not in memory.
-    pub fn note_read(&self) {
-        let twice = self.window() * 2;
-        self.window.set(twice.clamp(FIRST, WIDEST));
-        self.doubts.set(PATIENCE);
-    }
-
-    /// A page that was asked for was in memory.
-    pub fn note_hit(&self) {
-        self.window.set(self.window().saturating_sub(1).max(FIRST));
-        self.doubts.set(self.doubts.get().saturating_sub(1));
     }
 }
 
@@ -64,28 +58,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_window_follows_what_is_found() {
+    fn asking_begins_with_a_read_and_ends_in_memory() {
         let ahead = ReadAhead::new();
-        assert_eq!(ahead.window(), 0);
-        ahead.note_hit();
-        assert_eq!(ahead.window(), 0);
-        ahead.note_read();
-        assert_eq!(ahead.window(), FIRST);
-        ahead.note_read();
-        assert_eq!(ahead.window(), 2 * FIRST);
-        for _ in 0..20 {
-            ahead.note_read();
+        ahead.note_visit(false);
+        assert!(ahead.is_idle() && ahead.window(1000, 1000) == 0);
+        ahead.note_visit(true);
+        for _ in 1..PATIENCE {
+            ahead.note_visit(false);
+            assert!(!ahead.is_idle());
         }
-        assert_eq!(ahead.window(), WIDEST);
-        for hits in 1..PATIENCE {
-            ahead.note_hit();
-            assert_eq!(ahead.window(), WIDEST - hits);
+        ahead.note_visit(true);
+        for _ in 0..PATIENCE {
+            assert!(!ahead.is_idle());
+            ahead.note_visit(false);
         }
-        ahead.note_hit();
-        assert_eq!(ahead.window(), 0);
-        for _ in 0..2 {
-            ahead.note_unexpected_read();
-            assert_eq!(ahead.window(), FIRST);
-        }
+        assert!(ahead.is_idle());
+    }
+
+    #[test]
+    fn the_window_grows_with_the_visits_up_to_the_setting() {
+        let ahead = ReadAhead::new();
+        ahead.note_visit(true);
+        let windows = [0, 1, 10, 100].map(|visited| ahead.window(visited, 100));
+        assert_eq!(windows, [4, 6, 24, 100]);
+        assert_eq!([0, 1, 2].map(|most| ahead.window(50, most)), [0, 1, 2]);
     }
 }

@@ -25,8 +25,6 @@ pub struct IndexState {
     /// The leaves of scopes that were counted without a directory; None for many.
     counted: RefCell<BTreeMap<u32, Option<u64>>>,
     directory: Option<Rc<Cached>>,
-    /// Pages that may be asked of the operating system at a time.
-    io_concurrency: usize,
 }
 
 thread_local! {
@@ -50,7 +48,6 @@ impl IndexState {
             scoped: rel.key_columns() > 1,
             counted: RefCell::default(),
             directory: directory(rel, &meta),
-            io_concurrency: rel.io_concurrency(),
         }
     }
 }
@@ -113,6 +110,7 @@ impl<'r, 's> View<'r, 's> {
             }
             (PlannedLeaf::Entry(_), None) => self.leaf(space, key, None),
             (PlannedLeaf::Child { block, recent }, _) => {
+                self.note_descent(space);
                 let start = Pinned::read_recent(self.rel, *block, recent);
                 self.tree(space).leaf_from(start, key).0
             }
@@ -127,21 +125,20 @@ impl<'r, 's> View<'r, 's> {
         page
     }
 
-    /// How many leaves beyond the next one a search should ask the operating system for; 0 where
-    /// they are expected in buffers.
-    pub fn read_ahead(&self) -> usize {
-        self.notice_reads();
-        READ_AHEAD
-            .with(ReadAhead::window)
-            .min(self.state.io_concurrency)
+    /// How many leaves beyond the next one a search that has visited so many asks the operating
+    /// system for; 0 where they are expected in buffers.
+    pub fn read_ahead(&self, visited: usize) -> usize {
+        READ_AHEAD.with(|ahead| match ahead.is_idle() {
+            true => 0,
+            false => ahead.window(visited, self.rel.io_concurrency()),
+        })
     }
 
-    /// Expects that further leaves have to be read if some had to be.
-    fn notice_reads(&self) {
+    /// Notes whether the pages of a visit had to be read from the file.
+    pub fn note_visit(&self) {
         let pages_read = pages_read();
-        if self.pages_read.replace(pages_read) != pages_read {
-            READ_AHEAD.with(ReadAhead::note_unexpected_read);
-        }
+        let was_read = self.pages_read.replace(pages_read) != pages_read;
+        READ_AHEAD.with(|ahead| ahead.note_visit(was_read));
     }
 
     /// Asks the operating system for a leaf, unless it is in a buffer.
@@ -149,19 +146,13 @@ impl<'r, 's> View<'r, 's> {
         match (planned, self.known(space)) {
             (PlannedLeaf::Entry(entry), Some(cached)) => {
                 let leaf = cached.space(space.index()).leaf(*entry);
-                self.ask(leaf.block, &leaf.recent);
+                Pinned::read_ahead(self.rel, leaf.block, &leaf.recent);
             }
             (PlannedLeaf::Entry(_), None) => {}
-            (PlannedLeaf::Child { block, recent }, _) => self.ask(*block, recent),
+            (PlannedLeaf::Child { block, recent }, _) => {
+                Pinned::read_ahead(self.rel, *block, recent);
+            }
         }
-    }
-
-    fn ask(&self, block: u32, recent: &Cell<i32>) {
-        let asked = Pinned::read_ahead(self.rel, block, recent);
-        READ_AHEAD.with(|ahead| match asked {
-            true => ahead.note_read(),
-            false => ahead.note_hit(),
-        });
     }
 
     /// As [`Tree::leaves_from`], for a session that has no directory; false where it has one.
@@ -171,11 +162,12 @@ impl<'r, 's> View<'r, 's> {
         from: Key,
         each: impl FnMut(Key, u32, Option<Key>) -> Option<Key>,
     ) -> bool {
-        if self.known(space).is_some() {
-            return false;
-        }
-        self.note_descent(space);
-        self.tree(space).leaves_from(from, each)
+        !self.has_directory(space) && self.tree(space).leaves_from(from, each)
+    }
+
+    /// Are the leaves of this key space in the session's directory?
+    pub fn has_directory(&self, space: Space) -> bool {
+        self.known(space).is_some()
     }
 
     /// The leaf in which `key` can be put right now, locked for writing; None when `make_room` has
@@ -195,6 +187,7 @@ impl<'r, 's> View<'r, 's> {
             }
         };
         let (page, moves) = tree.leaf_with_room(start, key);
+        self.note_visit();
         if known.is_some() {
             self.note_effort(moves);
         }
@@ -218,12 +211,12 @@ impl<'r, 's> View<'r, 's> {
         };
         let places = places.each_ref().map(known);
         // Later each is read with those before it locked.
-        let must_read = self.read_ahead() > 0;
+        let must_read = self.read_ahead(0) > 0;
         places.map(|place| {
             let (leaves, key) = place?;
             let found = leaves.leaf(leaves.find(key));
             if must_read {
-                self.ask(found.block, &found.recent);
+                Pinned::read_ahead(self.rel, found.block, &found.recent);
             }
             prefetch(found.recent.get(), [leaf::SPECIAL]);
             Some(found)
@@ -318,7 +311,6 @@ pub enum Counts<'c> {
 
 impl Drop for View<'_, '_> {
     fn drop(&mut self) {
-        self.notice_reads();
         note_effort(self.rel, self.effort.get());
     }
 }

@@ -91,7 +91,9 @@ impl Walk {
                 let leaf = PlannedLeaf::Entry(entry);
                 self.ahead.push_back(PlannedVisit { from, leaf, end });
                 self.frontier = end.and_then(|end| skip_to_ball(&self.filter, end));
-            } else if self.ahead.len() >= wanted || !self.plan_by_descent(view, space, from, most) {
+            } else if self.ahead.len() >= wanted
+                || !self.plan_by_descent(view, space, from, 2 * most)
+            {
                 return;
             }
         }
@@ -118,13 +120,18 @@ impl Walk {
     ) -> (Shared<'r>, Option<Key>) {
         // A leaf that was split since it was planned takes more than one visit, and the next
         // planned visit comes after them.
-        match self.ahead.pop_front_if(|place| place.from == from) {
-            Some(place) => {
-                self.asked = self.asked.saturating_sub(1);
-                (view.planned_leaf(space, from, &place.leaf), place.end)
+        let Some(planned) = self.ahead.pop_front_if(|place| place.from == from) else {
+            return (view.leaf(space, from, self.right_sibling), None);
+        };
+        self.asked = self.asked.saturating_sub(1);
+        let page = match (&planned.leaf, self.right_sibling) {
+            // The leaf's own link cannot lead past rows, while the page above may be damaged.
+            (PlannedLeaf::Child { block, .. }, Some(right)) if *block != right => {
+                view.leaf(space, from, Some(right))
             }
-            None => (view.leaf(space, from, self.right_sibling), None),
-        }
+            _ => view.planned_leaf(space, from, &planned.leaf),
+        };
+        (page, planned.end)
     }
 
     /// Calls `visit` with the matches of the next leaf and returns that leaf, still locked; None at
@@ -139,6 +146,7 @@ impl Walk {
         // Between two leaves no page is locked, so that a cancel takes effect.
         check_for_interrupts();
         let (page, end) = self.leaf(view, space, from);
+        view.note_visit();
         view.check_age(&page);
         // Skip the postings that were returned already.
         filter::scan(&page, &self.filter, from, &mut self.candidates, visit);
@@ -151,7 +159,7 @@ impl Walk {
             Some((_, high)) => skip_to_ball(&self.filter, high),
             None => None,
         };
-        if self.ahead.is_empty() {
+        if self.ahead.is_empty() && !view.has_directory(space) {
             self.frontier = self.next;
         }
         // If nothing was skipped, the right link saves a descent.

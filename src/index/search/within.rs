@@ -59,6 +59,8 @@ pub struct Within {
     radii: Option<Radii>,
     /// What is left to walk of each block, first block last; made at the first step.
     walks: Vec<(usize, Walk)>,
+    /// Leaves visited.
+    visited: usize,
 }
 
 impl Within {
@@ -69,6 +71,7 @@ impl Within {
             radius,
             radii: None,
             walks: Vec::new(),
+            visited: 0,
         }
     }
 
@@ -111,7 +114,7 @@ impl Within {
 
     /// Looks ahead in the present walk, and in those after it if leaves have to be read.
     fn look_ahead(&mut self, view: &View) {
-        let mut room = view.read_ahead();
+        let mut room = view.read_ahead(self.visited);
         for (i, (b, walk)) in self.walks.iter_mut().rev().enumerate() {
             room = walk.look_ahead(view, Space::of_block(*b), i == 0, room);
             if room == 0 {
@@ -141,6 +144,7 @@ impl Within {
                 }
             });
             if leaf.is_some() {
+                self.visited += 1;
                 return leaf;
             }
             self.walks.pop();
@@ -150,18 +154,23 @@ impl Within {
 }
 
 /// The rows without a fingerprint.
-pub struct Nulls(Walk);
+pub struct Nulls {
+    walk: Walk,
+    /// Leaves visited.
+    visited: usize,
+}
 
 impl Nulls {
     /// Those of a scope; with None, of all.
     pub fn new(scope: Option<u32>) -> Nulls {
-        Nulls(Walk::new(Filter {
+        let walk = Walk::new(Filter {
             scope,
             query: 0,
             radius: FARTHEST,
             beyond: -1,
             within: FARTHEST as i32,
-        }))
+        });
+        Nulls { walk, visited: 0 }
     }
 
     /// Calls `found` with the rows of the next leaf and returns that leaf; None at the end.
@@ -170,8 +179,9 @@ impl Nulls {
         view: &View<'r, '_>,
         mut found: impl FnMut(Tid),
     ) -> Option<Shared<'r>> {
-        self.0
-            .look_ahead(view, Space::NULL, true, view.read_ahead());
-        self.0.step(view, Space::NULL, |key, _| found(key.tid))
+        let room = view.read_ahead(self.visited);
+        self.walk.look_ahead(view, Space::NULL, true, room);
+        self.visited += 1;
+        self.walk.step(view, Space::NULL, |key, _| found(key.tid))
     }
 }

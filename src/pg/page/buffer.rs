@@ -62,13 +62,13 @@ impl<'r> Pinned<'r> {
         page
     }
 
-    /// Asks the operating system for a block that is in no buffer, ahead of reading it; true if it
-    /// was asked. Otherwise `recent` becomes the buffer that holds the block.
-    pub fn read_ahead(rel: Rel, block: u32, recent: &Cell<pg_sys::Buffer>) -> bool {
+    /// Asks the operating system for a block ahead of reading it. If a buffer holds it, `recent`
+    /// becomes that buffer instead.
+    pub fn read_ahead(rel: Rel, block: u32, recent: &Cell<pg_sys::Buffer>) {
         // The file may have no such segment, which is an ERROR. Reading the block says what is
         // damaged.
         if block >= rel.least_block_count() && block >= rel.block_count() {
-            return false;
+            return;
         }
         let fork = pg_sys::ForkNumber::MAIN_FORKNUM;
         // SAFETY: the relation is open, and the block lies within its file.
@@ -76,7 +76,6 @@ impl<'r> Pinned<'r> {
         if is_shared(answer.recent_buffer) {
             recent.set(answer.recent_buffer);
         }
-        answer.initiated_io
     }
 
     /// As [`Pinned::read`], but None if the page cannot be read: it lies beyond the end of the

@@ -1,0 +1,56 @@
+//! Which pages of the table a plain scan asks of the operating system: those of the rows that it is
+//! going to return.
+
+#![forbid(unsafe_code)]
+
+use super::search::read_ahead::ReadAhead;
+use crate::pg::catalog::relation::Rel;
+use crate::pg::page::buffer::{Pinned, pages_read};
+use crate::tid::Tid;
+use std::cell::Cell;
+
+/// The table's pages, as one scan finds them.
+#[derive(Default)]
+pub struct TableAhead {
+    memory: ReadAhead,
+    /// Pages of rows that were returned.
+    visited: usize,
+    /// Rows of the batch whose pages need not be asked for any more.
+    asked: usize,
+    /// Pages that the session had read from files when the last row was returned.
+    pages_read: i64,
+}
+
+impl TableAhead {
+    /// There are other rows to return.
+    pub fn begin_batch(&mut self) {
+        self.asked = 0;
+    }
+
+    /// Row `next` of the batch is about to be returned. Between two rows the executor reads a page
+    /// of the table.
+    pub fn look(&mut self, table: Option<Rel>, rows: &[Tid], next: usize) {
+        let began_page = |i: usize| i == 0 || rows[i].block != rows[i - 1].block;
+        if next > 0 && began_page(next - 1) {
+            self.memory.note_visit(self.pages_read != pages_read());
+            self.visited += 1;
+        }
+        let Some(table) = table.filter(|_| !self.memory.is_idle()) else {
+            return;
+        };
+        let window = self.memory.window(self.visited, table.io_concurrency());
+        let end = rows.len().min(next + 1 + window);
+        let start = self.asked.max(next + 1).min(end);
+        for pair in rows[start - 1..end].windows(2) {
+            if pair[0].block != pair[1].block {
+                Pinned::read_ahead(table, pair[1].block, &Cell::new(0));
+            }
+        }
+        self.asked = end;
+    }
+
+    /// A row is returned.
+    pub fn end(&mut self) {
+        self.pages_read = pages_read();
+    }
+}
