@@ -98,7 +98,7 @@ fn build(client: &Client, peers: &[Peer]) -> Outcome<Vec<Measure>> {
             ..Measure::default()
         });
     }
-    upkeep::prewarm(client, &["t".to_owned()])?;
+    upkeep::prewarm(client, &["t".to_owned(), "t_pkey".to_owned()])?;
     client.run("VACUUM ANALYZE")?;
     client.run("CHECKPOINT")?;
     Ok(measures)
