@@ -20,7 +20,7 @@
 
 export PG_CONFIG PG_CONFIGS MAJORS FULL TESTS JOBS DESTDIR KEEP ROWS SETS SEED QUERIES PEERS OUT SECONDS_EACH DATA PYTHON
 
-.PHONY: help build install demo test test-majors quick soak fuzz bench bench-s0 bench-text bench-model bench-planner quality clean
+.PHONY: help build install demo test test-majors quick soak fuzz bench bench-s0 bench-cold bench-text bench-model bench-planner quality clean
 .DEFAULT_GOAL := help
 
 help:
@@ -32,6 +32,7 @@ help:
 	@echo 'make fuzz           random text and options against the fingerprint code (SECONDS_EACH=60)'
 	@echo 'make bench          speed and size next to what PostgreSQL has without it (ROWS=1000000)'
 	@echo 'make bench-s0       the index next to Single-Pass, quadrant columns and a document store, as tables and plots'
+	@echo 'make bench-cold     searches that find nothing in memory, by effective_io_concurrency (ROWS=1000000)'
 	@echo 'make bench-text     how fast texts become fingerprints, next to cutting words alone'
 	@echo 'make bench-model    cost of searches, index and WAL up to a billion rows, by simulation'
 	@echo 'make bench-planner  random queries: the chosen plan against the best of the others (SEED=1, QUERIES=1000)'
@@ -69,6 +70,9 @@ bench:
 
 bench-s0:
 	@bench/speed/run.sh s0
+
+bench-cold:
+	@bench/speed/run.sh cold
 
 bench-text:
 	@bench/text/run.sh

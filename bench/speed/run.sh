@@ -2,7 +2,8 @@
 # make bench ROWS=1000000[,...] SETS=A,B,C OUT=folder PEERS=all DATA=folder: speed, size and upkeep of
 # the index next to what PostgreSQL offers without it, on a throw-away cluster of its own, everything in
 # memory. This script starts the server and loads the real rows; the Rust program measures.
-# With the argument s0 (make bench-s0): next to Single-Pass, quadrant columns and a document store.
+# With the argument s0 (make bench-s0): next to Single-Pass, quadrant columns and a document store. With the
+# argument cold (make bench-cold): searches from disk alone, which are a part of the others too.
 
 # shellcheck source=pg_test/tools/common.sh
 . "$(dirname "$0")/../../pg_test/tools/common.sh"
@@ -21,7 +22,7 @@ case "$SETS" in
 '' | *[!ABC,]*) fail "SETS must be some of A,B,C, not '$SETS'" ;;
 esac
 
-work=''
+work='' cold=''
 sql() { as_postgres "$PG_BIN/psql" -X -q -At -v ON_ERROR_STOP=1 "$@"; }
 
 # Set C: perceptual hashes of images (columns id and phash of a CSV), and fingerprints of package descriptions.
@@ -61,11 +62,24 @@ say 'building the benchmark'
 program=$(RUSTFLAGS='-C target-cpu=native' cargo_artifact speed --release --quiet --package speed \
 	--target-dir "$ROOT/target/bench_build")
 
-trap 'remove_cluster "$work"' EXIT
-work=$(work_directory)
+trap 'remove_cluster "$work"; remove_cluster "$cold"' EXIT
 mkdir -p "$OUT"
-start_cluster "$work" 'shared_buffers = 4GB' 'maintenance_work_mem = 1GB' 'work_mem = 256MB' 'max_wal_size = 40GB' \
-	'checkpoint_timeout = 1d' 'autovacuum = off' 'fsync = off' 'jit = off' 'synchronize_seqscans = off'
+common=('maintenance_work_mem = 1GB' 'work_mem = 256MB' 'max_wal_size = 40GB' 'checkpoint_timeout = 1d' 'autovacuum = off'
+	'fsync = off' 'jit = off' 'synchronize_seqscans = off')
+if [ "$mode" != s0 ]; then
+	# For searches from disk: so few shared buffers that they can be emptied before each.
+	cold=$(work_directory)
+	start_cluster "$cold" "${common[@]}" 'shared_buffers = 16MB'
+	sql -c 'CREATE EXTENSION simhash_dedup'
+	export COLD_HOST=$cold
+fi
+if [ "$mode" = cold ]; then
+	say "measuring; the result goes to $OUT"
+	"$program" cold "$OUT" "$ROWS"
+	exit
+fi
+work=$(work_directory)
+start_cluster "$work" "${common[@]}" 'shared_buffers = 4GB'
 sql -c 'CREATE EXTENSION simhash_dedup'
 for extension in pg_prewarm bktree; do
 	sql -c "CREATE EXTENSION $extension" 2>/dev/null || echo "   $extension is not installed in this server: left out"

@@ -43,6 +43,24 @@ pub struct Questions<'a> {
     pub cap: f64,
 }
 
+impl Questions<'_> {
+    /// Whether this is the answer to question `i`.
+    pub fn is_right(&self, task: Task, i: usize, answer: &[u64]) -> bool {
+        let (truth, centre) = (&self.truths[i], self.centres[i]);
+        match task {
+            Task::Within(k) => truth.is_within(k, answer),
+            Task::Nearest => truth.is_nearest(self.rows, centre, answer),
+            Task::LookUp => {
+                let id = task.about(centre, self.rows.len()) as usize;
+                answer == [self.rows[id]]
+            }
+        }
+    }
+}
+
+/// What the cell of look-ups is called.
+pub const LOOK_UP: &str = "look-up";
+
 pub const FLOOR: &str = "SELECT $1::bigint LIMIT 0";
 
 /// Prepares and plans a query under its own settings, which need not last longer: the plan does.
@@ -66,7 +84,7 @@ pub fn prepare(client: &Client, query: &Query, name: &str) -> Outcome<(Statement
 }
 
 /// Seconds of one execution.
-fn timed<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<(f64, T)> {
+pub fn timed<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<(f64, T)> {
     let start = Instant::now();
     let result = work()?;
     Ok((start.elapsed().as_secs_f64(), result))
@@ -80,7 +98,8 @@ impl Cell {
     fn warm_up(&self, client: &Client, questions: &Questions) -> Outcome<()> {
         let start = Instant::now();
         for q in questions.warm_up {
-            client.execute(&self.statement, &self.query.parameters(*q))?;
+            let about = self.query.task.about(*q, questions.rows.len());
+            client.execute(&self.statement, &self.query.parameters(about))?;
             if start.elapsed().as_secs_f64() > questions.cap / 10.0 {
                 break;
             }
@@ -94,7 +113,8 @@ impl Cell {
             let Some(q) = questions.centres.get(self.times.len()) else {
                 break;
             };
-            let (empty, parameters) = ([bigint(*q)], self.query.parameters(*q));
+            let about = self.query.task.about(*q, questions.rows.len());
+            let (empty, parameters) = ([bigint(about)], self.query.parameters(about));
             let (floor_time, _) = timed(|| client.execute(floor, &empty))?;
             let (time, answer) = timed(|| client.execute(&self.statement, &parameters))?;
             self.floors.push(floor_time * 1e6);
@@ -109,21 +129,16 @@ impl Cell {
         Ok(())
     }
 
-    fn right(&self, i: usize, questions: &Questions) -> bool {
-        let (truth, ids) = (&questions.truths[i], &self.answers[i]);
-        match self.query.task {
-            Task::Within(k) => truth.is_within(k, ids),
-            Task::Nearest => truth.is_nearest(questions.rows, questions.centres[i], ids),
-        }
-    }
-
     fn measure(&self, questions: &Questions, floor: f64) -> Measure {
         let wrong = (0..self.answers.len())
-            .filter(|i| !self.right(*i, questions))
+            .filter(|i| !questions.is_right(self.query.task, *i, &self.answers[*i]))
             .count();
         let found: usize = self.answers.iter().map(Vec::len).sum();
         Measure {
-            what: "search".to_owned(),
+            what: match self.query.task {
+                Task::LookUp => LOOK_UP.to_owned(),
+                Task::Within(_) | Task::Nearest => "search".to_owned(),
+            },
             peer: self.query.peer.name().to_owned(),
             k: self.query.task.name(),
             n: self.times.len(),

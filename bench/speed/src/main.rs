@@ -1,13 +1,17 @@
 //! `speed OUT_FOLDER ROWS[,ROWS...] SETS PEERS`: speed, size and upkeep of the index next to what
 //! PostgreSQL offers without it. `speed s0 OUT_FOLDER ROWS[,ROWS...]`: next to the system that it
-//! began with. run.sh starts the server and tells where it is by PGHOST. `speed model OUT_FOLDER
-//! CSV...`: the cost model, which asks no server.
+//! began with. `speed cold OUT_FOLDER ROWS[,ROWS...]`: searches from disk. run.sh starts the server
+//! and tells where it is by PGHOST, and a second one, for searches from disk, by COLD_HOST. `speed
+//! model OUT_FOLDER CSV...`: the cost model, which asks no server.
 
 mod cells;
+mod cold;
+mod cold_table;
 mod hot_keys;
 mod model;
 mod model_plot;
 mod oracle;
+mod os;
 mod peers;
 mod plots;
 mod pq;
@@ -15,6 +19,7 @@ mod report;
 mod s0;
 mod s0_batch;
 mod s0_stores;
+mod sessions;
 mod sets;
 mod traffic;
 mod upkeep;
@@ -93,7 +98,7 @@ fn build(client: &Client, peers: &[Peer]) -> Outcome<Vec<Measure>> {
             ..Measure::default()
         });
     }
-    upkeep::prewarm(client, &["t".to_owned()])?;
+    upkeep::prewarm(client, &["t".to_owned(), "t_pkey".to_owned()])?;
     client.run("VACUUM ANALYZE")?;
     client.run("CHECKPOINT")?;
     Ok(measures)
@@ -110,8 +115,13 @@ fn search(client: &Client, set: &Set, peers: &[Peer]) -> Outcome<Vec<Measure>> {
         truths: &oracle::truths(rows, &centres)?,
         cap: if set.rows >= LARGE { 30.0 } else { 10.0 },
     };
+    let together = os::Together::with(client);
+    if together.is_none() {
+        progress("client and backend cannot be bound to one processor");
+    }
     let mut measures = cells::measure(client, peers, &questions)?;
-    measures.push(traffic::first_search(Peer::Simhash, &centres)?);
+    drop(together);
+    measures.extend(sessions::measure(rows)?);
     measures.extend(traffic::throughput(peers, &centres, 3.0)?);
     measures.extend(traffic::all_pairs(client, rows, set.name == "A")?);
     progress("hot keys, a model in memory");
@@ -141,6 +151,9 @@ fn measure_set(set: &Set, all_peers: bool) -> Outcome<Section> {
         upkeep::seconds(&client, &peer.remove("t"))?;
     }
     measures.extend(keep(&client, set, &peers)?);
+    if let ("A", Ok(server)) = (set.name, std::env::var(cold::SERVER)) {
+        measures.extend(cold::measure(&server, set)?);
+    }
     Ok(Section {
         set: set.name.to_owned(),
         rows: set.rows,
@@ -175,38 +188,66 @@ fn sets_of(
     Ok(())
 }
 
-fn run(arguments: &[String]) -> Outcome<bool> {
-    if let [first, folder, rows] = arguments
-        && first == "s0"
-    {
-        let sizes: Result<Vec<usize>, _> = rows.split(',').map(str::parse).collect();
-        return s0::run(folder, &sizes?);
-    }
-    let [folder, rows, sets, peers] = arguments else {
-        return Err("usage: speed OUT_FOLDER ROWS[,ROWS...] SETS PEERS".into());
-    };
-    let sizes: Result<Vec<usize>, _> = rows.split(',').map(str::parse).collect();
-    let client = Client::connect()?;
+/// Set A from disk, and nothing else.
+fn run_cold(folder: &str, sizes: &[usize]) -> Outcome<bool> {
+    let server = std::env::var(cold::SERVER)?;
     let mut sections = Vec::new();
-    sets_of(sets, &sizes?, &client, &mut |set| {
-        sections.push(measure_set(&set, peers == "all")?);
-        std::fs::write(format!("{folder}/bench.csv"), report::csv(&sections))?;
-        Ok(())
-    })?;
+    for rows in sizes {
+        let set = Set::made("A", *rows, sets::uniform);
+        sections.push(Section {
+            set: set.name.to_owned(),
+            rows: set.rows,
+            measures: cold::measure(&server, &set)?,
+        });
+    }
+    std::fs::write(format!("{folder}/cold.csv"), report::csv(&sections))?;
+    let title = title(&Client::connect_to(&server)?, "from disk")?;
+    publish(&format!("{folder}/cold.md"), &title, &sections)
+}
+
+fn title(client: &Client, where_from: &str) -> Outcome<String> {
     let version = client.run("SHOW server_version")?;
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let title = format!(
-        "PostgreSQL {}, {processors} processors, everything in memory",
-        version.text(0, 0).unwrap_or("?")
-    );
-    let markdown = report::markdown(&title, &sections);
-    std::fs::write(format!("{folder}/bench.md"), &markdown)?;
-    plots::draw(Path::new(folder), &sections)?;
+    let version = version.text(0, 0).unwrap_or("?");
+    Ok(format!(
+        "PostgreSQL {version}, {processors} processors, {where_from}"
+    ))
+}
+
+/// Writes and prints the tables. Were all answers right?
+fn publish(path: &str, title: &str, sections: &[Section]) -> Outcome<bool> {
+    let markdown = report::markdown(title, sections);
+    std::fs::write(path, &markdown)?;
     println!("\n{markdown}");
     Ok(sections
         .iter()
         .flat_map(|s| &s.measures)
         .all(|m| m.wrong == 0))
+}
+
+fn sizes(rows: &str) -> Outcome<Vec<usize>> {
+    let sizes: Result<Vec<usize>, _> = rows.split(',').map(str::parse).collect();
+    Ok(sizes?)
+}
+
+fn run(arguments: &[String]) -> Outcome<bool> {
+    let [folder, rows, sets, peers] = match arguments {
+        [mode, folder, rows] if mode == "s0" => return s0::run(folder, &sizes(rows)?),
+        [mode, folder, rows] if mode == "cold" => return run_cold(folder, &sizes(rows)?),
+        [folder, rows, sets, peers] => [folder, rows, sets, peers],
+        _ => return Err("usage: speed OUT_FOLDER ROWS[,ROWS...] SETS PEERS".into()),
+    };
+    let client = Client::connect()?;
+    let mut sections = Vec::new();
+    sets_of(sets, &sizes(rows)?, &client, &mut |set| {
+        sections.push(measure_set(&set, peers == "all")?);
+        std::fs::write(format!("{folder}/bench.csv"), report::csv(&sections))?;
+        Ok(())
+    })?;
+    let title = title(&client, "everything in memory")?;
+    let right = publish(&format!("{folder}/bench.md"), &title, &sections)?;
+    plots::draw(Path::new(folder), &sections)?;
+    Ok(right)
 }
 
 fn main() -> ExitCode {

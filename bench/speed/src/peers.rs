@@ -4,12 +4,15 @@
 use simhash_dedup::index::search::probe::{Radii, for_each_key, radii};
 
 use crate::pq::{Client, Outcome, Parameter, bigint, int_array};
+use crate::sets::Random;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
     /// No secondary index: the floor of inserts.
     Bare,
     Simhash,
+    /// One row by its primary key: not a search, but what the cheapest query costs.
+    LookUp,
     /// Reads every row, in one process.
     Sequential,
     /// Reads every row, with two workers.
@@ -30,6 +33,8 @@ pub enum Task {
     Within(u32),
     /// The ten nearest rows.
     Nearest,
+    /// The row of an id.
+    LookUp,
 }
 
 impl Task {
@@ -37,11 +42,20 @@ impl Task {
         match self {
             Task::Within(k) => k.to_string(),
             Task::Nearest => "10 nearest".to_owned(),
+            Task::LookUp => String::new(),
+        }
+    }
+
+    /// What to ask for where a search asks for `centre`: that, or any row's id.
+    pub fn about(self, centre: u64, rows: usize) -> u64 {
+        match self {
+            Task::LookUp => Random::new(centre).below(rows) as u64,
+            Task::Within(_) | Task::Nearest => centre,
         }
     }
 }
 
-/// A question to a peer, in SQL: $1 is the fingerprint, the rest int4[] of keys.
+/// A question to a peer, in SQL: $1 is the fingerprint or the id, the rest int4[] of keys.
 pub struct Query {
     pub peer: Peer,
     pub task: Task,
@@ -78,6 +92,7 @@ impl Peer {
         match self {
             Peer::Bare => "no index",
             Peer::Simhash => "simhash",
+            Peer::LookUp => "look-up",
             Peer::Sequential => "sequential",
             Peer::Parallel => "sequential, 2 workers",
             Peer::Btrees => "4 b-trees",
@@ -90,7 +105,7 @@ impl Peer {
     /// Statements that build it on a filled table.
     pub fn create(self, table: &str) -> Vec<String> {
         match self {
-            Peer::Bare | Peer::Sequential | Peer::Parallel => Vec::new(),
+            Peer::Bare | Peer::LookUp | Peer::Sequential | Peer::Parallel => Vec::new(),
             Peer::Simhash => vec![format!(
                 "CREATE INDEX {table}_simhash ON {table} USING simhash (fp)"
             )],
@@ -128,7 +143,7 @@ impl Peer {
     /// What takes space for it.
     pub fn relations(self, table: &str) -> Vec<String> {
         match self {
-            Peer::Bare | Peer::Sequential | Peer::Parallel => Vec::new(),
+            Peer::Bare | Peer::LookUp | Peer::Sequential | Peer::Parallel => Vec::new(),
             Peer::Simhash => vec![format!("{table}_simhash")],
             Peer::Btrees => (0..4).map(|b| format!("{table}_btree_{b}")).collect(),
             Peer::Gin => vec![format!("{table}_gin")],
@@ -161,6 +176,7 @@ impl Peer {
                 Within(10),
                 Nearest,
             ],
+            Peer::LookUp => &[Task::LookUp],
             Peer::Sequential | Peer::Parallel => &[Within(3), Nearest],
             Peer::Btrees => &[Within(3), Within(6), Within(8)],
             Peer::Gin | Peer::Side => &[Within(3)],
@@ -173,11 +189,13 @@ impl Peer {
         let operator = match task {
             Task::Within(k) => format!("SELECT id FROM t WHERE fp <~> $1::bigint <= {k}"),
             Task::Nearest => "SELECT id FROM t ORDER BY fp <~> $1::bigint LIMIT 10".to_owned(),
+            Task::LookUp => "SELECT fp FROM t WHERE id = $1::bigint".to_owned(),
         };
         let k = if let Task::Within(k) = task { k } else { 0 };
         let index: &[&str] = &["enable_seqscan = off"];
         let (sql, settings, plan, keys) = match self {
             Peer::Bare | Peer::Simhash => (operator, index, "t_simhash", None),
+            Peer::LookUp => (operator, index, "t_pkey", None),
             Peer::Sequential => (operator, NO_INDEX, "Seq Scan on t", None),
             Peer::Parallel => (operator, TWO_WORKERS, "Parallel Seq Scan on t", None),
             Peer::Btrees => (
@@ -217,7 +235,7 @@ const TWO_WORKERS: &[&str] = &[
 ];
 
 impl Query {
-    /// What is passed for one fingerprint. The keys around it are the client's work, as in a
+    /// What is passed for one fingerprint or id. The keys around it are the client's work, as in a
     /// program that uses such a scheme, and are made outside the timing.
     pub fn parameters(&self, q: u64) -> Vec<Parameter> {
         let mut parameters = vec![bigint(q)];
@@ -307,7 +325,7 @@ fn bktree_sql(k: u32) -> String {
 
 /// The peers that this server and this many rows allow.
 pub fn present(client: &Client, rows: usize, all: bool) -> Outcome<Vec<Peer>> {
-    let mut peers = vec![Peer::Simhash, Peer::Btrees, Peer::Gin];
+    let mut peers = vec![Peer::Simhash, Peer::LookUp, Peer::Btrees, Peer::Gin];
     // Four rows for each: 40 M at 10 M.
     if rows <= 1_000_000 || all {
         peers.push(Peer::Side);

@@ -1,5 +1,5 @@
 //! A connection through libpq, made safe: plain SQL, prepared statements with binary parameters and
-//! results, and COPY. The only file here with unsafe code.
+//! results, and COPY. With os.rs, the only file here with unsafe code.
 
 use std::error::Error;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -41,13 +41,29 @@ pub fn int_array(values: &[u32]) -> Parameter {
 impl Client {
     /// Connects as the environment says (PGHOST, PGUSER, ...).
     pub fn connect() -> Outcome<Client> {
+        Client::connect_as("")
+    }
+
+    /// Connects to the server whose socket is in this folder, otherwise as the environment says.
+    pub fn connect_to(folder: &str) -> Outcome<Client> {
+        Client::connect_as(&format!("host='{folder}'"))
+    }
+
+    fn connect_as(settings: &str) -> Outcome<Client> {
+        let settings = CString::new(settings)?;
         // SAFETY: the argument is a C string; libpq always returns a connection or null.
-        let client = Client(unsafe { PQconnectdb(c"".as_ptr()) });
+        let client = Client(unsafe { PQconnectdb(settings.as_ptr()) });
         // SAFETY: PQstatus accepts null, which is a bad connection.
         if unsafe { PQstatus(client.0) } != ConnStatusType::CONNECTION_OK {
             return Err(client.message().into());
         }
         Ok(client)
+    }
+
+    /// The process of the server that this connection has.
+    pub fn backend(&self) -> i32 {
+        // SAFETY: PQbackendPID accepts any connection.
+        unsafe { PQbackendPID(self.0) }
     }
 
     fn message(&self) -> String {

@@ -4,6 +4,10 @@ use std::fmt::Write as _;
 use std::sync::OnceLock;
 use std::time::Instant;
 
+use crate::cells::LOOK_UP;
+use crate::peers::Peer;
+use crate::{cold, cold_table, sessions};
+
 /// One measured value.
 #[derive(Clone, Default)]
 pub struct Measure {
@@ -100,6 +104,9 @@ fn searches(section: &Section, out: &mut String) {
     let of = |m: &&Measure| m.what == "search";
     let peers = distinct(section.measures.iter().filter(of).map(|m| &m.peer));
     let tasks = distinct(section.measures.iter().filter(of).map(|m| &m.k));
+    if tasks.is_empty() {
+        return;
+    }
     let _ = writeln!(
         out,
         "\nSearch: median / 95th percentile in us over the floor (queries)\n"
@@ -121,19 +128,57 @@ fn searches(section: &Section, out: &mut String) {
         }
         out.push('\n');
     }
-    let checked: usize = section.measures.iter().map(|m| m.checked).sum();
-    let wrong: usize = section.measures.iter().map(|m| m.wrong).sum();
     let floor = section.measures.iter().find(of).and_then(|m| m.floor);
     let _ = writeln!(
         out,
-        "\n{checked} answers were compared with those of reading every row in memory, {wrong} were wrong. The floor was {} us.",
+        "\nThe floor was {} us.",
         floor.map_or(String::new(), short)
+    );
+    look_up(section, out);
+}
+
+/// How many answers of the set were checked.
+fn checked(section: &Section, out: &mut String) {
+    let checked: usize = section.measures.iter().map(|m| m.checked).sum();
+    let wrong: usize = section.measures.iter().map(|m| m.wrong).sum();
+    let _ = writeln!(
+        out,
+        "\n{checked} answers were compared with those of reading every row in memory, {wrong} were wrong."
+    );
+}
+
+/// What a look-up costs, and what searches cost in look-ups.
+fn look_up(section: &Section, out: &mut String) {
+    let Some(look_up) = section.measures.iter().find(|m| m.what == LOOK_UP) else {
+        return;
+    };
+    let searches = [
+        ("3", "within 3"),
+        ("8", "within 8"),
+        ("10 nearest", "ten nearest"),
+    ];
+    let multiples: Vec<String> = (searches.into_iter())
+        .filter_map(|(k, name)| {
+            let search = section.find("search", Peer::Simhash.name(), k)?;
+            Some(format!("{name} {}", short(search.value / look_up.value)))
+        })
+        .collect();
+    let _ = writeln!(
+        out,
+        "\nA look-up by the primary key: {} / {} us over the floor ({}). In look-ups, the medians of simhash are: {}.",
+        short(look_up.value),
+        look_up.p95.map_or(String::new(), short),
+        look_up.n,
+        multiples.join(", ")
     );
 }
 
 /// Everything else: a row for each kind of measure, a column for each peer.
 fn others(section: &Section, out: &mut String) {
-    let of = |m: &&Measure| m.what != "search" && !m.what.starts_with("hot keys");
+    let of = |m: &&Measure| {
+        let elsewhere = ["hot keys", sessions::PREFIX, cold::PREFIX];
+        m.what != "search" && m.what != LOOK_UP && !elsewhere.iter().any(|e| m.what.starts_with(e))
+    };
     let peers = distinct(section.measures.iter().filter(of).map(|m| &m.peer));
     if peers.is_empty() {
         return;
@@ -218,11 +263,49 @@ pub fn markdown(title: &str, sections: &[Section]) -> String {
     for section in sections {
         let _ = writeln!(out, "\n## Set {}, {} rows", section.set, section.rows);
         searches(section, &mut out);
+        sessions::table(section, &mut out);
+        cold_table::write(section, &mut out);
         others(section, &mut out);
         hot_keys(section, &mut out);
+        checked(section, &mut out);
         for m in section.measures.iter().filter(|m| !m.note.is_empty()) {
             let _ = writeln!(out, "\n* {} {} k = {}: {}", m.peer, m.what, m.k, m.note);
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn searches_are_told_in_look_ups() {
+        let measure = |what: &str, peer: Peer, k: &str, value| Measure {
+            what: what.to_owned(),
+            peer: peer.name().to_owned(),
+            k: k.to_owned(),
+            value,
+            ..Measure::default()
+        };
+        let mut section = Section {
+            set: "A".to_owned(),
+            rows: 1,
+            measures: vec![
+                measure("search", Peer::Simhash, "3", 10.0),
+                measure("search", Peer::Btrees, "8", 1.0),
+                measure("search", Peer::Simhash, "8", 50.0),
+                measure(LOOK_UP, Peer::LookUp, "", 4.0),
+            ],
+        };
+        let text = markdown("", std::slice::from_ref(&section));
+        assert!(
+            text.contains(" are: within 3 2.50, within 8 12.5."),
+            "{text}"
+        );
+        // Not among the other measures as well.
+        assert!(!text.contains("| look-up"), "{text}");
+        section.measures.pop();
+        assert!(!markdown("", &[section]).contains("look-up"));
+    }
 }

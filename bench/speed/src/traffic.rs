@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
 
-use crate::cells::{FLOOR, SESSION, percentile, prepare};
+use crate::cells::{SESSION, prepare};
 use crate::oracle;
 use crate::peers::{Peer, Query, Task};
 use crate::pq::{Client, Outcome, Statement};
@@ -12,41 +12,10 @@ use crate::report::{Measure, progress};
 
 const CLIENTS: [usize; 4] = [1, 2, 4, 8];
 const WARM_UP: usize = 500;
-const SESSIONS: usize = 40;
 /// Rows up to which all pairs of set A are joined.
 const JOINED: usize = 1_000_000;
 /// Rows up to which the pairs of a skewed set are counted by brute force.
 const COUNTED: usize = 200_000;
-
-/// The first search of a session, planning and loading of the library included, over an empty query
-/// of a new session.
-pub fn first_search(peer: Peer, centres: &[u64]) -> Outcome<Measure> {
-    let (query, mut times, mut floors) = (peer.query(Task::Within(3)), Vec::new(), Vec::new());
-    let ask = |sql: &str, q: u64| {
-        let client = Client::connect()?;
-        client.run(SESSION)?;
-        let start = Instant::now();
-        let statement = client.prepare("first", sql)?;
-        client.execute(&statement, &query.parameters(q))?;
-        Outcome::Ok(start.elapsed().as_secs_f64() * 1e6)
-    };
-    for q in centres.iter().take(SESSIONS) {
-        floors.push(ask(FLOOR, *q)?);
-        times.push(ask(&query.sql, *q)?);
-    }
-    let floor = percentile(&floors, 0.5);
-    Ok(Measure {
-        what: "first search of a session".to_owned(),
-        peer: peer.name().to_owned(),
-        k: "3".to_owned(),
-        n: times.len(),
-        value: percentile(&times, 0.5) - floor,
-        unit: "us",
-        p95: Some(percentile(&times, 0.95) - floor),
-        floor: Some(floor),
-        ..Measure::default()
-    })
-}
 
 /// Searches within 3 bits by each number of clients, `seconds` long: searches a second of them all.
 /// Each has a connection, and they share the machine with the server.
