@@ -308,7 +308,6 @@ class Plan:
         self.ms = min(measured["Execution Time"], self.ms if self.ms is not None else float("inf"))
         self.buffers = min(buffers, self.buffers if self.buffers is not None else buffers)
 
-
     def page_price(self, random_page):
         return self.in_sequence + (self.buffers - self.in_sequence) * random_page
 
@@ -421,11 +420,13 @@ def summary(outcomes):
 
 
 def causes(outcomes):
-    """A table: how many are far off, by cause."""
-    lines = ["| cause | over 2 times | over 5 times |", "|---|---|---|"]
+    """A table: how many are far off, by cause; and those of them that take longer, not only more buffers."""
+    lines = ["| cause | over 2 times | over 5 times | in time over 2 / 5 |", "|---|---|---|---|"]
     for name in ("same", "prices", "other"):
-        factors = [o.factor for o in outcomes if o.cause == name]
-        lines.append(f"| {name} | {over(factors, 2)} | {over(factors, 5)} |")
+        some = [o for o in outcomes if o.cause == name]
+        factors = [o.factor for o in some]
+        slower = [o.factor for o in some if o.chosen.ms - o.best.ms > TIME_MATTERS_MS]
+        lines.append(f"| {name} | {over(factors, 2)} | {over(factors, 5)} | {over(slower, 2)} / {over(slower, 5)} |")
     return lines
 
 
