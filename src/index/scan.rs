@@ -35,6 +35,7 @@ pub struct ScanState {
     batch: usize,
     /// The rows of the last batch, from the next page of the table on.
     rest: Option<RowBitmap>,
+    /// Which pages of the table are read ahead.
     table: TableAhead,
     /// Where rows can be. Kept when the scan is started again.
     addresses: RowAddresses,

@@ -4,7 +4,8 @@
 //! that hold them, `within` finds everything within a radius, `nearest` the nearest rows first,
 //! `nearest_in_scopes` those of several scopes. `sample` reads leaves for the planner's estimate;
 //! `view` is the index as one scan sees it; `cache` keeps the [`directory`] of its leaves for a
-//! session. What must not live here: changes of pages.
+//! session; [`read_ahead`] says how many pages to ask of the operating system ahead of reading them.
+//! What must not live here: changes of pages.
 
 #![forbid(unsafe_code)]
 

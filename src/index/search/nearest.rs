@@ -40,7 +40,7 @@ pub struct Nearest {
     bins: Bins,
     /// The search for a ring that is returned leaf by leaf, if there is one.
     stream: Option<Within>,
-    /// Leaves visited, about.
+    /// Leaves visited by widening.
     visited: usize,
 }
 
@@ -250,8 +250,8 @@ impl Nearest {
         let mut more = true;
         while more {
             walk.look_ahead(view, space, true, view.read_ahead(self.visited));
-            self.visited += 1;
             more = walk.step(view, space, &mut collect).is_some();
+            self.visited += usize::from(more);
         }
         self.radii[b] += 1;
     }

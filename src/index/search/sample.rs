@@ -19,9 +19,9 @@ use crate::pg::page::buffer::{Pinned, Shared};
 /// unfinished; damaged links may lead in a circle.
 const MOST_PAGES: usize = 50;
 
-/// The leaves around `query` in an index without scope columns, with the rows within `radius`: one descent in each key space. Rows with
-/// a fingerprint of `common`, which is sorted, are left out. None if a page cannot be read, or is not
-/// what it should be.
+/// The leaves around `query` in an index without scope columns, with the rows within `radius`: one
+/// descent in each key space. Rows with a fingerprint of `common`, which is sorted, are left out.
+/// None if a page cannot be read, or is not what it should be.
 pub fn around(rel: Rel, query: u64, radius: u32, common: &[u64]) -> Option<[LeafSample; BLOCKS]> {
     let meta = {
         let page = Pinned::read_if_sound(rel, META_BLOCK)?.share();

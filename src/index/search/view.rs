@@ -108,6 +108,7 @@ impl<'r, 's> View<'r, 's> {
             (PlannedLeaf::Entry(entry), Some(cached)) => {
                 self.known_leaf(space, key, *entry, cached)
             }
+            // The directory stays the same for the whole scan, so this does not happen.
             (PlannedLeaf::Entry(_), None) => self.leaf(space, key, None),
             (PlannedLeaf::Child { block, recent }, _) => {
                 self.note_descent(space);

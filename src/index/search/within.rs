@@ -181,7 +181,8 @@ impl Nulls {
     ) -> Option<Shared<'r>> {
         let room = view.read_ahead(self.visited);
         self.walk.look_ahead(view, Space::NULL, true, room);
-        self.visited += 1;
-        self.walk.step(view, Space::NULL, |key, _| found(key.tid))
+        let leaf = self.walk.step(view, Space::NULL, |key, _| found(key.tid));
+        self.visited += usize::from(leaf.is_some());
+        leaf
     }
 }
