@@ -49,10 +49,10 @@ fn insert_at<const N: usize>(rel: Rel, places: [(Space, Key); N]) {
         check_for_interrupts();
         let state = IndexState::read(rel);
         let view = View::new(rel, &state);
-        let known = view.expect_insert(&places);
+        let starts = view.expect_insert(&places);
         let mut leaves: Vec<Exclusive> = Vec::with_capacity(N);
-        let blocked = places.iter().zip(known).find(|((space, key), known)| {
-            let page = view.leaf_with_room(*space, *key, *known);
+        let blocked = places.iter().zip(starts).find(|((space, key), start)| {
+            let page = view.leaf_with_room(*space, *key, *start);
             let found = page.is_some();
             leaves.extend(page);
             !found

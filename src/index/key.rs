@@ -89,6 +89,20 @@ impl Key {
         u128::from(self.scope) << 64 | u128::from(self.rotated)
     }
 
+    /// About which share of the positions from `low` to `end` lies before this one, 0 to 1. None
+    /// for `end`: those to the end of the key space.
+    #[inline]
+    pub fn share_between(self, low: Key, end: Option<Key>) -> f32 {
+        if low.scope == self.scope && end.is_none_or(|end| end.scope == self.scope) {
+            let end = end.map_or(u64::MAX, |end| end.rotated);
+            let width = end.saturating_sub(low.rotated).max(1);
+            return (self.rotated.saturating_sub(low.rotated) as f32 / width as f32).min(1.0);
+        }
+        let end = end.unwrap_or(Key::END).place();
+        let width = end.saturating_sub(low.place()).max(1);
+        (self.place().saturating_sub(low.place()) as f32 / width as f32).min(1.0)
+    }
+
     /// The 16-bit key under which the posting is filed.
     #[inline]
     pub fn block_key(self) -> u16 {
@@ -131,8 +145,11 @@ impl Space {
     }
 
     /// Every space, in the order in which their pages may be locked.
+    pub const ALL: [Space; SPACES] = [Space(0), Space(1), Space(2), Space(3), Space::NULL];
+
+    /// Every space, in the same order.
     pub fn all() -> impl Iterator<Item = Space> {
-        (0..SPACES as u8).map(Space)
+        Space::ALL.into_iter()
     }
 
     /// Is it one of the two spaces that together hold each row exactly once?

@@ -10,7 +10,7 @@ use super::key::{Key, Space};
 use super::page::internal::{self, Downlink};
 use super::page::meta::{META_BLOCK, Meta};
 use super::page::special::{self, PageKind};
-use super::page::{Fault, LEAF, NO_BLOCK, Page, check_page, leaf, leaf_rewrite};
+use super::page::{Fault, LEAF, Page, check_page, leaf, leaf_rewrite};
 use crate::pg::catalog::relation::Rel;
 use crate::pg::page::buffer::{Exclusive, Pinned, Shared};
 use crate::pg::page::wal::{self, Image};
@@ -18,9 +18,12 @@ use crate::pg::process::backend::check_for_interrupts;
 use std::cell::Cell;
 use std::convert::Infallible;
 
-/// Moves right on the leaf level after which a search descends again from the root. A remembered
-/// leaf can lie thousands of splits to the left, and an insert moves right with leaves of other
-/// spaces locked.
+/// The level right above the leaves.
+const PARENT: u8 = LEAF + 1;
+
+/// Moves right on one level after which a search descends again from the root. A remembered page
+/// can lie thousands of splits to the left, and an insert moves right with leaves of other spaces
+/// locked.
 const MOST_MOVES: u64 = 16;
 
 /// Metapages whose buffers a session remembers.
@@ -164,40 +167,59 @@ impl<'r> Tree<'r> {
 
     /// The leaf that holds `key`, locked for reading.
     pub fn leaf(&self, key: Key) -> Shared<'r> {
-        self.leaf_from(Pinned::read(self.rel, self.descend(key, LEAF)), key)
-            .0
+        self.leaf_from(Pinned::read(self.rel, self.leaf_block(key)), key)
     }
 
-    /// As [`Tree::leaf`], starting at a leaf that is known to be at or left of it. Also tells how
-    /// many times it had to move right.
-    pub fn leaf_from(&self, start: Pinned<'r>, key: Key) -> (Shared<'r>, u64) {
+    /// As [`Tree::leaf`]. The search starts at `start`, a leaf that is
+    /// known to be at or left of it.
+    pub fn leaf_from(&self, start: Pinned<'r>, key: Key) -> Shared<'r> {
         let mut page: Shared = self.check(start, LEAF);
         let (mut moves, mut passed) = (0, None);
-        loop {
-            let Some(right) = self.next_right(&page, page.block(), key, &mut passed) else {
-                return (page, moves);
-            };
+        while let Some(right) = self.next_right(&page, page.block(), key, &mut passed) {
             drop(page);
             check_for_interrupts();
-            page = self.move_right(right, key, &mut moves, &mut passed);
+            page = self.move_right(right, LEAF, key, &mut moves, &mut passed);
+        }
+        page
+    }
+
+    /// Calls `each` with the low end and the block of each page right above the leaves, from left to
+    /// right; with none when the root is a leaf.
+    pub fn parents_of_leaves(&self, mut each: impl FnMut(Key, u32)) {
+        match self.root_level {
+            LEAF => {}
+            PARENT => each(Key::MIN, self.root),
+            _ => self.pages_between(PARENT + 1, (Key::MIN, Key::END), |page| {
+                internal::links(page).for_each(|link| each(link.key, link.child));
+            }),
         }
     }
 
-    /// Calls `each` with the internal pages right above the leaves, from left to right; with none
-    /// when the root is a leaf.
-    pub fn parents_of_leaves(&self, mut each: impl FnMut(&Page)) {
+    /// Calls `each` with the low end of each leaf that holds positions from `first` to `last`, from
+    /// left to right.
+    pub fn each_leaf_between(&self, first: Key, last: Key, mut each: impl FnMut(Key)) {
         if self.root_level == LEAF {
-            return;
+            return each(Key::MIN);
         }
-        let mut block = self.descend(Key::MIN, LEAF + 1);
-        let mut passed = None;
-        while block != NO_BLOCK {
+        self.pages_between(PARENT, (first, last), |page| {
+            internal::links_between(page, first, last).for_each(|link| each(link.key));
+        });
+    }
+
+    /// Calls `each` with the pages on a level that hold positions from `first` to `last`, from left
+    /// to right.
+    fn pages_between(&self, level: u8, (first, last): (Key, Key), mut each: impl FnMut(&Page)) {
+        let mut next = Some(self.descend(first, level));
+        let (mut begun, mut passed) = (false, None);
+        while let Some(block) = next {
             check_for_interrupts();
-            let page: Shared = self.fetch(block, LEAF + 1);
-            each(&page);
-            block = self
-                .next_right(&page, block, Key::END, &mut passed)
-                .unwrap_or(NO_BLOCK);
+            let page: Shared = self.fetch(block, level);
+            begun |= !special::is_past(&page, first);
+            if begun {
+                each(&page);
+            }
+            let key = if begun { last } else { first };
+            next = self.next_right(&page, block, key, &mut passed);
         }
     }
 
@@ -228,90 +250,62 @@ impl<'r> Tree<'r> {
     /// The leaf in which `key` can be put right now, locked for writing; None when
     /// [`Tree::make_room`] has to split it first, or to finish a split, with no other page locked.
     ///
-    /// The search starts at `start`, a leaf known to be that of `key` or left of it. Also tells how
-    /// many times it had to move right.
-    pub fn leaf_with_room(&self, start: Pinned<'r>, key: Key) -> (Option<Exclusive<'r>>, u64) {
+    /// The search starts at `start`, a leaf known to be that of `key` or left of it.
+    pub fn leaf_with_room(&self, start: Pinned<'r>, key: Key) -> Option<Exclusive<'r>> {
         let mut page: Exclusive = self.check(start, LEAF);
         let (mut moves, mut passed) = (0, None);
         loop {
             if special::is_incomplete(&page) {
-                return (None, moves);
+                return None;
             }
             let Some(right) = self.next_right(&page, page.block(), key, &mut passed) else {
-                return (leaf::has_room(&page, key).then_some(page), moves);
+                return leaf::has_room(&page, key).then_some(page);
             };
             drop(page);
             check_for_interrupts();
-            page = self.move_right(right, key, &mut moves, &mut passed);
+            page = self.move_right(right, LEAF, key, &mut moves, &mut passed);
         }
     }
 
-    /// The next leaf of a search for `key` that has to leave its leaf for `right`: that one, or
-    /// after many moves the one that the present root leads to.
+    /// The next page on `level` of a search for `key` that has to leave its page for `right`: that
+    /// one, or after many moves the one that the present root leads to.
     fn move_right<L: Locked<'r>>(
         &self,
         right: u32,
+        level: u8,
         key: Key,
         moves: &mut u64,
         passed: &mut Option<Key>,
     ) -> L {
         *moves += 1;
         if *moves != MOST_MOVES {
-            return self.fetch(right, LEAF);
+            return self.fetch(right, level);
         }
         *passed = None;
-        self.fetch(self.refreshed().descend(key, LEAF), LEAF)
+        self.fetch(self.refreshed().descend(key, level), level)
     }
 
     /// The leaf at which the search for `key` begins, by a descent from the root.
-    pub fn leaf_by_descent(&self, key: Key) -> Pinned<'r> {
-        Pinned::read(self.rel, self.descend(key, LEAF))
+    pub fn leaf_block(&self, key: Key) -> u32 {
+        self.descend(key, LEAF)
     }
 
-    /// Calls `each` with a position, the leaf at which a search for it begins, and where the next
-    /// leaf begins: with `from`, then with the positions that `each` returns, which ascend, as long
-    /// as one page of the level above leads to them. Reads no leaf. False if the root is one.
-    pub fn leaves_from(
-        &self,
-        from: Key,
-        mut each: impl FnMut(Key, u32, Option<Key>) -> Option<Key>,
-    ) -> bool {
-        if self.root_level == LEAF {
-            return false;
+    /// The page above the leaf that holds `key`, locked for reading; None if the root is a leaf. The
+    /// search starts at `start`, if given, a page of that level at or left of it. Also tells how
+    /// many times it had to move right from there.
+    pub fn parent_of_leaf(&self, start: Option<Pinned<'r>>, key: Key) -> Option<(Shared<'r>, u64)> {
+        if self.root_level == LEAF && start.is_none() {
+            return None;
         }
-        let page = self.parent_of_leaf(from);
-        let mut next = Some(from);
-        while let Some(key) = next.filter(|key| !special::is_past(&page, *key)) {
-            let (child, end) = internal::find_with_end(&page, key);
-            let end = end.or(special::right(&page).map(|(_, high)| high));
-            // On a damaged page the next position could be one that was met before.
-            next = each(key, child, end.filter(|end| *end > key));
-        }
-        true
-    }
-
-    /// The page above the leaf that holds `key`. The root must not be a leaf.
-    fn parent_of_leaf(&self, key: Key) -> Shared<'r> {
-        let mut block = self.descend(key, LEAF + 1);
-        let mut passed = None;
-        loop {
+        let start = start.unwrap_or_else(|| Pinned::read(self.rel, self.descend(key, PARENT)));
+        let mut page: Shared = self.check(start, PARENT);
+        let (mut moves, mut passed) = (0, None);
+        while let Some(right) = self.next_right(&page, page.block(), key, &mut passed) {
+            drop(page);
             check_for_interrupts();
-            let page: Shared = self.fetch(block, LEAF + 1);
-            match self.next_right(&page, block, key, &mut passed) {
-                Some(right) => block = right,
-                None => return page,
-            }
+            page = self.move_right(right, PARENT, key, &mut moves, &mut passed);
         }
-    }
-
-    /// How many leaves hold the positions from `from` to `to`, if one page of the level above leads
-    /// to all of them; None if there are more.
-    pub fn leaves_between(&self, from: Key, to: Key) -> Option<u64> {
-        if self.root_level == LEAF {
-            return Some(1);
-        }
-        let page = self.parent_of_leaf(from);
-        (!special::is_past(&page, to)).then(|| internal::distance(&page, from, to) as u64 + 1)
+        Some((page, moves))
     }
 
     /// Makes room on the leaf of `key` if it has none: splits the leaf, or lets it take postings of

@@ -21,7 +21,7 @@ pub struct Postings<'r> {
 impl<'r> Postings<'r> {
     pub fn new(rel: Rel<'r>, space: Space) -> Postings<'r> {
         let tree = Tree::new(rel, &read_meta(rel), space);
-        let first = tree.leaf_by_descent(Key::MIN).block();
+        let first = tree.leaf_block(Key::MIN);
         Postings {
             rel,
             tree,
@@ -41,7 +41,7 @@ impl Iterator for Postings<'_> {
             }
             let (from, block) = self.next?;
             check_for_interrupts();
-            let (page, _) = self.tree.leaf_from(Pinned::read(self.rel, block), from);
+            let page = self.tree.leaf_from(Pinned::read(self.rel, block), from);
             self.leaf = leaf::sorted_postings(&page).into_iter();
             self.next = special::right(&page).map(|(right, high)| (high, right));
         }

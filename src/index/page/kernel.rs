@@ -11,6 +11,7 @@ use super::format::KEY_SHIFT;
 use super::leaf::{self, CAPACITY};
 use super::slots::{self, SLOT_COUNT};
 use crate::index::key::Key;
+use std::ops::Range;
 
 /// Positions of the postings that may pass, in the leaf's order.
 pub struct Candidates {
@@ -39,16 +40,23 @@ impl Candidates {
 /// Finds the postings whose low word differs little enough, in the slots of the sorted prefix that
 /// the filter's ball can touch, from that of `from` on, and in the unsorted tail.
 #[inline(always)]
-fn find_body(page: &Page, filter: &Filter, from: Key, candidates: &mut Candidates) {
+fn find_body<const LANES: usize>(
+    page: &Page,
+    filter: &Filter,
+    from: Key,
+    candidates: &mut Candidates,
+) {
     match leaf::scope(page) {
-        Some(scope) if scope > from.scope => find_in_ball(page, filter, 0, candidates),
-        Some(scope) if scope == from.scope => find_in_ball(page, filter, from.rotated, candidates),
+        Some(scope) if scope > from.scope => find_in_ball::<LANES>(page, filter, 0, candidates),
+        Some(scope) if scope == from.scope => {
+            find_in_ball::<LANES>(page, filter, from.rotated, candidates)
+        }
         // The postings lie before `from`.
         Some(_) => return,
-        None => find_in_scope(page, filter, from, candidates),
+        None => find_in_scope::<LANES>(page, filter, from, candidates),
     }
     let tail = leaf::sorted_count(page)..leaf::count(page);
-    near(page, &tail, filter, filter.radius, candidates);
+    near::<LANES>(page, tail, filter, filter.radius as u8, candidates);
 }
 
 /// The slot of the sorted prefix that holds `place`, or the number of slots.
@@ -67,7 +75,12 @@ fn slot_start(page: &Page, z: usize) -> usize {
 /// The sorted prefix of a leaf whose postings carry their own scope, of which several may be in one
 /// slot.
 #[inline(always)]
-fn find_in_scope(page: &Page, filter: &Filter, from: Key, candidates: &mut Candidates) {
+fn find_in_scope<const LANES: usize>(
+    page: &Page,
+    filter: &Filter,
+    from: Key,
+    candidates: &mut Candidates,
+) {
     let (shift, base) = slots::directory(page);
     let lowest = Key::at(filter.scope.unwrap_or(0), 0).max(from);
     let last = slots::scoped_place(filter.scope.unwrap_or(u32::MAX), u64::MAX);
@@ -77,88 +90,108 @@ fn find_in_scope(page: &Page, filter: &Filter, from: Key, candidates: &mut Candi
         Some(z) => slots::slot_end(page, z.min(SLOT_COUNT as u64 - 1) as usize),
         None => 0,
     };
-    near(
-        page,
-        &(start..end.max(start)),
-        filter,
-        filter.radius,
-        candidates,
-    );
+    let range = start..end.max(start);
+    near::<LANES>(page, range, filter, filter.radius as u8, candidates);
 }
 
 /// The sorted prefix of a leaf of one scope.
 #[inline(always)]
-fn find_in_ball(page: &Page, filter: &Filter, from: u64, candidates: &mut Candidates) {
+fn find_in_ball<const LANES: usize>(
+    page: &Page,
+    filter: &Filter,
+    from: u64,
+    candidates: &mut Candidates,
+) {
     let (shift, base) = slots::directory(page);
-    let first = slot_of(from, shift, base);
-    let mut start = slot_start(page, first);
-    let mut run = 0..0;
-    let mut run_budget = 0;
-    for z in first..SLOT_COUNT {
-        let end = slots::slot_end(page, z);
-        let slot = start..end;
-        start = end;
-        let Some(budget) = slot_budget(filter, shift, base.wrapping_add(z as u64)) else {
+    let mut budgets = [None; SLOT_COUNT];
+    for (z, budget) in budgets.iter_mut().enumerate() {
+        *budget = slot_budget(filter, shift, base.wrapping_add(z as u64));
+    }
+    let mut first = slot_of(from, shift, base);
+    while first < SLOT_COUNT {
+        let Some(mut budget) = budgets[first] else {
+            first += 1;
             continue;
         };
-        if run.end != slot.start || budget != run_budget {
-            near(page, &run, filter, run_budget, candidates);
-            run = slot;
-            run_budget = budget;
-        } else {
-            run.end = slot.end;
+        let mut end = first + 1;
+        while end < SLOT_COUNT
+            && let Some(next) = budgets[end]
+            && (next == budget || next.max(budget) <= SELDOM)
+        {
+            budget = budget.max(next);
+            end += 1;
         }
+        let range = slot_start(page, first)..slots::slot_end(page, end - 1);
+        near::<LANES>(page, range, filter, budget, candidates);
+        first = end;
     }
-    near(page, &run, filter, run_budget, candidates);
 }
+
+/// Up to so many differing bits of 32, few words are near: one in a hundred, were they random. Then
+/// it is faster to search slots side by side together, for the most that any of them allows, than
+/// to search less of each.
+const SELDOM: u8 = 9;
 
 /// How many of the low 32 bits may differ in the slot with this prefix; None if nothing there can
 /// pass.
 #[inline(always)]
-fn slot_budget(filter: &Filter, shift: u32, prefix: u64) -> Option<u32> {
+fn slot_budget(filter: &Filter, shift: u32, prefix: u64) -> Option<u8> {
     let differing = (prefix << shift ^ filter.query) >> shift << shift;
     let of_key = (differing >> KEY_SHIFT).count_ones() as i32;
     // With the whole key in the prefix its distance is exact; otherwise it is a lower bound.
-    let key_passes = of_key <= filter.within && (shift > KEY_SHIFT || of_key > filter.beyond);
-    (key_passes && differing.count_ones() <= filter.radius)
-        .then(|| filter.radius - (differing >> 32).count_ones())
+    let key_passes = (of_key <= filter.within) & ((shift > KEY_SHIFT) | (of_key > filter.beyond));
+    let passes = key_passes & (differing.count_ones() <= filter.radius);
+    passes.then_some(filter.radius.wrapping_sub((differing >> 32).count_ones()) as u8)
 }
 
 /// Adds the postings of a range whose low word differs from the query's in at most `budget` bits.
+/// Tests so many words at a time as `LANES` says.
 #[inline(always)]
-fn near(
+fn near<const LANES: usize>(
     page: &Page,
-    range: &std::ops::Range<usize>,
+    range: Range<usize>,
     filter: &Filter,
-    budget: u32,
+    budget: u8,
     candidates: &mut Candidates,
 ) {
-    let low = filter.query as u32;
+    let is_seldom = LANES > 1 && budget <= SELDOM;
+    let (low, budget) = (filter.query as u32, u32::from(budget));
+    let is_near = |word: &[u8; 4]| (u32::from_ne_bytes(*word) ^ low).count_ones() <= budget;
     let mut count = candidates.count;
-    let words = leaf::low_words(page, range.start, range.end);
-    for (i, word) in words.chunks_exact(4).enumerate() {
-        let word = u32::from_ne_bytes([word[0], word[1], word[2], word[3]]);
-        // Always written, kept only if near: no branch to mispredict.
-        candidates.positions[count.min(CAPACITY - 1)] = (range.start + i) as u16;
-        count += usize::from((word ^ low).count_ones() <= budget);
+    for first in range.clone().step_by(LANES) {
+        // Words behind the range, too: a loop of constant length becomes a few vectors.
+        let words = leaf::low_words(page, first, first + LANES)
+            .as_chunks::<4>()
+            .0;
+        if is_seldom && !words.iter().fold(false, |any, word| any | is_near(word)) {
+            continue;
+        }
+        for (position, word) in (first..range.end).zip(words) {
+            // Always written, kept only if near: no branch to mispredict.
+            candidates.positions[count.min(CAPACITY - 1)] = position as u16;
+            count += usize::from(is_near(word));
+        }
     }
     candidates.count = count.min(CAPACITY);
 }
 
+/// Words tested at a time where the processor has vectors for them.
+const WORDS: usize = 32;
+
 fn find_portable(page: &Page, filter: &Filter, from: Key, candidates: &mut Candidates) {
-    find_body(page, filter, from, candidates);
+    find_body::<1>(page, filter, from, candidates);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "popcnt")]
 fn find_popcnt(page: &Page, filter: &Filter, from: Key, candidates: &mut Candidates) {
-    find_body(page, filter, from, candidates);
+    find_body::<1>(page, filter, from, candidates);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,popcnt")]
 fn find_avx2(page: &Page, filter: &Filter, from: Key, candidates: &mut Candidates) {
-    find_body(page, filter, from, candidates);
+    find_body::<WORDS>(page, filter, from, candidates);
 }
 
 /// As [`find_body`], with the best instructions that this machine has. What is found is added to

@@ -261,9 +261,6 @@ pub fn append(page: &mut Page, key: Key) -> [ops::Range<usize>; 3] {
     changed
 }
 
-/// The special area, which every visit reads.
-pub const SPECIAL: ops::Range<usize> = SPECIAL_START..PAGE_SIZE;
-
 /// Where an append will write: addresses in its two arrays, within the page whatever is on it. The
 /// posting's other part may begin in one line of the processor's cache and end in the next.
 pub fn next_posting(page: &Page) -> [*const u8; 3] {
@@ -279,7 +276,7 @@ pub fn likely_bytes(share: f32) -> [ops::Range<usize>; 2] {
     const SPAN: usize = 150;
     let first = (share * f32::from(LIKELY_COUNT)) as usize;
     let words = HEADER + LO * first..HEADER + LO * (first + SPAN).min(CAPACITY);
-    [words, SPECIAL]
+    [words, special::BYTES]
 }
 
 /// The bytes of the low words of postings `from` to `to`.

@@ -19,11 +19,12 @@
 #![forbid(unsafe_code)]
 
 use super::{
-    Fault, HEADER, NO_BLOCK, Page, SPECIAL, SPECIAL_START, check_header, get_u16, get_u32, get_u64,
-    init_header, put_u16, put_u32, put_u64,
+    Fault, HEADER, NO_BLOCK, PAGE_SIZE, Page, SPECIAL, SPECIAL_START, check_header, get_u16,
+    get_u32, get_u64, init_header, put_u16, put_u32, put_u64,
 };
 use crate::index::key::{Key, SPACES, Space};
 use crate::tid::Tid;
+use std::ops::Range;
 
 /// Page id at the very end of the special area, where tools look to tell the pages of the access
 /// methods apart.
@@ -62,6 +63,9 @@ pub struct PageKind {
     pub level: u8,
     pub stamp: u32,
 }
+
+/// The special area, which every visit reads.
+pub const BYTES: Range<usize> = SPECIAL_START..PAGE_SIZE;
 
 /// Makes an empty page with no right sibling.
 pub fn init(page: &mut Page, kind: PageKind) {

@@ -1,91 +1,111 @@
-//! The leaf directories that a session keeps, one for each index.
+//! What a session keeps of its indexes: a directory of each, and how the rows of scopes spread over
+//! keys.
 //!
-//! A directory is loaded from the internal pages once the session has descended often enough for it
-//! to pay, so a session with a few queries never loads one. It is keyed on the build stamp: the
-//! file does not identify a tree. It is loaded again when splits have made it too stale to be
-//! useful.
+//! A directory costs as much as a few descents, so it is loaded at once, and again when splits have
+//! made it stale. The keys of a scope are counted when searches have visited so many leaves that it
+//! pays, so a session with a few queries never counts. Both are keyed on the build stamp: the file
+//! does not identify a tree.
 
-use super::directory::{Directory, SpaceDirectory};
-use super::probe::KeyCounts;
+use super::directory::{Directory, Parent, Parents, Recent};
+use super::key_counts::{ScopeCounts, SpaceCounts};
 use crate::index::corrupt::corrupted;
 use crate::index::key::{BLOCKS, Key, Space};
+use crate::index::page::Fault;
 use crate::index::page::meta::Meta;
-use crate::index::page::{Fault, internal};
 use crate::index::tree::Tree;
 use crate::pg::catalog::relation::Rel;
 use crate::pg::process::settings::directory_cache_bytes;
 use pgrx::pg_sys;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Leaves that are entered into a directory in the time that one descent takes.
-const LEAVES_PER_DESCENT: u64 = 16;
-/// Blocks that an index must have to get a directory: below, a descent is as good, and a directory
-/// takes at least 2 MB.
-const WORTH_KNOWING: u32 = 32;
-/// Indexes to remember before those without a directory are forgotten.
-const MOST_INDEXES: usize = 1000;
-/// A directory is worn out when searches have moved right once for every so many of its leaves.
+/// Leaves that are counted in the time that one visit of a leaf takes.
+const COUNTED_PER_VISIT: u64 = 8;
+/// Visits of leaves that take as long as counting takes at least.
+const LEAST_VISITS: u64 = 1000;
+/// Leaves that a key space of a scope must have to be counted: the rows of fewer count as evenly
+/// spread.
+const WORTH_COUNTING: u64 = 64;
+/// A directory is worn out when searches have moved right once for every so many of its pages.
 const WORN_SHARE: u64 = 8;
-
-/// A loaded directory.
-pub struct Cached {
-    directory: Directory,
-}
-
-impl Cached {
-    pub fn space(&self, b: usize) -> &SpaceDirectory {
-        &self.directory[b]
-    }
-
-    /// What the directory tells of one scope.
-    pub fn of_scope(&self, scope: u32) -> ScopeCounts<'_> {
-        ScopeCounts {
-            directory: &self.directory,
-            scope,
-        }
-    }
-}
-
-/// The counts of one scope.
-pub struct ScopeCounts<'c> {
-    directory: &'c Directory,
-    scope: u32,
-}
-
-impl KeyCounts for ScopeCounts<'_> {
-    fn leaves(&self, b: usize) -> u64 {
-        self.directory[b].leaves_of(self.scope)
-    }
-
-    fn rows(&self, b: usize, key: u16) -> u64 {
-        u64::from(self.directory[b].rows(self.scope, key))
-    }
-}
+/// Moves right that no directory is loaded again for.
+const LEAST_MOVES: u64 = 16;
 
 /// What a session knows of one index.
-struct KnownIndex {
+pub struct KnownIndex {
+    pub directory: Directory,
+    /// Moves right from the pages that the directory gave.
+    moves: Cell<u64>,
+    /// Leaves visited since keys were counted last.
+    visits: Cell<u64>,
+    /// The scopes whose keys were counted, the oldest first.
+    counts: RefCell<Vec<(u32, Rc<ScopeCounts>)>>,
+}
+
+impl KnownIndex {
+    pub fn note_moves(&self, moves: u64) {
+        self.moves.set(self.moves.get() + moves);
+    }
+
+    pub fn note_visit(&self) {
+        self.visits.set(self.visits.get() + 1);
+    }
+
+    fn is_worn(&self) -> bool {
+        self.moves.get() > self.directory.pages() as u64 / WORN_SHARE + LEAST_MOVES
+    }
+
+    fn size(&self) -> usize {
+        self.directory.size() + self.counts.borrow().len() * ScopeCounts::SIZE
+    }
+
+    /// How the rows of a scope spread over keys, if that is known or it is time to count them.
+    pub fn scope_counts(&self, rel: Rel, meta: &Meta, scope: u32) -> Option<Rc<ScopeCounts>> {
+        if let Some(counted) = self.counts.borrow().iter().find(|c| c.0 == scope) {
+            return Some(Rc::clone(&counted.1));
+        }
+        if self.visits.get() < LEAST_VISITS {
+            return None;
+        }
+        let leaves = self.directory.parents(Space::of_block(0)).leaves_of(scope);
+        let price = LEAST_VISITS + leaves * BLOCKS as u64 / COUNTED_PER_VISIT;
+        if leaves < WORTH_COUNTING || self.visits.get() < price {
+            return None;
+        }
+        self.visits.set(0);
+        let limit = directory_cache_bytes();
+        let fits = SESSION.with_borrow_mut(|s| s.make_room(ScopeCounts::SIZE, limit, rel.oid()));
+        if !fits {
+            return None;
+        }
+        let counts = Rc::new(count_keys(rel, meta, scope));
+        self.counts.borrow_mut().push((scope, Rc::clone(&counts)));
+        Some(counts)
+    }
+}
+
+/// An index's place in a session's memory.
+struct Place {
     stamp: u64,
-    state: DirectoryState,
+    /// None: it does not fit.
+    known: Option<Rc<KnownIndex>>,
     /// When it was last used, by the session's own clock.
     used: u64,
 }
 
-enum DirectoryState {
-    /// Descents so far, and after how many loading is considered.
-    Waiting { effort: u64, due: u64 },
-    /// The directory, the bytes that it takes, and moves right so far.
-    Loaded {
-        cached: Rc<Cached>,
-        size: usize,
-        moves: u64,
-    },
+impl Place {
+    fn size(&self) -> usize {
+        self.known.as_ref().map_or(0, |known| known.size())
+    }
 }
+
+/// Indexes to remember before those that do not fit are forgotten.
+const MOST_INDEXES: usize = 1000;
 
 #[derive(Default)]
 struct Session {
-    indexes: HashMap<pg_sys::Oid, KnownIndex>,
+    indexes: HashMap<pg_sys::Oid, Place>,
     clock: u64,
     /// The setting at the last look-up, in bytes.
     limit: usize,
@@ -95,160 +115,131 @@ thread_local! {
     static SESSION: RefCell<Session> = RefCell::default();
 }
 
-/// The directory of an index, if this session has one or it is time to load it.
-pub fn directory(rel: Rel, meta: &Meta) -> Option<Rc<Cached>> {
+/// What the session knows of an index; None where the setting leaves no room for it.
+pub fn known_index(rel: Rel, meta: &Meta) -> Option<Rc<KnownIndex>> {
     let limit = directory_cache_bytes();
+    if limit == 0 {
+        SESSION.take();
+        return None;
+    }
     let found = SESSION.with_borrow_mut(|session| {
         session.keep_within(limit);
-        match limit {
-            0 => Lookup::NotYet,
-            _ => session.look_up(rel.oid(), meta.stamp),
-        }
+        session.look_up(rel.oid(), meta.stamp)
     });
-    match found {
-        Lookup::Loaded(cached) => Some(cached),
-        Lookup::NotYet => None,
-        Lookup::Due(effort) => consider(rel, meta, effort, limit),
-    }
-}
-
-/// Notes the work of a search: descents without a directory, or moves right with one.
-pub fn note_effort(rel: Rel, work: u64) {
-    if work == 0 {
-        return;
-    }
-    SESSION.with_borrow_mut(|session| {
-        match session
-            .indexes
-            .get_mut(&rel.oid())
-            .map(|known| &mut known.state)
-        {
-            Some(DirectoryState::Waiting { effort, .. }) => *effort = effort.saturating_add(work),
-            Some(DirectoryState::Loaded { moves, .. }) => *moves += work,
-            None => {}
-        }
-    });
-}
-
-enum Lookup {
-    Loaded(Rc<Cached>),
-    NotYet,
-    /// Loading is to be considered, after this effort.
-    Due(u64),
+    found.unwrap_or_else(|| {
+        let directory = read_directory(rel, meta, limit);
+        SESSION.with_borrow_mut(|session| session.enter(rel.oid(), meta.stamp, directory, limit))
+    })
 }
 
 impl Session {
-    fn look_up(&mut self, oid: pg_sys::Oid, stamp: u64) -> Lookup {
+    /// None if a directory is to be loaded.
+    fn look_up(&mut self, oid: pg_sys::Oid, stamp: u64) -> Option<Option<Rc<KnownIndex>>> {
         self.clock += 1;
-        let used = self.clock;
-        let fresh = || {
-            let state = DirectoryState::Waiting {
-                effort: 0,
-                due: LEAVES_PER_DESCENT,
-            };
-            KnownIndex { stamp, state, used }
+        let place = self.indexes.get_mut(&oid)?;
+        place.used = self.clock;
+        match &place.known {
+            Some(known) if known.is_worn() => None,
+            known => (place.stamp == stamp).then(|| known.clone()),
+        }
+    }
+
+    fn enter(
+        &mut self,
+        oid: pg_sys::Oid,
+        stamp: u64,
+        directory: Directory,
+        limit: usize,
+    ) -> Option<Rc<KnownIndex>> {
+        if self.indexes.len() > MOST_INDEXES {
+            // A session is not told of dropped indexes.
+            self.indexes.retain(|_, place| place.known.is_some());
+        }
+        self.indexes.remove(&oid);
+        let known = KnownIndex {
+            directory,
+            moves: Cell::new(0),
+            visits: Cell::new(0),
+            counts: RefCell::default(),
         };
-        if self.indexes.len() > MOST_INDEXES && !self.indexes.contains_key(&oid) {
-            // A session is not told of dropped indexes. Entries without a directory hold little.
-            self.indexes
-                .retain(|_, known| matches!(known.state, DirectoryState::Loaded { .. }));
-        }
-        let known = self.indexes.entry(oid).or_insert_with(fresh);
-        if known.stamp != stamp {
-            *known = fresh();
-        }
-        known.used = used;
-        match &known.state {
-            DirectoryState::Waiting { effort, due } if effort >= due => Lookup::Due(*effort),
-            DirectoryState::Waiting { .. } => Lookup::NotYet,
-            DirectoryState::Loaded { cached, moves, .. } => {
-                let leaves: u64 = (0..BLOCKS).map(|b| cached.space(b).leaves() as u64).sum();
-                if *moves <= leaves / WORN_SHARE + LEAVES_PER_DESCENT {
-                    Lookup::Loaded(Rc::clone(cached))
-                } else {
-                    // So many moves have paid for a new one, unless the index is much larger now.
-                    Lookup::Due(leaves)
-                }
-            }
-        }
+        let known = (self.make_room(known.size(), limit, oid)).then(|| Rc::new(known));
+        let place = Place {
+            stamp,
+            known: known.clone(),
+            used: self.clock,
+        };
+        self.indexes.insert(oid, place);
+        known
     }
 
-    fn set(&mut self, oid: pg_sys::Oid, state: DirectoryState) {
-        if let Some(known) = self.indexes.get_mut(&oid) {
-            known.state = state;
-        }
-    }
-
-    /// Drops directories when the setting was lowered.
+    /// Follows a change of the setting.
     fn keep_within(&mut self, limit: usize) {
         if limit < self.limit {
-            self.make_room(0, limit);
+            self.make_room(0, limit, pg_sys::InvalidOid);
+        } else if limit > self.limit {
+            self.indexes.retain(|_, place| place.known.is_some());
         }
         self.limit = limit;
     }
 
-    /// Drops the directories used longest ago until `size` more bytes fit.
-    fn make_room(&mut self, size: usize, limit: usize) {
-        let size_of = |known: &KnownIndex| match known.state {
-            DirectoryState::Loaded { size, .. } => size,
-            DirectoryState::Waiting { .. } => 0,
-        };
-        while self.indexes.values().map(size_of).sum::<usize>() + size > limit {
-            let loaded = self.indexes.iter().filter(|(_, known)| size_of(known) > 0);
-            let Some((oid, _)) = loaded.min_by_key(|(_, known)| known.used) else {
-                return;
+    /// Drops what was used longest ago, but not `kept`, until `size` more bytes fit; false if they
+    /// do not.
+    fn make_room(&mut self, size: usize, limit: usize, kept: pg_sys::Oid) -> bool {
+        loop {
+            if self.indexes.values().map(Place::size).sum::<usize>() + size <= limit {
+                return true;
+            }
+            let others = self
+                .indexes
+                .iter()
+                .filter(|(oid, place)| **oid != kept && place.size() > 0);
+            let Some(oid) = others
+                .min_by_key(|(_, place)| place.used)
+                .map(|(oid, _)| *oid)
+            else {
+                // The oldest counts of the index make room for the newest.
+                let known = self
+                    .indexes
+                    .get(&kept)
+                    .and_then(|place| place.known.as_ref());
+                match known.map(|known| known.counts.borrow_mut()) {
+                    Some(mut counts) if !counts.is_empty() => drop(counts.remove(0)),
+                    _ => return false,
+                }
+                continue;
             };
-            let oid = *oid;
             self.indexes.remove(&oid);
         }
     }
 }
 
-/// Loads a directory if the effort so far has paid for it and memory allows.
-fn consider(rel: Rel, meta: &Meta, effort: u64, limit: usize) -> Option<Rc<Cached>> {
-    // Almost every block is a leaf.
-    let blocks = rel.block_count();
-    let scoped = rel.key_columns() > 1;
-    let size = SpaceDirectory::size(blocks as usize / BLOCKS, scoped) * BLOCKS;
-    let price = u64::from(blocks) / LEAVES_PER_DESCENT;
-    if effort < price || size > limit || blocks < WORTH_KNOWING {
-        // Considered again after as much effort: the setting may be raised, and the index grow.
-        let due = price.max(effort);
-        let waiting = DirectoryState::Waiting { effort: 0, due };
-        SESSION.with_borrow_mut(|session| session.set(rel.oid(), waiting));
-        return None;
-    }
-    let cached = Rc::new(read(rel, meta));
-    SESSION.with_borrow_mut(|session| {
-        session.set(rel.oid(), DirectoryState::Waiting { effort: 0, due: 0 });
-        session.make_room(size, limit);
-        let state = DirectoryState::Loaded {
-            cached: Rc::clone(&cached),
-            size,
-            moves: 0,
-        };
-        session.set(rel.oid(), state);
+fn read_directory(rel: Rel, meta: &Meta, limit: usize) -> Directory {
+    let parents = Space::ALL.map(|space| {
+        let mut pages: Vec<Parent> = Vec::new();
+        Tree::new(rel, meta, space)
+            .parents_of_leaves(|low, block| pages.push(Parent { low, block }));
+        check_order(rel, meta, space, pages.is_sorted_by_key(|page| page.low));
+        Parents::new(pages)
     });
-    Some(cached)
+    Directory::new(parents, Recent::new(rel.block_count(), limit / 2))
 }
 
-fn read(rel: Rel, meta: &Meta) -> Cached {
-    let scoped = rel.key_columns() > 1;
-    let directory: Directory = std::array::from_fn(|b| {
-        let tree = Tree::new(rel, meta, Space::of_block(b));
-        let mut leaves: Vec<(Key, u32)> = Vec::new();
-        tree.parents_of_leaves(|page| {
-            leaves.extend(internal::links(page).map(|link| (link.key, link.child)));
-        });
-        if leaves.is_empty() {
-            leaves.push((Key::MIN, meta.roots[b]));
-        }
-        // A search reads one downlink of a page and does not notice; this reads all of them.
-        if !leaves.is_sorted_by_key(|leaf| leaf.0) {
-            let fault = Fault::new("downlinks below it are out of order");
-            corrupted(rel, meta.roots[b], &fault);
-        }
-        SpaceDirectory::new(&leaves, scoped)
-    });
-    Cached { directory }
+fn count_keys(rel: Rel, meta: &Meta, scope: u32) -> ScopeCounts {
+    let (first, last) = (Key::at(scope, 0), Key::at(scope, u64::MAX));
+    ScopeCounts::new(std::array::from_fn(|b| {
+        let space = Space::of_block(b);
+        let mut lows: Vec<Key> = Vec::new();
+        Tree::new(rel, meta, space).each_leaf_between(first, last, |low| lows.push(low.max(first)));
+        check_order(rel, meta, space, lows.is_sorted());
+        SpaceCounts::new(lows.iter().map(|low| low.rotated))
+    }))
+}
+
+/// A search reads one downlink of a page and does not notice; the session's knowledge comes from
+/// all of them.
+fn check_order(rel: Rel, meta: &Meta, space: Space, is_sorted: bool) {
+    if !is_sorted {
+        let fault = Fault::new("downlinks below it are out of order");
+        corrupted(rel, meta.roots[space.index()], &fault);
+    }
 }

@@ -1,275 +1,179 @@
-//! A backend's own picture of an index's leaves: where each begins, and so about how many rows lie
-//! between two positions. Pure; `cache` loads it.
+//! A backend's own picture of an index: where the pages above the leaves begin, and which buffers
+//! held its pages last. Pure; `cache` loads it.
 //!
-//! It may be stale, and no answer is wrong for that. A leaf's low end never changes, so the leaf
-//! found here is the right one or, after splits, left of it. The counts only choose radii, and any
-//! radii are exact (see `probe`).
+//! It may be stale, and no answer is wrong for that. A page's low end never changes, so the page
+//! found here is the right one or, after splits, left of it. The server checks what a buffer holds.
 
-use crate::filed::NO_SCOPE;
-use crate::index::key::{BLOCKS, Key};
+use crate::index::key::{Key, SPACES, Space};
+use crate::index::page::internal::CAPACITY;
 use crate::index::page::leaf::LIKELY_COUNT;
-use crate::tid::Tid;
 use std::cell::Cell;
 
 /// Rows that a leaf is assumed to hold.
 pub const ROWS_PER_LEAF: f64 = LIKELY_COUNT as f64;
-const KEYS: usize = 1 << 16;
+/// Leaves below a page of those above them, while builds fill these pages and splits halve them.
+const LEAVES_PER_PARENT: f64 = CAPACITY as f64 * 0.8;
 
-/// The leaves of the four key spaces that file fingerprints.
-pub type Directory = [SpaceDirectory; BLOCKS];
-
-/// A leaf: all that a search needs to know of it in one place, so that it waits for memory once.
-pub struct Leaf {
-    /// Where it begins, in its scope.
-    rotated: u64,
-    tid: Tid,
+/// A page right above the leaves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parent {
+    /// Where it begins.
+    pub low: Key,
     pub block: u32,
-    /// The buffer in which the leaf was seen last; 0 when in none.
-    pub recent: Cell<i32>,
 }
 
-/// The leaves of one key space, from left to right.
-pub struct SpaceDirectory {
-    leaves: Vec<Leaf>,
-    /// Has the index scope columns?
-    scoped: bool,
-    /// With scope columns, the scope in which each leaf begins. Apart, so that without them a leaf
-    /// takes less of the processor's cache.
-    scopes: Vec<u32>,
-    /// For each of 2^16 ranges of positions, the leaf that holds the first one; one more entry for
-    /// the end. A range is a 16-bit key or, in an index with scope columns, the scopes that begin
-    /// with 16 such bits.
-    starts: Vec<u32>,
-    /// Without scope columns, for each 16-bit key about how many rows it has.
-    rows: Vec<u32>,
-}
+/// The pages right above the leaves of one key space, from left to right. None where the root is a
+/// leaf.
+#[derive(Default)]
+pub struct Parents(Vec<Parent>);
 
-impl SpaceDirectory {
-    /// From the leaves' low ends, ascending, the first one [`Key::MIN`], and their blocks.
-    pub fn new(leaves: &[(Key, u32)], scoped: bool) -> SpaceDirectory {
-        let lows: Vec<Key> = leaves.iter().map(|leaf| leaf.0).collect();
-        let mut starts = Vec::with_capacity(KEYS + 1);
-        let mut leaf = 0;
-        for range in 0..KEYS as u64 {
-            let start = match scoped {
-                true => Key::at((range as u32) << 16, 0),
-                false => Key::at(NO_SCOPE, range << 48),
-            };
-            while leaf + 1 < lows.len() && lows[leaf + 1] <= start {
-                leaf += 1;
-            }
-            starts.push(leaf as u32);
-        }
-        starts.push(lows.len().saturating_sub(1) as u32);
-        let rows = match scoped {
-            true => Vec::new(),
-            false => rows_per_key(&lows),
-        };
-        let leaf = |&(low, block): &(Key, u32)| Leaf {
-            rotated: low.rotated,
-            tid: low.tid,
-            block,
-            recent: Cell::new(0),
-        };
-        let scopes = match scoped {
-            true => lows.iter().map(|low| low.scope).collect(),
-            false => Vec::new(),
-        };
-        SpaceDirectory {
-            leaves: leaves.iter().map(leaf).collect(),
-            scoped,
-            scopes,
-            starts,
-            rows,
-        }
+impl Parents {
+    /// Of pages that ascend, the first of which begins at [`Key::MIN`].
+    pub fn new(pages: Vec<Parent>) -> Parents {
+        Parents(pages)
     }
 
-    /// The range that holds a position.
-    fn range(&self, key: Key) -> usize {
-        match self.scoped {
-            true => (key.scope >> 16) as usize,
-            false => usize::from(key.block_key()),
-        }
+    /// Those that begin at or before `key`.
+    fn count_to(&self, key: Key) -> usize {
+        self.0.partition_point(|page| page.low <= key)
     }
 
-    pub fn leaves(&self) -> usize {
-        self.leaves.len()
+    /// The page above the leaf that holds `key`, as far as known.
+    pub fn find(&self, key: Key) -> Option<Parent> {
+        self.0.get(self.count_to(key).saturating_sub(1)).copied()
     }
 
-    /// Bytes that a directory of so many leaves takes.
-    pub fn size(leaves: usize, scoped: bool) -> usize {
-        // A scope for each leaf, or the rows for each key.
-        let numbers = if scoped { leaves } else { KEYS };
-        leaves * size_of::<Leaf>() + (KEYS + numbers) * size_of::<u32>()
+    /// Where the page above the leaf that holds `key` ends; None for the last one.
+    pub fn end(&self, key: Key) -> Option<Key> {
+        self.0.get(self.count_to(key)).map(|next| next.low)
     }
 
-    /// Position in the directory of the leaf that holds `key`, as far as known.
-    pub fn find(&self, key: Key) -> usize {
-        let range = self.range(key);
-        let (mut at, mut end) = (self.starts[range] as usize, self.starts[range + 1] as usize);
-        while at < end {
-            let middle = at + (end - at).div_ceil(2);
-            if self.low_of(middle) <= key {
-                at = middle;
-            } else {
-                end = middle - 1;
-            }
-        }
-        at
-    }
-
-    /// Where the leaf at a position begins.
-    #[inline]
-    fn low_of(&self, position: usize) -> Key {
-        let leaf = &self.leaves[position];
-        Key {
-            scope: match self.scoped {
-                true => self.scopes[position],
-                false => NO_SCOPE,
-            },
-            rotated: leaf.rotated,
-            tid: leaf.tid,
-        }
-    }
-
-    /// The address that [`SpaceDirectory::find`] will read first.
-    pub fn first_read(&self, key: Key) -> *const u8 {
-        (&raw const self.starts[self.range(key)]).cast()
-    }
-
-    /// About which share of a leaf's rows lies before `key`, 0 to 1.
-    pub fn share_before(&self, position: usize, key: Key) -> f32 {
-        let (low, end) = (self.low_of(position), self.low(position + 1));
-        let one_scope = low.scope == key.scope && end.is_none_or(|end| end.scope == key.scope);
-        if one_scope {
-            let end = end.map_or(u64::MAX, |end| end.rotated);
-            let width = end.saturating_sub(low.rotated).max(1);
-            return (key.rotated.saturating_sub(low.rotated) as f32 / width as f32).min(1.0);
-        }
-        let width = end.unwrap_or(Key::END).place() - low.place();
-        (key.place().saturating_sub(low.place()) as f32 / width as f32).min(1.0)
-    }
-
-    /// Leaves that hold positions of a scope.
+    /// About how many leaves hold positions of a scope.
     pub fn leaves_of(&self, scope: u32) -> u64 {
-        if !self.scoped {
-            return self.leaves() as u64;
-        }
-        let end = Key::at(scope, u64::MAX);
-        (self.find(end) - self.find(Key::at(scope, 0)) + 1) as u64
+        let before = self.leaves_before(Key::at(scope, 0));
+        let up_to = self.leaves_before(Key::at(scope, u64::MAX));
+        1 + (up_to - before).round() as u64
     }
 
-    /// About how many rows of a scope have a 16-bit key.
-    pub fn rows(&self, scope: u32, key: u16) -> u32 {
-        if !self.scoped {
-            return self.rows[usize::from(key)];
-        }
-        let place = |rotated: u64| {
-            let key = Key::at(scope, rotated);
-            let leaf = self.find(key);
-            leaf as f64 + f64::from(self.share_before(leaf, key))
+    fn leaves_before(&self, key: Key) -> f64 {
+        let next = self.count_to(key);
+        let Some(page) = next.checked_sub(1).and_then(|i| self.0.get(i)) else {
+            return 0.0;
         };
-        let first = u64::from(key) << 48;
-        let leaves = place(first | u64::MAX >> 16) - place(first);
-        (leaves * ROWS_PER_LEAF).round() as u32
-    }
-
-    /// Where the leaf at a position begins; None beyond the last.
-    pub fn low(&self, position: usize) -> Option<Key> {
-        (position < self.leaves.len()).then(|| self.low_of(position))
-    }
-
-    /// The leaf at a position.
-    pub fn leaf(&self, position: usize) -> &Leaf {
-        &self.leaves[position]
+        let end = self.0.get(next).map(|page| page.low);
+        let share = key.share_between(page.low, end);
+        LEAVES_PER_PARENT * ((next - 1) as f64 + f64::from(share))
     }
 }
 
-/// Spreads each leaf's rows evenly over its range of fingerprints.
-fn rows_per_key(lows: &[Key]) -> Vec<u32> {
-    /// Fingerprints under one key.
-    const SPAN: f64 = (1u64 << 48) as f64;
-    let mut rows = vec![0f64; KEYS];
-    for (i, low) in lows.iter().enumerate() {
-        let next = lows.get(i + 1);
-        let (from, to) = (
-            low.rotated as f64,
-            next.map_or(u64::MAX, |n| n.rotated) as f64,
-        );
-        let first = usize::from(low.block_key());
-        let last = next.map_or(KEYS - 1, |n| usize::from(n.block_key()));
-        // A run of equal fingerprints: the leaf's range is one value.
-        let width = (to - from).max(1.0);
-        if to <= from {
-            rows[first] += ROWS_PER_LEAF;
-        }
-        for (share, key) in rows[first..=last].iter_mut().zip(first..) {
-            let start = from.max(key as f64 * SPAN);
-            let end = to.min((key + 1) as f64 * SPAN);
-            *share += ROWS_PER_LEAF * (end - start).max(0.0) / width;
+/// For each page of an index the buffer in which it was seen last, 0 when in none. If there are
+/// more pages than places, several share a place.
+pub struct Recent(Vec<Cell<i32>>);
+
+/// Places: those of the pages of an index over 100 million rows, 3 MB.
+const MOST_PLACES: usize = 3 << 18;
+
+impl Recent {
+    /// For an index of so many blocks, within `limit` bytes.
+    pub fn new(blocks: u32, limit: usize) -> Recent {
+        // The allocator takes large blocks of zeros from the system, which provides the memory
+        // when it is touched.
+        let places = (blocks as usize)
+            .min(MOST_PLACES)
+            .min(limit / size_of::<i32>());
+        Recent(vec![Cell::new(0); places.max(1)])
+    }
+
+    #[inline]
+    pub fn of(&self, block: u32) -> &Cell<i32> {
+        let block = block as usize;
+        match self.0.get(block) {
+            Some(place) => place,
+            None => &self.0[block % self.0.len()],
         }
     }
-    rows.into_iter().map(|r| r.round() as u32).collect()
+}
+
+/// Where the pages of an index are.
+pub struct Directory {
+    parents: [Parents; SPACES],
+    pub recent: Recent,
+}
+
+impl Directory {
+    pub fn new(parents: [Parents; SPACES], recent: Recent) -> Directory {
+        Directory { parents, recent }
+    }
+
+    pub fn parents(&self, space: Space) -> &Parents {
+        &self.parents[space.index()]
+    }
+
+    /// Pages above leaves.
+    pub fn pages(&self) -> usize {
+        self.parents.iter().map(|parents| parents.0.len()).sum()
+    }
+
+    /// Bytes that it takes.
+    pub fn size(&self) -> usize {
+        size_of::<Parent>() * self.pages() + size_of_val(&self.recent.0[..])
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tid::Tid;
     use proptest::prelude::*;
-
-    fn directory(mut lows: Vec<Key>, scoped: bool) -> SpaceDirectory {
-        lows.push(Key::MIN);
-        lows.sort();
-        lows.dedup();
-        let leaves: Vec<_> = lows
-            .iter()
-            .enumerate()
-            .map(|(i, low)| (*low, i as u32))
-            .collect();
-        SpaceDirectory::new(&leaves, scoped)
-    }
 
     proptest! {
         #[test]
-        fn find_is_the_last_leaf_not_above(
+        fn find_is_the_last_page_not_above(
             raw in prop::collection::vec((any::<u64>(), 0u32..3), 0..300),
-            probes in prop::collection::vec((any::<u64>(), 0u32..3), 20), narrow: bool, scoped: bool,
+            probes in prop::collection::vec((any::<u64>(), 0u32..3), 20), narrow: bool,
         ) {
             let mask = if narrow { 0x0003_8000_0000_0001 } else { u64::MAX };
             let key = |(bits, block): &(u64, u32)| {
-                let scope = if scoped { (bits >> 7) as u32 & 0x8001_0007 } else { NO_SCOPE };
+                let scope = (bits >> 7) as u32 & 0x8001_0007;
                 Key { scope, rotated: bits & mask, tid: Tid { block: *block, offset: 0 } }
             };
-            let dir = directory(raw.iter().map(key).collect(), scoped);
+            let mut lows: Vec<Key> = raw.iter().map(key).chain([Key::MIN]).collect();
+            lows.sort();
+            lows.dedup();
+            let page = |(i, low): (usize, &Key)| Parent { low: *low, block: i as u32 };
+            let parents = Parents::new(lows.iter().enumerate().map(page).collect());
             for probe in probes.iter().chain(&raw).map(key) {
-                let found = dir.find(probe);
-                prop_assert!(dir.low(found).is_some_and(|low| low <= probe));
-                prop_assert!(dir.low(found + 1).is_none_or(|next| next > probe));
+                let found = parents.find(probe).expect("the first page begins at Key::MIN");
+                prop_assert!(found.low <= probe);
+                let next = lows.get(found.block as usize + 1);
+                prop_assert!(next.is_none_or(|next| *next > probe));
             }
         }
 
         #[test]
-        fn the_counts_add_up(raw in prop::collection::vec(any::<u64>(), 0..300)) {
-            let lows = raw.into_iter().map(|rotated| Key::at(NO_SCOPE, rotated)).collect();
-            let dir = directory(lows, false);
-            let rows: f64 = dir.rows.iter().map(|r| f64::from(*r)).sum();
-            let wanted = ROWS_PER_LEAF * dir.leaves() as f64;
-            // Each of a leaf's keys is rounded on its own.
-            prop_assert!((rows - wanted).abs() <= wanted * 0.02 + 33_000.0);
-        }
-
-        #[test]
-        fn the_counts_of_a_scope_add_up(
-            raw in prop::collection::vec((any::<u64>(), 3u32..6), 0..100), scope in 3u32..6,
+        fn the_leaves_of_scopes_add_up(
+            raw in prop::collection::vec((any::<u64>(), 3u32..6), 0..100),
         ) {
             let low = |&(rotated, scope): &(u64, u32)| Key::at(scope, rotated);
-            let dir = directory(raw.iter().map(low).collect(), true);
-            let rows: f64 = (0..=u16::MAX).map(|key| f64::from(dir.rows(scope, key))).sum();
-            let of_scope = raw.iter().filter(|leaf| leaf.1 == scope).count() as f64;
-            // Those that begin in the scope, and a part of the one before them.
-            prop_assert!(rows >= (of_scope - 1.0) * ROWS_PER_LEAF * 0.95 - 33_000.0);
-            prop_assert!(rows <= (of_scope + 1.0) * ROWS_PER_LEAF * 1.05 + 33_000.0);
-            prop_assert_eq!(dir.leaves_of(scope) as f64, of_scope + 1.0);
+            let mut lows: Vec<Key> = raw.iter().map(low).chain([Key::MIN]).collect();
+            lows.sort();
+            let pages = lows.iter().map(|low| Parent { low: *low, block: 1 }).collect();
+            let parents = Parents::new(pages);
+            for scope in 3..6 {
+                let pages = lows.iter().filter(|low| low.scope == scope).count() as f64;
+                let leaves = parents.leaves_of(scope) as f64;
+                prop_assert!(leaves >= (pages - 1.0) * LEAVES_PER_PARENT);
+                prop_assert!(leaves <= (pages + 1.0) * LEAVES_PER_PARENT + 2.0);
+            }
         }
+    }
+
+    #[test]
+    fn pages_without_a_place_of_their_own_share_one() {
+        let recent = Recent::new(10, 16);
+        (0..10).for_each(|block| recent.of(block).set(block as i32));
+        let kept: Vec<i32> = (0..10).map(|block| recent.of(block).get()).collect();
+        assert_eq!(kept, [8, 9, 6, 7, 8, 9, 6, 7, 8, 9]);
+        assert_eq!(Parents::default().find(Key::MIN), None);
     }
 }

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod directory;
+pub mod key_counts;
 pub mod passes;
 pub mod probe;
 pub mod read_ahead;

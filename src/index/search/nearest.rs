@@ -101,7 +101,7 @@ impl Bins {
 /// Rows of a scope, as far as they are known.
 fn rows_of(view: &View, scope: u32) -> f64 {
     let leaves = match view.counts(scope) {
-        Counts::Directory(counts) => counts.leaves(0),
+        Counts::Keys(counts) => counts.leaves(0),
         Counts::Leaves(leaves) => leaves,
         Counts::Unknown => 0,
     };
@@ -197,7 +197,7 @@ impl Nearest {
     /// cheaper.
     fn cheapest(&self, view: &View) -> Option<usize> {
         match view.counts(self.scope?) {
-            Counts::Directory(counts) => self.cheapest_by(&counts),
+            Counts::Keys(counts) => self.cheapest_by(&*counts),
             Counts::Leaves(1) => None,
             Counts::Leaves(leaves) => self.cheapest_by(&Even { leaves }),
             Counts::Unknown => self.narrow().min_by_key(|b| self.radii[*b]),

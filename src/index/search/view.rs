@@ -1,12 +1,12 @@
 //! An index as one scan sees it, from its start to its end.
 
-use super::cache::{Cached, ScopeCounts, directory, note_effort};
-use super::directory::Leaf;
+use super::cache::{KnownIndex, known_index};
+use super::key_counts::ScopeCounts;
 use super::probe::{Even, Radii, WALK, choose, radii};
 use super::read_ahead::ReadAhead;
 use crate::index::key::{Key, Space};
 use crate::index::page::meta::Meta;
-use crate::index::page::{LEAF, leaf};
+use crate::index::page::{LEAF, internal, leaf, special};
 use crate::index::tree::{Tree, read_meta};
 use crate::pg::am::scan::Reader;
 use crate::pg::catalog::relation::Rel;
@@ -15,16 +15,25 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// What a scan or an insert reads of the index at its start: the metapage, and the leaf directory
-/// if the session has one.
+/// What a scan or an insert reads of the index at its start: the metapage, and what the session
+/// knows of it.
 #[derive(Clone)]
 pub struct IndexState {
     meta: Meta,
     /// Has the index scope columns?
     scoped: bool,
-    /// The leaves of scopes that were counted without a directory; None for many.
-    counted: RefCell<BTreeMap<u32, Option<u64>>>,
-    directory: Option<Rc<Cached>>,
+    known: Option<Rc<KnownIndex>>,
+    /// What was found out about scopes.
+    counts: RefCell<BTreeMap<u32, Counts>>,
+}
+
+/// What is known of a scope before a search.
+#[derive(Clone)]
+pub enum Counts {
+    Keys(Rc<ScopeCounts>),
+    /// Leaves of one key space, about.
+    Leaves(u64),
+    Unknown,
 }
 
 thread_local! {
@@ -33,11 +42,10 @@ thread_local! {
 }
 
 /// A leaf that a search is going to visit.
-pub enum PlannedLeaf {
-    /// By its place in the directory.
-    Entry(usize),
-    /// As an internal page tells, with the buffer that holds it; 0 if in none.
-    Child { block: u32, recent: Cell<i32> },
+pub struct PlannedLeaf {
+    pub block: u32,
+    /// About which share of its rows lies before the position of the visit, 0 to 1.
+    share: f32,
 }
 
 impl IndexState {
@@ -46,8 +54,8 @@ impl IndexState {
         IndexState {
             meta,
             scoped: rel.key_columns() > 1,
-            counted: RefCell::default(),
-            directory: directory(rel, &meta),
+            known: known_index(rel, &meta),
+            counts: RefCell::default(),
         }
     }
 }
@@ -58,7 +66,6 @@ pub struct View<'r, 's> {
     state: &'s IndexState,
     /// None when rows are inserted.
     reader: Option<Reader<'r>>,
-    effort: Cell<u64>,
     /// Pages that the session had read from files when that was last looked at. Between two calls
     /// the executor reads pages of the table.
     pages_read: Cell<i64>,
@@ -70,7 +77,6 @@ impl<'r, 's> View<'r, 's> {
             rel,
             state,
             reader: None,
-            effort: Cell::new(0),
             pages_read: Cell::new(pages_read()),
         }
     }
@@ -91,39 +97,62 @@ impl<'r, 's> View<'r, 's> {
     /// The leaf of `space` that holds `key`, locked for reading; `at_or_left`, if given, is a block
     /// known to be that leaf or left of it.
     pub fn leaf(&self, space: Space, key: Key, at_or_left: Option<u32>) -> Shared<'r> {
-        if let Some(block) = at_or_left {
-            let start = Pinned::read(self.rel, block);
-            return self.tree(space).leaf_from(start, key).0;
-        }
-        if let Some(cached) = self.known(space) {
-            return self.known_leaf(space, key, cached.space(space.index()).find(key), cached);
-        }
-        self.note_descent(space);
-        self.tree(space).leaf(key)
+        let start = at_or_left.unwrap_or_else(|| self.leaf_block(space, key));
+        self.tree(space).leaf_from(self.pin(start), key)
     }
 
-    /// As [`View::leaf`], for a `key` whose leaf was planned.
-    pub fn planned_leaf(&self, space: Space, key: Key, planned: &PlannedLeaf) -> Shared<'r> {
-        match (planned, self.known(space)) {
-            (PlannedLeaf::Entry(entry), Some(cached)) => {
-                self.known_leaf(space, key, *entry, cached)
-            }
-            // The directory stays the same for the whole scan, so this does not happen.
-            (PlannedLeaf::Entry(_), None) => self.leaf(space, key, None),
-            (PlannedLeaf::Child { block, recent }, _) => {
-                self.note_descent(space);
-                let start = Pinned::read_recent(self.rel, *block, recent);
-                self.tree(space).leaf_from(start, key).0
-            }
+    /// The leaf at which the search for `key` begins.
+    fn leaf_block(&self, space: Space, key: Key) -> u32 {
+        match self.parent(space, key) {
+            Some(page) => internal::find(&page, key).child,
+            None => self.tree(space).leaf_block(key),
         }
     }
 
-    fn known_leaf(&self, space: Space, key: Key, entry: usize, cached: &Cached) -> Shared<'r> {
-        let known = cached.space(space.index()).leaf(entry);
-        let start = Pinned::read_recent(self.rel, known.block, &known.recent);
-        let (page, moves) = self.tree(space).leaf_from(start, key);
-        self.note_effort(moves);
-        page
+    /// The page above the leaf that holds `key`, locked for reading; None if the root is a leaf.
+    fn parent(&self, space: Space, key: Key) -> Option<Shared<'r>> {
+        let known = self.known();
+        let start = known.and_then(|known| known.directory.parents(space).find(key));
+        let start = start.map(|parent| self.pin(parent.block));
+        let is_unknown = u64::from(start.is_none());
+        let (page, moves) = self.tree(space).parent_of_leaf(start, key)?;
+        if let Some(known) = known {
+            known.note_moves(moves + is_unknown);
+        }
+        Some(page)
+    }
+
+    /// Pins a block, in the buffer that held it last if that is known.
+    fn pin(&self, block: u32) -> Pinned<'r> {
+        match self.known() {
+            Some(known) => Pinned::read_recent(self.rel, block, known.directory.recent.of(block)),
+            None => Pinned::read(self.rel, block),
+        }
+    }
+
+    /// Calls `each` with `from`, the leaf that holds it and where that ends; then with the positions
+    /// that `each` returns, which ascend, as long as one page above the leaves leads to them. Reads
+    /// no leaf. False if the root is one.
+    pub fn plan(
+        &self,
+        space: Space,
+        from: Key,
+        mut each: impl FnMut(Key, PlannedLeaf, Option<Key>) -> Option<Key>,
+    ) -> bool {
+        let Some(page) = self.parent(space, from) else {
+            return false;
+        };
+        let mut next = Some(from);
+        while let Some(key) = next.filter(|key| !special::is_past(&page, *key)) {
+            let (link, end) = internal::find_with_end(&page, key);
+            let leaf = PlannedLeaf {
+                block: link.child,
+                share: key.share_between(link.key, end),
+            };
+            // On a damaged page the next position could be one that was met before.
+            next = each(key, leaf, end.filter(|end| *end > key));
+        }
+        true
     }
 
     /// How many leaves beyond the next one a search that has visited so many asks the operating
@@ -140,87 +169,66 @@ impl<'r, 's> View<'r, 's> {
         let pages_read = pages_read();
         let was_read = self.pages_read.replace(pages_read) != pages_read;
         READ_AHEAD.with(|ahead| ahead.note_visit(was_read));
+        if let Some(known) = self.known() {
+            known.note_visit();
+        }
     }
 
     /// Asks the operating system for a leaf, unless it is in a buffer.
-    pub fn ask_for(&self, space: Space, planned: &PlannedLeaf) {
-        match (planned, self.known(space)) {
-            (PlannedLeaf::Entry(entry), Some(cached)) => {
-                let leaf = cached.space(space.index()).leaf(*entry);
-                Pinned::read_ahead(self.rel, leaf.block, &leaf.recent);
-            }
-            (PlannedLeaf::Entry(_), None) => {}
-            (PlannedLeaf::Child { block, recent }, _) => {
-                Pinned::read_ahead(self.rel, *block, recent);
-            }
+    pub fn ask_for(&self, block: u32) {
+        let unknown = Cell::new(0);
+        let recent = self.known().map(|known| known.directory.recent.of(block));
+        Pinned::read_ahead(self.rel, block, recent.unwrap_or(&unknown));
+    }
+
+    /// Starts fetching what a search reads of a leaf first into the processor's cache.
+    pub fn fetch(&self, leaf: &PlannedLeaf) {
+        prefetch(self.recent(leaf.block), leaf::likely_bytes(leaf.share));
+    }
+
+    /// As [`View::fetch`], for the page above the leaf that holds `key`.
+    pub fn fetch_parent(&self, space: Space, key: Key) {
+        let Some(known) = self.known() else { return };
+        let parents = known.directory.parents(space);
+        if let Some(parent) = parents.find(key) {
+            let share = key.share_between(parent.low, parents.end(key));
+            prefetch(self.recent(parent.block), internal::likely_bytes(share));
         }
     }
 
-    /// As [`Tree::leaves_from`], for a session that has no directory; false where it has one.
-    pub fn leaves_from(
-        &self,
-        space: Space,
-        from: Key,
-        each: impl FnMut(Key, u32, Option<Key>) -> Option<Key>,
-    ) -> bool {
-        !self.has_directory(space) && self.tree(space).leaves_from(from, each)
-    }
-
-    /// Are the leaves of this key space in the session's directory?
-    pub fn has_directory(&self, space: Space) -> bool {
-        self.known(space).is_some()
+    /// The buffer that held a block last; 0 if that is not known.
+    fn recent(&self, block: u32) -> i32 {
+        self.known()
+            .map_or(0, |known| known.directory.recent.of(block).get())
     }
 
     /// The leaf in which `key` can be put right now, locked for writing; None when `make_room` has
-    /// to be called first. `known` is what [`View::expect_insert`] found.
-    pub fn leaf_with_room(
-        &self,
-        space: Space,
-        key: Key,
-        known: Option<&Leaf>,
-    ) -> Option<Exclusive<'r>> {
-        let tree = self.tree(space);
-        let start = match known {
-            Some(leaf) => Pinned::read_recent(self.rel, leaf.block, &leaf.recent),
-            None => {
-                self.note_descent(space);
-                tree.leaf_by_descent(key)
-            }
-        };
-        let (page, moves) = tree.leaf_with_room(start, key);
+    /// to be called first. The search starts at the block `start`, which [`View::expect_insert`]
+    /// found.
+    pub fn leaf_with_room(&self, space: Space, key: Key, start: u32) -> Option<Exclusive<'r>> {
+        let page = self.tree(space).leaf_with_room(self.pin(start), key);
         self.note_visit();
-        if known.is_some() {
-            self.note_effort(moves);
-        }
         if let Some(page) = &page {
             leaf::next_posting(page).into_iter().for_each(prefetch_line);
         }
         page
     }
 
-    /// Finds the leaves of an insert in the directory, if there is one, and starts fetching what
-    /// the insert reads of them first. The accesses overlap: those to the directory's entries, then
-    /// those to the leaves.
-    pub fn expect_insert<const N: usize>(
-        &self,
-        places: &[(Space, Key); N],
-    ) -> [Option<&'s Leaf>; N] {
-        let known = |(space, key): &(Space, Key)| {
-            let leaves = self.known(*space)?.space(space.index());
-            prefetch_line(leaves.first_read(*key));
-            Some((leaves, *key))
-        };
-        let places = places.each_ref().map(known);
+    /// The leaves of an insert, which starts to fetch what it reads of them first. The accesses
+    /// overlap: those to the pages above, then those to the leaves.
+    pub fn expect_insert<const N: usize>(&self, places: &[(Space, Key); N]) -> [u32; N] {
+        for (space, key) in places {
+            self.fetch_parent(*space, *key);
+        }
         // Later each is read with those before it locked.
         let must_read = self.read_ahead(0) > 0;
-        places.map(|place| {
-            let (leaves, key) = place?;
-            let found = leaves.leaf(leaves.find(key));
+        places.map(|(space, key)| {
+            let block = self.leaf_block(space, key);
             if must_read {
-                Pinned::read_ahead(self.rel, found.block, &found.recent);
+                self.ask_for(block);
             }
-            prefetch(found.recent.get(), [leaf::SPECIAL]);
-            Some(found)
+            prefetch(self.recent(block), [special::BYTES]);
+            block
         })
     }
 
@@ -229,34 +237,12 @@ impl<'r, 's> View<'r, 's> {
         self.tree(space).make_room(key);
     }
 
-    /// Finds the leaf that holds `key` in the directory, if there is one, and starts fetching what
-    /// a search reads of it. Returns the entry of the leaf and where the next one begins.
-    pub fn prefetch(&self, space: Space, key: Key) -> Option<(usize, Option<Key>)> {
-        let cached = self.known(space)?;
-        let leaves = cached.space(space.index());
-        let entry = leaves.find(key);
-        let buffer = leaves.leaf(entry).recent.get();
-        prefetch(buffer, leaf::likely_bytes(leaves.share_before(entry, key)));
-        Some((entry, leaves.low(entry + 1)))
-    }
-
     fn tree(&self, space: Space) -> Tree<'r> {
         Tree::new(self.rel, &self.state.meta, space)
     }
 
-    fn known(&self, space: Space) -> Option<&'s Cached> {
-        self.directory().filter(|_| space != Space::NULL)
-    }
-
-    fn note_effort(&self, effort: u64) {
-        self.effort.set(self.effort.get() + effort);
-    }
-
-    /// Notes a descent that a directory would have saved. There is none of the NULL space.
-    fn note_descent(&self, space: Space) {
-        if space != Space::NULL {
-            self.note_effort(1);
-        }
+    fn known(&self) -> Option<&'s KnownIndex> {
+        self.state.known.as_deref()
     }
 
     /// Radii for a search within `k` of `query` in a scope: the cheapest by the counts, or evenly
@@ -264,54 +250,46 @@ impl<'r, 's> View<'r, 's> {
     pub fn radii(&self, scope: Option<u32>, query: u64, k: u32) -> Radii {
         let Some(scope) = scope else { return WALK };
         match self.counts(scope) {
-            Counts::Directory(counts) => choose(query, k, &counts),
+            Counts::Keys(counts) => choose(query, k, &*counts),
             Counts::Leaves(1) => WALK,
             Counts::Leaves(leaves) => choose(query, k, &Even { leaves }),
             Counts::Unknown => radii(k),
         }
     }
 
-    /// What is known of a scope.
-    pub fn counts(&self, scope: u32) -> Counts<'s> {
-        if let Some(cached) = self.state.directory.as_deref() {
-            return Counts::Directory(cached.of_scope(scope));
-        }
-        if self.state.meta.levels[0] == LEAF {
+    /// What is known of a scope; the same throughout the scan.
+    pub fn counts(&self, scope: u32) -> Counts {
+        let counted = self.state.counts.borrow().get(&scope).cloned();
+        counted.unwrap_or_else(|| {
+            let counts = self.count(scope);
+            let mut known = self.state.counts.borrow_mut();
+            known.insert(scope, counts.clone());
+            counts
+        })
+    }
+
+    fn count(&self, scope: u32) -> Counts {
+        let space = Space::of_block(0);
+        let (first, last) = (Key::at(scope, 0), Key::at(scope, u64::MAX));
+        if self.state.meta.levels[space.index()] == LEAF {
             return Counts::Leaves(1);
         }
-        if !self.state.scoped {
+        if let Some(known) = self.known() {
+            if let Some(counts) = known.scope_counts(self.rel, &self.state.meta, scope) {
+                return Counts::Keys(counts);
+            }
+            let parents = known.directory.parents(space);
+            if parents.find(first) != parents.find(last) {
+                return Counts::Leaves(parents.leaves_of(scope));
+            }
+        } else if !self.state.scoped {
             return Counts::Unknown;
         }
-        let counted = self.state.counted.borrow().get(&scope).copied();
-        let leaves = counted.unwrap_or_else(|| self.count_leaves(scope));
+        // Where one page leads to all of them, they can be counted.
+        let leaves = self.parent(space, first).and_then(|page| {
+            let links = || internal::links_between(&page, first, last);
+            (!special::is_past(&page, last)).then(|| links().len() as u64)
+        });
         leaves.map_or(Counts::Unknown, Counts::Leaves)
-    }
-
-    /// Leaves of a scope in the first key space; None when they are many.
-    fn count_leaves(&self, scope: u32) -> Option<u64> {
-        let space = Space::of_block(0);
-        self.note_descent(space);
-        let (first, last) = (Key::at(scope, 0), Key::at(scope, u64::MAX));
-        let leaves = self.tree(space).leaves_between(first, last);
-        self.state.counted.borrow_mut().insert(scope, leaves);
-        leaves
-    }
-
-    fn directory(&self) -> Option<&'s Cached> {
-        self.state.directory.as_deref()
-    }
-}
-
-/// What is known of a scope before a search.
-pub enum Counts<'c> {
-    Directory(ScopeCounts<'c>),
-    /// Leaves of one key space.
-    Leaves(u64),
-    Unknown,
-}
-
-impl Drop for View<'_, '_> {
-    fn drop(&mut self) {
-        note_effort(self.rel, self.effort.get());
     }
 }

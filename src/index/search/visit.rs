@@ -12,7 +12,6 @@ use crate::index::page::kernel::Candidates;
 use crate::index::page::special;
 use crate::pg::page::buffer::Shared;
 use crate::pg::process::backend::check_for_interrupts;
-use std::cell::Cell;
 use std::collections::VecDeque;
 
 /// A walk over one key space.
@@ -22,9 +21,10 @@ pub struct Walk {
     next: Option<Key>,
     /// The leaf that starts exactly at `next`, if the last leaf's right link leads to it.
     right_sibling: Option<u32>,
-    /// The next visits according to the directory, whose leaves are being fetched into the
-    /// processor's cache, or to the pages above the leaves.
+    /// The next visits according to the pages above the leaves.
     ahead: VecDeque<PlannedVisit>,
+    /// How many of them are being fetched into the processor's cache.
+    fetched: usize,
     /// How many of them need not be asked of the operating system any more.
     asked: usize,
     /// Where looking ahead goes on; None at the end.
@@ -37,8 +37,7 @@ pub struct Walk {
 struct PlannedVisit {
     from: Key,
     leaf: PlannedLeaf,
-    /// Where the leaf ended when the directory was loaded, or the page above it read; None if that
-    /// is not known, and for the last.
+    /// Where the leaf ended when the page above it was read; None for the last.
     end: Option<Key>,
 }
 
@@ -54,6 +53,7 @@ impl Walk {
             next: None,
             right_sibling: None,
             ahead: VecDeque::new(),
+            fetched: 0,
             asked: 0,
             frontier: None,
             candidates: Box::new(Candidates::none()),
@@ -63,52 +63,51 @@ impl Walk {
         walk
     }
 
-    /// Finds the next few leaves. With a directory, starts fetching them into the processor's
-    /// cache. Where leaves are not expected in buffers, `room` of them are asked of the operating
-    /// system, beside the very next one if the walk is the `current` one, which will read that at
-    /// once. Returns the room that is left.
+    /// Finds the next few leaves, and starts fetching them into the processor's cache. Where leaves
+    /// are not expected in buffers, `room` of them are asked of the operating system, beside the
+    /// very next one if the walk is the `current` one, which will read that at once. Returns the
+    /// room that is left.
     pub fn look_ahead(&mut self, view: &View, space: Space, current: bool, room: usize) -> usize {
+        let at_once = usize::from(current);
+        self.plan(view, space, LOOK_AHEAD.max(at_once + room));
+        let near = self.ahead.len().min(LOOK_AHEAD);
+        for visit in self.ahead.range(self.fetched.min(near)..near) {
+            view.fetch(&visit.leaf);
+        }
+        self.fetched = near;
         if room == 0 {
-            self.plan(view, space, 0);
             return 0;
         }
-        let at_once = usize::from(current);
-        self.plan(view, space, at_once + room);
         let end = self.ahead.len().min(at_once + room);
         for visit in self.ahead.range(self.asked.max(at_once).min(end)..end) {
-            view.ask_for(space, &visit.leaf);
+            view.ask_for(visit.leaf.block);
         }
         self.asked = self.asked.max(end);
         room - end.saturating_sub(at_once)
     }
 
-    /// Plans visits: at least `wanted`, or with a directory some more.
-    fn plan(&mut self, view: &View, space: Space, wanted: usize) {
-        let most = wanted.max(LOOK_AHEAD);
-        while self.ahead.len() < most {
-            let Some(from) = self.frontier else { return };
-            if let Some((entry, end)) = view.prefetch(space, from) {
-                let leaf = PlannedLeaf::Entry(entry);
-                self.ahead.push_back(PlannedVisit { from, leaf, end });
-                self.frontier = end.and_then(|end| skip_to_ball(&self.filter, end));
-            } else if self.ahead.len() >= wanted
-                || !self.plan_by_descent(view, space, from, 2 * most)
-            {
-                return;
-            }
+    /// Starts fetching the page above the leaves that planning will read next.
+    pub fn fetch_parent(&self, view: &View, space: Space) {
+        if let Some(from) = self.frontier {
+            view.fetch_parent(space, from);
         }
     }
 
-    /// Plans visits from `from` on, `most` at a time, by a page above the leaves; false if there is
-    /// none.
-    fn plan_by_descent(&mut self, view: &View, space: Space, from: Key, most: usize) -> bool {
-        view.leaves_from(space, from, |from, block, end| {
-            let recent = Cell::new(0);
-            let leaf = PlannedLeaf::Child { block, recent };
-            self.ahead.push_back(PlannedVisit { from, leaf, end });
-            self.frontier = end.and_then(|end| skip_to_ball(&self.filter, end));
-            self.frontier.filter(|_| self.ahead.len() < most)
-        })
+    /// Plans visits, at least `wanted` if there are so many; some more where that is cheap.
+    fn plan(&mut self, view: &View, space: Space, wanted: usize) {
+        while self.ahead.len() < wanted
+            && let Some(from) = self.frontier
+        {
+            let is_planned = view.plan(space, from, |from, leaf, end| {
+                self.ahead.push_back(PlannedVisit { from, leaf, end });
+                self.frontier = end.and_then(|end| skip_to_ball(&self.filter, end));
+                self.frontier.filter(|_| self.ahead.len() < 2 * wanted)
+            });
+            if !is_planned {
+                return;
+            }
+            self.fetch_parent(view, space);
+        }
     }
 
     /// The leaf that holds `from`, the next position, and where it is expected to end.
@@ -124,14 +123,10 @@ impl Walk {
             return (view.leaf(space, from, self.right_sibling), None);
         };
         self.asked = self.asked.saturating_sub(1);
-        let page = match (&planned.leaf, self.right_sibling) {
-            // The leaf's own link cannot lead past rows, while the page above may be damaged.
-            (PlannedLeaf::Child { block, .. }, Some(right)) if *block != right => {
-                view.leaf(space, from, Some(right))
-            }
-            _ => view.planned_leaf(space, from, &planned.leaf),
-        };
-        (page, planned.end)
+        self.fetched = self.fetched.saturating_sub(1);
+        // The leaf's own link cannot lead past rows, while the page above may be damaged.
+        let start = self.right_sibling.unwrap_or(planned.leaf.block);
+        (view.leaf(space, from, Some(start)), planned.end)
     }
 
     /// Calls `visit` with the matches of the next leaf and returns that leaf, still locked; None at
@@ -159,7 +154,7 @@ impl Walk {
             Some((_, high)) => skip_to_ball(&self.filter, high),
             None => None,
         };
-        if self.ahead.is_empty() && !view.has_directory(space) {
+        if self.ahead.is_empty() {
             self.frontier = self.next;
         }
         // If nothing was skipped, the right link saves a descent.

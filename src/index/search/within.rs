@@ -105,7 +105,10 @@ impl Within {
     fn start(&mut self, view: &View) -> Radii {
         let radii = view.radii(self.scope, self.query, self.radius);
         self.set_radii(radii);
-        // The first leaves of all blocks are fetched at the same time.
+        // What all blocks read first is fetched at the same time.
+        for (b, walk) in self.walks.iter().rev() {
+            walk.fetch_parent(view, Space::of_block(*b));
+        }
         for (b, walk) in self.walks.iter_mut().rev() {
             walk.look_ahead(view, Space::of_block(*b), false, 0);
         }
