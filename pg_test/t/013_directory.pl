@@ -26,7 +26,7 @@ my $pages_read = sub {
 	my ($session, $radius) = @_;
 	my $plan = $session->query_safe(<<"SQL");
 SET enable_seqscan = off; SET enable_bitmapscan = off;
-EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT id FROM other WHERE fp <~> 1326048631282244284 <= $radius;
+EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT id FROM other WHERE fp <~> 1326294921886866108 <= $radius;
 RESET enable_seqscan; RESET enable_bitmapscan;
 SQL
 	my ($pages) = $plan =~ /Buffers: shared hit=(\d+)/ or die $plan;

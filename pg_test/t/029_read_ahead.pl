@@ -1,6 +1,6 @@
 # Searches of an index that does not stay in memory ask for leaves and for the table's pages ahead of reading them
 # (effective_io_concurrency): the answers must be the same with and without, in a session with a directory and in one
-# without, while leaves split.
+# without, while leaves split. So does verification (maintenance_io_concurrency).
 use strict;
 use warnings;
 use SimhashTest;
@@ -41,6 +41,19 @@ SQL
 	return ($rows, ($hit // 0) + ($read // 0));
 }
 
+# Pages that a verification, which finds no fault, looks at.
+sub verified
+{
+	my ($session, $concurrency) = @_;
+	my $plan = $session->query_safe(<<"SQL");
+SET maintenance_io_concurrency = $concurrency;
+EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT simhash_index_verify('t_fp', true);
+SQL
+	my ($faults, $hit, $read) = $plan =~ /rows=(\d+)\S* .*?shared(?: hit=(\d+))?(?: read=(\d+))?/s or die $plan;
+	is($faults, '0', "no fault is found, maintenance concurrency $concurrency");
+	return ($hit // 0) + ($read // 0);
+}
+
 SKIP:
 {
 	my $without = session_with(0, '0');
@@ -52,6 +65,15 @@ SKIP:
 	my ($found_ahead, $pages_ahead) = walked(session_with(1, '0'));
 	is($found_ahead, $found, 'a first walk with and without read-ahead finds as many rows');
 	cmp_ok($pages_ahead, '<', 1.2 * $pages, 'and reads hardly more pages');
+
+	# Of four walks over a key space's leaves, each looks at the pages above them; that of the structure anyway.
+	my $verified = verified($without, 0);
+	for my $concurrency (1, 10, 1000)
+	{
+		my $verified_ahead = verified($without, $concurrency);
+		cmp_ok($verified_ahead, '>=', $verified + 4, "verification looks at the pages above the leaves, concurrency $concurrency");
+		cmp_ok($verified_ahead, '<', 1.2 * $verified, "but at few of them, concurrency $concurrency");
+	}
 
 	my %sessions;
 	for my $concurrency (1, 16, 1000)

@@ -1,7 +1,8 @@
 //! Reading a whole index: simhash_index_verify and simhash_index_stats.
 //!
 //! `verify` drives the verification: [`pages`] checks the structure of the trees, with
-//! [`downlinks`] for pages that seem to have none; `postings` walks a key space while others write,
+//! [`downlinks`] for pages that seem to have none and [`level_ahead`] for the pages to read next;
+//! `postings` walks a key space while others write,
 //! [`key_comparison`] compares two walks, `doubts` looks up again the rows on which they do not
 //! agree. `stats` drives the statistics, [`census`] counts. What must not live here: changes of
 //! pages.
@@ -9,6 +10,7 @@
 pub mod census;
 pub mod downlinks;
 pub mod key_comparison;
+pub mod level_ahead;
 pub mod pages;
 
 #[cfg(feature = "server")]

@@ -7,18 +7,27 @@
 //! the level above was read seems to have no downlink. That is looked up again.
 
 use super::downlinks::has_downlink;
+use super::level_ahead::LevelAhead;
 use crate::filed::NO_SCOPE;
 use crate::index::key::{Key, Space};
 use crate::index::page::internal;
 use crate::index::page::meta::{META_BLOCK, Meta};
 use crate::index::page::special::{self, PageKind};
 use crate::index::page::{Fault, LEAF, NO_BLOCK, Page, check_page, leaf, slots};
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 
 /// Where pages are read from.
 pub trait PageSource {
     /// The page as it is now; None beyond the end of the file.
     fn page(&self, block: u32) -> Option<Box<Page>>;
+
+    /// How many pages may be asked for ahead of reading them.
+    fn ahead(&self) -> usize {
+        0
+    }
+
+    /// This page will be read soon.
+    fn ask(&self, _block: u32) {}
 }
 
 /// A fault, and where it is.
@@ -41,9 +50,6 @@ pub struct StructureCheck<'s, S> {
     sound: bool,
 }
 
-/// Downlinks to one level, from left to right.
-type Downlinks = VecDeque<(Key, u32)>;
-
 impl<'s, S: PageSource> StructureCheck<'s, S> {
     /// `report` is called with each fault.
     pub fn new(source: &'s S, meta: &Meta, report: &'s mut dyn FnMut(Finding)) -> Self {
@@ -62,7 +68,8 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
     pub fn check(&mut self, space: Space, mut posting: impl FnMut(Key) -> bool) -> bool {
         self.sound = true;
         let root = self.meta.roots[space.index()];
-        let mut expected = VecDeque::from([(Key::MIN, root)]);
+        let mut expected = LevelAhead::default();
+        expected.push(Key::MIN, root);
         for level in (0..=self.meta.levels[space.index()]).rev() {
             let kind = self.kind(space, level);
             match self.level(kind, expected, &mut posting) {
@@ -99,17 +106,18 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
     fn level(
         &mut self,
         kind: PageKind,
-        mut expected: Downlinks,
+        mut expected: LevelAhead,
         posting: &mut impl FnMut(Key) -> bool,
-    ) -> Option<Downlinks> {
-        let mut below = Downlinks::new();
-        let mut block = expected.front()?.1;
+    ) -> Option<LevelAhead> {
+        let mut below = LevelAhead::default();
+        let mut block = expected.first()?.1;
         let mut low = Key::MIN;
         let mut unlinked = false;
         while block != NO_BLOCK {
+            expected.ask(self.source.ahead(), |block| self.source.ask(block));
             let page = self.open(block, kind)?;
-            if expected.front() == Some(&(low, block)) {
-                expected.pop_front();
+            if expected.first() == Some((low, block)) {
+                expected.pop();
             } else if !unlinked && !has_downlink(self.source, kind, low, block) {
                 self.fault(
                     block,
@@ -121,7 +129,7 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
                 self.leaf(block, &page, low, posting);
             } else {
                 self.internal_page(block, &page, low);
-                below.extend(internal::links(&page).map(|link| (link.key, link.child)));
+                internal::links(&page).for_each(|link| below.push(link.key, link.child));
             }
             if let Some(high) = special::high_key(&page) {
                 if high <= low {
@@ -133,7 +141,7 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
             unlinked = special::is_incomplete(&page);
             block = special::right_link(&page);
         }
-        for (key, child) in expected {
+        for (key, child) in expected.into_rest() {
             self.fault(
                 child,
                 None,

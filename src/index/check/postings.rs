@@ -1,11 +1,13 @@
 //! The postings of a key space in order, while others write.
 
+use super::level_ahead::LevelAhead;
 use crate::index::key::{Key, Space};
-use crate::index::page::{leaf, special};
+use crate::index::page::{internal, leaf, special};
 use crate::index::tree::{Tree, read_meta};
 use crate::pg::catalog::relation::Rel;
 use crate::pg::page::buffer::Pinned;
 use crate::pg::process::backend::check_for_interrupts;
+use std::cell::Cell;
 
 /// Walks the leaves of a key space from left to right. Between two leaves no lock and no pin is
 /// held, and still no posting is met twice, or missed that was there all the time: a leaf's upper
@@ -16,6 +18,10 @@ pub struct Postings<'r> {
     /// Where the walk goes on, and the leaf that began there; None at the end.
     next: Option<(Key, u32)>,
     leaf: std::vec::IntoIter<Key>,
+    /// Leaves to come, as the level above had them when they were looked up.
+    ahead: LevelAhead,
+    /// Where the leaves after those begin; None if there are none, or none is known.
+    unknown: Option<Key>,
 }
 
 impl<'r> Postings<'r> {
@@ -27,7 +33,36 @@ impl<'r> Postings<'r> {
             tree,
             next: Some((Key::MIN, first)),
             leaf: Vec::new().into_iter(),
+            ahead: LevelAhead::default(),
+            unknown: Some(Key::MIN),
         }
+    }
+
+    /// Asks for the leaves that come after the one that begins at `from`. Only hints: the walk goes
+    /// by the right links.
+    fn ask_ahead(&mut self, from: Key) {
+        let window = self.rel.maintenance_io_concurrency();
+        if window == 0 {
+            return;
+        }
+        while self.ahead.first().is_some_and(|(low, _)| low < from) {
+            self.ahead.pop();
+        }
+        while self.ahead.known() <= window
+            && let Some(begin) = self.unknown.take()
+        {
+            let begin = begin.max(from);
+            let Some((page, _)) = self.tree.parent_of_leaf(None, begin) else {
+                return;
+            };
+            for link in internal::links_between(&page, begin, Key::END) {
+                self.ahead.push(link.key, link.child);
+            }
+            self.unknown = special::high_key(&page);
+        }
+        (self.ahead).ask(window, |block| {
+            Pinned::read_ahead(self.rel, block, &Cell::new(0));
+        });
     }
 }
 
@@ -41,6 +76,7 @@ impl Iterator for Postings<'_> {
             }
             let (from, block) = self.next?;
             check_for_interrupts();
+            self.ask_ahead(from);
             let page = self.tree.leaf_from(Pinned::read(self.rel, block), from);
             self.leaf = leaf::sorted_postings(&page).into_iter();
             self.next = special::right(&page).map(|(right, high)| (high, right));

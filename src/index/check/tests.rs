@@ -8,7 +8,8 @@ use crate::index::page::meta::Meta;
 use crate::index::page::{PAGE_SIZE, Page, internal, leaf_rewrite, special};
 use crate::tid::Tid;
 use proptest::prelude::*;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 
 fn faults(
     source: &impl PageSource,
@@ -167,6 +168,65 @@ fn a_page_split_off_meanwhile_is_no_fault_unless_it_stays_without_a_downlink() {
     internal::insert(&mut splitting.after[parent as usize], link);
     splitting.split.set(false);
     assert_eq!(faults(&splitting, &meta, |_, _| ()), vec![]);
+}
+
+/// An index that notes what it was asked for, and which pages were read without that.
+struct Asked {
+    pages: Vec<Page>,
+    window: usize,
+    asked: RefCell<HashSet<u32>>,
+    unasked: RefCell<Vec<u32>>,
+}
+
+impl PageSource for Asked {
+    fn page(&self, block: u32) -> Option<Box<Page>> {
+        if !self.asked.borrow().contains(&block) {
+            self.unasked.borrow_mut().push(block);
+        }
+        self.pages.page(block)
+    }
+
+    fn ahead(&self) -> usize {
+        self.window
+    }
+
+    fn ask(&self, block: u32) {
+        assert!(self.asked.borrow_mut().insert(block), "asked twice");
+    }
+}
+
+#[test]
+fn pages_that_splits_put_elsewhere_are_asked_for_before_they_are_read() {
+    let (mut pages, meta) = index(30_000);
+    let built = pages.len() as u32;
+    let parent = meta.roots[2] as usize;
+    // From right to left, so that no new page lies behind the one that is read before it.
+    let leaves: Vec<_> = internal::links(&pages[parent]).collect();
+    for link in leaves.iter().rev() {
+        let end = pages.len() as u32;
+        let left = &mut pages[link.child as usize];
+        let kind = special::kind_of(left, meta.page_stamp()).unwrap();
+        let mut right = [0; PAGE_SIZE];
+        let split = leaf_rewrite::split(left, &mut right, kind, end, Key::MIN).unwrap();
+        special::set_incomplete(left, false);
+        pages.push(right);
+        internal::insert(&mut pages[parent], split);
+    }
+    for window in [0, 1, 10] {
+        let source = Asked {
+            pages: pages.clone(),
+            window,
+            asked: RefCell::default(),
+            unasked: RefCell::default(),
+        };
+        assert_eq!(faults(&source, &meta, |_, _| ()), vec![]);
+        let unasked = source.unasked.take();
+        let split_off = unasked.iter().filter(|block| **block >= built).count();
+        let expected = if window == 0 { leaves.len() } else { 0 };
+        assert_eq!(split_off, expected, "window {window}");
+        // Built pages are read in order, and left to the operating system.
+        assert!(unasked.len() as u32 + 10 > built, "window {window}");
+    }
 }
 
 proptest! {

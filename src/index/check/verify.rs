@@ -86,6 +86,14 @@ impl PageSource for IndexFile<'_> {
         });
         Some(Box::new(*Pinned::read(self.rel, block).share()))
     }
+
+    fn ahead(&self) -> usize {
+        self.rel.maintenance_io_concurrency()
+    }
+
+    fn ask(&self, block: u32) {
+        Pinned::read_ahead(self.rel, block, &Cell::new(0));
+    }
 }
 
 /// A verification of an index.

@@ -183,6 +183,14 @@ impl<'a> Rel<'a> {
         pages.max(0) as usize
     }
 
+    /// The same for commands that read whole relations: maintenance_io_concurrency.
+    pub fn maintenance_io_concurrency(self) -> usize {
+        let tablespace = self.class().reltablespace;
+        // SAFETY: a look-up in the server's table of tablespaces.
+        let pages = unsafe { pg_sys::get_tablespace_maintenance_io_concurrency(tablespace) };
+        pages.max(0) as usize
+    }
+
     /// Size of the main fork.
     pub fn bytes(self) -> u64 {
         u64::from(self.block_count()) * u64::from(pg_sys::BLCKSZ)
