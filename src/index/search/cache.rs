@@ -7,7 +7,7 @@
 //! does not identify a tree.
 
 use super::directory::{Directory, Parent, Parents, Recent};
-use super::key_counts::{ScopeCounts, SpaceCounts};
+use super::key_counts::{Counter, ScopeCounts};
 use crate::index::corrupt::corrupted;
 use crate::index::key::{BLOCKS, Key, Space};
 use crate::index::page::Fault;
@@ -228,10 +228,16 @@ fn count_keys(rel: Rel, meta: &Meta, scope: u32) -> ScopeCounts {
     let (first, last) = (Key::at(scope, 0), Key::at(scope, u64::MAX));
     ScopeCounts::new(std::array::from_fn(|b| {
         let space = Space::of_block(b);
-        let mut lows: Vec<Key> = Vec::new();
-        Tree::new(rel, meta, space).each_leaf_between(first, last, |low| lows.push(low.max(first)));
-        check_order(rel, meta, space, lows.is_sorted());
-        SpaceCounts::new(lows.iter().map(|low| low.rotated))
+        let (mut counter, mut before, mut is_sorted) = (Counter::default(), None, true);
+        Tree::new(rel, meta, space).each_leaf_between(first, last, |low| {
+            is_sorted &= before.is_none_or(|before| before <= low);
+            // The first one may begin in an earlier scope.
+            if before.replace(low).is_some() {
+                counter.next_leaf(low.rotated);
+            }
+        });
+        check_order(rel, meta, space, is_sorted);
+        counter.finish()
     }))
 }
 

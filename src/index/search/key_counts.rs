@@ -37,36 +37,50 @@ pub struct SpaceCounts {
     leaves: u64,
     /// Compressed: a search asks for hundreds, which should stay in the processor's cache.
     rows: Vec<u8>,
+}
+
+/// Counts a key space leaf by leaf, from left to right.
+pub struct Counter {
+    counts: SpaceCounts,
+    /// Where the last leaf begins.
+    begin: u64,
     /// The key whose rows are being added up.
     key: usize,
     sum: f64,
 }
 
-impl SpaceCounts {
-    /// Those of leaves that begin at these rotated fingerprints, ascending; the last one ends with
-    /// the scope.
-    pub fn new(lows: impl IntoIterator<Item = u64>) -> SpaceCounts {
-        let mut counts = SpaceCounts {
-            leaves: 0,
-            rows: vec![0; KEYS],
+/// The first leaf begins with the scope, or before it.
+impl Default for Counter {
+    fn default() -> Counter {
+        Counter {
+            counts: SpaceCounts {
+                leaves: 0,
+                rows: vec![0; KEYS],
+            },
+            begin: 0,
             key: 0,
             sum: 0.0,
-        };
-        let mut begin = None;
-        for low in lows {
-            if let Some(begin) = begin {
-                counts.add_leaf(begin, low);
-            }
-            begin = Some(low);
         }
-        counts.add_leaf(begin.unwrap_or(0), u64::MAX);
-        counts.turn_to(0);
-        counts
+    }
+}
+
+impl Counter {
+    /// The next leaf begins at this rotated fingerprint, which is not below that of the last one.
+    pub fn next_leaf(&mut self, low: u64) {
+        self.add_leaf(self.begin, low.max(self.begin));
+        self.begin = low.max(self.begin);
+    }
+
+    /// The last leaf ends with the scope, or after it.
+    pub fn finish(mut self) -> SpaceCounts {
+        self.add_leaf(self.begin, u64::MAX);
+        self.turn_to(0);
+        self.counts
     }
 
     /// Spreads a leaf's rows evenly over its range.
     fn add_leaf(&mut self, from: u64, to: u64) {
-        self.leaves += 1;
+        self.counts.leaves += 1;
         let (first, last) = (from >> BELOW_KEY, to >> BELOW_KEY);
         if first == last {
             // A run of equal fingerprints may have a range of one value.
@@ -89,7 +103,7 @@ impl SpaceCounts {
     }
 
     fn turn_to(&mut self, key: usize) {
-        self.rows[self.key] = compress(self.sum.round() as u64);
+        self.counts.rows[self.key] = compress(self.sum.round() as u64);
         (self.key, self.sum) = (key, 0.0);
     }
 }
@@ -125,6 +139,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn counted(lows: impl Iterator<Item = u64>) -> SpaceCounts {
+        let mut counter = Counter::default();
+        lows.for_each(|low| counter.next_leaf(low));
+        counter.finish()
+    }
+
     #[test]
     fn small_numbers_are_kept_and_large_ones_nearly() {
         for n in 0..ROUGH {
@@ -141,13 +161,12 @@ mod tests {
     proptest! {
         #[test]
         fn the_counts_add_up(mut lows in prop::collection::vec(any::<u64>(), 0..300), narrow: bool) {
-            lows.push(0);
             lows.iter_mut().for_each(|low| *low &= if narrow { 0xFFF << 44 } else { u64::MAX });
             lows.sort_unstable();
-            let counts = SpaceCounts::new(lows.iter().copied());
-            prop_assert_eq!(counts.leaves, lows.len() as u64);
+            let counts = counted(lows.iter().copied());
+            prop_assert_eq!(counts.leaves, lows.len() as u64 + 1);
             let rows: f64 = counts.rows.iter().map(|n| expand(*n) as f64).sum();
-            let wanted = ROWS_PER_LEAF * lows.len() as f64;
+            let wanted = ROWS_PER_LEAF * (lows.len() + 1) as f64;
             // Each of a leaf's keys is rounded on its own.
             prop_assert!((rows - wanted).abs() <= wanted / 14.0 + 33_000.0, "{rows}, not {wanted}");
         }
@@ -155,7 +174,7 @@ mod tests {
         #[test]
         fn a_hot_key_is_seen(hot: u16, leaves in 1u64..500) {
             let low = |i: u64| (u64::from(hot) << 48) + i;
-            let counts = SpaceCounts::new([0].into_iter().chain((0..=leaves).map(low)));
+            let counts = counted((0..=leaves).map(low));
             let rows = expand(counts.rows[usize::from(hot)]) as f64;
             let wanted = ROWS_PER_LEAF * leaves as f64;
             prop_assert!(rows >= wanted * 0.93 && rows <= (wanted + ROWS_PER_LEAF) * 1.07);
