@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make bench ROWS=1000000[,...] SETS=A,B,C OUT=folder PEERS=all DATA=folder: speed, size and upkeep of
+# make bench ROWS=1000000[,...] SETS=A,B,C OUT=folder PEERS=all|none DATA=folder: speed, size and upkeep of
 # the index next to what PostgreSQL offers without it, on a throw-away cluster of its own, everything in
 # memory. This script starts the server and loads the real rows; the Rust program measures.
 # With the argument s0 (make bench-s0): next to Single-Pass, quadrant columns and a document store. With the
@@ -79,7 +79,10 @@ if [ "$mode" = cold ]; then
 	exit
 fi
 work=$(work_directory)
-start_cluster "$work" "${common[@]}" 'shared_buffers = 4GB'
+# Room for the table, its primary key and the index, 130 bytes a row, and for what is compared at smaller sizes.
+most_rows=$(tr , '\n' <<<"$ROWS" | sort -n | tail -n 1)
+megabytes=$((most_rows / 7500))
+start_cluster "$work" "${common[@]}" "shared_buffers = $((megabytes > 4096 ? megabytes : 4096))MB"
 sql -c 'CREATE EXTENSION simhash_dedup'
 for extension in pg_prewarm bktree; do
 	sql -c "CREATE EXTENSION $extension" 2>/dev/null || echo "   $extension is not installed in this server: left out"

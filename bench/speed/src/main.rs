@@ -139,10 +139,10 @@ fn keep(client: &Client, set: &Set, peers: &[Peer]) -> Outcome<Vec<Measure>> {
     Ok(measures)
 }
 
-fn measure_set(set: &Set, all_peers: bool) -> Outcome<Section> {
+fn measure_set(set: &Set, wanted_peers: &str) -> Outcome<Section> {
     let client = Client::connect()?;
     client.run(cells::SESSION)?;
-    let peers = peers::present(&client, set.rows, all_peers)?;
+    let peers = peers::present(&client, set.rows, wanted_peers)?;
     load(&client, set)?;
     let mut measures = build(&client, &peers)?;
     measures.splice(0..0, search(&client, set, &peers)?);
@@ -240,7 +240,7 @@ fn run(arguments: &[String]) -> Outcome<bool> {
     let client = Client::connect()?;
     let mut sections = Vec::new();
     sets_of(sets, &sizes(rows)?, &client, &mut |set| {
-        sections.push(measure_set(&set, peers == "all")?);
+        sections.push(measure_set(&set, peers)?);
         std::fs::write(format!("{folder}/bench.csv"), report::csv(&sections))?;
         Ok(())
     })?;

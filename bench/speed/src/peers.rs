@@ -324,10 +324,13 @@ fn bktree_sql(k: u32) -> String {
 }
 
 /// The peers that this server and this many rows allow.
-pub fn present(client: &Client, rows: usize, all: bool) -> Outcome<Vec<Peer>> {
+pub fn present(client: &Client, rows: usize, wanted: &str) -> Outcome<Vec<Peer>> {
+    if wanted == "none" {
+        return Ok(vec![Peer::Simhash, Peer::LookUp]);
+    }
     let mut peers = vec![Peer::Simhash, Peer::LookUp, Peer::Btrees, Peer::Gin];
     // Four rows for each: 40 M at 10 M.
-    if rows <= 1_000_000 || all {
+    if rows <= 1_000_000 || wanted == "all" {
         peers.push(Peer::Side);
     }
     if client.number("SELECT count(*) FROM pg_extension WHERE extname = 'bktree'")? > 0.0 {
