@@ -149,6 +149,18 @@ UPDATE apart SET fp = 254 WHERE id = 1;
 INSERT INTO apart VALUES (6, 15);
 SELECT * FROM apart ORDER BY id;
 
+-- A radius that no distance reaches finds all, on leaves of one scope and of several, with and without sorted rows.
+CREATE TABLE far (id int, tenant int, fp bigint);
+INSERT INTO far SELECT i, i % 3, hashint8extended(i, 5) FROM generate_series(1, 300) i;
+CREATE INDEX far_fp ON far USING simhash (fp);
+CREATE INDEX far_scoped ON far USING simhash (tenant, fp);
+INSERT INTO far SELECT i, i % 3, hashint8extended(i, 5) FROM generate_series(301, 600) i;
+SET enable_seqscan = off;
+SELECT radius, (SELECT count(*) FROM far WHERE fp <@ hamming_ball(0, radius)) AS of_all,
+	(SELECT count(*) FROM far WHERE tenant = 1 AND fp <@ hamming_ball(0, radius)) AS of_one
+	FROM unnest('{64,65,255,256,257,287,512,1024,65536,2147483647}'::int[]) radius;
+RESET enable_seqscan;
+
 -- Options.
 CREATE INDEX p_full ON p USING simhash (body) WITH (fillfactor = 100);
 CREATE INDEX p_wrong ON p USING simhash (body) WITH (fillfactor = 5);

@@ -9,7 +9,8 @@ use std::path::Path;
 
 use simhash_dedup::index::page::format::Format;
 use simhash_dedup::index::page::{internal, leaf};
-use simhash_dedup::index::search::directory::SpaceDirectory;
+use simhash_dedup::index::search::directory::Directory;
+use simhash_dedup::index::search::key_counts::ScopeCounts;
 use simhash_dedup::index::search::probe::{
     KeyCounts, MAX_PROBED_RADIUS, Radii, choose, next_in_ball, radii, shell_cost, walk_cost,
 };
@@ -240,7 +241,9 @@ impl Index {
     }
 
     fn directory_bytes(&self) -> f64 {
-        (BLOCKS * SpaceDirectory::size(self.leaves as usize, false)) as f64
+        let blocks = BLOCKS as f64 * self.leaves;
+        let pages = blocks / (internal::CAPACITY as f64 * FILL);
+        (Directory::size_for(pages as usize, (blocks + pages) as usize) + ScopeCounts::SIZE) as f64
     }
 
     /// WAL of one insert among `between` between two checkpoints: the first change of each leaf

@@ -14,6 +14,7 @@ use crate::index::key::Key;
 pub struct Filter {
     pub scope: Option<u32>,
     pub query: u64,
+    /// At most 64.
     pub radius: u32,
     pub beyond: i32,
     pub within: i32,
@@ -68,7 +69,7 @@ mod tests {
     proptest! {
         #[test]
         fn scan_equals_brute_force(
-            base: u64, spread in 1u32..=64, flips: u64, keep: u64, k in 0u32..20,
+            base: u64, spread in 1u32..=64, flips: u64, keep: u64, k in 0u32..=64,
             beyond in -1i32..3, extra in 0i32..4,
             sorted in prop::collection::vec(any::<u64>(), 0..300),
             tail in prop::collection::vec(any::<u64>(), 0..200),
@@ -106,7 +107,7 @@ mod tests {
         fn scan_of_scopes_equals_brute_force(
             first in 0u32..1000, width in prop_oneof![1u32..4, 1u32..50, 2_000_000u32..3_000_000],
             raw in prop::collection::vec(any::<u64>(), 0..400), one: bool,
-            k in 0u32..6, resume: Option<prop::sample::Index>, chosen: prop::sample::Index,
+            k in prop_oneof![0u32..6, 0u32..=64], resume: Option<prop::sample::Index>, chosen: prop::sample::Index,
         ) {
             let page = page_of_scopes(first..first + width, &raw);
             let all: Vec<Key> = postings(&page).collect();

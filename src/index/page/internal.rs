@@ -202,6 +202,7 @@ mod tests {
     use super::super::PAGE_SIZE;
     use super::*;
     use crate::index::key::Space;
+    use proptest::prelude::*;
 
     const KIND: PageKind = PageKind {
         space: Space::NULL,
@@ -214,6 +215,31 @@ mod tests {
         Downlink {
             key: Key::at(n as u32 / 4, n % 4),
             child: n as u32 + 100,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn position_equals_a_search_one_by_one(
+            raw in prop::collection::vec((any::<u64>(), 0u32..3), 1..=CAPACITY),
+            probes in prop::collection::vec((any::<u64>(), 0u32..3), 10),
+            narrow in 0u32..64, high: Option<u64>,
+        ) {
+            let key = |(bits, scope): &(u64, u32)| Key {
+                scope: *scope,
+                rotated: bits >> narrow,
+                tid: Tid { block: *bits as u32 & 3, offset: 0 },
+            };
+            let mut keys: Vec<Key> = raw.iter().map(key).collect();
+            keys.sort();
+            let links: Vec<Downlink> = keys.iter().map(|key| Downlink { key: *key, child: 1 }).collect();
+            let mut page = [0; PAGE_SIZE];
+            // A high key that is too low, as on a damaged page, is no reason to go wrong.
+            init(&mut page, KIND, &links, high.map(|high| (9, Key::at(1, high >> narrow))));
+            for probe in probes.iter().chain(&raw).map(key).chain([Key::MIN, Key::END]) {
+                let wanted = keys.partition_point(|key| *key <= probe).saturating_sub(1);
+                prop_assert_eq!(position(&page, probe), wanted);
+            }
         }
     }
 

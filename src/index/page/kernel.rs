@@ -102,6 +102,7 @@ fn find_in_ball<const LANES: usize>(
     from: u64,
     candidates: &mut Candidates,
 ) {
+    debug_assert!(filter.radius <= u64::BITS);
     let (shift, base) = slots::directory(page);
     let mut budgets = [None; SLOT_COUNT];
     for (z, budget) in budgets.iter_mut().enumerate() {
@@ -225,7 +226,7 @@ mod tests {
         #[test]
         fn every_kernel_finds_the_same(
             query: u64, raw in prop::collection::vec((any::<u64>(), 0u32..64), 0..400),
-            sorted: prop::sample::Index, radius in 0u32..20, beyond in -1i32..2, more in 0i32..4,
+            sorted: prop::sample::Index, radius in 0u32..=64, beyond in -1i32..2, more in 0i32..4,
             from: u64,
         ) {
             let key = |i: usize| {

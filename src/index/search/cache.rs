@@ -32,6 +32,9 @@ const WORN_SHARE: u64 = 8;
 /// Moves right that no directory is loaded again for.
 const LEAST_MOVES: u64 = 16;
 
+/// Bytes that a session's knowledge of an index takes beside its parts, with what allocators add.
+const LEAST_SIZE: usize = 512;
+
 /// What a session knows of one index.
 pub struct KnownIndex {
     pub directory: Directory,
@@ -41,6 +44,8 @@ pub struct KnownIndex {
     visits: Cell<u64>,
     /// The scopes whose keys were counted, the oldest first.
     counts: RefCell<Vec<(u32, Rc<ScopeCounts>)>>,
+    /// Pages above leaves when they could be counted first.
+    counted_at: usize,
 }
 
 impl KnownIndex {
@@ -57,31 +62,48 @@ impl KnownIndex {
     }
 
     fn size(&self) -> usize {
-        self.directory.size() + self.counts.borrow().len() * ScopeCounts::SIZE
+        LEAST_SIZE + self.directory.size() + self.counts.borrow().len() * ScopeCounts::SIZE
     }
 
-    /// How the rows of a scope spread over keys, if that is known or it is time to count them.
-    pub fn scope_counts(&self, rel: Rel, meta: &Meta, scope: u32) -> Option<Rc<ScopeCounts>> {
-        if let Some(counted) = self.counts.borrow().iter().find(|c| c.0 == scope) {
-            return Some(Rc::clone(&counted.1));
-        }
-        if self.visits.get() < LEAST_VISITS {
-            return None;
-        }
-        let leaves = self.directory.parents(Space::of_block(0)).leaves_of(scope);
+    /// How the rows of a scope spread over keys, if that is known.
+    pub fn counted(&self, scope: u32) -> Option<Rc<ScopeCounts>> {
+        let counts = self.counts.borrow();
+        let (_, counts) = counts.iter().find(|(counted, _)| *counted == scope)?;
+        Some(Rc::clone(counts))
+    }
+
+    /// Counts the keys of a scope on so many leaves of a key space, if it is time for that.
+    pub fn count_if_due(
+        &self,
+        rel: Rel,
+        meta: &Meta,
+        scope: u32,
+        leaves: u64,
+    ) -> Option<Rc<ScopeCounts>> {
         let price = LEAST_VISITS + leaves * BLOCKS as u64 / COUNTED_PER_VISIT;
         if leaves < WORTH_COUNTING || self.visits.get() < price {
             return None;
         }
         self.visits.set(0);
         let limit = directory_cache_bytes();
-        let fits = SESSION.with_borrow_mut(|s| s.make_room(ScopeCounts::SIZE, limit, rel.oid()));
+        let fits = SESSION.with_borrow_mut(|session| {
+            session.keeps(rel.oid(), self) && session.make_room(ScopeCounts::SIZE, limit, rel.oid())
+        });
         if !fits {
             return None;
         }
         let counts = Rc::new(count_keys(rel, meta, scope));
         self.counts.borrow_mut().push((scope, Rc::clone(&counts)));
         Some(counts)
+    }
+
+    /// Takes over what was counted with an earlier directory of the same tree, unless the tree has
+    /// grown by more than a quarter since.
+    fn inherit(&self, earlier: &KnownIndex) {
+        self.visits.set(earlier.visits.get());
+        if self.directory.pages() * 4 <= earlier.counted_at * 5 {
+            self.counts.swap(&earlier.counts);
+        }
     }
 }
 
@@ -100,7 +122,7 @@ impl Place {
     }
 }
 
-/// Indexes to remember before those that do not fit are forgotten.
+/// Indexes that a session remembers at most.
 const MOST_INDEXES: usize = 1000;
 
 #[derive(Default)]
@@ -151,17 +173,28 @@ impl Session {
         directory: Directory,
         limit: usize,
     ) -> Option<Rc<KnownIndex>> {
-        if self.indexes.len() > MOST_INDEXES {
+        let earlier = self.indexes.remove(&oid);
+        if self.indexes.len() >= MOST_INDEXES {
             // A session is not told of dropped indexes.
-            self.indexes.retain(|_, place| place.known.is_some());
+            self.drop_oldest(oid);
         }
-        self.indexes.remove(&oid);
-        let known = KnownIndex {
+        let mut known = KnownIndex {
+            counted_at: directory.pages(),
             directory,
             moves: Cell::new(0),
             visits: Cell::new(0),
             counts: RefCell::default(),
         };
+        if let Some(Place {
+            known: Some(earlier),
+            ..
+        }) = earlier.filter(|e| e.stamp == stamp)
+        {
+            known.inherit(&earlier);
+            if !known.counts.borrow().is_empty() {
+                known.counted_at = earlier.counted_at;
+            }
+        }
         let known = (self.make_room(known.size(), limit, oid)).then(|| Rc::new(known));
         let place = Place {
             stamp,
@@ -170,6 +203,26 @@ impl Session {
         };
         self.indexes.insert(oid, place);
         known
+    }
+
+    /// Is this what is remembered of the index?
+    fn keeps(&self, oid: pg_sys::Oid, known: &KnownIndex) -> bool {
+        let place = self
+            .indexes
+            .get(&oid)
+            .and_then(|place| place.known.as_ref());
+        place.is_some_and(|kept| std::ptr::eq(Rc::as_ptr(kept), known))
+    }
+
+    /// Drops the index that was used longest ago, but not `kept`; false if there is none.
+    fn drop_oldest(&mut self, kept: pg_sys::Oid) -> bool {
+        let others = self.indexes.iter().filter(|(oid, _)| **oid != kept);
+        let oldest = others.min_by_key(|(_, place)| place.used);
+        let Some(oid) = oldest.map(|(oid, _)| *oid) else {
+            return false;
+        };
+        self.indexes.remove(&oid);
+        true
     }
 
     /// Follows a change of the setting.
@@ -182,34 +235,30 @@ impl Session {
         self.limit = limit;
     }
 
-    /// Drops what was used longest ago, but not `kept`, until `size` more bytes fit; false if they
-    /// do not.
+    /// Makes room for `size` more bytes of the index `kept`; false if it cannot have them. Its own
+    /// oldest counts go first where they take more than half of the limit, then what was used
+    /// longest ago.
     fn make_room(&mut self, size: usize, limit: usize, kept: pg_sys::Oid) -> bool {
-        loop {
-            if self.indexes.values().map(Place::size).sum::<usize>() + size <= limit {
-                return true;
+        let own = self
+            .indexes
+            .get(&kept)
+            .and_then(|place| place.known.clone());
+        let own_size = |own: &Option<Rc<KnownIndex>>| own.as_ref().map_or(0, |own| own.size());
+        if let Some(own) = &own {
+            let mut counts = own.counts.borrow_mut();
+            while (counts.len() * ScopeCounts::SIZE + size) * 2 > limit && !counts.is_empty() {
+                counts.remove(0);
             }
-            let others = self
-                .indexes
-                .iter()
-                .filter(|(oid, place)| **oid != kept && place.size() > 0);
-            let Some(oid) = others
-                .min_by_key(|(_, place)| place.used)
-                .map(|(oid, _)| *oid)
-            else {
-                // The oldest counts of the index make room for the newest.
-                let known = self
-                    .indexes
-                    .get(&kept)
-                    .and_then(|place| place.known.as_ref());
-                match known.map(|known| known.counts.borrow_mut()) {
-                    Some(mut counts) if !counts.is_empty() => drop(counts.remove(0)),
-                    _ => return false,
-                }
-                continue;
-            };
-            self.indexes.remove(&oid);
         }
+        if own_size(&own) + size > limit {
+            return false;
+        }
+        while self.indexes.values().map(Place::size).sum::<usize>() + size > limit {
+            if !self.drop_oldest(kept) {
+                return false;
+            }
+        }
+        true
     }
 }
 

@@ -12,7 +12,7 @@ use std::cell::Cell;
 /// Rows that a leaf is assumed to hold.
 pub const ROWS_PER_LEAF: f64 = LIKELY_COUNT as f64;
 /// Leaves below a page of those above them, while builds fill these pages and splits halve them.
-const LEAVES_PER_PARENT: f64 = CAPACITY as f64 * 0.8;
+const LEAVES_PER_PARENT: u64 = CAPACITY as u64 * 4 / 5;
 
 /// A page right above the leaves.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,21 +48,16 @@ impl Parents {
         self.0.get(self.count_to(key)).map(|next| next.low)
     }
 
-    /// About how many leaves hold positions of a scope.
-    pub fn leaves_of(&self, scope: u32) -> u64 {
-        let before = self.leaves_before(Key::at(scope, 0));
-        let up_to = self.leaves_before(Key::at(scope, u64::MAX));
-        1 + (up_to - before).round() as u64
+    /// About how many leaves all these pages lead to; None where there are too few to tell.
+    pub fn leaves(&self) -> Option<u64> {
+        let pages = self.0.len() as u64;
+        (pages > 1).then_some(pages * LEAVES_PER_PARENT)
     }
 
-    fn leaves_before(&self, key: Key) -> f64 {
-        let next = self.count_to(key);
-        let Some(page) = next.checked_sub(1).and_then(|i| self.0.get(i)) else {
-            return 0.0;
-        };
-        let end = self.0.get(next).map(|page| page.low);
-        let share = key.share_between(page.low, end);
-        LEAVES_PER_PARENT * ((next - 1) as f64 + f64::from(share))
+    /// About how many leaves lie below the pages between those of two positions.
+    pub fn leaves_between(&self, first: Key, last: Key) -> u64 {
+        let pages = self.count_to(last).saturating_sub(self.count_to(first));
+        pages.saturating_sub(1) as u64 * LEAVES_PER_PARENT
     }
 }
 
@@ -118,6 +113,12 @@ impl Directory {
     pub fn size(&self) -> usize {
         size_of::<Parent>() * self.pages() + size_of_val(&self.recent.0[..])
     }
+
+    /// Bytes that the directory of an index takes, within an ample limit, by its pages above leaves
+    /// and its blocks.
+    pub fn size_for(pages: usize, blocks: usize) -> usize {
+        size_of::<Parent>() * pages + size_of::<i32>() * blocks.min(MOST_PLACES)
+    }
 }
 
 #[cfg(test)]
@@ -147,23 +148,6 @@ mod tests {
                 prop_assert!(found.low <= probe);
                 let next = lows.get(found.block as usize + 1);
                 prop_assert!(next.is_none_or(|next| *next > probe));
-            }
-        }
-
-        #[test]
-        fn the_leaves_of_scopes_add_up(
-            raw in prop::collection::vec((any::<u64>(), 3u32..6), 0..100),
-        ) {
-            let low = |&(rotated, scope): &(u64, u32)| Key::at(scope, rotated);
-            let mut lows: Vec<Key> = raw.iter().map(low).chain([Key::MIN]).collect();
-            lows.sort();
-            let pages = lows.iter().map(|low| Parent { low: *low, block: 1 }).collect();
-            let parents = Parents::new(pages);
-            for scope in 3..6 {
-                let pages = lows.iter().filter(|low| low.scope == scope).count() as f64;
-                let leaves = parents.leaves_of(scope) as f64;
-                prop_assert!(leaves >= (pages - 1.0) * LEAVES_PER_PARENT);
-                prop_assert!(leaves <= (pages + 1.0) * LEAVES_PER_PARENT + 2.0);
             }
         }
     }

@@ -263,33 +263,58 @@ impl<'r, 's> View<'r, 's> {
         counted.unwrap_or_else(|| {
             let counts = self.count(scope);
             let mut known = self.state.counts.borrow_mut();
+            if known.len() >= MOST_COUNTS {
+                known.clear();
+            }
             known.insert(scope, counts.clone());
             counts
         })
     }
 
     fn count(&self, scope: u32) -> Counts {
-        let space = Space::of_block(0);
-        let (first, last) = (Key::at(scope, 0), Key::at(scope, u64::MAX));
-        if self.state.meta.levels[space.index()] == LEAF {
+        if self.state.meta.levels[0] == LEAF {
             return Counts::Leaves(1);
         }
-        if let Some(known) = self.known() {
-            if let Some(counts) = known.scope_counts(self.rel, &self.state.meta, scope) {
-                return Counts::Keys(counts);
-            }
-            let parents = known.directory.parents(space);
-            if parents.find(first) != parents.find(last) {
-                return Counts::Leaves(parents.leaves_of(scope));
-            }
-        } else if !self.state.scoped {
-            return Counts::Unknown;
+        let Some(known) = self.known() else {
+            return match self.state.scoped {
+                true => Counts::Leaves(self.count_leaves(scope)),
+                false => Counts::Unknown,
+            };
+        };
+        if let Some(counts) = known.counted(scope) {
+            return Counts::Keys(counts);
         }
-        // Where one page leads to all of them, they can be counted.
-        let leaves = self.parent(space, first).and_then(|page| {
-            let links = || internal::links_between(&page, first, last);
-            (!special::is_past(&page, last)).then(|| links().len() as u64)
-        });
-        leaves.map_or(Counts::Unknown, Counts::Leaves)
+        let parents = known.directory.parents(Space::of_block(0));
+        let leaves = match parents.leaves() {
+            Some(leaves) if !self.state.scoped => leaves,
+            _ => self.count_leaves(scope),
+        };
+        let counts = known.count_if_due(self.rel, &self.state.meta, scope, leaves);
+        counts.map_or(Counts::Leaves(leaves), Counts::Keys)
+    }
+
+    /// Leaves of a scope in the first key space: those below the pages that its first and its last
+    /// position lead to, and about as many as there are below the pages between.
+    fn count_leaves(&self, scope: u32) -> u64 {
+        let space = Space::of_block(0);
+        let (first, last) = (Key::at(scope, 0), Key::at(scope, u64::MAX));
+        let links = |at: Key| {
+            let page = self.parent(space, at);
+            let links = page.map(|page| {
+                let links = internal::links_between(&page, first, last).len() as u64;
+                (links, special::is_past(&page, last))
+            });
+            links.unwrap_or((1, false))
+        };
+        let (leaves, goes_on) = links(first);
+        if !goes_on {
+            return leaves.max(1);
+        }
+        let between =
+            |known: &KnownIndex| known.directory.parents(space).leaves_between(first, last);
+        leaves + self.known().map_or(0, between) + links(last).0
     }
 }
+
+/// Scopes whose counts one scan keeps.
+const MOST_COUNTS: usize = 64;

@@ -68,7 +68,7 @@ impl Within {
         Within {
             scope,
             query,
-            radius,
+            radius: radius.min(FARTHEST),
             radii: None,
             walks: Vec::new(),
             visited: 0,

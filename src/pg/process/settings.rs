@@ -13,7 +13,7 @@ const MAX_KILOBYTES: i32 = i32::MAX;
 pub fn register() {
     GucRegistry::define_int_guc(
         c"simhash_dedup.directory_cache",
-        c"Memory in which a session remembers where the leaves of simhash indexes begin.",
+        c"Memory in which a session remembers where the pages of simhash indexes are.",
         c"0 remembers nothing: searches then descend from the root with fixed radii.",
         &DIRECTORY_CACHE,
         0,
