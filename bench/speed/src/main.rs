@@ -33,6 +33,9 @@ use report::{Measure, Section, progress};
 
 /// Queries of a cell.
 const QUERIES: usize = 1_000;
+/// Up to this size what takes much memory or time beside the server is done: the model of hot keys,
+/// and to count all pairs.
+const MODELLED: usize = 20_000_000;
 /// From this size on a cell may take longer.
 const LARGE: usize = 5_000_000;
 
@@ -124,8 +127,10 @@ fn search(client: &Client, set: &Set, peers: &[Peer]) -> Outcome<Vec<Measure>> {
     measures.extend(sessions::measure(rows)?);
     measures.extend(traffic::throughput(peers, &centres, 3.0)?);
     measures.extend(traffic::all_pairs(client, rows, set.name == "A")?);
-    progress("hot keys, a model in memory");
-    measures.extend(hot_keys::Model::new(rows).measure(&centres)?);
+    if rows.len() <= MODELLED {
+        progress("hot keys, a model in memory");
+        measures.extend(hot_keys::Model::new(rows).measure(&centres)?);
+    }
     Ok(measures)
 }
 
@@ -139,13 +144,24 @@ fn keep(client: &Client, set: &Set, peers: &[Peer]) -> Outcome<Vec<Measure>> {
     Ok(measures)
 }
 
-fn measure_set(set: &Set, wanted_peers: &str) -> Outcome<Section> {
+/// Calls `save` with what is there when half is done, too: a long run may not come to its end.
+fn measure_set(
+    set: &Set,
+    wanted_peers: &str,
+    save: &mut dyn FnMut(Section) -> Outcome<()>,
+) -> Outcome<()> {
     let client = Client::connect()?;
     client.run(cells::SESSION)?;
     let peers = peers::present(&client, set.rows, wanted_peers)?;
     load(&client, set)?;
     let mut measures = build(&client, &peers)?;
     measures.splice(0..0, search(&client, set, &peers)?);
+    let section = |measures: &[Measure]| Section {
+        set: set.name.to_owned(),
+        rows: set.rows,
+        measures: measures.to_vec(),
+    };
+    save(section(&measures))?;
     // The upkeep has the server's memory to itself.
     for peer in &peers {
         upkeep::seconds(&client, &peer.remove("t"))?;
@@ -154,11 +170,7 @@ fn measure_set(set: &Set, wanted_peers: &str) -> Outcome<Section> {
     if let ("A", Ok(server)) = (set.name, std::env::var(cold::SERVER)) {
         measures.extend(cold::measure(&server, set)?);
     }
-    Ok(Section {
-        set: set.name.to_owned(),
-        rows: set.rows,
-        measures,
-    })
+    save(section(&measures))
 }
 
 fn sets_of(
@@ -240,9 +252,13 @@ fn run(arguments: &[String]) -> Outcome<bool> {
     let client = Client::connect()?;
     let mut sections = Vec::new();
     sets_of(sets, &sizes(rows)?, &client, &mut |set| {
-        sections.push(measure_set(&set, peers)?);
-        std::fs::write(format!("{folder}/bench.csv"), report::csv(&sections))?;
-        Ok(())
+        let place = sections.len();
+        measure_set(&set, peers, &mut |section| {
+            sections.truncate(place);
+            sections.push(section);
+            std::fs::write(format!("{folder}/bench.csv"), report::csv(&sections))?;
+            Ok(())
+        })
     })?;
     let title = title(&client, "everything in memory")?;
     let right = publish(&format!("{folder}/bench.md"), &title, &sections)?;

@@ -101,7 +101,8 @@ fn count<'a>(
 /// extension has it. Their number is compared with the truth where that can be counted in time:
 /// pairs that share a hot key are too many.
 pub fn all_pairs(client: &Client, rows: &[u64], uniform: bool) -> Outcome<Vec<Measure>> {
-    let truth = (uniform || rows.len() <= COUNTED).then(|| oracle::pairs(rows, 3));
+    let truth = (uniform && rows.len() <= crate::MODELLED || rows.len() <= COUNTED)
+        .then(|| oracle::pairs(rows, 3));
     let mut measures = Vec::new();
     if uniform && rows.len() <= JOINED {
         let join = "SELECT count(*) FROM t a JOIN t b ON a.fp <~> b.fp <= 3 AND a.id < b.id";
