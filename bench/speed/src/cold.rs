@@ -18,9 +18,9 @@ pub const SERVER: &str = "COLD_HOST";
 
 /// What begins the names of these measures.
 pub const PREFIX: &str = "cold disk, ";
-/// The sessions that search: one that has just begun, and one that knows where all leaves are.
+/// The sessions that search: one that has just begun, and one that has counted keys.
 pub const STATES: [&str; 2] = ["cold disk, new session", LOADED];
-const LOADED: &str = "cold disk, directory loaded";
+const LOADED: &str = "cold disk, keys counted";
 pub const TASKS: [Task; 3] = [Task::Within(3), Task::Within(8), Task::Nearest];
 pub const CONCURRENCIES: [usize; 4] = [0, 1, 16, 100];
 /// Plain reads that are under way at a time.
@@ -147,8 +147,8 @@ fn drawn(end: usize, count: usize, seed: u64) -> Vec<usize> {
     all
 }
 
-/// A session that can search at once: planning is behind it and a first search, which does not load
-/// the directory.
+/// A session that can search at once: planning is behind it and a first search, which loads the
+/// directory, but counts no keys.
 struct Session {
     client: Client,
     tasks: Vec<(Query, Statement, String)>,
@@ -198,7 +198,7 @@ impl Session {
         self.client.number(READ)
     }
 
-    /// Searches until the session has loaded the directory.
+    /// Searches until the session has counted keys.
     fn warm_up(&self, centres: &[u64]) -> Outcome<()> {
         let (query, statement, _) = &self.tasks[0];
         for q in centres {

@@ -181,6 +181,14 @@ impl<'r, 's> View<'r, 's> {
         Pinned::read_ahead(self.rel, block, recent.unwrap_or(&unknown));
     }
 
+    /// Asks for the page above the leaf that holds `key`, if the directory names it; tells where that
+    /// page ends.
+    pub fn ask_for_parent(&self, space: Space, key: Key) -> Option<Key> {
+        let parents = self.known()?.directory.parents(space);
+        self.ask_for(parents.find(key)?.block);
+        parents.end(key)
+    }
+
     /// Starts fetching what a search reads of a leaf first into the processor's cache.
     pub fn fetch(&self, leaf: &PlannedLeaf) {
         prefetch(self.recent(leaf.block), leaf::likely_bytes(leaf.share));

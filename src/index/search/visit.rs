@@ -29,6 +29,10 @@ pub struct Walk {
     asked: usize,
     /// Where looking ahead goes on; None at the end.
     frontier: Option<Key>,
+    /// Where asking for pages above the leaves goes on; None at the end.
+    above: Option<Key>,
+    /// How many of these pages were asked for and not read since.
+    asked_above: usize,
     /// Room for the work on one leaf.
     candidates: Box<Candidates>,
 }
@@ -56,10 +60,13 @@ impl Walk {
             fetched: 0,
             asked: 0,
             frontier: None,
+            above: None,
+            asked_above: 0,
             candidates: Box::new(Candidates::none()),
         };
         walk.next = skip_to_ball(&walk.filter, Key::MIN);
         walk.frontier = walk.next;
+        walk.above = walk.next;
         walk
     }
 
@@ -69,6 +76,7 @@ impl Walk {
     /// room that is left.
     pub fn look_ahead(&mut self, view: &View, space: Space, current: bool, room: usize) -> usize {
         let at_once = usize::from(current);
+        self.ask_above(view, space, room);
         self.plan(view, space, LOOK_AHEAD.max(at_once + room));
         let near = self.ahead.len().min(LOOK_AHEAD);
         for visit in self.ahead.range(self.fetched.min(near)..near) {
@@ -84,6 +92,24 @@ impl Walk {
         }
         self.asked = self.asked.max(end);
         room - end.saturating_sub(at_once)
+    }
+
+    /// Asks the operating system for up to `most` pages above the leaves that planning will read.
+    pub fn ask_above(&mut self, view: &View, space: Space, most: usize) {
+        match (self.above, self.frontier) {
+            (_, None) => self.above = None,
+            (Some(above), Some(frontier)) if above < frontier => {
+                (self.above, self.asked_above) = (self.frontier, 0);
+            }
+            _ => {}
+        }
+        while self.asked_above < most
+            && let Some(from) = self.above
+        {
+            let end = view.ask_for_parent(space, from);
+            self.above = end.and_then(|end| skip_to_ball(&self.filter, end));
+            self.asked_above += 1;
+        }
     }
 
     /// Starts fetching the page above the leaves that planning will read next.
@@ -106,6 +132,7 @@ impl Walk {
             if !is_planned {
                 return;
             }
+            self.asked_above = self.asked_above.saturating_sub(1);
             self.fetch_parent(view, space);
         }
     }

@@ -106,7 +106,9 @@ impl Within {
         let radii = view.radii(self.scope, self.query, self.radius);
         self.set_radii(radii);
         // What all blocks read first is fetched at the same time.
-        for (b, walk) in self.walks.iter().rev() {
+        let above = view.read_ahead(0).min(1);
+        for (b, walk) in self.walks.iter_mut().rev() {
+            walk.ask_above(view, Space::of_block(*b), above);
             walk.fetch_parent(view, Space::of_block(*b));
         }
         for (b, walk) in self.walks.iter_mut().rev() {
