@@ -71,7 +71,7 @@ cmp_ok($pages_read->($sessions{default}, 3), '<', $pages_read->($sessions{none},
 	$search->(1);
 	my $fresh = $pages_read->($session, 0);
 	cmp_ok($fresh, '<', $pages_read->($sessions{none}, 0), 'a directory is loaded');
-	$node->safe_psql('postgres', sprintf("INSERT INTO other (fp) SELECT $corner FROM generate_series(1, 150000) i", 8));
+	$node->safe_psql('postgres', sprintf("INSERT INTO other (fp) SELECT $corner FROM generate_series(1, 300000) i", 8));
 	my $stale = $pages_read->($session, 0);
 	cmp_ok($stale, '>', $fresh, 'splits make it stale');
 	$search->(60);
