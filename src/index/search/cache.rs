@@ -149,7 +149,8 @@ pub fn known_index(rel: Rel, meta: &Meta) -> Option<Rc<KnownIndex>> {
         session.look_up(rel.oid(), meta.stamp)
     });
     found.unwrap_or_else(|| {
-        let directory = read_directory(rel, meta, limit);
+        let recent = SESSION.with_borrow(|session| session.recent(rel.oid(), meta.stamp));
+        let directory = read_directory(rel, meta, limit, recent);
         SESSION.with_borrow_mut(|session| session.enter(rel.oid(), meta.stamp, directory, limit))
     })
 }
@@ -164,6 +165,13 @@ impl Session {
             Some(known) if known.is_worn() => None,
             known => (place.stamp == stamp).then(|| known.clone()),
         }
+    }
+
+    /// What is known of the buffers of a tree.
+    fn recent(&self, oid: pg_sys::Oid, stamp: u64) -> Option<Rc<Recent>> {
+        let place = self.indexes.get(&oid).filter(|place| place.stamp == stamp);
+        let known = place.and_then(|place| place.known.as_ref());
+        known.map(|known| Rc::clone(&known.directory.recent))
     }
 
     fn enter(
@@ -262,7 +270,8 @@ impl Session {
     }
 }
 
-fn read_directory(rel: Rel, meta: &Meta, limit: usize) -> Directory {
+/// `recent` is what an earlier directory of the tree knew of buffers.
+fn read_directory(rel: Rel, meta: &Meta, limit: usize, recent: Option<Rc<Recent>>) -> Directory {
     let parents = Space::ALL.map(|space| {
         let mut pages: Vec<Parent> = Vec::new();
         Tree::new(rel, meta, space)
@@ -270,7 +279,10 @@ fn read_directory(rel: Rel, meta: &Meta, limit: usize) -> Directory {
         check_order(rel, meta, space, pages.is_sorted_by_key(|page| page.low));
         Parents::new(pages)
     });
-    Directory::new(parents, Recent::new(rel.block_count(), limit / 2))
+    let blocks = rel.block_count();
+    let recent = recent.filter(|recent| recent.serves(blocks));
+    let recent = recent.unwrap_or_else(|| Rc::new(Recent::new(blocks, limit / 2)));
+    Directory::new(parents, recent)
 }
 
 fn count_keys(rel: Rel, meta: &Meta, scope: u32) -> ScopeCounts {

@@ -8,6 +8,7 @@ use crate::index::key::{Key, SPACES, Space};
 use crate::index::page::internal::CAPACITY;
 use crate::index::page::leaf::LIKELY_COUNT;
 use std::cell::Cell;
+use std::rc::Rc;
 
 /// Rows that a leaf is assumed to hold.
 pub const ROWS_PER_LEAF: f64 = LIKELY_COUNT as f64;
@@ -79,6 +80,11 @@ impl Recent {
         Recent(vec![Cell::new(0); places.max(1)])
     }
 
+    /// Has it as many places as a new one for so many blocks would have, or half of them?
+    pub fn serves(&self, blocks: u32) -> bool {
+        self.0.len() * 2 >= (blocks as usize).min(MOST_PLACES)
+    }
+
     #[inline]
     pub fn of(&self, block: u32) -> &Cell<i32> {
         let block = block as usize;
@@ -92,11 +98,11 @@ impl Recent {
 /// Where the pages of an index are.
 pub struct Directory {
     parents: [Parents; SPACES],
-    pub recent: Recent,
+    pub recent: Rc<Recent>,
 }
 
 impl Directory {
-    pub fn new(parents: [Parents; SPACES], recent: Recent) -> Directory {
+    pub fn new(parents: [Parents; SPACES], recent: Rc<Recent>) -> Directory {
         Directory { parents, recent }
     }
 
@@ -158,6 +164,7 @@ mod tests {
         (0..10).for_each(|block| recent.of(block).set(block as i32));
         let kept: Vec<i32> = (0..10).map(|block| recent.of(block).get()).collect();
         assert_eq!(kept, [8, 9, 6, 7, 8, 9, 6, 7, 8, 9]);
+        assert!(recent.serves(8) && !recent.serves(9));
         assert_eq!(Parents::default().find(Key::MIN), None);
     }
 }
