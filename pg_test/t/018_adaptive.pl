@@ -22,10 +22,11 @@ SQL
 # Pages of the index and of the table that one search reads in a session.
 sub pages_read
 {
-	my ($session, $condition) = @_;
+	my ($session, $condition, $table) = @_;
+	$table //= 't';
 	my $plan = $session->query_safe(<<"SQL");
 SET enable_seqscan = off; SET enable_bitmapscan = off;
-EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT id FROM t WHERE $condition;
+EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT id FROM $table WHERE $condition;
 RESET enable_seqscan; RESET enable_bitmapscan;
 SQL
 	$plan =~ /Index Cond/ or die $plan;
@@ -66,6 +67,21 @@ my $one = pages_read($ignorant, "fp <~> $q <= 1");
 cmp_ok($one, '<=', 30, "a search within 1 bit reads few of the hot key's leaves ($one)");
 # Rows in other corners: the query's key is empty, and so are its neighbours.
 cmp_ok(pages_read($knows, 'fp <~> 81985529216486895 <= 3'), '<=', 12, 'a rare key costs a leaf in each space');
+
+# ------------------------------------------------------------------ scopes
+# Four tenants with over a hundred leaves each in a key space: one has leaves below two pages. It is not read as a whole.
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE tenants AS SELECT i::bigint AS id, i % 4 AS tenant, hashint8extended(i, 1) AS fp FROM generate_series(1, 30000) i;
+CREATE INDEX tenants_fp ON tenants USING simhash (tenant, fp) WITH (fillfactor = 10);
+VACUUM ANALYZE tenants;
+SQL
+for my $tenant (0 .. 3)
+{
+	my $session = open_session($node);
+	my $read = pages_read($session, "tenant = $tenant AND fp <~> 81985529216486895 <= 3", 'tenants');
+	cmp_ok($read, '<=', 40, "a search for tenant $tenant reads few of the tenant's leaves ($read pages)");
+	$session->quit;
+}
 
 # ------------------------------------------------------------------ absurd counts
 # The session has counted rows that are gone, and none of those that were inserted since.

@@ -170,8 +170,7 @@ impl<'r> Tree<'r> {
         self.leaf_from(Pinned::read(self.rel, self.leaf_block(key)), key)
     }
 
-    /// As [`Tree::leaf`]. The search starts at `start`, a leaf that is
-    /// known to be at or left of it.
+    /// As [`Tree::leaf`]. The search starts at `start`, a leaf that is known to be at or left of it.
     pub fn leaf_from(&self, start: Pinned<'r>, key: Key) -> Shared<'r> {
         let mut page: Shared = self.check(start, LEAF);
         let (mut moves, mut passed) = (0, None);
