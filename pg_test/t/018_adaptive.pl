@@ -69,7 +69,7 @@ cmp_ok($one, '<=', 30, "a search within 1 bit reads few of the hot key's leaves 
 cmp_ok(pages_read($knows, 'fp <~> 81985529216486895 <= 3'), '<=', 12, 'a rare key costs a leaf in each space');
 
 # ------------------------------------------------------------------ scopes
-# Four tenants with over a hundred leaves each in a key space: one has leaves below two pages. It is not read as a whole.
+# Four tenants with some 75 leaves each in a key space, below several pages. None is read as a whole.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE tenants AS SELECT i::bigint AS id, i % 4 AS tenant, hashint8extended(i, 1) AS fp FROM generate_series(1, 30000) i;
 CREATE INDEX tenants_fp ON tenants USING simhash (tenant, fp) WITH (fillfactor = 10);
