@@ -125,12 +125,10 @@ fn position(page: &Page, key: Key) -> usize {
     low
 }
 
-/// The bytes that a search for a position `share` (0 to 1) of the way into a page is likely to
-/// read: the downlinks there, and the special area.
-pub fn likely_bytes(share: f32) -> [Range<usize>; 2] {
-    /// Downlinks that a build leaves on a page, and how far the guess is wrong.
-    const FILLED: f32 = 0.9 * CAPACITY as f32;
-    let guess = (share * FILLED) as usize;
+/// The bytes that a search for a position `share` (0 to 1) of the way into a page of so many
+/// downlinks is likely to read: the downlinks there, and the special area.
+pub fn likely_bytes(share: f32, links: usize) -> [Range<usize>; 2] {
+    let guess = (share * links as f32) as usize;
     let links = guess.saturating_sub(FIRST_STEP)..(guess + FIRST_STEP).min(CAPACITY);
     [
         HEADER + DOWNLINK * links.start..HEADER + DOWNLINK * links.end,

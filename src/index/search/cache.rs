@@ -275,7 +275,7 @@ fn read_directory(rel: Rel, meta: &Meta, limit: usize, recent: Option<Rc<Recent>
     let parents = Space::ALL.map(|space| {
         let mut pages: Vec<Parent> = Vec::new();
         Tree::new(rel, meta, space)
-            .parents_of_leaves(|low, block| pages.push(Parent { low, block }));
+            .parents_of_leaves(|low, block| pages.push(Parent::new(low, block)));
         check_order(rel, meta, space, pages.is_sorted_by_key(|page| page.low));
         Parents::new(pages)
     });

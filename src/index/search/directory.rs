@@ -15,12 +15,40 @@ pub const ROWS_PER_LEAF: f64 = LIKELY_COUNT as f64;
 /// Leaves below a page of those above them, while builds fill these pages and splits halve them.
 const LEAVES_PER_PARENT: u64 = CAPACITY as u64 * 4 / 5;
 
+/// Downlinks that a build leaves on a page.
+const FILLED: usize = CAPACITY * 9 / 10;
+
 /// A page right above the leaves.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Parent {
     /// Where it begins.
     pub low: Key,
     pub block: u32,
+    /// Downlinks that were on it when it was read last; 0 if it was not.
+    links: Cell<u16>,
+}
+
+impl Parent {
+    pub fn new(low: Key, block: u32) -> Parent {
+        Parent {
+            low,
+            block,
+            links: Cell::new(0),
+        }
+    }
+
+    /// Notes how many downlinks the page has.
+    pub fn note_links(&self, links: usize) {
+        self.links.set(links as u16);
+    }
+
+    /// About how many downlinks the page has.
+    pub fn links(&self) -> usize {
+        match self.links.get() {
+            0 => FILLED,
+            links => usize::from(links),
+        }
+    }
 }
 
 /// The pages right above the leaves of one key space, from left to right. None where the root is a
@@ -39,14 +67,12 @@ impl Parents {
         self.0.partition_point(|page| page.low <= key)
     }
 
-    /// The page above the leaf that holds `key`, as far as known.
-    pub fn find(&self, key: Key) -> Option<Parent> {
-        self.0.get(self.count_to(key).saturating_sub(1)).copied()
-    }
-
-    /// Where the page above the leaf that holds `key` ends; None for the last one.
-    pub fn end(&self, key: Key) -> Option<Key> {
-        self.0.get(self.count_to(key)).map(|next| next.low)
+    /// The page above the leaf that holds `key`, as far as known, and where it ends; None for the
+    /// last one.
+    pub fn find(&self, key: Key) -> Option<(&Parent, Option<Key>)> {
+        let next = self.count_to(key);
+        let found = self.0.get(next.saturating_sub(1))?;
+        Some((found, self.0.get(next).map(|next| next.low)))
     }
 
     /// About how many leaves all these pages lead to; None where there are too few to tell.
@@ -147,13 +173,12 @@ mod tests {
             let mut lows: Vec<Key> = raw.iter().map(key).chain([Key::MIN]).collect();
             lows.sort();
             lows.dedup();
-            let page = |(i, low): (usize, &Key)| Parent { low: *low, block: i as u32 };
+            let page = |(i, low): (usize, &Key)| Parent::new(*low, i as u32);
             let parents = Parents::new(lows.iter().enumerate().map(page).collect());
             for probe in probes.iter().chain(&raw).map(key) {
-                let found = parents.find(probe).expect("the first page begins at Key::MIN");
-                prop_assert!(found.low <= probe);
-                let next = lows.get(found.block as usize + 1);
-                prop_assert!(next.is_none_or(|next| *next > probe));
+                let (found, end) = parents.find(probe).expect("the first page begins at Key::MIN");
+                prop_assert!(found.low <= probe && end.is_none_or(|end| end > probe));
+                prop_assert_eq!(end, lows.get(found.block as usize + 1).copied());
             }
         }
     }

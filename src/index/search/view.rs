@@ -1,6 +1,7 @@
 //! An index as one scan sees it, from its start to its end.
 
 use super::cache::{KnownIndex, known_index};
+use super::directory::Parent;
 use super::key_counts::ScopeCounts;
 use super::probe::{Even, Radii, WALK, choose, radii};
 use super::read_ahead::ReadAhead;
@@ -103,21 +104,46 @@ impl<'r, 's> View<'r, 's> {
 
     /// The leaf at which the search for `key` begins.
     fn leaf_block(&self, space: Space, key: Key) -> u32 {
-        match self.parent(space, key) {
+        self.leaf_below(
+            space,
+            key,
+            self.known_parent(space, key).map(|(page, _)| page),
+        )
+    }
+
+    /// As [`View::leaf_block`], by what [`View::known_parent`] found.
+    fn leaf_below(&self, space: Space, key: Key, parent: Option<&Parent>) -> u32 {
+        match self.read_parent(space, key, parent) {
             Some(page) => internal::find(&page, key).child,
             None => self.tree(space).leaf_block(key),
         }
     }
 
+    /// The page above the leaf that holds `key`, as far as the session knows, and where it ends.
+    fn known_parent(&self, space: Space, key: Key) -> Option<(&'s Parent, Option<Key>)> {
+        self.known()?.directory.parents(space).find(key)
+    }
+
     /// The page above the leaf that holds `key`, locked for reading; None if the root is a leaf.
     fn parent(&self, space: Space, key: Key) -> Option<Shared<'r>> {
-        let known = self.known();
-        let start = known.and_then(|known| known.directory.parents(space).find(key));
-        let start = start.map(|parent| self.pin(parent.block));
-        let is_unknown = u64::from(start.is_none());
+        self.read_parent(
+            space,
+            key,
+            self.known_parent(space, key).map(|(page, _)| page),
+        )
+    }
+
+    /// As [`View::parent`], by what [`View::known_parent`] found.
+    fn read_parent(&self, space: Space, key: Key, parent: Option<&Parent>) -> Option<Shared<'r>> {
+        let start = parent.map(|parent| self.pin(parent.block));
         let (page, moves) = self.tree(space).parent_of_leaf(start, key)?;
-        if let Some(known) = known {
-            known.note_moves(moves + is_unknown);
+        match parent {
+            Some(parent) if moves == 0 => parent.note_links(internal::count(&page)),
+            _ => {
+                if let Some(known) = self.known() {
+                    known.note_moves(moves.max(1));
+                }
+            }
         }
         Some(page)
     }
@@ -184,9 +210,9 @@ impl<'r, 's> View<'r, 's> {
     /// Asks for the page above the leaf that holds `key`, if the directory names it; tells where that
     /// page ends.
     pub fn ask_for_parent(&self, space: Space, key: Key) -> Option<Key> {
-        let parents = self.known()?.directory.parents(space);
-        self.ask_for(parents.find(key)?.block);
-        parents.end(key)
+        let (parent, end) = self.known_parent(space, key)?;
+        self.ask_for(parent.block);
+        end
     }
 
     /// Starts fetching what a search reads of a leaf first into the processor's cache.
@@ -196,12 +222,16 @@ impl<'r, 's> View<'r, 's> {
 
     /// As [`View::fetch`], for the page above the leaf that holds `key`.
     pub fn fetch_parent(&self, space: Space, key: Key) {
-        let Some(known) = self.known() else { return };
-        let parents = known.directory.parents(space);
-        if let Some(parent) = parents.find(key) {
-            let share = key.share_between(parent.low, parents.end(key));
-            prefetch(self.recent(parent.block), internal::likely_bytes(share));
+        if let Some((parent, end)) = self.known_parent(space, key) {
+            self.fetch_part(parent, key.share_between(parent.low, end));
         }
+    }
+
+    /// Starts fetching what a search reads of a page above the leaves, `share` (0 to 1) of the way
+    /// into it.
+    fn fetch_part(&self, parent: &Parent, share: f32) {
+        let bytes = internal::likely_bytes(share, parent.links());
+        prefetch(self.recent(parent.block), bytes);
     }
 
     /// The buffer that held a block last; 0 if that is not known.
@@ -225,19 +255,24 @@ impl<'r, 's> View<'r, 's> {
     /// The leaves of an insert, which starts to fetch what it reads of them first. The accesses
     /// overlap: those to the pages above, then those to the leaves.
     pub fn expect_insert<const N: usize>(&self, places: &[(Space, Key); N]) -> [u32; N] {
-        for (space, key) in places {
-            self.fetch_parent(*space, *key);
+        let parents = places.map(|(space, key)| {
+            let (parent, end) = self.known_parent(space, key)?;
+            self.fetch_part(parent, key.share_between(parent.low, end));
+            Some(parent)
+        });
+        let blocks: [u32; N] = std::array::from_fn(|i| {
+            let (space, key) = places[i];
+            self.leaf_below(space, key, parents[i])
+        });
+        if self.read_ahead(0) > 0 {
+            // Later each is read with those before it locked.
+            blocks.iter().for_each(|block| self.ask_for(*block));
         }
-        // Later each is read with those before it locked.
-        let must_read = self.read_ahead(0) > 0;
-        places.map(|(space, key)| {
-            let block = self.leaf_block(space, key);
-            if must_read {
-                self.ask_for(block);
-            }
-            prefetch(self.recent(block), [special::BYTES]);
-            block
-        })
+        // An atomic operation waits for the accesses before it, so none comes between these.
+        for buffer in blocks.map(|block| self.recent(block)) {
+            prefetch(buffer, [special::BYTES]);
+        }
+        blocks
     }
 
     /// Makes room on the leaf of `key`, and finishes splits found on the way.
