@@ -90,6 +90,49 @@ SELECT count(*) AS faults FROM (SELECT * FROM simhash_clusters('many', 'id', 'fp
 SELECT * FROM simhash_clusters('many', 'id', 'fp', 30, 'star');
 SELECT * FROM simhash_clusters('many', 'id', 'fp', 30, 'star', text => 'body');
 RESET work_mem;
+-- Equal rows are one row with a count: thousands of them fit where a few hundred pairs do.
+CREATE TABLE equals (id int PRIMARY KEY, fp bigint, body text);
+INSERT INTO equals SELECT i, CASE WHEN i <= 5000 THEN 42 ELSE hashint8extended(i / 2, 1) END,
+	CASE i % 50 WHEN 0 THEN NULL WHEN 1 THEN '' WHEN 2 THEN 'a hole in the road' ELSE 'the street lamp is dark' || left('!!', i % 3) END
+FROM generate_series(1, 6000) i;
+SET work_mem = '64kB';
+SELECT method, text, count(*), count(DISTINCT cluster_id) AS clusters, max(size), count(*) FILTER (WHERE distance > 0) AS far, min(jaccard) AS jaccard
+FROM (VALUES ('components', NULL), ('star', NULL), ('leader', NULL), ('single_pass', NULL), ('components', 'body'), ('star', 'body'), ('leader', 'body')) m (method, text),
+	simhash_clusters('equals', 'id', 'fp', 3, method, text) GROUP BY 1, 2 ORDER BY 2 NULLS FIRST, 1;
+RESET work_mem;
+-- Texts of one fingerprint that all differ are compared with each other.
+INSERT INTO equals SELECT 10000 + i, 43, md5(i::text) FROM generate_series(1, 100) i;
+SET work_mem = '64kB';
+SELECT count(*) FROM simhash_clusters('equals', 'id', 'fp', 0, 'star', 'body') WHERE key > 10000;
+RESET work_mem;
+SELECT count(*) FROM simhash_clusters('equals', 'id', 'fp', 0, 'star', 'body') WHERE key > 10000;
+-- Stars of few different rows against the pairs of single rows.
+CREATE TABLE few AS SELECT i AS id, (hashint8extended(i, 1) & 7) | (hashint8extended(i, 2) & 1) << 40 AS fp,
+	(ARRAY['the street lamp is dark', 'The street lamp is dark!', 'the street lamp is dark now', 'a hole in the road', '', NULL])[1 + (hashint8extended(i, 3) & 7) % 6] AS body
+FROM generate_series(1, 200) i;
+CREATE FUNCTION faults_of_stars(lowest float8) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	centre record;
+BEGIN
+	CREATE TEMP TABLE near_rows AS SELECT a.id AS a, b.id AS b FROM few a, few b
+		WHERE a.id <> b.id AND bit_count((a.fp # b.fp)::bit(64)) <= 1 AND simhash_jaccard(a.body, b.body) >= lowest;
+	CREATE TEMP TABLE star AS SELECT DISTINCT a AS key, NULL::int AS representative FROM near_rows;
+	FOR centre IN SELECT a AS id FROM near_rows GROUP BY a ORDER BY count(*) DESC, a LOOP
+		CONTINUE WHEN (SELECT representative FROM star WHERE key = centre.id) IS NOT NULL;
+		UPDATE star SET representative = centre.id
+		WHERE representative IS NULL AND (key = centre.id OR key IN (SELECT b FROM near_rows WHERE a = centre.id));
+	END LOOP;
+	RETURN (SELECT count(*) FROM (SELECT key, representative FROM star WHERE representative IN (SELECT representative FROM star GROUP BY 1 HAVING count(*) > 1)) s
+		FULL JOIN (SELECT key, representative, jaccard FROM simhash_clusters('few', 'id', 'fp', 1, 'star', 'body', lowest)) c USING (key, representative)
+		WHERE s.key IS NULL OR c.key IS NULL
+			OR jaccard IS DISTINCT FROM simhash_jaccard((SELECT body FROM few WHERE id = key), (SELECT body FROM few WHERE id = representative)));
+END $$;
+SELECT faults_of_stars(0.0) AS faults;
+DROP TABLE near_rows, star;
+SELECT faults_of_stars(0.5) AS faults;
+DROP TABLE near_rows, star;
+SELECT faults_of_stars(1.0) AS faults;
+DROP TABLE near_rows, star;
 -- One long text does not make a query for each row of the others: queries are counted by a sequence.
 CREATE SEQUENCE queries;
 CREATE TABLE mixed_lengths AS SELECT i AS id, hashint8extended(i / 4, 1) AS fp, md5((i / 4)::text) AS body FROM generate_series(1, 20000) i;
@@ -581,5 +624,31 @@ INSERT INTO wrong VALUES (103, 0);
 RESET ROLE;
 
 SET client_min_messages = warning;
+-- One more copy of a text that has thousands reads a few rows, whatever its number of copies.
+CREATE TABLE hot (id int PRIMARY KEY, fp bigint);
+CREATE TABLE hot_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
+CREATE INDEX ON hot_cluster (cluster_id);
+CREATE INDEX ON hot USING simhash (fp);
+INSERT INTO hot SELECT i, 42 FROM generate_series(101, 3100) i;
+INSERT INTO hot VALUES (1, 43), (2, hashint8extended(2, 7)), (3, hashint8extended(3, 7));
+INSERT INTO hot_cluster SELECT key, cluster_id FROM simhash_clusters('hot', 'id', 'fp');
+CREATE TRIGGER hot_clusters AFTER INSERT OR UPDATE ON hot
+	FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('fingerprint=fp', 'clusters=hot_cluster', 'key=id');
+CREATE VIEW rows_read AS SELECT relname, coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) AS rows FROM pg_stat_xact_user_tables
+WHERE schemaname = 'clusters_test' AND relname IN ('hot', 'hot_cluster');
+BEGIN;
+CREATE TEMP TABLE read_before AS TABLE rows_read;
+INSERT INTO hot VALUES (5000, 42), (5001, 42), (5002, 42);
+SELECT relname, CASE WHEN r.rows - b.rows < 100 THEN 'few' ELSE (r.rows - b.rows)::text END AS read
+FROM rows_read r JOIN read_before b USING (relname) ORDER BY 1;
+COMMIT;
+DROP TABLE read_before;
+-- The first copy of a row alone, one that is in another cluster already, and one that gives the cluster a new name.
+INSERT INTO hot SELECT 5010, fp FROM hot WHERE id = 2;
+UPDATE hot SET fp = 42 WHERE id = 5010;
+INSERT INTO hot VALUES (0, 42);
+INSERT INTO hot SELECT i, hashint8extended(9, 7) FROM generate_series(6000, 6100) i;
+INSERT INTO hot VALUES (5999, hashint8extended(9, 7));
+SELECT cluster_id, count(*), min(key), max(key) FROM hot_cluster GROUP BY 1 ORDER BY 1;
 DROP SCHEMA clusters_test CASCADE;
 DROP ROLE regress_clusters_writer;

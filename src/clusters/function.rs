@@ -1,8 +1,9 @@
 //! simhash_clusters: groups of near-duplicate rows.
 
+use super::equal_texts::refined;
 use super::group::{Edge, Method};
-use super::members::Members;
-use super::texts::Texts;
+use super::members::{Members, clustered};
+use super::texts::{TextTable, Texts};
 use crate::pairs::source::{SourceTable, radius, required};
 use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
@@ -53,15 +54,13 @@ fn clusters(args: &Args, name: &'static str, keyed: bool) -> pg_sys::Datum {
     let method = method(args, at + 1, check.is_some());
     let mut activity = Activity::new(name);
     let mut members = Members::find(&source, radius, method, check.is_some(), &mut activity);
-    let mut edges = std::mem::take(&mut members.edges);
+    let edges = std::mem::take(&mut members.edges);
     let placed = match check {
-        Some(check) => verify(&source, &check, &members, &mut edges, method, &mut activity),
-        None => collected(
-            members
-                .representatives(method, &edges)
-                .into_iter()
-                .map(|of| (of, None)),
-        ),
+        Some(check) => verify(&source, &check, &members, edges, method, &mut activity),
+        None => {
+            let of = clustered(method, &members.classes, &edges);
+            collected(of.into_iter().map(|of| (of, None)))
+        }
     };
     put(rows, &members, &placed);
     args.null()
@@ -105,21 +104,34 @@ fn verify(
     source: &SourceTable,
     check: &Check,
     members: &Members,
-    edges: &mut Vec<Edge>,
+    edges: Vec<Edge>,
     method: Method,
     activity: &mut Activity,
 ) -> Vec<Placed> {
-    let mut texts = Texts::new(source, &check.column, members, edges);
-    let pairs = edges.iter().map(|e| (e.a, e.b));
+    let table = TextTable::new(source, &check.column, members);
+    let (classes, mut edges_of_texts) = refined(&table, &edges, check.least, activity);
+    drop(edges);
+    let mut texts = Texts::new(&table, &classes, &edges_of_texts);
+    let pairs = edges_of_texts.iter().map(|e| (e.a, e.b));
     let mut similar = texts.similarities(pairs, activity).into_iter();
-    edges.retain(|_| {
+    edges_of_texts.retain(|_| {
         check_for_interrupts();
         similar.next().flatten().is_some_and(|j| j >= check.least)
     });
-    let of = members.representatives(method, edges);
-    let to_representative = of.iter().enumerate().map(|(row, of)| (row as u32, *of));
-    let similar = texts.similarities(to_representative, activity);
-    collected(of.into_iter().zip(similar))
+    let of = clustered(method, &classes, &edges_of_texts);
+    // Rows of a class that join the same row are equally similar to it.
+    let to_representative = |(row, of): (u32, &u32)| (classes.of(row), classes.of(*of));
+    let mut pairs = collected((0..classes.rows() as u32).zip(&of).map(to_representative));
+    pairs.sort_unstable_by_key(|pair| {
+        check_for_interrupts();
+        *pair
+    });
+    pairs.dedup();
+    let similar = texts.similarities(pairs.iter().copied(), activity);
+    collected((0..classes.rows() as u32).zip(&of).map(|(row, of)| {
+        let found = pairs.binary_search(&to_representative((row, of)));
+        (*of, found.ok().and_then(|at| similar[at]))
+    }))
 }
 
 /// Returns the clusters of two or more rows by their smallest keys, and the rows of each by key.

@@ -1,7 +1,9 @@
 //! Groups of near-duplicates from their pairs. Pure.
 //!
 //! Rows are numbered in the order of their keys, so that every answer is the same whatever order
-//! the pairs come in. The caller's `pause` is called every few thousand steps, and may unwind.
+//! the pairs come in. Equal rows form a class, and pairs are of classes: a thousand equal rows are
+//! one class, not half a million pairs. The answer is that of the pairs of rows. The caller's
+//! `pause` is called every few thousand steps, and may unwind.
 
 #![forbid(unsafe_code)]
 
@@ -38,7 +40,7 @@ impl Method {
     }
 }
 
-/// Two rows that are near-duplicates.
+/// Two classes of rows that are near-duplicates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Edge {
     pub a: u32,
@@ -49,21 +51,80 @@ pub struct Edge {
 /// Steps between two calls of `pause`.
 const STEPS: usize = 4096;
 
-/// The pairs of all rows, those of a row side by side.
+/// Rows, and which of them are equal.
+pub struct Classes {
+    /// The class of each row. Classes are numbered in the order of their first rows.
+    of: Vec<u32>,
+    /// The first row of each class, and how many rows it has.
+    first: Vec<u32>,
+    sizes: Vec<u32>,
+}
+
+impl Classes {
+    /// Of the class of each row, numbered in the order of their first rows.
+    pub fn new(of: Vec<u32>, pause: &mut dyn FnMut()) -> Result<Self, TryReserveError> {
+        let (mut first, mut sizes) = (Vec::new(), Vec::<u32>::new());
+        for (row, class) in (0u32..).zip(&of) {
+            if row.is_multiple_of(STEPS as u32) {
+                pause();
+            }
+            if *class as usize == first.len() {
+                first.try_reserve(1)?;
+                sizes.try_reserve(1)?;
+                first.push(row);
+                sizes.push(0);
+            }
+            sizes[*class as usize] += 1;
+        }
+        Ok(Classes { of, first, sizes })
+    }
+
+    pub fn rows(&self) -> usize {
+        self.of.len()
+    }
+
+    /// How many classes there are.
+    pub fn count(&self) -> usize {
+        self.first.len()
+    }
+
+    pub fn of(&self, row: u32) -> u32 {
+        self.of[row as usize]
+    }
+
+    /// The first row of a class.
+    pub fn first(&self, class: u32) -> u32 {
+        self.first[class as usize]
+    }
+
+    pub fn size(&self, class: u32) -> u32 {
+        self.sizes[class as usize]
+    }
+
+    fn is_first(&self, row: u32) -> bool {
+        self.first(self.of(row)) == row
+    }
+}
+
+/// The pairs of all classes, those of a class side by side.
 struct Neighbours {
-    /// Where the pairs of each row begin; those of the next row follow.
+    /// Where the pairs of each class begin; those of the next class follow.
     starts: Vec<usize>,
-    /// The other row and its distance.
+    /// The other class and its distance.
     others: Vec<(u32, u32)>,
 }
 
 impl Neighbours {
-    fn of(rows: usize, edges: &[Edge], pause: &mut dyn FnMut()) -> Result<Self, TryReserveError> {
-        let mut starts = filled(rows + 2, 0)?;
+    fn of(
+        classes: usize,
+        edges: &[Edge],
+        pause: &mut dyn FnMut(),
+    ) -> Result<Self, TryReserveError> {
+        let mut starts = filled(classes + 2, 0)?;
         for some in edges.chunks(STEPS) {
             pause();
-            for row in some.iter().flat_map(|e| [e.a, e.b]) {
-                starts[row as usize + 2] += 1;
+            for class in some.iter().flat_map(|e| [e.a, e.b]) {
+                starts[class as usize + 2] += 1;
             }
         }
         let mut sum = 0;
@@ -78,8 +139,8 @@ impl Neighbours {
         for some in edges.chunks(STEPS) {
             pause();
             for e in some {
-                for (row, other) in [(e.a, e.b), (e.b, e.a)] {
-                    let place = &mut starts[row as usize + 1];
+                for (class, other) in [(e.a, e.b), (e.b, e.a)] {
+                    let place = &mut starts[class as usize + 1];
                     others[*place] = (other, e.distance);
                     *place += 1;
                 }
@@ -88,8 +149,8 @@ impl Neighbours {
         Ok(Neighbours { starts, others })
     }
 
-    fn of_row(&self, row: u32) -> &[(u32, u32)] {
-        &self.others[self.starts[row as usize]..self.starts[row as usize + 1]]
+    fn of_class(&self, class: u32) -> &[(u32, u32)] {
+        &self.others[self.starts[class as usize]..self.starts[class as usize + 1]]
     }
 }
 
@@ -100,32 +161,33 @@ fn filled<T: Clone>(count: usize, value: T) -> Result<Vec<T>, TryReserveError> {
     Ok(filled)
 }
 
-/// The representative of each of `rows` rows; a row alone is its own.
+/// The representative of each row; a row alone is its own. Rows of a class are paired with each
+/// other, and with those of the classes that `edges` pair it with.
 pub fn representatives(
     method: Method,
-    rows: usize,
+    classes: &Classes,
     edges: &[Edge],
     pause: &mut dyn FnMut(),
 ) -> Result<Vec<u32>, TryReserveError> {
     if method == Method::Components {
-        return components(rows, edges, pause);
+        return components(classes, edges, pause);
     }
-    let neighbours = Neighbours::of(rows, edges, pause)?;
+    let neighbours = Neighbours::of(classes.count(), edges, pause)?;
     match method {
-        Method::Star => stars(&neighbours, rows, pause),
-        Method::Leader => one_by_one(&neighbours, rows, pause, |row, of| of[row as usize] == row),
-        _ => one_by_one(&neighbours, rows, pause, |_, _| true),
+        Method::Star => stars(classes, &neighbours, pause),
+        Method::Leader => leaders(classes, &neighbours, pause),
+        _ => single_pass(classes, &neighbours, pause),
     }
 }
 
 fn components(
-    rows: usize,
+    classes: &Classes,
     edges: &[Edge],
     pause: &mut dyn FnMut(),
 ) -> Result<Vec<u32>, TryReserveError> {
     let mut sets = UnionFind::new();
-    for row in 0..rows {
-        if row.is_multiple_of(STEPS) {
+    for class in 0..classes.count() {
+        if class.is_multiple_of(STEPS) {
             pause();
         }
         sets.add()?;
@@ -134,27 +196,49 @@ fn components(
         pause();
         some.iter().for_each(|e| sets.union(e.a, e.b));
     }
-    let mut of = filled(rows, 0)?;
+    // The smallest class has the smallest row.
+    of_each_row(classes, pause, |class| classes.first(sets.find(class)))
+}
+
+/// The representatives of rows by those of their classes.
+fn of_each_row(
+    classes: &Classes,
+    pause: &mut dyn FnMut(),
+    mut of_class: impl FnMut(u32) -> u32,
+) -> Result<Vec<u32>, TryReserveError> {
+    let mut of = filled(classes.rows(), 0)?;
     for (row, of_row) in (0u32..).zip(&mut of) {
         if row.is_multiple_of(STEPS as u32) {
             pause();
         }
-        *of_row = sets.find(row);
+        *of_row = of_class(classes.of(row));
     }
     Ok(of)
 }
 
+/// Equal rows have the same pairs. So the first of a class comes before the others, and what it
+/// becomes they become.
 fn stars(
+    classes: &Classes,
     neighbours: &Neighbours,
-    rows: usize,
     pause: &mut dyn FnMut(),
 ) -> Result<Vec<u32>, TryReserveError> {
     const NONE: u32 = u32::MAX;
-    let mut of = filled(rows, NONE)?;
-    let mut order = filled(rows, 0u32)?;
-    (0..).zip(&mut order).for_each(|(row, place)| *place = row);
-    let rank = |row: u32| (Reverse(neighbours.of_row(row).len()), row);
-    // In place: a stable sort would allocate memory, and abort where there is none. No two rows
+    let count = classes.count() as u32;
+    let mut of = filled(classes.count(), NONE)?;
+    let mut pairs = filled(classes.count(), 0u64)?;
+    for (class, pairs) in (0..count).zip(&mut pairs) {
+        pause();
+        let others = neighbours.of_class(class).iter();
+        let others: u64 = others.map(|n| u64::from(classes.size(n.0))).sum();
+        *pairs = others + u64::from(classes.size(class)) - 1;
+    }
+    let mut order = filled(classes.count(), 0u32)?;
+    (0..count)
+        .zip(&mut order)
+        .for_each(|(class, place)| *place = class);
+    let rank = |class: u32| (Reverse(pairs[class as usize]), class);
+    // In place: a stable sort would allocate memory, and abort where there is none. No two classes
     // have the same rank.
     order.sort_unstable_by(|a, b| {
         pause();
@@ -166,32 +250,56 @@ fn stars(
             continue;
         }
         of[centre as usize] = centre;
-        for (other, _) in neighbours.of_row(centre) {
+        for (other, _) in neighbours.of_class(centre) {
             let of_other = &mut of[*other as usize];
             if *of_other == NONE {
                 *of_other = centre;
             }
         }
     }
+    of_each_row(classes, pause, |class| classes.first(of[class as usize]))
+}
+
+/// Of a class only the first row can lead: the others are near what it leads or joins.
+fn leaders(
+    classes: &Classes,
+    neighbours: &Neighbours,
+    pause: &mut dyn FnMut(),
+) -> Result<Vec<u32>, TryReserveError> {
+    let mut of = filled(classes.rows(), 0u32)?;
+    for row in 0..classes.rows() as u32 {
+        pause();
+        let class = classes.of(row);
+        let others = neighbours.of_class(class).iter().copied();
+        let near = others.chain([(class, 0)]);
+        let near = near.map(|(class, distance)| (distance, classes.first(class)));
+        let nearest = near
+            .filter(|(_, first)| *first < row && of[*first as usize] == *first)
+            .min();
+        of[row as usize] = nearest.map_or(row, |(_, leader)| leader);
+    }
     Ok(of)
 }
 
-/// Each row in order joins the cluster of the nearest earlier row that `may_join` allows, or begins
-/// a new one.
-fn one_by_one(
+/// A row that is not the first of its class joins what the first has joined, which is at distance 0
+/// and came before all others at that distance.
+fn single_pass(
+    classes: &Classes,
     neighbours: &Neighbours,
-    rows: usize,
     pause: &mut dyn FnMut(),
-    may_join: impl Fn(u32, &[u32]) -> bool,
 ) -> Result<Vec<u32>, TryReserveError> {
-    let mut of = filled(rows, 0)?;
-    for row in 0..rows as u32 {
+    let mut of = filled(classes.rows(), 0u32)?;
+    for row in 0..classes.rows() as u32 {
         pause();
-        let earlier = neighbours.of_row(row).iter().filter(|n| n.0 < row);
-        let nearest = earlier
-            .filter(|n| may_join(n.0, &of))
-            .min_by_key(|n| (n.1, n.0));
-        of[row as usize] = nearest.map_or(row, |n| of[n.0 as usize]);
+        let class = classes.of(row);
+        if !classes.is_first(row) {
+            of[row as usize] = of[classes.first(class) as usize];
+            continue;
+        }
+        let near = neighbours.of_class(class).iter();
+        let near = near.map(|(class, distance)| (*distance, classes.first(*class)));
+        let nearest = near.filter(|(_, first)| *first < row).min();
+        of[row as usize] = nearest.map_or(row, |(_, first)| of[first as usize]);
     }
     Ok(of)
 }
@@ -207,7 +315,8 @@ mod tests {
     }
 
     fn of(method: Method, rows: usize, pairs: &[(u32, u32, u32)]) -> Vec<u32> {
-        representatives(method, rows, &edges(pairs), &mut || ()).unwrap()
+        let classes = Classes::new((0..rows as u32).collect(), &mut || ()).unwrap();
+        representatives(method, &classes, &edges(pairs), &mut || ()).unwrap()
     }
 
     #[test]
@@ -238,9 +347,10 @@ mod tests {
             .flat_map(|row| [(row, row + 1, 1), (row / 2, row + 1, 2)])
             .collect();
         let edges = edges(&pairs);
+        let classes = Classes::new((0..ROWS).collect(), &mut || ()).unwrap();
         for (name, method) in Method::NAMES {
             let mut calls = 0;
-            representatives(method, ROWS as usize, &edges, &mut || calls += 1).unwrap();
+            representatives(method, &classes, &edges, &mut || calls += 1).unwrap();
             // Components walk the rows twice and the pairs once; the others the pairs twice and the
             // rows at least once, pausing at each.
             let least = match method {
@@ -257,14 +367,56 @@ mod tests {
                         std::panic::resume_unwind(Box::new(stop));
                     }
                 };
-                let call = || representatives(method, ROWS as usize, &edges, &mut pause);
+                let call = || representatives(method, &classes, &edges, &mut pause);
                 let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
                 assert_eq!(unwound.unwrap_err().downcast_ref(), Some(&stop), "{name}");
             }
         }
     }
 
+    /// Numbers classes in the order of their first rows.
+    fn numbered(raw: &[u32]) -> Vec<u32> {
+        let mut seen: Vec<u32> = Vec::new();
+        let number = |class: &u32| {
+            let found = seen.iter().position(|s| s == class);
+            found.unwrap_or_else(|| {
+                seen.push(*class);
+                seen.len() - 1
+            }) as u32
+        };
+        raw.iter().map(number).collect()
+    }
+
     proptest! {
+        #[test]
+        fn classes_give_what_the_pairs_of_their_rows_give(
+            raw in prop::collection::vec(0u32..20, 1..60),
+            near in prop::collection::vec((0u32..20, 0u32..20, 0u32..4), 0..60),
+        ) {
+            let class_of = numbered(&raw);
+            let classes = Classes::new(class_of.clone(), &mut || ()).unwrap();
+            let count = classes.count() as u32;
+            let mut near: Vec<(u32, u32, u32)> = near.into_iter()
+                .map(|(a, b, d)| (a.min(b), a.max(b), d))
+                .filter(|(a, b, _)| a < b && *b < count).collect();
+            near.sort();
+            near.dedup_by_key(|p| (p.0, p.1));
+            let mut of_rows = Vec::new();
+            for b in 0..class_of.len() {
+                for a in 0..b {
+                    let (x, y) = (class_of[a].min(class_of[b]), class_of[a].max(class_of[b]));
+                    let distance = near.iter().find(|p| (p.0, p.1) == (x, y)).map(|p| p.2);
+                    if let Some(distance) = distance.or((x == y).then_some(0)) {
+                        of_rows.push((a as u32, b as u32, distance));
+                    }
+                }
+            }
+            for (name, method) in Method::NAMES {
+                let found = representatives(method, &classes, &edges(&near), &mut || ()).unwrap();
+                prop_assert_eq!(found, of(method, class_of.len(), &of_rows), "{}", name);
+            }
+        }
+
         #[test]
         fn what_every_method_promises(
             raw in prop::collection::vec((0u32..40, 0u32..40, 0u32..9), 0..120), turn: usize,

@@ -1,6 +1,7 @@
-//! The rows that have pairs: found, then numbered in the order of their keys.
+//! The rows that have pairs: found, then numbered in the order of their keys. Where pairs are
+//! needed, rows of equal fingerprints form a class, and the pairs are those of classes.
 
-use super::group::{Edge, Method, representatives};
+use super::group::{Classes, Edge, Method, representatives};
 use super::texts::PAIR_OF_TEXTS;
 use super::union_find::UnionFind;
 use crate::pairs::file::Gathered;
@@ -23,12 +24,32 @@ const PAIR: usize = 3 * size_of::<Edge>();
 /// The same where texts are compared.
 const VERIFIED_PAIR: usize = size_of::<Edge>() + PAIR_OF_TEXTS;
 
+/// How many pairs fit in work_mem; `verified` if texts are compared too.
+pub fn most_pairs(verified: bool) -> usize {
+    work_mem_bytes() / if verified { VERIFIED_PAIR } else { PAIR }
+}
+
+/// Adds a pair; an ERROR if it is one more than `limit`.
+pub fn add_pair(edges: &mut Vec<Edge>, edge: Edge, limit: usize) {
+    if edges.len() == limit {
+        raise_with_hint(
+            ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
+            format!("more than {limit} pairs do not fit in work_mem"),
+            "Raise work_mem, lower the radius, or use method components without a text column.",
+        );
+    }
+    push_within(edges, edge, limit);
+}
+
 /// Collects pairs while they are found.
 struct PairCollector {
     keys: Keys,
     /// The number of each row that has a pair, by its tag.
     numbers: HashMap<u64, u32>,
     tags: Vec<u64>,
+    /// The number of the first row with the fingerprint of each.
+    firsts: Vec<u32>,
+    /// Pairs of first rows.
     edges: Vec<Edge>,
     /// The most pairs that fit in work_mem.
     limit: usize,
@@ -46,6 +67,8 @@ impl PairCollector {
         self.numbers.insert(tag, number);
         reserve(&mut self.tags, 1);
         self.tags.push(tag);
+        reserve(&mut self.firsts, 1);
+        self.firsts.push(number);
         if let Some(sets) = &mut self.sets {
             or_out_of_memory(sets.add().map(|_| ()));
         }
@@ -59,18 +82,19 @@ impl Pairs for PairCollector {
         if let Some(sets) = &mut self.sets {
             return sets.union(a, b);
         }
-        if self.edges.len() == self.limit {
-            raise_with_hint(
-                ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
-                format!("more than {} pairs do not fit in work_mem", self.limit),
-                "Raise work_mem, lower the radius, or use method components without a text column.",
-            );
+        if distance == 0 {
+            self.firsts[b as usize] = self.firsts[a as usize];
+            return;
         }
-        push_within(&mut self.edges, Edge { a, b, distance }, self.limit);
+        add_pair(&mut self.edges, Edge { a, b, distance }, self.limit);
     }
 
     fn is_transitive(&self) -> bool {
         self.sets.is_some()
+    }
+
+    fn wants_distinct(&self) -> bool {
+        self.sets.is_none()
     }
 }
 
@@ -80,6 +104,21 @@ impl Tags for PairCollector {
     }
 }
 
+/// The representative of each row's cluster.
+pub fn clustered(method: Method, classes: &Classes, edges: &[Edge]) -> Vec<u32> {
+    or_out_of_memory(representatives(
+        method,
+        classes,
+        edges,
+        &mut check_for_interrupts,
+    ))
+}
+
+/// Of the class of each row, numbered in the order of their first rows.
+pub fn classes(of: Vec<u32>) -> Classes {
+    or_out_of_memory(Classes::new(of, &mut check_for_interrupts))
+}
+
 /// The rows that have pairs, in the order of their keys.
 pub struct Members {
     pub order: KeyType,
@@ -87,19 +126,14 @@ pub struct Members {
     keys: Vec<u64>,
     behind: KeyBuffer,
     pub fingerprints: Vec<u64>,
-    /// The pairs; where only components are needed, each row with one row of its component.
+    /// Rows of equal fingerprints; where only components are needed, each row alone.
+    pub classes: Classes,
+    /// The pairs of classes; where only components are needed, each row with one row of its
+    /// component.
     pub edges: Vec<Edge>,
 }
 
 impl Members {
-    /// The representative of each row's cluster.
-    pub fn representatives(&self, method: Method, edges: &[Edge]) -> Vec<u32> {
-        let mut found = Vec::new();
-        let of = representatives(method, self.keys.len(), edges, &mut check_for_interrupts);
-        or_out_of_memory(of.map(|of| found = of));
-        found
-    }
-
     /// Finds the pairs. `verified`: will the caller check each pair? Then components need them too.
     pub fn find(
         source: &SourceTable,
@@ -116,8 +150,9 @@ impl Members {
                 keys: Keys::new(order, of_keys),
                 numbers: HashMap::new(),
                 tags: Vec::new(),
+                firsts: Vec::new(),
                 edges: Vec::new(),
-                limit: memory / if verified { VERIFIED_PAIR } else { PAIR },
+                limit: most_pairs(verified),
                 sets: (method == Method::Components && !verified).then(UnionFind::new),
             },
             activity,
@@ -189,23 +224,40 @@ impl PairCollector {
             let by_key = order.compare(value(*a), value(*b));
             by_key.then(a.cmp(b))
         });
-        let mut place = filled(kept.len(), 0);
-        for (i, old) in (0..).zip(&sorted) {
-            check_for_interrupts();
-            place[*old as usize] = i;
-        }
+        let class_of = number_classes(&self.firsts, &sorted);
         for edge in &mut self.edges {
             check_for_interrupts();
-            edge.a = place[edge.a as usize];
-            edge.b = place[edge.b as usize];
+            edge.a = class_of[edge.a as usize];
+            edge.b = class_of[edge.b as usize];
         }
+        let of = collected(sorted.iter().map(|old| class_of[*old as usize]));
         let sorted = || sorted.iter().map(|old| *old as usize);
         Members {
             keys: collected(sorted().map(|old| kept[old])),
             fingerprints: collected(sorted().map(|old| fingerprints[old])),
+            classes: classes(of),
             order,
             behind,
             edges: self.edges,
         }
     }
+}
+
+/// The class of each row, where `firsts` are the rows that they are equal to and `sorted` the rows in
+/// the order of their keys: classes are numbered in the order of their first rows.
+fn number_classes(firsts: &[u32], sorted: &[u32]) -> Vec<u32> {
+    const NONE: u32 = u32::MAX;
+    let mut of_first = filled(sorted.len(), NONE);
+    let mut class_of = filled(sorted.len(), NONE);
+    let mut count = 0;
+    for row in sorted {
+        check_for_interrupts();
+        let class = &mut of_first[firsts[*row as usize] as usize];
+        if *class == NONE {
+            *class = count;
+            count += 1;
+        }
+        class_of[*row as usize] = *class;
+    }
+    class_of
 }

@@ -1,12 +1,12 @@
 //! The texts of rows that have pairs, compared by their Jaccard similarity (as simhash_jaccard
-//! does).
+//! does): one for each class of rows whose fingerprints and texts are equal.
 //!
 //! Texts are read by key, in chunks of a few hundred rows, of which at most two are in memory.
 //! Where a chunk would take more than half of `work_mem`, smaller ones are read. Rows are put into
 //! chunks component by component, so that most pairs lie within one chunk.
 
-use super::group::{Edge, Method};
-use super::members::Members;
+use super::group::{Classes, Edge, Method};
+use super::members::{Members, clustered};
 use crate::fingerprint::similarity::jaccard::Shingles;
 use crate::pairs::source::SourceTable;
 use crate::pg::catalog::table::type_name;
@@ -16,6 +16,7 @@ use crate::pg::process::encoding::to_utf8;
 use crate::pg::process::error::raise;
 use crate::pg::process::memory::{collected, filled, in_scratch, keep_reserve, work_mem_bytes};
 use crate::pg::spi::query::for_each_row;
+use crate::pg::sql::value::Value;
 use crate::row::errors::or_raise;
 use pgrx::PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;
 use pgrx::pg_sys;
@@ -31,7 +32,7 @@ const PATIENCE: usize = 1024;
 /// Characters of an n-gram, as simhash_jaccard has it.
 const CHARACTERS: usize = 5;
 
-/// A pair of texts: the places of its two rows, the smaller first, and its number.
+/// A pair of texts: the places of its two classes, the smaller first, and its number.
 type TextPair = (u32, u32, usize);
 
 /// Bytes that a pair of texts takes besides the edge that it comes from.
@@ -40,38 +41,16 @@ pub const PAIR_OF_TEXTS: usize = size_of::<TextPair>() + size_of::<Option<f64>>(
 /// A chunk's number and its rows' n-grams; None where the text is NULL.
 type Chunk = (u32, Vec<Option<Shingles>>);
 
-pub struct Texts<'m> {
-    members: &'m Members,
+/// The texts of the rows that have pairs, in the table.
+pub struct TextTable<'m> {
+    pub members: &'m Members,
     source: &'m SourceTable,
     sql: String,
-    /// Rows in the order of chunks, and each row's place there.
-    rows: Vec<u32>,
-    places: Vec<u32>,
-    /// Rows of a chunk.
-    chunk: u32,
-    chunks: [Option<Chunk>; 2],
-    patience: usize,
 }
 
-impl<'m> Texts<'m> {
+impl<'m> TextTable<'m> {
     /// `column` is a column of text, as SQL.
-    pub fn new(
-        source: &'m SourceTable,
-        column: &str,
-        members: &'m Members,
-        edges: &[Edge],
-    ) -> Self {
-        let components = members.representatives(Method::Components, edges);
-        let mut rows = collected(0..components.len() as u32);
-        rows.sort_unstable_by_key(|row| {
-            check_for_interrupts();
-            (components[*row as usize], *row)
-        });
-        let mut places = filled(rows.len(), 0);
-        for (place, row) in (0..).zip(&rows) {
-            check_for_interrupts();
-            places[*row as usize] = place;
-        }
+    pub fn new(source: &'m SourceTable, column: &str, members: &'m Members) -> Self {
         let (expression, key, fp) = (source.key_expression(), &source.key, &source.fp);
         let table = &source.table_name;
         let equality = members.order.equality();
@@ -82,11 +61,82 @@ impl<'m> Texts<'m> {
             "SELECT {expression}, {column}::pg_catalog.text FROM {table}
             WHERE {asked_for} AND {fp}::pg_catalog.int8 IS NOT NULL"
         );
-        Texts {
+        TextTable {
             members,
             source,
             sql,
-            rows,
+        }
+    }
+
+    /// Calls `each` with the place of each of these rows among them and its text, in any order; not
+    /// with rows without one. `place` tells a row's place.
+    pub fn read(
+        &self,
+        rows: &[u32],
+        place: impl Fn(u32) -> Option<usize>,
+        mut each: impl FnMut(usize, Value<'_>),
+    ) {
+        let keys = rows.iter().map(|row| self.members.key(*row as usize));
+        let array = self.members.order.array(keys);
+        let array = array.unwrap_or_else(|| no_arrays(self.source.key_type));
+        let mut seen = filled(rows.len(), false);
+        keep_reserve();
+        for_each_row(&self.sql, Some(array), &mut |[key, text]| {
+            let number = key.and_then(|key| self.members.number_of(key));
+            let Some(place) = number.and_then(&place) else {
+                return;
+            };
+            if std::mem::replace(&mut seen[place], true) {
+                self.source.not_unique();
+            }
+            if let Some(text) = text {
+                keep_reserve();
+                each(place, text);
+            }
+        });
+    }
+}
+
+/// The n-grams of a text.
+pub fn shingles(text: Value<'_>) -> Shingles {
+    or_raise(
+        text.show_bytes(|bytes| {
+            Shingles::new(&to_utf8(bytes), CHARACTERS, &mut check_for_interrupts)
+        }),
+    )
+}
+
+/// The texts of one row of each class.
+pub struct Texts<'t> {
+    table: &'t TextTable<'t>,
+    classes: &'t Classes,
+    /// Rows in the order of chunks, and each class's place there.
+    rows: Vec<u32>,
+    places: Vec<u32>,
+    /// Rows of a chunk.
+    chunk: u32,
+    chunks: [Option<Chunk>; 2],
+    patience: usize,
+}
+
+impl<'t> Texts<'t> {
+    pub fn new(table: &'t TextTable<'t>, classes: &'t Classes, edges: &[Edge]) -> Self {
+        let components = clustered(Method::Components, classes, edges);
+        let first = |class: u32| classes.first(class);
+        let mut order = collected(0..classes.count() as u32);
+        order.sort_unstable_by_key(|class| {
+            check_for_interrupts();
+            (components[first(*class) as usize], *class)
+        });
+        let mut places = filled(order.len(), 0);
+        for (place, class) in (0..).zip(&order) {
+            check_for_interrupts();
+            places[*class as usize] = place;
+        }
+        Texts {
+            table,
+            classes,
+            rows: collected(order.into_iter().map(first)),
             places,
             chunk: CHUNK,
             chunks: [None, None],
@@ -94,13 +144,13 @@ impl<'m> Texts<'m> {
         }
     }
 
-    /// The similarity of each pair; None where a text is NULL, empty or gone.
+    /// The similarity of each pair of classes; None where a text is NULL, empty or gone.
     pub fn similarities(
         &mut self,
         pairs: impl ExactSizeIterator<Item = (u32, u32)>,
         activity: &mut Activity,
     ) -> Vec<Option<f64>> {
-        let place = |row: u32| self.places[row as usize];
+        let place = |class: u32| self.places[class as usize];
         let mut order: Vec<TextPair> = collected(pairs.enumerate().map(|(i, (a, b))| {
             let (a, b) = (place(a), place(b));
             (a.min(b), a.max(b), i)
@@ -175,30 +225,16 @@ impl<'m> Texts<'m> {
         let start = chunk * self.chunk;
         let end = (start + self.chunk).min(self.rows.len() as u32);
         let rows = &self.rows[start as usize..end as usize];
-        let keys = rows.iter().map(|row| self.members.key(*row as usize));
-        let array = self.members.order.array(keys);
-        let array = array.unwrap_or_else(|| no_arrays(self.source.key_type));
         let mut texts: Vec<Option<Shingles>> = vec![None; rows.len()];
-        let mut seen = vec![false; rows.len()];
         let (mut bytes, limit) = (0, work_mem_bytes() / 2);
-        keep_reserve();
-        for_each_row(&self.sql, Some(array), &mut |[key, text]| {
-            let number = key.and_then(|key| self.members.number_of(key));
-            let place = number.map(|number| self.places[number as usize]);
-            let Some(place) = place.filter(|place| (start..end).contains(place)) else {
-                return;
-            };
-            let place = (place - start) as usize;
-            if std::mem::replace(&mut seen[place], true) {
-                self.source.not_unique();
-            }
-            if let Some(text) = text
-                && (bytes <= limit || rows.len() == 1)
-            {
-                keep_reserve();
-                let shingles = or_raise(text.show_bytes(|bytes| {
-                    Shingles::new(&to_utf8(bytes), CHARACTERS, &mut check_for_interrupts)
-                }));
+        let place = |row: u32| {
+            let place = self.places[self.classes.of(row) as usize];
+            let asked_for = self.rows[place as usize] == row && (start..end).contains(&place);
+            asked_for.then(|| (place - start) as usize)
+        };
+        self.table.read(rows, place, |place, text| {
+            if bytes <= limit || rows.len() == 1 {
+                let shingles = shingles(text);
                 bytes += size_of_val(shingles.hashes());
                 texts[place] = Some(shingles);
             }

@@ -133,8 +133,13 @@ impl<F: Store> Gathered<F> {
     /// Gives every pair within `radius` to the host.
     pub fn find_pairs(&mut self, host: &mut impl Host<File = F>, radius: u32) {
         let mut finder = Finder::new(host, radius);
+        let wants_distinct = finder.host.wants_distinct();
         let Some(part) = &mut self.spilled else {
-            return finder.slice(&mut self.rows, Task::ALL);
+            let distinct = match wants_distinct && !self.rows.is_empty() {
+                true => finder.distinct(&mut self.rows),
+                false => self.rows.len(),
+            };
+            return finder.slice(&mut self.rows[..distinct], Task::ALL);
         };
         part.flush();
         let files = self.limit * ROW / 2 / (FILE_BUFFER + CHUNK * ROW);
@@ -146,7 +151,15 @@ impl<F: Store> Gathered<F> {
             limit: self.limit,
             bits,
         };
-        search.part(part, Task::ALL);
+        match wants_distinct {
+            true => {
+                let mut distinct = Part::new(search.finder.host.file());
+                search.distinct(part, &mut distinct);
+                distinct.flush();
+                search.part(&mut distinct, Task::ALL);
+            }
+            false => search.part(part, Task::ALL),
+        }
         self.rows = std::mem::take(&mut search.rows);
     }
 

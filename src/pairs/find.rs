@@ -35,6 +35,11 @@ pub trait Host {
     fn is_transitive(&self) -> bool {
         false
     }
+    /// Are equal rows to stand for each other? Then each comes in a pair with an equal one that came
+    /// before it, the first of them in pairs with others, and no other pair comes.
+    fn wants_distinct(&self) -> bool {
+        false
+    }
     /// Called every few thousand rows or comparisons; may unwind.
     fn pause(&mut self);
     /// Called now and then with the share of the work that is done, 0 to 1.

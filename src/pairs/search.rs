@@ -13,6 +13,10 @@ pub trait Pairs {
     fn pair(&mut self, a: u64, b: u64, distance: u32);
     /// As [`Host::is_transitive`].
     fn is_transitive(&self) -> bool;
+    /// As [`Host::wants_distinct`].
+    fn wants_distinct(&self) -> bool {
+        false
+    }
 }
 
 /// Gives the rows of a table their tags.
@@ -39,6 +43,10 @@ impl<P: Pairs> Host for PairSearch<'_, P> {
 
     fn is_transitive(&self) -> bool {
         self.pairs.is_transitive()
+    }
+
+    fn wants_distinct(&self) -> bool {
+        self.pairs.wants_distinct()
     }
 
     fn pause(&mut self) {

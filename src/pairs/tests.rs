@@ -9,6 +9,7 @@ use proptest::prelude::*;
 #[derive(Default)]
 struct TestHost {
     transitive: bool,
+    distinct: bool,
     pairs: Vec<(u64, u64, u32)>,
     files: usize,
     progress: f64,
@@ -30,6 +31,10 @@ impl Host for TestHost {
 
     fn is_transitive(&self) -> bool {
         self.transitive
+    }
+
+    fn wants_distinct(&self) -> bool {
+        self.distinct
     }
 
     fn pause(&mut self) {
@@ -193,6 +198,53 @@ fn files_find_the_same() {
         with_files(&(0..50).collect::<Vec<_>>(), 0, 1 << 20),
         (Vec::new(), 0)
     );
+}
+
+/// Each equal row comes in one pair, with the first of them at the end, and no pair of others is
+/// lost.
+#[test]
+fn equal_rows_stand_for_each_other() {
+    let mut fingerprints = near_copies(6000, 800, 5, u64::MAX, 8);
+    fingerprints.extend([77; 5000]);
+    fingerprints.extend([76; 3]);
+    for (radius, memory) in [(0, 1 << 20), (3, 1 << 20), (3, 1), (5, 1), (64, 1 << 30)] {
+        let some = if radius == 64 {
+            300
+        } else {
+            fingerprints.len()
+        };
+        let fingerprints = &fingerprints[fingerprints.len() - some..];
+        let mut host = TestHost {
+            distinct: true,
+            ..TestHost::default()
+        };
+        search(fingerprints, radius, memory, &mut host);
+        assert_eq!(host.files > 0, memory == 1);
+        let mut first: Vec<usize> = (0..fingerprints.len()).collect();
+        let (equal, others): (Vec<_>, Vec<_>) = host.pairs.iter().partition(|pair| pair.2 == 0);
+        for (a, b, _) in &equal {
+            first[*b as usize] = first[*a as usize];
+        }
+        let mut firsts: Vec<usize> = Vec::new();
+        for (row, first) in first.iter().enumerate() {
+            assert_eq!(fingerprints[row], fingerprints[*first]);
+            if row == *first {
+                firsts.push(row);
+            }
+        }
+        let distinct: Vec<u64> = firsts.iter().map(|row| fingerprints[*row]).collect();
+        assert_eq!(equal.len(), fingerprints.len() - distinct.len());
+        let mut found: Vec<_> = others
+            .iter()
+            .map(|(a, b, distance)| (*a as usize, *b as usize, *distance))
+            .collect();
+        found.sort();
+        let wanted: Vec<_> = brute_force(&distinct, radius)
+            .into_iter()
+            .map(|(a, b, distance)| (firsts[a as usize], firsts[b as usize], distance))
+            .collect();
+        assert!(found == wanted, "radius {radius}, {memory} bytes");
+    }
 }
 
 #[test]

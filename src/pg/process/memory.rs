@@ -34,10 +34,8 @@ pub fn owned(text: &str) -> String {
 }
 
 /// Raises the ERROR for memory that the system did not give.
-pub fn or_out_of_memory(result: Result<(), std::collections::TryReserveError>) {
-    if result.is_err() {
-        super::error::raise(ERRCODE_OUT_OF_MEMORY, "out of memory");
-    }
+pub fn or_out_of_memory<T>(result: Result<T, std::collections::TryReserveError>) -> T {
+    result.unwrap_or_else(|_| super::error::raise(ERRCODE_OUT_OF_MEMORY, "out of memory"))
 }
 
 /// Runs `f` in a memory context of its own, and frees what the server has allocated in it: for a

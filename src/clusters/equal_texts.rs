@@ -1,0 +1,143 @@
+//! Classes of rows whose texts are equal too, for clusters that are checked by texts.
+//!
+//! Two rows of equal fingerprints need not have similar texts. Those whose sets of n-grams are equal
+//! do: they form a class, and one of them is compared with other classes. Texts are told apart by a
+//! 128-bit hash.
+
+use super::group::{Classes, Edge};
+use super::members::{add_pair, classes, most_pairs};
+use super::texts::{TextTable, shingles};
+use crate::pg::process::activity::Activity;
+use crate::pg::process::backend::check_for_interrupts;
+use crate::pg::process::memory::{collected, filled, in_scratch, or_out_of_memory, push_within};
+use std::collections::HashMap;
+
+/// Rows whose texts are read at a time.
+const CHUNK: usize = 256;
+
+/// What is known of a row's text.
+#[derive(Clone, Copy, PartialEq)]
+enum Content {
+    /// The row is alone in its class.
+    NotRead,
+    /// NULL, or the row is gone: similar to nothing.
+    None,
+    /// It has no n-gram: similar to nothing either, though a comparison with others gives 0.
+    Empty,
+    /// A hash of its n-grams.
+    Text(u128),
+}
+
+/// The classes of rows that are equal in fingerprint and n-grams, and the pairs of them that have to
+/// be compared: those within a class of equal fingerprints, and those of two such classes that
+/// `edges` pair. `least` is the similarity that is asked for.
+pub fn refined(
+    table: &TextTable,
+    edges: &[Edge],
+    least: f64,
+    activity: &mut Activity,
+) -> (Classes, Vec<Edge>) {
+    let coarse = &table.members.classes;
+    let contents = read(table, activity);
+    let (fine, mut paired) = divide(coarse, &contents, least);
+    // Those of one coarse class side by side.
+    paired.sort_unstable_by_key(|pair| {
+        check_for_interrupts();
+        *pair
+    });
+    let parts = |class: u32| {
+        let start = paired.partition_point(|pair| pair.0 < class);
+        let end = paired.partition_point(|pair| pair.0 <= class);
+        &paired[start..end]
+    };
+    let (mut found, limit) = (Vec::new(), most_pairs(true));
+    let mut add = |a: u32, b: u32, distance| {
+        check_for_interrupts();
+        add_pair(&mut found, Edge { a, b, distance }, limit);
+    };
+    for class in 0..coarse.count() as u32 {
+        let parts = parts(class);
+        for (i, (_, a)) in parts.iter().enumerate() {
+            parts[..i].iter().for_each(|(_, b)| add(*b, *a, 0));
+        }
+    }
+    for edge in edges {
+        for (_, a) in parts(edge.a) {
+            parts(edge.b)
+                .iter()
+                .for_each(|(_, b)| add(*a, *b, edge.distance));
+        }
+    }
+    (fine, found)
+}
+
+/// Reads the texts of rows that are not alone in their class.
+fn read(table: &TextTable, activity: &mut Activity) -> Vec<Content> {
+    let coarse = &table.members.classes;
+    let all = coarse.rows() as u32;
+    let is_alone = |row: &u32| coarse.size(coarse.of(*row)) == 1;
+    let mut contents = filled(all as usize, Content::NotRead);
+    let mut rows = collected(0..all);
+    rows.retain(|row| !is_alone(row));
+    for (i, some) in rows.chunks(CHUNK).enumerate() {
+        check_for_interrupts();
+        activity.show(|| format!("{} of {} equal rows read", i * CHUNK, rows.len()));
+        some.iter()
+            .for_each(|row| contents[*row as usize] = Content::None);
+        let place = |row: u32| some.binary_search(&row).ok();
+        // The array of keys is one of many.
+        in_scratch(|| {
+            table.read(some, place, |place, text| {
+                let shingles = shingles(text);
+                let content = match shingles.hashes() {
+                    [] => Content::Empty,
+                    hashes => Content::Text(hash(hashes)),
+                };
+                contents[some[place] as usize] = content;
+            });
+        });
+    }
+    contents
+}
+
+fn hash(words: &[u64]) -> u128 {
+    let mut bytes = Vec::new();
+    or_out_of_memory(bytes.try_reserve_exact(size_of_val(words)));
+    words
+        .iter()
+        .for_each(|word| bytes.extend(word.to_ne_bytes()));
+    cityhash_rs::cityhash_110_128(&bytes)
+}
+
+/// Divides classes by content. Also tells which of the new ones can be similar to others, each
+/// behind the class that it comes from.
+fn divide(coarse: &Classes, contents: &[Content], least: f64) -> (Classes, Vec<(u32, u32)>) {
+    let mut of = filled(contents.len(), 0);
+    let mut paired = Vec::new();
+    let mut texts: HashMap<(u32, u128), u32> = HashMap::new();
+    let mut count = 0;
+    for (row, (content, of)) in (0u32..).zip(contents.iter().zip(&mut of)) {
+        check_for_interrupts();
+        let class = coarse.of(row);
+        if let Content::Text(hash) = content {
+            or_out_of_memory(texts.try_reserve(1));
+            let known = texts.entry((class, *hash)).or_insert(count);
+            *of = *known;
+            if *known != count {
+                continue;
+            }
+        }
+        *of = count;
+        let is_similar_to_some = match content {
+            Content::NotRead | Content::Text(_) => true,
+            // A similarity of 0 may be enough.
+            Content::Empty => least <= 0.0,
+            Content::None => false,
+        };
+        if is_similar_to_some {
+            push_within(&mut paired, (class, count), usize::MAX);
+        }
+        count += 1;
+    }
+    (classes(of), paired)
+}
