@@ -213,19 +213,19 @@ impl<'s, S: PageSink> Loader<'s, S> {
 
 /// How full leaves are made: around the fill factor, but not all alike. Leaves that are equally
 /// full would all split at about the same time when rows arrive evenly, and double the index at
-/// once.
+/// once. None is full: the first rows after a build would split it.
 struct Fill {
     target: u32,
     step: u32,
 }
 
 impl Fill {
-    /// Postings to put on the present leaf, of `capacity` that fit: the target, plus or minus up to
-    /// a tenth of the page, in eleven steps that follow each other with a stride of 7.
+    /// Postings to put on the present leaf, of `capacity` that fit: from a tenth of the page below
+    /// the target to a twentieth above it, in eleven steps that follow each other with a stride of 7.
     fn of(&self, capacity: usize) -> usize {
-        let spread = 10.min(100 - self.target) as i64;
-        let offset = i64::from(self.step % 11 * 7 % 11) - 5;
-        let percent = i64::from(self.target) + offset * spread / 5;
+        let above = 5.min(100 - self.target);
+        let (lowest, highest) = (self.target.saturating_sub(2 * above), self.target + above);
+        let percent = lowest + self.step % 11 * 7 % 11 * (highest - lowest) / 10;
         (capacity * percent.max(5) as usize / 100).max(2)
     }
 }
