@@ -10,6 +10,7 @@ use pgrx::PgSqlErrorCode::{
 };
 use pgrx::pg_sys::Oid;
 
+use crate::pg::catalog::indexes;
 use crate::pg::catalog::privilege::{INSERT, SELECT, UPDATE, may};
 use crate::pg::catalog::table::{self, Column, Opened};
 use crate::pg::catalog::table_name::{self, TableName};
@@ -58,7 +59,7 @@ impl Clustered<'_> {
     /// A HINT with a table that would do.
     fn model(&self, name: &str) -> String {
         let of = table::type_name(self.key.storage.type_id);
-        let primary = table::primary_key(self.table);
+        let primary = indexes::primary_key(self.table);
         let can_reference = primary.is_some_and(|p| p.column == self.key_name && p.immediate);
         let references = match can_reference {
             true => format!(

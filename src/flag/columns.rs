@@ -8,6 +8,7 @@ use super::options::{FlagOptions, Recipe};
 use crate::fingerprint::options::grammar::parse_row;
 use crate::fingerprint::options::plan::{self, Field};
 use crate::fingerprint::options::presets;
+use crate::pg::catalog::indexes;
 use crate::pg::catalog::table::{self, Column};
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::sql::expression::jsonb_text;
@@ -146,7 +147,7 @@ impl Columns {
 
 /// The key that the arguments name, or the primary key, if it is one column.
 fn key_name(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Option<String> {
-    let primary = || table::primary_key(searched).map(|key| key.column);
+    let primary = || indexes::primary_key(searched).map(|key| key.column);
     let key = options.key.clone().or_else(primary);
     if key.is_none() && options.duplicate_of.is_some() {
         let hint = "Add 'key=...': the table has no primary key of one column.";

@@ -1,8 +1,8 @@
 //! What a session remembers of a flagging trigger: its arguments, the columns that they name
-//! ([`super::columns`]), and the query that looks for near-duplicates. Looked up once in a session,
+//! ([`super::columns`]), and the queries that look for near-duplicates. Looked up once in a session,
 //! and again after the table was altered.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::rc::Rc;
 
@@ -12,12 +12,12 @@ use pgrx::pg_sys::Oid;
 use super::columns::Columns;
 use super::locked_tables::FlagLocks;
 use super::options::{FlagOptions, Mode, parse};
-use super::search_query::QueryBuilder;
+use super::search_query::{QueryBuilder, SearchQueries};
+use crate::pg::catalog::indexes::{Serving, has_index};
 use crate::pg::catalog::invalidation::{Current, watch};
 use crate::pg::catalog::lookup::equality_types;
 use crate::pg::catalog::{table, table_name};
 use crate::pg::process::error::raise;
-use crate::pg::spi::saved_query::SavedQuery;
 use crate::pg::sql::trigger::TriggerCall;
 use crate::pg::sql::trigger_tree::Origin;
 use crate::trigger::call::{Known, accepted, refuse, remembered};
@@ -36,13 +36,7 @@ pub struct FlaggedTable {
     /// The name of the table that is searched, without its schema.
     pub name: String,
     pub columns: Columns,
-    /// Finds the key (or 0) and the distance of a near-duplicate of a new row.
-    pub of_new: SavedQuery,
-    /// The same for an updated row, which is no duplicate of its own old version. Prepared when
-    /// first needed: it reads system columns, which privileges on the named columns do not cover.
-    of_updated: OnceCell<SavedQuery>,
-    search: QueryBuilder,
-    prefers_indexes: bool,
+    pub queries: SearchQueries,
     /// None with lock=off.
     pub locks: Option<FlagLocks>,
 }
@@ -85,7 +79,13 @@ impl FlaggedTable {
             );
         };
         let pinned = columns.scope.names();
-        let indexed = table::has_index(searched, &pinned, &options.fingerprint, "simhash");
+        let serving = Serving {
+            access_method: "simhash",
+            column: &options.fingerprint,
+            pinned: &pinned,
+            condition: options.original(),
+        };
+        let indexed = has_index(searched, &serving);
         let name = table::name(searched).unwrap_or_default();
         if !indexed {
             warn_once(searched, &name, &options.fingerprint, &columns.scope);
@@ -95,10 +95,7 @@ impl FlaggedTable {
             .lock
             .then(|| FlagLocks::new(call, &options.fingerprint));
         let known = Self {
-            of_new: search.saved(false, prefers_indexes),
-            of_updated: OnceCell::new(),
-            search,
-            prefers_indexes,
+            queries: SearchQueries::new(search, prefers_indexes),
             locks,
             options,
             origin,
@@ -107,14 +104,6 @@ impl FlaggedTable {
             columns,
         };
         (current, known)
-    }
-}
-
-impl FlaggedTable {
-    /// The query for an updated row. Its last two parameters are the place of the old version.
-    pub fn of_updated(&self) -> &SavedQuery {
-        self.of_updated
-            .get_or_init(|| self.search.saved(true, self.prefers_indexes))
     }
 }
 

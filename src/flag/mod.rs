@@ -2,9 +2,10 @@
 //! refuses or discards the row that has one.
 //!
 //! [`options`] are its arguments, `columns` what they name, `flagged_table` is what the trigger
-//! knows of its table, `search_query` the search, `locked_tables` says in which tables it locks,
-//! `made_by` warns of fingerprints that were made differently, `moves` knows rows that an UPDATE moves to another partition, `trigger` decides what happens to
-//! a row. What must not live here: pages and postings, which are `index`'s.
+//! knows of its table, `search_query` has the queries, `near_duplicate` finds by them the row to
+//! tell of, `locked_tables` says in which tables it locks, `made_by` warns of fingerprints that were
+//! made differently, `moves` knows rows that an UPDATE moves to another partition, `trigger` decides
+//! what happens to a row. What must not live here: pages and postings, which are `index`'s.
 
 pub mod options;
 
@@ -18,6 +19,8 @@ mod locked_tables;
 mod made_by;
 #[cfg(feature = "server")]
 mod moves;
+#[cfg(feature = "server")]
+mod near_duplicate;
 #[cfg(feature = "server")]
 mod search_query;
 #[cfg(feature = "server")]

@@ -72,6 +72,16 @@ pub struct FlagOptions {
     pub lock: bool,
 }
 
+impl FlagOptions {
+    /// With `among=originals` the condition that a row is no duplicate: a column that marks it, and
+    /// a test as the server writes it.
+    pub fn original(&self) -> Option<(&str, &'static str)> {
+        let by_key = self.duplicate_of.as_deref().map(|name| (name, "IS NULL"));
+        let by_flag = self.flag.as_deref().map(|name| (name, "IS NOT TRUE"));
+        by_key.or(by_flag).filter(|_| self.originals_only)
+    }
+}
+
 /// Parses the arguments of a trigger.
 pub fn parse(arguments: &[String]) -> Parsed<FlagOptions> {
     let given = TriggerArguments::read(NAMES, arguments)?;
@@ -188,6 +198,20 @@ mod tests {
             "no column is named that marks a duplicate"
         );
         assert!(of(&["fingerprint=fp", "mode=skip"]).is_ok());
+    }
+
+    #[test]
+    fn an_original_has_no_mark_in_the_column_of_the_key_if_there_is_one() {
+        let arguments = [
+            "fingerprint=fp",
+            "among=originals",
+            "flag=f",
+            "duplicate_of=d",
+        ];
+        assert_eq!(of(&arguments).unwrap().original(), Some(("d", "IS NULL")));
+        let by_flag = of(&arguments[..3]).unwrap();
+        assert_eq!(by_flag.original(), Some(("f", "IS NOT TRUE")));
+        assert_eq!(of(&["fingerprint=fp", "flag=f"]).unwrap().original(), None);
     }
 
     #[test]

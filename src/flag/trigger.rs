@@ -18,6 +18,7 @@ use pgrx::pg_sys;
 use super::flagged_table::{self, FlaggedTable};
 use super::made_by::look_once;
 use super::moves;
+use super::near_duplicate::{NearDuplicate, Search};
 use super::options::{Mode, Recipe};
 use crate::pg::catalog::lookup::{function_beside, function_result_type, is_symbol};
 use crate::pg::catalog::table::Column;
@@ -68,13 +69,6 @@ struct Site {
     /// Has this statement come to the look at what made the stored fingerprints?
     looked: Cell<bool>,
     memory: Memory,
-}
-
-/// A near-duplicate.
-struct NearDuplicate<'a> {
-    key: Option<Value<'a>>,
-    /// Bits.
-    distance: i64,
 }
 
 /// A column of the new row, and the value that the trigger gives it.
@@ -185,47 +179,17 @@ impl Site {
         if let Some(locks) = &table.locks {
             locks.take(call, fingerprint);
         }
-        let find = |sees| self.find(call, fingerprint, scope, sees);
-        let found = find(Sees::Usual);
+        let old = call.old_place();
+        let search = Search::new(call, table, fingerprint, scope, old.as_ref());
+        let found = search.any(Sees::Usual);
         if found.is_none()
             && table.locks.is_some()
             && keeps_its_snapshot()
-            && find(Sees::Latest).is_some()
+            && search.any(Sees::Latest).is_some()
         {
             missed_near_duplicate(&table.name);
         }
-        found
-    }
-
-    fn find<'a>(
-        &self,
-        call: &TriggerCall<'a>,
-        fingerprint: i64,
-        scope: &[Value<'a>],
-        sees: Sees,
-    ) -> Option<NearDuplicate<'a>> {
-        let columns = &self.table.columns;
-        let mut parameters = vec![Some(Value::from(fingerprint))];
-        if let Some((_, key)) = &columns.key {
-            parameters.push(call.new_value(key));
-        }
-        if let Some(text) = &columns.text {
-            parameters.push(call.new_value(text));
-        }
-        parameters.extend(scope.iter().copied().map(Some));
-        let old = call.old_place();
-        let query = match &old {
-            Some(place) => {
-                parameters.extend(place.values().map(Some));
-                self.table.of_updated()
-            }
-            None => &self.table.of_new,
-        };
-        let [key, distance] = query.first_row(call.args(), &parameters, sees)?;
-        Some(NearDuplicate {
-            key: key.filter(|_| columns.key.is_some()),
-            distance: distance.map_or(0, |value| value.integer()),
-        })
+        found.map(|found| search.told(found))
     }
 
     fn mark<'a>(&'a self, changes: &mut Vec<Change<'a>>, found: Option<&NearDuplicate<'a>>) {

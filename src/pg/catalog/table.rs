@@ -151,7 +151,7 @@ pub fn quoted(name: &str) -> String {
 
 /// # Safety
 /// `text` must be null or a zero-terminated string.
-unsafe fn string(text: *const c_char) -> Option<String> {
+pub(super) unsafe fn string(text: *const c_char) -> Option<String> {
     // SAFETY: the caller's word.
     (!text.is_null()).then(|| unsafe { to_utf8(CStr::from_ptr(text).to_bytes()).into_owned() })
 }
@@ -229,19 +229,8 @@ pub fn holds_rows(relation: Oid) -> bool {
     [pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE].contains(&kind)
 }
 
-/// An index that is valid and not partial.
-struct WholeIndex {
-    /// The columns' numbers, 0 for an expression.
-    keys: Vec<i16>,
-    access_method: Oid,
-    primary: bool,
-    unique: bool,
-    /// Is uniqueness checked when a row is stored (the constraint is not deferrable)?
-    immediate: bool,
-}
-
 /// A table that this process has opened.
-pub struct Opened(pg_sys::Relation);
+pub struct Opened(pub(super) pg_sys::Relation);
 
 impl Opened {
     pub fn new(table: Oid) -> Self {
@@ -254,53 +243,6 @@ impl Opened {
         unsafe { Rel::from_raw(self.0) }
     }
 
-    fn index(index: Oid) -> Option<WholeIndex> {
-        let access_method = super::lookup::index_access_method(index)?;
-        // SAFETY: the row is read before it is released; `indkey` has `indnkeyatts` numbers at
-        // least.
-        unsafe {
-            let cache = pg_sys::SysCacheIdentifier::INDEXRELID as i32;
-            let row = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(index));
-            if row.is_null() {
-                return None;
-            }
-            let form: *const pg_sys::FormData_pg_index = pg_sys::GETSTRUCT(row).cast();
-            let keys = (*form).indkey.values.as_slice((*form).indnkeyatts as usize);
-            let predicate = i32::from(pg_sys::Anum_pg_index_indpred as i16);
-            let whole = pg_sys::heap_attisnull(row, predicate, std::ptr::null_mut());
-            let found = ((*form).indisvalid && whole).then(|| WholeIndex {
-                keys: keys.to_vec(),
-                access_method,
-                primary: (*form).indisprimary,
-                unique: (*form).indisunique,
-                immediate: (*form).indimmediate,
-            });
-            pg_sys::ReleaseSysCache(row);
-            found
-        }
-    }
-
-    fn indexes(&self) -> impl Iterator<Item = WholeIndex> {
-        // SAFETY: the relation is open; the list is a copy, of OIDs.
-        let indexes: Vec<Oid> = unsafe {
-            let list = pg_sys::RelationGetIndexList(self.0);
-            let count = list.as_ref().map_or(0, |list| list.length);
-            (0..count).map(|i| pg_sys::list_nth_oid(list, i)).collect()
-        };
-        indexes.into_iter().filter_map(Opened::index)
-    }
-
-    /// None when no index makes the column unique by itself; else, whether all that do check at
-    /// once (are not deferrable), as ON CONFLICT (column) requires.
-    pub fn uniqueness(&self, column: i16) -> Option<bool> {
-        self.indexes()
-            .filter(|index| index.unique && index.keys == [column])
-            .map(|index| index.immediate)
-            .reduce(|all, immediate| all && immediate)
-    }
-}
-
-impl Opened {
     /// Has it a foreign key to the other table?
     pub fn references(&self, other: Oid) -> bool {
         // SAFETY: the relation is open; the list is the server's, of such nodes, read at once.
@@ -322,43 +264,6 @@ impl Drop for Opened {
             unsafe { pg_sys::table_close(self.0, pg_sys::NoLock as i32) };
         }
     }
-}
-
-/// A primary key of one column.
-pub struct PrimaryKey {
-    pub column: String,
-    /// Is it not deferrable, so that foreign keys can reference it?
-    pub immediate: bool,
-}
-
-/// The primary key, when it is one column.
-pub fn primary_key(table: Oid) -> Option<PrimaryKey> {
-    // The server's own look-up leaves out deferrable ones on older majors.
-    let index = Opened::new(table).indexes().find(|index| index.primary)?;
-    let [number] = index.keys[..] else {
-        return None;
-    };
-    // SAFETY: a syscache look-up.
-    let column = unsafe { string(pg_sys::get_attname(table, number, true)) }?;
-    let immediate = index.immediate;
-    Some(PrimaryKey { column, immediate })
-}
-
-/// Is there a valid index of this access method, not partial, whose last column is the named one,
-/// and whose other columns are among `pinned`, to each of which a query gives a value?
-pub fn has_index(table: Oid, pinned: &[&str], name: &str, access_method: &str) -> bool {
-    let opened = Opened::new(table);
-    let number = |name: &str| column(opened.rel(), name).map(|column| column.number);
-    let (wanted, pinned) = (number(name), pinned.iter().map(|name| number(name)));
-    let pinned: Vec<i16> = pinned.flatten().collect();
-    opened.indexes().any(|index| {
-        // SAFETY: a syscache look-up.
-        let method = unsafe { string(pg_sys::get_am_name(index.access_method)) };
-        method.as_deref() == Some(access_method)
-            && index.keys.split_last().is_some_and(|(last, before)| {
-                Some(*last) == wanted && before.iter().all(|key| pinned.contains(key))
-            })
-    })
 }
 
 /// Has the access method a default operator class for the column's type?

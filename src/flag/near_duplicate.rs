@@ -1,0 +1,120 @@
+//! Which near-duplicate of a row is told: a nearest one, and of several that are equally near the one
+//! that the row found first is marked as a duplicate of. So all copies of a text point at the same
+//! row, and each search stops at the first row that fits, however many copies there are.
+
+use super::flagged_table::FlaggedTable;
+use super::options::Mode;
+use super::search_query::Wanted;
+use crate::pg::spi::saved_query::Sees;
+use crate::pg::sql::trigger::{TriggerCall, VersionAddress};
+use crate::pg::sql::value::Value;
+
+/// A near-duplicate.
+pub struct NearDuplicate<'a> {
+    pub key: Option<Value<'a>>,
+    /// Bits.
+    pub distance: i64,
+}
+
+/// The search for near-duplicates of a new row.
+pub struct Search<'s, 'a> {
+    call: &'s TriggerCall<'a>,
+    table: &'s FlaggedTable,
+    /// What all queries take.
+    parameters: Vec<Option<Value<'s>>>,
+    of_updated: bool,
+}
+
+impl<'s, 'a: 's> Search<'s, 'a> {
+    /// `scope` is what the row has in the columns of `within=`, `old` the place of the version that
+    /// an UPDATE replaces.
+    pub fn new(
+        call: &'s TriggerCall<'a>,
+        table: &'s FlaggedTable,
+        fingerprint: i64,
+        scope: &[Value<'a>],
+        old: Option<&'s VersionAddress>,
+    ) -> Self {
+        let columns = &table.columns;
+        let mut parameters = vec![Some(Value::from(fingerprint))];
+        if let Some((_, key)) = &columns.key {
+            parameters.push(call.new_value(key));
+        }
+        if let Some(text) = &columns.text {
+            parameters.push(call.new_value(text));
+        }
+        parameters.extend(scope.iter().copied().map(Some));
+        parameters.extend(old.into_iter().flat_map(|place| place.values().map(Some)));
+        Self {
+            call,
+            table,
+            parameters,
+            of_updated: old.is_some(),
+        }
+    }
+
+    /// Any near-duplicate.
+    pub fn any(&self, sees: Sees) -> Option<NearDuplicate<'a>> {
+        self.first(Wanted::Any, None, sees)
+    }
+
+    /// The near-duplicate to tell of, when this one was found.
+    pub fn told(&self, found: NearDuplicate<'a>) -> NearDuplicate<'a> {
+        let options = &self.table.options;
+        if options.duplicate_of.is_none() && options.mode != Mode::Reject {
+            return found;
+        }
+        let nearest = self.nearest(found);
+        self.marked_by(&nearest).unwrap_or(nearest)
+    }
+
+    /// A nearest one, by halving the distances that may hold a nearer one: no query tells the
+    /// least distance without reading all near rows.
+    fn nearest(&self, mut found: NearDuplicate<'a>) -> NearDuplicate<'a> {
+        // No row is nearer than `least`.
+        let mut least = 0;
+        while least < found.distance {
+            let middle = (least + found.distance - 1) / 2;
+            let within = Some(Value::from(middle as i32));
+            match self.first(Wanted::Within, within, Sees::Usual) {
+                Some(nearer) => found = nearer,
+                None => least = middle + 1,
+            }
+        }
+        found
+    }
+
+    /// The row that this one is marked as a duplicate of, if it is as near and the trigger may find
+    /// it.
+    fn marked_by(&self, found: &NearDuplicate<'a>) -> Option<NearDuplicate<'a>> {
+        let key = found.key.filter(|_| self.table.queries.follow_marks())?;
+        let [mark] = self.first_row(Wanted::MarkOf, Some(key), Sees::Usual)?;
+        let original = self.first(Wanted::WithKey, Some(mark?), Sees::Usual)?;
+        (original.distance == found.distance).then_some(original)
+    }
+
+    fn first(
+        &self,
+        wanted: Wanted,
+        last: Option<Value<'_>>,
+        sees: Sees,
+    ) -> Option<NearDuplicate<'a>> {
+        let [key, distance] = self.first_row(wanted, last, sees)?;
+        Some(NearDuplicate {
+            key: key.filter(|_| self.table.columns.key.is_some()),
+            distance: distance.map_or(0, |value| value.integer()),
+        })
+    }
+
+    fn first_row<const N: usize>(
+        &self,
+        wanted: Wanted,
+        last: Option<Value<'_>>,
+        sees: Sees,
+    ) -> Option<[Option<Value<'a>>; N]> {
+        let mut parameters = self.parameters.clone();
+        parameters.extend(last.map(Some));
+        let query = self.table.queries.get(wanted, self.of_updated);
+        query.first_row(self.call.args(), &parameters, sees)
+    }
+}

@@ -1,0 +1,147 @@
+//! The indexes of a table.
+
+use pgrx::pg_sys;
+use pgrx::pg_sys::Oid;
+
+use super::table::{Opened, column, string};
+use super::table_name::identifier;
+
+/// A valid index.
+struct Index {
+    oid: Oid,
+    /// The columns' numbers, 0 for an expression.
+    keys: Vec<i16>,
+    access_method: Oid,
+    primary: bool,
+    unique: bool,
+    /// Is uniqueness checked when a row is stored (the constraint is not deferrable)?
+    immediate: bool,
+    partial: bool,
+}
+
+impl Opened {
+    fn index(index: Oid) -> Option<Index> {
+        let access_method = super::lookup::index_access_method(index)?;
+        // SAFETY: the row is read before it is released; `indkey` has `indnkeyatts` numbers at
+        // least.
+        unsafe {
+            let cache = pg_sys::SysCacheIdentifier::INDEXRELID as i32;
+            let row = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(index));
+            if row.is_null() {
+                return None;
+            }
+            let form: *const pg_sys::FormData_pg_index = pg_sys::GETSTRUCT(row).cast();
+            let keys = (*form).indkey.values.as_slice((*form).indnkeyatts as usize);
+            let predicate = i32::from(pg_sys::Anum_pg_index_indpred as i16);
+            let whole = pg_sys::heap_attisnull(row, predicate, std::ptr::null_mut());
+            let found = (*form).indisvalid.then(|| Index {
+                oid: index,
+                keys: keys.to_vec(),
+                access_method,
+                primary: (*form).indisprimary,
+                unique: (*form).indisunique,
+                immediate: (*form).indimmediate,
+                partial: !whole,
+            });
+            pg_sys::ReleaseSysCache(row);
+            found
+        }
+    }
+
+    fn indexes(&self) -> impl Iterator<Item = Index> {
+        // SAFETY: the relation is open; the list is a copy, of OIDs.
+        let indexes: Vec<Oid> = unsafe {
+            let list = pg_sys::RelationGetIndexList(self.0);
+            let count = list.as_ref().map_or(0, |list| list.length);
+            (0..count).map(|i| pg_sys::list_nth_oid(list, i)).collect()
+        };
+        indexes.into_iter().filter_map(Opened::index)
+    }
+
+    /// The predicate of a partial index as SQL text, in parentheses.
+    fn predicate(&self, index: &Index) -> Option<String> {
+        let cache = pg_sys::SysCacheIdentifier::INDEXRELID as i32;
+        let attribute = pg_sys::Anum_pg_index_indpred as i16;
+        let mut null = false;
+        // SAFETY: the predicate is copied before the row is released; a node tree whose variables
+        // are of this open relation.
+        unsafe {
+            let row = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(index.oid));
+            if row.is_null() {
+                return None;
+            }
+            let stored = pg_sys::SysCacheGetAttr(cache, row, attribute, &mut null);
+            let tree = (!null).then(|| pg_sys::text_to_cstring(stored.cast_mut_ptr()));
+            pg_sys::ReleaseSysCache(row);
+            let node = pg_sys::stringToNode(tree?);
+            let name = (*(*self.0).rd_rel).relname.data.as_ptr();
+            let context = pg_sys::deparse_context_for(name, self.rel().oid());
+            string(pg_sys::deparse_expression(
+                node.cast(),
+                context,
+                false,
+                false,
+            ))
+        }
+    }
+
+    /// None when no index makes the column unique by itself; else, whether all that do check at
+    /// once (are not deferrable), as ON CONFLICT (column) requires.
+    pub fn uniqueness(&self, column: i16) -> Option<bool> {
+        self.indexes()
+            .filter(|index| index.unique && !index.partial && index.keys == [column])
+            .map(|index| index.immediate)
+            .reduce(|all, immediate| all && immediate)
+    }
+}
+
+/// A primary key of one column.
+pub struct PrimaryKey {
+    pub column: String,
+    /// Is it not deferrable, so that foreign keys can reference it?
+    pub immediate: bool,
+}
+
+/// The primary key, when it is one column.
+pub fn primary_key(table: Oid) -> Option<PrimaryKey> {
+    // The server's own look-up leaves out deferrable ones on older majors.
+    let index = Opened::new(table).indexes().find(|index| index.primary)?;
+    let [number] = index.keys[..] else {
+        return None;
+    };
+    // SAFETY: a syscache look-up.
+    let column = unsafe { string(pg_sys::get_attname(table, number, true)) }?;
+    let immediate = index.immediate;
+    Some(PrimaryKey { column, immediate })
+}
+
+/// Which index serves a query.
+pub struct Serving<'a> {
+    pub access_method: &'a str,
+    /// Its last column.
+    pub column: &'a str,
+    /// Its other columns are among these, to each of which the query gives a value.
+    pub pinned: &'a [&'a str],
+    /// It holds all rows, or those that meet this condition of the query: a column, and a test as
+    /// the server writes it.
+    pub condition: Option<(&'a str, &'a str)>,
+}
+
+/// Has the table a valid index that serves the query?
+pub fn has_index(table: Oid, query: &Serving<'_>) -> bool {
+    let opened = Opened::new(table);
+    let number = |name: &str| column(opened.rel(), name).map(|column| column.number());
+    let wanted = number(query.column);
+    let pinned: Vec<i16> = (query.pinned.iter().filter_map(|name| number(name))).collect();
+    let condition =
+        (query.condition).map(|(column, test)| format!("({} {test})", identifier(column)));
+    opened.indexes().any(|index| {
+        // SAFETY: a syscache look-up.
+        let method = unsafe { string(pg_sys::get_am_name(index.access_method)) };
+        method.as_deref() == Some(query.access_method)
+            && index.keys.split_last().is_some_and(|(last, before)| {
+                Some(*last) == wanted && before.iter().all(|key| pinned.contains(key))
+            })
+            && (!index.partial || condition.is_some() && opened.predicate(&index) == condition)
+    })
+}
