@@ -624,31 +624,5 @@ INSERT INTO wrong VALUES (103, 0);
 RESET ROLE;
 
 SET client_min_messages = warning;
--- One more copy of a text that has thousands reads a few rows, whatever its number of copies.
-CREATE TABLE hot (id int PRIMARY KEY, fp bigint);
-CREATE TABLE hot_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
-CREATE INDEX ON hot_cluster (cluster_id);
-CREATE INDEX ON hot USING simhash (fp);
-INSERT INTO hot SELECT i, 42 FROM generate_series(101, 3100) i;
-INSERT INTO hot VALUES (1, 43), (2, hashint8extended(2, 7)), (3, hashint8extended(3, 7));
-INSERT INTO hot_cluster SELECT key, cluster_id FROM simhash_clusters('hot', 'id', 'fp');
-CREATE TRIGGER hot_clusters AFTER INSERT OR UPDATE ON hot
-	FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('fingerprint=fp', 'clusters=hot_cluster', 'key=id');
-CREATE VIEW rows_read AS SELECT relname, coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) AS rows FROM pg_stat_xact_user_tables
-WHERE schemaname = 'clusters_test' AND relname IN ('hot', 'hot_cluster');
-BEGIN;
-CREATE TEMP TABLE read_before AS TABLE rows_read;
-INSERT INTO hot VALUES (5000, 42), (5001, 42), (5002, 42);
-SELECT relname, CASE WHEN r.rows - b.rows < 100 THEN 'few' ELSE (r.rows - b.rows)::text END AS read
-FROM rows_read r JOIN read_before b USING (relname) ORDER BY 1;
-COMMIT;
-DROP TABLE read_before;
--- The first copy of a row alone, one that is in another cluster already, and one that gives the cluster a new name.
-INSERT INTO hot SELECT 5010, fp FROM hot WHERE id = 2;
-UPDATE hot SET fp = 42 WHERE id = 5010;
-INSERT INTO hot VALUES (0, 42);
-INSERT INTO hot SELECT i, hashint8extended(9, 7) FROM generate_series(6000, 6100) i;
-INSERT INTO hot VALUES (5999, hashint8extended(9, 7));
-SELECT cluster_id, count(*), min(key), max(key) FROM hot_cluster GROUP BY 1 ORDER BY 1;
 DROP SCHEMA clusters_test CASCADE;
 DROP ROLE regress_clusters_writer;

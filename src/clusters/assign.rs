@@ -56,7 +56,6 @@ struct Assigner {
     is_stored: SavedQuery,
     /// Is any row near?
     any_near: SavedQuery,
-    join_equal: SavedQuery,
     unite: SavedQuery,
     statement: Statement,
     clusters_name: String,
@@ -113,11 +112,10 @@ impl Assigner {
         let clusters_name = found(table::qualified_name(clusters), "table of clusters");
         let scopes = Scopes::new(call, &options, scope, clusters, &clusters_name, &statement);
         let (types, indexes) = (&*statement.types, true);
-        let [is_stored, any_near, join_equal, unite] = SavedQuery::all(
+        let [is_stored, any_near, unite] = SavedQuery::all(
             [
                 (&statement.is_stored(), types),
                 (&statement.any_near(), types),
-                (&statement.join_equal(&clusters_name), types),
                 (&statement.unite(&clusters_name), types),
             ],
             indexes,
@@ -125,7 +123,6 @@ impl Assigner {
         let assigner = Assigner {
             is_stored,
             any_near,
-            join_equal,
             unite,
             statement,
             clusters_name,
@@ -180,7 +177,7 @@ fn assign(call: &TriggerCall<'_>) {
     assigner.clusters.check_rights(call);
     scopes.lock(call, held);
     // Most rows have no near row.
-    if run(&assigner.any_near).is_none() || run(&assigner.join_equal).is_some() {
+    if run(&assigner.any_near).is_none() {
         return;
     }
     if keeps_its_snapshot()

@@ -162,49 +162,6 @@ impl Statement {
         )
     }
 
-    /// Puts the row into the cluster of a row with its fingerprint, and returns a row if that is all
-    /// there is to do. The rows near an equal row are those near this one, and they are in its
-    /// cluster, or are going to be when their own triggers run. So the cost does not grow with the
-    /// number of equal rows. Left to `unite`: a row that is in another cluster, and one by whose key
-    /// the cluster would have to be renamed.
-    pub fn join_equal(&self, clusters: &str) -> String {
-        let Statement {
-            rows,
-            key,
-            fp,
-            in_scope,
-            equality,
-            collate,
-            ..
-        } = self;
-        let is_other = format!("NOT ({})", equality.clause(key, "$1"));
-        let is_member = equality.clause("c.key", "r.key");
-        let is_own = equality.clause("c.key", "$1");
-        let is_there = equality.clause("own.cluster_id", "equal.cluster_id");
-        let keeps_its_name = equality.clause("smallest.key", "equal.cluster_id");
-        format!(
-            "WITH equal AS MATERIALIZED (
-                SELECT c.cluster_id{collate} AS cluster_id
-                FROM (
-                    SELECT {key}{collate} AS key FROM {rows}
-                    WHERE simhash_catalog.distance({fp}::pg_catalog.int8, $2) OPERATOR(pg_catalog.<=) 0
-                    AND {is_other}{in_scope}
-                ) AS r JOIN {clusters} AS c ON {is_member} LIMIT 1
-            ), own AS MATERIALIZED (
-                SELECT c.cluster_id{collate} AS cluster_id FROM {clusters} AS c WHERE {is_own}
-            ), smallest AS MATERIALIZED (
-                SELECT key FROM (SELECT cluster_id AS key FROM equal UNION ALL SELECT $1{collate}) AS candidate
-                ORDER BY key LIMIT 1
-            ), joined AS (
-                INSERT INTO {clusters} (key, cluster_id)
-                SELECT $1, equal.cluster_id FROM equal CROSS JOIN smallest
-                WHERE {keeps_its_name} AND NOT EXISTS (SELECT FROM own)
-                ON CONFLICT (key) DO NOTHING RETURNING key
-            )
-            SELECT FROM joined UNION ALL SELECT FROM own JOIN equal ON {is_there}"
-        )
-    }
-
     /// Is the row in a cluster, or is a cluster of other rows named after it?
     pub fn is_taken(&self, clusters: &str) -> String {
         let is = |column| self.equality.clause(column, "$1");
