@@ -270,9 +270,14 @@ fn leaders(
     for row in 0..classes.rows() as u32 {
         pause();
         let class = classes.of(row);
-        let others = neighbours.of_class(class).iter().copied();
-        let near = others.chain([(class, 0)]);
-        let near = near.map(|(class, distance)| (distance, classes.first(class)));
+        let first = classes.first(class);
+        if first < row && of[first as usize] == first {
+            // Nearer or before it was no leader, or it would not lead.
+            of[row as usize] = first;
+            continue;
+        }
+        let near = neighbours.of_class(class).iter();
+        let near = near.map(|(class, distance)| (*distance, classes.first(*class)));
         let nearest = near
             .filter(|(_, first)| *first < row && of[*first as usize] == *first)
             .min();

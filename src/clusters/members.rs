@@ -94,7 +94,7 @@ impl Pairs for PairCollector {
     }
 
     fn wants_distinct(&self) -> bool {
-        self.sets.is_none()
+        true
     }
 }
 
