@@ -183,6 +183,41 @@ CREATE OR REPLACE TRIGGER flag BEFORE INSERT ON marked FOR EACH ROW
 	EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=Fp', 'flag=Is it?', 'duplicate_of=Dup', 'among=originals');
 INSERT INTO marked VALUES (4, 0);
 
+-- The row that a copy points at has lost its fingerprint.
+CREATE TABLE lost (id int PRIMARY KEY, fp bigint, dup int);
+CREATE INDEX ON lost USING simhash (fp);
+CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON lost FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup');
+INSERT INTO lost VALUES (1, 0), (2, 0);
+UPDATE lost SET fp = NULL WHERE id = 1;
+INSERT INTO lost VALUES (3, 0);
+SELECT * FROM lost ORDER BY id;
+-- A row without a key is told only where no row as near has one.
+CREATE TABLE named (url text UNIQUE, fp bigint, dup text, near boolean);
+CREATE INDEX ON named USING simhash (fp);
+INSERT INTO named VALUES (NULL, 0), ('a', 0), (NULL, 255);
+CREATE TRIGGER flag BEFORE INSERT ON named FOR EACH ROW
+	EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup', 'flag=near', 'key=url');
+INSERT INTO named VALUES ('b', 0), ('c', 1), ('d', 255), ('e', 7 << 20);
+SELECT url, dup, near FROM named WHERE near IS NOT NULL ORDER BY url;
+-- Marks are not followed where the look-up by key could use no index: one in another collation, or of the parent alone.
+CREATE TABLE foreign_order (url text NOT NULL, fp bigint, dup text);
+CREATE UNIQUE INDEX ON foreign_order (url COLLATE "C");
+CREATE INDEX ON foreign_order USING simhash (fp);
+INSERT INTO foreign_order VALUES ('b', 0, 'a'), ('a', 0, NULL);
+CREATE TRIGGER flag BEFORE INSERT ON foreign_order FOR EACH ROW
+	EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup', 'key=url');
+INSERT INTO foreign_order VALUES ('c', 0);
+CREATE TABLE parent (id int PRIMARY KEY, fp bigint, dup int);
+CREATE INDEX ON parent USING simhash (fp);
+INSERT INTO parent VALUES (2, 0, 1), (1, 0, NULL);
+CREATE TRIGGER flag BEFORE INSERT ON parent FOR EACH ROW
+	EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup');
+INSERT INTO parent VALUES (3, 0);
+CREATE TABLE child () INHERITS (parent);
+INSERT INTO parent VALUES (4, 0);
+SELECT 'foreign_order' AS of_table, url AS key, dup FROM foreign_order WHERE url = 'c'
+UNION ALL SELECT 'parent', id::text, dup::text FROM parent WHERE id > 2 ORDER BY 1, 2;
+
 SET client_min_messages = warning;
 DROP SCHEMA copies CASCADE;
 DROP ROLE regress_copies_writer;

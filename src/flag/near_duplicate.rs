@@ -64,8 +64,18 @@ impl<'s, 'a: 's> Search<'s, 'a> {
         if options.duplicate_of.is_none() && options.mode != Mode::Reject {
             return found;
         }
-        let nearest = self.nearest(found);
+        let nearest = self.named(self.nearest(found));
         self.marked_by(&nearest).unwrap_or(nearest)
+    }
+
+    /// An equally near row that has a key, if this one has none.
+    fn named(&self, found: NearDuplicate<'a>) -> NearDuplicate<'a> {
+        if found.key.is_some() || self.table.columns.key.is_none() {
+            return found;
+        }
+        let within = Some(Value::from(found.distance as i32));
+        let named = self.first(Wanted::Named, within, Sees::Usual);
+        named.unwrap_or(found)
     }
 
     /// A nearest one, by halving the distances that may hold a nearer one: no query tells the
@@ -102,7 +112,8 @@ impl<'s, 'a: 's> Search<'s, 'a> {
         let [key, distance] = self.first_row(wanted, last, sees)?;
         Some(NearDuplicate {
             key: key.filter(|_| self.table.columns.key.is_some()),
-            distance: distance.map_or(0, |value| value.integer()),
+            // A row that is looked up by its key may have no fingerprint.
+            distance: distance?.integer(),
         })
     }
 

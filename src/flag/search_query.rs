@@ -26,6 +26,8 @@ pub enum Wanted {
     Any,
     /// One within the distance that the last parameter, of type int4, gives.
     Within,
+    /// The same of a row whose key is not NULL.
+    Named,
     /// The row with the key that the last parameter gives, at whatever distance: the planner is to
     /// look up the key, not to read the copies of a text.
     WithKey,
@@ -39,7 +41,7 @@ pub enum Wanted {
 pub struct SearchQueries {
     builder: QueryBuilder,
     prefers_indexes: bool,
-    saved: [[OnceCell<SavedQuery>; 4]; 2],
+    saved: [[OnceCell<SavedQuery>; 5]; 2],
 }
 
 impl SearchQueries {
@@ -188,6 +190,11 @@ impl QueryBuilder {
                 types.push(pg_sys::INT4OID);
                 within(&format!("${last}"))
             }
+            (Wanted::Named, key) => {
+                types.push(pg_sys::INT4OID);
+                let column = key.as_ref().map_or("0", |key| &key.column);
+                format!("{} AND {column} IS NOT NULL", within(&format!("${last}")))
+            }
             (Wanted::WithKey | Wanted::MarkOf, Some(key)) => {
                 types.push(key.of_type);
                 key.is(last)
@@ -206,13 +213,16 @@ impl QueryBuilder {
 }
 
 /// The column of `duplicate_of=`, where the mark of an equally near row is followed. Where only
-/// originals are compared, no row that is found has one; and a key that is not unique does not say
-/// which row it is, nor could that be looked up.
+/// originals are compared, no row that is found has one; a key that is not unique does not say which
+/// row it is; and where no index serves, or only that of a parent, to look it up would read tables.
 fn followed(searched: Oid, options: &FlagOptions, columns: &Columns) -> Option<Mark> {
     let mark = (options.duplicate_of.as_ref()).filter(|_| !options.originals_only)?;
     let (key, _) = columns.key.as_ref()?;
     // A partition has the columns at other positions.
     let opened = Opened::new(searched);
+    if opened.has_inheritors() {
+        return None;
+    }
     opened.uniqueness(table::column(opened.rel(), key)?.number())?;
     Some(Mark {
         column: format!("t.{}", quoted(mark)),

@@ -14,6 +14,8 @@ struct Index {
     access_method: Oid,
     primary: bool,
     unique: bool,
+    /// Has the first column in the index the collation that it has in the table?
+    usual_collation: bool,
     /// Is uniqueness checked when a row is stored (the constraint is not deferrable)?
     immediate: bool,
     partial: bool,
@@ -34,8 +36,10 @@ impl Opened {
             let keys = (*form).indkey.values.as_slice((*form).indnkeyatts as usize);
             let predicate = i32::from(pg_sys::Anum_pg_index_indpred as i16);
             let whole = pg_sys::heap_attisnull(row, predicate, std::ptr::null_mut());
+            let usual_collation = first_collation(row) == column_collation(&*form);
             let found = (*form).indisvalid.then(|| Index {
                 oid: index,
+                usual_collation,
                 keys: keys.to_vec(),
                 access_method,
                 primary: (*form).indisprimary,
@@ -85,14 +89,58 @@ impl Opened {
         }
     }
 
+    /// Do tables other than partitions inherit from it?
+    pub fn has_inheritors(&self) -> bool {
+        // SAFETY: the relation is open.
+        let form = unsafe { &*(*self.0).rd_rel };
+        form.relhassubclass && form.relkind as u8 != pg_sys::RELKIND_PARTITIONED_TABLE
+    }
+
     /// None when no index makes the column unique by itself; else, whether all that do check at
     /// once (are not deferrable), as ON CONFLICT (column) requires.
     pub fn uniqueness(&self, column: i16) -> Option<bool> {
         self.indexes()
             .filter(|index| index.unique && !index.partial && index.keys == [column])
+            .filter(|index| index.usual_collation)
             .map(|index| index.immediate)
             .reduce(|all, immediate| all && immediate)
     }
+}
+
+/// The collation of an index's first column.
+///
+/// # Safety
+/// A row of pg_index.
+unsafe fn first_collation(row: pg_sys::HeapTuple) -> Oid {
+    let mut null = false;
+    // SAFETY: the caller's word; the column is never null, and has an element for each key.
+    unsafe {
+        let cache = pg_sys::SysCacheIdentifier::INDEXRELID as i32;
+        let attribute = pg_sys::Anum_pg_index_indcollation as i16;
+        let collations = pg_sys::SysCacheGetAttr(cache, row, attribute, &mut null);
+        let collations: *const pg_sys::oidvector = collations.cast_mut_ptr();
+        (*collations).values.as_slice(1)[0]
+    }
+}
+
+/// The collation of the column that is an index's first; none for an expression.
+fn column_collation(form: &pg_sys::FormData_pg_index) -> Oid {
+    let (mut of_type, mut modifier, mut collation) = (Oid::INVALID, 0, Oid::INVALID);
+    // SAFETY: an index has a key; a look-up by number, which a valid index's column has.
+    unsafe {
+        let number = form.indkey.values.as_slice(1)[0];
+        if number > 0 {
+            let table = form.indrelid;
+            pg_sys::get_atttypetypmodcoll(
+                table,
+                number,
+                &mut of_type,
+                &mut modifier,
+                &mut collation,
+            );
+        }
+    }
+    collation
 }
 
 /// A primary key of one column.
