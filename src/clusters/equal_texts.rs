@@ -12,8 +12,8 @@ use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::memory::{collected, filled, in_scratch, or_out_of_memory, push_within};
 use std::collections::HashMap;
 
-/// Rows whose texts are read at a time.
-const CHUNK: usize = 256;
+/// Rows whose texts one query reads: where no index serves, it reads the whole table.
+const CHUNK: usize = 4096;
 
 /// What is known of a row's text.
 #[derive(Clone, Copy, PartialEq)]
