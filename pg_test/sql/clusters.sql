@@ -623,6 +623,16 @@ SET ROLE regress_clusters_writer;
 INSERT INTO wrong VALUES (103, 0);
 RESET ROLE;
 
+-- A table of clusters whose keys are unique in another collation.
+CREATE TABLE page (url text PRIMARY KEY, fp bigint);
+CREATE TABLE page_cluster (key text NOT NULL, cluster_id text NOT NULL);
+CREATE UNIQUE INDEX ON page_cluster (key COLLATE "POSIX");
+CREATE INDEX ON page USING simhash (fp);
+CREATE TRIGGER page_clusters AFTER INSERT OR UPDATE ON page
+	FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('fingerprint=fp', 'clusters=page_cluster', 'key=url');
+INSERT INTO page VALUES ('a', 0), ('b', 1), ('c', 255);
+SELECT * FROM page_cluster ORDER BY key;
+
 SET client_min_messages = warning;
 DROP SCHEMA clusters_test CASCADE;
 DROP ROLE regress_clusters_writer;

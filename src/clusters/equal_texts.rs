@@ -56,12 +56,14 @@ pub fn refined(
         add_pair(&mut found, Edge { a, b, distance }, limit);
     };
     for class in 0..coarse.count() as u32 {
+        check_for_interrupts();
         let parts = parts(class);
         for (i, (_, a)) in parts.iter().enumerate() {
             parts[..i].iter().for_each(|(_, b)| add(*b, *a, 0));
         }
     }
     for edge in edges {
+        check_for_interrupts();
         for (_, a) in parts(edge.a) {
             parts(edge.b)
                 .iter()
@@ -78,7 +80,10 @@ fn read(table: &TextTable, activity: &mut Activity) -> Vec<Content> {
     let is_alone = |row: &u32| coarse.size(coarse.of(*row)) == 1;
     let mut contents = filled(all as usize, Content::NotRead);
     let mut rows = collected(0..all);
-    rows.retain(|row| !is_alone(row));
+    rows.retain(|row| {
+        check_for_interrupts();
+        !is_alone(row)
+    });
     for (i, some) in rows.chunks(CHUNK).enumerate() {
         check_for_interrupts();
         activity.show(|| format!("{} of {} equal rows read", i * CHUNK, rows.len()));
@@ -135,7 +140,7 @@ fn divide(coarse: &Classes, contents: &[Content], least: f64) -> (Classes, Vec<(
             Content::None => false,
         };
         if is_similar_to_some {
-            push_within(&mut paired, (class, count), usize::MAX);
+            push_within(&mut paired, (class, count), contents.len());
         }
         count += 1;
     }

@@ -100,10 +100,6 @@ impl Classes {
     pub fn size(&self, class: u32) -> u32 {
         self.sizes[class as usize]
     }
-
-    fn is_first(&self, row: u32) -> bool {
-        self.first(self.of(row)) == row
-    }
 }
 
 /// The pairs of all classes, those of a class side by side.
@@ -175,8 +171,11 @@ pub fn representatives(
     let neighbours = Neighbours::of(classes.count(), edges, pause)?;
     match method {
         Method::Star => stars(classes, &neighbours, pause),
-        Method::Leader => leaders(classes, &neighbours, pause),
-        _ => single_pass(classes, &neighbours, pause),
+        // Of a class only the first row can lead: the others are near what it leads or joins.
+        Method::Leader => one_by_one(classes, &neighbours, pause, |row, of| {
+            of[row as usize] == row
+        }),
+        _ => one_by_one(classes, &neighbours, pause, |_, _| true),
     }
 }
 
@@ -260,51 +259,29 @@ fn stars(
     of_each_row(classes, pause, |class| classes.first(of[class as usize]))
 }
 
-/// Of a class only the first row can lead: the others are near what it leads or joins.
-fn leaders(
+/// Each row in order joins the cluster of the nearest earlier row that `may_join` allows, or begins
+/// a new one. Of a class that is the first row, for the others too, if it may be joined: it is at
+/// distance 0, and what came before it at that distance it has joined itself.
+fn one_by_one(
     classes: &Classes,
     neighbours: &Neighbours,
     pause: &mut dyn FnMut(),
+    may_join: impl Fn(u32, &[u32]) -> bool,
 ) -> Result<Vec<u32>, TryReserveError> {
     let mut of = filled(classes.rows(), 0u32)?;
     for row in 0..classes.rows() as u32 {
         pause();
         let class = classes.of(row);
         let first = classes.first(class);
-        if first < row && of[first as usize] == first {
-            // Nearer or before it was no leader, or it would not lead.
-            of[row as usize] = first;
-            continue;
-        }
-        let near = neighbours.of_class(class).iter();
-        let near = near.map(|(class, distance)| (*distance, classes.first(*class)));
-        let nearest = near
-            .filter(|(_, first)| *first < row && of[*first as usize] == *first)
-            .min();
-        of[row as usize] = nearest.map_or(row, |(_, leader)| leader);
-    }
-    Ok(of)
-}
-
-/// A row that is not the first of its class joins what the first has joined, which is at distance 0
-/// and came before all others at that distance.
-fn single_pass(
-    classes: &Classes,
-    neighbours: &Neighbours,
-    pause: &mut dyn FnMut(),
-) -> Result<Vec<u32>, TryReserveError> {
-    let mut of = filled(classes.rows(), 0u32)?;
-    for row in 0..classes.rows() as u32 {
-        pause();
-        let class = classes.of(row);
-        if !classes.is_first(row) {
-            of[row as usize] = of[classes.first(class) as usize];
-            continue;
-        }
-        let near = neighbours.of_class(class).iter();
-        let near = near.map(|(class, distance)| (*distance, classes.first(*class)));
-        let nearest = near.filter(|(_, first)| *first < row).min();
-        of[row as usize] = nearest.map_or(row, |(_, first)| of[first as usize]);
+        let nearest = if first < row && may_join(first, &of) {
+            Some(first)
+        } else {
+            let near = neighbours.of_class(class).iter();
+            let near = near.map(|(class, distance)| (*distance, classes.first(*class)));
+            let near = near.filter(|(_, first)| *first < row && may_join(*first, &of));
+            near.min().map(|(_, first)| first)
+        };
+        of[row as usize] = nearest.map_or(row, |first| of[first as usize]);
     }
     Ok(of)
 }

@@ -2,9 +2,10 @@
 //! the trigger `simhash_maintain_clusters()`, which keeps a table of clusters current.
 //!
 //! [`group`] makes groups of pairs ([`union_find`] helps); `members` collects the rows that have
-//! pairs, `texts` compares their texts, `equal_texts` leaves out equal ones, `function` and `window` are what SQL sees. The trigger:
-//! [`assign_options`] are its arguments, `cluster_table` what it writes to, `scopes` what `within=`
-//! adds, `statement` its statements, `assign` what it does.
+//! pairs, `texts` compares their texts, `equal_texts` finds those that are equal, `function` and
+//! `window` are what SQL sees. The trigger: [`assign_options`] are its arguments, `cluster_table`
+//! what it writes to, `scopes` what `within=` adds, `statement` its statements, `assign` what it
+//! does.
 //! What must not live here: the search for pairs, which is `pairs`'s.
 
 pub mod assign_options;

@@ -36,6 +36,10 @@ impl Pairs for Sets {
     fn is_transitive(&self) -> bool {
         true
     }
+
+    fn wants_distinct(&self) -> bool {
+        true
+    }
 }
 
 pg_function! {

@@ -223,7 +223,8 @@ fn followed(searched: Oid, options: &FlagOptions, columns: &Columns) -> Option<M
     if opened.has_inheritors() {
         return None;
     }
-    opened.uniqueness(table::column(opened.rel(), key)?.number())?;
+    let number = table::column(opened.rel(), key)?.number();
+    opened.finds_one(number).then_some(())?;
     Some(Mark {
         column: format!("t.{}", quoted(mark)),
         number: table::column(opened.rel(), mark)?.number(),

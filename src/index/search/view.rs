@@ -104,16 +104,12 @@ impl<'r, 's> View<'r, 's> {
 
     /// The leaf at which the search for `key` begins.
     fn leaf_block(&self, space: Space, key: Key) -> u32 {
-        self.leaf_below(
-            space,
-            key,
-            self.known_parent(space, key).map(|(page, _)| page),
-        )
+        self.leaf_below(self.parent(space, key), space, key)
     }
 
-    /// As [`View::leaf_block`], by what [`View::known_parent`] found.
-    fn leaf_below(&self, space: Space, key: Key, parent: Option<&Parent>) -> u32 {
-        match self.read_parent(space, key, parent) {
+    /// As [`View::leaf_block`], below a page that [`View::parent`] has found.
+    fn leaf_below(&self, page: Option<Shared>, space: Space, key: Key) -> u32 {
+        match page {
             Some(page) => internal::find(&page, key).child,
             None => self.tree(space).leaf_block(key),
         }
@@ -126,11 +122,8 @@ impl<'r, 's> View<'r, 's> {
 
     /// The page above the leaf that holds `key`, locked for reading; None if the root is a leaf.
     fn parent(&self, space: Space, key: Key) -> Option<Shared<'r>> {
-        self.read_parent(
-            space,
-            key,
-            self.known_parent(space, key).map(|(page, _)| page),
-        )
+        let known = self.known_parent(space, key).map(|(page, _)| page);
+        self.read_parent(space, key, known)
     }
 
     /// As [`View::parent`], by what [`View::known_parent`] found.
@@ -262,7 +255,7 @@ impl<'r, 's> View<'r, 's> {
         });
         let blocks: [u32; N] = std::array::from_fn(|i| {
             let (space, key) = places[i];
-            self.leaf_below(space, key, parents[i])
+            self.leaf_below(self.read_parent(space, key, parents[i]), space, key)
         });
         if self.read_ahead(0) > 0 {
             // Later each is read with those before it locked.

@@ -101,9 +101,18 @@ impl Opened {
     pub fn uniqueness(&self, column: i16) -> Option<bool> {
         self.indexes()
             .filter(|index| index.unique && !index.partial && index.keys == [column])
-            .filter(|index| index.usual_collation)
             .map(|index| index.immediate)
             .reduce(|all, immediate| all && immediate)
+    }
+}
+
+impl Opened {
+    /// Does a unique index find the row that has a value in this column, by the equality of the
+    /// column's own collation?
+    pub fn finds_one(&self, column: i16) -> bool {
+        self.indexes().any(|index| {
+            index.unique && !index.partial && index.keys == [column] && index.usual_collation
+        })
     }
 }
 
