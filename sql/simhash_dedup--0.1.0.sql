@@ -397,6 +397,19 @@ COMMENT ON FUNCTION simhash_clusters_keyed(anyelement, regclass, name, name, int
 	'as simhash_clusters, for keys that are not integers: key_type is NULL::uuid or the like, and '
 	'only its type is used';
 
+-- VOLATILE: it draws at random. Keys of any type come back as text.
+CREATE FUNCTION simhash_radius_report(
+	relation regclass, key name, fingerprint name, text name DEFAULT NULL, max_k int DEFAULT 12,
+	sample int DEFAULT 2000,
+	OUT distance int, OUT pairs bigint, OUT pairs_low bigint, OUT pairs_high bigint,
+	OUT compared int, OUT jaccard_mean float8, OUT jaccard_p5 float8, OUT jaccard_median float8,
+	OUT low_example text[], OUT median_example text[]
+) RETURNS SETOF record
+LANGUAGE c VOLATILE PARALLEL RESTRICTED COST 100000 ROWS 13 AS 'MODULE_PATHNAME', 'simhash_radius_report';
+COMMENT ON FUNCTION simhash_radius_report(regclass, name, name, name, int, int) IS
+	'for each distance up to max_k the number of pairs, estimated from a sample of rows, with a 95 % '
+	'interval, and how similar the texts of up to 200 of them are: for the choice of a radius';
+
 CREATE FUNCTION simhash_cluster_number(fingerprint bigint, radius int DEFAULT 3) RETURNS int
 LANGUAGE c IMMUTABLE PARALLEL SAFE WINDOW COST 10000 AS 'MODULE_PATHNAME', 'simhash_cluster_number';
 COMMENT ON FUNCTION simhash_cluster_number(bigint, int) IS

@@ -16,6 +16,7 @@
 //! * [`index`]: the access method `simhash`; its page formats and its search plan are pure.
 //! * [`planner`]: makes `fp <~> $1 <= 3` an index condition; selectivity.
 //! * [`pairs`], [`clusters`]: all near-duplicates of a table, in pairs and in groups.
+//! * [`report`]: what a radius would find, judged by a sample.
 //! * [`flag`]: the trigger that looks for a duplicate of a new row; [`trigger`]: what triggers
 //!   share.
 //! * [`store`], [`tid`], `bytes`, `passed_checks`: what several of these use.
@@ -40,6 +41,7 @@ pub mod pairs;
 #[cfg(any(feature = "server", test))]
 mod passed_checks;
 pub mod planner;
+pub mod report;
 pub mod store;
 pub mod tid;
 pub mod trigger;

@@ -27,6 +27,6 @@ mod scopes;
 #[cfg(feature = "server")]
 mod statement;
 #[cfg(feature = "server")]
-mod texts;
+pub(crate) mod texts;
 #[cfg(feature = "server")]
 mod window;

@@ -43,7 +43,7 @@ pub fn radius(given: Option<i32>, function: &str) -> u32 {
 
 /// A table, view or foreign table with a key and a fingerprint, locked against DDL.
 pub struct SourceTable {
-    table: Opened,
+    pub table: Opened,
     /// Its name with its schema, and those of the two columns, as SQL text.
     pub table_name: String,
     pub key: String,
@@ -155,7 +155,7 @@ impl SourceTable {
         )
     }
 
-    fn null_key(&self) -> ! {
+    pub fn null_key(&self) -> ! {
         raise_with_hint(
             ERRCODE_NULL_VALUE_NOT_ALLOWED,
             format!("column {} contains null values", self.key),
@@ -166,14 +166,14 @@ impl SourceTable {
 }
 
 /// The column of that name, which stands for `what`.
-fn column(table: &Opened, name: &str, what: &str) -> Column {
+pub fn column(table: &Opened, name: &str, what: &str) -> Column {
     table::column(table.rel(), name).unwrap_or_else(|| {
         let (code, message) = table::no_column(table.rel(), name, what);
         raise(code, message)
     })
 }
 
-fn check_fingerprint(table: &Opened, name: &str) {
+pub fn check_fingerprint(table: &Opened, name: &str) {
     let found = column(table, name, "the fingerprint");
     if found.base_type() != pg_sys::INT8OID {
         let of = table::type_name(found.storage.type_id);

@@ -17,6 +17,8 @@ pub enum ResultValue<'a> {
     Text(&'a str),
     /// Of type float8[].
     Numbers(&'a [f64]),
+    /// Of type text[]; in the database's encoding.
+    Texts(&'a [&'a [u8]]),
 }
 
 impl<T: ByValue + IntoDatum> From<T> for ResultValue<'static> {
@@ -31,6 +33,7 @@ impl ResultValue<'_> {
             ResultValue::Value(value) => value.type_id(),
             ResultValue::Text(_) => pg_sys::TEXTOID,
             ResultValue::Numbers(_) => pg_sys::FLOAT8ARRAYOID,
+            ResultValue::Texts(_) => pg_sys::TEXTARRAYOID,
         }
     }
 
@@ -41,8 +44,21 @@ impl ResultValue<'_> {
             // bytea and text are stored alike.
             ResultValue::Text(text) => from_utf8(text).as_ref().into_datum(),
             ResultValue::Numbers(numbers) => numbers.into_datum(),
+            ResultValue::Texts(texts) => Some(text_array(texts)),
         }
     }
+}
+
+/// An array of texts, in the current memory context.
+fn text_array(texts: &[&[u8]]) -> pg_sys::Datum {
+    let texts = texts.iter().filter_map(|text| text.into_datum());
+    let mut texts: Vec<pg_sys::Datum> = texts.collect();
+    let (count, align) = (texts.len() as i32, b'i' as std::ffi::c_char);
+    // SAFETY: bytea and text are stored alike: a varlena, aligned as int4.
+    let array = unsafe {
+        pg_sys::construct_array(texts.as_mut_ptr(), count, pg_sys::TEXTOID, -1, false, align)
+    };
+    pg_sys::Datum::from(array)
 }
 
 /// Collects the rows of the running function.

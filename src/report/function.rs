@@ -1,0 +1,233 @@
+//! simhash_radius_report: how many pairs there are at each distance, and how alike.
+
+use super::draw::Random;
+use super::sample::{Drawing, Refusal, Sample};
+use super::texts::Texts;
+use crate::pairs::source::{SourceTable, check_fingerprint, column, required};
+use crate::pg::catalog::table::{self, Opened};
+use crate::pg::process::activity::Activity;
+use crate::pg::process::backend::check_for_interrupts;
+use crate::pg::process::error::{raise, raise_with_hint};
+use crate::pg::process::memory::work_mem_bytes;
+use crate::pg::spi::query::for_each_row;
+use crate::pg::sql::fmgr::{Args, pg_function};
+use crate::pg::sql::rows_out::{ResultValue, RowsOut};
+use crate::pg::sql::value::Value;
+use pgrx::PgSqlErrorCode::{
+    ERRCODE_CONFIGURATION_LIMIT_EXCEEDED, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_OUT_OF_MEMORY,
+    ERRCODE_UNDEFINED_TABLE,
+};
+use pgrx::pg_sys;
+
+const NAME: &str = "simhash_radius_report";
+/// Rows between two reports of how many were read.
+const REPORTED: u64 = 4096;
+
+pg_function! {
+    /// simhash_radius_report(relation, key, fingerprint, text, max_k, sample)
+    /// -> SETOF (distance, pairs, pairs_low, pairs_high, compared, jaccard_mean, jaccard_p5,
+    /// jaccard_median, low_example, median_example)
+    fn simhash_radius_report, pg_finfo_simhash_radius_report(args) {
+        let rows = RowsOut::begin(args);
+        let relation = relation(args);
+        let text = args.name(3).map(|column| relation.text_column(&column));
+        let max_distance = max_distance(args.get::<i32>(4));
+        let size = size(args.get::<i32>(5));
+        let mut activity = Activity::new(NAME);
+        let sample = draw(&relation, size, max_distance, &mut activity);
+        let sample = meet(&relation, sample, &mut activity);
+        let texts = text.map(|text| read_texts(&relation, &text, &sample, &mut activity));
+        put(rows, &sample, texts, &mut activity);
+        args.null()
+    }
+}
+
+/// The table, view or foreign table of the first three arguments. Keys of all types are told apart,
+/// and returned, as text.
+fn relation(args: &Args) -> SourceTable {
+    let oid = required(args.get::<pg_sys::Oid>(0), NAME, "relation");
+    let key = required(args.name(1), NAME, "key");
+    let fp = required(args.name(2), NAME, "fingerprint");
+    let Some(table_name) = table::qualified_name(oid) else {
+        raise(
+            ERRCODE_UNDEFINED_TABLE,
+            format!("relation with OID {} does not exist", oid.to_u32()),
+        );
+    };
+    let table = Opened::new(oid);
+    let column_type = column(&table, &key, "the key").storage.type_id;
+    check_fingerprint(&table, &fp);
+    SourceTable {
+        table,
+        table_name,
+        key: table::quoted(&key),
+        fp: table::quoted(&fp),
+        key_type: pg_sys::TEXTOID,
+        column_type,
+    }
+}
+
+fn max_distance(given: Option<i32>) -> u32 {
+    let given = required(given, NAME, "max_k");
+    match u32::try_from(given) {
+        Ok(distance) if distance <= u64::BITS => distance,
+        _ => raise(
+            ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("max_k must be between 0 and 64, not {given}"),
+        ),
+    }
+}
+
+fn size(given: Option<i32>) -> usize {
+    let given = required(given, NAME, "sample");
+    match usize::try_from(given) {
+        Ok(size) if size > 0 => size,
+        _ => raise(
+            ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("sample must be at least 1, not {given}"),
+        ),
+    }
+}
+
+/// Calls `row` with the key, as text, of each row that has a fingerprint, and with `column`.
+fn read(relation: &SourceTable, column: &str, row: &mut dyn FnMut(&[u8], Option<Value<'_>>)) {
+    let SourceTable {
+        key,
+        fp,
+        table_name,
+        ..
+    } = relation;
+    let sql = format!(
+        "SELECT {key}::pg_catalog.text, {column} FROM {table_name} \
+         WHERE {fp}::pg_catalog.int8 IS NOT NULL"
+    );
+    for_each_row(&sql, None, &mut |[key, value]| {
+        check_for_interrupts();
+        let key = key.unwrap_or_else(|| relation.null_key());
+        key.show_bytes(|key| row(key, value));
+    });
+}
+
+/// As [`read`], with the fingerprint.
+fn read_fingerprints(relation: &SourceTable, row: &mut dyn FnMut(&[u8], u64)) {
+    // A domain over bigint is cast to it, so that the values are those of bigint.
+    let fp = format!("{}::pg_catalog.int8", relation.fp);
+    read(relation, &fp, &mut |key, fp| {
+        row(key, fp.map_or(0, |fp| fp.integer() as u64));
+    });
+}
+
+/// Draws the sample.
+fn draw(relation: &SourceTable, size: usize, max_distance: u32, activity: &mut Activity) -> Sample {
+    let mut drawing = Drawing::new(size, max_distance, work_mem_bytes(), random());
+    read_fingerprints(relation, &mut |key, fingerprint| {
+        if let Err(refusal) = drawing.add(fingerprint, key) {
+            refuse(refusal, relation, drawing.drawn());
+        }
+        if drawing.read().is_multiple_of(REPORTED) {
+            activity.show(|| format!("{} rows read for a sample", drawing.read()));
+        }
+    });
+    let drawn = drawing.drawn();
+    let sample = drawing.finish(&mut check_for_interrupts);
+    sample.unwrap_or_else(|refusal| refuse(refusal, relation, drawn))
+}
+
+/// Random numbers that go on where the session's do: setseed makes them come again.
+fn random() -> Random {
+    let mut seed = 0;
+    for_each_row("SELECT pg_catalog.random()", None, &mut |[value]| {
+        // The bits of a float8.
+        seed = value.map_or(0, |value| value.integer() as u64);
+    });
+    Random::new(seed)
+}
+
+/// Compares every row with the sample.
+fn meet(relation: &SourceTable, mut sample: Sample, activity: &mut Activity) -> Sample {
+    let (mut met, of) = (0u64, sample.of());
+    read_fingerprints(relation, &mut |key, fingerprint| {
+        if let Err(refusal) = sample.meet(fingerprint, key) {
+            refuse(refusal, relation, sample.size());
+        }
+        met += 1;
+        if met.is_multiple_of(REPORTED) {
+            activity.show(|| format!("{met} of {of} rows compared with the sample"));
+        }
+    });
+    sample
+}
+
+fn refuse(refusal: Refusal, relation: &SourceTable, drawn: usize) -> ! {
+    match refusal {
+        Refusal::OutOfMemory => raise(ERRCODE_OUT_OF_MEMORY, "out of memory"),
+        Refusal::SameKey => relation.not_unique(),
+        Refusal::TooLarge => raise_with_hint(
+            ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
+            format!("a sample of {drawn} rows and its pairs do not fit in work_mem"),
+            "Raise work_mem, lower max_k, or take a smaller sample.",
+        ),
+    }
+}
+
+/// Reads the texts of the pairs that were drawn.
+fn read_texts<'s>(
+    relation: &SourceTable,
+    column: &str,
+    sample: &'s Sample,
+    activity: &mut Activity,
+) -> Texts<'s> {
+    let mut texts = Texts::of_pairs(sample);
+    let column = format!("{column}::pg_catalog.text");
+    let mut count = 0u64;
+    read(relation, &column, &mut |key, text| {
+        if !texts.add(key, text) {
+            relation.not_unique();
+        }
+        count += 1;
+        if count.is_multiple_of(REPORTED) {
+            activity.show(|| format!("{count} rows read for texts"));
+        }
+    });
+    texts
+}
+
+/// Returns a row for each distance.
+fn put<'s>(
+    mut rows: RowsOut,
+    sample: &'s Sample,
+    mut texts: Option<Texts<'s>>,
+    activity: &mut Activity,
+) {
+    for distance in 0..=sample.max_distance() {
+        check_for_interrupts();
+        let estimate = sample.estimate(distance);
+        let compared = texts
+            .as_mut()
+            .map(|texts| texts.compare(sample, distance, activity));
+        let numbers = compared.as_ref().filter(|compared| compared.count() > 0);
+        let examples = match &compared {
+            Some(compared) => compared.examples(),
+            None => {
+                let mut drawn = sample.drawn(distance);
+                let first = drawn.next();
+                [first, drawn.next().or(first)]
+            }
+        };
+        let [low, median] = &examples;
+        rows.push([
+            Some(ResultValue::from(distance as i32)),
+            Some(ResultValue::from(estimate.pairs.round() as i64)),
+            Some(ResultValue::from(estimate.low.floor() as i64)),
+            Some(ResultValue::from(estimate.high.ceil() as i64)),
+            compared
+                .as_ref()
+                .map(|compared| ResultValue::from(compared.count() as i32)),
+            numbers.map(|compared| ResultValue::from(compared.mean())),
+            numbers.map(|compared| ResultValue::from(compared.percentile(5))),
+            numbers.map(|compared| ResultValue::from(compared.percentile(50))),
+            low.as_ref().map(|keys| ResultValue::Texts(keys)),
+            median.as_ref().map(|keys| ResultValue::Texts(keys)),
+        ]);
+    }
+}
