@@ -15,6 +15,7 @@ CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, fp bigint);
 INSERT INTO t (fp) SELECT CASE WHEN i % 5 = 0 THEN random_fp() & ((1::bigint << 48) - 1) ELSE random_fp() END
 FROM generate_series(1, 150000) i;
 CREATE TABLE equal AS SELECT i AS id, 42::bigint AS fp FROM generate_series(1, 30000) i;
+CREATE VIEW copied AS SELECT id * 20 + i AS id, fp FROM t, generate_series(0, 19) i;
 SQL
 
 sub temporary_files
@@ -26,6 +27,7 @@ sub temporary_files
 my %call = (
 	'pairs' => "SELECT count(*) FROM simhash_pairs('t', 'id', 'fp', 8)",
 	'clusters' => "SELECT count(*) FROM simhash_clusters('t', 'id', 'fp', 8)",
+	'the radius report' => "SELECT * FROM simhash_radius_report('copied', 'id', 'fp', max_k => 3, sample => 100)",
 	'the window function' => 'SELECT max(simhash_cluster_number) FROM (SELECT simhash_cluster_number(fp, 8) OVER () FROM t) x',
 	'pairs of equal rows' => "SELECT count(*) FROM simhash_pairs('equal', 'id', 'fp', 0)");
 for my $what (sort keys %call)
@@ -63,6 +65,12 @@ SELECT count(*), max(size) FROM simhash_clusters('mass', 'id', 'fp');
 SELECT max(c), count(c) FROM (SELECT simhash_cluster_number(fp, 3) OVER () AS c FROM mass) x;
 SQL
 }
+
+# They are counts to the report: 2,000 sampled rows have 3 x 10^8 equal ones.
+is($node->safe_psql('postgres', <<'SQL'), "0|t|t\n1|t|t", 'a radius report on a mass of equal rows');
+SET work_mem = '512kB';
+SELECT distance, pairs BETWEEN 22e9 AND 23e9, cardinality(low_example) = 2 FROM simhash_radius_report('mass', 'id', 'fp', max_k => 1);
+SQL
 
 # Nor where they are of several values that no division tells apart.
 $node->safe_psql('postgres', 'CREATE TABLE masses AS SELECT i AS id, hashint8extended(i % 16, 1) AS fp FROM generate_series(1, 200000) i');

@@ -4,8 +4,9 @@
 //! do: they form a class, and one of them is compared with other classes. Texts are told apart by a
 //! 128-bit hash.
 
-use super::group::{Classes, Edge};
-use super::members::{add_pair, classes, most_pairs};
+use super::edges::Edge;
+use super::group::Classes;
+use super::members::{EdgeList, add_edge, classes, for_each_edge, no_edges};
 use super::texts::{TextTable, shingles};
 use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
@@ -33,10 +34,10 @@ enum Content {
 /// `edges` pair. `least` is the similarity that is asked for.
 pub fn refined(
     table: &TextTable,
-    edges: &[Edge],
+    edges: &mut EdgeList,
     least: f64,
     activity: &mut Activity,
-) -> (Classes, Vec<Edge>) {
+) -> (Classes, EdgeList) {
     let coarse = &table.members.classes;
     let contents = read(table, activity);
     let (fine, mut paired) = divide(coarse, &contents, least);
@@ -50,10 +51,10 @@ pub fn refined(
         let end = paired.partition_point(|pair| pair.0 <= class);
         &paired[start..end]
     };
-    let (mut found, limit) = (Vec::new(), most_pairs(true));
+    let mut found = no_edges();
     let mut add = |a: u32, b: u32, distance| {
         check_for_interrupts();
-        add_pair(&mut found, Edge { a, b, distance }, limit);
+        add_edge(&mut found, Edge { a, b, distance });
     };
     for class in 0..coarse.count() as u32 {
         check_for_interrupts();
@@ -62,14 +63,13 @@ pub fn refined(
             parts[..i].iter().for_each(|(_, b)| add(*b, *a, 0));
         }
     }
-    for edge in edges {
-        check_for_interrupts();
+    for_each_edge(edges, |edge| {
         for (_, a) in parts(edge.a) {
             parts(edge.b)
                 .iter()
                 .for_each(|(_, b)| add(*a, *b, edge.distance));
         }
-    }
+    });
     (fine, found)
 }
 

@@ -1,8 +1,9 @@
 //! simhash_clusters: groups of near-duplicate rows.
 
+use super::edges::Edge;
 use super::equal_texts::refined;
-use super::group::{Edge, Method};
-use super::members::{Members, clustered};
+use super::group::Method;
+use super::members::{EdgeList, Members, add_edge, clustered, no_edges};
 use super::texts::{TextTable, Texts};
 use crate::pairs::source::{SourceTable, radius, required};
 use crate::pg::process::activity::Activity;
@@ -54,11 +55,11 @@ fn clusters(args: &Args, name: &'static str, keyed: bool) -> pg_sys::Datum {
     let method = method(args, at + 1, check.is_some());
     let mut activity = Activity::new(name);
     let mut members = Members::find(&source, radius, method, check.is_some(), &mut activity);
-    let edges = std::mem::take(&mut members.edges);
+    let mut edges = std::mem::replace(&mut members.edges, no_edges());
     let placed = match check {
         Some(check) => verify(&source, &check, &members, edges, method, &mut activity),
         None => {
-            let of = clustered(method, &members.classes, &edges);
+            let of = clustered(method, &members.classes, &mut edges);
             collected(of.into_iter().map(|of| (of, None)))
         }
     };
@@ -104,21 +105,22 @@ fn verify(
     source: &SourceTable,
     check: &Check,
     members: &Members,
-    edges: Vec<Edge>,
+    mut edges: EdgeList,
     method: Method,
     activity: &mut Activity,
 ) -> Vec<Placed> {
     let table = TextTable::new(source, &check.column, members);
-    let (classes, mut edges_of_texts) = refined(&table, &edges, check.least, activity);
+    let (classes, mut of_texts) = refined(&table, &mut edges, check.least, activity);
     drop(edges);
-    let mut texts = Texts::new(&table, &classes, &edges_of_texts);
-    let pairs = edges_of_texts.iter().map(|e| (e.a, e.b));
-    let mut similar = texts.similarities(pairs, activity).into_iter();
-    edges_of_texts.retain(|_| {
-        check_for_interrupts();
-        similar.next().flatten().is_some_and(|j| j >= check.least)
+    let mut texts = Texts::new(&table, &classes, &mut of_texts);
+    let mut alike = no_edges();
+    texts.compare(of_texts, activity, &mut |pair, similarity| {
+        if similarity.is_some_and(|j| j >= check.least) {
+            add_edge(&mut alike, pair);
+        }
     });
-    let of = clustered(method, &classes, &edges_of_texts);
+    let of = clustered(method, &classes, &mut alike);
+    drop(alike);
     // Rows of a class that join the same row are equally similar to it.
     let to_representative = |(row, of): (u32, &u32)| (classes.of(row), classes.of(*of));
     let mut pairs = collected((0..classes.rows() as u32).zip(&of).map(to_representative));
@@ -127,7 +129,20 @@ fn verify(
         *pair
     });
     pairs.dedup();
-    let similar = texts.similarities(pairs.iter().copied(), activity);
+    let mut similar = filled(pairs.len(), None);
+    let mut asked_for = no_edges();
+    for (number, (a, b)) in (0..).zip(&pairs) {
+        // In the place of a distance, the pair's number.
+        let pair = Edge {
+            a: *a,
+            b: *b,
+            distance: number,
+        };
+        add_edge(&mut asked_for, pair);
+    }
+    texts.compare(asked_for, activity, &mut |pair, similarity| {
+        similar[pair.distance as usize] = similarity;
+    });
     collected((0..classes.rows() as u32).zip(&of).map(|(row, of)| {
         let found = pairs.binary_search(&to_representative((row, of)));
         (*of, found.ok().and_then(|at| similar[at]))

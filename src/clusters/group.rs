@@ -2,11 +2,13 @@
 //!
 //! Rows are numbered in the order of their keys, so that every answer is the same whatever order
 //! the pairs come in. Equal rows form a class, and pairs are of classes: a thousand equal rows are
-//! one class, not half a million pairs. The answer is that of the pairs of rows. The caller's
-//! `pause` is called every few thousand steps, and may unwind.
+//! one class, not half a million pairs. The answer is that of the pairs of rows. What is known of
+//! each row is in memory; pairs are read in passes, sorted where that is needed ([`Sorter`]), and
+//! need not be.
 
 #![forbid(unsafe_code)]
 
+use super::edges::{Edge, Edges, Host, Sorted, Sorter};
 use super::union_find::UnionFind;
 use std::cmp::Reverse;
 use std::collections::TryReserveError;
@@ -38,14 +40,6 @@ impl Method {
     pub fn from_name(name: &str) -> Option<Method> {
         Self::NAMES.iter().find(|m| m.0 == name).map(|m| m.1)
     }
-}
-
-/// Two classes of rows that are near-duplicates.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Edge {
-    pub a: u32,
-    pub b: u32,
-    pub distance: u32,
 }
 
 /// Steps between two calls of `pause`.
@@ -102,54 +96,6 @@ impl Classes {
     }
 }
 
-/// The pairs of all classes, those of a class side by side.
-struct Neighbours {
-    /// Where the pairs of each class begin; those of the next class follow.
-    starts: Vec<usize>,
-    /// The other class and its distance.
-    others: Vec<(u32, u32)>,
-}
-
-impl Neighbours {
-    fn of(
-        classes: usize,
-        edges: &[Edge],
-        pause: &mut dyn FnMut(),
-    ) -> Result<Self, TryReserveError> {
-        let mut starts = filled(classes + 2, 0)?;
-        for some in edges.chunks(STEPS) {
-            pause();
-            for class in some.iter().flat_map(|e| [e.a, e.b]) {
-                starts[class as usize + 2] += 1;
-            }
-        }
-        let mut sum = 0;
-        for some in starts.chunks_mut(STEPS) {
-            pause();
-            for start in some {
-                sum += *start;
-                *start = sum;
-            }
-        }
-        let mut others = filled(2 * edges.len(), (0, 0))?;
-        for some in edges.chunks(STEPS) {
-            pause();
-            for e in some {
-                for (class, other) in [(e.a, e.b), (e.b, e.a)] {
-                    let place = &mut starts[class as usize + 1];
-                    others[*place] = (other, e.distance);
-                    *place += 1;
-                }
-            }
-        }
-        Ok(Neighbours { starts, others })
-    }
-
-    fn of_class(&self, class: u32) -> &[(u32, u32)] {
-        &self.others[self.starts[class as usize]..self.starts[class as usize + 1]]
-    }
-}
-
 fn filled<T: Clone>(count: usize, value: T) -> Result<Vec<T>, TryReserveError> {
     let mut filled = Vec::new();
     filled.try_reserve_exact(count)?;
@@ -158,147 +104,231 @@ fn filled<T: Clone>(count: usize, value: T) -> Result<Vec<T>, TryReserveError> {
 }
 
 /// The representative of each row; a row alone is its own. Rows of a class are paired with each
-/// other, and with those of the classes that `edges` pair it with.
-pub fn representatives(
+/// other, and with those of the classes that `edges` pair it with. `memory` is what sorting may
+/// take, in bytes.
+pub fn representatives<H: Host>(
     method: Method,
     classes: &Classes,
-    edges: &[Edge],
-    pause: &mut dyn FnMut(),
+    edges: &mut Edges<H::File>,
+    memory: usize,
+    host: &mut H,
 ) -> Result<Vec<u32>, TryReserveError> {
-    if method == Method::Components {
-        return components(classes, edges, pause);
-    }
-    let neighbours = Neighbours::of(classes.count(), edges, pause)?;
     match method {
-        Method::Star => stars(classes, &neighbours, pause),
+        Method::Components => components(classes, edges, host),
+        Method::Star => stars(classes, edges, memory, host),
         // Of a class only the first row can lead: the others are near what it leads or joins.
-        Method::Leader => one_by_one(classes, &neighbours, pause, |row, of| {
+        Method::Leader => one_by_one(classes, edges, memory, host, |row, of| {
             of[row as usize] == row
         }),
-        _ => one_by_one(classes, &neighbours, pause, |_, _| true),
+        Method::SinglePass => one_by_one(classes, edges, memory, host, |_, _| true),
     }
 }
 
-fn components(
+fn components<H: Host>(
     classes: &Classes,
-    edges: &[Edge],
-    pause: &mut dyn FnMut(),
+    edges: &mut Edges<H::File>,
+    host: &mut H,
 ) -> Result<Vec<u32>, TryReserveError> {
     let mut sets = UnionFind::new();
     for class in 0..classes.count() {
         if class.is_multiple_of(STEPS) {
-            pause();
+            host.pause();
         }
         sets.add()?;
     }
-    for some in edges.chunks(STEPS) {
-        pause();
-        some.iter().for_each(|e| sets.union(e.a, e.b));
-    }
+    edges.for_each(host, |_, e| {
+        sets.union(e.a, e.b);
+        Ok(())
+    })?;
     // The smallest class has the smallest row.
-    of_each_row(classes, pause, |class| classes.first(sets.find(class)))
+    of_each_row(classes, host, |class| classes.first(sets.find(class)))
 }
 
 /// The representatives of rows by those of their classes.
 fn of_each_row(
     classes: &Classes,
-    pause: &mut dyn FnMut(),
+    host: &mut impl Host,
     mut of_class: impl FnMut(u32) -> u32,
 ) -> Result<Vec<u32>, TryReserveError> {
     let mut of = filled(classes.rows(), 0)?;
     for (row, of_row) in (0u32..).zip(&mut of) {
         if row.is_multiple_of(STEPS as u32) {
-            pause();
+            host.pause();
         }
         *of_row = of_class(classes.of(row));
     }
     Ok(of)
 }
 
-/// Equal rows have the same pairs. So the first of a class comes before the others, and what it
-/// becomes they become.
-fn stars(
+/// Classes in the order in which they may become centres: those with the most pairs first.
+fn by_pairs<H: Host>(
     classes: &Classes,
-    neighbours: &Neighbours,
-    pause: &mut dyn FnMut(),
+    edges: &mut Edges<H::File>,
+    host: &mut H,
 ) -> Result<Vec<u32>, TryReserveError> {
-    const NONE: u32 = u32::MAX;
     let count = classes.count() as u32;
-    let mut of = filled(classes.count(), NONE)?;
     let mut pairs = filled(classes.count(), 0u64)?;
     for (class, pairs) in (0..count).zip(&mut pairs) {
-        pause();
-        let others = neighbours.of_class(class).iter();
-        let others: u64 = others.map(|n| u64::from(classes.size(n.0))).sum();
-        *pairs = others + u64::from(classes.size(class)) - 1;
+        *pairs = u64::from(classes.size(class)) - 1;
     }
+    edges.for_each(host, |_, e| {
+        pairs[e.a as usize] += u64::from(classes.size(e.b));
+        pairs[e.b as usize] += u64::from(classes.size(e.a));
+        Ok(())
+    })?;
     let mut order = filled(classes.count(), 0u32)?;
     (0..count)
         .zip(&mut order)
         .for_each(|(class, place)| *place = class);
-    let rank = |class: u32| (Reverse(pairs[class as usize]), class);
+    let key = |class: u32| (Reverse(pairs[class as usize]), class);
     // In place: a stable sort would allocate memory, and abort where there is none. No two classes
-    // have the same rank.
+    // have the same key.
     order.sort_unstable_by(|a, b| {
-        pause();
-        rank(*a).cmp(&rank(*b))
+        host.pause();
+        key(*a).cmp(&key(*b))
     });
-    for centre in order {
-        pause();
-        if of[centre as usize] != NONE {
-            continue;
+    Ok(order)
+}
+
+/// Equal rows have the same pairs. So the first of a class comes before the others, and what it
+/// becomes they become.
+fn stars<H: Host>(
+    classes: &Classes,
+    edges: &mut Edges<H::File>,
+    memory: usize,
+    host: &mut H,
+) -> Result<Vec<u32>, TryReserveError> {
+    const NONE: u32 = u32::MAX;
+    let order = by_pairs(classes, edges, host)?;
+    let mut ranks = filled(classes.count(), 0u32)?;
+    for (rank, class) in (0..).zip(&order) {
+        ranks[*class as usize] = rank;
+    }
+    // Of a pair, the class that comes first may take the other one; when the other's turn comes,
+    // the first has its star.
+    let mut sorter = Sorter::new(memory);
+    edges.for_each(host, |host, e| {
+        let (a, b) = (ranks[e.a as usize], ranks[e.b as usize]);
+        let (first, other) = if a < b { (a, e.b) } else { (b, e.a) };
+        sorter.add(
+            Edge {
+                a: first,
+                b: other,
+                ..e
+            },
+            host,
+        )
+    })?;
+    let mut sorted = sorter.finish(host)?;
+    let mut of = filled(classes.count(), NONE)?;
+    for (rank, centre) in (0..).zip(order) {
+        host.pause();
+        let is_centre = of[centre as usize] == NONE;
+        if is_centre {
+            of[centre as usize] = centre;
         }
-        of[centre as usize] = centre;
-        for (other, _) in neighbours.of_class(centre) {
-            let of_other = &mut of[*other as usize];
-            if *of_other == NONE {
+        while let Some(e) = sorted.next_of(rank) {
+            host.pause();
+            let of_other = &mut of[e.b as usize];
+            if is_centre && *of_other == NONE {
                 *of_other = centre;
             }
         }
     }
-    of_each_row(classes, pause, |class| classes.first(of[class as usize]))
+    of_each_row(classes, host, |class| classes.first(of[class as usize]))
 }
 
 /// Each row in order joins the cluster of the nearest earlier row that `may_join` allows, or begins
 /// a new one. Of a class that is the first row, for the others too, if it may be joined: it is at
 /// distance 0, and what came before it at that distance it has joined itself.
-fn one_by_one(
+fn one_by_one<H: Host>(
     classes: &Classes,
-    neighbours: &Neighbours,
-    pause: &mut dyn FnMut(),
+    edges: &mut Edges<H::File>,
+    memory: usize,
+    host: &mut H,
     may_join: impl Fn(u32, &[u32]) -> bool,
 ) -> Result<Vec<u32>, TryReserveError> {
+    let mut near = of_each_class(edges, memory, host)?;
+    // The nearest row that each class may join so far: its distance, and the row.
+    let mut nearest: Vec<Option<(u32, u32)>> = filled(classes.count(), None)?;
     let mut of = filled(classes.rows(), 0u32)?;
     for row in 0..classes.rows() as u32 {
-        pause();
+        host.pause();
         let class = classes.of(row);
         let first = classes.first(class);
-        let nearest = if first < row && may_join(first, &of) {
-            Some(first)
-        } else {
-            let near = neighbours.of_class(class).iter();
-            let near = near.map(|(class, distance)| (*distance, classes.first(*class)));
-            let near = near.filter(|(_, first)| *first < row && may_join(*first, &of));
-            near.min().map(|(_, first)| first)
+        let joined = match first < row && may_join(first, &of) {
+            true => Some(first),
+            false => nearest[class as usize].map(|(_, first)| first),
         };
-        of[row as usize] = nearest.map_or(row, |first| of[first as usize]);
+        of[row as usize] = joined.map_or(row, |first| of[first as usize]);
+        if first < row {
+            continue;
+        }
+        // Classes come in the order of their first rows, as the pairs do.
+        while let Some(e) = near.next_of(class) {
+            host.pause();
+            if may_join(first, &of) {
+                let nearest = &mut nearest[e.b as usize];
+                let this = (e.distance, first);
+                *nearest = Some(nearest.map_or(this, |best| best.min(this)));
+            }
+        }
     }
     Ok(of)
 }
 
+/// The pairs of each class in turn, which is their `a`.
+fn of_each_class<H: Host>(
+    edges: &mut Edges<H::File>,
+    memory: usize,
+    host: &mut H,
+) -> Result<Sorted<H::File>, TryReserveError> {
+    let mut sorter = Sorter::new(memory);
+    edges.for_each(host, |host, e| {
+        sorter.add(e, host)?;
+        sorter.add(
+            Edge {
+                a: e.b,
+                b: e.a,
+                ..e
+            },
+            host,
+        )
+    })?;
+    sorter.finish(host)
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::edges::tests::InMemory;
     use super::*;
     use proptest::prelude::*;
 
-    fn edges(pairs: &[(u32, u32, u32)]) -> Vec<Edge> {
-        let edge = |&(a, b, distance)| Edge { a, b, distance };
-        pairs.iter().map(edge).collect()
+    /// With lists and sorts of so many bytes in memory.
+    fn grouped(
+        method: Method,
+        classes: &Classes,
+        pairs: &[(u32, u32, u32)],
+        memory: usize,
+        pause: &mut dyn FnMut(),
+    ) -> Vec<u32> {
+        let host = &mut InMemory::new(pause);
+        let mut edges = Edges::new(memory);
+        for &(a, b, distance) in pairs {
+            edges.add(Edge { a, b, distance }, host).unwrap();
+        }
+        representatives(method, classes, &mut edges, memory, host).unwrap()
     }
 
     fn of(method: Method, rows: usize, pairs: &[(u32, u32, u32)]) -> Vec<u32> {
         let classes = Classes::new((0..rows as u32).collect(), &mut || ()).unwrap();
-        representatives(method, &classes, &edges(pairs), &mut || ()).unwrap()
+        let found = grouped(method, &classes, pairs, 1 << 20, &mut || ());
+        assert_eq!(
+            found,
+            grouped(method, &classes, pairs, 0, &mut || ()),
+            "in files"
+        );
+        found
     }
 
     #[test]
@@ -328,17 +358,14 @@ mod tests {
         let pairs: Vec<(u32, u32, u32)> = (0..ROWS - 1)
             .flat_map(|row| [(row, row + 1, 1), (row / 2, row + 1, 2)])
             .collect();
-        let edges = edges(&pairs);
         let classes = Classes::new((0..ROWS).collect(), &mut || ()).unwrap();
         for (name, method) in Method::NAMES {
             let mut calls = 0;
-            representatives(method, &classes, &edges, &mut || calls += 1).unwrap();
-            // Components walk the rows twice and the pairs once; the others the pairs twice and the
-            // rows at least once, pausing at each.
+            grouped(method, &classes, &pairs, 1 << 20, &mut || calls += 1);
+            // All look at each pair once at least, the others than components in order too.
             let least = match method {
-                Method::Components => (2 * ROWS as usize + pairs.len()) / STEPS,
-                Method::Star => 2 * ROWS as usize,
-                _ => ROWS as usize + 2 * pairs.len() / STEPS,
+                Method::Components => pairs.len(),
+                _ => 2 * pairs.len() + ROWS as usize,
             };
             assert!(calls >= least, "{name}: {calls} pauses");
             for stop in (1..calls).step_by(1 + calls / 50) {
@@ -349,7 +376,7 @@ mod tests {
                         std::panic::resume_unwind(Box::new(stop));
                     }
                 };
-                let call = || representatives(method, &classes, &edges, &mut pause);
+                let call = || grouped(method, &classes, &pairs, 1 << 20, &mut pause);
                 let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
                 assert_eq!(unwound.unwrap_err().downcast_ref(), Some(&stop), "{name}");
             }
@@ -394,7 +421,7 @@ mod tests {
                 }
             }
             for (name, method) in Method::NAMES {
-                let found = representatives(method, &classes, &edges(&near), &mut || ()).unwrap();
+                let found = grouped(method, &classes, &near, 1 << 20, &mut || ());
                 prop_assert_eq!(found, of(method, class_of.len(), &of_rows), "{}", name);
             }
         }

@@ -1,8 +1,8 @@
 //! The rows that have pairs: found, then numbered in the order of their keys. Where pairs are
 //! needed, rows of equal fingerprints form a class, and the pairs are those of classes.
 
-use super::group::{Classes, Edge, Method, representatives};
-use super::texts::PAIR_OF_TEXTS;
+use super::edges::{Edge, Edges, Host};
+use super::group::{Classes, Method, representatives};
 use super::union_find::UnionFind;
 use crate::pairs::file::Gathered;
 use crate::pairs::keys::{KeyBuffer, Keys};
@@ -10,35 +10,51 @@ use crate::pairs::search::{PairSearch, Pairs, Tags};
 use crate::pairs::source::SourceTable;
 use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::error::raise_with_hint;
-use crate::pg::process::memory::{
-    collected, filled, or_out_of_memory, push_within, reserve, work_mem_bytes,
-};
+use crate::pg::process::memory::{collected, filled, or_out_of_memory, reserve, work_mem_bytes};
+use crate::pg::process::temp_file::TempFile;
 use crate::pg::sql::key_type::KeyType;
 use crate::pg::sql::value::Value;
-use pgrx::PgSqlErrorCode::ERRCODE_CONFIGURATION_LIMIT_EXCEEDED;
 use std::collections::HashMap;
 
-/// Bytes that a pair takes until its cluster is known.
-const PAIR: usize = 3 * size_of::<Edge>();
-/// The same where texts are compared.
-const VERIFIED_PAIR: usize = size_of::<Edge>() + PAIR_OF_TEXTS;
-
-/// How many pairs fit in work_mem; `verified` if texts are compared too.
-pub fn most_pairs(verified: bool) -> usize {
-    work_mem_bytes() / if verified { VERIFIED_PAIR } else { PAIR }
+/// Bytes for a list of pairs, or for their sort: two of them are there at the same time.
+pub fn memory_of_pairs() -> usize {
+    work_mem_bytes() / 2
 }
 
-/// Adds a pair; an ERROR if it is one more than `limit`.
-pub fn add_pair(edges: &mut Vec<Edge>, edge: Edge, limit: usize) {
-    if edges.len() == limit {
-        raise_with_hint(
-            ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
-            format!("more than {limit} pairs do not fit in work_mem"),
-            "Raise work_mem, lower the radius, or use method components without a text column.",
-        );
+/// Pairs, in memory and in a temporary file.
+pub type EdgeList = Edges<TempFile<'static>>;
+
+/// Gives the grouping the server's files and interrupts.
+pub struct Server;
+
+impl Host for Server {
+    type File = TempFile<'static>;
+
+    fn file(&mut self) -> TempFile<'static> {
+        TempFile::new()
     }
-    push_within(edges, edge, limit);
+
+    fn pause(&mut self) {
+        check_for_interrupts();
+    }
+}
+
+/// An empty list.
+pub fn no_edges() -> EdgeList {
+    Edges::new(memory_of_pairs())
+}
+
+/// Adds a pair.
+pub fn add_edge(edges: &mut EdgeList, edge: Edge) {
+    or_out_of_memory(edges.add(edge, &mut Server));
+}
+
+/// Shows every pair.
+pub fn for_each_edge(edges: &mut EdgeList, mut each: impl FnMut(Edge)) {
+    or_out_of_memory(edges.for_each(&mut Server, |_, edge| {
+        each(edge);
+        Ok(())
+    }));
 }
 
 /// Collects pairs while they are found.
@@ -50,9 +66,7 @@ struct PairCollector {
     /// The number of the first row with the fingerprint of each.
     firsts: Vec<u32>,
     /// Pairs of first rows.
-    edges: Vec<Edge>,
-    /// The most pairs that fit in work_mem.
-    limit: usize,
+    edges: EdgeList,
     /// The components, where the pairs themselves are not needed. Then `edges` stays empty.
     sets: Option<UnionFind>,
 }
@@ -86,7 +100,7 @@ impl Pairs for PairCollector {
             self.firsts[b as usize] = self.firsts[a as usize];
             return;
         }
-        add_pair(&mut self.edges, Edge { a, b, distance }, self.limit);
+        add_edge(&mut self.edges, Edge { a, b, distance });
     }
 
     fn is_transitive(&self) -> bool {
@@ -105,12 +119,13 @@ impl Tags for PairCollector {
 }
 
 /// The representative of each row's cluster.
-pub fn clustered(method: Method, classes: &Classes, edges: &[Edge]) -> Vec<u32> {
+pub fn clustered(method: Method, classes: &Classes, edges: &mut EdgeList) -> Vec<u32> {
     or_out_of_memory(representatives(
         method,
         classes,
         edges,
-        &mut check_for_interrupts,
+        memory_of_pairs(),
+        &mut Server,
     ))
 }
 
@@ -130,7 +145,7 @@ pub struct Members {
     pub classes: Classes,
     /// The pairs of classes; where only components are needed, each row with one row of its
     /// component.
-    pub edges: Vec<Edge>,
+    pub edges: EdgeList,
 }
 
 impl Members {
@@ -151,8 +166,7 @@ impl Members {
                 numbers: HashMap::new(),
                 tags: Vec::new(),
                 firsts: Vec::new(),
-                edges: Vec::new(),
-                limit: most_pairs(verified),
+                edges: no_edges(),
                 sets: (method == Method::Components && !verified).then(UnionFind::new),
             },
             activity,
@@ -205,12 +219,10 @@ impl Members {
 impl PairCollector {
     fn into_members(mut self, fingerprints: Vec<u64>) -> Members {
         if let Some(sets) = &mut self.sets {
-            let rows = sets.count() as u32;
-            self.edges = collected((0..rows).map(|row| Edge {
-                a: sets.find(row),
-                b: row,
-                distance: 0,
-            }));
+            for b in 0..sets.count() as u32 {
+                let (a, distance) = (sets.find(b), 0);
+                add_edge(&mut self.edges, Edge { a, b, distance });
+            }
         }
         let mut behind = KeyBuffer::new();
         let PairCollector { keys, tags, .. } = &mut self;
@@ -225,11 +237,11 @@ impl PairCollector {
             by_key.then(a.cmp(b))
         });
         let class_of = number_classes(&self.firsts, &sorted);
-        for edge in &mut self.edges {
-            check_for_interrupts();
-            edge.a = class_of[edge.a as usize];
-            edge.b = class_of[edge.b as usize];
-        }
+        let edges = self.edges.map(&mut Server, |edge| Edge {
+            a: class_of[edge.a as usize],
+            b: class_of[edge.b as usize],
+            ..edge
+        });
         let of = collected(sorted.iter().map(|old| class_of[*old as usize]));
         let sorted = || sorted.iter().map(|old| *old as usize);
         Members {
@@ -238,7 +250,7 @@ impl PairCollector {
             classes: classes(of),
             order,
             behind,
-            edges: self.edges,
+            edges: or_out_of_memory(edges),
         }
     }
 }

@@ -5,8 +5,11 @@
 //! Where a chunk would take more than half of `work_mem`, smaller ones are read. Rows are put into
 //! chunks component by component, so that most pairs lie within one chunk.
 
-use super::group::{Classes, Edge, Method};
-use super::members::{Members, clustered};
+use super::edges::{Edge, Sorted, Sorter};
+use super::group::{Classes, Method};
+use super::members::{
+    EdgeList, Members, Server, add_edge, clustered, for_each_edge, memory_of_pairs, no_edges,
+};
 use crate::fingerprint::similarity::jaccard::Shingles;
 use crate::pairs::source::SourceTable;
 use crate::pg::catalog::table::type_name;
@@ -14,7 +17,10 @@ use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::encoding::to_utf8;
 use crate::pg::process::error::raise;
-use crate::pg::process::memory::{collected, filled, in_scratch, keep_reserve, work_mem_bytes};
+use crate::pg::process::memory::{
+    collected, filled, in_scratch, keep_reserve, or_out_of_memory, work_mem_bytes,
+};
+use crate::pg::process::temp_file::TempFile;
 use crate::pg::spi::query::for_each_row;
 use crate::pg::sql::value::Value;
 use crate::row::errors::or_raise;
@@ -28,15 +34,9 @@ const CHUNK: u32 = 256;
 const SHRINK: u32 = 16;
 /// Pairs that are compared with smaller chunks before the largest are tried again; twice as many
 /// each time.
-const PATIENCE: usize = 1024;
+const PATIENCE: u64 = 1024;
 /// Characters of an n-gram, as simhash_jaccard has it.
 const CHARACTERS: usize = 5;
-
-/// A pair of texts: the places of its two classes, the smaller first, and its number.
-type TextPair = (u32, u32, usize);
-
-/// Bytes that a pair of texts takes besides the edge that it comes from.
-pub const PAIR_OF_TEXTS: usize = size_of::<TextPair>() + size_of::<Option<f64>>();
 
 /// A chunk's number and its rows' n-grams; None where the text is NULL.
 type Chunk = (u32, Vec<Option<Shingles>>);
@@ -116,11 +116,11 @@ pub struct Texts<'t> {
     /// Rows of a chunk.
     chunk: u32,
     chunks: [Option<Chunk>; 2],
-    patience: usize,
+    patience: u64,
 }
 
 impl<'t> Texts<'t> {
-    pub fn new(table: &'t TextTable<'t>, classes: &'t Classes, edges: &[Edge]) -> Self {
+    pub fn new(table: &'t TextTable<'t>, classes: &'t Classes, edges: &mut EdgeList) -> Self {
         let components = clustered(Method::Components, classes, edges);
         let first = |class: u32| classes.first(class);
         let mut order = collected(0..classes.count() as u32);
@@ -144,46 +144,82 @@ impl<'t> Texts<'t> {
         }
     }
 
-    /// The similarity of each pair of classes; None where a text is NULL, empty or gone.
-    pub fn similarities(
+    /// Calls `each` with each pair of classes, in any order, and its similarity; None where a text
+    /// is NULL, empty or gone.
+    pub fn compare(
         &mut self,
-        pairs: impl ExactSizeIterator<Item = (u32, u32)>,
+        pairs: EdgeList,
         activity: &mut Activity,
-    ) -> Vec<Option<f64>> {
-        let place = |class: u32| self.places[class as usize];
-        let mut order: Vec<TextPair> = collected(pairs.enumerate().map(|(i, (a, b))| {
-            let (a, b) = (place(a), place(b));
-            (a.min(b), a.max(b), i)
-        }));
-        let (mut found, of, mut done) = (filled(order.len(), None), order.len(), 0);
-        while done < of {
-            let chunk = self.chunk;
-            order[done..].sort_unstable_by_key(|(low, high, pair)| {
-                check_for_interrupts();
-                (low / chunk, high / chunk, *low, *high, *pair)
-            });
-            let from = done;
-            for (low, high, pair) in &order[done..] {
+        each: &mut dyn FnMut(Edge, Option<f64>),
+    ) {
+        let (mut done, of) = (0, pairs.count());
+        let mut places = or_out_of_memory(pairs.map(&mut Server, |pair| self.to_places(pair)));
+        while places.count() > 0 {
+            let mut sorted = self.by_chunks(places);
+            let (mut left, from) = (no_edges(), done);
+            for pair in sorted.by_ref() {
                 check_for_interrupts();
                 activity.show(|| format!("{done} of {of} pairs of texts compared"));
-                if chunk < CHUNK && done - from == self.patience {
-                    // A few long texts should not make a query for each row of all that follow.
-                    self.patience *= 2;
-                    self.rechunk(CHUNK);
+                if !self.is_ready(pair, done - from) {
+                    add_edge(&mut left, pair);
                     break;
                 }
-                if !self.load(low / chunk, high / chunk) {
-                    self.rechunk(chunk / SHRINK);
-                    break;
-                }
-                found[*pair] = match (self.text(*low), self.text(*high)) {
+                let similarity = match (self.text(pair.a), self.text(pair.b)) {
                     (Some(a), Some(b)) => a.jaccard(b),
                     _ => None,
                 };
+                each(self.to_classes(pair), similarity);
                 done += 1;
             }
+            sorted.for_each(|pair| add_edge(&mut left, pair));
+            places = left;
         }
-        found
+    }
+
+    /// A pair of classes as one of places, the smaller first.
+    fn to_places(&self, pair: Edge) -> Edge {
+        let place = |class: u32| self.places[class as usize];
+        let (a, b) = (place(pair.a), place(pair.b));
+        Edge {
+            a: a.min(b),
+            b: a.max(b),
+            ..pair
+        }
+    }
+
+    fn to_classes(&self, pair: Edge) -> Edge {
+        let class = |place: u32| self.classes.of(self.rows[place as usize]);
+        Edge {
+            a: class(pair.a),
+            b: class(pair.b),
+            ..pair
+        }
+    }
+
+    /// Pairs of places, those whose texts are in the same chunks side by side.
+    fn by_chunks(&self, mut pairs: EdgeList) -> Sorted<TempFile<'static>> {
+        let mut sorter = Sorter::in_steps(memory_of_pairs(), self.chunk);
+        for_each_edge(&mut pairs, |pair| {
+            or_out_of_memory(sorter.add(pair, &mut Server));
+        });
+        or_out_of_memory(sorter.finish(&mut Server))
+    }
+
+    /// Makes sure that the texts of two places are in memory; false when chunks of another size are
+    /// to be tried. So many pairs were compared with those of this size.
+    fn is_ready(&mut self, pair: Edge, compared: u64) -> bool {
+        let chunk = self.chunk;
+        if chunk < CHUNK && compared == self.patience {
+            // A few long texts should not make a query for each row of all that follow.
+            self.patience *= 2;
+            self.rechunk(CHUNK);
+            return false;
+        }
+        let is_loaded = self.load(pair.a / chunk, pair.b / chunk);
+        if !is_loaded {
+            self.rechunk(chunk / SHRINK);
+        }
+        is_loaded
     }
 
     /// Continues with chunks of so many rows.
