@@ -87,9 +87,19 @@ RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;
 SET work_mem = '64kB';
 SELECT count(*) AS faults FROM (SELECT * FROM simhash_clusters('many', 'id', 'fp', 3, 'components') EXCEPT SELECT * FROM components) x;
-SELECT * FROM simhash_clusters('many', 'id', 'fp', 30, 'star');
-SELECT * FROM simhash_clusters('many', 'id', 'fp', 30, 'star', text => 'body');
 RESET work_mem;
+-- More pairs than memory holds.
+CREATE TEMP VIEW grouped AS SELECT method, text, c.* FROM (VALUES ('components', NULL), ('star', NULL), ('leader', NULL), ('single_pass', NULL),
+	('components', 'body'), ('star', 'body'), ('leader', 'body'), ('single_pass', 'body')) m (method, text),
+	simhash_clusters('many', 'id', 'fp', 21, method, text, 0.3) c;
+CREATE TEMP TABLE in_memory AS SELECT * FROM grouped;
+SET work_mem = '64kB';
+CREATE TEMP TABLE in_files AS SELECT * FROM grouped;
+RESET work_mem;
+SELECT method, text, count(*) AS rows, count(DISTINCT cluster_id) > 1 AS clusters, (SELECT count(*) FROM (
+	(SELECT * FROM in_memory EXCEPT SELECT * FROM in_files) UNION ALL (SELECT * FROM in_files EXCEPT SELECT * FROM in_memory)) x
+	WHERE x.method = m.method AND x.text IS NOT DISTINCT FROM m.text) AS faults
+FROM in_memory m GROUP BY 1, 2 ORDER BY 2 NULLS FIRST, 1;
 -- Equal rows are one row with a count: thousands of them fit where a few hundred pairs do.
 CREATE TABLE equals (id int PRIMARY KEY, fp bigint, body text);
 INSERT INTO equals SELECT i, CASE WHEN i <= 5000 THEN 42 ELSE hashint8extended(i / 2, 1) END,

@@ -24,6 +24,13 @@ sub temporary_files
 	return scalar @files;
 }
 
+# The most memory that a process has had, in kB.
+sub peak_memory
+{
+	my ($pid) = @_;
+	return -r "/proc/$pid/status" ? (slurp_file("/proc/$pid/status") =~ /VmHWM:\s+(\d+) kB/)[0] : 0;
+}
+
 my %call = (
 	'pairs' => "SELECT count(*) FROM simhash_pairs('t', 'id', 'fp', 8)",
 	'clusters' => "SELECT count(*) FROM simhash_clusters('t', 'id', 'fp', 8)",
@@ -144,6 +151,37 @@ my $in_memory = $node->safe_psql('postgres', "SET work_mem = '64MB'; SELECT coun
 is($in_files, $in_memory, 'files and memory find the same');
 like(slurp_file($node->logfile), qr/temporary file: path/, 'files were used');
 
+# Pairs of a clustering that work_mem does not hold: all numbers of 14 bits, of which each is near 469 others
+# (46 MB of pairs), and with texts those of 11 bits. Files and memory group alike; memory stays in bounds.
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE dense AS SELECT i AS id, hashint8extended(i, 1) AS place, i::bigint AS fp, 'row ' || i % 7 AS body FROM generate_series(0, 16383) i;
+CREATE INDEX ON dense (place);
+CREATE VIEW less_dense AS SELECT * FROM dense WHERE id < 2048;
+SQL
+for my $case ([ 'dense', '', '1MB', 12000 ], [ 'less_dense', ", 'body', 0.5", '64kB', 8000 ])
+{
+	my ($table, $text, $memory, $most) = @$case;
+	for my $method ('star', 'leader', 'single_pass', 'components')
+	{
+		my $grouped = "SELECT count(*), count(DISTINCT cluster_id), sum(hashint8extended(key, representative)) FROM simhash_clusters('$table', 'place', 'fp', 3, '$method'$text)";
+		my $session = $node->background_psql('postgres');
+		my $pid = $session->query_safe("SET jit = off; SET work_mem = '$memory'; SELECT pg_backend_pid()");
+		# What is loaded at the first call.
+		$session->query_safe("SELECT count(*) FROM simhash_clusters('$table', 'place', 'fp', 0, '$method'$text)");
+		my $before = peak_memory($pid);
+		my $in_files = $session->query_safe($grouped);
+		my $more = peak_memory($pid) - $before;
+		$session->quit;
+		my $in_memory = $node->safe_psql('postgres', "SET work_mem = '256MB'; $grouped");
+		is($in_files, $in_memory, "$table by $method: files and memory group alike");
+		cmp_ok($more, '<', $most, "$table by $method: in $more kB more") if -r '/proc/self/status';
+	}
+}
+(undef, undef, $err) = $node->psql('postgres',
+	"SET work_mem = '1MB'; SET temp_file_limit = '4MB'; SELECT count(*) FROM simhash_clusters('dense', 'place', 'fp', 3, 'star')");
+like($err, qr/temporary file size exceeds "?temp_file_limit"? \(4096kB\)/, 'pairs of a clustering: temp_file_limit is kept');
+is(temporary_files(), 0, 'pairs of a clustering: no file is left');
+
 # Out of memory is an ERROR, and the backend lives on, whichever phase it strikes: the limit of a backend's
 # address space is raised bit by bit.
 SKIP:
@@ -163,6 +201,7 @@ SQL
 		'keys by reference' => "SELECT count(*) FROM simhash_clusters_keyed(NULL::text, 'texts', 'name', 'fp', 0, 'leader')",
 		'texts' => "SELECT count(*) FROM simhash_clusters('texts', 'id', 'fp', 0, text => 'body')",
 		'the window function' => 'SELECT count(*) FROM (SELECT simhash_cluster_number(fp, 0) OVER () AS c FROM twins) x WHERE c IS NOT NULL',
+		'the radius report' => "SELECT count(*) FROM simhash_radius_report('texts', 'id', 'fp', 'body', 2, 20000)",
 		'pairs' => "SELECT count(*) FROM simhash_pairs_keyed(NULL::text, 'texts', 'name', 'fp', 0)");
 	for my $what (sort keys %call)
 	{
@@ -193,12 +232,11 @@ INSERT INTO long_texts SELECT i, repeat(md5(i::text), 300) FROM generate_series(
 SQL
 	my $session = $node->background_psql('postgres');
 	my $pid = $session->query_safe("SET jit = off; SELECT pg_backend_pid()");
-	my $peak = sub { (slurp_file("/proc/$pid/status") =~ /VmHWM:\s+(\d+) kB/)[0] };
 	# Everything that is loaded, and all shared buffers, once before.
 	$session->query_safe('SELECT simhash_cluster_number(id, 0) OVER () FROM long_texts LIMIT 1; SELECT sum(length(md5(body))) FROM long_texts');
-	my $before = $peak->();
+	my $before = peak_memory($pid);
 	my $found = $session->query_safe('SELECT count(DISTINCT c) FROM (SELECT simhash_cluster_number(length(body || id) # id, 0) OVER () AS c FROM long_texts) x');
-	my $more = $peak->() - $before;
+	my $more = peak_memory($pid) - $before;
 	is($found, $session->query_safe('SELECT count(DISTINCT length(body || id) # id) FROM long_texts'), 'clusters of long texts');
 	cmp_ok($more, '<', 30000, "and $more kB more");
 	$session->quit;
@@ -216,12 +254,11 @@ ANALYZE long_keys;
 SQL
 	my $session = $node->background_psql('postgres');
 	my $pid = $session->query_safe("SET jit = off; SELECT pg_backend_pid()");
-	my $peak = sub { (slurp_file("/proc/$pid/status") =~ /VmHWM:\s+(\d+) kB/)[0] };
 	my $clusters = sub { "SELECT count(*), count(DISTINCT cluster_id) FROM simhash_clusters_keyed(NULL::text, 'long_keys', 'key', 'fp', 1, 'star'$_[0])" };
 	my $plain = $session->query_safe($clusters->(''));
-	my $before = $peak->();
+	my $before = peak_memory($pid);
 	is($session->query_safe($clusters->(", text => 'body'")), $plain, 'clusters by long keys, with equal texts');
-	my $more = $peak->() - $before;
+	my $more = peak_memory($pid) - $before;
 	cmp_ok($more, '<', 20000, "and $more kB more");
 	$session->quit;
 }

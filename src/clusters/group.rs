@@ -383,6 +383,40 @@ mod tests {
         }
     }
 
+    /// By the definitions of the methods; `pairs` are of rows, each once.
+    fn by_definition(method: Method, rows: u32, pairs: &[(u32, u32, u32)]) -> Vec<u32> {
+        let near = |row: u32| {
+            let both = pairs.iter().flat_map(|&(a, b, d)| [(a, b, d), (b, a, d)]);
+            both.filter_map(move |(a, b, d)| (a == row).then_some((d, b)))
+        };
+        let mut of: Vec<Option<u32>> = vec![None; rows as usize];
+        let mut order: Vec<u32> = (0..rows).collect();
+        if method == Method::Star {
+            order.sort_by_key(|row| (Reverse(near(*row).count()), *row));
+        }
+        for row in order {
+            match method {
+                Method::Star => {
+                    if of[row as usize].is_none() {
+                        of[row as usize] = Some(row);
+                        near(row).for_each(|(_, other)| {
+                            of[other as usize].get_or_insert(row);
+                        });
+                    }
+                }
+                _ => {
+                    let leads = |other: u32| of[other as usize] == Some(other);
+                    let earlier = near(row).filter(|(_, other)| *other < row);
+                    let joins = earlier
+                        .filter(|n| method == Method::SinglePass || leads(n.1))
+                        .min();
+                    of[row as usize] = joins.map_or(Some(row), |(_, other)| of[other as usize]);
+                }
+            }
+        }
+        of.into_iter().flatten().collect()
+    }
+
     /// Numbers classes in the order of their first rows.
     fn numbered(raw: &[u32]) -> Vec<u32> {
         let mut seen: Vec<u32> = Vec::new();
@@ -439,6 +473,9 @@ mod tests {
                 let mut other = pairs.clone();
                 other.rotate_left(turn.checked_rem(pairs.len()).unwrap_or(0));
                 let found = of(method, 40, &pairs);
+                if method != Method::Components {
+                    prop_assert_eq!(&found, &by_definition(method, 40, &pairs), "{}", name);
+                }
                 prop_assert_eq!(&found, &of(method, 40, &other), "{}: order of pairs", name);
                 for (row, centre) in found.iter().enumerate() {
                     prop_assert_eq!(found[*centre as usize], *centre, "{}", name);

@@ -8,7 +8,7 @@ use crate::pg::catalog::table::{self, Opened};
 use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::error::{raise, raise_with_hint};
-use crate::pg::process::memory::work_mem_bytes;
+use crate::pg::process::memory::{keep_reserve, work_mem_bytes};
 use crate::pg::spi::query::for_each_row;
 use crate::pg::sql::fmgr::{Args, pg_function};
 use crate::pg::sql::rows_out::{ResultValue, RowsOut};
@@ -20,7 +20,8 @@ use pgrx::PgSqlErrorCode::{
 use pgrx::pg_sys;
 
 const NAME: &str = "simhash_radius_report";
-/// Rows between two reports of how many were read.
+/// Rows between two reports of how many were read, and two looks at the memory that is left: keys
+/// are allocated in small pieces.
 const REPORTED: u64 = 4096;
 
 pg_function! {
@@ -125,6 +126,7 @@ fn draw(relation: &SourceTable, size: usize, max_distance: u32, activity: &mut A
             refuse(refusal, relation, drawing.drawn());
         }
         if drawing.read().is_multiple_of(REPORTED) {
+            keep_reserve();
             activity.show(|| format!("{} rows read for a sample", drawing.read()));
         }
     });
@@ -152,6 +154,7 @@ fn meet(relation: &SourceTable, mut sample: Sample, activity: &mut Activity) -> 
         }
         met += 1;
         if met.is_multiple_of(REPORTED) {
+            keep_reserve();
             activity.show(|| format!("{met} of {of} rows compared with the sample"));
         }
     });
