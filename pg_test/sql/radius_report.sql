@@ -47,7 +47,7 @@ FROM simhash_radius_report('t', 'id', 'fp', max_k => 3) r;
 -- A part of the rows: estimates near the truth, and what comes again after setseed.
 SELECT setseed(0.5);
 CREATE TEMP TABLE estimate AS SELECT * FROM simhash_radius_report('t', 'id', 'fp', 'body', sample => 400);
-SELECT count(*) AS distances, count(*) FILTER (WHERE e.pairs <> r.pairs) > 0 AS estimates, count(*) FILTER (WHERE r.pairs BETWEEN e.pairs_low AND e.pairs_high) >= 11 AS within,
+SELECT count(*) AS distances, count(*) FILTER (WHERE e.pairs <> r.pairs) > 0 AS estimates, count(*) FILTER (WHERE r.pairs BETWEEN e.pairs_low AND e.pairs_high) >= 9 AS within,
 	count(*) FILTER (WHERE NOT e.pairs BETWEEN e.pairs_low AND e.pairs_high) AS outside
 FROM estimate e JOIN report r USING (distance);
 SELECT setseed(0.5);
