@@ -150,15 +150,15 @@ fn read(file: &mut impl Store, at: u64, count: u64, edges: &mut Vec<Edge>) {
     }));
 }
 
-/// By what edges are sorted: by `a`, then by `b`, each divided by a number.
+/// By what edges are sorted: by `a`, then by `b`, without so many of their lowest bits.
 #[derive(Clone, Copy)]
 struct Order(u32);
 
-type Key = (u32, u32);
+type Key = u64;
 
 impl Order {
     fn key(self, edge: &Edge) -> Key {
-        (edge.a / self.0, edge.b / self.0)
+        u64::from(edge.a >> self.0) << u32::BITS | u64::from(edge.b >> self.0)
     }
 }
 
@@ -172,14 +172,14 @@ pub struct Sorter<F> {
 impl<F: Store> Sorter<F> {
     /// Sorts by `a`, in `memory` bytes.
     pub fn new(memory: usize) -> Self {
-        Self::in_steps(memory, 1)
+        Self::without_bits(memory, 0)
     }
 
-    /// Sorts by a / step, then by b / step; `step` is above 0.
-    pub fn in_steps(memory: usize, step: u32) -> Self {
+    /// Sorts by `a`, then by `b`, without so many of their lowest bits, at most 31.
+    pub fn without_bits(memory: usize, bits: u32) -> Self {
         Sorter {
             edges: Edges::new(memory),
-            order: Order(step),
+            order: Order(bits),
         }
     }
 
@@ -286,10 +286,14 @@ pub struct Sorted<F> {
 }
 
 impl<F: Store> Sorted<F> {
-    /// The next edge, if it has this `a`, divided as the edges were sorted.
+    /// The next edge, if it has this `a`; of edges that are sorted by all bits.
     pub fn next_of(&mut self, a: u32) -> Option<Edge> {
         let Reverse((key, _)) = self.heads.peek()?;
-        if key.0 == a { self.next() } else { None }
+        if (key >> u32::BITS) as u32 == a {
+            self.next()
+        } else {
+            None
+        }
     }
 }
 
@@ -344,12 +348,12 @@ pub mod tests {
         #[test]
         fn lists_and_sorts_in_memory_and_in_files(
             raw in prop::collection::vec((0u32..50, 0u32..1000, 0u32..9), 0..3000), edges in 0usize..1500,
-            step in 1u32..20,
+            bits in 0u32..6,
         ) {
             let raw: Vec<Edge> = raw.into_iter().map(|(a, b, distance)| Edge { a, b, distance }).collect();
             let mut nothing = || ();
             let host = &mut InMemory::new(&mut nothing);
-            let (mut list, mut sorter) = (Edges::new(edges * EDGE), Sorter::in_steps(edges * EDGE, step));
+            let (mut list, mut sorter) = (Edges::new(edges * EDGE), Sorter::without_bits(edges * EDGE, bits));
             for edge in &raw {
                 list.add(*edge, host).unwrap();
                 sorter.add(*edge, host).unwrap();
@@ -363,7 +367,7 @@ pub mod tests {
             prop_assert_eq!(&listed, &raw);
             let by_all = |e: &Edge| (e.a, e.b, e.distance);
             let mut sorted: Vec<Edge> = sorter.finish(host).unwrap().collect();
-            prop_assert!(sorted.is_sorted_by_key(|e| (e.a / step, e.b / step)));
+            prop_assert!(sorted.is_sorted_by_key(|e| (e.a >> bits, e.b >> bits)));
             sorted.sort_by_key(by_all);
             listed.sort_by_key(by_all);
             prop_assert_eq!(sorted, listed);

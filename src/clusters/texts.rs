@@ -27,7 +27,7 @@ use crate::row::errors::or_raise;
 use pgrx::PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;
 use pgrx::pg_sys;
 
-/// Most rows of a chunk.
+/// Most rows of a chunk. Fewer are a power of two as well.
 const CHUNK: u32 = 256;
 /// By how much chunks that are too large are divided. Each attempt reads the long texts again, so
 /// there should be few.
@@ -198,7 +198,7 @@ impl<'t> Texts<'t> {
 
     /// Pairs of places, those whose texts are in the same chunks side by side.
     fn by_chunks(&self, mut pairs: EdgeList) -> Sorted<TempFile<'static>> {
-        let mut sorter = Sorter::in_steps(memory_of_pairs(), self.chunk);
+        let mut sorter = Sorter::without_bits(memory_of_pairs(), self.chunk.trailing_zeros());
         for_each_edge(&mut pairs, |pair| {
             or_out_of_memory(sorter.add(pair, &mut Server));
         });
