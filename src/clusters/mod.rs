@@ -1,14 +1,15 @@
 //! Groups of near-duplicates: `simhash_clusters`, the window function `simhash_cluster_number`, and
 //! the trigger `simhash_maintain_clusters()`, which keeps a table of clusters current.
 //!
-//! [`group`] makes groups of pairs, which [`edges`] lists and sorts ([`union_find`] helps); `members` collects the rows that have
-//! pairs, `texts` compares their texts, `equal_texts` finds those that are equal, `function` and
-//! `window` are what SQL sees. The trigger: [`assign_options`] are its arguments, `cluster_table`
-//! what it writes to, `scopes` what `within=` adds, `statement` its statements, `assign` what it
-//! does.
+//! [`group`] makes groups of pairs, which [`edges`] lists and [`edge_sort`] sorts ([`union_find`]
+//! helps); `members` collects the rows that have pairs, `texts` compares their texts, `equal_texts`
+//! finds those that are equal, `function` and `window` are what SQL sees. The trigger:
+//! [`assign_options`] are its arguments, `cluster_table` what it writes to, `scopes` what `within=`
+//! adds, `statement` its statements, `assign` what it does.
 //! What must not live here: the search for pairs, which is `pairs`'s.
 
 pub mod assign_options;
+pub mod edge_sort;
 pub mod edges;
 pub mod group;
 pub mod union_find;
@@ -31,3 +32,6 @@ mod statement;
 pub(crate) mod texts;
 #[cfg(feature = "server")]
 mod window;
+
+#[cfg(test)]
+mod tests;

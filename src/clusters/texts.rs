@@ -5,7 +5,8 @@
 //! Where a chunk would take more than half of `work_mem`, smaller ones are read. Rows are put into
 //! chunks component by component, so that most pairs lie within one chunk.
 
-use super::edges::{Edge, Sorted, Sorter};
+use super::edge_sort::{Sorted, Sorter};
+use super::edges::Edge;
 use super::group::{Classes, Method};
 use super::members::{
     EdgeList, Members, Server, add_edge, clustered, for_each_edge, memory_of_pairs, no_edges,

@@ -290,9 +290,9 @@ fn copy(rows: &[Row], to: &mut Vec<u64>) {
 /// Puts rows of the same group side by side, in place; returns where each group ends. (American
 /// flag sort: McIlroy, Bostic, McIlroy, 'Engineering Radix Sort', 1993.) When `pause` unwinds, rows
 /// are lost.
-fn arrange(
-    rows: &mut [Row],
-    group: impl Fn(&Row) -> usize,
+pub fn arrange<T: Copy>(
+    rows: &mut [T],
+    group: impl Fn(&T) -> usize,
     mut pause: impl FnMut(),
 ) -> [usize; GROUPS] {
     let mut ends = [0; GROUPS];
