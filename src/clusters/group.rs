@@ -44,7 +44,7 @@ impl Method {
 }
 
 /// Steps between two calls of `pause`.
-pub(super) const STEPS: usize = 4096;
+const STEPS: usize = 4096;
 
 /// Rows, and which of them are equal.
 pub struct Classes {

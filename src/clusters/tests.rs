@@ -2,7 +2,7 @@
 
 use super::edges::tests::InMemory;
 use super::edges::{Edge, Edges};
-use super::group::{Classes, Method, STEPS, representatives};
+use super::group::{Classes, Method, representatives};
 use proptest::prelude::*;
 use std::cmp::Reverse;
 
