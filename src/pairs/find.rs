@@ -338,8 +338,9 @@ fn copy(rows: &[Row], to: &mut Vec<u64>) {
 }
 
 /// Puts rows of the same group side by side, in place; returns how many each group has. (American
-/// flag sort: McIlroy, Bostic, McIlroy, 'Engineering Radix Sort', 1993.) When `pause` unwinds, rows
-/// are lost.
+/// flag sort: McIlroy, Bostic, McIlroy, 'Engineering Radix Sort', 1993; but cycles of rows are not
+/// followed, so that the processor need not wait for one row before it fetches the next: Skarupke,
+/// 'I Wrote a Faster Sorting Algorithm', 2016.)
 fn arrange(
     rows: &mut [Row],
     group: impl Fn(&Row) -> usize,
@@ -359,22 +360,19 @@ fn arrange(
         sum += sizes[g];
         ends[g] = sum;
     }
-    let mut moved = 0;
-    for g in 0..GROUPS {
-        while places[g] < ends[g] {
-            // Follows a cycle of rows, each of which takes the next one's place.
-            let mut row = rows[places[g]];
-            loop {
-                let home = group(&row);
-                let place = &mut places[home];
-                std::mem::swap(&mut rows[*place], &mut row);
-                *place += 1;
-                moved += 1;
-                if moved % STEPS == 0 {
-                    pause();
-                }
-                if home == g {
-                    break;
+    let mut left = rows.len();
+    while left > 0 {
+        for g in 0..GROUPS {
+            // Brings each of these rows to its place. What takes its place here waits for the next
+            // round, unless it is at home.
+            let (start, end) = (places[g], ends[g]);
+            left -= end - start;
+            for from in (start..end).step_by(STEPS) {
+                pause();
+                for at in from..end.min(from + STEPS) {
+                    let place = &mut places[group(&rows[at])];
+                    rows.swap(at, *place);
+                    *place += 1;
                 }
             }
         }

@@ -264,25 +264,25 @@ fn files_find_the_same() {
 
 #[test]
 fn two_sides_of_every_kind() {
-    let random: Vec<u64> = (0..3000).map(mixed).collect();
+    let random: Vec<u64> = (0..1200).map(mixed).collect();
     check_across(&[], &random, "nothing");
     check_across(&random[7..8], &random, "one row");
     check_across(&random, &random, "the same rows twice");
     check_across(&[7; 700], &[7; 500], "one value on both sides");
     check_across(&[7; 700], &[8; 500], "one value on each side");
-    let copies = |seed| near_copies(3000, 700, 9, u64::MAX, seed);
+    let copies = |seed| near_copies(1200, 300, 9, u64::MAX, seed);
     check_across(&copies(1), &copies(1)[..90], "near-copies of the same rows");
     check_across(
-        &near_copies(3000, 3, 12, u64::MAX, 2),
-        &near_copies(2000, 3, 9, u64::MAX, 2),
+        &near_copies(900, 3, 12, u64::MAX, 2),
+        &near_copies(700, 3, 9, u64::MAX, 2),
         "three balls",
     );
-    let skewed = near_copies(4000, 900, 6, 0xFFFF_0000_0000_FFFF, 3);
+    let skewed = near_copies(1500, 400, 6, 0xFFFF_0000_0000_FFFF, 3);
     check_across(&skewed, &copies(3), "two blocks constant on one side");
-    check_across(&skewed, &skewed[..2500], "two blocks constant");
-    let mut masses = near_copies(1500, 400, 6, u64::MAX, 6);
-    let others = [&masses[..], &[5; 40], &[!5; 900]].concat();
-    masses.extend([5; 900]);
+    check_across(&skewed, &skewed[..900], "two blocks constant");
+    let mut masses = near_copies(700, 200, 6, u64::MAX, 6);
+    let others = [&masses[..], &[5; 40], &[!5; 600]].concat();
+    masses.extend([5; 500]);
     masses.extend([!5; 3]);
     check_across(&masses, &others, "masses of equal rows among others");
 }
@@ -290,9 +290,9 @@ fn two_sides_of_every_kind() {
 #[test]
 fn files_find_the_same_across() {
     for (seed, mask) in [(1, u64::MAX), (2, 0xFFFF_FFFF_FFFF), (4, 0xFFFF)] {
-        let mut left = near_copies(6000, 2000, 7, mask, seed);
+        let mut left = near_copies(3000, 1000, 7, mask, seed);
         left.extend([mask & 77; 70]);
-        let mut right = near_copies(5000, 2000, 7, mask, seed);
+        let mut right = near_copies(2500, 1000, 7, mask, seed);
         right.extend([mask & 77; 90]);
         for sides in [[&left[..], &right[..]], [&left, &right[..300]]] {
             for radius in [0, 3, 5, 8] {
@@ -305,10 +305,10 @@ fn files_find_the_same_across() {
             }
         }
     }
-    let (found, files) = across([&[9; 4500], &[9; 5000]], 3, 1);
-    assert!(found.len() == 4500 * 5000 && files > 0);
-    let (found, _) = across([&[9; 4500], &[!9; 5000]], 64, 1);
-    assert!(found.len() == 4500 * 5000);
+    let (found, files) = across([&[9; 900], &[9; 4000]], 3, 1);
+    assert!(found.len() == 900 * 4000 && files > 0);
+    let (found, _) = across([&[9; 900], &[!9; 4000]], 64, 1);
+    assert!(found.len() == 900 * 4000);
 }
 
 /// Rows of one group do not come back in the next, in memory or in files, and one that needs files
