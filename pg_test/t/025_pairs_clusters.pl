@@ -15,6 +15,9 @@ CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, fp bigint);
 INSERT INTO t (fp) SELECT CASE WHEN i % 5 = 0 THEN random_fp() & ((1::bigint << 48) - 1) ELSE random_fp() END
 FROM generate_series(1, 150000) i;
 CREATE TABLE equal AS SELECT i AS id, 42::bigint AS fp FROM generate_series(1, 30000) i;
+CREATE VIEW halves AS SELECT id, fp, id % 2 AS half FROM t;
+CREATE VIEW even AS SELECT id, fp FROM t WHERE id % 2 = 0;
+CREATE VIEW odd AS SELECT id, fp FROM t WHERE id % 2 = 1;
 SQL
 
 sub temporary_files
@@ -27,6 +30,8 @@ my %call = (
 	'pairs' => "SELECT count(*) FROM simhash_pairs('t', 'id', 'fp', 8)",
 	'clusters' => "SELECT count(*) FROM simhash_clusters('t', 'id', 'fp', 8)",
 	'the window function' => 'SELECT max(simhash_cluster_number) FROM (SELECT simhash_cluster_number(fp, 8) OVER () FROM t) x',
+	'pairs of two relations' => "SELECT count(*) FROM simhash_pairs('even', 'id', 'fp', 't', 'id', 'fp', 9)",
+	'pairs within' => "SELECT count(*) FROM simhash_pairs('halves', 'id', 'fp', 9, '{half}')",
 	'pairs of equal rows' => "SELECT count(*) FROM simhash_pairs('equal', 'id', 'fp', 0)");
 for my $what (sort keys %call)
 {
@@ -136,6 +141,56 @@ my $in_memory = $node->safe_psql('postgres', "SET work_mem = '64MB'; SELECT coun
 is($in_files, $in_memory, 'files and memory find the same');
 like(slurp_file($node->logfile), qr/temporary file: path/, 'files were used');
 
+# The same of two relations and of rows that are equal in a column: the pairs of the whole table say what they are.
+($status, $out, $err) = $node->psql('postgres',
+	"SET work_mem = '1MB'; SET temp_file_limit = '4MB'; SELECT count(*) FROM simhash_pairs('even', 'id', 'fp', 't', 'id', 'fp', 0)");
+like($err, qr/temporary file size exceeds "?temp_file_limit"? \(4096kB\)/, 'two relations: temp_file_limit is kept');
+is(temporary_files(), 0, 'and leaves no file');
+for my $memory ('256kB', '64MB')
+{
+	is($node->safe_psql('postgres', <<"SQL"), "t|t|t\nt|t|t", "two relations, and columns, in $memory");
+SET work_mem = '$memory';
+CREATE TEMP TABLE p AS SELECT * FROM simhash_pairs('t', 'id', 'fp', 5);
+SELECT count(*) > 10, count(*) = (SELECT count(*) FROM p WHERE (a + b) % 2 = 1),
+	sum(a::numeric * b * distance) = (SELECT sum(a::numeric * b * distance) FROM p WHERE (a + b) % 2 = 1)
+FROM simhash_pairs('even', 'id', 'fp', 'odd', 'id', 'fp', 5);
+SELECT count(*) > 10, count(*) = (SELECT count(*) FROM p WHERE (a + b) % 2 = 0),
+	sum(a::numeric * b * distance) = (SELECT sum(a::numeric * b * distance) FROM p WHERE (a + b) % 2 = 0)
+FROM simhash_pairs('halves', 'id', 'fp', 5, '{half}');
+SQL
+}
+
+# A million rows and a million others, near each other: as many pairs as the table of both has across, and no more
+# memory than work_mem, but for the result (1 MB) and buffers.
+SKIP:
+{
+	skip 'no /proc', 1 unless -r '/proc/self/status';
+	$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE both AS SELECT i AS id, i % 2 AS side,
+	hashint8extended(i / 2, 1) # CASE WHEN i % 40 < 2 THEN 1::bigint << (i / 7 % 64)::int ELSE hashint8extended(i, 2) END AS fp
+FROM generate_series(1, 2000000::bigint) i;
+CREATE VIEW side_0 AS SELECT id, fp FROM both WHERE side = 0;
+CREATE VIEW side_1 AS SELECT id, fp FROM both WHERE side = 1;
+SQL
+	my $session = $node->background_psql('postgres');
+	my $pid = $session->query_safe("SET jit = off; SELECT pg_backend_pid()");
+	my $peak = sub { (slurp_file("/proc/$pid/status") =~ /VmHWM:\s+(\d+) kB/)[0] };
+	# Everything that is loaded, and all shared buffers, once before.
+	$session->query_safe("SELECT sum(id + fp % 2) FROM both; SELECT count(*) FROM simhash_pairs('side_0', 'id', 'fp', 'even', 'id', 'fp', 0)");
+	for my $megabytes (8, 64)
+	{
+		my $before = $peak->();
+		my $across = $session->query_safe("SET work_mem = '${megabytes}MB';
+			SELECT count(*), sum(a::numeric * b * (distance + 1)) FROM simhash_pairs('side_0', 'id', 'fp', 'side_1', 'id', 'fp')");
+		my $more = $peak->() - $before;
+		cmp_ok($more, '<', ($megabytes + 8) * 1024, "two relations of a million rows in $megabytes MB: $more kB more");
+		is($across, $session->query_safe('SELECT count(*), sum(a::numeric * b * (distance + 1))
+			FROM simhash_pairs(\'both\', \'id\', \'fp\') WHERE (a + b) % 2 = 1'), 'as many pairs as across one');
+		like($across, qr/^\d{5}\|/, 'some tens of thousands');
+	}
+	$session->quit;
+}
+
 # Out of memory is an ERROR, and the backend lives on, whichever phase it strikes: the limit of a backend's
 # address space is raised bit by bit.
 SKIP:
@@ -155,7 +210,8 @@ SQL
 		'keys by reference' => "SELECT count(*) FROM simhash_clusters_keyed(NULL::text, 'texts', 'name', 'fp', 0, 'leader')",
 		'texts' => "SELECT count(*) FROM simhash_clusters('texts', 'id', 'fp', 0, text => 'body')",
 		'the window function' => 'SELECT count(*) FROM (SELECT simhash_cluster_number(fp, 0) OVER () AS c FROM twins) x WHERE c IS NOT NULL',
-		'pairs' => "SELECT count(*) FROM simhash_pairs_keyed(NULL::text, 'texts', 'name', 'fp', 0)");
+		'pairs' => "SELECT count(*) FROM simhash_pairs_keyed(NULL::text, 'texts', 'name', 'fp', 0)",
+		'pairs of two relations' => "SELECT count(*) FROM simhash_pairs_keyed(NULL::text, NULL::text, 'texts', 'name', 'fp', 'texts', 'name', 'fp', 0)");
 	for my $what (sort keys %call)
 	{
 		my $right = $node->safe_psql('postgres', $call{$what});
