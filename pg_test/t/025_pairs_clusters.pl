@@ -150,13 +150,13 @@ for my $memory ('256kB', '64MB')
 {
 	is($node->safe_psql('postgres', <<"SQL"), "t|t|t\nt|t|t", "two relations, and columns, in $memory");
 SET work_mem = '$memory';
-CREATE TEMP TABLE p AS SELECT * FROM simhash_pairs('t', 'id', 'fp', 5);
+CREATE TEMP TABLE p AS SELECT * FROM simhash_pairs('t', 'id', 'fp', 7);
 SELECT count(*) > 10, count(*) = (SELECT count(*) FROM p WHERE (a + b) % 2 = 1),
 	sum(a::numeric * b * distance) = (SELECT sum(a::numeric * b * distance) FROM p WHERE (a + b) % 2 = 1)
-FROM simhash_pairs('even', 'id', 'fp', 'odd', 'id', 'fp', 5);
+FROM simhash_pairs('even', 'id', 'fp', 'odd', 'id', 'fp', 7);
 SELECT count(*) > 10, count(*) = (SELECT count(*) FROM p WHERE (a + b) % 2 = 0),
 	sum(a::numeric * b * distance) = (SELECT sum(a::numeric * b * distance) FROM p WHERE (a + b) % 2 = 0)
-FROM simhash_pairs('halves', 'id', 'fp', 5, '{half}');
+FROM simhash_pairs('halves', 'id', 'fp', 7, '{half}');
 SQL
 }
 
@@ -166,17 +166,17 @@ SKIP:
 {
 	skip 'no /proc', 1 unless -r '/proc/self/status';
 	$node->safe_psql('postgres', <<'SQL');
-CREATE TABLE both AS SELECT i AS id, i % 2 AS side,
+CREATE TABLE million AS SELECT i AS id, i % 2 AS side,
 	hashint8extended(i / 2, 1) # CASE WHEN i % 40 < 2 THEN 1::bigint << (i / 7 % 64)::int ELSE hashint8extended(i, 2) END AS fp
 FROM generate_series(1, 2000000::bigint) i;
-CREATE VIEW side_0 AS SELECT id, fp FROM both WHERE side = 0;
-CREATE VIEW side_1 AS SELECT id, fp FROM both WHERE side = 1;
+CREATE VIEW side_0 AS SELECT id, fp FROM million WHERE side = 0;
+CREATE VIEW side_1 AS SELECT id, fp FROM million WHERE side = 1;
 SQL
 	my $session = $node->background_psql('postgres');
 	my $pid = $session->query_safe("SET jit = off; SELECT pg_backend_pid()");
 	my $peak = sub { (slurp_file("/proc/$pid/status") =~ /VmHWM:\s+(\d+) kB/)[0] };
 	# Everything that is loaded, and all shared buffers, once before.
-	$session->query_safe("SELECT sum(id + fp % 2) FROM both; SELECT count(*) FROM simhash_pairs('side_0', 'id', 'fp', 'even', 'id', 'fp', 0)");
+	$session->query_safe("SELECT sum(id + fp % 2) FROM million; SELECT count(*) FROM simhash_pairs('side_0', 'id', 'fp', 'even', 'id', 'fp', 0)");
 	for my $megabytes (8, 64)
 	{
 		my $before = $peak->();
@@ -185,7 +185,7 @@ SQL
 		my $more = $peak->() - $before;
 		cmp_ok($more, '<', ($megabytes + 8) * 1024, "two relations of a million rows in $megabytes MB: $more kB more");
 		is($across, $session->query_safe('SELECT count(*), sum(a::numeric * b * (distance + 1))
-			FROM simhash_pairs(\'both\', \'id\', \'fp\') WHERE (a + b) % 2 = 1'), 'as many pairs as across one');
+			FROM simhash_pairs(\'million\', \'id\', \'fp\') WHERE (a + b) % 2 = 1'), 'as many pairs as across one');
 		like($across, qr/^\d{5}\|/, 'some tens of thousands');
 	}
 	$session->quit;
@@ -283,6 +283,42 @@ ok($node->poll_query_until('postgres',
 	'progress is shown');
 $node->safe_psql('postgres', "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%''watched''%' AND pid <> pg_backend_pid()");
 $session->quit;
+
+# A worker helps where a parallel scan might have one: it searches too, and ends with the search, however that ends.
+# Half a million rows are as large as min_parallel_table_scan_size.
+$node->safe_psql('postgres', "CREATE TABLE many AS SELECT i AS id, random_fp() AS fp FROM generate_series(1, 600000) i");
+my $workers = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker' AND query LIKE '%''helped''%'";
+my $slow = "SELECT 'helped', count(*) FROM simhash_pairs('many', 'id', 'fp', 12)";
+for my $end ('pg_cancel_backend(leader_pid)', 'pg_terminate_backend(pid)', 'pg_terminate_backend(leader_pid)')
+{
+	my $caller = $node->background_psql('postgres', on_error_stop => 0);
+	$caller->query_until(qr/started/, "SET work_mem = '64MB';\n\\echo started\n$slow;\n");
+	ok($node->poll_query_until('postgres', "SELECT ($workers) = 1"), "a worker helps: $end");
+	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity
+		WHERE query LIKE '/* simhash_pairs: % compared */ SELECT ''helped''%'"), 'and progress is shown');
+	$node->safe_psql('postgres', "SELECT $end FROM pg_stat_activity WHERE backend_type = 'parallel worker' AND query LIKE '%''helped''%'");
+	ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity
+		WHERE query LIKE '%''helped''%' AND state = 'active' AND pid <> pg_backend_pid()"), 'leader and worker end');
+	my $answer = $end =~ /leader_pid\)$/ && $end =~ /terminate/ ? '' : $caller->query('SELECT 1');
+	is($answer, '1', 'the session goes on') if $answer ne '';
+	eval { $caller->quit };
+}
+my @helped;
+for my $setting ('max_parallel_workers_per_gather = 2', 'max_parallel_workers_per_gather = 0', 'max_parallel_workers = 0',
+	"min_parallel_table_scan_size = '64MB'")
+{
+	my $caller = $node->background_psql('postgres');
+	my $settings = "SET work_mem = '64MB'; SET $setting;";
+	push @helped, $caller->query_safe("$settings SELECT count(*), sum(a::numeric * b * (distance + 1)) FROM simhash_pairs('many', 'id', 'fp', 7)");
+	next if $setting =~ /= 2/;
+	$caller->query_until(qr/started/, "\\echo started\n$slow;\n");
+	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity
+		WHERE query LIKE '/* simhash_pairs: % compared */ SELECT ''helped''%'"), "$setting: the search has begun");
+	is($node->safe_psql('postgres', $workers), '0', "$setting: without a worker");
+	$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '/* simhash_pairs: %'");
+	eval { $caller->quit };
+}
+is(scalar(grep { $_ eq $helped[0] } @helped), 4, "as many pairs with a worker: $helped[0]");
 
 # Without an index the trigger reads tables; its plan, which index scans are preferred for, is not compiled.
 (undef, undef, $err) = $node->psql('postgres', <<'SQL');

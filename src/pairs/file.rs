@@ -172,6 +172,14 @@ impl<F: Store, const N: usize> Gathered<F, N> {
         self.spilled = None;
     }
 
+    /// The rows, and how many each side has; None when they are in files.
+    pub fn in_memory(&mut self) -> Option<(&mut [Row], [usize; N])> {
+        match self.spilled {
+            None => Some((&mut self.rows, self.counts)),
+            Some(_) => None,
+        }
+    }
+
     /// Gives every pair within `radius` to the host.
     pub fn find_pairs(&mut self, host: &mut impl Host<File = F>, radius: u32) {
         let Some(parts) = &mut self.spilled else {

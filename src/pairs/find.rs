@@ -72,13 +72,31 @@ pub fn sides<const N: usize>(mut rows: &mut [Row], counts: [usize; N]) -> Sides<
 }
 
 /// The same rows once more.
-fn again<'r, const N: usize>(sides: &'r mut Sides<'_, N>) -> Sides<'r, N> {
+pub fn again<'r, const N: usize>(sides: &'r mut Sides<'_, N>) -> Sides<'r, N> {
     sides.each_mut().map(|side| &mut **side)
 }
 
 /// Are there no pairs?
 pub fn is_alone<const N: usize>(counts: [u64; N]) -> bool {
     counts[0] == 0 || counts[N - 1] == 0 || N == 1 && counts[0] == 1
+}
+
+/// A division of a group, each of whose branches finds pairs that no other one does.
+pub struct Branches {
+    task: Task,
+    split: Split,
+}
+
+impl Branches {
+    /// Of all rows, which differ in these bits; None when they are not worth dividing.
+    pub fn of(size: Size, varying: u64, radius: u32) -> Option<Self> {
+        let task = Task::ALL.within(varying);
+        choose(size, task, radius).map(|split| Branches { task, split })
+    }
+
+    pub fn count(&self) -> usize {
+        self.split.blocks.len()
+    }
 }
 
 /// A search for pairs.
@@ -147,17 +165,24 @@ impl<'h, H: Host> Finder<'h, H> {
                 self.compare(group, 0);
             }
             Some(split) => {
-                for i in 0..split.blocks.len() {
-                    let outer = self.enter(&split, i);
-                    self.slice(again(&mut group), split.branch(task, i));
-                    self.leave(outer);
+                let branches = Branches { task, split };
+                for i in 0..branches.count() {
+                    self.branch(again(&mut group), &branches, i);
                 }
             }
         }
     }
 
+    /// Gives the pairs of branch `i` to the host, as [`Finder::slice`] does.
+    pub fn branch<const N: usize>(&mut self, group: Sides<N>, branches: &Branches, i: usize) {
+        let Branches { task, split } = branches;
+        let outer = self.enter(split, i);
+        self.slice(group, split.branch(*task, i));
+        self.leave(outer);
+    }
+
     /// The bits in which rows differ from each other.
-    fn varying<const N: usize>(&mut self, group: &Sides<N>) -> u64 {
+    pub fn varying<const N: usize>(&mut self, group: &Sides<N>) -> u64 {
         let first = group[0].first().map_or(0, |row| row.fingerprint);
         let mut varying = 0;
         for some in group.iter().flat_map(|side| side.chunks(STEPS)) {

@@ -3,6 +3,7 @@
 use super::file::Gathered;
 use super::keys::{KeyBuffer, Keys};
 use super::search::{PairSearch, Pairs, Tags};
+use super::shared::find_pairs;
 use super::source::{SourceTable, behind, radius};
 use super::within::Within;
 use crate::pg::process::activity::Activity;
@@ -106,7 +107,7 @@ fn pairs<const N: usize>(args: &Args, name: &'static str, keyed: bool) -> Datum 
     let mut gathered = Gathered::new(memory - of_keys);
     within.read(&sources, &mut search, &mut gathered, |search, group| {
         search.pairs.keys.iter_mut().for_each(Keys::finish);
-        group.find_pairs(search, radius);
+        find_pairs(group, search, radius);
         search.pairs.keys.iter_mut().for_each(Keys::clear);
     });
     args.null()

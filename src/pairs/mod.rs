@@ -4,7 +4,7 @@
 //! decides which bits divide a group, [`compare`] is the inner loop: all four are pure, and search
 //! the rows of one side, or those of two for pairs across. `source` is a table, `within` reads the
 //! rows of one or two, `keys` keeps their keys, `search` gives the pure search the server's files
-//! and interrupts, `function` is the SQL function. What must not live here: what becomes of a pair.
+//! and interrupts, `shared` a second process, `function` is the SQL function. What must not live here: what becomes of a pair.
 
 pub mod compare;
 pub mod file;
@@ -17,6 +17,8 @@ mod function;
 pub(crate) mod keys;
 #[cfg(feature = "server")]
 pub(crate) mod search;
+#[cfg(feature = "server")]
+mod shared;
 #[cfg(feature = "server")]
 pub(crate) mod source;
 #[cfg(feature = "server")]
