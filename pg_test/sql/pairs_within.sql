@@ -36,6 +36,20 @@ SET work_mem = '64kB';
 SELECT within, k, f.* FROM asked, faults('pairs_across',
 	'simhash_pairs_keyed(NULL::text, NULL::text, ''t'', ''name'', ''fp'', ''other'', ''id'', ''print'', $1, $2)', k, within) f WHERE k = 3 ORDER BY 1;
 RESET work_mem;
+-- With a worker for each group, in the middle of the query that reads them.
+SET min_parallel_table_scan_size = 0;
+SET parallel_setup_cost = 1e9;
+SELECT within, k, f.* FROM asked, faults('pairs_of_t', 'simhash_pairs(''t'', ''id'', ''fp'', $1, $2)', k, within) f WHERE k = 3 ORDER BY 1;
+SELECT within, k, f.* FROM asked, faults('pairs_across',
+	'simhash_pairs_keyed(NULL::text, NULL::text, ''t'', ''name'', ''fp'', ''other'', ''id'', ''print'', $1, $2)', k, within) f WHERE k = 3 ORDER BY 1;
+-- And where the query that reads them is parallel itself.
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SELECT count(*) FROM simhash_pairs('t', 'id', 'fp', 3, '{tenant}');
+SELECT count(*) FROM simhash_pairs('t', 'id', 'fp', 3);
+RESET parallel_tuple_cost;
+RESET parallel_setup_cost;
+RESET min_parallel_table_scan_size;
 -- Named, as an array, with the default radius; the rows of one group in files, those of others in memory.
 SELECT count(*) AS pairs, count(*) = (SELECT count(*) FROM pairs_of_t WHERE distance <= 3 AND same_tenant) AS right
 FROM simhash_pairs('t', 'id', 'fp', within => ARRAY['tenant']);
