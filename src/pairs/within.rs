@@ -80,8 +80,8 @@ impl Within {
         )
     }
 
-    /// Reads all rows that have a fingerprint and belong to a group, as the current user sees them,
-    /// and calls `search` after each group. What is called for a group may see no rows.
+    /// Reads all rows that have a fingerprint and belong to a group, as the current user sees them.
+    /// Calls `group` with the rows of each, of which there may be none.
     pub fn read<P: Tags, const N: usize>(
         &self,
         sources: &[SourceTable; N],
