@@ -294,7 +294,7 @@ fn files_find_the_same_across() {
         left.extend([mask & 77; 70]);
         let mut right = near_copies(2500, 1000, 7, mask, seed);
         right.extend([mask & 77; 90]);
-        for sides in [[&left[..], &right[..]], [&left, &right[..300]]] {
+        for sides in [[&left[..], &right[..]], [&left, &right[..1300]]] {
             for radius in [0, 3, 5, 8] {
                 let (found, files) = across(sides, radius, 1);
                 assert!(
