@@ -353,12 +353,25 @@ COMMENT ON OPERATOR FAMILY simhash_enum_ops USING simhash IS 'scopes of enumerat
 -- RESTRICTED, as the server's table_to_xml: the query they run may read temporary tables.
 
 CREATE FUNCTION simhash_pairs(
-	relation regclass, key name, fingerprint name, radius int DEFAULT 3,
+	relation regclass, key name, fingerprint name, radius int DEFAULT 3, within text[] DEFAULT '{}',
 	OUT a bigint, OUT b bigint, OUT distance int
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs';
-COMMENT ON FUNCTION simhash_pairs(regclass, name, name, int) IS
-	'every pair of rows whose fingerprints differ in at most radius bits, once, with a < b';
+COMMENT ON FUNCTION simhash_pairs(regclass, name, name, int, text[]) IS
+	'every pair of rows whose fingerprints differ in at most radius bits, once, with a < b; with '
+	'within, names of columns, only pairs that are equal in all of them';
+
+-- The calls differ from those above in the number of arguments, whatever is left out.
+CREATE FUNCTION simhash_pairs(
+	relation_a regclass, key_a name, fingerprint_a name,
+	relation_b regclass, key_b name, fingerprint_b name,
+	radius int DEFAULT 3, within text[] DEFAULT '{}',
+	OUT a bigint, OUT b bigint, OUT distance int
+) RETURNS SETOF record
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_across';
+COMMENT ON FUNCTION simhash_pairs(regclass, name, name, regclass, name, name, int, text[]) IS
+	'every pair of a row of one relation and a row of another whose fingerprints differ in at most '
+	'radius bits; with within, names of columns, only pairs that are equal in all of them';
 
 -- For other keys than integers. Two functions, since the type of a result cannot depend on a
 -- default; two names, since under one the parser could not choose: anyelement takes every unknown
@@ -366,34 +379,51 @@ COMMENT ON FUNCTION simhash_pairs(regclass, name, name, int) IS
 -- would silently take the radius of a call that forgets it.
 CREATE FUNCTION simhash_pairs_keyed(
 	key_type anyelement, relation regclass, key name, fingerprint name, radius int DEFAULT 3,
+	within text[] DEFAULT '{}',
 	OUT a anyelement, OUT b anyelement, OUT distance int
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_keyed';
-COMMENT ON FUNCTION simhash_pairs_keyed(anyelement, regclass, name, name, int) IS
+COMMENT ON FUNCTION simhash_pairs_keyed(anyelement, regclass, name, name, int, text[]) IS
 	'as simhash_pairs, for keys that are not integers: key_type is NULL::uuid or the like, and only '
 	'its type is used';
 
+-- anyelement and anycompatible are of two families, and so of two types.
+CREATE FUNCTION simhash_pairs_keyed(
+	key_type_a anyelement, key_type_b anycompatible,
+	relation_a regclass, key_a name, fingerprint_a name,
+	relation_b regclass, key_b name, fingerprint_b name,
+	radius int DEFAULT 3, within text[] DEFAULT '{}',
+	OUT a anyelement, OUT b anycompatible, OUT distance int
+) RETURNS SETOF record
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_pairs_across_keyed';
+COMMENT ON FUNCTION simhash_pairs_keyed(
+	anyelement, anycompatible, regclass, name, name, regclass, name, name, int, text[]
+) IS
+	'as simhash_pairs of two relations, for keys that are not integers: key_type_a and key_type_b '
+	'are NULL::uuid or the like, and only their types are used';
+
 CREATE FUNCTION simhash_clusters(
 	relation regclass, key name, fingerprint name, radius int DEFAULT 3, method text DEFAULT NULL,
-	text name DEFAULT NULL, min_jaccard float8 DEFAULT 0.8,
+	text name DEFAULT NULL, min_jaccard float8 DEFAULT 0.8, within text[] DEFAULT '{}',
 	OUT cluster_id bigint, OUT key bigint, OUT size bigint, OUT representative bigint,
 	OUT distance int, OUT jaccard float8
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters';
-COMMENT ON FUNCTION simhash_clusters(regclass, name, name, int, text, name, float8) IS
+COMMENT ON FUNCTION simhash_clusters(regclass, name, name, int, text, name, float8, text[]) IS
 	'groups of near-duplicate rows, by method components, star, leader or single_pass; groups of '
 	'one row are left out; with text, the name of a column, a pair counts only if the Jaccard '
 	'similarity of its texts is at least min_jaccard, and the default method is star instead of '
-	'components';
+	'components; with within, names of columns, only if the rows are equal in all of them';
 
 CREATE FUNCTION simhash_clusters_keyed(
 	key_type anyelement, relation regclass, key name, fingerprint name, radius int DEFAULT 3,
 	method text DEFAULT NULL, text name DEFAULT NULL, min_jaccard float8 DEFAULT 0.8,
+	within text[] DEFAULT '{}',
 	OUT cluster_id anyelement, OUT key anyelement, OUT size bigint, OUT representative anyelement,
 	OUT distance int, OUT jaccard float8
 ) RETURNS SETOF record
 LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters_keyed';
-COMMENT ON FUNCTION simhash_clusters_keyed(anyelement, regclass, name, name, int, text, name, float8) IS
+COMMENT ON FUNCTION simhash_clusters_keyed(anyelement, regclass, name, name, int, text, name, float8, text[]) IS
 	'as simhash_clusters, for keys that are not integers: key_type is NULL::uuid or the like, and '
 	'only its type is used';
 

@@ -52,16 +52,16 @@ INSERT INTO near VALUES (1, 0), (2, 1);
 CREATE FUNCTION texts_of_probes(bigint, bigint, int) RETURNS SETOF text LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_probes';
 CREATE FUNCTION features_of(record, jsonb, text, OUT a text, OUT b bigint, OUT c float8, OUT d float8, OUT e bigint) RETURNS SETOF record
 LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_features';
-CREATE FUNCTION some_columns(regclass, name, name, int) RETURNS SETOF record LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_pairs';
-CREATE FUNCTION other_key(bigint, regclass, name, name, int, OUT a text, OUT b text, OUT distance int) RETURNS SETOF record
+CREATE FUNCTION some_columns(regclass, name, name, int, text[]) RETURNS SETOF record LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_pairs';
+CREATE FUNCTION other_key(bigint, regclass, name, name, int, text[], OUT a text, OUT b text, OUT distance int) RETURNS SETOF record
 LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_pairs_keyed';
 SELECT texts_of_probes(1, 1, 1);
 SELECT * FROM features_of(ROW('a'), NULL, NULL);
-SELECT * FROM some_columns('near', 'id', 'fp', 3) AS (a text, b bigint, distance int);
-SELECT * FROM some_columns('near', 'id', 'fp', 3) AS (a bigint, b bigint, distance bigint);
-SELECT * FROM some_columns('near', 'id', 'fp', 3) AS (a bigint, b bigint);
-SELECT * FROM some_columns('near', 'id', 'fp', 3) AS (a bigint, b bigint, distance int);
-SELECT * FROM other_key(1, 'near', 'id', 'fp', 3);
+SELECT * FROM some_columns('near', 'id', 'fp', 3, '{}') AS (a text, b bigint, distance int);
+SELECT * FROM some_columns('near', 'id', 'fp', 3, '{}') AS (a bigint, b bigint, distance bigint);
+SELECT * FROM some_columns('near', 'id', 'fp', 3, '{}') AS (a bigint, b bigint);
+SELECT * FROM some_columns('near', 'id', 'fp', 3, '{}') AS (a bigint, b bigint, distance int);
+SELECT * FROM other_key(1, 'near', 'id', 'fp', 3, '{}');
 
 -- A cursor outlives its function.
 CREATE FUNCTION dropped(bigint, int) RETURNS text LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_bits';
@@ -103,13 +103,13 @@ INSERT INTO argument VALUES
 	('text', 'name', '''argument_types'''),
 	('jsonb', NULL, '''{}'''), ('tsvector', NULL, '''words'''), ('cstring', NULL, '''(1,2)'''), ('hamming_ball', NULL, '''(1,2)'''),
 	('bigint', NULL, '1'), ('int', NULL, '1'), ('int', 'bits', '64'), ('float8', NULL, '0.5'), ('boolean', NULL, 'true'),
-	('bit', NULL, 'repeat(''1'', 128)::bit(128)'), ('text[]', NULL, '''{a}'''), ('float8[]', NULL, '''{1}'''), ('bigint[]', NULL, '''{1}'''),
+	('bit', NULL, 'repeat(''1'', 128)::bit(128)'), ('text[]', NULL, '''{a}'''), ('text[]', 'within', '''{body}'''), ('float8[]', NULL, '''{1}'''), ('bigint[]', NULL, '''{1}'''),
 	('regclass', NULL, '''documents'''), ('regclass', 'index', '''documents_fp'''),
-	('name', NULL, '''fp'''), ('name', 'text', '''body'''), ('anyelement', NULL, '1'),
+	('name', NULL, '''fp'''), ('name', 'text', '''body'''), ('anyelement', NULL, '1'), ('anycompatible', NULL, '1'),
 	('bytea', NULL, '''fingerprint=fp\000''');
 CREATE FUNCTION call_of(function oid) RETURNS text LANGUAGE sql AS $$
 	SELECT format('SELECT %s(%s)%s', function::regproc,
-		string_agg(v.value || '::' || CASE a.type WHEN 'anyelement'::regtype THEN 'bigint' WHEN 'bit'::regtype THEN 'bit(128)'
+		string_agg(v.value || '::' || CASE WHEN a.type IN ('anyelement'::regtype, 'anycompatible'::regtype) THEN 'bigint' WHEN a.type = 'bit'::regtype THEN 'bit(128)'
 			ELSE a.type::regtype::text END, ', ' ORDER BY a.number),
 		CASE prokind WHEN 'w' THEN ' OVER ()' END)
 	FROM pg_proc, unnest(proargtypes) WITH ORDINALITY AS a (type, number), LATERAL (

@@ -36,6 +36,15 @@ CREATE FUNCTION faults(k int) RETURNS TABLE (pairs bigint, missing bigint, wrong
 $$;
 SELECT k, f.* FROM generate_series(0, 9) k, faults(k) f;
 SELECT f.* FROM faults(20) f;
+-- With a worker that searches some of the branches, whatever the number of rows; the query itself is not parallel.
+SET min_parallel_table_scan_size = 0;
+SET parallel_setup_cost = 1e9;
+SELECT k, f.* FROM unnest('{0,1,2,3,5,9}'::int[]) k, faults(k) f;
+SET max_parallel_workers = 0;
+SELECT k, f.* FROM faults(3) f, (SELECT 3) k (k);
+RESET max_parallel_workers;
+RESET parallel_setup_cost;
+RESET min_parallel_table_scan_size;
 SET work_mem = '64kB';
 SELECT k, f.* FROM unnest('{0,3,8}'::int[]) k, faults(k) f;
 RESET work_mem;

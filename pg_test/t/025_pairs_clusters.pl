@@ -16,6 +16,9 @@ INSERT INTO t (fp) SELECT CASE WHEN i % 5 = 0 THEN random_fp() & ((1::bigint << 
 FROM generate_series(1, 150000) i;
 CREATE TABLE equal AS SELECT i AS id, 42::bigint AS fp FROM generate_series(1, 30000) i;
 CREATE VIEW copied AS SELECT id * 20 + i AS id, fp FROM t, generate_series(0, 19) i;
+CREATE VIEW halves AS SELECT id, fp, id % 2 AS half FROM t;
+CREATE VIEW even AS SELECT id, fp FROM t WHERE id % 2 = 0;
+CREATE VIEW odd AS SELECT id, fp FROM t WHERE id % 2 = 1;
 SQL
 
 sub temporary_files
@@ -36,6 +39,8 @@ my %call = (
 	'clusters' => "SELECT count(*) FROM simhash_clusters('t', 'id', 'fp', 8)",
 	'the radius report' => "SELECT * FROM simhash_radius_report('copied', 'id', 'fp', max_k => 3, sample => 100)",
 	'the window function' => 'SELECT max(simhash_cluster_number) FROM (SELECT simhash_cluster_number(fp, 8) OVER () FROM t) x',
+	'pairs of two relations' => "SELECT count(*) FROM simhash_pairs('even', 'id', 'fp', 't', 'id', 'fp', 9)",
+	'pairs within' => "SELECT count(*) FROM simhash_pairs('halves', 'id', 'fp', 9, '{half}')",
 	'pairs of equal rows' => "SELECT count(*) FROM simhash_pairs('equal', 'id', 'fp', 0)");
 for my $what (sort keys %call)
 {
@@ -181,6 +186,55 @@ for my $case ([ 'dense', '', '1MB', 12000 ], [ 'less_dense', ", 'body', 0.5", '6
 	"SET work_mem = '1MB'; SET temp_file_limit = '4MB'; SELECT count(*) FROM simhash_clusters('dense', 'place', 'fp', 3, 'star')");
 like($err, qr/temporary file size exceeds "?temp_file_limit"? \(4096kB\)/, 'pairs of a clustering: temp_file_limit is kept');
 is(temporary_files(), 0, 'pairs of a clustering: no file is left');
+# The same of two relations and of rows that are equal in a column: the pairs of the whole table say what they are.
+($status, $out, $err) = $node->psql('postgres',
+	"SET work_mem = '1MB'; SET temp_file_limit = '4MB'; SELECT count(*) FROM simhash_pairs('even', 'id', 'fp', 't', 'id', 'fp', 0)");
+like($err, qr/temporary file size exceeds "?temp_file_limit"? \(4096kB\)/, 'two relations: temp_file_limit is kept');
+is(temporary_files(), 0, 'and leaves no file');
+for my $memory ('256kB', '64MB')
+{
+	is($node->safe_psql('postgres', <<"SQL"), "t|t|t\nt|t|t", "two relations, and columns, in $memory");
+SET work_mem = '$memory';
+CREATE TEMP TABLE p AS SELECT * FROM simhash_pairs('t', 'id', 'fp', 7);
+SELECT count(*) > 10, count(*) = (SELECT count(*) FROM p WHERE (a + b) % 2 = 1),
+	sum(a::numeric * b * distance) = (SELECT sum(a::numeric * b * distance) FROM p WHERE (a + b) % 2 = 1)
+FROM simhash_pairs('even', 'id', 'fp', 'odd', 'id', 'fp', 7);
+SELECT count(*) > 10, count(*) = (SELECT count(*) FROM p WHERE (a + b) % 2 = 0),
+	sum(a::numeric * b * distance) = (SELECT sum(a::numeric * b * distance) FROM p WHERE (a + b) % 2 = 0)
+FROM simhash_pairs('halves', 'id', 'fp', 7, '{half}');
+SQL
+}
+
+# A million rows and a million others, near each other: as many pairs as the table of both has across, and no more
+# memory than work_mem, but for the result (1 MB) and buffers.
+SKIP:
+{
+	skip 'no /proc', 1 unless -r '/proc/self/status';
+	$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE million AS SELECT i AS id, i % 2 AS side,
+	hashint8extended(i / 2, 1) # CASE WHEN i % 40 < 2 THEN 1::bigint << (i / 7 % 64)::int ELSE hashint8extended(i, 2) END AS fp
+FROM generate_series(1, 2000000::bigint) i;
+CREATE VIEW side_0 AS SELECT id, fp FROM million WHERE side = 0;
+CREATE VIEW side_1 AS SELECT id, fp FROM million WHERE side = 1;
+SQL
+	my $session = $node->background_psql('postgres');
+	my $pid = $session->query_safe("SET jit = off; SELECT pg_backend_pid()");
+	my $peak = sub { (slurp_file("/proc/$pid/status") =~ /VmHWM:\s+(\d+) kB/)[0] };
+	# Everything that is loaded, and all shared buffers, once before.
+	$session->query_safe("SELECT sum(id + fp % 2) FROM million; SELECT count(*) FROM simhash_pairs('side_0', 'id', 'fp', 'even', 'id', 'fp', 0)");
+	for my $megabytes (8, 64)
+	{
+		my $before = $peak->();
+		my $across = $session->query_safe("SET work_mem = '${megabytes}MB';
+			SELECT count(*), sum(a::numeric * b * (distance + 1)) FROM simhash_pairs('side_0', 'id', 'fp', 'side_1', 'id', 'fp')");
+		my $more = $peak->() - $before;
+		cmp_ok($more, '<', ($megabytes + 8) * 1024, "two relations of a million rows in $megabytes MB: $more kB more");
+		is($across, $session->query_safe('SELECT count(*), sum(a::numeric * b * (distance + 1))
+			FROM simhash_pairs(\'million\', \'id\', \'fp\') WHERE (a + b) % 2 = 1'), 'as many pairs as across one');
+		like($across, qr/^\d{5}\|/, 'some tens of thousands');
+	}
+	$session->quit;
+}
 
 # Out of memory is an ERROR, and the backend lives on, whichever phase it strikes: the limit of a backend's
 # address space is raised bit by bit.
@@ -202,7 +256,8 @@ SQL
 		'texts' => "SELECT count(*) FROM simhash_clusters('texts', 'id', 'fp', 0, text => 'body')",
 		'the window function' => 'SELECT count(*) FROM (SELECT simhash_cluster_number(fp, 0) OVER () AS c FROM twins) x WHERE c IS NOT NULL',
 		'the radius report' => "SELECT count(*) FROM simhash_radius_report('texts', 'id', 'fp', 'body', 2, 20000)",
-		'pairs' => "SELECT count(*) FROM simhash_pairs_keyed(NULL::text, 'texts', 'name', 'fp', 0)");
+		'pairs' => "SELECT count(*) FROM simhash_pairs_keyed(NULL::text, 'texts', 'name', 'fp', 0)",
+		'pairs of two relations' => "SELECT count(*) FROM simhash_pairs_keyed(NULL::text, NULL::text, 'texts', 'name', 'fp', 'texts', 'name', 'fp', 0)");
 	for my $what (sort keys %call)
 	{
 		my $right = $node->safe_psql('postgres', $call{$what});
@@ -272,6 +327,47 @@ ok($node->poll_query_until('postgres',
 	'progress is shown');
 $node->safe_psql('postgres', "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%''watched''%' AND pid <> pg_backend_pid()");
 $session->quit;
+
+# A worker helps where a parallel scan might have one: it searches too, and ends with the search, however that ends.
+# Half a million rows are as large as min_parallel_table_scan_size.
+# Every two rows are within 2 bits of each other.
+$node->safe_psql('postgres',
+	"CREATE TABLE many AS SELECT i AS id, hashint8extended(i / 2, 3) # (1::bigint << i % 64) AS fp FROM generate_series(1, 600000) i");
+my $workers = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker' AND query LIKE '%''helped''%'";
+my $slow = "SELECT 'helped', count(*) FROM simhash_pairs('many', 'id', 'fp', 12)";
+for my $end ('pg_cancel_backend(leader_pid)', 'pg_terminate_backend(pid)', 'pg_terminate_backend(leader_pid)')
+{
+	my $caller = $node->background_psql('postgres', on_error_stop => 0);
+	$caller->query_until(qr/started/, "SET work_mem = '64MB';\n\\echo started\n$slow;\n");
+	ok($node->poll_query_until('postgres', "SELECT ($workers) = 1"), "a worker helps: $end");
+	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity
+		WHERE query LIKE '/* simhash_pairs: % compared */ SELECT ''helped''%'"), 'and progress is shown');
+	$node->safe_psql('postgres', "SELECT $end FROM pg_stat_activity WHERE backend_type = 'parallel worker' AND query LIKE '%''helped''%'");
+	ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity
+		WHERE query LIKE '%''helped''%' AND state = 'active' AND pid <> pg_backend_pid()"), 'leader and worker end');
+	if ($end ne 'pg_terminate_backend(leader_pid)')
+	{
+		is($caller->query('SELECT 1'), '1', 'the session goes on');
+	}
+	eval { $caller->quit };
+}
+my @helped;
+for my $setting ('max_parallel_workers_per_gather = 2', 'max_parallel_workers_per_gather = 0', 'max_parallel_workers = 0',
+	"min_parallel_table_scan_size = '64MB'")
+{
+	my $caller = $node->background_psql('postgres');
+	my $settings = "SET work_mem = '64MB'; SET $setting;";
+	push @helped, $caller->query_safe("$settings SELECT count(*), sum(a::numeric * b * (distance + 1)) FROM simhash_pairs('many', 'id', 'fp', 5)");
+	next if $setting =~ /= 2/;
+	$caller->query_until(qr/started/, "\\echo started\n$slow;\n");
+	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity
+		WHERE query LIKE '/* simhash_pairs: % compared */ SELECT ''helped''%'"), "$setting: the search has begun");
+	is($node->safe_psql('postgres', $workers), '0', "$setting: without a worker");
+	$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '/* simhash_pairs: %'");
+	eval { $caller->quit };
+}
+is(scalar(grep { $_ eq $helped[0] } @helped), 4, "as many pairs with a worker: $helped[0]");
+like($helped[0], qr/^299999\|/, 'which sends many');
 
 # Without an index the trigger reads tables; its plan, which index scans are preferred for, is not compiled.
 (undef, undef, $err) = $node->psql('postgres', <<'SQL');

@@ -130,10 +130,11 @@ fn sort(edges: &mut [Edge], order: Order, pause: &mut dyn FnMut()) {
     }
     let (bits, shift) = window(varying, WINDOW);
     let group = |edge: &Edge| ((order.key(edge) & bits) >> shift) as usize;
-    let mut start = 0;
-    for end in arrange(edges, group, &mut *pause) {
-        sort(&mut edges[start..end], order, pause);
-        start = end;
+    let mut rest = edges;
+    for size in arrange(rest, group, &mut *pause) {
+        let (some, behind) = rest.split_at_mut(size);
+        sort(some, order, pause);
+        rest = behind;
     }
 }
 

@@ -5,7 +5,8 @@ use super::equal_texts::refined;
 use super::group::Method;
 use super::members::{EdgeList, Members, add_edge, clustered, no_edges};
 use super::texts::{TextTable, Texts};
-use crate::pairs::source::{SourceTable, radius, required};
+use crate::pairs::source::{SourceTable, behind, radius, required};
+use crate::pairs::within::Within;
 use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::encoding::to_utf8;
@@ -25,7 +26,7 @@ struct Check {
 }
 
 pg_function! {
-    /// simhash_clusters(relation, key, fingerprint, radius, method, text, min_jaccard)
+    /// simhash_clusters(relation, key, fingerprint, radius, method, text, min_jaccard, within)
     /// -> SETOF (cluster_id, key, size, representative, distance, jaccard)
     fn simhash_clusters, pg_finfo_simhash_clusters(args) {
         clusters(args, "simhash_clusters", false)
@@ -34,7 +35,7 @@ pg_function! {
 
 pg_function! {
     /// simhash_clusters_keyed(key_type, relation, key, fingerprint, radius, method, text,
-    /// min_jaccard)
+    /// min_jaccard, within)
     fn simhash_clusters_keyed, pg_finfo_simhash_clusters_keyed(args) {
         clusters(args, "simhash_clusters_keyed", true)
     }
@@ -44,20 +45,23 @@ pg_function! {
 /// the others.
 fn clusters(args: &Args, name: &'static str, keyed: bool) -> pg_sys::Datum {
     let rows = RowsOut::begin(args);
-    let source = SourceTable::of(args, name, keyed);
-    // Of the radius; method, text and min_jaccard follow.
-    let at = usize::from(keyed) + 3;
+    let sources: [SourceTable; 1] = SourceTable::of(args, name, keyed);
+    let source = &sources[0];
+    // Of the radius; method, text, min_jaccard and within follow.
+    let at = behind::<1>(keyed);
     let radius = radius(args.get::<i32>(at), name);
     let check = args.name(at + 2).map(|column| Check {
         column: source.text_column(&column),
         least: least(args.get::<f64>(at + 3), name),
     });
     let method = method(args, at + 1, check.is_some());
+    let within = Within::of(args, at + 4, name, &sources);
     let mut activity = Activity::new(name);
-    let mut members = Members::find(&source, radius, method, check.is_some(), &mut activity);
+    let verified = check.is_some();
+    let mut members = Members::find(&sources, &within, radius, method, verified, &mut activity);
     let mut edges = std::mem::replace(&mut members.edges, no_edges());
     let placed = match check {
-        Some(check) => verify(&source, &check, &members, edges, method, &mut activity),
+        Some(check) => verify(source, &check, &members, edges, method, &mut activity),
         None => {
             let of = clustered(method, &members.classes, &mut edges);
             collected(of.into_iter().map(|of| (of, None)))

@@ -8,6 +8,7 @@ use crate::pairs::file::Gathered;
 use crate::pairs::keys::{KeyBuffer, Keys};
 use crate::pairs::search::{PairSearch, Pairs, Tags};
 use crate::pairs::source::SourceTable;
+use crate::pairs::within::Within;
 use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::memory::{collected, filled, or_out_of_memory, reserve, work_mem_bytes};
@@ -60,7 +61,7 @@ pub fn for_each_edge(edges: &mut EdgeList, mut each: impl FnMut(Edge)) {
 /// Collects pairs while they are found.
 struct PairCollector {
     keys: Keys,
-    /// The number of each row that has a pair, by its tag.
+    /// The number of each row of the current group that has a pair, by its tag.
     numbers: HashMap<u64, u32>,
     tags: Vec<u64>,
     /// The number of the first row with the fingerprint of each.
@@ -113,7 +114,7 @@ impl Pairs for PairCollector {
 }
 
 impl Tags for PairCollector {
-    fn tag(&mut self, key: Value<'_>) -> u64 {
+    fn tag(&mut self, _side: usize, key: Value<'_>) -> u64 {
         self.keys.add(key)
     }
 }
@@ -151,12 +152,14 @@ pub struct Members {
 impl Members {
     /// Finds the pairs. `verified`: will the caller check each pair? Then components need them too.
     pub fn find(
-        source: &SourceTable,
+        sources: &[SourceTable; 1],
+        within: &Within,
         radius: u32,
         method: Method,
         verified: bool,
         activity: &mut Activity,
     ) -> Self {
+        let source = &sources[0];
         let order = source.order();
         let memory = work_mem_bytes();
         let of_keys = if order.is_by_value() { 0 } else { memory / 4 };
@@ -171,24 +174,33 @@ impl Members {
             },
             activity,
         };
-        let mut rows = Gathered::new(memory - of_keys);
-        source.read(&mut rows, &mut search);
-        search.pairs.keys.finish();
-        rows.find_pairs(&mut search, radius);
-        search.activity.show_now("grouping");
-        let collector = search.pairs;
-        let mut fingerprints = filled(collector.tags.len(), 0);
-        let mut found = 0;
-        rows.for_each(&mut check_for_interrupts, |row| {
-            if let Some(number) = collector.numbers.get(&row.tag) {
-                fingerprints[*number as usize] = row.fingerprint;
-                found += 1;
+        let mut rows = Gathered::<_, 1>::new(memory - of_keys);
+        let mut fingerprints = Vec::new();
+        within.read(sources, &mut search, &mut rows, |search, group| {
+            group.find_pairs(search, radius);
+            let collector = &mut search.pairs;
+            let first = fingerprints.len();
+            reserve(&mut fingerprints, collector.tags.len() - first);
+            fingerprints.resize(collector.tags.len(), 0);
+            let mut found = first;
+            group.for_each(&mut check_for_interrupts, |row| {
+                if let Some(number) = collector.numbers.get(&row.tag) {
+                    fingerprints[*number as usize] = row.fingerprint;
+                    found += 1;
+                }
+            });
+            if found > fingerprints.len() {
+                source.not_unique();
+            }
+            for tag in &collector.tags[first..] {
+                check_for_interrupts();
+                collector.numbers.remove(tag);
             }
         });
         drop(rows);
-        if found > fingerprints.len() {
-            source.not_unique();
-        }
+        search.activity.show_now("grouping");
+        let mut collector = search.pairs;
+        collector.keys.finish();
         let members = collector.into_members(fingerprints);
         let is_twin = |row: usize| {
             check_for_interrupts();

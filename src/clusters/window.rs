@@ -81,7 +81,7 @@ fn number(window: Window<'_>, radius: u32, numbers: &[Cell<i32>]) {
         pairs: Sets(UnionFind::new()),
         activity: &mut Activity::new(NAME),
     };
-    let mut rows = Gathered::new(work_mem_bytes());
+    let mut rows = Gathered::<_, 1>::new(work_mem_bytes());
     window.values(0, numbers.len(), |row, fingerprint: Option<i64>| {
         check_for_interrupts();
         or_out_of_memory(search.pairs.0.add().map(|_| ()));
@@ -92,7 +92,7 @@ fn number(window: Window<'_>, radius: u32, numbers: &[Cell<i32>]) {
                 fingerprint: fingerprint as u64,
                 tag: row as u64,
             };
-            or_out_of_memory(rows.add(row, &mut search));
+            or_out_of_memory(rows.add(0, row, &mut search));
         }
     });
     rows.find_pairs(&mut search, radius);

@@ -4,8 +4,8 @@
 #![forbid(unsafe_code)]
 
 use super::compare::TILE;
-use super::find::{Finder, Host, Row, WINDOW, window};
-use super::split::{Task, choose};
+use super::find::{Finder, Host, Row, WINDOW, is_alone, sides, window};
+use super::split::{Size, Task, choose};
 use crate::bytes::get_u64;
 use crate::store::Store;
 use std::collections::TryReserveError;
@@ -56,9 +56,8 @@ impl<F: Store> Part<F> {
         self.unwritten.clear();
     }
 
-    /// Reads at most `most` rows from row `at` on.
+    /// Appends at most `most` rows from row `at` on.
     fn read(&mut self, at: u64, most: usize, rows: &mut Vec<Row>, pause: &mut dyn FnMut()) {
-        rows.clear();
         let mut bytes = [0; CHUNK * ROW];
         let end = self.rows.min(at + most as u64);
         for start in (at..end).step_by(CHUNK) {
@@ -77,6 +76,7 @@ impl<F: Store> Part<F> {
     fn for_each(&mut self, pause: &mut dyn FnMut(), mut each: impl FnMut(Row)) {
         let (mut rows, mut at) = (Vec::with_capacity(CHUNK), 0);
         while at < self.rows {
+            rows.clear();
             self.read(at, CHUNK, &mut rows, pause);
             at += rows.len() as u64;
             rows.iter().for_each(|row| each(*row));
@@ -84,42 +84,55 @@ impl<F: Store> Part<F> {
     }
 }
 
-/// Rows gathered in memory, or in a file once there are too many.
-pub struct Gathered<F> {
-    rows: Vec<Row>,
-    /// Rows that memory holds.
-    limit: usize,
-    spilled: Option<Part<F>>,
+/// How many rows the sides of a group have.
+fn counts<const N: usize, F>(parts: &[Part<F>; N]) -> [u64; N] {
+    parts.each_ref().map(|part| part.rows)
 }
 
-impl<F: Store> Gathered<F> {
+fn rows<F>(parts: &[Part<F>]) -> u64 {
+    parts.iter().map(|part| part.rows).sum()
+}
+
+/// The bits in which the rows of a group differ from each other.
+fn varying<const N: usize, F>(parts: &[Part<F>; N]) -> u64 {
+    let first = parts[0].first;
+    (parts.iter()).fold(0, |bits, part| bits | part.varying | (part.first ^ first))
+}
+
+/// The rows of a group, of one side or of two, gathered in memory, or in files once there are too
+/// many.
+pub struct Gathered<F, const N: usize> {
+    /// Those of the first side before those of the second.
+    rows: Vec<Row>,
+    counts: [usize; N],
+    /// Rows that memory holds.
+    limit: usize,
+    spilled: Option<[Part<F>; N]>,
+}
+
+impl<F: Store, const N: usize> Gathered<F, N> {
     /// In `memory` bytes.
     pub fn new(memory: usize) -> Self {
         Gathered {
             rows: Vec::new(),
+            counts: [0; N],
             limit: (memory / ROW).max(4 * TILE),
             spilled: None,
         }
     }
 
-    /// Adds a row; fails when the system has no more memory.
-    pub fn add(&mut self, row: Row, host: &mut impl Host<File = F>) -> Result<(), TryReserveError> {
-        if let Some(part) = &mut self.spilled {
-            part.add(row);
-            return Ok(());
+    /// Adds a row to side 0 or 1; fails when the system has no more memory.
+    pub fn add(
+        &mut self,
+        side: usize,
+        row: Row,
+        host: &mut impl Host<File = F>,
+    ) -> Result<(), TryReserveError> {
+        if self.spilled.is_none() && self.rows.len() == self.limit {
+            self.spill(host);
         }
-        if self.rows.len() == self.limit {
-            let mut part = Part::new(host.file());
-            for some in self.rows.chunks(CHUNK) {
-                host.pause();
-                some.iter().for_each(|row| part.add(*row));
-            }
-            self.rows.clear();
-            part.add(row);
-            self.spilled = Some(part);
-            // From here on the other half of the memory is for the buffers of files.
-            self.limit /= 2;
-            self.rows.shrink_to(self.limit);
+        if let Some(parts) = &mut self.spilled {
+            parts[side].add(row);
             return Ok(());
         }
         if self.rows.len() == self.rows.capacity() {
@@ -127,47 +140,88 @@ impl<F: Store> Gathered<F> {
             self.rows.try_reserve_exact(more)?;
         }
         self.rows.push(row);
+        self.counts[side] += 1;
+        if side + 1 < N {
+            // The first row of the other side makes room.
+            let last = self.rows.len() - 1;
+            self.rows.swap(self.counts[side] - 1, last);
+        }
         Ok(())
+    }
+
+    /// Moves the rows to files.
+    fn spill(&mut self, host: &mut impl Host<File = F>) {
+        let mut parts = std::array::from_fn(|_| Part::new(host.file()));
+        let group = sides(&mut self.rows, self.counts);
+        for (part, side) in parts.iter_mut().zip(group) {
+            for some in side.chunks(CHUNK) {
+                host.pause();
+                some.iter().for_each(|row| part.add(*row));
+            }
+        }
+        self.rows.clear();
+        // From here on the other half of the memory is for the buffers of files.
+        self.rows.shrink_to(self.limit / 2);
+        self.spilled = Some(parts);
+    }
+
+    /// Forgets the rows, to gather those of another group.
+    pub fn clear(&mut self) {
+        self.rows.clear();
+        self.counts = [0; N];
+        self.spilled = None;
+    }
+
+    /// The rows, and how many each side has; None when they are in files.
+    pub fn in_memory(&mut self) -> Option<(&mut [Row], [usize; N])> {
+        match self.spilled {
+            None => Some((&mut self.rows, self.counts)),
+            Some(_) => None,
+        }
     }
 
     /// Gives every pair within `radius` to the host.
     pub fn find_pairs(&mut self, host: &mut impl Host<File = F>, radius: u32) {
-        let mut finder = Finder::new(host, radius);
-        let wants_distinct = finder.host.wants_distinct();
-        let Some(part) = &mut self.spilled else {
-            let distinct = match wants_distinct && !self.rows.is_empty() {
-                true => finder.distinct(&mut self.rows),
-                false => self.rows.len(),
-            };
-            return finder.slice(&mut self.rows[..distinct], Task::ALL);
+        let Some(parts) = &mut self.spilled else {
+            if !is_alone(self.counts.map(|count| count as u64)) {
+                let mut group = sides(&mut self.rows, self.counts);
+                let mut finder = Finder::new(host, radius);
+                if N == 1 && finder.host.wants_distinct() {
+                    group[0] = finder.distinct(std::mem::take(&mut group[0]));
+                }
+                finder.slice(group, Task::ALL);
+            }
+            return;
         };
-        part.flush();
-        let files = self.limit * ROW / 2 / (FILE_BUFFER + CHUNK * ROW);
-        let bits = files.max(4).ilog2().min(WINDOW);
-        let rows = std::mem::take(&mut self.rows);
+        parts.iter_mut().for_each(Part::flush);
+        let limit = self.limit / 2;
+        let files = limit * ROW / 2 / (FILE_BUFFER + CHUNK * ROW) / N;
         let mut search = Files {
-            finder,
-            rows,
-            limit: self.limit,
-            bits,
+            finder: Finder::new(host, radius),
+            rows: std::mem::take(&mut self.rows),
+            limit,
+            bits: files.max(4).ilog2().min(WINDOW),
         };
-        match wants_distinct {
+        match N == 1 && search.finder.host.wants_distinct() {
             true => {
-                let mut distinct = Part::new(search.finder.host.file());
-                search.distinct(part, &mut distinct);
-                distinct.flush();
+                let mut distinct = [Part::new(search.finder.host.file())];
+                search.distinct(&mut parts[0], &mut distinct[0]);
+                distinct[0].flush();
                 search.part(&mut distinct, Task::ALL);
             }
-            false => search.part(part, Task::ALL),
+            false => search.part(parts, Task::ALL),
         }
         self.rows = std::mem::take(&mut search.rows);
+        self.rows.clear();
     }
 
     /// Shows every row.
     pub fn for_each(&mut self, pause: &mut dyn FnMut(), mut each: impl FnMut(Row)) {
-        if let Some(part) = &mut self.spilled {
-            part.flush();
-            return part.for_each(pause, each);
+        if let Some(parts) = &mut self.spilled {
+            return parts.iter_mut().for_each(|part| {
+                part.flush();
+                part.for_each(pause, &mut each);
+            });
         }
         for some in self.rows.chunks(CHUNK) {
             pause();
@@ -188,42 +242,52 @@ struct Files<'h, H: Host> {
 
 impl<H: Host> Files<'_, H> {
     /// As [`Finder::slice`], for a file.
-    fn part(&mut self, part: &mut Part<H::File>, task: Task) {
-        if part.rows < 2 || self.finder.is_elsewhere(part.varying) {
+    fn part<const N: usize>(&mut self, parts: &mut [Part<H::File>; N], task: Task) {
+        let (counts, varying) = (counts(parts), varying(parts));
+        if is_alone(counts) || self.finder.is_elsewhere(varying) {
             return;
         }
-        if part.rows <= self.limit as u64 {
-            let pause = &mut || self.finder.host.pause();
-            part.read(0, self.limit, &mut self.rows, pause);
-            return self.finder.slice(&mut self.rows, task);
+        if rows(parts) <= self.limit as u64 {
+            self.load(parts);
+            let group = sides(&mut self.rows, counts.map(|count| count as usize));
+            return self.finder.slice(group, task);
         }
-        if self.finder.is_one(part.varying) {
-            return self.chain(part);
+        if self.finder.is_one::<N>(varying) {
+            return self.chain(&mut parts[0]);
         }
-        let task = task.within(part.varying);
+        let task = task.within(varying);
         if task.must != 0 {
-            return self.group(part, task);
+            return self.group(parts, task);
         }
-        let Some(split) = choose(part.rows, task, self.finder.radius) else {
-            return self.rest(part, task);
+        let Some(split) = choose(Size::of(counts), task, self.finder.radius) else {
+            return self.rest(parts, task);
         };
         for i in 0..split.blocks.len() {
             let outer = self.finder.enter(&split, i);
-            self.part(part, split.branch(task, i));
+            self.part(parts, split.branch(task, i));
             self.finder.leave(outer);
         }
     }
 
+    /// Reads the rows of files that fit.
+    fn load(&mut self, parts: &mut [Part<H::File>]) {
+        self.rows.clear();
+        for part in parts {
+            let pause = &mut || self.finder.host.pause();
+            part.read(0, self.limit, &mut self.rows, pause);
+        }
+    }
+
     /// As the finder's division by bits in which pairs must agree.
-    fn group(&mut self, part: &mut Part<H::File>, task: Task) {
-        let (bits, groups) = self.divide(part, task.must);
+    fn group<const N: usize>(&mut self, parts: &mut [Part<H::File>; N], task: Task) {
+        let (bits, groups) = self.divide(parts, task.must);
         let task = Task {
             must: task.must & !bits,
             ..task
         };
-        let all = part.rows as f64;
+        let all = rows(parts) as f64;
         for mut group in groups {
-            let of = group.rows as f64 / all;
+            let of = rows(&group) as f64 / all;
             let outer = self.finder.begin_part();
             self.part(&mut group, task);
             self.finder.end_part(outer, of);
@@ -231,29 +295,36 @@ impl<H: Host> Files<'_, H> {
     }
 
     /// Divides rows by as many of some bits as there may be files; returns those bits.
-    fn divide(&mut self, part: &mut Part<H::File>, by: u64) -> (u64, Vec<Part<H::File>>) {
+    fn divide<const N: usize>(
+        &mut self,
+        parts: &mut [Part<H::File>; N],
+        by: u64,
+    ) -> (u64, Vec<[Part<H::File>; N]>) {
         let (bits, shift) = window(by, self.bits);
         let host = &mut *self.finder.host;
-        let mut groups: Vec<_> = (0..1 << self.bits)
-            .map(|_| Part::new(host.file()))
+        let mut groups: Vec<[_; N]> = (0..1 << self.bits)
+            .map(|_| std::array::from_fn(|_| Part::new(host.file())))
             .collect();
-        part.for_each(&mut || host.pause(), |row| {
-            groups[((row.fingerprint & bits) >> shift) as usize].add(row);
-        });
-        groups.iter_mut().for_each(Part::flush);
+        for (side, part) in parts.iter_mut().enumerate() {
+            part.for_each(&mut || host.pause(), |row| {
+                groups[((row.fingerprint & bits) >> shift) as usize][side].add(row);
+            });
+        }
+        groups.iter_mut().flatten().for_each(Part::flush);
         (bits, groups)
     }
 
     /// Compares what is not worth dividing. Where only connections matter, one of several equal
     /// rows is enough.
-    fn rest(&mut self, part: &mut Part<H::File>, task: Task) {
-        if !self.finder.host.is_transitive() {
-            return self.compare(part);
+    fn rest<const N: usize>(&mut self, parts: &mut [Part<H::File>; N], task: Task) {
+        if !self.finder.is_transitive::<N>() {
+            return self.compare(parts);
         }
-        let mut distinct = Part::new(self.finder.host.file());
-        self.distinct(part, &mut distinct);
-        distinct.flush();
-        match distinct.rows <= part.rows / 2 {
+        let part = &mut parts[0];
+        let mut distinct = [Part::new(self.finder.host.file())];
+        self.distinct(part, &mut distinct[0]);
+        distinct[0].flush();
+        match distinct[0].rows <= part.rows / 2 {
             true => self.part(&mut distinct, task),
             false => self.compare(&mut distinct),
         }
@@ -262,18 +333,19 @@ impl<H: Host> Files<'_, H> {
     /// As [`Finder::distinct`], from one file into another.
     fn distinct(&mut self, part: &mut Part<H::File>, into: &mut Part<H::File>) {
         if part.rows <= self.limit as u64 {
-            let pause = &mut || self.finder.host.pause();
-            part.read(0, self.limit, &mut self.rows, pause);
+            self.load(std::slice::from_mut(part));
             if part.rows > 0 {
                 let distinct = self.finder.distinct(&mut self.rows);
-                self.rows[..distinct].iter().for_each(|row| into.add(*row));
+                distinct.iter().for_each(|row| into.add(*row));
             }
         } else if part.varying == 0 {
             self.chain(part);
+            self.rows.clear();
             part.read(0, 1, &mut self.rows, &mut || ());
             self.rows.iter().for_each(|row| into.add(*row));
         } else {
-            for mut group in self.divide(part, part.varying).1 {
+            let by = part.varying;
+            for [mut group] in self.divide(std::array::from_mut(part), by).1 {
                 self.distinct(&mut group, into);
             }
         }
@@ -283,6 +355,7 @@ impl<H: Host> Files<'_, H> {
     fn chain(&mut self, part: &mut Part<H::File>) {
         let (mut rows, mut at, mut last) = (Vec::with_capacity(CHUNK), 0, None);
         while at < part.rows {
+            rows.clear();
             part.read(at, CHUNK, &mut rows, &mut || self.finder.host.pause());
             at += rows.len() as u64;
             for row in &rows {
@@ -293,29 +366,33 @@ impl<H: Host> Files<'_, H> {
         }
     }
 
-    /// Compares all pairs: the rows that memory holds with each other and with all rows after them.
-    fn compare(&mut self, part: &mut Part<H::File>) {
-        let mut behind = Vec::with_capacity(TILE);
+    /// Compares all pairs: the rows of the first side that memory holds with those of the second, or
+    /// with each other and with all rows after them.
+    fn compare<const N: usize>(&mut self, parts: &mut [Part<H::File>; N]) {
+        let (counts, mut others) = (counts(parts), Vec::with_capacity(TILE));
         let mut at = 0;
-        while at < part.rows {
+        while at < counts[0] {
+            self.rows.clear();
             let pause = &mut || self.finder.host.pause();
-            part.read(at, self.limit, &mut self.rows, pause);
+            parts[0].read(at, self.limit, &mut self.rows, pause);
             let outer = self.finder.begin_part();
-            self.finder.compare(&self.rows, 0);
-            let (some, rest) = (
-                self.rows.len() as u64,
-                part.rows - at - self.rows.len() as u64,
-            );
+            let some = self.rows.len() as u64;
             at += some;
-            for next in (at..part.rows).step_by(TILE) {
-                part.read(next, TILE, &mut behind, &mut || self.finder.host.pause());
+            let (mut of, mut first) = (0.0, 0);
+            if N == 1 {
+                self.finder.compare([&mut self.rows], 0);
+                (of, first) = (Size::of([some]).pairs, at);
+            }
+            of += some as f64 * (counts[N - 1] - first) as f64;
+            for next in (first..counts[N - 1]).step_by(TILE) {
+                others.clear();
+                let pause = &mut || self.finder.host.pause();
+                parts[N - 1].read(next, TILE, &mut others, pause);
                 for rows in self.rows.chunks(TILE) {
-                    self.finder.tiles(rows, &behind, false, 0);
+                    self.finder.tiles(rows, &others, false, 0);
                 }
             }
-            let of = some as f64 * (some as f64 / 2.0 + rest as f64);
-            self.finder
-                .end_part(outer, of / (part.rows as f64 * part.rows as f64 / 2.0));
+            self.finder.end_part(outer, of / Size::of(counts).pairs);
         }
     }
 }

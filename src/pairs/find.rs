@@ -8,11 +8,14 @@
 //! large one is divided again, so that a value that many rows share does not cost the square of
 //! their number. What remains is the square of rows that are all within the radius of each other,
 //! which is the size of the answer.
+//!
+//! A group has one side, whose rows are paired with each other, or two sides, and the rows of one
+//! are paired with those of the other. Both sides are divided by the same bits.
 
 #![forbid(unsafe_code)]
 
 use super::compare::{Hit, TILE, Tiles, find};
-use super::split::{Split, Task, choose};
+use super::split::{Size, Split, Task, choose};
 use crate::store::Store;
 
 /// A fingerprint, and the tag that stands for its row.
@@ -28,15 +31,17 @@ pub trait Host {
     type File: Store;
     /// Makes a temporary file.
     fn file(&mut self) -> Self::File;
-    /// Takes a pair, in any order, by its tags.
+    /// Takes a pair by its tags: of one side in any order, of two sides `a` is of the first.
     fn pair(&mut self, a: u64, b: u64, distance: u32);
     /// Does it only matter which rows are connected? Then pairs may be left out whose rows others
-    /// connect, and some come more than once: n equal rows are n - 1 pairs, not n (n - 1) / 2.
+    /// connect, and some come more than once: n equal rows are n - 1 pairs, not n (n - 1) / 2. Of
+    /// two sides all pairs come.
     fn is_transitive(&self) -> bool {
         false
     }
     /// Are equal rows to stand for each other? Then each comes in a pair with an equal one that came
-    /// before it, the first of them in pairs with others, and no other pair comes.
+    /// before it, the first of them in pairs with others, and no other pair comes. Of two sides all
+    /// pairs come.
     fn wants_distinct(&self) -> bool {
         false
     }
@@ -46,7 +51,9 @@ pub trait Host {
     fn progress(&mut self, share: f64);
 }
 
-/// Groups of at most this many rows are compared without being divided.
+/// Groups of at most this many pairs are compared without being divided.
+const FEW_PAIRS: f64 = 512.0;
+/// The comparison of tiles pauses if one has more rows than this.
 const FEW: usize = 32;
 /// In groups of more rows, equal ones are left out of the comparison where only connections matter.
 const MANY: usize = 128;
@@ -55,6 +62,42 @@ pub const WINDOW: u32 = 8;
 const GROUPS: usize = 1 << WINDOW;
 /// Rows that are looked at or moved between two pauses.
 const STEPS: usize = 1 << 16;
+
+/// The rows of a group, on one side or on two.
+pub type Sides<'r, const N: usize> = [&'r mut [Row]; N];
+
+/// Divides rows that lie behind each other into the sides of a group.
+pub fn sides<const N: usize>(mut rows: &mut [Row], counts: [usize; N]) -> Sides<'_, N> {
+    counts.map(|count| rows.split_off_mut(..count).unwrap_or_default())
+}
+
+/// The same rows once more.
+pub fn again<'r, const N: usize>(sides: &'r mut Sides<'_, N>) -> Sides<'r, N> {
+    sides.each_mut().map(|side| &mut **side)
+}
+
+/// Are there no pairs?
+pub fn is_alone<const N: usize>(counts: [u64; N]) -> bool {
+    counts[0] == 0 || counts[N - 1] == 0 || N == 1 && counts[0] == 1
+}
+
+/// A division of a group, each of whose branches finds pairs that no other one does.
+pub struct Branches {
+    task: Task,
+    split: Split,
+}
+
+impl Branches {
+    /// Of all rows, which differ in these bits; None when they are not worth dividing.
+    pub fn of(size: Size, varying: u64, radius: u32) -> Option<Self> {
+        let task = Task::ALL.within(varying);
+        choose(size, task, radius).map(|split| Branches { task, split })
+    }
+
+    pub fn count(&self) -> usize {
+        self.split.blocks.len()
+    }
+}
 
 /// A search for pairs.
 pub struct Finder<'h, H: Host> {
@@ -94,46 +137,55 @@ impl<'h, H: Host> Finder<'h, H> {
 
     /// Gives every pair of rows in memory to the host, in no particular order; `rows` are left in
     /// another order.
-    pub fn slice(&mut self, rows: &mut [Row], task: Task) {
-        if rows.len() <= FEW {
-            return self.compare(rows, task.must);
+    pub fn slice<const N: usize>(&mut self, mut group: Sides<N>, task: Task) {
+        let counts = group.each_ref().map(|side| side.len() as u64);
+        if is_alone(counts) {
+            return;
         }
-        let varying = self.varying(rows);
+        let size = Size::of(counts);
+        if size.pairs <= FEW_PAIRS {
+            return self.compare(group, task.must);
+        }
+        let varying = self.varying(&group);
         if self.is_elsewhere(varying) {
             return;
         }
-        if self.is_one(varying) {
-            return self.chain(rows);
+        if self.is_one::<N>(varying) {
+            return self.chain(group[0]);
         }
         let task = task.within(varying);
         if task.must != 0 {
-            return self.group(rows, task);
+            return self.group(group, task);
         }
-        match choose(rows.len() as u64, task, self.radius) {
+        match choose(size, task, self.radius) {
             None => {
-                let many = rows.len() > MANY && self.host.is_transitive();
-                let distinct = if many {
-                    self.distinct(rows)
-                } else {
-                    rows.len()
-                };
-                self.compare(&rows[..distinct], 0);
+                if group[0].len() > MANY && self.is_transitive::<N>() {
+                    group[0] = self.distinct(std::mem::take(&mut group[0]));
+                }
+                self.compare(group, 0);
             }
             Some(split) => {
-                for i in 0..split.blocks.len() {
-                    let outer = self.enter(&split, i);
-                    self.slice(rows, split.branch(task, i));
-                    self.leave(outer);
+                let branches = Branches { task, split };
+                for i in 0..branches.count() {
+                    self.branch(again(&mut group), &branches, i);
                 }
             }
         }
     }
 
+    /// Gives the pairs of branch `i` to the host, as [`Finder::slice`] does.
+    pub fn branch<const N: usize>(&mut self, group: Sides<N>, branches: &Branches, i: usize) {
+        let Branches { task, split } = branches;
+        let outer = self.enter(split, i);
+        self.slice(group, split.branch(*task, i));
+        self.leave(outer);
+    }
+
     /// The bits in which rows differ from each other.
-    fn varying(&mut self, rows: &[Row]) -> u64 {
-        let first = rows.first().map_or(0, |row| row.fingerprint);
+    pub fn varying<const N: usize>(&mut self, group: &Sides<N>) -> u64 {
+        let first = group[0].first().map_or(0, |row| row.fingerprint);
         let mut varying = 0;
-        for some in rows.chunks(STEPS) {
+        for some in group.iter().flat_map(|side| side.chunks(STEPS)) {
             self.host.pause();
             let differing = |bits, row: &Row| bits | (row.fingerprint ^ first);
             varying = some.iter().fold(varying, differing);
@@ -146,9 +198,14 @@ impl<'h, H: Host> Finder<'h, H> {
         self.differ.iter().any(|mask| mask & varying == 0)
     }
 
+    /// Does it only matter which rows are connected?
+    pub fn is_transitive<const N: usize>(&self) -> bool {
+        N == 1 && self.host.is_transitive()
+    }
+
     /// Are all rows of a group in which these bits vary connected, and is that all that matters?
-    pub fn is_one(&self, varying: u64) -> bool {
-        varying.count_ones() <= self.radius && self.host.is_transitive()
+    pub fn is_one<const N: usize>(&self, varying: u64) -> bool {
+        varying.count_ones() <= self.radius && self.is_transitive::<N>()
     }
 
     /// Reports that rows are connected, each with the next.
@@ -165,8 +222,8 @@ impl<'h, H: Host> Finder<'h, H> {
     }
 
     /// Puts one row of each fingerprint to the front, and connects the others with them; returns
-    /// how many are in front. `rows` must not be empty.
-    pub fn distinct(&mut self, rows: &mut [Row]) -> usize {
+    /// those in front. `rows` must not be empty.
+    pub fn distinct<'r>(&mut self, rows: &'r mut [Row]) -> &'r mut [Row] {
         rows.sort_unstable_by(|a, b| {
             self.host.pause();
             (a.fingerprint, a.tag).cmp(&(b.fingerprint, b.tag))
@@ -182,7 +239,7 @@ impl<'h, H: Host> Finder<'h, H> {
                 distinct += 1;
             }
         }
-        distinct
+        &mut rows[..distinct]
     }
 
     /// Begins branch `i` of a split: what the branches before it report is not reported again.
@@ -217,43 +274,60 @@ impl<'h, H: Host> Finder<'h, H> {
     }
 
     /// Divides rows by the bits in which pairs must agree, as many as one pass takes.
-    fn group(&mut self, rows: &mut [Row], task: Task) {
+    fn group<const N: usize>(&mut self, mut group: Sides<N>, task: Task) {
         let (bits, shift) = window(task.must, WINDOW);
         let task = Task {
             must: task.must & !bits,
             ..task
         };
         let of_row = |row: &Row| ((row.fingerprint & bits) >> shift) as usize;
-        let ends = arrange(rows, of_row, || self.host.pause());
-        let all = rows.len() as f64;
-        let mut start = 0;
-        for end in ends {
-            if end - start > 1 {
+        let all: usize = group.iter().map(|side| side.len()).sum();
+        let sizes = (group.each_mut()).map(|side| arrange(side, of_row, || self.host.pause()));
+        let count = |i| sizes.each_ref().map(|of_side| of_side[i]);
+        for counts in (0..GROUPS).map(count) {
+            let mut counted = counts.into_iter();
+            let part = group.each_mut().map(|side| {
+                let count = counted.next().unwrap_or_default();
+                side.split_off_mut(..count).unwrap_or_default()
+            });
+            if !is_alone(counts.map(|count| count as u64)) {
                 let outer = self.begin_part();
-                self.slice(&mut rows[start..end], task);
-                self.end_part(outer, (end - start) as f64 / all);
+                self.slice(part, task);
+                self.end_part(outer, counts.iter().sum::<usize>() as f64 / all as f64);
             }
-            start = end;
         }
     }
 
     /// Compares all pairs of rows; reports those that agree in `must`, except for those that other
     /// branches report.
-    pub fn compare(&mut self, rows: &[Row], must: u64) {
-        let tiles = rows.chunks(TILE).len() as f64;
-        for (t, left) in rows.chunks(TILE).enumerate() {
+    pub fn compare<const N: usize>(&mut self, group: Sides<N>, must: u64) {
+        let (lefts, rights) = (group[0].chunks(TILE), group[N - 1].chunks(TILE));
+        let tiles = lefts.len() as f64;
+        for (t, left) in lefts.enumerate() {
             let outer = self.begin_part();
-            self.tiles(left, left, true, must);
-            for right in rows.chunks(TILE).skip(t + 1) {
+            if N == 1 {
+                self.tiles(left, left, true, must);
+            }
+            for right in rights.clone().skip(if N == 1 { t + 1 } else { 0 }) {
                 self.tiles(left, right, false, must);
             }
-            let of = (tiles - t as f64) / (tiles * (tiles + 1.0) / 2.0);
+            let of = match N {
+                1 => (tiles - t as f64) / (tiles * (tiles + 1.0) / 2.0),
+                _ => 1.0 / tiles,
+            };
             self.end_part(outer, of);
         }
     }
 
     /// Compares the rows of two tiles, at most TILE each, which may be the same.
     pub fn tiles(&mut self, left: &[Row], right: &[Row], same: bool, must: u64) {
+        // The inner loop is the faster the more rows the second tile has.
+        let swapped = right.len() < left.len();
+        let (left, right) = if swapped {
+            (right, left)
+        } else {
+            (left, right)
+        };
         copy(left, &mut self.left);
         if !same {
             copy(right, &mut self.right);
@@ -269,13 +343,14 @@ impl<'h, H: Host> Finder<'h, H> {
             for k in 0..self.hits.len() {
                 let (i, j) = self.hits[k];
                 let (a, b) = (left[usize::from(i)], right[usize::from(j)]);
+                let (a, b) = if swapped { (b, a) } else { (a, b) };
                 let differing = a.fingerprint ^ b.fingerprint;
                 if differing & must == 0 && self.differ.iter().all(|mask| mask & differing != 0) {
                     self.host.pair(a.tag, b.tag, differing.count_ones());
                 }
             }
             self.hits.clear();
-            if left.len() > FEW {
+            if right.len() > FEW {
                 self.host.pause();
             }
         }
@@ -287,47 +362,45 @@ fn copy(rows: &[Row], to: &mut Vec<u64>) {
     to.extend(rows.iter().map(|row| row.fingerprint));
 }
 
-/// Puts rows of the same group side by side, in place; returns where each group ends. (American
-/// flag sort: McIlroy, Bostic, McIlroy, 'Engineering Radix Sort', 1993.) When `pause` unwinds, rows
-/// are lost.
+/// Puts rows of the same group side by side, in place; returns how many each group has. (American
+/// flag sort: McIlroy, Bostic, McIlroy, 'Engineering Radix Sort', 1993; but cycles of rows are not
+/// followed, so that the processor need not wait for one row before it fetches the next: Skarupke,
+/// 'I Wrote a Faster Sorting Algorithm', 2016.)
 pub fn arrange<T: Copy>(
     rows: &mut [T],
     group: impl Fn(&T) -> usize,
     mut pause: impl FnMut(),
 ) -> [usize; GROUPS] {
-    let mut ends = [0; GROUPS];
+    let mut sizes = [0; GROUPS];
     for some in rows.chunks(STEPS) {
         pause();
         for row in some {
-            ends[group(row)] += 1;
+            sizes[group(row)] += 1;
         }
     }
-    let mut places = [0; GROUPS];
+    let (mut places, mut ends) = ([0; GROUPS], [0; GROUPS]);
     let mut sum = 0;
-    for (place, end) in places.iter_mut().zip(&mut ends) {
-        *place = sum;
-        sum += *end;
-        *end = sum;
-    }
-    let mut moved = 0;
     for g in 0..GROUPS {
-        while places[g] < ends[g] {
-            // Follows a cycle of rows, each of which takes the next one's place.
-            let mut row = rows[places[g]];
-            loop {
-                let home = group(&row);
-                let place = &mut places[home];
-                std::mem::swap(&mut rows[*place], &mut row);
-                *place += 1;
-                moved += 1;
-                if moved % STEPS == 0 {
-                    pause();
-                }
-                if home == g {
-                    break;
+        places[g] = sum;
+        sum += sizes[g];
+        ends[g] = sum;
+    }
+    let mut left = rows.len();
+    while left > 0 {
+        for g in 0..GROUPS {
+            // Brings each of these rows to its place. What takes its place here waits for the next
+            // round, unless it is at home.
+            let (start, end) = (places[g], ends[g]);
+            left -= end - start;
+            for from in (start..end).step_by(STEPS) {
+                pause();
+                for at in from..end.min(from + STEPS) {
+                    let place = &mut places[group(&rows[at])];
+                    rows.swap(at, *place);
+                    *place += 1;
                 }
             }
         }
     }
-    ends
+    sizes
 }

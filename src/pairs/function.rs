@@ -3,27 +3,29 @@
 use super::file::Gathered;
 use super::keys::{KeyBuffer, Keys};
 use super::search::{PairSearch, Pairs, Tags};
-use super::source::{SourceTable, radius};
+use super::shared::find_pairs;
+use super::source::{SourceTable, behind, radius};
+use super::within::Within;
 use crate::pg::process::activity::Activity;
 use crate::pg::process::memory::work_mem_bytes;
-use crate::pg::process::temp_file::TempFile;
 use crate::pg::sql::fmgr::{Args, pg_function};
 use crate::pg::sql::rows_out::{ResultValue, RowsOut};
 use crate::pg::sql::value::Value;
 use pgrx::pg_sys::Datum;
 
 /// Puts pairs into the function's result.
-struct PairRows {
+struct PairRows<const N: usize> {
     rows: RowsOut,
-    keys: Keys,
+    /// Of each relation.
+    keys: [Keys; N],
     buffers: [KeyBuffer; 2],
 }
 
-impl Pairs for PairRows {
+impl<const N: usize> Pairs for PairRows<N> {
     fn pair(&mut self, a: u64, b: u64, distance: u32) {
         let [left, right] = &mut self.buffers;
-        let (a, b) = (self.keys.get(a, left), self.keys.get(b, right));
-        let (a, b) = match self.keys.of_type.compare(a, b).is_gt() {
+        let (a, b) = (self.keys[0].get(a, left), self.keys[N - 1].get(b, right));
+        let (a, b) = match N == 1 && self.keys[0].of_type.compare(a, b).is_gt() {
             true => (b, a),
             false => (a, b),
         };
@@ -37,48 +39,76 @@ impl Pairs for PairRows {
     }
 }
 
-impl Tags for PairRows {
-    fn tag(&mut self, key: Value<'_>) -> u64 {
-        self.keys.add(key)
+impl<const N: usize> Tags for PairRows<N> {
+    fn tag(&mut self, side: usize, key: Value<'_>) -> u64 {
+        self.keys[side].add(key)
     }
 }
 
 pg_function! {
-    /// simhash_pairs(relation, key, fingerprint, radius) -> SETOF (a, b, distance)
+    /// simhash_pairs(relation, key, fingerprint, radius, within) -> SETOF (a, b, distance)
     fn simhash_pairs, pg_finfo_simhash_pairs(args) {
-        pairs(args, "simhash_pairs", false)
+        pairs::<1>(args, "simhash_pairs", false)
     }
 }
 
 pg_function! {
-    /// simhash_pairs_keyed(key_type, relation, key, fingerprint, radius) -> SETOF (a, b, distance)
+    /// simhash_pairs_keyed(key_type, relation, key, fingerprint, radius, within)
+    /// -> SETOF (a, b, distance)
     fn simhash_pairs_keyed, pg_finfo_simhash_pairs_keyed(args) {
-        pairs(args, "simhash_pairs_keyed", true)
+        pairs::<1>(args, "simhash_pairs_keyed", true)
     }
 }
 
-/// The pairs of the SQL function `name`; one that is `keyed` has the argument key_type before the
-/// others.
-fn pairs(args: &Args, name: &'static str, keyed: bool) -> Datum {
+pg_function! {
+    /// simhash_pairs(relation_a, key_a, fingerprint_a, relation_b, key_b, fingerprint_b, radius,
+    /// within) -> SETOF (a, b, distance)
+    fn simhash_pairs_across, pg_finfo_simhash_pairs_across(args) {
+        pairs::<2>(args, "simhash_pairs", false)
+    }
+}
+
+pg_function! {
+    /// simhash_pairs_keyed(key_type_a, key_type_b, relation_a, key_a, fingerprint_a, relation_b,
+    /// key_b, fingerprint_b, radius, within) -> SETOF (a, b, distance)
+    fn simhash_pairs_across_keyed, pg_finfo_simhash_pairs_across_keyed(args) {
+        pairs::<2>(args, "simhash_pairs_keyed", true)
+    }
+}
+
+/// The pairs of the SQL function `name`, within a relation or across two; one that is `keyed` has
+/// an argument for the type of each one's keys before the others.
+fn pairs<const N: usize>(args: &Args, name: &'static str, keyed: bool) -> Datum {
     let rows = RowsOut::begin(args);
-    let source = SourceTable::of(args, name, keyed);
-    let radius = radius(args.get::<i32>(usize::from(keyed) + 3), name);
-    let order = source.order();
+    let sources: [SourceTable; N] = SourceTable::of(args, name, keyed);
+    let at = behind::<N>(keyed);
+    let radius = radius(args.get::<i32>(at), name);
+    let within = Within::of(args, at + 1, name, &sources);
     // Keys that do not fit a tag get a quarter of the memory.
-    let memory = work_mem_bytes();
-    let of_keys = if order.is_by_value() { 0 } else { memory / 4 };
-    let pair_rows = PairRows {
-        rows,
-        keys: Keys::new(order, of_keys),
-        buffers: Default::default(),
-    };
+    let (memory, mut of_keys) = (work_mem_bytes(), 0);
+    let keys = sources.each_ref().map(|source| {
+        let order = source.order();
+        let own = if order.is_by_value() {
+            0
+        } else {
+            memory / 4 / N
+        };
+        of_keys += own;
+        Keys::new(order, own)
+    });
     let mut search = PairSearch {
-        pairs: pair_rows,
+        pairs: PairRows {
+            rows,
+            keys,
+            buffers: Default::default(),
+        },
         activity: &mut Activity::new(name),
     };
-    let mut gathered: Gathered<TempFile> = Gathered::new(memory - of_keys);
-    source.read(&mut gathered, &mut search);
-    search.pairs.keys.finish();
-    gathered.find_pairs(&mut search, radius);
+    let mut gathered = Gathered::new(memory - of_keys);
+    within.read(&sources, &mut search, &mut gathered, |search, group| {
+        search.pairs.keys.iter_mut().for_each(Keys::finish);
+        find_pairs(group, search, radius);
+        search.pairs.keys.iter_mut().for_each(Keys::clear);
+    });
     args.null()
 }

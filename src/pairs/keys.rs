@@ -40,6 +40,13 @@ impl Keys {
         }
     }
 
+    /// Forgets all keys.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.file = None;
+        self.written = 0;
+    }
+
     /// Keeps a key; returns the tag that stands for it.
     pub fn add(&mut self, key: Value<'_>) -> u64 {
         let datum = self.of_type.datum(key);

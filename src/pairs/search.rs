@@ -9,7 +9,7 @@ use crate::pg::sql::value::Value;
 
 /// Takes the pairs that a search finds.
 pub trait Pairs {
-    /// Takes a pair, in any order, by its tags.
+    /// As [`Host::pair`].
     fn pair(&mut self, a: u64, b: u64, distance: u32);
     /// As [`Host::is_transitive`].
     fn is_transitive(&self) -> bool;
@@ -19,10 +19,10 @@ pub trait Pairs {
     }
 }
 
-/// Gives the rows of a table their tags.
+/// Gives rows their tags.
 pub trait Tags: Pairs {
-    /// The tag of a row with this key. The key lives until the call returns.
-    fn tag(&mut self, key: Value<'_>) -> u64;
+    /// The tag of a row of this side (0, or 1) with this key. The key lives until the call returns.
+    fn tag(&mut self, side: usize, key: Value<'_>) -> u64;
 }
 
 pub struct PairSearch<'a, P> {

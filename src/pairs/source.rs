@@ -1,13 +1,7 @@
-//! The table that is searched for near-duplicates: its columns checked, its rows read.
+//! A table that is searched for near-duplicates, with its columns checked.
 
-use super::file::Gathered;
-use super::find::Row;
-use super::search::{PairSearch, Tags};
 use crate::pg::catalog::table::{self, Column, Opened};
 use crate::pg::process::error::{raise, raise_with_hint};
-use crate::pg::process::memory::or_out_of_memory;
-use crate::pg::process::temp_file::TempFile;
-use crate::pg::spi::query::for_each_row;
 use crate::pg::sql::fmgr::Args;
 use crate::pg::sql::key_type::{KeyType, no_order};
 use pgrx::PgSqlErrorCode::{
@@ -15,9 +9,6 @@ use pgrx::PgSqlErrorCode::{
     ERRCODE_NULL_VALUE_NOT_ALLOWED, ERRCODE_UNDEFINED_FUNCTION, ERRCODE_UNDEFINED_TABLE,
 };
 use pgrx::pg_sys;
-
-/// Rows between two reports of how many were read.
-const REPORTED: u64 = 65_536;
 
 /// The value of an argument; an ERROR when it is NULL.
 pub fn required<T>(value: Option<T>, function: &str, argument: &str) -> T {
@@ -54,15 +45,32 @@ pub struct SourceTable {
     pub column_type: pg_sys::Oid,
 }
 
+/// Where the arguments that follow those of N relations begin, see [`SourceTable::of`].
+pub fn behind<const N: usize>(keyed: bool) -> usize {
+    3 * N + if keyed { N } else { 0 }
+}
+
 impl SourceTable {
-    /// Reads the arguments `relation`, `key` and `fingerprint` of a function, the first three. One
-    /// that is `keyed` has another argument before them: keys are given back in its type, and
-    /// otherwise as bigint.
-    pub fn of(args: &Args, function: &str, keyed: bool) -> Self {
-        let first = usize::from(keyed);
-        let oid = required(args.get::<pg_sys::Oid>(first), function, "relation");
-        let key = required(args.name(first + 1), function, "key");
-        let fp = required(args.name(first + 2), function, "fingerprint");
+    /// Reads the first arguments of a function: `relation`, `key` and `fingerprint` of one relation
+    /// or of two, whose names then end in _a and _b. One that is `keyed` has an argument for each
+    /// relation before them: keys are given back in its type, and otherwise as bigint.
+    pub fn of<const N: usize>(args: &Args, function: &str, keyed: bool) -> [Self; N] {
+        std::array::from_fn(|side| {
+            let first = 3 * side + if keyed { N } else { 0 };
+            let key_type = match keyed {
+                true => args.type_of(side),
+                false => pg_sys::INT8OID,
+            };
+            let ending = if N == 1 { "" } else { ["_a", "_b"][side] };
+            Self::at(args, first, key_type, function, ending)
+        })
+    }
+
+    fn at(args: &Args, first: usize, key_type: pg_sys::Oid, function: &str, ending: &str) -> Self {
+        let name = |argument| format!("{argument}{ending}");
+        let oid = required(args.get::<pg_sys::Oid>(first), function, &name("relation"));
+        let key = required(args.name(first + 1), function, &name("key"));
+        let fp = required(args.name(first + 2), function, &name("fingerprint"));
         if table::name(oid).is_none() {
             raise(
                 ERRCODE_UNDEFINED_TABLE,
@@ -72,12 +80,8 @@ impl SourceTable {
         let table = Opened::new(oid);
         let column_type = column(&table, &key, "the key").storage.type_id;
         check_fingerprint(&table, &fp);
-        let key_type = match keyed {
-            true => args.type_of(0),
-            false => pg_sys::INT8OID,
-        };
-        check_key(&key, column_type, key_type, function);
-        let table_name = required(table::qualified_name(oid), function, "relation");
+        check_key(&key, column_type, key_type, function, ending);
+        let table_name = required(table::qualified_name(oid), function, &name("relation"));
         SourceTable {
             table,
             table_name,
@@ -118,31 +122,43 @@ impl SourceTable {
         table::quoted(name)
     }
 
-    /// Reads all rows that have a fingerprint, as the current user sees them.
-    pub fn read<P: Tags>(
-        &self,
-        rows: &mut Gathered<TempFile<'static>>,
-        search: &mut PairSearch<P>,
-    ) {
+    /// The query of the key and the fingerprint of each row that has one.
+    pub fn query(&self) -> String {
         let (key, fp, table) = (self.key_expression(), &self.fp, &self.table_name);
         // A domain over bigint is cast to it, so that the values are those of bigint.
-        let sql = format!(
+        format!(
             "SELECT {key}, {fp}::pg_catalog.int8 FROM {table} \
              WHERE {fp}::pg_catalog.int8 IS NOT NULL"
-        );
-        let mut count = 0u64;
-        for_each_row(&sql, None, &mut |[key, fp]| {
-            let key = key.unwrap_or_else(|| self.null_key());
-            let row = Row {
-                fingerprint: fp.map_or(0, |fp| fp.integer() as u64),
-                tag: search.pairs.tag(key),
-            };
-            or_out_of_memory(rows.add(row, search));
-            count += 1;
-            if count.is_multiple_of(REPORTED) {
-                search.activity.show(|| format!("{count} rows read"));
+        )
+    }
+
+    /// Raises an ERROR unless rows can be divided by the column of that name. Where all rows are of
+    /// this table, that is not its key.
+    pub fn check_within(&self, name: &str, function: &str, is_only: bool) {
+        let found = column(&self.table, name, "part of the scope");
+        let (role, hint) = match table::quoted(name) {
+            same if same == self.fp => (
+                "fingerprint",
+                "Only equal fingerprints would be compared: that is what radius 0 says.",
+            ),
+            same if is_only && same == self.key => (
+                "key",
+                "Rows with the same key are not told apart: name other columns.",
+            ),
+            _ => {
+                if KeyType::new(found.base_type()).is_none() {
+                    raise(ERRCODE_UNDEFINED_FUNCTION, no_order(found.base_type()));
+                }
+                return;
             }
-        });
+        };
+        raise_with_hint(
+            ERRCODE_INVALID_PARAMETER_VALUE,
+            format!(
+                "arguments \"within\" and \"{role}\" of {function} both name column \"{name}\""
+            ),
+            hint,
+        );
     }
 
     /// Raises the ERROR that two rows have the same key.
@@ -155,6 +171,7 @@ impl SourceTable {
         )
     }
 
+    /// Raises the ERROR that a row has no key.
     pub fn null_key(&self) -> ! {
         raise_with_hint(
             ERRCODE_NULL_VALUE_NOT_ALLOWED,
@@ -191,20 +208,24 @@ pub fn check_fingerprint(table: &Opened, name: &str) {
     }
 }
 
-fn check_key(name: &str, column: pg_sys::Oid, wanted: pg_sys::Oid, function: &str) {
+fn check_key(name: &str, column: pg_sys::Oid, wanted: pg_sys::Oid, function: &str, ending: &str) {
     if !table::casts_implicitly(column, wanted) {
         let plain = function.trim_end_matches("_keyed");
         let is_integer = table::casts_implicitly(column, pg_sys::INT8OID);
         let (column, wanted) = (table::type_name(column), table::type_name(wanted));
-        let hint = match is_integer {
-            true => {
+        let hint = match (ending, is_integer) {
+            ("", true) => {
                 format!(
                     "Integer keys need no key type: {plain}(relation, key, fingerprint, radius)."
                 )
             }
-            false => format!(
+            ("", false) => format!(
                 "Say what type the keys are: \
                  {plain}_keyed(NULL::{column}, relation, key, fingerprint, radius)."
+            ),
+            _ => format!(
+                "Say what type the keys are: argument \"key_type{ending}\" of {plain}_keyed \
+                 is NULL::{column}."
             ),
         };
         raise_with_hint(

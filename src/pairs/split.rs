@@ -72,14 +72,33 @@ const FILE: f64 = 8.0;
 /// Most divisions in a row that are considered.
 const STEPS: u32 = 6;
 
-/// How to divide a group of `rows`; None when comparing all its pairs is as cheap.
-pub fn choose(rows: u64, task: Task, radius: u32) -> Option<Split> {
-    let rows = rows as f64;
-    let everything = COMPARE * rows * rows / 2.0;
+/// How many rows a group has, and how many pairs they make.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    rows: f64,
+    pub pairs: f64,
+}
+
+impl Size {
+    /// Of one side, whose rows are paired with each other, or of two, of which the rows of one are
+    /// paired with those of the other.
+    pub fn of<const N: usize>(counts: [u64; N]) -> Self {
+        let counts = counts.map(|count| count as f64);
+        let product = counts[0] * counts[N - 1];
+        Size {
+            rows: counts.iter().sum(),
+            pairs: if N == 1 { product / 2.0 } else { product },
+        }
+    }
+}
+
+/// How to divide a group; None when comparing all its pairs is as cheap.
+pub fn choose(group: Size, task: Task, radius: u32) -> Option<Split> {
+    let everything = COMPARE * group.pairs;
     let fresh = task.open & !task.zone;
     let left = radius.saturating_sub(task.zone_blocks);
-    let of_fresh = cheapest(rows, fresh.count_ones(), left);
-    let of_all = cheapest(rows, task.open.count_ones(), radius);
+    let of_fresh = cheapest(group, fresh.count_ones(), left);
+    let of_all = cheapest(group, task.open.count_ones(), radius);
     let keeps_zone = of_fresh.0 <= of_all.0;
     let (over, budget, (cost, blocks)) = match keeps_zone {
         true => (fresh, left, of_fresh),
@@ -93,7 +112,7 @@ pub fn choose(rows: u64, task: Task, radius: u32) -> Option<Split> {
 
 /// The cost of dividing by `bits` bits of which `budget` may differ, and into how many blocks to
 /// cut.
-fn cheapest(rows: f64, bits: u32, budget: u32) -> (f64, u32) {
+fn cheapest(group: Size, bits: u32, budget: u32) -> (f64, u32) {
     let mut best = (f64::INFINITY, 0);
     let (mut groups, mut filings) = (1.0, 0.0);
     for step in 1..=STEPS.min(bits.saturating_sub(budget)) {
@@ -101,7 +120,7 @@ fn cheapest(rows: f64, bits: u32, budget: u32) -> (f64, u32) {
         groups *= f64::from(budget + step) / f64::from(step);
         filings += groups * (width / 8.0).ceil();
         let together = (-width * f64::from(step)).exp2();
-        let cost = FILE * rows * filings + COMPARE * groups * rows * rows / 2.0 * together;
+        let cost = FILE * group.rows * filings + COMPARE * groups * group.pairs * together;
         if cost < best.0 {
             best = (cost, budget + step);
         }
@@ -148,15 +167,19 @@ mod tests {
 
     #[test]
     fn ten_million_rows_within_three_are_filed_under_four_keys() {
-        let split = choose(10_000_000, Task::ALL, 3).unwrap();
         let keys: Vec<u64> = (0..4).map(|b| 0xFFFF << (48 - 16 * b)).collect();
-        assert_eq!(split.blocks, keys);
+        let one = choose(Size::of([10_000_000]), Task::ALL, 3);
+        assert_eq!(one.unwrap().blocks, keys);
+        let two = choose(Size::of([5_000_000, 5_000_000]), Task::ALL, 3);
+        assert_eq!(two.unwrap().blocks, keys);
     }
 
     #[test]
     fn few_rows_and_few_bits_are_compared() {
-        assert_eq!(choose(10, Task::ALL, 3), None);
-        assert_eq!(choose(1_000_000, Task::ALL.within(0b111), 3), None);
-        assert_eq!(choose(1_000_000, Task::ALL, 64), None);
+        let million = Size::of([1_000_000]);
+        assert_eq!(choose(Size::of([10]), Task::ALL, 3), None);
+        assert_eq!(choose(million, Task::ALL.within(0b111), 3), None);
+        assert_eq!(choose(million, Task::ALL, 64), None);
+        assert_eq!(choose(Size::of([3, 1_000_000]), Task::ALL, 3), None);
     }
 }

@@ -10,6 +10,8 @@ use proptest::prelude::*;
 struct TestHost {
     transitive: bool,
     distinct: bool,
+    /// Do pairs come in the order of their sides?
+    two_sides: bool,
     pairs: Vec<(u64, u64, u32)>,
     files: usize,
     progress: f64,
@@ -26,7 +28,11 @@ impl Host for TestHost {
     }
 
     fn pair(&mut self, a: u64, b: u64, distance: u32) {
-        self.pairs.push((a.min(b), a.max(b), distance));
+        let (a, b) = match self.two_sides {
+            true => (a, b),
+            false => (a.min(b), a.max(b)),
+        };
+        self.pairs.push((a, b, distance));
     }
 
     fn is_transitive(&self) -> bool {
@@ -57,7 +63,7 @@ fn rows(fingerprints: &[u64]) -> Vec<Row> {
 }
 
 fn find_pairs(collector: &mut TestHost, radius: u32, rows: &mut [Row]) {
-    Finder::new(collector, radius).slice(rows, Task::ALL);
+    Finder::new(collector, radius).slice([rows], Task::ALL);
 }
 
 fn in_memory(fingerprints: &[u64], radius: u32) -> Vec<(u64, u64, u32)> {
@@ -69,9 +75,9 @@ fn in_memory(fingerprints: &[u64], radius: u32) -> Vec<(u64, u64, u32)> {
 
 /// Searches with `memory` bytes, and looks whether all rows are still there afterwards.
 fn search(fingerprints: &[u64], radius: u32, memory: usize, host: &mut TestHost) {
-    let mut gathered = Gathered::new(memory);
+    let mut gathered = Gathered::<_, 1>::new(memory);
     for row in rows(fingerprints) {
-        gathered.add(row, host).unwrap();
+        gathered.add(0, row, host).unwrap();
     }
     gathered.find_pairs(host, radius);
     let mut seen = Vec::new();
@@ -86,6 +92,62 @@ fn with_files(fingerprints: &[u64], radius: u32, memory: usize) -> (Vec<(u64, u6
     search(fingerprints, radius, memory, &mut host);
     host.pairs.sort();
     (host.pairs, host.files)
+}
+
+/// Searches two sides with `memory` bytes; the rows come in turns. Also tells how many files were
+/// used.
+fn across(sides: [&[u64]; 2], radius: u32, memory: usize) -> (Vec<(u64, u64, u32)>, usize) {
+    // What a host asks for of one side does not count.
+    let mut host = TestHost {
+        two_sides: true,
+        transitive: true,
+        distinct: true,
+        ..TestHost::default()
+    };
+    let mut gathered = Gathered::<_, 2>::new(memory);
+    let both = sides.map(rows);
+    for i in 0..both[0].len().max(both[1].len()) {
+        for (side, rows) in both.iter().enumerate() {
+            if let Some(row) = rows.get(i) {
+                gathered.add(side, *row, &mut host).unwrap();
+            }
+        }
+    }
+    gathered.find_pairs(&mut host, radius);
+    let mut seen = 0;
+    gathered.for_each(&mut || (), |_| seen += 1);
+    assert_eq!(seen, sides[0].len() + sides[1].len());
+    host.pairs.sort();
+    (host.pairs, host.files)
+}
+
+fn brute_force_across(sides: [&[u64]; 2], radius: u32) -> Vec<(u64, u64, u32)> {
+    let mut pairs = Vec::new();
+    for (i, x) in sides[0].iter().enumerate() {
+        for (j, y) in sides[1].iter().enumerate() {
+            let distance = (x ^ y).count_ones();
+            if distance <= radius {
+                pairs.push((i as u64, j as u64, distance));
+            }
+        }
+    }
+    pairs
+}
+
+fn check_across(left: &[u64], right: &[u64], what: &str) {
+    for radius in (0..=8).chain([13, 64]) {
+        if radius == 64 && left.len() * right.len() > 1 << 21 {
+            continue;
+        }
+        for sides in [[left, right], [right, left]] {
+            let (found, files) = across(sides, radius, 1 << 20);
+            assert!(
+                found == brute_force_across(sides, radius),
+                "{what}: radius {radius}"
+            );
+            assert_eq!(files, 0);
+        }
+    }
 }
 
 fn brute_force(fingerprints: &[u64], radius: u32) -> Vec<(u64, u64, u32)> {
@@ -200,6 +262,77 @@ fn files_find_the_same() {
     );
 }
 
+#[test]
+fn two_sides_of_every_kind() {
+    let random: Vec<u64> = (0..1200).map(mixed).collect();
+    check_across(&[], &random, "nothing");
+    check_across(&random[7..8], &random, "one row");
+    check_across(&random, &random, "the same rows twice");
+    check_across(&[7; 700], &[7; 500], "one value on both sides");
+    check_across(&[7; 700], &[8; 500], "one value on each side");
+    let copies = |seed| near_copies(1200, 300, 9, u64::MAX, seed);
+    check_across(&copies(1), &copies(1)[..90], "near-copies of the same rows");
+    check_across(
+        &near_copies(900, 3, 12, u64::MAX, 2),
+        &near_copies(700, 3, 9, u64::MAX, 2),
+        "three balls",
+    );
+    let skewed = near_copies(1500, 400, 6, 0xFFFF_0000_0000_FFFF, 3);
+    check_across(&skewed, &copies(3), "two blocks constant on one side");
+    check_across(&skewed, &skewed[..900], "two blocks constant");
+    let mut masses = near_copies(700, 200, 6, u64::MAX, 6);
+    let others = [&masses[..], &[5; 40], &[!5; 600]].concat();
+    masses.extend([5; 500]);
+    masses.extend([!5; 3]);
+    check_across(&masses, &others, "masses of equal rows among others");
+}
+
+#[test]
+fn files_find_the_same_across() {
+    for (seed, mask) in [(1, u64::MAX), (2, 0xFFFF_FFFF_FFFF), (4, 0xFFFF)] {
+        let mut left = near_copies(3000, 1000, 7, mask, seed);
+        left.extend([mask & 77; 70]);
+        let mut right = near_copies(2500, 1000, 7, mask, seed);
+        right.extend([mask & 77; 90]);
+        for sides in [[&left[..], &right[..]], [&left, &right[..1300]]] {
+            for radius in [0, 3, 5, 8] {
+                let (found, files) = across(sides, radius, 1);
+                assert!(
+                    found == brute_force_across(sides, radius),
+                    "seed {seed} radius {radius}"
+                );
+                assert!(files > 0);
+            }
+        }
+    }
+    let (found, files) = across([&[9; 900], &[9; 4000]], 3, 1);
+    assert!(found.len() == 900 * 4000 && files > 0);
+    let (found, _) = across([&[9; 900], &[!9; 4000]], 64, 1);
+    assert!(found.len() == 900 * 4000);
+}
+
+/// Rows of one group do not come back in the next, in memory or in files, and one that needs files
+/// leaves memory for the next.
+#[test]
+fn groups_follow_each_other() {
+    let mut host = TestHost::default();
+    let mut gathered = Gathered::<_, 1>::new(1);
+    for (seed, count) in [(1, 500), (2, 9000), (3, 0), (4, 1), (5, 4000), (6, 9000)] {
+        let fingerprints = near_copies(count, 900, 5, u64::MAX, seed);
+        let before = host.files;
+        for row in rows(&fingerprints) {
+            gathered.add(0, row, &mut host).unwrap();
+        }
+        gathered.find_pairs(&mut host, 3);
+        gathered.clear();
+        host.progress = 0.0;
+        let mut found = std::mem::take(&mut host.pairs);
+        found.sort();
+        assert!(found == brute_force(&fingerprints, 3), "group {seed}");
+        assert_eq!(host.files > before, count == 9000);
+    }
+}
+
 /// Each equal row comes in one pair, with the first of them at the end, and no pair of others is
 /// lost.
 #[test]
@@ -261,9 +394,9 @@ fn every_pass_over_the_rows_pauses() {
         host.pauses
     );
     let mut host = TestHost::default();
-    let mut gathered = Gathered::new(1);
+    let mut gathered = Gathered::<_, 1>::new(1);
     for row in rows(&fingerprints) {
-        gathered.add(row, &mut host).unwrap();
+        gathered.add(0, row, &mut host).unwrap();
     }
     assert!(
         host.pauses >= 4096 / 64,
@@ -285,9 +418,9 @@ fn one_large_comparison_reports_progress() {
     let fingerprints: Vec<u64> = (0..9000).map(mixed).collect();
     for memory in [1, 1 << 20] {
         let mut host = TestHost::default();
-        let mut gathered = Gathered::new(memory);
+        let mut gathered = Gathered::<_, 1>::new(memory);
         for row in rows(&fingerprints) {
-            gathered.add(row, &mut host).unwrap();
+            gathered.add(0, row, &mut host).unwrap();
         }
         gathered.find_pairs(&mut host, 24);
         assert!(host.reports > 1, "{} reports", host.reports);
@@ -404,5 +537,18 @@ proptest! {
         let wanted = brute_force(&fingerprints, radius);
         prop_assert!(in_memory(&fingerprints, radius) == wanted);
         check_connected(&fingerprints, radius, 1 << 20);
+    }
+
+    #[test]
+    fn any_rows_across(
+        counts in prop::array::uniform2(0usize..900), originals in 1u64..300, flips in 0u32..14,
+        mask: u64, wide: bool, seed: u64, radius in 0u32..=64,
+    ) {
+        let mask = if wide { u64::MAX } else { mask };
+        // The originals are the same on both sides.
+        let both = near_copies(counts[0] + counts[1], originals, flips, mask, seed);
+        let (left, right) = both.split_at(counts[0]);
+        let (found, _) = across([left, right], radius, 1 << 20);
+        prop_assert!(found == brute_force_across([left, right], radius));
     }
 }

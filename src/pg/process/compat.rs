@@ -2,7 +2,7 @@
 //! Conditions name the older majors, so that a new one is compiled like the newest.
 //!
 //! On a major that is not in [`TESTED`], changes are logged through the server's own generic WAL
-//! functions and indexes are built by one process, which is slower.
+//! functions, and indexes are built and pairs searched by one process, which is slower.
 
 use super::unguarded;
 use pgrx::pg_sys;
@@ -10,7 +10,8 @@ use std::ffi::CStr;
 
 /// The majors on which redo has replayed the WAL records that `wal::patch` puts together
 /// (pg_test/t/001_crash.pl, with wal_consistency_checking; 015_crash_points.pl; 010_standby.pl),
-/// and several processes have built one index (020_parallel_build.pl).
+/// and several processes have built one index (020_parallel_build.pl) and searched for pairs
+/// (025_pairs_clusters.pl).
 const TESTED: [u32; 5] = [14, 15, 16, 17, 18];
 
 /// Is the major that this library is compiled for among them?
@@ -97,6 +98,28 @@ pub fn owns_relation(oid: pg_sys::Oid) -> bool {
     #[cfg(not(any(feature = "pg14", feature = "pg15")))]
     unsafe {
         pg_sys::object_ownercheck(pg_sys::RelationRelationId, oid, pg_sys::GetUserId())
+    }
+}
+
+/// Sends a message through a queue of shared memory, all of it at once; waits while it is full.
+/// From 15 on the sender says so.
+///
+/// # Safety
+/// The queue must be attached to.
+pub unsafe fn send(
+    queue: *mut pg_sys::shm_mq_handle,
+    message: &[u8],
+) -> pg_sys::shm_mq_result::Type {
+    let (length, data) = (message.len(), message.as_ptr().cast());
+    // SAFETY: the caller's word; the server copies the message.
+    #[cfg(feature = "pg14")]
+    unsafe {
+        pg_sys::shm_mq_send(queue, length, data, false)
+    }
+    // SAFETY: as above.
+    #[cfg(not(feature = "pg14"))]
+    unsafe {
+        pg_sys::shm_mq_send(queue, length, data, false, true)
     }
 }
 

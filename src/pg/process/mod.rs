@@ -1,7 +1,8 @@
 //! The server process: interrupts and stack ([`backend`]), [`memory`], [`temp_file`], [`error`],
-//! [`attempt`], [`encoding`], [`settings`], [`activity`], [`snapshot`], [`advisory_lock`]. [`compat`] has what
-//! differs between PostgreSQL's majors, [`unguarded`] the calls without a guard. What must not live
-//! here: anything that needs another folder of `pg`.
+//! [`attempt`], [`encoding`], [`settings`], [`activity`], [`snapshot`], [`advisory_lock`], a
+//! background worker that helps ([`helper`]). [`compat`] has what differs between PostgreSQL's
+//! majors, [`unguarded`] the calls without a guard. What must not live here: anything that needs
+//! another folder of `pg`.
 
 pub mod activity;
 pub mod advisory_lock;
@@ -10,6 +11,7 @@ pub mod backend;
 pub mod compat;
 pub mod encoding;
 pub mod error;
+pub mod helper;
 pub mod memory;
 pub mod settings;
 pub mod snapshot;

@@ -1,0 +1,138 @@
+//! `within`: rows pair only if they are equal in the columns that it names. Reads rows group by
+//! group; without such columns all rows are one group.
+
+use super::file::Gathered;
+use super::find::Row;
+use super::search::{PairSearch, Tags};
+use super::source::{SourceTable, required};
+use crate::pg::catalog::table::quoted;
+use crate::pg::process::encoding::to_utf8;
+use crate::pg::process::error::raise;
+use crate::pg::process::memory::or_out_of_memory;
+use crate::pg::process::temp_file::TempFile;
+use crate::pg::spi::query::for_each_row;
+use crate::pg::sql::fmgr::Args;
+use crate::pg::sql::value::Value;
+use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED};
+use pgrx::pg_sys;
+
+/// Rows between two reports of how many were read.
+const REPORTED: u64 = 65_536;
+
+/// The columns, as SQL text.
+pub struct Within(Vec<String>);
+
+impl Within {
+    /// Reads argument `i` of a function, an array of names of columns that each of the relations
+    /// has.
+    pub fn of(args: &Args, i: usize, function: &str, sources: &[SourceTable]) -> Self {
+        let array = args.varlena(i, pg_sys::TEXTARRAYOID);
+        let mut columns = Vec::new();
+        for name in required(array, function, "within").array().items {
+            let Some(name) = name else {
+                raise(
+                    ERRCODE_NULL_VALUE_NOT_ALLOWED,
+                    format!("argument \"within\" of {function} must not contain nulls"),
+                )
+            };
+            let name = to_utf8(name.bytes());
+            for source in sources {
+                source.check_within(&name, function, sources.len() == 1);
+            }
+            let column = quoted(&name);
+            if columns.contains(&column) {
+                raise(
+                    ERRCODE_INVALID_PARAMETER_VALUE,
+                    format!("argument \"within\" of {function} names column {column} twice"),
+                );
+            }
+            columns.push(column);
+        }
+        Within(columns)
+    }
+
+    /// The rows of all sides, those of a group behind each other: the key of the first or of the
+    /// second side, the fingerprint, the side, and the row's number within its group.
+    fn query(&self, sources: &[SourceTable]) -> String {
+        let sides = sources.iter().enumerate().map(|(side, source)| {
+            let (key, fp, table) = (source.key_expression(), &source.fp, &source.table_name);
+            let keys = if side == 0 {
+                [&key, "NULL"]
+            } else {
+                ["NULL", &key]
+            }
+            .join(", ");
+            let columns = self.0.join(", ");
+            // IS NOT NULL would ask whether the columns of a composite value are.
+            let condition = |column| format!(" AND {column} IS DISTINCT FROM NULL");
+            let conditions: String = self.0.iter().map(condition).collect();
+            format!(
+                "SELECT {keys}, {fp}::pg_catalog.int8, {side}::pg_catalog.int8, {columns} \
+                 FROM {table} WHERE {fp}::pg_catalog.int8 IS NOT NULL{conditions}"
+            )
+        });
+        let rows = sides.collect::<Vec<_>>().join(" UNION ALL ");
+        let scope = |i| format!("w{i}");
+        let scopes = (0..self.0.len()).map(scope).collect::<Vec<_>>().join(", ");
+        format!(
+            "SELECT a, b, fp, side, pg_catalog.row_number() OVER (PARTITION BY {scopes}) \
+             FROM ({rows}) AS r (a, b, fp, side, {scopes})"
+        )
+    }
+
+    /// Reads all rows that have a fingerprint and belong to a group, as the current user sees them.
+    /// Calls `group` with the rows of each, of which there may be none.
+    pub fn read<P: Tags, const N: usize>(
+        &self,
+        sources: &[SourceTable; N],
+        search: &mut PairSearch<P>,
+        rows: &mut Gathered<TempFile<'static>, N>,
+        mut group: impl FnMut(&mut PairSearch<P>, &mut Gathered<TempFile<'static>, N>),
+    ) {
+        let mut count = 0u64;
+        let mut add = |search: &mut PairSearch<P>,
+                       rows: &mut Gathered<_, N>,
+                       side: usize,
+                       [key, fp]: [Option<Value<'_>>; 2]| {
+            let key = key.unwrap_or_else(|| sources[side].null_key());
+            let row = Row {
+                fingerprint: integer(fp) as u64,
+                tag: search.pairs.tag(side, key),
+            };
+            or_out_of_memory(rows.add(side, row, search));
+            count += 1;
+            if count.is_multiple_of(REPORTED) {
+                search.activity.show(|| format!("{count} rows read"));
+            }
+        };
+        if self.0.is_empty() {
+            for (side, source) in sources.iter().enumerate() {
+                for_each_row(&source.query(), None, &mut |row| {
+                    add(search, rows, side, row);
+                });
+            }
+        } else {
+            for_each_row(&self.query(sources), None, &mut |[
+                a,
+                b,
+                fp,
+                side,
+                number,
+            ]| {
+                if integer(number) == 1 {
+                    group(search, rows);
+                    rows.clear();
+                }
+                let second = integer(side) == 1;
+                let key = if second { b } else { a };
+                add(search, rows, usize::from(second), [key, fp]);
+            });
+        }
+        group(search, rows);
+    }
+}
+
+/// A number that is not NULL.
+fn integer(value: Option<Value<'_>>) -> i64 {
+    value.map_or(0, |value| value.integer())
+}
