@@ -217,7 +217,7 @@ unsafe fn column_types(desc: pg_sys::TupleDesc) -> impl Iterator<Item = pg_sys::
 ///
 /// # Safety
 /// After a run that returned a row.
-unsafe fn copied<'a>(i: usize) -> Option<Value<'a>> {
+pub(super) unsafe fn copied<'a>(i: usize) -> Option<Value<'a>> {
     let mut null = false;
     // SAFETY: the caller's word; for a column that the row lacks the server returns NULL.
     unsafe {
