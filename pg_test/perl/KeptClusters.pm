@@ -164,7 +164,8 @@ sub run_kept
 		for my $i (0 .. $#$list)
 		{
 			print $fh "\\warn at $i\n", map { "$_\n" } @{ $list->[$i]{lines} };
-			print $fh "SELECT must_be_true();\n" if $options{check};
+			# A history that was made smaller may have lost its COMMIT.
+			print $fh "COMMIT;\nSELECT must_be_true();\n" if $options{check};
 		}
 		close $fh;
 		my $err = '';
@@ -213,11 +214,27 @@ sub first_fault
 	return $at ? ($at, $list->[$at]{error}) : (0, '');
 }
 
-# Leaves out what can be left out, transactions first, then lines, as long as the clusters are still wrong.
+# The lists of lines with one thing less than $lines: a savepoint, a line, a row of VALUES.
+sub lines_with_less
+{
+	my ($lines) = @_;
+	my @less = [ grep { !/SAVEPOINT|TO s;|RELEASE/ } @$lines ];
+	for my $i (0 .. $#$lines)
+	{
+		push @less, [ @$lines[ 0 .. $i - 1, $i + 1 .. $#$lines ] ];
+		while ($lines->[$i] =~ /\([^()]*\), (?=\()|(?<=\)), \([^()]*\)/g)
+		{
+			push @less, [ @$lines[ 0 .. $i - 1 ], substr($lines->[$i], 0, $-[0]) . substr($lines->[$i], $+[0]), @$lines[ $i + 1 .. $#$lines ] ];
+		}
+	}
+	return grep { join("\n", @$_) ne join("\n", @$lines) } @less;
+}
+
+# Leaves out what can be left out, transactions first, as long as the clusters are still wrong.
 sub smallest_history
 {
 	my ($node, @transactions) = @_;
-	my ($until) = first_fault($node, @transactions) or return;
+	my ($until) = first_fault($node, @transactions);
 	return () unless $until;
 	splice @transactions, $until;
 	for (my $i = $#transactions; $i >= 0; $i--)
@@ -226,18 +243,17 @@ sub smallest_history
 		splice @fewer, $i, 1;
 		@transactions = @fewer if @fewer && (first_fault($node, @fewer))[0];
 	}
-	for my $i (0 .. $#transactions)
+	for my $transaction (@transactions)
 	{
-		for (my $line = $#{ $transactions[$i]{lines} }; $line >= 0; $line--)
+		my $less = 1;
+		while ($less)
 		{
-			my @lines = @{ $transactions[$i]{lines} };
-			splice @lines, $line, 1;
-			my @fewer = @transactions;
-			$fewer[$i] = { %{ $fewer[$i] }, lines => \@lines };
-			@transactions = @fewer if @lines && (first_fault($node, @fewer))[0];
+			my $kept = $transaction->{lines};
+			$less = first { $transaction->{lines} = $_; (first_fault($node, @transactions))[0] } lines_with_less($kept);
+			$transaction->{lines} = $less // $kept;
 		}
 	}
-	return @transactions;
+	return grep { @{ $_->{lines} } } @transactions;
 }
 
 # A history as a script that can be run by hand.

@@ -15,7 +15,8 @@ note "SIMHASH_TEST_SEED=$seed";
 my $node = new_node('kept_clusters', conf => "deadlock_timeout = 10ms\nstatement_timeout = 60s\n");
 my $merge = $node->pg_version >= 15;
 my $sessions = 8;
-my %done = (operations => 0, transactions => 0, retried => 0, pauses => 0);
+my %done = (operations => 0, transactions => 0, pauses => 0);
+my %sent_back;
 
 # Errors after which a transaction is tried again. 23505: another session has stored a row with this key.
 sub is_sent_back { return $_[0] =~ /^(?:40001|40P01|23503)/ || $_[0] =~ /^23505.*"doc/; }
@@ -67,9 +68,10 @@ sub phase
 			{
 				$failed .= join "\n", $error, @{ $transaction->{lines} }, '';
 			}
-			elsif (($transaction->{tries} // 0) < 3)
+			else
 			{
-				$done{retried}++;
+				$sent_back{ substr $error, 0, 5 }++;
+				next if ($transaction->{tries} // 0) == 3;
 				push @{ $again->[$s] }, { %$transaction, tries => ($transaction->{tries} // 0) + 1 };
 			}
 		}
@@ -107,7 +109,7 @@ until_over(
 		}
 	},
 	sub { return $done{operations} >= $in_all || %wrong });
-done_so_far(join ', ', map { "$done{$_} $_" } qw(operations transactions retried pauses));
+done_so_far(join ', ', (map { "$done{$_} $_" } qw(operations transactions pauses)), 'sent back by SQLSTATE ' . join ' ', map { "$_: $sent_back{$_}" } sort keys %sent_back);
 
 $node->stop;
 done_testing();
