@@ -170,6 +170,7 @@ impl Arrival {
                 missed_near_duplicate(&call.relation().name());
             }
         }
+        settled::unites(of.clusters.oid);
         finds(&self.unite, call, row);
         if let (Some((fingerprint, scope)), Some(key)) = (place(call, of, row), row[0]) {
             settled::remember(of.clusters.oid, fingerprint, scope, key, &of.key_type);

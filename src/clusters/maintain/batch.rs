@@ -18,6 +18,7 @@ use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::memory::or_out_of_memory;
 use crate::pg::spi::saved_query::Sees;
 use crate::pg::spi::transition::TransitionQueries;
+use crate::pg::sql::key_type::KeyType;
 use crate::pg::sql::trigger::{Event, TriggerCall};
 use crate::pg::sql::value::Value;
 use crate::trigger::call::{Known, missed_near_duplicate, refuse, remembered};
@@ -88,10 +89,9 @@ impl BatchTrigger {
     }
 
     fn regroup(&self, call: &TriggerCall<'_>, ids: Option<Value<'_>>) {
-        let of = &self.of;
-        let new = || Regroup::new(&of.statement, &of.scopes.scope, of.options.radius);
         if let Some(ids) = ids {
-            self.regroup.get_or_init(new).run(call, ids, of.sees_all());
+            let regroup = self.regroup.get_or_init(|| Regroup::new(&self.of));
+            regroup.run(call, ids, self.of.sees_all());
         }
     }
 }
@@ -155,7 +155,9 @@ impl<'a> Batch<'a, '_> {
 
     fn unite(&self, mut unions: Unions<'a>) {
         let of = &self.trigger.of;
-        let key_type = &of.key_type;
+        let Some(key_type) = KeyType::new(of.key.base_type()) else {
+            return;
+        };
         let (mut clusters, mut keys) = ([const { Vec::new() }; 2], [const { Vec::new() }; 2]);
         for node in 0..unions.nodes.len() {
             check_for_interrupts();

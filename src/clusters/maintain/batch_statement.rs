@@ -36,6 +36,7 @@ impl<'m> BatchStatement<'m> {
         let Statement {
             key,
             fp,
+            key_type,
             equality,
             collate,
             ..
@@ -51,7 +52,7 @@ impl<'m> BatchStatement<'m> {
             )
         });
         format!(
-            "SELECT t.{key}{collate} AS key, t.{fp}::pg_catalog.int8 AS fp{columns} FROM {table} AS t \
+            "SELECT t.{key}::{key_type}{collate} AS key, t.{fp}::pg_catalog.int8 AS fp{columns} FROM {table} AS t \
              WHERE t.{key} IS NOT NULL AND t.{fp} IS NOT NULL{is_set}{unchanged}"
         )
     }
@@ -90,11 +91,12 @@ impl<'m> BatchStatement<'m> {
         let is_named = equality.clause("c.cluster_id", "g.key");
         let is_of_near = equality.clause("c.key", "near.key");
         let arrived = self.new.as_ref().map_or(String::new(), |new| {
-            let is_entry = equality.clause("c.key", &format!("t.{key}"));
-            let was = equality.clause(&format!("o.{key}"), &format!("t.{key}"));
+            let is_entry = equality.clause("c.key", "t.key");
+            let was = equality.clause(&format!("o.{key}"), "t.key");
             let old = self.old.as_deref().unwrap_or_default();
             format!(
-                "UNION SELECT {id} FROM {new} AS t JOIN {clusters} AS c ON {is_entry} \
+                "UNION SELECT {id} FROM (SELECT {key}{collate} AS key FROM {new}) AS t \
+                 JOIN {clusters} AS c ON {is_entry} \
                  WHERE NOT EXISTS (SELECT FROM {old} AS o WHERE {was})"
             )
         });
@@ -109,7 +111,9 @@ impl<'m> BatchStatement<'m> {
                 SELECT {id} FROM gone AS g JOIN {clusters} AS c ON {is_named} AND NOT ({is_entry})
                 UNION
                 SELECT {id} FROM (SELECT DISTINCT fp{columns} FROM torn) AS d
-                CROSS JOIN LATERAL (SELECT r.{key} AS key FROM {rows} AS r WHERE {is_near}) AS near
+                CROSS JOIN LATERAL (
+                    SELECT r.{key}{collate} AS key FROM {rows} AS r WHERE {is_near}
+                ) AS near
                 JOIN {clusters} AS c ON {is_of_near}
                 {arrived}
             ) AS ids"
@@ -123,13 +127,14 @@ impl<'m> BatchStatement<'m> {
             clusters,
             key,
             equality,
+            collate,
             ..
         } = &self.of.statement;
         let old = self.old.as_ref()?;
-        let is_entry = equality.clause("c.key", &format!("o.{key}"));
-        let is_there = equality.clause(&format!("r.{key}"), &format!("o.{key}"));
+        let is_entry = equality.clause("c.key", "o.key");
+        let is_there = equality.clause(&format!("r.{key}"), "o.key");
         Some(format!(
-            "DELETE FROM {clusters} AS c USING {old} AS o WHERE {is_entry} \
+            "DELETE FROM {clusters} AS c USING (SELECT {key}{collate} AS key FROM {old}) AS o WHERE {is_entry} \
              AND (SELECT true FROM {rows} AS r WHERE {is_there} LIMIT 1) IS NULL"
         ))
     }
@@ -208,7 +213,9 @@ impl<'m> BatchStatement<'m> {
             rows,
             clusters,
             key,
+            key_type,
             equality,
+            collate,
             ..
         } = &self.of.statement;
         let scope = &self.of.scopes.scope;
@@ -243,14 +250,14 @@ impl<'m> BatchStatement<'m> {
                 UNION ALL
                 SELECT f.key, near.key FROM first AS f LEFT JOIN LATERAL (
                     SELECT equal.key FROM (
-                        SELECT r.{key} AS key, r.xmin FROM {rows} AS r WHERE {is_settled} LIMIT 8
+                        SELECT r.{key}::{key_type}{collate} AS key, r.xmin FROM {rows} AS r WHERE {is_settled} LIMIT 8
                     ) AS equal
                     WHERE {looks} AND simhash_catalog.is_of_others(equal.xmin)
                     AND (SELECT true FROM {clusters} AS c WHERE {is_theirs} LIMIT 1) LIMIT 1
                 ) AS settled ON true CROSS JOIN LATERAL (
                     SELECT settled.key WHERE settled.key IS NOT NULL
                     UNION ALL
-                    SELECT r.{key} FROM {rows} AS r
+                    SELECT r.{key}::{key_type}{collate} FROM {rows} AS r
                     WHERE settled.key IS NULL AND {is_near} AND NOT ({is_itself})
                 ) AS near
             )"
@@ -291,7 +298,7 @@ impl<'m> BatchStatement<'m> {
         let is_named = equality.clause("part.id", "part.name");
         format!(
             "UPDATE {clusters} AS c SET cluster_id = part.name
-            FROM pg_catalog.unnest($1, $2) AS part (id, name) WHERE {is_member} AND NOT ({is_named})"
+            FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS part (id, name) WHERE {is_member} AND NOT ({is_named})"
         )
     }
 
@@ -299,7 +306,7 @@ impl<'m> BatchStatement<'m> {
     pub fn join(&self) -> String {
         format!(
             "INSERT INTO {} AS c (key, cluster_id)
-            SELECT part.key, part.name FROM pg_catalog.unnest($1, $2) AS part (key, name)
+            SELECT part.key, part.name FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS part (key, name)
             ON CONFLICT (key) DO UPDATE SET cluster_id = excluded.cluster_id",
             self.of.statement.clusters
         )
@@ -314,14 +321,15 @@ impl<'m> BatchStatement<'m> {
             key,
             key_type,
             equality,
+            collate,
             ..
         } = &self.of.statement;
-        let is_there = equality.clause(&format!("r.{key}"), "c.key");
+        let is_there = equality.clause(&format!("r.{key}"), &format!("(SELECT c.key{collate})"));
         format!(
             "WITH gone AS (
                 DELETE FROM {clusters} AS c
                 WHERE (SELECT true FROM {rows} AS r WHERE {is_there} LIMIT 1) IS NULL
-                RETURNING c.cluster_id::{key_type} AS id
+                RETURNING c.cluster_id::{key_type}{collate} AS id
             )
             SELECT pg_catalog.array_agg(DISTINCT gone.id) FROM gone"
         )

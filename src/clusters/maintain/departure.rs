@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 
 use super::maintained::Maintained;
+use super::settled;
 use super::statement::Statement;
 use crate::pg::spi::saved_query::{SavedQuery, Sees};
 use crate::pg::sql::trigger::TriggerCall;
@@ -66,14 +67,17 @@ impl Departure {
     ) -> Option<Value<'a>> {
         let queries = self.queries.get_or_init(|| Queries::new(&of.statement));
         let run = |query: &SavedQuery| query.first_row::<0>(call.args(), row, Sees::Latest);
-        // An equal row is near the same rows, and holds the same together.
-        let is_torn = departs && run(&queries.equal_left).is_none();
+        // An equal row is near the same rows, and holds the same together. But a row that this
+        // transaction has united with this one may be in the cluster only because this trigger was
+        // still to come.
+        let is_torn =
+            departs && (settled::has_united(of.clusters.oid) || run(&queries.equal_left).is_none());
         let ids = is_torn.then(|| queries.ids.first_row(call.args(), row, Sees::Latest));
-        if keeps_key {
-            run(&queries.leave);
-        } else if of.clusters.may_delete() {
+        if !keeps_key && of.clusters.may_delete() {
             run(&queries.forget);
         }
+        // Another row may have the key by now.
+        run(&queries.leave);
         if let Some(ids) = ids {
             return ids.and_then(|[ids]| ids);
         }

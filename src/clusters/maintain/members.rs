@@ -24,11 +24,12 @@ pub fn members(statement: &Statement, scope: &Scope) -> String {
     // With LIMIT a member's row is looked up by its key: other rows are not read.
     let member = format!(
         "member AS MATERIALIZED (
-            SELECT c.key::{key_type}{collate} AS key, r.* FROM {clusters} AS c LEFT JOIN LATERAL (
+            SELECT c.key, r.* FROM (
+                SELECT c.key::{key_type}{collate} AS key FROM {clusters} AS c WHERE {is_asked}
+            ) AS c LEFT JOIN LATERAL (
                 SELECT true AS stored, r.{fp}::pg_catalog.int8 AS fp{columns}
                 FROM {rows} AS r WHERE {is_there} LIMIT 1
             ) AS r ON true
-            WHERE {is_asked}
         )"
     );
     let (scopes, number, of_scope) = match scope.is_everything() {
@@ -65,6 +66,6 @@ pub fn renamed(statement: &Statement) -> String {
     let is_named = equality.clause("c.cluster_id", "part.name");
     format!(
         "UPDATE {clusters} AS c SET cluster_id = part.name
-        FROM pg_catalog.unnest($1, $2) AS part (key, name) WHERE {is_entry} AND NOT ({is_named})"
+        FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS part (key, name) WHERE {is_entry} AND NOT ({is_named})"
     )
 }

@@ -3,8 +3,8 @@
 
 use pgrx::pg_sys;
 
+use super::maintained::Maintained;
 use super::members::{members, renamed};
-use super::statement::Statement;
 use super::trigger::NAME;
 use crate::clusters::components::Components;
 use crate::pg::process::activity::Activity;
@@ -14,11 +14,11 @@ use crate::pg::spi::saved_query::{SavedQuery, Sees};
 use crate::pg::sql::key_type::KeyType;
 use crate::pg::sql::trigger::TriggerCall;
 use crate::pg::sql::value::Value;
-use crate::trigger::scope::Scope;
 
 pub struct Regroup {
     members: SavedQuery,
     renamed: SavedQuery,
+    /// The base type of the keys.
     key_type: pg_sys::Oid,
     /// Bits.
     radius: u32,
@@ -33,11 +33,12 @@ struct Members<'a> {
 }
 
 impl Regroup {
-    pub fn new(statement: &Statement, scope: &Scope, radius: u32) -> Self {
+    pub fn new(of: &Maintained) -> Self {
+        let statement = &of.statement;
         let array = statement.array_type;
         let [members, renamed] = SavedQuery::all(
             [
-                (&members(statement, scope), &[array]),
+                (&members(statement, &of.scopes.scope), &[array]),
                 (&renamed(statement), &[array, array]),
             ],
             true,
@@ -45,8 +46,8 @@ impl Regroup {
         Self {
             members,
             renamed,
-            key_type: statement.types[0],
-            radius,
+            key_type: of.key.base_type(),
+            radius: of.options.radius,
         }
     }
 

@@ -167,10 +167,7 @@ impl RowTrigger {
         let Some(ids) = ids else {
             return;
         };
-        let of = &self.of;
-        let regroup = self
-            .regroup
-            .get_or_init(|| Regroup::new(&of.statement, &of.scopes.scope, of.options.radius));
-        regroup.run(call, ids, of.sees_all());
+        let regroup = self.regroup.get_or_init(|| Regroup::new(&self.of));
+        regroup.run(call, ids, self.of.sees_all());
     }
 }

@@ -5,12 +5,16 @@
 //! A row of another transaction is settled if it is committed. One of this transaction may be
 //! waiting for its trigger: only here is said that it was answered. What is remembered ends with
 //! the subtransaction: one that is rolled back takes its rows and its clusters along.
+//!
+//! And whether the transaction has united clusters at all. A row that arrives unites the clusters in
+//! which the rows near it are; one of these may have changed, and be in the cluster of what it was.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 
 use pgrx::pg_sys::Oid;
 
+use crate::pg::process::compat::local_transaction;
 use crate::pg::process::snapshot::{Moment, is_current};
 use crate::pg::sql::fmgr::pg_function;
 use crate::pg::sql::key_type::{KeptKey, KeyType};
@@ -28,7 +32,29 @@ struct Settled {
 }
 
 thread_local! {
+    /// The transaction that last united clusters, and their tables.
+    static UNITED: RefCell<(u32, Vec<u32>)> = const { RefCell::new((0, Vec::new())) };
     static SETTLED: RefCell<Option<Settled>> = const { RefCell::new(None) };
+}
+
+/// Has this transaction united clusters of this table?
+pub fn has_united(clusters: Oid) -> bool {
+    UNITED.with_borrow(|(transaction, tables)| {
+        *transaction == local_transaction() && tables.contains(&clusters.to_u32())
+    })
+}
+
+/// Remembers that it has.
+pub fn unites(clusters: Oid) {
+    if has_united(clusters) {
+        return;
+    }
+    UNITED.with_borrow_mut(|(transaction, tables)| {
+        if *transaction != local_transaction() {
+            (*transaction, *tables) = (local_transaction(), Vec::new());
+        }
+        tables.push(clusters.to_u32());
+    });
 }
 
 /// Remembers that the row with this key was answered.

@@ -27,7 +27,7 @@ pub struct Statement {
     pub key: String,
     /// Its fingerprint column.
     pub fp: String,
-    /// The type of keys, as SQL text.
+    /// The type of keys as SQL text: the base type of a domain.
     pub key_type: String,
     /// The conditions for rows of the scope, each after AND; their columns are those of the table
     /// in the nearest FROM.
@@ -41,7 +41,7 @@ pub struct Statement {
     /// COLLATE with the default collation of the key's type, or nothing. simhash_clusters compares
     /// keys in it, whatever collation a column has.
     pub collate: String,
-    /// The type of arrays of keys.
+    /// The type of arrays of keys: of the base type of a domain.
     pub array_type: pg_sys::Oid,
 }
 
@@ -56,7 +56,8 @@ impl Statement {
         let (key, fp) = (quoted(&options.key), quoted(&options.fingerprint));
         let of_type =
             KeyType::new(column.storage.type_id).unwrap_or_else(|| no_order(call, column));
-        let Some(array_type) = of_type.array_type() else {
+        let array_type = KeyType::new(column.base_type()).and_then(|base| base.array_type());
+        let Some(array_type) = array_type else {
             let name = table::type_name(column.storage.type_id);
             let message = format!("{NAME} cannot look up keys of type {name}");
             refuse(call, ERRCODE_FEATURE_NOT_SUPPORTED, message, None);
@@ -83,7 +84,7 @@ impl Statement {
             in_scope,
             fp,
             clusters: found(table::qualified_name(clusters), "table of clusters"),
-            key_type: table::qualified_type_name(column.storage.type_id),
+            key_type: table::qualified_type_name(column.base_type()),
             rows,
             key,
             equality,
@@ -112,6 +113,7 @@ impl Statement {
         let Statement {
             clusters,
             key,
+            key_type,
             near,
             collate,
             ..
@@ -119,7 +121,7 @@ impl Statement {
         let is_there = self.equality.clause("c.key", "near.key");
         format!(
             "SELECT pg_catalog.array_agg(near.key)
-            FROM (SELECT {key}{collate} AS key FROM {near}) AS near
+            FROM (SELECT {key}::{key_type}{collate} AS key FROM {near}) AS near
             WHERE NOT EXISTS (
                 SELECT FROM (SELECT key{collate} AS key FROM {clusters}) AS c WHERE {is_there}
             )"
@@ -209,7 +211,7 @@ impl Statement {
         format!(
             "SELECT pg_catalog.array_agg(ids.id) FROM (
                 SELECT cluster_id::{key_type}{collate} AS id FROM {clusters} WHERE {is_near}
-                UNION SELECT $1{collate}
+                UNION SELECT $1::{key_type}{collate}
             ) AS ids"
         )
     }
@@ -257,13 +259,15 @@ impl Statement {
             ..
         } = self;
         let is_heir = self.is_heir();
-        let is_there = equality.clause(&format!("r.{key}"), "c.key");
+        let is_there = equality.clause(&format!("r.{key}"), "heir.key");
         format!(
-            "UPDATE {clusters} AS c SET cluster_id = heir.smallest FROM (
-                SELECT c.key{collate} AS smallest FROM {clusters} AS c
+            "UPDATE {clusters} AS c SET cluster_id = smallest.key FROM (
+                SELECT heir.key FROM (
+                    SELECT c.key{collate} AS key FROM {clusters} AS c WHERE {is_heir}
+                ) AS heir
                 CROSS JOIN LATERAL (SELECT FROM {rows} AS r WHERE {is_there} LIMIT 1) AS stored
-                WHERE {is_heir} ORDER BY smallest LIMIT 1
-            ) AS heir WHERE {is_heir}"
+                ORDER BY heir.key LIMIT 1
+            ) AS smallest WHERE {is_heir}"
         )
     }
 
@@ -278,22 +282,26 @@ impl Statement {
         // Few are looked at: the transaction remembers its own (`settled`).
         self.join(&format!(
             "SELECT key FROM (
-                SELECT {} AS key, xmin FROM ONLY {leaf} WHERE {} LIMIT 8
+                SELECT {}{} AS key, xmin FROM ONLY {leaf} WHERE {} LIMIT 8
             ) AS equal WHERE simhash_catalog.is_of_others(xmin)",
-            self.key, self.equal
+            self.key, self.collate, self.equal
         ))
     }
 
     /// The same with the row whose key is the last parameter, if it still is stored and equal.
     pub fn join_known(&self) -> String {
         let Statement {
-            rows, key, equal, ..
+            rows,
+            key,
+            equal,
+            collate,
+            ..
         } = self;
         let place = format!("${}", self.types.len() + 1);
         let is_known = self.equality.clause(key, &place);
         let is_itself = self.equality.clause(key, "$1");
         self.join(&format!(
-            "SELECT {key} AS key FROM {rows} \
+            "SELECT {key}{collate} AS key FROM {rows} \
              WHERE {is_known} AND {equal} AND NOT ({is_itself}) LIMIT 1"
         ))
     }
