@@ -20,22 +20,22 @@ my %text = (type => 'text', key => sub { return "'k$_[0]'" });
 my %uuid = (type => 'uuid', key => sub { return sprintf "'%08x-0000-0000-0000-%012x'::uuid", ($_[0] * 2654435761) % 2**32, $_[0] });
 
 # references: what the key of a cluster references. form: row, constraint (deferrable, with timing) or statement; events:
-# of a row trigger. key_column, partitions: of the table. upsert: ON CONFLICT can be used. keys_of_sessions: nothing but
+# of a row trigger. partitions: of the table. upsert: ON CONFLICT can be used. keys_of_sessions: nothing but
 # the test sees to it that keys are unique.
 my $cascade = 'REFERENCES doc ON DELETE CASCADE';
 my $any_event = 'INSERT OR UPDATE OR DELETE';
 my @variants = (
 	{ name => 'plain' },
-	{ name => 'foreign key', references => $cascade, events => 'INSERT OR UPDATE OF id, fp OR DELETE' },
+	{ name => 'foreign key', radius => 5, references => $cascade, events => 'INSERT OR UPDATE OF id, fp OR DELETE' },
 	{ name => 'foreign key, keys cascade', references => "$cascade ON UPDATE CASCADE" },
 	{ name => 'deferred', form => 'constraint', timing => 'DEFERRABLE INITIALLY DEFERRED' },
 	{ name => 'deferred, foreign key', form => 'constraint', timing => 'DEFERRABLE INITIALLY DEFERRED', references => $cascade },
-	{ name => 'deferrable', form => 'constraint', timing => 'DEFERRABLE' },
+	{ name => 'deferrable', radius => 0, form => 'constraint', timing => 'DEFERRABLE' },
 	{ name => 'tenants', within => 1, references => $cascade, events => 'INSERT OR UPDATE OF tenant, id, fp OR DELETE' },
 	{ name => 'tenants, deferred', within => 1, form => 'constraint', timing => 'DEFERRABLE INITIALLY DEFERRED' },
 	{ name => 'tenants in partitions', within => 1, partitions => 'LIST (tenant)' },
 	{ name => 'partitions, foreign key', partitions => 'HASH (id)', references => $cascade },
-	{ name => 'statements', form => 'statement' },
+	{ name => 'statements', radius => 5, form => 'statement' },
 	{ name => 'statements, tenants, foreign key', form => 'statement', within => 1, references => $cascade },
 	{ name => 'statements, partitions', form => 'statement', partitions => 'LIST (tenant)' },
 	{ name => 'text keys, no index', %text, no_index => 1, references => $cascade },
@@ -46,7 +46,7 @@ sub kept_variants
 {
 	return map {
 		my $by_tenant = ($_->{partitions} // '') eq 'LIST (tenant)';
-		+{ %number, form => 'row', events => $any_event, references => '', timing => '', %$_,
+		+{ %number, radius => 3, form => 'row', events => $any_event, references => '', timing => '', %$_,
 			upsert => !$by_tenant && !$_->{deferrable_key}, swaps_keys => $_->{deferrable_key},
 			keys_of_sessions => $by_tenant, tenant_is_set => $by_tenant, deferrable => $_->{timing} }
 	} @variants;
@@ -56,7 +56,7 @@ sub kept_variants
 sub triggers
 {
 	my ($v) = @_;
-	my $function = "EXECUTE FUNCTION simhash_maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp', 'radius=3'"
+	my $function = "EXECUTE FUNCTION simhash_maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp', 'radius=$v->{radius}'"
 	  . ($v->{within} ? ", 'within=tenant')" : ')');
 	my $for_truncate = "CREATE TRIGGER keep_truncated AFTER TRUNCATE ON doc FOR EACH STATEMENT $function;\n";
 	if ($v->{form} eq 'statement')
@@ -90,10 +90,10 @@ sub make_kept
 {
 	my ($node, $v) = @_;
 	my $within = $v->{within} ? 'true' : 'false';
-	my $afresh = $v->{within} ? <<SQL : "SELECT key, cluster_id FROM simhash_clusters_keyed(NULL::$v->{type}, 'doc', 'id', 'fp', 3, 'components')";
+	my $afresh = $v->{within} ? <<SQL : "SELECT key, cluster_id FROM simhash_clusters_keyed(NULL::$v->{type}, 'doc', 'id', 'fp', $v->{radius}, 'components')";
 SELECT key, cluster_id FROM (
 	SELECT id AS key, first_value(id) OVER (PARTITION BY tenant, number ORDER BY id) AS cluster_id, count(*) OVER (PARTITION BY tenant, number) AS size
-	FROM (SELECT id, tenant, simhash_cluster_number(fp, 3) OVER (PARTITION BY tenant ORDER BY id) AS number FROM doc WHERE fp IS NOT NULL AND tenant IS NOT NULL) n
+	FROM (SELECT id, tenant, simhash_cluster_number(fp, $v->{radius}) OVER (PARTITION BY tenant ORDER BY id) AS number FROM doc WHERE fp IS NOT NULL AND tenant IS NOT NULL) n
 ) s WHERE size > 1
 SQL
 	$node->safe_psql('postgres', <<"SQL" . definition($v));
@@ -115,7 +115,7 @@ BEGIN
 	FROM (SELECT DISTINCT fp, CASE WHEN $within THEN tenant ELSE 0 END AS scope FROM doc WHERE fp IS NOT NULL) d WHERE scope IS NOT NULL;
 	FOR i IN 1 .. coalesce(cardinality(fps), 0) LOOP
 		joined := ARRAY(SELECT DISTINCT g FROM unnest(groups, fps, scopes) AS before (g, fp, scope)
-			WHERE g IS NOT NULL AND scope = scopes[i] AND bit_count((fp # fps[i])::bit(64)) <= 3);
+			WHERE g IS NOT NULL AND scope = scopes[i] AND bit_count((fp # fps[i])::bit(64)) <= $v->{radius});
 		IF cardinality(joined) > 0 THEN
 			groups := ARRAY(SELECT CASE WHEN g = ANY (joined) THEN i ELSE g END FROM unnest(groups) WITH ORDINALITY AS u (g, n) ORDER BY n);
 		END IF;

@@ -141,6 +141,7 @@ my @operations = (
 	[ 6, sub { 'DELETE FROM doc WHERE id IN (' . key_list($_[0], 6) . ')' } ],
 	[ 2, sub { 'DELETE FROM doc WHERE ' . sprintf $of_cluster, one_key($_[0]) } ],
 	[ 1, sub { 'DELETE FROM doc WHERE fp = ' . $_[0]{fp}->() } ],
+	[ 0.3, sub { 'DELETE FROM doc WHERE tenant = ' . tenant($_[0]) } ],
 	[ 6, sub { $_[0]{variant}{upsert} ? 'INSERT INTO doc (id, tenant, fp) VALUES ' . rows($_[0], 4)
 		. ' ON CONFLICT (id) DO UPDATE SET fp = excluded.fp, tenant = excluded.tenant' : insert($_[0], 4) } ],
 	[ 4, sub { $_[0]{merge} ? 'MERGE INTO doc USING (VALUES ' . rows($_[0], 4) . ') v (id, tenant, fp) ON doc.id = v.id WHEN MATCHED AND v.fp IS NULL THEN DELETE'
@@ -205,7 +206,9 @@ sub transaction
 	my $level = (('READ COMMITTED') x 4, 'REPEATABLE READ', 'SERIALIZABLE')[ rand 6 ];
 	# A snapshot that others overtake.
 	unshift @lines, 'SELECT pg_sleep(0.002);' if $d->{sessions} > 1 && rand() < 0.2;
-	return { operations => $n, lines => [ "BEGIN ISOLATION LEVEL $level;", @lines, rand() < 0.06 ? 'ROLLBACK;' : 'COMMIT;' ] };
+	my $name = "'of $d->{session}'";
+	my @end = rand() < 0.88 ? 'COMMIT;' : rand() < 0.5 ? 'ROLLBACK;' : ("PREPARE TRANSACTION $name;", "COMMIT PREPARED $name;");
+	return { operations => $n, lines => [ "BEGIN ISOLATION LEVEL $level;", @lines, @end ] };
 }
 
 1;

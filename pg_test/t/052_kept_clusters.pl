@@ -12,7 +12,7 @@ use Test::More;
 
 my $seed = $ENV{SIMHASH_TEST_SEED} // time;
 note "SIMHASH_TEST_SEED=$seed";
-my $node = new_node('kept_clusters', conf => "deadlock_timeout = 10ms\nstatement_timeout = 60s\n");
+my $node = new_node('kept_clusters', conf => "deadlock_timeout = 10ms\nstatement_timeout = 60s\nmax_prepared_transactions = 10\n");
 my $merge = $node->pg_version >= 15;
 my $sessions = 8;
 my %done = (operations => 0, transactions => 0, pauses => 0);

@@ -12,7 +12,7 @@ use Test::More;
 
 my $seed = $ENV{SIMHASH_TEST_SEED} // time;
 note "SIMHASH_TEST_SEED=$seed";
-my $node = new_node('kept_alone');
+my $node = new_node('kept_alone', conf => "max_prepared_transactions = 1\n");
 my $merge = $node->pg_version >= 15;
 my $done = 0;
 
