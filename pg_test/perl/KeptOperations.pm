@@ -117,7 +117,8 @@ sub block
 	return "DO \$do\$ BEGIN\n$body\nEND \$do\$";
 }
 
-my $of_cluster = 'id IN (SELECT key FROM cluster WHERE cluster_id = (SELECT cluster_id FROM cluster WHERE key = %s))';
+# IN: a transaction that keeps its snapshot sees an entry that another one has deleted since beside its own new one.
+my $of_cluster = 'id IN (SELECT key FROM cluster WHERE cluster_id IN (SELECT cluster_id FROM cluster WHERE key = %s))';
 
 # ---- operations ---------------------------------------------------------------------------------------------------
 
