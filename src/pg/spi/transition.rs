@@ -4,13 +4,14 @@ use std::ffi::c_char;
 
 use pgrx::pg_sys;
 
-use super::connection::{c_text, check, connected};
-use super::saved_query::{Sees, copied};
+use super::connection::{check, connected, prepare};
+use super::saved_query::{Sees, copied, plan_with_indexes};
 use crate::pg::sql::trigger::TriggerCall;
 use crate::pg::sql::value::Value;
 
-/// Queries that see the transition tables of a call by their names. Each is planned when it is run:
-/// what a statement has changed differs much from one to the next.
+/// Queries that see the transition tables of a call by their names. Each is planned when it is run,
+/// with a sequential scan only where no index can be used: what a statement has changed is small
+/// beside a large table, and how skewed fingerprints are the planner cannot know.
 pub struct TransitionQueries<'a, 'c> {
     call: &'c TriggerCall<'a>,
     sees: Sees,
@@ -28,8 +29,7 @@ impl<'a, 'c> TransitionQueries<'a, 'c> {
         sql: &str,
         parameters: &[Value<'_>],
     ) -> Option<[Option<Value<'a>>; N]> {
-        let text = c_text(sql);
-        let mut types: Vec<pg_sys::Oid> = parameters.iter().map(Value::type_id).collect();
+        let types: Vec<pg_sys::Oid> = parameters.iter().map(Value::type_id).collect();
         let mut values: Vec<pg_sys::Datum> = parameters.iter().map(Value::datum).collect();
         let nulls = vec![b' ' as c_char; values.len()];
         connected(|| {
@@ -38,11 +38,8 @@ impl<'a, 'c> TransitionQueries<'a, 'c> {
             // its end, as in `SavedQuery`.
             unsafe {
                 check(pg_sys::SPI_register_trigger_data(self.call.data_for_spi()));
-                let count = types.len() as i32;
-                let plan = pg_sys::SPI_prepare(text.as_ptr(), count, types.as_mut_ptr());
-                if plan.is_null() {
-                    check(pg_sys::SPI_result);
-                }
+                let plan = prepare(sql, &types, pg_sys::CURSOR_OPT_GENERIC_PLAN);
+                plan_with_indexes(plan);
                 let snapshot = match self.sees {
                     Sees::Usual => std::ptr::null_mut(),
                     Sees::Latest => pg_sys::GetLatestSnapshot(),
