@@ -19,8 +19,8 @@ my %number = (type => 'bigint', key => sub { return $_[0] });
 my %text = (type => 'text', key => sub { return "'k$_[0]'" });
 my %uuid = (type => 'uuid', key => sub { return sprintf "'%08x-0000-0000-0000-%012x'::uuid", ($_[0] * 2654435761) % 2**32, $_[0] });
 
-# references: what the key of a cluster references. form: row, constraint (deferrable, with timing) or statement; events:
-# of a row trigger. partitions: of the table. upsert: ON CONFLICT can be used. keys_of_sessions: nothing but
+# references: what the key of a cluster references. form: row, constraint (deferrable, with timing), statement or both (for
+# events another one); events: of a row trigger. partitions: of the table. upsert: ON CONFLICT can be used. keys_of_sessions: nothing but
 # the test sees to it that keys are unique.
 my $cascade = 'REFERENCES doc ON DELETE CASCADE';
 my $any_event = 'INSERT OR UPDATE OR DELETE';
@@ -38,6 +38,8 @@ my @variants = (
 	{ name => 'statements', radius => 5, form => 'statement' },
 	{ name => 'statements, tenants, foreign key', form => 'statement', within => 1, references => $cascade },
 	{ name => 'statements, partitions', form => 'statement', partitions => 'LIST (tenant)' },
+	{ name => 'inserts by statement, others by row', form => 'both', events => 'UPDATE OR DELETE', references => $cascade },
+	{ name => 'deletes by statement, others by row', form => 'both', events => 'INSERT OR UPDATE', within => 1 },
 	{ name => 'text keys, no index', %text, no_index => 1, references => $cascade },
 	{ name => 'uuid keys, statements, tenants', %uuid, form => 'statement', within => 1 },
 	{ name => 'keys change places', deferrable_key => 1 });
@@ -59,13 +61,12 @@ sub triggers
 	my $function = "EXECUTE FUNCTION simhash_maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp', 'radius=$v->{radius}'"
 	  . ($v->{within} ? ", 'within=tenant')" : ')');
 	my $for_truncate = "CREATE TRIGGER keep_truncated AFTER TRUNCATE ON doc FOR EACH STATEMENT $function;\n";
-	if ($v->{form} eq 'statement')
-	{
-		my %tables = (INSERT => 'NEW TABLE AS n', UPDATE => 'OLD TABLE AS o NEW TABLE AS n', DELETE => 'OLD TABLE AS o');
-		return $for_truncate . join '', map { "CREATE TRIGGER keep_$_ AFTER $_ ON doc REFERENCING $tables{$_} FOR EACH STATEMENT $function;\n" } sort keys %tables;
-	}
+	my %tables = (INSERT => 'NEW TABLE AS n', UPDATE => 'OLD TABLE AS o NEW TABLE AS n', DELETE => 'OLD TABLE AS o');
+	my @by_statement = grep { $v->{form} eq 'statement' || $v->{form} eq 'both' && $v->{events} !~ $_ } sort keys %tables;
+	my $statements = $for_truncate . join '', map { "CREATE TRIGGER keep_$_ AFTER $_ ON doc REFERENCING $tables{$_} FOR EACH STATEMENT $function;\n" } @by_statement;
+	return $statements if $v->{form} eq 'statement';
 	my $kind = $v->{form} eq 'constraint' ? 'CONSTRAINT TRIGGER' : 'TRIGGER';
-	return $for_truncate . "CREATE $kind keep AFTER $v->{events} ON doc $v->{timing} FOR EACH ROW $function;\n";
+	return $statements . "CREATE $kind keep AFTER $v->{events} ON doc $v->{timing} FOR EACH ROW $function;\n";
 }
 
 # What SQL makes the tables of a variant.
