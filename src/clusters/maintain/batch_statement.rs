@@ -234,10 +234,11 @@ impl<'m> BatchStatement<'m> {
         let looks = if settled { "true" } else { "false" };
         let grouped = scope.listed("");
         format!(
-            "arrived AS MATERIALIZED (
+            "candidate AS MATERIALIZED (
                 SELECT n.key, n.fp{columns} FROM place AS f
                 JOIN new AS n ON n.fp OPERATOR(pg_catalog.=) f.fp{same_scope}
-                WHERE (
+            ), arrived AS MATERIALIZED (
+                SELECT n.* FROM candidate AS n WHERE (
                     SELECT true FROM {rows} AS r WHERE {is_stored} AND {is_equal} LIMIT 1
                 )
             ), first AS MATERIALIZED (

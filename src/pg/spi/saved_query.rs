@@ -97,7 +97,7 @@ impl SavedQuery {
             // there is no outer query at whose end they could.
             unsafe {
                 if self.prefers_indexes {
-                    plan_with_indexes(self.plan);
+                    plan_with_indexes(self.plan, pg_sys::CurrentResourceOwner);
                 }
                 let snapshot = match sees {
                     Sees::Usual => std::ptr::null_mut(),
@@ -149,16 +149,16 @@ impl SavedQuery {
 ///
 /// # Safety
 /// While connected, in a transaction; the plan is of one statement, and was prepared to be planned
-/// without regard to the values of its parameters.
-pub(super) unsafe fn plan_with_indexes(plan: pg_sys::SPIPlanPtr) {
-    // SAFETY: the caller's word; the reference is counted for the current resource owner, and
-    // released for it.
+/// without regard to the values of its parameters. `owner` is null for a plan that was not saved,
+/// and else the current resource owner.
+pub(super) unsafe fn plan_with_indexes(plan: pg_sys::SPIPlanPtr, owner: pg_sys::ResourceOwner) {
+    // SAFETY: the caller's word; the reference is counted for the owner, and released for it.
     unsafe {
         let level = prefer_indexes();
         let plan = pg_sys::SPI_plan_get_cached_plan(plan);
         pg_sys::AtEOXact_GUC(true, level);
         if !plan.is_null() {
-            pg_sys::ReleaseCachedPlan(plan, pg_sys::CurrentResourceOwner);
+            pg_sys::ReleaseCachedPlan(plan, owner);
         }
     }
 }
