@@ -449,8 +449,14 @@ COMMENT ON FUNCTION simhash_cluster_number(bigint, int) IS
 CREATE FUNCTION simhash_maintain_clusters() RETURNS trigger
 LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_maintain_clusters';
 COMMENT ON FUNCTION simhash_maintain_clusters() IS
-	'AFTER INSERT OR UPDATE row trigger that keeps a table (key, cluster_id) of clusters current; '
-	'arguments clusters=, key=, fingerprint=, radius=, within=';
+	'AFTER trigger, for each row or for each statement, that keeps a table (key, cluster_id) of '
+	'clusters current; arguments clusters=, key=, fingerprint=, radius=, within=';
+
+CREATE FUNCTION simhash_catalog.is_of_others(writer xid) RETURNS boolean
+LANGUAGE c STABLE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'simhash_is_of_others';
+COMMENT ON FUNCTION simhash_catalog.is_of_others(xid) IS
+	'was a row version written by another transaction than the current one? For the trigger '
+	'simhash_maintain_clusters';
 
 -- ---------------------------------------------------------------- records
 -- docs/records.md. It only writes text: whoever runs the statements needs the rights.

@@ -3,31 +3,24 @@
 //!
 //! [`group`] makes groups of pairs, which [`edges`] lists and [`edge_sort`] sorts ([`union_find`]
 //! helps); `members` collects the rows that have pairs, `texts` compares their texts, `equal_texts`
-//! finds those that are equal, `function` and `window` are what SQL sees. The trigger:
-//! [`assign_options`] are its arguments, `cluster_table` what it writes to, `scopes` what `within=`
-//! adds, `statement` its statements, `assign` what it does.
+//! finds those that are equal, `function` and `window` are what SQL sees; `components` says which
+//! rows are connected. [`maintain`] is the trigger.
 //! What must not live here: the search for pairs, which is `pairs`'s.
 
-pub mod assign_options;
 pub mod edge_sort;
 pub mod edges;
 pub mod group;
+pub mod maintain;
 pub mod union_find;
 
 #[cfg(feature = "server")]
-mod assign;
-#[cfg(feature = "server")]
-mod cluster_table;
+mod components;
 #[cfg(feature = "server")]
 mod equal_texts;
 #[cfg(feature = "server")]
 mod function;
 #[cfg(feature = "server")]
 mod members;
-#[cfg(feature = "server")]
-mod scopes;
-#[cfg(feature = "server")]
-mod statement;
 #[cfg(feature = "server")]
 pub(crate) mod texts;
 #[cfg(feature = "server")]

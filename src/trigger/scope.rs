@@ -94,9 +94,46 @@ impl Scope {
         text
     }
 
+    /// The columns, each after a comma.
+    pub fn listed(&self, row: &str) -> String {
+        let columns = self.0.iter().map(|c| format!(", {row}{}", quoted(&c.name)));
+        columns.collect()
+    }
+
+    /// The condition that a row has a scope, each part after AND.
+    pub fn are_set(&self, row: &str) -> String {
+        let columns = self.0.iter();
+        (columns.map(|c| format!(" AND {row}{} IS NOT NULL", quoted(&c.name)))).collect()
+    }
+
+    /// The condition that two rows have the same scope, each part after AND.
+    pub fn matches(&self, one: &str, other: &str) -> String {
+        let columns = self
+            .0
+            .iter()
+            .filter_map(|ScopeColumn { name, column, .. }| {
+                let (one, other) = (
+                    format!("{one}{}", quoted(name)),
+                    format!("{other}{}", quoted(name)),
+                );
+                // `new` has looked the equality up.
+                Some(format!(
+                    " AND {}",
+                    Equality::of(column.base_type())?.clause(&one, &other)
+                ))
+            });
+        columns.collect()
+    }
+
     /// What the new row has in the columns.
     pub fn parameters<'a>(&self, call: &TriggerCall<'a>) -> Vec<Option<Value<'a>>> {
         let values = self.0.iter().map(|c| call.new_value(&c.column));
+        values.collect()
+    }
+
+    /// What the row that an UPDATE or DELETE takes away had in the columns.
+    pub fn old_parameters<'a>(&self, call: &TriggerCall<'a>) -> Vec<Option<Value<'a>>> {
+        let values = self.0.iter().map(|c| call.old_value(&c.column));
         values.collect()
     }
 
@@ -111,7 +148,7 @@ impl Scope {
         self.hashed(|column| call.new_value(column))
     }
 
-    /// The same of the row that an UPDATE replaces.
+    /// The same of the row that an UPDATE replaces, or a DELETE takes away.
     pub fn of_old(&self, call: &TriggerCall<'_>) -> Option<u64> {
         self.hashed(|column| call.old_value(column))
     }

@@ -22,3 +22,10 @@ pub fn may(table: Oid, right: AclMode, columns: &[i16]) -> bool {
                 })
     }
 }
+
+/// Does row security decide which rows of the table the current user sees?
+pub fn has_row_security(table: Oid) -> bool {
+    // SAFETY: catalog look-ups; no ERROR is asked for.
+    let applies = unsafe { pg_sys::check_enable_rls(table, Oid::INVALID, true) };
+    applies == pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32
+}

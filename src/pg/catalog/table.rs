@@ -216,6 +216,12 @@ pub fn casts_implicitly(from: Oid, to: Oid) -> bool {
     unsafe { pg_sys::can_coerce_type(1, &from, &to, pg_sys::CoercionContext::COERCION_IMPLICIT) }
 }
 
+/// Is it a table that keeps its rows itself?
+pub fn is_plain(table: Rel<'_>) -> bool {
+    // SAFETY: an open relation has its row of pg_class.
+    unsafe { (*(*table.raw()).rd_rel).relkind == pg_sys::RELKIND_RELATION as i8 }
+}
+
 /// Is it a foreign table?
 pub fn is_foreign(table: Rel<'_>) -> bool {
     // SAFETY: an open relation has its pg_class row.
@@ -313,6 +319,25 @@ pub fn generation_expression(table: Rel<'_>, column: &Column) -> Option<String> 
         let name = (*(*raw).rd_rel).relname.data.as_ptr();
         let context = pg_sys::deparse_context_for(name, table.oid());
         string(pg_sys::deparse_expression(node, context, false, false))
+    }
+}
+
+/// The partitioned table above all others of a partition; a table that is none, itself.
+pub fn topmost(table: Oid) -> Oid {
+    if !is_partition(table) {
+        return table;
+    }
+    unsafe extern "C-unwind" {
+        // Missing from the bindings.
+        fn get_partition_ancestors(relid: Oid) -> *mut pg_sys::List;
+    }
+    // SAFETY: a list of OIDs, the topmost last; it may raise an ERROR, hence the guard.
+    unsafe {
+        let above = pg_sys::ffi::pg_guard_ffi_boundary(|| get_partition_ancestors(table));
+        match above.as_ref().map_or(0, |list| list.length) {
+            0 => table,
+            count => (*(*above).elements.add(count as usize - 1)).oid_value,
+        }
     }
 }
 

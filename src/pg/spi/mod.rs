@@ -6,3 +6,4 @@ pub mod connection;
 pub mod query;
 pub mod saved_query;
 pub mod text_query;
+pub mod transition;

@@ -97,7 +97,7 @@ impl SavedQuery {
             // there is no outer query at whose end they could.
             unsafe {
                 if self.prefers_indexes {
-                    self.plan_with_indexes();
+                    plan_with_indexes(self.plan, pg_sys::CurrentResourceOwner);
                 }
                 let snapshot = match sees {
                     Sees::Usual => std::ptr::null_mut(),
@@ -142,22 +142,23 @@ impl SavedQuery {
             }
         }
     }
+}
 
-    /// Makes the plan, unless there is a valid one, and locks its tables, so the run uses this
-    /// plan. The settings hold during planning only: triggers that the run fires see the session's.
-    ///
-    /// # Safety
-    /// While connected, in a transaction.
-    unsafe fn plan_with_indexes(&self) {
-        // SAFETY: the plan has one statement; the reference is counted for the current resource
-        // owner, and released for it.
-        unsafe {
-            let level = prefer_indexes();
-            let plan = pg_sys::SPI_plan_get_cached_plan(self.plan);
-            pg_sys::AtEOXact_GUC(true, level);
-            if !plan.is_null() {
-                pg_sys::ReleaseCachedPlan(plan, pg_sys::CurrentResourceOwner);
-            }
+/// Makes the plan, unless there is a valid one, and locks its tables, so the run uses this plan. The
+/// settings hold during planning only: triggers that the run fires see the session's.
+///
+/// # Safety
+/// While connected, in a transaction; the plan is of one statement, and was prepared to be planned
+/// without regard to the values of its parameters. `owner` is null for a plan that was not saved,
+/// and else the current resource owner.
+pub(super) unsafe fn plan_with_indexes(plan: pg_sys::SPIPlanPtr, owner: pg_sys::ResourceOwner) {
+    // SAFETY: the caller's word; the reference is counted for the owner, and released for it.
+    unsafe {
+        let level = prefer_indexes();
+        let plan = pg_sys::SPI_plan_get_cached_plan(plan);
+        pg_sys::AtEOXact_GUC(true, level);
+        if !plan.is_null() {
+            pg_sys::ReleaseCachedPlan(plan, owner);
         }
     }
 }
@@ -217,7 +218,7 @@ unsafe fn column_types(desc: pg_sys::TupleDesc) -> impl Iterator<Item = pg_sys::
 ///
 /// # Safety
 /// After a run that returned a row.
-unsafe fn copied<'a>(i: usize) -> Option<Value<'a>> {
+pub(super) unsafe fn copied<'a>(i: usize) -> Option<Value<'a>> {
     let mut null = false;
     // SAFETY: the caller's word; for a column that the row lacks the server returns NULL.
     unsafe {

@@ -115,6 +115,12 @@ impl Args {
             .and_then(|datum| unsafe { T::from_datum(datum, false) })
     }
 
+    /// Argument `i` of type xid, or None when it is NULL.
+    pub fn transaction_id(&self, i: usize) -> Option<pg_sys::TransactionId> {
+        let datum = self.datum(i, Wanted::Type(pg_sys::XIDOID))?;
+        Some(pg_sys::TransactionId::from(datum.value() as u32))
+    }
+
     /// Argument `i` of type name, or None when it is NULL.
     pub fn name(&self, i: usize) -> Option<String> {
         let datum = self.datum(i, Wanted::Type(pg_sys::NAMEOID))?;

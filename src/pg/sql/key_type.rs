@@ -16,6 +16,14 @@ pub struct KeyType {
     storage: Storage,
 }
 
+/// A copy of a key, out of the server's memory.
+#[derive(Clone)]
+pub struct KeptKey {
+    /// What [`KeyType::value`] takes.
+    kept: u64,
+    behind: Vec<u64>,
+}
+
 impl KeyType {
     /// None when the type has no order.
     pub fn new(type_id: pg_sys::Oid) -> Option<Self> {
@@ -71,6 +79,31 @@ impl KeyType {
         };
         // SAFETY: bits, or bytes of the length that the type has, which live as long as `behind`.
         unsafe { Value::new(datum, self.storage) }
+    }
+
+    /// A copy of a key.
+    pub fn keep(&self, key: Value<'_>) -> KeptKey {
+        let datum = self.datum(key);
+        if self.is_by_value() {
+            return KeptKey {
+                kept: datum.value() as u64,
+                behind: Vec::new(),
+            };
+        }
+        let behind = key.show_stored(|bytes| {
+            let words = bytes.chunks(size_of::<u64>()).map(|word| {
+                let mut whole = [0; size_of::<u64>()];
+                whole[..word.len()].copy_from_slice(word);
+                u64::from_ne_bytes(whole)
+            });
+            collected(words)
+        });
+        KeptKey { kept: 0, behind }
+    }
+
+    /// The key of which that is a copy.
+    pub fn kept<'b>(&self, key: &'b KeptKey) -> Value<'b> {
+        self.value(key.kept, &key.behind)
     }
 
     /// Points to a value that was read from a file. An ERROR when it would end beyond `aligned`, or

@@ -131,6 +131,35 @@ impl<'a> TriggerCall<'a> {
             && event & pg_sys::TRIGGER_EVENT_TIMINGMASK == pg_sys::TRIGGER_EVENT_AFTER
     }
 
+    /// Is it a statement trigger that runs after the change?
+    pub fn is_after_statement(&self) -> bool {
+        let event = self.data().tg_event;
+        event & pg_sys::TRIGGER_EVENT_ROW == 0
+            && event & pg_sys::TRIGGER_EVENT_TIMINGMASK == pg_sys::TRIGGER_EVENT_AFTER
+    }
+
+    /// The names of the transition tables of the old and of the new rows; None where CREATE TRIGGER
+    /// gave none.
+    pub fn transition_tables(&self) -> [Option<String>; 2] {
+        let trigger = self.trigger();
+        [trigger.tgoldtable, trigger.tgnewtable].map(|name| {
+            // SAFETY: null or a zero-terminated string that lives as long as the trigger.
+            (!name.is_null())
+                .then(|| unsafe { CStr::from_ptr(name) })
+                .map(|name| to_utf8(name.to_bytes()).into_owned())
+        })
+    }
+
+    /// What the server must know for a query to read the transition tables.
+    pub(in crate::pg) fn data_for_spi(&self) -> *mut pg_sys::TriggerData {
+        self.data.cast_mut()
+    }
+
+    /// Has the trigger a WHEN condition?
+    pub fn has_condition(&self) -> bool {
+        !self.trigger().tgqual.is_null()
+    }
+
     /// Does the trigger fire on UPDATE, whichever columns change and whatever their values?
     pub fn fires_on_any_update(&self) -> bool {
         let trigger = self.trigger();

@@ -32,8 +32,9 @@ impl TriggerCall<'_> {
         origin(self.trigger(), self.relation().oid())
     }
 
-    /// All INSERT or UPDATE row triggers of this table that call this function, BEFORE or AFTER as
-    /// this one does, including this one, whether they are fired for this row or not.
+    /// All triggers of this table that call this function, including this one, whether they are
+    /// fired now or not. Of a BEFORE trigger: those of INSERT or UPDATE for each row. Of an AFTER
+    /// trigger: all AFTER triggers.
     pub fn siblings(&self) -> Vec<Sibling> {
         let events = pg_sys::TRIGGER_TYPE_INSERT | pg_sys::TRIGGER_TYPE_UPDATE;
         let before_row = pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE;
@@ -51,9 +52,11 @@ impl TriggerCall<'_> {
             .iter()
             .filter(|t| {
                 let kind = t.tgtype as u32;
-                t.tgfoid == self.function_oid()
-                    && kind & before_row == own_kind
-                    && kind & events != 0
+                let is_like = match own_kind & pg_sys::TRIGGER_TYPE_BEFORE {
+                    0 => kind & pg_sys::TRIGGER_TYPE_BEFORE == 0,
+                    _ => kind & before_row == own_kind && kind & events != 0,
+                };
+                t.tgfoid == self.function_oid() && is_like
             })
             .map(|trigger| Sibling {
                 arguments: arguments(trigger),

@@ -9,7 +9,7 @@ const EXAMPLE: &str = "simhash_maintain_clusters('clusters=public.petition_clust
                        'fingerprint=fp', 'radius=3')";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AssignOptions {
+pub struct MaintainOptions {
     /// The table of clusters, as SQL writes its name.
     pub clusters: String,
     pub key: String,
@@ -21,9 +21,9 @@ pub struct AssignOptions {
 }
 
 /// Parses the arguments of a trigger.
-pub fn parse(arguments: &[String]) -> Parsed<AssignOptions> {
+pub fn parse(arguments: &[String]) -> Parsed<MaintainOptions> {
     let given = TriggerArguments::read(NAMES, arguments)?;
-    let options = AssignOptions {
+    let options = MaintainOptions {
         clusters: given.required("clusters", EXAMPLE)?,
         key: given.required("key", EXAMPLE)?,
         fingerprint: given.required("fingerprint", EXAMPLE)?,
@@ -44,7 +44,7 @@ mod tests {
 
     const GOOD: [&str; 3] = ["clusters=c", "key=id", "fingerprint=fp"];
 
-    fn of(arguments: &[&str]) -> Parsed<AssignOptions> {
+    fn of(arguments: &[&str]) -> Parsed<MaintainOptions> {
         let owned: Vec<String> = arguments.iter().map(|a| (*a).to_owned()).collect();
         parse(&owned)
     }

@@ -1,11 +1,12 @@
-//! The statements of `simhash_maintain_clusters()`, as SQL text.
+//! The queries about one row, as SQL text.
 
 use pgrx::PgSqlErrorCode::{
     ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_UNDEFINED_FUNCTION, ERRCODE_UNDEFINED_TABLE,
 };
 use pgrx::pg_sys;
 
-use super::assign_options::AssignOptions;
+use super::options::MaintainOptions;
+use super::trigger::NAME;
 use crate::pg::catalog::table::{self, Column, quoted};
 use crate::pg::process::error::raise;
 use crate::pg::sql::key_type::{self, Equality, KeyType};
@@ -13,56 +14,61 @@ use crate::pg::sql::trigger::TriggerCall;
 use crate::trigger::call::refuse;
 use crate::trigger::scope::Scope;
 
-/// The trigger function.
-pub const NAME: &str = "simhash_maintain_clusters";
-
 /// What is asked about a row: `$1` is its key, `$2` its fingerprint, the others are what it has in
 /// the columns of its scope.
 pub struct Statement {
     /// The types of the parameters.
     pub types: Vec<pg_sys::Oid>,
+    /// The table of clusters.
+    pub clusters: String,
     /// The table.
-    rows: String,
+    pub rows: String,
     /// Its key column.
-    key: String,
+    pub key: String,
     /// Its fingerprint column.
-    fp: String,
+    pub fp: String,
+    /// The type of keys as SQL text: the base type of a domain.
+    pub key_type: String,
     /// The conditions for rows of the scope, each after AND; their columns are those of the table
     /// in the nearest FROM.
     in_scope: String,
     /// The table with the condition for rows near the new one.
     near: String,
+    /// The condition for rows with its fingerprint.
+    equal: String,
     /// The equality of the key's type.
-    equality: Equality,
+    pub equality: Equality,
     /// COLLATE with the default collation of the key's type, or nothing. simhash_clusters compares
     /// keys in it, whatever collation a column has.
-    collate: String,
-    /// The type of arrays of keys.
+    pub collate: String,
+    /// The type of arrays of keys: of the base type of a domain.
     pub array_type: pg_sys::Oid,
 }
 
 impl Statement {
     pub fn new(
         call: &TriggerCall<'_>,
-        options: &AssignOptions,
+        options: &MaintainOptions,
         column: &Column,
         scope: &Scope,
-    ) -> Self {
+        [table, clusters]: [pg_sys::Oid; 2],
+    ) -> (Self, KeyType) {
         let (key, fp) = (quoted(&options.key), quoted(&options.fingerprint));
         let of_type =
             KeyType::new(column.storage.type_id).unwrap_or_else(|| no_order(call, column));
-        let Some(array_type) = of_type.array_type() else {
+        let array_type = KeyType::new(column.base_type()).and_then(|base| base.array_type());
+        let Some(array_type) = array_type else {
             let name = table::type_name(column.storage.type_id);
             let message = format!("{NAME} cannot look up keys of type {name}");
             refuse(call, ERRCODE_FEATURE_NOT_SUPPORTED, message, None);
         };
         let equality = of_type.equality().unwrap_or_else(|| no_order(call, column));
         let collation = of_type.collation();
-        let rows = found(table::qualified_name(call.origin().table), "table");
+        let rows = found(table::qualified_name(table), "table");
         let same = equality.clause(&key, "$1");
         let mut types = vec![column.storage.type_id, pg_sys::INT8OID];
         let in_scope = scope.conditions("", &mut types);
-        Statement {
+        let statement = Statement {
             types,
             // A domain over bigint is cast to it, so that no overloaded function fits better. Every
             // role may use this function: a user who inserts needs no rights on the schema of the
@@ -72,46 +78,50 @@ impl Statement {
                  OPERATOR(pg_catalog.<=) {} AND NOT ({same}){in_scope}",
                 options.radius
             ),
+            equal: format!(
+                "simhash_catalog.distance({fp}::pg_catalog.int8, $2) OPERATOR(pg_catalog.<=) 0{in_scope}"
+            ),
             in_scope,
             fp,
+            clusters: found(table::qualified_name(clusters), "table of clusters"),
+            key_type: table::qualified_type_name(column.base_type()),
             rows,
             key,
             equality,
             collate: collation.map_or(String::new(), |name| format!(" COLLATE {name}")),
             array_type,
-        }
+        };
+        (statement, of_type)
     }
 
+    /// Is there a row with this key and this fingerprint, of this scope?
     pub fn is_stored(&self) -> String {
         let Statement {
-            rows,
-            key,
-            fp,
-            in_scope,
-            ..
+            rows, key, equal, ..
         } = self;
         let same = self.equality.clause(key, "$1");
         // Equal fingerprints as a distance of 0: the index on the fingerprint serves where the key
         // has no index.
-        format!(
-            "SELECT FROM {rows} WHERE {same} \
-             AND simhash_catalog.distance({fp}::pg_catalog.int8, $2) OPERATOR(pg_catalog.<=) 0{in_scope} \
-             LIMIT 1"
-        )
+        format!("SELECT FROM {rows} WHERE {same} AND {equal} LIMIT 1")
     }
 
     pub fn any_near(&self) -> String {
         format!("SELECT FROM {} LIMIT 1", self.near)
     }
 
-    pub fn joining(&self, clusters: &str) -> String {
+    pub fn joining(&self) -> String {
         let Statement {
-            key, near, collate, ..
+            clusters,
+            key,
+            key_type,
+            near,
+            collate,
+            ..
         } = self;
         let is_there = self.equality.clause("c.key", "near.key");
         format!(
             "SELECT pg_catalog.array_agg(near.key)
-            FROM (SELECT {key}{collate} AS key FROM {near}) AS near
+            FROM (SELECT {key}::{key_type}{collate} AS key FROM {near}) AS near
             WHERE NOT EXISTS (
                 SELECT FROM (SELECT key{collate} AS key FROM {clusters}) AS c WHERE {is_there}
             )"
@@ -131,9 +141,12 @@ impl Statement {
     /// Puts the row, the rows near it and the clusters of them all into one cluster, named after
     /// its smallest key. Entries that name this cluster already are not updated: a row that joins a
     /// large cluster must not lock and log all of it.
-    pub fn unite(&self, clusters: &str) -> String {
+    pub fn unite(&self) -> String {
         let Statement {
-            equality, collate, ..
+            clusters,
+            equality,
+            collate,
+            ..
         } = self;
         let keys = self.keys();
         let is_near = equality.among("key", "key", "FROM near");
@@ -163,7 +176,8 @@ impl Statement {
     }
 
     /// Is the row in a cluster, or is a cluster of other rows named after it?
-    pub fn is_taken(&self, clusters: &str) -> String {
+    pub fn is_taken(&self) -> String {
+        let clusters = &self.clusters;
         let is = |column| self.equality.clause(column, "$1");
         let (own, named) = (is("key"), is("cluster_id"));
         format!(
@@ -172,28 +186,157 @@ impl Statement {
     }
 
     /// Has a cluster of the row, or of a row near it, a member in another scope?
-    pub fn has_strangers(&self, clusters: &str) -> String {
-        let members = self.members(clusters, &self.keys());
+    pub fn has_strangers(&self) -> String {
+        let members = self.members(&self.keys());
         format!("WITH {members} SELECT FROM member WHERE strange LIMIT 1")
     }
 
-    /// Divides the clusters of the row, and with `near` those of the rows near it, into what is of
-    /// its scope and what is not. Each part is named after its smallest key.
-    pub fn divide(&self, clusters: &str, near: bool) -> String {
-        let keys = match near {
-            true => self.keys(),
-            false => format!("SELECT $1{} AS key", self.collate),
-        };
-        let members = self.members(clusters, &keys);
-        let same = self.equality.clause("c.key", "part.key");
-        let is_named = self.equality.clause("c.cluster_id", "part.name");
+    /// Is a row with this fingerprint stored?
+    pub fn equal_left(&self) -> String {
+        format!("SELECT FROM {} WHERE {} LIMIT 1", self.rows, self.equal)
+    }
+
+    /// The ids of the clusters of the row, and of those near it, and its key, after which a cluster
+    /// may be named: an array.
+    pub fn ids(&self) -> String {
+        let Statement {
+            clusters,
+            equality,
+            collate,
+            key_type,
+            ..
+        } = self;
+        let keys = self.keys();
+        let is_near = equality.among("key", "key", &format!("FROM ({keys}) AS near"));
         format!(
-            "WITH {members}, part AS MATERIALIZED (
-                SELECT key, pg_catalog.first_value(key)
-                    OVER (PARTITION BY cluster_id, strange ORDER BY key) AS name FROM member
+            "SELECT pg_catalog.array_agg(ids.id) FROM (
+                SELECT cluster_id::{key_type}{collate} AS id FROM {clusters} WHERE {is_near}
+                UNION SELECT $1::{key_type}{collate}
+            ) AS ids"
+        )
+    }
+
+    /// Takes the key out of the table of clusters, unless a row has it.
+    pub fn forget(&self) -> String {
+        let Statement {
+            clusters,
+            rows,
+            key,
+            ..
+        } = self;
+        let is = |column| self.equality.clause(column, "$1");
+        let (entry, row) = (is("key"), is(key));
+        format!(
+            "DELETE FROM {clusters} WHERE {entry} \
+             AND (SELECT true FROM {rows} WHERE {row} LIMIT 1) IS NULL"
+        )
+    }
+
+    /// Makes the row a cluster of its own.
+    pub fn leave(&self) -> String {
+        let (clusters, is) = (&self.clusters, self.equality.clause("key", "$1"));
+        let is_alone = self.equality.clause("cluster_id", "key");
+        format!("UPDATE {clusters} SET cluster_id = key WHERE {is} AND NOT ({is_alone})")
+    }
+
+    /// Is a cluster of other rows named after the row?
+    pub fn is_namesake(&self) -> String {
+        format!(
+            "SELECT FROM {} AS c WHERE {} LIMIT 1",
+            self.clusters,
+            self.is_heir()
+        )
+    }
+
+    /// Names such a cluster after the smallest key that a row has.
+    pub fn rename(&self) -> String {
+        let Statement {
+            clusters,
+            rows,
+            key,
+            equality,
+            collate,
+            ..
+        } = self;
+        let is_heir = self.is_heir();
+        let is_there = equality.clause(&format!("r.{key}"), "heir.key");
+        format!(
+            "UPDATE {clusters} AS c SET cluster_id = smallest.key FROM (
+                SELECT heir.key FROM (
+                    SELECT c.key{collate} AS key FROM {clusters} AS c WHERE {is_heir}
+                ) AS heir
+                CROSS JOIN LATERAL (SELECT FROM {rows} AS r WHERE {is_there} LIMIT 1) AS stored
+                ORDER BY heir.key LIMIT 1
+            ) AS smallest WHERE {is_heir}"
+        )
+    }
+
+    fn is_heir(&self) -> String {
+        let is = |column| self.equality.clause(column, "$1");
+        format!("{} AND NOT ({})", is("c.cluster_id"), is("c.key"))
+    }
+
+    /// Puts the row into the cluster of an equal one that this transaction has not written, of the
+    /// table `leaf` alone. Returns a row if it did, or if the row is there already.
+    pub fn join_settled(&self, leaf: &str) -> String {
+        // Few are looked at: the transaction remembers its own (`settled`).
+        self.join(&format!(
+            "SELECT key FROM (
+                SELECT {}{} AS key, xmin FROM ONLY {leaf} WHERE {} LIMIT 8
+            ) AS equal WHERE simhash_catalog.is_of_others(xmin)",
+            self.key, self.collate, self.equal
+        ))
+    }
+
+    /// The same with the row whose key is the last parameter, if it still is stored and equal.
+    pub fn join_known(&self) -> String {
+        let Statement {
+            rows,
+            key,
+            equal,
+            collate,
+            ..
+        } = self;
+        let place = format!("${}", self.types.len() + 1);
+        let is_known = self.equality.clause(key, &place);
+        let is_itself = self.equality.clause(key, "$1");
+        self.join(&format!(
+            "SELECT {key}{collate} AS key FROM {rows} \
+             WHERE {is_known} AND {equal} AND NOT ({is_itself}) LIMIT 1"
+        ))
+    }
+
+    /// A smaller key would rename the cluster, and a row that is in another cluster unite the two:
+    /// neither is done here.
+    fn join(&self, equal: &str) -> String {
+        let Statement {
+            clusters,
+            equality,
+            collate,
+            key_type,
+            ..
+        } = self;
+        let is_theirs = equality.clause("c.key", "equal.key");
+        let is_own = equality.clause("key", "$1");
+        let is_smallest = equality.clause(
+            &format!("LEAST(found.id{collate}, $1{collate})"),
+            "found.id",
+        );
+        let is_there = equality.clause("own.id", "found.id");
+        format!(
+            "WITH found AS MATERIALIZED (
+                SELECT theirs.id FROM ({equal}) AS equal CROSS JOIN LATERAL (
+                    SELECT c.cluster_id::{key_type} AS id FROM {clusters} AS c
+                    WHERE {is_theirs} LIMIT 1
+                ) AS theirs LIMIT 1
+            ), own AS MATERIALIZED (
+                SELECT cluster_id::{key_type} AS id FROM {clusters} WHERE {is_own} LIMIT 1
+            ), joined AS (
+                INSERT INTO {clusters} (key, cluster_id) SELECT $1, found.id FROM found
+                WHERE NOT EXISTS (SELECT FROM own) AND {is_smallest}
+                RETURNING true
             )
-            UPDATE {clusters} AS c SET cluster_id = part.name FROM part
-            WHERE {same} AND NOT ({is_named})"
+            SELECT FROM joined UNION ALL SELECT FROM found CROSS JOIN own WHERE {is_there}"
         )
     }
 
@@ -207,8 +350,9 @@ impl Statement {
 
     /// The members of the clusters in which these keys are, or which are named after one of them.
     /// Strange is a row that is in another scope. Of a key without a row nothing is known.
-    fn members(&self, clusters: &str, keys: &str) -> String {
+    fn members(&self, keys: &str) -> String {
         let Statement {
+            clusters,
             rows,
             key,
             in_scope,

@@ -11,7 +11,7 @@ use pgrx::PgSqlErrorCode::{
 use pgrx::pg_sys::Oid;
 
 use crate::pg::catalog::indexes;
-use crate::pg::catalog::privilege::{INSERT, SELECT, UPDATE, may};
+use crate::pg::catalog::privilege::{DELETE, INSERT, SELECT, UPDATE, may};
 use crate::pg::catalog::table::{self, Column, Opened};
 use crate::pg::catalog::table_name::{self, TableName};
 use crate::pg::sql::trigger::TriggerCall;
@@ -160,25 +160,36 @@ pub struct ClusterTable {
 
 impl ClusterTable {
     /// Raises an ERROR when the current user may not write clusters: at the first row, not only at
-    /// the first that has a near-duplicate.
-    pub fn check_rights(&self, call: &TriggerCall<'_>) {
+    /// the first that has a near-duplicate. `deletes` is for a row whose key leaves the table.
+    pub fn check_rights(&self, call: &TriggerCall<'_>, deletes: bool) {
         let all = [self.key, self.cluster_id];
+        let deletes = deletes && !self.references;
         if may(self.oid, SELECT, &all)
             && may(self.oid, INSERT, &all)
             && may(self.oid, UPDATE, &[self.cluster_id])
+            && (!deletes || self.may_delete())
         {
             return;
         }
         let name = table::name(self.oid).unwrap_or_default();
+        let rights = match deletes {
+            true => "SELECT, INSERT, UPDATE and DELETE",
+            false => "SELECT, INSERT and UPDATE",
+        };
         refuse(
             call,
             ERRCODE_INSUFFICIENT_PRIVILEGE,
             format!("permission denied for table {name}"),
             Some(format!(
-                "A role that changes the clustered table needs SELECT, INSERT and UPDATE \
-                 on table {}.",
+                "A role that changes the clustered table needs {rights} on table {}.",
                 table_name::sql(self.oid)
             )),
         );
+    }
+
+    /// May the current user delete entries? With a foreign key the server deletes them, or refuses
+    /// to.
+    pub fn may_delete(&self) -> bool {
+        may(self.oid, DELETE, &[])
     }
 }

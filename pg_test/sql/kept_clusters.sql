@@ -1,0 +1,322 @@
+-- simhash_maintain_clusters() keeps clusters true after any change: rows that leave and divide a cluster, keys that
+-- change, TRUNCATE, statement triggers; and its errors. What comes at random is in ../t/052 and ../t/053.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS simhash_dedup;
+CREATE SCHEMA kept_test;
+SET search_path = kept_test, public;
+
+-- Clusters of two or more rows, and what is not as simhash_clusters has it.
+CREATE FUNCTION clusters(doc text DEFAULT 'doc', cluster text DEFAULT 'cluster') RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	shown text; faults text;
+BEGIN
+	EXECUTE format('SELECT string_agg(cluster_id || '': '' || keys, '' | '' ORDER BY cluster_id) FROM
+		(SELECT cluster_id, string_agg(key::text, '' '' ORDER BY key) AS keys FROM %s GROUP BY 1 HAVING count(*) > 1) c', cluster) INTO shown;
+	EXECUTE format('WITH stored AS (SELECT key, cluster_id FROM (SELECT *, count(*) OVER (PARTITION BY cluster_id) AS size FROM %2$s) s WHERE size > 1),
+		afresh AS MATERIALIZED (SELECT key, cluster_id FROM simhash_clusters(%1$L, ''id'', ''fp'', 3, ''components''))
+		SELECT string_agg(fault, '', '' ORDER BY fault) FROM (
+			SELECT ''too much: '' || key AS fault FROM (TABLE stored EXCEPT TABLE afresh) x
+			UNION ALL SELECT ''missing: '' || key FROM (TABLE afresh EXCEPT TABLE stored) x
+			UNION ALL SELECT ''no row: '' || key FROM %2$s WHERE NOT EXISTS (SELECT FROM %1$s WHERE id = key)) f', doc, cluster) INTO faults;
+	RETURN concat_ws('; ', coalesce(shown, 'none'), faults);
+END $$;
+
+-- A path 1 - 2 - 3 - 4 - 5 of steps of 3 bits, and two equal rows far away.
+CREATE TABLE doc (id int PRIMARY KEY, fp bigint, note text);
+CREATE INDEX ON doc USING simhash (fp);
+CREATE TABLE cluster (key int PRIMARY KEY REFERENCES doc ON DELETE CASCADE, cluster_id int NOT NULL);
+CREATE INDEX ON cluster (cluster_id);
+CREATE TRIGGER keep AFTER INSERT OR UPDATE OF id, fp OR DELETE ON doc
+	FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp', 'radius=3');
+CREATE TRIGGER keep_truncated AFTER TRUNCATE ON doc
+	FOR EACH STATEMENT EXECUTE FUNCTION simhash_maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp', 'radius=3');
+CREATE VIEW path (id, fp) AS VALUES (1, 0::bigint), (2, 7), (3, 63), (4, 511), (5, 4095),
+	(8, -256), (9, -256);
+INSERT INTO doc TABLE path;
+SELECT clusters();
+-- The bridge goes: two clusters. The smallest key goes: another name. An end goes. The last but one goes.
+DELETE FROM doc WHERE id = 3;
+SELECT clusters();
+DELETE FROM doc WHERE id = 1;
+INSERT INTO doc VALUES (3, 63);
+SELECT clusters();
+DELETE FROM doc WHERE id = 2;
+SELECT clusters();
+DELETE FROM doc WHERE id IN (3, 5);
+SELECT clusters();
+-- One of several equal rows is no bridge while another one is there.
+INSERT INTO doc VALUES (1, 0), (2, 7), (3, 63), (5, 4095), (6, 63);
+SELECT clusters();
+DELETE FROM doc WHERE id = 3;
+SELECT clusters();
+DELETE FROM doc WHERE id = 6;
+SELECT clusters();
+INSERT INTO doc VALUES (3, 63), (6, 63), (7, 63);
+DELETE FROM doc WHERE id IN (3, 6, 7);
+SELECT clusters();
+-- Away and back, in one transaction, in one statement, without a fingerprint for a while.
+INSERT INTO doc VALUES (3, 63);
+UPDATE doc SET fp = -255 WHERE id = 3;
+SELECT clusters();
+UPDATE doc SET fp = 63 WHERE id = 3;
+SELECT clusters();
+BEGIN;
+UPDATE doc SET fp = -1 WHERE id = 3;
+UPDATE doc SET fp = 63 WHERE id = 3;
+COMMIT;
+SELECT clusters();
+UPDATE doc SET fp = NULL WHERE id = 3;
+SELECT clusters();
+UPDATE doc SET fp = 63 WHERE id = 3;
+SELECT clusters();
+BEGIN;
+DELETE FROM doc WHERE id IN (1, 3);
+SELECT clusters();
+ROLLBACK;
+SELECT clusters();
+BEGIN;
+SAVEPOINT s;
+UPDATE doc SET fp = -1 WHERE id IN (2, 4);
+SELECT clusters();
+ROLLBACK TO s;
+DELETE FROM doc WHERE id = 9;
+COMMIT;
+SELECT clusters();
+-- Two rows exchange fingerprints.
+UPDATE doc SET fp = CASE id WHEN 3 THEN -256 ELSE 63 END WHERE id IN (3, 8);
+SELECT clusters();
+UPDATE doc SET fp = CASE id WHEN 8 THEN -256 ELSE 63 END WHERE id IN (3, 8);
+-- A key that changes. The foreign key refuses it before the trigger comes, unless it cascades.
+UPDATE doc SET id = 10 WHERE id = 1;
+ALTER TABLE cluster DROP CONSTRAINT cluster_key_fkey, ADD FOREIGN KEY (key) REFERENCES doc ON DELETE CASCADE ON UPDATE CASCADE;
+UPDATE doc SET id = 10 WHERE id = 1;
+SELECT clusters();
+UPDATE doc SET id = 1, fp = -1 WHERE id = 2;
+SELECT clusters();
+UPDATE doc SET id = 2, fp = 7 WHERE id = 1;
+SELECT clusters();
+-- Rows that leave and come in one statement.
+WITH gone AS (DELETE FROM doc WHERE id IN (3, 10) RETURNING id) INSERT INTO doc SELECT id + 10, CASE id WHEN 3 THEN 0 ELSE -255 END FROM gone;
+SELECT clusters();
+INSERT INTO doc VALUES (1, 63), (4, -1), (11, 63) ON CONFLICT (id) DO UPDATE SET fp = excluded.fp;
+SELECT clusters();
+-- Known to go wrong elsewhere: rows of one statement that vouch for each other, and one that has been alone.
+DELETE FROM doc;
+SELECT clusters();
+INSERT INTO doc VALUES (1, 63);
+INSERT INTO doc VALUES (2, 0), (3, 7), (4, 7);
+SELECT clusters();
+-- All rows at once.
+DELETE FROM doc;
+SELECT clusters(), (SELECT count(*) FROM cluster) AS entries;
+-- TRUNCATE with a foreign key takes both, without one the trigger empties the table of clusters.
+INSERT INTO doc TABLE path;
+TRUNCATE doc CASCADE;
+SELECT clusters(), (SELECT count(*) FROM cluster) AS entries;
+ALTER TABLE cluster DROP CONSTRAINT cluster_key_fkey;
+INSERT INTO doc TABLE path;
+BEGIN;
+TRUNCATE doc;
+SELECT clusters(), (SELECT count(*) FROM cluster) AS entries;
+INSERT INTO doc SELECT * FROM path WHERE id < 3;
+SELECT clusters();
+ROLLBACK;
+SELECT clusters();
+TRUNCATE doc;
+SELECT clusters(), (SELECT count(*) FROM cluster) AS entries;
+-- Without a foreign key the same as with it.
+INSERT INTO doc TABLE path;
+DELETE FROM doc WHERE id = 3;
+UPDATE doc SET id = 10 WHERE id = 1;
+SELECT clusters();
+DELETE FROM doc;
+SELECT count(*) AS entries FROM cluster;
+
+-- Deferred: rows that came and went, and rows that changed and changed back, do not count. A row whose trigger is still to
+-- come is no reason to leave another one out.
+DROP TRIGGER keep ON doc;
+CREATE CONSTRAINT TRIGGER keep AFTER INSERT OR UPDATE OR DELETE ON doc DEFERRABLE INITIALLY DEFERRED
+	FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp', 'radius=3');
+BEGIN;
+INSERT INTO doc TABLE path;
+INSERT INTO doc VALUES (10, 63);
+DELETE FROM doc WHERE id IN (3, 10);
+SELECT clusters();
+COMMIT;
+SELECT clusters();
+BEGIN;
+INSERT INTO doc VALUES (3, 63), (10, 63);
+DELETE FROM doc WHERE id = 10;
+UPDATE doc SET fp = -1 WHERE id = 2;
+SET CONSTRAINTS ALL IMMEDIATE;
+SELECT clusters();
+UPDATE doc SET fp = 7 WHERE id = 2;
+DELETE FROM doc WHERE id = 3;
+COMMIT;
+SELECT clusters();
+BEGIN;
+DELETE FROM doc WHERE id = 9;
+INSERT INTO doc VALUES (9, -256);
+INSERT INTO doc VALUES (10, -256);
+DELETE FROM doc WHERE id = 8;
+COMMIT;
+SELECT clusters();
+TRUNCATE doc;
+
+-- Statement triggers.
+DROP TRIGGER keep ON doc;
+CREATE TRIGGER keep_new AFTER INSERT ON doc REFERENCING NEW TABLE AS n
+	FOR EACH STATEMENT EXECUTE FUNCTION simhash_maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp', 'radius=3');
+CREATE TRIGGER keep_changed AFTER UPDATE ON doc REFERENCING OLD TABLE AS o NEW TABLE AS n
+	FOR EACH STATEMENT EXECUTE FUNCTION simhash_maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp', 'radius=3');
+CREATE TRIGGER keep_old AFTER DELETE ON doc REFERENCING OLD TABLE AS o
+	FOR EACH STATEMENT EXECUTE FUNCTION simhash_maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp', 'radius=3');
+INSERT INTO doc TABLE path;
+SELECT clusters();
+INSERT INTO doc SELECT id, fp FROM doc WHERE false;
+DELETE FROM doc WHERE id = 3;
+SELECT clusters();
+INSERT INTO doc VALUES (1, 63), (10, -253) ON CONFLICT (id) DO UPDATE SET fp = excluded.fp;
+SELECT clusters();
+UPDATE doc SET id = id + 100;
+SELECT clusters();
+UPDATE doc SET fp = fp # 7, note = 'turned';
+SELECT clusters();
+DELETE FROM doc WHERE id < 105;
+SELECT clusters();
+DELETE FROM doc;
+SELECT count(*) AS entries FROM cluster;
+COPY doc (id, fp) FROM STDIN;
+1	63
+2	0
+3	7
+4	7
+\.
+SELECT clusters();
+TRUNCATE doc;
+SELECT count(*) AS entries FROM cluster;
+
+-- Partitions: a row moves, a partition is truncated by its own trigger or the whole tree by that of its
+-- root.
+CREATE TABLE parted (id int PRIMARY KEY, fp bigint) PARTITION BY RANGE (id);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (0) TO (4);
+CREATE TABLE parted_2 PARTITION OF parted FOR VALUES FROM (4) TO (100);
+CREATE INDEX ON parted USING simhash (fp);
+CREATE TABLE parted_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
+CREATE INDEX ON parted_cluster (cluster_id);
+CREATE TRIGGER keep AFTER INSERT OR UPDATE OR DELETE ON parted
+	FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=parted_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
+CREATE TRIGGER keep_truncated AFTER TRUNCATE ON parted
+	FOR EACH STATEMENT EXECUTE FUNCTION simhash_maintain_clusters('clusters=parted_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
+CREATE TRIGGER keep_truncated AFTER TRUNCATE ON parted_1
+	FOR EACH STATEMENT EXECUTE FUNCTION simhash_maintain_clusters('clusters=parted_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
+INSERT INTO parted TABLE path;
+SELECT clusters('parted', 'parted_cluster');
+UPDATE parted SET id = 30 WHERE id = 3;
+SELECT clusters('parted', 'parted_cluster');
+UPDATE parted SET id = 3, fp = -256 WHERE id = 30;
+SELECT clusters('parted', 'parted_cluster');
+UPDATE parted SET fp = 63 WHERE id = 3;
+TRUNCATE parted_1;
+SELECT clusters('parted', 'parted_cluster');
+INSERT INTO parted SELECT * FROM path WHERE id < 4;
+SELECT clusters('parted', 'parted_cluster');
+TRUNCATE parted;
+SELECT clusters('parted', 'parted_cluster'), (SELECT count(*) FROM parted_cluster) AS entries;
+
+-- Tenants: what a row leaves is divided within its tenant.
+CREATE TABLE shop (id int PRIMARY KEY, tenant text, fp bigint);
+CREATE INDEX ON shop USING simhash (tenant, fp);
+CREATE TABLE shop_cluster (key int PRIMARY KEY REFERENCES shop ON DELETE CASCADE, cluster_id int NOT NULL);
+CREATE INDEX ON shop_cluster (cluster_id);
+CREATE TRIGGER keep AFTER INSERT OR UPDATE OF id, tenant, fp OR DELETE ON shop
+	FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=shop_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
+CREATE FUNCTION shops() RETURNS text LANGUAGE sql AS $$
+	SELECT coalesce(string_agg(tenants || ' ' || cluster_id || ': ' || keys, ' | ' ORDER BY cluster_id), 'none') FROM (
+		SELECT cluster_id, string_agg(DISTINCT tenant, '?') AS tenants, string_agg(key::text, ' ' ORDER BY key) AS keys
+		FROM kept_test.shop_cluster LEFT JOIN kept_test.shop ON id = key GROUP BY 1 HAVING count(*) > 1) c
+$$;
+INSERT INTO shop SELECT id, 'a', fp FROM path UNION ALL SELECT id + 20, 'b', fp FROM path;
+SELECT shops();
+UPDATE shop SET tenant = 'b' WHERE id = 3;
+SELECT shops();
+DELETE FROM shop WHERE id IN (3, 23);
+SELECT shops();
+UPDATE shop SET tenant = NULL WHERE id IN (1, 24);
+SELECT shops();
+UPDATE shop SET tenant = CASE id WHEN 1 THEN 'b' ELSE 'a' END WHERE id IN (1, 24);
+SELECT shops();
+-- Equal rows of several tenants.
+DELETE FROM shop;
+INSERT INTO shop SELECT i, chr(97 + i % 3), 0 FROM generate_series(1, 9) i;
+SELECT shops();
+UPDATE shop SET tenant = 'a' WHERE id = 1;
+DELETE FROM shop WHERE id = 3;
+SELECT shops();
+
+-- Row security: a role that does not see all rows does not know what a row has held together, and divides no cluster. One that does, does.
+CREATE TABLE secret (id int PRIMARY KEY, owner text, fp bigint);
+CREATE INDEX ON secret USING simhash (fp);
+CREATE TABLE secret_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
+CREATE INDEX ON secret_cluster (cluster_id);
+CREATE TRIGGER keep AFTER INSERT OR UPDATE OR DELETE ON secret
+	FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=secret_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
+CREATE ROLE regress_kept_one;
+GRANT USAGE ON SCHEMA kept_test TO regress_kept_one;
+GRANT SELECT, INSERT, UPDATE, DELETE ON secret, secret_cluster TO regress_kept_one;
+ALTER TABLE secret ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON secret USING (owner = current_user);
+INSERT INTO secret SELECT id, CASE id WHEN 3 THEN 'regress_kept_one' WHEN 4 THEN 'regress_kept_one' ELSE 'other' END, fp FROM path;
+SELECT clusters('secret', 'secret_cluster');
+SET ROLE regress_kept_one;
+DELETE FROM secret WHERE id = 3;
+RESET ROLE;
+SELECT clusters('secret', 'secret_cluster');
+DELETE FROM secret WHERE id = 5;
+SELECT clusters('secret', 'secret_cluster');
+
+-- Rights: DELETE on the table of clusters is needed for a row that is deleted where no foreign key deletes its entry.
+ALTER TABLE secret DISABLE ROW LEVEL SECURITY;
+REVOKE DELETE ON secret_cluster FROM regress_kept_one;
+SET ROLE regress_kept_one;
+INSERT INTO secret VALUES (3, 'other', 63), (5, 'other', 4095);
+UPDATE secret SET fp = -1 WHERE id = 5;
+DELETE FROM secret WHERE id = 5;
+UPDATE secret SET id = 50 WHERE id = 4;
+RESET ROLE;
+SELECT clusters('secret', 'secret_cluster');
+ALTER TABLE secret_cluster ADD FOREIGN KEY (key) REFERENCES secret ON DELETE CASCADE;
+SET ROLE regress_kept_one;
+DELETE FROM secret WHERE id IN (3, 5);
+RESET ROLE;
+SELECT clusters('secret', 'secret_cluster');
+DROP OWNED BY regress_kept_one;
+DROP ROLE regress_kept_one;
+
+-- Triggers that cannot do it.
+CREATE FUNCTION try(definition text, statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	message text; hint text; state text;
+BEGIN
+	EXECUTE 'CREATE TRIGGER wrong ' || definition || ' EXECUTE FUNCTION simhash_maintain_clusters(''clusters=kept_test.secret_cluster'', ''key=id'', ''fingerprint=fp'')';
+	EXECUTE statement;
+	RAISE EXCEPTION 'no error';
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT, state = RETURNED_SQLSTATE;
+	RETURN concat_ws(' | ', state, message, nullif(hint, ''));
+END $$;
+CREATE VIEW secrets AS SELECT * FROM secret;
+SELECT try(definition, statement) FROM (VALUES
+	('BEFORE INSERT ON kept_test.secret FOR EACH ROW', 'INSERT INTO kept_test.secret VALUES (77, NULL, 1)'),
+	('BEFORE DELETE ON kept_test.secret FOR EACH ROW', 'DELETE FROM kept_test.secret'),
+	('BEFORE TRUNCATE ON kept_test.secret FOR EACH STATEMENT', 'TRUNCATE kept_test.secret CASCADE'),
+	('BEFORE INSERT ON kept_test.secret FOR EACH STATEMENT', 'INSERT INTO kept_test.secret VALUES (77, NULL, 1)'),
+	('INSTEAD OF INSERT ON kept_test.secrets FOR EACH ROW', 'INSERT INTO kept_test.secrets VALUES (77, NULL, 1)'),
+	('AFTER INSERT ON kept_test.secret FOR EACH STATEMENT', 'INSERT INTO kept_test.secret VALUES (77, NULL, 1)'),
+	('AFTER UPDATE ON kept_test.secret FOR EACH STATEMENT', 'UPDATE kept_test.secret SET fp = 1'),
+	('AFTER UPDATE ON kept_test.secret REFERENCING NEW TABLE AS n FOR EACH STATEMENT', 'UPDATE kept_test.secret SET fp = 1'),
+	('AFTER UPDATE ON kept_test.secret REFERENCING OLD TABLE AS o FOR EACH STATEMENT', 'UPDATE kept_test.secret SET fp = 1'),
+	('AFTER DELETE ON kept_test.secret FOR EACH STATEMENT', 'DELETE FROM kept_test.secret')) t (definition, statement);
+SELECT simhash_maintain_clusters();
+
+DROP SCHEMA kept_test CASCADE;

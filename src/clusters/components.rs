@@ -1,0 +1,59 @@
+//! Which of some numbered rows are connected by near pairs.
+
+use super::union_find::UnionFind;
+use crate::pairs::file::Gathered;
+use crate::pairs::find::Row;
+use crate::pairs::search::{PairSearch, Pairs};
+use crate::pg::process::activity::Activity;
+use crate::pg::process::backend::check_for_interrupts;
+use crate::pg::process::memory::{or_out_of_memory, work_mem_bytes};
+use crate::pg::process::temp_file::TempFile;
+
+/// Unites rows that are paired; tags are the rows' numbers.
+struct Sets(UnionFind);
+
+impl Pairs for Sets {
+    fn pair(&mut self, a: u64, b: u64, _distance: u32) {
+        self.0.union(a as u32, b as u32);
+    }
+
+    fn is_transitive(&self) -> bool {
+        true
+    }
+
+    fn wants_distinct(&self) -> bool {
+        true
+    }
+}
+
+/// Rows that were added, in the order of their numbers.
+pub struct Components<'a> {
+    search: PairSearch<'a, Sets>,
+    rows: Gathered<TempFile<'static>, 1>,
+}
+
+impl<'a> Components<'a> {
+    pub fn new(activity: &'a mut Activity) -> Self {
+        let pairs = Sets(UnionFind::new());
+        Self {
+            search: PairSearch { pairs, activity },
+            rows: Gathered::new(work_mem_bytes()),
+        }
+    }
+
+    /// Adds the next row. One without a fingerprint is connected with none.
+    pub fn add(&mut self, fingerprint: Option<u64>) {
+        check_for_interrupts();
+        let tag = u64::from(or_out_of_memory(self.search.pairs.0.add()));
+        if let Some(fingerprint) = fingerprint {
+            let row = Row { fingerprint, tag };
+            or_out_of_memory(self.rows.add(0, row, &mut self.search));
+        }
+    }
+
+    /// The sets of rows that are connected by distances of at most `radius` bits.
+    pub fn sets(mut self, radius: u32) -> UnionFind {
+        self.rows.find_pairs(&mut self.search, radius);
+        self.search.pairs.0
+    }
+}

@@ -1,0 +1,190 @@
+//! What a row joins: the clusters of the rows near it, which become one.
+
+use std::cell::OnceCell;
+
+use pgrx::pg_sys;
+
+use super::maintained::Maintained;
+use super::settled;
+use super::statement::Statement;
+use crate::pg::catalog::privilege::{SELECT, has_row_security, may};
+use crate::pg::catalog::table;
+use crate::pg::process::advisory_lock::keeps_its_snapshot;
+use crate::pg::spi::saved_query::{SavedQuery, Sees};
+use crate::pg::sql::trigger::TriggerCall;
+use crate::pg::sql::value::Value;
+use crate::trigger::call::missed_near_duplicate;
+
+pub struct Arrival {
+    is_stored: SavedQuery,
+    any_near: SavedQuery,
+    is_taken: SavedQuery,
+    has_strangers: SavedQuery,
+    ids: SavedQuery,
+    unite: SavedQuery,
+    join_known: SavedQuery,
+    join_settled: SavedQuery,
+    /// The table of the row itself, where that is a partition.
+    leaf: pg_sys::Oid,
+    /// Made when first needed.
+    references: OnceCell<References>,
+}
+
+/// Queries for clusters that reference the rows, in a transaction that keeps its snapshot: the
+/// server looks the references up in that snapshot.
+struct References {
+    /// The keys of near rows that are in no cluster yet, as an array.
+    joining: SavedQuery,
+    /// Is one of those keys without a row?
+    lacking: SavedQuery,
+}
+
+impl References {
+    fn new(statement: &Statement) -> Self {
+        let [joining, lacking] = SavedQuery::all(
+            [
+                (&statement.joining(), &*statement.types),
+                (&statement.lacking(), &[statement.array_type]),
+            ],
+            true,
+        );
+        Self { joining, lacking }
+    }
+
+    /// Would the clusters reference a near row that was committed after the snapshot?
+    fn fail(&self, call: &TriggerCall<'_>, row: &[Option<Value<'_>>]) -> bool {
+        let joining = self.joining.first_row(call.args(), row, Sees::Latest);
+        let Some([Some(keys)]) = joining else {
+            return false;
+        };
+        let keys = [Some(keys)];
+        let lacking = (self.lacking).first_row::<0>(call.args(), &keys, Sees::Usual);
+        lacking.is_some()
+    }
+}
+
+impl Arrival {
+    pub fn new(call: &TriggerCall<'_>, of: &Maintained) -> Self {
+        let statement = &of.statement;
+        let types = &*statement.types;
+        let mut with_known = statement.types.clone();
+        with_known.push(types[0]);
+        let leaf = call.relation().oid();
+        let leaf_name = table::qualified_name(leaf).unwrap_or_default();
+        let texts = [
+            statement.is_stored(),
+            statement.any_near(),
+            statement.is_taken(),
+            statement.has_strangers(),
+            statement.ids(),
+            statement.unite(),
+            statement.join_settled(&leaf_name),
+        ];
+        let [a, b, c, d, e, f, g] = texts.each_ref().map(|text| (&**text, types));
+        let join_known = statement.join_known();
+        let queries = [a, b, c, d, e, f, g, (&*join_known, &*with_known)];
+        let [
+            is_stored,
+            any_near,
+            is_taken,
+            has_strangers,
+            ids,
+            unite,
+            join_settled,
+            join_known,
+        ] = SavedQuery::all(queries, true);
+        Self {
+            is_stored,
+            any_near,
+            is_taken,
+            has_strangers,
+            ids,
+            unite,
+            join_known,
+            join_settled,
+            leaf,
+            references: OnceCell::new(),
+        }
+    }
+
+    /// Is there an entry with the key, or a cluster named after it?
+    pub fn is_taken(&self, call: &TriggerCall<'_>, row: &[Option<Value<'_>>]) -> bool {
+        finds(&self.is_taken, call, row)
+    }
+
+    /// The ids of the clusters of the row and of those near it, as an array.
+    pub fn ids<'a>(&self, call: &TriggerCall<'a>, row: &[Option<Value<'_>>]) -> Option<Value<'a>> {
+        let ids = self.ids.first_row(call.args(), row, Sees::Latest);
+        ids.and_then(|[ids]| ids)
+    }
+
+    /// Is the new version stored, and any row near it?
+    pub fn counts(&self, call: &TriggerCall<'_>, row: &[Option<Value<'_>>]) -> bool {
+        // When a deferred trigger runs, or one after another trigger, the row may have been deleted
+        // or updated. A new fingerprint fires the trigger for itself, but a change of other columns
+        // need not (UPDATE OF): the row counts if one with its key and its fingerprint is stored.
+        (call.new_row_is_live() || finds(&self.is_stored, call, row))
+            && finds(&self.any_near, call, row)
+    }
+
+    /// Puts the row into the cluster of an equal row, if there is one that is settled: true if there
+    /// was.
+    pub fn joins_equal(
+        &self,
+        call: &TriggerCall<'_>,
+        of: &Maintained,
+        row: &[Option<Value<'_>>],
+    ) -> bool {
+        // Rows for which a trigger with a condition was not fired are not settled.
+        if call.has_condition() || !of.sees_all() {
+            return false;
+        }
+        let Some((fingerprint, scope)) = place(call, of, row) else {
+            return false;
+        };
+        let known = settled::known(of.clusters.oid, fingerprint, scope, &of.key_type, |known| {
+            let mut row = row.to_vec();
+            row.push(Some(known));
+            finds(&self.join_known, call, &row)
+        });
+        // The writer of a version is a system column: a right to some columns is not enough.
+        known == Some(true)
+            || may(self.leaf, SELECT, &[])
+                && !has_row_security(self.leaf)
+                && !table::is_foreign(call.relation())
+                && finds(&self.join_settled, call, row)
+    }
+
+    /// Has a cluster of the row, or of a row near it, a member in another scope?
+    pub fn has_strangers(&self, call: &TriggerCall<'_>, row: &[Option<Value<'_>>]) -> bool {
+        finds(&self.has_strangers, call, row)
+    }
+
+    /// Unites the clusters of the row and of those near it.
+    pub fn unite(&self, call: &TriggerCall<'_>, of: &Maintained, row: &[Option<Value<'_>>]) {
+        if keeps_its_snapshot() && of.clusters.references {
+            let references = self
+                .references
+                .get_or_init(|| References::new(&of.statement));
+            if references.fail(call, row) {
+                missed_near_duplicate(&call.relation().name());
+            }
+        }
+        settled::unites(of.clusters.oid);
+        finds(&self.unite, call, row);
+        if let (Some((fingerprint, scope)), Some(key)) = (place(call, of, row), row[0]) {
+            settled::remember(of.clusters.oid, fingerprint, scope, key, &of.key_type);
+        }
+    }
+}
+
+/// The fingerprint and a hash of the scope.
+fn place(call: &TriggerCall<'_>, of: &Maintained, row: &[Option<Value<'_>>]) -> Option<(i64, u64)> {
+    Some((row[1]?.integer(), of.scopes.scope.of_new(call)?))
+}
+
+/// Does the query return a row?
+fn finds(query: &SavedQuery, call: &TriggerCall<'_>, row: &[Option<Value<'_>>]) -> bool {
+    let found = query.first_row::<0>(call.args(), row, Sees::Latest);
+    found.is_some()
+}

@@ -1,0 +1,206 @@
+//! The statement form: a statement trigger answers all rows of a statement at once, by its
+//! transition tables. It locks the clusters of all scopes.
+
+use std::cell::{OnceCell, RefCell};
+
+use pgrx::PgSqlErrorCode::ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED;
+
+use super::batch_statement::BatchStatement;
+use super::maintained::Maintained;
+use super::regroup::{Regroup, integers};
+use super::settled;
+use crate::clusters::union_find::UnionFind;
+use crate::pg::catalog::invalidation::Current;
+use crate::pg::catalog::privilege::{SELECT, may};
+use crate::pg::catalog::table;
+use crate::pg::process::advisory_lock::keeps_its_snapshot;
+use crate::pg::process::backend::check_for_interrupts;
+use crate::pg::process::memory::or_out_of_memory;
+use crate::pg::spi::saved_query::Sees;
+use crate::pg::spi::transition::TransitionQueries;
+use crate::pg::sql::key_type::KeyType;
+use crate::pg::sql::trigger::{Event, TriggerCall};
+use crate::pg::sql::value::Value;
+use crate::trigger::call::{Known, missed_near_duplicate, refuse, remembered};
+
+/// What a session remembers of a trigger.
+struct BatchTrigger {
+    of: Maintained,
+    /// Made when first needed.
+    regroup: OnceCell<Regroup>,
+}
+
+thread_local! {
+    static KNOWN: Known<BatchTrigger> = RefCell::default();
+}
+
+/// Answers the statement of a call.
+pub fn maintain(call: &TriggerCall<'_>) {
+    let trigger = remembered(&KNOWN, call, || BatchTrigger::new(call));
+    let tables = transition_tables(call);
+    let of = &trigger.of;
+    of.clusters
+        .check_rights(call, call.event() != Event::Insert);
+    of.scopes.lock_whole();
+    let batch = Batch {
+        call,
+        trigger: &trigger,
+        statement: BatchStatement::new(of, tables),
+        queries: TransitionQueries::new(call, Sees::Latest),
+    };
+    match call.event() {
+        Event::Truncate => batch.truncate(),
+        _ => batch.answer(),
+    }
+}
+
+/// The names of the transition tables; an ERROR when one is missing.
+fn transition_tables(call: &TriggerCall<'_>) -> [Option<String>; 2] {
+    let [old, new] = call.transition_tables();
+    let wanted = match call.event() {
+        Event::Insert if new.is_none() => "REFERENCING NEW TABLE AS new_rows",
+        Event::Delete if old.is_none() => "REFERENCING OLD TABLE AS old_rows",
+        Event::Update if old.is_none() || new.is_none() => {
+            "REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows"
+        }
+        _ => return [old, new],
+    };
+    refuse(
+        call,
+        ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED,
+        "a statement trigger that keeps clusters needs transition tables",
+        Some(format!("Create it with {wanted}, or FOR EACH ROW.")),
+    )
+}
+
+/// A running call.
+struct Batch<'a, 'c> {
+    call: &'c TriggerCall<'a>,
+    trigger: &'c BatchTrigger,
+    statement: BatchStatement<'c>,
+    queries: TransitionQueries<'a, 'c>,
+}
+
+impl BatchTrigger {
+    fn new(call: &TriggerCall<'_>) -> (Current, Self) {
+        let (current, of) = Maintained::new(call);
+        let regroup = OnceCell::new();
+        (current, Self { of, regroup })
+    }
+
+    fn regroup(&self, call: &TriggerCall<'_>, ids: Option<Value<'_>>) {
+        if let Some(ids) = ids {
+            let regroup = self.regroup.get_or_init(|| Regroup::new(&self.of));
+            regroup.run(call, ids, self.of.sees_all());
+        }
+    }
+}
+
+/// What the new rows unite: nodes are the ids of clusters and the keys that are in none, in order.
+struct Unions<'a> {
+    nodes: Vec<Value<'a>>,
+    /// Is the node a key that is in no cluster?
+    free: Vec<bool>,
+    sets: UnionFind,
+}
+
+impl<'a> Batch<'a, '_> {
+    fn run<const N: usize>(&self, sql: &str) -> Option<[Option<Value<'a>>; N]> {
+        self.queries.first_row(sql, &[])
+    }
+
+    fn truncate(&self) {
+        let ids = self.run(&self.statement.forget_all());
+        settled::forget(self.trigger.of.clusters.oid);
+        self.trigger.regroup(self.call, ids.and_then(|[ids]| ids));
+    }
+
+    fn answer(&self) {
+        let of = &self.trigger.of;
+        if let Some(sql) = self.statement.lacks_key()
+            && self.run::<0>(&sql).is_some()
+        {
+            of.null_key(self.call);
+        }
+        if let Some(sql) = self.statement.ids() {
+            settled::forget(of.clusters.oid);
+            let ids = self.run(&sql).and_then(|[ids]| ids);
+            if let Some(sql) = self.statement.forget()
+                && of.clusters.may_delete()
+            {
+                self.run::<0>(&sql);
+            }
+            if let Some(sql) = self.statement.leave() {
+                self.run::<0>(&sql);
+            }
+            self.trigger.regroup(self.call, ids);
+        }
+        if let Some(sql) = self.statement.unions(self.may_settle())
+            && let Some([Some(nodes), Some(free), Some(one), Some(other)]) = self.run(&sql)
+        {
+            self.unite(Unions::new(nodes, free, one, other));
+        }
+    }
+
+    /// May rows of other transactions stand for equal ones? The writer of a version is a system
+    /// column, which not every table has, and which a right to some columns does not show.
+    fn may_settle(&self) -> bool {
+        let table = self.call.relation().oid();
+        !self.call.has_condition()
+            && self.trigger.of.sees_all()
+            && may(table, SELECT, &[])
+            && table::is_plain(self.call.relation())
+            && !table::is_partition(table)
+    }
+
+    fn unite(&self, mut unions: Unions<'a>) {
+        let of = &self.trigger.of;
+        let Some(key_type) = KeyType::new(of.key.base_type()) else {
+            return;
+        };
+        let (mut clusters, mut keys) = ([const { Vec::new() }; 2], [const { Vec::new() }; 2]);
+        for node in 0..unions.nodes.len() {
+            check_for_interrupts();
+            let first = unions.sets.find(node as u32) as usize;
+            let of_kind = if unions.free[node] {
+                &mut keys
+            } else {
+                &mut clusters
+            };
+            of_kind[0].push(unions.nodes[node]);
+            of_kind[1].push(unions.nodes[first]);
+        }
+        let array = |values: Vec<Value<'a>>| key_type.array(values.into_iter());
+        let both = |[these, names]: [Vec<Value<'a>>; 2]| Some([array(these)?, array(names)?]);
+        let (Some(clusters), Some(keys)) = (both(clusters), both(keys)) else {
+            return;
+        };
+        if keeps_its_snapshot() && of.clusters.references {
+            let seen = TransitionQueries::new(self.call, Sees::Usual);
+            if (seen.first_row::<0>(&of.statement.lacking(), &keys[..1])).is_some() {
+                missed_near_duplicate(&self.call.relation().name());
+            }
+        }
+        self.queries
+            .first_row::<0>(&self.statement.unite(), &clusters);
+        self.queries.first_row::<0>(&self.statement.join(), &keys);
+    }
+}
+
+impl<'a> Unions<'a> {
+    /// Of what the query has returned; the pairs are numbers of nodes, from 1.
+    fn new(nodes: Value<'a>, free: Value<'a>, one: Value<'a>, other: Value<'a>) -> Self {
+        let nodes: Vec<Value> = nodes.array().items.into_iter().flatten().collect();
+        let mut sets = UnionFind::new();
+        for _ in &nodes {
+            or_out_of_memory(sets.add());
+        }
+        let number = |number: i64| number as u32 - 1;
+        let pairs = integers(one, number)
+            .into_iter()
+            .zip(integers(other, number));
+        pairs.for_each(|(one, other)| sets.union(one, other));
+        let free = integers(free, |is_free| is_free != 0);
+        Self { nodes, free, sets }
+    }
+}

@@ -1,0 +1,89 @@
+//! What a row leaves behind: its entry, the name of its cluster, the rows that it connected.
+
+use std::cell::OnceCell;
+
+use super::maintained::Maintained;
+use super::settled;
+use super::statement::Statement;
+use crate::pg::spi::saved_query::{SavedQuery, Sees};
+use crate::pg::sql::trigger::TriggerCall;
+use crate::pg::sql::value::Value;
+
+pub struct Departure {
+    /// Made when first needed: a trigger may fire for INSERT alone.
+    queries: OnceCell<Queries>,
+}
+
+/// Their parameters are those of [`Statement`], of the old version.
+struct Queries {
+    equal_left: SavedQuery,
+    ids: SavedQuery,
+    forget: SavedQuery,
+    leave: SavedQuery,
+    is_namesake: SavedQuery,
+    rename: SavedQuery,
+}
+
+impl Queries {
+    fn new(statement: &Statement) -> Self {
+        let texts = [
+            statement.equal_left(),
+            statement.ids(),
+            statement.forget(),
+            statement.leave(),
+            statement.is_namesake(),
+            statement.rename(),
+        ];
+        let queries = texts.each_ref().map(|text| (&**text, &*statement.types));
+        let [equal_left, ids, forget, leave, is_namesake, rename] = SavedQuery::all(queries, true);
+        Self {
+            equal_left,
+            ids,
+            forget,
+            leave,
+            is_namesake,
+            rename,
+        }
+    }
+}
+
+impl Departure {
+    pub fn new() -> Self {
+        Self {
+            queries: OnceCell::new(),
+        }
+    }
+
+    /// Takes the old version of a row out of its cluster. Returns the ids of the clusters that it may
+    /// have held together, to be computed anew. It was compared with others if it `departs`; the new
+    /// version has its key if it `keeps_key`.
+    pub fn run<'a>(
+        &self,
+        call: &TriggerCall<'a>,
+        of: &Maintained,
+        row: &[Option<Value<'_>>],
+        departs: bool,
+        keeps_key: bool,
+    ) -> Option<Value<'a>> {
+        let queries = self.queries.get_or_init(|| Queries::new(&of.statement));
+        let run = |query: &SavedQuery| query.first_row::<0>(call.args(), row, Sees::Latest);
+        // An equal row is near the same rows, and holds the same together. But a row that this
+        // transaction has united with this one may be in the cluster only because this trigger was
+        // still to come.
+        let is_torn =
+            departs && (settled::has_united(of.clusters.oid) || run(&queries.equal_left).is_none());
+        let ids = is_torn.then(|| queries.ids.first_row(call.args(), row, Sees::Latest));
+        if !keeps_key && of.clusters.may_delete() {
+            run(&queries.forget);
+        }
+        // Another row may have the key by now.
+        run(&queries.leave);
+        if let Some(ids) = ids {
+            return ids.and_then(|[ids]| ids);
+        }
+        if run(&queries.is_namesake).is_some() {
+            run(&queries.rename);
+        }
+        None
+    }
+}

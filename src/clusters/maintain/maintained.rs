@@ -1,0 +1,80 @@
+//! The table whose clusters a trigger keeps, and the table of clusters, as the trigger's arguments
+//! name them.
+
+use pgrx::PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED;
+use pgrx::pg_sys;
+
+use super::cluster_table::{ClusterTable, Clustered};
+use super::options::{MaintainOptions, parse};
+use super::scopes::Scopes;
+use super::statement::Statement;
+use crate::pg::catalog::invalidation::{Current, watch};
+use crate::pg::catalog::lookup::equality_types;
+use crate::pg::catalog::privilege::has_row_security;
+use crate::pg::catalog::table::{self, Column};
+use crate::pg::sql::key_type::KeyType;
+use crate::pg::sql::trigger::TriggerCall;
+use crate::trigger::call::{accepted, column, refuse, typed_column};
+use crate::trigger::scope::Scope;
+
+pub struct Maintained {
+    pub options: MaintainOptions,
+    pub key: Column,
+    pub key_type: KeyType,
+    pub fingerprint: Column,
+    /// The table that is searched: for a partition, the partitioned table that has the trigger.
+    table: pg_sys::Oid,
+    pub clusters: ClusterTable,
+    pub scopes: Scopes,
+    pub statement: Statement,
+}
+
+impl Maintained {
+    pub fn new(call: &TriggerCall<'_>) -> (Current, Self) {
+        let options = accepted(call, parse(&call.arguments()));
+        let key = column(call, &options.key, "the key");
+        let fp = &options.fingerprint;
+        let fingerprint = typed_column(call, fp, "the fingerprint", &[pg_sys::INT8OID]);
+        // A statement trigger of a partition has no other above it.
+        let table = match call.is_after_row() {
+            true => call.origin().table,
+            false => table::topmost(call.relation().oid()),
+        };
+        let clustered = Clustered {
+            call,
+            table,
+            key_name: &options.key,
+            key: &key,
+        };
+        let clusters = clustered.find(&options.clusters);
+        // Watched before they are read, so that no change in between is missed.
+        let current = watch(&[call.relation().oid(), table, clusters]);
+        current.watch_types(&equality_types(key.storage.type_id));
+        let scope = Scope::new(call, &options.within);
+        scope.watch(&current);
+        let (statement, key_type) = Statement::new(call, &options, &key, &scope, [table, clusters]);
+        let maintained = Maintained {
+            clusters: clustered.check(clusters),
+            scopes: Scopes::new(call, &options, scope, clusters),
+            options,
+            key,
+            key_type,
+            fingerprint,
+            table,
+            statement,
+        };
+        (current, maintained)
+    }
+
+    /// Does the current user see all rows, whatever row security there is?
+    pub fn sees_all(&self) -> bool {
+        !has_row_security(self.table) && !has_row_security(self.clusters.oid)
+    }
+
+    /// Raises the ERROR for a row with a fingerprint and without a key.
+    pub fn null_key(&self, call: &TriggerCall<'_>) -> ! {
+        let (column, table) = (&self.options.key, call.relation().name());
+        let message = format!("column \"{column}\" of relation \"{table}\" contains null values");
+        refuse(call, ERRCODE_NULL_VALUE_NOT_ALLOWED, message, None);
+    }
+}

@@ -1,0 +1,71 @@
+//! The members of some clusters, as SQL text, and what they are named after they were computed
+//! anew.
+
+use super::statement::Statement;
+use crate::trigger::scope::Scope;
+
+/// Rows of the result: one. Columns: the keys of the members that are stored and have a fingerprint
+/// and a scope, in order; their fingerprints; the numbers of their scopes, NULL without `within=`;
+/// how many members are not seen in the table. `$1` is an array of the clusters' ids.
+pub fn members(statement: &Statement, scope: &Scope) -> String {
+    let Statement {
+        clusters,
+        rows,
+        key,
+        fp,
+        key_type,
+        equality,
+        collate,
+        ..
+    } = statement;
+    let is_there = equality.clause(&format!("r.{key}"), "c.key");
+    let is_asked = equality.any_of("c.cluster_id", "$1");
+    let (columns, all, names) = (scope.listed("r."), scope.are_set("m."), scope.listed("m."));
+    // With LIMIT a member's row is looked up by its key: other rows are not read.
+    let member = format!(
+        "member AS MATERIALIZED (
+            SELECT c.key, r.* FROM (
+                SELECT c.key::{key_type}{collate} AS key FROM {clusters} AS c WHERE {is_asked}
+            ) AS c LEFT JOIN LATERAL (
+                SELECT true AS stored, r.{fp}::pg_catalog.int8 AS fp{columns}
+                FROM {rows} AS r WHERE {is_there} LIMIT 1
+            ) AS r ON true
+        )"
+    );
+    let (scopes, number, of_scope) = match scope.is_everything() {
+        true => (String::new(), "NULL::pg_catalog.int8", String::new()),
+        false => (
+            format!(
+                ", scope AS MATERIALIZED (
+                    SELECT m.*, pg_catalog.row_number() OVER () AS number
+                    FROM (SELECT DISTINCT {} FROM member AS m WHERE true{all}) AS m
+                )",
+                &names[2..]
+            ),
+            "s.number",
+            format!(" JOIN scope AS s ON true{}", scope.matches("m.", "s.")),
+        ),
+    };
+    format!(
+        "WITH {member}{scopes}
+        SELECT pg_catalog.array_agg(m.key ORDER BY m.key),
+            pg_catalog.array_agg(m.fp ORDER BY m.key),
+            pg_catalog.array_agg({number} ORDER BY m.key),
+            (SELECT pg_catalog.count(*) FROM member WHERE stored IS NULL)
+        FROM member AS m{of_scope} WHERE m.fp IS NOT NULL"
+    )
+}
+
+/// Gives the entries with the keys of the array `$1` the names of the array `$2`. Entries that have
+/// them already are not updated.
+pub fn renamed(statement: &Statement) -> String {
+    let Statement {
+        clusters, equality, ..
+    } = statement;
+    let is_entry = equality.clause("c.key", "part.key");
+    let is_named = equality.clause("c.cluster_id", "part.name");
+    format!(
+        "UPDATE {clusters} AS c SET cluster_id = part.name
+        FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS part (key, name) WHERE {is_entry} AND NOT ({is_named})"
+    )
+}

@@ -1,0 +1,121 @@
+//! Clusters computed anew from the rows that are stored: what one has lost may have held it
+//! together.
+
+use pgrx::pg_sys;
+
+use super::maintained::Maintained;
+use super::members::{members, renamed};
+use super::trigger::NAME;
+use crate::clusters::components::Components;
+use crate::pg::process::activity::Activity;
+use crate::pg::process::backend::check_for_interrupts;
+use crate::pg::process::memory::{collected, filled};
+use crate::pg::spi::saved_query::{SavedQuery, Sees};
+use crate::pg::sql::key_type::KeyType;
+use crate::pg::sql::trigger::TriggerCall;
+use crate::pg::sql::value::Value;
+
+pub struct Regroup {
+    members: SavedQuery,
+    renamed: SavedQuery,
+    /// The base type of the keys.
+    key_type: pg_sys::Oid,
+    /// Bits.
+    radius: u32,
+}
+
+/// The members of some clusters, by key.
+struct Members<'a> {
+    keys: Vec<Value<'a>>,
+    fingerprints: Vec<u64>,
+    /// The numbers of their scopes.
+    scopes: Vec<i64>,
+}
+
+impl Regroup {
+    pub fn new(of: &Maintained) -> Self {
+        let statement = &of.statement;
+        let array = statement.array_type;
+        let [members, renamed] = SavedQuery::all(
+            [
+                (&members(statement, &of.scopes.scope), &[array]),
+                (&renamed(statement), &[array, array]),
+            ],
+            true,
+        );
+        Self {
+            members,
+            renamed,
+            key_type: of.key.base_type(),
+            radius: of.options.radius,
+        }
+    }
+
+    /// Computes the clusters of these ids anew, an array of keys: rows of a scope that are connected
+    /// stay together, and each part is named after its smallest key. With `sees_all` false, row
+    /// security may hide members from the user: clusters of which one is not seen stay as they are.
+    pub fn run(&self, call: &TriggerCall<'_>, ids: Value<'_>, sees_all: bool) {
+        let found = (self.members).first_row(call.args(), &[Some(ids)], Sees::Latest);
+        let Some([keys, fingerprints, scopes, unseen]) = found else {
+            return;
+        };
+        let (Some(keys), Some(fingerprints), Some(scopes)) = (keys, fingerprints, scopes) else {
+            return;
+        };
+        if !sees_all && unseen.is_some_and(|unseen| unseen.integer() > 0) {
+            return;
+        }
+        let members = Members {
+            keys: keys.array().items.into_iter().flatten().collect(),
+            fingerprints: integers(fingerprints, |bits| bits as u64),
+            scopes: integers(scopes, |number| number),
+        };
+        let of = members.parts(self.radius);
+        let Some(key_type) = KeyType::new(self.key_type) else {
+            return;
+        };
+        let names = of.iter().map(|first| members.keys[*first as usize]);
+        let arrays = (
+            key_type.array(members.keys.iter().copied()),
+            key_type.array(names),
+        );
+        if let (Some(keys), Some(names)) = arrays {
+            let both = [Some(keys), Some(names)];
+            (self.renamed).first_row::<0>(call.args(), &both, Sees::Latest);
+        }
+    }
+}
+
+impl Members<'_> {
+    /// The first row of the part in which each row is.
+    fn parts(&self, radius: u32) -> Vec<u32> {
+        let mut order = collected(0..self.keys.len() as u32);
+        order.sort_unstable_by_key(|row| {
+            check_for_interrupts();
+            (self.scopes[*row as usize], *row)
+        });
+        let mut of = filled(order.len(), 0);
+        let mut activity = Activity::new(NAME);
+        for rows in order.chunk_by(|a, b| self.scopes[*a as usize] == self.scopes[*b as usize]) {
+            let mut components = Components::new(&mut activity);
+            for row in rows {
+                components.add(Some(self.fingerprints[*row as usize]));
+            }
+            let mut sets = components.sets(radius);
+            for (number, row) in (0u32..).zip(rows) {
+                of[*row as usize] = rows[sets.find(number) as usize];
+            }
+        }
+        of
+    }
+}
+
+/// The elements of an array of bigint; 0 for NULL.
+pub fn integers<T>(array: Value<'_>, of: impl Fn(i64) -> T) -> Vec<T> {
+    let items = array.array().items;
+    collected(
+        items
+            .iter()
+            .map(|item| of(item.map_or(0, |value| value.integer()))),
+    )
+}

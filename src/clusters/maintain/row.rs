@@ -1,0 +1,173 @@
+//! The row form: a row trigger answers one row, what it leaves and what it joins.
+
+use std::cell::{OnceCell, RefCell};
+
+use super::arrival::Arrival;
+use super::departure::Departure;
+use super::maintained::Maintained;
+use super::regroup::Regroup;
+use super::settled;
+use crate::pg::catalog::invalidation::Current;
+use crate::pg::sql::trigger::{Event, TriggerCall};
+use crate::pg::sql::value::Value;
+use crate::trigger::call::{Known, remembered};
+
+/// What a session remembers of a trigger.
+struct RowTrigger {
+    of: Maintained,
+    arrival: Arrival,
+    departure: Departure,
+    /// Made when first needed.
+    regroup: OnceCell<Regroup>,
+}
+
+thread_local! {
+    static KNOWN: Known<RowTrigger> = RefCell::default();
+}
+
+/// A version of a row.
+struct Version<'a> {
+    key: Option<Value<'a>>,
+    fingerprint: Option<Value<'a>>,
+    scope: Vec<Option<Value<'a>>>,
+}
+
+impl<'a> Version<'a> {
+    fn old(call: &TriggerCall<'a>, of: &Maintained) -> Self {
+        Self {
+            key: call.old_value(&of.key),
+            fingerprint: call.old_value(&of.fingerprint),
+            scope: of.scopes.scope.old_parameters(call),
+        }
+    }
+
+    fn new(call: &TriggerCall<'a>, of: &Maintained) -> Self {
+        Self {
+            key: call.new_value(&of.key),
+            fingerprint: call.new_value(&of.fingerprint),
+            scope: of.scopes.scope.parameters(call),
+        }
+    }
+
+    /// Is it compared with others?
+    fn counts(&self) -> bool {
+        self.fingerprint.is_some() && self.scope.iter().all(Option::is_some)
+    }
+
+    fn has_key_of(&self, other: &Self) -> bool {
+        let image = |version: &Self| version.key.map(|key| key.image());
+        image(self) == image(other)
+    }
+
+    fn is_as(&self, other: &Self) -> bool {
+        let image = |value: &Option<Value<'a>>| value.map(|value| value.image());
+        self.has_key_of(other)
+            && image(&self.fingerprint) == image(&other.fingerprint)
+            && self
+                .scope
+                .iter()
+                .map(image)
+                .eq(other.scope.iter().map(image))
+    }
+
+    /// What the queries of [`super::statement`] take.
+    fn parameters(&self) -> Vec<Option<Value<'a>>> {
+        let mut parameters = vec![self.key, self.fingerprint];
+        parameters.extend(&self.scope);
+        parameters
+    }
+}
+
+/// Answers the row of a call.
+pub fn maintain(call: &TriggerCall<'_>) {
+    let trigger = remembered(&KNOWN, call, || RowTrigger::new(call));
+    let of = &trigger.of;
+    let old = (call.event() != Event::Insert).then(|| Version::old(call, of));
+    let new = (call.event() != Event::Delete).then(|| Version::new(call, of));
+    if let (Some(old), Some(new)) = (&old, &new)
+        && old.is_as(new)
+    {
+        return;
+    }
+    trigger.answer(call, old.filter(|old| old.key.is_some()), new);
+}
+
+impl RowTrigger {
+    fn new(call: &TriggerCall<'_>) -> (Current, Self) {
+        let (current, of) = Maintained::new(call);
+        let trigger = Self {
+            arrival: Arrival::new(call, &of),
+            departure: Departure::new(),
+            regroup: OnceCell::new(),
+            of,
+        };
+        (current, trigger)
+    }
+
+    fn answer(&self, call: &TriggerCall<'_>, old: Option<Version>, new: Option<Version>) {
+        let of = &self.of;
+        let arrives = new.as_ref().filter(|new| new.counts());
+        if arrives.is_some_and(|new| new.key.is_none()) {
+            of.null_key(call);
+        }
+        let departs = old.as_ref().is_some_and(Version::counts);
+        let keeps_key = match (&old, &new) {
+            (Some(old), Some(new)) => old.has_key_of(new),
+            _ => false,
+        };
+        // An entry may have the key already, which is that of another row or of another scope.
+        let taken = match (&old, &new) {
+            (None, Some(new)) if !of.scopes.scope.is_everything() => Some(new),
+            (Some(_), Some(new)) if !keeps_key => Some(new),
+            // Of a row that was compared with none there seldom is an entry.
+            (Some(old), None) if !departs => Some(old),
+            _ => None,
+        };
+        if !departs && arrives.is_none() && taken.is_none() {
+            return;
+        }
+        of.clusters.check_rights(call, old.is_some() && !keeps_key);
+        let taken = taken.filter(|version| self.is_taken(call, version));
+        match taken {
+            Some(_) => of.scopes.lock_whole(),
+            None => of.scopes.lock(call, departs, arrives.is_some()),
+        }
+        if let Some(old) = &old
+            && (departs || !keeps_key)
+        {
+            settled::forget(of.clusters.oid);
+            let ids = (self.departure).run(call, of, &old.parameters(), departs, keeps_key);
+            self.regroup(call, ids);
+        }
+        if let Some(taken) = taken {
+            self.regroup(call, self.arrival.ids(call, &taken.parameters()));
+        }
+        if let Some(new) = arrives {
+            self.arrive(call, &new.parameters());
+        }
+    }
+
+    fn arrive(&self, call: &TriggerCall<'_>, row: &[Option<Value<'_>>]) {
+        let (of, arrival) = (&self.of, &self.arrival);
+        if !arrival.counts(call, row) || arrival.joins_equal(call, of, row) {
+            return;
+        }
+        if !of.scopes.scope.is_everything() && arrival.has_strangers(call, row) {
+            of.scopes.lock_whole();
+            self.regroup(call, arrival.ids(call, row));
+        }
+        arrival.unite(call, of, row);
+    }
+
+    fn is_taken(&self, call: &TriggerCall<'_>, version: &Version) -> bool {
+        version.key.is_some() && self.arrival.is_taken(call, &version.parameters())
+    }
+
+    fn regroup(&self, call: &TriggerCall<'_>, ids: Option<Value<'_>>) {
+        let Some(ids) = ids else {
+            return;
+        };
+        let regroup = self.regroup.get_or_init(|| Regroup::new(&self.of));
+        regroup.run(call, ids, self.of.sees_all());
+    }
+}

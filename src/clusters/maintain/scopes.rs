@@ -1,0 +1,94 @@
+//! `within=` of `simhash_maintain_clusters()`: a cluster has rows of one scope only, and
+//! transactions that change clusters of different scopes do not wait for each other.
+//!
+//! Without `within=` a transaction locks the whole table of clusters, number [`CLUSTERS`]. With it,
+//! a row locks its scope, then shares the whole, which keeps those out that take it alone. What such
+//! a row reads and changes are the clusters of rows near it, all of its scope. Those who change the
+//! same clusters have the same scope, as all triggers of a table that write to one table of clusters
+//! must name the same columns; on a partition these are the triggers of the partitioned tables as
+//! well.
+//!
+//! A row that an UPDATE takes to another scope leaves its cluster under the locks of both scopes:
+//! who sees it in the old scope holds the lock there. In two cases the old scope is not known, and
+//! the row locks the whole: when the UPDATE moves the row to another partition, for which the server
+//! fires the trigger as for an INSERT, but the key is in the table of clusters already; and when a
+//! row near the new one has been taken to this scope by the same transaction, and its own trigger
+//! has not run yet. Then its old cluster is computed anew.
+//!
+//! In the second case the row waits for others while it has its scope locked. Those hold all their
+//! locks if they store one row, as the whole is the last one that is taken.
+
+use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
+use pgrx::pg_sys::Oid;
+
+use super::options::{MaintainOptions, parse};
+use crate::pg::catalog::table_name::{self, TableName};
+use crate::pg::process::advisory_lock::{lock_until_commit, share_until_commit};
+use crate::pg::sql::trigger::TriggerCall;
+use crate::trigger::call::refuse;
+use crate::trigger::locks::{CLUSTERS, of_scope};
+use crate::trigger::scope::Scope;
+
+/// The scopes of a trigger.
+pub struct Scopes {
+    pub scope: Scope,
+    clusters: Oid,
+}
+
+impl Scopes {
+    pub fn new(
+        call: &TriggerCall<'_>,
+        options: &MaintainOptions,
+        scope: Scope,
+        clusters: Oid,
+    ) -> Self {
+        refuse_others(call, options, clusters);
+        Self { scope, clusters }
+    }
+
+    /// Locks the clusters that the row of a call may change until the transaction ends: each
+    /// transaction sees what the one before it stored, whatever its isolation level.
+    pub fn lock(&self, call: &TriggerCall<'_>, departs: bool, arrives: bool) {
+        if self.scope.is_everything() {
+            return self.lock_whole();
+        }
+        let old = departs.then(|| self.scope.of_old(call)).flatten();
+        let new = arrives.then(|| self.scope.of_new(call)).flatten();
+        let mut numbers = [old, new].map(|scope| scope.map(of_scope));
+        numbers.sort_unstable();
+        for number in numbers.into_iter().flatten() {
+            lock_until_commit(self.clusters, number);
+        }
+        share_until_commit(self.clusters, CLUSTERS);
+    }
+
+    /// The same for the clusters of all scopes.
+    pub fn lock_whole(&self) {
+        lock_until_commit(self.clusters, CLUSTERS);
+    }
+}
+
+/// Refuses a trigger beside which another one makes other clusters in the same table.
+fn refuse_others(call: &TriggerCall<'_>, options: &MaintainOptions, clusters: Oid) {
+    for sibling in call.siblings() {
+        // A trigger whose arguments are refused lets no row pass.
+        if let Ok(other) = parse(&sibling.arguments)
+            && !same(&other.within, &options.within)
+            && let Some(name) = TableName::parse(&other.clusters)
+            && name.find(sibling.origin.table) == Some(clusters)
+        {
+            let message = format!(
+                "triggers that write to \"{}\" name different columns in \"within\"",
+                table_name::shown(clusters)
+            );
+            let hint = "Give all of them the same 'within=...', or a table of clusters each.";
+            let hint = Some(hint.to_owned());
+            refuse(call, ERRCODE_INVALID_PARAMETER_VALUE, message, hint);
+        }
+    }
+}
+
+/// Are these the same columns, in whatever order?
+fn same(one: &[String], other: &[String]) -> bool {
+    one.len() == other.len() && one.iter().all(|name| other.contains(name))
+}

@@ -1,0 +1,31 @@
+//! The trigger function: which form answers a call.
+
+use pgrx::PgSqlErrorCode::ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED;
+
+use super::{batch, row};
+use crate::pg::process::error::raise;
+use crate::pg::sql::fmgr::pg_function;
+use crate::pg::sql::trigger::TriggerCall;
+
+/// The trigger function.
+pub const NAME: &str = "simhash_maintain_clusters";
+
+pg_function! {
+    /// `simhash_maintain_clusters() -> trigger`
+    fn simhash_maintain_clusters, pg_finfo_simhash_maintain_clusters(args) {
+        match TriggerCall::of(args) {
+            Some(call) if call.is_after_row() => {
+                row::maintain(&call);
+                call.unchanged()
+            }
+            Some(call) if call.is_after_statement() => {
+                batch::maintain(&call);
+                call.skip()
+            }
+            _ => raise(
+                ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED,
+                format!("function {NAME} must be fired AFTER INSERT, UPDATE, DELETE or TRUNCATE"),
+            ),
+        }
+    }
+}
