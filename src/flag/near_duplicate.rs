@@ -4,7 +4,7 @@
 
 use super::flagged_table::FlaggedTable;
 use super::options::Mode;
-use super::search_query::Wanted;
+use super::search_query::{HeldQueries, Wanted};
 use crate::pg::spi::saved_query::Sees;
 use crate::pg::sql::trigger::{TriggerCall, VersionAddress};
 use crate::pg::sql::value::Value;
@@ -20,6 +20,7 @@ pub struct NearDuplicate<'a> {
 pub struct Search<'s, 'a> {
     call: &'s TriggerCall<'a>,
     table: &'s FlaggedTable,
+    held: &'s HeldQueries,
     /// What all queries take.
     parameters: Vec<Option<Value<'s>>>,
     of_updated: bool,
@@ -30,7 +31,7 @@ impl<'s, 'a: 's> Search<'s, 'a> {
     /// an UPDATE replaces.
     pub fn new(
         call: &'s TriggerCall<'a>,
-        table: &'s FlaggedTable,
+        (table, held): (&'s FlaggedTable, &'s HeldQueries),
         fingerprint: i64,
         scope: &[Value<'a>],
         old: Option<&'s VersionAddress>,
@@ -48,6 +49,7 @@ impl<'s, 'a: 's> Search<'s, 'a> {
         Self {
             call,
             table,
+            held,
             parameters,
             of_updated: old.is_some(),
         }
@@ -126,6 +128,7 @@ impl<'s, 'a: 's> Search<'s, 'a> {
         let mut parameters = self.parameters.clone();
         parameters.extend(last.map(Some));
         let query = self.table.queries.get(wanted, self.of_updated);
-        query.first_row(self.call.args(), &parameters, sees)
+        let held = self.held.get(wanted, self.of_updated);
+        held.first_row(query, self.call.args(), &parameters, sees)
     }
 }

@@ -11,6 +11,7 @@ use super::columns::Columns;
 use super::options::FlagOptions;
 use crate::pg::catalog::privilege::{SELECT, may};
 use crate::pg::catalog::table::{self, Opened, quoted};
+use crate::pg::spi::held_query::HeldQuery;
 use crate::pg::spi::saved_query::SavedQuery;
 use crate::pg::sql::key_type::Equality;
 use crate::pg::sql::trigger::TriggerCall;
@@ -42,6 +43,16 @@ pub struct SearchQueries {
     builder: QueryBuilder,
     prefers_indexes: bool,
     saved: [[OnceCell<SavedQuery>; 5]; 2],
+}
+
+/// What one statement holds open of them.
+#[derive(Default)]
+pub struct HeldQueries([[HeldQuery; 5]; 2]);
+
+impl HeldQueries {
+    pub fn get(&self, wanted: Wanted, of_updated: bool) -> &HeldQuery {
+        &self.0[usize::from(of_updated)][wanted as usize]
+    }
 }
 
 impl SearchQueries {
