@@ -68,9 +68,19 @@ pub fn walk_cost(counts: &impl KeyCounts) -> u64 {
 
 /// What visiting the leaves costs of the keys that are exactly `t` bits away, in block `b`.
 pub fn visits_cost(counts: &impl KeyCounts, b: usize, t: usize) -> u64 {
-    let keys = neighbours(t as i32) - neighbours(t as i32 - 1);
-    keys.min(counts.leaves(b)) * VISIT
+    SHELLS[t].min(counts.leaves(b)) * VISIT
 }
+
+/// Keys exactly so many bits away from a 16-bit key. Counted once: a search weighs up to thirty
+/// choices of four radii, which took as long as to read a leaf.
+const SHELLS: [u64; KEY_BITS as usize + 1] = {
+    let (mut shells, mut t) = ([1; KEY_BITS as usize + 1], 1);
+    while t < shells.len() {
+        shells[t] = shells[t - 1] * (KEY_BITS as u64 + 1 - t as u64) / t as u64;
+        t += 1;
+    }
+    shells
+};
 
 /// What it costs to read, in block `b`, the keys exactly `t` bits away from the query's.
 pub fn shell_cost(counts: &impl KeyCounts, b: usize, key: u16, t: usize) -> u64 {
@@ -174,12 +184,7 @@ impl<C: KeyCounts> Shells<'_, C> {
 
 /// Keys within `t` bits of a 16-bit key: 1, 17, 137, 697, 2517 for t = 0..4.
 pub fn neighbours(t: i32) -> u64 {
-    let (mut sum, mut choose) = (0u64, 1u64);
-    for r in 0..=i64::from(t.min(16)) {
-        sum += choose;
-        choose = choose * (16 - r as u64) / (r as u64 + 1);
-    }
-    sum
+    SHELLS.iter().take((t + 1).max(0) as usize).sum()
 }
 
 /// The lowest `y >= x` that differs from `query` in at most `within` of the 16 key bits and in at
