@@ -7,11 +7,8 @@ SET search_path = held, public;
 RESET client_min_messages;
 
 CREATE FUNCTION distance(a bigint, b bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT bit_count((a # b)::bit(64))';
--- How many executors of ours are open: no other one's memory is the subtransaction's.
-CREATE FUNCTION open_executors() RETURNS bigint LANGUAGE sql VOLATILE AS $$
-	SELECT count(*) FROM pg_backend_memory_contexts
-	WHERE name = 'ExecutorState' AND parent IN ('TopTransactionContext', 'CurTransactionContext')
-$$;
+CREATE FUNCTION open_executors() RETURNS bigint LANGUAGE sql VOLATILE AS
+	'SELECT count(*) FROM pg_backend_memory_contexts WHERE name = ''simhash held query''';
 CREATE TABLE t (id int PRIMARY KEY, fp bigint, is_dup boolean, dup int, tenant int DEFAULT 1);
 CREATE INDEX t_fp ON t USING simhash (fp);
 CREATE FUNCTION fire(arguments text) RETURNS void LANGUAGE plpgsql AS $$
@@ -89,7 +86,7 @@ TRUNCATE t;
 
 -- The executor is open from the third row of a statement on (the first one's search is an ordinary query), and closed behind.
 BEGIN;
-CREATE TABLE seen AS SELECT 0 AS row, 0::bigint AS open WITH NO DATA;
+CREATE TABLE seen AS SELECT 0 AS id, 0::bigint AS open WITH NO DATA;
 CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	INSERT INTO seen VALUES (NEW.id, open_executors());
@@ -97,7 +94,7 @@ BEGIN
 END $$;
 CREATE TRIGGER after_it BEFORE INSERT OR UPDATE ON t FOR EACH ROW EXECUTE FUNCTION note();
 INSERT INTO t SELECT i, hashint8extended(i, 7) FROM generate_series(1, 4) i;
-SELECT * FROM seen ORDER BY row;
+SELECT * FROM seen ORDER BY id;
 SELECT open_executors();
 COPY t (id, fp) FROM stdin;
 5	50
@@ -106,7 +103,7 @@ COPY t (id, fp) FROM stdin;
 8	51
 \.
 SELECT open_executors();
-SELECT * FROM seen WHERE row > 4 ORDER BY row;
+SELECT * FROM seen WHERE id > 4 ORDER BY id;
 SELECT id, dup FROM t WHERE id > 4 ORDER BY id;
 -- The table may be altered and dropped at once: nothing refers to it any more.
 ALTER TABLE t ADD COLUMN later int;
@@ -172,11 +169,11 @@ DROP TRIGGER a_first ON t;
 
 -- A search that fires the same trigger: a policy whose function stores a row.
 CREATE TABLE t2 (LIKE t INCLUDING ALL);
-CREATE FUNCTION nested(row int) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+CREATE FUNCTION nested(inside int) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-	IF row < 10 AND NOT EXISTS (SELECT FROM seen_rows WHERE id = row) THEN
-		INSERT INTO seen_rows VALUES (row);
-		INSERT INTO t2 (id, fp) SELECT row * 100 + i, row * 1000000007 FROM generate_series(1, 3) i;
+	IF inside < 10 AND NOT EXISTS (SELECT FROM seen_rows WHERE id = inside) THEN
+		INSERT INTO seen_rows VALUES (inside);
+		INSERT INTO t2 (id, fp) SELECT inside * 100 + i, inside * 1000000007::bigint FROM generate_series(1, 3) i;
 	END IF;
 	RETURN true;
 END $$;
@@ -196,9 +193,9 @@ SELECT id, fp, dup FROM t2 ORDER BY id;
 
 -- Rights are those of the moment: the role changes in the middle of a statement, row security is switched off, a right is
 -- taken away, the table is analysed.
-CREATE FUNCTION at_row(row int, act int, command text) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE FUNCTION at_row(number int, act int, command text) RETURNS bigint LANGUAGE plpgsql AS $$
 BEGIN
-	IF row = act THEN
+	IF number = act THEN
 		EXECUTE command;
 	END IF;
 	RETURN 77;

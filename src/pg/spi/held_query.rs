@@ -8,8 +8,8 @@
 //! snapshot. The server's checks of the user's rights come with the executor's start: one that
 //! another user, or the same with `row_security` changed, has started is not used.
 //!
-//! What the server makes for it belongs to the subtransaction in which it is opened: its memory
-//! context, and its resource owner. It ends with the first of these:
+//! What the server makes for it belongs to the subtransaction in which it is opened: the memory,
+//! and what its resource owner counts. It ends with the first of these:
 //! * its [`HeldQuery`] is dropped;
 //! * the executor of the statement ends ([`Memory::around_row`]). The call site's memory may live
 //!   longer: after COPY in a portal, which the client may keep open while it alters the table;
@@ -57,7 +57,8 @@ struct Parts {
     /// The only node of the plan that reads anything.
     scan: *mut pg_sys::IndexScanState,
     plan: *mut pg_sys::CachedPlan,
-    /// Its memory is in it too.
+    /// All of the above but the plan is in it.
+    memory: pg_sys::MemoryContext,
     owner: pg_sys::ResourceOwner,
     subtransaction: pg_sys::SubTransactionId,
     rights: Rights,
@@ -225,9 +226,19 @@ impl Parts {
                     pg_sys::ReleaseCachedPlan(plan, owner);
                     return None;
                 }
+                let memory = pg_sys::AllocSetContextCreateInternal(
+                    pg_sys::CurTransactionContext,
+                    c"simhash held query".as_ptr(),
+                    0,
+                    1024,
+                    8192,
+                );
+                let outer = pg_sys::MemoryContextSwitchTo(memory);
                 let desc = started(query, plan);
+                pg_sys::MemoryContextSwitchTo(outer);
                 query.check_result((*desc).tupDesc);
                 Some(Self {
+                    memory,
                     desc,
                     scan: (*(*desc).planstate).lefttree.cast(),
                     plan,
@@ -338,6 +349,7 @@ impl Parts {
                 pg_sys::FreeQueryDesc(self.desc);
                 pg_sys::ReleaseCachedPlan(self.plan, self.owner);
             });
+            pg_sys::MemoryContextDelete(self.memory);
         }
     }
 }
@@ -379,14 +391,13 @@ unsafe fn suits(plan: *const pg_sys::CachedPlan) -> bool {
     }
 }
 
-/// The query, with its executor started, in the memory of the subtransaction.
+/// The query, with its executor started, in the current memory context.
 ///
 /// # Safety
 /// In a transaction, with a plan of this query.
 unsafe fn started(query: &SavedQuery, plan: *const pg_sys::CachedPlan) -> *mut pg_sys::QueryDesc {
     // SAFETY: the caller's word; the executor registers the snapshot.
     unsafe {
-        let outer = pg_sys::MemoryContextSwitchTo(pg_sys::CurTransactionContext);
         pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
         let desc = pg_sys::CreateQueryDesc(
             pg_sys::list_nth((*plan).stmt_list, 0).cast(),
@@ -400,7 +411,6 @@ unsafe fn started(query: &SavedQuery, plan: *const pg_sys::CachedPlan) -> *mut p
         );
         pg_sys::ExecutorStart(desc, 0);
         pg_sys::PopActiveSnapshot();
-        pg_sys::MemoryContextSwitchTo(outer);
         desc
     }
 }
