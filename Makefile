@@ -20,7 +20,7 @@
 
 export PG_CONFIG PG_CONFIGS MAJORS FULL TESTS JOBS DESTDIR KEEP ROWS SETS SEED QUERIES PEERS OUT SECONDS_EACH DATA PYTHON
 
-.PHONY: help build install demo test test-majors quick soak fuzz bench bench-s0 bench-cold bench-text bench-model bench-planner quality clean
+.PHONY: help build install demo test test-majors quick soak fuzz bench bench-s0 bench-cold bench-text bench-model bench-planner bench-ingest quality clean
 .DEFAULT_GOAL := help
 
 help:
@@ -36,6 +36,7 @@ help:
 	@echo 'make bench-text     how fast texts become fingerprints, next to cutting words alone'
 	@echo 'make bench-model    cost of searches, index and WAL up to a billion rows, by simulation'
 	@echo 'make bench-planner  random queries: the chosen plan against the best of the others (SEED=1, QUERIES=1000)'
+	@echo 'make bench-ingest   loads through the flagging trigger and without it (ROWS=0,1000000)'
 	@echo 'make quality        precision and recall of the fingerprints on labelled text (DATA=/folder)'
 	@echo 'make build          compile for the server of PG_CONFIG'
 	@echo 'make install        build, then install into that server (honours PG_CONFIG and DESTDIR)'
@@ -82,6 +83,9 @@ bench-model:
 
 bench-planner:
 	@bench/planner/run.sh
+
+bench-ingest:
+	@bench/ingest/run.sh
 
 quality:
 	@bench/quality/run.sh

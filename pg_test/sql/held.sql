@@ -147,7 +147,7 @@ ROLLBACK TO b;
 INSERT INTO t SELECT j, 12345 FROM generate_series(1006, 1008) j;
 ROLLBACK TO a;
 INSERT INTO t SELECT j, 12345 FROM generate_series(1002, 1004) j;
-SELECT id, dup FROM t WHERE id > 1000 ORDER BY id;
+SELECT id, dup FROM t WHERE id BETWEEN 1001 AND 1999 ORDER BY id;
 COMMIT;
 -- A trigger before this one whose subtransactions come and go.
 CREATE FUNCTION aborts() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -209,7 +209,7 @@ INSERT INTO t SELECT 2000 + i, at_row(i, 5, 'SET LOCAL ROLE regress_held_blind')
 ROLLBACK;
 BEGIN;
 INSERT INTO t SELECT 2000 + i, at_row(i, 5, 'SET LOCAL ROLE regress_held_writer') FROM generate_series(1, 8) i;
-SELECT current_user, count(*), count(dup) FROM t WHERE id > 2000;
+SELECT current_user, count(*), count(dup) FROM t WHERE id BETWEEN 2001 AND 2999;
 ROLLBACK;
 CREATE FUNCTION as_owner(command text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN EXECUTE command; END';
 BEGIN;
@@ -227,17 +227,17 @@ INSERT INTO t SELECT 2010 + i, at_row(i, 4, 'SET LOCAL row_security = off') FROM
 ROLLBACK;
 BEGIN;
 INSERT INTO t SELECT 2000 + i, at_row(i, 2 * (i / 2), 'ANALYZE t') FROM generate_series(1, 8) i;
-SELECT id, dup FROM t WHERE id > 2000 ORDER BY id;
+SELECT id, dup FROM t WHERE id BETWEEN 2001 AND 2999 ORDER BY id;
 ROLLBACK;
 
 -- Every isolation level; a snapshot that the transaction keeps.
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 INSERT INTO t SELECT 2000 + i, 77 + i FROM generate_series(1, 8) i;
-SELECT count(*), count(dup) FROM t WHERE id > 2000;
+SELECT count(*), count(dup) FROM t WHERE id BETWEEN 2001 AND 2999;
 ROLLBACK;
 BEGIN ISOLATION LEVEL SERIALIZABLE;
 INSERT INTO t SELECT 2000 + i, 77 + i FROM generate_series(1, 8) i;
-SELECT count(*), count(dup), open_executors() FROM t WHERE id > 2000;
+SELECT count(*), count(dup), open_executors() FROM t WHERE id BETWEEN 2001 AND 2999;
 ROLLBACK;
 
 -- Partitions, children, a temporary table.
