@@ -191,6 +191,33 @@ INSERT INTO t2 (id, fp) SELECT i, i / 2 FROM generate_series(1, 8) i;
 RESET ROLE;
 SELECT id, fp, dup FROM t2 ORDER BY id;
 
+-- A search that fails in the middle of a statement, and is caught: the policy divides by zero at row 6.
+CREATE TABLE e (id int PRIMARY KEY, fp bigint, dup int);
+CREATE INDEX ON e USING simhash (fp);
+CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON e
+	FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup');
+ALTER TABLE e ENABLE ROW LEVEL SECURITY;
+CREATE POLICY reads ON e FOR SELECT USING (1 / (id - 6) > -100);
+CREATE POLICY writes ON e FOR INSERT WITH CHECK (true);
+GRANT INSERT, SELECT ON e TO regress_held_writer;
+SET ROLE regress_held_writer;
+DO $$
+DECLARE
+	failed int := 0;
+BEGIN
+	FOR i IN 1..20 LOOP
+		BEGIN
+			INSERT INTO e SELECT j, hashint8extended(least(j, 6), 3) FROM generate_series(1, 8) j;
+		EXCEPTION WHEN division_by_zero THEN
+			failed := failed + 1;
+		END;
+		INSERT INTO e SELECT 100 * i + j, hashint8extended(100 * i + j / 3, 3) FROM generate_series(1, 8) j;
+	END LOOP;
+	RAISE NOTICE '% failed, % rows, % duplicates', failed, (SELECT count(*) FROM e), (SELECT count(dup) FROM e);
+END $$;
+RESET ROLE;
+SELECT open_executors();
+
 -- Rights are those of the moment: the role changes in the middle of a statement, row security is switched off, a right is
 -- taken away, the table is analysed.
 CREATE FUNCTION at_row(number int, act int, command text) RETURNS bigint LANGUAGE plpgsql AS $$
