@@ -39,7 +39,7 @@ use pgrx::pg_sys::Oid;
 
 use super::options::parse;
 use crate::pg::catalog::table::{Opened, column};
-use crate::pg::process::advisory_lock::lock_until_commit;
+use crate::pg::process::advisory_lock::lock_all_until_commit;
 use crate::pg::sql::trigger::TriggerCall;
 use crate::trigger::locks::numbers;
 use crate::trigger::scope::Scope;
@@ -107,9 +107,8 @@ impl FlagLocks {
                 continue;
             };
             let (radius, column) = (searched.radius, searched.column);
-            for number in numbers(fingerprint as u64, scope, radius, column) {
-                lock_until_commit(searched.table, number);
-            }
+            let numbers = numbers(fingerprint as u64, scope, radius, column);
+            lock_all_until_commit(searched.table, numbers);
         }
     }
 }

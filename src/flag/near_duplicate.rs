@@ -4,7 +4,7 @@
 
 use super::flagged_table::FlaggedTable;
 use super::options::Mode;
-use super::search_query::Wanted;
+use super::search_query::{HeldQueries, Reader, Wanted};
 use crate::pg::spi::saved_query::Sees;
 use crate::pg::sql::trigger::{TriggerCall, VersionAddress};
 use crate::pg::sql::value::Value;
@@ -14,15 +14,18 @@ pub struct NearDuplicate<'a> {
     pub key: Option<Value<'a>>,
     /// Bits.
     pub distance: i64,
+    /// What it is marked as a duplicate of, where marks are followed.
+    mark: Option<Value<'a>>,
 }
 
 /// The search for near-duplicates of a new row.
 pub struct Search<'s, 'a> {
     call: &'s TriggerCall<'a>,
     table: &'s FlaggedTable,
+    held: &'s HeldQueries,
     /// What all queries take.
     parameters: Vec<Option<Value<'s>>>,
-    of_updated: bool,
+    reader: Reader,
 }
 
 impl<'s, 'a: 's> Search<'s, 'a> {
@@ -30,7 +33,7 @@ impl<'s, 'a: 's> Search<'s, 'a> {
     /// an UPDATE replaces.
     pub fn new(
         call: &'s TriggerCall<'a>,
-        table: &'s FlaggedTable,
+        (table, held): (&'s FlaggedTable, &'s HeldQueries),
         fingerprint: i64,
         scope: &[Value<'a>],
         old: Option<&'s VersionAddress>,
@@ -48,8 +51,12 @@ impl<'s, 'a: 's> Search<'s, 'a> {
         Self {
             call,
             table,
+            held,
             parameters,
-            of_updated: old.is_some(),
+            reader: Reader {
+                of_updated: old.is_some(),
+                of_marks: held.follow_marks(&table.queries),
+            },
         }
     }
 
@@ -97,9 +104,8 @@ impl<'s, 'a: 's> Search<'s, 'a> {
     /// The row that this one is marked as a duplicate of, if it is as near and the trigger may find
     /// it.
     fn marked_by(&self, found: &NearDuplicate<'a>) -> Option<NearDuplicate<'a>> {
-        let key = found.key.filter(|_| self.table.queries.follow_marks())?;
-        let [mark] = self.first_row(Wanted::MarkOf, Some(key), Sees::Usual)?;
-        let original = self.first(Wanted::WithKey, Some(mark?), Sees::Usual)?;
+        found.key?;
+        let original = self.first(Wanted::WithKey, Some(found.mark?), Sees::Usual)?;
         (original.distance == found.distance).then_some(original)
     }
 
@@ -109,23 +115,16 @@ impl<'s, 'a: 's> Search<'s, 'a> {
         last: Option<Value<'_>>,
         sees: Sees,
     ) -> Option<NearDuplicate<'a>> {
-        let [key, distance] = self.first_row(wanted, last, sees)?;
+        let mut parameters = self.parameters.clone();
+        parameters.extend(last.map(Some));
+        let query = self.table.queries.get(wanted, self.reader);
+        let held = self.held.get(wanted, self.reader);
+        let [key, distance, mark] = held.first_row(query, self.call.args(), &parameters, sees)?;
         Some(NearDuplicate {
             key: key.filter(|_| self.table.columns.key.is_some()),
             // A row that is looked up by its key may have no fingerprint.
             distance: distance?.integer(),
+            mark,
         })
-    }
-
-    fn first_row<const N: usize>(
-        &self,
-        wanted: Wanted,
-        last: Option<Value<'_>>,
-        sees: Sees,
-    ) -> Option<[Option<Value<'a>>; N]> {
-        let mut parameters = self.parameters.clone();
-        parameters.extend(last.map(Some));
-        let query = self.table.queries.get(wanted, self.of_updated);
-        query.first_row(self.call.args(), &parameters, sees)
     }
 }

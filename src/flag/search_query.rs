@@ -2,15 +2,16 @@
 //! comes to first, but not the new row itself. None has an ORDER BY: that would read all copies of
 //! a text to choose one of them. [`super::near_duplicate`] asks until it has the nearest row.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use super::columns::Columns;
 use super::options::FlagOptions;
-use crate::pg::catalog::privilege::{SELECT, may};
+use crate::pg::catalog::privilege::{SELECT, current_user, may};
 use crate::pg::catalog::table::{self, Opened, quoted};
+use crate::pg::spi::held_query::HeldQuery;
 use crate::pg::spi::saved_query::SavedQuery;
 use crate::pg::sql::key_type::Equality;
 use crate::pg::sql::trigger::TriggerCall;
@@ -31,17 +32,61 @@ pub enum Wanted {
     /// The row with the key that the last parameter gives, at whatever distance: the planner is to
     /// look up the key, not to read the copies of a text.
     WithKey,
-    /// The mark of the row with that key. It is asked apart from the row: who inserts needs no right
-    /// to read marks.
-    MarkOf,
 }
 
-/// The queries, each prepared when first needed. Those for an updated row, which is no duplicate of
-/// its own old version, read system columns, which privileges on the named columns do not cover.
+/// Whose query it is. Those for an updated row, which is no duplicate of its own old version, read
+/// system columns, which privileges on the named columns do not cover. Marks are read where the
+/// current user may: who inserts needs no right to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Reader {
+    pub of_updated: bool,
+    pub of_marks: bool,
+}
+
+/// One of each query for each kind of reader.
+type OfEach<T> = [[[T; 4]; 2]; 2];
+
+fn of<T>(all: &OfEach<T>, wanted: Wanted, reader: Reader) -> &T {
+    &all[usize::from(reader.of_updated)][usize::from(reader.of_marks)][wanted as usize]
+}
+
+/// The queries, each prepared when first needed.
 pub struct SearchQueries {
     builder: QueryBuilder,
     prefers_indexes: bool,
-    saved: [[OnceCell<SavedQuery>; 5]; 2],
+    saved: OfEach<OnceCell<SavedQuery>>,
+}
+
+/// What one statement holds open of them, and what it has found out.
+#[derive(Default)]
+pub struct HeldQueries {
+    queries: OfEach<HeldQuery>,
+    /// The user who was asked about last, and whether it may read marks.
+    reads_marks: Cell<Option<(Oid, bool)>>,
+}
+
+impl HeldQueries {
+    pub fn get(&self, wanted: Wanted, reader: Reader) -> &HeldQuery {
+        of(&self.queries, wanted, reader)
+    }
+
+    /// Is a row that is marked as a duplicate of an equally near one passed over for that one? Not
+    /// where the current user may not read the marks.
+    pub fn follow_marks(&self, queries: &SearchQueries) -> bool {
+        let builder = &queries.builder;
+        let Some(mark) = &builder.mark else {
+            return false;
+        };
+        let user = current_user();
+        match self.reads_marks.get() {
+            Some((asked, reads)) if asked == user => reads,
+            _ => {
+                let reads = may(builder.searched, SELECT, &[mark.number]);
+                self.reads_marks.set(Some((user, reads)));
+                reads
+            }
+        }
+    }
 }
 
 impl SearchQueries {
@@ -53,20 +98,13 @@ impl SearchQueries {
         }
     }
 
-    /// Finds the key (or 0) and the distance of a row; `MarkOf` its mark. The parameters: those of
+    /// Finds the key (or 0) and the distance of a row, and its mark. The parameters: those of
     /// [`QueryBuilder::types`]; with `of_updated` the place of the old version; what `wanted` takes.
-    pub fn get(&self, wanted: Wanted, of_updated: bool) -> &SavedQuery {
-        self.saved[usize::from(of_updated)][wanted as usize].get_or_init(|| {
-            let (text, types) = self.builder.query(wanted, of_updated);
+    pub fn get(&self, wanted: Wanted, reader: Reader) -> &SavedQuery {
+        of(&self.saved, wanted, reader).get_or_init(|| {
+            let (text, types) = self.builder.query(wanted, reader);
             SavedQuery::new(&text, &types, self.prefers_indexes)
         })
-    }
-
-    /// Is a row that is marked as a duplicate of an equally near one passed over for that one? Not
-    /// where the current user may not read the marks.
-    pub fn follow_marks(&self) -> bool {
-        (self.builder.mark.as_ref())
-            .is_some_and(|mark| may(self.builder.searched, SELECT, &[mark.number]))
     }
 }
 
@@ -169,10 +207,10 @@ impl QueryBuilder {
     }
 
     /// The text of a query, and the types of its parameters.
-    fn query(&self, wanted: Wanted, of_updated: bool) -> (String, Vec<Oid>) {
+    fn query(&self, wanted: Wanted, reader: Reader) -> (String, Vec<Oid>) {
         let mut types = self.types.clone();
         let mut not_itself = String::new();
-        if of_updated {
+        if reader.of_updated {
             types.extend([pg_sys::OIDOID, pg_sys::TIDOID]);
             let place = types.len();
             not_itself = format!(
@@ -195,19 +233,18 @@ impl QueryBuilder {
                 let column = key.as_ref().map_or("0", |key| &key.column);
                 format!("{} AND {column} IS NOT NULL", within(&format!("${last}")))
             }
-            (Wanted::WithKey | Wanted::MarkOf, Some(key)) => {
+            (Wanted::WithKey, Some(key)) => {
                 types.push(key.of_type);
                 key.is(last)
             }
-            (Wanted::WithKey | Wanted::MarkOf, None) => "false".to_owned(),
+            (Wanted::WithKey, None) => "false".to_owned(),
         };
         let key = self.key.as_ref().map_or("0", |key| &key.column);
-        let shown = match (wanted, &self.mark) {
-            (Wanted::MarkOf, Some(mark)) => mark.column.clone(),
-            _ => format!("{key}, {distance}"),
-        };
+        let mark = self.mark.as_ref().filter(|_| reader.of_marks);
+        let mark = mark.map_or(String::new(), |mark| format!(", {}", mark.column));
         let conditions = &self.conditions;
-        let text = format!("SELECT {shown} {from}{found}{conditions}{not_itself} LIMIT 1");
+        let text =
+            format!("SELECT {key}, {distance}{mark} {from}{found}{conditions}{not_itself} LIMIT 1");
         (text, types)
     }
 }

@@ -20,6 +20,7 @@ use super::made_by::look_once;
 use super::moves;
 use super::near_duplicate::{NearDuplicate, Search};
 use super::options::{Mode, Recipe};
+use super::search_query::HeldQueries;
 use crate::pg::catalog::lookup::{function_beside, function_result_type, is_symbol};
 use crate::pg::catalog::table::Column;
 use crate::pg::process::advisory_lock::keeps_its_snapshot;
@@ -63,6 +64,8 @@ fn fired(args: &Args) -> TriggerCall<'_> {
 
 /// What one statement remembers of a trigger.
 struct Site {
+    /// Ended before the table's queries are dropped.
+    held: HeldQueries,
     table: Rc<FlaggedTable>,
     /// Computes the fingerprint; None when the new row has it already.
     expression: Option<RowExpression>,
@@ -88,6 +91,7 @@ impl Site {
             None => None,
         };
         Self {
+            held: HeldQueries::default(),
             table,
             expression,
             looked: Cell::new(false),
@@ -180,7 +184,7 @@ impl Site {
             locks.take(call, fingerprint);
         }
         let old = call.old_place();
-        let search = Search::new(call, table, fingerprint, scope, old.as_ref());
+        let search = Search::new(call, (table, &self.held), fingerprint, scope, old.as_ref());
         let found = search.any(Sees::Usual);
         if found.is_none()
             && table.locks.is_some()

@@ -68,9 +68,19 @@ pub fn walk_cost(counts: &impl KeyCounts) -> u64 {
 
 /// What visiting the leaves costs of the keys that are exactly `t` bits away, in block `b`.
 pub fn visits_cost(counts: &impl KeyCounts, b: usize, t: usize) -> u64 {
-    let keys = neighbours(t as i32) - neighbours(t as i32 - 1);
-    keys.min(counts.leaves(b)) * VISIT
+    SHELLS[t].min(counts.leaves(b)) * VISIT
 }
+
+/// Keys exactly so many bits away from a 16-bit key. Counted once: a search weighs up to thirty
+/// choices of four radii, which took as long as to read a leaf.
+const SHELLS: [u64; KEY_BITS as usize + 1] = {
+    let (mut shells, mut t) = ([1; KEY_BITS as usize + 1], 1);
+    while t < shells.len() {
+        shells[t] = shells[t - 1] * (KEY_BITS as u64 + 1 - t as u64) / t as u64;
+        t += 1;
+    }
+    shells
+};
 
 /// What it costs to read, in block `b`, the keys exactly `t` bits away from the query's.
 pub fn shell_cost(counts: &impl KeyCounts, b: usize, key: u16, t: usize) -> u64 {
@@ -110,14 +120,9 @@ pub fn choose(query: u64, k: u32, counts: &impl KeyCounts) -> Radii {
     }
     // Spending far more than the even share on one block never pays.
     let most = MAX_CHOSEN.min(k as usize / BLOCKS + 1);
-    let mut shells = Shells {
-        query,
-        counts,
-        known: [[None; MAX_CHOSEN + 1]; BLOCKS],
-    };
+    let mut shells = Shells::new(query, counts, most);
     let mut best = (walk_cost(counts), WALK);
-    // The even choice first: it is seldom far from the best, and rules out most others.
-    for radii in std::iter::once(radii(k)).chain(shares(k, most)) {
+    let mut weigh = |radii: Radii| {
         // The rows are counted only where the visits alone do not rule the choice out.
         if shells.least_cost(&radii) < best.0 {
             let cost = shells.cost(&radii);
@@ -125,18 +130,27 @@ pub fn choose(query: u64, k: u32, counts: &impl KeyCounts) -> Radii {
                 best = (cost, radii);
             }
         }
-    }
+    };
+    // The even choice first: it is seldom far from the best, and rules out most others.
+    weigh(radii(k));
+    for_each_share(k, most, weigh);
     best.1
 }
 
-/// All radii of at most `most` whose `t + 1` add up to `k + 1`.
-fn shares(k: u32, most: usize) -> impl Iterator<Item = Radii> {
-    let (pigeons, base) = (k as usize + 1, most + 2);
-    (0..base.pow(3)).filter_map(move |n| {
-        let (a, b, c) = (n % base, n / base % base, n / base / base);
-        let d = pigeons.checked_sub(a + b + c).filter(|d| *d < base)?;
-        Some([a, b, c, d].map(|share| share as i32 - 1))
-    })
+/// Calls `each` with all radii of at most `most` whose `t + 1` add up to `k + 1`.
+fn for_each_share(k: u32, most: usize, mut each: impl FnMut(Radii)) {
+    let shares = 0..most + 2;
+    for c in shares.clone() {
+        for b in shares.clone() {
+            for a in shares.clone() {
+                if let Some(d) = (k as usize + 1).checked_sub(a + b + c)
+                    && shares.contains(&d)
+                {
+                    each([a, b, c, d].map(|share| share as i32 - 1));
+                }
+            }
+        }
+    }
 }
 
 /// Costs of the shells around a query, counted when first asked for.
@@ -144,42 +158,61 @@ struct Shells<'c, C> {
     query: u64,
     counts: &'c C,
     known: [[Option<u64>; MAX_CHOSEN + 1]; BLOCKS],
+    /// For each block and radius + 1, what the shells up to it cost at least: those that are not
+    /// known as if no row had one of their keys.
+    least: [[u64; MAX_CHOSEN + 2]; BLOCKS],
 }
 
-impl<C: KeyCounts> Shells<'_, C> {
+impl<'c, C: KeyCounts> Shells<'c, C> {
+    fn new(query: u64, counts: &'c C, most: usize) -> Self {
+        let mut least = [[0; MAX_CHOSEN + 2]; BLOCKS];
+        for (b, least) in least.iter_mut().enumerate() {
+            for t in 0..=most {
+                least[t + 1] = least[t] + visits_cost(counts, b, t);
+            }
+        }
+        Self {
+            query,
+            counts,
+            known: [[None; MAX_CHOSEN + 1]; BLOCKS],
+            least,
+        }
+    }
+
     fn cost(&mut self, radii: &Radii) -> u64 {
         let mut sum = 0;
         for (b, radius) in radii.iter().enumerate() {
             let key = Space::of_block(b).key_of(self.query);
             for t in 0..=*radius {
-                let t = t as usize;
-                let count = || shell_cost(self.counts, b, key, t);
-                sum += *self.known[b][t].get_or_insert_with(count);
+                sum += self.shell(b, key, t as usize);
             }
         }
         sum
     }
 
-    /// The cost if no row had one of the keys, or more where that is known.
+    fn shell(&mut self, b: usize, key: u16, t: usize) -> u64 {
+        if let Some(known) = self.known[b][t] {
+            return known;
+        }
+        let cost = shell_cost(self.counts, b, key, t);
+        let more = cost - visits_cost(self.counts, b, t);
+        self.known[b][t] = Some(cost);
+        self.least[b][t + 1..]
+            .iter_mut()
+            .for_each(|least| *least += more);
+        cost
+    }
+
     fn least_cost(&self, radii: &Radii) -> u64 {
-        let shell = |b: usize, t: i32| {
-            let visits = || visits_cost(self.counts, b, t as usize);
-            self.known[b][t as usize].unwrap_or_else(visits)
-        };
-        (0..BLOCKS)
-            .map(|b| (0..=radii[b]).map(|t| shell(b, t)).sum::<u64>())
-            .sum()
+        let of_block =
+            |(least, radius): (&[u64; MAX_CHOSEN + 2], &i32)| least[(radius + 1) as usize];
+        std::iter::zip(&self.least, radii).map(of_block).sum()
     }
 }
 
 /// Keys within `t` bits of a 16-bit key: 1, 17, 137, 697, 2517 for t = 0..4.
 pub fn neighbours(t: i32) -> u64 {
-    let (mut sum, mut choose) = (0u64, 1u64);
-    for r in 0..=i64::from(t.min(16)) {
-        sum += choose;
-        choose = choose * (16 - r as u64) / (r as u64 + 1);
-    }
-    sum
+    SHELLS.iter().take((t + 1).max(0) as usize).sum()
 }
 
 /// The lowest `y >= x` that differs from `query` in at most `within` of the 16 key bits and in at

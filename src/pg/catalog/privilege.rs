@@ -8,6 +8,12 @@ pub const INSERT: AclMode = pg_sys::ACL_INSERT as AclMode;
 pub const UPDATE: AclMode = pg_sys::ACL_UPDATE as AclMode;
 pub const DELETE: AclMode = pg_sys::ACL_DELETE as AclMode;
 
+/// The user whose rights count now.
+pub fn current_user() -> Oid {
+    // SAFETY: reads a variable of the backend.
+    unsafe { pg_sys::GetUserId() }
+}
+
 /// Has the current user this privilege on the table, or else on each of these columns?
 /// Without columns: on the table.
 pub fn may(table: Oid, right: AclMode, columns: &[i16]) -> bool {

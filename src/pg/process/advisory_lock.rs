@@ -1,6 +1,11 @@
 //! Advisory locks of the extension, and what the isolation level says of the snapshot.
 
+use std::cell::RefCell;
+use std::collections::HashSet;
+
 use pgrx::pg_sys;
+
+use super::compat::local_transaction;
 
 /// The class (`objsubid` in pg_locks) of our locks. PostgreSQL's own advisory lock functions use 1
 /// and 2, so ours never collide with a user's.
@@ -10,6 +15,43 @@ const CLASS: u16 = 0x5348;
 /// transaction holds it, shared or not.
 pub fn lock_until_commit(table: pg_sys::Oid, number: u32) {
     lock(table, number, pg_sys::ExclusiveLock);
+}
+
+thread_local! {
+    static TAKEN: RefCell<Taken> = RefCell::default();
+}
+
+/// Locks that this subtransaction has taken, by table and number. Whatever it has taken it holds to
+/// its end, and a number of a subtransaction never comes again in its transaction. So a lock that
+/// an aborted subtransaction took, which is released, is not among them.
+#[derive(Default)]
+struct Taken {
+    /// Numbers of the transaction and of the subtransaction.
+    by: (u32, pg_sys::SubTransactionId),
+    locks: HashSet<(u32, u32)>,
+}
+
+/// As [`lock_until_commit`], of several locks in this order, for a caller that takes the same ones
+/// again and again: the lock manager is asked for those only that the subtransaction lacks.
+pub fn lock_all_until_commit(table: pg_sys::Oid, numbers: impl Iterator<Item = u32>) {
+    // SAFETY: reads a variable of the backend.
+    let by = (local_transaction(), unsafe {
+        pg_sys::GetCurrentSubTransactionId()
+    });
+    for number in numbers {
+        let lock = (table.to_u32(), number);
+        let has = TAKEN.with_borrow_mut(|taken| {
+            if taken.by != by {
+                *taken = Taken::default();
+                taken.by = by;
+            }
+            taken.locks.contains(&lock)
+        });
+        if !has {
+            lock_until_commit(table, number);
+            TAKEN.with_borrow_mut(|taken| taken.locks.insert(lock));
+        }
+    }
 }
 
 /// As [`lock_until_commit`], beside other transactions that share the lock.
@@ -36,6 +78,12 @@ fn lock(table: pg_sys::Oid, number: u32, mode: u32) {
 pub fn keeps_its_snapshot() -> bool {
     // SAFETY: reads a variable of the backend.
     unsafe { pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as i32 }
+}
+
+/// Is the isolation level SERIALIZABLE?
+pub fn is_serializable() -> bool {
+    // SAFETY: reads a variable of the backend.
+    unsafe { pg_sys::XactIsoLevel == pg_sys::XACT_SERIALIZABLE as i32 }
 }
 
 /// The isolation level of this transaction.

@@ -1,8 +1,10 @@
 //! Queries that the extension itself runs: once ([`query`]), planned once and run often
-//! ([`saved_query`]), or with text as parameters and results ([`text_query`]); [`connection`] is
-//! what they share. What must not live here: the SQL texts.
+//! ([`saved_query`], and [`held_query`] for the rows of one statement), by a statement trigger
+//! ([`transition`]), or with text as parameters and results ([`text_query`]); [`connection`] is what
+//! they share. What must not live here: the SQL texts.
 
 pub mod connection;
+pub mod held_query;
 pub mod query;
 pub mod saved_query;
 pub mod text_query;

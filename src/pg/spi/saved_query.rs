@@ -32,6 +32,7 @@ thread_local! {
 /// A query with parameters, planned without regard to their values.
 pub struct SavedQuery {
     plan: pg_sys::SPIPlanPtr,
+    source: *const pg_sys::CachedPlanSource,
     /// Of the parameters.
     types: Vec<pg_sys::Oid>,
     /// Of the result's columns. After a table or column was renamed the server analyses the text of
@@ -59,12 +60,17 @@ impl SavedQuery {
             unsafe { pg_sys::SPI_freeplan(plan) };
         }
         let plans = prepared(queries, pg_sys::CURSOR_OPT_GENERIC_PLAN);
-        std::array::from_fn(|i| Self {
-            plan: plans[i],
-            types: queries[i].1.to_vec(),
+        std::array::from_fn(|i| {
             // SAFETY: prepared just now.
-            result_types: unsafe { result_types(plans[i]) },
-            prefers_indexes,
+            let source = unsafe { source(plans[i]) };
+            Self {
+                plan: plans[i],
+                source,
+                types: queries[i].1.to_vec(),
+                // SAFETY: as above.
+                result_types: unsafe { result_types(source) },
+                prefers_indexes,
+            }
         })
     }
 
@@ -78,10 +84,7 @@ impl SavedQuery {
         parameters: &[Option<Value<'_>>],
         sees: Sees,
     ) -> Option<[Option<Value<'a>>; N]> {
-        check_parameters(self.plan, parameters.len());
-        for (value, wanted) in parameters.iter().zip(&self.types) {
-            value.iter().for_each(|value| value.require_type(*wanted));
-        }
+        self.check_values(parameters);
         let mut values: Vec<pg_sys::Datum> = parameters
             .iter()
             .map(|p| p.map_or(pg_sys::Datum::null(), |value| value.datum()))
@@ -97,7 +100,10 @@ impl SavedQuery {
             // there is no outer query at whose end they could.
             unsafe {
                 if self.prefers_indexes {
-                    plan_with_indexes(self.plan, pg_sys::CurrentResourceOwner);
+                    let plan = self.cached_plan();
+                    if !plan.is_null() {
+                        pg_sys::ReleaseCachedPlan(plan, pg_sys::CurrentResourceOwner);
+                    }
                 }
                 let snapshot = match sees {
                     Sees::Usual => std::ptr::null_mut(),
@@ -115,7 +121,7 @@ impl SavedQuery {
                 ));
                 (pg_sys::SPI_processed > 0).then(|| {
                     if N > 0 {
-                        self.check_result();
+                        self.check_result((*pg_sys::SPI_tuptable).tupdesc);
                     }
                     std::array::from_fn(|i| copied(i))
                 })
@@ -123,14 +129,28 @@ impl SavedQuery {
         })
     }
 
+    /// Raises an ERROR unless there are as many values as parameters, of their types.
+    pub(super) fn check_values(&self, values: &[Option<Value<'_>>]) {
+        if values.len() != self.types.len() {
+            check_parameters(self.plan, values.len());
+        }
+        for (value, wanted) in values.iter().zip(&self.types) {
+            value.iter().for_each(|value| value.require_type(*wanted));
+        }
+    }
+
+    pub(super) fn parameter_types(&self) -> &[pg_sys::Oid] {
+        &self.types
+    }
+
     /// Raises an ERROR unless the result's columns are of the types that they had when the query
     /// was saved.
     ///
     /// # Safety
-    /// After a run that returned a row.
-    unsafe fn check_result(&self) {
-        // SAFETY: the caller's word; the result lives until SPI_finish.
-        let found = unsafe { column_types((*pg_sys::SPI_tuptable).tupdesc) };
+    /// `desc` must be the result's row descriptor.
+    pub(super) unsafe fn check_result(&self, desc: pg_sys::TupleDesc) {
+        // SAFETY: the caller's word.
+        let found = unsafe { column_types(desc) };
         for (&expected, found) in self.result_types.iter().zip(found) {
             if found != expected {
                 let (found, expected) = (type_name(found), type_name(expected));
@@ -142,24 +162,43 @@ impl SavedQuery {
             }
         }
     }
+
+    /// The plan, made unless there is a valid one, with its tables locked, so the next run uses it.
+    /// The settings hold during planning only: triggers that the run fires see the session's. The
+    /// caller releases it for the resource owner that is the current one now; null when there is
+    /// none.
+    ///
+    /// # Safety
+    /// While connected, in a transaction.
+    pub(super) unsafe fn cached_plan(&self) -> *mut pg_sys::CachedPlan {
+        // SAFETY: the plan has one statement.
+        unsafe {
+            if !self.prefers_indexes {
+                return pg_sys::SPI_plan_get_cached_plan(self.plan);
+            }
+            plan_with_indexes(self.plan)
+        }
+    }
+
+    /// The analysed query, which tells whether it is still valid. It lives as long as this.
+    pub(super) fn source(&self) -> *const pg_sys::CachedPlanSource {
+        self.source
+    }
 }
 
-/// Makes the plan, unless there is a valid one, and locks its tables, so the run uses this plan. The
-/// settings hold during planning only: triggers that the run fires see the session's.
+/// The plan of a query, made unless there is a valid one, as [`SavedQuery::cached_plan`] says. It is
+/// counted for the current resource owner if the query was saved, and else for none.
 ///
 /// # Safety
-/// While connected, in a transaction; the plan is of one statement, and was prepared to be planned
-/// without regard to the values of its parameters. `owner` is null for a plan that was not saved,
-/// and else the current resource owner.
-pub(super) unsafe fn plan_with_indexes(plan: pg_sys::SPIPlanPtr, owner: pg_sys::ResourceOwner) {
-    // SAFETY: the caller's word; the reference is counted for the owner, and released for it.
+/// While connected, in a transaction; the query is one statement, prepared to be planned without
+/// regard to the values of its parameters.
+pub(super) unsafe fn plan_with_indexes(plan: pg_sys::SPIPlanPtr) -> *mut pg_sys::CachedPlan {
+    // SAFETY: the caller's word.
     unsafe {
         let level = prefer_indexes();
         let plan = pg_sys::SPI_plan_get_cached_plan(plan);
         pg_sys::AtEOXact_GUC(true, level);
-        if !plan.is_null() {
-            pg_sys::ReleaseCachedPlan(plan, owner);
-        }
+        plan
     }
 }
 
@@ -189,16 +228,22 @@ unsafe fn prefer_indexes() -> i32 {
     }
 }
 
-/// The types of the columns that a query returns.
+/// The analysed query of a plan.
 ///
 /// # Safety
 /// The plan must be one of `prepared`.
-unsafe fn result_types(plan: pg_sys::SPIPlanPtr) -> Vec<pg_sys::Oid> {
-    // SAFETY: the plan is of one statement, which is analysed; its descriptor is null when it
-    // returns no rows.
+unsafe fn source(plan: pg_sys::SPIPlanPtr) -> *const pg_sys::CachedPlanSource {
+    // SAFETY: the plan is of one statement.
+    unsafe { pg_sys::list_nth(pg_sys::SPI_plan_get_plan_sources(plan), 0).cast() }
+}
+
+/// The types of the columns that a query returns.
+///
+/// # Safety
+/// The source must be that of a plan of `prepared`.
+unsafe fn result_types(source: *const pg_sys::CachedPlanSource) -> Vec<pg_sys::Oid> {
+    // SAFETY: analysed; its descriptor is null when it returns no rows.
     unsafe {
-        let sources = pg_sys::SPI_plan_get_plan_sources(plan);
-        let source: *const pg_sys::CachedPlanSource = pg_sys::list_nth(sources, 0).cast();
         match (*source).resultDesc {
             desc if desc.is_null() => Vec::new(),
             desc => column_types(desc).collect(),

@@ -39,7 +39,10 @@ impl<'a, 'c> TransitionQueries<'a, 'c> {
             unsafe {
                 check(pg_sys::SPI_register_trigger_data(self.call.data_for_spi()));
                 let plan = prepare(sql, &types, pg_sys::CURSOR_OPT_GENERIC_PLAN);
-                plan_with_indexes(plan, std::ptr::null_mut());
+                let planned = plan_with_indexes(plan);
+                if !planned.is_null() {
+                    pg_sys::ReleaseCachedPlan(planned, std::ptr::null_mut());
+                }
                 let snapshot = match self.sees {
                     Sees::Usual => std::ptr::null_mut(),
                     Sees::Latest => pg_sys::GetLatestSnapshot(),

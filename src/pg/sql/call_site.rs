@@ -20,6 +20,13 @@ impl Memory {
         Self(unsafe { pg_sys::CurrentMemoryContext })
     }
 
+    /// In a row trigger, the memory of the executor that processes the row: it holds the row's own
+    /// ([`Memory::current`]), and ends when the statement has its rows.
+    pub fn around_row() -> Self {
+        // SAFETY: the current context is a live one; only the topmost has no parent.
+        Self(unsafe { pg_sys::MemoryContextGetParent(pg_sys::CurrentMemoryContext) })
+    }
+
     /// Keeps a value until the memory context is reset or deleted, and drops it then.
     pub fn keep<T>(self, value: T) {
         PgMemoryContexts::For(self.0).leak_and_drop_on_delete(value);
