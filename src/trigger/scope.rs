@@ -94,34 +94,56 @@ impl Scope {
         text
     }
 
-    /// The columns, each after a comma.
+    /// The columns of table `row`, each after a comma, by the names of [`Scope::named`].
     pub fn listed(&self, row: &str) -> String {
-        let columns = self.0.iter().map(|c| format!(", {row}{}", quoted(&c.name)));
-        columns.collect()
+        let column =
+            |(i, c): (usize, &ScopeColumn)| format!(", {row}.{} AS scope_{i}", quoted(&c.name));
+        self.0.iter().enumerate().map(column).collect()
     }
 
-    /// The condition that a row has a scope, each part after AND.
+    /// The columns that [`Scope::listed`] has given names, each after a comma.
+    pub fn named(&self, row: &str) -> String {
+        let named = (0..self.0.len()).map(|i| format!(", {row}.scope_{i}"));
+        named.collect()
+    }
+
+    /// The condition that a row of the table has a scope, each part after AND.
     pub fn are_set(&self, row: &str) -> String {
         let columns = self.0.iter();
-        (columns.map(|c| format!(" AND {row}{} IS NOT NULL", quoted(&c.name)))).collect()
+        (columns.map(|c| format!(" AND {row}.{} IS NOT NULL", quoted(&c.name)))).collect()
     }
 
-    /// The condition that two rows have the same scope, each part after AND.
-    pub fn matches(&self, one: &str, other: &str) -> String {
-        let columns = self
-            .0
-            .iter()
-            .filter_map(|ScopeColumn { name, column, .. }| {
-                let (one, other) = (
-                    format!("{one}{}", quoted(name)),
-                    format!("{other}{}", quoted(name)),
-                );
-                // `new` has looked the equality up.
-                Some(format!(
-                    " AND {}",
-                    Equality::of(column.base_type())?.clause(&one, &other)
-                ))
-            });
+    /// The condition that a row of the table has the scope of one with the names of
+    /// [`Scope::named`], each part after AND.
+    pub fn has_scope_of(&self, row: &str, named: &str) -> String {
+        self.matches(|i, c| {
+            (
+                format!("{row}.{}", quoted(&c.name)),
+                format!("{named}.scope_{i}"),
+            )
+        })
+    }
+
+    /// The same of two rows of the table.
+    pub fn have_one_scope(&self, one: &str, other: &str) -> String {
+        let column = |row: &str, c: &ScopeColumn| format!("{row}.{}", quoted(&c.name));
+        self.matches(|_, c| (column(one, c), column(other, c)))
+    }
+
+    /// The same of two rows with the names of [`Scope::named`].
+    pub fn are_named_alike(&self, one: &str, other: &str) -> String {
+        self.matches(|i, _| (format!("{one}.scope_{i}"), format!("{other}.scope_{i}")))
+    }
+
+    fn matches(&self, operands: impl Fn(usize, &ScopeColumn) -> (String, String)) -> String {
+        let columns = self.0.iter().enumerate().filter_map(|(i, c)| {
+            let (one, other) = operands(i, c);
+            // `new` has looked the equality up.
+            Some(format!(
+                " AND {}",
+                Equality::of(c.column.base_type())?.clause(&one, &other)
+            ))
+        });
         columns.collect()
     }
 

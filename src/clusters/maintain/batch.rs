@@ -37,17 +37,20 @@ thread_local! {
 /// Answers the statement of a call.
 pub fn maintain(call: &TriggerCall<'_>) {
     let trigger = remembered(&KNOWN, call, || BatchTrigger::new(call));
-    let tables = transition_tables(call);
     let of = &trigger.of;
-    of.clusters
-        .check_rights(call, call.event() != Event::Insert);
-    of.scopes.lock_whole();
     let batch = Batch {
         call,
         trigger: &trigger,
-        statement: BatchStatement::new(of, tables),
+        statement: BatchStatement::new(of, transition_tables(call)),
         queries: TransitionQueries::new(call, Sees::Latest),
     };
+    let changed = batch.statement.has_changed();
+    if changed.is_some_and(|sql| batch.run::<0>(&sql).is_none()) {
+        return;
+    }
+    of.clusters
+        .check_rights(call, call.event() != Event::Insert);
+    of.scopes.lock_whole();
     match call.event() {
         Event::Truncate => batch.truncate(),
         _ => batch.answer(),
@@ -100,7 +103,9 @@ impl BatchTrigger {
 struct Unions<'a> {
     nodes: Vec<Value<'a>>,
     /// Is the node a key that is in no cluster?
-    free: Vec<bool>,
+    are_keys: Vec<bool>,
+    /// Is it the id of a cluster? It may be both.
+    are_ids: Vec<bool>,
     sets: UnionFind,
 }
 
@@ -122,23 +127,32 @@ impl<'a> Batch<'a, '_> {
         {
             of.null_key(self.call);
         }
-        if let Some(sql) = self.statement.ids() {
+        if let Some(sql) = self.statement.ids(settled::has_united(of.clusters.oid)) {
             settled::forget(of.clusters.oid);
-            let ids = self.run(&sql).and_then(|[ids]| ids);
+            let [ids, left] = self.run(&sql).unwrap_or_default();
             if let Some(sql) = self.statement.forget()
                 && of.clusters.may_delete()
             {
                 self.run::<0>(&sql);
             }
-            if let Some(sql) = self.statement.leave() {
-                self.run::<0>(&sql);
+            if let Some(left) = left {
+                let leave = self.statement.leave();
+                self.queries.first_row::<0>(&leave, &[left]);
             }
             self.trigger.regroup(self.call, ids);
         }
         if let Some(sql) = self.statement.unions(self.may_settle())
-            && let Some([Some(nodes), Some(free), Some(one), Some(other)]) = self.run(&sql)
+            && let Some(
+                [
+                    Some(nodes),
+                    Some(are_keys),
+                    Some(are_ids),
+                    Some(one),
+                    Some(other),
+                ],
+            ) = self.run(&sql)
         {
-            self.unite(Unions::new(nodes, free, one, other));
+            self.unite(Unions::new(nodes, [are_keys, are_ids], [one, other]));
         }
     }
 
@@ -162,13 +176,16 @@ impl<'a> Batch<'a, '_> {
         for node in 0..unions.nodes.len() {
             check_for_interrupts();
             let first = unions.sets.find(node as u32) as usize;
-            let of_kind = if unions.free[node] {
-                &mut keys
-            } else {
-                &mut clusters
-            };
-            of_kind[0].push(unions.nodes[node]);
-            of_kind[1].push(unions.nodes[first]);
+            let kinds = [
+                (&mut keys, &unions.are_keys),
+                (&mut clusters, &unions.are_ids),
+            ];
+            for (all, are) in kinds {
+                if are[node] {
+                    all[0].push(unions.nodes[node]);
+                    all[1].push(unions.nodes[first]);
+                }
+            }
         }
         let array = |values: Vec<Value<'a>>| key_type.array(values.into_iter());
         let both = |[these, names]: [Vec<Value<'a>>; 2]| Some([array(these)?, array(names)?]);
@@ -181,6 +198,7 @@ impl<'a> Batch<'a, '_> {
                 missed_near_duplicate(&self.call.relation().name());
             }
         }
+        settled::unites(of.clusters.oid);
         self.queries
             .first_row::<0>(&self.statement.unite(), &clusters);
         self.queries.first_row::<0>(&self.statement.join(), &keys);
@@ -189,18 +207,21 @@ impl<'a> Batch<'a, '_> {
 
 impl<'a> Unions<'a> {
     /// Of what the query has returned; the pairs are numbers of nodes, from 1.
-    fn new(nodes: Value<'a>, free: Value<'a>, one: Value<'a>, other: Value<'a>) -> Self {
+    fn new(nodes: Value<'a>, [are_keys, are_ids]: [Value<'a>; 2], pairs: [Value<'a>; 2]) -> Self {
         let nodes: Vec<Value> = nodes.array().items.into_iter().flatten().collect();
         let mut sets = UnionFind::new();
         for _ in &nodes {
             or_out_of_memory(sets.add());
         }
-        let number = |number: i64| number as u32 - 1;
-        let pairs = integers(one, number)
-            .into_iter()
-            .zip(integers(other, number));
-        pairs.for_each(|(one, other)| sets.union(one, other));
-        let free = integers(free, |is_free| is_free != 0);
-        Self { nodes, free, sets }
+        let number = |number: Option<i64>| number.map_or(0, |number| number as u32 - 1);
+        let [one, other] = pairs.map(|side| integers(side, number));
+        std::iter::zip(one, other).for_each(|(one, other)| sets.union(one, other));
+        let [are_keys, are_ids] = [are_keys, are_ids].map(|are| integers(are, |is| is == Some(1)));
+        Self {
+            nodes,
+            are_keys,
+            are_ids,
+            sets,
+        }
     }
 }

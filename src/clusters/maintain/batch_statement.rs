@@ -20,10 +20,31 @@ impl<'m> BatchStatement<'m> {
         Self { of, old, new }
     }
 
+    /// Has the statement changed anything that counts for clusters?
+    pub fn has_changed(&self) -> Option<String> {
+        let Statement { key, equality, .. } = &self.of.statement;
+        let same_key = equality.clause(&format!("u.{key}"), &format!("t.{key}"));
+        let changed = match (&self.old, &self.new) {
+            (Some(old), None) => format!("SELECT FROM {old}"),
+            (None, Some(new)) => format!("SELECT FROM {new}"),
+            (old, new) => {
+                let (old, new) = (old.as_deref()?, new.as_deref()?);
+                format!(
+                    "SELECT FROM ({}) AS gone UNION ALL SELECT FROM ({}) AS come \
+                     UNION ALL SELECT FROM {old} AS t \
+                     WHERE NOT EXISTS (SELECT FROM {new} AS u WHERE {same_key})",
+                    self.changed(old, Some(new)),
+                    self.changed(new, Some(old))
+                )
+            }
+        };
+        Some(format!("{changed} LIMIT 1"))
+    }
+
     /// Has a row that is to be compared no key?
     pub fn lacks_key(&self) -> Option<String> {
         let Statement { key, fp, .. } = &self.of.statement;
-        let is_set = self.of.scopes.scope.are_set("t.");
+        let is_set = self.of.scopes.scope.are_set("t");
         let new = self.new.as_ref()?;
         Some(format!(
             "SELECT FROM {new} AS t WHERE t.{key} IS NULL AND t.{fp} IS NOT NULL{is_set} LIMIT 1"
@@ -31,7 +52,7 @@ impl<'m> BatchStatement<'m> {
     }
 
     /// The rows of `table` that were compared with others, without those that are in `other` as they
-    /// are here. Columns: key, fp, and those of the scope.
+    /// are here. Columns: key, fp, and those of the scope, named.
     fn changed(&self, table: &str, other: Option<&str>) -> String {
         let Statement {
             key,
@@ -42,35 +63,61 @@ impl<'m> BatchStatement<'m> {
             ..
         } = &self.of.statement;
         let scope = &self.of.scopes.scope;
-        let (columns, is_set) = (scope.listed("t."), scope.are_set("t."));
+        let (columns, is_set) = (scope.listed("t"), scope.are_set("t"));
         let unchanged = other.map_or(String::new(), |other| {
             let same_key = equality.clause(&format!("u.{key}"), &format!("t.{key}"));
-            let same_scope = scope.matches("u.", "t.");
+            let same_scope = scope.have_one_scope("u", "t");
             format!(
                 " AND NOT EXISTS (SELECT FROM {other} AS u WHERE {same_key} \
                  AND u.{fp}::pg_catalog.int8 OPERATOR(pg_catalog.=) t.{fp}::pg_catalog.int8{same_scope})"
             )
         });
         format!(
-            "SELECT t.{key}::{key_type}{collate} AS key, t.{fp}::pg_catalog.int8 AS fp{columns} FROM {table} AS t \
+            "SELECT t.{key}::{key_type}{collate} AS key, t.{fp}::pg_catalog.int8 AS fp{columns} \
+             FROM {table} AS t \
              WHERE t.{key} IS NOT NULL AND t.{fp} IS NOT NULL{is_set}{unchanged}"
         )
     }
 
     /// The condition that row `r` of the table is within `radius` bits of row `other`, which has
-    /// columns fp and those of the scope.
+    /// columns fp and those of the scope, named.
     fn is_near(&self, other: &str, radius: u32) -> String {
         let fp = &self.of.statement.fp;
-        let same_scope = self.of.scopes.scope.matches("r.", &format!("{other}."));
+        let same_scope = self.of.scopes.scope.has_scope_of("r", other);
         format!(
             "simhash_catalog.distance(r.{fp}::pg_catalog.int8, {other}.fp) \
              OPERATOR(pg_catalog.<=) {radius}{same_scope}"
         )
     }
 
+    /// The same for a row that is found by its key: the index on the fingerprint is not to be used.
+    fn is_as(&self, other: &str) -> String {
+        let fp = &self.of.statement.fp;
+        let same_scope = self.of.scopes.scope.has_scope_of("r", other);
+        format!("r.{fp}::pg_catalog.int8 OPERATOR(pg_catalog.=) {other}.fp{same_scope}")
+    }
+
+    /// The id of the cluster in which a key is: the FROM item `name`, with a column id.
+    fn entry(&self, name: &str, key: &str) -> String {
+        let Statement {
+            clusters,
+            key_type,
+            equality,
+            collate,
+            ..
+        } = &self.of.statement;
+        let is_entry = equality.clause("c.key", key);
+        format!(
+            "LATERAL (SELECT c.cluster_id::{key_type}{collate} AS id \
+             FROM {clusters} AS c WHERE {is_entry} LIMIT 1) AS {name}"
+        )
+    }
+
     /// The ids of the clusters that the old rows may have held together, as an array; also of those
-    /// that are named after one of them, or that an entry with a new key is in.
-    pub fn ids(&self) -> Option<String> {
+    /// that are named after one of them, or that an entry with a new key is in. And the keys of the
+    /// other old rows, which are stored as the statement has left them. With `united`, all old rows
+    /// are taken to have held clusters together ([`super::settled::has_united`]).
+    pub fn ids(&self, united: bool) -> Option<String> {
         let Statement {
             rows,
             clusters,
@@ -80,43 +127,91 @@ impl<'m> BatchStatement<'m> {
             collate,
             ..
         } = &self.of.statement;
-        let gone = self.changed(self.old.as_ref()?, self.new.as_deref());
-        let (is_equal, is_near) = (
-            self.is_near("g", 0),
-            self.is_near("d", self.of.options.radius),
+        let (old, torn) = (self.old.as_ref()?, self.torn(united)?);
+        let is_near = self.is_near("d", self.of.options.radius);
+        let named = self.of.scopes.scope.named("t");
+        let is_heir = format!(
+            "{} AND NOT ({})",
+            equality.clause("c.cluster_id", "g.key"),
+            equality.clause("c.key", "g.key")
         );
-        let columns = self.of.scopes.scope.listed("");
-        let id = format!("c.cluster_id::{key_type}{collate} AS id");
-        let is_entry = equality.clause("c.key", "g.key");
-        let is_named = equality.clause("c.cluster_id", "g.key");
-        let is_of_near = equality.clause("c.key", "near.key");
+        let is_torn = equality.clause("t.key", "g.key");
+        let of_torn = self.entry("entry", "t.key");
+        let of_near = self.entry("entry", "near.key");
         let arrived = self.new.as_ref().map_or(String::new(), |new| {
-            let is_entry = equality.clause("c.key", "t.key");
             let was = equality.clause(&format!("o.{key}"), "t.key");
-            let old = self.old.as_deref().unwrap_or_default();
             format!(
-                "UNION SELECT {id} FROM (SELECT {key}{collate} AS key FROM {new}) AS t \
-                 JOIN {clusters} AS c ON {is_entry} \
-                 WHERE NOT EXISTS (SELECT FROM {old} AS o WHERE {was})"
+                "UNION SELECT entry.id FROM (SELECT {key}::{key_type}{collate} AS key FROM {new}) AS t \
+                 CROSS JOIN {of_torn} WHERE NOT EXISTS (SELECT FROM {old} AS o WHERE {was})"
             )
         });
         Some(format!(
-            "WITH gone AS MATERIALIZED ({gone}), torn AS MATERIALIZED (
-                SELECT g.* FROM gone AS g
-                WHERE (SELECT true FROM {rows} AS r WHERE {is_equal} LIMIT 1) IS NULL
-            )
-            SELECT pg_catalog.array_agg(ids.id) FROM (
-                SELECT {id} FROM torn AS g JOIN {clusters} AS c ON {is_entry}
+            "WITH {torn}
+            SELECT pg_catalog.array_agg(ids.id), (
+                SELECT pg_catalog.array_agg(g.key) FROM simhash_gone AS g
+                WHERE NOT EXISTS (SELECT FROM simhash_torn AS t WHERE {is_torn})
+            ) FROM (
+                SELECT entry.id FROM simhash_torn AS t CROSS JOIN {of_torn}
                 UNION
-                SELECT {id} FROM gone AS g JOIN {clusters} AS c ON {is_named} AND NOT ({is_entry})
+                SELECT g.key FROM simhash_gone AS g WHERE (
+                    SELECT true FROM {clusters} AS c WHERE {is_heir} LIMIT 1
+                )
                 UNION
-                SELECT {id} FROM (SELECT DISTINCT fp{columns} FROM torn) AS d
+                SELECT entry.id FROM (SELECT DISTINCT t.fp{named} FROM simhash_torn AS t) AS d
                 CROSS JOIN LATERAL (
-                    SELECT r.{key}{collate} AS key FROM {rows} AS r WHERE {is_near}
-                ) AS near
-                JOIN {clusters} AS c ON {is_of_near}
+                    SELECT r.{key}::{key_type}{collate} AS key FROM {rows} AS r WHERE {is_near}
+                ) AS near CROSS JOIN {of_near}
                 {arrived}
             ) AS ids"
+        ))
+    }
+
+    /// The old rows that have gone or changed, as simhash_gone; and simhash_torn, those of them
+    /// without which rows may not be connected any more: no equal row is left, or the key is stored
+    /// otherwise than the statement has left it.
+    fn torn(&self, united: bool) -> Option<String> {
+        let Statement {
+            rows,
+            key,
+            fp,
+            equality,
+            ..
+        } = &self.of.statement;
+        let scope = &self.of.scopes.scope;
+        let gone = self.changed(self.old.as_ref()?, self.new.as_deref());
+        let gone = format!("simhash_gone AS MATERIALIZED ({gone})");
+        if united {
+            return Some(format!(
+                "{gone}, simhash_torn AS MATERIALIZED (SELECT * FROM simhash_gone)"
+            ));
+        }
+        let (is_equal, named) = (self.is_near("g", 0), scope.named("g"));
+        let is_lost = scope.are_named_alike("g", "l");
+        let is_stored = equality.clause(&format!("r.{key}"), "g.key");
+        let columns = scope.listed("r");
+        let as_left = self.new.as_ref().map_or("false".to_owned(), |new| {
+            let same_key = equality.clause(&format!("r.{key}"), "s.key");
+            let as_stored = self.is_as("s");
+            format!("EXISTS (SELECT FROM {new} AS r WHERE {same_key} AND {as_stored})")
+        });
+        let is_followed = equality.clause("f.key", "g.key");
+        Some(format!(
+            "{gone}, simhash_lost AS MATERIALIZED (
+                SELECT g.* FROM (SELECT DISTINCT g.fp{named} FROM simhash_gone AS g) AS g
+                WHERE (SELECT true FROM {rows} AS r WHERE {is_equal} LIMIT 1) IS NULL
+            ), simhash_stored AS MATERIALIZED (
+                SELECT g.key, stored.* FROM simhash_gone AS g CROSS JOIN LATERAL (
+                    SELECT r.{fp}::pg_catalog.int8 AS fp{columns}
+                    FROM {rows} AS r WHERE {is_stored} LIMIT 1
+                ) AS stored
+            ), simhash_torn AS MATERIALIZED (
+                SELECT g.* FROM simhash_gone AS g
+                JOIN simhash_lost AS l ON g.fp OPERATOR(pg_catalog.=) l.fp{is_lost}
+                UNION ALL
+                SELECT g.* FROM simhash_gone AS g
+                JOIN (SELECT s.key FROM simhash_stored AS s WHERE NOT {as_left}) AS f
+                ON {is_followed}
+            )"
         ))
     }
 
@@ -134,40 +229,36 @@ impl<'m> BatchStatement<'m> {
         let is_entry = equality.clause("c.key", "o.key");
         let is_there = equality.clause(&format!("r.{key}"), "o.key");
         Some(format!(
-            "DELETE FROM {clusters} AS c USING (SELECT {key}{collate} AS key FROM {old}) AS o WHERE {is_entry} \
-             AND (SELECT true FROM {rows} AS r WHERE {is_there} LIMIT 1) IS NULL"
+            "DELETE FROM {clusters} AS c USING (SELECT {key}{collate} AS key FROM {old}) AS o \
+             WHERE {is_entry} AND (SELECT true FROM {rows} AS r WHERE {is_there} LIMIT 1) IS NULL"
         ))
     }
 
-    /// Makes the old rows that have changed clusters of their own.
-    pub fn leave(&self) -> Option<String> {
+    /// Makes the rows with the keys of the array `$1` clusters of their own.
+    pub fn leave(&self) -> String {
         let Statement {
             clusters, equality, ..
         } = &self.of.statement;
-        let gone = self.changed(self.old.as_ref()?, Some(self.new.as_ref()?));
-        let is_entry = equality.clause("c.key", "g.key");
-        let is_alone = equality.clause("c.cluster_id", "c.key");
-        Some(format!(
-            "UPDATE {clusters} AS c SET cluster_id = c.key FROM ({gone}) AS g \
-             WHERE {is_entry} AND NOT ({is_alone})"
-        ))
+        let is_entry = equality.any_of("key", "$1");
+        let is_alone = equality.clause("cluster_id", "key");
+        format!("UPDATE {clusters} SET cluster_id = key WHERE {is_entry} AND NOT ({is_alone})")
     }
 
     /// Which clusters the new rows unite. One row: the nodes, which are the ids of clusters and the
-    /// keys that are in none, in order; which of them are such keys; and pairs of nodes, by their
-    /// numbers from 0. With `settled`, a row beside an equal one of another transaction joins that
-    /// one's cluster, and what else is near is not looked at.
+    /// keys that are in none, in order; which of them are such keys; which are such ids; and pairs of
+    /// nodes, by their numbers from 1. With `settled`, a row beside an equal one of another
+    /// transaction joins that one's cluster, and what else is near is not looked at.
     pub fn unions(&self, settled: bool) -> Option<String> {
         let [new, place] = self.places()?;
-        let pair = self.pairs(settled);
-        let edge = self.edges();
+        let (pair, edge) = (self.pairs(settled), self.edges());
         let equality = &self.of.statement.equality;
         let [one, other] = ["one", "other"]
             .map(|side| equality.clause(&format!("{side}.key"), &format!("edge.{side}")));
         Some(format!(
             "WITH new AS MATERIALIZED ({new}), place AS MATERIALIZED ({place}),
             {pair}, edge AS MATERIALIZED ({edge}), node AS MATERIALIZED (
-                SELECT key, pg_catalog.bool_and(is_free) AS is_free,
+                SELECT key, pg_catalog.bool_or(is_free) AS is_key,
+                    pg_catalog.bool_or(NOT is_free) AS is_id,
                     pg_catalog.row_number() OVER (ORDER BY key) AS number
                 FROM (
                     SELECT one AS key, one_is_free AS is_free FROM edge
@@ -175,7 +266,8 @@ impl<'m> BatchStatement<'m> {
                 ) AS node GROUP BY key
             )
             SELECT (SELECT pg_catalog.array_agg(key ORDER BY number) FROM node),
-                (SELECT pg_catalog.array_agg(is_free ORDER BY number) FROM node),
+                (SELECT pg_catalog.array_agg(is_key ORDER BY number) FROM node),
+                (SELECT pg_catalog.array_agg(is_id ORDER BY number) FROM node),
                 pg_catalog.array_agg(one.number), pg_catalog.array_agg(other.number)
             FROM edge JOIN node AS one ON {one} JOIN node AS other ON {other}"
         ))
@@ -190,14 +282,14 @@ impl<'m> BatchStatement<'m> {
             ..
         } = &self.of.statement;
         let new = self.changed(self.new.as_ref()?, self.old.as_deref());
-        let columns = self.of.scopes.scope.listed("");
+        let named = self.of.scopes.scope.named("n");
         let is_near = self.is_near("f", self.of.options.radius);
         let is_itself = equality.clause(&format!("r.{key}"), "f.key");
         let place = format!(
             "SELECT f.* FROM (
-                SELECT (pg_catalog.array_agg(key))[1] AS key, fp{columns},
+                SELECT (pg_catalog.array_agg(n.key))[1] AS key, n.fp{named},
                     pg_catalog.count(*) AS copies
-                FROM new GROUP BY fp{columns}
+                FROM new AS n GROUP BY n.fp{named}
             ) AS f
             WHERE f.copies OPERATOR(pg_catalog.>) 1 OR (
                 SELECT true FROM {rows} AS r WHERE {is_near} AND NOT ({is_itself}) LIMIT 1
@@ -211,7 +303,6 @@ impl<'m> BatchStatement<'m> {
     fn pairs(&self, settled: bool) -> String {
         let Statement {
             rows,
-            clusters,
             key,
             key_type,
             equality,
@@ -219,43 +310,33 @@ impl<'m> BatchStatement<'m> {
             ..
         } = &self.of.statement;
         let scope = &self.of.scopes.scope;
-        let (columns, same_scope) = (scope.listed("n."), scope.matches("n.", "f."));
-        let (is_stored, is_equal) = (
+        let (named, same_scope) = (scope.named("n"), scope.are_named_alike("n", "f"));
+        let (is_stored, is_as_stored) = (
             equality.clause(&format!("r.{key}"), "n.key"),
-            self.is_near("n", 0),
+            self.is_as("n"),
         );
-        let (is_near, is_settled) = (
-            self.is_near("f", self.of.options.radius),
-            self.is_near("f", 0),
-        );
+        let is_near = self.is_near("f", self.of.options.radius);
         let is_itself = equality.clause(&format!("r.{key}"), "f.key");
         let is_first = equality.clause("n.key", "f.key");
-        let is_theirs = equality.clause("c.key", "equal.key");
-        let looks = if settled { "true" } else { "false" };
-        let grouped = scope.listed("");
+        let settled = self.settled(settled);
         format!(
             "candidate AS MATERIALIZED (
-                SELECT n.key, n.fp{columns} FROM place AS f
+                SELECT n.key, n.fp{named} FROM place AS f
                 JOIN new AS n ON n.fp OPERATOR(pg_catalog.=) f.fp{same_scope}
             ), arrived AS MATERIALIZED (
                 SELECT n.* FROM candidate AS n WHERE (
-                    SELECT true FROM {rows} AS r WHERE {is_stored} AND {is_equal} LIMIT 1
+                    SELECT true FROM {rows} AS r WHERE {is_stored} AND {is_as_stored} LIMIT 1
                 )
             ), first AS MATERIALIZED (
-                SELECT (pg_catalog.array_agg(key ORDER BY key))[1] AS key, fp{grouped}
-                FROM arrived GROUP BY fp{grouped}
+                SELECT (pg_catalog.array_agg(n.key ORDER BY n.key))[1] AS key, n.fp{named}
+                FROM arrived AS n GROUP BY n.fp{named}
             ), pair AS MATERIALIZED (
                 SELECT f.key AS one, n.key AS other FROM first AS f
                 JOIN arrived AS n ON n.fp OPERATOR(pg_catalog.=) f.fp{same_scope}
                 WHERE NOT ({is_first})
                 UNION ALL
-                SELECT f.key, near.key FROM first AS f LEFT JOIN LATERAL (
-                    SELECT equal.key FROM (
-                        SELECT r.{key}::{key_type}{collate} AS key, r.xmin FROM {rows} AS r WHERE {is_settled} LIMIT 8
-                    ) AS equal
-                    WHERE {looks} AND simhash_catalog.is_of_others(equal.xmin)
-                    AND (SELECT true FROM {clusters} AS c WHERE {is_theirs} LIMIT 1) LIMIT 1
-                ) AS settled ON true CROSS JOIN LATERAL (
+                SELECT f.key, near.key FROM first AS f
+                LEFT JOIN LATERAL ({settled}) AS settled ON true CROSS JOIN LATERAL (
                     SELECT settled.key WHERE settled.key IS NOT NULL
                     UNION ALL
                     SELECT r.{key}::{key_type}{collate} FROM {rows} AS r
@@ -265,28 +346,40 @@ impl<'m> BatchStatement<'m> {
         )
     }
 
-    /// The pairs, with the id of the cluster in place of a key that is in one.
-    fn edges(&self) -> String {
+    /// The key of a row that is as the first of a place, of another transaction, and in a cluster;
+    /// of none where that is not asked for.
+    fn settled(&self, asked: bool) -> String {
         let Statement {
-            clusters,
+            rows,
+            key,
             key_type,
-            equality,
             collate,
             ..
         } = &self.of.statement;
-        let entry = |side: &str| {
-            let is_entry = equality.clause("c.key", &format!("pair.{side}"));
-            format!(
-                "LEFT JOIN LATERAL (SELECT c.cluster_id::{key_type}{collate} AS id \
-                 FROM {clusters} AS c WHERE {is_entry} LIMIT 1) AS of_{side} ON true"
-            )
-        };
-        let (of_one, of_other) = (entry("one"), entry("other"));
+        if !asked {
+            return format!("SELECT NULL::{key_type}{collate} AS key WHERE false");
+        }
+        let (is_equal, of_theirs) = (self.is_near("f", 0), self.entry("theirs", "equal.key"));
+        format!(
+            "SELECT equal.key FROM (
+                SELECT r.{key}::{key_type}{collate} AS key, r.xmin
+                FROM {rows} AS r WHERE {is_equal} LIMIT 8
+            ) AS equal CROSS JOIN {of_theirs}
+            WHERE simhash_catalog.is_of_others(equal.xmin) LIMIT 1"
+        )
+    }
+
+    /// The pairs, with the id of the cluster in place of a key that is in one.
+    fn edges(&self) -> String {
+        let (of_one, of_other) = (
+            self.entry("of_one", "pair.one"),
+            self.entry("of_other", "pair.other"),
+        );
         format!(
             "SELECT DISTINCT
                 COALESCE(of_one.id, pair.one) AS one, of_one.id IS NULL AS one_is_free,
                 COALESCE(of_other.id, pair.other) AS other, of_other.id IS NULL AS other_is_free
-            FROM pair {of_one} {of_other}"
+            FROM pair LEFT JOIN {of_one} ON true LEFT JOIN {of_other} ON true"
         )
     }
 

@@ -16,6 +16,7 @@ pub struct Departure {
 
 /// Their parameters are those of [`Statement`], of the old version.
 struct Queries {
+    has_key: SavedQuery,
     equal_left: SavedQuery,
     ids: SavedQuery,
     forget: SavedQuery,
@@ -27,6 +28,7 @@ struct Queries {
 impl Queries {
     fn new(statement: &Statement) -> Self {
         let texts = [
+            statement.has_key(),
             statement.equal_left(),
             statement.ids(),
             statement.forget(),
@@ -35,8 +37,10 @@ impl Queries {
             statement.rename(),
         ];
         let queries = texts.each_ref().map(|text| (&**text, &*statement.types));
-        let [equal_left, ids, forget, leave, is_namesake, rename] = SavedQuery::all(queries, true);
+        let [has_key, equal_left, ids, forget, leave, is_namesake, rename] =
+            SavedQuery::all(queries, true);
         Self {
+            has_key,
             equal_left,
             ids,
             forget,
@@ -67,17 +71,24 @@ impl Departure {
     ) -> Option<Value<'a>> {
         let queries = self.queries.get_or_init(|| Queries::new(&of.statement));
         let run = |query: &SavedQuery| query.first_row::<0>(call.args(), row, Sees::Latest);
+        // What is stored under the key by now may have been answered already.
+        let has_followed = match keeps_key {
+            true => !call.new_row_is_live(),
+            false => run(&queries.has_key).is_some(),
+        };
         // An equal row is near the same rows, and holds the same together. But a row that this
         // transaction has united with this one may be in the cluster only because this trigger was
         // still to come.
-        let is_torn =
-            departs && (settled::has_united(of.clusters.oid) || run(&queries.equal_left).is_none());
+        let is_torn = has_followed
+            || departs
+                && (settled::has_united(of.clusters.oid) || run(&queries.equal_left).is_none());
         let ids = is_torn.then(|| queries.ids.first_row(call.args(), row, Sees::Latest));
-        if !keeps_key && of.clusters.may_delete() {
+        if !keeps_key && !has_followed && of.clusters.may_delete() {
             run(&queries.forget);
         }
-        // Another row may have the key by now.
-        run(&queries.leave);
+        if keeps_key && !is_torn {
+            run(&queries.leave);
+        }
         if let Some(ids) = ids {
             return ids.and_then(|[ids]| ids);
         }

@@ -4,8 +4,8 @@
 use super::statement::Statement;
 use crate::trigger::scope::Scope;
 
-/// Rows of the result: one. Columns: the keys of the members that are stored and have a fingerprint
-/// and a scope, in order; their fingerprints; the numbers of their scopes, NULL without `within=`;
+/// Rows of the result: one. Columns: the keys of the members that are stored, in order; their
+/// fingerprints; the numbers of their scopes, 0 without `within=` and NULL for a row without one;
 /// how many members are not seen in the table. `$1` is an array of the clusters' ids.
 pub fn members(statement: &Statement, scope: &Scope) -> String {
     let Statement {
@@ -20,30 +20,34 @@ pub fn members(statement: &Statement, scope: &Scope) -> String {
     } = statement;
     let is_there = equality.clause(&format!("r.{key}"), "c.key");
     let is_asked = equality.any_of("c.cluster_id", "$1");
-    let (columns, all, names) = (scope.listed("r."), scope.are_set("m."), scope.listed("m."));
+    let (columns, is_set) = (scope.listed("r"), scope.are_set("r"));
+    let named = scope.named("m");
     // With LIMIT a member's row is looked up by its key: other rows are not read.
     let member = format!(
         "member AS MATERIALIZED (
             SELECT c.key, r.* FROM (
                 SELECT c.key::{key_type}{collate} AS key FROM {clusters} AS c WHERE {is_asked}
             ) AS c LEFT JOIN LATERAL (
-                SELECT true AS stored, r.{fp}::pg_catalog.int8 AS fp{columns}
+                SELECT true AS stored, r.{fp}::pg_catalog.int8 AS fp, true{is_set} AS counts{columns}
                 FROM {rows} AS r WHERE {is_there} LIMIT 1
             ) AS r ON true
         )"
     );
     let (scopes, number, of_scope) = match scope.is_everything() {
-        true => (String::new(), "NULL::pg_catalog.int8", String::new()),
+        true => (String::new(), "0::pg_catalog.int8", String::new()),
         false => (
             format!(
                 ", scope AS MATERIALIZED (
                     SELECT m.*, pg_catalog.row_number() OVER () AS number
-                    FROM (SELECT DISTINCT {} FROM member AS m WHERE true{all}) AS m
+                    FROM (SELECT DISTINCT {} FROM member AS m WHERE m.counts) AS m
                 )",
-                &names[2..]
+                &named[2..]
             ),
             "s.number",
-            format!(" JOIN scope AS s ON true{}", scope.matches("m.", "s.")),
+            format!(
+                " LEFT JOIN scope AS s ON true{}",
+                scope.are_named_alike("m", "s")
+            ),
         ),
     };
     format!(
@@ -52,7 +56,7 @@ pub fn members(statement: &Statement, scope: &Scope) -> String {
             pg_catalog.array_agg(m.fp ORDER BY m.key),
             pg_catalog.array_agg({number} ORDER BY m.key),
             (SELECT pg_catalog.count(*) FROM member WHERE stored IS NULL)
-        FROM member AS m{of_scope} WHERE m.fp IS NOT NULL"
+        FROM member AS m{of_scope} WHERE m.stored"
     )
 }
 

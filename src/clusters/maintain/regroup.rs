@@ -27,9 +27,9 @@ pub struct Regroup {
 /// The members of some clusters, by key.
 struct Members<'a> {
     keys: Vec<Value<'a>>,
-    fingerprints: Vec<u64>,
+    fingerprints: Vec<Option<u64>>,
     /// The numbers of their scopes.
-    scopes: Vec<i64>,
+    scopes: Vec<Option<i64>>,
 }
 
 impl Regroup {
@@ -52,7 +52,8 @@ impl Regroup {
     }
 
     /// Computes the clusters of these ids anew, an array of keys: rows of a scope that are connected
-    /// stay together, and each part is named after its smallest key. With `sees_all` false, row
+    /// stay together, and each part is named after its smallest key. A row without a fingerprint or a
+    /// scope is alone. With `sees_all` false, row
     /// security may hide members from the user: clusters of which one is not seen stay as they are.
     pub fn run(&self, call: &TriggerCall<'_>, ids: Value<'_>, sees_all: bool) {
         let found = (self.members).first_row(call.args(), &[Some(ids)], Sees::Latest);
@@ -67,7 +68,7 @@ impl Regroup {
         }
         let members = Members {
             keys: keys.array().items.into_iter().flatten().collect(),
-            fingerprints: integers(fingerprints, |bits| bits as u64),
+            fingerprints: integers(fingerprints, |bits| Some(bits? as u64)),
             scopes: integers(scopes, |number| number),
         };
         let of = members.parts(self.radius);
@@ -99,7 +100,8 @@ impl Members<'_> {
         for rows in order.chunk_by(|a, b| self.scopes[*a as usize] == self.scopes[*b as usize]) {
             let mut components = Components::new(&mut activity);
             for row in rows {
-                components.add(Some(self.fingerprints[*row as usize]));
+                let row = *row as usize;
+                components.add(self.scopes[row].and(self.fingerprints[row]));
             }
             let mut sets = components.sets(radius);
             for (number, row) in (0u32..).zip(rows) {
@@ -110,12 +112,12 @@ impl Members<'_> {
     }
 }
 
-/// The elements of an array of bigint; 0 for NULL.
-pub fn integers<T>(array: Value<'_>, of: impl Fn(i64) -> T) -> Vec<T> {
+/// The elements of an array of integers or booleans, each made something else.
+pub fn integers<T>(array: Value<'_>, of: impl Fn(Option<i64>) -> T) -> Vec<T> {
     let items = array.array().items;
     collected(
         items
             .iter()
-            .map(|item| of(item.map_or(0, |value| value.integer()))),
+            .map(|item| of(item.map(|value| value.integer()))),
     )
 }

@@ -3,8 +3,8 @@
 //! joins its cluster.
 //!
 //! A row of another transaction is settled if it is committed. One of this transaction may be
-//! waiting for its trigger: only here is said that it was answered. What is remembered ends with
-//! the subtransaction: one that is rolled back takes its rows and its clusters along.
+//! waiting for its trigger: only here is said that it was answered. What is remembered ends when a
+//! subtransaction is rolled back: it takes its rows and its clusters along.
 //!
 //! And whether the transaction has united clusters at all. A row that arrives unites the clusters in
 //! which the rows near it are; one of these may have changed, and be in the cluster of what it was.
@@ -15,7 +15,8 @@ use std::collections::HashMap;
 use pgrx::pg_sys::Oid;
 
 use crate::pg::process::compat::local_transaction;
-use crate::pg::process::snapshot::{Moment, is_current};
+use crate::pg::process::snapshot::is_current;
+use crate::pg::process::subtransaction::Moment;
 use crate::pg::sql::fmgr::pg_function;
 use crate::pg::sql::key_type::{KeptKey, KeyType};
 use crate::pg::sql::value::Value;

@@ -216,20 +216,19 @@ impl Statement {
         )
     }
 
-    /// Takes the key out of the table of clusters, unless a row has it.
-    pub fn forget(&self) -> String {
-        let Statement {
-            clusters,
-            rows,
-            key,
-            ..
-        } = self;
-        let is = |column| self.equality.clause(column, "$1");
-        let (entry, row) = (is("key"), is(key));
+    /// Has a row the key?
+    pub fn has_key(&self) -> String {
+        let Statement { rows, key, .. } = self;
         format!(
-            "DELETE FROM {clusters} WHERE {entry} \
-             AND (SELECT true FROM {rows} WHERE {row} LIMIT 1) IS NULL"
+            "SELECT FROM {rows} WHERE {} LIMIT 1",
+            self.equality.clause(key, "$1")
         )
+    }
+
+    /// Takes the key out of the table of clusters.
+    pub fn forget(&self) -> String {
+        let is_entry = self.equality.clause("key", "$1");
+        format!("DELETE FROM {} WHERE {is_entry}", self.clusters)
     }
 
     /// Makes the row a cluster of its own.
@@ -306,8 +305,8 @@ impl Statement {
         ))
     }
 
-    /// A smaller key would rename the cluster, and a row that is in another cluster unite the two:
-    /// neither is done here.
+    /// A smaller key would rename the cluster, and a row that is in a cluster with others unite the
+    /// two: neither is done here.
     fn join(&self, equal: &str) -> String {
         let Statement {
             clusters,
@@ -318,11 +317,11 @@ impl Statement {
         } = self;
         let is_theirs = equality.clause("c.key", "equal.key");
         let is_own = equality.clause("key", "$1");
-        let is_smallest = equality.clause(
-            &format!("LEAST(found.id{collate}, $1{collate})"),
-            "found.id",
-        );
+        let least = format!("LEAST(found.id{collate}, $1{collate})");
+        let is_smaller = equality.clause(&least, "found.id");
         let is_there = equality.clause("own.id", "found.id");
+        let is_own_name = equality.clause("own.id", "$1");
+        let is_heir = self.is_heir();
         format!(
             "WITH found AS MATERIALIZED (
                 SELECT theirs.id FROM ({equal}) AS equal CROSS JOIN LATERAL (
@@ -332,8 +331,10 @@ impl Statement {
             ), own AS MATERIALIZED (
                 SELECT cluster_id::{key_type} AS id FROM {clusters} WHERE {is_own} LIMIT 1
             ), joined AS (
-                INSERT INTO {clusters} (key, cluster_id) SELECT $1, found.id FROM found
-                WHERE NOT EXISTS (SELECT FROM own) AND {is_smallest}
+                INSERT INTO {clusters} AS c (key, cluster_id) SELECT $1, found.id FROM found
+                WHERE {is_smaller} AND NOT EXISTS (SELECT FROM own WHERE NOT ({is_own_name}))
+                AND (SELECT true FROM {clusters} AS c WHERE {is_heir} LIMIT 1) IS NULL
+                ON CONFLICT (key) DO UPDATE SET cluster_id = excluded.cluster_id
                 RETURNING true
             )
             SELECT FROM joined UNION ALL SELECT FROM found CROSS JOIN own WHERE {is_there}"

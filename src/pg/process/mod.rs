@@ -1,5 +1,6 @@
 //! The server process: interrupts and stack ([`backend`]), [`memory`], [`temp_file`], [`error`],
-//! [`attempt`], [`encoding`], [`settings`], [`activity`], [`snapshot`], [`advisory_lock`], a
+//! [`attempt`], [`encoding`], [`settings`], [`activity`], [`snapshot`], [`subtransaction`],
+//! [`advisory_lock`], a
 //! background worker that helps ([`helper`]). [`compat`] has what differs between PostgreSQL's
 //! majors, [`unguarded`] the calls without a guard. What must not live here: anything that needs
 //! another folder of `pg`.
@@ -15,5 +16,6 @@ pub mod helper;
 pub mod memory;
 pub mod settings;
 pub mod snapshot;
+pub mod subtransaction;
 pub mod temp_file;
 pub mod unguarded;

@@ -68,24 +68,6 @@ fn active<R>(f: impl FnOnce(Limits, [&[pg_sys::TransactionId]; 2]) -> R) -> Opti
     }
 }
 
-/// A moment of a transaction. What was true of its own rows at one moment is true at another of the
-/// same, unless the transaction has changed them meanwhile: nothing was rolled back in between.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moment {
-    transaction: u32,
-    subtransaction: u32,
-}
-
-impl Moment {
-    pub fn now() -> Self {
-        Self {
-            transaction: local_transaction(),
-            // SAFETY: reads a variable of the backend.
-            subtransaction: unsafe { pg_sys::GetCurrentSubTransactionId() },
-        }
-    }
-}
-
 /// Is it this transaction, or one of its subtransactions that was not rolled back?
 pub fn is_current(transaction: pg_sys::TransactionId) -> bool {
     // SAFETY: reads the state of this backend's transaction.
