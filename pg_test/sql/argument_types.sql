@@ -106,7 +106,7 @@ INSERT INTO argument VALUES
 	('bit', NULL, 'repeat(''1'', 128)::bit(128)'), ('text[]', NULL, '''{a}'''), ('text[]', 'within', '''{body}'''), ('float8[]', NULL, '''{1}'''), ('bigint[]', NULL, '''{1}'''),
 	('regclass', NULL, '''documents'''), ('regclass', 'index', '''documents_fp'''),
 	('name', NULL, '''fp'''), ('name', 'text', '''body'''), ('anyelement', NULL, '1'), ('anycompatible', NULL, '1'),
-	('bytea', NULL, '''fingerprint=fp\000''');
+	('bytea', NULL, '''fingerprint=fp\000'''), ('xid', NULL, '''3''');
 CREATE FUNCTION call_of(function oid) RETURNS text LANGUAGE sql AS $$
 	SELECT format('SELECT %s(%s)%s', function::regproc,
 		string_agg(v.value || '::' || CASE WHEN a.type IN ('anyelement'::regtype, 'anycompatible'::regtype) THEN 'bigint' WHEN a.type = 'bit'::regtype THEN 'bit(128)'

@@ -255,8 +255,8 @@ SELECT key, cluster_id FROM live_cluster WHERE key > 20000 ORDER BY key;
 INSERT INTO live VALUES (20000, x'7000000000000007'::bigint);
 SELECT key, cluster_id FROM live_cluster WHERE key >= 20000 ORDER BY key;
 SELECT drift();
--- An UPDATE joins; a DELETE leaves; neither divides, that is for the next
--- computation: row 1 has left others behind, of which one is alone now.
+-- An UPDATE leaves and joins: row 1 has left another one behind, which is alone now. Its entry stays, and
+-- simhash_clusters leaves such rows out.
 UPDATE live SET fp = x'7000000000000000'::bigint WHERE id = 1;
 SELECT key, cluster_id FROM live_cluster WHERE cluster_id = 1 AND key >= 20000 ORDER BY key;
 SELECT drift();

@@ -130,7 +130,10 @@ impl RowTrigger {
         let taken = taken.filter(|version| self.is_taken(call, version));
         match taken {
             Some(_) => of.scopes.lock_whole(),
-            None => of.scopes.lock(call, departs, arrives.is_some()),
+            None if departs || arrives.is_some() => {
+                of.scopes.lock(call, departs, arrives.is_some());
+            }
+            None => {}
         }
         if let Some(old) = &old
             && (departs || !keeps_key)
