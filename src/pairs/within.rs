@@ -51,6 +51,11 @@ impl Within {
         Within(columns)
     }
 
+    /// Of columns of these names, which suit.
+    pub fn columns(names: &[&str]) -> Self {
+        Within(names.iter().map(|name| quoted(name)).collect())
+    }
+
     /// The rows of all sides, those of a group behind each other: the key of the first or of the
     /// second side, the fingerprint, the side, and the row's number within its group.
     fn query(&self, sources: &[SourceTable]) -> String {

@@ -10,7 +10,7 @@ use super::locks;
 use crate::pg::catalog::invalidation::Current;
 use crate::pg::catalog::lookup::equality_types;
 use crate::pg::catalog::table::{self, Column, quoted};
-use crate::pg::sql::key_type::Equality;
+use crate::pg::sql::key_type::{Equality, KeyType};
 use crate::pg::sql::trigger::TriggerCall;
 use crate::pg::sql::type_hash::TypeHash;
 use crate::pg::sql::value::Value;
@@ -99,6 +99,18 @@ impl Scope {
         let column =
             |(i, c): (usize, &ScopeColumn)| format!(", {row}.{} AS scope_{i}", quoted(&c.name));
         self.0.iter().enumerate().map(column).collect()
+    }
+
+    /// The columns of table `row`, each after a comma, by their own names.
+    pub fn columns(&self, row: &str) -> String {
+        let columns = self.0.iter();
+        (columns.map(|c| format!(", {row}.{}", quoted(&c.name)))).collect()
+    }
+
+    /// Has the type of each column an order?
+    pub fn has_order(&self) -> bool {
+        let mut columns = self.0.iter();
+        columns.all(|c| KeyType::new(c.column.base_type()).is_some())
     }
 
     /// The columns that [`Scope::listed`] has given names, each after a comma.

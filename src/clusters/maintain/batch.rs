@@ -6,6 +6,7 @@ use std::cell::{OnceCell, RefCell};
 use pgrx::PgSqlErrorCode::ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED;
 
 use super::batch_statement::BatchStatement;
+use super::large_batch;
 use super::maintained::Maintained;
 use super::regroup::{Regroup, integers};
 use super::settled;
@@ -141,19 +142,29 @@ impl<'a> Batch<'a, '_> {
             }
             self.trigger.regroup(self.call, ids);
         }
-        if let Some(sql) = self.statement.unions(self.may_settle())
-            && let Some(
-                [
-                    Some(nodes),
-                    Some(are_keys),
-                    Some(are_ids),
-                    Some(one),
-                    Some(other),
-                ],
-            ) = self.run(&sql)
+        let found = match self.is_large() {
+            true => large_batch::unions(of, &self.statement, &self.queries),
+            false => (self.statement.unions(self.may_settle())).and_then(|sql| self.run(&sql)),
+        };
+        if let Some(
+            [
+                Some(nodes),
+                Some(are_keys),
+                Some(are_ids),
+                Some(one),
+                Some(other),
+            ],
+        ) = found
         {
             self.unite(Unions::new(nodes, [are_keys, are_ids], [one, other]));
         }
+    }
+
+    /// Is the whole table to be searched for what the new rows unite?
+    fn is_large(&self) -> bool {
+        self.call.event() == Event::Insert
+            && large_batch::may_search(self.call, &self.trigger.of)
+            && (self.statement.is_large()).is_some_and(|sql| self.run::<0>(&sql).is_some())
     }
 
     /// May rows of other transactions stand for equal ones? The writer of a version is a system

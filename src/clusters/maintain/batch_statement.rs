@@ -1,5 +1,6 @@
-//! The queries about a statement, as SQL text. They read its transition tables, whose columns are
-//! those of the table.
+//! The queries about a statement, as SQL text: what it has changed, what its old rows leave, what is
+//! written. They read its transition tables, whose columns are those of the table.
+//! [`super::union_statement`] has those about what its new rows unite.
 
 use super::maintained::Maintained;
 use super::statement::Statement;
@@ -7,10 +8,10 @@ use crate::pg::catalog::table::quoted;
 
 /// The queries of one call.
 pub struct BatchStatement<'m> {
-    of: &'m Maintained,
+    pub(super) of: &'m Maintained,
     /// The transition tables, as SQL text.
-    old: Option<String>,
-    new: Option<String>,
+    pub(super) old: Option<String>,
+    pub(super) new: Option<String>,
 }
 
 impl<'m> BatchStatement<'m> {
@@ -53,7 +54,7 @@ impl<'m> BatchStatement<'m> {
 
     /// The rows of `table` that were compared with others, without those that are in `other` as they
     /// are here. Columns: key, fp, and those of the scope, named.
-    fn changed(&self, table: &str, other: Option<&str>) -> String {
+    pub(super) fn changed(&self, table: &str, other: Option<&str>) -> String {
         let Statement {
             key,
             fp,
@@ -81,7 +82,7 @@ impl<'m> BatchStatement<'m> {
 
     /// The condition that row `r` of the table is within `radius` bits of row `other`, which has
     /// columns fp and those of the scope, named.
-    fn is_near(&self, other: &str, radius: u32) -> String {
+    pub(super) fn is_near(&self, other: &str, radius: u32) -> String {
         let fp = &self.of.statement.fp;
         let same_scope = self.of.scopes.scope.has_scope_of("r", other);
         format!(
@@ -91,14 +92,14 @@ impl<'m> BatchStatement<'m> {
     }
 
     /// The same for a row that is found by its key: the index on the fingerprint is not to be used.
-    fn is_as(&self, other: &str) -> String {
+    pub(super) fn is_as(&self, other: &str) -> String {
         let fp = &self.of.statement.fp;
         let same_scope = self.of.scopes.scope.has_scope_of("r", other);
         format!("r.{fp}::pg_catalog.int8 OPERATOR(pg_catalog.=) {other}.fp{same_scope}")
     }
 
     /// The id of the cluster in which a key is: the FROM item `name`, with a column id.
-    fn entry(&self, name: &str, key: &str) -> String {
+    pub(super) fn entry(&self, name: &str, key: &str) -> String {
         let Statement {
             clusters,
             key_type,
@@ -242,145 +243,6 @@ impl<'m> BatchStatement<'m> {
         let is_entry = equality.any_of("key", "$1");
         let is_alone = equality.clause("cluster_id", "key");
         format!("UPDATE {clusters} SET cluster_id = key WHERE {is_entry} AND NOT ({is_alone})")
-    }
-
-    /// Which clusters the new rows unite. One row: the nodes, which are the ids of clusters and the
-    /// keys that are in none, in order; which of them are such keys; which are such ids; and pairs of
-    /// nodes, by their numbers from 1. With `settled`, a row beside an equal one of another
-    /// transaction joins that one's cluster, and what else is near is not looked at.
-    pub fn unions(&self, settled: bool) -> Option<String> {
-        let [new, place] = self.places()?;
-        let (pair, edge) = (self.pairs(settled), self.edges());
-        let equality = &self.of.statement.equality;
-        let [one, other] = ["one", "other"]
-            .map(|side| equality.clause(&format!("{side}.key"), &format!("edge.{side}")));
-        Some(format!(
-            "WITH new AS MATERIALIZED ({new}), place AS MATERIALIZED ({place}),
-            {pair}, edge AS MATERIALIZED ({edge}), node AS MATERIALIZED (
-                SELECT key, pg_catalog.bool_or(is_free) AS is_key,
-                    pg_catalog.bool_or(NOT is_free) AS is_id,
-                    pg_catalog.row_number() OVER (ORDER BY key) AS number
-                FROM (
-                    SELECT one AS key, one_is_free AS is_free FROM edge
-                    UNION ALL SELECT other, other_is_free FROM edge
-                ) AS node GROUP BY key
-            )
-            SELECT (SELECT pg_catalog.array_agg(key ORDER BY number) FROM node),
-                (SELECT pg_catalog.array_agg(is_key ORDER BY number) FROM node),
-                (SELECT pg_catalog.array_agg(is_id ORDER BY number) FROM node),
-                pg_catalog.array_agg(one.number), pg_catalog.array_agg(other.number)
-            FROM edge JOIN node AS one ON {one} JOIN node AS other ON {other}"
-        ))
-    }
-
-    /// The new rows; and their fingerprints, by scope, beside which there is a row.
-    fn places(&self) -> Option<[String; 2]> {
-        let Statement {
-            rows,
-            key,
-            equality,
-            ..
-        } = &self.of.statement;
-        let new = self.changed(self.new.as_ref()?, self.old.as_deref());
-        let named = self.of.scopes.scope.named("n");
-        let is_near = self.is_near("f", self.of.options.radius);
-        let is_itself = equality.clause(&format!("r.{key}"), "f.key");
-        let place = format!(
-            "SELECT f.* FROM (
-                SELECT (pg_catalog.array_agg(n.key))[1] AS key, n.fp{named},
-                    pg_catalog.count(*) AS copies
-                FROM new AS n GROUP BY n.fp{named}
-            ) AS f
-            WHERE f.copies OPERATOR(pg_catalog.>) 1 OR (
-                SELECT true FROM {rows} AS r WHERE {is_near} AND NOT ({is_itself}) LIMIT 1
-            )"
-        );
-        Some([new, place])
-    }
-
-    /// The rows of the places that are still stored, as `arrived`; the first of each place; and the
-    /// pairs of keys, as `pair`.
-    fn pairs(&self, settled: bool) -> String {
-        let Statement {
-            rows,
-            key,
-            key_type,
-            equality,
-            collate,
-            ..
-        } = &self.of.statement;
-        let scope = &self.of.scopes.scope;
-        let (named, same_scope) = (scope.named("n"), scope.are_named_alike("n", "f"));
-        let (is_stored, is_as_stored) = (
-            equality.clause(&format!("r.{key}"), "n.key"),
-            self.is_as("n"),
-        );
-        let is_near = self.is_near("f", self.of.options.radius);
-        let is_itself = equality.clause(&format!("r.{key}"), "f.key");
-        let is_first = equality.clause("n.key", "f.key");
-        let settled = self.settled(settled);
-        format!(
-            "candidate AS MATERIALIZED (
-                SELECT n.key, n.fp{named} FROM place AS f
-                JOIN new AS n ON n.fp OPERATOR(pg_catalog.=) f.fp{same_scope}
-            ), arrived AS MATERIALIZED (
-                SELECT n.* FROM candidate AS n WHERE (
-                    SELECT true FROM {rows} AS r WHERE {is_stored} AND {is_as_stored} LIMIT 1
-                )
-            ), first AS MATERIALIZED (
-                SELECT (pg_catalog.array_agg(n.key ORDER BY n.key))[1] AS key, n.fp{named}
-                FROM arrived AS n GROUP BY n.fp{named}
-            ), pair AS MATERIALIZED (
-                SELECT f.key AS one, n.key AS other FROM first AS f
-                JOIN arrived AS n ON n.fp OPERATOR(pg_catalog.=) f.fp{same_scope}
-                WHERE NOT ({is_first})
-                UNION ALL
-                SELECT f.key, near.key FROM first AS f
-                LEFT JOIN LATERAL ({settled}) AS settled ON true CROSS JOIN LATERAL (
-                    SELECT settled.key WHERE settled.key IS NOT NULL
-                    UNION ALL
-                    SELECT r.{key}::{key_type}{collate} FROM {rows} AS r
-                    WHERE settled.key IS NULL AND {is_near} AND NOT ({is_itself})
-                ) AS near
-            )"
-        )
-    }
-
-    /// The key of a row that is as the first of a place, of another transaction, and in a cluster;
-    /// of none where that is not asked for.
-    fn settled(&self, asked: bool) -> String {
-        let Statement {
-            rows,
-            key,
-            key_type,
-            collate,
-            ..
-        } = &self.of.statement;
-        if !asked {
-            return format!("SELECT NULL::{key_type}{collate} AS key WHERE false");
-        }
-        let (is_equal, of_theirs) = (self.is_near("f", 0), self.entry("theirs", "equal.key"));
-        format!(
-            "SELECT equal.key FROM (
-                SELECT r.{key}::{key_type}{collate} AS key, r.xmin
-                FROM {rows} AS r WHERE {is_equal} LIMIT 8
-            ) AS equal CROSS JOIN {of_theirs}
-            WHERE simhash_catalog.is_of_others(equal.xmin) LIMIT 1"
-        )
-    }
-
-    /// The pairs, with the id of the cluster in place of a key that is in one.
-    fn edges(&self) -> String {
-        let (of_one, of_other) = (
-            self.entry("of_one", "pair.one"),
-            self.entry("of_other", "pair.other"),
-        );
-        format!(
-            "SELECT DISTINCT
-                COALESCE(of_one.id, pair.one) AS one, of_one.id IS NULL AS one_is_free,
-                COALESCE(of_other.id, pair.other) AS other, of_other.id IS NULL AS other_is_free
-            FROM pair LEFT JOIN {of_one} ON true LEFT JOIN {of_other} ON true"
-        )
     }
 
     /// Gives the clusters with the ids of the array `$1` the names of the array `$2`.

@@ -23,7 +23,7 @@ pub struct Maintained {
     pub key_type: KeyType,
     pub fingerprint: Column,
     /// The table that is searched: for a partition, the partitioned table that has the trigger.
-    table: pg_sys::Oid,
+    pub table: pg_sys::Oid,
     pub clusters: ClusterTable,
     pub scopes: Scopes,
     pub statement: Statement,

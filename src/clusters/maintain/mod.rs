@@ -35,6 +35,8 @@ mod cluster_table;
 #[cfg(feature = "server")]
 mod departure;
 #[cfg(feature = "server")]
+mod large_batch;
+#[cfg(feature = "server")]
 mod maintained;
 #[cfg(feature = "server")]
 mod members;
@@ -50,3 +52,5 @@ mod settled;
 mod statement;
 #[cfg(feature = "server")]
 mod trigger;
+#[cfg(feature = "server")]
+mod union_statement;

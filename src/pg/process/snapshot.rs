@@ -1,5 +1,5 @@
 //! Which rows a statement sees. With it the caller knows whether what it read earlier would still
-//! read the same.
+//! read the same, or reads what is committed now.
 
 use pgrx::pg_sys;
 
@@ -72,4 +72,17 @@ fn active<R>(f: impl FnOnce(Limits, [&[pg_sys::TransactionId]; 2]) -> R) -> Opti
 pub fn is_current(transaction: pg_sys::TransactionId) -> bool {
     // SAFETY: reads the state of this backend's transaction.
     unsafe { pg_sys::TransactionIdIsCurrentTransactionId(transaction) }
+}
+
+/// Runs `f` with an active snapshot of its own: what is committed now, whatever the isolation level,
+/// and all that this transaction has done before. What reads under the active snapshot reads that.
+pub fn with_latest<R>(f: impl FnOnce() -> R) -> R {
+    // SAFETY: in a transaction; pushes and pops in pairs, and after an ERROR the server pops it.
+    unsafe {
+        pg_sys::CommandCounterIncrement();
+        pg_sys::PushActiveSnapshot(pg_sys::GetLatestSnapshot());
+        let result = f();
+        pg_sys::PopActiveSnapshot();
+        result
+    }
 }

@@ -9,7 +9,7 @@ use crate::pg::process::error::raise;
 use crate::pg::sql::value::{Storage, Value};
 
 /// Receives a row: the values of its columns, None for NULL. They live until it returns.
-type ResultSink<'f, const N: usize> = &'f mut dyn FnMut([Option<Value<'_>>; N]);
+pub type ResultSink<'f, const N: usize> = &'f mut dyn FnMut([Option<Value<'_>>; N]);
 
 /// A destination of rows, as the executor knows it, with the sink behind it.
 #[repr(C)]
@@ -22,9 +22,19 @@ struct Receiver<'f, const N: usize> {
     sink: ResultSink<'f, N>,
 }
 
-/// Runs a query of N columns under the snapshot of the running statement, and calls `sink` with
-/// each row. `$1` is the parameter.
+/// Runs a query of N columns under the active snapshot, which is that of the running statement if
+/// the caller has set no other, and calls `sink` with each row. `$1` is the parameter.
 pub fn for_each_row<const N: usize>(sql: &str, parameter: Option<Value<'_>>, sink: ResultSink<N>) {
+    for_each_row_after(|| {}, sql, parameter, sink);
+}
+
+/// The same, after `first` has been run in the connection.
+pub(super) fn for_each_row_after<const N: usize>(
+    first: impl FnOnce(),
+    sql: &str,
+    parameter: Option<Value<'_>>,
+    sink: ResultSink<N>,
+) {
     let text = c_text(sql);
     let mut receiver = Receiver {
         base: pg_sys::DestReceiver {
@@ -40,6 +50,7 @@ pub fn for_each_row<const N: usize>(sql: &str, parameter: Option<Value<'_>>, sin
         sink,
     };
     connected(|| {
+        first();
         // SAFETY: the options that are not set are null; text and receiver outlive the call.
         unsafe {
             let mut options = pg_sys::SPIExecuteOptions {

@@ -5,6 +5,7 @@ use std::ffi::c_char;
 use pgrx::pg_sys;
 
 use super::connection::{check, connected, prepare};
+use super::query::{ResultSink, for_each_row_after};
 use super::saved_query::{Sees, copied, plan_with_indexes};
 use crate::pg::sql::trigger::TriggerCall;
 use crate::pg::sql::value::Value;
@@ -60,5 +61,13 @@ impl<'a, 'c> TransitionQueries<'a, 'c> {
                 (pg_sys::SPI_processed > 0).then(|| std::array::from_fn(|i| copied(i)))
             }
         })
+    }
+    /// Calls `sink` with each row of a query, which is planned like any other and sees what the
+    /// active snapshot shows.
+    pub fn for_each_row<const N: usize>(&self, sql: &str, sink: ResultSink<N>) {
+        // SAFETY: while connected; the trigger's data lives as long as the call.
+        let show_tables =
+            || unsafe { check(pg_sys::SPI_register_trigger_data(self.call.data_for_spi())) };
+        for_each_row_after(show_tables, sql, None, sink);
     }
 }
