@@ -15,9 +15,11 @@ our @EXPORT = qw($anew kept_variants make_kept run_kept faults_of_kept kept_stat
 
 # ---- the tables ---------------------------------------------------------------------------------------------------
 
-my %number = (type => 'bigint', key => sub { return $_[0] });
-my %text = (type => 'text', key => sub { return "'k$_[0]'" });
-my %uuid = (type => 'uuid', key => sub { return sprintf "'%08x-0000-0000-0000-%012x'::uuid", ($_[0] * 2654435761) % 2**32, $_[0] });
+# key: of a number, as SQL writes it; key_of_number: the same as an expression in SQL, of the number i.
+my %number = (type => 'bigint', key => sub { return $_[0] }, key_of_number => 'i::bigint');
+my %text = (type => 'text', key => sub { return "'k$_[0]'" }, key_of_number => "'k' || i");
+my %uuid = (type => 'uuid', key_of_number => "(lpad(to_hex(i * 2654435761 % 4294967296), 8, '0') || '-0000-0000-0000-' || lpad(to_hex(i), 12, '0'))::uuid",
+	key => sub { return sprintf "'%08x-0000-0000-0000-%012x'::uuid", ($_[0] * 2654435761) % 2**32, $_[0] });
 
 # references: what the key of a cluster references. form: row, constraint (deferrable, with timing), statement or both (for
 # events another one); events: of a row trigger. partitions: of the table. upsert: ON CONFLICT can be used. keys_of_sessions: nothing but

@@ -117,6 +117,22 @@ sub block
 	return "DO \$do\$ BEGIN\n$body\nEND \$do\$";
 }
 
+# A statement that stores so many rows that it is answered by a search of the whole table, at times after those that this
+# operation has stored before. Most have no fingerprint, or are of a few.
+sub large_insert
+{
+	my ($d) = @_;
+	return insert($d, 6) unless $d->{variant}{form} =~ /statement|both/;
+	my ($first, $n) = (10000 * ($d->{session} + 1) + 500 * int(rand 3), 1000 + int(rand 200));
+	my $key = $d->{variant}{key_of_number};
+	my $range = "IN (SELECT $key FROM generate_series($first, $first + $n) i)";
+	my $fps = 'ARRAY[' . join(', ', map { fingerprint($d) } 1 .. 1 + int(rand 12)) . ']::bigint[]';
+	my $share = (5, 40, 1000)[ rand 3 ];
+	my $insert = "INSERT INTO doc (id, tenant, fp) SELECT $key, 1 + i % 3, CASE WHEN i * 7 % 1000 < $share THEN ($fps)[1 + i % 12] END"
+	  . " FROM generate_series($first, $first + $n - 1) i WHERE NOT EXISTS (SELECT FROM doc d WHERE d.id = $key)";
+	return rand() < 0.7 ? ("DELETE FROM doc WHERE id $range", $insert) : $insert;
+}
+
 # IN: a transaction that keeps its snapshot sees an entry that another one has deleted since beside its own new one.
 my $of_cluster = 'id IN (SELECT key FROM cluster WHERE cluster_id IN (SELECT cluster_id FROM cluster WHERE key = %s))';
 
@@ -155,6 +171,7 @@ my @operations = (
 	[ 3, sub { my $how = rand() < 0.5 ? 'fp' : 'fp # 7';
 		'WITH gone AS (DELETE FROM doc WHERE id IN (' . key_list($_[0], 3, 1) . ") RETURNING id, tenant, fp) INSERT INTO doc (id, tenant, fp) SELECT id, tenant, $how FROM gone" } ],
 	[ 2, \&copy ],
+	[ 1.5, \&large_insert ],
 	[ 4, \&block ]);
 my $all_weights = 0;
 $all_weights += $_->[0] for @operations;

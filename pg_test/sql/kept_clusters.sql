@@ -318,5 +318,23 @@ SELECT try(definition, statement) FROM (VALUES
 	('AFTER UPDATE ON kept_test.secret REFERENCING OLD TABLE AS o FOR EACH STATEMENT', 'UPDATE kept_test.secret SET fp = 1'),
 	('AFTER DELETE ON kept_test.secret FOR EACH STATEMENT', 'DELETE FROM kept_test.secret')) t (definition, statement);
 SELECT simhash_maintain_clusters();
+-- Triggers that write to one table of clusters have one radius, whatever their forms; 3 is the default.
+CREATE TABLE one (id int PRIMARY KEY, fp bigint);
+CREATE TABLE one_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
+CREATE TABLE other_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
+CREATE TRIGGER a AFTER INSERT ON one FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=one_cluster', 'key=id', 'fingerprint=fp');
+CREATE TRIGGER b AFTER DELETE ON one REFERENCING OLD TABLE AS o FOR EACH STATEMENT
+	EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept_test.one_cluster', 'key=id', 'fingerprint=fp', 'radius=4');
+CREATE TRIGGER c AFTER INSERT ON one FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=other_cluster', 'key=id', 'fingerprint=fp', 'radius=5');
+INSERT INTO one VALUES (1, 0), (2, 0);
+DROP TRIGGER a ON one;
+INSERT INTO one VALUES (1, 0), (2, 0);
+CREATE TRIGGER a AFTER INSERT ON one FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=one_cluster', 'key=id', 'fingerprint=fp');
+DELETE FROM one;
+CREATE OR REPLACE TRIGGER b AFTER DELETE ON one REFERENCING OLD TABLE AS o FOR EACH STATEMENT
+	EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept_test.one_cluster', 'key=id', 'fingerprint=fp', 'radius=3');
+INSERT INTO one VALUES (3, 0);
+DELETE FROM one WHERE id = 1;
+SELECT clusters('one', 'one_cluster'), (SELECT count(*) FROM other_cluster) AS others;
 
 DROP SCHEMA kept_test CASCADE;

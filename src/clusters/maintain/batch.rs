@@ -164,7 +164,7 @@ impl<'a> Batch<'a, '_> {
     fn is_large(&self) -> bool {
         self.call.event() == Event::Insert
             && large_batch::may_search(self.call, &self.trigger.of)
-            && (self.statement.is_large()).is_some_and(|sql| self.run::<0>(&sql).is_some())
+            && large_batch::is_large(&self.statement, &self.queries)
     }
 
     /// May rows of other transactions stand for equal ones? The writer of a version is a system

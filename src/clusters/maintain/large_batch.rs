@@ -39,6 +39,15 @@ pub fn may_search(call: &TriggerCall<'_>, of: &Maintained) -> bool {
         && !is_serializable()
 }
 
+/// Has the statement stored many rows, and the table not many more?
+pub fn is_large(statement: &BatchStatement<'_>, queries: &TransitionQueries<'_, '_>) -> bool {
+    let mut is_large = false;
+    if let Some(sql) = statement.is_large() {
+        with_latest(|| queries.for_each_row::<0>(&sql, &mut |_| is_large = true));
+    }
+    is_large
+}
+
 /// What the new rows unite, as [`BatchStatement::unions`] says.
 pub fn unions<'a>(
     of: &Maintained,
@@ -118,6 +127,9 @@ fn with_new_rows(
         touched[parts[*row as usize] as usize] |= are_new[first];
     }
     let mut rows = collected((0..touched.len() as u32).zip(parts));
-    rows.retain(|(_, part)| touched[*part as usize]);
+    rows.retain(|(_, part)| {
+        check_for_interrupts();
+        touched[*part as usize]
+    });
     rows
 }

@@ -72,18 +72,22 @@ impl Scopes {
 fn refuse_others(call: &TriggerCall<'_>, options: &MaintainOptions, clusters: Oid) {
     for sibling in call.siblings() {
         // A trigger whose arguments are refused lets no row pass.
-        if let Ok(other) = parse(&sibling.arguments)
-            && !same(&other.within, &options.within)
-            && let Some(name) = TableName::parse(&other.clusters)
+        let Ok(other) = parse(&sibling.arguments) else {
+            continue;
+        };
+        let (differ, argument) = match same(&other.within, &options.within) {
+            false => ("name different columns in \"within\"", "within"),
+            true if other.radius != options.radius => ("have different radii", "radius"),
+            true => continue,
+        };
+        if let Some(name) = TableName::parse(&other.clusters)
             && name.find(sibling.origin.table) == Some(clusters)
         {
-            let message = format!(
-                "triggers that write to \"{}\" name different columns in \"within\"",
-                table_name::shown(clusters)
-            );
-            let hint = "Give all of them the same 'within=...', or a table of clusters each.";
-            let hint = Some(hint.to_owned());
-            refuse(call, ERRCODE_INVALID_PARAMETER_VALUE, message, hint);
+            let shown = table_name::shown(clusters);
+            let message = format!("triggers that write to \"{shown}\" {differ}");
+            let hint =
+                format!("Give all of them the same '{argument}=...', or a table of clusters each.");
+            refuse(call, ERRCODE_INVALID_PARAMETER_VALUE, message, Some(hint));
         }
     }
 }
