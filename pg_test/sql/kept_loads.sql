@@ -253,6 +253,19 @@ SELECT looked_up();
 COMMIT;
 SELECT * FROM compared();
 
+-- A file that is long for its rows is not read as a whole: here each dead row fills a page.
+CALL make();
+CALL twice('ALTER TABLE %s ADD pad text DEFAULT repeat(''x'', 5000)');
+CALL twice('ALTER TABLE %s ALTER pad SET STORAGE PLAIN');
+CALL load(4001, 7000);
+CALL twice('DELETE FROM %s');
+BEGIN;
+CALL begun();
+CALL load(1, 1200);
+SELECT looked_up();
+COMMIT;
+SELECT * FROM compared();
+
 -- A role needs no more rights than for few rows. One that does not see all rows joins those that it sees.
 CALL make();
 CREATE ROLE regress_kept_loads;

@@ -8,6 +8,8 @@ use super::statement::Statement;
 /// look a new row up costs about as much as to read ten rows and compare them.
 const LEAST: u32 = 1_000;
 const SHARE: u32 = 11;
+/// The most bytes of the table's file for each new row.
+const BYTES: u32 = 2 * 8192;
 
 impl BatchStatement<'_> {
     /// Which clusters the new rows unite. One row: the nodes, which are the ids of clusters and the
@@ -148,12 +150,17 @@ impl BatchStatement<'_> {
             FROM pair LEFT JOIN {of_one} ON true LEFT JOIN {of_other} ON true"
         )
     }
-    /// Has the statement stored many rows, and the table not many more? Returns a row if so.
+
+    /// Has the statement stored many rows, and the table not many more? Returns a row if so. A file
+    /// that is long for them, of dead rows or free pages, would cost more to read than the index.
     pub fn is_large(&self) -> Option<String> {
         let (new, rows) = (self.new.as_ref()?, &self.of.statement.rows);
+        let table = self.of.table.to_u32();
         Some(format!(
             "SELECT FROM (SELECT pg_catalog.count(*) AS rows FROM {new}) AS new
-            WHERE new.rows OPERATOR(pg_catalog.>=) {LEAST} AND (
+            WHERE new.rows OPERATOR(pg_catalog.>=) {LEAST}
+            AND pg_catalog.pg_relation_size({table}) OPERATOR(pg_catalog.<=) (new.rows OPERATOR(pg_catalog.*) {BYTES})
+            AND (
                 SELECT true FROM {rows} OFFSET new.rows OPERATOR(pg_catalog.*) {SHARE} LIMIT 1
             ) IS NULL"
         ))
