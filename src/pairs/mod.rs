@@ -33,4 +33,6 @@ pub(crate) mod source;
 pub(crate) mod within;
 
 #[cfg(test)]
+mod skewed_tests;
+#[cfg(test)]
 mod tests;
