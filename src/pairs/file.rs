@@ -145,7 +145,8 @@ impl<F: Store, const N: usize> Gathered<F, N> {
             group[0] = finder.distinct(std::mem::take(&mut group[0]));
         }
         if connects && is_crowded(group[0], radius) {
-            return group[0].len() * (ROW + BESIDE) <= self.limit * ROW
+            let beside = group[0].len() * BESIDE;
+            return self.counts[0] * ROW + beside <= self.limit * ROW
                 && finder.components(group[0], Task::ALL).is_ok();
         }
         finder.slice(group, Task::ALL);
