@@ -1,9 +1,9 @@
 //! Which of some numbered rows are connected by near pairs.
 
-use super::union_find::UnionFind;
 use crate::pairs::file::Gathered;
 use crate::pairs::find::Row;
 use crate::pairs::search::{PairSearch, Pairs};
+use crate::pairs::union_find::UnionFind;
 use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::memory::{or_out_of_memory, work_mem_bytes};

@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use super::edges::{Edge, Edges, Host, LEAST, MOST, read};
-use crate::pairs::find::{WINDOW, arrange, window};
+use crate::pairs::arrange::{WINDOW, arrange, window};
 use crate::store::Store;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -10,7 +10,7 @@
 
 use super::edge_sort::{Sorted, Sorter};
 use super::edges::{Edge, Edges, Host};
-use super::union_find::UnionFind;
+use crate::pairs::union_find::UnionFind;
 use std::cmp::Reverse;
 use std::collections::TryReserveError;
 

@@ -3,11 +3,11 @@
 
 use super::edges::{Edge, Edges, Host};
 use super::group::{Classes, Method, representatives};
-use super::union_find::UnionFind;
 use crate::pairs::file::Gathered;
 use crate::pairs::keys::{KeyBuffer, Keys};
 use crate::pairs::search::{PairSearch, Pairs, Tags};
 use crate::pairs::source::SourceTable;
+use crate::pairs::union_find::UnionFind;
 use crate::pairs::within::Within;
 use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
@@ -95,7 +95,8 @@ impl Pairs for PairCollector {
     fn pair(&mut self, a: u64, b: u64, distance: u32) {
         let (a, b) = (self.number(a), self.number(b));
         if let Some(sets) = &mut self.sets {
-            return sets.union(a, b);
+            sets.union(a, b);
+            return;
         }
         if distance == 0 {
             self.firsts[b as usize] = self.firsts[a as usize];

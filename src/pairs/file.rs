@@ -3,101 +3,17 @@
 
 #![forbid(unsafe_code)]
 
+use super::arrange::{WINDOW, window};
 use super::compare::TILE;
-use super::find::{Finder, Host, Row, WINDOW, is_alone, sides, window};
+use super::find::{Finder, Host, Row, is_alone, sides};
+use super::part::{CHUNK, Part, ROW, counts, rows, varying};
+use super::sets::{BESIDE, is_crowded};
 use super::split::{Size, Task, choose};
-use crate::bytes::get_u64;
 use crate::store::Store;
 use std::collections::TryReserveError;
 
-const ROW: usize = size_of::<Row>();
-/// Rows that are written at a time, and read for a division.
-const CHUNK: usize = 64;
 /// Bytes of the buffer that the server keeps for an open temporary file.
 const FILE_BUFFER: usize = 8192;
-
-/// Rows in a temporary file.
-pub struct Part<F> {
-    file: F,
-    rows: u64,
-    /// The first row's fingerprint, and the bits in which others differ from it.
-    first: u64,
-    varying: u64,
-    unwritten: Vec<u8>,
-}
-
-impl<F: Store> Part<F> {
-    pub fn new(file: F) -> Self {
-        Part {
-            file,
-            rows: 0,
-            first: 0,
-            varying: 0,
-            unwritten: Vec::with_capacity(CHUNK * ROW),
-        }
-    }
-
-    pub fn add(&mut self, row: Row) {
-        if self.rows == 0 {
-            self.first = row.fingerprint;
-        }
-        self.rows += 1;
-        self.varying |= self.first ^ row.fingerprint;
-        self.unwritten.extend(row.fingerprint.to_ne_bytes());
-        self.unwritten.extend(row.tag.to_ne_bytes());
-        if self.unwritten.len() >= CHUNK * ROW {
-            self.flush();
-        }
-    }
-
-    /// Writes the rows that are not in the file yet. Reading comes after it.
-    fn flush(&mut self) {
-        self.file.write(&self.unwritten);
-        self.unwritten.clear();
-    }
-
-    /// Appends at most `most` rows from row `at` on.
-    fn read(&mut self, at: u64, most: usize, rows: &mut Vec<Row>, pause: &mut dyn FnMut()) {
-        let mut bytes = [0; CHUNK * ROW];
-        let end = self.rows.min(at + most as u64);
-        for start in (at..end).step_by(CHUNK) {
-            pause();
-            let count = (end - start).min(CHUNK as u64) as usize;
-            let bytes = &mut bytes[..count * ROW];
-            self.file.read(start * ROW as u64, bytes);
-            rows.extend(bytes.chunks_exact(ROW).map(|bytes| Row {
-                fingerprint: get_u64(bytes, 0),
-                tag: get_u64(bytes, 8),
-            }));
-        }
-    }
-
-    /// Shows every row.
-    fn for_each(&mut self, pause: &mut dyn FnMut(), mut each: impl FnMut(Row)) {
-        let (mut rows, mut at) = (Vec::with_capacity(CHUNK), 0);
-        while at < self.rows {
-            rows.clear();
-            self.read(at, CHUNK, &mut rows, pause);
-            at += rows.len() as u64;
-            rows.iter().for_each(|row| each(*row));
-        }
-    }
-}
-
-/// How many rows the sides of a group have.
-fn counts<const N: usize, F>(parts: &[Part<F>; N]) -> [u64; N] {
-    parts.each_ref().map(|part| part.rows)
-}
-
-fn rows<F>(parts: &[Part<F>]) -> u64 {
-    parts.iter().map(|part| part.rows).sum()
-}
-
-/// The bits in which the rows of a group differ from each other.
-fn varying<const N: usize, F>(parts: &[Part<F>; N]) -> u64 {
-    let first = parts[0].first;
-    (parts.iter()).fold(0, |bits, part| bits | part.varying | (part.first ^ first))
-}
 
 /// The rows of a group, of one side or of two, gathered in memory, or in files once there are too
 /// many.
@@ -182,27 +98,28 @@ impl<F: Store, const N: usize> Gathered<F, N> {
 
     /// Gives every pair within `radius` to the host.
     pub fn find_pairs(&mut self, host: &mut impl Host<File = F>, radius: u32) {
+        if self.spilled.is_none() && !self.find_in_memory(host, radius) {
+            self.spill(host);
+        }
         let Some(parts) = &mut self.spilled else {
-            if !is_alone(self.counts.map(|count| count as u64)) {
-                let mut group = sides(&mut self.rows, self.counts);
-                let mut finder = Finder::new(host, radius);
-                if N == 1 && finder.host.wants_distinct() {
-                    group[0] = finder.distinct(std::mem::take(&mut group[0]));
-                }
-                finder.slice(group, Task::ALL);
-            }
             return;
         };
         parts.iter_mut().for_each(Part::flush);
-        let limit = self.limit / 2;
-        let files = limit * ROW / 2 / (FILE_BUFFER + CHUNK * ROW) / N;
+        let connects = N == 1 && host.is_transitive();
+        // A quarter of the memory is for the buffers of files.
+        let limit = match connects {
+            true => self.limit / 4 * 3 * ROW / (ROW + BESIDE),
+            false => self.limit / 2,
+        };
+        let files = self.limit * ROW / 4 / (FILE_BUFFER + CHUNK * ROW) / N;
         let mut search = Files {
             finder: Finder::new(host, radius),
             rows: std::mem::take(&mut self.rows),
             limit,
+            connects,
             bits: files.max(4).ilog2().min(WINDOW),
         };
-        match N == 1 && search.finder.host.wants_distinct() {
+        match connects || N == 1 && search.finder.host.wants_distinct() {
             true => {
                 let mut distinct = [Part::new(search.finder.host.file())];
                 search.distinct(&mut parts[0], &mut distinct[0]);
@@ -213,6 +130,27 @@ impl<F: Store, const N: usize> Gathered<F, N> {
         }
         self.rows = std::mem::take(&mut search.rows);
         self.rows.clear();
+    }
+
+    /// Gives every pair of rows in memory to the host. False when nothing was done, because there is
+    /// no room for the sets of rows.
+    fn find_in_memory(&mut self, host: &mut impl Host<File = F>, radius: u32) -> bool {
+        if is_alone(self.counts.map(|count| count as u64)) {
+            return true;
+        }
+        let mut group = sides(&mut self.rows, self.counts);
+        let mut finder = Finder::new(host, radius);
+        let connects = N == 1 && finder.host.is_transitive();
+        if connects || N == 1 && finder.host.wants_distinct() {
+            group[0] = finder.distinct(std::mem::take(&mut group[0]));
+        }
+        if connects && is_crowded(group[0], radius) {
+            let beside = group[0].len() * BESIDE;
+            return self.counts[0] * ROW + beside <= self.limit * ROW
+                && finder.components(group[0], Task::ALL).is_ok();
+        }
+        finder.slice(group, Task::ALL);
+        true
     }
 
     /// Shows every row.
@@ -236,6 +174,8 @@ struct Files<'h, H: Host> {
     /// For the rows of files that fit.
     rows: Vec<Row>,
     limit: usize,
+    /// Does it only matter which rows are connected? Then there is room for the sets of `limit` rows.
+    connects: bool,
     /// A file is divided into two to the power of this.
     bits: u32,
 }
@@ -249,6 +189,12 @@ impl<H: Host> Files<'_, H> {
         }
         if rows(parts) <= self.limit as u64 {
             self.load(parts);
+            let connected = self.connects
+                && is_crowded(&self.rows, self.finder.radius)
+                && self.finder.components(&mut self.rows, task).is_ok();
+            if connected {
+                return;
+            }
             let group = sides(&mut self.rows, counts.map(|count| count as usize));
             return self.finder.slice(group, task);
         }
@@ -260,7 +206,7 @@ impl<H: Host> Files<'_, H> {
             return self.group(parts, task);
         }
         let Some(split) = choose(Size::of(counts), task, self.finder.radius) else {
-            return self.rest(parts, task);
+            return self.compare(parts);
         };
         for i in 0..split.blocks.len() {
             let outer = self.finder.enter(&split, i);
@@ -312,22 +258,6 @@ impl<H: Host> Files<'_, H> {
         }
         groups.iter_mut().flatten().for_each(Part::flush);
         (bits, groups)
-    }
-
-    /// Compares what is not worth dividing. Where only connections matter, one of several equal
-    /// rows is enough.
-    fn rest<const N: usize>(&mut self, parts: &mut [Part<H::File>; N], task: Task) {
-        if !self.finder.is_transitive::<N>() {
-            return self.compare(parts);
-        }
-        let part = &mut parts[0];
-        let mut distinct = [Part::new(self.finder.host.file())];
-        self.distinct(part, &mut distinct[0]);
-        distinct[0].flush();
-        match distinct[0].rows <= part.rows / 2 {
-            true => self.part(&mut distinct, task),
-            false => self.compare(&mut distinct),
-        }
     }
 
     /// As [`Finder::distinct`], from one file into another.

@@ -9,11 +9,15 @@
 //! their number. What remains is the square of rows that are all within the radius of each other,
 //! which is the size of the answer.
 //!
+//! Pairs that are not needed, because an earlier block has them or because their rows are connected
+//! already, are left out before they are compared, where they are many ([`super::needless`]).
+//!
 //! A group has one side, whose rows are paired with each other, or two sides, and the rows of one
 //! are paired with those of the other. Both sides are divided by the same bits.
 
 #![forbid(unsafe_code)]
 
+use super::arrange::{GROUPS, STEPS, WINDOW, arrange, window};
 use super::compare::{Hit, TILE, Tiles, find};
 use super::split::{Size, Split, Task, choose};
 use crate::store::Store;
@@ -26,6 +30,11 @@ pub struct Row {
     pub tag: u64,
 }
 
+/// The set that a row was in when its tag was made, where the host keeps sets.
+pub fn set(row: &Row) -> u64 {
+    row.tag >> u32::BITS
+}
+
 /// What a search needs of its caller: temporary files, a place for pairs, a time to be cancelled.
 pub trait Host {
     type File: Store;
@@ -33,9 +42,9 @@ pub trait Host {
     fn file(&mut self) -> Self::File;
     /// Takes a pair by its tags: of one side in any order, of two sides `a` is of the first.
     fn pair(&mut self, a: u64, b: u64, distance: u32);
-    /// Does it only matter which rows are connected? Then pairs may be left out whose rows others
-    /// connect, and some come more than once: n equal rows are n - 1 pairs, not n (n - 1) / 2. Of
-    /// two sides all pairs come.
+    /// Does it only matter which rows are connected? Then equal rows stand for each other, pairs may
+    /// be left out whose rows others connect, and some come more than once. Of two sides all pairs
+    /// come.
     fn is_transitive(&self) -> bool {
         false
     }
@@ -44,6 +53,15 @@ pub trait Host {
     /// pairs come.
     fn wants_distinct(&self) -> bool {
         false
+    }
+    /// Does the host keep sets of connected rows? Then the upper half of a tag is the set that its
+    /// row was in when the tag was made, and pairs of rows of one set are not needed.
+    fn keeps_sets(&self) -> bool {
+        false
+    }
+    /// The tag with the set that its row is in now.
+    fn renewed(&mut self, tag: u64) -> u64 {
+        tag
     }
     /// Called every few thousand rows or comparisons; may unwind.
     fn pause(&mut self);
@@ -55,14 +73,6 @@ pub trait Host {
 const FEW_PAIRS: f64 = 512.0;
 /// The comparison of tiles pauses if one has more rows than this.
 const FEW: usize = 32;
-/// In groups of more rows, equal ones are left out of the comparison where only connections matter.
-const MANY: usize = 128;
-/// Bits by which rows are grouped in one pass: the ends of the groups fit the first-level cache.
-pub const WINDOW: u32 = 8;
-const GROUPS: usize = 1 << WINDOW;
-/// Rows that are looked at or moved between two pauses.
-const STEPS: usize = 1 << 16;
-
 /// The rows of a group, on one side or on two.
 pub type Sides<'r, const N: usize> = [&'r mut [Row]; N];
 
@@ -103,27 +113,23 @@ impl Branches {
 pub struct Finder<'h, H: Host> {
     pub host: &'h mut H,
     pub radius: u32,
+    /// As the host says.
+    pub(super) keeps_sets: bool,
     /// Masks in each of which a pair must differ: other branches report the pairs that agree.
-    differ: Vec<u64>,
+    pub(super) differ: Vec<u64>,
     left: Vec<u64>,
     right: Vec<u64>,
     hits: Vec<Hit>,
     /// The share of the work that is done, 0 to 1.
-    done: f64,
+    pub(super) done: f64,
     /// The share that the current group is; 0 within a part, where progress is not reported.
-    share: f64,
-}
-
-/// The bits by which a group is divided next, and how far they are to be shifted to count from 0:
-/// the highest bits of `must`, as far down as `bits` bits reach.
-pub fn window(must: u64, bits: u32) -> (u64, u32) {
-    let shift = (u64::BITS - must.leading_zeros()).saturating_sub(bits);
-    (must >> shift << shift, shift)
+    pub(super) share: f64,
 }
 
 impl<'h, H: Host> Finder<'h, H> {
     pub fn new(host: &'h mut H, radius: u32) -> Self {
         Finder {
+            keeps_sets: host.keeps_sets(),
             host,
             radius,
             differ: Vec::new(),
@@ -136,8 +142,16 @@ impl<'h, H: Host> Finder<'h, H> {
     }
 
     /// Gives every pair of rows in memory to the host, in no particular order; `rows` are left in
-    /// another order.
-    pub fn slice<const N: usize>(&mut self, mut group: Sides<N>, task: Task) {
+    /// another order. What was not compared because it is not needed counts as done.
+    pub fn slice<const N: usize>(&mut self, group: Sides<N>, task: Task) {
+        let end = self.done + self.share;
+        self.search(group, task);
+        if self.share > 0.0 {
+            self.reach(end);
+        }
+    }
+
+    fn search<const N: usize>(&mut self, group: Sides<N>, task: Task) {
         let counts = group.each_ref().map(|side| side.len() as u64);
         if is_alone(counts) {
             return;
@@ -157,15 +171,13 @@ impl<'h, H: Host> Finder<'h, H> {
         if task.must != 0 {
             return self.group(group, task);
         }
+        let Some(group) = self.needed(group, task, size) else {
+            return;
+        };
         match choose(size, task, self.radius) {
-            None => {
-                if group[0].len() > MANY && self.is_transitive::<N>() {
-                    group[0] = self.distinct(std::mem::take(&mut group[0]));
-                }
-                self.compare(group, 0);
-            }
+            None => self.compare(group, 0),
             Some(split) => {
-                let branches = Branches { task, split };
+                let (mut group, branches) = (group, Branches { task, split });
                 for i in 0..branches.count() {
                     self.branch(again(&mut group), &branches, i);
                 }
@@ -268,9 +280,14 @@ impl<'h, H: Host> Finder<'h, H> {
     pub fn end_part(&mut self, outer: f64, of: f64) {
         self.share = outer;
         if outer > 0.0 {
-            self.done += outer * of;
-            self.host.progress(self.done.min(1.0));
+            self.reach(self.done + outer * of);
         }
+    }
+
+    /// Reports that the work is done up to this share, unless it was before.
+    fn reach(&mut self, done: f64) {
+        self.done = self.done.max(done);
+        self.host.progress(self.done.min(1.0));
     }
 
     /// Divides rows by the bits in which pairs must agree, as many as one pass takes.
@@ -345,7 +362,14 @@ impl<'h, H: Host> Finder<'h, H> {
                 let (a, b) = (left[usize::from(i)], right[usize::from(j)]);
                 let (a, b) = if swapped { (b, a) } else { (a, b) };
                 let differing = a.fingerprint ^ b.fingerprint;
-                if differing & must == 0 && self.differ.iter().all(|mask| mask & differing != 0) {
+                let is_needed = match self.keeps_sets {
+                    true => set(&a) != set(&b),
+                    false => {
+                        let differs = |mask: &u64| mask & differing != 0;
+                        differing & must == 0 && self.differ.iter().all(differs)
+                    }
+                };
+                if is_needed {
                     self.host.pair(a.tag, b.tag, differing.count_ones());
                 }
             }
@@ -360,47 +384,4 @@ impl<'h, H: Host> Finder<'h, H> {
 fn copy(rows: &[Row], to: &mut Vec<u64>) {
     to.clear();
     to.extend(rows.iter().map(|row| row.fingerprint));
-}
-
-/// Puts rows of the same group side by side, in place; returns how many each group has. (American
-/// flag sort: McIlroy, Bostic, McIlroy, 'Engineering Radix Sort', 1993; but cycles of rows are not
-/// followed, so that the processor need not wait for one row before it fetches the next: Skarupke,
-/// 'I Wrote a Faster Sorting Algorithm', 2016.)
-pub fn arrange<T: Copy>(
-    rows: &mut [T],
-    group: impl Fn(&T) -> usize,
-    mut pause: impl FnMut(),
-) -> [usize; GROUPS] {
-    let mut sizes = [0; GROUPS];
-    for some in rows.chunks(STEPS) {
-        pause();
-        for row in some {
-            sizes[group(row)] += 1;
-        }
-    }
-    let (mut places, mut ends) = ([0; GROUPS], [0; GROUPS]);
-    let mut sum = 0;
-    for g in 0..GROUPS {
-        places[g] = sum;
-        sum += sizes[g];
-        ends[g] = sum;
-    }
-    let mut left = rows.len();
-    while left > 0 {
-        for g in 0..GROUPS {
-            // Brings each of these rows to its place. What takes its place here waits for the next
-            // round, unless it is at home.
-            let (start, end) = (places[g], ends[g]);
-            left -= end - start;
-            for from in (start..end).step_by(STEPS) {
-                pause();
-                for at in from..end.min(from + STEPS) {
-                    let place = &mut places[group(&rows[at])];
-                    rows.swap(at, *place);
-                    *place += 1;
-                }
-            }
-        }
-    }
-    sizes
 }

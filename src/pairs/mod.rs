@@ -1,15 +1,23 @@
 //! Every pair of rows within a radius, without an index, in bounded memory: `simhash_pairs`.
 //!
-//! [`find`] is the search in memory, [`file`] the one for rows that memory does not hold, [`split`]
-//! decides which bits divide a group, [`compare`] is the inner loop: all four are pure, and search
-//! the rows of one side, or those of two for pairs across. `source` is a table, `within` reads the
+//! [`find`] is the search in memory, [`file`] the one for rows that memory does not hold
+//! (`part`), [`split`]
+//! decides which bits divide a group, [`arrange`] divides it by them, `needless` leaves out what need
+//! not be compared, [`compare`] is the inner loop, [`sets`] the search where only connections matter
+//! ([`union_find`] keeps them): all of these are pure, and search the rows of one side, or those of
+//! two for pairs across. `source` is a table, `within` reads the
 //! rows of one or two, `keys` keeps their keys, `search` gives the pure search the server's files
 //! and interrupts, `shared` a second process, `function` is the SQL function. What must not live here: what becomes of a pair.
 
+pub mod arrange;
 pub mod compare;
 pub mod file;
 pub mod find;
+mod needless;
+mod part;
+pub mod sets;
 pub mod split;
+pub mod union_find;
 
 #[cfg(feature = "server")]
 mod function;
@@ -24,5 +32,7 @@ pub(crate) mod source;
 #[cfg(feature = "server")]
 pub(crate) mod within;
 
+#[cfg(test)]
+mod skewed_tests;
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@ use super::large_batch;
 use super::maintained::Maintained;
 use super::regroup::{Regroup, integers};
 use super::settled;
-use crate::clusters::union_find::UnionFind;
+use crate::pairs::union_find::UnionFind;
 use crate::pg::catalog::invalidation::Current;
 use crate::pg::catalog::privilege::{SELECT, may};
 use crate::pg::catalog::table;
@@ -226,7 +226,9 @@ impl<'a> Unions<'a> {
         }
         let number = |number: Option<i64>| number.map_or(0, |number| number as u32 - 1);
         let [one, other] = pairs.map(|side| integers(side, number));
-        std::iter::zip(one, other).for_each(|(one, other)| sets.union(one, other));
+        std::iter::zip(one, other).for_each(|(one, other)| {
+            sets.union(one, other);
+        });
         let [are_keys, are_ids] = [are_keys, are_ids].map(|are| integers(are, |is| is == Some(1)));
         Self {
             nodes,

@@ -13,6 +13,11 @@ impl UnionFind {
         Self::default()
     }
 
+    /// Makes room for so many numbers more.
+    pub fn reserve(&mut self, more: usize) -> Result<(), std::collections::TryReserveError> {
+        self.parent.try_reserve_exact(more)
+    }
+
     /// Adds the next number, in a set of its own.
     pub fn add(&mut self) -> Result<u32, std::collections::TryReserveError> {
         if self.parent.len() == self.parent.capacity() {
@@ -33,10 +38,11 @@ impl UnionFind {
         x
     }
 
-    /// Makes two sets one.
-    pub fn union(&mut self, a: u32, b: u32) {
+    /// Makes two sets one; false when they were.
+    pub fn union(&mut self, a: u32, b: u32) -> bool {
         let (a, b) = (self.find(a), self.find(b));
         self.parent[a.max(b) as usize] = a.min(b);
+        a != b
     }
 
     /// How many numbers there are.
