@@ -16,9 +16,13 @@ mod function;
 #[cfg(feature = "server")]
 pub(crate) mod keys;
 #[cfg(feature = "server")]
+mod plain;
+#[cfg(feature = "server")]
 pub(crate) mod search;
 #[cfg(feature = "server")]
 mod shared;
+#[cfg(feature = "server")]
+mod shared_scan;
 #[cfg(feature = "server")]
 pub(crate) mod source;
 #[cfg(feature = "server")]
