@@ -180,9 +180,14 @@ impl<F: Store, const N: usize> Gathered<F, N> {
         }
     }
 
-    /// Rows that memory holds.
-    pub fn limit(&self) -> usize {
-        self.limit
+    /// How many rows each side has in memory.
+    pub fn counts(&self) -> [usize; N] {
+        self.counts
+    }
+
+    /// Bytes of memory for rows.
+    pub fn memory(&self) -> usize {
+        self.limit * ROW
     }
 
     /// Moves the rows to files.

@@ -13,7 +13,7 @@ use crate::pg::table::scan::{Found, TableScan, WordColumn};
 use pgrx::pg_sys;
 
 /// Rows that are read at a time.
-const BATCH: usize = 1024;
+pub const BATCH: usize = 1024;
 
 /// A table that a query of its keys and fingerprints would read from end to end, and nothing else.
 pub struct PlainTable<'s> {

@@ -1,46 +1,29 @@
-//! A search by two processes: the one that runs the function, and a worker that has the rows in
-//! shared memory.
+//! A search by two processes: the one that runs the function, and a worker.
 //!
+//! Each process has all rows, since a search puts them in another order: the leader sends those that
+//! it has read, or both read a share of each table and exchange the rows ([`super::shared_scan`]).
 //! Each branch of the first division finds its pairs without the others ([`super::find`]). Both
 //! processes take the next branch until none is left; the worker sends its pairs to the leader,
-//! which takes them whenever it pauses, and when it has nothing left to do. The rows are either a
-//! copy of those that the leader has read, or both have read their shares ([`super::shared_scan`]).
+//! which takes them whenever it pauses, and when it has nothing left to do.
 
 use super::file::Gathered;
 use super::find::{Branches, Finder, Host, Row, Sides, again, sides};
 use super::search::{PairSearch, Pairs};
-use super::shared_scan::{Table, read_share};
+use super::shared_scan::{Table, gather, send_rows};
 use super::split::Size;
 use crate::bytes::get_u64;
 use crate::pg::process::backend::check_for_interrupts;
+use crate::pg::process::error::raise;
 use crate::pg::process::helper::{Helper, Part, Work, help, may_help};
-use crate::pg::process::shared_rows::{Fill, Room};
 use crate::pg::process::temp_file::TempFile;
+use pgrx::PgSqlErrorCode::ERRCODE_CONNECTION_FAILURE;
 use pgrx::{pg_guard, pg_sys};
-use std::ffi::c_void;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Bytes of a pair in a message: two tags and the distance.
 const PAIR: usize = 3 * size_of::<u64>();
 /// Most pairs of a message.
 const PAIRS: usize = 512;
-/// Rows that are looked at between two pauses.
-pub const CHUNK: usize = 1 << 16;
-
-/// The first part of the shared memory: the rows of all rooms. Descriptions of scans follow.
-pub const ROWS: u64 = 0;
-
-/// What the worker is to do once it has read its share, if there is one.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Stage {
-    /// To wait for the leader.
-    Gathering,
-    /// To search.
-    Searching,
-    /// To end.
-    Abandoned,
-}
 
 /// What both processes share.
 #[repr(C)]
@@ -48,19 +31,10 @@ pub struct Board {
     /// 1 or 2 are used.
     sides: usize,
     radius: u32,
+    /// Bytes of memory for the rows, in each process.
+    memory: usize,
     /// The tables of the sides, if both processes read them.
     pub tables: Option<[Table; 2]>,
-    /// Of each side.
-    pub rooms: [Fill; 2],
-    /// Sides that the worker has read to the end.
-    pub read: AtomicUsize,
-    /// Has the worker met a row without a key? 1 more than its side; 0 if not.
-    pub keyless: AtomicUsize,
-    /// The bits that are 1 in some row, and those that are 0 in some row.
-    ones: AtomicU64,
-    zeros: AtomicU64,
-    /// A [`Stage`].
-    stage: AtomicU32,
     /// The next branch to be searched.
     next: AtomicU32,
     /// The share of the work that the worker has done, as the bits of a float.
@@ -81,46 +55,28 @@ impl Bits {
             self.zeros |= !row.fingerprint;
         }
     }
+
+    /// The bits in which rows differ.
+    pub fn varying(self) -> u64 {
+        self.ones & self.zeros
+    }
+}
+
+/// The division of all rows, which differ in these bits; None when it is no work for two.
+pub fn branches<const N: usize>(counts: [u64; N], varying: u64, radius: u32) -> Option<Branches> {
+    Branches::of(Size::of(counts), varying, radius).filter(|branches| branches.count() > 1)
 }
 
 impl Board {
-    pub fn new<const N: usize>(
-        radius: u32,
-        tables: Option<[Table; 2]>,
-        rooms: [Fill; 2],
-        bits: Bits,
-        stage: Stage,
-    ) -> Self {
+    pub fn new<const N: usize>(radius: u32, memory: usize, tables: Option<[Table; 2]>) -> Self {
         Board {
             sides: N,
             radius,
+            memory,
             tables,
-            rooms,
-            read: AtomicUsize::new(0),
-            keyless: AtomicUsize::new(0),
-            ones: AtomicU64::new(bits.ones),
-            zeros: AtomicU64::new(bits.zeros),
-            stage: AtomicU32::new(stage as u32),
             next: AtomicU32::new(0),
             done: AtomicU64::new(0),
         }
-    }
-
-    /// Adds what one process has seen.
-    pub fn add_bits(&self, bits: Bits) {
-        self.ones.fetch_or(bits.ones, Ordering::SeqCst);
-        self.zeros.fetch_or(bits.zeros, Ordering::SeqCst);
-    }
-
-    /// The division of all rows, once they are known; None when it has not several branches.
-    fn branches<const N: usize>(&self) -> Option<Branches> {
-        let counts = std::array::from_fn(|side| self.rooms[side].rows() as u64);
-        let varying = self.ones.load(Ordering::SeqCst) & self.zeros.load(Ordering::SeqCst);
-        branches(Size::of::<N>(counts), varying, self.radius)
-    }
-
-    fn is(&self, stage: Stage) -> bool {
-        self.stage.load(Ordering::SeqCst) == stage as u32
     }
 
     /// Searches branches until none is left.
@@ -152,89 +108,59 @@ pub fn find_pairs<P: Pairs, const N: usize>(
     }
 }
 
-/// The division of rows that differ in these bits, if there is work for two.
-pub fn branches(size: Size, varying: u64, radius: u32) -> Option<Branches> {
-    Branches::of(size, varying, radius).filter(|branches| branches.count() > 1)
-}
-
 /// The same; false when there is no worker, and nothing was searched.
-#[allow(unsafe_code)]
 fn with_worker<P: Pairs, const N: usize>(
     group: &mut Gathered<TempFile<'static>, N>,
     search: &mut PairSearch<P>,
     radius: u32,
 ) -> bool {
+    let memory = group.memory();
     let Some((rows, counts)) = group.in_memory() else {
         return false;
     };
     if !may_help(size_of_val(rows)) {
         return false;
     }
-    let mut bits = Bits::default();
-    for some in rows.chunks(CHUNK) {
-        search.pause();
-        bits.add(some);
-    }
-    let full = |start, count| Fill::new(start, count, count);
-    let rooms = [
-        full(0, counts[0]),
-        full(rows.len() - counts[N - 1], counts[N - 1]),
-    ];
-    let board = Board::new::<N>(radius, None, rooms, bits, Stage::Searching);
-    if board.branches::<N>().is_none() {
-        return false;
-    }
-    let copy = &mut |to: *mut c_void| {
-        // SAFETY: the part has room for them.
-        unsafe {
-            to.cast::<Row>()
-                .copy_from_nonoverlapping(rows.as_ptr(), rows.len())
-        };
-    };
-    let mut parts = [Part {
-        bytes: size_of_val(rows),
-        fill: copy,
-    }];
-    // SAFETY: a board and rows are numbers, and the worker's function is for them.
-    let helper = unsafe { Helper::launch(c"simhash_pairs_worker", board, &mut parts) };
-    let Some(helper) = helper else {
+    let varying = Finder::new(search, radius).varying(&sides(rows, counts));
+    let Some(branches) = branches(counts.map(|count| count as u64), varying, radius) else {
         return false;
     };
-    search_with(helper, group, search, radius);
+    let Some(mut helper) = launch(Board::new::<N>(radius, memory, None), &mut []) else {
+        return false;
+    };
+    let is_there = |side: &mut [Row]| send_rows(helper.channel(), side, search);
+    if !sides(rows, counts).into_iter().all(is_there) {
+        helper.finish();
+        return false;
+    }
+    search_with(helper, group, search, radius, &branches);
     true
 }
 
-/// Searches the rows that the leader has gathered, and that lie in the shared memory too. Nothing
-/// is to be added to them any more.
+/// A worker; `parts` are as [`super::shared_scan`] wants them if the board has tables.
+#[allow(unsafe_code)]
+pub fn launch<'h>(board: Board, parts: &mut [Part]) -> Option<Helper<'h, Board>> {
+    // SAFETY: a board is numbers, and the worker's function is for it.
+    unsafe { Helper::launch(c"simhash_pairs_worker", board, parts) }
+}
+
+/// Searches rows that both processes have.
 pub fn search_with<P: Pairs, const N: usize>(
     helper: Helper<Board>,
     group: &mut Gathered<TempFile<'static>, N>,
     search: &mut PairSearch<P>,
     radius: u32,
+    branches: &Branches,
 ) {
-    let board = helper.board();
-    let (Some(branches), Some((rows, counts))) = (board.branches::<N>(), group.in_memory()) else {
-        dismiss(helper);
-        return group.find_pairs(search, radius);
+    let Some((rows, counts)) = group.in_memory() else {
+        return;
     };
-    enter(&helper, Stage::Searching);
+    let board = helper.board();
     let mut leader = Leader { search, helper };
     let finder = &mut Finder::new(&mut leader, radius);
-    board.search(finder, &mut sides::<N>(rows, counts), &branches);
+    board.search(finder, &mut sides::<N>(rows, counts), branches);
     while leader.take(true) {}
     leader.helper.finish();
-}
-
-/// Lets the worker end, with nothing searched.
-pub fn dismiss(helper: Helper<Board>) {
-    enter(&helper, Stage::Abandoned);
-    helper.finish();
-}
-
-fn enter(helper: &Helper<Board>, stage: Stage) {
-    let board = helper.board();
-    board.stage.store(stage as u32, Ordering::SeqCst);
-    helper.announce();
 }
 
 /// The leader's host.
@@ -248,7 +174,7 @@ impl<P: Pairs> Leader<'_, '_, P> {
     /// more.
     fn take(&mut self, wait: bool) -> bool {
         self.search.pause();
-        let Some(message) = self.helper.receive(wait) else {
+        let Some(message) = self.helper.channel().receive(wait) else {
             return false;
         };
         for pair in message.chunks_exact(PAIR) {
@@ -282,22 +208,28 @@ impl<P: Pairs> Host for Leader<'_, '_, P> {
 }
 
 /// The worker's host.
-struct Worker<'w> {
-    work: &'w Work<'w, Board>,
+struct Worker<'a, 'w> {
+    work: &'a mut Work<'w, Board>,
     /// Pairs that are not sent yet.
     found: Vec<u8>,
 }
 
-impl Worker<'_> {
+impl Worker<'_, '_> {
     fn send(&mut self) {
         if !self.found.is_empty() {
-            self.work.send(&self.found);
+            // The leader has nothing to say any more.
+            if !self.work.channel().send(&self.found, |_| ()) {
+                raise(
+                    ERRCODE_CONNECTION_FAILURE,
+                    "lost connection to the leader process",
+                );
+            }
             self.found.clear();
         }
     }
 }
 
-impl Host for Worker<'_> {
+impl Host for Worker<'_, '_> {
     type File = TempFile<'static>;
 
     fn file(&mut self) -> TempFile<'static> {
@@ -318,43 +250,38 @@ impl Host for Worker<'_> {
     }
 
     fn progress(&mut self, share: f64) {
-        self.work
-            .board()
-            .done
-            .store(share.to_bits(), Ordering::Relaxed);
+        let board = self.work.board();
+        board.done.store(share.to_bits(), Ordering::Relaxed);
     }
 }
 
 /// The worker's part of a search.
-#[allow(unsafe_code)]
-fn work<const N: usize>(work: &Work<Board>) {
+fn work<const N: usize>(work: &mut Work<Board>) {
     let board = work.board();
-    if let Some(tables) = &board.tables {
-        read_share(work, &tables[..N]);
-    }
-    work.wait_until(|board| !board.is(Stage::Gathering));
-    let Some(branches) = board.branches::<N>().filter(|_| board.is(Stage::Searching)) else {
+    let mut rows = Gathered::<_, N>::new(board.memory);
+    let Some(varying) = gather(work, &mut rows) else {
         return;
     };
-    let mut group = std::array::from_fn(|side| {
-        let (fill, memory) = (&board.rooms[side], work.part(ROWS));
-        // SAFETY: the memory has space for all rooms, and the leader does not look at them any
-        // more.
-        unsafe { Room::<Row>::new(fill, memory).into_rows() }
-    });
+    let Some((rows, counts)) = rows.in_memory() else {
+        return;
+    };
+    let counted = counts.map(|count| count as u64);
+    let Some(branches) = branches(counted, varying, board.radius) else {
+        return;
+    };
     let mut worker = Worker {
         work,
         found: Vec::with_capacity(PAIRS * PAIR),
     };
     let finder = &mut Finder::new(&mut worker, board.radius);
-    board.search::<_, N>(finder, &mut group, &branches);
+    board.search(finder, &mut sides::<N>(rows, counts), &branches);
     worker.send();
 }
 
 /// The main function of a worker.
 ///
 /// # Safety
-/// Called by the server, as the function that [`Helper::launch`] was given.
+/// Called by the server, as the function that [`launch`] has named.
 #[allow(unsafe_code)]
 #[unsafe(no_mangle)]
 #[pg_guard]

@@ -1,12 +1,11 @@
 //! A background worker that helps the process that runs a query: the two share a board of atomics
-//! and parts of shared memory, and the worker sends the leader what it finds.
+//! and parts of shared memory, and send each other messages.
 //!
 //! The leader raises the worker's ERROR again at its next check for interrupts. When the leader's
 //! transaction ends, the server stops the worker.
 
+use super::backend::check_for_interrupts;
 use super::compat;
-use super::error::raise;
-use pgrx::PgSqlErrorCode::ERRCODE_CONNECTION_FAILURE;
 use pgrx::pg_sys;
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char, c_long, c_void};
@@ -14,50 +13,26 @@ use std::ffi::{CStr, c_char, c_long, c_void};
 /// Keys of the parts of the shared memory. The server's own have high bits set.
 mod key {
     pub const COMMON: u64 = 1;
-    pub const QUEUE: u64 = 2;
-    pub const QUERY: u64 = 3;
+    pub const UP: u64 = 2;
+    pub const DOWN: u64 = 3;
+    pub const QUERY: u64 = 4;
     /// Of the caller's first part.
-    pub const FIRST: u64 = 4;
+    pub const FIRST: u64 = 5;
 }
 
-/// Bytes of the queue of messages: what the worker finds while the leader looks elsewhere.
-const QUEUE: usize = 1 << 20;
+/// Bytes of the queue of messages to the leader: what the worker sends while the leader looks
+/// elsewhere.
+const UP: usize = 1 << 20;
+/// Of those to the worker: what the leader sends before the worker has started.
+const DOWN: usize = 1 << 23;
 
 /// What both processes share.
 #[repr(C)]
 struct Common<B> {
-    /// Changed by the server's code, in both processes.
-    changed: UnsafeCell<pg_sys::ConditionVariable>,
     /// What the worker has read; the leader looks at it when the worker has ended.
     buffers: UnsafeCell<pg_sys::BufferUsage>,
     wal: UnsafeCell<pg_sys::WalUsage>,
     board: B,
-}
-
-impl<B> Common<B> {
-    /// Wakes the other process if it waits for a change of the board.
-    fn announce(&self) {
-        // SAFETY: initialised before the worker was launched.
-        unsafe { pg_sys::ConditionVariableBroadcast(self.changed.get()) };
-    }
-
-    /// Waits until `done` returns true; it is called after every announcement, and several times a
-    /// second. Checks for interrupts.
-    fn wait_until(&self, mut done: impl FnMut(&B) -> bool) {
-        const TICK_MILLISECONDS: c_long = 200;
-        while !done(&self.board) {
-            // SAFETY: as in `announce`.
-            unsafe {
-                pg_sys::ConditionVariableTimedSleep(
-                    self.changed.get(),
-                    TICK_MILLISECONDS,
-                    pg_sys::PG_WAIT_EXTENSION,
-                );
-            }
-        }
-        // SAFETY: harmless when this process does not sleep.
-        unsafe { pg_sys::ConditionVariableCancelSleep() };
-    }
 }
 
 /// A part of the shared memory: its bytes, and what fills it before the worker is launched.
@@ -69,7 +44,7 @@ pub struct Part<'p> {
 /// The leader's end.
 pub struct Helper<'h, B> {
     context: *mut pg_sys::ParallelContext,
-    queue: *mut pg_sys::shm_mq_handle,
+    channel: Channel,
     common: &'h Common<B>,
 }
 
@@ -109,9 +84,10 @@ impl<'h, B: Sync + 'h> Helper<'h, B> {
             } else {
                 CStr::from_ptr(text)
             };
-            let own: [(u64, usize); 3] = [
+            let own: [(u64, usize); 4] = [
                 (key::COMMON, size_of::<Common<B>>()),
-                (key::QUEUE, QUEUE),
+                (key::UP, UP),
+                (key::DOWN, DOWN),
                 (key::QUERY, query.count_bytes() + 1),
             ];
             let of_caller = parts.iter().map(|part| part.bytes);
@@ -130,16 +106,14 @@ impl<'h, B: Sync + 'h> Helper<'h, B> {
                 pg_sys::shm_toc_insert((*context).toc, key, place);
                 place
             };
-            let [common, queue, statement] = own.map(allocate);
+            let [common, up, down, statement] = own.map(allocate);
             let common: *mut Common<B> = common.cast();
             common.write(Common {
                 // Structs of numbers, for which zeros are valid.
-                changed: UnsafeCell::new(std::mem::zeroed()),
                 buffers: UnsafeCell::new(std::mem::zeroed()),
                 wal: UnsafeCell::new(std::mem::zeroed()),
                 board,
             });
-            pg_sys::ConditionVariableInit((*common).changed.get());
             let bytes = query.to_bytes_with_nul();
             statement
                 .cast::<u8>()
@@ -147,8 +121,10 @@ impl<'h, B: Sync + 'h> Helper<'h, B> {
             for (key, part) in (key::FIRST..).zip(parts) {
                 (part.fill)(allocate((key, part.bytes)));
             }
-            let queue = pg_sys::shm_mq_create(queue, QUEUE);
-            pg_sys::shm_mq_set_receiver(queue, pg_sys::MyProc);
+            let up = pg_sys::shm_mq_create(up, UP);
+            pg_sys::shm_mq_set_receiver(up, pg_sys::MyProc);
+            let down = pg_sys::shm_mq_create(down, DOWN);
+            pg_sys::shm_mq_set_sender(down, pg_sys::MyProc);
             pg_sys::LaunchParallelWorkers(context);
             if (*context).nworkers_launched == 0 {
                 end(context);
@@ -156,10 +132,14 @@ impl<'h, B: Sync + 'h> Helper<'h, B> {
             }
             // With the worker's handle, a wait for it ends when it could not be started.
             let worker = (*(*context).worker).bgwhandle;
-            let queue = pg_sys::shm_mq_attach(queue, (*context).seg, worker);
+            let attach = |queue| pg_sys::shm_mq_attach(queue, (*context).seg, worker);
+            let channel = Channel {
+                incoming: attach(up),
+                outgoing: attach(down),
+            };
             Some(Helper {
                 context,
-                queue,
+                channel,
                 common: &*common,
             })
         }
@@ -175,29 +155,8 @@ impl<'h, B: Sync + 'h> Helper<'h, B> {
         unsafe { pg_sys::shm_toc_lookup((*self.context).toc, key::FIRST + i, false) }
     }
 
-    /// Wakes the worker if it waits for a change of the board.
-    pub fn announce(&self) {
-        self.common.announce();
-    }
-
-    /// Waits until `done` returns true of the board, which the worker changes. An ERROR if the worker
-    /// could not start.
-    pub fn wait_until(&self, done: impl FnMut(&B) -> bool) {
-        // SAFETY: the context lives until `finish`.
-        unsafe { pg_sys::WaitForParallelWorkersToAttach(self.context) };
-        self.common.wait_until(done);
-    }
-
-    /// The next message of the worker: with `wait` None only when it has ended, and otherwise also
-    /// when there is none yet. Waiting checks for interrupts.
-    pub fn receive(&mut self, wait: bool) -> Option<&[u8]> {
-        let (mut length, mut data) = (0, std::ptr::null_mut::<c_void>());
-        // SAFETY: the queue lives until `finish`; a message lives until the next call.
-        unsafe {
-            let result = pg_sys::shm_mq_receive(self.queue, &mut length, &mut data, !wait);
-            (result == pg_sys::shm_mq_result::SHM_MQ_SUCCESS)
-                .then(|| std::slice::from_raw_parts(data.cast::<u8>(), length))
-        }
+    pub fn channel(&mut self) -> &mut Channel {
+        &mut self.channel
     }
 
     /// Waits for the worker's end, which has to send nothing any more, and counts what it has read
@@ -205,7 +164,7 @@ impl<'h, B: Sync + 'h> Helper<'h, B> {
     pub fn finish(self) {
         // SAFETY: the context is live, and not used any more. The worker has filled its counts.
         unsafe {
-            pg_sys::shm_mq_detach(self.queue);
+            self.channel.detach();
             pg_sys::WaitForParallelWorkersToFinish(self.context);
             let (buffers, wal) = (self.common.buffers.get(), self.common.wal.get());
             pg_sys::InstrAccumParallelQuery(buffers, wal);
@@ -224,9 +183,76 @@ unsafe fn end(context: *mut pg_sys::ParallelContext) {
     }
 }
 
+/// Messages from and to the other process.
+pub struct Channel {
+    incoming: *mut pg_sys::shm_mq_handle,
+    outgoing: *mut pg_sys::shm_mq_handle,
+}
+
+impl Channel {
+    /// The next message of the other process: with `wait` None only when it has ended, and otherwise
+    /// also when there is none yet. Waiting checks for interrupts.
+    pub fn receive(&mut self, wait: bool) -> Option<&[u8]> {
+        let (mut length, mut data) = (0, std::ptr::null_mut::<c_void>());
+        // SAFETY: the queue lives as long as the channel; a message lives until the next call.
+        unsafe {
+            let result = pg_sys::shm_mq_receive(self.incoming, &mut length, &mut data, !wait);
+            (result == pg_sys::shm_mq_result::SHM_MQ_SUCCESS)
+                .then(|| std::slice::from_raw_parts(data.cast::<u8>(), length))
+        }
+    }
+
+    /// Sends a message; false when the other process has ended. Shows the messages that come while
+    /// the queue is full: otherwise two processes that send could wait for each other. Checks for
+    /// interrupts.
+    #[must_use]
+    pub fn send(&mut self, message: &[u8], mut meanwhile: impl FnMut(&[u8])) -> bool {
+        loop {
+            // SAFETY: the queue lives as long as the channel. A message that is sent in part is sent
+            // to the end by the next calls.
+            match unsafe { compat::send(self.outgoing, message) } {
+                pg_sys::shm_mq_result::SHM_MQ_SUCCESS => return true,
+                pg_sys::shm_mq_result::SHM_MQ_WOULD_BLOCK => (),
+                _ => return false,
+            }
+            match self.receive(false) {
+                Some(message) => meanwhile(message),
+                None => wait(),
+            }
+        }
+    }
+
+    /// # Safety
+    /// The channel must not be used any more.
+    unsafe fn detach(&self) {
+        // SAFETY: attached to by both processes' code.
+        unsafe {
+            pg_sys::shm_mq_detach(self.incoming);
+            pg_sys::shm_mq_detach(self.outgoing);
+        }
+    }
+}
+
+/// Waits until something happens to a queue, and not long. Checks for interrupts.
+fn wait() {
+    const TICK_MILLISECONDS: c_long = 100;
+    let events = pg_sys::WL_LATCH_SET | pg_sys::WL_TIMEOUT | pg_sys::WL_EXIT_ON_PM_DEATH;
+    // SAFETY: the process's own latch.
+    unsafe {
+        pg_sys::WaitLatch(
+            pg_sys::MyLatch,
+            events as i32,
+            TICK_MILLISECONDS,
+            pg_sys::PG_WAIT_EXTENSION,
+        );
+        pg_sys::ResetLatch(pg_sys::MyLatch);
+    }
+    check_for_interrupts();
+}
+
 /// The worker's end.
 pub struct Work<'w, B> {
-    queue: *mut pg_sys::shm_mq_handle,
+    channel: Channel,
     common: &'w Common<B>,
     toc: *mut pg_sys::shm_toc,
 }
@@ -242,26 +268,8 @@ impl<'w, B> Work<'w, B> {
         unsafe { pg_sys::shm_toc_lookup(self.toc, key::FIRST + i, false) }
     }
 
-    /// Wakes the leader if it waits for a change of the board.
-    pub fn announce(&self) {
-        self.common.announce();
-    }
-
-    /// Waits until `done` returns true of the board, which the leader changes.
-    pub fn wait_until(&self, done: impl FnMut(&B) -> bool) {
-        self.common.wait_until(done);
-    }
-
-    /// Sends a message; waits while the queue is full, and checks for interrupts meanwhile.
-    pub fn send(&self, message: &[u8]) {
-        // SAFETY: the queue lives as long as the worker's work.
-        let result = unsafe { compat::send(self.queue, message) };
-        if result != pg_sys::shm_mq_result::SHM_MQ_SUCCESS {
-            raise(
-                ERRCODE_CONNECTION_FAILURE,
-                "lost connection to the leader process",
-            );
-        }
+    pub fn channel(&mut self) -> &mut Channel {
+        &mut self.channel
     }
 }
 
@@ -272,7 +280,7 @@ impl<'w, B> Work<'w, B> {
 pub unsafe fn help<B: Sync>(
     segment: *mut pg_sys::dsm_segment,
     toc: *mut pg_sys::shm_toc,
-    work: impl FnOnce(&Work<B>),
+    work: impl FnOnce(&mut Work<B>),
 ) {
     // SAFETY: the leader filled the parts before it launched this process, and waits for it to end.
     unsafe {
@@ -281,12 +289,22 @@ pub unsafe fn help<B: Sync>(
         pg_sys::debug_query_string = query;
         pg_sys::pgstat_report_activity(pg_sys::BackendState::STATE_RUNNING, query);
         let common = &*part(key::COMMON).cast::<Common<B>>();
-        let queue = part(key::QUEUE).cast::<pg_sys::shm_mq>();
-        pg_sys::shm_mq_set_sender(queue, pg_sys::MyProc);
-        let queue = pg_sys::shm_mq_attach(queue, segment, std::ptr::null_mut());
+        let (up, down) = (part(key::UP).cast(), part(key::DOWN).cast());
+        pg_sys::shm_mq_set_sender(up, pg_sys::MyProc);
+        pg_sys::shm_mq_set_receiver(down, pg_sys::MyProc);
+        let attach = |queue| pg_sys::shm_mq_attach(queue, segment, std::ptr::null_mut());
+        let channel = Channel {
+            incoming: attach(down),
+            outgoing: attach(up),
+        };
         pg_sys::InstrStartParallelQuery();
-        work(&Work { queue, common, toc });
+        let mut worker = Work {
+            channel,
+            common,
+            toc,
+        };
+        work(&mut worker);
         pg_sys::InstrEndParallelQuery(common.buffers.get(), common.wal.get());
-        pg_sys::shm_mq_detach(queue);
+        worker.channel.detach();
     }
 }

@@ -15,7 +15,6 @@ pub mod error;
 pub mod helper;
 pub mod memory;
 pub mod settings;
-pub mod shared_rows;
 pub mod snapshot;
 pub mod subtransaction;
 pub mod temp_file;
