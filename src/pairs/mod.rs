@@ -3,8 +3,9 @@
 //! [`find`] is the search in memory, [`file`] the one for rows that memory does not hold, [`split`]
 //! decides which bits divide a group, [`compare`] is the inner loop: all four are pure, and search
 //! the rows of one side, or those of two for pairs across. `source` is a table, `within` reads the
-//! rows of one or two, `keys` keeps their keys, `search` gives the pure search the server's files
-//! and interrupts, `shared` a second process, `function` is the SQL function. What must not live here: what becomes of a pair.
+//! rows of one or two, `keys` keeps their keys, `plain` reads plain tables without a query, `search`
+//! gives the pure search the server's files and interrupts, `shared` a second process, with which
+//! `shared_scan` exchanges rows, `function` is the SQL function. What must not live here: what becomes of a pair.
 
 pub mod compare;
 pub mod file;
