@@ -369,6 +369,46 @@ for my $setting ('max_parallel_workers_per_gather = 2', 'max_parallel_workers_pe
 is(scalar(grep { $_ eq $helped[0] } @helped), 4, "as many pairs with a worker: $helped[0]");
 like($helped[0], qr/^299999\|/, 'which sends many');
 
+# A plain table is read without a query; a view is not, nor is a table that a query reads through an index.
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE wide AS SELECT i AS id, i::bigint AS fp, repeat(md5(i::text), 40) AS body FROM generate_series(1, 2000) i;
+ALTER TABLE wide ALTER body SET STORAGE PLAIN;
+UPDATE wide SET body = body || '!';
+CREATE INDEX ON wide (fp, id);
+VACUUM (ANALYZE) wide;
+SQL
+for my $case ([ 't', undef ], [ 'even', 'Seq Scan on t' ], [ 'wide', 'Index Only Scan using wide_fp_id_idx' ])
+{
+	my ($relation, $plan) = @$case;
+	for my $function ('pairs', 'clusters')
+	{
+		(undef, undef, $err) = $node->psql('postgres', <<"SQL");
+LOAD 'auto_explain';
+SET auto_explain.log_min_duration = 0;
+SET auto_explain.log_nested_statements = on;
+SET client_min_messages = log;
+SELECT count(*) FROM simhash_$function('$relation', 'id', 'fp', 0);
+SQL
+		like($err, qr/Function Scan on simhash_$function/, "$function of $relation: the query is logged");
+		$plan ? like($err, qr/$plan/, "$function of $relation: read by a query") : unlike($err, qr/Scan on t\b/, "$function of $relation: read without one");
+	}
+}
+
+# What the worker reads is counted with what the leader reads: all blocks, and each once.
+my $blocks = $node->safe_psql('postgres', "SELECT pg_relation_size('many') / 8192");
+for my $gather (0, 2)
+{
+	my $explained = $node->safe_psql('postgres', <<"SQL");
+SET max_parallel_workers_per_gather = $gather;
+EXPLAIN (ANALYZE, BUFFERS, TIMING off, COSTS off, SUMMARY off) SELECT count(*) FROM simhash_pairs('many', 'id', 'fp', 1);
+SQL
+	my $read = 0;
+	$read += $1 while $explained =~ /^Aggregate.*?\n  Buffers: shared(?: hit=(\d+))/sg;
+	$read += $1 while $explained =~ /^Aggregate.*?\n  Buffers: shared(?: hit=\d+)? read=(\d+)/sg;
+	cmp_ok($read, '>=', $blocks, "with $gather workers at most, $read blocks are read");
+	cmp_ok($read, '<', $blocks + 500, 'and each once');
+}
+
 # Without an index the trigger reads tables; its plan, which index scans are preferred for, is not compiled.
 (undef, undef, $err) = $node->psql('postgres', <<'SQL');
 CREATE TABLE plain (id int PRIMARY KEY, fp bigint);

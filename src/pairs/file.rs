@@ -65,6 +65,47 @@ impl<F: Store, const N: usize> Gathered<F, N> {
         Ok(())
     }
 
+    /// Adds rows to a side, as [`Gathered::add`] does one.
+    pub fn add_all(
+        &mut self,
+        side: usize,
+        rows: &[Row],
+        host: &mut impl Host<File = F>,
+    ) -> Result<(), TryReserveError> {
+        let is_last = self.counts[side + 1..].iter().all(|count| *count == 0);
+        let fits = self.spilled.is_none() && rows.len() <= self.limit - self.rows.len();
+        if !is_last || !fits {
+            return rows.iter().try_for_each(|row| self.add(side, *row, host));
+        }
+        let room = self.rows.capacity() - self.rows.len();
+        if room < rows.len() {
+            let more = self.rows.len().max(rows.len());
+            self.rows
+                .try_reserve_exact(more.min(self.limit - self.rows.len()))?;
+        }
+        self.rows.extend_from_slice(rows);
+        self.counts[side] += rows.len();
+        Ok(())
+    }
+
+    /// How many rows were added.
+    pub fn count(&self) -> u64 {
+        match &self.spilled {
+            None => self.rows.len() as u64,
+            Some(parts) => rows(parts),
+        }
+    }
+
+    /// How many rows each side has in memory.
+    pub fn counts(&self) -> [usize; N] {
+        self.counts
+    }
+
+    /// Bytes of memory for rows.
+    pub fn memory(&self) -> usize {
+        self.limit * ROW
+    }
+
     /// Moves the rows to files.
     fn spill(&mut self, host: &mut impl Host<File = F>) {
         let mut parts = std::array::from_fn(|_| Part::new(host.file()));

@@ -4,6 +4,7 @@ use super::file::Gathered;
 use super::keys::{KeyBuffer, Keys};
 use super::search::{PairSearch, Pairs, Tags};
 use super::shared::find_pairs;
+use super::shared_scan::find_pairs_of_tables;
 use super::source::{SourceTable, behind, radius};
 use super::within::Within;
 use crate::pg::process::activity::Activity;
@@ -105,6 +106,11 @@ fn pairs<const N: usize>(args: &Args, name: &'static str, keyed: bool) -> Datum 
         activity: &mut Activity::new(name),
     };
     let mut gathered = Gathered::new(memory - of_keys);
+    let both =
+        within.is_empty() && find_pairs_of_tables(&sources, &mut gathered, &mut search, radius);
+    if both {
+        return args.null();
+    }
     within.read(&sources, &mut search, &mut gathered, |search, group| {
         search.pairs.keys.iter_mut().for_each(Keys::finish);
         find_pairs(group, search, radius);

@@ -1,5 +1,7 @@
-//! A search by two processes: the one that runs the function, and a worker with a copy of the rows.
+//! A search by two processes: the one that runs the function, and a worker.
 //!
+//! Each process has all rows, since a search puts them in another order: the leader sends those that
+//! it has read, or both read a share of each table and exchange the rows ([`super::shared_scan`]).
 //! Each branch of the first division finds its pairs without the others ([`super::find`]). Both
 //! processes take the next branch until none is left; the worker sends its pairs to the leader,
 //! which takes them whenever it pauses, and when it has nothing left to do.
@@ -7,11 +9,14 @@
 use super::file::Gathered;
 use super::find::{Branches, Finder, Host, Row, Sides, again, sides};
 use super::search::{PairSearch, Pairs};
+use super::shared_scan::{Table, gather, send_rows};
 use super::split::Size;
 use crate::bytes::get_u64;
 use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::helper::{Helper, Sender, help, may_help};
+use crate::pg::process::error::raise;
+use crate::pg::process::helper::{Helper, Part, Work, help, may_help};
 use crate::pg::process::temp_file::TempFile;
+use pgrx::PgSqlErrorCode::ERRCODE_CONNECTION_FAILURE;
 use pgrx::{pg_guard, pg_sys};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -22,23 +27,56 @@ const PAIRS: usize = 512;
 
 /// What both processes share.
 #[repr(C)]
-struct Board {
+pub struct Board {
     /// 1 or 2 are used.
     sides: usize,
-    counts: [usize; 2],
     radius: u32,
-    /// The bits in which the rows differ.
-    varying: u64,
+    /// Bytes of memory for the rows, in each process.
+    memory: usize,
+    /// The tables of the sides, if both processes read them.
+    pub tables: Option<[Table; 2]>,
     /// The next branch to be searched.
     next: AtomicU32,
     /// The share of the work that the worker has done, as the bits of a float.
     done: AtomicU64,
 }
 
+/// The bits that are 1, and those that are 0, in some of the rows.
+#[derive(Clone, Copy, Default)]
+pub struct Bits {
+    ones: u64,
+    zeros: u64,
+}
+
+impl Bits {
+    pub fn add(&mut self, rows: &[Row]) {
+        for row in rows {
+            self.ones |= row.fingerprint;
+            self.zeros |= !row.fingerprint;
+        }
+    }
+
+    /// The bits in which rows differ.
+    pub fn varying(self) -> u64 {
+        self.ones & self.zeros
+    }
+}
+
+/// The division of all rows, which differ in these bits; None when it is no work for two.
+pub fn branches<const N: usize>(counts: [u64; N], varying: u64, radius: u32) -> Option<Branches> {
+    Branches::of(Size::of(counts), varying, radius).filter(|branches| branches.count() > 1)
+}
+
 impl Board {
-    fn branches<const N: usize>(&self) -> Option<Branches> {
-        let counts = std::array::from_fn(|side| self.counts[side] as u64);
-        Branches::of(Size::of::<N>(counts), self.varying, self.radius)
+    pub fn new<const N: usize>(radius: u32, memory: usize, tables: Option<[Table; 2]>) -> Self {
+        Board {
+            sides: N,
+            radius,
+            memory,
+            tables,
+            next: AtomicU32::new(0),
+            done: AtomicU64::new(0),
+        }
     }
 
     /// Searches branches until none is left.
@@ -71,12 +109,12 @@ pub fn find_pairs<P: Pairs, const N: usize>(
 }
 
 /// The same; false when there is no worker, and nothing was searched.
-#[allow(unsafe_code)]
 fn with_worker<P: Pairs, const N: usize>(
     group: &mut Gathered<TempFile<'static>, N>,
     search: &mut PairSearch<P>,
     radius: u32,
 ) -> bool {
+    let memory = group.memory();
     let Some((rows, counts)) = group.in_memory() else {
         return false;
     };
@@ -84,29 +122,45 @@ fn with_worker<P: Pairs, const N: usize>(
         return false;
     }
     let varying = Finder::new(search, radius).varying(&sides(rows, counts));
-    let board = Board {
-        sides: N,
-        counts: [counts[0], counts[N - 1]],
-        radius,
-        varying,
-        next: AtomicU32::new(0),
-        done: AtomicU64::new(0),
-    };
-    let Some(branches) = board.branches::<N>().filter(|b| b.count() > 1) else {
+    let Some(branches) = branches(counts.map(|count| count as u64), varying, radius) else {
         return false;
     };
-    // SAFETY: a board and rows are numbers, and the worker's function is for them.
-    let helper = unsafe { Helper::launch(c"simhash_pairs_worker", board, rows) };
-    let Some(helper) = helper else {
+    let Some(mut helper) = launch(Board::new::<N>(radius, memory, None), &mut []) else {
         return false;
+    };
+    let is_there = |side: &mut [Row]| send_rows(helper.channel(), side, search);
+    if !sides(rows, counts).into_iter().all(is_there) {
+        helper.finish();
+        return false;
+    }
+    search_with(helper, group, search, radius, &branches);
+    true
+}
+
+/// A worker; `parts` are as [`super::shared_scan`] wants them if the board has tables.
+#[allow(unsafe_code)]
+pub fn launch<'h>(board: Board, parts: &mut [Part]) -> Option<Helper<'h, Board>> {
+    // SAFETY: a board is numbers, and the worker's function is for it.
+    unsafe { Helper::launch(c"simhash_pairs_worker", board, parts) }
+}
+
+/// Searches rows that both processes have.
+pub fn search_with<P: Pairs, const N: usize>(
+    helper: Helper<Board>,
+    group: &mut Gathered<TempFile<'static>, N>,
+    search: &mut PairSearch<P>,
+    radius: u32,
+    branches: &Branches,
+) {
+    let Some((rows, counts)) = group.in_memory() else {
+        return;
     };
     let board = helper.board();
     let mut leader = Leader { search, helper };
     let finder = &mut Finder::new(&mut leader, radius);
-    board.search(finder, &mut sides::<N>(rows, counts), &branches);
+    board.search(finder, &mut sides::<N>(rows, counts), branches);
     while leader.take(true) {}
     leader.helper.finish();
-    true
 }
 
 /// The leader's host.
@@ -120,7 +174,7 @@ impl<P: Pairs> Leader<'_, '_, P> {
     /// more.
     fn take(&mut self, wait: bool) -> bool {
         self.search.pause();
-        let Some(message) = self.helper.receive(wait) else {
+        let Some(message) = self.helper.channel().receive(wait) else {
             return false;
         };
         for pair in message.chunks_exact(PAIR) {
@@ -154,23 +208,28 @@ impl<P: Pairs> Host for Leader<'_, '_, P> {
 }
 
 /// The worker's host.
-struct Worker<'w> {
-    board: &'w Board,
-    sender: Sender,
+struct Worker<'a, 'w> {
+    work: &'a mut Work<'w, Board>,
     /// Pairs that are not sent yet.
     found: Vec<u8>,
 }
 
-impl Worker<'_> {
+impl Worker<'_, '_> {
     fn send(&mut self) {
         if !self.found.is_empty() {
-            self.sender.send(&self.found);
+            // The leader has nothing to say any more.
+            if !self.work.channel().send(&self.found, |_| ()) {
+                raise(
+                    ERRCODE_CONNECTION_FAILURE,
+                    "lost connection to the leader process",
+                );
+            }
             self.found.clear();
         }
     }
 }
 
-impl Host for Worker<'_> {
+impl Host for Worker<'_, '_> {
     type File = TempFile<'static>;
 
     fn file(&mut self) -> TempFile<'static> {
@@ -191,22 +250,30 @@ impl Host for Worker<'_> {
     }
 
     fn progress(&mut self, share: f64) {
-        self.board.done.store(share.to_bits(), Ordering::Relaxed);
+        let board = self.work.board();
+        board.done.store(share.to_bits(), Ordering::Relaxed);
     }
 }
 
 /// The worker's part of a search.
-fn work<const N: usize>(board: &Board, rows: &mut [Row], sender: Sender) {
-    let Some(branches) = board.branches::<N>() else {
+fn work<const N: usize>(work: &mut Work<Board>) {
+    let board = work.board();
+    let mut rows = Gathered::<_, N>::new(board.memory);
+    let Some(varying) = gather(work, &mut rows) else {
+        return;
+    };
+    let Some((rows, counts)) = rows.in_memory() else {
+        return;
+    };
+    let counted = counts.map(|count| count as u64);
+    let Some(branches) = branches(counted, varying, board.radius) else {
         return;
     };
     let mut worker = Worker {
-        board,
-        sender,
+        work,
         found: Vec::with_capacity(PAIRS * PAIR),
     };
     let finder = &mut Finder::new(&mut worker, board.radius);
-    let counts = std::array::from_fn(|side| board.counts[side]);
     board.search(finder, &mut sides::<N>(rows, counts), &branches);
     worker.send();
 }
@@ -214,7 +281,7 @@ fn work<const N: usize>(board: &Board, rows: &mut [Row], sender: Sender) {
 /// The main function of a worker.
 ///
 /// # Safety
-/// Called by the server, as the function that [`with_worker`] named.
+/// Called by the server, as the function that [`launch`] has named.
 #[allow(unsafe_code)]
 #[unsafe(no_mangle)]
 #[pg_guard]
@@ -222,11 +289,11 @@ pub unsafe extern "C-unwind" fn simhash_pairs_worker(
     segment: *mut pg_sys::dsm_segment,
     toc: *mut pg_sys::shm_toc,
 ) {
-    // SAFETY: the server's arguments; the leader's board and rows are these.
+    // SAFETY: the server's arguments; the leader's board is this.
     unsafe {
-        help::<Board, Row>(segment, toc, |board, rows, sender| match board.sides {
-            1 => work::<1>(board, rows, sender),
-            _ => work::<2>(board, rows, sender),
+        help::<Board>(segment, toc, |by| match by.board().sides {
+            1 => work::<1>(by),
+            _ => work::<2>(by),
         });
     }
 }

@@ -41,8 +41,8 @@ pub struct SourceTable {
     pub fp: String,
     /// The type in which keys are returned.
     pub key_type: pg_sys::Oid,
-    /// The type of the key column.
-    pub column_type: pg_sys::Oid,
+    /// The key and the fingerprint.
+    pub columns: [Column; 2],
 }
 
 /// Where the arguments that follow those of N relations begin, see [`SourceTable::of`].
@@ -78,8 +78,11 @@ impl SourceTable {
             );
         }
         let table = Opened::new(oid);
-        let column_type = column(&table, &key, "the key").storage.type_id;
-        check_fingerprint(&table, &fp);
+        let columns = [
+            column(&table, &key, "the key"),
+            check_fingerprint(&table, &fp),
+        ];
+        let column_type = columns[0].storage.type_id;
         check_key(&key, column_type, key_type, function, ending);
         let table_name = required(table::qualified_name(oid), function, &name("relation"));
         SourceTable {
@@ -88,8 +91,13 @@ impl SourceTable {
             key: table::quoted(&key),
             fp: table::quoted(&fp),
             key_type,
-            column_type,
+            columns,
         }
+    }
+
+    /// The type of the key column.
+    pub fn column_type(&self) -> pg_sys::Oid {
+        self.columns[0].storage.type_id
     }
 
     /// The order of keys.
@@ -100,7 +108,7 @@ impl SourceTable {
 
     /// The key column as SQL text, in the type in which keys are returned.
     pub fn key_expression(&self) -> String {
-        match self.key_type == self.column_type {
+        match self.key_type == self.column_type() {
             true => self.key.clone(),
             false => {
                 let to = table::qualified_type_name(self.key_type);
@@ -190,7 +198,8 @@ pub fn column(table: &Opened, name: &str, what: &str) -> Column {
     })
 }
 
-pub fn check_fingerprint(table: &Opened, name: &str) {
+/// The column of that name, which must be of type bigint.
+pub fn check_fingerprint(table: &Opened, name: &str) -> Column {
     let found = column(table, name, "the fingerprint");
     if found.base_type() != pg_sys::INT8OID {
         let of = table::type_name(found.storage.type_id);
@@ -206,6 +215,7 @@ pub fn check_fingerprint(table: &Opened, name: &str) {
             hint,
         );
     }
+    found
 }
 
 fn check_key(name: &str, column: pg_sys::Oid, wanted: pg_sys::Oid, function: &str, ending: &str) {

@@ -3,6 +3,7 @@
 
 use super::file::Gathered;
 use super::find::Row;
+use super::plain::PlainTable;
 use super::search::{PairSearch, Tags};
 use super::source::{SourceTable, required};
 use crate::pg::catalog::table::quoted;
@@ -54,6 +55,11 @@ impl Within {
     /// Of columns of these names, which suit.
     pub fn columns(names: &[&str]) -> Self {
         Within(names.iter().map(|name| quoted(name)).collect())
+    }
+
+    /// Are there none?
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// The rows of all sides, those of a group behind each other: the key of the first or of the
@@ -110,11 +116,14 @@ impl Within {
                 search.activity.show(|| format!("{count} rows read"));
             }
         };
-        if self.0.is_empty() {
+        if self.is_empty() {
             for (side, source) in sources.iter().enumerate() {
-                for_each_row(&source.query(), None, &mut |row| {
-                    add(search, rows, side, row);
-                });
+                match PlainTable::of(source) {
+                    Some(table) => table.read(side, rows, search),
+                    None => for_each_row(&source.query(), None, &mut |row| {
+                        add(search, rows, side, row);
+                    }),
+                }
             }
         } else {
             for_each_row(&self.query(sources), None, &mut |[

@@ -20,3 +20,4 @@ pub mod planner;
 pub mod process;
 pub mod spi;
 pub mod sql;
+pub mod table;

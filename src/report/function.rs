@@ -56,15 +56,17 @@ fn relation(args: &Args) -> SourceTable {
         );
     };
     let table = Opened::new(oid);
-    let column_type = column(&table, &key, "the key").storage.type_id;
-    check_fingerprint(&table, &fp);
+    let columns = [
+        column(&table, &key, "the key"),
+        check_fingerprint(&table, &fp),
+    ];
     SourceTable {
         table,
         table_name,
         key: table::quoted(&key),
         fp: table::quoted(&fp),
         key_type: pg_sys::TEXTOID,
-        column_type,
+        columns,
     }
 }
 

@@ -80,7 +80,7 @@ fn members(of: &Maintained, statement: &BatchStatement<'_>) -> Members {
         key: of.statement.key.clone(),
         fp: of.statement.fp.clone(),
         key_type: of.key.base_type(),
-        column_type: of.key.storage.type_id,
+        columns: [of.key, of.fingerprint],
     };
     let within = Within::columns(&of.scopes.scope.names());
     let (radius, method) = (of.options.radius, Method::Components);

@@ -166,14 +166,15 @@ impl BatchStatement<'_> {
         ))
     }
 
-    /// The rows of the table that are compared with others, as a FROM item.
+    /// The rows of the table that are compared with others, as a FROM item. Their keys are set.
     pub fn counting_rows(&self) -> String {
         let Statement { rows, key, fp, .. } = &self.of.statement;
         let scope = &self.of.scopes.scope;
+        if scope.is_everything() {
+            return rows.clone();
+        }
         let (columns, is_set) = (scope.columns("r"), scope.are_set("r"));
-        format!(
-            "(SELECT r.{key}, r.{fp}{columns} FROM {rows} AS r WHERE r.{key} IS NOT NULL{is_set}) AS r"
-        )
+        format!("(SELECT r.{key}, r.{fp}{columns} FROM {rows} AS r WHERE true{is_set}) AS r")
     }
 
     /// The fingerprints of the new rows.

@@ -222,6 +222,24 @@ pub fn is_plain(table: Rel<'_>) -> bool {
     unsafe { (*(*table.raw()).rd_rel).relkind == pg_sys::RELKIND_RELATION as i8 }
 }
 
+/// Has it rows of its own that a scan finds: is it a plain table, or a materialized view that is
+/// filled?
+pub fn is_scannable(table: Rel<'_>) -> bool {
+    // SAFETY: an open relation has its row of pg_class.
+    let class = unsafe { &*(*table.raw()).rd_rel };
+    is_plain(table) || class.relkind as u8 == pg_sys::RELKIND_MATVIEW && class.relispopulated
+}
+
+/// May several processes scan it?
+pub fn allows_shared_scan(table: Rel<'_>) -> bool {
+    if !is_scannable(table) || table.is_temporary() {
+        return false;
+    }
+    // SAFETY: plain tables and materialized views have their storage options in this form.
+    let options = unsafe { table.options::<pg_sys::StdRdOptions>() };
+    options.is_none_or(|options| options.parallel_workers != 0)
+}
+
 /// Is it a foreign table?
 pub fn is_foreign(table: Rel<'_>) -> bool {
     // SAFETY: an open relation has its pg_class row.

@@ -101,8 +101,8 @@ pub fn owns_relation(oid: pg_sys::Oid) -> bool {
     }
 }
 
-/// Sends a message through a queue of shared memory, all of it at once; waits while it is full.
-/// From 15 on the sender says so.
+/// Sends a message through a queue of shared memory, at once and as far as there is room. From 15 on
+/// the sender says that it shall not be kept back.
 ///
 /// # Safety
 /// The queue must be attached to.
@@ -114,12 +114,12 @@ pub unsafe fn send(
     // SAFETY: the caller's word; the server copies the message.
     #[cfg(feature = "pg14")]
     unsafe {
-        pg_sys::shm_mq_send(queue, length, data, false)
+        pg_sys::shm_mq_send(queue, length, data, true)
     }
     // SAFETY: as above.
     #[cfg(not(feature = "pg14"))]
     unsafe {
-        pg_sys::shm_mq_send(queue, length, data, false, true)
+        pg_sys::shm_mq_send(queue, length, data, true, true)
     }
 }
 

@@ -3,7 +3,8 @@
 //! The guard around each call (sigsetjmp, to turn a server ERROR into a Rust panic) costs about as
 //! much as these calls themselves. These need none. Some raise an ERROR only for a buffer that we
 //! have not pinned or locked, which the types in [`crate::pg::page::buffer`] rule out. The others
-//! are called inside a critical section, where every ERROR is a PANIC that ends the process.
+//! are called inside a critical section, where every ERROR is a PANIC that ends the process, or
+//! inside a guard that their caller has set up for many calls.
 
 use super::compat::BufDataLength;
 use pgrx::pg_sys;
@@ -14,6 +15,8 @@ unsafe extern "C-unwind" {
     pub fn LockBuffer(buffer: pg_sys::Buffer, mode: c_int);
     /// Releases a pin that we hold.
     pub fn ReleaseBuffer(buffer: pg_sys::Buffer);
+    /// Unpacks the first columns of a row. Inside a guard only.
+    pub fn slot_getsomeattrs_int(slot: *mut pg_sys::TupleTableSlot, columns: c_int);
     pub fn LWLockHeldByMe(lock: *mut pg_sys::LWLock) -> bool;
     // Inside a critical section only.
     pub fn MarkBufferDirty(buffer: pg_sys::Buffer);

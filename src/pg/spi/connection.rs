@@ -72,7 +72,11 @@ pub(in crate::pg) fn prepared<const N: usize>(
 }
 
 /// The plan lives as long as the connection.
-pub(super) fn prepare(sql: &str, parameters: &[pg_sys::Oid], options: u32) -> pg_sys::SPIPlanPtr {
+pub(in crate::pg) fn prepare(
+    sql: &str,
+    parameters: &[pg_sys::Oid],
+    options: u32,
+) -> pg_sys::SPIPlanPtr {
     let text = c_text(sql);
     let mut types = parameters.to_vec();
     // SAFETY: a zero-terminated text, as many types as said.
