@@ -40,7 +40,7 @@ impl<'s> PlainTable<'s> {
         let may = table::is_scannable(rel)
             && privilege::may(rel.oid(), privilege::SELECT, &numbers)
             && !privilege::has_row_security(rel.oid());
-        let rows = may.then(|| rows_of_scan(&source.query(), rel.oid()))??;
+        let rows = may.then(|| rows_of_scan(&source.query(), rel.oid(), numbers))??;
         Some(Self {
             source,
             columns,

@@ -231,9 +231,11 @@ fn launch_for<'h, const N: usize>(
 ) -> Option<Helper<'h, Board>> {
     let rels: [_; N] = std::array::from_fn(|side| tables[side].source.table.rel());
     let expected: [u64; N] = std::array::from_fn(|side| tables[side].rows as u64);
-    let bytes = usize::try_from(expected.iter().sum::<u64>())
-        .ok()?
-        .checked_mul(ROW)?;
+    // The planner's estimates may be as large as floats are.
+    let count = expected
+        .iter()
+        .fold(0, |sum: u64, rows| sum.saturating_add(*rows));
+    let bytes = usize::try_from(count).ok()?.checked_mul(ROW)?;
     let is_worth_it = bytes <= rows.memory()
         && may_help(bytes)
         && rels.into_iter().all(allows_shared_scan)

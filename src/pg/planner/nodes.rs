@@ -121,6 +121,21 @@ impl<'p> NodeRef<'p> {
         (var.varlevelsup == 0).then_some((compat::relation_of_variable(var), var.varattno))
     }
 
+    /// The expression of a column that a plan or a query returns.
+    pub fn as_target(self) -> Option<NodeRef<'p>> {
+        let target = self.cast::<pg_sys::TargetEntry>(NodeTag::T_TargetEntry)?;
+        // SAFETY: a part of the tree lives as long as the tree.
+        unsafe { NodeRef::new(target.expr) }
+    }
+
+    /// What `IS NOT NULL` is asked of; None when this is another test.
+    pub fn as_not_null_test(self) -> Option<NodeRef<'p>> {
+        let test = self.cast::<pg_sys::NullTest>(NodeTag::T_NullTest)?;
+        let is_this = test.nulltesttype == pg_sys::NullTestType::IS_NOT_NULL && !test.argisrow;
+        // SAFETY: a part of the tree lives as long as the tree.
+        is_this.then(|| unsafe { NodeRef::new(test.arg) })?
+    }
+
     /// Is this a constant, NULL included?
     pub fn is_constant(self) -> bool {
         self.cast::<pg_sys::Const>(NodeTag::T_Const).is_some()

@@ -24,7 +24,7 @@ mod key {
 /// elsewhere.
 const UP: usize = 1 << 20;
 /// Of those to the worker: what the leader sends before the worker has started.
-const DOWN: usize = 1 << 23;
+const DOWN: usize = 1 << 21;
 
 /// What both processes share.
 #[repr(C)]
