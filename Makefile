@@ -8,6 +8,7 @@
 #   TESTS       tests whose names begin with one of these words ("pairs 005"), instead of all
 #   JOBS        how many majors are tested at a time (2)
 #   DESTDIR     a prefix for `make install`, as packagers use it
+#   SUITE       the Debian release in which `make test-deb` installs the package (bookworm)
 #   KEEP        KEEP=1 leaves the server of `make demo` running
 #   ROWS        rows of `make bench`, or several numbers with commas between them
 #   SETS        sets of `make bench` (A,B,C)
@@ -18,9 +19,9 @@
 #   DATA        folder of the labelled sets of `make quality`, and of real rows for `make bench` and `bench-text`
 #   PYTHON      an interpreter with the packages simhash and jieba, for `make bench-text`
 
-export PG_CONFIG PG_CONFIGS MAJORS FULL TESTS JOBS DESTDIR KEEP ROWS SETS SEED QUERIES PEERS OUT SECONDS_EACH DATA PYTHON
+export PG_CONFIG PG_CONFIGS SUITE MAJORS FULL TESTS JOBS DESTDIR KEEP ROWS SETS SEED QUERIES PEERS OUT SECONDS_EACH DATA PYTHON
 
-.PHONY: help build install demo test test-majors quick soak fuzz bench bench-s0 bench-cold bench-text bench-model bench-planner bench-triggers bench-ingest quality clean
+.PHONY: help build install demo test test-majors quick soak fuzz bench bench-s0 bench-cold bench-text bench-model bench-planner bench-triggers bench-ingest quality deb dist test-deb clean
 .DEFAULT_GOAL := help
 
 help:
@@ -41,6 +42,9 @@ help:
 	@echo 'make quality        precision and recall of the fingerprints on labelled text (DATA=/folder)'
 	@echo 'make build          compile for the server of PG_CONFIG'
 	@echo 'make install        build, then install into that server (honours PG_CONFIG and DESTDIR)'
+	@echo 'make deb            Debian packages and a tarball for PG_CONFIG and each of PG_CONFIGS, into target/packages'
+	@echo 'make dist           the source archive for PGXN'
+	@echo 'make test-deb       two builds in two folders compared, and the package installed in a bare Debian (SUITE=bookworm)'
 	@echo 'make clean          remove what was built'
 
 build:
@@ -93,6 +97,15 @@ bench-ingest:
 
 quality:
 	@bench/quality/run.sh
+
+deb:
+	@packaging/packages.sh
+
+dist:
+	@packaging/packages.sh dist
+
+test-deb:
+	@packaging/test_deb.sh
 
 clean:
 	cargo clean

@@ -26,7 +26,7 @@ checks() {
 	! pkg-config --exists libpq 2>/dev/null || benches+=(-p speed)
 	check 'cargo clippy, benchmarks' in_root cargo clippy --locked --all-targets "${benches[@]}" -- -D warnings
 	if command -v shellcheck >/dev/null; then
-		check 'shellcheck' in_root shellcheck -x pg_test/tools/*.sh bench/*/*.sh fuzz/*.sh
+		check 'shellcheck' in_root shellcheck -x pg_test/tools/*.sh bench/*/*.sh fuzz/*.sh packaging/*.sh
 	fi
 	check 'make install, elsewhere' in_root pg_test/tools/test_install.sh
 }
