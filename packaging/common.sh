@@ -12,6 +12,7 @@ NAME=$(field name)
 VERSION=$(field version)
 DESCRIPTION=$(field description)
 MAINTAINER=$(field authors)
+ARCHITECTURE=$(dpkg --print-architecture 2>/dev/null || uname -m)
 OUT=${OUT:-$ROOT/target/packages}
 
 # The date of all files in packages: that of the commit, unless the caller has set one.
