@@ -30,9 +30,7 @@ EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT id FROM $t
 RESET enable_seqscan; RESET enable_bitmapscan;
 SQL
 	$plan =~ /Index Cond/ or die $plan;
-	my ($hit) = $plan =~ /Buffers: shared hit=(\d+)/ or die $plan;
-	my ($read) = $plan =~ /Buffers: shared[^\n]* read=(\d+)/;
-	return $hit + ($read // 0);
+	return pages_of($plan);
 }
 
 # Enough searches for keys to be worth counting.

@@ -150,9 +150,7 @@ SELECT FROM (SELECT count(*) FROM t a, LATERAL (SELECT FROM tenants b WHERE b.fp
 EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF) $query;
 SQL
 	like($plan, $pattern, "the plan of $query");
-	my ($hit) = $plan =~ /Buffers: shared hit=(\d+)/;
-	my ($read) = $plan =~ /Buffers: shared[^\n]* read=(\d+)/;
-	return ($hit // 0) + ($read // 0);
+	return pages_of($plan);
 }
 
 # A ball around the centre of the order: the search is that of the ball, whichever comes first.
