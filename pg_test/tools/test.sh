@@ -16,6 +16,11 @@
 
 in_root() { (cd "$ROOT" && "$@"); }
 
+# The scripts of versions that are released are what they were then.
+released_scripts() {
+	! grep -qv '^#' sql/released.txt || sha256sum --check --strict --quiet sql/released.txt
+}
+
 checks() {
 	local features benches=(-p quality)
 	read -r -a features <<<"$(cargo_features)"
@@ -28,6 +33,7 @@ checks() {
 	if command -v shellcheck >/dev/null; then
 		check 'shellcheck' in_root shellcheck -x pg_test/tools/*.sh bench/*/*.sh fuzz/*.sh
 	fi
+	check 'released scripts' in_root released_scripts
 	check 'make install, elsewhere' in_root pg_test/tools/test_install.sh
 }
 
