@@ -126,12 +126,22 @@ all_majors() {
 	for major in "${others[@]:1}"; do run "$major, reduced" reduced "$major"; done
 }
 
+# Licences and sources of the crates, where the tool is installed.
+crates() {
+	if cargo deny --version >/dev/null 2>&1; then
+		check 'cargo deny' in_root pg_test/tools/crates.sh deny
+	else
+		say 'cargo-deny is not installed: licences and sources of the crates are not checked'
+	fi
+}
+
 chosen_majors() {
 	local major old full=${FULL:-}
 	for major in $(majors); do
 		if [ -n "$full" ]; then run "$major, full" full "$major"; else run "$major, reduced" reduced "$major"; fi
 	done
 	[ -n "$full" ] || return 0
+	[ -n "${TESTS:-}" ] || crates
 	for major in $(majors | sort -n); do
 		for old in $(majors | sort -n); do
 			[ "$old" -ge "$major" ] || run "$major, upgrade from $old" upgrade "$major" "$old"
