@@ -28,7 +28,7 @@ vendor() {
 	git -C "$ROOT" archive HEAD | tar -x -C "$work/source"
 	cd "$work/source"
 	mkdir .cargo
-	cargo vendor --quiet --locked vendor >.cargo/config.toml
+	cargo vendor --locked vendor >.cargo/config.toml 2>"$work/log" || fail "cargo vendor: $(tail -n 1 "$work/log")"
 	require_postgres build
 	# shellcheck disable=SC2046  # a list of words
 	CARGO_HOME=$work/home CARGO_TARGET_DIR=$work/target cargo build --offline --locked --lib $(cargo_features)
