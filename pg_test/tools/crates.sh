@@ -15,7 +15,7 @@ deny() {
 	else
 		echo 'advisories are left out: there is no database (cargo deny fetch)'
 	fi
-	cargo deny --offline --locked check --config "$ROOT/pg_test/tools/deny.toml" "${checks[@]}"
+	cargo deny --workspace --offline --locked --config "$ROOT/pg_test/tools/deny.toml" check "${checks[@]}"
 }
 
 # In an unpacked copy, as a packager has it, and with a home of cargo that knows nothing.
