@@ -19,7 +19,7 @@
 //! * [`report`]: what a radius would find, judged by a sample.
 //! * [`flag`]: the trigger that looks for a duplicate of a new row; [`trigger`]: what triggers
 //!   share.
-//! * [`store`], [`tid`], `bytes`, `passed_checks`: what several of these use.
+//! * [`store`], [`tid`], `bytes`, `passed_checks`, `processor`: what several of these use.
 //! * `pg`: safe wrappers of pages, buffers, WAL, nodes and datums; the only place with raw
 //!   PostgreSQL structs.
 //!
@@ -41,6 +41,7 @@ pub mod pairs;
 #[cfg(any(feature = "server", test))]
 mod passed_checks;
 pub mod planner;
+mod processor;
 pub mod report;
 pub mod store;
 pub mod tid;
@@ -70,12 +71,11 @@ mod server {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
 
-    /// The server's major decides how pages are logged: only one file may ask for it.
-    #[test]
-    fn majors_are_told_apart_in_one_file() {
-        fn files(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
+    /// The sources that hold a text.
+    fn files_with(text: &str) -> Vec<PathBuf> {
+        fn files(folder: &Path, found: &mut Vec<PathBuf>) {
             for entry in std::fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
                 if path.is_dir() {
@@ -90,9 +90,32 @@ mod tests {
             &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
             &mut found,
         );
-        let of_a_major = concat!("feature = ", "\"pg");
-        found.retain(|path| std::fs::read_to_string(path).unwrap().contains(of_a_major));
+        found.retain(|path| std::fs::read_to_string(path).unwrap().contains(text));
+        found
+    }
+
+    /// The server's major decides how pages are logged: only one file may ask for it.
+    #[test]
+    fn majors_are_told_apart_in_one_file() {
+        let found = files_with(concat!("feature = ", "\"pg"));
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].ends_with("pg/process/compat.rs"));
+    }
+
+    /// What one architecture alone can do has a portable form beside it.
+    #[test]
+    fn architectures_are_told_apart_in_one_file() {
+        for text in [
+            concat!("target", "_arch"),
+            concat!("target", "_feature"),
+            concat!("std::", "arch"),
+            concat!("core::", "arch"),
+        ] {
+            let found = files_with(text);
+            assert!(
+                found.iter().all(|path| path.ends_with("src/processor.rs")),
+                "{found:?}"
+            );
+        }
     }
 }

@@ -16,6 +16,11 @@
 
 in_root() { (cd "$ROOT" && "$@"); }
 
+# The scripts of versions that are released are what they were then.
+released_scripts() {
+	! grep -qv '^#' sql/released.txt || sha256sum --check --strict --quiet sql/released.txt
+}
+
 checks() {
 	local features benches=(-p quality)
 	read -r -a features <<<"$(cargo_features)"
@@ -28,6 +33,7 @@ checks() {
 	if command -v shellcheck >/dev/null; then
 		check 'shellcheck' in_root shellcheck -x pg_test/tools/*.sh bench/*/*.sh fuzz/*.sh packaging/*.sh
 	fi
+	check 'released scripts' in_root released_scripts
 	check 'make install, elsewhere' in_root pg_test/tools/test_install.sh
 }
 
@@ -120,12 +126,22 @@ all_majors() {
 	for major in "${others[@]:1}"; do run "$major, reduced" reduced "$major"; done
 }
 
+# Licences and sources of the crates, where the tool is installed.
+crates() {
+	if cargo deny --version >/dev/null 2>&1; then
+		check 'cargo deny' in_root pg_test/tools/crates.sh deny
+	else
+		say 'cargo-deny is not installed: licences and sources of the crates are not checked'
+	fi
+}
+
 chosen_majors() {
 	local major old full=${FULL:-}
 	for major in $(majors); do
 		if [ -n "$full" ]; then run "$major, full" full "$major"; else run "$major, reduced" reduced "$major"; fi
 	done
 	[ -n "$full" ] || return 0
+	[ -n "${TESTS:-}" ] || crates
 	for major in $(majors | sort -n); do
 		for old in $(majors | sort -n); do
 			[ "$old" -ge "$major" ] || run "$major, upgrade from $old" upgrade "$major" "$old"

@@ -5,6 +5,8 @@
 
 #![allow(unsafe_code)]
 
+use crate::processor::kernel;
+
 /// Rows of a tile: two tiles of fingerprints fit the first-level cache.
 pub const TILE: usize = 1024;
 /// A comparison returns after the row that brings its hits to this number; the caller continues it
@@ -62,56 +64,19 @@ fn collect(x: u64, ys: &[u64], radius: u32, i: usize, start: usize, hits: &mut V
     }
 }
 
-fn find_portable(tiles: &Tiles, radius: u32, from: usize, hits: &mut Vec<Hit>) -> usize {
-    find_body(tiles, radius, from, hits)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,popcnt")]
-fn find_avx2(tiles: &Tiles, radius: u32, from: usize, hits: &mut Vec<Hit>) -> usize {
-    find_body(tiles, radius, from, hits)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512vl,avx512vpopcntdq,popcnt")]
-fn find_avx512(tiles: &Tiles, radius: u32, from: usize, hits: &mut Vec<Hit>) -> usize {
-    find_body(tiles, radius, from, hits)
-}
-
-/// Has this machine what [`find_avx2`] is compiled for?
-#[cfg(target_arch = "x86_64")]
-fn has_avx2() -> bool {
-    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt")
-}
-
-/// Has this machine what [`find_avx512`] is compiled for?
-#[cfg(target_arch = "x86_64")]
-fn has_avx512() -> bool {
-    is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512vl")
-        && is_x86_feature_detected!("avx512vpopcntdq")
-        && is_x86_feature_detected!("popcnt")
-}
-
-/// As the body above, with the best instructions that this machine has.
-pub fn find(tiles: &Tiles, radius: u32, from: usize, hits: &mut Vec<Hit>) -> usize {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if has_avx512() {
-            // SAFETY: the machine has the features.
-            return unsafe { find_avx512(tiles, radius, from, hits) };
-        }
-        if has_avx2() {
-            // SAFETY: the machine has the features.
-            return unsafe { find_avx2(tiles, radius, from, hits) };
-        }
+kernel! {
+    /// As the body above, with the best instructions that this machine has.
+    pub fn find, find_among(tiles: &Tiles, radius: u32, from: usize, hits: &mut Vec<Hit>) -> usize {
+        portable => find_body,
+        Avx512 => find_body,
+        Avx2 => find_body,
     }
-    find_portable(tiles, radius, from, hits)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::processor::Instructions;
     use proptest::prelude::*;
 
     type Kernel<'k> = &'k dyn Fn(&Tiles, u32, usize, &mut Vec<Hit>) -> usize;
@@ -144,12 +109,11 @@ mod tests {
                 }
             }
             prop_assert_eq!(&all(&find, &tiles, radius), &wanted);
-            prop_assert_eq!(&all(&find_portable, &tiles, radius), &wanted);
-            #[cfg(target_arch = "x86_64")]
-            if has_avx2() {
-                // SAFETY: the machine has the features.
-                let avx2: Kernel = &|t, r, f, h| unsafe { find_avx2(t, r, f, h) };
-                prop_assert_eq!(&all(avx2, &tiles, radius), &wanted);
+            let portable: Kernel = &|t, r, f, h| find_among(|_| false, t, r, f, h);
+            prop_assert_eq!(&all(portable, &tiles, radius), &wanted);
+            for one in [Instructions::Avx2, Instructions::Avx512] {
+                let compiled: Kernel = &|t, r, f, h| find_among(|set| set == one, t, r, f, h);
+                prop_assert_eq!(&all(compiled, &tiles, radius), &wanted, "{:?}", one);
             }
         }
     }

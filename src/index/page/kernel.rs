@@ -12,6 +12,7 @@ use super::format::KEY_SHIFT;
 use super::leaf::{self, CAPACITY};
 use super::slots::{self, SLOT_COUNT};
 use crate::index::key::Key;
+use crate::processor::kernel;
 use std::ops::Range;
 
 /// Positions of the postings that may pass, in the leaf's order.
@@ -180,37 +181,14 @@ fn near<const LANES: usize>(
 /// Words tested at a time where the processor has vectors for them.
 const WORDS: usize = 32;
 
-fn find_portable(page: &Page, filter: &Filter, from: Key, candidates: &mut Candidates) {
-    find_body::<1>(page, filter, from, candidates);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "popcnt")]
-fn find_popcnt(page: &Page, filter: &Filter, from: Key, candidates: &mut Candidates) {
-    find_body::<1>(page, filter, from, candidates);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,popcnt")]
-fn find_avx2(page: &Page, filter: &Filter, from: Key, candidates: &mut Candidates) {
-    find_body::<WORDS>(page, filter, from, candidates);
-}
-
-/// As [`find_body`], with the best instructions that this machine has. What is found is added to
-/// `candidates`.
-pub fn find(page: &Page, filter: &Filter, from: Key, candidates: &mut Candidates) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("popcnt") {
-            if is_x86_feature_detected!("avx2") {
-                // SAFETY: the machine has both features.
-                return unsafe { find_avx2(page, filter, from, candidates) };
-            }
-            // SAFETY: the machine has the feature.
-            return unsafe { find_popcnt(page, filter, from, candidates) };
-        }
+kernel! {
+    /// As [`find_body`], with the best instructions that this machine has. What is found is added
+    /// to `candidates`.
+    pub fn find, find_among(page: &Page, filter: &Filter, from: Key, candidates: &mut Candidates) -> () {
+        portable => find_body::<1>,
+        Avx2 => find_body::<WORDS>,
+        Popcnt => find_body::<1>,
     }
-    find_portable(page, filter, from, candidates);
 }
 
 #[cfg(test)]
@@ -219,6 +197,7 @@ mod tests {
     use crate::index::key::Space;
     use crate::index::page::PAGE_SIZE;
     use crate::index::page::special::PageKind;
+    use crate::processor::Instructions;
     use crate::tid::Tid;
     use proptest::prelude::*;
 
@@ -252,13 +231,11 @@ mod tests {
                 kernel(&page, &filter, Key::at(0, from), &mut candidates);
                 candidates.positions().to_vec()
             };
-            let portable = run(&find_portable);
+            let portable = run(&|p, f, at, c| find_among(|_| false, p, f, at, c));
             prop_assert_eq!(&run(&find), &portable);
-            #[cfg(target_arch = "x86_64")]
-            if is_x86_feature_detected!("popcnt") {
-                // SAFETY: the machine has the feature.
-                let popcnt = run(&|p, f, at, c| unsafe { find_popcnt(p, f, at, c) });
-                prop_assert_eq!(&popcnt, &portable);
+            for one in [Instructions::Popcnt, Instructions::Avx2] {
+                let compiled = run(&|p, f, at, c| find_among(|set| set == one, p, f, at, c));
+                prop_assert_eq!(&compiled, &portable, "{:?}", one);
             }
         }
     }

@@ -9,6 +9,7 @@ use super::build::{Build, RowSink, scan_share};
 use super::parallel_memory::{Common, Sizes, fill, part};
 use crate::pg::catalog::relation::Rel;
 use crate::pg::process::compat;
+use crate::pg::process::shared_parts::part_of_leader;
 use crate::pg::process::temp_file::{SharedFiles, TempFile};
 use pgrx::pg_sys;
 use std::ffi::{CString, c_char, c_long};
@@ -269,7 +270,7 @@ pub unsafe fn run_worker<B: Sync>(
     // The locks are those that the leader holds; they do not conflict within the leader's lock
     // group.
     unsafe {
-        let part = |key| pg_sys::shm_toc_lookup(toc, key, false);
+        let part = |key| part_of_leader(toc, key);
         let query = part(part::QUERY).cast::<c_char>();
         pg_sys::debug_query_string = query;
         pg_sys::pgstat_report_activity(pg_sys::BackendState::STATE_RUNNING, query);

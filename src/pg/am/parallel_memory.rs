@@ -6,13 +6,14 @@ use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
-/// Keys of the parts of the shared memory. The server's own have high bits set.
+/// Keys of the parts of the shared memory.
 pub mod part {
-    pub const COMMON: u64 = 1;
-    pub const SCAN: u64 = 2;
-    pub const BUFFER_USAGE: u64 = 3;
-    pub const WAL_USAGE: u64 = 4;
-    pub const QUERY: u64 = 5;
+    use crate::pg::process::shared_parts::BEFORE_FIRST;
+    pub const COMMON: u64 = BEFORE_FIRST + 1;
+    pub const SCAN: u64 = BEFORE_FIRST + 2;
+    pub const BUFFER_USAGE: u64 = BEFORE_FIRST + 3;
+    pub const WAL_USAGE: u64 = BEFORE_FIRST + 4;
+    pub const QUERY: u64 = BEFORE_FIRST + 5;
     pub const COUNT: usize = 5;
 }
 

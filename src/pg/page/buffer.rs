@@ -6,6 +6,7 @@ use crate::pg::catalog::relation::Rel;
 use crate::pg::process::attempt::unless_damaged;
 use crate::pg::process::error::raise_index_corrupted;
 use crate::pg::process::{compat, unguarded};
+use crate::processor::prefetch_line;
 use pgrx::pg_sys;
 use std::cell::Cell;
 use std::ops::{Deref, Range};
@@ -354,15 +355,3 @@ fn is_shared(buffer: pg_sys::Buffer) -> bool {
 
 /// Bytes that the processor fetches at a time.
 const LINE: usize = 64;
-
-/// Prefetches the cache line at an address, which may be any: the instruction never faults.
-pub fn prefetch_line(at: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: the instruction affects only the cache, and never faults.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(at.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
-}

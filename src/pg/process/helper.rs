@@ -6,18 +6,20 @@
 
 use super::backend::check_for_interrupts;
 use super::compat;
+use super::shared_parts;
 use pgrx::pg_sys;
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char, c_long, c_void};
 
-/// Keys of the parts of the shared memory. The server's own have high bits set.
+/// Keys of the parts of the shared memory.
 mod key {
-    pub const COMMON: u64 = 1;
-    pub const UP: u64 = 2;
-    pub const DOWN: u64 = 3;
-    pub const QUERY: u64 = 4;
+    use super::shared_parts::BEFORE_FIRST;
+    pub const COMMON: u64 = BEFORE_FIRST + 1;
+    pub const UP: u64 = BEFORE_FIRST + 2;
+    pub const DOWN: u64 = BEFORE_FIRST + 3;
+    pub const QUERY: u64 = BEFORE_FIRST + 4;
     /// Of the caller's first part.
-    pub const FIRST: u64 = 5;
+    pub const FIRST: u64 = BEFORE_FIRST + 5;
 }
 
 /// Bytes of the queue of messages to the leader: what the worker sends while the leader looks
@@ -284,7 +286,7 @@ pub unsafe fn help<B: Sync>(
 ) {
     // SAFETY: the leader filled the parts before it launched this process, and waits for it to end.
     unsafe {
-        let part = |key| pg_sys::shm_toc_lookup(toc, key, false);
+        let part = |key| shared_parts::part_of_leader(toc, key);
         let query = part(key::QUERY).cast::<c_char>();
         pg_sys::debug_query_string = query;
         pg_sys::pgstat_report_activity(pg_sys::BackendState::STATE_RUNNING, query);

@@ -1,7 +1,7 @@
 //! The server process: interrupts and stack ([`backend`]), [`memory`], [`temp_file`], [`error`],
 //! [`attempt`], [`encoding`], [`settings`], [`activity`], [`snapshot`], [`subtransaction`],
 //! [`advisory_lock`], a
-//! background worker that helps ([`helper`]). [`compat`] has what differs between PostgreSQL's
+//! background worker that helps ([`helper`]), the memory shared with it ([`shared_parts`]). [`compat`] has what differs between PostgreSQL's
 //! majors, [`unguarded`] the calls without a guard. What must not live here: anything that needs
 //! another folder of `pg`.
 
@@ -15,6 +15,7 @@ pub mod error;
 pub mod helper;
 pub mod memory;
 pub mod settings;
+pub mod shared_parts;
 pub mod snapshot;
 pub mod subtransaction;
 pub mod temp_file;
