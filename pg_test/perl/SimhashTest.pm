@@ -11,13 +11,13 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-our @EXPORT = qw(new_node add_oracle is_sound same_answers start_load none_failed wait_for_wait processor_seconds pages_of);
+our @EXPORT = qw(new_node add_oracle is_sound same_answers start_load none_failed wait_for_wait processor_seconds pages_looked_at);
 
 my $oracle = dirname(__FILE__) . '/oracle.sql';
 
 # The pages that a plan of EXPLAIN (ANALYZE, BUFFERS) has looked at, in memory before or not: a checkpoint or other sessions
 # may have sent one away.
-sub pages_of
+sub pages_looked_at
 {
 	my ($plan) = @_;
 	my ($hit, $read) = $plan =~ /Buffers: shared(?: hit=(\d+))?(?: read=(\d+))?/ or die $plan;

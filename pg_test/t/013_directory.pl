@@ -29,7 +29,7 @@ SET enable_seqscan = off; SET enable_bitmapscan = off;
 EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT id FROM other WHERE fp <~> 1326294921886866108 <= $radius;
 RESET enable_seqscan; RESET enable_bitmapscan;
 SQL
-	return pages_of($plan);
+	return pages_looked_at($plan);
 };
 
 my %sessions = map { $_ => open_session($node) } qw(default none tiny small);
@@ -53,7 +53,7 @@ cmp_ok($pages_read->($sessions{default}, 3), '<', $pages_read->($sessions{none},
 {
 	my $is_null = 'SET enable_seqscan = off; EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT id FROM other WHERE fp IS NULL; RESET enable_seqscan;';
 	my %times;
-	$times{pages_of($sessions{default}->query_safe($is_null))}++ for 1 .. 80;
+	$times{pages_looked_at($sessions{default}->query_safe($is_null))}++ for 1 .. 80;
 	is(join(', ', map { "$_ pages $times{$_} times" } sort keys %times), '2 pages 80 times', 'searches for NULL do not wear a directory out');
 }
 

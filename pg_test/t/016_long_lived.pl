@@ -27,7 +27,7 @@ SELECT count(*) FROM generate_series(1, 500) i, LATERAL (SELECT 1 FROM t WHERE t
 SQL
 	$node->safe_psql('postgres', 'INSERT INTO t SELECT i + 20000, 77 FROM generate_series(1, 100000) i');
 	my $explain = 'EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF)';
-	my $pages = sub { return pages_of($_[0]->query_safe("$explain $_[1]")); };
+	my $pages = sub { return pages_looked_at($_[0]->query_safe("$explain $_[1]")); };
 	my $read = $pages->($reader, 'SELECT id FROM t WHERE fp <~> 78 <= 0');
 	my $written = $pages->($writer, 'INSERT INTO t VALUES (0, 79)');
 	cmp_ok($read, '<', 60, 'a search does not walk past all leaves that were added');

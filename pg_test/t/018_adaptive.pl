@@ -30,7 +30,7 @@ EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT id FROM $t
 RESET enable_seqscan; RESET enable_bitmapscan;
 SQL
 	$plan =~ /Index Cond/ or die $plan;
-	return pages_of($plan);
+	return pages_looked_at($plan);
 }
 
 # Enough searches for keys to be worth counting.

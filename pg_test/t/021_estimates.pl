@@ -150,7 +150,7 @@ SELECT FROM (SELECT count(*) FROM t a, LATERAL (SELECT FROM tenants b WHERE b.fp
 EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF) $query;
 SQL
 	like($plan, $pattern, "the plan of $query");
-	return pages_of($plan);
+	return pages_looked_at($plan);
 }
 
 # A ball around the centre of the order: the search is that of the ball, whichever comes first.
