@@ -1,9 +1,10 @@
 //! Groups of near-duplicates: `simhash_clusters`, the window function `simhash_cluster_number`, and
 //! the trigger `simhash_maintain_clusters()`, which keeps a table of clusters current.
 //!
-//! [`group`] makes groups of pairs, which [`edges`] lists and [`edge_sort`] sorts; `members` collects the rows that have pairs, `texts` compares their texts, `equal_texts`
-//! finds those that are equal, `function` and `window` are what SQL sees; `components` says which
-//! rows are connected. [`maintain`] is the trigger.
+//! [`group`] makes groups of pairs, which [`edges`] lists and [`edge_sort`] sorts; `members` collects
+//! the rows that have pairs, `texts` compares their texts, `equal_texts` finds those that are equal,
+//! `function` and `window` are what SQL sees; `components` says which rows are connected.
+//! [`maintain`] is the trigger.
 //! What must not live here: the search for pairs, which is `pairs`'s.
 
 pub mod edge_sort;

@@ -120,6 +120,8 @@ pub struct Finder<'h, H: Host> {
     left: Vec<u64>,
     right: Vec<u64>,
     hits: Vec<Hit>,
+    /// How often the rows of the current group were taken apart ([`super::needless`]).
+    pub(super) apart: u32,
     /// The share of the work that is done, 0 to 1.
     pub(super) done: f64,
     /// The share that the current group is; 0 within a part, where progress is not reported.
@@ -136,6 +138,7 @@ impl<'h, H: Host> Finder<'h, H> {
             left: Vec::with_capacity(TILE),
             right: Vec::with_capacity(TILE),
             hits: Vec::new(),
+            apart: 0,
             done: 0.0,
             share: 1.0,
         }

@@ -20,6 +20,9 @@ const DRAWN: usize = 32;
 const WORTH: f64 = 0.25;
 /// One pair of so many that is near makes a group dense.
 const DENSE: usize = 64;
+/// How often the rows of a group may be taken apart, one division within the other. Where values are
+/// what they seem in a sample, a few times are enough; rows can be ordered so that no sample is true.
+pub(super) const DEEPEST: u32 = 64;
 /// Rows between two pauses.
 const STEPS: usize = 4096;
 
@@ -76,20 +79,24 @@ impl<H: Host> Finder<'_, H> {
         task: Task,
         size: Size,
     ) -> Option<Sides<'r, N>> {
-        if size.pairs < LARGE || !self.keeps_sets && self.differ.is_empty() {
+        let may_be_needless = self.keeps_sets || !self.differ.is_empty();
+        if size.pairs < LARGE || self.apart == DEEPEST || !may_be_needless {
             return Some(group);
         }
         if self.keeps_sets {
             self.renew(&mut group);
         }
         let sample = group.each_ref().map(|side| drawn(side));
-        if let Some(common) = self.common(&sample) {
-            self.apart(group, common, task);
-        } else if self.keeps_sets && is_dense(&sample, self.radius) {
-            self.unite(group, task);
-        } else {
+        let common = self.common(&sample);
+        if common.is_none() && !(self.keeps_sets && is_dense(&sample, self.radius)) {
             return Some(group);
         }
+        self.apart += 1;
+        match common {
+            Some(common) => self.take_apart(group, common, task),
+            None => self.unite(group, task),
+        }
+        self.apart -= 1;
         None
     }
 
@@ -124,7 +131,7 @@ impl<H: Host> Finder<'_, H> {
     }
 
     /// Searches the pairs of a group but those of two rows that have this in common.
-    fn apart<const N: usize>(&mut self, mut group: Sides<N>, common: Common, task: Task) {
+    fn take_apart<const N: usize>(&mut self, mut group: Sides<N>, common: Common, task: Task) {
         let fronts = group.each_mut().map(|side| self.put_in_front(side, common));
         let outer = self.share;
         self.share /= 2.0;

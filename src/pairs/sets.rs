@@ -25,7 +25,8 @@ const STEPS: usize = 4096;
 /// Are pairs so many that it is worth to keep sets? The rows must differ from each other. Those that
 /// are drawn have half a million pairs if the rows are many; one near pair among them is enough.
 pub fn is_crowded(rows: &[Row], radius: u32) -> bool {
-    if rows.len() < FEW {
+    // Rows get numbers of 32 bits.
+    if rows.len() < FEW || u32::try_from(rows.len()).is_err() {
         return false;
     }
     let step = rows.len().div_ceil(MOST).max(ONE_OF);

@@ -99,6 +99,8 @@ impl<H: Host<File = TempFile<'static>>, const N: usize> Exchange<'_, H, N> {
         let has_keys = for_each_batch(scan, |batch, _| {
             self.add(side, batch);
             read(self.host, self.rows.count());
+            // The other process begins with the next side when it has this one's end: until then all
+            // that it sends is of this side, and nothing follows its own end.
             is_there = send_batch(channel, batch, |message| {
                 ended = ended.or(self.take(side, message));
             });
@@ -277,10 +279,9 @@ pub fn gather<const N: usize>(
             None => exchange.receive(side, work.channel()),
             Some(table) => {
                 let opened = Opened::new(table.oid);
-                let description = work.part(side as u64);
+                let (rel, scanned) = (opened.rel(), work.part(side as u64));
                 // SAFETY: this part describes a scan of the table.
-                let mut scan =
-                    unsafe { TableScan::share(opened.rel(), table.columns, description) };
+                let mut scan = unsafe { TableScan::share(rel, table.columns, scanned) };
                 exchange.read(side, &mut scan, work.channel(), |_, _| ())
             }
         };

@@ -1,7 +1,10 @@
 //! Skewed rows against brute force: many that share a value, dense areas in which nearly all rows are
 //! connected, in memory and through files.
 
+use super::find::Finder;
+use super::needless::DEEPEST;
 use super::sets::is_crowded;
+use super::split::{Size, Task};
 use super::tests::{
     TestHost, across, brute_force, brute_force_across, check_connected, in_memory, mixed,
     near_copies, rows, search, with_files,
@@ -47,6 +50,23 @@ fn pairs_of_skewed_rows() {
                 "{hot}, radius {radius}, files"
             );
         }
+    }
+}
+
+/// However rows are ordered, the search does not go deeper and deeper.
+#[test]
+fn rows_are_taken_apart_so_many_times() {
+    let fingerprints: Vec<u64> = (0..1000).collect();
+    let mut host = TestHost::default();
+    let mut finder = Finder::new(&mut host, 3);
+    // All agree in a block that comes before.
+    finder.differ = vec![0xFFFF << 48];
+    for (apart, is_left) in [(0, false), (DEEPEST - 1, false), (DEEPEST, true)] {
+        finder.apart = apart;
+        let mut rows = rows(&fingerprints);
+        let left = finder.needed([&mut rows[..]], Task::ALL, Size::of([1000]));
+        assert_eq!(left.is_some(), is_left, "{apart}");
+        assert_eq!(finder.apart, apart);
     }
 }
 

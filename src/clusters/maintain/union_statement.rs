@@ -159,7 +159,7 @@ impl BatchStatement<'_> {
         Some(format!(
             "SELECT FROM (SELECT pg_catalog.count(*) AS rows FROM {new}) AS new
             WHERE new.rows OPERATOR(pg_catalog.>=) {LEAST}
-            AND pg_catalog.pg_relation_size({table}) OPERATOR(pg_catalog.<=) (new.rows OPERATOR(pg_catalog.*) {BYTES})
+            AND pg_catalog.pg_relation_size({table}::pg_catalog.regclass) OPERATOR(pg_catalog.<=) (new.rows OPERATOR(pg_catalog.*) {BYTES})
             AND (
                 SELECT true FROM {rows} OFFSET new.rows OPERATOR(pg_catalog.*) {SHARE} LIMIT 1
             ) IS NULL"

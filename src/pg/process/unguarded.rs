@@ -15,6 +15,8 @@ unsafe extern "C-unwind" {
     pub fn LockBuffer(buffer: pg_sys::Buffer, mode: c_int);
     /// Releases a pin that we hold.
     pub fn ReleaseBuffer(buffer: pg_sys::Buffer);
+    /// Raises the ERROR of a cancel that is pending. Inside a guard only.
+    pub fn ProcessInterrupts();
     /// Unpacks the first columns of a row. Inside a guard only.
     pub fn slot_getsomeattrs_int(slot: *mut pg_sys::TupleTableSlot, columns: c_int);
     pub fn LWLockHeldByMe(lock: *mut pg_sys::LWLock) -> bool;

@@ -62,6 +62,7 @@ impl<'a, 'c> TransitionQueries<'a, 'c> {
             }
         })
     }
+
     /// Calls `sink` with each row of a query, which is planned like any other and sees what the
     /// active snapshot shows.
     pub fn for_each_row<const N: usize>(&self, sql: &str, sink: ResultSink<N>) {

@@ -3,7 +3,7 @@
 
 use crate::pg::catalog::relation::Rel;
 use crate::pg::catalog::table::Column;
-use crate::pg::process::unguarded::slot_getsomeattrs_int;
+use crate::pg::process::unguarded::{ProcessInterrupts, slot_getsomeattrs_int};
 use pgrx::pg_sys;
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -121,7 +121,7 @@ impl<'t> TableScan<'t> {
     }
 
     /// Fills `rows` with what `row` makes of the columns of the next rows; a row whose second column
-    /// is NULL is left out. Checks for interrupts.
+    /// is NULL is left out. The access method, and such rows, check for interrupts.
     pub fn next<T: Copy>(&mut self, rows: &mut [T], row: impl Fn(u64, u64) -> T + Copy) -> Found {
         const FORWARD: pg_sys::ScanDirection::Type = pg_sys::ScanDirection::ForwardScanDirection;
         if self.ended {
@@ -151,6 +151,10 @@ impl<'t> TableScan<'t> {
                             .then(|| column.word(*(*slot).tts_values.add(at)))
                     };
                     let Some(second) = value(second) else {
+                        // There may be any number of such rows.
+                        if pg_sys::InterruptPending != 0 {
+                            ProcessInterrupts();
+                        }
                         continue;
                     };
                     let Some(first) = value(first) else {
