@@ -7,8 +7,9 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $headers = $ENV{PG_CONFIG} // 'pg_config';
-chomp($headers = `$headers --includedir-server`);
+my $config = $ENV{PG_CONFIG} // 'pg_config';
+chomp(my $headers = `$config --includedir-server`);
+plan skip_all => 'no C compiler, or no headers of the server' unless -e "$headers/postgres.h" && `cc --version`;
 my $source = "$PostgreSQL::Test::Utils::tmp_check/replace.c";
 (my $library = $source) =~ s/c$/so/;
 append_to_file($source, <<'C');
@@ -40,8 +41,7 @@ static PlannedStmt *plan(Query *query, const char *text, int options, ParamListI
 void _PG_init(void);
 void _PG_init(void) { planner_hook = plan; }
 C
-my $is_compiled = system('cc', '-shared', '-fPIC', '-w', "-I$headers", '-o', $library, $source) == 0;
-plan skip_all => 'no C compiler or no headers of the server' unless $is_compiled;
+is(system('cc', '-shared', '-fPIC', '-w', "-I$headers", '-o', $library, $source), 0, 'the extension is compiled');
 
 my $node = new_node('replaced');
 $node->safe_psql('postgres', <<'SQL');
