@@ -10,9 +10,6 @@ field() { sed -n "/^\[package\]/,/^\[[a-oq-z]/ s/^$1 = \[*\"\([^\"]*\)\".*/\1/p"
 
 NAME=$(field name)
 VERSION=$(field version)
-DESCRIPTION=$(field description)
-MAINTAINER=$(field authors)
-ARCHITECTURE=$(dpkg --print-architecture 2>/dev/null || uname -m)
 OUT=${OUT:-$ROOT/target/packages}
 
 # The date of all files in packages: that of the commit, unless the caller has set one.

@@ -11,6 +11,9 @@
 # shellcheck source=packaging/common.sh
 . "$(dirname "$0")/common.sh"
 
+DESCRIPTION=$(field description)
+MAINTAINER=$(field authors)
+ARCHITECTURE=$(dpkg --print-architecture 2>/dev/null || uname -m)
 stage=''
 trap '[ -z "$stage" ] || rm -rf "$stage"' EXIT
 

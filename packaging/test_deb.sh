@@ -1,31 +1,18 @@
 #!/usr/bin/env bash
-# make test-deb: builds the packages for the server of PG_CONFIG in two folders, compares their bytes, and installs one in a
-# bare Debian SUITE (bookworm), where a user without privileges runs the README's first search. Then it is purged.
+# make test-deb: builds the packages for the server of PG_CONFIG in two folders, compares their bytes, and installs package and
+# tarball by turns in a bare Debian SUITE (bookworm), where a user without privileges runs the README's first search. After
+# each nothing of it must be left.
 #
 # Needs root, debootstrap and a mirror of Debian (MIRROR). A system that debootstrap has made before, BARE, is copied; packages
 # that were built before, in folder PACKAGES, are only installed.
 
-# shellcheck source=packaging/common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=packaging/try.sh
+. "$(dirname "$0")/try.sh"
 
-: "${SUITE:=bookworm}" "${MIRROR:=http://deb.debian.org/debian}"
-failed=0
-work=''
-
-finish() {
-	[ -z "$work" ] || { umount "$work/root/proc" 2>/dev/null || true; rm -rf "$work"; }
-}
-trap finish EXIT
-
-# check WHAT COMMAND...: runs it, and says how it went.
-check() {
-	local what=$1
-	shift
-	if "$@"; then echo "ok: $what"; else
-		echo "FAILED: $what"
-		failed=$((failed + 1))
-	fi
-}
+: "${SUITE:=bookworm}"
+archive=$NAME-$VERSION-pg$PG_MAJOR-linux-$(uname -m)
+package=postgresql-$PG_MAJOR-${NAME//_/-}
+bin=/usr/lib/postgresql/$PG_MAJOR/bin
 
 # The packages of this commit, built in a folder of its own.
 build_in() {
@@ -40,55 +27,52 @@ same_packages() {
 	! grep -qv '^ *2 ' <<<"$sums"
 }
 
-inside() { chroot "$work/root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"; }
+# Faults by Debian's own reading of packages. It knows of no ITP, manual page or README.Debian that these should have.
+lintian_is_content() {
+	lintian --allow-root --fail-on error "$work"/one/packages/*.deb
+}
 
-bare_debian() {
-	if [ -n "${BARE:-}" ]; then cp -a "$BARE" "$work/root"; else debootstrap --variant=minbase "$SUITE" "$work/root" "$MIRROR" >"$(log_file debootstrap)"; fi
-	mount -t proc proc "$work/root/proc"
-	# No server is started by the packages: the test starts its own.
-	printf '#!/bin/sh\nexit 101\n' >"$work/root/usr/sbin/policy-rc.d"
-	chmod +x "$work/root/usr/sbin/policy-rc.d"
-	cp "$work/one/packages/"*.deb "$work/root/tmp/"
+debian_with_server() {
+	bare_debian "$SUITE" && install_server &&
+		inside pg_ctlcluster "$PG_MAJOR" main start &&
+		inside useradd app && inside su postgres -c 'createuser app' &&
+		cp "$work/one/packages/"*".deb" "$work/one/packages/$archive.tar.gz" "$work/root/tmp/" &&
+		readme_search >"$work/root/tmp/readme.sql"
 }
 
 install_package() {
-	inside apt-get -q -y update >"$(log_file chroot_apt)" 2>&1 &&
-		inside sh -c "apt-get -q -y --no-install-recommends install postgresql-$PG_MAJOR" >>"$(log_file chroot_apt)" 2>&1 &&
-		time inside sh -c "apt-get -q -y --no-install-recommends install /tmp/postgresql-$PG_MAJOR-simhash-dedup_*.deb" >>"$(log_file chroot_apt)" 2>&1
+	time inside apt-get -q -y --no-install-recommends install "$(inside sh -c "ls /tmp/${package}_*.deb")" >>"$(log_file chroot_apt)" 2>&1
+	inside dpkg -L "$package"
 }
 
-# The SQL of the README up to its first search, and what it prints.
-readme_search() {
-	awk '/^```sql$/ { inside = 1; next } /^```text$/ { exit } /^```$/ { inside = 0; next } inside' "$ROOT/README.md"
+install_tarball() {
+	inside tar -C /tmp -xzf "/tmp/$archive.tar.gz" &&
+		inside env "PG_CONFIG=$bin/pg_config" "/tmp/$archive/install.sh"
 }
-readme_answer() { awk '/^```text$/ { inside = 1; next } /^```$/ { if (inside) exit } inside' "$ROOT/README.md"; }
+
+# An archive of one major is not copied into a server of another.
+tarball_refuses() {
+	printf '#!/bin/sh\necho PostgreSQL 99.1\n' >"$work/root/tmp/pg_config"
+	chmod +x "$work/root/tmp/pg_config"
+	inside env PG_CONFIG=/tmp/pg_config "/tmp/$archive/install.sh" 2>&1 | grep 'PostgreSQL 99.1'
+}
 
 search() {
-	inside pg_ctlcluster "$PG_MAJOR" main start
-	inside su postgres -c 'createuser app && createdb -O app app'
-	readme_search >"$work/root/tmp/readme.sql"
-	inside useradd app
-	inside su app -c 'psql -X -q -v ON_ERROR_STOP=1 -f /tmp/readme.sql app' | grep -v '^(.* rows*)$' >"$work/found"
-	cat "$work/found"
-	diff -bB <(readme_answer) "$work/found"
+	inside su postgres -c 'createdb -O app app'
+	inside su app -c 'psql -X -q -v ON_ERROR_STOP=1 -f /tmp/readme.sql app' | same_answer
+	inside su postgres -c 'dropdb app'
 }
 
-# Nothing is left but what apt itself keeps of any package.
-purge() {
-	inside su postgres -c 'dropdb app'
-	inside sh -c "apt-get -q -y purge postgresql-$PG_MAJOR-simhash-dedup" >>"$(log_file chroot_apt)" 2>&1
-	rm -f "$work/root/tmp/"*
+# Nothing is left of it but what the test itself brought.
+no_trace() {
 	local left
-	left=$(find "$work/root" -xdev -path "$work/root/proc" -prune -o \( -iname '*simhash*' -print \))
+	left=$(find "$work/root" -xdev \( -path "$work/root/proc" -o -path "$work/root/tmp" \) -prune -o -iname '*simhash*' -print)
 	echo "$left"
 	[ -z "$left" ]
 }
+purge_package() { inside apt-get -q -y purge "$package" >>"$(log_file chroot_apt)" 2>&1 && no_trace; }
+remove_tarball() { inside env "PG_CONFIG=$bin/pg_config" "/tmp/$archive/install.sh" uninstall && no_trace; }
 
-[ "$(id -u)" = 0 ] || fail 'a chroot needs root'
-command -v debootstrap >/dev/null || [ -n "${BARE:-}" ] || fail 'debootstrap is missing; install it with: apt-get install debootstrap'
-require_postgres build
-work=$(mktemp -d "${TMPDIR:-/tmp}/simhash_packages.XXXXXX")
-chmod 755 "$work"
 mkdir -p "$work/one" "$work/another"
 if [ -n "${PACKAGES:-}" ]; then
 	cp -r "$PACKAGES" "$work/one/packages"
@@ -97,9 +81,14 @@ else
 	build_in "$work/another/folder"
 	check 'two folders give the same bytes' same_packages
 fi
-bare_debian
-check "apt installs it in a bare Debian $SUITE" install_package
+if command -v lintian >/dev/null; then check 'lintian finds no error' lintian_is_content; else say 'lintian is missing: not checked'; fi
+check "a bare Debian $SUITE with PostgreSQL $PG_MAJOR" debian_with_server
+check 'apt installs the package' install_package
 check "a user without privileges runs the README's first search" search
-check 'it is purged without a trace' purge
+check 'it is purged without a trace' purge_package
+check 'the archive installs' install_tarball
+check 'it refuses a server of another major' tarball_refuses
+check 'the same search' search
+check 'it is removed without a trace' remove_tarball
 inside pg_ctlcluster "$PG_MAJOR" main stop
 [ "$failed" = 0 ]

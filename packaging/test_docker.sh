@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# make test-docker: builds packaging/Dockerfile with buildah, without a registry and without Docker, and runs the README's
+# first search in the image that comes out.
+#
+# The official images are stood in for: `postgres` by a bare Debian 12 with its server of PG_CONFIG's major, `rust` by the
+# toolchain of this machine, both in the folders where the official ones have them. All lines of the Dockerfile are run.
+# What is not tried is what the official images bring: PGDG's server and the entry point.
+#
+# Needs root, buildah, and debootstrap or a system that it has made before (BARE). Storage goes to TMPDIR, some 10 GB.
+
+# shellcheck source=packaging/try.sh
+. "$(dirname "$0")/try.sh"
+
+command -v buildah >/dev/null || fail 'buildah is missing; install it with: apt-get install buildah'
+require_rust
+
+# Of all options only these: images and containers of this run, in a folder that goes with it.
+image_tool() { buildah --root "$work/storage" --runroot "$work/run" "$@"; }
+
+# image NAME FOLDER: FOLDER becomes an image.
+image() {
+	local container
+	container=$(image_tool from scratch)
+	image_tool copy --quiet "$container" "$2" / >/dev/null
+	image_tool config --env PATH="/usr/local/cargo/bin:/usr/lib/postgresql/$PG_MAJOR/bin:/usr/sbin:/usr/bin:/sbin:/bin" "$container"
+	image_tool commit --quiet "$container" "$1" >/dev/null
+	image_tool rm "$container" >/dev/null
+	rm -rf "$2"
+}
+
+stand_ins() {
+	local rust=$work/rust sysroot toolchain
+	bare_debian bookworm
+	install_server
+	umount "$work/root/proc"
+	image "docker.io/library/postgres:$PG_MAJOR-bookworm" "$work/root"
+
+	sysroot=$(cd "$ROOT" && rustc --print sysroot)
+	toolchain=$rust/usr/local/rustup/toolchains/$(rust_version)-$(uname -m)-unknown-linux-gnu
+	mkdir -p "$rust/usr/local/cargo/bin" "$toolchain"
+	cp -a "${CARGO_HOME:-$HOME/.cargo}/bin/." "$rust/usr/local/cargo/bin"
+	tar -C "$sysroot" --exclude=./share/doc -cf - . | tar -C "$toolchain" -xf -
+	# Where the network shows a certificate of its own, cargo has to know it.
+	if [ -n "${SSL_CERT_FILE:-}" ]; then
+		cp "$SSL_CERT_FILE" "$rust/usr/local/cargo/certificates.pem"
+		printf '[http]\ncainfo = "/usr/local/cargo/certificates.pem"\n' >"$rust/usr/local/cargo/config.toml"
+	fi
+	image "docker.io/library/rust:$(rust_version)-bookworm" "$rust"
+}
+
+rust_version() { sed -n 's/^channel = "\(.*\)"/\1/p' "$ROOT/rust-toolchain.toml"; }
+
+build_image() {
+	git clone -q "$ROOT" "$work/source"
+	(cd "$work/source" && image_tool build --isolation chroot --build-arg "PG_MAJOR=$PG_MAJOR" -f packaging/Dockerfile -t tried .) \
+		>"$(log_file docker_build)" 2>&1 || { tail -n 30 "$(log_file docker_build)"; return 1; }
+}
+
+# The image starts no server here, as that is the official entry point's work.
+search_in_image() {
+	local container
+	container=$(image_tool from --pull-never tried)
+	readme_search >"$work/readme.sql"
+	image_tool copy --quiet "$container" "$work/readme.sql" /tmp/readme.sql >/dev/null
+	image_tool run --isolation chroot "$container" -- su postgres -c "
+		export PATH=/usr/lib/postgresql/$PG_MAJOR/bin:\$PATH PGHOST=/tmp
+		initdb -D /tmp/data >/dev/null && pg_ctl -D /tmp/data -o '-k /tmp -h \"\"' -l /tmp/log -w start >/dev/null &&
+		psql -X -q -v ON_ERROR_STOP=1 -f /tmp/readme.sql postgres; pg_ctl -D /tmp/data -m fast stop >/dev/null" | same_answer
+}
+
+check 'stand-ins for the official images' stand_ins
+check 'every line of the Dockerfile runs' build_image
+check "the README's first search in that image" search_in_image
+[ "$failed" = 0 ]

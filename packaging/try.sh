@@ -1,0 +1,66 @@
+# shellcheck shell=bash
+# What the scripts share that try packages: a bare Debian with a server in it, and the README's first search. Sourced, never
+# run. A caller ends with `[ "$failed" = 0 ]`.
+
+# shellcheck source=packaging/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+: "${MIRROR:=http://deb.debian.org/debian}"
+failed=0
+
+[ "$(id -u)" = 0 ] || fail 'a chroot needs root'
+command -v debootstrap >/dev/null || [ -n "${BARE:-}" ] || fail 'debootstrap is missing; install it with: apt-get install debootstrap'
+require_postgres build
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/simhash_packages.XXXXXX")
+chmod 755 "$work"
+
+finish() {
+	# A folder that is still mounted, or part of a running server, must not be removed from here.
+	umount "$work/root/proc" 2>/dev/null || ! mountpoint -q "$work/root/proc" || return
+	rm -rf "$work"
+}
+trap finish EXIT
+
+# check WHAT COMMAND...: runs it, and says how it went. No command stops the others.
+check() {
+	local what=$1
+	shift
+	if "$@"; then echo "ok: $what"; else
+		echo "FAILED: $what"
+		failed=$((failed + 1))
+	fi
+}
+
+inside() { chroot "$work/root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"; }
+
+# bare_debian SUITE: makes $work/root.
+bare_debian() {
+	if [ -n "${BARE:-}" ]; then
+		cp -a "$BARE" "$work/root"
+	else
+		debootstrap --variant=minbase "$1" "$work/root" "$MIRROR" >"$(log_file debootstrap)"
+	fi
+	mount -t proc proc "$work/root/proc"
+	# No server is started by the packages: the test starts its own.
+	printf '#!/bin/sh\nexit 101\n' >"$work/root/usr/sbin/policy-rc.d"
+	chmod +x "$work/root/usr/sbin/policy-rc.d"
+}
+
+install_server() {
+	inside apt-get -q -y update >"$(log_file chroot_apt)" 2>&1 &&
+		inside apt-get -q -y --no-install-recommends install "postgresql-$PG_MAJOR" >>"$(log_file chroot_apt)" 2>&1
+}
+
+# The SQL of the README up to its first search, and what it prints there.
+readme_search() {
+	awk '/^```sql$/ { inside = 1; next } /^```text$/ { exit } /^```$/ { inside = 0; next } inside' "$ROOT/README.md"
+}
+readme_answer() { awk '/^```text$/ { inside = 1; next } /^```$/ { if (inside) exit } inside' "$ROOT/README.md"; }
+
+# Compares what psql printed, on the standard input, with the README, and shows it.
+same_answer() {
+	grep -v '^(.* rows*)$' >"$work/found"
+	cat "$work/found"
+	diff -bB <(readme_answer) "$work/found"
+}
