@@ -17,7 +17,8 @@
 #   OUT         folder for the result of `make bench`, `quality` and `bench-text` (target/bench, ...)
 #   SECONDS_EACH  how long `make soak` repeats each test (600), and `make fuzz` runs (60)
 #   DATA        folder of the labelled sets of `make quality`, and of real rows for `make bench` and `bench-text`
-#   PYTHON      an interpreter with the packages simhash and jieba, for `make bench-text` and `bench-others`
+#   PYTHON      an interpreter: with the packages simhash and jieba for `make bench-text`, with datasketch for `make bench-others`, with
+#               psycopg, sqlalchemy, alembic and django for the Python of the pages in `make test`
 
 export PG_CONFIG PG_CONFIGS SUITE MAJORS FULL TESTS JOBS DESTDIR KEEP ROWS SETS SEED QUERIES PEERS OUT SECONDS_EACH DATA PYTHON
 
