@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# make bench-tutorial ROWS=1000000 OUT=folder: how long writers wait during each step of docs/tutorial.md, on a throw-away
-# cluster of its own. Leaves waits.md in OUT.
+# make bench-tutorial ROWS=1000000 OUT=folder: how long writers wait while a table goes through docs/tutorial.md, on a
+# throw-away cluster of its own. Leaves waits.md in OUT.
 
 # shellcheck source=pg_test/tools/common.sh
 . "$(dirname "$0")/../../pg_test/tools/common.sh"

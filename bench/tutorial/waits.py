@@ -53,7 +53,9 @@ UPDATE article SET body = (SELECT string_agg(text, '') FROM sentence
 \\endif
 """
 
-REPORT = "\\! psql -X -q -c 'BEGIN; SELECT FROM article LIMIT 1; SELECT pg_sleep(5); COMMIT' >/dev/null &\nSELECT pg_sleep(1);\n"
+REPORT = """\\! psql -X -q -c 'BEGIN; SELECT FROM article LIMIT 1; SELECT pg_sleep(5); COMMIT' >/dev/null &
+SELECT pg_sleep(1);
+"""
 BEFORE = [("two writers and nothing else", "SELECT pg_sleep(10);")]
 # What the pages advise against. What stands between, without a name, is part of no measurement.
 AGAINST = [
@@ -66,7 +68,8 @@ AGAINST = [
     ("", "DROP INDEX plain_index;"),
     ("one UPDATE of all rows", f"UPDATE article SET other = {FINGERPRINT};"),
     ("", "VACUUM article;"),
-    ("ADD COLUMN ... GENERATED", f"ALTER TABLE article ADD COLUMN made bigint GENERATED ALWAYS AS ({FINGERPRINT}) STORED;"),
+    ("ADD COLUMN ... GENERATED",
+     f"ALTER TABLE article ADD COLUMN made bigint GENERATED ALWAYS AS ({FINGERPRINT}) STORED;"),
 ]
 
 
@@ -79,9 +82,8 @@ def blocks_of(page):
         if part[1]:
             step = part[1]
         elif step:
-            commands = [c for c in re.findall(r"^[A-Z].*", part[2], re.M) if not re.match(r"(SET|RESET|BEGIN|END)\b", c)]
-            name = commands[-1 if commands[0].startswith("CREATE FUNCTION") else 0]
-            blocks.append((f"{page} {step}: {name:.70}", part[2]))
+            commands = re.findall(r"^(?!SET|RESET|BEGIN|END)[A-Z]{4}.*", part[2], re.M)
+            blocks.append((f"{page} {step}: " + "; ".join(f"{command:.40}" for command in commands), part[2]))
     return blocks
 
 
@@ -89,7 +91,8 @@ def run(blocks):
     """Runs the blocks in one session; (name, begin, end, size of the table) of each, in seconds of the epoch."""
     moment = "SELECT 'moment {}', extract(epoch FROM clock_timestamp()), pg_size_pretty(pg_table_size('article'));\n"
     # After each block the writers catch up, so that no wait is counted twice.
-    script = "".join(f"{moment.format(i)}{sql}\n;\n{moment.format(i)}SELECT pg_sleep(1);\n" for i, (_, sql) in enumerate(blocks))
+    script = "".join(f"{moment.format(i)}{sql}\n;\n{moment.format(i)}SELECT pg_sleep(1);\n"
+                     for i, (_, sql) in enumerate(blocks))
     output = subprocess.run(["psql", "-X", "-q", "-A", "-t"], input=script, check=True, text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
     print("\n".join(line for line in output.split("\n") if "ERROR" in line))
@@ -109,13 +112,26 @@ def statements(folder):
     return sorted(found)
 
 
+def write(path, steps, written):
+    lines = ["| block | seconds | longest statement, ms | median, ms | statements | table |", "|---|---|---|---|---|---|"]
+    for name, begin, end, size in steps:
+        # A quarter of a second more on both sides, so that some fall into blocks that take no time.
+        waits = [1000 * (e - b) for b, e in written if e >= begin - 0.25 and b <= end + 0.25]
+        lines.append(f"| `{name}` | {end - begin:.2f} | {max(waits):.0f} | {statistics.median(waits):.2f} "
+                     f"| {len(waits)} | {size} |")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+    print("\n".join(lines))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--rate", type=int, default=200, help="statements a second of both writers together")
     parser.add_argument("--out", default=".")
     given = parser.parse_args()
-    subprocess.run(["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1"], input=TABLE.format(rows=given.rows), check=True, text=True)
+    subprocess.run(["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1"], input=TABLE.format(rows=given.rows), check=True,
+                   text=True)
     with tempfile.TemporaryDirectory() as folder:
         script = os.path.join(folder, "writer.sql")
         with open(script, "w", encoding="ascii") as file:
@@ -131,15 +147,7 @@ def main():
         if writers.wait() != 0:
             raise SystemExit("a writer failed")
         written = statements(folder)
-    with open(os.path.join(given.out, "waits.md"), "w", encoding="utf-8") as file:
-        file.write("| block | seconds | longest statement, ms | median, ms | statements | table |\n|---|---|---|---|---|---|\n")
-        for name, begin, end, size in steps:
-            # A quarter of a second more on both sides, so that some fall into blocks that take no time.
-            waits = [1000 * (e - b) for b, e in written if e >= begin - 0.25 and b <= end + 0.25]
-            line = (f"| `{name}` | {end - begin:.2f} | {max(waits):.0f} | {statistics.median(waits):.2f} "
-                    f"| {len(waits)} | {size} |")
-            file.write(line + "\n")
-            print(line, flush=True)
+    write(os.path.join(given.out, "waits.md"), steps, written)
 
 
 if __name__ == "__main__":
