@@ -22,7 +22,7 @@
 
 export PG_CONFIG PG_CONFIGS SUITE MAJORS FULL TESTS JOBS DESTDIR KEEP ROWS SETS SEED QUERIES PEERS OUT SECONDS_EACH DATA PYTHON
 
-.PHONY: help build install demo test test-majors quick soak fuzz bench bench-s0 bench-cold bench-text bench-model bench-planner bench-triggers bench-ingest bench-others quality deb dist test-deb test-docker clean
+.PHONY: help build install demo test test-majors quick soak fuzz bench bench-s0 bench-cold bench-text bench-model bench-planner bench-triggers bench-ingest bench-others bench-tutorial quality deb dist test-deb test-docker clean
 .DEFAULT_GOAL := help
 
 help:
@@ -41,6 +41,7 @@ help:
 	@echo 'make bench-triggers copies, splits and loads through the triggers, next to rows like no other and to no trigger'
 	@echo 'make bench-ingest   loads through the flagging trigger and without it (ROWS=0,1000000)'
 	@echo 'make bench-others   near-duplicates of a text by this extension, pg_trgm, pgvector, and MinHash in Python'
+	@echo 'make bench-tutorial how long writers wait while a large table goes through the tutorial (ROWS=1000000)'
 	@echo 'make quality        precision and recall of the fingerprints on labelled text (DATA=/folder)'
 	@echo 'make build          compile for the server of PG_CONFIG'
 	@echo 'make install        build, then install into that server (honours PG_CONFIG and DESTDIR)'
@@ -100,6 +101,9 @@ bench-ingest:
 
 bench-others:
 	@bench/others/run.sh
+
+bench-tutorial:
+	@bench/tutorial/run.sh
 
 quality:
 	@bench/quality/run.sh
