@@ -8,10 +8,14 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my @pages = qw(README.md docs/flagging.md docs/examples.md docs/operations.md docs/duplicates.md docs/methods.md
-	docs/records.md docs/scopes.md docs/recipes.md docs/radius.md);
-
 my $root = dirname($ENV{PG_TEST_DATA});
+my @all = map { substr($_, length("$root/")) } glob("$root/README.md $root/docs/*.md $root/docs/*/*.md");
+# A page without SQL has nothing to run. SQL has one name, so that no block is passed over.
+my @pages = grep { slurp_file("$root/$_") =~ /^\s*```sql\b/m } @all;
+cmp_ok(scalar @pages, '>', 10, 'pages have SQL');
+my @misnamed = grep { slurp_file("$root/$_") =~ /^\s*(?:```|~~~)\s*(?:SQL|psql|pgsql|plpgsql|postgres(?:ql)?)\b/m } @all;
+is("@misnamed", '', 'SQL is marked sql');
+
 # Pages name data as seen from the repository.
 my $there = PostgreSQL::Test::Utils::tempdir;
 mkdir "$there/pg_test" or die $!;
@@ -29,9 +33,9 @@ for my $i (0 .. $#pages)
 
 # Signatures, `name(argument type, ...)`, in all pages. A call has no types; a list of four names and more is no call either.
 my @signatures;
-for my $page (glob("$root/README.md $root/docs/*.md"))
+for my $page (@all)
 {
-	my $text = slurp_file($page);
+	my $text = slurp_file("$root/$page");
 	while ($text =~ /`(\w+)\((\w[\w\s,\[\]]*)\)`/g)
 	{
 		my ($function, @arguments) = ($1, split /,\s*/, $2);
