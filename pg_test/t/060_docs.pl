@@ -11,9 +11,9 @@ use Test::More;
 my $root = dirname($ENV{PG_TEST_DATA});
 my @all = map { substr($_, length("$root/")) } glob("$root/README.md $root/docs/*.md $root/docs/*/*.md");
 # A page without SQL has nothing to run. SQL has one name, so that no block is passed over.
-my @pages = grep { slurp_file("$root/$_") =~ /^\s*```sql\b/m } @all;
+my @pages = grep { slurp_file("$root/$_") =~ /^[ \t]*```sql\b/m } @all;
 cmp_ok(scalar @pages, '>', 10, 'pages have SQL');
-my @misnamed = grep { slurp_file("$root/$_") =~ /^\s*(?:```|~~~)\s*(?:SQL|psql|pgsql|plpgsql|postgres(?:ql)?)\b/m } @all;
+my @misnamed = grep { slurp_file("$root/$_") =~ /^[ \t]*(?:```|~~~)[ \t]*(?:SQL|psql|pgsql|plpgsql|postgres(?:ql)?)\b/m } @all;
 is("@misnamed", '', 'SQL is marked sql');
 
 # Pages name data as seen from the repository.
