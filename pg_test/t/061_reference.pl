@@ -53,7 +53,7 @@ sub refusal
 {
 	my ($sql) = @_;
 	my ($code, undef, $error) = $node->psql('postgres', $sql);
-	isnt($code, 0, "refused: $sql") if !$code;
+	fail("refused: $sql") unless $code;
 	return $error;
 }
 
@@ -130,17 +130,17 @@ sub with_table
 my @existing = map { with_table($_) } split /\n/, $node->safe_psql('postgres', $members);
 push @existing, split /\n/, $node->safe_psql('postgres', <<'END');
 LOAD 'simhash_dedup';
-SELECT format('%s = %s (%s, %s)', name, concat_ws(' ', boot_val, unit), concat_ws(', ', vartype, enumvals::text, min_val || ' to ' || max_val), context)
+SELECT format('%s = %s (%s, %s)', name, concat_ws(' ', boot_val, unit),
+	concat_ws(', ', vartype, enumvals::text, min_val || ' to ' || max_val), context)
 FROM pg_settings WHERE name LIKE 'simhash\_dedup.%'
 END
 
-# The sources: of Rust all tokens, of SQL the newest script.
 my ($rust, $sql) = ('', '');
 find({ no_chdir => 1, wanted => sub { $rust .= slurp_file($_) if /\.rs$/ } }, "$root/source/src");
 $sql .= slurp_file($_) for glob("$root/source/sql/*.sql");
 
 # Storage parameters: names and defaults are known to the sources alone, limits to the server.
-$node->safe_psql('postgres', 'CREATE TABLE t (id int, fp bigint, body text, flag boolean); CREATE INDEX t_fp ON t USING simhash (fp)');
+$node->safe_psql('postgres', 'CREATE TABLE t (id int, fp bigint, body text); CREATE INDEX t_fp ON t USING simhash (fp)');
 for my $name ($rust =~ /add_\w+_reloption\(\s*\w+,\s*c"(\w+)"/g)
 {
 	my ($default) = $rust =~ /const \U$name\E: \w+ = ([^;]+);/;
@@ -177,7 +177,8 @@ END
 	same([ map { $_->[0] } @rows ], [ map { "$_=" } split /, /, $known ], "arguments of $function");
 	for my $row (@rows)
 	{
-		my @needed = grep { /^(\w+)=/ && "$1=" ne $row->[0] && $known =~ /\b$1\b/ } qw(fingerprint=fp key=id clusters=c text=body weights={});
+		my @needed = grep { /^(\w+)=/ && "$1=" ne $row->[0] && $known =~ /\b$1\b/ }
+			qw(fingerprint=fp key=id clusters=c text=body weights={});
 		row_says($row, $fire->(join ', ', map { "'$_'" } @needed, "$row->[0]*"));
 	}
 }
@@ -199,17 +200,17 @@ for my $of (sort keys %options)
 }
 for my $row (@rows)
 {
+	# As an option of a column where there is one, else of a row.
 	my ($key) = $row->[0] =~ /"(\w+)"/;
-	my ($text, $column, $of_row) = map { my $of = $_; scalar grep { $_ eq $key } @{ $options{$of} } } qw(text column row);
-	row_says($row, refusal($text ? qq(SELECT simhash64('a', '{"$key": -1}'))
-		: $column ? qq(SELECT simhash64(ROW('a'), '{"f1": {"$key": -1}}')) : qq(SELECT simhash64(ROW('a'), '{"\$$key": -1}'))));
+	my $json = (grep { $_ eq $key } @{ $options{column} }) ? qq({"f1": {"$key": -1}}) : qq({"\$$key": -1});
+	row_says($row, refusal("SELECT simhash64(ROW('a'), '$json')"));
 }
 same([ map { $_->[0] } table_rows($page{options}, 'Presets') ], [ listed(q('a', preset => '?')) ], 'presets');
-same([ map { $_->[0] =~ /"(\w+)"/ } table_rows($page{options}, 'Kinds of features') ], [ listed(q('a', '{"features": ["?"]}')) ],
-	'kinds of features');
+same([ map { $_->[0] =~ /"(\w+)"/ } table_rows($page{options}, 'Kinds of features') ],
+	[ listed(q('a', '{"features": ["?"]}')) ], 'kinds of features');
 my ($methods) = $page{functions} =~ /^### simhash_clusters\n.*?`method` is (.*?);/ms;
-same([ $methods =~ /`(\w+)`/g ], [ split /, /, (refusal(q(SELECT simhash_clusters('t', 'id', 'fp', 3, '?'))) =~ /Methods are (.*)\./)[0] ],
-	'methods of simhash_clusters');
+my ($known_methods) = refusal(q(SELECT simhash_clusters('t', 'id', 'fp', 3, '?'))) =~ /Methods are (.*)\./;
+same([ $methods =~ /`(\w+)`/g ], [ split /, /, $known_methods ], 'methods of simhash_clusters');
 
 # SQLSTATEs, by the names that the sources use.
 my %state;
@@ -219,7 +220,7 @@ for (split /\n/, slurp_file($node->config_data('--sharedir') . '/errcodes.txt'))
 	# Of states with one name PL/pgSQL takes the first.
 	$state{$_} //= $state for grep { defined } @names;
 }
-my %raised = map { ($state{$_} // "unknown $_") => 1 } $rust =~ /\b(ERRCODE_\w+)/g, $sql =~ /ERRCODE = '(\w+)'/g;
+my %raised = map { ($state{$_} // "unknown $_") => 1 } ($rust =~ /\b(ERRCODE_\w+)/g, $sql =~ /ERRCODE = '(\w+)'/g);
 my @states = map { [ split / *\| */, $_->[1] ] } table_rows($page{errors}, 'States');
 same([ map { $_->[1] =~ /(\w+)/ } @states ], [ keys %raised ], 'SQLSTATEs');
 my @misnamed = grep { my (undef, $state, $name) = map { s/`//gr } @$_; ($state{$name} // '') ne $state } @states;
