@@ -24,7 +24,7 @@ FROM unnest(ARRAY[0, 1, 9223372036854775807, 9223372036854775808, 18446744073709
 
 -- There and back, and against the server's own conversions; Hamming distance is the same before and after.
 CREATE TABLE fingerprint AS
-SELECT hashint8extended(i, 7) AS fp FROM generate_series(1, 2000) AS i UNION ALL SELECT (1::bigint << i) - j FROM generate_series(0, 63) AS i, generate_series(0, 1) AS j;
+SELECT hashint8extended(i, 7) AS fp FROM generate_series(1, 2000) AS i UNION ALL SELECT (1::bigint << i) # -j::bigint FROM generate_series(0, 63) AS i, generate_series(0, 1) AS j;
 SELECT count(*), count(*) FILTER (WHERE fingerprint_from_hex(fingerprint_to_hex(fp)) = fp) AS hex,
 	count(*) FILTER (WHERE fingerprint_from_unsigned(fingerprint_to_unsigned(fp)) = fp) AS unsigned,
 	count(*) FILTER (WHERE fingerprint_from_bits(fingerprint_to_bits(fp)) = fp) AS bits,
@@ -177,5 +177,23 @@ WHERE q.id <= 60;
 -- From text.
 SELECT count(*) AS found FROM picture AS q JOIN of_text AS t
 	ON hamming256_within(fingerprint_parts_from_hex(t.hex), q.pdq) WHERE q.id <= 60;
+RESET enable_seqscan;
+
+-- bktree's form of a search, as in docs/moving.md: a constant, parameters, a join.
+CREATE TYPE bktree_area AS (center bigint, distance bigint);
+CREATE FUNCTION bktree_within(phash bigint, area bktree_area) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
+	RETURN phash <~> (area).center <= (area).distance;
+CREATE OPERATOR <@ (LEFTARG = bigint, RIGHTARG = bktree_area, FUNCTION = bktree_within);
+CREATE INDEX fingerprint_fp ON fingerprint USING simhash (fp);
+ANALYZE fingerprint;
+SET enable_seqscan = off;
+EXPLAIN (COSTS OFF) SELECT fp FROM fingerprint WHERE fp <@ (5, 8);
+SET plan_cache_mode = force_generic_plan;
+PREPARE area AS SELECT count(*) FROM fingerprint WHERE fp <@ ($1, $2);
+SELECT count(*) FROM plan_of('EXECUTE area(5, 8)') AS p WHERE p LIKE '%Index Scan%' OR p LIKE '%Index Only Scan%';
+RESET plan_cache_mode;
+SELECT count(*) FROM plan_of('SELECT * FROM fingerprint a JOIN fingerprint b ON a.fp <@ (b.fp, 2)') AS p WHERE p LIKE '%Index%Scan using%';
+SELECT r AS radius, (SELECT count(*) FROM fingerprint WHERE fp <@ (5, r)) = (SELECT count(*) FROM fingerprint WHERE bit_count((fp # 5)::bit(64)) <= r) AS same
+FROM unnest(ARRAY[-1, 0, 3, 20, 64, 100000000000]) AS r;
 RESET enable_seqscan;
 DROP SCHEMA hashes_test CASCADE;

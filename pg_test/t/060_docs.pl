@@ -9,7 +9,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my @pages = qw(README.md docs/flagging.md docs/examples.md docs/operations.md docs/duplicates.md docs/methods.md
-	docs/records.md docs/scopes.md docs/recipes.md docs/radius.md);
+	docs/records.md docs/scopes.md docs/recipes.md docs/radius.md docs/hashes.md docs/moving.md);
 
 my $root = dirname($ENV{PG_TEST_DATA});
 # Pages name data as seen from the repository.

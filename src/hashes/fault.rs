@@ -84,7 +84,10 @@ impl Fault {
                     "A hash of {bits} bits is several fingerprints: \
                      fingerprint_parts_from_hex(hash, {bits})."
                 ),
-                None if digits < wanted => format!(
+                None if digits * 4 == FINGERPRINT_BITS => {
+                    "A hash of 64 bits is one fingerprint: fingerprint_from_hex(hash).".into()
+                }
+                None if (1..*wanted).contains(digits) => format!(
                     "If zeros were left out in front, put them back: lpad(hash, {wanted}, '0')."
                 ),
                 None => format!("Write {wanted} digits, with or without 0x in front."),
@@ -92,7 +95,7 @@ impl Fault {
             Fault::NoHexDigit { .. } => {
                 Some("The digits are 0 to 9 and a to f, without blanks and signs.".into())
             }
-            Fault::Unsigned(found) if found.starts_with('-') => {
+            Fault::Unsigned(found) if found.parse::<i64>().is_ok() => {
                 Some("A negative number is a signed hash: cast it to bigint.".into())
             }
             Fault::Unsigned(_) | Fault::NoInteger(_) => {
