@@ -37,6 +37,8 @@ build() {
 notices() {
 	command -v cargo-about >/dev/null ||
 		fail "cargo-about is missing; install it with: cargo install --locked cargo-about --features cli"
+	# cargo-about reads the crates of every platform, a build fetches only those of one.
+	(cd "$ROOT" && cargo fetch --locked --quiet)
 	# shellcheck disable=SC2046  # a list of words
 	(cd "$ROOT" && cargo about generate --locked --offline --fail $(cargo_features) \
 		--config packaging/about.toml packaging/about.hbs)
