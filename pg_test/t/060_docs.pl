@@ -53,5 +53,38 @@ WHERE EXISTS (SELECT FROM pg_proc WHERE proname = function) AND NOT EXISTS (
 	WHERE proname = function AND proargnames[:cardinality(names::text[])] = names::text[]
 		AND NOT EXISTS (SELECT FROM unnest(types::text[]) WITH ORDINALITY AS t (type, i) WHERE type::regtype <> proargtypes[i - 1]))
 END
+
+# Links from page to page: there is such a page, and such a heading. Files that are no pages are not looked at.
+sub without_code
+{
+	my ($text) = @_;
+	$text =~ s/^[ \t]*```.*?^[ \t]*```$//gms;
+	return $text;
+}
+my (%anchors, @dead);
+for my $page (@all)
+{
+	my %times;
+	# As Markdown sites make them: small letters, hyphens for blanks, a number for the second of a name.
+	my @headings = without_code(slurp_file("$root/$page")) =~ /^#+ (.*)$/gm;
+	for my $anchor (map { lc s/[^\w\- ]//gr =~ tr/ /-/r } @headings)
+	{
+		$anchors{$page}{ $times{$anchor} ? "$anchor-$times{$anchor}" : $anchor } = 1;
+		$times{$anchor}++;
+	}
+}
+for my $page (@all)
+{
+	my $text = without_code(slurp_file("$root/$page")) =~ s/`[^`\n]*`//gr;
+	for my $link (grep { !/^\w+:/ } $text =~ /\]\(([^)\s]+)\)/g)
+	{
+		my ($path, $anchor) = split /#/, $link, 2;
+		my $target = $path eq '' ? $page : dirname($page) . "/$path";
+		1 while $target =~ s{^\./|[^/]+/\.\./}{};
+		next unless $target =~ /^(?:README|docs\/.*)\.md$/;
+		push @dead, "$page: $link" unless $anchors{$target} && (!defined $anchor || $anchors{$target}{$anchor});
+	}
+}
+is(join("\n", @dead), '', 'links between pages');
 $node->stop;
 done_testing();
