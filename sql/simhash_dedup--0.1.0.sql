@@ -269,6 +269,90 @@ CREATE OPERATOR ~= (
 );
 COMMENT ON OPERATOR ~= (bigint, bigint) IS 'Hamming distance of at most 3';
 
+-- ---------------------------------------------------------------- hashes that people have already
+-- docs/hashes.md. What would have to be cut or padded is an error. The ways back need no check, and are
+-- expressions that the planner puts into the query. They are parsed while this script runs, so they name the
+-- schema of each operator and function.
+
+CREATE FUNCTION fingerprint_from_hex(hash text) RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_from_hex';
+COMMENT ON FUNCTION fingerprint_from_hex(text) IS
+	'a fingerprint from 16 hexadecimal digits, with or without 0x or \x in front';
+
+CREATE FUNCTION fingerprint_from_unsigned(hash numeric) RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_from_unsigned';
+COMMENT ON FUNCTION fingerprint_from_unsigned(numeric) IS
+	'a fingerprint from an unsigned number of 64 bits, 0 to 2^64 - 1';
+
+CREATE FUNCTION fingerprint_from_bits(hash bit) RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_from_bits';
+COMMENT ON FUNCTION fingerprint_from_bits(bit) IS 'a fingerprint from 64 bits, the first the highest';
+
+CREATE FUNCTION fingerprint_from_bytes(hash bytea) RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_from_bytes';
+COMMENT ON FUNCTION fingerprint_from_bytes(bytea) IS
+	'a fingerprint from 8 bytes, the first the highest (big-endian)';
+
+CREATE FUNCTION fingerprint_to_hex(fingerprint bigint) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN pg_catalog.lpad(pg_catalog.to_hex(fingerprint), 16, '0');
+COMMENT ON FUNCTION fingerprint_to_hex(bigint) IS 'a fingerprint as 16 hexadecimal digits in lower case';
+
+CREATE FUNCTION fingerprint_to_unsigned(fingerprint bigint) RETURNS numeric
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN pg_catalog.mod(
+	fingerprint::pg_catalog.numeric OPERATOR(pg_catalog.+) 18446744073709551616, 18446744073709551616);
+COMMENT ON FUNCTION fingerprint_to_unsigned(bigint) IS 'a fingerprint as an unsigned number, 0 to 2^64 - 1';
+
+CREATE FUNCTION fingerprint_to_bits(fingerprint bigint) RETURNS bit
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN fingerprint::pg_catalog.bit(64);
+COMMENT ON FUNCTION fingerprint_to_bits(bigint) IS 'a fingerprint as 64 bits, the highest first';
+
+CREATE FUNCTION fingerprint_to_bytes(fingerprint bigint) RETURNS bytea
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN pg_catalog.int8send(fingerprint);
+COMMENT ON FUNCTION fingerprint_to_bytes(bigint) IS 'a fingerprint as 8 bytes, the highest first (big-endian)';
+
+CREATE FUNCTION fingerprint_parts_from_hex(hash text, bits int DEFAULT 256) RETURNS bigint[]
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_parts_from_hex';
+COMMENT ON FUNCTION fingerprint_parts_from_hex(text, int) IS
+	'a hash of so many bits, in hexadecimal digits, as fingerprints of 64 bits, the highest first';
+
+CREATE FUNCTION fingerprint_parts_from_bits(hash bit, bits int DEFAULT 256) RETURNS bigint[]
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_parts_from_bits';
+COMMENT ON FUNCTION fingerprint_parts_from_bits(bit, int) IS
+	'a hash of so many bits as fingerprints of 64 bits, the highest first';
+
+CREATE FUNCTION fingerprint_parts_to_hex(parts bigint[]) RETURNS text
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_parts_to_hex';
+COMMENT ON FUNCTION fingerprint_parts_to_hex(bigint[]) IS
+	'the hexadecimal digits of a hash in parts, 16 for each, in lower case';
+
+CREATE FUNCTION fingerprint_parts_to_bits(parts bigint[]) RETURNS bit
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN ('x' OPERATOR(pg_catalog.||) @extschema@.fingerprint_parts_to_hex(parts))::pg_catalog.varbit;
+COMMENT ON FUNCTION fingerprint_parts_to_bits(bigint[]) IS 'the bits of a hash in parts, 64 for each';
+
+CREATE FUNCTION hamming256(a bigint[], b bigint[]) RETURNS int
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_hamming256';
+COMMENT ON FUNCTION hamming256(bigint[], bigint[]) IS
+	'number of bits in which two hashes of four parts differ, 0 to 256';
+
+-- If part i, from 0 on, differed in more than (radius - i) / 4 bits, rounded down, for each i, all four together
+-- would differ in at least radius + 1 bits. So one of the four indexes finds each row. (>> rounds down below zero
+-- too.) Not STRICT: the planner would not put it into the query.
+CREATE FUNCTION hamming256_within(a bigint[], b bigint[], radius int DEFAULT 31) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (
+	a[1] OPERATOR(@extschema@.<~>) b[1] OPERATOR(pg_catalog.<=) (radius OPERATOR(pg_catalog.>>) 2)
+	OR a[2] OPERATOR(@extschema@.<~>) b[2] OPERATOR(pg_catalog.<=) (radius OPERATOR(pg_catalog.-) 1 OPERATOR(pg_catalog.>>) 2)
+	OR a[3] OPERATOR(@extschema@.<~>) b[3] OPERATOR(pg_catalog.<=) (radius OPERATOR(pg_catalog.-) 2 OPERATOR(pg_catalog.>>) 2)
+	OR a[4] OPERATOR(@extschema@.<~>) b[4] OPERATOR(pg_catalog.<=) (radius OPERATOR(pg_catalog.-) 3 OPERATOR(pg_catalog.>>) 2)
+) AND @extschema@.hamming256(a, b) OPERATOR(pg_catalog.<=) radius;
+COMMENT ON FUNCTION hamming256_within(bigint[], bigint[], int) IS
+	'do two hashes of four parts differ in at most radius bits; served by four indexes, on a[1] to a[4]';
+
 -- ---------------------------------------------------------------- the access method
 
 CREATE FUNCTION simhash_handler(internal) RETURNS index_am_handler

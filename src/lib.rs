@@ -16,6 +16,7 @@
 //! * [`index`]: the access method `simhash`; its page formats and its search plan are pure.
 //! * [`planner`]: makes `fp <~> $1 <= 3` an index condition; selectivity.
 //! * [`pairs`], [`clusters`]: all near-duplicates of a table, in pairs and in groups.
+//! * [`hashes`]: hashes that people have already, as fingerprints.
 //! * [`report`]: what a radius would find, judged by a sample.
 //! * [`flag`]: the trigger that looks for a duplicate of a new row; [`trigger`]: what triggers
 //!   share.
@@ -36,6 +37,7 @@ pub mod clusters;
 pub mod filed;
 pub mod fingerprint;
 pub mod flag;
+pub mod hashes;
 pub mod index;
 pub mod pairs;
 #[cfg(any(feature = "server", test))]

@@ -4,7 +4,7 @@
 # print (without row counts and command tags); otherwise the block must not fail. A block right after the line
 # `<!-- not run: why -->` is skipped. A block, of either kind, right after a line `Up to PostgreSQL 16:` or
 # `From PostgreSQL 17 on:` is for those servers only; a page that shows what some print must show what the
-# others print as well.
+# others print as well. Blocks may be indented, as in a list.
 package SimhashDocs;
 
 use strict;
@@ -32,12 +32,14 @@ sub code_blocks
 	my @blocks;
 	# The fence that is open, what it holds so far, the block whose output may follow, the line above.
 	my ($fence, $content, $asking, $above) = (undef, '', undef, '');
+	my $indent = '';
 	my $number = 0;
 	for my $line (split /\n/, slurp_file($page))
 	{
 		$number++;
-		if (defined $fence && $line !~ /^```/)
+		if (defined $fence && $line !~ /^\s*```/)
 		{
+			$line =~ s/^$indent//;
 			$content .= "$line\n";
 		}
 		elsif (defined $fence)
@@ -51,9 +53,10 @@ sub code_blocks
 			$asking->{expected} //= "The page does not say what PostgreSQL $major prints." if $fence eq 'text of others' && $asking;
 			($fence, $above) = (undef, '');
 		}
-		elsif ($line =~ /^```(\w*)/)
+		elsif ($line =~ /^(\s*)```(\w*)/)
 		{
-			$fence = $above =~ /^<!-- not run: .* -->$/ ? 'not run' : $1;
+			$indent = $1;
+			$fence = $above =~ /^\s*<!-- not run: .* -->$/ ? 'not run' : $2;
 			$fence .= ' of others' if for_others($above, $major);
 			$asking = undef if $fence !~ /^text/;
 			$content = '';

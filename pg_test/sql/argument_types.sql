@@ -103,13 +103,14 @@ INSERT INTO argument VALUES
 	('text', 'name', '''argument_types'''),
 	('jsonb', NULL, '''{}'''), ('tsvector', NULL, '''words'''), ('cstring', NULL, '''(1,2)'''), ('hamming_ball', NULL, '''(1,2)'''),
 	('bigint', NULL, '1'), ('int', NULL, '1'), ('int', 'bits', '64'), ('float8', NULL, '0.5'), ('boolean', NULL, 'true'),
-	('bit', NULL, 'repeat(''1'', 128)::bit(128)'), ('text[]', NULL, '''{a}'''), ('text[]', 'within', '''{body}'''), ('float8[]', NULL, '''{1}'''), ('bigint[]', NULL, '''{1}'''),
+	('bit', NULL, 'repeat(''1'', 128)::bit(128)'), ('text[]', NULL, '''{a}'''), ('text[]', 'within', '''{body}'''), ('float8[]', NULL, '''{1}'''), ('bigint[]', NULL, '''{1,2,3,4}'''),
 	('regclass', NULL, '''documents'''), ('regclass', 'index', '''documents_fp'''),
 	('name', NULL, '''fp'''), ('name', 'text', '''body'''), ('anyelement', NULL, '1'), ('anycompatible', NULL, '1'),
-	('bytea', NULL, '''fingerprint=fp\000'''), ('xid', NULL, '''3''');
+	('bytea', NULL, '''fingerprint=fp\000'''), ('xid', NULL, '''3'''), ('numeric', NULL, '1'),
+	('text', 'hash', 'repeat(''f'', 16)'), ('bit', 'hash', 'repeat(''1'', 64)::bit(64)'), ('bytea', 'hash', '''12345678''');
 CREATE FUNCTION call_of(function oid) RETURNS text LANGUAGE sql AS $$
 	SELECT format('SELECT %s(%s)%s', function::regproc,
-		string_agg(v.value || '::' || CASE WHEN a.type IN ('anyelement'::regtype, 'anycompatible'::regtype) THEN 'bigint' WHEN a.type = 'bit'::regtype THEN 'bit(128)'
+		string_agg(v.value || '::' || CASE WHEN a.type IN ('anyelement'::regtype, 'anycompatible'::regtype) THEN 'bigint' WHEN a.type = 'bit'::regtype THEN 'varbit'
 			ELSE a.type::regtype::text END, ', ' ORDER BY a.number),
 		CASE prokind WHEN 'w' THEN ' OVER ()' END)
 	FROM pg_proc, unnest(proargtypes) WITH ORDINALITY AS a (type, number), LATERAL (

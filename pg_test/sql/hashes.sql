@@ -1,0 +1,199 @@
+-- Hashes that people have already: to fingerprints and back, and hashes of 256 bits by four indexes.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS simhash_dedup;
+CREATE SCHEMA hashes_test;
+SET search_path = hashes_test, public;
+
+-- One number in all forms, as Python writes it: n = 0xc5334d134c17b573; n, n - 2**64, f'{n:b}', n.to_bytes(8, 'big').
+SELECT fingerprint_from_hex('c5334d134c17b573') AS hex, fingerprint_from_unsigned(14209785994560386419) AS unsigned,
+	fingerprint_from_bits(B'1100010100110011010011010001001101001100000101111011010101110011') AS bits,
+	fingerprint_from_bytes('\xc5334d134c17b573') AS bytes;
+SELECT fingerprint_to_hex(-4236958079149165197) AS hex, fingerprint_to_unsigned(-4236958079149165197) AS unsigned,
+	fingerprint_to_bits(-4236958079149165197) AS bits, fingerprint_to_bytes(-4236958079149165197) AS bytes;
+-- Either case, 0x, the text of a bytea; literals of other types, char(n), short and long forms of storage.
+SELECT count(DISTINCT fingerprint_from_hex(h)) AS one
+FROM unnest(ARRAY['C5334D134C17B573', '0xc5334d134c17b573', '0XC5334D134C17B573', '\xc5334d134c17b573', 'c5334D134c17B573']) AS h;
+SELECT fingerprint_from_hex('c5334d134c17b573'::char(20)) AS char_n, fingerprint_from_unsigned('14209785994560386419') AS text_n,
+	fingerprint_from_unsigned(14209785994560386419.000) AS scale, fingerprint_from_unsigned(1e3) AS exponent,
+	fingerprint_from_unsigned(7::bigint) AS small, fingerprint_from_bits(7::bit(64)::bit varying) AS varying;
+
+-- The ends of the range, from the unsigned numbers: 0, 1, 2^63 - 1, 2^63, 2^64 - 1.
+SELECT u, fingerprint_from_unsigned(u) AS fingerprint, fingerprint_to_hex(fingerprint_from_unsigned(u)) AS hex,
+	fingerprint_to_bytes(fingerprint_from_unsigned(u)) AS bytes
+FROM unnest(ARRAY[0, 1, 9223372036854775807, 9223372036854775808, 18446744073709551615]) AS u;
+
+-- There and back, and against the server's own conversions; Hamming distance is the same before and after.
+CREATE TABLE fingerprint AS
+SELECT hashint8extended(i, 7) AS fp FROM generate_series(1, 2000) AS i UNION ALL SELECT (1::bigint << i) # -j::bigint FROM generate_series(0, 63) AS i, generate_series(0, 1) AS j;
+SELECT count(*), count(*) FILTER (WHERE fingerprint_from_hex(fingerprint_to_hex(fp)) = fp) AS hex,
+	count(*) FILTER (WHERE fingerprint_from_unsigned(fingerprint_to_unsigned(fp)) = fp) AS unsigned,
+	count(*) FILTER (WHERE fingerprint_from_bits(fingerprint_to_bits(fp)) = fp) AS bits,
+	count(*) FILTER (WHERE fingerprint_from_bytes(fingerprint_to_bytes(fp)) = fp) AS bytes,
+	count(*) FILTER (WHERE fingerprint_from_hex(encode(int8send(fp), 'hex')) = fp AND fingerprint_to_hex(fp) = encode(int8send(fp), 'hex')) AS by_bytes,
+	count(*) FILTER (WHERE ('x' || fingerprint_to_hex(fp))::bit(64)::bigint = fp) AS by_bits,
+	count(*) FILTER (WHERE fingerprint_to_unsigned(fp) = (SELECT sum(2::numeric ^ (64 - i)) FROM generate_series(1, 64) AS i WHERE substr(fp::bit(64)::text, i, 1) = '1')
+		OR fp = 0) AS by_powers,
+	count(*) FILTER (WHERE fingerprint_to_unsigned(fp) % 1 = 0 AND scale(fingerprint_to_unsigned(fp)) = 0) AS whole
+FROM fingerprint;
+SELECT fingerprint_from_hex(NULL) AS hex, fingerprint_from_unsigned(NULL) AS unsigned, fingerprint_from_bits(NULL) AS bits, fingerprint_from_bytes(NULL) AS bytes,
+	fingerprint_to_hex(NULL) AS to_hex, fingerprint_to_unsigned(NULL) AS to_unsigned, fingerprint_to_bits(NULL) AS to_bits, fingerprint_to_bytes(NULL) AS to_bytes,
+	fingerprint_parts_from_hex(NULL) AS parts, fingerprint_parts_from_hex('', NULL) AS no_width, fingerprint_parts_to_hex(NULL) AS parts_to;
+-- An index on what a column of another form says; the ways back are put into the query.
+CREATE TABLE old_hash (id int PRIMARY KEY, hash text);
+INSERT INTO old_hash SELECT i, fingerprint_to_hex(hashint8extended(i / 2, 7)) FROM generate_series(1, 5000) AS i;
+CREATE INDEX ON old_hash USING simhash (fingerprint_from_hex(hash));
+ANALYZE old_hash;
+EXPLAIN (COSTS OFF) SELECT id FROM old_hash WHERE fingerprint_from_hex(hash) <~> fingerprint_from_hex('c5334d134c17b573') <= 3;
+SELECT id FROM old_hash WHERE fingerprint_from_hex(hash) <~> hashint8extended(17, 7) <= 3 ORDER BY id;
+EXPLAIN (COSTS OFF, VERBOSE) SELECT fingerprint_to_hex(fp), fingerprint_to_unsigned(fp), fingerprint_to_bits(fp), fingerprint_to_bytes(fp) FROM fingerprint;
+
+-- What would be cut, padded or rounded.
+CREATE FUNCTION fault(expression text) RETURNS TABLE (state text, message text, detail text, hint text) LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE 'SELECT ' || expression;
+	RETURN QUERY SELECT 'none', expression, '', '';
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+	RETURN NEXT;
+END $$;
+\x
+SELECT f.* FROM unnest(ARRAY[
+	$$fingerprint_from_hex('')$$,
+	$$fingerprint_from_hex('ff')$$,
+	$$fingerprint_from_hex('0xff')$$,
+	$$fingerprint_from_hex('c5334d134c17b5731')$$,
+	$$fingerprint_from_hex(repeat('f8', 32))$$,
+	$$fingerprint_from_hex('c5334d134c17b57g')$$,
+	$$fingerprint_from_hex(' c5334d134c17b573')$$,
+	$$fingerprint_from_hex('-c5334d134c17b57')$$,
+	$$fingerprint_from_hex('c5334d13-4c17b573')$$,
+	$$fingerprint_from_hex('0x0xc5334d134c17')$$,
+	$$fingerprint_from_hex('c5334d134c17bé7')$$,
+	$$fingerprint_from_hex('14209785994560386419')$$,
+	$$fingerprint_from_unsigned(-1)$$,
+	$$fingerprint_from_unsigned(-4236958079149165197)$$,
+	$$fingerprint_from_unsigned(18446744073709551616)$$,
+	$$fingerprint_from_unsigned(1e40)$$,
+	$$fingerprint_from_unsigned(1.5)$$,
+	$$fingerprint_from_unsigned('NaN')$$,
+	$$fingerprint_from_unsigned('Infinity')$$,
+	$$fingerprint_from_unsigned('-Infinity')$$,
+	$$fingerprint_from_unsigned(14209785994560386419::float8)$$,
+	$$fingerprint_from_bits(B'')$$,
+	$$fingerprint_from_bits(repeat('1', 63)::bit(63))$$,
+	$$fingerprint_from_bits(repeat('1', 65)::bit(65))$$,
+	$$fingerprint_from_bits(repeat('1', 256)::bit(256))$$,
+	$$fingerprint_from_bytes('')$$,
+	$$fingerprint_from_bytes('\xc5334d134c17b5')$$,
+	$$fingerprint_from_bytes('\xc5334d134c17b57300')$$,
+	$$fingerprint_parts_from_hex('c5334d134c17b573')$$,
+	$$fingerprint_parts_from_hex(repeat('f', 63))$$,
+	$$fingerprint_parts_from_hex(repeat('f', 128))$$,
+	$$fingerprint_parts_from_hex(repeat('f', 25), 100)$$,
+	$$fingerprint_parts_from_hex('', 0)$$,
+	$$fingerprint_parts_from_bits(repeat('1', 255)::bit(255))$$,
+	$$fingerprint_parts_from_bits(repeat('1', 128)::bit(128))$$,
+	$$fingerprint_parts_to_hex('{1,NULL}')$$,
+	$$fingerprint_parts_to_hex(array_fill(1::bigint, ARRAY[65]))$$,
+	$$hamming256('{1,2,3,4}', '{1,2,3}')$$,
+	$$hamming256('{1,2,3,4}', '{1,2,3,4,5}')$$
+]) AS e, fault(e) AS f;
+\x
+
+-- Parts: the first is of the first digits.
+SELECT fingerprint_parts_from_hex('0000000000000001' || 'ffffffffffffffff' || '8000000000000000' || 'C5334D134C17B573') AS parts,
+	fingerprint_parts_from_hex('0x' || repeat('0', 31) || '7', 128) AS halves,
+	fingerprint_parts_from_bits(3::bit(64) || (-4)::bigint::bit(64), bits => 128) AS of_bits;
+SELECT count(*), count(*) FILTER (WHERE fingerprint_parts_from_hex(fingerprint_parts_to_hex(p)) = p) AS hex,
+	count(*) FILTER (WHERE fingerprint_parts_from_bits(fingerprint_parts_to_bits(p)) = p) AS bits,
+	count(*) FILTER (WHERE fingerprint_parts_to_bits(p) = p[1]::bit(64) || p[2]::bit(64) || p[3]::bit(64) || p[4]::bit(64)) AS by_hand
+FROM (SELECT ARRAY[fp, hashint8extended(fp, 1), hashint8extended(fp, 2), hashint8extended(fp, 3)] AS p FROM fingerprint) AS s;
+-- What simhash128 gives, in halves.
+SELECT count(*), count(*) FILTER (WHERE fingerprint_parts_to_bits(fingerprint_parts_from_bits(w, 128)) = w) AS back
+FROM generate_series(1, 50) AS i, simhash128('word ' || i) AS w;
+
+-- 256 bits: 60 hashes with 40 variants each at 0 to 64 bits, in all ways spread over the parts, among random ones.
+CREATE TABLE picture (id int PRIMARY KEY, pdq bigint[] CHECK (cardinality(pdq) = 4), hex text, of int, far int);
+CREATE FUNCTION flipped(p bigint[], bits int[]) RETURNS bigint[] LANGUAGE sql AS $$
+	SELECT array_agg(part # coalesce((SELECT bit_or(1::bigint << (b % 64)) FROM unnest(bits) AS b WHERE b / 64 = n - 1), 0) ORDER BY n)
+	FROM unnest(p) WITH ORDINALITY AS x (part, n)
+$$;
+INSERT INTO picture (id, pdq) SELECT i, ARRAY[hashint8extended(i, 1), hashint8extended(i, 2), hashint8extended(i, 3), hashint8extended(i, 4)]
+FROM generate_series(1, 4000) AS i;
+-- Odd variants flip the same number of bits, one more or less, in each part: the hardest case for the rule; even ones flip any.
+INSERT INTO picture (id, pdq, of, far)
+SELECT 10000 + o * 100 + v, flipped(p.pdq, b.bits), o, cardinality(b.bits)
+FROM generate_series(1, 60) AS o JOIN picture AS p ON p.id = o, generate_series(0, 39) AS v,
+	LATERAL (SELECT coalesce(array_agg(bit), '{}') AS bits FROM (
+		SELECT bit FROM generate_series(0, 255) AS bit
+		ORDER BY CASE WHEN v % 2 = 1 THEN row_number() OVER (PARTITION BY bit / 64 ORDER BY hashint4extended(bit, o * 100 + v)) END, hashint4extended(bit, o + v * 100)
+		LIMIT v * 64 / 39) AS chosen) AS b;
+UPDATE picture SET hex = fingerprint_parts_to_hex(pdq);
+CREATE INDEX ON picture USING simhash ((pdq[1]));
+CREATE INDEX ON picture USING simhash ((pdq[2]));
+CREATE INDEX ON picture USING simhash ((pdq[3]));
+CREATE INDEX ON picture USING simhash ((pdq[4]));
+ANALYZE picture;
+SELECT count(*) AS variants, count(*) FILTER (WHERE hamming256(v.pdq, o.pdq) = v.far) AS as_planted,
+	count(*) FILTER (WHERE bit_count(fingerprint_parts_to_bits(v.pdq) # fingerprint_parts_to_bits(o.pdq)) = v.far) AS by_bits,
+	count(*) FILTER (WHERE v.far <= 31) AS near
+FROM picture AS v JOIN picture AS o ON o.id = v.of;
+SELECT hamming256('{0,0,0,0}', '{-1,-1,-1,-1}') AS most, hamming256('{1,2,3,4}', '{1,2,3,4}') AS same, hamming256('{1,2,3,NULL}', '{1,2,3,4}') AS unknown,
+	hamming256_within(NULL, '{1,2,3,4}') AS no_hash, hamming256_within('{1,2,3,4}', '{1,2,3,4}', NULL) AS no_radius;
+
+-- The plan: for a constant, for a parameter, for the rows of another table; with the digits in the table and in the query.
+EXPLAIN (COSTS OFF) SELECT id FROM picture WHERE hamming256_within(pdq, '{1,2,3,4}');
+SET plan_cache_mode = force_generic_plan;
+PREPARE near(text) AS SELECT id FROM picture WHERE hamming256_within(pdq, fingerprint_parts_from_hex($1), 31);
+EXPLAIN (COSTS OFF) EXECUTE near(repeat('0', 64));
+RESET plan_cache_mode;
+CREATE FUNCTION plan_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY EXECUTE 'EXPLAIN (COSTS OFF) ' || query; END $$;
+SELECT count(*) FROM plan_of('SELECT * FROM picture q JOIN picture p ON hamming256_within(p.pdq, q.pdq, 31) WHERE q.id < 20') AS p WHERE p LIKE '%Bitmap Index Scan%';
+CREATE TABLE of_text AS SELECT id, hex FROM picture;
+CREATE INDEX ON of_text USING simhash (((fingerprint_parts_from_hex(hex))[1]));
+CREATE INDEX ON of_text USING simhash (((fingerprint_parts_from_hex(hex))[2]));
+CREATE INDEX ON of_text USING simhash (((fingerprint_parts_from_hex(hex))[3]));
+CREATE INDEX ON of_text USING simhash (((fingerprint_parts_from_hex(hex))[4]));
+ANALYZE of_text;
+SELECT count(*) FROM plan_of($$SELECT id FROM of_text WHERE hamming256_within(fingerprint_parts_from_hex(hex), fingerprint_parts_from_hex('$$ || repeat('0', 64) || $$'))$$) AS p
+WHERE p LIKE '%Bitmap Index Scan%';
+
+-- Every radius, through the indexes and by brute force.
+CREATE TABLE truth AS SELECT q.id AS q, p.id AS p, bit_count(fingerprint_parts_to_bits(p.pdq) # fingerprint_parts_to_bits(q.pdq))::int AS distance
+FROM picture AS q, picture AS p WHERE q.id <= 60;
+SET enable_seqscan = off;
+CREATE FUNCTION compare(radius int, OUT found bigint, OUT wrong bigint) LANGUAGE sql AS $$
+	SELECT count(f.p), count(*) FILTER (WHERE f.p IS NULL OR t.p IS NULL)
+	FROM (SELECT q.id AS q, p.id AS p FROM picture AS q JOIN picture AS p ON hamming256_within(p.pdq, q.pdq, radius) WHERE q.id <= 60) AS f
+	FULL JOIN (SELECT q, p FROM truth WHERE distance <= radius) AS t USING (q, p)
+$$;
+SELECT radius, c.* FROM unnest(ARRAY[-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 15, 16, 27, 28, 29, 30, 31, 32, 33, 34, 35, 48, 64]) AS radius, compare(radius) AS c;
+SELECT sum(wrong) AS wrong FROM generate_series(0, 40) AS radius, compare(radius);
+-- The rule by hand: 31 = 4 * 7 + 3.
+SELECT count(*) FROM picture AS q JOIN picture AS p ON
+	(p.pdq[1] <~> q.pdq[1] <= 7 OR p.pdq[2] <~> q.pdq[2] <= 7 OR p.pdq[3] <~> q.pdq[3] <= 7 OR p.pdq[4] <~> q.pdq[4] <= 7)
+	AND hamming256(p.pdq, q.pdq) <= 31
+WHERE q.id <= 60;
+-- From text.
+SELECT count(*) AS found FROM picture AS q JOIN of_text AS t
+	ON hamming256_within(fingerprint_parts_from_hex(t.hex), q.pdq) WHERE q.id <= 60;
+RESET enable_seqscan;
+
+-- bktree's form of a search, as in docs/moving.md: a constant, parameters, a join.
+CREATE TYPE bktree_area AS (center bigint, distance bigint);
+CREATE FUNCTION bktree_within(phash bigint, area bktree_area) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
+	RETURN phash <~> (area).center <= (area).distance;
+CREATE OPERATOR <@ (LEFTARG = bigint, RIGHTARG = bktree_area, FUNCTION = bktree_within);
+CREATE INDEX fingerprint_fp ON fingerprint USING simhash (fp);
+ANALYZE fingerprint;
+SET enable_seqscan = off;
+EXPLAIN (COSTS OFF) SELECT fp FROM fingerprint WHERE fp <@ (5, 8);
+SET plan_cache_mode = force_generic_plan;
+PREPARE area AS SELECT count(*) FROM fingerprint WHERE fp <@ ($1, $2);
+SELECT count(*) FROM plan_of('EXECUTE area(5, 8)') AS p WHERE p LIKE '%Index Scan%' OR p LIKE '%Index Only Scan%';
+RESET plan_cache_mode;
+SELECT count(*) FROM plan_of('SELECT * FROM fingerprint a JOIN fingerprint b ON a.fp <@ (b.fp, 2)') AS p WHERE p LIKE '%Index%Scan using%';
+SELECT r AS radius, (SELECT count(*) FROM fingerprint WHERE fp <@ (5, r)) = (SELECT count(*) FROM fingerprint WHERE bit_count((fp # 5)::bit(64)) <= r) AS same
+FROM unnest(ARRAY[-1, 0, 3, 20, 64, 100000000000]) AS r;
+RESET enable_seqscan;
+DROP SCHEMA hashes_test CASCADE;
