@@ -83,7 +83,7 @@ def blocks_of(page):
             step = part[1]
         elif step:
             commands = re.findall(r"^(?!SET|RESET|BEGIN|END)[A-Z]{4}.*", part[2], re.M)
-            blocks.append((f"{page} {step}: " + "; ".join(f"{command:.40}" for command in commands), part[2]))
+            blocks.append((f"{page} {step}: " + "; ".join(command.rstrip(";")[:40] for command in commands), part[2]))
     return blocks
 
 
@@ -113,7 +113,7 @@ def statements(folder):
 
 
 def write(path, steps, written):
-    lines = ["| block | seconds | longest statement, ms | median, ms | statements | table |", "|---|---|---|---|---|---|"]
+    lines = ["| block | seconds | longest statement, ms | median, ms | statements | table |", "|---" * 6 + "|"]
     for name, begin, end, size in steps:
         # A quarter of a second more on both sides, so that some fall into blocks that take no time.
         waits = [1000 * (e - b) for b, e in written if e >= begin - 0.25 and b <= end + 0.25]
