@@ -17,11 +17,12 @@
 #   OUT         folder for the result of `make bench`, `quality` and `bench-text` (target/bench, ...)
 #   SECONDS_EACH  how long `make soak` repeats each test (600), and `make fuzz` runs (60)
 #   DATA        folder of the labelled sets of `make quality`, and of real rows for `make bench` and `bench-text`
-#   PYTHON      an interpreter with the packages simhash and jieba, for `make bench-text`
+#   PYTHON      an interpreter: with the packages simhash and jieba for `make bench-text`, with datasketch for `make bench-others`, with
+#               psycopg, sqlalchemy, alembic and django for the Python of the pages in `make test`
 
 export PG_CONFIG PG_CONFIGS SUITE MAJORS FULL TESTS JOBS DESTDIR KEEP ROWS SETS SEED QUERIES PEERS OUT SECONDS_EACH DATA PYTHON
 
-.PHONY: help build install demo test test-majors quick soak fuzz bench bench-s0 bench-cold bench-text bench-model bench-planner bench-triggers bench-ingest quality deb dist test-deb test-docker clean
+.PHONY: help build install demo test test-majors quick soak fuzz bench bench-s0 bench-cold bench-text bench-model bench-planner bench-triggers bench-ingest bench-others bench-tutorial quality deb dist test-deb test-docker clean
 .DEFAULT_GOAL := help
 
 help:
@@ -39,6 +40,8 @@ help:
 	@echo 'make bench-planner  random queries: the chosen plan against the best of the others (SEED=1, QUERIES=1000)'
 	@echo 'make bench-triggers copies, splits and loads through the triggers, next to rows like no other and to no trigger'
 	@echo 'make bench-ingest   loads through the flagging trigger and without it (ROWS=0,1000000)'
+	@echo 'make bench-others   near-duplicates of a text by this extension, pg_trgm, pgvector, and MinHash in Python'
+	@echo 'make bench-tutorial how long writers wait while a large table goes through the tutorial (ROWS=1000000)'
 	@echo 'make quality        precision and recall of the fingerprints on labelled text (DATA=/folder)'
 	@echo 'make build          compile for the server of PG_CONFIG'
 	@echo 'make install        build, then install into that server (honours PG_CONFIG and DESTDIR)'
@@ -95,6 +98,12 @@ bench-triggers:
 
 bench-ingest:
 	@bench/ingest/run.sh
+
+bench-others:
+	@bench/others/run.sh
+
+bench-tutorial:
+	@bench/tutorial/run.sh
 
 quality:
 	@bench/quality/run.sh

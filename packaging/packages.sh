@@ -37,13 +37,32 @@ build() {
 notices() {
 	command -v cargo-about >/dev/null ||
 		fail "cargo-about is missing; install it with: cargo install --locked cargo-about --features cli"
+	# cargo-about reads the crates of every platform, a build fetches only those of one.
+	(cd "$ROOT" && cargo fetch --locked --quiet)
 	# shellcheck disable=SC2046  # a list of words
 	(cd "$ROOT" && cargo about generate --locked --offline --fail $(cargo_features) \
 		--config packaging/about.toml packaging/about.hbs)
 }
 
+# The notices as Debian wants them: a licence that every system has is named, and of its text only whose rights it speaks of
+# stays.
 copyright() {
-	cat "$ROOT/LICENSE" "$NOTICES"
+	cat "$ROOT/LICENSE"
+	awk '/^----------/ { common = 0 }
+		common { if (/^ *Copyright [^[{]/) print; next }
+		{ print }
+		/^Apache License 2\.0, of/ { common = 1; print "\nThe text is in /usr/share/common-licenses/Apache-2.0." }' "$NOTICES"
+}
+
+# Debian's own changelog of a package, beside that of the extension.
+debian_changelog() {
+	cat <<-END
+		${NAME//_/-} ($VERSION-1) unstable; urgency=medium
+
+		  * Version $VERSION; its changes are in changelog.gz.
+
+		 -- $MAINTAINER  $(date -u -R --date="@$SOURCE_DATE_EPOCH")
+	END
 }
 
 # control PACKAGE DEPENDS SECTION SUMMARY: prints a control file for what is staged in $stage/$1.
@@ -87,12 +106,10 @@ deb() {
 	mkdir -p "$dir/usr/share/doc/$name"
 	copyright >"$dir/usr/share/doc/$name/copyright"
 	gzip -9n <"$ROOT/CHANGELOG.md" >"$dir/usr/share/doc/$name/changelog.gz"
+	debian_changelog | gzip -9n >"$dir/usr/share/doc/$name/changelog.Debian.gz"
 	control "$name" "postgresql-$PG_MAJOR, $(linked_with)" database "near-duplicate rows for PostgreSQL $PG_MAJOR" >"$dir/DEBIAN/control"
-	cat >>"$dir/DEBIAN/control" <<-END
-		 $DESCRIPTION.
-		 .
-		 In a database: CREATE EXTENSION $NAME;
-	END
+	fold -s -w 76 <<<"$DESCRIPTION." | sed 's/^/ /; s/ *$//' >>"$dir/DEBIAN/control"
+	printf ' .\n In a database: CREATE EXTENSION %s;\n' "$NAME" >>"$dir/DEBIAN/control"
 	pack_deb "$name"
 
 	dir=$dir-dbgsym

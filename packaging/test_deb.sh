@@ -27,10 +27,8 @@ same_packages() {
 	! grep -qv '^ *2 ' <<<"$sums"
 }
 
-# Faults by Debian's own reading of packages. It knows of no ITP, manual page or README.Debian that these should have.
-lintian_is_content() {
-	lintian --allow-root --fail-on error "$work"/one/packages/*.deb
-}
+# Faults by Debian's own reading of packages.
+lintian_is_content() { lintian --allow-root --fail-on error "$work"/one/packages/*.deb; }
 
 debian_with_server() {
 	bare_debian "$SUITE" && install_server &&
@@ -54,7 +52,7 @@ install_tarball() {
 tarball_refuses() {
 	printf '#!/bin/sh\necho PostgreSQL 99.1\n' >"$work/root/tmp/pg_config"
 	chmod +x "$work/root/tmp/pg_config"
-	inside env PG_CONFIG=/tmp/pg_config "/tmp/$archive/install.sh" 2>&1 | grep 'PostgreSQL 99.1'
+	! inside env PG_CONFIG=/tmp/pg_config "/tmp/$archive/install.sh" 2>"$work/refusal" && cat "$work/refusal" && grep -q 'PostgreSQL 99.1' "$work/refusal"
 }
 
 search() {

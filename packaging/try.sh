@@ -15,9 +15,12 @@ require_postgres build
 work=$(mktemp -d "${TMPDIR:-/tmp}/simhash_packages.XXXXXX")
 chmod 755 "$work"
 
+# What is still mounted must not be removed from here: the innermost first, and if one is busy nothing.
 finish() {
-	# A folder that is still mounted, or part of a running server, must not be removed from here.
-	umount "$work/root/proc" 2>/dev/null || ! mountpoint -q "$work/root/proc" || return
+	local place
+	for place in $(findmnt -rno TARGET | grep "^$work/" | sort -r); do
+		umount "$place" || return
+	done
 	rm -rf "$work"
 }
 trap finish EXIT

@@ -1,10 +1,10 @@
-# The SQL of a Markdown page, and what the page says that it returns.
+# The SQL of a Markdown page, and what the page says that it returns; 062_clients.pl reads Python in the same way.
 #
 # A fenced block marked sql is run. When a block marked text follows it at once, that is what psql must
 # print (without row counts and command tags); otherwise the block must not fail. A block right after the line
 # `<!-- not run: why -->` is skipped. A block, of either kind, right after a line `Up to PostgreSQL 16:` or
 # `From PostgreSQL 17 on:` is for those servers only; a page that shows what some print must show what the
-# others print as well.
+# others print as well. Blocks may be indented, as in a list.
 package SimhashDocs;
 
 use strict;
@@ -13,7 +13,7 @@ use Exporter 'import';
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-our @EXPORT = qw(sql_blocks run_page);
+our @EXPORT = qw(code_blocks run_page plain);
 
 # Does the line above a block say that it is for other majors?
 sub for_others
@@ -24,35 +24,39 @@ sub for_others
 	return 0;
 }
 
-# What a server of the major runs: a list of { line, sql, expected }, expected undef when the page shows no output.
-sub sql_blocks
+# What a server of the major runs of one language, or of several, `sh|python`: a list of { line, language, code, expected },
+# expected undef when the page shows no output.
+sub code_blocks
 {
-	my ($page, $major) = @_;
+	my ($page, $languages, $major) = @_;
 	my @blocks;
 	# The fence that is open, what it holds so far, the block whose output may follow, the line above.
 	my ($fence, $content, $asking, $above) = (undef, '', undef, '');
+	my $indent = '';
 	my $number = 0;
 	for my $line (split /\n/, slurp_file($page))
 	{
 		$number++;
-		if (defined $fence && $line !~ /^```/)
+		if (defined $fence && $line !~ /^\s*```/)
 		{
+			$line =~ s/^$indent//;
 			$content .= "$line\n";
 		}
 		elsif (defined $fence)
 		{
-			if ($fence eq 'sql')
+			if ($fence =~ /^(?:$languages)$/)
 			{
-				$asking = { line => $number, sql => $content };
+				$asking = { line => $number, language => $fence, code => $content };
 				push @blocks, $asking;
 			}
 			$asking->{expected} = $content if $fence eq 'text' && $asking;
 			$asking->{expected} //= "The page does not say what PostgreSQL $major prints." if $fence eq 'text of others' && $asking;
 			($fence, $above) = (undef, '');
 		}
-		elsif ($line =~ /^```(\w*)/)
+		elsif ($line =~ /^(\s*)```(\w*)/)
 		{
-			$fence = $above =~ /^<!-- not run: .* -->$/ ? 'not run' : $1;
+			$indent = $1;
+			$fence = $above =~ /^\s*<!-- not run: .* -->$/ ? 'not run' : $2;
 			$fence .= ' of others' if for_others($above, $major);
 			$asking = undef if $fence !~ /^text/;
 			$content = '';
@@ -72,11 +76,11 @@ sub run_page
 	my ($node, $database, $page, $name) = @_;
 	my $session = $node->background_psql($database, on_error_stop => 0);
 	$session->query("\\pset tuples_only off\n\\pset format aligned\n\\pset footer off\n\\set SHOW_CONTEXT never");
-	my @blocks = sql_blocks($page, $node->pg_version->major);
+	my @blocks = code_blocks($page, 'sql', $node->pg_version->major);
 	cmp_ok(scalar @blocks, '>', 0, "$name has SQL");
 	for my $block (@blocks)
 	{
-		my $out = $session->query($block->{sql});
+		my $out = $session->query($block->{code});
 		my $errors = $session->{stderr};
 		$session->{stderr} = '';
 		my $what = "$name: the block that ends at line $block->{line}";

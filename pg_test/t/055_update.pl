@@ -2,45 +2,21 @@
 # writes, and go through a dump; and the extension consists of what CREATE EXTENSION makes, to the last property. That the
 # comparison sees what an update script forgets is shown with a pretended next version, each of whose changes is left out once.
 #
-# The scripts of that version are in a copy of the server's programs, with links to all else, which finds its files
-# relative to itself: the installed server is left alone.
+# The scripts of that version are in a copy of the server: the installed one is left alone.
 use strict;
 use warnings;
+use SimhashCopiedServer;
 use SimhashEverything;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use File::Basename qw(dirname);
-use File::Path qw(make_path);
 use Test::More;
 
 my $members = slurp_file(dirname($INC{'SimhashEverything.pm'}) . '/members.sql');
 
-# Copies the programs of the server that PATH names, and links what they use, below $to. Returns the new folder of programs and
-# that of extensions, which holds a link for each file.
-sub copy_server
-{
-	my ($to) = @_;
-	my %place = map { my $path = `pg_config --$_`; chomp $path; ($_ => $path) } qw(bindir sharedir libdir pkglibdir);
-	# What all paths begin with.
-	my $common = $place{bindir};
-	$common = dirname($common) while grep { index("$_/", $common eq '/' ? '/' : "$common/") != 0 } values %place;
-	my %copy = map { ($_ => $to . substr($place{$_}, $common eq '/' ? 0 : length $common)) } keys %place;
-	make_path($copy{bindir}, "$copy{sharedir}/extension", dirname($copy{libdir}), dirname($copy{pkglibdir}));
-	system_or_bail('cp', '-rL', "$place{bindir}/.", $copy{bindir});
-	for my $file (glob("$place{sharedir}/*"), glob("$place{sharedir}/extension/*"))
-	{
-		my $link = $copy{sharedir} . substr($file, length $place{sharedir});
-		symlink($file, $link) or die "$link: $!" unless $file eq "$place{sharedir}/extension";
-	}
-	for my $libraries (qw(pkglibdir libdir))
-	{
-		-e $copy{$libraries} or symlink($place{$libraries}, $copy{$libraries}) or die "$copy{$libraries}: $!";
-	}
-	return ($copy{bindir}, "$copy{sharedir}/extension");
-}
-
-my ($programs, $extension) = copy_server(PostgreSQL::Test::Utils::tempdir());
-my $node = PostgreSQL::Test::Cluster->new('update', install_path => dirname($programs));
+my %server = copy_server(PostgreSQL::Test::Utils::tempdir());
+my $extension = "$server{sharedir}/extension";
+my $node = PostgreSQL::Test::Cluster->new('update', install_path => dirname($server{bindir}));
 $node->init;
 $node->append_conf('postgresql.conf', "autovacuum = off\nshared_buffers = 32MB\njit = off\nfsync = off");
 $node->start;

@@ -8,10 +8,14 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my @pages = qw(README.md docs/flagging.md docs/examples.md docs/operations.md docs/duplicates.md docs/methods.md
-	docs/records.md docs/scopes.md docs/recipes.md docs/radius.md docs/hashes.md docs/moving.md);
-
 my $root = dirname($ENV{PG_TEST_DATA});
+my @all = map { substr($_, length("$root/")) } glob("$root/README.md $root/docs/*.md $root/docs/*/*.md");
+# A page without SQL has nothing to run. SQL has one name, so that no block is passed over.
+my @pages = grep { slurp_file("$root/$_") =~ /^[ \t]*```sql\b/m } @all;
+cmp_ok(scalar @pages, '>', 10, 'pages have SQL');
+my @misnamed = grep { slurp_file("$root/$_") =~ /^[ \t]*(?:```|~~~)[ \t]*(?:SQL|psql|pgsql|plpgsql|postgres(?:ql)?)\b/m } @all;
+is("@misnamed", '', 'SQL is marked sql');
+
 # Pages name data as seen from the repository.
 my $there = PostgreSQL::Test::Utils::tempdir;
 mkdir "$there/pg_test" or die $!;
@@ -29,9 +33,9 @@ for my $i (0 .. $#pages)
 
 # Signatures, `name(argument type, ...)`, in all pages. A call has no types; a list of four names and more is no call either.
 my @signatures;
-for my $page (glob("$root/README.md $root/docs/*.md"))
+for my $page (@all)
 {
-	my $text = slurp_file($page);
+	my $text = slurp_file("$root/$page");
 	while ($text =~ /`(\w+)\((\w[\w\s,\[\]]*)\)`/g)
 	{
 		my ($function, @arguments) = ($1, split /,\s*/, $2);
@@ -49,5 +53,38 @@ WHERE EXISTS (SELECT FROM pg_proc WHERE proname = function) AND NOT EXISTS (
 	WHERE proname = function AND proargnames[:cardinality(names::text[])] = names::text[]
 		AND NOT EXISTS (SELECT FROM unnest(types::text[]) WITH ORDINALITY AS t (type, i) WHERE type::regtype <> proargtypes[i - 1]))
 END
+
+# Links from page to page: there is such a page, and such a heading. Files that are no pages are not looked at.
+sub without_code
+{
+	my ($text) = @_;
+	$text =~ s/^[ \t]*```.*?^[ \t]*```$//gms;
+	return $text;
+}
+my (%anchors, @dead);
+for my $page (@all)
+{
+	my %times;
+	# As Markdown sites make them: small letters, hyphens for blanks, a number for the second of a name.
+	my @headings = without_code(slurp_file("$root/$page")) =~ /^#+ (.*)$/gm;
+	for my $anchor (map { lc s/[^\w\- ]//gr =~ tr/ /-/r } @headings)
+	{
+		$anchors{$page}{ $times{$anchor} ? "$anchor-$times{$anchor}" : $anchor } = 1;
+		$times{$anchor}++;
+	}
+}
+for my $page (@all)
+{
+	my $text = without_code(slurp_file("$root/$page")) =~ s/`[^`\n]*`//gr;
+	for my $link (grep { !/^\w+:/ } $text =~ /\]\(([^)\s]+)\)/g)
+	{
+		my ($path, $anchor) = split /#/, $link, 2;
+		my $target = $path eq '' ? $page : dirname($page) . "/$path";
+		1 while $target =~ s{^\./|[^/]+/\.\./}{};
+		next unless $target =~ /^(?:README|docs\/.*)\.md$/;
+		push @dead, "$page: $link" unless $anchors{$target} && (!defined $anchor || $anchors{$target}{$anchor});
+	}
+}
+is(join("\n", @dead), '', 'links between pages');
 $node->stop;
 done_testing();

@@ -75,7 +75,7 @@ sql -At -c "SELECT '   ' || count(*) || ' in English, ' || pg_size_pretty(sum(le
 
 say 'fingerprinting them, 64 bits a row'
 sql -At -f - <"$ROOT/pg_test/tools/demo_fingerprint.sql" 2>&1 | progress_bar
-sql -At -c "SELECT 'a row is left without a fingerprint' FROM package WHERE fp IS NULL AND (subject || body) ~ '\w' LIMIT 1"
+sql -At -c "SELECT 'a row is left without a fingerprint' FROM package WHERE fp IS NULL AND coalesce(body, subject) ~ '\w' LIMIT 1"
 
 sql -f - <"$ROOT/pg_test/tools/demo_show.sql"
 say "done in $((SECONDS - started)) s"

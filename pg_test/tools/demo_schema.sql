@@ -17,7 +17,5 @@ CREATE TABLE package_zh (
 	package text NOT NULL,
 	subject text,
 	body text,
-	fp bigint GENERATED ALWAYS AS (
-		simhash64(ROW(subject, body), '{"f1": 1, "f2": 3}', preset => 'plain')
-	) STORED
+	fp bigint GENERATED ALWAYS AS (simhash64(body, preset => 'shingles')) STORED
 );

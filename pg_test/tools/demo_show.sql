@@ -13,97 +13,76 @@ CREATE INDEX package_fp ON package USING simhash (fp);
 VACUUM ANALYZE package;
 CREATE INDEX package_zh_fp ON package_zh USING simhash (fp);
 VACUUM ANALYZE package_zh;
-SELECT count(*) AS rows, pg_size_pretty(pg_relation_size('package')) AS "table",
-	pg_size_pretty(pg_relation_size('package_fp')) AS "index",
-	round(pg_relation_size('package_fp')::numeric / count(*), 1) AS "bytes a row"
-FROM package;
 
--- A row to search for: one with a few near-duplicates that are not equal to it.
+-- A row to search for: one with a few near-duplicates, of other sources if there are, that are not equal to it.
 SELECT p.id, p.package, p.fp
 FROM package p,
 	LATERAL (SELECT count(*) AS n, count(DISTINCT o.source) AS sources FROM package o
-		WHERE o.fp <~> p.fp <= 3 AND o.fp <> p.fp) near
-WHERE p.id % 50 = 7 AND length(p.body) > 300 AND n BETWEEN 2 AND 8
+		WHERE o.fp <~> p.fp <= 8 AND o.fp <> p.fp) near
+WHERE p.id % 50 = 7 AND length(p.body) > 300 AND n BETWEEN 2 AND 5
 ORDER BY sources DESC, n DESC, p.id LIMIT 1
 \gset
 
-\echo == near-duplicates of package :package : fingerprints that differ in at most 3 of 64 bits
+\echo
+\echo == is there already a text like that of :package ? fingerprints that differ in at most 8 of 64 bits
 \set ECHO queries
-SELECT fp <~> :fp AS distance, package, left(subject, 60) AS subject
-FROM package WHERE fp <~> :fp <= 3 ORDER BY distance, package;
+SELECT fp <~> :fp AS distance, package, left(body, 80) AS text
+FROM package WHERE fp <~> :fp <= 8 ORDER BY distance, package;
 
 EXPLAIN (ANALYZE, COSTS OFF)
-SELECT package FROM package WHERE fp <~> :fp <= 3;
+SELECT package FROM package WHERE fp <~> :fp <= 8;
 \set ECHO none
 
-\echo == the same search without the index reads every row
-SET enable_indexscan = off; SET enable_bitmapscan = off; SET max_parallel_workers_per_gather = 0;
+\echo == the same in Chinese: pairs of descriptions that are alike but not equal
 \set ECHO queries
-EXPLAIN (ANALYZE, COSTS OFF)
-SELECT package FROM package WHERE fp <~> :fp <= 3;
-\set ECHO none
-RESET enable_indexscan; RESET enable_bitmapscan; RESET max_parallel_workers_per_gather;
-
-\echo == the ten rows nearest to :package , at whatever distance
-\set ECHO queries
-SELECT fp <~> :fp AS distance, package, left(subject, 60) AS subject
-FROM package ORDER BY fp <~> :fp LIMIT 10;
-
-EXPLAIN (ANALYZE, COSTS OFF)
-SELECT package FROM package ORDER BY fp <~> :fp LIMIT 10;
+SELECT a.fp <~> b.fp AS distance, a.package AS a, b.package AS b, right(a.body, 24) AS end_of_a, right(b.body, 24) AS end_of_b
+FROM package_zh a JOIN package_zh b ON a.fp <~> b.fp <= 8 AND a.id < b.id
+WHERE a.fp <> b.fp ORDER BY distance, a.id, b.id LIMIT 4;
 \set ECHO none
 
-\echo == every pair of near-duplicates, by a join through the index
+\echo == groups of near-duplicates, checked by their texts: the five largest
 \set ECHO queries
 \timing on
-CREATE TEMP TABLE near AS
-SELECT a.fp AS a, b.fp AS b
-FROM (SELECT DISTINCT fp FROM package) a JOIN package b ON a.fp <~> b.fp <= 3 AND a.fp < b.fp
-GROUP BY 1, 2;
-\timing off
-\set ECHO none
-\echo
-
--- Groups: every fingerprint takes the smallest label among its neighbours until nothing changes.
-CREATE TEMP TABLE label AS SELECT DISTINCT fp, fp AS label FROM package WHERE fp IS NOT NULL;
-INSERT INTO near SELECT b, a FROM near;
-CREATE INDEX ON near (a); CREATE INDEX ON label (fp);
-ANALYZE near; ANALYZE label;
-DO $$
-BEGIN
-	LOOP
-		UPDATE label l SET label = m.label
-		FROM (SELECT n.a, min(o.label) AS label FROM near n JOIN label o ON o.fp = n.b GROUP BY n.a) m
-		WHERE m.a = l.fp AND m.label < l.label;
-		EXIT WHEN NOT FOUND;
-	END LOOP;
-END $$;
 CREATE TEMP TABLE member AS
-SELECT label, p.* FROM package p JOIN label USING (fp);
-
-\echo == the largest groups of near-duplicates, three members of each
-SELECT rows, package, left(subject, 44) AS subject, left(body, 70) AS text
-FROM (SELECT m.*, count(*) OVER w AS rows, row_number() OVER (PARTITION BY label ORDER BY package) AS n
-		FROM member m WINDOW w AS (PARTITION BY label)) x
-WHERE n <= 3
-ORDER BY rows DESC, label, n LIMIT 18;
-
-SELECT count(*) FILTER (WHERE rows > 1) AS "groups", coalesce(sum(rows) FILTER (WHERE rows > 1), 0) AS "rows in groups",
-	sum(rows) AS "all rows"
-FROM (SELECT count(*) AS rows FROM member GROUP BY label) x;
-
-\echo == Chinese text: near-duplicates among 1,322 descriptions
-\set ECHO queries
-SELECT DISTINCT ON (b.id) b.fp <~> a.fp AS distance, a.package AS a, b.package AS b,
-	left(a.subject, 18) AS a_subject, left(b.subject, 18) AS b_subject, left(b.body, 20) AS b_text
-FROM package_zh a JOIN package_zh b ON a.fp <~> b.fp <= 3 AND a.id < b.id
-WHERE left(a.package, 8) <> 'aptitude'
-ORDER BY b.id LIMIT 10;
+SELECT * FROM simhash_clusters('package', 'id', 'fp', 8, text => 'body');
+\timing off
+SELECT max(size) AS rows, min(left(p.body, 90)) AS text
+FROM member JOIN package p ON p.id = key GROUP BY cluster_id ORDER BY rows DESC, cluster_id LIMIT 5;
 \set ECHO none
 
-\echo == why a row has its fingerprint: the heaviest features of one text
-\set ECHO queries
-SELECT column_name, feature, tf, round(weight::numeric, 3) AS weight
-FROM simhash_features(ROW('古代战争实时策略游戏', '基于历史的战争游戏，允许游戏者改写历史'), '{"f1": 1, "f2": 3}', 'plain')
-ORDER BY weight DESC, feature LIMIT 8;
-\set ECHO none
+-- ---- the table at the end -----------------------------------------------------------------------------------------
+
+-- The median of a query's times in ms, through the index or without it.
+CREATE FUNCTION pg_temp.median_ms(query text, indexed boolean, runs int) RETURNS numeric LANGUAGE plpgsql AS $$
+DECLARE
+	started timestamptz;
+	ms float8[];
+BEGIN
+	PERFORM set_config('enable_indexscan', indexed::text, true), set_config('enable_bitmapscan', indexed::text, true);
+	FOR run IN 0 .. runs LOOP
+		started := clock_timestamp();
+		EXECUTE query;
+		-- The first run is not counted.
+		ms := ms || CASE WHEN run > 0 THEN 1000 * extract(epoch FROM clock_timestamp() - started)::float8 END;
+	END LOOP;
+	RETURN (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY t) FROM unnest(ms) t);
+END $$;
+SET max_parallel_workers_per_gather = 0;
+CREATE TEMP TABLE asked (place int, question text, answer text, query text);
+INSERT INTO asked VALUES
+	(1, 'which rows are within 3 bits of one?', (SELECT count(*) FROM package WHERE fp <~> :fp <= 3) || ' rows',
+		format('SELECT package FROM package WHERE fp <~> %s <= 3', :fp)),
+	(2, 'which rows are within 8 bits of one?', (SELECT count(*) FROM package WHERE fp <~> :fp <= 8) || ' rows',
+		format('SELECT package FROM package WHERE fp <~> %s <= 8', :fp)),
+	(3, 'which ten rows are nearest to one?', '10 rows',
+		format('SELECT package FROM package ORDER BY fp <~> %s LIMIT 10', :fp));
+\echo == what this machine did
+
+SELECT question, answer, to_char(by_index, 'FM999990.00') || ' ms' AS "with the index",
+	to_char(without, 'FM999990.00') || ' ms' AS "reading all rows", round(without / by_index) || ' times' AS "faster"
+FROM (SELECT *, pg_temp.median_ms(query, true, 50) AS by_index, pg_temp.median_ms(query, false, 10) AS without
+	FROM asked) timed ORDER BY place;
+SELECT (SELECT count(*) FROM member) || ' of ' || count(*) || ' texts are near-duplicates of another one, in '
+	|| (SELECT count(DISTINCT cluster_id) FROM member) || ' groups' AS "in all",
+	pg_size_pretty(pg_relation_size('package')) AS "table", pg_size_pretty(pg_relation_size('package_fp')) AS "index"
+FROM package;

@@ -70,7 +70,9 @@ build_for_tests() {
 # The postgres user may not be able to read the repository: it gets a copy of the tests.
 copy_tests() {
 	cp -r "$ROOT/pg_test/"{sql,expected,specs,t,perl,data} "$ROOT/docs" "$ROOT/README.md" "$work/"
-	mkdir -p "$work/out" "$work/bin" "$work/templates"
+	mkdir -p "$work/out" "$work/bin" "$work/templates" "$work/source"
+	# 061_reference looks errors up in them.
+	cp -r "$ROOT/src" "$ROOT/sql" "$work/source/"
 	cp "$ROOT/pg_test/tools/initdb_once.sh" "$work/bin/initdb"
 	[ "$(id -u)" != 0 ] || chown -R postgres "$work"
 }

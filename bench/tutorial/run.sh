@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# make bench-tutorial ROWS=1000000 OUT=folder: how long writers wait while a table goes through docs/tutorial.md, on a
+# throw-away cluster of its own. Leaves waits.md in OUT.
+
+# shellcheck source=pg_test/tools/common.sh
+. "$(dirname "$0")/../../pg_test/tools/common.sh"
+
+OUT=${OUT:-$ROOT/target/tutorial}
+
+work=''
+
+require_everything demo
+build_release
+install_files
+trap 'remove_cluster "$work"' EXIT
+work=$(work_directory)
+mkdir -p "$OUT"
+start_cluster "$work" 'shared_buffers = 1GB' 'max_wal_size = 10GB' 'fsync = off'
+say "measuring; the result goes to $OUT"
+PATH="$PG_BIN:$PATH" python3 "$ROOT/bench/tutorial/waits.py" --rows "${ROWS:-1000000}" --out "$OUT"
