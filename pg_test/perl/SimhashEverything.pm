@@ -70,6 +70,24 @@ CREATE FUNCTION of_note(n note) RETURNS bigint LANGUAGE sql IMMUTABLE BEGIN ATOM
 CREATE DOMAIN near_zero AS bigint CHECK (hamming(VALUE, 0) < 64);
 INSERT INTO note (id, tenant, body, given, weighed)
 SELECT id, 'tenant ' || id % 3, body, given, simhash64_named_text(body, 'weighed') FROM petition WHERE id <= 600;
+
+-- Hashes of another program, of 64 and of 256 bits.
+CREATE TABLE picture (
+	id int PRIMARY KEY, phash text, pdq text,
+	fp bigint GENERATED ALWAYS AS (fingerprint_from_hex(phash)) STORED,
+	parts bigint[] GENERATED ALWAYS AS (fingerprint_parts_from_hex(pdq)) STORED,
+	number numeric GENERATED ALWAYS AS (fingerprint_to_unsigned(fingerprint_from_hex(phash))) STORED
+);
+CREATE INDEX picture_fp ON picture USING simhash (fingerprint_from_unsigned(number));
+CREATE INDEX picture_1 ON picture USING simhash ((parts[1]));
+CREATE INDEX picture_2 ON picture USING simhash ((parts[2]));
+CREATE INDEX picture_3 ON picture USING simhash ((parts[3]));
+CREATE INDEX picture_4 ON picture USING simhash ((parts[4]));
+INSERT INTO picture (id, phash, pdq)
+SELECT i, fingerprint_to_hex(hashint8extended(i / 2, 3)), md5((i / 2)::text) || md5(i / 2 || 'b') FROM generate_series(1, 2000) i;
+CREATE VIEW picture_pair AS SELECT a.id AS a, b.id AS b, hamming256(a.parts, b.parts) AS distance
+	FROM picture a JOIN picture b ON hamming256_within(b.parts, a.parts) AND a.id < b.id;
+
 CREATE VIEW note_pair AS SELECT * FROM simhash_pairs('note', 'id', 'fp', 4, within => '{tenant}');
 ANALYZE;
 SQL
@@ -104,7 +122,10 @@ SELECT count(*), sum(hashtext((n.id, n.tenant, n.body, n.fp, n.fp128, n.given, n
 SELECT count(*) FROM note WHERE fp = simhash64(body) AND weighed = simhash64_named_text(body, 'weighed@1');
 SELECT count(*), sum(hashtext(p::text)) FROM note_pair p;
 SELECT count(*), sum(hashtext(c::text)) FROM note_cluster c;
+SELECT count(*), sum(hashtext(p::text)) FROM picture p;
+SELECT count(*), sum(a), sum(b), sum(distance) FROM picture_pair;
 SET enable_seqscan = off;
+EXPLAIN (COSTS OFF) SELECT id FROM picture WHERE hamming256_within(parts, '{1,2,3,4}');
 EXPLAIN (COSTS OFF) SELECT id FROM hash WHERE fp <~> 5 <= 3;
 EXPLAIN (COSTS OFF) SELECT id FROM hash ORDER BY fp <~> 5 LIMIT 3;
 SELECT q.id, count(*), sum(h.id) FROM (SELECT * FROM hash WHERE id % 997 = 0) q JOIN hash h ON h.fp <~> q.fp <= 9 GROUP BY 1 ORDER BY 1;
@@ -137,7 +158,8 @@ sub goes_on
 	is($sql->(q{SELECT simhash_create_config('petition', preset => 's2')}), 2, "$what: a second version of a configuration");
 	add_oracle($node, $database);
 	is_sound($node, 'hash', 'hash_fp', "$what, after writes", 4, $database);
-	is($sql->("SELECT * FROM broken_invariants('$_')"), '', "$what: $_ is sound") for qw(apart once petition_fp petition_some petition_body flagged_fp note_fp note_number);
+	is($sql->("SELECT * FROM broken_invariants('$_')"), '', "$what: $_ is sound") for qw(apart once petition_fp petition_some petition_body flagged_fp note_fp note_number
+		picture_fp picture_1 picture_4);
 	$sql->('REINDEX TABLE hash; ALTER EXTENSION simhash_dedup UPDATE');
 	return;
 }
