@@ -248,10 +248,11 @@ start_cluster() {
 	for setting in "listen_addresses = ''" "unix_socket_directories = '$dir'" "$@"; do
 		echo "$setting"
 	done | as_postgres tee -a "$dir/data/postgresql.conf" >/dev/null
+	# The server, too, would take its port from the caller's environment.
+	unset PGPORT PGSERVICE PGPASSWORD
 	as_postgres "$PG_BIN/pg_ctl" -D "$dir/data" -l "$dir/server.log" -w -s start ||
 		fail "the server did not start: $(as_postgres tail -n 1 "$dir/server.log")"
 	export PGHOST=$dir PGUSER=postgres PGDATABASE=postgres PGOPTIONS=''
-	unset PGPORT PGSERVICE PGPASSWORD
 }
 
 # Stops the server of DIR and removes DIR; harmless when there is none.
