@@ -35,8 +35,6 @@ build() {
 
 # The licences of the crates that are linked into the library.
 notices() {
-	command -v cargo-about >/dev/null ||
-		fail "cargo-about is missing; install it with: cargo install --locked cargo-about --features cli"
 	# cargo-about reads the crates of every platform, a build fetches only those of one.
 	(cd "$ROOT" && cargo fetch --locked --quiet)
 	# shellcheck disable=SC2046  # a list of words
@@ -135,6 +133,8 @@ tarball() {
 
 packages() {
 	local config
+	command -v cargo-about >/dev/null ||
+		fail "cargo-about is missing; install it with: cargo install --locked cargo-about --features cli"
 	for config in "${PG_CONFIG:-}" ${PG_CONFIGS:-}; do
 		PG_CONFIG=$config
 		require_build_tools

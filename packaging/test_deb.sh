@@ -39,8 +39,8 @@ debian_with_server() {
 }
 
 install_package() {
-	time inside apt-get -q -y --no-install-recommends install "$(inside sh -c "ls /tmp/${package}_*.deb")" >>"$(log_file chroot_apt)" 2>&1
-	inside dpkg -L "$package"
+	time inside apt-get -q -y --no-install-recommends install "$(inside sh -c "ls /tmp/${package}_*.deb")" >>"$(log_file chroot_apt)" 2>&1 &&
+		inside dpkg -L "$package"
 }
 
 install_tarball() {
@@ -56,15 +56,17 @@ tarball_refuses() {
 }
 
 search() {
-	inside su postgres -c 'createdb -O app app'
-	inside su app -c 'psql -X -q -v ON_ERROR_STOP=1 -f /tmp/readme.sql app' | same_answer
-	inside su postgres -c 'dropdb app'
+	local status=0
+	inside su postgres -c 'createdb -O app app' &&
+		inside su app -c 'psql -X -q -v ON_ERROR_STOP=1 -f /tmp/readme.sql app' | same_answer || status=1
+	inside su postgres -c 'dropdb --if-exists app' || status=1
+	return "$status"
 }
 
 # Nothing is left of it but what the test itself brought.
 no_trace() {
 	local left
-	left=$(find "$work/root" -xdev \( -path "$work/root/proc" -o -path "$work/root/tmp" \) -prune -o -iname '*simhash*' -print)
+	left=$(find "$work/root" -xdev \( -path "$work/root/proc" -o -path "$work/root/tmp" \) -prune -o -iname '*simhash*' -print) || return
 	echo "$left"
 	[ -z "$left" ]
 }

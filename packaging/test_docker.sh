@@ -20,52 +20,57 @@ image_tool() { buildah --root "$work/storage" --runroot "$work/run" "$@"; }
 # image NAME FOLDER: FOLDER becomes an image.
 image() {
 	local container
-	container=$(image_tool from scratch)
-	image_tool copy --quiet "$container" "$2" / >/dev/null
-	image_tool config --env PATH="/usr/local/cargo/bin:/usr/lib/postgresql/$PG_MAJOR/bin:/usr/sbin:/usr/bin:/sbin:/bin" "$container"
-	image_tool commit --quiet "$container" "$1" >/dev/null
-	image_tool rm "$container" >/dev/null
-	rm -rf "$2"
+	container=$(image_tool from scratch) &&
+		image_tool copy --quiet "$container" "$2" / >/dev/null &&
+		image_tool config --env PATH="/usr/local/cargo/bin:/usr/lib/postgresql/$PG_MAJOR/bin:/usr/sbin:/usr/bin:/sbin:/bin" "$container" &&
+		image_tool commit --quiet "$container" "$1" >/dev/null &&
+		image_tool rm "$container" >/dev/null &&
+		rm -rf --one-file-system "$2"
+}
+
+# This machine's toolchain where the official image has it.
+copy_toolchain() {
+	local to=$1/usr/local sysroot toolchain
+	toolchain=$to/rustup/toolchains/$(rust_version)-$(uname -m)-unknown-linux-gnu
+	sysroot=$(cd "$ROOT" && rustc --print sysroot) &&
+		mkdir -p "$to/cargo/bin" "$toolchain" &&
+		cp -a "${CARGO_HOME:-$HOME/.cargo}/bin/." "$to/cargo/bin" &&
+		tar -C "$sysroot" --exclude=./share/doc -cf - . | tar -C "$toolchain" -xf - || return
+	# Where the network shows a certificate of its own, cargo has to know it.
+	if [ -n "${SSL_CERT_FILE:-}" ]; then
+		cp "$SSL_CERT_FILE" "$to/cargo/certificates.pem" &&
+			printf '[http]\ncainfo = "/usr/local/cargo/certificates.pem"\n' >"$to/cargo/config.toml"
+	fi
 }
 
 stand_ins() {
-	local rust=$work/rust sysroot toolchain
-	bare_debian bookworm
-	install_server
-	umount "$work/root/proc"
-	image "docker.io/library/postgres:$PG_MAJOR-bookworm" "$work/root"
-
-	sysroot=$(cd "$ROOT" && rustc --print sysroot)
-	toolchain=$rust/usr/local/rustup/toolchains/$(rust_version)-$(uname -m)-unknown-linux-gnu
-	mkdir -p "$rust/usr/local/cargo/bin" "$toolchain"
-	cp -a "${CARGO_HOME:-$HOME/.cargo}/bin/." "$rust/usr/local/cargo/bin"
-	tar -C "$sysroot" --exclude=./share/doc -cf - . | tar -C "$toolchain" -xf -
-	# Where the network shows a certificate of its own, cargo has to know it.
-	if [ -n "${SSL_CERT_FILE:-}" ]; then
-		cp "$SSL_CERT_FILE" "$rust/usr/local/cargo/certificates.pem"
-		printf '[http]\ncainfo = "/usr/local/cargo/certificates.pem"\n' >"$rust/usr/local/cargo/config.toml"
-	fi
-	image "docker.io/library/rust:$(rust_version)-bookworm" "$rust"
+	bare_debian bookworm && install_server && umount "$work/root/proc" &&
+		image "docker.io/library/postgres:$PG_MAJOR-bookworm" "$work/root" &&
+		copy_toolchain "$work/rust" &&
+		image "docker.io/library/rust:$(rust_version)-bookworm" "$work/rust"
 }
 
 rust_version() { sed -n 's/^channel = "\(.*\)"/\1/p' "$ROOT/rust-toolchain.toml"; }
 
 build_image() {
-	git clone -q "$ROOT" "$work/source"
-	(cd "$work/source" && image_tool build --isolation chroot --build-arg "PG_MAJOR=$PG_MAJOR" -f packaging/Dockerfile -t tried .) \
-		>"$(log_file docker_build)" 2>&1 || { tail -n 30 "$(log_file docker_build)"; return 1; }
+	git clone -q "$ROOT" "$work/source" || return
+	if ! (cd "$work/source" && image_tool build --isolation chroot --build-arg "PG_MAJOR=$PG_MAJOR" -f packaging/Dockerfile -t tried .) \
+		>"$(log_file docker_build)" 2>&1; then
+		tail -n 30 "$(log_file docker_build)"
+		return 1
+	fi
 }
 
 # The image starts no server here, as that is the official entry point's work.
 search_in_image() {
 	local container
-	container=$(image_tool from --pull-never tried)
-	readme_search >"$work/readme.sql"
-	image_tool copy --quiet "$container" "$work/readme.sql" /tmp/readme.sql >/dev/null
-	image_tool run --isolation chroot "$container" -- su postgres -c "
-		export PATH=/usr/lib/postgresql/$PG_MAJOR/bin:\$PATH PGHOST=/tmp
-		initdb -D /tmp/data >/dev/null && pg_ctl -D /tmp/data -o '-k /tmp -h \"\"' -l /tmp/log -w start >/dev/null &&
-		psql -X -q -v ON_ERROR_STOP=1 -f /tmp/readme.sql postgres; pg_ctl -D /tmp/data -m fast stop >/dev/null" | same_answer
+	readme_search >"$work/readme.sql" &&
+		container=$(image_tool from --pull-never tried) &&
+		image_tool copy --quiet "$container" "$work/readme.sql" /tmp/readme.sql >/dev/null &&
+		image_tool run --isolation chroot "$container" -- su postgres -c "
+			export PATH=/usr/lib/postgresql/$PG_MAJOR/bin:\$PATH PGHOST=/tmp
+			initdb -D /tmp/data >/dev/null && pg_ctl -D /tmp/data -o '-k /tmp -h \"\"' -l /tmp/log -w start >/dev/null &&
+			psql -X -q -v ON_ERROR_STOP=1 -f /tmp/readme.sql postgres; pg_ctl -D /tmp/data -m fast stop >/dev/null" | same_answer
 }
 
 check 'stand-ins for the official images' stand_ins

@@ -224,7 +224,9 @@ install_files() {
 
 # PostgreSQL refuses to run as root: for root its programs run as the postgres user.
 as_postgres() {
-	if [ "$(id -u)" = 0 ]; then runuser -u postgres -- "$@"; else "$@"; fi
+	# In a folder that the user cannot reach (below root's home) each of the server's programs would complain of it.
+	# shellcheck disable=SC2016  # for the inner shell
+	if [ "$(id -u)" = 0 ]; then runuser -u postgres -- sh -c 'cd "$PWD" 2>/dev/null || cd /; exec "$@"' sh "$@"; else "$@"; fi
 }
 
 # A new directory outside the repository, which the postgres user may not be able to read.
