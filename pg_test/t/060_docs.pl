@@ -15,6 +15,8 @@ my @pages = grep { slurp_file("$root/$_") =~ /^[ \t]*```sql\b/m } @all;
 cmp_ok(scalar @pages, '>', 10, 'pages have SQL');
 my @misnamed = grep { slurp_file("$root/$_") =~ /^[ \t]*(?:```|~~~)[ \t]*(?:SQL|psql|pgsql|plpgsql|postgres(?:ql)?)\b/m } @all;
 is("@misnamed", '', 'SQL is marked sql');
+my @unfinished = grep { slurp_file("$root/$_") =~ /^[A-Z]{6,}$/m } @all;
+is("@unfinished", '', 'no word stands for what is still to be written');
 
 # Pages name data as seen from the repository.
 my $there = PostgreSQL::Test::Utils::tempdir;
