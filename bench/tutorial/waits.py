@@ -56,6 +56,8 @@ UPDATE article SET body = (SELECT string_agg(text, '') FROM sentence
 REPORT = """\\! psql -X -q -c 'BEGIN; SELECT FROM article LIMIT 1; SELECT pg_sleep(5); COMMIT' >/dev/null &
 SELECT pg_sleep(1);
 """
+# The one error of a good run.
+ANNOUNCED = "ERROR:  canceling statement due to lock timeout"
 BEFORE = [("two writers and nothing else", "SELECT pg_sleep(10);")]
 # What the pages advise against. What stands between, without a name, is part of no measurement.
 AGAINST = [
@@ -95,7 +97,10 @@ def run(blocks):
                      for i, (_, sql) in enumerate(blocks))
     output = subprocess.run(["psql", "-X", "-q", "-A", "-t"], input=script, check=True, text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
-    print("\n".join(line for line in output.split("\n") if "ERROR" in line))
+    errors = [line for line in output.split("\n") if "ERROR" in line]
+    print("\n".join(errors))
+    if errors != [ANNOUNCED]:
+        raise SystemExit(f"these errors, instead of the announced one: {ANNOUNCED}")
     moments = re.findall(r"^moment (\d+)\|([0-9.]+)\|(.*)", output, re.M)
     return [(blocks[int(begin[0])][0], float(begin[1]), float(end[1]), end[2])
             for begin, end in zip(moments[::2], moments[1::2]) if blocks[int(begin[0])][0]]
@@ -117,8 +122,8 @@ def write(path, steps, written):
     for name, begin, end, size in steps:
         # A quarter of a second more on both sides, so that some fall into blocks that take no time.
         waits = [1000 * (e - b) for b, e in written if e >= begin - 0.25 and b <= end + 0.25]
-        lines.append(f"| `{name}` | {end - begin:.2f} | {max(waits):.0f} | {statistics.median(waits):.2f} "
-                     f"| {len(waits)} | {size} |")
+        longest, median = (f"{max(waits):.0f}", f"{statistics.median(waits):.2f}") if waits else ("-", "-")
+        lines.append(f"| `{name}` | {end - begin:.2f} | {longest} | {median} | {len(waits)} | {size} |")
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
     print("\n".join(lines))
@@ -139,12 +144,15 @@ def main():
         writers = subprocess.Popen(
             ["pgbench", "-n", "-c", "2", "-j", "2", "-T", "100000", "-R", str(given.rate), "-l",
              f"--log-prefix={folder}/writers", "-f", script], stdout=subprocess.DEVNULL)
-        time.sleep(2)
-        steps = run(BEFORE + [block for page in PAGES for block in blocks_of(page)] + AGAINST)
-        time.sleep(1)
-        # As if its time were over: it writes its log and ends.
-        writers.send_signal(signal.SIGALRM)
-        if writers.wait() != 0:
+        try:
+            time.sleep(2)
+            steps = run(BEFORE + [block for page in PAGES for block in blocks_of(page)] + AGAINST)
+            time.sleep(1)
+        finally:
+            # As if its time were over: it writes its log and ends.
+            writers.send_signal(signal.SIGALRM)
+            writers_failed = writers.wait() != 0
+        if writers_failed:
             raise SystemExit("a writer failed")
         written = statements(folder)
     write(os.path.join(given.out, "waits.md"), steps, written)
