@@ -38,6 +38,10 @@ FROM fingerprint;
 SELECT fingerprint_from_hex(NULL) AS hex, fingerprint_from_unsigned(NULL) AS unsigned, fingerprint_from_bits(NULL) AS bits, fingerprint_from_bytes(NULL) AS bytes,
 	fingerprint_to_hex(NULL) AS to_hex, fingerprint_to_unsigned(NULL) AS to_unsigned, fingerprint_to_bits(NULL) AS to_bits, fingerprint_to_bytes(NULL) AS to_bytes,
 	fingerprint_parts_from_hex(NULL) AS parts, fingerprint_parts_from_hex('', NULL) AS no_width, fingerprint_parts_to_hex(NULL) AS parts_to;
+-- Signed numbers of 32 bits, as docs/hashes.md converts them: distances are those of the 32 bits.
+SELECT count(*) AS pairs, count(*) FILTER (WHERE (a::bigint & 4294967295) <~> (b::bigint & 4294967295) = bit_count((a # b)::bit(32))) AS same,
+	max(a::bigint <~> b::bigint) AS by_cast
+FROM unnest(ARRAY[-2147483648, -1, 0, 1, 77, 2147483647]) AS a, unnest(ARRAY[-2147483648, -1, 0, 1, 77, 2147483647]) AS b;
 -- An index on what a column of another form says; the ways back are put into the query.
 CREATE TABLE old_hash (id int PRIMARY KEY, hash text);
 INSERT INTO old_hash SELECT i, fingerprint_to_hex(hashint8extended(i / 2, 7)) FROM generate_series(1, 5000) AS i;
