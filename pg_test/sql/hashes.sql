@@ -38,6 +38,10 @@ FROM fingerprint;
 SELECT fingerprint_from_hex(NULL) AS hex, fingerprint_from_unsigned(NULL) AS unsigned, fingerprint_from_bits(NULL) AS bits, fingerprint_from_bytes(NULL) AS bytes,
 	fingerprint_to_hex(NULL) AS to_hex, fingerprint_to_unsigned(NULL) AS to_unsigned, fingerprint_to_bits(NULL) AS to_bits, fingerprint_to_bytes(NULL) AS to_bytes,
 	fingerprint_parts_from_hex(NULL) AS parts, fingerprint_parts_from_hex('', NULL) AS no_width, fingerprint_parts_to_hex(NULL) AS parts_to;
+-- Signed numbers of 32 bits, as docs/hashes.md converts them: distances are those of the 32 bits.
+SELECT count(*) AS pairs, count(*) FILTER (WHERE (a::bigint & 4294967295) <~> (b::bigint & 4294967295) = bit_count((a # b)::bit(32))) AS same,
+	max(a::bigint <~> b::bigint) AS by_cast
+FROM unnest(ARRAY[-2147483648, -1, 0, 1, 77, 2147483647]) AS a, unnest(ARRAY[-2147483648, -1, 0, 1, 77, 2147483647]) AS b;
 -- An index on what a column of another form says; the ways back are put into the query.
 CREATE TABLE old_hash (id int PRIMARY KEY, hash text);
 INSERT INTO old_hash SELECT i, fingerprint_to_hex(hashint8extended(i / 2, 7)) FROM generate_series(1, 5000) AS i;
@@ -96,7 +100,17 @@ SELECT f.* FROM unnest(ARRAY[
 	$$fingerprint_parts_to_hex('{1,NULL}')$$,
 	$$fingerprint_parts_to_hex(array_fill(1::bigint, ARRAY[65]))$$,
 	$$hamming256('{1,2,3,4}', '{1,2,3}')$$,
-	$$hamming256('{1,2,3,4}', '{1,2,3,4,5}')$$
+	$$hamming256('{1,2,3,4}', '{1,2,3,4,5}')$$,
+	$$hamming256('{1,2,3,4}', '{}')$$,
+	$$hamming256('{1,2,3,4}', '{{1,2},{3,4}}')$$,
+	$$hamming256('[0:3]={1,2,3,4}', '{1,2,3,4}')$$,
+	$$hamming256_within('{1,2,3,4}', '{{1,2},{3,4}}')$$,
+	$$hamming256_within('{1,2,3,4}', '[0:3]={1,2,3,4}')$$,
+	$$fingerprint_parts_to_hex('{{1,2},{3,4}}')$$,
+	$$fingerprint_parts_to_hex('[2147483645:2147483646]={1,2}')$$,
+	$$fingerprint_parts_to_bits('[-1:0]={1,2}')$$,
+	$$hamming256_within('{1,2,3,4}', '{1,2,3,4}', -2147483645)$$,
+	$$hamming256_within('{1,2,3,4}', '{1,2,3,4}', -2147483646)$$
 ]) AS e, fault(e) AS f;
 \x
 
@@ -113,11 +127,16 @@ SELECT count(*), count(*) FILTER (WHERE fingerprint_parts_to_bits(fingerprint_pa
 FROM generate_series(1, 50) AS i, simhash128('word ' || i) AS w;
 
 -- 256 bits: 60 hashes with 40 variants each at 0 to 64 bits, in all ways spread over the parts, among random ones.
-CREATE TABLE picture (id int PRIMARY KEY, pdq bigint[] CHECK (cardinality(pdq) = 4), hex text, of int, far int);
+CREATE TABLE picture (id int PRIMARY KEY, pdq bigint[] CHECK (array_dims(pdq) IS NOT DISTINCT FROM '[1:4]' AND array_position(pdq, NULL) IS NULL), hex text, of int, far int);
 CREATE FUNCTION flipped(p bigint[], bits int[]) RETURNS bigint[] LANGUAGE sql AS $$
 	SELECT array_agg(part # coalesce((SELECT bit_or(1::bigint << (b % 64)) FROM unnest(bits) AS b WHERE b / 64 = n - 1), 0) ORDER BY n)
 	FROM unnest(p) WITH ORDINALITY AS x (part, n)
 $$;
+CREATE FUNCTION try_picture(p text) RETURNS void LANGUAGE sql AS 'INSERT INTO picture (id, pdq) VALUES (0, p::bigint[])';
+-- The CHECK of docs/hashes.md lets nothing in that the indexes could not find.
+SELECT count(*) AS hashes, count(*) FILTER (WHERE f.state = '23514') AS refused
+FROM unnest('{"{}", "{1,NULL,3,4}", "{1,2,3}", "[0:3]={1,2,3,4}", "{{1,2},{3,4}}"}'::text[]) AS hash,
+	fault(format($$try_picture(%L)$$, hash)) AS f;
 INSERT INTO picture (id, pdq) SELECT i, ARRAY[hashint8extended(i, 1), hashint8extended(i, 2), hashint8extended(i, 3), hashint8extended(i, 4)]
 FROM generate_series(1, 4000) AS i;
 -- Odd variants flip the same number of bits, one more or less, in each part: the hardest case for the rule; even ones flip any.

@@ -7,6 +7,7 @@ use SimhashCopiedServer;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use File::Basename qw(dirname);
+use POSIX ();
 use Test::More;
 
 my %server = copy_server(PostgreSQL::Test::Utils::tempdir());
@@ -37,7 +38,10 @@ my $present = slurp_file($library);
 my ($version) = slurp_file("$server{sharedir}/extension/simhash_dedup.control") =~ /default_version = '([^']+)'/;
 my ($ours, $theirs) = (key_bytes($version), key_bytes('another'));
 my $changed = (my $other = $present) =~ s/\Q$ours\E/$theirs/g;
-plan skip_all => 'this compiler keeps the keys in another form' unless $changed;
+# Where no compiler is known to do otherwise, a library without the keys is a test that has to be mended, not one to pass over.
+my $machine = (POSIX::uname())[4];
+die "the library has no keys of shared memory in the form that this test looks for" if !$changed && $machine eq 'x86_64';
+plan skip_all => "compilers for $machine keep the keys in another form" unless $changed;
 
 my $node = PostgreSQL::Test::Cluster->new('replaced', install_path => dirname($server{bindir}));
 $node->init;

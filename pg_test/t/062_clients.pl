@@ -81,7 +81,8 @@ sub run_python
 {
 	my ($input, @arguments) = @_;
 	my ($out, $err) = ('', '');
-	my $succeeded = eval { IPC::Run::run([ $python, '-', @arguments ], '<', \$input, '>', \$out, '2>', \$err) };
+	my $timeout = IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default // 180);
+	my $succeeded = eval { IPC::Run::run([ $python, '-', @arguments ], '<', \$input, '>', \$out, '2>', \$err, $timeout) };
 	return ($succeeded, $out, $err . ($@ // ''));
 }
 

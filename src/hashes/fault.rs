@@ -39,6 +39,8 @@ pub enum Fault {
     ByteCount(usize),
     /// The argument `bits`.
     Width(i32),
+    /// An array of another form, as its subscripts are written.
+    PartSubscripts(String),
     /// More parts than [`MOST_BITS`] fill.
     TooManyParts(usize),
     /// Numbers of parts of two hashes that should have 4.
@@ -55,7 +57,7 @@ impl Fault {
             Fault::Unsigned(_) => Class::OutOfRange,
             Fault::NoInteger(_) | Fault::Width(_) | Fault::TooManyParts(_) => Class::InvalidValue,
             Fault::BitCount { .. } | Fault::ByteCount(_) => Class::Length,
-            Fault::PartCounts { .. } => Class::ArrayElement,
+            Fault::PartSubscripts(_) | Fault::PartCounts { .. } => Class::ArrayElement,
         }
     }
 
@@ -68,6 +70,7 @@ impl Fault {
             Fault::NoHexDigit { character, .. } => {
                 Some(format!("\"{character}\" is not a hexadecimal digit."))
             }
+            Fault::PartSubscripts(found) => Some(format!("Its subscripts are {found}.")),
             _ => None,
         }
     }
@@ -111,6 +114,7 @@ impl Fault {
             Fault::Width(_) => Some(format!(
                 "bits is a multiple of {FINGERPRINT_BITS} up to {MOST_BITS}."
             )),
+            Fault::PartSubscripts(_) => None,
             Fault::TooManyParts(_) => Some(format!("A hash has at most {MOST_BITS} bits.")),
             Fault::PartCounts { .. } => {
                 Some("A hash of 256 bits has 4 parts: fingerprint_parts_from_hex(hash).".into())
@@ -132,6 +136,9 @@ impl fmt::Display for Fault {
             }
             Fault::ByteCount(bytes) => write!(f, "hash has {bytes} bytes, not 8"),
             Fault::Width(bits) => write!(f, "bits is out of range: {bits}"),
+            Fault::PartSubscripts(_) => f.write_str(
+                "parts of a hash must be an array of one dimension with subscripts from 1",
+            ),
             Fault::TooManyParts(parts) => write!(f, "too many parts of a hash: {parts}"),
             Fault::PartCounts { first, second } => {
                 write!(f, "hashes have {first} and {second} parts, not 4")

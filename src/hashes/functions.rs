@@ -37,9 +37,10 @@ fn width(args: &Args) -> Option<usize> {
 /// The elements of a bigint[]; None when one is NULL.
 fn parts(args: &Args, i: usize) -> Option<Vec<i64>> {
     let value = args.varlena(i, pg_sys::INT8ARRAYOID)?;
-    let items = value.array().items;
-    or_raise(read::check_parts(items.len()));
-    items
+    let array = value.array();
+    or_raise(read::check_parts(&array.dims));
+    array
+        .items
         .iter()
         .map(|item| item.as_ref().map(Value::integer))
         .collect()

@@ -26,12 +26,27 @@ pub fn width(bits: i32) -> Result<usize, Fault> {
     }
 }
 
-/// An error when a hash has more parts than this module reads.
-pub fn check_parts(parts: usize) -> Result<(), Fault> {
+/// An error when a hash has more parts than this module reads, or when an array of such a form that
+/// SQL finds its parts under other subscripts than 1, 2 and so on. Of each dimension: size and lower
+/// bound; an empty array has none.
+pub fn check_parts(dims: &[(i32, i32)]) -> Result<(), Fault> {
+    let parts = match dims {
+        [] => 0,
+        [(size, 1)] => *size as usize,
+        _ => return Err(Fault::PartSubscripts(subscripts(dims))),
+    };
     match parts > MOST_BITS / FINGERPRINT_BITS {
         true => Err(Fault::TooManyParts(parts)),
         false => Ok(()),
     }
+}
+
+/// As PostgreSQL writes them: `[1:2][1:2]`.
+fn subscripts(dims: &[(i32, i32)]) -> String {
+    let last = |size: i32, lower: i32| i64::from(lower) + i64::from(size) - 1;
+    dims.iter()
+        .map(|&(size, lower)| format!("[{lower}:{}]", last(size, lower)))
+        .collect()
 }
 
 /// Text for an error: the first characters.

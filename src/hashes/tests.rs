@@ -102,9 +102,23 @@ fn what_is_refused() {
         assert_eq!(width(n), Err(Fault::Width(n)));
     }
     assert_eq!(
-        (check_parts(64), check_parts(65)),
+        (check_parts(&[(64, 1)]), check_parts(&[(65, 1)])),
         (Ok(()), Err(Fault::TooManyParts(65)))
     );
+    assert_eq!(check_parts(&[]), Ok(()));
+    for (dims, written) in [
+        (&[(4, 0)][..], "[0:3]"),
+        (&[(2, 1), (2, 1)], "[1:2][1:2]"),
+        (
+            &[(1, i32::MIN), (2, i32::MAX - 2)],
+            "[-2147483648:-2147483648][2147483645:2147483646]",
+        ),
+    ] {
+        assert_eq!(
+            check_parts(dims),
+            Err(Fault::PartSubscripts(written.into()))
+        );
+    }
     assert!(hamming256(&[0; 4], &[0; 3]).is_err() && hamming256(&[0; 5], &[0; 5]).is_err());
 }
 
