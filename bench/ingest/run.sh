@@ -7,15 +7,7 @@
 
 OUT=${OUT:-$ROOT/target/ingest}
 
-work=''
-
-require_everything demo
-build_release
-install_files
-trap 'remove_cluster "$work"' EXIT
-work=$(work_directory)
-mkdir -p "$OUT"
-start_cluster "$work" 'shared_buffers = 4GB' 'maintenance_work_mem = 1GB' 'max_wal_size = 20GB' 'autovacuum = off' \
+begin_benchmark 'shared_buffers = 4GB' 'maintenance_work_mem = 1GB' 'max_wal_size = 20GB' 'autovacuum = off' \
 	'fsync = off' 'jit = off' 'checkpoint_timeout = 1h'
 psql -X -q -c 'CREATE EXTENSION simhash_dedup'
 say "measuring; the result goes to $OUT"

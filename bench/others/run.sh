@@ -13,16 +13,9 @@ OUT=${OUT:-$ROOT/target/others}
 QUESTIONS=${QUESTIONS:-300}
 PYTHON=${PYTHON:-python3}
 
-work=''
 sql() { as_postgres "$PG_BIN/psql" -X -q -At -v ON_ERROR_STOP=1 -v questions="$QUESTIONS" "$@"; }
 
-require_everything demo
-build_release
-install_files
-trap 'remove_cluster "$work"' EXIT
-work=$(work_directory)
-mkdir -p "$OUT"
-start_cluster "$work" 'shared_buffers = 1GB' 'maintenance_work_mem = 1GB' 'autovacuum = off' 'fsync = off' 'jit = off' \
+begin_benchmark 'shared_buffers = 1GB' 'maintenance_work_mem = 1GB' 'autovacuum = off' 'fsync = off' 'jit = off' \
 	'max_wal_size = 8GB' 'max_parallel_workers_per_gather = 0' 'max_parallel_maintenance_workers = 0'
 
 package_lists

@@ -8,15 +8,7 @@
 
 OUT=${OUT:-$ROOT/target/planner}
 
-work=''
-
-require_everything demo
-build_release
-install_files
-trap 'remove_cluster "$work"' EXIT
-work=$(work_directory)
-mkdir -p "$OUT"
-start_cluster "$work" 'shared_buffers = 1GB' 'autovacuum = off' 'fsync = off' 'jit = off' 'synchronize_seqscans = off' \
+begin_benchmark 'shared_buffers = 1GB' 'autovacuum = off' 'fsync = off' 'jit = off' 'synchronize_seqscans = off' \
 	'max_parallel_workers_per_gather = 0'
 say "measuring; the result goes to $OUT"
 PATH="$PG_BIN:$PATH" python3 "$ROOT/bench/planner/fuzz.py" \

@@ -14,7 +14,6 @@ ROUNDS=${ROUNDS:-3}
 FLAGS=('flag=' 'duplicate_of=' 'both' 'among=originals' 'mode=reject' 'mode=skip')
 CLUSTERS=('clusters, rows' 'clusters, statements')
 
-work=''
 sql() { as_postgres "$PG_BIN/psql" -X -q -At -v ON_ERROR_STOP=1 "$@"; }
 
 # Fewer texts where each has more copies: about a hundred measurements a way.
@@ -60,13 +59,7 @@ loads() {
 	done
 }
 
-require_everything demo
-build_release
-install_files
-trap 'remove_cluster "$work"' EXIT
-work=$(work_directory)
-mkdir -p "$OUT"
-start_cluster "$work" 'shared_buffers = 1GB' 'autovacuum = off' 'fsync = off' 'jit = off' 'synchronous_commit = off' \
+begin_benchmark 'shared_buffers = 1GB' 'autovacuum = off' 'fsync = off' 'jit = off' 'synchronous_commit = off' \
 	'max_wal_size = 8GB' 'checkpoint_timeout = 1h' 'max_parallel_workers_per_gather = 0' 'work_mem = 64MB'
 export PGOPTIONS='-c client_min_messages=warning'
 sql -f "$ROOT/bench/triggers/measure.sql"

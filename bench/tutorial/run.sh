@@ -7,14 +7,6 @@
 
 OUT=${OUT:-$ROOT/target/tutorial}
 
-work=''
-
-require_everything demo
-build_release
-install_files
-trap 'remove_cluster "$work"' EXIT
-work=$(work_directory)
-mkdir -p "$OUT"
-start_cluster "$work" 'shared_buffers = 1GB' 'max_wal_size = 10GB' 'fsync = off'
+begin_benchmark 'shared_buffers = 1GB' 'max_wal_size = 10GB' 'fsync = off'
 say "measuring; the result goes to $OUT"
 PATH="$PG_BIN:$PATH" python3 "$ROOT/bench/tutorial/waits.py" --rows "${ROWS:-1000000}" --out "$OUT"

@@ -257,6 +257,19 @@ start_cluster() {
 	export PGHOST=$dir PGUSER=postgres PGDATABASE=postgres PGOPTIONS=''
 }
 
+# begin_benchmark SETTING...: what the benchmarks in the database begin with: the extension as it is released, in a server
+# whose folder is `work` and that goes with the script, and a folder OUT for what they measure.
+begin_benchmark() {
+	require_everything demo
+	build_release
+	install_files
+	work=''
+	trap 'remove_cluster "$work"' EXIT
+	work=$(work_directory)
+	mkdir -p "$OUT"
+	start_cluster "$work" "$@"
+}
+
 # Stops the server of DIR and removes DIR; harmless when there is none.
 remove_cluster() {
 	local dir=$1
