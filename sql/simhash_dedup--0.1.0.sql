@@ -542,6 +542,43 @@ COMMENT ON FUNCTION simhash_catalog.is_of_others(xid) IS
 	'was a row version written by another transaction than the current one? For the trigger '
 	'simhash_maintain_clusters';
 
+-- ---------------------------------------------------------------- rows on several servers
+-- docs/scale-out.md. IMMUTABLE, and of values alone: Citus runs only such functions where the rows are.
+-- Keys stand in users' tables: what simhash_route returns must not change.
+
+CREATE FUNCTION simhash_route(fingerprint bigint, radius int) RETURNS bigint[]
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_route';
+COMMENT ON FUNCTION simhash_route(bigint, int) IS
+	'the radius + 1 keys under which a row is stored, and looked for: two rows within radius share one';
+
+CREATE FUNCTION simhash_meet(a bigint, b bigint, radius int) RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_meet';
+COMMENT ON FUNCTION simhash_meet(bigint, bigint, int) IS
+	'the first of the keys that two fingerprints share, NULL when they share none: where a pair is reported once';
+
+CREATE FUNCTION simhash_group_pairs(
+	keys bigint[], fingerprints bigint[], radius int, met_at bigint DEFAULT NULL,
+	OUT a bigint, OUT b bigint, OUT distance int
+) RETURNS SETOF record
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 10000 AS 'MODULE_PATHNAME', 'simhash_group_pairs';
+COMMENT ON FUNCTION simhash_group_pairs(bigint[], bigint[], int, bigint) IS
+	'as simhash_pairs, for rows in two arrays; with met_at, a key of simhash_route that all rows '
+	'have, only the pairs that meet there';
+
+CREATE FUNCTION simhash_group_clusters(
+	keys bigint[], fingerprints bigint[], radius int, OUT key bigint, OUT cluster_id bigint
+) RETURNS SETOF record
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 10000 AS 'MODULE_PATHNAME', 'simhash_group_clusters';
+COMMENT ON FUNCTION simhash_group_clusters(bigint[], bigint[], int) IS
+	'the groups of connected rows of two arrays, without those of one row; cluster_id is the '
+	'smallest key of a group';
+
+CREATE FUNCTION simhash_components(a bigint[], b bigint[], OUT key bigint, OUT cluster_id bigint)
+RETURNS SETOF record
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 10000 AS 'MODULE_PATHNAME', 'simhash_components';
+COMMENT ON FUNCTION simhash_components(bigint[], bigint[]) IS
+	'the groups of keys that pairs (a, b) connect; cluster_id is the smallest key of a group';
+
 -- ---------------------------------------------------------------- records
 -- docs/records.md. It only writes text: whoever runs the statements needs the rights.
 

@@ -16,6 +16,7 @@
 //! * [`index`]: the access method `simhash`; its page formats and its search plan are pure.
 //! * [`planner`]: makes `fp <~> $1 <= 3` an index condition; selectivity.
 //! * [`pairs`], [`clusters`]: all near-duplicates of a table, in pairs and in groups.
+//! * [`routes`]: rows that are spread over several servers.
 //! * [`hashes`]: hashes that people have already, as fingerprints.
 //! * [`report`]: what a radius would find, judged by a sample.
 //! * [`flag`]: the trigger that looks for a duplicate of a new row; [`trigger`]: what triggers
@@ -45,6 +46,7 @@ mod passed_checks;
 pub mod planner;
 mod processor;
 pub mod report;
+pub mod routes;
 pub mod store;
 pub mod tid;
 pub mod trigger;

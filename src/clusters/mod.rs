@@ -3,7 +3,7 @@
 //!
 //! [`group`] makes groups of pairs, which [`edges`] lists and [`edge_sort`] sorts; `members` collects
 //! the rows that have pairs, `texts` compares their texts, `equal_texts` finds those that are equal,
-//! `function` and `window` are what SQL sees; `components` says which rows are connected.
+//! `function`, `window` and `of_arrays` are what SQL sees; `components` says which rows are connected.
 //! [`maintain`] is the trigger.
 //! What must not live here: the search for pairs, which is `pairs`'s.
 
@@ -20,6 +20,8 @@ mod equal_texts;
 mod function;
 #[cfg(feature = "server")]
 mod members;
+#[cfg(feature = "server")]
+mod of_arrays;
 #[cfg(feature = "server")]
 pub(crate) mod texts;
 #[cfg(feature = "server")]

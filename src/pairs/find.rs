@@ -104,6 +104,14 @@ impl Branches {
         choose(size, task, radius).map(|split| Branches { task, split })
     }
 
+    /// By these blocks of bits, of which every pair within the radius has one in common.
+    pub fn by(blocks: Vec<u64>) -> Self {
+        Branches {
+            task: Task::ALL,
+            split: Split::by(blocks),
+        }
+    }
+
     pub fn count(&self) -> usize {
         self.split.blocks.len()
     }
@@ -142,6 +150,11 @@ impl<'h, H: Host> Finder<'h, H> {
             done: 0.0,
             share: 1.0,
         }
+    }
+
+    /// As [`Finder::slice`], for pairs of which nothing is known.
+    pub fn all<const N: usize>(&mut self, group: Sides<N>) {
+        self.slice(group, Task::ALL);
     }
 
     /// Gives every pair of rows in memory to the host, in no particular order; `rows` are left in

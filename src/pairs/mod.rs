@@ -9,7 +9,7 @@
 //! `source` is a table, `within` reads the rows of one or two, `keys` keeps their keys, `plain` reads
 //! plain tables without a query, `search` gives the pure search the server's files and interrupts,
 //! `shared` a second process, with which `shared_scan` exchanges rows, and `function` is the SQL
-//! function. What must not live here: what becomes of a pair.
+//! function. `of_arrays` is that for the rows of two arrays. What must not live here: what becomes of a pair.
 
 pub mod arrange;
 pub mod compare;
@@ -25,6 +25,8 @@ pub mod union_find;
 mod function;
 #[cfg(feature = "server")]
 pub(crate) mod keys;
+#[cfg(feature = "server")]
+pub(crate) mod of_arrays;
 #[cfg(feature = "server")]
 mod plain;
 #[cfg(feature = "server")]

@@ -49,6 +49,14 @@ pub struct Split {
 }
 
 impl Split {
+    /// By these blocks, which must not overlap.
+    pub fn by(blocks: Vec<u64>) -> Self {
+        Split {
+            blocks,
+            keeps_zone: false,
+        }
+    }
+
     /// The task of branch `i` of `task`. Its pairs differ in each of the blocks before `i`.
     pub fn branch(&self, task: Task, i: usize) -> Task {
         let before = self.blocks[..i].iter().fold(0, |mask, block| mask | block);

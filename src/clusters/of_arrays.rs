@@ -1,0 +1,109 @@
+//! simhash_group_clusters: the clusters of rows that stand in two arrays. simhash_components: what
+//! pairs connect, given as two arrays. They read no table, and so are immutable.
+
+use super::components::Components;
+use crate::pairs::of_arrays::ArrayRows;
+use crate::pairs::source::radius;
+use crate::pairs::union_find::UnionFind;
+use crate::pg::process::activity::Activity;
+use crate::pg::process::backend::check_for_interrupts;
+use crate::pg::process::error::raise;
+use crate::pg::process::memory::{collected, filled, or_out_of_memory, reserve};
+use crate::pg::sql::bigint_array::Bigints;
+use crate::pg::sql::fmgr::pg_function;
+use crate::pg::sql::rows_out::{ResultValue, RowsOut};
+use pgrx::PgSqlErrorCode::{ERRCODE_ARRAY_ELEMENT_ERROR, ERRCODE_NULL_VALUE_NOT_ALLOWED};
+
+const CLUSTERS: &str = "simhash_group_clusters";
+const COMPONENTS: &str = "simhash_components";
+
+pg_function! {
+    /// simhash_group_clusters(keys bigint[], fingerprints bigint[], radius int)
+    /// -> SETOF (key, cluster_id)
+    fn simhash_group_clusters, pg_finfo_simhash_group_clusters(args) {
+        let mut out = RowsOut::begin(args);
+        let radius = radius(args.get::<i32>(2), CLUSTERS);
+        let mut group = ArrayRows::of(args, CLUSTERS);
+        // The row that leads a set is its first: by key, that is the one with the smallest.
+        group.rows.sort_unstable_by_key(|row| {
+            check_for_interrupts();
+            (group.keys[row.tag as usize], row.tag)
+        });
+        let mut activity = Activity::new(CLUSTERS);
+        let mut rows = Components::new(&mut activity);
+        group.rows.iter().for_each(|row| rows.add(Some(row.fingerprint)));
+        let keys = collected(group.rows.iter().map(|row| group.keys[row.tag as usize]));
+        put_clusters(&mut out, &keys, rows.sets(radius), 2);
+        args.null()
+    }
+}
+
+pg_function! {
+    /// simhash_components(a bigint[], b bigint[]) -> SETOF (key, cluster_id), strict
+    fn simhash_components, pg_finfo_simhash_components(args) {
+        let mut out = RowsOut::begin(args);
+        let (Some(a), Some(b)) = (args.bigints(0), args.bigints(1)) else {
+            return args.null();
+        };
+        if a.len() != b.len() {
+            raise(
+                ERRCODE_ARRAY_ELEMENT_ERROR,
+                format!("{COMPONENTS} got arrays of {} and {} keys", a.len(), b.len()),
+            );
+        }
+        let mut keys = Vec::new();
+        reserve(&mut keys, a.len() + b.len());
+        add(&mut keys, &a, "a");
+        add(&mut keys, &b, "b");
+        keys.sort_unstable_by_key(|key| {
+            check_for_interrupts();
+            *key
+        });
+        keys.dedup();
+        let mut sets = UnionFind::new();
+        or_out_of_memory(sets.reserve(keys.len()));
+        for _ in &keys {
+            or_out_of_memory(sets.add());
+        }
+        let place = |key: Option<i64>| key.and_then(|key| keys.binary_search(&key).ok());
+        for (a, b) in a.iter().zip(b.iter()) {
+            check_for_interrupts();
+            if let (Some(a), Some(b)) = (place(a), place(b)) {
+                sets.union(a as u32, b as u32);
+            }
+        }
+        put_clusters(&mut out, &keys, sets, 1);
+        args.null()
+    }
+}
+
+/// Adds the elements of an argument; an ERROR when one is NULL.
+fn add(keys: &mut Vec<i64>, elements: &Bigints<'_>, argument: &str) {
+    for key in elements.iter() {
+        check_for_interrupts();
+        let Some(key) = key else {
+            raise(
+                ERRCODE_NULL_VALUE_NOT_ALLOWED,
+                format!("argument \"{argument}\" of {COMPONENTS} must not contain nulls"),
+            );
+        };
+        keys.push(key);
+    }
+}
+
+/// Returns the sets of so many rows or more, by key. `keys` must be in order, so that the first row
+/// of a set has its smallest key.
+fn put_clusters(out: &mut RowsOut, keys: &[i64], mut sets: UnionFind, least: u32) {
+    let mut sizes = filled(keys.len(), 0u32);
+    for row in 0..keys.len() {
+        check_for_interrupts();
+        sizes[sets.find(row as u32) as usize] += 1;
+    }
+    for (row, key) in keys.iter().enumerate() {
+        check_for_interrupts();
+        let first = sets.find(row as u32) as usize;
+        if sizes[first] >= least {
+            out.push([*key, keys[first]].map(|key| Some(ResultValue::from(key))));
+        }
+    }
+}

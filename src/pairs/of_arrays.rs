@@ -1,0 +1,131 @@
+//! simhash_group_pairs: the pairs of rows that stand in two arrays, their keys and fingerprints.
+//! For the rows of one group, as a server of several has them; reads no table, and so is immutable.
+
+use super::find::{Branches, Finder, Row};
+use super::search::{PairSearch, Pairs};
+use super::source::radius;
+use crate::pg::process::activity::Activity;
+use crate::pg::process::backend::check_for_interrupts;
+use crate::pg::process::error::{raise, raise_with_hint};
+use crate::pg::process::memory::reserve;
+use crate::pg::sql::fmgr::{Args, pg_function};
+use crate::pg::sql::rows_out::{ResultValue, RowsOut};
+use crate::routes::keys::Route;
+use pgrx::PgSqlErrorCode::{
+    ERRCODE_ARRAY_ELEMENT_ERROR, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED,
+};
+
+const NAME: &str = "simhash_group_pairs";
+
+/// A group's rows that have a fingerprint, and their keys; a row's tag is the place of its key.
+#[derive(Default)]
+pub struct ArrayRows {
+    pub keys: Vec<i64>,
+    pub rows: Vec<Row>,
+}
+
+impl ArrayRows {
+    /// Of the arguments `keys` and `fingerprints`, the first two. NULL stands for no rows.
+    pub fn of(args: &Args, function: &str) -> Self {
+        let mut group = Self::default();
+        let (Some(keys), Some(fingerprints)) = (args.bigints(0), args.bigints(1)) else {
+            return group;
+        };
+        if keys.len() != fingerprints.len() {
+            raise(
+                ERRCODE_ARRAY_ELEMENT_ERROR,
+                format!(
+                    "{function} got {} keys and {} fingerprints",
+                    keys.len(),
+                    fingerprints.len()
+                ),
+            );
+        }
+        reserve(&mut group.keys, keys.len());
+        reserve(&mut group.rows, keys.len());
+        for (key, fingerprint) in keys.iter().zip(fingerprints.iter()) {
+            check_for_interrupts();
+            let Some(key) = key else {
+                raise(
+                    ERRCODE_NULL_VALUE_NOT_ALLOWED,
+                    format!("argument \"keys\" of {function} must not contain nulls"),
+                );
+            };
+            if let Some(fingerprint) = fingerprint {
+                group.rows.push(Row {
+                    fingerprint: fingerprint as u64,
+                    tag: group.keys.len() as u64,
+                });
+                group.keys.push(key);
+            }
+        }
+        group
+    }
+}
+
+/// Puts pairs into the function's result.
+struct PairRows {
+    out: RowsOut,
+    keys: Vec<i64>,
+}
+
+impl Pairs for PairRows {
+    fn pair(&mut self, a: u64, b: u64, distance: u32) {
+        let (a, b) = (self.keys[a as usize], self.keys[b as usize]);
+        let distance = ResultValue::from(distance as i32);
+        let row = [a.min(b).into(), a.max(b).into(), distance];
+        self.out.push(row.map(Some));
+    }
+
+    fn is_transitive(&self) -> bool {
+        false
+    }
+}
+
+pg_function! {
+    /// simhash_group_pairs(keys bigint[], fingerprints bigint[], radius int, met_at bigint)
+    /// -> SETOF (a, b, distance)
+    fn simhash_group_pairs, pg_finfo_simhash_group_pairs(args) {
+        let out = RowsOut::begin(args);
+        let radius = radius(args.get::<i32>(2), NAME);
+        let ArrayRows { keys, mut rows } = ArrayRows::of(args, NAME);
+        let branch = args.get::<i64>(3).map(|met_at| branch_of(&rows, radius, met_at));
+        let search = &mut PairSearch {
+            pairs: PairRows { out, keys },
+            activity: &mut Activity::new(NAME),
+        };
+        let mut finder = Finder::new(search, radius);
+        match branch {
+            None => finder.all([&mut rows]),
+            Some((branches, block)) => finder.branch([&mut rows], &branches, block),
+        }
+        args.null()
+    }
+}
+
+/// The pairs that meet at a key, as a branch of a division of all rows: those of rows that have the
+/// key, and differ in each of the blocks before its own. An ERROR when a row has another key there.
+fn branch_of(rows: &[Row], radius: u32, met_at: i64) -> (Branches, usize) {
+    let route = Route::of(radius);
+    let place = route.and_then(|route| Some((route, route.block_of(met_at)?)));
+    let Some((route, block)) = place else {
+        raise(
+            ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("{met_at} is not a key of radius {radius}"),
+        );
+    };
+    for row in rows {
+        check_for_interrupts();
+        if route.key(row.fingerprint, block) != met_at {
+            raise_with_hint(
+                ERRCODE_INVALID_PARAMETER_VALUE,
+                format!(
+                    "fingerprint {} does not have the key {met_at}",
+                    row.fingerprint as i64
+                ),
+                "Group the rows by the keys that simhash_route gave for this radius.",
+            );
+        }
+    }
+    (Branches::by(route.masks()), block as usize)
+}

@@ -1,0 +1,38 @@
+//! simhash_route and simhash_meet: the keys of a fingerprint, and of a pair.
+
+use super::keys::Route;
+use crate::pg::process::error::raise;
+use crate::pg::sql::fmgr::{Args, pg_function};
+use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
+
+/// Argument `i`, a radius that has keys, or an ERROR; None when it is NULL.
+fn route(args: &Args, i: usize) -> Option<Route> {
+    let radius = args.get::<i32>(i)?;
+    let route = u32::try_from(radius).ok().and_then(Route::of);
+    Some(route.unwrap_or_else(|| {
+        let most = Route::MOST;
+        let message = format!("radius must be between 0 and {most}, not {radius}");
+        raise(ERRCODE_INVALID_PARAMETER_VALUE, message)
+    }))
+}
+
+pg_function! {
+    /// `simhash_route(fingerprint bigint, radius int) -> bigint[]`, strict
+    fn simhash_route, pg_finfo_simhash_route (args) {
+        let (Some(fingerprint), Some(route)) = (args.get::<i64>(0), route(args, 1)) else {
+            return args.null();
+        };
+        args.result(Some(route.keys(fingerprint as u64)))
+    }
+}
+
+pg_function! {
+    /// `simhash_meet(a bigint, b bigint, radius int) -> bigint`, strict; NULL when they share no key
+    fn simhash_meet, pg_finfo_simhash_meet (args) {
+        let pair = (args.get::<i64>(0), args.get::<i64>(1), route(args, 2));
+        let (Some(a), Some(b), Some(route)) = pair else {
+            return args.null();
+        };
+        args.result(route.meeting(a as u64, b as u64))
+    }
+}
