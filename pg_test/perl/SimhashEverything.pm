@@ -88,6 +88,11 @@ SELECT i, fingerprint_to_hex(hashint8extended(i / 2, 3)), md5((i / 2)::text) || 
 CREATE VIEW picture_pair AS SELECT a.id AS a, b.id AS b, hamming256(a.parts, b.parts) AS distance
 	FROM picture a JOIN picture b ON hamming256_within(b.parts, a.parts) AND a.id < b.id;
 
+-- Rows by keys, as they are spread over servers.
+CREATE TABLE keyed AS SELECT key, id, fp FROM note, unnest(simhash_route(fp, 6)) AS key;
+CREATE INDEX keyed_fp ON keyed USING simhash (key, fp);
+CREATE VIEW keyed_pair AS SELECT g.key, p.* FROM (SELECT key, array_agg(id::bigint) AS ids, array_agg(fp) AS fps FROM keyed GROUP BY key) AS g,
+	simhash_group_pairs(g.ids, g.fps, 6, g.key) AS p;
 CREATE VIEW note_pair AS SELECT * FROM simhash_pairs('note', 'id', 'fp', 4, within => '{tenant}');
 ANALYZE;
 SQL
@@ -121,6 +126,8 @@ SELECT count(*), sum(hashtext((name, version, term, documents)::text)) FROM simh
 SELECT count(*), sum(hashtext((n.id, n.tenant, n.body, n.fp, n.fp128, n.given, n.weighed, of_note(n))::text)) FROM note n;
 SELECT count(*) FROM note WHERE fp = simhash64(body) AND weighed = simhash64_named_text(body, 'weighed@1');
 SELECT count(*), sum(hashtext(p::text)) FROM note_pair p;
+SELECT count(*), sum(hashtext(p::text)) FROM keyed_pair p;
+SELECT count(*), sum(key), sum(cluster_id) FROM (SELECT array_agg(a) AS a, array_agg(b) AS b FROM keyed_pair) AS e, simhash_components(a, b);
 SELECT count(*), sum(hashtext(c::text)) FROM note_cluster c;
 SELECT count(*), sum(hashtext(p::text)) FROM picture p;
 SELECT count(*), sum(a), sum(b), sum(distance) FROM picture_pair;
