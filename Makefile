@@ -22,7 +22,7 @@
 
 export PG_CONFIG PG_CONFIGS SUITE MAJORS FULL TESTS JOBS DESTDIR KEEP ROWS SETS SEED QUERIES PEERS OUT SECONDS_EACH DATA PYTHON
 
-.PHONY: help build install demo test test-majors quick soak fuzz bench bench-s0 bench-cold bench-text bench-model bench-planner bench-triggers bench-ingest bench-others bench-tutorial quality deb dist test-deb test-docker clean
+.PHONY: help build install demo test test-majors quick soak fuzz bench bench-s0 bench-cold bench-text bench-model bench-planner bench-triggers bench-ingest bench-others bench-tutorial bench-citus quality deb dist test-deb test-docker clean
 .DEFAULT_GOAL := help
 
 help:
@@ -42,6 +42,7 @@ help:
 	@echo 'make bench-ingest   loads through the flagging trigger and without it (ROWS=0,1000000)'
 	@echo 'make bench-others   near-duplicates of a text by this extension, pg_trgm, pgvector, and MinHash in Python'
 	@echo 'make bench-tutorial how long writers wait while a large table goes through the tutorial (ROWS=1000000)'
+	@echo 'make bench-citus    pairs, clusters and searches on 1, 2 and 3 workers of Citus, next to one table (ROWS=200000)'
 	@echo 'make quality        precision and recall of the fingerprints on labelled text (DATA=/folder)'
 	@echo 'make build          compile for the server of PG_CONFIG'
 	@echo 'make install        build, then install into that server (honours PG_CONFIG and DESTDIR)'
@@ -101,6 +102,9 @@ bench-ingest:
 
 bench-others:
 	@bench/others/run.sh
+
+bench-citus:
+	@bench/scale_out/citus.sh
 
 bench-tutorial:
 	@bench/tutorial/run.sh

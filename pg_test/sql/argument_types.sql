@@ -12,6 +12,7 @@ CREATE FUNCTION of_bigint(bigint) RETURNS bigint LANGUAGE c AS '$libdir/simhash_
 CREATE FUNCTION key_of_text(regclass, text, name, int, OUT a bigint, OUT b bigint, OUT distance int) RETURNS SETOF record
 LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_pairs';
 CREATE FUNCTION no_array(text, int) RETURNS bigint[] LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_minhash';
+CREATE FUNCTION of_ints(int[], int[], OUT key bigint, OUT cluster_id bigint) RETURNS SETOF record LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_components';
 CREATE FUNCTION other_length(macaddr) RETURNS cstring LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_ball_out';
 CREATE FUNCTION of_window(int, int) RETURNS int WINDOW LANGUAGE c AS '$libdir/simhash_dedup', 'simhash_cluster_number';
 CREATE FUNCTION too_wide(fp bigint, mask bigint, flips int, OUT a bigint, OUT b bigint) RETURNS SETOF record
@@ -21,6 +22,7 @@ SELECT too_few(1);
 SELECT of_bigint(1);
 SELECT * FROM key_of_text('pg_class', 'oid', 'oid', 3);
 SELECT no_array('a', 1);
+SELECT * FROM of_ints('{1}', '{2}');
 SELECT other_length('08:00:2b:01:02:03');
 SELECT of_window(1, 1) OVER ();
 SELECT * FROM too_wide(1, 1, 1);
