@@ -27,12 +27,17 @@ CREATE TABLE guarded (tenant int, id bigint, family bigint, fp bigint, PRIMARY K
 	EXCLUDE USING simhash (tenant WITH =, fp WITH ~=));
 CREATE TABLE flagged (tenant int, id bigint, family bigint, fp bigint, dup bigint, PRIMARY KEY (tenant, id));
 CREATE INDEX ON flagged USING simhash (tenant, fp);
-SELECT create_distributed_table('guarded', 'tenant'), create_distributed_table('flagged', 'tenant', colocate_with => 'guarded');
+CREATE TABLE unlocked (LIKE flagged INCLUDING ALL);
+SELECT create_distributed_table(name, 'tenant') FROM unnest('{guarded,flagged,unlocked}'::text[]) name;
 SQL
-my $trigger = q{CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON flagged FOR EACH ROW
-	EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup', 'key=id', 'within=tenant')};
-like(refusal($coordinator, $trigger), qr/ERROR:  triggers are not supported/, 'Citus takes a trigger on a distributed table where its setting allows that');
-answer($coordinator, "SET citus.enable_unsafe_triggers = on; $trigger");
+sub trigger_on
+{
+	my ($table, $more) = @_;
+	return "CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON $table FOR EACH ROW"
+	  . " EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup', 'key=id', 'within=tenant'" . ($more // '') . ')';
+}
+like(refusal($coordinator, trigger_on('flagged')), qr/ERROR:  triggers are not supported/, 'Citus takes a trigger on a distributed table where its setting allows that');
+answer($coordinator, 'SET citus.enable_unsafe_triggers = on; ' . trigger_on('flagged') . '; ' . trigger_on('unlocked', ", 'lock=off'"));
 
 # A row of one of 8 tenants; the pause makes transactions overlap between their check and their commit. Written as VALUES, since
 # Citus reports all errors of INSERT ... SELECT as XX000.
@@ -95,6 +100,9 @@ SQL
 # ---------------------------------------------------------------- sessions of all nodes
 cmp_ok(race('constraint', insert('guarded'), 3, also => '23P01'), '>', 0, 'constraint: some rows are refused');
 constraint_held('constraint');
+race('lock=off', insert('unlocked'), 2);
+cmp_ok((pairs_left('unlocked', 'dup IS NULL'))[0], '>', 0, 'lock=off: near-duplicates of a tenant pass, so the test can see them');
+answer($coordinator, 'DROP TABLE unlocked');
 is(race('trigger', insert('flagged'), 3), 0, 'trigger: nothing to retry');
 flags_right('trigger');
 # Several rows go to several shards in one transaction, where sessions may wait for each other in a circle.
@@ -153,7 +161,7 @@ DROP TABLE flagged;
 CREATE TABLE flagged (tenant int, id bigint, family bigint, fp bigint, dup bigint, PRIMARY KEY (tenant, id));
 CREATE INDEX ON flagged USING simhash (tenant, fp);
 INSERT INTO flagged (tenant, id, family, fp) SELECT i % 5, i, i / 50, hashint8extended(i / 50, 5) FROM generate_series(1, 1000) i;
-$trigger;
+${\ trigger_on('flagged')};
 SELECT create_distributed_table('flagged', 'tenant');
 SQL
 is(answer($coordinator, 'SELECT count(*), count(dup) > 0 FROM flagged'), '1000|t', 'create_distributed_table copies rows through the trigger');

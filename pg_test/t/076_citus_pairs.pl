@@ -14,14 +14,14 @@ my ($coordinator, @workers) = new_citus(3, conf => "citus.shard_count = 16\n");
 my @nodes = ($coordinator, @workers);
 my $shards = 16;
 
-# Every 20th row is a near copy; a hundred are copies of one row; some have no fingerprint.
+# Each fourth row has a near copy, and those of one row are a hundred; some rows have no fingerprint.
 for my $set ([ 'uniform', 'random_fp()' ], [ 'skewed', 'skewed_fp()' ])
 {
 	my ($name, $fp) = @$set;
 	answer($coordinator, <<"SQL");
 CREATE TABLE ${name}_here (id bigint PRIMARY KEY, fp bigint);
 INSERT INTO ${name}_here SELECT i, CASE WHEN i % 1001 > 0 THEN $fp END FROM generate_series(1, 8000) i;
-INSERT INTO ${name}_here SELECT 10000 + i, flip(fp, id::int / 20 % 8) FROM generate_series(20, 8000, 20) i JOIN ${name}_here ON id = i - 1 WHERE fp IS NOT NULL;
+INSERT INTO ${name}_here SELECT 10000 + i, flip(fp, id::int / 4 % 8) FROM generate_series(4, 8000, 4) i JOIN ${name}_here ON id = i - 1 WHERE fp IS NOT NULL;
 INSERT INTO ${name}_here SELECT 20000 + i, fp FROM generate_series(1, 100) i, ${name}_here WHERE id = 4;
 CREATE TABLE $name (LIKE ${name}_here INCLUDING ALL);
 SELECT create_distributed_table('$name', 'id');
@@ -72,6 +72,8 @@ SQL
 
 	# In plain SQL, and by the engine of simhash_pairs for each key.
 	my $want = answer($coordinator, pair_sums("SELECT * FROM simhash_pairs('${set}_here', 'id', 'fp', $k)"));
+	my ($pairs) = $want =~ /^(\d+)/;
+	cmp_ok($pairs, '>', 5000, "$what: one table has $pairs pairs");
 	my $join = "SELECT a.key, a.id AS a, b.id AS b, a.fp <~> b.fp AS distance FROM $keyed a JOIN $keyed b"
 	  . " ON a.key = b.key AND a.id < b.id AND a.fp <~> b.fp <= $k WHERE simhash_meet(a.fp, b.fp, $k) = a.key";
 	my $groups = "(SELECT key, array_agg(id) AS ids, array_agg(fp) AS fps FROM $keyed GROUP BY key HAVING count(*) > 1) g";
@@ -97,7 +99,7 @@ SQL
 
 	# Around rows, near misses, and what is no row.
 	my ($asked, $wrong) = (0, '');
-	for my $q (split /\n/, answer($coordinator, "SELECT flip(fp, id::int % 7) FROM ${set}_here WHERE id IN (4, 59, 60, 8003, 10020) UNION ALL VALUES (0), (-1), (4711::bigint << 48)"))
+	for my $q (split /\n/, answer($coordinator, "SELECT flip(fp, id::int % 7) FROM ${set}_here WHERE id IN (4, 59, 60, 10020, 20003) UNION ALL VALUES (0), (-1), (4711::bigint << 48)"))
 	{
 		my $search = routed($keyed, "'$q'::bigint", $k);
 		my ($tasks) = plan_on($coordinator, $search) =~ /Task Count: (\d+)/;
