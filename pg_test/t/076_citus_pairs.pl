@@ -135,17 +135,17 @@ answer($coordinator, 'CREATE FUNCTION near(q bigint) RETURNS SETOF bigint LANGUA
 is(answer($coordinator, "SELECT n FROM near($q) n ORDER BY n"), $rows, 'in a function of PL/pgSQL');
 
 # A row that comes, changes its fingerprint and goes, under all of its keys in one transaction.
-answer($coordinator, "INSERT INTO uniform_3 SELECT key, 99, $q FROM unnest(simhash_route($q, 3)) key");
-is(answer($coordinator, "SELECT count(*) FROM (" . routed('uniform_3', $q, 3) . ') x WHERE id = 99'), 1, 'a row that is added is found, once');
-answer($coordinator, "BEGIN; DELETE FROM uniform_3 WHERE key = ANY (simhash_route($q, 3)) AND id = 99; INSERT INTO uniform_3 SELECT key, 99, ~($q) FROM unnest(simhash_route(~($q), 3)) key; COMMIT");
-is(answer($coordinator, "SELECT count(*) FROM (" . routed('uniform_3', $q, 3) . ') x WHERE id = 99'), 0, 'and not when its fingerprint is another');
-is(answer($coordinator, "SELECT count(*) FROM (" . routed('uniform_3', "(~($q))", 3) . ') x WHERE id = 99'), 1, 'which finds it');
+answer($coordinator, "INSERT INTO uniform_3 SELECT key, -1, $q FROM unnest(simhash_route($q, 3)) key");
+is(answer($coordinator, "SELECT count(*) FROM (" . routed('uniform_3', $q, 3) . ') x WHERE id = -1'), 1, 'a row that is added is found, once');
+answer($coordinator, "BEGIN; DELETE FROM uniform_3 WHERE key = ANY (simhash_route($q, 3)) AND id = -1; INSERT INTO uniform_3 SELECT key, -1, ~($q) FROM unnest(simhash_route(~($q), 3)) key; COMMIT");
+is(answer($coordinator, "SELECT count(*) FROM (" . routed('uniform_3', $q, 3) . ') x WHERE id = -1'), 0, 'and not when its fingerprint is another');
+is(answer($coordinator, "SELECT count(*) FROM (" . routed('uniform_3', "(~($q))", 3) . ') x WHERE id = -1'), 1, 'which finds it');
 
 # Many searches in one statement.
 answer($coordinator, 'CREATE TABLE asked (n bigint, fp bigint); SELECT create_reference_table(\'asked\'); INSERT INTO asked SELECT id, fp FROM uniform_here WHERE id % 20 = 0');
 my $lookups = 'SELECT a.n, d.id FROM asked a JOIN uniform_3 d ON d.key = ANY (simhash_route(a.fp, 3)) AND d.fp <~> a.fp <= 3 WHERE simhash_meet(d.fp, a.fp, 3) = d.key';
 like(in_shards($lookups, 'a reference table of centres'), qr/Index Cond: \(\(key = ANY \(simhash_route\(a\.fp, 3\)\)\) AND \(fp <@ /, 'by the index, for each');
-same($coordinator, "SELECT count(*), sum(hashint8extended(n, id)) FROM ($lookups) x WHERE id <> 99",
+same($coordinator, "SELECT count(*), sum(hashint8extended(n, id)) FROM ($lookups) x WHERE id <> -1",
 	'SELECT count(*), sum(hashint8extended(a.id, d.id)) FROM uniform_here a JOIN uniform_here d ON bit_count((a.fp # d.fp)::bit(64)) <= 3 WHERE a.id % 20 = 0', 'and answered');
 
 stop_citus(@nodes);
