@@ -18,9 +18,7 @@ sub need_citus
 	my $sharedir = `pg_config --sharedir`;
 	chomp $sharedir;
 	return if -e "$sharedir/extension/citus.control";
-	my $why = 'this server has no Citus: make test-citus';
-	note "done: nothing, $why";
-	plan skip_all => $why;
+	plan skip_all => 'this server has no Citus: make test-citus';
 }
 
 # A coordinator and $workers workers, in a list. The extension and Citus are in database postgres of all of them; the oracle is on

@@ -155,7 +155,8 @@ tap_file() {
 	if [ "$status" = 1 ] && [ "$bad" = 0 ]; then bad=1; fi
 	[ "$bad" = 0 ] || as_postgres sh -c "tail -n 15 $work/out/$name/tmp_check/log/*" >>"$log" 2>&1 || true
 	count "$label" "$good" "$bad" "$log" 100
-	sed -n 's/^# done: /      /p' "$log"
+	# What a file says that it did, and why one was skipped.
+	sed -n -E 's/^(# done: |.* skipped: )/      /p' "$log"
 	# A failed soak keeps the servers' files: it may take hours until it fails again.
 	if [ "$form" = soak ] && [ "$bad" != 0 ]; then
 		cp -r "$work/out/$name" "$(mktemp -d "$ROOT/target/log/failed_$name.XXXXXX")"
