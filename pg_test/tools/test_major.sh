@@ -156,7 +156,7 @@ tap_file() {
 	[ "$bad" = 0 ] || as_postgres sh -c "tail -n 15 $work/out/$name/tmp_check/log/*" >>"$log" 2>&1 || true
 	count "$label" "$good" "$bad" "$log" 100
 	# What a file says that it did, and why one was skipped.
-	sed -n -E 's/^(# done: |.* skipped: )/      /p' "$log"
+	sed -n -e 's/^# done: /      /p' -e 's/^.* \(skipped: \)/      \1/p' "$log"
 	# A failed soak keeps the servers' files: it may take hours until it fails again.
 	if [ "$form" = soak ] && [ "$bad" != 0 ]; then
 		cp -r "$work/out/$name" "$(mktemp -d "$ROOT/target/log/failed_$name.XXXXXX")"
