@@ -134,6 +134,12 @@ SELECT create_distributed_table('pet', 'id');
 INSERT INTO pet (id, subject, body) SELECT i, 'lamp ' || i, 'the street lamp in front of number ' || i || ' has been dark 幸福路12号' FROM generate_series(1, 50) i;
 SQL
 is(answer($coordinator, "SELECT count(*), bool_and(fp = $of_row) FROM pet"), '50|t', 'a generated column is filled by the workers');
+answer($coordinator, <<'SQL');
+CREATE TABLE pet_here AS SELECT id, body FROM pet;
+SELECT simhash_build_idf('bodies', 'pet', 'body'), simhash_build_idf('bodies_here', 'pet_here', 'body');
+SQL
+my $idf = "SELECT documents, (SELECT count(*) || ' ' || sum(documents) FROM simhash_catalog.idf_term t WHERE t.name = i.name) FROM simhash_catalog.idf i WHERE name =";
+same($coordinator, "$idf 'bodies'", "$idf 'bodies_here'", 'weights of words, counted in a distributed table');
 
 # ---------------------------------------------------------------- exclusion constraints
 my $excluding = 'DROP TABLE IF EXISTS single; CREATE TABLE single (id bigint, fp bigint, EXCLUDE USING simhash (fp WITH ~=));';
