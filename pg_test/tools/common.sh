@@ -197,7 +197,7 @@ require_postgres() {
 	export PG_CONFIG PG_BIN PG_MAJOR PGRX_PG_CONFIG_PATH=$PG_CONFIG
 }
 
-# $1: build, demo, test, majors, bench or citus.
+# $1: build, demo, test, majors or bench.
 require_everything() {
 	require_rust
 	install_missing_packages "$1"

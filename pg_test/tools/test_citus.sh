@@ -3,7 +3,7 @@
 # build of Citus stay in target/servers for the next run, and nothing of the installed server is changed.
 #
 # CITUS names a git repository of Citus, of which CITUS_TAG is built, or its unpacked sources; it is needed for the first run,
-# and for another version of Citus or of the server.
+# and for another version of Citus or of the server. Sources that have changed in the same folder are not built again.
 
 # shellcheck source=pg_test/tools/common.sh
 . "$(dirname "$0")/common.sh"
