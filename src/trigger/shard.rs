@@ -1,0 +1,38 @@
+//! A trigger that fires on a shard of a table which Citus distributes: refused, unless the shard
+//! has all that it needs. Looked up when a session first fires the trigger, and again after the table
+//! was altered: a table becomes a shard by being renamed.
+
+use pgrx::PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;
+use pgrx::pg_sys::Oid;
+
+use super::call::refuse;
+use super::division::{Division, is_shard_name, shard_number};
+use crate::pg::catalog::relation::Rel;
+use crate::pg::catalog::{citus, table, table_name};
+use crate::pg::sql::trigger::TriggerCall;
+
+/// Refuses the call on a shard when `why` says so: what to do instead.
+pub fn refuse_shard(call: &TriggerCall<'_>, why: impl FnOnce(&Division) -> Option<String>) {
+    let shard = call.relation();
+    if let Some((table, division)) = divided(shard)
+        && let Some(hint) = why(&division)
+    {
+        let (name, of) = (shard.name(), table_name::shown(table));
+        let message = format!("\"{name}\" is a shard of distributed table \"{of}\"");
+        refuse(call, ERRCODE_FEATURE_NOT_SUPPORTED, message, Some(hint));
+    }
+}
+
+/// The table of which this one is a shard, and how it is divided; None for other tables.
+fn divided(shard: Rel<'_>) -> Option<(Oid, Division)> {
+    let name = shard.name();
+    let number = shard_number(&name)?;
+    let table = citus::table_of_shard(number)?;
+    let is_its_name = is_shard_name(&name, &table::name(table)?, number);
+    if !is_its_name || !table::are_in_one_schema(shard.oid(), table) {
+        return None;
+    }
+    let found = citus::division(table)?;
+    let division = Division::new(found.method, found.replication, found.group, found.column);
+    Some((table, division))
+}
