@@ -805,8 +805,9 @@ BEGIN
 	FOR asked IN SELECT * FROM simhash_catalog.ask_shards($1, 'simhash_index_stats',
 		'SELECT pg_catalog.to_jsonb(s)::pg_catalog.text FROM %1$s.simhash_index_stats(%2$s::pg_catalog.regclass) AS s') LOOP
 		IF asked.answered IS NOT TRUE THEN
-			RAISE EXCEPTION 'the index of shard % on %:% was not read: %', asked.shard, asked.node, asked.port, asked.answer
-				USING ERRCODE = 'external_routine_exception';
+			RAISE EXCEPTION 'the index of shard % was not read: %', asked.shard, asked.answer
+				USING ERRCODE = 'external_routine_exception',
+					DETAIL = format('The node is %s.', coalesce(asked.node || ':' || asked.port, 'not known'));
 		END IF;
 		RETURN QUERY SELECT asked.node, asked.port, asked.shard, s.*
 		FROM jsonb_to_record(asked.answer::jsonb) AS s (

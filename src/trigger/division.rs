@@ -28,35 +28,47 @@ impl Division {
         }
     }
 
-    /// Why a trigger must not flag near-duplicates on a shard, and what to do instead; None when
-    /// all rows that may be near-duplicates of its rows are in the shard. The type's equality
-    /// decides both what `within` compares and what Citus hashes alike: it refuses to divide by a
-    /// column whose collation finds different bytes equal.
-    pub fn refuses_flags(&self, within: &[String]) -> Option<String> {
-        const ONE: &str = "The trigger sees the rows of one shard.";
-        const ALL: &str = "simhash_pairs() finds those of the whole table.";
+    /// Why a trigger must not flag near-duplicates on a shard; None when all rows that may be
+    /// near-duplicates of its rows are in the shard. The type's equality decides both what `within`
+    /// compares and what Citus hashes alike: it refuses to divide by a column whose collation finds
+    /// different bytes equal.
+    pub fn refuses_flags(&self, within: &[String]) -> Option<Refusal> {
+        const ALL: &str = "simhash_pairs() finds the near-duplicates of the whole table.";
         match self {
             Self::Local | Self::Whole => None,
             Self::Hash(column) if within.contains(column) => None,
-            Self::Hash(column) => Some(format!(
-                "{ONE} With the distribution column \"{column}\" in 'within=...' near-duplicates \
-                 are flagged among the rows that are equal in it. {ALL}"
-            )),
-            Self::Other => Some(format!(
-                "{ONE} Near-duplicates are flagged in tables that are distributed by hash, with \
-                 the distribution column in 'within=...', in reference tables and in tables of \
-                 one shard. {ALL}"
-            )),
+            Self::Hash(column) => Some(Refusal {
+                why: format!(
+                    "near-duplicates are flagged only within the distribution column \"{column}\""
+                ),
+                hint: format!(
+                    "Let 'within=...' name \"{column}\": rows that differ in it are not compared. \
+                     {ALL}"
+                ),
+            }),
+            Self::Other => Some(Refusal {
+                why: "near-duplicates in other shards are not seen".to_owned(),
+                hint: format!("Distribute the table by the hash of a column. {ALL}"),
+            }),
         }
     }
 
     /// The same of a trigger that keeps clusters. It writes them to another table, which must be
     /// where the rows are: on the node of the shard, and only there.
-    pub fn refuses_clusters(&self) -> Option<String> {
-        const INSTEAD: &str = "Keep the clusters in a materialized view of simhash_clusters() at \
-                               the coordinator.";
-        (*self != Self::Local).then(|| INSTEAD.to_owned())
+    pub fn refuses_clusters(&self) -> Option<Refusal> {
+        const INSTEAD: &str = "Let a materialized view have what simhash_clusters() finds.";
+        (*self != Self::Local).then(|| Refusal {
+            why: "clusters of a distributed table are not kept by triggers".to_owned(),
+            hint: INSTEAD.to_owned(),
+        })
     }
+}
+
+/// Why a trigger does not judge the rows of a shard, and what to do instead.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub why: String,
+    pub hint: String,
 }
 
 /// The number of the shard that a table of this name would be.
@@ -122,8 +134,9 @@ mod tests {
         let tenant = by_hash("tenant");
         assert_eq!(tenant.refuses_flags(&names(&["day", "tenant"])), None);
         for within in [&[][..], &["day"], &["Tenant"], &["tenant_id"]] {
-            let hint = tenant.refuses_flags(&names(within)).unwrap();
-            assert!(hint.contains("distribution column \"tenant\""), "{hint}");
+            let Refusal { why, hint } = tenant.refuses_flags(&names(within)).unwrap();
+            assert!(why.ends_with("distribution column \"tenant\""), "{why}");
+            assert!(hint.contains("name \"tenant\""), "{hint}");
         }
         assert!(Division::Other.refuses_flags(&names(&["id"])).is_some());
     }

@@ -6,19 +6,20 @@ use pgrx::PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;
 use pgrx::pg_sys::Oid;
 
 use super::call::refuse;
-use super::division::{Division, is_shard_name, shard_number};
+use super::division::{Division, Refusal, is_shard_name, shard_number};
 use crate::pg::catalog::relation::Rel;
 use crate::pg::catalog::{citus, table, table_name};
 use crate::pg::sql::trigger::TriggerCall;
 
-/// Refuses the call on a shard when `why` says so: what to do instead.
-pub fn refuse_shard(call: &TriggerCall<'_>, why: impl FnOnce(&Division) -> Option<String>) {
+/// Refuses the call on a shard where `refusal` says why. The message has it too: what a shard adds
+/// as a HINT gets lost on some of Citus' ways to the user.
+pub fn refuse_shard(call: &TriggerCall<'_>, refusal: impl FnOnce(&Division) -> Option<Refusal>) {
     let shard = call.relation();
     if let Some((table, division)) = divided(shard)
-        && let Some(hint) = why(&division)
+        && let Some(Refusal { why, hint }) = refusal(&division)
     {
         let (name, of) = (shard.name(), table_name::shown(table));
-        let message = format!("\"{name}\" is a shard of distributed table \"{of}\"");
+        let message = format!("{why}: \"{name}\" is a shard of distributed table \"{of}\"");
         refuse(call, ERRCODE_FEATURE_NOT_SUPPORTED, message, Some(hint));
     }
 }
