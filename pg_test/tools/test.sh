@@ -61,20 +61,6 @@ finish() {
 	[ -z "$results" ] || rm -rf "$results" "$LIBRARIES"
 }
 
-# Sets PERL_MODULES to PostgreSQL's test modules, of the first server that has them: one major's can run the others.
-find_perl_modules() {
-	local candidate modules
-	for candidate in "$PG_CONFIG" ${PG_CONFIGS:-} $(in_places pg_config); do
-		modules=$(dirname "$("$candidate" --pgxs)")/../test/perl
-		if [ -e "$modules/PostgreSQL/Test/Cluster.pm" ]; then
-			PERL_MODULES=$(cd "$modules" && pwd)
-			export PERL_MODULES
-			return 0
-		fi
-	done
-	fail "the test modules of PostgreSQL are missing: install postgresql-client-$PG_MAJOR, or name a PostgreSQL built with --enable-tap-tests in PG_CONFIG"
-}
-
 # run NAME FORM MAJOR [OLD_MAJOR]: starts a run of test_major.sh beside the others, when fewer than JOBS are under way.
 run() {
 	local name=$1 form=$2 config='' old=''

@@ -38,18 +38,20 @@ finish() {
 	echo "$passed $failed $SECONDS" >"$RESULT"
 }
 
-# A fetched server stays as it was fetched: the extension goes into a copy, which the postgres user can read.
+# A server of our own stays as it was made: the extension goes into a copy, which the postgres user can read.
 install_for_tests() {
-	local original
+	local place
 	if is_fetched "$PG_CONFIG"; then
-		original=$(dirname "$(dirname "$PG_CONFIG")")
-		cp -r "$original" "$work/server$PG_MAJOR"
-		PG_CONFIG=$work/server$PG_MAJOR/bin/pg_config
+		place=${PG_CONFIG#"$SERVERS"/}
+		mkdir -p "$work/servers"
+		cp -r "$SERVERS/${place%%/*}" "$work/servers/"
+		PG_CONFIG=$work/servers/$place
 		PG_BIN=$("$PG_CONFIG" --bindir)
 		# Its contrib modules look for libpq where it was built.
-		export LD_LIBRARY_PATH=$work/server$PG_MAJOR/lib
+		export LD_LIBRARY_PATH=${PG_BIN%/*}/lib
 	fi
 	install_files
+	PGXS_DIR=$(dirname "$(dirname "$(dirname "$("$PG_CONFIG" --pgxs)")")")
 }
 
 # Sets LIBRARY, which is built once in a run of test.sh. One target directory serves all majors, and each build puts its library
@@ -153,7 +155,8 @@ tap_file() {
 	if [ "$status" = 1 ] && [ "$bad" = 0 ]; then bad=1; fi
 	[ "$bad" = 0 ] || as_postgres sh -c "tail -n 15 $work/out/$name/tmp_check/log/*" >>"$log" 2>&1 || true
 	count "$label" "$good" "$bad" "$log" 100
-	sed -n 's/^# done: /      /p' "$log"
+	# What a file says that it did, and why one was skipped.
+	sed -n -e 's/^# done: /      /p' -e 's/^.* \(skipped: \)/      \1/p' "$log"
 	# A failed soak keeps the servers' files: it may take hours until it fails again.
 	if [ "$form" = soak ] && [ "$bad" != 0 ]; then
 		cp -r "$work/out/$name" "$(mktemp -d "$ROOT/target/log/failed_$name.XXXXXX")"
@@ -188,7 +191,6 @@ sql_and_specs() {
 prepare() {
 	require_postgres test >/dev/null
 	TESTED_MAJOR=$PG_MAJOR
-	PGXS_DIR=$(dirname "$(dirname "$(dirname "$("$PG_CONFIG" --pgxs)")")")
 	build_for_tests
 	install_for_tests
 }
