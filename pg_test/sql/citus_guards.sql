@@ -114,6 +114,12 @@ SELECT rows FROM simhash_index_stats('doc_102008_fp_idx');
 -- Shards are asked where they are. One node here cannot be reached, of one shard none is known, and one index is not there.
 CREATE TABLE pg_catalog.pg_dist_placement (placementid bigint, shardid bigint, shardstate int, shardlength bigint, groupid int);
 CREATE TABLE pg_catalog.pg_dist_node (nodeid int, groupid int, nodename text, nodeport int, noderole text);
+-- A node that is told of none does not know its shards, when another node asks.
+SELECT make_shard('unknown_7');
+SET LOCAL application_name = 'citus_internal gpid=1';
+SELECT store('unknown_7');
+SET LOCAL application_name = 'psql';
+SELECT store('unknown_7');
 CREATE FUNCTION pg_catalog.shard_name(object_name regclass, shard_id bigint, skip_qualify_public boolean DEFAULT true) RETURNS text
 LANGUAGE sql AS $$ SELECT format('%I.%I', relnamespace::regnamespace, relname || '_' || shard_id) FROM pg_class WHERE oid = object_name $$;
 CREATE FUNCTION pg_catalog.master_run_on_worker(worker_name text[], port int[], command text[], parallel boolean,

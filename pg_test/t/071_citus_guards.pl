@@ -101,6 +101,15 @@ same($coordinator, sprintf($flagged, 'parted'), sprintf($flagged, 'here'), 'a pa
 answer($coordinator, 'DROP TRIGGER flag ON parted;' . flag_trigger('parted'));
 like(refusal($coordinator, "INSERT INTO parted (tenant, id, fp) VALUES ('a', $_, 1)"), $only_within, "a partitioned table: refused in the partition of $_") for 50, 500;
 
+# A worker that is told nothing of tables does not know its shards.
+answer($coordinator, 'SELECT stop_metadata_sync_to_node(nodename, nodeport) FROM pg_dist_node WHERE nodeport = ' . $workers[0]->port);
+my ($blind) = place_of_shard($coordinator, 'hashed', 'nodeport = ' . $workers[0]->port);
+my $there = answer($coordinator, "SELECT min(i) FROM generate_series(1, 1000) i WHERE get_shard_id_for_distribution_column('hashed', i::text) = $blind");
+like(refusal($coordinator, "INSERT INTO hashed (tenant, id, fp) VALUES ('$there', 1, 1)"),
+	qr/"hashed_$blind" may be a shard, but this node has no metadata of Citus/, 'without metadata: refused');
+answer($coordinator, 'SELECT start_metadata_sync_to_all_nodes()');
+like(refusal($coordinator, "INSERT INTO hashed (tenant, id, fp) VALUES ('$there', 1, 1)"), $only_within, 'with them again: refused');
+
 # ---------------------------------------------------------------- clusters
 my $not_kept = qr/clusters of a distributed table are not kept by triggers: "\w+_\d+" $shard/;
 for my $kind ('hashed', sort keys %whole)

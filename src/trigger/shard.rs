@@ -2,7 +2,9 @@
 //! has all that it needs. Looked up when a session first fires the trigger, and again after the table
 //! was altered: a table becomes a shard by being renamed.
 
-use pgrx::PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;
+use pgrx::PgSqlErrorCode::{
+    ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+};
 use pgrx::pg_sys::Oid;
 
 use super::call::refuse;
@@ -15,10 +17,21 @@ use crate::pg::sql::trigger::TriggerCall;
 /// as a HINT gets lost on some of Citus' ways to the user.
 pub fn refuse_shard(call: &TriggerCall<'_>, refusal: impl FnOnce(&Division) -> Option<Refusal>) {
     let shard = call.relation();
+    let name = shard.name();
+    if shard_number(&name).is_some() && citus::is_told_nothing() {
+        let message = format!("\"{name}\" may be a shard, but this node has no metadata of Citus");
+        let hint = "Run start_metadata_sync_to_all_nodes() at the coordinator.".to_owned();
+        refuse(
+            call,
+            ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            message,
+            Some(hint),
+        );
+    }
     if let Some((table, division)) = divided(shard)
         && let Some(Refusal { why, hint }) = refusal(&division)
     {
-        let (name, of) = (shard.name(), table_name::shown(table));
+        let of = table_name::shown(table);
         let message = format!("{why}: \"{name}\" is a shard of distributed table \"{of}\"");
         refuse(call, ERRCODE_FEATURE_NOT_SUPPORTED, message, Some(hint));
     }

@@ -12,12 +12,16 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::{NodeTag, Oid};
 
 use super::lookup::table_in;
-use super::table::{Opened, column, string, type_name};
+use super::table::{Column, Opened, column, string, type_name};
 use crate::pg::process::error::raise_with_hint;
 use crate::pg::sql::value::Value;
 
 const SHARDS: &CStr = c"pg_dist_shard";
 const TABLES: &CStr = c"pg_dist_partition";
+const NODES: &CStr = c"pg_dist_node";
+
+/// How the name begins under which Citus connects to run its part of a statement.
+const CITUS: &[u8] = b"citus_internal";
 
 /// A row of pg_dist_partition.
 pub struct Division {
@@ -35,7 +39,7 @@ pub struct Division {
 pub fn table_of_shard(number: i64) -> Option<Oid> {
     let key = ("shardid", Value::from(number));
     let columns = [("logicalrelid", pg_sys::REGCLASSOID)];
-    row(SHARDS, key, columns, |[table]| {
+    row(SHARDS, Some(key), columns, |[table]| {
         table.map(|table| Oid::from(table.oid()))
     })?
 }
@@ -49,21 +53,39 @@ pub fn division(table: Oid) -> Option<Division> {
         ("colocationid", pg_sys::INT4OID),
         ("partkey", pg_sys::TEXTOID),
     ];
-    row(TABLES, key, columns, |[method, replication, group, key]| {
-        let letter = |value: Option<Value<'_>>| value.map_or(0, |value| value.integer() as u8);
-        Division {
-            method: letter(method),
-            replication: letter(replication),
-            group: group.map_or(0, |group| group.integer()),
-            column: key.and_then(|key| column_of(table, key)),
-        }
-    })
+    row(
+        TABLES,
+        Some(key),
+        columns,
+        |[method, replication, group, key]| {
+            let letter = |value: Option<Value<'_>>| value.map_or(0, |value| value.integer() as u8);
+            Division {
+                method: letter(method),
+                replication: letter(replication),
+                group: group.map_or(0, |group| group.integer()),
+                column: key.and_then(|key| column_of(table, key)),
+            }
+        },
+    )
 }
 
 /// Is it a table of Citus, whose rows are in its shards, and not in itself?
 pub fn is_divided(table: Oid) -> bool {
     let key = ("logicalrelid", Value::from(table));
-    row(TABLES, key, [], |[]| ()).is_some()
+    row(TABLES, Some(key), [], |[]| ()).is_some()
+}
+
+/// Does another node have a statement run here, although this one was told of no node? It has shards
+/// then, and does not know them.
+pub fn is_told_nothing() -> bool {
+    // SAFETY: a setting of the session, a zero-terminated string or null.
+    let name = unsafe {
+        let name = pg_sys::application_name;
+        (!name.is_null()).then(|| CStr::from_ptr(name))
+    };
+    name.is_some_and(|name| name.to_bytes().starts_with(CITUS))
+        && table_in(c"pg_catalog", NODES).is_some()
+        && row(NODES, None, [], |[]| ()).is_none()
 }
 
 /// The column of a table that `partkey` stands for: an expression as the server stores it.
@@ -80,38 +102,40 @@ fn column_of(table: Oid, key: Value<'_>) -> Option<String> {
     }
 }
 
-/// Shows a row of a catalog of Citus that has this value in this column: what it has in others, of
-/// these types. None without such a row, and without Citus.
+/// Shows a row of a catalog of Citus that has this value in this column, or any row: what it has in
+/// others, of these types. None without such a row, and without Citus.
 fn row<R, const N: usize>(
     catalog: &CStr,
-    (name, value): (&str, Value<'_>),
+    key: Option<(&str, Value<'_>)>,
     columns: [(&str, Oid); N],
     read: impl FnOnce([Option<Value<'_>>; N]) -> R,
 ) -> Option<R> {
     let opened = Opened::new(table_in(c"pg_catalog", catalog)?);
-    let key_number = known(&opened, name, value.type_id()).number();
     let columns = columns.map(|(name, of)| known(&opened, name, of));
-    let equality = match value.type_id() {
-        pg_sys::INT8OID => pg_sys::F_INT8EQ,
-        _ => pg_sys::F_OIDEQ,
-    };
     let mut snapshot = pg_sys::SnapshotData {
         snapshot_type: pg_sys::SnapshotType::SNAPSHOT_DIRTY,
         ..Default::default()
     };
-    let mut key = pg_sys::ScanKeyData::default();
+    let mut keys = [pg_sys::ScanKeyData::default()];
     // SAFETY: the table is open; a key of one of its columns, with the equality of its type;
     // snapshot and key outlive the scan, and a row is read before the scan ends.
     unsafe {
-        pg_sys::ScanKeyInit(
-            &mut key,
-            key_number,
-            pg_sys::BTEqualStrategyNumber as u16,
-            Oid::from(equality),
-            value.datum(),
-        );
+        if let Some((name, value)) = key {
+            let equality = match value.type_id() {
+                pg_sys::INT8OID => pg_sys::F_INT8EQ,
+                _ => pg_sys::F_OIDEQ,
+            };
+            pg_sys::ScanKeyInit(
+                &mut keys[0],
+                known(&opened, name, value.type_id()).number(),
+                pg_sys::BTEqualStrategyNumber as u16,
+                Oid::from(equality),
+                value.datum(),
+            );
+        }
         let (table, none) = (opened.rel().raw(), Oid::INVALID);
-        let scan = pg_sys::systable_beginscan(table, none, false, &mut snapshot, 1, &mut key);
+        let (count, keys) = (i32::from(key.is_some()), keys.as_mut_ptr());
+        let scan = pg_sys::systable_beginscan(table, none, false, &mut snapshot, count, keys);
         let tuple = pg_sys::systable_getnext(scan);
         let found = (!tuple.is_null()).then(|| {
             read(columns.map(|column| {
@@ -126,7 +150,7 @@ fn row<R, const N: usize>(
 }
 
 /// The column of that name and type; an ERROR when this Citus has another one.
-fn known(catalog: &Opened, name: &str, of: Oid) -> super::table::Column {
+fn known(catalog: &Opened, name: &str, of: Oid) -> Column {
     match column(catalog.rel(), name) {
         Some(column) if column.storage.type_id == of => column,
         _ => raise_with_hint(
