@@ -728,6 +728,134 @@ COMMENT ON FUNCTION simhash_index_stats(regclass) IS
 	'compares on average, hottest_* the 16-bit key with the most rows (NULL with scope columns); reads the whole index; '
 	'needs SELECT on its table';
 
+-- Where Citus distributes the table of an index, its rows are in the indexes of the table's shards.
+
+-- Asks every placement of every shard, on each node one after the other: command, a format of the
+-- extension's schema and the shard's index, returns one text. A placement that does not answer is a
+-- row too.
+CREATE FUNCTION simhash_catalog.ask_shards(
+	index regclass, plain text, command text,
+	OUT node text, OUT port int, OUT shard bigint, OUT answered boolean, OUT answer text
+) RETURNS SETOF record
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	of_table oid;
+	kind "char";
+	is_simhash boolean;
+	is_distributed boolean := false;
+	nodes text[];
+	ports int[];
+	shards bigint[];
+	commands text[];
+BEGIN
+	SELECT i.indrelid, c.relkind, a.amname = 'simhash' INTO of_table, kind, is_simhash
+	FROM pg_class AS c JOIN pg_am AS a ON a.oid = c.relam LEFT JOIN pg_index AS i ON i.indexrelid = c.oid
+	WHERE c.oid = $1::oid;
+	IF is_simhash IS NOT TRUE THEN
+		RAISE EXCEPTION '"%" is not a simhash index', $1 USING ERRCODE = 'wrong_object_type';
+	ELSIF kind = 'I' THEN
+		RAISE EXCEPTION '"%" is a partitioned index', $1 USING ERRCODE = 'wrong_object_type',
+			HINT = 'Name the index of a partition: a partitioned one has no pages.';
+	ELSIF to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL THEN
+		EXECUTE 'SELECT EXISTS (SELECT FROM pg_catalog.pg_dist_partition AS t WHERE t.logicalrelid::oid = $1)'
+		INTO is_distributed USING of_table;
+	END IF;
+	IF NOT is_distributed THEN
+		RAISE EXCEPTION '"%" is not an index of a distributed table', $1 USING ERRCODE = 'wrong_object_type',
+			HINT = format('%s() looks at an index whose rows are here.', $2);
+	END IF;
+	RETURN QUERY EXECUTE
+		'SELECT NULL::text, NULL::int, s.shardid, false, ''no node is known to have the shard''::text
+		FROM pg_catalog.pg_dist_shard AS s
+		WHERE s.logicalrelid::oid = $1 AND NOT EXISTS (
+			SELECT FROM pg_catalog.pg_dist_placement AS p JOIN pg_catalog.pg_dist_node AS n ON n.groupid = p.groupid
+			WHERE p.shardid = s.shardid AND p.shardstate = 1 AND n.noderole::text = ''primary'')
+		ORDER BY s.shardid'
+	USING of_table;
+	-- Citus makes the names of shards and their indexes, and cuts long ones.
+	FOR nodes, ports, shards, commands IN EXECUTE
+		'SELECT array_agg(o.node), array_agg(o.port), array_agg(o.shard),
+			array_agg(format($2, quote_ident(x.nspname), quote_literal(
+				format(''%I.%I'', o.schema, (parse_ident(o.name))[cardinality(parse_ident(o.name))]))))
+		FROM (SELECT n.nodename AS node, n.nodeport AS port, s.shardid AS shard, h.nspname AS schema,
+				pg_catalog.shard_name(c.oid::regclass, s.shardid) AS name,
+				row_number() OVER (PARTITION BY n.nodeid ORDER BY s.shardid) AS turn
+			FROM pg_class AS c JOIN pg_namespace AS h ON h.oid = c.relnamespace,
+				pg_catalog.pg_dist_shard AS s JOIN pg_catalog.pg_dist_placement AS p ON p.shardid = s.shardid
+				JOIN pg_catalog.pg_dist_node AS n ON n.groupid = p.groupid
+			WHERE c.oid = $1 AND s.logicalrelid::oid = $3 AND p.shardstate = 1 AND n.noderole::text = ''primary'') AS o,
+			pg_extension AS e JOIN pg_namespace AS x ON x.oid = e.extnamespace
+		WHERE e.extname = ''simhash_dedup'' GROUP BY o.turn ORDER BY o.turn'
+	USING $1::oid, $3, of_table LOOP
+		RETURN QUERY EXECUTE
+			'SELECT r.node, r.port, $4[r.place], r.success, r.result
+			FROM pg_catalog.master_run_on_worker($1, $2, $3, true)
+				WITH ORDINALITY AS r (node, port, success, result, place)'
+		USING nodes, ports, commands, shards;
+	END LOOP;
+END $$;
+COMMENT ON FUNCTION simhash_catalog.ask_shards(regclass, text, text) IS
+	'what each placement of the shards answers to a query of its index; implementation of '
+	'simhash_index_verify_shards and simhash_index_stats_shards';
+
+CREATE FUNCTION simhash_index_verify_shards(
+	index regclass, heapallindexed boolean DEFAULT false,
+	OUT node text, OUT port int, OUT shard bigint, OUT block bigint, OUT "offset" int, OUT fault text
+) RETURNS SETOF record
+LANGUAGE plpgsql STRICT SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	-- Of each placement: all are in memory at once.
+	most CONSTANT int := 1000;
+BEGIN
+	RETURN QUERY
+	SELECT a.node, a.port, a.shard,
+		CASE WHEN f.place <= most THEN (f.fault ->> 0)::bigint END,
+		CASE WHEN f.place <= most THEN (f.fault ->> 1)::int END,
+		CASE WHEN f.place <= most THEN f.fault ->> 2
+			ELSE format('more than %s faults: simhash_index_verify on the node returns all', most) END
+	FROM simhash_catalog.ask_shards($1, 'simhash_index_verify',
+			'SELECT coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_array(v.block, v."offset", v.fault)), ''[]'')::pg_catalog.text
+			FROM (SELECT * FROM %1$s.simhash_index_verify(%2$s::pg_catalog.regclass, ' || $2 || ') LIMIT ' || most + 1 || ') AS v'
+		) AS a,
+		jsonb_array_elements(CASE WHEN a.answered THEN a.answer::jsonb
+			ELSE jsonb_build_array(jsonb_build_array(NULL, NULL, 'not verified: ' || a.answer)) END)
+			WITH ORDINALITY AS f (fault, place);
+END $$;
+COMMENT ON FUNCTION simhash_index_verify_shards(regclass, boolean) IS
+	'simhash_index_verify of the index of each shard, where Citus distributes the table; a placement '
+	'that was not verified is a fault without a block';
+
+CREATE FUNCTION simhash_index_stats_shards(
+	index regclass,
+	OUT node text, OUT port int, OUT shard bigint,
+	OUT rows bigint, OUT null_rows bigint, OUT pages bigint, OUT leaves bigint,
+	OUT bytes_per_row float8, OUT leaf_fill float8, OUT height int, OUT format_version int,
+	OUT hottest_block int, OUT hottest_key int, OUT hottest_share float8, OUT candidates float8[]
+) RETURNS SETOF record
+LANGUAGE plpgsql STRICT SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	asked record;
+BEGIN
+	FOR asked IN SELECT * FROM simhash_catalog.ask_shards($1, 'simhash_index_stats',
+		'SELECT pg_catalog.to_jsonb(s)::pg_catalog.text FROM %1$s.simhash_index_stats(%2$s::pg_catalog.regclass) AS s') LOOP
+		IF asked.answered IS NOT TRUE THEN
+			RAISE EXCEPTION 'the index of shard % was not read: %', asked.shard, asked.answer
+				USING ERRCODE = 'external_routine_exception',
+					DETAIL = format('The node is %s.', coalesce(asked.node || ':' || asked.port, 'not known'));
+		END IF;
+		RETURN QUERY SELECT asked.node, asked.port, asked.shard, s.*
+		FROM jsonb_to_record(asked.answer::jsonb) AS s (
+			rows bigint, null_rows bigint, pages bigint, leaves bigint, bytes_per_row float8, leaf_fill float8, height int,
+			format_version int, hottest_block int, hottest_key int, hottest_share float8, candidates float8[]);
+	END LOOP;
+END $$;
+COMMENT ON FUNCTION simhash_index_stats_shards(regclass) IS
+	'simhash_index_stats of the index of each shard, where Citus distributes the table; an error when '
+	'a placement does not answer';
+
 -- ---------------------------------------------------------------- stored configurations
 -- docs/stored.md. Rows are only added, and deleted only by simhash_drop_config and its like, so that
 -- a name and a version say for ever what made a fingerprint. Every role may read the tables; the

@@ -22,6 +22,7 @@ use crate::pg::sql::trigger::TriggerCall;
 use crate::pg::sql::trigger_tree::Origin;
 use crate::trigger::call::{Known, accepted, refuse, remembered};
 use crate::trigger::scope::Scope;
+use crate::trigger::shard::refuse_shard;
 
 /// Up to this radius an index scan costs less than reading the table, unless the table is small.
 const INDEX_SERVES: u32 = 10;
@@ -57,6 +58,7 @@ impl FlaggedTable {
         let options = accepted(call, parse(&call.arguments()));
         let fired = call.relation();
         refuse_foreign(call);
+        refuse_shard(call, |division| division.refuses_flags(&options.within));
         let Origin {
             trigger: origin,
             table: searched,

@@ -15,7 +15,9 @@ use crate::pg::catalog::table::{self, Column};
 use crate::pg::sql::key_type::KeyType;
 use crate::pg::sql::trigger::TriggerCall;
 use crate::trigger::call::{accepted, column, refuse, typed_column};
+use crate::trigger::division::Division;
 use crate::trigger::scope::Scope;
+use crate::trigger::shard::refuse_shard;
 
 pub struct Maintained {
     pub options: MaintainOptions,
@@ -32,6 +34,7 @@ pub struct Maintained {
 impl Maintained {
     pub fn new(call: &TriggerCall<'_>) -> (Current, Self) {
         let options = accepted(call, parse(&call.arguments()));
+        refuse_shard(call, Division::refuses_clusters);
         let key = column(call, &options.key, "the key");
         let fp = &options.fingerprint;
         let fingerprint = typed_column(call, fp, "the fingerprint", &[pg_sys::INT8OID]);

@@ -167,6 +167,12 @@ pub fn name(table: Oid) -> Option<String> {
     unsafe { string(pg_sys::get_rel_name(table)) }
 }
 
+/// Are two tables in one schema?
+pub fn are_in_one_schema(one: Oid, other: Oid) -> bool {
+    // SAFETY: syscache look-ups.
+    unsafe { pg_sys::get_rel_namespace(one) == pg_sys::get_rel_namespace(other) }
+}
+
 /// The name of a function, without its schema.
 pub fn function_name(function: Oid) -> String {
     // SAFETY: a syscache look-up.
