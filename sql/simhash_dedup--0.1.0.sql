@@ -1441,6 +1441,7 @@ DECLARE
 	keys CONSTANT text := CASE $1 WHEN 'config' THEN 'dictionary, idf, options, preset'
 		WHEN 'dictionary' THEN 'stop_words, words' WHEN 'idf' THEN 'documents, source, terms' END;
 	given text;
+	used jsonb;
 	wrong text;
 BEGIN
 	IF $1 IS NULL OR $3 IS NULL OR $4 IS NULL THEN
@@ -1462,10 +1463,20 @@ BEGIN
 	END IF;
 	IF $1 = 'config' THEN
 		PERFORM simhash_catalog.check_options($4 -> 'options', $4 ->> 'preset');
+		FOREACH used IN ARRAY ARRAY[$4 -> 'dictionary', $4 -> 'idf'] LOOP
+			IF used <> 'null' AND used <> jsonb_build_object('name', used ->> 'name', 'version', (used -> 'version')::int,
+				'digest', used ->> 'digest')
+			THEN
+				PERFORM simhash_catalog.refuse_content($1, $2, $3, format('It uses %s.', left(used::text, 200)));
+			END IF;
+		END LOOP;
 	ELSIF $1 = 'dictionary' THEN
 		PERFORM simhash_catalog.check_words($2, 'word', ARRAY(SELECT jsonb_object_keys($4 -> 'words')));
 		PERFORM simhash_catalog.check_words($2, 'stop', ARRAY(SELECT jsonb_object_keys($4 -> 'stop_words')));
 	ELSE
+		IF ($4 -> 'documents')::bigint < 0 THEN
+			PERFORM simhash_catalog.refuse_content($1, $2, $3, format('It has %s documents.', $4 -> 'documents'));
+		END IF;
 		SELECT format('Term "%s" has %s of %s documents.', left(t.key, 201), t.value, $4 -> 'documents') INTO wrong
 		FROM jsonb_each($4 -> 'terms') AS t
 		WHERE length(t.key) > 200 OR t.value::bigint NOT BETWEEN 1 AND ($4 -> 'documents')::bigint LIMIT 1;
@@ -1478,8 +1489,7 @@ COMMENT ON FUNCTION simhash_catalog.check_content(text, text, int, jsonb) IS
 	'raises an error unless a version may have this content, as far as that is seen before it is '
 	'stored';
 
--- Neither here nor in the next two functions does a configuration get a version: those of the other
--- server are copied too.
+-- Configurations that use the dictionary get no version by it: those of the other server are copied.
 CREATE FUNCTION simhash_catalog.import_dictionary(name text, version int, content jsonb) RETURNS text
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
@@ -1538,7 +1548,7 @@ BEGIN
 		IF here IS DISTINCT FROM used ->> 'digest' THEN
 			RETURN format('refused: version %s of %s "%s" %s', used -> 'version',
 				CASE kind WHEN 'idf' THEN 'idf table' ELSE kind END, used ->> 'name',
-				CASE WHEN here IS NULL THEN 'is missing here' ELSE 'differs here' END);
+				CASE WHEN here IS NULL THEN 'is missing or incomplete here' ELSE 'differs here' END);
 		END IF;
 	END LOOP;
 	INSERT INTO simhash_catalog.config
@@ -1568,7 +1578,8 @@ BEGIN
 	END IF;
 	done := CASE $1 WHEN 'dictionary' THEN simhash_catalog.import_dictionary($2, $3, $4)
 		WHEN 'idf' THEN simhash_catalog.import_idf($2, $3, $4) ELSE simhash_catalog.import_config($2, $3, $4) END;
-	IF done = 'added' AND simhash_catalog.version_content($1, $2, $3)::text IS DISTINCT FROM $4::text THEN
+	-- A configuration's was seen before.
+	IF done = 'added' AND $1 <> 'config' AND simhash_catalog.version_content($1, $2, $3)::text IS DISTINCT FROM $4::text THEN
 		PERFORM simhash_catalog.refuse_content($1, $2, $3, 'What can be stored of it means something else.');
 	END IF;
 	RETURN done;
@@ -1627,12 +1638,15 @@ CREATE FUNCTION simhash_catalog.stored_faults() RETURNS TABLE (
 )
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
+DECLARE
+	nodes text[];
+	ports int[];
 BEGIN
-	RETURN QUERY WITH listed AS MATERIALIZED (SELECT n.* FROM simhash_catalog.nodes() AS n),
+	SELECT array_agg(n.node), array_agg(n.port) INTO nodes, ports FROM simhash_catalog.nodes() AS n WHERE n.active;
+	RETURN QUERY WITH listed AS (SELECT n.* FROM simhash_catalog.nodes() AS n),
 	answers AS MATERIALIZED (
-		SELECT a.* FROM (SELECT array_agg(l.node) AS nodes, array_agg(l.port) AS ports FROM listed AS l WHERE l.active) AS g,
-			simhash_catalog.ask(g.nodes, g.ports,
-				'SELECT pg_catalog.jsonb_agg(e) FROM (SELECT kind, name, version, digest FROM simhash_catalog.stored_export()) AS e') AS a),
+		SELECT a.* FROM simhash_catalog.ask(nodes, ports,
+			'SELECT pg_catalog.jsonb_agg(e) FROM (SELECT kind, name, version, digest FROM simhash_catalog.stored_export()) AS e') AS a),
 	held AS MATERIALIZED (
 		SELECT a.node, a.port, l.here, v.*
 		FROM listed AS l JOIN answers AS a ON a.node = l.node AND a.port = l.port,
