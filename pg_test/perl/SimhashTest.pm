@@ -26,7 +26,7 @@ sub pages_looked_at
 
 # A started node with the extension and the oracle in database postgres.
 # Options: conf => text for postgresql.conf; init => list for init(); damaged => the test changes files of this
-# node, and the server must not refuse a changed page before the extension sees it.
+# node, and the server must not refuse a changed page before the extension sees it; bare => without extension and oracle.
 sub new_node
 {
 	my ($name, %options) = @_;
@@ -45,6 +45,7 @@ autovacuum = off
 CONF
 	$node->start;
 	is($node->safe_psql('postgres', 'SHOW data_checksums'), 'off', 'checksums do not hide the damage') if $options{damaged};
+	return $node if $options{bare};
 	$node->safe_psql('postgres', 'CREATE EXTENSION simhash_dedup');
 	add_oracle($node, 'postgres');
 	return $node;
