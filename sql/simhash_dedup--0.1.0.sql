@@ -1346,15 +1346,33 @@ END $$;
 COMMENT ON FUNCTION simhash_catalog.canonical(jsonb) IS
 	'one text for the same JSON, whatever the encoding of the database';
 
--- Of which table an idf table counted the words does not matter.
-CREATE FUNCTION simhash_catalog.digest(content jsonb) RETURNS text
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-BEGIN ATOMIC
-	SELECT pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(
-		simhash_catalog.canonical($1 OPERATOR(pg_catalog.-) 'source'), 'UTF8')), 'hex');
-END;
-COMMENT ON FUNCTION simhash_catalog.digest(jsonb) IS
-	'SHA-256 of the content of a version: equal for versions that mean the same';
+-- Of which table an idf table counted the words does not matter. A text stands after its length, so that
+-- different lists never give the same bytes.
+CREATE FUNCTION simhash_catalog.version_digest(kind text, name text, version int) RETURNS text
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	bytes bytea;
+BEGIN
+	IF $1 = 'dictionary' THEN
+		SELECT w.lines INTO bytes FROM simhash_catalog.dictionary AS d, LATERAL (
+			SELECT count(*) AS found, coalesce(string_agg(l.line, '' ORDER BY l.line), '') AS lines FROM (
+				SELECT convert_to(concat(o.kind, ' ', length(o.tag), ':', o.tag, length(o.word), ':', o.word), 'UTF8') AS line
+				FROM simhash_catalog.dictionary_words($2, $3) AS o) AS l) AS w
+		WHERE d.name = $2 AND d.version = $3 AND d.words = w.found;
+	ELSIF $1 = 'idf' THEN
+		SELECT convert_to(concat(i.documents, ' '), 'UTF8') || t.lines INTO bytes FROM simhash_catalog.idf AS i, LATERAL (
+			SELECT count(*) AS found, coalesce(string_agg(l.line, '' ORDER BY l.line), '') AS lines FROM (
+				SELECT convert_to(concat(o.documents, ' ', length(o.term), ':', o.term), 'UTF8') AS line
+				FROM simhash_catalog.idf_term AS o WHERE o.name = $2 AND o.version = $3) AS l) AS t
+		WHERE i.name = $2 AND i.version = $3 AND i.terms = t.found;
+	ELSE
+		bytes := convert_to(simhash_catalog.canonical(simhash_catalog.version_content($1, $2, $3)), 'UTF8');
+	END IF;
+	RETURN encode(sha256(bytes), 'hex');
+END $$;
+COMMENT ON FUNCTION simhash_catalog.version_digest(text, text, int) IS
+	'SHA-256 of all that a version means, the same on every server; NULL where rows are missing';
 
 CREATE FUNCTION simhash_catalog.version_content(kind text, name text, version int) RETURNS jsonb
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -1394,7 +1412,7 @@ CREATE FUNCTION simhash_catalog.used_version(kind text, name text, version int) 
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 BEGIN ATOMIC
 	SELECT pg_catalog.jsonb_build_object('name', $2, 'version', $3,
-		'digest', simhash_catalog.digest(simhash_catalog.version_content($1, $2, $3)));
+		'digest', simhash_catalog.version_digest($1, $2, $3));
 END;
 COMMENT ON FUNCTION simhash_catalog.used_version(text, text, int) IS
 	'how the content of a configuration names a dictionary or idf table: with the digest';
@@ -1403,12 +1421,12 @@ CREATE FUNCTION simhash_catalog.stored_export()
 RETURNS TABLE (kind text, name text, version int, content jsonb, digest text)
 LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
-	SELECT v.kind, v.name, v.version, c.content, simhash_catalog.digest(c.content)
+	SELECT v.kind, v.name, v.version, simhash_catalog.version_content(v.kind, v.name, v.version),
+		simhash_catalog.version_digest(v.kind, v.name, v.version)
 	FROM (
 		SELECT 'idf' AS kind, i.name, i.version FROM simhash_catalog.idf AS i
 		UNION ALL SELECT 'dictionary', d.name, d.version FROM simhash_catalog.dictionary AS d
-		UNION ALL SELECT 'config', o.name, o.version FROM simhash_catalog.config AS o) AS v,
-		simhash_catalog.version_content(v.kind, v.name, v.version) AS c (content);
+		UNION ALL SELECT 'config', o.name, o.version FROM simhash_catalog.config AS o) AS v;
 END;
 COMMENT ON FUNCTION simhash_catalog.stored_export() IS
 	'the function simhash_stored_export, for other functions of the extension';
@@ -1440,6 +1458,7 @@ LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	keys CONSTANT text := CASE $1 WHEN 'config' THEN 'dictionary, idf, options, preset'
 		WHEN 'dictionary' THEN 'stop_words, words' WHEN 'idf' THEN 'documents, source, terms' END;
+	number CONSTANT text := '^[0-9]{1,18}$';
 	given text;
 	used jsonb;
 	wrong text;
@@ -1470,24 +1489,29 @@ BEGIN
 				PERFORM simhash_catalog.refuse_content($1, $2, $3, format('It uses %s.', left(used::text, 200)));
 			END IF;
 		END LOOP;
+		RETURN;
 	ELSIF $1 = 'dictionary' THEN
 		PERFORM simhash_catalog.check_words($2, 'word', ARRAY(SELECT jsonb_object_keys($4 -> 'words')));
 		PERFORM simhash_catalog.check_words($2, 'stop', ARRAY(SELECT jsonb_object_keys($4 -> 'stop_words')));
+		SELECT format('The tag of "%s" is %s.', w.key, left(w.value::text, 200)) INTO wrong
+		FROM (SELECT * FROM jsonb_each($4 -> 'words') UNION ALL SELECT * FROM jsonb_each($4 -> 'stop_words')) AS w
+		WHERE jsonb_typeof(w.value) NOT IN ('string', 'null') LIMIT 1;
+	ELSIF ($4 -> 'documents')::text !~ number THEN
+		wrong := format('It has %s documents.', left($4 ->> 'documents', 200));
+	ELSIF jsonb_typeof($4 -> 'source') <> 'string' THEN
+		wrong := format('Its source is %s.', left(($4 -> 'source')::text, 200));
 	ELSE
-		IF ($4 -> 'documents')::bigint < 0 THEN
-			PERFORM simhash_catalog.refuse_content($1, $2, $3, format('It has %s documents.', $4 -> 'documents'));
-		END IF;
-		SELECT format('Term "%s" has %s of %s documents.', left(t.key, 201), t.value, $4 -> 'documents') INTO wrong
+		SELECT format('Term "%s" is in %s of %s documents.', left(t.key, 201), left(t.value::text, 200), $4 -> 'documents') INTO wrong
 		FROM jsonb_each($4 -> 'terms') AS t
-		WHERE length(t.key) > 200 OR t.value::bigint NOT BETWEEN 1 AND ($4 -> 'documents')::bigint LIMIT 1;
-		IF FOUND THEN
-			PERFORM simhash_catalog.refuse_content($1, $2, $3, wrong);
-		END IF;
+		WHERE length(t.key) > 200 OR CASE WHEN t.value::text ~ number
+			THEN t.value::bigint NOT BETWEEN 1 AND ($4 -> 'documents')::bigint ELSE true END LIMIT 1;
+	END IF;
+	IF wrong IS NOT NULL THEN
+		PERFORM simhash_catalog.refuse_content($1, $2, $3, wrong);
 	END IF;
 END $$;
 COMMENT ON FUNCTION simhash_catalog.check_content(text, text, int, jsonb) IS
-	'raises an error unless a version may have this content, as far as that is seen before it is '
-	'stored';
+	'raises an error unless a version may have this content';
 
 -- Configurations that use the dictionary get no version by it: those of the other server are copied.
 CREATE FUNCTION simhash_catalog.import_dictionary(name text, version int, content jsonb) RETURNS text
@@ -1527,7 +1551,7 @@ BEGIN
 	SELECT $1, $2, t.key, t.value::bigint FROM jsonb_each($3 -> 'terms') AS t;
 	GET DIAGNOSTICS stored = ROW_COUNT;
 	INSERT INTO simhash_catalog.idf (name, version, documents, terms, source)
-	VALUES ($1, $2, ($3 -> 'documents')::bigint, stored, coalesce($3 ->> 'source', ''));
+	VALUES ($1, $2, ($3 -> 'documents')::bigint, stored, $3 ->> 'source');
 	RETURN 'added';
 END $$;
 COMMENT ON FUNCTION simhash_catalog.import_idf(text, int, jsonb) IS
@@ -1563,9 +1587,6 @@ COMMENT ON FUNCTION simhash_catalog.import_config(text, int, jsonb) IS
 
 CREATE FUNCTION simhash_catalog.stored_import(kind text, name text, version int, content jsonb) RETURNS text
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
-DECLARE
-	done text;
 BEGIN
 	PERFORM simhash_catalog.check_content($1, $2, $3, $4);
 	PERFORM simhash_catalog.lock_versions($1, $2, false);
@@ -1576,13 +1597,8 @@ BEGIN
 		RETURN CASE WHEN (simhash_catalog.version_content($1, $2, $3) - 'source')::text = ($4 - 'source')::text
 			THEN 'same' ELSE 'differs' END;
 	END IF;
-	done := CASE $1 WHEN 'dictionary' THEN simhash_catalog.import_dictionary($2, $3, $4)
+	RETURN CASE $1 WHEN 'dictionary' THEN simhash_catalog.import_dictionary($2, $3, $4)
 		WHEN 'idf' THEN simhash_catalog.import_idf($2, $3, $4) ELSE simhash_catalog.import_config($2, $3, $4) END;
-	-- A configuration's was seen before.
-	IF done = 'added' AND $1 <> 'config' AND simhash_catalog.version_content($1, $2, $3)::text IS DISTINCT FROM $4::text THEN
-		PERFORM simhash_catalog.refuse_content($1, $2, $3, 'What can be stored of it means something else.');
-	END IF;
-	RETURN done;
 END $$;
 COMMENT ON FUNCTION simhash_catalog.stored_import(text, text, int, jsonb) IS
 	'the function simhash_stored_import, for simhash_stored_copy';

@@ -114,8 +114,8 @@ EXCEPTION WHEN OTHERS THEN
 	GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
 	RETURN NEXT;
 END $$;
-\x on
-SELECT f.* FROM (VALUES
+\pset format unaligned
+SELECT n, f.* FROM (VALUES
 	(1, NULL, 'x', 1, '{}'), (2, 'config', NULL, 1, '{}'), (3, 'config', 'x', NULL, '{}'), (4, 'config', 'x', 1, NULL), (5, 'word', 'x', 1, '{}'),
 	(6, 'config', 'x@1', 1, '{}'), (7, 'idf', '', 1, '{}'), (8, 'dictionary', 'x', 0, '{}'),
 	(9, 'config', 'x', 1, '{}'), (10, 'config', 'x', 1, '[1]'), (11, 'config', 'x', 1, 'null'),
@@ -139,7 +139,7 @@ SELECT f.* FROM (VALUES
 	(32, 'idf', 'x', 1, jsonb_build_object('documents', 3, 'source', 'x', 'terms', jsonb_build_object(repeat('x', 201), 1))),
 	(33, 'idf', 'x', 1, '{"documents": 3, "terms": {}, "source": null}'), (34, 'idf', 'x', 1, '{"documents": 3, "terms": null, "source": "x"}')
 ) AS v (n, kind, name, version, content), fault(v.kind, v.name, v.version, v.content) AS f ORDER BY n;
-\x off
+\pset format aligned
 SELECT kind, name, version FROM simhash_stored_export() ORDER BY 1, 2, 3;
 
 -- Rows that are missing, after half a restore for example: no content, and no import of what uses it.
