@@ -1399,7 +1399,7 @@ BEGIN
 			'dictionary', simhash_catalog.used_version('dictionary', c.dictionary, c.dictionary_version),
 			'idf', simhash_catalog.used_version('idf', c.idf, c.idf_version))
 		INTO content FROM simhash_catalog.config AS c WHERE c.name = $2 AND c.version = $3;
-		IF content @? '$.* ? (@.digest == null)' THEN
+		IF content #> '{dictionary,digest}' = 'null' OR content #> '{idf,digest}' = 'null' THEN
 			content := NULL;
 		END IF;
 	END IF;
@@ -1442,26 +1442,50 @@ COMMENT ON FUNCTION simhash_stored_export() IS
 	'a digest, which is equal for versions that mean the same';
 
 -- Content comes from elsewhere: none of it is taken for right.
-CREATE FUNCTION simhash_catalog.refuse_content(kind text, name text, version int, detail text) RETURNS void
+CREATE FUNCTION simhash_catalog.content_fault(kind text, name text, content jsonb) RETURNS text
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	number CONSTANT text := '^[0-9]{1,18}$';
+	used jsonb;
+	fault text;
 BEGIN
-	RAISE EXCEPTION 'invalid content for version % of % "%"', $3,
-		CASE $1 WHEN 'config' THEN 'configuration' WHEN 'idf' THEN 'idf table' ELSE $1 END, $2
-		USING ERRCODE = 'invalid_parameter_value', DETAIL = $4,
-			HINT = 'The content must be what simhash_stored_export gives.';
+	IF $1 = 'config' THEN
+		PERFORM simhash_catalog.check_options($3 -> 'options', $3 ->> 'preset');
+		FOREACH used IN ARRAY ARRAY[$3 -> 'dictionary', $3 -> 'idf'] LOOP
+			IF used <> 'null' AND used <> jsonb_build_object(
+				'name', used ->> 'name', 'version', (used -> 'version')::int, 'digest', used ->> 'digest') THEN
+				fault := format('It uses %s.', left(used::text, 200));
+			END IF;
+		END LOOP;
+	ELSIF $1 = 'dictionary' THEN
+		PERFORM simhash_catalog.check_words($2, 'word', ARRAY(SELECT jsonb_object_keys($3 -> 'words')));
+		PERFORM simhash_catalog.check_words($2, 'stop', ARRAY(SELECT jsonb_object_keys($3 -> 'stop_words')));
+		SELECT format('The tag of "%s" is %s.', w.key, left(w.value::text, 200)) INTO fault
+		FROM (SELECT * FROM jsonb_each($3 -> 'words') UNION ALL SELECT * FROM jsonb_each($3 -> 'stop_words')) AS w
+		WHERE jsonb_typeof(w.value) NOT IN ('string', 'null') LIMIT 1;
+	ELSIF ($3 -> 'documents')::text !~ number THEN
+		fault := format('It has %s documents.', left($3 ->> 'documents', 200));
+	ELSIF jsonb_typeof($3 -> 'source') <> 'string' THEN
+		fault := format('Its source is %s.', left(($3 -> 'source')::text, 200));
+	ELSE
+		SELECT format('Term "%s" is in %s of %s documents.', left(t.key, 201), left(t.value::text, 200), $3 -> 'documents')
+		INTO fault FROM jsonb_each($3 -> 'terms') AS t
+		WHERE length(t.key) > 200 OR CASE WHEN t.value::text ~ number
+			THEN t.value::bigint NOT BETWEEN 1 AND ($3 -> 'documents')::bigint ELSE true END LIMIT 1;
+	END IF;
+	RETURN fault;
 END $$;
-COMMENT ON FUNCTION simhash_catalog.refuse_content(text, text, int, text) IS
-	'raises the error about content that simhash_stored_import cannot take';
+COMMENT ON FUNCTION simhash_catalog.content_fault(text, text, jsonb) IS
+	'what is wrong with the content of a version, whose keys are right; NULL if nothing is';
 
 CREATE FUNCTION simhash_catalog.check_content(kind text, name text, version int, content jsonb) RETURNS void
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	keys CONSTANT text := CASE $1 WHEN 'config' THEN 'dictionary, idf, options, preset'
 		WHEN 'dictionary' THEN 'stop_words, words' WHEN 'idf' THEN 'documents, source, terms' END;
-	number CONSTANT text := '^[0-9]{1,18}$';
+	what CONSTANT text := CASE $1 WHEN 'config' THEN 'configuration' WHEN 'idf' THEN 'idf table' ELSE $1 END;
 	given text;
-	used jsonb;
-	wrong text;
+	fault text;
 BEGIN
 	IF $1 IS NULL OR $3 IS NULL OR $4 IS NULL THEN
 		RAISE EXCEPTION 'arguments "kind", "version" and "content" must not be NULL'
@@ -1472,42 +1496,14 @@ BEGIN
 	ELSIF $3 < 1 THEN
 		RAISE EXCEPTION 'version must be positive: %', $3 USING ERRCODE = 'invalid_parameter_value';
 	END IF;
-	PERFORM simhash_catalog.check_name(
-		CASE $1 WHEN 'config' THEN 'a configuration' WHEN 'dictionary' THEN 'a dictionary' ELSE 'an idf table' END, $2);
+	PERFORM simhash_catalog.check_name(CASE $1 WHEN 'idf' THEN 'an ' ELSE 'a ' END || what, $2);
 	given := CASE jsonb_typeof($4) WHEN 'object'
 		THEN (SELECT string_agg(k, ', ' ORDER BY k COLLATE "C") FROM jsonb_object_keys($4) AS k) ELSE $4::text END;
-	IF given IS DISTINCT FROM keys THEN
-		PERFORM simhash_catalog.refuse_content($1, $2, $3,
-			format('It must be an object with the keys %s, not %s.', keys, coalesce(left(given, 200), 'none')));
-	END IF;
-	IF $1 = 'config' THEN
-		PERFORM simhash_catalog.check_options($4 -> 'options', $4 ->> 'preset');
-		FOREACH used IN ARRAY ARRAY[$4 -> 'dictionary', $4 -> 'idf'] LOOP
-			IF used <> 'null' AND used <> jsonb_build_object('name', used ->> 'name', 'version', (used -> 'version')::int,
-				'digest', used ->> 'digest')
-			THEN
-				PERFORM simhash_catalog.refuse_content($1, $2, $3, format('It uses %s.', left(used::text, 200)));
-			END IF;
-		END LOOP;
-		RETURN;
-	ELSIF $1 = 'dictionary' THEN
-		PERFORM simhash_catalog.check_words($2, 'word', ARRAY(SELECT jsonb_object_keys($4 -> 'words')));
-		PERFORM simhash_catalog.check_words($2, 'stop', ARRAY(SELECT jsonb_object_keys($4 -> 'stop_words')));
-		SELECT format('The tag of "%s" is %s.', w.key, left(w.value::text, 200)) INTO wrong
-		FROM (SELECT * FROM jsonb_each($4 -> 'words') UNION ALL SELECT * FROM jsonb_each($4 -> 'stop_words')) AS w
-		WHERE jsonb_typeof(w.value) NOT IN ('string', 'null') LIMIT 1;
-	ELSIF ($4 -> 'documents')::text !~ number THEN
-		wrong := format('It has %s documents.', left($4 ->> 'documents', 200));
-	ELSIF jsonb_typeof($4 -> 'source') <> 'string' THEN
-		wrong := format('Its source is %s.', left(($4 -> 'source')::text, 200));
-	ELSE
-		SELECT format('Term "%s" is in %s of %s documents.', left(t.key, 201), left(t.value::text, 200), $4 -> 'documents') INTO wrong
-		FROM jsonb_each($4 -> 'terms') AS t
-		WHERE length(t.key) > 200 OR CASE WHEN t.value::text ~ number
-			THEN t.value::bigint NOT BETWEEN 1 AND ($4 -> 'documents')::bigint ELSE true END LIMIT 1;
-	END IF;
-	IF wrong IS NOT NULL THEN
-		PERFORM simhash_catalog.refuse_content($1, $2, $3, wrong);
+	fault := CASE WHEN given = keys THEN simhash_catalog.content_fault($1, $2, $4)
+		ELSE format('It must be an object with the keys %s, not %s.', keys, coalesce(left(given, 200), 'none')) END;
+	IF fault IS NOT NULL THEN
+		RAISE EXCEPTION 'invalid content for version % of % "%"', $3, what, $2 USING ERRCODE = 'invalid_parameter_value',
+			DETAIL = fault, HINT = 'The content must be what simhash_stored_export gives.';
 	END IF;
 END $$;
 COMMENT ON FUNCTION simhash_catalog.check_content(text, text, int, jsonb) IS
