@@ -1487,6 +1487,417 @@ COMMENT ON FUNCTION simhash_drop_dictionary(text, int) IS
 	'drops the versions of a dictionary before before_version, with words that only they have; an '
 	'error when a configuration uses one';
 
+-- ---------------------------------------------------------------- versions on several servers
+-- The content of a version is all that it means, in JSON: a dictionary's has all its words, whatever
+-- versions there were before it. Servers compare digests of contents, and copy what another lacks.
+
+CREATE FUNCTION simhash_catalog.canonical(value jsonb) RETURNS text
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	CASE jsonb_typeof($1)
+	WHEN 'object' THEN
+		-- jsonb orders keys by their bytes in the encoding of the database.
+		RETURN (SELECT concat('{', string_agg(concat(to_jsonb(e.key), ':',
+				CASE WHEN jsonb_typeof(e.value) IN ('object', 'array') THEN simhash_catalog.canonical(e.value)
+					ELSE e.value::text END), ',' ORDER BY convert_to(e.key, 'UTF8')), '}')
+			FROM jsonb_each($1) AS e);
+	WHEN 'array' THEN
+		RETURN (SELECT concat('[', string_agg(simhash_catalog.canonical(e.value), ',' ORDER BY e.place), ']')
+			FROM jsonb_array_elements($1) WITH ORDINALITY AS e (value, place));
+	ELSE
+		RETURN $1;
+	END CASE;
+END $$;
+COMMENT ON FUNCTION simhash_catalog.canonical(jsonb) IS
+	'one text for the same JSON, whatever the encoding of the database';
+
+-- Of which table an idf table counted the words does not matter. A text stands after its length, so that
+-- different lists never give the same bytes.
+CREATE FUNCTION simhash_catalog.version_digest(kind text, name text, version int) RETURNS text
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	bytes bytea;
+BEGIN
+	IF $1 = 'dictionary' THEN
+		SELECT w.lines INTO bytes FROM simhash_catalog.dictionary AS d, LATERAL (
+			SELECT count(*) AS found, coalesce(string_agg(l.line, '' ORDER BY l.line), '') AS lines FROM (
+				SELECT convert_to(concat(o.kind, ' ', length(o.tag), ':', o.tag, length(o.word), ':', o.word), 'UTF8') AS line
+				FROM simhash_catalog.dictionary_words($2, $3) AS o) AS l) AS w
+		WHERE d.name = $2 AND d.version = $3 AND d.words = w.found;
+	ELSIF $1 = 'idf' THEN
+		SELECT convert_to(concat(i.documents, ' '), 'UTF8') || t.lines INTO bytes FROM simhash_catalog.idf AS i, LATERAL (
+			SELECT count(*) AS found, coalesce(string_agg(l.line, '' ORDER BY l.line), '') AS lines FROM (
+				SELECT convert_to(concat(o.documents, ' ', length(o.term), ':', o.term), 'UTF8') AS line
+				FROM simhash_catalog.idf_term AS o WHERE o.name = $2 AND o.version = $3) AS l) AS t
+		WHERE i.name = $2 AND i.version = $3 AND i.terms = t.found;
+	ELSE
+		bytes := convert_to(simhash_catalog.canonical(simhash_catalog.version_content($1, $2, $3)), 'UTF8');
+	END IF;
+	RETURN encode(sha256(bytes), 'hex');
+END $$;
+COMMENT ON FUNCTION simhash_catalog.version_digest(text, text, int) IS
+	'SHA-256 of all that a version means, the same on every server; NULL where rows are missing';
+
+CREATE FUNCTION simhash_catalog.version_content(kind text, name text, version int) RETURNS jsonb
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	content jsonb;
+BEGIN
+	IF $1 = 'dictionary' THEN
+		SELECT jsonb_build_object('words', w.words, 'stop_words', w.stop_words) INTO content
+		FROM simhash_catalog.dictionary AS d, LATERAL (
+			SELECT count(*) AS found,
+				coalesce(jsonb_object_agg(l.word, l.tag) FILTER (WHERE l.kind = 'word'), '{}') AS words,
+				coalesce(jsonb_object_agg(l.word, l.tag) FILTER (WHERE l.kind = 'stop'), '{}') AS stop_words
+			FROM simhash_catalog.dictionary_words($2, $3) AS l) AS w
+		WHERE d.name = $2 AND d.version = $3 AND d.words = w.found;
+	ELSIF $1 = 'idf' THEN
+		SELECT jsonb_build_object('documents', i.documents, 'source', i.source, 'terms', t.terms) INTO content
+		FROM simhash_catalog.idf AS i, LATERAL (
+			SELECT count(*) AS found, coalesce(jsonb_object_agg(l.term, l.documents), '{}') AS terms
+			FROM simhash_catalog.idf_term AS l WHERE l.name = $2 AND l.version = $3) AS t
+		WHERE i.name = $2 AND i.version = $3 AND i.terms = t.found;
+	ELSE
+		SELECT jsonb_build_object('options', c.options, 'preset', c.preset,
+			'dictionary', simhash_catalog.used_version('dictionary', c.dictionary, c.dictionary_version),
+			'idf', simhash_catalog.used_version('idf', c.idf, c.idf_version))
+		INTO content FROM simhash_catalog.config AS c WHERE c.name = $2 AND c.version = $3;
+		IF content #> '{dictionary,digest}' = 'null' OR content #> '{idf,digest}' = 'null' THEN
+			content := NULL;
+		END IF;
+	END IF;
+	RETURN content;
+END $$;
+COMMENT ON FUNCTION simhash_catalog.version_content(text, text, int) IS
+	'all that a version means, as simhash_stored_import takes it; NULL where rows are missing';
+
+CREATE FUNCTION simhash_catalog.used_version(kind text, name text, version int) RETURNS jsonb
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT pg_catalog.jsonb_build_object('name', $2, 'version', $3,
+		'digest', simhash_catalog.version_digest($1, $2, $3));
+END;
+COMMENT ON FUNCTION simhash_catalog.used_version(text, text, int) IS
+	'how the content of a configuration names a dictionary or idf table: with the digest';
+
+CREATE FUNCTION simhash_catalog.stored_export()
+RETURNS TABLE (kind text, name text, version int, content jsonb, digest text)
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT v.kind, v.name, v.version, simhash_catalog.version_content(v.kind, v.name, v.version),
+		simhash_catalog.version_digest(v.kind, v.name, v.version)
+	FROM (
+		SELECT 'idf' AS kind, i.name, i.version FROM simhash_catalog.idf AS i
+		UNION ALL SELECT 'dictionary', d.name, d.version FROM simhash_catalog.dictionary AS d
+		UNION ALL SELECT 'config', o.name, o.version FROM simhash_catalog.config AS o) AS v;
+END;
+COMMENT ON FUNCTION simhash_catalog.stored_export() IS
+	'the function simhash_stored_export, for other functions of the extension';
+
+CREATE FUNCTION simhash_stored_export()
+RETURNS TABLE (kind text, name text, version int, content jsonb, digest text)
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT e.kind, e.name, e.version, e.content, e.digest FROM simhash_catalog.stored_export() AS e;
+END;
+COMMENT ON FUNCTION simhash_stored_export() IS
+	'each stored version with all that it means, for simhash_stored_import on another server, and '
+	'a digest, which is equal for versions that mean the same';
+
+-- Content comes from elsewhere: none of it is taken for right.
+CREATE FUNCTION simhash_catalog.content_fault(kind text, name text, content jsonb) RETURNS text
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	number CONSTANT text := '^[0-9]{1,18}$';
+	used jsonb;
+	fault text;
+BEGIN
+	IF $1 = 'config' THEN
+		PERFORM simhash_catalog.check_options($3 -> 'options', $3 ->> 'preset');
+		FOREACH used IN ARRAY ARRAY[$3 -> 'dictionary', $3 -> 'idf'] LOOP
+			IF used <> 'null' AND used <> jsonb_build_object(
+				'name', used ->> 'name', 'version', (used -> 'version')::int, 'digest', used ->> 'digest') THEN
+				fault := format('It uses %s.', left(used::text, 200));
+			END IF;
+		END LOOP;
+	ELSIF $1 = 'dictionary' THEN
+		PERFORM simhash_catalog.check_words($2, 'word', ARRAY(SELECT jsonb_object_keys($3 -> 'words')));
+		PERFORM simhash_catalog.check_words($2, 'stop', ARRAY(SELECT jsonb_object_keys($3 -> 'stop_words')));
+		SELECT format('The tag of "%s" is %s.', w.key, left(w.value::text, 200)) INTO fault
+		FROM (SELECT * FROM jsonb_each($3 -> 'words') UNION ALL SELECT * FROM jsonb_each($3 -> 'stop_words')) AS w
+		WHERE jsonb_typeof(w.value) NOT IN ('string', 'null') LIMIT 1;
+	ELSIF ($3 -> 'documents')::text !~ number THEN
+		fault := format('It has %s documents.', left($3 ->> 'documents', 200));
+	ELSIF jsonb_typeof($3 -> 'source') <> 'string' THEN
+		fault := format('Its source is %s.', left(($3 -> 'source')::text, 200));
+	ELSE
+		SELECT format('Term "%s" is in %s of %s documents.', left(t.key, 201), left(t.value::text, 200), $3 -> 'documents')
+		INTO fault FROM jsonb_each($3 -> 'terms') AS t
+		WHERE length(t.key) > 200 OR CASE WHEN t.value::text ~ number
+			THEN t.value::bigint NOT BETWEEN 1 AND ($3 -> 'documents')::bigint ELSE true END LIMIT 1;
+	END IF;
+	RETURN fault;
+END $$;
+COMMENT ON FUNCTION simhash_catalog.content_fault(text, text, jsonb) IS
+	'what is wrong with the content of a version, whose keys are right; NULL if nothing is';
+
+CREATE FUNCTION simhash_catalog.check_content(kind text, name text, version int, content jsonb) RETURNS void
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	keys CONSTANT text := CASE $1 WHEN 'config' THEN 'dictionary, idf, options, preset'
+		WHEN 'dictionary' THEN 'stop_words, words' WHEN 'idf' THEN 'documents, source, terms' END;
+	what CONSTANT text := CASE $1 WHEN 'config' THEN 'configuration' WHEN 'idf' THEN 'idf table' ELSE $1 END;
+	given text;
+	fault text;
+BEGIN
+	IF $1 IS NULL OR $3 IS NULL OR $4 IS NULL THEN
+		RAISE EXCEPTION 'arguments "kind", "version" and "content" must not be NULL'
+			USING ERRCODE = 'null_value_not_allowed';
+	ELSIF keys IS NULL THEN
+		RAISE EXCEPTION 'unknown kind of version: "%"', $1 USING ERRCODE = 'invalid_parameter_value',
+			HINT = 'The kinds are config, dictionary and idf.';
+	ELSIF $3 < 1 THEN
+		RAISE EXCEPTION 'version must be positive: %', $3 USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	PERFORM simhash_catalog.check_name(CASE $1 WHEN 'idf' THEN 'an ' ELSE 'a ' END || what, $2);
+	given := CASE jsonb_typeof($4) WHEN 'object'
+		THEN (SELECT string_agg(k, ', ' ORDER BY k COLLATE "C") FROM jsonb_object_keys($4) AS k) ELSE $4::text END;
+	fault := CASE WHEN given = keys THEN simhash_catalog.content_fault($1, $2, $4)
+		ELSE format('It must be an object with the keys %s, not %s.', keys, coalesce(left(given, 200), 'none')) END;
+	IF fault IS NOT NULL THEN
+		RAISE EXCEPTION 'invalid content for version % of % "%"', $3, what, $2 USING ERRCODE = 'invalid_parameter_value',
+			DETAIL = fault, HINT = 'The content must be what simhash_stored_export gives.';
+	END IF;
+END $$;
+COMMENT ON FUNCTION simhash_catalog.check_content(text, text, int, jsonb) IS
+	'raises an error unless a version may have this content';
+
+-- Configurations that use the dictionary get no version by it: those of the other server are copied.
+CREATE FUNCTION simhash_catalog.import_dictionary(name text, version int, content jsonb) RETURNS text
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	newest int;
+	held int;
+BEGIN
+	-- Words of a later version are stored as changes of the one before it.
+	SELECT max(d.version) INTO newest FROM simhash_catalog.dictionary AS d WHERE d.name = $1;
+	IF newest > $2 THEN
+		RETURN format('refused: version %s of the dictionary is here already', newest);
+	END IF;
+	WITH given AS (
+		SELECT 'word' AS kind, w.key AS word, w.value AS tag FROM jsonb_each_text($3 -> 'words') AS w
+		UNION ALL SELECT 'stop', w.key, w.value FROM jsonb_each_text($3 -> 'stop_words') AS w),
+	changes AS (
+		INSERT INTO simhash_catalog.dictionary_word (dictionary, version, kind, word, tag, removed)
+		SELECT $1, $2, coalesce(g.kind, h.kind), coalesce(g.word, h.word), g.tag, g.word IS NULL
+		FROM given AS g FULL JOIN simhash_catalog.dictionary_words($1, newest) AS h
+			ON h.kind = g.kind AND h.word = g.word
+		WHERE g.word IS NULL OR h.word IS NULL OR g.tag IS DISTINCT FROM h.tag)
+	SELECT count(*) INTO held FROM given;
+	INSERT INTO simhash_catalog.dictionary (name, version, words) VALUES ($1, $2, held);
+	RETURN 'added';
+END $$;
+COMMENT ON FUNCTION simhash_catalog.import_dictionary(text, int, jsonb) IS
+	'adds a version of a dictionary with this content; for simhash_stored_import';
+
+CREATE FUNCTION simhash_catalog.import_idf(name text, version int, content jsonb) RETURNS text
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	stored bigint;
+BEGIN
+	INSERT INTO simhash_catalog.idf_term (name, version, term, documents)
+	SELECT $1, $2, t.key, t.value::bigint FROM jsonb_each($3 -> 'terms') AS t;
+	GET DIAGNOSTICS stored = ROW_COUNT;
+	INSERT INTO simhash_catalog.idf (name, version, documents, terms, source)
+	VALUES ($1, $2, ($3 -> 'documents')::bigint, stored, $3 ->> 'source');
+	RETURN 'added';
+END $$;
+COMMENT ON FUNCTION simhash_catalog.import_idf(text, int, jsonb) IS
+	'adds a version of an idf table with this content; for simhash_stored_import';
+
+-- It gets an id of its own: what sessions have loaded under another id may be of dropped versions.
+CREATE FUNCTION simhash_catalog.import_config(name text, version int, content jsonb) RETURNS text
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	kind text;
+	used jsonb;
+	here text;
+BEGIN
+	FOREACH kind IN ARRAY '{dictionary,idf}'::text[] LOOP
+		used := $3 -> kind;
+		CONTINUE WHEN used = 'null';
+		here := simhash_catalog.used_version(kind, used ->> 'name', (used -> 'version')::int) ->> 'digest';
+		IF here IS DISTINCT FROM used ->> 'digest' THEN
+			RETURN format('refused: version %s of %s "%s" %s', used -> 'version',
+				CASE kind WHEN 'idf' THEN 'idf table' ELSE kind END, used ->> 'name',
+				CASE WHEN here IS NULL THEN 'is missing or incomplete here' ELSE 'differs here' END);
+		END IF;
+	END LOOP;
+	INSERT INTO simhash_catalog.config
+		(name, version, options, preset, dictionary, dictionary_version, idf, idf_version)
+	VALUES ($1, $2, $3 -> 'options', $3 ->> 'preset', $3 #>> '{dictionary,name}', ($3 #> '{dictionary,version}')::int,
+		$3 #>> '{idf,name}', ($3 #> '{idf,version}')::int);
+	RETURN 'added';
+END $$;
+COMMENT ON FUNCTION simhash_catalog.import_config(text, int, jsonb) IS
+	'adds a version of a configuration with this content, if what it uses is here and the same; '
+	'for simhash_stored_import';
+
+CREATE FUNCTION simhash_catalog.stored_import(kind text, name text, version int, content jsonb) RETURNS text
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM simhash_catalog.check_content($1, $2, $3, $4);
+	PERFORM simhash_catalog.lock_versions($1, $2, false);
+	IF $1 = 'dictionary' AND EXISTS (SELECT FROM simhash_catalog.dictionary AS d WHERE (d.name, d.version) = ($2, $3))
+		OR $1 = 'idf' AND EXISTS (SELECT FROM simhash_catalog.idf AS i WHERE (i.name, i.version) = ($2, $3))
+		OR $1 = 'config' AND EXISTS (SELECT FROM simhash_catalog.config AS c WHERE (c.name, c.version) = ($2, $3))
+	THEN
+		RETURN CASE WHEN (simhash_catalog.version_content($1, $2, $3) - 'source')::text = ($4 - 'source')::text
+			THEN 'same' ELSE 'differs' END;
+	END IF;
+	RETURN CASE $1 WHEN 'dictionary' THEN simhash_catalog.import_dictionary($2, $3, $4)
+		WHEN 'idf' THEN simhash_catalog.import_idf($2, $3, $4) ELSE simhash_catalog.import_config($2, $3, $4) END;
+END $$;
+COMMENT ON FUNCTION simhash_catalog.stored_import(text, text, int, jsonb) IS
+	'the function simhash_stored_import, for simhash_stored_copy';
+
+CREATE FUNCTION simhash_stored_import(kind text, name text, version int, content jsonb) RETURNS text
+LANGUAGE sql BEGIN ATOMIC SELECT simhash_catalog.stored_import($1, $2, $3, $4); END;
+COMMENT ON FUNCTION simhash_stored_import(text, text, int, jsonb) IS
+	'stores a version that simhash_stored_export gave elsewhere: says added; same or differs if it '
+	'is there, and then nothing changes; or why it is refused';
+
+-- ---------------------------------------------------------------- versions on the nodes of Citus
+-- Each node is asked on a connection of its own, this one too: what counts is what is committed, and
+-- what a node stores is committed at once.
+
+CREATE FUNCTION simhash_catalog.nodes() RETURNS TABLE (node text, port int, here boolean, active boolean)
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	is_worker boolean;
+	knows_coordinator boolean;
+BEGIN
+	IF to_regclass('pg_catalog.pg_dist_node') IS NULL THEN
+		RAISE EXCEPTION 'extension "citus" does not exist' USING ERRCODE = 'undefined_object',
+			HINT = 'Versions get to other servers with simhash_stored_export and simhash_stored_import.';
+	END IF;
+	EXECUTE 'SELECT g.groupid > 0, EXISTS (SELECT FROM pg_dist_node AS n WHERE n.groupid = 0) FROM pg_dist_local_group AS g'
+	INTO is_worker, knows_coordinator;
+	IF is_worker AND NOT knows_coordinator THEN
+		RAISE EXCEPTION 'this node does not know the coordinator' USING ERRCODE = 'object_not_in_prerequisite_state',
+			HINT = 'Do this on the coordinator, or call citus_set_coordinator_host there before.';
+	END IF;
+	RETURN QUERY EXECUTE
+		'SELECT n.nodename, n.nodeport, n.groupid = g.groupid, n.isactive
+		FROM pg_dist_node AS n, pg_dist_local_group AS g WHERE n.noderole = ''primary''';
+	IF NOT knows_coordinator THEN
+		RETURN QUERY SELECT current_setting('citus.local_hostname'), current_setting('port')::int, true, true;
+	END IF;
+END $$;
+COMMENT ON FUNCTION simhash_catalog.nodes() IS
+	'the nodes of a cluster of Citus, and which of them this one is';
+
+CREATE FUNCTION simhash_catalog.ask(nodes text[], ports int[], command text)
+RETURNS TABLE (node text, port int, answered boolean, answer text)
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	-- When it asks several at once, Citus looks for answers every 10 ms.
+	RETURN QUERY EXECUTE 'SELECT * FROM master_run_on_worker(
+		$1, $2, array_fill($3, ARRAY[cardinality($1)]), cardinality($1) > 1)'
+	USING $1, $2, $3;
+END $$;
+COMMENT ON FUNCTION simhash_catalog.ask(text[], int[], text) IS
+	'runs a query of one value on nodes of Citus at the same time, as the caller; the value, or the error';
+
+CREATE FUNCTION simhash_catalog.stored_faults() RETURNS TABLE (
+	node text, port int, kind text, name text, version int, fault text, is_here boolean
+)
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	nodes text[];
+	ports int[];
+BEGIN
+	SELECT array_agg(n.node), array_agg(n.port) INTO nodes, ports FROM simhash_catalog.nodes() AS n WHERE n.active;
+	RETURN QUERY WITH listed AS (SELECT n.* FROM simhash_catalog.nodes() AS n),
+	answers AS MATERIALIZED (
+		SELECT a.* FROM simhash_catalog.ask(nodes, ports,
+			'SELECT pg_catalog.jsonb_agg(e) FROM (SELECT kind, name, version, digest FROM simhash_catalog.stored_export()) AS e') AS a),
+	held AS MATERIALIZED (
+		SELECT a.node, a.port, l.here, v.*
+		FROM listed AS l JOIN answers AS a ON a.node = l.node AND a.port = l.port,
+			jsonb_to_recordset(CASE WHEN a.answered THEN nullif(a.answer, '')::jsonb END)
+				AS v (kind text, name text, version int, digest text)),
+	-- What others are compared with: the version here or, where that is missing or not whole, the
+	-- first node's.
+	standard AS (
+		SELECT DISTINCT ON (h.kind, h.name, h.version) h.*
+		FROM held AS h ORDER BY h.kind, h.name, h.version, h.digest IS NULL, h.here DESC, h.node, h.port)
+	SELECT f.* FROM (
+		SELECT a.node, a.port, s.kind, s.name, s.version,
+			CASE WHEN h.kind IS NULL THEN 'missing' WHEN h.digest IS NULL THEN 'incomplete'
+				WHEN h.digest <> s.digest THEN 'differs' END AS fault,
+			s.here AND s.digest IS NOT NULL AS is_here
+		FROM answers AS a CROSS JOIN standard AS s LEFT JOIN held AS h
+			ON (h.node, h.port, h.kind, h.name, h.version) = (a.node, a.port, s.kind, s.name, s.version)
+		WHERE a.answered
+		UNION ALL
+		SELECT l.node, l.port, NULL, NULL, NULL, CASE WHEN l.active THEN coalesce(a.answer, 'no answer') ELSE 'not active' END, false
+		FROM listed AS l LEFT JOIN answers AS a ON a.node = l.node AND a.port = l.port
+		WHERE a.answered IS NOT TRUE) AS f
+	WHERE f.fault IS NOT NULL ORDER BY f.kind DESC, f.name, f.version, f.node, f.port;
+END $$;
+COMMENT ON FUNCTION simhash_catalog.stored_faults() IS
+	'the function simhash_stored_check, with whether this node has a version that another lacks';
+
+CREATE FUNCTION simhash_stored_check(
+	OUT node text, OUT port int, OUT kind text, OUT name text, OUT version int, OUT fault text
+) RETURNS SETOF record
+LANGUAGE sql
+BEGIN ATOMIC
+	SELECT f.node, f.port, f.kind, f.name, f.version, f.fault FROM simhash_catalog.stored_faults() AS f;
+END;
+COMMENT ON FUNCTION simhash_stored_check() IS
+	'what is wrong with the stored versions on the nodes of Citus: missing, differs or incomplete, '
+	'and nodes that do not answer; no row when all mean the same everywhere';
+
+CREATE FUNCTION simhash_stored_copy(
+	OUT node text, OUT port int, OUT kind text, OUT name text, OUT version int, OUT outcome text
+) RETURNS SETOF record
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	is_here boolean;
+	of_version text;
+	content text;
+	read text;
+BEGIN
+	FOR node, port, kind, name, version, outcome, is_here IN
+		SELECT f.* FROM simhash_catalog.stored_faults() AS f ORDER BY f.kind DESC, f.name, f.version, f.node, f.port
+	LOOP
+		IF outcome = 'missing' AND is_here THEN
+			of_version := format('%L, %L, %s', kind, name, version);
+			-- Once for all nodes.
+			IF read IS DISTINCT FROM of_version THEN
+				SELECT a.answer INTO content
+				FROM (SELECT ARRAY[n.node] AS node, ARRAY[n.port] AS port FROM simhash_catalog.nodes() AS n WHERE n.here) AS h,
+					simhash_catalog.ask(h.node, h.port, format('SELECT simhash_catalog.version_content(%s)', of_version)) AS a;
+				read := of_version;
+			END IF;
+			SELECT a.answer INTO outcome
+			FROM simhash_catalog.ask(ARRAY[node], ARRAY[port],
+				format('SELECT simhash_catalog.stored_import(%s, %L)', of_version, content)) AS a;
+		END IF;
+		RETURN NEXT;
+	END LOOP;
+END $$;
+COMMENT ON FUNCTION simhash_stored_copy() IS
+	'stores the versions of this node on the nodes of Citus that lack them: for each added, or why '
+	'not; and the rows of simhash_stored_check that this cannot mend';
+
 -- ---------------------------------------------------------------- flagging
 
 CREATE FUNCTION simhash_flag_duplicate() RETURNS trigger

@@ -58,6 +58,9 @@ SQL
 	is($node->safe_psql($name, q{SELECT has_schema_privilege('bob', 'simhash_catalog', 'CREATE')}), 'f', "$name: others create nothing in simhash_catalog");
 	ok(may($name, 'alice'), "$name: the owner of the database makes versions");
 	ok(!may($name, 'bob'), "$name: others do not");
+	my $imports = q{SELECT simhash_stored_import('idf', 'i', 1, '{"documents": 1, "source": "", "terms": {"a": 1}}')};
+	is($node->safe_psql($name, $imports, extra_params => [ '-U', 'alice' ]), 'added', "$name: the owner imports versions too");
+	is($node->psql($name, $imports, extra_params => [ '-U', 'bob' ]), 3, "$name: others do not");
 	restored($name, "${name}_by_superuser", $superuser);
 	ok(may("${name}_by_superuser", 'alice'), "$name: restored by a superuser, the owner makes versions");
 
