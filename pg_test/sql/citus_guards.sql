@@ -150,6 +150,13 @@ DELETE FROM pg_dist_shard WHERE shardid <> 102008;
 SELECT (s).node, (s).port, (s).shard, to_jsonb(s) - '{node,port,shard}'::text[] = to_jsonb(t) AS same
 FROM simhash_index_stats_shards('doc_fp') s, simhash_index_stats('doc_fp_102008') t;
 SELECT * FROM simhash_index_verify_shards('doc_fp', true);
+-- More faults than are returned.
+DROP TRIGGER flag ON doc_102008;
+UPDATE pg_index SET indisready = false WHERE indexrelid = 'doc_fp_102008'::regclass;
+INSERT INTO doc_102008 (tenant, id, fp) SELECT 1, i, i FROM generate_series(11, 2000) i;
+UPDATE pg_index SET indisready = true WHERE indexrelid = 'doc_fp_102008'::regclass;
+SELECT count(*) FROM simhash_index_verify('doc_fp_102008', true);
+SELECT shard, count(*), max(fault) FILTER (WHERE fault LIKE 'more%') FROM simhash_index_verify_shards('doc_fp', true) GROUP BY shard;
 
 -- A Citus with other columns.
 ALTER TABLE pg_dist_partition ALTER repmodel TYPE text;
