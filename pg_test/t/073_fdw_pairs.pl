@@ -68,7 +68,8 @@ sub limited
 	return join ' UNION ALL ', map { "(SELECT id, fp <~> $q AS d FROM ${tree}_$_ ORDER BY fp <~> $q LIMIT $limit)" } 0 .. 2;
 }
 
-for my $q (4711 << 48, 0, -1, 7777777777777777)
+my @q = (4711 << 48, 0, -1, 7777777777777777);
+for my $q (@q)
 {
 	my $number = $q < 0 ? "($q)" : $q;
 	my $want = 'SELECT ' . distance('fp', $number) . " AS d FROM whole ORDER BY 1 LIMIT 20";
@@ -186,9 +187,20 @@ refused("CREATE TRIGGER flag BEFORE INSERT ON spread_0 $flag; INSERT INTO spread
 	'a flag trigger on a foreign table');
 refused("CREATE TRIGGER flag BEFORE INSERT ON spread $flag; INSERT INTO spread VALUES (-1, 1, 0, 1)", '0A000', '"spread_1" is a foreign table',
 	'a flag trigger of a table with foreign partitions');
+# Two sessions that store neighbours would not see each other's rows: each has the snapshot of its first query there.
+$head->safe_psql('postgres', 'CREATE TABLE kept (key bigint PRIMARY KEY, cluster_id bigint NOT NULL)');
+my $keep = "FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=kept', 'key=id', 'fingerprint=fp', 'radius=3')";
+refused("CREATE TRIGGER keep AFTER INSERT ON spread $keep; INSERT INTO spread VALUES (-1, 1, 0, 1)", '0A000', '"spread_1" is a foreign table',
+	'a trigger that keeps clusters of a table with foreign partitions');
 refused('ALTER TABLE spread ADD EXCLUDE USING simhash (fp WITH ~=);', '0A000', '.*', 'an exclusion constraint over servers');
 refused('ALTER FOREIGN TABLE spread_0 ADD EXCLUDE USING simhash (fp WITH ~=)', '0A000', 'exclusion constraints are not supported on foreign tables', 'an exclusion constraint of a foreign table');
 refused('CREATE INDEX ON spread_0 USING simhash (fp)', '42809', 'cannot create index on', 'an index of a foreign table');
+
+
+# An index of the partitioned table has none of foreign partitions, and changes what is sent: not what is found.
+$head->safe_psql('postgres', 'CREATE INDEX spread_fp ON spread USING simhash (fp)');
+is(scalar(grep { /hamming_within\(fp, 42::bigint, 3\)|<~>.*<= 3/ } shipped(plan_of('SELECT id FROM spread WHERE fp <~> 42 <= 3'))), 3, 'with an index of the partitioned table searches are shipped');
+same_rows("SELECT id FROM spread WHERE fp <~> $q[0] <= 5", 'SELECT id FROM whole WHERE ' . distance('fp', $q[0]) . ' <= 5', 'and answered');
 
 # ---- the other server is not like this one ----------------------------------------------------------------------------------
 
