@@ -13,6 +13,7 @@
 #   KEEP        KEEP=1 leaves the server of `make demo` running
 #   ROWS        rows of `make bench`, or several numbers with commas between them
 #   SETS        sets of `make bench` (A,B,C)
+#   QUESTIONS   how many searches `make bench-others` and `bench-fdw` measure
 #   SEED        what `make bench-planner` draws its tables and queries from; QUERIES: how many (1000)
 #   PEERS       PEERS=all measures the side table at any size
 #   OUT         folder for the result of `make bench`, `quality` and `bench-text` (target/bench, ...)
@@ -21,9 +22,9 @@
 #   PYTHON      an interpreter: with the packages simhash and jieba for `make bench-text`, with datasketch for `make bench-others`, with
 #               psycopg, sqlalchemy, alembic and django for the Python of the pages in `make test`
 
-export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE MAJORS FULL TESTS JOBS DESTDIR KEEP ROWS SETS SEED QUERIES PEERS OUT SECONDS_EACH DATA PYTHON
+export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE MAJORS FULL TESTS JOBS DESTDIR KEEP ROWS SETS SEED QUERIES QUESTIONS PEERS OUT SECONDS_EACH DATA PYTHON
 
-.PHONY: help build install demo test test-majors test-citus quick soak fuzz bench bench-s0 bench-cold bench-text bench-model bench-planner bench-triggers bench-ingest bench-others bench-tutorial bench-citus quality deb dist test-deb test-docker clean
+.PHONY: help build install demo test test-majors test-citus quick soak fuzz bench bench-s0 bench-cold bench-text bench-model bench-planner bench-triggers bench-ingest bench-others bench-tutorial bench-citus bench-fdw quality deb dist test-deb test-docker clean
 .DEFAULT_GOAL := help
 
 help:
@@ -45,6 +46,7 @@ help:
 	@echo 'make bench-others   near-duplicates of a text by this extension, pg_trgm, pgvector, and MinHash in Python'
 	@echo 'make bench-tutorial how long writers wait while a large table goes through the tutorial (ROWS=1000000)'
 	@echo 'make bench-citus    pairs, clusters and searches on 1, 2 and 3 workers of Citus, next to one table (ROWS=200000)'
+	@echo 'make bench-fdw      searches and pairs over three servers with postgres_fdw, next to one server (ROWS=1000000)'
 	@echo 'make quality        precision and recall of the fingerprints on labelled text (DATA=/folder)'
 	@echo 'make build          compile for the server of PG_CONFIG'
 	@echo 'make install        build, then install into that server (honours PG_CONFIG and DESTDIR)'
@@ -113,6 +115,9 @@ bench-citus:
 
 bench-tutorial:
 	@bench/tutorial/run.sh
+
+bench-fdw:
+	@bench/scale_out/fdw.sh
 
 quality:
 	@bench/quality/run.sh

@@ -2,6 +2,7 @@
 # partitions): searches and the order by distance are shipped, with the answers of one server that has all rows.
 use strict;
 use warnings;
+use SimhashForeign;
 use SimhashTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -18,28 +19,21 @@ CREATE TABLE whole (id bigint PRIMARY KEY, part int, fp bigint);
 INSERT INTO whole SELECT i, i % 3, CASE WHEN i % 50 = 0 THEN NULL WHEN i % 9 = 0 THEN flip(4711::bigint << 48, i % 4) ELSE skewed_fp() END
 	FROM generate_series(1, 9000) i;
 CREATE INDEX whole_fp ON whole USING simhash (fp);
-CREATE TABLE spread (id bigint, part int, fp bigint) PARTITION BY LIST (part);
 CREATE TABLE asked (n int, fp bigint);
 INSERT INTO asked SELECT row_number() OVER (), fp FROM (SELECT flip(fp, 2) AS fp FROM whole WHERE fp IS NOT NULL ORDER BY random() LIMIT 10) x;
 INSERT INTO asked VALUES (11, 4711::bigint << 48), (12, 0), (13, -1), (14, random_fp());
 ANALYZE;
 SQL
-my @servers;
-for my $i (0 .. 2)
-{
-	my $server = new_node("server$i");
-	push @servers, $server;
-	$server->safe_psql('postgres', <<'SQL');
+my @servers = add_servers($head, 3, <<'SQL');
 CREATE TABLE share (id bigint, part int, fp bigint);
 CREATE INDEX share_fp ON share USING simhash (fp);
 SQL
-	my ($host, $port) = ($server->host, $server->port);
+add_tree($head, 3, 'spread', 'id bigint, part int, fp bigint', 'share', "async_capable 'true'");
+for my $i (0 .. 2)
+{
+	my ($host, $port) = ($servers[$i]->host, $servers[$i]->port);
+	# The same server, without the word about the extension.
 	$head->safe_psql('postgres', <<"SQL");
-CREATE SERVER s$i FOREIGN DATA WRAPPER postgres_fdw
-	OPTIONS (host '$host', port '$port', dbname 'postgres', extensions 'simhash_dedup', async_capable 'true');
-CREATE USER MAPPING FOR CURRENT_USER SERVER s$i;
-CREATE FOREIGN TABLE share$i PARTITION OF spread FOR VALUES IN ($i) SERVER s$i OPTIONS (table_name 'share');
--- The same server, without the word about the extension.
 CREATE SERVER plain$i FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$host', port '$port', dbname 'postgres');
 CREATE USER MAPPING FOR CURRENT_USER SERVER plain$i;
 CREATE FOREIGN TABLE plain$i (id bigint, part int, fp bigint) SERVER plain$i OPTIONS (table_name 'share');
@@ -57,9 +51,6 @@ sub plan_of
 }
 
 my $q = 4711 << 48;
-# Each Remote SQL of a plan.
-sub shipped { my $plan = shift; return $plan =~ /Remote SQL: (.*)/g; }
-
 my @sql = shipped(plan_of("SELECT id FROM spread WHERE fp <~> $q <= 3"));
 is(scalar @sql, 3, 'a search asks three servers');
 like($_, qr/WHERE .*<~>.*<= 3/, 'the radius is shipped') for @sql;
@@ -81,7 +72,7 @@ like($plan, qr/Merge Append/, 'the nearest of each server are merged');
 @sql = shipped($plan);
 is(scalar @sql, 3, 'the nearest are asked of three servers');
 like($_, qr/ORDER BY .*<~>/, 'the order is shipped') for @sql;
-$plan = plan_of("SELECT id FROM share0 ORDER BY fp <~> $q LIMIT 5");
+$plan = plan_of("SELECT id FROM spread_0 ORDER BY fp <~> $q LIMIT 5");
 like($plan, qr/Remote SQL: .*ORDER BY .*<~>.* LIMIT 5/, 'one server gets the limit as well');
 $plan = plan_of("SELECT id FROM spread WHERE fp <~> $q <= 8 ORDER BY fp <~> $q LIMIT 5");
 @sql = shipped($plan);
@@ -91,7 +82,7 @@ like($_, qr/WHERE .*<= 8.*ORDER BY .*<~>/, 'order and radius are shipped togethe
 # A parameter: a lookup for each row of another table. postgres_fdw thinks of it only when the other
 # server is asked for estimates.
 $head->safe_psql('postgres', "ALTER SERVER s1 OPTIONS (ADD use_remote_estimate 'true')");
-my $lookups = 'SELECT a.n, s.id FROM asked a, LATERAL (SELECT id FROM share1 s WHERE s.fp <~> a.fp <= 3) s WHERE a.n = 11';
+my $lookups = 'SELECT a.n, s.id FROM asked a, LATERAL (SELECT id FROM spread_1 s WHERE s.fp <~> a.fp <= 3) s WHERE a.n = 11';
 like(plan_of($lookups), qr/Remote SQL: .*<~>\) \$1::bigint\) <= 3/, 'a radius around a column of another table is shipped');
 is($head->safe_psql('postgres', "SELECT count(*) || ' ' || sum(id) FROM ($lookups) x"),
 	$head->safe_psql('postgres', "SELECT count(*) || ' ' || sum(id) FROM whole WHERE part = 1 AND bit_count((fp # $q)::bit(64)) <= 3"),

@@ -20,7 +20,7 @@ use crate::pg::catalog::{table, table_name};
 use crate::pg::process::error::raise;
 use crate::pg::sql::trigger::TriggerCall;
 use crate::pg::sql::trigger_tree::Origin;
-use crate::trigger::call::{Known, accepted, refuse, remembered};
+use crate::trigger::call::{Known, accepted, refuse, refuse_foreign, remembered};
 use crate::trigger::scope::Scope;
 use crate::trigger::shard::refuse_shard;
 
@@ -106,14 +106,6 @@ impl FlaggedTable {
             columns,
         };
         (current, known)
-    }
-}
-
-fn refuse_foreign(call: &TriggerCall<'_>) {
-    if table::is_foreign(call.relation()) {
-        let message = format!("\"{}\" is a foreign table", call.relation().name());
-        let hint = "Create the trigger on the table that it stands for.".to_owned();
-        refuse(call, ERRCODE_FEATURE_NOT_SUPPORTED, message, Some(hint));
     }
 }
 

@@ -8,8 +8,8 @@ use std::thread::LocalKey;
 
 use pgrx::PgSqlErrorCode;
 use pgrx::PgSqlErrorCode::{
-    ERRCODE_DATATYPE_MISMATCH, ERRCODE_INVALID_COLUMN_REFERENCE, ERRCODE_INVALID_PARAMETER_VALUE,
-    ERRCODE_UNDEFINED_FUNCTION,
+    ERRCODE_DATATYPE_MISMATCH, ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INVALID_COLUMN_REFERENCE,
+    ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_UNDEFINED_FUNCTION,
 };
 use pgrx::pg_sys::Oid;
 
@@ -34,6 +34,17 @@ pub fn refuse(
         call.relation().name()
     );
     report(code, message.into(), Some(which), hint)
+}
+
+/// Refuses a foreign table. Its rows come and go at another server without this trigger. And
+/// postgres_fdw searches there with the snapshot of the transaction's first query: what others have
+/// stored while this one waited for a lock stays unseen.
+pub fn refuse_foreign(call: &TriggerCall<'_>) {
+    if table::is_foreign(call.relation()) {
+        let message = format!("\"{}\" is a foreign table", call.relation().name());
+        let hint = "Create the trigger on the table that it stands for.".to_owned();
+        refuse(call, ERRCODE_FEATURE_NOT_SUPPORTED, message, Some(hint));
+    }
 }
 
 /// The parsed arguments, or the ERROR that refuses them.

@@ -151,7 +151,6 @@ impl Arrival {
         known == Some(true)
             || may(self.leaf, SELECT, &[])
                 && !has_row_security(self.leaf)
-                && !table::is_foreign(call.relation())
                 && finds(&self.join_settled, call, row)
     }
 

@@ -14,7 +14,7 @@ use crate::pg::catalog::privilege::has_row_security;
 use crate::pg::catalog::table::{self, Column};
 use crate::pg::sql::key_type::KeyType;
 use crate::pg::sql::trigger::TriggerCall;
-use crate::trigger::call::{accepted, column, refuse, typed_column};
+use crate::trigger::call::{accepted, column, refuse, refuse_foreign, typed_column};
 use crate::trigger::division::Division;
 use crate::trigger::scope::Scope;
 use crate::trigger::shard::refuse_shard;
@@ -35,6 +35,7 @@ impl Maintained {
     pub fn new(call: &TriggerCall<'_>) -> (Current, Self) {
         let options = accepted(call, parse(&call.arguments()));
         refuse_shard(call, Division::refuses_clusters);
+        refuse_foreign(call);
         let key = column(call, &options.key, "the key");
         let fp = &options.fingerprint;
         let fingerprint = typed_column(call, fp, "the fingerprint", &[pg_sys::INT8OID]);
