@@ -12,7 +12,7 @@ my $head = new_node('head');
 plan skip_all => 'postgres_fdw is not installed'
   unless $head->safe_psql('postgres', "SELECT count(*) FROM pg_available_extensions WHERE name = 'postgres_fdw'");
 
-# A row keeps its text on its server only where it has a near-duplicate. NULLs, equal and skewed fingerprints included.
+# NULLs, equal and skewed fingerprints included.
 $head->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION postgres_fdw;
 CREATE TABLE whole (id bigint PRIMARY KEY, part int, grp int, fp bigint, body text);
@@ -163,6 +163,8 @@ like($servers[0]->safe_psql('postgres', "SET enable_seqscan = off; EXPLAIN $sent
 my $by_text = "SELECT id FROM whole WHERE " . distance($print, $centre) . ' <= 3';
 same_rows("SELECT id FROM spread WHERE $print <~> $centre <= 3", $by_text, 'an expression');
 same_rows("SELECT id FROM computed WHERE fp <~> $centre <= 3", $by_text, 'a column of a view on the servers');
+($sent) = shipped(plan_of("SELECT id FROM computed_0 WHERE fp <~> $centre <= 3"));
+like($servers[0]->safe_psql('postgres', "SET enable_seqscan = off; EXPLAIN $sent"), qr/share_print/, 'which uses the same index');
 $plan = plan_of(join ' UNION ALL ', map { "(SELECT id, fp <~> 42 FROM computed_$_ ORDER BY fp <~> 42 LIMIT 5)" } 0 .. 2);
 is(scalar(grep { /ORDER BY .*<~>.* LIMIT 5/ } shipped($plan)), 3, 'whose order is shipped with the LIMIT');
 $plan = plan_of('SELECT id FROM spread WHERE simhash64(ROW(grp, body)) <~> 42 <= 3');
