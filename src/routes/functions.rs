@@ -10,9 +10,10 @@ fn route(args: &Args, i: usize) -> Option<Route> {
     let radius = args.get::<i32>(i)?;
     let route = u32::try_from(radius).ok().and_then(Route::of);
     Some(route.unwrap_or_else(|| {
-        let most = Route::MOST;
-        let message = format!("radius must be between 0 and {most}, not {radius}");
-        raise(ERRCODE_INVALID_PARAMETER_VALUE, message)
+        raise(
+            ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("radius must be between 0 and 63, not {radius}"),
+        )
     }))
 }
 
