@@ -728,11 +728,27 @@ COMMENT ON FUNCTION simhash_index_stats(regclass) IS
 	'compares on average, hottest_* the 16-bit key with the most rows (NULL with scope columns); reads the whole index; '
 	'needs SELECT on its table';
 
+CREATE FUNCTION simhash_catalog.index_verify(
+	index regclass, heapallindexed boolean, OUT block bigint, OUT "offset" int, OUT fault text
+) RETURNS SETOF record
+LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_index_verify';
+COMMENT ON FUNCTION simhash_catalog.index_verify(regclass, boolean) IS
+	'the function simhash_index_verify, for simhash_index_verify_shards on other nodes';
+
+CREATE FUNCTION simhash_catalog.index_stats(
+	index regclass,
+	OUT rows bigint, OUT null_rows bigint, OUT pages bigint, OUT leaves bigint,
+	OUT bytes_per_row float8, OUT leaf_fill float8, OUT height int, OUT format_version int,
+	OUT hottest_block int, OUT hottest_key int, OUT hottest_share float8, OUT candidates float8[]
+) RETURNS SETOF record
+LANGUAGE c VOLATILE STRICT ROWS 1 AS 'MODULE_PATHNAME', 'simhash_index_stats';
+COMMENT ON FUNCTION simhash_catalog.index_stats(regclass) IS
+	'the function simhash_index_stats, for simhash_index_stats_shards on other nodes';
+
 -- Where Citus distributes the table of an index, its rows are in the indexes of the table's shards.
 
 -- Asks every placement of every shard, on each node one after the other: command, a format of the
--- extension's schema and the shard's index, returns one text. A placement that does not answer is a
--- row too.
+-- shard's index, returns one text. A placement that does not answer is a row too.
 CREATE FUNCTION simhash_catalog.ask_shards(
 	index regclass, plain text, command text,
 	OUT node text, OUT port int, OUT shard bigint, OUT answered boolean, OUT answer text
@@ -776,7 +792,7 @@ BEGIN
 	-- Citus makes the names of shards and their indexes, and cuts long ones.
 	FOR nodes, ports, shards, commands IN EXECUTE
 		'SELECT array_agg(o.node), array_agg(o.port), array_agg(o.shard),
-			array_agg(format($2, quote_ident(x.nspname), quote_literal(
+			array_agg(format($2, quote_literal(
 				format(''%I.%I'', o.schema, (parse_ident(o.name))[cardinality(parse_ident(o.name))]))))
 		FROM (SELECT n.nodename AS node, n.nodeport AS port, s.shardid AS shard, h.nspname AS schema,
 				pg_catalog.shard_name(c.oid::regclass, s.shardid) AS name,
@@ -784,9 +800,8 @@ BEGIN
 			FROM pg_class AS c JOIN pg_namespace AS h ON h.oid = c.relnamespace,
 				pg_catalog.pg_dist_shard AS s JOIN pg_catalog.pg_dist_placement AS p ON p.shardid = s.shardid
 				JOIN pg_catalog.pg_dist_node AS n ON n.groupid = p.groupid
-			WHERE c.oid = $1 AND s.logicalrelid::oid = $3 AND p.shardstate = 1 AND n.noderole::text = ''primary'') AS o,
-			pg_extension AS e JOIN pg_namespace AS x ON x.oid = e.extnamespace
-		WHERE e.extname = ''simhash_dedup'' GROUP BY o.turn ORDER BY o.turn'
+			WHERE c.oid = $1 AND s.logicalrelid::oid = $3 AND p.shardstate = 1 AND n.noderole::text = ''primary'') AS o
+		GROUP BY o.turn ORDER BY o.turn'
 	USING $1::oid, $3, of_table LOOP
 		RETURN QUERY EXECUTE
 			'SELECT r.node, r.port, $4[r.place], r.success, r.result
@@ -817,7 +832,7 @@ BEGIN
 			ELSE format('more than %s faults: simhash_index_verify on the node returns all', most) END
 	FROM simhash_catalog.ask_shards($1, 'simhash_index_verify',
 			'SELECT coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_array(v.block, v."offset", v.fault)), ''[]'')::pg_catalog.text
-			FROM (SELECT * FROM %1$s.simhash_index_verify(%2$s::pg_catalog.regclass, ' || $2 || ') LIMIT ' || most + 1 || ') AS v'
+			FROM (SELECT * FROM simhash_catalog.index_verify(%1$s::pg_catalog.regclass, ' || $2 || ') LIMIT ' || most + 1 || ') AS v'
 		) AS a,
 		jsonb_array_elements(CASE WHEN a.answered THEN a.answer::jsonb
 			ELSE jsonb_build_array(jsonb_build_array(NULL, NULL, 'not verified: ' || a.answer)) END)
@@ -840,7 +855,7 @@ DECLARE
 	asked record;
 BEGIN
 	FOR asked IN SELECT * FROM simhash_catalog.ask_shards($1, 'simhash_index_stats',
-		'SELECT pg_catalog.to_jsonb(s)::pg_catalog.text FROM %1$s.simhash_index_stats(%2$s::pg_catalog.regclass) AS s') LOOP
+		'SELECT pg_catalog.to_jsonb(s)::pg_catalog.text FROM simhash_catalog.index_stats(%1$s::pg_catalog.regclass) AS s') LOOP
 		IF asked.answered IS NOT TRUE THEN
 			RAISE EXCEPTION 'the index of shard % was not read: %', asked.shard, asked.answer
 				USING ERRCODE = 'external_routine_exception',
@@ -1522,13 +1537,14 @@ BEGIN
 	IF $1 = 'dictionary' THEN
 		SELECT w.lines INTO bytes FROM simhash_catalog.dictionary AS d, LATERAL (
 			SELECT count(*) AS found, coalesce(string_agg(l.line, '' ORDER BY l.line), '') AS lines FROM (
-				SELECT convert_to(concat(o.kind, ' ', length(o.tag), ':', o.tag, length(o.word), ':', o.word), 'UTF8') AS line
+				SELECT convert_to(concat(o.kind, ' ', octet_length(convert_to(o.tag, 'UTF8')), ':', o.tag,
+					octet_length(convert_to(o.word, 'UTF8')), ':', o.word), 'UTF8') AS line
 				FROM simhash_catalog.dictionary_words($2, $3) AS o) AS l) AS w
 		WHERE d.name = $2 AND d.version = $3 AND d.words = w.found;
 	ELSIF $1 = 'idf' THEN
 		SELECT convert_to(concat(i.documents, ' '), 'UTF8') || t.lines INTO bytes FROM simhash_catalog.idf AS i, LATERAL (
 			SELECT count(*) AS found, coalesce(string_agg(l.line, '' ORDER BY l.line), '') AS lines FROM (
-				SELECT convert_to(concat(o.documents, ' ', length(o.term), ':', o.term), 'UTF8') AS line
+				SELECT convert_to(concat(o.documents, ' ', octet_length(convert_to(o.term, 'UTF8')), ':', o.term), 'UTF8') AS line
 				FROM simhash_catalog.idf_term AS o WHERE o.name = $2 AND o.version = $3) AS l) AS t
 		WHERE i.name = $2 AND i.version = $3 AND i.terms = t.found;
 	ELSE
@@ -1617,11 +1633,14 @@ BEGIN
 	IF $1 = 'config' THEN
 		PERFORM simhash_catalog.check_options($3 -> 'options', $3 ->> 'preset');
 		FOREACH used IN ARRAY ARRAY[$3 -> 'dictionary', $3 -> 'idf'] LOOP
-			IF used <> 'null' AND used <> jsonb_build_object(
-				'name', used ->> 'name', 'version', (used -> 'version')::int, 'digest', used ->> 'digest') THEN
+			IF used <> 'null' AND (jsonb_typeof(used) <> 'object' OR used - '{name,version,digest}'::text[] <> '{}'
+				OR jsonb_typeof(used -> 'name') IS DISTINCT FROM 'string' OR jsonb_typeof(used -> 'digest') IS DISTINCT FROM 'string'
+				OR ((used -> 'version')::text ~ '^[0-9]{1,9}$') IS NOT TRUE) THEN
 				fault := format('It uses %s.', left(used::text, 200));
 			END IF;
 		END LOOP;
+	ELSIF $1 = 'dictionary' AND (jsonb_typeof($3 -> 'words') <> 'object' OR jsonb_typeof($3 -> 'stop_words') <> 'object') THEN
+		fault := 'Its words and stop words must be objects.';
 	ELSIF $1 = 'dictionary' THEN
 		PERFORM simhash_catalog.check_words($2, 'word', ARRAY(SELECT jsonb_object_keys($3 -> 'words')));
 		PERFORM simhash_catalog.check_words($2, 'stop', ARRAY(SELECT jsonb_object_keys($3 -> 'stop_words')));
@@ -1629,7 +1648,9 @@ BEGIN
 		FROM (SELECT * FROM jsonb_each($3 -> 'words') UNION ALL SELECT * FROM jsonb_each($3 -> 'stop_words')) AS w
 		WHERE jsonb_typeof(w.value) NOT IN ('string', 'null') LIMIT 1;
 	ELSIF ($3 -> 'documents')::text !~ number THEN
-		fault := format('It has %s documents.', left($3 ->> 'documents', 200));
+		fault := format('It has %s documents.', left(($3 -> 'documents')::text, 200));
+	ELSIF jsonb_typeof($3 -> 'terms') <> 'object' THEN
+		fault := 'Its terms must be an object.';
 	ELSIF jsonb_typeof($3 -> 'source') <> 'string' THEN
 		fault := format('Its source is %s.', left(($3 -> 'source')::text, 200));
 	ELSE
@@ -1658,8 +1679,8 @@ BEGIN
 	ELSIF keys IS NULL THEN
 		RAISE EXCEPTION 'unknown kind of version: "%"', $1 USING ERRCODE = 'invalid_parameter_value',
 			HINT = 'The kinds are config, dictionary and idf.';
-	ELSIF $3 < 1 THEN
-		RAISE EXCEPTION 'version must be positive: %', $3 USING ERRCODE = 'invalid_parameter_value';
+	ELSIF $3 NOT BETWEEN 1 AND 999999999 THEN
+		RAISE EXCEPTION 'version must be between 1 and 999999999, not %', $3 USING ERRCODE = 'invalid_parameter_value';
 	END IF;
 	PERFORM simhash_catalog.check_name(CASE $1 WHEN 'idf' THEN 'an ' ELSE 'a ' END || what, $2);
 	given := CASE jsonb_typeof($4) WHEN 'object'
@@ -1730,7 +1751,7 @@ BEGIN
 		used := $3 -> kind;
 		CONTINUE WHEN used = 'null';
 		here := simhash_catalog.used_version(kind, used ->> 'name', (used -> 'version')::int) ->> 'digest';
-		IF here IS DISTINCT FROM used ->> 'digest' THEN
+		IF here IS NULL OR here <> used ->> 'digest' THEN
 			RETURN format('refused: version %s of %s "%s" %s', used -> 'version',
 				CASE kind WHEN 'idf' THEN 'idf table' ELSE kind END, used ->> 'name',
 				CASE WHEN here IS NULL THEN 'is missing or incomplete here' ELSE 'differs here' END);
@@ -1778,15 +1799,21 @@ CREATE FUNCTION simhash_catalog.nodes() RETURNS TABLE (node text, port int, here
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	is_worker boolean;
+	knows_nodes boolean;
 	knows_coordinator boolean;
 BEGIN
 	IF to_regclass('pg_catalog.pg_dist_node') IS NULL THEN
 		RAISE EXCEPTION 'extension "citus" does not exist' USING ERRCODE = 'undefined_object',
 			HINT = 'Versions get to other servers with simhash_stored_export and simhash_stored_import.';
 	END IF;
-	EXECUTE 'SELECT g.groupid > 0, EXISTS (SELECT FROM pg_dist_node AS n WHERE n.groupid = 0) FROM pg_dist_local_group AS g'
-	INTO is_worker, knows_coordinator;
-	IF is_worker AND NOT knows_coordinator THEN
+	EXECUTE 'SELECT g.groupid > 0, EXISTS (SELECT FROM pg_dist_node),
+			EXISTS (SELECT FROM pg_dist_node AS n WHERE n.groupid = 0)
+		FROM pg_dist_local_group AS g'
+	INTO is_worker, knows_nodes, knows_coordinator;
+	IF NOT knows_nodes THEN
+		RAISE EXCEPTION 'this node knows no node of Citus' USING ERRCODE = 'object_not_in_prerequisite_state',
+			HINT = 'Do this on the coordinator, after citus_add_node.';
+	ELSIF is_worker AND NOT knows_coordinator THEN
 		RAISE EXCEPTION 'this node does not know the coordinator' USING ERRCODE = 'object_not_in_prerequisite_state',
 			HINT = 'Do this on the coordinator, or call citus_set_coordinator_host there before.';
 	END IF;
@@ -1872,8 +1899,9 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	is_here boolean;
 	of_version text;
-	content text;
 	read text;
+	is_read boolean;
+	content text;
 BEGIN
 	FOR node, port, kind, name, version, outcome, is_here IN
 		SELECT f.* FROM simhash_catalog.stored_faults() AS f ORDER BY f.kind DESC, f.name, f.version, f.node, f.port
@@ -1882,14 +1910,18 @@ BEGIN
 			of_version := format('%L, %L, %s', kind, name, version);
 			-- Once for all nodes.
 			IF read IS DISTINCT FROM of_version THEN
-				SELECT a.answer INTO content
+				SELECT a.answered, a.answer INTO is_read, content
 				FROM (SELECT ARRAY[n.node] AS node, ARRAY[n.port] AS port FROM simhash_catalog.nodes() AS n WHERE n.here) AS h,
 					simhash_catalog.ask(h.node, h.port, format('SELECT simhash_catalog.version_content(%s)', of_version)) AS a;
 				read := of_version;
 			END IF;
-			SELECT a.answer INTO outcome
-			FROM simhash_catalog.ask(ARRAY[node], ARRAY[port],
-				format('SELECT simhash_catalog.stored_import(%s, %L)', of_version, content)) AS a;
+			IF is_read IS TRUE AND content <> '' THEN
+				SELECT a.answer INTO outcome
+				FROM simhash_catalog.ask(ARRAY[node], ARRAY[port],
+					format('SELECT simhash_catalog.stored_import(%s, %L)', of_version, content)) AS a;
+			ELSE
+				outcome := concat('not read: ', coalesce(nullif(content, ''), 'it is gone'));
+			END IF;
 		END IF;
 		RETURN NEXT;
 	END LOOP;

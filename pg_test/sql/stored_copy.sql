@@ -137,7 +137,11 @@ SELECT n, f.* FROM (VALUES
 	(28, 'idf', 'x', 1, '{"documents": 3, "terms": {"a": 1.5}, "source": "x"}'), (29, 'idf', 'x', 1, '{"documents": 3, "terms": {"a": "b"}, "source": "x"}'),
 	(30, 'idf', 'x', 1, '{"documents": -1, "terms": {}, "source": "x"}'), (31, 'idf', 'x', 1, '{"documents": 1e30, "terms": {}, "source": "x"}'),
 	(32, 'idf', 'x', 1, jsonb_build_object('documents', 3, 'source', 'x', 'terms', jsonb_build_object(repeat('x', 201), 1))),
-	(33, 'idf', 'x', 1, '{"documents": 3, "terms": {}, "source": null}'), (34, 'idf', 'x', 1, '{"documents": 3, "terms": null, "source": "x"}')
+	(33, 'idf', 'x', 1, '{"documents": 3, "terms": {}, "source": null}'), (34, 'idf', 'x', 1, '{"documents": 3, "terms": null, "source": "x"}'),
+	(35, 'config', 'x', 1, '{"options": {}, "preset": null, "dictionary": {"name": "nope", "version": 7, "digest": null}, "idf": null}'),
+	(36, 'config', 'x', 1, '{"options": {}, "preset": null, "dictionary": {"name": null, "version": 7, "digest": "00"}, "idf": null}'),
+	(37, 'config', 'x', 1, '{"options": {}, "preset": null, "dictionary": null, "idf": {"name": "made", "version": null, "digest": "00"}}'),
+	(38, 'dictionary', 'x', 2147483647, '{"words": {}, "stop_words": {}}'), (39, 'idf', 'x', 1, '{"documents": null, "terms": {}, "source": "x"}')
 ) AS v (n, kind, name, version, content), fault(v.kind, v.name, v.version, v.content) AS f ORDER BY n;
 \pset format aligned
 SELECT kind, name, version FROM simhash_stored_export() ORDER BY 1, 2, 3;

@@ -53,6 +53,26 @@ make_table('filled', flag_trigger('filled') . sprintf($store, 'filled'));
 like(refusal($coordinator, "SELECT create_distributed_table('filled', 'tenant')"), $only_within, 'a table with trigger and rows: not distributed');
 is(answer($coordinator, "SELECT count(*), (SELECT count(*) FROM citus_tables WHERE table_name = 'filled'::regclass) FROM filled"), '200|0', 'it is as it was');
 
+# The same of each shard by itself: one connection at most sees the table that is being made above them.
+make_table('filled_hash', q{SELECT create_distributed_table('filled_hash', 'tenant')});
+my @one_of_each = split /\n/, answer($coordinator, <<'SQL');
+SELECT min('t' || i) FROM generate_series(1, 200) i GROUP BY get_shard_id_for_distribution_column('filled_hash', 't' || i)
+SQL
+is(scalar @one_of_each, 6, 'a tenant for each shard');
+for my $tenant (@one_of_each)
+{
+	make_table("filled_$tenant", flag_trigger("filled_$tenant") . "INSERT INTO filled_$tenant (tenant, id, fp) VALUES ('$tenant', 1, 1)");
+	like(refusal($coordinator, "SELECT create_distributed_table('filled_$tenant', 'tenant')"), $only_within, "a table with a row of tenant $tenant: not distributed");
+	like(refusal($coordinator, <<"SQL"), $only_within, "a row of tenant $tenant, stored by the transaction that distributes");
+BEGIN;
+CREATE TABLE at_once (tenant text NOT NULL, id int NOT NULL, fp bigint, dup int);
+SELECT create_distributed_table('at_once', 'tenant');
+${\flag_trigger('at_once')}
+INSERT INTO at_once VALUES ('$tenant', 1, 1);
+COMMIT;
+SQL
+}
+
 # Right where all rows that are compared are in one shard.
 my $flagged = 'SELECT id, dup IS NOT NULL FROM %s ORDER BY id';
 make_table('here', flag_trigger('here', 'within=tenant') . sprintf($store, 'here'));
@@ -70,6 +90,20 @@ for my $kind (sort keys %whole)
 	answer($coordinator, sprintf $store, $kind);
 	same($coordinator, sprintf($flagged, $kind), sprintf($flagged, 'all_here'), "$kind: as on one server");
 }
+
+# Each copy of a reference table is searched by itself, and all name the same rows, in whatever order they hold them.
+answer($coordinator, 'TRUNCATE reference; INSERT INTO reference (tenant, id, fp) VALUES (\'a\', 1, 0), (\'a\', 2, 15), (\'a\', 11, 1 << 20), (\'a\', 12, 1 << 20)');
+answer($coordinator, 'DELETE FROM reference WHERE id IN (1, 11)');
+my ($of_reference) = place_of_shard($coordinator, 'reference', 'true');
+answer($workers[0], "SET citus.enable_manual_changes_to_shards = on; VACUUM reference_$of_reference");
+answer($coordinator, q{INSERT INTO reference (tenant, id, fp) VALUES ('a', 1, 0), ('a', 11, 1 << 20)});
+answer($coordinator, q{INSERT INTO reference (tenant, id, fp) VALUES ('a', 3, 3), ('a', 13, 1 << 20)});
+my @copies = split /\n/, answer($coordinator, <<'SQL');
+SELECT result FROM run_command_on_placements('reference', 'SELECT string_agg(id || '':'' || coalesce(dup::text, ''-''), '' '' ORDER BY id) FROM %s')
+SQL
+is(scalar @copies, 4, 'a copy on each node');
+is($_, $copies[0], "copies name the same: $copies[0]") for @copies[ 1 .. 3 ];
+like($copies[0], qr/\b3:\d/, 'and name some');
 
 # A shard that moves keeps its rows and their marks.
 my ($id) = place_of_shard($coordinator, 'by_tenant', 'shard_size > 0');
@@ -102,11 +136,16 @@ answer($coordinator, 'DROP TRIGGER flag ON parted;' . flag_trigger('parted'));
 like(refusal($coordinator, "INSERT INTO parted (tenant, id, fp) VALUES ('a', $_, 1)"), $only_within, "a partitioned table: refused in the partition of $_") for 50, 500;
 
 # A worker that is told nothing of tables does not know its shards.
+make_table('hashed_too', "SELECT create_distributed_table('hashed_too', 'tenant')");
+answer($coordinator, flag_trigger('hashed_too') =~ s/BEFORE INSERT OR UPDATE/BEFORE UPDATE/r);
 answer($coordinator, 'SELECT stop_metadata_sync_to_node(nodename, nodeport) FROM pg_dist_node WHERE nodeport = ' . $workers[0]->port);
 my ($blind) = place_of_shard($coordinator, 'hashed', 'nodeport = ' . $workers[0]->port);
 my $there = answer($coordinator, "SELECT min(i) FROM generate_series(1, 1000) i WHERE get_shard_id_for_distribution_column('hashed', i::text) = $blind");
 like(refusal($coordinator, "INSERT INTO hashed (tenant, id, fp) VALUES ('$there', 1, 1)"),
 	qr/"hashed_$blind" may be a shard, but this node has no metadata of Citus/, 'without metadata: refused');
+answer($coordinator, "INSERT INTO hashed_too (tenant, id, fp) VALUES ('$there', 1, 1)");
+like(answer($coordinator, q{SELECT string_agg(result, ' ') FROM run_command_on_shards('hashed_too', 'UPDATE %s SET fp = 6')}),
+	qr/may be a shard, but this node has no metadata of Citus/, 'without metadata: refused to a statement for each shard');
 answer($coordinator, 'SELECT start_metadata_sync_to_all_nodes()');
 like(refusal($coordinator, "INSERT INTO hashed (tenant, id, fp) VALUES ('$there', 1, 1)"), $only_within, 'with them again: refused');
 

@@ -58,7 +58,7 @@ impl FlaggedTable {
         let options = accepted(call, parse(&call.arguments()));
         let fired = call.relation();
         refuse_foreign(call);
-        refuse_shard(call, |division| division.refuses_flags(&options.within));
+        let has_copies = refuse_shard(call, |division| division.refuses_flags(&options.within));
         let Origin {
             trigger: origin,
             table: searched,
@@ -74,7 +74,7 @@ impl FlaggedTable {
             current.watch_types(&equality_types(key.base_type()));
         }
         columns.scope.watch(&current);
-        let Some(search) = QueryBuilder::new(call, searched, &options, &columns) else {
+        let Some(search) = QueryBuilder::new(call, searched, &options, &columns, has_copies) else {
             raise(
                 ERRCODE_UNDEFINED_TABLE,
                 format!("relation with OID {} does not exist", searched.to_u32()),

@@ -1,6 +1,7 @@
 //! The queries of a flagging trigger. Each finds one row within the radius, whichever the server
-//! comes to first, but not the new row itself. None has an ORDER BY: that would read all copies of
-//! a text to choose one of them. [`super::near_duplicate`] asks until it has the nearest row.
+//! comes to first, but not the new row itself. None has an ORDER BY, which would read all copies of
+//! a text to choose one of them, but where copies of the table on other nodes must choose the same.
+//! [`super::near_duplicate`] asks until it has the nearest row.
 
 use std::cell::{Cell, OnceCell};
 
@@ -122,6 +123,8 @@ pub struct QueryBuilder {
     types: Vec<Oid>,
     /// The column of the marks, where they are followed.
     mark: Option<Mark>,
+    /// Of several rows, is it to be the one with the smallest key?
+    in_order: bool,
 }
 
 struct Key {
@@ -146,12 +149,14 @@ impl QueryBuilder {
     /// Every name is qualified, so that no search_path changes the meaning. Operands are cast to
     /// the types that our functions take, so that no overloaded function fits better. The functions
     /// are those of `simhash_catalog`, which every role may use: a user who inserts needs no rights
-    /// on the schema of the extension. None when the table is gone.
+    /// on the schema of the extension. None when the table is gone. With `has_copies` other nodes ask
+    /// the same of theirs.
     pub fn new(
         call: &TriggerCall<'_>,
         searched: Oid,
         options: &FlagOptions,
         columns: &Columns,
+        has_copies: bool,
     ) -> Option<Self> {
         let distance = format!(
             "simhash_catalog.distance(t.{}::pg_catalog.int8, $1)",
@@ -177,6 +182,7 @@ impl QueryBuilder {
             conditions: String::new(),
             types: vec![pg_sys::INT8OID],
             mark: followed(searched, options, columns),
+            in_order: has_copies,
         };
         search.exclude_key();
         if let Some(check) = &options.text {
@@ -243,8 +249,13 @@ impl QueryBuilder {
         let mark = self.mark.as_ref().filter(|_| reader.of_marks);
         let mark = mark.map_or(String::new(), |mark| format!(", {}", mark.column));
         let conditions = &self.conditions;
-        let text =
-            format!("SELECT {key}, {distance}{mark} {from}{found}{conditions}{not_itself} LIMIT 1");
+        let order = match &self.key {
+            Some(key) if self.in_order => format!(" ORDER BY {}", key.column),
+            _ => String::new(),
+        };
+        let text = format!(
+            "SELECT {key}, {distance}{mark} {from}{found}{conditions}{not_itself}{order} LIMIT 1"
+        );
         (text, types)
     }
 }

@@ -71,6 +71,12 @@ pub struct Refusal {
     pub hint: String,
 }
 
+/// May a shard be on several nodes, by `repmodel`? Reference tables are (t), and tables whose copies
+/// Citus writes by sending each statement to all (c); others (s) are copied by the server.
+pub fn has_copies(replication: u8) -> bool {
+    replication != b's'
+}
+
 /// The number of the shard that a table of this name would be.
 pub fn shard_number(name: &str) -> Option<i64> {
     let (_, digits) = name.rsplit_once('_')?;

@@ -2,20 +2,22 @@
 //! has all that it needs. Looked up when a session first fires the trigger, and again after the table
 //! was altered: a table becomes a shard by being renamed.
 
+use super::call::refuse;
+use super::division::{Division, Refusal, has_copies, is_shard_name, shard_number};
+use crate::pg::catalog::relation::Rel;
+use crate::pg::catalog::{citus, table};
+use crate::pg::sql::trigger::TriggerCall;
 use pgrx::PgSqlErrorCode::{
     ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 };
-use pgrx::pg_sys::Oid;
-
-use super::call::refuse;
-use super::division::{Division, Refusal, is_shard_name, shard_number};
-use crate::pg::catalog::relation::Rel;
-use crate::pg::catalog::{citus, table, table_name};
-use crate::pg::sql::trigger::TriggerCall;
 
 /// Refuses the call on a shard where `refusal` says why. The message has it too: what a shard adds
-/// as a HINT gets lost on some of Citus' ways to the user.
-pub fn refuse_shard(call: &TriggerCall<'_>, refusal: impl FnOnce(&Division) -> Option<Refusal>) {
+/// as a HINT gets lost on some of Citus' ways to the user. Otherwise says whether other nodes may have
+/// copies of the shard, on each of which the trigger fires.
+pub fn refuse_shard(
+    call: &TriggerCall<'_>,
+    refusal: impl FnOnce(&Division) -> Option<Refusal>,
+) -> bool {
     let shard = call.relation();
     let name = shard.name();
     if shard_number(&name).is_some() && citus::is_told_nothing() {
@@ -28,25 +30,26 @@ pub fn refuse_shard(call: &TriggerCall<'_>, refusal: impl FnOnce(&Division) -> O
             Some(hint),
         );
     }
-    if let Some((table, division)) = divided(shard)
-        && let Some(Refusal { why, hint }) = refusal(&division)
-    {
-        let of = table_name::shown(table);
+    let Some((of, found)) = divided(shard) else {
+        return false;
+    };
+    let replication = found.replication;
+    let division = Division::new(found.method, replication, found.group, found.column);
+    if let Some(Refusal { why, hint }) = refusal(&division) {
         let message = format!("{why}: \"{name}\" is a shard of distributed table \"{of}\"");
         refuse(call, ERRCODE_FEATURE_NOT_SUPPORTED, message, Some(hint));
     }
+    has_copies(replication)
 }
 
-/// The table of which this one is a shard, and how it is divided; None for other tables.
-fn divided(shard: Rel<'_>) -> Option<(Oid, Division)> {
+/// The name of the table of which this one is a shard, and how it is divided; None for other tables.
+fn divided(shard: Rel<'_>) -> Option<(String, citus::Division)> {
     let name = shard.name();
     let number = shard_number(&name)?;
-    let table = citus::table_of_shard(number)?;
-    let is_its_name = is_shard_name(&name, &table::name(table)?, number);
-    if !is_its_name || !table::are_in_one_schema(shard.oid(), table) {
+    let of = citus::table_of_shard(number)?;
+    if !is_shard_name(&name, &of.name, number) || table::schema(shard.oid()) != of.schema {
         return None;
     }
-    let found = citus::division(table)?;
-    let division = Division::new(found.method, found.replication, found.group, found.column);
-    Some((table, division))
+    let schema = table::schema_name(of.schema).unwrap_or_default();
+    Some((format!("{schema}.{}", of.name), citus::division(of.table)?))
 }

@@ -1,9 +1,10 @@
 //! What Citus says of tables where its extension is installed: of which table a relation is a
 //! shard, and how that one is divided. Its catalogs are in pg_catalog, on every node.
 //!
-//! Rows are read that other transactions have not committed yet. create_distributed_table fills the
-//! shards over other connections, before the transaction that describes them ends. Citus hides
-//! shards from queries of pg_class, but not from the system caches.
+//! Rows are read that other transactions have not committed yet, also those of the server's catalogs
+//! that describe the table. create_distributed_table fills the shards over connections of which one
+//! at most sees the table that it has made on their node. Citus hides shards from queries of pg_class,
+//! but not from the system caches.
 
 use std::ffi::CStr;
 
@@ -12,7 +13,8 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::{NodeTag, Oid};
 
 use super::lookup::table_in;
-use super::table::{Column, Opened, column, string, type_name};
+use super::table::{Column, Opened, column, type_name};
+use crate::pg::process::encoding::to_utf8;
 use crate::pg::process::error::raise_with_hint;
 use crate::pg::sql::value::Value;
 
@@ -20,8 +22,9 @@ const SHARDS: &CStr = c"pg_dist_shard";
 const TABLES: &CStr = c"pg_dist_partition";
 const NODES: &CStr = c"pg_dist_node";
 
-/// How the name begins under which Citus connects to run its part of a statement.
-const CITUS: &[u8] = b"citus_internal";
+/// How the names begin under which Citus connects to run its part of a statement, or a statement for
+/// the user, or to move shards.
+const CITUS: [&[u8]; 3] = [b"citus_internal", b"citus_run_command", b"citus_rebalancer"];
 
 /// A row of pg_dist_partition.
 pub struct Division {
@@ -35,18 +38,49 @@ pub struct Division {
     pub column: Option<String>,
 }
 
+/// A table that Citus knows.
+pub struct Known {
+    pub table: Oid,
+    pub name: String,
+    pub schema: Oid,
+}
+
 /// The table of which a shard has this number.
-pub fn table_of_shard(number: i64) -> Option<Oid> {
-    let key = ("shardid", Value::from(number));
+pub fn table_of_shard(number: i64) -> Option<Known> {
+    let key = [("shardid", Value::from(number))];
     let columns = [("logicalrelid", pg_sys::REGCLASSOID)];
-    row(SHARDS, Some(key), columns, |[table]| {
-        table.map(|table| Oid::from(table.oid()))
-    })?
+    let oid = |[table]: [Option<Value<'_>>; 1]| table.map(|table| Oid::from(table.oid()));
+    let table = row(SHARDS, None, key, columns, oid)??;
+    let key = [("oid", Value::from(table))];
+    let columns = [
+        ("relname", pg_sys::NAMEOID),
+        ("relnamespace", pg_sys::OIDOID),
+    ];
+    row(
+        c"pg_class",
+        Some(pg_sys::ClassOidIndexId),
+        key,
+        columns,
+        |[name, schema]| {
+            Some(Known {
+                table,
+                name: name_of(name?),
+                schema: Oid::from(schema?.oid()),
+            })
+        },
+    )?
+}
+
+/// A value of type name.
+fn name_of(value: Value<'_>) -> String {
+    let bytes = value.bytes();
+    let end = bytes.iter().position(|byte| *byte == 0);
+    to_utf8(&bytes[..end.unwrap_or(bytes.len())]).into_owned()
 }
 
 /// How Citus divides a table; None for one that it does not know.
 pub fn division(table: Oid) -> Option<Division> {
-    let key = ("logicalrelid", Value::from(table));
+    let key = [("logicalrelid", Value::from(table))];
     let columns = [
         ("partmethod", pg_sys::CHAROID),
         ("repmodel", pg_sys::CHAROID),
@@ -55,7 +89,8 @@ pub fn division(table: Oid) -> Option<Division> {
     ];
     row(
         TABLES,
-        Some(key),
+        None,
+        key,
         columns,
         |[method, replication, group, key]| {
             let letter = |value: Option<Value<'_>>| value.map_or(0, |value| value.integer() as u8);
@@ -71,8 +106,8 @@ pub fn division(table: Oid) -> Option<Division> {
 
 /// Is it a table of Citus, whose rows are in its shards, and not in itself?
 pub fn is_divided(table: Oid) -> bool {
-    let key = ("logicalrelid", Value::from(table));
-    row(TABLES, Some(key), [], |[]| ()).is_some()
+    let key = [("logicalrelid", Value::from(table))];
+    row(TABLES, None, key, [], |[]| ()).is_some()
 }
 
 /// Does another node have a statement run here, although this one was told of no node? It has shards
@@ -83,30 +118,39 @@ pub fn is_told_nothing() -> bool {
         let name = pg_sys::application_name;
         (!name.is_null()).then(|| CStr::from_ptr(name))
     };
-    name.is_some_and(|name| name.to_bytes().starts_with(CITUS))
+    let is_of = |name: &CStr| CITUS.iter().any(|of| name.to_bytes().starts_with(of));
+    name.is_some_and(is_of)
         && table_in(c"pg_catalog", NODES).is_some()
-        && row(NODES, None, [], |[]| ()).is_none()
+        && row(NODES, None, [], [], |[]| ()).is_none()
 }
 
 /// The column of a table that `partkey` stands for: an expression as the server stores it.
 fn column_of(table: Oid, key: Value<'_>) -> Option<String> {
     // SAFETY: a value of type text; the server reads the expression, or raises an ERROR. A node is
     // of the type that its tag says.
-    unsafe {
+    let number = unsafe {
         let text = pg_sys::text_to_cstring(key.datum().cast_mut_ptr());
         let node: *const pg_sys::Var = pg_sys::stringToNode(text).cast();
-        if node.is_null() || (*node).xpr.type_ != NodeTag::T_Var {
-            return None;
-        }
-        string(pg_sys::get_attname(table, (*node).varattno, true))
-    }
+        let is_column = !node.is_null() && (*node).xpr.type_ == NodeTag::T_Var;
+        is_column.then(|| (*node).varattno)
+    }?;
+    let key = [
+        ("attrelid", Value::from(table)),
+        ("attnum", Value::from(number)),
+    ];
+    let columns = [("attname", pg_sys::NAMEOID)];
+    let index = Some(pg_sys::AttributeRelidNumIndexId);
+    row(c"pg_attribute", index, key, columns, |[name]| {
+        name.map(name_of)
+    })?
 }
 
-/// Shows a row of a catalog of Citus that has this value in this column, or any row: what it has in
-/// others, of these types. None without such a row, and without Citus.
-fn row<R, const N: usize>(
+/// Shows a row of a catalog that has these values in these columns, those of the index in its order
+/// if there is one: what it has in others, of these types. None without such a row, and without Citus.
+fn row<R, const N: usize, const M: usize>(
     catalog: &CStr,
-    key: Option<(&str, Value<'_>)>,
+    index: Option<u32>,
+    key: [(&str, Value<'_>); M],
     columns: [(&str, Oid); N],
     read: impl FnOnce([Option<Value<'_>>; N]) -> R,
 ) -> Option<R> {
@@ -116,26 +160,20 @@ fn row<R, const N: usize>(
         snapshot_type: pg_sys::SnapshotType::SNAPSHOT_DIRTY,
         ..Default::default()
     };
-    let mut keys = [pg_sys::ScanKeyData::default()];
-    // SAFETY: the table is open; a key of one of its columns, with the equality of its type;
-    // snapshot and key outlive the scan, and a row is read before the scan ends.
+    let mut keys = key.map(|(name, value)| equal(&opened, name, value));
+    // SAFETY: the table is open, its index is the server's; snapshot and keys, of columns of the
+    // table, outlive the scan, and a row is read before the scan ends.
     unsafe {
-        if let Some((name, value)) = key {
-            let equality = match value.type_id() {
-                pg_sys::INT8OID => pg_sys::F_INT8EQ,
-                _ => pg_sys::F_OIDEQ,
-            };
-            pg_sys::ScanKeyInit(
-                &mut keys[0],
-                known(&opened, name, value.type_id()).number(),
-                pg_sys::BTEqualStrategyNumber as u16,
-                Oid::from(equality),
-                value.datum(),
-            );
-        }
-        let (table, none) = (opened.rel().raw(), Oid::INVALID);
-        let (count, keys) = (i32::from(key.is_some()), keys.as_mut_ptr());
-        let scan = pg_sys::systable_beginscan(table, none, false, &mut snapshot, count, keys);
+        let table = opened.rel().raw();
+        let (index, is_indexed) = (index.map_or(Oid::INVALID, Oid::from), index.is_some());
+        let scan = pg_sys::systable_beginscan(
+            table,
+            index,
+            is_indexed,
+            &mut snapshot,
+            M as i32,
+            keys.as_mut_ptr(),
+        );
         let tuple = pg_sys::systable_getnext(scan);
         let found = (!tuple.is_null()).then(|| {
             read(columns.map(|column| {
@@ -147,6 +185,29 @@ fn row<R, const N: usize>(
         pg_sys::systable_endscan(scan);
         found
     }
+}
+
+/// The condition that a column has this value.
+fn equal(catalog: &Opened, name: &str, value: Value<'_>) -> pg_sys::ScanKeyData {
+    let (of, equality) = match value.type_id() {
+        pg_sys::INT8OID => (pg_sys::INT8OID, pg_sys::F_INT8EQ),
+        pg_sys::INT2OID => (pg_sys::INT2OID, pg_sys::F_INT2EQ),
+        // The server's own catalogs have plain OIDs.
+        _ if name == "oid" || name == "attrelid" => (pg_sys::OIDOID, pg_sys::F_OIDEQ),
+        _ => (pg_sys::REGCLASSOID, pg_sys::F_OIDEQ),
+    };
+    let mut key = pg_sys::ScanKeyData::default();
+    // SAFETY: the key is live; the function is the equality of the column's type.
+    unsafe {
+        pg_sys::ScanKeyInit(
+            &mut key,
+            known(catalog, name, of).number(),
+            pg_sys::BTEqualStrategyNumber as u16,
+            Oid::from(equality),
+            value.datum(),
+        );
+    }
+    key
 }
 
 /// The column of that name and type; an ERROR when this Citus has another one.

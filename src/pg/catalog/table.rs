@@ -156,7 +156,8 @@ pub(super) unsafe fn string(text: *const c_char) -> Option<String> {
     (!text.is_null()).then(|| unsafe { to_utf8(CStr::from_ptr(text).to_bytes()).into_owned() })
 }
 
-pub(in crate::pg) fn schema_name(schema: Oid) -> Option<String> {
+/// The name of a schema; None when it is gone.
+pub fn schema_name(schema: Oid) -> Option<String> {
     // SAFETY: a syscache look-up that yields null or a string.
     unsafe { string(pg_sys::get_namespace_name(schema)) }
 }
@@ -167,10 +168,10 @@ pub fn name(table: Oid) -> Option<String> {
     unsafe { string(pg_sys::get_rel_name(table)) }
 }
 
-/// Are two tables in one schema?
-pub fn are_in_one_schema(one: Oid, other: Oid) -> bool {
-    // SAFETY: syscache look-ups.
-    unsafe { pg_sys::get_rel_namespace(one) == pg_sys::get_rel_namespace(other) }
+/// The schema of a table.
+pub fn schema(table: Oid) -> Oid {
+    // SAFETY: a syscache look-up.
+    unsafe { pg_sys::get_rel_namespace(table) }
 }
 
 /// The name of a function, without its schema.
