@@ -93,34 +93,42 @@ measure_pairs() {
 	sql -F, -v k="$k" -f "$HERE/moved.sql" | sed "s/^/$workers,$set,$k,/" >>"$OUT/moved.csv"
 }
 
-# search_times NAME SETTINGS QUERY: the median of many searches of one session, in microseconds.
+# search_times NAME SETTINGS QUERY [OPTION...]: the median of many searches, in microseconds; of one session, unless an option
+# of pgbench says else.
 search_times() {
-	local log=$work/log
-	echo "$3" >"$work/search.sql"
+	local log=$work/log name=$1 settings=$2
+	printf '%s\n' '\set i random(1, 100000)' "$3" >"$work/search.sql"
+	shift 3
 	rm -f "$log".*
-	(cd "$work" && as_postgres env PGOPTIONS="$2" "$PG_BIN/pgbench" -n -c 1 -t "$SEARCHES" -M simple -l --log-prefix="$log" -f "$work/search.sql" >/dev/null 2>&1) ||
-		fail "pgbench failed: $1"
-	echo "$1,$(awk '{ print $3 }' "$log".* | median)" >>"$OUT/searches.csv"
+	(cd "$work" && as_postgres env PGOPTIONS="$settings" "$PG_BIN/pgbench" -n -c 1 -t "$SEARCHES" "$@" -l --log-prefix="$log" -f "$work/search.sql" >/dev/null 2>&1) ||
+		fail "pgbench failed: $name"
+	echo "$name,$(awk '{ print $3 }' "$log".* | median)" >>"$OUT/searches.csv"
+}
+
+# table_searches TABLE SHARDS NAME SETTINGS [OPTION...]: `whole` is one table, `doc` distributed, `keyed` is asked by keys.
+table_searches() {
+	local table=$1 shards=$2 name=$3 settings=$4 question='hashint8extended(:i, 0) # 5'
+	shift 4
+	if [ "$table" = keyed ]; then
+		search_times "$shards,within 3,keyed,$name" "$settings" \
+			"SELECT id FROM keyed WHERE key = ANY (simhash_route($question, 3)) AND fp <~> ($question) <= 3 AND simhash_meet(fp, $question, 3) = key;" "$@"
+		return
+	fi
+	search_times "$shards,within 3,$table,$name" "$settings" "SELECT id FROM $table WHERE fp <~> ($question) <= 3;" "$@"
+	search_times "$shards,ten nearest,$table,$name" "$settings" "SELECT id FROM $table ORDER BY fp <~> ($question) LIMIT 10;" "$@"
 }
 
 measure_searches() {
-	local shards table settings
-	local question='hashint8extended(:i, 0) # 5' pick='\set i random(1, 100000)'
+	local shards table tuned='-c citus.max_cached_conns_per_worker=16 -c citus.max_adaptive_executor_pool_size=1'
 	for shards in 6 32; do
 		sql -v set=uniform -v rows="$ROWS" -v shards="$shards" -f "$HERE/rows.sql"
 		sql -c 'CREATE INDEX ON keyed USING simhash (key, fp)' -c "INSERT INTO keyed SELECT key, id, fp FROM doc, unnest(simhash_route(fp, 3)) AS key" -c 'ANALYZE keyed'
 		for _ in $(seq "$ROUNDS"); do
-			for table in whole doc; do
-				for settings in '' '-c citus.max_cached_conns_per_worker=16 -c citus.max_adaptive_executor_pool_size=1'; do
-					search_times "$shards,within 3,$table,${settings:+tuned}" "$settings" \
-						"$pick"$'\n'"SELECT id FROM $table WHERE fp <~> ($question) <= 3;"
-					search_times "$shards,ten nearest,$table,${settings:+tuned}" "$settings" \
-						"$pick"$'\n'"SELECT id FROM $table ORDER BY fp <~> ($question) LIMIT 10;"
-				done
-			done
-			for settings in '' '-c citus.max_cached_conns_per_worker=16 -c citus.max_adaptive_executor_pool_size=1'; do
-				search_times "$shards,within 3,keyed,${settings:+tuned}" "$settings" \
-					"$pick"$'\n'"SELECT id FROM keyed WHERE key = ANY (simhash_route($question, 3)) AND fp <~> ($question) <= 3 AND simhash_meet(fp, $question, 3) = key;"
+			for table in whole doc keyed; do
+				table_searches "$table" "$shards" default ''
+				table_searches "$table" "$shards" tuned "$tuned"
+				table_searches "$table" "$shards" 'new session' '' -C
+				table_searches "$table" "$shards" 'new session, tuned' "$tuned" -C
 			done
 		done
 	done

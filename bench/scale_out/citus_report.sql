@@ -10,7 +10,7 @@ SELECT set, radius, workers, max(ms) FILTER (WHERE way = 'one') AS one_table, ma
 	max(ms) FILTER (WHERE way = 'one_clusters') AS one_clusters, max(ms) FILTER (WHERE way = 'clusters') AS clusters, stored, moved, pairs
 FROM m JOIN moved USING (workers, set, radius) GROUP BY set, radius, workers, stored, moved, pairs ORDER BY set DESC, radius, workers;
 WITH m AS (
-	SELECT search, shards, source, coalesce(settings, 'default') AS settings, percentile_disc(0.5) WITHIN GROUP (ORDER BY us) AS us
+	SELECT search, shards, source, settings, percentile_disc(0.5) WITHIN GROUP (ORDER BY us) AS us
 	FROM searches GROUP BY 1, 2, 3, 4
 )
 SELECT m.search, m.source, m.shards, m.settings, m.us, round((m.us / one.us)::numeric, 1) AS ratio
