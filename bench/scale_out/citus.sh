@@ -128,7 +128,7 @@ measure_searches() {
 				table_searches "$table" "$shards" default ''
 				table_searches "$table" "$shards" tuned "$tuned"
 				table_searches "$table" "$shards" 'new session' '' -C
-				table_searches "$table" "$shards" 'new session, tuned' "$tuned" -C
+				table_searches "$table" "$shards" 'new session tuned' "$tuned" -C
 			done
 		done
 	done
