@@ -745,10 +745,10 @@ LANGUAGE c VOLATILE STRICT ROWS 1 AS 'MODULE_PATHNAME', 'simhash_index_stats';
 COMMENT ON FUNCTION simhash_catalog.index_stats(regclass) IS
 	'the function simhash_index_stats, for simhash_index_stats_shards on other nodes';
 
--- Where Citus distributes the table of an index, its rows are in the indexes of the table's shards.
-
--- Asks every placement of every shard, on each node one after the other: command, a format of the
--- shard's index, returns one text. A placement that does not answer is a row too.
+-- Where Citus distributes the table of an index, the rows are in the indexes of the shards. ask_shards
+-- runs a query on every placement of them, on all nodes at once, on each node one shard after the
+-- other. command is its text for format(), with the shard's index as the argument; it returns one
+-- text. A placement that does not answer is a row too.
 CREATE FUNCTION simhash_catalog.ask_shards(
 	index regclass, plain text, command text,
 	OUT node text, OUT port int, OUT shard bigint, OUT answered boolean, OUT answer text

@@ -1,5 +1,6 @@
-//! simhash_group_clusters: the clusters of rows that stand in two arrays. simhash_components: what
-//! pairs connect, given as two arrays. They read no table, and so are immutable.
+//! simhash_group_clusters: the clusters of rows that are given as two arrays, of keys and of
+//! fingerprints. simhash_components: the components of the graph of pairs, given as two arrays. They
+//! read no table, and so are immutable.
 
 use super::components::Components;
 use crate::pairs::of_arrays::ArrayRows;
@@ -63,6 +64,7 @@ pg_function! {
         let mut sets = UnionFind::new();
         or_out_of_memory(sets.reserve(keys.len()));
         for _ in &keys {
+            check_for_interrupts();
             or_out_of_memory(sets.add());
         }
         let place = |key: Option<i64>| key.and_then(|key| keys.binary_search(&key).ok());

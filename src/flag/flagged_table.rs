@@ -58,7 +58,9 @@ impl FlaggedTable {
         let options = accepted(call, parse(&call.arguments()));
         let fired = call.relation();
         refuse_foreign(call);
-        let has_copies = refuse_shard(call, |division| division.refuses_flags(&options.within));
+        let has_copies = refuse_shard(call, |distribution| {
+            distribution.refuses_flags(&options.within)
+        });
         let Origin {
             trigger: origin,
             table: searched,

@@ -152,11 +152,6 @@ impl<'h, H: Host> Finder<'h, H> {
         }
     }
 
-    /// As [`Finder::slice`], for pairs of which nothing is known.
-    pub fn all<const N: usize>(&mut self, group: Sides<N>) {
-        self.slice(group, Task::ALL);
-    }
-
     /// Gives every pair of rows in memory to the host, in no particular order; `rows` are left in
     /// another order. What was not compared because it is not needed counts as done.
     pub fn slice<const N: usize>(&mut self, group: Sides<N>, task: Task) {

@@ -9,7 +9,8 @@
 //! `source` is a table, `within` reads the rows of one or two, `keys` keeps their keys, `plain` reads
 //! plain tables without a query, `search` gives the pure search the server's files and interrupts,
 //! `shared` a second process, with which `shared_scan` exchanges rows, and `function` is the SQL
-//! function. `of_arrays` is that for the rows of two arrays. What must not live here: what becomes of a pair.
+//! function. `of_arrays` is the SQL function for rows that are given as arrays. What must not live
+//! here: what becomes of a pair.
 
 pub mod arrange;
 pub mod compare;

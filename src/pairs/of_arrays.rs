@@ -1,9 +1,10 @@
-//! simhash_group_pairs: the pairs of rows that stand in two arrays, their keys and fingerprints.
-//! For the rows of one group, as a server of several has them; reads no table, and so is immutable.
+//! simhash_group_pairs: the pairs of rows that are given as two arrays, of keys and of fingerprints.
+//! It reads no table, and so is immutable: Citus runs only such functions on its workers.
 
 use super::find::{Branches, Finder, Row};
 use super::search::{PairSearch, Pairs};
 use super::source::radius;
+use super::split::Task;
 use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::error::{raise, raise_with_hint};
@@ -96,7 +97,7 @@ pg_function! {
         };
         let mut finder = Finder::new(search, radius);
         match branch {
-            None => finder.all([&mut rows]),
+            None => finder.slice([&mut rows], Task::ALL),
             Some((branches, block)) => finder.branch([&mut rows], &branches, block),
         }
         args.null()

@@ -3,7 +3,7 @@
 //! was altered: a table becomes a shard by being renamed.
 
 use super::call::refuse;
-use super::division::{Division, Refusal, has_copies, is_shard_name, shard_number};
+use super::distribution::{Distribution, Refusal, has_copies, is_shard_name, shard_number};
 use crate::pg::catalog::relation::Rel;
 use crate::pg::catalog::{citus, table};
 use crate::pg::sql::trigger::TriggerCall;
@@ -16,11 +16,11 @@ use pgrx::PgSqlErrorCode::{
 /// copies of the shard, on each of which the trigger fires.
 pub fn refuse_shard(
     call: &TriggerCall<'_>,
-    refusal: impl FnOnce(&Division) -> Option<Refusal>,
+    refusal: impl FnOnce(&Distribution) -> Option<Refusal>,
 ) -> bool {
     let shard = call.relation();
     let name = shard.name();
-    if shard_number(&name).is_some() && citus::is_told_nothing() {
+    if shard_number(&name).is_some() && citus::lacks_metadata() {
         let message = format!("\"{name}\" may be a shard, but this node has no metadata of Citus");
         let hint = "Run start_metadata_sync_to_all_nodes() at the coordinator.".to_owned();
         refuse(
@@ -30,20 +30,20 @@ pub fn refuse_shard(
             Some(hint),
         );
     }
-    let Some((of, found)) = divided(shard) else {
+    let Some((of, found)) = distributed(shard) else {
         return false;
     };
     let replication = found.replication;
-    let division = Division::new(found.method, replication, found.group, found.column);
-    if let Some(Refusal { why, hint }) = refusal(&division) {
+    let distribution = Distribution::new(found.method, replication, found.group, found.column);
+    if let Some(Refusal { why, hint }) = refusal(&distribution) {
         let message = format!("{why}: \"{name}\" is a shard of distributed table \"{of}\"");
         refuse(call, ERRCODE_FEATURE_NOT_SUPPORTED, message, Some(hint));
     }
     has_copies(replication)
 }
 
-/// The name of the table of which this one is a shard, and how it is divided; None for other tables.
-fn divided(shard: Rel<'_>) -> Option<(String, citus::Division)> {
+/// The name of the table of which this one is a shard, and how it is distributed; None for other tables.
+fn distributed(shard: Rel<'_>) -> Option<(String, citus::Distribution)> {
     let name = shard.name();
     let number = shard_number(&name)?;
     let of = citus::table_of_shard(number)?;
@@ -51,5 +51,8 @@ fn divided(shard: Rel<'_>) -> Option<(String, citus::Division)> {
         return None;
     }
     let schema = table::schema_name(of.schema).unwrap_or_default();
-    Some((format!("{schema}.{}", of.name), citus::division(of.table)?))
+    Some((
+        format!("{schema}.{}", of.name),
+        citus::distribution(of.table)?,
+    ))
 }

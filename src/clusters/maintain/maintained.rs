@@ -15,7 +15,7 @@ use crate::pg::catalog::table::{self, Column};
 use crate::pg::sql::key_type::KeyType;
 use crate::pg::sql::trigger::TriggerCall;
 use crate::trigger::call::{accepted, column, refuse, refuse_foreign, typed_column};
-use crate::trigger::division::Division;
+use crate::trigger::distribution::Distribution;
 use crate::trigger::scope::Scope;
 use crate::trigger::shard::refuse_shard;
 
@@ -34,7 +34,7 @@ pub struct Maintained {
 impl Maintained {
     pub fn new(call: &TriggerCall<'_>) -> (Current, Self) {
         let options = accepted(call, parse(&call.arguments()));
-        refuse_shard(call, Division::refuses_clusters);
+        refuse_shard(call, Distribution::refuses_clusters);
         refuse_foreign(call);
         let key = column(call, &options.key, "the key");
         let fp = &options.fingerprint;

@@ -4,7 +4,7 @@
 //! [`downlinks`] for pages that seem to have none and [`level_ahead`] for the pages to read next;
 //! `postings` walks a key space while others write,
 //! [`key_comparison`] compares two walks, `doubts` looks up again the rows on which they do not
-//! agree. `stats` drives the statistics, [`census`] counts. `divided` refuses indexes whose rows are
+//! agree. `stats` drives the statistics, [`census`] counts. `distributed` refuses indexes whose rows are
 //! elsewhere. What must not live here: changes of pages.
 
 pub mod census;
@@ -14,7 +14,7 @@ pub mod level_ahead;
 pub mod pages;
 
 #[cfg(feature = "server")]
-pub(crate) mod divided;
+pub(crate) mod distributed;
 #[cfg(feature = "server")]
 pub(crate) mod doubts;
 #[cfg(feature = "server")]

@@ -1,7 +1,7 @@
 //! simhash_index_stats: what an index holds, counted in one pass over its pages.
 
 use super::census::Census;
-use super::divided::refuse_divided;
+use super::distributed::refuse_distributed;
 use crate::index::corrupt::corrupted;
 use crate::index::page::meta::{FORMAT_VERSION, META_BLOCK};
 use crate::index::page::{LEAF, is_zero, leaf, special};
@@ -25,7 +25,7 @@ pg_function! {
             return args.null();
         };
         let open = OpenIndex::new(oid, "simhash", OpenPurpose::Statistics);
-        refuse_divided(&open, "simhash_index_stats_shards");
+        refuse_distributed(&open, "simhash_index_stats_shards");
         let index = open.index();
         let meta = read_meta(index);
         let census = take(index, meta.page_stamp());

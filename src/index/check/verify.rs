@@ -6,7 +6,7 @@
 //! agree may have been inserted or removed between them: it is looked up again at the end
 //! (`doubts`).
 
-use super::divided::refuse_divided;
+use super::distributed::refuse_distributed;
 use super::doubts::Doubts;
 use super::key_comparison::KeyComparison;
 use super::pages::{Finding, PageSource, StructureCheck};
@@ -39,7 +39,7 @@ pg_function! {
             return args.null();
         };
         let open = OpenIndex::new(oid, "simhash", OpenPurpose::Verification);
-        refuse_divided(&open, "simhash_index_verify_shards");
+        refuse_distributed(&open, "simhash_index_verify_shards");
         let _owner = open.as_owner();
         // One row at a time: an index that lacks every row of its table has millions of findings.
         verify(&open, all_rows, &mut |finding| {

@@ -1,5 +1,5 @@
 //! What Citus says of tables where its extension is installed: of which table a relation is a
-//! shard, and how that one is divided. Its catalogs are in pg_catalog, on every node.
+//! shard, and how that one is distributed. Its catalogs are in pg_catalog, on every node.
 //!
 //! Rows are read that other transactions have not committed yet, also those of the server's catalogs
 //! that describe the table. create_distributed_table fills the shards over connections of which one
@@ -27,14 +27,14 @@ const NODES: &CStr = c"pg_dist_node";
 const CITUS: [&[u8]; 3] = [b"citus_internal", b"citus_run_command", b"citus_rebalancer"];
 
 /// A row of pg_dist_partition.
-pub struct Division {
-    /// How rows are divided: `partmethod`.
+pub struct Distribution {
+    /// How rows are distributed: `partmethod`.
     pub method: u8,
     /// How copies are kept alike: `repmodel`.
     pub replication: u8,
     /// With which tables its shards are together: `colocationid`.
     pub group: i64,
-    /// The column by which rows are divided.
+    /// The column by which rows are distributed.
     pub column: Option<String>,
 }
 
@@ -79,7 +79,7 @@ fn name_of(value: Value<'_>) -> String {
 }
 
 /// How Citus divides a table; None for one that it does not know.
-pub fn division(table: Oid) -> Option<Division> {
+pub fn distribution(table: Oid) -> Option<Distribution> {
     let key = [("logicalrelid", Value::from(table))];
     let columns = [
         ("partmethod", pg_sys::CHAROID),
@@ -94,7 +94,7 @@ pub fn division(table: Oid) -> Option<Division> {
         columns,
         |[method, replication, group, key]| {
             let letter = |value: Option<Value<'_>>| value.map_or(0, |value| value.integer() as u8);
-            Division {
+            Distribution {
                 method: letter(method),
                 replication: letter(replication),
                 group: group.map_or(0, |group| group.integer()),
@@ -105,14 +105,14 @@ pub fn division(table: Oid) -> Option<Division> {
 }
 
 /// Is it a table of Citus, whose rows are in its shards, and not in itself?
-pub fn is_divided(table: Oid) -> bool {
+pub fn is_distributed(table: Oid) -> bool {
     let key = [("logicalrelid", Value::from(table))];
     row(TABLES, None, key, [], |[]| ()).is_some()
 }
 
-/// Does another node have a statement run here, although this one was told of no node? It has shards
+/// Does Citus run a statement for another node here, although this node has no metadata? It has shards
 /// then, and does not know them.
-pub fn is_told_nothing() -> bool {
+pub fn lacks_metadata() -> bool {
     // SAFETY: a setting of the session, a zero-terminated string or null.
     let name = unsafe {
         let name = pg_sys::application_name;
@@ -145,8 +145,9 @@ fn column_of(table: Oid, key: Value<'_>) -> Option<String> {
     })?
 }
 
-/// Shows a row of a catalog that has these values in these columns, those of the index in its order
-/// if there is one: what it has in others, of these types. None without such a row, and without Citus.
+/// Reads from the first row of a catalog that has the values of `key` in these columns, which are those
+/// of the index in its order if there is one: `columns`, of these types. None without such a row, and
+/// without Citus.
 fn row<R, const N: usize, const M: usize>(
     catalog: &CStr,
     index: Option<u32>,
@@ -189,12 +190,14 @@ fn row<R, const N: usize, const M: usize>(
 
 /// The condition that a column has this value.
 fn equal(catalog: &Opened, name: &str, value: Value<'_>) -> pg_sys::ScanKeyData {
+    // The server's own catalogs have plain OIDs.
+    let is_oid =
+        column(catalog.rel(), name).is_some_and(|column| column.storage.type_id == pg_sys::OIDOID);
     let (of, equality) = match value.type_id() {
-        pg_sys::INT8OID => (pg_sys::INT8OID, pg_sys::F_INT8EQ),
+        pg_sys::REGCLASSOID if is_oid => (pg_sys::OIDOID, pg_sys::F_OIDEQ),
+        pg_sys::REGCLASSOID => (pg_sys::REGCLASSOID, pg_sys::F_OIDEQ),
         pg_sys::INT2OID => (pg_sys::INT2OID, pg_sys::F_INT2EQ),
-        // The server's own catalogs have plain OIDs.
-        _ if name == "oid" || name == "attrelid" => (pg_sys::OIDOID, pg_sys::F_OIDEQ),
-        _ => (pg_sys::REGCLASSOID, pg_sys::F_OIDEQ),
+        _ => (pg_sys::INT8OID, pg_sys::F_INT8EQ),
     };
     let mut key = pg_sys::ScanKeyData::default();
     // SAFETY: the key is live; the function is the equality of the column's type.

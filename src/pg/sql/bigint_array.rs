@@ -1,5 +1,6 @@
 //! Arguments of type bigint[], which may be long: read in place, without a value for each element.
 
+use pgrx::PgSqlErrorCode::ERRCODE_ARRAY_ELEMENT_ERROR;
 use pgrx::pg_sys;
 
 use super::fmgr::Args;
@@ -28,7 +29,7 @@ impl Args {
             let dimensions = (*array).ndim as usize;
             if dimensions > 1 {
                 raise(
-                    pgrx::PgSqlErrorCode::ERRCODE_ARRAY_ELEMENT_ERROR,
+                    ERRCODE_ARRAY_ELEMENT_ERROR,
                     format!("an array must have one dimension, not {dimensions}"),
                 );
             }
@@ -44,7 +45,10 @@ impl Args {
                 }
             };
             // The last byte may have bits behind the last element.
-            let present = (0..count).filter(|i| is_present(bitmap, *i)).count();
+            let present = match bitmap.is_empty() {
+                true => count,
+                false => (0..count).filter(|i| is_present(bitmap, *i)).count(),
+            };
             let elements = array.cast::<u8>().add(data).cast::<i64>();
             Some(Bigints {
                 present: std::slice::from_raw_parts(elements, present),

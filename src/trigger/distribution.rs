@@ -1,11 +1,11 @@
-//! What a trigger sees of a table that Citus divides into shards: it fires on a shard, a table of
+//! What a trigger sees of a table that Citus distributes to shards: it fires on a shard, a table of
 //! its own, whose name is that of the table with a number behind it.
 
 #![forbid(unsafe_code)]
 
-/// How rows are divided among shards.
+/// How rows are distributed among shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Division {
+pub enum Distribution {
     /// Not at all: the table stays on one node, which lets Citus know of it.
     Local,
     /// Not at all: one shard has all rows, of which other nodes may have copies.
@@ -16,7 +16,7 @@ pub enum Division {
     Other,
 }
 
-impl Division {
+impl Distribution {
     /// From `partmethod`, `repmodel`, `colocationid` and the column of `partkey` in
     /// pg_dist_partition.
     pub fn new(method: u8, replication: u8, group: i64, column: Option<String>) -> Self {
@@ -111,15 +111,15 @@ mod tests {
         columns.iter().map(|name| (*name).to_owned()).collect()
     }
 
-    fn by_hash(column: &str) -> Division {
-        Division::new(b'h', b's', 7, Some(column.to_owned()))
+    fn by_hash(column: &str) -> Distribution {
+        Distribution::new(b'h', b's', 7, Some(column.to_owned()))
     }
 
     #[test]
     fn methods_of_citus() {
-        use Division::{Hash, Local, Other, Whole};
+        use Distribution::{Hash, Local, Other, Whole};
         let of = |method, replication, group, column: Option<&str>| {
-            Division::new(method, replication, group, column.map(str::to_owned))
+            Distribution::new(method, replication, group, column.map(str::to_owned))
         };
         assert_eq!(of(b'h', b's', 7, Some("id")), Hash("id".to_owned()));
         assert_eq!(of(b'h', b'c', 0, Some("id")), Hash("id".to_owned()));
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn flags_need_all_rows_that_may_be_near() {
-        for whole in [Division::Whole, Division::Local] {
+        for whole in [Distribution::Whole, Distribution::Local] {
             assert_eq!(whole.refuses_flags(&[]), None);
         }
         let tenant = by_hash("tenant");
@@ -144,13 +144,13 @@ mod tests {
             assert!(why.ends_with("distribution column \"tenant\""), "{why}");
             assert!(hint.contains("name \"tenant\""), "{hint}");
         }
-        assert!(Division::Other.refuses_flags(&names(&["id"])).is_some());
+        assert!(Distribution::Other.refuses_flags(&names(&["id"])).is_some());
     }
 
     #[test]
     fn clusters_stay_with_their_rows() {
-        assert_eq!(Division::Local.refuses_clusters(), None);
-        for other in [Division::Whole, Division::Other, by_hash("id")] {
+        assert_eq!(Distribution::Local.refuses_clusters(), None);
+        for other in [Distribution::Whole, Distribution::Other, by_hash("id")] {
             assert!(other.refuses_clusters().is_some(), "{other:?}");
         }
     }

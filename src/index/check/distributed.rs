@@ -8,9 +8,9 @@ use crate::pg::catalog::{citus, table_name};
 use crate::pg::process::error::raise_with_hint;
 
 /// Refuses such an index; `instead` is the function that looks at the shards.
-pub fn refuse_divided(open: &OpenIndex, instead: &str) {
+pub fn refuse_distributed(open: &OpenIndex, instead: &str) {
     let table = open.table().oid();
-    if citus::is_divided(table) {
+    if citus::is_distributed(table) {
         let (name, table) = (open.index().name(), table_name::shown(table));
         raise_with_hint(
             ERRCODE_WRONG_OBJECT_TYPE,
