@@ -16,21 +16,24 @@ use crate::pg::catalog::relation::Rel;
 use crate::pg::planner::path::IndexPath;
 use crate::pg::process::compat;
 use crate::pg::sql::fmgr::pg_function;
-use pgrx::{PgBox, PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, pg_guard, pg_sys};
+use pgrx::{PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, pg_guard, pg_sys};
 use std::ffi::{c_char, c_int, c_void};
+use std::mem::MaybeUninit;
 
 pg_function! {
     /// simhash_handler(internal) -> index_am_handler.
     fn simhash_handler, pg_finfo_simhash_handler(args) {
-        args.routine(routine())
+        args.routine(&ROUTINE)
     }
 }
 
 /// What the access method can do, and its callbacks.
-fn routine() -> PgBox<pg_sys::IndexAmRoutine, pgrx::AllocatedByRust> {
-    let tag = pg_sys::NodeTag::T_IndexAmRoutine;
-    // SAFETY: IndexAmRoutine is the struct of this tag.
-    let mut am = unsafe { PgBox::<pg_sys::IndexAmRoutine>::alloc_node(tag) };
+static ROUTINE: pg_sys::IndexAmRoutine = routine();
+
+const fn routine() -> pg_sys::IndexAmRoutine {
+    // SAFETY: zero is a value of each field: a number, false, no function.
+    let mut am: pg_sys::IndexAmRoutine = unsafe { MaybeUninit::zeroed().assume_init() };
+    am.type_ = pg_sys::NodeTag::T_IndexAmRoutine;
     am.amstrategies = operator::EQUAL;
     am.amsupport = scope::HASH;
     am.amcanmulticol = true;

@@ -12,6 +12,10 @@
 //! reset its interrupt counters, which a second release would unbalance.
 
 #![allow(unsafe_code)]
+#![allow(
+    clippy::unnecessary_cast,
+    reason = "constants have other types on other majors"
+)]
 
 pub mod am;
 pub mod catalog;

@@ -93,7 +93,7 @@ pub unsafe fn scan_share(
     unsafe {
         let info = pg_sys::BuildIndexInfo(index.raw());
         (*info).ii_Concurrent = concurrent;
-        let scan = pg_sys::table_beginscan_parallel(table.raw(), description);
+        let scan = compat::begin_parallel_scan(table.raw(), description);
         let rows = pg_sys::table_index_build_scan(
             table.raw(),
             index.raw(),

@@ -5,6 +5,7 @@ use super::scan::tid_to;
 use super::scope::filed;
 use crate::filed::Filed;
 use crate::pg::catalog::relation::Rel;
+use crate::pg::process::compat;
 use crate::tid::Tid;
 use pgrx::pg_sys;
 
@@ -45,7 +46,7 @@ impl<'o> RowReader<'o> {
             (*context).ecxt_scantuple = slot;
             RowReader {
                 snapshot,
-                fetch: pg_sys::table_index_fetch_begin(table),
+                fetch: compat::begin_index_fetch(table),
                 slot,
                 state,
                 context,

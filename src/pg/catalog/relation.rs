@@ -228,21 +228,10 @@ impl<'a> Rel<'a> {
     /// Under SERIALIZABLE, looks for other transactions whose scans hold a predicate lock on this
     /// relation, and records the conflict; may raise serialization_failure (40001).
     pub fn check_for_serializable_conflict(self) {
-        unsafe extern "C-unwind" {
-            // Missing from the bindings.
-            fn CheckForSerializableConflictIn(
-                relation: pg_sys::Relation,
-                tid: pg_sys::ItemPointer,
-                block: pg_sys::BlockNumber,
-            );
-        }
-        let relation = self.raw;
         // SAFETY: the relation is open; a null address and no block stand for the relation as a
-        // whole. The function may raise an ERROR, hence the guard.
+        // whole.
         unsafe {
-            pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                CheckForSerializableConflictIn(relation, std::ptr::null_mut(), u32::MAX);
-            });
+            pg_sys::CheckForSerializableConflictIn(self.raw, std::ptr::null_mut(), u32::MAX);
         }
     }
 }

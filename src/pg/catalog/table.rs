@@ -310,20 +310,10 @@ pub fn can_index(column: &Column, access_method: &CStr) -> bool {
 /// The plain tables that a query of this table reads: itself, partitions, children. Locked as the
 /// query locks them, so that none is dropped meanwhile.
 pub fn plain_tables_below(table: Oid) -> Vec<Oid> {
-    unsafe extern "C-unwind" {
-        // Missing from the bindings.
-        fn find_all_inheritors(
-            parent: Oid,
-            lock: pg_sys::LOCKMODE,
-            parents: *mut *mut pg_sys::List,
-        ) -> *mut pg_sys::List;
-    }
-    // SAFETY: declared as in pg_inherits.h, which the majors have alike; the list is of OIDs. The
-    // function may raise an ERROR, and pgrx does not guard what it does not declare.
+    // SAFETY: the list is of OIDs.
     unsafe {
-        let list = pg_sys::ffi::pg_guard_ffi_boundary(|| {
-            find_all_inheritors(table, pg_sys::AccessShareLock as i32, std::ptr::null_mut())
-        });
+        let lock = pg_sys::AccessShareLock as i32;
+        let list = pg_sys::find_all_inheritors(table, lock, std::ptr::null_mut());
         let count = list.as_ref().map_or(0, |list| list.length);
         (0..count)
             .map(|i| pg_sys::list_nth_oid(list, i))
@@ -352,13 +342,9 @@ pub fn topmost(table: Oid) -> Oid {
     if !is_partition(table) {
         return table;
     }
-    unsafe extern "C-unwind" {
-        // Missing from the bindings.
-        fn get_partition_ancestors(relid: Oid) -> *mut pg_sys::List;
-    }
-    // SAFETY: a list of OIDs, the topmost last; it may raise an ERROR, hence the guard.
+    // SAFETY: a list of OIDs, the topmost last.
     unsafe {
-        let above = pg_sys::ffi::pg_guard_ffi_boundary(|| get_partition_ancestors(table));
+        let above = pg_sys::get_partition_ancestors(table);
         match above.as_ref().map_or(0, |list| list.length) {
             0 => table,
             count => (*(*above).elements.add(count as usize - 1)).oid_value,

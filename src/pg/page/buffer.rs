@@ -176,7 +176,7 @@ impl<'r> Pinned<'r> {
             );
         }
         // SAFETY: the buffer is pinned and not locked by us.
-        unsafe { unguarded::LockBuffer(self.buffer, mode as i32) };
+        unsafe { compat::lock_buffer(self.buffer, mode) };
         self
     }
 
@@ -238,7 +238,7 @@ impl<'r> Shared<'r> {
         // The lock goes, the pin moves to `pinned`: neither destructor of `self` may run.
         std::mem::forget(self);
         // SAFETY: we hold the content lock.
-        unsafe { unguarded::LockBuffer(pinned.buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32) };
+        unsafe { compat::unlock_buffer(pinned.buffer) };
         pinned
     }
 }
@@ -320,7 +320,7 @@ impl Drop for Exclusive<'_> {
 fn unlock(page: &Pinned) {
     if !std::thread::panicking() {
         // SAFETY: the caller is the guard of a content lock that we hold.
-        unsafe { unguarded::LockBuffer(page.buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32) };
+        unsafe { compat::unlock_buffer(page.buffer) };
     }
 }
 

@@ -163,9 +163,9 @@ unsafe fn insert_record<const N: usize>(pages: &[Exclusive; N], records: &mut [R
         let lsn = unguarded::XLogInsert(pg_sys::RmgrIds::RM_GENERIC_ID as pg_sys::RmgrId, 0);
         for page in pages {
             let header = pg_sys::BufferGetPage(page.buffer()).cast::<pg_sys::PageHeaderData>();
-            // The macro PageSetLSN.
-            (*header).pd_lsn.xlogid = (lsn >> 32) as u32;
-            (*header).pd_lsn.xrecoff = lsn as u32;
+            // PageSetLSN: the upper half comes first, whatever the processor's order of bytes.
+            let halves = [(lsn >> 32) as u32, lsn as u32];
+            (&raw mut (*header).pd_lsn).cast::<[u32; 2]>().write(halves);
         }
     }
 }

@@ -9,6 +9,7 @@ use pgrx::prelude::*;
 
 use super::nodes::{NodeList, NodeRef, Planner};
 use super::planned_relation::Relation;
+use crate::pg::process::compat;
 use crate::pg::process::error::raise;
 use crate::pg::sql::fmgr::Args;
 
@@ -17,40 +18,30 @@ use crate::pg::sql::fmgr::Args;
 pub type RelationHook = fn(relation: Relation<'_>, table: Oid, parent: bool);
 
 static HOOK: OnceLock<RelationHook> = OnceLock::new();
-static PREVIOUS: OnceLock<pg_sys::get_relation_info_hook_type> = OnceLock::new();
 
 /// Installs `hook`, to be called after those that other libraries have installed. Later calls do
 /// nothing.
 pub fn on_relation(hook: RelationHook) {
     if HOOK.set(hook).is_ok() {
-        // SAFETY: a backend is single-threaded; the server reads the variable only while planning.
-        unsafe {
-            let _ = PREVIOUS.set(pg_sys::get_relation_info_hook);
-            pg_sys::get_relation_info_hook = Some(relation_info_hook);
-        }
+        compat::install_relation_hook(call);
     }
 }
 
-#[pg_guard]
-unsafe extern "C-unwind" fn relation_info_hook(
+/// # Safety
+/// The planner's state and a relation of its query, live during the call.
+unsafe fn call(
     root: *mut pg_sys::PlannerInfo,
+    rel: *mut pg_sys::RelOptInfo,
     table: Oid,
     parent: bool,
-    rel: *mut pg_sys::RelOptInfo,
 ) {
-    // SAFETY: the arguments are the server's; another library's hook may raise an ERROR, which the
-    // boundary turns into a panic that pg_guard turns back.
-    unsafe {
-        if let Some(Some(previous)) = PREVIOUS.get() {
-            pg_sys::ffi::pg_guard_ffi_boundary(|| previous(root, table, parent, rel));
-        }
-        if root.is_null() {
-            return;
-        }
-        let relation = Relation::new(Planner::new(root), rel);
-        if let (Some(hook), Some(relation)) = (HOOK.get(), relation) {
-            hook(relation, table, parent);
-        }
+    if root.is_null() {
+        return;
+    }
+    // SAFETY: the caller's word.
+    let relation = unsafe { Relation::new(Planner::new(root), rel) };
+    if let (Some(hook), Some(relation)) = (HOOK.get(), relation) {
+        hook(relation, table, parent);
     }
 }
 

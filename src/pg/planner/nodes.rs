@@ -12,7 +12,6 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::{NodeTag, Oid};
 
 use crate::pg::process::backend::check_stack_depth;
-use crate::pg::process::compat;
 
 /// The planning of one query: where new nodes are allocated, and what `'p` stands for.
 #[derive(Clone, Copy)]
@@ -118,7 +117,7 @@ impl<'p> NodeRef<'p> {
     /// Range-table index and column number of a column of this query level.
     pub fn as_column(self) -> Option<(u32, i16)> {
         let var = self.cast::<pg_sys::Var>(NodeTag::T_Var)?;
-        (var.varlevelsup == 0).then_some((compat::relation_of_variable(var), var.varattno))
+        (var.varlevelsup == 0).then_some((var.varno as u32, var.varattno))
     }
 
     /// The expression of a column that a plan or a query returns.

@@ -210,9 +210,11 @@ impl Channel {
     #[must_use]
     pub fn send(&mut self, message: &[u8], mut meanwhile: impl FnMut(&[u8])) -> bool {
         loop {
+            // The call does not wait, and shows the receiver what it has sent at once.
+            let (length, data) = (message.len(), message.as_ptr().cast());
             // SAFETY: the queue lives as long as the channel. A message that is sent in part is sent
             // to the end by the next calls.
-            match unsafe { compat::send(self.outgoing, message) } {
+            match unsafe { pg_sys::shm_mq_send(self.outgoing, length, data, true, true) } {
                 pg_sys::shm_mq_result::SHM_MQ_SUCCESS => return true,
                 pg_sys::shm_mq_result::SHM_MQ_WOULD_BLOCK => (),
                 _ => return false,

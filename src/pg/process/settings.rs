@@ -1,8 +1,7 @@
 //! The extension's settings.
 
 use pgrx::guc::{GucContext, GucFlags, GucRegistry, GucSetting};
-
-use super::compat;
+use pgrx::pg_sys;
 
 /// simhash_dedup.directory_cache, in kilobytes.
 static DIRECTORY_CACHE: GucSetting<i32> = GucSetting::<i32>::new(64 * 1024);
@@ -21,7 +20,8 @@ pub fn register() {
         GucContext::Userset,
         GucFlags::UNIT_KB,
     );
-    compat::reserve_setting_prefix(c"simhash_dedup");
+    // SAFETY: called while the library is loaded; the server copies the string.
+    unsafe { pg_sys::MarkGUCPrefixReserved(c"simhash_dedup".as_ptr()) };
 }
 
 /// Bytes that a session's leaf directories may take.

@@ -1,6 +1,5 @@
 //! Temporary files: of one process, or shared by those of a parallel operation.
 
-use super::compat;
 use super::error::report;
 use pgrx::PgSqlErrorCode::ERRCODE_IO_ERROR;
 use pgrx::pg_sys;
@@ -57,19 +56,28 @@ impl<'s> TempFile<'s> {
     /// published.
     pub fn create_shared(files: SharedFiles<'s>, name: &CStr) -> Self {
         // SAFETY: this process is attached to the set.
-        unsafe { Self::from_raw(compat::create_shared_file(files.raw, name)) }
+        unsafe {
+            let set = &raw mut (*files.raw).fs;
+            Self::from_raw(pg_sys::BufFileCreateFileSet(set, name.as_ptr()))
+        }
     }
 
     /// Opens a published file for reading.
     pub fn open_shared(files: SharedFiles<'s>, name: &CStr) -> Self {
+        /// O_RDONLY of the C library.
+        const READ_ONLY: i32 = 0;
         // SAFETY: as above.
-        unsafe { Self::from_raw(compat::open_shared_file(files.raw, name)) }
+        unsafe {
+            let set = &raw mut (*files.raw).fs;
+            let file = pg_sys::BufFileOpenFileSet(set, name.as_ptr(), READ_ONLY, false);
+            Self::from_raw(file)
+        }
     }
 
     /// Ends the writing of a file made by [`TempFile::create_shared`].
     pub fn publish(self) {
         // SAFETY: the file is open; `drop` closes it.
-        unsafe { compat::export_shared_file(self.raw) };
+        unsafe { pg_sys::BufFileExportFileSet(self.raw) };
     }
 
     /// Bytes in a file of [`TempFile::open_shared`].

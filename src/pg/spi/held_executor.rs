@@ -285,12 +285,7 @@ unsafe fn is_empty(slot: *const pg_sys::TupleTableSlot) -> bool {
 /// # Safety
 /// A slot that holds a row.
 unsafe fn copied<'a, const N: usize>(slot: *mut pg_sys::TupleTableSlot) -> [Option<Value<'a>>; N] {
-    unsafe extern "C-unwind" {
-        // Missing from the bindings.
-        fn datumCopy(value: pg_sys::Datum, by_value: bool, length: i32) -> pg_sys::Datum;
-    }
-    // SAFETY: the caller's word; the columns are unpacked before they are read; the copy may raise
-    // an ERROR, hence the guard.
+    // SAFETY: the caller's word; the columns are unpacked before they are read.
     unsafe {
         let desc = (*slot).tts_tupleDescriptor;
         let count = N.min((*desc).natts as usize);
@@ -304,9 +299,7 @@ unsafe fn copied<'a, const N: usize>(slot: *mut pg_sys::TupleTableSlot) -> [Opti
                 let (by_value, length) = storage.by_value_and_length();
                 let copy = match by_value {
                     true => value,
-                    false => pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                        datumCopy(value, false, i32::from(length))
-                    }),
+                    false => pg_sys::datumCopy(value, false, i32::from(length)),
                 };
                 Value::new(copy, storage)
             })

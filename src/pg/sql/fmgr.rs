@@ -10,6 +10,7 @@ use std::ffi::CStr;
 use pgrx::{FromDatum, IntoDatum, pg_sys};
 
 use super::declared::{self, Wanted};
+use crate::pg::process::compat;
 use crate::pg::process::encoding::to_utf8;
 
 /// A Rust type that an argument is read as, and the type that SQL must declare for it: one that is
@@ -195,13 +196,10 @@ impl Args {
     }
 
     /// A result of type index_am_handler; an ERROR when SQL declares another type.
-    pub fn routine(
-        &self,
-        routine: pgrx::PgBox<pg_sys::IndexAmRoutine, pgrx::AllocatedByRust>,
-    ) -> pg_sys::Datum {
+    pub fn routine(&self, routine: &'static pg_sys::IndexAmRoutine) -> pg_sys::Datum {
         let wanted = Wanted::Type(pg_sys::INDEX_AM_HANDLEROID);
         declared::check_result(self.function(), wanted);
-        pg_sys::Datum::from(routine.into_pg())
+        pg_sys::Datum::from(compat::handed_routine(routine))
     }
 }
 

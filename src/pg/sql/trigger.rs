@@ -269,10 +269,6 @@ impl<'a> TriggerCall<'a> {
     /// a deferred trigger ran, may have deleted or updated it. True for a foreign table, where this
     /// cannot be checked.
     pub fn new_row_is_live(&self) -> bool {
-        unsafe extern "C" {
-            // Missing from the bindings.
-            static mut SnapshotSelfData: pg_sys::SnapshotData;
-        }
         let table = self.data().tg_relation;
         // SAFETY: a table's routines live as long as it is open; the slot of an AFTER trigger is of
         // the table's own kind and holds the stored row; the function may raise an ERROR, and pgrx
@@ -282,7 +278,7 @@ impl<'a> TriggerCall<'a> {
             let Some(is_seen) = routines.and_then(|table| table.tuple_satisfies_snapshot) else {
                 return true;
             };
-            let (slot, itself) = (self.new_slot(), &raw mut SnapshotSelfData);
+            let (slot, itself) = (self.new_slot(), &raw mut pg_sys::SnapshotSelfData);
             pg_sys::ffi::pg_guard_ffi_boundary(|| is_seen(table, slot, itself))
         }
     }

@@ -3,6 +3,7 @@
 
 use crate::pg::catalog::relation::Rel;
 use crate::pg::catalog::table::Column;
+use crate::pg::process::compat;
 use crate::pg::process::unguarded::{ProcessInterrupts, slot_getsomeattrs_int};
 use pgrx::pg_sys;
 use std::ffi::c_void;
@@ -82,7 +83,7 @@ impl<'t> TableScan<'t> {
         // SAFETY: the table is open and locked as long as the scan lives.
         unsafe {
             let snapshot = pg_sys::GetActiveSnapshot();
-            let scan = pg_sys::table_beginscan(table.raw(), snapshot, 0, std::ptr::null_mut());
+            let scan = compat::begin_scan(table.raw(), snapshot);
             Self::new(table, columns, scan)
         }
     }
@@ -98,7 +99,7 @@ impl<'t> TableScan<'t> {
     ) -> Self {
         // SAFETY: the caller's word.
         unsafe {
-            let scan = pg_sys::table_beginscan_parallel(table.raw(), description.cast());
+            let scan = compat::begin_parallel_scan(table.raw(), description.cast());
             Self::new(table, columns, scan)
         }
     }
