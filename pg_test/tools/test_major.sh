@@ -45,6 +45,7 @@ install_for_tests() {
 		place=${PG_CONFIG#"$SERVERS"/}
 		mkdir -p "$work/servers"
 		cp -r "$SERVERS/${place%%/*}" "$work/servers/"
+		settle_server "$work/servers/${place%%/*}"
 		PG_CONFIG=$work/servers/$place
 		PG_BIN=$("$PG_CONFIG" --bindir)
 		# Its contrib modules look for libpq where it was built.
