@@ -3,7 +3,7 @@
 #
 #   PG_CONFIG   the server to build for, install into and test with (pg_config on PATH, or the newest server installed)
 #   PG_CONFIGS  servers of other majors for the tests, with spaces between them; others are fetched (pg_test/tools/servers.txt)
-#   MAJORS      the majors to test ("14 15 16 17 18"): that of PG_CONFIG in full, the others in a reduced form
+#   MAJORS      the majors to test ("15 16 17 18 19"): that of PG_CONFIG in full, the others in a reduced form
 #   FULL        FULL=1 makes `make test-majors` test all of them in full, and upgrades between them
 #   CITUS       for `make test-citus`: a git repository of Citus, of which CITUS_TAG (v13.2.2) is built, or its unpacked sources
 #   TESTS       tests whose names begin with one of these words ("pairs 005"), instead of all
@@ -30,7 +30,7 @@ export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE MAJORS FULL TESTS JOBS DESTDIR
 help:
 	@echo 'make demo           install what is missing, then show the extension on real rows (KEEP=1 leaves its server up)'
 	@echo 'make test           install what is missing, then run every test: one major in full, the others reduced (MAJORS=15)'
-	@echo 'make test-majors    the tests of each major alone (MAJORS="14 16", FULL=1)'
+	@echo 'make test-majors    the tests of each major alone (MAJORS="16 19", FULL=1)'
 	@echo 'make test-citus     the tests on a cluster of Citus, which is built when its sources are given (CITUS=/folder)'
 	@echo 'make quick          format, lint and unit tests only: no server is started'
 	@echo 'make soak           crash, standby and concurrency tests again and again (SECONDS_EACH=600)'

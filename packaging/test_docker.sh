@@ -50,7 +50,8 @@ stand_ins() {
 		image "docker.io/library/rust:$(rust_version)-bookworm" "$work/rust"
 }
 
-rust_version() { sed -n 's/^channel = "\(.*\)"/\1/p' "$ROOT/rust-toolchain.toml"; }
+# The version that the Dockerfile asks for.
+rust_version() { sed -n 's/^ARG RUST=//p' "$ROOT/packaging/Dockerfile"; }
 
 build_image() {
 	git clone -q "$ROOT" "$work/source" || return

@@ -161,8 +161,8 @@ my @operations = (
 	[ 0.3, sub { 'DELETE FROM doc WHERE tenant = ' . tenant($_[0]) } ],
 	[ 6, sub { $_[0]{variant}{upsert} ? 'INSERT INTO doc (id, tenant, fp) VALUES ' . rows($_[0], 4)
 		. ' ON CONFLICT (id) DO UPDATE SET fp = excluded.fp, tenant = excluded.tenant' : insert($_[0], 4) } ],
-	[ 4, sub { $_[0]{merge} ? 'MERGE INTO doc USING (VALUES ' . rows($_[0], 4) . ') v (id, tenant, fp) ON doc.id = v.id WHEN MATCHED AND v.fp IS NULL THEN DELETE'
-		. ' WHEN MATCHED THEN UPDATE SET fp = v.fp WHEN NOT MATCHED THEN INSERT (id, tenant, fp) VALUES (v.id, v.tenant, v.fp)' : insert($_[0], 4) } ],
+	[ 4, sub { 'MERGE INTO doc USING (VALUES ' . rows($_[0], 4) . ') v (id, tenant, fp) ON doc.id = v.id WHEN MATCHED AND v.fp IS NULL THEN DELETE'
+		. ' WHEN MATCHED THEN UPDATE SET fp = v.fp WHEN NOT MATCHED THEN INSERT (id, tenant, fp) VALUES (v.id, v.tenant, v.fp)' } ],
 	# Two rows exchange their fingerprints, and their keys where the primary key is deferrable.
 	[ 4, sub { my ($x, $y) = some_keys($_[0], 2); "UPDATE doc SET fp = other.fp FROM doc other WHERE (doc.id, other.id) IN (($x, $y), ($y, $x))" } ],
 	[ 4, sub { return insert($_[0], 2) unless $_[0]{variant}{swaps_keys};

@@ -139,10 +139,9 @@ sub session_agrees
 }
 
 # Runs $script, the statements of one transaction, again and again in several sessions at a time. After a
-# serialization failure or a deadlock a session goes on with the next transaction. (pgbench before PostgreSQL 15
-# ends the session instead.) Options: sessions, seconds, isolation; nodes => the nodes to which sessions connect by turns, $node
-# among them; also => an SQLSTATE that is no error either. Returns how many transactions were done, how many failed in these
-# two or three ways (sent_back), and all other errors.
+# serialization failure or a deadlock a session goes on with the next transaction. Options: sessions, seconds, isolation;
+# nodes => the nodes to which sessions connect by turns, $node among them; also => an SQLSTATE that is no error either. Returns
+# how many transactions were done, how many failed in these two or three ways (sent_back), and all other errors.
 sub run_sessions
 {
 	my ($node, $script, %options) = @_;

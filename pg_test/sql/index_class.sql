@@ -99,8 +99,7 @@ SELECT count(*) AS plans, count(*) FILTER (WHERE plan LIKE '%class_bare_%') > 30
 DROP TABLE class_bare;
 DROP FUNCTION class_plans;
 
--- One scan counts once, and rows as they are read. The counts are read where the session keeps them until it reports
--- them, since 14 does so every 500 ms at most and has no function that makes it.
+-- One scan counts once, and rows as they are read. The session's own counts are read, before it reports them.
 CREATE FUNCTION class_counts(index regclass, OUT scans bigint, OUT reads bigint, OUT fetches bigint) LANGUAGE sql AS $$
 	SELECT pg_stat_get_xact_numscans(index), pg_stat_get_xact_tuples_returned(index), pg_stat_get_xact_tuples_fetched(index)
 $$;

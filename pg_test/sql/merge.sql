@@ -1,9 +1,5 @@
 -- MERGE: its join searches the index, and the trigger simhash_flag_duplicate() judges each row that it stores,
--- and a row that it moves to another partition once. PostgreSQL 14 has no MERGE.
-SELECT current_setting('server_version_num')::int < 150000 AS no_merge \gset
-\if :no_merge
-\quit
-\endif
+-- and a row that it moves to another partition once.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
 RESET client_min_messages;

@@ -93,9 +93,7 @@ $node->stop;
 my $new = PostgreSQL::Test::Cluster->new('upgraded');
 $new->init;
 chdir $new->basedir or die $!;
-# The option came with PostgreSQL 15.
-my @no_sync = $new->pg_version >= 15 ? '--no-sync' : ();
-command_ok([ 'pg_upgrade', @no_sync, '-d', $node->data_dir, '-D', $new->data_dir, '-b', $node->config_data('--bindir'), '-B', $new->config_data('--bindir'),
+command_ok([ 'pg_upgrade', '--no-sync', '-d', $node->data_dir, '-D', $new->data_dir, '-b', $node->config_data('--bindir'), '-B', $new->config_data('--bindir'),
 		'-s', $node->host, '-p', $node->port, '-P', $new->port ], 'pg_upgrade');
 $new->start;
 $node = $new;

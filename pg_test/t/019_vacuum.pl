@@ -23,18 +23,6 @@ SQL
 
 sub answer { return $node->safe_psql('postgres', $_[0]); }
 
-# Up to PostgreSQL 14 a process of its own gathers the statistics, and sessions read a copy that may be half a second old: the
-# reset is waited for, as the sums are that come after it.
-sub reset_statistics
-{
-	my $when = "SELECT stats_reset FROM pg_stat_database WHERE datname = 'postgres'";
-	my $before = answer($when);
-	answer('SELECT pg_stat_reset()');
-	$node->poll_query_until('postgres', "SELECT ($when) IS DISTINCT FROM " . ($before ? "'$before'" : 'NULL'))
-		or die 'the statistics are not reset';
-	return;
-}
-
 # Postings of deleted rows are none of the table's.
 sub nothing_dead_is_left
 {
@@ -64,7 +52,7 @@ for my $round (1 .. 3)
 {
 	answer("DELETE FROM t WHERE id % 4 = $round");
 	my $blocks = answer("SELECT pg_relation_size('t_fp') / 8192");
-	reset_statistics();
+	answer('SELECT pg_stat_reset()');
 	answer('VACUUM (INDEX_CLEANUP ON, PARALLEL 0) t');
 	my $touched = 0;
 	for (1 .. 100)

@@ -13,7 +13,6 @@ use Test::More;
 my $seed = $ENV{SIMHASH_TEST_SEED} // time;
 note "SIMHASH_TEST_SEED=$seed";
 my $node = new_node('kept_clusters', conf => "deadlock_timeout = 10ms\nstatement_timeout = 60s\nmax_prepared_transactions = 10\n");
-my $merge = $node->pg_version >= 15;
 my $sessions = 8;
 my %done = (operations => 0, transactions => 0, pauses => 0);
 my %sent_back;
@@ -47,7 +46,7 @@ sub phase
 	my ($what, $v, $i, $again) = @_;
 	my ($kind, $keys) = @{ $phases[ $i % @phases ] };
 	my @lists = map {
-		my $d = { variant => $v, merge => $merge, session => $_, sessions => $sessions, most => 4, truncates => $_ == 0,
+		my $d = { variant => $v, session => $_, sessions => $sessions, most => 4, truncates => $_ == 0,
 			keys => $keys, fp => fingerprints_of($kind) };
 		[ splice(@{ $again->[$_] }), map { transaction($d) } 1 .. 20 ];
 	} 0 .. $sessions - 1;

@@ -13,7 +13,6 @@ use Test::More;
 my $seed = $ENV{SIMHASH_TEST_SEED} // time;
 note "SIMHASH_TEST_SEED=$seed";
 my $node = new_node('kept_alone', conf => "max_prepared_transactions = 1\n");
-my $merge = $node->pg_version >= 15;
 my $done = 0;
 
 # $histories histories of a variant, each of some transactions from empty tables.
@@ -22,7 +21,7 @@ sub histories
 	my ($v, $histories) = @_;
 	my @empty = ({ operations => 0, lines => [$anew] });
 	my @list = map {
-		my $d = { variant => $v, merge => $merge, session => 0, sessions => 1, most => 4, truncates => 1,
+		my $d = { variant => $v, session => 0, sessions => 1, most => 4, truncates => 1,
 			keys => (4, 8, 12)[ rand 3 ], fp => fingerprints_of((qw(few few hot mixed))[ rand 4 ]) };
 		(@empty, map { transaction($d) } 1 .. 24);
 	} 1 .. $histories;

@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 export DESTDIR=$work/installed
 unset PG_CONFIG CARGO_TARGET_DIR CARGO_BUILD_TARGET CARGO_BUILD_TARGET_DIR
 failed=0
-# The servers below are of the majors 14 to 18, and of one that the code does not know.
+# The servers below are of the majors 15 to 18, and of one that the code does not know.
 majors=$(supported_majors | sort -n | tr '\n' ' ')
 unknown=$(($(supported_majors | head -n 1) + 1))
 
@@ -119,10 +119,10 @@ on_path /bin/false
 installs 16 'pg_config of PATH does not run'
 server 18 bin/postgres
 installs 16 'a server comes before headers alone'
-server 14 bin/postgres
 rm -r "$work"/usr/1[567]
+server 15 bin/postgres
 installs 18 'headers are enough to build'
-rm -r "$work/usr/18" "$work/usr/14"
+rm -r "$work/usr/18" "$work/usr/15"
 server 16 include/server/postgres.h
 refuses 'postgresql-server-dev-16 ' 'a server without headers: those of its major are asked for'
 others=$(grep -cE 'postgresql-1|server-dev-1[^6]' "$work/out" || true)
