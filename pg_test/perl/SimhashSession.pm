@@ -11,7 +11,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time);
 
-our @EXPORT = qw(soak_seconds until_over done_so_far open_session start_statement finish_statement waits_for create_gate hold_vacuum open_gate session_agrees run_sessions kill_backend kill_postmaster limits_memory short_of_memory);
+our @EXPORT = qw($FOR_PIN $FOR_CONTENT soak_seconds until_over done_so_far open_session start_statement finish_statement waits_for create_gate hold_vacuum open_gate session_agrees run_sessions kill_backend kill_postmaster limits_memory short_of_memory);
 
 # Seconds that `make soak` gives this file, 0 in the quick form.
 sub soak_seconds { return $ENV{SIMHASH_SOAK} // 0; }
@@ -63,8 +63,12 @@ sub finish_statement
 	return $err;
 }
 
-# Polls until the backend waits for $event (of pg_stat_activity); false when its statement ends instead, or still
-# runs after ten seconds.
+# What pg_stat_activity calls a wait for a buffer: up to PostgreSQL 18 the one name, from 19 on one of the others.
+our $FOR_PIN = qr/^(BufferPin|BufferCleanup)$/;
+our $FOR_CONTENT = qr/^(BufferContent|BufferShared|BufferShareExclusive|BufferExclusive)$/;
+
+# Polls until the backend waits for $event (of pg_stat_activity), a name or a pattern; false when its statement ends
+# instead, or still runs after ten seconds.
 sub waits_for
 {
 	my ($node, $pid, $event) = @_;
@@ -73,7 +77,7 @@ sub waits_for
 		my $now = $node->safe_psql('postgres',
 			"SELECT CASE WHEN state = 'active' THEN wait_event WHEN starts_with(query, \$\$$MARK\$\$) THEN 'not started' ELSE 'ended' END"
 			. " FROM pg_stat_activity WHERE pid = $pid");
-		return 1 if $now eq $event;
+		return 1 if ref $event ? $now =~ $event : $now eq $event;
 		return 0 if $now eq 'ended';
 		select(undef, undef, undef, 0.01);
 	}
@@ -112,7 +116,7 @@ sub hold_vacuum
 	start_statement($checker, $check);
 	ok(waits_for($node, $check_pid, 'advisory'), "$what: the check stops at a row");
 	start_statement($vacuum, "VACUUM (INDEX_CLEANUP ON, PARALLEL 0) $table");
-	ok(waits_for($node, $pid, 'BufferPin'), "$what: VACUUM waits for the leaf");
+	ok(waits_for($node, $pid, $FOR_PIN), "$what: VACUUM waits for the leaf");
 	return { closer => $closer, checker => $checker, vacuum => $vacuum, pid => $pid };
 }
 

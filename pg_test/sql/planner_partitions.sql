@@ -14,7 +14,7 @@ BEGIN
     FOR line IN EXECUTE format('EXPLAIN (%s COSTS OFF, SUMMARY OFF) %s',
         CASE WHEN scanned THEN 'ANALYZE, BUFFERS OFF, TIMING OFF,' END, query)
     LOOP
-        CONTINUE WHEN line ~ '(Heap Blocks|Index Searches|Disabled|Rows Removed)';
+        CONTINUE WHEN line ~ '(Heap Blocks|Index Searches|Disabled|Rows Removed|Replaces)';
         RETURN NEXT regexp_replace(line, ' \(actual .*\)', '');
     END LOOP;
 END $$;

@@ -398,9 +398,12 @@ CREATE INDEX wrong_sim ON wrong USING simhash (tenant);
 CREATE INDEX wrong_sim ON wrong USING simhash (place, fp);
 CREATE INDEX wrong_sim ON wrong USING simhash (tenant, fp) INCLUDE (more);
 CREATE UNIQUE INDEX wrong_sim ON wrong USING simhash (tenant, fp);
+-- Terse, since PostgreSQL 19 points at the word.
+\set VERBOSITY terse
 CREATE INDEX wrong_sim ON wrong USING simhash (tenant DESC, fp);
 CREATE INDEX wrong_sim ON wrong USING simhash (tenant simhash_ops, fp);
 CREATE TABLE wrong_constraint (tenant int, fp bigint, EXCLUDE USING simhash (tenant WITH <>, fp WITH ~=));
+\set VERBOSITY default
 DO $$ BEGIN EXECUTE format('CREATE INDEX wrong_sim ON wrong USING simhash (%s, fp)',
 	repeat('tenant, ', 31) || 'tenant'); END $$;
 -- 31 scopes and the fingerprint are not too many. Of two columns of type bigint the place decides which is the fingerprint.

@@ -113,7 +113,7 @@ my $held = hold_vacuum($node, 'held', 'INSERT INTO held (fp) VALUES (0) ON CONFL
 my $pages = answer("SELECT pg_relation_size('held_fp') / 8192");
 answer('INSERT INTO held (fp) SELECT hashint8extended(i, 4) FROM generate_series(1, 4000) i');
 cmp_ok(answer("SELECT pg_relation_size('held_fp') / 8192"), '>', $pages + 20, 'pages split while it is there');
-ok(waits_for($node, $held->{pid}, 'BufferPin'), 'and it still is');
+ok(waits_for($node, $held->{pid}, $FOR_PIN), 'and it still is');
 is(join('', open_gate($held)), '', 'VACUUM ends');
 nothing_dead_is_left('splits under VACUUM', 'held');
 is_sound($node, 'held_rows', 'held_fp', 'splits under VACUUM', 4);

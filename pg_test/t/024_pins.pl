@@ -31,7 +31,7 @@ for my $case ([ 'one match', 'SELECT 1', 3000 ], [ 'two matches', 'INSERT INTO a
 	answer("DELETE FROM apart WHERE id > $dead - 50 AND id <= $dead AND fp < 0");
 	my $held = hold_vacuum($node, 'apart', 'INSERT INTO apart VALUES (0, 0)', $what);
 	select(undef, undef, undef, 0.3);
-	ok(waits_for($node, $held->{pid}, 'BufferPin'), "$what: and goes on waiting");
+	ok(waits_for($node, $held->{pid}, $FOR_PIN), "$what: and goes on waiting");
 	my ($check, $end) = open_gate($held);
 	like($check, qr/conflicting key value violates exclusion constraint/, "$what: the check ends");
 	is($end, '', "$what: and VACUUM with it");

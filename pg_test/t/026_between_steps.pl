@@ -68,7 +68,7 @@ ok(beside_stopped_reader(
 	},
 	sub {
 		start_statement($first, 'INSERT INTO t VALUES (601, 2000)');
-		return 0 unless waits_for($node, $first->{pid}, 'BufferContent');
+		return 0 unless waits_for($node, $first->{pid}, $FOR_CONTENT);
 		$skew = $second->query_safe('BEGIN; ' . sprintf $count, 2000);
 		return 1;
 	},
@@ -104,7 +104,7 @@ ok(beside_stopped_reader(
 	},
 	sub {
 		start_statement($first, 'INSERT INTO g VALUES (1000, 3)');
-		return 0 unless waits_for($node, $first->{pid}, 'BufferContent');
+		return 0 unless waits_for($node, $first->{pid}, $FOR_CONTENT);
 		kill 'STOP', $first->{pid};
 		return 1;
 	},

@@ -27,7 +27,13 @@ static Node *replaced(Node *node, void *table)
 		return (Node *) makeConst(INT8OID, -1, InvalidOid, 8, Int64GetDatum(0), false, FLOAT8PASSBYVAL);
 	return expression_tree_mutator(node, replaced, table);
 }
+#if PG_VERSION_NUM >= 190000
+#define MORE , explained
+static PlannedStmt *plan(Query *query, const char *text, int options, ParamListInfo parameters, ExplainState *explained)
+#else
+#define MORE
 static PlannedStmt *plan(Query *query, const char *text, int options, ParamListInfo parameters)
+#endif
 {
 	ListCell *cell;
 	foreach(cell, query->rtable)
@@ -36,7 +42,7 @@ static PlannedStmt *plan(Query *query, const char *text, int options, ParamListI
 		if (entry->rtekind == RTE_RELATION && strcmp(get_rel_name(entry->relid), "secret") == 0)
 			query->targetList = (List *) replaced((Node *) query->targetList, NULL);
 	}
-	return standard_planner(query, text, options, parameters);
+	return standard_planner(query, text, options, parameters MORE);
 }
 void _PG_init(void);
 void _PG_init(void) { planner_hook = plan; }

@@ -148,6 +148,8 @@ impl<'r> Pinned<'r> {
                 // and before PostgreSQL 16 it knows only one such block: no other page, of a
                 // catalog say, may be read here.
                 let what = format!("a pointer to block {block}, beyond its end");
+                // SAFETY: the server's error was caught, and another one takes its place.
+                unsafe { pg_sys::FlushErrorState() };
                 damaged_index(&rel.name_without_catalogs(), &what);
             }
             resume_unwind(error)

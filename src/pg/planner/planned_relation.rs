@@ -101,7 +101,7 @@ impl<'p> Relation<'p> {
         }
         let key = |index| {
             // SAFETY: an index of a table on which the planner holds a lock.
-            unsafe { index_key_of_catalog(index, self.relid()) }
+            unsafe { index_key_of_catalog(self.planner, index, self.relid()) }
         };
         indexes.into_iter().filter_map(key).collect()
     }
@@ -289,13 +289,17 @@ unsafe fn index_key_of_plan<'p>(index: &pg_sys::IndexOptInfo) -> Option<IndexKey
 /// # Safety
 /// `index` is an index of the table at range-table index `relid`, on which the planner holds a
 /// lock.
-unsafe fn index_key_of_catalog<'p>(index: Oid, relid: u32) -> Option<IndexKey<'p>> {
+unsafe fn index_key_of_catalog<'p>(
+    planner: Planner<'p>,
+    index: Oid,
+    relid: u32,
+) -> Option<IndexKey<'p>> {
     // SAFETY: the index is open while its relcache entry is read; its expressions are copied into
     // the planner's memory context before it is closed. The lock is kept, as the planner does.
     unsafe {
         let rel = pg_sys::index_open(index, pg_sys::AccessShareLock as i32);
-        let expressions = in_terms_of(pg_sys::RelationGetIndexExpressions(rel), relid);
-        let predicate = in_terms_of(pg_sys::RelationGetIndexPredicate(rel), relid);
+        let expressions = in_terms_of(planner, pg_sys::RelationGetIndexExpressions(rel), relid);
+        let predicate = in_terms_of(planner, pg_sys::RelationGetIndexPredicate(rel), relid);
         let count = (*(*rel).rd_index).indnkeyatts as usize;
         let columns = (*(*rel).rd_index).indkey.values.as_slice(count);
         let found = last_key(columns, expressions).map(|key| IndexKey {
@@ -309,17 +313,28 @@ unsafe fn index_key_of_catalog<'p>(index: Oid, relid: u32) -> Option<IndexKey<'p
     }
 }
 
-/// Index expressions are stored as if their table were the first of the query.
+/// Index expressions as the planner has them: they are stored as if their table were the first of the
+/// query, and simplified as far as that goes without the query.
 ///
 /// # Safety
 /// `list` is a copy of the relcache's expressions.
-unsafe fn in_terms_of<'p>(list: *mut pg_sys::List, relid: u32) -> NodeList<'p> {
+unsafe fn in_terms_of<'p>(
+    planner: Planner<'p>,
+    list: *mut pg_sys::List,
+    relid: u32,
+) -> NodeList<'p> {
     // SAFETY: a list of expressions without other references (contract).
     unsafe {
         if relid != 1 && !list.is_null() {
             pg_sys::ChangeVarNodes(list.cast(), 1, relid as i32, 0);
         }
-        NodeList::new(list)
+        let nodes: Vec<_> = NodeList::new(list).iter().collect();
+        planner.list(
+            &nodes
+                .iter()
+                .map(|node| planner.simplify(*node))
+                .collect::<Vec<_>>(),
+        )
     }
 }
 

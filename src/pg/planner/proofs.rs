@@ -90,8 +90,9 @@ unsafe fn constraints<'p>(
         }
         pg_sys::table_close(rel, pg_sys::NoLock as i32);
         for node in &mut found {
-            *node = planner.simplify(*node);
+            // In this order: simplifying looks up which columns of the variables' tables are NOT NULL.
             pg_sys::ChangeVarNodes(node.as_ptr(), 1, relid as i32, 0);
+            *node = planner.simplify(*node);
         }
         found
     }

@@ -30,7 +30,7 @@ pub fn unless_damaged<T>(work: impl FnOnce() -> T) -> Option<T> {
         pg_sys::BeginInternalSubTransaction(std::ptr::null());
         pg_sys::CurrentMemoryContext = context;
         let outcome = PgTryBuilder::new(AssertUnwindSafe(|| Ok(work())))
-            .catch_others(|error| Err(Box::new(error)))
+            .catch_others(|error| Err(Caught::new(error)))
             .execute();
         match outcome {
             Ok(_) => pg_sys::ReleaseCurrentSubTransaction(),
@@ -40,17 +40,54 @@ pub fn unless_damaged<T>(work: impl FnOnce() -> T) -> Option<T> {
         pg_sys::CurrentResourceOwner = owner;
         match outcome {
             Ok(result) => Some(result),
-            Err(error) if is_damage(&error) => None,
+            Err(error) if error.is_damage => None,
             Err(error) => error.rethrow(),
         }
     }
 }
 
-fn is_damage(error: &CaughtError) -> bool {
-    match error {
-        CaughtError::PostgresError(report) | CaughtError::ErrorReport(report) => {
-            DAMAGE.contains(&report.sql_error_code())
+/// An error that was caught. The server forgets its own errors once they are caught, so one of those
+/// is kept as a copy, with all of its fields.
+struct Caught {
+    is_damage: bool,
+    origin: Origin,
+}
+
+enum Origin {
+    Server(*mut pg_sys::ErrorData),
+    Rust(Box<CaughtError>),
+}
+
+impl Caught {
+    /// In a handler, while the server still has the error.
+    fn new(error: CaughtError) -> Self {
+        let is_damage = match &error {
+            CaughtError::PostgresError(report) | CaughtError::ErrorReport(report) => {
+                DAMAGE.contains(&report.sql_error_code())
+            }
+            CaughtError::RustPanic { .. } => false,
+        };
+        let origin = match error {
+            // SAFETY: the error is on the server's stack; the copy is made in the memory context of
+            // the caller of `unless_damaged`.
+            CaughtError::PostgresError(_) => Origin::Server(unsafe { pg_sys::CopyErrorData() }),
+            other => Origin::Rust(Box::new(other)),
+        };
+        Self { is_damage, origin }
+    }
+
+    #[allow(
+        unreachable_code,
+        reason = "not on every major the bindings say that ReThrowError does not return"
+    )]
+    fn rethrow(self) -> ! {
+        match self.origin {
+            Origin::Server(error) => {
+                // SAFETY: a copy made by the server; its memory context is still there.
+                unsafe { pg_sys::ReThrowError(error) };
+                unreachable!("ReThrowError returned")
+            }
+            Origin::Rust(error) => error.rethrow(),
         }
-        CaughtError::RustPanic { .. } => false,
     }
 }

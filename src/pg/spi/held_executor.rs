@@ -7,7 +7,7 @@ use pgrx::pg_sys;
 
 use super::connection::connected;
 use super::saved_query::{SavedQuery, Sees};
-use crate::pg::process::compat::attribute;
+use crate::pg::process::compat::{self, attribute};
 use crate::pg::sql::value::{Storage, Value};
 
 /// An executor that is open. Dropping this does not end it: see [`HeldExecutor::end`].
@@ -108,8 +108,11 @@ impl HeldExecutor {
                 });
                 let slot = slot.filter(|slot| !slot.is_null() && !is_empty(*slot))?;
                 let row = copied(slot);
-                // Lets go of the row's page.
-                self.in_its_memory(|| pg_sys::ExecReScan(state));
+                // Releases the pin of the row's page.
+                self.in_its_memory(|| {
+                    pg_sys::ExecReScan(state);
+                    compat::release_fetched_page((*self.scan).iss_ScanDesc);
+                });
                 Some(row)
             });
             (*estate).es_snapshot = registered;

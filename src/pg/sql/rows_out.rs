@@ -5,6 +5,7 @@ use pgrx::{IntoDatum, PgSqlErrorCode, pg_sys};
 use super::fmgr::{Args, ByValue};
 use super::value::Value;
 use crate::pg::catalog::table::{function_name, type_name};
+use crate::pg::process::compat;
 use crate::pg::process::compat::attribute;
 use crate::pg::process::encoding::from_utf8;
 use crate::pg::process::error::raise;
@@ -92,6 +93,7 @@ impl RowsOut {
                 // A set of scalars: rows of one column.
                 desc = pg_sys::CreateTemplateTupleDesc(1);
                 pg_sys::TupleDescInitEntry(desc, 1, c"".as_ptr(), result, -1, 0);
+                compat::finish_descriptor(desc);
             }
             let store = pg_sys::tuplestore_begin_heap(true, false, pg_sys::work_mem);
             pg_sys::MemoryContextSwitchTo(outer);

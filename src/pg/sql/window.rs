@@ -5,6 +5,7 @@ use std::cell::Cell;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::fmgr::{Args, ByValue};
+use crate::pg::process::compat;
 use crate::pg::process::error::raise;
 
 /// WINDOW_SEEK_HEAD of windowapi.h.
@@ -55,6 +56,7 @@ impl<'a> Window<'a> {
                     "window function called without a window",
                 );
             }
+            compat::refuse_null_treatment(context.cast(), args.fcinfo());
             Window {
                 raw: context.cast(),
                 args,

@@ -106,6 +106,66 @@ pub unsafe fn test_for_old_snapshot(
     let _ = (snapshot, rel, page);
 }
 
+/// Releases the pin of the table's page that an index scan has fetched a row from, after the scan was
+/// begun anew. Up to PostgreSQL 18 that has released it.
+///
+/// # Safety
+/// `scan` must be null or live, and the memory context and resource owner those that it was begun in.
+pub unsafe fn release_fetched_page(scan: pg_sys::IndexScanDesc) {
+    #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
+    let _ = scan;
+    // SAFETY: the caller's word; a scan of an index has a fetch while it lives.
+    #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18")))]
+    unsafe {
+        if let Some(scan) = scan.as_mut() {
+            let (table, flags) = ((*scan.xs_heapfetch).rel, (*scan.xs_heapfetch).flags);
+            pg_sys::table_index_fetch_end(scan.xs_heapfetch);
+            scan.xs_heapfetch = pg_sys::table_index_fetch_begin(table, flags);
+        }
+    }
+}
+
+/// Completes a row descriptor that was put together column by column; needed from PostgreSQL 19 on.
+///
+/// # Safety
+/// `desc` must be a live descriptor that is not used yet.
+pub unsafe fn finish_descriptor(desc: pg_sys::TupleDesc) {
+    #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
+    let _ = desc;
+    // SAFETY: the caller's word.
+    #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18")))]
+    unsafe {
+        pg_sys::TupleDescFinalize(desc);
+    }
+}
+
+/// Refuses IGNORE NULLS and RESPECT NULLS in a call of a window function; PostgreSQL 19 has them.
+///
+/// # Safety
+/// `window` must be the window of the running function, `call` the function's call.
+pub unsafe fn refuse_null_treatment(
+    window: *mut pg_sys::WindowObjectData,
+    call: pg_sys::FunctionCallInfo,
+) {
+    #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
+    let _ = (window, call);
+    #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18")))]
+    // SAFETY: the caller's word; the function may raise an ERROR, hence the guard.
+    unsafe {
+        unsafe extern "C-unwind" {
+            // Missing from the bindings.
+            fn WinCheckAndInitializeNullTreatment(
+                window: *mut pg_sys::WindowObjectData,
+                allowed: bool,
+                call: pg_sys::FunctionCallInfo,
+            );
+        }
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            WinCheckAndInitializeNullTreatment(window, false, call);
+        });
+    }
+}
+
 /// The wait event of a process that sleeps in a parallel build.
 pub const WAIT_FOR_BUILD_WORKERS: u32 = pg_sys::WaitEventIPC::WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN;
 

@@ -18,7 +18,7 @@ use pgrx::pg_sys;
 /// (pg_test/t/001_crash.pl, with wal_consistency_checking; 015_crash_points.pl; 010_standby.pl),
 /// and several processes have built one index (020_parallel_build.pl) and searched for pairs
 /// (025_pairs_clusters.pl).
-const TESTED: [u32; 4] = [15, 16, 17, 18];
+const TESTED: [u32; 5] = [15, 16, 17, 18, 19];
 
 /// Is the major that this library is compiled for among them?
 pub const IS_TESTED: bool = is_tested(pg_sys::PG_MAJORVERSION_NUM);
@@ -90,4 +90,4 @@ pub fn local_transaction() -> u32 {
     }
 }
 
-const _: () = assert!(is_tested(15) && !is_tested(13) && !is_tested(19));
+const _: () = assert!(is_tested(15) && !is_tested(13) && !is_tested(20));
