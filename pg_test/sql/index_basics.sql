@@ -175,9 +175,10 @@ CREATE INDEX p_wrong ON p USING simhash (id);
 CREATE INDEX p_wrong ON p USING simhash (body, id);
 CREATE INDEX p_wrong ON p USING simhash (body) INCLUDE (id);
 CREATE UNIQUE INDEX p_wrong ON p USING simhash (body);
--- Terse, since PostgreSQL 19 points at the word.
-\set VERBOSITY terse
+-- PostgreSQL 19 points at the word.
+\set VERBOSITY sqlstate
 CREATE INDEX p_wrong ON p USING simhash (body DESC);
+\echo :LAST_ERROR_MESSAGE
 \set VERBOSITY default
 CLUSTER p USING p_full;
 SELECT amvalidate(oid) FROM pg_opclass WHERE opcname = 'simhash_ops';

@@ -398,11 +398,14 @@ CREATE INDEX wrong_sim ON wrong USING simhash (tenant);
 CREATE INDEX wrong_sim ON wrong USING simhash (place, fp);
 CREATE INDEX wrong_sim ON wrong USING simhash (tenant, fp) INCLUDE (more);
 CREATE UNIQUE INDEX wrong_sim ON wrong USING simhash (tenant, fp);
--- Terse, since PostgreSQL 19 points at the word.
-\set VERBOSITY terse
+-- PostgreSQL 19 points at the word.
+\set VERBOSITY sqlstate
 CREATE INDEX wrong_sim ON wrong USING simhash (tenant DESC, fp);
+\echo :LAST_ERROR_MESSAGE
 CREATE INDEX wrong_sim ON wrong USING simhash (tenant simhash_ops, fp);
+\echo :LAST_ERROR_MESSAGE
 CREATE TABLE wrong_constraint (tenant int, fp bigint, EXCLUDE USING simhash (tenant WITH <>, fp WITH ~=));
+\echo :LAST_ERROR_MESSAGE
 \set VERBOSITY default
 DO $$ BEGIN EXECUTE format('CREATE INDEX wrong_sim ON wrong USING simhash (%s, fp)',
 	repeat('tenant, ', 31) || 'tenant'); END $$;
