@@ -180,6 +180,8 @@ require_rust() {
 	needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$ROOT/Cargo.toml")
 	found=$(cd "$ROOT" && rustc --version 2>&1 | sed -n 's/^rustc \([0-9.]*\).*/\1/p')
 	[ -n "$found" ] || fail "rustc does not run: install Rust $needed (rustup) and try again"
+	# pgrx formats what it generates.
+	command -v rustfmt >/dev/null || fail "rustfmt is missing: install it (rustup component add rustfmt, or the package rustfmt) and try again"
 	case "$(printf '%s\n' "$needed" "$found" | sort -V | head -n 1)" in
 	"$needed") ;;
 	1.95*) IGNORE_RUST_VERSION=--ignore-rust-version ;;
