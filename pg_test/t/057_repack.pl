@@ -9,7 +9,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = new_node('repack');
-plan skip_all => 'skipped: REPACK is in PostgreSQL 19 and later' if $node->pg_version < 19;
+plan skip_all => 'skipped: REPACK is in PostgreSQL 19 and later' if $node->pg_version->major < 19;
 sub answer { return $node->safe_psql('postgres', "SET statement_timeout = '60s'; $_[0]"); }
 
 answer(<<'SQL');
