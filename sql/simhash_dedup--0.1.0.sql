@@ -1071,10 +1071,11 @@ COMMENT ON FUNCTION simhash_dictionary_words(text, int) IS
 
 -- ---------------------------------------------------------------- making versions
 
-CREATE FUNCTION simhash_catalog.check_options(options jsonb, preset text) RETURNS void
+CREATE FUNCTION simhash_catalog.check_options(options jsonb, preset text, dictionary boolean, idf boolean) RETURNS void
 LANGUAGE c IMMUTABLE AS 'MODULE_PATHNAME', 'simhash_check_options';
-COMMENT ON FUNCTION simhash_catalog.check_options(jsonb, text) IS
-	'raises an error unless options are valid for a row or for a text, and preset names a preset';
+COMMENT ON FUNCTION simhash_catalog.check_options(jsonb, text, boolean, boolean) IS
+	'raises an error unless options are valid for a row or for a text, preset names a preset, and '
+	'they use the dictionary and the idf table that are stored with them';
 
 CREATE FUNCTION simhash_catalog.check_name(kind text, name text) RETURNS void
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -1115,7 +1116,7 @@ DECLARE
 	made int;
 BEGIN
 	PERFORM simhash_catalog.check_name('a configuration', $1);
-	PERFORM simhash_catalog.check_options($2, $3);
+	PERFORM simhash_catalog.check_options($2, $3, $4 IS NOT NULL, $5 IS NOT NULL);
 	PERFORM simhash_catalog.lock_versions('config', $1, false);
 	IF $4 IS NOT NULL THEN
 		SELECT max(d.version) INTO of_dictionary FROM simhash_catalog.dictionary AS d WHERE d.name = $4;
@@ -1631,7 +1632,7 @@ DECLARE
 	fault text;
 BEGIN
 	IF $1 = 'config' THEN
-		PERFORM simhash_catalog.check_options($3 -> 'options', $3 ->> 'preset');
+		PERFORM simhash_catalog.check_options($3 -> 'options', $3 ->> 'preset', false, false);
 		FOREACH used IN ARRAY ARRAY[$3 -> 'dictionary', $3 -> 'idf'] LOOP
 			IF used <> 'null' AND (jsonb_typeof(used) <> 'object' OR used - '{name,version,digest}'::text[] <> '{}'
 				OR jsonb_typeof(used -> 'name') IS DISTINCT FROM 'string' OR jsonb_typeof(used -> 'digest') IS DISTINCT FROM 'string'

@@ -14,7 +14,7 @@ use simhash_dedup::fingerprint::sketch::{Content, Sketch};
 use simhash_dedup::fingerprint::text::markup::{Markup, plain};
 
 const PRESETS: [&str; 9] = [
-    "default", "plain", "s0", "s1", "s2", "s3", "minwise", "shingles", "record",
+    "words", "plain", "s0", "s1", "s2", "s3", "minwise", "shingles", "record",
 ];
 
 fuzz_target!(|data: &[u8]| {

@@ -270,7 +270,7 @@ mod tests {
 
     fn plan() -> ColumnPlan {
         let options = parse_text("{}", &mut || {}).unwrap();
-        plan::text(presets::find(None).unwrap(), &options).unwrap()
+        plan::text(presets::find(Some("words")).unwrap(), &options).unwrap()
     }
 
     proptest! {

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::options::grammar::is_row_option;
+use super::options::presets::{BARE, Method, names_where};
+use super::options::text_options::Needs;
 
 /// The kind of an [`Error`]; the server side maps it to a SQLSTATE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +55,7 @@ pub enum Error {
     /// The preset has no use for this option.
     OptionWithoutUse {
         key: String,
+        needs: Needs,
         preset: &'static str,
     },
     JsonTooLong {
@@ -153,6 +156,9 @@ impl Error {
             Error::RowOption { known, .. } => Some(format!(
                 "The argument is a text, not a row. The options of a text are {known}."
             )),
+            Error::OptionWithoutUse { preset, .. } if *preset == BARE => {
+                Some(format!("A call without a preset has preset \"{BARE}\"."))
+            }
             _ => None,
         }
     }
@@ -197,9 +203,19 @@ impl Error {
                 "At most {} fingerprints are given: take fewer bits or flips.",
                 super::margin::MOST_PROBES
             )),
-            Error::NoMargin => Some(
-                "Margins are those of a SimHash preset's sums. Search a larger radius instead.".into(),
-            ),
+            Error::NoMargin => Some(format!(
+                "Presets that have them: {}. With others search a larger radius instead.",
+                names_where(|preset| preset.method == Method::SimHash)
+            )),
+            Error::OptionWithoutUse { needs, .. } => {
+                let which = match needs {
+                    Needs::Text => "read natural text",
+                    Needs::Words => "cut texts into words",
+                    Needs::Ngrams => "cut texts into n-grams",
+                };
+                let presets = names_where(|preset| needs.met_by(&preset.input));
+                Some(format!("Presets that {which} use it: {presets}."))
+            }
             Error::BitLengths { .. } => Some("Both are fingerprints of 128 bits.".into()),
             Error::Width(_) => Some("Fingerprints have 64 or 32 bits.".into()),
             _ => None,
@@ -231,7 +247,7 @@ impl fmt::Display for Error {
             Error::ReservedOption { key } => {
                 write!(f, "option \"{key}\" is not supported in this version")
             }
-            Error::OptionWithoutUse { key, preset } => {
+            Error::OptionWithoutUse { key, preset, .. } => {
                 write!(f, "option \"{key}\" has no use with preset \"{preset}\"")
             }
             Error::JsonTooLong { bytes } => {

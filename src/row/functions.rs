@@ -9,7 +9,9 @@ use super::record::RowSite;
 use super::text::{ARRAY, TextSite, of_tokens};
 use crate::fingerprint::hash::Width;
 use crate::fingerprint::lexeme::of_lexemes;
-use crate::fingerprint::options::grammar::{parse_row, parse_text};
+use crate::fingerprint::options::grammar::{RowOptions, parse_row, parse_text};
+use crate::fingerprint::options::plan::check_stored;
+use crate::fingerprint::options::text_options::TextOptions;
 use crate::fingerprint::similarity::distance;
 use crate::fingerprint::sketch::{Feature, Sketch};
 use crate::pg::sql::call_site::{self, Memory};
@@ -90,15 +92,26 @@ pg_function! {
 }
 
 pg_function! {
-    /// `simhash_check_options(options jsonb, preset text) -> void`: an ERROR unless they are
-    /// weights of a row or options of a text
+    /// `simhash_check_options(options jsonb, preset text, dictionary boolean, idf boolean) -> void`:
+    /// an ERROR unless they are weights of a row or options of a text, and use the dictionary and
+    /// the idf table that a stored configuration has
     fn simhash_check_options, pg_finfo_simhash_check_options (args) {
+        type Parsed = (Option<RowOptions>, Option<TextOptions>);
         let new = |memory| (memory, None);
-        call_site::with(args, new, |(memory, checked): &mut (Memory, Option<ParsedArguments<()>>)| {
+        call_site::with(args, new, |(memory, checked): &mut (Memory, Option<ParsedArguments<Parsed>>)| {
             refresh(checked, args, 0, *memory, |json, pause| {
-                let row = parse_row(json, pause).map(drop);
-                row.or_else(|error| parse_text(json, pause).map(drop).map_err(|_| error))
+                let (row, text) = (parse_row(json, pause), parse_text(json, pause));
+                match (row, text) {
+                    (Err(error), Err(_)) => Err(error),
+                    (row, text) => Ok((row.ok(), text.ok())),
+                }
             });
+            let stored = [(2, "dictionary"), (3, "idf")];
+            for (_, key) in stored.into_iter().filter(|(i, _)| args.get(*i).unwrap_or_default()) {
+                if let Some(ParsedArguments { preset, options: (row, text), .. }) = checked {
+                    or_raise(check_stored(preset, key, row.as_ref(), text.as_ref()));
+                }
+            }
         });
         args.null()
     }

@@ -12,6 +12,7 @@ use crate::fingerprint::counter::for_each_term;
 use crate::fingerprint::hash::{FeatureHash, Width};
 use crate::fingerprint::options::grammar::{parse_text, parse_text_or_hint_row};
 use crate::fingerprint::options::plan::{self, ColumnPlan};
+use crate::fingerprint::options::presets::Preset;
 use crate::fingerprint::options::text_options::TextOptions;
 use crate::fingerprint::scalar;
 use crate::fingerprint::simhash::{is_weight, simhash};
@@ -45,7 +46,7 @@ impl<const W: usize> TextSite<W> {
     /// Calls `term` with the distinct words of a text that its options and preset, arguments 1 and
     /// 2, do not leave out.
     pub fn terms(&mut self, args: &Args, text: Value<'_>, term: &mut dyn FnMut(&str)) {
-        self.prepare(args, parse_text);
+        self.prepare(args, parse_text, plan::terms);
         if let Some(plan) = &self.plan {
             let text = to_utf8(text.bytes());
             or_raise(for_each_term(plan, &text, &mut check_for_interrupts, term));
@@ -56,16 +57,17 @@ impl<const W: usize> TextSite<W> {
         &mut self,
         args: &Args,
         parse: fn(&str, &mut dyn FnMut()) -> Result<TextOptions, Error>,
+        plan: fn(&'static Preset, &TextOptions) -> Result<ColumnPlan, Error>,
     ) {
         if refresh(&mut self.arguments, args, 1, self.memory, parse) {
-            let plan = |a: &ParsedArguments<_>| or_raise(plan::text(a.preset, &a.options));
+            let plan = |a: &ParsedArguments<_>| or_raise(plan(a.preset, &a.options));
             self.plan = self.arguments.as_ref().map(plan);
         }
     }
 
     /// The fingerprint of a text, its options and preset being arguments 1 and 2.
     pub fn fingerprint(&mut self, args: &Args, text: Value<'_>) -> Option<[u64; W]> {
-        self.prepare(args, parse_text_or_hint_row);
+        self.prepare(args, parse_text_or_hint_row, plan::text);
         self.sketched(text)
     }
 
@@ -86,7 +88,7 @@ impl<const W: usize> TextSite<W> {
 
     /// Adds a text to a sketch of the caller.
     pub fn add_to(&mut self, sketch: &mut Sketch<W>, args: &Args, text: Value<'_>) {
-        self.prepare(args, parse_text_or_hint_row);
+        self.prepare(args, parse_text_or_hint_row, plan::text);
         if let Some(plan) = &self.plan {
             add(sketch, plan, text);
         }

@@ -2,7 +2,7 @@
 
 use super::grammar::{ColumnOptions, ContentKind, RowOptions};
 use super::presets::{Input, Method, Preset};
-use super::text_options::TextOptions;
+use super::text_options::{Needs, TextOptions};
 use crate::fingerprint::error::Error;
 use crate::fingerprint::hash::{FeatureHash, city64, mix};
 use crate::fingerprint::minwise::{MOST_BITS, unit_times};
@@ -53,8 +53,23 @@ pub struct MinwiseColumn {
 
 /// The plan of a lone text: no column name, no weight.
 pub fn text(preset: &'static Preset, options: &TextOptions) -> Result<ColumnPlan, Error> {
-    let input = input(preset, &[("", options)])?;
-    Ok(ColumnPlan {
+    let input = input(preset, &[options]);
+    check_use(preset, options, "", &[&input])?;
+    Ok(of_input(preset, options, input))
+}
+
+/// As [`text`], to list a text's words: it is cut into them whatever the features are.
+pub fn terms(preset: &'static Preset, options: &TextOptions) -> Result<ColumnPlan, Error> {
+    let mut input = input(preset, &[options]);
+    if let Input::Words(rules) = &mut input {
+        rules.features.words = 1.0;
+    }
+    check_use(preset, options, "", &[&input])?;
+    Ok(of_input(preset, options, input))
+}
+
+fn of_input(preset: &'static Preset, options: &TextOptions, input: Input) -> ColumnPlan {
+    ColumnPlan {
         minwise: (preset.method == Method::Minwise).then(|| MinwiseColumn {
             unit_times: Box::new(unit_times(city64(b""))),
             share: 1.0,
@@ -71,7 +86,7 @@ pub fn text(preset: &'static Preset, options: &TextOptions) -> Result<ColumnPlan
         prefix: Vec::new(),
         hash: options.hash.unwrap_or(preset.hash),
         title: None,
-    })
+    }
 }
 
 /// The plan of a row: one entry per field that counts, in the row's order.
@@ -98,11 +113,12 @@ pub fn row(
     }
     chosen.retain(|(_, column)| column.weight > 0.0);
     let balance = options.balance.unwrap_or(preset.balance);
-    chosen
+    let plans: Vec<ColumnPlan> = chosen
         .into_iter()
         .map(|(field, column)| {
             let title = title(options, column, &names)?.filter(|&title| title != field);
-            let input = input(preset, &[("", &column.text), ("$", &options.text)])?;
+            let input = input(preset, &[&column.text, &options.text]);
+            check_use(preset, &column.text, "", &[&input])?;
             let prefix = prefix(preset, names[field]);
             Ok(ColumnPlan {
                 minwise: (preset.method == Method::Minwise).then(|| MinwiseColumn {
@@ -136,7 +152,12 @@ pub fn row(
                 title,
             })
         })
-        .collect()
+        .collect::<Result<_, Error>>()?;
+    let inputs: Vec<&Input> = plans.iter().map(|plan| &plan.input).collect();
+    if !inputs.is_empty() {
+        check_use(preset, &options.text, "$", &inputs)?;
+    }
+    Ok(plans)
 }
 
 /// The field that the column's options, or else the row's, call its title.
@@ -237,24 +258,60 @@ fn check_names(options: &RowOptions, names: &[&str]) -> Result<(), Error> {
 }
 
 /// The preset's input with the given options laid over it. Where several layers give an option, the
-/// first of them wins. Each layer comes with what the user wrote in front of its keys.
-fn input(preset: &'static Preset, layers: &[(&str, &TextOptions)]) -> Result<Input, Error> {
-    let Input::Words(rules) = &preset.input else {
-        return match layers
+/// first of them wins.
+fn input(preset: &Preset, layers: &[&TextOptions]) -> Input {
+    let mut input = preset.input.clone();
+    if let Input::Words(rules) = &mut input {
+        layers
             .iter()
-            .find_map(|(sign, o)| Some(format!("{sign}{}", o.first_given()?)))
-        {
-            Some(key) => Err(Error::OptionWithoutUse {
-                key,
-                preset: preset.name,
-            }),
-            None => Ok(preset.input.clone()),
-        };
-    };
-    let mut rules = rules.clone();
-    layers
-        .iter()
-        .rev()
-        .for_each(|(_, options)| options.lay_over(&mut rules));
-    Ok(Input::Words(rules))
+            .rev()
+            .for_each(|options| options.lay_over(rules));
+    }
+    input
+}
+
+/// An error when none of the inputs that an option is for has a use for it. `sign` is what the user
+/// wrote in front of its key.
+fn check_use(
+    preset: &Preset,
+    options: &TextOptions,
+    sign: &str,
+    inputs: &[&Input],
+) -> Result<(), Error> {
+    let useless = |key: &&str| !inputs.iter().any(|input| Needs::of(key).met_by(input));
+    match options.given().find(useless) {
+        Some(key) => Err(without_use(preset, sign, key)),
+        None => Ok(()),
+    }
+}
+
+fn without_use(preset: &Preset, sign: &str, key: &'static str) -> Error {
+    Error::OptionWithoutUse {
+        key: format!("{sign}{key}"),
+        needs: Needs::of(key),
+        preset: preset.name,
+    }
+}
+
+/// An error when a stored configuration has a dictionary or an idf table, which is the option `key`,
+/// and nothing in it cuts texts into words. Which columns a row will have is not known yet.
+pub fn check_stored(
+    preset: &Preset,
+    key: &'static str,
+    row: Option<&RowOptions>,
+    text: Option<&TextOptions>,
+) -> Result<(), Error> {
+    let needs = Needs::of(key);
+    let uses = |layers: &[&TextOptions]| needs.met_by(&input(preset, layers));
+    let of_row = row.is_some_and(|row| {
+        let columns = row.named.iter().map(|(_, column)| column);
+        uses(&[&row.text])
+            || columns
+                .chain(&row.rest)
+                .any(|column| uses(&[&column.text, &row.text]))
+    });
+    match of_row || text.is_some_and(|text| uses(&[text])) {
+        true => Ok(()),
+        false => Err(without_use(preset, "", key)),
+    }
 }

@@ -147,7 +147,7 @@ const PLAIN: Rules = Rules {
 
 /// The best SimHash that was measured (docs/quality.md). Function words stay: they hold the
 /// fingerprints of near-duplicates together, and 1 + ln tf keeps them from drowning the rest.
-const DEFAULT: Rules = Rules {
+const WORDS: Rules = Rules {
     tf: Tf::Log,
     drop_runs: true,
     ..PLAIN
@@ -181,26 +181,6 @@ const fn drawn(name: &'static str, hash: FeatureHash, value_as_text: bool, rules
 }
 
 static PRESETS: [Preset; 9] = [
-    Preset {
-        name: "default",
-        method: Method::SimHash,
-        input: Input::Words(DEFAULT),
-        hash: FeatureHash::City,
-        balance: true,
-        value_weight: 1.0,
-        value_as_text: false,
-        name_columns: true,
-    },
-    // What near-duplicates share, and no more: how often a word occurs says little.
-    drawn(
-        "minwise",
-        FeatureHash::City,
-        false,
-        Rules {
-            tf: Tf::Set,
-            ..DEFAULT
-        },
-    ),
     drawn(
         "shingles",
         FeatureHash::Bkdr,
@@ -209,7 +189,17 @@ static PRESETS: [Preset; 9] = [
             features: NGRAMS,
             ngram: SHINGLES,
             tf: Tf::Set,
-            ..DEFAULT
+            ..WORDS
+        },
+    ),
+    // What near-duplicates share, and no more: how often a word occurs says little.
+    drawn(
+        "minwise",
+        FeatureHash::City,
+        false,
+        Rules {
+            tf: Tf::Set,
+            ..WORDS
         },
     ),
     // Short columns with typing errors. Masked runs stay: they are numbers here.
@@ -224,6 +214,16 @@ static PRESETS: [Preset; 9] = [
             ..PLAIN
         },
     ),
+    Preset {
+        name: "words",
+        method: Method::SimHash,
+        input: Input::Words(WORDS),
+        hash: FeatureHash::City,
+        balance: true,
+        value_weight: 1.0,
+        value_as_text: false,
+        name_columns: true,
+    },
     Preset {
         name: "plain",
         method: Method::SimHash,
@@ -299,14 +299,23 @@ static PRESETS: [Preset; 9] = [
     },
 ];
 
-/// The preset of that name; the default preset without a name.
+/// The preset of a call that names none.
+pub const BARE: &str = "shingles";
+
+/// The preset of that name; [`BARE`] without a name.
 pub fn find(name: Option<&str>) -> Result<&'static Preset, Error> {
-    let name = name.unwrap_or("default");
+    let name = name.unwrap_or(BARE);
     PRESETS
         .iter()
         .find(|p| p.name == name)
         .ok_or_else(|| Error::UnknownPreset {
             name: name.to_owned(),
-            known: PRESETS.each_ref().map(|p| p.name).join(", "),
+            known: names_where(|_| true),
         })
+}
+
+/// The names of the presets that `is` holds of.
+pub fn names_where(is: impl Fn(&Preset) -> bool) -> String {
+    let names: Vec<&str> = PRESETS.iter().filter(|p| is(p)).map(|p| p.name).collect();
+    names.join(", ")
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::json::{Choice, names, number, quote, read, truth, unknown, variant, wrong_shape};
-use super::presets::{Features, Rules, Tf};
+use super::presets::{Features, Input, Rules, Tf};
 use super::term::{self, TermOptions};
 use crate::fingerprint::error::Error;
 use crate::fingerprint::hash::FeatureHash;
@@ -30,8 +30,8 @@ pub struct TextOptions {
 }
 
 impl TextOptions {
-    /// The key of an option that is given.
-    pub fn first_given(&self) -> Option<&'static str> {
+    /// The keys of the options that are given.
+    pub fn given(&self) -> impl Iterator<Item = &'static str> {
         let text = [
             self.features.is_some(),
             self.tf.is_some(),
@@ -44,7 +44,9 @@ impl TextOptions {
         ];
         let keys = KEYS.iter().chain(&term::KEYS);
         let given = text.into_iter().chain(self.terms.given());
-        Some(*keys.zip(given).find(|(_, given)| *given)?.0)
+        keys.zip(given)
+            .filter(|(_, given)| *given)
+            .map(|(key, _)| *key)
     }
 
     /// Puts what is given in the place of what `rules` say.
@@ -102,7 +104,39 @@ impl TextOptions {
     }
 }
 
-/// In the order of [`TextOptions::first_given`].
+/// What a text must be cut into for an option to have a use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Nothing but to be natural text.
+    Text,
+    Words,
+    Ngrams,
+}
+
+impl Needs {
+    /// Of the option with this key.
+    pub fn of(key: &str) -> Self {
+        match key {
+            "ngram" => Needs::Ngrams,
+            "stop_words" | "dictionary" => Needs::Words,
+            _ if term::KEYS.contains(&key) => Needs::Words,
+            _ => Needs::Text,
+        }
+    }
+
+    pub fn met_by(self, input: &Input) -> bool {
+        let Input::Words(Rules { features, .. }) = input else {
+            return false;
+        };
+        match self {
+            Needs::Text => true,
+            Needs::Words => features.words > 0.0 || features.pairs > 0.0,
+            Needs::Ngrams => features.ngrams > 0.0,
+        }
+    }
+}
+
+/// In the order of [`TextOptions::given`].
 pub const KEYS: [&str; 8] = [
     "features",
     "tf",

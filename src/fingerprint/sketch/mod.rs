@@ -252,7 +252,7 @@ fn a_long_row_leaves_little_behind() {
         &mut || {},
     )
     .unwrap();
-    let preset = crate::fingerprint::options::presets::find(None).unwrap();
+    let preset = crate::fingerprint::options::presets::find(Some("words")).unwrap();
     let plan = crate::fingerprint::options::plan::text(preset, &options).unwrap();
     let mut sketch = Sketch::<1>::new(Width::W64);
     let text: String = (0..300_000).map(|n| format!("{n:x} ")).collect();
@@ -268,7 +268,7 @@ fn a_long_row_leaves_little_behind() {
 #[test]
 fn sorting_features_pauses() {
     let options = crate::fingerprint::options::grammar::parse_text("{}", &mut || {}).unwrap();
-    let preset = crate::fingerprint::options::presets::find(None).unwrap();
+    let preset = crate::fingerprint::options::presets::find(Some("words")).unwrap();
     let plan = crate::fingerprint::options::plan::text(preset, &options).unwrap();
     let mut sketch = Sketch::<1>::showing(Width::W64);
     let text: String = (0..10_000).map(|n| format!("{n:x} ")).collect();

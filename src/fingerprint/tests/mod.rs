@@ -233,7 +233,7 @@ proptest! {
     #[test]
     fn shown_features_add_up_to_the_fingerprint(
         text in "[a-f ,.]{0,60}|[中国知乎读者世界 ]{0,20}",
-        preset in prop::sample::select(vec!["plain", "default"]),
+        preset in prop::sample::select(vec!["plain", "words"]),
     ) {
         let preset = presets::find(Some(preset)).unwrap();
         let plan = plan::text(preset, &TextOptions::default()).unwrap();
@@ -255,7 +255,7 @@ proptest! {
 
     #[test]
     fn any_text_gives_a_fingerprint_or_none_in_every_preset(text in ".{0,200}") {
-        for preset in ["plain", "default", "s0", "s2", "s3"] {
+        for preset in ["plain", "words", "s0", "s2", "s3"] {
             prop_assert!(of_text(&text, preset, Width::W64).is_ok());
         }
         let _ = of_text(&text, "s1", Width::W64);
@@ -302,7 +302,7 @@ fn a_balanced_short_column_decides_over_a_longer_but_lighter_one() {
 
 #[test]
 fn thirty_two_bits_are_the_low_half_except_in_s1() {
-    for preset in ["plain", "default"] {
+    for preset in ["plain", "words"] {
         let wide = of_text("the quick brown fox", preset, Width::W64)
             .unwrap()
             .unwrap();
@@ -321,7 +321,7 @@ fn thirty_two_bits_are_the_low_half_except_in_s1() {
 fn nothing_has_no_fingerprint() {
     for text in ["", "  ", "!?", "。，"] {
         assert_eq!(of_text(text, "plain", Width::W64), Ok(None));
-        assert_eq!(of_text(text, "default", Width::W64), Ok(None));
+        assert_eq!(of_text(text, "words", Width::W64), Ok(None));
     }
     assert_eq!(of_text("", "s1", Width::W64), Ok(None));
     assert_eq!(of_text("a^0 b^0", "s1", Width::W64), Ok(None));
