@@ -1955,17 +1955,42 @@ COMMENT ON FUNCTION simhash_catalog.trigger_recipe(bytea, name) IS
 	'weights and preset by which a simhash_flag_duplicate trigger with these arguments fills a '
 	'column, as arguments of simhash64; NULL when it does not fill it';
 
+-- What an expression of the catalog calls that is nobody's extension, and what these call in turn, as comments of SQL.
+CREATE FUNCTION simhash_catalog.definitions(class oid, object oid) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN (
+		WITH RECURSIVE called (class, object) AS (
+			SELECT $1, $2 UNION
+			SELECT d.refclassid, d.refobjid FROM called AS c JOIN pg_depend AS d ON d.classid = c.class AND d.objid = c.object
+			WHERE d.refclassid = 'pg_proc'::regclass AND NOT EXISTS (
+				SELECT FROM pg_depend AS e
+				WHERE e.classid = d.refclassid AND e.objid = d.refobjid AND e.deptype = 'e'))
+		SELECT string_agg(format(' /* %s: %s */', p.oid::regprocedure,
+			btrim(regexp_replace(coalesce(pg_get_function_sqlbody(p.oid), p.prosrc), '\s+', ' ', 'g'))), '' ORDER BY p.oid)
+		FROM called AS c JOIN pg_proc AS p ON c.class = 'pg_proc'::regclass AND p.oid = c.object);
+END $$;
+COMMENT ON FUNCTION simhash_catalog.definitions(oid, oid) IS
+	'the bodies of the functions that a default, a constraint or an index calls, for simhash_made_by';
+
 -- With row_name, what the row is called in a query, an expression to evaluate; without, to read.
 CREATE FUNCTION simhash_catalog.made_by(relation regclass, fingerprint name, row_name text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	compared CONSTANT text := format('(NOT (%I IS DISTINCT FROM ', $2);
 	made text;
+	class regclass;
+	object oid;
 BEGIN
 	PERFORM simhash_catalog.check_column($1, $2);
-	SELECT pg_get_expr(d.adbin, d.adrelid) INTO made
+	SELECT pg_get_expr(d.adbin, d.adrelid), 'pg_attrdef', d.oid INTO made, class, object
 	FROM pg_attribute AS a JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 	WHERE a.attrelid = $1::oid AND a.attname = $2 AND a.attgenerated <> '';
+	IF made IS NULL THEN
+		SELECT pg_get_indexdef(i.indexrelid, a.attnum, false), 'pg_class', i.indexrelid INTO made, class, object
+		FROM pg_index AS i JOIN pg_attribute AS a ON a.attrelid = i.indexrelid
+		WHERE i.indexrelid = $1::oid AND a.attname = $2 AND i.indkey[a.attnum - 1] = 0;
+	END IF;
 	IF made IS NULL THEN
 		-- Triggers fire in the order of their names: what the last one makes is stored.
 		SELECT CASE WHEN $3 IS NULL THEN format('%I.simhash64(new.*, %s)', n.nspname, recipe)
@@ -1978,21 +2003,22 @@ BEGIN
 		ORDER BY t.tgname DESC LIMIT 1;
 	END IF;
 	IF made IS NULL THEN
-		SELECT substr(e.text, length(compared) + 1, length(e.text) - length(compared) - 2) INTO made
+		SELECT substr(e.text, length(compared) + 1, length(e.text) - length(compared) - 2), 'pg_constraint', c.oid
+		INTO made, class, object
 		FROM pg_constraint AS c, pg_get_expr(c.conbin, c.conrelid) AS e (text)
 		WHERE c.conrelid = $1::oid AND c.contype = 'c' AND starts_with(e.text, compared)
 		ORDER BY c.conname LIMIT 1;
 	END IF;
-	RETURN made;
+	RETURN made || CASE WHEN $3 IS NULL THEN coalesce(simhash_catalog.definitions(class, object), '') ELSE '' END;
 END $$;
 COMMENT ON FUNCTION simhash_catalog.made_by(regclass, name, text) IS 'implementation of simhash_made_by';
 
 CREATE FUNCTION simhash_made_by(relation regclass, fingerprint name) RETURNS text
 LANGUAGE sql STABLE STRICT BEGIN ATOMIC SELECT simhash_catalog.made_by($1, $2, NULL); END;
 COMMENT ON FUNCTION simhash_made_by(regclass, name) IS
-	'what makes the values of a fingerprint column: the expression of a generated column, what a '
-	'simhash_flag_duplicate trigger with weights fills in, or what a CHECK constraint says that it '
-	'is not distinct from; else NULL';
+	'what makes the values of a fingerprint column: the expression of a generated column or of an '
+	'index, what a simhash_flag_duplicate trigger with weights fills in, or what a CHECK constraint '
+	'says that it is not distinct from; then the bodies of the user''s functions in it; else NULL';
 
 CREATE FUNCTION simhash_fingerprint_verify(
 	relation regclass, fingerprint name, pages int DEFAULT 100,

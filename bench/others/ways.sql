@@ -3,7 +3,7 @@ SET client_min_messages = error;
 
 CALL build('simhash_dedup', ARRAY[
 	$$ALTER TABLE doc ADD fp bigint$$,
-	$$UPDATE doc SET fp = simhash64(body, preset => 'shingles')$$,
+	$$UPDATE doc SET fp = simhash64(body)$$,
 	$$CREATE INDEX doc_fp ON doc USING simhash (fp)$$]);
 VACUUM ANALYZE doc;
 CALL size('simhash_dedup', 'doc_fp');
@@ -16,7 +16,7 @@ SELECT EXISTS (SELECT FROM pg_available_extension_versions WHERE name = 'vector'
 CREATE EXTENSION vector;
 CALL build('pgvector, HNSW', ARRAY[
 	$$ALTER TABLE doc ADD bits bit(64)$$,
-	$$UPDATE doc SET bits = simhash64(body, preset => 'shingles')::bit(64)$$,
+	$$UPDATE doc SET bits = simhash64(body)::bit(64)$$,
 	$$CREATE INDEX doc_bits ON doc USING hnsw (bits bit_hamming_ops)$$]);
 VACUUM ANALYZE doc;
 CALL size('pgvector, HNSW', 'doc_bits');

@@ -20,7 +20,7 @@ import time
 DOCS = os.path.join(os.path.dirname(__file__), "..", "..", "docs")
 # The second goes on where the first one ends.
 PAGES = ["tutorial.md", "changing.md"]
-FINGERPRINT = "simhash64(body, preset => 'shingles')"
+FINGERPRINT = "simhash64(body)"
 
 # Five sentences of 16 words. Every twentieth article is its neighbour but for the number at the end.
 TABLE = """

@@ -6,7 +6,7 @@ DECLARE
 	started CONSTANT timestamptz := clock_timestamp();
 BEGIN
 	FOR low IN 1 .. total BY batch LOOP
-		UPDATE package SET fp = simhash64(coalesce(body, subject), preset => 'shingles')
+		UPDATE package SET fp = simhash64(coalesce(body, subject))
 			WHERE id BETWEEN low AND low + batch - 1;
 		COMMIT;
 		RAISE NOTICE 'progress % % %', least(low + batch - 1, total), total,

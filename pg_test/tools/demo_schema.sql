@@ -17,5 +17,5 @@ CREATE TABLE package_zh (
 	package text NOT NULL,
 	subject text,
 	body text,
-	fp bigint GENERATED ALWAYS AS (simhash64(body, preset => 'shingles')) STORED
+	fp bigint GENERATED ALWAYS AS (simhash64(body)) STORED
 );

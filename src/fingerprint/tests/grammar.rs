@@ -252,7 +252,7 @@ fn what_hints_say() {
     assert!(
         presets
             .unwrap()
-            .contains("default, minwise, shingles, record, plain, s0, s1, s2, s3")
+            .contains("shingles, minwise, record, words, plain, s0, s1, s2, s3")
     );
     let of_texts = parse_text(r#"{"title": "a"}"#, &mut || {})
         .unwrap_err()
@@ -262,16 +262,98 @@ fn what_hints_say() {
 
 #[test]
 fn options_without_use_are_refused() {
-    let s1 = presets::find(Some("s1")).unwrap();
-    for (json, key) in [
-        (r#"{"pos": true}"#, "pos"),
-        (r#"{"tf": "log"}"#, "tf"),
-        (r#"{"markup": "none"}"#, "markup"),
+    let cut = "Presets that cut texts into words use it: minwise, words, plain, s0, s2, s3.";
+    for (preset, json, key, hint) in [
+        (Some("s1"), r#"{"pos": true}"#, "pos", cut),
+        (
+            Some("s1"),
+            r#"{"tf": "log"}"#,
+            "tf",
+            "Presets that read natural text use it: \
+             shingles, minwise, record, words, plain, s0, s2, s3.",
+        ),
+        (None, r#"{"stop_words": true}"#, "stop_words", cut),
+        (Some("shingles"), r#"{"dictionary": ["a"]}"#, "dictionary", cut),
+        (
+            Some("record"),
+            r#"{"idf": {"documents": 1, "terms": {}}}"#,
+            "idf",
+            cut,
+        ),
+        (
+            Some("words"),
+            r#"{"ngram": 4}"#,
+            "ngram",
+            "Presets that cut texts into n-grams use it: shingles, record.",
+        ),
     ] {
-        let error = plan::text(s1, &parse_text(json, &mut || {}).unwrap()).unwrap_err();
-        let message = format!("option \"{key}\" has no use with preset \"s1\"");
+        let named = presets::find(preset).unwrap();
+        let error = plan::text(named, &parse_text(json, &mut || {}).unwrap()).unwrap_err();
+        let message = format!("option \"{key}\" has no use with preset \"{}\"", named.name);
         assert_eq!(error.to_string(), message);
+        assert_eq!(error.hint().as_deref(), Some(hint));
+        let bare = (named.name == "shingles")
+            .then(|| "A call without a preset has preset \"shingles\".".to_owned());
+        assert_eq!(error.detail(), bare);
     }
+    // The kinds of features decide, not the preset's name.
+    for (preset, json) in [
+        (None, r#"{"features": ["words"], "stop_words": true}"#),
+        (Some("words"), r#"{"features": ["ngrams"], "ngram": 4}"#),
+        (None, r#"{"features": ["pairs"], "dictionary": ["a b"]}"#),
+    ] {
+        let named = presets::find(preset).unwrap();
+        plan::text(named, &parse_text(json, &mut || {}).unwrap()).unwrap();
+    }
+}
+
+/// An option of the row has a use when one column uses it, an option of a column only there.
+#[test]
+fn a_column_uses_its_options() {
+    let words = r#"{"a": {"features": ["words"]}, "b": 1, "$stop_words": true}"#;
+    assert!(of_row(&["x y", "z"], words, "shingles").is_ok());
+    for (json, key) in [
+        (r#"{"$stop_words": true}"#, "$stop_words"),
+        (r#"{"a": {"stop_words": true}}"#, "stop_words"),
+        (
+            r#"{"a": {"features": ["words"]}, "b": {"stop_words": true}}"#,
+            "stop_words",
+        ),
+        (
+            r#"{"a": {"features": ["words"], "weight": 0}, "b": 1, "$stop_words": true}"#,
+            "$stop_words",
+        ),
+    ] {
+        let error = of_row(&["x y", "z"], json, "shingles").unwrap_err();
+        let message = format!("option \"{key}\" has no use with preset \"shingles\"");
+        assert_eq!(error.to_string(), message, "{json}");
+    }
+}
+
+/// A dictionary is of use when some column may be cut into words.
+#[test]
+fn stored_dictionaries_need_words() {
+    let check = |preset, json| {
+        let (row, text) = (parse_row(json, &mut || {}), parse_text(json, &mut || {}));
+        let preset = presets::find(preset).unwrap();
+        let (row, text) = (row.ok(), text.ok());
+        plan::check_stored(preset, "dictionary", row.as_ref(), text.as_ref()).is_ok()
+    };
+    assert!(!check(None, "{}"));
+    assert!(!check(Some("record"), r#"{"title": 1, "*": {"ngram": 3}}"#));
+    assert!(check(Some("words"), "{}"));
+    assert!(check(None, r#"{"features": ["words"]}"#));
+    assert!(check(None, r#"{"$features": ["words"]}"#));
+    assert!(check(None, r#"{"title": {"features": ["pairs"]}}"#));
+    assert!(check(None, r#"{"title": 1, "*": {"features": ["words"]}}"#));
+}
+
+#[test]
+fn a_call_without_a_preset() {
+    let found = |name| presets::find(name).unwrap().name;
+    assert_eq!(found(None), "shingles");
+    assert_eq!(found(Some("words")), "words");
+    assert!(presets::find(Some("default")).is_err());
 }
 
 #[test]
