@@ -19,11 +19,11 @@ sql() { as_postgres "$PG_BIN/psql" -X -q -At -v ON_ERROR_STOP=1 "$@"; }
 through_sql() {
 	local table=$1 file=$OUT/$1.rows passes=20 what expression
 	local clock="split_part(pg_read_file('/proc/self/schedstat'), ' ', 1)"
-	for what in length default minwise shingles; do
+	for what in length words minwise shingles; do
 		expression="simhash64(t, preset => '$what')"
 		[ "$what" != length ] || expression='length(t)'
 		# The first call of a session loads the dictionary.
-		sql -c "SELECT simhash64('词'), count($expression) FROM $table" -c "SELECT 'from', $clock" \
+		sql -c "SELECT simhash64('词', preset => 'words'), count($expression) FROM $table" -c "SELECT 'from', $clock" \
 			-c "SELECT count($expression) FROM generate_series(1, $passes), $table" -c "SELECT 'to', $clock" |
 			awk -F'|' -v rows="$((passes * $(wc -l <"$file")))" -v bytes="$((passes * $(wc -c <"$file")))" \
 				-v name="$table,SQL $what" '$1 == "from" { from = $2 } $1 == "to" {
