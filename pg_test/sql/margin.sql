@@ -7,7 +7,7 @@ SET search_path = margin_test, public;
 CREATE TABLE doc (id int PRIMARY KEY, body text, fp bigint);
 INSERT INTO doc SELECT i, (SELECT string_agg('word' || (i / 4 * 131 + j * 17) % 997, ' ') FROM generate_series(1, 60) AS j)
 	|| ' extra' || i FROM generate_series(1, 4000) AS i;
-UPDATE doc SET fp = simhash64(body);
+UPDATE doc SET fp = simhash64(body, preset => 'words');
 CREATE INDEX doc_fp ON doc USING simhash (fp);
 ANALYZE doc;
 
@@ -16,14 +16,14 @@ CREATE FUNCTION mask(doc, n int) RETURNS bigint LANGUAGE sql AS $$
 	SELECT coalesce(bit_or(1::bigint << bit), 0) FROM (
 		SELECT bit FROM (
 			SELECT bit, sum(CASE WHEN (hash >> bit) & 1 = 1 THEN weight ELSE -weight END) AS total
-			FROM simhash_features(ROW($1.body)), generate_series(0, 63) AS bit GROUP BY bit) AS sums
+			FROM simhash_features(ROW($1.body), preset => 'words'), generate_series(0, 63) AS bit GROUP BY bit) AS sums
 		ORDER BY round(abs(total)::numeric, 9), bit LIMIT n) AS least
 $$;
-SELECT n, count(*) FILTER (WHERE simhash64_margin(ROW(body), bits => n) = mask(doc, n)) AS same
+SELECT n, count(*) FILTER (WHERE simhash64_margin(ROW(body), bits => n, preset => 'words') = mask(doc, n)) AS same
 FROM doc, unnest(ARRAY[0, 1, 8, 64]) AS n WHERE id <= 50 GROUP BY n ORDER BY n;
-SELECT bit_count(simhash64_margin(body)::bit(64)) AS bits, count(*),
-	bool_and(simhash64_margin(body) = simhash64_margin(body, NULL, NULL, 8)) AS by_default FROM doc GROUP BY 1;
-SELECT simhash64_margin('') AS empty, simhash64_margin(NULL::text) AS unknown, simhash64_margin('a', bits => NULL) AS no_number;
+SELECT bit_count(simhash64_margin(body, preset => 'words')::bit(64)) AS bits, count(*),
+	bool_and(simhash64_margin(body, preset => 'words') = simhash64_margin(body, NULL, 'words', 8)) AS by_default FROM doc GROUP BY 1;
+SELECT simhash64_margin('', preset => 'words') AS empty, simhash64_margin(NULL::text, preset => 'words') AS unknown, simhash64_margin('a', bits => NULL, preset => 'words') AS no_number;
 
 -- Probes by brute force: all numbers of 10 bits.
 SELECT flips, count(*) AS probes, count(DISTINCT p) AS distinct, bool_and((p # 1000) & ~693::bigint = 0) AS masked,
@@ -35,11 +35,11 @@ SELECT count(*) FROM simhash_probes(-1, -1, 1);
 
 -- A search: each row within 3 bits of a probe, once. Through the index, and by brute force over masks.
 CREATE FUNCTION found(i int) RETURNS SETOF int LANGUAGE sql AS $$
-	SELECT DISTINCT t.id FROM doc AS q, simhash_probes(q.fp, simhash64_margin(q.body), 2) AS probe, doc AS t
+	SELECT DISTINCT t.id FROM doc AS q, simhash_probes(q.fp, simhash64_margin(q.body, preset => 'words'), 2) AS probe, doc AS t
 	WHERE q.id = i AND t.fp <~> probe <= 3
 $$;
 CREATE FUNCTION by_hand(i int) RETURNS SETOF int LANGUAGE sql AS $$
-	SELECT t.id FROM doc AS q, doc AS t, LATERAL (SELECT simhash64_margin(q.body) AS mask) AS m
+	SELECT t.id FROM doc AS q, doc AS t, LATERAL (SELECT simhash64_margin(q.body, preset => 'words') AS mask) AS m
 	WHERE q.id = i AND hamming_masked(q.fp, t.fp, mask) + greatest(0, bit_count(((q.fp # t.fp) & mask)::bit(64)) - 2) <= 3
 $$;
 SELECT count(*) AS found, count(*) FILTER (WHERE f IS NULL OR b IS NULL) AS different, count(*) > (
@@ -64,8 +64,8 @@ EXCEPTION WHEN OTHERS THEN
 	RETURN NEXT;
 END $$;
 SELECT f.* FROM unnest(ARRAY[
-	$$simhash64_margin('a', bits => 65)$$,
-	$$simhash64_margin(ROW('a'), bits => -1)$$,
+	$$simhash64_margin('a', bits => 65, preset => 'words')$$,
+	$$simhash64_margin(ROW('a'), bits => -1, preset => 'words')$$,
 	$$simhash_probes(1, 2, -1)$$,
 	$$simhash_probes(1, -1, 5)$$,
 	$$simhash_blend(-1, 0.5)$$,

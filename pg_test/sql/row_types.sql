@@ -8,7 +8,7 @@ SET TimeZone = 'UTC';
 -- The canonical form of one value: the features of a row of one column.
 CREATE FUNCTION canonical(r record) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
-	RETURN (SELECT string_agg(feature, ' | ' ORDER BY feature) FROM simhash_features(r, '{"$features": ["words"]}'));
+	RETURN (SELECT string_agg(feature, ' | ' ORDER BY feature) FROM simhash_features(r, '{"$features": ["words"]}', preset => 'words'));
 END $$;
 
 CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
@@ -65,10 +65,10 @@ SELECT v.form FROM (VALUES
 SELECT canonical(ROW('sad'::mood)) = (SELECT oid::text FROM pg_enum WHERE enumlabel = 'sad' AND enumtypid = 'mood'::regtype) AS enum,
 	canonical(ROW('pg_class'::regclass)) = '1259' AS regclass, canonical(ROW('int4'::regtype)) AS regtype,
 	canonical(ROW('{int4,text}'::regtype[])) AS regtypes;
-SELECT simhash64(ROW('sad'::mood, '{ok}'::mood[])) AS before \gset
+SELECT simhash64(ROW('sad'::mood, '{ok}'::mood[]), preset => 'words') AS before \gset
 ALTER TYPE mood RENAME VALUE 'sad' TO 'unhappy';
 ALTER TYPE mood RENAME VALUE 'ok' TO 'fine';
-SELECT simhash64(ROW('unhappy'::mood, '{fine}'::mood[])) = :before AS "same";
+SELECT simhash64(ROW('unhappy'::mood, '{fine}'::mood[]), preset => 'words') = :before AS "same";
 
 -- Every row of every system table has a fingerprint, as columns and as a value in an array.
 DO $$
@@ -76,7 +76,7 @@ DECLARE t regclass; n bigint; missing bigint;
 BEGIN
 	FOR t IN SELECT oid::regclass FROM pg_class WHERE relkind IN ('r', 'v') AND relnamespace = 'pg_catalog'::regnamespace
 		AND relname NOT IN ('pg_hba_file_rules', 'pg_ident_file_mappings', 'pg_shmem_allocations_numa') ORDER BY oid LOOP
-		EXECUTE format('SELECT count(*), count(*) - count(simhash64(x) # simhash64(ROW(ARRAY[x], x))) FROM %s AS x', t) INTO n, missing;
+		EXECUTE format('SELECT count(*), count(*) - count(simhash64(x, preset => 'words') # simhash64(ROW(ARRAY[x], x), preset => 'words')) FROM %s AS x', t) INTO n, missing;
 		IF missing > 0 THEN
 			RAISE EXCEPTION '% rows of % have no fingerprint', missing, t;
 		END IF;
@@ -89,22 +89,22 @@ INSERT INTO evolving VALUES ('first words', 'dropped words', 'last words');
 CREATE TABLE fresh (a text, c text);
 INSERT INTO fresh SELECT a, c FROM evolving;
 ALTER TABLE evolving DROP COLUMN b;
-SELECT simhash64(e) = simhash64(f) AS dropped FROM evolving AS e, fresh AS f;
+SELECT simhash64(e, preset => 'words') = simhash64(f, preset => 'words') AS dropped FROM evolving AS e, fresh AS f;
 ALTER TABLE evolving ADD COLUMN d int DEFAULT 7;
 ALTER TABLE fresh ADD COLUMN d int;
 UPDATE fresh SET d = 7;
-SELECT simhash64(e) = simhash64(f) AS added FROM evolving AS e, fresh AS f;
-SELECT simhash64(e, '{"b": 1}') FROM evolving AS e;
+SELECT simhash64(e, preset => 'words') = simhash64(f, preset => 'words') AS added FROM evolving AS e, fresh AS f;
+SELECT simhash64(e, '{"b": 1}', preset => 'words') FROM evolving AS e;
 -- A call site that lives on sees the change.
 CREATE FUNCTION changes() RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE r record; w jsonb;
 BEGIN
 	FOREACH w IN ARRAY ARRAY['{"a": 1}', '{"c": 1}', NULL]::jsonb[] LOOP
 		FOR r IN SELECT 1 AS a UNION ALL SELECT 2 LOOP
-			RETURN NEXT simhash64(r, '{"*": 1}') = simhash64(ROW(r.a), '{"$columns": ["a"]}');
+			RETURN NEXT simhash64(r, '{"*": 1}', preset => 'words') = simhash64(ROW(r.a), '{"$columns": ["a"]}', preset => 'words');
 		END LOOP;
 		FOR r IN EXECUTE 'SELECT * FROM evolving' LOOP
-			RETURN NEXT (SELECT simhash64(e, w) FROM evolving AS e) = simhash64(r, w);
+			RETURN NEXT (SELECT simhash64(e, w, preset => 'words') FROM evolving AS e) = simhash64(r, w, preset => 'words');
 		END LOOP;
 		EXECUTE 'ALTER TABLE evolving ADD COLUMN IF NOT EXISTS later text DEFAULT ''later words''';
 	END LOOP;
@@ -112,20 +112,20 @@ END $$;
 SELECT * FROM changes();
 
 -- Different rows from one call site.
-SELECT count(DISTINCT simhash64(r)) FROM (VALUES (ROW(1, 'a')), (ROW(2, 'b')), (ROW(1, 'a'))) AS v (r);
+SELECT count(DISTINCT simhash64(r, preset => 'words')) FROM (VALUES (ROW(1, 'a')), (ROW(2, 'b')), (ROW(1, 'a'))) AS v (r);
 CREATE TABLE parent (id int, words text);
 CREATE TABLE child (extra text) INHERITS (parent);
 INSERT INTO parent VALUES (1, 'one two');
 INSERT INTO child VALUES (1, 'one two', 'three');
-SELECT count(*), count(DISTINCT simhash64(p)) FROM parent AS p;
+SELECT count(*), count(DISTINCT simhash64(p, preset => 'words')) FROM parent AS p;
 
 -- Compressed and out-of-line values.
 CREATE TABLE big (plain text, compressed text, outside text, list text[]);
 ALTER TABLE big ALTER COLUMN outside SET STORAGE EXTERNAL;
 INSERT INTO big
 SELECT 'x', repeat('word ', 20000), string_agg('w' || g, ' '), array_agg('w' || g) FROM generate_series(1, 20000) AS g;
-SELECT simhash64(b) = simhash64(ROW('x', repeat('word ', 20000), w, l),
-	'{"$columns": ["plain", "compressed", "outside", "list"]}') AS same
+SELECT simhash64(b, preset => 'words') = simhash64(ROW('x', repeat('word ', 20000), w, l),
+	'{"$columns": ["plain", "compressed", "outside", "list"]}', preset => 'words') AS same
 FROM big AS b, (SELECT string_agg('w' || g, ' ') AS w, array_agg('w' || g) AS l FROM generate_series(1, 20000) AS g) AS s;
 
 -- Rows nested beyond the stack are an error, not a crash.
@@ -135,11 +135,11 @@ DECLARE deep record := ROW('leaf');
 BEGIN
 	FOR i IN 1 .. 5000 LOOP
 		deep := ROW(deep);
-		IF i = 20 AND simhash64(deep) IS NULL THEN
+		IF i = 20 AND simhash64(deep, preset => 'words') IS NULL THEN
 			RAISE EXCEPTION 'no fingerprint';
 		END IF;
 	END LOOP;
-	PERFORM simhash64(deep);
+	PERFORM simhash64(deep, preset => 'words');
 EXCEPTION WHEN statement_too_complex THEN
 	RAISE EXCEPTION '%', SQLERRM;
 END $$;
@@ -152,9 +152,9 @@ CREATE DOMAIN small_range AS int4range;
 CREATE DOMAIN small_ranges AS int4multirange;
 CREATE TABLE domain_ranges (a small_range, b small_ranges, c small_range[], d int4range, e int4multirange, f int4range[]);
 INSERT INTO domain_ranges VALUES ('[1,5)', '{[1,2),[4,9)}', '{"[1,5)",NULL,empty}', '[1,5)', '{[1,2),[4,9)}', '{"[1,5)",NULL,empty}');
-SELECT simhash64(ROW(a), '{"$columns": ["x"]}') = simhash64(ROW(d), '{"$columns": ["x"]}') AS range,
-	simhash64(ROW(b), '{"$columns": ["x"]}') = simhash64(ROW(e), '{"$columns": ["x"]}') AS multirange,
-	simhash64(ROW(c), '{"$columns": ["x"]}') = simhash64(ROW(f), '{"$columns": ["x"]}') AS ranges
+SELECT simhash64(ROW(a), '{"$columns": ["x"]}', preset => 'words') = simhash64(ROW(d), '{"$columns": ["x"]}', preset => 'words') AS range,
+	simhash64(ROW(b), '{"$columns": ["x"]}', preset => 'words') = simhash64(ROW(e), '{"$columns": ["x"]}', preset => 'words') AS multirange,
+	simhash64(ROW(c), '{"$columns": ["x"]}', preset => 'words') = simhash64(ROW(f), '{"$columns": ["x"]}', preset => 'words') AS ranges
 FROM domain_ranges;
 DROP TABLE domain_ranges;
 DROP DOMAIN small_range;

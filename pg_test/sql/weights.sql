@@ -31,15 +31,15 @@ SELECT w AS weights, parts(w::jsonb) FROM unnest(ARRAY[
 	'{"subject": 1e-90, "body": 1e90}'
 ]) AS w;
 SELECT column_name, feature FROM petition AS p,
-	simhash_features(p, '{"subject": {"as": "value"}, "body": {"features": ["pairs"]}, "fp": {"as": "text"}}') AS f
+	simhash_features(p, '{"subject": {"as": "value"}, "body": {"features": ["pairs"]}, "fp": {"as": "text"}}', preset => 'words') AS f
 ORDER BY 1, 2;
 -- As a value, a text is one feature in its normal form.
-SELECT simhash64(ROW(' A ＳＵＢＪＥＣＴ'::text), '{"f1": {"as": "value"}}')
-	= simhash64(ROW('a subject'::text), '{"f1": {"as": "value"}}') AS same;
+SELECT simhash64(ROW(' A ＳＵＢＪＥＣＴ'::text), '{"f1": {"as": "value"}}', preset => 'words')
+	= simhash64(ROW('a subject'::text), '{"f1": {"as": "value"}}', preset => 'words') AS same;
 -- {} says nothing; the scale of weights does not matter.
-SELECT simhash64(p) = simhash64(p, '{}') AS empty,
-	simhash64(p, '{"subject": 1, "body": 3}') = simhash64(p, '{"subject": 100, "body": 300}') AS scaled,
-	simhash64(p, '{"subject": 1, "body": 3}') = simhash64(p, '{"body": 3, "subject": 1, "id": 0}') AS zero
+SELECT simhash64(p, preset => 'words') = simhash64(p, '{}', preset => 'words') AS empty,
+	simhash64(p, '{"subject": 1, "body": 3}', preset => 'words') = simhash64(p, '{"subject": 100, "body": 300}', preset => 'words') AS scaled,
+	simhash64(p, '{"subject": 1, "body": 3}', preset => 'words') = simhash64(p, '{"body": 3, "subject": 1, "id": 0}', preset => 'words') AS zero
 FROM petition AS p;
 
 -- Kinds of features, stop words, masked runs and dictionaries: what is left of a text.
@@ -53,13 +53,13 @@ FROM unnest(ARRAY[
 	'{"$balance": false, "$drop_runs": true, "$dictionary": ["quick fox"]}'
 ]) AS o, simhash_features(ROW('The quick fox, the 00000 xxxxx'::text), o::jsonb, 'plain')
 GROUP BY o ORDER BY o COLLATE "C";
-SELECT simhash64('关于道路的问题', '{"stop_words": true}') = simhash64('道路问题') AS chinese_stop_words,
-	simhash64('电话 0000000000', '{"drop_runs": true}') = simhash64('电话 ****') AS masks;
+SELECT simhash64('关于道路的问题', '{"stop_words": true}', preset => 'words') = simhash64('道路问题', preset => 'words') AS chinese_stop_words,
+	simhash64('电话 0000000000', '{"drop_runs": true}', preset => 'words') = simhash64('电话 ****', preset => 'words') AS masks;
 
 -- HTML: what is left of a text, in words, as a whole, by column.
 SELECT string_agg(feature, ' ' ORDER BY feature COLLATE "C") AS words FROM simhash_features(
 	'<!DOCTYPE html><TITLE>On &amp; off</TITLE><p class="a>b">Caf&eacute; l<b>amp</b><br/>street<!-- no --><script>no()</script><td>1<td>2 <3',
-	'{"markup": "html"}');
+	'{"markup": "html"}', preset => 'words');
 SELECT o AS options, string_agg(format('%s:%s', column_name, feature), ', ' ORDER BY column_name, feature COLLATE "C")
 FROM unnest(ARRAY[
 	'{}',
@@ -70,28 +70,28 @@ FROM unnest(ARRAY[
 ]) AS o, simhash_features(ROW('<i>x</i>'::text, '<p>y<p>z'::text, 5, '{<u>}'::text[], '''<b>'':1'::tsvector),
 	o::jsonb || '{"$columns": ["a", "b", "c", "d", "e"]}', 'plain')
 GROUP BY o ORDER BY o COLLATE "C";
-SELECT simhash64('<p>a &lt; b</p>', '{"markup": "html"}') = simhash64('a < b') AS same,
-	simhash64('<p>a b</p>', '{"markup": "none"}') = simhash64('<p>a b</p>') AS off,
-	simhash64('<p><br></p>', '{"markup": "html"}') AS nothing,
-	simhash_cosine('<p>a b</p>', 'a <b>b</b>', '{"markup": "html"}') AS cosine,
+SELECT simhash64('<p>a &lt; b</p>', '{"markup": "html"}', preset => 'words') = simhash64('a < b', preset => 'words') AS same,
+	simhash64('<p>a b</p>', '{"markup": "none"}', preset => 'words') = simhash64('<p>a b</p>', preset => 'words') AS off,
+	simhash64('<p><br></p>', '{"markup": "html"}', preset => 'words') AS nothing,
+	simhash_cosine('<p>a b</p>', 'a <b>b</b>', '{"markup": "html"}', preset => 'words') AS cosine,
 	simhash_jaccard('<p>a b</p>', 'a <b>b</b>') < 1 AS jaccard_reads_tags,
 	ARRAY(SELECT simhash_terms('<p>b<p>a', '{"markup": "html"}') ORDER BY 1) AS terms;
 
 -- Other software can compute the hash of a feature: what stands in front of it tells columns and kinds apart.
 SELECT kind, bool_and(f.hash = simhash64_tokens(ARRAY[E'f1\x1f' || mark || f.feature])) AS as_documented
 FROM (VALUES ('"words"', ''), ('"pairs"', ''), ('"ngrams"', E'\x1e'), ('"whole"', E'\x1d')) AS k (kind, mark),
-	simhash_features(ROW('one two three'::text), ('{"$features": [' || kind || ']}')::jsonb) AS f GROUP BY kind ORDER BY kind;
-SELECT f.hash = simhash64_tokens(ARRAY[E'f1\x1fone two']) AS value FROM simhash_features(ROW('one two'::text), '{"f1": {"as": "value"}}') AS f;
+	simhash_features(ROW('one two three'::text), ('{"$features": [' || kind || ']}')::jsonb, preset => 'words') AS f GROUP BY kind ORDER BY kind;
+SELECT f.hash = simhash64_tokens(ARRAY[E'f1\x1fone two']) AS value FROM simhash_features(ROW('one two'::text), '{"f1": {"as": "value"}}', preset => 'words') AS f;
 
 -- An index on named columns stays right when the table gets a column, and when one is renamed. (On a whole row it would not.)
 CREATE TABLE indexed AS SELECT i AS id, 'subject ' || i AS title, 'body number ' || i AS body FROM generate_series(1, 50) AS i;
-CREATE INDEX indexed_fp ON indexed USING simhash (simhash64(ROW(title, body), '{"$columns": ["title", "body"], "title": 1, "body": 3}'));
+CREATE INDEX indexed_fp ON indexed USING simhash (simhash64(ROW(title, body), '{"$columns": ["title", "body"], "title": 1, "body": 3}', preset => 'words'));
 ALTER TABLE indexed ADD COLUMN extra text DEFAULT 'some more words';
 ALTER TABLE indexed RENAME title TO heading;
 INSERT INTO indexed VALUES (51, 'subject 7', 'body number 7');
 SET enable_seqscan = off;
-SELECT id FROM indexed WHERE simhash64(ROW(heading, body), '{"$columns": ["title", "body"], "title": 1, "body": 3}')
-	<~> simhash64(ROW('subject 7'::text, 'body number 7'::text), '{"$columns": ["title", "body"], "title": 1, "body": 3}') <= 0 ORDER BY id;
+SELECT id FROM indexed WHERE simhash64(ROW(heading, body), '{"$columns": ["title", "body"], "title": 1, "body": 3}', preset => 'words')
+	<~> simhash64(ROW('subject 7'::text, 'body number 7'::text), '{"$columns": ["title", "body"], "title": 1, "body": 3}', preset => 'words') <= 0 ORDER BY id;
 RESET enable_seqscan;
 
 -- What words weigh besides their frequency, and the presets that are made of it.
@@ -107,10 +107,10 @@ FROM report AS r, (VALUES
 	(6, 'plain', '{"$balance": false, "body": 1, "$pos": {"noun": 3, "verb": 2, "other": 0}, "$stop_words": true}')
 ) AS v (n, preset, w), simhash_features(r, w::jsonb, preset) GROUP BY n, preset, w ORDER BY n;
 -- The title column need not count, may be no text, and may be NULL.
-SELECT simhash64(ROW('the road', 'road lamp'), '{"f2": {"title": "f1"}}')
-	= simhash64(ROW('road', 'road lamp'), '{"f2": {"title": "f1"}}') AS title_words,
-	simhash64(ROW(NULL, 'road lamp'), '{"f2": {"title": "f1"}}') = simhash64(ROW('x', 'road lamp'), '{"f2": 1}') AS no_title,
-	simhash64(ROW(12, 'road 12'), '{"f2": {"title": "f1"}}') = simhash64(ROW('12', 'road 12'), '{"f2": {"title": "f1"}}') AS number;
+SELECT simhash64(ROW('the road', 'road lamp'), '{"f2": {"title": "f1"}}', preset => 'words')
+	= simhash64(ROW('road', 'road lamp'), '{"f2": {"title": "f1"}}', preset => 'words') AS title_words,
+	simhash64(ROW(NULL, 'road lamp'), '{"f2": {"title": "f1"}}', preset => 'words') = simhash64(ROW('x', 'road lamp'), '{"f2": 1}', preset => 'words') AS no_title,
+	simhash64(ROW(12, 'road 12'), '{"f2": {"title": "f1"}}', preset => 'words') = simhash64(ROW('12', 'road 12'), '{"f2": {"title": "f1"}}', preset => 'words') AS number;
 
 -- Errors.
 CREATE TABLE subject AS SELECT 'a subject'::text AS subject;
