@@ -29,7 +29,7 @@ def main(doc, question, answer):
 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.perf_counter()
-    lsh = MinHashLSH(threshold=THRESHOLD, num_perm=128)
+    lsh = MinHashLSH(num_perm=128, params=(16, 8))
     sketches = {}
     for id, body in bodies.items():
         sketch = MinHash(num_perm=128)

@@ -175,25 +175,25 @@ log_file() {
 
 require_rust() {
 	local needed found
-	command -v cargo >/dev/null || [ ! -x "$HOME/.cargo/bin/cargo" ] || PATH=$HOME/.cargo/bin:$PATH
-	command -v cargo >/dev/null || fail "cargo is missing: install Rust (rustup) and try again"
+	type -P cargo >/dev/null || [ ! -x "$HOME/.cargo/bin/cargo" ] || PATH=$HOME/.cargo/bin:$PATH
+	type -P cargo >/dev/null || fail "cargo is missing: install Rust (rustup) and try again"
 	needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$ROOT/Cargo.toml")
 	found=$(cd "$ROOT" && rustc --version 2>&1 | sed -n 's/^rustc \([0-9.]*\).*/\1/p')
 	[ -n "$found" ] || fail "rustc does not run: install Rust $needed (rustup) and try again"
 	# pgrx formats what it generates.
 	command -v rustfmt >/dev/null || fail "rustfmt is missing: install it (rustup component add rustfmt, or the package rustfmt) and try again"
 	case "$(printf '%s\n' "$needed" "$found" | sort -V | head -n 1)" in
-	"$needed") ;;
-	1.95*) IGNORE_RUST_VERSION=--ignore-rust-version ;;
+	"$needed") IGNORE_RUST_VERSION=no ;;
+	1.95*) IGNORE_RUST_VERSION=yes ;;
 	*) fail "Rust $found is too old: install Rust $needed or newer (rustup update) and try again" ;;
 	esac
 }
 
 # pgrx asks for the Rust of `rust-version`, and 1.95 compiles it too, if cargo is told to try.
-IGNORE_RUST_VERSION=''
 cargo() {
-	case $IGNORE_RUST_VERSION$1 in
-	--*build | --*clippy | --*test) command cargo "$1" "$IGNORE_RUST_VERSION" "${@:2}" ;;
+	[ -n "${IGNORE_RUST_VERSION:-}" ] || require_rust
+	case "$1, $IGNORE_RUST_VERSION" in
+	'build, yes' | 'clippy, yes' | 'test, yes') command cargo "$1" --ignore-rust-version "${@:2}" ;;
 	*) command cargo "$@" ;;
 	esac
 }

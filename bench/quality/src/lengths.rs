@@ -15,7 +15,7 @@ use crate::data::Set;
 use crate::measure::{Random, Skew};
 use crate::{Outcomes, in_parallel};
 
-const PRESETS: [&str; 3] = ["default", "minwise", "shingles"];
+const PRESETS: [&str; 3] = ["words", "minwise", "shingles"];
 /// Bytes of a made text, and how many are made.
 const LENGTHS: [(usize, usize); 4] = [(200, 4000), (2000, 4000), (20_000, 2000), (200_000, 500)];
 /// Bytes of the pieces that texts are made of.

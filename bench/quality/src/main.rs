@@ -39,7 +39,7 @@ const SETS: [&str; 9] = [
 /// Near-copies are planted in the first of these that is there.
 const PLANTED_IN: [&str; 2] = ["petition_all_dev", "debian_desc_zh"];
 const PLANTED: [&str; 9] = [
-    "default", "minwise", "shingles", "plain", "s0", "s2", "s2_idf", "s3", "s3_idf",
+    "words", "minwise", "shingles", "plain", "s0", "s2", "s2_idf", "s3", "s3_idf",
 ];
 /// Longer and shorter texts are made of these.
 const LENGTHS_OF: [&str; 3] = [
@@ -48,7 +48,7 @@ const LENGTHS_OF: [&str; 3] = [
     "debian_desc_zh",
 ];
 /// Of these the low-margin bits are looked at.
-const MARGINS: [&str; 2] = ["default", "words_pairs_log"];
+const MARGINS: [&str; 2] = ["words", "words_pairs_log"];
 /// Sets with fewer near pairs only inform.
 pub const ENOUGH: f64 = 50.0;
 

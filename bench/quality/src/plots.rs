@@ -16,7 +16,7 @@ const LEGEND: u32 = 210;
 
 /// Methods that are drawn, with a colour that each keeps in all plots.
 const DRAWN: [(&str, RGBColor); 11] = [
-    ("default", RGBColor(0, 90, 181)),
+    ("words", RGBColor(0, 90, 181)),
     ("minwise", RGBColor(220, 50, 32)),
     ("shingles", RGBColor(0, 130, 80)),
     ("plain", RGBColor(200, 150, 140)),

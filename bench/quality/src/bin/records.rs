@@ -355,7 +355,7 @@ fn one_table(text: &mut String, sets: &[Records; 2]) -> Outcome<()> {
     )?;
     writeln!(text, "|---|---|---|---|---|---|")?;
     for (label, preset, columns) in [
-        ("`default`", "default", equal(&ALL)),
+        ("`words`", "words", equal(&ALL)),
         ("`minwise`", "minwise", equal(&ALL)),
         ("`record`", "record", equal(&ALL)),
         ("`record`, weights", "record", weighted.to_vec()),

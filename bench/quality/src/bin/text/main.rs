@@ -28,7 +28,7 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 const SETS: [&str; 4] = ["zh_short", "zh_long", "en_short", "en_long"];
 /// Fingerprints that are timed: name, preset and options.
 const FINGERPRINTS: [(&str, &str, &str); 4] = [
-    ("simhash64 default", "default", "{}"),
+    ("simhash64 words", "words", "{}"),
     ("simhash64 minwise", "minwise", "{}"),
     ("simhash64 minwise by tf", "minwise", r#"{"tf": "log"}"#),
     ("simhash64 shingles", "shingles", "{}"),
@@ -213,7 +213,7 @@ fn hashes(out: &Path) -> Outcome<()> {
     );
     for _ in 0..HASH_ROUNDS {
         for (name, hash) in FeatureHash::NAMES {
-            let plan = text_plan("default", &format!("{{\"hash\": \"{name}\"}}"))?;
+            let plan = text_plan("words", &format!("{{\"hash\": \"{name}\"}}"))?;
             let total = || fingerprint_all(&plan, &rows);
             let alone = || {
                 let mut from = 0;
