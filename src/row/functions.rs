@@ -12,6 +12,7 @@ use crate::fingerprint::lexeme::of_lexemes;
 use crate::fingerprint::options::grammar::{parse_row, parse_text};
 use crate::fingerprint::similarity::distance;
 use crate::fingerprint::sketch::{Feature, Sketch};
+use crate::pg::process::error_context::leave_out_statement;
 use crate::pg::sql::call_site::{self, Memory};
 use crate::pg::sql::fmgr::{Args, pg_function};
 use crate::pg::sql::rows_out::{ResultValue, RowsOut};
@@ -93,6 +94,7 @@ pg_function! {
     /// `simhash_check_options(options jsonb, preset text) -> void`: an ERROR unless they are
     /// weights of a row or options of a text
     fn simhash_check_options, pg_finfo_simhash_check_options (args) {
+        leave_out_statement();
         let new = |memory| (memory, None);
         call_site::with(args, new, |(memory, checked): &mut (Memory, Option<ParsedArguments<()>>)| {
             refresh(checked, args, 0, *memory, |json, pause| {
