@@ -14,6 +14,13 @@ CREATE SCHEMA simhash_catalog;
 COMMENT ON SCHEMA simhash_catalog IS
 	'what simhash_dedup keeps to itself: stored configurations and internal functions';
 
+-- An error of a function in PL/pgSQL is reported as one of the function that the user called: each that raises one,
+-- or calls another that does, begins with PERFORM simhash_catalog.hide_context().
+CREATE FUNCTION simhash_catalog.hide_context() RETURNS void
+LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_hide_context';
+COMMENT ON FUNCTION simhash_catalog.hide_context() IS
+	'leaves the PL/pgSQL function that calls it by PERFORM out of the CONTEXT lines of errors';
+
 -- ---------------------------------------------------------------- fingerprints
 -- Not STRICT: weights, options and presets default to NULL. IMMUTABLE: a fingerprint depends on the
 -- arguments alone, whatever the settings are (docs/weights.md). The costs say that a fingerprint is
@@ -585,6 +592,7 @@ COMMENT ON FUNCTION simhash_components(bigint[], bigint[]) IS
 CREATE FUNCTION simhash_catalog.check_column(relation regclass, name text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+	PERFORM simhash_catalog.hide_context();
 	IF NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = $1::oid) THEN
 		RAISE EXCEPTION 'relation with OID % does not exist', $1::oid USING ERRCODE = 'undefined_table';
 	ELSIF NOT EXISTS (SELECT FROM pg_attribute AS a
@@ -601,6 +609,7 @@ DECLARE
 	one record;
 	wrong text;
 BEGIN
+	PERFORM simhash_catalog.hide_context();
 	PERFORM simhash_catalog.check_column($1, $2);
 	IF (SELECT c.relkind NOT IN ('r', 'p') FROM pg_class AS c WHERE c.oid = $1::oid) THEN
 		RAISE EXCEPTION '"%" is not a table', $1 USING ERRCODE = 'wrong_object_type',
@@ -653,6 +662,7 @@ DECLARE
 	of_x text;
 	of_y text;
 BEGIN
+	PERFORM simhash_catalog.hide_context();
 	SELECT a.name INTO missing
 	FROM (VALUES ('relation', $1 IS NULL), ('key', $2 IS NULL), ('groups', $3 IS NULL), ('radius', $4 IS NULL),
 		('min_jaccard', $5 IS NULL), ('ngram', $6 IS NULL)) AS a (name, is_null) WHERE a.is_null LIMIT 1;
@@ -714,7 +724,7 @@ CREATE FUNCTION simhash_index_verify(
 LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_index_verify';
 COMMENT ON FUNCTION simhash_index_verify(regclass, boolean) IS
 	'faults of a simhash index, no row when it is sound; heapallindexed also looks up every row '
-	'of the table; does not block writers; only for the owner';
+	'of the table; does not block writers; only for the owner, if row-level security does not apply';
 
 CREATE FUNCTION simhash_index_stats(
 	index regclass,
@@ -726,7 +736,7 @@ LANGUAGE c VOLATILE STRICT ROWS 1 AS 'MODULE_PATHNAME', 'simhash_index_stats';
 COMMENT ON FUNCTION simhash_index_stats(regclass) IS
 	'what a simhash index holds: candidates[radius + 1] is how many postings a search within radius '
 	'compares on average, hottest_* the 16-bit key with the most rows (NULL with scope columns); reads the whole index; '
-	'needs SELECT on its table';
+	'needs SELECT on its table, whose row-level security must not apply';
 
 CREATE FUNCTION simhash_catalog.index_verify(
 	index regclass, heapallindexed boolean, OUT block bigint, OUT "offset" int, OUT fault text
@@ -745,6 +755,11 @@ LANGUAGE c VOLATILE STRICT ROWS 1 AS 'MODULE_PATHNAME', 'simhash_index_stats';
 COMMENT ON FUNCTION simhash_catalog.index_stats(regclass) IS
 	'the function simhash_index_stats, for simhash_index_stats_shards on other nodes';
 
+CREATE FUNCTION simhash_catalog.check_index(index regclass, verify boolean) RETURNS void
+LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_check_index';
+COMMENT ON FUNCTION simhash_catalog.check_index(regclass, boolean) IS
+	'raises an error unless it is a simhash index that the caller may verify, or ask for its statistics';
+
 -- Where Citus distributes the table of an index, the rows are in the indexes of the shards. ask_shards
 -- runs a query on every placement of them, on all nodes at once, on each node one shard after the
 -- other. command is its text for format(), with the shard's index as the argument; it returns one
@@ -757,23 +772,16 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
 	of_table oid;
-	kind "char";
-	is_simhash boolean;
 	is_distributed boolean := false;
 	nodes text[];
 	ports int[];
 	shards bigint[];
 	commands text[];
 BEGIN
-	SELECT i.indrelid, c.relkind, a.amname = 'simhash' INTO of_table, kind, is_simhash
-	FROM pg_class AS c JOIN pg_am AS a ON a.oid = c.relam LEFT JOIN pg_index AS i ON i.indexrelid = c.oid
-	WHERE c.oid = $1::oid;
-	IF is_simhash IS NOT TRUE THEN
-		RAISE EXCEPTION '"%" is not a simhash index', $1 USING ERRCODE = 'wrong_object_type';
-	ELSIF kind = 'I' THEN
-		RAISE EXCEPTION '"%" is a partitioned index', $1 USING ERRCODE = 'wrong_object_type',
-			HINT = 'Name the index of a partition: a partitioned one has no pages.';
-	ELSIF to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL THEN
+	PERFORM simhash_catalog.hide_context();
+	PERFORM simhash_catalog.check_index($1, $2 = 'simhash_index_verify');
+	SELECT i.indrelid INTO of_table FROM pg_index AS i WHERE i.indexrelid = $1::oid;
+	IF to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL THEN
 		EXECUTE 'SELECT EXISTS (SELECT FROM pg_catalog.pg_dist_partition AS t WHERE t.logicalrelid::oid = $1)'
 		INTO is_distributed USING of_table;
 	END IF;
@@ -824,6 +832,7 @@ DECLARE
 	-- Of each placement: all are in memory at once.
 	most CONSTANT int := 1000;
 BEGIN
+	PERFORM simhash_catalog.hide_context();
 	RETURN QUERY
 	SELECT a.node, a.port, a.shard,
 		CASE WHEN f.place <= most THEN (f.fault ->> 0)::bigint END,
@@ -854,6 +863,7 @@ LANGUAGE plpgsql STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	asked record;
 BEGIN
+	PERFORM simhash_catalog.hide_context();
 	FOR asked IN SELECT * FROM simhash_catalog.ask_shards($1, 'simhash_index_stats',
 		'SELECT pg_catalog.to_jsonb(s)::pg_catalog.text FROM simhash_catalog.index_stats(%1$s::pg_catalog.regclass) AS s') LOOP
 		IF asked.answered IS NOT TRUE THEN
@@ -994,6 +1004,7 @@ COMMENT ON FUNCTION simhash_catalog.is_dropping() IS 'is simhash_catalog.delete_
 CREATE FUNCTION simhash_catalog.keep_versions() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+	PERFORM simhash_catalog.hide_context();
 	RAISE EXCEPTION 'cannot change rows of table "%.%"', TG_TABLE_SCHEMA, TG_TABLE_NAME
 		USING ERRCODE = 'object_not_in_prerequisite_state',
 			HINT = 'Make a new version instead, or drop one that is not in use with '
@@ -1080,6 +1091,7 @@ COMMENT ON FUNCTION simhash_catalog.check_options(jsonb, text, boolean, boolean)
 CREATE FUNCTION simhash_catalog.check_name(kind text, name text) RETURNS void
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+	PERFORM simhash_catalog.hide_context();
 	IF $2 IS NULL THEN
 		RAISE EXCEPTION 'name of % must not be NULL', $1 USING ERRCODE = 'null_value_not_allowed';
 	ELSIF $2 = '' OR strpos($2, '@') > 0 THEN
@@ -1115,6 +1127,7 @@ DECLARE
 	there text;
 	made int;
 BEGIN
+	PERFORM simhash_catalog.hide_context();
 	PERFORM simhash_catalog.check_name('a configuration', $1);
 	PERFORM simhash_catalog.check_options($2, $3, $4 IS NOT NULL, $5 IS NOT NULL);
 	PERFORM simhash_catalog.lock_versions('config', $1, false);
@@ -1151,6 +1164,7 @@ LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	wrong text;
 BEGIN
+	PERFORM simhash_catalog.hide_context();
 	IF $3 IS NULL OR EXISTS (SELECT FROM unnest($3) AS g WHERE g IS NULL) THEN
 		RAISE EXCEPTION 'words must not be NULL' USING ERRCODE = 'null_value_not_allowed';
 	END IF;
@@ -1177,6 +1191,7 @@ DECLARE
 	changed boolean;
 	more int;
 BEGIN
+	PERFORM simhash_catalog.hide_context();
 	PERFORM simhash_catalog.check_name('a dictionary', $1);
 	PERFORM simhash_catalog.check_words($1, $2, $3);
 	PERFORM simhash_catalog.lock_versions('dictionary', $1, false);
@@ -1265,6 +1280,7 @@ DECLARE
 	made int;
 	stored bigint;
 BEGIN
+	PERFORM simhash_catalog.hide_context();
 	-- Checked now rather than after hours of counting.
 	PERFORM simhash_catalog.check_name('an idf table', $1);
 	IF $2 IS NULL OR $3 IS NULL OR $5 IS NULL THEN
@@ -1395,6 +1411,7 @@ COMMENT ON FUNCTION simhash_catalog.users_of_config(text, int) IS
 CREATE FUNCTION simhash_catalog.refuse_drop(what text, users text[]) RETURNS void
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+	PERFORM simhash_catalog.hide_context();
 	IF cardinality($2) > 0 THEN
 		RAISE EXCEPTION 'cannot drop % because other objects depend on it', $1
 			USING ERRCODE = 'dependent_objects_still_exist', DETAIL = array_to_string($2[:20], E'\n')
@@ -1412,6 +1429,7 @@ DECLARE
 	there int[];
 	users text[];
 BEGIN
+	PERFORM simhash_catalog.hide_context();
 	IF $2 IS NULL OR $3 IS NULL THEN
 		RAISE EXCEPTION 'name and version must not be NULL' USING ERRCODE = 'null_value_not_allowed';
 	END IF;
@@ -1459,6 +1477,7 @@ DECLARE
 	newest int;
 	users text[];
 BEGIN
+	PERFORM simhash_catalog.hide_context();
 	IF $1 IS NULL THEN
 		RAISE EXCEPTION 'dictionary must not be NULL' USING ERRCODE = 'null_value_not_allowed';
 	END IF;
@@ -1494,6 +1513,7 @@ COMMENT ON FUNCTION simhash_drop_dictionary(text) IS
 CREATE FUNCTION simhash_drop_dictionary(dictionary text, before_version int) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+	PERFORM simhash_catalog.hide_context();
 	IF $2 IS NULL THEN
 		RAISE EXCEPTION 'before_version must not be NULL' USING ERRCODE = 'null_value_not_allowed';
 	END IF;
@@ -1631,6 +1651,7 @@ DECLARE
 	used jsonb;
 	fault text;
 BEGIN
+	PERFORM simhash_catalog.hide_context();
 	IF $1 = 'config' THEN
 		PERFORM simhash_catalog.check_options($3 -> 'options', $3 ->> 'preset', false, false);
 		FOREACH used IN ARRAY ARRAY[$3 -> 'dictionary', $3 -> 'idf'] LOOP
@@ -1674,6 +1695,7 @@ DECLARE
 	given text;
 	fault text;
 BEGIN
+	PERFORM simhash_catalog.hide_context();
 	IF $1 IS NULL OR $3 IS NULL OR $4 IS NULL THEN
 		RAISE EXCEPTION 'arguments "kind", "version" and "content" must not be NULL'
 			USING ERRCODE = 'null_value_not_allowed';
@@ -1771,6 +1793,7 @@ COMMENT ON FUNCTION simhash_catalog.import_config(text, int, jsonb) IS
 CREATE FUNCTION simhash_catalog.stored_import(kind text, name text, version int, content jsonb) RETURNS text
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+	PERFORM simhash_catalog.hide_context();
 	PERFORM simhash_catalog.check_content($1, $2, $3, $4);
 	PERFORM simhash_catalog.lock_versions($1, $2, false);
 	IF $1 = 'dictionary' AND EXISTS (SELECT FROM simhash_catalog.dictionary AS d WHERE (d.name, d.version) = ($2, $3))
@@ -1803,6 +1826,7 @@ DECLARE
 	knows_nodes boolean;
 	knows_coordinator boolean;
 BEGIN
+	PERFORM simhash_catalog.hide_context();
 	IF to_regclass('pg_catalog.pg_dist_node') IS NULL THEN
 		RAISE EXCEPTION 'extension "citus" does not exist' USING ERRCODE = 'undefined_object',
 			HINT = 'Versions get to other servers with simhash_stored_export and simhash_stored_import.';
@@ -1849,6 +1873,7 @@ DECLARE
 	nodes text[];
 	ports int[];
 BEGIN
+	PERFORM simhash_catalog.hide_context();
 	SELECT array_agg(n.node), array_agg(n.port) INTO nodes, ports FROM simhash_catalog.nodes() AS n WHERE n.active;
 	RETURN QUERY WITH listed AS (SELECT n.* FROM simhash_catalog.nodes() AS n),
 	answers AS MATERIALIZED (
@@ -1904,6 +1929,7 @@ DECLARE
 	is_read boolean;
 	content text;
 BEGIN
+	PERFORM simhash_catalog.hide_context();
 	FOR node, port, kind, name, version, outcome, is_here IN
 		SELECT f.* FROM simhash_catalog.stored_faults() AS f ORDER BY f.kind DESC, f.name, f.version, f.node, f.port
 	LOOP
@@ -1973,15 +1999,16 @@ END $$;
 COMMENT ON FUNCTION simhash_catalog.definitions(oid, oid) IS
 	'the bodies of the functions that a default, a constraint or an index calls, for simhash_made_by';
 
--- With row_name, what the row is called in a query, an expression to evaluate; without, to read.
+-- With row_name, what the row is called in a query, an expression to evaluate; if it is empty, one to read.
 CREATE FUNCTION simhash_catalog.made_by(relation regclass, fingerprint name, row_name text) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	compared CONSTANT text := format('(NOT (%I IS DISTINCT FROM ', $2);
 	made text;
 	class regclass;
 	object oid;
 BEGIN
+	PERFORM simhash_catalog.hide_context();
 	PERFORM simhash_catalog.check_column($1, $2);
 	SELECT pg_get_expr(d.adbin, d.adrelid), 'pg_attrdef', d.oid INTO made, class, object
 	FROM pg_attribute AS a JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
@@ -1993,7 +2020,7 @@ BEGIN
 	END IF;
 	IF made IS NULL THEN
 		-- Triggers fire in the order of their names: what the last one makes is stored.
-		SELECT CASE WHEN $3 IS NULL THEN format('%I.simhash64(new.*, %s)', n.nspname, recipe)
+		SELECT CASE WHEN $3 = '' THEN format('%I.simhash64(new.*, %s)', n.nspname, recipe)
 			ELSE format('simhash_catalog.fingerprint(%s.*, %s)', $3, recipe) END INTO made
 		FROM pg_extension AS x JOIN pg_namespace AS n ON n.oid = x.extnamespace
 			JOIN pg_proc AS p ON p.pronamespace = n.oid AND p.proname = 'simhash_flag_duplicate'
@@ -2014,7 +2041,7 @@ END $$;
 COMMENT ON FUNCTION simhash_catalog.made_by(regclass, name, text) IS 'implementation of simhash_made_by';
 
 CREATE FUNCTION simhash_made_by(relation regclass, fingerprint name) RETURNS text
-LANGUAGE sql STABLE STRICT BEGIN ATOMIC SELECT simhash_catalog.made_by($1, $2, NULL); END;
+LANGUAGE sql STABLE STRICT BEGIN ATOMIC SELECT simhash_catalog.made_by($1, $2, ''); END;
 COMMENT ON FUNCTION simhash_made_by(regclass, name) IS
 	'what makes the values of a fingerprint column: the expression of a generated column or of an '
 	'index, what a simhash_flag_duplicate trigger with weights fills in, or what a CHECK constraint '
@@ -2030,6 +2057,7 @@ DECLARE
 	row_name text;
 	size bigint;
 BEGIN
+	PERFORM simhash_catalog.hide_context();
 	IF $1 IS NULL OR $2 IS NULL THEN
 		RAISE EXCEPTION 'argument "%" of simhash_fingerprint_verify must not be null',
 			CASE WHEN $1 IS NULL THEN 'relation' ELSE 'fingerprint' END USING ERRCODE = 'null_value_not_allowed';
@@ -2047,7 +2075,7 @@ BEGIN
 		FROM pg_class AS c JOIN below AS b ON b.oid = c.oid
 		WHERE c.relkind = 'r' AND NOT pg_is_other_temp_schema(c.relnamespace) ORDER BY c.oid::regclass::text
 	LOOP
-		made_by := simhash_catalog.made_by(part, $2, NULL);
+		made_by := simhash_catalog.made_by(part, $2, '');
 		checked := NULL;
 		differing := NULL;
 		example := NULL;

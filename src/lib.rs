@@ -21,6 +21,7 @@
 //! * [`report`]: what a radius would find, judged by a sample.
 //! * [`flag`]: the trigger that looks for a duplicate of a new row; [`trigger`]: what triggers
 //!   share.
+//! * `script`: what the SQL script's functions in PL/pgSQL need.
 //! * [`store`], [`tid`], `bytes`, `passed_checks`, `processor`: what several of these use.
 //! * `pg`: safe wrappers of pages, buffers, WAL, nodes and datums; the only place with raw
 //!   PostgreSQL structs.
@@ -55,6 +56,8 @@ pub mod trigger;
 mod pg;
 #[cfg(feature = "server")]
 mod row;
+#[cfg(feature = "server")]
+mod script;
 
 #[cfg(feature = "server")]
 mod server {

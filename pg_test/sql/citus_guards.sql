@@ -150,6 +150,24 @@ DELETE FROM pg_dist_shard WHERE shardid <> 102008;
 SELECT (s).node, (s).port, (s).shard, to_jsonb(s) - '{node,port,shard}'::text[] = to_jsonb(t) AS same
 FROM simhash_index_stats_shards('doc_fp') s, simhash_index_stats('doc_fp_102008') t;
 SELECT * FROM simhash_index_verify_shards('doc_fp', true);
+-- Rights are looked at here, before any node is asked.
+CREATE ROLE guards_reader;
+GRANT USAGE ON SCHEMA guards TO guards_reader;
+GRANT SELECT ON pg_dist_partition, pg_dist_shard, pg_dist_placement, pg_dist_node TO PUBLIC;
+SET ROLE guards_reader;
+SELECT rows FROM simhash_index_stats_shards('doc_fp');
+SELECT * FROM simhash_index_verify_shards('doc_fp');
+RESET ROLE;
+GRANT SELECT ON doc, doc_102008 TO guards_reader;
+SET ROLE guards_reader;
+SELECT rows FROM simhash_index_stats_shards('doc_fp');
+SELECT * FROM simhash_index_verify_shards('doc_fp');
+RESET ROLE;
+ALTER TABLE doc ENABLE ROW LEVEL SECURITY;
+SET ROLE guards_reader;
+SELECT rows FROM simhash_index_stats_shards('doc_fp');
+RESET ROLE;
+ALTER TABLE doc DISABLE ROW LEVEL SECURITY;
 -- More faults than are returned.
 DROP TRIGGER flag ON doc_102008;
 UPDATE pg_index SET indisready = false WHERE indexrelid = 'doc_fp_102008'::regclass;

@@ -513,6 +513,12 @@ DROP ROLE regress_cluster_writer;
 
 -- Errors.
 SELECT * FROM simhash_clusters('t', 'id', 'fp', 3, 'kmeans');
+-- Where a method stands, a column of texts was meant.
+SELECT * FROM simhash_clusters('t', 'id', 'fp', 3, 'body');
+CREATE VIEW renamed AS SELECT id, fp, body AS "Fred's text" FROM t;
+SELECT * FROM simhash_clusters_keyed(NULL::int, 'renamed', 'id', 'fp', 3, 'Fred''s text');
+SELECT count(*) AS rows FROM simhash_clusters('renamed', 'id', 'fp', 3, text => 'Fred''s text') HAVING count(*) = 0;
+SELECT * FROM simhash_clusters('t', 'id', 'fp', 3, 'fp');
 -- The radius stands before the method, which may be named instead.
 SELECT * FROM simhash_clusters('t', 'id', 'fp', 'star');
 SELECT count(*) AS rows FROM simhash_clusters('t', 'id', 'fp', method => 'star');

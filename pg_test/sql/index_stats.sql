@@ -54,6 +54,82 @@ SET ROLE index_stats_nobody;
 SELECT rows FROM simhash_index_stats('t_fp');
 RESET ROLE;
 
+-- Rights on some of the columns do not do.
+GRANT SELECT (fp) ON t TO index_stats_nobody;
+SET ROLE index_stats_nobody;
+SELECT rows FROM simhash_index_stats('t_fp');
+RESET ROLE;
+
+-- Row security: from whom it may hide rows learns nothing of the index, as with pg_stats, and other functions show the
+-- rows that it shows.
+CREATE ROLE index_stats_owner;
+CREATE ROLE index_stats_bypass BYPASSRLS;
+GRANT USAGE ON SCHEMA index_stats TO index_stats_owner, index_stats_bypass;
+CREATE TABLE hidden (id int, fp bigint);
+INSERT INTO hidden SELECT i, 42 FROM generate_series(1, 100) i;
+CREATE INDEX hidden_fp ON hidden USING simhash (fp);
+ANALYZE hidden;
+ALTER TABLE hidden OWNER TO index_stats_owner;
+GRANT SELECT ON hidden TO index_stats_reader, index_stats_bypass;
+-- The first value of each, or the error.
+CREATE FUNCTION asked(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	answer text;
+	detail text;
+BEGIN
+	EXECUTE query INTO answer;
+	RETURN answer;
+EXCEPTION WHEN insufficient_privilege THEN
+	GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
+	RETURN format('%s %s. %s', SQLSTATE, SQLERRM, detail);
+END $$;
+CREATE VIEW answers AS SELECT query, asked('SELECT ' || query) FROM unnest(ARRAY[
+	$$count(*) FROM pg_stats WHERE tablename = 'hidden' AND attname = 'fp'$$,
+	$$rows FROM simhash_index_stats('hidden_fp')$$,
+	$$rows FROM simhash_catalog.index_stats('hidden_fp')$$,
+	$$count(*) FROM simhash_index_verify('hidden_fp')$$,
+	$$count(*) FROM simhash_catalog.index_verify('hidden_fp', true)$$,
+	$$checked FROM simhash_fingerprint_verify('hidden', 'fp', NULL)$$,
+	$$count(*) FROM simhash_pairs('hidden', 'id', 'fp', 0)$$,
+	$$count(*) FROM simhash_clusters('hidden', 'id', 'fp', 0)$$,
+	$$pairs FROM simhash_radius_report('hidden', 'id', 'fp', max_k => 0)$$]) WITH ORDINALITY AS q (query, place) ORDER BY place;
+ALTER VIEW answers SET (security_invoker = on);
+GRANT SELECT ON answers TO PUBLIC;
+ALTER TABLE hidden ADD CONSTRAINT made CHECK (NOT (fp IS DISTINCT FROM 42::bigint));
+CREATE FUNCTION answers_of(role name) RETURNS SETOF answers LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE format('SET LOCAL ROLE %I', role);
+	RETURN QUERY SELECT * FROM answers;
+	RESET ROLE;
+END $$;
+SELECT * FROM answers_of('index_stats_reader');
+SELECT * FROM answers_of('index_stats_owner');
+ALTER TABLE hidden ENABLE ROW LEVEL SECURITY;
+CREATE POLICY few ON hidden FOR SELECT USING (id <= 3);
+SELECT * FROM answers_of('index_stats_reader');
+SELECT * FROM answers_of('index_stats_owner');
+SELECT * FROM answers_of('index_stats_bypass');
+-- The owner too, where it is forced, whatever row_security says.
+ALTER TABLE hidden FORCE ROW LEVEL SECURITY;
+SELECT * FROM answers_of('index_stats_owner');
+SET ROLE index_stats_owner;
+SET row_security = off;
+SELECT rows FROM simhash_index_stats('hidden_fp');
+RESET row_security;
+RESET ROLE;
+SELECT rows FROM simhash_index_stats('hidden_fp');
+-- Who names a partition gets its rows, whatever hides those of the partitioned table; so it is with the index.
+CREATE TABLE parted (id int, fp bigint) PARTITION BY RANGE (id);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (0) TO (9);
+CREATE INDEX parted_fp ON parted USING simhash (fp);
+GRANT SELECT ON parted, parted_1 TO index_stats_reader;
+INSERT INTO parted VALUES (1, 1);
+ALTER TABLE parted ENABLE ROW LEVEL SECURITY;
+SET ROLE index_stats_reader;
+SELECT count(*), (SELECT count(*) FROM parted_1) FROM parted;
+SELECT rows FROM simhash_index_stats('parted_1_fp_idx');
+RESET ROLE;
+
 -- It locks out DDL only.
 BEGIN;
 SELECT rows FROM simhash_index_stats('t_fp');
@@ -64,8 +140,10 @@ COMMIT;
 CREATE INDEX t_id ON t (id);
 SELECT rows FROM simhash_index_stats('t_id');
 SELECT rows FROM simhash_index_stats('t');
+SELECT rows FROM simhash_index_stats('parted_fp');
+SELECT rows FROM simhash_index_stats(4294967290::oid);
 SELECT count(*) FROM simhash_index_stats(NULL);
 
 SET client_min_messages = warning;
 DROP SCHEMA index_stats CASCADE;
-DROP ROLE index_stats_reader, index_stats_nobody;
+DROP ROLE index_stats_reader, index_stats_nobody, index_stats_owner, index_stats_bypass;

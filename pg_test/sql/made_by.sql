@@ -4,7 +4,6 @@ CREATE EXTENSION IF NOT EXISTS simhash_dedup;
 CREATE SCHEMA made;
 SET search_path = made, public;
 RESET client_min_messages;
-\set SHOW_CONTEXT never
 
 -- A generated column.
 CREATE TABLE generated (id int PRIMARY KEY, title text, body text,

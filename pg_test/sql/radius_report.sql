@@ -116,6 +116,18 @@ CREATE VIEW twice AS SELECT id, fp, body FROM t UNION ALL SELECT id, fp, body FR
 SELECT * FROM simhash_radius_report('twice', 'id', 'fp');
 SET work_mem = '64kB';
 SELECT * FROM simhash_radius_report('t', 'id', 'fp');
+-- The number that was asked for, and how many rows were too many.
+DO $$
+DECLARE
+	detail text;
+	most int;
+BEGIN
+	PERFORM simhash_radius_report('t', 'id', 'fp', sample => 1000000);
+EXCEPTION WHEN configuration_limit_exceeded THEN
+	GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
+	most := substring(detail FROM '(\d+) rows');
+	RAISE WARNING '%; %; %', SQLERRM, regexp_replace(detail, '\d+ rows', '... rows'), most BETWEEN 100 AND 1000;
+END $$;
 SELECT count(*) FROM simhash_radius_report('t', 'id', 'fp', 'body', 0, 300);
 RESET work_mem;
 DROP SCHEMA radius_test CASCADE;

@@ -1,6 +1,5 @@
 -- simhash_record_pattern: the statements that it writes, what they find, and its errors.
 SET client_min_messages = warning;
-\set SHOW_CONTEXT never
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
 CREATE SCHEMA records_test;
 SET search_path = records_test, public;

@@ -173,10 +173,8 @@ SELECT (fault('config', name, version, content)).* FROM copied WHERE name = 'row
 ROLLBACK;
 
 -- Without Citus there are no nodes to check.
-\set SHOW_CONTEXT never
 SELECT * FROM simhash_stored_check();
 SELECT * FROM simhash_stored_copy();
-\set SHOW_CONTEXT errors
 
 -- Another database, of another encoding.
 CREATE DATABASE simhash_copy_target TEMPLATE template0 ENCODING 'EUC_CN' LC_COLLATE 'C' LC_CTYPE 'C';

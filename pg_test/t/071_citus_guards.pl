@@ -207,13 +207,13 @@ is(answer($coordinator, "SELECT sum(rows) FROM simhash_index_stats_shards('$long
 answer($coordinator, "ALTER INDEX $long RENAME TO doc_fp");
 is(answer($coordinator, q{SELECT sum(rows) FROM (SELECT rows FROM simhash_index_stats_shards('parted_1_tenant_fp_idx') UNION ALL SELECT rows FROM simhash_index_stats_shards('parted_2_tenant_fp_idx')) x}),
 	200, 'indexes of partitions');
-like(refusal($coordinator, q{SELECT * FROM simhash_index_verify_shards('parted_fp')}), qr/"public\.parted_fp" is a partitioned index/, 'that of the partitioned table is refused');
+like(refusal($coordinator, q{SELECT * FROM simhash_index_verify_shards('parted_fp')}), qr/"parted_fp" is a partitioned index/, 'that of the partitioned table is refused');
 like(refusal($coordinator, q{SELECT * FROM simhash_index_verify_shards('whole_fp')}), qr/"public\.whole_fp" is not an index of a distributed table\nHINT:  simhash_index_verify\(\)/, 'one that is not distributed, too');
 
 # Rights are those of the caller, on each node.
 answer($coordinator, 'CREATE ROLE reader LOGIN; GRANT SELECT ON doc TO reader');
 is(answer($coordinator, q{SET ROLE reader; SELECT sum(rows) FROM simhash_index_stats_shards('doc_fp')}), 2000, 'who may read the table may ask for statistics');
-like(answer($coordinator, q{SET ROLE reader; SELECT fault FROM simhash_index_verify_shards('doc_fp')}), qr/\A(?:not verified: ERROR:  must be owner of index doc_fp_\d+\n?){6}\z/,
+like(refusal($coordinator, q{SET ROLE reader; SELECT fault FROM simhash_index_verify_shards('doc_fp')}), qr/must be owner of index doc_fp$/m,
 	'who does not own it may not verify');
 
 # What fails is not silent.

@@ -7,6 +7,7 @@ use super::members::{EdgeList, Members, add_edge, clustered, no_edges};
 use super::texts::{TextTable, Texts};
 use crate::pairs::source::{SourceTable, behind, radius, required};
 use crate::pairs::within::Within;
+use crate::pg::catalog::table_name;
 use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::encoding::to_utf8;
@@ -54,7 +55,7 @@ fn clusters(args: &Args, name: &'static str, keyed: bool) -> pg_sys::Datum {
         column: source.text_column(&column),
         least: least(args.get::<f64>(at + 3), name),
     });
-    let method = method(args, at + 1, check.is_some());
+    let method = method(args, at + 1, source, check.is_some());
     let within = Within::of(args, at + 4, name, &sources);
     let mut activity = Activity::new(name);
     let verified = check.is_some();
@@ -82,7 +83,7 @@ fn least(given: Option<f64>, function: &str) -> f64 {
     least
 }
 
-fn method(args: &Args, i: usize, with_text: bool) -> Method {
+fn method(args: &Args, i: usize, source: &SourceTable, with_text: bool) -> Method {
     let Some(text) = args.varlena(i, pg_sys::TEXTOID) else {
         return if with_text {
             Method::Star
@@ -93,11 +94,15 @@ fn method(args: &Args, i: usize, with_text: bool) -> Method {
     let name = to_utf8(text.bytes());
     Method::from_name(&name).unwrap_or_else(|| {
         let known: Vec<&str> = Method::NAMES.iter().map(|m| m.0).collect();
-        raise_with_hint(
-            ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("unknown method \"{name}\""),
-            format!("Methods are {}.", known.join(", ")),
-        )
+        let mut hint = format!("Methods are {}.", known.join(", "));
+        // Texts are what most calls name next.
+        if source.has_text_column(&name) {
+            let (column, literal) = (table_name::identifier(&name), table_name::literal(&name));
+            hint =
+                format!("To compare the texts of column {column}, write text => {literal}. {hint}");
+        }
+        let message = format!("unknown method \"{name}\"");
+        raise_with_hint(ERRCODE_INVALID_PARAMETER_VALUE, message, hint)
     })
 }
 

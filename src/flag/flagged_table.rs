@@ -13,7 +13,7 @@ use super::columns::Columns;
 use super::locked_tables::FlagLocks;
 use super::options::{FlagOptions, Mode, parse};
 use super::search_query::{QueryBuilder, SearchQueries};
-use crate::pg::catalog::indexes::{Serving, has_index};
+use crate::pg::catalog::indexes::{Serving, is_partitioned_index, serving_index};
 use crate::pg::catalog::invalidation::{Current, watch};
 use crate::pg::catalog::lookup::equality_types;
 use crate::pg::catalog::{table, table_name};
@@ -89,10 +89,18 @@ impl FlaggedTable {
             pinned: &pinned,
             condition: options.original(),
         };
-        let indexed = has_index(searched, &serving);
+        let found = serving_index(searched, &serving);
+        let indexed = found.as_ref().is_some_and(|found| found.valid);
         let name = table::name(searched).unwrap_or_default();
         if !indexed {
-            warn_once(searched, &name, &options.fingerprint, &columns.scope);
+            let invalid = found.map(|found| found.index);
+            warn_once(
+                searched,
+                &name,
+                &options.fingerprint,
+                &columns.scope,
+                invalid,
+            );
         }
         let prefers_indexes = indexed && options.radius <= INDEX_SERVES;
         let locks = options
@@ -128,21 +136,52 @@ fn may_miss_moves(call: &TriggerCall<'_>, searched: Oid) -> bool {
         && (table::is_partition(searched) || !call.fires_on_any_update())
 }
 
-fn warn_once(table: Oid, name: &str, fingerprint: &str, scope: &Scope) {
-    if WARNED.with_borrow_mut(|warned| warned.insert(table.to_u32())) {
-        let mut columns = scope.indexable(c"simhash");
-        columns.push(fingerprint);
-        let columns: Vec<String> = columns.into_iter().map(table_name::identifier).collect();
-        crate::pg::process::error::warn(
+/// Warns, once in a session, that the table has no index for the trigger, or one that is not valid.
+fn warn_once(table: Oid, name: &str, fingerprint: &str, scope: &Scope, invalid: Option<Oid>) {
+    if !WARNED.with_borrow_mut(|warned| warned.insert(table.to_u32())) {
+        return;
+    }
+    let (message, hint) = match invalid {
+        Some(index) => (
+            format!(
+                "index \"{}\" on \"{fingerprint}\" of table \"{name}\" is not valid: \
+                 each new row is compared with every row",
+                table::name(index).unwrap_or_default()
+            ),
+            how_to_make_valid(index),
+        ),
+        None => (
             format!(
                 "table \"{name}\" has no simhash index on \"{fingerprint}\": \
                  each new row is compared with every row"
             ),
-            format!(
-                "CREATE INDEX ON {} USING simhash ({});",
-                table_name::sql(table),
-                columns.join(", ")
-            ),
-        );
+            how_to_create(table, fingerprint, scope),
+        ),
+    };
+    crate::pg::process::error::warn(message, hint);
+}
+
+fn how_to_create(table: Oid, fingerprint: &str, scope: &Scope) -> String {
+    let mut columns = scope.indexable(c"simhash");
+    columns.push(fingerprint);
+    let columns: Vec<String> = columns.into_iter().map(table_name::identifier).collect();
+    format!(
+        "CREATE INDEX ON {} USING simhash ({});",
+        table_name::sql(table),
+        columns.join(", ")
+    )
+}
+
+fn how_to_make_valid(index: Oid) -> String {
+    let name = table_name::sql(index);
+    match is_partitioned_index(index) {
+        true => format!(
+            "It is valid when an index of each partition is attached to it by \
+             ALTER INDEX {name} ATTACH PARTITION."
+        ),
+        false => format!(
+            "It is being built, or CREATE INDEX CONCURRENTLY failed: then REINDEX INDEX \
+             CONCURRENTLY {name} rebuilds it."
+        ),
     }
 }

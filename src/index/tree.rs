@@ -135,8 +135,9 @@ impl<'r> Tree<'r> {
         }
         let (right, high) = special::right(page).filter(|(_, high)| key >= *high)?;
         if passed.is_some_and(|passed| high <= passed) {
-            let text = format!("its high key {high} is not above that of its left sibling");
-            corrupted(self.rel, block, &Fault::new(text));
+            // A key is a part of a row, which whoever searches may not be allowed to see.
+            let fault = Fault::new("its high key is not above that of its left sibling");
+            corrupted(self.rel, block, &fault);
         }
         *passed = Some(high);
         Some(right)

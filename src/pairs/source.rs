@@ -1,6 +1,7 @@
 //! A table that is searched for near-duplicates, with its columns checked.
 
 use crate::pg::catalog::table::{self, Column, Opened};
+use crate::pg::catalog::table_name;
 use crate::pg::process::error::{raise, raise_with_hint};
 use crate::pg::sql::fmgr::Args;
 use crate::pg::sql::key_type::{KeyType, no_order};
@@ -117,11 +118,16 @@ impl SourceTable {
         }
     }
 
+    /// Has the relation a column of that name which [`SourceTable::text_column`] takes?
+    pub fn has_text_column(&self, name: &str) -> bool {
+        table::column(self.table.rel(), name).is_some_and(|column| is_text(&column))
+    }
+
     /// The column of that name as SQL text; an ERROR unless it is text, or implicitly cast to it.
     pub fn text_column(&self, name: &str) -> String {
-        let found = column(&self.table, name, "the text").storage.type_id;
-        if !table::casts_implicitly(found, pg_sys::TEXTOID) {
-            let of = table::type_name(found);
+        let found = column(&self.table, name, "the text");
+        if !is_text(&found) {
+            let of = table::type_name(found.storage.type_id);
             raise(
                 ERRCODE_DATATYPE_MISMATCH,
                 format!("column \"{name}\" is of type {of}, not text"),
@@ -154,9 +160,7 @@ impl SourceTable {
                 "Rows with the same key are not told apart: name other columns.",
             ),
             _ => {
-                if KeyType::new(found.base_type()).is_none() {
-                    raise(ERRCODE_UNDEFINED_FUNCTION, no_order(found.base_type()));
-                }
+                require_order(name, found.base_type());
                 return;
             }
         };
@@ -194,8 +198,13 @@ impl SourceTable {
 pub fn column(table: &Opened, name: &str, what: &str) -> Column {
     table::column(table.rel(), name).unwrap_or_else(|| {
         let (code, message) = table::no_column(table.rel(), name, what);
-        raise(code, message)
+        let hint = "Name a column of the table, or of a view that computes it.";
+        raise_with_hint(code, message, hint)
     })
+}
+
+fn is_text(column: &Column) -> bool {
+    table::casts_implicitly(column.storage.type_id, pg_sys::TEXTOID)
 }
 
 /// The column of that name, which must be of type bigint.
@@ -218,30 +227,49 @@ pub fn check_fingerprint(table: &Opened, name: &str) -> Column {
     found
 }
 
-fn check_key(name: &str, column: pg_sys::Oid, wanted: pg_sys::Oid, function: &str, ending: &str) {
-    if !table::casts_implicitly(column, wanted) {
-        let plain = function.trim_end_matches("_keyed");
-        let is_integer = table::casts_implicitly(column, pg_sys::INT8OID);
-        let (column, wanted) = (table::type_name(column), table::type_name(wanted));
-        let hint = match (ending, is_integer) {
-            ("", true) => {
-                format!(
-                    "Integer keys need no key type: {plain}(relation, key, fingerprint, radius)."
-                )
-            }
-            ("", false) => format!(
-                "Say what type the keys are: \
-                 {plain}_keyed(NULL::{column}, relation, key, fingerprint, radius)."
-            ),
-            _ => format!(
-                "Say what type the keys are: argument \"key_type{ending}\" of {plain}_keyed \
-                 is NULL::{column}."
-            ),
-        };
-        raise_with_hint(
-            ERRCODE_DATATYPE_MISMATCH,
-            format!("column \"{name}\" is of type {column}, not {wanted}"),
-            hint,
-        );
+/// Raises an ERROR unless values of the type, which those of this column are or are cast to, can be
+/// compared.
+fn require_order(column: &str, type_id: pg_sys::Oid) {
+    if KeyType::new(type_id).is_none() {
+        let hint = without_order(column);
+        raise_with_hint(ERRCODE_UNDEFINED_FUNCTION, no_order(type_id), hint);
     }
+}
+
+/// The hint where values of this column cannot be compared.
+fn without_order(column: &str) -> String {
+    let text = table_name::identifier(column);
+    format!("Name another column, or a view that has {text}::text in its place.")
+}
+
+fn check_key(name: &str, column: pg_sys::Oid, wanted: pg_sys::Oid, function: &str, ending: &str) {
+    if table::casts_implicitly(column, wanted) {
+        return require_order(name, wanted);
+    }
+    let plain = function.trim_end_matches("_keyed");
+    let is_integer = table::casts_implicitly(column, pg_sys::INT8OID);
+    let has_order = KeyType::new(column).is_some();
+    let (column, wanted) = (table::type_name(column), table::type_name(wanted));
+    let hint = match (ending, is_integer) {
+        _ if !has_order => format!(
+            "Keys of type {column} cannot be compared. {}",
+            without_order(name)
+        ),
+        ("", true) => {
+            format!("Integer keys need no key type: {plain}(relation, key, fingerprint, radius).")
+        }
+        ("", false) => format!(
+            "Say what type the keys are: \
+             {plain}_keyed(NULL::{column}, relation, key, fingerprint, radius)."
+        ),
+        _ => format!(
+            "Say what type the keys are: argument \"key_type{ending}\" of {plain}_keyed \
+             is NULL::{column}."
+        ),
+    };
+    raise_with_hint(
+        ERRCODE_DATATYPE_MISMATCH,
+        format!("column \"{name}\" is of type {column}, not {wanted}"),
+        hint,
+    );
 }

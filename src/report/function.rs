@@ -7,7 +7,7 @@ use crate::pairs::source::{SourceTable, check_fingerprint, column, required};
 use crate::pg::catalog::table::{self, Opened};
 use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::error::{raise, raise_with_hint};
+use crate::pg::process::error::{raise, report};
 use crate::pg::process::memory::{keep_reserve, work_mem_bytes};
 use crate::pg::spi::query::for_each_row;
 use crate::pg::sql::fmgr::{Args, pg_function};
@@ -36,7 +36,7 @@ pg_function! {
         let size = size(args.get::<i32>(5));
         let mut activity = Activity::new(NAME);
         let sample = draw(&relation, size, max_distance, &mut activity);
-        let sample = meet(&relation, sample, &mut activity);
+        let sample = meet(&relation, sample, size, &mut activity);
         let texts = text.map(|text| read_texts(&relation, &text, &sample, &mut activity));
         put(rows, &sample, texts, &mut activity);
         args.null()
@@ -87,7 +87,7 @@ fn size(given: Option<i32>) -> usize {
         Ok(size) if size > 0 => size,
         _ => raise(
             ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("sample must be at least 1, not {given}"),
+            format!("sample must be at least 1 row, not {given}"),
         ),
     }
 }
@@ -125,7 +125,7 @@ fn draw(relation: &SourceTable, size: usize, max_distance: u32, activity: &mut A
     let mut drawing = Drawing::new(size, max_distance, work_mem_bytes(), random());
     read_fingerprints(relation, &mut |key, fingerprint| {
         if let Err(refusal) = drawing.add(fingerprint, key) {
-            refuse(refusal, relation, drawing.drawn());
+            refuse(refusal, relation, size, drawing.drawn());
         }
         if drawing.read().is_multiple_of(REPORTED) {
             keep_reserve();
@@ -134,7 +134,7 @@ fn draw(relation: &SourceTable, size: usize, max_distance: u32, activity: &mut A
     });
     let drawn = drawing.drawn();
     let sample = drawing.finish(&mut check_for_interrupts);
-    sample.unwrap_or_else(|refusal| refuse(refusal, relation, drawn))
+    sample.unwrap_or_else(|refusal| refuse(refusal, relation, size, drawn))
 }
 
 /// Random numbers that go on where the session's do: setseed makes them come again.
@@ -147,12 +147,17 @@ fn random() -> Random {
     Random::new(seed)
 }
 
-/// Compares every row with the sample.
-fn meet(relation: &SourceTable, mut sample: Sample, activity: &mut Activity) -> Sample {
+/// Compares every row with the sample, for which `size` rows were asked for.
+fn meet(
+    relation: &SourceTable,
+    mut sample: Sample,
+    size: usize,
+    activity: &mut Activity,
+) -> Sample {
     let (mut met, of) = (0u64, sample.of());
     read_fingerprints(relation, &mut |key, fingerprint| {
         if let Err(refusal) = sample.meet(fingerprint, key) {
-            refuse(refusal, relation, sample.size());
+            refuse(refusal, relation, size, sample.size());
         }
         met += 1;
         if met.is_multiple_of(REPORTED) {
@@ -163,14 +168,19 @@ fn meet(relation: &SourceTable, mut sample: Sample, activity: &mut Activity) -> 
     sample
 }
 
-fn refuse(refusal: Refusal, relation: &SourceTable, drawn: usize) -> ! {
+/// `size` rows were asked for, and `drawn` are in the sample.
+fn refuse(refusal: Refusal, relation: &SourceTable, size: usize, drawn: usize) -> ! {
     match refusal {
         Refusal::OutOfMemory => raise(ERRCODE_OUT_OF_MEMORY, "out of memory"),
         Refusal::SameKey => relation.not_unique(),
-        Refusal::TooLarge => raise_with_hint(
+        Refusal::TooLarge => report(
             ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
-            format!("a sample of {drawn} rows and its pairs do not fit in work_mem"),
-            "Raise work_mem, lower max_k, or take a smaller sample.",
+            format!("a sample of {size} rows and its pairs do not fit in work_mem"),
+            Some(format!(
+                "work_mem, which is {} kB, was full when the sample had {drawn} rows.",
+                work_mem_bytes() / 1024
+            )),
+            Some("Raise work_mem, lower max_k, or take a smaller sample.".into()),
         ),
     }
 }

@@ -14,6 +14,7 @@ use crate::fingerprint::options::plan::check_stored;
 use crate::fingerprint::options::text_options::TextOptions;
 use crate::fingerprint::similarity::distance;
 use crate::fingerprint::sketch::{Feature, Sketch};
+use crate::pg::process::error_context::leave_out_statement;
 use crate::pg::sql::call_site::{self, Memory};
 use crate::pg::sql::fmgr::{Args, pg_function};
 use crate::pg::sql::rows_out::{ResultValue, RowsOut};
@@ -97,6 +98,7 @@ pg_function! {
     /// the idf table that a stored configuration has
     fn simhash_check_options, pg_finfo_simhash_check_options (args) {
         type Parsed = (Option<RowOptions>, Option<TextOptions>);
+        leave_out_statement();
         let new = |memory| (memory, None);
         call_site::with(args, new, |(memory, checked): &mut (Memory, Option<ParsedArguments<Parsed>>)| {
             refresh(checked, args, 0, *memory, |json, pause| {

@@ -15,6 +15,7 @@ use crate::pg::catalog::privilege::{DELETE, INSERT, may};
 use crate::pg::process::advisory_lock::{isolation_level, keeps_its_snapshot, lock_until_commit};
 use crate::pg::process::encoding::to_utf8;
 use crate::pg::process::error::{raise, raise_not_serializable, raise_with_hint};
+use crate::pg::process::error_context::leave_out_statement;
 use crate::pg::spi::saved_query::{SavedQuery, Sees};
 use crate::pg::spi::text_query::execute;
 use crate::pg::sql::fmgr::{Args, pg_function};
@@ -84,6 +85,7 @@ impl VersionedKind {
 pg_function! {
     /// `simhash_catalog.check_writer(kind text, name text, dropping boolean) -> void`, strict
     fn simhash_check_writer, pg_finfo_simhash_check_writer (args) {
+        leave_out_statement();
         check(args);
         args.null()
     }
@@ -92,6 +94,7 @@ pg_function! {
 pg_function! {
     /// `simhash_catalog.lock_versions(kind text, name text, dropping boolean) -> void`, strict
     fn simhash_lock_versions, pg_finfo_simhash_lock_versions (args) {
+        leave_out_statement();
         check(args);
         lock_until_commit(table(c"config"), LOCK);
         check_snapshot(args);
@@ -102,6 +105,7 @@ pg_function! {
 pg_function! {
     /// `simhash_catalog.delete_version(kind text, name text, version int) -> void`, strict
     fn simhash_delete_version, pg_finfo_simhash_delete_version (args) {
+        leave_out_statement();
         let version = args.get::<i32>(2).unwrap_or_default().to_string();
         let _dropping = Dropping::begin();
         for deletion in VersionedKind::of(args).deletions() {

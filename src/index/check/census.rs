@@ -1,6 +1,6 @@
 //! What the leaves of an index hold, counted: the numbers behind simhash_index_stats. Pure.
 
-use crate::index::key::{BLOCKS, Key, SPACES, Space};
+use crate::index::key::{BLOCKS, KEY_BITS, Key, SPACES, Space};
 use crate::index::page::{Page, leaf};
 use crate::index::search::probe::{KeyCounts, choose, for_each_key};
 
@@ -97,19 +97,29 @@ impl Census {
     /// leaf's slot directory compares fewer of them.)
     pub fn candidates(&self, k: u32) -> f64 {
         let sample = &self.sample.taken;
-        let sum: u64 = sample.iter().map(|fp| self.candidates_of(*fp, k)).sum();
+        let sum: u64 = sample
+            .iter()
+            .map(|fp| reached(*fp, k, self, &self.postings))
+            .sum();
         sum as f64 / sample.len().max(1) as f64
     }
+}
 
-    fn candidates_of(&self, query: u64, k: u32) -> u64 {
-        let radii = choose(query, k, self);
-        let mut sum = 0;
-        for (b, radius) in radii.iter().enumerate() {
-            let key = Space::of_block(b).key_of(query);
-            for_each_key(key, *radius, |near| sum += self.rows(b, near));
+/// Postings of the keys that a search within `k` of `query` visits.
+fn reached(query: u64, k: u32, counts: &impl KeyCounts, postings: &[u64; SPACES]) -> u64 {
+    let radii = choose(query, k, counts);
+    let of_block = |(b, radius): (usize, &i32)| {
+        // A small index is read from end to end: adding the counts of 65,536 keys, for each
+        // fingerprint of the sample and each radius, would take 0.2 s.
+        if *radius == KEY_BITS as i32 {
+            return postings[b];
         }
+        let mut sum = 0;
+        let key = Space::of_block(b).key_of(query);
+        for_each_key(key, *radius, |near| sum += counts.rows(b, near));
         sum
-    }
+    };
+    radii.iter().enumerate().map(of_block).sum()
 }
 
 impl KeyCounts for Census {
@@ -163,7 +173,9 @@ mod tests {
     use crate::index::page::PAGE_SIZE;
     use crate::index::page::format::Format;
     use crate::index::page::special::PageKind;
+    use crate::index::search::probe::neighbours;
     use crate::tid::Tid;
+    use std::cell::Cell;
 
     fn census(fingerprints: &[u64]) -> Census {
         let mut census = Census::default();
@@ -261,6 +273,42 @@ mod tests {
             (census.candidates(30) - 3000.0).abs() < 1e-9,
             "reads one key space"
         );
+    }
+
+    /// Counts how often a key's count is asked for.
+    struct Asked<'c> {
+        census: &'c Census,
+        times: Cell<u64>,
+    }
+
+    impl KeyCounts for Asked<'_> {
+        fn leaves(&self, b: usize) -> u64 {
+            self.census.leaves(b)
+        }
+
+        fn rows(&self, b: usize, key: u16) -> u64 {
+            self.times.set(self.times.get() + 1);
+            self.census.rows(b, key)
+        }
+    }
+
+    /// Whatever the rows are, a search is judged by the counts of few keys: those within 3 bits,
+    /// once for the choice and once for the sum.
+    #[test]
+    fn few_counts_are_asked_for() {
+        for all in [random(300), vec![42; 400], random(3000)] {
+            let census = census(&all);
+            let asked = Asked {
+                census: &census,
+                times: Cell::new(0),
+            };
+            for k in 0..=30 {
+                asked.times.set(0);
+                reached(all[0], k, &asked, &census.postings);
+                let most = 2 * BLOCKS as u64 * neighbours(3);
+                assert!(asked.times.get() <= most, "{k}: {}", asked.times.get());
+            }
+        }
     }
 
     #[test]

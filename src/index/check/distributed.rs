@@ -2,10 +2,29 @@
 //! holds itself are rows from before the table was distributed, or none.
 
 use pgrx::PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE;
+use pgrx::pg_sys::Oid;
 
+use crate::pg::am::access::{OpenPurpose, table_of_index};
 use crate::pg::am::open::OpenIndex;
 use crate::pg::catalog::{citus, table_name};
 use crate::pg::process::error::raise_with_hint;
+use crate::pg::process::error_context::leave_out_statement;
+use crate::pg::sql::fmgr::pg_function;
+
+pg_function! {
+    /// `simhash_catalog.check_index(index regclass, verify boolean) -> void`, strict
+    fn simhash_check_index, pg_finfo_simhash_check_index (args) {
+        leave_out_statement();
+        if let (Some(index), Some(verify)) = (args.get::<Oid>(0), args.get::<bool>(1)) {
+            let purpose = match verify {
+                true => OpenPurpose::Verification,
+                false => OpenPurpose::Statistics,
+            };
+            table_of_index(index, c"simhash", purpose);
+        }
+        args.null()
+    }
+}
 
 /// Refuses such an index; `instead` is the function that looks at the shards.
 pub fn refuse_distributed(open: &OpenIndex, instead: &str) {

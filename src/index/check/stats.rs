@@ -6,7 +6,8 @@ use crate::index::corrupt::corrupted;
 use crate::index::page::meta::{FORMAT_VERSION, META_BLOCK};
 use crate::index::page::{LEAF, is_zero, leaf, special};
 use crate::index::tree::read_meta;
-use crate::pg::am::open::{OpenIndex, OpenPurpose};
+use crate::pg::am::access::OpenPurpose;
+use crate::pg::am::open::OpenIndex;
 use crate::pg::catalog::relation::Rel;
 use crate::pg::page::buffer::Pinned;
 use crate::pg::process::backend::check_for_interrupts;
@@ -24,7 +25,7 @@ pg_function! {
         let Some(oid) = args.get::<pg_sys::Oid>(0) else {
             return args.null();
         };
-        let open = OpenIndex::new(oid, "simhash", OpenPurpose::Statistics);
+        let open = OpenIndex::new(oid, c"simhash", OpenPurpose::Statistics);
         refuse_distributed(&open, "simhash_index_stats_shards");
         let index = open.index();
         let meta = read_meta(index);

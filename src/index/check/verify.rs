@@ -16,7 +16,8 @@ use crate::index::key::{Key, SPACES, Space};
 use crate::index::page::Page;
 use crate::index::page::meta::Meta;
 use crate::index::tree::read_meta;
-use crate::pg::am::open::{LatestSnapshot, OpenIndex, OpenPurpose};
+use crate::pg::am::access::OpenPurpose;
+use crate::pg::am::open::{LatestSnapshot, OpenIndex};
 use crate::pg::am::row_address::RowAddresses;
 use crate::pg::catalog::relation::Rel;
 use crate::pg::page::buffer::Pinned;
@@ -38,7 +39,7 @@ pg_function! {
         let (Some(oid), Some(all_rows)) = (args.get::<pg_sys::Oid>(0), args.get::<bool>(1)) else {
             return args.null();
         };
-        let open = OpenIndex::new(oid, "simhash", OpenPurpose::Verification);
+        let open = OpenIndex::new(oid, c"simhash", OpenPurpose::Verification);
         refuse_distributed(&open, "simhash_index_verify_shards");
         let _owner = open.as_owner();
         // One row at a time: an index that lacks every row of its table has millions of findings.

@@ -1,24 +1,16 @@
 //! Opening an index together with its table, for functions that take a regclass.
 
+use super::access::{OpenPurpose, table_of_index};
 use super::build::{RowSink, scan_visible};
-use crate::pg::catalog::privilege::{SELECT, may};
 use crate::pg::catalog::relation::Rel;
 use crate::pg::process::compat;
 use crate::pg::process::error::{raise, report};
 use pgrx::PgSqlErrorCode::{
-    ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INSUFFICIENT_PRIVILEGE,
-    ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, ERRCODE_UNDEFINED_TABLE, ERRCODE_WRONG_OBJECT_TYPE,
+    ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+    ERRCODE_UNDEFINED_TABLE,
 };
 use pgrx::pg_sys;
-
-/// What an index is opened for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum OpenPurpose {
-    /// By its owner.
-    Verification,
-    /// By a user who may read the table.
-    Statistics,
-}
+use std::ffi::CStr;
 
 /// Conflicts with DDL, not with reading and writing.
 const LOCK: i32 = pg_sys::AccessShareLock as i32;
@@ -31,28 +23,24 @@ pub struct OpenIndex {
 
 impl OpenIndex {
     /// Opens an index of the access method `am`. Raises an ERROR if the relation is something else,
-    /// if the current user lacks the privilege for this purpose, or if the index is not valid, a
+    /// if the current user lacks the rights for this purpose, or if the index is not valid, a
     /// temporary one of another session, or an unlogged one on a standby.
-    pub fn new(oid: pg_sys::Oid, am: &str, purpose: OpenPurpose) -> OpenIndex {
+    pub fn new(oid: pg_sys::Oid, am: &CStr, purpose: OpenPurpose) -> OpenIndex {
+        let table_oid = table_of_index(oid, am, purpose);
         // SAFETY: locks table before index, as the server does; both are closed by `drop` or, after
-        // an ERROR, by the server.
+        // an ERROR, by the server. Null stands for a relation that was dropped before it was locked.
         unsafe {
-            // If the relation is not an index there is no table, and index_open below reports it.
-            let table_oid = pg_sys::IndexGetRelation(oid, true);
-            let table = match table_oid {
-                pg_sys::Oid::INVALID => std::ptr::null_mut(),
-                _ => pg_sys::table_open(table_oid, LOCK),
-            };
-            let index = pg_sys::index_open(oid, LOCK);
-            if table.is_null() || table_oid != pg_sys::IndexGetRelation(oid, false) {
+            let table = pg_sys::try_table_open(table_oid, LOCK);
+            // While the lock was awaited, rights may have been revoked.
+            if table.is_null() || table_of_index(oid, am, purpose) != table_oid {
                 raise(
                     ERRCODE_UNDEFINED_TABLE,
                     "the index's table was dropped meanwhile",
                 );
             }
+            let index = pg_sys::index_open(oid, LOCK);
             let open = OpenIndex { index, table };
-            check(open.index(), am);
-            check_privilege(open.index(), table_oid, purpose);
+            check(open.index());
             open
         }
     }
@@ -152,22 +140,8 @@ impl Drop for AsOwner {
     }
 }
 
-fn check(rel: Rel, am: &str) {
+fn check(rel: Rel) {
     let name = rel.name();
-    if rel.access_method_name() != am {
-        raise(
-            ERRCODE_WRONG_OBJECT_TYPE,
-            format!("\"{name}\" is not a {am} index"),
-        );
-    }
-    if rel.is_partitioned_index() {
-        report(
-            ERRCODE_WRONG_OBJECT_TYPE,
-            format!("\"{name}\" is a partitioned index"),
-            None,
-            Some("Name the index of a partition: a partitioned one has no pages.".into()),
-        );
-    }
     if !rel.is_valid() {
         report(
             ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -192,19 +166,4 @@ fn check(rel: Rel, am: &str) {
             "cannot access temporary indexes of other sessions",
         );
     }
-}
-
-fn check_privilege(index: Rel, table: pg_sys::Oid, purpose: OpenPurpose) {
-    let is_owner = || compat::owns_relation(index.oid());
-    let missing = match purpose {
-        OpenPurpose::Verification if !is_owner() => "must be owner of index",
-        OpenPurpose::Statistics if !may(table, SELECT, &[]) => {
-            "permission denied for the table of index"
-        }
-        _ => return,
-    };
-    raise(
-        ERRCODE_INSUFFICIENT_PRIVILEGE,
-        format!("{missing} {}", index.name()),
-    );
 }

@@ -6,9 +6,10 @@ use pgrx::pg_sys::Oid;
 use super::table::{Opened, column, string};
 use super::table_name::identifier;
 
-/// A valid index.
 struct Index {
     oid: Oid,
+    /// May queries use it?
+    valid: bool,
     /// The columns' numbers, 0 for an expression.
     keys: Vec<i16>,
     access_method: Oid,
@@ -37,8 +38,9 @@ impl Opened {
             let predicate = i32::from(pg_sys::Anum_pg_index_indpred as i16);
             let whole = pg_sys::heap_attisnull(row, predicate, std::ptr::null_mut());
             let usual_collation = first_collation(row) == column_collation(&*form);
-            let found = (*form).indisvalid.then(|| Index {
+            let found = Index {
                 oid: index,
+                valid: (*form).indisvalid,
                 usual_collation,
                 keys: keys.to_vec(),
                 access_method,
@@ -46,13 +48,18 @@ impl Opened {
                 unique: (*form).indisunique,
                 immediate: (*form).indimmediate,
                 partial: !whole,
-            });
+            };
             pg_sys::ReleaseSysCache(row);
-            found
+            Some(found)
         }
     }
 
+    /// The indexes that queries may use.
     fn indexes(&self) -> impl Iterator<Item = Index> {
+        self.all_indexes().filter(|index| index.valid)
+    }
+
+    fn all_indexes(&self) -> impl Iterator<Item = Index> {
         // SAFETY: the relation is open; the list is a copy, of OIDs.
         let indexes: Vec<Oid> = unsafe {
             let list = pg_sys::RelationGetIndexList(self.0);
@@ -184,21 +191,40 @@ pub struct Serving<'a> {
     pub condition: Option<(&'a str, &'a str)>,
 }
 
-/// Has the table a valid index that serves the query?
-pub fn has_index(table: Oid, query: &Serving<'_>) -> bool {
+/// An index that serves a query, or would if it were valid.
+pub struct ServingIndex {
+    pub index: Oid,
+    pub valid: bool,
+}
+
+/// The table's index that serves the query: a valid one, if there is one.
+pub fn serving_index(table: Oid, query: &Serving<'_>) -> Option<ServingIndex> {
     let opened = Opened::new(table);
     let number = |name: &str| column(opened.rel(), name).map(|column| column.number());
     let wanted = number(query.column);
     let pinned: Vec<i16> = (query.pinned.iter().filter_map(|name| number(name))).collect();
     let condition =
         (query.condition).map(|(column, test)| format!("({} {test})", identifier(column)));
-    opened.indexes().any(|index| {
+    let serves = |index: &Index| {
         // SAFETY: a syscache look-up.
         let method = unsafe { string(pg_sys::get_am_name(index.access_method)) };
         method.as_deref() == Some(query.access_method)
             && index.keys.split_last().is_some_and(|(last, before)| {
                 Some(*last) == wanted && before.iter().all(|key| pinned.contains(key))
             })
-            && (!index.partial || condition.is_some() && opened.predicate(&index) == condition)
-    })
+            && (!index.partial || condition.is_some() && opened.predicate(index) == condition)
+    };
+    let all = opened.all_indexes().filter(serves);
+    all.max_by_key(|index| index.valid)
+        .map(|index| ServingIndex {
+            index: index.oid,
+            valid: index.valid,
+        })
+}
+
+/// Is it an index of a partitioned table, which has no pages of its own?
+pub fn is_partitioned_index(index: Oid) -> bool {
+    // SAFETY: a syscache look-up.
+    let kind = unsafe { pg_sys::get_rel_relkind(index) } as u8;
+    kind == pg_sys::RELKIND_PARTITIONED_INDEX
 }

@@ -60,23 +60,6 @@ impl<'a> Rel<'a> {
         }
     }
 
-    /// The name of the relation's access method; empty when it has none.
-    pub fn access_method_name(self) -> String {
-        // SAFETY: a syscache look-up; the result is null or a NUL-terminated copy.
-        unsafe {
-            let name = pg_sys::get_am_name(self.class().relam);
-            if name.is_null() {
-                return String::new();
-            }
-            CStr::from_ptr(name).to_string_lossy().into_owned()
-        }
-    }
-
-    /// Is it an index of a partitioned table, which has no pages of its own?
-    pub fn is_partitioned_index(self) -> bool {
-        self.class().relkind as u8 == pg_sys::RELKIND_PARTITIONED_INDEX
-    }
-
     /// May queries use the index? (pg_index.indisvalid)
     pub fn is_valid(self) -> bool {
         // SAFETY: of an open index, rd_index is its row of pg_index; of another relation null.

@@ -89,6 +89,15 @@ pub fn identifier(name: &str) -> String {
     unsafe { text(CStr::from_ptr(pg_sys::quote_identifier(name.as_ptr()))) }
 }
 
+/// A text as a literal of SQL.
+pub fn literal(text: &str) -> String {
+    let Ok(text) = CString::new(from_utf8(text).into_owned()) else {
+        return String::new();
+    };
+    // SAFETY: zero-terminated strings; the result is a copy.
+    unsafe { self::text(CStr::from_ptr(pg_sys::quote_literal_cstr(text.as_ptr()))) }
+}
+
 fn schema_of(table: Oid) -> String {
     // SAFETY: a syscache look-up.
     schema_name(unsafe { pg_sys::get_rel_namespace(table) }).unwrap_or_default()

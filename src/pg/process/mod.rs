@@ -1,5 +1,5 @@
 //! The server process: interrupts and stack ([`backend`]), [`memory`], [`temp_file`], [`error`],
-//! [`attempt`], [`encoding`], [`settings`], [`activity`], [`snapshot`], [`subtransaction`],
+//! [`error_context`], [`attempt`], [`encoding`], [`settings`], [`activity`], [`snapshot`], [`subtransaction`],
 //! [`advisory_lock`], a background worker that helps ([`helper`]), the memory shared with it
 //! ([`shared_parts`]). [`compat`] has what differs between PostgreSQL's majors, [`unguarded`] the
 //! calls without a guard. What must not live here: anything that needs another folder of `pg`.
@@ -11,6 +11,7 @@ pub mod backend;
 pub mod compat;
 pub mod encoding;
 pub mod error;
+pub mod error_context;
 pub mod helper;
 pub mod memory;
 pub mod settings;

@@ -1,0 +1,12 @@
+//! What the functions of the SQL script that are written in PL/pgSQL need of the library.
+
+use crate::pg::process::error_context::leave_out_caller;
+use crate::pg::sql::fmgr::pg_function;
+
+pg_function! {
+    /// `simhash_catalog.hide_context() -> void`
+    fn simhash_hide_context, pg_finfo_simhash_hide_context (args) {
+        leave_out_caller();
+        args.null()
+    }
+}
