@@ -2036,7 +2036,7 @@ BEGIN
 		WHERE c.conrelid = $1::oid AND c.contype = 'c' AND starts_with(e.text, compared)
 		ORDER BY c.conname LIMIT 1;
 	END IF;
-	RETURN made || CASE WHEN $3 IS NULL THEN coalesce(simhash_catalog.definitions(class, object), '') ELSE '' END;
+	RETURN made || CASE WHEN $3 = '' THEN coalesce(simhash_catalog.definitions(class, object), '') ELSE '' END;
 END $$;
 COMMENT ON FUNCTION simhash_catalog.made_by(regclass, name, text) IS 'implementation of simhash_made_by';
 
