@@ -74,16 +74,16 @@ $sql->("CREATE TABLE received (id int, ball hamming_ball); COPY received FROM '$
 is($sql->('SELECT * FROM received ORDER BY id') =~ s/\n/ /gr, $balls, 'balls are read as promised');
 
 # A table whose rows have the same addresses on every server, and two indexes with leaves of every format, a level above
-# them, rows that a build, an insert and VACUUM wrote, and rows without a fingerprint. Half of the scopes have hashes so near
-# to each other that a leaf of several scopes is narrow.
+# them, rows that a build, an insert and VACUUM wrote, and rows without a fingerprint. Half of the scopes have hashes, and two
+# thirds of the rows have keys in space 0, that are just near enough to each other for narrow leaves.
 $sql->(<<'END');
 CREATE TABLE t (id int, scope int, fp bigint);
 CREATE TABLE near AS SELECT row_number() OVER (ORDER BY i) AS n, i AS scope
-FROM generate_series(1, 500000) i WHERE (hashint4(i)::bigint & 4294967295) >> 21 = 700 ORDER BY i LIMIT 180;
+FROM generate_series(1, 500000) i WHERE (hashint4(i)::bigint & 4294967295) >> 22 = 350 ORDER BY i LIMIT 180;
 CREATE FUNCTION add_rows(first int, last int) RETURNS void LANGUAGE sql AS $$
 	INSERT INTO t SELECT i, CASE WHEN i % 25 = 0 THEN NULL WHEN i % 2 = 0 THEN i % 3 ELSE (SELECT scope FROM near WHERE n = 1 + i / 2 % 180) END,
 		CASE WHEN i % 40 = 7 THEN NULL ELSE (('x' || left(md5((i / 4)::text), 16))::bit(64)::bigint # (1::bigint << i % 64))
-			& CASE WHEN i % 3 > 0 THEN x'00000000ffffffff'::bigint ELSE -1 END END
+			& CASE WHEN i % 3 > 0 THEN x'003f0000ffffffff'::bigint ELSE -1 END END
 	FROM generate_series(first, last) i
 $$;
 SELECT add_rows(1, 360);
