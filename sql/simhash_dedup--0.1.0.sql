@@ -14,6 +14,12 @@ CREATE SCHEMA simhash_catalog;
 COMMENT ON SCHEMA simhash_catalog IS
 	'what simhash_dedup keeps to itself: stored configurations and internal functions';
 
+-- Functions that describe the methods of papers: whoever compares methods puts this schema on the search_path. No
+-- function outside of this schema uses one of it.
+CREATE SCHEMA simhash_methods;
+COMMENT ON SCHEMA simhash_methods IS
+	'methods of the papers behind simhash_dedup: other widths, similarities, bits in doubt';
+
 -- An error of a function in PL/pgSQL is reported as one of the function that the user called: each that raises one,
 -- or calls another that does, begins with PERFORM simhash_catalog.hide_context().
 CREATE FUNCTION simhash_catalog.hide_context() RETURNS void
@@ -31,30 +37,10 @@ LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row6
 COMMENT ON FUNCTION simhash64(record, jsonb, text) IS
 	'64-bit fingerprint of a row; NULL when it has no feature';
 
-CREATE FUNCTION simhash32(record record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
-LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row32';
-COMMENT ON FUNCTION simhash32(record, jsonb, text) IS
-	'32-bit fingerprint of a row, 0 to 2^32 - 1; NULL when it has no feature';
-
 CREATE FUNCTION simhash64(text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text64';
 COMMENT ON FUNCTION simhash64(text, jsonb, text) IS
 	'64-bit fingerprint of a text; NULL when it has no word';
-
-CREATE FUNCTION simhash32(text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
-LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text32';
-COMMENT ON FUNCTION simhash32(text, jsonb, text) IS
-	'32-bit fingerprint of a text, 0 to 2^32 - 1; NULL when it has no word';
-
-CREATE FUNCTION simhash128(record record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bit(128)
-LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row128';
-COMMENT ON FUNCTION simhash128(record, jsonb, text) IS
-	'128-bit fingerprint of a row; NULL when it has no feature; not served by the index';
-
-CREATE FUNCTION simhash128(text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bit(128)
-LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text128';
-COMMENT ON FUNCTION simhash128(text, jsonb, text) IS
-	'128-bit fingerprint of a text; NULL when it has no word; not served by the index';
 
 CREATE FUNCTION simhash64(lexemes tsvector) RETURNS bigint
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME', 'simhash_tsvector64';
@@ -65,11 +51,6 @@ CREATE FUNCTION simhash64_tokens(tokens text[], weights float8[] DEFAULT NULL) R
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME', 'simhash_tokens64';
 COMMENT ON FUNCTION simhash64_tokens(text[], float8[]) IS
 	'64-bit SimHash of tokens, taken literally; without weights each weighs 1';
-
-CREATE FUNCTION simhash32_tokens(tokens text[], weights float8[] DEFAULT NULL) RETURNS bigint
-LANGUAGE c IMMUTABLE PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME', 'simhash_tokens32';
-COMMENT ON FUNCTION simhash32_tokens(text[], float8[]) IS
-	'32-bit SimHash of tokens, taken literally; without weights each weighs 1';
 
 CREATE FUNCTION simhash_features(
 	record record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL,
@@ -89,15 +70,6 @@ COMMENT ON FUNCTION simhash_features(text, jsonb, text) IS
 	'the features of a text, with the weight and the hash by which each votes on the 64-bit '
 	'fingerprint; column_name is NULL';
 
-CREATE FUNCTION simhash_bits(fingerprint bigint, bits int DEFAULT 64) RETURNS text
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_bits';
-COMMENT ON FUNCTION simhash_bits(bigint, int) IS 'a fingerprint of 64 or 32 bits as 0s and 1s';
-
-CREATE FUNCTION simhash_similarity(a bigint, b bigint, bits int DEFAULT 64) RETURNS float8
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_similarity';
-COMMENT ON FUNCTION simhash_similarity(bigint, bigint, int) IS
-	'share of bits that are equal in two fingerprints: (bits - distance) / bits';
-
 -- ---------------------------------------------------------------- checks of candidates
 -- How similar two texts or sets with close fingerprints are. NULL when there is nothing to compare.
 
@@ -112,93 +84,33 @@ LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simha
 COMMENT ON FUNCTION simhash_catalog.jaccard(text, text, int) IS
 	'the function simhash_jaccard, for triggers';
 
-CREATE FUNCTION simhash_cosine(
-	a text, b text, options jsonb DEFAULT NULL, preset text DEFAULT NULL
-) RETURNS float8
-LANGUAGE c IMMUTABLE PARALLEL SAFE COST 2000 AS 'MODULE_PATHNAME', 'simhash_cosine_text';
-COMMENT ON FUNCTION simhash_cosine(text, text, jsonb, text) IS
-	'cosine similarity of two texts, by their features with the weights of simhash64';
-
-CREATE FUNCTION simhash_cosine(a float8[], b float8[]) RETURNS float8
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 10 AS 'MODULE_PATHNAME', 'simhash_cosine_array';
-COMMENT ON FUNCTION simhash_cosine(float8[], float8[]) IS 'cosine similarity of two vectors';
-
-CREATE FUNCTION minhash(tokens text[], functions int DEFAULT 100) RETURNS bigint[]
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_minhash';
-COMMENT ON FUNCTION minhash(text[], int) IS
-	'MinHash signature of a set of tokens: the minimum of each of so many hash functions';
-
-CREATE FUNCTION minhash_similarity(a bigint[], b bigint[]) RETURNS float8
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 10 AS 'MODULE_PATHNAME', 'simhash_minhash_similarity';
-COMMENT ON FUNCTION minhash_similarity(bigint[], bigint[]) IS
-	'share of equal minima in two signatures: estimates the Jaccard similarity J with standard '
-	'error sqrt(J (1 - J) / functions)';
-
-CREATE FUNCTION simhash_blend(distance int, jaccard float8, mu float8 DEFAULT 0.9) RETURNS float8
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_blend';
-COMMENT ON FUNCTION simhash_blend(int, float8, float8) IS
-	'mu / (distance + 1) + (1 - mu) * jaccard: one number from the distance of fingerprints and '
-	'the similarity of other data';
-
--- ---------------------------------------------------------------- bits in doubt
--- Bits whose sum was close to zero flip first. Searching with some of them flipped finds more.
-
-CREATE FUNCTION simhash64_margin(
-	record record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL, bits int DEFAULT 8
-) RETURNS bigint
-LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row_margin';
-COMMENT ON FUNCTION simhash64_margin(record, jsonb, text, int) IS
-	'mask of the bits of a row''s fingerprint whose sums were closest to zero; bits is how many';
-
-CREATE FUNCTION simhash64_margin(
-	text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL, bits int DEFAULT 8
-) RETURNS bigint
-LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text_margin';
-COMMENT ON FUNCTION simhash64_margin(text, jsonb, text, int) IS
-	'mask of the bits of a text''s fingerprint whose sums were closest to zero; bits is how many';
-
-CREATE FUNCTION simhash_probes(fingerprint bigint, mask bigint, flips int DEFAULT 2) RETURNS SETOF bigint
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE ROWS 37 AS 'MODULE_PATHNAME', 'simhash_probes';
-COMMENT ON FUNCTION simhash_probes(bigint, bigint, int) IS
-	'a fingerprint, and its variants with at most flips bits of mask flipped';
-
-CREATE FUNCTION hamming_masked(a bigint, b bigint, mask_a bigint, mask_b bigint DEFAULT 0) RETURNS int
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'simhash_hamming_masked';
-COMMENT ON FUNCTION hamming_masked(bigint, bigint, bigint, bigint) IS
-	'number of bits outside of both masks in which two fingerprints differ';
-
 -- ---------------------------------------------------------------- distance
 -- The planner calls the support functions, and so loads the library with the first query that has
 -- hamming() or <~>. The library then makes an index condition of `fp <~> $1 <= radius`.
 
-CREATE FUNCTION hamming_support(internal) RETURNS internal
+CREATE FUNCTION simhash_catalog.hamming_support(internal) RETURNS internal
 LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'simhash_hamming_support';
-COMMENT ON FUNCTION hamming_support(internal) IS 'planner support for hamming';
+COMMENT ON FUNCTION simhash_catalog.hamming_support(internal) IS 'planner support for hamming';
 
-CREATE FUNCTION hamming_within_support(internal) RETURNS internal
+CREATE FUNCTION simhash_catalog.hamming_within_support(internal) RETURNS internal
 LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'simhash_within_support';
-COMMENT ON FUNCTION hamming_within_support(internal) IS 'planner support for hamming_within';
+COMMENT ON FUNCTION simhash_catalog.hamming_within_support(internal) IS 'planner support for hamming_within';
 
 CREATE FUNCTION hamming(a bigint, b bigint) RETURNS int
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF SUPPORT hamming_support
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF SUPPORT simhash_catalog.hamming_support
 AS 'MODULE_PATHNAME', 'simhash_hamming';
 COMMENT ON FUNCTION hamming(bigint, bigint) IS
 	'number of bits in which two fingerprints differ, 0 to 64';
 
-CREATE FUNCTION hamming128(a bit, b bit) RETURNS int
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_hamming128';
-COMMENT ON FUNCTION hamming128(bit, bit) IS
-	'number of bits in which two fingerprints of 128 bits differ, 0 to 128';
-
 CREATE FUNCTION hamming_within(a bigint, b bigint, radius int) RETURNS boolean
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF SUPPORT hamming_within_support
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF SUPPORT simhash_catalog.hamming_within_support
 AS 'MODULE_PATHNAME', 'simhash_hamming_within';
 COMMENT ON FUNCTION hamming_within(bigint, bigint, int) IS
 	'do two fingerprints differ in at most radius bits';
 
 -- For the triggers' queries: the planner replaces it by <~>.
 CREATE FUNCTION simhash_catalog.distance(a bigint, b bigint) RETURNS int
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF SUPPORT hamming_support
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF SUPPORT simhash_catalog.hamming_support
 AS 'MODULE_PATHNAME', 'simhash_hamming';
 COMMENT ON FUNCTION simhash_catalog.distance(bigint, bigint) IS
 	'the function hamming, for triggers';
@@ -213,24 +125,24 @@ COMMENT ON OPERATOR <~> (bigint, bigint) IS 'Hamming distance';
 
 CREATE TYPE hamming_ball;
 
-CREATE FUNCTION hamming_ball_in(cstring) RETURNS hamming_ball
+CREATE FUNCTION simhash_catalog.hamming_ball_in(cstring) RETURNS hamming_ball
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_ball_in';
-CREATE FUNCTION hamming_ball_out(hamming_ball) RETURNS cstring
+CREATE FUNCTION simhash_catalog.hamming_ball_out(hamming_ball) RETURNS cstring
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_ball_out';
-CREATE FUNCTION hamming_ball_recv(internal) RETURNS hamming_ball
+CREATE FUNCTION simhash_catalog.hamming_ball_recv(internal) RETURNS hamming_ball
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_ball_recv';
-CREATE FUNCTION hamming_ball_send(hamming_ball) RETURNS bytea
+CREATE FUNCTION simhash_catalog.hamming_ball_send(hamming_ball) RETURNS bytea
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_ball_send';
 
 CREATE TYPE hamming_ball (
-	INPUT = hamming_ball_in, OUTPUT = hamming_ball_out,
-	RECEIVE = hamming_ball_recv, SEND = hamming_ball_send,
+	INPUT = simhash_catalog.hamming_ball_in, OUTPUT = simhash_catalog.hamming_ball_out,
+	RECEIVE = simhash_catalog.hamming_ball_recv, SEND = simhash_catalog.hamming_ball_send,
 	INTERNALLENGTH = 16, ALIGNMENT = double, STORAGE = plain
 );
-COMMENT ON FUNCTION hamming_ball_in(cstring) IS 'I/O';
-COMMENT ON FUNCTION hamming_ball_out(hamming_ball) IS 'I/O';
-COMMENT ON FUNCTION hamming_ball_recv(internal) IS 'I/O';
-COMMENT ON FUNCTION hamming_ball_send(hamming_ball) IS 'I/O';
+COMMENT ON FUNCTION simhash_catalog.hamming_ball_in(cstring) IS 'I/O';
+COMMENT ON FUNCTION simhash_catalog.hamming_ball_out(hamming_ball) IS 'I/O';
+COMMENT ON FUNCTION simhash_catalog.hamming_ball_recv(internal) IS 'I/O';
+COMMENT ON FUNCTION simhash_catalog.hamming_ball_send(hamming_ball) IS 'I/O';
 COMMENT ON TYPE hamming_ball IS
 	'all fingerprints within a radius of a centre, written (centre,radius)';
 
@@ -247,32 +159,32 @@ CREATE FUNCTION hamming_near(a bigint, b bigint) RETURNS boolean
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'simhash_near';
 COMMENT ON FUNCTION hamming_near(bigint, bigint) IS 'do two fingerprints differ in at most 3 bits';
 
-CREATE FUNCTION hamming_ball_sel(internal, oid, internal, int) RETURNS float8
+CREATE FUNCTION simhash_catalog.hamming_ball_sel(internal, oid, internal, int) RETURNS float8
 LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_ball_sel';
-CREATE FUNCTION hamming_ball_joinsel(internal, oid, internal, smallint, internal) RETURNS float8
+CREATE FUNCTION simhash_catalog.hamming_ball_joinsel(internal, oid, internal, smallint, internal) RETURNS float8
 LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_ball_joinsel';
-CREATE FUNCTION hamming_near_sel(internal, oid, internal, int) RETURNS float8
+CREATE FUNCTION simhash_catalog.hamming_near_sel(internal, oid, internal, int) RETURNS float8
 LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_near_sel';
-CREATE FUNCTION hamming_near_joinsel(internal, oid, internal, smallint, internal) RETURNS float8
+CREATE FUNCTION simhash_catalog.hamming_near_joinsel(internal, oid, internal, smallint, internal) RETURNS float8
 LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_near_joinsel';
-COMMENT ON FUNCTION hamming_ball_sel(internal, oid, internal, int) IS
+COMMENT ON FUNCTION simhash_catalog.hamming_ball_sel(internal, oid, internal, int) IS
 	'restriction selectivity of <@ for fingerprints in a ball';
-COMMENT ON FUNCTION hamming_ball_joinsel(internal, oid, internal, smallint, internal) IS
+COMMENT ON FUNCTION simhash_catalog.hamming_ball_joinsel(internal, oid, internal, smallint, internal) IS
 	'join selectivity of <@ for fingerprints in a ball';
-COMMENT ON FUNCTION hamming_near_sel(internal, oid, internal, int) IS
+COMMENT ON FUNCTION simhash_catalog.hamming_near_sel(internal, oid, internal, int) IS
 	'restriction selectivity of ~= for fingerprints';
-COMMENT ON FUNCTION hamming_near_joinsel(internal, oid, internal, smallint, internal) IS
+COMMENT ON FUNCTION simhash_catalog.hamming_near_joinsel(internal, oid, internal, smallint, internal) IS
 	'join selectivity of ~= for fingerprints';
 
 CREATE OPERATOR <@ (
 	LEFTARG = bigint, RIGHTARG = hamming_ball, FUNCTION = hamming_ball_contains,
-	RESTRICT = hamming_ball_sel, JOIN = hamming_ball_joinsel
+	RESTRICT = simhash_catalog.hamming_ball_sel, JOIN = simhash_catalog.hamming_ball_joinsel
 );
 COMMENT ON OPERATOR <@ (bigint, hamming_ball) IS 'is the fingerprint in the ball';
 
 CREATE OPERATOR ~= (
 	LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = hamming_near, COMMUTATOR = ~=,
-	RESTRICT = hamming_near_sel, JOIN = hamming_near_joinsel
+	RESTRICT = simhash_catalog.hamming_near_sel, JOIN = simhash_catalog.hamming_near_joinsel
 );
 COMMENT ON OPERATOR ~= (bigint, bigint) IS 'Hamming distance of at most 3';
 
@@ -360,13 +272,108 @@ RETURN (
 COMMENT ON FUNCTION hamming256_within(bigint[], bigint[], int) IS
 	'do two hashes of four parts differ in at most radius bits; served by four indexes, on a[1] to a[4]';
 
+-- ---------------------------------------------------------------- methods of the papers
+-- What describes their methods, and what no index serves (docs/methods.md). simhash64_margin tells which bits of a
+-- fingerprint are in doubt: those whose sum was close to zero flip first.
+
+CREATE FUNCTION simhash_methods.simhash32(record record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row32';
+COMMENT ON FUNCTION simhash_methods.simhash32(record, jsonb, text) IS
+	'32-bit fingerprint of a row, 0 to 2^32 - 1; NULL when it has no feature';
+
+CREATE FUNCTION simhash_methods.simhash32(text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bigint
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text32';
+COMMENT ON FUNCTION simhash_methods.simhash32(text, jsonb, text) IS
+	'32-bit fingerprint of a text, 0 to 2^32 - 1; NULL when it has no word';
+
+CREATE FUNCTION simhash_methods.simhash32_tokens(tokens text[], weights float8[] DEFAULT NULL) RETURNS bigint
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME', 'simhash_tokens32';
+COMMENT ON FUNCTION simhash_methods.simhash32_tokens(text[], float8[]) IS
+	'32-bit SimHash of tokens, taken literally; without weights each weighs 1';
+
+CREATE FUNCTION simhash_methods.simhash128(record record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bit(128)
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row128';
+COMMENT ON FUNCTION simhash_methods.simhash128(record, jsonb, text) IS
+	'128-bit fingerprint of a row; NULL when it has no feature; not served by the index';
+
+CREATE FUNCTION simhash_methods.simhash128(text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS bit(128)
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text128';
+COMMENT ON FUNCTION simhash_methods.simhash128(text, jsonb, text) IS
+	'128-bit fingerprint of a text; NULL when it has no word; not served by the index';
+
+CREATE FUNCTION simhash_methods.hamming128(a bit, b bit) RETURNS int
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_hamming128';
+COMMENT ON FUNCTION simhash_methods.hamming128(bit, bit) IS
+	'number of bits in which two fingerprints of 128 bits differ, 0 to 128';
+
+CREATE FUNCTION simhash_methods.simhash_bits(fingerprint bigint, bits int DEFAULT 64) RETURNS text
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_bits';
+COMMENT ON FUNCTION simhash_methods.simhash_bits(bigint, int) IS 'a fingerprint of 64 or 32 bits as 0s and 1s';
+
+CREATE FUNCTION simhash_methods.simhash_similarity(a bigint, b bigint, bits int DEFAULT 64) RETURNS float8
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_similarity';
+COMMENT ON FUNCTION simhash_methods.simhash_similarity(bigint, bigint, int) IS
+	'share of bits that are equal in two fingerprints: (bits - distance) / bits';
+
+CREATE FUNCTION simhash_methods.simhash_cosine(
+	a text, b text, options jsonb DEFAULT NULL, preset text DEFAULT NULL
+) RETURNS float8
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 2000 AS 'MODULE_PATHNAME', 'simhash_cosine_text';
+COMMENT ON FUNCTION simhash_methods.simhash_cosine(text, text, jsonb, text) IS
+	'cosine similarity of two texts, by their features with the weights of simhash64';
+
+CREATE FUNCTION simhash_methods.simhash_cosine(a float8[], b float8[]) RETURNS float8
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 10 AS 'MODULE_PATHNAME', 'simhash_cosine_array';
+COMMENT ON FUNCTION simhash_methods.simhash_cosine(float8[], float8[]) IS 'cosine similarity of two vectors';
+
+CREATE FUNCTION simhash_methods.minhash(tokens text[], functions int DEFAULT 100) RETURNS bigint[]
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_minhash';
+COMMENT ON FUNCTION simhash_methods.minhash(text[], int) IS
+	'MinHash signature of a set of tokens: the minimum of each of so many hash functions';
+
+CREATE FUNCTION simhash_methods.minhash_similarity(a bigint[], b bigint[]) RETURNS float8
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 10 AS 'MODULE_PATHNAME', 'simhash_minhash_similarity';
+COMMENT ON FUNCTION simhash_methods.minhash_similarity(bigint[], bigint[]) IS
+	'share of equal minima in two signatures: estimates the Jaccard similarity J with standard '
+	'error sqrt(J (1 - J) / functions)';
+
+CREATE FUNCTION simhash_methods.simhash_blend(distance int, jaccard float8, mu float8 DEFAULT 0.9) RETURNS float8
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_blend';
+COMMENT ON FUNCTION simhash_methods.simhash_blend(int, float8, float8) IS
+	'mu / (distance + 1) + (1 - mu) * jaccard: one number from the distance of fingerprints and '
+	'the similarity of other data';
+
+CREATE FUNCTION simhash_methods.simhash64_margin(
+	record record, weights jsonb DEFAULT NULL, preset text DEFAULT NULL, bits int DEFAULT 8
+) RETURNS bigint
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row_margin';
+COMMENT ON FUNCTION simhash_methods.simhash64_margin(record, jsonb, text, int) IS
+	'mask of the bits of a row''s fingerprint whose sums were closest to zero; bits is how many';
+
+CREATE FUNCTION simhash_methods.simhash64_margin(
+	text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL, bits int DEFAULT 8
+) RETURNS bigint
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text_margin';
+COMMENT ON FUNCTION simhash_methods.simhash64_margin(text, jsonb, text, int) IS
+	'mask of the bits of a text''s fingerprint whose sums were closest to zero; bits is how many';
+
+CREATE FUNCTION simhash_methods.simhash_probes(fingerprint bigint, mask bigint, flips int DEFAULT 2) RETURNS SETOF bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE ROWS 37 AS 'MODULE_PATHNAME', 'simhash_probes';
+COMMENT ON FUNCTION simhash_methods.simhash_probes(bigint, bigint, int) IS
+	'a fingerprint, and its variants with at most flips bits of mask flipped';
+
+CREATE FUNCTION simhash_methods.hamming_masked(a bigint, b bigint, mask_a bigint, mask_b bigint DEFAULT 0) RETURNS int
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF AS 'MODULE_PATHNAME', 'simhash_hamming_masked';
+COMMENT ON FUNCTION simhash_methods.hamming_masked(bigint, bigint, bigint, bigint) IS
+	'number of bits outside of both masks in which two fingerprints differ';
+
 -- ---------------------------------------------------------------- the access method
 
-CREATE FUNCTION simhash_handler(internal) RETURNS index_am_handler
+CREATE FUNCTION simhash_catalog.simhash_handler(internal) RETURNS index_am_handler
 LANGUAGE c AS 'MODULE_PATHNAME', 'simhash_handler';
-COMMENT ON FUNCTION simhash_handler(internal) IS 'simhash index access method handler';
+COMMENT ON FUNCTION simhash_catalog.simhash_handler(internal) IS 'simhash index access method handler';
 
-CREATE ACCESS METHOD simhash TYPE INDEX HANDLER simhash_handler;
+CREATE ACCESS METHOD simhash TYPE INDEX HANDLER simhash_catalog.simhash_handler;
 COMMENT ON ACCESS METHOD simhash IS
 	'exact Hamming search over 64-bit fingerprints, filed under four 16-bit keys';
 
@@ -520,7 +527,7 @@ COMMENT ON FUNCTION simhash_clusters_keyed(anyelement, regclass, name, name, int
 
 -- VOLATILE: it draws at random. Keys of any type come back as text.
 CREATE FUNCTION simhash_radius_report(
-	relation regclass, key name, fingerprint name, text name DEFAULT NULL, max_k int DEFAULT 12,
+	relation regclass, key name, fingerprint name, text name DEFAULT NULL, max_radius int DEFAULT 12,
 	sample int DEFAULT 2000,
 	OUT distance int, OUT pairs bigint, OUT pairs_low bigint, OUT pairs_high bigint,
 	OUT compared int, OUT jaccard_mean float8, OUT jaccard_p5 float8, OUT jaccard_median float8,
@@ -528,7 +535,7 @@ CREATE FUNCTION simhash_radius_report(
 ) RETURNS SETOF record
 LANGUAGE c VOLATILE PARALLEL RESTRICTED COST 100000 ROWS 13 AS 'MODULE_PATHNAME', 'simhash_radius_report';
 COMMENT ON FUNCTION simhash_radius_report(regclass, name, name, name, int, int) IS
-	'for each distance up to max_k the number of pairs, estimated from a sample of rows, with a 95 % '
+	'for each distance up to max_radius the number of pairs, estimated from a sample of rows, with a 95 % '
 	'interval, and how similar the texts of up to 200 of them are: for the choice of a radius';
 
 CREATE FUNCTION simhash_cluster_number(fingerprint bigint, radius int DEFAULT 3) RETURNS int
@@ -972,6 +979,7 @@ DECLARE
 	other pg_catalog.name;
 BEGIN
 	EXECUTE pg_catalog.format('ALTER SCHEMA simhash_catalog OWNER TO %I', owner);
+	EXECUTE pg_catalog.format('ALTER SCHEMA simhash_methods OWNER TO %I', owner);
 	FOREACH made IN ARRAY '{config,dictionary,dictionary_word,idf,idf_term}'::pg_catalog.name[] LOOP
 		EXECUTE pg_catalog.format('ALTER TABLE simhash_catalog.%I OWNER TO %I', made, owner);
 	END LOOP;
@@ -979,18 +987,18 @@ BEGIN
 		SELECT r.rolname FROM pg_catalog.pg_roles AS r
 		WHERE r.oid OPERATOR(pg_catalog.<>) 10::pg_catalog.oid AND r.oid OPERATOR(pg_catalog.=) ANY (
 			SELECT a.grantee FROM pg_catalog.pg_namespace AS n, pg_catalog.aclexplode(n.nspacl) AS a
-			WHERE n.nspname OPERATOR(pg_catalog.=) 'simhash_catalog'::pg_catalog.name
+			WHERE n.nspname OPERATOR(pg_catalog.=) ANY ('{simhash_catalog,simhash_methods}'::pg_catalog.name[])
 			UNION ALL
 			SELECT a.grantee FROM pg_catalog.pg_class AS c, pg_catalog.aclexplode(c.relacl) AS a
 			WHERE c.relnamespace OPERATOR(pg_catalog.=) 'simhash_catalog'::pg_catalog.regnamespace::pg_catalog.oid)
 	LOOP
-		EXECUTE pg_catalog.format('REVOKE ALL ON SCHEMA simhash_catalog FROM %I CASCADE', other);
+		EXECUTE pg_catalog.format('REVOKE ALL ON SCHEMA simhash_catalog, simhash_methods FROM %I CASCADE', other);
 		EXECUTE pg_catalog.format('REVOKE ALL ON ALL TABLES IN SCHEMA simhash_catalog FROM %I CASCADE', other);
 	END LOOP;
 END $$;
-REVOKE ALL ON SCHEMA simhash_catalog FROM PUBLIC;
+REVOKE ALL ON SCHEMA simhash_catalog, simhash_methods FROM PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA simhash_catalog FROM PUBLIC;
-GRANT USAGE ON SCHEMA simhash_catalog TO PUBLIC;
+GRANT USAGE ON SCHEMA simhash_catalog, simhash_methods TO PUBLIC;
 GRANT SELECT ON ALL TABLES IN SCHEMA simhash_catalog TO PUBLIC;
 -- Not to a role that can be dropped: pg_dump would name it for ever. A restore by the owner needs
 -- INSERT too. No grant option: pg_dump writes grants that pg_database_owner has made with SET SESSION

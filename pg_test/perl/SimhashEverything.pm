@@ -56,12 +56,12 @@ SELECT simhash_build_idf('words', 'petition', 'body');
 SELECT simhash_create_config('weighed', idf => 'words');
 CREATE TABLE note (
 	id int PRIMARY KEY, tenant text, number uuid DEFAULT gen_random_uuid(), body text,
-	fp bigint GENERATED ALWAYS AS (simhash64(body)) STORED, fp128 bit(128) GENERATED ALWAYS AS (simhash128(body)) STORED,
+	fp bigint GENERATED ALWAYS AS (simhash64(body)) STORED, fp128 bit(128) GENERATED ALWAYS AS (simhash_methods.simhash128(body)) STORED,
 	given bigint, weighed bigint,
 	CONSTRAINT once EXCLUDE USING simhash (tenant WITH =, given WITH ~=)
 );
 CREATE INDEX note_fp ON note USING simhash (tenant, fp);
-CREATE INDEX note_number ON note USING simhash (number, (simhash32(body)));
+CREATE INDEX note_number ON note USING simhash (number, (simhash_methods.simhash32(body)));
 CREATE TABLE note_cluster (key int PRIMARY KEY REFERENCES note ON DELETE CASCADE, cluster_id int NOT NULL);
 CREATE INDEX note_cluster_id ON note_cluster (cluster_id);
 CREATE TRIGGER keep_clusters AFTER INSERT OR UPDATE OF tenant, fp OR DELETE ON note FOR EACH ROW EXECUTE FUNCTION

@@ -20,11 +20,13 @@ our $downlink = 24;
 our %at = (
 	lower => 12,    # pd_lower and pd_upper, two bytes each
 	version => $header + 4,    # of the metapage, after its magic
+	stamp => $header + 8,    # of the metapage: the build stamp, eight bytes
 	roots => 40,    # of the metapage: five blocks
 	special => 8080,    # of every other page: the right sibling's block comes first
 	level => 8086,    # and the key space, a byte each
 	flags => 8084,    # two bytes: 2 for a wide leaf, 8 for one whose postings carry their scope
 	scope => 8076,    # of a leaf: the scope of all its postings, unless they carry their own
+	page_stamp => 8184,    # of every other page: four bytes of the build stamp
 	sorted => 8182,    # how many postings a leaf had when it was last written as a whole: where its last slot ends
 	child => 16);    # in a downlink
 # Postings that fit a leaf of one scope whose keys span more than 32 values: 4 bytes and 10 bytes each.

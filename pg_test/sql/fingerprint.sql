@@ -2,7 +2,7 @@
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
 CREATE SCHEMA fingerprint_test;
-SET search_path = fingerprint_test, public;
+SET search_path = fingerprint_test, public, simhash_methods;
 
 -- The tutorial's values, both widths.
 SELECT text, to_hex(simhash64(text, preset => 's1')) AS w64, to_hex(simhash32(text, preset => 's1')) AS w32

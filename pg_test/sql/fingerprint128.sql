@@ -2,7 +2,7 @@
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
 CREATE SCHEMA wide_test;
-SET search_path = wide_test, public;
+SET search_path = wide_test, public, simhash_methods;
 
 -- One feature: the fingerprint is its hash. Values of the reference code of each hash.
 SELECT simhash128('hello', preset => 'words')::text = simhash128('HELLO!', preset => 'words')::text AS normal_form, length(simhash128('hello', preset => 'words')) AS bits;

@@ -2,7 +2,7 @@
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
 CREATE SCHEMA hashes_test;
-SET search_path = hashes_test, public;
+SET search_path = hashes_test, public, simhash_methods;
 
 -- One number in all forms, as Python writes it: n = 0xc5334d134c17b573; n, n - 2**64, f'{n:b}', n.to_bytes(8, 'big').
 SELECT fingerprint_from_hex('c5334d134c17b573') AS hex, fingerprint_from_unsigned(14209785994560386419) AS unsigned,

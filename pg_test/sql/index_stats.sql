@@ -92,7 +92,7 @@ CREATE VIEW answers AS SELECT query, asked('SELECT ' || query) FROM unnest(ARRAY
 	$$checked FROM simhash_fingerprint_verify('hidden', 'fp', NULL)$$,
 	$$count(*) FROM simhash_pairs('hidden', 'id', 'fp', 0)$$,
 	$$count(*) FROM simhash_clusters('hidden', 'id', 'fp', 0)$$,
-	$$pairs FROM simhash_radius_report('hidden', 'id', 'fp', max_k => 0)$$]) WITH ORDINALITY AS q (query, place) ORDER BY place;
+	$$pairs FROM simhash_radius_report('hidden', 'id', 'fp', max_radius => 0)$$]) WITH ORDINALITY AS q (query, place) ORDER BY place;
 ALTER VIEW answers SET (security_invoker = on);
 GRANT SELECT ON answers TO PUBLIC;
 ALTER TABLE hidden ADD CONSTRAINT made CHECK (NOT (fp IS DISTINCT FROM 42::bigint));

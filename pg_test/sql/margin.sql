@@ -2,7 +2,7 @@
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
 CREATE SCHEMA margin_test;
-SET search_path = margin_test, public;
+SET search_path = margin_test, public, simhash_methods;
 
 CREATE TABLE doc (id int PRIMARY KEY, body text, fp bigint);
 INSERT INTO doc SELECT i, (SELECT string_agg('word' || (i / 4 * 131 + j * 17) % 997, ' ') FROM generate_series(1, 60) AS j)

@@ -2,7 +2,7 @@
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
 CREATE SCHEMA minwise_test;
-SET search_path = minwise_test, public;
+SET search_path = minwise_test, public, simhash_methods;
 
 -- Fixed: these values are stored in tables.
 SELECT preset, simhash64('The street lamp in front of number 12 is dark', preset => preset) AS latin,

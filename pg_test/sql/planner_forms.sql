@@ -188,7 +188,7 @@ CREATE INDEX narrow_id ON narrow (id) WHERE fp <~> 42 <= 10;
 EXPLAIN (COSTS OFF) SELECT id FROM narrow WHERE fp <~> 42 <= 9 ORDER BY id LIMIT 1;
 
 -- an access method under another name
-CREATE ACCESS METHOD planner_forms_am TYPE INDEX HANDLER simhash_handler;
+CREATE ACCESS METHOD planner_forms_am TYPE INDEX HANDLER simhash_catalog.simhash_handler;
 CREATE OPERATOR CLASS planner_forms_ops DEFAULT FOR TYPE bigint USING planner_forms_am AS
     OPERATOR 1 <@ (bigint, hamming_ball),
     OPERATOR 2 <~> (bigint, bigint) FOR ORDER BY pg_catalog.integer_ops,

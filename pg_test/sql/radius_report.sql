@@ -21,7 +21,7 @@ FROM t a JOIN t b ON a.id < b.id AND a.fp IS NOT NULL AND b.fp IS NOT NULL;
 
 -- A sample of all rows: the true numbers, without an interval.
 SELECT count(*) AS distances, sum(r.pairs) AS pairs, count(*) FILTER (WHERE (r.pairs, pairs_low, pairs_high) IS DISTINCT FROM (coalesce(p.pairs, 0), coalesce(p.pairs, 0), coalesce(p.pairs, 0))) AS wrong
-FROM simhash_radius_report('t', 'id', 'fp', max_k => 64) r
+FROM simhash_radius_report('t', 'id', 'fp', max_radius => 64) r
 LEFT JOIN (SELECT distance, count(*) AS pairs FROM pair GROUP BY 1) p USING (distance);
 -- With texts: where at most 200 pairs are, all of them are compared.
 DELETE FROM pair WHERE distance > 12;
@@ -42,7 +42,7 @@ FROM report r WHERE r.pairs > 200 ORDER BY distance;
 -- Without texts.
 SELECT distance, pairs, compared, jaccard_mean, jaccard_p5, jaccard_median,
 	(SELECT count(DISTINCT (a, b)) FROM pair WHERE pair.distance = r.distance AND (ARRAY[a::text, b::text] @> low_example OR ARRAY[a::text, b::text] @> median_example)) AS examples
-FROM simhash_radius_report('t', 'id', 'fp', max_k => 3) r;
+FROM simhash_radius_report('t', 'id', 'fp', max_radius => 3) r;
 
 -- A part of the rows: estimates near the truth, and what comes again after setseed.
 SELECT setseed(0.5);
@@ -69,7 +69,7 @@ SELECT count(*) AS same FROM (SELECT distance, pairs FROM report INTERSECT SELEC
 CREATE TABLE nothing (LIKE t);
 SELECT * FROM simhash_radius_report('nothing', 'id', 'fp', 'body', 1);
 INSERT INTO nothing VALUES (1, NULL, 'a'), (2, NULL, 'b');
-SELECT * FROM simhash_radius_report('nothing', 'id', 'fp', max_k => 0);
+SELECT * FROM simhash_radius_report('nothing', 'id', 'fp', max_radius => 0);
 INSERT INTO nothing VALUES (3, 7, NULL);
 SELECT * FROM simhash_radius_report('nothing', 'id', 'fp', 'body', 0);
 INSERT INTO nothing VALUES (4, 7, NULL);
@@ -85,8 +85,8 @@ GRANT SELECT (id, fp) ON t TO radius_reader;
 ALTER TABLE t ENABLE ROW LEVEL SECURITY;
 CREATE POLICY few ON t FOR SELECT TO radius_reader USING (id > 1030);
 SET ROLE radius_reader;
-SELECT pairs, compared FROM simhash_radius_report('t', 'id', 'fp', max_k => 0);
-SELECT pairs, compared FROM simhash_radius_report('t', 'id', 'fp', 'body', max_k => 0);
+SELECT pairs, compared FROM simhash_radius_report('t', 'id', 'fp', max_radius => 0);
+SELECT pairs, compared FROM simhash_radius_report('t', 'id', 'fp', 'body', max_radius => 0);
 RESET ROLE;
 DROP POLICY few ON t;
 ALTER TABLE t DISABLE ROW LEVEL SECURITY;
@@ -98,9 +98,9 @@ DROP ROLE radius_reader;
 SELECT * FROM simhash_radius_report('t', 'id', 'fp', sample => 0);
 SELECT * FROM simhash_radius_report('t', 'id', 'fp', sample => -7);
 SELECT * FROM simhash_radius_report('t', 'id', 'fp', sample => NULL);
-SELECT * FROM simhash_radius_report('t', 'id', 'fp', max_k => 65);
-SELECT * FROM simhash_radius_report('t', 'id', 'fp', max_k => -1);
-SELECT * FROM simhash_radius_report('t', 'id', 'fp', max_k => NULL);
+SELECT * FROM simhash_radius_report('t', 'id', 'fp', max_radius => 65);
+SELECT * FROM simhash_radius_report('t', 'id', 'fp', max_radius => -1);
+SELECT * FROM simhash_radius_report('t', 'id', 'fp', max_radius => NULL);
 SELECT * FROM simhash_radius_report(NULL, 'id', 'fp');
 SELECT * FROM simhash_radius_report('t', NULL, 'fp');
 SELECT * FROM simhash_radius_report('t', 'id', NULL);

@@ -2,7 +2,7 @@
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
 CREATE SCHEMA settings_test;
-SET search_path = settings_test, public;
+SET search_path = settings_test, public, simhash_methods;
 
 CREATE TYPE colour AS ENUM ('red', 'green');
 CREATE TYPE stay AS (since timestamptz, price money, share float8);
@@ -58,9 +58,9 @@ SET lc_monetary = 'C';
 SELECT fingerprint, narrow FROM same();
 -- reg* types show a name with or without its schema.
 CREATE SCHEMA settings_shadow CREATE TABLE pg_class () CREATE TABLE other ();
-SET search_path = settings_shadow, pg_catalog, settings_test, public;
+SET search_path = settings_shadow, pg_catalog, settings_test, public, simhash_methods;
 SELECT * FROM same();
-SET search_path = settings_test, public;
+SET search_path = settings_test, public, simhash_methods;
 DROP SCHEMA settings_shadow CASCADE;
 SET client_encoding = 'LATIN1';
 SELECT * FROM same();

@@ -2,7 +2,7 @@
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
 CREATE SCHEMA similarity_test;
-SET search_path = similarity_test, public;
+SET search_path = similarity_test, public, simhash_methods;
 
 -- Bigrams ab, bc against bc, cd: one of three.
 SELECT simhash_jaccard('abc', 'bcd', 2) AS third, simhash_jaccard('A-b c', 'ａＢＣ', 2) AS normal_form,

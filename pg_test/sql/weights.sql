@@ -2,7 +2,7 @@
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
 CREATE SCHEMA weights_test;
-SET search_path = weights_test, public;
+SET search_path = weights_test, public, simhash_methods;
 
 CREATE TABLE petition (id int, subject text, body text, "$odd" text, fp bigint);
 INSERT INTO petition VALUES (1, 'a subject', 'the body of the petition', 'odd', 42);

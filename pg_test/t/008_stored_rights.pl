@@ -28,7 +28,7 @@ sub restored
 	my $file = $node->basedir . "/$to.sql";
 	$node->command_ok([ 'pg_dump', '-f', $file, '-d', $node->connstr($from) ], "$from is dumped");
 	my $text = slurp_file($file);
-	unlike($text, qr/^(GRANT|REVOKE) .*simhash_catalog/m, "$from: no right differs from those that the extension gives");
+	unlike($text, qr/^(GRANT|REVOKE) .*simhash_(?:catalog|methods)/m, "$from: no right differs from those that the extension gives");
 	$node->command_ok([ 'psql', '-X', '-q', '-U', $as, '-v', 'ON_ERROR_STOP=1', '-f', $file, '-d', $node->connstr($to) ], "$from is restored by $as");
 	is($node->safe_psql($to, $rights), $node->safe_psql($from, $rights), "$from: the same rights in $to");
 	return;
@@ -55,7 +55,8 @@ SQL
 	$node->safe_psql($name, "CREATE EXTENSION simhash_dedup; $makes", extra_params => [ '-U', $creator ]);
 	$given->('REVOKE', 'FROM');
 	$node->safe_psql($name, 'DROP OWNED BY reader; DROP ROLE reader');
-	is($node->safe_psql($name, q{SELECT has_schema_privilege('bob', 'simhash_catalog', 'CREATE')}), 'f', "$name: others create nothing in simhash_catalog");
+	is($node->safe_psql($name, q{SELECT has_schema_privilege('bob', s, 'CREATE'), has_schema_privilege('bob', s, 'USAGE') FROM unnest('{simhash_catalog,simhash_methods}'::text[]) AS s}),
+		"f|t\nf|t", "$name: others create nothing in the extension's own schemas, and may use them");
 	ok(may($name, 'alice'), "$name: the owner of the database makes versions");
 	ok(!may($name, 'bob'), "$name: others do not");
 	my $imports = q{SELECT simhash_stored_import('idf', 'i', 1, '{"documents": 1, "source": "", "terms": {"a": 1}}')};

@@ -37,7 +37,7 @@ sub peak_memory
 my %call = (
 	'pairs' => "SELECT count(*) FROM simhash_pairs('t', 'id', 'fp', 8)",
 	'clusters' => "SELECT count(*) FROM simhash_clusters('t', 'id', 'fp', 8)",
-	'the radius report' => "SELECT * FROM simhash_radius_report('copied', 'id', 'fp', max_k => 3, sample => 100)",
+	'the radius report' => "SELECT * FROM simhash_radius_report('copied', 'id', 'fp', max_radius => 3, sample => 100)",
 	'the window function' => 'SELECT max(simhash_cluster_number) FROM (SELECT simhash_cluster_number(fp, 8) OVER () FROM t) x',
 	'pairs of two relations' => "SELECT count(*) FROM simhash_pairs('even', 'id', 'fp', 't', 'id', 'fp', 9)",
 	'pairs within' => "SELECT count(*) FROM simhash_pairs('halves', 'id', 'fp', 9, '{half}')",
@@ -81,7 +81,7 @@ SQL
 # They are counts to the report: 2,000 sampled rows have 3 x 10^8 equal ones.
 is($node->safe_psql('postgres', <<'SQL'), "0|t|t\n2|t|t", 'a radius report on a mass of equal rows');
 SET work_mem = '512kB';
-SELECT distance, pairs BETWEEN 22e9 AND 23e9, cardinality(low_example) = 2 FROM simhash_radius_report('mass', 'id', 'fp', max_k => 2) WHERE distance <> 1;
+SELECT distance, pairs BETWEEN 22e9 AND 23e9, cardinality(low_example) = 2 FROM simhash_radius_report('mass', 'id', 'fp', max_radius => 2) WHERE distance <> 1;
 SQL
 
 # Nor where they are of several values that no division tells apart.

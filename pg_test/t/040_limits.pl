@@ -9,6 +9,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = new_node('limits');
+$node->safe_psql('postgres', 'ALTER DATABASE postgres SET search_path = public, simhash_methods');
 
 # What a query answers in a backend of its own, the processor time it takes there, and the backend's peak
 # memory in MB.

@@ -83,7 +83,7 @@ my @changes = (
 	[ 'function public.simhash_next(', q{CREATE FUNCTION simhash_next(a bigint) RETURNS bigint LANGUAGE sql IMMUTABLE RETURN a # 1} ],
 	[ 'function public.hamming(bigint,bigint): f,', q{ALTER FUNCTION hamming(bigint, bigint) COST 7} ],
 	[ 'function public.hamming(bigint,bigint): comment', q{COMMENT ON FUNCTION hamming(bigint, bigint) IS 'next'} ],
-	[ 'function public.simhash_probes(', q{REVOKE EXECUTE ON FUNCTION simhash_probes(bigint, bigint, int) FROM PUBLIC} ],
+	[ 'function simhash_methods.simhash_probes(', q{REVOKE EXECUTE ON FUNCTION simhash_methods.simhash_probes(bigint, bigint, int) FROM PUBLIC} ],
 	[ 'function public.simhash64(pg_catalog.tsvector): f,', q{CREATE OR REPLACE FUNCTION simhash64(lexemes tsvector) RETURNS bigint
 		LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME', 'simhash_tokens64'} ],
 	[ 'operator public.##(bigint,bigint)', q{CREATE OPERATOR ## (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = hamming, COMMUTATOR = ##)} ],
@@ -99,7 +99,8 @@ my @changes = (
 	[ 'table simhash_catalog.idf_term:', q{GRANT INSERT ON simhash_catalog.idf_term TO PUBLIC} ],
 	[ 'table simhash_catalog.idf: trigger', q{ALTER TABLE simhash_catalog.idf DISABLE TRIGGER keep_versions} ],
 	[ 'view simhash_catalog.next_view', q{CREATE VIEW simhash_catalog.next_view AS SELECT 1 AS a} ],
-	[ 'function public.simhash_bits(', q{ALTER EXTENSION simhash_dedup DROP FUNCTION simhash_bits(bigint, int); DROP FUNCTION simhash_bits(bigint, int)} ]);
+	[ 'function simhash_methods.simhash_bits(',
+		q{ALTER EXTENSION simhash_dedup DROP FUNCTION simhash_methods.simhash_bits(bigint, int); DROP FUNCTION simhash_methods.simhash_bits(bigint, int)} ]);
 
 sub write_file
 {

@@ -38,7 +38,7 @@ my @signatures;
 for my $page (@all)
 {
 	my $text = slurp_file("$root/$page");
-	while ($text =~ /`(\w+)\((\w[\w\s,\[\]]*)\)`/g)
+	while ($text =~ /`(?:simhash_methods\.)?(\w+)\((\w[\w\s,\[\]]*)\)`/g)
 	{
 		my ($function, @arguments) = ($1, split /,\s*/, $2);
 		next unless @arguments >= 4 || grep { / / } @arguments;

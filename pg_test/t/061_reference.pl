@@ -69,7 +69,8 @@ WITH extension AS (
 		AND NOT EXISTS (SELECT FROM pg_depend i
 			WHERE (i.classid, i.objid, i.objsubid, i.deptype) = (d.classid, d.objid, d.objsubid, 'i'))
 ), said AS (
-	SELECT classid, objid, format('%s(%s) RETURNS %s %s', proname, pg_get_function_arguments(p.oid), pg_get_function_result(p.oid),
+	SELECT classid, objid, format('%s%s(%s) RETURNS %s %s',
+		CASE WHEN pronamespace <> (SELECT extnamespace FROM extension) THEN pronamespace::regnamespace || '.' END, proname, pg_get_function_arguments(p.oid), pg_get_function_result(p.oid),
 		concat_ws(' ', CASE provolatile WHEN 'i' THEN 'IMMUTABLE' WHEN 's' THEN 'STABLE' ELSE 'VOLATILE' END,
 			CASE WHEN proisstrict THEN 'STRICT' END)) AS line
 	FROM member JOIN pg_proc p ON classid = 'pg_proc'::regclass AND p.oid = objid
@@ -98,7 +99,7 @@ WITH extension AS (
 ), internal AS (
 	-- Functions that no user calls: those of the internal schema, those with values that SQL has none of, those of a type.
 	SELECT classid, objid FROM member JOIN pg_proc p ON classid = 'pg_proc'::regclass AND p.oid = objid
-	WHERE pronamespace <> (SELECT extnamespace FROM extension)
+	WHERE pronamespace = 'simhash_catalog'::regnamespace
 		OR EXISTS (SELECT FROM pg_type t WHERE t.typtype = 'p' AND t.oid = ANY (proargtypes::oid[] || prorettype)
 			AND (t.typname IN ('internal', 'cstring') OR t.typname LIKE '%\_handler'))
 		OR EXISTS (SELECT FROM pg_type t WHERE p.oid IN (typinput, typoutput, typreceive, typsend, typmodin, typmodout))

@@ -20,7 +20,7 @@
 # Crash, dump, rights, crash points, the standby, vacuum, parallel builds, verification, plans, updates: what depends on the
 # server's pages, locks, WAL and catalogs.
 REDUCED='001_crash 005_dump_trusted 008_stored_rights 009_upgrade 010_standby 015_crash_points 019_vacuum
-	020_parallel_build 027_verify_beside_writers 029_read_ahead 054_replaced_columns 055_update 057_repack'
+	020_parallel_build 027_verify_beside_writers 029_read_ahead 054_replaced_columns 055_update 057_repack 058_promised'
 # Random schedules, which are worth hours.
 SOAKED='001_crash 002_concurrency 003_oracle 004_cancel 006_unlogged_temp 007_corrupt 010_standby 011_transactions
 	012_fdw 013_directory 014_size 015_crash_points 017_nearest 019_vacuum 020_parallel_build 023_roots

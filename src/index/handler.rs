@@ -21,7 +21,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 
 pg_function! {
-    /// simhash_handler(internal) -> index_am_handler.
+    /// simhash_catalog.simhash_handler(internal) -> index_am_handler.
     fn simhash_handler, pg_finfo_simhash_handler(args) {
         args.routine(&ROUTINE)
     }

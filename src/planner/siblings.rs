@@ -1,7 +1,8 @@
 //! The SQL objects of the extension, found from one of its functions.
 //!
-//! They are looked up in the schema of the function that the query calls. So the extension may be
-//! in any schema, and nothing needs to be remembered.
+//! They are looked up in the schema of the function that the query calls, and what is public also
+//! from the support functions, which are in the internal schema: the type of balls leads there. So
+//! the extension may be in any schema, and nothing needs to be remembered.
 
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
@@ -18,10 +19,13 @@ pub fn is_hamming(function: Oid) -> bool {
     lookup::has_support_function(function, simhash_hamming_support)
 }
 
-/// The operator `<~>` beside `support`, the support function of the function behind it.
-pub fn distance_operator_beside(support: Oid) -> Option<Oid> {
+/// The operator `<~>` of which `support` is the support function. Beside `support` is the input
+/// function of the type of balls, and beside that type is the operator.
+pub fn distance_operator_of(support: Oid) -> Option<Oid> {
+    let input = lookup::function_beside(support, c"hamming_ball_in", &[pg_sys::CSTRINGOID])?;
+    let schema = lookup::type_schema(lookup::function_result_type(input))?;
     let (left, right) = (pg_sys::INT8OID, pg_sys::INT8OID);
-    lookup::operator_beside(support, c"<~>", left, right).filter(|&found| {
+    lookup::operator_in(schema, c"<~>", left, right).filter(|&found| {
         lookup::support_function(lookup::operator_function(found)) == Some(support)
     })
 }
@@ -40,7 +44,7 @@ pub fn distance_operator_of_within(within: Oid) -> Option<Oid> {
     }
     let types = [pg_sys::INT8OID, pg_sys::INT8OID];
     let hamming = lookup::function_beside(within, c"hamming", &types)?;
-    distance_operator_beside(lookup::support_function(hamming)?)
+    distance_operator_of(lookup::support_function(hamming)?)
 }
 
 /// The constructor of balls, and its result type.

@@ -4,7 +4,7 @@ use pgrx::pg_sys::{Datum, INT4OID, Oid};
 
 use super::estimate::Clause;
 use super::selectivity::UNKNOWN;
-use super::siblings::{BallConstructor, distance_operator_beside};
+use super::siblings::{BallConstructor, distance_operator_of};
 use crate::pg::planner::hooks::{
     EstimateScope, IndexConditionRequest, SimplifyRequest, SupportRequest, join_args, no_answer,
     request, restriction_args,
@@ -13,7 +13,7 @@ use crate::pg::planner::nodes::{NodeList, NodeRef, Planner};
 use crate::pg::sql::fmgr::{Args, pg_function};
 
 pg_function! {
-    /// `hamming_support(internal)`: a call of `hamming` becomes `<~>`. The planner's call loads the
+    /// `simhash_catalog.hamming_support(internal)`: a call of `hamming` becomes `<~>`. The planner's call loads the
     /// library and with it the planner hook, without shared_preload_libraries. The address of this
     /// function is also how [`super::siblings`] recognises `hamming`.
     fn simhash_hamming_support, pg_finfo_simhash_hamming_support(args) {
@@ -28,7 +28,7 @@ pg_function! {
 }
 
 pg_function! {
-    /// `hamming_within_support(internal)`: index condition and selectivity of `hamming_within`. Its
+    /// `simhash_catalog.hamming_within_support(internal)`: index condition and selectivity of `hamming_within`. Its
     /// cost is a constant, which is what pg_proc.procost is for.
     fn simhash_within_support, pg_finfo_simhash_within_support(args) {
         match request(args) {
@@ -48,28 +48,28 @@ pg_function! {
 }
 
 pg_function! {
-    /// `hamming_ball_sel`: restriction estimator of `<@ (bigint, hamming_ball)`.
+    /// `simhash_catalog.hamming_ball_sel`: restriction estimator of `<@ (bigint, hamming_ball)`.
     fn simhash_ball_sel, pg_finfo_simhash_ball_sel(args) {
         estimate(args, restriction_args(args), Clause::in_ball)
     }
 }
 
 pg_function! {
-    /// `hamming_ball_joinsel`: join estimator of `<@ (bigint, hamming_ball)`.
+    /// `simhash_catalog.hamming_ball_joinsel`: join estimator of `<@ (bigint, hamming_ball)`.
     fn simhash_ball_joinsel, pg_finfo_simhash_ball_joinsel(args) {
         estimate(args, join_args(args), Clause::in_ball)
     }
 }
 
 pg_function! {
-    /// `hamming_near_sel`: restriction estimator of `~=`.
+    /// `simhash_catalog.hamming_near_sel`: restriction estimator of `~=`.
     fn simhash_near_sel, pg_finfo_simhash_near_sel(args) {
         estimate(args, restriction_args(args), Clause::near)
     }
 }
 
 pg_function! {
-    /// `hamming_near_joinsel`: join estimator of `~=`.
+    /// `simhash_catalog.hamming_near_joinsel`: join estimator of `~=`.
     fn simhash_near_joinsel, pg_finfo_simhash_near_joinsel(args) {
         estimate(args, join_args(args), Clause::near)
     }
@@ -97,7 +97,7 @@ fn selectivity<'p>(
 /// equal expression then.
 fn as_operator<'p>(request: &SimplifyRequest<'p>, support: Oid) -> Option<NodeRef<'p>> {
     let [a, b] = request.args().as_array()?;
-    let operator = distance_operator_beside(support)?;
+    let operator = distance_operator_of(support)?;
     Some(request.planner().operator(operator, INT4OID, a, b))
 }
 

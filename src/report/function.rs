@@ -25,7 +25,7 @@ const NAME: &str = "simhash_radius_report";
 const REPORTED: u64 = 4096;
 
 pg_function! {
-    /// simhash_radius_report(relation, key, fingerprint, text, max_k, sample)
+    /// simhash_radius_report(relation, key, fingerprint, text, max_radius, sample)
     /// -> SETOF (distance, pairs, pairs_low, pairs_high, compared, jaccard_mean, jaccard_p5,
     /// jaccard_median, low_example, median_example)
     fn simhash_radius_report, pg_finfo_simhash_radius_report(args) {
@@ -71,12 +71,12 @@ fn relation(args: &Args) -> SourceTable {
 }
 
 fn max_distance(given: Option<i32>) -> u32 {
-    let given = required(given, NAME, "max_k");
+    let given = required(given, NAME, "max_radius");
     match u32::try_from(given) {
         Ok(distance) if distance <= u64::BITS => distance,
         _ => raise(
             ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("max_k must be between 0 and 64, not {given}"),
+            format!("max_radius must be between 0 and 64, not {given}"),
         ),
     }
 }
@@ -180,7 +180,7 @@ fn refuse(refusal: Refusal, relation: &SourceTable, size: usize, drawn: usize) -
                 "work_mem, which is {} kB, was full when the sample had {drawn} rows.",
                 work_mem_bytes() / 1024
             )),
-            Some("Raise work_mem, lower max_k, or take a smaller sample.".into()),
+            Some("Raise work_mem, lower max_radius, or take a smaller sample.".into()),
         ),
     }
 }

@@ -77,19 +77,32 @@ pub fn function_beside(sibling: Oid, name: &CStr, arg_types: &[Oid]) -> Option<O
     }
 }
 
-/// The operator of that name between two types in the schema of `sibling`.
-pub fn operator_beside(sibling: Oid, name: &CStr, left: Oid, right: Oid) -> Option<Oid> {
+/// The operator of that name between two types in a schema.
+pub fn operator_in(schema: Oid, name: &CStr, left: Oid, right: Oid) -> Option<Oid> {
+    let keys: [pg_sys::Datum; 4] = [
+        name.as_ptr().into(),
+        left.into(),
+        right.into(),
+        schema.into(),
+    ];
+    let cache = pg_sys::SysCacheIdentifier::OPERNAMENSP;
     // SAFETY: the keys of that cache.
+    unsafe { cached_oid(cache, pg_sys::Anum_pg_operator_oid, &keys) }
+}
+
+/// The schema of a type; None when the type is gone.
+pub fn type_schema(type_oid: Oid) -> Option<Oid> {
+    let cache = pg_sys::SysCacheIdentifier::TYPEOID as i32;
+    // SAFETY: syscache look-up; the row is read before it is released.
     unsafe {
-        let schema = pg_sys::get_func_namespace(sibling);
-        let keys: [pg_sys::Datum; 4] = [
-            name.as_ptr().into(),
-            left.into(),
-            right.into(),
-            schema.into(),
-        ];
-        let cache = pg_sys::SysCacheIdentifier::OPERNAMENSP;
-        cached_oid(cache, pg_sys::Anum_pg_operator_oid, &keys)
+        let row = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(type_oid));
+        if row.is_null() {
+            return None;
+        }
+        let form: *const pg_sys::FormData_pg_type = pg_sys::GETSTRUCT(row).cast();
+        let schema = (*form).typnamespace;
+        pg_sys::ReleaseSysCache(row);
+        Some(schema)
     }
 }
 

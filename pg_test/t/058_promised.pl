@@ -1,0 +1,165 @@
+# What users' tables, files and programs hold must mean the same in every later version (docs/versions.md): the pages of an
+# index, the fingerprints of each preset, the keys of simhash_route, the binary form of hamming_ball. The folder
+# pg_test/data/promised has each of them as 0.1.0 writes it. With SIMHASH_PROMISED, a folder that the postgres user can
+# write, the test writes there what this version gives.
+use strict;
+use warnings;
+use SimhashTest;
+use SimhashPages;
+use IO::Compress::Gzip qw(gzip $GzipError);
+use IO::Uncompress::Gunzip qw(gunzip $GunzipError);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $promised = "$ENV{PG_TEST_DATA}/promised";
+my $temp = PostgreSQL::Test::Utils::tempdir();
+my $node = new_node('promised', damaged => 1);
+my $sql = sub { return $node->safe_psql('postgres', @_) };
+
+sub keep
+{
+	my ($name, $content) = @_;
+	return unless $ENV{SIMHASH_PROMISED};
+	open my $file, '>:raw', "$ENV{SIMHASH_PROMISED}/$name" or die "$name: $!";
+	print $file $content;
+	close $file;
+	return;
+}
+
+# Calls and what they gave: each gives it again. The whole file is kept as it would be now.
+sub same_values
+{
+	my ($name, $least) = @_;
+	$sql->(<<"END");
+CREATE TABLE $name (line int GENERATED ALWAYS AS IDENTITY, call text NOT NULL, value text, found text);
+COPY $name (call, value) FROM '$promised/$name.csv' CSV HEADER;
+DO \$\$
+DECLARE
+	of record;
+BEGIN
+	FOR of IN SELECT line, call FROM $name LOOP
+		EXECUTE format('UPDATE $name SET found = (SELECT (%s)::text) WHERE line = \$1', of.call) USING of.line;
+	END LOOP;
+END \$\$;
+COPY (SELECT call, found AS value FROM $name ORDER BY line) TO '$temp/$name.csv' CSV HEADER;
+END
+	keep("$name.csv", slurp_file("$temp/$name.csv"));
+	cmp_ok($sql->("SELECT count(DISTINCT value) FROM $name"), '>=', $least, "$name: there are so many");
+	is($sql->("SELECT call, value, found FROM $name WHERE found IS DISTINCT FROM value"), '', "$name: all as promised");
+	return;
+}
+
+same_values('fingerprints', 30);
+my (undef, undef, $error) = $node->psql('postgres', q{SELECT simhash64('a', preset => '?')});
+my ($presets) = $error =~ /The presets are (.*)\./;
+for my $preset (split /, /, $presets)
+{
+	my $calls = $sql->("SELECT string_agg(call, E'\\n') FROM fingerprints WHERE call LIKE '%preset => ''$preset''%'");
+	like($calls, qr/^simhash64\('/m, "preset $preset: a text");
+	like($calls, qr/^simhash64\(ROW/m, "preset $preset: a row");
+}
+same_values('routes', 20);
+
+# Balls as clients send and receive them.
+my $balls = '1|(0,0) 2|(-1,64) 3|(-9223372036854775808,3) 4|(9223372036854775807,15) 5|(42,-1) 6|';
+$sql->(<<"END");
+CREATE TABLE sent (id int, ball hamming_ball);
+INSERT INTO sent SELECT split_part(b, '|', 1)::int, NULLIF(split_part(b, '|', 2), '')::hamming_ball FROM unnest(string_to_array('$balls', ' ')) AS b;
+COPY sent TO '$temp/balls.bin' (FORMAT binary);
+END
+keep('balls.bin', slurp_file("$temp/balls.bin"));
+ok(slurp_file("$temp/balls.bin") eq slurp_file("$promised/balls.bin"), 'balls are sent as promised');
+$sql->("CREATE TABLE received (id int, ball hamming_ball); COPY received FROM '$promised/balls.bin' (FORMAT binary)");
+is($sql->('SELECT * FROM received ORDER BY id') =~ s/\n/ /gr, $balls, 'balls are read as promised');
+
+# A table whose rows have the same addresses on every server, and two indexes with leaves of every format, a level above
+# them, rows that a build, an insert and VACUUM wrote, and rows without a fingerprint. Half of the scopes have hashes, and two
+# thirds of the rows have keys in space 0, that are just near enough to each other for narrow leaves.
+$sql->(<<'END');
+CREATE TABLE t (id int, scope int, fp bigint);
+CREATE TABLE near AS SELECT row_number() OVER (ORDER BY i) AS n, i AS scope
+FROM generate_series(1, 500000) i WHERE (hashint4(i)::bigint & 4294967295) >> 22 = 350 ORDER BY i LIMIT 180;
+CREATE FUNCTION add_rows(first int, last int) RETURNS void LANGUAGE sql AS $$
+	INSERT INTO t SELECT i, CASE WHEN i % 25 = 0 THEN NULL WHEN i % 2 = 0 THEN i % 3 ELSE (SELECT scope FROM near WHERE n = 1 + i / 2 % 180) END,
+		CASE WHEN i % 40 = 7 THEN NULL ELSE (('x' || left(md5((i / 4)::text), 16))::bit(64)::bigint # (1::bigint << i % 64))
+			& CASE WHEN i % 3 > 0 THEN x'003f0000ffffffff'::bigint ELSE -1 END END
+	FROM generate_series(first, last) i
+$$;
+SELECT add_rows(1, 360);
+CREATE INDEX plain ON t USING simhash (fp) WITH (fillfactor = 10);
+CREATE INDEX scoped ON t USING simhash (scope, fp) WITH (fillfactor = 10);
+SELECT add_rows(361, 400);
+DELETE FROM t WHERE id IN (90, 92);
+VACUUM (INDEX_CLEANUP on) t;
+CHECKPOINT;
+END
+my %path = map { $_ => $node->data_dir . '/' . $sql->("SELECT pg_relation_filepath('$_')") } qw(plain scoped);
+my %pages = map { $_ => [ pages_of($path{$_}) ] } keys %path;
+
+# Without what differs from one build to the next: the position in the WAL and the build stamp.
+sub without_stamps
+{
+	my @pages = @_;
+	substr($_, 0, 8) = "\0" x 8 for @pages;
+	substr($pages[0], $at{stamp}, 8) = "\0" x 8;
+	substr($_, $at{page_stamp}, 4) = "\0" x 4 for @pages[ 1 .. $#pages ];
+	return @pages;
+}
+
+for my $index (sort keys %pages)
+{
+	# A position in the WAL of another cluster would lie beyond its end.
+	my $fresh = join '', map { my $page = $_; substr($page, 0, 8) = "\0" x 8; $page } @{ $pages{$index} };
+	gzip(\$fresh => \my $packed, -Level => 9) or die $GzipError;
+	keep("index_format_${format}_$index.gz", $packed);
+}
+my (%written, %formats);
+for my $index (sort keys %pages)
+{
+	my $file = "$promised/index_format_${format}_$index.gz";
+	gunzip($file => \my $bytes) or die "$file: $GunzipError";
+	my @old = unpack "(a$page_size)*", $bytes;
+	$written{$index} = \@old;
+	my @now = without_stamps(@{ $pages{$index} });
+	my @then = without_stamps(@old);
+	is(scalar @now, scalar @then, "$index: pages");
+	is(join(' ', grep { $now[$_] ne ($then[$_] // '') } 0 .. $#now), '', "$index: no page differs from what the first release writes");
+	my @kinds = map { (level_and_space($_))[0] } @old[ 1 .. $#old ];
+	my @leaves = map { $old[ $_ + 1 ] } grep { $kinds[$_] == 0 } 0 .. $#kinds;
+	cmp_ok(scalar @leaves, '<', scalar @kinds, "$index: there is a level above the leaves");
+	ok((grep { my ($count, $sorted) = count_and_sorted($_); $count > $sorted } @leaves), "$index: a leaf has rows that were appended");
+	$formats{ leaf_format($_) } = 1 for grep { (count_and_sorted($_))[0] } @leaves;
+}
+is(join('; ', sort keys %formats), 'narrow, one scope; narrow, several scopes; wide, one scope; wide, several scopes', 'leaves of every format');
+
+# The written pages in place of those of this version.
+$node->stop;
+write_pages($path{$_}, @{ $written{$_} }) for keys %path;
+$node->start;
+
+# What the index of a kind lacks or has too much, asked for each row within each radius, against the table itself.
+sub answers_right
+{
+	my ($what) = @_;
+	for my $index (sort keys %path)
+	{
+		my $other = $index eq 'plain' ? 'scoped' : 'plain';
+		my $in_scope = $index eq 'plain' ? '' : 'AND scope = q.scope';
+		is($sql->("SELECT count(*) FROM simhash_index_verify('$index', true)"), 0, "$what: $index is sound");
+		my $search = "SELECT count(*) || ' ' || coalesce(sum(id), 0) FROM t WHERE fp <~> q.fp <= k $in_scope";
+		my $ask = "SELECT q.id, k, ($search) FROM (SELECT * FROM t WHERE fp IS NOT NULL ORDER BY id LIMIT 400) q, unnest('{0,3,6,9}'::int[]) k ORDER BY 1, 2";
+		my $hide = "UPDATE pg_index SET indisvalid = false WHERE indexrelid = '$other'::regclass;";
+		my $plan = $sql->("BEGIN; $hide SET LOCAL enable_seqscan = off; EXPLAIN $ask");
+		like($plan, qr/using $index|on $index/, "$what: $index is searched");
+		my $by_index = $sql->("BEGIN; $hide SET LOCAL enable_seqscan = off; $ask");
+		my $by_table = $sql->("SET enable_indexscan = off; SET enable_bitmapscan = off; $ask");
+		ok($by_index eq $by_table && length $by_index > 1000, "$what: $index finds what the table has");
+	}
+	return;
+}
+answers_right('pages of the first release');
+$sql->("SELECT add_rows(401, 4000); DELETE FROM t WHERE id % 7 = 3; VACUUM (INDEX_CLEANUP on) t; SELECT add_rows(4001, 4500)");
+answers_right('pages of the first release, written to');
+$node->stop;
+done_testing();
