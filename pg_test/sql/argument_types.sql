@@ -101,7 +101,7 @@ SELECT simhash_create_config('argument_types', '{}') AS version;
 CREATE TABLE argument (type regtype, name text, value text);
 INSERT INTO argument VALUES
 	('record', NULL, 'ROW(''some'', ''words'')'),
-	('text', NULL, '''config'''), ('text', 'preset', '''default'''), ('text', 'method', '''star'''),
+	('text', NULL, '''config'''), ('text', 'preset', '''words'''), ('text', 'method', '''star'''),
 	('text', 'name', '''argument_types'''),
 	('jsonb', NULL, '''{}'''), ('tsvector', NULL, '''words'''), ('cstring', NULL, '''(1,2)'''), ('hamming_ball', NULL, '''(1,2)'''),
 	('bigint', NULL, '1'), ('int', NULL, '1'), ('int', 'bits', '64'), ('float8', NULL, '0.5'), ('boolean', NULL, 'true'),

@@ -17,7 +17,7 @@ FROM unnest(ARRAY['minwise', 'shingles', 'record']) AS preset;
 SELECT simhash64('dark dark street lamp', '{"tf": "log"}', 'minwise') AS weighted,
 	simhash64('dark dark street lamp', '{"tf": "set"}', 'minwise')
 		= simhash64('dark street lamp', preset => 'minwise') AS set,
-	simhash64('dark dark street lamp') = simhash64('dark dark street lamp', preset => 'default') AS simhash;
+	simhash64('dark dark street lamp') = simhash64('dark dark street lamp', preset => 'words') AS simhash;
 
 -- Features: what they weigh is the share of the bits.
 SELECT column_name, feature, tf, round(weight::numeric, 4) AS weight

@@ -94,7 +94,7 @@ is($node->safe_psql('postgres', <<'SQL'), 't', 'every code point');
 SELECT bool_and(simhash64(t, o, p) IS NOT DISTINCT FROM simhash64(t, o, p)) FROM (
 	SELECT string_agg(chr(i), CASE WHEN i / 500 % 2 = 0 THEN '' ELSE ' ' END) AS t
 	FROM generate_series(1, 1114111) AS i WHERE i NOT BETWEEN 55296 AND 57343 GROUP BY i / 500) AS s,
-	(VALUES ('{}'::jsonb, 'default'), ('{"features": ["words", "pairs", "ngrams", "whole"]}', 's3')) AS v (o, p)
+	(VALUES ('{}'::jsonb, 'words'), ('{"features": ["words", "pairs", "ngrams", "whole"]}', 's3')) AS v (o, p)
 SQL
 
 # Rows as wide as tables get.
