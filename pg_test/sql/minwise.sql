@@ -13,11 +13,11 @@ FROM unnest(ARRAY['minwise', 'shingles', 'record']) AS preset;
 SELECT preset, simhash64(ROW('Street lamp', 'dark since Monday', 12, date '2024-02-29'),
 	'{"$columns": ["subject", "body", "number", "day"], "subject": 1, "body": 3, "number": 1, "day": 0.5}', preset)
 FROM unnest(ARRAY['minwise', 'shingles', 'record']) AS preset;
--- With weights that differ, other draws; without a preset SimHash, as ever.
+-- With weights that differ, other draws; a call without a preset has shingles.
 SELECT simhash64('dark dark street lamp', '{"tf": "log"}', 'minwise') AS weighted,
 	simhash64('dark dark street lamp', '{"tf": "set"}', 'minwise')
 		= simhash64('dark street lamp', preset => 'minwise') AS set,
-	simhash64('dark dark street lamp') = simhash64('dark dark street lamp', preset => 'words') AS simhash;
+	simhash64('dark dark street lamp') = simhash64('dark dark street lamp', preset => 'shingles') AS shingles;
 
 -- Features: what they weigh is the share of the bits.
 SELECT column_name, feature, tf, round(weight::numeric, 4) AS weight
