@@ -53,7 +53,7 @@ CREATE TABLE named AS SELECT id, body, simhash64_named_text(body, 'petition@1') 
 
 -- Scopes before the fingerprint, a constraint within them, and clusters that a trigger keeps.
 SELECT simhash_build_idf('words', 'petition', 'body');
-SELECT simhash_create_config('weighed', idf => 'words');
+SELECT simhash_create_config('weighed', preset => 's2', idf => 'words');
 CREATE TABLE note (
 	id int PRIMARY KEY, tenant text, number uuid DEFAULT gen_random_uuid(), body text,
 	fp bigint GENERATED ALWAYS AS (simhash64(body)) STORED, fp128 bit(128) GENERATED ALWAYS AS (simhash_methods.simhash128(body)) STORED,

@@ -20,7 +20,7 @@ SELECT rows FROM simhash_index_stats_shards('t_fp');
 SELECT * FROM simhash_index_verify_shards('t_fp');
 SELECT simhash_create_config('');
 SELECT simhash_create_config('c', preset => 'nope');
-SELECT simhash_create_config('c', dictionary => 'nope');
+SELECT simhash_create_config('c', preset => 'plain', dictionary => 'nope');
 SELECT simhash_add_word('', 'a');
 SELECT simhash_add_word('d', NULL);
 SELECT simhash_remove_word('d', 'a');

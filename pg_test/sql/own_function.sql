@@ -31,17 +31,17 @@ EXPLAIN (COSTS OFF) EXECUTE within('street lamp');
 EXPLAIN (COSTS OFF) EXECUTE nearest_distances('street lamp');
 
 -- What they find is what the whole table says.
-CREATE FUNCTION agree(plans text) RETURNS TABLE (asked int, within int, distances int, found bigint) LANGUAGE plpgsql AS $$
+CREATE FUNCTION agree(plans text) RETURNS TABLE (asked int, within int, distances int, rows_found bigint) LANGUAGE plpgsql AS $$
 DECLARE
 	one record;
 	rows int[];
 BEGIN
 	PERFORM set_config('plan_cache_mode', plans, true);
-	asked := 0; within := 0; distances := 0; found := 0;
+	asked := 0; within := 0; distances := 0; rows_found := 0;
 	FOR one IN SELECT p.body, petition_fp(p.body) AS fp FROM petition AS p WHERE p.id % 97 = 3 LOOP
 		asked := asked + 1;
 		rows := ARRAY(SELECT p.id FROM petition AS p WHERE petition_fp(p.body) <~> petition_fp(one.body) <= 8 ORDER BY 1);
-		found := found + cardinality(rows);
+		rows_found := rows_found + cardinality(rows);
 		within := within + (rows = ARRAY(SELECT p.id FROM petition AS p
 			WHERE bit_count((simhash64(p.body, preset => 'shingles') # one.fp)::bit(64)) <= 8 ORDER BY 1))::int;
 		distances := distances + (ARRAY(SELECT petition_fp(p.body) <~> petition_fp(one.body) FROM petition AS p
@@ -51,8 +51,8 @@ BEGIN
 	END LOOP;
 	RETURN NEXT;
 END $$;
-SELECT asked > 40 AND within = asked AND distances = asked AS agrees, found > 3 * asked AS groups FROM agree('force_custom_plan');
-SELECT asked > 40 AND within = asked AND distances = asked AS agrees, found > 3 * asked AS groups FROM agree('force_generic_plan');
+SELECT asked > 40 AND within = asked AND distances = asked AS agrees, rows_found > 3 * asked AS groups FROM agree('force_custom_plan');
+SELECT asked > 40 AND within = asked AND distances = asked AS agrees, rows_found > 3 * asked AS groups FROM agree('force_generic_plan');
 DEALLOCATE ALL;
 RESET plan_cache_mode;
 
@@ -111,6 +111,10 @@ SELECT count(*) FROM simhash_index_verify('petition_fp', true);
 
 -- CREATE OR REPLACE of it splits column and index silently; the checks say so, and what mends it.
 CREATE OR REPLACE FUNCTION petition_fp(body text) RETURNS bigint IMMUTABLE PARALLEL SAFE RETURN simhash64(body, preset => 'minwise');
+-- A session that has used the index keeps the old body for it.
+\c -
+SET client_min_messages = warning;
+SET search_path = own, public;
 SELECT id FROM petition WHERE petition_fp(body) <~> petition_fp('The street lamp has been dark for two weeks') <= 3;
 SELECT part, made_by, checked, differing > 90 AS differs FROM simhash_fingerprint_verify('letter', 'fp', NULL);
 SELECT checked, differing > 90 AS differs FROM simhash_fingerprint_verify('filled', 'fp', NULL);

@@ -85,7 +85,7 @@ SELECT planted.simhash_terms('a b') AS term;
 SELECT planted.simhash_build_idf('i', 'public.doc', 'body', 'd', 2) AS one, planted.simhash_build_idf('i', 'public.parts', 'body') AS two;
 SELECT planted.simhash_create_config('c', '{"body": 1}', 's2', 'd', 'i@1') AS one, planted.simhash_create_config('c', '{"body": 1}', 's2', 'd', 'i') AS two,
 	planted.simhash_create_config('t', '{}', 's2', 'd') AS text;
-SELECT planted.simhash_create_config('c', idf => 'i@7');
+SELECT planted.simhash_create_config('c', preset => 's2', idf => 'i@7');
 SELECT planted.simhash64_named(d, 'c') IS NOT NULL AS named, planted.simhash64_named(d, 'c@1') IS NOT NULL AS one, planted.simhash64_named_text(body, 't') IS NOT NULL AS text
 FROM public.doc AS d LIMIT 1;
 SELECT planted.simhash64_named_text('a', 'nope');

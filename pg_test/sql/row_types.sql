@@ -76,7 +76,7 @@ DECLARE t regclass; n bigint; missing bigint;
 BEGIN
 	FOR t IN SELECT oid::regclass FROM pg_class WHERE relkind IN ('r', 'v') AND relnamespace = 'pg_catalog'::regnamespace
 		AND relname NOT IN ('pg_hba_file_rules', 'pg_ident_file_mappings', 'pg_shmem_allocations_numa') ORDER BY oid LOOP
-		EXECUTE format('SELECT count(*), count(*) - count(simhash64(x, preset => 'words') # simhash64(ROW(ARRAY[x], x), preset => 'words')) FROM %s AS x', t) INTO n, missing;
+		EXECUTE format('SELECT count(*), count(*) - count(simhash64(x, preset => ''words'') # simhash64(ROW(ARRAY[x], x), preset => ''words'')) FROM %s AS x', t) INTO n, missing;
 		IF missing > 0 THEN
 			RAISE EXCEPTION '% rows of % have no fingerprint', missing, t;
 		END IF;

@@ -35,7 +35,7 @@ SELECT simhash_create_config('s0', '{"body": 1}', 's0', 'places') AS version;
 SELECT agrees('s0', '{"body": {"stop_words": ["@en", "@zh", "the"], "dictionary": ["丹江口库区移民"]}}', 's0') AS joined;
 SELECT simhash_add_word('verbs', '移民', 'v') AS dictionary;
 SELECT simhash_create_config('verbs', '{"pos": {"noun": 0, "verb": 1, "other": 0}}', 'plain', 'verbs') AS version;
-SELECT simhash64_named_text('库区移民', 'verbs') = simhash64('移民') AS verb;
+SELECT simhash64_named_text('库区移民', 'verbs') = simhash64('移民', preset => 'words') AS verb;
 
 -- Idf: counts against SQL's own.
 CREATE TABLE corpus (id int, body text);
@@ -113,7 +113,7 @@ SELECT * FROM seen_by_statement();
 -- Rolled back, also as seen by a session that had used it.
 BEGIN;
 SELECT simhash_create_config('moving', '{"stop_words": ["two", "three"]}', 'plain') AS version;
-SELECT simhash64_named_text('one two three', 'moving') = simhash64('one') AS inside;
+SELECT simhash64_named_text('one two three', 'moving') = simhash64('one', preset => 'words') AS inside;
 ROLLBACK;
 SELECT simhash64_named_text('one two three', 'moving') = simhash64('one two', preset => 'plain') AS outside;
 
@@ -185,10 +185,10 @@ SELECT f.* FROM unnest(ARRAY[
 	$$SELECT simhash_create_config(NULL)$$,
 	$$SELECT simhash_create_config('bad', '{"$nonsense": 1}')$$,
 	$$SELECT simhash_create_config('bad', preset => 'nope')$$,
-	$$SELECT simhash_create_config('bad', dictionary => 'nope')$$,
-	$$SELECT simhash_create_config('bad', idf => 'corpus@9')$$,
-	$$SELECT simhash_create_config('bad', idf => 'corpus@')$$,
-	$$SELECT simhash_create_config('bad', idf => 'nope@1')$$,
+	$$SELECT simhash_create_config('bad', preset => 'plain', dictionary => 'nope')$$,
+	$$SELECT simhash_create_config('bad', preset => 's2', idf => 'corpus@9')$$,
+	$$SELECT simhash_create_config('bad', preset => 's2', idf => 'corpus@')$$,
+	$$SELECT simhash_create_config('bad', preset => 's2', idf => 'nope@1')$$,
 	$$SELECT simhash_add_word('places', '')$$,
 	$$SELECT simhash_add_word('places', NULL)$$,
 	$$SELECT simhash_add_word('places', repeat('x', 201))$$,
@@ -283,7 +283,7 @@ ALTER EXTENSION simhash_dedup SET SCHEMA stored_test;
 \set VERBOSITY default
 ALTER SCHEMA public RENAME TO elsewhere;
 SELECT elsewhere.simhash64_named_text('one two three', 'moving') IS NOT NULL AS present;
-SELECT elsewhere.simhash_add_word('places', 'new place') AS dictionary, elsewhere.simhash_create_config('moved', dictionary => 'places') AS config;
+SELECT elsewhere.simhash_add_word('places', 'new place') AS dictionary, elsewhere.simhash_create_config('moved', preset => 'plain', dictionary => 'places') AS config;
 SELECT elsewhere.simhash_build_idf('moved', 'stored_test.corpus', 'body') AS idf;
 SELECT elsewhere.simhash_drop_config('moved', 1), elsewhere.simhash_drop_idf('moved', 1);
 ALTER SCHEMA elsewhere RENAME TO public;

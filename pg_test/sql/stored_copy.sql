@@ -92,10 +92,10 @@ FROM (SELECT * FROM held WHERE v > 1) AS h FULL JOIN (SELECT v AS version, d.* F
 	ON (h.v, h.kind, h.word) = (w.version, w.kind, w.word) AND h.tag IS NOT DISTINCT FROM w.tag;
 -- A configuration whose row is the same, and whose dictionary is not, differs.
 SELECT drop_all();
-SELECT simhash_add_word('d', 'a') AS dictionary, simhash_create_config('c', dictionary => 'd') AS config;
+SELECT simhash_add_word('d', 'a') AS dictionary, simhash_create_config('c', preset => 'plain', dictionary => 'd') AS config;
 CREATE TEMP TABLE of_a AS SELECT * FROM simhash_stored_export();
 SELECT drop_all();
-SELECT simhash_add_word('d', 'b') AS dictionary, simhash_create_config('c', dictionary => 'd') AS config;
+SELECT simhash_add_word('d', 'b') AS dictionary, simhash_create_config('c', preset => 'plain', dictionary => 'd') AS config;
 SELECT kind, simhash_stored_import(kind, name, version, content) AS outcome FROM of_a ORDER BY kind DESC;
 SELECT kind, e.digest = a.digest AS same FROM simhash_stored_export() AS e JOIN of_a AS a USING (kind, name, version) ORDER BY kind;
 SELECT drop_all();

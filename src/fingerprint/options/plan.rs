@@ -310,7 +310,12 @@ pub fn check_stored(
                 .chain(&row.rest)
                 .any(|column| uses(&[&column.text, &row.text]))
     });
-    match of_row || text.is_some_and(|text| uses(&[text])) {
+    // Without options the preset alone says how a text is cut.
+    let of_text = match text {
+        Some(text) => uses(&[text]),
+        None => row.is_none() && uses(&[]),
+    };
+    match of_row || of_text {
         true => Ok(()),
         false => Err(without_use(preset, "", key)),
     }

@@ -273,7 +273,12 @@ fn options_without_use_are_refused() {
              shingles, minwise, record, words, plain, s0, s2, s3.",
         ),
         (None, r#"{"stop_words": true}"#, "stop_words", cut),
-        (Some("shingles"), r#"{"dictionary": ["a"]}"#, "dictionary", cut),
+        (
+            Some("shingles"),
+            r#"{"dictionary": ["a"]}"#,
+            "dictionary",
+            cut,
+        ),
         (
             Some("record"),
             r#"{"idf": {"documents": 1, "terms": {}}}"#,
