@@ -137,7 +137,7 @@ my @definitions = (
 	[ 1, sub { in_transaction($_[0], "TRUNCATE $_[0]{t}{name};", insert($_[0]) . ';') } ],
 	[ 2, \&anew ],
 	[ 2, \&second_index ],
-	[ 1, sub { [ "ALTER TABLE $_[0]{t}{name} ADD COLUMN of_$_[0]{session} int DEFAULT 7;", "ALTER TABLE $_[0]{t}{name} DROP COLUMN of_$_[0]{session};" ] } ],
+	[ 1, sub { [ "ALTER TABLE $_[0]{t}{name} ADD COLUMN of_$_[0]{session} int DEFAULT 7;", "ALTER TABLE $_[0]{t}{name} DROP COLUMN IF EXISTS of_$_[0]{session};" ] } ],
 	# Rewrites the table and its indexes.
 	[ 1, sub { in_transaction($_[0], "ALTER TABLE $_[0]{t}{name} ALTER pad TYPE " . one_of('bigint', 'int', 'numeric') . ';') } ],
 	[ 1, sub { [ $_[0]{t}{partitions} ? 'CHECKPOINT;' : 'ALTER INDEX ' . some_index($_[0]) . ' SET (fillfactor = ' . one_of(30, 70, 100) . ');' ] } ],

@@ -6,7 +6,7 @@ use strict;
 use warnings;
 use Exporter 'import';
 
-our @EXPORT = qw(one_of chance between draw_table table_sql index_sql index_name rows_of copy_of);
+our @EXPORT = qw(one_of chance between draw_table table_sql index_sql index_name rows_of load_of copy_of);
 
 # ---- drawing ------------------------------------------------------------------------------------------------------
 
@@ -156,6 +156,15 @@ sub rows_of
 	my $n = 0;
 	my $values = join ', ', 'i', $t->{value}->($t->{kind}, 'i'), map { sprintf $_->{value}, 'drawn_scope(i + ' . 7 * $n++ . ')' } @scopes;
 	return "INSERT INTO $t->{name} ($columns) SELECT $values FROM generate_series($from, $to) i" . ($t->{exclude} eq 'at once' ? ' ON CONFLICT DO NOTHING' : '');
+}
+
+# The same as a load: of rows that are too near others none is stored. ON CONFLICT knows no deferred constraints.
+sub load_of
+{
+	my ($t, $from, $to) = @_;
+	return rows_of($t, $from, $to) if $t->{exclude} ne 'deferred';
+	return "DO \$\$ BEGIN SET CONSTRAINTS ALL IMMEDIATE; FOR n IN $from .. $to LOOP BEGIN " . rows_of($t, 'n', 'n')
+	  . '; EXCEPTION WHEN exclusion_violation THEN NULL; END; END LOOP; END $$';
 }
 
 # The same table under another name, without partitions and constraint, with one index, that covers all rows: to be damaged.

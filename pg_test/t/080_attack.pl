@@ -168,7 +168,7 @@ sub round
 		diag "Repeat it with: make attack SEED=$seed ROUND=$round\n", $faults =~ s/\A(.{8000}).*/$1.../sr, "\n";
 	};
 	sql("SET client_min_messages = warning; DROP SCHEMA IF EXISTS attack CASCADE; CREATE SCHEMA attack; SET search_path = attack, public;\n$table");
-	my $load = rows_of($t, 1, $t->{rows});
+	my $load = load_of($t, 1, $t->{rows});
 	my $first = chance(0.5);
 	sql($first ? $indexes : $load);
 	$looked_at->('empty', faults_of($t, 5)) if $first;
@@ -201,7 +201,7 @@ sub round
 		sql("DELETE FROM $name");
 		sql("VACUUM $name");
 		$looked_at->('all deleted', faults_of($t, 5));
-		sql(rows_of($t, 1, 500));
+		sql(load_of($t, 1, 500));
 		$looked_at->('filled again', faults_of($t, 8));
 		sql("TRUNCATE $name");
 		$looked_at->('truncated', faults_of($t, 3));
@@ -217,8 +217,11 @@ sub round
 
 for (my $i = $only // 1; time < $end; $i++)
 {
-	ok(round($only // $i), 'round ' . ($only // $i)) or $failed++;
-	last if $failed == 3;
+	my $round = $only // $i;
+	my $right = eval { round($round) };
+	diag "make attack SEED=$seed ROUND=$round\n$@" if $@;
+	ok($right, "round $round") or $failed++;
+	last if $@ || $failed == 3;
 }
 
 unlike(slurp_file($node->logfile), qr/PANIC|terminated by signal (?!9:)|TRAP/, 'no process died by itself');
