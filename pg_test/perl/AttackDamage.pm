@@ -8,11 +8,16 @@ use warnings;
 use Exporter 'import';
 use AttackQuestions;
 use AttackTables;
+use File::Basename qw(dirname);
+use PostgreSQL::Test::Utils;
 use SimhashPages;
 
-our @EXPORT = qw(@damage_kinds create_look damage_copies look_at_damaged);
+our @EXPORT = qw(@damage_kinds add_attack damage_copies);
 
 sub some_page { my ($pages) = @_; return 1 + int(rand(@$pages - 1)); }
+
+# Of a level above the leaves; any page where there is none.
+sub inner_page { my ($pages) = @_; return one_of(grep({ (level_and_space($pages->[$_]))[0] > 0 } 1 .. $#$pages), ()) // some_page($pages); }
 
 # Each gets the pages of the index, those of an earlier state of it, and those of an index of other rows.
 my %damages = (
@@ -28,14 +33,18 @@ my %damages = (
 	'an old page' => sub { my ($pages, $old) = @_; my $at = some_page($old); $pages->[$at] = $old->[$at] },
 	'every second page an old one' => sub { my ($pages, $old) = @_; my $odd = int(rand 2); $pages->[$_] = $old->[$_] for grep { $_ % 2 == $odd } 1 .. $#$old },
 	'half of a page old' => sub { my ($pages, $old) = @_; my $at = some_page($old); substr($pages->[$at], 0, 4096) = substr($old->[$at], 0, 4096) },
+	'a byte of an inner page' => sub { my ($pages) = @_; flip_byte($pages, inner_page($pages), $header + int(rand($page_size - $header))) },
+	'two inner pages swapped' => sub { my ($pages) = @_; my ($a, $b) = map { inner_page($pages) } 1 .. 2; @$pages[ $a, $b ] = @$pages[ $b, $a ] },
+	'an old inner page' => sub { my ($pages, $old) = @_; my $at = inner_page($old); $pages->[$at] = $old->[$at] },
 	"another index's file" => sub { my ($pages, $old, $other) = @_; @$pages = @$other },
 	"another index's page" => sub { my ($pages, $old, $other) = @_; my $at = some_page($pages); $pages->[$at] = $other->[$at] // $other->[1] });
 our @damage_kinds = sort keys %damages;
 
-# try() of SimhashPages, and what each form of verification finds in an index: a number of faults, or the end of try().
-sub create_look
+# What questions need in a database (attack.sql), try() of SimhashPages, and what each form of verification finds in an index.
+sub add_attack
 {
 	my ($node) = @_;
+	$node->safe_psql('postgres', slurp_file(dirname(__FILE__) . '/attack.sql'));
 	create_try($node);
 	$node->safe_psql('postgres', <<'SQL');
 CREATE TABLE verified (index text, form text, faults int, first text);
@@ -49,6 +58,8 @@ sub path_of { my ($node, $index) = @_; return $node->data_dir . '/' . $node->saf
 
 # Copies of a table, one for each kind of damage, each with one of its indexes and rows of its own; their files are what
 # changes have made of an earlier state. options: rows, more (storage parameters of the index).
+# Returns faults (a text), and numbers: damages, answers that were errors or wrong, damages that gave wrong ones, of which a
+# form of verification found the reason, and the kinds of damage for which the quick form did not; levels, of each copy's trees.
 sub damage_copies
 {
 	my ($node, $t, $kinds, %options) = @_;
@@ -78,7 +89,9 @@ sub damage_copies
 		write_pages($copies[$i]{path}, @pages);
 	}
 	$node->start;
-	return look_at_damaged($node, \@copies);
+	my $found = look_at_damaged($node, \@copies);
+	$found->{levels} = [ map { 1 + (sort { $b <=> $a } map { (level_and_space($_))[0] } @$_[ 1 .. $#$_ ])[0] } @now ];
+	return $found;
 }
 
 # Questions, both forms of verification, statements that write, and REINDEX; what each prints begins with the copy's name.
@@ -107,8 +120,6 @@ SELECT '$name mended ' || fault FROM simhash_index_verify('$index', true);
 SQL
 }
 
-# Returns faults (a text), and numbers: damages, answers that were wrong, damages that gave such answers, of which a form of
-# verification found the reason, and the kinds of damage for which the quick form did not.
 sub look_at_damaged
 {
 	my ($node, $copies) = @_;

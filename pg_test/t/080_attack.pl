@@ -34,9 +34,8 @@ max_wal_size = 2GB
 log_min_messages = error
 CONF
 my %server = (major => int($node->pg_version =~ s/\D.*//r), icu => $node->safe_psql('postgres', "SELECT count(*) > 0 FROM pg_collation WHERE collname = 'und-x-icu'") eq 't');
-$node->safe_psql('postgres', slurp_file($INC{'AttackTables.pm'} =~ s/AttackTables\.pm/attack.sql/r));
+add_attack($node);
 $node->safe_psql('postgres', "CREATE COLLATION public.no_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)") if $server{icu};
-create_look($node);
 $node->safe_psql('postgres', <<"SQL");
 CREATE TABLESPACE elsewhere LOCATION '';
 CREATE TEMP TABLE image (id int, phash bigint, dhash bigint);
