@@ -11,6 +11,7 @@ use AttackTables;
 use File::Basename qw(dirname);
 use PostgreSQL::Test::Utils;
 use SimhashPages;
+use Test::More;
 
 our @EXPORT = qw(@damage_kinds add_attack damage_copies);
 
@@ -146,7 +147,11 @@ sub look_at_damaged
 		$result{wrong} += @wrong;
 		$result{misleading}++;
 		$result{$_} += $reports{$_} ? 1 : 0 for qw(quick heap);
-		$result{past_quick}{$kind}++ unless $reports{quick};
+		if (!$reports{quick})
+		{
+			$result{past_quick}{$kind}++;
+			note "$what, which the quick form does not report: $wrong[0]; it is: ", $node->safe_psql('postgres', "SELECT faults || ' times ' || first FROM verified WHERE form = 'true' AND index = '" . index_name($copy->{t}, 0) . "'");
+		}
 		$result{faults} .= "$what: verification with the table finds no fault, and $wrong[0]\n" unless $reports{heap};
 	}
 	return \%result;
