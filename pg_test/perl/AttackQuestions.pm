@@ -26,22 +26,25 @@ sub centre
 	return 'beside(' . value_of($t, $t->{fp}->('')) . ', ' . one_of(0, 0, 1, 2, 3, 6, 10) . ", $n)";
 }
 
-# Conditions on the fingerprint, in the words of a query and in those of the oracle; $1 is the centre, $2 the radius.
+# Conditions on the fingerprint, FP, in the words of a query and in those of the oracle, for which BITS are those that differ from
+# $1. $2 is the radius. OTHER are the bits that differ from $1 with the bits of the third element turned over.
 my @within = (
-	[ '%s <~> $1 <= $2', '%s <= $2' ], [ '%s <~> $1 <= $2', '%s <= $2' ], [ '%s <~> $1 <= $2', '%s <= $2' ],
-	[ '$1 <~> %s < $2', '%s < $2' ], [ '$2 >= %s <~> $1', '%s <= $2' ], [ '%s <~> $1 BETWEEN 1 AND $2', '%s BETWEEN 1 AND $2' ],
-	[ '%s <@ hamming_ball($1, greatest($2, 0))', '%s <= greatest($2, 0)' ], [ '%s <~> $1 = $2', '%s = $2' ], [ 'NOT (%s <~> $1 > $2)', '%s <= $2' ],
-	[ '%s ~= $1', '%s <= 3' ], [ '%s = $1', '%s = 0' ],
-	[ '%1$s ~= ANY (ARRAY[$1, NULL, $1 # 4097, $1])', '(%1$s <= 3 OR %2$s <= 3)', 4097 ],
-	[ '(%1$s <~> $1 <= $2 OR %1$s <~> ($1 # 255) <= 4)', '(%1$s <= $2 OR %2$s <= 4)', 255 ],
-	[ '(%1$s <~> $1 <= $2 + 4 AND %1$s <~> ($1 # 21) <= $2 + 5)', '(%1$s <= $2 + 4 AND %2$s <= $2 + 5)', 21 ]);
+	[ 'FP <~> $1 <= $2', 'BITS <= $2' ], [ 'FP <~> $1 <= $2', 'BITS <= $2' ], [ 'FP <~> $1 <= $2', 'BITS <= $2' ],
+	[ '$1 <~> FP < $2', 'BITS < $2' ], [ '$2 >= FP <~> $1', 'BITS <= $2' ], [ 'FP <~> $1 BETWEEN 1 AND $2', 'BITS BETWEEN 1 AND $2' ],
+	[ 'FP <@ hamming_ball($1, greatest($2, 0))', 'BITS <= greatest($2, 0)' ], [ 'FP <~> $1 = $2', 'BITS = $2' ], [ 'NOT (FP <~> $1 > $2)', 'BITS <= $2' ],
+	[ 'FP ~= $1', 'BITS <= 3' ], [ 'FP = $1', 'BITS = 0' ],
+	[ 'FP ~= ANY (ARRAY[$1, NULL, $1 # 4097, $1])', '(BITS <= 3 OR OTHER <= 3)', 4097 ],
+	[ '(FP <~> $1 <= $2 OR FP <~> ($1 # 255) <= 4)', '(BITS <= $2 OR OTHER <= 4)', 255 ],
+	[ '(FP <~> $1 <= $2 + 4 AND FP <~> ($1 # 21) <= $2 + 5)', '(BITS <= $2 + 4 AND OTHER <= $2 + 5)', 21 ]);
 
 sub condition_on_fp
 {
 	my ($t, $alias) = @_;
-	my ($asked, $meant, $other) = @{ one_of(@within) };
+	my ($asked, $meant, $turned) = @{ one_of(@within) };
 	my $fp = $t->{fp}->($alias);
-	return (sprintf($asked, $fp), sprintf($meant, bits($fp, '$1'), bits($fp, '($1 # ' . ($other // 0) . ')')));
+	my %means = (FP => $fp, BITS => bits($fp, '$1'), OTHER => bits($fp, '($1 # ' . ($turned // 0) . ')'));
+	s/\b(FP|BITS|OTHER)\b/$means{$1}/g for $asked, $meant;
+	return ($asked, $meant);
 }
 
 # A condition on scopes, with its parameters, of which the first has the number $n: all pinned, in lists, some, none.

@@ -10,7 +10,8 @@ use AttackQuestions;
 
 our @EXPORT = qw(session_lines ends_fairly);
 
-# $d, what is drawn from: t (see AttackTables), session, next_id (of this session's rows), prepared.
+# $d, what is drawn from: t (see AttackTables), session, next_id (of this session's rows), named (how many
+# things it has named).
 
 # ---- rows ---------------------------------------------------------------------------------------------------------
 
@@ -78,7 +79,7 @@ sub transaction
 	push @lines, look($d, 2) if $level ne 'READ COMMITTED' && chance(0.4);
 	push @lines, 'SET CONSTRAINTS ALL IMMEDIATE;' if $d->{t}{exclude} eq 'deferred' && chance(0.4);
 	my $end = rand();
-	my @end = $end < 0.75 ? 'COMMIT;' : $end < 0.9 ? 'ROLLBACK;' : 'PREPARE TRANSACTION \'attack ' . $d->{session} . '_' . $d->{prepared}++ . "';";
+	my @end = $end < 0.75 ? 'COMMIT;' : $end < 0.9 ? 'ROLLBACK;' : 'PREPARE TRANSACTION \'attack ' . $d->{session} . '_' . $d->{named}++ . "';";
 	push @end, ($end[0] =~ s/.*?'(.*)'.*/one_of('COMMIT', 'ROLLBACK') . " PREPARED '$1';"/er) if $end >= 0.9 && chance(0.8);
 	return [ "BEGIN ISOLATION LEVEL $level;", @lines, @end ];
 }
@@ -121,9 +122,9 @@ sub second_index
 {
 	my ($d) = @_;
 	my $i = any_index($d) // return [ "ANALYZE $d->{t}{name};" ];
-	my $name = "$d->{t}{name}_sim_of_$d->{session}";
+	my $name = "$d->{t}{name}_sim_of_$d->{session}_" . $d->{named}++;
 	my $concurrently = !$d->{t}{partitions};
-	return [ index_sql($d->{t}, $i, name => $name, concurrently => $concurrently) . ';', 'DROP INDEX ' . ($concurrently ? 'CONCURRENTLY ' : '') . "$name;" ];
+	return [ index_sql($d->{t}, $i, name => $name, concurrently => $concurrently) . ';', 'DROP INDEX ' . ($concurrently ? 'CONCURRENTLY ' : '') . "IF EXISTS $name;" ];
 }
 
 my @definitions = (
@@ -162,7 +163,7 @@ my @repack = (
 sub session_lines
 {
 	my ($t, $session, $definer, $n) = @_;
-	my $d = { t => $t, session => $session, next_id => $session * 1_000_000 + 100, prepared => 0 };
+	my $d = { t => $t, session => $session, next_id => $session * 1_000_000 + 100, named => 0 };
 	my @definitions = (@definitions, $t->{server}{major} >= 19 ? @repack : ());
 	my $share = $definer ? 0.6 : 0.06;
 	return map { my $r = rand(); $r < $share ? weighted($d, @definitions) : $r < $share + 0.25 ? looks($d) : transaction($d) } 1 .. $n;
