@@ -32,9 +32,16 @@ lock_timeout = 500ms
 statement_timeout = 60s
 allow_in_place_tablespaces = on
 max_wal_size = 2GB
+wal_level = replica
+max_wal_senders = 2
 log_min_messages = error
 CONF
 my %server = (major => int($node->pg_version =~ s/\D.*//r), icu => $node->safe_psql('postgres', "SELECT count(*) > 0 FROM pg_collation WHERE collname = 'und-x-icu'") eq 't');
+if ($server{major} >= 19)
+{
+	$node->append_conf('postgresql.conf', 'max_repack_replication_slots = 4');
+	$node->restart;
+}
 add_attack($node);
 $node->safe_psql('postgres', "CREATE COLLATION public.no_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)") if $server{icu};
 $node->safe_psql('postgres', <<"SQL");
@@ -103,7 +110,7 @@ sub unfair_ends
 		for (split /\n/, ${ $session->{err} })
 		{
 			if (/^at (\d+)$/) { $done{transactions}++; $at = $1; $sent_back = 0; }
-			next unless /(?:ERROR|FATAL|PANIC):  (\w{5}): /;
+			next unless /(?:ERROR|FATAL|PANIC):  (\w{5}: .*)/;
 			if (ends_fairly($t, $1, $killed)) { $done{sent_back}++ unless $sent_back++; }
 			else { $unfair .= "$_\nin transaction $at: " . join("\n", @{ $session->{list}[$at] }) . "\n"; }
 		}
