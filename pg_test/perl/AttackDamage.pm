@@ -47,9 +47,19 @@ sub add_attack
 	$node->safe_psql('postgres', slurp_file(dirname(__FILE__) . '/attack.sql'));
 	create_try($node);
 	$node->safe_psql('postgres', <<'SQL');
-CREATE TABLE verified (index text, heap boolean, faults int, first text, of_null boolean);
+CREATE TABLE verified (index text, heap boolean, fault text, row tid);
 CREATE FUNCTION verify(index text, heap boolean) RETURNS void LANGUAGE sql AS
-	$$ INSERT INTO verified SELECT index, heap, count(*), min(fault), bool_and(fault ~ 'key spaces?:? 4$' OR fault ~ 'key space 4 ') FROM simhash_index_verify(index::regclass, heap) $$;
+	$$ INSERT INTO verified SELECT index, heap, fault, substring(fault, '^row (\([0-9]+,[0-9]+\)) ')::tid FROM simhash_index_verify(index::regclass, heap) $$;
+-- Of one index: what each form of verification has found, whether all of that is of rows without a fingerprint, and how many rows
+-- of wrong answers it does not name. A fault of a page may be the reason for any.
+CREATE FUNCTION found_in(index text, tab text, OUT quick boolean, OUT heap boolean, OUT of_null boolean, OUT unnamed bigint) LANGUAGE sql AS $$
+	WITH found AS MATERIALIZED (SELECT * FROM verified v WHERE v.index = found_in.index)
+	SELECT count(*) FILTER (WHERE NOT f.heap) > 0, count(*) FILTER (WHERE f.heap) > 0,
+		coalesce(bool_and(fault ~ 'key spaces?:? 4$' OR fault ~ 'key space 4 '), false),
+		CASE WHEN count(*) FILTER (WHERE f.heap AND row IS NULL) = 0 THEN
+			(SELECT count(*) FROM (SELECT tid FROM wrong_row w WHERE w.tab = found_in.tab EXCEPT SELECT row FROM found g WHERE g.heap) x) ELSE 0 END
+	FROM found f
+$$;
 SQL
 	return;
 }
@@ -65,7 +75,7 @@ sub damage_copies
 	my ($node, $t, $kinds, %options) = @_;
 	my $rows = $options{rows} // between(300, 3000);
 	my @copies = map { +{ kind => $kinds->[$_], t => copy_of($t, "d$_", $options{more}) } } 0 .. $#$kinds;
-	my $make = "SET client_min_messages = warning;\nTRUNCATE verified;\n";
+	my $make = "SET client_min_messages = warning;\nTRUNCATE verified, wrong_row;\n";
 	my $change = '';
 	for my $i (0 .. $#copies)
 	{
@@ -138,9 +148,9 @@ sub look_at_damaged
 		$result{faults} .= "$what: the session ended: $err\n" if $status == 2;
 		$result{faults} .= "$what: $_\n" for @odd, grep({ !/^00000/ } @{ $end{reindexed} // ['no end'] }), map { "after REINDEX: $_" } @{ $end{mended} // [] };
 		# A verification that ends with an error of its own reports too.
-		my ($quick, $heap, $of_null) = split /\|/, $node->safe_psql('postgres', "SELECT sum(faults) FILTER (WHERE NOT heap), sum(faults) FILTER (WHERE heap), bool_and(of_null) FROM verified WHERE index = '"
-			. index_name($copy->{t}, 0) . "' AND (faults > 0 OR heap)");
-		my %reports = (quick => $end{quick}[0] ne 'ok' || ($quick // 0) > 0, heap => $end{heap}[0] ne 'ok' || ($heap // 0) > 0);
+		my ($quick, $heap, $of_null, $unnamed) = split /\|/, $node->safe_psql('postgres', "SELECT * FROM found_in('" . index_name($copy->{t}, 0) . "', '$name')"), -1;
+		my %reports = (quick => $end{quick}[0] ne 'ok' || $quick eq 't', heap => $end{heap}[0] ne 'ok' || $heap eq 't');
+		$result{faults} .= "$what: verification does not name $unnamed rows of wrong answers\n" if $unnamed && $end{heap}[0] eq 'ok';
 		$result{damages}++;
 		$result{errors} += @failed;
 		next unless @wrong;
@@ -148,7 +158,7 @@ sub look_at_damaged
 		$result{misleading}++;
 		$result{$_} += $reports{$_} ? 1 : 0 for qw(quick heap);
 		# Rows without a fingerprint are filed once: nothing in the index can tell that one is missing.
-		$result{past_quick}{ $kind =~ /file/ ? $kind : ($of_null // '') eq 't' ? 'rows without a fingerprint' : "$kind of ($copy->{t}{indexes}[0]{columns}): $wrong[0]" }++ unless $reports{quick};
+		$result{past_quick}{ $kind =~ /file/ ? $kind : $of_null eq 't' ? 'rows without a fingerprint' : "$kind of ($copy->{t}{indexes}[0]{columns}): $wrong[0]" }++ unless $reports{quick};
 		$result{faults} .= "$what: verification with the table finds no fault, and $wrong[0]\n" unless $reports{heap};
 	}
 	return \%result;

@@ -124,6 +124,22 @@ BEGIN
 	RETURN got;
 END $$;
 
+-- Rows of a table that wrong answers had, or lacked.
+CREATE TABLE wrong_row (tab text, tid tid);
+CREATE FUNCTION note_wrong_rows(asked text, meant text, way text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+	tab text := substring(asked FROM '^SELECT id FROM (\w+) ');
+	got bigint[];
+	want bigint[];
+BEGIN
+	PERFORM read_as(way);
+	EXECUTE format('SELECT array_agg(id) FROM (%s) x', asked) INTO got;
+	PERFORM read_as('table');
+	EXECUTE format('SELECT array_agg(id) FROM (%s) x', meant) INTO want;
+	EXECUTE format('INSERT INTO wrong_row SELECT %L, ctid FROM %s WHERE id IN
+		((SELECT unnest($1) EXCEPT SELECT unnest($2)) UNION (SELECT unnest($2) EXCEPT SELECT unnest($1)))', tab, tab) USING got, want;
+END $$;
+
 -- Asks a question in one way and one mode, and answers it by reading every row. Returns NULL when both agree, or what was
 -- asked and said. The arguments are expressions. With may_fail an error is returned, as 'error SQLSTATE message'.
 -- Run it under one snapshot when others write.
@@ -149,6 +165,9 @@ BEGIN
 		END LOOP;
 		IF plan_of(asked) ~ ('Index Scan (using|on) (' || (SELECT string_agg(relname, '|') FROM pg_class JOIN pg_am a ON a.oid = relam WHERE amname = 'simhash') || ')') THEN
 			PERFORM nextval('by_index');
+		END IF;
+		IF may_fail AND got IS DISTINCT FROM want AND asked LIKE 'SELECT id FROM %' THEN
+			PERFORM note_wrong_rows(asked, meant, way);
 		END IF;
 	EXCEPTION WHEN OTHERS THEN
 		IF may_fail THEN

@@ -111,7 +111,7 @@ sub unfair_ends
 		{
 			if (/^at (\d+)$/) { $done{transactions}++; $at = $1; $sent_back = 0; }
 			next unless /(?:ERROR|FATAL|PANIC):  (\w{5}: .*)/;
-			if (ends_fairly($t, $1, $killed)) { $done{sent_back}++ unless $sent_back++; }
+			if (ends_fairly($t, $1, $session->{list}[$at][0], $killed)) { $done{sent_back}++ unless $sent_back++; }
 			else { $unfair .= "$_\nin transaction $at: " . join("\n", @{ $session->{list}[$at] }) . "\n"; }
 		}
 		$unfair .= "connection lost: ${ $session->{err} }\n" if !$killed && ${ $session->{err} } =~ /connection to server was lost|server closed the connection/;
