@@ -80,20 +80,17 @@ INSERT INTO plain_kept SELECT * FROM plain;
 DELETE FROM plain_kept WHERE id % 7 = 3;
 CALL run('INSERT INTO <s B>.<t A> (<id A>, <fp A>, <tenant A>) SELECT id, fp, tenant FROM plain; DELETE FROM <s B>.<t A> WHERE <id A> % 7 = 3');
 SELECT differ('SELECT * FROM <s B>.<c A>', 'SELECT * FROM plain_cluster');
--- A constraint, and errors that show such names.
+-- A constraint, and errors that show such names whole.
 CALL run('ALTER TABLE <s A>.<t B> ADD CONSTRAINT <apart A> EXCLUDE USING simhash (<tenant A> WITH =, <fp A> WITH ~=); INSERT INTO <s A>.<t B> (<id A>, <tenant A>, <fp A>) VALUES (1, ''a'', 0), (2, ''b'', 1)');
 CALL run('INSERT INTO <s A>.<t B> (<id A>, <tenant A>, <fp A>) VALUES (3, ''a'', 7) ON CONFLICT ON CONSTRAINT <apart A> DO NOTHING');
 SELECT differ('SELECT <id A> FROM <s A>.<t B>', 'VALUES (1), (2)');
 CREATE FUNCTION error_of(command text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	message text;
-	hint text;
 BEGIN
 	CALL run(command);
 	RETURN 'none';
 EXCEPTION WHEN OTHERS THEN
-	GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT;
-	RETURN concat_ws(' | ', SQLSTATE, message, nullif(hint, ''));
+	RETURN SQLSTATE || (SELECT coalesce(string_agg(' ' || kind || ' ' || last, '' ORDER BY kind, last), ' no name')
+		FROM unnest('{s,t,c,id,fp,tenant,body,dup,trigger,index,apart}'::text[]) kind, unnest('{A,B}'::text[]) last WHERE strpos(SQLERRM, long(kind, last)) > 0);
 END $$;
 SELECT error_of('INSERT INTO <s A>.<t B> (<id A>, <tenant A>, <fp A>) VALUES (3, ''a'', 7)');
 SELECT error_of('SELECT * FROM simhash_pairs(''[s A].[t A]'', ''{id A}'', ''{c B}'')');

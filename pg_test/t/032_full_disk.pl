@@ -39,12 +39,13 @@ CONF
 
 sub answer { return $node->safe_psql('postgres', $_[0]); }
 
-# Takes all the room that is left, and gives it back.
+# Takes all the room that is left, or so many bytes, and gives all back.
 sub fill
 {
-	open my $fh, '>', "$disk/filler" or die "$disk/filler: $!";
+	my ($bytes) = @_;
+	open my $fh, '>>', "$disk/filler" or die "$disk/filler: $!";
 	my $block = 'x' x 4096;
-	while (syswrite($fh, $block)) { }
+	while ((!defined $bytes || ($bytes -= 4096) >= 0) && syswrite($fh, $block)) { }
 	close $fh;
 	return;
 }
@@ -130,6 +131,8 @@ until_over(
 		my ($round) = @_;
 		for my $what (sort keys %writes)
 		{
+			# What the server will need to start again.
+			fill(12_000_000);
 			my $load = start_load($node, [ $writes{$what} ], clients => $what eq 'inserts' ? 4 : 1, seconds => 60);
 			select(undef, undef, undef, 0.2 + rand(0.5));
 			fill();
