@@ -14,17 +14,18 @@
 #   ROWS        rows of `make bench`, or several numbers with commas between them
 #   SETS        sets of `make bench` (A,B,C)
 #   QUESTIONS   how many searches `make bench-others` and `bench-fdw` measure
-#   SEED        what `make bench-planner` draws its tables and queries from; QUERIES: how many (1000)
+#   SEED        what `make attack` and `make bench-planner` draw from; QUERIES: how many queries of the latter (1000)
+#   ROUND       the one round that `make attack` repeats
 #   PEERS       PEERS=all measures the side table at any size
 #   OUT         folder for the result of `make bench`, `quality` and `bench-text` (target/bench, ...)
-#   SECONDS_EACH  how long `make soak` repeats each test (600), and `make fuzz` runs (60)
+#   SECONDS_EACH  how long `make soak` repeats each test (600), and `make attack` and `make fuzz` run (60)
 #   DATA        folder of the labelled sets of `make quality`, and of real rows for `make bench` and `bench-text`
 #   PYTHON      an interpreter: with the packages simhash and jieba for `make bench-text`, with datasketch for `make bench-others`, with
 #               psycopg, sqlalchemy, alembic and django for the Python of the pages in `make test`
 
-export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE MAJORS FULL TESTS JOBS DESTDIR KEEP ROWS SETS SEED QUERIES QUESTIONS PEERS OUT SECONDS_EACH DATA PYTHON
+export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE MAJORS FULL TESTS JOBS DESTDIR KEEP ROWS SETS SEED ROUND QUERIES QUESTIONS PEERS OUT SECONDS_EACH DATA PYTHON
 
-.PHONY: help build install demo test test-majors test-citus quick soak fuzz bench bench-s0 bench-cold bench-text bench-model bench-planner bench-triggers bench-ingest bench-others bench-tutorial bench-citus bench-fdw quality deb dist test-deb test-docker clean
+.PHONY: help build install demo test test-majors test-citus quick soak attack fuzz bench bench-s0 bench-cold bench-text bench-model bench-planner bench-triggers bench-ingest bench-others bench-tutorial bench-citus bench-fdw quality deb dist test-deb test-docker clean
 .DEFAULT_GOAL := help
 
 help:
@@ -34,6 +35,7 @@ help:
 	@echo 'make test-citus     the tests on a cluster of Citus, which is built when its sources are given (CITUS=/folder)'
 	@echo 'make quick          format, lint and unit tests only: no server is started'
 	@echo 'make soak           crash, standby and concurrency tests again and again (SECONDS_EACH=600)'
+	@echo 'make attack         tables, statements, sessions, kills and damage drawn from SEED; every answer against reading all rows (SECONDS_EACH=60)'
 	@echo 'make fuzz           random text and options against the fingerprint code (SECONDS_EACH=60)'
 	@echo 'make bench          speed and size next to what PostgreSQL has without it (ROWS=1000000)'
 	@echo 'make bench-s0       the index next to Single-Pass, quadrant columns and a document store, as tables and plots'
@@ -79,6 +81,9 @@ quick:
 
 soak:
 	@pg_test/tools/test.sh soak
+
+attack:
+	@pg_test/tools/test.sh attack
 
 fuzz:
 	@fuzz/run.sh

@@ -170,6 +170,18 @@ $standby->append_conf('postgresql.conf', "hot_standby_feedback = on\nmax_standby
 $standby->reload;
 $primary->poll_query_until('postgres', 'SELECT backend_xmin IS NOT NULL FROM pg_stat_replication');
 
+# ------------------------------------------------------------------ SERIALIZABLE, which a standby does not offer
+{
+	my @asked = (
+		'SELECT count(*) FROM t WHERE fp <~> 1 <= 8', 'SELECT id FROM t ORDER BY fp <~> 1 LIMIT 3', 'SELECT count(*) FROM t WHERE tenant = 1 AND fp # 0 <~> 1 <= 8',
+		"SELECT * FROM simhash_index_verify('t_fp', true)", "SELECT * FROM simhash_index_stats('t_fp')", "SELECT count(*) FROM simhash_pairs('t', 'id', 'fp', 2)");
+	my ($status, $out, $err) = $standby->psql('postgres',
+		join(";\n", '\set VERBOSITY sqlstate', 'SET enable_seqscan = off; SET default_transaction_isolation = serializable', @asked, 'RESET default_transaction_isolation', "SELECT * FROM faults('t', 2)") =~ s/;//r,
+		on_error_stop => 0);
+	is($err =~ s/^psql:<stdin>:\d+: //gmr, join("\n", map { 'ERROR:  0A000' } @asked), 'serializable on a standby: each statement ends with the same clean error');
+	is($out, '', 'afterwards the session answers as the oracle does');
+}
+
 # ------------------------------------------------------------------ remembered leaves go stale
 session_agrees($reader, 't', 'standby, one session: first searches', 3);
 for my $change (

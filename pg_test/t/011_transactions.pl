@@ -170,6 +170,29 @@ is(answers('SELECT count(*) FROM skew a, skew b WHERE a.ctid < b.ctid AND bit_co
 cmp_ok(answers('SELECT count(*) FROM skew'), '>', 20, 'serializable sessions get rows in');
 is_sound($node, 'skew', 'skew_fp', 'after the serializable load', 3);
 
+# An exclusion constraint and ON CONFLICT beside each other. A transaction that commits has stored its row just when its
+# snapshot had no near one: what others did meanwhile is a serialization failure, and neither a row that nobody sees nor a pair.
+answers('CREATE TABLE alone (id bigint, tenant int, fp bigint, EXCLUDE USING simhash (tenant WITH =, fp WITH ~=)); CREATE TABLE outcome (stored boolean, seen boolean)');
+my $alone = run_sessions($node, <<'SQL', sessions => 8, seconds => 4, isolation => 'serializable', also => '23P01');
+BEGIN;
+SET LOCAL enable_seqscan = off;
+SELECT floor(random() * 3)::int AS t, floor(random() * 40)::bigint * 1000003 # (1::bigint << floor(random() * 60)::int) AS f \gset
+WITH stored AS (INSERT INTO alone VALUES ((random() * 1e15)::bigint, :t, :f) ON CONFLICT DO NOTHING RETURNING 1)
+INSERT INTO outcome SELECT EXISTS (SELECT FROM stored), EXISTS (SELECT FROM alone WHERE tenant = :t AND fp <~> :f <= 3);
+COMMIT;
+BEGIN;
+DELETE FROM alone WHERE tenant = :t AND fp <~> :f <= 6;
+INSERT INTO alone VALUES ((random() * 1e15)::bigint, :t, :f);
+INSERT INTO alone VALUES ((random() * 1e15)::bigint, 1 - :t, :f # 7);
+COMMIT;
+SQL
+is($alone->{errors}, '', 'serializable sessions with an exclusion constraint ran');
+cmp_ok($alone->{sent_back}, '>', 0, "of their transactions $alone->{done} were done, $alone->{sent_back} sent back");
+is(answers('SELECT DISTINCT stored, seen FROM outcome WHERE stored = seen'), '', 'a row was stored just when no near one was seen');
+is(answers('SELECT count(*) FILTER (WHERE stored) > 0, count(*) FILTER (WHERE NOT stored) > 0 FROM outcome'), 't|t', 'both happened');
+is(answers('SELECT count(*) FROM alone a, alone b WHERE a.ctid < b.ctid AND a.tenant = b.tenant AND bit_count((a.fp # b.fp)::bit(64)) <= 3'), 0, 'no pair is left');
+is_sound($node, 'alone', 'alone_tenant_fp_excl', 'after that load', 3);
+
 # A snapshot keeps its answers while others write, vacuum and split.
 {
 	my $session = open_session($node);

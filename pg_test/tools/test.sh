@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# make test, make test-majors, make quick, make soak: every check and test of the project, on servers of one or several
+# make test, make test-majors, make quick, make soak, make attack: every check and test of the project, on servers of one or several
 # majors, and at the end one line `N passed, N failed`. The exit status is 0 only when nothing failed.
 #
 #   test.sh all      checks, unit tests, one major in full, the others of MAJORS in the reduced form of test_major.sh
 #   test.sh majors   the majors of MAJORS in the reduced form; with FULL=1 in full, and pg_upgrade from each to each later one
 #   test.sh quick    checks and unit tests
 #   test.sh soak     the crash and concurrency tests of one major for a long time
+#   test.sh attack   080_attack on one major
 
 # shellcheck source=pg_test/tools/common.sh
 . "$(dirname "$0")/common.sh"
@@ -142,7 +143,7 @@ if [ "$what" = quick ]; then
 	checks
 	unit_tests
 else
-	if [[ $what = soak || (-n ${MAJORS:-} && $MAJORS != *' '*) ]]; then require_everything test; else require_everything majors; fi
+	if [[ $what = soak || $what = attack || (-n ${MAJORS:-} && $MAJORS != *' '*) ]]; then require_everything test; else require_everything majors; fi
 	find_perl_modules
 	results=$(mktemp -d "${TMPDIR:-/tmp}/simhash_results.XXXXXX")
 	LIBRARIES=$(mktemp -d "${TMPDIR:-/tmp}/simhash_libraries.XXXXXX")
@@ -151,8 +152,8 @@ else
 	case $what in
 	all) all_majors ;;
 	majors) chosen_majors ;;
-	soak) run "$PG_MAJOR, soak" soak "$PG_MAJOR" ;;
-	*) fail "tests are all, majors, quick or soak, not $what" ;;
+	soak | attack) run "$PG_MAJOR, $what" "$what" "$PG_MAJOR" ;;
+	*) fail "tests are all, majors, quick, soak or attack, not $what" ;;
 	esac
 	sum_up
 fi

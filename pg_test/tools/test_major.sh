@@ -6,6 +6,7 @@
 #   test_major.sh reduced   SQL files, specs and the files of pg_test/t that look at what a major can change
 #   test_major.sh upgrade   009_upgrade, from the server of OLD_PG_CONFIG
 #   test_major.sh soak      the crash and concurrency tests, each for SECONDS_EACH seconds
+#   test_major.sh attack    080_attack alone, for SECONDS_EACH seconds, from the seed SEED, all rounds or ROUND again and again
 #
 # TESTS restricts all but upgrades to tests whose names begin with one of these words. RESULT is the file for
 # the sums, LIBRARIES the folder of what was built, PERL_MODULES the folder of PostgreSQL's test modules.
@@ -22,9 +23,10 @@
 REDUCED='001_crash 005_dump_trusted 008_stored_rights 009_upgrade 010_standby 015_crash_points 019_vacuum
 	020_parallel_build 027_verify_beside_writers 029_read_ahead 054_replaced_columns 055_update 057_repack 058_promised'
 # Random schedules, which are worth hours.
-SOAKED='001_crash 002_concurrency 003_oracle 004_cancel 006_unlogged_temp 007_corrupt 010_standby 011_transactions
+SOAKED='001_crash 002_concurrency 004_cancel 006_unlogged_temp 007_corrupt 010_standby 011_transactions
 	012_fdw 013_directory 014_size 015_crash_points 017_nearest 019_vacuum 020_parallel_build 023_roots
-	027_verify_beside_writers 028_flipped_bytes 050_flag 051_within 052_kept_clusters 053_kept_alone'
+	027_verify_beside_writers 028_flipped_bytes 031_damaged_answers 032_full_disk 050_flag 051_within 052_kept_clusters
+	053_kept_alone 080_attack'
 
 form=$1
 work=''
@@ -159,7 +161,7 @@ tap_file() {
 	# What a file says that it did, and why one was skipped.
 	sed -n -e 's/^# done: /      /p' -e 's/^.* \(skipped: \)/      \1/p' "$log"
 	# A failed soak keeps the servers' files: it may take hours until it fails again.
-	if [ "$form" = soak ] && [ "$bad" != 0 ]; then
+	if [[ $form = soak || $form = attack ]] && [ "$bad" != 0 ]; then
 		cp -r "$work/out/$name" "$(mktemp -d "$ROOT/target/log/failed_$name.XXXXXX")"
 		cp "$log" "${log%.log}_failed_$SECONDS.log"
 	fi
@@ -181,6 +183,15 @@ soak() {
 			tap_file "$name" "$name, round $round"
 		done
 	done
+}
+
+# The attack, which shows how it goes on: seed and rounds as they come into its log.
+attack() {
+	local log
+	log=$(log_file "tap_080_attack_$PG_MAJOR")
+	: >"$log"
+	sed -un 's/^# \(seed\|round\) /   \1 /p' < <(tail --pid=$$ -n +1 -f "$log" 2>/dev/null) &
+	tap_file 080_attack 080_attack SIMHASH_SOAK="${SECONDS_EACH:-60}" SIMHASH_TEST_SEED="${SEED:-}" SIMHASH_ROUND="${ROUND:-}"
 }
 
 sql_and_specs() {
@@ -231,6 +242,10 @@ soak)
 	prepare
 	soak
 	;;
-*) fail "the form of a test run is full, reduced, upgrade or soak, not $form" ;;
+attack)
+	prepare
+	attack
+	;;
+*) fail "the form of a test run is full, reduced, upgrade, soak or attack, not $form" ;;
 esac
 [ "$suites" -gt 0 ] || fail "no test of the $form form has a name that begins with: $TESTS"
