@@ -44,13 +44,13 @@ load_descriptions() {
 		gzip -dc "$DATA/debian_desc_dev.csv.gz" >"$work/descriptions.csv"
 		columns=$(head -n 1 "$work/descriptions.csv" | sed 's/,/ text, /g')
 		sql -c "CREATE TABLE descriptions ($columns text)" -c "COPY descriptions FROM '$work/descriptions.csv' CSV HEADER"
-		sql -c 'CREATE TABLE real_descriptions AS SELECT id::bigint, simhash64(ROW(subject, text), preset => 'words') AS fp FROM descriptions'
+		sql -c "CREATE TABLE real_descriptions AS SELECT id::bigint, simhash64(ROW(subject, text), preset => 'words') AS fp FROM descriptions"
 	elif command -v apt-cache >/dev/null; then
 		package_lists
 		sql -c 'CREATE TABLE descriptions (id bigint GENERATED ALWAYS AS IDENTITY, package text, section text, source text,
 			maintainer text, subject text, body text)'
 		package_rows | sql -c 'COPY descriptions (package, section, source, maintainer, subject, body) FROM STDIN'
-		sql -c 'CREATE TABLE real_descriptions AS SELECT id, simhash64(ROW(subject, body), preset => 'words') AS fp FROM descriptions'
+		sql -c "CREATE TABLE real_descriptions AS SELECT id, simhash64(ROW(subject, body), preset => 'words') AS fp FROM descriptions"
 	fi
 }
 
