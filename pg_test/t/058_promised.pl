@@ -1,7 +1,7 @@
 # What users' tables, files and programs hold must mean the same in every later version (docs/versions.md): the pages of an
-# index, the fingerprints of each preset, the keys of simhash_route, the binary form of hamming_ball. The folder
-# pg_test/data/promised has each of them as 0.1.0 writes it. With SIMHASH_PROMISED, a folder that the postgres user can
-# write, the test writes there what this version gives.
+# index, the fingerprints of each preset and of stored configurations, the keys of simhash_route, the binary form of
+# hamming_ball. The folder pg_test/data/promised has each of them as 0.1.0 writes it. With SIMHASH_PROMISED, a folder that
+# the postgres user can write, the test writes there what this version gives.
 use strict;
 use warnings;
 use SimhashTest;
@@ -59,6 +59,16 @@ for my $preset (split /, /, $presets)
 	like($calls, qr/^simhash64\('/m, "preset $preset: a text");
 	like($calls, qr/^simhash64\(ROW/m, "preset $preset: a row");
 }
+# What a stored configuration means: its words, its stop words and its frequencies.
+$sql->(<<'SQL');
+SELECT simhash_add_words('lamps', '{幸福路,坏了}', 'ns'), simhash_add_stop_words('lamps', '{please,的}');
+CREATE TABLE counted AS SELECT 'the street lamp is dark, 路灯坏了两个星期 ' || i % 7 AS body FROM generate_series(1, 20) AS i;
+SELECT simhash_build_idf('counted', 'counted', 'body');
+SELECT simhash_create_config('promised', '{"tf": "log"}', 's2', 'lamps', 'counted'),
+	simhash_create_config('promised_row', '{"f1": 1, "f2": 3}', 's2', 'lamps', 'counted');
+SQL
+same_values('stored', 2);
+
 same_values('routes', 20);
 
 # Balls as clients send and receive them.
