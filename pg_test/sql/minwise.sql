@@ -19,6 +19,25 @@ SELECT simhash64('dark dark street lamp', '{"tf": "log"}', 'minwise') AS weighte
 		= simhash64('dark street lamp', preset => 'minwise') AS set,
 	simhash64('dark dark street lamp') = simhash64('dark dark street lamp', preset => 'shingles') AS shingles;
 
+-- So it has in every function that takes a preset, in a trigger, and in a stored configuration.
+CREATE TABLE bare (subject text, body text, fp bigint, is_duplicate boolean);
+CREATE TRIGGER bare BEFORE INSERT ON bare FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate(
+	'fingerprint=fp', 'flag=is_duplicate', 'lock=off', 'weights={"subject": 1, "body": 3}');
+INSERT INTO bare VALUES ('Lamp', 'The street lamp is dark'), ('路灯', '路灯坏了两个星期');
+SELECT simhash_create_config('bare', '{"subject": 1, "body": 3}') AS version;
+SELECT bool_and(simhash64(body) = simhash64(body, preset => 'shingles')) AS text,
+	bool_and(simhash64(b, '{"subject": 1, "body": 3}') = simhash64(b, '{"subject": 1, "body": 3}', 'shingles')) AS "row",
+	bool_and(fp = simhash64(b, '{"subject": 1, "body": 3}', 'shingles')) AS trigger,
+	bool_and(fp = simhash64_named(b, 'bare')) AS named,
+	bool_and(simhash32(body) = simhash32(body, preset => 'shingles')) AS narrow,
+	bool_and(simhash128(b) = simhash128(b, preset => 'shingles')) AS wide,
+	bool_and(simhash_cosine(subject, body) = simhash_cosine(subject, body, preset => 'shingles')) AS cosine,
+	bool_and(ARRAY(SELECT f FROM simhash_features(body) AS f) = ARRAY(SELECT f FROM simhash_features(body, preset => 'shingles') AS f)) AS features,
+	bool_and(ARRAY(SELECT f FROM simhash_features(b) AS f) = ARRAY(SELECT f FROM simhash_features(b, preset => 'shingles') AS f)) AS of_row,
+	bool_and(simhash64(body) <> simhash64(body, preset => 'words') AND fp <> simhash64(b, '{"subject": 1, "body": 3}', 'words')) AS not_words
+FROM bare AS b;
+SELECT simhash_drop_config('bare', 1);
+
 -- Features: what they weigh is the share of the bits.
 SELECT column_name, feature, tf, round(weight::numeric, 4) AS weight
 FROM simhash_features(ROW('路灯坏了', 'Lamp 12'), '{"f1": 3, "f2": 1}', 'shingles')
@@ -73,6 +92,11 @@ FROM generate_series(1, 2000) AS draw;
 
 -- Refused.
 SELECT simhash64('a', preset => 'minwize');
+SELECT simhash64('a', preset => 'default');
+SELECT simhash64_margin('a'::text);
+SELECT simhash64('a', '{"stop_words": true}');
+SELECT simhash64(ROW('a', 'b'), '{"f1": 1, "f2": {"idf": {"documents": 1, "terms": {}}}}', 'record');
+SELECT simhash_create_config('bare', dictionary => 'none');
 SELECT simhash64_margin('a'::text, preset => 'shingles');
 SELECT simhash64_margin(ROW('a'), preset => 'record');
 
