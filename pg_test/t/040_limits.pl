@@ -71,7 +71,7 @@ for my $call (
 # A cancel in the middle of each: what the call goes on to do is measured with what it did before.
 $node->safe_psql('postgres', q{CREATE TABLE long AS SELECT repeat('数据库中的重复记录 of a long text, ', 3000000) AS t});
 for my $call (
-	'simhash64(t)', 'simhash128(t)', 'simhash64(ROW(t))', q{simhash64(t, preset => 's3')}, q{simhash64(ROW(t, t), '{"f1": {"title": "f2"}}')},
+	'simhash64(t)', 'simhash128(t)', 'simhash64(ROW(t))', q{simhash64(t, preset => 's3')}, q{simhash64(ROW(t, t), '{"f1": {"title": "f2"}}', 'words')},
 	'simhash_jaccard(t, t)', 'simhash_cosine(t, t)', '(SELECT count(*) FROM simhash_terms(t))', q{simhash64(repeat('a^1 ', 25000000), preset => 's1')},
 	q{simhash64(ROW(convert_to(repeat('x', 100000000), 'UTF8')))},
 	q{simhash64(repeat('<p a="&amp;">', 40000000), '{"markup": "html"}')})
