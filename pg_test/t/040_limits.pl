@@ -135,11 +135,11 @@ SQL
 like($err, qr/stack depth limit exceeded/, 'a nest that is too deep');
 
 # Options as large as JSON gets.
-is($node->safe_psql('postgres', q{SELECT simhash64('w7 and more', jsonb_build_object('dictionary', (SELECT jsonb_agg('w' || i) FROM generate_series(1, 100000) AS i))) IS NOT NULL}),
+is($node->safe_psql('postgres', q{SELECT simhash64('w7 and more', jsonb_build_object('dictionary', (SELECT jsonb_agg('w' || i) FROM generate_series(1, 100000) AS i)), 'words') IS NOT NULL}),
 	't', 'a dictionary of 100,000 words in the options');
-is($node->safe_psql('postgres', q{SELECT simhash64('w7 and more', jsonb_build_object('idf', jsonb_build_object('documents', 9, 'terms', (SELECT jsonb_object_agg('w' || i, 1) FROM generate_series(1, 100000) AS i)))) IS NOT NULL}),
+is($node->safe_psql('postgres', q{SELECT simhash64('w7 and more', jsonb_build_object('idf', jsonb_build_object('documents', 9, 'terms', (SELECT jsonb_object_agg('w' || i, 1) FROM generate_series(1, 100000) AS i))), 'words') IS NOT NULL}),
 	't', 'an idf table of 100,000 words in the options');
-($status, $out, $err) = $node->psql('postgres', q{SELECT simhash64('w7 and more', jsonb_build_object('dictionary', (SELECT jsonb_agg('word' || i) FROM generate_series(1, 1500000) AS i)))});
+($status, $out, $err) = $node->psql('postgres', q{SELECT simhash64('w7 and more', jsonb_build_object('dictionary', (SELECT jsonb_agg('word' || i) FROM generate_series(1, 1500000) AS i)), 'words')});
 like($err, qr/ERROR:  the JSON of the options is too long: \d+ bytes/, '... but not one of 1,500,000');
 ($status, $out, $err) = $node->psql('postgres', q{SELECT simhash64('a', (repeat('{"dictionary": [', 1) || repeat('[', 3000) || repeat(']', 3000) || ']}')::jsonb)});
 like($err, qr/ERROR/, 'deeply nested JSON is an error');
