@@ -80,7 +80,8 @@ fill();
 my $insert = 'INSERT INTO t (fp) SELECT skewed_fp() FROM generate_series(1, %d)';
 has_no_room(sprintf($insert, 30000), 'an insert that splits pages');
 is_sound($node, 't', 't_fp', 'after it, without room', 4);
-answer(sprintf $insert, 1);
+# Of the leaves without fingerprints none is full.
+answer('INSERT INTO t (fp) VALUES (NULL)');
 has_no_room('CREATE INDEX t_second ON t USING simhash (fp) TABLESPACE small', 'a build');
 has_no_room('REINDEX INDEX t_fp', 'REINDEX');
 has_no_room('REINDEX INDEX CONCURRENTLY t_scoped', 'REINDEX CONCURRENTLY');
