@@ -36,6 +36,18 @@ with_tables() {
 	mv "$out/document.md" "$1"
 }
 
+# with_block DOCUMENT NAME TABLE: the table between the document's lines <!-- NAME --> and <!-- end of NAME -->.
+with_block() {
+	{
+		sed "/<!-- $2 -->/q" "$1"
+		echo
+		cat "$3"
+		echo
+		sed -n "/<!-- end of $2 -->/,\$p" "$1"
+	} >"$out/document.md"
+	mv "$out/document.md" "$1"
+}
+
 program=$(compiled quality)
 "$program" "$data" "$ROOT/bench/quality/configurations.txt" "$out"
 rm -f "$out/records.md"
@@ -48,5 +60,8 @@ fi
 echo "tables and plots are in $out"
 
 [ -n "${DATA:-}" ] || exit 0
+for block in advice bare; do
+	with_block "$ROOT/docs/quality.md" "$block" "$out/$block.md"
+done
 with_tables "$ROOT/docs/quality.md" "$out/quality.md"
 [ ! -e "$out/records.md" ] || with_tables "$ROOT/docs/records.md" "$out/records.md"

@@ -1,7 +1,8 @@
 //! `quality DATA_FOLDER CONFIGURATIONS OUT_FOLDER`: precision and recall of fingerprint
-//! configurations and of other methods on labelled text. Leaves quality.csv, quality.md and plots
-//! in the folder OUT.
+//! configurations and of other methods on labelled text. Leaves quality.csv, quality.md,
+//! advice.md, bare.md and plots in the folder OUT.
 
+mod advice;
 mod configurations;
 mod data;
 mod lengths;
@@ -164,5 +165,6 @@ fn main() -> Outcomes<()> {
         eprintln!("{name}: measured");
     }
     report::write(Path::new(out), &sections, &planted, &lengths)?;
+    advice::write(Path::new(out), &sections)?;
     plots::draw(Path::new(out), &sections, &planted)
 }

@@ -111,14 +111,14 @@ fn figures(m: &Measure, skew: Option<Skew>) -> String {
 }
 
 /// Nothing found has no precision.
-fn share(value: f64) -> String {
+pub fn share(value: f64) -> String {
     match value.is_nan() {
         true => "-".to_owned(),
         false => format!("{value:.2}"),
     }
 }
 
-fn both(measure: Option<&Measure>) -> String {
+pub fn both(measure: Option<&Measure>) -> String {
     measure.map_or("-".to_owned(), |m| {
         format!("{} / {}", share(m.precision.value), share(m.recall.value))
     })

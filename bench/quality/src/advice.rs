@@ -1,0 +1,108 @@
+//! Two tables for the top of docs/quality.md: what a call without a preset might mean, and what the
+//! radii find and cost.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use crate::measure::Measure;
+use crate::report::{Section, both, share};
+use crate::{ENOUGH, Outcomes};
+
+/// Presets that a call without a name might mean, and the name of each as a row of two columns.
+const CANDIDATES: [(&str, &str); 4] = [
+    ("shingles", "shingles_row"),
+    ("words", "words_row"),
+    ("minwise", "minwise_row"),
+    ("plain", "plain_row"),
+];
+const BARE_RADII: [u32; 2] = [3, 6];
+/// The preset, and the radii with and without the check, that the page recommends.
+const ADVISED: &str = "shingles";
+const ADVISED_RADII: [(u32, bool); 4] = [(3, false), (6, false), (8, true), (10, true)];
+
+/// Leaves a file for each table, which run.sh puts between the page's markers of the same name.
+pub fn write(out: &Path, sections: &[Section]) -> Outcomes<()> {
+    std::fs::write(out.join("advice.md"), advice(sections)?)?;
+    std::fs::write(out.join("bare.md"), bare(sections)?)?;
+    Ok(())
+}
+
+fn heading(text: &mut String, columns: &[String]) -> Outcomes<()> {
+    writeln!(text, "| {} |", columns.join(" | "))?;
+    writeln!(text, "|{}", "---|".repeat(columns.len()))?;
+    Ok(())
+}
+
+/// The set with the number of its near pairs where that says little.
+fn name(section: &Section) -> String {
+    match section.near < ENOUGH {
+        true => format!("{} ({} near pairs)", section.set, section.near),
+        false => section.set.clone(),
+    }
+}
+
+fn advice(sections: &[Section]) -> Outcomes<String> {
+    let mut text = String::new();
+    let column = |(k, check)| match check {
+        true => format!("within {k}, checked"),
+        false => format!("within {k}"),
+    };
+    let mut columns = vec!["set".to_owned()];
+    columns.extend(ADVISED_RADII.map(column));
+    heading(&mut text, &columns)?;
+    for section in sections {
+        write!(text, "| {} |", name(section))?;
+        for (k, check) in ADVISED_RADII {
+            let (found, all) = (
+                section.find(ADVISED, Some(k), check),
+                section.find(ADVISED, Some(k), false),
+            );
+            let candidates = all.map_or(f64::NAN, |m| candidates(m, section.rows));
+            write!(text, " {}; {} |", both(found), share(candidates))?;
+        }
+        writeln!(text)?;
+    }
+    Ok(text)
+}
+
+/// Rows that a search for a row of the set finds besides that row, on average.
+fn candidates(measure: &Measure, rows: usize) -> f64 {
+    2.0 * (measure.exact + measure.near + measure.grey + measure.wrong) / rows as f64
+}
+
+fn bare(sections: &[Section]) -> Outcomes<String> {
+    let mut text = String::new();
+    let mut columns = ["set", "of", "k"].map(str::to_owned).to_vec();
+    columns.extend(CANDIDATES.map(|(preset, _)| format!("`{preset}`")));
+    heading(&mut text, &columns)?;
+    for section in sections {
+        let kinds: [(&str, fn(&(&'static str, &'static str)) -> &'static str); 2] =
+            [("texts", |one| one.0), ("rows", |one| one.1)];
+        for (of, method) in kinds {
+            for k in BARE_RADII {
+                let found =
+                    (CANDIDATES.iter()).map(|one| section.find(method(one), Some(k), false));
+                let found: Vec<_> = found.collect();
+                // A set without a second column has no rows of two.
+                if found.iter().any(Option::is_none) {
+                    continue;
+                }
+                let cells = found
+                    .into_iter()
+                    .map(precise)
+                    .collect::<Vec<_>>()
+                    .join(" | ");
+                writeln!(text, "| {} | {of} | {k} | {cells} |", name(section))?;
+            }
+        }
+    }
+    Ok(text)
+}
+
+/// Presets differ in the third digit of the precision.
+fn precise(measure: Option<&Measure>) -> String {
+    measure.map_or("-".to_owned(), |m| match m.precision.value.is_nan() {
+        true => format!("- / {}", share(m.recall.value)),
+        false => format!("{:.3} / {}", m.precision.value, share(m.recall.value)),
+    })
+}
