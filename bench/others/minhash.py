@@ -5,6 +5,7 @@ import csv
 import resource
 import sys
 import time
+import unicodedata
 
 from datasketch import MinHash, MinHashLSH
 
@@ -13,8 +14,8 @@ THRESHOLD = 0.8
 
 
 def shingles(text):
-    """The 5-grams that simhash_jaccard compares: letters in lower case, runs of spaces as one."""
-    text = " ".join(text.lower().split())
+    """The 5-grams that simhash_jaccard compares: letters and digits of the normal form, nothing between them."""
+    text = "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).lower()))
     return {text[i : i + 5] for i in range(max(len(text) - 4, 1))}
 
 

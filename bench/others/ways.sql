@@ -1,14 +1,17 @@
 -- The ways, each by its own words. What a way finds is checked by the text, the same for all.
 SET client_min_messages = error;
 
-CALL build('simhash_dedup', ARRAY[
+CALL build('simhash_dedup, within 8', ARRAY[
 	$$ALTER TABLE doc ADD fp bigint$$,
 	$$UPDATE doc SET fp = simhash64(body)$$,
 	$$CREATE INDEX doc_fp ON doc USING simhash (fp)$$]);
 VACUUM ANALYZE doc;
-CALL size('simhash_dedup', 'doc_fp');
-CALL ask('simhash_dedup', $$SELECT array_agg(id) FROM doc
+CALL size('simhash_dedup, within 8', 'doc_fp');
+CALL ask('simhash_dedup, within 8', $$SELECT array_agg(id) FROM doc
 	WHERE fp <~> (SELECT fp FROM doc WHERE id = $1) <= 8 AND id <> $1 AND simhash_jaccard(body, $2) >= 0.8$$);
+-- The same column and index.
+CALL ask('simhash_dedup, within 10', $$SELECT array_agg(id) FROM doc
+	WHERE fp <~> (SELECT fp FROM doc WHERE id = $1) <= 10 AND id <> $1 AND simhash_jaccard(body, $2) >= 0.8$$);
 
 -- The fingerprints are the same, and so is the check.
 SELECT EXISTS (SELECT FROM pg_available_extension_versions WHERE name = 'vector' AND version ~ '^0\.([7-9]|[1-9]\d)') AS pgvector \gset

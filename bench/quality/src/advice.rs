@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::measure::Measure;
-use crate::report::{Section, both, share};
+use crate::report::{Section, share};
 use crate::{ENOUGH, Outcomes};
 
 /// Presets that a call without a name might mean, and the name of each as a row of two columns.
@@ -36,7 +36,7 @@ fn heading(text: &mut String, columns: &[String]) -> Outcomes<()> {
 /// The set with the number of its near pairs where that says little.
 fn name(section: &Section) -> String {
     match section.near < ENOUGH {
-        true => format!("{} ({} near pairs)", section.set, section.near),
+        true => format!("{}, {} near", section.set, section.near),
         false => section.set.clone(),
     }
 }
@@ -58,7 +58,7 @@ fn advice(sections: &[Section]) -> Outcomes<String> {
                 section.find(ADVISED, Some(k), false),
             );
             let candidates = all.map_or(f64::NAN, |m| candidates(m, section.rows));
-            write!(text, " {}; {} |", both(found), share(candidates))?;
+            write!(text, " {}; {} |", precise(found), share(candidates))?;
         }
         writeln!(text)?;
     }
@@ -99,7 +99,7 @@ fn bare(sections: &[Section]) -> Outcomes<String> {
     Ok(text)
 }
 
-/// Presets differ in the third digit of the precision.
+/// Precision with a third digit, in which presets and radii differ, and recall.
 fn precise(measure: Option<&Measure>) -> String {
     measure.map_or("-".to_owned(), |m| match m.precision.value.is_nan() {
         true => format!("- / {}", share(m.recall.value)),

@@ -36,7 +36,7 @@ pub struct Set {
     pub titles: Vec<String>,
     pub shingles: Vec<Shingles>,
     pub truth: Truth,
-    /// For each row one row of those that it is connected with by exact and near pairs.
+    /// For each row the first of those that it is connected with by exact and near pairs.
     pub groups: Vec<u32>,
     /// How many near pairs each of these has.
     pub near: Vec<f32>,
@@ -106,7 +106,8 @@ impl Set {
         let mut parents: Vec<u32> = (0..texts.len() as u32).collect();
         for (&(a, b), _) in truth.iter().filter(|(_, kind)| **kind != Kind::Grey) {
             let (a, b) = (root(&mut parents, a), root(&mut parents, b));
-            parents[a as usize] = b;
+            // The same in whatever order the pairs come: intervals are drawn by it.
+            parents[a.max(b) as usize] = a.min(b);
         }
         let groups: Vec<u32> = (0..texts.len() as u32)
             .map(|row| root(&mut parents, row))
@@ -183,4 +184,21 @@ fn root(parents: &mut [u32], mut row: u32) -> u32 {
         row = parents[row as usize];
     }
     row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_named_by_its_first_row() {
+        let texts = vec!["a text".to_owned(); 4];
+        let pairs = [
+            ((2, 3), Kind::Exact),
+            ((1, 2), Kind::Near),
+            ((0, 1), Kind::Grey),
+        ];
+        let set = Set::new("set".to_owned(), texts, Vec::new(), Truth::from(pairs)).unwrap();
+        assert_eq!(set.groups, [0, 1, 1, 1]);
+    }
 }

@@ -118,7 +118,7 @@ pub fn share(value: f64) -> String {
     }
 }
 
-pub fn both(measure: Option<&Measure>) -> String {
+fn both(measure: Option<&Measure>) -> String {
     measure.map_or("-".to_owned(), |m| {
         format!("{} / {}", share(m.precision.value), share(m.recall.value))
     })
