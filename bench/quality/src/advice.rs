@@ -8,12 +8,13 @@ use crate::measure::Measure;
 use crate::report::{Section, share};
 use crate::{ENOUGH, Outcomes};
 
-/// Presets that a call without a name might mean, and the name of each as a row of two columns.
-const CANDIDATES: [(&str, &str); 4] = [
-    ("shingles", "shingles_row"),
-    ("words", "words_row"),
-    ("minwise", "minwise_row"),
-    ("plain", "plain_row"),
+/// Presets that a call without a name might mean, as texts, and as rows of two columns.
+const CANDIDATES: [(&str, [&str; 4]); 2] = [
+    ("texts", ["shingles", "words", "minwise", "plain"]),
+    (
+        "rows",
+        ["shingles_row", "words_row", "minwise_row", "plain_row"],
+    ),
 ];
 const BARE_RADII: [u32; 2] = [3, 6];
 /// The preset, and the radii with and without the check, that the page recommends.
@@ -73,25 +74,17 @@ fn candidates(measure: &Measure, rows: usize) -> f64 {
 fn bare(sections: &[Section]) -> Outcomes<String> {
     let mut text = String::new();
     let mut columns = ["set", "of", "k"].map(str::to_owned).to_vec();
-    columns.extend(CANDIDATES.map(|(preset, _)| format!("`{preset}`")));
+    columns.extend(CANDIDATES[0].1.map(|preset| format!("`{preset}`")));
     heading(&mut text, &columns)?;
     for section in sections {
-        let kinds: [(&str, fn(&(&'static str, &'static str)) -> &'static str); 2] =
-            [("texts", |one| one.0), ("rows", |one| one.1)];
-        for (of, method) in kinds {
+        for (of, methods) in CANDIDATES {
             for k in BARE_RADII {
-                let found =
-                    (CANDIDATES.iter()).map(|one| section.find(method(one), Some(k), false));
-                let found: Vec<_> = found.collect();
+                let found = methods.map(|method| section.find(method, Some(k), false));
                 // A set without a second column has no rows of two.
                 if found.iter().any(Option::is_none) {
                     continue;
                 }
-                let cells = found
-                    .into_iter()
-                    .map(precise)
-                    .collect::<Vec<_>>()
-                    .join(" | ");
+                let cells = found.map(precise).join(" | ");
                 writeln!(text, "| {} | {of} | {k} | {cells} |", name(section))?;
             }
         }
