@@ -889,85 +889,39 @@ COMMENT ON FUNCTION simhash_index_stats_shards(regclass) IS
 	'a placement does not answer';
 
 -- ---------------------------------------------------------------- stored configurations
--- docs/stored.md. Rows are only added, and deleted only by simhash_drop_config and its like, so that
--- a name and a version say for ever what made a fingerprint. Every role may read the tables; the
--- owner of the database may add and drop versions.
--- Defaults, CHECK constraints and BEGIN ATOMIC bodies are parsed while this script runs, when other
--- roles may own schemas on the search_path: they name the schema of each operator and function. The
--- other functions in SQL and plpgsql set the path to pg_catalog, pg_temp.
+-- docs/stored.md. A name stands for one meaning for ever, which a digest of its content tells: rows are
+-- only added, and deleted only by simhash_drop_config, which leaves name and digest. Every role may read
+-- the tables; the owner of the database may add and drop configurations.
+-- CHECK constraints and BEGIN ATOMIC bodies are parsed while this script runs, when other roles may own
+-- schemas on the search_path: they name the schema of each operator and function. The other functions
+-- in SQL and plpgsql set the path to pg_catalog, pg_temp.
 
 CREATE TABLE simhash_catalog.config (
-	name text NOT NULL
-		CHECK (name OPERATOR(pg_catalog.<>) '' AND pg_catalog.strpos(name, '@') OPERATOR(pg_catalog.=) 0),
-	version int NOT NULL CHECK (version OPERATOR(pg_catalog.>) 0),
-	-- By this a session tells whether the version is the one that it has loaded: after a rollback or
-	-- a drop, the same name and version may be made again with another meaning.
-	id uuid NOT NULL DEFAULT pg_catalog.gen_random_uuid(),
-	options jsonb NOT NULL,
+	name text PRIMARY KEY CHECK (name OPERATOR(pg_catalog.<>) ''),
+	digest text NOT NULL CHECK (digest OPERATOR(pg_catalog.~) '^[0-9a-f]{64}$'),
+	dropped boolean NOT NULL DEFAULT false,
+	options jsonb,
 	preset text,
-	dictionary text,
-	dictionary_version int,
-	idf text,
-	idf_version int,
-	created timestamptz NOT NULL DEFAULT pg_catalog.now(),
-	PRIMARY KEY (name, version)
+	words text,
+	stop_words text,
+	frequencies text
 );
 COMMENT ON TABLE simhash_catalog.config IS
-	'stored configurations of simhash64_named; a version never changes';
+	'stored configurations of simhash64_named, which never change; words, stop_words and frequencies '
+	'are digests in table content; of a dropped one the name and the digest stay';
 
-CREATE TABLE simhash_catalog.dictionary (
-	name text NOT NULL
-		CHECK (name OPERATOR(pg_catalog.<>) '' AND pg_catalog.strpos(name, '@') OPERATOR(pg_catalog.=) 0),
-	version int NOT NULL CHECK (version OPERATOR(pg_catalog.>) 0),
-	words int NOT NULL CHECK (words OPERATOR(pg_catalog.>=) 0),
-	created timestamptz NOT NULL DEFAULT pg_catalog.now(),
-	PRIMARY KEY (name, version)
+CREATE TABLE simhash_catalog.content (
+	digest text PRIMARY KEY,
+	documents bigint,
+	terms text[] NOT NULL,
+	about text[]
 );
-COMMENT ON TABLE simhash_catalog.dictionary IS
-	'versions of dictionaries, and how many words and stop words each holds';
-
--- What each version added or removed.
-CREATE TABLE simhash_catalog.dictionary_word (
-	dictionary text NOT NULL,
-	version int NOT NULL,
-	kind text NOT NULL CHECK (kind OPERATOR(pg_catalog.=) 'word' OR kind OPERATOR(pg_catalog.=) 'stop'),
-	word text NOT NULL
-		CHECK (word OPERATOR(pg_catalog.<>) '' AND pg_catalog.length(word) OPERATOR(pg_catalog.<=) 200),
-	tag text,
-	removed boolean NOT NULL DEFAULT false,
-	PRIMARY KEY (dictionary, kind, word, version)
-);
-CREATE INDEX dictionary_word_version ON simhash_catalog.dictionary_word (dictionary, version);
-COMMENT ON TABLE simhash_catalog.dictionary_word IS
-	'words and stop words that each version of a dictionary added or removed';
-
-CREATE TABLE simhash_catalog.idf (
-	name text NOT NULL
-		CHECK (name OPERATOR(pg_catalog.<>) '' AND pg_catalog.strpos(name, '@') OPERATOR(pg_catalog.=) 0),
-	version int NOT NULL CHECK (version OPERATOR(pg_catalog.>) 0),
-	documents bigint NOT NULL CHECK (documents OPERATOR(pg_catalog.>=) 0::bigint),
-	terms bigint NOT NULL CHECK (terms OPERATOR(pg_catalog.>=) 0::bigint),
-	source text NOT NULL,
-	created timestamptz NOT NULL DEFAULT pg_catalog.now(),
-	PRIMARY KEY (name, version)
-);
-COMMENT ON TABLE simhash_catalog.idf IS
-	'frozen tables of document frequencies, and how many terms each holds';
-
-CREATE TABLE simhash_catalog.idf_term (
-	name text NOT NULL,
-	version int NOT NULL,
-	term text NOT NULL CHECK (pg_catalog.length(term) OPERATOR(pg_catalog.<=) 200),
-	documents bigint NOT NULL CHECK (documents OPERATOR(pg_catalog.>) 0::bigint),
-	PRIMARY KEY (name, version, term)
-);
-COMMENT ON TABLE simhash_catalog.idf_term IS 'how many documents hold a word';
+COMMENT ON TABLE simhash_catalog.content IS
+	'lists of words that configurations share: with the tag of each word, or, where documents says how '
+	'many were counted, with the number of those that hold it';
 
 SELECT pg_catalog.pg_extension_config_dump('simhash_catalog.config', '');
-SELECT pg_catalog.pg_extension_config_dump('simhash_catalog.dictionary', '');
-SELECT pg_catalog.pg_extension_config_dump('simhash_catalog.dictionary_word', '');
-SELECT pg_catalog.pg_extension_config_dump('simhash_catalog.idf', '');
-SELECT pg_catalog.pg_extension_config_dump('simhash_catalog.idf_term', '');
+SELECT pg_catalog.pg_extension_config_dump('simhash_catalog.content', '');
 
 -- Objects with privileges of their own belong to the bootstrap superuser, not to the role that
 -- creates the extension, and lose what that role's default privileges grant. Otherwise a role that is
@@ -980,7 +934,7 @@ DECLARE
 BEGIN
 	EXECUTE pg_catalog.format('ALTER SCHEMA simhash_catalog OWNER TO %I', owner);
 	EXECUTE pg_catalog.format('ALTER SCHEMA simhash_methods OWNER TO %I', owner);
-	FOREACH made IN ARRAY '{config,dictionary,dictionary_word,idf,idf_term}'::pg_catalog.name[] LOOP
+	FOREACH made IN ARRAY '{config,content}'::pg_catalog.name[] LOOP
 		EXECUTE pg_catalog.format('ALTER TABLE simhash_catalog.%I OWNER TO %I', made, owner);
 	END LOOP;
 	FOR other IN
@@ -1005,55 +959,180 @@ GRANT SELECT ON ALL TABLES IN SCHEMA simhash_catalog TO PUBLIC;
 -- AUTHORIZATION pg_database_owner, which only a superuser can restore.
 GRANT SELECT, INSERT, DELETE ON ALL TABLES IN SCHEMA simhash_catalog TO pg_database_owner;
 
+-- Keys of objects in the order of their bytes in UTF-8: jsonb orders them in the encoding of the database.
+CREATE FUNCTION simhash_catalog.canonical(value jsonb) RETURNS text
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN CASE jsonb_typeof($1)
+		WHEN 'object' THEN (SELECT concat('{', string_agg(concat(to_jsonb(e.key), ':',
+				CASE WHEN jsonb_typeof(e.value) IN ('object', 'array') THEN simhash_catalog.canonical(e.value)
+					ELSE e.value::text END), ',' ORDER BY convert_to(e.key, 'UTF8')), '}')
+			FROM jsonb_each($1) AS e)
+		WHEN 'array' THEN (SELECT concat('[', string_agg(
+				CASE WHEN jsonb_typeof(e.value) IN ('object', 'array') THEN simhash_catalog.canonical(e.value)
+					ELSE e.value::text END, ',' ORDER BY e.place), ']')
+			FROM jsonb_array_elements($1) WITH ORDINALITY AS e (value, place))
+		ELSE $1::text END;
+END $$;
+COMMENT ON FUNCTION simhash_catalog.canonical(jsonb) IS
+	'one text for the same JSON, whatever the encoding of the database';
+
+CREATE FUNCTION simhash_catalog.digest_of(content simhash_catalog.content) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT encode(sha256(convert_to(concat($1.documents, array_to_json($1.terms), array_to_json($1.about)), 'UTF8')), 'hex')
+$$;
+COMMENT ON FUNCTION simhash_catalog.digest_of(simhash_catalog.content) IS
+	'SHA-256 of a list of words, the same on every server';
+
+CREATE FUNCTION simhash_catalog.digest_of(config simhash_catalog.config) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT encode(sha256(convert_to(simhash_catalog.canonical(
+		jsonb_build_array($1.options, $1.preset, $1.words, $1.stop_words, $1.frequencies)), 'UTF8')), 'hex')
+$$;
+COMMENT ON FUNCTION simhash_catalog.digest_of(simhash_catalog.config) IS
+	'SHA-256 of all that a configuration means, the same on every server';
+
+CREATE FUNCTION simhash_catalog.fault_of(content simhash_catalog.content) RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	wrong record;
+BEGIN
+	IF coalesce(array_ndims($1.terms), 1) <> 1 OR coalesce(array_lower($1.terms, 1), 1) <> 1
+		OR $1.about IS NOT NULL AND array_dims($1.about) IS DISTINCT FROM array_dims($1.terms)
+		OR $1.documents IS NOT NULL AND $1.about IS NULL AND cardinality($1.terms) > 0 THEN
+		RETURN 'It must be a list of words, and as many tags or counts.';
+	END IF;
+	SELECT left(t.term, 40) AS term, t.term IS NULL AS is_null, length(t.term) AS length, t.about INTO wrong
+	FROM unnest($1.terms, $1.about) AS t (term, about)
+	WHERE t.term IS NULL OR length(t.term) NOT BETWEEN 1 AND 200 OR CASE WHEN $1.documents IS NOT NULL
+		THEN t.about IS NULL OR t.about !~ '^[1-9][0-9]{0,17}$' OR t.about::numeric > $1.documents::numeric END LIMIT 1;
+	RETURN CASE WHEN NOT FOUND THEN NULL
+		WHEN wrong.is_null THEN 'A word is NULL.'
+		WHEN wrong.length BETWEEN 1 AND 200 THEN format('Word "%s" is in %s of %s documents.', wrong.term, wrong.about, $1.documents)
+		ELSE format('"%s" has %s characters; a word has 1 to 200.',
+			wrong.term || CASE WHEN wrong.length > 40 THEN '...' ELSE '' END, wrong.length) END;
+END $$;
+COMMENT ON FUNCTION simhash_catalog.fault_of(simhash_catalog.content) IS
+	'what is wrong with a list of words; NULL if nothing is';
+
+CREATE FUNCTION simhash_catalog.fault_of(config simhash_catalog.config) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT CASE WHEN $1.digest IS DISTINCT FROM simhash_catalog.digest_of($1) THEN 'Its row was changed.' ELSE (
+		SELECT format(CASE WHEN c.digest IS NULL THEN 'Its %s are missing.' ELSE 'Its %s were changed.' END, u.kind)
+		FROM (VALUES ('words', $1.words), ('stop words', $1.stop_words), ('frequencies', $1.frequencies)) AS u (kind, digest)
+			LEFT JOIN simhash_catalog.content AS c ON c.digest = u.digest
+		WHERE u.digest IS NOT NULL AND (c.digest IS NULL OR c.digest <> simhash_catalog.digest_of(c)
+			OR (c.documents IS NOT NULL) <> (u.kind = 'frequencies')) LIMIT 1) END
+$$;
+COMMENT ON FUNCTION simhash_catalog.fault_of(simhash_catalog.config) IS
+	'what is wrong with a stored configuration; NULL if it is whole';
+
+CREATE FUNCTION simhash_catalog.check_options(options jsonb, preset text, words boolean, frequencies boolean) RETURNS void
+LANGUAGE c IMMUTABLE AS 'MODULE_PATHNAME', 'simhash_check_options';
+COMMENT ON FUNCTION simhash_catalog.check_options(jsonb, text, boolean, boolean) IS
+	'raises an error unless options are valid for a row or for a text, preset names a preset, and '
+	'they use the words and the frequencies that are stored with them';
+
+CREATE FUNCTION simhash_catalog.check_writer(dropping boolean, lock boolean) RETURNS void
+LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_check_config_writer';
+COMMENT ON FUNCTION simhash_catalog.check_writer(boolean, boolean) IS
+	'raises an error unless the caller may add configurations (or drop them) and sees all of them; '
+	'with lock one transaction at a time goes on';
+
+CREATE FUNCTION simhash_catalog.delete_config(name text) RETURNS void
+LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_delete_config';
+COMMENT ON FUNCTION simhash_catalog.delete_config(text) IS
+	'deletes the row of a configuration, and the lists of words that no other one has';
+
 CREATE FUNCTION simhash_catalog.is_dropping() RETURNS boolean
 LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_is_dropping';
-COMMENT ON FUNCTION simhash_catalog.is_dropping() IS 'is simhash_catalog.delete_version running';
+COMMENT ON FUNCTION simhash_catalog.is_dropping() IS 'is simhash_catalog.delete_config running';
 
-CREATE FUNCTION simhash_catalog.keep_versions() RETURNS trigger
+CREATE FUNCTION simhash_catalog.keep_rows() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	PERFORM simhash_catalog.hide_context();
 	RAISE EXCEPTION 'cannot change rows of table "%.%"', TG_TABLE_SCHEMA, TG_TABLE_NAME
 		USING ERRCODE = 'object_not_in_prerequisite_state',
-			HINT = 'Make a new version instead, or drop one that is not in use with '
-				'simhash_drop_config, simhash_drop_dictionary or simhash_drop_idf.';
+			HINT = 'Make another configuration with simhash_create_config, or drop one with simhash_drop_config.';
 END $$;
-COMMENT ON FUNCTION simhash_catalog.keep_versions() IS
-	'trigger on the tables of versions: raises an error, since a version never changes and only '
-	'simhash_drop_config and its like delete one';
-CREATE TRIGGER keep_versions BEFORE UPDATE OR TRUNCATE ON simhash_catalog.config
-	FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.keep_versions();
-CREATE TRIGGER keep_versions BEFORE UPDATE OR TRUNCATE ON simhash_catalog.dictionary
-	FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.keep_versions();
-CREATE TRIGGER keep_versions BEFORE UPDATE OR TRUNCATE ON simhash_catalog.dictionary_word
-	FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.keep_versions();
-CREATE TRIGGER keep_versions BEFORE UPDATE OR TRUNCATE ON simhash_catalog.idf
-	FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.keep_versions();
-CREATE TRIGGER keep_versions BEFORE UPDATE OR TRUNCATE ON simhash_catalog.idf_term
-	FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.keep_versions();
-CREATE TRIGGER keep_version BEFORE DELETE ON simhash_catalog.config
-	FOR EACH STATEMENT WHEN (NOT simhash_catalog.is_dropping()) EXECUTE FUNCTION simhash_catalog.keep_versions();
-CREATE TRIGGER keep_version BEFORE DELETE ON simhash_catalog.dictionary
-	FOR EACH STATEMENT WHEN (NOT simhash_catalog.is_dropping()) EXECUTE FUNCTION simhash_catalog.keep_versions();
-CREATE TRIGGER keep_version BEFORE DELETE ON simhash_catalog.dictionary_word
-	FOR EACH STATEMENT WHEN (NOT simhash_catalog.is_dropping()) EXECUTE FUNCTION simhash_catalog.keep_versions();
-CREATE TRIGGER keep_version BEFORE DELETE ON simhash_catalog.idf
-	FOR EACH STATEMENT WHEN (NOT simhash_catalog.is_dropping()) EXECUTE FUNCTION simhash_catalog.keep_versions();
-CREATE TRIGGER keep_version BEFORE DELETE ON simhash_catalog.idf_term
-	FOR EACH STATEMENT WHEN (NOT simhash_catalog.is_dropping()) EXECUTE FUNCTION simhash_catalog.keep_versions();
+COMMENT ON FUNCTION simhash_catalog.keep_rows() IS
+	'trigger on the tables of configurations: raises an error, since a configuration never changes';
+
+CREATE FUNCTION simhash_catalog.add_content() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	fault CONSTANT text := CASE WHEN NEW.digest IS DISTINCT FROM simhash_catalog.digest_of(NEW)
+		THEN 'Its digest is another one.' ELSE simhash_catalog.fault_of(NEW) END;
+BEGIN
+	PERFORM simhash_catalog.hide_context();
+	IF fault IS NOT NULL THEN
+		RAISE EXCEPTION 'invalid list of words "%"', NEW.digest USING ERRCODE = 'invalid_parameter_value', DETAIL = fault;
+	END IF;
+	RETURN CASE WHEN EXISTS (SELECT FROM simhash_catalog.content AS c WHERE c.digest = NEW.digest) THEN NULL ELSE NEW END;
+END $$;
+COMMENT ON FUNCTION simhash_catalog.add_content() IS
+	'trigger: checks a new list of words, and passes over one that is there';
+
+CREATE FUNCTION simhash_catalog.add_config() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	here simhash_catalog.config;
+BEGIN
+	PERFORM simhash_catalog.hide_context();
+	IF NOT NEW.dropped THEN
+		PERFORM simhash_catalog.check_options(NEW.options, NEW.preset, NEW.words IS NOT NULL, NEW.frequencies IS NOT NULL);
+	END IF;
+	IF CASE WHEN NEW.dropped THEN num_nonnulls(NEW.options, NEW.preset, NEW.words, NEW.stop_words, NEW.frequencies) > 0
+		ELSE NEW.options IS NULL OR NEW.digest IS DISTINCT FROM simhash_catalog.digest_of(NEW) END THEN
+		RAISE EXCEPTION 'invalid row of configuration "%"', NEW.name USING ERRCODE = 'invalid_parameter_value',
+			DETAIL = 'Its digest is another one.';
+	END IF;
+	SELECT * INTO here FROM simhash_catalog.config AS c WHERE c.name = NEW.name;
+	IF here.digest <> NEW.digest THEN
+		RAISE EXCEPTION 'configuration "%" % with another meaning', NEW.name,
+			CASE WHEN here.dropped THEN 'was there before' ELSE 'is there' END
+			USING ERRCODE = 'duplicate_object', HINT = 'A name means the same for ever: choose another one.';
+	ELSIF here.dropped AND NOT NEW.dropped THEN
+		PERFORM simhash_catalog.delete_config(NEW.name);
+	ELSIF here.name IS NOT NULL THEN
+		RETURN NULL;
+	END IF;
+	RETURN NEW;
+END $$;
+COMMENT ON FUNCTION simhash_catalog.add_config() IS
+	'trigger: checks a new configuration, passes over one that is there, and refuses another meaning of its name';
+
+CREATE TRIGGER add_config BEFORE INSERT ON simhash_catalog.config
+	FOR EACH ROW EXECUTE FUNCTION simhash_catalog.add_config();
+CREATE TRIGGER add_content BEFORE INSERT ON simhash_catalog.content
+	FOR EACH ROW EXECUTE FUNCTION simhash_catalog.add_content();
+CREATE TRIGGER keep_rows BEFORE UPDATE OR TRUNCATE ON simhash_catalog.config
+	FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.keep_rows();
+CREATE TRIGGER keep_rows BEFORE UPDATE OR TRUNCATE ON simhash_catalog.content
+	FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.keep_rows();
+CREATE TRIGGER keep_row BEFORE DELETE ON simhash_catalog.config
+	FOR EACH STATEMENT WHEN (NOT simhash_catalog.is_dropping()) EXECUTE FUNCTION simhash_catalog.keep_rows();
+CREATE TRIGGER keep_row BEFORE DELETE ON simhash_catalog.content
+	FOR EACH STATEMENT WHEN (NOT simhash_catalog.is_dropping()) EXECUTE FUNCTION simhash_catalog.keep_rows();
 
 -- STABLE: they read tables.
 CREATE FUNCTION simhash64_named(record record, name text) RETURNS bigint
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_row_named';
 COMMENT ON FUNCTION simhash64_named(record, text) IS
-	'64-bit fingerprint of a row by a stored configuration, name or name@version; not for CHECK '
-	'constraints, which a restore checks before it has the configuration';
+	'64-bit fingerprint of a row by a stored configuration; not for CHECK constraints, which a '
+	'restore checks before it has the configuration';
 
 CREATE FUNCTION simhash64_named_text(text text, name text) RETURNS bigint
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_text_named';
 COMMENT ON FUNCTION simhash64_named_text(text, text) IS
-	'64-bit fingerprint of a text by a stored configuration, name or name@version; not for CHECK '
-	'constraints, which a restore checks before it has the configuration';
+	'64-bit fingerprint of a text by a stored configuration; not for CHECK constraints, which a '
+	'restore checks before it has the configuration';
+
+CREATE FUNCTION simhash_config_digest(name text) RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_config_digest';
+COMMENT ON FUNCTION simhash_config_digest(text) IS
+	'SHA-256 of all that a stored configuration means, the same on every server; reads and checks all of it';
 
 CREATE FUNCTION simhash_terms(text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS SETOF text
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 100 AS 'MODULE_PATHNAME', 'simhash_terms';
@@ -1063,220 +1142,43 @@ COMMENT ON FUNCTION simhash_terms(text, jsonb, text) IS
 CREATE FUNCTION simhash_catalog.terms(text text, options jsonb, preset text) RETURNS SETOF text
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 100 AS 'MODULE_PATHNAME', 'simhash_terms';
 COMMENT ON FUNCTION simhash_catalog.terms(text, jsonb, text) IS
-	'the function simhash_terms, for simhash_build_idf';
+	'the function simhash_terms, for simhash_catalog.count_terms';
 
-CREATE FUNCTION simhash_catalog.dictionary_words(dictionary text, version int)
-RETURNS TABLE (kind text, word text, tag text)
-LANGUAGE sql STABLE PARALLEL SAFE
-BEGIN ATOMIC
-	SELECT l.kind, l.word, l.tag FROM (
-		SELECT DISTINCT ON (w.kind, w.word) w.kind, w.word, w.tag, w.removed
-		FROM simhash_catalog.dictionary_word AS w
-		WHERE w.dictionary OPERATOR(pg_catalog.=) $1 AND w.version OPERATOR(pg_catalog.<=) $2
-		ORDER BY w.kind, w.word, w.version DESC) AS l
-	WHERE NOT l.removed;
-END;
-COMMENT ON FUNCTION simhash_catalog.dictionary_words(text, int) IS
-	'the function simhash_dictionary_words, for other functions of the extension';
-
-CREATE FUNCTION simhash_dictionary_words(dictionary text, version int)
-RETURNS TABLE (kind text, word text, tag text)
-LANGUAGE sql STABLE PARALLEL SAFE
-BEGIN ATOMIC
-	SELECT d.kind, d.word, d.tag FROM simhash_catalog.dictionary_words($1, $2) AS d;
-END;
-COMMENT ON FUNCTION simhash_dictionary_words(text, int) IS
-	'the words and stop words of a version of a dictionary';
-
--- ---------------------------------------------------------------- making versions
-
-CREATE FUNCTION simhash_catalog.check_options(options jsonb, preset text, dictionary boolean, idf boolean) RETURNS void
-LANGUAGE c IMMUTABLE AS 'MODULE_PATHNAME', 'simhash_check_options';
-COMMENT ON FUNCTION simhash_catalog.check_options(jsonb, text, boolean, boolean) IS
-	'raises an error unless options are valid for a row or for a text, preset names a preset, and '
-	'they use the dictionary and the idf table that are stored with them';
-
-CREATE FUNCTION simhash_catalog.check_name(kind text, name text) RETURNS void
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+-- Of a word that is given twice the last one counts, and one that is given before one of base.
+CREATE FUNCTION simhash_catalog.list_of(
+	base text, terms text[], about text[], documents bigint, without text[]
+) RETURNS simhash_catalog.content
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	list simhash_catalog.content;
 BEGIN
-	PERFORM simhash_catalog.hide_context();
-	IF $2 IS NULL THEN
-		RAISE EXCEPTION 'name of % must not be NULL', $1 USING ERRCODE = 'null_value_not_allowed';
-	ELSIF $2 = '' OR strpos($2, '@') > 0 THEN
-		RAISE EXCEPTION 'invalid name of %: "%"', $1, $2
-			USING ERRCODE = 'invalid_name', HINT = 'A name must not be empty and must not contain "@".';
+	SELECT coalesce($4, (SELECT c.documents FROM simhash_catalog.content AS c WHERE c.digest = $1)), coalesce(array_agg(l.term), '{}'), CASE WHEN count(l.about) > 0 THEN array_agg(l.about) END
+	INTO list.documents, list.terms, list.about
+	FROM (
+		SELECT DISTINCT ON (convert_to(g.term, 'UTF8')) g.* FROM (
+			SELECT t.term, t.about, t.place, 1 AS source
+			FROM unnest($2, $3) WITH ORDINALITY AS t (term, about, place)
+			UNION ALL
+			SELECT t.term, t.about, t.place, 2 FROM simhash_catalog.content AS c,
+				unnest(c.terms, c.about) WITH ORDINALITY AS t (term, about, place) WHERE c.digest = $1) AS g
+		WHERE NOT EXISTS (SELECT FROM unnest($5) AS w WHERE w = g.term)
+		ORDER BY convert_to(g.term, 'UTF8'), g.source, g.place DESC) AS l;
+	IF cardinality(list.terms) = 0 AND list.documents IS NULL THEN
+		RETURN NULL;
 	END IF;
+	list.digest := simhash_catalog.digest_of(list);
+	RETURN list;
 END $$;
-COMMENT ON FUNCTION simhash_catalog.check_name(text, text) IS
-	'raises an error unless a configuration, dictionary or idf table may have this name';
+COMMENT ON FUNCTION simhash_catalog.list_of(text, text[], text[], bigint, text[]) IS
+	'the list of words base with more words and without some; NULL if it is empty';
 
--- kind is the table of versions: config, dictionary or idf.
-CREATE FUNCTION simhash_catalog.check_writer(kind text, name text, dropping boolean) RETURNS void
-LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_check_writer';
-COMMENT ON FUNCTION simhash_catalog.check_writer(text, text, boolean) IS
-	'raises an error unless the caller may make versions (or drop them) and sees the newest';
-
-CREATE FUNCTION simhash_catalog.lock_versions(kind text, name text, dropping boolean) RETURNS void
-LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_lock_versions';
-COMMENT ON FUNCTION simhash_catalog.lock_versions(text, text, boolean) IS
-	'as check_writer, and lets one transaction at a time make or drop versions, so that numbers '
-	'are unique and without gaps';
-
-CREATE FUNCTION simhash_create_config(
-	name text, options jsonb DEFAULT '{}', preset text DEFAULT NULL, dictionary text DEFAULT NULL,
-	idf text DEFAULT NULL
-) RETURNS int
+CREATE FUNCTION simhash_catalog.count_terms(
+	name text, relation regclass, column_name name, words text[], min_documents int
+) RETURNS simhash_catalog.content
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
 DECLARE
-	of_dictionary int;
-	idf_name text := split_part($5, '@', 1);
-	of_idf int;
-	there text;
-	made int;
-BEGIN
-	PERFORM simhash_catalog.hide_context();
-	PERFORM simhash_catalog.check_name('a configuration', $1);
-	PERFORM simhash_catalog.check_options($2, $3, $4 IS NOT NULL, $5 IS NOT NULL);
-	PERFORM simhash_catalog.lock_versions('config', $1, false);
-	IF $4 IS NOT NULL THEN
-		SELECT max(d.version) INTO of_dictionary FROM simhash_catalog.dictionary AS d WHERE d.name = $4;
-		IF of_dictionary IS NULL THEN
-			RAISE EXCEPTION 'dictionary "%" does not exist', $4 USING ERRCODE = 'undefined_object',
-				HINT = 'Create it with simhash_add_word.';
-		END IF;
-	END IF;
-	IF $5 IS NOT NULL THEN
-		SELECT max(i.version) FILTER (WHERE strpos($5, '@') = 0 OR i.version::text = split_part($5, '@', 2)),
-			string_agg(i.version::text, ', ' ORDER BY i.version)
-		INTO of_idf, there FROM simhash_catalog.idf AS i WHERE i.name = idf_name;
-		IF there IS NULL THEN
-			RAISE EXCEPTION 'idf table "%" does not exist', $5 USING ERRCODE = 'undefined_object',
-				HINT = 'Create it with simhash_build_idf.';
-		ELSIF of_idf IS NULL THEN
-			RAISE EXCEPTION 'version "%" of idf table "%" does not exist', split_part($5, '@', 2), idf_name
-				USING ERRCODE = 'undefined_object', HINT = format('Its versions are %s.', there);
-		END IF;
-	END IF;
-	SELECT coalesce(max(c.version), 0) + 1 INTO made FROM simhash_catalog.config AS c WHERE c.name = $1;
-	INSERT INTO simhash_catalog.config
-		(name, version, options, preset, dictionary, dictionary_version, idf, idf_version)
-	VALUES ($1, made, coalesce($2, '{}'), $3, $4, of_dictionary, idf_name, of_idf);
-	RETURN made;
-END $$;
-COMMENT ON FUNCTION simhash_create_config(text, jsonb, text, text, text) IS
-	'adds a version of a stored configuration, and returns its number';
-
-CREATE FUNCTION simhash_catalog.check_words(dictionary text, kind text, words text[]) RETURNS void
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-	wrong text;
-BEGIN
-	PERFORM simhash_catalog.hide_context();
-	IF $3 IS NULL OR EXISTS (SELECT FROM unnest($3) AS g WHERE g IS NULL) THEN
-		RAISE EXCEPTION 'words must not be NULL' USING ERRCODE = 'null_value_not_allowed';
-	END IF;
-	SELECT g INTO wrong FROM unnest($3) AS g WHERE length(g) NOT BETWEEN 1 AND 200 LIMIT 1;
-	IF FOUND THEN
-		RAISE EXCEPTION 'invalid % for dictionary "%": "%"',
-			CASE $2 WHEN 'stop' THEN 'stop word' ELSE 'word' END, $1,
-			CASE WHEN length(wrong) > 40 THEN left(wrong, 40) || '...' ELSE wrong END
-			USING ERRCODE = 'invalid_parameter_value',
-				DETAIL = format('It has %s characters; a word has 1 to 200.', length(wrong));
-	END IF;
-END $$;
-COMMENT ON FUNCTION simhash_catalog.check_words(text, text, text[]) IS
-	'raises an error unless a dictionary may have these words';
-
-CREATE FUNCTION simhash_catalog.change_dictionary(
-	dictionary text, kind text, words text[], tag text, remove boolean
-) RETURNS int
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
-DECLARE
-	newest int;
-	missing text;
-	changed boolean;
-	more int;
-BEGIN
-	PERFORM simhash_catalog.hide_context();
-	PERFORM simhash_catalog.check_name('a dictionary', $1);
-	PERFORM simhash_catalog.check_words($1, $2, $3);
-	PERFORM simhash_catalog.lock_versions('dictionary', $1, false);
-	SELECT coalesce(max(d.version), 0) INTO newest FROM simhash_catalog.dictionary AS d WHERE d.name = $1;
-	WITH given AS (SELECT DISTINCT g AS word FROM unnest($3) AS g),
-	-- Looked up word by word: the dictionary may be large.
-	now AS (
-		SELECT g.word, w.removed IS FALSE AS there,
-			w.removed IS FALSE AND w.tag IS NOT DISTINCT FROM $4 AS same
-		FROM given AS g LEFT JOIN LATERAL (
-			SELECT d.tag, d.removed FROM simhash_catalog.dictionary_word AS d
-			WHERE d.dictionary = $1 AND d.kind = $2 AND d.word = g.word
-			ORDER BY d.version DESC LIMIT 1) AS w ON true),
-	changes AS (
-		INSERT INTO simhash_catalog.dictionary_word (dictionary, version, kind, word, tag, removed)
-		SELECT $1, newest + 1, $2, n.word, CASE WHEN $5 THEN NULL ELSE $4 END, $5
-		FROM now AS n WHERE $5 OR NOT n.same)
-	SELECT min(n.word) FILTER (WHERE $5 AND NOT n.there), bool_or($5 OR NOT n.same),
-		sum(CASE WHEN $5 THEN -1 WHEN n.there THEN 0 ELSE 1 END)
-	INTO missing, changed, more FROM now AS n;
-	IF missing IS NOT NULL THEN
-		RAISE EXCEPTION 'dictionary "%" has no % "%"',
-			$1, CASE $2 WHEN 'stop' THEN 'stop word' ELSE 'word' END, missing
-			USING ERRCODE = 'undefined_object';
-	ELSIF changed IS NOT TRUE THEN
-		RETURN newest;
-	END IF;
-	INSERT INTO simhash_catalog.dictionary (name, version, words)
-	SELECT $1, newest + 1, coalesce(max(d.words), 0) + more
-	FROM simhash_catalog.dictionary AS d WHERE d.name = $1 AND d.version = newest;
-	-- A configuration that uses the dictionary gets a version with the new words: those that it has
-	-- must not change.
-	INSERT INTO simhash_catalog.config
-		(name, version, options, preset, dictionary, dictionary_version, idf, idf_version)
-	SELECT c.name, c.version + 1, c.options, c.preset, c.dictionary, newest + 1, c.idf, c.idf_version
-	FROM (SELECT DISTINCT ON (a.name) a.* FROM simhash_catalog.config AS a ORDER BY a.name, a.version DESC) AS c
-	WHERE c.dictionary = $1;
-	RETURN newest + 1;
-END $$;
-COMMENT ON FUNCTION simhash_catalog.change_dictionary(text, text, text[], text, boolean) IS
-	'adds a version of a dictionary, and one of every configuration that uses it; implementation '
-	'of simhash_add_word and its like';
-
-CREATE FUNCTION simhash_add_words(dictionary text, words text[], tag text DEFAULT NULL) RETURNS int
-LANGUAGE sql BEGIN ATOMIC SELECT simhash_catalog.change_dictionary($1, 'word', $2, $3, false); END;
-CREATE FUNCTION simhash_add_word(dictionary text, word text, tag text DEFAULT NULL) RETURNS int
-LANGUAGE sql BEGIN ATOMIC SELECT simhash_catalog.change_dictionary($1, 'word', ARRAY[$2], $3, false); END;
-CREATE FUNCTION simhash_remove_word(dictionary text, word text) RETURNS int
-LANGUAGE sql BEGIN ATOMIC SELECT simhash_catalog.change_dictionary($1, 'word', ARRAY[$2], NULL, true); END;
-CREATE FUNCTION simhash_add_stop_words(dictionary text, words text[]) RETURNS int
-LANGUAGE sql BEGIN ATOMIC SELECT simhash_catalog.change_dictionary($1, 'stop', $2, NULL, false); END;
-CREATE FUNCTION simhash_add_stop_word(dictionary text, word text) RETURNS int
-LANGUAGE sql BEGIN ATOMIC SELECT simhash_catalog.change_dictionary($1, 'stop', ARRAY[$2], NULL, false); END;
-CREATE FUNCTION simhash_remove_stop_word(dictionary text, word text) RETURNS int
-LANGUAGE sql BEGIN ATOMIC SELECT simhash_catalog.change_dictionary($1, 'stop', ARRAY[$2], NULL, true); END;
-COMMENT ON FUNCTION simhash_add_words(text, text[], text) IS
-	'adds words that are not cut, tag being a part of speech (n, v, ...); returns the '
-	'dictionary''s version';
-COMMENT ON FUNCTION simhash_add_word(text, text, text) IS
-	'adds a word that is not cut, tag being its part of speech (n, v, ...); returns the '
-	'dictionary''s version';
-COMMENT ON FUNCTION simhash_remove_word(text, text) IS
-	'removes a word; returns the dictionary''s version';
-COMMENT ON FUNCTION simhash_add_stop_words(text, text[]) IS
-	'adds stop words, which make no feature; returns the dictionary''s version';
-COMMENT ON FUNCTION simhash_add_stop_word(text, text) IS
-	'adds a stop word, which makes no feature; returns the dictionary''s version';
-COMMENT ON FUNCTION simhash_remove_stop_word(text, text) IS
-	'removes a stop word; returns the dictionary''s version';
-
-CREATE FUNCTION simhash_build_idf(
-	name text, relation regclass, text name, dictionary text DEFAULT NULL, min_documents int DEFAULT 1
-) RETURNS int
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
-DECLARE
-	options jsonb;
+	options CONSTANT jsonb := jsonb_build_object('dictionary', coalesce(to_jsonb($4), '[]'));
+	counted simhash_catalog.content;
 	part record;
 	-- The temporary table of each part's counts; the user's own may have any name but this one.
 	parts CONSTANT text := 'simhash_idf_' || replace(gen_random_uuid()::text, '-', '');
@@ -1285,23 +1187,8 @@ DECLARE
 	last bigint;
 	batch bigint;
 	total bigint := 0;
-	made int;
-	stored bigint;
 BEGIN
 	PERFORM simhash_catalog.hide_context();
-	-- Checked now rather than after hours of counting.
-	PERFORM simhash_catalog.check_name('an idf table', $1);
-	IF $2 IS NULL OR $3 IS NULL OR $5 IS NULL THEN
-		RAISE EXCEPTION 'arguments "relation", "text" and "min_documents" must not be NULL'
-			USING ERRCODE = 'null_value_not_allowed';
-	ELSIF $4 IS NOT NULL AND NOT EXISTS (SELECT FROM simhash_catalog.dictionary AS d WHERE d.name = $4) THEN
-		RAISE EXCEPTION 'dictionary "%" does not exist', $4 USING ERRCODE = 'undefined_object',
-			HINT = 'Create it with simhash_add_word.';
-	END IF;
-	PERFORM simhash_catalog.check_column($2, $3);
-	PERFORM simhash_catalog.check_writer('idf', $1, false);
-	SELECT jsonb_build_object('dictionary', coalesce(jsonb_agg(d.word), '[]')) INTO options
-	FROM simhash_catalog.dictionary_words($4, 2147483647) AS d WHERE d.kind = 'word';
 	EXECUTE format('CREATE TEMP TABLE pg_temp.%I (term text, documents bigint) ON COMMIT DROP', parts);
 	-- Leaf partitions and plain tables are processed in ranges of pages, anything else at once: views,
 	-- foreign tables, tables with children.
@@ -1328,642 +1215,137 @@ BEGIN
 				CASE WHEN first + step <= last THEN format('(%s,0)', first + step)::tid END;
 			total := total + batch;
 			first := first + step;
-			RAISE NOTICE 'idf table "%": % of % pages of %, % documents',
+			RAISE NOTICE 'configuration "%": % of % pages of %, % documents',
 				$1, least(first, last), last, part.relation, total;
 			EXIT WHEN first > last;
 		END LOOP;
 	END LOOP;
-	-- Locked only now: other sessions may make versions while this one counts.
-	PERFORM simhash_catalog.lock_versions('idf', $1, false);
-	SELECT coalesce(max(i.version), 0) + 1 INTO made FROM simhash_catalog.idf AS i WHERE i.name = $1;
-	EXECUTE format('INSERT INTO simhash_catalog.idf_term (name, version, term, documents)
-		SELECT $1, $2, p.term, sum(p.documents) FROM pg_temp.%I AS p
-		GROUP BY p.term HAVING sum(p.documents) >= $3::numeric', parts)
-	USING $1, made, $5;
-	GET DIAGNOSTICS stored = ROW_COUNT;
-	INSERT INTO simhash_catalog.idf (name, version, documents, terms, source)
-	SELECT $1, made, total, stored, format('%I.%I (%I)', n.nspname, c.relname, $3)
-	FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = $2::oid;
+	EXECUTE format('SELECT array_agg(t.term), array_agg(t.documents::text) FROM (
+			SELECT p.term, sum(p.documents) AS documents FROM pg_temp.%I AS p
+			GROUP BY p.term HAVING sum(p.documents) >= $1::numeric) AS t', parts)
+	INTO counted.terms, counted.about USING $5;
 	EXECUTE format('DROP TABLE pg_temp.%I', parts);
-	RETURN made;
+	counted.documents := total;
+	RETURN counted;
 END $$;
-COMMENT ON FUNCTION simhash_build_idf(text, regclass, name, text, int) IS
-	'counts in how many rows each word of a column occurs, stores that as a version of an idf '
-	'table, and returns its number';
+COMMENT ON FUNCTION simhash_catalog.count_terms(text, regclass, name, text[], int) IS
+	'in how many rows each word of a column occurs';
 
--- ---------------------------------------------------------------- dropping versions
--- A version that an object refers to cannot be dropped. Nor can the newest while there are others:
--- the next version would get its number.
-
-CREATE FUNCTION simhash_catalog.delete_version(kind text, name text, version int) RETURNS void
-LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_delete_version';
-COMMENT ON FUNCTION simhash_catalog.delete_version(text, text, int) IS
-	'deletes a version of a configuration or idf table, or all versions of a dictionary before '
-	'this one';
-
--- Searches all SQL that the catalogs store: views and rules, CHECK constraints, triggers, functions,
--- policies, defaults of columns and domains, expressions of indexes, partition keys and statistics.
-CREATE FUNCTION simhash_catalog.users_of_config(name text, version int) RETURNS SETOF text
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-	WITH stored (catalog, object, definition, calls) AS (
-		SELECT CASE r.rulename WHEN '_RETURN' THEN 'pg_class'::regclass ELSE 'pg_rewrite'::regclass END,
-			CASE r.rulename WHEN '_RETURN' THEN r.ev_class ELSE r.oid END, pg_get_ruledef(r.oid), ''
-		FROM pg_rewrite AS r WHERE r.oid >= 16384::oid
-		UNION ALL
-		SELECT 'pg_constraint'::regclass, c.oid, pg_get_constraintdef(c.oid), ''
-		FROM pg_constraint AS c WHERE c.contype = 'c'
-		UNION ALL
-		SELECT 'pg_trigger'::regclass, t.oid, pg_get_triggerdef(t.oid), p.prosrc
-		FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = t.tgfoid WHERE NOT t.tgisinternal
-		UNION ALL
-		SELECT 'pg_proc'::regclass, p.oid, pg_get_functiondef(p.oid), '' FROM pg_proc AS p
-		WHERE p.oid >= 16384::oid AND p.prokind <> 'a' AND NOT EXISTS (
-			SELECT FROM pg_depend AS e JOIN pg_extension AS x ON x.oid = e.refobjid
-			WHERE e.classid = 'pg_proc'::regclass::oid AND e.objid = p.oid
-				AND e.refclassid = 'pg_extension'::regclass::oid AND e.deptype = 'e' AND x.extname = 'simhash_dedup')
-		UNION ALL
-		SELECT 'pg_policy'::regclass, p.oid,
-			concat_ws(' ', pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)), ''
-		FROM pg_policy AS p
-		UNION ALL
-		SELECT 'pg_attrdef'::regclass, d.oid, pg_get_expr(d.adbin, d.adrelid), '' FROM pg_attrdef AS d
-		UNION ALL
-		SELECT 'pg_type'::regclass, t.oid, pg_get_expr(t.typdefaultbin, 0::oid), ''
-		FROM pg_type AS t WHERE t.typdefaultbin IS NOT NULL
-		UNION ALL
-		SELECT 'pg_class'::regclass, i.indexrelid, pg_get_indexdef(i.indexrelid), ''
-		FROM pg_index AS i WHERE i.indexprs IS NOT NULL OR i.indpred IS NOT NULL
-		UNION ALL
-		SELECT 'pg_class'::regclass, k.partrelid, pg_get_partkeydef(k.partrelid), ''
-		FROM pg_partitioned_table AS k WHERE k.partexprs IS NOT NULL
-		UNION ALL
-		SELECT 'pg_statistic_ext'::regclass, t.oid, pg_get_statisticsobjdef(t.oid), '' FROM pg_statistic_ext AS t
-	),
-	-- With backslashes there are two ways to write a literal.
-	literal (text, is_newest) AS (
-		SELECT w, names.is_newest
-		FROM (VALUES ($1 || '@' || $2, false), ($1, true)) AS names (name, is_newest),
-			unnest(ARRAY[quote_literal(names.name), '''' || replace(names.name, '''', '''''') || '''']) AS w
-		WHERE NOT names.is_newest
-			OR $2 = (SELECT max(c.version) FROM simhash_catalog.config AS c WHERE c.name = $1)
-	)
-	SELECT pg_describe_object(s.catalog::oid, s.object, 0)
-	FROM stored AS s
-	WHERE EXISTS (
-		SELECT FROM literal AS l WHERE strpos(s.definition, l.text) > 0
-			AND (NOT l.is_newest OR strpos(s.definition || s.calls, 'simhash64_named') > 0))
-$$;
-COMMENT ON FUNCTION simhash_catalog.users_of_config(text, int) IS
-	'objects that name a version of a configuration, as name@version or, the newest one, as name';
-
-CREATE FUNCTION simhash_catalog.refuse_drop(what text, users text[]) RETURNS void
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-	PERFORM simhash_catalog.hide_context();
-	IF cardinality($2) > 0 THEN
-		RAISE EXCEPTION 'cannot drop % because other objects depend on it', $1
-			USING ERRCODE = 'dependent_objects_still_exist', DETAIL = array_to_string($2[:20], E'\n')
-				|| CASE WHEN cardinality($2) > 20 THEN format(E'\nand %s more', cardinality($2) - 20) ELSE '' END;
-	END IF;
-END $$;
-COMMENT ON FUNCTION simhash_catalog.refuse_drop(text, text[]) IS
-	'raises an error that lists the users of what is to be dropped, unless there are none';
-
-CREATE FUNCTION simhash_catalog.drop_version(kind text, name text, version int) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
-DECLARE
-	what text := CASE $1 WHEN 'config' THEN 'configuration' ELSE 'idf table' END;
-	there int[];
-	users text[];
-BEGIN
-	PERFORM simhash_catalog.hide_context();
-	IF $2 IS NULL OR $3 IS NULL THEN
-		RAISE EXCEPTION 'name and version must not be NULL' USING ERRCODE = 'null_value_not_allowed';
-	END IF;
-	PERFORM simhash_catalog.lock_versions($1, $2, true);
-	IF $1 = 'config' THEN
-		there := ARRAY(SELECT c.version FROM simhash_catalog.config AS c WHERE c.name = $2 ORDER BY c.version);
-		users := ARRAY(SELECT DISTINCT format('%s names it', u) AS u
-			FROM simhash_catalog.users_of_config($2, $3) AS u ORDER BY u);
-	ELSE
-		there := ARRAY(SELECT i.version FROM simhash_catalog.idf AS i WHERE i.name = $2 ORDER BY i.version);
-		users := ARRAY(SELECT format('configuration "%s@%s" uses it', c.name, c.version)
-			FROM simhash_catalog.config AS c WHERE c.idf = $2 AND c.idf_version = $3 ORDER BY c.name, c.version);
-	END IF;
-	IF $3 <> ALL (there) THEN
-		RAISE EXCEPTION 'version "%" of % "%" does not exist', $3, what, $2 USING ERRCODE = 'undefined_object';
-	END IF;
-	PERFORM simhash_catalog.refuse_drop(format('version %s of %s "%s"', $3, what, $2), users);
-	IF cardinality(there) > 1 AND $3 = there[cardinality(there)] THEN
-		RAISE EXCEPTION 'version % is the newest of % "%"', $3, what, $2
-			USING ERRCODE = 'object_not_in_prerequisite_state',
-				DETAIL = 'The next version would have the same number.',
-				HINT = 'Make a newer version first, or drop all others before it.';
-	END IF;
-	PERFORM simhash_catalog.delete_version($1, $2, $3);
-END $$;
-COMMENT ON FUNCTION simhash_catalog.drop_version(text, text, int) IS
-	'implementation of simhash_drop_config and simhash_drop_idf';
-
-CREATE FUNCTION simhash_drop_config(name text, version int) RETURNS void
-LANGUAGE sql BEGIN ATOMIC SELECT simhash_catalog.drop_version('config', $1, $2); END;
-COMMENT ON FUNCTION simhash_drop_config(text, int) IS
-	'drops a version of a configuration; an error when a view, trigger, function or the like '
-	'names it';
-
-CREATE FUNCTION simhash_drop_idf(name text, version int) RETURNS void
-LANGUAGE sql BEGIN ATOMIC SELECT simhash_catalog.drop_version('idf', $1, $2); END;
-COMMENT ON FUNCTION simhash_drop_idf(text, int) IS
-	'drops a version of an idf table with its terms; an error when a configuration uses it';
-
--- Drops all versions when before_version is NULL.
-CREATE FUNCTION simhash_catalog.drop_dictionary(dictionary text, before_version int) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
-DECLARE
-	newest int;
-	users text[];
-BEGIN
-	PERFORM simhash_catalog.hide_context();
-	IF $1 IS NULL THEN
-		RAISE EXCEPTION 'dictionary must not be NULL' USING ERRCODE = 'null_value_not_allowed';
-	END IF;
-	PERFORM simhash_catalog.lock_versions('dictionary', $1, true);
-	SELECT max(d.version) INTO newest FROM simhash_catalog.dictionary AS d WHERE d.name = $1;
-	IF newest IS NULL THEN
-		RAISE EXCEPTION 'dictionary "%" does not exist', $1 USING ERRCODE = 'undefined_object';
-	ELSIF $2 IS NOT NULL
-		AND NOT EXISTS (SELECT FROM simhash_catalog.dictionary AS d WHERE d.name = $1 AND d.version = $2) THEN
-		RAISE EXCEPTION 'version "%" of dictionary "%" does not exist', $2, $1 USING ERRCODE = 'undefined_object';
-	END IF;
-	users := ARRAY(SELECT format('configuration "%s@%s" uses version %s', c.name, c.version, c.dictionary_version)
-		FROM simhash_catalog.config AS c
-		WHERE c.dictionary = $1 AND ($2 IS NULL OR c.dictionary_version < $2) ORDER BY c.name, c.version);
-	PERFORM simhash_catalog.refuse_drop(
-		CASE WHEN $2 IS NULL THEN format('dictionary "%s"', $1)
-			ELSE format('versions before %s of dictionary "%s"', $2, $1) END, users);
-	-- The version gets rows of its own for the words that it has from older ones.
-	INSERT INTO simhash_catalog.dictionary_word (dictionary, version, kind, word, tag)
-	SELECT $1, $2, d.kind, d.word, d.tag FROM simhash_catalog.dictionary_words($1, $2) AS d
-	WHERE $2 IS NOT NULL ON CONFLICT DO NOTHING;
-	PERFORM simhash_catalog.delete_version('dictionary', $1, coalesce($2, newest + 1));
-END $$;
-COMMENT ON FUNCTION simhash_catalog.drop_dictionary(text, int) IS
-	'implementation of simhash_drop_dictionary';
-
--- Two functions, so that a version that a query has not found, NULL, does not drop all.
-CREATE FUNCTION simhash_drop_dictionary(dictionary text) RETURNS void
-LANGUAGE sql BEGIN ATOMIC SELECT simhash_catalog.drop_dictionary($1, NULL); END;
-COMMENT ON FUNCTION simhash_drop_dictionary(text) IS
-	'drops all versions of a dictionary; an error when a configuration uses one';
-
-CREATE FUNCTION simhash_drop_dictionary(dictionary text, before_version int) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-	PERFORM simhash_catalog.hide_context();
-	IF $2 IS NULL THEN
-		RAISE EXCEPTION 'before_version must not be NULL' USING ERRCODE = 'null_value_not_allowed';
-	END IF;
-	PERFORM simhash_catalog.drop_dictionary($1, $2);
-END $$;
-COMMENT ON FUNCTION simhash_drop_dictionary(text, int) IS
-	'drops the versions of a dictionary before before_version, with words that only they have; an '
-	'error when a configuration uses one';
-
--- ---------------------------------------------------------------- versions on several servers
--- The content of a version is all that it means, in JSON: a dictionary's has all its words, whatever
--- versions there were before it. Servers compare digests of contents, and copy what another lacks.
-
-CREATE FUNCTION simhash_catalog.canonical(value jsonb) RETURNS text
-LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-	CASE jsonb_typeof($1)
-	WHEN 'object' THEN
-		-- jsonb orders keys by their bytes in the encoding of the database.
-		RETURN (SELECT concat('{', string_agg(concat(to_jsonb(e.key), ':',
-				CASE WHEN jsonb_typeof(e.value) IN ('object', 'array') THEN simhash_catalog.canonical(e.value)
-					ELSE e.value::text END), ',' ORDER BY convert_to(e.key, 'UTF8')), '}')
-			FROM jsonb_each($1) AS e);
-	WHEN 'array' THEN
-		RETURN (SELECT concat('[', string_agg(simhash_catalog.canonical(e.value), ',' ORDER BY e.place), ']')
-			FROM jsonb_array_elements($1) WITH ORDINALITY AS e (value, place));
-	ELSE
-		RETURN $1;
-	END CASE;
-END $$;
-COMMENT ON FUNCTION simhash_catalog.canonical(jsonb) IS
-	'one text for the same JSON, whatever the encoding of the database';
-
--- Of which table an idf table counted the words does not matter. A text stands after its length, so that
--- different lists never give the same bytes.
-CREATE FUNCTION simhash_catalog.version_digest(kind text, name text, version int) RETURNS text
-LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
-DECLARE
-	bytes bytea;
-BEGIN
-	IF $1 = 'dictionary' THEN
-		SELECT w.lines INTO bytes FROM simhash_catalog.dictionary AS d, LATERAL (
-			SELECT count(*) AS found, coalesce(string_agg(l.line, '' ORDER BY l.line), '') AS lines FROM (
-				SELECT convert_to(concat(o.kind, ' ', octet_length(convert_to(o.tag, 'UTF8')), ':', o.tag,
-					octet_length(convert_to(o.word, 'UTF8')), ':', o.word), 'UTF8') AS line
-				FROM simhash_catalog.dictionary_words($2, $3) AS o) AS l) AS w
-		WHERE d.name = $2 AND d.version = $3 AND d.words = w.found;
-	ELSIF $1 = 'idf' THEN
-		SELECT convert_to(concat(i.documents, ' '), 'UTF8') || t.lines INTO bytes FROM simhash_catalog.idf AS i, LATERAL (
-			SELECT count(*) AS found, coalesce(string_agg(l.line, '' ORDER BY l.line), '') AS lines FROM (
-				SELECT convert_to(concat(o.documents, ' ', octet_length(convert_to(o.term, 'UTF8')), ':', o.term), 'UTF8') AS line
-				FROM simhash_catalog.idf_term AS o WHERE o.name = $2 AND o.version = $3) AS l) AS t
-		WHERE i.name = $2 AND i.version = $3 AND i.terms = t.found;
-	ELSE
-		bytes := convert_to(simhash_catalog.canonical(simhash_catalog.version_content($1, $2, $3)), 'UTF8');
-	END IF;
-	RETURN encode(sha256(bytes), 'hex');
-END $$;
-COMMENT ON FUNCTION simhash_catalog.version_digest(text, text, int) IS
-	'SHA-256 of all that a version means, the same on every server; NULL where rows are missing';
-
-CREATE FUNCTION simhash_catalog.version_content(kind text, name text, version int) RETURNS jsonb
-LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
-DECLARE
-	content jsonb;
-BEGIN
-	IF $1 = 'dictionary' THEN
-		SELECT jsonb_build_object('words', w.words, 'stop_words', w.stop_words) INTO content
-		FROM simhash_catalog.dictionary AS d, LATERAL (
-			SELECT count(*) AS found,
-				coalesce(jsonb_object_agg(l.word, l.tag) FILTER (WHERE l.kind = 'word'), '{}') AS words,
-				coalesce(jsonb_object_agg(l.word, l.tag) FILTER (WHERE l.kind = 'stop'), '{}') AS stop_words
-			FROM simhash_catalog.dictionary_words($2, $3) AS l) AS w
-		WHERE d.name = $2 AND d.version = $3 AND d.words = w.found;
-	ELSIF $1 = 'idf' THEN
-		SELECT jsonb_build_object('documents', i.documents, 'source', i.source, 'terms', t.terms) INTO content
-		FROM simhash_catalog.idf AS i, LATERAL (
-			SELECT count(*) AS found, coalesce(jsonb_object_agg(l.term, l.documents), '{}') AS terms
-			FROM simhash_catalog.idf_term AS l WHERE l.name = $2 AND l.version = $3) AS t
-		WHERE i.name = $2 AND i.version = $3 AND i.terms = t.found;
-	ELSE
-		SELECT jsonb_build_object('options', c.options, 'preset', c.preset,
-			'dictionary', simhash_catalog.used_version('dictionary', c.dictionary, c.dictionary_version),
-			'idf', simhash_catalog.used_version('idf', c.idf, c.idf_version))
-		INTO content FROM simhash_catalog.config AS c WHERE c.name = $2 AND c.version = $3;
-		IF content #> '{dictionary,digest}' = 'null' OR content #> '{idf,digest}' = 'null' THEN
-			content := NULL;
-		END IF;
-	END IF;
-	RETURN content;
-END $$;
-COMMENT ON FUNCTION simhash_catalog.version_content(text, text, int) IS
-	'all that a version means, as simhash_stored_import takes it; NULL where rows are missing';
-
-CREATE FUNCTION simhash_catalog.used_version(kind text, name text, version int) RETURNS jsonb
-LANGUAGE sql STABLE STRICT PARALLEL SAFE
-BEGIN ATOMIC
-	SELECT pg_catalog.jsonb_build_object('name', $2, 'version', $3,
-		'digest', simhash_catalog.version_digest($1, $2, $3));
-END;
-COMMENT ON FUNCTION simhash_catalog.used_version(text, text, int) IS
-	'how the content of a configuration names a dictionary or idf table: with the digest';
-
-CREATE FUNCTION simhash_catalog.stored_export()
-RETURNS TABLE (kind text, name text, version int, content jsonb, digest text)
-LANGUAGE sql STABLE PARALLEL SAFE
-BEGIN ATOMIC
-	SELECT v.kind, v.name, v.version, simhash_catalog.version_content(v.kind, v.name, v.version),
-		simhash_catalog.version_digest(v.kind, v.name, v.version)
-	FROM (
-		SELECT 'idf' AS kind, i.name, i.version FROM simhash_catalog.idf AS i
-		UNION ALL SELECT 'dictionary', d.name, d.version FROM simhash_catalog.dictionary AS d
-		UNION ALL SELECT 'config', o.name, o.version FROM simhash_catalog.config AS o) AS v;
-END;
-COMMENT ON FUNCTION simhash_catalog.stored_export() IS
-	'the function simhash_stored_export, for other functions of the extension';
-
-CREATE FUNCTION simhash_stored_export()
-RETURNS TABLE (kind text, name text, version int, content jsonb, digest text)
-LANGUAGE sql STABLE PARALLEL SAFE
-BEGIN ATOMIC
-	SELECT e.kind, e.name, e.version, e.content, e.digest FROM simhash_catalog.stored_export() AS e;
-END;
-COMMENT ON FUNCTION simhash_stored_export() IS
-	'each stored version with all that it means, for simhash_stored_import on another server, and '
-	'a digest, which is equal for versions that mean the same';
-
--- Content comes from elsewhere: none of it is taken for right.
-CREATE FUNCTION simhash_catalog.content_fault(kind text, name text, content jsonb) RETURNS text
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-	number CONSTANT text := '^[0-9]{1,18}$';
-	used jsonb;
-	fault text;
-BEGIN
-	PERFORM simhash_catalog.hide_context();
-	IF $1 = 'config' THEN
-		PERFORM simhash_catalog.check_options($3 -> 'options', $3 ->> 'preset', false, false);
-		FOREACH used IN ARRAY ARRAY[$3 -> 'dictionary', $3 -> 'idf'] LOOP
-			IF used <> 'null' AND (jsonb_typeof(used) <> 'object' OR used - '{name,version,digest}'::text[] <> '{}'
-				OR jsonb_typeof(used -> 'name') IS DISTINCT FROM 'string' OR jsonb_typeof(used -> 'digest') IS DISTINCT FROM 'string'
-				OR ((used -> 'version')::text ~ '^[0-9]{1,9}$') IS NOT TRUE) THEN
-				fault := format('It uses %s.', left(used::text, 200));
-			END IF;
-		END LOOP;
-	ELSIF $1 = 'dictionary' AND (jsonb_typeof($3 -> 'words') <> 'object' OR jsonb_typeof($3 -> 'stop_words') <> 'object') THEN
-		fault := 'Its words and stop words must be objects.';
-	ELSIF $1 = 'dictionary' THEN
-		PERFORM simhash_catalog.check_words($2, 'word', ARRAY(SELECT jsonb_object_keys($3 -> 'words')));
-		PERFORM simhash_catalog.check_words($2, 'stop', ARRAY(SELECT jsonb_object_keys($3 -> 'stop_words')));
-		SELECT format('The tag of "%s" is %s.', w.key, left(w.value::text, 200)) INTO fault
-		FROM (SELECT * FROM jsonb_each($3 -> 'words') UNION ALL SELECT * FROM jsonb_each($3 -> 'stop_words')) AS w
-		WHERE jsonb_typeof(w.value) NOT IN ('string', 'null') LIMIT 1;
-	ELSIF ($3 -> 'documents')::text !~ number THEN
-		fault := format('It has %s documents.', left(($3 -> 'documents')::text, 200));
-	ELSIF jsonb_typeof($3 -> 'terms') <> 'object' THEN
-		fault := 'Its terms must be an object.';
-	ELSIF jsonb_typeof($3 -> 'source') <> 'string' THEN
-		fault := format('Its source is %s.', left(($3 -> 'source')::text, 200));
-	ELSE
-		SELECT format('Term "%s" is in %s of %s documents.', left(t.key, 201), left(t.value::text, 200), $3 -> 'documents')
-		INTO fault FROM jsonb_each($3 -> 'terms') AS t
-		WHERE length(t.key) > 200 OR CASE WHEN t.value::text ~ number
-			THEN t.value::bigint NOT BETWEEN 1 AND ($3 -> 'documents')::bigint ELSE true END LIMIT 1;
-	END IF;
-	RETURN fault;
-END $$;
-COMMENT ON FUNCTION simhash_catalog.content_fault(text, text, jsonb) IS
-	'what is wrong with the content of a version, whose keys are right; NULL if nothing is';
-
-CREATE FUNCTION simhash_catalog.check_content(kind text, name text, version int, content jsonb) RETURNS void
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-	keys CONSTANT text := CASE $1 WHEN 'config' THEN 'dictionary, idf, options, preset'
-		WHEN 'dictionary' THEN 'stop_words, words' WHEN 'idf' THEN 'documents, source, terms' END;
-	what CONSTANT text := CASE $1 WHEN 'config' THEN 'configuration' WHEN 'idf' THEN 'idf table' ELSE $1 END;
-	given text;
-	fault text;
-BEGIN
-	PERFORM simhash_catalog.hide_context();
-	IF $1 IS NULL OR $3 IS NULL OR $4 IS NULL THEN
-		RAISE EXCEPTION 'arguments "kind", "version" and "content" must not be NULL'
-			USING ERRCODE = 'null_value_not_allowed';
-	ELSIF keys IS NULL THEN
-		RAISE EXCEPTION 'unknown kind of version: "%"', $1 USING ERRCODE = 'invalid_parameter_value',
-			HINT = 'The kinds are config, dictionary and idf.';
-	ELSIF $3 NOT BETWEEN 1 AND 999999999 THEN
-		RAISE EXCEPTION 'version must be between 1 and 999999999, not %', $3 USING ERRCODE = 'invalid_parameter_value';
-	END IF;
-	PERFORM simhash_catalog.check_name(CASE $1 WHEN 'idf' THEN 'an ' ELSE 'a ' END || what, $2);
-	given := CASE jsonb_typeof($4) WHEN 'object'
-		THEN (SELECT string_agg(k, ', ' ORDER BY k COLLATE "C") FROM jsonb_object_keys($4) AS k) ELSE $4::text END;
-	fault := CASE WHEN given = keys THEN simhash_catalog.content_fault($1, $2, $4)
-		ELSE format('It must be an object with the keys %s, not %s.', keys, coalesce(left(given, 200), 'none')) END;
-	IF fault IS NOT NULL THEN
-		RAISE EXCEPTION 'invalid content for version % of % "%"', $3, what, $2 USING ERRCODE = 'invalid_parameter_value',
-			DETAIL = fault, HINT = 'The content must be what simhash_stored_export gives.';
-	END IF;
-END $$;
-COMMENT ON FUNCTION simhash_catalog.check_content(text, text, int, jsonb) IS
-	'raises an error unless a version may have this content';
-
--- Configurations that use the dictionary get no version by it: those of the other server are copied.
-CREATE FUNCTION simhash_catalog.import_dictionary(name text, version int, content jsonb) RETURNS text
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
-DECLARE
-	newest int;
-	held int;
-BEGIN
-	-- Words of a later version are stored as changes of the one before it.
-	SELECT max(d.version) INTO newest FROM simhash_catalog.dictionary AS d WHERE d.name = $1;
-	IF newest > $2 THEN
-		RETURN format('refused: version %s of the dictionary is here already', newest);
-	END IF;
-	WITH given AS (
-		SELECT 'word' AS kind, w.key AS word, w.value AS tag FROM jsonb_each_text($3 -> 'words') AS w
-		UNION ALL SELECT 'stop', w.key, w.value FROM jsonb_each_text($3 -> 'stop_words') AS w),
-	changes AS (
-		INSERT INTO simhash_catalog.dictionary_word (dictionary, version, kind, word, tag, removed)
-		SELECT $1, $2, coalesce(g.kind, h.kind), coalesce(g.word, h.word), g.tag, g.word IS NULL
-		FROM given AS g FULL JOIN simhash_catalog.dictionary_words($1, newest) AS h
-			ON h.kind = g.kind AND h.word = g.word
-		WHERE g.word IS NULL OR h.word IS NULL OR g.tag IS DISTINCT FROM h.tag)
-	SELECT count(*) INTO held FROM given;
-	INSERT INTO simhash_catalog.dictionary (name, version, words) VALUES ($1, $2, held);
-	RETURN 'added';
-END $$;
-COMMENT ON FUNCTION simhash_catalog.import_dictionary(text, int, jsonb) IS
-	'adds a version of a dictionary with this content; for simhash_stored_import';
-
-CREATE FUNCTION simhash_catalog.import_idf(name text, version int, content jsonb) RETURNS text
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-	stored bigint;
-BEGIN
-	INSERT INTO simhash_catalog.idf_term (name, version, term, documents)
-	SELECT $1, $2, t.key, t.value::bigint FROM jsonb_each($3 -> 'terms') AS t;
-	GET DIAGNOSTICS stored = ROW_COUNT;
-	INSERT INTO simhash_catalog.idf (name, version, documents, terms, source)
-	VALUES ($1, $2, ($3 -> 'documents')::bigint, stored, $3 ->> 'source');
-	RETURN 'added';
-END $$;
-COMMENT ON FUNCTION simhash_catalog.import_idf(text, int, jsonb) IS
-	'adds a version of an idf table with this content; for simhash_stored_import';
-
--- It gets an id of its own: what sessions have loaded under another id may be of dropped versions.
-CREATE FUNCTION simhash_catalog.import_config(name text, version int, content jsonb) RETURNS text
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-	kind text;
-	used jsonb;
-	here text;
-BEGIN
-	FOREACH kind IN ARRAY '{dictionary,idf}'::text[] LOOP
-		used := $3 -> kind;
-		CONTINUE WHEN used = 'null';
-		here := simhash_catalog.used_version(kind, used ->> 'name', (used -> 'version')::int) ->> 'digest';
-		IF here IS NULL OR here <> used ->> 'digest' THEN
-			RETURN format('refused: version %s of %s "%s" %s', used -> 'version',
-				CASE kind WHEN 'idf' THEN 'idf table' ELSE kind END, used ->> 'name',
-				CASE WHEN here IS NULL THEN 'is missing or incomplete here' ELSE 'differs here' END);
-		END IF;
-	END LOOP;
-	INSERT INTO simhash_catalog.config
-		(name, version, options, preset, dictionary, dictionary_version, idf, idf_version)
-	VALUES ($1, $2, $3 -> 'options', $3 ->> 'preset', $3 #>> '{dictionary,name}', ($3 #> '{dictionary,version}')::int,
-		$3 #>> '{idf,name}', ($3 #> '{idf,version}')::int);
-	RETURN 'added';
-END $$;
-COMMENT ON FUNCTION simhash_catalog.import_config(text, int, jsonb) IS
-	'adds a version of a configuration with this content, if what it uses is here and the same; '
-	'for simhash_stored_import';
-
-CREATE FUNCTION simhash_catalog.stored_import(kind text, name text, version int, content jsonb) RETURNS text
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-	PERFORM simhash_catalog.hide_context();
-	PERFORM simhash_catalog.check_content($1, $2, $3, $4);
-	PERFORM simhash_catalog.lock_versions($1, $2, false);
-	IF $1 = 'dictionary' AND EXISTS (SELECT FROM simhash_catalog.dictionary AS d WHERE (d.name, d.version) = ($2, $3))
-		OR $1 = 'idf' AND EXISTS (SELECT FROM simhash_catalog.idf AS i WHERE (i.name, i.version) = ($2, $3))
-		OR $1 = 'config' AND EXISTS (SELECT FROM simhash_catalog.config AS c WHERE (c.name, c.version) = ($2, $3))
-	THEN
-		RETURN CASE WHEN (simhash_catalog.version_content($1, $2, $3) - 'source')::text = ($4 - 'source')::text
-			THEN 'same' ELSE 'differs' END;
-	END IF;
-	RETURN CASE $1 WHEN 'dictionary' THEN simhash_catalog.import_dictionary($2, $3, $4)
-		WHEN 'idf' THEN simhash_catalog.import_idf($2, $3, $4) ELSE simhash_catalog.import_config($2, $3, $4) END;
-END $$;
-COMMENT ON FUNCTION simhash_catalog.stored_import(text, text, int, jsonb) IS
-	'the function simhash_stored_import, for simhash_stored_copy';
-
-CREATE FUNCTION simhash_stored_import(kind text, name text, version int, content jsonb) RETURNS text
-LANGUAGE sql BEGIN ATOMIC SELECT simhash_catalog.stored_import($1, $2, $3, $4); END;
-COMMENT ON FUNCTION simhash_stored_import(text, text, int, jsonb) IS
-	'stores a version that simhash_stored_export gave elsewhere: says added; same or differs if it '
-	'is there, and then nothing changes; or why it is refused';
-
--- ---------------------------------------------------------------- versions on the nodes of Citus
--- Each node is asked on a connection of its own, this one too: what counts is what is committed, and
--- what a node stores is committed at once.
-
-CREATE FUNCTION simhash_catalog.nodes() RETURNS TABLE (node text, port int, here boolean, active boolean)
+CREATE FUNCTION simhash_catalog.check_config_arguments(
+	name text, words text[], tags text[], idf_relation regclass, idf_column name, min_documents int
+) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	is_worker boolean;
-	knows_nodes boolean;
-	knows_coordinator boolean;
+	type_name text;
 BEGIN
 	PERFORM simhash_catalog.hide_context();
-	IF to_regclass('pg_catalog.pg_dist_node') IS NULL THEN
-		RAISE EXCEPTION 'extension "citus" does not exist' USING ERRCODE = 'undefined_object',
-			HINT = 'Versions get to other servers with simhash_stored_export and simhash_stored_import.';
-	END IF;
-	EXECUTE 'SELECT g.groupid > 0, EXISTS (SELECT FROM pg_dist_node),
-			EXISTS (SELECT FROM pg_dist_node AS n WHERE n.groupid = 0)
-		FROM pg_dist_local_group AS g'
-	INTO is_worker, knows_nodes, knows_coordinator;
-	IF NOT knows_nodes THEN
-		RAISE EXCEPTION 'this node knows no node of Citus' USING ERRCODE = 'object_not_in_prerequisite_state',
-			HINT = 'Do this on the coordinator, after citus_add_node.';
-	ELSIF is_worker AND NOT knows_coordinator THEN
-		RAISE EXCEPTION 'this node does not know the coordinator' USING ERRCODE = 'object_not_in_prerequisite_state',
-			HINT = 'Do this on the coordinator, or call citus_set_coordinator_host there before.';
-	END IF;
-	RETURN QUERY EXECUTE
-		'SELECT n.nodename, n.nodeport, n.groupid = g.groupid, n.isactive
-		FROM pg_dist_node AS n, pg_dist_local_group AS g WHERE n.noderole = ''primary''';
-	IF NOT knows_coordinator THEN
-		RETURN QUERY SELECT current_setting('citus.local_hostname'), current_setting('port')::int, true, true;
-	END IF;
-END $$;
-COMMENT ON FUNCTION simhash_catalog.nodes() IS
-	'the nodes of a cluster of Citus, and which of them this one is';
-
-CREATE FUNCTION simhash_catalog.ask(nodes text[], ports int[], command text)
-RETURNS TABLE (node text, port int, answered boolean, answer text)
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-	-- When it asks several at once, Citus looks for answers every 10 ms.
-	RETURN QUERY EXECUTE 'SELECT * FROM master_run_on_worker(
-		$1, $2, array_fill($3, ARRAY[cardinality($1)]), cardinality($1) > 1)'
-	USING $1, $2, $3;
-END $$;
-COMMENT ON FUNCTION simhash_catalog.ask(text[], int[], text) IS
-	'runs a query of one value on nodes of Citus at the same time, as the caller; the value, or the error';
-
-CREATE FUNCTION simhash_catalog.stored_faults() RETURNS TABLE (
-	node text, port int, kind text, name text, version int, fault text, is_here boolean
-)
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
-DECLARE
-	nodes text[];
-	ports int[];
-BEGIN
-	PERFORM simhash_catalog.hide_context();
-	SELECT array_agg(n.node), array_agg(n.port) INTO nodes, ports FROM simhash_catalog.nodes() AS n WHERE n.active;
-	RETURN QUERY WITH listed AS (SELECT n.* FROM simhash_catalog.nodes() AS n),
-	answers AS MATERIALIZED (
-		SELECT a.* FROM simhash_catalog.ask(nodes, ports,
-			'SELECT pg_catalog.jsonb_agg(e) FROM (SELECT kind, name, version, digest FROM simhash_catalog.stored_export()) AS e') AS a),
-	held AS MATERIALIZED (
-		SELECT a.node, a.port, l.here, v.*
-		FROM listed AS l JOIN answers AS a ON a.node = l.node AND a.port = l.port,
-			jsonb_to_recordset(CASE WHEN a.answered THEN nullif(a.answer, '')::jsonb END)
-				AS v (kind text, name text, version int, digest text)),
-	-- What others are compared with: the version here or, where that is missing or not whole, the
-	-- first node's.
-	standard AS (
-		SELECT DISTINCT ON (h.kind, h.name, h.version) h.*
-		FROM held AS h ORDER BY h.kind, h.name, h.version, h.digest IS NULL, h.here DESC, h.node, h.port)
-	SELECT f.* FROM (
-		SELECT a.node, a.port, s.kind, s.name, s.version,
-			CASE WHEN h.kind IS NULL THEN 'missing' WHEN h.digest IS NULL THEN 'incomplete'
-				WHEN h.digest <> s.digest THEN 'differs' END AS fault,
-			s.here AND s.digest IS NOT NULL AS is_here
-		FROM answers AS a CROSS JOIN standard AS s LEFT JOIN held AS h
-			ON (h.node, h.port, h.kind, h.name, h.version) = (a.node, a.port, s.kind, s.name, s.version)
-		WHERE a.answered
-		UNION ALL
-		SELECT l.node, l.port, NULL, NULL, NULL, CASE WHEN l.active THEN coalesce(a.answer, 'no answer') ELSE 'not active' END, false
-		FROM listed AS l LEFT JOIN answers AS a ON a.node = l.node AND a.port = l.port
-		WHERE a.answered IS NOT TRUE) AS f
-	WHERE f.fault IS NOT NULL ORDER BY f.kind DESC, f.name, f.version, f.node, f.port;
-END $$;
-COMMENT ON FUNCTION simhash_catalog.stored_faults() IS
-	'the function simhash_stored_check, with whether this node has a version that another lacks';
-
-CREATE FUNCTION simhash_stored_check(
-	OUT node text, OUT port int, OUT kind text, OUT name text, OUT version int, OUT fault text
-) RETURNS SETOF record
-LANGUAGE sql
-BEGIN ATOMIC
-	SELECT f.node, f.port, f.kind, f.name, f.version, f.fault FROM simhash_catalog.stored_faults() AS f;
-END;
-COMMENT ON FUNCTION simhash_stored_check() IS
-	'what is wrong with the stored versions on the nodes of Citus: missing, differs or incomplete, '
-	'and nodes that do not answer; no row when all mean the same everywhere';
-
-CREATE FUNCTION simhash_stored_copy(
-	OUT node text, OUT port int, OUT kind text, OUT name text, OUT version int, OUT outcome text
-) RETURNS SETOF record
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-#variable_conflict use_column
-DECLARE
-	is_here boolean;
-	of_version text;
-	read text;
-	is_read boolean;
-	content text;
-BEGIN
-	PERFORM simhash_catalog.hide_context();
-	FOR node, port, kind, name, version, outcome, is_here IN
-		SELECT f.* FROM simhash_catalog.stored_faults() AS f ORDER BY f.kind DESC, f.name, f.version, f.node, f.port
-	LOOP
-		IF outcome = 'missing' AND is_here THEN
-			of_version := format('%L, %L, %s', kind, name, version);
-			-- Once for all nodes.
-			IF read IS DISTINCT FROM of_version THEN
-				SELECT a.answered, a.answer INTO is_read, content
-				FROM (SELECT ARRAY[n.node] AS node, ARRAY[n.port] AS port FROM simhash_catalog.nodes() AS n WHERE n.here) AS h,
-					simhash_catalog.ask(h.node, h.port, format('SELECT simhash_catalog.version_content(%s)', of_version)) AS a;
-				read := of_version;
-			END IF;
-			IF is_read IS TRUE AND content <> '' THEN
-				SELECT a.answer INTO outcome
-				FROM simhash_catalog.ask(ARRAY[node], ARRAY[port],
-					format('SELECT simhash_catalog.stored_import(%s, %L)', of_version, content)) AS a;
-			ELSE
-				outcome := concat('not read: ', coalesce(nullif(content, ''), 'it is gone'));
-			END IF;
+	IF $1 IS NULL OR $6 IS NULL THEN
+		RAISE EXCEPTION 'arguments "name" and "min_documents" must not be NULL' USING ERRCODE = 'null_value_not_allowed';
+	ELSIF $1 = '' THEN
+		RAISE EXCEPTION 'name of a configuration must not be empty' USING ERRCODE = 'invalid_name';
+	ELSIF $3 IS NOT NULL AND array_dims($3) IS DISTINCT FROM array_dims($2) THEN
+		RAISE EXCEPTION 'argument "tags" must have one tag for each of "words"' USING ERRCODE = 'array_subscript_error';
+	ELSIF ($4 IS NULL) <> ($5 IS NULL) THEN
+		RAISE EXCEPTION 'arguments "idf_relation" and "idf_column" must be given together'
+			USING ERRCODE = 'invalid_parameter_value';
+	ELSIF $4 IS NOT NULL THEN
+		PERFORM simhash_catalog.check_column($4, $5);
+		-- A cast of another type to text may be a function of the owner of the type.
+		WITH RECURSIVE typed (type) AS (
+			SELECT a.atttypid FROM pg_attribute AS a WHERE a.attrelid = $4::oid AND a.attname = $5
+			UNION ALL SELECT t.typbasetype FROM pg_type AS t JOIN typed AS d ON d.type = t.oid WHERE t.typtype = 'd')
+		SELECT format_type(max(d.type), NULL) INTO type_name FROM typed AS d
+		HAVING bool_and(d.type <> ALL ('{text,varchar,bpchar}'::regtype[]::oid[]));
+		IF FOUND THEN
+			RAISE EXCEPTION 'column "%" of relation "%" is of type %, not text', $5, $4, type_name
+				USING ERRCODE = 'datatype_mismatch';
 		END IF;
-		RETURN NEXT;
-	END LOOP;
+	END IF;
 END $$;
-COMMENT ON FUNCTION simhash_stored_copy() IS
-	'stores the versions of this node on the nodes of Citus that lack them: for each added, or why '
-	'not; and the rows of simhash_stored_check that this cannot mend';
+COMMENT ON FUNCTION simhash_catalog.check_config_arguments(text, text[], text[], regclass, name, int) IS
+	'raises an error unless simhash_create_config may have these arguments';
+
+CREATE FUNCTION simhash_create_config(
+	name text, options jsonb DEFAULT NULL, preset text DEFAULT NULL, words text[] DEFAULT NULL, tags text[] DEFAULT NULL,
+	stop_words text[] DEFAULT NULL, idf_relation regclass DEFAULT NULL, idf_column name DEFAULT NULL,
+	min_documents int DEFAULT 1, base text DEFAULT NULL, without text[] DEFAULT NULL
+) RETURNS text
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	made simhash_catalog.config;
+	basis simhash_catalog.config;
+	list simhash_catalog.content;
+	whole simhash_catalog.content;
+	stop simhash_catalog.content;
+	counted simhash_catalog.content;
+	fault text;
+BEGIN
+	PERFORM simhash_catalog.hide_context();
+	-- Checked now rather than after hours of counting.
+	PERFORM simhash_catalog.check_config_arguments($1, $4, $5, $7, $8, $9);
+	PERFORM simhash_catalog.check_writer(false, false);
+	IF $10 IS NOT NULL THEN
+		SELECT * INTO basis FROM simhash_catalog.config AS c WHERE c.name = $10 AND NOT c.dropped;
+		fault := simhash_catalog.fault_of(basis);
+		IF basis.name IS NULL THEN
+			RAISE EXCEPTION 'configuration "%" does not exist', $10 USING ERRCODE = 'undefined_object';
+		ELSIF fault IS NOT NULL THEN
+			RAISE EXCEPTION 'configuration "%" is damaged', $10 USING ERRCODE = 'data_corrupted', DETAIL = fault;
+		END IF;
+	END IF;
+	whole := simhash_catalog.list_of(basis.words, $4, $5, NULL, $11);
+	stop := simhash_catalog.list_of(basis.stop_words, $6, NULL, NULL, $11);
+	fault := coalesce(simhash_catalog.fault_of(whole), simhash_catalog.fault_of(stop));
+	IF fault IS NOT NULL THEN
+		RAISE EXCEPTION 'invalid words for configuration "%"', $1 USING ERRCODE = 'invalid_parameter_value', DETAIL = fault;
+	END IF;
+	made := ROW($1, '', false, coalesce($2, basis.options, '{}'), coalesce($3, basis.preset), whole.digest, stop.digest, NULL);
+	PERFORM simhash_catalog.check_options(made.options, made.preset, made.words IS NOT NULL,
+		$7 IS NOT NULL OR basis.frequencies IS NOT NULL);
+	IF $7 IS NOT NULL THEN
+		counted := simhash_catalog.count_terms($1, $7, $8, whole.terms, $9);
+	ELSIF basis.frequencies IS NOT NULL AND made.words IS DISTINCT FROM basis.words THEN
+		RAISE EXCEPTION 'the frequencies of configuration "%" were counted with other words', $10
+			USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Count again: give idf_relation and idf_column.';
+	END IF;
+	SELECT w INTO fault FROM unnest($11) AS w
+	WHERE w <> ALL (coalesce(counted.terms, '{}')) AND NOT EXISTS (SELECT FROM simhash_catalog.content AS c
+		WHERE c.digest IN (basis.words, basis.stop_words, basis.frequencies) AND w = ANY (c.terms)) LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION 'there is no word "%" to leave out', fault USING ERRCODE = 'undefined_object';
+	END IF;
+	counted := simhash_catalog.list_of(CASE WHEN $7 IS NULL THEN basis.frequencies END,
+		counted.terms, counted.about, counted.documents, $11);
+	made.frequencies := counted.digest;
+	made.digest := simhash_catalog.digest_of(made);
+	-- Locked only now: other sessions may add configurations while this one counts.
+	PERFORM simhash_catalog.check_writer(false, true);
+	FOREACH list IN ARRAY ARRAY[whole, stop, counted] LOOP
+		INSERT INTO simhash_catalog.content SELECT list.* WHERE list.digest IS NOT NULL;
+	END LOOP;
+	INSERT INTO simhash_catalog.config SELECT made.*;
+	RETURN made.digest;
+END $$;
+COMMENT ON FUNCTION
+	simhash_create_config(text, jsonb, text, text[], text[], text[], regclass, name, int, text, text[]) IS
+	'stores a configuration under a name, and returns its digest; an error when the name means something else';
+
+CREATE FUNCTION simhash_drop_config(name text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	gone simhash_catalog.config;
+BEGIN
+	PERFORM simhash_catalog.hide_context();
+	PERFORM simhash_catalog.check_writer(true, true);
+	SELECT * INTO gone FROM simhash_catalog.config AS c WHERE c.name = $1 AND NOT c.dropped;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'configuration "%" does not exist', $1 USING ERRCODE = 'undefined_object';
+	END IF;
+	PERFORM simhash_catalog.delete_config($1);
+	INSERT INTO simhash_catalog.config (name, digest, dropped) VALUES ($1, gone.digest, true);
+END $$;
+COMMENT ON FUNCTION simhash_drop_config(text) IS
+	'drops a stored configuration; its name can only get the same meaning again';
 
 -- ---------------------------------------------------------------- flagging
 

@@ -6,6 +6,7 @@ use super::arguments::{ParsedArguments, refresh};
 use super::errors::or_raise;
 use super::lexemes::lexemes;
 use super::record::RowSite;
+use super::stored::checked_digest;
 use super::text::{ARRAY, TextSite, of_tokens};
 use crate::fingerprint::hash::Width;
 use crate::fingerprint::lexeme::of_lexemes;
@@ -14,6 +15,7 @@ use crate::fingerprint::options::plan::check_stored;
 use crate::fingerprint::options::text_options::TextOptions;
 use crate::fingerprint::similarity::distance;
 use crate::fingerprint::sketch::{Feature, Sketch};
+use crate::pg::process::encoding::to_utf8;
 use crate::pg::process::error_context::leave_out_statement;
 use crate::pg::sql::call_site::{self, Memory};
 use crate::pg::sql::fmgr::{Args, pg_function};
@@ -93,9 +95,17 @@ pg_function! {
 }
 
 pg_function! {
-    /// `simhash_check_options(options jsonb, preset text, dictionary boolean, idf boolean) -> void`:
-    /// an ERROR unless they are weights of a row or options of a text, and use the dictionary and
-    /// the idf table that a stored configuration has
+    /// `simhash_config_digest(name text) -> text`, strict
+    fn simhash_config_digest, pg_finfo_simhash_config_digest (args) {
+        let name = args.varlena(0, pg_sys::TEXTOID);
+        args.result(name.map(|name| checked_digest(&to_utf8(name.bytes()))))
+    }
+}
+
+pg_function! {
+    /// `simhash_check_options(options jsonb, preset text, words boolean, frequencies boolean) -> void`:
+    /// an ERROR unless they are weights of a row or options of a text, and use the words and
+    /// the frequencies that a stored configuration has
     fn simhash_check_options, pg_finfo_simhash_check_options (args) {
         type Parsed = (Option<RowOptions>, Option<TextOptions>);
         leave_out_statement();

@@ -3,7 +3,7 @@
 //! What lives here: [`canonical`] (values of every type as text that no setting and no catalog
 //! change alters), [`arguments`] (the JSON and preset arguments, parsed once per call site),
 //! [`record`] and [`text`] (the two inputs), [`lexemes`] (tsvectors), [`functions`] (what SQL
-//! sees), [`stored`] (configurations under a name), [`versions`] (rights and locks for writing
+//! sees), [`stored`] (configurations under a name), [`writing`] (rights and locks for writing
 //! them), [`similarity`] (checks of candidates), [`margin`] (bits in doubt). What must not:
 //! anything that decides a bit of a fingerprint; that is `fingerprint`.
 
@@ -17,7 +17,7 @@ mod record;
 mod similarity;
 mod stored;
 mod text;
-mod versions;
+mod writing;
 
 /// Loads the word dictionary when the library is loaded by the postmaster, whose children then
 /// share it; otherwise the first Han word loads it.

@@ -1,8 +1,7 @@
-//! Stored configurations: weights, a preset, a dictionary and an idf table under a name and a
-//! version.
+//! Stored configurations: weights, a preset, words, stop words and document frequencies under a name.
 //!
-//! Versions never change, so a session loads each of them once. Which version a name stands for is
-//! asked once in each statement, under that statement's snapshot.
+//! What a name means never changes, so a session loads each configuration once. Whether the name is
+//! there is asked once in each statement, under that statement's snapshot.
 
 #![forbid(unsafe_code)]
 
@@ -22,20 +21,22 @@ use crate::fingerprint::text::stop_words::StopWords;
 use crate::fingerprint::text::user_words::UserWords;
 use crate::fingerprint::text::word_list::{GatheredWords, WordList};
 use crate::pg::process::backend::check_for_interrupts;
+use crate::pg::process::encoding::to_utf8;
 use crate::pg::process::error::{raise_with_hint, report};
 use crate::pg::process::snapshot::Seen;
 use crate::pg::spi::text_query::query;
 use crate::pg::sql::fmgr::Args;
 
-/// How many versions a session keeps.
+/// How many configurations a session keeps.
 const KEPT: usize = 8;
 
-/// One version of a configuration.
+/// A stored configuration.
 pub struct Config {
-    /// Unique, also among versions that were rolled back.
-    id: String,
-    /// Name and version.
-    label: String,
+    name: String,
+    /// Of all that it means: a name that was dropped in a transaction that is rolled back, or was never
+    /// committed, may have another one.
+    digest: String,
+    lists: Lists,
     pub preset: &'static Preset,
     row: Result<RowOptions, Error>,
     text: Result<TextOptions, Error>,
@@ -63,7 +64,7 @@ impl Config {
     fn made_for(&self, what: &str, function: &str) -> ! {
         raise_with_hint(
             PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-            format!("configuration \"{}\" is made for {what}", self.label),
+            format!("configuration \"{}\" is made for {what}", self.name),
             format!("{function} takes {what}."),
         )
     }
@@ -94,69 +95,31 @@ impl Named {
             return Some((config.clone(), false));
         }
         let seen = Seen::now();
-        let config = find(&crate::pg::process::encoding::to_utf8(name));
-        let changed = self.config.as_ref().is_none_or(|old| old.id != config.id);
+        let config = find(&to_utf8(name));
+        let changed = self
+            .config
+            .as_ref()
+            .is_none_or(|old| old.digest != config.digest);
         (self.name, self.seen) = (name.to_vec(), seen);
         self.config = Some(config.clone());
         Some((config, changed))
     }
 }
 
-/// A row of simhash_catalog.config.
-#[derive(Default)]
-struct ConfigRow {
-    id: String,
-    label: String,
-    options: Option<String>,
-    preset: Option<String>,
-    dictionary: Option<(String, String)>,
-    idf: Option<(String, String)>,
-}
-
-/// The configuration `name` (its newest version) or `name@version`.
+/// The configuration `name`.
 fn find(name: &str) -> Rc<Config> {
-    // Only the usual spelling of a number: simhash_drop_config looks for that.
-    let is_number = |text: &str| text.parse::<i32>().is_ok_and(|n| n.to_string() == text);
-    let (base, version) = match name.rsplit_once('@') {
-        Some((base, version)) if is_number(version) => (base, Some(version)),
-        _ => (name, None),
-    };
-    let mut found = None;
-    let this = match version {
-        Some(_) => " AND version OPERATOR(pg_catalog.=) $2::pg_catalog.int4",
-        None => "",
-    };
-    let text = format!(
-        "SELECT id, version, options, preset, dictionary, dictionary_version, idf, idf_version \
-         FROM simhash_catalog.config WHERE name OPERATOR(pg_catalog.=) $1{this} \
-         ORDER BY version DESC LIMIT 1"
-    );
-    let parameters: Vec<&str> = std::iter::once(base).chain(version).collect();
-    query(&text, &parameters, &mut |row| {
-        let mut columns = row.iter().cloned();
-        let mut next = || columns.next().flatten();
-        found = Some(ConfigRow {
-            id: next().unwrap_or_default(),
-            label: format!("{base}@{}", next().unwrap_or_default()),
-            options: next(),
-            preset: next(),
-            dictionary: next().zip(next()),
-            idf: next().zip(next()),
-        });
-    });
-    let Some(config_row) = found else {
-        unknown(name);
-    };
-    let config = kept(&config_row.id).unwrap_or_else(|| Rc::new(load(config_row)));
+    let digest = digest(name);
+    let config = kept(name, &digest).unwrap_or_else(|| Rc::new(load(name, digest)));
     LOADED.with_borrow_mut(|loaded| loaded.push(config.clone()));
     config
 }
 
-/// Takes a version out of those that the session keeps. If it is not there and all places are
+/// Takes a configuration out of those that the session keeps. If it is not there and all places are
 /// taken, drops the least recently used one.
-fn kept(id: &str) -> Option<Rc<Config>> {
+fn kept(name: &str, digest: &str) -> Option<Rc<Config>> {
     LOADED.with_borrow_mut(|loaded| {
-        let place = loaded.iter().position(|config| config.id == id);
+        let is_it = |config: &Rc<Config>| config.digest == digest && config.name == name;
+        let place = loaded.iter().position(is_it);
         if place.is_none() && loaded.len() >= KEPT {
             loaded.remove(0);
         }
@@ -164,9 +127,25 @@ fn kept(id: &str) -> Option<Rc<Config>> {
     })
 }
 
+/// The digest of the configuration `name`, all of which is there; else an ERROR.
+pub fn checked_digest(name: &str) -> String {
+    let digest = digest(name);
+    check(name);
+    digest
+}
+
+/// The digest of the configuration `name`; an ERROR if there is none.
+fn digest(name: &str) -> String {
+    let text = "SELECT digest FROM simhash_catalog.config \
+                WHERE name OPERATOR(pg_catalog.=) $1 AND NOT dropped";
+    let mut digest = None;
+    query(text, &[name], &mut |row| digest = row[0].clone());
+    digest.unwrap_or_else(|| unknown(name))
+}
+
 fn unknown(name: &str) -> ! {
     let mut names = Vec::new();
-    let text = "SELECT DISTINCT name FROM simhash_catalog.config \
+    let text = "SELECT name FROM simhash_catalog.config WHERE NOT dropped \
                 ORDER BY name USING OPERATOR(pg_catalog.<) LIMIT 10";
     query(text, &[], &mut |row| names.extend(row[0].clone()));
     let hint = match names.is_empty() {
@@ -181,166 +160,146 @@ fn unknown(name: &str) -> ! {
     )
 }
 
-fn load(config_row: ConfigRow) -> Config {
-    let preset = or_raise(presets::find(config_row.preset.as_deref()));
-    let json = config_row.options.as_deref().unwrap_or("{}");
+/// Raises an ERROR unless all of the configuration is there and as it was stored: with anything else
+/// its fingerprints would differ.
+fn check(name: &str) {
+    let text = "SELECT simhash_catalog.fault_of(c) FROM simhash_catalog.config AS c \
+                WHERE c.name OPERATOR(pg_catalog.=) $1";
+    let mut fault = None;
+    query(text, &[name], &mut |row| fault = row[0].clone());
+    if fault.is_some() {
+        report(
+            PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
+            format!("configuration \"{name}\" is damaged"),
+            fault,
+            Some("The tables of schema simhash_catalog must be restored together.".to_owned()),
+        )
+    }
+}
+
+fn load(name: &str, digest: String) -> Config {
+    check(name);
+    let text = "SELECT options, preset, words, stop_words, frequencies FROM simhash_catalog.config \
+                WHERE name OPERATOR(pg_catalog.=) $1";
+    let mut columns = Vec::new();
+    query(text, &[name], &mut |row| columns = row.to_vec());
+    let mut columns = columns.into_iter();
+    let mut next = || columns.next().flatten();
+    let (json, preset) = (next().unwrap_or_default(), next());
+    let preset = or_raise(presets::find(preset.as_deref()));
     let (mut row, mut text) = (
-        parse_row(json, &mut check_for_interrupts),
-        parse_text(json, &mut check_for_interrupts),
+        parse_row(&json, &mut check_for_interrupts),
+        parse_text(&json, &mut check_for_interrupts),
     );
     // A shortage of memory passes: unlike other errors it is not remembered.
     if matches!(row, Err(Error::OutOfMemory)) || matches!(text, Err(Error::OutOfMemory)) {
         or_raise(Err::<(), _>(Error::OutOfMemory));
     }
-    let used = |kind, stored: &Option<(String, String)>| {
-        let (name, version) = stored.clone()?;
-        Some(StoredVersion {
-            config: config_row.label.clone(),
-            kind,
-            name,
-            version,
-        })
+    let lists = Lists {
+        words: next().map(|digest| shared(digest, |lists| &lists.words, load_words)),
+        stop_words: next().map(|digest| shared(digest, |lists| &lists.stop_words, load_stop_words)),
+        frequencies: next().map(|digest| shared(digest, |lists| &lists.frequencies, load_idf)),
     };
-    let words = used("dictionary", &config_row.dictionary).map(|version| Words::load(&version));
-    let idf = used("idf table", &config_row.idf).map(|version| load_idf(&version));
     let row_text = row.as_mut().map(|row| &mut row.text);
     for options in [row_text, text.as_mut()].into_iter().flatten() {
-        if let Some(words) = &words {
-            words.add_to(options, preset);
-        }
-        if let Some(idf) = &idf {
-            options.terms.idf.get_or_insert_with(|| Some(idf.clone()));
-        }
+        lists.add_to(options, preset);
     }
     Config {
-        id: config_row.id,
-        label: config_row.label,
+        name: name.to_owned(),
+        digest,
+        lists,
         preset,
         row,
         text,
     }
 }
 
-/// A version of a dictionary or an idf table that a configuration uses.
-struct StoredVersion {
-    config: String,
-    kind: &'static str,
-    name: String,
-    version: String,
+/// A list with its digest.
+type Shared<T> = Option<(String, Arc<T>)>;
+
+/// The lists of words of a configuration, which options of rows and of texts share, and other
+/// configurations that have the same.
+struct Lists {
+    words: Shared<UserWords>,
+    stop_words: Shared<WordList<()>>,
+    frequencies: Shared<Idf>,
 }
 
-impl StoredVersion {
-    fn rows(&self, text: &str, row: &mut dyn FnMut(&[Option<String>])) {
-        query(text, &[&self.name, &self.version], row);
-    }
-
-    /// Raises an ERROR unless as many words or terms are stored as the version was made of: with
-    /// others its fingerprints would differ.
-    fn check(&self, should: Option<u64>, found: u64, what: &str) {
-        let Self {
-            config,
-            kind,
-            name,
-            version,
-        } = self;
-        let (state, detail) = match should {
-            Some(should) if should == found => return,
-            Some(should) => (
-                "is damaged",
-                format!("Stored {what}: {found}, expected: {should}."),
-            ),
-            None => ("does not exist", "Its rows are missing.".to_owned()),
-        };
-        report(
-            PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
-            format!("version \"{version}\" of {kind} \"{name}\" {state}"),
-            Some(format!("Configuration \"{config}\" uses it. {detail}")),
-            Some("The tables of schema simhash_catalog must be restored together.".to_owned()),
-        )
-    }
+/// The list with this digest: of a configuration that the session keeps, or loaded.
+fn shared<T>(
+    digest: String,
+    of: fn(&Lists) -> &Shared<T>,
+    load: fn(&str) -> T,
+) -> (String, Arc<T>) {
+    let known = LOADED.with_borrow(|loaded| {
+        let mut lists = loaded
+            .iter()
+            .filter_map(|config| of(&config.lists).as_ref());
+        lists
+            .find(|list| list.0 == digest)
+            .map(|list| list.1.clone())
+    });
+    let list = known.unwrap_or_else(|| Arc::new(load(&digest)));
+    (digest, list)
 }
 
-/// A version of a dictionary. Options of rows and of texts share it.
-struct Words {
-    whole: Arc<UserWords>,
-    stop: Arc<WordList<()>>,
-    is_empty: bool,
-}
-
-impl Words {
-    fn load(version: &StoredVersion) -> Self {
-        let (mut whole, mut stop) = (GatheredWords::default(), GatheredWords::default());
-        let (mut should, mut count) = (None, 0);
-        let text = "SELECT words FROM simhash_catalog.dictionary \
-                    WHERE name OPERATOR(pg_catalog.=) $1 AND version OPERATOR(pg_catalog.=) $2::pg_catalog.int4";
-        version.rows(text, &mut |row| should = Some(number(&row[0])));
-        let text = "SELECT kind, word, tag \
-                    FROM simhash_catalog.dictionary_words($1, $2::pg_catalog.int4)";
-        version.rows(text, &mut |row| {
-            let [kind, Some(word), tag] = row else {
-                return;
-            };
-            count += 1;
-            or_raise(match kind.as_deref() {
-                Some("stop") => stop.add(word, ()),
-                _ => whole.add(
-                    word,
-                    tag.as_deref()
-                        .map_or(PartOfSpeech::Noun, PartOfSpeech::of_tag),
-                ),
-            });
-        });
-        version.check(should, count, "words");
-        let pause = &mut check_for_interrupts;
-        let whole = whole.sorted(pause);
-        Self {
-            is_empty: whole.is_empty(),
-            whole: Arc::new(or_raise(UserWords::tagged(whole, pause))),
-            stop: Arc::new(stop.sorted(pause)),
-        }
-    }
-
-    /// Adds the stop words to those of options or preset, and the words unless the options have a
-    /// dictionary.
+impl Lists {
+    /// Adds the stop words to those of options or preset, and words and frequencies unless the
+    /// options have their own.
     fn add_to(&self, options: &mut TextOptions, preset: &Preset) {
-        if options.dictionary.is_none() && !self.is_empty {
-            options.dictionary = Some(self.whole.clone());
+        if let Some((_, words)) = &self.words {
+            options.dictionary.get_or_insert_with(|| words.clone());
         }
-        if !self.stop.is_empty() {
+        if let Some((_, stop_words)) = &self.stop_words {
             let before = match (&options.stop_words, &preset.input) {
                 (Some(given), _) => given.clone(),
                 (None, Input::Words(rules)) => rules.stop_words.clone(),
                 (None, Input::WeightedTokens) => StopWords::None,
             };
-            options.stop_words = Some(before.with(self.stop.clone()));
+            options.stop_words = Some(before.with(stop_words.clone()));
+        }
+        if let Some((_, idf)) = &self.frequencies {
+            options.terms.idf.get_or_insert_with(|| Some(idf.clone()));
         }
     }
 }
 
-fn load_idf(version: &StoredVersion) -> Arc<Idf> {
-    let mut idf = Idf::new(0);
-    let (mut should, mut count) = (None, 0);
-    let text = "SELECT documents, terms FROM simhash_catalog.idf \
-                WHERE name OPERATOR(pg_catalog.=) $1 AND version OPERATOR(pg_catalog.=) $2::pg_catalog.int4";
-    version.rows(text, &mut |row| {
-        idf = Idf::new(number(&row[0]));
-        should = Some(number(&row[1]));
-    });
-    if should.is_none() {
-        version.check(should, count, "terms");
-    }
-    let text = "SELECT term, documents FROM simhash_catalog.idf_term \
-                WHERE name OPERATOR(pg_catalog.=) $1 AND version OPERATOR(pg_catalog.=) $2::pg_catalog.int4";
-    version.rows(text, &mut |row| {
-        if let Some(term) = &row[0] {
-            count += 1;
-            or_raise(idf.add(term, number(&row[1])));
+/// Calls `add` with each word of a list, and its tag or its number of documents.
+fn each_term(digest: &str, mut add: impl FnMut(&str, Option<&str>) -> Result<(), Error>) {
+    // Not in FROM, where the server would keep all words before it gives the first.
+    let text = "SELECT pg_catalog.unnest(terms), pg_catalog.unnest(about) \
+                FROM simhash_catalog.content WHERE digest OPERATOR(pg_catalog.=) $1";
+    query(text, &[digest], &mut |row| {
+        if let [Some(term), about] = row {
+            or_raise(add(term, about.as_deref()));
         }
     });
-    version.check(should, count, "terms");
-    Arc::new(idf)
 }
 
-fn number(column: &Option<String>) -> u64 {
-    column.as_deref().and_then(|n| n.parse().ok()).unwrap_or(0)
+fn load_words(digest: &str) -> UserWords {
+    let mut words = GatheredWords::default();
+    each_term(digest, |word, tag| {
+        words.add(word, tag.map_or(PartOfSpeech::Noun, PartOfSpeech::of_tag))
+    });
+    let pause = &mut check_for_interrupts;
+    or_raise(UserWords::tagged(words.sorted(pause), pause))
+}
+
+fn load_stop_words(digest: &str) -> WordList<()> {
+    let mut words = GatheredWords::default();
+    each_term(digest, |word, _| words.add(word, ()));
+    words.sorted(&mut check_for_interrupts)
+}
+
+fn load_idf(digest: &str) -> Idf {
+    let number = |text: Option<&str>| text.and_then(|n| n.parse().ok()).unwrap_or(0);
+    let text = "SELECT documents FROM simhash_catalog.content \
+                WHERE digest OPERATOR(pg_catalog.=) $1";
+    let mut documents = 0;
+    query(text, &[digest], &mut |row| {
+        documents = number(row[0].as_deref())
+    });
+    let mut idf = Idf::new(documents);
+    each_term(digest, |term, count| idf.add(term, number(count)));
+    idf
 }
