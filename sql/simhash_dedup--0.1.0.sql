@@ -1083,8 +1083,8 @@ BEGIN
 	IF NOT NEW.dropped THEN
 		PERFORM simhash_catalog.check_options(NEW.options, NEW.preset, NEW.words IS NOT NULL, NEW.frequencies IS NOT NULL);
 	END IF;
-	IF CASE WHEN NEW.dropped THEN num_nonnulls(NEW.options, NEW.preset, NEW.words, NEW.stop_words, NEW.frequencies) > 0
-		ELSE NEW.options IS NULL OR NEW.digest IS DISTINCT FROM simhash_catalog.digest_of(NEW) END THEN
+	IF NEW.dropped AND num_nonnulls(NEW.options, NEW.preset, NEW.words, NEW.stop_words, NEW.frequencies) > 0
+		OR NOT NEW.dropped AND (NEW.options IS NULL OR NEW.digest IS DISTINCT FROM simhash_catalog.digest_of(NEW)) THEN
 		RAISE EXCEPTION 'invalid row of configuration "%"', NEW.name USING ERRCODE = 'invalid_parameter_value',
 			DETAIL = 'Its digest is another one.';
 	END IF;
