@@ -13,8 +13,7 @@ our @EXPORT = qw(use_everything answers goes_on);
 
 # What every released version must be able to run. What later versions added is to be left out for older ones.
 my $everything = <<'SQL';
-SELECT simhash_add_words('places', ARRAY['幸福路']), simhash_add_stop_word('places', 'street');
-SELECT simhash_create_config('petition', preset => 's0', dictionary => 'places');
+SELECT simhash_create_config('petition', preset => 's0', words => '{幸福路}', stop_words => '{street}');
 
 CREATE TABLE petition (
 	id int PRIMARY KEY, subject text, body text,
@@ -49,11 +48,11 @@ CREATE INDEX flagged_fp ON flagged USING simhash (fp);
 CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON flagged FOR EACH ROW EXECUTE FUNCTION
 	simhash_flag_duplicate('fingerprint=fp', 'radius=8', 'duplicate_of=duplicate_of', 'weights={"body": 1}', 'preset=plain');
 INSERT INTO flagged (id, body) SELECT id, body FROM petition WHERE id <= 300;
-CREATE TABLE named AS SELECT id, body, simhash64_named_text(body, 'petition@1') AS fp FROM petition WHERE id <= 300;
+CREATE TABLE named AS SELECT id, body, simhash64_named_text(body, 'petition') AS fp FROM petition WHERE id <= 300;
 
 -- Scopes before the fingerprint, a constraint within them, and clusters that a trigger keeps.
-SELECT simhash_build_idf('words', 'petition', 'body');
-SELECT simhash_create_config('weighed', preset => 's2', idf => 'words');
+SELECT simhash_create_config('weighed', preset => 's2', idf_relation => 'petition', idf_column => 'body');
+SELECT simhash_create_config('gone', preset => 's2'), simhash_drop_config('gone');
 CREATE TABLE note (
 	id int PRIMARY KEY, tenant text, number uuid DEFAULT gen_random_uuid(), body text,
 	fp bigint GENERATED ALWAYS AS (simhash64(body)) STORED, fp128 bit(128) GENERATED ALWAYS AS (simhash_methods.simhash128(body)) STORED,
@@ -119,12 +118,11 @@ SELECT count(*), sum(a), sum(b), sum(distance) FROM near;
 REFRESH MATERIALIZED VIEW pair;
 REFRESH MATERIALIZED VIEW cluster;
 SELECT (SELECT count(*) FROM pair), (SELECT sum(a * b % 1000) FROM pair), (SELECT count(*) FROM cluster);
-SELECT count(*), sum(hashtext((dictionary, version, kind, word, tag, removed)::text)) FROM simhash_catalog.dictionary_word;
-SELECT count(*), sum(hashtext((name, version, id, options, preset, dictionary, dictionary_version, idf, idf_version, created)::text))
-FROM simhash_catalog.config;
-SELECT count(*), sum(hashtext((name, version, term, documents)::text)) FROM simhash_catalog.idf_term;
+SELECT count(*), sum(hashtext((digest, documents, terms, about)::text)) FROM simhash_catalog.content;
+SELECT count(*), sum(hashtext((name, digest, dropped, options, preset, words, stop_words, frequencies)::text)) FROM simhash_catalog.config;
+SELECT name, simhash_config_digest(name) FROM simhash_catalog.config WHERE NOT dropped ORDER BY name;
 SELECT count(*), sum(hashtext((n.id, n.tenant, n.body, n.fp, n.fp128, n.given, n.weighed, of_note(n))::text)) FROM note n;
-SELECT count(*) FROM note WHERE fp = simhash64(body) AND weighed = simhash64_named_text(body, 'weighed@1');
+SELECT count(*) FROM note WHERE fp = simhash64(body) AND weighed = simhash64_named_text(body, 'weighed');
 SELECT count(*), sum(hashtext(p::text)) FROM note_pair p;
 SELECT count(*), sum(hashtext(p::text)) FROM keyed_pair p;
 SELECT count(*), sum(key), sum(cluster_id) FROM (SELECT array_agg(a) AS a, array_agg(b) AS b FROM keyed_pair) AS e, simhash_components(a, b);
@@ -162,7 +160,9 @@ sub goes_on
 	is($sql->('INSERT INTO note (id, tenant, body) SELECT id + 100000, tenant, body FROM note WHERE id IN (17, 18);'
 		. ' SELECT count(*) = 2 AND bool_and(a.cluster_id = b.cluster_id) FROM note_cluster a JOIN note_cluster b ON a.key = b.key + 100000'),
 		't', "$what: clusters are kept");
-	is($sql->(q{SELECT simhash_create_config('petition', preset => 's2')}), 2, "$what: a second version of a configuration");
+	is($sql->(q{SELECT simhash_create_config('again', base => 'petition') = simhash_config_digest('petition')}), 't', "$what: another configuration");
+	($status, $out, $err) = $node->psql($database, q{SELECT simhash_create_config('gone', preset => 'plain')});
+	like($err, qr/configuration "gone" was there before with another meaning/, "$what: a name keeps its meaning");
 	add_oracle($node, $database);
 	is_sound($node, 'hash', 'hash_fp', "$what, after writes", 4, $database);
 	is($sql->("SELECT * FROM broken_invariants('$_')"), '', "$what: $_ is sound") for qw(apart once petition_fp petition_some petition_body flagged_fp note_fp note_number

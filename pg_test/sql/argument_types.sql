@@ -96,7 +96,7 @@ BEGIN;
 CREATE TABLE documents (fp bigint PRIMARY KEY, body text);
 CREATE INDEX documents_fp ON documents USING simhash (fp);
 INSERT INTO documents VALUES (1, 'one text'), (3, 'one text more');
-SELECT simhash_create_config('argument_types', '{}') AS version;
+SELECT simhash_create_config('argument_types', preset => 'plain') IS NOT NULL AS stored;
 -- The value of an argument of that type, and of that name where one is given.
 CREATE TABLE argument (type regtype, name text, value text);
 INSERT INTO argument VALUES

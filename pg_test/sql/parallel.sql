@@ -4,9 +4,8 @@ SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
 CREATE SCHEMA parallel_test;
 SET search_path = parallel_test, public;
-SELECT simhash_add_words('parallel_places', ARRAY['丹江口库区移民', 'street lamp']) AS dictionary,
-	simhash_create_config('parallel_row', '{"subject": 1, "note": 3}', 'plain', dictionary => 'parallel_places') AS of_rows,
-	simhash_create_config('parallel_text', preset => 'plain', dictionary => 'parallel_places') AS of_texts;
+SELECT simhash_create_config('parallel_row', '{"subject": 1, "note": 3}', 'plain', ARRAY['丹江口库区移民', 'street lamp']) IS NOT NULL AS of_rows,
+	simhash_create_config('parallel_text', preset => 'plain', words => ARRAY['丹江口库区移民', 'street lamp']) IS NOT NULL AS of_texts;
 
 CREATE TABLE doc (id bigint, subject text, body text, note text, fp bigint, other bigint, hex text, big_hex text) WITH (parallel_workers = 2);
 INSERT INTO doc SELECT i, 'subject ' || i % 7, CASE WHEN i % 40 <> 0 THEN format('the street lamp number %s is dark since week %s', i % 97, i % 5) END, '丹江口库区移民问题 ' || i % 9,
@@ -112,7 +111,7 @@ INSERT INTO searched SELECT what, query, (run(query)).answer FROM (VALUES
 	('a bitmap', 'SELECT sum(id) FROM big WHERE fp <~> 1 <= 29'),
 	('a bitmap of a scope', 'SELECT sum(id) FROM big WHERE subject = ''subject 3'' AND fp # 0 <~> 1 <= 31'),
 	('partitions', 'SELECT sum(id) FROM parted WHERE fp <~> 1 <= 29'),
-	('a stored configuration', 'SELECT sum(d.id) FROM doc d WHERE simhash64_named(d, ''parallel_row'') = simhash64_named(d, ''parallel_row@1'')'),
+	('a stored configuration', 'SELECT sum(d.id) FROM doc d WHERE simhash64_named(d, ''parallel_row'') = simhash64_named(d, ''parallel_row'')'),
 	('a join of three', 'SELECT sum(simhash_jaccard(a.body, b.body) * a.id) FROM centre c JOIN big a ON a.fp <~> c.q <= 3 JOIN big b ON b.fp <~> a.fp <= 1')) v (what, query);
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
@@ -136,6 +135,6 @@ SELECT count(set_config(name, 'on', false)) AS settings FROM pg_settings WHERE n
 SELECT count(*) > 5 AS in_a_worker, string_agg(what || ': ' || wrong, '; ') AS wrong FROM searched_in_workers() WHERE plan ~ 'Gather' OR wrong IS NOT NULL;
 
 RESET ALL;
-SELECT simhash_drop_config('parallel_row', 1), simhash_drop_config('parallel_text', 1), simhash_drop_dictionary('parallel_places');
+SELECT simhash_drop_config('parallel_row'), simhash_drop_config('parallel_text');
 SET client_min_messages = warning;
 DROP SCHEMA parallel_test CASCADE;

@@ -78,24 +78,19 @@ SELECT 1::int4 = 1::int4;
 SELECT length('a'::text);
 
 CREATE EXTENSION simhash_dedup SCHEMA planted;
-SELECT planted.simhash_add_words('d', '{common text, last}') AS one, planted.simhash_add_word('d', 'word1', 'v') AS two, planted.simhash_remove_word('d', 'last') AS three;
-SELECT planted.simhash_add_stop_words('d', '{a, b}') AS four, planted.simhash_add_stop_word('d', 'c') AS five, planted.simhash_remove_stop_word('d', 'c') AS six;
-SELECT d.word FROM planted.simhash_dictionary_words('d', 6) AS d;
+SELECT planted.simhash_create_config('t', '{}', 's2', '{common text, word1, last}', '{NULL, v, NULL}', '{a, b}') IS NOT NULL AS text;
 SELECT planted.simhash_terms('a b') AS term;
-SELECT planted.simhash_build_idf('i', 'public.doc', 'body', 'd', 2) AS one, planted.simhash_build_idf('i', 'public.parts', 'body') AS two;
-SELECT planted.simhash_create_config('c', '{"body": 1}', 's2', 'd', 'i@1') AS one, planted.simhash_create_config('c', '{"body": 1}', 's2', 'd', 'i') AS two,
-	planted.simhash_create_config('t', '{}', 's2', 'd') AS text;
-SELECT planted.simhash_create_config('c', preset => 's2', idf => 'i@7');
-SELECT planted.simhash64_named(d, 'c') IS NOT NULL AS named, planted.simhash64_named(d, 'c@1') IS NOT NULL AS one, planted.simhash64_named_text(body, 't') IS NOT NULL AS text
-FROM public.doc AS d LIMIT 1;
+SELECT planted.simhash_create_config('c', '{"body": 1}', base => 't', without => '{last}', idf_relation => 'public.doc', idf_column => 'body', min_documents => 2) IS NOT NULL AS one,
+	planted.simhash_create_config('p', '{"body": 1}', 's2', idf_relation => 'public.parts', idf_column => 'body') IS NOT NULL AS two;
+SELECT planted.simhash_create_config('c', preset => 's2');
+SELECT planted.simhash_create_config('x', base => 'c', without => '{last}');
+SELECT planted.simhash_create_config('x', preset => 's2', idf_relation => 'public.doc', idf_column => 'fp');
+SELECT planted.simhash64_named(d, 'c') IS NOT NULL AS named, planted.simhash64_named_text(body, 't') IS NOT NULL AS text,
+	length(planted.simhash_config_digest('c')) AS digits FROM public.doc AS d LIMIT 1;
 SELECT planted.simhash64_named_text('a', 'nope');
 DELETE FROM simhash_catalog.config;
-SELECT planted.simhash_drop_config('c', 1);
-SELECT planted.simhash_drop_idf('i', 1);
-SELECT planted.simhash_drop_dictionary('d', 6);
-CREATE VIEW public.named AS SELECT planted.simhash64_named(d, 'c@2') AS fp FROM public.doc AS d;
-SELECT planted.simhash_drop_config('c', 2);
-DROP VIEW public.named;
+SELECT planted.simhash_drop_config('p');
+SELECT planted.simhash_create_config('p', preset => 's2');
 
 CREATE INDEX ON public.doc USING simhash (fp);
 CREATE TRIGGER assign AFTER INSERT ON public.doc

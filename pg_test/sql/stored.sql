@@ -1,4 +1,5 @@
--- Stored configurations: versions, dictionaries, idf tables, who sees them when.
+-- Stored configurations: what a name means, who sees it when, damage.
+\set SHOW_CONTEXT never
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simhash_dedup;
 CREATE SCHEMA stored_test;
@@ -6,142 +7,104 @@ SET search_path = stored_test, public;
 
 CREATE TABLE petition (id int, subject text, body text);
 INSERT INTO petition VALUES (1, '库区移民', '丹江口库区移民问题请处理'), (2, 'Street lamp', 'the lamp in our street'), (3, NULL, '');
-SELECT simhash_create_config('petition', '{"subject": 1, "body": 3}', 'plain') AS version;
-SELECT count(*), count(*) FILTER (WHERE simhash64_named(p, 'petition') IS DISTINCT FROM simhash64(p, '{"subject": 1, "body": 3}', 'plain')) AS different
-FROM petition AS p;
--- A text has options of another grammar.
-SELECT simhash_create_config('body', '{"tf": "set"}', 'plain') AS version;
-SELECT simhash64_named_text(body, 'body') = simhash64(body, '{"tf": "set"}', 'plain') AS same FROM petition WHERE id < 3;
-SELECT simhash64_named_text('', 'body') AS empty, simhash64_named_text('a', NULL) AS no_name, simhash64_named(NULL::petition, 'petition') AS no_row;
-
--- A dictionary: every change is a version, of the configurations that use it too.
-SELECT simhash_add_words('places', ARRAY['丹江口库区移民', 'street lamp']) AS dictionary;
-SELECT simhash_create_config('petition', '{"subject": 1, "body": 3}', 'plain', dictionary => 'places') AS version;
 CREATE FUNCTION agrees(name text, options jsonb, preset text DEFAULT 'plain') RETURNS boolean LANGUAGE sql AS $$
 	SELECT bool_and(simhash64_named(p, name) IS NOT DISTINCT FROM simhash64(p, options, preset)) FROM petition AS p
 $$;
-SELECT agrees('petition', '{"subject": 1, "body": 3, "$dictionary": ["丹江口库区移民", "street lamp"]}') AS newest,
-	agrees('petition@1', '{"subject": 1, "body": 3}') AS first, agrees('petition@2', '{"subject": 1, "body": 3}') AS not_first;
-SELECT simhash_add_stop_word('places', 'THE') AS dictionary, simhash_add_stop_words('places', '{请}') AS again, simhash_add_stop_word('places', '请') AS nothing_new;
-SELECT agrees('petition', '{"subject": 1, "body": 3, "$dictionary": ["丹江口库区移民", "street lamp"], "$stop_words": ["the", "请"]}') AS newest;
-SELECT simhash_remove_word('places', 'street lamp') AS dictionary;
-SELECT simhash_remove_stop_word('places', '请') AS dictionary;
-SELECT agrees('petition', '{"subject": 1, "body": 3, "$dictionary": ["丹江口库区移民"], "$stop_words": ["the"]}') AS newest,
-	agrees('petition@2', '{"subject": 1, "body": 3, "$dictionary": ["丹江口库区移民", "street lamp"]}') AS second;
-SELECT name, version, preset, dictionary, dictionary_version, idf FROM simhash_catalog.config ORDER BY 1, 2;
-SELECT kind, word, tag FROM simhash_dictionary_words('places', 5) ORDER BY 1, 2;
--- Stop words add to those of the preset; a tag is a part of speech.
-SELECT simhash_create_config('s0', '{"body": 1}', 's0', 'places') AS version;
-SELECT agrees('s0', '{"body": {"stop_words": ["@en", "@zh", "the"], "dictionary": ["丹江口库区移民"]}}', 's0') AS joined;
-SELECT simhash_add_word('verbs', '移民', 'v') AS dictionary;
-SELECT simhash_create_config('verbs', '{"pos": {"noun": 0, "verb": 1, "other": 0}}', 'plain', 'verbs') AS version;
-SELECT simhash64_named_text('库区移民', 'verbs') = simhash64('移民', preset => 'words') AS verb;
+SELECT length(simhash_create_config('petition', '{"subject": 1, "body": 3}', 'plain')) AS digits;
+SELECT agrees('petition', '{"subject": 1, "body": 3}'), simhash_create_config('petition', '{"body": 3, "subject": 1}', 'plain') = simhash_config_digest('petition') AS again;
+-- A text has options of another grammar.
+SELECT simhash_create_config('body', '{"tf": "set"}', 'plain') IS NOT NULL AS stored;
+SELECT simhash64_named_text(body, 'body') = simhash64(body, '{"tf": "set"}', 'plain') AS same FROM petition WHERE id < 3;
+SELECT simhash64_named_text('', 'body') AS empty, simhash64_named_text('a', NULL) AS no_name, simhash64_named(NULL::petition, 'petition') AS no_row,
+	simhash_config_digest(NULL) AS no_digest;
 
--- Idf: counts against SQL's own.
+-- Words and stop words; more of them, and fewer.
+SELECT simhash_create_config('places', base => 'petition', words => ARRAY['丹江口库区移民', 'street lamp'], stop_words => '{THE, 请}') IS NOT NULL AS stored;
+SELECT agrees('places', '{"subject": 1, "body": 3, "$dictionary": ["丹江口库区移民", "street lamp"], "$stop_words": ["the", "请"]}'), agrees('petition', '{"subject": 1, "body": 3}') AS base;
+SELECT simhash_create_config('fewer', base => 'places', without => '{street lamp, 请}') IS NOT NULL AS stored;
+SELECT agrees('fewer', '{"subject": 1, "body": 3, "$dictionary": ["丹江口库区移民"], "$stop_words": ["the"]}');
+SELECT simhash_create_config('more', '{"body": 1}', base => 'fewer', words => '{street lamp, 移民, street lamp}') IS NOT NULL AS stored;
+SELECT agrees('more', '{"body": 1, "$dictionary": ["丹江口库区移民", "street lamp", "移民"], "$stop_words": ["the"]}');
+SELECT simhash_create_config('none', base => 'fewer', without => '{丹江口库区移民, THE}') = simhash_create_config('none too', '{"subject": 1, "body": 3}', 'plain') AS empty_lists_are_none;
+-- Stop words add to those of the preset.
+SELECT simhash_create_config('s0', '{"body": 1}', 's0', '{丹江口库区移民}', stop_words => '{THE}') IS NOT NULL AS stored;
+SELECT agrees('s0', '{"body": {"stop_words": ["@en", "@zh", "the"], "dictionary": ["丹江口库区移民"]}}', 's0') AS joined;
+-- A tag is a part of speech; the last one given for a word counts, and any before that of the base.
+SELECT simhash_create_config('nouns', '{"pos": {"noun": 0, "verb": 1, "other": 0}}', 'plain', '{移民}', '{n}') IS NOT NULL AS stored;
+SELECT simhash_create_config('verbs', base => 'nouns', words => '{移民, 移民}', tags => '{n, v}') IS NOT NULL AS stored;
+SELECT simhash64_named_text('库区移民', 'verbs') = simhash64('移民', preset => 'plain') AS verb, simhash64_named_text('库区移民', 'nouns') AS nouns;
+-- Two configurations have one list, whatever the order of its words.
+SELECT simhash_create_config('places too', '{}', 'plain', ARRAY['street lamp', '丹江口库区移民']) IS NOT NULL AS stored;
+SELECT count(*), count(DISTINCT words) FROM simhash_catalog.config WHERE name LIKE 'places%';
+
+-- Frequencies: counts against SQL's own.
 CREATE TABLE corpus (id int, body text);
 INSERT INTO corpus SELECT i, 'word' || i % 10 || ' word' || i % 7 || ' the 道路 word' || i % 10 || repeat(' filler', i % 50) FROM generate_series(1, 3000) AS i;
 INSERT INTO corpus VALUES (0, NULL), (-1, ''), (-2, repeat('x', 300));
-SELECT simhash_build_idf('corpus', 'corpus', 'body') AS version;
-SELECT documents, source FROM simhash_catalog.idf;
-SELECT count(*), count(*) FILTER (WHERE t.documents <> c.n) AS different FROM simhash_catalog.idf_term AS t FULL JOIN (
-	SELECT w, count(DISTINCT id) AS n FROM corpus, regexp_split_to_table(body, ' ') AS w WHERE w <> '' AND length(w) < 200 GROUP BY w) AS c ON c.w = t.term;
-SELECT simhash_create_config('rare', '{"body": 1}', 's2', idf => 'corpus') AS version;
-SELECT jsonb_build_object('body', jsonb_build_object('idf', jsonb_build_object('documents', i.documents, 'terms',
-	(SELECT jsonb_object_agg(term, documents) FROM simhash_catalog.idf_term)))) AS options FROM simhash_catalog.idf AS i \gset
+SELECT simhash_create_config('rare', '{"body": 1}', 's2', idf_relation => 'corpus', idf_column => 'body') IS NOT NULL AS stored;
+CREATE VIEW frequencies AS SELECT f.name, c.documents, t.term, t.count::bigint FROM simhash_catalog.config AS f JOIN simhash_catalog.content AS c ON c.digest = f.frequencies,
+	unnest(c.terms, c.about) AS t (term, count);
+SELECT documents, count(*), count(*) FILTER (WHERE t.count <> c.n) AS different FROM frequencies AS t FULL JOIN (
+	SELECT w, count(DISTINCT id) AS n FROM corpus, regexp_split_to_table(body, ' ') AS w WHERE w <> '' AND length(w) < 200 GROUP BY w) AS c ON c.w = t.term GROUP BY documents;
+SELECT jsonb_build_object('body', jsonb_build_object('idf', jsonb_build_object('documents', min(documents), 'terms', jsonb_object_agg(term, count)))) AS options FROM frequencies \gset
 SELECT count(*) FILTER (WHERE simhash64_named(c, 'rare') = simhash64(c, :'options', 's2')) AS same,
 	count(*) FILTER (WHERE simhash64_named(c, 'rare') = simhash64(c, '{"body": 1}', 's2')) < 3000 AS matters FROM corpus AS c;
--- Partitions, a view, terms that are too rare; a newer table leaves the configuration alone.
+-- Partitions, a view, children, columns of other types of text, terms that are too rare.
 CREATE TABLE parts (id int, body text) PARTITION BY RANGE (id);
 CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (MINVALUE) TO (1000);
 CREATE TABLE parts_2 PARTITION OF parts FOR VALUES FROM (1000) TO (MAXVALUE);
 INSERT INTO parts SELECT * FROM corpus;
-CREATE VIEW seen AS SELECT id, body FROM corpus;
-SELECT simhash_build_idf('corpus', 'parts', 'body') AS version;
-SELECT simhash_build_idf('corpus', 'seen', 'body', min_documents => 3000) AS version;
-SELECT version, i.documents, count(*), min(term), max(term) FROM simhash_catalog.idf AS i JOIN simhash_catalog.idf_term AS t USING (name, version) GROUP BY 1, 2 ORDER BY 1;
-SELECT count(*) FROM (SELECT term, documents FROM simhash_catalog.idf_term WHERE version = 1 EXCEPT SELECT term, documents FROM simhash_catalog.idf_term WHERE version = 2) AS x;
-SELECT idf, idf_version FROM simhash_catalog.config WHERE name = 'rare';
-SELECT simhash_create_config('rare', '{"body": 1}', 's2', idf => 'corpus@2') AS version;
-SELECT bool_and(simhash64_named(c, 'rare') = simhash64_named(c, 'rare@1')) AS same FROM corpus AS c WHERE id > 0;
-
--- Children count with their parent.
+CREATE DOMAIN letter AS varchar;
+CREATE DOMAIN short_letter AS letter;
+CREATE VIEW seen AS SELECT id, body, body::short_letter AS letter, body::letter[] AS letters FROM corpus WHERE id > -2;
+CREATE VIEW seen_types AS SELECT body::short_letter AS letter, ARRAY[body] AS letters, body::json AS json FROM corpus;
+SELECT simhash_create_config('parts', base => 'rare', idf_relation => 'parts', idf_column => 'body') = simhash_config_digest('rare') AS same,
+	simhash_create_config('letters', base => 'rare', idf_relation => 'seen_types', idf_column => 'letter') = simhash_config_digest('rare') AS of_domain;
+SELECT simhash_create_config('few', base => 'rare', idf_relation => 'corpus', idf_column => 'body', min_documents => 3000) IS NOT NULL AS stored;
+SELECT documents, term, count FROM frequencies WHERE name = 'few' ORDER BY term;
 CREATE TABLE child () INHERITS (corpus);
 INSERT INTO child VALUES (9000, 'orphan');
-SELECT simhash_build_idf('family', 'corpus', 'body') AS version;
-SELECT documents FROM simhash_catalog.idf_term WHERE name = 'family' AND term IN ('orphan', 'the') ORDER BY term;
+SELECT simhash_create_config('family', base => 'rare', idf_relation => 'corpus', idf_column => 'body') IS NOT NULL AS stored;
+SELECT term, count FROM frequencies WHERE name = 'family' AND term IN ('orphan', 'the') ORDER BY term;
 DROP TABLE child;
+-- Words and frequencies belong together; a word that is left out weighs as one that is not known.
+SELECT simhash_create_config('rare words', base => 'rare', words => '{filler filler}', idf_relation => 'corpus', idf_column => 'body') IS NOT NULL AS stored;
+SELECT term FROM frequencies WHERE name = 'rare words' AND term LIKE 'filler%' ORDER BY term;
+SELECT simhash_create_config('rare less', base => 'rare', without => '{the}') IS NOT NULL AS stored,
+	simhash_create_config('rare less', '{"body": 1}', 's2', idf_relation => 'corpus', idf_column => 'body', without => '{the}') = simhash_config_digest('rare less') AS counted;
+SELECT name, count(*), count(*) FILTER (WHERE term = 'the') AS the FROM frequencies WHERE name IN ('rare', 'rare less') GROUP BY name ORDER BY name;
 
 -- The words of a text.
 SELECT * FROM simhash_terms('The cat, the 道路 cat', '{"stop_words": true}');
 
--- Snapshots: one call site sees what its statement sees.
-CREATE FUNCTION seen_by_statement() RETURNS TABLE (step text, same boolean) LANGUAGE plpgsql AS $$
-DECLARE
-	fp bigint;
-	before bigint;
-	n int := 0;
-BEGIN
-	FOR n IN 1 .. 5 LOOP
-		-- The same call site each time.
-		fp := simhash64_named_text('one two three', 'moving');
-		step := n;
-		same := fp IS NOT DISTINCT FROM before;
-		RETURN NEXT;
-		before := fp;
-		IF n = 2 THEN
-			PERFORM simhash_create_config('moving', '{"stop_words": ["one"]}', 'plain');
-		ELSIF n = 3 THEN
-			BEGIN
-				PERFORM simhash_create_config('moving', '{"stop_words": ["two"]}', 'plain');
-				RAISE EXCEPTION 'undo: %', simhash64_named_text('one two three', 'moving') = simhash64('one three', preset => 'plain');
-			EXCEPTION WHEN raise_exception THEN
-				step := SQLERRM;
-				same := NULL;
-				RETURN NEXT;
-			END;
-		ELSIF n = 4 THEN
-			-- The same name and version as the one that was undone.
-			PERFORM simhash_create_config('moving', '{"stop_words": ["three"]}', 'plain');
-		END IF;
-	END LOOP;
-	step := 'last';
-	same := fp = simhash64('one two', preset => 'plain');
-	RETURN NEXT;
-END $$;
-SELECT simhash_create_config('moving', '{}', 'plain') AS version;
-SELECT * FROM seen_by_statement();
--- Rolled back, also as seen by a session that had used it.
+-- Dropped, with the lists that no other has; the name keeps its meaning, also for a session that had loaded it.
+SELECT simhash_create_config('person', '{"$dictionary": ["Ann Smith"]}', 'plain', '{Ann Smith}', stop_words => '{THE}') AS digest \gset
+SELECT simhash_drop_config('person');
+SELECT name, digest = :'digest' AS same, dropped, num_nonnulls(options, preset, words, stop_words, frequencies) AS others FROM simhash_catalog.config WHERE name = 'person';
+SELECT count(*) FILTER (WHERE 'Ann Smith' = ANY (terms)) AS her, count(*) FILTER (WHERE 'THE' = ANY (terms)) > 0 AS the FROM simhash_catalog.content;
+SELECT simhash_create_config('person', preset => 'plain');
+SELECT simhash64_named_text('a', 'person');
+SELECT simhash_create_config('person', '{"$dictionary": ["Ann Smith"]}', 'plain', '{Ann Smith}', stop_words => '{THE}') = :'digest' AS the_same;
+SELECT simhash_config_digest('person') = :'digest' AS there;
 BEGIN;
-SELECT simhash_create_config('moving', '{"stop_words": ["two", "three"]}', 'plain') AS version;
-SELECT simhash64_named_text('one two three', 'moving') = simhash64('one', preset => 'words') AS inside;
+SELECT simhash_create_config('undone', '{"stop_words": ["two", "three"]}', 'plain') IS NOT NULL AS stored;
+SELECT simhash64_named_text('one two three', 'undone') = simhash64('one', preset => 'plain') AS inside;
 ROLLBACK;
-SELECT simhash64_named_text('one two three', 'moving') = simhash64('one two', preset => 'plain') AS outside;
+SELECT simhash64_named_text('one two three', 'undone');
+SELECT simhash_create_config('undone', preset => 'plain') IS NOT NULL AS stored;
+SELECT simhash64_named_text('one two three', 'undone') = simhash64('one two three', preset => 'plain') AS another;
 
--- A version that is used again and again is loaded once, whatever others come and go.
-SELECT simhash_create_config('kept', '{}', 'plain', 'places') AS version;
-SELECT count(simhash_create_config('passing' || i, '{}', 'plain')) FROM generate_series(1, 10) AS i;
+-- A configuration that is used again and again is loaded once, whatever others come and go; a list once for two of them.
+SELECT count(simhash_create_config('passing' || i, jsonb_build_object('stop_words', ARRAY[i::text]), 'plain')) FROM generate_series(1, 10) AS i;
 BEGIN;
-SELECT simhash64_named_text('one', 'kept') IS NOT NULL AS loaded;
-CREATE FUNCTION scans() RETURNS bigint LANGUAGE sql AS $$
-	SELECT sum(pg_stat_get_xact_numscans(oid)) FROM pg_class WHERE relname LIKE 'dictionary_word%'
+SELECT simhash64_named_text('one', 'undone') IS NOT NULL AS loaded;
+CREATE FUNCTION checks() RETURNS bigint LANGUAGE sql AS $$
+	SELECT coalesce(sum(pg_stat_get_xact_numscans(oid)), 0)::bigint FROM pg_class WHERE oid = 'simhash_catalog.content_pkey'::regclass
 $$;
-SELECT scans() AS scans \gset
-SELECT count(simhash64_named_text('one', c)) FROM generate_series(1, 10) AS i, LATERAL unnest(ARRAY['passing' || i, 'kept']) AS c;
-SELECT scans() - :scans AS loaded_again;
+SELECT count(simhash64_named_text('one', 'places too')), checks() AS checks FROM generate_series(1, 5) \gset
+SELECT count(simhash64_named_text('one', c)) FROM generate_series(1, 10) AS i, LATERAL unnest(ARRAY['passing' || i, 'places too']) AS c;
+SELECT checks() - :checks AS loaded_again;
 COMMIT;
-
--- Triggers, and rows that change their configuration's name.
-CREATE TABLE filed (body text, config text, fp bigint);
-CREATE FUNCTION file() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-	NEW.fp := simhash64_named_text(NEW.body, NEW.config);
-	RETURN NEW;
-END $$;
-CREATE TRIGGER file BEFORE INSERT OR UPDATE ON filed FOR EACH ROW EXECUTE FUNCTION file();
-INSERT INTO filed SELECT 'one two three', 'moving' || c FROM generate_series(1, 50), unnest(ARRAY['', '@1', '@2', '@3']) AS c;
-SELECT config, count(*), count(DISTINCT fp), min(fp) = min(CASE config WHEN 'moving@1' THEN simhash64('one two three', preset => 'plain')
-	WHEN 'moving@2' THEN simhash64('two three', preset => 'plain') ELSE simhash64('one two', preset => 'plain') END) AS right
-FROM filed GROUP BY config ORDER BY config;
 
 -- Parallel workers.
 SET parallel_setup_cost = 0;
@@ -153,12 +116,11 @@ RESET parallel_setup_cost;
 RESET min_parallel_table_scan_size;
 RESET parallel_leader_participation;
 
--- Versions never change; privileges.
+-- What is refused.
 CREATE ROLE simhash_reader;
 CREATE VIEW never_read AS SELECT (1 / (id - id))::text AS body FROM corpus;
-GRANT SELECT ON never_read TO simhash_reader;
+GRANT SELECT ON never_read, petition TO simhash_reader;
 GRANT USAGE ON SCHEMA stored_test TO simhash_reader;
-GRANT SELECT ON petition TO simhash_reader;
 CREATE FUNCTION fault(statement text) RETURNS TABLE (state text, message text, detail text, hint text) LANGUAGE plpgsql AS $$
 BEGIN
 	EXECUTE statement;
@@ -167,101 +129,123 @@ EXCEPTION WHEN OTHERS THEN
 	GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
 	RETURN NEXT;
 END $$;
+-- The counts of words stand in about.
+CREATE FUNCTION listed(documents bigint, terms text[], about text[]) RETURNS simhash_catalog.content LANGUAGE sql AS $$
+	SELECT simhash_catalog.digest_of(l), l.documents, l.terms, l.about FROM (SELECT (ROW(NULL, $1, $2, $3)::simhash_catalog.content).*) AS l
+$$;
 \x on
 SELECT f.* FROM unnest(ARRAY[
 	$$UPDATE simhash_catalog.config SET options = '{}'$$,
-	$$DELETE FROM simhash_catalog.dictionary_word$$,
-	$$TRUNCATE simhash_catalog.idf_term$$,
+	$$DELETE FROM simhash_catalog.content$$,
+	$$DELETE FROM simhash_catalog.config$$,
+	$$TRUNCATE simhash_catalog.content$$,
 	$$SELECT simhash64_named(p, 'nope') FROM petition AS p$$,
-	$$SELECT simhash64_named_text('a', 'petition@99')$$,
-	$$SELECT simhash64_named_text('a', 'petition@9999999999')$$,
-	$$SELECT simhash64_named_text('a', 'petition@-1')$$,
 	$$SELECT simhash64_named_text('a', '')$$,
 	$$SELECT simhash64_named_text('a', 'petition')$$,
 	$$SELECT simhash64_named(p, 'body') FROM petition AS p$$,
 	$$SELECT simhash64_named('text', 'body')$$,
-	$$SELECT simhash_create_config('a@1')$$,
+	$$SELECT simhash_config_digest('nope')$$,
 	$$SELECT simhash_create_config('')$$,
 	$$SELECT simhash_create_config(NULL)$$,
 	$$SELECT simhash_create_config('bad', '{"$nonsense": 1}')$$,
 	$$SELECT simhash_create_config('bad', preset => 'nope')$$,
-	$$SELECT simhash_create_config('bad', preset => 'plain', dictionary => 'nope')$$,
-	$$SELECT simhash_create_config('bad', preset => 's2', idf => 'corpus@9')$$,
-	$$SELECT simhash_create_config('bad', preset => 's2', idf => 'corpus@')$$,
-	$$SELECT simhash_create_config('bad', preset => 's2', idf => 'nope@1')$$,
-	$$SELECT simhash_add_word('places', '')$$,
-	$$SELECT simhash_add_word('places', NULL)$$,
-	$$SELECT simhash_add_word('places', repeat('x', 201))$$,
-	$$SELECT simhash_add_stop_word('places', repeat('字', 201))$$,
-	$$SELECT simhash_add_words('places', NULL)$$,
-	$$SELECT simhash_add_stop_words('places', '{a, NULL}')$$,
-	$$SELECT simhash_add_word('', 'a')$$,
-	$$SELECT simhash_add_word('places@1', 'a')$$,
-	$$SELECT simhash_add_word(NULL, 'a')$$,
-	$$SELECT simhash_remove_word('places', 'nope')$$,
-	$$SELECT simhash_build_idf('x', 'corpus', 'nope')$$,
-	$$CREATE TABLE no_parts (id int) PARTITION BY LIST (id); SELECT simhash_build_idf('x', 'no_parts', 'nope')$$,
-	$$SELECT simhash_build_idf('x', 0, 'body')$$,
-	$$SELECT simhash_build_idf('x@1', 'corpus', 'body')$$,
-	$$SELECT simhash_build_idf(NULL, 'corpus', 'body')$$,
-	$$SELECT simhash_build_idf('x', NULL, 'body')$$,
-	$$SELECT simhash_build_idf('x', 'corpus', 'body', min_documents => NULL)$$,
-	$$SELECT simhash_build_idf('x', 'corpus', 'body', 'nope')$$,
-	$$SET ROLE simhash_reader; SELECT simhash_create_config('mine')$$,
-	$$SET ROLE simhash_reader; SELECT simhash_add_word('places', 'mine')$$,
-	$$SET ROLE simhash_reader; SELECT simhash_build_idf('mine', 'never_read', 'body')$$,
-	$$SET ROLE simhash_reader; SELECT simhash_drop_config('petition', 1)$$,
-	$$SET ROLE simhash_reader; SELECT simhash_catalog.lock_versions('config', 'mine', false)$$,
+	$$SELECT simhash_create_config('bad', preset => 'shingles', words => '{a}')$$,
+	$$SELECT simhash_create_config('bad', preset => 'shingles', idf_relation => 'corpus', idf_column => 'body')$$,
+	$$SELECT simhash_create_config('bad', preset => 'plain', words => '{a,NULL}')$$,
+	$$SELECT simhash_create_config('bad', preset => 'plain', words => '{""}')$$,
+	$$SELECT simhash_create_config('bad', preset => 'plain', words => ARRAY[repeat('x', 201)])$$,
+	$$SELECT simhash_create_config('bad', preset => 'plain', stop_words => ARRAY[repeat('字', 201)])$$,
+	$$SELECT simhash_create_config('bad', preset => 'plain', words => '{a}', tags => '{n,v}')$$,
+	$$SELECT simhash_create_config('bad', preset => 'plain', tags => '{n}')$$,
+	$$SELECT simhash_create_config('bad', base => 'nope')$$,
+	$$SELECT simhash_create_config('bad', base => 'rare', words => '{a b}')$$,
+	$$SELECT simhash_create_config('bad', base => 'rare words', without => '{filler filler}')$$,
+	$$SELECT simhash_create_config('bad', base => 'places', without => '{Street Lamp}')$$,
+	$$SELECT simhash_create_config('bad', preset => 's2', idf_relation => 'corpus', idf_column => 'nope')$$,
+	$$SELECT simhash_create_config('bad', preset => 's2', idf_relation => 'corpus', idf_column => 'id')$$,
+	$$SELECT simhash_create_config('bad', preset => 's2', idf_relation => 'seen_types', idf_column => 'letters')$$,
+	$$SELECT simhash_create_config('bad', preset => 's2', idf_relation => 'seen_types', idf_column => 'json')$$,
+	$$CREATE TABLE no_parts (id int) PARTITION BY LIST (id); SELECT simhash_create_config('bad', preset => 's2', idf_relation => 'no_parts', idf_column => 'nope')$$,
+	$$SELECT simhash_create_config('bad', preset => 's2', idf_relation => 0, idf_column => 'body')$$,
+	$$SELECT simhash_create_config('bad', preset => 's2', idf_relation => 'corpus')$$,
+	$$SELECT simhash_create_config('bad', preset => 's2', min_documents => NULL)$$,
+	$$SELECT simhash_drop_config('nope')$$,
+	$$SELECT simhash_drop_config(NULL)$$,
+	$$SELECT simhash_drop_config('person'), simhash_drop_config('person')$$,
+	$$INSERT INTO simhash_catalog.config SELECT 'copy', digest, false, '{"body": 2}', preset, words FROM simhash_catalog.config WHERE name = 'more'$$,
+	$$INSERT INTO simhash_catalog.config (name, digest, dropped, preset) VALUES ('copy', repeat('0', 64), true, 's2')$$,
+	$$INSERT INTO simhash_catalog.config (name, digest, dropped) VALUES ('rare', repeat('0', 64), true)$$,
+	$$INSERT INTO simhash_catalog.config (name, digest, dropped) VALUES ('long', 'short', true)$$,
+	$$INSERT INTO simhash_catalog.content (digest, terms) VALUES (repeat('0', 64), '{a}')$$,
+	$$INSERT INTO simhash_catalog.content SELECT * FROM listed(NULL, '{a,b}', '{n}')$$,
+	$$INSERT INTO simhash_catalog.content SELECT * FROM listed(NULL, '{{a,b}}', NULL)$$,
+	$$INSERT INTO simhash_catalog.content SELECT * FROM listed(3, '{a,b}', '{1,4}')$$,
+	$$INSERT INTO simhash_catalog.content SELECT * FROM listed(3, '{a,b}', '{1,-1}')$$,
+	$$INSERT INTO simhash_catalog.content SELECT * FROM listed(3, '{a,b}', NULL)$$,
+	$$SET ROLE simhash_reader; SELECT simhash_create_config('mine', preset => 'plain')$$,
+	$$SET ROLE simhash_reader; SELECT simhash_create_config('mine', preset => 's2', idf_relation => 'never_read', idf_column => 'body')$$,
+	$$SET ROLE simhash_reader; SELECT simhash_drop_config('petition')$$,
+	$$SET ROLE simhash_reader; SELECT simhash_catalog.check_writer(false, true)$$,
+	$$SET ROLE simhash_reader; SELECT simhash_catalog.delete_config('petition')$$,
 	$$SET ROLE simhash_reader; DELETE FROM simhash_catalog.config$$,
 	$$SET ROLE simhash_reader; SELECT simhash64_named(p, 'petition') FROM stored_test.petition AS p$$
 ]) AS e, fault(e) AS f;
 \x off
 RESET ROLE;
--- 200 characters are a word; no words make nothing.
-SELECT simhash_add_word('long', repeat('x', 200)) AS long, simhash_add_words('places', '{}') = max(version) AS newest, simhash_add_words('none', '{}') AS none
-FROM simhash_catalog.dictionary WHERE name = 'places';
+-- 200 characters are a word. What is there is passed over.
+SELECT simhash_create_config('long', preset => 'plain', words => ARRAY[repeat('x', 200)]) IS NOT NULL AS long;
+INSERT INTO simhash_catalog.content SELECT * FROM simhash_catalog.content;
+INSERT INTO simhash_catalog.config SELECT * FROM simhash_catalog.config;
 -- A temporary table of the user's may have any name.
 CREATE TEMP TABLE simhash_idf_part (documents text);
-SELECT simhash_build_idf('beside', 'corpus', 'body') AS version;
+SELECT simhash_create_config('beside', base => 'rare', idf_relation => 'corpus', idf_column => 'body') IS NOT NULL AS stored;
 DROP TABLE simhash_idf_part;
 
 -- A view works for a role that has no rights on the schema of the extension.
-CREATE VIEW named AS SELECT id, simhash64_named(p, 'petition') AS fp FROM petition AS p;
+CREATE VIEW named AS SELECT id, simhash64_named(p, 'places') AS fp FROM petition AS p;
 GRANT SELECT ON named TO simhash_reader;
 REVOKE USAGE ON SCHEMA public FROM PUBLIC;
+\c
+SET client_min_messages = warning;
 SET ROLE simhash_reader;
 SELECT count(fp) FROM stored_test.named;
 SELECT public.simhash64_named_text('a', 'petition');
 RESET ROLE;
 GRANT USAGE ON SCHEMA public TO PUBLIC;
+SET search_path = stored_test, public;
 DROP VIEW named;
 REVOKE ALL ON petition, never_read FROM simhash_reader;
 REVOKE ALL ON SCHEMA stored_test FROM simhash_reader;
 DROP ROLE simhash_reader;
 
--- How many words a version holds is told as they change.
-SELECT count(*) > 5 AS some, bool_and(words = (SELECT count(*) FROM simhash_dictionary_words(name, version))) AS counted FROM simhash_catalog.dictionary;
--- Rows that are missing are an error, not another fingerprint.
+-- Rows that are missing or changed are an error, not another fingerprint.
 CREATE FUNCTION after(damage text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	detail text;
+	call text;
 BEGIN
-	SET LOCAL session_replication_role = replica;
-	EXECUTE damage;
-	RAISE EXCEPTION 'fingerprint %', simhash64_named_text('a b', 'whole');
-EXCEPTION WHEN OTHERS THEN
-	GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
-	RETURN NEXT SQLSTATE || ' ' || SQLERRM || ': ' || detail;
+	FOREACH call IN ARRAY '{"simhash64_named_text(''a b'', ''whole'')", "simhash_config_digest(''whole'')", "simhash_create_config(''new'', base => ''whole'')"}'::text[] LOOP
+		BEGIN
+			SET LOCAL session_replication_role = replica;
+			EXECUTE damage;
+			EXECUTE 'SELECT ' || call INTO detail;
+			RAISE EXCEPTION 'result %', detail;
+		EXCEPTION WHEN OTHERS THEN
+			GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
+			RETURN NEXT SQLSTATE || ' ' || SQLERRM || ': ' || detail;
+		END;
+	END LOOP;
 END $$;
-SELECT simhash_create_config('whole', '{}', 's2', 'places', 'corpus@1') AS version;
+SELECT simhash_create_config('whole', '{}', 's2', '{一词, word}', '{v, n}', '{too}', 'corpus', 'body') IS NOT NULL AS stored;
 SELECT a.* FROM unnest(ARRAY[
-	$$DELETE FROM simhash_catalog.dictionary_word WHERE dictionary = 'places'$$,
-	$$DELETE FROM simhash_catalog.dictionary_word WHERE dictionary = 'places' AND word = 'THE'$$,
-	$$DELETE FROM simhash_catalog.dictionary WHERE name = 'places'$$,
-	$$INSERT INTO simhash_catalog.dictionary_word SELECT name, version, 'word', 'smuggled' FROM simhash_catalog.dictionary WHERE name = 'places'$$,
-	$$DELETE FROM simhash_catalog.idf_term WHERE name = 'corpus' AND version = 1$$,
-	$$DELETE FROM simhash_catalog.idf_term WHERE name = 'corpus' AND version = 1 AND term = 'filler'$$,
-	$$DELETE FROM simhash_catalog.idf WHERE name = 'corpus' AND version = 1$$
+	$$DELETE FROM simhash_catalog.content WHERE digest = (SELECT words FROM simhash_catalog.config WHERE name = 'whole')$$,
+	$$DELETE FROM simhash_catalog.content$$,
+	$$UPDATE simhash_catalog.content SET about = '{n,v}' WHERE '一词' = ANY (terms)$$,
+	$$UPDATE simhash_catalog.content SET terms = '{to}' WHERE 'too' = ANY (terms)$$,
+	$$UPDATE simhash_catalog.content SET documents = documents + 1$$,
+	$$UPDATE simhash_catalog.config SET frequencies = NULL$$,
+	$$UPDATE simhash_catalog.config SET options = '{"tf": "set"}'$$,
+	$$UPDATE simhash_catalog.config SET (words, stop_words) = (stop_words, words)$$
 ]) AS damage, after(damage) AS a;
 SELECT simhash64_named_text('a b', 'whole') IS NOT NULL AS whole;
 
@@ -274,7 +258,7 @@ SELECT c.relname, c.relkind, c.relnamespace::regnamespace FROM pg_class AS c JOI
 -- A search_path that puts other tables first changes nothing.
 CREATE TABLE config (LIKE simhash_catalog.config);
 SET search_path = stored_test, public, pg_catalog;
-SELECT simhash64_named_text('one two three', 'moving') IS NOT NULL AS present;
+SELECT simhash64_named_text('one two three', 'undone') IS NOT NULL AS present;
 RESET search_path;
 
 -- It stays in its schema, which may get another name: everything still works, in the same session.
@@ -282,13 +266,10 @@ RESET search_path;
 ALTER EXTENSION simhash_dedup SET SCHEMA stored_test;
 \set VERBOSITY default
 ALTER SCHEMA public RENAME TO elsewhere;
-SELECT elsewhere.simhash64_named_text('one two three', 'moving') IS NOT NULL AS present;
-SELECT elsewhere.simhash_add_word('places', 'new place') AS dictionary, elsewhere.simhash_create_config('moved', preset => 'plain', dictionary => 'places') AS config;
-SELECT elsewhere.simhash_build_idf('moved', 'stored_test.corpus', 'body') AS idf;
-SELECT elsewhere.simhash_drop_config('moved', 1), elsewhere.simhash_drop_idf('moved', 1);
+SELECT elsewhere.simhash64_named_text('one two three', 'undone') IS NOT NULL AS present;
+SELECT elsewhere.simhash_create_config('moved', base => 'whole', idf_relation => 'stored_test.corpus', idf_column => 'body') IS NOT NULL AS config;
+SELECT elsewhere.simhash_config_digest('moved') IS NOT NULL AS whole, elsewhere.simhash_drop_config('moved');
 ALTER SCHEMA elsewhere RENAME TO public;
-SELECT simhash_create_config('moved', '{"stop_words": ["one"]}', 'plain') AS version;
-SELECT simhash64_named_text('one two three', 'moved') = simhash64('two three', preset => 'plain') AS new;
 
 -- Dropped and created again, nothing is left, in the same session.
 SET client_min_messages = error;
@@ -296,6 +277,6 @@ DROP SCHEMA stored_test CASCADE;
 DROP EXTENSION simhash_dedup CASCADE;
 CREATE EXTENSION simhash_dedup;
 SELECT count(*) FROM simhash_catalog.config;
-SELECT simhash_create_config('moving', '{"stop_words": ["two"]}', 'plain') AS version;
-SELECT simhash64_named_text('one two three', 'moving') = simhash64('one three', preset => 'plain') AS new;
+SELECT simhash_create_config('undone', '{"stop_words": ["two"]}', 'plain') IS NOT NULL AS stored;
+SELECT simhash64_named_text('one two three', 'undone') = simhash64('one three', preset => 'plain') AS new;
 DROP EXTENSION simhash_dedup;

@@ -57,16 +57,17 @@ SQL
 	$node->safe_psql($name, 'DROP OWNED BY reader; DROP ROLE reader');
 	is($node->safe_psql($name, q{SELECT has_schema_privilege('bob', s, 'CREATE'), has_schema_privilege('bob', s, 'USAGE') FROM unnest('{simhash_catalog,simhash_methods}'::text[]) AS s}),
 		"f|t\nf|t", "$name: others create nothing in the extension's own schemas, and may use them");
-	ok(may($name, 'alice'), "$name: the owner of the database makes versions");
+	ok(may($name, 'alice'), "$name: the owner of the database makes configurations");
 	ok(!may($name, 'bob'), "$name: others do not");
-	my $imports = q{SELECT simhash_stored_import('idf', 'i', 1, '{"documents": 1, "source": "", "terms": {"a": 1}}')};
-	is($node->safe_psql($name, $imports, extra_params => [ '-U', 'alice' ]), 'added', "$name: the owner imports versions too");
-	is($node->psql($name, $imports, extra_params => [ '-U', 'bob' ]), 3, "$name: others do not");
+	my $drops = q{SELECT simhash_drop_config('c')};
+	is($node->psql($name, $drops, extra_params => [ '-U', 'bob' ]), 3, "$name: others drop none");
+	is($node->psql($name, $drops, extra_params => [ '-U', 'alice' ]), 0, "$name: the owner does");
+	ok(may($name, 'alice'), "$name: and makes it again");
 	restored($name, "${name}_by_superuser", $superuser);
-	ok(may("${name}_by_superuser", 'alice'), "$name: restored by a superuser, the owner makes versions");
+	ok(may("${name}_by_superuser", 'alice'), "$name: restored by a superuser, the owner makes configurations");
 
 	$node->safe_psql($name, 'GRANT INSERT ON ALL TABLES IN SCHEMA simhash_catalog TO clerk', extra_params => [ '-U', 'root2' ]);
-	ok(may($name, 'clerk'), "$name: a role that was granted the right makes versions");
+	ok(may($name, 'clerk'), "$name: a role that was granted the right makes configurations");
 	$node->safe_psql($name, 'DROP OWNED BY clerk');
 
 	# All leave.
@@ -78,15 +79,15 @@ SQL
 	$node->safe_psql('postgres', 'DROP OWNED BY alice, root2; DROP ROLE alice, root2, clerk');
 	is($node->safe_psql($name, q{SELECT count(*) FROM pg_init_privs, aclexplode(initprivs) AS a WHERE a.grantee <> 0 AND a.grantee NOT IN (SELECT oid FROM pg_roles)
 		OR a.grantor NOT IN (SELECT oid FROM pg_roles)}), 0, "$name: nothing is left of roles that are gone");
-	ok(may($name, 'bob'), "$name: the new owner makes versions");
+	ok(may($name, 'bob'), "$name: the new owner makes configurations");
 	restored($name, "${name}_by_owner", 'bob');
-	ok(may("${name}_by_owner", 'bob'), "$name: restored by the owner, who makes versions");
+	ok(may("${name}_by_owner", 'bob'), "$name: restored by the owner, who makes configurations");
 	$node->safe_psql('postgres', "DROP DATABASE ${name}_by_superuser; DROP DATABASE ${name}_by_owner");
-	$node->safe_psql($name, q{SELECT simhash_add_word('d', 'a word')});
+	$node->safe_psql($name, q{SELECT simhash_create_config('d', preset => 'plain', words => '{a word}')});
 }
 
 # Everything goes to a new cluster.
-my $counts = 'SELECT (SELECT count(*) FROM simhash_catalog.config), (SELECT count(*) FROM simhash_catalog.dictionary_word)';
+my $counts = 'SELECT (SELECT count(*) FROM simhash_catalog.config), (SELECT count(*) FROM simhash_catalog.content)';
 my @databases = split /\n/, $node->safe_psql('postgres', q{SELECT datname FROM pg_database WHERE datname LIKE 'of!_%' ESCAPE '!'});
 my %before = map { $_ => $node->safe_psql($_, "$rights; $counts") } @databases;
 is(scalar(@databases), 3, 'three databases');
@@ -101,7 +102,7 @@ $node = $new;
 for my $name (@databases)
 {
 	is($node->safe_psql($name, "$rights; $counts"), $before{$name}, "$name: rights and rows after pg_upgrade");
-	ok(may($name, 'bob'), "$name: the owner makes versions after pg_upgrade");
+	ok(may($name, 'bob'), "$name: the owner makes configurations after pg_upgrade");
 }
 $node->stop;
 done_testing();

@@ -1,4 +1,4 @@
-# Large stored lists: dictionaries, stop words, idf tables. Loading them can be cancelled, takes memory in proportion to
+# Large stored lists: words, stop words, frequencies. Loading them can be cancelled, takes memory in proportion to
 # the words and raises an ERROR when memory is short; look-ups take no longer than in a small list.
 use strict;
 use warnings;
@@ -18,13 +18,13 @@ $node->restart;
 my $words = 300_000;
 $node->safe_psql('postgres', <<"SQL");
 SET client_min_messages = warning;
-SELECT simhash_add_words('words', (SELECT array_agg('wordy' || i) FROM generate_series(1, $words) AS i) || '{wordy one, word seven}');
-SELECT simhash_add_stop_words('stop', (SELECT array_agg('wordy' || i) FROM generate_series(1, $words) AS i) || '{word}');
-INSERT INTO simhash_catalog.idf VALUES ('idf', 1, $words, $words, 'made up');
-INSERT INTO simhash_catalog.idf_term SELECT 'idf', 1, 'word' || i, 1 FROM generate_series(1, $words) AS i;
-SELECT simhash_create_config('small', '{}', 's2');
-SELECT simhash_create_config(list || i, '{}', 's2', CASE WHEN list <> 'idf' THEN list END, CASE list WHEN 'idf' THEN list END)
-FROM unnest('{words, stop, idf}'::text[]) AS list, generate_series(1, 2) AS i;
+CREATE TABLE corpus AS SELECT 'word' || i AS body FROM generate_series(1, $words) AS i;
+SELECT simhash_create_config('small', preset => 's2');
+SELECT simhash_create_config('words1', preset => 's2', words => (SELECT array_agg('wordy' || i) FROM generate_series(1, $words) AS i) || '{wordy one, word seven}');
+SELECT simhash_create_config('stop1', preset => 's2', stop_words => (SELECT array_agg('wordy' || i) FROM generate_series(1, $words) AS i) || '{word}');
+SELECT simhash_create_config('idf1', preset => 's2', idf_relation => 'corpus', idf_column => 'body');
+-- The same lists and other options: a session has them once.
+SELECT simhash_create_config(list || 2, '{"tf": "raw"}', base => list || 1) FROM unnest('{words, stop, idf}'::text[]) AS list;
 CREATE TABLE text AS SELECT string_agg(CASE WHEN i % 9 = 0 THEN 'wordy one' WHEN i % 9 = 1 THEN 'word seven' ELSE 'word' || i END, ' ') AS t
 FROM generate_series(1, 3000) AS i;
 SQL

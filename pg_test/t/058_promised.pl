@@ -61,11 +61,9 @@ for my $preset (split /, /, $presets)
 }
 # What a stored configuration means: its words, its stop words and its frequencies.
 $sql->(<<'SQL');
-SELECT simhash_add_words('lamps', '{幸福路,坏了}', 'ns'), simhash_add_stop_words('lamps', '{please,的}');
 CREATE TABLE counted AS SELECT 'the street lamp is dark, 路灯坏了两个星期 ' || i % 7 AS body FROM generate_series(1, 20) AS i;
-SELECT simhash_build_idf('counted', 'counted', 'body');
-SELECT simhash_create_config('promised', '{"tf": "log"}', 's2', 'lamps', 'counted'),
-	simhash_create_config('promised_row', '{"f1": 1, "f2": 3}', 's2', 'lamps', 'counted');
+SELECT simhash_create_config('promised', '{"tf": "log"}', 's2', '{幸福路,坏了}', '{ns,ns}', '{please,的}', 'counted', 'body');
+SELECT simhash_create_config('promised_row', '{"f1": 1, "f2": 3}', base => 'promised');
 SQL
 same_values('stored', 2);
 
