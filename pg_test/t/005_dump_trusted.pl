@@ -130,10 +130,10 @@ like($err, qr/configuration "gone" was there before with another meaning/, 'a na
 # Data alone, into a database that has the schema: triggers fire while configurations are not there yet.
 my $schema = $node->basedir . '/schema.dump';
 $node->command_ok([ 'pg_dump', '-Fc', '--schema-only', '-f', $schema, '-d', $node->connstr('one') ], 'the schema alone');
-$node->safe_psql('postgres', "CREATE DATABASE $_") for 'four', 'five';
-$node->command_ok([ 'pg_restore', '--exit-on-error', '-d', $node->connstr($_), $schema ], 'is restored') for 'four', 'five';
+$node->safe_psql('postgres', "CREATE DATABASE $_") for 'refused', 'four', 'five';
+$node->command_ok([ 'pg_restore', '--exit-on-error', '-d', $node->connstr($_), $schema ], 'is restored') for 'refused', 'four', 'five';
 my @data = ('pg_restore', '--exit-on-error', '--data-only');
-$node->command_fails_like([ @data, '-d', $node->connstr('four'), $dump ], qr/configuration "named" does not exist/, 'the trigger needs its configuration');
+$node->command_fails_like([ @data, '-d', $node->connstr('refused'), $dump ], qr/configuration "named" does not exist/, 'the trigger needs its configuration');
 $node->command_ok([ @data, '--disable-triggers', '-d', $node->connstr('four'), $dump ], 'without triggers the data are restored');
 $node->command_ok([ @data, '-n', 'simhash_catalog', '-d', $node->connstr('five'), $dump ], 'or the configurations first');
 $node->command_ok([ @data, '-N', 'simhash_catalog', '-d', $node->connstr('five'), $dump ], 'and then the other tables');

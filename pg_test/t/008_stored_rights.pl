@@ -4,6 +4,7 @@ use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use File::Basename qw(dirname);
 use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('rights');
@@ -85,6 +86,37 @@ SQL
 	$node->safe_psql('postgres', "DROP DATABASE ${name}_by_superuser; DROP DATABASE ${name}_by_owner");
 	$node->safe_psql($name, q{SELECT simhash_create_config('d', preset => 'plain', words => '{a word}')});
 }
+
+# One configuration goes to another server by the commands of the page: into a database of another encoding, which has a list
+# of the same words already, and where the same again changes nothing and another meaning of the name is refused.
+my $page = slurp_file(dirname($ENV{PG_TEST_DATA}) . '/docs/stored.md');
+my $folder = $node->basedir;
+my @copies = map { s{'(content|config)\.txt'}{'$folder/$1.txt'}r } $page =~ /^(\\copy .*)$/mg;
+is(scalar(@copies), 4, 'the page has two commands for each server');
+$node->safe_psql('postgres', "CREATE DATABASE from_here; CREATE DATABASE to_there ENCODING 'EUC_CN' LOCALE 'C' TEMPLATE template0");
+$node->safe_psql($_, 'CREATE EXTENSION simhash_dedup') for 'from_here', 'to_there';
+$node->safe_psql('from_here', <<'SQL');
+CREATE TABLE doc AS SELECT 'the lamp in 幸福路 is dark ' || i AS body FROM generate_series(1, 9) AS i;
+SELECT simhash_create_config('petition', '{"tf": "log", "cue_words": ["幸福", "a\nb"]}', preset => 's2', words => ARRAY['幸福路', E'tab\tand "quote"', '\back'],
+	tags => '{ns,NULL,v}', stop_words => '{the,的}', idf_relation => 'doc', idf_column => 'body');
+SQL
+$node->safe_psql('to_there', q{SELECT simhash_create_config('other', preset => 's0', stop_words => '{的,the}')});
+$node->safe_psql('from_here', join "\n", @copies[0, 1]);
+my $asks = q{SELECT simhash_config_digest('petition'), simhash64_named_text('the lamp in 幸福路', 'petition')};
+for my $time ('copied', 'copied again')
+{
+	$node->safe_psql('to_there', "SET client_encoding = 'UTF8';\n" . join "\n", @copies[2, 3]);
+	is($node->safe_psql('to_there', "SET client_encoding = 'UTF8'; $asks"), $node->safe_psql('from_here', $asks), "$time: the same digest and fingerprint");
+}
+is($node->safe_psql('to_there', 'SELECT count(*) FROM simhash_catalog.content'), 3, 'both have one list of stop words');
+$node->safe_psql('to_there', q{SELECT simhash_drop_config('petition')});
+$node->safe_psql('to_there', "SET client_encoding = 'UTF8';\n" . join "\n", @copies[2, 3]);
+is($node->safe_psql('to_there', "SET client_encoding = 'UTF8'; $asks"), $node->safe_psql('from_here', $asks), 'dropped and copied: the same again');
+$node->safe_psql('postgres', 'CREATE DATABASE to_other');
+$node->safe_psql('to_other', q{CREATE EXTENSION simhash_dedup; SELECT simhash_create_config('petition', preset => 'plain')});
+my (undef, undef, $refusal) = $node->psql('to_other', join "\n", @copies[2, 3]);
+like($refusal, qr/configuration "petition" is there with another meaning/, 'another meaning is refused');
+$node->safe_psql('postgres', "DROP DATABASE $_") for 'from_here', 'to_there', 'to_other';
 
 # Everything goes to a new cluster.
 my $counts = 'SELECT (SELECT count(*) FROM simhash_catalog.config), (SELECT count(*) FROM simhash_catalog.content)';

@@ -136,10 +136,10 @@ SQL
 is(answer($coordinator, "SELECT count(*), bool_and(fp = $of_row) FROM pet"), '50|t', 'a generated column is filled by the workers');
 answer($coordinator, <<'SQL');
 CREATE TABLE pet_here AS SELECT id, body FROM pet;
-SELECT simhash_build_idf('bodies', 'pet', 'body'), simhash_build_idf('bodies_here', 'pet_here', 'body');
+SELECT simhash_create_config('bodies', preset => 's2', idf_relation => 'pet', idf_column => 'body');
+SELECT simhash_create_config('bodies_here', preset => 's2', idf_relation => 'pet_here', idf_column => 'body');
 SQL
-my $idf = "SELECT documents, (SELECT count(*) || ' ' || sum(documents) FROM simhash_catalog.idf_term t WHERE t.name = i.name) FROM simhash_catalog.idf i WHERE name =";
-same($coordinator, "$idf 'bodies'", "$idf 'bodies_here'", 'weights of words, counted in a distributed table');
+same($coordinator, "SELECT simhash_config_digest('bodies')", "SELECT simhash_config_digest('bodies_here')", 'weights of words, counted in a distributed table');
 
 # ---------------------------------------------------------------- exclusion constraints
 my $excluding = 'DROP TABLE IF EXISTS single; CREATE TABLE single (id bigint, fp bigint, EXCLUDE USING simhash (fp WITH ~=));';
