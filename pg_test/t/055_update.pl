@@ -95,7 +95,7 @@ my @changes = (
 	[ 'table simhash_catalog.content: constraint', q{ALTER TABLE simhash_catalog.content ADD CONSTRAINT next CHECK (documents >= 0)} ],
 	[ 'table simhash_catalog.content: index', q{CREATE INDEX next_index ON simhash_catalog.content (documents)} ],
 	[ 'table simhash_catalog.next', q{CREATE TABLE simhash_catalog.next (a int)} ],
-	[ 'extension simhash_dedup:', q{SELECT pg_catalog.pg_extension_config_dump('simhash_catalog.content', 'WHERE documents IS NULL')} ],
+	[ 'extension simhash_dedup:', q{SELECT pg_catalog.pg_extension_config_dump('simhash_catalog.content', 'WHERE documents IS NULL OR documents >= 0')} ],
 	[ 'table simhash_catalog.content:', q{GRANT INSERT ON simhash_catalog.content TO PUBLIC} ],
 	[ 'table simhash_catalog.content: trigger', q{ALTER TABLE simhash_catalog.content DISABLE TRIGGER keep_rows} ],
 	[ 'view simhash_catalog.next_view', q{CREATE VIEW simhash_catalog.next_view AS SELECT 1 AS a} ],
