@@ -130,6 +130,8 @@ BEGIN
 		SELECT p.oid FROM pg_proc AS p JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 		WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'simhash_dedup') AND p.probin LIKE '%simhash_dedup'
 			AND p.pronargs > 0 AND NOT 'internal'::regtype = ANY (p.proargtypes)
+		-- The others need the configuration.
+		ORDER BY p.proname = 'delete_config'
 	LOOP
 		message := NULL;
 		BEGIN

@@ -134,6 +134,8 @@ $node->safe_psql('postgres', "CREATE DATABASE $_") for 'refused', 'four', 'five'
 $node->command_ok([ 'pg_restore', '--exit-on-error', '-d', $node->connstr($_), $schema ], 'is restored') for 'refused', 'four', 'five';
 my @data = ('pg_restore', '--exit-on-error', '--data-only');
 $node->command_fails_like([ @data, '-d', $node->connstr('refused'), $dump ], qr/configuration "named" does not exist/, 'the trigger needs its configuration');
+# A check is no trigger.
+$node->safe_psql('four', 'ALTER TABLE named DROP CONSTRAINT sound');
 $node->command_ok([ @data, '--disable-triggers', '-d', $node->connstr('four'), $dump ], 'without triggers the data are restored');
 $node->command_ok([ @data, '-n', 'simhash_catalog', '-d', $node->connstr('five'), $dump ], 'or the configurations first');
 $node->command_ok([ @data, '-N', 'simhash_catalog', '-d', $node->connstr('five'), $dump ], 'and then the other tables');

@@ -100,7 +100,7 @@ CREATE TABLE doc AS SELECT 'the lamp in 幸福路 is dark ' || i AS body FROM ge
 SELECT simhash_create_config('petition', '{"tf": "log", "cue_words": ["幸福", "a\nb"]}', preset => 's2', words => ARRAY['幸福路', E'tab\tand "quote"', '\back'],
 	tags => '{ns,NULL,v}', stop_words => '{the,的}', idf_relation => 'doc', idf_column => 'body');
 SQL
-$node->safe_psql('to_there', q{SELECT simhash_create_config('other', preset => 's0', stop_words => '{的,the}')});
+$node->safe_psql('to_there', q{SET client_encoding = 'UTF8'; SELECT simhash_create_config('other', preset => 's0', stop_words => '{的,the}')});
 $node->safe_psql('from_here', join "\n", @copies[0, 1]);
 my $asks = q{SELECT simhash_config_digest('petition'), simhash64_named_text('the lamp in 幸福路', 'petition')};
 for my $time ('copied', 'copied again')

@@ -61,7 +61,9 @@ for my $preset (split /, /, $presets)
 }
 # What a stored configuration means: its words, its stop words and its frequencies.
 $sql->(<<'SQL');
-CREATE TABLE counted AS SELECT 'the street lamp is dark, 路灯坏了两个星期 ' || i % 7 AS body FROM generate_series(1, 20) AS i;
+-- Counted as they are cut without the words of the configuration.
+CREATE TABLE counted AS SELECT (SELECT string_agg(t, ' ') FROM simhash_terms('the street lamp is dark, 路灯坏了两个星期 ' || i % 7) AS t) AS body
+FROM generate_series(1, 20) AS i;
 SELECT simhash_create_config('promised', '{"tf": "log"}', 's2', '{幸福路,坏了}', '{ns,ns}', '{please,的}', 'counted', 'body');
 SELECT simhash_create_config('promised_row', '{"f1": 1, "f2": 3}', base => 'promised');
 SQL
