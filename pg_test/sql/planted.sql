@@ -62,7 +62,7 @@ BEGIN
 						'BEGIN RAISE EXCEPTION ''planted function %s was called''; END'$f$, here, n, l, r, n);
 				END LOOP;
 			END LOOP;
-			-- format(), as simhash_build_idf uses it, and change_dictionary().
+			-- format(), as count_terms() uses it.
 			EXECUTE format($f$CREATE FUNCTION %s.%I(text, name, regclass, text, text) RETURNS text LANGUAGE plpgsql AS
 				'BEGIN RAISE EXCEPTION ''planted function %s was called''; END'$f$, here, n, n);
 			EXECUTE format($f$CREATE FUNCTION %s.%I(text, text, text[], text, boolean) RETURNS int LANGUAGE plpgsql AS
