@@ -177,8 +177,8 @@ impl Error {
             }
             Error::BadWeight { .. } => Some("A weight is a number from 0 to 1e100.".into()),
             Error::JsonTooLong { .. } => Some(format!(
-                "At most {} bytes are read. Keep longer lists of words in a stored dictionary, and \
-                 document frequencies in a stored idf table.",
+                "At most {} bytes are read. Keep longer lists of words, and document frequencies, \
+                 in a stored configuration.",
                 super::options::json::MOST_BYTES
             )),
             Error::NoWeight => Some("Give at least one column a weight above 0.".into()),
