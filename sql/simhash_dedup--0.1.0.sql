@@ -890,25 +890,11 @@ COMMENT ON FUNCTION simhash_index_stats_shards(regclass) IS
 
 -- ---------------------------------------------------------------- stored configurations
 -- docs/stored.md. A name stands for one meaning for ever, which a digest of its content tells: rows are
--- only added, and deleted only by simhash_drop_config, which leaves name and digest. Every role may read
--- the tables; the owner of the database may add and drop configurations.
+-- only added, and one that is dropped keeps its name and digest. Every role may read the tables; the
+-- owner of the database may add and drop configurations.
 -- CHECK constraints and BEGIN ATOMIC bodies are parsed while this script runs, when other roles may own
 -- schemas on the search_path: they name the schema of each operator and function. The other functions
 -- in SQL and plpgsql set the path to pg_catalog, pg_temp.
-
-CREATE TABLE simhash_catalog.config (
-	name text PRIMARY KEY CHECK (name OPERATOR(pg_catalog.<>) ''),
-	digest text NOT NULL CHECK (digest OPERATOR(pg_catalog.~) '^[0-9a-f]{64}$'),
-	dropped boolean NOT NULL DEFAULT false,
-	options jsonb,
-	preset text,
-	words text,
-	stop_words text,
-	frequencies text
-);
-COMMENT ON TABLE simhash_catalog.config IS
-	'stored configurations of simhash64_named, which never change; words, stop_words and frequencies '
-	'are digests in table content; of a dropped one the name and the digest stay';
 
 CREATE TABLE simhash_catalog.content (
 	digest text PRIMARY KEY,
@@ -919,6 +905,19 @@ CREATE TABLE simhash_catalog.content (
 COMMENT ON TABLE simhash_catalog.content IS
 	'lists of words that configurations share: with the tag of each word, or, where documents says how '
 	'many were counted, with the number of those that hold it';
+
+CREATE TABLE simhash_catalog.config (
+	name text PRIMARY KEY CHECK (name OPERATOR(pg_catalog.<>) ''),
+	digest text NOT NULL CHECK (digest OPERATOR(pg_catalog.~) '^[0-9a-f]{64}$'),
+	dropped boolean NOT NULL DEFAULT false,
+	options jsonb,
+	preset text,
+	words text REFERENCES simhash_catalog.content,
+	stop_words text REFERENCES simhash_catalog.content,
+	frequencies text REFERENCES simhash_catalog.content
+);
+COMMENT ON TABLE simhash_catalog.config IS
+	'stored configurations of simhash64_named, which never change; of a dropped one the name and the digest stay';
 
 SELECT pg_catalog.pg_extension_config_dump('simhash_catalog.config', '');
 SELECT pg_catalog.pg_extension_config_dump('simhash_catalog.content', '');
@@ -957,7 +956,7 @@ GRANT SELECT ON ALL TABLES IN SCHEMA simhash_catalog TO PUBLIC;
 -- Not to a role that can be dropped: pg_dump would name it for ever. A restore by the owner needs
 -- INSERT too. No grant option: pg_dump writes grants that pg_database_owner has made with SET SESSION
 -- AUTHORIZATION pg_database_owner, which only a superuser can restore.
-GRANT SELECT, INSERT, DELETE ON ALL TABLES IN SCHEMA simhash_catalog TO pg_database_owner;
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA simhash_catalog TO pg_database_owner;
 
 -- Keys of objects in the order of their bytes in UTF-8: jsonb orders them in the encoding of the database.
 CREATE FUNCTION simhash_catalog.canonical(value jsonb) RETURNS text
@@ -1039,15 +1038,6 @@ COMMENT ON FUNCTION simhash_catalog.check_writer(boolean, boolean) IS
 	'raises an error unless the caller may add configurations (or drop them) and sees all of them; '
 	'with lock one transaction at a time goes on';
 
-CREATE FUNCTION simhash_catalog.delete_config(name text) RETURNS void
-LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'simhash_delete_config';
-COMMENT ON FUNCTION simhash_catalog.delete_config(text) IS
-	'deletes the row of a configuration, and the lists of words that no other one has';
-
-CREATE FUNCTION simhash_catalog.is_dropping() RETURNS boolean
-LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_is_dropping';
-COMMENT ON FUNCTION simhash_catalog.is_dropping() IS 'is simhash_catalog.delete_config running';
-
 CREATE FUNCTION simhash_catalog.keep_rows() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -1074,6 +1064,7 @@ END $$;
 COMMENT ON FUNCTION simhash_catalog.add_content() IS
 	'trigger: checks a new list of words, and passes over one that is there';
 
+-- An UPDATE drops a configuration, or brings one back that was dropped.
 CREATE FUNCTION simhash_catalog.add_config() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -1084,9 +1075,12 @@ BEGIN
 		PERFORM simhash_catalog.check_options(NEW.options, NEW.preset, NEW.words IS NOT NULL, NEW.frequencies IS NOT NULL);
 	END IF;
 	IF NEW.dropped AND num_nonnulls(NEW.options, NEW.preset, NEW.words, NEW.stop_words, NEW.frequencies) > 0
-		OR NOT NEW.dropped AND (NEW.options IS NULL OR NEW.digest IS DISTINCT FROM simhash_catalog.digest_of(NEW)) THEN
+		OR NOT NEW.dropped AND (NEW.options IS NULL OR NEW.digest IS DISTINCT FROM simhash_catalog.digest_of(NEW))
+		OR TG_OP = 'UPDATE' AND (NEW.name, NEW.digest) IS DISTINCT FROM (OLD.name, OLD.digest) THEN
 		RAISE EXCEPTION 'invalid row of configuration "%"', NEW.name USING ERRCODE = 'invalid_parameter_value',
-			DETAIL = 'Its digest is another one.';
+			DETAIL = 'Its digest is another one.', HINT = 'A configuration never changes: make another one with simhash_create_config.';
+	ELSIF TG_OP = 'UPDATE' THEN
+		RETURN NEW;
 	END IF;
 	SELECT * INTO here FROM simhash_catalog.config AS c WHERE c.name = NEW.name;
 	IF here.digest <> NEW.digest THEN
@@ -1094,27 +1088,23 @@ BEGIN
 			CASE WHEN here.dropped THEN 'was there before' ELSE 'is there' END
 			USING ERRCODE = 'duplicate_object', HINT = 'A name means the same for ever: choose another one.';
 	ELSIF here.dropped AND NOT NEW.dropped THEN
-		PERFORM simhash_catalog.delete_config(NEW.name);
-	ELSIF here.name IS NOT NULL THEN
-		RETURN NULL;
+		UPDATE simhash_catalog.config AS c SET (dropped, options, preset, words, stop_words, frequencies) =
+			(false, NEW.options, NEW.preset, NEW.words, NEW.stop_words, NEW.frequencies) WHERE c.name = NEW.name;
 	END IF;
-	RETURN NEW;
+	RETURN CASE WHEN here.name IS NULL THEN NEW END;
 END $$;
 COMMENT ON FUNCTION simhash_catalog.add_config() IS
 	'trigger: checks a new configuration, passes over one that is there, and refuses another meaning of its name';
 
-CREATE TRIGGER add_config BEFORE INSERT ON simhash_catalog.config
+CREATE TRIGGER add_config BEFORE INSERT OR UPDATE ON simhash_catalog.config
 	FOR EACH ROW EXECUTE FUNCTION simhash_catalog.add_config();
 CREATE TRIGGER add_content BEFORE INSERT ON simhash_catalog.content
 	FOR EACH ROW EXECUTE FUNCTION simhash_catalog.add_content();
-CREATE TRIGGER keep_rows BEFORE UPDATE OR TRUNCATE ON simhash_catalog.config
+CREATE TRIGGER keep_rows BEFORE DELETE OR TRUNCATE ON simhash_catalog.config
 	FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.keep_rows();
+-- Rows that configurations have are kept by the foreign keys.
 CREATE TRIGGER keep_rows BEFORE UPDATE OR TRUNCATE ON simhash_catalog.content
 	FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.keep_rows();
-CREATE TRIGGER keep_row BEFORE DELETE ON simhash_catalog.config
-	FOR EACH STATEMENT WHEN (NOT simhash_catalog.is_dropping()) EXECUTE FUNCTION simhash_catalog.keep_rows();
-CREATE TRIGGER keep_row BEFORE DELETE ON simhash_catalog.content
-	FOR EACH STATEMENT WHEN (NOT simhash_catalog.is_dropping()) EXECUTE FUNCTION simhash_catalog.keep_rows();
 
 -- STABLE: they read tables.
 CREATE FUNCTION simhash64_named(record record, name text) RETURNS bigint
@@ -1152,7 +1142,8 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	list simhash_catalog.content;
 BEGIN
-	SELECT coalesce($4, (SELECT c.documents FROM simhash_catalog.content AS c WHERE c.digest = $1)), coalesce(array_agg(l.term), '{}'), CASE WHEN count(l.about) > 0 THEN array_agg(l.about) END
+	SELECT coalesce($4, (SELECT c.documents FROM simhash_catalog.content AS c WHERE c.digest = $1)),
+		coalesce(array_agg(l.term), '{}'), CASE WHEN count(l.about) > 0 THEN array_agg(l.about) END
 	INTO list.documents, list.terms, list.about
 	FROM (
 		SELECT DISTINCT ON (convert_to(g.term, 'UTF8')) g.* FROM (
@@ -1180,52 +1171,43 @@ DECLARE
 	options CONSTANT jsonb := jsonb_build_object('dictionary', coalesce(to_jsonb($4), '[]'));
 	counted simhash_catalog.content;
 	part record;
-	-- The temporary table of each part's counts; the user's own may have any name but this one.
+	-- The temporary table of each step's counts; the user's own may have any name but this one.
 	parts CONSTANT text := 'simhash_idf_' || replace(gen_random_uuid()::text, '-', '');
 	step CONSTANT bigint := 2000;
-	first bigint;
-	last bigint;
 	batch bigint;
-	total bigint := 0;
 BEGIN
 	PERFORM simhash_catalog.hide_context();
+	counted.documents := 0;
 	EXECUTE format('CREATE TEMP TABLE pg_temp.%I (term text, documents bigint) ON COMMIT DROP', parts);
-	-- Leaf partitions and plain tables are processed in ranges of pages, anything else at once: views,
-	-- foreign tables, tables with children.
+	-- Leaf partitions and plain tables are read in ranges of pages, the last of which has no end, anything
+	-- else at once: views, foreign tables, tables with children.
 	FOR part IN
-		SELECT c.oid::regclass AS relation, c.relkind IN ('r', 'm', 't') AND NOT c.relhassubclass AS has_pages
-		FROM pg_class AS c
-		WHERE c.oid = $2::oid AND c.relkind <> 'p'
-			OR c.oid IN (SELECT p.relid::oid FROM pg_partition_tree($2) AS p WHERE p.isleaf)
+		SELECT r.relation, r.pages, s.first, CASE WHEN s.first + step <= r.pages THEN s.first + step END AS next FROM (
+			SELECT c.oid::regclass AS relation, CASE WHEN c.relkind IN ('r', 'm', 't') AND NOT c.relhassubclass
+				THEN pg_relation_size(c.oid) / current_setting('block_size')::bigint END AS pages
+			FROM pg_class AS c
+			WHERE c.oid = $2::oid AND c.relkind <> 'p'
+				OR c.oid IN (SELECT p.relid::oid FROM pg_partition_tree($2) AS p WHERE p.isleaf)) AS r,
+			generate_series(0, coalesce(r.pages, 0), step) AS s (first)
+		ORDER BY r.relation::oid, s.first
 	LOOP
-		first := 0;
-		LOOP
-			last := CASE WHEN part.has_pages
-				THEN pg_relation_size(part.relation) / current_setting('block_size')::bigint ELSE 0 END;
-			EXECUTE format(
-				'WITH body AS MATERIALIZED (SELECT x.%1$I::text AS body FROM %2$s AS x WHERE x.%1$I IS NOT NULL %3$s),
-				part AS (INSERT INTO pg_temp.%4$I SELECT t, count(*) FROM body AS b,
-					simhash_catalog.terms(b.body, $1, NULL::text) AS t WHERE length(t) <= 200 GROUP BY t)
-				SELECT count(*) FROM body',
-				$3, part.relation,
-				CASE WHEN part.has_pages THEN 'AND x.ctid >= $2 AND ($3 IS NULL OR x.ctid < $3)'
-					ELSE 'AND ($2, $3) IS NOT DISTINCT FROM ($2, $3)' END,
-				parts)
-			INTO batch USING options, format('(%s,0)', first)::tid,
-				CASE WHEN first + step <= last THEN format('(%s,0)', first + step)::tid END;
-			total := total + batch;
-			first := first + step;
-			RAISE NOTICE 'configuration "%": % of % pages of %, % documents',
-				$1, least(first, last), last, part.relation, total;
-			EXIT WHEN first > last;
-		END LOOP;
+		EXECUTE format(
+			'WITH body AS MATERIALIZED (SELECT x.%1$I::text AS body FROM %2$s AS x WHERE x.%1$I IS NOT NULL %3$s),
+			part AS (INSERT INTO pg_temp.%4$I SELECT t, count(*) FROM body AS b,
+				simhash_catalog.terms(b.body, $1, NULL::text) AS t WHERE length(t) <= 200 GROUP BY t)
+			SELECT count(*) FROM body',
+			$3, part.relation, CASE WHEN part.pages IS NOT NULL
+				THEN format('AND x.ctid >= ''(%s,0)''%s', part.first, ' AND x.ctid < ''(' || part.next || ',0)''') END, parts)
+		INTO batch USING options;
+		counted.documents := counted.documents + batch;
+		RAISE NOTICE 'configuration "%": % of % pages of %, % documents',
+			$1, coalesce(part.next, part.pages, 0), coalesce(part.pages, 0), part.relation, counted.documents;
 	END LOOP;
 	EXECUTE format('SELECT array_agg(t.term), array_agg(t.documents::text) FROM (
 			SELECT p.term, sum(p.documents) AS documents FROM pg_temp.%I AS p
 			GROUP BY p.term HAVING sum(p.documents) >= $1::numeric) AS t', parts)
 	INTO counted.terms, counted.about USING $5;
 	EXECUTE format('DROP TABLE pg_temp.%I', parts);
-	counted.documents := total;
 	RETURN counted;
 END $$;
 COMMENT ON FUNCTION simhash_catalog.count_terms(text, regclass, name, text[], int) IS
@@ -1341,8 +1323,10 @@ BEGIN
 	IF NOT FOUND THEN
 		RAISE EXCEPTION 'configuration "%" does not exist', $1 USING ERRCODE = 'undefined_object';
 	END IF;
-	PERFORM simhash_catalog.delete_config($1);
-	INSERT INTO simhash_catalog.config (name, digest, dropped) VALUES ($1, gone.digest, true);
+	UPDATE simhash_catalog.config AS c SET (dropped, options, preset, words, stop_words, frequencies) =
+		(true, NULL, NULL, NULL, NULL, NULL) WHERE c.name = $1;
+	DELETE FROM simhash_catalog.content AS t WHERE t.digest IN (gone.words, gone.stop_words, gone.frequencies)
+		AND NOT EXISTS (SELECT FROM simhash_catalog.config AS c WHERE t.digest IN (c.words, c.stop_words, c.frequencies));
 END $$;
 COMMENT ON FUNCTION simhash_drop_config(text) IS
 	'drops a stored configuration; its name can only get the same meaning again';

@@ -1,7 +1,6 @@
-//! Writing stored configurations: the rights that it takes, the lock that lets one transaction do so
-//! at a time, and the deletion of one.
+//! Writing stored configurations: the rights that it takes, and the lock that lets one transaction do
+//! so at a time. The writing itself is SQL, in sql/.
 
-use std::cell::Cell;
 use std::ffi::CStr;
 
 use pgrx::PgSqlErrorCode::{
@@ -10,28 +9,16 @@ use pgrx::PgSqlErrorCode::{
 use pgrx::pg_sys;
 
 use crate::pg::catalog::lookup::table_in;
-use crate::pg::catalog::privilege::{DELETE, INSERT, may};
+use crate::pg::catalog::privilege::{DELETE, INSERT, UPDATE, may};
 use crate::pg::process::advisory_lock::{isolation_level, keeps_its_snapshot, lock_until_commit};
-use crate::pg::process::encoding::to_utf8;
 use crate::pg::process::error::{raise, raise_with_hint};
 use crate::pg::process::error_context::leave_out_statement;
-use crate::pg::spi::text_query::execute;
 use crate::pg::sql::fmgr::pg_function;
 
 const TABLES: [&CStr; 2] = [c"config", c"content"];
 
 /// The number of the lock, among those of table config.
 const LOCK: u32 = 0;
-
-/// The lists of words that no other configuration has, then the row that says which it has.
-const DELETIONS: [&str; 2] = [
-    "DELETE FROM simhash_catalog.content AS t USING simhash_catalog.config AS c \
-     WHERE c.name OPERATOR(pg_catalog.=) $1 \
-     AND t.digest OPERATOR(pg_catalog.=) ANY (ARRAY[c.words, c.stop_words, c.frequencies]) \
-     AND NOT EXISTS (SELECT FROM simhash_catalog.config AS o WHERE o.name OPERATOR(pg_catalog.<>) $1 \
-     AND t.digest OPERATOR(pg_catalog.=) ANY (ARRAY[o.words, o.stop_words, o.frequencies]))",
-    "DELETE FROM simhash_catalog.config WHERE name OPERATOR(pg_catalog.=) $1",
-];
 
 pg_function! {
     /// `simhash_catalog.check_writer(dropping boolean, lock boolean) -> void`, strict
@@ -45,67 +32,23 @@ pg_function! {
     }
 }
 
-pg_function! {
-    /// `simhash_catalog.delete_config(name text) -> void`, strict
-    fn simhash_delete_config, pg_finfo_simhash_delete_config (args) {
-        leave_out_statement();
-        if let Some(name) = args.varlena(0, pg_sys::TEXTOID) {
-            let name = to_utf8(name.bytes());
-            let _dropping = Dropping::begin();
-            for deletion in DELETIONS {
-                execute(deletion, &[&name]);
-            }
-        }
-        args.null()
-    }
-}
-
-pg_function! {
-    /// `simhash_catalog.is_dropping() -> boolean`
-    fn simhash_is_dropping, pg_finfo_simhash_is_dropping (args) {
-        args.result(Some(DROPPING.get()))
-    }
-}
-
-thread_local! {
-    static DROPPING: Cell<bool> = const { Cell::new(false) };
-}
-
-/// While it lives, the triggers of the tables allow rows to be deleted.
-struct Dropping;
-
-impl Dropping {
-    fn begin() -> Self {
-        DROPPING.set(true);
-        Self
-    }
-}
-
-impl Drop for Dropping {
-    fn drop(&mut self) {
-        DROPPING.set(false);
-    }
-}
-
 /// Raises an ERROR unless the caller may write, and sees what others have written: its snapshot may
 /// be older than a configuration of the same name, or than the drop of one that has the same words.
 fn check(dropping: bool) {
-    let rights: &[_] = match dropping {
-        true => &[("INSERT", INSERT), ("DELETE", DELETE)],
-        false => &[("INSERT", INSERT)],
+    let rights = match dropping {
+        true => [("UPDATE", UPDATE), ("DELETE", DELETE)],
+        false => [("INSERT", INSERT); 2],
     };
-    for name in TABLES {
-        for &(right, mode) in rights {
-            if !may(table(name), mode, &[]) {
-                raise_with_hint(
-                    ERRCODE_INSUFFICIENT_PRIVILEGE,
-                    format!("permission denied for table {}", name.to_string_lossy()),
-                    format!(
-                        "The owner of the database may do this, and roles that a superuser has granted \
-                         {right} on all tables in schema simhash_catalog."
-                    ),
-                )
-            }
+    for (name, (right, mode)) in TABLES.into_iter().zip(rights) {
+        if !may(table(name), mode, &[]) {
+            raise_with_hint(
+                ERRCODE_INSUFFICIENT_PRIVILEGE,
+                format!("permission denied for table {}", name.to_string_lossy()),
+                format!(
+                    "The owner of the database may do this, and roles that a superuser has granted \
+                     {right} on all tables in schema simhash_catalog."
+                ),
+            )
         }
     }
     if keeps_its_snapshot() {

@@ -6,7 +6,7 @@ use std::ffi::CStr;
 
 use pgrx::{IntoDatum, pg_sys};
 
-use super::connection::{check, check_parameters, connected, prepared};
+use super::connection::{check_parameters, connected, prepared};
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::encoding::{from_utf8, to_utf8};
 use crate::pg::process::memory::owned;
@@ -42,24 +42,6 @@ pub fn query(text: &str, parameters: &[&str], row: &mut dyn FnMut(&[Option<Strin
             }
         }
         pg_sys::SPI_cursor_close(portal);
-    });
-}
-
-/// Runs a statement that changes rows. It sees what the statements before it have changed, as if
-/// the function's caller had sent it.
-pub fn execute(text: &str, parameters: &[&str]) {
-    let plan = plan(text, parameters.len());
-    let mut datums = datums(parameters);
-    // SAFETY: the array is as long as the plan's list of parameters, and none is NULL.
-    connected(|| unsafe {
-        let nulls = std::ptr::null();
-        check(pg_sys::SPI_execute_plan(
-            plan,
-            datums.as_mut_ptr(),
-            nulls,
-            false,
-            0,
-        ));
     });
 }
 
