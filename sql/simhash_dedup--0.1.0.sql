@@ -912,9 +912,9 @@ CREATE TABLE simhash_catalog.config (
 	dropped boolean NOT NULL DEFAULT false,
 	options jsonb,
 	preset text,
-	words text REFERENCES simhash_catalog.content,
-	stop_words text REFERENCES simhash_catalog.content,
-	frequencies text REFERENCES simhash_catalog.content
+	words text,
+	stop_words text,
+	frequencies text
 );
 COMMENT ON TABLE simhash_catalog.config IS
 	'stored configurations of simhash64_named, which never change; of a dropped one the name and the digest stay';
@@ -928,13 +928,12 @@ SELECT pg_catalog.pg_extension_config_dump('simhash_catalog.content', '');
 DO $$
 DECLARE
 	owner CONSTANT pg_catalog.text := pg_catalog.pg_get_userbyid(10::pg_catalog.oid);
-	made pg_catalog.name;
+	made pg_catalog.text;
 	other pg_catalog.name;
 BEGIN
-	EXECUTE pg_catalog.format('ALTER SCHEMA simhash_catalog OWNER TO %I', owner);
-	EXECUTE pg_catalog.format('ALTER SCHEMA simhash_methods OWNER TO %I', owner);
-	FOREACH made IN ARRAY '{config,content}'::pg_catalog.name[] LOOP
-		EXECUTE pg_catalog.format('ALTER TABLE simhash_catalog.%I OWNER TO %I', made, owner);
+	FOREACH made IN ARRAY '{SCHEMA simhash_catalog,SCHEMA simhash_methods,TABLE simhash_catalog.config,
+			TABLE simhash_catalog.content}'::pg_catalog.text[] LOOP
+		EXECUTE pg_catalog.format('ALTER %s OWNER TO %I', made, owner);
 	END LOOP;
 	FOR other IN
 		SELECT r.rolname FROM pg_catalog.pg_roles AS r
@@ -973,8 +972,7 @@ BEGIN
 			FROM jsonb_array_elements($1) WITH ORDINALITY AS e (value, place))
 		ELSE $1::text END;
 END $$;
-COMMENT ON FUNCTION simhash_catalog.canonical(jsonb) IS
-	'one text for the same JSON, whatever the encoding of the database';
+COMMENT ON FUNCTION simhash_catalog.canonical(jsonb) IS 'one text for the same JSON, whatever the encoding of the database';
 
 CREATE FUNCTION simhash_catalog.digest_of(content simhash_catalog.content) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -1038,16 +1036,23 @@ COMMENT ON FUNCTION simhash_catalog.check_writer(boolean, boolean) IS
 	'raises an error unless the caller may add configurations (or drop them) and sees all of them; '
 	'with lock one transaction at a time goes on';
 
+-- No foreign keys: pg_restore with several jobs may load config before content.
 CREATE FUNCTION simhash_catalog.keep_rows() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	PERFORM simhash_catalog.hide_context();
+	IF TG_LEVEL = 'ROW' THEN
+		PERFORM simhash_catalog.check_writer(true, true);
+		IF NOT EXISTS (SELECT FROM simhash_catalog.config AS c WHERE OLD.digest IN (c.words, c.stop_words, c.frequencies)) THEN
+			RETURN OLD;
+		END IF;
+	END IF;
 	RAISE EXCEPTION 'cannot change rows of table "%.%"', TG_TABLE_SCHEMA, TG_TABLE_NAME
 		USING ERRCODE = 'object_not_in_prerequisite_state',
 			HINT = 'Make another configuration with simhash_create_config, or drop one with simhash_drop_config.';
 END $$;
 COMMENT ON FUNCTION simhash_catalog.keep_rows() IS
-	'trigger on the tables of configurations: raises an error, since a configuration never changes';
+	'trigger: raises an error, since a configuration never changes; of a list of words only while one has it';
 
 CREATE FUNCTION simhash_catalog.add_content() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -1061,8 +1066,7 @@ BEGIN
 	END IF;
 	RETURN CASE WHEN EXISTS (SELECT FROM simhash_catalog.content AS c WHERE c.digest = NEW.digest) THEN NULL ELSE NEW END;
 END $$;
-COMMENT ON FUNCTION simhash_catalog.add_content() IS
-	'trigger: checks a new list of words, and passes over one that is there';
+COMMENT ON FUNCTION simhash_catalog.add_content() IS 'trigger: checks a new list of words, and passes over one that is there';
 
 -- An UPDATE drops a configuration, or brings one back that was dropped.
 CREATE FUNCTION simhash_catalog.add_config() RETURNS trigger
@@ -1102,9 +1106,10 @@ CREATE TRIGGER add_content BEFORE INSERT ON simhash_catalog.content
 	FOR EACH ROW EXECUTE FUNCTION simhash_catalog.add_content();
 CREATE TRIGGER keep_rows BEFORE DELETE OR TRUNCATE ON simhash_catalog.config
 	FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.keep_rows();
--- Rows that configurations have are kept by the foreign keys.
 CREATE TRIGGER keep_rows BEFORE UPDATE OR TRUNCATE ON simhash_catalog.content
 	FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.keep_rows();
+CREATE TRIGGER keep_row BEFORE DELETE ON simhash_catalog.content
+	FOR EACH ROW EXECUTE FUNCTION simhash_catalog.keep_rows();
 
 -- STABLE: they read tables.
 CREATE FUNCTION simhash64_named(record record, name text) RETURNS bigint
@@ -1126,13 +1131,11 @@ COMMENT ON FUNCTION simhash_config_digest(text) IS
 
 CREATE FUNCTION simhash_terms(text text, options jsonb DEFAULT NULL, preset text DEFAULT NULL) RETURNS SETOF text
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 100 AS 'MODULE_PATHNAME', 'simhash_terms';
-COMMENT ON FUNCTION simhash_terms(text, jsonb, text) IS
-	'the distinct words of a text, in normal form';
+COMMENT ON FUNCTION simhash_terms(text, jsonb, text) IS 'the distinct words of a text, in normal form';
 
 CREATE FUNCTION simhash_catalog.terms(text text, options jsonb, preset text) RETURNS SETOF text
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 100 AS 'MODULE_PATHNAME', 'simhash_terms';
-COMMENT ON FUNCTION simhash_catalog.terms(text, jsonb, text) IS
-	'the function simhash_terms, for simhash_catalog.count_terms';
+COMMENT ON FUNCTION simhash_catalog.terms(text, jsonb, text) IS 'the function simhash_terms, for simhash_catalog.count_terms';
 
 -- Of a word that is given twice the last one counts, and one that is given before one of base.
 CREATE FUNCTION simhash_catalog.list_of(
@@ -1308,8 +1311,7 @@ BEGIN
 	INSERT INTO simhash_catalog.config SELECT made.*;
 	RETURN made.digest;
 END $$;
-COMMENT ON FUNCTION
-	simhash_create_config(text, jsonb, text, text[], text[], text[], regclass, name, int, text, text[]) IS
+COMMENT ON FUNCTION simhash_create_config(text, jsonb, text, text[], text[], text[], regclass, name, int, text, text[]) IS
 	'stores a configuration under a name, and returns its digest; an error when the name means something else';
 
 CREATE FUNCTION simhash_drop_config(name text) RETURNS void
@@ -1328,8 +1330,7 @@ BEGIN
 	DELETE FROM simhash_catalog.content AS t WHERE t.digest IN (gone.words, gone.stop_words, gone.frequencies)
 		AND NOT EXISTS (SELECT FROM simhash_catalog.config AS c WHERE t.digest IN (c.words, c.stop_words, c.frequencies));
 END $$;
-COMMENT ON FUNCTION simhash_drop_config(text) IS
-	'drops a stored configuration; its name can only get the same meaning again';
+COMMENT ON FUNCTION simhash_drop_config(text) IS 'drops a stored configuration; its name can only get the same meaning again';
 
 -- ---------------------------------------------------------------- flagging
 

@@ -30,7 +30,7 @@ SELECT simhash_config_digest('nope');
 INSERT INTO simhash_catalog.config (name, digest, options) VALUES ('c', repeat('0', 64), '{}');
 INSERT INTO simhash_catalog.config (name, digest, options) VALUES ('c', repeat('0', 64), '{"$a": 1}');
 INSERT INTO simhash_catalog.content (digest, terms) VALUES (repeat('0', 64), '{a}');
-UPDATE simhash_catalog.config SET name = 'a';
+DELETE FROM simhash_catalog.config;
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT simhash_create_config('c', preset => 'plain');
 ROLLBACK;

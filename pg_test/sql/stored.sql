@@ -134,10 +134,14 @@ CREATE FUNCTION listed(documents bigint, terms text[], about text[]) RETURNS sim
 $$;
 \x on
 SELECT f.* FROM unnest(ARRAY[
-	$$UPDATE simhash_catalog.config SET options = '{}'$$,
-	$$DELETE FROM simhash_catalog.content$$,
+	$$UPDATE simhash_catalog.config SET options = '{}' WHERE name = 'petition'$$,
+	$$UPDATE simhash_catalog.config SET name = 'other' WHERE name = 'petition'$$,
+	$$UPDATE simhash_catalog.config SET (digest, dropped, options, preset) = (repeat('0', 64), true, NULL, NULL) WHERE name = 'petition'$$,
+	$$UPDATE simhash_catalog.content SET about = NULL$$,
+	$$DELETE FROM simhash_catalog.content WHERE digest = (SELECT stop_words FROM simhash_catalog.config WHERE name = 'places')$$,
 	$$DELETE FROM simhash_catalog.config$$,
 	$$TRUNCATE simhash_catalog.content$$,
+	$$TRUNCATE simhash_catalog.content CASCADE$$,
 	$$SELECT simhash64_named(p, 'nope') FROM petition AS p$$,
 	$$SELECT simhash64_named_text('a', '')$$,
 	$$SELECT simhash64_named_text('a', 'petition')$$,
@@ -185,8 +189,9 @@ SELECT f.* FROM unnest(ARRAY[
 	$$SET ROLE simhash_reader; SELECT simhash_create_config('mine', preset => 's2', idf_relation => 'never_read', idf_column => 'body')$$,
 	$$SET ROLE simhash_reader; SELECT simhash_drop_config('petition')$$,
 	$$SET ROLE simhash_reader; SELECT simhash_catalog.check_writer(false, true)$$,
-	$$SET ROLE simhash_reader; SELECT simhash_catalog.delete_config('petition')$$,
 	$$SET ROLE simhash_reader; DELETE FROM simhash_catalog.config$$,
+	$$SET ROLE simhash_reader; DELETE FROM simhash_catalog.content$$,
+	$$SET ROLE simhash_reader; UPDATE simhash_catalog.config SET dropped = true$$,
 	$$SET ROLE simhash_reader; SELECT simhash64_named(p, 'petition') FROM stored_test.petition AS p$$
 ]) AS e, fault(e) AS f;
 \x off
