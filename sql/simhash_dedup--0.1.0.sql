@@ -974,12 +974,15 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION simhash_catalog.canonical(jsonb) IS 'one text for the same JSON, whatever the encoding of the database';
 
-CREATE FUNCTION simhash_catalog.digest_of(content simhash_catalog.content) RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT encode(sha256(convert_to(concat($1.documents, array_to_json($1.terms), array_to_json($1.about)), 'UTF8')), 'hex')
-$$;
-COMMENT ON FUNCTION simhash_catalog.digest_of(simhash_catalog.content) IS
+CREATE FUNCTION simhash_catalog.list_digest(documents bigint, terms text[], about text[]) RETURNS text
+LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_list_digest';
+COMMENT ON FUNCTION simhash_catalog.list_digest(bigint, text[], text[]) IS
 	'SHA-256 of a list of words, the same on every server';
+
+CREATE FUNCTION simhash_catalog.list_fault(documents bigint, terms text[], about text[]) RETURNS text
+LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_list_fault';
+COMMENT ON FUNCTION simhash_catalog.list_fault(bigint, text[], text[]) IS
+	'what is wrong with a list of words; NULL if nothing is';
 
 CREATE FUNCTION simhash_catalog.digest_of(config simhash_catalog.config) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -989,37 +992,14 @@ $$;
 COMMENT ON FUNCTION simhash_catalog.digest_of(simhash_catalog.config) IS
 	'SHA-256 of all that a configuration means, the same on every server';
 
-CREATE FUNCTION simhash_catalog.fault_of(content simhash_catalog.content) RETURNS text
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-	wrong record;
-BEGIN
-	IF coalesce(array_ndims($1.terms), 1) <> 1 OR coalesce(array_lower($1.terms, 1), 1) <> 1
-		OR $1.about IS NOT NULL AND array_dims($1.about) IS DISTINCT FROM array_dims($1.terms)
-		OR $1.documents IS NOT NULL AND $1.about IS NULL AND cardinality($1.terms) > 0 THEN
-		RETURN 'It must be a list of words, and as many tags or counts.';
-	END IF;
-	SELECT left(t.term, 40) AS term, t.term IS NULL AS is_null, length(t.term) AS length, t.about INTO wrong
-	FROM unnest($1.terms, $1.about) AS t (term, about)
-	WHERE t.term IS NULL OR length(t.term) NOT BETWEEN 1 AND 200 OR CASE WHEN $1.documents IS NOT NULL
-		THEN t.about IS NULL OR t.about !~ '^[1-9][0-9]{0,17}$' OR t.about::numeric > $1.documents::numeric END LIMIT 1;
-	RETURN CASE WHEN NOT FOUND THEN NULL
-		WHEN wrong.is_null THEN 'A word is NULL.'
-		WHEN wrong.length BETWEEN 1 AND 200 THEN format('Word "%s" is in %s of %s documents.', wrong.term, wrong.about, $1.documents)
-		ELSE format('"%s" has %s characters; a word has 1 to 200.',
-			wrong.term || CASE WHEN wrong.length > 40 THEN '...' ELSE '' END, wrong.length) END;
-END $$;
-COMMENT ON FUNCTION simhash_catalog.fault_of(simhash_catalog.content) IS
-	'what is wrong with a list of words; NULL if nothing is';
-
 CREATE FUNCTION simhash_catalog.fault_of(config simhash_catalog.config) RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT CASE WHEN $1.digest IS DISTINCT FROM simhash_catalog.digest_of($1) THEN 'Its row was changed.' ELSE (
 		SELECT format(CASE WHEN c.digest IS NULL THEN 'Its %s are missing.' ELSE 'Its %s were changed.' END, u.kind)
 		FROM (VALUES ('words', $1.words), ('stop words', $1.stop_words), ('frequencies', $1.frequencies)) AS u (kind, digest)
 			LEFT JOIN simhash_catalog.content AS c ON c.digest = u.digest
-		WHERE u.digest IS NOT NULL AND (c.digest IS NULL OR c.digest <> simhash_catalog.digest_of(c)
-			OR (c.documents IS NOT NULL) <> (u.kind = 'frequencies')) LIMIT 1) END
+		WHERE u.digest IS NOT NULL AND (c.digest IS NULL OR c.digest <> simhash_catalog.list_digest(c.documents, c.terms, c.about)
+			OR (c.documents IS NOT NULL) <> (u.kind = 'frequencies')) ORDER BY u.kind DESC LIMIT 1) END
 $$;
 COMMENT ON FUNCTION simhash_catalog.fault_of(simhash_catalog.config) IS
 	'what is wrong with a stored configuration; NULL if it is whole';
@@ -1057,8 +1037,8 @@ COMMENT ON FUNCTION simhash_catalog.keep_rows() IS
 CREATE FUNCTION simhash_catalog.add_content() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	fault CONSTANT text := CASE WHEN NEW.digest IS DISTINCT FROM simhash_catalog.digest_of(NEW)
-		THEN 'Its digest is another one.' ELSE simhash_catalog.fault_of(NEW) END;
+	fault CONSTANT text := CASE WHEN NEW.digest IS DISTINCT FROM simhash_catalog.list_digest(NEW.documents, NEW.terms, NEW.about)
+		THEN 'Its digest is another one.' ELSE simhash_catalog.list_fault(NEW.documents, NEW.terms, NEW.about) END;
 BEGIN
 	PERFORM simhash_catalog.hide_context();
 	IF fault IS NOT NULL THEN
@@ -1160,7 +1140,7 @@ BEGIN
 	IF cardinality(list.terms) = 0 AND list.documents IS NULL THEN
 		RETURN NULL;
 	END IF;
-	list.digest := simhash_catalog.digest_of(list);
+	list.digest := simhash_catalog.list_digest(list.documents, list.terms, list.about);
 	RETURN list;
 END $$;
 COMMENT ON FUNCTION simhash_catalog.list_of(text, text[], text[], bigint, text[]) IS
@@ -1280,7 +1260,7 @@ BEGIN
 	END IF;
 	whole := simhash_catalog.list_of(basis.words, $4, $5, NULL, $11);
 	stop := simhash_catalog.list_of(basis.stop_words, $6, NULL, NULL, $11);
-	fault := coalesce(simhash_catalog.fault_of(whole), simhash_catalog.fault_of(stop));
+	fault := coalesce(simhash_catalog.list_fault(NULL, whole.terms, whole.about), simhash_catalog.list_fault(NULL, stop.terms, NULL));
 	IF fault IS NOT NULL THEN
 		RAISE EXCEPTION 'invalid words for configuration "%"', $1 USING ERRCODE = 'invalid_parameter_value', DETAIL = fault;
 	END IF;

@@ -130,7 +130,7 @@ EXCEPTION WHEN OTHERS THEN
 END $$;
 -- The counts of words stand in about.
 CREATE FUNCTION listed(documents bigint, terms text[], about text[]) RETURNS simhash_catalog.content LANGUAGE sql AS $$
-	SELECT simhash_catalog.digest_of(ROW(NULL, $1, $2, $3)::simhash_catalog.content), $1, $2, $3
+	SELECT simhash_catalog.list_digest($1, $2, $3), $1, $2, $3
 $$;
 \x on
 SELECT f.* FROM unnest(ARRAY[

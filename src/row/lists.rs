@@ -1,0 +1,154 @@
+//! Lists of words as the tables of stored configurations keep them: terms, and of each a tag or the
+//! number of documents that have it. Their digest, and what is wrong with one.
+
+use super::text::ARRAY;
+use crate::pg::process::backend::check_for_interrupts;
+use crate::pg::process::encoding::to_utf8;
+use crate::pg::sql::fmgr::{Args, pg_function};
+use crate::pg::sql::sha256::sha256;
+use crate::pg::sql::value::{Array, Value};
+
+/// A word has this many characters at most.
+const LONGEST: usize = 200;
+
+/// How many characters of a word that is too long an error shows.
+const SHOWN: usize = 40;
+
+/// Bytes that are hashed at a time.
+const PIECE: usize = 1 << 16;
+
+/// The digits of the largest count.
+const DIGITS: usize = 18;
+
+pg_function! {
+    /// `simhash_catalog.list_digest(documents bigint, terms text[], about text[]) -> text`
+    fn simhash_list_digest, pg_finfo_simhash_list_digest (args) {
+        args.result(Some(List::of(args).digest()))
+    }
+}
+
+pg_function! {
+    /// `simhash_catalog.list_fault(documents bigint, terms text[], about text[]) -> text`
+    fn simhash_list_fault, pg_finfo_simhash_list_fault (args) {
+        args.result(List::of(args).fault())
+    }
+}
+
+struct List<'a> {
+    documents: Option<i64>,
+    terms: Option<Array<'a>>,
+    about: Option<Array<'a>>,
+}
+
+impl<'a> List<'a> {
+    fn of(args: &'a Args) -> Self {
+        let array = |i| args.varlena(i, ARRAY).map(|value| value.array());
+        Self {
+            documents: args.get(0),
+            terms: array(1),
+            about: array(2),
+        }
+    }
+
+    /// SHA-256 in hexadecimal digits: of pieces, each of which begins with the digest of those before it.
+    fn digest(&self) -> String {
+        let documents = self.documents.map(|documents| documents.to_string());
+        let mut piece = documents.unwrap_or_default().into_bytes();
+        for array in [&self.terms, &self.about] {
+            match array {
+                Some(array) => piece.extend(format!(" {}", array.items.len()).bytes()),
+                None => piece.extend(b" -"),
+            }
+            for item in array.iter().flat_map(|array| &array.items) {
+                match item {
+                    Some(value) => {
+                        let text = to_utf8(value.bytes());
+                        piece.extend(format!(" {}:", text.len()).bytes());
+                        piece.extend(text.bytes());
+                    }
+                    None => piece.extend(b" -"),
+                }
+                if piece.len() >= PIECE {
+                    check_for_interrupts();
+                    piece = sha256(&piece).into();
+                }
+            }
+        }
+        let digest = sha256(&piece);
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn fault(&self) -> Option<String> {
+        let list = |array: &Option<Array<'_>>| {
+            let dims = array.as_ref().map_or(&[][..], |array| &array.dims);
+            matches!(dims, [] | [(_, 1)])
+        };
+        let terms = self.terms.as_ref().map_or(&[][..], |array| &array.items);
+        let about = self.about.as_ref().map(|array| &array.items);
+        let counted = self.documents.is_none() || about.is_some() || terms.is_empty();
+        if !list(&self.terms)
+            || !list(&self.about)
+            || about.is_some_and(|about| about.len() != terms.len())
+            || !counted
+        {
+            return Some("It must be a list of words, and as many tags or counts.".to_owned());
+        }
+        terms.iter().enumerate().find_map(|(i, term)| {
+            if i % 1024 == 0 {
+                check_for_interrupts();
+            }
+            self.fault_of(*term, about.and_then(|about| about[i]))
+        })
+    }
+
+    fn fault_of(&self, term: Option<Value<'_>>, about: Option<Value<'_>>) -> Option<String> {
+        let Some(term) = term.map(|term| to_utf8(term.bytes())) else {
+            return Some("A word is NULL.".to_owned());
+        };
+        let shown: String = term.chars().take(SHOWN).collect();
+        let length = term.chars().count();
+        if !(1..=LONGEST).contains(&length) {
+            let dots = if length > SHOWN { "..." } else { "" };
+            return Some(format!(
+                "\"{shown}{dots}\" has {length} characters; a word has 1 to {LONGEST}."
+            ));
+        }
+        let documents = self.documents?;
+        let about = about.map(|about| to_utf8(about.bytes()));
+        let about = about.as_deref().unwrap_or("");
+        (!is_count(about, documents))
+            .then(|| format!("Word \"{shown}\" is in {about} of {documents} documents."))
+    }
+}
+
+/// Is it a number from 1 to `documents`, as the server writes it?
+fn is_count(text: &str, documents: i64) -> bool {
+    let digits = text.len() <= DIGITS && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits && !text.starts_with('0') && text.parse::<i64>().is_ok_and(|count| count <= documents)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_count;
+
+    #[test]
+    fn counts_are_written_as_the_server_writes_them() {
+        for text in ["1", "9", "10"] {
+            assert!(is_count(text, 10), "{text}");
+        }
+        for text in [
+            "",
+            "0",
+            "01",
+            "11",
+            "+1",
+            "-1",
+            " 1",
+            "1.0",
+            "٣",
+            "9999999999999999999",
+        ] {
+            assert!(!is_count(text, 10), "{text}");
+        }
+    }
+}
