@@ -1260,7 +1260,8 @@ BEGIN
 	END IF;
 	whole := simhash_catalog.list_of(basis.words, $4, $5, NULL, $11);
 	stop := simhash_catalog.list_of(basis.stop_words, $6, NULL, NULL, $11);
-	fault := coalesce(simhash_catalog.list_fault(NULL, whole.terms, whole.about), simhash_catalog.list_fault(NULL, stop.terms, NULL));
+	fault := coalesce(simhash_catalog.list_fault(NULL, whole.terms, whole.about),
+		simhash_catalog.list_fault(NULL, stop.terms, NULL));
 	IF fault IS NOT NULL THEN
 		RAISE EXCEPTION 'invalid words for configuration "%"', $1 USING ERRCODE = 'invalid_parameter_value', DETAIL = fault;
 	END IF;
