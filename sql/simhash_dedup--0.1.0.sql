@@ -1248,7 +1248,8 @@ BEGIN
 	PERFORM simhash_catalog.hide_context();
 	-- Checked now rather than after hours of counting.
 	PERFORM simhash_catalog.check_config_arguments($1, $4, $5, $7, $8, $9);
-	PERFORM simhash_catalog.check_writer(false, false);
+	-- Of a base that is dropped meanwhile some lists would be missing.
+	PERFORM simhash_catalog.check_writer(false, $10 IS NOT NULL);
 	IF $10 IS NOT NULL THEN
 		SELECT * INTO basis FROM simhash_catalog.config AS c WHERE c.name = $10 AND NOT c.dropped;
 		fault := simhash_catalog.fault_of(basis);
@@ -1284,7 +1285,7 @@ BEGIN
 		counted.terms, counted.about, counted.documents, $11);
 	made.frequencies := counted.digest;
 	made.digest := simhash_catalog.digest_of(made);
-	-- Locked only now: other sessions may add configurations while this one counts.
+	-- Locked only now if there is no base: other sessions may add configurations while this one counts.
 	PERFORM simhash_catalog.check_writer(false, true);
 	FOREACH list IN ARRAY ARRAY[whole, stop, counted] LOOP
 		INSERT INTO simhash_catalog.content SELECT list.* WHERE list.digest IS NOT NULL;
