@@ -196,6 +196,9 @@ SELECT f.* FROM unnest(ARRAY[
 ]) AS e, fault(e) AS f;
 \x off
 RESET ROLE;
+-- Counts are written as the server writes them.
+SELECT string_agg(c, ' ') AS counts FROM unnest('{1,9,10,"",0,01,11,+1,-1," 1",1.0,٣,9999999999999999999}'::text[]) AS c
+WHERE simhash_catalog.list_fault(10, '{word}', ARRAY[c]) IS NULL;
 -- 200 characters are a word. What is there is passed over.
 SELECT simhash_create_config('long', preset => 'plain', words => ARRAY[repeat('x', 200)]) IS NOT NULL AS long;
 INSERT INTO simhash_catalog.content SELECT * FROM simhash_catalog.content;
