@@ -22,6 +22,8 @@ pub enum Sees {
     Usual,
     /// Those that are committed now, whatever the isolation level.
     Latest,
+    /// Those that the active snapshot shows.
+    Active,
 }
 
 thread_local! {
@@ -108,6 +110,7 @@ impl SavedQuery {
                 let snapshot = match sees {
                     Sees::Usual => std::ptr::null_mut(),
                     Sees::Latest => pg_sys::GetLatestSnapshot(),
+                    Sees::Active => pg_sys::GetActiveSnapshot(),
                 };
                 check(pg_sys::SPI_execute_snapshot(
                     self.plan,

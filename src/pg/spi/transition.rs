@@ -47,6 +47,7 @@ impl<'a, 'c> TransitionQueries<'a, 'c> {
                 let snapshot = match self.sees {
                     Sees::Usual => std::ptr::null_mut(),
                     Sees::Latest => pg_sys::GetLatestSnapshot(),
+                    Sees::Active => pg_sys::GetActiveSnapshot(),
                 };
                 check(pg_sys::SPI_execute_snapshot(
                     plan,
