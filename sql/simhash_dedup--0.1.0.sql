@@ -612,7 +612,7 @@ BEGIN
 			HINT = 'Write refresh => ''manual''.';
 	ELSIF current_setting('transaction_isolation') <> 'read committed' THEN
 		RAISE EXCEPTION 'simhash_keep_clusters cannot run in a transaction of isolation level %',
-			current_setting('transaction_isolation') USING ERRCODE = 'feature_not_supported',
+			current_setting('transaction_isolation') USING ERRCODE = 'invalid_transaction_state',
 			HINT = 'It must see what is committed by now: use READ COMMITTED.';
 	END IF;
 	PERFORM simhash_catalog.check_column($1, $2);
@@ -655,6 +655,8 @@ CREATE FUNCTION simhash_keep_clusters(
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET extra_float_digits = 1 AS $$
 DECLARE
 	at_once CONSTANT boolean := $7 = 'at once';
+	-- The extension's schema.
+	here text;
 	-- Of the table: its persistence as CREATE TABLE says it, and the type of its keys.
 	kind text;
 	key_type text;
@@ -668,6 +670,8 @@ DECLARE
 BEGIN
 	PERFORM simhash_catalog.hide_context();
 	PERFORM simhash_catalog.check_kept($1, $2, $3, $4, $5, $7, $8, $9);
+	SELECT format('%I', n.nspname) INTO here
+	FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'simhash_dedup';
 	SELECT CASE c.relpersistence WHEN 't' THEN 'TEMPORARY' WHEN 'u' THEN 'UNLOGGED' ELSE '' END,
 		format_type(a.atttypid, a.atttypmod), c.relowner,
 		parse_ident(coalesce($6, format('%I.%I', n.nspname, c.relname || '_cluster')))
@@ -714,7 +718,7 @@ BEGIN
 			ON t.tgrelid = k.relation AND t.tgname = k.name WHERE t.tgtype = e.type AND t.tgenabled <> 'D') LOOP
 		-- It keeps writers out until this transaction ends, and so from the search of the rows below on.
 		EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER ' || one.event || ' EXECUTE FUNCTION %s(%s)', one.name, $1,
-			CASE WHEN at_once THEN '@extschema@.simhash_maintain_clusters' ELSE '@extschema@.simhash_note_clusters' END,
+			here || CASE WHEN at_once THEN '.simhash_maintain_clusters' ELSE '.simhash_note_clusters' END,
 			(SELECT string_agg(quote_literal(a), ', ') FROM unnest(arguments) AS a));
 		RAISE NOTICE 'created trigger % on table %', one.name, $1;
 	END LOOP;
@@ -726,7 +730,7 @@ BEGIN
 				(SELECT string_agg(format('%I', c), ', ') FROM unnest($5 || $3::text) AS c));
 	END IF;
 	IF at_once THEN
-		PERFORM @extschema@.simhash_refresh_clusters(of);
+		EXECUTE format('SELECT %s.simhash_refresh_clusters($1)', here) USING of;
 	ELSE
 		EXECUTE format('INSERT INTO %s VALUES (NULL)', notes);
 		RAISE NOTICE 'SELECT simhash_refresh_clusters(%) fills table %', quote_literal(made), made;

@@ -1,8 +1,9 @@
 //! `simhash_refresh_clusters`: makes a table of clusters that of the rows that are committed now.
 
 use pgrx::PgSqlErrorCode::{
-    ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_INVALID_PARAMETER_VALUE,
-    ERRCODE_LOCK_NOT_AVAILABLE, ERRCODE_UNDEFINED_OBJECT, ERRCODE_UNDEFINED_TABLE,
+    ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_INVALID_PARAMETER_VALUE,
+    ERRCODE_INVALID_TRANSACTION_STATE, ERRCODE_LOCK_NOT_AVAILABLE, ERRCODE_UNDEFINED_OBJECT,
+    ERRCODE_UNDEFINED_TABLE,
 };
 use pgrx::pg_sys::Oid;
 
@@ -135,7 +136,7 @@ fn refuse_old_snapshot() {
             isolation_level()
         );
         let hint = "It must see what is committed by now: use READ COMMITTED.";
-        raise_with_hint(ERRCODE_FEATURE_NOT_SUPPORTED, message, hint);
+        raise_with_hint(ERRCODE_INVALID_TRANSACTION_STATE, message, hint);
     }
 }
 
