@@ -44,7 +44,14 @@ my @variants = (
 	{ name => 'deletes by statement, others by row', form => 'both', events => 'INSERT OR UPDATE', within => 1 },
 	{ name => 'text keys, no index', %text, no_index => 1, references => $cascade },
 	{ name => 'uuid keys, statements, tenants', %uuid, form => 'statement', within => 1 },
-	{ name => 'keys change places', deferrable_key => 1 });
+	{ name => 'keys change places', deferrable_key => 1 },
+	{ name => 'by call', keep => 'at once', radius => 5 },
+	{ name => 'by call, tenants in partitions', keep => 'at once', within => 1, partitions => 'LIST (tenant)' },
+	{ name => 'noted', keep => 'manual' },
+	{ name => 'noted, tenants', keep => 'manual', within => 1, radius => 5 },
+	{ name => 'noted, tenants in partitions', keep => 'manual', within => 1, partitions => 'LIST (tenant)' },
+	{ name => 'noted, keys change places', keep => 'manual', deferrable_key => 1 },
+	{ name => 'noted, text keys, no index', keep => 'manual', %text, no_index => 1 });
 
 sub kept_variants
 {
@@ -71,6 +78,16 @@ sub triggers
 	return $statements . "CREATE $kind keep AFTER $v->{events} ON doc $v->{timing} FOR EACH ROW $function;\n";
 }
 
+# One call makes the table of clusters and the triggers. The server is told that the table is large, so that notes are answered
+# row by row.
+sub kept_by_call
+{
+	my ($v) = @_;
+	my $within = $v->{within} ? 'tenant' : '';
+	return "SELECT simhash_keep_clusters('doc', 'id', 'fp', $v->{radius}, '{$within}', 'cluster', '$v->{keep}');\n"
+	  . "UPDATE pg_class SET reltuples = 1000000 WHERE relname ~ '^doc(_[123])?\$';\n";
+}
+
 # What SQL makes the tables of a variant.
 sub definition
 {
@@ -83,16 +100,17 @@ sub definition
 	  . ($partitions =~ /^LIST/ ? join '', map { "CREATE TABLE doc_$_ PARTITION OF doc FOR VALUES IN ($_);\n" } 1 .. 3 : '')
 	  . ($partitions =~ /^HASH/ ? join '', map { "CREATE TABLE doc_$_ PARTITION OF doc FOR VALUES WITH (MODULUS 2, REMAINDER $_);\n" } 0, 1 : '')
 	  . ($v->{no_index} ? '' : "CREATE INDEX ON doc USING simhash (fp);\n")
-	  . "CREATE TABLE cluster (key $v->{type} PRIMARY KEY $v->{references}, cluster_id $v->{type} NOT NULL);\n"
-	  . "CREATE INDEX ON cluster (cluster_id);\n" . triggers($v);
+	  . ($v->{keep} ? kept_by_call($v) : "CREATE TABLE cluster (key $v->{type} PRIMARY KEY $v->{references}, cluster_id $v->{type} NOT NULL);\n"
+		. "CREATE INDEX ON cluster (cluster_id);\n" . triggers($v));
 }
 
-# Makes the tables anew, and faults(), which says what is not true of them. counted() groups the rows by comparing
+# Makes the tables anew, and faults(), which says what is not true of them, after a refresh where changes are noted. counted() groups the rows by comparing
 # each different fingerprint with all before it.
 sub make_kept
 {
 	my ($node, $v) = @_;
 	my $within = $v->{within} ? 'true' : 'false';
+	my $refresh = ($v->{keep} // '') eq 'manual' ? "SELECT simhash_refresh_clusters('cluster');" : '';
 	my $afresh = $v->{within} ? <<SQL : "SELECT key, cluster_id FROM simhash_clusters_keyed(NULL::$v->{type}, 'doc', 'id', 'fp', $v->{radius}, 'components')";
 SELECT key, cluster_id FROM (
 	SELECT id AS key, first_value(id) OVER (PARTITION BY tenant, number ORDER BY id) AS cluster_id, count(*) OVER (PARTITION BY tenant, number) AS size
@@ -101,7 +119,7 @@ SELECT key, cluster_id FROM (
 SQL
 	$node->safe_psql('postgres', <<"SQL" . definition($v));
 SET client_min_messages = warning;
-DROP TABLE IF EXISTS doc, cluster CASCADE;
+DROP TABLE IF EXISTS doc, cluster, cluster_note CASCADE;
 DROP FUNCTION IF EXISTS faults, counted, must_be_true;
 SQL
 	$node->safe_psql('postgres', <<"SQL");
@@ -130,6 +148,7 @@ BEGIN
 	) s WHERE size > 1;
 END \$\$;
 CREATE FUNCTION faults() RETURNS SETOF text LANGUAGE sql AS \$\$
+	$refresh
 	WITH afresh AS MATERIALIZED (TABLE afresh), counted AS MATERIALIZED (SELECT * FROM counted())
 	SELECT 'too much: ' || key || ' in ' || cluster_id FROM (TABLE stored EXCEPT TABLE afresh) x
 	UNION ALL SELECT 'missing: ' || key || ' in ' || cluster_id FROM (TABLE afresh EXCEPT TABLE stored) x

@@ -39,6 +39,14 @@ sub show
 	return;
 }
 
+# A transaction that refreshes noted clusters beside the sessions: every third looks at them, while no row can change.
+sub refresh
+{
+	my ($i) = @_;
+	my @look = ('BEGIN;', 'LOCK TABLE doc IN SHARE MODE;', 'SELECT must_be_true();', 'COMMIT;');
+	return { operations => 0, lines => [ 'SELECT pg_sleep(0.01);', $i % 3 ? "SELECT simhash_refresh_clusters('cluster');" : @look ] };
+}
+
 # All sessions, each with what it has to try again and some new transactions. Returns the number of operations done, or
 # nothing when something is wrong.
 sub phase
@@ -50,6 +58,7 @@ sub phase
 			keys => $keys, fp => fingerprints_of($kind) };
 		[ splice(@{ $again->[$_] }), map { transaction($d) } 1 .. 20 ];
 	} 0 .. $sessions - 1;
+	push @lists, [ map { refresh($_) } 1 .. 30 ] if ($v->{keep} // '') eq 'manual';
 	my $before = kept_state($node);
 	my $failed = run_kept($node, \@lists);
 	my $operations = 0;
@@ -58,6 +67,7 @@ sub phase
 		for my $transaction (@{ $lists[$s] })
 		{
 			my $error = $transaction->{error};
+			next if $s == $sessions && is_sent_back($error);
 			if ($error eq '')
 			{
 				$operations += $transaction->{operations};

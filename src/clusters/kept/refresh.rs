@@ -155,11 +155,8 @@ fn check_rights(kept: &Kept) {
             raise_with_hint(ERRCODE_INSUFFICIENT_PRIVILEGE, message, hint);
         }
     }
-    let tables = needed
-        .iter()
-        .map(|(table, _)| *table)
-        .chain([kept.relation]);
-    for table in tables.filter(|table| has_row_security(*table)) {
+    let mut tables = (needed.iter().map(|(table, _)| *table)).chain([kept.relation]);
+    if let Some(table) = tables.find(|table| has_row_security(*table)) {
         let name = table_name::shown(table);
         let message = format!("row security hides rows of table \"{name}\"");
         let hint = "Clusters are of all rows: call it as a role that sees them, such as the owner.";

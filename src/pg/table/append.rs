@@ -56,7 +56,7 @@ fn suits(table: Rel<'_>, value: Option<Value<'_>>) -> bool {
         let raw = table.raw();
         let (class, desc) = (&*(*raw).rd_rel, (*raw).rd_att);
         class.relkind as u8 == pg_sys::RELKIND_RELATION
-            && class.relam == pg_sys::Oid::from(pg_sys::HEAP_TABLE_AM_OID)
+            && class.relam == pg_sys::HEAP_TABLE_AM_OID
             && !(class.relhasindex || class.relhasrules || class.relhastriggers)
             && !(class.relispartition || class.relrowsecurity)
             && (*desc).natts == 1
