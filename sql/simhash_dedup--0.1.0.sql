@@ -638,7 +638,7 @@ BEGIN
 	IF to_regclass($2) IS NOT NULL THEN
 		RETURN false;
 	END IF;
-	EXECUTE format('CREATE %s TABLE %s (%s) USING heap', $1, $2, $3);
+	EXECUTE format('CREATE %sTABLE %s (%s) USING heap', $1, $2, $3);
 	IF $4 <> current_user::regrole::oid THEN
 		EXECUTE format('ALTER TABLE %s OWNER TO %s', $2, $4::regrole);
 	END IF;
@@ -664,7 +664,7 @@ DECLARE
 	parts text[];
 	made text;
 	notes text;
-	arguments text[];
+	wanted text[];
 	of regclass;
 	one record;
 BEGIN
@@ -672,7 +672,7 @@ BEGIN
 	PERFORM simhash_catalog.check_kept($1, $2, $3, $4, $5, $7, $8, $9);
 	SELECT format('%I', n.nspname) INTO here
 	FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'simhash_dedup';
-	SELECT CASE c.relpersistence WHEN 't' THEN 'TEMPORARY' WHEN 'u' THEN 'UNLOGGED' ELSE '' END,
+	SELECT CASE c.relpersistence WHEN 't' THEN 'TEMPORARY ' WHEN 'u' THEN 'UNLOGGED ' ELSE '' END,
 		format_type(a.atttypid, a.atttypmod), c.relowner,
 		parse_ident(coalesce($6, format('%I.%I', n.nspname, c.relname || '_cluster')))
 	INTO kind, key_type, owner, parts
@@ -682,20 +682,23 @@ BEGIN
 		parts := ARRAY[(SELECT c.relnamespace::regnamespace::text FROM pg_class AS c WHERE c.oid = $1::oid), parts[1]];
 		parts[1] := (parse_ident(parts[1]))[1];
 	END IF;
-	IF octet_length(parts[2]) > 53 THEN
+	IF cardinality(parts) > 2 THEN
+		RAISE EXCEPTION 'clusters must be the name of a table, not "%"', $6 USING ERRCODE = 'invalid_parameter_value',
+			HINT = 'Write it as in SQL: table or schema.table.';
+	ELSIF octet_length(parts[2]) > 53 THEN
 		RAISE EXCEPTION 'the name of table of clusters "%" is too long', parts[2] USING ERRCODE = 'name_too_long',
 			HINT = 'Names of at most 53 bytes leave room for those of triggers: give one with clusters => ''...''.';
 	END IF;
 	made := format('%I.%I', parts[1], parts[2]);
 	notes := format('%I.%I', parts[1], parts[2] || '_note');
-	arguments := ARRAY['clusters=' || made, 'key=' || $2, 'fingerprint=' || $3, 'radius=' || $4]
+	wanted := ARRAY['clusters=' || made, 'key=' || $2, 'fingerprint=' || $3, 'radius=' || $4]
 		|| CASE WHEN NOT at_once THEN ARRAY['notes=' || notes] END
 		|| CASE WHEN $5 <> '{}' THEN ARRAY['within=' || (SELECT string_agg(format('%I', c.name), ',' ORDER BY c.place)
 			FROM unnest($5) WITH ORDINALITY AS c (name, place))] END
 		|| CASE WHEN $8 IS NOT NULL THEN ARRAY['text=' || $8, 'min_jaccard=' || $9] END;
 	of := to_regclass(made);
 	SELECT k.relation, k.name INTO one FROM simhash_catalog.kept_by(of) AS k
-	WHERE k.relation <> $1 OR k.arguments <> arguments LIMIT 1;
+	WHERE k.relation <> $1 OR k.arguments <> wanted LIMIT 1;
 	IF FOUND THEN
 		RAISE EXCEPTION 'trigger "%" of table "%" keeps the clusters of "%" otherwise', one.name, one.relation, made
 			USING ERRCODE = 'object_not_in_prerequisite_state',
@@ -719,7 +722,7 @@ BEGIN
 		-- It keeps writers out until this transaction ends, and so from the search of the rows below on.
 		EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER ' || one.event || ' EXECUTE FUNCTION %s(%s)', one.name, $1,
 			here || CASE WHEN at_once THEN '.simhash_maintain_clusters' ELSE '.simhash_note_clusters' END,
-			(SELECT string_agg(quote_literal(a), ', ') FROM unnest(arguments) AS a));
+			(SELECT string_agg(quote_literal(a), ', ') FROM unnest(wanted) AS a));
 		RAISE NOTICE 'created trigger % on table %', one.name, $1;
 	END LOOP;
 	IF NOT EXISTS (SELECT FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid JOIN pg_am AS m ON m.oid = c.relam

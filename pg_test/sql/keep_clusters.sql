@@ -1,6 +1,5 @@
 -- simhash_keep_clusters, simhash_refresh_clusters, simhash_drop_clusters: one call sets up a table of clusters, kept at once or by
 -- notes that a refresh answers. What is kept is compared with simhash_clusters.
-\set VERBOSITY verbose
 \set SHOW_CONTEXT never
 \pset format unaligned
 SET client_min_messages = warning;
@@ -107,7 +106,7 @@ SELECT simhash_refresh_clusters('doc_cluster');
 SELECT * FROM faults('doc_cluster', $$simhash_clusters('doc', 'id', 'fp', 3)$$);
 -- Keys that change places.
 ALTER TABLE doc DROP CONSTRAINT doc_pkey, ADD PRIMARY KEY (id) DEFERRABLE;
-UPDATE doc SET id = 23 - id WHERE id IN (3, 20);
+UPDATE doc SET id = 11 - id WHERE id IN (3, 8);
 SELECT simhash_refresh_clusters('doc_cluster') > 0;
 SELECT * FROM faults('doc_cluster', $$simhash_clusters('doc', 'id', 'fp', 3)$$);
 -- TRUNCATE notes all.
@@ -276,7 +275,6 @@ DROP ROLE keep_owner, keep_writer, keep_other;
 CREATE TABLE doc (id int PRIMARY KEY, body text, fp bigint);
 CREATE INDEX ON doc USING simhash (fp);
 CREATE VIEW doc_view AS SELECT id, fp FROM doc;
-CREATE TABLE heir () INHERITS (doc);
 CREATE TABLE a_name_that_leaves_no_room_for_those_of_the_triggers (id int PRIMARY KEY, fp bigint);
 SELECT simhash_keep_clusters(NULL, 'id', 'fp');
 SELECT simhash_keep_clusters('doc', NULL, 'fp');
@@ -284,6 +282,7 @@ SELECT simhash_keep_clusters('doc', 'id', 'fp', NULL);
 SELECT simhash_keep_clusters('doc', 'id', 'fp', within => NULL);
 SELECT simhash_keep_clusters('doc', 'id', 'fp', refresh => 'daily');
 SELECT simhash_keep_clusters('doc_view', 'id', 'fp');
+CREATE TABLE heir () INHERITS (doc);
 SELECT simhash_keep_clusters('doc', 'id', 'fp');
 DROP TABLE heir;
 -- Once a table has had children it says so until VACUUM or ANALYZE.

@@ -78,7 +78,7 @@ $keeper = open_session($node);
 $sql->('INSERT INTO doc VALUES (214, 7 << 40)');
 $writer->query_safe("BEGIN; $refresh");
 my ($status, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\nSELECT simhash_refresh_clusters('later', nowait => true)");
-like($err, qr/ERROR:  55P03: another transaction is changing the clusters of table 'public.later'/, 'nowait');
+like($err, qr/ERROR:  55P03: another transaction is changing the clusters of table "public.later"/, 'nowait');
 $sql->('INSERT INTO doc VALUES (215, 7 << 40)');
 start_statement($keeper, $refresh);
 ok(wait_for_wait($node, "$refresh%"), 'another refresh waits');

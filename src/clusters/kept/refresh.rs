@@ -12,10 +12,11 @@ use super::triggers::triggers_of;
 use crate::pairs::source::required;
 use crate::pg::catalog::indexes::{Serving, serving_index};
 use crate::pg::catalog::privilege::{DELETE, INSERT, SELECT, UPDATE, has_row_security, may};
-use crate::pg::catalog::table_name::{self, TableName, literal};
+use crate::pg::catalog::table_name::{self, TableName};
 use crate::pg::process::advisory_lock::{
     isolation_level, keeps_its_snapshot, lock_until_commit, try_lock_until_commit,
 };
+use crate::pg::process::backend::refuse_read_only;
 use crate::pg::process::error::{raise, raise_with_hint};
 use crate::pg::process::snapshot::with_latest;
 use crate::pg::spi::query::for_each_row;
@@ -25,13 +26,14 @@ use crate::trigger::locks::CLUSTERS;
 
 const NAME: &str = "simhash_refresh_clusters";
 /// From one note in so many rows on, all rows are searched.
-const FEW: i64 = 10;
+const FEW: i64 = 30;
 
 pg_function! {
     /// `simhash_refresh_clusters(clusters regclass, nowait boolean) -> bigint`
     fn simhash_refresh_clusters, pg_finfo_simhash_refresh_clusters(args) {
         let clusters = required(args.get::<Oid>(0), NAME, "clusters");
         let nowait = required(args.get::<bool>(1), NAME, "nowait");
+        refuse_read_only(c"simhash_refresh_clusters()");
         refuse_old_snapshot();
         let kept = kept(clusters);
         check_rights(&kept);
@@ -173,10 +175,7 @@ fn lock(clusters: Oid, nowait: bool) {
         let name = table_name::shown(clusters);
         raise(
             ERRCODE_LOCK_NOT_AVAILABLE,
-            format!(
-                "another transaction is changing the clusters of table {}",
-                literal(&name)
-            ),
+            format!("another transaction is changing the clusters of table \"{name}\""),
         );
     }
 }

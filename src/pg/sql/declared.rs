@@ -40,6 +40,7 @@ impl Wanted {
     fn fits(self, declared: Oid) -> bool {
         match self {
             Wanted::Type(type_id) => declared == type_id,
+            Wanted::Array if declared == pg_sys::ANYARRAYOID => true,
             // SAFETY: a catalog look-up.
             Wanted::Array => unsafe { pg_sys::get_element_type(declared) != Oid::INVALID },
             Wanted::ByValue => Storage::of(declared).by_value_and_length().0,

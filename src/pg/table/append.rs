@@ -57,10 +57,21 @@ fn suits(table: Rel<'_>, value: Option<Value<'_>>) -> bool {
         let (class, desc) = (&*(*raw).rd_rel, (*raw).rd_att);
         class.relkind as u8 == pg_sys::RELKIND_RELATION
             && class.relam == pg_sys::HEAP_TABLE_AM_OID
-            && !(class.relhasindex || class.relhasrules || class.relhastriggers)
+            && !(class.relhasindex && has_indexes(raw))
+            && (*raw).rd_rules.is_null()
+            && (*raw).trigdesc.is_null()
             && !(class.relispartition || class.relrowsecurity)
             && (*desc).natts == 1
             && (*desc).constr.is_null()
             && value.is_none_or(|value| attribute(desc, 0).atttypid == value.type_id())
     }
+}
+
+/// Has the table an index? pg_class may say so for a while after the last one was dropped.
+///
+/// # Safety
+/// An open table.
+unsafe fn has_indexes(table: pg_sys::Relation) -> bool {
+    // SAFETY: the caller's word; the list is a copy.
+    unsafe { !pg_sys::RelationGetIndexList(table).is_null() }
 }
