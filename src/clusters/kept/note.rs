@@ -68,22 +68,22 @@ impl NoteTrigger {
         refuse_foreign(call);
         let notes = table_of_notes(call, &notes);
         let current = watch(&[call.relation().oid(), notes]);
+        let seen = |name: &String, column| seen(call, name, column);
         let fp = &options.fingerprint;
-        let mut others: Vec<Column> = (options.within.iter())
-            .map(|name| seen(call, name, column(call, name, "part of the scope")))
-            .collect();
-        others.extend(
-            options
-                .text
-                .iter()
-                .map(|name| column(call, name, "the text")),
-        );
+        let others = (options
+            .within
+            .iter()
+            .map(|name| (name, "part of the scope")))
+        .chain(options.text.iter().map(|name| (name, "the text")));
         let trigger = Self {
             notes,
-            key: column(call, &options.key, "the key"),
-            fingerprint: typed_column(call, fp, "the fingerprint", &[pg_sys::INT8OID]),
-            key_name: options.key,
-            others,
+            key: seen(&options.key, column(call, &options.key, "the key")),
+            fingerprint: seen(
+                fp,
+                typed_column(call, fp, "the fingerprint", &[pg_sys::INT8OID]),
+            ),
+            others: (others.map(|(name, what)| seen(name, column(call, name, what)))).collect(),
+            key_name: options.key.clone(),
         };
         (current, trigger)
     }
