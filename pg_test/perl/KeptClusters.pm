@@ -11,7 +11,7 @@ use List::Util qw(first);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-our @EXPORT = qw($anew kept_variants make_kept run_kept faults_of_kept kept_state first_fault smallest_history shown_history);
+our @EXPORT = qw($anew $large kept_variants make_kept run_kept faults_of_kept kept_state first_fault smallest_history shown_history);
 
 # ---- the tables ---------------------------------------------------------------------------------------------------
 
@@ -78,14 +78,15 @@ sub triggers
 	return $statements . "CREATE $kind keep AFTER $v->{events} ON doc $v->{timing} FOR EACH ROW $function;\n";
 }
 
-# One call makes the table of clusters and the triggers. The server is told that the table is large, so that notes are answered
-# row by row.
+# Tells the server that the table is large, so that notes are answered row by row. TRUNCATE makes it forget.
+our $large = q{UPDATE pg_class SET reltuples = 1000000 WHERE relname ~ '^doc(_[123])?$';};
+
+# One call makes the table of clusters and the triggers.
 sub kept_by_call
 {
 	my ($v) = @_;
 	my $within = $v->{within} ? 'tenant' : '';
-	return "SELECT simhash_keep_clusters('doc', 'id', 'fp', $v->{radius}, '{$within}', 'cluster', '$v->{keep}');\n"
-	  . "UPDATE pg_class SET reltuples = 1000000 WHERE relname ~ '^doc(_[123])?\$';\n";
+	return "SELECT simhash_keep_clusters('doc', 'id', 'fp', $v->{radius}, '{$within}', 'cluster', '$v->{keep}');\n$large\n";
 }
 
 # What SQL makes the tables of a variant.
@@ -223,7 +224,7 @@ sub kept_state
 # ---- histories ----------------------------------------------------------------------------------------------------
 
 # Empties the tables without a trigger.
-our $anew = 'SET session_replication_role = replica; TRUNCATE doc, cluster; RESET session_replication_role;';
+our $anew = "SET session_replication_role = replica; TRUNCATE doc, cluster; RESET session_replication_role; $large";
 
 # Runs transactions one after the other on empty tables, and looks after each. Returns the number of those up to the
 # first after which the clusters are wrong, and what is; 0 when there is none.

@@ -150,6 +150,34 @@ SELECT simhash_refresh_clusters('doc_cluster');
 SELECT * FROM faults('doc_cluster', $$simhash_clusters('doc', 'id', 'fp', 3, 'components', 'body', 0.5)$$);
 TABLE doc_cluster ORDER BY key;
 SELECT simhash_drop_clusters('doc_cluster');
+TRUNCATE doc;
+ALTER TABLE doc ADD lang int, DROP CONSTRAINT doc_pkey, ADD PRIMARY KEY (id);
+-- At random: what comes, changes and goes, with equal texts, chains of texts and none.
+SELECT simhash_keep_clusters('doc', 'id', 'fp', 3, '{lang}', refresh => 'manual', text => 'body', min_jaccard => 0.4);
+SELECT seems_large('doc');
+DO $$
+DECLARE
+	words CONSTANT text[] := '{lamp,road,bus,tree,dark,hole,late,weeks}';
+	n int;
+	fault text;
+BEGIN
+	FOR i IN 1 .. 400 LOOP
+		n := 1 + random() * 40;
+		CASE (random() * 5)::int
+			WHEN 0 THEN DELETE FROM doc WHERE id BETWEEN n AND n + random() * 3;
+			WHEN 1 THEN UPDATE doc SET body = NULLIF(words[1 + (random() * 7)::int] || ' ' || words[1 + (random() * 7)::int], 'bus bus') WHERE id = n;
+			WHEN 2 THEN UPDATE doc SET lang = NULLIF((random() * 3)::int, 3) WHERE id = n;
+			ELSE INSERT INTO doc SELECT n + j, words[1 + (random() * 2)::int] || ' ' || words[1 + (random() * 7)::int], (random() * 255)::int::bigint, (random() * 2)::int
+				FROM generate_series(0, (random() * 3)::int) j ON CONFLICT (id) DO UPDATE SET fp = excluded.fp, body = excluded.body;
+		END CASE;
+		CONTINUE WHEN random() < 0.5;
+		PERFORM simhash_refresh_clusters('doc_cluster');
+		fault := string_agg(f, ', ') FROM faults('doc_cluster', $f$simhash_clusters('doc', 'id', 'fp', 3, 'components', 'body', 0.4, '{lang}')$f$) f;
+		ASSERT fault IS NULL, format('change %s: %s', i, fault);
+	END LOOP;
+END $$;
+SELECT count(*) > 0 AS clusters FROM doc_cluster;
+SELECT simhash_drop_clusters('doc_cluster');
 DROP TABLE doc;
 
 -- ---- names, keys, scopes
@@ -248,6 +276,16 @@ INSERT INTO owned VALUES (1, 1);
 SELECT simhash_refresh_clusters('owned_cluster');
 SELECT simhash_keep_clusters('owned', 'id', 'fp', clusters => 'mine');
 RESET ROLE;
+-- A trigger of somebody who may not write to the clusters does not count.
+GRANT CREATE ON SCHEMA keep_test TO keep_other;
+SET ROLE keep_other;
+CREATE TABLE theirs (id int PRIMARY KEY, fp bigint);
+CREATE TRIGGER theirs AFTER INSERT ON theirs FOR EACH ROW
+	EXECUTE FUNCTION simhash_maintain_clusters('clusters=keep_test.owned_cluster', 'key=id', 'fingerprint=fp', 'radius=9');
+RESET ROLE;
+SELECT relation, name FROM simhash_catalog.kept_by('owned_cluster');
+DROP TABLE theirs;
+REVOKE CREATE ON SCHEMA keep_test FROM keep_other;
 GRANT INSERT ON owned_cluster_note TO keep_writer;
 SET ROLE keep_writer;
 INSERT INTO owned VALUES (1, 1), (2, 1);

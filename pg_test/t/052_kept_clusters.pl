@@ -58,7 +58,11 @@ sub phase
 			keys => $keys, fp => fingerprints_of($kind) };
 		[ splice(@{ $again->[$_] }), map { transaction($d) } 1 .. 20 ];
 	} 0 .. $sessions - 1;
-	push @lists, [ map { refresh($_) } 1 .. 30 ] if ($v->{keep} // '') eq 'manual';
+	if (($v->{keep} // '') eq 'manual')
+	{
+		push @lists, [ map { refresh($_) } 1 .. 30 ];
+		$node->safe_psql('postgres', $large);
+	}
 	my $before = kept_state($node);
 	my $failed = run_kept($node, \@lists);
 	my $operations = 0;

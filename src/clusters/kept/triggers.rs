@@ -10,13 +10,16 @@ use crate::pg::sql::fmgr::pg_function;
 use crate::pg::sql::rows_out::{ResultValue, RowsOut};
 
 /// The triggers of the extension that name a table of clusters; of a partitioned table those that
-/// CREATE TRIGGER made, without their copies.
+/// CREATE TRIGGER made, without their copies. Anybody may name any table: those do not count whose
+/// owner may not write to it.
 const TRIGGERS: &str = "SELECT t.tgrelid::pg_catalog.oid::pg_catalog.text, t.tgname::pg_catalog.text, \
      pg_catalog.encode(t.tgargs, 'hex')
      FROM pg_catalog.pg_trigger AS t JOIN pg_catalog.pg_proc AS p ON p.oid OPERATOR(pg_catalog.=) t.tgfoid
+     JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) t.tgrelid
      JOIN pg_catalog.pg_depend AS d ON d.objid OPERATOR(pg_catalog.=) p.oid
      JOIN pg_catalog.pg_extension AS e ON e.oid OPERATOR(pg_catalog.=) d.refobjid
      WHERE t.tgparentid OPERATOR(pg_catalog.=) 0::pg_catalog.oid
+     AND pg_catalog.has_table_privilege(c.relowner, $1::pg_catalog.oid, 'INSERT')
      AND p.proname OPERATOR(pg_catalog.=)
          ANY ('{simhash_maintain_clusters,simhash_note_clusters}'::pg_catalog.name[])
      AND d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid
@@ -35,26 +38,30 @@ pub struct KeptTrigger {
 /// The triggers that write to a table of clusters, or note what changes for it.
 pub fn triggers_of(clusters: Oid) -> Vec<KeptTrigger> {
     let mut found = Vec::new();
-    query(TRIGGERS, &[], &mut |columns| {
-        let [Some(relation), Some(name), Some(hexadecimal)] = columns else {
-            return;
-        };
-        let arguments = arguments(hexadecimal);
-        // A trigger whose arguments are refused lets no row pass.
-        let (Ok(relation), Ok(options)) = (relation.parse::<u32>(), parse(&arguments)) else {
-            return;
-        };
-        let relation = Oid::from(relation);
-        let named = TableName::parse(&options.clusters);
-        if named.is_some_and(|name| name.find(relation) == Some(clusters)) {
-            found.push(KeptTrigger {
-                relation,
-                name: name.clone(),
-                arguments,
-                options,
-            });
-        }
-    });
+    query(
+        TRIGGERS,
+        &[&clusters.to_u32().to_string()],
+        &mut |columns| {
+            let [Some(relation), Some(name), Some(hexadecimal)] = columns else {
+                return;
+            };
+            let arguments = arguments(hexadecimal);
+            // A trigger whose arguments are refused lets no row pass.
+            let (Ok(relation), Ok(options)) = (relation.parse::<u32>(), parse(&arguments)) else {
+                return;
+            };
+            let relation = Oid::from(relation);
+            let named = TableName::parse(&options.clusters);
+            if named.is_some_and(|name| name.find(relation) == Some(clusters)) {
+                found.push(KeptTrigger {
+                    relation,
+                    name: name.clone(),
+                    arguments,
+                    options,
+                });
+            }
+        },
+    );
     found
 }
 
