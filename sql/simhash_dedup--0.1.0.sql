@@ -1206,8 +1206,8 @@ BEGIN
 	PERFORM simhash_catalog.hide_context();
 	IF $1 IS NULL OR $6 IS NULL THEN
 		RAISE EXCEPTION 'arguments "name" and "min_documents" must not be NULL' USING ERRCODE = 'null_value_not_allowed';
-	ELSIF $1 = '' THEN
-		RAISE EXCEPTION 'name of a configuration must not be empty' USING ERRCODE = 'invalid_name';
+	ELSIF length($1) NOT BETWEEN 1 AND 200 THEN
+		RAISE EXCEPTION 'name of a configuration must have 1 to 200 characters, not %', length($1) USING ERRCODE = 'invalid_name';
 	ELSIF $3 IS NOT NULL AND array_dims($3) IS DISTINCT FROM array_dims($2) THEN
 		RAISE EXCEPTION 'argument "tags" must have one tag for each of "words"' USING ERRCODE = 'array_subscript_error';
 	ELSIF ($4 IS NULL) <> ($5 IS NULL) THEN
@@ -1239,7 +1239,6 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	made simhash_catalog.config;
 	basis simhash_catalog.config;
-	list simhash_catalog.content;
 	whole simhash_catalog.content;
 	stop simhash_catalog.content;
 	counted simhash_catalog.content;
@@ -1275,9 +1274,9 @@ BEGIN
 		RAISE EXCEPTION 'the frequencies of configuration "%" were counted with other words', $10
 			USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Count again: give idf_relation and idf_column.';
 	END IF;
-	SELECT w INTO fault FROM unnest($11) AS w
-	WHERE w <> ALL (coalesce(counted.terms, '{}')) AND NOT EXISTS (SELECT FROM simhash_catalog.content AS c
-		WHERE c.digest IN (basis.words, basis.stop_words, basis.frequencies) AND w = ANY (c.terms)) LIMIT 1;
+	SELECT w INTO fault FROM unnest($11) AS w EXCEPT (SELECT unnest(counted.terms) UNION ALL
+		SELECT unnest(c.terms) FROM simhash_catalog.content AS c
+		WHERE c.digest IN (basis.words, basis.stop_words, basis.frequencies)) LIMIT 1;
 	IF FOUND THEN
 		RAISE EXCEPTION 'there is no word "%" to leave out', fault USING ERRCODE = 'undefined_object';
 	END IF;
@@ -1287,9 +1286,10 @@ BEGIN
 	made.digest := simhash_catalog.digest_of(made);
 	-- Locked only now if there is no base: other sessions may add configurations while this one counts.
 	PERFORM simhash_catalog.check_writer(false, true);
-	FOREACH list IN ARRAY ARRAY[whole, stop, counted] LOOP
-		INSERT INTO simhash_catalog.content SELECT list.* WHERE list.digest IS NOT NULL;
-	END LOOP;
+	-- By their columns: as rows all of them would be copied.
+	INSERT INTO simhash_catalog.content SELECT l.* FROM (VALUES
+		(whole.digest, whole.documents, whole.terms, whole.about), (stop.digest, stop.documents, stop.terms, stop.about),
+		(counted.digest, counted.documents, counted.terms, counted.about)) AS l (digest) WHERE l.digest IS NOT NULL;
 	INSERT INTO simhash_catalog.config SELECT made.*;
 	RETURN made.digest;
 END $$;

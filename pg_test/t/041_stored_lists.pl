@@ -1,5 +1,5 @@
-# Large stored lists: words, stop words, frequencies. Loading them can be cancelled, takes memory in proportion to
-# the words and raises an ERROR when memory is short; look-ups take no longer than in a small list.
+# Large stored lists: words, stop words, frequencies. Creating and loading them can be cancelled and takes memory in
+# proportion to the words, loading raises an ERROR when memory is short; look-ups take no longer than in a small list.
 use strict;
 use warnings;
 use SimhashTest;
@@ -73,6 +73,32 @@ for my $list (sort keys %small)
 	cmp_ok(time - $start, '<', 1, "$list: at once");
 	is($session->query_safe('SELECT pg_backend_pid()'), $pid, "$list: the backend is still the same");
 	$session->quit;
+}
+
+# Created anew: what a backend takes at most, and what is left when it is cancelled.
+my %made = (
+	words => "preset => 's2', words => (SELECT array_agg('made' || i) FROM generate_series(1, $words) AS i)",
+	based => "base => 'words1', words => '{another}'",
+	counted => q{preset => 's2', idf_relation => 'corpus', idf_column => 'body'});
+my %most = (words => 90_000, based => 58_000, counted => 120_000);
+my $creates = sub { "SELECT length(simhash_create_config('made $_[0]', $made{$_[0]}))" };
+for my $list (sort keys %made)
+{
+	my ($code, $out, $error) = $node->psql('postgres', "SET statement_timeout = 100;\n" . $creates->($list));
+	like($error, qr/canceling statement due to statement timeout/, "$list: creating is cancelled");
+	is($node->safe_psql('postgres', "SELECT count(*) FROM simhash_catalog.config WHERE name = 'made $list'"), 0, "$list: and nothing is there");
+	my $session = $node->background_psql('postgres', on_error_stop => 0);
+	my $pid = (split /\n/, $session->query_safe("SET client_min_messages = warning; SELECT simhash64_named_text('词典', 'small'); SELECT pg_backend_pid()"))[-1];
+	SKIP:
+	{
+		skip 'no /proc', 1 unless -r "/proc/$pid/status";
+		my $peak = sub { (slurp_file("/proc/$pid/status") =~ /^VmHWM:\s+(\d+) kB/m)[0] };
+		my $before = $peak->();
+		$session->query_safe($creates->($list));
+		cmp_ok($peak->() - $before, '<', $most{$list}, "$list: created in little memory (kB)");
+	}
+	$session->quit;
+	$node->safe_psql('postgres', "SELECT simhash_drop_config('made $list')");
 }
 
 $node->stop;
