@@ -910,7 +910,8 @@ CREATE TABLE simhash_catalog.config (
 	name text PRIMARY KEY CHECK (name OPERATOR(pg_catalog.<>) ''),
 	digest text NOT NULL CHECK (digest OPERATOR(pg_catalog.~) '^[0-9a-f]{64}$'),
 	dropped boolean NOT NULL DEFAULT false,
-	options jsonb,
+	-- As text: jsonb has another order of keys in another encoding of the database.
+	options text,
 	preset text,
 	words text,
 	stop_words text,
@@ -957,23 +958,6 @@ GRANT SELECT ON ALL TABLES IN SCHEMA simhash_catalog TO PUBLIC;
 -- AUTHORIZATION pg_database_owner, which only a superuser can restore.
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA simhash_catalog TO pg_database_owner;
 
--- Keys of objects in the order of their bytes in UTF-8: jsonb orders them in the encoding of the database.
-CREATE FUNCTION simhash_catalog.canonical(value jsonb) RETURNS text
-LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-	RETURN CASE jsonb_typeof($1)
-		WHEN 'object' THEN (SELECT concat('{', string_agg(concat(to_jsonb(e.key), ':',
-				CASE WHEN jsonb_typeof(e.value) IN ('object', 'array') THEN simhash_catalog.canonical(e.value)
-					ELSE e.value::text END), ',' ORDER BY convert_to(e.key, 'UTF8')), '}')
-			FROM jsonb_each($1) AS e)
-		WHEN 'array' THEN (SELECT concat('[', string_agg(
-				CASE WHEN jsonb_typeof(e.value) IN ('object', 'array') THEN simhash_catalog.canonical(e.value)
-					ELSE e.value::text END, ',' ORDER BY e.place), ']')
-			FROM jsonb_array_elements($1) WITH ORDINALITY AS e (value, place))
-		ELSE $1::text END;
-END $$;
-COMMENT ON FUNCTION simhash_catalog.canonical(jsonb) IS 'one text for the same JSON, whatever the encoding of the database';
-
 CREATE FUNCTION simhash_catalog.list_digest(documents bigint, terms text[], about text[]) RETURNS text
 LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_list_digest';
 COMMENT ON FUNCTION simhash_catalog.list_digest(bigint, text[], text[]) IS
@@ -986,8 +970,8 @@ COMMENT ON FUNCTION simhash_catalog.list_fault(bigint, text[], text[]) IS
 
 CREATE FUNCTION simhash_catalog.digest_of(config simhash_catalog.config) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT encode(sha256(convert_to(simhash_catalog.canonical(
-		jsonb_build_array($1.options, $1.preset, $1.words, $1.stop_words, $1.frequencies)), 'UTF8')), 'hex')
+	SELECT encode(sha256(convert_to(
+		jsonb_build_array($1.options, $1.preset, $1.words, $1.stop_words, $1.frequencies)::text, 'UTF8')), 'hex')
 $$;
 COMMENT ON FUNCTION simhash_catalog.digest_of(simhash_catalog.config) IS
 	'SHA-256 of all that a configuration means, the same on every server';
@@ -1056,7 +1040,7 @@ DECLARE
 BEGIN
 	PERFORM simhash_catalog.hide_context();
 	IF NOT NEW.dropped THEN
-		PERFORM simhash_catalog.check_options(NEW.options, NEW.preset, NEW.words IS NOT NULL, NEW.frequencies IS NOT NULL);
+		PERFORM simhash_catalog.check_options(NEW.options::jsonb, NEW.preset, NEW.words IS NOT NULL, NEW.frequencies IS NOT NULL);
 	END IF;
 	IF NEW.dropped AND num_nonnulls(NEW.options, NEW.preset, NEW.words, NEW.stop_words, NEW.frequencies) > 0
 		OR NOT NEW.dropped AND (NEW.options IS NULL OR NEW.digest IS DISTINCT FROM simhash_catalog.digest_of(NEW))
@@ -1265,8 +1249,8 @@ BEGIN
 	IF fault IS NOT NULL THEN
 		RAISE EXCEPTION 'invalid words for configuration "%"', $1 USING ERRCODE = 'invalid_parameter_value', DETAIL = fault;
 	END IF;
-	made := ROW($1, '', false, coalesce($2, basis.options, '{}'), coalesce($3, basis.preset), whole.digest, stop.digest, NULL);
-	PERFORM simhash_catalog.check_options(made.options, made.preset, made.words IS NOT NULL,
+	made := ROW($1, '', false, coalesce($2::text, basis.options, '{}'), coalesce($3, basis.preset), whole.digest, stop.digest, NULL);
+	PERFORM simhash_catalog.check_options(made.options::jsonb, made.preset, made.words IS NOT NULL,
 		$7 IS NOT NULL OR basis.frequencies IS NOT NULL);
 	IF $7 IS NOT NULL THEN
 		counted := simhash_catalog.count_terms($1, $7, $8, whole.terms, $9);
