@@ -101,5 +101,17 @@ for my $list (sort keys %made)
 	$node->safe_psql('postgres', "SELECT simhash_drop_config('made $list')");
 }
 
+# A table of several steps: each row is counted once, and NOTICEs say how far it is.
+$node->safe_psql('postgres', q{CREATE TABLE tall WITH (fillfactor = 10) AS
+	SELECT i, 'a' || i % 97 || ' b' || i % 101 || repeat(' fill', 150) AS body FROM generate_series(1, 4500) AS i});
+my ($code, $out, $notices) = $node->psql('postgres', q{SELECT simhash_create_config('tall', preset => 's2', idf_relation => 'tall', idf_column => 'body')});
+like(join(' ', $notices =~ /: (\d+) of \d+ pages of public\.tall/g), qr/^2000 4000 4[5-9]\d\d$/, 'progress by pages');
+is($node->safe_psql('postgres', <<'SQL'), '4500|199|0', 'the counts of several steps');
+SELECT documents, count(*), count(*) FILTER (WHERE t.about::bigint IS DISTINCT FROM n.n) FROM (
+	SELECT c.documents, u.* FROM simhash_catalog.config AS f JOIN simhash_catalog.content AS c ON c.digest = f.frequencies,
+		unnest(c.terms, c.about) AS u (term, about) WHERE f.name = 'tall') AS t
+FULL JOIN (SELECT w, count(DISTINCT i) AS n FROM tall, regexp_split_to_table(body, ' ') AS w GROUP BY w) AS n ON n.w = t.term GROUP BY documents;
+SQL
+
 $node->stop;
 done_testing();
