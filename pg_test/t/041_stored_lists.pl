@@ -75,6 +75,21 @@ for my $list (sort keys %small)
 	$session->quit;
 }
 
+# What a session keeps of a list, 8 MB, beside what it has read it from.
+my $keeper = $node->background_psql('postgres', on_error_stop => 0);
+my $its_pid = (split /\n/, $keeper->query_safe("SELECT simhash64_named_text('词典', 'small'); SELECT pg_backend_pid()"))[-1];
+SKIP:
+{
+	skip 'no /proc', 1 unless -r "/proc/$its_pid/status";
+	my $kept = sub { (slurp_file("/proc/$its_pid/status") =~ /^RssAnon:\s+(\d+) kB/m)[0] };
+	my $before = $kept->();
+	$keeper->query_safe("SELECT simhash64_named_text('a', 'words1')");
+	my $more = $kept->() - $before;
+	note "kept: $more kB";
+	cmp_ok($more, '<', 15_000, 'a session keeps little more than the words (kB)');
+}
+$keeper->quit;
+
 # Created anew: what a backend takes at most, and what is left when it is cancelled.
 my %made = (
 	words => "preset => 's2', words => (SELECT array_agg('made' || i) FROM generate_series(1, $words) AS i)",
