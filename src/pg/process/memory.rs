@@ -39,7 +39,7 @@ pub fn or_out_of_memory<T>(result: Result<T, std::collections::TryReserveError>)
 }
 
 /// Gives memory back to the system that the C library keeps after large pieces were freed: for what
-/// a session does once and holds the result of. Other C libraries than glibc keep less.
+/// a session does once and holds the result of. Only glibc has such a function.
 pub fn give_back_freed() {
     #[cfg(target_env = "gnu")]
     {
