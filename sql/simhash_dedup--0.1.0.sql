@@ -547,14 +547,26 @@ COMMENT ON FUNCTION simhash_cluster_number(bigint, int) IS
 CREATE FUNCTION simhash_maintain_clusters() RETURNS trigger
 LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_maintain_clusters';
 COMMENT ON FUNCTION simhash_maintain_clusters() IS
-	'AFTER trigger, for each row or for each statement, that keeps a table (key, cluster_id) of '
-	'clusters current; arguments clusters=, key=, fingerprint=, radius=, within=';
+	'AFTER trigger, for each row (TRUNCATE: for each statement), that keeps a table (key, cluster_id) '
+	'of clusters current; arguments clusters=, key=, fingerprint=, radius=, within=';
 
 CREATE FUNCTION simhash_catalog.is_of_others(writer xid) RETURNS boolean
 LANGUAGE c STABLE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'simhash_is_of_others';
 COMMENT ON FUNCTION simhash_catalog.is_of_others(xid) IS
 	'was a row version written by another transaction than the current one? For the trigger '
 	'simhash_maintain_clusters';
+
+-- Nothing is stored here. The trigger fires at the end of statements that change rows of users (src/clusters/maintain/later.rs).
+CREATE TABLE simhash_catalog.statement_end ();
+COMMENT ON TABLE simhash_catalog.statement_end IS
+	'empty: its trigger answers the rows of a statement for simhash_maintain_clusters';
+CREATE FUNCTION simhash_catalog.answer_rows() RETURNS trigger
+LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_answer_rows';
+COMMENT ON FUNCTION simhash_catalog.answer_rows() IS
+	'trigger: answers the rows that simhash_maintain_clusters has put off until the end of the statement';
+CREATE TRIGGER answer_rows AFTER DELETE ON simhash_catalog.statement_end
+	FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.answer_rows();
+ALTER TABLE simhash_catalog.statement_end ENABLE ALWAYS TRIGGER answer_rows;
 
 -- ---------------------------------------------------------------- rows on several servers
 -- docs/scale-out.md. IMMUTABLE, and of values alone: Citus runs only such functions where the rows are.
@@ -933,7 +945,7 @@ DECLARE
 	other pg_catalog.name;
 BEGIN
 	FOREACH made IN ARRAY '{SCHEMA simhash_catalog,SCHEMA simhash_methods,TABLE simhash_catalog.config,
-			TABLE simhash_catalog.content}'::pg_catalog.text[] LOOP
+			TABLE simhash_catalog.content,TABLE simhash_catalog.statement_end}'::pg_catalog.text[] LOOP
 		EXECUTE pg_catalog.format('ALTER %s OWNER TO %I', made, owner);
 	END LOOP;
 	FOR other IN

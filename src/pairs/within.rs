@@ -52,11 +52,6 @@ impl Within {
         Within(columns)
     }
 
-    /// Of columns of these names, which suit.
-    pub fn columns(names: &[&str]) -> Self {
-        Within(names.iter().map(|name| quoted(name)).collect())
-    }
-
     /// Are there none?
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

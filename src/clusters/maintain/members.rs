@@ -60,6 +60,17 @@ pub fn members(statement: &Statement, scope: &Scope) -> String {
     )
 }
 
+/// Takes the members of the clusters with the ids of the array `$1` out of the table of clusters that
+/// no row has the key of.
+pub fn gone(statement: &Statement) -> String {
+    let Statement {
+        clusters, equality, ..
+    } = statement;
+    let is_asked = equality.any_of("c.cluster_id", "$1");
+    let is_gone = statement.is_gone();
+    format!("DELETE FROM {clusters} AS c WHERE {is_asked} AND {is_gone}")
+}
+
 /// Gives the entries with the keys of the array `$1` the names of the array `$2`. Entries that have
 /// them already are not updated.
 pub fn renamed(statement: &Statement) -> String {

@@ -73,16 +73,3 @@ pub fn is_current(transaction: pg_sys::TransactionId) -> bool {
     // SAFETY: reads the state of this backend's transaction.
     unsafe { pg_sys::TransactionIdIsCurrentTransactionId(transaction) }
 }
-
-/// Runs `f` with an active snapshot of its own: what is committed now, whatever the isolation level,
-/// and all that this transaction has done before. What reads under the active snapshot reads that.
-pub fn with_latest<R>(f: impl FnOnce() -> R) -> R {
-    // SAFETY: in a transaction; pushes and pops in pairs, and after an ERROR the server pops it.
-    unsafe {
-        pg_sys::CommandCounterIncrement();
-        pg_sys::PushActiveSnapshot(pg_sys::GetLatestSnapshot());
-        let result = f();
-        pg_sys::PopActiveSnapshot();
-        result
-    }
-}
