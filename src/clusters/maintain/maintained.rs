@@ -56,7 +56,6 @@ impl Maintained {
         // Watched before they are read, so that no change in between is missed.
         let current = watch(&[call.relation().oid(), table, clusters]);
         current.watch_types(&equality_types(key.storage.type_id));
-        warn_of_missing(call, &options, [table, clusters]);
         let scope = Scope::new(call, &options.within);
         scope.watch(&current);
         let (statement, key_type) = Statement::new(call, &options, &key, &scope, [table, clusters]);
@@ -70,6 +69,7 @@ impl Maintained {
             table,
             statement,
         };
+        warn_of_missing(call, &maintained.options, [table, clusters]);
         (current, maintained)
     }
 

@@ -219,25 +219,6 @@ impl Statement {
         format!("DELETE FROM {} WHERE {is_entry}", self.clusters)
     }
 
-    /// Takes the keys of all rows that are gone out of the table of clusters. Returns the ids of
-    /// their clusters, as an array.
-    pub fn forget_all(&self) -> String {
-        let Statement {
-            clusters,
-            key_type,
-            collate,
-            ..
-        } = self;
-        let is_gone = self.is_gone();
-        format!(
-            "WITH gone AS (
-                DELETE FROM {clusters} AS c WHERE {is_gone}
-                RETURNING c.cluster_id::{key_type}{collate} AS id
-            )
-            SELECT pg_catalog.array_agg(DISTINCT gone.id) FROM gone"
-        )
-    }
-
     /// The condition that no row has the key of an entry.
     pub fn is_gone(&self) -> String {
         let Statement {

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use super::maintained::Maintained;
+use super::members::all_gone;
 use super::regroup::Regroup;
 use super::settled;
 use crate::pg::catalog::invalidation::Current;
@@ -39,7 +40,7 @@ impl TruncateTrigger {
     fn new(call: &TriggerCall<'_>) -> (Current, Self) {
         let (current, of) = Maintained::new(call);
         let trigger = Self {
-            forget: SavedQuery::new(&of.statement.forget_all(), &[], true),
+            forget: SavedQuery::new(&all_gone(&of.statement), &[], true),
             regroup: Regroup::new(&of),
             of,
         };
