@@ -2,7 +2,7 @@
 
 use super::{row, truncation};
 use crate::pg::sql::fmgr::pg_function;
-use crate::pg::sql::trigger::TriggerCall;
+use crate::pg::sql::trigger::{Event, TriggerCall};
 use crate::trigger::call::wrong_timing;
 
 /// The trigger function.
@@ -16,7 +16,7 @@ pg_function! {
                 row::maintain(&call);
                 call.unchanged()
             }
-            Some(call) if call.is_after_truncate() => {
+            Some(call) if call.is_after_statement() && call.event() == Event::Truncate => {
                 truncation::maintain(&call);
                 call.skip()
             }

@@ -139,10 +139,10 @@ impl<'a> TriggerCall<'a> {
             && event & pg_sys::TRIGGER_EVENT_TIMINGMASK == pg_sys::TRIGGER_EVENT_AFTER
     }
 
-    /// Is it a trigger that runs after a TRUNCATE?
-    pub fn is_after_truncate(&self) -> bool {
+    /// Is it a statement trigger that runs after the change?
+    pub fn is_after_statement(&self) -> bool {
         let event = self.data().tg_event;
-        self.event() == Event::Truncate
+        event & pg_sys::TRIGGER_EVENT_ROW == 0
             && event & pg_sys::TRIGGER_EVENT_TIMINGMASK == pg_sys::TRIGGER_EVENT_AFTER
     }
 
