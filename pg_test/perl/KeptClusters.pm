@@ -1,4 +1,4 @@
-# What 052 and 053 share: tables whose clusters simhash_maintain_clusters() keeps, in every form that its triggers have;
+# What 052 and 053 share: tables whose clusters simhash_maintain_clusters() keeps, with triggers of many kinds;
 # what is true of them; sessions that run random transactions (KeptOperations); the smallest history that is wrong.
 package KeptClusters;
 
@@ -15,36 +15,30 @@ our @EXPORT = qw($anew $large kept_variants make_kept run_kept faults_of_kept ke
 
 # ---- the tables ---------------------------------------------------------------------------------------------------
 
-# key: of a number, as SQL writes it; key_of_number: the same as an expression in SQL, of the number i.
-my %number = (type => 'bigint', key => sub { return $_[0] }, key_of_number => 'i::bigint');
-my %text = (type => 'text', key => sub { return "'k$_[0]'" }, key_of_number => "'k' || i");
-my %uuid = (type => 'uuid', key_of_number => "(lpad(to_hex(i * 2654435761 % 4294967296), 8, '0') || '-0000-0000-0000-' || lpad(to_hex(i), 12, '0'))::uuid",
-	key => sub { return sprintf "'%08x-0000-0000-0000-%012x'::uuid", ($_[0] * 2654435761) % 2**32, $_[0] });
+# key: of a number, as SQL writes it.
+my %number = (type => 'bigint', key => sub { return $_[0] });
+my %text = (type => 'text', key => sub { return "'k$_[0]'" });
+my %uuid = (type => 'uuid', key => sub { return sprintf "'%08x-0000-0000-0000-%012x'::uuid", ($_[0] * 2654435761) % 2**32, $_[0] });
 
-# references: what the key of a cluster references. form: row, constraint (deferrable, with timing), statement or both (for
-# events another one); events: of a row trigger. partitions: of the table. upsert: ON CONFLICT can be used. keys_of_sessions: nothing but
-# the test sees to it that keys are unique.
-my $cascade = 'REFERENCES doc ON DELETE CASCADE';
+# timing: of a constraint trigger; events: of the trigger. partitions: of the table. upsert: ON CONFLICT can be used.
+# keys_of_sessions: nothing but the test sees to it that keys are unique.
 my $any_event = 'INSERT OR UPDATE OR DELETE';
+my $deferred = 'DEFERRABLE INITIALLY DEFERRED';
 my @variants = (
 	{ name => 'plain' },
-	{ name => 'foreign key', radius => 5, references => $cascade, events => 'INSERT OR UPDATE OF id, fp OR DELETE' },
-	{ name => 'foreign key, keys cascade', references => "$cascade ON UPDATE CASCADE" },
-	{ name => 'deferred', form => 'constraint', timing => 'DEFERRABLE INITIALLY DEFERRED' },
-	{ name => 'deferred, foreign key', form => 'constraint', timing => 'DEFERRABLE INITIALLY DEFERRED', references => $cascade },
-	{ name => 'deferrable', radius => 0, form => 'constraint', timing => 'DEFERRABLE' },
-	{ name => 'tenants', within => 1, references => $cascade, events => 'INSERT OR UPDATE OF tenant, id, fp OR DELETE' },
-	{ name => 'tenants, deferred', within => 1, form => 'constraint', timing => 'DEFERRABLE INITIALLY DEFERRED' },
+	{ name => 'named columns', radius => 5, events => 'INSERT OR UPDATE OF id, fp OR DELETE' },
+	{ name => 'deferred', timing => $deferred },
+	{ name => 'deferrable', radius => 0, timing => 'DEFERRABLE' },
+	{ name => 'tenants', within => 1, events => 'INSERT OR UPDATE OF tenant, id, fp OR DELETE' },
+	{ name => 'tenants, deferred', within => 1, timing => $deferred },
 	{ name => 'tenants in partitions', within => 1, partitions => 'LIST (tenant)' },
-	{ name => 'partitions, foreign key', partitions => 'HASH (id)', references => $cascade },
-	{ name => 'statements', radius => 5, form => 'statement' },
-	{ name => 'statements, tenants, foreign key', form => 'statement', within => 1, references => $cascade },
-	{ name => 'statements, partitions', form => 'statement', partitions => 'LIST (tenant)' },
-	{ name => 'inserts by statement, others by row', form => 'both', events => 'UPDATE OR DELETE', references => $cascade },
-	{ name => 'deletes by statement, others by row', form => 'both', events => 'INSERT OR UPDATE', within => 1 },
-	{ name => 'text keys, no index', %text, no_index => 1, references => $cascade },
-	{ name => 'uuid keys, statements, tenants', %uuid, form => 'statement', within => 1 },
+	{ name => 'tenants in partitions, deferred', within => 1, partitions => 'LIST (tenant)', timing => $deferred },
+	{ name => 'partitions', partitions => 'HASH (id)' },
+	{ name => 'text keys, no index', %text, no_index => 1 },
+	{ name => 'uuid keys, tenants', %uuid, within => 1 },
 	{ name => 'keys change places', deferrable_key => 1 },
+	{ name => 'keys change places, tenants', deferrable_key => 1, within => 1 },
+	{ name => 'keys change places, deferred', deferrable_key => 1, timing => $deferred },
 	{ name => 'by call', keep => 'at once', radius => 5 },
 	{ name => 'by call, tenants in partitions', keep => 'at once', within => 1, partitions => 'LIST (tenant)' },
 	{ name => 'noted', keep => 'manual' },
@@ -57,8 +51,8 @@ sub kept_variants
 {
 	return map {
 		my $by_tenant = ($_->{partitions} // '') eq 'LIST (tenant)';
-		+{ %number, radius => 3, form => 'row', events => $any_event, references => '', timing => '', %$_,
-			upsert => !$by_tenant && !$_->{deferrable_key}, swaps_keys => $_->{deferrable_key},
+		+{ %number, radius => 3, events => $any_event, timing => '', %$_,
+			upsert => !$by_tenant && !$_->{deferrable_key}, moves_keys => $_->{deferrable_key},
 			keys_of_sessions => $by_tenant, tenant_is_set => $by_tenant, deferrable => $_->{timing} }
 	} @variants;
 }
@@ -69,13 +63,9 @@ sub triggers
 	my ($v) = @_;
 	my $function = "EXECUTE FUNCTION simhash_maintain_clusters('clusters=cluster', 'key=id', 'fingerprint=fp', 'radius=$v->{radius}'"
 	  . ($v->{within} ? ", 'within=tenant')" : ')');
-	my $for_truncate = "CREATE TRIGGER keep_truncated AFTER TRUNCATE ON doc FOR EACH STATEMENT $function;\n";
-	my %tables = (INSERT => 'NEW TABLE AS n', UPDATE => 'OLD TABLE AS o NEW TABLE AS n', DELETE => 'OLD TABLE AS o');
-	my @by_statement = grep { $v->{form} eq 'statement' || $v->{form} eq 'both' && $v->{events} !~ $_ } sort keys %tables;
-	my $statements = $for_truncate . join '', map { "CREATE TRIGGER keep_$_ AFTER $_ ON doc REFERENCING $tables{$_} FOR EACH STATEMENT $function;\n" } @by_statement;
-	return $statements if $v->{form} eq 'statement';
-	my $kind = $v->{form} eq 'constraint' ? 'CONSTRAINT TRIGGER' : 'TRIGGER';
-	return $statements . "CREATE $kind keep AFTER $v->{events} ON doc $v->{timing} FOR EACH ROW $function;\n";
+	my $kind = $v->{timing} ? 'CONSTRAINT TRIGGER' : 'TRIGGER';
+	return "CREATE TRIGGER keep_truncated AFTER TRUNCATE ON doc FOR EACH STATEMENT $function;\n"
+	  . "CREATE $kind keep AFTER $v->{events} ON doc $v->{timing} FOR EACH ROW $function;\n";
 }
 
 # Tells the server that the table is large, so that notes are answered row by row. TRUNCATE makes it forget.
@@ -101,7 +91,7 @@ sub definition
 	  . ($partitions =~ /^LIST/ ? join '', map { "CREATE TABLE doc_$_ PARTITION OF doc FOR VALUES IN ($_);\n" } 1 .. 3 : '')
 	  . ($partitions =~ /^HASH/ ? join '', map { "CREATE TABLE doc_$_ PARTITION OF doc FOR VALUES WITH (MODULUS 2, REMAINDER $_);\n" } 0, 1 : '')
 	  . ($v->{no_index} ? '' : "CREATE INDEX ON doc USING simhash (fp);\n")
-	  . ($v->{keep} ? kept_by_call($v) : "CREATE TABLE cluster (key $v->{type} PRIMARY KEY $v->{references}, cluster_id $v->{type} NOT NULL);\n"
+	  . ($v->{keep} ? kept_by_call($v) : "CREATE TABLE cluster (key $v->{type} PRIMARY KEY, cluster_id $v->{type} NOT NULL);\n"
 		. "CREATE INDEX ON cluster (cluster_id);\n" . triggers($v));
 }
 

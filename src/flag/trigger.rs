@@ -9,10 +9,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use pgrx::PgSqlErrorCode::{
-    ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, ERRCODE_EXCLUSION_VIOLATION,
-    ERRCODE_UNDEFINED_FUNCTION,
-};
+use pgrx::PgSqlErrorCode::{ERRCODE_EXCLUSION_VIOLATION, ERRCODE_UNDEFINED_FUNCTION};
 use pgrx::pg_sys;
 
 use super::flagged_table::{self, FlaggedTable};
@@ -25,7 +22,7 @@ use crate::pg::catalog::lookup::{function_beside, function_result_type, is_symbo
 use crate::pg::catalog::table::Column;
 use crate::pg::process::advisory_lock::keeps_its_snapshot;
 use crate::pg::process::encoding::to_utf8;
-use crate::pg::process::error::{raise, raise_with_hint, report};
+use crate::pg::process::error::{raise_with_hint, report};
 use crate::pg::spi::saved_query::Sees;
 use crate::pg::sql::call_site::{self, Memory};
 use crate::pg::sql::expression::RowExpression;
@@ -34,7 +31,7 @@ use crate::pg::sql::trigger::{Event, TriggerCall};
 use crate::pg::sql::type_output::Output;
 use crate::pg::sql::value::Value;
 use crate::row::functions::simhash_row64;
-use crate::trigger::call::missed_near_duplicate;
+use crate::trigger::call::{missed_near_duplicate, wrong_timing};
 
 pg_function! {
     /// `simhash_flag_duplicate() -> trigger`
@@ -50,15 +47,17 @@ pg_function! {
 
 /// The call; an ERROR unless a BEFORE INSERT OR UPDATE row trigger makes it.
 fn fired(args: &Args) -> TriggerCall<'_> {
-    let expected =
-        "function simhash_flag_duplicate must be fired BEFORE INSERT OR UPDATE FOR EACH ROW";
     match TriggerCall::of(args) {
         Some(call)
             if call.is_before_row() && matches!(call.event(), Event::Insert | Event::Update) =>
         {
             call
         }
-        _ => raise(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, expected),
+        call => wrong_timing(
+            call.as_ref(),
+            "simhash_flag_duplicate",
+            "BEFORE INSERT OR UPDATE FOR EACH ROW",
+        ),
     }
 }
 

@@ -60,14 +60,6 @@ impl<'a> Within<'a> {
         }
     }
 
-    /// Of columns of these names, which suit.
-    pub fn columns(names: &[&str]) -> Self {
-        Within {
-            columns: names.iter().map(|name| quoted(name)).collect(),
-            parameter: None,
-        }
-    }
-
     /// The same columns, of relations that are queries with this parameter.
     pub fn with(self, parameter: Value<'a>) -> Self {
         Within {

@@ -48,7 +48,7 @@ pub fn parse(arguments: &[String]) -> Parsed<KeptOptions> {
         radius: given.radius()?,
         within: given.within(&[])?,
         text: given.text("text"),
-        min_jaccard: given.number("min_jaccard", MIN_JACCARD, 0.0, 1.0)?,
+        min_jaccard: given.number("min_jaccard", "a number", MIN_JACCARD, [0.0, 1.0])?,
     })
 }
 

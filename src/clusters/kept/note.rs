@@ -4,8 +4,7 @@
 use std::cell::RefCell;
 
 use pgrx::PgSqlErrorCode::{
-    ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, ERRCODE_INVALID_PARAMETER_VALUE,
-    ERRCODE_NULL_VALUE_NOT_ALLOWED, ERRCODE_UNDEFINED_TABLE,
+    ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED, ERRCODE_UNDEFINED_TABLE,
 };
 use pgrx::pg_sys;
 
@@ -13,13 +12,13 @@ use super::arguments::parse_noting;
 use crate::pg::catalog::invalidation::{Current, watch};
 use crate::pg::catalog::table::Column;
 use crate::pg::catalog::table_name::TableName;
-use crate::pg::process::error::raise;
 use crate::pg::sql::fmgr::pg_function;
 use crate::pg::sql::trigger::{Event, TriggerCall};
 use crate::pg::sql::value::Value;
 use crate::pg::table::append::append;
 use crate::trigger::call::{
-    Known, accepted, column, refuse, refuse_foreign, remembered, seen, typed_column,
+    Known, accepted, column, fingerprint_column, refuse, refuse_foreign, remembered, seen,
+    wrong_timing,
 };
 use crate::trigger::distribution::Distribution;
 use crate::trigger::shard::refuse_shard;
@@ -53,9 +52,10 @@ pg_function! {
                 append(remembered(&KNOWN, &call, || NoteTrigger::new(&call)).notes, None);
                 call.skip()
             }
-            _ => raise(
-                ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED,
-                format!("function {NAME} must be fired AFTER INSERT, UPDATE or DELETE for each row, or AFTER TRUNCATE"),
+            call => wrong_timing(
+                call.as_ref(),
+                NAME,
+                "AFTER INSERT, UPDATE or DELETE FOR EACH ROW, or AFTER TRUNCATE",
             ),
         }
     }
@@ -78,10 +78,7 @@ impl NoteTrigger {
         let trigger = Self {
             notes,
             key: seen(&options.key, column(call, &options.key, "the key")),
-            fingerprint: seen(
-                fp,
-                typed_column(call, fp, "the fingerprint", &[pg_sys::INT8OID]),
-            ),
+            fingerprint: seen(fp, fingerprint_column(call, fp, false)),
             others: (others.map(|(name, what)| seen(name, column(call, name, what)))).collect(),
             key_name: options.key.clone(),
         };
