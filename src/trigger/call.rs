@@ -16,7 +16,7 @@ use pgrx::pg_sys::Oid;
 use super::arguments::Parsed;
 use crate::pg::catalog::invalidation::Current;
 use crate::pg::catalog::table::{self, Column};
-use crate::pg::process::encoding::to_utf8;
+use crate::pg::process::encoding::name_to_utf8;
 use crate::pg::process::error::{raise_not_serializable, report};
 use crate::pg::sql::trigger::TriggerCall;
 
@@ -30,7 +30,7 @@ pub fn refuse(
 ) -> ! {
     let which = format!(
         "The trigger is \"{}\" on table \"{}\".",
-        to_utf8(call.trigger_name().to_bytes()),
+        name_to_utf8(call.trigger_name().to_bytes()),
         call.relation().name()
     );
     report(code, message.into(), Some(which), hint)

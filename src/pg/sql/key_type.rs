@@ -183,9 +183,9 @@ impl KeyType {
             let form: *const pg_sys::FormData_pg_collation = pg_sys::GETSTRUCT(row).cast();
             let schema = crate::pg::catalog::table::schema_name((*form).collnamespace);
             let name = std::ffi::CStr::from_ptr((*form).collname.data.as_ptr());
-            let name = crate::pg::catalog::table::quoted(&crate::pg::process::encoding::to_utf8(
-                name.to_bytes(),
-            ));
+            let name = crate::pg::catalog::table::quoted(
+                &crate::pg::process::encoding::name_to_utf8(name.to_bytes()),
+            );
             pg_sys::ReleaseSysCache(row);
             schema.map(|schema| format!("{}.{name}", crate::pg::catalog::table::quoted(&schema)))
         }
@@ -230,7 +230,7 @@ impl Equality {
             }
             let form: *const pg_sys::FormData_pg_operator = pg_sys::GETSTRUCT(row).cast();
             let name = std::ffi::CStr::from_ptr((*form).oprname.data.as_ptr());
-            let name = crate::pg::process::encoding::to_utf8(name.to_bytes()).into_owned();
+            let name = crate::pg::process::encoding::name_to_utf8(name.to_bytes()).into_owned();
             let found = ((*form).oprnamespace, name, (*form).oprleft);
             pg_sys::ReleaseSysCache(row);
             found
