@@ -22,7 +22,7 @@
 //! * [`flag`]: the trigger that looks for a duplicate of a new row; [`trigger`]: what triggers
 //!   share.
 //! * `script`: what the SQL script's functions in PL/pgSQL need.
-//! * [`store`], [`tid`], `bytes`, `passed_checks`, `processor`: what several of these use.
+//! * [`store`], [`tid`], `bytes`, `escaped`, `passed_checks`, `processor`: what several of these use.
 //! * `pg`: safe wrappers of pages, buffers, WAL, nodes and datums; the only place with raw
 //!   PostgreSQL structs.
 //!
@@ -36,6 +36,8 @@
 
 mod bytes;
 pub mod clusters;
+#[cfg(any(feature = "server", test))]
+mod escaped;
 pub mod filed;
 pub mod fingerprint;
 pub mod flag;

@@ -10,7 +10,7 @@ use crate::pairs::within::Within;
 use crate::pg::catalog::table_name;
 use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::encoding::to_utf8;
+use crate::pg::process::encoding::name_to_utf8;
 use crate::pg::process::error::{raise, raise_with_hint};
 use crate::pg::process::memory::{collected, filled};
 use crate::pg::sql::fmgr::{Args, pg_function};
@@ -118,7 +118,7 @@ fn method(args: &Args, i: usize, source: &SourceTable, with_text: bool) -> Metho
             Method::Components
         };
     };
-    let name = to_utf8(text.bytes());
+    let name = name_to_utf8(text.bytes());
     Method::from_name(&name).unwrap_or_else(|| {
         let known: Vec<&str> = Method::NAMES.iter().map(|m| m.0).collect();
         let mut hint = format!("Methods are {}.", known.join(", "));

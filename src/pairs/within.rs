@@ -7,7 +7,7 @@ use super::plain::PlainTable;
 use super::search::{PairSearch, Tags};
 use super::source::{SourceTable, required};
 use crate::pg::catalog::table::quoted;
-use crate::pg::process::encoding::to_utf8;
+use crate::pg::process::encoding::name_to_utf8;
 use crate::pg::process::error::raise;
 use crate::pg::process::memory::or_out_of_memory;
 use crate::pg::process::temp_file::TempFile;
@@ -41,7 +41,7 @@ impl<'a> Within<'a> {
                     format!("argument \"within\" of {function} must not contain nulls"),
                 )
             };
-            let name = to_utf8(name.bytes());
+            let name = name_to_utf8(name.bytes());
             for source in sources {
                 source.check_within(&name, function, sources.len() == 1);
             }

@@ -20,7 +20,7 @@ use crate::fingerprint::Error;
 use crate::pg::catalog::invalidation::Current;
 use crate::pg::catalog::table::{self, Column};
 use crate::pg::catalog::table_name;
-use crate::pg::process::encoding::to_utf8;
+use crate::pg::process::encoding::name_to_utf8;
 use crate::pg::process::error::{raise, raise_not_serializable, report};
 use crate::pg::sql::trigger::TriggerCall;
 use crate::row::errors::sqlstate;
@@ -43,7 +43,7 @@ pub fn refuse(
 fn which(call: &TriggerCall<'_>) -> String {
     format!(
         "The trigger is \"{}\" on table \"{}\".",
-        to_utf8(call.trigger_name().to_bytes()),
+        name_to_utf8(call.trigger_name().to_bytes()),
         call.relation().name()
     )
 }

@@ -4,7 +4,7 @@ use pgrx::pg_sys::Oid;
 
 use super::arguments::{KeptOptions, parse};
 use crate::pg::catalog::table_name::TableName;
-use crate::pg::process::encoding::{from_utf8, to_utf8};
+use crate::pg::process::encoding::{name_from_utf8, name_to_utf8};
 use crate::pg::spi::text_query::query;
 use crate::pg::sql::fmgr::pg_function;
 use crate::pg::sql::rows_out::{ResultValue, RowsOut};
@@ -72,7 +72,7 @@ fn arguments(hexadecimal: &str) -> Vec<String> {
         .map(|pair| digit(pair[0]) << 4 | digit(pair[1]))
         .collect();
     let mut arguments: Vec<String> = (bytes.split(|byte| *byte == 0))
-        .map(|argument| to_utf8(argument).into_owned())
+        .map(|argument| name_to_utf8(argument).into_owned())
         .collect();
     // Behind the last zero byte.
     arguments.pop();
@@ -85,7 +85,7 @@ pg_function! {
     fn simhash_kept_by, pg_finfo_simhash_kept_by(args) {
         let mut rows = RowsOut::begin(args);
         for trigger in args.get::<Oid>(0).map(triggers_of).unwrap_or_default() {
-            let encoded: Vec<_> = trigger.arguments.iter().map(|a| from_utf8(a)).collect();
+            let encoded: Vec<_> = trigger.arguments.iter().map(|a| name_from_utf8(a)).collect();
             let arguments: Vec<&[u8]> = encoded.iter().map(|argument| &**argument).collect();
             let notes = trigger.options.notes.as_deref().and_then(TableName::parse);
             let notes = notes.map(|name| name.sql(trigger.relation));

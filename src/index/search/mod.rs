@@ -2,7 +2,7 @@
 //!
 //! [`probe`] plans which positions of a key space a search must visit, `visit` walks the leaves
 //! that hold them, `within` finds everything within a radius, `nearest` the nearest rows first,
-//! `nearest_in_scopes` those of several scopes. `sample` reads leaves for the planner's estimate;
+//! `within_scopes` and `nearest_in_scopes` those of several [`scopes`]. `sample` reads leaves for the planner's estimate;
 //! `view` is the index as one scan sees it; `cache` keeps the [`directory`] of its leaves for a
 //! session; [`read_ahead`] says how many pages to ask of the operating system ahead of reading them.
 //! What must not live here: changes of pages.
@@ -14,6 +14,8 @@ pub mod key_counts;
 pub mod passes;
 pub mod probe;
 pub mod read_ahead;
+pub mod scope_lists;
+pub mod scopes;
 
 #[cfg(feature = "server")]
 pub(crate) mod cache;
@@ -29,3 +31,5 @@ pub(crate) mod view;
 pub(crate) mod visit;
 #[cfg(feature = "server")]
 pub(crate) mod within;
+#[cfg(feature = "server")]
+pub(crate) mod within_scopes;

@@ -4,6 +4,7 @@
 //! page that is not as it should be ends the attempt. That makes the descent simpler than
 //! [`crate::index::tree`]'s, and nothing is remembered for the session.
 
+use super::scopes::Scopes;
 use super::within::filter;
 use crate::filed::NO_SCOPE;
 use crate::index::key::{BLOCKS, KEY_BITS, Key, Space};
@@ -47,7 +48,7 @@ pub fn around(rel: Rel, query: u64, radius: u32, common: &[u64]) -> Option<[Leaf
         };
         // Under all keys of the leaf.
         let near = filter(
-            (Some(NO_SCOPE), query),
+            (&Scopes::One(NO_SCOPE), query),
             b,
             radius.min(WIDEST),
             -1,

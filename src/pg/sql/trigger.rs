@@ -10,7 +10,7 @@ use super::value::{Storage, Value};
 use crate::pg::catalog::relation::Rel;
 use crate::pg::catalog::table::{Column, Opened};
 use crate::pg::process::compat::attribute;
-use crate::pg::process::encoding::to_utf8;
+use crate::pg::process::encoding::name_to_utf8;
 use crate::pg::process::error::raise;
 
 /// The command that fired the trigger.
@@ -342,6 +342,6 @@ pub(in crate::pg) fn arguments(trigger: &pg_sys::Trigger) -> Vec<String> {
     // SAFETY: `tgargs` has `tgnargs` zero-terminated strings.
     let argument = |i| unsafe { CStr::from_ptr(*trigger.tgargs.add(i)) };
     (0..trigger.tgnargs as usize)
-        .map(|i| to_utf8(argument(i).to_bytes()).into_owned())
+        .map(|i| name_to_utf8(argument(i).to_bytes()).into_owned())
         .collect()
 }
