@@ -131,6 +131,8 @@ SELECT what, others('a = ANY ($1) AND b = ANY ($2)', list, other) FROM (VALUES (
 SET work_mem = '64kB';
 SELECT what, compared('a = ANY ($1) AND b = ANY ($2)', list, other) FROM (VALUES (1, '500 x 200', upto(-1, 498), upto(-3, 196)),
 	(2, '2,000 x 2,000', upto(-1, 1998), upto(-3, 1996))) v (i, what, list, other) ORDER BY i;
+-- One list beside a single value multiplies nothing: it needs no more memory than it has, however long it is.
+SELECT others('a = ANY ($1) AND b = ANY ($2)', upto(1000, 30000), '{7}');
 RESET work_mem;
 DROP INDEX doc_sim;
 
