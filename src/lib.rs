@@ -37,7 +37,6 @@
 mod bytes;
 pub mod clusters;
 pub mod filed;
-pub mod fingerprint;
 pub mod flag;
 pub mod hashes;
 pub mod index;

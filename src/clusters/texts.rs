@@ -11,7 +11,7 @@ use super::group::{Classes, Method};
 use super::members::{
     EdgeList, Members, Server, add_edge, clustered, for_each_edge, memory_of_pairs, no_edges,
 };
-use crate::fingerprint::similarity::jaccard::Shingles;
+use simhash_fingerprint::similarity::jaccard::Shingles;
 use crate::pairs::source::SourceTable;
 use crate::pg::catalog::table::type_name;
 use crate::pg::process::activity::Activity;

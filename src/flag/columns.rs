@@ -5,9 +5,9 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use super::options::{FlagOptions, Recipe};
-use crate::fingerprint::options::grammar::parse_row;
-use crate::fingerprint::options::plan::{self, Field};
-use crate::fingerprint::options::presets;
+use simhash_fingerprint::options::grammar::parse_row;
+use simhash_fingerprint::options::plan::{self, Field};
+use simhash_fingerprint::options::presets;
 use crate::pg::catalog::indexes;
 use crate::pg::catalog::table::{self, Column};
 use crate::pg::process::backend::check_for_interrupts;

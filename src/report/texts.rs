@@ -7,7 +7,7 @@ use super::compared::Compared;
 use super::sample::Sample;
 use crate::bytes::get_u64;
 use crate::clusters::texts::shingles;
-use crate::fingerprint::similarity::jaccard::of_sorted;
+use simhash_fingerprint::similarity::jaccard::of_sorted;
 use crate::pg::process::activity::Activity;
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::memory::{filled, keep_reserve, push_within, reserve};

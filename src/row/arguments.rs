@@ -6,9 +6,9 @@
 use pgrx::pg_sys;
 
 use super::errors::or_raise;
-use crate::fingerprint::Error;
-use crate::fingerprint::options::json::check_length;
-use crate::fingerprint::options::presets::{self, Preset};
+use simhash_fingerprint::Error;
+use simhash_fingerprint::options::json::check_length;
+use simhash_fingerprint::options::presets::{self, Preset};
 use crate::pg::process::backend::check_for_interrupts;
 use crate::pg::process::encoding::to_utf8;
 use crate::pg::sql::call_site::Memory;

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use pgrx::pg_sys::{self, Oid};
 
 use super::errors::or_raise;
-use crate::fingerprint::scalar;
+use simhash_fingerprint::scalar;
 use crate::pg::process::backend::{check_for_interrupts, check_stack_depth};
 use crate::pg::process::encoding::to_utf8;
 use crate::pg::process::memory::{or_out_of_memory, owned};

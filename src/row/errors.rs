@@ -4,7 +4,7 @@
 
 use pgrx::PgSqlErrorCode;
 
-use crate::fingerprint::{Class, Error};
+use simhash_fingerprint::{Class, Error};
 use crate::pg::process::error::report;
 
 /// Raises the ERROR; never returns.

@@ -7,7 +7,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::fingerprint::lexeme::Lexeme;
+use simhash_fingerprint::lexeme::Lexeme;
 use crate::pg::process::encoding::to_utf8;
 use crate::pg::sql::value::Value;
 

@@ -24,6 +24,6 @@ mod writing;
 /// share it; otherwise the first Han word loads it.
 pub fn init() {
     if crate::pg::process::backend::is_preloading() {
-        crate::fingerprint::warm();
+        simhash_fingerprint::warm();
     }
 }

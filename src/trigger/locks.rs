@@ -32,7 +32,7 @@
 //! 1,024 numbers. Folding makes unrelated transactions wait for each other now and then; it never
 //! lets two related ones pass.
 
-use crate::fingerprint::hash::mix;
+use simhash_fingerprint::hash::mix;
 
 /// simhash_maintain_clusters()'s lock of its table of clusters, which no fingerprint or scope has.
 pub const CLUSTERS: u32 = u32::MAX;
