@@ -4,13 +4,13 @@
 //! do: they form a class, and one of them is compared with other classes. Texts are told apart by a
 //! 128-bit hash.
 
-use super::edges::Edge;
-use super::group::Classes;
 use super::members::{EdgeList, add_edge, classes, for_each_edge, no_edges};
 use super::texts::{TextTable, shingles};
-use crate::pg::process::activity::Activity;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::memory::{collected, filled, in_scratch, or_out_of_memory, push_within};
+use simhash_hamming::components::edges::Edge;
+use simhash_hamming::components::group::Classes;
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::memory::{collected, filled, in_scratch, or_out_of_memory, push_within};
 use std::collections::HashMap;
 
 /// Rows whose texts one query reads: where no index serves, it reads the whole table.

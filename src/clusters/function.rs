@@ -1,22 +1,22 @@
 //! simhash_clusters: groups of near-duplicate rows.
 
-use super::edges::Edge;
 use super::equal_texts::refined;
-use super::group::Method;
 use super::members::{EdgeList, Members, add_edge, clustered, no_edges};
 use super::texts::{TextTable, Texts};
 use crate::pairs::source::{SourceTable, behind, radius, required};
 use crate::pairs::within::Within;
-use crate::pg::catalog::table_name;
-use crate::pg::process::activity::Activity;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::encoding::to_utf8;
-use crate::pg::process::error::{raise, raise_with_hint};
-use crate::pg::process::memory::{collected, filled};
-use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::rows_out::{ResultValue, RowsOut};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
+use simhash_hamming::components::edges::Edge;
+use simhash_hamming::components::group::Method;
+use simhash_pg::catalog::table_name;
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::process::error::{raise, raise_with_hint};
+use simhash_pg::process::memory::{collected, filled};
+use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 
 /// The check of texts.
 struct Check {

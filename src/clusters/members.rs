@@ -1,20 +1,20 @@
 //! The rows that have pairs: found, then numbered in the order of their keys. Where pairs are
 //! needed, rows of equal fingerprints form a class, and the pairs are those of classes.
 
-use super::edges::{Edge, Edges, Host};
-use super::group::{Classes, Method, representatives};
-use crate::pairs::file::Gathered;
 use crate::pairs::keys::{KeyBuffer, Keys};
 use crate::pairs::search::{PairSearch, Pairs, Tags};
 use crate::pairs::source::SourceTable;
-use crate::pairs::union_find::UnionFind;
 use crate::pairs::within::Within;
-use crate::pg::process::activity::Activity;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::memory::{collected, filled, or_out_of_memory, reserve, work_mem_bytes};
-use crate::pg::process::temp_file::TempFile;
-use crate::pg::sql::key_type::KeyType;
-use crate::pg::sql::value::Value;
+use simhash_hamming::components::edges::{Edge, Edges, Host};
+use simhash_hamming::components::group::{Classes, Method, representatives};
+use simhash_hamming::pairs::file::Gathered;
+use simhash_hamming::pairs::union_find::UnionFind;
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::memory::{collected, filled, or_out_of_memory, reserve, work_mem_bytes};
+use simhash_pg::process::temp_file::TempFile;
+use simhash_pg::sql::key_type::KeyType;
+use simhash_pg::sql::value::Value;
 use std::collections::HashMap;
 
 /// Bytes for a list of pairs, or for their sort: two of them are there at the same time.

@@ -6,26 +6,11 @@
 //! `function`, `window` and `of_arrays` are what SQL sees; `components` says which rows are connected.
 //! [`maintain`] is the trigger.
 //! What must not live here: the search for pairs, which is `pairs`'s.
-
-pub mod edge_sort;
-pub mod edges;
-pub mod group;
-pub mod maintain;
-
-#[cfg(feature = "server")]
 mod components;
-#[cfg(feature = "server")]
 mod equal_texts;
-#[cfg(feature = "server")]
 mod function;
-#[cfg(feature = "server")]
+pub mod maintain;
 mod members;
-#[cfg(feature = "server")]
 mod of_arrays;
-#[cfg(feature = "server")]
 pub(crate) mod texts;
-#[cfg(feature = "server")]
 mod window;
-
-#[cfg(test)]
-mod tests;

@@ -5,15 +5,15 @@
 use super::components::Components;
 use crate::pairs::of_arrays::ArrayRows;
 use crate::pairs::source::radius;
-use crate::pairs::union_find::UnionFind;
-use crate::pg::process::activity::Activity;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::error::raise;
-use crate::pg::process::memory::{collected, filled, or_out_of_memory, reserve};
-use crate::pg::sql::bigint_array::Bigints;
-use crate::pg::sql::fmgr::pg_function;
-use crate::pg::sql::rows_out::{ResultValue, RowsOut};
 use pgrx::PgSqlErrorCode::{ERRCODE_ARRAY_ELEMENT_ERROR, ERRCODE_NULL_VALUE_NOT_ALLOWED};
+use simhash_hamming::pairs::union_find::UnionFind;
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::error::raise;
+use simhash_pg::process::memory::{collected, filled, or_out_of_memory, reserve};
+use simhash_pg::sql::bigint_array::Bigints;
+use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 
 const CLUSTERS: &str = "simhash_group_clusters";
 const COMPONENTS: &str = "simhash_components";

@@ -5,28 +5,28 @@
 //! Where a chunk would take more than half of `work_mem`, smaller ones are read. Rows are put into
 //! chunks component by component, so that most pairs lie within one chunk.
 
-use super::edge_sort::{Sorted, Sorter};
-use super::edges::Edge;
-use super::group::{Classes, Method};
 use super::members::{
     EdgeList, Members, Server, add_edge, clustered, for_each_edge, memory_of_pairs, no_edges,
 };
-use simhash_fingerprint::similarity::jaccard::Shingles;
 use crate::pairs::source::SourceTable;
-use crate::pg::catalog::table::type_name;
-use crate::pg::process::activity::Activity;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::encoding::to_utf8;
-use crate::pg::process::error::raise;
-use crate::pg::process::memory::{
-    collected, filled, in_scratch, keep_reserve, or_out_of_memory, work_mem_bytes,
-};
-use crate::pg::process::temp_file::TempFile;
-use crate::pg::spi::query::for_each_row;
-use crate::pg::sql::value::Value;
 use crate::row::errors::or_raise;
 use pgrx::PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;
 use pgrx::pg_sys;
+use simhash_fingerprint::similarity::jaccard::Shingles;
+use simhash_hamming::components::edge_sort::{Sorted, Sorter};
+use simhash_hamming::components::edges::Edge;
+use simhash_hamming::components::group::{Classes, Method};
+use simhash_pg::catalog::table::type_name;
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::process::error::raise;
+use simhash_pg::process::memory::{
+    collected, filled, in_scratch, keep_reserve, or_out_of_memory, work_mem_bytes,
+};
+use simhash_pg::process::temp_file::TempFile;
+use simhash_pg::spi::query::for_each_row;
+use simhash_pg::sql::value::Value;
 
 /// Most rows of a chunk. Fewer are a power of two as well.
 const CHUNK: u32 = 256;

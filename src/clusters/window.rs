@@ -2,12 +2,12 @@
 
 use super::components::Components;
 use crate::pairs::source::radius;
-use crate::pg::process::activity::Activity;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::error::raise;
-use crate::pg::sql::fmgr::pg_function;
-use crate::pg::sql::window::{self, Window};
 use pgrx::PgSqlErrorCode;
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::error::raise;
+use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::window::{self, Window};
 use std::cell::Cell;
 
 const NAME: &str = "simhash_cluster_number";

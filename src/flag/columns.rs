@@ -4,19 +4,19 @@ use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use super::options::{FlagOptions, Recipe};
+use crate::row::errors::or_raise;
+use crate::trigger::call::{column, refuse, seen, typed_column, wrong_type};
+use crate::trigger::scope::Scope;
 use simhash_fingerprint::options::grammar::parse_row;
 use simhash_fingerprint::options::plan::{self, Field};
 use simhash_fingerprint::options::presets;
-use crate::pg::catalog::indexes;
-use crate::pg::catalog::table::{self, Column};
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::sql::expression::jsonb_text;
-use crate::pg::sql::trigger::TriggerCall;
-use crate::row::errors::or_raise;
-use crate::trigger::arguments::WITHIN_KEY;
-use crate::trigger::call::{column, refuse, seen, typed_column, wrong_type};
-use crate::trigger::scope::Scope;
+use simhash_pg::catalog::indexes;
+use simhash_pg::catalog::table::{self, Column};
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::sql::expression::jsonb_text;
+use simhash_pg::sql::trigger::TriggerCall;
+use simhash_trigger::arguments::WITHIN_KEY;
+use simhash_trigger::flag_options::{FlagOptions, Recipe};
 
 /// The columns that the arguments name, in the table that fired the trigger.
 pub struct Columns {

@@ -11,18 +11,18 @@ use pgrx::pg_sys::Oid;
 
 use super::columns::Columns;
 use super::locked_tables::FlagLocks;
-use super::options::{FlagOptions, Mode, parse};
 use super::search_query::{QueryBuilder, SearchQueries};
-use crate::pg::catalog::indexes::{Serving, is_partitioned_index, serving_index};
-use crate::pg::catalog::invalidation::{Current, watch};
-use crate::pg::catalog::lookup::equality_types;
-use crate::pg::catalog::{table, table_name};
-use crate::pg::process::error::raise;
-use crate::pg::sql::trigger::TriggerCall;
-use crate::pg::sql::trigger_tree::Origin;
 use crate::trigger::call::{Known, accepted, refuse, refuse_foreign, remembered};
 use crate::trigger::scope::Scope;
 use crate::trigger::shard::refuse_shard;
+use simhash_pg::catalog::indexes::{Serving, is_partitioned_index, serving_index};
+use simhash_pg::catalog::invalidation::{Current, watch};
+use simhash_pg::catalog::lookup::equality_types;
+use simhash_pg::catalog::{table, table_name};
+use simhash_pg::process::error::raise;
+use simhash_pg::sql::trigger::TriggerCall;
+use simhash_pg::sql::trigger_tree::Origin;
+use simhash_trigger::flag_options::{FlagOptions, Mode, parse};
 
 /// Up to this radius an index scan costs less than reading the table, unless the table is small.
 const INDEX_SERVES: u32 = 10;
@@ -158,7 +158,7 @@ fn warn_once(table: Oid, name: &str, fingerprint: &str, scope: &Scope, invalid: 
             how_to_create(table, fingerprint, scope),
         ),
     };
-    crate::pg::process::error::warn(message, hint);
+    simhash_pg::process::error::warn(message, hint);
 }
 
 fn how_to_create(table: Oid, fingerprint: &str, scope: &Scope) -> String {

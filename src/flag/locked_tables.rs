@@ -1,5 +1,5 @@
 //! The tables in which a flagging trigger locks the fingerprint of a row before it searches.
-//! [`crate::trigger::locks`] has the numbers of the locks.
+//! [`simhash_trigger::locks`] has the numbers of the locks.
 //!
 //! Several triggers may search the same rows: two with different WHEN clauses, or one on a
 //! partition and one on the partitioned table above. Each finds rows for which only the other one
@@ -10,7 +10,7 @@
 //! each partition of T. Triggers that do not fire count too: whether one does may differ by row,
 //! partition and session.
 //!
-//! With `within=` the locks in T go by the scope, too ([`crate::trigger::locks`]): by the columns
+//! With `within=` the locks in T go by the scope, too ([`simhash_trigger::locks`]): by the columns
 //! that all triggers name which search T. Let one of these triggers compare two rows that are
 //! stored at once. They are near-duplicates, and equal in the columns that this trigger names, of
 //! which the common ones are some. Equal values have the same hash, as a trigger refuses a type
@@ -37,12 +37,12 @@ use std::collections::BTreeMap;
 
 use pgrx::pg_sys::Oid;
 
-use super::options::parse;
-use crate::pg::catalog::table::{Opened, column};
-use crate::pg::process::advisory_lock::lock_all_until_commit;
-use crate::pg::sql::trigger::TriggerCall;
-use crate::trigger::locks::numbers;
 use crate::trigger::scope::Scope;
+use simhash_pg::catalog::table::{Opened, column};
+use simhash_pg::process::advisory_lock::lock_all_until_commit;
+use simhash_pg::sql::trigger::TriggerCall;
+use simhash_trigger::flag_options::parse;
+use simhash_trigger::locks::numbers;
 
 /// The tables in which a fingerprint is locked, topmost first.
 pub struct FlagLocks(Vec<Searched>);

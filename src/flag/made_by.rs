@@ -10,16 +10,16 @@ use std::collections::HashSet;
 use pgrx::pg_sys;
 
 use super::flagged_table::FlaggedTable;
-use super::options::{Recipe, parse};
-use crate::pg::catalog::privilege::{SELECT, may};
-use crate::pg::catalog::table::{self, Opened, column, generation_expression, quoted};
-use crate::pg::catalog::table_name;
-use crate::pg::process::encoding::to_utf8;
-use crate::pg::process::error::warn;
-use crate::pg::spi::query::for_each_row;
-use crate::pg::sql::expression::jsonb_text;
-use crate::pg::sql::fmgr::pg_function;
-use crate::pg::sql::trigger::{Event, TriggerCall};
+use simhash_pg::catalog::privilege::{SELECT, may};
+use simhash_pg::catalog::table::{self, Opened, column, generation_expression, quoted};
+use simhash_pg::catalog::table_name;
+use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::process::error::warn;
+use simhash_pg::spi::query::for_each_row;
+use simhash_pg::sql::expression::jsonb_text;
+use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::trigger::{Event, TriggerCall};
+use simhash_trigger::flag_options::{Recipe, parse};
 
 /// Pages at the start of each table among whose rows one is looked for.
 const PAGES: u32 = 100;

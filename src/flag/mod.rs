@@ -6,22 +6,11 @@
 //! tell of, `locked_tables` says in which tables it locks, `made_by` warns of fingerprints that were
 //! made differently, `moves` knows rows that an UPDATE moves to another partition, `trigger` decides
 //! what happens to a row. What must not live here: pages and postings, which are `index`'s.
-
-pub mod options;
-
-#[cfg(feature = "server")]
 mod columns;
-#[cfg(feature = "server")]
 mod flagged_table;
-#[cfg(feature = "server")]
 mod locked_tables;
-#[cfg(feature = "server")]
 mod made_by;
-#[cfg(feature = "server")]
 mod moves;
-#[cfg(feature = "server")]
 mod near_duplicate;
-#[cfg(feature = "server")]
 mod search_query;
-#[cfg(feature = "server")]
 mod trigger;

@@ -14,9 +14,9 @@ use std::rc::{Rc, Weak};
 
 use pgrx::pg_sys::Oid;
 
-use crate::pg::sql::call_site::Memory;
-use crate::pg::sql::trigger::{TriggerCall, VersionAddress};
 use crate::trigger::scope::Image;
+use simhash_pg::sql::call_site::Memory;
+use simhash_pg::sql::trigger::{TriggerCall, VersionAddress};
 
 /// An UPDATE that a trigger has judged.
 struct Judged {

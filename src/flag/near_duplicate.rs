@@ -3,11 +3,11 @@
 //! row, and each search stops at the first row that fits, however many copies there are.
 
 use super::flagged_table::FlaggedTable;
-use super::options::Mode;
 use super::search_query::{HeldQueries, Reader, Wanted};
-use crate::pg::spi::saved_query::Sees;
-use crate::pg::sql::trigger::{TriggerCall, VersionAddress};
-use crate::pg::sql::value::Value;
+use simhash_pg::spi::saved_query::Sees;
+use simhash_pg::sql::trigger::{TriggerCall, VersionAddress};
+use simhash_pg::sql::value::Value;
+use simhash_trigger::flag_options::Mode;
 
 /// A near-duplicate.
 pub struct NearDuplicate<'a> {

@@ -9,14 +9,14 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use super::columns::Columns;
-use super::options::FlagOptions;
-use crate::pg::catalog::privilege::{SELECT, current_user, may};
-use crate::pg::catalog::table::{self, Opened, quoted};
-use crate::pg::spi::held_query::HeldQuery;
-use crate::pg::spi::saved_query::SavedQuery;
-use crate::pg::sql::key_type::Equality;
-use crate::pg::sql::trigger::TriggerCall;
 use crate::trigger::call::lacks;
+use simhash_pg::catalog::privilege::{SELECT, current_user, may};
+use simhash_pg::catalog::table::{self, Opened, quoted};
+use simhash_pg::spi::held_query::HeldQuery;
+use simhash_pg::spi::saved_query::SavedQuery;
+use simhash_pg::sql::key_type::Equality;
+use simhash_pg::sql::trigger::TriggerCall;
+use simhash_trigger::flag_options::FlagOptions;
 
 /// Characters of the n-grams by which texts are compared.
 const NGRAM: u32 = 5;

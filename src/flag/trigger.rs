@@ -19,22 +19,22 @@ use super::flagged_table::{self, FlaggedTable};
 use super::made_by::look_once;
 use super::moves;
 use super::near_duplicate::{NearDuplicate, Search};
-use super::options::{Mode, Recipe};
 use super::search_query::HeldQueries;
-use crate::pg::catalog::lookup::{function_beside, function_result_type, is_symbol};
-use crate::pg::catalog::table::Column;
-use crate::pg::process::advisory_lock::keeps_its_snapshot;
-use crate::pg::process::encoding::to_utf8;
-use crate::pg::process::error::{raise, raise_with_hint, report};
-use crate::pg::spi::saved_query::Sees;
-use crate::pg::sql::call_site::{self, Memory};
-use crate::pg::sql::expression::RowExpression;
-use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::trigger::{Event, TriggerCall};
-use crate::pg::sql::type_output::Output;
-use crate::pg::sql::value::Value;
 use crate::row::functions::simhash_row64;
 use crate::trigger::call::missed_near_duplicate;
+use simhash_pg::catalog::lookup::{function_beside, function_result_type, is_symbol};
+use simhash_pg::catalog::table::Column;
+use simhash_pg::process::advisory_lock::keeps_its_snapshot;
+use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::process::error::{raise, raise_with_hint, report};
+use simhash_pg::spi::saved_query::Sees;
+use simhash_pg::sql::call_site::{self, Memory};
+use simhash_pg::sql::expression::RowExpression;
+use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::trigger::{Event, TriggerCall};
+use simhash_pg::sql::type_output::Output;
+use simhash_pg::sql::value::Value;
+use simhash_trigger::flag_options::{Mode, Recipe};
 
 pg_function! {
     /// `simhash_flag_duplicate() -> trigger`

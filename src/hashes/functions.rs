@@ -3,14 +3,14 @@
 use pgrx::PgSqlErrorCode::{self, *};
 use pgrx::pg_sys;
 
-use super::fault::{Class, Fault};
-use super::read;
-use crate::pg::process::encoding::to_utf8;
-use crate::pg::process::error::{raise, report};
-use crate::pg::sql::call_site;
-use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::type_output::Output;
-use crate::pg::sql::value::Value;
+use simhash_fingerprint::hashes::fault::{Class, Fault};
+use simhash_fingerprint::hashes::read;
+use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::process::error::{raise, report};
+use simhash_pg::sql::call_site;
+use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::type_output::Output;
+use simhash_pg::sql::value::Value;
 
 /// The value, or the ERROR.
 #[track_caller]

@@ -6,12 +6,4 @@
 //! not live here: anything that makes a hash of data; that is `fingerprint`.
 //!
 //! A hash of more than 64 bits is several fingerprints, its parts, the highest bits first.
-
-pub mod fault;
-pub mod read;
-
-#[cfg(feature = "server")]
 mod functions;
-
-#[cfg(test)]
-mod tests;

@@ -2,14 +2,14 @@
 
 #![forbid(unsafe_code)]
 
-use super::ball::{Ball, NEAR};
-use super::cost::{Prices, Searched, Work};
-use super::cost_nearest::{Nearest, startup};
 use super::scan_request::{MOST_SCOPES, operator};
-use crate::pg::planner::nodes::NodeRef;
-use crate::pg::planner::path::{Condition, Estimate, IndexPath, OrderBy, Taken, Test, cpu_costs};
-use crate::pg::process::memory::work_mem_bytes;
-use crate::tid::Tid;
+use simhash_base::tid::Tid;
+use simhash_hamming::ball::{Ball, NEAR};
+use simhash_hamming::cost::{Prices, Searched, Work};
+use simhash_hamming::cost_nearest::{Nearest, startup};
+use simhash_pg::planner::nodes::NodeRef;
+use simhash_pg::planner::path::{Condition, Estimate, IndexPath, OrderBy, Taken, Test, cpu_costs};
+use simhash_pg::process::memory::work_mem_bytes;
 
 /// The radius that planning assumes where it is not a constant.
 const ASSUMED_RADIUS: i32 = NEAR;
@@ -173,9 +173,7 @@ impl Request {
         Request {
             // The rows of unpinned scopes do not come in the order of distance.
             foreign: other_order
-                || conditions
-                    .iter()
-                    .any(|c| c.column != last && c.is_foreign())
+                || conditions.iter().any(|c| c.column != last && is_foreign(c))
                 || (scopes.is_none() && !order_bys.is_empty()),
             scopes,
             fingerprint: wanted(conditions.iter().filter(|c| c.column == last)),
@@ -216,13 +214,11 @@ impl Request {
     }
 }
 
-impl Condition<'_> {
-    /// Is this something that a scope cannot be searched by?
-    fn is_foreign(&self) -> bool {
-        match self.test {
-            Test::Operator { number, .. } | Test::Any { number, .. } => number != operator::EQUAL,
-            Test::IsNull | Test::IsNotNull => false,
-        }
+/// Returns whether a scope cannot be searched by this.
+fn is_foreign(condition: &Condition) -> bool {
+    match condition.test {
+        Test::Operator { number, .. } | Test::Any { number, .. } => number != operator::EQUAL,
+        Test::IsNull | Test::IsNotNull => false,
     }
 }
 

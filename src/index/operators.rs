@@ -1,10 +1,10 @@
 //! The SQL functions behind the operator class: distance, radius, ball.
 
-use super::ball::{BadBall, Ball, NEAR};
-use crate::pg::process::error::raise_with_hint;
-use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::message::{Message, MessageReader};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_TEXT_REPRESENTATION;
+use simhash_hamming::ball::{BadBall, Ball, NEAR};
+use simhash_pg::process::error::raise_with_hint;
+use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::message::{Message, MessageReader};
 use std::ffi::CString;
 
 fn distance(args: &Args) -> i32 {

@@ -2,16 +2,16 @@
 
 #![allow(unsafe_code)]
 
-use super::row_bitmap::RowBitmap;
 use super::scan_request::{ScanRequest, Stage};
 use super::search::view::{IndexState, View};
 use super::table_ahead::TableAhead;
-use crate::pg::am::row_address::RowAddresses;
-use crate::pg::am::scan::{Bitmap, Scan};
-use crate::pg::page::buffer::{Pinned, Shared};
-use crate::pg::process::memory::{reserve, work_mem_bytes};
-use crate::tid::Tid;
 use pgrx::pg_sys;
+use simhash_base::tid::Tid;
+use simhash_hamming::row_bitmap::RowBitmap;
+use simhash_pg::am::row_address::RowAddresses;
+use simhash_pg::am::scan::{Bitmap, Scan};
+use simhash_pg::page::buffer::{Pinned, Shared};
+use simhash_pg::process::memory::{reserve, work_mem_bytes};
 
 /// How many times larger each batch of rows is than the one before it. So a wide search visits each
 /// page of the table only a few times, and a search that is ended early has read too much of the

@@ -6,17 +6,17 @@
 
 #![allow(unsafe_code)]
 
-use super::ball::{Ball, NEAR};
 use super::search::nearest_in_scopes::NearestInScopes;
 use super::search::within::{Nulls, Within};
-use crate::filed::scope_of;
-use crate::pg::am::scan::{Condition, Recheck, Scan, Test, Value};
-use crate::pg::am::scope::hash_of;
-use crate::pg::catalog::relation::Rel;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::memory::work_mem_bytes;
-use crate::tid::Tid;
 use pgrx::pg_sys;
+use simhash_base::filed::scope_of;
+use simhash_base::tid::Tid;
+use simhash_hamming::ball::{Ball, NEAR};
+use simhash_pg::am::scan::{Condition, Recheck, Scan, Test, Value};
+use simhash_pg::am::scope::hash_of;
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::memory::work_mem_bytes;
 
 /// Operator numbers of the operator classes, as in sql/.
 pub mod operator {

@@ -3,10 +3,10 @@
 
 #![forbid(unsafe_code)]
 
-use super::search::read_ahead::ReadAhead;
-use crate::pg::catalog::relation::Rel;
-use crate::pg::page::buffer::{Pinned, pages_read};
-use crate::tid::Tid;
+use simhash_base::tid::Tid;
+use simhash_hamming::search::read_ahead::ReadAhead;
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::page::buffer::{Pinned, pages_read};
 use std::cell::Cell;
 
 /// The table's pages, as one scan finds them.

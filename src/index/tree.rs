@@ -6,15 +6,15 @@
 //! right.
 
 use super::corrupt::{bad_meta, corrupted};
-use super::key::{Key, Space};
-use super::page::internal::{self, Downlink};
-use super::page::meta::{META_BLOCK, Meta};
-use super::page::special::{self, PageKind};
-use super::page::{Fault, LEAF, Page, check_page, leaf, leaf_rewrite};
-use crate::pg::catalog::relation::Rel;
-use crate::pg::page::buffer::{Exclusive, Pinned, Shared};
-use crate::pg::page::wal::{self, Image};
-use crate::pg::process::backend::check_for_interrupts;
+use simhash_hamming::key::{Key, Space};
+use simhash_hamming::page::internal::{self, Downlink};
+use simhash_hamming::page::meta::{META_BLOCK, Meta};
+use simhash_hamming::page::special::{self, PageKind};
+use simhash_hamming::page::{Fault, LEAF, Page, check_page, leaf, leaf_rewrite};
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::page::buffer::{Exclusive, Pinned, Shared};
+use simhash_pg::page::wal::{self, Image};
+use simhash_pg::process::backend::check_for_interrupts;
 use std::cell::Cell;
 use std::convert::Infallible;
 

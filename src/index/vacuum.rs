@@ -5,17 +5,17 @@
 //! growing.
 
 use super::corrupt::{bad_meta, corrupted};
-use super::key::{SPACES, Space};
-use super::page::meta::{META_BLOCK, Meta};
-use super::page::{LEAF, is_zero, leaf, leaf_rewrite, special};
 use super::tree::read_meta;
-use crate::pg::am::row_address::RowAddresses;
-use crate::pg::am::vacuum::{DeadRows, Vacuum};
-use crate::pg::catalog::relation::Rel;
-use crate::pg::page::buffer::{Exclusive, Pinned, Shared};
-use crate::pg::page::wal::{self, Image};
-use crate::pg::process::compat::vacuum_delay_point;
-use crate::tid::Tid;
+use simhash_base::tid::Tid;
+use simhash_hamming::key::{SPACES, Space};
+use simhash_hamming::page::meta::{META_BLOCK, Meta};
+use simhash_hamming::page::{LEAF, is_zero, leaf, leaf_rewrite, special};
+use simhash_pg::am::row_address::RowAddresses;
+use simhash_pg::am::vacuum::{DeadRows, Vacuum};
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::page::buffer::{Exclusive, Pinned, Shared};
+use simhash_pg::page::wal::{self, Image};
+use simhash_pg::process::compat::vacuum_delay_point;
 use std::convert::Infallible;
 
 /// What a pass counted.

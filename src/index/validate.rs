@@ -3,14 +3,14 @@
 
 #![allow(unsafe_code)]
 
-use super::ball::Ball;
 use super::scan_request::operator;
-use crate::pg::am::opclass::{
-    FamilyFunction, FamilyOperator, OperatorClass, OperatorPurpose, read, type_length,
-};
-use crate::pg::am::scope::HASH;
 use pgrx::{PgLogLevel, PgSqlErrorCode::ERRCODE_INVALID_OBJECT_DEFINITION, ereport};
 use pgrx::{pg_guard, pg_sys};
+use simhash_hamming::ball::Ball;
+use simhash_pg::am::opclass::{
+    FamilyFunction, FamilyOperator, OperatorClass, OperatorPurpose, read, type_length,
+};
+use simhash_pg::am::scope::HASH;
 use std::collections::BTreeSet;
 
 #[pg_guard]

@@ -1,18 +1,18 @@
 //! simhash_pairs: every pair of rows within a radius, without an index.
 
-use super::file::Gathered;
 use super::keys::{KeyBuffer, Keys};
 use super::search::{PairSearch, Pairs, Tags};
 use super::shared::find_pairs;
 use super::shared_scan::find_pairs_of_tables;
 use super::source::{SourceTable, behind, radius};
 use super::within::Within;
-use crate::pg::process::activity::Activity;
-use crate::pg::process::memory::work_mem_bytes;
-use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::rows_out::{ResultValue, RowsOut};
-use crate::pg::sql::value::Value;
 use pgrx::pg_sys::Datum;
+use simhash_hamming::pairs::file::Gathered;
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::memory::work_mem_bytes;
+use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
+use simhash_pg::sql::value::Value;
 
 /// Puts pairs into the function's result.
 struct PairRows<const N: usize> {

@@ -2,11 +2,11 @@
 //! kept as bytes, in memory or, when there are many, in a temporary file, and the tag is their
 //! position.
 
-use crate::pg::process::memory::reserve;
-use crate::pg::process::temp_file::TempFile;
-use crate::pg::sql::key_type::KeyType;
-use crate::pg::sql::value::Value;
-use crate::store::Store;
+use simhash_base::store::Store;
+use simhash_pg::process::memory::reserve;
+use simhash_pg::process::temp_file::TempFile;
+use simhash_pg::sql::key_type::KeyType;
+use simhash_pg::sql::value::Value;
 
 /// Bytes of a stored key's length.
 const LENGTH: usize = size_of::<u32>();

@@ -11,37 +11,12 @@
 //! `shared` a second process, with which `shared_scan` exchanges rows, and `function` is the SQL
 //! function. `of_arrays` is the SQL function for rows that are given as arrays. What must not live
 //! here: what becomes of a pair.
-
-pub mod arrange;
-pub mod compare;
-pub mod file;
-pub mod find;
-mod needless;
-mod part;
-pub mod sets;
-pub mod split;
-pub mod union_find;
-
-#[cfg(feature = "server")]
 mod function;
-#[cfg(feature = "server")]
 pub(crate) mod keys;
-#[cfg(feature = "server")]
 pub(crate) mod of_arrays;
-#[cfg(feature = "server")]
 mod plain;
-#[cfg(feature = "server")]
 pub(crate) mod search;
-#[cfg(feature = "server")]
 mod shared;
-#[cfg(feature = "server")]
 mod shared_scan;
-#[cfg(feature = "server")]
 pub(crate) mod source;
-#[cfg(feature = "server")]
 pub(crate) mod within;
-
-#[cfg(test)]
-mod skewed_tests;
-#[cfg(test)]
-mod tests;

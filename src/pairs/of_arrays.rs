@@ -1,20 +1,20 @@
 //! simhash_group_pairs: the pairs of rows that are given as two arrays, of keys and of fingerprints.
 //! It reads no table, and so is immutable: Citus runs only such functions on its workers.
 
-use super::find::{Branches, Finder, Row};
 use super::search::{PairSearch, Pairs};
 use super::source::radius;
-use super::split::Task;
-use crate::pg::process::activity::Activity;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::error::{raise, raise_with_hint};
-use crate::pg::process::memory::reserve;
-use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::rows_out::{ResultValue, RowsOut};
-use crate::routes::keys::Route;
 use pgrx::PgSqlErrorCode::{
     ERRCODE_ARRAY_ELEMENT_ERROR, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED,
 };
+use simhash_hamming::pairs::find::{Branches, Finder, Row};
+use simhash_hamming::pairs::split::Task;
+use simhash_hamming::routes::Route;
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::error::{raise, raise_with_hint};
+use simhash_pg::process::memory::reserve;
+use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 
 const NAME: &str = "simhash_group_pairs";
 

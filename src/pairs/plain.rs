@@ -1,16 +1,16 @@
 //! A source that is read without a query: a plain table whose keys are passed by value.
 
-use super::file::Gathered;
-use super::find::Row;
 use super::search::{PairSearch, Tags};
 use super::source::SourceTable;
-use crate::pg::catalog::{privilege, table};
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::memory::or_out_of_memory;
-use crate::pg::process::temp_file::TempFile;
-use crate::pg::table::plan::rows_of_scan;
-use crate::pg::table::scan::{Found, TableScan, WordColumn};
 use pgrx::pg_sys;
+use simhash_hamming::pairs::file::Gathered;
+use simhash_hamming::pairs::find::Row;
+use simhash_pg::catalog::{privilege, table};
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::memory::or_out_of_memory;
+use simhash_pg::process::temp_file::TempFile;
+use simhash_pg::table::plan::rows_of_scan;
+use simhash_pg::table::scan::{Found, TableScan, WordColumn};
 
 /// Rows that are read at a time.
 pub const BATCH: usize = 1024;

@@ -2,22 +2,22 @@
 //!
 //! Each process has all rows, since a search puts them in another order: the leader sends those that
 //! it has read, or both read a share of each table and exchange the rows ([`super::shared_scan`]).
-//! Each branch of the first division finds its pairs without the others ([`super::find`]). Both
+//! Each branch of the first division finds its pairs without the others ([`simhash_hamming::pairs::find`]). Both
 //! processes take the next branch until none is left; the worker sends its pairs to the leader,
 //! which takes them whenever it pauses, and when it has nothing left to do.
 
-use super::file::Gathered;
-use super::find::{Branches, Finder, Host, Row, Sides, again, sides};
 use super::search::{PairSearch, Pairs};
 use super::shared_scan::{Table, gather, send_rows};
-use super::split::Size;
-use crate::bytes::get_u64;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::error::raise;
-use crate::pg::process::helper::{Helper, Part, Work, help, may_help};
-use crate::pg::process::temp_file::TempFile;
 use pgrx::PgSqlErrorCode::ERRCODE_CONNECTION_FAILURE;
 use pgrx::{pg_guard, pg_sys};
+use simhash_base::bytes::get_u64;
+use simhash_hamming::pairs::file::Gathered;
+use simhash_hamming::pairs::find::{Branches, Finder, Host, Row, Sides, again, sides};
+use simhash_hamming::pairs::split::Size;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::error::raise;
+use simhash_pg::process::helper::{Helper, Part, Work, help, may_help};
+use simhash_pg::process::temp_file::TempFile;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Bytes of a pair in a message: two tags and the distance.

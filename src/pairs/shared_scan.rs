@@ -3,20 +3,20 @@
 //! Both take part in one scan of each table, table by table, and send each other what they read, a
 //! batch at a time. Or the worker only receives, the rows of one side behind those of the other.
 
-use super::file::Gathered;
-use super::find::{Host, Row};
 use super::plain::{BATCH, PlainTable, for_each_batch};
 use super::search::{PairSearch, Tags};
 use super::shared::{Bits, Board, branches, launch, search_with};
 use super::source::SourceTable;
-use crate::bytes::get_u64;
-use crate::pg::catalog::table::{Opened, allows_shared_scan};
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::helper::{Channel, Helper, Part, Work, may_help};
-use crate::pg::process::memory::or_out_of_memory;
-use crate::pg::process::temp_file::TempFile;
-use crate::pg::table::scan::{TableScan, WordColumn, bytes_of_description, describe};
 use pgrx::pg_sys;
+use simhash_base::bytes::get_u64;
+use simhash_hamming::pairs::file::Gathered;
+use simhash_hamming::pairs::find::{Host, Row};
+use simhash_pg::catalog::table::{Opened, allows_shared_scan};
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::helper::{Channel, Helper, Part, Work, may_help};
+use simhash_pg::process::memory::or_out_of_memory;
+use simhash_pg::process::temp_file::TempFile;
+use simhash_pg::table::scan::{TableScan, WordColumn, bytes_of_description, describe};
 use std::ffi::c_void;
 
 /// A table that both processes read.

@@ -1,15 +1,15 @@
 //! A table that is searched for near-duplicates, with its columns checked.
 
-use crate::pg::catalog::table::{self, Column, Opened};
-use crate::pg::catalog::table_name;
-use crate::pg::process::error::{raise, raise_with_hint};
-use crate::pg::sql::fmgr::Args;
-use crate::pg::sql::key_type::{KeyType, no_order};
 use pgrx::PgSqlErrorCode::{
     ERRCODE_CARDINALITY_VIOLATION, ERRCODE_DATATYPE_MISMATCH, ERRCODE_INVALID_PARAMETER_VALUE,
     ERRCODE_NULL_VALUE_NOT_ALLOWED, ERRCODE_UNDEFINED_FUNCTION, ERRCODE_UNDEFINED_TABLE,
 };
 use pgrx::pg_sys;
+use simhash_pg::catalog::table::{self, Column, Opened};
+use simhash_pg::catalog::table_name;
+use simhash_pg::process::error::{raise, raise_with_hint};
+use simhash_pg::sql::fmgr::Args;
+use simhash_pg::sql::key_type::{KeyType, no_order};
 
 /// The value of an argument; an ERROR when it is NULL.
 pub fn required<T>(value: Option<T>, function: &str, argument: &str) -> T {

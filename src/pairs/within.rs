@@ -1,21 +1,21 @@
 //! `within`: rows pair only if they are equal in the columns that it names. Reads rows group by
 //! group; without such columns all rows are one group.
 
-use super::file::Gathered;
-use super::find::Row;
 use super::plain::PlainTable;
 use super::search::{PairSearch, Tags};
 use super::source::{SourceTable, required};
-use crate::pg::catalog::table::quoted;
-use crate::pg::process::encoding::to_utf8;
-use crate::pg::process::error::raise;
-use crate::pg::process::memory::or_out_of_memory;
-use crate::pg::process::temp_file::TempFile;
-use crate::pg::spi::query::for_each_row;
-use crate::pg::sql::fmgr::Args;
-use crate::pg::sql::value::Value;
 use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED};
 use pgrx::pg_sys;
+use simhash_hamming::pairs::file::Gathered;
+use simhash_hamming::pairs::find::Row;
+use simhash_pg::catalog::table::quoted;
+use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::process::error::raise;
+use simhash_pg::process::memory::or_out_of_memory;
+use simhash_pg::process::temp_file::TempFile;
+use simhash_pg::spi::query::for_each_row;
+use simhash_pg::sql::fmgr::Args;
+use simhash_pg::sql::value::Value;
 
 /// Rows between two reports of how many were read.
 const REPORTED: u64 = 65_536;

@@ -6,9 +6,9 @@ use pgrx::pg_sys::Oid;
 
 use super::compared::Compared;
 use super::siblings::{BallConstructor, distance_operator_of_within, is_hamming, within_beside};
-use crate::pg::catalog::lookup;
-use crate::pg::planner::nodes::{NodeRef, Planner};
-use crate::pg::planner::planned_relation::Indexed;
+use simhash_pg::catalog::lookup;
+use simhash_pg::planner::nodes::{NodeRef, Planner};
+use simhash_pg::planner::planned_relation::Indexed;
 
 /// What an index of a relation is on, and the operator family that it searches with.
 #[derive(Clone, Copy)]

@@ -7,8 +7,8 @@
 use std::cell::OnceCell;
 
 use super::clause::is_distance;
-use crate::pg::planner::nodes::NodeRef;
-use crate::pg::planner::planned_relation::{AppendMember, Relation};
+use simhash_pg::planner::nodes::NodeRef;
+use simhash_pg::planner::planned_relation::{AppendMember, Relation};
 
 /// The distances in a relation's indexes, partition key and constraints; for an ancestor, also
 /// those of the relations on the way down to the child that is being planned.

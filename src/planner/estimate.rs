@@ -3,11 +3,11 @@
 #![forbid(unsafe_code)]
 
 use super::index_look::nearby;
-use super::selectivity::{self, Sample};
-use crate::index::ball::{Ball, NEAR};
-use crate::pg::planner::column_stats::ColumnSample;
-use crate::pg::planner::hooks::{EstimateScope, ScanScope};
-use crate::pg::planner::nodes::{NodeList, NodeRef, Planner};
+use simhash_hamming::ball::{Ball, NEAR};
+use simhash_hamming::selectivity::{self, Sample};
+use simhash_pg::planner::column_stats::ColumnSample;
+use simhash_pg::planner::hooks::{EstimateScope, ScanScope};
+use simhash_pg::planner::nodes::{NodeList, NodeRef, Planner};
 use std::ffi::CStr;
 
 /// The access method whose indexes an estimate may look into.

@@ -10,10 +10,10 @@ use std::collections::HashMap;
 
 use pgrx::pg_sys::Oid;
 
-use crate::index::nearby::{Nearby, estimate};
 use crate::index::search::sample::around;
-use crate::pg::planner::column_index::ColumnIndex;
-use crate::pg::process::backend::Command;
+use simhash_hamming::nearby::{Nearby, estimate};
+use simhash_pg::planner::column_index::ColumnIndex;
+use simhash_pg::process::backend::Command;
 
 /// Pages of an index with one leaf in each key space: the sample of ANALYZE is a good part of the
 /// rows then.

@@ -17,26 +17,15 @@
 //! and the estimate ([`selectivity`] is pure arithmetic; [`index_look`] adds what an index shows). What must not live here: the server's
 //! structs, which are wrapped in `pg/`. No OID is remembered between queries, since an extension
 //! may be dropped and created again.
-
-pub mod selectivity;
-
-#[cfg(feature = "server")]
 mod clause;
-#[cfg(feature = "server")]
 mod compared;
-#[cfg(feature = "server")]
 mod estimate;
-#[cfg(feature = "server")]
 mod index_look;
-#[cfg(feature = "server")]
 mod rewrite;
-#[cfg(feature = "server")]
 mod siblings;
-#[cfg(feature = "server")]
 mod support;
 
 /// Installs the planner hook; called once per process from `_PG_init`.
-#[cfg(feature = "server")]
 pub fn init() {
-    crate::pg::planner::hooks::on_relation(rewrite::relation);
+    simhash_pg::planner::hooks::on_relation(rewrite::relation);
 }

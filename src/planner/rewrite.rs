@@ -8,12 +8,12 @@ use pgrx::pg_sys::Oid;
 
 use super::clause::{Target, Targets, Translation, as_within, says, translate};
 use super::compared::Compared;
-use crate::pg::catalog::lookup::is_extension_access_method;
-use crate::pg::planner::nodes::{Connective, NodeList, NodeRef, Planner};
-use crate::pg::planner::planned_relation::{
+use simhash_pg::catalog::lookup::is_extension_access_method;
+use simhash_pg::planner::nodes::{Connective, NodeList, NodeRef, Planner};
+use simhash_pg::planner::planned_relation::{
     AppendMember, IndexKey, Indexed, Relation, Restriction,
 };
-use crate::pg::process::backend::check_stack_depth;
+use simhash_pg::process::backend::check_stack_depth;
 
 /// The planner's hook: rewrites the clauses that an index of this relation can serve.
 pub fn relation(relation: Relation<'_>, table: Oid, parent: bool) {

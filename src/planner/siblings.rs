@@ -9,7 +9,7 @@ use pgrx::pg_sys::Oid;
 
 use super::support::{simhash_hamming_support, simhash_within_support};
 use crate::index::operators::simhash_ball_make;
-use crate::pg::catalog::lookup;
+use simhash_pg::catalog::lookup;
 
 /// Strategy number of `<@ (bigint, hamming_ball)` in the operator class.
 const IN_BALL_STRATEGY: i16 = 1;

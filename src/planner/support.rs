@@ -3,14 +3,14 @@
 use pgrx::pg_sys::{Datum, INT4OID, Oid};
 
 use super::estimate::Clause;
-use super::selectivity::UNKNOWN;
 use super::siblings::{BallConstructor, distance_operator_of};
-use crate::pg::planner::hooks::{
+use simhash_hamming::selectivity::UNKNOWN;
+use simhash_pg::planner::hooks::{
     EstimateScope, IndexConditionRequest, SimplifyRequest, SupportRequest, join_args, no_answer,
     request, restriction_args,
 };
-use crate::pg::planner::nodes::{NodeList, NodeRef, Planner};
-use crate::pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::planner::nodes::{NodeList, NodeRef, Planner};
+use simhash_pg::sql::fmgr::{Args, pg_function};
 
 pg_function! {
     /// `simhash_catalog.hamming_support(internal)`: a call of `hamming` becomes `<~>`. The planner's call loads the

@@ -1,23 +1,23 @@
 //! simhash_radius_report: how many pairs there are at each distance, and how alike.
 
-use super::draw::Random;
-use super::sample::{Drawing, Refusal, Sample};
 use super::texts::Texts;
 use crate::pairs::source::{SourceTable, check_fingerprint, column, required};
-use crate::pg::catalog::table::{self, Opened};
-use crate::pg::process::activity::Activity;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::error::{raise, report};
-use crate::pg::process::memory::{keep_reserve, work_mem_bytes};
-use crate::pg::spi::query::for_each_row;
-use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::rows_out::{ResultValue, RowsOut};
-use crate::pg::sql::value::Value;
 use pgrx::PgSqlErrorCode::{
     ERRCODE_CONFIGURATION_LIMIT_EXCEEDED, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_OUT_OF_MEMORY,
     ERRCODE_UNDEFINED_TABLE,
 };
 use pgrx::pg_sys;
+use simhash_hamming::report::draw::Random;
+use simhash_hamming::report::sample::{Drawing, Refusal, Sample};
+use simhash_pg::catalog::table::{self, Opened};
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::error::{raise, report};
+use simhash_pg::process::memory::{keep_reserve, work_mem_bytes};
+use simhash_pg::spi::query::for_each_row;
+use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
+use simhash_pg::sql::value::Value;
 
 const NAME: &str = "simhash_radius_report";
 /// Rows between two reports of how many were read, and two looks at the memory that is left: keys

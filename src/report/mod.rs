@@ -5,14 +5,5 @@
 //! how many pairs there are in all ([`gamma`] helps), [`compared`] what is told of similarities: all
 //! are pure. `texts` compares the texts of some of the pairs, `function` is the SQL function. What
 //! must not live here: the search for every pair, which is `pairs`'s.
-
-pub mod compared;
-pub mod draw;
-pub mod estimate;
-pub mod gamma;
-pub mod sample;
-
-#[cfg(feature = "server")]
 mod function;
-#[cfg(feature = "server")]
 mod texts;

@@ -3,17 +3,17 @@
 //! The relation is read once more, and the n-grams of the texts that are needed are put into a
 //! temporary file: two texts at a time are in memory.
 
-use super::compared::Compared;
-use super::sample::Sample;
-use crate::bytes::get_u64;
 use crate::clusters::texts::shingles;
+use simhash_base::bytes::get_u64;
+use simhash_base::store::Store;
 use simhash_fingerprint::similarity::jaccard::of_sorted;
-use crate::pg::process::activity::Activity;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::memory::{filled, keep_reserve, push_within, reserve};
-use crate::pg::process::temp_file::TempFile;
-use crate::pg::sql::value::Value;
-use crate::store::Store;
+use simhash_hamming::report::compared::Compared;
+use simhash_hamming::report::sample::Sample;
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::memory::{filled, keep_reserve, push_within, reserve};
+use simhash_pg::process::temp_file::TempFile;
+use simhash_pg::sql::value::Value;
 
 /// Bytes of an n-gram.
 const GRAM: usize = size_of::<u64>();

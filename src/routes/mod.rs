@@ -5,8 +5,4 @@
 //! share a key are `pairs::of_arrays` and `clusters::of_arrays`. What must not live here: anything
 //! that knows how servers are reached; that is Citus' or postgres_fdw's, and docs/scale-out.md has
 //! the queries.
-
-pub mod keys;
-
-#[cfg(feature = "server")]
 mod functions;

@@ -9,11 +9,11 @@ use super::errors::or_raise;
 use simhash_fingerprint::Error;
 use simhash_fingerprint::options::json::check_length;
 use simhash_fingerprint::options::presets::{self, Preset};
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::encoding::to_utf8;
-use crate::pg::sql::call_site::Memory;
-use crate::pg::sql::fmgr::Args;
-use crate::pg::sql::type_output::Output;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::sql::call_site::Memory;
+use simhash_pg::sql::fmgr::Args;
+use simhash_pg::sql::type_output::Output;
 
 /// Parsed arguments, and the bytes that they came from.
 pub struct ParsedArguments<T> {

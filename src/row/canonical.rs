@@ -15,13 +15,13 @@ use pgrx::pg_sys::{self, Oid};
 
 use super::errors::or_raise;
 use simhash_fingerprint::scalar;
-use crate::pg::process::backend::{check_for_interrupts, check_stack_depth};
-use crate::pg::process::encoding::to_utf8;
-use crate::pg::process::memory::{or_out_of_memory, owned};
-use crate::pg::sql::call_site::Memory;
-use crate::pg::sql::record::{Record, Shape};
-use crate::pg::sql::type_output::{Output, PinnedSettings, Structure, is_built_in, resolve};
-use crate::pg::sql::value::Value;
+use simhash_pg::process::backend::{check_for_interrupts, check_stack_depth};
+use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::process::memory::{or_out_of_memory, owned};
+use simhash_pg::sql::call_site::Memory;
+use simhash_pg::sql::record::{Record, Shape};
+use simhash_pg::sql::type_output::{Output, PinnedSettings, Structure, is_built_in, resolve};
+use simhash_pg::sql::value::Value;
 
 /// Bytes of canonical text that a call site keeps room for.
 const KEPT_BYTES: usize = 1 << 20;

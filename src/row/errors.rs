@@ -5,7 +5,7 @@
 use pgrx::PgSqlErrorCode;
 
 use simhash_fingerprint::{Class, Error};
-use crate::pg::process::error::report;
+use simhash_pg::process::error::report;
 
 /// Raises the ERROR; never returns.
 #[track_caller]

@@ -15,12 +15,12 @@ use simhash_fingerprint::options::plan::check_stored;
 use simhash_fingerprint::options::text_options::TextOptions;
 use simhash_fingerprint::similarity::distance;
 use simhash_fingerprint::sketch::{Feature, Sketch};
-use crate::pg::process::encoding::to_utf8;
-use crate::pg::process::error_context::leave_out_statement;
-use crate::pg::sql::call_site::{self, Memory};
-use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::rows_out::{ResultValue, RowsOut};
-use crate::pg::sql::value::{BitString, Value};
+use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::process::error_context::leave_out_statement;
+use simhash_pg::sql::call_site::{self, Memory};
+use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
+use simhash_pg::sql::value::{BitString, Value};
 
 fn row<const W: usize>(args: &Args, width: Width) -> Option<[u64; W]> {
     let row = args.varlena(0, pg_sys::RECORDOID)?;

@@ -8,8 +8,8 @@
 #![forbid(unsafe_code)]
 
 use simhash_fingerprint::lexeme::Lexeme;
-use crate::pg::process::encoding::to_utf8;
-use crate::pg::sql::value::Value;
+use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::sql::value::Value;
 
 /// Reads a tsvector's lexemes, in its order. What does not fit in the value is left out.
 pub fn lexemes<'a>(value: &Value<'a>) -> Vec<Lexeme<'a>> {

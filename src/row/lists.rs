@@ -2,11 +2,11 @@
 //! number of documents that have it. Their digest, and what is wrong with one.
 
 use super::text::ARRAY;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::encoding::to_utf8;
-use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::sha256::sha256;
-use crate::pg::sql::value::{Array, Value};
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::sha256::sha256;
+use simhash_pg::sql::value::{Array, Value};
 
 /// A word has this many characters at most.
 const LONGEST: usize = 200;

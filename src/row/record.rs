@@ -14,11 +14,11 @@ use simhash_fingerprint::options::grammar::{RowOptions, parse_row};
 use simhash_fingerprint::options::plan::{self, ColumnPlan, Field};
 use simhash_fingerprint::options::presets::Preset;
 use simhash_fingerprint::sketch::{Content, Sketch};
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::sql::call_site::Memory;
-use crate::pg::sql::fmgr::Args;
-use crate::pg::sql::record::{Record, RecordColumn, Shape};
-use crate::pg::sql::value::Value;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::sql::call_site::Memory;
+use simhash_pg::sql::fmgr::Args;
+use simhash_pg::sql::record::{Record, RecordColumn, Shape};
+use simhash_pg::sql::value::Value;
 
 /// What a call site remembers.
 pub struct RowSite<const W: usize> {

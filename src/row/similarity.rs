@@ -14,11 +14,11 @@ use simhash_fingerprint::similarity::distance::blend;
 use simhash_fingerprint::similarity::jaccard::{Shingles, cosine};
 use simhash_fingerprint::similarity::minhash::Signature;
 use simhash_fingerprint::sketch::{Feature, Sketch};
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::encoding::to_utf8;
-use crate::pg::sql::call_site::{self, Memory};
-use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::value::Value;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::sql::call_site::{self, Memory};
+use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::value::Value;
 
 /// Lengths of n-grams, and numbers of hash functions.
 const NGRAMS: std::ops::RangeInclusive<i32> = 1..=100;

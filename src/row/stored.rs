@@ -20,12 +20,12 @@ use simhash_fingerprint::terms::{Idf, PartOfSpeech};
 use simhash_fingerprint::text::stop_words::StopWords;
 use simhash_fingerprint::text::user_words::UserWords;
 use simhash_fingerprint::text::word_list::{GatheredWords, WordList};
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::encoding::to_utf8;
-use crate::pg::process::error::{raise_with_hint, report};
-use crate::pg::process::snapshot::Seen;
-use crate::pg::spi::text_query::query;
-use crate::pg::sql::fmgr::Args;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::process::error::{raise_with_hint, report};
+use simhash_pg::process::snapshot::Seen;
+use simhash_pg::spi::text_query::query;
+use simhash_pg::sql::fmgr::Args;
 
 /// How many configurations a session keeps.
 const KEPT: usize = 8;

@@ -17,11 +17,11 @@ use simhash_fingerprint::options::text_options::TextOptions;
 use simhash_fingerprint::scalar;
 use simhash_fingerprint::simhash::{is_weight, simhash};
 use simhash_fingerprint::sketch::{Content, Sketch};
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::encoding::to_utf8;
-use crate::pg::sql::call_site::Memory;
-use crate::pg::sql::fmgr::Args;
-use crate::pg::sql::value::Value;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::sql::call_site::Memory;
+use simhash_pg::sql::fmgr::Args;
+use simhash_pg::sql::value::Value;
 
 /// What a call site remembers.
 pub struct TextSite<const W: usize> {

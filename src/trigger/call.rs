@@ -13,12 +13,12 @@ use pgrx::PgSqlErrorCode::{
 };
 use pgrx::pg_sys::Oid;
 
-use super::arguments::Parsed;
-use crate::pg::catalog::invalidation::Current;
-use crate::pg::catalog::table::{self, Column};
-use crate::pg::process::encoding::to_utf8;
-use crate::pg::process::error::{raise_not_serializable, report};
-use crate::pg::sql::trigger::TriggerCall;
+use simhash_pg::catalog::invalidation::Current;
+use simhash_pg::catalog::table::{self, Column};
+use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::process::error::{raise_not_serializable, report};
+use simhash_pg::sql::trigger::TriggerCall;
+use simhash_trigger::arguments::Parsed;
 
 /// Raises an ERROR about a trigger that was created wrongly, or whose tables do not suit it.
 #[track_caller]

@@ -8,14 +8,6 @@
 //! live here: what one of the triggers does.
 
 #![forbid(unsafe_code)]
-
-pub mod arguments;
-pub mod distribution;
-pub mod locks;
-
-#[cfg(feature = "server")]
 pub(crate) mod call;
-#[cfg(feature = "server")]
 pub(crate) mod scope;
-#[cfg(feature = "server")]
 pub(crate) mod shard;

@@ -6,14 +6,14 @@ use std::ffi::CStr;
 use pgrx::pg_sys::Oid;
 
 use super::call::{column, lacks, seen};
-use super::locks;
-use crate::pg::catalog::invalidation::Current;
-use crate::pg::catalog::lookup::equality_types;
-use crate::pg::catalog::table::{self, Column, quoted};
-use crate::pg::sql::key_type::{Equality, KeyType};
-use crate::pg::sql::trigger::TriggerCall;
-use crate::pg::sql::type_hash::TypeHash;
-use crate::pg::sql::value::Value;
+use simhash_pg::catalog::invalidation::Current;
+use simhash_pg::catalog::lookup::equality_types;
+use simhash_pg::catalog::table::{self, Column, quoted};
+use simhash_pg::sql::key_type::{Equality, KeyType};
+use simhash_pg::sql::trigger::TriggerCall;
+use simhash_pg::sql::type_hash::TypeHash;
+use simhash_pg::sql::value::Value;
+use simhash_trigger::locks;
 
 /// The columns, in the order of their names: partitions have them at different positions.
 pub struct Scope(Vec<ScopeColumn>);

@@ -3,12 +3,14 @@
 //! was altered: a table becomes a shard by being renamed.
 
 use super::call::refuse;
-use super::distribution::{Distribution, Refusal, has_copies, is_shard_name, shard_number};
-use crate::pg::catalog::relation::Rel;
-use crate::pg::catalog::{citus, table};
-use crate::pg::sql::trigger::TriggerCall;
 use pgrx::PgSqlErrorCode::{
     ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+};
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::catalog::{citus, table};
+use simhash_pg::sql::trigger::TriggerCall;
+use simhash_trigger::distribution::{
+    Distribution, Refusal, has_copies, is_shard_name, shard_number,
 };
 
 /// Refuses the call on a shard where `refusal` says why. The message has it too: what a shard adds

@@ -15,6 +15,7 @@ pub mod bag;
 pub mod counter;
 pub mod error;
 pub mod hash;
+pub mod hashes;
 pub mod lexeme;
 pub mod log;
 pub mod margin;

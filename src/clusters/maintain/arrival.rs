@@ -7,13 +7,13 @@ use pgrx::pg_sys;
 use super::maintained::Maintained;
 use super::settled;
 use super::statement::Statement;
-use crate::pg::catalog::privilege::{SELECT, has_row_security, may};
-use crate::pg::catalog::table;
-use crate::pg::process::advisory_lock::keeps_its_snapshot;
-use crate::pg::spi::saved_query::{SavedQuery, Sees};
-use crate::pg::sql::trigger::TriggerCall;
-use crate::pg::sql::value::Value;
 use crate::trigger::call::missed_near_duplicate;
+use simhash_pg::catalog::privilege::{SELECT, has_row_security, may};
+use simhash_pg::catalog::table;
+use simhash_pg::process::advisory_lock::keeps_its_snapshot;
+use simhash_pg::spi::saved_query::{SavedQuery, Sees};
+use simhash_pg::sql::trigger::TriggerCall;
+use simhash_pg::sql::value::Value;
 
 pub struct Arrival {
     is_stored: SavedQuery,

@@ -10,19 +10,19 @@ use super::large_batch;
 use super::maintained::Maintained;
 use super::regroup::{Regroup, integers};
 use super::settled;
-use crate::pairs::union_find::UnionFind;
-use crate::pg::catalog::invalidation::Current;
-use crate::pg::catalog::privilege::{SELECT, may};
-use crate::pg::catalog::table;
-use crate::pg::process::advisory_lock::keeps_its_snapshot;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::memory::or_out_of_memory;
-use crate::pg::spi::saved_query::Sees;
-use crate::pg::spi::transition::TransitionQueries;
-use crate::pg::sql::key_type::KeyType;
-use crate::pg::sql::trigger::{Event, TriggerCall};
-use crate::pg::sql::value::Value;
 use crate::trigger::call::{Known, missed_near_duplicate, refuse, remembered};
+use simhash_hamming::pairs::union_find::UnionFind;
+use simhash_pg::catalog::invalidation::Current;
+use simhash_pg::catalog::privilege::{SELECT, may};
+use simhash_pg::catalog::table;
+use simhash_pg::process::advisory_lock::keeps_its_snapshot;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::memory::or_out_of_memory;
+use simhash_pg::spi::saved_query::Sees;
+use simhash_pg::spi::transition::TransitionQueries;
+use simhash_pg::sql::key_type::KeyType;
+use simhash_pg::sql::trigger::{Event, TriggerCall};
+use simhash_pg::sql::value::Value;
 
 /// What a session remembers of a trigger.
 struct BatchTrigger {

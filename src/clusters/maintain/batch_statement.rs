@@ -4,7 +4,7 @@
 
 use super::maintained::Maintained;
 use super::statement::Statement;
-use crate::pg::catalog::table::quoted;
+use simhash_pg::catalog::table::quoted;
 
 /// The queries of one call.
 pub struct BatchStatement<'m> {

@@ -10,12 +10,12 @@ use pgrx::PgSqlErrorCode::{
 };
 use pgrx::pg_sys::Oid;
 
-use crate::pg::catalog::indexes;
-use crate::pg::catalog::privilege::{DELETE, INSERT, SELECT, UPDATE, may};
-use crate::pg::catalog::table::{self, Column, Opened};
-use crate::pg::catalog::table_name::{self, TableName};
-use crate::pg::sql::trigger::TriggerCall;
 use crate::trigger::call::refuse;
+use simhash_pg::catalog::indexes;
+use simhash_pg::catalog::privilege::{DELETE, INSERT, SELECT, UPDATE, may};
+use simhash_pg::catalog::table::{self, Column, Opened};
+use simhash_pg::catalog::table_name::{self, TableName};
+use simhash_pg::sql::trigger::TriggerCall;
 
 /// The columns of a table of clusters.
 const KEY: &str = "key";

@@ -5,9 +5,9 @@ use std::cell::OnceCell;
 use super::maintained::Maintained;
 use super::settled;
 use super::statement::Statement;
-use crate::pg::spi::saved_query::{SavedQuery, Sees};
-use crate::pg::sql::trigger::TriggerCall;
-use crate::pg::sql::value::Value;
+use simhash_pg::spi::saved_query::{SavedQuery, Sees};
+use simhash_pg::sql::trigger::TriggerCall;
+use simhash_pg::sql::value::Value;
 
 pub struct Departure {
     /// Made when first needed: a trigger may fire for INSERT alone.

@@ -9,22 +9,22 @@
 use super::batch_statement::BatchStatement;
 use super::maintained::Maintained;
 use super::trigger::NAME;
-use crate::clusters::group::Method;
 use crate::clusters::members::{Members, clustered, no_edges};
 use crate::pairs::source::SourceTable;
 use crate::pairs::within::Within;
-use crate::pg::catalog::indexes::primary_key;
-use crate::pg::catalog::table::Opened;
-use crate::pg::process::activity::Activity;
-use crate::pg::process::advisory_lock::is_serializable;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::memory::{collected, filled};
-use crate::pg::process::snapshot::with_latest;
-use crate::pg::spi::transition::TransitionQueries;
-use crate::pg::sql::key_type::KeyType;
-use crate::pg::sql::trigger::TriggerCall;
-use crate::pg::sql::value::Value;
 use pgrx::pg_sys;
+use simhash_hamming::components::group::Method;
+use simhash_pg::catalog::indexes::primary_key;
+use simhash_pg::catalog::table::Opened;
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::advisory_lock::is_serializable;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::memory::{collected, filled};
+use simhash_pg::process::snapshot::with_latest;
+use simhash_pg::spi::transition::TransitionQueries;
+use simhash_pg::sql::key_type::KeyType;
+use simhash_pg::sql::trigger::TriggerCall;
+use simhash_pg::sql::value::Value;
 
 /// May the whole table be searched for a batch? All its rows must be seen, be told apart by their
 /// keys, and have been answered by triggers like this one. A serializable transaction would lock all

@@ -5,19 +5,19 @@ use pgrx::PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED;
 use pgrx::pg_sys;
 
 use super::cluster_table::{ClusterTable, Clustered};
-use super::options::{MaintainOptions, parse};
 use super::scopes::Scopes;
 use super::statement::Statement;
-use crate::pg::catalog::invalidation::{Current, watch};
-use crate::pg::catalog::lookup::equality_types;
-use crate::pg::catalog::privilege::has_row_security;
-use crate::pg::catalog::table::{self, Column};
-use crate::pg::sql::key_type::KeyType;
-use crate::pg::sql::trigger::TriggerCall;
 use crate::trigger::call::{accepted, column, refuse, refuse_foreign, typed_column};
-use crate::trigger::distribution::Distribution;
 use crate::trigger::scope::Scope;
 use crate::trigger::shard::refuse_shard;
+use simhash_pg::catalog::invalidation::{Current, watch};
+use simhash_pg::catalog::lookup::equality_types;
+use simhash_pg::catalog::privilege::has_row_security;
+use simhash_pg::catalog::table::{self, Column};
+use simhash_pg::sql::key_type::KeyType;
+use simhash_pg::sql::trigger::TriggerCall;
+use simhash_trigger::cluster_options::{MaintainOptions, parse};
+use simhash_trigger::distribution::Distribution;
 
 pub struct Maintained {
     pub options: MaintainOptions,

@@ -22,36 +22,18 @@
 //! * A row that arrives beside an equal, settled row joins its cluster and need not look further:
 //!   what is near the one is near the other, and was united with it. So one more copy of a text
 //!   costs the same however many there are.
-
-pub mod options;
-
-#[cfg(feature = "server")]
 mod arrival;
-#[cfg(feature = "server")]
 mod batch;
-#[cfg(feature = "server")]
 mod batch_statement;
-#[cfg(feature = "server")]
 mod cluster_table;
-#[cfg(feature = "server")]
 mod departure;
-#[cfg(feature = "server")]
 mod large_batch;
-#[cfg(feature = "server")]
 mod maintained;
-#[cfg(feature = "server")]
 mod members;
-#[cfg(feature = "server")]
 mod regroup;
-#[cfg(feature = "server")]
 mod row;
-#[cfg(feature = "server")]
 mod scopes;
-#[cfg(feature = "server")]
 mod settled;
-#[cfg(feature = "server")]
 mod statement;
-#[cfg(feature = "server")]
 mod trigger;
-#[cfg(feature = "server")]
 mod union_statement;

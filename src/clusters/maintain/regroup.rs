@@ -7,13 +7,13 @@ use super::maintained::Maintained;
 use super::members::{members, renamed};
 use super::trigger::NAME;
 use crate::clusters::components::Components;
-use crate::pg::process::activity::Activity;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::memory::{collected, filled};
-use crate::pg::spi::saved_query::{SavedQuery, Sees};
-use crate::pg::sql::key_type::KeyType;
-use crate::pg::sql::trigger::TriggerCall;
-use crate::pg::sql::value::Value;
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::memory::{collected, filled};
+use simhash_pg::spi::saved_query::{SavedQuery, Sees};
+use simhash_pg::sql::key_type::KeyType;
+use simhash_pg::sql::trigger::TriggerCall;
+use simhash_pg::sql::value::Value;
 
 pub struct Regroup {
     members: SavedQuery,

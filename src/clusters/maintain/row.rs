@@ -7,10 +7,10 @@ use super::departure::Departure;
 use super::maintained::Maintained;
 use super::regroup::Regroup;
 use super::settled;
-use crate::pg::catalog::invalidation::Current;
-use crate::pg::sql::trigger::{Event, TriggerCall};
-use crate::pg::sql::value::Value;
 use crate::trigger::call::{Known, remembered};
+use simhash_pg::catalog::invalidation::Current;
+use simhash_pg::sql::trigger::{Event, TriggerCall};
+use simhash_pg::sql::value::Value;
 
 /// What a session remembers of a trigger.
 struct RowTrigger {

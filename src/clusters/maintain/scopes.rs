@@ -21,13 +21,13 @@
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys::Oid;
 
-use super::options::{MaintainOptions, parse};
-use crate::pg::catalog::table_name::{self, TableName};
-use crate::pg::process::advisory_lock::{lock_until_commit, share_until_commit};
-use crate::pg::sql::trigger::TriggerCall;
 use crate::trigger::call::refuse;
-use crate::trigger::locks::{CLUSTERS, of_scope};
 use crate::trigger::scope::Scope;
+use simhash_pg::catalog::table_name::{self, TableName};
+use simhash_pg::process::advisory_lock::{lock_until_commit, share_until_commit};
+use simhash_pg::sql::trigger::TriggerCall;
+use simhash_trigger::cluster_options::{MaintainOptions, parse};
+use simhash_trigger::locks::{CLUSTERS, of_scope};
 
 /// The scopes of a trigger.
 pub struct Scopes {

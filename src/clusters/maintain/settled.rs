@@ -14,12 +14,12 @@ use std::collections::HashMap;
 
 use pgrx::pg_sys::Oid;
 
-use crate::pg::process::compat::local_transaction;
-use crate::pg::process::snapshot::is_current;
-use crate::pg::process::subtransaction::Moment;
-use crate::pg::sql::fmgr::pg_function;
-use crate::pg::sql::key_type::{KeptKey, KeyType};
-use crate::pg::sql::value::Value;
+use simhash_pg::process::compat::local_transaction;
+use simhash_pg::process::snapshot::is_current;
+use simhash_pg::process::subtransaction::Moment;
+use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::key_type::{KeptKey, KeyType};
+use simhash_pg::sql::value::Value;
 
 /// Most fingerprints that are remembered.
 const MOST: usize = 16_384;

@@ -5,14 +5,14 @@ use pgrx::PgSqlErrorCode::{
 };
 use pgrx::pg_sys;
 
-use super::options::MaintainOptions;
 use super::trigger::NAME;
-use crate::pg::catalog::table::{self, Column, quoted};
-use crate::pg::process::error::raise;
-use crate::pg::sql::key_type::{self, Equality, KeyType};
-use crate::pg::sql::trigger::TriggerCall;
 use crate::trigger::call::refuse;
 use crate::trigger::scope::Scope;
+use simhash_pg::catalog::table::{self, Column, quoted};
+use simhash_pg::process::error::raise;
+use simhash_pg::sql::key_type::{self, Equality, KeyType};
+use simhash_pg::sql::trigger::TriggerCall;
+use simhash_trigger::cluster_options::MaintainOptions;
 
 /// What is asked about a row: `$1` is its key, `$2` its fingerprint, the others are what it has in
 /// the columns of its scope.

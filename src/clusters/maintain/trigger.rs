@@ -3,9 +3,9 @@
 use pgrx::PgSqlErrorCode::ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED;
 
 use super::{batch, row};
-use crate::pg::process::error::raise;
-use crate::pg::sql::fmgr::pg_function;
-use crate::pg::sql::trigger::TriggerCall;
+use simhash_pg::process::error::raise;
+use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::trigger::TriggerCall;
 
 /// The trigger function.
 pub const NAME: &str = "simhash_maintain_clusters";

@@ -9,17 +9,17 @@
 //!
 //! A worker that starts late finds no blocks left to scan and goes straight to loading.
 
-use super::load::{BuildOptions, Loaded, Loader};
 use super::output::{BuildCounts, BuildOutput, Progress, phase, write_meta};
-use super::sort::{Runs, SortScope, merge};
 use super::spool::Spool;
-use crate::index::key::{BLOCKS, SPACES, Space};
-use crate::pg::am::build::{Build, set_phase, set_rows_total};
-use crate::pg::am::parallel::{Leader, Member, run_worker};
-use crate::pg::am::scan::random_u64;
-use crate::pg::page::bulk::{BulkWriter, Fork};
-use crate::pg::process::temp_file::damaged_temporary_file;
 use pgrx::{pg_guard, pg_sys};
+use simhash_hamming::build::load::{BuildOptions, Loaded, Loader};
+use simhash_hamming::build::sort::{Runs, SortScope, merge};
+use simhash_hamming::key::{BLOCKS, SPACES, Space};
+use simhash_pg::am::build::{Build, set_phase, set_rows_total};
+use simhash_pg::am::parallel::{Leader, Member, run_worker};
+use simhash_pg::am::scan::random_u64;
+use simhash_pg::page::bulk::{BulkWriter, Fork};
+use simhash_pg::process::temp_file::damaged_temporary_file;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// More than these do not help: the scan is soon bound by memory, and there are four spaces to

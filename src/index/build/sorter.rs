@@ -2,13 +2,13 @@
 
 #![forbid(unsafe_code)]
 
-use super::sort::{Posting, Runs, merge};
 use super::spool::sort;
-use crate::filed::Filed;
-use crate::index::key::{Key, Space};
-use crate::pg::process::memory::push_within;
-use crate::pg::process::temp_file::TempFile;
-use crate::tid::Tid;
+use simhash_base::filed::Filed;
+use simhash_base::tid::Tid;
+use simhash_hamming::build::sort::{Posting, Runs, merge};
+use simhash_hamming::key::{Key, Space};
+use simhash_pg::process::memory::push_within;
+use simhash_pg::process::temp_file::TempFile;
 
 /// Rows to be sorted into the order of a key space.
 pub struct Sorter {

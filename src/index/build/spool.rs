@@ -2,15 +2,15 @@
 
 #![forbid(unsafe_code)]
 
-use super::load::{BuildOptions, Loaded, Loader};
 use super::output::BuildOutput;
-use super::sort::{Posting, Runs, SortScope, merge, sort_for};
-use crate::filed::Filed;
-use crate::index::key::{SPACES, Space};
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::memory::{push_within, reserve};
-use crate::pg::process::temp_file::TempFile;
-use crate::tid::Tid;
+use simhash_base::filed::Filed;
+use simhash_base::tid::Tid;
+use simhash_hamming::build::load::{BuildOptions, Loaded, Loader};
+use simhash_hamming::build::sort::{Posting, Runs, SortScope, merge, sort_for};
+use simhash_hamming::key::{SPACES, Space};
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::memory::{push_within, reserve};
+use simhash_pg::process::temp_file::TempFile;
 
 /// Makes the file for the runs of one space.
 type NewFile<'f> = &'f dyn Fn(Space) -> TempFile<'f>;

@@ -6,20 +6,20 @@
 //! row at the same address is left: VACUUM frees a row's place only after the index has been
 //! cleaned. So rows that were inserted or removed during the check are never reported.
 
-use super::pages::Finding;
-use crate::filed::{Filed, NO_SCOPE};
 use crate::index::build::sorter::Sorter;
-use crate::index::key::{BLOCKS, Key, SPACES, Space};
-use crate::index::page::filter::{self, Filter};
-use crate::index::page::kernel::Candidates;
-use crate::index::page::meta::META_BLOCK;
-use crate::index::page::{Fault, list};
 use crate::index::tree::{Tree, read_meta};
-use crate::pg::am::open::{LatestSnapshot, OpenIndex};
-use crate::pg::am::row_reader::{RowReader, VisibleRow};
-use crate::pg::process::activity::Activity;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::tid::Tid;
+use simhash_base::filed::{Filed, NO_SCOPE};
+use simhash_base::tid::Tid;
+use simhash_hamming::check::pages::Finding;
+use simhash_hamming::key::{BLOCKS, Key, SPACES, Space};
+use simhash_hamming::page::filter::{self, Filter};
+use simhash_hamming::page::kernel::Candidates;
+use simhash_hamming::page::meta::META_BLOCK;
+use simhash_hamming::page::{Fault, list};
+use simhash_pg::am::open::{LatestSnapshot, OpenIndex};
+use simhash_pg::am::row_reader::{RowReader, VisibleRow};
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::check_for_interrupts;
 use std::cell::RefCell;
 
 /// A row, and how it was found to be filed.

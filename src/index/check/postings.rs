@@ -1,12 +1,12 @@
 //! The postings of a key space in order, while others write.
 
-use super::level_ahead::LevelAhead;
-use crate::index::key::{Key, Space};
-use crate::index::page::{internal, leaf, special};
 use crate::index::tree::{Tree, read_meta};
-use crate::pg::catalog::relation::Rel;
-use crate::pg::page::buffer::Pinned;
-use crate::pg::process::backend::check_for_interrupts;
+use simhash_hamming::check::level_ahead::LevelAhead;
+use simhash_hamming::key::{Key, Space};
+use simhash_hamming::page::{internal, leaf, special};
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::page::buffer::Pinned;
+use simhash_pg::process::backend::check_for_interrupts;
 use std::cell::Cell;
 
 /// Walks the leaves of a key space from left to right. Between two leaves no lock and no pin is

@@ -6,16 +6,16 @@
 //! pays, so a session with a few queries never counts. Both are keyed on the build stamp: the file
 //! does not identify a tree.
 
-use super::directory::{Directory, Parent, Parents, Recent};
-use super::key_counts::{Counter, ScopeCounts};
 use crate::index::corrupt::corrupted;
-use crate::index::key::{BLOCKS, Key, Space};
-use crate::index::page::Fault;
-use crate::index::page::meta::Meta;
 use crate::index::tree::Tree;
-use crate::pg::catalog::relation::Rel;
-use crate::pg::process::settings::directory_cache_bytes;
 use pgrx::pg_sys;
+use simhash_hamming::key::{BLOCKS, Key, Space};
+use simhash_hamming::page::Fault;
+use simhash_hamming::page::meta::Meta;
+use simhash_hamming::search::directory::{Directory, Parent, Parents, Recent};
+use simhash_hamming::search::key_counts::{Counter, ScopeCounts};
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::process::settings::directory_cache_bytes;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -8,24 +8,10 @@
 //! What must not live here: changes of pages.
 
 #![forbid(unsafe_code)]
-
-pub mod directory;
-pub mod key_counts;
-pub mod passes;
-pub mod probe;
-pub mod read_ahead;
-
-#[cfg(feature = "server")]
 pub(crate) mod cache;
-#[cfg(feature = "server")]
 pub(crate) mod nearest;
-#[cfg(feature = "server")]
 pub(crate) mod nearest_in_scopes;
-#[cfg(feature = "server")]
 pub(crate) mod sample;
-#[cfg(feature = "server")]
 pub(crate) mod view;
-#[cfg(feature = "server")]
 pub(crate) mod visit;
-#[cfg(feature = "server")]
 pub(crate) mod within;

@@ -9,15 +9,15 @@
 //! Memory: when more rows wait than the limit, the farthest rings are dropped, to be found again; a
 //! single ring that exceeds the limit is searched once more and returned leaf by leaf.
 
-use super::directory::ROWS_PER_LEAF;
-use super::passes::{band_end, first_horizon, horizons, most_for_a_ring};
-use super::probe::{Even, KeyCounts, Radii, shell_cost, visits_cost};
 use super::view::{Counts, View};
 use super::visit::Walk;
 use super::within::{FARTHEST, Within, block_distance, filter};
-use crate::index::key::{BLOCKS, Key, Space};
-use crate::pg::process::memory::reserve;
-use crate::tid::Tid;
+use simhash_base::tid::Tid;
+use simhash_hamming::key::{BLOCKS, Key, Space};
+use simhash_hamming::search::directory::ROWS_PER_LEAF;
+use simhash_hamming::search::passes::{band_end, first_horizon, horizons, most_for_a_ring};
+use simhash_hamming::search::probe::{Even, KeyCounts, Radii, shell_cost, visits_cost};
+use simhash_pg::process::memory::reserve;
 
 const NOTHING_READ: Radii = [-1; BLOCKS];
 /// The widest radius of one block: 697 keys.

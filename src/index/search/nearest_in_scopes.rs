@@ -2,7 +2,7 @@
 
 use super::nearest::Nearest;
 use super::view::View;
-use crate::tid::Tid;
+use simhash_base::tid::Tid;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

@@ -5,15 +5,15 @@
 //! [`crate::index::tree`]'s, and nothing is remembered for the session.
 
 use super::within::filter;
-use crate::filed::NO_SCOPE;
-use crate::index::key::{BLOCKS, KEY_BITS, Key, Space};
-use crate::index::nearby::{LeafSample, WIDEST};
-use crate::index::page::kernel::Candidates;
-use crate::index::page::meta::{META_BLOCK, Meta};
-use crate::index::page::special::{self, PageKind};
-use crate::index::page::{LEAF, check_page, filter as leaf_filter, internal, leaf};
-use crate::pg::catalog::relation::Rel;
-use crate::pg::page::buffer::{Pinned, Shared};
+use simhash_base::filed::NO_SCOPE;
+use simhash_hamming::key::{BLOCKS, KEY_BITS, Key, Space};
+use simhash_hamming::nearby::{LeafSample, WIDEST};
+use simhash_hamming::page::kernel::Candidates;
+use simhash_hamming::page::meta::{META_BLOCK, Meta};
+use simhash_hamming::page::special::{self, PageKind};
+use simhash_hamming::page::{LEAF, check_page, filter as leaf_filter, internal, leaf};
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::page::buffer::{Pinned, Shared};
 
 /// Pages that a descent visits at most. A sound tree is some levels high, and few splits are
 /// unfinished; damaged links may lead in a circle.

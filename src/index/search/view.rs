@@ -1,18 +1,18 @@
 //! An index as one scan sees it, from its start to its end.
 
 use super::cache::{KnownIndex, known_index};
-use super::directory::Parent;
-use super::key_counts::ScopeCounts;
-use super::probe::{Even, Radii, WALK, choose, radii};
-use super::read_ahead::ReadAhead;
-use crate::index::key::{Key, Space};
-use crate::index::page::meta::Meta;
-use crate::index::page::{LEAF, internal, leaf, special};
 use crate::index::tree::{Tree, read_meta};
-use crate::pg::am::scan::Reader;
-use crate::pg::catalog::relation::Rel;
-use crate::pg::page::buffer::{Exclusive, Pinned, Shared, pages_read, prefetch};
-use crate::processor::prefetch_line;
+use simhash_base::processor::prefetch_line;
+use simhash_hamming::key::{Key, Space};
+use simhash_hamming::page::meta::Meta;
+use simhash_hamming::page::{LEAF, internal, leaf, special};
+use simhash_hamming::search::directory::Parent;
+use simhash_hamming::search::key_counts::ScopeCounts;
+use simhash_hamming::search::probe::{Even, Radii, WALK, choose, radii};
+use simhash_hamming::search::read_ahead::ReadAhead;
+use simhash_pg::am::scan::Reader;
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::page::buffer::{Exclusive, Pinned, Shared, pages_read, prefetch};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;

@@ -4,14 +4,14 @@
 //! may split, and still no posting is met twice or missed. A leaf's upper end stays a boundary for
 //! ever, since pages are never merged, and a split moves postings within the old leaf's range only.
 
-use super::probe::next_in_ball;
 use super::view::{PlannedLeaf, View};
-use crate::index::key::{Key, Space};
-use crate::index::page::filter::{self, Filter};
-use crate::index::page::kernel::Candidates;
-use crate::index::page::special;
-use crate::pg::page::buffer::Shared;
-use crate::pg::process::backend::check_for_interrupts;
+use simhash_hamming::key::{Key, Space};
+use simhash_hamming::page::filter::{self, Filter};
+use simhash_hamming::page::kernel::Candidates;
+use simhash_hamming::page::special;
+use simhash_hamming::search::probe::next_in_ball;
+use simhash_pg::page::buffer::Shared;
+use simhash_pg::process::backend::check_for_interrupts;
 use std::collections::VecDeque;
 
 /// A walk over one key space.

@@ -1,12 +1,12 @@
 //! The searches for everything within a radius, and for the rows without a fingerprint.
 
-use super::probe::{Radii, WALK};
 use super::view::View;
 use super::visit::Walk;
-use crate::index::key::{BLOCKS, Space};
-use crate::index::page::filter::Filter;
-use crate::pg::page::buffer::Shared;
-use crate::tid::Tid;
+use simhash_base::tid::Tid;
+use simhash_hamming::key::{BLOCKS, Space};
+use simhash_hamming::page::filter::Filter;
+use simhash_hamming::search::probe::{Radii, WALK};
+use simhash_pg::page::buffer::Shared;
 
 /// The farthest that two fingerprints can be apart.
 pub const FARTHEST: u32 = 64;

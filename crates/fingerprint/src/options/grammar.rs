@@ -165,7 +165,7 @@ fn distinct(place: &'static str, names: Vec<String>) -> Result<Vec<String>, Erro
 }
 
 /// Do rows have an option of this name, written with `$`?
-pub(in crate) fn is_row_option(name: &str) -> bool {
+pub(crate) fn is_row_option(name: &str) -> bool {
     let mut text = KEYS.iter().chain(&term::KEYS);
     text.any(|key| *key == name) || ROW_KEYS.iter().any(|key| key[1..] == *name)
 }

@@ -247,11 +247,8 @@ fn extend(key: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Error> {
 #[cfg(test)]
 #[test]
 fn a_long_row_leaves_little_behind() {
-    let options = crate::options::grammar::parse_text(
-        r#"{"features": {"whole": 1}}"#,
-        &mut || {},
-    )
-    .unwrap();
+    let options =
+        crate::options::grammar::parse_text(r#"{"features": {"whole": 1}}"#, &mut || {}).unwrap();
     let preset = crate::options::presets::find(Some("words")).unwrap();
     let plan = crate::options::plan::text(preset, &options).unwrap();
     let mut sketch = Sketch::<1>::new(Width::W64);

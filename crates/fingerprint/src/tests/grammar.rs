@@ -2,9 +2,7 @@
 
 use super::{fields, of_row, of_text};
 use crate::hash::Width;
-use crate::options::grammar::{
-    RowOptions, parse_row, parse_text, parse_text_or_hint_row,
-};
+use crate::options::grammar::{RowOptions, parse_row, parse_text, parse_text_or_hint_row};
 use crate::options::{plan, presets};
 use crate::{Class, Error};
 

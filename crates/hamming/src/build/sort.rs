@@ -1,0 +1,405 @@
+//! Sorting the postings of a build, in memory or, when they do not fit, through runs on disk.
+//! Pure: the disk is behind [`Store`].
+
+#![forbid(unsafe_code)]
+
+use crate::key::{Key, Space};
+use simhash_base::bytes::{get_u16, get_u32, get_u64};
+use simhash_base::filed::{Filed, NO_SCOPE};
+use simhash_base::store::Store;
+use simhash_base::tid::Tid;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::marker::PhantomData;
+
+/// The scope of a posting that is being sorted: `u32`, or `()` where there are no scope columns,
+/// which saves a third of the memory.
+pub trait SortScope: Copy + Ord + 'static {
+    const HAS_SCOPE: bool;
+    /// Bytes of a posting in a run: fingerprint, scope if there is one, block, offset.
+    const BYTES: usize = if Self::HAS_SCOPE { 20 } else { 16 };
+    fn of(scope: u32) -> Self;
+    fn number(self) -> u32;
+}
+
+impl SortScope for () {
+    const HAS_SCOPE: bool = false;
+
+    fn of(_: u32) {}
+
+    fn number(self) -> u32 {
+        NO_SCOPE
+    }
+}
+
+impl SortScope for u32 {
+    const HAS_SCOPE: bool = true;
+
+    fn of(scope: u32) -> u32 {
+        scope
+    }
+
+    fn number(self) -> u32 {
+        self
+    }
+}
+
+/// A row of the table being indexed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Posting<S> {
+    /// The fingerprint (in runs: rotated).
+    pub bits: u64,
+    pub block: u32,
+    pub offset: u16,
+    pub scope: S,
+}
+
+impl<S: SortScope> Posting<S> {
+    /// A row; one without a fingerprint as 0.
+    pub fn new(row: Filed, tid: Tid) -> Posting<S> {
+        Posting {
+            bits: row.fingerprint.unwrap_or(0),
+            block: tid.block,
+            offset: tid.offset,
+            scope: S::of(row.scope),
+        }
+    }
+
+    /// The posting's place in its space, once it is rotated.
+    pub fn key(&self) -> Key {
+        Key {
+            scope: self.scope.number(),
+            rotated: self.bits,
+            tid: Tid {
+                block: self.block,
+                offset: self.offset,
+            },
+        }
+    }
+
+    /// The 16 bits by which postings are distributed: those that come first in their order.
+    fn digit(&self) -> usize {
+        match S::HAS_SCOPE {
+            true => (self.scope.number() >> 16) as usize,
+            false => usize::from(self.key().block_key()),
+        }
+    }
+}
+
+/// Sorts the postings of one space. They are distributed over their first 16 bits (one pass over
+/// `spare`): their keys, or the upper halves of their scopes. Then each range's few are sorted; a
+/// hot one costs a comparison sort of its own. `pause` is called now and then, in that sort too:
+/// many gigabytes take minutes.
+pub fn sort_for<S: SortScope>(
+    space: Space,
+    postings: &[Posting<S>],
+    spare: &mut Vec<Posting<S>>,
+    pause: &mut dyn FnMut(),
+) {
+    const RANGES: usize = 1 << 16;
+    let rotated = |p: &Posting<S>| Posting {
+        bits: space.rotate(p.bits),
+        ..*p
+    };
+    let mut ends = vec![0usize; RANGES + 1];
+    for chunk in postings.chunks(CHUNK) {
+        pause();
+        for p in chunk {
+            ends[rotated(p).digit() + 1] += 1;
+        }
+    }
+    for range in 0..RANGES {
+        ends[range + 1] += ends[range];
+    }
+    // What another space left in it need not be cleared: every posting is overwritten.
+    spare.resize(postings.len(), Posting::new(NOTHING, Tid::MIN));
+    let mut place = ends.clone();
+    for chunk in postings.chunks(CHUNK) {
+        pause();
+        for p in chunk {
+            let p = rotated(p);
+            let at = &mut place[p.digit()];
+            spare[*at] = p;
+            *at += 1;
+        }
+    }
+    for range in 0..RANGES {
+        pause();
+        sort_range(&mut spare[ends[range]..ends[range + 1]], pause);
+    }
+}
+
+/// A row that fills room until another one takes its place.
+const NOTHING: Filed = Filed {
+    scope: NO_SCOPE,
+    fingerprint: None,
+};
+
+/// Sorts the postings of one range.
+fn sort_range<S: SortScope>(postings: &mut [Posting<S>], pause: &mut dyn FnMut()) {
+    /// Fewer postings take some 50 ms, and counting comparisons makes their sort a tenth slower.
+    const HOT: usize = 1 << 18;
+    if postings.len() < HOT {
+        postings.sort_unstable_by_key(Posting::key);
+        return;
+    }
+    let mut comparisons = 0usize;
+    postings.sort_unstable_by(|a, b| {
+        comparisons += 1;
+        if comparisons.is_multiple_of(CHUNK) {
+            pause();
+        }
+        a.key().cmp(&b.key())
+    });
+}
+
+/// Sorted runs of one space in a store.
+pub struct Runs<F, S> {
+    store: F,
+    /// Where each run ends, in bytes.
+    ends: Vec<u64>,
+    scope: PhantomData<S>,
+}
+
+impl<F: Store, S: SortScope> Runs<F, S> {
+    pub fn new(store: F) -> Self {
+        Runs {
+            store,
+            ends: Vec::new(),
+            scope: PhantomData,
+        }
+    }
+
+    /// Adds one sorted run.
+    pub fn add(&mut self, sorted: &[Posting<S>]) {
+        let mut bytes = Vec::with_capacity(CHUNK * S::BYTES);
+        for chunk in sorted.chunks(CHUNK) {
+            bytes.clear();
+            for p in chunk {
+                bytes.extend(p.bits.to_ne_bytes());
+                if S::HAS_SCOPE {
+                    bytes.extend(p.scope.number().to_ne_bytes());
+                }
+                bytes.extend(p.block.to_ne_bytes());
+                bytes.extend(u32::from(p.offset).to_ne_bytes());
+            }
+            self.store.write(&bytes);
+        }
+        let start = self.ends.last().copied().unwrap_or(0);
+        self.ends.push(start + (sorted.len() * S::BYTES) as u64);
+    }
+
+    /// The store, with the runs' ends behind the runs: [`Runs::stored`] reads them.
+    pub fn into_store(mut self) -> F {
+        let count = self.ends.len() as u64;
+        for end in self.ends.iter().chain([&count]) {
+            self.store.write(&end.to_ne_bytes());
+        }
+        self.store
+    }
+
+    /// The runs in a store of `size` bytes that [`Runs::into_store`] returned; None if the store
+    /// does not look like one.
+    pub fn stored(mut store: F, size: u64) -> Option<Self> {
+        let mut number = |at: u64| {
+            let mut bytes = [0; END];
+            store.read(at, &mut bytes);
+            u64::from_ne_bytes(bytes)
+        };
+        let last = size.checked_sub(END as u64)?;
+        let start = last.checked_sub(number(last).checked_mul(END as u64)?)?;
+        let ends: Vec<u64> = (start..last).step_by(END).map(&mut number).collect();
+        let sound = ends.is_sorted() && ends.last().is_none_or(|end| *end == start);
+        sound.then_some(Runs {
+            store,
+            ends,
+            scope: PhantomData,
+        })
+    }
+}
+
+/// Bytes of a run's stored end.
+const END: usize = size_of::<u64>();
+
+/// Merges all runs, giving each posting's key to `emit` in order; `memory` bytes are shared by the
+/// runs' read buffers.
+pub fn merge<F: Store, S: SortScope>(
+    mut all: Vec<Runs<F, S>>,
+    memory: usize,
+    mut emit: impl FnMut(Key),
+) {
+    let count: usize = all.iter().map(|runs| runs.ends.len()).sum();
+    let share = (memory / S::BYTES / count.max(1)).clamp(64, CHUNK);
+    let mut readers: Vec<RunReader> = Vec::with_capacity(count);
+    for (store, runs) in all.iter().enumerate() {
+        let mut at = 0;
+        for &end in &runs.ends {
+            let buffer = Vec::new();
+            readers.push(RunReader {
+                store,
+                at,
+                end,
+                buffer,
+            });
+            at = end;
+        }
+    }
+    let mut heads = BinaryHeap::with_capacity(count);
+    for (i, reader) in readers.iter_mut().enumerate() {
+        let head = reader.next(&mut all, share);
+        heads.extend(head.map(|key| Reverse((key, i))));
+    }
+    while let Some(mut head) = heads.peek_mut() {
+        let Reverse((key, i)) = *head;
+        emit(key);
+        match readers[i].next(&mut all, share) {
+            // Replaces the old head: one sift-down, where a pop and a push would be two.
+            Some(next) => *head = Reverse((next, i)),
+            None => {
+                PeekMut::pop(head);
+            }
+        }
+    }
+}
+
+/// Postings that are written, or at most read, at a time; or compared between two pauses.
+const CHUNK: usize = 16_384;
+
+/// Reads one run.
+struct RunReader {
+    /// Which of the stores.
+    store: usize,
+    at: u64,
+    end: u64,
+    /// Keys read ahead, last first.
+    buffer: Vec<Key>,
+}
+
+impl RunReader {
+    fn next<F: Store, S: SortScope>(
+        &mut self,
+        all: &mut [Runs<F, S>],
+        share: usize,
+    ) -> Option<Key> {
+        if self.buffer.is_empty() && self.at < self.end {
+            let length = ((self.end - self.at) as usize).min(share * S::BYTES);
+            let mut bytes = vec![0; length];
+            all[self.store].store.read(self.at, &mut bytes);
+            self.at += length as u64;
+            self.buffer
+                .extend(bytes.chunks_exact(S::BYTES).rev().map(decode::<S>));
+        }
+        self.buffer.pop()
+    }
+}
+
+fn decode<S: SortScope>(bytes: &[u8]) -> Key {
+    let (scope, tid) = match S::HAS_SCOPE {
+        true => (get_u32(bytes, 8), 12),
+        false => (NO_SCOPE, 8),
+    };
+    Key {
+        scope,
+        rotated: get_u64(bytes, 0),
+        tid: Tid {
+            block: get_u32(bytes, tid),
+            offset: get_u16(bytes, tid + 4),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_sort_of_one_hot_key_pauses() {
+        let rows = 1 << 18;
+        let scattered = |i: usize| (i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 16;
+        let row = |i| Filed {
+            scope: NO_SCOPE,
+            fingerprint: Some(scattered(i)),
+        };
+        let postings: Vec<Posting<()>> =
+            (0..rows).map(|i| Posting::new(row(i), Tid::MIN)).collect();
+        let pauses = |space| {
+            let (mut spare, mut pauses) = (Vec::new(), 0);
+            sort_for(space, &postings, &mut spare, &mut || pauses += 1);
+            assert!(spare.is_sorted_by_key(Posting::key));
+            pauses
+        };
+        // Block 0 is one key, block 3 many.
+        let (hot, spread) = (pauses(Space::of_block(0)), pauses(Space::of_block(3)));
+        assert!(
+            hot > spread + 20,
+            "{hot} pauses, {spread} without a hot key"
+        );
+    }
+
+    fn merged_equals_sorted<S: SortScope>(
+        raw: &[(u64, u32)],
+        (run, stores): (usize, usize),
+        space: Space,
+        memory: usize,
+        few: bool,
+    ) -> Result<(), TestCaseError> {
+        let row = |(bits, block): &(u64, u32)| Filed {
+            scope: if S::HAS_SCOPE {
+                (block % 3) << 15
+            } else {
+                NO_SCOPE
+            },
+            fingerprint: Some(if few {
+                bits & 0x0001_0003_0000_0001
+            } else {
+                *bits
+            }),
+        };
+        let rows: Vec<(Filed, Tid)> = (raw.iter().enumerate())
+            .map(|(i, raw)| {
+                let (block, offset) = (raw.1, (i % 2000) as u16 + 1);
+                (row(raw), Tid { block, offset })
+            })
+            .collect();
+        let postings: Vec<Posting<S>> = rows
+            .iter()
+            .map(|(row, tid)| Posting::new(*row, *tid))
+            .collect();
+        let mut all: Vec<Runs<Vec<u8>, S>> = (0..stores).map(|_| Runs::new(Vec::new())).collect();
+        let mut spare = Vec::new();
+        for (i, chunk) in postings.chunks(run).enumerate() {
+            sort_for(space, chunk, &mut spare, &mut || ());
+            all[i % stores].add(&spare);
+        }
+        // As one participant of a build leaves its runs to another.
+        let stored = all.into_iter().map(|runs| {
+            let bytes = runs.into_store();
+            let size = bytes.len() as u64;
+            Runs::<_, S>::stored(bytes, size).unwrap()
+        });
+        let mut merged = Vec::new();
+        merge(stored.collect(), memory, |key| merged.push(key));
+        let mut wanted: Vec<Key> = rows
+            .iter()
+            .map(|(row, tid)| space.key(*row, *tid))
+            .collect();
+        wanted.sort();
+        prop_assert_eq!(merged, wanted);
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn runs_merge_into_sorted_order(
+            raw in prop::collection::vec((any::<u64>(), 0u32..50), 0..3000),
+            run in 1usize..700, b in 0usize..4, memory in 0usize..200_000, few: bool,
+            stores in 1usize..4,
+        ) {
+            let space = Space::of_block(b);
+            merged_equals_sorted::<()>(&raw, (run, stores), space, memory, few)?;
+            merged_equals_sorted::<u32>(&raw, (run, stores), space, memory, few)?;
+        }
+    }
+}

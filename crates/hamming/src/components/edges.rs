@@ -1,0 +1,178 @@
+//! Pairs that may be more than memory holds: a list, in memory and in a temporary file. Pure; the
+//! server is behind [`Host`].
+
+#![forbid(unsafe_code)]
+
+use simhash_base::bytes::get_u32;
+use simhash_base::store::Store;
+use std::collections::TryReserveError;
+
+/// What grouping needs of its caller: temporary files, a time to be cancelled.
+pub trait Host {
+    type File: Store;
+    /// Makes a temporary file.
+    fn file(&mut self) -> Self::File;
+    /// Called for every few pairs or rows; may unwind.
+    fn pause(&mut self);
+}
+
+/// Two classes of rows that are near-duplicates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Edge {
+    pub a: u32,
+    pub b: u32,
+    pub distance: u32,
+}
+
+pub(super) const EDGE: usize = size_of::<Edge>();
+/// Edges that are written and read at a time: at least, where a sort has many runs, and at most.
+pub(super) const LEAST: usize = 64;
+pub(super) const MOST: usize = 1024;
+
+/// A list of edges, of which so many are in memory and the others in a file.
+pub struct Edges<F> {
+    pub(super) held: Vec<Edge>,
+    pub(super) limit: usize,
+    /// The file, which has the first `filed` edges.
+    pub(super) file: Option<F>,
+    pub(super) filed: u64,
+}
+
+impl<F: Store> Edges<F> {
+    /// In `memory` bytes.
+    pub fn new(memory: usize) -> Self {
+        Edges {
+            held: Vec::new(),
+            limit: (memory / EDGE).max(LEAST),
+            file: None,
+            filed: 0,
+        }
+    }
+
+    pub fn count(&self) -> u64 {
+        self.filed + self.held.len() as u64
+    }
+
+    /// Adds an edge, before the first one is read.
+    pub fn add(
+        &mut self,
+        edge: Edge,
+        host: &mut impl Host<File = F>,
+    ) -> Result<(), TryReserveError> {
+        if self.is_full() {
+            self.spill(host);
+        }
+        if self.held.len() == self.held.capacity() {
+            let more = self.held.len().max(MOST).min(self.limit - self.held.len());
+            self.held.try_reserve_exact(more)?;
+        }
+        self.held.push(edge);
+        Ok(())
+    }
+
+    /// Does memory hold no more edges?
+    pub(super) fn is_full(&self) -> bool {
+        self.held.len() == self.limit
+    }
+
+    /// Takes the edges out of memory.
+    pub(super) fn spill(&mut self, host: &mut impl Host<File = F>) {
+        let file = self.file.get_or_insert_with(|| host.file());
+        for some in self.held.chunks(MOST) {
+            let mut bytes = [0; MOST * EDGE];
+            for (bytes, edge) in bytes.chunks_exact_mut(EDGE).zip(some) {
+                bytes[..4].copy_from_slice(&edge.a.to_ne_bytes());
+                bytes[4..8].copy_from_slice(&edge.b.to_ne_bytes());
+                bytes[8..].copy_from_slice(&edge.distance.to_ne_bytes());
+            }
+            file.write(&bytes[..some.len() * EDGE]);
+        }
+        self.filed += self.held.len() as u64;
+        self.held.clear();
+    }
+
+    /// Shows every edge.
+    pub fn for_each<H: Host<File = F>>(
+        &mut self,
+        host: &mut H,
+        mut each: impl FnMut(&mut H, Edge) -> Result<(), TryReserveError>,
+    ) -> Result<(), TryReserveError> {
+        let mut some = Vec::new();
+        if let Some(file) = &mut self.file {
+            some.try_reserve_exact(MOST)?;
+            for at in (0..self.filed).step_by(MOST) {
+                read(file, at, (self.filed - at).min(MOST as u64), &mut some);
+                for edge in &some {
+                    host.pause();
+                    each(host, *edge)?;
+                }
+            }
+        }
+        for edge in &self.held {
+            host.pause();
+            each(host, *edge)?;
+        }
+        Ok(())
+    }
+
+    /// Changes every edge.
+    pub fn map<H: Host<File = F>>(
+        mut self,
+        host: &mut H,
+        change: impl Fn(Edge) -> Edge,
+    ) -> Result<Self, TryReserveError> {
+        if self.file.is_none() {
+            for edge in &mut self.held {
+                host.pause();
+                *edge = change(*edge);
+            }
+            return Ok(self);
+        }
+        let mut changed = Edges::new(self.limit * EDGE);
+        self.for_each(host, |host, edge| changed.add(change(edge), host))?;
+        Ok(changed)
+    }
+}
+
+/// Reads so many edges from edge `at` on; there is room for them.
+pub(super) fn read(file: &mut impl Store, at: u64, count: u64, edges: &mut Vec<Edge>) {
+    edges.clear();
+    let mut bytes = [0; MOST * EDGE];
+    let bytes = &mut bytes[..count as usize * EDGE];
+    file.read(at * EDGE as u64, bytes);
+    edges.extend(bytes.chunks_exact(EDGE).map(|bytes| Edge {
+        a: get_u32(bytes, 0),
+        b: get_u32(bytes, 4),
+        distance: get_u32(bytes, 8),
+    }));
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// Files in memory.
+    pub struct InMemory<'p> {
+        pub pause: &'p mut dyn FnMut(),
+        pub files: usize,
+    }
+
+    impl<'p> InMemory<'p> {
+        pub fn new(pause: &'p mut dyn FnMut()) -> Self {
+            InMemory { pause, files: 0 }
+        }
+    }
+
+    impl Host for InMemory<'_> {
+        type File = Vec<u8>;
+
+        fn file(&mut self) -> Vec<u8> {
+            self.files += 1;
+            Vec::new()
+        }
+
+        fn pause(&mut self) {
+            (self.pause)();
+        }
+    }
+}
