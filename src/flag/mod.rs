@@ -1,7 +1,7 @@
 //! The trigger `simhash_flag_duplicate()`: it looks for a near-duplicate of a new row, and marks,
 //! refuses or discards the row that has one.
 //!
-//! [`options`] are its arguments, `columns` what they name, `flagged_table` is what the trigger
+//! `simhash_trigger::flag_options` are its arguments, `columns` what they name, `flagged_table` is what the trigger
 //! knows of its table, `search_query` has the queries, `near_duplicate` finds by them the row to
 //! tell of, `locked_tables` says in which tables it locks, `made_by` warns of fingerprints that were
 //! made differently, `moves` knows rows that an UPDATE moves to another partition, `trigger` decides

@@ -3,10 +3,10 @@
 //! columns for it. README.md in this folder
 //! explains layout, locking, WAL and why it is exact.
 //!
-//! What lives here: [`key`] (what is ordered), [`page`] (formats), [`search`], [`build`] and
-//! [`check`], each a folder; `handler` has the callbacks that the server knows, the other files are
-//! one role of an access method each. What must not: raw pages, buffers or WAL (they are behind
-//! `pg`), and anything about how a fingerprint was made.
+//! What lives here: [`search`], [`build`] and [`check`], each a folder; `handler` has the callbacks
+//! that the server knows, the other files are one role of an access method each. Page formats and
+//! the plan of a search are in `simhash_hamming`; raw pages, buffers and WAL are behind `simhash_pg`.
+//! Nothing here knows how a fingerprint was made.
 pub mod build;
 pub mod check;
 mod corrupt;

@@ -15,6 +15,11 @@
     clippy::unnecessary_cast,
     reason = "constants have other types on other majors"
 )]
+#![allow(
+    clippy::len_without_is_empty,
+    clippy::new_without_default,
+    reason = "only this workspace uses the crate, and needs neither"
+)]
 
 pub mod am;
 pub mod catalog;

@@ -2,7 +2,7 @@
 //!
 //! Two forms. [`row`] answers one row: what it leaves ([`departure`]) and what it joins
 //! ([`arrival`]). [`batch`] answers a statement by its transition tables, and a TRUNCATE.
-//! [`options`] are the arguments, `cluster_table` is what is written to, `scopes` what `within=`
+//! `simhash_trigger::cluster_options` are the arguments, `cluster_table` is what is written to, `scopes` what `within=`
 //! adds. The texts of the queries: `statement` for a row, `batch_statement` and `union_statement` for
 //! a statement, `members` for the members of clusters. `large_batch` answers statements that store
 //! many rows by a search of the whole table. `regroup` computes clusters anew, `settled` remembers
