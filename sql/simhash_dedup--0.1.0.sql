@@ -910,7 +910,8 @@ CREATE TABLE simhash_catalog.config (
 	name text PRIMARY KEY CHECK (name OPERATOR(pg_catalog.<>) ''),
 	digest text NOT NULL CHECK (digest OPERATOR(pg_catalog.~) '^[0-9a-f]{64}$'),
 	dropped boolean NOT NULL DEFAULT false,
-	options jsonb,
+	-- As text: jsonb has another order of keys in another encoding of the database.
+	options text,
 	preset text,
 	words text,
 	stop_words text,
@@ -957,23 +958,6 @@ GRANT SELECT ON ALL TABLES IN SCHEMA simhash_catalog TO PUBLIC;
 -- AUTHORIZATION pg_database_owner, which only a superuser can restore.
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA simhash_catalog TO pg_database_owner;
 
--- Keys of objects in the order of their bytes in UTF-8: jsonb orders them in the encoding of the database.
-CREATE FUNCTION simhash_catalog.canonical(value jsonb) RETURNS text
-LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-	RETURN CASE jsonb_typeof($1)
-		WHEN 'object' THEN (SELECT concat('{', string_agg(concat(to_jsonb(e.key), ':',
-				CASE WHEN jsonb_typeof(e.value) IN ('object', 'array') THEN simhash_catalog.canonical(e.value)
-					ELSE e.value::text END), ',' ORDER BY convert_to(e.key, 'UTF8')), '}')
-			FROM jsonb_each($1) AS e)
-		WHEN 'array' THEN (SELECT concat('[', string_agg(
-				CASE WHEN jsonb_typeof(e.value) IN ('object', 'array') THEN simhash_catalog.canonical(e.value)
-					ELSE e.value::text END, ',' ORDER BY e.place), ']')
-			FROM jsonb_array_elements($1) WITH ORDINALITY AS e (value, place))
-		ELSE $1::text END;
-END $$;
-COMMENT ON FUNCTION simhash_catalog.canonical(jsonb) IS 'one text for the same JSON, whatever the encoding of the database';
-
 CREATE FUNCTION simhash_catalog.list_digest(documents bigint, terms text[], about text[]) RETURNS text
 LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'simhash_list_digest';
 COMMENT ON FUNCTION simhash_catalog.list_digest(bigint, text[], text[]) IS
@@ -986,8 +970,8 @@ COMMENT ON FUNCTION simhash_catalog.list_fault(bigint, text[], text[]) IS
 
 CREATE FUNCTION simhash_catalog.digest_of(config simhash_catalog.config) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT encode(sha256(convert_to(simhash_catalog.canonical(
-		jsonb_build_array($1.options, $1.preset, $1.words, $1.stop_words, $1.frequencies)), 'UTF8')), 'hex')
+	SELECT encode(sha256(convert_to(
+		jsonb_build_array($1.options, $1.preset, $1.words, $1.stop_words, $1.frequencies)::text, 'UTF8')), 'hex')
 $$;
 COMMENT ON FUNCTION simhash_catalog.digest_of(simhash_catalog.config) IS
 	'SHA-256 of all that a configuration means, the same on every server';
@@ -1056,7 +1040,7 @@ DECLARE
 BEGIN
 	PERFORM simhash_catalog.hide_context();
 	IF NOT NEW.dropped THEN
-		PERFORM simhash_catalog.check_options(NEW.options, NEW.preset, NEW.words IS NOT NULL, NEW.frequencies IS NOT NULL);
+		PERFORM simhash_catalog.check_options(NEW.options::jsonb, NEW.preset, NEW.words IS NOT NULL, NEW.frequencies IS NOT NULL);
 	END IF;
 	IF NEW.dropped AND num_nonnulls(NEW.options, NEW.preset, NEW.words, NEW.stop_words, NEW.frequencies) > 0
 		OR NOT NEW.dropped AND (NEW.options IS NULL OR NEW.digest IS DISTINCT FROM simhash_catalog.digest_of(NEW))
@@ -1206,8 +1190,8 @@ BEGIN
 	PERFORM simhash_catalog.hide_context();
 	IF $1 IS NULL OR $6 IS NULL THEN
 		RAISE EXCEPTION 'arguments "name" and "min_documents" must not be NULL' USING ERRCODE = 'null_value_not_allowed';
-	ELSIF $1 = '' THEN
-		RAISE EXCEPTION 'name of a configuration must not be empty' USING ERRCODE = 'invalid_name';
+	ELSIF length($1) NOT BETWEEN 1 AND 200 THEN
+		RAISE EXCEPTION 'name of a configuration must have 1 to 200 characters, not %', length($1) USING ERRCODE = 'invalid_name';
 	ELSIF $3 IS NOT NULL AND array_dims($3) IS DISTINCT FROM array_dims($2) THEN
 		RAISE EXCEPTION 'argument "tags" must have one tag for each of "words"' USING ERRCODE = 'array_subscript_error';
 	ELSIF ($4 IS NULL) <> ($5 IS NULL) THEN
@@ -1239,7 +1223,6 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	made simhash_catalog.config;
 	basis simhash_catalog.config;
-	list simhash_catalog.content;
 	whole simhash_catalog.content;
 	stop simhash_catalog.content;
 	counted simhash_catalog.content;
@@ -1266,8 +1249,8 @@ BEGIN
 	IF fault IS NOT NULL THEN
 		RAISE EXCEPTION 'invalid words for configuration "%"', $1 USING ERRCODE = 'invalid_parameter_value', DETAIL = fault;
 	END IF;
-	made := ROW($1, '', false, coalesce($2, basis.options, '{}'), coalesce($3, basis.preset), whole.digest, stop.digest, NULL);
-	PERFORM simhash_catalog.check_options(made.options, made.preset, made.words IS NOT NULL,
+	made := ROW($1, '', false, coalesce($2::text, basis.options, '{}'), coalesce($3, basis.preset), whole.digest, stop.digest, NULL);
+	PERFORM simhash_catalog.check_options(made.options::jsonb, made.preset, made.words IS NOT NULL,
 		$7 IS NOT NULL OR basis.frequencies IS NOT NULL);
 	IF $7 IS NOT NULL THEN
 		counted := simhash_catalog.count_terms($1, $7, $8, whole.terms, $9);
@@ -1275,9 +1258,9 @@ BEGIN
 		RAISE EXCEPTION 'the frequencies of configuration "%" were counted with other words', $10
 			USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Count again: give idf_relation and idf_column.';
 	END IF;
-	SELECT w INTO fault FROM unnest($11) AS w
-	WHERE w <> ALL (coalesce(counted.terms, '{}')) AND NOT EXISTS (SELECT FROM simhash_catalog.content AS c
-		WHERE c.digest IN (basis.words, basis.stop_words, basis.frequencies) AND w = ANY (c.terms)) LIMIT 1;
+	SELECT w INTO fault FROM unnest($11) AS w EXCEPT (SELECT unnest(counted.terms) UNION ALL
+		SELECT unnest(c.terms) FROM simhash_catalog.content AS c
+		WHERE c.digest IN (basis.words, basis.stop_words, basis.frequencies)) LIMIT 1;
 	IF FOUND THEN
 		RAISE EXCEPTION 'there is no word "%" to leave out', fault USING ERRCODE = 'undefined_object';
 	END IF;
@@ -1287,9 +1270,10 @@ BEGIN
 	made.digest := simhash_catalog.digest_of(made);
 	-- Locked only now if there is no base: other sessions may add configurations while this one counts.
 	PERFORM simhash_catalog.check_writer(false, true);
-	FOREACH list IN ARRAY ARRAY[whole, stop, counted] LOOP
-		INSERT INTO simhash_catalog.content SELECT list.* WHERE list.digest IS NOT NULL;
-	END LOOP;
+	-- By their columns: as rows all of them would be copied.
+	INSERT INTO simhash_catalog.content SELECT l.* FROM (VALUES
+		(whole.digest, whole.documents, whole.terms, whole.about), (stop.digest, stop.documents, stop.terms, stop.about),
+		(counted.digest, counted.documents, counted.terms, counted.about)) AS l (digest) WHERE l.digest IS NOT NULL;
 	INSERT INTO simhash_catalog.config SELECT made.*;
 	RETURN made.digest;
 END $$;

@@ -36,6 +36,8 @@ SELECT simhash64_named_text('库区移民', 'verbs') = simhash64('移民', prese
 -- Two configurations have one list, whatever the order of its words.
 SELECT simhash_create_config('places too', '{}', 'plain', ARRAY['street lamp', '丹江口库区移民']) IS NOT NULL AS stored;
 SELECT count(*), count(DISTINCT words) FROM simhash_catalog.config WHERE name LIKE 'places%';
+SELECT simhash_create_config('same twice', preset => 'plain', words => '{word}', stop_words => '{word}') IS NOT NULL AS stored;
+SELECT words = stop_words AS one_list, digest = simhash_config_digest(name) AS whole FROM simhash_catalog.config WHERE name = 'same twice';
 
 -- Frequencies: counts against SQL's own.
 CREATE TABLE corpus (id int, body text);
@@ -149,6 +151,7 @@ SELECT f.* FROM unnest(ARRAY[
 	$$SELECT simhash64_named('text', 'body')$$,
 	$$SELECT simhash_config_digest('nope')$$,
 	$$SELECT simhash_create_config('')$$,
+	$$SELECT simhash_create_config(repeat('x', 201))$$,
 	$$SELECT simhash_create_config(NULL)$$,
 	$$SELECT simhash_create_config('bad', '{"$nonsense": 1}')$$,
 	$$SELECT simhash_create_config('bad', preset => 'nope')$$,
@@ -164,6 +167,7 @@ SELECT f.* FROM unnest(ARRAY[
 	$$SELECT simhash_create_config('bad', base => 'rare', words => '{a b}')$$,
 	$$SELECT simhash_create_config('bad', base => 'rare words', without => '{filler filler}')$$,
 	$$SELECT simhash_create_config('bad', base => 'places', without => '{Street Lamp}')$$,
+	$$SELECT simhash_create_config('bad', base => 'rare', without => '{the,NULL}')$$,
 	$$SELECT simhash_create_config('bad', preset => 's2', idf_relation => 'corpus', idf_column => 'nope')$$,
 	$$SELECT simhash_create_config('bad', preset => 's2', idf_relation => 'corpus', idf_column => 'id')$$,
 	$$SELECT simhash_create_config('bad', preset => 's2', idf_relation => 'seen_types', idf_column => 'letters')$$,

@@ -99,6 +99,7 @@ $node->safe_psql('from_here', <<'SQL');
 CREATE TABLE doc AS SELECT 'the lamp in 幸福路 is dark ' || i AS body FROM generate_series(1, 9) AS i;
 SELECT simhash_create_config('petition', '{"tf": "log", "cue_words": ["幸福", "a\nb"]}', preset => 's2', words => ARRAY['幸福路', E'tab\tand "quote"', '\back'],
 	tags => '{ns,NULL,v}', stop_words => '{the,的}', idf_relation => 'doc', idf_column => 'body');
+SELECT simhash_create_config('row', '{"路": 1, "lamp": 2, "灯灯": 3}', preset => 'plain');
 SQL
 $node->safe_psql('to_there', q{SET client_encoding = 'UTF8'; SELECT simhash_create_config('other', preset => 's0', stop_words => '{的,the}')});
 $node->safe_psql('from_here', join "\n", @copies[0, 1]);
@@ -109,6 +110,12 @@ for my $time ('copied', 'copied again')
 	is($node->safe_psql('to_there', "SET client_encoding = 'UTF8'; $asks"), $node->safe_psql('from_here', $asks), "$time: the same digest and fingerprint");
 }
 is($node->safe_psql('to_there', 'SELECT count(*) FROM simhash_catalog.content'), 3, 'both have one list of stop words');
+# The keys of its options have another order in jsonb of the other encoding.
+my $row_asks = q{SELECT simhash_config_digest('row'), simhash64_named(r, 'row') FROM (VALUES ('a', 'b', 'c')) AS r ("路", lamp, "灯灯")};
+$node->safe_psql('from_here', $copies[1] =~ s/'petition'/'row'/r);
+$node->safe_psql('to_there', "SET client_encoding = 'UTF8';\n$copies[3]");
+is($node->safe_psql('to_there', "SET client_encoding = 'UTF8'; $row_asks"), $node->safe_psql('from_here', $row_asks), 'columns of other names: the same');
+$node->safe_psql('from_here', $copies[1]);
 $node->safe_psql('to_there', q{SELECT simhash_drop_config('petition')});
 $node->safe_psql('to_there', "SET client_encoding = 'UTF8';\n" . join "\n", @copies[2, 3]);
 is($node->safe_psql('to_there', "SET client_encoding = 'UTF8'; $asks"), $node->safe_psql('from_here', $asks), 'dropped and copied: the same again');

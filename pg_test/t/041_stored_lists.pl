@@ -1,5 +1,5 @@
-# Large stored lists: words, stop words, frequencies. Loading them can be cancelled, takes memory in proportion to
-# the words and raises an ERROR when memory is short; look-ups take no longer than in a small list.
+# Large stored lists: words, stop words, frequencies. Creating and loading them can be cancelled and takes memory in
+# proportion to the words, loading raises an ERROR when memory is short; look-ups take no longer than in a small list.
 use strict;
 use warnings;
 use SimhashTest;
@@ -74,6 +74,59 @@ for my $list (sort keys %small)
 	is($session->query_safe('SELECT pg_backend_pid()'), $pid, "$list: the backend is still the same");
 	$session->quit;
 }
+
+# What a session keeps of a list, 8 MB, beside what it has read it from.
+my $keeper = $node->background_psql('postgres', on_error_stop => 0);
+my $its_pid = (split /\n/, $keeper->query_safe("SELECT simhash64_named_text('词典', 'small'); SELECT pg_backend_pid()"))[-1];
+SKIP:
+{
+	skip 'no /proc', 1 unless -r "/proc/$its_pid/status";
+	my $kept = sub { (slurp_file("/proc/$its_pid/status") =~ /^RssAnon:\s+(\d+) kB/m)[0] };
+	my $before = $kept->();
+	$keeper->query_safe("SELECT simhash64_named_text('a', 'words1')");
+	my $more = $kept->() - $before;
+	note "kept: $more kB";
+	cmp_ok($more, '<', 15_000, 'a session keeps little more than the words (kB)');
+}
+$keeper->quit;
+
+# Created anew: what a backend takes at most, and what is left when it is cancelled.
+my %made = (
+	words => "preset => 's2', words => (SELECT array_agg('made' || i) FROM generate_series(1, $words) AS i)",
+	based => "base => 'words1', words => '{another}'",
+	counted => q{preset => 's2', idf_relation => 'corpus', idf_column => 'body'});
+my %most = (words => 90_000, based => 58_000, counted => 120_000);
+my $creates = sub { "SELECT length(simhash_create_config('made $_[0]', $made{$_[0]}))" };
+for my $list (sort keys %made)
+{
+	my ($code, $out, $error) = $node->psql('postgres', "SET statement_timeout = 100;\n" . $creates->($list));
+	like($error, qr/canceling statement due to statement timeout/, "$list: creating is cancelled");
+	is($node->safe_psql('postgres', "SELECT count(*) FROM simhash_catalog.config WHERE name = 'made $list'"), 0, "$list: and nothing is there");
+	my $session = $node->background_psql('postgres', on_error_stop => 0);
+	my $pid = (split /\n/, $session->query_safe("SET client_min_messages = warning; SELECT simhash64_named_text('词典', 'small'); SELECT pg_backend_pid()"))[-1];
+	SKIP:
+	{
+		skip 'no /proc', 1 unless -r "/proc/$pid/status";
+		my $peak = sub { (slurp_file("/proc/$pid/status") =~ /^VmHWM:\s+(\d+) kB/m)[0] };
+		my $before = $peak->();
+		$session->query_safe($creates->($list));
+		cmp_ok($peak->() - $before, '<', $most{$list}, "$list: created in little memory (kB)");
+	}
+	$session->quit;
+	$node->safe_psql('postgres', "SELECT simhash_drop_config('made $list')");
+}
+
+# A table of several steps: each row is counted once, and NOTICEs say how far it is.
+$node->safe_psql('postgres', q{CREATE TABLE tall WITH (fillfactor = 10) AS
+	SELECT i, 'a' || i % 97 || ' b' || i % 101 || repeat(' fill', 150) AS body FROM generate_series(1, 4500) AS i});
+my ($code, $out, $notices) = $node->psql('postgres', q{SELECT simhash_create_config('tall', preset => 's2', idf_relation => 'tall', idf_column => 'body')});
+like(join(' ', $notices =~ /: (\d+) of \d+ pages of public\.tall/g), qr/^2000 4000 4[5-9]\d\d$/, 'progress by pages');
+is($node->safe_psql('postgres', <<'SQL'), '4500|199|0', 'the counts of several steps');
+SELECT documents, count(*), count(*) FILTER (WHERE t.about::bigint IS DISTINCT FROM n.n) FROM (
+	SELECT c.documents, u.* FROM simhash_catalog.config AS f JOIN simhash_catalog.content AS c ON c.digest = f.frequencies,
+		unnest(c.terms, c.about) AS u (term, about) WHERE f.name = 'tall') AS t
+FULL JOIN (SELECT w, count(DISTINCT i) AS n FROM tall, regexp_split_to_table(body, ' ') AS w GROUP BY w) AS n ON n.w = t.term GROUP BY documents;
+SQL
 
 $node->stop;
 done_testing();

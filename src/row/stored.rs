@@ -23,6 +23,7 @@ use simhash_fingerprint::text::word_list::{GatheredWords, WordList};
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::to_utf8;
 use simhash_pg::process::error::{raise_with_hint, report};
+use simhash_pg::process::memory::give_back_freed;
 use simhash_pg::process::snapshot::Seen;
 use simhash_pg::spi::text_query::query;
 use simhash_pg::sql::fmgr::Args;
@@ -239,7 +240,12 @@ fn shared<T>(
             .find(|list| list.0 == digest)
             .map(|list| list.1.clone())
     });
-    let list = known.unwrap_or_else(|| Arc::new(load(&digest)));
+    let list = known.unwrap_or_else(|| {
+        let list = Arc::new(load(&digest));
+        // The server read the whole list at once.
+        give_back_freed();
+        list
+    });
     (digest, list)
 }
 

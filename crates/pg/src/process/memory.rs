@@ -38,6 +38,19 @@ pub fn or_out_of_memory<T>(result: Result<T, std::collections::TryReserveError>)
     result.unwrap_or_else(|_| super::error::raise(ERRCODE_OUT_OF_MEMORY, "out of memory"))
 }
 
+/// Gives memory back to the system that the C library keeps after large pieces were freed: for what
+/// a session does once and holds the result of. Only glibc has such a function.
+pub fn give_back_freed() {
+    #[cfg(target_env = "gnu")]
+    {
+        unsafe extern "C" {
+            fn malloc_trim(pad: usize) -> std::ffi::c_int;
+        }
+        // SAFETY: glibc's function takes any number, and looks only at memory that is free.
+        unsafe { malloc_trim(0) };
+    }
+}
+
 /// Runs `f` in a memory context of its own, and frees what the server has allocated in it: for a
 /// step that one call of a function repeats many times. The result must not point into it.
 pub fn in_scratch<R>(f: impl FnOnce() -> R) -> R {
