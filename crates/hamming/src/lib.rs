@@ -19,5 +19,6 @@ pub mod pairs;
 pub mod report;
 pub mod routes;
 pub mod row_bitmap;
+pub mod runs;
 pub mod search;
 pub mod selectivity;

@@ -13,12 +13,14 @@ use super::output::{BuildCounts, BuildOutput, Progress, phase, write_meta};
 use super::spool::Spool;
 use pgrx::{pg_guard, pg_sys};
 use simhash_hamming::build::load::{BuildOptions, Loaded, Loader};
-use simhash_hamming::build::sort::{Runs, SortScope, merge};
+use simhash_hamming::build::sort::{Posting, SortScope, merge};
 use simhash_hamming::key::{BLOCKS, SPACES, Space};
+use simhash_hamming::runs::Runs;
 use simhash_pg::am::build::{Build, set_phase, set_rows_total};
 use simhash_pg::am::parallel::{Leader, Member, run_worker};
 use simhash_pg::am::scan::random_u64;
 use simhash_pg::page::bulk::{BulkWriter, Fork};
+use simhash_pg::process::memory::or_out_of_memory;
 use simhash_pg::process::temp_file::damaged_temporary_file;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
@@ -222,7 +224,7 @@ fn load_spaces(member: &Member<Board>) {
 
 fn load_space<S: SortScope>(member: &Member<Board>, space: Space, output: &mut BuildOutput) {
     let board = member.board();
-    let all_runs: Vec<Runs<_, S>> = (0..=MAX_WORKERS)
+    let all_runs: Vec<Runs<_, Posting<S>>> = (0..=MAX_WORKERS)
         .filter(|i| board.left_runs[*i].load(Ordering::SeqCst))
         .map(|i| {
             let name = file_name(space, i);
@@ -232,7 +234,7 @@ fn load_space<S: SortScope>(member: &Member<Board>, space: Space, output: &mut B
         })
         .collect();
     let mut loader = Loader::new(output, space, board.stamp, board.options);
-    merge(all_runs, board.memory / 2, |key| loader.push(key));
+    or_out_of_memory(merge(all_runs, board.memory / 2, |key| loader.push(key)));
     board.loaded[space.index()].set(&loader.finish());
     board.spaces_done.fetch_add(1, Ordering::SeqCst);
 }

@@ -5,9 +5,10 @@
 use super::spool::sort;
 use simhash_base::filed::Filed;
 use simhash_base::tid::Tid;
-use simhash_hamming::build::sort::{Posting, Runs, merge};
+use simhash_hamming::build::sort::{Posting, merge};
 use simhash_hamming::key::{Key, Space};
-use simhash_pg::process::memory::push_within;
+use simhash_hamming::runs::Runs;
+use simhash_pg::process::memory::{or_out_of_memory, push_within};
 use simhash_pg::process::temp_file::TempFile;
 
 /// Rows to be sorted into the order of a key space.
@@ -18,7 +19,7 @@ pub struct Sorter {
     /// Rows that fit half of the memory; the other half is the sort's target.
     limit: usize,
     memory: usize,
-    runs: Option<Runs<TempFile<'static>, u32>>,
+    runs: Option<Runs<TempFile<'static>, Posting<u32>>>,
 }
 
 impl Sorter {
@@ -57,7 +58,7 @@ impl Sorter {
         match self.runs {
             Some(runs) => {
                 (self.rows, self.spare) = (Vec::new(), Vec::new());
-                merge(vec![runs], self.memory, emit);
+                or_out_of_memory(merge(vec![runs], self.memory, emit));
             }
             None if self.rows.is_empty() => {}
             None => {

@@ -6,10 +6,11 @@ use super::output::BuildOutput;
 use simhash_base::filed::Filed;
 use simhash_base::tid::Tid;
 use simhash_hamming::build::load::{BuildOptions, Loaded, Loader};
-use simhash_hamming::build::sort::{Posting, Runs, SortScope, merge, sort_for};
+use simhash_hamming::build::sort::{Posting, SortScope, merge, sort_for};
 use simhash_hamming::key::{SPACES, Space};
+use simhash_hamming::runs::Runs;
 use simhash_pg::process::backend::check_for_interrupts;
-use simhash_pg::process::memory::{push_within, reserve};
+use simhash_pg::process::memory::{or_out_of_memory, push_within, reserve};
 use simhash_pg::process::temp_file::TempFile;
 
 /// Makes the file for the runs of one space.
@@ -24,7 +25,7 @@ pub struct Spool<'f, S> {
     limit: usize,
     new_file: NewFile<'f>,
     /// Runs of each space, once the limit was reached.
-    runs: Option<[Runs<TempFile<'f>, S>; SPACES]>,
+    runs: Option<[Runs<TempFile<'f>, Posting<S>>; SPACES]>,
     pub rows: u64,
     pub null_rows: u64,
 }
@@ -80,7 +81,7 @@ impl<'f, S: SortScope> Spool<'f, S> {
     }
 
     /// All rows as runs of each space.
-    pub fn into_runs(mut self) -> Option<[Runs<TempFile<'f>, S>; SPACES]> {
+    pub fn into_runs(mut self) -> Option<[Runs<TempFile<'f>, Posting<S>>; SPACES]> {
         if self.rows + self.null_rows > 0 {
             self.spill();
         }
@@ -104,7 +105,9 @@ impl<'f, S: SortScope> Spool<'f, S> {
             let space = spaces.next().unwrap_or(Space::NULL);
             let mut loader = Loader::new(output, space, stamp, options);
             match runs.as_mut().and_then(Iterator::next) {
-                Some(runs) => merge(vec![runs], memory / 2, |key| loader.push(key)),
+                Some(runs) => {
+                    or_out_of_memory(merge(vec![runs], memory / 2, |key| loader.push(key)))
+                }
                 None => {
                     sort(
                         space,

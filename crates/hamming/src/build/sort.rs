@@ -4,21 +4,17 @@
 #![forbid(unsafe_code)]
 
 use crate::key::{Key, Space};
+use crate::runs::{Item, Merge, Order, Runs};
 use simhash_base::bytes::{get_u16, get_u32, get_u64};
 use simhash_base::filed::{Filed, NO_SCOPE};
 use simhash_base::store::Store;
 use simhash_base::tid::Tid;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
-use std::marker::PhantomData;
+use std::collections::TryReserveError;
 
 /// The scope of a posting that is being sorted: `u32`, or `()` where there are no scope columns,
 /// which saves a third of the memory.
 pub trait SortScope: Copy + Ord + 'static {
     const HAS_SCOPE: bool;
-    /// Bytes of a posting in a run: fingerprint, scope if there is one, block, offset.
-    const BYTES: usize = if Self::HAS_SCOPE { 20 } else { 16 };
     fn of(scope: u32) -> Self;
     fn number(self) -> u32;
 }
@@ -154,159 +150,55 @@ fn sort_range<S: SortScope>(postings: &mut [Posting<S>], pause: &mut dyn FnMut()
     });
 }
 
-/// Sorted runs of one space in a store.
-pub struct Runs<F, S> {
-    store: F,
-    /// Where each run ends, in bytes.
-    ends: Vec<u64>,
-    scope: PhantomData<S>,
-}
+/// Postings that are compared or moved between two pauses.
+const CHUNK: usize = 16_384;
 
-impl<F: Store, S: SortScope> Runs<F, S> {
-    pub fn new(store: F) -> Self {
-        Runs {
-            store,
-            ends: Vec::new(),
-            scope: PhantomData,
+impl<S: SortScope> Item for Posting<S> {
+    const BYTES: usize = if S::HAS_SCOPE { 20 } else { 16 };
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.bits.to_ne_bytes());
+        if S::HAS_SCOPE {
+            bytes.extend(self.scope.number().to_ne_bytes());
         }
+        bytes.extend(self.block.to_ne_bytes());
+        bytes.extend(u32::from(self.offset).to_ne_bytes());
     }
 
-    /// Adds one sorted run.
-    pub fn add(&mut self, sorted: &[Posting<S>]) {
-        let mut bytes = Vec::with_capacity(CHUNK * S::BYTES);
-        for chunk in sorted.chunks(CHUNK) {
-            bytes.clear();
-            for p in chunk {
-                bytes.extend(p.bits.to_ne_bytes());
-                if S::HAS_SCOPE {
-                    bytes.extend(p.scope.number().to_ne_bytes());
-                }
-                bytes.extend(p.block.to_ne_bytes());
-                bytes.extend(u32::from(p.offset).to_ne_bytes());
-            }
-            self.store.write(&bytes);
-        }
-        let start = self.ends.last().copied().unwrap_or(0);
-        self.ends.push(start + (sorted.len() * S::BYTES) as u64);
-    }
-
-    /// The store, with the runs' ends behind the runs: [`Runs::stored`] reads them.
-    pub fn into_store(mut self) -> F {
-        let count = self.ends.len() as u64;
-        for end in self.ends.iter().chain([&count]) {
-            self.store.write(&end.to_ne_bytes());
-        }
-        self.store
-    }
-
-    /// The runs in a store of `size` bytes that [`Runs::into_store`] returned; None if the store
-    /// does not look like one.
-    pub fn stored(mut store: F, size: u64) -> Option<Self> {
-        let mut number = |at: u64| {
-            let mut bytes = [0; END];
-            store.read(at, &mut bytes);
-            u64::from_ne_bytes(bytes)
+    fn read(bytes: &[u8]) -> Self {
+        let (scope, tid) = match S::HAS_SCOPE {
+            true => (get_u32(bytes, 8), 12),
+            false => (NO_SCOPE, 8),
         };
-        let last = size.checked_sub(END as u64)?;
-        let start = last.checked_sub(number(last).checked_mul(END as u64)?)?;
-        let ends: Vec<u64> = (start..last).step_by(END).map(&mut number).collect();
-        let sound = ends.is_sorted() && ends.last().is_none_or(|end| *end == start);
-        sound.then_some(Runs {
-            store,
-            ends,
-            scope: PhantomData,
-        })
+        Posting {
+            bits: get_u64(bytes, 0),
+            block: get_u32(bytes, tid),
+            offset: get_u16(bytes, tid + 4),
+            scope: S::of(scope),
+        }
     }
 }
 
-/// Bytes of a run's stored end.
-const END: usize = size_of::<u64>();
+/// The order of postings that are rotated: by their keys.
+pub struct ByKey;
+
+impl<S: SortScope> Order<Posting<S>> for ByKey {
+    type Key = Key;
+
+    fn key(&self, posting: &Posting<S>) -> Key {
+        posting.key()
+    }
+}
 
 /// Merges all runs, giving each posting's key to `emit` in order; `memory` bytes are shared by the
 /// runs' read buffers.
 pub fn merge<F: Store, S: SortScope>(
-    mut all: Vec<Runs<F, S>>,
+    all: Vec<Runs<F, Posting<S>>>,
     memory: usize,
     mut emit: impl FnMut(Key),
-) {
-    let count: usize = all.iter().map(|runs| runs.ends.len()).sum();
-    let share = (memory / S::BYTES / count.max(1)).clamp(64, CHUNK);
-    let mut readers: Vec<RunReader> = Vec::with_capacity(count);
-    for (store, runs) in all.iter().enumerate() {
-        let mut at = 0;
-        for &end in &runs.ends {
-            let buffer = Vec::new();
-            readers.push(RunReader {
-                store,
-                at,
-                end,
-                buffer,
-            });
-            at = end;
-        }
-    }
-    let mut heads = BinaryHeap::with_capacity(count);
-    for (i, reader) in readers.iter_mut().enumerate() {
-        let head = reader.next(&mut all, share);
-        heads.extend(head.map(|key| Reverse((key, i))));
-    }
-    while let Some(mut head) = heads.peek_mut() {
-        let Reverse((key, i)) = *head;
-        emit(key);
-        match readers[i].next(&mut all, share) {
-            // Replaces the old head: one sift-down, where a pop and a push would be two.
-            Some(next) => *head = Reverse((next, i)),
-            None => {
-                PeekMut::pop(head);
-            }
-        }
-    }
-}
-
-/// Postings that are written, or at most read, at a time; or compared between two pauses.
-const CHUNK: usize = 16_384;
-
-/// Reads one run.
-struct RunReader {
-    /// Which of the stores.
-    store: usize,
-    at: u64,
-    end: u64,
-    /// Keys read ahead, last first.
-    buffer: Vec<Key>,
-}
-
-impl RunReader {
-    fn next<F: Store, S: SortScope>(
-        &mut self,
-        all: &mut [Runs<F, S>],
-        share: usize,
-    ) -> Option<Key> {
-        if self.buffer.is_empty() && self.at < self.end {
-            let length = ((self.end - self.at) as usize).min(share * S::BYTES);
-            let mut bytes = vec![0; length];
-            all[self.store].store.read(self.at, &mut bytes);
-            self.at += length as u64;
-            self.buffer
-                .extend(bytes.chunks_exact(S::BYTES).rev().map(decode::<S>));
-        }
-        self.buffer.pop()
-    }
-}
-
-fn decode<S: SortScope>(bytes: &[u8]) -> Key {
-    let (scope, tid) = match S::HAS_SCOPE {
-        true => (get_u32(bytes, 8), 12),
-        false => (NO_SCOPE, 8),
-    };
-    Key {
-        scope,
-        rotated: get_u64(bytes, 0),
-        tid: Tid {
-            block: get_u32(bytes, tid),
-            offset: get_u16(bytes, tid + 4),
-        },
-    }
+) -> Result<(), TryReserveError> {
+    Merge::new(all, memory, ByKey)?.for_each(|posting| emit(posting.key()));
+    Ok(())
 }
 
 #[cfg(test)]
@@ -367,7 +259,8 @@ mod tests {
             .iter()
             .map(|(row, tid)| Posting::new(*row, *tid))
             .collect();
-        let mut all: Vec<Runs<Vec<u8>, S>> = (0..stores).map(|_| Runs::new(Vec::new())).collect();
+        let mut all: Vec<Runs<Vec<u8>, Posting<S>>> =
+            (0..stores).map(|_| Runs::new(Vec::new())).collect();
         let mut spare = Vec::new();
         for (i, chunk) in postings.chunks(run).enumerate() {
             sort_for(space, chunk, &mut spare, &mut || ());
@@ -377,10 +270,10 @@ mod tests {
         let stored = all.into_iter().map(|runs| {
             let bytes = runs.into_store();
             let size = bytes.len() as u64;
-            Runs::<_, S>::stored(bytes, size).unwrap()
+            Runs::<_, Posting<S>>::stored(bytes, size).unwrap()
         });
         let mut merged = Vec::new();
-        merge(stored.collect(), memory, |key| merged.push(key));
+        merge(stored.collect(), memory, |key| merged.push(key)).unwrap();
         let mut wanted: Vec<Key> = rows
             .iter()
             .map(|(row, tid)| space.key(*row, *tid))

@@ -3,25 +3,25 @@
 
 #![forbid(unsafe_code)]
 
-use super::edges::{Edge, Edges, Host, LEAST, MOST, read};
+use super::edges::{EDGE, Edge, Host, LEAST, push};
 use crate::pairs::arrange::{WINDOW, arrange, window};
+use crate::runs::{Merge, Order, Runs};
 use simhash_base::store::Store;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::collections::TryReserveError;
-use std::collections::binary_heap::PeekMut;
+use std::iter::Peekable;
+use std::vec::IntoIter;
 
 /// Edges that are sorted at once, without a pause.
 const FEW: usize = 4096;
 
-/// By what edges are sorted: by `a`, then by `b`, without so many of their lowest bits.
+/// By what edges are sorted: by `a`, then by `b`, without this number of their lowest bits.
 #[derive(Clone, Copy)]
-struct Order(u32);
+pub struct ByNumbers(u32);
 
-type Key = u64;
+impl Order<Edge> for ByNumbers {
+    type Key = u64;
 
-impl Order {
-    fn key(self, edge: &Edge) -> Key {
+    fn key(&self, edge: &Edge) -> u64 {
         u64::from(edge.a >> self.0) << u32::BITS | u64::from(edge.b >> self.0)
     }
 }
@@ -29,8 +29,11 @@ impl Order {
 /// Sorts edges. What memory does not hold is sorted in runs, as many edges each as it holds; the
 /// runs are merged when they are read.
 pub struct Sorter<F> {
-    edges: Edges<F>,
-    order: Order,
+    held: Vec<Edge>,
+    /// Edges that fit the memory.
+    limit: usize,
+    runs: Option<Runs<F, Edge>>,
+    order: ByNumbers,
 }
 
 impl<F: Store> Sorter<F> {
@@ -39,11 +42,13 @@ impl<F: Store> Sorter<F> {
         Self::without_bits(memory, 0)
     }
 
-    /// Sorts by `a`, then by `b`, without so many of their lowest bits, at most 31.
+    /// Sorts by `a`, then by `b`, without this number of their lowest bits, at most 31.
     pub fn without_bits(memory: usize, bits: u32) -> Self {
         Sorter {
-            edges: Edges::new(memory),
-            order: Order(bits),
+            held: Vec::new(),
+            limit: (memory / EDGE).max(LEAST),
+            runs: None,
+            order: ByNumbers(bits),
         }
     }
 
@@ -52,68 +57,38 @@ impl<F: Store> Sorter<F> {
         edge: Edge,
         host: &mut impl Host<File = F>,
     ) -> Result<(), TryReserveError> {
-        if self.edges.is_full() {
-            self.sort(host);
+        if self.held.len() == self.limit {
+            self.spill(host);
         }
-        self.edges.add(edge, host)
+        push(&mut self.held, self.limit, edge)
     }
 
-    fn sort(&mut self, host: &mut impl Host<File = F>) {
-        sort(&mut self.edges.held, self.order, &mut || host.pause());
+    /// Takes the edges out of memory as a run.
+    fn spill(&mut self, host: &mut impl Host<File = F>) {
+        sort(&mut self.held, self.order, &mut || host.pause());
+        let runs = self.runs.get_or_insert_with(|| Runs::new(host.file()));
+        runs.add(&self.held);
+        self.held.clear();
     }
 
     /// The edges in order.
     pub fn finish(mut self, host: &mut impl Host<File = F>) -> Result<Sorted<F>, TryReserveError> {
-        self.sort(host);
-        let (mut edges, order) = (self.edges, self.order);
-        if edges.file.is_some() {
-            edges.spill(host);
-            edges.held = Vec::new();
+        if self.runs.is_some() {
+            self.spill(host);
         }
-        let Edges {
-            held,
-            limit,
-            file,
-            filed,
-        } = edges;
-        let count = filed.div_ceil(limit as u64) as usize;
-        let mut runs = Vec::new();
-        runs.try_reserve_exact(count + 1)?;
-        runs.push(Run {
-            some: held,
-            at: 0,
-            next: 0,
-            end: 0,
-        });
-        for start in (0..filed).step_by(limit) {
-            let mut some = Vec::new();
-            some.try_reserve_exact((limit / count).clamp(LEAST, MOST))?;
-            runs.push(Run {
-                some,
-                at: 0,
-                next: start,
-                end: filed.min(start + limit as u64),
-            });
-        }
-        let mut sorted = Sorted {
-            file,
-            order,
-            heads: BinaryHeap::new(),
-            runs,
+        let Some(runs) = self.runs else {
+            sort(&mut self.held, self.order, &mut || host.pause());
+            return Ok(Sorted::Held(self.held.into_iter().peekable(), self.order));
         };
-        sorted.heads.try_reserve_exact(sorted.runs.len())?;
-        for run in 0..sorted.runs.len() {
-            if let Some(edge) = sorted.runs[run].head(&mut sorted.file) {
-                sorted.heads.push(Reverse((order.key(&edge), run)));
-            }
-        }
-        Ok(sorted)
+        drop(self.held);
+        let merge = Merge::new(vec![runs], self.limit * EDGE, self.order)?;
+        Ok(Sorted::Merged(merge))
     }
 }
 
 /// Sorts in place, without a comparison of all: edges are divided by the highest bits in which their
 /// keys differ, until few are left.
-fn sort(edges: &mut [Edge], order: Order, pause: &mut dyn FnMut()) {
+fn sort(edges: &mut [Edge], order: ByNumbers, pause: &mut dyn FnMut()) {
     pause();
     if edges.len() <= FEW {
         return edges.sort_unstable_by_key(|edge| order.key(edge));
@@ -138,44 +113,20 @@ fn sort(edges: &mut [Edge], order: Order, pause: &mut dyn FnMut()) {
     }
 }
 
-/// A sorted run, of which some edges are in memory.
-struct Run {
-    some: Vec<Edge>,
-    /// The next edge among those in memory.
-    at: usize,
-    /// The next one in the file, and where the run ends there.
-    next: u64,
-    end: u64,
-}
-
-impl Run {
-    fn head(&mut self, file: &mut Option<impl Store>) -> Option<Edge> {
-        if self.at == self.some.len() && self.next < self.end {
-            let count = (self.end - self.next)
-                .min(self.some.capacity() as u64)
-                .min(MOST as u64);
-            read(file.as_mut()?, self.next, count, &mut self.some);
-            self.next += count;
-            self.at = 0;
-        }
-        self.some.get(self.at).copied()
-    }
-}
-
 /// Edges in order.
-pub struct Sorted<F> {
-    file: Option<F>,
-    order: Order,
-    /// The key of the next edge of each run that has one.
-    heads: BinaryHeap<Reverse<(Key, usize)>>,
-    runs: Vec<Run>,
+pub enum Sorted<F> {
+    Held(Peekable<IntoIter<Edge>>, ByNumbers),
+    Merged(Merge<F, Edge, ByNumbers>),
 }
 
 impl<F: Store> Sorted<F> {
     /// The next edge, if it has this `a`; of edges that are sorted by all bits.
     pub fn next_of(&mut self, a: u32) -> Option<Edge> {
-        let Reverse((key, _)) = self.heads.peek()?;
-        if (key >> u32::BITS) as u32 == a {
+        let key = match self {
+            Sorted::Held(edges, order) => edges.peek().map(|edge| order.key(edge)),
+            Sorted::Merged(merge) => merge.next_key().copied(),
+        };
+        if (key? >> u32::BITS) as u32 == a {
             self.next()
         } else {
             None
@@ -187,22 +138,16 @@ impl<F: Store> Iterator for Sorted<F> {
     type Item = Edge;
 
     fn next(&mut self) -> Option<Edge> {
-        let mut top = self.heads.peek_mut()?;
-        let Reverse((_, number)) = *top;
-        let run = &mut self.runs[number];
-        let edge = run.head(&mut self.file)?;
-        run.at += 1;
-        match run.head(&mut self.file) {
-            Some(next) => *top = Reverse((self.order.key(&next), number)),
-            None => _ = PeekMut::pop(top),
+        match self {
+            Sorted::Held(edges, _) => edges.next(),
+            Sorted::Merged(merge) => merge.next(),
         }
-        Some(edge)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::edges::EDGE;
+    use super::super::edges::Edges;
     use super::super::edges::tests::InMemory;
     use super::*;
     use proptest::prelude::*;

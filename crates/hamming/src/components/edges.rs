@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+use crate::runs::Item;
 use simhash_base::bytes::get_u32;
 use simhash_base::store::Store;
 use std::collections::TryReserveError;
@@ -24,18 +25,37 @@ pub struct Edge {
     pub distance: u32,
 }
 
+impl Item for Edge {
+    const BYTES: usize = EDGE;
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        for part in [self.a, self.b, self.distance] {
+            bytes.extend(part.to_ne_bytes());
+        }
+    }
+
+    fn read(bytes: &[u8]) -> Self {
+        Edge {
+            a: get_u32(bytes, 0),
+            b: get_u32(bytes, 4),
+            distance: get_u32(bytes, 8),
+        }
+    }
+}
+
 pub(super) const EDGE: usize = size_of::<Edge>();
-/// Edges that are written and read at a time: at least, where a sort has many runs, and at most.
+/// Edges that are in memory at least, however little of it there is.
 pub(super) const LEAST: usize = 64;
-pub(super) const MOST: usize = 1024;
+/// Edges that are written and read at a time.
+const MOST: usize = 1024;
 
 /// A list of edges, of which so many are in memory and the others in a file.
 pub struct Edges<F> {
-    pub(super) held: Vec<Edge>,
-    pub(super) limit: usize,
+    held: Vec<Edge>,
+    limit: usize,
     /// The file, which has the first `filed` edges.
-    pub(super) file: Option<F>,
-    pub(super) filed: u64,
+    file: Option<F>,
+    filed: u64,
 }
 
 impl<F: Store> Edges<F> {
@@ -62,30 +82,22 @@ impl<F: Store> Edges<F> {
         if self.is_full() {
             self.spill(host);
         }
-        if self.held.len() == self.held.capacity() {
-            let more = self.held.len().max(MOST).min(self.limit - self.held.len());
-            self.held.try_reserve_exact(more)?;
-        }
-        self.held.push(edge);
-        Ok(())
+        push(&mut self.held, self.limit, edge)
     }
 
     /// Does memory hold no more edges?
-    pub(super) fn is_full(&self) -> bool {
+    fn is_full(&self) -> bool {
         self.held.len() == self.limit
     }
 
     /// Takes the edges out of memory.
-    pub(super) fn spill(&mut self, host: &mut impl Host<File = F>) {
+    fn spill(&mut self, host: &mut impl Host<File = F>) {
         let file = self.file.get_or_insert_with(|| host.file());
+        let mut bytes = Vec::with_capacity(MOST * EDGE);
         for some in self.held.chunks(MOST) {
-            let mut bytes = [0; MOST * EDGE];
-            for (bytes, edge) in bytes.chunks_exact_mut(EDGE).zip(some) {
-                bytes[..4].copy_from_slice(&edge.a.to_ne_bytes());
-                bytes[4..8].copy_from_slice(&edge.b.to_ne_bytes());
-                bytes[8..].copy_from_slice(&edge.distance.to_ne_bytes());
-            }
-            file.write(&bytes[..some.len() * EDGE]);
+            bytes.clear();
+            some.iter().for_each(|edge| edge.write(&mut bytes));
+            file.write(&bytes);
         }
         self.filed += self.held.len() as u64;
         self.held.clear();
@@ -135,16 +147,23 @@ impl<F: Store> Edges<F> {
 }
 
 /// Reads so many edges from edge `at` on; there is room for them.
-pub(super) fn read(file: &mut impl Store, at: u64, count: u64, edges: &mut Vec<Edge>) {
+fn read(file: &mut impl Store, at: u64, count: u64, edges: &mut Vec<Edge>) {
     edges.clear();
     let mut bytes = [0; MOST * EDGE];
     let bytes = &mut bytes[..count as usize * EDGE];
     file.read(at * EDGE as u64, bytes);
-    edges.extend(bytes.chunks_exact(EDGE).map(|bytes| Edge {
-        a: get_u32(bytes, 0),
-        b: get_u32(bytes, 4),
-        distance: get_u32(bytes, 8),
-    }));
+    edges.extend(bytes.chunks_exact(EDGE).map(Edge::read));
+}
+
+/// Appends an edge to those in memory, of which there are fewer than `limit`: memory grows by
+/// doubling, but never beyond the limit.
+pub(super) fn push(held: &mut Vec<Edge>, limit: usize, edge: Edge) -> Result<(), TryReserveError> {
+    if held.len() == held.capacity() {
+        let more = held.len().max(MOST).min(limit - held.len());
+        held.try_reserve_exact(more)?;
+    }
+    held.push(edge);
+    Ok(())
 }
 
 #[cfg(test)]
