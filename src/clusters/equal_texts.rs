@@ -77,7 +77,7 @@ pub fn refined(
 fn read(table: &TextTable, activity: &mut Activity) -> Vec<Content> {
     let coarse = &table.members.classes;
     let all = coarse.rows() as u32;
-    let is_alone = |row: &u32| coarse.size(coarse.of(*row)) == 1;
+    let is_alone = |row: &u32| coarse.size(coarse.class_of(*row)) == 1;
     let mut contents = filled(all as usize, Content::NotRead);
     let mut rows = collected(0..all);
     rows.retain(|row| {
@@ -123,7 +123,7 @@ fn divide(coarse: &Classes, contents: &[Content], least: f64) -> (Classes, Vec<(
     let mut count = 0;
     for (row, (content, of)) in (0u32..).zip(contents.iter().zip(&mut of)) {
         check_for_interrupts();
-        let class = coarse.of(row);
+        let class = coarse.class_of(row);
         if let Content::Text(hash) = content {
             or_out_of_memory(texts.try_reserve(1));
             let known = texts.entry((class, *hash)).or_insert(count);

@@ -46,7 +46,7 @@ pg_function! {
 /// the others.
 fn clusters(args: &Args, name: &'static str, keyed: bool) -> pg_sys::Datum {
     let rows = RowsOut::begin(args);
-    let sources: [SourceTable; 1] = SourceTable::of(args, name, keyed);
+    let sources: [SourceTable; 1] = SourceTable::from_arguments(args, name, keyed);
     let source = &sources[0];
     // Of the radius; method, text, min_jaccard and within follow.
     let at = behind::<1>(keyed);
@@ -56,7 +56,7 @@ fn clusters(args: &Args, name: &'static str, keyed: bool) -> pg_sys::Datum {
         least: least(args.get::<f64>(at + 3), name),
     });
     let method = method(args, at + 1, source, check.is_some());
-    let within = Within::of(args, at + 4, name, &sources);
+    let within = Within::from_arguments(args, at + 4, name, &sources);
     let mut activity = Activity::new(name);
     let verified = check.is_some();
     let mut members = Members::find(&sources, &within, radius, method, verified, &mut activity);
@@ -131,7 +131,7 @@ fn verify(
     let of = clustered(method, &classes, &mut alike);
     drop(alike);
     // Rows of a class that join the same row are equally similar to it.
-    let to_representative = |(row, of): (u32, &u32)| (classes.of(row), classes.of(*of));
+    let to_representative = |(row, of): (u32, &u32)| (classes.class_of(row), classes.class_of(*of));
     let mut pairs = collected((0..classes.rows() as u32).zip(&of).map(to_representative));
     pairs.sort_unstable_by_key(|pair| {
         check_for_interrupts();

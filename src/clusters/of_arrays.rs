@@ -24,7 +24,7 @@ pg_function! {
     fn simhash_group_clusters, pg_finfo_simhash_group_clusters(args) {
         let mut out = RowsOut::begin(args);
         let radius = radius(args.get::<i32>(2), CLUSTERS);
-        let mut group = ArrayRows::of(args, CLUSTERS);
+        let mut group = ArrayRows::from_arguments(args, CLUSTERS);
         // The row that leads a set is its first: by key, that is the one with the smallest.
         group.rows.sort_unstable_by_key(|row| {
             check_for_interrupts();

@@ -189,7 +189,7 @@ impl<'t> Texts<'t> {
     }
 
     fn to_classes(&self, pair: Edge) -> Edge {
-        let class = |place: u32| self.classes.of(self.rows[place as usize]);
+        let class = |place: u32| self.classes.class_of(self.rows[place as usize]);
         Edge {
             a: class(pair.a),
             b: class(pair.b),
@@ -265,7 +265,7 @@ impl<'t> Texts<'t> {
         let mut texts: Vec<Option<Shingles>> = vec![None; rows.len()];
         let (mut bytes, limit) = (0, work_mem_bytes() / 2);
         let place = |row: u32| {
-            let place = self.places[self.classes.of(row) as usize];
+            let place = self.places[self.classes.class_of(row) as usize];
             let asked_for = self.rows[place as usize] == row && (start..end).contains(&place);
             asked_for.then(|| (place - start) as usize)
         };

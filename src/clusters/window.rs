@@ -24,7 +24,7 @@ const NO_CLUSTER: i32 = -1;
 pg_function! {
     /// simhash_cluster_number(fingerprint bigint, radius int) OVER (...) -> int
     fn simhash_cluster_number, pg_finfo_simhash_cluster_number(args) {
-        let window = Window::of(args);
+        let window = Window::from_arguments(args);
         let (rows, position) = (window.rows(), window.position());
         if rows > MOST {
             raise(

@@ -49,7 +49,7 @@ thread_local! {
 }
 
 /// What is remembered of the trigger that was fired.
-pub fn of(call: &TriggerCall<'_>) -> Rc<FlaggedTable> {
+pub fn flagged_table(call: &TriggerCall<'_>) -> Rc<FlaggedTable> {
     remembered(&KNOWN, call, || FlaggedTable::new(call))
 }
 

@@ -47,7 +47,7 @@ pub struct Reader {
 /// One of each query for each kind of reader.
 type OfEach<T> = [[[T; 4]; 2]; 2];
 
-fn of<T>(all: &OfEach<T>, wanted: Wanted, reader: Reader) -> &T {
+fn pick<T>(all: &OfEach<T>, wanted: Wanted, reader: Reader) -> &T {
     &all[usize::from(reader.of_updated)][usize::from(reader.of_marks)][wanted as usize]
 }
 
@@ -68,7 +68,7 @@ pub struct HeldQueries {
 
 impl HeldQueries {
     pub fn get(&self, wanted: Wanted, reader: Reader) -> &HeldQuery {
-        of(&self.queries, wanted, reader)
+        pick(&self.queries, wanted, reader)
     }
 
     /// Is a row that is marked as a duplicate of an equally near one passed over for that one? Not
@@ -102,7 +102,7 @@ impl SearchQueries {
     /// Finds the key (or 0) and the distance of a row, and its mark. The parameters: those of
     /// [`QueryBuilder::types`]; with `of_updated` the place of the old version; what `wanted` takes.
     pub fn get(&self, wanted: Wanted, reader: Reader) -> &SavedQuery {
-        of(&self.saved, wanted, reader).get_or_init(|| {
+        pick(&self.saved, wanted, reader).get_or_init(|| {
             let (text, types) = self.builder.query(wanted, reader);
             SavedQuery::new(&text, &types, self.prefers_indexes)
         })
@@ -164,7 +164,7 @@ impl QueryBuilder {
         );
         let key = columns.key.as_ref().map(|(name, column)| {
             let of_type = column.base_type();
-            let Some(equality) = Equality::of(of_type) else {
+            let Some(equality) = Equality::for_type(of_type) else {
                 lacks(call, "an equality operator", of_type);
             };
             Key {

@@ -52,7 +52,7 @@ pg_function! {
 fn fired(args: &Args) -> TriggerCall<'_> {
     let expected =
         "function simhash_flag_duplicate must be fired BEFORE INSERT OR UPDATE FOR EACH ROW";
-    match TriggerCall::of(args) {
+    match TriggerCall::from_arguments(args) {
         Some(call)
             if call.is_before_row() && matches!(call.event(), Event::Insert | Event::Update) =>
         {
@@ -79,7 +79,7 @@ type Change<'a> = (&'a Column, Option<Value<'a>>);
 
 impl Site {
     fn new(call: &TriggerCall<'_>, memory: Memory) -> Self {
-        let table = flagged_table::of(call);
+        let table = flagged_table::flagged_table(call);
         let column = &table.columns.fingerprint;
         let expression = match &table.options.recipe {
             Some(recipe) => Some(of_recipe(call, recipe, memory)),
@@ -102,7 +102,7 @@ impl Site {
     /// Starts anew when the table was altered, which the statement itself can do in a function that
     /// it calls. What the old state has in `memory` stays there.
     fn refresh(&mut self, call: &TriggerCall<'_>) {
-        if !Rc::ptr_eq(&self.table, &flagged_table::of(call)) {
+        if !Rc::ptr_eq(&self.table, &flagged_table::flagged_table(call)) {
             *self = Self::new(call, self.memory);
         }
     }
@@ -210,7 +210,7 @@ impl Site {
         let table = &self.table;
         let which = match (&table.columns.key, found.key) {
             (Some((name, _)), Some(value)) => {
-                let output = Output::of(value.type_id(), self.memory);
+                let output = Output::for_type(value.type_id(), self.memory);
                 let value = output.text(value, |text| to_utf8(text).into_owned());
                 format!("the row with \"{name}\" = {value}")
             }

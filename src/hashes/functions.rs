@@ -60,7 +60,7 @@ pg_function! {
         let Some(number) = args.varlena(0, pg_sys::NUMERICOID) else {
             return args.null();
         };
-        let new = |memory| Output::of(pg_sys::NUMERICOID, memory);
+        let new = |memory| Output::for_type(pg_sys::NUMERICOID, memory);
         let read = |output: &mut Output| output.text(number, |text| read::unsigned(&to_utf8(text)));
         args.result(Some(or_raise(call_site::with(args, new, read))))
     }

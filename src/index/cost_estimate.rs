@@ -46,7 +46,7 @@ enum Wanted {
 
 /// Prices an index path.
 pub fn estimate(path: &IndexPath) -> Estimate {
-    let request = Request::of(path);
+    let request = Request::from_path(path);
     // An index-only scan would have to be safe against VACUUM without visiting the table. The pins
     // for that are not kept, and on a standby they would not help. The planner always has another
     // path: a scan of the table. So it has for what the index does not know how to search.
@@ -159,7 +159,7 @@ fn cached(path: &IndexPath, prices: &Prices, work: &Work) -> Prices {
 }
 
 impl Request {
-    fn of(path: &IndexPath) -> Request {
+    fn from_path(path: &IndexPath) -> Request {
         let conditions = path.conditions();
         let last = path.last_column();
         let order_bys = path.order_bys();

@@ -73,7 +73,7 @@ pg_function! {
 pg_function! {
     /// Binary input of hamming_ball: centre (8 bytes) and radius (4 bytes), big-endian.
     fn simhash_ball_recv, pg_finfo_simhash_ball_recv(args) {
-        let mut message = MessageReader::of(args);
+        let mut message = MessageReader::from_arguments(args);
         let centre = message.i64();
         args.fixed_result(Ball::new(centre, message.i32()))
     }

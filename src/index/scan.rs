@@ -68,7 +68,7 @@ impl ScanState {
     fn start(&mut self, scan: &Scan) {
         scan.count_search();
         self.index = Some(IndexState::read(scan.index()));
-        self.request = ScanRequest::of(scan);
+        self.request = ScanRequest::from_scan(scan);
         self.stage = self.request.first_stage();
     }
 

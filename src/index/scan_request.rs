@@ -58,7 +58,7 @@ pub struct ScanRequest {
 }
 
 impl ScanRequest {
-    pub fn of(scan: &Scan) -> ScanRequest {
+    pub fn from_scan(scan: &Scan) -> ScanRequest {
         let index = scan.index();
         let last = index.key_columns() - 1;
         let mut pins: Vec<Option<Vec<Option<u32>>>> = vec![None; last];

@@ -81,10 +81,10 @@ pg_function! {
 /// an argument for the type of each one's keys before the others.
 fn pairs<const N: usize>(args: &Args, name: &'static str, keyed: bool) -> Datum {
     let rows = RowsOut::begin(args);
-    let sources: [SourceTable; N] = SourceTable::of(args, name, keyed);
+    let sources: [SourceTable; N] = SourceTable::from_arguments(args, name, keyed);
     let at = behind::<N>(keyed);
     let radius = radius(args.get::<i32>(at), name);
-    let within = Within::of(args, at + 1, name, &sources);
+    let within = Within::from_arguments(args, at + 1, name, &sources);
     // Keys that do not fit a tag get a quarter of the memory.
     let (memory, mut of_keys) = (work_mem_bytes(), 0);
     let keys = sources.each_ref().map(|source| {

@@ -27,7 +27,7 @@ pub struct ArrayRows {
 
 impl ArrayRows {
     /// Of the arguments `keys` and `fingerprints`, the first two. NULL stands for no rows.
-    pub fn of(args: &Args, function: &str) -> Self {
+    pub fn from_arguments(args: &Args, function: &str) -> Self {
         let mut group = Self::default();
         let (Some(keys), Some(fingerprints)) = (args.bigints(0), args.bigints(1)) else {
             return group;
@@ -89,7 +89,7 @@ pg_function! {
     fn simhash_group_pairs, pg_finfo_simhash_group_pairs(args) {
         let out = RowsOut::begin(args);
         let radius = radius(args.get::<i32>(2), NAME);
-        let ArrayRows { keys, mut rows } = ArrayRows::of(args, NAME);
+        let ArrayRows { keys, mut rows } = ArrayRows::from_arguments(args, NAME);
         let branch = args.get::<i64>(3).map(|met_at| branch_of(&rows, radius, met_at));
         let search = &mut PairSearch {
             pairs: PairRows { out, keys },
@@ -107,7 +107,7 @@ pg_function! {
 /// The pairs that meet at a key, as a branch of a division of all rows: those of rows that have the
 /// key, and differ in each of the blocks before its own. An ERROR when a row has another key there.
 fn branch_of(rows: &[Row], radius: u32, met_at: i64) -> (Branches, usize) {
-    let route = Route::of(radius);
+    let route = Route::for_radius(radius);
     let place = route.and_then(|route| Some((route, route.block_of(met_at)?)));
     let Some((route, block)) = place else {
         raise(

@@ -27,7 +27,7 @@ pub struct PlainTable<'s> {
 impl<'s> PlainTable<'s> {
     /// None when a query has to be run: to hear of a missing right, because of row security, or
     /// because it would not be run that way.
-    pub fn of(source: &'s SourceTable) -> Option<Self> {
+    pub fn for_source(source: &'s SourceTable) -> Option<Self> {
         let (rel, [key, fp]) = (source.table.rel(), &source.columns);
         let key_column = match source.key_type {
             // What a smaller integer is cast to.
@@ -56,7 +56,7 @@ impl<'s> PlainTable<'s> {
         search: &mut PairSearch<P>,
     ) {
         let before = rows.count();
-        let mut scan = TableScan::of(self.source.table.rel(), self.columns);
+        let mut scan = TableScan::begin(self.source.table.rel(), self.columns);
         let has_keys = for_each_batch(&mut scan, |batch, count| {
             or_out_of_memory(rows.add_all(side, batch, search));
             search

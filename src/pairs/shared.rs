@@ -64,7 +64,8 @@ impl Bits {
 
 /// The division of all rows, which differ in these bits; None when it is no work for two.
 pub fn branches<const N: usize>(counts: [u64; N], varying: u64, radius: u32) -> Option<Branches> {
-    Branches::of(Size::of(counts), varying, radius).filter(|branches| branches.count() > 1)
+    Branches::for_rows(Size::from_counts(counts), varying, radius)
+        .filter(|branches| branches.count() > 1)
 }
 
 impl Board {

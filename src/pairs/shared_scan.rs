@@ -168,7 +168,7 @@ pub fn find_pairs_of_tables<P: Tags, const N: usize>(
     search: &mut PairSearch<P>,
     radius: u32,
 ) -> bool {
-    let found = sources.iter().map(PlainTable::of);
+    let found = sources.iter().map(PlainTable::for_source);
     let Some(tables) = found.collect::<Option<Vec<_>>>() else {
         return false;
     };

@@ -46,7 +46,7 @@ pub struct SourceTable {
     pub columns: [Column; 2],
 }
 
-/// Where the arguments that follow those of N relations begin, see [`SourceTable::of`].
+/// Where the arguments that follow those of N relations begin, see [`SourceTable::from_arguments`].
 pub fn behind<const N: usize>(keyed: bool) -> usize {
     3 * N + if keyed { N } else { 0 }
 }
@@ -55,7 +55,7 @@ impl SourceTable {
     /// Reads the first arguments of a function: `relation`, `key` and `fingerprint` of one relation
     /// or of two, whose names then end in _a and _b. One that is `keyed` has an argument for each
     /// relation before them: keys are given back in its type, and otherwise as bigint.
-    pub fn of<const N: usize>(args: &Args, function: &str, keyed: bool) -> [Self; N] {
+    pub fn from_arguments<const N: usize>(args: &Args, function: &str, keyed: bool) -> [Self; N] {
         std::array::from_fn(|side| {
             let first = 3 * side + if keyed { N } else { 0 };
             let key_type = match keyed {

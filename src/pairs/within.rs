@@ -26,7 +26,7 @@ pub struct Within(Vec<String>);
 impl Within {
     /// Reads argument `i` of a function, an array of names of columns that each of the relations
     /// has.
-    pub fn of(args: &Args, i: usize, function: &str, sources: &[SourceTable]) -> Self {
+    pub fn from_arguments(args: &Args, i: usize, function: &str, sources: &[SourceTable]) -> Self {
         let array = args.varlena(i, pg_sys::TEXTARRAYOID);
         let mut columns = Vec::new();
         for name in required(array, function, "within").array().items {
@@ -118,7 +118,7 @@ impl Within {
         };
         if self.is_empty() {
             for (side, source) in sources.iter().enumerate() {
-                match PlainTable::of(source) {
+                match PlainTable::for_source(source) {
                     Some(table) => table.read(side, rows, search),
                     None => for_each_row(&source.query(), None, &mut |row| {
                         add(search, rows, side, row);

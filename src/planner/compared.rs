@@ -21,7 +21,7 @@ pub struct Compared<'p> {
 }
 
 impl<'p> Compared<'p> {
-    pub fn of(relation: Relation<'p>, indexes: Vec<NodeRef<'p>>) -> Self {
+    pub fn for_relation(relation: Relation<'p>, indexes: Vec<NodeRef<'p>>) -> Self {
         Self {
             relation,
             indexes,
@@ -34,7 +34,7 @@ impl<'p> Compared<'p> {
     pub fn of_parent(member: AppendMember<'p>, child: Self) -> Self {
         Self {
             below: Some((member, Box::new(child))),
-            ..Self::of(member.parent, Vec::new())
+            ..Self::for_relation(member.parent, Vec::new())
         }
     }
 

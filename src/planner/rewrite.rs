@@ -50,7 +50,7 @@ fn targets<'p>(relation: Relation<'p>, keys: &[IndexKey<'p>]) -> Targets<'p> {
                 family: key.operator_family,
             })
             .collect(),
-        compared: Compared::of(relation, expressions.copied().collect()),
+        compared: Compared::for_relation(relation, expressions.copied().collect()),
     }
 }
 

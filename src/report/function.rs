@@ -154,7 +154,7 @@ fn meet(
     size: usize,
     activity: &mut Activity,
 ) -> Sample {
-    let (mut met, of) = (0u64, sample.of());
+    let (mut met, of) = (0u64, sample.population());
     read_fingerprints(relation, &mut |key, fingerprint| {
         if let Err(refusal) = sample.meet(fingerprint, key) {
             refuse(refusal, relation, size, sample.size());

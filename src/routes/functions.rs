@@ -8,7 +8,7 @@ use simhash_pg::sql::fmgr::{Args, pg_function};
 /// Argument `i`, a radius that has keys, or an ERROR; None when it is NULL.
 fn route(args: &Args, i: usize) -> Option<Route> {
     let radius = args.get::<i32>(i)?;
-    let route = u32::try_from(radius).ok().and_then(Route::of);
+    let route = u32::try_from(radius).ok().and_then(Route::for_radius);
     Some(route.unwrap_or_else(|| {
         raise(
             ERRCODE_INVALID_PARAMETER_VALUE,

@@ -38,7 +38,7 @@ impl<T: Default> ParsedArguments<T> {
             // Before its text is made, which takes longer than to parse it. A jsonb may take four
             // times the bytes of its text.
             or_raise(check_length(json.bytes().len() / 4));
-            let output = Output::of(pg_sys::JSONBOID, memory);
+            let output = Output::for_type(pg_sys::JSONBOID, memory);
             output.text(json, |text| {
                 or_raise(parse(&to_utf8(text), &mut check_for_interrupts))
             })

@@ -74,7 +74,7 @@ impl Form {
         matches!(self, Form::Text | Form::PaddedText | Form::TextOutput(_))
     }
 
-    fn of(type_id: Oid, memory: Memory) -> Self {
+    fn for_type(type_id: Oid, memory: Memory) -> Self {
         let (base, structure) = resolve(type_id);
         match structure {
             Structure::Enum => Form::Scalar(Scalar::Oid),
@@ -91,13 +91,13 @@ impl Form {
             pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::JSONOID => return Form::Text,
             pg_sys::BPCHAROID => return Form::PaddedText,
             pg_sys::XMLOID | pg_sys::JSONBOID | pg_sys::UNKNOWNOID => {
-                return Form::TextOutput(Output::of(base, memory));
+                return Form::TextOutput(Output::for_type(base, memory));
             }
-            pg_sys::TSVECTOROID => return Form::Lexemes(Output::of(base, memory)),
+            pg_sys::TSVECTOROID => return Form::Lexemes(Output::for_type(base, memory)),
             // "char" is a string type until version 14.
             pg_sys::CHAROID => return Form::Scalar(Scalar::Char),
             _ if category == pg_sys::TYPCATEGORY_STRING => {
-                return Form::TextOutput(Output::of(base, memory));
+                return Form::TextOutput(Output::for_type(base, memory));
             }
             _ => {}
         }
@@ -119,7 +119,7 @@ impl Form {
             | pg_sys::REGDICTIONARYOID => Scalar::Oid,
             pg_sys::FLOAT4OID => Scalar::Float4,
             pg_sys::FLOAT8OID => Scalar::Float8,
-            pg_sys::NUMERICOID => Scalar::Numeric(Output::of(base, memory)),
+            pg_sys::NUMERICOID => Scalar::Numeric(Output::for_type(base, memory)),
             pg_sys::DATEOID => Scalar::Date,
             pg_sys::TIMESTAMPOID | pg_sys::TIMESTAMPTZOID => Scalar::Timestamp,
             pg_sys::TIMEOID => Scalar::Time,
@@ -139,8 +139,8 @@ impl Form {
             // Number of points and bounding box come first.
             pg_sys::POLYGONOID => Scalar::Floats { header: 4 + 4 * 8 },
             pg_sys::PATHOID => Scalar::Path,
-            _ if is_built_in(base) => Scalar::Output(Output::of(base, memory)),
-            _ => Scalar::PinnedOutput(Output::of(base, memory)),
+            _ if is_built_in(base) => Scalar::Output(Output::for_type(base, memory)),
+            _ => Scalar::PinnedOutput(Output::for_type(base, memory)),
         })
     }
 }
@@ -166,7 +166,7 @@ impl Writer {
         let memory = self.memory;
         self.forms
             .entry(type_id)
-            .or_insert_with(|| Rc::new(Form::of(type_id, memory)))
+            .or_insert_with(|| Rc::new(Form::for_type(type_id, memory)))
             .clone()
     }
 
@@ -178,7 +178,7 @@ impl Writer {
         {
             return shape.clone();
         }
-        let shape = Rc::new(Shape::of(record, self.memory));
+        let shape = Rc::new(Shape::for_record(record, self.memory));
         self.shapes.insert(key, shape.clone());
         shape
     }

@@ -22,7 +22,7 @@ pub fn lexemes<'a>(value: &Value<'a>) -> Vec<Lexeme<'a>> {
     };
     let entries = entries.as_chunks::<4>().0.iter();
     entries
-        .filter_map(|entry| lexeme(WordEntry::of(u32::from_ne_bytes(*entry)), content))
+        .filter_map(|entry| lexeme(WordEntry::from_word(u32::from_ne_bytes(*entry)), content))
         .collect()
 }
 
@@ -35,7 +35,7 @@ struct WordEntry {
 impl WordEntry {
     /// Bit fields start at the low end of a little-endian machine's word, at the high end of
     /// others.
-    fn of(word: u32) -> Self {
+    fn from_word(word: u32) -> Self {
         let (has_positions, length, offset) = if cfg!(target_endian = "little") {
             (word & 1, word >> 1 & 0x7ff, word >> 12)
         } else {

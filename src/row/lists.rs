@@ -23,14 +23,14 @@ const DIGITS: usize = 18;
 pg_function! {
     /// `simhash_catalog.list_digest(documents bigint, terms text[], about text[]) -> text`
     fn simhash_list_digest, pg_finfo_simhash_list_digest (args) {
-        args.result(Some(List::of(args).digest()))
+        args.result(Some(List::from_arguments(args).digest()))
     }
 }
 
 pg_function! {
     /// `simhash_catalog.list_fault(documents bigint, terms text[], about text[]) -> text`
     fn simhash_list_fault, pg_finfo_simhash_list_fault (args) {
-        args.result(List::of(args).fault())
+        args.result(List::from_arguments(args).fault())
     }
 }
 
@@ -41,7 +41,7 @@ struct List<'a> {
 }
 
 impl<'a> List<'a> {
-    fn of(args: &'a Args) -> Self {
+    fn from_arguments(args: &'a Args) -> Self {
         let array = |i| args.varlena(i, ARRAY).map(|value| value.array());
         Self {
             documents: args.get(0),

@@ -35,12 +35,12 @@ impl Scope {
     /// The columns of these names, in the table that fired the trigger. An ERROR when one of them
     /// does not suit.
     pub fn new(call: &TriggerCall<'_>, names: &[String]) -> Self {
-        Self::of(names, |name| {
+        Self::from_names(names, |name| {
             let column = seen(call, name, column(call, name, "part of the scope"));
-            if Equality::of(column.base_type()).is_none() {
+            if Equality::for_type(column.base_type()).is_none() {
                 lacks(call, "an equality operator", column.base_type());
             }
-            let hash = TypeHash::of(&column)
+            let hash = TypeHash::for_column(&column)
                 .unwrap_or_else(|| lacks(call, "a hash function", column.base_type()));
             Some((column, hash))
         })
@@ -49,14 +49,14 @@ impl Scope {
     /// Those of the columns that the locks of other triggers can go by. One that does not suit is
     /// left out: each trigger that names it refuses all rows.
     pub fn of_locks(call: &TriggerCall<'_>, names: &[String]) -> Self {
-        Self::of(names, |name| {
+        Self::from_names(names, |name| {
             let column = table::column(call.relation(), name)?;
-            let hash = TypeHash::of(&column)?;
+            let hash = TypeHash::for_column(&column)?;
             Some((seen(call, name, column), hash))
         })
     }
 
-    fn of(names: &[String], find: impl Fn(&str) -> Option<(Column, TypeHash)>) -> Self {
+    fn from_names(names: &[String], find: impl Fn(&str) -> Option<(Column, TypeHash)>) -> Self {
         let mut names = names.to_vec();
         names.sort_unstable();
         let column = |name: String| {
@@ -84,7 +84,7 @@ impl Scope {
         let mut text = String::new();
         for ScopeColumn { name, column, .. } in &self.0 {
             // `new` has looked the equality up.
-            if let Some(equality) = Equality::of(column.base_type()) {
+            if let Some(equality) = Equality::for_type(column.base_type()) {
                 types.push(column.base_type());
                 let parameter = format!("${}", types.len());
                 let column = format!("{row}{}", quoted(name));
@@ -153,7 +153,7 @@ impl Scope {
             // `new` has looked the equality up.
             Some(format!(
                 " AND {}",
-                Equality::of(c.column.base_type())?.clause(&one, &other)
+                Equality::for_type(c.column.base_type())?.clause(&one, &other)
             ))
         });
         columns.collect()

@@ -114,7 +114,7 @@ impl Index {
         // A leaf that spans more than 32 keys stores each posting's whole key.
         let narrow = leaf::CAPACITY as f64 * FILL;
         let postings = if narrow * KEYS / rows > 32.0 {
-            Format::of(false, true).capacity() as f64 * FILL
+            Format::new(false, true).capacity() as f64 * FILL
         } else {
             narrow
         };

@@ -236,7 +236,7 @@ impl<const W: usize> Walk<'_, W> {
     fn others(&mut self, text: &str) {
         let mut utf8 = [0; 4];
         for letter in text.chars().filter(|&c| is_letter(c)) {
-            let length = self.shingling.lengths.of(letter);
+            let length = self.shingling.lengths.for_letter(letter);
             self.letter(letter, letter.encode_utf8(&mut utf8).as_bytes(), length);
         }
     }

@@ -17,7 +17,7 @@ impl Route {
     pub const MOST: u32 = u64::BITS - 1;
 
     /// For pairs within `radius` bits; None when it is larger than [`Route::MOST`].
-    pub fn of(radius: u32) -> Option<Self> {
+    pub fn for_radius(radius: u32) -> Option<Self> {
         (radius <= Self::MOST).then(|| Route { blocks: radius + 1 })
     }
 
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn blocks_cover_the_bits_once() {
         for radius in 0..=Route::MOST {
-            let masks = Route::of(radius).unwrap().masks();
+            let masks = Route::for_radius(radius).unwrap().masks();
             assert_eq!(masks.len(), radius as usize + 1);
             assert_eq!(masks.iter().fold(0, |all, mask| all | mask), u64::MAX);
             let widths: Vec<u32> = masks.iter().map(|mask| mask.count_ones()).collect();
@@ -87,14 +87,14 @@ mod tests {
             let (least, most) = (widths.iter().min().unwrap(), widths.iter().max().unwrap());
             assert!(most - least <= 1, "{widths:?}");
         }
-        assert_eq!(Route::of(64), None);
+        assert_eq!(Route::for_radius(64), None);
     }
 
     /// Keys stand in users' tables.
     #[test]
     fn the_layout_stays() {
         let fingerprint = 0xC533_4D13_4C17_B573;
-        let keys = |radius| Route::of(radius).unwrap().keys(fingerprint);
+        let keys = |radius| Route::for_radius(radius).unwrap().keys(fingerprint);
         assert_eq!(keys(0), [fingerprint as i64]);
         assert_eq!(keys(1), [0x4C17_B573, 0x1_C533_4D13]);
         assert_eq!(
@@ -111,7 +111,7 @@ mod tests {
         fn a_near_pair_meets_at_one_key(a: u64, flips in prop::collection::vec(0u32..64, 0..12), more in 0u32..52) {
             let b = flips.iter().fold(a, |b, bit| b ^ 1 << bit);
             let radius = (a ^ b).count_ones() + more;
-            let route = Route::of(radius).unwrap();
+            let route = Route::for_radius(radius).unwrap();
             let shared: Vec<i64> = route.keys(a).into_iter().filter(|key| route.keys(b).contains(key)).collect();
             prop_assert_eq!(route.meeting(a, b), Some(shared[0]));
             prop_assert_eq!(route.meeting(b, a), Some(shared[0]));
@@ -119,7 +119,7 @@ mod tests {
 
         #[test]
         fn a_key_tells_its_block(a: u64, radius in 0u32..64) {
-            let route = Route::of(radius).unwrap();
+            let route = Route::for_radius(radius).unwrap();
             for (block, key) in (0..).zip(route.keys(a)) {
                 prop_assert_eq!(route.block_of(key), Some(block));
                 prop_assert_eq!(route.key(a, block), key);
@@ -128,7 +128,7 @@ mod tests {
 
         #[test]
         fn other_numbers_are_no_keys(key: i64, radius in 0u32..64) {
-            let route = Route::of(radius).unwrap();
+            let route = Route::for_radius(radius).unwrap();
             let is_key = |block: u32| {
                 let bits = (key as u64) ^ u64::from(block).checked_shl(route.width()).unwrap_or(0);
                 let mask = route.mask(block);

@@ -44,14 +44,14 @@ mod tests {
 
     const GOOD: [&str; 3] = ["clusters=c", "key=id", "fingerprint=fp"];
 
-    fn of(arguments: &[&str]) -> Parsed<MaintainOptions> {
+    fn parsed(arguments: &[&str]) -> Parsed<MaintainOptions> {
         let owned: Vec<String> = arguments.iter().map(|a| (*a).to_owned()).collect();
         parse(&owned)
     }
 
     #[test]
     fn only_the_radius_has_a_default() {
-        let options = of(&GOOD).unwrap();
+        let options = parsed(&GOOD).unwrap();
         assert_eq!((options.clusters.as_str(), options.radius), ("c", 3));
         assert_eq!(
             (options.key.as_str(), options.fingerprint.as_str()),
@@ -60,7 +60,7 @@ mod tests {
         for missing in 0..GOOD.len() {
             let mut rest = GOOD.to_vec();
             let (name, _) = rest.remove(missing).split_once('=').unwrap();
-            let refusal = of(&rest).unwrap_err();
+            let refusal = parsed(&rest).unwrap_err();
             assert_eq!(
                 refusal.message,
                 format!("trigger argument \"{name}\" is missing")
@@ -71,8 +71,8 @@ mod tests {
 
     #[test]
     fn a_scope_is_neither_key_nor_fingerprint() {
-        let with = |within: &str| of(&[GOOD[0], GOOD[1], GOOD[2], within]);
-        assert!(of(&GOOD).unwrap().within.is_empty());
+        let with = |within: &str| parsed(&[GOOD[0], GOOD[1], GOOD[2], within]);
+        assert!(parsed(&GOOD).unwrap().within.is_empty());
         assert_eq!(with("within=a,b").unwrap().within, ["a", "b"]);
         for (column, name) in [("id", "key"), ("fp", "fingerprint")] {
             assert_eq!(
@@ -88,13 +88,13 @@ mod tests {
     fn the_example_is_accepted() {
         let call = EXAMPLE.split_once('(').unwrap().1.trim_end_matches(')');
         let arguments: Vec<&str> = call.split(", ").map(|a| a.trim_matches('\'')).collect();
-        assert!(of(&arguments).is_ok(), "{arguments:?}");
+        assert!(parsed(&arguments).is_ok(), "{arguments:?}");
     }
 
     #[test]
     fn the_fingerprint_is_no_key() {
         assert_eq!(
-            of(&["clusters=c", "key=fp", "fingerprint=fp"])
+            parsed(&["clusters=c", "key=fp", "fingerprint=fp"])
                 .unwrap_err()
                 .message,
             "trigger arguments \"fingerprint\" and \"key\" both name column \"fp\""

@@ -168,18 +168,18 @@ fn check_marks(options: &FlagOptions) -> Parsed<()> {
 mod tests {
     use super::*;
 
-    fn of(arguments: &[&str]) -> Parsed<FlagOptions> {
+    fn parsed(arguments: &[&str]) -> Parsed<FlagOptions> {
         let owned: Vec<String> = arguments.iter().map(|a| (*a).to_owned()).collect();
         parse(&owned)
     }
 
     fn message(arguments: &[&str]) -> String {
-        of(arguments).map_or_else(|r| r.message, |o| format!("accepted: {o:?}"))
+        parsed(arguments).map_or_else(|r| r.message, |o| format!("accepted: {o:?}"))
     }
 
     #[test]
     fn everything_has_a_default_but_the_fingerprint_and_a_mark() {
-        let options = of(&["fingerprint=fp", "flag=dup"]).unwrap();
+        let options = parsed(&["fingerprint=fp", "flag=dup"]).unwrap();
         assert_eq!(options.fingerprint, "fp");
         assert_eq!(options.radius, 3);
         assert_eq!(options.mode, Mode::Flag);
@@ -197,7 +197,7 @@ mod tests {
             message(&["fingerprint=fp"]),
             "no column is named that marks a duplicate"
         );
-        assert!(of(&["fingerprint=fp", "mode=skip"]).is_ok());
+        assert!(parsed(&["fingerprint=fp", "mode=skip"]).is_ok());
     }
 
     #[test]
@@ -208,15 +208,21 @@ mod tests {
             "flag=f",
             "duplicate_of=d",
         ];
-        assert_eq!(of(&arguments).unwrap().original(), Some(("d", "IS NULL")));
-        let by_flag = of(&arguments[..3]).unwrap();
+        assert_eq!(
+            parsed(&arguments).unwrap().original(),
+            Some(("d", "IS NULL"))
+        );
+        let by_flag = parsed(&arguments[..3]).unwrap();
         assert_eq!(by_flag.original(), Some(("f", "IS NOT TRUE")));
-        assert_eq!(of(&["fingerprint=fp", "flag=f"]).unwrap().original(), None);
+        assert_eq!(
+            parsed(&["fingerprint=fp", "flag=f"]).unwrap().original(),
+            None
+        );
     }
 
     #[test]
     fn values_may_hold_equals_signs_and_spaces() {
-        let options = of(&[
+        let options = parsed(&[
             "fingerprint = my fp",
             "flag=a=b",
             r#"weights={"x = y": 1}"#,
@@ -233,7 +239,7 @@ mod tests {
     #[test]
     fn a_scope_is_columns_that_have_no_other_role_but_the_text() {
         let with = |within: &str| {
-            of(&[
+            parsed(&[
                 "fingerprint=fp",
                 "flag=dup",
                 "duplicate_of=of",
@@ -269,7 +275,7 @@ mod tests {
             with("radius=65"),
             "trigger argument \"radius\" must be a number from 0 to 64, not \"65\""
         );
-        assert!(of(&["fingerprint=fp", "flag=dup", "radius=64"]).is_ok());
+        assert!(parsed(&["fingerprint=fp", "flag=dup", "radius=64"]).is_ok());
         assert_eq!(
             with("mode=refuse"),
             "trigger argument \"mode\" must be one of flag, reject, skip, not \"refuse\""

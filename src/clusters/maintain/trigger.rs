@@ -13,7 +13,7 @@ pub const NAME: &str = "simhash_maintain_clusters";
 pg_function! {
     /// `simhash_maintain_clusters() -> trigger`
     fn simhash_maintain_clusters, pg_finfo_simhash_maintain_clusters(args) {
-        match TriggerCall::of(args) {
+        match TriggerCall::from_arguments(args) {
             Some(call) if call.is_after_row() => {
                 row::maintain(&call);
                 call.unchanged()

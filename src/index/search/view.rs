@@ -145,7 +145,7 @@ impl<'r, 's> View<'r, 's> {
     /// Pins a block, in the buffer that held it last if that is known.
     fn pin(&self, block: u32) -> Pinned<'r> {
         match self.known() {
-            Some(known) => Pinned::read_recent(self.rel, block, known.directory.recent.of(block)),
+            Some(known) => Pinned::read_recent(self.rel, block, known.directory.recent.cell(block)),
             None => Pinned::read(self.rel, block),
         }
     }
@@ -197,7 +197,7 @@ impl<'r, 's> View<'r, 's> {
     /// Asks the operating system for a leaf, unless it is in a buffer.
     pub fn ask_for(&self, block: u32) {
         let unknown = Cell::new(0);
-        let recent = self.known().map(|known| known.directory.recent.of(block));
+        let recent = self.known().map(|known| known.directory.recent.cell(block));
         Pinned::read_ahead(self.rel, block, recent.unwrap_or(&unknown));
     }
 
@@ -231,7 +231,7 @@ impl<'r, 's> View<'r, 's> {
     /// The buffer that held a block last; 0 if that is not known.
     fn recent(&self, block: u32) -> i32 {
         self.known()
-            .map_or(0, |known| known.directory.recent.of(block).get())
+            .map_or(0, |known| known.directory.recent.cell(block).get())
     }
 
     /// The leaf in which `key` can be put right now, locked for writing; None when `make_room` has

@@ -278,7 +278,11 @@ fn check_use(
     sign: &str,
     inputs: &[&Input],
 ) -> Result<(), Error> {
-    let useless = |key: &&str| !inputs.iter().any(|input| Needs::of(key).met_by(input));
+    let useless = |key: &&str| {
+        !inputs
+            .iter()
+            .any(|input| Needs::for_option(key).met_by(input))
+    };
     match options.given().find(useless) {
         Some(key) => Err(without_use(preset, sign, key)),
         None => Ok(()),
@@ -288,7 +292,7 @@ fn check_use(
 fn without_use(preset: &Preset, sign: &str, key: &'static str) -> Error {
     Error::OptionWithoutUse {
         key: format!("{sign}{key}"),
-        needs: Needs::of(key),
+        needs: Needs::for_option(key),
         preset: preset.name,
     }
 }
@@ -301,7 +305,7 @@ pub fn check_stored(
     row: Option<&RowOptions>,
     text: Option<&TextOptions>,
 ) -> Result<(), Error> {
-    let needs = Needs::of(key);
+    let needs = Needs::for_option(key);
     let uses = |layers: &[&TextOptions]| needs.met_by(&input(preset, layers));
     let of_row = row.is_some_and(|row| {
         let columns = row.named.iter().map(|(_, column)| column);

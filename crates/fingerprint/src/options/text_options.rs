@@ -115,7 +115,7 @@ pub enum Needs {
 
 impl Needs {
     /// Of the option with this key.
-    pub fn of(key: &str) -> Self {
+    pub fn for_option(key: &str) -> Self {
         match key {
             "ngram" => Needs::Ngrams,
             "stop_words" | "dictionary" => Needs::Words,

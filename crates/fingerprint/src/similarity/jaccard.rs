@@ -91,19 +91,19 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    fn of(a: &str, b: &str, n: usize) -> Option<f64> {
+    fn jaccard_of(a: &str, b: &str, n: usize) -> Option<f64> {
         let shingles = |text| Shingles::new(text, n, &mut || {}).unwrap();
         shingles(a).jaccard(&shingles(b))
     }
 
     #[test]
     fn jaccard_by_hand() {
-        assert_eq!(of("abc", "bcd", 2), Some(1.0 / 3.0));
-        assert_eq!(of("A-B c", "ａｂＣ", 2), Some(1.0));
-        assert_eq!(of("ab", "ab", 5), Some(1.0));
-        assert_eq!(of("ab", "ac", 5), Some(0.0));
-        assert_eq!(of("ab", "", 5), Some(0.0));
-        assert_eq!(of("。", "", 5), None);
+        assert_eq!(jaccard_of("abc", "bcd", 2), Some(1.0 / 3.0));
+        assert_eq!(jaccard_of("A-B c", "ａｂＣ", 2), Some(1.0));
+        assert_eq!(jaccard_of("ab", "ab", 5), Some(1.0));
+        assert_eq!(jaccard_of("ab", "ac", 5), Some(0.0));
+        assert_eq!(jaccard_of("ab", "", 5), Some(0.0));
+        assert_eq!(jaccard_of("。", "", 5), None);
     }
 
     #[test]
@@ -122,7 +122,7 @@ mod tests {
             };
             let (x, y) = (set(a), set(b));
             let true_value = x.intersection(&y).count() as f64 / x.union(&y).count() as f64;
-            assert_eq!(of(a, b, 3), Some(true_value));
+            assert_eq!(jaccard_of(a, b, 3), Some(true_value));
         }
     }
 

@@ -23,7 +23,7 @@ impl GramLengths {
     }
 
     #[inline]
-    pub fn of(&self, letter: char) -> usize {
+    pub fn for_letter(&self, letter: char) -> usize {
         match letter {
             '\0'..='\u{10ff}' => self.others,
             _ if is_han(letter) => self.han,
@@ -91,7 +91,7 @@ impl Ngrams {
             self.starts[self.letters & mask] = self.window.len();
             self.window.push(c);
             self.letters += 1;
-            if let Some(first) = self.letters.checked_sub(self.lengths.of(c)) {
+            if let Some(first) = self.letters.checked_sub(self.lengths.for_letter(c)) {
                 self.found = true;
                 gram(&self.window[self.starts[first & mask]..]);
             }
@@ -182,7 +182,7 @@ mod tests {
             let letters: Vec<char> = chunks.concat().chars().filter(|c| c.is_alphanumeric()).collect();
             for lengths in [GramLengths::all(n), MIXED] {
                 let ends = (1..=letters.len()).filter_map(|end| {
-                    let from = end.checked_sub(lengths.of(letters[end - 1]))?;
+                    let from = end.checked_sub(lengths.for_letter(letters[end - 1]))?;
                     Some(letters[from..end].iter().collect())
                 });
                 let mut expected: Vec<String> = ends.collect();

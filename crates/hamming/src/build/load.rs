@@ -76,7 +76,7 @@ impl<'s, S: PageSink> Loader<'s, S> {
     pub fn push(&mut self, key: Key) {
         self.waiting.push(key);
         // One more than a page holds: the page's end must be known before it is written.
-        if self.waiting.len() > self.fill.of(leaf::CAPACITY) {
+        if self.waiting.len() > self.fill.postings(leaf::CAPACITY) {
             self.write_leaf();
         }
     }
@@ -102,7 +102,7 @@ impl<'s, S: PageSink> Loader<'s, S> {
         if one.0 < run {
             return one;
         }
-        let most = Some(self.boundary(self.most(Format::of(true, false))));
+        let most = Some(self.boundary(self.most(Format::new(true, false))));
         let format = self.range(most).format(None);
         let several = self.most(format);
         match several > one.0 {
@@ -114,14 +114,14 @@ impl<'s, S: PageSink> Loader<'s, S> {
     /// How many of the first `run` waiting postings, all of one scope, a leaf of that scope takes,
     /// and where it ends.
     fn cut_of_one(&self, scope: u32, run: usize) -> (usize, Key) {
-        let n = self.most(Format::of(false, false)).min(run);
+        let n = self.most(Format::new(false, false)).min(run);
         let end = self.boundary(n);
         if !self.range(Some(end)).format(Some(scope)).wide {
             return (n, end);
         }
         // Too many keys for the short format: a wide page, or a narrow one that ends with the last
         // key it can hold, whichever takes more.
-        let wide = n.min(self.most(Format::of(false, true)));
+        let wide = n.min(self.most(Format::new(false, true)));
         let narrow = self.range(None).narrow_end(scope).map(|end| {
             let before = self.waiting.partition_point(|key| *key < end);
             (before, end)
@@ -134,7 +134,7 @@ impl<'s, S: PageSink> Loader<'s, S> {
 
     /// How many waiting postings a leaf takes at most; never all of them.
     fn most(&self, format: Format) -> usize {
-        (self.fill.of(format.capacity())).min(self.waiting.len() - 1)
+        (self.fill.postings(format.capacity())).min(self.waiting.len() - 1)
     }
 
     /// Where a leaf of the first `n` waiting postings ends.
@@ -222,7 +222,7 @@ struct Fill {
 impl Fill {
     /// Postings to put on the present leaf, of `capacity` that fit: from a tenth of the page below
     /// the target to a twentieth above it, in eleven steps that follow each other with a stride of 7.
-    fn of(&self, capacity: usize) -> usize {
+    fn postings(&self, capacity: usize) -> usize {
         let above = 5.min(100 - self.target);
         let (lowest, highest) = (self.target.saturating_sub(2 * above), self.target + above);
         let percent = lowest + self.step % 11 * 7 % 11 * (highest - lowest) / 10;

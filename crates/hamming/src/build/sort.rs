@@ -15,14 +15,14 @@ use std::collections::TryReserveError;
 /// which saves a third of the memory.
 pub trait SortScope: Copy + Ord + 'static {
     const HAS_SCOPE: bool;
-    fn of(scope: u32) -> Self;
+    fn from_scope(scope: u32) -> Self;
     fn number(self) -> u32;
 }
 
 impl SortScope for () {
     const HAS_SCOPE: bool = false;
 
-    fn of(_: u32) {}
+    fn from_scope(_: u32) {}
 
     fn number(self) -> u32 {
         NO_SCOPE
@@ -32,7 +32,7 @@ impl SortScope for () {
 impl SortScope for u32 {
     const HAS_SCOPE: bool = true;
 
-    fn of(scope: u32) -> u32 {
+    fn from_scope(scope: u32) -> u32 {
         scope
     }
 
@@ -58,7 +58,7 @@ impl<S: SortScope> Posting<S> {
             bits: row.fingerprint.unwrap_or(0),
             block: tid.block,
             offset: tid.offset,
-            scope: S::of(row.scope),
+            scope: S::from_scope(row.scope),
         }
     }
 
@@ -174,7 +174,7 @@ impl<S: SortScope> Item for Posting<S> {
             bits: get_u64(bytes, 0),
             block: get_u32(bytes, tid),
             offset: get_u16(bytes, tid + 4),
-            scope: S::of(scope),
+            scope: S::from_scope(scope),
         }
     }
 }

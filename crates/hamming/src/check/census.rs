@@ -238,7 +238,7 @@ mod tests {
         assert!((hottest.share - 0.3).abs() < 0.001, "{}", hottest.share);
         assert_eq!((census.fingerprints(), census.all_leaves()), (3000, 24));
         assert!(
-            (census.average_fill() - 500.0 / Format::of(false, true).capacity() as f64).abs()
+            (census.average_fill() - 500.0 / Format::new(false, true).capacity() as f64).abs()
                 < 1e-9
         );
     }

@@ -83,7 +83,7 @@ impl Classes {
         self.first.len()
     }
 
-    pub fn of(&self, row: u32) -> u32 {
+    pub fn class_of(&self, row: u32) -> u32 {
         self.of[row as usize]
     }
 
@@ -156,7 +156,7 @@ fn of_each_row(
         if row.is_multiple_of(STEPS as u32) {
             host.pause();
         }
-        *of_row = of_class(classes.of(row));
+        *of_row = of_class(classes.class_of(row));
     }
     Ok(of)
 }
@@ -255,7 +255,7 @@ fn one_by_one<H: Host>(
     let mut of = filled(classes.rows(), 0u32)?;
     for row in 0..classes.rows() as u32 {
         host.pause();
-        let class = classes.of(row);
+        let class = classes.class_of(row);
         let first = classes.first(class);
         let joined = match first < row && may_join(first, &of) {
             true => Some(first),

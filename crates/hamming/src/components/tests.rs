@@ -22,7 +22,7 @@ fn grouped(
     representatives(method, classes, &mut edges, memory, host).unwrap()
 }
 
-fn of(method: Method, rows: usize, pairs: &[(u32, u32, u32)]) -> Vec<u32> {
+fn groups(method: Method, rows: usize, pairs: &[(u32, u32, u32)]) -> Vec<u32> {
     let classes = Classes::new((0..rows as u32).collect(), &mut || ()).unwrap();
     let found = grouped(method, &classes, pairs, 1 << 20, &mut || ());
     assert_eq!(
@@ -37,20 +37,20 @@ fn of(method: Method, rows: usize, pairs: &[(u32, u32, u32)]) -> Vec<u32> {
 fn a_chain_by_every_method() {
     // 0 - 1 - 2 - 3 - 4, and 5 alone.
     let chain = [(1, 0, 2), (1, 2, 1), (3, 2, 1), (3, 4, 2)];
-    assert_eq!(of(Method::Components, 6, &chain), [0, 0, 0, 0, 0, 5]);
+    assert_eq!(groups(Method::Components, 6, &chain), [0, 0, 0, 0, 0, 5]);
     // 1, 2 and 3 have two pairs each: 1 comes first and takes 0 and 2, then 3 takes 4.
-    assert_eq!(of(Method::Star, 6, &chain), [1, 1, 1, 3, 3, 5]);
+    assert_eq!(groups(Method::Star, 6, &chain), [1, 1, 1, 3, 3, 5]);
     // 2 is near 1, which does not lead.
-    assert_eq!(of(Method::Leader, 6, &chain), [0, 0, 2, 2, 4, 5]);
-    assert_eq!(of(Method::SinglePass, 6, &chain), [0, 0, 0, 0, 0, 5]);
+    assert_eq!(groups(Method::Leader, 6, &chain), [0, 0, 2, 2, 4, 5]);
+    assert_eq!(groups(Method::SinglePass, 6, &chain), [0, 0, 0, 0, 0, 5]);
 }
 
 #[test]
 fn single_pass_joins_the_nearest_and_unites_nothing() {
     let pairs = [(0, 2, 3), (1, 2, 1), (0, 3, 2), (1, 3, 2)];
-    assert_eq!(of(Method::SinglePass, 4, &pairs), [0, 1, 1, 0]);
-    assert_eq!(of(Method::Leader, 4, &pairs), [0, 1, 1, 0]);
-    assert_eq!(of(Method::Components, 4, &pairs), [0; 4]);
+    assert_eq!(groups(Method::SinglePass, 4, &pairs), [0, 1, 1, 0]);
+    assert_eq!(groups(Method::Leader, 4, &pairs), [0, 1, 1, 0]);
+    assert_eq!(groups(Method::Components, 4, &pairs), [0; 4]);
 }
 
 /// Every stage calls `pause` often enough, and a `pause` that unwinds ends the call at once.
@@ -158,7 +158,7 @@ proptest! {
         }
         for (name, method) in Method::NAMES {
             let found = grouped(method, &classes, &near, 1 << 20, &mut || ());
-            prop_assert_eq!(found, of(method, class_of.len(), &of_rows), "{}", name);
+            prop_assert_eq!(found, groups(method, class_of.len(), &of_rows), "{}", name);
         }
     }
 
@@ -170,15 +170,15 @@ proptest! {
         pairs.sort();
         pairs.dedup_by_key(|p| (p.0, p.1));
         let is_pair = |a: u32, b: u32| pairs.iter().any(|p| (p.0, p.1) == (a.min(b), a.max(b)));
-        let whole = of(Method::Components, 40, &pairs);
+        let whole = groups(Method::Components, 40, &pairs);
         for (name, method) in Method::NAMES {
             let mut other = pairs.clone();
             other.rotate_left(turn.checked_rem(pairs.len()).unwrap_or(0));
-            let found = of(method, 40, &pairs);
+            let found = groups(method, 40, &pairs);
             if method != Method::Components {
                 prop_assert_eq!(&found, &by_definition(method, 40, &pairs), "{}", name);
             }
-            prop_assert_eq!(&found, &of(method, 40, &other), "{}: order of pairs", name);
+            prop_assert_eq!(&found, &groups(method, 40, &other), "{}: order of pairs", name);
             for (row, centre) in found.iter().enumerate() {
                 prop_assert_eq!(found[*centre as usize], *centre, "{}", name);
                 prop_assert_eq!(whole[row], whole[*centre as usize], "{}", name);

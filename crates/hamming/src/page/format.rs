@@ -21,7 +21,7 @@ pub(super) const SCOPE: usize = 4;
 /// Bytes of a posting's low word.
 pub(super) const LO: usize = 4;
 /// The most bytes of a posting's other part.
-pub(super) const MOST_AUX: usize = Format::of(true, true).aux_size();
+pub(super) const MOST_AUX: usize = Format::new(true, true).aux_size();
 /// Keys that a narrow leaf of one scope may span.
 const KEY_SPAN: u32 = 1 << 5;
 /// Scopes that a narrow leaf of several scopes may span.
@@ -39,7 +39,7 @@ pub struct Format {
 
 impl Format {
     #[inline]
-    pub const fn of(scoped: bool, wide: bool) -> Format {
+    pub const fn new(scoped: bool, wide: bool) -> Format {
         Format { scoped, wide }
     }
 
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn capacities_are_those_of_the_design() {
-        let capacity = |scoped, wide| Format::of(scoped, wide).capacity();
+        let capacity = |scoped, wide| Format::new(scoped, wide).capacity();
         assert_eq!((capacity(false, false), capacity(false, true)), (671, 575));
         assert_eq!((capacity(true, false), capacity(true, true)), (503, 447));
     }

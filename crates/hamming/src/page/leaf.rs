@@ -41,7 +41,7 @@ use std::ops;
 /// that has just been split.
 pub const LIKELY_COUNT: u16 = 600;
 /// The most postings that fit a page.
-pub const CAPACITY: usize = Format::of(false, false).capacity();
+pub const CAPACITY: usize = Format::new(false, false).capacity();
 /// Where the scope of all postings stands, and the array of aux ends.
 const SCOPE_AT: usize = SPECIAL_START - SCOPE;
 /// Bytes of aux that all formats have.
@@ -92,7 +92,7 @@ pub(super) fn init_for(
 /// How the page holds its postings.
 #[inline]
 fn format(page: &Page) -> Format {
-    Format::of(has_own_scopes(page), has_flag(page, WIDE))
+    Format::new(has_own_scopes(page), has_flag(page, WIDE))
 }
 
 /// Do the postings carry their own scope?

@@ -246,7 +246,7 @@ impl<H: Host> Files<'_, H> {
         if task.must != 0 {
             return self.group(parts, task);
         }
-        let Some(split) = choose(Size::of(counts), task, self.finder.radius) else {
+        let Some(split) = choose(Size::from_counts(counts), task, self.finder.radius) else {
             return self.compare(parts);
         };
         for i in 0..split.blocks.len() {
@@ -352,7 +352,7 @@ impl<H: Host> Files<'_, H> {
             let (mut of, mut first) = (0.0, 0);
             if N == 1 {
                 self.finder.compare([&mut self.rows], 0);
-                (of, first) = (Size::of([some]).pairs, at);
+                (of, first) = (Size::from_counts([some]).pairs, at);
             }
             of += some as f64 * (counts[N - 1] - first) as f64;
             for next in (first..counts[N - 1]).step_by(TILE) {
@@ -363,7 +363,8 @@ impl<H: Host> Files<'_, H> {
                     self.finder.tiles(rows, &others, false, 0);
                 }
             }
-            self.finder.end_part(outer, of / Size::of(counts).pairs);
+            self.finder
+                .end_part(outer, of / Size::from_counts(counts).pairs);
         }
     }
 }

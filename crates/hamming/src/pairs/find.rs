@@ -99,7 +99,7 @@ pub struct Branches {
 
 impl Branches {
     /// Of all rows, which differ in these bits; None when they are not worth dividing.
-    pub fn of(size: Size, varying: u64, radius: u32) -> Option<Self> {
+    pub fn for_rows(size: Size, varying: u64, radius: u32) -> Option<Self> {
         let task = Task::ALL.within(varying);
         choose(size, task, radius).map(|split| Branches { task, split })
     }
@@ -167,7 +167,7 @@ impl<'h, H: Host> Finder<'h, H> {
         if is_alone(counts) {
             return;
         }
-        let size = Size::of(counts);
+        let size = Size::from_counts(counts);
         if size.pairs <= FEW_PAIRS {
             return self.compare(group, task.must);
         }

@@ -64,7 +64,7 @@ fn rows_are_taken_apart_so_many_times() {
     for (apart, is_left) in [(0, false), (DEEPEST - 1, false), (DEEPEST, true)] {
         finder.apart = apart;
         let mut rows = rows(&fingerprints);
-        let left = finder.needed([&mut rows[..]], Task::ALL, Size::of([1000]));
+        let left = finder.needed([&mut rows[..]], Task::ALL, Size::from_counts([1000]));
         assert_eq!(left.is_some(), is_left, "{apart}");
         assert_eq!(finder.apart, apart);
     }

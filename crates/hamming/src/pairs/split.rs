@@ -93,7 +93,7 @@ pub struct Size {
 impl Size {
     /// Of one side, whose rows are paired with each other, or of two, of which the rows of one are
     /// paired with those of the other.
-    pub fn of<const N: usize>(counts: [u64; N]) -> Self {
+    pub fn from_counts<const N: usize>(counts: [u64; N]) -> Self {
         let counts = counts.map(|count| count as f64);
         let product = counts[0] * counts[N - 1];
         Size {
@@ -180,30 +180,33 @@ mod tests {
     #[test]
     fn ten_million_rows_within_three_are_filed_under_four_keys() {
         let keys: Vec<u64> = (0..4).map(|b| 0xFFFF << (48 - 16 * b)).collect();
-        let one = choose(Size::of([10_000_000]), Task::ALL, 3);
+        let one = choose(Size::from_counts([10_000_000]), Task::ALL, 3);
         assert_eq!(one.unwrap().blocks, keys);
-        let two = choose(Size::of([5_000_000, 5_000_000]), Task::ALL, 3);
+        let two = choose(Size::from_counts([5_000_000, 5_000_000]), Task::ALL, 3);
         assert_eq!(two.unwrap().blocks, keys);
     }
 
     #[test]
     fn few_rows_and_few_bits_are_compared() {
-        let million = Size::of([1_000_000]);
-        assert_eq!(choose(Size::of([10]), Task::ALL, 3), None);
+        let million = Size::from_counts([1_000_000]);
+        assert_eq!(choose(Size::from_counts([10]), Task::ALL, 3), None);
         assert_eq!(choose(million, Task::ALL.within(0b111), 3), None);
         assert_eq!(choose(million, Task::ALL, 64), None);
-        assert_eq!(choose(Size::of([3, 1_000_000]), Task::ALL, 3), None);
+        assert_eq!(
+            choose(Size::from_counts([3, 1_000_000]), Task::ALL, 3),
+            None
+        );
     }
 
     #[test]
     fn groups_of_ten_million_rows_are_not_divided_again() {
         // A third of the way: a pair may differ in one of the last 16 bits.
-        let split = choose(Size::of([10_000_000]), Task::ALL, 3).unwrap();
+        let split = choose(Size::from_counts([10_000_000]), Task::ALL, 3).unwrap();
         let task = Task {
             must: 0,
             ..split.branch(Task::ALL, 2)
         };
-        assert_eq!(choose(Size::of([152]), task, 3), None);
-        assert!(choose(Size::of([1000]), task, 3).is_some());
+        assert_eq!(choose(Size::from_counts([152]), task, 3), None);
+        assert!(choose(Size::from_counts([1000]), task, 3).is_some());
     }
 }

@@ -167,7 +167,7 @@ pub struct Sample {
 
 impl Sample {
     /// How many rows it was drawn from.
-    pub fn of(&self) -> u64 {
+    pub fn population(&self) -> u64 {
         self.of
     }
 

@@ -112,7 +112,7 @@ impl Recent {
     }
 
     #[inline]
-    pub fn of(&self, block: u32) -> &Cell<i32> {
+    pub fn cell(&self, block: u32) -> &Cell<i32> {
         let block = block as usize;
         match self.0.get(block) {
             Some(place) => place,
@@ -186,8 +186,8 @@ mod tests {
     #[test]
     fn pages_without_a_place_of_their_own_share_one() {
         let recent = Recent::new(10, 16);
-        (0..10).for_each(|block| recent.of(block).set(block as i32));
-        let kept: Vec<i32> = (0..10).map(|block| recent.of(block).get()).collect();
+        (0..10).for_each(|block| recent.cell(block).set(block as i32));
+        let kept: Vec<i32> = (0..10).map(|block| recent.cell(block).get()).collect();
         assert_eq!(kept, [8, 9, 6, 7, 8, 9, 6, 7, 8, 9]);
         assert!(recent.serves(8) && !recent.serves(9));
         assert_eq!(Parents::default().find(Key::MIN), None);

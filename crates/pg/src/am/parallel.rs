@@ -172,7 +172,7 @@ impl<'r, B: Sync + 'r> Leader<'r, B> {
             } else {
                 &raw mut pg_sys::SnapshotAnyData
             };
-            let sizes = Sizes::of::<B>(table, snapshot, workers);
+            let sizes = Sizes::for_workers::<B>(table, snapshot, workers);
             sizes.estimate(&mut (*context).estimator);
             pg_sys::InitializeParallelDSM(context);
             if (*context).seg.is_null() {

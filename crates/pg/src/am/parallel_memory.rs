@@ -67,7 +67,7 @@ pub struct Sizes {
 impl Sizes {
     /// # Safety
     /// The snapshot must be valid.
-    pub unsafe fn of<B>(table: Rel, snapshot: pg_sys::Snapshot, workers: usize) -> Sizes {
+    pub unsafe fn for_workers<B>(table: Rel, snapshot: pg_sys::Snapshot, workers: usize) -> Sizes {
         // SAFETY: the caller's word; the query's text is NUL-terminated.
         let (scan, query) = unsafe {
             (

@@ -96,7 +96,7 @@ impl Elements {
 }
 
 impl Condition {
-    fn of(key: &pg_sys::ScanKeyData) -> Condition {
+    fn from_scan_key(key: &pg_sys::ScanKeyData) -> Condition {
         let has = |flag: u32| key.sk_flags & flag as i32 != 0;
         let value = Value {
             datum: key.sk_argument,
@@ -246,7 +246,7 @@ impl<'s> Scan<'s> {
         // SAFETY: the scan has `numberOfKeys` keys.
         unsafe { std::slice::from_raw_parts(data, n) }
             .iter()
-            .map(Condition::of)
+            .map(Condition::from_scan_key)
     }
 
     /// The orderings, the first one first.

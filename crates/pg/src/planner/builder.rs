@@ -15,13 +15,13 @@ impl<'p> Planner<'p> {
             // SAFETY: NIL or the list built so far, in the planner's memory context.
             unsafe { pg_sys::lappend(list, node.as_ptr()) }
         });
-        NodeList::of(list)
+        NodeList::from_raw(list)
     }
 
     /// The conjuncts of a clause.
     pub fn conjuncts(self, clause: NodeRef<'p>) -> NodeList<'p> {
         // SAFETY: the clause is a live boolean expression.
-        NodeList::of(unsafe { pg_sys::make_ands_implicit(clause.as_ptr()) })
+        NodeList::from_raw(unsafe { pg_sys::make_ands_implicit(clause.as_ptr()) })
     }
 
     /// AND of one or more clauses.

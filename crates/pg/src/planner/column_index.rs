@@ -24,7 +24,7 @@ impl ColumnIndex {
     ///
     /// # Safety
     /// The server has filled `variable` for a clause that `planner` plans.
-    pub(super) unsafe fn of<'p>(
+    pub(super) unsafe fn from_variable<'p>(
         planner: Planner<'p>,
         variable: &pg_sys::VariableStatData,
         access_method: &CStr,

@@ -86,7 +86,7 @@ impl<'p> ScanScope<'p> {
             }
             Some(ColumnAndOther {
                 sample: sample(&mut variable.0),
-                index: ColumnIndex::of(self.planner, &variable.0, access_method),
+                index: ColumnIndex::from_variable(self.planner, &variable.0, access_method),
                 other: NodeRef::new(other)?,
             })
         }

@@ -83,20 +83,20 @@ impl<'p> NodeRef<'p> {
             return Some(Call {
                 function: op.opfuncid,
                 result_type: op.opresulttype,
-                args: NodeList::of(op.args),
+                args: NodeList::from_raw(op.args),
             });
         }
         let call = self.cast::<pg_sys::FuncExpr>(NodeTag::T_FuncExpr)?;
         Some(Call {
             function: call.funcid,
             result_type: call.funcresulttype,
-            args: NodeList::of(call.args),
+            args: NodeList::from_raw(call.args),
         })
     }
 
     pub fn as_binary_operator(self) -> Option<BinaryOperator<'p>> {
         let op = self.cast::<pg_sys::OpExpr>(NodeTag::T_OpExpr)?;
-        let [left, right] = NodeList::of(op.args).as_array()?;
+        let [left, right] = NodeList::from_raw(op.args).as_array()?;
         Some(BinaryOperator {
             operator: op.opno,
             left,
@@ -106,7 +106,7 @@ impl<'p> NodeRef<'p> {
 
     pub fn as_connective(self) -> Option<Connective<'p>> {
         let bool_expr = self.cast::<pg_sys::BoolExpr>(NodeTag::T_BoolExpr)?;
-        let args = NodeList::of(bool_expr.args);
+        let args = NodeList::from_raw(bool_expr.args);
         match bool_expr.boolop {
             pg_sys::BoolExprType::AND_EXPR => Some(Connective::And(args)),
             pg_sys::BoolExprType::OR_EXPR => Some(Connective::Or(args)),
@@ -224,12 +224,12 @@ impl<'p> NodeRef<'p> {
             return call.args;
         }
         if let Some(bool_expr) = self.cast::<pg_sys::BoolExpr>(NodeTag::T_BoolExpr) {
-            return NodeList::of(bool_expr.args);
+            return NodeList::from_raw(bool_expr.args);
         }
         if let Some(any) = self.cast::<pg_sys::ScalarArrayOpExpr>(NodeTag::T_ScalarArrayOpExpr) {
-            return NodeList::of(any.args);
+            return NodeList::from_raw(any.args);
         }
-        NodeList::of(std::ptr::null_mut())
+        NodeList::from_raw(std::ptr::null_mut())
     }
 
     fn only_child(self) -> Option<NodeRef<'p>> {
@@ -250,11 +250,11 @@ impl<'p> NodeList<'p> {
     /// # Safety
     /// `list` is NIL or a list of nodes that outlives `'p`.
     pub unsafe fn new(list: *mut pg_sys::List) -> Self {
-        Self::of(list)
+        Self::from_raw(list)
     }
 
     /// A list inside a node that outlives `'p`.
-    pub(super) fn of(list: *mut pg_sys::List) -> Self {
+    pub(super) fn from_raw(list: *mut pg_sys::List) -> Self {
         Self {
             list,
             planning: PhantomData,

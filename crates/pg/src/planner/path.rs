@@ -248,7 +248,7 @@ impl<'p> IndexPath<'p> {
     /// The ordering operators.
     pub fn order_bys(&self) -> Vec<OrderBy<'p>> {
         let columns = integers(self.path.indexorderbycols);
-        let expressions = NodeList::of(self.path.indexorderbys);
+        let expressions = NodeList::from_raw(self.path.indexorderbys);
         let order_by = |(column, expression): (i32, NodeRef<'p>)| {
             Some(OrderBy {
                 column: column as usize,
@@ -263,11 +263,11 @@ impl<'p> IndexPath<'p> {
 
     /// The quals of the index conditions, with the number of their column.
     fn quals(&self) -> impl Iterator<Item = (usize, *mut pg_sys::RestrictInfo)> + use<'p> {
-        let clauses = NodeList::of(self.path.indexclauses);
+        let clauses = NodeList::from_raw(self.path.indexclauses);
         clauses.iter().flat_map(|clause| {
             // SAFETY: the list's elements are index clauses, with lists of RestrictInfos.
             let clause = unsafe { &*clause.as_ptr::<pg_sys::IndexClause>() };
-            let quals = NodeList::of(clause.indexquals);
+            let quals = NodeList::from_raw(clause.indexquals);
             quals
                 .iter()
                 .map(|qual| (clause.indexcol as usize, qual.as_ptr()))
@@ -287,12 +287,12 @@ impl<'p> IndexPath<'p> {
                     let clause = &*clause.cast::<pg_sys::OpExpr>();
                     Some(Test::Operator {
                         number: number(clause.opno),
-                        argument: NodeList::of(clause.args).get(1)?,
+                        argument: NodeList::from_raw(clause.args).get(1)?,
                     })
                 }
                 NodeTag::T_ScalarArrayOpExpr => {
                     let clause = &*clause.cast::<pg_sys::ScalarArrayOpExpr>();
-                    let array = NodeList::of(clause.args).get(1)?;
+                    let array = NodeList::from_raw(clause.args).get(1)?;
                     Some(Test::Any {
                         number: number(clause.opno),
                         elements: compat::array_length(self.root, array.as_ptr()).max(1.0),

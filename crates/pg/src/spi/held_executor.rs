@@ -34,7 +34,7 @@ struct Rights {
 
 impl HeldExecutor {
     /// Starts the executor; None when the plan is of another kind.
-    pub(super) fn of(query: &SavedQuery) -> Option<Self> {
+    pub(super) fn start(query: &SavedQuery) -> Option<Self> {
         // SAFETY: in a transaction, with the tables locked by making the plan. All is made for the
         // subtransaction's owner and in its memory; after an ERROR the server frees it with them.
         connected(|| unsafe {

@@ -90,7 +90,7 @@ impl HeldQuery {
         // starts anew.
         let executor = match is_serializable() {
             true => None,
-            false => HeldExecutor::of(query),
+            false => HeldExecutor::start(query),
         };
         *state = match executor {
             Some(executor) => State::Open(kept(executor)),

@@ -42,9 +42,9 @@ impl Wanted {
             Wanted::Type(type_id) => declared == type_id,
             // SAFETY: a catalog look-up.
             Wanted::Array => unsafe { pg_sys::get_element_type(declared) != Oid::INVALID },
-            Wanted::ByValue => Storage::of(declared).by_value_and_length().0,
+            Wanted::ByValue => Storage::for_type(declared).by_value_and_length().0,
             Wanted::Bytes(bytes) => {
-                Storage::of(declared).by_value_and_length() == (false, bytes as i16)
+                Storage::for_type(declared).by_value_and_length() == (false, bytes as i16)
             }
         }
     }
@@ -90,7 +90,7 @@ fn check_once(function: Oid, i: usize, wanted: Wanted) {
 
 #[cold]
 fn compare(function: Oid, i: usize, wanted: Wanted) {
-    let Some(DeclaredTypes { arguments, result }) = DeclaredTypes::of(function) else {
+    let Some(DeclaredTypes { arguments, result }) = DeclaredTypes::look_up(function) else {
         // An open cursor goes on after the function was dropped.
         let message = format!("function with OID {} does not exist", function.to_u32());
         raise(ERRCODE_UNDEFINED_FUNCTION, message)
@@ -121,7 +121,7 @@ struct DeclaredTypes {
 
 impl DeclaredTypes {
     /// None when the function is gone.
-    fn of(function: Oid) -> Option<Self> {
+    fn look_up(function: Oid) -> Option<Self> {
         // SAFETY: a syscache look-up; the row, whose oidvector has `pronargs` types, is read before
         // it is released.
         unsafe {

@@ -120,7 +120,7 @@ fn value(type_id: pg_sys::Oid, text: &str) -> pg_sys::Datum {
 
 /// A constant of a type, from its text; None is NULL. In the current memory context.
 fn constant(type_id: pg_sys::Oid, text: Option<&str>) -> *mut pg_sys::Const {
-    let (by_value, length) = Storage::of(type_id).by_value_and_length();
+    let (by_value, length) = Storage::for_type(type_id).by_value_and_length();
     let datum = text.map(|text| value(type_id, text));
     // SAFETY: a value of the type, stored as the catalog says.
     unsafe {

@@ -37,7 +37,7 @@ impl KeyType {
             Some(KeyType {
                 entry,
                 collation: (*entry).typcollation,
-                storage: Storage::of(type_id),
+                storage: Storage::for_type(type_id),
             })
         }
     }
@@ -187,7 +187,7 @@ impl KeyType {
     /// The type's equality.
     pub fn equality(&self) -> Option<Equality> {
         // SAFETY: the cache entry lives as long as the process.
-        Equality::of(unsafe { (*self.entry).type_id })
+        Equality::for_type(unsafe { (*self.entry).type_id })
     }
 }
 
@@ -210,7 +210,7 @@ pub struct Equality {
 
 impl Equality {
     /// None when the type has no equality.
-    pub fn of(type_id: pg_sys::Oid) -> Option<Self> {
+    pub fn for_type(type_id: pg_sys::Oid) -> Option<Self> {
         // SAFETY: catalog look-ups; the row is read before it is released, its name is
         // zero-terminated.
         let (schema, name, operand) = unsafe {

@@ -18,7 +18,7 @@ impl<'a> MessageReader<'a> {
     /// The message that the server passes to a type's receive function. An ERROR when another of
     /// the server's callers passes the argument of type internal: a receive function is given three
     /// arguments, however many SQL declares.
-    pub fn of(args: &'a Args) -> Self {
+    pub fn from_arguments(args: &'a Args) -> Self {
         if args.count() != 3 {
             raise(
                 ERRCODE_INTERNAL_ERROR,

@@ -100,7 +100,7 @@ impl Shape {
     /// Looks up the columns of a row. They are kept in `memory`. An outdated shape stays there
     /// until the call site ends; each ALTER TABLE in the meantime leaves one at most: a shape whose
     /// columns did not change still fits ([`Shape::fits`]).
-    pub fn of(record: &Record<'_>, memory: Memory) -> Self {
+    pub fn for_record(record: &Record<'_>, memory: Memory) -> Self {
         let identity = record.identity;
         // SAFETY: the looked-up descriptor is live while it is copied; the copy lives in `memory`
         // and has `natts` attributes with zero-terminated names.

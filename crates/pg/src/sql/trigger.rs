@@ -81,7 +81,7 @@ impl VersionAddress {
 
 impl<'a> TriggerCall<'a> {
     /// The call, when the function runs as a trigger.
-    pub fn of(args: &'a Args) -> Option<Self> {
+    pub fn from_arguments(args: &'a Args) -> Option<Self> {
         // SAFETY: the context of a call is null or a live node.
         let data: *const pg_sys::TriggerData = unsafe {
             let context = (*args.fcinfo()).context;

@@ -16,7 +16,7 @@ pub struct TypeHash {
 
 impl TypeHash {
     /// None when the type has no hash function.
-    pub fn of(column: &Column) -> Option<Self> {
+    pub fn for_column(column: &Column) -> Option<Self> {
         let type_id = column.base_type();
         // SAFETY: a type's cache entry lives as long as the process. Where the type's equality is
         // known, the server takes a hash function of an operator family with this equality only.

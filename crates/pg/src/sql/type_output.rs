@@ -60,7 +60,7 @@ pub struct Output {
 }
 
 impl Output {
-    pub fn of(type_id: pg_sys::Oid, memory: Memory) -> Self {
+    pub fn for_type(type_id: pg_sys::Oid, memory: Memory) -> Self {
         let mut function = pg_sys::InvalidOid;
         let mut varlena = false;
         let mut info = pg_sys::FmgrInfo::default();

@@ -28,7 +28,7 @@ pub struct Storage {
 
 impl Storage {
     /// Looks the type up in the catalog.
-    pub fn of(type_id: pg_sys::Oid) -> Self {
+    pub fn for_type(type_id: pg_sys::Oid) -> Self {
         let mut storage = Self {
             type_id,
             len: 0,
@@ -338,7 +338,7 @@ impl<'a> Value<'a> {
             let dims = (0..ndim)
                 .map(|i| (*sizes.add(i), *sizes.add(ndim + i)))
                 .collect();
-            let element = Storage::of((*array).elemtype);
+            let element = Storage::for_type((*array).elemtype);
             let (mut datums, mut nulls, mut count) =
                 (std::ptr::null_mut(), std::ptr::null_mut(), 0);
             pg_sys::deconstruct_array(
@@ -382,7 +382,7 @@ impl<'a> Value<'a> {
             if empty {
                 return None;
             }
-            let storage = Storage::of((*(*cache).rngelemtype).type_id);
+            let storage = Storage::for_type((*(*cache).rngelemtype).type_id);
             let bound = |b: &pg_sys::RangeBound| (!b.infinite).then(|| Value::new(b.val, storage));
             Some(Range {
                 lower: bound(&lower),

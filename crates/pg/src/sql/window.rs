@@ -44,7 +44,7 @@ pub struct Window<'a> {
 
 impl<'a> Window<'a> {
     /// The window of the running function, which SQL declares as a window function.
-    pub fn of(args: &'a Args) -> Self {
+    pub fn from_arguments(args: &'a Args) -> Self {
         // SAFETY: the context of a call is null or a live node; of a window function it is this
         // one.
         unsafe {

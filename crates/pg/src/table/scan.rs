@@ -79,7 +79,7 @@ pub struct TableScan<'t> {
 
 impl<'t> TableScan<'t> {
     /// Of all rows. There must be an active snapshot, which outlives the scan.
-    pub fn of(table: Rel<'t>, columns: [WordColumn; 2]) -> Self {
+    pub fn begin(table: Rel<'t>, columns: [WordColumn; 2]) -> Self {
         // SAFETY: the table is open and locked as long as the scan lives.
         unsafe {
             let snapshot = pg_sys::GetActiveSnapshot();
