@@ -70,13 +70,15 @@ sub change_last_posting
 sub some_block { my $pages = shift; return 1 + int(rand(@$pages - 1)); }
 
 # Each damage: a name; what must notice it ('XX...': an error of that kind from any command, 'verified':
-# simhash_index_verify, 'links', 'right links', 'rows', 'format N': all that meet them, as in %commands below, '':
-# nothing must); what it does to the file's pages (a reference to an array of strings).
+# simhash_index_verify, 'links', 'right links', 'rows', 'format N', 'no format N': all that meet them, as in %commands below,
+# '': nothing must); what it does to the file's pages (a reference to an array of strings).
 my @damages = (
 	[ 'magic of the metapage', 'XX002', sub { flip_byte($_[0], 0, $header + int(rand 4)) } ],
-	[ 'newer format', 'format 9999', sub { substr($_[0][0], $at{version}, 4) = pack('L', 9999) } ],
-	[ 'older format', 'format 0', sub { substr($_[0][0], $at{version}, 4) = pack('L', 0) } ],
+	[ 'newer format', 'format 99', sub { substr($_[0][0], $at{version}, 4) = pack('L', 99) } ],
 	[ 'format of the first version', 'format 1', sub { substr($_[0][0], $at{version}, 4) = pack('L', 1) } ],
+	# One bit of version 2 flipped, and numbers that no release has.
+	(map { my $version = $_; [ "version $version", "no format $version", sub { substr($_[0][0], $at{version}, 4) = pack('L', $version) } ] }
+		(0, 130, 2097154, 0x80000002)),
 	(map { my $block = $_; (
 		[ "root of each key space at block $block", 'links', sub { substr($_[0][0], $at{roots}, 20) = pack('L5', ($block) x 5) } ],
 		[ "downlinks to block $block", 'links', sub {
@@ -160,10 +162,16 @@ my %commands = (
 		(map { $_ => $no_row } qw(descent walk search nearest bitmap null)),
 		vacuum => 'XX002 .*no row can be at', faults => 'no row can be at', faults_in_pages => 'no row can be at'
 	});
-for my $other (0, 1, 9999)
+my @all = qw(descent walk search nearest bitmap null insert verify stats);
+for my $damaged (0, 130, 2097154, 0x80000002)
+{
+	my %all = map { $_ => ($reindex =~ s/:$//r) . " at block 0: no release has format $damaged\$" } @all;
+	$commands{"no format $damaged"} = { %all, vacuum => "XX002 .*no release has format $damaged" };
+}
+for my $other (1, 99)
 {
 	my %all = map { $_ => "0A000 REINDEX index \"t\\d+_fp\" has format $other, this library reads $format\$" }
-	  qw(descent walk search nearest bitmap null insert verify stats);
+	  @all;
 	$commands{"format $other"} = { %all, vacuum => "0A000 .*has format $other, this library reads $format\$" };
 }
 
@@ -344,9 +352,9 @@ CREATE TABLE filler (line text);
 SQL
 my $held = hold_vacuum($node, 'held', 'INSERT INTO held VALUES (0, 0) ON CONFLICT DO NOTHING', 'a damaged metapage');
 $node->safe_psql('postgres', 'CHECKPOINT');
-damage_file(path_of('held_fp'), sub { substr($_[0][0], $at{version}, 4) = pack 'L', 9999 });
+damage_file(path_of('held_fp'), sub { substr($_[0][0], $at{version}, 4) = pack 'L', 99 });
 $node->safe_psql('postgres', "INSERT INTO filler SELECT repeat('x', 1900) FROM generate_series(1, 8000)");
-my $other_format = qr/index "held_fp" has format 9999/;
+my $other_format = qr/index "held_fp" has format 99,/;
 my ($status, $out, $err) = $node->psql('postgres', "SELECT * FROM simhash_index_stats('held_fp')");
 like($err, $other_format, 'the server reads the damaged metapage');
 my ($check, $end) = open_gate($held);

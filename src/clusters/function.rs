@@ -12,7 +12,7 @@ use simhash_hamming::components::group::Method;
 use simhash_pg::catalog::table_name;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
-use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::process::encoding::name_to_utf8;
 use simhash_pg::process::error::{raise, raise_with_hint};
 use simhash_pg::process::memory::{collected, filled};
 use simhash_pg::sql::fmgr::{Args, pg_function};
@@ -91,7 +91,7 @@ fn method(args: &Args, i: usize, source: &SourceTable, with_text: bool) -> Metho
             Method::Components
         };
     };
-    let name = to_utf8(text.bytes());
+    let name = name_to_utf8(text.bytes());
     Method::from_name(&name).unwrap_or_else(|| {
         let known: Vec<&str> = Method::NAMES.iter().map(|m| m.0).collect();
         let mut hint = format!("Methods are {}.", known.join(", "));

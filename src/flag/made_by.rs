@@ -13,7 +13,7 @@ use super::flagged_table::FlaggedTable;
 use simhash_pg::catalog::privilege::{SELECT, may};
 use simhash_pg::catalog::table::{self, Opened, column, generation_expression, quoted};
 use simhash_pg::catalog::table_name;
-use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::process::encoding::name_to_utf8;
 use simhash_pg::process::error::warn;
 use simhash_pg::spi::query::for_each_row;
 use simhash_pg::sql::expression::jsonb_text;
@@ -70,7 +70,7 @@ fn look_at_row(call: &TriggerCall<'_>, flagged: &FlaggedTable, recipe: &Recipe) 
     let mut differs = false;
     for_each_row::<0>(&sql, None, &mut |_| differs = true);
     if differs {
-        let trigger = to_utf8(call.trigger_name().to_bytes());
+        let trigger = name_to_utf8(call.trigger_name().to_bytes());
         let shown = table_name::sql(searched).replace('\'', "''");
         let column = fingerprint.replace('\'', "''");
         warn(
@@ -132,7 +132,7 @@ pg_function! {
         else {
             return args.null();
         };
-        let text = |argument: &[u8]| to_utf8(argument).into_owned();
+        let text = |argument: &[u8]| name_to_utf8(argument).into_owned();
         // Each argument ends with a zero byte.
         let mut given: Vec<String> = given.bytes().split(|byte| *byte == 0).map(text).collect();
         given.pop();

@@ -86,12 +86,10 @@ impl ScanState {
         while let Some((number, stage)) = &mut self.stage {
             let (request, rows) = (&self.request, &mut self.rows);
             let leaf = match stage {
-                Stage::Within(within, ball) => within.step(&view, |m| {
-                    if request.accepts(m.fingerprint) && request.is_first(m.fingerprint, *ball) {
-                        reserve(rows, 1);
-                        rows.push(m.tid);
-                    }
-                }),
+                Stage::Within(within, ball) => within.step(&view, |m| request.take(m, *ball, rows)),
+                Stage::WithinScopes(within, ball) => {
+                    within.step(&view, |m| request.take(m, *ball, rows))
+                }
                 Stage::Nulls(nulls) => nulls.step(&view, |tid| {
                     reserve(rows, 1);
                     rows.push(tid);

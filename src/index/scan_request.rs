@@ -7,16 +7,20 @@
 #![allow(unsafe_code)]
 
 use super::search::nearest_in_scopes::NearestInScopes;
-use super::search::within::{Nulls, Within};
+use super::search::within::{FARTHEST, Match, Nulls, Within};
+use super::search::within_scopes::WithinScopes;
 use pgrx::pg_sys;
-use simhash_base::filed::scope_of;
+use simhash_base::filed::hash_or_null;
 use simhash_base::tid::Tid;
 use simhash_hamming::ball::{Ball, NEAR};
+use simhash_hamming::key::BLOCKS;
+use simhash_hamming::search::scope_lists::{Bounds, sort};
+use simhash_hamming::search::scopes::Scopes;
 use simhash_pg::am::scan::{Condition, Recheck, Scan, Test, Value};
-use simhash_pg::am::scope::hash_of;
+use simhash_pg::am::scope::ConditionHash;
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::process::backend::check_for_interrupts;
-use simhash_pg::process::memory::work_mem_bytes;
+use simhash_pg::process::memory::{reserve, work_mem_bytes};
 
 /// Operator numbers of the operator classes, as in sql/.
 pub mod operator {
@@ -30,12 +34,11 @@ pub mod operator {
     pub const EQUAL: u16 = 4;
 }
 
-/// A list of more scopes is not searched one by one: a whole key space is read.
-pub const MOST_SCOPES: usize = 10_000;
-
 pub enum Stage {
-    /// In one scope, or with None in all, what is near the centre of the ball of this number.
+    /// What is near the centre of the ball of this number, in one scope or in all.
     Within(Within, usize),
+    /// As `Within`, in the scopes of a list.
+    WithinScopes(Box<WithinScopes>, usize),
     Nearest(NearestInScopes),
     Nulls(Nulls),
 }
@@ -43,8 +46,7 @@ pub enum Stage {
 /// What the scan keys ask for.
 #[derive(Default)]
 pub struct ScanRequest {
-    /// The scopes to search; None for all of them.
-    scopes: Option<Vec<u32>>,
+    scopes: Scopes,
     /// For each condition on it, the fingerprint must lie in one of these balls. The first one
     /// drives the search.
     balls: Vec<Vec<Ball>>,
@@ -61,7 +63,7 @@ impl ScanRequest {
     pub fn from_scan(scan: &Scan) -> ScanRequest {
         let index = scan.index();
         let last = index.key_columns() - 1;
-        let mut pins: Vec<Option<Vec<Option<u32>>>> = vec![None; last];
+        let mut pins: Vec<Option<Vec<u32>>> = vec![None; last];
         let mut request = ScanRequest {
             null_rows: true,
             other_rows: true,
@@ -81,7 +83,9 @@ impl ScanRequest {
                 }
             }
         }
-        request.scopes = combined(pins);
+        if let Some(columns) = pins.into_iter().collect() {
+            request.scopes = Scopes::from_lists(columns, || bounds(index));
+        }
         request.balls.sort_by_key(|any| (widest(any), any.len()));
         request.set_order(scan, last);
         request.near_stages = request.count_near_stages();
@@ -128,11 +132,20 @@ impl ScanRequest {
 
     /// Is `ball` the first of those that drive the search that holds a fingerprint? So a row in
     /// several balls is reported once.
-    pub fn is_first(&self, fingerprint: u64, ball: usize) -> bool {
+    fn is_first(&self, fingerprint: u64, ball: usize) -> bool {
         let earlier = self.drivers().map_or(&[][..], |drivers| &drivers[..ball]);
         !earlier
             .iter()
             .any(|earlier| earlier.contains(fingerprint as i64))
+    }
+
+    /// Puts a match of the search that this ball drives into `rows`, if it is one of the request.
+    #[inline]
+    pub fn take(&self, found: Match, ball: usize, rows: &mut Vec<Tid>) {
+        if self.accepts(found.fingerprint) && self.is_first(found.fingerprint, ball) {
+            reserve(rows, 1);
+            rows.push(found.tid);
+        }
     }
 
     /// Are rows returned in the order of distance?
@@ -154,28 +167,18 @@ impl ScanRequest {
         self.stage_from(number + 1)
     }
 
-    /// The first stage from this number on, and its own number. Stages are made one by one, since
-    /// lists of scopes and of balls multiply.
+    /// The first stage from this number on, and its own number. Stages are made one by one: there
+    /// may be many balls.
     fn stage_from(&self, number: u64) -> Option<(u64, Stage)> {
         let (near, nulls) = (self.near_stages, self.null_stages());
         (number..near + nulls).find_map(|number| {
             check_for_interrupts();
             let stage = match number.checked_sub(near) {
                 None => self.near_stage(number)?,
-                Some(i) => Stage::Nulls(Nulls::new(self.scope(i))),
+                Some(_) => Stage::Nulls(Nulls::new(self.scopes.clone())),
             };
             Some((number, stage))
         })
-    }
-
-    /// How many scopes are searched: all together count as one.
-    fn scope_count(&self) -> u64 {
-        self.scopes.as_ref().map_or(1, |scopes| scopes.len() as u64)
-    }
-
-    /// Scope `i` of those to search; None for all together.
-    fn scope(&self, i: u64) -> Option<u32> {
-        self.scopes.as_ref().map(|scopes| scopes[i as usize])
     }
 
     /// The balls that drive the search; None when all fingerprints qualify.
@@ -186,20 +189,17 @@ impl ScanRequest {
     fn count_near_stages(&self) -> u64 {
         let drivers = self.drivers();
         match drivers {
-            _ if !self.other_rows || self.scope_count() == 0 => 0,
+            _ if !self.other_rows => 0,
             Some(drivers) if widest(drivers) < 0 => 0,
             _ if self.centre.flatten().is_some() => 1,
-            Some(drivers) => self.scope_count() * drivers.len() as u64,
-            None => self.scope_count(),
+            Some(drivers) => drivers.len() as u64,
+            None => 1,
         }
     }
 
     /// Stages for rows without.
     fn null_stages(&self) -> u64 {
-        match self.null_rows {
-            true => self.scope_count(),
-            false => 0,
-        }
+        u64::from(self.null_rows)
     }
 
     /// A stage for rows with a fingerprint; None when its ball is empty.
@@ -211,20 +211,21 @@ impl ScanRequest {
                 _ => u64::BITS,
             };
             let limit = work_mem_bytes() / size_of::<Tid>();
-            let scopes: Vec<_> = (0..self.scope_count()).map(|i| self.scope(i)).collect();
-            let nearest = NearestInScopes::new(&scopes, centre, farthest, limit);
+            let nearest = NearestInScopes::new(self.scopes.clone(), centre, farthest, limit);
             return Some(Stage::Nearest(nearest));
         }
-        let Some(drivers) = drivers else {
-            return Some(Stage::Within(Within::everything(self.scope(number), 0), 0));
+        let i = number as usize;
+        let (centre, radius) = match drivers {
+            Some(drivers) => (drivers[i].centre, u32::try_from(drivers[i].radius).ok()?),
+            None => (0, FARTHEST),
         };
-        let (scope, i) = (
-            number / drivers.len() as u64,
-            (number % drivers.len() as u64) as usize,
-        );
-        let radius = u32::try_from(drivers[i].radius).ok()?;
-        let within = Within::new(self.scope(scope), drivers[i].centre as u64, radius);
-        Some(Stage::Within(within, i))
+        Some(match self.scopes.clone() {
+            Scopes::Among(among) => {
+                let within = WithinScopes::new(among, centre as u64, radius);
+                Stage::WithinScopes(Box::new(within), i)
+            }
+            scopes => Stage::Within(Within::new(scopes, centre as u64, radius), i),
+        })
     }
 }
 
@@ -248,19 +249,28 @@ fn ball(operator: u16, value: Value) -> Ball {
     }
 }
 
-/// The hashes of the values for which a condition on a scope column can hold, None for NULL; None
-/// when they cannot be listed.
-fn hashes(index: Rel, column: usize, test: Test) -> Option<Vec<Option<u32>>> {
-    // SAFETY: the index of a running scan is open, and the server sends values of their types.
-    let hash = |value: Value| unsafe { hash_of(index, column, value.value_type, value.datum) };
+/// The hashes of the values for which a condition on a scope column can hold, ascending; None when
+/// they cannot be listed.
+fn hashes(index: Rel, column: usize, test: Test) -> Option<Vec<u32>> {
+    // SAFETY: the index of a running scan is open.
+    let hash = |value_type| unsafe { ConditionHash::of(index, column, value_type) };
     match test {
-        Test::IsNull => Some(vec![None]),
+        Test::IsNull => Some(vec![hash_or_null(None)]),
         Test::WithNull => Some(Vec::new()),
-        Test::Operator(operator::EQUAL, value) => Some(vec![Some(hash(value))]),
+        Test::Operator(operator::EQUAL, value) => {
+            // SAFETY: the server sends a value of this type.
+            Some(vec![unsafe {
+                hash(value.value_type).of_value(value.datum)
+            }])
+        }
         Test::AnyOf(operator::EQUAL, elements) => {
-            let mut all = Vec::new();
-            elements.for_each(|value| all.push(Some(hash(value))));
-            all.sort_unstable();
+            let (mut all, mut hash) = (Vec::new(), hash(elements.value_type()));
+            elements.for_each(|value| {
+                reserve(&mut all, 1);
+                // SAFETY: the server sends values of this type.
+                all.push(unsafe { hash.of_value(value.datum) });
+            });
+            sort(&mut all, check_for_interrupts);
             all.dedup();
             Some(all)
         }
@@ -269,24 +279,11 @@ fn hashes(index: Rel, column: usize, test: Test) -> Option<Vec<Option<u32>>> {
     }
 }
 
-/// The scopes of all combinations of the columns' hashes, each once; None when they are not known,
-/// or too many.
-fn combined(pins: Vec<Option<Vec<Option<u32>>>>) -> Option<Vec<u32>> {
-    let mut rows: Vec<Vec<Option<u32>>> = vec![Vec::new()];
-    for hashes in pins {
-        let hashes = hashes?;
-        if rows.len() * hashes.len() > MOST_SCOPES {
-            return None;
-        }
-        let longer = |row: &Vec<Option<u32>>| {
-            let row = row.clone();
-            let with = |hash: &Option<u32>| [row.as_slice(), &[*hash]].concat();
-            hashes.iter().map(with).collect::<Vec<_>>()
-        };
-        rows = rows.iter().flat_map(longer).collect();
+/// What bounds the work on lists of scopes.
+fn bounds(index: Rel) -> Bounds {
+    Bounds {
+        leaves: u64::from(index.block_count()) / BLOCKS as u64,
+        memory: work_mem_bytes(),
+        pause: check_for_interrupts,
     }
-    let mut scopes: Vec<u32> = rows.into_iter().map(scope_of).collect();
-    scopes.sort_unstable();
-    scopes.dedup();
-    Some(scopes)
 }

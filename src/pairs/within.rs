@@ -9,7 +9,7 @@ use pgrx::pg_sys;
 use simhash_hamming::pairs::file::Gathered;
 use simhash_hamming::pairs::find::Row;
 use simhash_pg::catalog::table::quoted;
-use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::process::encoding::name_to_utf8;
 use simhash_pg::process::error::raise;
 use simhash_pg::process::memory::or_out_of_memory;
 use simhash_pg::process::temp_file::TempFile;
@@ -36,7 +36,7 @@ impl Within {
                     format!("argument \"within\" of {function} must not contain nulls"),
                 )
             };
-            let name = to_utf8(name.bytes());
+            let name = name_to_utf8(name.bytes());
             for source in sources {
                 source.check_within(&name, function, sources.len() == 1);
             }

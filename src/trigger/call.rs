@@ -15,7 +15,7 @@ use pgrx::pg_sys::Oid;
 
 use simhash_pg::catalog::invalidation::Current;
 use simhash_pg::catalog::table::{self, Column};
-use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::process::encoding::name_to_utf8;
 use simhash_pg::process::error::{raise_not_serializable, report};
 use simhash_pg::sql::trigger::TriggerCall;
 use simhash_trigger::arguments::Parsed;
@@ -30,7 +30,7 @@ pub fn refuse(
 ) -> ! {
     let which = format!(
         "The trigger is \"{}\" on table \"{}\".",
-        to_utf8(call.trigger_name().to_bytes()),
+        name_to_utf8(call.trigger_name().to_bytes()),
         call.relation().name()
     );
     report(code, message.into(), Some(which), hint)

@@ -19,19 +19,26 @@ pub const NO_SCOPE: u32 = 0;
 ///
 /// One column's hash is kept as it is: a hash function of the server mixes well.
 pub fn scope_of(hashes: impl IntoIterator<Item = Option<u32>>) -> u32 {
+    let mut hashes = hashes.into_iter().map(hash_or_null);
+    let first = hashes.next();
+    first.map_or(NO_SCOPE, |first| hashes.fold(first, with_column))
+}
+
+/// The hash that stands for a value, or for NULL.
+pub fn hash_or_null(hash: Option<u32>) -> u32 {
     /// The hash of NULL: an arbitrary number.
     const NULL: u32 = 0x51AB_0C0D;
-    let mut hashes = hashes.into_iter().map(|hash| hash.unwrap_or(NULL));
-    let Some(first) = hashes.next() else {
-        return NO_SCOPE;
-    };
-    hashes.fold(first, |scope, hash| {
-        // An odd multiplier, and the upper half, which depends on all bits of the lower one.
-        const GOLDEN_RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
-        let both = u64::from(scope) << 32 | u64::from(hash);
-        let mixed = (both ^ both >> 29).wrapping_mul(GOLDEN_RATIO);
-        ((mixed ^ mixed >> 32).wrapping_mul(GOLDEN_RATIO) >> 32) as u32
-    })
+    hash.unwrap_or(NULL)
+}
+
+/// The scope of some columns and one more.
+#[inline]
+pub fn with_column(scope: u32, hash: u32) -> u32 {
+    // An odd multiplier, and the upper half, which depends on all bits of the lower one.
+    const GOLDEN_RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
+    let both = u64::from(scope) << 32 | u64::from(hash);
+    let mixed = (both ^ both >> 29).wrapping_mul(GOLDEN_RATIO);
+    ((mixed ^ mixed >> 32).wrapping_mul(GOLDEN_RATIO) >> 32) as u32
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 #![deny(unsafe_code, clippy::undocumented_unsafe_blocks)]
 
 pub mod bytes;
+pub mod escaped;
 pub mod filed;
 pub mod processor;
 pub mod store;

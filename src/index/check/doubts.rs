@@ -176,7 +176,8 @@ impl SecondLook<'_> {
     fn count(&self, space: Space, key: Key) -> usize {
         let index = self.open.index();
         let exactly = Filter {
-            scope: Some(key.scope),
+            first_scope: key.scope,
+            last_scope: key.scope,
             query: key.rotated,
             radius: 0,
             beyond: -1,

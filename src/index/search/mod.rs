@@ -2,7 +2,7 @@
 //!
 //! `simhash_hamming::search` plans which positions of a key space a search must visit, `visit` walks
 //! the leaves that hold them, `within` finds everything within a radius, `nearest` the nearest rows first,
-//! `nearest_in_scopes` those of several scopes. `sample` reads leaves for the planner's estimate;
+//! `within_scopes` and `nearest_in_scopes` those of several scopes. `sample` reads leaves for the planner's estimate;
 //! `view` is the index as one scan sees it; `cache` keeps the directory of its leaves for a session.
 //! What must not live here: changes of pages.
 
@@ -14,3 +14,4 @@ pub(crate) mod sample;
 pub(crate) mod view;
 pub(crate) mod visit;
 pub(crate) mod within;
+pub(crate) mod within_scopes;

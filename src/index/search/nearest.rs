@@ -17,16 +17,19 @@ use simhash_hamming::key::{BLOCKS, Key, Space};
 use simhash_hamming::search::directory::ROWS_PER_LEAF;
 use simhash_hamming::search::passes::{band_end, first_horizon, horizons, most_for_a_ring};
 use simhash_hamming::search::probe::{Even, KeyCounts, Radii, shell_cost, visits_cost};
+use simhash_hamming::search::scopes::Scopes;
 use simhash_pg::process::memory::reserve;
 
 const NOTHING_READ: Radii = [-1; BLOCKS];
 /// The widest radius of one block: 697 keys.
 const WIDEST: i32 = 3;
 
+/// Scopes of a list are large if probing them is faster for the rings up to this one.
+const PROBED: u32 = 11;
+
 /// A search for the nearest.
 pub struct Nearest {
-    /// None: all scopes.
-    scope: Option<u32>,
+    scopes: Scopes,
     query: u64,
     /// No row farther than this is wanted.
     farthest: u32,
@@ -42,6 +45,8 @@ pub struct Nearest {
     stream: Option<Within>,
     /// Leaves visited by widening.
     visited: usize,
+    /// Large scopes of a list that are not searched here: the first step finds them.
+    left_out: Vec<u32>,
 }
 
 /// Rows that wait for their ring.
@@ -110,10 +115,10 @@ fn rows_of(view: &View, scope: u32) -> f64 {
 
 impl Nearest {
     /// `limit`: rows that may wait in memory.
-    pub fn new(scope: Option<u32>, query: u64, farthest: u32, limit: usize) -> Nearest {
+    pub fn new(scopes: Scopes, query: u64, farthest: u32, limit: usize) -> Nearest {
         let farthest = farthest.min(FARTHEST);
         Nearest {
-            scope,
+            scopes,
             query,
             farthest,
             probing: true,
@@ -123,7 +128,13 @@ impl Nearest {
             bins: Bins::new(limit, first_horizon(farthest)),
             stream: None,
             visited: 0,
+            left_out: Vec::new(),
         }
+    }
+
+    /// Scopes that this search has left to others since the last call.
+    pub fn take_left_out(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.left_out)
     }
 
     /// Puts the next rows into `rows` and returns their distance; None at the end. Rows whose
@@ -150,7 +161,8 @@ impl Nearest {
             } else {
                 self.complete_ring(view, &keep);
                 if self.bins.horizon.is_none() {
-                    self.stream = Some(Within::new(self.scope, self.query, ring));
+                    let scopes = self.scopes.clone();
+                    self.stream = Some(Within::new(scopes, self.query, ring));
                     continue;
                 }
                 *rows = self.bins.take(ring);
@@ -166,8 +178,8 @@ impl Nearest {
     /// Reads on until every row of the present ring is in its bin, or it is known not to fit.
     fn complete_ring(&mut self, view: &View, keep: &impl Fn(u64) -> bool) {
         if !self.bins.collects(self.ring) {
-            // Without a scope nothing is probed: `cheapest` says so.
-            let scope = self.scope.filter(|_| self.probing);
+            // Several scopes are not probed: `cheapest` says so.
+            let scope = self.scopes.one().filter(|_| self.probing);
             let farther = |scope| {
                 let horizons = horizons(rows_of(view, scope), self.farthest);
                 horizons.into_iter().find(|horizon| *horizon >= self.ring)
@@ -196,7 +208,7 @@ impl Nearest {
     /// The block that is cheapest to widen by one bit; None when reading a whole key space is
     /// cheaper.
     fn cheapest(&self, view: &View) -> Option<usize> {
-        match view.counts(self.scope?) {
+        match view.counts(self.scopes.one()?) {
             Counts::Keys(counts) => self.cheapest_by(&*counts),
             Counts::Leaves(1) => None,
             Counts::Leaves(leaves) => self.cheapest_by(&Even { leaves }),
@@ -231,13 +243,8 @@ impl Nearest {
         };
         let (query, radii, start, due) = (self.query, self.radii, self.start, self.ring);
         let space = Space::of_block(b);
-        let mut walk = Walk::new(filter(
-            (self.scope, query),
-            b,
-            horizon,
-            radii[b],
-            radii[b] + 1,
-        ));
+        let filter = filter((&self.scopes, query), b, horizon, radii[b], radii[b] + 1);
+        let mut walk = Walk::new(self.scopes.clone(), filter);
         let bins = &mut self.bins;
         let mut collect = |key: Key, distance: u32| {
             let fingerprint = space.unrotate(key.rotated);
@@ -266,7 +273,14 @@ impl Nearest {
         let horizon = band_end(start, before, self.farthest);
         self.bins.start_over(horizon);
         let bins = &mut self.bins;
-        let mut all = Within::walk(self.scope, self.query, horizon);
+        let scopes = self.scopes.clone();
+        let mut all = match &self.scopes {
+            // No row was returned yet.
+            Scopes::Among(_) if start == 0 => {
+                Within::walk_small(scopes, self.query, horizon, PROBED.min(self.farthest))
+            }
+            _ => Within::walk(scopes, self.query, horizon),
+        };
         let mut collect = |fingerprint: u64, distance: u32, tid: Tid| {
             if keep(fingerprint) {
                 bins.add(distance, tid, start, start);
@@ -276,6 +290,11 @@ impl Nearest {
             .step(view, |m| collect(m.fingerprint, m.distance, m.tid))
             .is_some()
         {}
+        let mut left_out = all.take_left_out();
+        if let Scopes::Among(among) = &mut self.scopes {
+            left_out.iter().for_each(|scope| among.leave_out(*scope));
+        }
+        self.left_out.append(&mut left_out);
         (self.start, self.probing) = (start, false);
     }
 }

@@ -1,16 +1,22 @@
-//! The nearest first in several scopes at once: a search in each, merged ring by ring.
+//! The nearest first in several scopes at once: one search in all that are small, and one in each
+//! that is large, merged ring by ring.
 
 use super::nearest::Nearest;
 use super::view::View;
 use simhash_base::tid::Tid;
+use simhash_hamming::search::scopes::Scopes;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Rows that may wait in memory for each scope, however many there are.
+/// Rows that may wait in memory for each large scope, however many there are.
 const LEAST_LIMIT: usize = 64;
 
 /// A search for the nearest in some scopes.
 pub struct NearestInScopes {
+    query: u64,
+    farthest: u32,
+    /// Rows that may wait in memory in one search, and in all others together.
+    limit: usize,
     searches: Vec<Nearest>,
     /// The rows of each search's ring that is to be returned next.
     found: Vec<Vec<Tid>>,
@@ -21,16 +27,30 @@ pub struct NearestInScopes {
 }
 
 impl NearestInScopes {
-    /// `scopes`: those to search, or None for all in one; `limit`: rows that may wait in memory.
-    pub fn new(scopes: &[Option<u32>], query: u64, farthest: u32, limit: usize) -> NearestInScopes {
-        let limit = (limit / scopes.len().max(1)).max(LEAST_LIMIT);
-        let search = |scope: &Option<u32>| Nearest::new(*scope, query, farthest, limit);
-        NearestInScopes {
-            searches: scopes.iter().map(search).collect(),
-            found: vec![Vec::new(); scopes.len()],
+    /// `limit`: rows that may wait in memory.
+    pub fn new(scopes: Scopes, query: u64, farthest: u32, limit: usize) -> NearestInScopes {
+        let limit = match scopes {
+            Scopes::Among(_) => limit / 2,
+            Scopes::One(_) | Scopes::All => limit,
+        };
+        let mut nearest = NearestInScopes {
+            query,
+            farthest,
+            limit,
+            searches: Vec::new(),
+            found: Vec::new(),
             rings: BinaryHeap::new(),
-            due: (0..scopes.len()).collect(),
-        }
+            due: Vec::new(),
+        };
+        nearest.add(scopes, limit);
+        nearest
+    }
+
+    fn add(&mut self, scopes: Scopes, limit: usize) {
+        self.due.push(self.searches.len());
+        let search = Nearest::new(scopes, self.query, self.farthest, limit);
+        self.searches.push(search);
+        self.found.push(Vec::new());
     }
 
     /// Puts the next rows into `rows` and returns their distance; None at the end. Rows whose
@@ -44,6 +64,11 @@ impl NearestInScopes {
         while let Some(i) = self.due.pop() {
             let ring = self.searches[i].step(view, &keep, &mut self.found[i]);
             self.rings.extend(ring.map(|ring| Reverse((ring, i))));
+            let large = self.searches[i].take_left_out();
+            let limit = (self.limit / large.len().max(1)).max(LEAST_LIMIT);
+            for scope in large {
+                self.add(Scopes::One(scope), limit);
+            }
         }
         rows.clear();
         let Reverse((ring, i)) = self.rings.pop()?;

@@ -12,6 +12,7 @@ use simhash_hamming::page::kernel::Candidates;
 use simhash_hamming::page::meta::{META_BLOCK, Meta};
 use simhash_hamming::page::special::{self, PageKind};
 use simhash_hamming::page::{LEAF, check_page, filter as leaf_filter, internal, leaf};
+use simhash_hamming::search::scopes::Scopes;
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::page::buffer::{Pinned, Shared};
 
@@ -47,7 +48,7 @@ pub fn around(rel: Rel, query: u64, radius: u32, common: &[u64]) -> Option<[Leaf
         };
         // Under all keys of the leaf.
         let near = filter(
-            (Some(NO_SCOPE), query),
+            (&Scopes::One(NO_SCOPE), query),
             b,
             radius.min(WIDEST),
             -1,

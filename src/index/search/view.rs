@@ -5,11 +5,12 @@ use crate::index::tree::{Tree, read_meta};
 use simhash_base::processor::prefetch_line;
 use simhash_hamming::key::{Key, Space};
 use simhash_hamming::page::meta::Meta;
-use simhash_hamming::page::{LEAF, internal, leaf, special};
+use simhash_hamming::page::{LEAF, Page, internal, leaf, special};
 use simhash_hamming::search::directory::Parent;
 use simhash_hamming::search::key_counts::ScopeCounts;
 use simhash_hamming::search::probe::{Even, Radii, WALK, choose, radii};
 use simhash_hamming::search::read_ahead::ReadAhead;
+use simhash_hamming::search::scopes::Scopes;
 use simhash_pg::am::scan::Reader;
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::page::buffer::{Exclusive, Pinned, Shared, pages_read, prefetch};
@@ -46,6 +47,8 @@ thread_local! {
 /// A leaf that a search is going to visit.
 pub struct PlannedLeaf {
     pub block: u32,
+    /// Where it ended when the page above it was read; None for the last.
+    pub end: Option<Key>,
     /// About which share of its rows lies before the position of the visit, 0 to 1.
     share: f32,
 }
@@ -150,14 +153,14 @@ impl<'r, 's> View<'r, 's> {
         }
     }
 
-    /// Calls `each` with `from`, the leaf that holds it and where that ends; then with the positions
-    /// that `each` returns, which ascend, as long as one page above the leaves leads to them. Reads
-    /// no leaf. False if the root is one.
+    /// Calls `each` with `from`, the leaf that holds it and the page above that; then with the positions
+    /// that `each` returns, which ascend, as long as this page leads to them. Reads no leaf. False if the
+    /// root is one.
     pub fn plan(
         &self,
         space: Space,
         from: Key,
-        mut each: impl FnMut(Key, PlannedLeaf, Option<Key>) -> Option<Key>,
+        mut each: impl FnMut(Key, PlannedLeaf, &Page) -> Option<Key>,
     ) -> bool {
         let Some(page) = self.parent(space, from) else {
             return false;
@@ -168,9 +171,10 @@ impl<'r, 's> View<'r, 's> {
             let leaf = PlannedLeaf {
                 block: link.child,
                 share: key.share_between(link.key, end),
+                // On a damaged page the next position could be one that was met before.
+                end: end.filter(|end| *end > key),
             };
-            // On a damaged page the next position could be one that was met before.
-            next = each(key, leaf, end.filter(|end| *end > key));
+            next = each(key, leaf, &page);
         }
         true
     }
@@ -283,9 +287,11 @@ impl<'r, 's> View<'r, 's> {
     }
 
     /// Radii for a search within `k` of `query` in a scope: the cheapest by the counts, or evenly
-    /// spread ones where nothing is known. With None, in all scopes, which no probe can search.
-    pub fn radii(&self, scope: Option<u32>, query: u64, k: u32) -> Radii {
-        let Some(scope) = scope else { return WALK };
+    /// spread ones where nothing is known. Several scopes cannot be probed at once.
+    pub fn radii(&self, scopes: &Scopes, query: u64, k: u32) -> Radii {
+        let Some(scope) = scopes.one() else {
+            return WALK;
+        };
         match self.counts(scope) {
             Counts::Keys(counts) => choose(query, k, &*counts),
             Counts::Leaves(1) => WALK,

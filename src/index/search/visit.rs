@@ -8,14 +8,16 @@ use super::view::{PlannedLeaf, View};
 use simhash_hamming::key::{Key, Space};
 use simhash_hamming::page::filter::{self, Filter};
 use simhash_hamming::page::kernel::Candidates;
-use simhash_hamming::page::special;
-use simhash_hamming::search::probe::next_in_ball;
+use simhash_hamming::page::{Page, internal, special};
+use simhash_hamming::search::probe::WALK;
+use simhash_hamming::search::scopes::Scopes;
 use simhash_pg::page::buffer::Shared;
 use simhash_pg::process::backend::check_for_interrupts;
 use std::collections::VecDeque;
 
 /// A walk over one key space.
 pub struct Walk {
+    scopes: Scopes,
     filter: Filter,
     /// The lowest position not yet visited; None at the end.
     next: Option<Key>,
@@ -33,26 +35,39 @@ pub struct Walk {
     above: Option<Key>,
     /// How many of these pages were asked for and not read since.
     asked_above: usize,
+    /// What is known of the large scopes of a list where these are left to other searches.
+    large: Option<Large>,
     /// Room for the work on one leaf.
     candidates: Box<Candidates>,
+}
+
+/// The scopes of a list whose rows fill some leaves, and that are so large that probing them is faster.
+struct Large {
+    /// The radius of that probing.
+    probed_within: u32,
+    /// Of the scopes up to this one it is settled who reads them.
+    settled: Option<u32>,
+    /// Those that were left out since they were asked for last.
+    left_out: Vec<u32>,
 }
 
 /// A position to visit, and the leaf that holds it.
 struct PlannedVisit {
     from: Key,
     leaf: PlannedLeaf,
-    /// Where the leaf ended when the page above it was read; None for the last.
-    end: Option<Key>,
 }
 
 /// Leaves fetched into the processor's cache ahead: enough to hide the time of a memory access
 /// behind the scan of a leaf.
 const LOOK_AHEAD: usize = 6;
+/// A scope on at most so many leaves is read with others.
+const FEW: usize = 4;
 
 impl Walk {
-    /// A walk over the leaves that can hold what `filter` matches.
-    pub fn new(filter: Filter) -> Walk {
+    /// A walk over the leaves that can hold what `filter` matches in these scopes.
+    pub fn new(scopes: Scopes, filter: Filter) -> Walk {
         let mut walk = Walk {
+            scopes,
             filter,
             next: None,
             right_sibling: None,
@@ -62,12 +77,34 @@ impl Walk {
             frontier: None,
             above: None,
             asked_above: 0,
+            large: None,
             candidates: Box::new(Candidates::none()),
         };
-        walk.next = skip_to_ball(&walk.filter, Key::MIN);
+        walk.next = walk.skip(Key::MIN);
         walk.frontier = walk.next;
         walk.above = walk.next;
         walk
+    }
+
+    /// From now on scopes of a list in which probing within `radius` is faster are left out.
+    pub fn leave_out_large(&mut self, radius: u32) {
+        self.large = Some(Large {
+            probed_within: radius,
+            settled: None,
+            left_out: Vec::new(),
+        });
+    }
+
+    /// Moves the scopes that were left out to `to`.
+    pub fn take_left_out(&mut self, to: &mut Vec<u32>) {
+        if let Some(large) = &mut self.large {
+            to.append(&mut large.left_out);
+        }
+    }
+
+    /// The first position at or after `from` that can hold a match.
+    fn skip(&self, from: Key) -> Option<Key> {
+        self.scopes.next_match(&self.filter, from)
     }
 
     /// Finds the next few leaves, and starts fetching them into the processor's cache. Where leaves
@@ -107,7 +144,7 @@ impl Walk {
             && let Some(from) = self.above
         {
             let end = view.ask_for_parent(space, from);
-            self.above = end.and_then(|end| skip_to_ball(&self.filter, end));
+            self.above = end.and_then(|end| self.skip(end));
             self.asked_above += 1;
         }
     }
@@ -124,16 +161,54 @@ impl Walk {
         while self.ahead.len() < wanted
             && let Some(from) = self.frontier
         {
-            let is_planned = view.plan(space, from, |from, leaf, end| {
-                self.ahead.push_back(PlannedVisit { from, leaf, end });
-                self.frontier = end.and_then(|end| skip_to_ball(&self.filter, end));
+            let mut large = None;
+            let is_planned = view.plan(space, from, |from, leaf, page| {
+                let end = leaf.end;
+                large = self.unsettled(page, end);
+                if large.is_some() {
+                    return None;
+                }
+                self.ahead.push_back(PlannedVisit { from, leaf });
+                self.frontier = end.and_then(|end| self.skip(end));
                 self.frontier.filter(|_| self.ahead.len() < 2 * wanted)
             });
             if !is_planned {
                 return;
             }
+            if let Some(scope) = large {
+                self.settle(view, scope);
+                continue;
+            }
             self.asked_above = self.asked_above.saturating_sub(1);
             self.fetch_parent(view, space);
+        }
+    }
+
+    /// The large scope of a list in which a leaf below this page ends, if it is not settled who reads
+    /// it.
+    fn unsettled(&self, page: &Page, end: Option<Key>) -> Option<u32> {
+        let (Some(large), Scopes::Among(among)) = (&self.large, &self.scopes) else {
+            return None;
+        };
+        let end = end.filter(|end| large.settled < Some(end.scope))?;
+        let is_large = internal::goes_on(page, end, FEW) && among.lists_have(end.scope);
+        is_large.then_some(end.scope)
+    }
+
+    /// Settles who reads a scope of which no leaf was visited.
+    fn settle(&mut self, view: &View, scope: u32) {
+        let (Some(large), Scopes::Among(among)) = (&mut self.large, &mut self.scopes) else {
+            return;
+        };
+        large.settled = Some(scope);
+        if view.radii(&Scopes::One(scope), self.filter.query, large.probed_within) == WALK {
+            return;
+        }
+        large.left_out.push(scope);
+        among.leave_out(scope);
+        self.frontier = self.frontier.and_then(|from| self.skip(from));
+        if self.ahead.is_empty() {
+            (self.next, self.right_sibling) = (self.frontier, None);
         }
     }
 
@@ -153,7 +228,7 @@ impl Walk {
         self.fetched = self.fetched.saturating_sub(1);
         // The leaf's own link cannot lead past rows, while the page above may be damaged.
         let start = self.right_sibling.unwrap_or(planned.leaf.block);
-        (view.leaf(space, from, Some(start)), planned.end)
+        (view.leaf(space, from, Some(start)), planned.leaf.end)
     }
 
     /// Calls `visit` with the matches of the next leaf and returns that leaf, still locked; None at
@@ -167,18 +242,26 @@ impl Walk {
         let from = self.next?;
         // Between two leaves no page is locked, so that a cancel takes effect.
         check_for_interrupts();
+        if let Scopes::Among(among) = &self.scopes {
+            among.work_out_if_due();
+        }
         let (page, end) = self.leaf(view, space, from);
         view.note_visit();
         view.check_age(&page);
-        // Skip the postings that were returned already.
-        filter::scan(&page, &self.filter, from, &mut self.candidates, visit);
         let right = special::right(&page);
+        self.scan(&page, from, visit);
+        if let (Some(large), Some((_, high))) = (&mut self.large, right)
+            && !high.starts_scope()
+        {
+            // A part of this scope was read here.
+            large.settled = large.settled.max(Some(high.scope));
+        }
         self.next = match right {
             // Looking ahead has skipped from here already.
             Some((_, high)) if Some(high) == end => {
                 self.ahead.front().map(|place| place.from).or(self.frontier)
             }
-            Some((_, high)) => skip_to_ball(&self.filter, high),
+            Some((_, high)) => self.skip(high),
             None => None,
         };
         if self.ahead.is_empty() {
@@ -190,22 +273,27 @@ impl Walk {
             .map(|(block, _)| block);
         Some(page)
     }
-}
 
-/// The first position at or after `from` that can hold a match.
-fn skip_to_ball(f: &Filter, from: Key) -> Option<Key> {
-    let mut from = match f.scope {
-        Some(scope) if from.scope > scope => return None,
-        Some(scope) => from.max(Key::at(scope, 0)),
-        None => from,
-    };
-    loop {
-        match next_in_ball(from.rotated, f.query, f.within, f.radius) {
-            Some(rotated) if rotated == from.rotated => return Some(from),
-            Some(rotated) => return Some(Key::at(from.scope, rotated)),
-            None if f.scope.is_some() => return None,
-            // The ball begins anew in the next scope.
-            None => from = Key::behind_scope(from.scope)?,
-        }
+    /// Calls `visit` with the matches of a leaf at or after `from`: what lies before was returned
+    /// already.
+    fn scan(&mut self, page: &Page, from: Key, mut visit: impl FnMut(Key, u32)) {
+        let Scopes::Among(among) = &self.scopes else {
+            return filter::scan(page, &self.filter, from, &mut self.candidates, visit);
+        };
+        let high = special::high_key(page).map_or(u32::MAX, |high| high.scope);
+        let Some(part) = among.part(from.scope, high) else {
+            return;
+        };
+        let filter = Filter {
+            first_scope: *part.range.start(),
+            last_scope: *part.range.end(),
+            ..self.filter
+        };
+        let visit = |key: Key, distance| {
+            if part.contains(key.scope) {
+                visit(key, distance);
+            }
+        };
+        filter::scan(page, &filter, from, &mut self.candidates, visit);
     }
 }

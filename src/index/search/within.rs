@@ -6,6 +6,7 @@ use simhash_base::tid::Tid;
 use simhash_hamming::key::{BLOCKS, Space};
 use simhash_hamming::page::filter::Filter;
 use simhash_hamming::search::probe::{Radii, WALK};
+use simhash_hamming::search::scopes::Scopes;
 use simhash_pg::page::buffer::Shared;
 
 /// The farthest that two fingerprints can be apart.
@@ -19,17 +20,19 @@ pub struct Match {
     pub distance: u32,
 }
 
-/// The filter of block `b`'s key space for fingerprints of a scope within `radius` of the query
-/// whose block `b` is more than `beyond` and at most `within` bits away.
+/// The filter of block `b`'s key space for fingerprints within `radius` of the query whose block `b`
+/// is more than `beyond` and at most `within` bits away.
 pub fn filter(
-    (scope, query): (Option<u32>, u64),
+    (scopes, query): (&Scopes, u64),
     b: usize,
     radius: u32,
     beyond: i32,
     within: i32,
 ) -> Filter {
+    let scopes = scopes.range();
     Filter {
-        scope,
+        first_scope: *scopes.start(),
+        last_scope: *scopes.end(),
         query: Space::of_block(b).rotate(query),
         radius,
         beyond,
@@ -51,8 +54,7 @@ fn found_first(differing: u64, radii: &Radii, b: usize) -> bool {
 /// Everything within a radius. The radii of the blocks are fixed for the whole search: the rule
 /// that reports a match once depends on them.
 pub struct Within {
-    /// None: all scopes.
-    scope: Option<u32>,
+    scopes: Scopes,
     query: u64,
     radius: u32,
     /// Chosen at the first step.
@@ -61,49 +63,56 @@ pub struct Within {
     walks: Vec<(usize, Walk)>,
     /// Leaves visited.
     visited: usize,
+    /// Large scopes of a list that were left out and not taken over yet.
+    left_out: Vec<u32>,
 }
 
 impl Within {
-    pub fn new(scope: Option<u32>, query: u64, radius: u32) -> Within {
+    pub fn new(scopes: Scopes, query: u64, radius: u32) -> Within {
         Within {
-            scope,
+            scopes,
             query,
             radius: radius.min(FARTHEST),
             radii: None,
             walks: Vec::new(),
             visited: 0,
+            left_out: Vec::new(),
         }
     }
 
     /// As [`Within::new`], reading one whole key space.
-    pub fn walk(scope: Option<u32>, query: u64, radius: u32) -> Within {
-        let mut within = Within::new(scope, query, radius);
+    pub fn walk(scopes: Scopes, query: u64, radius: u32) -> Within {
+        let mut within = Within::new(scopes, query, radius);
         within.set_radii(WALK);
         within
     }
 
-    /// Every row that has a fingerprint; distances are to `query`.
-    pub fn everything(scope: Option<u32>, query: u64) -> Within {
-        Within::walk(scope, query, FARTHEST)
+    /// As [`Within::walk`], without the scopes of a list that are so large that probing them within
+    /// `probed` is faster. [`Within::take_left_out`] says which these are.
+    pub fn walk_small(scopes: Scopes, query: u64, radius: u32, probed: u32) -> Within {
+        let mut within = Within::walk(scopes, query, radius);
+        let walks = within.walks.iter_mut();
+        walks.for_each(|(_, walk)| walk.leave_out_large(probed));
+        within
+    }
+
+    /// Scopes that steps have left out since the last call.
+    pub fn take_left_out(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.left_out)
     }
 
     fn set_radii(&mut self, radii: Radii) {
         self.radii = Some(radii);
         let read = (0..BLOCKS).rev().filter(|b| radii[*b] >= 0);
         let walk = |b| {
-            Walk::new(filter(
-                (self.scope, self.query),
-                b,
-                self.radius,
-                -1,
-                radii[b],
-            ))
+            let filter = filter((&self.scopes, self.query), b, self.radius, -1, radii[b]);
+            Walk::new(self.scopes.clone(), filter)
         };
         self.walks = read.map(|b| (b, walk(b))).collect();
     }
 
     fn start(&mut self, view: &View) -> Radii {
-        let radii = view.radii(self.scope, self.query, self.radius);
+        let radii = view.radii(&self.scopes, self.query, self.radius);
         self.set_radii(radii);
         // What all blocks read first is fetched at the same time.
         let above = view.read_ahead(0).min(1);
@@ -122,6 +131,7 @@ impl Within {
         let mut room = view.read_ahead(self.visited);
         for (i, (b, walk)) in self.walks.iter_mut().rev().enumerate() {
             room = walk.look_ahead(view, Space::of_block(*b), i == 0, room);
+            walk.take_left_out(&mut self.left_out);
             if room == 0 {
                 return;
             }
@@ -166,15 +176,10 @@ pub struct Nulls {
 }
 
 impl Nulls {
-    /// Those of a scope; with None, of all.
-    pub fn new(scope: Option<u32>) -> Nulls {
-        let walk = Walk::new(Filter {
-            scope,
-            query: 0,
-            radius: FARTHEST,
-            beyond: -1,
-            within: FARTHEST as i32,
-        });
+    /// Those of these scopes.
+    pub fn new(scopes: Scopes) -> Nulls {
+        let filter = filter((&scopes, 0), 0, FARTHEST, -1, FARTHEST as i32);
+        let walk = Walk::new(scopes, filter);
         Nulls { walk, visited: 0 }
     }
 

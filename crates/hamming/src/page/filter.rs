@@ -9,10 +9,11 @@ use super::leaf::{get, scope};
 use crate::key::Key;
 
 /// What a search wants of a leaf: rotated fingerprints within `radius` of `query`, whose key is
-/// more than `beyond` and at most `within` bits away from the query's key, in one scope or in all.
+/// more than `beyond` and at most `within` bits away from the query's key, in a range of scopes.
 #[derive(Clone, Copy, Debug)]
 pub struct Filter {
-    pub scope: Option<u32>,
+    pub first_scope: u32,
+    pub last_scope: u32,
     pub query: u64,
     /// At most 64.
     pub radius: u32,
@@ -21,6 +22,11 @@ pub struct Filter {
 }
 
 impl Filter {
+    #[inline]
+    fn has_scope(&self, scope: u32) -> bool {
+        self.first_scope <= scope && scope <= self.last_scope
+    }
+
     /// The distance of a rotated fingerprint, if it passes.
     fn distance(&self, rotated: u64) -> Option<u32> {
         let differing = rotated ^ self.query;
@@ -41,9 +47,7 @@ pub fn scan(
     mut visit: impl FnMut(Key, u32),
 ) {
     // A leaf of another scope.
-    if let (Some(here), Some(wanted)) = (scope(page), filter.scope)
-        && here != wanted
-    {
+    if scope(page).is_some_and(|here| !filter.has_scope(here)) {
         return;
     }
     candidates.clear();
@@ -52,7 +56,7 @@ pub fn scan(
         let key = get(page, usize::from(i));
         if let Some(distance) = filter.distance(key.rotated)
             && key >= from
-            && filter.scope.is_none_or(|scope| scope == key.scope)
+            && filter.has_scope(key.scope)
         {
             visit(key, distance);
         }
@@ -82,7 +86,7 @@ mod tests {
             // A query near a posting, or near the page, or anywhere.
             let near = all.first().map_or(base, |e| e.rotated);
             let filter = Filter {
-                scope: Some(0),
+                first_scope: 0, last_scope: 0,
                 query: near ^ (flips & keep & keep.rotate_left(7) & keep.rotate_left(23)),
                 radius: k, beyond, within: beyond + extra,
             };
@@ -106,7 +110,7 @@ mod tests {
         #[test]
         fn scan_of_scopes_equals_brute_force(
             first in 0u32..1000, width in prop_oneof![1u32..4, 1u32..50, 2_000_000u32..3_000_000],
-            raw in prop::collection::vec(any::<u64>(), 0..400), one: bool,
+            raw in prop::collection::vec(any::<u64>(), 0..400), scopes in 0u32..4,
             k in prop_oneof![0u32..6, 0u32..=64], resume: Option<prop::sample::Index>, chosen: prop::sample::Index,
         ) {
             let page = page_of_scopes(first..first + width, &raw);
@@ -119,15 +123,18 @@ mod tests {
                 Some(index) if !all.is_empty() => all[index.index(all.len())],
                 _ => Key::MIN,
             };
+            // One scope, a few, or all.
+            let first_scope = if scopes < 3 { target.scope } else { 0 };
+            let last_scope = if scopes < 3 { target.scope + scopes } else { u32::MAX };
             let filter = Filter {
-                scope: one.then_some(target.scope),
+                first_scope, last_scope,
                 query: target.rotated, radius: k, beyond: -1, within: 16,
             };
             let mut found = Vec::new();
             scan(&page, &filter, from, &mut Candidates::none(), |key, _| found.push(key));
             found.sort();
             let mut wanted: Vec<Key> = all.into_iter().filter(|e| {
-                *e >= from && (!one || e.scope == target.scope)
+                *e >= from && (first_scope..=last_scope).contains(&e.scope)
                     && (e.rotated ^ target.rotated).count_ones() <= k
             }).collect();
             wanted.sort();

@@ -146,13 +146,24 @@ pub fn find(page: &Page, key: Key) -> Downlink {
 
 /// The downlink to the child that holds `key`, and where that child ends; None if it is the last
 /// one of its level.
+#[inline]
 pub fn find_with_end(page: &Page, key: Key) -> (Downlink, Option<Key>) {
     let at = position(page, key);
-    let end = match at + 1 < count(page) {
-        true => Some(get(page, at + 1).key),
+    (get(page, at), begins(page, at + 1))
+}
+
+/// Where child `at` begins, or what is right of the page.
+fn begins(page: &Page, at: usize) -> Option<Key> {
+    match at < count(page) {
+        true => Some(get(page, at).key),
         false => special::high_key(page),
-    };
-    (get(page, at), end)
+    }
+}
+
+/// Does the scope of `end`, where a child ends, go on for so many children more?
+pub fn goes_on(page: &Page, end: Key, children: usize) -> bool {
+    let far = begins(page, position(page, end) + children);
+    far.is_some_and(|far| far.scope == end.scope)
 }
 
 /// The downlinks to the children that hold positions from `first` to `last`.

@@ -84,8 +84,8 @@ fn find_in_scope<const LANES: usize>(
     candidates: &mut Candidates,
 ) {
     let (shift, base) = slots::directory(page);
-    let lowest = Key::at(filter.scope.unwrap_or(0), 0).max(from);
-    let last = slots::scoped_place(filter.scope.unwrap_or(u32::MAX), u64::MAX);
+    let lowest = Key::at(filter.first_scope, 0).max(from);
+    let last = slots::scoped_place(filter.last_scope, u64::MAX);
     let first = slots::scoped_place(lowest.scope, lowest.rotated);
     let start = slot_start(page, slot_of(first, shift, base));
     let end = match (last >> shift).checked_sub(base) {
@@ -225,7 +225,7 @@ mod tests {
                 leaf::append(&mut page, key(i));
             }
             let from = if from % 2 == 0 { 0 } else { query ^ from >> 30 };
-            let filter = Filter { scope: Some(0), query, radius, beyond, within: beyond + more };
+            let filter = Filter { first_scope: 0, last_scope: 0, query, radius, beyond, within: beyond + more };
             let run = |kernel: &dyn Fn(&Page, &Filter, Key, &mut Candidates)| {
                 let mut candidates = Candidates::none();
                 kernel(&page, &filter, Key::at(0, from), &mut candidates);

@@ -390,7 +390,7 @@ pub(super) mod tests {
                 prop_assert_eq!(key.tid, self::key(0, i).tid);
                 prop_assert_eq!(key.rotated, raw[i] & 0xF001_0003_0000_0101);
             }
-            prop_assert_eq!(format(&page).wide, width > 1 << 21);
+            prop_assert_eq!(format(&page).wide, scopes.end - scopes.start > 1 << 21);
         }
     }
 }

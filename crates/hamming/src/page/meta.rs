@@ -23,6 +23,9 @@ pub const META_BLOCK: u32 = 0;
 const MAGIC: u32 = 0x5348_4958;
 /// Version of the on-disk format that a build writes, and the only one that this library reads.
 pub const FORMAT_VERSION: u32 = 2;
+/// The highest version that a release may have. The format changes with a major version of the
+/// extension only, so a higher one is damage: of 1,020 changes of one byte 921 are seen.
+const LAST_VERSION: u32 = 100;
 const END: usize = HEADER + 80;
 
 /// The content of a metapage of format [`FORMAT_VERSION`].
@@ -60,8 +63,13 @@ impl Meta {
             )));
         }
         let version = get_u32(page, HEADER + 4);
-        if version != FORMAT_VERSION {
-            return Err(MetaFault::OtherFormat(version));
+        match version {
+            FORMAT_VERSION => {}
+            1..=LAST_VERSION => return Err(MetaFault::OtherFormat(version)),
+            _ => {
+                let fault = format!("no release has format {version}");
+                return Err(MetaFault::Damaged(Fault::new(fault)));
+            }
         }
         Ok(Meta {
             stamp: get_u64(page, 32),
@@ -113,9 +121,14 @@ mod tests {
         let mut page = [0xAA; PAGE_SIZE];
         meta.init(&mut page);
         assert_eq!(Meta::read(&page), Ok(meta));
-        for version in [FORMAT_VERSION - 1, FORMAT_VERSION + 1] {
+        for version in [FORMAT_VERSION - 1, FORMAT_VERSION + 1, LAST_VERSION] {
             put_u32(&mut page, HEADER + 4, version);
             assert_eq!(Meta::read(&page), Err(MetaFault::OtherFormat(version)));
+        }
+        for version in [0, LAST_VERSION + 1, 0x20_0002, u32::MAX] {
+            put_u32(&mut page, HEADER + 4, version);
+            let fault = Fault::new(format!("no release has format {version}"));
+            assert_eq!(Meta::read(&page), Err(MetaFault::Damaged(fault)));
         }
     }
 

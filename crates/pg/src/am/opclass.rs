@@ -1,5 +1,6 @@
 //! What the catalogs say of an operator class.
 
+use crate::process::encoding::name_to_utf8;
 use pgrx::pg_sys;
 use std::ffi::CStr;
 
@@ -128,9 +129,8 @@ fn family_name(family: pg_sys::Oid) -> String {
             return family.to_u32().to_string();
         }
         let row = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_opfamily>();
-        let name = CStr::from_ptr(row.opfname.data.as_ptr())
-            .to_string_lossy()
-            .into_owned();
+        let name = CStr::from_ptr(row.opfname.data.as_ptr()).to_bytes();
+        let name = name_to_utf8(name).into_owned();
         pg_sys::ReleaseSysCache(tuple);
         name
     }

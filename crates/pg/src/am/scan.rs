@@ -55,6 +55,11 @@ pub struct Value {
 pub struct Elements(Value);
 
 impl Elements {
+    /// As [`Value::value_type`].
+    pub fn value_type(self) -> pg_sys::Oid {
+        self.0.value_type
+    }
+
     /// Calls `each` with the elements that are not NULL.
     pub fn for_each(self, mut each: impl FnMut(Value)) {
         let array = self.0.datum.cast_mut_ptr::<pg_sys::varlena>();

@@ -38,33 +38,87 @@ pub unsafe fn filed(index: Rel, values: *const pg_sys::Datum, nulls: *const bool
 /// # Safety
 /// The index must be open and have that column, and the value be of the type of its operator class.
 unsafe fn hash(index: Rel, column: usize, value: pg_sys::Datum) -> u32 {
-    // SAFETY: the caller's word. The server raises an ERROR if the class has no such function.
+    // SAFETY: the caller's word.
     unsafe {
-        let number = column as pg_sys::AttrNumber + 1;
-        let function = pg_sys::index_getprocinfo(index.raw(), number, HASH);
-        pg_sys::FunctionCall1Coll(function, index.collation(column), value).value() as u32
+        hash_by(
+            class_function(index, column),
+            index.collation(column),
+            value,
+        )
     }
 }
 
-/// The hash of a value of `value_type` that a condition compares with a scope column.
+/// The hash function of a scope column's operator class.
 ///
 /// # Safety
-/// As for [`hash`], but the value is of `value_type`, or with an invalid one of the type of the
-/// column's operator class.
-pub unsafe fn hash_of(
-    index: Rel,
-    column: usize,
-    value_type: pg_sys::Oid,
+/// The index must be open and have that column.
+unsafe fn class_function(index: Rel, column: usize) -> *mut pg_sys::FmgrInfo {
+    let number = column as pg_sys::AttrNumber + 1;
+    // SAFETY: the caller's word. The server raises an ERROR if the class has no such function.
+    unsafe { pg_sys::index_getprocinfo(index.raw(), number, HASH) }
+}
+
+/// # Safety
+/// It must be a hash function for values of this type.
+unsafe fn hash_by(
+    function: *mut pg_sys::FmgrInfo,
+    collation: pg_sys::Oid,
     value: pg_sys::Datum,
 ) -> u32 {
     // SAFETY: the caller's word.
-    unsafe {
-        if value_type == pg_sys::Oid::INVALID || value_type == index.operator_class_type(column) {
-            return hash(index, column, value);
+    unsafe { pg_sys::FunctionCall1Coll(function, collation, value).value() as u32 }
+}
+
+/// Hashes the values that a condition compares with a scope column.
+pub struct ConditionHash {
+    function: Function,
+    collation: pg_sys::Oid,
+}
+
+enum Function {
+    OfClass(*mut pg_sys::FmgrInfo),
+    OfFamily(pg_sys::FmgrInfo),
+}
+
+impl ConditionHash {
+    /// For values of `value_type`; with an invalid one, of the type of the column's operator class.
+    ///
+    /// # Safety
+    /// The index must be open and have that column.
+    pub unsafe fn of(index: Rel, column: usize, value_type: pg_sys::Oid) -> ConditionHash {
+        let is_of_class =
+            value_type == pg_sys::Oid::INVALID || value_type == index.operator_class_type(column);
+        let function = match is_of_class {
+            // SAFETY: the caller's word.
+            true => Function::OfClass(unsafe { class_function(index, column) }),
+            false => Function::OfFamily(family_function(index.operator_family(column), value_type)),
+        };
+        ConditionHash {
+            function,
+            collation: index.collation(column),
         }
-        let family = index.operator_family(column);
-        let function = pg_sys::get_opfamily_proc(family, value_type, value_type, HASH as i16);
-        if function == pg_sys::Oid::INVALID {
+    }
+
+    /// # Safety
+    /// The value must be of the type for which this was made, the index still be open, and the memory
+    /// context still be there.
+    pub unsafe fn of_value(&mut self, value: pg_sys::Datum) -> u32 {
+        let function = match &mut self.function {
+            Function::OfClass(function) => *function,
+            Function::OfFamily(function) => function,
+        };
+        // SAFETY: the caller's word.
+        unsafe { hash_by(function, self.collation, value) }
+    }
+}
+
+/// The hash function of an operator family for values of a type.
+fn family_function(family: pg_sys::Oid, value_type: pg_sys::Oid) -> pg_sys::FmgrInfo {
+    let mut function = pg_sys::FmgrInfo::default();
+    // SAFETY: look-ups in the catalogs.
+    unsafe {
+        let found = pg_sys::get_opfamily_proc(family, value_type, value_type, HASH as i16);
+        if found == pg_sys::Oid::INVALID {
             raise(
                 ERRCODE_UNDEFINED_FUNCTION,
                 format!(
@@ -74,6 +128,7 @@ pub unsafe fn hash_of(
                 ),
             );
         }
-        pg_sys::OidFunctionCall1Coll(function, index.collation(column), value).value() as u32
+        pg_sys::fmgr_info(found, &mut function);
     }
+    function
 }

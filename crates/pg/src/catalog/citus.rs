@@ -14,7 +14,7 @@ use pgrx::pg_sys::{NodeTag, Oid};
 
 use super::lookup::table_in;
 use super::table::{Column, Opened, column, type_name};
-use crate::process::encoding::to_utf8;
+use crate::process::encoding::name_to_utf8;
 use crate::process::error::raise_with_hint;
 use crate::sql::value::Value;
 
@@ -75,7 +75,7 @@ pub fn table_of_shard(number: i64) -> Option<Known> {
 fn name_of(value: Value<'_>) -> String {
     let bytes = value.bytes();
     let end = bytes.iter().position(|byte| *byte == 0);
-    to_utf8(&bytes[..end.unwrap_or(bytes.len())]).into_owned()
+    name_to_utf8(&bytes[..end.unwrap_or(bytes.len())]).into_owned()
 }
 
 /// How Citus divides a table; None for one that it does not know.

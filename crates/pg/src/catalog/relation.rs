@@ -1,7 +1,8 @@
 //! An open relation.
 
+use super::table::string;
 use crate::process::compat;
-use crate::process::encoding::to_utf8;
+use crate::process::encoding::name_to_utf8;
 use pgrx::pg_sys;
 use std::ffi::CStr;
 use std::marker::PhantomData;
@@ -48,7 +49,7 @@ impl<'a> Rel<'a> {
 
     /// The relation's name, without its schema.
     pub fn name(self) -> String {
-        to_utf8(self.raw_name()).into_owned()
+        name_to_utf8(self.raw_name()).into_owned()
     }
 
     /// As [`Rel::name`], without reading a catalog: in a database that is not in UTF-8, bytes
@@ -78,11 +79,8 @@ impl<'a> Rel<'a> {
         // SAFETY: the server looks the name up and copies it; with true, it returns null for a
         // column that does not exist.
         unsafe {
-            let name = pg_sys::get_attname(self.oid(), column as pg_sys::AttrNumber + 1, true);
-            match name.is_null() {
-                true => String::new(),
-                false => CStr::from_ptr(name).to_string_lossy().into_owned(),
-            }
+            let number = column as pg_sys::AttrNumber + 1;
+            string(pg_sys::get_attname(self.oid(), number, true)).unwrap_or_default()
         }
     }
 

@@ -8,7 +8,7 @@ use pgrx::pg_sys::Oid;
 
 use super::relation::Rel;
 use crate::process::compat::attribute;
-use crate::process::encoding::to_utf8;
+use crate::process::encoding::name_to_utf8;
 use crate::sql::value::{Storage, Value};
 
 /// A column of a table.
@@ -110,7 +110,7 @@ pub fn columns(table: Rel<'_>) -> impl Iterator<Item = (String, Column)> {
             let attribute = attribute(desc, i);
             (attribute, CStr::from_ptr(attribute.attname.data.as_ptr()))
         };
-        let name = || to_utf8(name.to_bytes()).into_owned();
+        let name = || name_to_utf8(name.to_bytes()).into_owned();
         (!attribute.attisdropped).then(|| (name(), Column::new(attribute)))
     })
 }
@@ -153,7 +153,7 @@ pub fn quoted(name: &str) -> String {
 /// `text` must be null or a zero-terminated string.
 pub(super) unsafe fn string(text: *const c_char) -> Option<String> {
     // SAFETY: the caller's word.
-    (!text.is_null()).then(|| unsafe { to_utf8(CStr::from_ptr(text).to_bytes()).into_owned() })
+    (!text.is_null()).then(|| unsafe { name_to_utf8(CStr::from_ptr(text).to_bytes()).into_owned() })
 }
 
 /// The name of a schema; None when it is gone.

@@ -6,7 +6,7 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use super::table::{name, schema_name};
-use crate::process::encoding::{from_utf8, to_utf8};
+use crate::process::encoding::{name_from_utf8, name_to_utf8};
 
 /// `table` or `schema.table`, quoted where SQL quotes.
 pub struct TableName {
@@ -17,7 +17,7 @@ pub struct TableName {
 impl TableName {
     /// None when the text is not such a name.
     pub fn parse(text: &str) -> Option<Self> {
-        let text = CString::new(from_utf8(text).into_owned()).ok()?;
+        let text = CString::new(name_from_utf8(text).into_owned()).ok()?;
         // SAFETY: the copy is the server's to write to; on success the list has pointers to the
         // parts, zero-terminated strings inside of the copy.
         let mut parts: Vec<CString> = unsafe {
@@ -82,7 +82,7 @@ pub fn sql(table: Oid) -> String {
 
 /// A name as SQL text, quoted only where it must be.
 pub fn identifier(name: &str) -> String {
-    let Ok(name) = CString::new(from_utf8(name).into_owned()) else {
+    let Ok(name) = CString::new(name_from_utf8(name).into_owned()) else {
         return String::new();
     };
     // SAFETY: zero-terminated strings; the result is the argument itself or a copy.
@@ -91,7 +91,7 @@ pub fn identifier(name: &str) -> String {
 
 /// A text as a literal of SQL.
 pub fn literal(text: &str) -> String {
-    let Ok(text) = CString::new(from_utf8(text).into_owned()) else {
+    let Ok(text) = CString::new(name_from_utf8(text).into_owned()) else {
         return String::new();
     };
     // SAFETY: zero-terminated strings; the result is a copy.
@@ -104,5 +104,5 @@ fn schema_of(table: Oid) -> String {
 }
 
 fn text(name: &CStr) -> String {
-    to_utf8(name.to_bytes()).into_owned()
+    name_to_utf8(name.to_bytes()).into_owned()
 }

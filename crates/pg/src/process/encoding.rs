@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use pgrx::pg_sys;
 
 use super::memory::reserve;
+use simhash_base::escaped::{byte_of, escaped, unescaped};
 
 const UTF8: i32 = pg_sys::pg_enc::PG_UTF8 as i32;
 const SQL_ASCII: i32 = pg_sys::pg_enc::PG_SQL_ASCII as i32;
@@ -26,6 +27,23 @@ pub fn to_utf8(bytes: &[u8]) -> Cow<'_, str> {
     }
     let converted = String::from_utf8(convert(bytes, encoding, UTF8));
     Cow::Owned(converted.unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
+}
+
+/// A name of the database, or text with such names, as UTF-8. In a SQL_ASCII database its bytes are
+/// kept, see [`escaped`]: names that differ stay different.
+pub fn name_to_utf8(bytes: &[u8]) -> Cow<'_, str> {
+    match database_encoding() {
+        SQL_ASCII => escaped(bytes),
+        _ => to_utf8(bytes),
+    }
+}
+
+/// A name, or SQL text with names, that [`name_to_utf8`] has made, as text of the database.
+pub fn name_from_utf8(text: &str) -> Cow<'_, [u8]> {
+    match database_encoding() {
+        SQL_ASCII => unescaped(text),
+        _ => from_utf8(text),
+    }
 }
 
 /// UTF-8 as text of the database; an ERROR when its encoding lacks a character.
@@ -56,14 +74,17 @@ fn convert(bytes: &[u8], from: i32, to: i32) -> Vec<u8> {
 }
 
 /// Text for an error report. pgrx passes it on as it is, without conversion, so in a database of
-/// another encoding than UTF-8, characters beyond ASCII become \u{...}.
+/// another encoding than UTF-8, characters beyond ASCII become \u{...}, and bytes of names that are
+/// no UTF-8 \x...
 pub(crate) fn reportable(text: String) -> String {
     if database_encoding() == UTF8 || text.is_ascii() {
         return text;
     }
-    let escape = |c: char| match c.is_ascii() {
-        true => c.to_string(),
-        false => c.escape_unicode().to_string(),
+    let is_ascii = database_encoding() == SQL_ASCII;
+    let escape = |c: char| match byte_of(c).filter(|_| is_ascii) {
+        Some(byte) => format!("\\x{byte:02x}"),
+        None if c.is_ascii() => c.to_string(),
+        None => c.escape_unicode().to_string(),
     };
     text.chars().map(escape).collect()
 }

@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString};
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-use crate::process::encoding::from_utf8;
+use crate::process::encoding::name_from_utf8;
 use crate::process::error::raise;
 
 /// Runs `f` between SPI_connect and SPI_finish.
@@ -46,7 +46,7 @@ pub(crate) fn check_parameters(plan: pg_sys::SPIPlanPtr, count: usize) {
 
 /// A query in the database's encoding.
 pub(crate) fn c_text(sql: &str) -> CString {
-    CString::new(from_utf8(sql).into_owned()).unwrap_or_else(|_| {
+    CString::new(name_from_utf8(sql).into_owned()).unwrap_or_else(|_| {
         raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             "a name has a zero byte",

@@ -10,7 +10,7 @@ use super::trigger::TriggerCall;
 use super::value::Storage;
 use crate::catalog::relation::Rel;
 use crate::catalog::table::Column;
-use crate::process::encoding::{from_utf8, to_utf8};
+use crate::process::encoding::{name_from_utf8, name_to_utf8};
 use crate::process::error::raise;
 
 /// An expression of type bigint over the columns of a table, ready to be evaluated.
@@ -102,14 +102,14 @@ pub fn jsonb_text(text: &str) -> String {
         pg_sys::getTypeOutputInfo(pg_sys::JSONBOID, &mut output, &mut varlena);
         CStr::from_ptr(pg_sys::OidOutputFunctionCall(output, text))
     };
-    to_utf8(shown.to_bytes()).into_owned()
+    name_to_utf8(shown.to_bytes()).into_owned()
 }
 
 /// A value of a type from its text, in the current memory context; an ERROR when the type's input
 /// function rejects the text.
 fn value(type_id: pg_sys::Oid, text: &str) -> pg_sys::Datum {
     // Arguments of triggers have no zero byte: they were C strings.
-    let text = CString::new(from_utf8(text).into_owned()).unwrap_or_default();
+    let text = CString::new(name_from_utf8(text).into_owned()).unwrap_or_default();
     let (mut input, mut parameter) = (pg_sys::InvalidOid, pg_sys::InvalidOid);
     // SAFETY: the type's own input function reads a zero-terminated string.
     unsafe {

@@ -11,7 +11,7 @@ use pgrx::{FromDatum, IntoDatum, pg_sys};
 
 use super::declared::{self, Wanted};
 use crate::process::compat;
-use crate::process::encoding::to_utf8;
+use crate::process::encoding::{name_from_utf8, name_to_utf8};
 
 /// A Rust type that an argument is read as, and the type that SQL must declare for it: one that is
 /// passed by value.
@@ -58,7 +58,16 @@ macro_rules! returned {
         })*
     };
 }
-returned!(String: TEXTOID; Vec<i64>: INT8ARRAYOID; &CStr: CSTRINGOID);
+returned!(Vec<i64>: INT8ARRAYOID; &CStr: CSTRINGOID);
+
+impl Returned for String {
+    const TYPE: pg_sys::Oid = pg_sys::TEXTOID;
+
+    fn into_result(self) -> Option<pg_sys::Datum> {
+        // bytea and text are stored alike.
+        name_from_utf8(&self).as_ref().into_datum()
+    }
+}
 
 /// The arguments of one call of a SQL function.
 pub struct Args {
@@ -127,7 +136,7 @@ impl Args {
         let datum = self.datum(i, Wanted::Type(pg_sys::NAMEOID))?;
         // SAFETY: a name is zero-terminated.
         let name = unsafe { CStr::from_ptr(datum.cast_mut_ptr()) };
-        Some(to_utf8(name.to_bytes()).into_owned())
+        Some(name_to_utf8(name.to_bytes()).into_owned())
     }
 
     /// Argument `i` of type cstring, or None when it is NULL.

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use pgrx::{pg_sys, varlena};
 
 use super::value::{Storage, Value};
+use crate::catalog::lookup::base_type;
 use crate::process::error::raise;
 use crate::process::memory::collected;
 use crate::process::temp_file::damaged_temporary_file;
@@ -14,6 +15,8 @@ pub struct KeyType {
     entry: *mut pg_sys::TypeCacheEntry,
     collation: pg_sys::Oid,
     storage: Storage,
+    /// The type below a domain.
+    base: pg_sys::Oid,
 }
 
 /// A copy of a key, out of the server's memory.
@@ -38,6 +41,7 @@ impl KeyType {
                 entry,
                 collation: (*entry).typcollation,
                 storage: Storage::for_type(type_id),
+                base: base_type(type_id),
             })
         }
     }
@@ -47,9 +51,11 @@ impl KeyType {
         self.storage.by_value_and_length().0
     }
 
-    /// The datum of a value; an ERROR when it is not of this type.
+    /// The datum of a value; an ERROR when it is not of this type. Values of a domain and of the type
+    /// below it are the same: an expression over a domain is often of that type, as a UNION is.
     pub fn datum(&self, value: Value<'_>) -> pg_sys::Datum {
-        if value.type_id() != self.storage.type_id {
+        let is_same = |type_id| type_id == self.storage.type_id || type_id == self.base;
+        if !is_same(value.type_id()) && !is_same(base_type(value.type_id())) {
             let found = crate::catalog::table::type_name(value.type_id());
             raise(
                 pgrx::PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
@@ -177,8 +183,9 @@ impl KeyType {
             let form: *const pg_sys::FormData_pg_collation = pg_sys::GETSTRUCT(row).cast();
             let schema = crate::catalog::table::schema_name((*form).collnamespace);
             let name = std::ffi::CStr::from_ptr((*form).collname.data.as_ptr());
-            let name =
-                crate::catalog::table::quoted(&crate::process::encoding::to_utf8(name.to_bytes()));
+            let name = crate::catalog::table::quoted(&crate::process::encoding::name_to_utf8(
+                name.to_bytes(),
+            ));
             pg_sys::ReleaseSysCache(row);
             schema.map(|schema| format!("{}.{name}", crate::catalog::table::quoted(&schema)))
         }
@@ -223,7 +230,7 @@ impl Equality {
             }
             let form: *const pg_sys::FormData_pg_operator = pg_sys::GETSTRUCT(row).cast();
             let name = std::ffi::CStr::from_ptr((*form).oprname.data.as_ptr());
-            let name = crate::process::encoding::to_utf8(name.to_bytes()).into_owned();
+            let name = crate::process::encoding::name_to_utf8(name.to_bytes()).into_owned();
             let found = ((*form).oprnamespace, name, (*form).oprleft);
             pg_sys::ReleaseSysCache(row);
             found

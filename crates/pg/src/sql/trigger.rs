@@ -10,7 +10,7 @@ use super::value::{Storage, Value};
 use crate::catalog::relation::Rel;
 use crate::catalog::table::{Column, Opened};
 use crate::process::compat::attribute;
-use crate::process::encoding::to_utf8;
+use crate::process::encoding::name_to_utf8;
 use crate::process::error::raise;
 
 /// The command that fired the trigger.
@@ -146,7 +146,7 @@ impl<'a> TriggerCall<'a> {
             // SAFETY: null or a zero-terminated string that lives as long as the trigger.
             (!name.is_null())
                 .then(|| unsafe { CStr::from_ptr(name) })
-                .map(|name| to_utf8(name.to_bytes()).into_owned())
+                .map(|name| name_to_utf8(name.to_bytes()).into_owned())
         })
     }
 
@@ -340,6 +340,6 @@ pub(crate) fn arguments(trigger: &pg_sys::Trigger) -> Vec<String> {
     // SAFETY: `tgargs` has `tgnargs` zero-terminated strings.
     let argument = |i| unsafe { CStr::from_ptr(*trigger.tgargs.add(i)) };
     (0..trigger.tgnargs as usize)
-        .map(|i| to_utf8(argument(i).to_bytes()).into_owned())
+        .map(|i| name_to_utf8(argument(i).to_bytes()).into_owned())
         .collect()
 }
