@@ -2,14 +2,14 @@
 //! `#[pg_extern]`.
 //!
 //! The SQL declarations are written by hand in `sql/`; [`pg_function!`] exports a version-1
-//! function of the same name. The getters of [`Args`], and its makers of results, check those
-//! declarations ([`super::declared`]).
+//! function of the same name. The getters of [`Args`], and its makers of results, rely on those
+//! declarations, as every C function does. A symbol keeps its declaration for ever, so that a new
+//! library serves an old script (`pg_test/t/058_promised.pl`).
 
 use std::ffi::CStr;
 
 use pgrx::{FromDatum, IntoDatum, pg_sys};
 
-use super::declared::{self, Wanted};
 use crate::process::compat;
 use crate::process::encoding::{name_from_utf8, name_to_utf8};
 
@@ -98,14 +98,8 @@ impl Args {
         self.all().len()
     }
 
-    /// Raises an ERROR unless SQL declares argument `i` with this type.
-    pub(crate) fn require_type(&self, i: usize, type_id: pg_sys::Oid) {
-        declared::check(self.function(), i, Wanted::Type(type_id));
-    }
-
     /// Argument `i`, or None when it is NULL.
-    pub(crate) fn datum(&self, i: usize, wanted: Wanted) -> Option<pg_sys::Datum> {
-        declared::check(self.function(), i, wanted);
+    pub(crate) fn datum(&self, i: usize) -> Option<pg_sys::Datum> {
         let arg = self.all()[i];
         (!arg.isnull).then_some(arg.value)
     }
@@ -121,19 +115,19 @@ impl Args {
     /// Argument `i` of a type that is passed by value, or None when it is NULL.
     pub fn get<T: ByValue>(&self, i: usize) -> Option<T> {
         // SAFETY: the argument is declared with the type that is read as T.
-        self.datum(i, Wanted::Type(T::TYPE))
+        self.datum(i)
             .and_then(|datum| unsafe { T::from_datum(datum, false) })
     }
 
     /// Argument `i` of type xid, or None when it is NULL.
     pub fn transaction_id(&self, i: usize) -> Option<pg_sys::TransactionId> {
-        let datum = self.datum(i, Wanted::Type(pg_sys::XIDOID))?;
+        let datum = self.datum(i)?;
         Some(pg_sys::TransactionId::from(datum.value() as u32))
     }
 
     /// Argument `i` of type name, or None when it is NULL.
     pub fn name(&self, i: usize) -> Option<String> {
-        let datum = self.datum(i, Wanted::Type(pg_sys::NAMEOID))?;
+        let datum = self.datum(i)?;
         // SAFETY: a name is zero-terminated.
         let name = unsafe { CStr::from_ptr(datum.cast_mut_ptr()) };
         Some(name_to_utf8(name.to_bytes()).into_owned())
@@ -141,21 +135,21 @@ impl Args {
 
     /// Argument `i` of type cstring, or None when it is NULL.
     pub fn c_string(&self, i: usize) -> Option<&CStr> {
-        let datum = self.datum(i, Wanted::Type(pg_sys::CSTRINGOID))?;
+        let datum = self.datum(i)?;
         // SAFETY: a zero-terminated string that lives as long as the call.
         Some(unsafe { CStr::from_ptr(datum.cast_mut_ptr()) })
     }
 
     /// Argument `i` of a type of N bytes that is passed by reference, or None when it is NULL.
     pub fn fixed<const N: usize>(&self, i: usize) -> Option<[u8; N]> {
-        let datum = self.datum(i, Wanted::Bytes(N))?;
+        let datum = self.datum(i)?;
         // SAFETY: the datum points to a value of that many bytes.
         Some(unsafe { datum.cast_mut_ptr::<[u8; N]>().read() })
     }
 
     /// Argument `i` of type internal, or null. Only the server's own code can pass one.
     pub(crate) fn internal<T>(&self, i: usize) -> *mut T {
-        self.datum(i, Wanted::Type(pg_sys::INTERNALOID))
+        self.datum(i)
             .map_or(std::ptr::null_mut(), |datum| datum.cast_mut_ptr())
     }
 
@@ -166,13 +160,9 @@ impl Args {
     }
 
     /// The bits of argument `i` of a STRICT function, of a type that is passed by value; integers
-    /// are sign-extended. For functions so short that the look-up of the declared type would show:
-    /// only a debug build makes it. A wrong type gives wrong bits, never a wrong address.
+    /// are sign-extended.
     #[inline]
     pub fn by_value(&self, i: usize) -> u64 {
-        if cfg!(debug_assertions) {
-            declared::check(self.function(), i, Wanted::ByValue);
-        }
         self.all()[i].value.value() as u64
     }
 
@@ -183,19 +173,17 @@ impl Args {
         pg_sys::Datum::from(0usize)
     }
 
-    /// Converts a result; None becomes SQL NULL. An ERROR when SQL declares another type.
+    /// Converts a result; None becomes SQL NULL.
     #[inline]
     pub fn result<T: Returned>(&self, value: Option<T>) -> pg_sys::Datum {
-        declared::check_result(self.function(), Wanted::Type(T::TYPE));
         value
             .and_then(Returned::into_result)
             .unwrap_or_else(|| self.null())
     }
 
     /// A result of a type of fixed length that is passed by reference, copied to the current memory
-    /// context. An ERROR when SQL declares a type that is passed by value, or of another length.
+    /// context.
     pub fn fixed_result<T: Copy>(&self, value: T) -> pg_sys::Datum {
-        declared::check_result(self.function(), Wanted::Bytes(size_of::<T>()));
         // SAFETY: palloc returns MAXALIGNed memory of the asked size, or raises an ERROR.
         unsafe {
             let place = pg_sys::palloc(size_of::<T>()).cast::<T>();
@@ -204,10 +192,8 @@ impl Args {
         }
     }
 
-    /// A result of type index_am_handler; an ERROR when SQL declares another type.
+    /// A result of type index_am_handler.
     pub fn routine(&self, routine: &'static pg_sys::IndexAmRoutine) -> pg_sys::Datum {
-        let wanted = Wanted::Type(pg_sys::INDEX_AM_HANDLEROID);
-        declared::check_result(self.function(), wanted);
         pg_sys::Datum::from(compat::handed_routine(routine))
     }
 }

@@ -7,12 +7,10 @@
 
 pub mod bigint_array;
 pub mod call_site;
-mod declared;
 pub mod expression;
 pub mod fmgr;
 pub mod key_type;
 pub mod message;
-mod passed_checks;
 pub mod record;
 pub mod rows_out;
 pub mod sha256;

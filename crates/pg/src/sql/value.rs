@@ -11,7 +11,6 @@ use std::marker::PhantomData;
 use pgrx::PgSqlErrorCode::{ERRCODE_DATATYPE_MISMATCH, ERRCODE_INTERNAL_ERROR};
 use pgrx::{IntoDatum, pg_sys, varlena};
 
-use super::declared::Wanted;
 use super::fmgr::{Args, ByValue, Returned};
 use crate::catalog::table::type_name;
 use crate::process::error::raise;
@@ -149,12 +148,8 @@ impl Args {
     /// Argument `i`, declared with this type, which must be of variable length; anyarray stands for
     /// any array type.
     pub fn varlena(&self, i: usize, type_id: pg_sys::Oid) -> Option<Value<'_>> {
-        let wanted = match type_id {
-            pg_sys::ANYARRAYOID => Wanted::Array,
-            _ => Wanted::Type(type_id),
-        };
         // SAFETY: the argument is declared with such a type.
-        self.datum(i, wanted)
+        self.datum(i)
             .map(|d| unsafe { Value::new(d, Storage::varlena(type_id)) })
     }
 }

@@ -1,6 +1,7 @@
 //! A call of a window function: the rows of its partition, and memory for the partition.
 
 use std::cell::Cell;
+use std::marker::PhantomData;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -39,7 +40,7 @@ unsafe extern "C-unwind" {
 #[derive(Clone, Copy)]
 pub struct Window<'a> {
     raw: *mut pg_sys::WindowObjectData,
-    args: &'a Args,
+    call: PhantomData<&'a Args>,
 }
 
 impl<'a> Window<'a> {
@@ -59,7 +60,7 @@ impl<'a> Window<'a> {
             compat::refuse_null_treatment(context.cast(), args.fcinfo());
             Window {
                 raw: context.cast(),
-                args,
+                call: PhantomData,
             }
         }
     }
@@ -78,7 +79,6 @@ impl<'a> Window<'a> {
 
     /// Argument `i` in a row of the partition; None when NULL, or when there is no such row.
     pub fn value<T: ByValue>(self, i: usize, row: usize) -> Option<T> {
-        self.args.require_type(i, T::TYPE);
         let row = i32::try_from(row).ok()?;
         let (mut null, mut out) = (false, false);
         // SAFETY: as above; there is such an argument, of the type that is read as T.
