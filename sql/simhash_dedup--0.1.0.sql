@@ -547,14 +547,238 @@ COMMENT ON FUNCTION simhash_cluster_number(bigint, int) IS
 CREATE FUNCTION simhash_maintain_clusters() RETURNS trigger
 LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_maintain_clusters';
 COMMENT ON FUNCTION simhash_maintain_clusters() IS
-	'AFTER trigger, for each row or for each statement, that keeps a table (key, cluster_id) of '
-	'clusters current; arguments clusters=, key=, fingerprint=, radius=, within=';
+	'AFTER trigger, for each row (TRUNCATE: for each statement), that keeps a table (key, cluster_id) '
+	'of clusters current; arguments clusters=, key=, fingerprint=, radius=, within=';
 
 CREATE FUNCTION simhash_catalog.is_of_others(writer xid) RETURNS boolean
 LANGUAGE c STABLE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'simhash_is_of_others';
 COMMENT ON FUNCTION simhash_catalog.is_of_others(xid) IS
 	'was a row version written by another transaction than the current one? For the trigger '
 	'simhash_maintain_clusters';
+
+-- Nothing is stored here. The trigger fires at the end of statements that change rows of users (src/clusters/maintain/later.rs).
+CREATE TABLE simhash_catalog.statement_end ();
+COMMENT ON TABLE simhash_catalog.statement_end IS
+	'empty: its trigger answers the rows of a statement for simhash_maintain_clusters';
+CREATE FUNCTION simhash_catalog.answer_rows() RETURNS trigger
+LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_answer_rows';
+COMMENT ON FUNCTION simhash_catalog.answer_rows() IS
+	'trigger: answers the rows that simhash_maintain_clusters has put off until the end of the statement';
+CREATE TRIGGER answer_rows AFTER DELETE ON simhash_catalog.statement_end
+	FOR EACH STATEMENT EXECUTE FUNCTION simhash_catalog.answer_rows();
+ALTER TABLE simhash_catalog.statement_end ENABLE ALWAYS TRIGGER answer_rows;
+
+-- ---------------------------------------------------------------- kept clusters
+-- What a kept table is, its triggers say by their arguments: nothing else is stored.
+
+CREATE FUNCTION simhash_note_clusters() RETURNS trigger
+LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_note_clusters';
+COMMENT ON FUNCTION simhash_note_clusters() IS
+	'AFTER trigger, for each row or of TRUNCATE, that notes which rows have changed for simhash_refresh_clusters; '
+	'simhash_keep_clusters makes it; arguments clusters=, notes=, key=, fingerprint=, radius=, within=, text=, '
+	'min_jaccard=';
+
+CREATE FUNCTION simhash_refresh_clusters(clusters regclass, nowait boolean DEFAULT false) RETURNS bigint
+LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'simhash_refresh_clusters';
+COMMENT ON FUNCTION simhash_refresh_clusters(regclass, boolean) IS
+	'brings a table of clusters that simhash_keep_clusters made up to date, and returns how many of its rows have '
+	'changed; with nowait an error instead of a wait for another call';
+
+CREATE FUNCTION simhash_catalog.clusters_among(
+	key_type anyelement, relation regclass, key name, fingerprint name, radius int, method text, text name,
+	min_jaccard float8, within text[], keys anyarray,
+	OUT cluster_id anyelement, OUT key anyelement, OUT size bigint, OUT representative anyelement,
+	OUT distance int, OUT jaccard float8
+) RETURNS SETOF record
+LANGUAGE c STABLE PARALLEL RESTRICTED COST 100000 ROWS 10000 AS 'MODULE_PATHNAME', 'simhash_clusters_among';
+COMMENT ON FUNCTION simhash_catalog.clusters_among(
+	anyelement, regclass, name, name, int, text, name, float8, text[], anyarray
+) IS
+	'as simhash_clusters_keyed, of the rows with these keys; of all rows if keys is NULL';
+
+CREATE FUNCTION simhash_catalog.kept_by(
+	clusters regclass, OUT relation regclass, OUT name text, OUT arguments text[], OUT notes text
+) RETURNS SETOF record
+LANGUAGE c STABLE AS 'MODULE_PATHNAME', 'simhash_kept_by';
+COMMENT ON FUNCTION simhash_catalog.kept_by(regclass) IS
+	'the triggers of the extension whose arguments name a table of clusters';
+
+CREATE FUNCTION simhash_catalog.check_kept(
+	relation regclass, key name, fingerprint name, radius int, within text[], refresh text, text name, min_jaccard float8
+) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	missing text;
+BEGIN
+	PERFORM simhash_catalog.hide_context();
+	SELECT a.name INTO missing
+	FROM (VALUES ('relation', $1 IS NULL), ('key', $2 IS NULL), ('fingerprint', $3 IS NULL), ('refresh', $6 IS NULL))
+		AS a (name, is_null) WHERE a.is_null LIMIT 1;
+	IF missing IS NOT NULL THEN
+		RAISE EXCEPTION 'argument "%" of simhash_keep_clusters must not be null', missing
+			USING ERRCODE = 'null_value_not_allowed';
+	ELSIF $6 NOT IN ('at once', 'manual') THEN
+		RAISE EXCEPTION 'refresh must be "at once" or "manual", not "%"', $6 USING ERRCODE = 'invalid_parameter_value';
+	ELSIF $7 IS NOT NULL AND $6 = 'at once' THEN
+		RAISE EXCEPTION 'texts cannot be compared at once' USING ERRCODE = 'feature_not_supported',
+			HINT = 'Write refresh => ''manual''.';
+	ELSIF current_setting('transaction_isolation') <> 'read committed' THEN
+		RAISE EXCEPTION 'simhash_keep_clusters cannot run in a transaction of isolation level %',
+			current_setting('transaction_isolation') USING ERRCODE = 'invalid_transaction_state',
+			HINT = 'It must see what is committed by now: use READ COMMITTED.';
+	END IF;
+	PERFORM simhash_catalog.check_column($1, $2);
+	IF (SELECT c.relkind NOT IN ('r', 'p') FROM pg_class AS c WHERE c.oid = $1::oid) THEN
+		RAISE EXCEPTION '"%" is not a table', $1 USING ERRCODE = 'wrong_object_type';
+	ELSIF (SELECT c.relkind = 'r' AND c.relhassubclass FROM pg_class AS c WHERE c.oid = $1::oid) THEN
+		RAISE EXCEPTION 'tables inherit from "%"', $1 USING ERRCODE = 'feature_not_supported',
+			DETAIL = 'Triggers of a table do not fire for rows of tables that inherit from it.';
+	END IF;
+	-- All else is checked as by simhash_clusters.
+	EXECUTE (SELECT format('SELECT FROM simhash_catalog.clusters_among(NULL::%1$s, $1, $2, $3, $4, ''components'', $5, $6, $7, '
+			'ARRAY[]::%1$s[])', format_type(a.atttypid, NULL))
+		FROM pg_attribute AS a WHERE a.attrelid = $1 AND a.attname = $2)
+	USING $1, $2, $3, $4, $7, $8, $5;
+END $$;
+COMMENT ON FUNCTION simhash_catalog.check_kept(regclass, name, name, int, text[], text, name, float8) IS
+	'raises an error unless simhash_keep_clusters can keep clusters of these columns';
+
+CREATE FUNCTION simhash_catalog.make_kept(kind text, name text, columns text, owner oid) RETURNS boolean
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM simhash_catalog.hide_context();
+	IF to_regclass($2) IS NOT NULL THEN
+		RETURN false;
+	END IF;
+	EXECUTE format('CREATE %sTABLE %s (%s) USING heap', $1, $2, $3);
+	IF $4 <> current_user::regrole::oid THEN
+		EXECUTE format('ALTER TABLE %s OWNER TO %s', $2, $4::regrole);
+	END IF;
+	RAISE NOTICE 'created table %', $2;
+	RETURN true;
+END $$;
+COMMENT ON FUNCTION simhash_catalog.make_kept(text, text, text, oid) IS
+	'makes a table for simhash_keep_clusters, unless there is one of that name';
+
+CREATE FUNCTION simhash_keep_clusters(
+	relation regclass, key name, fingerprint name, radius int DEFAULT 3, within text[] DEFAULT '{}',
+	clusters text DEFAULT NULL, refresh text DEFAULT 'at once', text name DEFAULT NULL, min_jaccard float8 DEFAULT 0.8
+) RETURNS regclass
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET extra_float_digits = 1 AS $$
+DECLARE
+	at_once CONSTANT boolean := $7 = 'at once';
+	-- The extension's schema.
+	here text;
+	-- Of the table: its persistence as CREATE TABLE says it, and the type of its keys.
+	kind text;
+	key_type text;
+	owner oid;
+	parts text[];
+	made text;
+	notes text;
+	wanted text[];
+	of regclass;
+	one record;
+BEGIN
+	PERFORM simhash_catalog.hide_context();
+	PERFORM simhash_catalog.check_kept($1, $2, $3, $4, $5, $7, $8, $9);
+	SELECT format('%I', n.nspname) INTO here
+	FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'simhash_dedup';
+	SELECT CASE c.relpersistence WHEN 't' THEN 'TEMPORARY ' WHEN 'u' THEN 'UNLOGGED ' ELSE '' END,
+		format_type(a.atttypid, a.atttypmod), c.relowner,
+		parse_ident(coalesce($6, format('%I.%I', n.nspname, c.relname || '_cluster')))
+	INTO kind, key_type, owner, parts
+	FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace JOIN pg_attribute AS a ON a.attrelid = c.oid
+	WHERE c.oid = $1::oid AND a.attname = $2;
+	IF cardinality(parts) = 1 THEN
+		parts := ARRAY[(SELECT c.relnamespace::regnamespace::text FROM pg_class AS c WHERE c.oid = $1::oid), parts[1]];
+		parts[1] := (parse_ident(parts[1]))[1];
+	END IF;
+	IF cardinality(parts) > 2 THEN
+		RAISE EXCEPTION 'clusters must be the name of a table, not "%"', $6 USING ERRCODE = 'invalid_parameter_value',
+			HINT = 'Write it as in SQL: table or schema.table.';
+	ELSIF octet_length(parts[2]) > 53 THEN
+		RAISE EXCEPTION 'the name of table of clusters "%" is too long', parts[2] USING ERRCODE = 'name_too_long',
+			HINT = 'Names of at most 53 bytes leave room for those of triggers: give one with clusters => ''...''.';
+	END IF;
+	made := format('%I.%I', parts[1], parts[2]);
+	notes := format('%I.%I', parts[1], parts[2] || '_note');
+	wanted := ARRAY['clusters=' || made, 'key=' || $2, 'fingerprint=' || $3, 'radius=' || $4]
+		|| CASE WHEN NOT at_once THEN ARRAY['notes=' || notes] END
+		|| CASE WHEN $5 <> '{}' THEN ARRAY['within=' || (SELECT string_agg(format('%I', c.name), ',' ORDER BY c.place)
+			FROM unnest($5) WITH ORDINALITY AS c (name, place))] END
+		|| CASE WHEN $8 IS NOT NULL THEN ARRAY['text=' || $8, 'min_jaccard=' || $9] END;
+	of := to_regclass(made);
+	SELECT k.relation, k.name INTO one FROM simhash_catalog.kept_by(of) AS k
+	WHERE k.relation <> $1 OR k.arguments <> wanted LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION 'trigger "%" of table "%" keeps the clusters of "%" otherwise', one.name, one.relation, made
+			USING ERRCODE = 'object_not_in_prerequisite_state',
+				HINT = format('Call simhash_drop_clusters(%L) first, or name another table with clusters => ''...''.', made);
+	END IF;
+	PERFORM simhash_catalog.make_kept(kind, made, format('key %1$s PRIMARY KEY, cluster_id %1$s NOT NULL', key_type), owner);
+	of := made::regclass;
+	IF NOT EXISTS (SELECT FROM pg_index AS i JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+		WHERE i.indrelid = of AND i.indisvalid AND a.attname = 'cluster_id') THEN
+		EXECUTE format('CREATE INDEX ON %s (cluster_id)', made);
+	END IF;
+	-- A publication of all tables takes only deletions that say which row has gone.
+	IF NOT at_once AND simhash_catalog.make_kept(kind, notes, 'key ' || key_type, owner) THEN
+		EXECUTE format('ALTER TABLE %s REPLICA IDENTITY FULL', notes);
+	END IF;
+	FOR one IN SELECT e.name, e.event, e.type FROM (VALUES
+			(parts[2] || '_keep', 'INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW', 29),
+			(parts[2] || '_truncate', 'TRUNCATE ON %s FOR EACH STATEMENT', 32)) AS e (name, event, type)
+		WHERE NOT EXISTS (SELECT FROM simhash_catalog.kept_by(of) AS k JOIN pg_trigger AS t
+			ON t.tgrelid = k.relation AND t.tgname = k.name WHERE t.tgtype = e.type AND t.tgenabled <> 'D') LOOP
+		-- It keeps writers out until this transaction ends, and so from the search of the rows below on.
+		EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER ' || one.event || ' EXECUTE FUNCTION %s(%s)', one.name, $1,
+			here || CASE WHEN at_once THEN '.simhash_maintain_clusters' ELSE '.simhash_note_clusters' END,
+			(SELECT string_agg(quote_literal(a), ', ') FROM unnest(wanted) AS a));
+		RAISE NOTICE 'created trigger % on table %', one.name, $1;
+	END LOOP;
+	IF NOT EXISTS (SELECT FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid JOIN pg_am AS m ON m.oid = c.relam
+		JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[i.indnkeyatts - 1]
+		WHERE i.indrelid = $1 AND i.indisvalid AND m.amname = 'simhash' AND a.attname = $3) THEN
+		RAISE WARNING 'no index serves the search of column "%" of table "%"', $3, $1
+			USING HINT = format('CREATE INDEX CONCURRENTLY ON %s USING simhash (%s);', $1,
+				(SELECT string_agg(format('%I', c), ', ') FROM unnest($5 || $3::text) AS c));
+	END IF;
+	IF at_once THEN
+		EXECUTE format('SELECT %s.simhash_refresh_clusters($1)', here) USING of;
+	ELSE
+		EXECUTE format('INSERT INTO %s VALUES (NULL)', notes);
+		RAISE NOTICE 'SELECT simhash_refresh_clusters(%) fills table %', quote_literal(made), made;
+	END IF;
+	RETURN of;
+END $$;
+COMMENT ON FUNCTION simhash_keep_clusters(regclass, name, name, int, text[], text, text, name, float8) IS
+	'makes a table (key, cluster_id) of the clusters of a table''s rows, and triggers that keep it right at once, or with '
+	'refresh => ''manual'' note what changes for simhash_refresh_clusters; a second call makes what is missing; with text, '
+	'the name of a column, a pair counts only if the Jaccard similarity of its texts is at least min_jaccard';
+
+CREATE FUNCTION simhash_drop_clusters(clusters regclass) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+	kept CONSTANT regclass := $1;
+	made CONSTANT text := $1;
+	one record;
+	note text;
+BEGIN
+	PERFORM simhash_catalog.hide_context();
+	FOR one IN SELECT k.relation, k.name, k.notes FROM simhash_catalog.kept_by(kept) AS k LOOP
+		EXECUTE format('DROP TRIGGER %I ON %s', one.name, one.relation);
+		note := coalesce(one.notes, note);
+	END LOOP;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION 'no trigger keeps the clusters of table "%"', made USING ERRCODE = 'undefined_object';
+	END IF;
+	EXECUTE format('DROP TABLE %s%s', made, ', ' || note);
+	RAISE NOTICE 'dropped table % and the triggers that kept it', made;
+END $$;
+COMMENT ON FUNCTION simhash_drop_clusters(regclass) IS
+	'drops a table that simhash_keep_clusters made, its notes and its triggers';
 
 -- ---------------------------------------------------------------- rows on several servers
 -- docs/scale-out.md. IMMUTABLE, and of values alone: Citus runs only such functions where the rows are.
@@ -933,7 +1157,7 @@ DECLARE
 	other pg_catalog.name;
 BEGIN
 	FOREACH made IN ARRAY '{SCHEMA simhash_catalog,SCHEMA simhash_methods,TABLE simhash_catalog.config,
-			TABLE simhash_catalog.content}'::pg_catalog.text[] LOOP
+			TABLE simhash_catalog.content,TABLE simhash_catalog.statement_end}'::pg_catalog.text[] LOOP
 		EXECUTE pg_catalog.format('ALTER %s OWNER TO %I', made, owner);
 	END LOOP;
 	FOR other IN

@@ -16,6 +16,6 @@ FROM measured WHERE part LIKE 'splits%' GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4;
 SELECT part, n, what, way, round(m::numeric) AS ms, round((m / plain)::numeric, 2) AS ratio, round((by_row / m)::numeric, 2) AS faster FROM (
 	SELECT part, n, what, way, percentile_cont(0.5) WITHIN GROUP (ORDER BY ms) AS m FROM measured WHERE part LIKE 'loads%' GROUP BY 1, 2, 3, 4) l
 JOIN (SELECT part, n, percentile_cont(0.5) WITHIN GROUP (ORDER BY ms) FILTER (WHERE way = 'none') AS plain,
-		percentile_cont(0.5) WITHIN GROUP (ORDER BY ms) FILTER (WHERE way = 'clusters, rows') AS by_row
+		percentile_cont(0.5) WITHIN GROUP (ORDER BY ms) FILTER (WHERE way = 'clusters') AS by_row
 	FROM measured WHERE what = 'COPY' GROUP BY 1, 2) p USING (part, n)
 ORDER BY 1, 2, 3, 4;

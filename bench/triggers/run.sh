@@ -12,7 +12,6 @@ MEMBERS=${MEMBERS:-10,100,1000,10000}
 ROWS=${ROWS:-0,1000000}
 ROUNDS=${ROUNDS:-3}
 FLAGS=('flag=' 'duplicate_of=' 'both' 'among=originals' 'mode=reject' 'mode=skip')
-CLUSTERS=('clusters, rows' 'clusters, statements')
 
 sql() { as_postgres "$PG_BIN/psql" -X -q -At -v ON_ERROR_STOP=1 "$@"; }
 
@@ -22,24 +21,22 @@ copies() {
 	if [ "$n" -ge 100000 ]; then groups=1 each=100; elif [ "$n" -ge 100 ]; then groups=10 each=10; fi
 	say "$n copies"
 	sql -c "CALL store_copies($groups, $n)" -c 'VACUUM ANALYZE'
-	for way in none "${FLAGS[@]}" "${CLUSTERS[@]}"; do
+	for way in none "${FLAGS[@]}" clusters; do
 		sql -c "CALL insert_copies('$way', $groups, $n, $each)"
 	done
 	# The clusters of rows that were stored while another trigger was there.
 	sql -c "CALL store_copies($groups, $n)" -c 'VACUUM ANALYZE'
-	for way in none "${CLUSTERS[@]}"; do
+	for way in none clusters; do
 		sql -c "CALL delete_copies('$way', $groups, $n, $each)"
 	done
 }
 
 splits() {
-	local n=$1 alike way
+	local n=$1 alike
 	say "clusters of $n rows"
 	for alike in false true; do
 		sql -c "CALL store_halves($n, $alike)" -c 'VACUUM ANALYZE'
-		for way in "${CLUSTERS[@]}"; do
-			sql -c "CALL split('$way', $n, $alike, 5)"
-		done
+		sql -c "CALL split('clusters', $n, $alike, 5)"
 	done
 }
 
@@ -49,11 +46,11 @@ loads() {
 	sql -c "CALL store_rows($n)" -c 'VACUUM ANALYZE'
 	for share in 0 30; do
 		for _ in $(seq "$ROUNDS"); do
-			for way in none "${CLUSTERS[@]}"; do
+			for way in none clusters; do
 				sql -c "CALL copy_load('$way', $share, $n, '$work/load_$share')" -c 'VACUUM t, t_cluster'
 			done
 		done
-		for way in none 'clusters, rows' 'clusters, statements'; do
+		for way in none clusters; do
 			sql -c "CALL insert_load('$way', $share, $n)" -c 'VACUUM t, t_cluster'
 		done
 	done

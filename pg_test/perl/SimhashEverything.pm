@@ -61,7 +61,7 @@ CREATE TABLE note (
 );
 CREATE INDEX note_fp ON note USING simhash (tenant, fp);
 CREATE INDEX note_number ON note USING simhash (number, (simhash_methods.simhash32(body)));
-CREATE TABLE note_cluster (key int PRIMARY KEY REFERENCES note ON DELETE CASCADE, cluster_id int NOT NULL);
+CREATE TABLE note_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE INDEX note_cluster_id ON note_cluster (cluster_id);
 CREATE TRIGGER keep_clusters AFTER INSERT OR UPDATE OF tenant, fp OR DELETE ON note FOR EACH ROW EXECUTE FUNCTION
 	simhash_maintain_clusters('clusters=public.note_cluster', 'key=id', 'fingerprint=fp', 'within=tenant', 'radius=6');

@@ -35,6 +35,9 @@ CREATE TABLE documents (fp bigint PRIMARY KEY, body text);
 CREATE INDEX documents_fp ON documents USING simhash (fp);
 INSERT INTO documents VALUES (1, 'one text'), (3, 'one text more');
 SELECT simhash_create_config('argument_types', preset => 'plain') IS NOT NULL AS stored;
+CREATE TABLE kept (id int PRIMARY KEY, fp bigint);
+CREATE INDEX ON kept USING simhash (fp);
+SELECT simhash_keep_clusters('kept', 'id', 'fp');
 -- The value of an argument of that type, and of that name where one is given.
 CREATE TABLE argument (type regtype, name text, value text);
 INSERT INTO argument VALUES
@@ -45,12 +48,13 @@ INSERT INTO argument VALUES
 	('bigint', NULL, '1'), ('int', NULL, '1'), ('int', 'bits', '64'), ('float8', NULL, '0.5'), ('boolean', NULL, 'true'),
 	('bit', NULL, 'repeat(''1'', 128)::bit(128)'), ('text[]', NULL, '''{a}'''), ('text[]', 'within', '''{body}'''), ('float8[]', NULL, '''{1}'''), ('bigint[]', NULL, '''{1,2,3,4}'''),
 	('regclass', NULL, '''documents'''), ('regclass', 'index', '''documents_fp'''),
+	('regclass', 'clusters', '''kept_cluster'''), ('anyarray', NULL, '''{1}'''),
 	('name', NULL, '''fp'''), ('name', 'text', '''body'''), ('anyelement', NULL, '1'), ('anycompatible', NULL, '1'),
 	('bytea', NULL, '''fingerprint=fp\000'''), ('xid', NULL, '''3'''), ('numeric', NULL, '1'),
 	('bigint', 'met_at', 'NULL'), ('text', 'hash', 'repeat(''f'', 16)'), ('bit', 'hash', 'repeat(''1'', 64)::bit(64)'), ('bytea', 'hash', '''12345678''');
 CREATE FUNCTION call_of(function oid) RETURNS text LANGUAGE sql AS $$
 	SELECT format('SELECT %s(%s)%s', function::regproc,
-		string_agg(v.value || '::' || CASE WHEN a.type IN ('anyelement'::regtype, 'anycompatible'::regtype) THEN 'bigint' WHEN a.type = 'bit'::regtype THEN 'varbit'
+		string_agg(v.value || '::' || CASE WHEN a.type IN ('anyelement'::regtype, 'anycompatible'::regtype) THEN 'bigint' WHEN a.type = 'anyarray'::regtype THEN 'bigint[]' WHEN a.type = 'bit'::regtype THEN 'varbit'
 			ELSE a.type::regtype::text END, ', ' ORDER BY a.number),
 		CASE prokind WHEN 'w' THEN ' OVER ()' END)
 	FROM pg_proc, unnest(proargtypes) WITH ORDINALITY AS a (type, number), LATERAL (

@@ -456,13 +456,13 @@ END $$;
 SELECT place, src, locked(CASE place WHEN 'low' THEN 1 ELSE 11 END, src)
 FROM (VALUES ('low'), ('high')) p (place), generate_series(1, 7) src ORDER BY place, src;
 
--- Errors: every message names what is wrong.
+-- Errors: every message names what is wrong, and every detail the trigger.
 CREATE TABLE e (id int PRIMARY KEY, small int, fp bigint, b boolean, other text, j json, big bigint, name text, gen text GENERATED ALWAYS AS (other) STORED,
 	genfp bigint GENERATED ALWAYS AS (simhash64(other)) STORED);
 CREATE INDEX ON e USING simhash (fp);
 CREATE FUNCTION try(VARIADIC arguments text[]) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-	message text; hint text; state text;
+	message text; detail text; hint text; state text;
 BEGIN
 	EXECUTE 'CREATE OR REPLACE TRIGGER flag BEFORE INSERT OR UPDATE ON e FOR EACH ROW EXECUTE FUNCTION simhash_flag_duplicate('
 		|| (SELECT string_agg(quote_literal(a), ', ') FROM unnest(arguments) a) || ')';
@@ -470,8 +470,8 @@ BEGIN
 	DELETE FROM e;
 	RETURN 'accepted';
 EXCEPTION WHEN OTHERS THEN
-	GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT, state = RETURNED_SQLSTATE;
-	RETURN concat_ws(' | ', state, message, nullif(hint, ''));
+	GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT, state = RETURNED_SQLSTATE;
+	RETURN concat_ws(' | ', state, message, nullif(hint, ''), CASE WHEN detail NOT LIKE 'The trigger is "flag" on table "e".%' THEN 'which trigger?' END);
 END $$;
 \t on
 \pset format unaligned
@@ -525,6 +525,8 @@ SELECT try('fingerprint=genfp', 'flag=b', 'weights={"other": 1}');
 SELECT try('fingerprint=fp', 'flag=b', 'weights={"nothing": 1}');
 SELECT try('fingerprint=fp', 'flag=b', 'weights=none');
 SELECT split_part(try('fingerprint=fp', 'flag=b', 'weights={"other": 1}', 'preset=nothing'), '|', 2) AS message;
+SELECT try('fingerprint=fp', 'flag=b', 'weights={"$columns": ["other"]}');
+SELECT try('fingerprint=fp', 'flag=b', 'weights={"other": 1}', 'radius=3.5');
 SELECT try('fingerprint=fp', 'flag=b', 'weights={"gen": 1}');
 SELECT try('fingerprint=fp', 'flag=b', 'weights={"gen": 1, "gen": 1}');
 SELECT try('fingerprint=fp', 'flag=b', 'weights={"other": 1, "$title": "gen"}', 'preset=s2');

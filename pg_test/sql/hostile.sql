@@ -225,6 +225,7 @@ CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON tenant_flag FOR EACH ROW EXECUTE 
 CREATE TABLE tenant_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
 CREATE INDEX ON tenant_cluster (cluster_id);
 CREATE TRIGGER keep AFTER INSERT OR UPDATE OR DELETE ON tenant_flag FOR EACH ROW EXECUTE FUNCTION simhash_maintain_clusters('clusters=tenant_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
+CREATE TRIGGER keep_truncated AFTER TRUNCATE ON tenant_flag FOR EACH STATEMENT EXECUTE FUNCTION simhash_maintain_clusters('clusters=tenant_cluster', 'key=id', 'fingerprint=fp', 'within=tenant');
 -- The same tenant in four forms, of which two have the accent as a sign of its own; and one without the accent.
 INSERT INTO tenant_doc VALUES (1, E'\u00e4rger', 0), (2, E'\u00c4RGER', 255), (3, E'A\u0308rger', 65535), (4, E'a\u0308RGER', 16777215), (5, 'arger', 0);
 INSERT INTO tenant_doc SELECT i, 'tenant ' || i, hashint8extended(i, 1) FROM generate_series(6, 2000) i;

@@ -128,6 +128,20 @@ EXCEPTION WHEN feature_not_supported THEN
 	RETURN '1, 2, 3 of 1';
 END $$;
 SELECT of_collation();
+-- An UPDATE to a value that = finds equal leaves the row where it is: it is not judged again.
+CREATE FUNCTION of_update() RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	CREATE TABLE within_test.equal (id int PRIMARY KEY, tenant text COLLATE within_test.caseless, fp bigint, dup int);
+	CREATE INDEX ON within_test.equal USING simhash (fp);
+	CREATE TRIGGER flag BEFORE INSERT OR UPDATE ON within_test.equal FOR EACH ROW
+		EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'duplicate_of=dup', 'within=tenant');
+	INSERT INTO within_test.equal VALUES (1, 'a', 0), (2, 'a', 0), (3, 'b', 0);
+	UPDATE within_test.equal SET tenant = 'A' WHERE id = 1;
+	RETURN (SELECT string_agg(id || ' of ' || coalesce(dup::text, 'none'), ', ' ORDER BY id) FROM within_test.equal);
+EXCEPTION WHEN undefined_object THEN
+	RETURN '1 of none, 2 of 1, 3 of none';
+END $$;
+SELECT of_update();
 
 -- Names: with commas, quotes and capitals. The trigger's query means the types' own operators, whatever the search_path.
 CREATE TABLE names (id int PRIMARY KEY, "A, B" text, "Two words" varchar, "say ""hi""" int, fp bigint, dup int);

@@ -1,5 +1,5 @@
-# Clusters that simhash_maintain_clusters() keeps while eight sessions change the rows at random, in every form that its
-# triggers have: whenever the sessions pause, they are those of a full computation and of one that counts bits.
+# Clusters that simhash_maintain_clusters() keeps while eight sessions change the rows at random, with
+# triggers of many kinds: whenever the sessions pause, they are those of a full computation and of one that counts bits.
 use strict;
 use warnings;
 use KeptClusters;
@@ -18,7 +18,7 @@ my %done = (operations => 0, transactions => 0, pauses => 0);
 my %sent_back;
 
 # Errors after which a transaction is tried again. 23505: another session has stored a row with this key.
-sub is_sent_back { return $_[0] =~ /^(?:40001|40P01|23503)/ || $_[0] =~ /^23505.*"doc/; }
+sub is_sent_back { return $_[0] =~ /^(?:40001|40P01)/ || $_[0] =~ /^23505.*"doc/; }
 
 # What the sessions draw from between two pauses: fingerprints, and how many keys.
 my @phases = ([ 'path', 40 ], [ 'sparse', 200 ], [ 'hot', 100 ], [ 'bases', 250 ], [ 'mixed', 300 ]);
@@ -39,6 +39,14 @@ sub show
 	return;
 }
 
+# A transaction that refreshes noted clusters beside the sessions: every third looks at them, while no row can change.
+sub refresh
+{
+	my ($i) = @_;
+	my @look = ('BEGIN;', 'LOCK TABLE doc IN SHARE MODE;', 'SELECT must_be_true();', 'COMMIT;');
+	return { operations => 0, lines => [ 'SELECT pg_sleep(0.01);', $i % 3 ? "SELECT simhash_refresh_clusters('cluster');" : @look ] };
+}
+
 # All sessions, each with what it has to try again and some new transactions. Returns the number of operations done, or
 # nothing when something is wrong.
 sub phase
@@ -50,6 +58,11 @@ sub phase
 			keys => $keys, fp => fingerprints_of($kind) };
 		[ splice(@{ $again->[$_] }), map { transaction($d) } 1 .. 20 ];
 	} 0 .. $sessions - 1;
+	if (($v->{keep} // '') eq 'manual')
+	{
+		push @lists, [ map { refresh($_) } 1 .. 30 ];
+		$node->safe_psql('postgres', $large);
+	}
 	my $before = kept_state($node);
 	my $failed = run_kept($node, \@lists);
 	my $operations = 0;
@@ -58,6 +71,7 @@ sub phase
 		for my $transaction (@{ $lists[$s] })
 		{
 			my $error = $transaction->{error};
+			next if $s == $sessions && is_sent_back($error);
 			if ($error eq '')
 			{
 				$operations += $transaction->{operations};

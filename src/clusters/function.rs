@@ -17,6 +17,7 @@ use simhash_pg::process::error::{raise, raise_with_hint};
 use simhash_pg::process::memory::{collected, filled};
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
+use simhash_pg::sql::value::Value;
 
 /// The check of texts.
 struct Check {
@@ -30,7 +31,7 @@ pg_function! {
     /// simhash_clusters(relation, key, fingerprint, radius, method, text, min_jaccard, within)
     /// -> SETOF (cluster_id, key, size, representative, distance, jaccard)
     fn simhash_clusters, pg_finfo_simhash_clusters(args) {
-        clusters(args, "simhash_clusters", false)
+        clusters(args, "simhash_clusters", false, None)
     }
 }
 
@@ -38,15 +39,37 @@ pg_function! {
     /// simhash_clusters_keyed(key_type, relation, key, fingerprint, radius, method, text,
     /// min_jaccard, within)
     fn simhash_clusters_keyed, pg_finfo_simhash_clusters_keyed(args) {
-        clusters(args, "simhash_clusters_keyed", true)
+        clusters(args, "simhash_clusters_keyed", true, None)
+    }
+}
+
+pg_function! {
+    /// simhash_catalog.clusters_among(key_type, relation, key, fingerprint, radius, method, text,
+    /// min_jaccard, within, keys): as simhash_clusters_keyed, of the rows with these keys; of all
+    /// if keys is NULL
+    fn simhash_clusters_among, pg_finfo_simhash_clusters_among(args) {
+        // Of key_type, the relation and its columns, radius, method, text, min_jaccard and within.
+        let keys = args.varlena(9, pg_sys::ANYARRAYOID);
+        clusters(args, "simhash_keep_clusters", true, keys)
     }
 }
 
 /// The clusters of the SQL function `name`; one that is `keyed` has the argument key_type before
-/// the others.
-fn clusters(args: &Args, name: &'static str, keyed: bool) -> pg_sys::Datum {
+/// the others. With `keys`, an array, those of the rows with these keys.
+fn clusters(
+    args: &Args,
+    name: &'static str,
+    keyed: bool,
+    keys: Option<Value<'_>>,
+) -> pg_sys::Datum {
     let rows = RowsOut::begin(args);
-    let sources: [SourceTable; 1] = SourceTable::from_arguments(args, name, keyed);
+    let mut sources: [SourceTable; 1] = SourceTable::from_arguments(args, name, keyed);
+    let keys = keys.map(|keys| {
+        let order = sources[0].order();
+        sources[0].narrow(&order);
+        let items: Vec<_> = keys.array().items.into_iter().flatten().collect();
+        order.array(items.into_iter())
+    });
     let source = &sources[0];
     // Of the radius; method, text, min_jaccard and within follow.
     let at = behind::<1>(keyed);
@@ -57,6 +80,10 @@ fn clusters(args: &Args, name: &'static str, keyed: bool) -> pg_sys::Datum {
     });
     let method = method(args, at + 1, source, check.is_some());
     let within = Within::from_arguments(args, at + 4, name, &sources);
+    let within = match keys.flatten() {
+        Some(keys) => within.with(keys),
+        None => within,
+    };
     let mut activity = Activity::new(name);
     let verified = check.is_some();
     let mut members = Members::find(&sources, &within, radius, method, verified, &mut activity);

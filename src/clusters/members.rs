@@ -154,7 +154,7 @@ impl Members {
     /// Finds the pairs. `verified`: will the caller check each pair? Then components need them too.
     pub fn find(
         sources: &[SourceTable; 1],
-        within: &Within,
+        within: &Within<'_>,
         radius: u32,
         method: Method,
         verified: bool,

@@ -4,10 +4,12 @@ use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use crate::row::errors::or_raise;
-use crate::trigger::call::{column, refuse, seen, typed_column, wrong_type};
+use crate::trigger::call::{
+    column, fingerprint_column, of_weights, refuse, seen, typed_column, wrong_type,
+};
 use crate::trigger::scope::Scope;
 use simhash_fingerprint::options::grammar::parse_row;
+use simhash_fingerprint::options::json;
 use simhash_fingerprint::options::plan::{self, Field};
 use simhash_fingerprint::options::presets;
 use simhash_pg::catalog::indexes;
@@ -32,7 +34,7 @@ pub struct Columns {
 impl Columns {
     pub fn new(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Self {
         let fp = &options.fingerprint;
-        let fingerprint = typed_column(call, fp, "the fingerprint", &[pg_sys::INT8OID]);
+        let fingerprint = fingerprint_column(call, fp, options.recipe.is_some());
         if fingerprint.generated && options.recipe.is_some() {
             let hint =
                 "Leave the trigger argument \"weights\" out: the column's own expression is used.";
@@ -92,7 +94,7 @@ impl Columns {
                 .flatten()
                 .any(|f| f.number() == column.number())
         };
-        for place in counting(recipe, &names, &columns) {
+        for place in counting(call, recipe, &names, &columns) {
             let name = &names[place];
             let column = seen(call, name, columns[place]);
             if filled(&column) {
@@ -147,7 +149,7 @@ impl Columns {
 
 /// The key that the arguments name, or the primary key, if it is one column.
 fn key_name(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Option<String> {
-    let primary = || indexes::primary_key(searched).map(|key| key.column);
+    let primary = || indexes::primary_key(searched);
     let key = options.key.clone().or_else(primary);
     if key.is_none() && options.duplicate_of.is_some() {
         let hint = "Add 'key=...': the table has no primary key of one column.";
@@ -162,19 +164,24 @@ fn key_name(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Opt
 }
 
 /// The columns that the fingerprint is computed from, by their places in `columns`.
-fn counting(recipe: &Recipe, names: &[String], columns: &[Column]) -> Vec<usize> {
+fn counting(
+    call: &TriggerCall<'_>,
+    recipe: &Recipe,
+    names: &[String],
+    columns: &[Column],
+) -> Vec<usize> {
     let fields: Vec<Field> = std::iter::zip(names, columns)
         .map(|(name, column)| Field {
             name: name.clone(),
             generated: column.generated,
         })
         .collect();
-    let weights = or_raise(parse_row(
-        &jsonb_text(&recipe.weights),
-        &mut check_for_interrupts,
-    ));
-    let preset = or_raise(presets::find(recipe.preset.as_deref()));
-    let plans = or_raise(plan::row(preset, &weights, &fields));
+    // The server's own error would not say which trigger it is.
+    of_weights(call, json::document(&recipe.weights));
+    let text = jsonb_text(&recipe.weights);
+    let weights = of_weights(call, parse_row(&text, &mut check_for_interrupts));
+    let preset = of_weights(call, presets::find(recipe.preset.as_deref()));
+    let plans = of_weights(call, plan::row(preset, &weights, &fields));
     plans
         .iter()
         .flat_map(|plan| [Some(plan.field), plan.title])

@@ -9,10 +9,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use pgrx::PgSqlErrorCode::{
-    ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, ERRCODE_EXCLUSION_VIOLATION,
-    ERRCODE_UNDEFINED_FUNCTION,
-};
+use pgrx::PgSqlErrorCode::{ERRCODE_EXCLUSION_VIOLATION, ERRCODE_UNDEFINED_FUNCTION};
 use pgrx::pg_sys;
 
 use super::flagged_table::{self, FlaggedTable};
@@ -21,12 +18,12 @@ use super::moves;
 use super::near_duplicate::{NearDuplicate, Search};
 use super::search_query::HeldQueries;
 use crate::row::functions::simhash_row64;
-use crate::trigger::call::missed_near_duplicate;
+use crate::trigger::call::{missed_near_duplicate, wrong_timing};
 use simhash_pg::catalog::lookup::{function_beside, function_result_type, is_symbol};
 use simhash_pg::catalog::table::Column;
 use simhash_pg::process::advisory_lock::keeps_its_snapshot;
 use simhash_pg::process::encoding::to_utf8;
-use simhash_pg::process::error::{raise, raise_with_hint, report};
+use simhash_pg::process::error::{raise_with_hint, report};
 use simhash_pg::spi::saved_query::Sees;
 use simhash_pg::sql::call_site::{self, Memory};
 use simhash_pg::sql::expression::RowExpression;
@@ -50,15 +47,17 @@ pg_function! {
 
 /// The call; an ERROR unless a BEFORE INSERT OR UPDATE row trigger makes it.
 fn fired(args: &Args) -> TriggerCall<'_> {
-    let expected =
-        "function simhash_flag_duplicate must be fired BEFORE INSERT OR UPDATE FOR EACH ROW";
     match TriggerCall::from_arguments(args) {
         Some(call)
             if call.is_before_row() && matches!(call.event(), Event::Insert | Event::Update) =>
         {
             call
         }
-        _ => raise(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, expected),
+        call => wrong_timing(
+            call.as_ref(),
+            "simhash_flag_duplicate",
+            "BEFORE INSERT OR UPDATE FOR EACH ROW",
+        ),
     }
 }
 

@@ -136,6 +136,14 @@ impl SourceTable {
         table::quoted(name)
     }
 
+    /// Leaves of the relation the rows whose keys are in the array `$1`, of the type of keys.
+    pub fn narrow(&mut self, order: &KeyType) {
+        let equality = (order.equality())
+            .unwrap_or_else(|| raise(ERRCODE_UNDEFINED_FUNCTION, no_order(self.key_type)));
+        let is_asked = equality.any_of(&self.key, "$1");
+        self.table_name = format!("(SELECT * FROM {} WHERE {is_asked}) AS r", self.table_name);
+    }
+
     /// The query of the key and the fingerprint of each row that has one.
     pub fn query(&self) -> String {
         let (key, fp, table) = (self.key_expression(), &self.fp, &self.table_name);

@@ -20,10 +20,15 @@ use simhash_pg::sql::value::Value;
 /// Rows between two reports of how many were read.
 const REPORTED: u64 = 65_536;
 
-/// The columns, as SQL text.
-pub struct Within(Vec<String>);
+/// The columns, and which rows count.
+pub struct Within<'a> {
+    /// As SQL text.
+    columns: Vec<String>,
+    /// `$1` of the queries, where their relation names it.
+    parameter: Option<Value<'a>>,
+}
 
-impl Within {
+impl<'a> Within<'a> {
     /// Reads argument `i` of a function, an array of names of columns that each of the relations
     /// has.
     pub fn from_arguments(args: &Args, i: usize, function: &str, sources: &[SourceTable]) -> Self {
@@ -49,17 +54,23 @@ impl Within {
             }
             columns.push(column);
         }
-        Within(columns)
+        Within {
+            columns,
+            parameter: None,
+        }
     }
 
-    /// Of columns of these names, which suit.
-    pub fn columns(names: &[&str]) -> Self {
-        Within(names.iter().map(|name| quoted(name)).collect())
+    /// The same columns, of relations that are queries with this parameter.
+    pub fn with(self, parameter: Value<'a>) -> Self {
+        Within {
+            parameter: Some(parameter),
+            ..self
+        }
     }
 
     /// Are there none?
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.columns.is_empty()
     }
 
     /// The rows of all sides, those of a group behind each other: the key of the first or of the
@@ -73,10 +84,10 @@ impl Within {
                 ["NULL", &key]
             }
             .join(", ");
-            let columns = self.0.join(", ");
+            let columns = self.columns.join(", ");
             // IS NOT NULL would ask whether the columns of a composite value are.
             let condition = |column| format!(" AND {column} IS DISTINCT FROM NULL");
-            let conditions: String = self.0.iter().map(condition).collect();
+            let conditions: String = self.columns.iter().map(condition).collect();
             format!(
                 "SELECT {keys}, {fp}::pg_catalog.int8, {side}::pg_catalog.int8, {columns} \
                  FROM {table} WHERE {fp}::pg_catalog.int8 IS NOT NULL{conditions}"
@@ -84,7 +95,10 @@ impl Within {
         });
         let rows = sides.collect::<Vec<_>>().join(" UNION ALL ");
         let scope = |i| format!("w{i}");
-        let scopes = (0..self.0.len()).map(scope).collect::<Vec<_>>().join(", ");
+        let scopes = (0..self.columns.len())
+            .map(scope)
+            .collect::<Vec<_>>()
+            .join(", ");
         format!(
             "SELECT a, b, fp, side, pg_catalog.row_number() OVER (PARTITION BY {scopes}) \
              FROM ({rows}) AS r (a, b, fp, side, {scopes})"
@@ -118,15 +132,19 @@ impl Within {
         };
         if self.is_empty() {
             for (side, source) in sources.iter().enumerate() {
-                match PlainTable::for_source(source) {
+                let plain = self
+                    .parameter
+                    .is_none()
+                    .then(|| PlainTable::for_source(source));
+                match plain.flatten() {
                     Some(table) => table.read(side, rows, search),
-                    None => for_each_row(&source.query(), None, &mut |row| {
+                    None => for_each_row(&source.query(), self.parameter, &mut |row| {
                         add(search, rows, side, row);
                     }),
                 }
             }
         } else {
-            for_each_row(&self.query(sources), None, &mut |[
+            for_each_row(&self.query(sources), self.parameter, &mut |[
                 a,
                 b,
                 fp,

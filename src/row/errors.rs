@@ -7,10 +7,9 @@ use pgrx::PgSqlErrorCode;
 use simhash_fingerprint::{Class, Error};
 use simhash_pg::process::error::report;
 
-/// Raises the ERROR; never returns.
-#[track_caller]
-pub fn raise(error: &Error) -> ! {
-    let code = match error.class() {
+/// The SQLSTATE of an error.
+pub fn sqlstate(error: &Error) -> PgSqlErrorCode {
+    match error.class() {
         Class::InvalidValue => PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
         Class::InvalidText => PgSqlErrorCode::ERRCODE_INVALID_TEXT_REPRESENTATION,
         Class::UndefinedColumn => PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
@@ -18,8 +17,18 @@ pub fn raise(error: &Error) -> ! {
         Class::OutOfMemory => PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
         Class::BitLength => PgSqlErrorCode::ERRCODE_STRING_DATA_LENGTH_MISMATCH,
         Class::LengthMismatch => PgSqlErrorCode::ERRCODE_ARRAY_ELEMENT_ERROR,
-    };
-    report(code, error.to_string(), error.detail(), error.hint())
+    }
+}
+
+/// Raises the ERROR; never returns.
+#[track_caller]
+pub fn raise(error: &Error) -> ! {
+    report(
+        sqlstate(error),
+        error.to_string(),
+        error.detail(),
+        error.hint(),
+    )
 }
 
 /// The value, or the ERROR.

@@ -8,17 +8,25 @@ use std::thread::LocalKey;
 
 use pgrx::PgSqlErrorCode;
 use pgrx::PgSqlErrorCode::{
-    ERRCODE_DATATYPE_MISMATCH, ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INVALID_COLUMN_REFERENCE,
+    ERRCODE_DATATYPE_MISMATCH, ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED,
+    ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INVALID_COLUMN_REFERENCE,
     ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_UNDEFINED_FUNCTION,
 };
+use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
+use crate::row::errors::sqlstate;
+use simhash_fingerprint::Error;
 use simhash_pg::catalog::invalidation::Current;
 use simhash_pg::catalog::table::{self, Column};
+use simhash_pg::catalog::table_name;
 use simhash_pg::process::encoding::name_to_utf8;
-use simhash_pg::process::error::{raise_not_serializable, report};
+use simhash_pg::process::error::{raise, raise_not_serializable, report};
 use simhash_pg::sql::trigger::TriggerCall;
 use simhash_trigger::arguments::Parsed;
+
+/// The HINT where a column is missing, or has no value when the trigger runs.
+const STORED: &str = "The trigger needs a stored column";
 
 /// Raises an ERROR about a trigger that was created wrongly, or whose tables do not suit it.
 #[track_caller]
@@ -28,12 +36,43 @@ pub fn refuse(
     message: impl Into<String>,
     hint: Option<String>,
 ) -> ! {
-    let which = format!(
+    report(code, message.into(), Some(which(call)), hint)
+}
+
+/// Which trigger it is, for the DETAIL of an error.
+fn which(call: &TriggerCall<'_>) -> String {
+    format!(
         "The trigger is \"{}\" on table \"{}\".",
         name_to_utf8(call.trigger_name().to_bytes()),
         call.relation().name()
-    );
-    report(code, message.into(), Some(which), hint)
+    )
+}
+
+/// What the weights among the arguments give, or the ERROR that says what is wrong with them.
+pub fn of_weights<T>(call: &TriggerCall<'_>, result: Result<T, Error>) -> T {
+    result.unwrap_or_else(|error| {
+        let which = which(call);
+        let detail = match error.detail() {
+            Some(detail) => format!("{which} {detail}"),
+            None => which,
+        };
+        report(
+            sqlstate(&error),
+            error.to_string(),
+            Some(detail),
+            error.hint(),
+        )
+    })
+}
+
+/// Raises the ERROR for a function that was not fired as it must be, or called without a trigger.
+pub fn wrong_timing(call: Option<&TriggerCall<'_>>, function: &str, must: &str) -> ! {
+    let code = ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED;
+    let message = format!("function {function} must be fired {must}");
+    match call {
+        Some(call) => refuse(call, code, message, None),
+        None => raise(code, message),
+    }
 }
 
 /// Refuses a foreign table. Its rows come and go at another server without this trigger. And
@@ -57,11 +96,39 @@ pub fn accepted<T>(call: &TriggerCall<'_>, parsed: Parsed<T>) -> T {
 
 /// The column of that name, of the table that fired the trigger; `what` it stands for.
 pub fn column(call: &TriggerCall<'_>, name: &str, what: &str) -> Column {
+    found_column(call, name, what, || None)
+}
+
+/// As [`column`]; `hint` says how to make it when there is none.
+fn found_column(
+    call: &TriggerCall<'_>,
+    name: &str,
+    what: &str,
+    hint: impl FnOnce() -> Option<String>,
+) -> Column {
     let table = call.relation();
     table::column(table, name).unwrap_or_else(|| {
         let (code, message) = table::no_column(table, name, what);
-        refuse(call, code, message, None)
+        refuse(call, code, message, hint())
     })
+}
+
+/// The fingerprint column, which the trigger reads or, if it `fills` it, writes.
+pub fn fingerprint_column(call: &TriggerCall<'_>, name: &str, fills: bool) -> Column {
+    const WHAT: &str = "the fingerprint";
+    let hint = || {
+        let added = format!(
+            "ALTER TABLE {} ADD {} bigint",
+            table_name::sql(call.relation().oid()),
+            table_name::identifier(name)
+        );
+        Some(match fills {
+            true => format!("{added};"),
+            false => format!("{STORED}: {added} GENERATED ALWAYS AS (...) STORED;"),
+        })
+    };
+    let column = found_column(call, name, WHAT, hint);
+    of_type(call, name, column, WHAT, &[pg_sys::INT8OID])
 }
 
 /// The column, unless it is generated and NEW has no value of it: a BEFORE trigger comes too early,
@@ -70,7 +137,9 @@ pub fn seen(call: &TriggerCall<'_>, name: &str, column: Column) -> Column {
     if column.computed_on_read || column.generated && call.is_before_row() {
         let message =
             format!("column \"{name}\" is a generated column: triggers do not see its value");
-        refuse(call, ERRCODE_INVALID_COLUMN_REFERENCE, message, None);
+        let hint = (column.computed_on_read && !call.is_before_row())
+            .then(|| format!("{STORED}: GENERATED ALWAYS AS (...) STORED."));
+        refuse(call, ERRCODE_INVALID_COLUMN_REFERENCE, message, hint);
     }
     column
 }
@@ -84,7 +153,16 @@ pub fn lacks(call: &TriggerCall<'_>, what: &str, type_id: Oid) -> ! {
 
 /// The column of that name, which must be of one of these types; `what` is its role in the message.
 pub fn typed_column(call: &TriggerCall<'_>, name: &str, what: &str, types: &[Oid]) -> Column {
-    let column = column(call, name, what);
+    of_type(call, name, column(call, name, what), what, types)
+}
+
+fn of_type(
+    call: &TriggerCall<'_>,
+    name: &str,
+    column: Column,
+    what: &str,
+    types: &[Oid],
+) -> Column {
     if !types.contains(&column.base_type()) {
         wrong_type(call, name, &column, what, &table::type_name(types[0]));
     }

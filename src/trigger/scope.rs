@@ -9,7 +9,7 @@ use super::call::{column, lacks, seen};
 use simhash_pg::catalog::invalidation::Current;
 use simhash_pg::catalog::lookup::equality_types;
 use simhash_pg::catalog::table::{self, Column, quoted};
-use simhash_pg::sql::key_type::{Equality, KeyType};
+use simhash_pg::sql::key_type::Equality;
 use simhash_pg::sql::trigger::TriggerCall;
 use simhash_pg::sql::type_hash::TypeHash;
 use simhash_pg::sql::value::Value;
@@ -101,18 +101,6 @@ impl Scope {
         self.0.iter().enumerate().map(column).collect()
     }
 
-    /// The columns of table `row`, each after a comma, by their own names.
-    pub fn columns(&self, row: &str) -> String {
-        let columns = self.0.iter();
-        (columns.map(|c| format!(", {row}.{}", quoted(&c.name)))).collect()
-    }
-
-    /// Has the type of each column an order?
-    pub fn has_order(&self) -> bool {
-        let mut columns = self.0.iter();
-        columns.all(|c| KeyType::new(c.column.base_type()).is_some())
-    }
-
     /// The columns that [`Scope::listed`] has given names, each after a comma.
     pub fn named(&self, row: &str) -> String {
         let named = (0..self.0.len()).map(|i| format!(", {row}.scope_{i}"));
@@ -125,31 +113,11 @@ impl Scope {
         (columns.map(|c| format!(" AND {row}.{} IS NOT NULL", quoted(&c.name)))).collect()
     }
 
-    /// The condition that a row of the table has the scope of one with the names of
-    /// [`Scope::named`], each part after AND.
-    pub fn has_scope_of(&self, row: &str, named: &str) -> String {
-        self.matches(|i, c| {
-            (
-                format!("{row}.{}", quoted(&c.name)),
-                format!("{named}.scope_{i}"),
-            )
-        })
-    }
-
-    /// The same of two rows of the table.
-    pub fn have_one_scope(&self, one: &str, other: &str) -> String {
-        let column = |row: &str, c: &ScopeColumn| format!("{row}.{}", quoted(&c.name));
-        self.matches(|_, c| (column(one, c), column(other, c)))
-    }
-
-    /// The same of two rows with the names of [`Scope::named`].
+    /// The condition that two rows with the names of [`Scope::named`] have one scope, each part after
+    /// AND.
     pub fn are_named_alike(&self, one: &str, other: &str) -> String {
-        self.matches(|i, _| (format!("{one}.scope_{i}"), format!("{other}.scope_{i}")))
-    }
-
-    fn matches(&self, operands: impl Fn(usize, &ScopeColumn) -> (String, String)) -> String {
         let columns = self.0.iter().enumerate().filter_map(|(i, c)| {
-            let (one, other) = operands(i, c);
+            let (one, other) = (format!("{one}.scope_{i}"), format!("{other}.scope_{i}"));
             // `new` has looked the equality up.
             Some(format!(
                 " AND {}",
@@ -199,10 +167,14 @@ impl Scope {
         images.collect()
     }
 
-    /// Does an UPDATE leave the columns as they were?
+    /// Does an UPDATE leave the row in its scope? Values that `=` finds equal may differ in their
+    /// bytes.
     pub fn is_as_before(&self, call: &TriggerCall<'_>) -> bool {
-        (self.0.iter())
-            .all(|c| image(call.old_value(&c.column)) == image(call.new_value(&c.column)))
+        (self.0.iter()).all(|c| {
+            let (old, new) = (call.old_value(&c.column), call.new_value(&c.column));
+            image(old) == image(new)
+                || matches!((old, new), (Some(old), Some(new)) if c.hash.are_equal([old, new]))
+        })
     }
 
     pub fn names(&self) -> Vec<&str> {

@@ -91,8 +91,8 @@ impl<'a> TriggerArguments<'a> {
         }
     }
 
-    /// A number within a range, or the default.
-    pub fn number<T>(&self, name: &str, default: T, least: T, most: T) -> Parsed<T>
+    /// A number within a range, or the default; `kind` is what such a number is called.
+    pub fn number<T>(&self, name: &str, kind: &str, default: T, [least, most]: [T; 2]) -> Parsed<T>
     where
         T: FromStr + PartialOrd + Display + Copy,
     {
@@ -102,7 +102,7 @@ impl<'a> TriggerArguments<'a> {
         match text.parse() {
             Ok(value) if value >= least && value <= most => Ok(value),
             _ => refuse_plainly(format!(
-                "trigger argument \"{name}\" must be a number from {least} to {most}, \
+                "trigger argument \"{name}\" must be {kind} from {least} to {most}, \
                  not \"{text}\""
             )),
         }
@@ -110,7 +110,7 @@ impl<'a> TriggerArguments<'a> {
 
     /// `radius=`, in bits.
     pub fn radius(&self) -> Parsed<u32> {
-        self.number("radius", DEFAULT_RADIUS, 0, MAX_RADIUS)
+        self.number("radius", "a whole number", DEFAULT_RADIUS, [0, MAX_RADIUS])
     }
 
     /// One of a few words; the first is the default.
@@ -295,11 +295,11 @@ mod tests {
         let radius = |text: &str| with(&[&format!("radius={text}")], |given| given.radius());
         assert_eq!(with(&[], |given| given.radius()), Ok(3));
         assert_eq!((radius("0"), radius("64")), (Ok(0), Ok(64)));
-        for wrong in ["65", "-1", "3.0", "three", "4294967299"] {
+        for wrong in ["65", "-1", "3.5", "three", "4294967299"] {
             assert_eq!(
                 message(radius(wrong)),
                 format!(
-                    "trigger argument \"radius\" must be a number from 0 to 64, not \"{wrong}\""
+                    "trigger argument \"radius\" must be a whole number from 0 to 64, not \"{wrong}\""
                 )
             );
         }

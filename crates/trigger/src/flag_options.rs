@@ -107,7 +107,12 @@ pub fn parse(arguments: &[String]) -> Parsed<FlagOptions> {
         text: match given.text("text") {
             Some(column) => Some(TextCheck {
                 column,
-                min_jaccard: given.number("min_jaccard", DEFAULT_MIN_JACCARD, 0.0, 1.0)?,
+                min_jaccard: given.number(
+                    "min_jaccard",
+                    "a number",
+                    DEFAULT_MIN_JACCARD,
+                    [0.0, 1.0],
+                )?,
             }),
             None => None,
         },

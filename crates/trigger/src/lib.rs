@@ -8,4 +8,5 @@ pub mod arguments;
 pub mod cluster_options;
 pub mod distribution;
 pub mod flag_options;
+pub mod kept_options;
 pub mod locks;

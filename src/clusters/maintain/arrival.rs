@@ -1,16 +1,11 @@
 //! What a row joins: the clusters of the rows near it, which become one.
 
-use std::cell::OnceCell;
-
 use pgrx::pg_sys;
 
 use super::maintained::Maintained;
 use super::settled;
-use super::statement::Statement;
-use crate::trigger::call::missed_near_duplicate;
 use simhash_pg::catalog::privilege::{SELECT, has_row_security, may};
 use simhash_pg::catalog::table;
-use simhash_pg::process::advisory_lock::keeps_its_snapshot;
 use simhash_pg::spi::saved_query::{SavedQuery, Sees};
 use simhash_pg::sql::trigger::TriggerCall;
 use simhash_pg::sql::value::Value;
@@ -19,48 +14,14 @@ pub struct Arrival {
     is_stored: SavedQuery,
     any_near: SavedQuery,
     is_taken: SavedQuery,
-    has_strangers: SavedQuery,
+    elsewhere: SavedQuery,
+    strangers: SavedQuery,
     ids: SavedQuery,
     unite: SavedQuery,
     join_known: SavedQuery,
     join_settled: SavedQuery,
     /// The table of the row itself, where that is a partition.
     leaf: pg_sys::Oid,
-    /// Made when first needed.
-    references: OnceCell<References>,
-}
-
-/// Queries for clusters that reference the rows, in a transaction that keeps its snapshot: the
-/// server looks the references up in that snapshot.
-struct References {
-    /// The keys of near rows that are in no cluster yet, as an array.
-    joining: SavedQuery,
-    /// Is one of those keys without a row?
-    lacking: SavedQuery,
-}
-
-impl References {
-    fn new(statement: &Statement) -> Self {
-        let [joining, lacking] = SavedQuery::all(
-            [
-                (&statement.joining(), &*statement.types),
-                (&statement.lacking(), &[statement.array_type]),
-            ],
-            true,
-        );
-        Self { joining, lacking }
-    }
-
-    /// Would the clusters reference a near row that was committed after the snapshot?
-    fn fail(&self, call: &TriggerCall<'_>, row: &[Option<Value<'_>>]) -> bool {
-        let joining = self.joining.first_row(call.args(), row, Sees::Latest);
-        let Some([Some(keys)]) = joining else {
-            return false;
-        };
-        let keys = [Some(keys)];
-        let lacking = (self.lacking).first_row::<0>(call.args(), &keys, Sees::Usual);
-        lacking.is_some()
-    }
 }
 
 impl Arrival {
@@ -75,19 +36,21 @@ impl Arrival {
             statement.is_stored(),
             statement.any_near(),
             statement.is_taken(),
-            statement.has_strangers(),
+            statement.elsewhere(),
+            statement.strangers(),
             statement.ids(),
             statement.unite(),
             statement.join_settled(&leaf_name),
         ];
-        let [a, b, c, d, e, f, g] = texts.each_ref().map(|text| (&**text, types));
+        let [a, b, c, d, e, f, g, h] = texts.each_ref().map(|text| (&**text, types));
         let join_known = statement.join_known();
-        let queries = [a, b, c, d, e, f, g, (&*join_known, &*with_known)];
+        let queries = [a, b, c, d, e, f, g, h, (&*join_known, &*with_known)];
         let [
             is_stored,
             any_near,
             is_taken,
-            has_strangers,
+            elsewhere,
+            strangers,
             ids,
             unite,
             join_settled,
@@ -97,13 +60,13 @@ impl Arrival {
             is_stored,
             any_near,
             is_taken,
-            has_strangers,
+            elsewhere,
+            strangers,
             ids,
             unite,
             join_known,
             join_settled,
             leaf,
-            references: OnceCell::new(),
         }
     }
 
@@ -154,21 +117,24 @@ impl Arrival {
                 && finds(&self.join_settled, call, row)
     }
 
-    /// Has a cluster of the row, or of a row near it, a member in another scope?
-    pub fn has_strangers(&self, call: &TriggerCall<'_>, row: &[Option<Value<'_>>]) -> bool {
-        finds(&self.has_strangers, call, row)
+    /// The ids of the cluster of the row and of those that are named after it, as an array, if one of
+    /// them has a member in another scope; with `near` also of the clusters of rows near it.
+    pub fn strangers<'a>(
+        &self,
+        call: &TriggerCall<'a>,
+        row: &[Option<Value<'_>>],
+        near: bool,
+    ) -> Option<Value<'a>> {
+        let query = match near {
+            true => &self.strangers,
+            false => &self.elsewhere,
+        };
+        let ids = query.first_row(call.args(), row, Sees::Latest);
+        ids.and_then(|[ids]| ids)
     }
 
     /// Unites the clusters of the row and of those near it.
     pub fn unite(&self, call: &TriggerCall<'_>, of: &Maintained, row: &[Option<Value<'_>>]) {
-        if keeps_its_snapshot() && of.clusters.references {
-            let references = self
-                .references
-                .get_or_init(|| References::new(&of.statement));
-            if references.fail(call, row) {
-                missed_near_duplicate(&call.relation().name());
-            }
-        }
         settled::unites(of.clusters.oid);
         finds(&self.unite, call, row);
         if let (Some((fingerprint, scope)), Some(key)) = (place(call, of, row), row[0]) {

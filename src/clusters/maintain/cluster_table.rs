@@ -11,7 +11,6 @@ use pgrx::PgSqlErrorCode::{
 use pgrx::pg_sys::Oid;
 
 use crate::trigger::call::refuse;
-use simhash_pg::catalog::indexes;
 use simhash_pg::catalog::privilege::{DELETE, INSERT, SELECT, UPDATE, may};
 use simhash_pg::catalog::table::{self, Column, Opened};
 use simhash_pg::catalog::table_name::{self, TableName};
@@ -59,18 +58,9 @@ impl Clustered<'_> {
     /// A HINT with a table that would do.
     fn model(&self, name: &str) -> String {
         let of = table::type_name(self.key.storage.type_id);
-        let primary = indexes::primary_key(self.table);
-        let can_reference = primary.is_some_and(|p| p.column == self.key_name && p.immediate);
-        let references = match can_reference {
-            true => format!(
-                " REFERENCES {} ON DELETE CASCADE",
-                table_name::sql(self.table)
-            ),
-            false => String::new(),
-        };
         format!(
             "A table that would do: CREATE TABLE {name} \
-             ({KEY} {of} PRIMARY KEY{references}, {CLUSTER_ID} {of} NOT NULL);"
+             ({KEY} {of} PRIMARY KEY, {CLUSTER_ID} {of} NOT NULL);"
         )
     }
 
@@ -82,6 +72,7 @@ impl Clustered<'_> {
             refuse(self.call, ERRCODE_WRONG_OBJECT_TYPE, message, None);
         }
         let opened = Opened::new(clusters);
+        self.refuse_foreign_key(&opened);
         let key = self.column(&opened, KEY);
         let cluster_id = self.column(&opened, CLUSTER_ID);
         let (code, message) = match opened.uniqueness(key.number()) {
@@ -90,7 +81,6 @@ impl Clustered<'_> {
                     oid: clusters,
                     key: key.number(),
                     cluster_id: cluster_id.number(),
-                    references: opened.references(self.table),
                 };
             }
             Some(false) => (
@@ -109,6 +99,33 @@ impl Clustered<'_> {
             table_name::sql(clusters)
         );
         refuse(self.call, code, message, Some(hint))
+    }
+
+    /// Refuses a table of clusters that references the rows. What the server does for a foreign key
+    /// it does row by row, before or after this trigger: entries would go that a cluster is still
+    /// named after, and stay that name a row which is gone.
+    fn refuse_foreign_key(&self, clusters: &Opened) {
+        let fired = self.call.relation().oid();
+        let Some(constraint) = clusters.foreign_key_to(&[self.table, fired]) else {
+            return;
+        };
+        let oid = clusters.rel().oid();
+        let message = format!(
+            "table \"{}\", which is to hold clusters, has a foreign key to table \"{}\"",
+            table_name::shown(oid),
+            table_name::shown(self.table)
+        );
+        let hint = format!(
+            "The trigger removes entries itself: ALTER TABLE {} DROP CONSTRAINT {};",
+            table_name::sql(oid),
+            table_name::identifier(&constraint)
+        );
+        refuse(
+            self.call,
+            ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            message,
+            Some(hint),
+        );
     }
 
     /// A column of the table of clusters, to whose type keys must be cast implicitly.
@@ -154,8 +171,6 @@ pub struct ClusterTable {
     pub oid: Oid,
     key: i16,
     cluster_id: i16,
-    /// Has it a foreign key to the clustered table?
-    pub references: bool,
 }
 
 impl ClusterTable {
@@ -163,7 +178,6 @@ impl ClusterTable {
     /// the first that has a near-duplicate. `deletes` is for a row whose key leaves the table.
     pub fn check_rights(&self, call: &TriggerCall<'_>, deletes: bool) {
         let all = [self.key, self.cluster_id];
-        let deletes = deletes && !self.references;
         if may(self.oid, SELECT, &all)
             && may(self.oid, INSERT, &all)
             && may(self.oid, UPDATE, &[self.cluster_id])
@@ -187,8 +201,7 @@ impl ClusterTable {
         );
     }
 
-    /// May the current user delete entries? With a foreign key the server deletes them, or refuses
-    /// to.
+    /// May the current user delete entries?
     pub fn may_delete(&self) -> bool {
         may(self.oid, DELETE, &[])
     }

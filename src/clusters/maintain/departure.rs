@@ -16,6 +16,7 @@ pub struct Departure {
 
 /// Their parameters are those of [`Statement`], of the old version.
 struct Queries {
+    is_taken: SavedQuery,
     has_key: SavedQuery,
     equal_left: SavedQuery,
     ids: SavedQuery,
@@ -28,6 +29,7 @@ struct Queries {
 impl Queries {
     fn new(statement: &Statement) -> Self {
         let texts = [
+            statement.is_taken(),
             statement.has_key(),
             statement.equal_left(),
             statement.ids(),
@@ -37,9 +39,18 @@ impl Queries {
             statement.rename(),
         ];
         let queries = texts.each_ref().map(|text| (&**text, &*statement.types));
-        let [has_key, equal_left, ids, forget, leave, is_namesake, rename] =
-            SavedQuery::all(queries, true);
+        let [
+            is_taken,
+            has_key,
+            equal_left,
+            ids,
+            forget,
+            leave,
+            is_namesake,
+            rename,
+        ] = SavedQuery::all(queries, true);
         Self {
+            is_taken,
             has_key,
             equal_left,
             ids,
@@ -71,6 +82,9 @@ impl Departure {
     ) -> Option<Value<'a>> {
         let queries = self.queries.get_or_init(|| Queries::new(&of.statement));
         let run = |query: &SavedQuery| query.first_row::<0>(call.args(), row, Sees::Latest);
+        // In no cluster it has held none together. Its entry may have gone with that of another row
+        // of the statement, and then its cluster was computed without it.
+        run(&queries.is_taken)?;
         // What is stored under the key by now may have been answered already.
         let has_followed = match keeps_key {
             true => !call.new_row_is_live(),

@@ -5,9 +5,10 @@ use pgrx::PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED;
 use pgrx::pg_sys;
 
 use super::cluster_table::{ClusterTable, Clustered};
+use super::events::warn_of_missing;
 use super::scopes::Scopes;
 use super::statement::Statement;
-use crate::trigger::call::{accepted, column, refuse, refuse_foreign, typed_column};
+use crate::trigger::call::{accepted, column, fingerprint_column, refuse, refuse_foreign, seen};
 use crate::trigger::scope::Scope;
 use crate::trigger::shard::refuse_shard;
 use simhash_pg::catalog::invalidation::{Current, watch};
@@ -37,9 +38,10 @@ impl Maintained {
         refuse_shard(call, Distribution::refuses_clusters);
         refuse_foreign(call);
         let key = column(call, &options.key, "the key");
+        let key = seen(call, &options.key, key);
         let fp = &options.fingerprint;
-        let fingerprint = typed_column(call, fp, "the fingerprint", &[pg_sys::INT8OID]);
-        // A statement trigger of a partition has no other above it.
+        let fingerprint = seen(call, fp, fingerprint_column(call, fp, false));
+        // A statement trigger, that of TRUNCATE, has no other above it.
         let table = match call.is_after_row() {
             true => call.origin().table,
             false => table::topmost(call.relation().oid()),
@@ -67,6 +69,7 @@ impl Maintained {
             table,
             statement,
         };
+        warn_of_missing(call, &maintained.options, [table, clusters]);
         (current, maintained)
     }
 

@@ -60,6 +60,36 @@ pub fn members(statement: &Statement, scope: &Scope) -> String {
     )
 }
 
+/// Takes the members of the clusters with the ids of the array `$1` out of the table of clusters that
+/// no row has the key of.
+pub fn gone(statement: &Statement) -> String {
+    let Statement {
+        clusters, equality, ..
+    } = statement;
+    let is_asked = equality.any_of("c.cluster_id", "$1");
+    let is_gone = statement.is_gone();
+    format!("DELETE FROM {clusters} AS c WHERE {is_asked} AND {is_gone}")
+}
+
+/// Takes all keys that no row has any more out of the table of clusters. Returns the ids of their
+/// clusters, as an array.
+pub fn all_gone(statement: &Statement) -> String {
+    let Statement {
+        clusters,
+        key_type,
+        collate,
+        ..
+    } = statement;
+    let is_gone = statement.is_gone();
+    format!(
+        "WITH gone AS (
+            DELETE FROM {clusters} AS c WHERE {is_gone}
+            RETURNING c.cluster_id::{key_type}{collate} AS id
+        )
+        SELECT pg_catalog.array_agg(DISTINCT gone.id) FROM gone"
+    )
+}
+
 /// Gives the entries with the keys of the array `$1` the names of the array `$2`. Entries that have
 /// them already are not updated.
 pub fn renamed(statement: &Statement) -> String {

@@ -1,13 +1,11 @@
 //! `simhash_maintain_clusters()`: AFTER triggers that keep a table of clusters current.
 //!
-//! Two forms. [`row`] answers one row: what it leaves ([`departure`]) and what it joins
-//! ([`arrival`]). [`batch`] answers a statement by its transition tables, and a TRUNCATE.
-//! `simhash_trigger::cluster_options` are the arguments, `cluster_table` is what is written to, `scopes` what `within=`
-//! adds. The texts of the queries: `statement` for a row, `batch_statement` and `union_statement` for
-//! a statement, `members` for the members of clusters. `large_batch` answers statements that store
-//! many rows by a search of the whole table. `regroup` computes clusters anew, `settled` remembers
-//! what the transaction has answered. What must not live here: the search for pairs, which is
-//! `pairs`'s.
+//! [`row`] answers one row: what it leaves ([`departure`]) and what it joins ([`arrival`]).
+//! [`truncation`] answers a TRUNCATE. `simhash_trigger::cluster_options` are the arguments, `cluster_table` is what is
+//! written to, `scopes` what `within=` adds, `later` puts the rows of a statement off until all their
+//! scopes are known, `events` warns of changes without a trigger. The texts of the queries: `statement` for a row,
+//! `members` for the members of clusters. `regroup` computes clusters anew, `settled` remembers what
+//! the transaction has answered. What must not live here: the search for pairs, which is `pairs`'s.
 //!
 //! **What holds.** A row is settled once a trigger has answered it. Two settled rows that are near
 //! share a cluster, and a cluster is connected through rows that are stored. Rows that the
@@ -23,11 +21,10 @@
 //!   what is near the one is near the other, and was united with it. So one more copy of a text
 //!   costs the same however many there are.
 mod arrival;
-mod batch;
-mod batch_statement;
 mod cluster_table;
 mod departure;
-mod large_batch;
+mod events;
+mod later;
 mod maintained;
 mod members;
 mod regroup;
@@ -36,4 +33,4 @@ mod scopes;
 mod settled;
 mod statement;
 mod trigger;
-mod union_statement;
+mod truncation;

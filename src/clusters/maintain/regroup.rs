@@ -4,7 +4,7 @@
 use pgrx::pg_sys;
 
 use super::maintained::Maintained;
-use super::members::{members, renamed};
+use super::members::{gone, members, renamed};
 use super::trigger::NAME;
 use crate::clusters::components::Components;
 use simhash_pg::process::activity::Activity;
@@ -17,6 +17,7 @@ use simhash_pg::sql::value::Value;
 
 pub struct Regroup {
     members: SavedQuery,
+    gone: SavedQuery,
     renamed: SavedQuery,
     /// The base type of the keys.
     key_type: pg_sys::Oid,
@@ -36,15 +37,17 @@ impl Regroup {
     pub fn new(of: &Maintained) -> Self {
         let statement = &of.statement;
         let array = statement.array_type;
-        let [members, renamed] = SavedQuery::all(
+        let [members, gone, renamed] = SavedQuery::all(
             [
                 (&members(statement, &of.scopes.scope), &[array]),
+                (&gone(statement), &[array]),
                 (&renamed(statement), &[array, array]),
             ],
             true,
         );
         Self {
             members,
+            gone,
             renamed,
             key_type: of.key.base_type(),
             radius: of.options.radius,
@@ -53,19 +56,25 @@ impl Regroup {
 
     /// Computes the clusters of these ids anew, an array of keys: rows of a scope that are connected
     /// stay together, and each part is named after its smallest key. A row without a fingerprint or a
-    /// scope is alone. With `sees_all` false, row
-    /// security may hide members from the user: clusters of which one is not seen stay as they are.
-    pub fn run(&self, call: &TriggerCall<'_>, ids: Value<'_>, sees_all: bool) {
+    /// scope is alone. Where row security may hide members from the user, clusters of which one is
+    /// not seen stay as they are. Otherwise no row has such a key: the entries go, so that the
+    /// triggers of further rows which the statement has deleted find nothing to compute.
+    pub fn run(&self, call: &TriggerCall<'_>, of: &Maintained, ids: Value<'_>) {
         let found = (self.members).first_row(call.args(), &[Some(ids)], Sees::Latest);
         let Some([keys, fingerprints, scopes, unseen]) = found else {
             return;
         };
+        if unseen.is_some_and(|unseen| unseen.integer() > 0) {
+            if !of.sees_all() {
+                return;
+            }
+            if of.clusters.may_delete() {
+                (self.gone).first_row::<0>(call.args(), &[Some(ids)], Sees::Latest);
+            }
+        }
         let (Some(keys), Some(fingerprints), Some(scopes)) = (keys, fingerprints, scopes) else {
             return;
         };
-        if !sees_all && unseen.is_some_and(|unseen| unseen.integer() > 0) {
-            return;
-        }
         let members = Members {
             keys: keys.array().items.into_iter().flatten().collect(),
             fingerprints: integers(fingerprints, |bits| Some(bits? as u64)),
@@ -113,7 +122,7 @@ impl Members<'_> {
 }
 
 /// The elements of an array of integers or booleans, each made something else.
-pub fn integers<T>(array: Value<'_>, of: impl Fn(Option<i64>) -> T) -> Vec<T> {
+fn integers<T>(array: Value<'_>, of: impl Fn(Option<i64>) -> T) -> Vec<T> {
     let items = array.array().items;
     collected(
         items

@@ -1,9 +1,10 @@
-//! The row form: a row trigger answers one row, what it leaves and what it joins.
+//! A row trigger answers one row: what it leaves and what it joins.
 
 use std::cell::{OnceCell, RefCell};
 
 use super::arrival::Arrival;
 use super::departure::Departure;
+use super::later::put_off;
 use super::maintained::Maintained;
 use super::regroup::Regroup;
 use super::settled;
@@ -78,18 +79,28 @@ impl<'a> Version<'a> {
     }
 }
 
-/// Answers the row of a call.
+/// Answers the row of a call, at once or when its statement ends.
 pub fn maintain(call: &TriggerCall<'_>) {
     let trigger = remembered(&KNOWN, call, || RowTrigger::new(call));
-    let of = &trigger.of;
-    let old = (call.event() != Event::Insert).then(|| Version::old(call, of));
-    let new = (call.event() != Event::Delete).then(|| Version::new(call, of));
-    if let (Some(old), Some(new)) = (&old, &new)
-        && old.is_as(new)
-    {
+    let scopes = &trigger.of.scopes;
+    let Some((old, new)) = trigger.changed(call) else {
         return;
+    };
+    // A deferred trigger runs when there is no statement.
+    if scopes.scope.is_everything() || call.is_deferrable() {
+        return trigger.answer(call, old, new);
     }
-    trigger.answer(call, old.filter(|old| old.key.is_some()), new);
+    let counts = |version: &Option<Version>| version.as_ref().is_some_and(Version::counts);
+    let numbers = scopes.numbers(call, counts(&old), counts(&new));
+    put_off(call, trigger.of.clusters.oid, numbers);
+}
+
+/// Answers the row of a call.
+pub fn answer(call: &TriggerCall<'_>) {
+    let trigger = remembered(&KNOWN, call, || RowTrigger::new(call));
+    if let Some((old, new)) = trigger.changed(call) {
+        trigger.answer(call, old, new);
+    }
 }
 
 impl RowTrigger {
@@ -102,6 +113,20 @@ impl RowTrigger {
             of,
         };
         (current, trigger)
+    }
+
+    /// The old and the new version of the row, unless they are alike.
+    fn changed<'a>(
+        &self,
+        call: &TriggerCall<'a>,
+    ) -> Option<(Option<Version<'a>>, Option<Version<'a>>)> {
+        let of = &self.of;
+        let old = (call.event() != Event::Insert).then(|| Version::old(call, of));
+        let new = (call.event() != Event::Delete).then(|| Version::new(call, of));
+        match (&old, &new) {
+            (Some(old), Some(new)) if old.is_as(new) => None,
+            _ => Some((old.filter(|old| old.key.is_some()), new)),
+        }
     }
 
     fn answer(&self, call: &TriggerCall<'_>, old: Option<Version>, new: Option<Version>) {
@@ -117,7 +142,6 @@ impl RowTrigger {
         };
         // An entry may have the key already, which is that of another row or of another scope.
         let taken = match (&old, &new) {
-            (None, Some(new)) if !of.scopes.scope.is_everything() => Some(new),
             (Some(_), Some(new)) if !keeps_key => Some(new),
             // Of a row that was compared with none there seldom is an entry.
             (Some(old), None) if !departs => Some(old),
@@ -127,13 +151,14 @@ impl RowTrigger {
             return;
         }
         of.clusters.check_rights(call, old.is_some() && !keeps_key);
+        if departs || arrives.is_some() {
+            of.scopes.lock(call, departs, arrives.is_some());
+        }
         let taken = taken.filter(|version| self.is_taken(call, version));
-        match taken {
-            Some(_) => of.scopes.lock_whole(),
-            None if departs || arrives.is_some() => {
-                of.scopes.lock(call, departs, arrives.is_some());
-            }
-            None => {}
+        if let Some(taken) = taken
+            && self.is_elsewhere(call, taken)
+        {
+            of.scopes.lock_whole();
         }
         if let Some(old) = &old
             && (departs || !keeps_key)
@@ -146,20 +171,35 @@ impl RowTrigger {
             self.regroup(call, self.arrival.ids(call, &taken.parameters()));
         }
         if let Some(new) = arrives {
-            self.arrive(call, &new.parameters());
+            self.arrive(call, &new.parameters(), old.is_none());
         }
     }
 
-    fn arrive(&self, call: &TriggerCall<'_>, row: &[Option<Value<'_>>]) {
+    fn arrive(&self, call: &TriggerCall<'_>, row: &[Option<Value<'_>>], is_new: bool) {
         let (of, arrival) = (&self.of, &self.arrival);
-        if !arrival.counts(call, row) || arrival.joins_equal(call, of, row) {
+        let has_scope = !of.scopes.scope.is_everything();
+        let counts = arrival.counts(call, row);
+        if counts && arrival.joins_equal(call, of, row) {
             return;
         }
-        if !of.scopes.scope.is_everything() && arrival.has_strangers(call, row) {
+        // An entry may have the key of a new row, if no trigger has answered what became of the old one.
+        let may_have_strangers = has_scope && (counts || is_new && arrival.is_taken(call, row));
+        if may_have_strangers && arrival.strangers(call, row, counts).is_some() {
             of.scopes.lock_whole();
-            self.regroup(call, arrival.ids(call, row));
+            self.regroup(call, arrival.strangers(call, row, counts));
         }
-        arrival.unite(call, of, row);
+        if counts {
+            arrival.unite(call, of, row);
+        }
+    }
+
+    /// May others change the cluster of the version's key, or one that is named after it, under
+    /// other locks than that of its scope?
+    fn is_elsewhere(&self, call: &TriggerCall<'_>, version: &Version) -> bool {
+        self.of.scopes.scope.is_everything()
+            || (self.arrival)
+                .strangers(call, &version.parameters(), false)
+                .is_some()
     }
 
     fn is_taken(&self, call: &TriggerCall<'_>, version: &Version) -> bool {
@@ -171,6 +211,6 @@ impl RowTrigger {
             return;
         };
         let regroup = self.regroup.get_or_init(|| Regroup::new(&self.of));
-        regroup.run(call, ids, self.of.sees_all());
+        regroup.run(call, &self.of, ids);
     }
 }

@@ -8,15 +8,18 @@
 //! must name the same columns; on a partition these are the triggers of the partitioned tables as
 //! well.
 //!
+//! A statement takes the locks of all its rows in one order, before it answers the first of them
+//! ([`super::later`]).
+//!
 //! A row that an UPDATE takes to another scope leaves its cluster under the locks of both scopes:
 //! who sees it in the old scope holds the lock there. In two cases the old scope is not known, and
-//! the row locks the whole: when the UPDATE moves the row to another partition, for which the server
-//! fires the trigger as for an INSERT, but the key is in the table of clusters already; and when a
-//! row near the new one has been taken to this scope by the same transaction, and its own trigger
-//! has not run yet. Then its old cluster is computed anew.
+//! the row locks the whole: when its key is in a cluster with rows of another scope already, which it
+//! is if no trigger has answered the change that took it out of there; and when a row near the new
+//! one has been taken to this scope by the same transaction, and its own trigger has not run yet.
+//! Then the old cluster is computed anew.
 //!
-//! In the second case the row waits for others while it has its scope locked. Those hold all their
-//! locks if they store one row, as the whole is the last one that is taken.
+//! In both cases the row waits for others while it has its scope locked and the whole shared: two
+//! such transactions at a time deadlock. A row whose cluster is of its own scope never does.
 
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys::Oid;
@@ -52,14 +55,25 @@ impl Scopes {
         if self.scope.is_everything() {
             return self.lock_whole();
         }
+        for number in self.numbers(call, departs, arrives).into_iter().flatten() {
+            lock_until_commit(self.clusters, number);
+        }
+        share_until_commit(self.clusters, CLUSTERS);
+    }
+
+    /// The locks of the scopes of the row of a call, ascending: that which it leaves if it `departs`,
+    /// and that in which it is if it `arrives`.
+    pub fn numbers(
+        &self,
+        call: &TriggerCall<'_>,
+        departs: bool,
+        arrives: bool,
+    ) -> [Option<u32>; 2] {
         let old = departs.then(|| self.scope.of_old(call)).flatten();
         let new = arrives.then(|| self.scope.of_new(call)).flatten();
         let mut numbers = [old, new].map(|scope| scope.map(of_scope));
         numbers.sort_unstable();
-        for number in numbers.into_iter().flatten() {
-            lock_until_commit(self.clusters, number);
-        }
-        share_until_commit(self.clusters, CLUSTERS);
+        numbers
     }
 
     /// The same for the clusters of all scopes.

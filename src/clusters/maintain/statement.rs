@@ -109,35 +109,6 @@ impl Statement {
         format!("SELECT FROM {} LIMIT 1", self.near)
     }
 
-    pub fn joining(&self) -> String {
-        let Statement {
-            clusters,
-            key,
-            key_type,
-            near,
-            collate,
-            ..
-        } = self;
-        let is_there = self.equality.clause("c.key", "near.key");
-        format!(
-            "SELECT pg_catalog.array_agg(near.key)
-            FROM (SELECT {key}::{key_type}{collate} AS key FROM {near}) AS near
-            WHERE NOT EXISTS (
-                SELECT FROM (SELECT key{collate} AS key FROM {clusters}) AS c WHERE {is_there}
-            )"
-        )
-    }
-
-    /// Its `$1` is an array of keys.
-    pub fn lacking(&self) -> String {
-        let Statement { rows, key, .. } = self;
-        let is_there = self.equality.clause(&format!("r.{key}"), "joining.key");
-        format!(
-            "SELECT FROM pg_catalog.unnest($1) AS joining (key)
-            WHERE NOT EXISTS (SELECT FROM {rows} AS r WHERE {is_there}) LIMIT 1"
-        )
-    }
-
     /// Puts the row, the rows near it and the clusters of them all into one cluster, named after
     /// its smallest key. Entries that name this cluster already are not updated: a row that joins a
     /// large cluster must not lock and log all of it.
@@ -185,10 +156,27 @@ impl Statement {
         )
     }
 
-    /// Has a cluster of the row, or of a row near it, a member in another scope?
-    pub fn has_strangers(&self) -> String {
-        let members = self.members(&self.keys());
-        format!("WITH {members} SELECT FROM member WHERE strange LIMIT 1")
+    /// The ids of the cluster of the row and of those that are named after it, as an array, if one of
+    /// them has a member in another scope.
+    pub fn elsewhere(&self) -> String {
+        self.with_strangers(&format!("SELECT $1{} AS key", self.collate))
+    }
+
+    /// The same of the row and of those near it.
+    pub fn strangers(&self) -> String {
+        self.with_strangers(&self.keys())
+    }
+
+    fn with_strangers(&self, keys: &str) -> String {
+        let Statement {
+            key_type, collate, ..
+        } = self;
+        let members = self.members(keys);
+        format!(
+            "WITH {members}
+            SELECT pg_catalog.array_agg(DISTINCT member.cluster_id::{key_type}{collate})
+            FROM member HAVING pg_catalog.bool_or(strange)"
+        )
     }
 
     /// Is a row with this fingerprint stored?
@@ -229,6 +217,19 @@ impl Statement {
     pub fn forget(&self) -> String {
         let is_entry = self.equality.clause("key", "$1");
         format!("DELETE FROM {} WHERE {is_entry}", self.clusters)
+    }
+
+    /// The condition that no row has the key of an entry.
+    pub fn is_gone(&self) -> String {
+        let Statement {
+            rows,
+            key,
+            equality,
+            collate,
+            ..
+        } = self;
+        let is_there = equality.clause(&format!("r.{key}"), &format!("(SELECT c.key{collate})"));
+        format!("(SELECT true FROM {rows} AS r WHERE {is_there} LIMIT 1) IS NULL")
     }
 
     /// Makes the row a cluster of its own.

@@ -1,11 +1,9 @@
-//! The trigger function: which form answers a call.
+//! The trigger function: what answers a call.
 
-use pgrx::PgSqlErrorCode::ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED;
-
-use super::{batch, row};
-use simhash_pg::process::error::raise;
+use super::{row, truncation};
+use crate::trigger::call::wrong_timing;
 use simhash_pg::sql::fmgr::pg_function;
-use simhash_pg::sql::trigger::TriggerCall;
+use simhash_pg::sql::trigger::{Event, TriggerCall};
 
 /// The trigger function.
 pub const NAME: &str = "simhash_maintain_clusters";
@@ -18,13 +16,14 @@ pg_function! {
                 row::maintain(&call);
                 call.unchanged()
             }
-            Some(call) if call.is_after_statement() => {
-                batch::maintain(&call);
+            Some(call) if call.is_after_statement() && call.event() == Event::Truncate => {
+                truncation::maintain(&call);
                 call.skip()
             }
-            _ => raise(
-                ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED,
-                format!("function {NAME} must be fired AFTER INSERT, UPDATE, DELETE or TRUNCATE"),
+            call => wrong_timing(
+                call.as_ref(),
+                NAME,
+                "AFTER INSERT, UPDATE or DELETE FOR EACH ROW, or AFTER TRUNCATE",
             ),
         }
     }

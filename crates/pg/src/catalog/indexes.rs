@@ -159,24 +159,15 @@ fn column_collation(form: &pg_sys::FormData_pg_index) -> Oid {
     collation
 }
 
-/// A primary key of one column.
-pub struct PrimaryKey {
-    pub column: String,
-    /// Is it not deferrable, so that foreign keys can reference it?
-    pub immediate: bool,
-}
-
-/// The primary key, when it is one column.
-pub fn primary_key(table: Oid) -> Option<PrimaryKey> {
+/// The column of the primary key, when it is one column.
+pub fn primary_key(table: Oid) -> Option<String> {
     // The server's own look-up leaves out deferrable ones on older majors.
     let index = Opened::new(table).indexes().find(|index| index.primary)?;
     let [number] = index.keys[..] else {
         return None;
     };
     // SAFETY: a syscache look-up.
-    let column = unsafe { string(pg_sys::get_attname(table, number, true)) }?;
-    let immediate = index.immediate;
-    Some(PrimaryKey { column, immediate })
+    unsafe { string(pg_sys::get_attname(table, number, true)) }
 }
 
 /// Which index serves a query.

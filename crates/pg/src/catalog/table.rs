@@ -274,16 +274,18 @@ impl Opened {
         unsafe { Rel::from_raw(self.0) }
     }
 
-    /// Has it a foreign key to the other table?
-    pub fn references(&self, other: Oid) -> bool {
-        // SAFETY: the relation is open; the list is the server's, of such nodes, read at once.
+    /// The name of a foreign key of it to one of the other tables.
+    pub fn foreign_key_to(&self, others: &[Oid]) -> Option<String> {
+        // SAFETY: the relation is open; the list is the server's, of such nodes, whose constraints
+        // are looked up once it has been read.
         unsafe {
             let list = pg_sys::RelationGetFKeyList(self.0);
             let count = list.as_ref().map_or(0, |list| list.length);
-            (0..count).any(|i| {
+            let found = (0..count).find_map(|i| {
                 let key: *const pg_sys::ForeignKeyCacheInfo = pg_sys::list_nth(list, i).cast();
-                (*key).confrelid == other
-            })
+                others.contains(&(*key).confrelid).then_some((*key).conoid)
+            });
+            found.and_then(|key| string(pg_sys::get_constraint_name(key)))
         }
     }
 }

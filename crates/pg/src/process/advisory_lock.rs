@@ -17,6 +17,12 @@ pub fn lock_until_commit(table: pg_sys::Oid, number: u32) {
     lock(table, number, pg_sys::ExclusiveLock);
 }
 
+/// As [`lock_until_commit`], but does not wait: false if another transaction holds it.
+pub fn try_lock_until_commit(table: pg_sys::Oid, number: u32) -> bool {
+    acquire(table, number, pg_sys::ExclusiveLock, true)
+        != pg_sys::LockAcquireResult::LOCKACQUIRE_NOT_AVAIL
+}
+
 thread_local! {
     static TAKEN: RefCell<Taken> = RefCell::default();
 }
@@ -60,6 +66,15 @@ pub fn share_until_commit(table: pg_sys::Oid, number: u32) {
 }
 
 fn lock(table: pg_sys::Oid, number: u32, mode: u32) {
+    acquire(table, number, mode, false);
+}
+
+fn acquire(
+    table: pg_sys::Oid,
+    number: u32,
+    mode: u32,
+    nowait: bool,
+) -> pg_sys::LockAcquireResult::Type {
     // SAFETY: reads a variable of the backend; the tag is a complete one of the advisory kind.
     unsafe {
         let tag = pg_sys::LOCKTAG {
@@ -70,7 +85,7 @@ fn lock(table: pg_sys::Oid, number: u32, mode: u32) {
             locktag_type: pg_sys::LockTagType::LOCKTAG_ADVISORY as u8,
             locktag_lockmethodid: pg_sys::USER_LOCKMETHOD as u8,
         };
-        pg_sys::LockAcquire(&tag, mode as i32, false, false);
+        pg_sys::LockAcquire(&tag, mode as i32, false, nowait)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::compat::local_transaction;
 use pgrx::pg_sys;
+use std::ffi::CStr;
 
 /// Lets a pending cancel, timeout or shutdown take effect (raises its ERROR). Costs one load when
 /// nothing is pending; does nothing while a page is locked.
@@ -18,6 +19,12 @@ pub fn check_for_interrupts() {
 pub fn check_stack_depth() {
     // SAFETY: measures the stack.
     unsafe { pg_sys::check_stack_depth() };
+}
+
+/// Raises an ERROR in a read-only transaction, such as those of a standby.
+pub fn refuse_read_only(command: &CStr) {
+    // SAFETY: a zero-terminated text.
+    unsafe { pg_sys::PreventCommandIfReadOnly(command.as_ptr()) };
 }
 
 /// Is the postmaster loading this library, for its children to share?

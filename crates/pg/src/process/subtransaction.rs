@@ -1,6 +1,7 @@
-//! Until when something holds that is known of the running transaction's own rows.
+//! Until when something holds that is known of the running transaction's own rows, and what a
+//! subtransaction takes along when it is rolled back.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 
 use pgrx::{pg_guard, pg_sys};
@@ -10,6 +11,22 @@ use super::compat::local_transaction;
 thread_local! {
     /// How many subtransactions were rolled back; None before they are counted.
     static ROLLED_BACK: Cell<Option<u64>> = const { Cell::new(None) };
+    static LISTENERS: RefCell<Vec<fn(pg_sys::SubTransactionId)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The running subtransaction. Those that begin later have greater numbers, until the transaction
+/// ends.
+pub fn current() -> pg_sys::SubTransactionId {
+    // SAFETY: reads a variable of the backend.
+    unsafe { pg_sys::GetCurrentSubTransactionId() }
+}
+
+/// Calls `listener` from now on with each subtransaction that is rolled back, and with it all that
+/// began later. It must not call the server.
+pub fn on_rollback(listener: fn(pg_sys::SubTransactionId)) {
+    // The count registers the callback.
+    Moment::now();
+    LISTENERS.with_borrow_mut(|all| all.push(listener));
 }
 
 /// A moment of a transaction. What was true of its own rows at one moment is true at another of the
@@ -38,11 +55,12 @@ impl Moment {
 #[pg_guard]
 unsafe extern "C-unwind" fn count(
     event: pg_sys::SubXactEvent::Type,
-    _ended: pg_sys::SubTransactionId,
+    ended: pg_sys::SubTransactionId,
     _parent: pg_sys::SubTransactionId,
     _argument: *mut c_void,
 ) {
     if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
         ROLLED_BACK.set(ROLLED_BACK.get().map(|count| count + 1));
+        LISTENERS.with_borrow(|all| all.iter().for_each(|listener| listener(ended)));
     }
 }

@@ -96,6 +96,7 @@ impl HeldExecutor {
             pg_sys::PushActiveSnapshot(match sees {
                 Sees::Usual => pg_sys::GetTransactionSnapshot(),
                 Sees::Latest => pg_sys::GetLatestSnapshot(),
+                Sees::Active => pg_sys::GetActiveSnapshot(),
             });
             let snapshot = pg_sys::GetActiveSnapshot();
             let registered = std::mem::replace(&mut (*estate).es_snapshot, snapshot);

@@ -25,16 +25,6 @@ struct Receiver<'f, const N: usize> {
 /// Runs a query of N columns under the active snapshot, which is that of the running statement if
 /// the caller has set no other, and calls `sink` with each row. `$1` is the parameter.
 pub fn for_each_row<const N: usize>(sql: &str, parameter: Option<Value<'_>>, sink: ResultSink<N>) {
-    for_each_row_after(|| {}, sql, parameter, sink);
-}
-
-/// The same, after `first` has been run in the connection.
-pub(super) fn for_each_row_after<const N: usize>(
-    first: impl FnOnce(),
-    sql: &str,
-    parameter: Option<Value<'_>>,
-    sink: ResultSink<N>,
-) {
     let text = c_text(sql);
     let mut receiver = Receiver {
         base: pg_sys::DestReceiver {
@@ -50,7 +40,6 @@ pub(super) fn for_each_row_after<const N: usize>(
         sink,
     };
     connected(|| {
-        first();
         // SAFETY: the options that are not set are null; text and receiver outlive the call.
         unsafe {
             let mut options = pg_sys::SPIExecuteOptions {

@@ -22,6 +22,8 @@ pub enum Sees {
     Usual,
     /// Those that are committed now, whatever the isolation level.
     Latest,
+    /// Those that the active snapshot shows.
+    Active,
 }
 
 thread_local! {
@@ -108,6 +110,7 @@ impl SavedQuery {
                 let snapshot = match sees {
                     Sees::Usual => std::ptr::null_mut(),
                     Sees::Latest => pg_sys::GetLatestSnapshot(),
+                    Sees::Active => pg_sys::GetActiveSnapshot(),
                 };
                 check(pg_sys::SPI_execute_snapshot(
                     self.plan,
@@ -176,29 +179,16 @@ impl SavedQuery {
             if !self.prefers_indexes {
                 return pg_sys::SPI_plan_get_cached_plan(self.plan);
             }
-            plan_with_indexes(self.plan)
+            let level = prefer_indexes();
+            let plan = pg_sys::SPI_plan_get_cached_plan(self.plan);
+            pg_sys::AtEOXact_GUC(true, level);
+            plan
         }
     }
 
     /// The analysed query, which tells whether it is still valid. It lives as long as this.
     pub(super) fn source(&self) -> *const pg_sys::CachedPlanSource {
         self.source
-    }
-}
-
-/// The plan of a query, made unless there is a valid one, as [`SavedQuery::cached_plan`] says. It is
-/// counted for the current resource owner if the query was saved, and else for none.
-///
-/// # Safety
-/// While connected, in a transaction; the query is one statement, prepared to be planned without
-/// regard to the values of its parameters.
-pub(super) unsafe fn plan_with_indexes(plan: pg_sys::SPIPlanPtr) -> *mut pg_sys::CachedPlan {
-    // SAFETY: the caller's word.
-    unsafe {
-        let level = prefer_indexes();
-        let plan = pg_sys::SPI_plan_get_cached_plan(plan);
-        pg_sys::AtEOXact_GUC(true, level);
-        plan
     }
 }
 
@@ -263,7 +253,7 @@ unsafe fn column_types(desc: pg_sys::TupleDesc) -> impl Iterator<Item = pg_sys::
 ///
 /// # Safety
 /// After a run that returned a row.
-pub(super) unsafe fn copied<'a>(i: usize) -> Option<Value<'a>> {
+unsafe fn copied<'a>(i: usize) -> Option<Value<'a>> {
     let mut null = false;
     // SAFETY: the caller's word; for a column that the row lacks the server returns NULL.
     unsafe {

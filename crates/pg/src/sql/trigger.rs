@@ -93,12 +93,20 @@ impl<'a> TriggerCall<'a> {
         Some(Self { data, args })
     }
 
+    /// A call with these data.
+    ///
+    /// # Safety
+    /// The data must be those that the server would pass, and live for 'a.
+    pub(super) unsafe fn from_data(data: &'a pg_sys::TriggerData, args: &'a Args) -> Self {
+        Self { data, args }
+    }
+
     /// The call as the function manager made it.
     pub fn args(&self) -> &'a Args {
         self.args
     }
 
-    fn data(&self) -> &'a pg_sys::TriggerData {
+    pub(super) fn data(&self) -> &'a pg_sys::TriggerData {
         // SAFETY: the node lives as long as the call (`of`).
         unsafe { &*self.data }
     }
@@ -138,21 +146,9 @@ impl<'a> TriggerCall<'a> {
             && event & pg_sys::TRIGGER_EVENT_TIMINGMASK == pg_sys::TRIGGER_EVENT_AFTER
     }
 
-    /// The names of the transition tables of the old and of the new rows; None where CREATE TRIGGER
-    /// gave none.
-    pub fn transition_tables(&self) -> [Option<String>; 2] {
-        let trigger = self.trigger();
-        [trigger.tgoldtable, trigger.tgnewtable].map(|name| {
-            // SAFETY: null or a zero-terminated string that lives as long as the trigger.
-            (!name.is_null())
-                .then(|| unsafe { CStr::from_ptr(name) })
-                .map(|name| name_to_utf8(name.to_bytes()).into_owned())
-        })
-    }
-
-    /// What the server must know for a query to read the transition tables.
-    pub(crate) fn data_for_spi(&self) -> *mut pg_sys::TriggerData {
-        self.data.cast_mut()
+    /// May the trigger be deferred?
+    pub fn is_deferrable(&self) -> bool {
+        self.trigger().tgdeferrable
     }
 
     /// Has the trigger a WHEN condition?
@@ -322,6 +318,12 @@ impl<'a> TriggerCall<'a> {
             pg_sys::Datum::from(tuple)
         }
     }
+}
+
+/// How many trigger functions are running, each inside of a statement of the one before.
+pub fn depth() -> i32 {
+    // SAFETY: reads a variable of the backend; the function looks at no argument.
+    unsafe { pg_sys::pg_trigger_depth(std::ptr::null_mut()).value() as i32 }
 }
 
 /// A row of the call; an ERROR in a statement trigger, which has none.

@@ -3,7 +3,8 @@
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use super::trigger::{TriggerCall, arguments};
+use super::trigger::{Event, TriggerCall, arguments};
+use crate::catalog::relation::Rel;
 
 /// The trigger that CREATE TRIGGER made. Partitions have copies of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -14,10 +15,33 @@ pub struct Origin {
     pub levels: u32,
 }
 
-/// A trigger of the same table, with the same function.
+/// A trigger with the same function.
 pub struct Sibling {
     pub arguments: Vec<String>,
     pub origin: Origin,
+    /// Is it enabled?
+    pub enabled: bool,
+    /// The bits TRIGGER_TYPE_... of its events.
+    events: u32,
+    /// The positions of the columns of `UPDATE OF`; empty for any column.
+    columns: Vec<i16>,
+}
+
+impl Sibling {
+    pub fn fires_on(&self, event: Event) -> bool {
+        let bit = match event {
+            Event::Insert => pg_sys::TRIGGER_TYPE_INSERT,
+            Event::Update => pg_sys::TRIGGER_TYPE_UPDATE,
+            Event::Delete => pg_sys::TRIGGER_TYPE_DELETE,
+            Event::Truncate => pg_sys::TRIGGER_TYPE_TRUNCATE,
+        };
+        self.events & bit != 0
+    }
+
+    /// Does it fire on an UPDATE that names this column?
+    pub fn fires_on_update_of(&self, column: i16) -> bool {
+        self.fires_on(Event::Update) && (self.columns.is_empty() || self.columns.contains(&column))
+    }
 }
 
 /// A row of pg_trigger.
@@ -36,10 +60,14 @@ impl TriggerCall<'_> {
     /// fired now or not. Of a BEFORE trigger: those of INSERT or UPDATE for each row. Of an AFTER
     /// trigger: all AFTER triggers.
     pub fn siblings(&self) -> Vec<Sibling> {
+        self.siblings_on(self.relation())
+    }
+
+    /// The same of the triggers of another table, which is open.
+    pub fn siblings_on(&self, table: Rel<'_>) -> Vec<Sibling> {
         let events = pg_sys::TRIGGER_TYPE_INSERT | pg_sys::TRIGGER_TYPE_UPDATE;
         let before_row = pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE;
         let own_kind = self.trigger().tgtype as u32 & before_row;
-        let table = self.relation();
         // SAFETY: an open relation has a list of `numtriggers` triggers, or null. A catalog look-up
         // may make the server replace the list, hence the copy.
         let triggers = unsafe {
@@ -61,9 +89,21 @@ impl TriggerCall<'_> {
             .map(|trigger| Sibling {
                 arguments: arguments(trigger),
                 origin: origin(trigger, table.oid()),
+                enabled: trigger.tgenabled as u8 != pg_sys::TRIGGER_DISABLED,
+                events: trigger.tgtype as u32,
+                columns: columns(trigger),
             })
             .collect()
     }
+}
+
+/// The positions of the columns of `UPDATE OF`.
+fn columns(trigger: &pg_sys::Trigger) -> Vec<i16> {
+    let column = |i| {
+        // SAFETY: `tgattr` has `tgnattr` numbers.
+        unsafe { *trigger.tgattr.add(i) }
+    };
+    (0..trigger.tgnattr as usize).map(column).collect()
 }
 
 fn origin(trigger: &pg_sys::Trigger, table: Oid) -> Origin {

@@ -1,4 +1,4 @@
-//! The hash function that agrees with the equality of a type.
+//! The equality of a type, and the hash function that agrees with it.
 
 use pgrx::pg_sys;
 
@@ -21,13 +21,26 @@ impl TypeHash {
         // SAFETY: a type's cache entry lives as long as the process. Where the type's equality is
         // known, the server takes a hash function of an operator family with this equality only.
         unsafe {
-            let flags = pg_sys::TYPECACHE_EQ_OPR | pg_sys::TYPECACHE_HASH_PROC_FINFO;
+            let flags = pg_sys::TYPECACHE_EQ_OPR_FINFO | pg_sys::TYPECACHE_HASH_PROC_FINFO;
             let entry = pg_sys::lookup_type_cache(type_id, flags as i32);
             ((*entry).hash_proc_finfo.fn_oid != pg_sys::Oid::INVALID).then(|| Self {
                 entry,
                 type_id,
                 collation: column.collation(),
             })
+        }
+    }
+
+    /// Does `=` find two values equal? An ERROR when they are not of the column's type.
+    pub fn are_equal(&self, values: [Value<'_>; 2]) -> bool {
+        let [one, other] = values.map(|value| {
+            value.require_type(self.type_id);
+            value.datum()
+        });
+        // SAFETY: values of the type; a type with such a hash function has the equality.
+        unsafe {
+            let function = &raw mut (*self.entry).eq_opr_finfo;
+            pg_sys::FunctionCall2Coll(function, self.collation, one, other).value() != 0
         }
     }
 

@@ -1,0 +1,181 @@
+//! `simhash_refresh_clusters`: makes a table of clusters that of the rows that are committed now.
+
+use pgrx::PgSqlErrorCode::{
+    ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_INVALID_PARAMETER_VALUE,
+    ERRCODE_INVALID_TRANSACTION_STATE, ERRCODE_LOCK_NOT_AVAILABLE, ERRCODE_UNDEFINED_OBJECT,
+    ERRCODE_UNDEFINED_TABLE,
+};
+use pgrx::pg_sys::Oid;
+
+use super::queries::{Kept, Queries};
+use super::triggers::triggers_of;
+use crate::pairs::source::required;
+use simhash_pg::catalog::indexes::{Serving, serving_index};
+use simhash_pg::catalog::privilege::{DELETE, INSERT, SELECT, UPDATE, has_row_security, may};
+use simhash_pg::catalog::table_name::{self, TableName};
+use simhash_pg::process::advisory_lock::{
+    isolation_level, keeps_its_snapshot, lock_until_commit, try_lock_until_commit,
+};
+use simhash_pg::process::backend::refuse_read_only;
+use simhash_pg::process::error::{raise, raise_with_hint};
+use simhash_pg::process::snapshot::with_latest;
+use simhash_pg::spi::query::for_each_row;
+use simhash_pg::spi::saved_query::{SavedQuery, Sees};
+use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_trigger::locks::CLUSTERS;
+
+const NAME: &str = "simhash_refresh_clusters";
+/// From one note in so many rows on, all rows are searched.
+const FEW: i64 = 30;
+
+pg_function! {
+    /// `simhash_refresh_clusters(clusters regclass, nowait boolean) -> bigint`
+    fn simhash_refresh_clusters, pg_finfo_simhash_refresh_clusters(args) {
+        let clusters = required(args.get::<Oid>(0), NAME, "clusters");
+        let nowait = required(args.get::<bool>(1), NAME, "nowait");
+        refuse_read_only(c"simhash_refresh_clusters()");
+        refuse_old_snapshot();
+        let kept = kept(clusters);
+        check_rights(&kept);
+        lock(clusters, nowait);
+        args.result(Some(with_latest(|| refreshed(args, &kept))))
+    }
+}
+
+/// Brings the clusters up to date with what the active snapshot shows. Returns the number of entries
+/// that were changed.
+fn refreshed(args: &Args, kept: &Kept) -> i64 {
+    let queries = Queries::new(kept);
+    let (sql, prefers_indexes) = match notes(kept, &queries) {
+        Some((0, false)) => return 0,
+        Some((_, false)) => (queries.of_notes(), true),
+        _ => (queries.of_all(), false),
+    };
+    let query = SavedQuery::new(&sql, &[], prefers_indexes);
+    let changed = query.first_row::<1>(args, &[], Sees::Active);
+    changed.map_or(0, |[count]| count.map_or(0, |count| count.integer()))
+}
+
+/// How many notes there are, and whether all rows are to be searched; None without a table of notes.
+fn notes(kept: &Kept, queries: &Queries) -> Option<(i64, bool)> {
+    kept.notes?;
+    let within: Vec<&str> = kept.options.within.iter().map(String::as_str).collect();
+    let serving = Serving {
+        access_method: "simhash",
+        column: &kept.options.fingerprint,
+        pinned: &within,
+        condition: None,
+    };
+    let has_index = serving_index(kept.relation, &serving).is_some_and(|index| index.valid);
+    let mut found = (0, true);
+    for_each_row(&queries.count(kept.relation), None, &mut |[
+        count,
+        all,
+        rows,
+    ]| {
+        let integer = |value: Option<simhash_pg::sql::value::Value<'_>>| {
+            value.map_or(0, |value| value.integer())
+        };
+        let count = integer(count);
+        let is_large = count.saturating_mul(FEW) > integer(rows);
+        found = (
+            count,
+            count > 0 && (integer(all) != 0 || is_large || !has_index),
+        );
+    });
+    Some(found)
+}
+
+/// The kept table, as its triggers describe it.
+fn kept(clusters: Oid) -> Kept {
+    let triggers = triggers_of(clusters);
+    let mut notes = triggers.iter().filter(|t| t.options.notes.is_some());
+    let Some(first) = notes.next().or(triggers.first()) else {
+        let name = table_name::shown(clusters);
+        let message = format!("no trigger keeps the clusters of table \"{name}\"");
+        raise_with_hint(
+            ERRCODE_UNDEFINED_OBJECT,
+            message,
+            "Call simhash_keep_clusters first.",
+        );
+    };
+    let differs = |t: &&super::triggers::KeptTrigger| {
+        t.relation != first.relation || t.options != first.options
+    };
+    if let Some(other) = triggers.iter().find(differs) {
+        let message = format!(
+            "triggers \"{}\" and \"{}\" keep the clusters of table \"{}\" differently",
+            first.name,
+            other.name,
+            table_name::shown(clusters)
+        );
+        let hint = "Drop one of them, or have it write to another table of clusters.";
+        raise_with_hint(ERRCODE_INVALID_PARAMETER_VALUE, message, hint);
+    }
+    let notes = first.options.notes.as_deref().map(|name| {
+        let found = TableName::parse(name).and_then(|name| name.find(first.relation));
+        found.unwrap_or_else(|| {
+            raise_with_hint(
+                ERRCODE_UNDEFINED_TABLE,
+                format!("table of notes \"{name}\" does not exist"),
+                "simhash_keep_clusters with refresh => 'manual' makes it.",
+            )
+        })
+    });
+    Kept {
+        relation: first.relation,
+        clusters,
+        notes,
+        options: first.options.clone(),
+    }
+}
+
+/// A transaction that keeps its snapshot does not see what was committed since it was taken.
+fn refuse_old_snapshot() {
+    if keeps_its_snapshot() {
+        let message = format!(
+            "{NAME} cannot run in a transaction of isolation level {}",
+            isolation_level()
+        );
+        let hint = "It must see what is committed by now: use READ COMMITTED.";
+        raise_with_hint(ERRCODE_INVALID_TRANSACTION_STATE, message, hint);
+    }
+}
+
+/// Raises an ERROR unless the current user may do all that a refresh does, and sees all rows.
+fn check_rights(kept: &Kept) {
+    let mut needed = vec![(kept.clusters, vec![SELECT, INSERT, UPDATE, DELETE])];
+    needed.extend(kept.notes.map(|notes| (notes, vec![SELECT, DELETE])));
+    for (table, rights) in &needed {
+        if !rights.iter().all(|right| may(*table, *right, &[])) {
+            let name = table_name::shown(*table);
+            let message = format!("permission denied for table {name}");
+            let hint = format!(
+                "{NAME} needs SELECT, INSERT, UPDATE and DELETE on the table of clusters, \
+                 and SELECT and DELETE on that of notes."
+            );
+            raise_with_hint(ERRCODE_INSUFFICIENT_PRIVILEGE, message, hint);
+        }
+    }
+    let mut tables = (needed.iter().map(|(table, _)| *table)).chain([kept.relation]);
+    if let Some(table) = tables.find(|table| has_row_security(*table)) {
+        let name = table_name::shown(table);
+        let message = format!("row security hides rows of table \"{name}\"");
+        let hint = "Clusters are of all rows: call it as a role that sees them, such as the owner.";
+        raise_with_hint(ERRCODE_INSUFFICIENT_PRIVILEGE, message, hint);
+    }
+}
+
+/// One refresh at a time, and none beside a trigger that keeps the clusters at once.
+fn lock(clusters: Oid, nowait: bool) {
+    if !nowait {
+        return lock_until_commit(clusters, CLUSTERS);
+    }
+    if !try_lock_until_commit(clusters, CLUSTERS) {
+        let name = table_name::shown(clusters);
+        raise(
+            ERRCODE_LOCK_NOT_AVAILABLE,
+            format!("another transaction is changing the clusters of table \"{name}\""),
+        );
+    }
+}

@@ -1,0 +1,101 @@
+//! The triggers that name a table of clusters, found in the catalog by their arguments.
+
+use pgrx::pg_sys::Oid;
+
+use simhash_pg::catalog::table_name::TableName;
+use simhash_pg::process::encoding::{name_from_utf8, name_to_utf8};
+use simhash_pg::spi::text_query::query;
+use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
+use simhash_trigger::kept_options::{KeptOptions, parse};
+
+/// The triggers of the extension that name a table of clusters; of a partitioned table those that
+/// CREATE TRIGGER made, without their copies. Anybody may name any table: those do not count whose
+/// owner may not write to it.
+const TRIGGERS: &str = "SELECT t.tgrelid::pg_catalog.oid::pg_catalog.text, t.tgname::pg_catalog.text, \
+     pg_catalog.encode(t.tgargs, 'hex')
+     FROM pg_catalog.pg_trigger AS t JOIN pg_catalog.pg_proc AS p ON p.oid OPERATOR(pg_catalog.=) t.tgfoid
+     JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) t.tgrelid
+     JOIN pg_catalog.pg_depend AS d ON d.objid OPERATOR(pg_catalog.=) p.oid
+     JOIN pg_catalog.pg_extension AS e ON e.oid OPERATOR(pg_catalog.=) d.refobjid
+     WHERE t.tgparentid OPERATOR(pg_catalog.=) 0::pg_catalog.oid
+     AND pg_catalog.has_table_privilege(c.relowner, $1::pg_catalog.oid, 'INSERT')
+     AND p.proname OPERATOR(pg_catalog.=)
+         ANY ('{simhash_maintain_clusters,simhash_note_clusters}'::pg_catalog.name[])
+     AND d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid
+     AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_extension'::pg_catalog.regclass::pg_catalog.oid
+     AND e.extname OPERATOR(pg_catalog.=) 'simhash_dedup'
+     ORDER BY t.tgrelid, t.tgname";
+
+pub struct KeptTrigger {
+    /// The table whose rows are clustered.
+    pub relation: Oid,
+    pub name: String,
+    pub arguments: Vec<String>,
+    pub options: KeptOptions,
+}
+
+/// The triggers that write to a table of clusters, or note what changes for it.
+pub fn triggers_of(clusters: Oid) -> Vec<KeptTrigger> {
+    let mut found = Vec::new();
+    query(
+        TRIGGERS,
+        &[&clusters.to_u32().to_string()],
+        &mut |columns| {
+            let [Some(relation), Some(name), Some(hexadecimal)] = columns else {
+                return;
+            };
+            let arguments = arguments(hexadecimal);
+            // A trigger whose arguments are refused lets no row pass.
+            let (Ok(relation), Ok(options)) = (relation.parse::<u32>(), parse(&arguments)) else {
+                return;
+            };
+            let relation = Oid::from(relation);
+            let named = TableName::parse(&options.clusters);
+            if named.is_some_and(|name| name.find(relation) == Some(clusters)) {
+                found.push(KeptTrigger {
+                    relation,
+                    name: name.clone(),
+                    arguments,
+                    options,
+                });
+            }
+        },
+    );
+    found
+}
+
+/// The arguments as pg_trigger has them, each with a zero byte behind it.
+fn arguments(hexadecimal: &str) -> Vec<String> {
+    let digit = |digit: u8| char::from(digit).to_digit(16).unwrap_or(0) as u8;
+    let bytes: Vec<u8> = (hexadecimal.as_bytes().chunks_exact(2))
+        .map(|pair| digit(pair[0]) << 4 | digit(pair[1]))
+        .collect();
+    let mut arguments: Vec<String> = (bytes.split(|byte| *byte == 0))
+        .map(|argument| name_to_utf8(argument).into_owned())
+        .collect();
+    // Behind the last zero byte.
+    arguments.pop();
+    arguments
+}
+
+pg_function! {
+    /// simhash_catalog.kept_by(clusters regclass)
+    /// -> SETOF (relation regclass, name text, arguments text[], notes text)
+    fn simhash_kept_by, pg_finfo_simhash_kept_by(args) {
+        let mut rows = RowsOut::begin(args);
+        for trigger in args.get::<Oid>(0).map(triggers_of).unwrap_or_default() {
+            let encoded: Vec<_> = trigger.arguments.iter().map(|a| name_from_utf8(a)).collect();
+            let arguments: Vec<&[u8]> = encoded.iter().map(|argument| &**argument).collect();
+            let notes = trigger.options.notes.as_deref().and_then(TableName::parse);
+            let notes = notes.map(|name| name.sql(trigger.relation));
+            rows.push([
+                Some(ResultValue::from(trigger.relation)),
+                Some(ResultValue::Text(&trigger.name)),
+                Some(ResultValue::Texts(&arguments)),
+                notes.as_deref().map(ResultValue::Text),
+            ]);
+        }
+        args.null()
+    }
+}

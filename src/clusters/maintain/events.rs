@@ -1,0 +1,107 @@
+//! Triggers that leave some changes of the rows unanswered. The table of clusters would drift from
+//! the rows without a word, so the first row that fires one of them says what is missing.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+
+use pgrx::pg_sys::Oid;
+
+use super::trigger::NAME;
+use simhash_pg::catalog::table::{self, Opened};
+use simhash_pg::catalog::table_name::{self, TableName};
+use simhash_pg::process::error::warn;
+use simhash_pg::sql::trigger::{Event, TriggerCall};
+use simhash_pg::sql::trigger_tree::Sibling;
+use simhash_trigger::cluster_options::{MaintainOptions, parse};
+
+thread_local! {
+    /// Tables, each with its table of clusters, of which this session was warned.
+    static WARNED: RefCell<HashSet<[u32; 2]>> = RefCell::default();
+}
+
+/// Warns, once in a session, of events of `table` that no trigger answers.
+pub fn warn_of_missing(
+    call: &TriggerCall<'_>,
+    options: &MaintainOptions,
+    [table, clusters]: [Oid; 2],
+) {
+    let keeps = |sibling: &Sibling| {
+        sibling.enabled
+            && parse(&sibling.arguments).is_ok_and(|other| {
+                TableName::parse(&other.clusters)
+                    .is_some_and(|name| name.find(sibling.origin.table) == Some(clusters))
+            })
+    };
+    let siblings: Vec<Sibling> = call.siblings().into_iter().filter(keeps).collect();
+    let answered = |event| siblings.iter().any(|sibling| sibling.fires_on(event));
+    let mut missing = Vec::new();
+    if !answered(Event::Insert) {
+        missing.push("INSERT".to_owned());
+    }
+    missing.extend(updates(call, options, &siblings));
+    if !answered(Event::Delete) {
+        missing.push("DELETE".to_owned());
+    }
+    let rows = create(&missing, table, "ROW");
+    // Partitions have no copies of a statement trigger.
+    let above = Opened::new(table);
+    let mut statements = call.siblings_on(above.rel()).into_iter().filter(keeps);
+    let truncates = statements.any(|sibling| sibling.fires_on(Event::Truncate));
+    let truncate = match truncates {
+        true => None,
+        false => Some("TRUNCATE".to_owned()),
+    };
+    let statement = create(truncate.as_slice(), table, "STATEMENT");
+    missing.extend(truncate);
+    let place = [table.to_u32(), clusters.to_u32()];
+    if missing.is_empty() || !WARNED.with_borrow_mut(|warned| warned.insert(place)) {
+        return;
+    }
+    warn(
+        format!(
+            "no trigger of table \"{}\" keeps \"{}\" after {}",
+            table::name(table).unwrap_or_default(),
+            table_name::shown(clusters),
+            missing.join(", ")
+        ),
+        format!("Create with the same arguments:{rows}{statement}"),
+    );
+}
+
+/// What is missing of UPDATE.
+fn updates(
+    call: &TriggerCall<'_>,
+    options: &MaintainOptions,
+    siblings: &[Sibling],
+) -> Option<String> {
+    if !siblings
+        .iter()
+        .any(|sibling| sibling.fires_on(Event::Update))
+    {
+        return Some("UPDATE".to_owned());
+    }
+    let named = [&options.key, &options.fingerprint];
+    let unanswered: Vec<String> = (named.into_iter().chain(&options.within))
+        .filter(|name| {
+            table::column(call.relation(), name).is_some_and(|column| {
+                !siblings
+                    .iter()
+                    .any(|sibling| sibling.fires_on_update_of(column.number()))
+            })
+        })
+        .map(|name| table_name::identifier(name))
+        .collect();
+    (!unanswered.is_empty()).then(|| format!("UPDATE OF {}", unanswered.join(", ")))
+}
+
+/// The statement that makes a trigger for these events; nothing for none.
+fn create(events: &[String], table: Oid, each: &str) -> String {
+    match events {
+        [] => String::new(),
+        _ => format!(
+            " CREATE TRIGGER ... AFTER {} ON {} FOR EACH {each} EXECUTE FUNCTION {NAME}(...);",
+            events.join(" OR "),
+            table_name::sql(table)
+        ),
+    }
+}
