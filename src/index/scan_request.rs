@@ -253,7 +253,7 @@ fn ball(operator: u16, value: Value) -> Ball {
 /// they cannot be listed.
 fn hashes(index: Rel, column: usize, test: Test) -> Option<Vec<u32>> {
     // SAFETY: the index of a running scan is open.
-    let hash = |value_type| unsafe { ConditionHash::of(index, column, value_type) };
+    let hash = |value_type| unsafe { ConditionHash::for_condition(index, column, value_type) };
     match test {
         Test::IsNull => Some(vec![hash_or_null(None)]),
         Test::WithNull => Some(Vec::new()),
