@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(with("flag=x"), "trigger argument \"flag\" is given twice");
         assert_eq!(
             with("radius=65"),
-            "trigger argument \"radius\" must be a number from 0 to 64, not \"65\""
+            "trigger argument \"radius\" must be a whole number from 0 to 64, not \"65\""
         );
         assert!(parsed(&["fingerprint=fp", "flag=dup", "radius=64"]).is_ok());
         assert_eq!(
