@@ -131,6 +131,8 @@ SELECT what, others('a = ANY ($1) AND b = ANY ($2)', list, other) FROM (VALUES (
 SET work_mem = '64kB';
 SELECT what, compared('a = ANY ($1) AND b = ANY ($2)', list, other) FROM (VALUES (1, '500 x 200', upto(-1, 498), upto(-3, 196)),
 	(2, '2,000 x 2,000', upto(-1, 1998), upto(-3, 1996))) v (i, what, list, other) ORDER BY i;
+-- One list beside a single value multiplies nothing: it needs no more memory than it has, however long it is.
+SELECT others('a = ANY ($1) AND b = ANY ($2)', upto(1000, 30000), '{7}');
 RESET work_mem;
 DROP INDEX doc_sim;
 
@@ -184,6 +186,18 @@ COMMIT;
 SELECT count(*) FROM seen WHERE d <= 20 AND tenant BETWEEN -3 AND 20000;
 RESET enable_bitmapscan;
 SELECT * FROM simhash_index_verify('doc_sim', true);
+
+-- A large scope that is met before it pays to multiply the lists: what the walk has begun to read of it is not read again.
+CREATE TABLE dense AS SELECT id, id % 400 * (id / 60000) AS a, id % 50 * (id / 60000) AS b, hashint8extended(1, 1) # bits AS fp
+FROM generate_series(1, 66000) id, LATERAL (SELECT bit_or(1::bigint << abs(hashint8extended(id, i) % 64)::int) AS bits
+	FROM generate_series(1, 6) i WHERE id > 0) x;
+CREATE INDEX dense_sim ON dense USING simhash (a, b, fp);
+VACUUM ANALYZE dense;
+SET enable_bitmapscan = off;
+SELECT n, rows, ids, (SELECT count(*) FROM dense WHERE a <= n AND b <= 100 AND bit_count((fp # hashint8extended(1, 1))::bit(64)) <= 4) AS wanted
+FROM unnest('{100,300,1000,2000}'::int[]) n, LATERAL (SELECT count(*) AS rows, count(DISTINCT id) AS ids FROM dense
+	WHERE a = ANY (upto(0, n)) AND b = ANY (upto(0, 100)) AND fp <~> hashint8extended(1, 1) <= 4) x;
+RESET enable_bitmapscan;
 
 SET client_min_messages = warning;
 DROP SCHEMA many_scopes CASCADE;

@@ -584,6 +584,60 @@ SELECT try_clusters(within) FROM unnest('{nothing,j,m,fp,id,"\"host\",host",ctid
 \t off
 \pset format aligned
 
+-- Rows are answered as the user as whom the server fires their triggers, also those that a foreign key's action changes:
+-- with within= as without.
+SET client_min_messages = error;
+CREATE ROLE regress_within_owner;
+GRANT USAGE, CREATE ON SCHEMA within_test TO regress_within_owner;
+CREATE TABLE parent (id int PRIMARY KEY, tenant int, fp bigint);
+CREATE TABLE parent_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
+GRANT ALL ON parent, parent_cluster TO regress_within_writer, regress_within_owner;
+CREATE TABLE child (id int PRIMARY KEY, of int REFERENCES parent ON DELETE CASCADE, tenant int, fp bigint);
+CREATE TABLE child_cluster (key int PRIMARY KEY, cluster_id int NOT NULL);
+ALTER TABLE child OWNER TO regress_within_owner;
+ALTER TABLE child_cluster OWNER TO regress_within_owner;
+CREATE FUNCTION of_cascade(within text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	result text;
+	name text;
+BEGIN
+	FOREACH name IN ARRAY '{parent,child}'::text[] LOOP
+		EXECUTE format('CREATE OR REPLACE TRIGGER keep AFTER INSERT OR DELETE ON %I FOR EACH ROW
+			EXECUTE FUNCTION simhash_maintain_clusters(''key=id'', ''fingerprint=fp'', %L%s)', name,
+			format('clusters=%s_cluster', name), within);
+	END LOOP;
+	DELETE FROM parent;
+	INSERT INTO parent SELECT i, i % 2, 5 FROM generate_series(1, 6) i;
+	INSERT INTO child SELECT i, i, i % 2, 5 FROM generate_series(1, 6) i;
+	SET LOCAL ROLE regress_within_writer;
+	BEGIN
+		DELETE FROM parent WHERE id < 4;
+		result := 'deleted, left: ';
+	EXCEPTION WHEN insufficient_privilege THEN
+		result := SQLERRM || ', left: ';
+	END;
+	RESET ROLE;
+	RETURN result || (SELECT count(*) FROM child_cluster);
+END $$;
+SELECT alone = within AS alike, CASE WHEN alone <> within THEN within END AS within
+FROM of_cascade('') alone, of_cascade(', ''within=tenant''') within;
+RESET client_min_messages;
+
+-- A statement whose rows are not answered cannot be committed; a subtransaction that is rolled back takes them along.
+BEGIN;
+ALTER TABLE simhash_catalog.statement_end DISABLE TRIGGER answer_rows;
+INSERT INTO parent VALUES (100, 1, 5);
+COMMIT;
+BEGIN;
+SAVEPOINT s;
+ALTER TABLE simhash_catalog.statement_end DISABLE TRIGGER answer_rows;
+INSERT INTO parent VALUES (100, 1, 5);
+ROLLBACK TO s;
+INSERT INTO parent VALUES (101, 1, 5), (102, 1, 5);
+COMMIT;
+SELECT * FROM parent_cluster WHERE key >= 100;
+
 SET client_min_messages = warning;
 DROP SCHEMA within_test CASCADE;
 DROP ROLE regress_within_writer;
+DROP ROLE regress_within_owner;

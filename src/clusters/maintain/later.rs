@@ -9,72 +9,71 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
-use pgrx::PgSqlErrorCode::{ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, ERRCODE_UNDEFINED_TABLE};
+use pgrx::PgSqlErrorCode::{
+    ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+    ERRCODE_UNDEFINED_TABLE,
+};
 use pgrx::pg_sys;
 
 use super::row;
 use simhash_pg::catalog::lookup::table_in;
 use simhash_pg::process::advisory_lock::{lock_until_commit, share_until_commit};
-use simhash_pg::process::compat::local_transaction;
-use simhash_pg::process::error::raise;
-use simhash_pg::process::subtransaction;
+use simhash_pg::process::error::{raise, report};
+use simhash_pg::process::subtransaction::{self, Ends};
 use simhash_pg::sql::fmgr::pg_function;
 use simhash_pg::sql::later_calls::LaterCalls;
 use simhash_pg::sql::statement_end::fire_at_statement_end;
 use simhash_pg::sql::trigger::{TriggerCall, depth};
 use simhash_trigger::locks::CLUSTERS;
 
-/// Rows that are still to be answered, of one trigger and one statement.
+/// Rows of one statement that are still to be answered.
 struct Later {
     calls: LaterCalls,
-    clusters: pg_sys::Oid,
-    /// The locks of their scopes.
-    numbers: BTreeSet<u32>,
-    transaction: u32,
+    /// The locks of their scopes: the table of clusters, and the number.
+    locks: BTreeSet<(u32, u32)>,
     subtransaction: pg_sys::SubTransactionId,
     /// Of the trigger functions that ran: statements inside of each other end one after the other.
     depth: i32,
 }
 
 thread_local! {
+    /// Those of the running transaction.
     static ROWS: RefCell<Vec<Later>> = const { RefCell::new(Vec::new()) };
-    /// Is it listened for subtransactions that are rolled back?
+    /// Is it listened for the ends of transactions?
     static LISTENS: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Puts a row off until its statement ends.
 pub fn put_off(call: &TriggerCall<'_>, clusters: pg_sys::Oid, numbers: [Option<u32>; 2]) {
-    let new = Later {
-        calls: LaterCalls::like(call),
-        clusters,
-        numbers: BTreeSet::new(),
-        transaction: local_transaction(),
-        subtransaction: subtransaction::current(),
-        depth: depth(),
-    };
+    if !LISTENS.replace(true) {
+        subtransaction::on_end(forget);
+    }
+    let (subtransaction, depth) = (subtransaction::current(), depth());
     let is_first = ROWS.with_borrow_mut(|rows| {
-        // All are of one transaction. Those of one that has failed are left.
-        if rows
-            .last()
-            .is_some_and(|last| last.transaction != new.transaction)
-        {
-            rows.clear();
-        }
         // What a statement inside of this one has put off is answered by now.
-        let is_first = rows.last().is_none_or(|last| last.depth != new.depth);
-        if is_first || !rows.last().is_some_and(|last| last.takes(call, &new)) {
-            rows.push(new);
+        let is_first = !rows
+            .last()
+            .is_some_and(|last| last.depth == depth && last.subtransaction == subtransaction);
+        if is_first {
+            rows.push(Later {
+                calls: LaterCalls::default(),
+                locks: BTreeSet::new(),
+                subtransaction,
+                depth,
+            });
         }
         if let Some(last) = rows.last_mut() {
             last.calls.add(call);
-            last.numbers.extend(numbers.into_iter().flatten());
+            let mut numbers = numbers.into_iter().flatten().peekable();
+            // A row without a scope has no lock.
+            let shared = numbers.peek().is_some().then_some(CLUSTERS);
+            let locks = numbers.chain(shared);
+            last.locks
+                .extend(locks.map(|number| (clusters.to_u32(), number)));
         }
         is_first
     });
     if is_first {
-        if !LISTENS.replace(true) {
-            subtransaction::on_rollback(forget);
-        }
         let Some(table) = table_in(c"simhash_catalog", c"statement_end") else {
             raise(
                 ERRCODE_UNDEFINED_TABLE,
@@ -85,18 +84,26 @@ pub fn put_off(call: &TriggerCall<'_>, clusters: pg_sys::Oid, numbers: [Option<u
     }
 }
 
-impl Later {
-    /// Does the row of a call belong to these, for which `new` would be made?
-    fn takes(&self, call: &TriggerCall<'_>, new: &Self) -> bool {
-        self.clusters == new.clusters
-            && self.subtransaction == new.subtransaction
-            && self.calls.are_like(call)
+/// Forgets the rows of a subtransaction that is rolled back, and of those that began after it. None
+/// may be left when the transaction commits.
+fn forget(ends: Ends) {
+    match ends {
+        Ends::RolledBack(ended) => {
+            ROWS.with_borrow_mut(|rows| rows.retain(|row| row.subtransaction < ended));
+        }
+        Ends::Aborted => ROWS.set(Vec::new()),
+        Ends::Commits if ROWS.with_borrow(Vec::is_empty) => {}
+        Ends::Commits => report(
+            ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "trigger \"answer_rows\" of table simhash_catalog.statement_end was not fired"
+                .to_owned(),
+            None,
+            Some(
+                "ALTER TABLE simhash_catalog.statement_end ENABLE ALWAYS TRIGGER answer_rows;"
+                    .to_owned(),
+            ),
+        ),
     }
-}
-
-/// Forgets the rows of a subtransaction that is rolled back, and of those that began after it.
-fn forget(ended: pg_sys::SubTransactionId) {
-    ROWS.with_borrow_mut(|rows| rows.retain(|row| row.subtransaction < ended));
 }
 
 pg_function! {
@@ -108,11 +115,9 @@ pg_function! {
                 "function simhash_catalog.answer_rows must be fired by its own trigger",
             );
         };
-        let (depth, transaction) = (depth(), local_transaction());
-        let rows: Vec<Later> = ROWS.with_borrow_mut(|rows| {
-            rows.extract_if(.., |row| row.depth >= depth && row.transaction == transaction)
-                .collect()
-        });
+        let depth = depth();
+        let rows: Vec<Later> = ROWS
+            .with_borrow_mut(|rows| rows.extract_if(.., |row| row.depth >= depth).collect());
         lock(&rows);
         for later in &rows {
             later.calls.make(args, row::answer);
@@ -121,17 +126,13 @@ pg_function! {
     }
 }
 
-/// Takes the locks of all these rows in one order. A row without a scope has none.
+/// Takes the locks of all these rows in one order.
 fn lock(rows: &[Later]) {
-    let mut locks = BTreeSet::new();
-    for later in rows.iter().filter(|later| !later.numbers.is_empty()) {
-        let numbers = later.numbers.iter().copied().chain([CLUSTERS]);
-        locks.extend(numbers.map(|number| (later.clusters.to_u32(), number)));
-    }
+    let locks: BTreeSet<_> = rows.iter().flat_map(|later| &later.locks).collect();
     for (clusters, number) in locks {
-        match number {
-            CLUSTERS => share_until_commit(clusters.into(), number),
-            _ => lock_until_commit(clusters.into(), number),
+        match *number {
+            CLUSTERS => share_until_commit((*clusters).into(), *number),
+            _ => lock_until_commit((*clusters).into(), *number),
         }
     }
 }

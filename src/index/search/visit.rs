@@ -224,11 +224,28 @@ impl Walk {
         let Some(planned) = self.ahead.pop_front_if(|place| place.from == from) else {
             return (view.leaf(space, from, self.right_sibling), None);
         };
-        self.asked = self.asked.saturating_sub(1);
-        self.fetched = self.fetched.saturating_sub(1);
+        self.count_out_planned();
         // The leaf's own link cannot lead past rows, while the page above may be damaged.
         let start = self.right_sibling.unwrap_or(planned.leaf.block);
         (view.leaf(space, from, Some(start)), planned.leaf.end)
+    }
+
+    fn count_out_planned(&mut self) {
+        self.asked = self.asked.saturating_sub(1);
+        self.fetched = self.fetched.saturating_sub(1);
+    }
+
+    /// Forgets planned visits of positions before the next one: scopes that were left out or proved to
+    /// be none of the lists' since. So planning never goes on before that.
+    fn forget_passed(&mut self) {
+        let next = self.next;
+        let is_passed = |place: &mut PlannedVisit| next.is_none_or(|next| place.from < next);
+        while self.ahead.pop_front_if(is_passed).is_some() {
+            self.count_out_planned();
+        }
+        if self.ahead.is_empty() {
+            self.frontier = next;
+        }
     }
 
     /// Calls `visit` with the matches of the next leaf and returns that leaf, still locked; None at
@@ -264,9 +281,7 @@ impl Walk {
             Some((_, high)) => self.skip(high),
             None => None,
         };
-        if self.ahead.is_empty() {
-            self.frontier = self.next;
-        }
+        self.forget_passed();
         // If nothing was skipped, the right link saves a descent.
         self.right_sibling = right
             .filter(|(_, high)| self.next == Some(*high))

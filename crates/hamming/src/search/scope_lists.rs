@@ -1,7 +1,7 @@
 //! The scopes of the values in lists, one list for each scope column. Pure.
 //!
-//! The scopes of one list are its hashes. Those of several multiply: the combinations are worked out
-//! where that pays and fits the memory. Until then every scope passes, which is right too, since the
+//! The scopes of one list are as many as its hashes. Those of several multiply: the combinations are
+//! worked out where that pays and fits the memory. Until then every scope passes, which is right too, since the
 //! executor compares the columns of every row again.
 
 #![forbid(unsafe_code)]
@@ -50,11 +50,16 @@ impl Lists {
     pub fn new(mut columns: Vec<Vec<u32>>, bounds: Bounds) -> Lists {
         let count = |product: u64, hashes: &Vec<u32>| product.saturating_mul(hashes.len() as u64);
         let combinations = columns.iter().fold(1, count);
+        let is_list = |hashes: &&Vec<u32>| hashes.len() > 1;
+        let is_one_list = columns.iter().filter(is_list).count() <= 1;
         let scopes = OnceCell::new();
         if columns.len() == 1 {
             // One column's hash is the scope.
             let _ = scopes.set(columns.pop());
-        } else if combinations > most_combinations(bounds.memory) {
+        } else if combinations == 0 {
+            // One list is empty, but the others may multiply.
+            let _ = scopes.set(Some(Vec::new()));
+        } else if !is_one_list && combinations > most_combinations(bounds.memory) {
             let _ = scopes.set(None);
         }
         let lists = Lists {
@@ -64,7 +69,7 @@ impl Lists {
             scopes,
             passed: Cell::new(0),
         };
-        if combinations <= AT_ONCE.saturating_mul(lists.bounds.leaves) {
+        if is_one_list || combinations <= AT_ONCE.saturating_mul(lists.bounds.leaves) {
             lists.work_out();
         }
         lists
@@ -231,8 +236,29 @@ mod tests {
                 prop_assert!(known.is_none_or(|known| known.into_iter().eq(wanted.iter().copied())));
             }
             let combinations: usize = columns.iter().map(Vec::len).product();
-            prop_assert_eq!(lists.known().is_some(), columns.len() == 1 || combinations <= memory / 4);
+            let long = columns.iter().filter(|hashes| hashes.len() > 1).count();
+            prop_assert_eq!(lists.known().is_some(), long <= 1 || combinations <= memory / 4);
         }
+    }
+
+    #[test]
+    fn a_list_beside_single_values_is_worked_out_whatever_its_length() {
+        let hashes: Vec<u32> = (0..1000).collect();
+        let lists = Lists::new(vec![vec![3], hashes, vec![4]], bounds(0, 64));
+        assert_eq!(lists.known().map(<[u32]>::len), Some(1000));
+    }
+
+    #[test]
+    fn an_empty_list_saves_the_work_on_the_others() {
+        let pause = || unreachable!();
+        let hashes: Vec<u32> = (0..1000).collect();
+        let limits = Bounds {
+            leaves: 1 << 40,
+            memory: 1 << 40,
+            pause,
+        };
+        let lists = Lists::new(vec![hashes.clone(), hashes, Vec::new()], limits);
+        assert_eq!(lists.known(), Some(&[][..]));
     }
 
     #[test]

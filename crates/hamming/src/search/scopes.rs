@@ -202,9 +202,9 @@ mod tests {
         ) {
             let (low, high) = (with_column(5, low), with_column(5, low + width));
             let (low, high) = (low.min(high), low.max(high));
-            // Of two columns, of which one has one hash.
-            let columns = vec![vec![5], listed.iter().copied().collect::<Vec<_>>()];
-            let known = known || listed.is_empty();
+            let columns = vec![vec![5, 6], listed.iter().copied().collect::<Vec<_>>()];
+            // One list beside few values is worked out at once.
+            let known = known || listed.len() < 2;
             let leaves = if known { 1 << 40 } else { 0 };
             let lists = Lists::new(columns, Bounds { leaves, memory: 4096, pause: || {} });
             let mut among = Among::new(lists);

@@ -85,7 +85,11 @@ impl ConditionHash {
     ///
     /// # Safety
     /// The index must be open and have that column.
-    pub unsafe fn for_condition(index: Rel, column: usize, value_type: pg_sys::Oid) -> ConditionHash {
+    pub unsafe fn for_condition(
+        index: Rel,
+        column: usize,
+        value_type: pg_sys::Oid,
+    ) -> ConditionHash {
         let is_of_class =
             value_type == pg_sys::Oid::INVALID || value_type == index.operator_class_type(column);
         let function = match is_of_class {

@@ -20,3 +20,4 @@ pub mod snapshot;
 pub mod subtransaction;
 pub mod temp_file;
 pub mod unguarded;
+pub mod user;

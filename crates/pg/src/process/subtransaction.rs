@@ -1,5 +1,5 @@
-//! Until when something holds that is known of the running transaction's own rows, and what a
-//! subtransaction takes along when it is rolled back.
+//! Until when something holds that is known of the running transaction's own rows, and who is told
+//! when a transaction or a subtransaction ends.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
@@ -11,7 +11,7 @@ use super::compat::local_transaction;
 thread_local! {
     /// How many subtransactions were rolled back; None before they are counted.
     static ROLLED_BACK: Cell<Option<u64>> = const { Cell::new(None) };
-    static LISTENERS: RefCell<Vec<fn(pg_sys::SubTransactionId)>> = const { RefCell::new(Vec::new()) };
+    static LISTENERS: RefCell<Vec<fn(Ends)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The running subtransaction. Those that begin later have greater numbers, until the transaction
@@ -21,12 +21,33 @@ pub fn current() -> pg_sys::SubTransactionId {
     unsafe { pg_sys::GetCurrentSubTransactionId() }
 }
 
-/// Calls `listener` from now on with each subtransaction that is rolled back, and with it all that
-/// began later. It must not call the server.
-pub fn on_rollback(listener: fn(pg_sys::SubTransactionId)) {
-    // The count registers the callback.
+/// How a transaction or a part of it ends.
+#[derive(Clone, Copy)]
+pub enum Ends {
+    /// The subtransaction is rolled back, and with it all that began later.
+    RolledBack(pg_sys::SubTransactionId),
+    Aborted,
+    /// It is about to commit, or to be prepared: an ERROR still aborts it.
+    Commits,
+}
+
+/// Calls `listener` from now on at each end. It must not call the server, except for an ERROR when
+/// the transaction commits.
+pub fn on_end(listener: fn(Ends)) {
+    // The count registers the callback of subtransactions.
     Moment::now();
-    LISTENERS.with_borrow_mut(|all| all.push(listener));
+    let is_first = LISTENERS.with_borrow_mut(|all| {
+        all.push(listener);
+        all.len() == 1
+    });
+    if is_first {
+        // SAFETY: registered once in a process; the function is static.
+        unsafe { pg_sys::RegisterXactCallback(Some(on_transaction), std::ptr::null_mut()) };
+    }
+}
+
+fn tell(ends: Ends) {
+    LISTENERS.with_borrow(|all| all.iter().for_each(|listener| listener(ends)));
 }
 
 /// A moment of a transaction. What was true of its own rows at one moment is true at another of the
@@ -61,6 +82,17 @@ unsafe extern "C-unwind" fn count(
 ) {
     if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
         ROLLED_BACK.set(ROLLED_BACK.get().map(|count| count + 1));
-        LISTENERS.with_borrow(|all| all.iter().for_each(|listener| listener(ended)));
+        tell(Ends::RolledBack(ended));
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn on_transaction(event: pg_sys::XactEvent::Type, _argument: *mut c_void) {
+    match event {
+        pg_sys::XactEvent::XACT_EVENT_PRE_COMMIT | pg_sys::XactEvent::XACT_EVENT_PRE_PREPARE => {
+            tell(Ends::Commits);
+        }
+        pg_sys::XactEvent::XACT_EVENT_ABORT => tell(Ends::Aborted),
+        _ => {}
     }
 }

@@ -9,36 +9,55 @@ use super::trigger::{Event, TriggerCall};
 use crate::catalog::relation::Rel;
 use crate::catalog::table::Opened;
 use crate::process::error::raise;
+use crate::process::memory::{in_scratch, reserve};
+use crate::process::user::AsUser;
 
-/// Calls of one trigger for one event.
+/// Calls of triggers, in the order in which they were made.
+#[derive(Default)]
 pub struct LaterCalls {
+    /// What was fired, each once.
+    fired: Vec<Fired>,
+    calls: Vec<Call>,
+}
+
+/// A trigger of a table or partition, the event, and the user who is current in its calls.
+#[derive(Clone, Copy, PartialEq)]
+struct Fired {
     trigger: pg_sys::Oid,
     table: pg_sys::Oid,
     event: pg_sys::TriggerEvent,
-    /// The only version of each row, or the old and the new one.
-    versions: Vec<[pg_sys::ItemPointerData; 2]>,
+    user: pg_sys::Oid,
+}
+
+/// One call: few bytes, as a statement may have changed any number of rows.
+struct Call {
+    /// The position in the list of what was fired.
+    fired: u32,
+    /// The only version of the row, or the old and the new one.
+    versions: [pg_sys::ItemPointerData; 2],
+}
+
+/// What all calls of a trigger share. The table is open, which keeps its row descriptor.
+struct Ready {
+    table: Opened,
+    trigger: pg_sys::Trigger,
+    slots: [*mut pg_sys::TupleTableSlot; 2],
 }
 
 impl LaterCalls {
-    /// Of the trigger and the event of a call; without the call.
-    pub fn like(call: &TriggerCall<'_>) -> Self {
-        Self {
-            trigger: call.trigger_oid(),
-            table: call.relation().oid(),
-            event: call.data().tg_event,
-            versions: Vec::new(),
-        }
-    }
-
-    /// Is the call one of the same trigger, table and event?
-    pub fn are_like(&self, call: &TriggerCall<'_>) -> bool {
-        self.trigger == call.trigger_oid()
-            && self.table == call.relation().oid()
-            && self.event == call.data().tg_event
-    }
-
     pub fn add(&mut self, call: &TriggerCall<'_>) {
         let data = call.data();
+        let new = Fired {
+            trigger: call.trigger_oid(),
+            table: call.relation().oid(),
+            event: data.tg_event,
+            user: AsUser::current(),
+        };
+        let fired = self.fired.iter().position(|fired| *fired == new);
+        let fired = fired.unwrap_or_else(|| {
+            self.fired.push(new);
+            self.fired.len() - 1
+        }) as u32;
         // SAFETY: the rows of a row trigger live as long as the call.
         let place = |tuple: pg_sys::HeapTuple| unsafe { (*tuple).t_self };
         let first = place(data.tg_trigtuple);
@@ -46,53 +65,84 @@ impl LaterCalls {
             Event::Update => place(data.tg_newtuple),
             _ => first,
         };
-        self.versions.push([first, second]);
+        reserve(&mut self.calls, 1);
+        self.calls.push(Call {
+            fired,
+            versions: [first, second],
+        });
     }
 
     /// Makes the calls again, for a function with these arguments, while the statement that has
     /// changed the rows is not over.
     pub fn make(&self, args: &Args, mut answer: impl FnMut(&TriggerCall<'_>)) {
-        let table = Opened::new(self.table);
+        let mut ready: Vec<Option<Ready>> = self.fired.iter().map(|_| None).collect();
+        for call in &self.calls {
+            let fired = &self.fired[call.fired as usize];
+            let ready = ready[call.fired as usize].get_or_insert_with(|| Ready::new(fired));
+            let _user = AsUser::switch(fired.user);
+            in_scratch(|| ready.make(fired.event, &call.versions, args, &mut answer));
+        }
+    }
+}
+
+impl Ready {
+    fn new(fired: &Fired) -> Self {
+        let table = Opened::new(fired.table);
         let raw = table.rel().raw();
-        // SAFETY: the table is open, which keeps its row descriptor. The copy of its triggers and the
-        // slots, which hold the rows, outlive the calls. What a call allocates is freed after it.
-        unsafe {
-            let mut trigger = self.trigger(table.rel());
-            let slot = || {
-                pg_sys::MakeSingleTupleTableSlot((*raw).rd_att, pg_sys::table_slot_callbacks(raw))
-            };
-            let slots = [slot(), slot()];
-            let outer = pg_sys::CurrentMemoryContext;
-            let name = c"simhash later call".as_ptr();
-            let memory = pg_sys::AllocSetContextCreateInternal(outer, name, 0, 8192, 65536);
-            for versions in &self.versions {
-                pg_sys::MemoryContextSwitchTo(memory);
-                let mut data = pg_sys::TriggerData {
-                    type_: pg_sys::NodeTag::T_TriggerData,
-                    tg_event: self.event,
-                    tg_relation: raw,
-                    tg_trigger: &mut trigger,
-                    tg_trigslot: slots[0],
-                    tg_trigtuple: fetched(raw, versions[0], slots[0]),
-                    ..Default::default()
-                };
-                if self.event & pg_sys::TRIGGER_EVENT_OPMASK == pg_sys::TRIGGER_EVENT_UPDATE {
-                    data.tg_newslot = slots[1];
-                    data.tg_newtuple = fetched(raw, versions[1], slots[1]);
-                }
-                answer(&TriggerCall::from_data(&data, args));
-                pg_sys::MemoryContextReset(memory);
-            }
-            pg_sys::MemoryContextSwitchTo(outer);
-            pg_sys::MemoryContextDelete(memory);
-            for slot in slots {
-                pg_sys::ExecDropSingleTupleTableSlot(slot);
-            }
+        // SAFETY: the table is open, and stays so until the slots are dropped.
+        let slot = || unsafe {
+            pg_sys::MakeSingleTupleTableSlot((*raw).rd_att, pg_sys::table_slot_callbacks(raw))
+        };
+        Self {
+            trigger: fired.trigger(table.rel()),
+            slots: [slot(), slot()],
+            table,
         }
     }
 
-    /// A copy of the trigger: what the open table has of it may move. The server lets no trigger be
-    /// dropped while a statement that fires it runs.
+    fn make(
+        &mut self,
+        event: pg_sys::TriggerEvent,
+        versions: &[pg_sys::ItemPointerData; 2],
+        args: &Args,
+        answer: &mut impl FnMut(&TriggerCall<'_>),
+    ) {
+        let raw = self.table.rel().raw();
+        // SAFETY: the slots are the table's; they hold the rows, and outlive the call, as the trigger
+        // does.
+        unsafe {
+            let mut data = pg_sys::TriggerData {
+                type_: pg_sys::NodeTag::T_TriggerData,
+                tg_event: event,
+                tg_relation: raw,
+                tg_trigger: &mut self.trigger,
+                tg_trigslot: self.slots[0],
+                tg_trigtuple: fetched(raw, versions[0], self.slots[0]),
+                ..Default::default()
+            };
+            if event & pg_sys::TRIGGER_EVENT_OPMASK == pg_sys::TRIGGER_EVENT_UPDATE {
+                data.tg_newslot = self.slots[1];
+                data.tg_newtuple = fetched(raw, versions[1], self.slots[1]);
+            }
+            answer(&TriggerCall::from_data(&data, args));
+        }
+    }
+}
+
+impl Drop for Ready {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            for slot in self.slots {
+                // SAFETY: made by `new`; the table is closed after this.
+                unsafe { pg_sys::ExecDropSingleTupleTableSlot(slot) };
+            }
+        }
+    }
+}
+
+impl Fired {
+    /// A copy of the trigger: what the open table has of it may move. A function that the statement
+    /// calls can drop it where it is a copy of one of a partitioned table.
     fn trigger(&self, table: Rel<'_>) -> pg_sys::Trigger {
         // SAFETY: an open relation has a list of `numtriggers` triggers, or null.
         let found = unsafe {
