@@ -603,6 +603,16 @@ LANGUAGE c STABLE AS 'MODULE_PATHNAME', 'simhash_kept_by';
 COMMENT ON FUNCTION simhash_catalog.kept_by(regclass) IS
 	'the triggers of the extension whose arguments name a table of clusters';
 
+CREATE FUNCTION simhash_catalog.key_type(relation regclass, key name) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+	WITH RECURSIVE below AS (
+		SELECT a.atttypid AS type, a.atttypmod AS modifier FROM pg_attribute AS a WHERE a.attrelid = $1 AND a.attname = $2
+		UNION ALL SELECT t.typbasetype, t.typtypmod FROM below AS b JOIN pg_type AS t ON t.oid = b.type WHERE t.typtype = 'd'
+	) SELECT format_type(b.type, b.modifier) FROM below AS b JOIN pg_type AS t ON t.oid = b.type WHERE t.typtype <> 'd'
+$$;
+COMMENT ON FUNCTION simhash_catalog.key_type(regclass, name) IS
+	'the type of a column, below domains, as SQL writes it';
+
 CREATE FUNCTION simhash_catalog.check_kept(
 	relation regclass, key name, fingerprint name, radius int, within text[], refresh text, text name, min_jaccard float8
 ) RETURNS void
@@ -635,9 +645,8 @@ BEGIN
 			DETAIL = 'Triggers of a table do not fire for rows of tables that inherit from it.';
 	END IF;
 	-- All else is checked as by simhash_clusters.
-	EXECUTE (SELECT format('SELECT FROM simhash_catalog.clusters_among(NULL::%1$s, $1, $2, $3, $4, ''components'', $5, $6, $7, '
-			'ARRAY[]::%1$s[])', format_type(a.atttypid, NULL))
-		FROM pg_attribute AS a WHERE a.attrelid = $1 AND a.attname = $2)
+	EXECUTE format('SELECT FROM simhash_catalog.clusters_among(NULL::%1$s, $1, $2, $3, $4, ''components'', $5, $6, $7, '
+		'ARRAY[]::%1$s[])', simhash_catalog.key_type($1, $2))
 	USING $1, $2, $3, $4, $7, $8, $5;
 END $$;
 COMMENT ON FUNCTION simhash_catalog.check_kept(regclass, name, name, int, text[], text, name, float8) IS
@@ -685,11 +694,10 @@ BEGIN
 	SELECT format('%I', n.nspname) INTO here
 	FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'simhash_dedup';
 	SELECT CASE c.relpersistence WHEN 't' THEN 'TEMPORARY ' WHEN 'u' THEN 'UNLOGGED ' ELSE '' END,
-		format_type(a.atttypid, a.atttypmod), c.relowner,
+		simhash_catalog.key_type($1, $2), c.relowner,
 		parse_ident(coalesce($6, format('%I.%I', n.nspname, c.relname || '_cluster')))
 	INTO kind, key_type, owner, parts
-	FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace JOIN pg_attribute AS a ON a.attrelid = c.oid
-	WHERE c.oid = $1::oid AND a.attname = $2;
+	FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = $1::oid;
 	IF cardinality(parts) = 1 THEN
 		parts := ARRAY[(SELECT c.relnamespace::regnamespace::text FROM pg_class AS c WHERE c.oid = $1::oid), parts[1]];
 		parts[1] := (parse_ident(parts[1]))[1];
@@ -730,7 +738,8 @@ BEGIN
 			(parts[2] || '_keep', 'INSERT OR UPDATE OR DELETE ON %s FOR EACH ROW', 29),
 			(parts[2] || '_truncate', 'TRUNCATE ON %s FOR EACH STATEMENT', 32)) AS e (name, event, type)
 		WHERE NOT EXISTS (SELECT FROM simhash_catalog.kept_by(of) AS k JOIN pg_trigger AS t
-			ON t.tgrelid = k.relation AND t.tgname = k.name WHERE t.tgtype = e.type AND t.tgenabled <> 'D') LOOP
+			ON t.tgrelid = k.relation AND t.tgname = k.name WHERE t.tgtype = e.type AND t.tgenabled <> 'D')
+		ORDER BY e.type LOOP
 		-- It keeps writers out until this transaction ends, and so from the search of the rows below on.
 		EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER ' || one.event || ' EXECUTE FUNCTION %s(%s)', one.name, $1,
 			here || CASE WHEN at_once THEN '.simhash_maintain_clusters' ELSE '.simhash_note_clusters' END,

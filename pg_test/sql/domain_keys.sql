@@ -34,10 +34,10 @@ INSERT INTO question VALUES
 	(9, '(1,1,2,1) (1,3,2,1)', 'SELECT cluster_id, key, size, representative FROM simhash_clusters_keyed(K, ''one'', ''id'', ''fp'', 1, ''star'', ''body'', 0.5, ''{tenant}'')'),
 	(10, '(1,1,2,1) (1,3,2,1)', 'SELECT cluster_id, key, size, representative FROM simhash_clusters_keyed(K, ''one'', ''id'', ''fp'', 1, ''leader'', within => ''{tenant}'')'),
 	(11, '(1)', 'SELECT sum(pairs) FROM simhash_radius_report(''one'', ''id'', ''fp'', ''body'', 1)'),
-	(12, '(1,1) (3,1)', 'SELECT * FROM by_row'), (13, '(1,1) (3,1)', 'SELECT * FROM by_statement'),
+	(12, '(1,1) (3,1)', 'SELECT * FROM by_row'), (13, '(1,1) (3,1)', 'SELECT * FROM by_note'),
 	(14, '(1,) (2,) (3,1)', 'SELECT id, copy FROM flagged'),
 	(15, '(1,3)', 'SELECT a.id, b.id FROM scoped a JOIN scoped b ON a.owner = b.owner AND a.fp <~> b.fp <= 1 AND a.id < b.id');
-CREATE FUNCTION asked(key_type text, base text) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION asked(key_type text, base text) RETURNS text LANGUAGE plpgsql SET client_min_messages = error AS $$
 DECLARE
 	keys text[] := CASE base WHEN 'uuid' THEN (SELECT array_agg(md5(k::text)::uuid::text ORDER BY md5(k::text)) FROM generate_series(1, 3) k)
 		ELSE '{1,2,3}' END;
@@ -45,23 +45,18 @@ DECLARE
 	answer text;
 	wrong text;
 BEGIN
-	DROP TABLE IF EXISTS one, two, plain, kept, by_row, by_statement, flagged, scoped CASCADE;
+	DROP TABLE IF EXISTS one, two, plain, kept, by_row, by_note, by_note_note, flagged, scoped CASCADE;
 	EXECUTE format('CREATE TABLE one (id %s PRIMARY KEY, tenant tenant_name, fp bigint, body text);
 		CREATE TABLE two (LIKE one); CREATE TABLE plain (id %s, tenant text, fp bigint);
 		CREATE TABLE kept (LIKE one INCLUDING ALL);
-		CREATE TABLE by_row (key %1$s PRIMARY KEY REFERENCES kept ON DELETE CASCADE, cluster_id %1$s);
-		CREATE TABLE by_statement (LIKE by_row INCLUDING ALL, FOREIGN KEY (key) REFERENCES kept ON DELETE CASCADE);
+		CREATE TABLE by_row (key %1$s PRIMARY KEY, cluster_id %1$s);
 		CREATE TABLE flagged (id %1$s PRIMARY KEY, tenant tenant_name, fp bigint, copy %2$s);
 		CREATE INDEX ON flagged USING simhash (tenant, fp);
 		CREATE TABLE scoped (id int, owner %1$s, fp bigint); CREATE INDEX ON scoped USING simhash (owner, fp)', key_type, base);
 	CREATE TRIGGER rows AFTER INSERT OR UPDATE OR DELETE ON kept FOR EACH ROW
 		EXECUTE FUNCTION simhash_maintain_clusters('clusters=by_row', 'key=id', 'fingerprint=fp', 'radius=1', 'within=tenant');
-	CREATE TRIGGER inserted AFTER INSERT ON kept REFERENCING NEW TABLE AS n FOR EACH STATEMENT
-		EXECUTE FUNCTION simhash_maintain_clusters('clusters=by_statement', 'key=id', 'fingerprint=fp', 'radius=1', 'within=tenant');
-	CREATE TRIGGER updated AFTER UPDATE ON kept REFERENCING OLD TABLE AS o NEW TABLE AS n FOR EACH STATEMENT
-		EXECUTE FUNCTION simhash_maintain_clusters('clusters=by_statement', 'key=id', 'fingerprint=fp', 'radius=1', 'within=tenant');
-	CREATE TRIGGER deleted AFTER DELETE ON kept REFERENCING OLD TABLE AS o FOR EACH STATEMENT
-		EXECUTE FUNCTION simhash_maintain_clusters('clusters=by_statement', 'key=id', 'fingerprint=fp', 'radius=1', 'within=tenant');
+	PERFORM simhash_keep_clusters('kept', 'id', 'fp', 1, '{tenant}', 'by_note', 'manual');
+	PERFORM simhash_refresh_clusters('by_note');
 	CREATE TRIGGER copies BEFORE INSERT OR UPDATE ON flagged FOR EACH ROW
 		EXECUTE FUNCTION simhash_flag_duplicate('fingerprint=fp', 'radius=1', 'duplicate_of=copy', 'within=tenant', 'key=id');
 	EXECUTE format('INSERT INTO one VALUES (%1$L, ''x'', 0, ''one two three four''), (%2$L, ''y'', 61440, ''five six seven eight''),
@@ -71,6 +66,7 @@ BEGIN
 		INSERT INTO kept SELECT * FROM one; UPDATE kept SET fp = 0 WHERE id = %3$L; DELETE FROM kept WHERE id = %2$L;
 		INSERT INTO flagged SELECT id, tenant, fp FROM one ORDER BY id;
 		INSERT INTO scoped VALUES (1, %1$L, 0), (2, %2$L, 0), (3, %1$L, 1)', VARIADIC keys);
+	PERFORM simhash_refresh_clusters('by_note');
 	FOR q IN TABLE question ORDER BY id LOOP
 		BEGIN
 			EXECUTE format('SELECT string_agg(r::text, '' '' ORDER BY r::text) FROM (%s) r',

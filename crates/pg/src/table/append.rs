@@ -6,6 +6,7 @@ use pgrx::PgSqlErrorCode::{
 };
 use pgrx::pg_sys;
 
+use crate::catalog::lookup::base_type;
 use crate::catalog::privilege::{INSERT, may};
 use crate::catalog::relation::Rel;
 use crate::catalog::table_name;
@@ -63,7 +64,7 @@ fn suits(table: Rel<'_>, value: Option<Value<'_>>) -> bool {
             && !(class.relispartition || class.relrowsecurity)
             && (*desc).natts == 1
             && (*desc).constr.is_null()
-            && value.is_none_or(|value| attribute(desc, 0).atttypid == value.type_id())
+            && value.is_none_or(|value| attribute(desc, 0).atttypid == base_type(value.type_id()))
     }
 }
 
