@@ -621,6 +621,7 @@ BEGIN
 END $$;
 SELECT alone = within AS alike, CASE WHEN alone <> within THEN within END AS within
 FROM of_cascade('') alone, of_cascade(', ''within=tenant''') within;
+DELETE FROM parent;
 RESET client_min_messages;
 
 -- A statement whose rows are not answered cannot be committed; a subtransaction that is rolled back takes them along.
