@@ -7,7 +7,7 @@
 
 use super::error::Error;
 
-/// How many fingerprints [`probes`] may give.
+/// Maximum number of fingerprints that [`probes`] may give.
 pub const MOST_PROBES: u64 = 1_000_000;
 
 /// The `n` bits of least absolute sum, of equal ones the lower first.
@@ -44,7 +44,7 @@ pub fn probes(
     Ok(())
 }
 
-/// Flips exactly so many of `bits`.
+/// Calls `found` with each fingerprint in which exactly `exactly` of `bits` are flipped.
 fn flip(fingerprint: i64, bits: &[i64], exactly: usize, found: &mut dyn FnMut(i64)) {
     if exactly == 0 {
         return found(fingerprint);

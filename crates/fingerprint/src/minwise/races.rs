@@ -8,8 +8,8 @@
 use super::{INCREMENT, bits_of, start, time};
 use crate::hash::mix;
 
-/// Times the mean time between two points of a race: how long races run at first. Of the 64 races
-/// 64 / e^6 are then undecided: one in six rows has any.
+/// How long races run at first, as a multiple of the mean time between two points of a race. Then
+/// 64 / e^6 of the 64 races are undecided: one in six rows has any.
 const FIRST_LIMIT: f64 = 6.0;
 
 /// Features between two calls of `pause`.

@@ -85,7 +85,7 @@ fn races_agree_as_often_as_the_similarity_says() {
     }
 }
 
-/// Features that have nothing in common, so many that winners win with their first point.
+/// Features that have nothing in common, enough of them that winners win with their first point.
 #[test]
 fn long_columns_agree_by_chance() {
     let x: Column = (0..300).map(|i| (i, 1.0 + (i % 5) as f64 / 4.0)).collect();

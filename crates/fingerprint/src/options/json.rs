@@ -16,7 +16,7 @@ use crate::simhash;
 /// A name that a later version will give a meaning; with a `$` in front for a row.
 const RESERVED: &str = "normalize";
 
-/// What an option takes that has a built-in value: `true` for that, `false` for none, or a value of
+/// The value of an option that has a built-in one: `true` for that, `false` for none, or a value of
 /// the user.
 #[derive(Deserialize)]
 #[serde(untagged)]

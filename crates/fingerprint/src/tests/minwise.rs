@@ -82,7 +82,7 @@ fn a_column_without_features_changes_nothing() {
     }
 }
 
-/// What other columns hold costs a row no more bits than their share.
+/// The content of other columns costs a row no more bits than their share.
 #[test]
 fn a_column_has_its_share_of_the_bits() {
     for preset in ["minwise", "shingles", "record"] {

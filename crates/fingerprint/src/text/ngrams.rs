@@ -3,7 +3,7 @@
 
 use super::words::is_han;
 
-/// How many letters an n-gram has, by the script of the letter that it ends with: a Han character
+/// Number of letters of an n-gram, by the script of the letter that it ends with: a Han character
 /// says as much as two or three letters of an alphabet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GramLengths {
@@ -69,7 +69,7 @@ pub struct Ngrams {
 const KEPT: usize = 1 << 12;
 
 impl Ngrams {
-    /// Each length at least 1.
+    /// Each length must be at least 1.
     pub fn new(lengths: GramLengths) -> Self {
         Self {
             lengths,
@@ -105,7 +105,7 @@ impl Ngrams {
         }
     }
 
-    /// Drops what no n-gram needs any more. Not at each letter.
+    /// Drops letters that no further n-gram needs, but not at each letter.
     fn forget(&mut self) {
         let first = self.letters.saturating_sub(self.starts.len());
         let keep = self.starts[first & (self.starts.len() - 1)];

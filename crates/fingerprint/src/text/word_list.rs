@@ -1,12 +1,12 @@
-//! Lists of words that a user gives: a stored configuration may have a million. They are kept in a few
-//! large allocations; when one of them fails, that is an error.
+//! Lists of words that a user gives: a stored configuration may have a million. They are kept in a
+//! few large allocations; when one of them fails, that is an error.
 
 use std::ops::Range;
 
 use super::normal::normal_form;
 use crate::error::Error;
 
-/// Where a word is, and what is known of it.
+/// Position of a word, and what is known of it.
 #[derive(Clone, Copy, Debug)]
 struct WordSpan<T> {
     start: usize,
