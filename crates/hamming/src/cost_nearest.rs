@@ -30,8 +30,8 @@ pub struct Nearest {
 
 impl Nearest {
     /// The work of finding the first `rows` rows. A pass of probing is priced as reading a whole
-    /// key space where the server's price of random pages makes that cheaper: the search itself goes
-    /// by times in memory, and a pass reads again what others have read.
+    /// key space where the server's price of random pages makes that cheaper: the search itself
+    /// goes by times in memory, and a pass reads again what others have read.
     pub fn first(&self, rows: f64, prices: &Prices) -> Work {
         let last = self.ring_of(rows);
         let mut work = Work::default();

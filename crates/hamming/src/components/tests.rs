@@ -6,7 +6,7 @@ use super::group::{Classes, Method, representatives};
 use proptest::prelude::*;
 use std::cmp::Reverse;
 
-/// With lists and sorts of so many bytes in memory.
+/// Groups rows with lists and sorts of this many bytes in memory.
 fn grouped(
     method: Method,
     classes: &Classes,

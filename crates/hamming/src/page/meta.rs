@@ -40,7 +40,7 @@ pub struct Meta {
     pub null_rows: u64,
 }
 
-/// Why a metapage cannot be used.
+/// Reason why a metapage cannot be used.
 #[derive(Debug, PartialEq, Eq)]
 pub enum MetaFault {
     /// Not a metapage of ours, or damaged.

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 pub(super) struct TestHost {
     pub(super) transitive: bool,
     pub(super) distinct: bool,
-    /// Do pairs come in the order of their sides?
+    /// Whether pairs come in the order of their sides.
     pub(super) two_sides: bool,
     pub(super) pairs: Vec<(u64, u64, u32)>,
     pub(super) files: usize,

@@ -78,8 +78,8 @@ mod tests {
         partners
     }
 
-    /// Of so many samples, the share whose interval ends below, and that whose begins above the
-    /// true number.
+    /// Returns the share of samples whose interval ends below the true number, and that of samples
+    /// whose interval begins above it.
     fn misses(partners: &mut [u64], sample: usize, random: &mut Random) -> (f64, f64) {
         const ROUNDS: u32 = 1000;
         let rows = partners.len() as u64;
