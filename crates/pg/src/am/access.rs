@@ -1,5 +1,5 @@
-//! Who may look into an index. Catalogs alone are read, without a lock: a role without rights is not
-//! to wait for a lock, nor to let others wait behind it.
+//! Who may look into an index. Catalogs alone are read, without a lock: a role without rights is
+//! not to wait for a lock, nor to let others wait behind it.
 
 use pgrx::PgSqlErrorCode::{
     ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_UNDEFINED_TABLE, ERRCODE_WRONG_OBJECT_TYPE,
@@ -14,7 +14,7 @@ use crate::catalog::table;
 use crate::process::compat;
 use crate::process::error::{raise, report};
 
-/// What an index is opened for.
+/// Purpose for which an index is opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum OpenPurpose {
     /// By its owner.

@@ -1,6 +1,6 @@
 //! A saved query whose executor stays open between the rows of one statement. To start and end the
-//! executor costs as much as to look a row up by an index, and a trigger looks up rows for every row
-//! of a statement.
+//! executor costs as much as to look a row up by an index, and a trigger looks up rows for every
+//! row of a statement.
 //!
 //! A run sees what a run of the saved query sees: it has a snapshot of its own, newer than all that
 //! the statement has done before.

@@ -108,8 +108,8 @@ impl Ready {
         answer: &mut impl FnMut(&TriggerCall<'_>),
     ) {
         let raw = self.table.rel().raw();
-        // SAFETY: the slots are the table's; they hold the rows, and outlive the call, as the trigger
-        // does.
+        // SAFETY: the slots are the table's; they hold the rows, and outlive the call, as the
+        // trigger does.
         unsafe {
             let mut data = pg_sys::TriggerData {
                 type_: pg_sys::NodeTag::T_TriggerData,
@@ -167,8 +167,8 @@ unsafe fn fetched(
     mut place: pg_sys::ItemPointerData,
     slot: *mut pg_sys::TupleTableSlot,
 ) -> pg_sys::HeapTuple {
-    // SAFETY: the caller's word; the server keeps what the running transaction has written or
-    // deleted; the function may raise an ERROR, and pgrx does not guard calls by pointer.
+    // SAFETY: guaranteed by the caller; the server keeps what the running transaction has written
+    // or deleted; the function may raise an ERROR, and pgrx does not guard calls by pointer.
     unsafe {
         let routines = (*table).rd_tableam.as_ref();
         let found =

@@ -126,7 +126,7 @@ impl Shape {
         }
     }
 
-    /// Did the record have this shape when it was opened?
+    /// Returns whether the record had this shape when it was opened.
     pub fn fits(&self, record: &Record<'_>) -> bool {
         let (identity, shape) = (record.identity, self.identity.get());
         if identity == shape {

@@ -45,7 +45,7 @@ pub fn resolve(type_id: pg_sys::Oid) -> (pg_sys::Oid, Structure) {
     }
 }
 
-/// Is the type built into the server?
+/// Returns whether the type is built into the server.
 pub fn is_built_in(type_id: pg_sys::Oid) -> bool {
     type_id.to_u32() < pg_sys::FirstNormalObjectId
 }
