@@ -129,8 +129,8 @@ impl<const W: usize> Bag<W> {
     }
 
     /// Multiplicative hashing: the uppermost bits of the low word's product decide, as they alone
-    /// depend on every bit of the word. (Bits in the middle would not tell hashes apart that differ
-    /// above them.)
+    /// depend on every bit of the word. (Bits in the middle would be equal for hashes that differ
+    /// only above them.)
     fn first_place(&self, hash: [u64; W]) -> usize {
         let product = hash[0].wrapping_mul(self.multiplier);
         (product >> (self.places.len().leading_zeros() + 1)) as usize

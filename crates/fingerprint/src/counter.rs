@@ -59,7 +59,7 @@ pub fn gather_words(
     done
 }
 
-/// Where the features of a column go.
+/// Destination of the features of a column.
 pub struct ColumnFeatures<'a, const W: usize> {
     pub plan: &'a ColumnPlan,
     pub width: Width,

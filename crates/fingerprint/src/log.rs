@@ -99,7 +99,7 @@ mod tests {
         assert!(exponential(u64::MAX) < 1 << 20);
     }
 
-    /// SimHash rounds 1 + ln tf to multiples of 2^-32, and did so with the library's logarithm.
+    /// SimHash rounds 1 + ln tf to multiples of 2^-32. The library's logarithm gives the same.
     #[test]
     fn rounded_logarithms_are_those_of_the_library() {
         let rounded = |ln: f64| ((1.0 + ln) * 4_294_967_296.0).round();

@@ -18,7 +18,7 @@ use super::text::word_list::WordList;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Idf {
     documents: u64,
-    /// By CityHash64 of the word: a table may have a million.
+    /// Keyed by CityHash64 of the word: a table may have a million.
     terms: HashMap<u64, f64, BuildHasherDefault<Hashed>>,
 }
 
@@ -31,7 +31,7 @@ impl Idf {
         }
     }
 
-    /// Adds a word, in any form. Of two with one normal form the more frequent counts.
+    /// Adds a word, in any form. If two have the same normal form, the more frequent one counts.
     pub fn add(&mut self, term: &str, df: u64) -> Result<(), Error> {
         if df > self.documents {
             return Err(Error::DocumentFrequency {
@@ -74,8 +74,8 @@ pub enum Length {
 }
 
 impl Length {
-    /// What S3's words span here: between fixed bounds a word's weight does not depend on the other
-    /// words of its text.
+    /// The lengths that S3's words span here: between fixed bounds a word's weight does not depend
+    /// on the other words of its text.
     pub const S3: Length = Length::Linear { min: 1.0, max: 8.0 };
 
     pub fn weight(self, word: &str) -> f64 {

@@ -1,5 +1,5 @@
-//! What a search costs, in the planner's units. Coarse, but monotone in the radius, in the rows and
-//! in the number of searches. Pure.
+//! The cost of a search, in the planner's units. Coarse, but monotone in the radius, in the rows
+//! and in the number of searches. Pure.
 //!
 //! The model is one of evenly spread fingerprints. `cost_nearest` has the search in the order of
 //! distance.

@@ -1,4 +1,4 @@
-//! What the first rows in the order of distance cost. Pure.
+//! The cost of the first rows in the order of distance. Pure.
 //!
 //! The work grows in steps: `search/nearest.rs` reads on from ring to ring in passes, and each pass
 //! begins again. This file goes through the same passes with evenly spread rows. (Measured, 1 M

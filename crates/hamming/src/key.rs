@@ -29,8 +29,8 @@ pub struct Key {
     pub tid: Tid,
 }
 
-/// In the order of the fields. Two comparisons of whole numbers: a descent and a sort consist of
-/// little else.
+/// The order is that of the fields. Two comparisons of whole numbers: a descent and a sort consist
+/// of little else.
 impl Ord for Key {
     #[inline]
     fn cmp(&self, other: &Key) -> Ordering {

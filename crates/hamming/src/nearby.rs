@@ -1,4 +1,4 @@
-//! How many rows lie near a fingerprint, estimated from the one leaf of each key space that holds
+//! The number of rows near a fingerprint, estimated from the one leaf of each key space that holds
 //! it. Pure.
 //!
 //! A leaf holds all rows whose rotated fingerprints lie in a range. A row that differs from the

@@ -1,8 +1,8 @@
 //! The keys of a fingerprint. Pure arithmetic.
 //!
-//! A radius of k cuts the 64 bits into k + 1 blocks, as even as can be, from the lowest bit up. Of
-//! two fingerprints that differ in at most k bits, one block at least is equal: so they share a
-//! key. A key is a block's number and its bits. Keys stand in users' tables: this layout must not
+//! A radius of k cuts the 64 bits into k + 1 blocks, as even as can be, from the lowest bit up. Two
+//! fingerprints that differ in at most k bits are equal in at least one block, so they share a key.
+//! A key is a block's number and its bits. Keys stand in users' tables: this layout must not
 //! change.
 
 #![forbid(unsafe_code)]

@@ -17,7 +17,7 @@ pub enum Distribution {
 }
 
 impl Distribution {
-    /// From `partmethod`, `repmodel`, `colocationid` and the column of `partkey` in
+    /// Made from `partmethod`, `repmodel`, `colocationid` and the column of `partkey` in
     /// pg_dist_partition.
     pub fn new(method: u8, replication: u8, group: i64, column: Option<String>) -> Self {
         match (method, column) {

@@ -31,9 +31,9 @@
 //! are equal in these columns. Such a row locks what the exclusive or of its fingerprint and a
 //! 64-bit hash of its [`scope`] has in common with others. Within a scope this flips the same bits
 //! of all fingerprints: distances stay what they are, and near-duplicates share a pair as before.
-//! Of two scopes it makes fingerprints that have nothing to do with each other, and rows wait for
-//! each other as unrelated ones do. The single lock beyond [`SHARES_A_BLOCK`] becomes one of
-//! [`FOLDED`], by the hash.
+//! Fingerprints of two scopes then have nothing to do with each other, and their rows wait for each
+//! other as unrelated ones do. The single lock beyond [`SHARES_A_BLOCK`] becomes one of [`FOLDED`],
+//! by the hash.
 //!
 //! Every (k + 1)-th bit belongs to the same block: neighbouring bits of a perceptual hash tend to
 //! be equal, so that a block of neighbours would have few keys.

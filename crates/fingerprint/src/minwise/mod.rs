@@ -65,7 +65,7 @@ fn time(random: u64) -> f64 {
 /// Returns the time at which a column of weight 1, whose name hashes to `name`, arrives in the race
 /// for each bit.
 ///
-/// Of each 64 times one lies in each 64th part of the distribution (a Latin hypercube; McKay,
+/// One of each 64 times lies in each 64th part of the distribution (a Latin hypercube; McKay,
 /// Beckman and Conover, 1979): so a column owns closer to its share of the bits than by independent
 /// times. A single race is not affected, for it looks at one time of each column.
 pub fn unit_times(name: u64) -> [f64; MOST_BITS] {
@@ -98,7 +98,7 @@ const fn shuffled(state: &mut u64) -> [u8; 64] {
     numbers
 }
 
-/// Weights below count as much: a time of a smaller one could be infinite.
+/// Smaller weights count as this one: the time of a smaller one could be infinite.
 const LEAST_WEIGHT: f64 = 1e-300;
 
 /// The bits of a row, from the bits of its columns.
@@ -130,7 +130,7 @@ impl<const W: usize> Owners<W> {
         }
     }
 
-    /// None without a column.
+    /// The bits of the row; None without a column.
     pub fn bits(&self) -> Option<[u64; W]> {
         self.times[0][0].is_finite().then_some(self.bits)
     }

@@ -32,7 +32,8 @@ impl Races {
     #[inline]
     fn enter(&mut self, hash: u64, scale: f64, limit: f64) {
         let (mut state, mut now) = (start(hash), 0.0);
-        // Not of the first random number, which says when and in which race the first point comes.
+        // The bits are not taken from the first random number, which says when and in which race
+        // the first point comes.
         let bits = bits_of(hash);
         loop {
             state = state.wrapping_add(INCREMENT);

@@ -192,7 +192,7 @@ fn columns_own_close_to_their_share() {
         let own = owners.bits().unwrap()[0].count_ones();
         squares += (f64::from(own) - 0.3 * 64.0).powi(2);
     }
-    // Of independent times it would be 64 * 0.3 * 0.7 = 13.4.
+    // For independent times it would be 64 * 0.3 * 0.7 = 13.4.
     let variance = squares / draws as f64;
     assert!(variance < 10.0, "{variance}");
 }

@@ -70,7 +70,7 @@ pub fn parse_text(json: &str, pause: &mut dyn FnMut()) -> Result<TextOptions, Er
     Ok(options)
 }
 
-/// As [`parse_text`], of a function that takes rows as well: JSON of a row says that a text was
+/// As [`parse_text`], for a function that takes rows as well: JSON of a row says that a text was
 /// passed.
 pub fn parse_text_or_hint_row(json: &str, pause: &mut dyn FnMut()) -> Result<TextOptions, Error> {
     parse_text(json, pause).map_err(|error| match error {

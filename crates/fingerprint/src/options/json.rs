@@ -84,7 +84,7 @@ pub fn names(key: &str, value: &Value) -> Result<Vec<String>, Error> {
     read(key, "an array of strings", value)
 }
 
-/// A weight.
+/// Reads a weight.
 pub fn number(place: String, value: &Value) -> Result<f64, Error> {
     let Some(number) = value.as_f64() else {
         return Err(wrong_shape(place, "a number", value));

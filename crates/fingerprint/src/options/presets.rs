@@ -157,8 +157,8 @@ const NGRAMS: Features = Features {
     ..Features::NONE
 };
 
-/// About a word. Longer ones find less; of shorter ones long texts that have nothing to do with
-/// each other share too many (docs/quality.md).
+/// About a word. Longer ones find less; long texts that have nothing to do with each other share
+/// too many shorter ones (docs/quality.md).
 const SHINGLES: GramLengths = GramLengths {
     han: 2,
     syllables: 3,

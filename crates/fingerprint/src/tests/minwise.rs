@@ -219,7 +219,7 @@ fn columns_of_one_name_all_count() {
     assert_ne!(of("street lamp", "dark"), of("street", "dark"));
 }
 
-/// Of two columns with tiny weights neither takes all bits, whichever comes first.
+/// Neither of two columns with tiny weights takes all bits, whichever comes first.
 #[test]
 fn tiny_weights_are_weights() {
     for json in [

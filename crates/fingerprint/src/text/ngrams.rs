@@ -37,7 +37,8 @@ impl GramLengths {
     }
 }
 
-/// Of Hangul, Hiragana or Katakana; in normal form there are no half-width ones.
+/// Returns whether a letter is of Hangul, Hiragana or Katakana; in normal form there are no
+/// half-width ones.
 fn is_syllable(c: char) -> bool {
     matches!(c,
         '\u{1100}'..='\u{11ff}' | '\u{3041}'..='\u{30ff}' | '\u{3131}'..='\u{318e}' | '\u{31f0}'..='\u{31ff}'

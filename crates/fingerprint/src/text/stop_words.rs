@@ -1,4 +1,4 @@
-//! Words that carry no content and are left out: our own lists of Chinese and English function
+//! Words that carry no content and are left out: built-in lists of Chinese and English function
 //! words and forms of address, and lists of the user.
 
 use std::collections::HashMap;

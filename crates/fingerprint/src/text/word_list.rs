@@ -58,8 +58,8 @@ impl<T: Copy + Ord> GatheredWords<T> {
         Ok(())
     }
 
-    /// The list of them. Of equal words the one with the least `about` counts. `pause` is called
-    /// often.
+    /// The list of them. If words are equal, the one with the least `about` counts. `pause` is
+    /// called often.
     pub fn sorted(self, pause: &mut dyn FnMut()) -> WordList<T> {
         let Self {
             text, mut places, ..

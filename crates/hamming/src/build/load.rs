@@ -19,7 +19,7 @@ pub struct BuildOptions {
 }
 
 impl BuildOptions {
-    /// For a build over no rows, whose leaves are empty whatever the fill factor is.
+    /// Options of a build over no rows, whose leaves are empty whatever the fill factor is.
     pub const OF_NO_ROWS: BuildOptions = BuildOptions { fillfactor: 100 };
 }
 
@@ -222,8 +222,7 @@ struct Fill {
 
 impl Fill {
     /// Postings to put on the present leaf, of `capacity` that fit: from a tenth of the page below
-    /// the target to a twentieth above it, in eleven steps that follow each other with a stride of
-    /// 7.
+    /// the target to a twentieth above it, in eleven steps with a stride of 7.
     fn postings(&self, capacity: usize) -> usize {
         let above = 5.min(100 - self.target);
         let (lowest, highest) = (self.target.saturating_sub(2 * above), self.target + above);

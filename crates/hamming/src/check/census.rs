@@ -1,4 +1,4 @@
-//! What the leaves of an index hold, counted: the numbers behind simhash_index_stats. Pure.
+//! Counts of what the leaves of an index hold: the numbers behind simhash_index_stats. Pure.
 
 use crate::key::{BLOCKS, KEY_BITS, Key, SPACES, Space};
 use crate::page::{Page, leaf};

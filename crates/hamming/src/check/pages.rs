@@ -16,7 +16,7 @@ use crate::page::{Fault, LEAF, NO_BLOCK, Page, check_page, leaf, slots};
 use simhash_base::filed::NO_SCOPE;
 use std::collections::HashSet;
 
-/// Where pages are read from.
+/// The source from which pages are read.
 pub trait PageSource {
     /// The page as it is now; None beyond the end of the file.
     fn page(&self, block: u32) -> Option<Box<Page>>;

@@ -241,8 +241,8 @@ fn stars<H: Host>(
 }
 
 /// Each row in order joins the cluster of the nearest earlier row that `may_join` allows, or begins
-/// a new one. Of a class that is the first row, for the others too, if it may be joined: it is at
-/// distance 0, and what came before it at that distance it has joined itself.
+/// a new one. For the other rows of a class, that is its first row if it may be joined: it is at
+/// distance 0, and has itself joined what came before it at that distance.
 fn one_by_one<H: Host>(
     classes: &Classes,
     edges: &mut Edges<H::File>,

@@ -22,7 +22,7 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// None yet.
+    /// Work space without any candidates.
     pub fn none() -> Candidates {
         Candidates {
             positions: [0; CAPACITY],

@@ -43,7 +43,7 @@ pub struct Meta {
 /// Reason why a metapage cannot be used.
 #[derive(Debug, PartialEq, Eq)]
 pub enum MetaFault {
-    /// Not a metapage of ours, or damaged.
+    /// Not a metapage of this extension, or a damaged one.
     Damaged(Fault),
     /// Written by another version of the extension; holds the format version that was found.
     OtherFormat(u32),

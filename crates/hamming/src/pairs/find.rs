@@ -41,17 +41,18 @@ pub trait Host {
     type File: Store;
     /// Makes a temporary file.
     fn file(&mut self) -> Self::File;
-    /// Takes a pair by its tags: of one side in any order, of two sides `a` is of the first.
+    /// Takes a pair by its tags: in any order if there is one side; if there are two, `a` is of the
+    /// first.
     fn pair(&mut self, a: u64, b: u64, distance: u32);
     /// Returns whether it only matters which rows are connected. Then equal rows stand for each
-    /// other, pairs may be left out whose rows others connect, and some come more than once. Of two
-    /// sides all pairs come.
+    /// other, pairs may be left out whose rows others connect, and some come more than once. With
+    /// two sides, all pairs come.
     fn is_transitive(&self) -> bool {
         false
     }
     /// Returns whether equal rows are to stand for each other. Then each comes in a pair with an
     /// equal one that came before it, the first of them in pairs with others, and no other pair
-    /// comes. Of two sides all pairs come.
+    /// comes. With two sides, all pairs come.
     fn wants_distinct(&self) -> bool {
         false
     }

@@ -1,9 +1,9 @@
 //! Pairs that need not be compared: those that agree in an earlier block, which its branch has
 //! reported, and where the host keeps sets those whose rows are in one.
 //!
-//! Where values are skewed, many rows of a group have such a thing in common: one value in an
-//! earlier block, or the set. They are put to the front, and only the others are compared, with
-//! each other and with those in front.
+//! Where values are skewed, many rows of a group have something in common: one value in an earlier
+//! block, or the set. They are put to the front, and only the others are compared, with each other
+//! and with those in front.
 
 #![forbid(unsafe_code)]
 
@@ -45,7 +45,7 @@ impl Common {
     }
 }
 
-/// Returns `DRAWN` rows from all over a side.
+/// Returns up to `DRAWN` rows from all over a side.
 fn drawn(side: &[Row]) -> Vec<Row> {
     let step = side.len().div_ceil(DRAWN).max(1);
     side.iter().step_by(step).copied().collect()

@@ -82,7 +82,7 @@ impl<H: Host> Finder<'_, H> {
 /// The host of such a search, within that of the caller.
 struct Sets<'h, H> {
     host: &'h mut H,
-    /// Of the numbers of rows.
+    /// The sets of the numbers of rows.
     sets: UnionFind,
     /// The caller's tags, by number.
     tags: Vec<u64>,

@@ -1,10 +1,10 @@
 //! How a group of fingerprints is divided: the pigeonholes of [`super::find`]. Pure arithmetic.
 //!
-//! Of two fingerprints that differ in at most b of some bits, cut into b + r blocks, at least r
-//! blocks agree. Let i be the first block that agrees, counting from 0: the pair differs in each of
-//! the blocks before it, at least once each, so it differs in at most b - i of the bits behind it.
-//! That is the same question again, over fewer bits and with a smaller b; r such steps take one
-//! pair through C(b + r, r) possible groups, each with r blocks in common.
+//! If two fingerprints differ in at most b of some bits, which are cut into b + r blocks, they
+//! agree in at least r blocks. Let i be the first block that agrees, counting from 0: the pair
+//! differs in each of the blocks before it, at least once each, so it differs in at most b - i of
+//! the bits behind it. That is the same question again, over fewer bits and with a smaller b; r
+//! such steps take one pair through C(b + r, r) possible groups, each with r blocks in common.
 
 #![forbid(unsafe_code)]
 

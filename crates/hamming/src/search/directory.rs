@@ -57,7 +57,7 @@ impl Parent {
 pub struct Parents(Vec<Parent>);
 
 impl Parents {
-    /// Of pages that ascend, the first of which begins at [`Key::MIN`].
+    /// Takes pages that ascend, the first of which begins at [`Key::MIN`].
     pub fn new(pages: Vec<Parent>) -> Parents {
         Parents(pages)
     }

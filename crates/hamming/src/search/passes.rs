@@ -1,4 +1,4 @@
-//! In which passes the nearest are searched. Pure: the search and its price both go by it.
+//! The passes in which the nearest are searched. Pure: the search and its price both go by it.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! Who may look into an index. Catalogs alone are read, without a lock: a role without rights is
-//! not to wait for a lock, nor to let others wait behind it.
+//! Who may look into an index. Only catalogs are read, without a lock: a role without rights is not
+//! to wait for a lock, nor to let others wait behind it.
 
 use pgrx::PgSqlErrorCode::{
     ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_UNDEFINED_TABLE, ERRCODE_WRONG_OBJECT_TYPE,
@@ -17,9 +17,9 @@ use crate::process::error::{raise, report};
 /// Purpose for which an index is opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum OpenPurpose {
-    /// By its owner.
+    /// Opened by its owner.
     Verification,
-    /// By a user who may read the table.
+    /// Opened by a user who may read the table.
     Statistics,
 }
 

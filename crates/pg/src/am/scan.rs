@@ -9,13 +9,13 @@ use pgrx::pg_sys;
 use simhash_base::tid::Tid;
 use std::marker::PhantomData;
 
-/// From the server's item pointer.
+/// Converts from the server's item pointer.
 pub fn tid_from(raw: pg_sys::ItemPointerData) -> Tid {
     let (block, offset) = pgrx::itemptr::item_pointer_get_both(raw);
     Tid { block, offset }
 }
 
-/// To the server's item pointer.
+/// Converts to the server's item pointer.
 pub fn tid_to(tid: Tid) -> pg_sys::ItemPointerData {
     let mut raw = pg_sys::ItemPointerData::default();
     pgrx::itemptr::item_pointer_set_all(&mut raw, tid.block, tid.offset);

@@ -82,7 +82,8 @@ enum Function {
 }
 
 impl ConditionHash {
-    /// For values of `value_type`; with an invalid one, of the type of the column's operator class.
+    /// Makes the hash for values of `value_type`; if that is invalid, for those of the type of the
+    /// column's operator class.
     ///
     /// # Safety
     /// The index must be open and have that column.

@@ -1,10 +1,10 @@
 //! What Citus says of tables where its extension is installed: of which table a relation is a
 //! shard, and how that one is distributed. Its catalogs are in pg_catalog, on every node.
 //!
-//! Rows are read that other transactions have not committed yet, also those of the server's
-//! catalogs that describe the table. create_distributed_table fills the shards over connections of
-//! which one at most sees the table that it has made on their node. Citus hides shards from queries
-//! of pg_class, but not from the system caches.
+//! Reads also rows that other transactions have not committed yet, those of the server's catalogs
+//! that describe the table among them. create_distributed_table fills the shards over connections
+//! of which one at most sees the table that it has made on their node. Citus hides shards from
+//! queries of pg_class, but not from the system caches.
 
 use std::ffi::CStr;
 
@@ -28,9 +28,9 @@ const CITUS: [&[u8]; 3] = [b"citus_internal", b"citus_run_command", b"citus_reba
 
 /// A row of pg_dist_partition.
 pub struct Distribution {
-    /// How rows are distributed: `partmethod`.
+    /// Method by which rows are distributed: `partmethod`.
     pub method: u8,
-    /// How copies are kept alike: `repmodel`.
+    /// Method by which copies are kept alike: `repmodel`.
     pub replication: u8,
     /// Number of the group of tables whose shards are together: `colocationid`.
     pub group: i64,
@@ -78,7 +78,7 @@ fn name_of(value: Value<'_>) -> String {
     name_to_utf8(&bytes[..end.unwrap_or(bytes.len())]).into_owned()
 }
 
-/// How Citus divides a table; None for one that it does not know.
+/// Returns how Citus divides a table; None for one that it does not know.
 pub fn distribution(table: Oid) -> Option<Distribution> {
     let key = [("logicalrelid", Value::from(table))];
     let columns = [

@@ -63,13 +63,13 @@ impl<'a> Rel<'a> {
 
     /// Returns whether queries may use the index (pg_index.indisvalid).
     pub fn is_valid(self) -> bool {
-        // SAFETY: of an open index, rd_index is its row of pg_index; of another relation null.
+        // SAFETY: rd_index of an open index is its row of pg_index; of another relation it is null.
         unsafe { self.data().rd_index.as_ref() }.is_some_and(|row| row.indisvalid)
     }
 
     /// Key columns of an index: the scope columns and, as the last one, the fingerprint.
     pub fn key_columns(self) -> usize {
-        // SAFETY: of an open index, rd_index is its row of pg_index; of another relation null.
+        // SAFETY: rd_index of an open index is its row of pg_index; of another relation it is null.
         let row = unsafe { self.data().rd_index.as_ref() };
         row.map_or(1, |row| row.indnkeyatts as usize)
     }
@@ -107,7 +107,7 @@ impl<'a> Rel<'a> {
 
     /// The table of an index.
     pub fn table_oid(self) -> pg_sys::Oid {
-        // SAFETY: of an open index, rd_index is its row of pg_index; of another relation null.
+        // SAFETY: rd_index of an open index is its row of pg_index; of another relation it is null.
         unsafe { self.data().rd_index.as_ref() }.map_or(pg_sys::Oid::INVALID, |row| row.indrelid)
     }
 

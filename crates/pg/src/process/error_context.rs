@@ -15,7 +15,8 @@ type Running = pg_sys::ErrorContextCallback;
 unsafe extern "C-unwind" fn no_line(_: *mut c_void) {}
 
 /// Leaves out the line of the PL/pgSQL function that calls the running function by PERFORM, and
-/// that of the statement that called it, if a function did whose line is left out too.
+/// that of the statement that called it, if that is a statement of a function whose line is left
+/// out too.
 pub fn leave_out_caller() {
     // The statement is the innermost, then comes the function.
     if let Some(function) = innermost().and_then(|perform| outside(perform)) {

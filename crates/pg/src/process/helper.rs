@@ -32,7 +32,7 @@ const DOWN: usize = 1 << 21;
 /// Data that both processes share.
 #[repr(C)]
 struct Common<B> {
-    /// What the worker has read; the leader looks at it when the worker has ended.
+    /// Counts of what the worker has read; the leader looks at them when the worker has ended.
     buffers: UnsafeCell<pg_sys::BufferUsage>,
     wal: UnsafeCell<pg_sys::WalUsage>,
     board: B,

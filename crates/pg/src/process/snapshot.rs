@@ -1,5 +1,5 @@
-//! Which rows a statement sees. With it the caller knows whether what it read earlier would still
-//! read the same, or reads what is committed now.
+//! The rows that a statement sees. With it the caller knows whether what it read earlier would
+//! still read the same, or reads what is committed now.
 
 use pgrx::pg_sys;
 
@@ -76,8 +76,7 @@ pub fn is_current(transaction: pg_sys::TransactionId) -> bool {
 }
 
 /// Runs `f` with an active snapshot of its own: what is committed now, whatever the isolation
-/// level, and all that this transaction has done before. What reads under the active snapshot reads
-/// that.
+/// level, and all that this transaction has done before. Reads under the active snapshot see that.
 pub fn with_latest<R>(f: impl FnOnce() -> R) -> R {
     // SAFETY: in a transaction; pushes and pops in pairs, and after an ERROR the server pops it.
     unsafe {

@@ -1,7 +1,8 @@
 //! The open executor of a [`super::held_query`]. Only plans of one kind are held, `LIMIT 1` over
 //! one index scan: their only state beside the parameters is the scan's, which each run starts
-//! anew, and its snapshot. The server's checks of the user's rights come with the executor's start:
-//! one that another user, or the same with `row_security` changed, has started is not used.
+//! anew, and its snapshot. The server checks the user's rights when the executor starts. So an
+//! executor that another user has started, or the same user before `row_security` was changed, is
+//! not used.
 
 use pgrx::pg_sys;
 

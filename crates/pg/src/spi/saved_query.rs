@@ -192,9 +192,9 @@ impl SavedQuery {
     }
 }
 
-/// Turns sequential scans off until AtEOXact_GUC is called with the level returned, or an ERROR is
-/// raised. And JIT: where a sequential scan is needed all the same, its plan looks so expensive
-/// that the server would compile it at every run.
+/// Turns sequential scans and JIT off until AtEOXact_GUC is called with the level returned, or an
+/// ERROR is raised. JIT is turned off because a plan that needs a sequential scan all the same
+/// looks so expensive that the server would compile it at every run.
 ///
 /// # Safety
 /// Must be called in a transaction.
@@ -249,7 +249,7 @@ unsafe fn column_types(desc: pg_sys::TupleDesc) -> impl Iterator<Item = pg_sys::
 }
 
 /// Column `i` of the first row, copied to the memory context that was current before SPI_connect.
-/// None for NULL, and when the row has no such column.
+/// Returns None for NULL, and when the row has no such column.
 ///
 /// # Safety
 /// Must be called after a run that returned a row.

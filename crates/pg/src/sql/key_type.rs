@@ -66,7 +66,7 @@ impl KeyType {
         value.datum()
     }
 
-    /// By the type's default order and collation.
+    /// Compares by the type's default order and collation.
     pub fn compare(&self, a: Value<'_>, b: Value<'_>) -> Ordering {
         let (a, b) = (self.datum(a), self.datum(b));
         // SAFETY: both are values of the type.

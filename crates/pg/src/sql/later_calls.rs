@@ -15,7 +15,7 @@ use crate::process::user::AsUser;
 /// Calls of triggers, in the order in which they were made.
 #[derive(Default)]
 pub struct LaterCalls {
-    /// What was fired, each once.
+    /// The triggers that were fired, each once.
     fired: Vec<Fired>,
     calls: Vec<Call>,
 }

@@ -1,4 +1,4 @@
-//! On which table of a partition tree a trigger was created, and which triggers are beside it.
+//! The table of a partition tree on which a trigger was created, and the triggers beside it.
 
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;

@@ -8,7 +8,7 @@ use pgrx::pg_sys;
 use super::call_site::Memory;
 use super::value::Value;
 
-/// What kind of type it is; of a domain, what kind the base type is.
+/// The kind of a type; for a domain, the kind of its base type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Structure {
     Base { category: u8 },

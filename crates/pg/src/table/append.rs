@@ -1,5 +1,5 @@
-//! A row for a table of one column, stored without a query: what a query costs would be most of
-//! what a trigger takes that stores one value.
+//! Stores a row in a table of one column without a query, whose cost would be most of that of a
+//! trigger that stores one value.
 
 use pgrx::PgSqlErrorCode::{
     ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
