@@ -15,12 +15,12 @@
 //!
 //! For a statement of several rows steps 1 and 2 come for each row, one after the other, then step
 //! 3 once for all rows of the statement, by table of clusters (`clusters::maintain::later`), then
-//! step 4. So statements that store rows of several scopes do not deadlock over 3, each being a
-//! transaction. What can deadlock: step 1 of several rows, which lock as they come; several
-//! statements in a transaction, each of which takes its locks behind those of the one before, the
-//! rows of a deferred trigger among them; a row that needs all scopes ([`CLUSTERS`] alone) behind
-//! its share, which is one that a statement takes to another scope with rows near it, or whose key
-//! was left in a cluster of another scope.
+//! step 4. So statements that store rows of several scopes do not deadlock over step 3 if each is a
+//! transaction of its own. The following can deadlock: step 1 of several rows, which lock as they
+//! come; several statements in a transaction, each of which takes its locks after those of the one
+//! before (rows of a deferred trigger among them); a row that needs all scopes ([`CLUSTERS`] alone)
+//! after its share, which is a row that a statement takes to another scope with rows near it, or
+//! whose key was left in a cluster of another scope.
 //!
 //! Two fingerprints within k bits agree in one of k + 1 blocks that divide their bits, since k
 //! changed bits touch k blocks at most. Each row locks its (block, key) pairs: near-duplicates

@@ -1,5 +1,5 @@
-//! Hashes that people have already, in the forms in which other programs give them: as
-//! fingerprints, and back.
+//! Converts existing hashes, in the forms in which other programs give them, to fingerprints, and
+//! back.
 //!
 //! [`read`] makes fingerprints of hexadecimal text, unsigned numbers, bits and bytes, and refuses
 //! what would have to be cut or padded; [`fault`] says why. The SQL functions simhash_from_hex and

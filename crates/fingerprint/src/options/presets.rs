@@ -191,7 +191,7 @@ static PRESETS: [Preset; 9] = [
             ..WORDS
         },
     ),
-    // What near-duplicates share, and no more: how often a word occurs says little.
+    // Only what near-duplicates share: how often a word occurs says little.
     drawn(
         "minwise",
         FeatureHash::City,

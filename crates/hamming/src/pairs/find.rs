@@ -45,7 +45,7 @@ pub trait Host {
     /// first.
     fn pair(&mut self, a: u64, b: u64, distance: u32);
     /// Returns whether it only matters which rows are connected. Then equal rows stand for each
-    /// other, pairs may be left out whose rows others connect, and some come more than once. With
+    /// other, pairs whose rows others connect may be left out, and some come more than once. With
     /// two sides, all pairs come.
     fn is_transitive(&self) -> bool {
         false

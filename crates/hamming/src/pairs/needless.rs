@@ -1,5 +1,5 @@
 //! Pairs that need not be compared: those that agree in an earlier block, which its branch has
-//! reported, and where the host keeps sets those whose rows are in one.
+//! reported, and, where the host keeps sets, those whose rows are in one set.
 //!
 //! Where values are skewed, many rows of a group have something in common: one value in an earlier
 //! block, or the set. They are put to the front, and only the others are compared, with each other

@@ -11,7 +11,7 @@ use super::estimate::{Estimate, pairs};
 use crate::pairs::compare::{Hit, TILE, Tiles, find};
 use std::collections::TryReserveError;
 
-/// Bytes that an allocation takes besides its own, about.
+/// About how many bytes an allocation takes besides its own.
 const ALLOCATION: usize = 16;
 /// Pairs that are drawn of those at each distance.
 const DRAWN: usize = 200;

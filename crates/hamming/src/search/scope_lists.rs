@@ -76,8 +76,8 @@ impl Lists {
         lists
     }
 
-    /// Works the scopes out when the rows of others have cost as much as that: both together cost
-    /// at most about twice the cheaper way. No page may be locked.
+    /// Works the scopes out when fetching rows of other scopes has cost as much as that would: both
+    /// together cost at most about twice the cheaper way. No page may be locked.
     pub fn work_out_if_due(&self) {
         if self.scopes.get().is_some() {
             return;

@@ -3,7 +3,7 @@
 //!
 //! Reads also rows that other transactions have not committed yet, those of the server's catalogs
 //! that describe the table among them. create_distributed_table fills the shards over connections
-//! of which one at most sees the table that it has made on their node. Citus hides shards from
+//! at most one of which sees the table that it has made on their node. Citus hides shards from
 //! queries of pg_class, but not from the system caches.
 
 use std::ffi::CStr;
@@ -145,8 +145,8 @@ fn column_of(table: Oid, key: Value<'_>) -> Option<String> {
     })?
 }
 
-/// Reads from the first row of a catalog that has the values of `key` in these columns, which are
-/// those of the index in its order if there is one: `columns`, of these types. None without such a
+/// Reads `columns`, of these types, from the first row of a catalog that has the values of `key` in
+/// its columns, which are those of the index, in its order, if there is one. None without such a
 /// row, and without Citus.
 fn row<R, const N: usize, const M: usize>(
     catalog: &CStr,

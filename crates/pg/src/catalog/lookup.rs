@@ -165,7 +165,7 @@ pub fn family_operator(family: Oid, left: Oid, right: Oid, strategy: i16) -> Opt
     (operator != Oid::INVALID).then_some(operator)
 }
 
-/// Returns whether the access method belongs to an extension. Those of the system have fixed OIDs.
+/// Returns whether the access method belongs to an extension. The system's own have fixed OIDs.
 pub fn is_extension_access_method(access_method: Oid) -> bool {
     access_method.to_u32() >= pg_sys::FirstNormalObjectId
 }

@@ -309,8 +309,8 @@ pub fn can_index(column: &Column, access_method: &CStr) -> bool {
     }
 }
 
-/// The plain tables that a query of this table reads: itself, partitions, children. Locked as the
-/// query locks them, so that none is dropped meanwhile.
+/// The plain tables that a query of this table reads: itself, partitions, children. They are locked
+/// as the query locks them, so that none is dropped meanwhile.
 pub fn plain_tables_below(table: Oid) -> Vec<Oid> {
     // SAFETY: the list is of OIDs.
     unsafe {

@@ -18,9 +18,9 @@ pub struct ColumnIndex {
 
 impl ColumnIndex {
     /// An index on the column with this access method. None if the user may not see the statistics
-    /// of all rows: what an estimate tells must not come from rows that row security, a security
-    /// barrier or missing privileges hide. The server checks that when it finds statistics; so None
-    /// without them.
+    /// of all rows: an estimate must not reveal rows that row security, a security barrier or
+    /// missing privileges hide. The server checks that when it finds statistics; so the result is
+    /// None without them.
     ///
     /// # Safety
     /// The server has filled `variable` for a clause that `planner` plans.

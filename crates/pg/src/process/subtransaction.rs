@@ -1,5 +1,5 @@
-//! How long what is known of the running transaction's own rows holds, and listeners that are
-//! called when a transaction or a subtransaction ends.
+//! Moments of the running transaction, between which what is known of its own rows stays true, and
+//! listeners that are called when a transaction or a subtransaction ends.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
@@ -50,8 +50,8 @@ fn tell(ends: Ends) {
     LISTENERS.with_borrow(|all| all.iter().for_each(|listener| listener(ends)));
 }
 
-/// A moment of a transaction. What was true of its own rows at one moment is true at another of the
-/// same, unless the transaction has changed them meanwhile: nothing was rolled back in between.
+/// A moment of a transaction. What was true of its own rows at one moment is true at an equal one,
+/// unless the transaction has changed them meanwhile: nothing was rolled back in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     transaction: u32,

@@ -141,8 +141,8 @@ impl Drop for Ready {
 }
 
 impl Fired {
-    /// A copy of the trigger: what the open table has of it may move. A function that the statement
-    /// calls can drop it where it is a copy of one of a partitioned table.
+    /// A copy of the trigger, since the open table's own may move. A function that the statement
+    /// calls can drop it if it is a copy of a trigger of a partitioned table.
     fn trigger(&self, table: Rel<'_>) -> pg_sys::Trigger {
         // SAFETY: an open relation has a list of `numtriggers` triggers, or null.
         let found = unsafe {

@@ -90,7 +90,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// The type, and the typmod, which of an anonymous row type identifies the list of columns.
+    /// The type and the typmod, which identifies the list of columns of an anonymous row type.
     pub fn row_type(&self) -> (pg_sys::Oid, i32) {
         (self.identity.type_id, self.identity.typmod)
     }

@@ -6,9 +6,9 @@ use pgrx::pg_sys;
 
 /// Returns how many rows the planner expects of a query that it would run as a sequential scan of
 /// this table, which returns the columns of these numbers as they are stored, or an integer as
-/// bigint, with at most a test that the second is not NULL. None when it would run it in another
-/// way. In this way rules, children, row security, indexes that hold all columns, and extensions
-/// that put something else in the place of a table or of a column are taken into account. Locks the
+/// bigint, with at most a test that the second is not NULL. None when it would run it differently.
+/// In this way rules, children, row security, indexes that hold all columns, and extensions that
+/// put something else in the place of a table or of a column are taken into account. Locks the
 /// table as the query would.
 pub fn rows_of_scan(sql: &str, table: pg_sys::Oid, columns: [i16; 2]) -> Option<f64> {
     // An extension that checks or logs reads would not see this one.
