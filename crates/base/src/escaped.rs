@@ -7,8 +7,8 @@
 
 use std::borrow::Cow;
 
-/// The character of byte 0. Those of the bytes from 128 on are the last of the private use area. Where
-/// such a character is in a name already, its own bytes stand so.
+/// The character of byte 0. Those of the bytes from 128 on are the last of the private use area. If
+/// a name already contains such a character, its own bytes are escaped in the same way.
 const FIRST: u32 = 0x10_FF00;
 
 /// The byte for which a character stands, if it stands for one.

@@ -25,7 +25,8 @@ pub enum Instructions {
 
 #[cfg(target_arch = "x86_64")]
 impl Instructions {
-    /// Has this machine all of the set? The standard library asks the processor once.
+    /// Returns whether this machine has all instructions of the set. The standard library asks the
+    /// processor once.
     #[inline]
     pub fn are_here(self) -> bool {
         let popcnt = is_x86_feature_detected!("popcnt");
@@ -138,8 +139,8 @@ macro_rules! run_compiled {
         let _ = (&$allowed, $crate::processor::Instructions::$set);
     }};
 }
-/// Prefetches the cache line at an address, which may be any: the instruction never faults. Where
-/// none is known here, does nothing.
+/// Prefetches the cache line at an address, which may be any: the instruction never faults. Does
+/// nothing where no such instruction is known.
 #[inline]
 pub fn prefetch_line(at: *const u8) {
     #[cfg(target_arch = "x86_64")]

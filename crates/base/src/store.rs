@@ -11,7 +11,7 @@ pub trait Store {
     fn read(&mut self, at: u64, bytes: &mut [u8]);
 }
 
-/// For tests and small sets.
+/// A store for tests and small sets.
 impl Store for Vec<u8> {
     fn write(&mut self, bytes: &[u8]) {
         self.extend_from_slice(bytes);

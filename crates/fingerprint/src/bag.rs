@@ -17,7 +17,7 @@ pub const UNIT: f64 = 4_294_967_296.0;
 pub const NGRAM: u8 = 0x1e;
 pub const WHOLE: u8 = 0x1d;
 
-/// How often a feature occurs, and its weight next to other kinds.
+/// Number of occurrences of a feature, and its weight relative to other kinds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Counted {
     pub count: u64,
@@ -58,7 +58,7 @@ pub const KEPT_CAPACITY: usize = 1 << 14;
 const FEWEST_PLACES: usize = 1 << 6;
 
 impl<const W: usize> Bag<W> {
-    /// `named`: are features to be shown?
+    /// Creates an empty bag; `named` says whether features are to be shown.
     pub fn new(named: bool) -> Self {
         Self {
             features: Vec::new(),
@@ -68,7 +68,7 @@ impl<const W: usize> Bag<W> {
         }
     }
 
-    /// Empties the bag for a text of so many bytes.
+    /// Empties the bag for a text of this many bytes.
     pub fn begin(&mut self, bytes: usize) {
         if self.features.capacity() > KEPT_CAPACITY {
             self.features = Vec::new();
@@ -129,14 +129,14 @@ impl<const W: usize> Bag<W> {
     }
 
     /// Multiplicative hashing: the uppermost bits of the low word's product decide, as they alone
-    /// depend on every bit of the word. (Bits in the middle would not tell hashes apart that differ
-    /// above them.)
+    /// depend on every bit of the word. (Bits in the middle would be equal for hashes that differ
+    /// only above them.)
     fn first_place(&self, hash: [u64; W]) -> usize {
         let product = hash[0].wrapping_mul(self.multiplier);
         (product >> (self.places.len().leading_zeros() + 1)) as usize
     }
 
-    /// Four times the places.
+    /// Quadruples the number of places.
     fn widen(&mut self) -> Result<(), Error> {
         let places = 4 * self.places.len();
         self.places.clear();
@@ -184,7 +184,7 @@ impl<const W: usize> Bag<W> {
 /// tallied together and weighed once.
 struct Weighing<const W: usize> {
     tf: Tf,
-    /// By the low bits of the count.
+    /// Indexed by the low bits of the count.
     tallies: [Option<(Counted, Tally<W>)>; 8],
     sums: Sums<W>,
     square: u128,

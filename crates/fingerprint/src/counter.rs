@@ -59,12 +59,12 @@ pub fn gather_words(
     done
 }
 
-/// Where the features of a column go.
+/// Destination of the features of a column.
 pub struct ColumnFeatures<'a, const W: usize> {
     pub plan: &'a ColumnPlan,
     pub width: Width,
     pub bag: &'a mut Bag<W>,
-    /// In the place of the bag, when it does not matter how often a feature occurs.
+    /// Used instead of the bag when it does not matter how often a feature occurs.
     pub bins: Option<&'a mut [Bins; W]>,
 }
 
@@ -94,14 +94,14 @@ impl<const W: usize> ColumnFeatures<'_, W> {
 pub struct Counter<'a, const W: usize> {
     rules: &'a Rules,
     title: &'a WordHashes,
-    /// Do all words weigh 1?
+    /// Whether all words weigh 1.
     equal: bool,
     add_to: ColumnFeatures<'a, W>,
     /// The column's prefix, and the last word.
     key: &'a mut Vec<u8>,
     /// The column's prefix, what marks an n-gram, and the last of them.
     gram_key: Vec<u8>,
-    /// Was a word or an n-gram left out?
+    /// Whether a word or an n-gram was left out.
     skipped: bool,
     /// The first failure. The walk over the text cannot stop half-way: from then on nothing is
     /// added.
@@ -223,7 +223,7 @@ fn add<const W: usize>(
 }
 
 impl Rules {
-    /// Is this word left out?
+    /// Returns whether this word is left out.
     pub fn skips(&self, word: &str) -> bool {
         (self.drop_runs && is_run(word))
             // Many cue words are stop words too.

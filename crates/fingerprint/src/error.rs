@@ -321,8 +321,8 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// An error unless so many bytes can be allocated. It is for what comes before code of others, which
-/// would abort the process where memory ends.
+/// Returns an error unless this many bytes can be allocated. Called before library code that would
+/// abort the process when it runs out of memory.
 pub fn check_memory(bytes: usize) -> Result<(), Error> {
     let mut room: Vec<u8> = Vec::new();
     room.try_reserve_exact(bytes)

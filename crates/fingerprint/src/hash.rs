@@ -5,8 +5,8 @@ use std::hash::Hasher;
 /// Seed of both Murmur hashes in preset `s1`.
 pub const S1_SEED: u32 = 999_999_937;
 
-/// Which hash family gives a feature its bits. A family without a 32-bit hash gives the low half of
-/// its 64-bit one.
+/// The hash family that gives a feature its bits. A family without a 32-bit hash gives the low half
+/// of its 64-bit one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeatureHash {
     /// CityHash64; CityHash128 for 128 bits.
@@ -22,7 +22,7 @@ pub enum FeatureHash {
     Xxh3,
 }
 
-/// How many bits a fingerprint of one word has.
+/// Number of bits of a fingerprint of one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
     W32,
@@ -41,7 +41,7 @@ impl Width {
 }
 
 impl FeatureHash {
-    /// How users name them.
+    /// The names by which users choose them.
     pub const NAMES: [(&str, FeatureHash); 5] = [
         ("cityhash64", FeatureHash::City),
         ("murmur64a", FeatureHash::Murmur),
@@ -173,7 +173,7 @@ pub fn bkdr_sum<'a>(before: u64, bytes: impl IntoIterator<Item = &'a u8>) -> u64
     bytes.into_iter().fold(before, next)
 }
 
-/// What [`FeatureHash::words`] makes of bytes with this sum.
+/// Returns what [`FeatureHash::words`] makes of bytes with this sum.
 #[inline]
 pub fn bkdr_words<const W: usize>(width: Width, sum: u64) -> [u64; W] {
     let low = mix(sum);

@@ -16,12 +16,12 @@ pub struct Given<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lexeme<'a> {
     pub text: Cow<'a, str>,
-    /// How many of its positions have the label D, C, B, A.
+    /// Number of its positions with the label D, C, B, A.
     pub labels: [u32; 4],
 }
 
 impl Lexeme<'_> {
-    /// What a label weighs, in tenths: ts_rank's weights. Whole numbers keep sums exact.
+    /// Weights of the labels in tenths, those of ts_rank. Whole numbers keep sums exact.
     const LABELS: [u32; 4] = [1, 2, 4, 10];
     pub const UNIT: f64 = 0.1;
 

@@ -3,8 +3,8 @@
 //! What lives here, in the order in which a row flows through: [`options`] (JSON and presets, and
 //! what they make each column do), [`text`] (words), [`lexeme`] (of a tsvector), [`terms`] (what
 //! words weigh), [`counter`], [`bag`] and [`sketch`] (features and their weights), [`hash`] and
-//! [`shingle_hashes`] (their hashes), [`simhash`] and [`minwise`] (bits). [`log`] has logarithms that
-//! are the same everywhere. [`margin`] tells which bits are in doubt; [`similarity`] compares
+//! [`shingle_hashes`] (their hashes), [`simhash`] and [`minwise`] (bits). [`log`] has logarithms
+//! that are the same everywhere. [`margin`] tells which bits are in doubt; [`similarity`] compares
 //! fingerprints and texts. [`scalar`] writes scalar values as text that no setting alters. What
 //! must not live here: anything that needs a server, a file or a clock; a fingerprint depends on
 //! its arguments alone.

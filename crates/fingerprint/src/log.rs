@@ -4,7 +4,7 @@
 /// Logarithms are multiples of 2^-58: that of `u64::MAX`, 44.4, fits into a word.
 pub const FRACTION_BITS: u32 = 58;
 
-/// The table has a step for each value of so many bits after the first.
+/// The table has a step for each value of this many bits after the first.
 const STEP_BITS: u32 = 10;
 
 /// ln(1 + i / 1024).
@@ -56,9 +56,9 @@ fn fixed_ln(n: u64) -> u64 {
 }
 
 /// -ln(u) for u = (`x` | 1) / 2^64: of a uniformly distributed `x` an exponentially distributed
-/// number. Between two steps of the table it is a straight line, whose slope is off by at most 1 part
-/// in 4,000. Features of one weight share that error, so none of them is
-/// favoured; the shares of others are off by as little.
+/// number. Between two steps of the table it is a straight line, whose slope is off by at most 1
+/// part in 4,000. Features of one weight share that error, so none of them is favoured; the shares
+/// of others are off by as little.
 #[inline]
 pub fn exponential(x: u64) -> u64 {
     let x = x | 1;
@@ -99,7 +99,7 @@ mod tests {
         assert!(exponential(u64::MAX) < 1 << 20);
     }
 
-    /// SimHash rounds 1 + ln tf to multiples of 2^-32, and did so with the library's logarithm.
+    /// SimHash rounds 1 + ln tf to multiples of 2^-32. The library's logarithm gives the same.
     #[test]
     fn rounded_logarithms_are_those_of_the_library() {
         let rounded = |ln: f64| ((1.0 + ln) * 4_294_967_296.0).round();

@@ -1,16 +1,16 @@
 //! Low-margin bits: those whose sum was close to zero, so that a small change of the text flips
 //! them.
 //!
-//! Of the bits in which near-duplicates differ, about half are among the eight of least margin of
+//! About half of the bits in which near-duplicates differ are among the eight of least margin of
 //! each. A search that also tries the fingerprints with some of them flipped finds more; so does a
 //! distance that leaves them out.
 
 use super::error::Error;
 
-/// How many fingerprints [`probes`] may give.
+/// Maximum number of fingerprints that [`probes`] may give.
 pub const MOST_PROBES: u64 = 1_000_000;
 
-/// The `n` bits of least absolute sum, of equal ones the lower first.
+/// The `n` bits of least absolute sum; of bits with equal sums, the lower one comes first.
 pub fn mask(sums: &[f64; 64], n: usize) -> u64 {
     let mut bits: [usize; 64] = std::array::from_fn(|i| i);
     // A stable sort.
@@ -44,7 +44,7 @@ pub fn probes(
     Ok(())
 }
 
-/// Flips exactly so many of `bits`.
+/// Calls `found` with each fingerprint in which exactly `exactly` of `bits` are flipped.
 fn flip(fingerprint: i64, bits: &[i64], exactly: usize, found: &mut dyn FnMut(i64)) {
     if exactly == 0 {
         return found(fingerprint);

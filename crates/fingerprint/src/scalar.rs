@@ -123,7 +123,7 @@ pub fn quoted(out: &mut String, text: &str, pause: &mut dyn FnMut()) -> Result<(
     Ok(())
 }
 
-/// Makes room for so many more bytes.
+/// Makes room for this many more bytes.
 fn make_room(out: &mut String, bytes: usize) -> Result<(), Error> {
     out.try_reserve(bytes).map_err(|_| Error::OutOfMemory)
 }

@@ -1,7 +1,7 @@
 //! The hashes of a text's character n-grams, each worked out from sums over the bytes so far (as
 //! Rabin and Karp search for strings) instead of from its own bytes. They are what
-//! [`super::hash::FeatureHash::Bkdr`] gives, several times faster. What must not live here: weights;
-//! only sets of n-grams are hashed like this.
+//! [`super::hash::FeatureHash::Bkdr`] gives, several times faster. What must not live here:
+//! weights; only sets of n-grams are hashed like this.
 
 use super::bag::NGRAM;
 use super::hash::{BKDR_MULTIPLIER, FeatureHash, Width, bkdr_sum, bkdr_words};
@@ -32,7 +32,7 @@ static POWERS: [u64; 8 * MOST_LETTERS] = {
     powers
 };
 
-/// Which n-grams, and how they are hashed.
+/// The n-grams to hash, and how they are hashed.
 #[derive(Clone, Copy, Debug)]
 pub struct Shingling<'a> {
     /// None longer than 16.
@@ -51,7 +51,7 @@ struct Place {
     bytes: usize,
 }
 
-/// Where a walk over the letters of a text is.
+/// Position of a walk over the letters of a text.
 #[derive(Clone, Copy, Default)]
 struct Position {
     now: Place,
@@ -59,15 +59,15 @@ struct Position {
     /// The last letter, and how often it stands there in a row.
     last: char,
     equal: usize,
-    /// Was there an n-gram?
+    /// Whether there was an n-gram.
     found: bool,
-    /// Was one left out?
+    /// Whether an n-gram was left out.
     skipped: bool,
 }
 
 impl Position {
-    /// Passes a letter. Where the n-gram of so many letters begins that ends with it; None when
-    /// there is none, or it is left out.
+    /// Passes a letter. Returns where the n-gram of `length` letters that ends with it begins; None
+    /// when there is none, or it is left out.
     #[inline(always)]
     fn pass(
         &mut self,
@@ -110,7 +110,7 @@ struct Walk<'a, const W: usize> {
 }
 
 impl ColumnPlan {
-    /// When n-grams are its only features and hashed by BKDRHash.
+    /// Returns how to hash the n-grams when they are its only features and hashed by BKDRHash.
     pub fn shingling(&self, rules: &Rules, width: Width) -> Option<Shingling<'_>> {
         let Features {
             words,
@@ -241,7 +241,7 @@ impl<const W: usize> Walk<'_, W> {
         }
     }
 
-    /// Passes a letter, and adds the n-gram of so many letters that ends with it.
+    /// Passes a letter, and adds the n-gram of `length` letters that ends with it.
     #[inline(always)]
     fn letter(&mut self, letter: char, utf8: &[u8], length: usize) {
         let drop_runs = self.shingling.drop_runs;
@@ -351,7 +351,8 @@ mod tests {
         }
     }
 
-    /// Chunks of the normal form end within the text, and ASCII letters come in long runs and short.
+    /// Chunks of the normal form end within the text, and ASCII letters come in long runs and
+    /// short.
     #[test]
     fn long_texts_have_the_hashes_of_their_bytes() {
         let preset = presets::find(Some("shingles")).unwrap();

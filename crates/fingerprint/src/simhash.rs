@@ -5,7 +5,7 @@
 /// and which bits it would take depends on the order of the tokens.
 const MOST_WEIGHT: f64 = 1e100;
 
-/// Is this a weight that users may give?
+/// Returns whether users may give this weight.
 pub fn is_weight(number: f64) -> bool {
     (0.0..=MOST_WEIGHT).contains(&number)
 }
@@ -86,7 +86,7 @@ impl<const W: usize> Tally<W> {
         count: 0,
     };
 
-    /// How many hashes were added.
+    /// Returns how many hashes were added.
     pub fn count(&self) -> u32 {
         self.count
     }

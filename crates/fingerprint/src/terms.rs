@@ -18,12 +18,12 @@ use super::text::word_list::WordList;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Idf {
     documents: u64,
-    /// By CityHash64 of the word: a table may have a million.
+    /// Keyed by CityHash64 of the word: a table may have a million.
     terms: HashMap<u64, f64, BuildHasherDefault<Hashed>>,
 }
 
 impl Idf {
-    /// A table over so many documents.
+    /// Creates a table over this many documents.
     pub fn new(documents: u64) -> Self {
         Self {
             documents,
@@ -31,7 +31,7 @@ impl Idf {
         }
     }
 
-    /// Adds a word, in any form. Of two with one normal form the more frequent counts.
+    /// Adds a word, in any form. If two have the same normal form, the more frequent one counts.
     pub fn add(&mut self, term: &str, df: u64) -> Result<(), Error> {
         if df > self.documents {
             return Err(Error::DocumentFrequency {
@@ -60,7 +60,7 @@ impl Idf {
     }
 }
 
-/// How the length of a word, in characters, counts.
+/// Weight of a word by its length in characters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Length {
     None,
@@ -74,8 +74,8 @@ pub enum Length {
 }
 
 impl Length {
-    /// What S3's words span here: between fixed bounds a word's weight does not depend on the other
-    /// words of its text.
+    /// The lengths that S3's words span here: between fixed bounds a word's weight does not depend
+    /// on the other words of its text.
     pub const S3: Length = Length::Linear { min: 1.0, max: 8.0 };
 
     pub fn weight(self, word: &str) -> f64 {
@@ -101,7 +101,8 @@ pub enum PartOfSpeech {
 }
 
 impl PartOfSpeech {
-    /// Of a tag of jieba's: n... (noun, name) and j (short form) are nouns, v... verbs.
+    /// Returns the part of speech for a tag of jieba: n... (noun, name) and j (short form) are
+    /// nouns, v... verbs.
     pub fn of_tag(tag: &str) -> Self {
         match tag.as_bytes().first() {
             Some(b'n' | b'j') => PartOfSpeech::Noun,
@@ -111,7 +112,7 @@ impl PartOfSpeech {
         }
     }
 
-    /// Of a word that is not Han: numbers are no nouns.
+    /// Returns the part of speech of a word that is not Han: numbers are no nouns.
     pub fn of_foreign(word: &str) -> Self {
         match word.chars().any(char::is_alphabetic) {
             true => PartOfSpeech::Noun,
@@ -120,7 +121,7 @@ impl PartOfSpeech {
     }
 }
 
-/// What the parts of speech weigh.
+/// Weights of the parts of speech.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PartOfSpeechWeights {
     pub noun: f64,
@@ -144,7 +145,7 @@ impl PartOfSpeechWeights {
     }
 }
 
-/// Which words weigh more because they point to a conclusion, a contrast, an order.
+/// Words that weigh more because they point to a conclusion, a contrast, an order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CueWords {
     None,
@@ -153,7 +154,7 @@ pub enum CueWords {
 }
 
 impl CueWords {
-    /// Is this word, in normal form, one?
+    /// Returns whether this word, in normal form, is a cue word.
     pub fn contains(&self, word: &str) -> bool {
         static LIST: OnceLock<HashSet<&str>> = OnceLock::new();
         let built_in = || {
@@ -169,7 +170,7 @@ impl CueWords {
     }
 }
 
-/// What a cue word or a word of the title weighs: 1 + 4.
+/// Weight of a cue word or of a word of the title: 1 + 4.
 const MARKED: f64 = 5.0;
 
 /// All of these together.
@@ -190,7 +191,7 @@ impl Terms {
         cue_words: CueWords::None,
     };
 
-    /// What a word in normal form weighs.
+    /// Returns the weight of a word in normal form.
     pub fn weight(&self, word: &str, part_of_speech: PartOfSpeech, in_title: bool) -> f64 {
         let marked = |is: bool| if is { MARKED } else { 1.0 };
         self.idf.as_ref().map_or(1.0, |idf| idf.weight(word))

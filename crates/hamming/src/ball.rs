@@ -28,7 +28,7 @@ impl Ball {
         }
     }
 
-    /// From the bytes of a value of the SQL type.
+    /// Reads a ball from the bytes of a value of the SQL type.
     pub fn from_bytes(bytes: [u8; size_of::<Ball>()]) -> Ball {
         let [a, b, c, d, e, f, g, h, i, j, k, l, ..] = bytes;
         let centre = i64::from_ne_bytes([a, b, c, d, e, f, g, h]);

@@ -1,5 +1,5 @@
-//! What a search costs, in the planner's units. Coarse, but monotone in the radius, in the rows and
-//! in the number of searches. Pure.
+//! The cost of a search, in the planner's units. Coarse, but monotone in the radius, in the rows
+//! and in the number of searches. Pure.
 //!
 //! The model is one of evenly spread fingerprints. `cost_nearest` has the search in the order of
 //! distance.
@@ -19,7 +19,7 @@ pub struct Prices {
     pub index_row: f64,
 }
 
-/// What one search has before it: the rows of one scope, or of a whole index.
+/// The rows that one search covers: those of one scope, or of a whole index.
 #[derive(Clone, Copy, Debug)]
 pub struct Searched {
     pub rows: f64,
@@ -73,7 +73,7 @@ impl Searched {
         }
     }
 
-    /// So many scopes like this one, which share leaves where they are small.
+    /// Returns the rows of `scopes` scopes like this one, which share leaves where they are small.
     pub fn together(self, scopes: f64, index: Searched) -> Searched {
         Searched {
             rows: (self.rows * scopes).min(index.rows),
@@ -151,8 +151,8 @@ impl Work {
         }
     }
 
-    /// The same work in so many scopes of a list, of which small ones are read together: a key space
-    /// with all scopes at most.
+    /// Returns the same work in `scopes` scopes of a list, of which small ones are read together:
+    /// at most the work of reading a key space with all scopes.
     pub fn of_list(self, scopes: f64, index: Searched, prices: &Prices) -> Work {
         self.times(scopes).or_walk(index, prices)
     }

@@ -1,4 +1,4 @@
-//! What the first rows in the order of distance cost. Pure.
+//! The cost of the first rows in the order of distance. Pure.
 //!
 //! The work grows in steps: `search/nearest.rs` reads on from ring to ring in passes, and each pass
 //! begins again. This file goes through the same passes with evenly spread rows. (Measured, 1 M
@@ -30,8 +30,8 @@ pub struct Nearest {
 
 impl Nearest {
     /// The work of finding the first `rows` rows. A pass of probing is priced as reading a whole
-    /// key space where the server's price of random pages makes that cheaper: the search itself goes
-    /// by times in memory, and a pass reads again what others have read.
+    /// key space where the server's price of random pages makes that cheaper: the search itself
+    /// goes by times in memory, and a pass reads again what others have read.
     pub fn first(&self, rows: f64, prices: &Prices) -> Work {
         let last = self.ring_of(rows);
         let mut work = Work::default();

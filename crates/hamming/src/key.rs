@@ -29,8 +29,8 @@ pub struct Key {
     pub tid: Tid,
 }
 
-/// In the order of the fields. Two comparisons of whole numbers: a descent and a sort consist of
-/// little else.
+/// The order is that of the fields. Two comparisons of whole numbers: a descent and a sort consist
+/// of little else.
 impl Ord for Key {
     #[inline]
     fn cmp(&self, other: &Key) -> Ordering {
@@ -78,7 +78,7 @@ impl Key {
         scope.checked_add(1).map(|next| Key::at(next, 0))
     }
 
-    /// Is it the first position of its scope?
+    /// Returns whether it is the first position of its scope.
     pub fn starts_scope(self) -> bool {
         self == Key::at(self.scope, 0)
     }
@@ -89,8 +89,8 @@ impl Key {
         u128::from(self.scope) << 64 | u128::from(self.rotated)
     }
 
-    /// About which share of the positions from `low` to `end` lies before this one, 0 to 1. None
-    /// for `end`: those to the end of the key space.
+    /// Returns about which share of the positions from `low` to `end` lies before this one, 0 to 1.
+    /// None for `end`: those to the end of the key space.
     #[inline]
     pub fn share_between(self, low: Key, end: Option<Key>) -> f32 {
         if low.scope == self.scope && end.is_none_or(|end| end.scope == self.scope) {
@@ -152,7 +152,7 @@ impl Space {
         Space::ALL.into_iter()
     }
 
-    /// Is it one of the two spaces that together hold each row exactly once?
+    /// Returns whether it is one of the two spaces that together hold each row exactly once.
     pub fn holds_each_row_once(self) -> bool {
         self.0 == 0 || self == Space::NULL
     }
@@ -176,7 +176,7 @@ impl Space {
         block_key(self.rotate(fingerprint))
     }
 
-    /// Where a row is filed in this space; in [`Space::NULL`] if it has no fingerprint.
+    /// Returns where a row is filed in this space; in [`Space::NULL`] if it has no fingerprint.
     pub fn key(self, row: Filed, tid: Tid) -> Key {
         Key {
             scope: row.scope,
@@ -185,7 +185,7 @@ impl Space {
         }
     }
 
-    /// What is filed at a position of this space.
+    /// Returns what is filed at a position of this space.
     pub fn filed(self, key: Key) -> Filed {
         Filed {
             scope: key.scope,

@@ -1,12 +1,12 @@
-//! How many rows lie near a fingerprint, estimated from the one leaf of each key space that holds
+//! The number of rows near a fingerprint, estimated from the one leaf of each key space that holds
 //! it. Pure.
 //!
 //! A leaf holds all rows whose rotated fingerprints lie in a range. A row that differs from the
 //! query in `d` bits lies in that range if the bits that differ are low enough in the rotation. Let
 //! them be placed at random: then the share of all fingerprints at distance `d` that lie in the
-//! range is the row's chance to be on the leaf, and it is counted exactly. The rows seen on the four
-//! leaves, divided by the sum of the four chances, estimate the rows at that distance without bias,
-//! whichever leaves a row is on, and however those depend on each other.
+//! range is the row's chance to be on the leaf, and it is counted exactly. The rows seen on the
+//! four leaves, divided by the sum of the four chances, estimate the rows at that distance without
+//! bias, whichever leaves a row is on, and however those depend on each other.
 
 #![forbid(unsafe_code)]
 
@@ -22,7 +22,7 @@ const LEAST_CHANCE: f64 = 1.0 / 64.0;
 const DISTANCES: usize = WIDEST as usize + 1;
 const BITS: usize = 64;
 
-/// What a leaf shows around a query that it holds, or would hold.
+/// The rows of a leaf around a query that it holds, or would hold.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LeafSample {
     /// The query, rotated.
@@ -68,7 +68,7 @@ pub fn estimate(leaves: &[LeafSample; BLOCKS], radius: u32) -> Nearby {
     }
 }
 
-/// How many fingerprints below `bound` differ from `query` in `d` bits.
+/// Returns how many fingerprints below `bound` differ from `query` in `d` bits.
 fn below(bound: u64, query: u64, d: usize) -> u64 {
     // Each agrees with the bound above some bit that is 1 in the bound, has 0 there, and any bits
     // below.

@@ -1,12 +1,13 @@
 //! The keys of a fingerprint. Pure arithmetic.
 //!
-//! A radius of k cuts the 64 bits into k + 1 blocks, as even as can be, from the lowest bit up. Of
-//! two fingerprints that differ in at most k bits, one block at least is equal: so they share a key.
-//! A key is a block's number and its bits. Keys stand in users' tables: this layout must not change.
+//! A radius of k cuts the 64 bits into k + 1 blocks, as even as can be, from the lowest bit up. Two
+//! fingerprints that differ in at most k bits are equal in at least one block, so they share a key.
+//! A key is a block's number and its bits. Keys stand in users' tables: this layout must not
+//! change.
 
 #![forbid(unsafe_code)]
 
-/// How fingerprints are cut into keys for one radius.
+/// The division of fingerprints into keys for one radius.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
     blocks: u32,
@@ -16,7 +17,7 @@ impl Route {
     /// The largest radius: each bit is a block.
     pub const MOST: u32 = u64::BITS - 1;
 
-    /// For pairs within `radius` bits; None when it is larger than [`Route::MOST`].
+    /// The route for pairs within `radius` bits; None when it is larger than [`Route::MOST`].
     pub fn for_radius(radius: u32) -> Option<Self> {
         (radius <= Self::MOST).then(|| Route { blocks: radius + 1 })
     }

@@ -20,7 +20,8 @@ pub struct RowBitmap {
 }
 
 impl RowBitmap {
-    /// For a table of `pages` pages, if its bitmap takes at most `bytes`, and these can be had.
+    /// Makes a bitmap for a table of `pages` pages, if it takes at most `bytes` and they can be
+    /// allocated.
     pub fn new(pages: u32, bytes: usize) -> Option<RowBitmap> {
         let count = pages as usize;
         if count > bytes / size_of::<Page>() {

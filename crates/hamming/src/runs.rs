@@ -11,7 +11,7 @@ use std::collections::TryReserveError;
 use std::collections::binary_heap::PeekMut;
 use std::marker::PhantomData;
 
-/// What a run holds.
+/// An item of a run.
 pub trait Item: Copy {
     /// Bytes of an item in a store.
     const BYTES: usize;
@@ -104,11 +104,11 @@ pub struct Merge<F, T, O: Order<T>> {
     bytes: Vec<u8>,
 }
 
-/// What is left of one run.
+/// The rest of one run.
 struct Reader<T> {
-    /// Which of the stores.
+    /// Number of its store.
     store: usize,
-    /// What is not read yet, in bytes of the store.
+    /// The part of the store that is not read yet, in bytes.
     at: u64,
     end: u64,
     /// Items read ahead, last first.

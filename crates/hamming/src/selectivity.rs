@@ -1,4 +1,4 @@
-//! Which share of rows lies within `k` bits of a fingerprint: arithmetic over a column's sample.
+//! The share of rows that lies within `k` bits of a fingerprint: arithmetic over a column's sample.
 //!
 //! All results are shares between 0 and 1. A sample is what ANALYZE keeps: the most common values
 //! and a histogram. Where it says nothing, uniform random fingerprints are the model; real ones are

@@ -15,7 +15,7 @@ pub const OVERWRITTEN: &str =
 pub const WITHIN_KEY: &str =
     "Rows with the same key are not compared, so none would be: name the columns of the scope.";
 
-/// Why arguments are refused.
+/// Reason why arguments are refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub message: String,
@@ -223,7 +223,7 @@ fn first_name(list: &str) -> Option<(String, &str)> {
     (!name.is_empty()).then_some((name, behind))
 }
 
-/// What stands before the closing quote, and behind it. Two quotes are one in the name.
+/// Returns what stands before the closing quote, and behind it. Two quotes are one in the name.
 fn unquoted(text: &str) -> Option<(String, &str)> {
     let mut name = String::new();
     let mut rest = text;

@@ -3,7 +3,7 @@
 
 #![forbid(unsafe_code)]
 
-/// How rows are distributed among shards.
+/// Distribution of rows among shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Distribution {
     /// Not at all: the table stays on one node, which lets Citus know of it.
@@ -17,7 +17,7 @@ pub enum Distribution {
 }
 
 impl Distribution {
-    /// From `partmethod`, `repmodel`, `colocationid` and the column of `partkey` in
+    /// Made from `partmethod`, `repmodel`, `colocationid` and the column of `partkey` in
     /// pg_dist_partition.
     pub fn new(method: u8, replication: u8, group: i64, column: Option<String>) -> Self {
         match (method, column) {
@@ -28,10 +28,10 @@ impl Distribution {
         }
     }
 
-    /// Why a trigger must not flag near-duplicates on a shard; None when all rows that may be
-    /// near-duplicates of its rows are in the shard. The type's equality decides both what `within`
-    /// compares and what Citus hashes alike: it refuses to divide by a column whose collation finds
-    /// different bytes equal.
+    /// Returns why a trigger must not flag near-duplicates on a shard; None when all rows that may
+    /// be near-duplicates of its rows are in the shard. The type's equality decides both what
+    /// `within` compares and what Citus hashes alike: it refuses to divide by a column whose
+    /// collation finds different bytes equal.
     pub fn refuses_flags(&self, within: &[String]) -> Option<Refusal> {
         const ALL: &str = "simhash_pairs() finds the near-duplicates of the whole table.";
         match self {
@@ -53,7 +53,7 @@ impl Distribution {
         }
     }
 
-    /// The same of a trigger that keeps clusters. It writes them to another table, which must be
+    /// The same for a trigger that keeps clusters. It writes them to another table, which must be
     /// where the rows are: on the node of the shard, and only there.
     pub fn refuses_clusters(&self) -> Option<Refusal> {
         const INSTEAD: &str = "Let a materialized view have what simhash_clusters() finds.";
@@ -64,15 +64,16 @@ impl Distribution {
     }
 }
 
-/// Why a trigger does not judge the rows of a shard, and what to do instead.
+/// Reason why a trigger does not judge the rows of a shard, and what to do instead.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub why: String,
     pub hint: String,
 }
 
-/// May a shard be on several nodes, by `repmodel`? Reference tables are (t), and tables whose copies
-/// Citus writes by sending each statement to all (c); others (s) are copied by the server.
+/// Returns whether a shard may be on several nodes, by `repmodel`. Reference tables are (t), and
+/// tables whose copies Citus writes by sending each statement to all (c); others (s) are copied by
+/// the server.
 pub fn has_copies(replication: u8) -> bool {
     replication != b's'
 }
@@ -86,8 +87,8 @@ pub fn shard_number(name: &str) -> Option<i64> {
         .flatten()
 }
 
-/// Is that the name of a table's shard? A long name is cut, and has eight digits of a hash before
-/// the number, which are not computed here.
+/// Returns whether this is the name of a table's shard. A long name is cut, and has eight digits of
+/// a hash before the number, which are not computed here.
 pub fn is_shard_name(name: &str, table: &str, number: i64) -> bool {
     let Some(front) = name.strip_suffix(&format!("_{number}")) else {
         return false;

@@ -25,7 +25,7 @@ const NAMES: &[&str] = &[
     "lock",
 ];
 
-/// What becomes of a near-duplicate.
+/// What is done with a near-duplicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// It is stored, and marked.

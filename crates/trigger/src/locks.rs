@@ -1,7 +1,7 @@
 //! The locks of the triggers: what they stand for, their numbers, and the order in which they are
-//! taken. They are advisory locks of our own class (`pg::process::advisory_lock`), named by a table
-//! and a number, and held until the transaction ends. Each makes the second of two transactions
-//! wait for the first, so that it sees what the first has stored.
+//! taken. They are advisory locks of the extension's own class (`pg::process::advisory_lock`),
+//! named by a table and a number, and held until the transaction ends. Each makes the second of two
+//! transactions wait for the first, so that it sees what the first has stored.
 //!
 //! For one row, in this order:
 //! 1. BEFORE triggers, `simhash_flag_duplicate()`: the [`numbers`] of the row's fingerprint,
@@ -13,14 +13,14 @@
 //!    (`clusters::maintain::scopes`).
 //! 4. Entries of the table of clusters, in any order: who writes one holds the lock of its scope.
 //!
-//! For a statement of several rows steps 1 and 2 come for each row, one after the other, then step 3
-//! once for all rows of the statement, by table of clusters (`clusters::maintain::later`), then
-//! step 4. So statements that store rows of several scopes do not deadlock over 3, each being a
-//! transaction. What can deadlock: step 1 of several rows, which lock as they come; several
-//! statements in a transaction, each of which takes its locks behind those of the one before, the
-//! rows of a deferred trigger among them; a row that needs all scopes ([`CLUSTERS`] alone) behind its
-//! share, which is one that a statement takes to another scope with rows near it, or whose key was
-//! left in a cluster of another scope.
+//! For a statement of several rows steps 1 and 2 come for each row, one after the other, then step
+//! 3 once for all rows of the statement, by table of clusters (`clusters::maintain::later`), then
+//! step 4. So statements that store rows of several scopes do not deadlock over step 3 if each is a
+//! transaction of its own. The following can deadlock: step 1 of several rows, which lock as they
+//! come; several statements in a transaction, each of which takes its locks after those of the one
+//! before (rows of a deferred trigger among them); a row that needs all scopes ([`CLUSTERS`] alone)
+//! after its share, which is a row that a statement takes to another scope with rows near it, or
+//! whose key was left in a cluster of another scope.
 //!
 //! Two fingerprints within k bits agree in one of k + 1 blocks that divide their bits, since k
 //! changed bits touch k blocks at most. Each row locks its (block, key) pairs: near-duplicates
@@ -31,9 +31,9 @@
 //! are equal in these columns. Such a row locks what the exclusive or of its fingerprint and a
 //! 64-bit hash of its [`scope`] has in common with others. Within a scope this flips the same bits
 //! of all fingerprints: distances stay what they are, and near-duplicates share a pair as before.
-//! Of two scopes it makes fingerprints that have nothing to do with each other, and rows wait for
-//! each other as unrelated ones do. The single lock beyond [`SHARES_A_BLOCK`] becomes one of
-//! [`FOLDED`], by the hash.
+//! Fingerprints of two scopes then have nothing to do with each other, and their rows wait for each
+//! other as unrelated ones do. The single lock beyond [`SHARES_A_BLOCK`] becomes one of [`FOLDED`],
+//! by the hash.
 //!
 //! Every (k + 1)-th bit belongs to the same block: neighbouring bits of a perceptual hash tend to
 //! be equal, so that a block of neighbours would have few keys.
@@ -63,8 +63,8 @@ const GOLDEN_RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
 /// Most locks of a fingerprint.
 const MOST: usize = SHARES_A_BLOCK as usize + 1;
 
-/// What rows share that are equal in the columns of `within=`, given the hashes of their values;
-/// 0 without such columns.
+/// Returns the scope of rows that are equal in the columns of `within=`, given the hashes of their
+/// values; 0 without such columns.
 pub fn scope(hashes: impl IntoIterator<Item = u32>) -> u64 {
     let add = |scope: u64, hash| mix((scope ^ u64::from(hash)).wrapping_add(GOLDEN_RATIO));
     hashes.into_iter().fold(0, add)
@@ -205,7 +205,7 @@ mod tests {
         assert!(load.iter().all(|l| (200..320).contains(l)), "{load:?}");
     }
 
-    /// Of 10,000 pairs of rows, given their fingerprints and scopes, those that share a lock.
+    /// Returns how many of 10,000 pairs of rows, given their fingerprints and scopes, share a lock.
     fn waits(radius: u32, row: impl Fn(u32) -> (u64, u64)) -> u32 {
         let of = |i| {
             let (fingerprint, scope) = row(i);

@@ -26,9 +26,9 @@ pub fn width(bits: i32) -> Result<usize, Fault> {
     }
 }
 
-/// An error when a hash has more parts than this module reads, or when an array of such a form that
-/// SQL finds its parts under other subscripts than 1, 2 and so on. Of each dimension: size and lower
-/// bound; an empty array has none.
+/// Returns an error when a hash has more parts than this module reads, or when SQL finds the parts
+/// of its array under other subscripts than 1, 2 and so on. `dims` has the size and the lower bound
+/// of each dimension; it is empty for an empty array.
 pub fn check_parts(dims: &[(i32, i32)]) -> Result<(), Fault> {
     let parts = match dims {
         [] => 0,
@@ -54,8 +54,9 @@ fn excerpt(text: &str) -> String {
     text.chars().take(100).collect()
 }
 
-/// The parts of a hash of so many bits, in hexadecimal digits of either case, the highest first.
-/// `0x` in front, as programs write numbers, and `\x`, as PostgreSQL writes bytes, may stand or not.
+/// The parts of a hash of `bits` bits, in hexadecimal digits of either case, the highest first.
+/// `0x` in front, as programs write numbers, and `\x`, as PostgreSQL writes bytes, may stand or
+/// not.
 pub fn hex_parts(text: &str, bits: usize) -> Result<Vec<i64>, Fault> {
     let prefixes = ["0x", "0X", "\\x"];
     let digits = prefixes

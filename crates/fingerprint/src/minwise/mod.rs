@@ -1,10 +1,10 @@
-//! Weighted 1-bit minwise hashing: each bit of a fingerprint is one bit of a feature of the row that
-//! was drawn at random, in such a way that similar rows draw the same feature.
+//! Weighted 1-bit minwise hashing: each bit of a fingerprint is one bit of a feature of the row
+//! that was drawn at random, in such a way that similar rows draw the same feature.
 //!
-//! A bit is drawn in two steps. First the columns that have a feature race for it ([`unit_times`]): column
-//! c, of weight w, arrives after an exponentially distributed time of rate w, which its name
-//! decides, and the first one owns the bit. Then the bit is one of the feature that the column's own
-//! sketch draws for this position: features of equal weight by [`one_permutation`], others by
+//! A bit is drawn in two steps. First the columns that have a feature race for it ([`unit_times`]):
+//! column c, of weight w, arrives after an exponentially distributed time of rate w, which its name
+//! decides, and the first one owns the bit. Then the bit is one of the feature that the column's
+//! own sketch draws for this position: features of equal weight by [`one_permutation`], others by
 //! [`races`]. Two rows with the same columns have the same owners, and then the same feature with
 //! probability
 //!
@@ -46,7 +46,7 @@ const TIME_UNIT: f64 = (1u64 << (FRACTION_BITS - 1)) as f64;
 /// Bits of the widest fingerprint.
 pub const MOST_BITS: usize = 128;
 
-/// What a feature's hash starts its random numbers with.
+/// Returns the number with which a feature's hash starts its random numbers.
 fn start(hash: u64) -> u64 {
     mix(hash ^ SEED)
 }
@@ -62,11 +62,12 @@ fn time(random: u64) -> f64 {
     (exponential(random) >> 1).cast_signed() as f64 / TIME_UNIT
 }
 
-/// When a column of weight 1, whose name hashes to `name`, arrives in the race for each bit.
+/// Returns the time at which a column of weight 1, whose name hashes to `name`, arrives in the race
+/// for each bit.
 ///
-/// Of each 64 times one lies in each 64th part of the distribution (a Latin hypercube; McKay, Beckman
-/// and Conover, 1979): so a column owns closer to its share of the bits than by independent times. A
-/// single race is not affected, for it looks at one time of each column.
+/// One of each 64 times lies in each 64th part of the distribution (a Latin hypercube; McKay,
+/// Beckman and Conover, 1979): so a column owns closer to its share of the bits than by independent
+/// times. A single race is not affected, for it looks at one time of each column.
 pub fn unit_times(name: u64) -> [f64; MOST_BITS] {
     let mut state = start(name);
     let mut times = [0.0; MOST_BITS];
@@ -97,13 +98,13 @@ const fn shuffled(state: &mut u64) -> [u8; 64] {
     numbers
 }
 
-/// Weights below count as much: a time of a smaller one could be infinite.
+/// Smaller weights count as this one: the time of a smaller one could be infinite.
 const LEAST_WEIGHT: f64 = 1e-300;
 
 /// The bits of a row, from the bits of its columns.
 #[derive(Clone, Copy, Debug)]
 pub struct Owners<const W: usize> {
-    /// When the owner so far of each bit arrived.
+    /// Arrival time of the present owner of each bit.
     times: [[f64; 64]; W],
     bits: [u64; W],
 }
@@ -129,7 +130,7 @@ impl<const W: usize> Owners<W> {
         }
     }
 
-    /// None without a column.
+    /// The bits of the row; None without a column.
     pub fn bits(&self) -> Option<[u64; W]> {
         self.times[0][0].is_finite().then_some(self.bits)
     }

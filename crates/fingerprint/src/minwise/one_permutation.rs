@@ -1,13 +1,13 @@
-//! The sketch of a set: one hash function, whose values fall into 64 bins, and the least of each bin
-//! (Li, Owen and Zhang, One Permutation Hashing, 2012). An empty bin takes the least of another bin,
-//! the first that is not empty in an order that belongs to the empty one (Shrivastava, Optimal
+//! The sketch of a set: one hash function, whose values fall into 64 bins, and the least of each
+//! bin (Li, Owen and Zhang, One Permutation Hashing, 2012). An empty bin takes the least of another
+//! bin, the first that is not empty in an order that belongs to the empty one (Shrivastava, Optimal
 //! Densification for Fast and Accurate Minwise Hashing, 2017). Two sets have the same feature in a
 //! bin with a probability of exactly their Jaccard similarity. A feature that is added twice counts
 //! once. The low six bits of a hash are its bin, and the others decide which is the least there.
 
 use super::{SEED, bits_of, shuffled};
 
-/// Up to so many filled bins, finding the best of them for each empty bin is faster than going
+/// Up to this many filled bins, finding the best of them for each empty bin is faster than going
 /// through the empty bin's order.
 const FEW: u32 = 8;
 

@@ -8,8 +8,8 @@
 use super::{INCREMENT, bits_of, start, time};
 use crate::hash::mix;
 
-/// Times the mean time between two points of a race: how long races run at first. Of the 64 races
-/// 64 / e^6 are then undecided: one in six rows has any.
+/// How long races run at first, as a multiple of the mean time between two points of a race. Then
+/// 64 / e^6 of the 64 races are undecided: one in six rows has any.
 const FIRST_LIMIT: f64 = 6.0;
 
 /// Features between two calls of `pause`.
@@ -32,7 +32,8 @@ impl Races {
     #[inline]
     fn enter(&mut self, hash: u64, scale: f64, limit: f64) {
         let (mut state, mut now) = (start(hash), 0.0);
-        // Not of the first random number, which says when and in which race the first point comes.
+        // The bits are not taken from the first random number, which says when and in which race
+        // the first point comes.
         let bits = bits_of(hash);
         loop {
             state = state.wrapping_add(INCREMENT);

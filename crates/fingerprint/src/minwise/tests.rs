@@ -85,7 +85,7 @@ fn races_agree_as_often_as_the_similarity_says() {
     }
 }
 
-/// Features that have nothing in common, so many that winners win with their first point.
+/// Features that have nothing in common, enough of them that winners win with their first point.
 #[test]
 fn long_columns_agree_by_chance() {
     let x: Column = (0..300).map(|i| (i, 1.0 + (i % 5) as f64 / 4.0)).collect();
@@ -192,7 +192,7 @@ fn columns_own_close_to_their_share() {
         let own = owners.bits().unwrap()[0].count_ones();
         squares += (f64::from(own) - 0.3 * 64.0).powi(2);
     }
-    // Of independent times it would be 64 * 0.3 * 0.7 = 13.4.
+    // For independent times it would be 64 * 0.3 * 0.7 = 13.4.
     let variance = squares / draws as f64;
     assert!(variance < 10.0, "{variance}");
 }

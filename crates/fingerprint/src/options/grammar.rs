@@ -13,7 +13,7 @@ use super::term;
 use super::text_options::{KEYS, TextOptions, known};
 use crate::error::Error;
 
-/// What a column's content is.
+/// Kind of a column's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ContentKind {
@@ -23,7 +23,7 @@ pub enum ContentKind {
     Value,
 }
 
-/// How one column counts.
+/// Options that say how one column counts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnOptions {
     pub weight: f64,
@@ -70,7 +70,7 @@ pub fn parse_text(json: &str, pause: &mut dyn FnMut()) -> Result<TextOptions, Er
     Ok(options)
 }
 
-/// As [`parse_text`], of a function that takes rows as well: JSON of a row says that a text was
+/// As [`parse_text`], for a function that takes rows as well: JSON of a row says that a text was
 /// passed.
 pub fn parse_text_or_hint_row(json: &str, pause: &mut dyn FnMut()) -> Result<TextOptions, Error> {
     parse_text(json, pause).map_err(|error| match error {
@@ -164,7 +164,7 @@ fn distinct(place: &'static str, names: Vec<String>) -> Result<Vec<String>, Erro
     }
 }
 
-/// Do rows have an option of this name, written with `$`?
+/// Returns whether rows have an option of this name, written with `$`.
 pub(crate) fn is_row_option(name: &str) -> bool {
     let mut text = KEYS.iter().chain(&term::KEYS);
     text.any(|key| *key == name) || ROW_KEYS.iter().any(|key| key[1..] == *name)

@@ -16,7 +16,7 @@ use crate::simhash;
 /// A name that a later version will give a meaning; with a `$` in front for a row.
 const RESERVED: &str = "normalize";
 
-/// What an option takes that has a built-in value: `true` for that, `false` for none, or a value of
+/// The value of an option that has a built-in one: `true` for that, `false` for none, or a value of
 /// the user.
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -84,7 +84,7 @@ pub fn names(key: &str, value: &Value) -> Result<Vec<String>, Error> {
     read(key, "an array of strings", value)
 }
 
-/// A weight.
+/// Reads a weight.
 pub fn number(place: String, value: &Value) -> Result<f64, Error> {
     let Some(number) = value.as_f64() else {
         return Err(wrong_shape(place, "a number", value));

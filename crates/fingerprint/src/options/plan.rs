@@ -15,18 +15,18 @@ pub struct Field {
     pub generated: bool,
 }
 
-/// What one field that counts does.
+/// The plan of one field that counts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnPlan {
     /// Position among the fields.
     pub field: usize,
     pub name: String,
     pub kind: Option<ContentKind>,
-    /// Is a value text when `kind` says nothing?
+    /// Whether a value is text when `kind` says nothing.
     pub value_as_text: bool,
     pub input: Input,
-    /// Of SimHash it multiplies the column's vector: sqrt(share) when columns are balanced, else the
-    /// weight. Of minwise fingerprints the weight.
+    /// For SimHash, the factor of the column's vector: sqrt(share) when columns are balanced, else
+    /// the weight. For minwise fingerprints, the weight.
     pub factor: f64,
     /// How a minwise fingerprint draws from the column; None for SimHash.
     pub minwise: Option<MinwiseColumn>,
@@ -40,10 +40,10 @@ pub struct ColumnPlan {
     pub title: Option<usize>,
 }
 
-/// What a minwise fingerprint needs to know of a column.
+/// Data of a column for a minwise fingerprint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MinwiseColumn {
-    /// When the column arrives in the race for each bit.
+    /// Arrival time of the column in the race for each bit.
     pub unit_times: Box<[f64; MOST_BITS]>,
     /// Its weight among those of all columns.
     pub share: f64,
@@ -176,8 +176,8 @@ fn title(
     }
 }
 
-/// What tells a column from the others in the races for bits: its name, and for columns of one name
-/// (a sub-select may have some) which of them it is.
+/// Returns a hash that distinguishes a column from the others in the races for bits: it depends on
+/// the name and, for columns of one name (a sub-select may have some), on which of them it is.
 fn name_hash(prefix: &[u8], before: &[&str], name: &str) -> u64 {
     let namesakes = before.iter().filter(|other| **other == name).count() as u64;
     match namesakes {
@@ -297,8 +297,8 @@ fn without_use(preset: &Preset, sign: &str, key: &'static str) -> Error {
     }
 }
 
-/// An error when a stored configuration has a dictionary or an idf table, which is the option `key`,
-/// and nothing in it cuts texts into words. Which columns a row will have is not known yet.
+/// An error when a stored configuration has a dictionary or an idf table, which is the option
+/// `key`, and nothing in it cuts texts into words. Which columns a row will have is not known yet.
 pub fn check_stored(
     preset: &Preset,
     key: &'static str,

@@ -16,8 +16,7 @@ use crate::text::ngrams::GramLengths;
 use crate::text::stop_words::StopWords;
 use crate::text::user_words::UserWords;
 
-/// What becomes a feature of a text, and what such features weigh next to each other; 0 leaves a
-/// kind out.
+/// Weights of the kinds of features of a text, relative to each other; 0 leaves a kind out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Features {
     pub words: f64,
@@ -38,7 +37,7 @@ impl Features {
     };
 }
 
-/// What a feature that occurs `tf` times weighs.
+/// Weight of a feature that occurs `tf` times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tf {
@@ -52,7 +51,7 @@ pub enum Tf {
     Set,
 }
 
-/// How natural text becomes features.
+/// Rules by which natural text becomes features.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rules {
     pub features: Features,
@@ -64,13 +63,13 @@ pub struct Rules {
     pub drop_runs: bool,
     /// Words that are never cut, found before any other.
     pub dictionary: Option<Arc<UserWords>>,
-    /// What is taken out of a text before anything else.
+    /// Markup that is taken out of a text before anything else.
     pub markup: Markup,
-    /// What a word weighs besides its frequency.
+    /// Weights of words besides their frequency.
     pub terms: Terms,
 }
 
-/// How a text is read.
+/// The way in which a text is read.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
     /// Natural text: normal form, words, then features counted by tf.
@@ -80,7 +79,7 @@ pub enum Input {
 }
 
 impl Input {
-    /// Do all features weigh the same, however often they occur?
+    /// Returns whether all features weigh the same, however often they occur.
     pub fn weighs_all_alike(&self) -> bool {
         let Input::Words(rules) = self else {
             return false;
@@ -103,7 +102,7 @@ impl Input {
     }
 }
 
-/// How weighted features become a fingerprint.
+/// The method by which weighted features become a fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// The signs of a sum for each bit ([`super::super::simhash`]).
@@ -121,7 +120,7 @@ pub struct Preset {
     /// Scale each column's features to unit length, times the root of the column's share. Without
     /// it every feature's weight is multiplied by the column's weight.
     pub balance: bool,
-    /// What the value of a column that is not cut into words weighs, next to the column's weight.
+    /// Weight of the value of a column that is not cut into words, relative to the column's weight.
     pub value_weight: f64,
     /// Columns of other types than text are cut into features too, in their canonical form.
     pub value_as_text: bool,
@@ -158,8 +157,8 @@ const NGRAMS: Features = Features {
     ..Features::NONE
 };
 
-/// About a word. Longer ones find less; of shorter ones long texts that have nothing to do with each
-/// other share too many (docs/quality.md).
+/// About a word. Longer ones find less; long texts that have nothing to do with each other share
+/// too many shorter ones (docs/quality.md).
 const SHINGLES: GramLengths = GramLengths {
     han: 2,
     syllables: 3,
@@ -192,7 +191,7 @@ static PRESETS: [Preset; 9] = [
             ..WORDS
         },
     ),
-    // What near-duplicates share, and no more: how often a word occurs says little.
+    // Only what near-duplicates share: how often a word occurs says little.
     drawn(
         "minwise",
         FeatureHash::City,

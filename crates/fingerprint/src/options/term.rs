@@ -24,7 +24,7 @@ pub struct TermOptions {
 pub const KEYS: [&str; 5] = ["idf", "length", "pos", "cue_words", "title"];
 
 impl TermOptions {
-    /// Which options are given.
+    /// Returns which options are given.
     pub fn given(&self) -> [bool; 5] {
         [
             self.idf.is_some(),

@@ -25,7 +25,7 @@ pub struct TextOptions {
     pub dictionary: Option<Arc<UserWords>>,
     pub hash: Option<FeatureHash>,
     pub markup: Option<Markup>,
-    /// What words weigh besides their frequency.
+    /// Weights of words besides their frequency.
     pub terms: TermOptions,
 }
 
@@ -104,17 +104,17 @@ impl TextOptions {
     }
 }
 
-/// What a text must be cut into for an option to have a use.
+/// The form into which a text must be cut for an option to have a use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// Nothing but to be natural text.
+    /// None: any natural text will do.
     Text,
     Words,
     Ngrams,
 }
 
 impl Needs {
-    /// Of the option with this key.
+    /// Returns the needs of the option with this key.
     pub fn for_option(key: &str) -> Self {
         match key {
             "ngram" => Needs::Ngrams,

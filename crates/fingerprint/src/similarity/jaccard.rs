@@ -5,7 +5,7 @@ use crate::hash::city64;
 use crate::text::ngrams::{GramLengths, Ngrams};
 use crate::text::normal;
 
-/// So many n-grams take long to sort, some 10 ms: the caller may want to stop.
+/// Number of n-grams that take long to sort, some 10 ms: the caller may want to stop.
 const LONG: usize = 1 << 19;
 
 /// The set of a text's character n-grams (letters and digits of its normal form), as sorted hashes.

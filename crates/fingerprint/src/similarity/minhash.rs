@@ -15,7 +15,7 @@ const STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
 pub struct Signature(Vec<u64>);
 
 impl Signature {
-    /// Of the empty set, by `n` functions.
+    /// Creates the signature of the empty set, by `n` functions.
     pub fn new(n: usize) -> Self {
         Self(vec![u64::MAX; n])
     }
@@ -66,7 +66,7 @@ mod tests {
         }
     }
 
-    /// What the shifts of S2 get wrong: {0, 1} against {1} has similarity 1/2.
+    /// A case that the shifts of S2 get wrong: {0, 1} against {1} has similarity 1/2.
     #[test]
     fn a_set_and_its_half() {
         let error = share(&signature(0..2, 4000), &signature(1..2, 4000)) - 0.5;

@@ -19,12 +19,12 @@ impl<const W: usize> Sketch<W> {
         }
     }
 
-    /// Are bits drawn from this column without counting its features?
+    /// Returns whether bits are drawn from this column without counting its features.
     pub(super) fn draws_from_bins(&self, plan: &ColumnPlan) -> bool {
         self.shown.is_none() && plan.minwise.as_ref().is_some_and(|column| column.is_set)
     }
 
-    /// Where the features of a column go, and the bytes of the next one.
+    /// Returns where the features of a column go, and the bytes of the next one.
     pub(super) fn features<'a>(
         &'a mut self,
         plan: &'a ColumnPlan,

@@ -42,7 +42,7 @@ impl<const W: usize> Sketch<W> {
         self.show(plan, tf, factor, pause)
     }
 
-    /// Adds the counted features to the sums of a SimHash. What their weights are multiplied by.
+    /// Adds the counted features to the sums of a SimHash. Returns the factor of their weights.
     fn add_sums(&mut self, plan: &ColumnPlan, tf: Tf) -> f64 {
         let (sums, square) = self.bag.sums(tf);
         let factor = match plan.balance {
@@ -56,9 +56,9 @@ impl<const W: usize> Sketch<W> {
         factor
     }
 
-    /// Lets a column own bits of the row, those that were drawn from its features in `weighted`. One
-    /// of weight w weighs w times `unit` when columns are not balanced. What their weights are
-    /// multiplied by.
+    /// Lets a column own bits of the row, those that were drawn from its features in `weighted`.
+    /// One of weight w weighs w times `unit` when columns are not balanced. Returns the factor of
+    /// their weights.
     fn own(
         &mut self,
         plan: &ColumnPlan,

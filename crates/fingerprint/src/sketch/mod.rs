@@ -25,7 +25,7 @@ use crate::simhash::Sums;
 use crate::text::{markup, normal};
 use crate::{margin, weighted_tokens};
 
-/// What a column holds.
+/// Content of a column.
 #[derive(Clone, Copy, Debug)]
 pub enum Content<'a> {
     /// Natural text.
@@ -41,10 +41,11 @@ pub enum Content<'a> {
 pub struct Feature {
     pub column: String,
     pub feature: String,
-    /// How often it occurs; with `token^weight` input the given weight.
+    /// Number of its occurrences; with `token^weight` input the given weight.
     pub tf: f64,
-    /// What it adds to or subtracts from each sum; of a minwise fingerprint with balanced columns the
-    /// share of the bits that are drawn from it, on average, when all columns have a feature.
+    /// The amount that it adds to or subtracts from each sum; for a minwise fingerprint with
+    /// balanced columns, the share of the bits that are drawn from it, on average, when all columns
+    /// have a feature.
     pub weight: f64,
     /// The low word of its hash.
     pub hash: u64,
@@ -60,7 +61,7 @@ pub struct Sketch<const W: usize = 1> {
     any: bool,
     owners: Owners<W>,
     bag: Bag<W>,
-    /// In the place of the bag, see [`ColumnFeatures`].
+    /// Used instead of the bag, see [`ColumnFeatures`].
     bins: [Bins; W],
     /// Scratch space: the features of a column with their weights.
     weighted: Vec<([u64; W], f64)>,

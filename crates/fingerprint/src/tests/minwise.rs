@@ -82,7 +82,7 @@ fn a_column_without_features_changes_nothing() {
     }
 }
 
-/// What other columns hold costs a row no more bits than their share.
+/// The content of other columns costs a row no more bits than their share.
 #[test]
 fn a_column_has_its_share_of_the_bits() {
     for preset in ["minwise", "shingles", "record"] {
@@ -219,7 +219,7 @@ fn columns_of_one_name_all_count() {
     assert_ne!(of("street lamp", "dark"), of("street", "dark"));
 }
 
-/// Of two columns with tiny weights neither takes all bits, whichever comes first.
+/// Neither of two columns with tiny weights takes all bits, whichever comes first.
 #[test]
 fn tiny_weights_are_weights() {
     for json in [

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use crate::error::{Error, check_memory};
 
-/// How a text is written.
+/// Markup of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Markup {
@@ -55,7 +55,7 @@ struct Input<'a> {
     rest: &'a [u8],
     /// Bytes read since the last pause.
     since_pause: usize,
-    /// How many letters have been read one by one.
+    /// Number of letters that have been read one by one.
     letters: usize,
     pause: &'a mut dyn FnMut(),
 }
@@ -126,7 +126,7 @@ impl Reader for Input<'_> {
 struct RawElement {
     name: &'static [u8],
     state: State,
-    /// Does its content count?
+    /// Whether its content counts.
     counts: bool,
 }
 

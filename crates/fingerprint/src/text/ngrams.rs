@@ -3,7 +3,7 @@
 
 use super::words::is_han;
 
-/// How many letters an n-gram has, by the script of the letter that it ends with: a Han character
+/// Number of letters of an n-gram, by the script of the letter that it ends with: a Han character
 /// says as much as two or three letters of an alphabet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GramLengths {
@@ -37,7 +37,8 @@ impl GramLengths {
     }
 }
 
-/// Of Hangul, Hiragana or Katakana; in normal form there are no half-width ones.
+/// Returns whether a letter is of Hangul, Hiragana or Katakana; in normal form there are no
+/// half-width ones.
 fn is_syllable(c: char) -> bool {
     matches!(c,
         '\u{1100}'..='\u{11ff}' | '\u{3041}'..='\u{30ff}' | '\u{3131}'..='\u{318e}' | '\u{31f0}'..='\u{31ff}'
@@ -69,7 +70,7 @@ pub struct Ngrams {
 const KEPT: usize = 1 << 12;
 
 impl Ngrams {
-    /// Each length at least 1.
+    /// Each length must be at least 1.
     pub fn new(lengths: GramLengths) -> Self {
         Self {
             lengths,
@@ -105,7 +106,7 @@ impl Ngrams {
         }
     }
 
-    /// Drops what no n-gram needs any more. Not at each letter.
+    /// Drops letters that no further n-gram needs, but not at each letter.
     fn forget(&mut self) {
         let first = self.letters.saturating_sub(self.starts.len());
         let keep = self.starts[first & (self.starts.len() - 1)];

@@ -106,9 +106,9 @@ pub const fn plain_bytes(ascii: [bool; 256]) -> [bool; 256] {
     bytes
 }
 
-/// How many bytes in front belong to characters of a table. Most text is made of a few kinds that
-/// stand in no order that a processor could foresee, so that each byte is looked at by itself,
-/// without a branch for its kind.
+/// Returns the number of bytes in front that belong to characters of a table. Most text is made of
+/// a few kinds that stand in no order that a processor could foresee, so that each byte is looked
+/// at by itself, without a branch for its kind.
 pub fn plain_length(text: &str, plain: &[bool; 256]) -> usize {
     let mut bytes = text.bytes();
     bytes
@@ -145,8 +145,9 @@ fn chunks(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Where the first chunk of `text` ends: in front of white space when there is any, else of another
-/// character that is part of no word, else (a 'word' as long as a chunk) between two characters.
+/// Returns where the first chunk of `text` ends: in front of white space when there is any, else of
+/// another character that is part of no word, else (a 'word' as long as a chunk) between two
+/// characters.
 fn chunk_end(text: &str) -> usize {
     if text.len() <= CHUNK {
         return text.len();

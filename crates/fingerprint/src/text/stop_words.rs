@@ -1,4 +1,4 @@
-//! Words that carry no content and are left out: our own lists of Chinese and English function
+//! Words that carry no content and are left out: built-in lists of Chinese and English function
 //! words and forms of address, and lists of the user.
 
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use super::word_list::{GatheredWords, WordList};
 use crate::error::Error;
 use crate::hash::{Hashed, city64};
 
-/// Which words are left out.
+/// The words that are left out.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StopWords {
     None,
@@ -30,7 +30,7 @@ pub enum BuiltIn {
 }
 
 impl BuiltIn {
-    /// How users name them in a list of words.
+    /// The names by which users give them in a list of words.
     pub const NAMES: [&str; 2] = ["@en", "@zh"];
 
     pub fn find(name: &str) -> Option<Self> {
@@ -92,7 +92,7 @@ impl StopWords {
         StopWords::List { words, lists }
     }
 
-    /// Is this word, in normal form, left out?
+    /// Returns whether this word, in normal form, is left out.
     #[inline]
     pub fn contains(&self, word: &str) -> bool {
         match self {

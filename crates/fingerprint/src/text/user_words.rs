@@ -29,7 +29,8 @@ pub struct FoundWord {
 }
 
 impl UserWords {
-    /// Words without a part of speech: they are nouns. `pause` is called often.
+    /// Makes a dictionary of words without a part of speech: they are nouns. `pause` is called
+    /// often.
     pub fn new(words: &[String], pause: &mut dyn FnMut()) -> Result<Self, Error> {
         let mut gathered = GatheredWords::default();
         for word in words {

@@ -1,12 +1,12 @@
-//! Lists of words that a user gives: a stored configuration may have a million. They are kept in a few
-//! large allocations; when one of them fails, that is an error.
+//! Lists of words that a user gives: a stored configuration may have a million. They are kept in a
+//! few large allocations; when one of them fails, that is an error.
 
 use std::ops::Range;
 
 use super::normal::normal_form;
 use crate::error::Error;
 
-/// Where a word is, and what is known of it.
+/// Position of a word, and what is known of it.
 #[derive(Clone, Copy, Debug)]
 struct WordSpan<T> {
     start: usize,
@@ -58,8 +58,8 @@ impl<T: Copy + Ord> GatheredWords<T> {
         Ok(())
     }
 
-    /// The list of them. Of equal words the one with the least `about` counts. `pause` is called
-    /// often.
+    /// The list of them. If words are equal, the one with the least `about` counts. `pause` is
+    /// called often.
     pub fn sorted(self, pause: &mut dyn FnMut()) -> WordList<T> {
         let Self {
             text, mut places, ..

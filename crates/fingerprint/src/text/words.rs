@@ -109,7 +109,7 @@ fn words(mut text: &str, tagged: bool, word: &mut dyn FnMut(&str, PartOfSpeech))
     foreign(text, word);
 }
 
-/// Where the first Han character begins.
+/// Returns where the first Han character begins.
 fn find_han(text: &str) -> Option<usize> {
     let mut at = 0;
     while let Some(n) = text.as_bytes()[at..].iter().position(|b| !b.is_ascii()) {
@@ -122,8 +122,8 @@ fn find_han(text: &str) -> Option<usize> {
     None
 }
 
-/// Where the Han characters in front end, with gaps between them. They are cut in one call, as each
-/// call costs as much as several words, and a gap is a token of its own.
+/// Returns where the Han characters in front end, with gaps between them. They are cut in one call,
+/// as each call costs as much as several words, and a gap is a token of its own.
 fn han_stretch(text: &str) -> usize {
     const COMMON: [bool; 256] = plain_bytes(GAPS);
     let mut end = 0;
@@ -137,7 +137,7 @@ fn han_stretch(text: &str) -> usize {
 }
 
 fn han_words(stretch: &str, tagged: bool, word: &mut dyn FnMut(&str, PartOfSpeech)) {
-    // Most tokens are told by their first byte.
+    // Most tokens can be recognized by their first byte.
     let is_word =
         |token: &str| matches!(token.as_bytes(), [0xe5..=0xe9, ..]) || !token.starts_with(is_gap);
     if tagged {

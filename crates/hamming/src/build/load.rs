@@ -9,16 +9,17 @@ use crate::page::internal::{self, Downlink};
 use crate::page::special::PageKind;
 use crate::page::{Page, leaf};
 
-/// What the storage parameters of an index say of its build. `repr(C)`: it goes to other processes.
+/// The storage parameters of an index that concern its build. `repr(C)`: it goes to other
+/// processes.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct BuildOptions {
-    /// How full leaves are made, in percent: 10 to 100.
+    /// Fill factor of leaves in percent: 10 to 100.
     pub fillfactor: u32,
 }
 
 impl BuildOptions {
-    /// For a build over no rows, whose leaves are empty whatever the fill factor is.
+    /// Options of a build over no rows, whose leaves are empty whatever the fill factor is.
     pub const OF_NO_ROWS: BuildOptions = BuildOptions { fillfactor: 100 };
 }
 
@@ -34,7 +35,7 @@ pub trait PageSink {
     fn put(&mut self, fill: impl FnOnce(&mut Page));
 }
 
-/// What a load made.
+/// Result of a load.
 pub struct Loaded {
     pub root: u32,
     pub level: u8,
@@ -72,7 +73,7 @@ impl<'s, S: PageSink> Loader<'s, S> {
         }
     }
 
-    /// The next posting; must not be below the one before.
+    /// Takes the next posting, which must not be below the one before.
     pub fn push(&mut self, key: Key) {
         self.waiting.push(key);
         // One more than a page holds: the page's end must be known before it is written.
@@ -93,8 +94,8 @@ impl<'s, S: PageSink> Loader<'s, S> {
         self.fill.step = self.fill.step.wrapping_add(1);
     }
 
-    /// How many waiting postings the next leaf takes, and where it ends: those of the first scope,
-    /// unless a leaf of several scopes takes more.
+    /// Returns how many waiting postings the next leaf takes, and where it ends: those of the first
+    /// scope, unless a leaf of several scopes takes more.
     fn cut(&self) -> (usize, Key) {
         let scope = self.waiting[0].scope;
         let run = self.waiting.partition_point(|key| key.scope == scope);
@@ -111,8 +112,8 @@ impl<'s, S: PageSink> Loader<'s, S> {
         }
     }
 
-    /// How many of the first `run` waiting postings, all of one scope, a leaf of that scope takes,
-    /// and where it ends.
+    /// Returns how many of the first `run` waiting postings, all of one scope, a leaf of that scope
+    /// takes, and where it ends.
     fn cut_of_one(&self, scope: u32, run: usize) -> (usize, Key) {
         let n = self.most(Format::new(false, false)).min(run);
         let end = self.boundary(n);
@@ -132,17 +133,17 @@ impl<'s, S: PageSink> Loader<'s, S> {
         }
     }
 
-    /// How many waiting postings a leaf takes at most; never all of them.
+    /// Returns how many waiting postings a leaf takes at most; never all of them.
     fn most(&self, format: Format) -> usize {
         (self.fill.postings(format.capacity())).min(self.waiting.len() - 1)
     }
 
-    /// Where a leaf of the first `n` waiting postings ends.
+    /// Returns where a leaf of the first `n` waiting postings ends.
     fn boundary(&self, n: usize) -> Key {
         separator(self.waiting[n - 1], self.waiting[n])
     }
 
-    /// What may stand on the leaf that is being filled, if it ends at `high`.
+    /// Returns what may stand on the leaf that is being filled, if it ends at `high`.
     fn range(&self, high: Option<Key>) -> Range {
         Range {
             low: self.low,
@@ -211,9 +212,9 @@ impl<'s, S: PageSink> Loader<'s, S> {
     }
 }
 
-/// How full leaves are made: around the fill factor, but not all alike. Leaves that are equally
-/// full would all split at about the same time when rows arrive evenly, and double the index at
-/// once. None is full: the first rows after a build would split it.
+/// Fullness of leaves: around the fill factor, but not all alike. Leaves that are equally full
+/// would all split at about the same time when rows arrive evenly, and double the index at once.
+/// None is full: the first rows after a build would split it.
 struct Fill {
     target: u32,
     step: u32,
@@ -221,7 +222,7 @@ struct Fill {
 
 impl Fill {
     /// Postings to put on the present leaf, of `capacity` that fit: from a tenth of the page below
-    /// the target to a twentieth above it, in eleven steps that follow each other with a stride of 7.
+    /// the target to a twentieth above it, in eleven steps with a stride of 7.
     fn postings(&self, capacity: usize) -> usize {
         let above = 5.min(100 - self.target);
         let (lowest, highest) = (self.target.saturating_sub(2 * above), self.target + above);

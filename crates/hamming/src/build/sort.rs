@@ -52,7 +52,7 @@ pub struct Posting<S> {
 }
 
 impl<S: SortScope> Posting<S> {
-    /// A row; one without a fingerprint as 0.
+    /// Creates the posting of a row; a missing fingerprint is stored as 0.
     pub fn new(row: Filed, tid: Tid) -> Posting<S> {
         Posting {
             bits: row.fingerprint.unwrap_or(0),

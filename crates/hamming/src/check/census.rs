@@ -1,11 +1,11 @@
-//! What the leaves of an index hold, counted: the numbers behind simhash_index_stats. Pure.
+//! Counts of what the leaves of an index hold: the numbers behind simhash_index_stats. Pure.
 
 use crate::key::{BLOCKS, KEY_BITS, Key, SPACES, Space};
 use crate::page::{Page, leaf};
 use crate::search::probe::{KeyCounts, choose, for_each_key};
 
 const KEYS: usize = 1 << 16;
-/// Fingerprints for which the candidates of a search are counted: of a large index at least so
+/// Fingerprints for which the candidates of a search are counted: for a large index at least this
 /// many, and fewer than twice as many.
 const SAMPLE: usize = 128;
 
@@ -76,7 +76,7 @@ impl Census {
         self.fill / self.all_leaves().max(1) as f64
     }
 
-    /// None when no row has a fingerprint.
+    /// Returns the 16-bit key with the most rows; None when no row has a fingerprint.
     pub fn hottest(&self) -> Option<Hottest> {
         let keys = (0..BLOCKS).flat_map(|b| (0..=u16::MAX).map(move |key| (b, key)));
         // The first of equal counts.

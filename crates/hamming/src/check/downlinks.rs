@@ -9,9 +9,9 @@ use crate::page::internal::{self, Downlink};
 use crate::page::meta::{META_BLOCK, Meta};
 use crate::page::special::{self, PageKind};
 
-/// Does the level above that of `kind`, as it is now, have a downlink to the page that starts at
-/// `low`? The split that made the page was seen to have ended, and ends with the downlink, in one
-/// record.
+/// Returns whether the level above that of `kind`, as it is now, has a downlink to the page that
+/// starts at `low`. The split that made the page was seen to have ended, and ends with the
+/// downlink, in one record.
 pub fn has_downlink(source: &impl PageSource, kind: PageKind, low: Key, block: u32) -> bool {
     let page = source.page(META_BLOCK);
     let Some(meta) = page.and_then(|page| Meta::read(&page).ok()) else {

@@ -11,13 +11,13 @@ use crate::key::Key;
 use crate::page::NO_BLOCK;
 use std::collections::VecDeque;
 
-/// A page is in order if it lies right behind one of so many before it.
+/// A page is in order if it lies right behind one of this many pages before it.
 const RECENT: usize = 8;
 
 /// Downlinks to pages of one level, from left to right: those that the walk has not come to.
 pub struct LevelAhead {
     links: VecDeque<(Key, u32)>,
-    /// So many of them need not be asked for any more.
+    /// Number of them that need not be asked for again.
     asked: usize,
     /// The last blocks of those.
     recent: [u32; RECENT],
@@ -42,12 +42,12 @@ impl LevelAhead {
         self.links.front().copied()
     }
 
-    /// How many pages are known to be to come.
+    /// Returns how many pages are known to be still to come.
     pub fn known(&self) -> usize {
         self.links.len()
     }
 
-    /// The walk has come to the first page.
+    /// Notes that the walk has come to the first page.
     pub fn pop(&mut self) {
         self.links.pop_front();
         self.asked = self.asked.saturating_sub(1);

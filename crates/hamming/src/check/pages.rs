@@ -16,17 +16,17 @@ use crate::page::{Fault, LEAF, NO_BLOCK, Page, check_page, leaf, slots};
 use simhash_base::filed::NO_SCOPE;
 use std::collections::HashSet;
 
-/// Where pages are read from.
+/// The source from which pages are read.
 pub trait PageSource {
     /// The page as it is now; None beyond the end of the file.
     fn page(&self, block: u32) -> Option<Box<Page>>;
 
-    /// How many pages may be asked for ahead of reading them.
+    /// Returns how many pages may be asked for ahead of reading them.
     fn ahead(&self) -> usize {
         0
     }
 
-    /// This page will be read soon.
+    /// Announces that this page will be read soon.
     fn ask(&self, _block: u32) {}
 }
 
@@ -46,7 +46,7 @@ pub struct StructureCheck<'s, S> {
     /// Blocks met so far: each block belongs to one place in one tree.
     seen: HashSet<u32>,
     report: &'s mut dyn FnMut(Finding),
-    /// Has the present key space been sound so far?
+    /// Whether the present key space has been sound so far.
     sound: bool,
 }
 
@@ -63,7 +63,7 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
     }
 
     /// Checks the structure of a key space: links, bounds, order, slot directories. Calls `posting`
-    /// with every posting of the leaves; it tells whether a row can be at that address. Returns
+    /// with every posting of the leaves; it returns whether a row can be at that address. Returns
     /// whether the pages are sound.
     pub fn check(&mut self, space: Space, mut posting: impl FnMut(Key) -> bool) -> bool {
         self.sound = true;

@@ -41,7 +41,7 @@ fn index(n: u64) -> (Vec<Page>, Meta) {
     index_of_scopes(n, 1)
 }
 
-/// The same, of so many scopes.
+/// The same, with this many scopes.
 fn index_of_scopes(n: u64, scopes: u64) -> (Vec<Page>, Meta) {
     let mut pages: Vec<Page> = vec![[0; PAGE_SIZE]];
     let mut meta = Meta {

@@ -14,7 +14,7 @@ use std::vec::IntoIter;
 /// Edges that are sorted at once, without a pause.
 const FEW: usize = 4096;
 
-/// By what edges are sorted: by `a`, then by `b`, without this number of their lowest bits.
+/// Sort order of edges: by `a`, then by `b`, without this number of their lowest bits.
 #[derive(Clone, Copy)]
 pub struct ByNumbers(u32);
 
@@ -86,8 +86,8 @@ impl<F: Store> Sorter<F> {
     }
 }
 
-/// Sorts in place, without a comparison of all: edges are divided by the highest bits in which their
-/// keys differ, until few are left.
+/// Sorts in place, without a comparison of all: edges are divided by the highest bits in which
+/// their keys differ, until few are left.
 fn sort(edges: &mut [Edge], order: ByNumbers, pause: &mut dyn FnMut()) {
     pause();
     if edges.len() <= FEW {

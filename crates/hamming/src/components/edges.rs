@@ -8,7 +8,8 @@ use simhash_base::bytes::get_u32;
 use simhash_base::store::Store;
 use std::collections::TryReserveError;
 
-/// What grouping needs of its caller: temporary files, a time to be cancelled.
+/// Services that grouping needs from its caller: temporary files, and points where it can be
+/// cancelled.
 pub trait Host {
     type File: Store;
     /// Makes a temporary file.
@@ -49,7 +50,7 @@ pub(super) const LEAST: usize = 64;
 /// Edges that are written and read at a time.
 const MOST: usize = 1024;
 
-/// A list of edges, of which so many are in memory and the others in a file.
+/// A list of edges, some of which are in memory and the others in a file.
 pub struct Edges<F> {
     held: Vec<Edge>,
     limit: usize,
@@ -59,7 +60,7 @@ pub struct Edges<F> {
 }
 
 impl<F: Store> Edges<F> {
-    /// In `memory` bytes.
+    /// Creates an empty list that uses `memory` bytes.
     pub fn new(memory: usize) -> Self {
         Edges {
             held: Vec::new(),
@@ -85,7 +86,7 @@ impl<F: Store> Edges<F> {
         push(&mut self.held, self.limit, edge)
     }
 
-    /// Does memory hold no more edges?
+    /// Returns whether memory has no room for more edges.
     fn is_full(&self) -> bool {
         self.held.len() == self.limit
     }
@@ -146,7 +147,7 @@ impl<F: Store> Edges<F> {
     }
 }
 
-/// Reads so many edges from edge `at` on; there is room for them.
+/// Reads `count` edges from edge `at` on; there is room for them.
 fn read(file: &mut impl Store, at: u64, count: u64, edges: &mut Vec<Edge>) {
     edges.clear();
     let mut bytes = [0; MOST * EDGE];

@@ -14,7 +14,7 @@ use crate::pairs::union_find::UnionFind;
 use std::cmp::Reverse;
 use std::collections::TryReserveError;
 
-/// How pairs become clusters.
+/// Methods by which pairs become clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// All rows connected by a chain of pairs; the representative is the smallest row.
@@ -56,7 +56,8 @@ pub struct Classes {
 }
 
 impl Classes {
-    /// Of the class of each row, numbered in the order of their first rows.
+    /// Creates them from the class of each row; classes must be numbered in the order of their
+    /// first rows.
     pub fn new(of: Vec<u32>, pause: &mut dyn FnMut()) -> Result<Self, TryReserveError> {
         let (mut first, mut sizes) = (Vec::new(), Vec::<u32>::new());
         for (row, class) in (0u32..).zip(&of) {
@@ -78,7 +79,7 @@ impl Classes {
         self.of.len()
     }
 
-    /// How many classes there are.
+    /// Returns how many classes there are.
     pub fn count(&self) -> usize {
         self.first.len()
     }
@@ -117,7 +118,7 @@ pub fn representatives<H: Host>(
     match method {
         Method::Components => components(classes, edges, host),
         Method::Star => stars(classes, edges, memory, host),
-        // Of a class only the first row can lead: the others are near what it leads or joins.
+        // Only the first row of a class can lead: the others are near what it leads or joins.
         Method::Leader => one_by_one(classes, edges, memory, host, |row, of| {
             of[row as usize] == row
         }),
@@ -205,8 +206,8 @@ fn stars<H: Host>(
     for (rank, class) in (0..).zip(&order) {
         ranks[*class as usize] = rank;
     }
-    // Of a pair, the class that comes first may take the other one; when the other's turn comes,
-    // the first has its star.
+    // The class of a pair that comes first may take the other one; when the other's turn comes, the
+    // first has its star.
     let mut sorter = Sorter::new(memory);
     edges.for_each(host, |host, e| {
         let (a, b) = (ranks[e.a as usize], ranks[e.b as usize]);
@@ -240,8 +241,8 @@ fn stars<H: Host>(
 }
 
 /// Each row in order joins the cluster of the nearest earlier row that `may_join` allows, or begins
-/// a new one. Of a class that is the first row, for the others too, if it may be joined: it is at
-/// distance 0, and what came before it at that distance it has joined itself.
+/// a new one. For the other rows of a class, that is its first row if it may be joined: it is at
+/// distance 0, and has itself joined what came before it at that distance.
 fn one_by_one<H: Host>(
     classes: &Classes,
     edges: &mut Edges<H::File>,

@@ -6,7 +6,7 @@ use super::group::{Classes, Method, representatives};
 use proptest::prelude::*;
 use std::cmp::Reverse;
 
-/// With lists and sorts of so many bytes in memory.
+/// Groups rows with lists and sorts of this many bytes in memory.
 fn grouped(
     method: Method,
     classes: &Classes,
@@ -85,7 +85,7 @@ fn every_stage_pauses() {
     }
 }
 
-/// By the definitions of the methods; `pairs` are of rows, each once.
+/// The groups by the definitions of the methods; `pairs` has each pair of rows once.
 fn by_definition(method: Method, rows: u32, pairs: &[(u32, u32, u32)]) -> Vec<u32> {
     let near = |row: u32| {
         let both = pairs.iter().flat_map(|&(a, b, d)| [(a, b, d), (b, a, d)]);

@@ -8,8 +8,9 @@ use super::kernel::{self, Candidates};
 use super::leaf::{get, scope};
 use crate::key::Key;
 
-/// What a search wants of a leaf: rotated fingerprints within `radius` of `query`, whose key is
-/// more than `beyond` and at most `within` bits away from the query's key, in a range of scopes.
+/// Condition of a search for the postings of a leaf: rotated fingerprints within `radius` of
+/// `query`, whose key is more than `beyond` and at most `within` bits away from the query's key, in
+/// a range of scopes.
 #[derive(Clone, Copy, Debug)]
 pub struct Filter {
     pub first_scope: u32,

@@ -28,12 +28,12 @@ const KEY_SPAN: u32 = 1 << 5;
 const SCOPE_SPAN: u32 = 1 << 21;
 pub(super) const KEY_SHIFT: u32 = u64::BITS - KEY_BITS;
 
-/// How a leaf holds its postings.
+/// The form in which a leaf holds its postings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
-    /// Do postings carry their own scope?
+    /// Whether postings carry their own scope.
     pub scoped: bool,
-    /// Do they carry it, or without a scope their key, as a whole?
+    /// Whether they carry it, or without a scope their key, as a whole.
     pub wide: bool,
 }
 

@@ -125,7 +125,7 @@ fn position(page: &Page, key: Key) -> usize {
     low
 }
 
-/// The bytes that a search for a position `share` (0 to 1) of the way into a page of so many
+/// The bytes that a search for a position `share` (0 to 1) of the way into a page of `links`
 /// downlinks is likely to read: the downlinks there, and the special area.
 pub fn likely_bytes(share: f32, links: usize) -> [Range<usize>; 2] {
     let guess = (share * links as f32) as usize;
@@ -152,7 +152,7 @@ pub fn find_with_end(page: &Page, key: Key) -> (Downlink, Option<Key>) {
     (get(page, at), begins(page, at + 1))
 }
 
-/// Where child `at` begins, or what is right of the page.
+/// Returns where child `at` begins, or what is right of the page.
 fn begins(page: &Page, at: usize) -> Option<Key> {
     match at < count(page) {
         true => Some(get(page, at).key),
@@ -160,7 +160,7 @@ fn begins(page: &Page, at: usize) -> Option<Key> {
     }
 }
 
-/// Does the scope of `end`, where a child ends, go on for so many children more?
+/// Returns whether the scope of `end`, where a child ends, goes on for `children` more children.
 pub fn goes_on(page: &Page, end: Key, children: usize) -> bool {
     let far = begins(page, position(page, end) + children);
     far.is_some_and(|far| far.scope == end.scope)

@@ -22,7 +22,7 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// None yet.
+    /// Work space without any candidates.
     pub fn none() -> Candidates {
         Candidates {
             positions: [0; CAPACITY],
@@ -130,13 +130,13 @@ fn find_in_ball<const LANES: usize>(
     }
 }
 
-/// Up to so many differing bits of 32, few words are near: one in a hundred, were they random. Then
-/// it is faster to search slots side by side together, for the most that any of them allows, than
-/// to search less of each.
+/// Up to this many differing bits of 32, few words are near: one in a hundred, if they are random.
+/// Then it is faster to search slots side by side together, for the most that any of them allows,
+/// than to search less of each.
 const SELDOM: u8 = 9;
 
-/// How many of the low 32 bits may differ in the slot with this prefix; None if nothing there can
-/// pass.
+/// Returns how many of the low 32 bits may differ in the slot with this prefix; None if nothing
+/// there can pass.
 #[inline(always)]
 fn slot_budget(filter: &Filter, shift: u32, prefix: u64) -> Option<u8> {
     let differing = (prefix << shift ^ filter.query) >> shift << shift;
@@ -148,7 +148,7 @@ fn slot_budget(filter: &Filter, shift: u32, prefix: u64) -> Option<u8> {
 }
 
 /// Adds the postings of a range whose low word differs from the query's in at most `budget` bits.
-/// Tests so many words at a time as `LANES` says.
+/// Tests `LANES` words at a time.
 #[inline(always)]
 fn near<const LANES: usize>(
     page: &Page,

@@ -89,13 +89,13 @@ pub(super) fn init_for(
     slots::write_directory(page, postings);
 }
 
-/// How the page holds its postings.
+/// Returns the format in which the page holds its postings.
 #[inline]
 fn format(page: &Page) -> Format {
     Format::new(has_own_scopes(page), has_flag(page, WIDE))
 }
 
-/// Do the postings carry their own scope?
+/// Returns whether the postings carry their own scope.
 #[inline]
 pub fn has_own_scopes(page: &Page) -> bool {
     has_flag(page, SCOPED)
@@ -132,14 +132,14 @@ pub fn capacity(page: &Page) -> usize {
     format(page).capacity()
 }
 
-/// Can `key`, which belongs to the page, be appended?
+/// Returns whether `key`, which belongs to the page, can be appended.
 #[inline]
 pub fn has_room(page: &Page, key: Key) -> bool {
     count(page) < capacity(page) && scope(page).is_none_or(|scope| scope == key.scope)
 }
 
-/// Would `key`, for which the leaf has no room since it is of another scope, fit if all postings
-/// carried their own? Not where the leaf would soon be full.
+/// Returns whether `key`, for which the leaf has no room since it is of another scope, would fit if
+/// all postings carried their own. False where the leaf would soon be full.
 pub fn has_room_if_scoped(page: &Page, key: Key) -> bool {
     let format = range(page).format(None);
     let most = format.capacity() * 3 / 4;
@@ -261,8 +261,8 @@ pub fn append(page: &mut Page, key: Key) -> [ops::Range<usize>; 3] {
     changed
 }
 
-/// Where an append will write: addresses in its two arrays, within the page whatever is on it. The
-/// posting's other part may begin in one line of the processor's cache and end in the next.
+/// Returns where an append will write: addresses in its two arrays, within the page whatever is on
+/// it. The posting's other part may begin in one line of the processor's cache and end in the next.
 pub fn next_posting(page: &Page) -> [*const u8; 3] {
     let [first, end] = [format(page).aux_size(), 1].map(|n| upper(page).saturating_sub(n));
     let at = [lower(page), first, end];

@@ -10,10 +10,10 @@ use super::special::{self, PageKind};
 use super::{Fault, Page};
 use crate::key::{Key, separator};
 
-/// Where to split. At an end when `incoming` continues a run of equal fingerprints in TID order,
-/// which would otherwise leave every page of the run half empty, or when it is of another scope
-/// than all others, which then keep their short postings. Else in the middle, or where scopes meet
-/// not far from it.
+/// Returns where to split. At an end when `incoming` continues a run of equal fingerprints in TID
+/// order, which would otherwise leave every page of the run half empty, or when it is of another
+/// scope than all others, which then keep their short postings. Else in the middle, or where scopes
+/// meet not far from it.
 fn split_position(all: &[Key], incoming: Key) -> Option<usize> {
     let (first, last) = (all.first()?, all.last()?);
     if first.scope == last.scope && incoming.scope != first.scope {

@@ -40,10 +40,10 @@ pub struct Meta {
     pub null_rows: u64,
 }
 
-/// Why a metapage cannot be used.
+/// Reason why a metapage cannot be used.
 #[derive(Debug, PartialEq, Eq)]
 pub enum MetaFault {
-    /// Not a metapage of ours, or damaged.
+    /// Not a metapage of this extension, or a damaged one.
     Damaged(Fault),
     /// Written by another version of the extension; holds the format version that was found.
     OtherFormat(u32),

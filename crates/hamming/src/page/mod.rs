@@ -12,10 +12,9 @@
 //! ```
 //!
 //! What lives here: reading, checking and changing bytes. [`meta`], [`internal`] and [`leaf`] are
-//! the three kinds of pages, [`special`] what the last two have in common; [`format`](mod@format) says
-//! how a leaf holds its postings, [`slots`] is its slot directory, [`filter`] and [`kernel`] search
-//! a leaf, [`leaf_rewrite`] splits and cleans one.
-//! What must not: buffers, locks, WAL, SQL.
+//! the three kinds of pages, [`special`] what the last two have in common; [`format`](mod@format)
+//! says how a leaf holds its postings, [`slots`] is its slot directory, [`filter`] and [`kernel`]
+//! search a leaf, [`leaf_rewrite`] splits and cleans one. What must not: buffers, locks, WAL, SQL.
 //! The header is PostgreSQL's PageHeaderData; `pd_lower` and `pd_upper` are kept true, because
 //! generic WAL does not log what lies between them. Numbers are in the processor's byte order, as
 //! on all of PostgreSQL's pages.
@@ -52,7 +51,7 @@ pub const LEAF: u8 = 0;
 /// "No block": the right link of a rightmost page.
 pub const NO_BLOCK: u32 = u32::MAX;
 
-/// What is wrong with a page; the text completes "block N: ...".
+/// The fault of a page; the text completes "block N: ...".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault(pub String);
 
@@ -105,8 +104,8 @@ pub(crate) fn init_header(page: &mut Page, special: usize) {
     );
 }
 
-/// Was the page never written? (A backend extended the file, and failed or crashed before it logged
-/// the page; or a build reserved the block and did not use it.)
+/// Returns whether the page was never written. (A backend extended the file, and failed or crashed
+/// before it logged the page; or a build reserved the block and did not use it.)
 pub fn is_zero(page: &Page) -> bool {
     upper(page) == 0 && page.iter().all(|byte| *byte == 0)
 }

@@ -16,7 +16,7 @@ pub(super) fn scoped_place(scope: u32, rotated: u64) -> u64 {
     u64::from(scope) << 32 | rotated >> 32
 }
 
-/// What the directory of a page cuts into ranges.
+/// Returns the place of a posting in what the directory of the page cuts into ranges.
 fn place(page: &Page, key: Key) -> u64 {
     match has_own_scopes(page) {
         true => scoped_place(key.scope, key.rotated),
@@ -47,7 +47,7 @@ pub(super) fn write_directory(page: &mut Page, postings: &[Key]) {
     }
 }
 
-/// Does the directory lead to posting `i` of the sorted prefix?
+/// Returns whether the directory leads to posting `i` of the sorted prefix.
 pub fn is_in_its_slot(page: &Page, i: usize, key: Key) -> bool {
     let prefix = place(page, key) >> page[SLOT_SHIFT];
     let slot = prefix.wrapping_sub(get_u64(page, SLOT_BASE));
@@ -55,13 +55,14 @@ pub fn is_in_its_slot(page: &Page, i: usize, key: Key) -> bool {
     slot < SLOT_COUNT as u64 && i < end(slot) && (slot == 0 || i >= end(slot - 1))
 }
 
-/// Where the slots of the sorted prefix end.
+/// Returns where the slots of the sorted prefix end.
 pub(super) fn ends(page: &Page) -> [u16; SLOT_COUNT] {
     std::array::from_fn(|z| get_u16(page, SLOTS + 2 * z))
 }
 
-/// Does each slot end where the one before it does, or later? Every visit of a leaf asks this: the
-/// differences are taken without a branch, so that a few instructions compare all slots.
+/// Returns whether each slot ends where the one before it does, or later. Every visit of a leaf
+/// checks this: the differences are taken without a branch, so that a few instructions compare all
+/// slots.
 pub(super) fn ends_rise(page: &Page) -> bool {
     let falls = |falls: u16, pair: &[u16]| falls | pair[0].saturating_sub(pair[1]);
     ends(page).windows(2).fold(0, falls) == 0
@@ -73,7 +74,7 @@ pub(super) fn directory(page: &Page) -> (u32, u64) {
     (u32::from(page[SLOT_SHIFT]), get_u64(page, SLOT_BASE))
 }
 
-/// Where slot `z` of the sorted prefix ends.
+/// Returns where slot `z` of the sorted prefix ends.
 #[inline(always)]
 pub(super) fn slot_end(page: &Page, z: usize) -> usize {
     usize::from(get_u16(page, SLOTS + 2 * z))

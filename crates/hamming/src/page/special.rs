@@ -77,7 +77,7 @@ pub fn init(page: &mut Page, kind: PageKind) {
     put_u16(page, ID, PAGE_ID);
 }
 
-/// Checks that the page is a sound page of this index, and tells its kind.
+/// Checks that the page is a sound page of this index, and returns its kind.
 pub fn kind_of(page: &Page, stamp: u32) -> Result<PageKind, Fault> {
     check_header(page, SPECIAL)?;
     if get_u16(page, ID) != PAGE_ID {
@@ -176,12 +176,12 @@ pub fn right(page: &Page) -> Option<(u32, Key)> {
     high_key(page).map(|key| (right_link(page), key))
 }
 
-/// Does `key` belong to a page further right?
+/// Returns whether `key` belongs to a page further right.
 pub fn is_past(page: &Page, key: Key) -> bool {
     high_key(page).is_some_and(|high| key >= high)
 }
 
-/// Is the right sibling's downlink still missing in the parent?
+/// Returns whether the right sibling's downlink is still missing in the parent.
 pub fn is_incomplete(page: &Page) -> bool {
     has_flag(page, INCOMPLETE)
 }

@@ -18,11 +18,11 @@ const LANES: usize = 16;
 /// Positions in the first and in the second tile.
 pub type Hit = (u16, u16);
 
-/// Which fingerprints of `left` are compared with `right`.
+/// Two tiles, whose fingerprints are compared with each other.
 pub struct Tiles<'t> {
     pub left: &'t [u64],
     pub right: &'t [u64],
-    /// Are they the same tile? Then each row is compared with those behind it only.
+    /// Whether they are the same tile. Then each row is compared with those behind it only.
     pub same: bool,
 }
 

@@ -27,7 +27,7 @@ pub struct Gathered<F, const N: usize> {
 }
 
 impl<F: Store, const N: usize> Gathered<F, N> {
-    /// In `memory` bytes.
+    /// Creates an empty group that uses `memory` bytes.
     pub fn new(memory: usize) -> Self {
         Gathered {
             rows: Vec::new(),
@@ -88,7 +88,7 @@ impl<F: Store, const N: usize> Gathered<F, N> {
         Ok(())
     }
 
-    /// How many rows were added.
+    /// Returns how many rows were added.
     pub fn count(&self) -> u64 {
         match &self.spilled {
             None => self.rows.len() as u64,
@@ -96,7 +96,7 @@ impl<F: Store, const N: usize> Gathered<F, N> {
         }
     }
 
-    /// How many rows each side has in memory.
+    /// Returns how many rows each side has in memory.
     pub fn counts(&self) -> [usize; N] {
         self.counts
     }
@@ -173,8 +173,8 @@ impl<F: Store, const N: usize> Gathered<F, N> {
         self.rows.clear();
     }
 
-    /// Gives every pair of rows in memory to the host. False when nothing was done, because there is
-    /// no room for the sets of rows.
+    /// Gives every pair of rows in memory to the host. Returns false when nothing was done, because
+    /// there is no room for the sets of rows.
     fn find_in_memory(&mut self, host: &mut impl Host<File = F>, radius: u32) -> bool {
         if is_alone(self.counts.map(|count| count as u64)) {
             return true;
@@ -215,7 +215,8 @@ struct Files<'h, H: Host> {
     /// For the rows of files that fit.
     rows: Vec<Row>,
     limit: usize,
-    /// Does it only matter which rows are connected? Then there is room for the sets of `limit` rows.
+    /// Whether it only matters which rows are connected. Then there is room for the sets of `limit`
+    /// rows.
     connects: bool,
     /// A file is divided into two to the power of this.
     bits: u32,
@@ -337,8 +338,8 @@ impl<H: Host> Files<'_, H> {
         }
     }
 
-    /// Compares all pairs: the rows of the first side that memory holds with those of the second, or
-    /// with each other and with all rows after them.
+    /// Compares all pairs: the rows of the first side that memory holds with those of the second,
+    /// or with each other and with all rows after them.
     fn compare<const N: usize>(&mut self, parts: &mut [Part<H::File>; N]) {
         let (counts, mut others) = (counts(parts), Vec::with_capacity(TILE));
         let mut at = 0;

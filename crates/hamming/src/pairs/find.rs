@@ -35,27 +35,29 @@ pub fn set(row: &Row) -> u64 {
     row.tag >> u32::BITS
 }
 
-/// What a search needs of its caller: temporary files, a place for pairs, a time to be cancelled.
+/// Services that a search needs from its caller: temporary files, a place for pairs, and points
+/// where it can be cancelled.
 pub trait Host {
     type File: Store;
     /// Makes a temporary file.
     fn file(&mut self) -> Self::File;
-    /// Takes a pair by its tags: of one side in any order, of two sides `a` is of the first.
+    /// Takes a pair by its tags: in any order if there is one side; if there are two, `a` is of the
+    /// first.
     fn pair(&mut self, a: u64, b: u64, distance: u32);
-    /// Does it only matter which rows are connected? Then equal rows stand for each other, pairs may
-    /// be left out whose rows others connect, and some come more than once. Of two sides all pairs
-    /// come.
+    /// Returns whether it only matters which rows are connected. Then equal rows stand for each
+    /// other, pairs whose rows others connect may be left out, and some come more than once. With
+    /// two sides, all pairs come.
     fn is_transitive(&self) -> bool {
         false
     }
-    /// Are equal rows to stand for each other? Then each comes in a pair with an equal one that came
-    /// before it, the first of them in pairs with others, and no other pair comes. Of two sides all
-    /// pairs come.
+    /// Returns whether equal rows are to stand for each other. Then each comes in a pair with an
+    /// equal one that came before it, the first of them in pairs with others, and no other pair
+    /// comes. With two sides, all pairs come.
     fn wants_distinct(&self) -> bool {
         false
     }
-    /// Does the host keep sets of connected rows? Then the upper half of a tag is the set that its
-    /// row was in when the tag was made, and pairs of rows of one set are not needed.
+    /// Returns whether the host keeps sets of connected rows. Then the upper half of a tag is the
+    /// set that its row was in when the tag was made, and pairs of rows of one set are not needed.
     fn keeps_sets(&self) -> bool {
         false
     }
@@ -86,7 +88,7 @@ pub fn again<'r, const N: usize>(sides: &'r mut Sides<'_, N>) -> Sides<'r, N> {
     sides.each_mut().map(|side| &mut **side)
 }
 
-/// Are there no pairs?
+/// Returns whether there are no pairs.
 pub fn is_alone<const N: usize>(counts: [u64; N]) -> bool {
     counts[0] == 0 || counts[N - 1] == 0 || N == 1 && counts[0] == 1
 }
@@ -98,13 +100,14 @@ pub struct Branches {
 }
 
 impl Branches {
-    /// Of all rows, which differ in these bits; None when they are not worth dividing.
+    /// The branches of all rows, which differ in these bits; None when they are not worth dividing.
     pub fn for_rows(size: Size, varying: u64, radius: u32) -> Option<Self> {
         let task = Task::ALL.within(varying);
         choose(size, task, radius).map(|split| Branches { task, split })
     }
 
-    /// By these blocks of bits, of which every pair within the radius has one in common.
+    /// The branches by these blocks of bits, of which every pair within the radius has one in
+    /// common.
     pub fn by(blocks: Vec<u64>) -> Self {
         Branches {
             task: Task::ALL,
@@ -128,7 +131,7 @@ pub struct Finder<'h, H: Host> {
     left: Vec<u64>,
     right: Vec<u64>,
     hits: Vec<Hit>,
-    /// How often the rows of the current group were taken apart ([`super::needless`]).
+    /// Number of times that the rows of the current group were taken apart ([`super::needless`]).
     pub(super) apart: u32,
     /// The share of the work that is done, 0 to 1.
     pub(super) done: f64,
@@ -216,17 +219,18 @@ impl<'h, H: Host> Finder<'h, H> {
         varying
     }
 
-    /// Do other branches report all pairs of a group in which these bits vary?
+    /// Returns whether other branches report all pairs of a group in which these bits vary.
     pub fn is_elsewhere(&self, varying: u64) -> bool {
         self.differ.iter().any(|mask| mask & varying == 0)
     }
 
-    /// Does it only matter which rows are connected?
+    /// Returns whether it only matters which rows are connected.
     pub fn is_transitive<const N: usize>(&self) -> bool {
         N == 1 && self.host.is_transitive()
     }
 
-    /// Are all rows of a group in which these bits vary connected, and is that all that matters?
+    /// Returns whether all rows of a group in which these bits vary are connected, and only that
+    /// matters.
     pub fn is_one<const N: usize>(&self, varying: u64) -> bool {
         varying.count_ones() <= self.radius && self.is_transitive::<N>()
     }
@@ -349,7 +353,7 @@ impl<'h, H: Host> Finder<'h, H> {
 
     /// Compares the rows of two tiles, at most TILE each, which may be the same.
     pub fn tiles(&mut self, left: &[Row], right: &[Row], same: bool, must: u64) {
-        // The inner loop is the faster the more rows the second tile has.
+        // The inner loop is faster the more rows the second tile has.
         let swapped = right.len() < left.len();
         let (left, right) = if swapped {
             (right, left)

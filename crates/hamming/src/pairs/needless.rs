@@ -1,9 +1,9 @@
 //! Pairs that need not be compared: those that agree in an earlier block, which its branch has
-//! reported, and where the host keeps sets those whose rows are in one.
+//! reported, and, where the host keeps sets, those whose rows are in one set.
 //!
-//! Where values are skewed, many rows of a group have such a thing in common: one value in an
-//! earlier block, or the set. They are put to the front, and only the others are compared, with each
-//! other and with those in front.
+//! Where values are skewed, many rows of a group have something in common: one value in an earlier
+//! block, or the set. They are put to the front, and only the others are compared, with each other
+//! and with those in front.
 
 #![forbid(unsafe_code)]
 
@@ -18,15 +18,16 @@ const LARGE: f64 = 32_768.0;
 const DRAWN: usize = 32;
 /// Least share of pairs that must be needless to take rows apart.
 const WORTH: f64 = 0.25;
-/// One pair of so many that is near makes a group dense.
+/// A group is dense if one pair in this many is near.
 const DENSE: usize = 64;
-/// How often the rows of a group may be taken apart, one division within the other. Where values are
-/// what they seem in a sample, a few times are enough; rows can be ordered so that no sample is true.
+/// Number of times that the rows of a group may be taken apart, one division within the other.
+/// Where values are what they seem in a sample, a few times are enough; rows can be ordered so that
+/// no sample is true.
 pub(super) const DEEPEST: u32 = 64;
 /// Rows between two pauses.
 const STEPS: usize = 4096;
 
-/// What rows may have in common: these bits of the fingerprint and of the tag.
+/// A property that rows may have in common: these bits of the fingerprint and of the tag.
 #[derive(Clone, Copy)]
 struct Common {
     fingerprint: u64,
@@ -44,7 +45,7 @@ impl Common {
     }
 }
 
-/// So many rows from all over a side.
+/// Returns up to `DRAWN` rows from all over a side.
 fn drawn(side: &[Row]) -> Vec<Row> {
     let step = side.len().div_ceil(DRAWN).max(1);
     side.iter().step_by(step).copied().collect()
@@ -110,7 +111,7 @@ impl<H: Host> Finder<'_, H> {
         }
     }
 
-    /// What many rows have in common whose pairs with each other are needless.
+    /// Returns what many rows have in common whose pairs with each other are needless.
     fn common<const N: usize>(&self, sample: &[Vec<Row>; N]) -> Option<Common> {
         let block = |mask: &u64| (*mask, 0);
         let set = self.keeps_sets.then_some((0, !0 << u32::BITS));
@@ -184,7 +185,7 @@ impl<H: Host> Finder<'_, H> {
     }
 }
 
-/// Are many rows of a sample near rows of other sets?
+/// Returns whether many rows of a sample are near rows of other sets.
 fn is_dense<const N: usize>(sample: &[Vec<Row>; N], radius: u32) -> bool {
     let (left, right) = (&sample[0], &sample[N - 1]);
     let is_new = |a: &Row, b: &Row| {

@@ -78,7 +78,7 @@ impl<F: Store> Part<F> {
     }
 }
 
-/// How many rows the sides of a group have.
+/// Returns how many rows the sides of a group have.
 pub fn counts<const N: usize, F>(parts: &[Part<F>; N]) -> [u64; N] {
     parts.each_ref().map(|part| part.rows)
 }

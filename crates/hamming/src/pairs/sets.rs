@@ -16,14 +16,16 @@ use std::collections::TryReserveError;
 pub const BESIDE: usize = size_of::<u64>() + size_of::<u32>();
 /// Fewer rows than this are searched as they are.
 const FEW: usize = 1024;
-/// Of so many rows one is drawn to see whether near pairs are many, but of all not more than `MOST`.
+/// One row in this many is drawn to see whether near pairs are many, but at most `MOST` rows in
+/// all.
 const ONE_OF: usize = 16;
 const MOST: usize = 1024;
 /// Rows between two pauses.
 const STEPS: usize = 4096;
 
-/// Are pairs so many that it is worth to keep sets? The rows must differ from each other. Those that
-/// are drawn have half a million pairs if the rows are many; one near pair among them is enough.
+/// Returns whether pairs are so many that it is worth keeping sets. The rows must differ from each
+/// other. Those that are drawn have half a million pairs if the rows are many; one near pair among
+/// them is enough.
 pub fn is_crowded(rows: &[Row], radius: u32) -> bool {
     // Rows get numbers of 32 bits.
     if rows.len() < FEW || u32::try_from(rows.len()).is_err() {
@@ -39,9 +41,9 @@ pub fn is_crowded(rows: &[Row], radius: u32) -> bool {
 }
 
 impl<H: Host> Finder<'_, H> {
-    /// As [`Finder::slice`], for a host that asks only for connections, and for rows that differ from
-    /// each other: gives it one pair less than each set has rows. Fails before it has begun when the
-    /// system has no more memory.
+    /// As [`Finder::slice`], for a host that asks only for connections, and for rows that differ
+    /// from each other: gives it one pair less than each set has rows. Fails before it has begun
+    /// when the system has no more memory.
     pub fn components(&mut self, rows: &mut [Row], task: Task) -> Result<(), TryReserveError> {
         let (mut sets, mut tags) = (UnionFind::new(), Vec::new());
         sets.reserve(rows.len())?;
@@ -80,7 +82,7 @@ impl<H: Host> Finder<'_, H> {
 /// The host of such a search, within that of the caller.
 struct Sets<'h, H> {
     host: &'h mut H,
-    /// Of the numbers of rows.
+    /// The sets of the numbers of rows.
     sets: UnionFind,
     /// The caller's tags, by number.
     tags: Vec<u64>,

@@ -1,5 +1,5 @@
-//! Skewed rows against brute force: many that share a value, dense areas in which nearly all rows are
-//! connected, in memory and through files.
+//! Skewed rows against brute force: many that share a value, dense areas in which nearly all rows
+//! are connected, in memory and through files.
 
 use super::find::Finder;
 use super::needless::DEEPEST;
@@ -115,7 +115,7 @@ fn components_of_skewed_rows() {
     }
 }
 
-/// What need not be compared counts as done.
+/// Pairs that need not be compared count as done.
 #[test]
 fn progress_of_skewed_rows_reaches_the_end() {
     for transitive in [false, true] {

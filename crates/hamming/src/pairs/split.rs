@@ -1,14 +1,14 @@
 //! How a group of fingerprints is divided: the pigeonholes of [`super::find`]. Pure arithmetic.
 //!
-//! Of two fingerprints that differ in at most b of some bits, cut into b + r blocks, at least r
-//! blocks agree. Let i be the first block that agrees, counting from 0: the pair differs in each of
-//! the blocks before it, at least once each, so it differs in at most b - i of the bits behind it.
-//! That is the same question again, over fewer bits and with a smaller b; r such steps take one
-//! pair through C(b + r, r) possible groups, each with r blocks in common.
+//! If two fingerprints differ in at most b of some bits, which are cut into b + r blocks, they
+//! agree in at least r blocks. Let i be the first block that agrees, counting from 0: the pair
+//! differs in each of the blocks before it, at least once each, so it differs in at most b - i of
+//! the bits behind it. That is the same question again, over fewer bits and with a smaller b; r
+//! such steps take one pair through C(b + r, r) possible groups, each with r blocks in common.
 
 #![forbid(unsafe_code)]
 
-/// What is known of the pairs that are to be found in a group.
+/// What is known of the pairs to be found in a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Task {
     /// Bits in which a pair must agree; the group is not divided by them yet.
@@ -17,7 +17,7 @@ pub struct Task {
     pub open: u64,
     /// Blocks of `open` that do not overlap, in each of which a pair differs.
     pub zone: u64,
-    /// How many these blocks are.
+    /// Number of these blocks.
     pub zone_blocks: u32,
 }
 
@@ -44,12 +44,12 @@ impl Task {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
     pub blocks: Vec<u64>,
-    /// Do the branches keep the task's zone, which the blocks leave out?
+    /// Whether the branches keep the task's zone, which the blocks leave out.
     keeps_zone: bool,
 }
 
 impl Split {
-    /// By these blocks, which must not overlap.
+    /// Creates a split by these blocks, which must not overlap.
     pub fn by(blocks: Vec<u64>) -> Self {
         Split {
             blocks,
@@ -77,13 +77,13 @@ impl Split {
 /// 8 bits: measured with 10 M rows; only their ratio matters.
 const COMPARE: f64 = 0.3;
 const FILE: f64 = 8.0;
-/// What a division takes besides, however few the rows: its possible groups are counted, placed and
+/// Fixed cost of a division, however few the rows: its possible groups are counted, placed and
 /// looked at. Measured with groups of 150 rows.
 const DIVIDE: f64 = 4000.0;
 /// Most divisions in a row that are considered.
 const STEPS: u32 = 6;
 
-/// How many rows a group has, and how many pairs they make.
+/// Number of rows of a group, and of the pairs that they make.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
     rows: f64,
@@ -91,8 +91,8 @@ pub struct Size {
 }
 
 impl Size {
-    /// Of one side, whose rows are paired with each other, or of two, of which the rows of one are
-    /// paired with those of the other.
+    /// The size of a group of one side, whose rows are paired with each other, or of two, of which
+    /// the rows of one are paired with those of the other.
     pub fn from_counts<const N: usize>(counts: [u64; N]) -> Self {
         let counts = counts.map(|count| count as f64);
         let product = counts[0] * counts[N - 1];
@@ -103,7 +103,7 @@ impl Size {
     }
 }
 
-/// How to divide a group; None when comparing all its pairs is as cheap.
+/// Returns how to divide a group; None when comparing all its pairs is as cheap.
 pub fn choose(group: Size, task: Task, radius: u32) -> Option<Split> {
     let everything = COMPARE * group.pairs;
     let fresh = task.open & !task.zone;

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 pub(super) struct TestHost {
     pub(super) transitive: bool,
     pub(super) distinct: bool,
-    /// Do pairs come in the order of their sides?
+    /// Whether pairs come in the order of their sides.
     pub(super) two_sides: bool,
     pub(super) pairs: Vec<(u64, u64, u32)>,
     pub(super) files: usize,
@@ -86,7 +86,7 @@ pub(super) fn search(fingerprints: &[u64], radius: u32, memory: usize, host: &mu
     assert_eq!(seen, rows(fingerprints), "every row is still there");
 }
 
-/// With `memory` bytes; also tells how many files were used.
+/// Searches with `memory` bytes; also returns how many files were used.
 pub(super) fn with_files(
     fingerprints: &[u64],
     radius: u32,
@@ -98,14 +98,14 @@ pub(super) fn with_files(
     (host.pairs, host.files)
 }
 
-/// Searches two sides with `memory` bytes; the rows come in turns. Also tells how many files were
+/// Searches two sides with `memory` bytes; the rows come in turns. Also returns how many files were
 /// used.
 pub(super) fn across(
     sides: [&[u64]; 2],
     radius: u32,
     memory: usize,
 ) -> (Vec<(u64, u64, u32)>, usize) {
-    // What a host asks for of one side does not count.
+    // What a host asks for with one side does not count.
     let mut host = TestHost {
         two_sides: true,
         transitive: true,

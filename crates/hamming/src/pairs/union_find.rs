@@ -13,7 +13,7 @@ impl UnionFind {
         Self::default()
     }
 
-    /// Makes room for so many numbers more.
+    /// Makes room for this many more numbers.
     pub fn reserve(&mut self, more: usize) -> Result<(), std::collections::TryReserveError> {
         self.parent.try_reserve_exact(more)
     }
@@ -38,14 +38,14 @@ impl UnionFind {
         x
     }
 
-    /// Makes two sets one; false when they were.
+    /// Makes two sets one; returns false when they were one already.
     pub fn union(&mut self, a: u32, b: u32) -> bool {
         let (a, b) = (self.find(a), self.find(b));
         self.parent[a.max(b) as usize] = a.min(b);
         a != b
     }
 
-    /// How many numbers there are.
+    /// Returns how many numbers there are.
     pub fn count(&self) -> usize {
         self.parent.len()
     }

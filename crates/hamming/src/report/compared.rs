@@ -1,4 +1,4 @@
-//! What is told of the similarities of some pairs. Pure.
+//! Summary of the similarities of some pairs. Pure.
 
 #![forbid(unsafe_code)]
 
@@ -18,14 +18,14 @@ impl<'k> Compared<'k> {
         self.0.len()
     }
 
-    /// NaN when there are no pairs.
+    /// The mean similarity; NaN when there are no pairs.
     pub fn mean(&self) -> f64 {
         let sum: f64 = self.0.iter().map(|pair| pair.0).sum();
         sum / self.count() as f64
     }
 
-    /// The place of the least similar pair than which so many per cent are not more similar, as
-    /// percentile_disc.
+    /// The place of the least similar pair for which at least `percent` per cent of the pairs are
+    /// not more similar, as percentile_disc.
     fn place(&self, percent: usize) -> usize {
         (self.count() * percent).div_ceil(100).saturating_sub(1)
     }

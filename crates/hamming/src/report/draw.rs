@@ -24,8 +24,8 @@ impl Random {
     }
 }
 
-/// At most so many of the items that are offered, all of them equally likely (Vitter's algorithm R,
-/// 1985).
+/// A limited number of the items that are offered, all of them equally likely (Vitter's algorithm
+/// R, 1985).
 pub struct Reservoir<T> {
     pub items: Vec<T>,
     most: usize,
@@ -41,7 +41,7 @@ impl<T> Reservoir<T> {
         }
     }
 
-    /// How many items were offered.
+    /// Returns how many items were offered.
     pub fn offered(&self) -> u64 {
         self.offered
     }

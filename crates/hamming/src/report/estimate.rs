@@ -1,4 +1,4 @@
-//! How many pairs a relation has, judged by a sample of its rows. Pure.
+//! The number of pairs that a relation has, judged by a sample of its rows. Pure.
 //!
 //! A sampled row is compared with all rows, so its number of partners is known. A pair is the
 //! partner of two rows: N rows with h partners each on average have N h / 2 pairs. The sampled rows
@@ -8,7 +8,7 @@
 //! such sums Fay and Feuer (1997) give bounds by quantiles of gamma distributions that have the
 //! sum's mean and variance, the upper one as if one more row of the largest weight had been drawn.
 //! For a single weight they are the exact bounds of a Poisson count: three rows of one large group
-//! tell no more of it than three pairs do of pairs.
+//! say no more about it than three pairs do about pairs.
 
 #![forbid(unsafe_code)]
 
@@ -78,8 +78,8 @@ mod tests {
         partners
     }
 
-    /// Of so many samples, the share whose interval ends below, and that whose begins above the
-    /// true number.
+    /// Returns the share of samples whose interval ends below the true number, and that of samples
+    /// whose interval begins above it.
     fn misses(partners: &mut [u64], sample: usize, random: &mut Random) -> (f64, f64) {
         const ROUNDS: u32 = 1000;
         let rows = partners.len() as u64;

@@ -11,17 +11,17 @@ use super::estimate::{Estimate, pairs};
 use crate::pairs::compare::{Hit, TILE, Tiles, find};
 use std::collections::TryReserveError;
 
-/// Bytes that an allocation takes besides its own, about.
+/// About how many bytes an allocation takes besides its own.
 const ALLOCATION: usize = 16;
 /// Pairs that are drawn of those at each distance.
 const DRAWN: usize = 200;
 
-/// Why a row is refused.
+/// Reason why a row is refused.
 #[derive(Debug, PartialEq)]
 pub enum Refusal {
     /// The system has no more memory.
     OutOfMemory,
-    /// What is kept would take more bytes than allowed.
+    /// The kept data would take more bytes than allowed.
     TooLarge,
     /// Two rows have the same key.
     SameKey,
@@ -33,7 +33,7 @@ impl From<TryReserveError> for Refusal {
     }
 }
 
-/// How many bytes may still be taken.
+/// Number of bytes that may still be taken.
 struct Memory(usize);
 
 impl Memory {
@@ -77,7 +77,8 @@ pub struct Drawing {
 }
 
 impl Drawing {
-    /// For `sample` rows, which will be compared up to `max_distance`, in `memory` bytes.
+    /// Creates a drawing of `sample` rows, which will be compared up to `max_distance`, in `memory`
+    /// bytes.
     pub fn new(sample: usize, max_distance: u32, memory: usize, random: Random) -> Self {
         let counts = (max_distance as usize + 1) * size_of::<u64>();
         Drawing {
@@ -99,12 +100,12 @@ impl Drawing {
         Ok(())
     }
 
-    /// How many rows were read.
+    /// Returns how many rows were read.
     pub fn read(&self) -> u64 {
         self.rows.offered()
     }
 
-    /// How many of them are in the sample.
+    /// Returns how many of them are in the sample.
     pub fn drawn(&self) -> usize {
         self.rows.items.len()
     }
@@ -154,9 +155,9 @@ pub struct Sample {
     /// The rows that they were drawn from.
     of: u64,
     fingerprints: Vec<u64>,
-    /// Which of them have met themselves.
+    /// Whether each of them has met itself.
     met: Vec<bool>,
-    /// How many rows are at each distance from each of them.
+    /// Number of rows at each distance from each of them.
     partners: Vec<u64>,
     /// Some pairs at each distance.
     pairs: Vec<Reservoir<Pair>>,
@@ -166,7 +167,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// How many rows it was drawn from.
+    /// Returns how many rows it was drawn from.
     pub fn population(&self) -> u64 {
         self.of
     }
@@ -203,14 +204,14 @@ impl Sample {
         Ok(())
     }
 
-    /// Where the row with this key is in the sample.
+    /// Returns where the row with this key is in the sample.
     fn place(&self, key: &[u8]) -> Option<usize> {
         let found = self.rows.binary_search_by(|row| row.key[..].cmp(key));
         found.ok()
     }
 
-    /// Takes note that a sampled row is near a row, which is in the sample itself if it has an `own`
-    /// place there.
+    /// Takes note that a sampled row is near a row, which is in the sample itself if it has an
+    /// `own` place there.
     fn count(
         &mut self,
         sampled: usize,

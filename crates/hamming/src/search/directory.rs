@@ -57,7 +57,7 @@ impl Parent {
 pub struct Parents(Vec<Parent>);
 
 impl Parents {
-    /// Of pages that ascend, the first of which begins at [`Key::MIN`].
+    /// Takes pages that ascend, the first of which begins at [`Key::MIN`].
     pub fn new(pages: Vec<Parent>) -> Parents {
         Parents(pages)
     }
@@ -96,7 +96,7 @@ pub struct Recent(Vec<Cell<i32>>);
 const MOST_PLACES: usize = 3 << 18;
 
 impl Recent {
-    /// For an index of so many blocks, within `limit` bytes.
+    /// Creates the places for an index of `blocks` blocks, within `limit` bytes.
     pub fn new(blocks: u32, limit: usize) -> Recent {
         // The allocator takes large blocks of zeros from the system, which provides the memory
         // when it is touched.
@@ -106,7 +106,8 @@ impl Recent {
         Recent(vec![Cell::new(0); places.max(1)])
     }
 
-    /// Has it as many places as a new one for so many blocks would have, or half of them?
+    /// Returns whether it has as many places as a new one for `blocks` blocks would have, or half
+    /// of them.
     pub fn serves(&self, blocks: u32) -> bool {
         self.0.len() * 2 >= (blocks as usize).min(MOST_PLACES)
     }

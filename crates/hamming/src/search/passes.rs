@@ -1,4 +1,4 @@
-//! In which passes the nearest are searched. Pure: the search and its price both go by it.
+//! The passes in which the nearest are searched. Pure: the search and its price both go by it.
 
 #![forbid(unsafe_code)]
 
@@ -7,14 +7,14 @@ use crate::ball::random_share;
 
 /// Horizon of the first probing pass: near rows cost little to find.
 const NEAR: u32 = 7;
-/// The horizon of the second pass is the least radius within which so many rows are expected, if
+/// The horizon of the second pass is the least radius within which this many rows are expected, if
 /// the rows of the index were uniform.
 const LIKELY_ROWS: f64 = 32.0;
-/// Rings that reading a whole key space completes at once, at least, and widening a block one by
-/// one.
+/// Least number of rings that reading a whole key space completes at once, and that widening a
+/// block completes one by one.
 const RINGS_OF_A_WALK: u32 = 4;
 
-/// Horizons of the probing passes through so many rows, of which none farther than `farthest` is
+/// Horizons of the probing passes through `rows` rows, of which none farther than `farthest` is
 /// wanted. A pass reads again what the pass before it has read, which is about a quarter of all it
 /// reads. A horizon that is too far lets postings through the filter that are not wanted: none does
 /// where the end is near.
@@ -38,8 +38,8 @@ pub fn first_horizon(farthest: u32) -> u32 {
     }
 }
 
-/// What completing ring `ring` by widening a block may cost: reading a whole key space instead
-/// completes some more of those up to `farthest`.
+/// The most that completing ring `ring` by widening a block may cost: reading a whole key space
+/// instead completes some more of those up to `farthest`.
 pub fn most_for_a_ring(counts: &impl KeyCounts, ring: u32, farthest: u32) -> u64 {
     let rings = (farthest + 1)
         .saturating_sub(ring)

@@ -33,12 +33,12 @@ pub fn radii(k: u32) -> Radii {
 
 /// The farthest that a chosen radius goes: 697 keys.
 const MAX_CHOSEN: usize = 3;
-/// What visiting one more leaf costs, and testing one more posting, in tenths of a nanosecond,
+/// The costs of visiting one more leaf and of testing one more posting, in tenths of a nanosecond,
 /// measured in memory. The optimum is flat: half or twice these changes little.
 const VISIT: u64 = 3000;
 const TEST: u64 = 7;
 
-/// What is known of a key space, possibly stale: estimates only.
+/// Estimates about a key space, possibly stale.
 pub trait KeyCounts {
     /// Leaves of the key space of block `b`.
     fn leaves(&self, b: usize) -> u64;
@@ -46,7 +46,7 @@ pub trait KeyCounts {
     fn rows(&self, b: usize, key: u16) -> u64;
 }
 
-/// Evenly spread rows, on so many leaves of each key space.
+/// Evenly spread rows, on this many leaves of each key space.
 pub struct Even {
     pub leaves: u64,
 }
@@ -61,18 +61,19 @@ impl KeyCounts for Even {
     }
 }
 
-/// What reading one key space from end to end costs.
+/// Returns the cost of reading one key space from end to end.
 pub fn walk_cost(counts: &impl KeyCounts) -> u64 {
     counts.leaves(0) * (VISIT + TEST * u64::from(LIKELY_COUNT))
 }
 
-/// What visiting the leaves costs of the keys that are exactly `t` bits away, in block `b`.
+/// Returns the cost of visiting, in block `b`, the leaves of the keys that are exactly `t` bits
+/// away.
 pub fn visits_cost(counts: &impl KeyCounts, b: usize, t: usize) -> u64 {
     SHELLS[t].min(counts.leaves(b)) * VISIT
 }
 
-/// Keys exactly so many bits away from a 16-bit key. Counted once: a search weighs up to thirty
-/// choices of four radii, which took as long as to read a leaf.
+/// Number of keys at each exact distance from a 16-bit key. Counted once: a search weighs up to
+/// thirty choices of four radii, and counting for each would take as long as reading a leaf.
 const SHELLS: [u64; KEY_BITS as usize + 1] = {
     let (mut shells, mut t) = ([1; KEY_BITS as usize + 1], 1);
     while t < shells.len() {
@@ -82,7 +83,7 @@ const SHELLS: [u64; KEY_BITS as usize + 1] = {
     shells
 };
 
-/// What it costs to read, in block `b`, the keys exactly `t` bits away from the query's.
+/// Returns the cost of reading, in block `b`, the keys exactly `t` bits away from the query's.
 pub fn shell_cost(counts: &impl KeyCounts, b: usize, key: u16, t: usize) -> u64 {
     let mut rows = 0;
     for_each_mask(t, |mask| rows += counts.rows(b, key ^ mask));

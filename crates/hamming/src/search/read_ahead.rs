@@ -27,7 +27,7 @@ impl ReadAhead {
         }
     }
 
-    /// A page was visited; was it read from a file?
+    /// Notes that a page was visited, and whether it was read from a file.
     #[inline]
     pub fn note_visit(&self, was_read: bool) {
         match (was_read, self.doubts.get()) {
@@ -37,14 +37,14 @@ impl ReadAhead {
         }
     }
 
-    /// Are pages expected in memory?
+    /// Returns whether pages are expected in memory.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.doubts.get() == 0
     }
 
-    /// How many pages a search asks for beyond the one that it reads next, when it has visited so
-    /// many and the settings allow `most`.
+    /// Returns how many pages a search asks for beyond the one that it reads next, when it has
+    /// visited `visited` pages and the settings allow `most`.
     pub fn window(&self, visited: usize, most: usize) -> usize {
         match self.is_idle() {
             true => 0,

@@ -1,15 +1,15 @@
 //! The scopes of the values in lists, one list for each scope column. Pure.
 //!
-//! The scopes of one list are as many as its hashes. Those of several multiply: the combinations are
-//! worked out where that pays and fits the memory. Until then every scope passes, which is right too, since the
-//! executor compares the columns of every row again.
+//! The scopes of one list are as many as its hashes. Those of several multiply: the combinations
+//! are worked out where that pays and fits the memory. Until then every scope passes, which is
+//! right too, since the executor compares the columns of every row again.
 
 #![forbid(unsafe_code)]
 
 use simhash_base::filed::with_column;
 use std::cell::{Cell, OnceCell};
 
-/// What bounds the work on lists.
+/// Limits of the work on lists.
 pub struct Bounds {
     /// Leaves of a key space.
     pub leaves: u64,
@@ -19,12 +19,13 @@ pub struct Bounds {
     pub pause: fn(),
 }
 
-/// Combinations for each leaf up to which they are worked out at once: that takes a small part of the
-/// time in which a leaf is read, and most leaves of other scopes are then not read.
+/// Combinations for each leaf up to which they are worked out at once: that takes a small part of
+/// the time in which a leaf is read, and most leaves of other scopes are then not read.
 const AT_ONCE: u64 = 16;
 /// Nanoseconds that it takes to work out a combination.
 const COMBINE: u64 = 15;
-/// Nanoseconds for a row of another scope: to fetch it, and to compare it with an element of a list.
+/// Nanoseconds for a row of another scope: to fetch it, and to compare it with an element of a
+/// list.
 const FETCH: u64 = 500;
 const COMPARE: u64 = 2;
 
@@ -38,15 +39,15 @@ pub struct Lists {
     columns: Vec<Vec<u32>>,
     combinations: u64,
     bounds: Bounds,
-    /// The scopes, ascending; None inside where they do not fit the memory. Not known yet: every scope
-    /// passes.
+    /// The scopes, ascending; None where they do not fit the memory. Unset until they are worked
+    /// out: then every scope passes.
     scopes: OnceCell<Option<Vec<u32>>>,
-    /// Rows that passed since the scopes are not known.
+    /// Number of rows that passed because the scopes were not known.
     passed: Cell<u64>,
 }
 
 impl Lists {
-    /// Of hashes that ascend in each column.
+    /// Creates lists from hashes, which must ascend in each column.
     pub fn new(mut columns: Vec<Vec<u32>>, bounds: Bounds) -> Lists {
         let count = |product: u64, hashes: &Vec<u32>| product.saturating_mul(hashes.len() as u64);
         let combinations = columns.iter().fold(1, count);
@@ -75,8 +76,8 @@ impl Lists {
         lists
     }
 
-    /// Works the scopes out when the rows of others have cost as much as that: both together cost at
-    /// most about twice the cheaper way. No page may be locked.
+    /// Works the scopes out when fetching rows of other scopes has cost as much as that would: both
+    /// together cost at most about twice the cheaper way. No page may be locked.
     pub fn work_out_if_due(&self) {
         if self.scopes.get().is_some() {
             return;
@@ -124,7 +125,7 @@ impl Lists {
         Some(&all[from..from + count])
     }
 
-    /// Is a scope known to be one of them?
+    /// Returns whether a scope is known to be one of them.
     pub fn have(&self, scope: u32) -> bool {
         self.known()
             .is_some_and(|all| all.binary_search(&scope).is_ok())

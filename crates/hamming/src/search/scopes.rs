@@ -112,7 +112,7 @@ impl Among {
         self.lists.work_out_if_due();
     }
 
-    /// Is a scope known to be one of the lists'?
+    /// Returns whether a scope is known to be one of the lists'.
     pub fn lists_have(&self, scope: u32) -> bool {
         self.lists.have(scope)
     }
@@ -140,7 +140,7 @@ pub struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// Is the scope of a row, in the range, one of them, as far as they are known?
+    /// Returns whether the scope of a row, in the range, is one of them, as far as they are known.
     #[inline]
     pub fn contains(&self, scope: u32) -> bool {
         let is_listed = match self.listed {

@@ -1,4 +1,4 @@
-//! Who may look into an index. Catalogs alone are read, without a lock: a role without rights is not
+//! Who may look into an index. Only catalogs are read, without a lock: a role without rights is not
 //! to wait for a lock, nor to let others wait behind it.
 
 use pgrx::PgSqlErrorCode::{
@@ -14,12 +14,12 @@ use crate::catalog::table;
 use crate::process::compat;
 use crate::process::error::{raise, report};
 
-/// What an index is opened for.
+/// Purpose for which an index is opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum OpenPurpose {
-    /// By its owner.
+    /// Opened by its owner.
     Verification,
-    /// By a user who may read the table.
+    /// Opened by a user who may read the table.
     Statistics,
 }
 

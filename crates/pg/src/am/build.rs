@@ -28,18 +28,18 @@ impl Build<'_> {
         index: pg_sys::Relation,
         info: *mut pg_sys::IndexInfo,
     ) -> Self {
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         let (table, index) = unsafe { (Rel::from_raw(table), Rel::from_raw(index)) };
         Build { table, index, info }
     }
 
-    /// Is it CREATE INDEX CONCURRENTLY: can the table be written to during the build?
+    /// Returns whether it is CREATE INDEX CONCURRENTLY, during which the table can be written to.
     pub fn is_concurrent(self) -> bool {
         // SAFETY: contract of `from_raw`.
         unsafe { (*self.info).ii_Concurrent }
     }
 
-    /// How many workers the server's settings, the table's size and its options allow.
+    /// Returns how many workers the server's settings, the table's size and its options allow.
     pub fn planned_workers(self) -> usize {
         let (table, index) = (self.table.raw(), self.index.raw());
         // SAFETY: contract of `from_raw`.
@@ -89,7 +89,7 @@ pub unsafe fn scan_share(
     row: RowSink,
 ) -> (f64, bool) {
     let mut row = row;
-    // SAFETY: the caller's word; the callback is given `row` back, which outlives the call.
+    // SAFETY: guaranteed by the caller; the callback is given `row` back, which outlives the call.
     unsafe {
         let info = pg_sys::BuildIndexInfo(index.raw());
         (*info).ii_Concurrent = concurrent;
@@ -119,8 +119,8 @@ pub unsafe fn scan_visible(
     row: RowSink,
 ) {
     let mut row = row;
-    // SAFETY: the caller's word. As CREATE INDEX CONCURRENTLY does it: with an MVCC snapshot, and
-    // no constraint checked again. The scan is ended by the server's build scan.
+    // SAFETY: guaranteed by the caller. As CREATE INDEX CONCURRENTLY does it: with an MVCC
+    // snapshot, and no constraint checked again. The scan is ended by the server's build scan.
     unsafe {
         let scan =
             pg_sys::table_beginscan_strat(table, snapshot, 0, std::ptr::null_mut(), true, true);

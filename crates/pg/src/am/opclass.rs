@@ -4,7 +4,7 @@ use crate::process::encoding::name_to_utf8;
 use pgrx::pg_sys;
 use std::ffi::CStr;
 
-/// What an operator of a family is for.
+/// Purpose of an operator of a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperatorPurpose {
     Search,
@@ -37,7 +37,7 @@ pub struct FamilyFunction {
     pub left: pg_sys::Oid,
     pub right: pg_sys::Oid,
     pub arguments: usize,
-    /// Can the function be given a value of the type `left` as it is?
+    /// Whether the function can be given a value of the type `left` as it is.
     pub takes_type: bool,
     pub result: pg_sys::Oid,
 }
@@ -89,7 +89,8 @@ pub fn read(class: pg_sys::Oid) -> OperatorClass {
 /// `cache` must be a syscache whose first key is an operator family.
 unsafe fn members(cache: i32, family: pg_sys::Oid, mut each: impl FnMut(pg_sys::HeapTuple)) {
     let zero = pg_sys::Datum::from(0usize);
-    // SAFETY: the caller's word; a list has `n_members` members, pinned until it is released.
+    // SAFETY: guaranteed by the caller; a list has `n_members` members, pinned until it is
+    // released.
     unsafe {
         let list = pg_sys::SearchSysCacheList(cache, 1, pg_sys::Datum::from(family), zero, zero);
         let n = (*list).n_members as usize;
@@ -100,13 +101,13 @@ unsafe fn members(cache: i32, family: pg_sys::Oid, mut each: impl FnMut(pg_sys::
     }
 }
 
-/// Is the first argument of a function of this type, or of one with the same representation? The
-/// server's own classes hash dates as integers, for example.
+/// Returns whether the first argument of a function is of this type, or of one with the same
+/// representation. The server's own classes hash dates as integers, for example.
 ///
 /// # Safety
 /// The function must exist.
 unsafe fn takes_type(function: pg_sys::Oid, given: pg_sys::Oid) -> bool {
-    // SAFETY: the caller's word; syscache look-ups, and a copy of the argument types.
+    // SAFETY: guaranteed by the caller; syscache look-ups, and a copy of the argument types.
     unsafe {
         let (mut types, mut count) = (std::ptr::null_mut(), 0);
         pg_sys::get_func_signature(function, &mut types, &mut count);

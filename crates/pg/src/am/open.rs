@@ -28,7 +28,8 @@ impl OpenIndex {
     pub fn new(oid: pg_sys::Oid, am: &CStr, purpose: OpenPurpose) -> OpenIndex {
         let table_oid = table_of_index(oid, am, purpose);
         // SAFETY: locks table before index, as the server does; both are closed by `drop` or, after
-        // an ERROR, by the server. Null stands for a relation that was dropped before it was locked.
+        // an ERROR, by the server. Null stands for a relation that was dropped before it was
+        // locked.
         unsafe {
             let table = pg_sys::try_table_open(table_oid, LOCK);
             // While the lock was awaited, rights may have been revoked.

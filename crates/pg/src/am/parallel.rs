@@ -132,10 +132,10 @@ pub struct Leader<'r, B> {
     member: Member<'r, B>,
 }
 
-/// What the scan of the table found, all participants together.
+/// Result of the scan of the table, all participants together.
 pub struct Scanned {
     pub table_rows: f64,
-    /// Must older transactions not use the index?
+    /// Whether older transactions must not use the index.
     pub broken_hot_chain: bool,
 }
 
@@ -245,9 +245,9 @@ impl<'r, B: Sync + 'r> Leader<'r, B> {
 }
 
 /// # Safety
-/// Context and snapshot (null, or registered) must be live, and not be used any more.
+/// Context and snapshot (null, or registered) must be live, and must not be used afterwards.
 unsafe fn end(context: *mut pg_sys::ParallelContext, snapshot: pg_sys::Snapshot) {
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if !snapshot.is_null() {
             pg_sys::UnregisterSnapshot(snapshot);

@@ -17,7 +17,7 @@ pub mod part {
     pub const COUNT: usize = 5;
 }
 
-/// What all participants share. `B` must mean the same in every process: no pointers.
+/// Data that all participants share. `B` must mean the same in every process: no pointers.
 #[repr(C)]
 pub struct Common<B> {
     pub table: pg_sys::Oid,
@@ -68,7 +68,7 @@ impl Sizes {
     /// # Safety
     /// The snapshot must be valid.
     pub unsafe fn for_workers<B>(table: Rel, snapshot: pg_sys::Snapshot, workers: usize) -> Sizes {
-        // SAFETY: the caller's word; the query's text is NUL-terminated.
+        // SAFETY: guaranteed by the caller; the query's text is NUL-terminated.
         let (scan, query) = unsafe {
             (
                 pg_sys::table_parallelscan_estimate(table.raw(), snapshot),
@@ -112,7 +112,7 @@ fn query_text() -> *const c_char {
 /// # Safety
 /// The context's shared memory must be initialised, and estimated for this part.
 unsafe fn allocate(context: *mut pg_sys::ParallelContext, key: u64, bytes: usize) -> *mut c_void {
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let place = pg_sys::shm_toc_allocate((*context).toc, bytes);
         place.cast::<u8>().write_bytes(0, bytes);
@@ -131,7 +131,7 @@ pub unsafe fn fill<B>(
     sizes: &Sizes,
     common: Common<B>,
 ) -> (*mut Common<B>, pg_sys::ParallelTableScanDesc) {
-    // SAFETY: the caller's word: each part has room for what is written to it.
+    // SAFETY: guaranteed by the caller: each part has room for what is written to it.
     unsafe {
         let place = allocate(context, part::COMMON, sizes.common).cast::<Common<B>>();
         place.write(common);

@@ -66,7 +66,7 @@ impl RowAddresses {
         tid.block < self.blocks && tid.offset != 0 && tid.offset <= self.last_offset
     }
 
-    /// Can a row of the index's table be at this address?
+    /// Returns whether a row of the index's table can be at this address.
     #[inline]
     pub fn admit(&mut self, index: Rel, tid: Tid) -> bool {
         self.hold(tid)

@@ -9,7 +9,7 @@ use pgrx::pg_sys;
 use simhash_base::filed::Filed;
 use simhash_base::tid::Tid;
 
-/// What a snapshot sees at an address.
+/// The row that a snapshot sees at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VisibleRow {
     /// Nothing.
@@ -57,8 +57,8 @@ impl<'o> RowReader<'o> {
         }
     }
 
-    /// What the snapshot sees at an address, which must be one that the table can have. The address
-    /// is that of a HOT chain; the row is its visible version, if there is one.
+    /// Returns what the snapshot sees at an address, which must be one that the table can have. The
+    /// address is that of a HOT chain; the row is its visible version, if there is one.
     pub fn row(&mut self, tid: Tid) -> VisibleRow {
         let mut tid = tid_to(tid);
         let mut again = false;

@@ -9,13 +9,13 @@ use pgrx::pg_sys;
 use simhash_base::tid::Tid;
 use std::marker::PhantomData;
 
-/// From the server's item pointer.
+/// Converts from the server's item pointer.
 pub fn tid_from(raw: pg_sys::ItemPointerData) -> Tid {
     let (block, offset) = pgrx::itemptr::item_pointer_get_both(raw);
     Tid { block, offset }
 }
 
-/// To the server's item pointer.
+/// Converts to the server's item pointer.
 pub fn tid_to(tid: Tid) -> pg_sys::ItemPointerData {
     let mut raw = pg_sys::ItemPointerData::default();
     pgrx::itemptr::item_pointer_set_all(&mut raw, tid.block, tid.offset);
@@ -132,7 +132,7 @@ pub struct OrderBy {
     pub centre: Option<pg_sys::Datum>,
 }
 
-/// What the executor has to look at again on a row that a scan returns.
+/// Tests that the executor has to repeat on a row that a scan returns.
 #[derive(Clone, Copy, Default)]
 pub struct Recheck {
     /// The conditions: some rows may not meet them.
@@ -156,7 +156,7 @@ impl<'s> Scan<'s> {
     /// # Safety
     /// `raw` must be the live scan that the server passes to a callback.
     pub unsafe fn from_raw(raw: pg_sys::IndexScanDesc) -> Scan<'s> {
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         let raw = unsafe { &mut *raw };
         Scan { raw }
     }
@@ -200,7 +200,7 @@ impl<'s> Scan<'s> {
     /// Drops the private state (amendscan).
     ///
     /// # Safety
-    /// `T` must be its type, and the state not be used any more.
+    /// `T` must be its type, and the state must not be used afterwards.
     pub unsafe fn end<T>(self) {
         // SAFETY: set by `begin`; deleting the context drops what was tied to it.
         unsafe { pg_sys::MemoryContextDelete((*self.raw.opaque.cast::<Private<T>>()).context) };
@@ -230,7 +230,7 @@ impl<'s> Scan<'s> {
         order_bys: pg_sys::ScanKey,
         norder_bys: i32,
     ) {
-        // SAFETY: the caller's word; the scan's own arrays were made for these numbers.
+        // SAFETY: guaranteed by the caller; the scan's own arrays were made for these numbers.
         unsafe {
             if !keys.is_null() && nkeys > 0 {
                 std::ptr::copy(keys, self.raw.keyData, nkeys as usize);
@@ -259,7 +259,7 @@ impl<'s> Scan<'s> {
         let n = self.raw.numberOfOrderBys.max(0) as usize;
         let keys = self.raw.orderByData;
         (0..n).map(move |i| {
-            // SAFETY: the scan has so many order-by keys.
+            // SAFETY: the scan has this many order-by keys.
             let key = unsafe { &*keys.add(i) };
             OrderBy {
                 column: key.sk_attno as usize - 1,
@@ -286,8 +286,8 @@ impl<'s> Scan<'s> {
         }
     }
 
-    /// Is the snapshot an MVCC one? It does not see a row that has taken the place of one that
-    /// VACUUM removed during the scan; other snapshots may.
+    /// Returns whether the snapshot is an MVCC one. Such a snapshot does not see a row that has
+    /// taken the place of one that VACUUM removed during the scan; other snapshots may.
     pub fn snapshot_is_mvcc(&self) -> bool {
         let snapshot = self.raw.xs_snapshot;
         // SAFETY: the snapshot, if there is one, lives during the scan.
@@ -298,8 +298,8 @@ impl<'s> Scan<'s> {
             )
     }
 
-    /// Hands a row to the executor; `distance` is the value of the first ordering operator, None for
-    /// NULL. Further ones are given as 0, the least distance.
+    /// Hands a row to the executor; `distance` is the value of the first ordering operator, None
+    /// for NULL. Further ones are given as 0, the least distance.
     pub fn set_row(
         &mut self,
         tid: Tid,

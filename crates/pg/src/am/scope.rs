@@ -10,13 +10,13 @@ use simhash_base::filed::{Filed, NO_SCOPE, scope_of};
 /// Number of the support function that hashes a value, as in sql/.
 pub const HASH: u16 = 1;
 
-/// What an index files for these values of its columns.
+/// Returns what an index files for these values of its columns.
 ///
 /// # Safety
 /// The index must be open, and the arrays have an element for each of its key columns.
 pub unsafe fn filed(index: Rel, values: *const pg_sys::Datum, nulls: *const bool) -> Filed {
-    // SAFETY: the caller's word; values of types that are passed by reference are detoasted by
-    // their hash functions.
+    // SAFETY: guaranteed by the caller; values of types that are passed by reference are detoasted
+    // by their hash functions.
     unsafe {
         let last = index.key_columns() - 1;
         if last == 0 {
@@ -38,7 +38,7 @@ pub unsafe fn filed(index: Rel, values: *const pg_sys::Datum, nulls: *const bool
 /// # Safety
 /// The index must be open and have that column, and the value be of the type of its operator class.
 unsafe fn hash(index: Rel, column: usize, value: pg_sys::Datum) -> u32 {
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         hash_by(
             class_function(index, column),
@@ -54,7 +54,8 @@ unsafe fn hash(index: Rel, column: usize, value: pg_sys::Datum) -> u32 {
 /// The index must be open and have that column.
 unsafe fn class_function(index: Rel, column: usize) -> *mut pg_sys::FmgrInfo {
     let number = column as pg_sys::AttrNumber + 1;
-    // SAFETY: the caller's word. The server raises an ERROR if the class has no such function.
+    // SAFETY: guaranteed by the caller. The server raises an ERROR if the class has no such
+    // function.
     unsafe { pg_sys::index_getprocinfo(index.raw(), number, HASH) }
 }
 
@@ -65,7 +66,7 @@ unsafe fn hash_by(
     collation: pg_sys::Oid,
     value: pg_sys::Datum,
 ) -> u32 {
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     unsafe { pg_sys::FunctionCall1Coll(function, collation, value).value() as u32 }
 }
 
@@ -81,7 +82,8 @@ enum Function {
 }
 
 impl ConditionHash {
-    /// For values of `value_type`; with an invalid one, of the type of the column's operator class.
+    /// Makes the hash for values of `value_type`; if that is invalid, for those of the type of the
+    /// column's operator class.
     ///
     /// # Safety
     /// The index must be open and have that column.
@@ -93,7 +95,7 @@ impl ConditionHash {
         let is_of_class =
             value_type == pg_sys::Oid::INVALID || value_type == index.operator_class_type(column);
         let function = match is_of_class {
-            // SAFETY: the caller's word.
+            // SAFETY: guaranteed by the caller.
             true => Function::OfClass(unsafe { class_function(index, column) }),
             false => Function::OfFamily(family_function(index.operator_family(column), value_type)),
         };
@@ -104,14 +106,14 @@ impl ConditionHash {
     }
 
     /// # Safety
-    /// The value must be of the type for which this was made, the index still be open, and the memory
-    /// context still be there.
+    /// The value must be of the type for which this was made, the index still be open, and the
+    /// memory context still be there.
     pub unsafe fn of_value(&mut self, value: pg_sys::Datum) -> u32 {
         let function = match &mut self.function {
             Function::OfClass(function) => *function,
             Function::OfFamily(function) => function,
         };
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe { hash_by(function, self.collation, value) }
     }
 }

@@ -17,7 +17,7 @@ impl<'v> Vacuum<'v> {
     /// # Safety
     /// `info` must be what the server passes to ambulkdelete or amvacuumcleanup.
     pub unsafe fn from_raw(info: *mut pg_sys::IndexVacuumInfo) -> Vacuum<'v> {
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         let info = unsafe { &*info };
         Vacuum { info }
     }
@@ -27,7 +27,7 @@ impl<'v> Vacuum<'v> {
         unsafe { Rel::from_raw(self.info.index) }
     }
 
-    /// Is it a call from ANALYZE?
+    /// Returns whether it is a call from ANALYZE.
     pub fn analyze_only(&self) -> bool {
         self.info.analyze_only
     }
@@ -37,10 +37,10 @@ impl<'v> Vacuum<'v> {
         (!self.info.estimated_count).then_some(self.info.num_heap_tuples)
     }
 
-    /// Is it the validation phase of CREATE INDEX or REINDEX CONCURRENTLY, which collects the rows
-    /// in the new index and removes none? Only that command asks for progress reports. If VACUUM
-    /// should do so one day, a valid index would still be vacuumed as a whole, and one that is not
-    /// valid is never searched.
+    /// Returns whether it is the validation phase of CREATE INDEX or REINDEX CONCURRENTLY, which
+    /// collects the rows in the new index and removes none. Only that command asks for progress
+    /// reports. If VACUUM should do so one day, a valid index would still be vacuumed as a whole,
+    /// and one that is not valid is never searched.
     pub fn is_validation(&self) -> bool {
         self.info.report_progress && !self.index().is_valid()
     }
@@ -76,7 +76,8 @@ impl DeadRows {
         callback.map(|callback| DeadRows { callback, state })
     }
 
-    /// Which of these rows are to be removed. One guard for all calls: it costs more than the test.
+    /// Returns which of these rows are to be removed. One guard for all calls: it costs more than
+    /// the test.
     pub fn among(&self, tids: &[Tid]) -> Vec<bool> {
         let mut raw: Vec<_> = tids.iter().map(|tid| tid_to(*tid)).collect();
         let mut dead = vec![false; raw.len()];
@@ -102,7 +103,8 @@ impl DeadRows {
 pub unsafe fn stats_or_new<'v>(
     stats: *mut pg_sys::IndexBulkDeleteResult,
 ) -> &'v mut pg_sys::IndexBulkDeleteResult {
-    // SAFETY: palloc0 gives a zeroed struct, or raises an ERROR; otherwise the caller's word.
+    // SAFETY: palloc0 gives a zeroed struct, or raises an ERROR; otherwise guaranteed by the
+    // caller.
     unsafe {
         let size = size_of::<pg_sys::IndexBulkDeleteResult>();
         let place = if stats.is_null() {

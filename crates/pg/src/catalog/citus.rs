@@ -1,10 +1,10 @@
 //! What Citus says of tables where its extension is installed: of which table a relation is a
 //! shard, and how that one is distributed. Its catalogs are in pg_catalog, on every node.
 //!
-//! Rows are read that other transactions have not committed yet, also those of the server's catalogs
-//! that describe the table. create_distributed_table fills the shards over connections of which one
-//! at most sees the table that it has made on their node. Citus hides shards from queries of pg_class,
-//! but not from the system caches.
+//! Reads also rows that other transactions have not committed yet, those of the server's catalogs
+//! that describe the table among them. create_distributed_table fills the shards over connections
+//! at most one of which sees the table that it has made on their node. Citus hides shards from
+//! queries of pg_class, but not from the system caches.
 
 use std::ffi::CStr;
 
@@ -22,17 +22,17 @@ const SHARDS: &CStr = c"pg_dist_shard";
 const TABLES: &CStr = c"pg_dist_partition";
 const NODES: &CStr = c"pg_dist_node";
 
-/// How the names begin under which Citus connects to run its part of a statement, or a statement for
-/// the user, or to move shards.
+/// Prefixes of the application names under which Citus connects to run its part of a statement, or
+/// a statement for the user, or to move shards.
 const CITUS: [&[u8]; 3] = [b"citus_internal", b"citus_run_command", b"citus_rebalancer"];
 
 /// A row of pg_dist_partition.
 pub struct Distribution {
-    /// How rows are distributed: `partmethod`.
+    /// Method by which rows are distributed: `partmethod`.
     pub method: u8,
-    /// How copies are kept alike: `repmodel`.
+    /// Method by which copies are kept alike: `repmodel`.
     pub replication: u8,
-    /// With which tables its shards are together: `colocationid`.
+    /// Number of the group of tables whose shards are together: `colocationid`.
     pub group: i64,
     /// The column by which rows are distributed.
     pub column: Option<String>,
@@ -78,7 +78,7 @@ fn name_of(value: Value<'_>) -> String {
     name_to_utf8(&bytes[..end.unwrap_or(bytes.len())]).into_owned()
 }
 
-/// How Citus divides a table; None for one that it does not know.
+/// Returns how Citus divides a table; None for one that it does not know.
 pub fn distribution(table: Oid) -> Option<Distribution> {
     let key = [("logicalrelid", Value::from(table))];
     let columns = [
@@ -104,14 +104,14 @@ pub fn distribution(table: Oid) -> Option<Distribution> {
     )
 }
 
-/// Is it a table of Citus, whose rows are in its shards, and not in itself?
+/// Returns whether it is a table of Citus, whose rows are in its shards, and not in itself.
 pub fn is_distributed(table: Oid) -> bool {
     let key = [("logicalrelid", Value::from(table))];
     row(TABLES, None, key, [], |[]| ()).is_some()
 }
 
-/// Does Citus run a statement for another node here, although this node has no metadata? It has shards
-/// then, and does not know them.
+/// Returns whether Citus runs a statement for another node here, although this node has no
+/// metadata. It has shards then, and does not know them.
 pub fn lacks_metadata() -> bool {
     // SAFETY: a setting of the session, a zero-terminated string or null.
     let name = unsafe {
@@ -145,9 +145,9 @@ fn column_of(table: Oid, key: Value<'_>) -> Option<String> {
     })?
 }
 
-/// Reads from the first row of a catalog that has the values of `key` in these columns, which are those
-/// of the index in its order if there is one: `columns`, of these types. None without such a row, and
-/// without Citus.
+/// Reads `columns`, of these types, from the first row of a catalog that has the values of `key` in
+/// its columns, which are those of the index, in its order, if there is one. None without such a
+/// row, and without Citus.
 fn row<R, const N: usize, const M: usize>(
     catalog: &CStr,
     index: Option<u32>,

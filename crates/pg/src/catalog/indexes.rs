@@ -8,16 +8,16 @@ use super::table_name::identifier;
 
 struct Index {
     oid: Oid,
-    /// May queries use it?
+    /// Whether queries may use it.
     valid: bool,
     /// The columns' numbers, 0 for an expression.
     keys: Vec<i16>,
     access_method: Oid,
     primary: bool,
     unique: bool,
-    /// Has the first column in the index the collation that it has in the table?
+    /// Whether the first column has the same collation in the index as in the table.
     usual_collation: bool,
-    /// Is uniqueness checked when a row is stored (the constraint is not deferrable)?
+    /// Whether uniqueness is checked when a row is stored (the constraint is not deferrable).
     immediate: bool,
     partial: bool,
 }
@@ -96,15 +96,15 @@ impl Opened {
         }
     }
 
-    /// Do tables other than partitions inherit from it?
+    /// Returns whether tables other than partitions inherit from it.
     pub fn has_inheritors(&self) -> bool {
         // SAFETY: the relation is open.
         let form = unsafe { &*(*self.0).rd_rel };
         form.relhassubclass && form.relkind as u8 != pg_sys::RELKIND_PARTITIONED_TABLE
     }
 
-    /// None when no index makes the column unique by itself; else, whether all that do check at
-    /// once (are not deferrable), as ON CONFLICT (column) requires.
+    /// Returns None when no index makes the column unique by itself; else, whether all that do
+    /// check at once (are not deferrable), as ON CONFLICT (column) requires.
     pub fn uniqueness(&self, column: i16) -> Option<bool> {
         self.indexes()
             .filter(|index| index.unique && !index.partial && index.keys == [column])
@@ -114,8 +114,8 @@ impl Opened {
 }
 
 impl Opened {
-    /// Does a unique index find the row that has a value in this column, by the equality of the
-    /// column's own collation?
+    /// Returns whether a unique index finds the row that has a value in this column, by the
+    /// equality of the column's own collation.
     pub fn finds_one(&self, column: i16) -> bool {
         self.indexes().any(|index| {
             index.unique && !index.partial && index.keys == [column] && index.usual_collation
@@ -126,10 +126,10 @@ impl Opened {
 /// The collation of an index's first column.
 ///
 /// # Safety
-/// A row of pg_index.
+/// `row` must be a row of pg_index.
 unsafe fn first_collation(row: pg_sys::HeapTuple) -> Oid {
     let mut null = false;
-    // SAFETY: the caller's word; the column is never null, and has an element for each key.
+    // SAFETY: guaranteed by the caller; the column is never null, and has an element for each key.
     unsafe {
         let cache = pg_sys::SysCacheIdentifier::INDEXRELID as i32;
         let attribute = pg_sys::Anum_pg_index_indcollation as i16;
@@ -170,7 +170,7 @@ pub fn primary_key(table: Oid) -> Option<String> {
     unsafe { string(pg_sys::get_attname(table, number, true)) }
 }
 
-/// Which index serves a query.
+/// The query that an index is to serve.
 pub struct Serving<'a> {
     pub access_method: &'a str,
     /// Its last column.
@@ -213,7 +213,7 @@ pub fn serving_index(table: Oid, query: &Serving<'_>) -> Option<ServingIndex> {
         })
 }
 
-/// Is it an index of a partitioned table, which has no pages of its own?
+/// Returns whether it is an index of a partitioned table, which has no pages of its own.
 pub fn is_partitioned_index(index: Oid) -> bool {
     // SAFETY: a syscache look-up.
     let kind = unsafe { pg_sys::get_rel_relkind(index) } as u8;

@@ -7,7 +7,7 @@ use std::rc::{Rc, Weak};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-/// Is current until one of the watched tables or types, or any schema, operator or collation, was
+/// Stays true until one of the watched tables or types, or any schema, operator or collation, was
 /// altered or may have been.
 pub struct Current(Rc<Cell<bool>>);
 

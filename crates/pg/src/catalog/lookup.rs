@@ -9,7 +9,7 @@ use pgrx::pg_sys::Oid;
 /// The exported symbol behind a SQL function of this library.
 pub type SqlFunction = unsafe extern "C-unwind" fn(pg_sys::FunctionCallInfo) -> pg_sys::Datum;
 
-/// Is `support` the planner support function of the SQL function `function`?
+/// Returns whether `support` is the planner support function of the SQL function `function`.
 ///
 /// Compares the address of the loaded symbol, not an OID from an earlier look-up, so the answer is
 /// right even after the extension was dropped and created again, moved or renamed.
@@ -21,7 +21,8 @@ pub fn has_support_function(function: Oid, support: SqlFunction) -> bool {
     }
 }
 
-/// Is this exported symbol behind a SQL function? Compares addresses, as [`has_support_function`].
+/// Returns whether this exported symbol is behind a SQL function. Compares addresses, as
+/// [`has_support_function`].
 pub fn is_symbol(function: Oid, symbol: SqlFunction) -> bool {
     let symbol = symbol as *const ();
     let mut finfo = pg_sys::FmgrInfo::default();
@@ -132,7 +133,7 @@ unsafe fn cached_oid(
 ) -> Option<Oid> {
     let key = |i| keys.get(i).copied().unwrap_or(pg_sys::Datum::null());
     let column = column as pg_sys::AttrNumber;
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     let found =
         unsafe { pg_sys::GetSysCacheOid(cache as i32, column, key(0), key(1), key(2), key(3)) };
     (found != Oid::INVALID).then_some(found)
@@ -164,12 +165,12 @@ pub fn family_operator(family: Oid, left: Oid, right: Oid, strategy: i16) -> Opt
     (operator != Oid::INVALID).then_some(operator)
 }
 
-/// Does the access method belong to an extension? Those of the system have fixed OIDs.
+/// Returns whether the access method belongs to an extension. The system's own have fixed OIDs.
 pub fn is_extension_access_method(access_method: Oid) -> bool {
     access_method.to_u32() >= pg_sys::FirstNormalObjectId
 }
 
-/// Does the access method have this name?
+/// Returns whether the access method has this name.
 pub fn is_access_method(access_method: Oid, name: &CStr) -> bool {
     // SAFETY: a syscache look-up; the result is null or a zero-terminated copy.
     unsafe {

@@ -1,7 +1,7 @@
 //! What the catalogs say of an open [`relation`], of a [`table`] and its columns, of its
-//! [`indexes`], of a [`table_name`] that a user wrote, of functions, operators and types ([`lookup`]) and of what the
-//! user may do ([`privilege`]); [`invalidation`] tells when that changed. [`citus`] reads the
-//! catalogs of that extension. What must not live here: queries.
+//! [`indexes`], of a [`table_name`] that a user wrote, of functions, operators and types
+//! ([`lookup`]) and of what the user may do ([`privilege`]); [`invalidation`] tells when that
+//! changed. [`citus`] reads the catalogs of that extension. What must not live here: queries.
 
 pub mod citus;
 pub mod indexes;

@@ -14,8 +14,8 @@ pub fn current_user() -> Oid {
     unsafe { pg_sys::GetUserId() }
 }
 
-/// Has the current user this privilege on the table, or else on each of these columns?
-/// Without columns: on the table.
+/// Returns whether the current user has this privilege on the table, or else on each of these
+/// columns. Without columns: on the table.
 pub fn may(table: Oid, right: AclMode, columns: &[i16]) -> bool {
     // SAFETY: catalog look-ups.
     unsafe {
@@ -29,7 +29,7 @@ pub fn may(table: Oid, right: AclMode, columns: &[i16]) -> bool {
     }
 }
 
-/// Does row security decide which rows of the table the current user sees?
+/// Returns whether row security decides which rows of the table the current user sees.
 pub fn has_row_security(table: Oid) -> bool {
     // SAFETY: catalog look-ups; no ERROR is asked for.
     let applies = unsafe { pg_sys::check_enable_rls(table, Oid::INVALID, true) };

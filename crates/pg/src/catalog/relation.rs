@@ -61,15 +61,15 @@ impl<'a> Rel<'a> {
         }
     }
 
-    /// May queries use the index? (pg_index.indisvalid)
+    /// Returns whether queries may use the index (pg_index.indisvalid).
     pub fn is_valid(self) -> bool {
-        // SAFETY: of an open index, rd_index is its row of pg_index; of another relation null.
+        // SAFETY: rd_index of an open index is its row of pg_index; of another relation it is null.
         unsafe { self.data().rd_index.as_ref() }.is_some_and(|row| row.indisvalid)
     }
 
     /// Key columns of an index: the scope columns and, as the last one, the fingerprint.
     pub fn key_columns(self) -> usize {
-        // SAFETY: of an open index, rd_index is its row of pg_index; of another relation null.
+        // SAFETY: rd_index of an open index is its row of pg_index; of another relation it is null.
         let row = unsafe { self.data().rd_index.as_ref() };
         row.map_or(1, |row| row.indnkeyatts as usize)
     }
@@ -107,26 +107,26 @@ impl<'a> Rel<'a> {
 
     /// The table of an index.
     pub fn table_oid(self) -> pg_sys::Oid {
-        // SAFETY: of an open index, rd_index is its row of pg_index; of another relation null.
+        // SAFETY: rd_index of an open index is its row of pg_index; of another relation it is null.
         unsafe { self.data().rd_index.as_ref() }.map_or(pg_sys::Oid::INVALID, |row| row.indrelid)
     }
 
-    /// Is the relation a temporary one of this session?
+    /// Returns whether the relation is a temporary one of this session.
     pub fn is_own_temporary(self) -> bool {
         self.is_temporary() && self.data().rd_islocaltemp
     }
 
-    /// Is the relation a temporary one?
+    /// Returns whether the relation is a temporary one.
     pub fn is_temporary(self) -> bool {
         self.class().relpersistence as u8 == pg_sys::RELPERSISTENCE_TEMP
     }
 
-    /// Is the relation neither temporary nor unlogged?
+    /// Returns whether the relation is neither temporary nor unlogged.
     pub fn is_permanent(self) -> bool {
         self.class().relpersistence as u8 == pg_sys::RELPERSISTENCE_PERMANENT
     }
 
-    /// Must changes be logged? (The macro RelationNeedsWAL.)
+    /// Returns whether changes must be logged (the macro RelationNeedsWAL).
     pub fn needs_wal(self) -> bool {
         // SAFETY: wal_level is a plain int that only the postmaster changes.
         let skips_new_files =
@@ -156,8 +156,8 @@ impl<'a> Rel<'a> {
         }
     }
 
-    /// How many pages of this relation the server may ask of the operating system at a time, ahead
-    /// of reading them: effective_io_concurrency, or the tablespace's own setting.
+    /// Returns how many pages of this relation the server may ask of the operating system at a
+    /// time, ahead of reading them: effective_io_concurrency, or the tablespace's own setting.
     pub fn io_concurrency(self) -> usize {
         // SAFETY: a look-up in the server's table of tablespaces.
         let pages = unsafe { pg_sys::get_tablespace_io_concurrency(self.class().reltablespace) };

@@ -16,9 +16,9 @@ use crate::sql::value::{Storage, Value};
 pub struct Column {
     number: i16,
     pub generated: bool,
-    /// Is it generated whenever it is read? Then no row has a value of it.
+    /// Whether it is generated whenever it is read. Then no row has a value of it.
     pub computed_on_read: bool,
-    /// Is it an identity column that takes no value unless the command says OVERRIDING?
+    /// Whether it is an identity column that takes no value unless the command says OVERRIDING.
     pub always_identity: bool,
     pub storage: Storage,
     base: Modified,
@@ -33,7 +33,7 @@ pub struct Modified {
 }
 
 impl Modified {
-    /// Can a value of this type be stored in a column of the other one unchanged?
+    /// Returns whether a value of this type can be stored unchanged in a column of the other one.
     pub fn fits(self, other: Self) -> bool {
         self.type_id == other.type_id && [-1, self.modifier].contains(&other.modifier)
     }
@@ -120,8 +120,8 @@ pub fn column(table: Rel<'_>, name: &str) -> Option<Column> {
     columns(table).find_map(|(found, column)| (found == name).then_some(column))
 }
 
-/// SQLSTATE and message of the ERROR that [`column`] finds no column of that name; `what` it is to
-/// stand for.
+/// Returns SQLSTATE and message of the ERROR for a table in which [`column`] finds no column of
+/// that name; `what` says what the column is to stand for.
 pub fn no_column(table: Rel<'_>, name: &str, what: &str) -> (PgSqlErrorCode, String) {
     let relation = table.name();
     match is_system_column(table, name) {
@@ -152,7 +152,7 @@ pub fn quoted(name: &str) -> String {
 /// # Safety
 /// `text` must be null or a zero-terminated string.
 pub(super) unsafe fn string(text: *const c_char) -> Option<String> {
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     (!text.is_null()).then(|| unsafe { name_to_utf8(CStr::from_ptr(text).to_bytes()).into_owned() })
 }
 
@@ -217,27 +217,27 @@ pub fn qualified_type_name(type_id: Oid) -> String {
     .unwrap_or_default()
 }
 
-/// Is there an implicit cast from one type to the other?
+/// Returns whether there is an implicit cast from one type to the other.
 pub fn casts_implicitly(from: Oid, to: Oid) -> bool {
     // SAFETY: catalog look-ups; two arrays of one type each.
     unsafe { pg_sys::can_coerce_type(1, &from, &to, pg_sys::CoercionContext::COERCION_IMPLICIT) }
 }
 
-/// Is it a table that keeps its rows itself?
+/// Returns whether it is a table that keeps its rows itself.
 pub fn is_plain(table: Rel<'_>) -> bool {
     // SAFETY: an open relation has its row of pg_class.
     unsafe { (*(*table.raw()).rd_rel).relkind == pg_sys::RELKIND_RELATION as i8 }
 }
 
-/// Has it rows of its own that a scan finds: is it a plain table, or a materialized view that is
-/// filled?
+/// Returns whether it has rows of its own that a scan finds: it is a plain table, or a materialized
+/// view that is filled.
 pub fn is_scannable(table: Rel<'_>) -> bool {
     // SAFETY: an open relation has its row of pg_class.
     let class = unsafe { &*(*table.raw()).rd_rel };
     is_plain(table) || class.relkind as u8 == pg_sys::RELKIND_MATVIEW && class.relispopulated
 }
 
-/// May several processes scan it?
+/// Returns whether several processes may scan it.
 pub fn allows_shared_scan(table: Rel<'_>) -> bool {
     if !is_scannable(table) || table.is_temporary() {
         return false;
@@ -247,13 +247,13 @@ pub fn allows_shared_scan(table: Rel<'_>) -> bool {
     options.is_none_or(|options| options.parallel_workers != 0)
 }
 
-/// Is it a foreign table?
+/// Returns whether it is a foreign table.
 pub fn is_foreign(table: Rel<'_>) -> bool {
     // SAFETY: an open relation has its pg_class row.
     unsafe { (*(*table.raw()).rd_rel).relkind as u8 == pg_sys::RELKIND_FOREIGN_TABLE }
 }
 
-/// Is it a plain or a partitioned table?
+/// Returns whether it is a plain or a partitioned table.
 pub fn holds_rows(relation: Oid) -> bool {
     // SAFETY: a syscache look-up.
     let kind = unsafe { pg_sys::get_rel_relkind(relation) } as u8;
@@ -299,7 +299,7 @@ impl Drop for Opened {
     }
 }
 
-/// Has the access method a default operator class for the column's type?
+/// Returns whether the access method has a default operator class for the column's type.
 pub fn can_index(column: &Column, access_method: &CStr) -> bool {
     // SAFETY: catalog look-ups with a zero-terminated name.
     unsafe {
@@ -309,8 +309,8 @@ pub fn can_index(column: &Column, access_method: &CStr) -> bool {
     }
 }
 
-/// The plain tables that a query of this table reads: itself, partitions, children. Locked as the
-/// query locks them, so that none is dropped meanwhile.
+/// The plain tables that a query of this table reads: itself, partitions, children. They are locked
+/// as the query locks them, so that none is dropped meanwhile.
 pub fn plain_tables_below(table: Oid) -> Vec<Oid> {
     // SAFETY: the list is of OIDs.
     unsafe {
@@ -354,7 +354,7 @@ pub fn topmost(table: Oid) -> Oid {
     }
 }
 
-/// Is it a partition of some table?
+/// Returns whether it is a partition of some table.
 pub fn is_partition(table: Oid) -> bool {
     // SAFETY: a syscache look-up.
     unsafe { pg_sys::get_rel_relispartition(table) }

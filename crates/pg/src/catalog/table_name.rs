@@ -15,7 +15,7 @@ pub struct TableName {
 }
 
 impl TableName {
-    /// None when the text is not such a name.
+    /// Reads a name; None when the text is not such a name.
     pub fn parse(text: &str) -> Option<Self> {
         let text = CString::new(name_from_utf8(text).into_owned()).ok()?;
         // SAFETY: the copy is the server's to write to; on success the list has pointers to the

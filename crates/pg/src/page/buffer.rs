@@ -119,7 +119,7 @@ impl<'r> Pinned<'r> {
                 format!("a pointer to block {block}, which no file has"),
             );
         }
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe { Self::read_any(rel, block, strategy) }
     }
 
@@ -215,7 +215,7 @@ impl<'r> Pinned<'r> {
     /// # Safety
     /// `buffer` must be such a pin, not yet released, of a transaction that has not aborted.
     pub unsafe fn release_raw(buffer: pg_sys::Buffer) {
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe { pg_sys::ReleaseBuffer(buffer) };
     }
 }
@@ -343,13 +343,13 @@ pub fn prefetch<const N: usize>(buffer: pg_sys::Buffer, ranges: [Range<usize>; N
     }
 }
 
-/// How many pages this session has read from files into shared buffers.
+/// Returns how many pages this session has read from files into shared buffers.
 pub fn pages_read() -> i64 {
     // SAFETY: a counter of this process.
     unsafe { pg_sys::pgBufferUsage.shared_blks_read }
 }
 
-/// Is it the number of a shared buffer?
+/// Returns whether it is the number of a shared buffer.
 fn is_shared(buffer: pg_sys::Buffer) -> bool {
     // SAFETY: a setting that only the postmaster changes.
     (1..=unsafe { pg_sys::NBuffers }).contains(&buffer)

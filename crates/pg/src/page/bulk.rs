@@ -17,7 +17,7 @@ pub use super::buffer::Page;
 /// Pages logged by one WAL record (the server allows 32).
 const BATCH: usize = 32;
 
-/// Which fork is written.
+/// The fork that is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Fork {
     Main,
@@ -51,7 +51,7 @@ impl Drop for AlignedPage {
     }
 }
 
-/// How many processes write the fork.
+/// Number of processes that write the fork.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Writers {
     /// This process alone: each page extends the file.
@@ -111,7 +111,7 @@ impl<'r> BulkWriter<'r> {
         next
     }
 
-    /// Where the batch after this one goes.
+    /// Returns where the batch after this one goes.
     fn following(&self) -> u32 {
         match self.writers {
             Writers::One => self.start + BATCH as u32,

@@ -11,7 +11,7 @@ use pgrx::pg_sys;
 use std::convert::Infallible;
 use std::ops::Range;
 
-/// How a page's change is logged.
+/// The form in which a page's change is logged.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Image {
     /// As the bytes that differ.
@@ -59,7 +59,7 @@ pub fn change<const N: usize, R, E>(
 /// # Safety
 /// The pointer must lead to a page.
 unsafe fn check_bounds(header: *const pg_sys::PageHeaderData) {
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     let (lower, upper) = unsafe { ((*header).pd_lower, (*header).pd_upper) };
     if lower > upper {
         raise(
@@ -152,7 +152,7 @@ impl Record {
 /// # Safety
 /// The pages must be exclusively locked and marked dirty, inside a critical section.
 unsafe fn insert_record<const N: usize>(pages: &[Exclusive; N], records: &mut [Record; N]) {
-    // SAFETY: the caller's word; block ids are 0 to N - 1, each registered before its data.
+    // SAFETY: guaranteed by the caller; block ids are 0 to N - 1, each registered before its data.
     unsafe {
         unguarded::XLogBeginInsert();
         for (i, (page, record)) in pages.iter().zip(records).enumerate() {

@@ -158,7 +158,7 @@ impl<'p> Planner<'p> {
         self.built(unsafe { pg_sys::estimate_expression_value(self.root, node.as_ptr()) })
     }
 
-    /// Does the expression use a column of the relation at range-table index `relid`?
+    /// Returns whether the expression uses a column of the relation at range-table index `relid`.
     pub fn mentions_relation(self, node: NodeRef<'p>, relid: u32) -> bool {
         // SAFETY: a live expression of this query.
         unsafe {

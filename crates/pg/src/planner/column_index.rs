@@ -18,9 +18,9 @@ pub struct ColumnIndex {
 
 impl ColumnIndex {
     /// An index on the column with this access method. None if the user may not see the statistics
-    /// of all rows: what an estimate tells must not come from rows that row security, a security
-    /// barrier or missing privileges hide. The server checks that when it finds statistics; so None
-    /// without them.
+    /// of all rows: an estimate must not reveal rows that row security, a security barrier or
+    /// missing privileges hide. The server checks that when it finds statistics; so the result is
+    /// None without them.
     ///
     /// # Safety
     /// The server has filled `variable` for a clause that `planner` plans.
@@ -61,13 +61,13 @@ impl ColumnIndex {
         self.pages
     }
 
-    /// Does it hold all rows of the table? A partial index is offered if the query implies its
-    /// predicate.
+    /// Returns whether it holds all rows of the table. A partial index is offered if the query
+    /// implies its predicate.
     pub fn is_whole(&self) -> bool {
         self.is_whole
     }
 
-    /// What `look` sees in the index; None if it is temporary and of another session.
+    /// Returns what `look` sees in the index; None if it is temporary and of another session.
     pub fn look<T>(&self, look: impl FnOnce(Rel<'_>) -> Option<T>) -> Option<T> {
         // SAFETY: the planner has locked the index; it stays open while `rel` is used.
         unsafe {
@@ -81,8 +81,8 @@ impl ColumnIndex {
     }
 }
 
-/// Is the relation a table by itself? The indexes of a partitioned table have no pages, and a parent
-/// stands for its children too.
+/// Returns whether the relation is a table by itself. The indexes of a partitioned table have no
+/// pages, and a parent stands for its children too.
 ///
 /// # Safety
 /// `rel` is a relation of the query that `planner` plans.
@@ -101,8 +101,8 @@ unsafe fn is_one_table(planner: Planner, rel: &pg_sys::RelOptInfo) -> bool {
     }
 }
 
-/// Does a query around this one read a view that is a security barrier? This may be the view's, in
-/// which the server asks for the privileges of the view's owner.
+/// Returns whether a query around this one reads a view that is a security barrier. This query may
+/// be the view's, in which the server asks for the privileges of the view's owner.
 fn is_behind_barrier(planner: Planner) -> bool {
     // SAFETY: the queries around one that is being planned are live; range tables hold entries.
     unsafe {
@@ -122,10 +122,10 @@ fn is_behind_barrier(planner: Planner) -> bool {
     }
 }
 
-/// Is the index on this column or expression alone, and can the query use it?
+/// Returns whether the index is on this column or expression alone, and the query can use it.
 ///
 /// # Safety
-/// An index of `rel`, in the planner's description.
+/// `index` must be an index of `rel`, in the planner's description.
 unsafe fn is_on(index: &pg_sys::IndexOptInfo, rel: &pg_sys::RelOptInfo, column: NodeRef) -> bool {
     // A hypothetical index has no pages: other libraries add them to the list.
     if index.hypothetical

@@ -28,7 +28,7 @@ pub fn on_relation(hook: RelationHook) {
 }
 
 /// # Safety
-/// The planner's state and a relation of its query, live during the call.
+/// The arguments must be the planner's state and a relation of its query, live during the call.
 unsafe fn call(
     root: *mut pg_sys::PlannerInfo,
     rel: *mut pg_sys::RelOptInfo,
@@ -38,7 +38,7 @@ unsafe fn call(
     if root.is_null() {
         return;
     }
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     let relation = unsafe { Relation::new(Planner::new(root), rel) };
     if let (Some(hook), Some(relation)) = (HOOK.get(), relation) {
         hook(relation, table, parent);
@@ -53,18 +53,18 @@ pub enum SupportRequest<'p> {
     Other,
 }
 
-/// Is there a simpler expression for a call of the function, or of an operator of which it is the
-/// implementation?
+/// A request for a simpler expression for a call of the function, or of an operator of which it is
+/// the implementation.
 pub struct SimplifyRequest<'p> {
     request: &'p pg_sys::SupportRequestSimplify,
 }
 
-/// Can a call of the function be turned into a condition on an indexed column?
+/// A request to turn a call of the function into a condition on an indexed column.
 pub struct IndexConditionRequest<'p> {
     request: &'p mut pg_sys::SupportRequestIndexCondition,
 }
 
-/// Which share of the rows does a call of the function keep?
+/// A request for the share of the rows that a call of the function keeps.
 pub struct SelectivityRequest<'p> {
     request: &'p mut pg_sys::SupportRequestSelectivity,
 }
@@ -94,7 +94,8 @@ pub struct JoinScope<'p> {
 }
 
 impl JoinScope<'_> {
-    /// Is a row of the outer side kept or dropped by its first match (IN, EXISTS, NOT EXISTS)?
+    /// Returns whether a row of the outer side is kept or dropped by its first match (IN, EXISTS,
+    /// NOT EXISTS).
     pub fn is_semi_or_anti(self) -> bool {
         [pg_sys::JoinType::JOIN_SEMI, pg_sys::JoinType::JOIN_ANTI].contains(&self.kind)
     }
@@ -171,7 +172,7 @@ impl<'p> IndexConditionRequest<'p> {
         self.request.opfamily
     }
 
-    /// Is the value fixed during one scan of the index?
+    /// Returns whether the value is fixed during one scan of the index.
     pub fn is_fixed(&self, node: NodeRef<'p>) -> bool {
         // SAFETY: live nodes of the request's query.
         unsafe {

@@ -127,7 +127,7 @@ impl<'p> NodeRef<'p> {
         unsafe { NodeRef::new(target.expr) }
     }
 
-    /// What `IS NOT NULL` is asked of; None when this is another test.
+    /// Returns the argument of an `IS NOT NULL` test; None when this is another test.
     pub fn as_not_null_test(self) -> Option<NodeRef<'p>> {
         let test = self.cast::<pg_sys::NullTest>(NodeTag::T_NullTest)?;
         let is_this = test.nulltesttype == pg_sys::NullTestType::IS_NOT_NULL && !test.argisrow;
@@ -135,7 +135,7 @@ impl<'p> NodeRef<'p> {
         is_this.then(|| unsafe { NodeRef::new(test.arg) })?
     }
 
-    /// Is this a constant, NULL included?
+    /// Returns whether this is a constant, NULL included.
     pub fn is_constant(self) -> bool {
         self.cast::<pg_sys::Const>(NodeTag::T_Const).is_some()
     }

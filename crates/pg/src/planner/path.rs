@@ -24,16 +24,16 @@ pub struct Estimate {
     pub total: f64,
     pub selectivity: f64,
     pub pages: f64,
-    /// Must any other path be preferred, even one that a setting disables?
+    /// Whether any other path must be preferred, even one that a setting disables.
     pub never: bool,
 }
 
-/// What a query takes of the rows of a relation.
+/// The part of a relation's rows that a query takes.
 pub enum Taken {
     All,
     /// The first ones: this share of them.
     First(f64),
-    /// As many as the first groups have, of so many.
+    /// The rows of the first groups, this many of them.
     Groups(f64),
 }
 
@@ -54,7 +54,7 @@ pub struct Condition<'p> {
     pub test: Test<'p>,
 }
 
-/// What a condition says of its column. Operators are named by their number in the column's
+/// The test of a condition on its column. Operators are named by their number in the column's
 /// operator family.
 pub enum Test<'p> {
     Operator {
@@ -85,7 +85,7 @@ impl<'p> IndexPath<'p> {
         path: *mut pg_sys::IndexPath,
         loops: f64,
     ) -> IndexPath<'p> {
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         let path = unsafe { &*path };
         IndexPath { root, path, loops }
     }
@@ -104,13 +104,13 @@ impl<'p> IndexPath<'p> {
         f64::from(self.info().pages)
     }
 
-    /// How often the scan is expected to run (the inner side of a nested loop).
+    /// Returns how often the scan is expected to run (the inner side of a nested loop).
     pub fn loops(&self) -> f64 {
         self.loops.max(1.0)
     }
 
-    /// Is it an index-only scan? For a query that needs no column at all, the planner considers one
-    /// for every index without a mandatory key (amoptionalkey).
+    /// Returns whether it is an index-only scan. For a query that needs no column at all, the
+    /// planner considers one for every index without a mandatory key (amoptionalkey).
     pub fn is_index_only(&self) -> bool {
         self.path.path.pathtype == NodeTag::T_IndexOnlyScan
     }
@@ -186,7 +186,8 @@ impl<'p> IndexPath<'p> {
         }
     }
 
-    /// What the query takes of this relation's rows, which come in an order that it asks for.
+    /// Returns what the query takes of this relation's rows, which come in an order that it asks
+    /// for.
     pub fn taken(&self) -> Taken {
         // SAFETY: the planner's own structs; the arrays are as long as its relations are many, and
         // a child has an entry in the second.
@@ -211,9 +212,9 @@ impl<'p> IndexPath<'p> {
         }
     }
 
-    /// Share of a relation's rows that joins with the others keep, taking these for the tables that
-    /// foreign keys lead to: each keeps what the conditions on it keep of itself. All where there
-    /// are outer or semi-joins.
+    /// Share of a relation's rows that joins with the others keep, on the assumption that foreign
+    /// keys lead to these tables: each keeps the share that the conditions on it keep of its own
+    /// rows. 1 where there are outer or semi-joins.
     fn share_that_joins_keep(&self, relation: u32) -> f64 {
         // SAFETY: the planner's own structs. The sizes of all relations are known before any path
         // is priced.
@@ -277,8 +278,8 @@ impl<'p> IndexPath<'p> {
     /// # Safety
     /// `clause` must be a live expression node of a condition on the index's column.
     unsafe fn test(&self, column: usize, clause: *mut pg_sys::Node) -> Option<Test<'p>> {
-        // SAFETY: the caller's word; the tag says which struct it is. An index has an operator
-        // family for each key column.
+        // SAFETY: guaranteed by the caller; the tag says which struct it is. An index has an
+        // operator family for each key column.
         unsafe {
             let family = *self.info().opfamily.add(column);
             let number = |operator| pg_sys::get_op_opfamily_strategy(operator, family) as u16;

@@ -29,7 +29,7 @@ pub struct IndexKey<'p> {
     pub expressions: Vec<NodeRef<'p>>,
 }
 
-/// What is indexed: a column, or an expression.
+/// The indexed column or expression.
 #[derive(Clone, Copy)]
 pub enum Indexed<'p> {
     Column(i16),
@@ -91,7 +91,7 @@ impl<'p> Relation<'p> {
     }
 
     /// The same for an inheritance parent, whose indexes the planner does not list on every major.
-    /// Reads them only if one belongs to an extension, which most parents have not.
+    /// Reads them only if one belongs to an extension, and most parents have none such.
     pub fn parent_indexes(&self, table: Oid) -> Vec<IndexKey<'p>> {
         let indexes = index_oids(table);
         let of_extension =
@@ -313,8 +313,8 @@ unsafe fn index_key_of_catalog<'p>(
     }
 }
 
-/// Index expressions as the planner has them: they are stored as if their table were the first of the
-/// query, and simplified as far as that goes without the query.
+/// Index expressions as the planner has them: they are stored as if their table were the first of
+/// the query, and simplified as far as that goes without the query.
 ///
 /// # Safety
 /// `list` is a copy of the relcache's expressions.

@@ -90,7 +90,8 @@ unsafe fn constraints<'p>(
         }
         pg_sys::table_close(rel, pg_sys::NoLock as i32);
         for node in &mut found {
-            // In this order: simplifying looks up which columns of the variables' tables are NOT NULL.
+            // In this order: simplifying looks up which columns of the variables' tables are NOT
+            // NULL.
             pg_sys::ChangeVarNodes(node.as_ptr(), 1, relid as i32, 0);
             *node = planner.simplify(*node);
         }

@@ -7,7 +7,7 @@ use pgrx::pg_sys;
 
 use super::compat::QueryId;
 
-/// The shortest time between two reports, but for those of [`Activity::show_now`].
+/// The shortest time between two reports, except those of [`Activity::show_now`].
 const EVERY: Duration = Duration::from_millis(500);
 
 /// Shows how far a call is. When it is dropped, the query alone is shown again. After an ERROR it
@@ -17,12 +17,12 @@ pub struct Activity {
     query: CString,
     query_id: QueryId,
     shown: Instant,
-    /// Has nothing been reported yet?
+    /// Whether nothing has been reported yet.
     untouched: bool,
 }
 
 impl Activity {
-    /// For the SQL function `what`.
+    /// Starts to show how far the SQL function `what` is.
     pub fn new(what: &'static str) -> Self {
         // SAFETY: the text of the running command, null or zero-terminated; reads this backend's
         // entry.

@@ -27,9 +27,9 @@ thread_local! {
     static TAKEN: RefCell<Taken> = RefCell::default();
 }
 
-/// Locks that this subtransaction has taken, by table and number. Whatever it has taken it holds to
-/// its end, and a number of a subtransaction never comes again in its transaction. So a lock that
-/// an aborted subtransaction took, which is released, is not among them.
+/// Locks that this subtransaction has taken, by table and number. It holds all of them to its end,
+/// and the number of a subtransaction is never used again in its transaction. So a lock that an
+/// aborted subtransaction took, which is released, is not among them.
 #[derive(Default)]
 struct Taken {
     /// Numbers of the transaction and of the subtransaction.
@@ -38,7 +38,7 @@ struct Taken {
 }
 
 /// As [`lock_until_commit`], of several locks in this order, for a caller that takes the same ones
-/// again and again: the lock manager is asked for those only that the subtransaction lacks.
+/// again and again: the lock manager is only asked for those that the subtransaction lacks.
 pub fn lock_all_until_commit(table: pg_sys::Oid, numbers: impl Iterator<Item = u32>) {
     // SAFETY: reads a variable of the backend.
     let by = (local_transaction(), unsafe {
@@ -89,13 +89,13 @@ fn acquire(
     }
 }
 
-/// Does this transaction use its first snapshot to its end (REPEATABLE READ and above)?
+/// Returns whether this transaction uses its first snapshot to its end (REPEATABLE READ and above).
 pub fn keeps_its_snapshot() -> bool {
     // SAFETY: reads a variable of the backend.
     unsafe { pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as i32 }
 }
 
-/// Is the isolation level SERIALIZABLE?
+/// Returns whether the isolation level is SERIALIZABLE.
 pub fn is_serializable() -> bool {
     // SAFETY: reads a variable of the backend.
     unsafe { pg_sys::XactIsoLevel == pg_sys::XACT_SERIALIZABLE as i32 }

@@ -6,7 +6,7 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::panic::CaughtError;
 use std::panic::AssertUnwindSafe;
 
-/// What the server raises for a page or a file that it cannot read.
+/// Error codes that the server raises for a page or a file that it cannot read.
 const DAMAGE: [Code; 4] = [
     Code::ERRCODE_DATA_CORRUPTED,
     Code::ERRCODE_INDEX_CORRUPTED,
@@ -14,8 +14,8 @@ const DAMAGE: [Code; 4] = [
     Code::ERRCODE_UNDEFINED_FILE,
 ];
 
-/// The result of `work`, which writes nothing and keeps nothing open; None if it meets damage, or if
-/// the process cannot try. Other errors, a cancel among them, are raised as usual.
+/// The result of `work`, which writes nothing and keeps nothing open; None if it meets damage, or
+/// if the process cannot try. Other errors, a cancel among them, are raised as usual.
 ///
 /// An ERROR can be caught only by rolling back a subtransaction. A parallel operation allows none;
 /// on a standby, a recovery conflict would end the session and not the statement.
@@ -46,8 +46,8 @@ pub fn unless_damaged<T>(work: impl FnOnce() -> T) -> Option<T> {
     }
 }
 
-/// An error that was caught. The server forgets its own errors once they are caught, so one of those
-/// is kept as a copy, with all of its fields.
+/// An error that was caught. The server forgets its own errors once they are caught, so one of
+/// those is kept as a copy, with all of its fields.
 struct Caught {
     is_damage: bool,
     origin: Origin,

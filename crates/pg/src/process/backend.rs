@@ -27,14 +27,14 @@ pub fn refuse_read_only(command: &CStr) {
     unsafe { pg_sys::PreventCommandIfReadOnly(command.as_ptr()) };
 }
 
-/// Is the postmaster loading this library, for its children to share?
+/// Returns whether the postmaster is loading this library, for its children to share.
 pub fn is_preloading() -> bool {
     // SAFETY: reads a variable of the process.
     unsafe { pg_sys::process_shared_preload_libraries_in_progress }
 }
 
-/// What the process is executing. While it stays the same, the client has sent no other command,
-/// and no later command of the transaction sees more of what the transaction has written.
+/// The command that the process is executing. While it stays the same, the client has sent no other
+/// command, and no later command of the transaction sees more of what the transaction has written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Command {
     started: pg_sys::TimestampTz,

@@ -1,7 +1,7 @@
 //! The CONTEXT lines of error reports, which say through which functions and statements an error
 //! came. The server keeps a list of those that run, each with a callback that writes its line, and
-//! here the callbacks of the extension's own PL/pgSQL functions, and of the statements by which they
-//! call one another, are replaced by one that writes nothing. Lines of users' functions stay.
+//! here the callbacks of the extension's own PL/pgSQL functions, and of the statements by which
+//! they call one another, are replaced by one that writes nothing. Lines of users' functions stay.
 
 use std::ffi::c_void;
 
@@ -14,8 +14,9 @@ type Running = pg_sys::ErrorContextCallback;
 #[inline(never)]
 unsafe extern "C-unwind" fn no_line(_: *mut c_void) {}
 
-/// Leaves out the line of the PL/pgSQL function that calls the running function by PERFORM, and that
-/// of the statement that called it, if a function did whose line is left out too.
+/// Leaves out the line of the PL/pgSQL function that calls the running function by PERFORM, and
+/// that of the statement that called it, if that is a statement of a function whose line is left
+/// out too.
 pub fn leave_out_caller() {
     // The statement is the innermost, then comes the function.
     if let Some(function) = innermost().and_then(|perform| outside(perform)) {
@@ -26,8 +27,8 @@ pub fn leave_out_caller() {
     }
 }
 
-/// Leaves out the line of the statement that calls the running function, if the line of the function
-/// that has this statement is left out.
+/// Leaves out the line of the statement that calls the running function, if the line of the
+/// function that has this statement is left out.
 pub fn leave_out_statement() {
     if let Some(statement) = innermost() {
         leave_out_inside_hidden(statement);

@@ -18,20 +18,21 @@ mod key {
     pub const UP: u64 = BEFORE_FIRST + 2;
     pub const DOWN: u64 = BEFORE_FIRST + 3;
     pub const QUERY: u64 = BEFORE_FIRST + 4;
-    /// Of the caller's first part.
+    /// Key of the caller's first part.
     pub const FIRST: u64 = BEFORE_FIRST + 5;
 }
 
 /// Bytes of the queue of messages to the leader: what the worker sends while the leader looks
 /// elsewhere.
 const UP: usize = 1 << 20;
-/// Of those to the worker: what the leader sends before the worker has started.
+/// Bytes of the queue of messages to the worker: what the leader sends before the worker has
+/// started.
 const DOWN: usize = 1 << 21;
 
-/// What both processes share.
+/// Data that both processes share.
 #[repr(C)]
 struct Common<B> {
-    /// What the worker has read; the leader looks at it when the worker has ended.
+    /// Counts of what the worker has read; the leader looks at them when the worker has ended.
     buffers: UnsafeCell<pg_sys::BufferUsage>,
     wal: UnsafeCell<pg_sys::WalUsage>,
     board: B,
@@ -50,8 +51,8 @@ pub struct Helper<'h, B> {
     common: &'h Common<B>,
 }
 
-/// May a query have a worker for this many bytes of rows? As a parallel scan of a table of that
-/// size may, outside of queries that are parallel themselves.
+/// Returns whether a query may have a worker for this many bytes of rows. It may if a parallel scan
+/// of a table of that size may have one, and the query is not parallel itself.
 pub fn may_help(bytes: usize) -> bool {
     // SAFETY: reads settings and a flag of the process.
     unsafe {
@@ -161,10 +162,10 @@ impl<'h, B: Sync + 'h> Helper<'h, B> {
         &mut self.channel
     }
 
-    /// Waits for the worker's end, which has to send nothing any more, and counts what it has read
-    /// as read by this process.
+    /// Waits for the end of the worker, which must have nothing more to send, and counts what it
+    /// has read as read by this process.
     pub fn finish(self) {
-        // SAFETY: the context is live, and not used any more. The worker has filled its counts.
+        // SAFETY: the context is live, and not used afterwards. The worker has filled its counts.
         unsafe {
             self.channel.detach();
             pg_sys::WaitForParallelWorkersToFinish(self.context);
@@ -176,9 +177,9 @@ impl<'h, B: Sync + 'h> Helper<'h, B> {
 }
 
 /// # Safety
-/// The context must be live, and not be used any more.
+/// The context must be live, and must not be used afterwards.
 unsafe fn end(context: *mut pg_sys::ParallelContext) {
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         pg_sys::DestroyParallelContext(context);
         pg_sys::ExitParallelMode();
@@ -192,8 +193,8 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// The next message of the other process: with `wait` None only when it has ended, and otherwise
-    /// also when there is none yet. Waiting checks for interrupts.
+    /// The next message of the other process: with `wait` None only when it has ended, and
+    /// otherwise also when there is none yet. Waiting checks for interrupts.
     pub fn receive(&mut self, wait: bool) -> Option<&[u8]> {
         let (mut length, mut data) = (0, std::ptr::null_mut::<c_void>());
         // SAFETY: the queue lives as long as the channel; a message lives until the next call.
@@ -212,8 +213,8 @@ impl Channel {
         loop {
             // The call does not wait, and shows the receiver what it has sent at once.
             let (length, data) = (message.len(), message.as_ptr().cast());
-            // SAFETY: the queue lives as long as the channel. A message that is sent in part is sent
-            // to the end by the next calls.
+            // SAFETY: the queue lives as long as the channel. A message that is sent in part is
+            // sent to the end by the next calls.
             match unsafe { pg_sys::shm_mq_send(self.outgoing, length, data, true, true) } {
                 pg_sys::shm_mq_result::SHM_MQ_SUCCESS => return true,
                 pg_sys::shm_mq_result::SHM_MQ_WOULD_BLOCK => (),
@@ -227,7 +228,7 @@ impl Channel {
     }
 
     /// # Safety
-    /// The channel must not be used any more.
+    /// The channel must not be used afterwards.
     unsafe fn detach(&self) {
         // SAFETY: attached to by both processes' code.
         unsafe {

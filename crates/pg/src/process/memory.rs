@@ -38,8 +38,8 @@ pub fn or_out_of_memory<T>(result: Result<T, std::collections::TryReserveError>)
     result.unwrap_or_else(|_| super::error::raise(ERRCODE_OUT_OF_MEMORY, "out of memory"))
 }
 
-/// Gives memory back to the system that the C library keeps after large pieces were freed: for what
-/// a session does once and holds the result of. Only glibc has such a function.
+/// Gives memory back to the system that the C library keeps after large pieces were freed: for work
+/// that a session does once and whose result it keeps. Only glibc has such a function.
 pub fn give_back_freed() {
     #[cfg(target_env = "gnu")]
     {

@@ -1,8 +1,9 @@
 //! The server process: interrupts and stack ([`backend`]), [`memory`], [`temp_file`], [`error`],
-//! [`error_context`], [`attempt`], [`encoding`], [`settings`], [`activity`], [`snapshot`], [`subtransaction`],
-//! [`advisory_lock`], a background worker that helps ([`helper`]), the memory shared with it
-//! ([`shared_parts`]). [`compat`] has what differs between PostgreSQL's majors, [`unguarded`] the
-//! calls without a guard. What must not live here: anything that needs another folder of `pg`.
+//! [`error_context`], [`attempt`], [`encoding`], [`settings`], [`activity`], [`snapshot`],
+//! [`subtransaction`], [`advisory_lock`], a background worker that helps ([`helper`]), the memory
+//! shared with it ([`shared_parts`]). [`compat`] has what differs between PostgreSQL's majors,
+//! [`unguarded`] the calls without a guard. What must not live here: anything that needs another
+//! folder of `pg`.
 
 pub mod activity;
 pub mod advisory_lock;

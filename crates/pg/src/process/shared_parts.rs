@@ -28,7 +28,7 @@ const fn before_first(version: &str) -> u64 {
 /// # Safety
 /// As for the server's `shm_toc_lookup`.
 pub unsafe fn part_of_leader(toc: *mut pg_sys::shm_toc, key: u64) -> *mut c_void {
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     let place = unsafe { pg_sys::shm_toc_lookup(toc, key, true) };
     if place.is_null() {
         raise_with_hint(

@@ -1,5 +1,5 @@
-//! Which rows a statement sees. With it the caller knows whether what it read earlier would still
-//! read the same, or reads what is committed now.
+//! The rows that a statement sees. With it the caller knows whether what it read earlier would
+//! still read the same, or reads what is committed now.
 
 use pgrx::pg_sys;
 
@@ -33,7 +33,8 @@ impl Seen {
         })
     }
 
-    /// Does the active snapshot show the same? Compared in place: this is asked for every row.
+    /// Returns whether the active snapshot shows the same. Compared in place: this is asked for
+    /// every row.
     pub fn is_now(&self) -> bool {
         let same = active(|limits, [running, running_sub]| {
             self.limits == limits && self.running == running && self.running_sub == running_sub
@@ -68,14 +69,14 @@ fn active<R>(f: impl FnOnce(Limits, [&[pg_sys::TransactionId]; 2]) -> R) -> Opti
     }
 }
 
-/// Is it this transaction, or one of its subtransactions that was not rolled back?
+/// Returns whether it is this transaction, or one of its subtransactions that was not rolled back.
 pub fn is_current(transaction: pg_sys::TransactionId) -> bool {
     // SAFETY: reads the state of this backend's transaction.
     unsafe { pg_sys::TransactionIdIsCurrentTransactionId(transaction) }
 }
 
-/// Runs `f` with an active snapshot of its own: what is committed now, whatever the isolation level,
-/// and all that this transaction has done before. What reads under the active snapshot reads that.
+/// Runs `f` with an active snapshot of its own: what is committed now, whatever the isolation
+/// level, and all that this transaction has done before. Reads under the active snapshot see that.
 pub fn with_latest<R>(f: impl FnOnce() -> R) -> R {
     // SAFETY: in a transaction; pushes and pops in pairs, and after an ERROR the server pops it.
     unsafe {

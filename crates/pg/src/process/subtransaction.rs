@@ -1,5 +1,5 @@
-//! Until when something holds that is known of the running transaction's own rows, and who is told
-//! when a transaction or a subtransaction ends.
+//! Moments of the running transaction, between which what is known of its own rows stays true, and
+//! listeners that are called when a transaction or a subtransaction ends.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
@@ -9,7 +9,7 @@ use pgrx::{pg_guard, pg_sys};
 use super::compat::local_transaction;
 
 thread_local! {
-    /// How many subtransactions were rolled back; None before they are counted.
+    /// Number of subtransactions that were rolled back; None before they are counted.
     static ROLLED_BACK: Cell<Option<u64>> = const { Cell::new(None) };
     static LISTENERS: RefCell<Vec<fn(Ends)>> = const { RefCell::new(Vec::new()) };
 }
@@ -21,7 +21,7 @@ pub fn current() -> pg_sys::SubTransactionId {
     unsafe { pg_sys::GetCurrentSubTransactionId() }
 }
 
-/// How a transaction or a part of it ends.
+/// The end of a transaction or of a part of it.
 #[derive(Clone, Copy)]
 pub enum Ends {
     /// The subtransaction is rolled back, and with it all that began later.
@@ -50,8 +50,8 @@ fn tell(ends: Ends) {
     LISTENERS.with_borrow(|all| all.iter().for_each(|listener| listener(ends)));
 }
 
-/// A moment of a transaction. What was true of its own rows at one moment is true at another of the
-/// same, unless the transaction has changed them meanwhile: nothing was rolled back in between.
+/// A moment of a transaction. What was true of its own rows at one moment is true at an equal one,
+/// unless the transaction has changed them meanwhile: nothing was rolled back in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     transaction: u32,

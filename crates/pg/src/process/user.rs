@@ -15,8 +15,8 @@ impl AsUser {
         unsafe { pg_sys::GetUserId() }
     }
 
-    /// Switches to `user`, as the server does for the triggers of rows that it has changed as another
-    /// user.
+    /// Switches to `user`, as the server does for the triggers of rows that it has changed as
+    /// another user.
     pub fn switch(user: pg_sys::Oid) -> Self {
         let (mut before, mut context) = (pg_sys::Oid::INVALID, 0);
         // SAFETY: reads and sets variables of the backend.

@@ -1,7 +1,8 @@
-//! The open executor of a [`super::held_query`]. Only plans of one kind are held, `LIMIT 1` over one
-//! index scan: their only state beside the parameters is the scan's, which each run starts anew, and
-//! its snapshot. The server's checks of the user's rights come with the executor's start: one that
-//! another user, or the same with `row_security` changed, has started is not used.
+//! The open executor of a [`super::held_query`]. Only plans of one kind are held, `LIMIT 1` over
+//! one index scan: their only state beside the parameters is the scan's, which each run starts
+//! anew, and its snapshot. The server checks the user's rights when the executor starts. So an
+//! executor that another user has started, or the same user before `row_security` was changed, is
+//! not used.
 
 use pgrx::pg_sys;
 
@@ -69,7 +70,7 @@ impl HeldExecutor {
         })
     }
 
-    /// Would the server run the query by this plan, and allow it?
+    /// Returns whether the server would run the query by this plan, and allow it.
     pub(super) fn is_usable(&self, query: &SavedQuery) -> bool {
         // SAFETY: not ended, so the plan is counted for its owner; the query lives.
         unsafe {
@@ -86,9 +87,9 @@ impl HeldExecutor {
         parameters: &[Option<Value<'_>>],
         sees: Sees,
     ) -> Option<[Option<Value<'a>>; N]> {
-        // SAFETY: usable; the values are of the parameters' types, and live until the run's end. After
-        // an ERROR the subtransaction ends, and this with it. Nothing that is read is kept: the row's
-        // page is let go before the snapshot.
+        // SAFETY: usable; the values are of the parameters' types, and live until the run's end.
+        // After an ERROR the subtransaction ends, and this with it. Nothing that is read is kept:
+        // the row's page is let go before the snapshot.
         unsafe {
             let (state, estate) = ((*self.desc).planstate, (*self.desc).estate);
             self.set(parameters);
@@ -124,9 +125,10 @@ impl HeldExecutor {
     }
 
     /// # Safety
-    /// Not ended.
+    /// The executor must not have ended.
     unsafe fn in_its_memory<R>(&self, f: impl FnOnce() -> R) -> R {
-        // SAFETY: the caller's word; after an ERROR in `f` the server sets the current context anew.
+        // SAFETY: guaranteed by the caller; after an ERROR in `f` the server sets the current
+        // context anew.
         unsafe {
             let outer = pg_sys::MemoryContextSwitchTo((*(*self.desc).estate).es_query_cxt);
             let result = f();
@@ -136,9 +138,10 @@ impl HeldExecutor {
     }
 
     /// # Safety
-    /// Not ended; as many values as the query has parameters, of their types.
+    /// The executor must not have ended; there must be as many values as the query has parameters,
+    /// of their types.
     unsafe fn set(&self, values: &[Option<Value<'_>>]) {
-        // SAFETY: the caller's word; `of` has made the list.
+        // SAFETY: guaranteed by the caller; `of` has made the list.
         unsafe {
             let list = (*(*self.desc).params).params.as_mut_slice(values.len());
             for (parameter, value) in list.iter_mut().zip(values) {
@@ -151,9 +154,9 @@ impl HeldExecutor {
     /// The snapshot of the scan; one that is not begun yet takes the executor's.
     ///
     /// # Safety
-    /// Not ended, and the snapshot lives until another is set.
+    /// The executor must not have ended, and the snapshot must live until another is set.
     unsafe fn show(&self, snapshot: pg_sys::Snapshot) {
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if let Some(scan) = (*self.scan).iss_ScanDesc.as_mut() {
                 scan.xs_snapshot = snapshot;
@@ -162,9 +165,9 @@ impl HeldExecutor {
     }
 
     /// # Safety
-    /// Not ended, nor has the subtransaction that made it.
+    /// Neither the executor nor the subtransaction that made it may have ended.
     pub(super) unsafe fn end(&self) {
-        // SAFETY: the caller's word; what was taken for the owner is released for it.
+        // SAFETY: guaranteed by the caller; what was taken for the owner is released for it.
         unsafe {
             for_owner(self.owner, || {
                 pg_sys::ExecutorFinish(self.desc);
@@ -192,13 +195,13 @@ impl Rights {
     }
 }
 
-/// Is it a plan that can be held?
+/// Returns whether it is a plan that can be held.
 ///
 /// # Safety
-/// A plan of one statement.
+/// `plan` must be a plan of one statement.
 unsafe fn suits(plan: *const pg_sys::CachedPlan) -> bool {
     use pg_sys::NodeTag::{T_IndexScan, T_Limit};
-    // SAFETY: the caller's word; a plan of a SELECT has a plan tree.
+    // SAFETY: guaranteed by the caller; a plan of a SELECT has a plan tree.
     unsafe {
         let statement: *const pg_sys::PlannedStmt = pg_sys::list_nth((*plan).stmt_list, 0).cast();
         let limit = (*statement).planTree;
@@ -217,9 +220,9 @@ unsafe fn suits(plan: *const pg_sys::CachedPlan) -> bool {
 /// The query, with its executor started, in the current memory context.
 ///
 /// # Safety
-/// In a transaction, with a plan of this query.
+/// Must be called in a transaction, with a plan of this query.
 unsafe fn started(query: &SavedQuery, plan: *const pg_sys::CachedPlan) -> *mut pg_sys::QueryDesc {
-    // SAFETY: the caller's word; the executor registers the snapshot.
+    // SAFETY: guaranteed by the caller; the executor registers the snapshot.
     unsafe {
         pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot());
         let desc = pg_sys::CreateQueryDesc(
@@ -241,9 +244,9 @@ unsafe fn started(query: &SavedQuery, plan: *const pg_sys::CachedPlan) -> *mut p
 /// Runs `f` with the resource owner as the current one.
 ///
 /// # Safety
-/// A live owner. When `f` raises an ERROR, the server sets the current one anew.
+/// `owner` must be live. When `f` raises an ERROR, the server sets the current one anew.
 unsafe fn for_owner<R>(owner: pg_sys::ResourceOwner, f: impl FnOnce() -> R) -> R {
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let outer = pg_sys::CurrentResourceOwner;
         pg_sys::CurrentResourceOwner = owner;
@@ -277,9 +280,9 @@ unsafe fn no_values(types: &[pg_sys::Oid]) -> pg_sys::ParamListInfo {
 /// The macro TupIsNull.
 ///
 /// # Safety
-/// A live slot.
+/// `slot` must be live.
 unsafe fn is_empty(slot: *const pg_sys::TupleTableSlot) -> bool {
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     unsafe { u32::from((*slot).tts_flags) & pg_sys::TTS_FLAG_EMPTY != 0 }
 }
 
@@ -287,9 +290,9 @@ unsafe fn is_empty(slot: *const pg_sys::TupleTableSlot) -> bool {
 /// row lacks.
 ///
 /// # Safety
-/// A slot that holds a row.
+/// `slot` must hold a row.
 unsafe fn copied<'a, const N: usize>(slot: *mut pg_sys::TupleTableSlot) -> [Option<Value<'a>>; N] {
-    // SAFETY: the caller's word; the columns are unpacked before they are read.
+    // SAFETY: guaranteed by the caller; the columns are unpacked before they are read.
     unsafe {
         let desc = (*slot).tts_tupleDescriptor;
         let count = N.min((*desc).natts as usize);

@@ -1,6 +1,6 @@
 //! A saved query whose executor stays open between the rows of one statement. To start and end the
-//! executor costs as much as to look a row up by an index, and a trigger looks up rows for every row
-//! of a statement.
+//! executor costs as much as to look a row up by an index, and a trigger looks up rows for every
+//! row of a statement.
 //!
 //! A run sees what a run of the saved query sees: it has a snapshot of its own, newer than all that
 //! the statement has done before.
@@ -35,7 +35,7 @@ pub struct HeldQuery {
 
 #[derive(Default)]
 enum State {
-    /// Most statements run a query once: that is the saved query's business.
+    /// Most statements run a query once: the saved query does that.
     #[default]
     NotRun,
     Run,
@@ -53,8 +53,8 @@ thread_local! {
 }
 
 impl HeldQuery {
-    /// As [`SavedQuery::first_row`], which the first run of a statement is. To be called from a row
-    /// trigger, always with the same query.
+    /// As [`SavedQuery::first_row`], which makes the first run of a statement. Must be called from
+    /// a row trigger, always with the same query.
     pub fn first_row<'a, const N: usize>(
         &self,
         query: &SavedQuery,

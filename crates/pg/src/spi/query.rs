@@ -17,7 +17,7 @@ struct Receiver<'f, const N: usize> {
     base: pg_sys::DestReceiver,
     /// The caller's memory context, for the sink: what it allocates outlives the query.
     context: pg_sys::MemoryContext,
-    /// How the columns are stored; set by [`start`].
+    /// Storage of the columns; set by [`start`].
     columns: [Storage; N],
     sink: ResultSink<'f, N>,
 }

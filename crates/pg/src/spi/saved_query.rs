@@ -14,7 +14,7 @@ use crate::process::error::raise_with_hint;
 use crate::sql::fmgr::Args;
 use crate::sql::value::{Storage, Value};
 
-/// Which rows a run sees, besides those that this transaction has written.
+/// The rows that a run sees, besides those that this transaction has written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Sees {
     /// Those that the isolation level shows: what is committed now, or what was committed when the
@@ -35,10 +35,10 @@ thread_local! {
 pub struct SavedQuery {
     plan: pg_sys::SPIPlanPtr,
     source: *const pg_sys::CachedPlanSource,
-    /// Of the parameters.
+    /// Types of the parameters.
     types: Vec<pg_sys::Oid>,
-    /// Of the result's columns. After a table or column was renamed the server analyses the text of
-    /// the query again: the names in it may then refer to columns of other types.
+    /// Types of the result's columns. After a table or column was renamed the server analyses the
+    /// text of the query again: the names in it may then refer to columns of other types.
     result_types: Vec<pg_sys::Oid>,
     prefers_indexes: bool,
 }
@@ -152,7 +152,7 @@ impl SavedQuery {
     /// # Safety
     /// `desc` must be the result's row descriptor.
     pub(super) unsafe fn check_result(&self, desc: pg_sys::TupleDesc) {
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         let found = unsafe { column_types(desc) };
         for (&expected, found) in self.result_types.iter().zip(found) {
             if found != expected {
@@ -172,7 +172,7 @@ impl SavedQuery {
     /// none.
     ///
     /// # Safety
-    /// While connected, in a transaction.
+    /// Must be called while connected, in a transaction.
     pub(super) unsafe fn cached_plan(&self) -> *mut pg_sys::CachedPlan {
         // SAFETY: the plan has one statement.
         unsafe {
@@ -192,12 +192,12 @@ impl SavedQuery {
     }
 }
 
-/// Turns sequential scans off until AtEOXact_GUC is called with the level returned, or an ERROR is
-/// raised. And JIT: where a sequential scan is needed all the same, its plan looks so expensive
-/// that the server would compile it at every run.
+/// Turns sequential scans and JIT off until AtEOXact_GUC is called with the level returned, or an
+/// ERROR is raised. JIT is turned off because a plan that needs a sequential scan all the same
+/// looks so expensive that the server would compile it at every run.
 ///
 /// # Safety
-/// In a transaction.
+/// Must be called in a transaction.
 unsafe fn prefer_indexes() -> i32 {
     // SAFETY: static strings; the level makes the changes temporary.
     unsafe {
@@ -244,18 +244,18 @@ unsafe fn result_types(source: *const pg_sys::CachedPlanSource) -> Vec<pg_sys::O
 /// # Safety
 /// The descriptor must live as long as the iterator.
 unsafe fn column_types(desc: pg_sys::TupleDesc) -> impl Iterator<Item = pg_sys::Oid> {
-    // SAFETY: the caller's word; `i` is below `natts`.
+    // SAFETY: guaranteed by the caller; `i` is below `natts`.
     unsafe { (0..(*desc).natts as usize).map(move |i| attribute(desc, i).atttypid) }
 }
 
 /// Column `i` of the first row, copied to the memory context that was current before SPI_connect.
-/// None for NULL, and when the row has no such column.
+/// Returns None for NULL, and when the row has no such column.
 ///
 /// # Safety
-/// After a run that returned a row.
+/// Must be called after a run that returned a row.
 unsafe fn copied<'a>(i: usize) -> Option<Value<'a>> {
     let mut null = false;
-    // SAFETY: the caller's word; for a column that the row lacks the server returns NULL.
+    // SAFETY: guaranteed by the caller; for a column that the row lacks the server returns NULL.
     unsafe {
         let rows = pg_sys::SPI_tuptable;
         let (row, desc) = (*(*rows).vals, (*rows).tupdesc);

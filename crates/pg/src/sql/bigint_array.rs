@@ -23,8 +23,8 @@ impl Args {
             .varlena(i, pg_sys::INT8ARRAYOID)?
             .aligned_varlena()
             .cast();
-        // SAFETY: a detoasted array: a header, the sizes and lower bounds of its dimensions, a bitmap
-        // if an element may be NULL, and, aligned to 8 bytes, the elements that are not.
+        // SAFETY: a detoasted array: a header, the sizes and lower bounds of its dimensions, a
+        // bitmap if an element may be NULL, and, aligned to 8 bytes, the elements that are not.
         unsafe {
             let dimensions = (*array).ndim as usize;
             if dimensions > 1 {
@@ -74,7 +74,7 @@ impl Bigints<'_> {
     }
 }
 
-/// Is element `i` of an array with this bitmap not NULL?
+/// Returns whether element `i` of an array with this bitmap is not NULL.
 fn is_present(bitmap: &[u8], i: usize) -> bool {
     let byte = bitmap.get(i / 8);
     byte.is_none_or(|byte| byte >> (i % 8) & 1 == 1)

@@ -60,7 +60,7 @@ impl RowExpression {
     /// `node` must be an expression of type bigint over the columns of the table, which is relation
     /// 1 of its variables.
     unsafe fn new(table: pg_sys::Oid, node: *mut pg_sys::Node) -> Self {
-        // SAFETY: the caller's word; all is made in the current memory context.
+        // SAFETY: guaranteed by the caller; all is made in the current memory context.
         unsafe {
             let planned = pg_sys::expression_planner(node.cast());
             Self {

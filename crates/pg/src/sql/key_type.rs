@@ -46,13 +46,14 @@ impl KeyType {
         }
     }
 
-    /// Is the type passed by value?
+    /// Returns whether the type is passed by value.
     pub fn is_by_value(&self) -> bool {
         self.storage.by_value_and_length().0
     }
 
-    /// The datum of a value; an ERROR when it is not of this type. Values of a domain and of the type
-    /// below it are the same: an expression over a domain is often of that type, as a UNION is.
+    /// The datum of a value; an ERROR when it is not of this type. Values of a domain and of the
+    /// type below it are the same: an expression over a domain is often of that type, as a UNION
+    /// is.
     pub fn datum(&self, value: Value<'_>) -> pg_sys::Datum {
         let is_same = |type_id| type_id == self.storage.type_id || type_id == self.base;
         if !is_same(value.type_id()) && !is_same(base_type(value.type_id())) {
@@ -65,7 +66,7 @@ impl KeyType {
         value.datum()
     }
 
-    /// By the type's default order and collation.
+    /// Compares by the type's default order and collation.
     pub fn compare(&self, a: Value<'_>, b: Value<'_>) -> Ordering {
         let (a, b) = (self.datum(a), self.datum(b));
         // SAFETY: both are values of the type.

@@ -15,7 +15,7 @@ use crate::process::user::AsUser;
 /// Calls of triggers, in the order in which they were made.
 #[derive(Default)]
 pub struct LaterCalls {
-    /// What was fired, each once.
+    /// The triggers that were fired, each once.
     fired: Vec<Fired>,
     calls: Vec<Call>,
 }
@@ -108,8 +108,8 @@ impl Ready {
         answer: &mut impl FnMut(&TriggerCall<'_>),
     ) {
         let raw = self.table.rel().raw();
-        // SAFETY: the slots are the table's; they hold the rows, and outlive the call, as the trigger
-        // does.
+        // SAFETY: the slots are the table's; they hold the rows, and outlive the call, as the
+        // trigger does.
         unsafe {
             let mut data = pg_sys::TriggerData {
                 type_: pg_sys::NodeTag::T_TriggerData,
@@ -141,8 +141,8 @@ impl Drop for Ready {
 }
 
 impl Fired {
-    /// A copy of the trigger: what the open table has of it may move. A function that the statement
-    /// calls can drop it where it is a copy of one of a partitioned table.
+    /// A copy of the trigger, since the open table's own may move. A function that the statement
+    /// calls can drop it if it is a copy of a trigger of a partitioned table.
     fn trigger(&self, table: Rel<'_>) -> pg_sys::Trigger {
         // SAFETY: an open relation has a list of `numtriggers` triggers, or null.
         let found = unsafe {
@@ -167,8 +167,8 @@ unsafe fn fetched(
     mut place: pg_sys::ItemPointerData,
     slot: *mut pg_sys::TupleTableSlot,
 ) -> pg_sys::HeapTuple {
-    // SAFETY: the caller's word; the server keeps what the running transaction has written or
-    // deleted; the function may raise an ERROR, and pgrx does not guard calls by pointer.
+    // SAFETY: guaranteed by the caller; the server keeps what the running transaction has written
+    // or deleted; the function may raise an ERROR, and pgrx does not guard calls by pointer.
     unsafe {
         let routines = (*table).rd_tableam.as_ref();
         let found =

@@ -90,7 +90,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// The type, and the typmod, which of an anonymous row type identifies the list of columns.
+    /// The type and the typmod, which identifies the list of columns of an anonymous row type.
     pub fn row_type(&self) -> (pg_sys::Oid, i32) {
         (self.identity.type_id, self.identity.typmod)
     }
@@ -126,7 +126,7 @@ impl Shape {
         }
     }
 
-    /// Did the record have this shape when it was opened?
+    /// Returns whether the record had this shape when it was opened.
     pub fn fits(&self, record: &Record<'_>) -> bool {
         let (identity, shape) = (record.identity, self.identity.get());
         if identity == shape {

@@ -4,11 +4,11 @@ use pgrx::pg_sys;
 
 /// Called in an AFTER trigger of a statement: makes the statement fire the AFTER DELETE statement
 /// triggers of this table, once it has fired all that it has to fire, as if it had deleted rows
-/// there. Not in a deferred trigger, which runs when no statement does.
+/// there. Must not be called in a deferred trigger, which runs when no statement does.
 pub fn fire_at_statement_end(table: pg_sys::Oid) {
-    // SAFETY: the table is open while its event is queued, and locked until the transaction ends, as
-    // the tables of a statement are; what the queue needs of it is copied. All that is allocated is
-    // freed with the executor's state.
+    // SAFETY: the table is open while its event is queued, and locked until the transaction ends,
+    // as the tables of a statement are; what the queue needs of it is copied. All that is allocated
+    // is freed with the executor's state.
     unsafe {
         let opened = pg_sys::table_open(table, pg_sys::RowExclusiveLock as i32);
         let state = pg_sys::CreateExecutorState();

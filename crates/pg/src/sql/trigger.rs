@@ -48,7 +48,8 @@ impl VersionAddress {
         }
     }
 
-    /// Was the version deleted by an UPDATE that moved the row to another partition?
+    /// Returns whether the version was deleted by an UPDATE that moved the row to another
+    /// partition.
     pub fn has_moved_away(&self) -> bool {
         let table = Opened::new(self.table);
         let raw = table.rel().raw();
@@ -125,38 +126,39 @@ impl<'a> TriggerCall<'a> {
         }
     }
 
-    /// Is it a row trigger that runs before the change?
+    /// Returns whether it is a row trigger that runs before the change.
     pub fn is_before_row(&self) -> bool {
         let event = self.data().tg_event;
         event & pg_sys::TRIGGER_EVENT_ROW != 0
             && event & pg_sys::TRIGGER_EVENT_TIMINGMASK == pg_sys::TRIGGER_EVENT_BEFORE
     }
 
-    /// Is it a row trigger that runs after the change?
+    /// Returns whether it is a row trigger that runs after the change.
     pub fn is_after_row(&self) -> bool {
         let event = self.data().tg_event;
         event & pg_sys::TRIGGER_EVENT_ROW != 0
             && event & pg_sys::TRIGGER_EVENT_TIMINGMASK == pg_sys::TRIGGER_EVENT_AFTER
     }
 
-    /// Is it a statement trigger that runs after the change?
+    /// Returns whether it is a statement trigger that runs after the change.
     pub fn is_after_statement(&self) -> bool {
         let event = self.data().tg_event;
         event & pg_sys::TRIGGER_EVENT_ROW == 0
             && event & pg_sys::TRIGGER_EVENT_TIMINGMASK == pg_sys::TRIGGER_EVENT_AFTER
     }
 
-    /// May the trigger be deferred?
+    /// Returns whether the trigger may be deferred.
     pub fn is_deferrable(&self) -> bool {
         self.trigger().tgdeferrable
     }
 
-    /// Has the trigger a WHEN condition?
+    /// Returns whether the trigger has a WHEN condition.
     pub fn has_condition(&self) -> bool {
         !self.trigger().tgqual.is_null()
     }
 
-    /// Does the trigger fire on UPDATE, whichever columns change and whatever their values?
+    /// Returns whether the trigger fires on UPDATE, whichever columns change and whatever their
+    /// values.
     pub fn fires_on_any_update(&self) -> bool {
         let trigger = self.trigger();
         trigger.tgtype as u32 & pg_sys::TRIGGER_TYPE_UPDATE != 0
@@ -261,9 +263,9 @@ impl<'a> TriggerCall<'a> {
         })
     }
 
-    /// Does this transaction still see the new row in the table? Other triggers, or commands before
-    /// a deferred trigger ran, may have deleted or updated it. True for a foreign table, where this
-    /// cannot be checked.
+    /// Returns whether this transaction still sees the new row in the table. Other triggers, or
+    /// commands before a deferred trigger ran, may have deleted or updated it. True for a foreign
+    /// table, where this cannot be checked.
     pub fn new_row_is_live(&self) -> bool {
         let table = self.data().tg_relation;
         // SAFETY: a table's routines live as long as it is open; the slot of an AFTER trigger is of
@@ -320,7 +322,7 @@ impl<'a> TriggerCall<'a> {
     }
 }
 
-/// How many trigger functions are running, each inside of a statement of the one before.
+/// Returns how many trigger functions are running, each inside of a statement of the one before.
 pub fn depth() -> i32 {
     // SAFETY: reads a variable of the backend; the function looks at no argument.
     unsafe { pg_sys::pg_trigger_depth(std::ptr::null_mut()).value() as i32 }

@@ -1,4 +1,4 @@
-//! On which table of a partition tree a trigger was created, and which triggers are beside it.
+//! The table of a partition tree on which a trigger was created, and the triggers beside it.
 
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
@@ -19,7 +19,7 @@ pub struct Origin {
 pub struct Sibling {
     pub arguments: Vec<String>,
     pub origin: Origin,
-    /// Is it enabled?
+    /// Whether it is enabled.
     pub enabled: bool,
     /// The bits TRIGGER_TYPE_... of its events.
     events: u32,
@@ -38,7 +38,7 @@ impl Sibling {
         self.events & bit != 0
     }
 
-    /// Does it fire on an UPDATE that names this column?
+    /// Returns whether it fires on an UPDATE that names this column.
     pub fn fires_on_update_of(&self, column: i16) -> bool {
         self.fires_on(Event::Update) && (self.columns.is_empty() || self.columns.contains(&column))
     }
@@ -57,8 +57,8 @@ impl TriggerCall<'_> {
     }
 
     /// All triggers of this table that call this function, including this one, whether they are
-    /// fired now or not. Of a BEFORE trigger: those of INSERT or UPDATE for each row. Of an AFTER
-    /// trigger: all AFTER triggers.
+    /// fired now or not. For a BEFORE trigger, these are those of INSERT or UPDATE for each row;
+    /// for an AFTER trigger, all AFTER triggers.
     pub fn siblings(&self) -> Vec<Sibling> {
         self.siblings_on(self.relation())
     }

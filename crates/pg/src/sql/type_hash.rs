@@ -31,7 +31,7 @@ impl TypeHash {
         }
     }
 
-    /// Does `=` find two values equal? An ERROR when they are not of the column's type.
+    /// Returns whether `=` finds two values equal. An ERROR when they are not of the column's type.
     pub fn are_equal(&self, values: [Value<'_>; 2]) -> bool {
         let [one, other] = values.map(|value| {
             value.require_type(self.type_id);

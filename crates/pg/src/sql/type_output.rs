@@ -8,7 +8,7 @@ use pgrx::pg_sys;
 use super::call_site::Memory;
 use super::value::Value;
 
-/// What kind of type it is; of a domain, what kind the base type is.
+/// The kind of a type; for a domain, the kind of its base type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Structure {
     Base { category: u8 },
@@ -45,7 +45,7 @@ pub fn resolve(type_id: pg_sys::Oid) -> (pg_sys::Oid, Structure) {
     }
 }
 
-/// Is the type built into the server?
+/// Returns whether the type is built into the server.
 pub fn is_built_in(type_id: pg_sys::Oid) -> bool {
     type_id.to_u32() < pg_sys::FirstNormalObjectId
 }

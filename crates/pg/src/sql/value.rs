@@ -16,7 +16,7 @@ use crate::catalog::table::type_name;
 use crate::process::error::raise;
 use crate::process::memory::reserve;
 
-/// How values of a type are stored.
+/// Storage of the values of a type.
 #[derive(Clone, Copy)]
 pub struct Storage {
     pub type_id: pg_sys::Oid,

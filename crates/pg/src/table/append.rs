@@ -1,5 +1,5 @@
-//! A row for a table of one column, stored without a query: what a query costs would be most of what
-//! a trigger takes that stores one value.
+//! Stores a row in a table of one column without a query, whose cost would be most of that of a
+//! trigger that stores one value.
 
 use pgrx::PgSqlErrorCode::{
     ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
@@ -22,8 +22,8 @@ pub fn append(table: pg_sys::Oid, value: Option<Value<'_>>) {
             format!("permission denied for table {}", table_name::shown(table)),
         );
     }
-    // SAFETY: opened, with the lock of INSERT, for as long as it is used; the row has the columns of
-    // the descriptor, of their types (`suits`). The lock is held until the transaction ends, as
+    // SAFETY: opened, with the lock of INSERT, for as long as it is used; the row has the columns
+    // of the descriptor, of their types (`suits`). The lock is held until the transaction ends, as
     // INSERT does.
     unsafe {
         let relation = pg_sys::table_open(table, pg_sys::RowExclusiveLock as i32);
@@ -50,7 +50,7 @@ pub fn append(table: pg_sys::Oid, value: Option<Value<'_>>) {
     }
 }
 
-/// May a row with this value be stored with nothing else to do?
+/// Returns whether a row with this value may be stored with nothing else to do.
 fn suits(table: Rel<'_>, value: Option<Value<'_>>) -> bool {
     // SAFETY: an open relation has its pg_class row and its descriptor; the only attribute is read.
     unsafe {
@@ -68,11 +68,12 @@ fn suits(table: Rel<'_>, value: Option<Value<'_>>) -> bool {
     }
 }
 
-/// Has the table an index? pg_class may say so for a while after the last one was dropped.
+/// Returns whether the table has an index. pg_class may say so for a while after the last one was
+/// dropped.
 ///
 /// # Safety
-/// An open table.
+/// `table` must be open.
 unsafe fn has_indexes(table: pg_sys::Relation) -> bool {
-    // SAFETY: the caller's word; the list is a copy.
+    // SAFETY: guaranteed by the caller; the list is a copy.
     unsafe { !pg_sys::RelationGetIndexList(table).is_null() }
 }

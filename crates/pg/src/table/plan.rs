@@ -4,11 +4,12 @@ use crate::planner::nodes::{NodeList, NodeRef};
 use crate::spi::connection::{connected, prepare};
 use pgrx::pg_sys;
 
-/// How many rows the planner expects of a query that it would run as a sequential scan of this
-/// table, which returns the columns of these numbers as they are stored, or an integer as bigint,
-/// with at most a test that the second is not NULL. None when it would run it in another way. So
-/// rules, children, row security, indexes that hold all columns, and extensions that put something
-/// else in the place of a table or of a column have been asked. Locks the table as the query would.
+/// Returns how many rows the planner expects of a query that it would run as a sequential scan of
+/// this table, which returns the columns of these numbers as they are stored, or an integer as
+/// bigint, with at most a test that the second is not NULL. None when it would run it differently.
+/// In this way rules, children, row security, indexes that hold all columns, and extensions that
+/// put something else in the place of a table or of a column are taken into account. Locks the
+/// table as the query would.
 pub fn rows_of_scan(sql: &str, table: pg_sys::Oid, columns: [i16; 2]) -> Option<f64> {
     // An extension that checks or logs reads would not see this one.
     // SAFETY: reads a variable of the process.
@@ -34,14 +35,14 @@ pub fn rows_of_scan(sql: &str, table: pg_sys::Oid, columns: [i16; 2]) -> Option<
 }
 
 /// # Safety
-/// A statement as the planner made it.
+/// Must be a statement as the planner made it.
 unsafe fn rows_of_statement(
     statement: *const pg_sys::PlannedStmt,
     table: pg_sys::Oid,
     columns: [i16; 2],
 ) -> Option<f64> {
-    // SAFETY: the caller's word; a node is of the type that its tag says, and a scan names an entry
-    // of the range table, counting from 1.
+    // SAFETY: guaranteed by the caller; a node is of the type that its tag says, and a scan names
+    // an entry of the range table, counting from 1.
     unsafe {
         let plan = (*statement).planTree;
         if (*plan).type_ != pg_sys::NodeTag::T_SeqScan || !(*plan).initPlan.is_null() {
@@ -58,7 +59,7 @@ unsafe fn rows_of_statement(
     }
 }
 
-/// Does a scan of a relation return these columns, and nothing else?
+/// Returns whether a scan of a relation returns these columns, and nothing else.
 fn returns(targets: NodeList, relation: u32, columns: [i16; 2]) -> bool {
     let Some(targets) = targets.as_array::<2>() else {
         return false;
@@ -68,7 +69,7 @@ fn returns(targets: NodeList, relation: u32, columns: [i16; 2]) -> bool {
     })
 }
 
-/// Is there no condition, or only that this column is not NULL?
+/// Returns whether there is no condition, or only that this column is not NULL.
 fn tests(conditions: NodeList, relation: u32, column: i16) -> bool {
     let mut conditions = conditions.iter();
     let is_test = conditions.next().is_none_or(|condition| {
@@ -77,7 +78,7 @@ fn tests(conditions: NodeList, relation: u32, column: i16) -> bool {
     is_test && conditions.next().is_none()
 }
 
-/// Is this the column itself, or its value as bigint?
+/// Returns whether this is the column itself, or its value as bigint.
 fn is_column(value: NodeRef, relation: u32, column: i16) -> bool {
     const TO_BIGINT: [u32; 2] = [pg_sys::F_INT8_INT2, pg_sys::F_INT8_INT4];
     let mut value = value.strip_relabel();

@@ -58,9 +58,9 @@ impl WordColumn {
     }
 }
 
-/// What [`TableScan::next`] found.
+/// Result of [`TableScan::next`].
 pub enum Found {
-    /// So many rows; none is the end.
+    /// This many rows; none is the end.
     Rows(usize),
     /// A row whose first column is NULL, but not the second.
     Null,
@@ -78,7 +78,7 @@ pub struct TableScan<'t> {
 }
 
 impl<'t> TableScan<'t> {
-    /// Of all rows. There must be an active snapshot, which outlives the scan.
+    /// Begins a scan of all rows. There must be an active snapshot, which outlives the scan.
     pub fn begin(table: Rel<'t>, columns: [WordColumn; 2]) -> Self {
         // SAFETY: the table is open and locked as long as the scan lives.
         unsafe {
@@ -88,7 +88,7 @@ impl<'t> TableScan<'t> {
         }
     }
 
-    /// Of this process's share of a scan.
+    /// Begins this process's share of a scan.
     ///
     /// # Safety
     /// `description` must be that of a scan of this table, made by [`describe`].
@@ -97,7 +97,7 @@ impl<'t> TableScan<'t> {
         columns: [WordColumn; 2],
         description: *mut c_void,
     ) -> Self {
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let scan = compat::begin_parallel_scan(table.raw(), description.cast());
             Self::new(table, columns, scan)
@@ -105,7 +105,7 @@ impl<'t> TableScan<'t> {
     }
 
     /// # Safety
-    /// A scan of the table, which has these columns.
+    /// `scan` must be a scan of the table, which must have these columns.
     unsafe fn new(table: Rel<'t>, columns: [WordColumn; 2], scan: pg_sys::TableScanDesc) -> Self {
         Self {
             scan,
@@ -121,8 +121,8 @@ impl<'t> TableScan<'t> {
         }
     }
 
-    /// Fills `rows` with what `row` makes of the columns of the next rows; a row whose second column
-    /// is NULL is left out. The access method, and such rows, check for interrupts.
+    /// Fills `rows` with what `row` makes of the columns of the next rows; a row whose second
+    /// column is NULL is left out. The access method, and such rows, check for interrupts.
     pub fn next<T: Copy>(&mut self, rows: &mut [T], row: impl Fn(u64, u64) -> T + Copy) -> Found {
         const FORWARD: pg_sys::ScanDirection::Type = pg_sys::ScanDirection::ForwardScanDirection;
         if self.ended {
@@ -197,9 +197,9 @@ pub fn bytes_of_description(table: Rel<'_>) -> usize {
 /// Describes a scan of the rows that the active snapshot shows.
 ///
 /// # Safety
-/// `at` must have room for so many bytes, in shared memory.
+/// `at` must have room for [`bytes_of_description`] bytes, in shared memory.
 pub unsafe fn describe(table: Rel<'_>, at: *mut c_void) {
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let snapshot = pg_sys::GetActiveSnapshot();
         pg_sys::table_parallelscan_initialize(table.raw(), at.cast(), snapshot);

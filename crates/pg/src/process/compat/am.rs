@@ -28,12 +28,12 @@ pub unsafe fn begin_scan(
     snapshot: pg_sys::Snapshot,
 ) -> pg_sys::TableScanDesc {
     let no_keys = std::ptr::null_mut();
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
     unsafe {
         pg_sys::table_beginscan(table, snapshot, 0, no_keys)
     }
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18")))]
     unsafe {
         pg_sys::table_beginscan(table, snapshot, 0, no_keys, pg_sys::ScanOptions::SO_NONE)
@@ -48,12 +48,12 @@ pub unsafe fn begin_parallel_scan(
     table: pg_sys::Relation,
     description: pg_sys::ParallelTableScanDesc,
 ) -> pg_sys::TableScanDesc {
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
     unsafe {
         pg_sys::table_beginscan_parallel(table, description)
     }
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18")))]
     unsafe {
         pg_sys::table_beginscan_parallel(table, description, pg_sys::ScanOptions::SO_NONE)
@@ -65,12 +65,12 @@ pub unsafe fn begin_parallel_scan(
 /// # Safety
 /// `table` must be open until the fetching ends.
 pub unsafe fn begin_index_fetch(table: pg_sys::Relation) -> *mut pg_sys::IndexFetchTableData {
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
     unsafe {
         pg_sys::table_index_fetch_begin(table)
     }
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18")))]
     unsafe {
         pg_sys::table_index_fetch_begin(table, pg_sys::ScanOptions::SO_NONE)
@@ -89,7 +89,7 @@ pub unsafe fn test_for_old_snapshot(
     page: *const pg_sys::PageHeaderData,
 ) {
     #[cfg(any(feature = "pg15", feature = "pg16"))]
-    // SAFETY: the caller's word; the threshold is a plain int.
+    // SAFETY: guaranteed by the caller; the threshold is a plain int.
     unsafe {
         const OFF: i32 = 0;
         if pg_sys::old_snapshot_threshold < OFF || snapshot.is_null() {
@@ -106,15 +106,16 @@ pub unsafe fn test_for_old_snapshot(
     let _ = (snapshot, rel, page);
 }
 
-/// Releases the pin of the table's page that an index scan has fetched a row from, after the scan was
-/// begun anew. Up to PostgreSQL 18 that has released it.
+/// Releases the pin of the table's page that an index scan has fetched a row from, after the scan
+/// was begun anew. Up to PostgreSQL 18, beginning anew has released it.
 ///
 /// # Safety
-/// `scan` must be null or live, and the memory context and resource owner those that it was begun in.
+/// `scan` must be null or live, and the memory context and resource owner those that it was begun
+/// in.
 pub unsafe fn release_fetched_page(scan: pg_sys::IndexScanDesc) {
     #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
     let _ = scan;
-    // SAFETY: the caller's word; a scan of an index has a fetch while it lives.
+    // SAFETY: guaranteed by the caller; a scan of an index has a fetch while it lives.
     #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18")))]
     unsafe {
         if let Some(scan) = scan.as_mut() {
@@ -132,7 +133,7 @@ pub unsafe fn release_fetched_page(scan: pg_sys::IndexScanDesc) {
 pub unsafe fn finish_descriptor(desc: pg_sys::TupleDesc) {
     #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
     let _ = desc;
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18")))]
     unsafe {
         pg_sys::TupleDescFinalize(desc);
@@ -150,7 +151,7 @@ pub unsafe fn refuse_null_treatment(
     #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
     let _ = (window, call);
     #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18")))]
-    // SAFETY: the caller's word; the function may raise an ERROR, hence the guard.
+    // SAFETY: guaranteed by the caller; the function may raise an ERROR, hence the guard.
     unsafe {
         unsafe extern "C-unwind" {
             // Missing from the bindings.
@@ -169,8 +170,8 @@ pub unsafe fn refuse_null_treatment(
 /// The wait event of a process that sleeps in a parallel build.
 pub const WAIT_FOR_BUILD_WORKERS: u32 = pg_sys::WaitEventIPC::WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN;
 
-/// The form in which a handler hands its routine to the server: itself, or up to PostgreSQL 18 a copy,
-/// which the server frees.
+/// The form in which a handler hands its routine to the server: itself, or up to PostgreSQL 18 a
+/// copy, which the server frees.
 pub fn handed_routine(routine: &'static pg_sys::IndexAmRoutine) -> *const pg_sys::IndexAmRoutine {
     #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
     // SAFETY: memory of the struct's size; the struct holds no pointers but those to functions.
@@ -196,7 +197,7 @@ pub const fn allow_parallel_builds(am: &mut pg_sys::IndexAmRoutine) {
 /// Workers for the build of an index. Up to 16 the server plans them for b-trees alone.
 ///
 /// # Safety
-/// Open relations, and the info that ambuild was passed with them.
+/// The relations must be open, and the info must be what ambuild was passed with them.
 pub unsafe fn planned_build_workers(
     table: pg_sys::Relation,
     index: pg_sys::Relation,
@@ -205,13 +206,13 @@ pub unsafe fn planned_build_workers(
     if !IS_TESTED {
         return 0;
     }
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     #[cfg(any(feature = "pg15", feature = "pg16"))]
     unsafe {
         let _ = info;
         pg_sys::plan_create_index_workers((*table).rd_id, (*index).rd_id)
     }
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     #[cfg(not(any(feature = "pg15", feature = "pg16")))]
     unsafe {
         let _ = (table, index);
@@ -236,7 +237,8 @@ pub fn int_option(name: &'static CStr, offset: usize) -> pg_sys::relopt_parse_el
 /// # Safety
 /// `rel` must be open.
 pub unsafe fn count_index_scan(rel: pg_sys::Relation) {
-    // SAFETY: the caller's word; pgstat_info is either null or valid while the relation is open.
+    // SAFETY: guaranteed by the caller; pgstat_info is either null or valid while the relation is
+    // open.
     unsafe {
         if (*rel).pgstat_info.is_null() && (*rel).pgstat_enabled {
             pg_sys::pgstat_assoc_relation(rel);
@@ -259,7 +261,8 @@ pub unsafe fn count_index_scan(rel: pg_sys::Relation) {
 /// # Safety
 /// `scan` must be live.
 pub unsafe fn count_explained_search(scan: &pg_sys::IndexScanDescData) {
-    // SAFETY: the caller's word; the instrumentation is either null or lives as long as the scan.
+    // SAFETY: guaranteed by the caller; the instrumentation is either null or lives as long as the
+    // scan.
     #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17")))]
     unsafe {
         if let Some(instrument) = scan.instrument.as_mut() {

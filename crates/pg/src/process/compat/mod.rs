@@ -20,7 +20,7 @@ use pgrx::pg_sys;
 /// (025_pairs_clusters.pl).
 const TESTED: [u32; 5] = [15, 16, 17, 18, 19];
 
-/// Is the major that this library is compiled for among them?
+/// Whether the major that this library is compiled for is among them.
 pub const IS_TESTED: bool = is_tested(pg_sys::PG_MAJORVERSION_NUM);
 
 const fn is_tested(major: u32) -> bool {
@@ -42,12 +42,12 @@ pub unsafe fn attribute<'a>(
     desc: pg_sys::TupleDesc,
     i: usize,
 ) -> &'a pg_sys::FormData_pg_attribute {
-    // SAFETY: the caller's word; `attrs` has `natts` entries.
+    // SAFETY: guaranteed by the caller; `attrs` has `natts` entries.
     #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17"))]
     unsafe {
         &*(*desc).attrs.as_ptr().add(i)
     }
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17")))]
     unsafe {
         &*pg_sys::TupleDescAttr(desc, i as i32)
@@ -65,7 +65,7 @@ pub fn restrict_search_path() {
     }
 }
 
-/// Does the current user own the relation (or may act as its owner)?
+/// Returns whether the current user owns the relation (or may act as its owner).
 pub fn owns_relation(oid: pg_sys::Oid) -> bool {
     // SAFETY: syscache look-ups.
     #[cfg(feature = "pg15")]

@@ -16,7 +16,7 @@ pub type BufDataLength = u32;
 /// As for XLogRegisterBufData: in a critical section, between XLogBeginInsert and XLogInsert, block
 /// `id` registered, the bytes alive until then.
 pub unsafe fn register_buffer_data(id: u8, bytes: *mut u8, length: usize) {
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     unsafe { unguarded::XLogRegisterBufData(id, bytes.cast(), length as _) };
 }
 
@@ -30,7 +30,7 @@ type FileLocator = pg_sys::RelFileLocator;
 /// # Safety
 /// `rel` must be open; what is returned lives as long as it is.
 pub unsafe fn file_locator(rel: pg_sys::Relation) -> *mut FileLocator {
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     #[cfg(feature = "pg15")]
     unsafe {
         &raw mut (*rel).rd_node
@@ -48,12 +48,12 @@ pub unsafe fn file_locator(rel: pg_sys::Relation) -> *mut FileLocator {
 /// `rel` must be open, `buffer` a valid buffer number of this process.
 pub unsafe fn read_recent_buffer(rel: pg_sys::Relation, block: u32, buffer: i32) -> bool {
     let fork = pg_sys::ForkNumber::MAIN_FORKNUM;
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     unsafe { pg_sys::ReadRecentBuffer(*file_locator(rel), fork, block, buffer) }
 }
 
-/// Does this process hold the content lock of a buffer? False for local buffers, which are never
-/// locked.
+/// Returns whether this process holds the content lock of a buffer. False for local buffers, which
+/// are never locked.
 ///
 /// # Safety
 /// `buffer` must be pinned.
@@ -76,12 +76,12 @@ pub unsafe fn content_lock_is_held(buffer: pg_sys::Buffer) -> bool {
 /// # Safety
 /// `buffer` must be pinned, and not locked by this process.
 pub unsafe fn lock_buffer(buffer: pg_sys::Buffer, mode: u32) {
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
     unsafe {
         buffer_lock::LockBuffer(buffer, mode as i32)
     }
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18")))]
     unsafe {
         buffer_lock::LockBufferInternal(buffer, mode)
@@ -93,19 +93,19 @@ pub unsafe fn lock_buffer(buffer: pg_sys::Buffer, mode: u32) {
 /// # Safety
 /// `buffer` must be pinned, and locked by this process.
 pub unsafe fn unlock_buffer(buffer: pg_sys::Buffer) {
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
     unsafe {
         buffer_lock::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32)
     }
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18")))]
     unsafe {
         buffer_lock::UnlockBuffer(buffer)
     }
 }
 
-/// Was the relation's file made by the running transaction?
+/// Returns whether the relation's file was made by the running transaction.
 pub fn file_is_new(data: &pg_sys::RelationData) -> bool {
     const NOT_IN_THIS_TRANSACTION: pg_sys::SubTransactionId = 0;
     #[cfg(feature = "pg15")]

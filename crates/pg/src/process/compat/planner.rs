@@ -18,7 +18,7 @@ pub unsafe fn disable_path(path: *mut pg_sys::IndexPath) {
     /// More than a setting disables in a scan of one table.
     #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17")))]
     const DISABLED: i32 = 2;
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17")))]
     unsafe {
         (*path).path.disabled_nodes = DISABLED;
@@ -27,14 +27,14 @@ pub unsafe fn disable_path(path: *mut pg_sys::IndexPath) {
     let _ = path;
 }
 
-/// Called with the planner's state, a relation of its query, the table that it stands for, and whether
-/// the table's children are scanned as well.
+/// Called with the planner's state, a relation of its query, the table that it stands for, and
+/// whether the table's children are scanned as well.
 pub type RelationCallback =
     unsafe fn(*mut pg_sys::PlannerInfo, *mut pg_sys::RelOptInfo, pg_sys::Oid, bool);
 
 /// Has the planner call `callback` for each table of a query, after it has collected what it knows
-/// of the table and before it distributes the quals. PostgreSQL 19 has another hook for that than the
-/// majors before it, which it calls for subqueries and functions as well. May be called once.
+/// of the table and before it distributes the quals. PostgreSQL 19 has another hook for that than
+/// the majors before it, which it calls for subqueries and functions as well. May be called once.
 pub fn install_relation_hook(callback: RelationCallback) {
     #[cfg(not(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18")))]
     use pg_sys::{build_simple_rel_hook as hook, build_simple_rel_hook_type as Hook};
@@ -90,7 +90,7 @@ pub fn install_relation_hook(callback: RelationCallback) {
     }
 }
 
-/// How many elements the planner expects in an array.
+/// Returns how many elements the planner expects in an array.
 ///
 /// # Safety
 /// `root` must be the planner's state, and `array` a live expression of an array type.
@@ -98,10 +98,10 @@ pub unsafe fn array_length(root: *mut pg_sys::PlannerInfo, array: *mut pg_sys::N
     #[cfg(any(feature = "pg15", feature = "pg16"))]
     {
         let _ = root;
-        // SAFETY: the caller's word.
+        // SAFETY: guaranteed by the caller.
         f64::from(unsafe { pg_sys::estimate_array_length(array) })
     }
-    // SAFETY: the caller's word.
+    // SAFETY: guaranteed by the caller.
     #[cfg(not(any(feature = "pg15", feature = "pg16")))]
     unsafe {
         pg_sys::estimate_array_length(root, array)
