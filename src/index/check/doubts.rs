@@ -33,7 +33,7 @@ pub struct Doubts {
 }
 
 impl Doubts {
-    /// `memory`: bytes that they may use.
+    /// `memory` is the number of bytes that they may use.
     pub fn new(memory: usize) -> Doubts {
         Doubts {
             with_fingerprint: Sorter::new(Space::of_block(0), memory / 2),
@@ -163,7 +163,7 @@ impl SecondLook<'_> {
         }
     }
 
-    /// How often a row is filed like this, in each sound key space where it would be.
+    /// Returns how often a row is filed like this, in each sound key space where it would be.
     fn counts(&self, tid: Tid, row: Filed) -> Vec<(usize, usize)> {
         let spaces = Space::all().filter(|space| {
             (*space == Space::NULL) == row.fingerprint.is_none() && self.sound[space.index()]
@@ -201,7 +201,7 @@ impl SecondLook<'_> {
     }
 }
 
-/// A row's fingerprint as SQL shows it, and its scope.
+/// Returns a row's fingerprint as SQL shows it, and its scope.
 fn shown(row: Filed) -> String {
     let fingerprint = match row.fingerprint {
         Some(bits) => format!("fingerprint {}", bits as i64),
