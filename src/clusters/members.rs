@@ -40,7 +40,7 @@ impl Host for Server {
     }
 }
 
-/// An empty list.
+/// Returns an empty list.
 pub fn no_edges() -> EdgeList {
     Edges::new(memory_of_pairs())
 }

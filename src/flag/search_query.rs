@@ -135,7 +135,7 @@ struct Key {
 }
 
 impl Key {
-    /// The condition that a row has the key that the parameter gives.
+    /// Returns the condition that a row has the key that the parameter gives.
     fn is(&self, parameter: usize) -> String {
         (self.equality).clause(&self.column, &format!("${parameter}"))
     }

@@ -219,7 +219,7 @@ impl Statement {
         format!("DELETE FROM {} WHERE {is_entry}", self.clusters)
     }
 
-    /// The condition that no row has the key of an entry.
+    /// Returns the condition that no row has the key of an entry.
     pub fn is_gone(&self) -> String {
         let Statement {
             rows,

@@ -19,7 +19,7 @@ pub mod phase {
     pub const SYNC: i64 = 4;
 }
 
-/// The name of a build phase.
+/// Returns the name of a build phase.
 pub fn phase_name(number: i64) -> Option<&'static std::ffi::CStr> {
     Some(match number {
         1 => c"initializing",

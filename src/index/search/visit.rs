@@ -41,7 +41,8 @@ pub struct Walk {
     candidates: Box<Candidates>,
 }
 
-/// The scopes of a list whose rows fill some leaves, and that are so large that probing them is faster.
+/// The scopes of a list whose rows fill some leaves, and that are large enough for probing them to
+/// be faster.
 struct Large {
     /// The radius of that probing.
     probed_within: u32,
@@ -64,7 +65,7 @@ const LOOK_AHEAD: usize = 6;
 const FEW: usize = 4;
 
 impl Walk {
-    /// A walk over the leaves that can hold what `filter` matches in these scopes.
+    /// Returns a walk over the leaves that can hold what `filter` matches in these scopes.
     pub fn new(scopes: Scopes, filter: Filter) -> Walk {
         let mut walk = Walk {
             scopes,
