@@ -1,4 +1,4 @@
-//! The SQL functions; sql/ declares them. The others are expressions in SQL.
+//! The SQL functions; sql/ declares them. Functions that are not here are expressions in SQL.
 
 use pgrx::PgSqlErrorCode::{self, *};
 use pgrx::pg_sys;

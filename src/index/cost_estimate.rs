@@ -178,7 +178,7 @@ fn matches(path: &IndexPath, selectivity: f64) -> f64 {
     (path.table_rows() * selectivity).clamp(1.0, rows)
 }
 
-/// Returns the prices where the scan is repeated, and finds pages that it looks up in the cache.
+/// Returns the prices, lower where the scan is repeated and finds looked-up pages in the cache.
 /// Reading a whole key space again costs the same, as the planner assumes for reading a table
 /// again.
 fn cached(path: &IndexPath, prices: &Prices, work: &Work) -> Prices {

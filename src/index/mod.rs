@@ -4,8 +4,8 @@
 //!
 //! What lives here: [`search`], [`build`] and [`check`], each a folder; `handler` has the callbacks
 //! that the server knows, the other files are one role of an access method each. Page formats and
-//! the plan of a search are in `simhash_hamming`; raw pages, buffers and WAL are behind `simhash_pg`.
-//! Nothing here knows how a fingerprint was made.
+//! the plan of a search are in `simhash_hamming`; raw pages, buffers and WAL are behind
+//! `simhash_pg`. Nothing here knows how a fingerprint was made.
 pub mod build;
 pub mod check;
 mod corrupt;

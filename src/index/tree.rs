@@ -171,7 +171,7 @@ impl<'r> Tree<'r> {
         self.leaf_from(Pinned::read(self.rel, self.leaf_block(key)), key)
     }
 
-    /// As [`Tree::leaf`]. The search starts at `start`, a leaf that is known to be at or left of it.
+    /// Like [`Tree::leaf`], but starts the search at `start`, a leaf known to be at or left of it.
     pub fn leaf_from(&self, start: Pinned<'r>, key: Key) -> Shared<'r> {
         let mut page: Shared = self.check(start, LEAF);
         let (mut moves, mut passed) = (0, None);
@@ -183,8 +183,8 @@ impl<'r> Tree<'r> {
         page
     }
 
-    /// Calls `each` with the low end and the block of each page right above the leaves, from left to
-    /// right; with none when the root is a leaf.
+    /// Calls `each` with the low end and the block of each page right above the leaves, from left
+    /// to right; with none when the root is a leaf.
     pub fn parents_of_leaves(&self, mut each: impl FnMut(Key, u32)) {
         match self.root_level {
             LEAF => {}

@@ -86,8 +86,8 @@ impl<H: Host<File = TempFile<'static>>, const N: usize> Exchange<'_, H, N> {
         None
     }
 
-    /// Reads this process's share of a side, and exchanges rows until both have all. `read` is called
-    /// with the number of rows so far.
+    /// Reads this process's share of a side, and exchanges rows until both have all. `read` is
+    /// called with the number of rows so far.
     fn read(
         &mut self,
         side: usize,
@@ -99,8 +99,8 @@ impl<H: Host<File = TempFile<'static>>, const N: usize> Exchange<'_, H, N> {
         let has_keys = for_each_batch(scan, |batch, _| {
             self.add(side, batch);
             read(self.host, self.rows.count());
-            // The other process begins with the next side when it has this one's end: until then all
-            // that it sends is of this side, and nothing follows its own end.
+            // The other process begins with the next side when it has this one's end: until then
+            // all that it sends is of this side, and nothing follows its own end.
             is_there = send_batch(channel, batch, |message| {
                 ended = ended.or(self.take(side, message));
             });

@@ -1,6 +1,6 @@
-//! A trigger that fires on a shard of a table which Citus distributes: refused, unless the shard
-//! has all that it needs. Looked up when a session first fires the trigger, and again after the table
-//! was altered: a table becomes a shard by being renamed.
+//! Refuses a trigger that fires on a shard of a table which Citus distributes, unless the shard has
+//! all that it needs. This is looked up when a session first fires the trigger, and again after the
+//! table was altered: a table becomes a shard by being renamed.
 
 use super::call::refuse;
 use pgrx::PgSqlErrorCode::{

@@ -43,8 +43,8 @@ pg_function! {
     }
 }
 
-/// Brings the clusters up to date with what the active snapshot shows. Returns the number of entries
-/// that were changed.
+/// Brings the clusters up to date with what the active snapshot shows. Returns the number of
+/// entries that were changed.
 fn refreshed(args: &Args, kept: &Kept) -> i64 {
     let queries = Queries::new(kept);
     let (sql, prefers_indexes) = match notes(kept, &queries) {

@@ -40,7 +40,7 @@ pub enum Counts {
 }
 
 thread_local! {
-    /// Tells whether the leaves of the session's searches are in memory.
+    /// Whether the leaves of the session's searches are in memory.
     static READ_AHEAD: ReadAhead = const { ReadAhead::new() };
 }
 
