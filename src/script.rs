@@ -1,4 +1,4 @@
-//! What the functions of the SQL script that are written in PL/pgSQL need of the library.
+//! Support for the functions of the SQL script that are written in PL/pgSQL.
 
 use simhash_pg::process::error_context::leave_out_caller;
 use simhash_pg::sql::fmgr::pg_function;

@@ -48,14 +48,15 @@ pg_function! {
     /// min_jaccard, within, keys): as simhash_clusters_keyed, of the rows with these keys; of all
     /// if keys is NULL
     fn simhash_clusters_among, pg_finfo_simhash_clusters_among(args) {
-        // Of key_type, the relation and its columns, radius, method, text, min_jaccard and within.
+        // The arguments before it are key_type, the relation and its columns, radius, method, text,
+        // min_jaccard and within.
         let keys = args.varlena(9, pg_sys::ANYARRAYOID);
         clusters(args, "simhash_keep_clusters", true, keys)
     }
 }
 
-/// The clusters of the SQL function `name`; one that is `keyed` has the argument key_type before
-/// the others. With `keys`, an array, those of the rows with these keys.
+/// Returns the clusters of the SQL function `name`; if `keyed`, it has the argument key_type before
+/// the others. With `keys`, an array, returns those of the rows with these keys.
 fn clusters(
     args: &Args,
     name: &'static str,
@@ -71,7 +72,7 @@ fn clusters(
         order.array(items.into_iter())
     });
     let source = &sources[0];
-    // Of the radius; method, text, min_jaccard and within follow.
+    // Position of the radius, which method, text, min_jaccard and within follow.
     let at = behind::<1>(keyed);
     let radius = radius(args.get::<i32>(at), name);
     let check = args.name(at + 2).map(|column| Check {
@@ -122,7 +123,7 @@ fn method(args: &Args, i: usize, source: &SourceTable, with_text: bool) -> Metho
     Method::from_name(&name).unwrap_or_else(|| {
         let known: Vec<&str> = Method::NAMES.iter().map(|m| m.0).collect();
         let mut hint = format!("Methods are {}.", known.join(", "));
-        // Texts are what most calls name next.
+        // Most calls name the text column next, so it may have been given as the method.
         if source.has_text_column(&name) {
             let (column, literal) = (table_name::identifier(&name), table_name::literal(&name));
             hint =
@@ -136,7 +137,7 @@ fn method(args: &Args, i: usize, source: &SourceTable, with_text: bool) -> Metho
 /// The representative of each row, and how similar its text is to the row's.
 type Placed = (u32, Option<f64>);
 
-/// Keeps the pairs whose texts are similar, and groups by them.
+/// Keeps the pairs whose texts are similar, and groups the rows by them.
 fn verify(
     source: &SourceTable,
     check: &Check,
@@ -168,7 +169,7 @@ fn verify(
     let mut similar = filled(pairs.len(), None);
     let mut asked_for = no_edges();
     for (number, (a, b)) in (0..).zip(&pairs) {
-        // In the place of a distance, the pair's number.
+        // The pair's number takes the place of a distance.
         let pair = Edge {
             a: *a,
             b: *b,

@@ -2,10 +2,10 @@
 //! the trigger `simhash_maintain_clusters()`, which keeps a table of clusters current.
 //!
 //! `simhash_hamming::components` makes groups of pairs; `members` collects the rows that have
-//! pairs, `texts` compares their texts, `equal_texts` finds those that are equal,
-//! `function`, `window` and `of_arrays` are what SQL sees; `components` says which rows are connected.
-//! [`maintain`] is the trigger, [`kept`] what one call sets up and what notes and refreshes.
-//! What must not live here: the search for pairs, which is `pairs`'s.
+//! pairs, `texts` compares their texts, `equal_texts` finds those that are equal; `function`,
+//! `window` and `of_arrays` are what SQL sees; `components` finds out which rows are connected.
+//! [`maintain`] is the trigger, [`kept`] what one call sets up and what notes and refreshes. What
+//! must not live here: the search for pairs, which is `pairs`'s.
 
 mod components;
 mod equal_texts;

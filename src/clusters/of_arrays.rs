@@ -1,6 +1,6 @@
 //! simhash_group_clusters: the clusters of rows that are given as two arrays, of keys and of
-//! fingerprints. simhash_components: the components of the graph of pairs, given as two arrays. They
-//! read no table, and so are immutable.
+//! fingerprints. simhash_components: the components of the graph of pairs, given as two arrays.
+//! They read no table, and so are immutable.
 
 use super::components::Components;
 use crate::pairs::of_arrays::ArrayRows;
@@ -25,7 +25,8 @@ pg_function! {
         let mut out = RowsOut::begin(args);
         let radius = radius(args.get::<i32>(2), CLUSTERS);
         let mut group = ArrayRows::from_arguments(args, CLUSTERS);
-        // The row that leads a set is its first: by key, that is the one with the smallest.
+        // Order the rows by key: the row that leads a set is its first one, which has the smallest
+        // key then.
         group.rows.sort_unstable_by_key(|row| {
             check_for_interrupts();
             (group.keys[row.tag as usize], row.tag)
@@ -79,7 +80,7 @@ pg_function! {
     }
 }
 
-/// Adds the elements of an argument; an ERROR when one is NULL.
+/// Adds the elements of an argument; raises an ERROR when one is NULL.
 fn add(keys: &mut Vec<i64>, elements: &Bigints<'_>, argument: &str) {
     for key in elements.iter() {
         check_for_interrupts();
@@ -93,8 +94,8 @@ fn add(keys: &mut Vec<i64>, elements: &Bigints<'_>, argument: &str) {
     }
 }
 
-/// Returns the sets of so many rows or more, by key. `keys` must be in order, so that the first row
-/// of a set has its smallest key.
+/// Returns the sets of at least `least` rows, by key. `keys` must be in order, so that the first
+/// row of a set has its smallest key.
 fn put_clusters(out: &mut RowsOut, keys: &[i64], mut sets: UnionFind, least: u32) {
     let mut sizes = filled(keys.len(), 0u32);
     for row in 0..keys.len() {

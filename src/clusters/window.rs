@@ -16,7 +16,7 @@ const NAME: &str = "simhash_cluster_number";
 /// the radius.
 const HEADER: usize = 2;
 const READY: i32 = 1;
-/// Most rows of a partition: their numbers are one allocation of the server.
+/// Maximum number of rows of a partition: their numbers are one allocation of the server.
 const MOST: usize = window::MOST_NUMBERS - HEADER;
 /// The number of a row without a fingerprint.
 const NO_CLUSTER: i32 = -1;

@@ -147,7 +147,7 @@ impl Columns {
     }
 }
 
-/// The key that the arguments name, or the primary key, if it is one column.
+/// Returns the name of the key that the arguments name, or of the primary key, if it is one column.
 fn key_name(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Option<String> {
     let primary = || indexes::primary_key(searched);
     let key = options.key.clone().or_else(primary);
@@ -163,7 +163,7 @@ fn key_name(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Opt
     key
 }
 
-/// The columns that the fingerprint is computed from, by their places in `columns`.
+/// Returns the columns that the fingerprint is computed from, by their places in `columns`.
 fn counting(
     call: &TriggerCall<'_>,
     recipe: &Recipe,
@@ -176,7 +176,7 @@ fn counting(
             generated: column.generated,
         })
         .collect();
-    // The server's own error would not say which trigger it is.
+    // The server's own error would not name the trigger.
     of_weights(call, json::document(&recipe.weights));
     let text = jsonb_text(&recipe.weights);
     let weights = of_weights(call, parse_row(&text, &mut check_for_interrupts));

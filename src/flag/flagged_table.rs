@@ -1,6 +1,6 @@
 //! What a session remembers of a flagging trigger: its arguments, the columns that they name
-//! ([`super::columns`]), and the queries that look for near-duplicates. Looked up once in a session,
-//! and again after the table was altered.
+//! ([`super::columns`]), and the queries that look for near-duplicates. It is looked up once in a
+//! session, and again after the table was altered.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -30,7 +30,7 @@ const INDEX_SERVES: u32 = 10;
 /// A trigger on a table.
 pub struct FlaggedTable {
     pub options: FlagOptions,
-    /// The trigger of which this one is a partition's copy; this one itself when it is no copy.
+    /// The trigger of which this one is a partition's copy; this trigger itself if it is no copy.
     pub origin: Oid,
     /// The table that is searched: the one on which `origin` was created.
     pub searched: Oid,
@@ -44,11 +44,11 @@ pub struct FlaggedTable {
 
 thread_local! {
     static KNOWN: Known<FlaggedTable> = RefCell::default();
-    /// Tables for which this session was warned that they have no index.
+    /// Tables for which this session was warned about a missing index.
     static WARNED: RefCell<HashSet<u32>> = RefCell::new(HashSet::new());
 }
 
-/// What is remembered of the trigger that was fired.
+/// Returns what is remembered of the trigger that was fired.
 pub fn flagged_table(call: &TriggerCall<'_>) -> Rc<FlaggedTable> {
     remembered(&KNOWN, call, || FlaggedTable::new(call))
 }
@@ -69,7 +69,7 @@ impl FlaggedTable {
         if options.mode == Mode::Skip {
             refuse_unseen_moves(call, searched);
         }
-        // Watched before they are read, so that no change in between is missed.
+        // Watch them before they are read, so that no change in between is missed.
         let current = watch(&[fired.oid(), searched]);
         let columns = Columns::new(call, searched, &options);
         if let Some((_, key)) = &columns.key {
@@ -119,7 +119,8 @@ impl FlaggedTable {
     }
 }
 
-/// A row that an UPDATE moves is deleted first: one that is then skipped would be lost.
+/// Refuses a trigger that may miss moves. A row that an UPDATE moves is deleted first: if it is
+/// then skipped, it is lost.
 fn refuse_unseen_moves(call: &TriggerCall<'_>, searched: Oid) {
     if may_miss_moves(call, searched) {
         let message = "\"mode=skip\" might lose rows that an UPDATE moves to another partition";
@@ -130,7 +131,8 @@ fn refuse_unseen_moves(call: &TriggerCall<'_>, searched: Oid) {
     }
 }
 
-/// Can a row arrive from another partition although this trigger was not fired for the UPDATE?
+/// Returns whether a row can arrive from another partition although this trigger was not fired for
+/// the UPDATE.
 fn may_miss_moves(call: &TriggerCall<'_>, searched: Oid) -> bool {
     table::is_partition(call.relation().oid())
         && (table::is_partition(searched) || !call.fires_on_any_update())

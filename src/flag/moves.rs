@@ -1,10 +1,10 @@
 //! Rows that an UPDATE moves to another partition. The trigger is called twice for such a row: with
 //! an UPDATE where it was, and with an INSERT where it goes to, once the old version is deleted.
 //! The first call judges the row; the second must not judge it again. It would clear a mark that a
-//! user has set, and a row that it left out would be lost: the old version is gone.
+//! user has set, and a row that it left out would be lost, since the old version is gone.
 //!
-//! The second call does not come when another trigger leaves the row out on arrival. The next row
-//! that the statement inserts is another one then: in a MERGE, or in a query around an UPDATE. So a
+//! The second call does not come when another trigger leaves the row out on arrival. Then the next
+//! row that the statement inserts is another one: in a MERGE, or in a query around an UPDATE. So a
 //! row is remembered only while the executor processes it, in memory that the executor resets
 //! before the next row.
 
@@ -20,12 +20,12 @@ use simhash_pg::sql::trigger::{TriggerCall, VersionAddress};
 
 /// An UPDATE that a trigger has judged.
 struct Judged {
-    /// The statement's memory. A statement that runs inside of it has its own.
+    /// The statement's memory. A nested statement has its own.
     statement: Memory,
     /// The trigger that CREATE TRIGGER made, not a partition's copy.
     trigger: Oid,
     old: VersionAddress,
-    /// What was judged ([`content`]).
+    /// Hash of what was judged ([`content`]).
     content: u64,
 }
 
@@ -34,7 +34,7 @@ thread_local! {
     static JUDGED: RefCell<Vec<Weak<Judged>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A hash of what the trigger compares.
+/// Returns a hash of what the trigger compares.
 pub fn content(fingerprint: Option<i64>, text: Option<&[u8]>, scope: &[Image<'_>]) -> u64 {
     let mut hasher = DefaultHasher::new();
     (fingerprint, text, scope).hash(&mut hasher);
@@ -57,8 +57,8 @@ pub fn remember(call: &TriggerCall<'_>, statement: Memory, trigger: Oid, content
     Memory::current().keep(judged);
 }
 
-/// The content that was judged, if this INSERT is the second half of the UPDATE that was remembered
-/// last; None if it stores another row.
+/// Returns the content that was judged, if this INSERT is the second half of the UPDATE that was
+/// remembered last; None if it stores another row.
 pub fn arrival(statement: Memory, trigger: Oid) -> Option<u64> {
     let judged = take(statement, trigger)?;
     judged.old.has_moved_away().then_some(judged.content)

@@ -3,8 +3,8 @@
 //! docs/flagging.md.
 //!
 //! Of two transactions that store near-duplicates of each other, the second waits for the first and
-//! sees its row: before a transaction searches, it locks what near-duplicates have in common
-//! ([`super::locked_tables`]), until it ends.
+//! sees its row: before a transaction searches, it takes the locks that near-duplicates have in
+//! common ([`super::locked_tables`]), and holds them until it ends.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -45,7 +45,7 @@ pg_function! {
     }
 }
 
-/// The call; an ERROR unless a BEFORE INSERT OR UPDATE row trigger makes it.
+/// Returns the call; raises an ERROR unless a BEFORE INSERT OR UPDATE row trigger makes it.
 fn fired(args: &Args) -> TriggerCall<'_> {
     match TriggerCall::from_arguments(args) {
         Some(call)
@@ -61,14 +61,14 @@ fn fired(args: &Args) -> TriggerCall<'_> {
     }
 }
 
-/// What one statement remembers of a trigger.
+/// State that one statement keeps for a trigger.
 struct Site {
     /// Ended before the table's queries are dropped.
     held: HeldQueries,
     table: Rc<FlaggedTable>,
     /// Computes the fingerprint; None when the new row has it already.
     expression: Option<RowExpression>,
-    /// Has this statement come to the look at what made the stored fingerprints?
+    /// Whether this statement has come to the check of what made the stored fingerprints.
     looked: Cell<bool>,
     memory: Memory,
 }
@@ -121,7 +121,8 @@ impl Site {
         }
         let found = fingerprint.and_then(|fingerprint| {
             let scope = table.columns.scope.values(call)?;
-            // Reads what the search reads, so it waits for nothing and fails by nothing else.
+            // This reads what the search reads, so it waits for nothing else and fails for no other
+            // reason.
             if !self.looked.replace(true) {
                 look_once(call, table);
             }
@@ -135,8 +136,8 @@ impl Site {
         call.with(&changes)
     }
 
-    /// Was the same content judged before, because an UPDATE does not change it, or because the row
-    /// arrives from another partition? Then marks that a user has corrected stay.
+    /// Returns whether the same content was judged before, because an UPDATE does not change it, or
+    /// because the row arrives from another partition. Then marks that a user has corrected stay.
     fn is_settled(&self, call: &TriggerCall<'_>, fingerprint: Option<i64>) -> bool {
         let (table, memory) = (&self.table, self.memory);
         let updates = call.event() == Event::Update;
@@ -160,7 +161,8 @@ impl Site {
         updates && self.is_as_before(call, fingerprint)
     }
 
-    /// Does an UPDATE leave the fingerprint, the checked text and the scope as they were?
+    /// Returns whether an UPDATE leaves the fingerprint, the checked text and the scope as they
+    /// were.
     fn is_as_before<'a>(&self, call: &TriggerCall<'a>, fingerprint: Option<i64>) -> bool {
         let columns = &self.table.columns;
         let before = call.old_value(&columns.fingerprint);
@@ -227,7 +229,8 @@ impl Site {
     }
 }
 
-/// simhash64 of the new row, with the weights and the preset of the trigger's arguments.
+/// Returns the expression for simhash64 of the new row, with the weights and the preset of the
+/// trigger's arguments.
 fn of_recipe(call: &TriggerCall<'_>, recipe: &Recipe, memory: Memory) -> RowExpression {
     let types = [pg_sys::RECORDOID, pg_sys::JSONBOID, pg_sys::TEXTOID];
     // Somebody else's function of that name may return another type.

@@ -1,4 +1,4 @@
-//! The SQL functions; sql/ declares them. Those not here are expressions in SQL.
+//! The SQL functions; sql/ declares them. Functions that are not here are expressions in SQL.
 
 use pgrx::PgSqlErrorCode::{self, *};
 use pgrx::pg_sys;
@@ -12,7 +12,7 @@ use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::type_output::Output;
 use simhash_pg::sql::value::Value;
 
-/// The value, or the ERROR.
+/// Returns the value, or raises the ERROR.
 #[track_caller]
 fn or_raise<T>(result: Result<T, Fault>) -> T {
     let fault = match result {
@@ -29,12 +29,12 @@ fn or_raise<T>(result: Result<T, Fault>) -> T {
     report(code, fault.to_string(), fault.detail(), fault.hint())
 }
 
-/// The number of bits that argument 1 asks for.
+/// Returns the number of bits that argument 1 asks for.
 fn width(args: &Args) -> Option<usize> {
     Some(or_raise(read::width(args.get::<i32>(1)?)))
 }
 
-/// The elements of a bigint[]; None when one is NULL.
+/// Returns the elements of a bigint[]; None when one is NULL.
 fn parts(args: &Args, i: usize) -> Option<Vec<i64>> {
     let value = args.varlena(i, pg_sys::INT8ARRAYOID)?;
     let array = value.array();

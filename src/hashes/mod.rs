@@ -1,6 +1,6 @@
-//! Hashes that people have already, in the forms in which other programs give them: as fingerprints,
-//! and back.
+//! Converts hashes that people have already, in the forms in which other programs give them, to
+//! fingerprints and back.
 //!
-//! `functions` is what SQL sees of `simhash_fingerprint::hashes`, which reads and refuses them. Nothing
-//! here makes a hash of data.
+//! `functions` is what SQL sees of `simhash_fingerprint::hashes`, which reads and refuses them.
+//! Nothing here makes a hash of data.
 mod functions;

@@ -43,7 +43,7 @@ const fn routine() -> pg_sys::IndexAmRoutine {
     am.amoptionalkey = true;
     am.amsearchnulls = true;
     am.amusemaintenanceworkmem = false;
-    // Not the cleanup: it takes no longer than to start a worker.
+    // The cleanup is not parallel: it takes no longer than starting a worker.
     am.amparallelvacuumoptions = pg_sys::VACUUM_OPTION_PARALLEL_BULKDEL as u8;
     compat::allow_parallel_builds(&mut am);
     am.ambuild = Some(ambuild);

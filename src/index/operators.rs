@@ -11,7 +11,7 @@ fn distance(args: &Args) -> i32 {
     (args.by_value(0) ^ args.by_value(1)).count_ones() as i32
 }
 
-/// Argument `i` of a STRICT function.
+/// Returns argument `i` of a STRICT function.
 fn ball(args: &Args, i: usize) -> Ball {
     Ball::from_bytes(args.fixed(i).unwrap_or_default())
 }

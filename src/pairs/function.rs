@@ -17,7 +17,7 @@ use simhash_pg::sql::value::Value;
 /// Puts pairs into the function's result.
 struct PairRows<const N: usize> {
     rows: RowsOut,
-    /// Of each relation.
+    /// The keys of each relation.
     keys: [Keys; N],
     buffers: [KeyBuffer; 2],
 }
@@ -77,8 +77,8 @@ pg_function! {
     }
 }
 
-/// The pairs of the SQL function `name`, within a relation or across two; one that is `keyed` has
-/// an argument for the type of each one's keys before the others.
+/// Returns the pairs of the SQL function `name`, within a relation or across two. If `keyed`, it
+/// has an argument for the type of each relation's keys before the others.
 fn pairs<const N: usize>(args: &Args, name: &'static str, keyed: bool) -> Datum {
     let rows = RowsOut::begin(args);
     let sources: [SourceTable; N] = SourceTable::from_arguments(args, name, keyed);

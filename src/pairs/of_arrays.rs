@@ -1,5 +1,6 @@
-//! simhash_group_pairs: the pairs of rows that are given as two arrays, of keys and of fingerprints.
-//! It reads no table, and so is immutable: Citus runs only such functions on its workers.
+//! simhash_group_pairs: the pairs of rows that are given as two arrays, of keys and of
+//! fingerprints. It reads no table, and so is immutable: Citus runs only such functions on its
+//! workers.
 
 use super::search::{PairSearch, Pairs};
 use super::source::radius;
@@ -26,7 +27,7 @@ pub struct ArrayRows {
 }
 
 impl ArrayRows {
-    /// Of the arguments `keys` and `fingerprints`, the first two. NULL stands for no rows.
+    /// Reads the first two arguments, `keys` and `fingerprints`. NULL stands for no rows.
     pub fn from_arguments(args: &Args, function: &str) -> Self {
         let mut group = Self::default();
         let (Some(keys), Some(fingerprints)) = (args.bigints(0), args.bigints(1)) else {
@@ -104,8 +105,9 @@ pg_function! {
     }
 }
 
-/// The pairs that meet at a key, as a branch of a division of all rows: those of rows that have the
-/// key, and differ in each of the blocks before its own. An ERROR when a row has another key there.
+/// Returns the pairs that meet at a key, as a branch of a division of all rows: those of rows that
+/// have the key, and differ in each of the blocks before its own. Raises an ERROR when a row has
+/// another key there.
 fn branch_of(rows: &[Row], radius: u32, met_at: i64) -> (Branches, usize) {
     let route = Route::for_radius(radius);
     let place = route.and_then(|route| Some((route, route.block_of(met_at)?)));

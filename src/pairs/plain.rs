@@ -20,17 +20,17 @@ pub struct PlainTable<'s> {
     pub source: &'s SourceTable,
     /// The key and the fingerprint.
     pub columns: [WordColumn; 2],
-    /// Rows that the planner expects.
+    /// Number of rows that the planner expects.
     pub rows: f64,
 }
 
 impl<'s> PlainTable<'s> {
-    /// None when a query has to be run: to hear of a missing right, because of row security, or
-    /// because it would not be run that way.
+    /// Returns None when a query has to be run: to report a missing privilege, because of row
+    /// security, or because it would not be run that way.
     pub fn for_source(source: &'s SourceTable) -> Option<Self> {
         let (rel, [key, fp]) = (source.table.rel(), &source.columns);
         let key_column = match source.key_type {
-            // What a smaller integer is cast to.
+            // A smaller integer is cast to this type.
             pg_sys::INT8OID => WordColumn::integer(key)?,
             same if same == source.column_type() => WordColumn::bits(key)?,
             _ => return None,
@@ -70,7 +70,7 @@ impl<'s> PlainTable<'s> {
     }
 }
 
-/// Shows the rows of a scan that have a fingerprint, some at a time, and how many they are by then,
+/// Shows the rows of a scan that have a fingerprint, some at a time, with their number so far,
 /// until `each` returns false. Returns whether all had a key.
 pub fn for_each_batch(scan: &mut TableScan, mut each: impl FnMut(&[Row], u64) -> bool) -> bool {
     let (mut batch, mut count) = ([Row::default(); BATCH], 0);

@@ -21,7 +21,8 @@ pub trait Pairs {
 
 /// Gives rows their tags.
 pub trait Tags: Pairs {
-    /// The tag of a row of this side (0, or 1) with this key. The key lives until the call returns.
+    /// Returns the tag of a row of this side (0 or 1) with this key. The key lives until the call
+    /// returns.
     fn tag(&mut self, side: usize, key: Value<'_>) -> u64;
 }
 

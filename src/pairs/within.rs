@@ -17,14 +17,14 @@ use simhash_pg::spi::query::for_each_row;
 use simhash_pg::sql::fmgr::Args;
 use simhash_pg::sql::value::Value;
 
-/// Rows between two reports of how many were read.
+/// Number of rows between two reports of how many were read.
 const REPORTED: u64 = 65_536;
 
 /// The columns, and which rows count.
 pub struct Within<'a> {
-    /// As SQL text.
+    /// The columns as SQL text.
     columns: Vec<String>,
-    /// `$1` of the queries, where their relation names it.
+    /// `$1` of the queries, if their relation uses it.
     parameter: Option<Value<'a>>,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Within<'a> {
         }
     }
 
-    /// The same columns, of relations that are queries with this parameter.
+    /// Returns the same columns, of relations that are queries with this parameter.
     pub fn with(self, parameter: Value<'a>) -> Self {
         Within {
             parameter: Some(parameter),
@@ -68,13 +68,14 @@ impl<'a> Within<'a> {
         }
     }
 
-    /// Are there none?
+    /// Returns whether there are no columns.
     pub fn is_empty(&self) -> bool {
         self.columns.is_empty()
     }
 
-    /// The rows of all sides, those of a group behind each other: the key of the first or of the
-    /// second side, the fingerprint, the side, and the row's number within its group.
+    /// Returns the query for the rows of all sides, those of a group behind each other: the key of
+    /// the first or of the second side, the fingerprint, the side, and the row's number within its
+    /// group.
     fn query(&self, sources: &[SourceTable]) -> String {
         let sides = sources.iter().enumerate().map(|(side, source)| {
             let (key, fp, table) = (source.key_expression(), &source.fp, &source.table_name);
@@ -85,7 +86,7 @@ impl<'a> Within<'a> {
             }
             .join(", ");
             let columns = self.columns.join(", ");
-            // IS NOT NULL would ask whether the columns of a composite value are.
+            // IS NOT NULL would test the columns of a composite value.
             let condition = |column| format!(" AND {column} IS DISTINCT FROM NULL");
             let conditions: String = self.columns.iter().map(condition).collect();
             format!(
@@ -164,7 +165,7 @@ impl<'a> Within<'a> {
     }
 }
 
-/// A number that is not NULL.
+/// Returns a number that is not NULL.
 fn integer(value: Option<Value<'_>>) -> i64 {
     value.map_or(0, |value| value.integer())
 }

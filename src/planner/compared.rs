@@ -1,8 +1,8 @@
 //! The distances that the planner itself looks for in the clauses on a relation.
 //!
-//! It prunes partitions, excludes tables by their constraints, and proves the predicates of partial
-//! indexes, by comparing expressions node by node. So a clause on one of these distances stays
-//! beside its translation.
+//! The planner prunes partitions, excludes tables by their constraints, and proves the predicates
+//! of partial indexes, by comparing expressions node by node. So a clause on one of these distances
+//! stays beside its translation.
 
 use std::cell::OnceCell;
 
@@ -30,7 +30,7 @@ impl<'p> Compared<'p> {
         }
     }
 
-    /// The same for the parent of `self`, seen as `member`.
+    /// Returns the same for the parent of `self`, seen as `member`.
     pub fn of_parent(member: AppendMember<'p>, child: Self) -> Self {
         Self {
             below: Some((member, Box::new(child))),
@@ -38,7 +38,7 @@ impl<'p> Compared<'p> {
         }
     }
 
-    /// Does the planner look for this distance, which is in terms of the relation?
+    /// Returns whether the planner looks for this distance, which is in terms of the relation.
     pub fn contains(&self, distance: NodeRef<'p>) -> bool {
         let distances = self.distances.get_or_init(|| self.collect());
         distances.iter().any(|found| found.equals(distance))

@@ -15,13 +15,13 @@ use simhash_hamming::nearby::{Nearby, estimate};
 use simhash_pg::planner::column_index::ColumnIndex;
 use simhash_pg::process::backend::Command;
 
-/// Pages of an index with one leaf in each key space: the sample of ANALYZE is a good part of the
-/// rows then.
+/// Number of pages of an index with one leaf in each key space: the sample of ANALYZE is a good
+/// part of the rows then.
 const SMALL: u32 = 6;
-/// Within a wider radius lies a fifth of all fingerprints, more than any neighbourhood adds.
+/// A fifth of all fingerprints lies within a wider radius, more than any neighbourhood adds.
 const FARTHEST: u32 = 28;
-/// Looks for one command: those of a few conditions on each of some hundred partitions. A list of
-/// thousands of centres is estimated without.
+/// Maximum number of looks for one command: those of a few conditions on each of some hundred
+/// partitions. A list of thousands of centres is estimated without looking.
 const MOST_LOOKS: usize = 256;
 
 #[derive(Default)]
@@ -35,9 +35,9 @@ thread_local! {
     static ANSWERS: RefCell<Answers> = RefCell::default();
 }
 
-/// The rows within `radius` of a centre, as far as the index tells, without those that have one of
-/// the `common` values. Of a radius wider than what the index can tell, those near by are the least
-/// that there are.
+/// Returns the rows within `radius` of a centre, as far as the index shows, without those that have
+/// one of the `common` values. If the radius is wider than what the index can show, there are at
+/// least as many rows as those near by.
 pub fn nearby(index: ColumnIndex, centre: i64, radius: u32, common: &[i64]) -> Option<Nearby> {
     if radius > FARTHEST || index.pages() <= SMALL {
         return None;
@@ -65,7 +65,7 @@ fn look(index: ColumnIndex, centre: i64, radius: u32, common: &[i64]) -> Option<
 }
 
 impl Answers {
-    /// What is known, or None when the index may be asked.
+    /// Returns the answer that is known, or None when the index may be asked.
     fn recall(&mut self, command: Command, question: (Oid, i64, u32)) -> Option<Option<Nearby>> {
         if self.command != Some(command) {
             self.known.clear();

@@ -1,8 +1,8 @@
 //! The SQL objects of the extension, found from one of its functions.
 //!
-//! They are looked up in the schema of the function that the query calls, and what is public also
-//! from the support functions, which are in the internal schema: the type of balls leads there. So
-//! the extension may be in any schema, and nothing needs to be remembered.
+//! They are looked up in the schema of the function that the query calls. Those that are public are
+//! also looked up from the support functions, which are in the internal schema: the type of balls
+//! leads there. So the extension may be in any schema, and nothing needs to be remembered.
 
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
@@ -14,13 +14,13 @@ use simhash_pg::catalog::lookup;
 /// Strategy number of `<@ (bigint, hamming_ball)` in the operator class.
 const IN_BALL_STRATEGY: i16 = 1;
 
-/// Is this function `hamming(bigint, bigint)`?
+/// Returns whether this function is `hamming(bigint, bigint)`.
 pub fn is_hamming(function: Oid) -> bool {
     lookup::has_support_function(function, simhash_hamming_support)
 }
 
-/// The operator `<~>` of which `support` is the support function. Beside `support` is the input
-/// function of the type of balls, and beside that type is the operator.
+/// Returns the operator `<~>` of which `support` is the support function. The input function of the
+/// type of balls is beside `support`, and the operator is beside that type.
 pub fn distance_operator_of(support: Oid) -> Option<Oid> {
     let input = lookup::function_beside(support, c"hamming_ball_in", &[pg_sys::CSTRINGOID])?;
     let schema = lookup::type_schema(lookup::function_result_type(input))?;
@@ -30,14 +30,14 @@ pub fn distance_operator_of(support: Oid) -> Option<Oid> {
     })
 }
 
-/// `hamming_within` beside `hamming`.
+/// Returns `hamming_within` beside `hamming`.
 pub fn within_beside(hamming: Oid) -> Option<Oid> {
     let types = [pg_sys::INT8OID, pg_sys::INT8OID, pg_sys::INT4OID];
     lookup::function_beside(hamming, c"hamming_within", &types)
         .filter(|&within| lookup::has_support_function(within, simhash_within_support))
 }
 
-/// The operator `<~>` beside `hamming_within`; None when `within` is another function.
+/// Returns the operator `<~>` beside `hamming_within`; None when `within` is another function.
 pub fn distance_operator_of_within(within: Oid) -> Option<Oid> {
     if !lookup::has_support_function(within, simhash_within_support) {
         return None;
@@ -55,7 +55,7 @@ pub struct BallConstructor {
 }
 
 impl BallConstructor {
-    /// `hamming_ball(bigint, int)` beside another function of the extension.
+    /// Returns `hamming_ball(bigint, int)` beside another function of the extension.
     pub fn beside(sibling: Oid) -> Option<Self> {
         let types = [pg_sys::INT8OID, pg_sys::INT4OID];
         let constructor = lookup::function_beside(sibling, c"hamming_ball", &types)
@@ -66,7 +66,7 @@ impl BallConstructor {
         })
     }
 
-    /// `<@ (bigint, hamming_ball)`, if indexes with this operator family can serve it.
+    /// Returns `<@ (bigint, hamming_ball)`, if indexes with this operator family can serve it.
     pub fn operator_in(self, family: Oid) -> Option<Oid> {
         lookup::family_operator(family, pg_sys::INT8OID, self.type_oid, IN_BALL_STRATEGY)
     }

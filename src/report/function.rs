@@ -1,4 +1,5 @@
-//! simhash_radius_report: how many pairs there are at each distance, and how alike.
+//! simhash_radius_report: how many pairs there are at each distance, and how similar their texts
+//! are.
 
 use super::texts::Texts;
 use crate::pairs::source::{SourceTable, check_fingerprint, column, required};
@@ -20,8 +21,8 @@ use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 use simhash_pg::sql::value::Value;
 
 const NAME: &str = "simhash_radius_report";
-/// Rows between two reports of how many were read, and two looks at the memory that is left: keys
-/// are allocated in small pieces.
+/// Number of rows between two reports of how many were read, and two looks at the memory that is
+/// left: keys are allocated in small pieces.
 const REPORTED: u64 = 4096;
 
 pg_function! {
@@ -43,8 +44,8 @@ pg_function! {
     }
 }
 
-/// The table, view or foreign table of the first three arguments. Keys of all types are told apart,
-/// and returned, as text.
+/// Returns the table, view or foreign table of the first three arguments. Keys of all types are
+/// distinguished, and returned, as text.
 fn relation(args: &Args) -> SourceTable {
     let oid = required(args.get::<pg_sys::Oid>(0), NAME, "relation");
     let key = required(args.name(1), NAME, "key");
@@ -137,11 +138,11 @@ fn draw(relation: &SourceTable, size: usize, max_distance: u32, activity: &mut A
     sample.unwrap_or_else(|refusal| refuse(refusal, relation, size, drawn))
 }
 
-/// Random numbers that go on where the session's do: setseed makes them come again.
+/// Returns a generator that continues the session's random numbers: setseed makes them repeat.
 fn random() -> Random {
     let mut seed = 0;
     for_each_row("SELECT pg_catalog.random()", None, &mut |[value]| {
-        // The bits of a float8.
+        // Take the bits of a float8.
         seed = value.map_or(0, |value| value.integer() as u64);
     });
     Random::new(seed)
@@ -168,7 +169,7 @@ fn meet(
     sample
 }
 
-/// `size` rows were asked for, and `drawn` are in the sample.
+/// Raises the ERROR for a refusal: `size` rows were asked for, and `drawn` are in the sample.
 fn refuse(refusal: Refusal, relation: &SourceTable, size: usize, drawn: usize) -> ! {
     match refusal {
         Refusal::OutOfMemory => raise(ERRCODE_OUT_OF_MEMORY, "out of memory"),

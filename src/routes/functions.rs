@@ -5,7 +5,7 @@ use simhash_hamming::routes::Route;
 use simhash_pg::process::error::raise;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 
-/// Argument `i`, a radius that has keys, or an ERROR; None when it is NULL.
+/// Returns argument `i`, a radius that has keys, or raises an ERROR; None when it is NULL.
 fn route(args: &Args, i: usize) -> Option<Route> {
     let radius = args.get::<i32>(i)?;
     let route = u32::try_from(radius).ok().and_then(Route::for_radius);

@@ -35,8 +35,8 @@ impl<T: Default> ParsedArguments<T> {
         let preset = or_raise(presets::find(name.map(to_utf8).as_deref()));
         let json = args.varlena(i, pg_sys::JSONBOID);
         let options = json.map_or_else(T::default, |json| {
-            // Before its text is made, which takes longer than to parse it. A jsonb may take four
-            // times the bytes of its text.
+            // The length is checked before the text is made, which takes longer than parsing it. A
+            // jsonb may take four times the bytes of its text.
             or_raise(check_length(json.bytes().len() / 4));
             let output = Output::for_type(pg_sys::JSONBOID, memory);
             output.text(json, |text| {
@@ -59,7 +59,7 @@ impl<T: Default> ParsedArguments<T> {
     }
 }
 
-/// Brings `current` up to date with arguments `i` and `i + 1`; true when it has changed.
+/// Brings `current` up to date with arguments `i` and `i + 1`; returns true when it has changed.
 pub fn refresh<T: Default>(
     current: &mut Option<ParsedArguments<T>>,
     args: &Args,

@@ -1,9 +1,9 @@
 //! Values of every type as text that no setting and no catalog change alters.
 //!
 //! Types whose output functions obey settings (dates, floats, bytea, money) or read the catalog
-//! (enum labels, reg* names, role names) are written from their stored bits; so are the elements of
-//! arrays, rows and ranges. All other built-in types have one output form. Types of extensions are
-//! written by their output functions under fixed settings.
+//! (enum labels, reg* names, role names) are written from their stored bits, and so are the
+//! elements of arrays, rows and ranges. All other built-in types have one output form. Types of
+//! extensions are written by their output functions under fixed settings.
 
 #![forbid(unsafe_code)]
 
@@ -25,10 +25,10 @@ use simhash_pg::sql::value::Value;
 
 /// Bytes of canonical text that a call site keeps room for.
 const KEPT_BYTES: usize = 1 << 20;
-/// No number, date, time or interval is longer, in bytes.
+/// Maximum length of a number, date, time or interval, in bytes.
 const LONGEST_NUMBER: usize = 128;
 
-/// How values of a type are written.
+/// Form in which values of a type are written.
 pub enum Form {
     /// Stored as the text that it shows.
     Text,
@@ -69,7 +69,7 @@ pub enum Scalar {
 }
 
 impl Form {
-    /// Is it natural text, to be cut into words?
+    /// Returns whether it is natural text, to be cut into words.
     pub fn is_text(&self) -> bool {
         matches!(self, Form::Text | Form::PaddedText | Form::TextOutput(_))
     }
@@ -161,7 +161,7 @@ impl Writer {
         }
     }
 
-    /// How values of the type are written.
+    /// Returns how values of the type are written.
     pub fn form(&mut self, type_id: Oid) -> Rc<Form> {
         let memory = self.memory;
         self.forms
@@ -170,7 +170,7 @@ impl Writer {
             .clone()
     }
 
-    /// The columns of a row, as the catalog is now.
+    /// Returns the columns of a row, as the catalog is now.
     pub fn shape(&mut self, record: &Record<'_>) -> Rc<Shape> {
         let key = record.row_type();
         if let Some(shape) = self.shapes.get(&key)
@@ -205,7 +205,7 @@ impl Writer {
         }
     }
 
-    /// The value's text, in `scratch` unless it is text already.
+    /// Returns the value's text, in `scratch` unless it is text already.
     pub fn whole<'a>(
         &mut self,
         form: &Form,
@@ -223,8 +223,8 @@ impl Writer {
         Cow::Borrowed(scratch)
     }
 
-    /// A value inside of a container: what is no container itself stands in quotes, so that
-    /// different contents never give the same text.
+    /// Writes a value inside a container. A value that is no container itself stands in quotes, so
+    /// that different contents never give the same text.
     fn nested(&mut self, out: &mut String, form: &Form, value: Value<'_>) {
         match form {
             Form::Text
@@ -307,7 +307,7 @@ fn push(out: &mut String, text: &str) {
     out.push_str(text);
 }
 
-/// The text of a value whose form is text.
+/// Returns the text of a value whose form is text.
 pub fn text<'a>(form: &Form, value: Value<'a>) -> Cow<'a, str> {
     match form {
         Form::TextOutput(output) => output.text(value, |text| Cow::Owned(owned(&to_utf8(text)))),

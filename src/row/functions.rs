@@ -229,7 +229,7 @@ pg_function! {
     }
 }
 
-/// The features that `add` makes of argument 0, one a row of the result.
+/// Returns the features that `add` makes of argument 0, one per row of the result.
 fn show(args: &Args, argument: pg_sys::Oid, add: &dyn Fn(&mut Sketch, Value<'_>)) -> pg_sys::Datum {
     let mut rows = RowsOut::begin(args);
     if let Some(value) = args.varlena(0, argument) {

@@ -1,5 +1,6 @@
-//! Lists of words as the tables of stored configurations keep them: terms, and of each a tag or the
-//! number of documents that have it. Their digest, and what is wrong with one.
+//! Lists of words as the tables of stored configurations keep them: terms, and for each a tag or
+//! the number of documents that have it. Computes the digest of a list, and finds out what is wrong
+//! with one.
 
 use super::text::ARRAY;
 use simhash_pg::process::backend::check_for_interrupts;
@@ -8,16 +9,16 @@ use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::sha256::sha256;
 use simhash_pg::sql::value::{Array, Value};
 
-/// A word has this many characters at most.
+/// Maximum number of characters of a word.
 const LONGEST: usize = 200;
 
-/// How many characters of a word that is too long an error shows.
+/// Number of characters that an error shows of a word that is too long.
 const SHOWN: usize = 40;
 
-/// Bytes that are hashed at a time.
+/// Number of bytes that are hashed at a time.
 const PIECE: usize = 1 << 16;
 
-/// The digits of the largest count.
+/// Number of digits of the largest count.
 const DIGITS: usize = 18;
 
 pg_function! {
@@ -50,7 +51,8 @@ impl<'a> List<'a> {
         }
     }
 
-    /// SHA-256 in hexadecimal digits: of pieces, each of which begins with the digest of those before it.
+    /// Returns SHA-256 in hexadecimal digits: of pieces, each of which begins with the digest of
+    /// those before it.
     fn digest(&self) -> String {
         let documents = self.documents.map(|documents| documents.to_string());
         let mut piece = documents.unwrap_or_default().into_bytes();
@@ -121,7 +123,7 @@ impl<'a> List<'a> {
     }
 }
 
-/// Is it a number from 1 to `documents`, as the server writes it?
+/// Returns whether it is a number from 1 to `documents`, as the server writes it.
 fn is_count(text: &str, documents: i64) -> bool {
     let digits = text.len() <= DIGITS && text.bytes().all(|byte| byte.is_ascii_digit());
     digits && !text.starts_with('0') && text.parse::<i64>().is_ok_and(|count| count <= documents)

@@ -13,7 +13,7 @@ use simhash_pg::sql::call_site;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 
-/// How many bits; argument 3.
+/// Returns the number of bits, which is argument 3.
 fn bits(args: &Args) -> Option<usize> {
     Some(within("bits", args.get::<i32>(3)?, 0..=64))
 }

@@ -55,7 +55,7 @@ pg_function! {
     }
 }
 
-/// What a call site of `simhash_cosine` remembers.
+/// State of a call site of `simhash_cosine`.
 struct CosineSite {
     memory: Memory,
     arguments: Option<ParsedArguments<TextOptions>>,
@@ -71,7 +71,8 @@ impl CosineSite {
     }
 }
 
-/// The features of a text by hash; those of equal hash (tokens given twice) stand side by side.
+/// Returns the features of a text by hash; those of equal hash (tokens given twice) are side by
+/// side.
 fn vector(plan: &ColumnPlan, text: Value<'_>) -> Vec<Feature> {
     let mut sketch = Sketch::<1>::showing(Width::W64);
     add(&mut sketch, plan, text);
@@ -124,7 +125,7 @@ pg_function! {
         };
         let (a, b) = (a.array().items, b.array().items);
         same_length(a.len(), b.len());
-        // A NULL in either makes the whole unknown.
+        // A NULL in either makes the result unknown.
         if a.iter().chain(&b).any(Option::is_none) {
             return args.null();
         }

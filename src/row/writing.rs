@@ -1,5 +1,5 @@
-//! Writing stored configurations: the rights that it takes, and the lock that lets one transaction do
-//! so at a time. The writing itself is SQL, in sql/.
+//! Writing stored configurations: the privileges that it requires, and the lock that lets one
+//! transaction do so at a time. The writing itself is SQL, in sql/.
 
 use std::ffi::CStr;
 

@@ -25,7 +25,7 @@ use simhash_trigger::kept_options::parse_noting;
 
 const NAME: &str = "simhash_note_clusters";
 
-/// What a session remembers of a trigger.
+/// State that a session keeps for a trigger.
 struct NoteTrigger {
     /// The table of notes.
     notes: pg_sys::Oid,
@@ -121,7 +121,8 @@ fn image(value: Option<Value<'_>>) -> Option<(usize, &[u8])> {
     value.map(|value| value.image())
 }
 
-/// The table of notes of that name; without a schema in that of the table that has the trigger.
+/// Returns the table of notes of that name. A name without a schema is looked up in that of the
+/// table that has the trigger.
 fn table_of_notes(call: &TriggerCall<'_>, name: &str) -> pg_sys::Oid {
     let Some(parsed) = TableName::parse(name) else {
         let message =

@@ -41,7 +41,7 @@ impl Maintained {
         let key = seen(call, &options.key, key);
         let fp = &options.fingerprint;
         let fingerprint = seen(call, fp, fingerprint_column(call, fp, false));
-        // A statement trigger, that of TRUNCATE, has no other above it.
+        // A statement trigger (that of TRUNCATE) has no other trigger above it.
         let table = match call.is_after_row() {
             true => call.origin().table,
             false => table::topmost(call.relation().oid()),
@@ -53,7 +53,7 @@ impl Maintained {
             key: &key,
         };
         let clusters = clustered.find(&options.clusters);
-        // Watched before they are read, so that no change in between is missed.
+        // Watch them before they are read, so that no change in between is missed.
         let current = watch(&[call.relation().oid(), table, clusters]);
         current.watch_types(&equality_types(key.storage.type_id));
         let scope = Scope::new(call, &options.within);
@@ -73,7 +73,7 @@ impl Maintained {
         (current, maintained)
     }
 
-    /// Does the current user see all rows, whatever row security there is?
+    /// Returns whether the current user sees all rows, regardless of row security.
     pub fn sees_all(&self) -> bool {
         !has_row_security(self.table) && !has_row_security(self.clusters.oid)
     }

@@ -2,12 +2,13 @@
 //! a row that has it and whose near rows were all united with it. A row that is stored beside it
 //! joins its cluster.
 //!
-//! A row of another transaction is settled if it is committed. One of this transaction may be
-//! waiting for its trigger: only here is said that it was answered. What is remembered ends when a
-//! subtransaction is rolled back: it takes its rows and its clusters along.
+//! A row of another transaction is settled if it is committed. A row of this transaction may be
+//! waiting for its trigger: only this memory shows that it was answered. It is forgotten when a
+//! subtransaction is rolled back, whose rows and clusters are gone then.
 //!
-//! And whether the transaction has united clusters at all. A row that arrives unites the clusters in
-//! which the rows near it are; one of these may have changed, and be in the cluster of what it was.
+//! The transaction also remembers whether it has united clusters at all. A row that arrives unites
+//! the clusters in which the rows near it are; one of these may have changed, and may still be in
+//! the cluster of its old version.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -21,7 +22,7 @@ use simhash_pg::sql::fmgr::pg_function;
 use simhash_pg::sql::key_type::{KeptKey, KeyType};
 use simhash_pg::sql::value::Value;
 
-/// Most fingerprints that are remembered.
+/// Maximum number of fingerprints that are remembered.
 const MOST: usize = 16_384;
 
 /// A table of clusters, a fingerprint, and a hash of the columns of `within=`.
@@ -38,14 +39,14 @@ thread_local! {
     static SETTLED: RefCell<Option<Settled>> = const { RefCell::new(None) };
 }
 
-/// Has this transaction united clusters of this table?
+/// Returns whether this transaction has united clusters of this table.
 pub fn has_united(clusters: Oid) -> bool {
     UNITED.with_borrow(|(transaction, tables)| {
         *transaction == local_transaction() && tables.contains(&clusters.to_u32())
     })
 }
 
-/// Remembers that it has.
+/// Remembers that this transaction has united clusters of this table.
 pub fn unites(clusters: Oid) {
     if has_united(clusters) {
         return;
@@ -71,7 +72,7 @@ pub fn remember(clusters: Oid, fingerprint: i64, scope: u64, key: Value<'_>, of_
     });
 }
 
-/// Shows the key of a row that was answered, and had this fingerprint and scope then.
+/// Shows the key of the row that was answered, and had this fingerprint and scope then.
 pub fn known<R>(
     clusters: Oid,
     fingerprint: i64,
@@ -87,7 +88,7 @@ pub fn known<R>(
     kept.map(|kept| show(of_type.kept(&kept)))
 }
 
-/// Forgets all rows whose clusters are in this table: one of them may have gone.
+/// Forgets all rows whose clusters are in this table: one of them may be gone.
 pub fn forget(clusters: Oid) {
     SETTLED.with_borrow_mut(|settled| {
         if let Some(settled) = settled {

@@ -1,4 +1,4 @@
-//! The trigger function: what answers a call.
+//! The trigger function, which answers a call.
 
 use super::{row, truncation};
 use crate::trigger::call::wrong_timing;

@@ -11,7 +11,7 @@ use simhash_pg::catalog::invalidation::Current;
 use simhash_pg::spi::saved_query::{SavedQuery, Sees};
 use simhash_pg::sql::trigger::TriggerCall;
 
-/// What a session remembers of a trigger.
+/// State that a session keeps for a trigger.
 struct TruncateTrigger {
     of: Maintained,
     forget: SavedQuery,
@@ -30,7 +30,8 @@ pub fn maintain(call: &TriggerCall<'_>) {
     of.scopes.lock_whole();
     settled::forget(of.clusters.oid);
     let ids = (trigger.forget).first_row(call.args(), &[], Sees::Latest);
-    // Of a partition: rows of others are left, which those that are gone may have connected.
+    // After a TRUNCATE of a partition, rows of others are left, which the removed rows may have
+    // connected.
     if let Some([Some(ids)]) = ids {
         trigger.regroup.run(call, of, ids);
     }

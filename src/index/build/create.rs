@@ -37,7 +37,7 @@ pub fn build(build: Build, options: BuildOptions) -> BuildCounts {
     }
 }
 
-/// Refuses an index whose last column is no fingerprint.
+/// Refuses an index whose last column is not a fingerprint.
 fn check_columns(index: Rel) {
     let last = index.key_columns() - 1;
     if index.operator_class_type(last) != pg_sys::INT8OID {

@@ -19,7 +19,7 @@ pub mod phase {
     pub const SYNC: i64 = 4;
 }
 
-/// The name of a build phase.
+/// Returns the name of a build phase.
 pub fn phase_name(number: i64) -> Option<&'static std::ffi::CStr> {
     Some(match number {
         1 => c"initializing",
@@ -42,11 +42,11 @@ pub struct BuildOutput<'o, 'r> {
     pub progress: Progress<'o>,
 }
 
-/// How far loading has come, in quarters of rows: each row is filed four times (or once, as NULL).
+/// Progress of loading, in quarters of rows: each row is filed four times (or once, as NULL).
 #[derive(Clone, Copy)]
 pub struct Progress<'o> {
     pub quarters: &'o AtomicU64,
-    /// Does this process run the command, and so report its progress?
+    /// Whether this process runs the command, and so reports its progress.
     pub report: bool,
 }
 

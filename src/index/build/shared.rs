@@ -24,11 +24,11 @@ use simhash_pg::process::memory::or_out_of_memory;
 use simhash_pg::process::temp_file::damaged_temporary_file;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// More than these do not help: the scan is soon bound by memory, and there are four spaces to
-/// load.
+/// Maximum number of workers. More do not help: the scan is soon bound by memory, and there are
+/// four spaces to load.
 const MAX_WORKERS: usize = 15;
 
-/// What the participants share.
+/// State that the participants share.
 #[repr(C)]
 struct Board {
     stamp: u32,
@@ -37,7 +37,7 @@ struct Board {
     memory: usize,
     rows: AtomicU64,
     null_rows: AtomicU64,
-    /// Has this participant left files of runs?
+    /// Whether each participant has left files of runs.
     left_runs: [AtomicBool; MAX_WORKERS + 1],
     /// The space that the next participant to ask will load.
     next_space: AtomicUsize,
@@ -47,7 +47,7 @@ struct Board {
     quarters: AtomicU64,
 }
 
-/// What a load made.
+/// Result of a load.
 #[repr(C)]
 #[derive(Default)]
 struct LoadedSpace {
@@ -139,8 +139,8 @@ fn lead<'l>(leader: &'l Leader<'_, Board>) -> &'l Board {
     board
 }
 
-/// Do the four large spaces take fewer rounds if the leader loads too? With three workers they take
-/// one instead of two.
+/// Returns whether the four large spaces take fewer rounds if the leader loads too. With three
+/// workers they take one instead of two.
 fn helps(workers: usize) -> bool {
     let rounds = |processes: usize| BLOCKS.div_ceil(processes);
     rounds(workers + 1) < rounds(workers)

@@ -23,7 +23,7 @@ pub struct Sorter {
 }
 
 impl Sorter {
-    /// `memory`: bytes that it may use.
+    /// `memory` is the number of bytes that it may use.
     pub fn new(order: Space, memory: usize) -> Sorter {
         Sorter {
             order,

@@ -74,13 +74,14 @@ impl<'f, S: SortScope> Spool<'f, S> {
             );
             runs[space.index()].add(&self.spare);
         }
-        // Freed, not cleared: in the end each of the two could hold memory for the whole limit.
+        // They are freed, not cleared: otherwise each of the two could hold memory for the whole
+        // limit in the end.
         self.with_fingerprint = Vec::new();
         self.without = Vec::new();
         self.runs = Some(runs);
     }
 
-    /// All rows as runs of each space.
+    /// Returns all rows as runs of each space.
     pub fn into_runs(mut self) -> Option<[Runs<TempFile<'f>, Posting<S>>; SPACES]> {
         if self.rows + self.null_rows > 0 {
             self.spill();

@@ -1,5 +1,5 @@
-//! An index of a table that Citus distributes: the rows are in the indexes of the shards. What it
-//! holds itself are rows from before the table was distributed, or none.
+//! Indexes of tables that Citus distributes: the rows are in the indexes of the shards. Such an
+//! index itself holds rows from before the table was distributed, or none.
 
 use pgrx::PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE;
 use pgrx::pg_sys::Oid;

@@ -2,8 +2,8 @@
 //!
 //! Each doubt is settled under a snapshot that is taken first and kept. If it sees a row at the
 //! address, the postings of that row must all be in the index: the transaction that wrote it has
-//! ended, and VACUUM removes none of them while the snapshot is held. And no posting of an earlier
-//! row at the same address is left: VACUUM frees a row's place only after the index has been
+//! ended, and VACUUM removes none of them while the snapshot is held. There is also no posting left
+//! of an earlier row at the same address: VACUUM frees a row's place only after the index has been
 //! cleaned. So rows that were inserted or removed during the check are never reported.
 
 use crate::index::build::sorter::Sorter;
@@ -33,7 +33,7 @@ pub struct Doubts {
 }
 
 impl Doubts {
-    /// `memory`: bytes that they may use.
+    /// `memory` is the number of bytes that they may use.
     pub fn new(memory: usize) -> Doubts {
         Doubts {
             with_fingerprint: Sorter::new(Space::of_block(0), memory / 2),
@@ -127,7 +127,7 @@ impl SecondLook<'_> {
         }
     }
 
-    /// A row must be filed once in each key space of its fingerprint.
+    /// Checks that a row is filed once in each key space of its fingerprint.
     fn check_own(&mut self, tid: Tid, row: Filed) {
         let counts = self.counts(tid, row);
         let numbers = |wanted: &dyn Fn(usize) -> bool| -> Vec<usize> {
@@ -150,7 +150,7 @@ impl SecondLook<'_> {
         }
     }
 
-    /// A row must not be filed under another scope or fingerprint than its own.
+    /// Checks that a row is not filed under another scope or fingerprint than its own.
     fn check_foreign(&mut self, tid: Tid, row: Filed, what: &str) {
         let counts = self.counts(tid, row);
         let filed = counts.iter().filter(|(_, count)| *count > 0);
@@ -163,7 +163,7 @@ impl SecondLook<'_> {
         }
     }
 
-    /// How often a row is filed like this, in each sound key space where it would be.
+    /// Returns how often a row is filed like this, in each sound key space where it would be.
     fn counts(&self, tid: Tid, row: Filed) -> Vec<(usize, usize)> {
         let spaces = Space::all().filter(|space| {
             (*space == Space::NULL) == row.fingerprint.is_none() && self.sound[space.index()]
@@ -201,7 +201,7 @@ impl SecondLook<'_> {
     }
 }
 
-/// A row's fingerprint as SQL shows it, and its scope.
+/// Returns a row's fingerprint as SQL shows it, and its scope.
 fn shown(row: Filed) -> String {
     let fingerprint = match row.fingerprint {
         Some(bits) => format!("fingerprint {}", bits as i64),

@@ -32,7 +32,7 @@ pg_function! {
         let census = take(index, meta.page_stamp());
         let (bytes, pages) = (index.bytes(), i64::from(index.block_count()));
         let indexed = census.fingerprints() + census.null_rows();
-        // Of keys over all scopes nobody searches: with scope columns, these numbers say nothing.
+        // Nobody searches for keys over all scopes: with scope columns, these numbers say nothing.
         let of_keys = index.key_columns() == 1;
         let hottest = census.hottest().filter(|_| of_keys);
         let candidates: Option<Vec<f64>> =

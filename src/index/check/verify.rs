@@ -132,8 +132,8 @@ fn verify(open: &OpenIndex, all_rows: bool, report: &mut dyn FnMut(Finding)) {
 }
 
 impl Verification<'_> {
-    /// The first key space with sound pages: the others, and the table, are compared with it. A
-    /// key space files each row that has a fingerprint.
+    /// Returns the first key space with sound pages: the others, and the table, are compared with
+    /// it. A key space files each row that has a fingerprint.
     fn base(&self) -> Option<Space> {
         Space::blocks().find(|space| self.sound[space.index()])
     }
@@ -185,8 +185,8 @@ impl Verification<'_> {
         }
     }
 
-    /// Notes each row that only one of the two has: the key space, and the rows of `what`, sorted
-    /// in its order.
+    /// Notes each row that only one of the two has: the key space, and the rows of `what`, which
+    /// are sorted in its order.
     fn compare(&mut self, space: Space, rows: Sorter, what: &str) {
         let (index, number) = (self.open.index(), space.index());
         let mut count = 0;

@@ -1,10 +1,10 @@
 //! Searching: from a radius to the postings that can match.
 //!
-//! `simhash_hamming::search` plans which positions of a key space a search must visit, `visit` walks
-//! the leaves that hold them, `within` finds everything within a radius, `nearest` the nearest rows first,
-//! `within_scopes` and `nearest_in_scopes` those of several scopes. `sample` reads leaves for the planner's estimate;
-//! `view` is the index as one scan sees it; `cache` keeps the directory of its leaves for a session.
-//! What must not live here: changes of pages.
+//! `simhash_hamming::search` plans which positions of a key space a search must visit, `visit`
+//! walks the leaves that hold them, `within` finds everything within a radius, `nearest` the
+//! nearest rows first, `within_scopes` and `nearest_in_scopes` those of several scopes. `sample`
+//! reads leaves for the planner's estimate; `view` is the index as one scan sees it; `cache` keeps
+//! the directory of its leaves for a session. What must not live here: changes of pages.
 
 #![forbid(unsafe_code)]
 pub(crate) mod cache;

@@ -27,7 +27,7 @@ pub struct NearestInScopes {
 }
 
 impl NearestInScopes {
-    /// `limit`: rows that may wait in memory.
+    /// `limit` is the number of rows that may wait in memory.
     pub fn new(scopes: Scopes, query: u64, farthest: u32, limit: usize) -> NearestInScopes {
         let limit = match scopes {
             Scopes::Among(_) => limit / 2,
