@@ -14,8 +14,8 @@ use pgrx::pg_sys;
 
 use super::flagged_table::{self, FlaggedTable};
 use super::made_by::look_once;
-use super::moves;
 use super::near_duplicate::{NearDuplicate, Search};
+use super::row_movement;
 use super::search_query::HeldQueries;
 use crate::row::functions::simhash_row64;
 use crate::trigger::call::{missed_near_duplicate, wrong_timing};
@@ -146,11 +146,11 @@ impl Site {
                 let text = table.columns.text.as_ref();
                 let text = text.and_then(|text| call.new_value(text));
                 let text = text.as_ref().map(Value::bytes);
-                moves::content(fingerprint, text, &table.columns.scope.images(call))
+                row_movement::content(fingerprint, text, &table.columns.scope.images(call))
             };
             if updates {
-                moves::remember(call, memory, table.origin, content());
-            } else if let Some(judged) = moves::arrival(memory, table.origin)
+                row_movement::remember(call, memory, table.origin, content());
+            } else if let Some(judged) = row_movement::arrival(memory, table.origin)
                 // Another trigger may have changed the content on arrival. Then the row is judged
                 // again, except where it could be left out: it would be lost.
                 && (table.options.mode == Mode::Skip || judged == content())

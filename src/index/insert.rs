@@ -6,7 +6,7 @@
 
 use super::search::view::{IndexState, View};
 use pgrx::PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED;
-use simhash_base::filed::Filed;
+use simhash_base::indexed_row::IndexedRow;
 use simhash_base::tid::Tid;
 use simhash_hamming::key::{BLOCKS, Key, Space};
 use simhash_hamming::page::leaf;
@@ -31,7 +31,7 @@ pub fn check_tid(tid: Tid) {
 }
 
 /// Files a row: under its fingerprint, or in the NULL space.
-pub fn insert(rel: Rel, row: Filed, tid: Tid) {
+pub fn insert(rel: Rel, row: IndexedRow, tid: Tid) {
     check_tid(tid);
     let place = |space: Space| (space, space.key(row, tid));
     match row.fingerprint {

@@ -10,7 +10,7 @@ use super::search::nearest_in_scopes::NearestInScopes;
 use super::search::within::{FARTHEST, Match, Nulls, Within};
 use super::search::within_scopes::WithinScopes;
 use pgrx::pg_sys;
-use simhash_base::filed::hash_or_null;
+use simhash_base::indexed_row::hash_or_null;
 use simhash_base::tid::Tid;
 use simhash_hamming::ball::{Ball, NEAR};
 use simhash_hamming::key::BLOCKS;

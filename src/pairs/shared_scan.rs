@@ -3,7 +3,7 @@
 //! Both take part in one scan of each table, table by table, and send each other what they read, a
 //! batch at a time. Or the worker only receives, the rows of one side behind those of the other.
 
-use super::plain::{BATCH, PlainTable, for_each_batch};
+use super::plain_table::{BATCH, PlainTable, for_each_batch};
 use super::search::{PairSearch, Tags};
 use super::shared::{Bits, Board, branches, launch, search_with};
 use super::source::SourceTable;

@@ -1,7 +1,7 @@
 //! `within`: rows pair only if they are equal in the columns that it names. Reads rows group by
 //! group; without such columns all rows are one group.
 
-use super::plain::PlainTable;
+use super::plain_table::PlainTable;
 use super::search::{PairSearch, Tags};
 use super::source::{SourceTable, required};
 use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED};

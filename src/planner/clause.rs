@@ -5,7 +5,7 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use super::compared::Compared;
-use super::siblings::{BallConstructor, distance_operator_of_within, is_hamming, within_beside};
+use super::sql_objects::{BallConstructor, distance_operator_of_within, is_hamming, within_beside};
 use simhash_pg::catalog::lookup;
 use simhash_pg::planner::nodes::{NodeRef, Planner};
 use simhash_pg::planner::planned_relation::Indexed;

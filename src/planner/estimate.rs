@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::index_look::nearby;
+use super::index_sample::nearby;
 use simhash_hamming::ball::{Ball, NEAR};
 use simhash_hamming::selectivity::{self, Sample};
 use simhash_pg::planner::column_stats::ColumnSample;

@@ -14,15 +14,15 @@
 //! it the hook, while it simplifies the first query that mentions a distance.
 //!
 //! What lives here: which clauses mean what ([`clause`]), where they are replaced ([`rewrite`]),
-//! and the estimate (`simhash_hamming::selectivity` is the arithmetic; [`index_look`] adds what an
+//! and the estimate (`simhash_hamming::selectivity` is the arithmetic; [`index_sample`] adds what an
 //! index shows). What must not live here: the server's structs, which are wrapped in `simhash_pg`.
 //! No OID is remembered between queries, since an extension may be dropped and created again.
 mod clause;
 mod compared;
 mod estimate;
-mod index_look;
+mod index_sample;
 mod rewrite;
-mod siblings;
+mod sql_objects;
 mod support;
 
 /// Installs the planner hook; called once per process from `_PG_init`.

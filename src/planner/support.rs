@@ -3,7 +3,7 @@
 use pgrx::pg_sys::{Datum, INT4OID, Oid};
 
 use super::estimate::Clause;
-use super::siblings::{BallConstructor, distance_operator_of};
+use super::sql_objects::{BallConstructor, distance_operator_of};
 use simhash_hamming::selectivity::UNKNOWN;
 use simhash_pg::planner::hooks::{
     EstimateScope, IndexConditionRequest, SimplifyRequest, SupportRequest, join_args, no_answer,
@@ -15,7 +15,7 @@ use simhash_pg::sql::fmgr::{Args, pg_function};
 pg_function! {
     /// `simhash_catalog.hamming_support(internal)`: a call of `hamming` becomes `<~>`. The
     /// planner's call loads the library and with it the planner hook, without
-    /// shared_preload_libraries. The address of this function is also how [`super::siblings`]
+    /// shared_preload_libraries. The address of this function is also how [`super::sql_objects`]
     /// recognises `hamming`.
     fn simhash_hamming_support, pg_finfo_simhash_hamming_support(args) {
         match request(args) {

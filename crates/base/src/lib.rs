@@ -6,7 +6,7 @@
 
 pub mod bytes;
 pub mod escaped;
-pub mod filed;
+pub mod indexed_row;
 pub mod processor;
 pub mod store;
 pub mod tid;

@@ -8,7 +8,7 @@
 
 #![forbid(unsafe_code)]
 
-use simhash_base::filed::{Filed, NO_SCOPE};
+use simhash_base::indexed_row::{IndexedRow, NO_SCOPE};
 use simhash_base::tid::Tid;
 use std::cmp::Ordering;
 use std::fmt;
@@ -177,7 +177,7 @@ impl Space {
     }
 
     /// Returns where a row is filed in this space; in [`Space::NULL`] if it has no fingerprint.
-    pub fn key(self, row: Filed, tid: Tid) -> Key {
+    pub fn key(self, row: IndexedRow, tid: Tid) -> Key {
         Key {
             scope: row.scope,
             rotated: self.rotate(row.fingerprint.unwrap_or(0)),
@@ -186,8 +186,8 @@ impl Space {
     }
 
     /// Returns what is filed at a position of this space.
-    pub fn filed(self, key: Key) -> Filed {
-        Filed {
+    pub fn filed(self, key: Key) -> IndexedRow {
+        IndexedRow {
             scope: key.scope,
             fingerprint: (self != Space::NULL).then(|| self.unrotate(key.rotated)),
         }

@@ -2,8 +2,8 @@
 
 use pgrx::pg_sys;
 
+use super::answered;
 use super::maintained::Maintained;
-use super::settled;
 use simhash_pg::catalog::privilege::{SELECT, has_row_security, may};
 use simhash_pg::catalog::table;
 use simhash_pg::spi::saved_query::{SavedQuery, Sees};
@@ -105,7 +105,7 @@ impl Arrival {
         let Some((fingerprint, scope)) = place(call, of, row) else {
             return false;
         };
-        let known = settled::known(of.clusters.oid, fingerprint, scope, &of.key_type, |known| {
+        let known = answered::known(of.clusters.oid, fingerprint, scope, &of.key_type, |known| {
             let mut row = row.to_vec();
             row.push(Some(known));
             finds(&self.join_known, call, &row)
@@ -136,10 +136,10 @@ impl Arrival {
 
     /// Unites the clusters of the row and of those near it.
     pub fn unite(&self, call: &TriggerCall<'_>, of: &Maintained, row: &[Option<Value<'_>>]) {
-        settled::unites(of.clusters.oid);
+        answered::unites(of.clusters.oid);
         finds(&self.unite, call, row);
         if let (Some((fingerprint, scope)), Some(key)) = (place(call, of, row), row[0]) {
-            settled::remember(of.clusters.oid, fingerprint, scope, key, &of.key_type);
+            answered::remember(of.clusters.oid, fingerprint, scope, key, &of.key_type);
         }
     }
 }

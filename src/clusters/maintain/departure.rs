@@ -3,8 +3,8 @@
 
 use std::cell::OnceCell;
 
+use super::answered;
 use super::maintained::Maintained;
-use super::settled;
 use super::statement::Statement;
 use simhash_pg::spi::saved_query::{SavedQuery, Sees};
 use simhash_pg::sql::trigger::TriggerCall;
@@ -96,7 +96,7 @@ impl Departure {
         // not run yet.
         let is_torn = has_followed
             || departs
-                && (settled::has_united(of.clusters.oid) || run(&queries.equal_left).is_none());
+                && (answered::has_united(of.clusters.oid) || run(&queries.equal_left).is_none());
         let ids = is_torn.then(|| queries.ids.first_row(call.args(), row, Sees::Latest));
         if !keeps_key && !has_followed && of.clusters.may_delete() {
             run(&queries.forget);

@@ -5,7 +5,7 @@
 //! `cluster_table` the table that is written. `scopes` is what `within=` adds, `later` puts the
 //! rows of a statement off until all their scopes are known, `events` warns of changes without a
 //! trigger. `statement` has the texts of the queries about a row, `members` those about the members
-//! of clusters. `regroup` computes clusters anew, `settled` remembers what the transaction has
+//! of clusters. `regroup` computes clusters anew, `answered` remembers what the transaction has
 //! answered. What must not live here: the search for pairs, which is `pairs`'s.
 //!
 //! **What holds.** A row is settled once a trigger has answered it. Two settled rows that are near
@@ -20,6 +20,7 @@
 //! * A row that arrives beside an equal, settled row joins its cluster and need not look further:
 //!   the rows near it are the same, and were united with the equal row. So one more copy of a text
 //!   costs the same however many there are.
+mod answered;
 mod arrival;
 mod cluster_table;
 mod departure;
@@ -30,7 +31,6 @@ mod members;
 mod regroup;
 mod row;
 mod scopes;
-mod settled;
 mod statement;
 mod trigger;
 mod truncation;

@@ -2,12 +2,12 @@
 
 use std::cell::{OnceCell, RefCell};
 
+use super::answered;
 use super::arrival::Arrival;
 use super::departure::Departure;
 use super::later::put_off;
 use super::maintained::Maintained;
 use super::regroup::Regroup;
-use super::settled;
 use crate::trigger::call::{Known, remembered};
 use simhash_pg::catalog::invalidation::Current;
 use simhash_pg::sql::trigger::{Event, TriggerCall};
@@ -163,7 +163,7 @@ impl RowTrigger {
         if let Some(old) = &old
             && (departs || !keeps_key)
         {
-            settled::forget(of.clusters.oid);
+            answered::forget(of.clusters.oid);
             let ids = (self.departure).run(call, of, &old.parameters(), departs, keeps_key);
             self.regroup(call, ids);
         }

@@ -2,10 +2,10 @@
 
 use std::cell::RefCell;
 
+use super::answered;
 use super::maintained::Maintained;
 use super::members::all_gone;
 use super::regroup::Regroup;
-use super::settled;
 use crate::trigger::call::{Known, remembered};
 use simhash_pg::catalog::invalidation::Current;
 use simhash_pg::spi::saved_query::{SavedQuery, Sees};
@@ -28,7 +28,7 @@ pub fn maintain(call: &TriggerCall<'_>) {
     let of = &trigger.of;
     of.clusters.check_rights(call, true);
     of.scopes.lock_whole();
-    settled::forget(of.clusters.oid);
+    answered::forget(of.clusters.oid);
     let ids = (trigger.forget).first_row(call.args(), &[], Sees::Latest);
     // After a TRUNCATE of a partition, rows of others are left, which the removed rows may have
     // connected.

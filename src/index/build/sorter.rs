@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::spool::sort;
-use simhash_base::filed::Filed;
+use simhash_base::indexed_row::IndexedRow;
 use simhash_base::tid::Tid;
 use simhash_hamming::build::sort::{Posting, merge};
 use simhash_hamming::key::{Key, Space};
@@ -35,7 +35,7 @@ impl Sorter {
         }
     }
 
-    pub fn add(&mut self, row: Filed, tid: Tid) {
+    pub fn add(&mut self, row: IndexedRow, tid: Tid) {
         push_within(&mut self.rows, Posting::new(row, tid), self.limit);
         if self.rows.len() >= self.limit {
             self.spill();

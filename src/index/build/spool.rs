@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::output::BuildOutput;
-use simhash_base::filed::Filed;
+use simhash_base::indexed_row::IndexedRow;
 use simhash_base::tid::Tid;
 use simhash_hamming::build::load::{BuildOptions, Loaded, Loader};
 use simhash_hamming::build::sort::{Posting, SortScope, merge, sort_for};
@@ -44,7 +44,7 @@ impl<'f, S: SortScope> Spool<'f, S> {
         }
     }
 
-    pub fn add(&mut self, row: Filed, tid: Tid) {
+    pub fn add(&mut self, row: IndexedRow, tid: Tid) {
         crate::index::insert::check_tid(tid);
         let (rows, count) = match row.fingerprint {
             Some(_) => (&mut self.with_fingerprint, &mut self.rows),

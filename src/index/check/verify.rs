@@ -7,8 +7,8 @@
 //! (`doubts`).
 
 use super::distributed::refuse_distributed;
-use super::doubts::Doubts;
 use super::postings::Postings;
+use super::recheck::Doubts;
 use crate::index::build::sorter::Sorter;
 use crate::index::tree::read_meta;
 use pgrx::pg_sys;

@@ -5,7 +5,7 @@
 //! [`crate::index::tree`], and nothing is remembered for the session.
 
 use super::within::filter;
-use simhash_base::filed::NO_SCOPE;
+use simhash_base::indexed_row::NO_SCOPE;
 use simhash_hamming::key::{BLOCKS, KEY_BITS, Key, Space};
 use simhash_hamming::nearby::{LeafSample, WIDEST};
 use simhash_hamming::page::kernel::Candidates;

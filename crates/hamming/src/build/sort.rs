@@ -6,7 +6,7 @@
 use crate::key::{Key, Space};
 use crate::runs::{Item, Merge, Order, Runs};
 use simhash_base::bytes::{get_u16, get_u32, get_u64};
-use simhash_base::filed::{Filed, NO_SCOPE};
+use simhash_base::indexed_row::{IndexedRow, NO_SCOPE};
 use simhash_base::store::Store;
 use simhash_base::tid::Tid;
 use std::collections::TryReserveError;
@@ -53,7 +53,7 @@ pub struct Posting<S> {
 
 impl<S: SortScope> Posting<S> {
     /// Creates the posting of a row; a missing fingerprint is stored as 0.
-    pub fn new(row: Filed, tid: Tid) -> Posting<S> {
+    pub fn new(row: IndexedRow, tid: Tid) -> Posting<S> {
         Posting {
             bits: row.fingerprint.unwrap_or(0),
             block: tid.block,
@@ -127,7 +127,7 @@ pub fn sort_for<S: SortScope>(
 }
 
 /// A row that fills room until another one takes its place.
-const NOTHING: Filed = Filed {
+const NOTHING: IndexedRow = IndexedRow {
     scope: NO_SCOPE,
     fingerprint: None,
 };
@@ -210,7 +210,7 @@ mod tests {
     fn the_sort_of_one_hot_key_pauses() {
         let rows = 1 << 18;
         let scattered = |i: usize| (i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 16;
-        let row = |i| Filed {
+        let row = |i| IndexedRow {
             scope: NO_SCOPE,
             fingerprint: Some(scattered(i)),
         };
@@ -237,7 +237,7 @@ mod tests {
         memory: usize,
         few: bool,
     ) -> Result<(), TestCaseError> {
-        let row = |(bits, block): &(u64, u32)| Filed {
+        let row = |(bits, block): &(u64, u32)| IndexedRow {
             scope: if S::HAS_SCOPE {
                 (block % 3) << 15
             } else {
@@ -249,7 +249,7 @@ mod tests {
                 *bits
             }),
         };
-        let rows: Vec<(Filed, Tid)> = (raw.iter().enumerate())
+        let rows: Vec<(IndexedRow, Tid)> = (raw.iter().enumerate())
             .map(|(i, raw)| {
                 let (block, offset) = (raw.1, (i % 2000) as u16 + 1);
                 (row(raw), Tid { block, offset })

@@ -173,7 +173,7 @@ mod tests {
     use crate::page::format::Format;
     use crate::page::special::PageKind;
     use crate::search::probe::neighbours;
-    use simhash_base::filed::Filed;
+    use simhash_base::indexed_row::IndexedRow;
     use simhash_base::tid::Tid;
     use std::cell::Cell;
 
@@ -184,7 +184,7 @@ mod tests {
                 .zip(fingerprints)
                 .map(|(i, fp)| {
                     space.key(
-                        Filed {
+                        IndexedRow {
                             scope: 0,
                             fingerprint: Some(*fp),
                         },

@@ -13,7 +13,7 @@ use crate::page::internal;
 use crate::page::meta::{META_BLOCK, Meta};
 use crate::page::special::{self, PageKind};
 use crate::page::{Fault, LEAF, NO_BLOCK, Page, check_page, leaf, slots};
-use simhash_base::filed::NO_SCOPE;
+use simhash_base::indexed_row::NO_SCOPE;
 use std::collections::HashSet;
 
 /// The source from which pages are read.

@@ -6,7 +6,7 @@ use crate::key::{Key, SPACES, Space};
 use crate::page::meta::Meta;
 use crate::page::{PAGE_SIZE, Page, internal, leaf_rewrite, special};
 use proptest::prelude::*;
-use simhash_base::filed::Filed;
+use simhash_base::indexed_row::IndexedRow;
 use simhash_base::tid::Tid;
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -56,7 +56,7 @@ fn index_of_scopes(n: u64, scopes: u64) -> (Vec<Page>, Meta) {
         let rows = if space == Space::NULL { 0..0 } else { 0..n };
         let mut keys: Vec<Key> = rows
             .map(|i| {
-                let row = Filed {
+                let row = IndexedRow {
                     scope: ((i % scopes) as u32).wrapping_mul(0x1234_5678),
                     fingerprint: Some(i.wrapping_mul(0x9E37_79B9_7F4A_7C15)),
                 };

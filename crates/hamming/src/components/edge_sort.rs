@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use super::edges::{EDGE, Edge, Host, LEAST, push};
-use crate::pairs::arrange::{WINDOW, arrange, window};
+use crate::pairs::radix::{WINDOW, arrange, window};
 use crate::runs::{Merge, Order, Runs};
 use simhash_base::store::Store;
 use std::collections::TryReserveError;

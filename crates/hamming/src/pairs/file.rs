@@ -3,10 +3,10 @@
 
 #![forbid(unsafe_code)]
 
-use super::arrange::{WINDOW, window};
 use super::compare::TILE;
+use super::file_part::{CHUNK, Part, ROW, counts, rows, varying};
 use super::find::{Finder, Host, Row, is_alone, sides};
-use super::part::{CHUNK, Part, ROW, counts, rows, varying};
+use super::radix::{WINDOW, window};
 use super::sets::{BESIDE, is_crowded};
 use super::split::{Size, Task, choose};
 use simhash_base::store::Store;

@@ -10,15 +10,15 @@
 //! which is the size of the answer.
 //!
 //! Pairs that are not needed, because an earlier block has them or because their rows are connected
-//! already, are left out before they are compared, where they are many ([`super::needless`]).
+//! already, are left out before they are compared, where they are many ([`super::skip`]).
 //!
 //! A group has one side, whose rows are paired with each other, or two sides, and the rows of one
 //! are paired with those of the other. Both sides are divided by the same bits.
 
 #![forbid(unsafe_code)]
 
-use super::arrange::{GROUPS, STEPS, WINDOW, arrange, window};
 use super::compare::{Hit, TILE, Tiles, find};
+use super::radix::{GROUPS, STEPS, WINDOW, arrange, window};
 use super::split::{Size, Split, Task, choose};
 use simhash_base::store::Store;
 
@@ -131,7 +131,7 @@ pub struct Finder<'h, H: Host> {
     left: Vec<u64>,
     right: Vec<u64>,
     hits: Vec<Hit>,
-    /// Number of times that the rows of the current group were taken apart ([`super::needless`]).
+    /// Number of times that the rows of the current group were taken apart ([`super::skip`]).
     pub(super) apart: u32,
     /// The share of the work that is done, 0 to 1.
     pub(super) done: f64,

@@ -2,8 +2,8 @@
 //! are connected, in memory and through files.
 
 use super::find::Finder;
-use super::needless::DEEPEST;
 use super::sets::is_crowded;
+use super::skip::DEEPEST;
 use super::split::{Size, Task};
 use super::tests::{
     TestHost, across, brute_force, brute_force_across, check_connected, in_memory, mixed,

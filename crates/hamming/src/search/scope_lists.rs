@@ -6,7 +6,7 @@
 
 #![forbid(unsafe_code)]
 
-use simhash_base::filed::with_column;
+use simhash_base::indexed_row::with_column;
 use std::cell::{Cell, OnceCell};
 
 /// Limits of the work on lists.
@@ -178,7 +178,7 @@ pub fn sort(numbers: &mut [u32], pause: fn()) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use simhash_base::filed::scope_of;
+    use simhash_base::indexed_row::scope_of;
     use std::collections::BTreeSet;
 
     fn bounds(leaves: u64, memory: usize) -> Bounds {

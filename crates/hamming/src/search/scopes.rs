@@ -6,7 +6,7 @@ use super::probe::next_in_ball;
 use super::scope_lists::{Bounds, Lists};
 use crate::key::Key;
 use crate::page::filter::Filter;
-use simhash_base::filed::{NO_SCOPE, with_column};
+use simhash_base::indexed_row::{NO_SCOPE, with_column};
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 

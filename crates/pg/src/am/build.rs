@@ -5,12 +5,12 @@ use super::scope::filed;
 use crate::catalog::relation::Rel;
 use crate::process::compat;
 use pgrx::{pg_guard, pg_sys};
-use simhash_base::filed::Filed;
+use simhash_base::indexed_row::IndexedRow;
 use simhash_base::tid::Tid;
 use std::ffi::c_void;
 
 /// Takes rows of a table: what the index files, and the address.
-pub type RowSink<'f> = &'f mut dyn FnMut(Filed, Tid);
+pub type RowSink<'f> = &'f mut dyn FnMut(IndexedRow, Tid);
 
 /// The build of an index, as the server asks for it.
 #[derive(Clone, Copy)]

@@ -6,7 +6,7 @@ use super::scope::filed;
 use crate::catalog::relation::Rel;
 use crate::process::compat;
 use pgrx::pg_sys;
-use simhash_base::filed::Filed;
+use simhash_base::indexed_row::IndexedRow;
 use simhash_base::tid::Tid;
 
 /// The row that a snapshot sees at an address.
@@ -17,7 +17,7 @@ pub enum VisibleRow {
     /// A row that does not satisfy the index's predicate.
     LeftOut,
     /// A row that the index must contain, as it is filed.
-    Filed(Filed),
+    Stored(IndexedRow),
 }
 
 /// Reads single rows and computes the index's columns.
@@ -84,7 +84,7 @@ impl<'o> RowReader<'o> {
             });
             pg_sys::MemoryContextSwitchTo(outer);
             pg_sys::MemoryContextReset(memory);
-            row.map_or(VisibleRow::LeftOut, VisibleRow::Filed)
+            row.map_or(VisibleRow::LeftOut, VisibleRow::Stored)
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::catalog::relation::Rel;
 use crate::process::error::raise;
 use pgrx::PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION;
 use pgrx::pg_sys;
-use simhash_base::filed::{Filed, NO_SCOPE, scope_of};
+use simhash_base::indexed_row::{IndexedRow, NO_SCOPE, scope_of};
 
 /// Number of the support function that hashes a value, as in sql/.
 pub const HASH: u16 = 1;
@@ -14,19 +14,19 @@ pub const HASH: u16 = 1;
 ///
 /// # Safety
 /// The index must be open, and the arrays have an element for each of its key columns.
-pub unsafe fn filed(index: Rel, values: *const pg_sys::Datum, nulls: *const bool) -> Filed {
+pub unsafe fn filed(index: Rel, values: *const pg_sys::Datum, nulls: *const bool) -> IndexedRow {
     // SAFETY: guaranteed by the caller; values of types that are passed by reference are detoasted
     // by their hash functions.
     unsafe {
         let last = index.key_columns() - 1;
         if last == 0 {
-            return Filed {
+            return IndexedRow {
                 scope: NO_SCOPE,
                 fingerprint: (!*nulls).then(|| (*values).value() as u64),
             };
         }
         let hash = |i: usize| (!*nulls.add(i)).then(|| hash(index, i, *values.add(i)));
-        Filed {
+        IndexedRow {
             scope: scope_of((0..last).map(hash)),
             fingerprint: (!*nulls.add(last)).then(|| (*values.add(last)).value() as u64),
         }

@@ -8,7 +8,7 @@
 
 use crate::index::build::sorter::Sorter;
 use crate::index::tree::{Tree, read_meta};
-use simhash_base::filed::{Filed, NO_SCOPE};
+use simhash_base::indexed_row::{IndexedRow, NO_SCOPE};
 use simhash_base::tid::Tid;
 use simhash_hamming::check::pages::Finding;
 use simhash_hamming::key::{BLOCKS, Key, SPACES, Space};
@@ -23,7 +23,7 @@ use simhash_pg::process::backend::check_for_interrupts;
 use std::cell::RefCell;
 
 /// A row, and how it was found to be filed.
-type Doubt = (Tid, Filed);
+type Doubt = (Tid, IndexedRow);
 
 /// Rows that may be filed wrongly.
 pub struct Doubts {
@@ -114,8 +114,8 @@ impl SecondLook<'_> {
             (self.activity.borrow_mut()).show(|| format!("{seen} rows looked up again"));
             match rows.row(tid) {
                 VisibleRow::None => {}
-                VisibleRow::Filed(own) if own == filed => self.check_own(tid, filed),
-                VisibleRow::Filed(own) => {
+                VisibleRow::Stored(own) if own == filed => self.check_own(tid, filed),
+                VisibleRow::Stored(own) => {
                     let what = format!("has {}", shown(own));
                     self.check_foreign(tid, filed, &what);
                 }
@@ -128,7 +128,7 @@ impl SecondLook<'_> {
     }
 
     /// Checks that a row is filed once in each key space of its fingerprint.
-    fn check_own(&mut self, tid: Tid, row: Filed) {
+    fn check_own(&mut self, tid: Tid, row: IndexedRow) {
         let counts = self.counts(tid, row);
         let numbers = |wanted: &dyn Fn(usize) -> bool| -> Vec<usize> {
             let found = counts.iter().filter(|(_, count)| wanted(*count));
@@ -151,7 +151,7 @@ impl SecondLook<'_> {
     }
 
     /// Checks that a row is not filed under another scope or fingerprint than its own.
-    fn check_foreign(&mut self, tid: Tid, row: Filed, what: &str) {
+    fn check_foreign(&mut self, tid: Tid, row: IndexedRow, what: &str) {
         let counts = self.counts(tid, row);
         let filed = counts.iter().filter(|(_, count)| *count > 0);
         let filed: Vec<usize> = filed.map(|(number, _)| *number).collect();
@@ -164,7 +164,7 @@ impl SecondLook<'_> {
     }
 
     /// Returns how often a row is filed like this, in each sound key space where it would be.
-    fn counts(&self, tid: Tid, row: Filed) -> Vec<(usize, usize)> {
+    fn counts(&self, tid: Tid, row: IndexedRow) -> Vec<(usize, usize)> {
         let spaces = Space::all().filter(|space| {
             (*space == Space::NULL) == row.fingerprint.is_none() && self.sound[space.index()]
         });
@@ -202,7 +202,7 @@ impl SecondLook<'_> {
 }
 
 /// Returns a row's fingerprint as SQL shows it, and its scope.
-fn shown(row: Filed) -> String {
+fn shown(row: IndexedRow) -> String {
     let fingerprint = match row.fingerprint {
         Some(bits) => format!("fingerprint {}", bits as i64),
         None => "no fingerprint".to_owned(),

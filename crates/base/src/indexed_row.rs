@@ -4,7 +4,7 @@
 
 /// The values of an index's columns, as its key spaces hold them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Filed {
+pub struct IndexedRow {
     /// A hash of the scope columns; [`NO_SCOPE`] in an index without any.
     pub scope: u32,
     /// The last column; None when it is NULL.
