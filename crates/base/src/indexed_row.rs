@@ -18,6 +18,7 @@ pub const NO_SCOPE: u32 = 0;
 /// index on disk.
 ///
 /// One column's hash is kept as it is: a hash function of the server mixes well.
+#[inline]
 pub fn scope_of(hashes: impl IntoIterator<Item = Option<u32>>) -> u32 {
     let mut hashes = hashes.into_iter().map(hash_or_null);
     let first = hashes.next();
@@ -25,6 +26,7 @@ pub fn scope_of(hashes: impl IntoIterator<Item = Option<u32>>) -> u32 {
 }
 
 /// The hash that stands for a value, or for NULL.
+#[inline]
 pub fn hash_or_null(hash: Option<u32>) -> u32 {
     /// The hash of NULL: an arbitrary number.
     const NULL: u32 = 0x51AB_0C0D;

@@ -20,6 +20,7 @@ pub struct Ball {
 }
 
 impl Ball {
+    #[inline]
     pub fn new(centre: i64, radius: i32) -> Ball {
         Ball {
             centre,
@@ -29,12 +30,14 @@ impl Ball {
     }
 
     /// Reads a ball from the bytes of a value of the SQL type.
+    #[inline]
     pub fn from_bytes(bytes: [u8; size_of::<Ball>()]) -> Ball {
         let [a, b, c, d, e, f, g, h, i, j, k, l, ..] = bytes;
         let centre = i64::from_ne_bytes([a, b, c, d, e, f, g, h]);
         Ball::new(centre, i32::from_ne_bytes([i, j, k, l]))
     }
 
+    #[inline]
     pub fn contains(&self, fingerprint: i64) -> bool {
         i64::from((fingerprint ^ self.centre).count_ones()) <= i64::from(self.radius)
     }
@@ -42,6 +45,7 @@ impl Ball {
 
 /// Probability that two uniform random fingerprints differ in at most `k` bits:
 /// (C(64,0) + ... + C(64,k)) / 2^64.
+#[inline]
 pub fn random_share(k: i32) -> f64 {
     const BITS: u32 = 64;
     let Ok(k) = u32::try_from(k) else { return 0.0 };

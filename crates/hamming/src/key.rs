@@ -74,11 +74,13 @@ impl Key {
     }
 
     /// The first position behind this scope; None behind the last one.
+    #[inline]
     pub fn behind_scope(scope: u32) -> Option<Key> {
         scope.checked_add(1).map(|next| Key::at(next, 0))
     }
 
     /// Returns whether it is the first position of its scope.
+    #[inline]
     pub fn starts_scope(self) -> bool {
         self == Key::at(self.scope, 0)
     }
@@ -134,12 +136,14 @@ impl Space {
     pub const NULL: Space = Space(BLOCKS as u8);
 
     /// The key space of block `b`, 0 (most significant bits) to 3.
+    #[inline]
     pub fn of_block(b: usize) -> Space {
         debug_assert!(b < BLOCKS);
         Space(b as u8)
     }
 
     /// The four spaces that file a fingerprint.
+    #[inline]
     pub fn blocks() -> impl Iterator<Item = Space> {
         (0..BLOCKS as u8).map(Space)
     }
@@ -148,35 +152,42 @@ impl Space {
     pub const ALL: [Space; SPACES] = [Space(0), Space(1), Space(2), Space(3), Space::NULL];
 
     /// Every space, in the same order.
+    #[inline]
     pub fn all() -> impl Iterator<Item = Space> {
         Space::ALL.into_iter()
     }
 
     /// Returns whether it is one of the two spaces that together hold each row exactly once.
+    #[inline]
     pub fn holds_each_row_once(self) -> bool {
         self.0 == 0 || self == Space::NULL
     }
 
+    #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
     }
 
     /// Brings this space's block to the front.
+    #[inline]
     pub fn rotate(self, fingerprint: u64) -> u64 {
         fingerprint.rotate_left(KEY_BITS * (u32::from(self.0) % BLOCKS as u32))
     }
 
     /// Undoes [`Space::rotate`].
+    #[inline]
     pub fn unrotate(self, rotated: u64) -> u64 {
         rotated.rotate_right(KEY_BITS * (u32::from(self.0) % BLOCKS as u32))
     }
 
     /// The 16-bit key under which this space files a fingerprint.
+    #[inline]
     pub fn key_of(self, fingerprint: u64) -> u16 {
         block_key(self.rotate(fingerprint))
     }
 
     /// Returns where a row is filed in this space; in [`Space::NULL`] if it has no fingerprint.
+    #[inline]
     pub fn key(self, row: IndexedRow, tid: Tid) -> Key {
         Key {
             scope: row.scope,
@@ -186,6 +197,7 @@ impl Space {
     }
 
     /// Returns what is filed at a position of this space.
+    #[inline]
     pub fn filed(self, key: Key) -> IndexedRow {
         IndexedRow {
             scope: key.scope,
@@ -196,6 +208,7 @@ impl Space {
 
 /// The shortest separator between two adjacent positions: above `left`, not above `right`, with as
 /// many trailing zero bits as possible, so that pages tend to end where a scope or a key ends.
+#[inline]
 pub fn separator(left: Key, right: Key) -> Key {
     debug_assert!(left < right);
     if left.scope != right.scope {

@@ -55,6 +55,7 @@ impl LeafSample {
 }
 
 /// The rows within `radius` of the query around which the leaves lie.
+#[inline]
 pub fn estimate(leaves: &[LeafSample; BLOCKS], radius: u32) -> Nearby {
     let chance = |d| leaves.iter().map(|leaf| leaf.chance(d)).sum::<f64>();
     let at = |d: usize| match leaves.iter().map(|leaf| leaf.seen[d]).sum::<u32>() {

@@ -22,6 +22,7 @@ pub struct RowBitmap {
 impl RowBitmap {
     /// Makes a bitmap for a table of `pages` pages, if it takes at most `bytes` and they can be
     /// allocated.
+    #[inline]
     pub fn new(pages: u32, bytes: usize) -> Option<RowBitmap> {
         let count = pages as usize;
         if count > bytes / size_of::<Page>() {
@@ -49,6 +50,7 @@ impl RowBitmap {
 
     /// Moves the rows of the next page that has some to the end of `rows`; false when there is
     /// none.
+    #[inline]
     pub fn take_page(&mut self, rows: &mut Vec<Tid>) -> bool {
         while let Some(page) = self.pages.get(self.next) {
             let block = self.next as u32;

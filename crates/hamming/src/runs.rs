@@ -43,6 +43,7 @@ pub struct Runs<F, T> {
 }
 
 impl<F: Store, T: Item> Runs<F, T> {
+    #[inline]
     pub fn new(store: F) -> Self {
         Runs {
             store,
@@ -52,6 +53,7 @@ impl<F: Store, T: Item> Runs<F, T> {
     }
 
     /// Adds one sorted run.
+    #[inline]
     pub fn add(&mut self, sorted: &[T]) {
         let mut bytes = Vec::with_capacity(sorted.len().min(CHUNK) * T::BYTES);
         for chunk in sorted.chunks(CHUNK) {
@@ -64,6 +66,7 @@ impl<F: Store, T: Item> Runs<F, T> {
     }
 
     /// The store, with the runs' ends behind the runs: [`Runs::stored`] reads them.
+    #[inline]
     pub fn into_store(mut self) -> F {
         let count = self.ends.len() as u64;
         for end in self.ends.iter().chain([&count]) {
@@ -74,6 +77,7 @@ impl<F: Store, T: Item> Runs<F, T> {
 
     /// The runs in a store of `size` bytes that [`Runs::into_store`] returned; None if the store
     /// does not look like one.
+    #[inline]
     pub fn stored(mut store: F, size: u64) -> Option<Self> {
         let mut number = |at: u64| {
             let mut bytes = [0; END];
@@ -117,6 +121,7 @@ struct Reader<T> {
 
 impl<F: Store, T: Item, O: Order<T>> Merge<F, T, O> {
     /// The read buffers of all runs share `memory` bytes.
+    #[inline]
     pub fn new(all: Vec<Runs<F, T>>, memory: usize, order: O) -> Result<Self, TryReserveError> {
         let count: usize = all.iter().map(|runs| runs.ends.len()).sum();
         let share = (memory / T::BYTES / count.max(1)).clamp(LEAST, CHUNK);
@@ -157,6 +162,7 @@ impl<F: Store, T: Item, O: Order<T>> Merge<F, T, O> {
     }
 
     /// The key of the next item.
+    #[inline]
     pub fn next_key(&self) -> Option<&O::Key> {
         self.heads.peek().map(|Reverse((key, _))| key)
     }

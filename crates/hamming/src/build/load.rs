@@ -55,6 +55,7 @@ pub struct Loader<'s, S: PageSink> {
 }
 
 impl<'s, S: PageSink> Loader<'s, S> {
+    #[inline]
     pub fn new(sink: &'s mut S, space: Space, stamp: u32, options: BuildOptions) -> Self {
         Loader {
             sink,
@@ -74,6 +75,7 @@ impl<'s, S: PageSink> Loader<'s, S> {
     }
 
     /// Takes the next posting, which must not be below the one before.
+    #[inline]
     pub fn push(&mut self, key: Key) {
         self.waiting.push(key);
         // One more than a page holds: the page's end must be known before it is written.
@@ -163,6 +165,7 @@ impl<'s, S: PageSink> Loader<'s, S> {
     }
 
     /// Writes the last leaf and the levels above.
+    #[inline]
     pub fn finish(mut self) -> Loaded {
         // The last leaf has no end, so it may be wide although the waiting postings fill a narrow
         // one.

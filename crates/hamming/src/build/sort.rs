@@ -53,6 +53,7 @@ pub struct Posting<S> {
 
 impl<S: SortScope> Posting<S> {
     /// Creates the posting of a row; a missing fingerprint is stored as 0.
+    #[inline]
     pub fn new(row: IndexedRow, tid: Tid) -> Posting<S> {
         Posting {
             bits: row.fingerprint.unwrap_or(0),
@@ -63,6 +64,7 @@ impl<S: SortScope> Posting<S> {
     }
 
     /// The posting's place in its space, once it is rotated.
+    #[inline]
     pub fn key(&self) -> Key {
         Key {
             scope: self.scope.number(),
@@ -87,6 +89,7 @@ impl<S: SortScope> Posting<S> {
 /// `spare`): their keys, or the upper halves of their scopes. Then each range's few are sorted; a
 /// hot one costs a comparison sort of its own. `pause` is called now and then, in that sort too:
 /// many gigabytes take minutes.
+#[inline]
 pub fn sort_for<S: SortScope>(
     space: Space,
     postings: &[Posting<S>],
@@ -192,6 +195,7 @@ impl<S: SortScope> Order<Posting<S>> for ByKey {
 
 /// Merges all runs, giving each posting's key to `emit` in order; `memory` bytes are shared by the
 /// runs' read buffers.
+#[inline]
 pub fn merge<F: Store, S: SortScope>(
     all: Vec<Runs<F, Posting<S>>>,
     memory: usize,

@@ -38,11 +38,13 @@ pub struct Sorter<F> {
 
 impl<F: Store> Sorter<F> {
     /// Sorts by `a`, in `memory` bytes.
+    #[inline]
     pub fn new(memory: usize) -> Self {
         Self::without_bits(memory, 0)
     }
 
     /// Sorts by `a`, then by `b`, without this number of their lowest bits, at most 31.
+    #[inline]
     pub fn without_bits(memory: usize, bits: u32) -> Self {
         Sorter {
             held: Vec::new(),
@@ -52,6 +54,7 @@ impl<F: Store> Sorter<F> {
         }
     }
 
+    #[inline]
     pub fn add(
         &mut self,
         edge: Edge,
@@ -72,6 +75,7 @@ impl<F: Store> Sorter<F> {
     }
 
     /// The edges in order.
+    #[inline]
     pub fn finish(mut self, host: &mut impl Host<File = F>) -> Result<Sorted<F>, TryReserveError> {
         if self.runs.is_some() {
             self.spill(host);
@@ -121,6 +125,7 @@ pub enum Sorted<F> {
 
 impl<F: Store> Sorted<F> {
     /// The next edge, if it has this `a`; of edges that are sorted by all bits.
+    #[inline]
     pub fn next_of(&mut self, a: u32) -> Option<Edge> {
         let key = match self {
             Sorted::Held(edges, order) => edges.peek().map(|edge| order.key(edge)),

@@ -61,6 +61,7 @@ pub struct Edges<F> {
 
 impl<F: Store> Edges<F> {
     /// Creates an empty list that uses `memory` bytes.
+    #[inline]
     pub fn new(memory: usize) -> Self {
         Edges {
             held: Vec::new(),
@@ -70,11 +71,13 @@ impl<F: Store> Edges<F> {
         }
     }
 
+    #[inline]
     pub fn count(&self) -> u64 {
         self.filed + self.held.len() as u64
     }
 
     /// Adds an edge, before the first one is read.
+    #[inline]
     pub fn add(
         &mut self,
         edge: Edge,
@@ -105,6 +108,7 @@ impl<F: Store> Edges<F> {
     }
 
     /// Shows every edge.
+    #[inline]
     pub fn for_each<H: Host<File = F>>(
         &mut self,
         host: &mut H,
@@ -129,6 +133,7 @@ impl<F: Store> Edges<F> {
     }
 
     /// Changes every edge.
+    #[inline]
     pub fn map<H: Host<File = F>>(
         mut self,
         host: &mut H,
@@ -158,6 +163,7 @@ fn read(file: &mut impl Store, at: u64, count: u64, edges: &mut Vec<Edge>) {
 
 /// Appends an edge to those in memory, of which there are fewer than `limit`: memory grows by
 /// doubling, but never beyond the limit.
+#[inline]
 pub(super) fn push(held: &mut Vec<Edge>, limit: usize, edge: Edge) -> Result<(), TryReserveError> {
     if held.len() == held.capacity() {
         let more = held.len().max(MOST).min(limit - held.len());

@@ -40,6 +40,7 @@ impl Filter {
 
 /// Calls `visit` with every posting at or after `from` that passes the filter, and its distance.
 /// `candidates` is work space: what it held is lost.
+#[inline]
 pub fn scan(
     page: &Page,
     filter: &Filter,

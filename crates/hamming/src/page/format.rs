@@ -120,6 +120,7 @@ impl Range {
 
     /// Where a narrow leaf of this scope ends that begins here and spans as much as it can; None at
     /// the end of the scope.
+    #[inline]
     pub fn narrow_end(&self, scope: u32) -> Option<Key> {
         let next = u32::from(lowest_key(self.low, scope)) + KEY_SPAN;
         (next <= u32::from(u16::MAX)).then(|| Key::at(scope, u64::from(next) << KEY_SHIFT))
@@ -127,6 +128,7 @@ impl Range {
 }
 
 /// The scope of all these postings; None if they have several, or if there are none.
+#[inline]
 pub fn common_scope(postings: &[Key]) -> Option<u32> {
     let first = postings.first()?.scope;
     postings

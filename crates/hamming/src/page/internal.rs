@@ -30,6 +30,7 @@ pub struct Downlink {
 }
 
 /// Makes an internal page of these downlinks.
+#[inline]
 pub fn init(page: &mut Page, kind: PageKind, links: &[Downlink], right: Option<(u32, Key)>) {
     special::init(page, kind);
     special::set_right(page, right);
@@ -41,6 +42,7 @@ pub fn init(page: &mut Page, kind: PageKind, links: &[Downlink], right: Option<(
 
 /// Checks what a reader relies on: the downlinks fill the page up to `pd_lower`, and there is at
 /// least one.
+#[inline]
 pub fn check(page: &Page) -> Result<(), Fault> {
     let bytes = lower(page) - HEADER;
     if bytes == 0 || !bytes.is_multiple_of(DOWNLINK) || upper(page) != SPECIAL_START {
@@ -49,10 +51,12 @@ pub fn check(page: &Page) -> Result<(), Fault> {
     Ok(())
 }
 
+#[inline]
 pub fn count(page: &Page) -> usize {
     (lower(page) - HEADER) / DOWNLINK
 }
 
+#[inline]
 pub fn get(page: &Page, i: usize) -> Downlink {
     let at = HEADER + DOWNLINK * i;
     Downlink {
@@ -78,6 +82,7 @@ fn put(page: &mut Page, i: usize, link: Downlink) {
     put_u32(page, at + 20, link.key.scope);
 }
 
+#[inline]
 pub fn links(page: &Page) -> impl Iterator<Item = Downlink> + '_ {
     (0..count(page)).map(|i| get(page, i))
 }
@@ -127,6 +132,7 @@ fn position(page: &Page, key: Key) -> usize {
 
 /// The bytes that a search for a position `share` (0 to 1) of the way into a page of `links`
 /// downlinks is likely to read: the downlinks there, and the special area.
+#[inline]
 pub fn likely_bytes(share: f32, links: usize) -> [Range<usize>; 2] {
     let guess = (share * links as f32) as usize;
     let links = guess.saturating_sub(FIRST_STEP)..(guess + FIRST_STEP).min(CAPACITY);
@@ -140,6 +146,7 @@ pub fn likely_bytes(share: f32, links: usize) -> [Range<usize>; 2] {
 const FIRST_STEP: usize = 8;
 
 /// The downlink to the child that holds `key`: the last one whose key is not above it.
+#[inline]
 pub fn find(page: &Page, key: Key) -> Downlink {
     get(page, position(page, key))
 }
@@ -161,12 +168,14 @@ fn begins(page: &Page, at: usize) -> Option<Key> {
 }
 
 /// Returns whether the scope of `end`, where a child ends, goes on for `children` more children.
+#[inline]
 pub fn goes_on(page: &Page, end: Key, children: usize) -> bool {
     let far = begins(page, position(page, end) + children);
     far.is_some_and(|far| far.scope == end.scope)
 }
 
 /// The downlinks to the children that hold positions from `first` to `last`.
+#[inline]
 pub fn links_between(
     page: &Page,
     first: Key,
@@ -175,11 +184,13 @@ pub fn links_between(
     (position(page, first)..position(page, last) + 1).map(|i| get(page, i))
 }
 
+#[inline]
 pub fn is_full(page: &Page) -> bool {
     count(page) >= CAPACITY
 }
 
 /// Inserts a downlink at its place; the page must not be full.
+#[inline]
 pub fn insert(page: &mut Page, link: Downlink) {
     let n = count(page);
     let at = position(page, link.key) + 1;
@@ -193,6 +204,7 @@ pub fn insert(page: &mut Page, link: Downlink) {
 
 /// Moves the upper half of a full page to `right` (a new page, block `right_block`), and marks the
 /// split as incomplete. Returns the downlink for the new page.
+#[inline]
 pub fn split(left: &mut Page, right: &mut Page, kind: PageKind, right_block: u32) -> Downlink {
     let all: Vec<Downlink> = links(left).collect();
     let (low, high) = all.split_at(all.len() / 2);

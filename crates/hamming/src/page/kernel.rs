@@ -23,6 +23,7 @@ pub struct Candidates {
 
 impl Candidates {
     /// Work space without any candidates.
+    #[inline]
     pub fn none() -> Candidates {
         Candidates {
             positions: [0; CAPACITY],
@@ -30,10 +31,12 @@ impl Candidates {
         }
     }
 
+    #[inline]
     pub fn clear(&mut self) {
         self.count = 0;
     }
 
+    #[inline]
     pub fn positions(&self) -> &[u16] {
         &self.positions[..self.count]
     }
@@ -184,6 +187,7 @@ const WORDS: usize = 32;
 kernel! {
     /// As [`find_body`], with the best instructions that this machine has. What is found is added
     /// to `candidates`.
+    #[inline]
     pub fn find, find_among(page: &Page, filter: &Filter, from: Key, candidates: &mut Candidates) -> () {
         portable => find_body::<1>,
         Avx2 => find_body::<WORDS>,

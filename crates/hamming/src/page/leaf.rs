@@ -51,6 +51,7 @@ const DIFFERENCE: u32 = 5;
 
 /// Makes a leaf of these postings, which must be sorted, not below `low` (of which scope and key
 /// count), and below the high key.
+#[inline]
 pub fn init(
     page: &mut Page,
     kind: PageKind,
@@ -66,6 +67,7 @@ pub fn init(
 }
 
 /// As [`init`], ready for postings of that scope, or with None of any.
+#[inline]
 pub(super) fn init_for(
     page: &mut Page,
     kind: PageKind,
@@ -122,6 +124,7 @@ fn range(page: &Page) -> Range {
     }
 }
 
+#[inline]
 pub fn count(page: &Page) -> usize {
     (lower(page) - HEADER) / LO
 }
@@ -140,6 +143,7 @@ pub fn has_room(page: &Page, key: Key) -> bool {
 
 /// Returns whether `key`, for which the leaf has no room since it is of another scope, would fit if
 /// all postings carried their own. False where the leaf would soon be full.
+#[inline]
 pub fn has_room_if_scoped(page: &Page, key: Key) -> bool {
     let format = range(page).format(None);
     let most = format.capacity() * 3 / 4;
@@ -153,6 +157,7 @@ pub fn sorted_count(page: &Page) -> usize {
 }
 
 /// Checks what a reader relies on, so that no damaged byte can make it read outside the page.
+#[inline]
 pub fn check(page: &Page) -> Result<(), Fault> {
     let (n, format) = (count(page), format(page));
     if !(lower(page) - HEADER).is_multiple_of(LO) || upper(page) + format.aux_size() * n != SCOPE_AT
@@ -186,6 +191,7 @@ pub fn check(page: &Page) -> Result<(), Fault> {
 }
 
 /// Posting `i`.
+#[inline]
 pub fn get(page: &Page, i: usize) -> Key {
     let format = format(page);
     let at = SCOPE_AT - format.aux_size() * (i + 1);
@@ -218,6 +224,7 @@ pub fn get(page: &Page, i: usize) -> Key {
     }
 }
 
+#[inline]
 pub fn postings(page: &Page) -> impl Iterator<Item = Key> + '_ {
     (0..count(page)).map(|i| get(page, i))
 }
@@ -227,6 +234,7 @@ pub fn postings(page: &Page) -> impl Iterator<Item = Key> + '_ {
 pub const APPENDED: usize = BOUNDS.end - BOUNDS.start + LO + MOST_AUX;
 
 /// Appends a posting, for which the page must have room. Returns the bytes that changed.
+#[inline]
 pub fn append(page: &mut Page, key: Key) -> [ops::Range<usize>; 3] {
     debug_assert!(has_room(page, key));
     let (n, format) = (count(page), format(page));
@@ -263,6 +271,7 @@ pub fn append(page: &mut Page, key: Key) -> [ops::Range<usize>; 3] {
 
 /// Returns where an append will write: addresses in its two arrays, within the page whatever is on
 /// it. The posting's other part may begin in one line of the processor's cache and end in the next.
+#[inline]
 pub fn next_posting(page: &Page) -> [*const u8; 3] {
     let [first, end] = [format(page).aux_size(), 1].map(|n| upper(page).saturating_sub(n));
     let at = [lower(page), first, end];
@@ -271,6 +280,7 @@ pub fn next_posting(page: &Page) -> [*const u8; 3] {
 
 /// The bytes that a search is likely to read first when what it looks for lies `share` (0 to 1) of
 /// the way into a leaf: the low words from there on, and the special area.
+#[inline]
 pub fn likely_bytes(share: f32) -> [ops::Range<usize>; 2] {
     /// Postings under one key of a table of ten million rows.
     const SPAN: usize = 150;
@@ -286,6 +296,7 @@ pub(super) fn low_words(page: &Page, from: usize, to: usize) -> &[u8] {
 }
 
 /// All postings in order.
+#[inline]
 pub fn sorted_postings(page: &Page) -> Vec<Key> {
     let mut all: Vec<Key> = postings(page).collect();
     all.sort_unstable();

@@ -37,6 +37,7 @@ fn split_position(all: &[Key], incoming: Key) -> Option<usize> {
 
 /// Moves the upper part of a full leaf to `right` (a new page, block `right_block`) and marks the
 /// split as incomplete. Returns the downlink for the new page.
+#[inline]
 pub fn split(
     left: &mut Page,
     right: &mut Page,
@@ -66,6 +67,7 @@ pub fn split(
 }
 
 /// Rewrites a leaf of one scope so that it takes postings of `incoming`'s scope too.
+#[inline]
 pub fn admit_scope(page: &mut Page, kind: PageKind, incoming: Key) {
     let all = sorted_postings(page);
     let scope = all.is_empty().then_some(incoming.scope);
@@ -75,6 +77,7 @@ pub fn admit_scope(page: &mut Page, kind: PageKind, incoming: Key) {
 }
 
 /// Rewrites the leaf, sorted, without the postings that `doomed` marks (one mark a posting).
+#[inline]
 pub fn remove(page: &mut Page, kind: PageKind, doomed: &[bool]) {
     let marked = postings(page).zip(doomed);
     let mut kept: Vec<Key> = marked

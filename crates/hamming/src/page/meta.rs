@@ -51,10 +51,12 @@ pub enum MetaFault {
 
 impl Meta {
     /// The half of the build stamp that every page carries.
+    #[inline]
     pub fn page_stamp(&self) -> u32 {
         self.stamp as u32
     }
 
+    #[inline]
     pub fn read(page: &Page) -> Result<Meta, MetaFault> {
         check_header(page, 0).map_err(MetaFault::Damaged)?;
         if get_u32(page, HEADER) != MAGIC {
@@ -82,12 +84,14 @@ impl Meta {
     }
 
     /// Makes a metapage of an empty page.
+    #[inline]
     pub fn init(&self, page: &mut Page) {
         init_header(page, 0);
         self.write(page);
     }
 
     /// Writes the content into a metapage.
+    #[inline]
     pub fn write(&self, page: &mut Page) {
         put_u32(page, HEADER, MAGIC);
         put_u32(page, HEADER + 4, FORMAT_VERSION);

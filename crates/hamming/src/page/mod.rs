@@ -56,12 +56,14 @@ pub const NO_BLOCK: u32 = u32::MAX;
 pub struct Fault(pub String);
 
 impl Fault {
+    #[inline]
     pub fn new(text: impl Into<String>) -> Self {
         Fault(text.into())
     }
 }
 
 /// Numbers as a message shows them.
+#[inline]
 pub fn list(numbers: impl IntoIterator<Item: ToString>) -> String {
     let texts: Vec<String> = numbers.into_iter().map(|n| n.to_string()).collect();
     texts.join(", ")
@@ -74,24 +76,29 @@ const PD_SPECIAL: usize = 16;
 const BOUNDS: std::ops::Range<usize> = PD_LOWER..PD_SPECIAL;
 const PD_PAGESIZE_VERSION: usize = 18;
 
+#[inline]
 pub(crate) fn lower(page: &Page) -> usize {
     usize::from(get_u16(page, PD_LOWER))
 }
 
+#[inline]
 pub(crate) fn upper(page: &Page) -> usize {
     usize::from(get_u16(page, PD_UPPER))
 }
 
+#[inline]
 pub(crate) fn set_lower(page: &mut Page, at: usize) {
     put_u16(page, PD_LOWER, at as u16);
 }
 
+#[inline]
 pub(crate) fn set_upper(page: &mut Page, at: usize) {
     put_u16(page, PD_UPPER, at as u16);
 }
 
 /// Clears a page and writes an empty header, with `special` bytes of special area.
 /// LSN and checksum are PostgreSQL's to fill.
+#[inline]
 pub(crate) fn init_header(page: &mut Page, special: usize) {
     page.fill(0);
     set_lower(page, HEADER);
@@ -106,11 +113,13 @@ pub(crate) fn init_header(page: &mut Page, special: usize) {
 
 /// Returns whether the page was never written. (A backend extended the file, and failed or crashed
 /// before it logged the page; or a build reserved the block and did not use it.)
+#[inline]
 pub fn is_zero(page: &Page) -> bool {
     upper(page) == 0 && page.iter().all(|byte| *byte == 0)
 }
 
 /// Checks that the page is the wanted one and that its content can be read.
+#[inline]
 pub fn check_page(page: &Page, wanted: special::PageKind) -> Result<(), Fault> {
     special::expect(page, wanted)?;
     if wanted.level == LEAF {
@@ -121,6 +130,7 @@ pub fn check_page(page: &Page, wanted: special::PageKind) -> Result<(), Fault> {
 }
 
 /// Checks the header against the wanted special area.
+#[inline]
 pub(crate) fn check_header(page: &Page, special: usize) -> Result<(), Fault> {
     let version = get_u16(page, PD_PAGESIZE_VERSION);
     let wanted = PAGE_SIZE as u16 | PAGE_LAYOUT_VERSION;

@@ -12,6 +12,7 @@ use crate::key::Key;
 pub(super) const SLOT_COUNT: usize = 32;
 
 /// The first 64 bits of a position's scope and rotated fingerprint.
+#[inline]
 pub(super) fn scoped_place(scope: u32, rotated: u64) -> u64 {
     u64::from(scope) << 32 | rotated >> 32
 }
@@ -26,6 +27,7 @@ fn place(page: &Page, key: Key) -> u64 {
 
 /// Cuts the sorted prefix into slots: slot `z` ends at `SLOTS[z]` and holds the postings whose
 /// place, without its lowest `shift` bits, is `SLOT_BASE + z`.
+#[inline]
 pub(super) fn write_directory(page: &mut Page, postings: &[Key]) {
     let (Some(first), Some(last)) = (postings.first(), postings.last()) else {
         return;
@@ -48,6 +50,7 @@ pub(super) fn write_directory(page: &mut Page, postings: &[Key]) {
 }
 
 /// Returns whether the directory leads to posting `i` of the sorted prefix.
+#[inline]
 pub fn is_in_its_slot(page: &Page, i: usize, key: Key) -> bool {
     let prefix = place(page, key) >> page[SLOT_SHIFT];
     let slot = prefix.wrapping_sub(get_u64(page, SLOT_BASE));
@@ -56,6 +59,7 @@ pub fn is_in_its_slot(page: &Page, i: usize, key: Key) -> bool {
 }
 
 /// Returns where the slots of the sorted prefix end.
+#[inline]
 pub(super) fn ends(page: &Page) -> [u16; SLOT_COUNT] {
     std::array::from_fn(|z| get_u16(page, SLOTS + 2 * z))
 }
@@ -63,6 +67,7 @@ pub(super) fn ends(page: &Page) -> [u16; SLOT_COUNT] {
 /// Returns whether each slot ends where the one before it does, or later. Every visit of a leaf
 /// checks this: the differences are taken without a branch, so that a few instructions compare all
 /// slots.
+#[inline]
 pub(super) fn ends_rise(page: &Page) -> bool {
     let falls = |falls: u16, pair: &[u16]| falls | pair[0].saturating_sub(pair[1]);
     ends(page).windows(2).fold(0, falls) == 0

@@ -68,6 +68,7 @@ pub struct PageKind {
 pub const BYTES: Range<usize> = SPECIAL_START..PAGE_SIZE;
 
 /// Makes an empty page with no right sibling.
+#[inline]
 pub fn init(page: &mut Page, kind: PageKind) {
     init_header(page, SPECIAL);
     put_u32(page, SPECIAL_START, NO_BLOCK);
@@ -78,6 +79,7 @@ pub fn init(page: &mut Page, kind: PageKind) {
 }
 
 /// Checks that the page is a sound page of this index, and returns its kind.
+#[inline]
 pub fn kind_of(page: &Page, stamp: u32) -> Result<PageKind, Fault> {
     check_header(page, SPECIAL)?;
     if get_u16(page, ID) != PAGE_ID {
@@ -111,11 +113,13 @@ pub fn kind_of(page: &Page, stamp: u32) -> Result<PageKind, Fault> {
     })
 }
 
+#[inline]
 pub fn level(page: &Page) -> u8 {
     page[LEVEL]
 }
 
 /// Checks that the page is the wanted one.
+#[inline]
 pub fn expect(page: &Page, wanted: PageKind) -> Result<(), Fault> {
     let found = kind_of(page, wanted.stamp)?;
     if found != wanted {
@@ -134,21 +138,25 @@ fn flags(page: &Page) -> u16 {
     get_u16(page, FLAGS)
 }
 
+#[inline]
 pub(super) fn has_flag(page: &Page, flag: u16) -> bool {
     flags(page) & flag != 0
 }
 
+#[inline]
 pub(super) fn set_flag(page: &mut Page, flag: u16, on: bool) {
     let f = flags(page);
     put_u16(page, FLAGS, if on { f | flag } else { f & !flag });
 }
 
 /// The right sibling on the same level, or NO_BLOCK.
+#[inline]
 pub fn right_link(page: &Page) -> u32 {
     get_u32(page, SPECIAL_START)
 }
 
 /// Every position on the page lies below this; None on the rightmost page of a level.
+#[inline]
 pub fn high_key(page: &Page) -> Option<Key> {
     has_flag(page, HAS_HIGH).then(|| Key {
         scope: get_u32(page, HIGH_SCOPE),
@@ -161,6 +169,7 @@ pub fn high_key(page: &Page) -> Option<Key> {
 }
 
 /// Sets right link and high key together: a page has both or neither.
+#[inline]
 pub fn set_right(page: &mut Page, right: Option<(u32, Key)>) {
     let (link, key) = right.unwrap_or((NO_BLOCK, Key::MIN));
     put_u32(page, SPECIAL_START, link);
@@ -172,20 +181,24 @@ pub fn set_right(page: &mut Page, right: Option<(u32, Key)>) {
 }
 
 /// The right sibling and the key from which it takes over.
+#[inline]
 pub fn right(page: &Page) -> Option<(u32, Key)> {
     high_key(page).map(|key| (right_link(page), key))
 }
 
 /// Returns whether `key` belongs to a page further right.
+#[inline]
 pub fn is_past(page: &Page, key: Key) -> bool {
     high_key(page).is_some_and(|high| key >= high)
 }
 
 /// Returns whether the right sibling's downlink is still missing in the parent.
+#[inline]
 pub fn is_incomplete(page: &Page) -> bool {
     has_flag(page, INCOMPLETE)
 }
 
+#[inline]
 pub fn set_incomplete(page: &mut Page, on: bool) {
     set_flag(page, INCOMPLETE, on);
 }

@@ -66,6 +66,7 @@ fn collect(x: u64, ys: &[u64], radius: u32, i: usize, start: usize, hits: &mut V
 
 kernel! {
     /// As the body above, with the best instructions that this machine has.
+    #[inline]
     pub fn find, find_among(tiles: &Tiles, radius: u32, from: usize, hits: &mut Vec<Hit>) -> usize {
         portable => find_body,
         Avx512 => find_body,

@@ -28,6 +28,7 @@ pub struct Gathered<F, const N: usize> {
 
 impl<F: Store, const N: usize> Gathered<F, N> {
     /// Creates an empty group that uses `memory` bytes.
+    #[inline]
     pub fn new(memory: usize) -> Self {
         Gathered {
             rows: Vec::new(),
@@ -38,6 +39,7 @@ impl<F: Store, const N: usize> Gathered<F, N> {
     }
 
     /// Adds a row to side 0 or 1; fails when the system has no more memory.
+    #[inline]
     pub fn add(
         &mut self,
         side: usize,
@@ -66,6 +68,7 @@ impl<F: Store, const N: usize> Gathered<F, N> {
     }
 
     /// Adds rows to a side, as [`Gathered::add`] does one.
+    #[inline]
     pub fn add_all(
         &mut self,
         side: usize,
@@ -89,6 +92,7 @@ impl<F: Store, const N: usize> Gathered<F, N> {
     }
 
     /// Returns how many rows were added.
+    #[inline]
     pub fn count(&self) -> u64 {
         match &self.spilled {
             None => self.rows.len() as u64,
@@ -97,11 +101,13 @@ impl<F: Store, const N: usize> Gathered<F, N> {
     }
 
     /// Returns how many rows each side has in memory.
+    #[inline]
     pub fn counts(&self) -> [usize; N] {
         self.counts
     }
 
     /// Bytes of memory for rows.
+    #[inline]
     pub fn memory(&self) -> usize {
         self.limit * ROW
     }
@@ -123,6 +129,7 @@ impl<F: Store, const N: usize> Gathered<F, N> {
     }
 
     /// Forgets the rows, to gather those of another group.
+    #[inline]
     pub fn clear(&mut self) {
         self.rows.clear();
         self.counts = [0; N];
@@ -130,6 +137,7 @@ impl<F: Store, const N: usize> Gathered<F, N> {
     }
 
     /// The rows, and how many each side has; None when they are in files.
+    #[inline]
     pub fn in_memory(&mut self) -> Option<(&mut [Row], [usize; N])> {
         match self.spilled {
             None => Some((&mut self.rows, self.counts)),
@@ -138,6 +146,7 @@ impl<F: Store, const N: usize> Gathered<F, N> {
     }
 
     /// Gives every pair within `radius` to the host.
+    #[inline]
     pub fn find_pairs(&mut self, host: &mut impl Host<File = F>, radius: u32) {
         if self.spilled.is_none() && !self.find_in_memory(host, radius) {
             self.spill(host);
@@ -195,6 +204,7 @@ impl<F: Store, const N: usize> Gathered<F, N> {
     }
 
     /// Shows every row.
+    #[inline]
     pub fn for_each(&mut self, pause: &mut dyn FnMut(), mut each: impl FnMut(Row)) {
         if let Some(parts) = &mut self.spilled {
             return parts.iter_mut().for_each(|part| {

@@ -21,6 +21,7 @@ pub struct Part<F> {
 }
 
 impl<F: Store> Part<F> {
+    #[inline]
     pub fn new(file: F) -> Self {
         Part {
             file,
@@ -31,6 +32,7 @@ impl<F: Store> Part<F> {
         }
     }
 
+    #[inline]
     pub fn add(&mut self, row: Row) {
         if self.rows == 0 {
             self.first = row.fingerprint;
@@ -45,12 +47,14 @@ impl<F: Store> Part<F> {
     }
 
     /// Writes the rows that are not in the file yet. Reading comes after it.
+    #[inline]
     pub fn flush(&mut self) {
         self.file.write(&self.unwritten);
         self.unwritten.clear();
     }
 
     /// Appends at most `most` rows from row `at` on.
+    #[inline]
     pub fn read(&mut self, at: u64, most: usize, rows: &mut Vec<Row>, pause: &mut dyn FnMut()) {
         let mut bytes = [0; CHUNK * ROW];
         let end = self.rows.min(at + most as u64);
@@ -67,6 +71,7 @@ impl<F: Store> Part<F> {
     }
 
     /// Shows every row.
+    #[inline]
     pub fn for_each(&mut self, pause: &mut dyn FnMut(), mut each: impl FnMut(Row)) {
         let (mut rows, mut at) = (Vec::with_capacity(CHUNK), 0);
         while at < self.rows {
@@ -79,15 +84,18 @@ impl<F: Store> Part<F> {
 }
 
 /// Returns how many rows the sides of a group have.
+#[inline]
 pub fn counts<const N: usize, F>(parts: &[Part<F>; N]) -> [u64; N] {
     parts.each_ref().map(|part| part.rows)
 }
 
+#[inline]
 pub fn rows<F>(parts: &[Part<F>]) -> u64 {
     parts.iter().map(|part| part.rows).sum()
 }
 
 /// The bits in which the rows of a group differ from each other.
+#[inline]
 pub fn varying<const N: usize, F>(parts: &[Part<F>; N]) -> u64 {
     let first = parts[0].first;
     (parts.iter()).fold(0, |bits, part| bits | part.varying | (part.first ^ first))

@@ -31,6 +31,7 @@ pub struct Row {
 }
 
 /// The set that a row was in when its tag was made, where the host keeps sets.
+#[inline]
 pub fn set(row: &Row) -> u64 {
     row.tag >> u32::BITS
 }
@@ -79,16 +80,19 @@ const FEW: usize = 32;
 pub type Sides<'r, const N: usize> = [&'r mut [Row]; N];
 
 /// Divides rows that lie behind each other into the sides of a group.
+#[inline]
 pub fn sides<const N: usize>(mut rows: &mut [Row], counts: [usize; N]) -> Sides<'_, N> {
     counts.map(|count| rows.split_off_mut(..count).unwrap_or_default())
 }
 
 /// The same rows once more.
+#[inline]
 pub fn again<'r, const N: usize>(sides: &'r mut Sides<'_, N>) -> Sides<'r, N> {
     sides.each_mut().map(|side| &mut **side)
 }
 
 /// Returns whether there are no pairs.
+#[inline]
 pub fn is_alone<const N: usize>(counts: [u64; N]) -> bool {
     counts[0] == 0 || counts[N - 1] == 0 || N == 1 && counts[0] == 1
 }
@@ -101,6 +105,7 @@ pub struct Branches {
 
 impl Branches {
     /// The branches of all rows, which differ in these bits; None when they are not worth dividing.
+    #[inline]
     pub fn for_rows(size: Size, varying: u64, radius: u32) -> Option<Self> {
         let task = Task::ALL.within(varying);
         choose(size, task, radius).map(|split| Branches { task, split })
@@ -108,6 +113,7 @@ impl Branches {
 
     /// The branches by these blocks of bits, of which every pair within the radius has one in
     /// common.
+    #[inline]
     pub fn by(blocks: Vec<u64>) -> Self {
         Branches {
             task: Task::ALL,
@@ -115,6 +121,7 @@ impl Branches {
         }
     }
 
+    #[inline]
     pub fn count(&self) -> usize {
         self.split.blocks.len()
     }
@@ -140,6 +147,7 @@ pub struct Finder<'h, H: Host> {
 }
 
 impl<'h, H: Host> Finder<'h, H> {
+    #[inline]
     pub fn new(host: &'h mut H, radius: u32) -> Self {
         Finder {
             keeps_sets: host.keeps_sets(),
@@ -157,6 +165,7 @@ impl<'h, H: Host> Finder<'h, H> {
 
     /// Gives every pair of rows in memory to the host, in no particular order; `rows` are left in
     /// another order. What was not compared because it is not needed counts as done.
+    #[inline]
     pub fn slice<const N: usize>(&mut self, group: Sides<N>, task: Task) {
         let end = self.done + self.share;
         self.search(group, task);
@@ -200,6 +209,7 @@ impl<'h, H: Host> Finder<'h, H> {
     }
 
     /// Gives the pairs of branch `i` to the host, as [`Finder::slice`] does.
+    #[inline]
     pub fn branch<const N: usize>(&mut self, group: Sides<N>, branches: &Branches, i: usize) {
         let Branches { task, split } = branches;
         let outer = self.enter(split, i);
@@ -208,6 +218,7 @@ impl<'h, H: Host> Finder<'h, H> {
     }
 
     /// The bits in which rows differ from each other.
+    #[inline]
     pub fn varying<const N: usize>(&mut self, group: &Sides<N>) -> u64 {
         let first = group[0].first().map_or(0, |row| row.fingerprint);
         let mut varying = 0;
@@ -220,17 +231,20 @@ impl<'h, H: Host> Finder<'h, H> {
     }
 
     /// Returns whether other branches report all pairs of a group in which these bits vary.
+    #[inline]
     pub fn is_elsewhere(&self, varying: u64) -> bool {
         self.differ.iter().any(|mask| mask & varying == 0)
     }
 
     /// Returns whether it only matters which rows are connected.
+    #[inline]
     pub fn is_transitive<const N: usize>(&self) -> bool {
         N == 1 && self.host.is_transitive()
     }
 
     /// Returns whether all rows of a group in which these bits vary are connected, and only that
     /// matters.
+    #[inline]
     pub fn is_one<const N: usize>(&self, varying: u64) -> bool {
         varying.count_ones() <= self.radius && self.is_transitive::<N>()
     }
@@ -243,6 +257,7 @@ impl<'h, H: Host> Finder<'h, H> {
         }
     }
 
+    #[inline]
     pub fn connect(&mut self, a: Row, b: Row) {
         let distance = (a.fingerprint ^ b.fingerprint).count_ones();
         self.host.pair(a.tag, b.tag, distance);
@@ -250,6 +265,7 @@ impl<'h, H: Host> Finder<'h, H> {
 
     /// Puts one row of each fingerprint to the front, and connects the others with them; returns
     /// those in front. `rows` must not be empty.
+    #[inline]
     pub fn distinct<'r>(&mut self, rows: &'r mut [Row]) -> &'r mut [Row] {
         rows.sort_unstable_by(|a, b| {
             self.host.pause();
@@ -271,6 +287,7 @@ impl<'h, H: Host> Finder<'h, H> {
 
     /// Begins branch `i` of a split: what the branches before it report is not reported again.
     /// Returns what [`Finder::leave`] wants.
+    #[inline]
     pub fn enter(&mut self, split: &Split, i: usize) -> (usize, f64) {
         let outer = (self.differ.len(), self.share);
         self.differ.extend(&split.blocks[..i]);
@@ -279,6 +296,7 @@ impl<'h, H: Host> Finder<'h, H> {
     }
 
     /// Ends a branch.
+    #[inline]
     pub fn leave(&mut self, outer: (usize, f64)) {
         self.differ.truncate(outer.0);
         self.share = outer.1;
@@ -286,12 +304,14 @@ impl<'h, H: Host> Finder<'h, H> {
 
     /// Begins a part of the current group, in which progress is not reported. Returns what
     /// [`Finder::end_part`] wants.
+    #[inline]
     pub fn begin_part(&mut self) -> f64 {
         std::mem::take(&mut self.share)
     }
 
     /// Ends a part that is the share `of` of the group. Reports how much of the whole is done,
     /// unless the group itself is within a part.
+    #[inline]
     pub fn end_part(&mut self, outer: f64, of: f64) {
         self.share = outer;
         if outer > 0.0 {
@@ -332,6 +352,7 @@ impl<'h, H: Host> Finder<'h, H> {
 
     /// Compares all pairs of rows; reports those that agree in `must`, except for those that other
     /// branches report.
+    #[inline]
     pub fn compare<const N: usize>(&mut self, group: Sides<N>, must: u64) {
         let (lefts, rights) = (group[0].chunks(TILE), group[N - 1].chunks(TILE));
         let tiles = lefts.len() as f64;
@@ -352,6 +373,7 @@ impl<'h, H: Host> Finder<'h, H> {
     }
 
     /// Compares the rows of two tiles, at most TILE each, which may be the same.
+    #[inline]
     pub fn tiles(&mut self, left: &[Row], right: &[Row], same: bool, must: u64) {
         // The inner loop is faster the more rows the second tile has.
         let swapped = right.len() < left.len();

@@ -10,6 +10,7 @@ pub const STEPS: usize = 1 << 16;
 
 /// The bits by which a group is divided next, and how far they are to be shifted to count from 0:
 /// the highest bits of `must`, as far down as `bits` bits reach.
+#[inline]
 pub fn window(must: u64, bits: u32) -> (u64, u32) {
     let shift = (u64::BITS - must.leading_zeros()).saturating_sub(bits);
     (must >> shift << shift, shift)
@@ -19,6 +20,7 @@ pub fn window(must: u64, bits: u32) -> (u64, u32) {
 /// flag sort: McIlroy, Bostic, McIlroy, 'Engineering Radix Sort', 1993; but cycles of rows are not
 /// followed, so that the processor need not wait for one row before it fetches the next: Skarupke,
 /// 'I Wrote a Faster Sorting Algorithm', 2016.)
+#[inline]
 pub fn arrange<T: Copy>(
     rows: &mut [T],
     group: impl Fn(&T) -> usize,

@@ -26,6 +26,7 @@ const STEPS: usize = 4096;
 /// Returns whether pairs are so many that it is worth keeping sets. The rows must differ from each
 /// other. Those that are drawn have half a million pairs if the rows are many; one near pair among
 /// them is enough.
+#[inline]
 pub fn is_crowded(rows: &[Row], radius: u32) -> bool {
     // Rows get numbers of 32 bits.
     if rows.len() < FEW || u32::try_from(rows.len()).is_err() {
@@ -44,6 +45,7 @@ impl<H: Host> Finder<'_, H> {
     /// As [`Finder::slice`], for a host that asks only for connections, and for rows that differ
     /// from each other: gives it one pair less than each set has rows. Fails before it has begun
     /// when the system has no more memory.
+    #[inline]
     pub fn components(&mut self, rows: &mut [Row], task: Task) -> Result<(), TryReserveError> {
         let (mut sets, mut tags) = (UnionFind::new(), Vec::new());
         sets.reserve(rows.len())?;

@@ -74,6 +74,7 @@ fn majority<'r>(rows: impl Iterator<Item = &'r Row>, mut common: Common) -> Comm
 
 impl<H: Host> Finder<'_, H> {
     /// A group whose pairs are to be searched; None when that was done here.
+    #[inline]
     pub(super) fn needed<'r, const N: usize>(
         &mut self,
         mut group: Sides<'r, N>,

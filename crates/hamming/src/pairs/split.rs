@@ -31,6 +31,7 @@ impl Task {
     };
 
     /// The same for a group in which only these bits vary.
+    #[inline]
     pub fn within(self, varying: u64) -> Task {
         Task {
             must: self.must & varying,
@@ -50,6 +51,7 @@ pub struct Split {
 
 impl Split {
     /// Creates a split by these blocks, which must not overlap.
+    #[inline]
     pub fn by(blocks: Vec<u64>) -> Self {
         Split {
             blocks,
@@ -58,6 +60,7 @@ impl Split {
     }
 
     /// The task of branch `i` of `task`. Its pairs differ in each of the blocks before `i`.
+    #[inline]
     pub fn branch(&self, task: Task, i: usize) -> Task {
         let before = self.blocks[..i].iter().fold(0, |mask, block| mask | block);
         let (zone, zone_blocks) = match self.keeps_zone {
@@ -93,6 +96,7 @@ pub struct Size {
 impl Size {
     /// The size of a group of one side, whose rows are paired with each other, or of two, of which
     /// the rows of one are paired with those of the other.
+    #[inline]
     pub fn from_counts<const N: usize>(counts: [u64; N]) -> Self {
         let counts = counts.map(|count| count as f64);
         let product = counts[0] * counts[N - 1];
@@ -104,6 +108,7 @@ impl Size {
 }
 
 /// Returns how to divide a group; None when comparing all its pairs is as cheap.
+#[inline]
 pub fn choose(group: Size, task: Task, radius: u32) -> Option<Split> {
     let everything = COMPARE * group.pairs;
     let fresh = task.open & !task.zone;
@@ -154,6 +159,7 @@ fn cut(mut over: u64, blocks: u32, wanted: usize) -> Vec<u64> {
 }
 
 /// The highest bit of a mask; 0 of 0.
+#[inline]
 pub fn highest(mask: u64) -> u64 {
     1u64.checked_shl(63u32.wrapping_sub(mask.leading_zeros()))
         .unwrap_or(0)

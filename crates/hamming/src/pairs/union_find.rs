@@ -9,16 +9,19 @@ pub struct UnionFind {
 }
 
 impl UnionFind {
+    #[inline]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Makes room for this many more numbers.
+    #[inline]
     pub fn reserve(&mut self, more: usize) -> Result<(), std::collections::TryReserveError> {
         self.parent.try_reserve_exact(more)
     }
 
     /// Adds the next number, in a set of its own.
+    #[inline]
     pub fn add(&mut self) -> Result<u32, std::collections::TryReserveError> {
         if self.parent.len() == self.parent.capacity() {
             self.parent.try_reserve(1024)?;
@@ -29,6 +32,7 @@ impl UnionFind {
     }
 
     /// The smallest number of the set.
+    #[inline]
     pub fn find(&mut self, mut x: u32) -> u32 {
         while self.parent[x as usize] != x {
             let above = self.parent[self.parent[x as usize] as usize];
@@ -39,6 +43,7 @@ impl UnionFind {
     }
 
     /// Makes two sets one; returns false when they were one already.
+    #[inline]
     pub fn union(&mut self, a: u32, b: u32) -> bool {
         let (a, b) = (self.find(a), self.find(b));
         self.parent[a.max(b) as usize] = a.min(b);
@@ -46,6 +51,7 @@ impl UnionFind {
     }
 
     /// Returns how many numbers there are.
+    #[inline]
     pub fn count(&self) -> usize {
         self.parent.len()
     }

@@ -29,6 +29,7 @@ pub struct Parent {
 }
 
 impl Parent {
+    #[inline]
     pub fn new(low: Key, block: u32) -> Parent {
         Parent {
             low,
@@ -38,11 +39,13 @@ impl Parent {
     }
 
     /// Notes how many downlinks the page has.
+    #[inline]
     pub fn note_links(&self, links: usize) {
         self.links.set(links as u16);
     }
 
     /// About how many downlinks the page has.
+    #[inline]
     pub fn links(&self) -> usize {
         match self.links.get() {
             0 => FILLED,
@@ -58,6 +61,7 @@ pub struct Parents(Vec<Parent>);
 
 impl Parents {
     /// Takes pages that ascend, the first of which begins at [`Key::MIN`].
+    #[inline]
     pub fn new(pages: Vec<Parent>) -> Parents {
         Parents(pages)
     }
@@ -69,6 +73,7 @@ impl Parents {
 
     /// The page above the leaf that holds `key`, as far as known, and where it ends; None for the
     /// last one.
+    #[inline]
     pub fn find(&self, key: Key) -> Option<(&Parent, Option<Key>)> {
         let next = self.count_to(key);
         let found = self.0.get(next.saturating_sub(1))?;
@@ -76,12 +81,14 @@ impl Parents {
     }
 
     /// About how many leaves all these pages lead to; None where there are too few to tell.
+    #[inline]
     pub fn leaves(&self) -> Option<u64> {
         let pages = self.0.len() as u64;
         (pages > 1).then_some(pages * LEAVES_PER_PARENT)
     }
 
     /// About how many leaves lie below the pages between those of two positions.
+    #[inline]
     pub fn leaves_between(&self, first: Key, last: Key) -> u64 {
         let pages = self.count_to(last).saturating_sub(self.count_to(first));
         pages.saturating_sub(1) as u64 * LEAVES_PER_PARENT
@@ -97,6 +104,7 @@ const MOST_PLACES: usize = 3 << 18;
 
 impl Recent {
     /// Creates the places for an index of `blocks` blocks, within `limit` bytes.
+    #[inline]
     pub fn new(blocks: u32, limit: usize) -> Recent {
         // The allocator takes large blocks of zeros from the system, which provides the memory
         // when it is touched.
@@ -108,6 +116,7 @@ impl Recent {
 
     /// Returns whether it has as many places as a new one for `blocks` blocks would have, or half
     /// of them.
+    #[inline]
     pub fn serves(&self, blocks: u32) -> bool {
         self.0.len() * 2 >= (blocks as usize).min(MOST_PLACES)
     }
@@ -129,26 +138,31 @@ pub struct Directory {
 }
 
 impl Directory {
+    #[inline]
     pub fn new(parents: [Parents; SPACES], recent: Rc<Recent>) -> Directory {
         Directory { parents, recent }
     }
 
+    #[inline]
     pub fn parents(&self, space: Space) -> &Parents {
         &self.parents[space.index()]
     }
 
     /// Pages above leaves.
+    #[inline]
     pub fn pages(&self) -> usize {
         self.parents.iter().map(|parents| parents.0.len()).sum()
     }
 
     /// Bytes that it takes.
+    #[inline]
     pub fn size(&self) -> usize {
         size_of::<Parent>() * self.pages() + size_of_val(&self.recent.0[..])
     }
 
     /// Bytes that the directory of an index takes, within an ample limit, by its pages above leaves
     /// and its blocks.
+    #[inline]
     pub fn size_for(pages: usize, blocks: usize) -> usize {
         size_of::<Parent>() * pages + size_of::<i32>() * blocks.min(MOST_PLACES)
     }

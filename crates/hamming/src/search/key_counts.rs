@@ -17,6 +17,7 @@ impl ScopeCounts {
     /// Bytes that it takes.
     pub const SIZE: usize = BLOCKS * size_of::<[u8; KEYS]>();
 
+    #[inline]
     pub fn new(spaces: [SpaceCounts; BLOCKS]) -> ScopeCounts {
         ScopeCounts(spaces)
     }
@@ -66,12 +67,14 @@ impl Default for Counter {
 
 impl Counter {
     /// The next leaf begins at this rotated fingerprint, which is not below that of the last one.
+    #[inline]
     pub fn next_leaf(&mut self, low: u64) {
         self.add_leaf(self.begin, low.max(self.begin));
         self.begin = low.max(self.begin);
     }
 
     /// The last leaf ends with the scope, or after it.
+    #[inline]
     pub fn finish(mut self) -> SpaceCounts {
         self.add_leaf(self.begin, u64::MAX);
         self.turn_to(0);

@@ -18,6 +18,7 @@ const RINGS_OF_A_WALK: u32 = 4;
 /// wanted. A pass reads again what the pass before it has read, which is about a quarter of all it
 /// reads. A horizon that is too far lets postings through the filter that are not wanted: none does
 /// where the end is near.
+#[inline]
 pub fn horizons(rows: f64, farthest: u32) -> [u32; 3] {
     let first = first_horizon(farthest);
     if first == farthest {
@@ -30,6 +31,7 @@ pub fn horizons(rows: f64, farthest: u32) -> [u32; 3] {
 }
 
 /// The horizon of the first pass.
+#[inline]
 pub fn first_horizon(farthest: u32) -> u32 {
     if farthest <= MAX_PROBED_RADIUS {
         farthest
@@ -40,6 +42,7 @@ pub fn first_horizon(farthest: u32) -> u32 {
 
 /// The most that completing ring `ring` by widening a block may cost: reading a whole key space
 /// instead completes some more of those up to `farthest`.
+#[inline]
 pub fn most_for_a_ring(counts: &impl KeyCounts, ring: u32, farthest: u32) -> u64 {
     let rings = (farthest + 1)
         .saturating_sub(ring)
@@ -49,6 +52,7 @@ pub fn most_for_a_ring(counts: &impl KeyCounts, ring: u32, farthest: u32) -> u64
 
 /// The last ring that is collected from a whole key space, from `ring` on, when `before` rings were
 /// the time before: twice as many, but all where the end is known.
+#[inline]
 pub fn band_end(ring: u32, before: u32, farthest: u32) -> u32 {
     let rings = (2 * before).max(RINGS_OF_A_WALK);
     if farthest < u64::BITS {

@@ -21,6 +21,7 @@ pub const WALK: Radii = [16, -1, -1, -1];
 pub const MAX_PROBED_RADIUS: u32 = 15;
 
 /// Radii that find everything within `k`: evenly spread, or one whole key space for a large `k`.
+#[inline]
 pub fn radii(k: u32) -> Radii {
     if k > MAX_PROBED_RADIUS {
         return WALK;
@@ -62,12 +63,14 @@ impl KeyCounts for Even {
 }
 
 /// Returns the cost of reading one key space from end to end.
+#[inline]
 pub fn walk_cost(counts: &impl KeyCounts) -> u64 {
     counts.leaves(0) * (VISIT + TEST * u64::from(LIKELY_COUNT))
 }
 
 /// Returns the cost of visiting, in block `b`, the leaves of the keys that are exactly `t` bits
 /// away.
+#[inline]
 pub fn visits_cost(counts: &impl KeyCounts, b: usize, t: usize) -> u64 {
     SHELLS[t].min(counts.leaves(b)) * VISIT
 }
@@ -84,6 +87,7 @@ const SHELLS: [u64; KEY_BITS as usize + 1] = {
 };
 
 /// Returns the cost of reading, in block `b`, the keys exactly `t` bits away from the query's.
+#[inline]
 pub fn shell_cost(counts: &impl KeyCounts, b: usize, key: u16, t: usize) -> u64 {
     let mut rows = 0;
     for_each_mask(t, |mask| rows += counts.rows(b, key ^ mask));
@@ -91,6 +95,7 @@ pub fn shell_cost(counts: &impl KeyCounts, b: usize, key: u16, t: usize) -> u64 
 }
 
 /// Calls `each` with every key within `radius` bits of `key`.
+#[inline]
 pub fn for_each_key(key: u16, radius: i32, mut each: impl FnMut(u16)) {
     for t in 0..=radius {
         for_each_mask(t as usize, |mask| each(key ^ mask));
@@ -115,6 +120,7 @@ fn for_each_mask(t: usize, mut each: impl FnMut(u16)) {
 /// The cheapest radii that find everything within `k` of `query`, as far as the counts tell. A
 /// block whose key is hot gets a small radius or none, and rarer blocks a larger one; reading one
 /// whole key space is one of the choices.
+#[inline]
 pub fn choose(query: u64, k: u32, counts: &impl KeyCounts) -> Radii {
     if k > MAX_PROBED_RADIUS {
         return WALK;
@@ -212,6 +218,7 @@ impl<'c, C: KeyCounts> Shells<'c, C> {
 }
 
 /// Keys within `t` bits of a 16-bit key: 1, 17, 137, 697, 2517 for t = 0..4.
+#[inline]
 pub fn neighbours(t: i32) -> u64 {
     SHELLS.iter().take((t + 1).max(0) as usize).sum()
 }
@@ -219,6 +226,7 @@ pub fn neighbours(t: i32) -> u64 {
 /// The lowest `y >= x` that differs from `query` in at most `within` of the 16 key bits and in at
 /// most `radius` of all 64; None when there is none. Lets a search skip every page between two
 /// places that can hold a match.
+#[inline]
 pub fn next_in_ball(x: u64, query: u64, within: i32, radius: u32) -> Option<u64> {
     if within < 0 {
         return None;

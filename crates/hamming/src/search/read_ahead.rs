@@ -21,6 +21,7 @@ pub struct ReadAhead {
 }
 
 impl ReadAhead {
+    #[inline]
     pub const fn new() -> ReadAhead {
         ReadAhead {
             doubts: Cell::new(0),
@@ -45,6 +46,7 @@ impl ReadAhead {
 
     /// Returns how many pages a search asks for beyond the one that it reads next, when it has
     /// visited `visited` pages and the settings allow `most`.
+    #[inline]
     pub fn window(&self, visited: usize, most: usize) -> usize {
         match self.is_idle() {
             true => 0,

@@ -30,6 +30,7 @@ const FETCH: u64 = 500;
 const COMPARE: u64 = 2;
 
 /// The most combinations that are worked out.
+#[inline]
 pub fn most_combinations(memory: usize) -> u64 {
     (memory / size_of::<u32>()) as u64
 }
@@ -48,6 +49,7 @@ pub struct Lists {
 
 impl Lists {
     /// Creates lists from hashes, which must ascend in each column.
+    #[inline]
     pub fn new(mut columns: Vec<Vec<u32>>, bounds: Bounds) -> Lists {
         let count = |product: u64, hashes: &Vec<u32>| product.saturating_mul(hashes.len() as u64);
         let combinations = columns.iter().fold(1, count);
@@ -78,6 +80,7 @@ impl Lists {
 
     /// Works the scopes out when fetching rows of other scopes has cost as much as that would: both
     /// together cost at most about twice the cheaper way. No page may be locked.
+    #[inline]
     pub fn work_out_if_due(&self) {
         if self.scopes.get().is_some() {
             return;
@@ -110,6 +113,7 @@ impl Lists {
     }
 
     /// The lowest one at or after `scope`, as far as they are known.
+    #[inline]
     pub fn next(&self, scope: u32) -> Option<u32> {
         let Some(all) = self.known() else {
             return Some(scope);
@@ -118,6 +122,7 @@ impl Lists {
     }
 
     /// Those in a range, if they are known.
+    #[inline]
     pub fn between(&self, first: u32, last: u32) -> Option<&[u32]> {
         let all = self.known()?;
         let from = all.partition_point(|scope| *scope < first);
@@ -126,12 +131,14 @@ impl Lists {
     }
 
     /// Returns whether a scope is known to be one of them.
+    #[inline]
     pub fn have(&self, scope: u32) -> bool {
         self.known()
             .is_some_and(|all| all.binary_search(&scope).is_ok())
     }
 
     /// Counts a row that passes because the scopes are not known.
+    #[inline]
     pub fn note_row(&self) {
         self.passed.set(self.passed.get() + 1);
     }
@@ -162,6 +169,7 @@ fn for_each_scope(columns: &[Vec<u32>], pause: fn(), each: &mut impl FnMut(u32))
 }
 
 /// Sorts hashes or scopes, however many.
+#[inline]
 pub fn sort(numbers: &mut [u32], pause: fn()) {
     /// As many as are sorted in some milliseconds.
     const FEW: usize = 1 << 20;

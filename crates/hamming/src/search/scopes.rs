@@ -29,6 +29,7 @@ pub struct Among {
 
 impl Scopes {
     /// The scopes of all combinations of these hashes, of which each column has some, ascending.
+    #[inline]
     pub fn from_lists(columns: Vec<Vec<u32>>, bounds: impl FnOnce() -> Bounds) -> Scopes {
         if columns.iter().all(|hashes| hashes.len() == 1) {
             let mut hashes = columns.into_iter().flatten();
@@ -39,6 +40,7 @@ impl Scopes {
     }
 
     /// The only one.
+    #[inline]
     pub fn one(&self) -> Option<u32> {
         match self {
             Scopes::One(scope) => Some(*scope),
@@ -47,6 +49,7 @@ impl Scopes {
     }
 
     /// A range that holds them all.
+    #[inline]
     pub fn range(&self) -> RangeInclusive<u32> {
         match self {
             Scopes::One(scope) => *scope..=*scope,
@@ -55,6 +58,7 @@ impl Scopes {
     }
 
     /// The first position at or after `from` that can hold a match of the filter in one of them.
+    #[inline]
     pub fn next_match(&self, filter: &Filter, mut from: Key) -> Option<Key> {
         loop {
             let scope = self.next(from.scope)?;
@@ -88,6 +92,7 @@ impl Among {
     }
 
     /// Leaves a scope to another search. They are left out in ascending order.
+    #[inline]
     pub fn leave_out(&mut self, scope: u32) {
         debug_assert!(self.left_out.last().is_none_or(|last| *last < scope));
         self.left_out.push(scope);
@@ -108,16 +113,19 @@ impl Among {
     }
 
     /// As [`Lists::work_out_if_due`].
+    #[inline]
     pub fn work_out_if_due(&self) {
         self.lists.work_out_if_due();
     }
 
     /// Returns whether a scope is known to be one of the lists'.
+    #[inline]
     pub fn lists_have(&self, scope: u32) -> bool {
         self.lists.have(scope)
     }
 
     /// Those from `low` to `high`; None if there are none.
+    #[inline]
     pub fn part(&self, low: u32, high: u32) -> Option<Part<'_>> {
         let first = self.lists.next(low).filter(|first| *first <= high)?;
         let listed = self.lists.between(first, high);

@@ -26,6 +26,7 @@ pub enum OpenPurpose {
 /// The table of an index of the access method `am`. Raises an ERROR if the relation is something
 /// else, or if the current user lacks the rights for this purpose. Both purposes show what all rows
 /// have, so row security must not apply.
+#[inline]
 pub fn table_of_index(index: Oid, am: &CStr, purpose: OpenPurpose) -> Oid {
     // What other sessions have granted and revoked by now counts.
     // SAFETY: in a transaction; catalog caches are brought up to date.

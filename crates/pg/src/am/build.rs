@@ -23,6 +23,7 @@ pub struct Build<'b> {
 impl Build<'_> {
     /// # Safety
     /// The arguments must be what the server passes to ambuild, and its call last for the lifetime.
+    #[inline]
     pub unsafe fn from_raw(
         table: pg_sys::Relation,
         index: pg_sys::Relation,
@@ -34,12 +35,14 @@ impl Build<'_> {
     }
 
     /// Returns whether it is CREATE INDEX CONCURRENTLY, during which the table can be written to.
+    #[inline]
     pub fn is_concurrent(self) -> bool {
         // SAFETY: contract of `from_raw`.
         unsafe { (*self.info).ii_Concurrent }
     }
 
     /// Returns how many workers the server's settings, the table's size and its options allow.
+    #[inline]
     pub fn planned_workers(self) -> usize {
         let (table, index) = (self.table.raw(), self.index.raw());
         // SAFETY: contract of `from_raw`.
@@ -49,6 +52,7 @@ impl Build<'_> {
 
     /// Calls `row` with each row that the index must contain, in physical order. Returns the number
     /// of rows in the table.
+    #[inline]
     pub fn scan_table(self, row: RowSink) -> f64 {
         let mut row = row;
         // SAFETY: contract of `from_raw`; the callback is given `row` back, which outlives the
@@ -68,6 +72,7 @@ impl Build<'_> {
     }
 
     /// Tells the server that a HOT chain was broken: older transactions must not use the index.
+    #[inline]
     pub fn has_broken_hot_chain(self) {
         // SAFETY: contract of `from_raw`; the server reads it after the build.
         unsafe { (*self.info).ii_BrokenHotChain = true };
@@ -80,6 +85,7 @@ impl Build<'_> {
 /// # Safety
 /// The relations must be open; `description` must be the scan's, in shared memory; `concurrent`
 /// must be true exactly if its snapshot is an MVCC one.
+#[inline]
 pub unsafe fn scan_share(
     table: Rel,
     index: Rel,
@@ -112,6 +118,7 @@ pub unsafe fn scan_share(
 ///
 /// # Safety
 /// The relations must be open, the table locked, the snapshot registered.
+#[inline]
 pub unsafe fn scan_visible(
     table: pg_sys::Relation,
     index: pg_sys::Relation,
@@ -160,6 +167,7 @@ unsafe extern "C-unwind" fn build_callback(
 }
 
 /// Tells pg_stat_progress_create_index which phase of the build runs (named by ambuildphasename).
+#[inline]
 pub fn set_phase(phase: i64) {
     // SAFETY: writes to this backend's status entry.
     unsafe {
@@ -168,6 +176,7 @@ pub fn set_phase(phase: i64) {
 }
 
 /// Tells pg_stat_progress_create_index how many rows are to be loaded.
+#[inline]
 pub fn set_rows_total(rows: u64) {
     // SAFETY: writes to this backend's status entry.
     unsafe {
@@ -177,6 +186,7 @@ pub fn set_rows_total(rows: u64) {
 }
 
 /// Tells pg_stat_progress_create_index how many blocks have been read, and how many there are.
+#[inline]
 pub fn set_blocks(done: u32, total: u32) {
     let set = |parameter: u32, blocks: u32| {
         // SAFETY: writes to this backend's status entry.
@@ -187,6 +197,7 @@ pub fn set_blocks(done: u32, total: u32) {
 }
 
 /// Tells pg_stat_progress_create_index how many rows are loaded.
+#[inline]
 pub fn set_rows_done(rows: u64) {
     // SAFETY: writes to this backend's status entry.
     unsafe {

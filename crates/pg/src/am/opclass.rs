@@ -43,6 +43,7 @@ pub struct FamilyFunction {
 }
 
 /// Reads an operator class from the catalogs.
+#[inline]
 pub fn read(class: pg_sys::Oid) -> OperatorClass {
     use pg_sys::SysCacheIdentifier::{AMOPSTRATEGY, AMPROCNUM};
     // SAFETY: syscache look-ups; each AMOPSTRATEGY tuple is a pg_amop row, each AMPROCNUM tuple a
@@ -138,6 +139,7 @@ fn family_name(family: pg_sys::Oid) -> String {
 }
 
 /// The length in bytes of a fixed-length type; negative for others.
+#[inline]
 pub fn type_length(oid: pg_sys::Oid) -> i16 {
     // SAFETY: a syscache look-up.
     unsafe { pg_sys::get_typlen(oid) }

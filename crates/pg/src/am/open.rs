@@ -25,6 +25,7 @@ impl OpenIndex {
     /// Opens an index of the access method `am`. Raises an ERROR if the relation is something else,
     /// if the current user lacks the rights for this purpose, or if the index is not valid, a
     /// temporary one of another session, or an unlogged one on a standby.
+    #[inline]
     pub fn new(oid: pg_sys::Oid, am: &CStr, purpose: OpenPurpose) -> OpenIndex {
         let table_oid = table_of_index(oid, am, purpose);
         // SAFETY: locks table before index, as the server does; both are closed by `drop` or, after
@@ -46,17 +47,20 @@ impl OpenIndex {
         }
     }
 
+    #[inline]
     pub fn index(&self) -> Rel<'_> {
         // SAFETY: open until `drop`.
         unsafe { Rel::from_raw(self.index) }
     }
 
+    #[inline]
     pub fn table(&self) -> Rel<'_> {
         // SAFETY: open until `drop`.
         unsafe { Rel::from_raw(self.table) }
     }
 
     /// Calls `row` with each row that the snapshot sees and the index must contain.
+    #[inline]
     pub fn visible_rows(&self, snapshot: &LatestSnapshot, row: RowSink) {
         // SAFETY: table and index are open, the snapshot registered.
         unsafe { scan_visible(self.table, self.index, snapshot.0, row) }
@@ -64,6 +68,7 @@ impl OpenIndex {
 
     /// Switches to the table's owner, as maintenance commands do, until the result is dropped: the
     /// index's expressions may call functions, which must not run with the caller's privileges.
+    #[inline]
     pub fn as_owner(&self) -> AsOwner {
         // SAFETY: the table is open; `drop` restores user and settings, after an ERROR the server
         // does.
@@ -102,11 +107,13 @@ impl Drop for OpenIndex {
 pub struct LatestSnapshot(pg_sys::Snapshot);
 
 impl LatestSnapshot {
+    #[inline]
     pub fn take() -> LatestSnapshot {
         // SAFETY: unregistered by `drop` or, after an ERROR, by the server.
         LatestSnapshot(unsafe { pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot()) })
     }
 
+    #[inline]
     pub(crate) fn raw(&self) -> pg_sys::Snapshot {
         self.0
     }

@@ -25,25 +25,30 @@ pub struct Member<'m, B> {
 }
 
 impl<'m, B> Member<'m, B> {
+    #[inline]
     pub fn board(&self) -> &B {
         &self.common.board
     }
 
+    #[inline]
     pub fn index(&self) -> Rel<'m> {
         self.index
     }
 
     /// 0 for the leader, 1 and up for workers.
+    #[inline]
     pub fn number(&self) -> usize {
         self.number
     }
 
+    #[inline]
     pub fn is_leader(&self) -> bool {
         self.number == 0
     }
 
     /// Calls `row` with the rows of this participant's share of the table. The caller must then
     /// call [`Member::hand_over`].
+    #[inline]
     pub fn scan(&self, row: RowSink) {
         // Counted before it takes a block: so a process that finds no more blocks knows of all that
         // have taken some.
@@ -68,24 +73,28 @@ impl<'m, B> Member<'m, B> {
     }
 
     /// Tells the others that the rows of this participant can be read.
+    #[inline]
     pub fn hand_over(&self) {
         self.common.scanning.fetch_sub(1, Ordering::SeqCst);
         self.announce();
     }
 
     /// Wakes the participants that wait for a change of the board.
+    #[inline]
     pub fn announce(&self) {
         // SAFETY: initialised by the leader before any worker started.
         unsafe { pg_sys::ConditionVariableBroadcast(self.common.changed.get()) };
     }
 
     /// Waits until all participants that scan have handed over their rows.
+    #[inline]
     pub fn wait_for_rows(&self) {
         self.wait_until(|| self.common.scanning.load(Ordering::SeqCst) == 0);
     }
 
     /// Waits until `done` returns true. It is called after every announcement, and several times a
     /// second.
+    #[inline]
     pub fn wait_until(&self, mut done: impl FnMut() -> bool) {
         const TICK_MILLISECONDS: c_long = 200;
         let changed = self.common.changed.get();
@@ -104,11 +113,13 @@ impl<'m, B> Member<'m, B> {
     }
 
     /// Creates a file that the others can open after [`TempFile::publish`].
+    #[inline]
     pub fn create_file(&self, name: &str) -> TempFile<'_> {
         TempFile::create_shared(self.files(), &file_name(name))
     }
 
     /// Opens a file that a participant has published.
+    #[inline]
     pub fn open_file(&self, name: &str) -> TempFile<'_> {
         TempFile::open_shared(self.files(), &file_name(name))
     }
@@ -144,6 +155,7 @@ impl<'r, B: Sync + 'r> Leader<'r, B> {
     ///
     /// # Safety
     /// `B` must hold no pointers, and the worker function must be for the same `B`.
+    #[inline]
     pub unsafe fn launch(
         build: Build<'r>,
         workers: usize,
@@ -202,23 +214,27 @@ impl<'r, B: Sync + 'r> Leader<'r, B> {
         }
     }
 
+    #[inline]
     pub fn member(&self) -> &Member<'r, B> {
         &self.member
     }
 
     /// Workers that were launched.
+    #[inline]
     pub fn workers(&self) -> usize {
         // SAFETY: the context lives until `finish`.
         unsafe { (*self.context).nworkers_launched as usize }
     }
 
     /// Raises an ERROR if a launched worker could not start: the leader would wait for it forever.
+    #[inline]
     pub fn check_workers_started(&self) {
         // SAFETY: the context lives until `finish`.
         unsafe { pg_sys::WaitForParallelWorkersToAttach(self.context) };
     }
 
     /// Waits for the workers to end, and adds what they read and logged to this process's counts.
+    #[inline]
     pub fn finish(self) -> Scanned {
         // SAFETY: the context is live, and not used after `end`; each launched worker has filled
         // its place of the two arrays by the time it has finished.
@@ -261,6 +277,7 @@ unsafe fn end(context: *mut pg_sys::ParallelContext, snapshot: pg_sys::Snapshot)
 ///
 /// # Safety
 /// Must be called by the function given to [`Leader::launch`], with its arguments and for its `B`.
+#[inline]
 pub unsafe fn run_worker<B: Sync>(
     segment: *mut pg_sys::dsm_segment,
     toc: *mut pg_sys::shm_toc,

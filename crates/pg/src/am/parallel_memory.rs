@@ -35,6 +35,7 @@ pub struct Common<B> {
 
 impl<B> Common<B> {
     /// The state before the scan. [`fill`] initialises the server's parts of it.
+    #[inline]
     pub fn new(table: pg_sys::Oid, index: pg_sys::Oid, concurrent: bool, board: B) -> Self {
         // shm_toc_allocate gives addresses of this alignment.
         const { assert!(align_of::<Self>() <= pg_sys::ALIGNOF_BUFFER as usize) };
@@ -67,6 +68,7 @@ pub struct Sizes {
 impl Sizes {
     /// # Safety
     /// The snapshot must be valid.
+    #[inline]
     pub unsafe fn for_workers<B>(table: Rel, snapshot: pg_sys::Snapshot, workers: usize) -> Sizes {
         // SAFETY: guaranteed by the caller; the query's text is NUL-terminated.
         let (scan, query) = unsafe {
@@ -85,6 +87,7 @@ impl Sizes {
     }
 
     /// As the macros shm_toc_estimate_chunk and shm_toc_estimate_keys: each part is aligned.
+    #[inline]
     pub fn estimate(&self, estimator: &mut pg_sys::shm_toc_estimator) {
         let parts: [usize; part::COUNT] = [
             self.common,
@@ -126,6 +129,7 @@ unsafe fn allocate(context: *mut pg_sys::ParallelContext, key: u64, bytes: usize
 ///
 /// # Safety
 /// The context's shared memory must be initialised, and estimated by these sizes for this `B`.
+#[inline]
 pub unsafe fn fill<B>(
     context: *mut pg_sys::ParallelContext,
     sizes: &Sizes,

@@ -51,11 +51,13 @@ impl RowAddresses {
     }
 
     /// Pages of the table, as far as this process has had to know.
+    #[inline]
     pub fn pages(&self) -> u32 {
         self.blocks
     }
 
     /// Measures the table, and returns its pages.
+    #[inline]
     pub fn measure(&mut self, index: Rel) -> u32 {
         *self = RowAddresses::of_table(index, |table| table.block_count());
         self.blocks

@@ -34,6 +34,7 @@ pub struct RowReader<'o> {
 }
 
 impl<'o> RowReader<'o> {
+    #[inline]
     pub fn new(open: &'o OpenIndex, snapshot: &'o LatestSnapshot) -> RowReader<'o> {
         let (table, index) = (open.table().raw(), open.index().raw());
         // SAFETY: both relations are open as long as the reader lives. As the server's own build
@@ -59,6 +60,7 @@ impl<'o> RowReader<'o> {
 
     /// Returns what the snapshot sees at an address, which must be one that the table can have. The
     /// address is that of a HOT chain; the row is its visible version, if there is one.
+    #[inline]
     pub fn row(&mut self, tid: Tid) -> VisibleRow {
         let mut tid = tid_to(tid);
         let mut again = false;

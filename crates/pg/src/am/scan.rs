@@ -10,12 +10,14 @@ use simhash_base::tid::Tid;
 use std::marker::PhantomData;
 
 /// Converts from the server's item pointer.
+#[inline]
 pub fn tid_from(raw: pg_sys::ItemPointerData) -> Tid {
     let (block, offset) = pgrx::itemptr::item_pointer_get_both(raw);
     Tid { block, offset }
 }
 
 /// Converts to the server's item pointer.
+#[inline]
 pub fn tid_to(tid: Tid) -> pg_sys::ItemPointerData {
     let mut raw = pg_sys::ItemPointerData::default();
     pgrx::itemptr::item_pointer_set_all(&mut raw, tid.block, tid.offset);
@@ -56,11 +58,13 @@ pub struct Elements(Value);
 
 impl Elements {
     /// As [`Value::value_type`].
+    #[inline]
     pub fn value_type(self) -> pg_sys::Oid {
         self.0.value_type
     }
 
     /// Calls `each` with the elements that are not NULL.
+    #[inline]
     pub fn for_each(self, mut each: impl FnMut(Value)) {
         let array = self.0.datum.cast_mut_ptr::<pg_sys::varlena>();
         // SAFETY: the server says with SK_SEARCHARRAY that the argument is an array, not NULL. What
@@ -155,6 +159,7 @@ pub struct Scan<'s> {
 impl<'s> Scan<'s> {
     /// # Safety
     /// `raw` must be the live scan that the server passes to a callback.
+    #[inline]
     pub unsafe fn from_raw(raw: pg_sys::IndexScanDesc) -> Scan<'s> {
         // SAFETY: guaranteed by the caller.
         let raw = unsafe { &mut *raw };
@@ -165,6 +170,7 @@ impl<'s> Scan<'s> {
     /// memory context of its own, and is dropped with it: by [`Scan::end`], or with the parent
     /// context when the query ends in an ERROR. (The parent alone would not do: it may live for a
     /// whole statement that begins a scan for each row, to check an exclusion constraint.)
+    #[inline]
     pub fn begin<T>(index: Rel, keys: i32, order_bys: i32, state: T) -> pg_sys::IndexScanDesc {
         // SAFETY: the index is open; the arrays have the lengths that the executor expects.
         unsafe {
@@ -192,6 +198,7 @@ impl<'s> Scan<'s> {
     ///
     /// # Safety
     /// `T` must be its type.
+    #[inline]
     pub unsafe fn state<T>(&mut self) -> &'s mut T {
         // SAFETY: set by `begin`, lives as long as the scan; the callbacks of a scan do not nest.
         unsafe { &mut (*self.raw.opaque.cast::<Private<T>>()).state }
@@ -201,18 +208,21 @@ impl<'s> Scan<'s> {
     ///
     /// # Safety
     /// `T` must be its type, and the state must not be used afterwards.
+    #[inline]
     pub unsafe fn end<T>(self) {
         // SAFETY: set by `begin`; deleting the context drops what was tied to it.
         unsafe { pg_sys::MemoryContextDelete((*self.raw.opaque.cast::<Private<T>>()).context) };
         self.raw.opaque = std::ptr::null_mut();
     }
 
+    #[inline]
     pub fn index(&self) -> Rel<'s> {
         // SAFETY: the server keeps the index open during the scan.
         unsafe { Rel::from_raw(self.raw.indexRelation) }
     }
 
     /// The table whose rows a plain scan returns.
+    #[inline]
     pub fn table(&self) -> Option<Rel<'s>> {
         let table = self.raw.heapRelation;
         // SAFETY: the server keeps the table open during the scan.
@@ -223,6 +233,7 @@ impl<'s> Scan<'s> {
     ///
     /// # Safety
     /// The pointers must be null or the arrays, of these lengths, that the server passes.
+    #[inline]
     pub unsafe fn set_keys(
         &mut self,
         keys: pg_sys::ScanKey,
@@ -241,6 +252,7 @@ impl<'s> Scan<'s> {
         }
     }
 
+    #[inline]
     pub fn conditions(&self) -> impl Iterator<Item = Condition> {
         let n = self.raw.numberOfKeys as usize;
         let data = if n == 0 {
@@ -255,6 +267,7 @@ impl<'s> Scan<'s> {
     }
 
     /// The orderings, the first one first.
+    #[inline]
     pub fn order_bys(&self) -> impl Iterator<Item = OrderBy> {
         let n = self.raw.numberOfOrderBys.max(0) as usize;
         let keys = self.raw.orderByData;
@@ -270,6 +283,7 @@ impl<'s> Scan<'s> {
 
     /// Counts one search of the index: in the statistics (the macro pgstat_count_index_scan) and
     /// for EXPLAIN ANALYZE. A search begins with each start of the scan.
+    #[inline]
     pub fn count_search(&self) {
         // SAFETY: the scan is live, and its index open.
         unsafe {
@@ -279,6 +293,7 @@ impl<'s> Scan<'s> {
     }
 
     /// The snapshot under which the scan runs.
+    #[inline]
     pub fn reader(&self) -> Reader<'s> {
         Reader {
             snapshot: self.raw.xs_snapshot,
@@ -288,6 +303,7 @@ impl<'s> Scan<'s> {
 
     /// Returns whether the snapshot is an MVCC one. Such a snapshot does not see a row that has
     /// taken the place of one that VACUUM removed during the scan; other snapshots may.
+    #[inline]
     pub fn snapshot_is_mvcc(&self) -> bool {
         let snapshot = self.raw.xs_snapshot;
         // SAFETY: the snapshot, if there is one, lives during the scan.
@@ -300,6 +316,7 @@ impl<'s> Scan<'s> {
 
     /// Hands a row to the executor; `distance` is the value of the first ordering operator, None
     /// for NULL. Further ones are given as 0, the least distance.
+    #[inline]
     pub fn set_row(
         &mut self,
         tid: Tid,
@@ -334,6 +351,7 @@ pub struct Reader<'s> {
 impl Reader<'_> {
     /// Raises "snapshot too old" if VACUUM may have removed rows from the page that this reader
     /// should see (old_snapshot_threshold).
+    #[inline]
     pub fn check_age(self, rel: Rel, page: &Shared) {
         let header = (&raw const **page).cast();
         // SAFETY: the scan's snapshot lives during the scan; the page is locked.
@@ -350,6 +368,7 @@ pub struct Bitmap {
 impl Bitmap {
     /// # Safety
     /// `raw` must be the bitmap that the server passes to amgetbitmap.
+    #[inline]
     pub unsafe fn from_raw(raw: *mut pg_sys::TIDBitmap) -> Bitmap {
         Bitmap {
             raw,
@@ -358,6 +377,7 @@ impl Bitmap {
     }
 
     /// Adds rows; says whether the executor has to look at the conditions again.
+    #[inline]
     pub fn add(&mut self, index: Rel, tids: &[Tid], recheck: bool, addresses: &mut RowAddresses) {
         self.batch.clear();
         for tid in tids {
@@ -381,6 +401,7 @@ impl Bitmap {
 }
 
 /// 64 random bits from the server's strong generator.
+#[inline]
 pub fn random_u64() -> u64 {
     let mut value = 0u64;
     // SAFETY: writes 8 bytes to a u64.

@@ -14,6 +14,7 @@ pub const HASH: u16 = 1;
 ///
 /// # Safety
 /// The index must be open, and the arrays have an element for each of its key columns.
+#[inline]
 pub unsafe fn filed(index: Rel, values: *const pg_sys::Datum, nulls: *const bool) -> IndexedRow {
     // SAFETY: guaranteed by the caller; values of types that are passed by reference are detoasted
     // by their hash functions.
@@ -87,6 +88,7 @@ impl ConditionHash {
     ///
     /// # Safety
     /// The index must be open and have that column.
+    #[inline]
     pub unsafe fn for_condition(
         index: Rel,
         column: usize,
@@ -108,6 +110,7 @@ impl ConditionHash {
     /// # Safety
     /// The value must be of the type for which this was made, the index still be open, and the
     /// memory context still be there.
+    #[inline]
     pub unsafe fn of_value(&mut self, value: pg_sys::Datum) -> u32 {
         let function = match &mut self.function {
             Function::OfClass(function) => *function,

@@ -19,6 +19,7 @@ const FILLFACTOR: i32 = 90;
 static KIND: OnceLock<pg_sys::relopt_kind::Type> = OnceLock::new();
 
 /// Registers the options; called once, when the library is loaded.
+#[inline]
 pub fn register() {
     KIND.get_or_init(|| {
         // SAFETY: called while the library is loaded; the server copies the strings.
@@ -39,6 +40,7 @@ pub fn register() {
 }
 
 /// Parses the text array of options (amoptions).
+#[inline]
 pub fn parse(text: pg_sys::Datum, validate: bool) -> *mut pg_sys::bytea {
     let element = compat::int_option(c"fillfactor", std::mem::offset_of!(Options, fillfactor));
     let kind = KIND.get().copied().unwrap_or_default();
@@ -49,6 +51,7 @@ pub fn parse(text: pg_sys::Datum, validate: bool) -> *mut pg_sys::bytea {
 }
 
 /// The fill factor of an index, in percent.
+#[inline]
 pub fn fillfactor(index: Rel) -> u32 {
     // SAFETY: `parse` is our amoptions, so the parsed options are this struct.
     let options = unsafe { index.options::<Options>() };

@@ -16,23 +16,27 @@ pub struct Vacuum<'v> {
 impl<'v> Vacuum<'v> {
     /// # Safety
     /// `info` must be what the server passes to ambulkdelete or amvacuumcleanup.
+    #[inline]
     pub unsafe fn from_raw(info: *mut pg_sys::IndexVacuumInfo) -> Vacuum<'v> {
         // SAFETY: guaranteed by the caller.
         let info = unsafe { &*info };
         Vacuum { info }
     }
 
+    #[inline]
     pub fn index(&self) -> Rel<'v> {
         // SAFETY: the server keeps the index open during VACUUM.
         unsafe { Rel::from_raw(self.info.index) }
     }
 
     /// Returns whether it is a call from ANALYZE.
+    #[inline]
     pub fn analyze_only(&self) -> bool {
         self.info.analyze_only
     }
 
     /// Rows of the table, when VACUUM has counted them.
+    #[inline]
     pub fn exact_table_rows(&self) -> Option<f64> {
         (!self.info.estimated_count).then_some(self.info.num_heap_tuples)
     }
@@ -41,11 +45,13 @@ impl<'v> Vacuum<'v> {
     /// collects the rows in the new index and removes none. Only that command asks for progress
     /// reports. If VACUUM should do so one day, a valid index would still be vacuumed as a whole,
     /// and one that is not valid is never searched.
+    #[inline]
     pub fn is_validation(&self) -> bool {
         self.info.report_progress && !self.index().is_valid()
     }
 
     /// Tells pg_stat_progress_create_index how many blocks have been read, if it is that command.
+    #[inline]
     pub fn report_progress(&self, done: u32, total: u32) {
         if self.info.report_progress {
             set_blocks(done, total);
@@ -53,6 +59,7 @@ impl<'v> Vacuum<'v> {
     }
 
     /// Reads a block through VACUUM's own ring of buffers.
+    #[inline]
     pub fn read(&self, block: u32) -> Pinned<'v> {
         // SAFETY: the server's ring.
         unsafe { Pinned::read_with(self.index(), block, self.info.strategy) }
@@ -69,6 +76,7 @@ pub struct DeadRows {
 impl DeadRows {
     /// # Safety
     /// `callback` and `state` must be what the server passes to ambulkdelete.
+    #[inline]
     pub unsafe fn from_raw(
         callback: pg_sys::IndexBulkDeleteCallback,
         state: *mut c_void,
@@ -78,6 +86,7 @@ impl DeadRows {
 
     /// Returns which of these rows are to be removed. One guard for all calls: it costs more than
     /// the test.
+    #[inline]
     pub fn among(&self, tids: &[Tid]) -> Vec<bool> {
         let mut raw: Vec<_> = tids.iter().map(|tid| tid_to(*tid)).collect();
         let mut dead = vec![false; raw.len()];
@@ -100,6 +109,7 @@ impl DeadRows {
 ///
 /// # Safety
 /// `stats` must be null or what an earlier call of this VACUUM returned.
+#[inline]
 pub unsafe fn stats_or_new<'v>(
     stats: *mut pg_sys::IndexBulkDeleteResult,
 ) -> &'v mut pg_sys::IndexBulkDeleteResult {

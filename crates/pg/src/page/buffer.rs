@@ -41,6 +41,7 @@ pub struct Exclusive<'r>(Pinned<'r>);
 
 impl<'r> Pinned<'r> {
     /// Reads block `block` of the main fork into a buffer and pins it.
+    #[inline]
     pub fn read(rel: Rel<'r>, block: u32) -> Pinned<'r> {
         // SAFETY: a null strategy.
         unsafe { Self::read_with(rel, block, std::ptr::null_mut()) }
@@ -48,6 +49,7 @@ impl<'r> Pinned<'r> {
 
     /// As [`Pinned::read`], but first tries `recent`, the buffer that held the block last (0 if
     /// unknown), which saves the look-up in the buffer table.
+    #[inline]
     pub fn read_recent(rel: Rel<'r>, block: u32, recent: &Cell<pg_sys::Buffer>) -> Pinned<'r> {
         let buffer = recent.get();
         // SAFETY: the relation is open; the number is that of a shared buffer, and the server
@@ -65,6 +67,7 @@ impl<'r> Pinned<'r> {
 
     /// Asks the operating system for a block ahead of reading it. If a buffer holds it, `recent`
     /// becomes that buffer instead.
+    #[inline]
     pub fn read_ahead(rel: Rel, block: u32, recent: &Cell<pg_sys::Buffer>) {
         // The file may have no such segment, which is an ERROR. Reading the block says what is
         // damaged.
@@ -81,6 +84,7 @@ impl<'r> Pinned<'r> {
 
     /// As [`Pinned::read`], but None if the page cannot be read: it lies beyond the end of the
     /// file, or the server refuses it.
+    #[inline]
     pub fn read_if_sound(rel: Rel<'r>, block: u32) -> Option<Pinned<'r>> {
         if block >= rel.least_block_count() && block >= rel.block_count() {
             return None;
@@ -108,6 +112,7 @@ impl<'r> Pinned<'r> {
     ///
     /// # Safety
     /// `strategy` must be null or a live strategy of the server.
+    #[inline]
     pub(crate) unsafe fn read_with(
         rel: Rel<'r>,
         block: u32,
@@ -163,6 +168,7 @@ impl<'r> Pinned<'r> {
         Pinned { buffer, block, rel }
     }
 
+    #[inline]
     pub fn block(&self) -> u32 {
         self.block
     }
@@ -182,16 +188,19 @@ impl<'r> Pinned<'r> {
         self
     }
 
+    #[inline]
     pub fn share(self) -> Shared<'r> {
         Shared(self.lock(pg_sys::BUFFER_LOCK_SHARE))
     }
 
+    #[inline]
     pub fn exclusive(self) -> Exclusive<'r> {
         Exclusive(self.lock(pg_sys::BUFFER_LOCK_EXCLUSIVE))
     }
 
     /// Waits until no other backend has the page pinned and locks it for writing, so no running
     /// scan still relies on the page's rows.
+    #[inline]
     pub fn cleanup(self) -> Exclusive<'r> {
         // SAFETY: the buffer is pinned once by us and not locked.
         unsafe { pg_sys::LockBufferForCleanup(self.buffer) };
@@ -204,6 +213,7 @@ impl<'r> Pinned<'r> {
     }
 
     /// Gives the pin to the caller as a buffer number, for a scan that keeps it between two calls.
+    #[inline]
     pub fn into_raw(self) -> pg_sys::Buffer {
         let buffer = self.buffer;
         std::mem::forget(self);
@@ -214,6 +224,7 @@ impl<'r> Pinned<'r> {
     ///
     /// # Safety
     /// `buffer` must be such a pin, not yet released, of a transaction that has not aborted.
+    #[inline]
     pub unsafe fn release_raw(buffer: pg_sys::Buffer) {
         // SAFETY: guaranteed by the caller.
         unsafe { pg_sys::ReleaseBuffer(buffer) };
@@ -230,11 +241,13 @@ impl Drop for Pinned<'_> {
 }
 
 impl<'r> Shared<'r> {
+    #[inline]
     pub fn block(&self) -> u32 {
         self.0.block()
     }
 
     /// Unlocks, keeping the pin.
+    #[inline]
     pub fn unlock(self) -> Pinned<'r> {
         let pinned = Pinned { ..self.0 };
         // The lock goes, the pin moves to `pinned`: neither destructor of `self` may run.
@@ -262,14 +275,17 @@ impl Drop for Shared<'_> {
 }
 
 impl<'r> Exclusive<'r> {
+    #[inline]
     pub fn block(&self) -> u32 {
         self.0.block()
     }
 
+    #[inline]
     pub fn rel(&self) -> Rel<'r> {
         self.0.rel
     }
 
+    #[inline]
     pub(crate) fn buffer(&self) -> pg_sys::Buffer {
         self.0.buffer
     }
@@ -278,12 +294,14 @@ impl<'r> Exclusive<'r> {
     ///
     /// # Safety
     /// Only inside a critical section that ends with the change logged (`wal::patch`).
+    #[inline]
     pub(crate) unsafe fn bytes_in_critical_section(&mut self) -> &mut Page {
         // SAFETY: the page is pinned and locked for writing by us, and borrowed mutably.
         unsafe { &mut *self.0.page() }
     }
 
     /// Adds a page of zeros to the end of the main fork.
+    #[inline]
     pub fn extend(rel: Rel<'r>) -> Exclusive<'r> {
         let mode = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
         let local = rel.is_temporary();
@@ -328,6 +346,7 @@ fn unlock(page: &Pinned) {
 
 /// Prefetches a buffer's descriptor, its page's header and some ranges of its page into the
 /// processor's cache. Only a hint: nothing is read or changed, whatever the buffer holds by now.
+#[inline]
 pub fn prefetch<const N: usize>(buffer: pg_sys::Buffer, ranges: [Range<usize>; N]) {
     if !is_shared(buffer) {
         return;
@@ -344,6 +363,7 @@ pub fn prefetch<const N: usize>(buffer: pg_sys::Buffer, ranges: [Range<usize>; N
 }
 
 /// Returns how many pages this session has read from files into shared buffers.
+#[inline]
 pub fn pages_read() -> i64 {
     // SAFETY: a counter of this process.
     unsafe { pg_sys::pgBufferUsage.shared_blks_read }

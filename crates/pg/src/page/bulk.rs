@@ -75,11 +75,13 @@ pub struct BulkWriter<'r> {
 
 impl<'r> BulkWriter<'r> {
     /// The only writer of a fork that has block 0 and no other.
+    #[inline]
     pub fn new(rel: Rel<'r>, fork: Fork) -> BulkWriter<'r> {
         Self::starting_at(rel, fork, Writers::One, 1)
     }
 
     /// One of several writers of the main fork. Blocks reserved and not used stay zero.
+    #[inline]
     pub fn one_of_many(rel: Rel<'r>) -> BulkWriter<'r> {
         Self::starting_at(rel, Fork::Main, Writers::Many, reserve(rel))
     }
@@ -97,11 +99,13 @@ impl<'r> BulkWriter<'r> {
     }
 
     /// The block number that the next appended page will have.
+    #[inline]
     pub fn next_block(&self) -> u32 {
         self.start + self.filled as u32
     }
 
     /// The block number of the page after that one.
+    #[inline]
     pub fn block_after_next(&mut self) -> u32 {
         if self.filled + 1 < BATCH {
             return self.next_block() + 1;
@@ -120,6 +124,7 @@ impl<'r> BulkWriter<'r> {
     }
 
     /// Appends a page and returns its block. `fill` writes it, over zeros or an older page.
+    #[inline]
     pub fn append(&mut self, fill: impl FnOnce(&mut Page)) -> u32 {
         let block = self.next_block();
         // SAFETY: the batch owns its pages; `filled` is below BATCH.
@@ -160,6 +165,7 @@ impl<'r> BulkWriter<'r> {
     }
 
     /// Writes the last, incomplete batch.
+    #[inline]
     pub fn finish(self) {
         self.write_batch();
     }
@@ -175,6 +181,7 @@ impl Fork {
 }
 
 /// Adds block 0 to an empty fork, as zeros: its content is known only at the end.
+#[inline]
 pub fn reserve_first(rel: Rel, fork: Fork) {
     let page = AlignedPage::new();
     // SAFETY: the fork is empty; the page is BLCKSZ bytes.
@@ -182,6 +189,7 @@ pub fn reserve_first(rel: Rel, fork: Fork) {
 }
 
 /// Writes block 0, after all others, and forces the fork to disk.
+#[inline]
 pub fn write_first(rel: Rel, fork: Fork, fill: impl FnOnce(&mut Page)) {
     let page = [AlignedPage::new()];
     // SAFETY: the page is ours; block 0 exists since `reserve_first`.

@@ -22,6 +22,7 @@ pub enum Image {
 
 /// Changes up to four pages as one atomic, logged step: after a crash either all pages have changed
 /// or none. `apply` works on copies; if it fails, the pages stay as they were.
+#[inline]
 pub fn change<const N: usize, R, E>(
     pages: [(&mut Exclusive, Image); N],
     apply: impl FnOnce([&mut Page; N]) -> Result<R, E>,
@@ -80,6 +81,7 @@ unsafe fn check_bounds(header: *const pg_sys::PageHeaderData) {
 /// function builds the same record from the ranges, for each page a sequence of (u16 offset, u16
 /// length, bytes), and the server's own redo of generic WAL replays it. On majors where no test has
 /// shown yet that redo accepts it, the API is used.
+#[inline]
 pub fn patch<const BYTES: usize, const N: usize, const R: usize>(
     pages: &mut [Exclusive; N],
     mut apply: impl FnMut(usize, &mut Page) -> [Range<usize>; R],

@@ -16,18 +16,21 @@ pub fn check_for_interrupts() {
 }
 
 /// Raises an ERROR when the stack is nearly used up; for recursion whose depth users decide.
+#[inline]
 pub fn check_stack_depth() {
     // SAFETY: measures the stack.
     unsafe { pg_sys::check_stack_depth() };
 }
 
 /// Raises an ERROR in a read-only transaction, such as those of a standby.
+#[inline]
 pub fn refuse_read_only(command: &CStr) {
     // SAFETY: a zero-terminated text.
     unsafe { pg_sys::PreventCommandIfReadOnly(command.as_ptr()) };
 }
 
 /// Returns whether the postmaster is loading this library, for its children to share.
+#[inline]
 pub fn is_preloading() -> bool {
     // SAFETY: reads a variable of the process.
     unsafe { pg_sys::process_shared_preload_libraries_in_progress }
@@ -44,6 +47,7 @@ pub struct Command {
 
 impl Command {
     /// The running one.
+    #[inline]
     pub fn now() -> Command {
         // SAFETY: both read variables of the process.
         let (started, number) = unsafe {

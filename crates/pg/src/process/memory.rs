@@ -7,18 +7,21 @@ use pgrx::PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY;
 use pgrx::pg_sys;
 
 /// Bytes that one operation of a query may use (work_mem).
+#[inline]
 pub fn work_mem_bytes() -> usize {
     // SAFETY: a plain int setting, in kilobytes.
     unsafe { pg_sys::work_mem as usize * 1024 }
 }
 
 /// Bytes that a build may use (maintenance_work_mem).
+#[inline]
 pub fn maintenance_work_mem_bytes() -> usize {
     // SAFETY: a plain int setting, in kilobytes.
     unsafe { pg_sys::maintenance_work_mem as usize * 1024 }
 }
 
 /// Makes room for at least `more` more elements.
+#[inline]
 pub fn reserve<T>(vec: &mut Vec<T>, more: usize) {
     if vec.try_reserve(more).is_err() {
         out_of_memory::<T>(more);
@@ -26,6 +29,7 @@ pub fn reserve<T>(vec: &mut Vec<T>, more: usize) {
 }
 
 /// A copy of a text of any length.
+#[inline]
 pub fn owned(text: &str) -> String {
     let mut copy = String::new();
     or_out_of_memory(copy.try_reserve_exact(text.len()));
@@ -34,12 +38,14 @@ pub fn owned(text: &str) -> String {
 }
 
 /// Raises the ERROR for memory that the system did not give.
+#[inline]
 pub fn or_out_of_memory<T>(result: Result<T, std::collections::TryReserveError>) -> T {
     result.unwrap_or_else(|_| super::error::raise(ERRCODE_OUT_OF_MEMORY, "out of memory"))
 }
 
 /// Gives memory back to the system that the C library keeps after large pieces were freed: for work
 /// that a session does once and whose result it keeps. Only glibc has such a function.
+#[inline]
 pub fn give_back_freed() {
     #[cfg(target_env = "gnu")]
     {
@@ -53,6 +59,7 @@ pub fn give_back_freed() {
 
 /// Runs `f` in a memory context of its own, and frees what the server has allocated in it: for a
 /// step that one call of a function repeats many times. The result must not point into it.
+#[inline]
 pub fn in_scratch<R>(f: impl FnOnce() -> R) -> R {
     // SAFETY: the context is ours, and the result does not point into it. After an ERROR inside of
     // `f` the server switches to another context, and deletes this one with its parent.
@@ -73,6 +80,7 @@ pub fn in_scratch<R>(f: impl FnOnce() -> R) -> R {
 }
 
 /// Appends an element, growing by doubling but never beyond `limit` elements.
+#[inline]
 pub fn push_within<T>(vec: &mut Vec<T>, value: T, limit: usize) {
     if vec.len() == vec.capacity() {
         let growth = vec
@@ -90,6 +98,7 @@ pub fn push_within<T>(vec: &mut Vec<T>, value: T, limit: usize) {
 /// Raises the out-of-memory ERROR while there is still memory to report it. For loops that allocate
 /// in small pieces: they would leave so little that the server, which needs some to report an
 /// ERROR, would abort.
+#[inline]
 pub fn keep_reserve() {
     const RESERVE: usize = 1 << 20;
     let mut reserve: Vec<u8> = Vec::new();
@@ -100,6 +109,7 @@ pub fn keep_reserve() {
 }
 
 /// The items of an iterator. Running out of memory is an ERROR; interrupts are checked for.
+#[inline]
 pub fn collected<T>(items: impl ExactSizeIterator<Item = T>) -> Vec<T> {
     let mut all = Vec::new();
     if all.try_reserve_exact(items.len()).is_err() {
@@ -113,6 +123,7 @@ pub fn collected<T>(items: impl ExactSizeIterator<Item = T>) -> Vec<T> {
 }
 
 /// `count` copies of a value.
+#[inline]
 pub fn filled<T: Copy>(count: usize, value: T) -> Vec<T> {
     collected(std::iter::repeat_n(value, count))
 }

@@ -22,6 +22,7 @@ pub struct SharedFiles<'s> {
 impl<'s> SharedFiles<'s> {
     /// # Safety
     /// `raw` must be a set that was initialised and that this process is attached to, for 's.
+    #[inline]
     pub(crate) unsafe fn from_raw(raw: *mut pg_sys::SharedFileSet) -> Self {
         SharedFiles {
             raw,
@@ -39,6 +40,7 @@ pub struct TempFile<'s> {
 }
 
 impl TempFile<'static> {
+    #[inline]
     pub fn new() -> Self {
         // SAFETY: creates a file that belongs to the current resource owner.
         unsafe { Self::from_raw(pg_sys::BufFileCreateTemp(false)) }
@@ -57,6 +59,7 @@ impl<'s> TempFile<'s> {
 
     /// Creates a file that other processes of the parallel operation can open, once it was
     /// published.
+    #[inline]
     pub fn create_shared(files: SharedFiles<'s>, name: &CStr) -> Self {
         // SAFETY: this process is attached to the set.
         unsafe {
@@ -66,6 +69,7 @@ impl<'s> TempFile<'s> {
     }
 
     /// Opens a published file for reading.
+    #[inline]
     pub fn open_shared(files: SharedFiles<'s>, name: &CStr) -> Self {
         /// O_RDONLY of the C library.
         const READ_ONLY: i32 = 0;
@@ -78,24 +82,28 @@ impl<'s> TempFile<'s> {
     }
 
     /// Ends the writing of a file made by [`TempFile::create_shared`].
+    #[inline]
     pub fn publish(self) {
         // SAFETY: the file is open; `drop` closes it.
         unsafe { pg_sys::BufFileExportFileSet(self.raw) };
     }
 
     /// Bytes in a file of [`TempFile::open_shared`].
+    #[inline]
     pub fn size(&self) -> u64 {
         // SAFETY: the file is open.
         unsafe { pg_sys::BufFileSize(self.raw) as u64 }
     }
 
     /// Appends to a file that nothing has been read from.
+    #[inline]
     pub fn write(&mut self, bytes: &[u8]) {
         // SAFETY: the file is open; the server only reads the bytes.
         unsafe { pg_sys::BufFileWrite(self.raw, bytes.as_ptr().cast_mut().cast(), bytes.len()) };
     }
 
     /// Reads `bytes` from position `at`; an ERROR when the file is shorter.
+    #[inline]
     pub fn read(&mut self, at: u64, bytes: &mut [u8]) {
         // SAFETY: the file is open and `bytes` is as long as we say.
         let read = unsafe {

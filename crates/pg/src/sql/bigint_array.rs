@@ -18,6 +18,7 @@ pub struct Bigints<'a> {
 impl Args {
     /// Argument `i`, declared as bigint[]; None when it is NULL. An ERROR when it has several
     /// dimensions. The elements live as long as the call.
+    #[inline]
     pub fn bigints(&self, i: usize) -> Option<Bigints<'_>> {
         let array: *mut pg_sys::ArrayType = self
             .varlena(i, pg_sys::INT8ARRAYOID)?
@@ -60,11 +61,13 @@ impl Args {
 }
 
 impl Bigints<'_> {
+    #[inline]
     pub fn len(&self) -> usize {
         self.count
     }
 
     /// The elements, None where they are NULL.
+    #[inline]
     pub fn iter(&self) -> impl Iterator<Item = Option<i64>> {
         let mut present = self.present.iter().copied();
         (0..self.count).map(move |i| match is_present(self.bitmap, i) {

@@ -15,6 +15,7 @@ pub struct Memory(pg_sys::MemoryContext);
 impl Memory {
     /// The current memory context. In a trigger function it belongs to the row: the executor resets
     /// it before the next one.
+    #[inline]
     pub fn current() -> Self {
         // SAFETY: reads a variable of the backend.
         Self(unsafe { pg_sys::CurrentMemoryContext })
@@ -22,23 +23,27 @@ impl Memory {
 
     /// In a row trigger, the memory of the executor that processes the row: it holds the row's own
     /// ([`Memory::current`]), and ends when the statement has its rows.
+    #[inline]
     pub fn around_row() -> Self {
         // SAFETY: the current context is a live one; only the topmost has no parent.
         Self(unsafe { pg_sys::MemoryContextGetParent(pg_sys::CurrentMemoryContext) })
     }
 
     /// Keeps a value until the memory context is reset or deleted, and drops it then.
+    #[inline]
     pub fn keep<T>(self, value: T) {
         PgMemoryContexts::For(self.0).leak_and_drop_on_delete(value);
     }
 
     /// The memory context itself, for the wrappers of this module.
+    #[inline]
     pub fn context(self) -> pg_sys::MemoryContext {
         self.0
     }
 
     /// Runs `f` with this memory as the current context. What `f` makes there lives as long as the
     /// memory, which must not be shorter than the lifetimes of the values that `f` hands out.
+    #[inline]
     pub(crate) fn scope<R>(self, f: impl FnOnce() -> R) -> R {
         // SAFETY: the context lives as long as the call site. When `f` raises an ERROR, the server
         // sets the current context anew.
@@ -55,6 +60,7 @@ impl Memory {
 /// discards the state, so `f` need not keep it consistent when it fails.
 ///
 /// An ERROR when the SQL function has used another `T` before.
+#[inline]
 pub fn with<T: 'static, R>(
     args: &Args,
     new: impl FnOnce(Memory) -> T,

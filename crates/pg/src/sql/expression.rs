@@ -22,6 +22,7 @@ pub struct RowExpression {
 
 impl RowExpression {
     /// The expression of a generated column. It lives in `memory`.
+    #[inline]
     pub fn of_generated_column(table: Rel<'_>, column: &Column, memory: Memory) -> Self {
         let number = i32::from(column.number());
         // SAFETY: the relation is open and the column one of it; for a generated column the server
@@ -34,6 +35,7 @@ impl RowExpression {
 
     /// `function(row, arguments...)`, of type bigint, for rows of the table. The arguments are
     /// constants, each given by its type and its text, or None for NULL. It lives in `memory`.
+    #[inline]
     pub fn of_row(
         table: Rel<'_>,
         function: pg_sys::Oid,
@@ -73,6 +75,7 @@ impl RowExpression {
 
     /// Its value for the new row of a trigger call; an ERROR when that is on another table than the
     /// one that the expression was made for.
+    #[inline]
     pub fn value(&self, call: &TriggerCall<'_>) -> Option<i64> {
         if call.relation().oid() != self.table {
             raise(
@@ -94,6 +97,7 @@ impl RowExpression {
 }
 
 /// The text that jsonb gives for a JSON text; an ERROR when that is not JSON.
+#[inline]
 pub fn jsonb_text(text: &str) -> String {
     let text = value(pg_sys::JSONBOID, text);
     let (mut output, mut varlena) = (pg_sys::InvalidOid, false);

@@ -77,11 +77,13 @@ pub struct Args {
 impl Args {
     /// # Safety
     /// `fcinfo` must be the live call info of the running function, called through fmgr.
+    #[inline]
     pub unsafe fn new(fcinfo: pg_sys::FunctionCallInfo) -> Self {
         Self { fcinfo }
     }
 
     /// The raw call info, for the wrappers of this module.
+    #[inline]
     pub fn fcinfo(&self) -> pg_sys::FunctionCallInfo {
         self.fcinfo
     }
@@ -94,11 +96,13 @@ impl Args {
     }
 
     /// Arguments that the caller passes, which may be more than SQL declares.
+    #[inline]
     pub(crate) fn count(&self) -> usize {
         self.all().len()
     }
 
     /// Argument `i`, or None when it is NULL.
+    #[inline]
     pub(crate) fn datum(&self, i: usize) -> Option<pg_sys::Datum> {
         let arg = self.all()[i];
         (!arg.isnull).then_some(arg.value)
@@ -113,6 +117,7 @@ impl Args {
     }
 
     /// Argument `i` of a type that is passed by value, or None when it is NULL.
+    #[inline]
     pub fn get<T: ByValue>(&self, i: usize) -> Option<T> {
         // SAFETY: the argument is declared with the type that is read as T.
         self.datum(i)
@@ -120,12 +125,14 @@ impl Args {
     }
 
     /// Argument `i` of type xid, or None when it is NULL.
+    #[inline]
     pub fn transaction_id(&self, i: usize) -> Option<pg_sys::TransactionId> {
         let datum = self.datum(i)?;
         Some(pg_sys::TransactionId::from(datum.value() as u32))
     }
 
     /// Argument `i` of type name, or None when it is NULL.
+    #[inline]
     pub fn name(&self, i: usize) -> Option<String> {
         let datum = self.datum(i)?;
         // SAFETY: a name is zero-terminated.
@@ -134,6 +141,7 @@ impl Args {
     }
 
     /// Argument `i` of type cstring, or None when it is NULL.
+    #[inline]
     pub fn c_string(&self, i: usize) -> Option<&CStr> {
         let datum = self.datum(i)?;
         // SAFETY: a zero-terminated string that lives as long as the call.
@@ -141,6 +149,7 @@ impl Args {
     }
 
     /// Argument `i` of a type of N bytes that is passed by reference, or None when it is NULL.
+    #[inline]
     pub fn fixed<const N: usize>(&self, i: usize) -> Option<[u8; N]> {
         let datum = self.datum(i)?;
         // SAFETY: the datum points to a value of that many bytes.
@@ -148,12 +157,14 @@ impl Args {
     }
 
     /// Argument `i` of type internal, or null. Only the server's own code can pass one.
+    #[inline]
     pub(crate) fn internal<T>(&self, i: usize) -> *mut T {
         self.datum(i)
             .map_or(std::ptr::null_mut(), |datum| datum.cast_mut_ptr())
     }
 
     /// The type of argument `i` at this place in the query, for polymorphic functions.
+    #[inline]
     pub fn type_of(&self, i: usize) -> pg_sys::Oid {
         // SAFETY: `flinfo` is set in every call that the executor makes.
         unsafe { pg_sys::get_fn_expr_argtype((*self.fcinfo).flinfo, i as i32) }
@@ -167,6 +178,7 @@ impl Args {
     }
 
     /// Marks the result as SQL NULL and returns the placeholder value.
+    #[inline]
     pub fn null(&self) -> pg_sys::Datum {
         // SAFETY: the call info is live (contract of `new`).
         unsafe { (*self.fcinfo).isnull = true };
@@ -183,6 +195,7 @@ impl Args {
 
     /// A result of a type of fixed length that is passed by reference, copied to the current memory
     /// context.
+    #[inline]
     pub fn fixed_result<T: Copy>(&self, value: T) -> pg_sys::Datum {
         // SAFETY: palloc returns MAXALIGNed memory of the asked size, or raises an ERROR.
         unsafe {
@@ -193,6 +206,7 @@ impl Args {
     }
 
     /// A result of type index_am_handler.
+    #[inline]
     pub fn routine(&self, routine: &'static pg_sys::IndexAmRoutine) -> pg_sys::Datum {
         pg_sys::Datum::from(compat::handed_routine(routine))
     }

@@ -73,6 +73,7 @@ pub struct RowsOut {
 
 impl RowsOut {
     /// Starts the result; the function returns NULL after its last row.
+    #[inline]
     pub fn begin(args: &Args) -> Self {
         // SAFETY: `resultinfo` is null or a node; a ReturnSetInfo lives as long as the call, and
         // its per-query memory as long as the result.
@@ -117,6 +118,7 @@ impl RowsOut {
     }
 
     /// Adds a row; None is NULL. An ERROR when SQL declares other columns.
+    #[inline]
     pub fn push<const N: usize>(&mut self, row: [Option<ResultValue<'_>>; N]) {
         self.check(&row);
         let mut nulls = row.map(|field| field.is_none());

@@ -27,6 +27,7 @@ pub struct Storage {
 
 impl Storage {
     /// Looks the type up in the catalog.
+    #[inline]
     pub fn for_type(type_id: pg_sys::Oid) -> Self {
         let mut storage = Self {
             type_id,
@@ -47,6 +48,7 @@ impl Storage {
     }
 
     /// What a row descriptor says of a column.
+    #[inline]
     pub fn of_attribute(attribute: &pg_sys::FormData_pg_attribute) -> Self {
         Self {
             type_id: attribute.atttypid,
@@ -57,6 +59,7 @@ impl Storage {
     }
 
     /// typbyval and typlen, for the server's copy functions.
+    #[inline]
     pub fn by_value_and_length(&self) -> (bool, i16) {
         (self.by_value, self.len)
     }
@@ -75,6 +78,7 @@ impl Storage {
         align: b's' as c_char,
     };
 
+    #[inline]
     pub(crate) const fn varlena(type_id: pg_sys::Oid) -> Self {
         Self {
             type_id,
@@ -147,6 +151,7 @@ impl Returned for BitString {
 impl Args {
     /// Argument `i`, declared with this type, which must be of variable length; anyarray stands for
     /// any array type.
+    #[inline]
     pub fn varlena(&self, i: usize, type_id: pg_sys::Oid) -> Option<Value<'_>> {
         // SAFETY: the argument is declared with such a type.
         self.datum(i)
@@ -157,6 +162,7 @@ impl Args {
 impl<'a> Value<'a> {
     /// # Safety
     /// `datum` must be a value of the type that `storage` describes, and live as long as `'a`.
+    #[inline]
     pub unsafe fn new(datum: pg_sys::Datum, storage: Storage) -> Self {
         Self {
             datum,
@@ -165,10 +171,12 @@ impl<'a> Value<'a> {
         }
     }
 
+    #[inline]
     pub fn datum(&self) -> pg_sys::Datum {
         self.datum
     }
 
+    #[inline]
     pub fn type_id(&self) -> pg_sys::Oid {
         self.storage.type_id
     }
@@ -176,6 +184,7 @@ impl<'a> Value<'a> {
     /// Raises an ERROR unless a value of this type is stored as one of `wanted` is: it is of that
     /// type, of a domain over it, or of one that the server relabels without calling a function.
     /// char(n) is stored as text is, with its padding.
+    #[inline]
     pub fn require_type(&self, wanted: pg_sys::Oid) {
         let type_id = self.type_id();
         // SAFETY: catalog look-ups.
@@ -196,6 +205,7 @@ impl<'a> Value<'a> {
     }
 
     /// A by-value integer of any size.
+    #[inline]
     pub fn integer(&self) -> i64 {
         let bits = self.datum.value() as u64;
         match self.storage.len {
@@ -207,11 +217,13 @@ impl<'a> Value<'a> {
     }
 
     /// A by-value OID.
+    #[inline]
     pub fn oid(&self) -> u32 {
         self.datum.value() as u32
     }
 
     /// The bytes of a by-reference value, without its length word or final zero.
+    #[inline]
     pub fn bytes(&self) -> &'a [u8] {
         let stored = self.stored_bytes();
         match self.storage.len {
@@ -227,6 +239,7 @@ impl<'a> Value<'a> {
 
     /// The value as it is stored, without its length word. Values of one type that have the same
     /// image are the same; equal ones may have different images.
+    #[inline]
     pub fn image(&self) -> (usize, &'a [u8]) {
         match self.storage.by_value {
             true => (self.datum.value(), &[]),
@@ -236,11 +249,13 @@ impl<'a> Value<'a> {
 
     /// Calls `f` with the bytes that [`Value::bytes`] returns, and frees the copy if the server had
     /// to make one.
+    #[inline]
     pub fn show_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
         self.show(|value| f(value.bytes()))
     }
 
     /// As [`Value::show_bytes`], with the length word or the final zero.
+    #[inline]
     pub fn show_stored<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
         self.show(|value| f(value.stored_bytes()))
     }
@@ -280,6 +295,7 @@ impl<'a> Value<'a> {
 
     /// A bit string: its number of bits, and its bytes. The first bit is the highest of the first
     /// byte.
+    #[inline]
     pub fn bits(&self) -> (usize, &'a [u8]) {
         match self.bytes().split_first_chunk() {
             Some((bits, bytes)) => (i32::from_ne_bytes(*bits) as usize, bytes),
@@ -302,6 +318,7 @@ impl<'a> Value<'a> {
     }
 
     /// The detoasted value, aligned, with a length word of 4 bytes.
+    #[inline]
     pub(crate) fn aligned_varlena(&self) -> *mut pg_sys::varlena {
         if self.storage.len != -1 {
             not_a("variable length", self.type_id());
@@ -317,6 +334,7 @@ impl<'a> Value<'a> {
     }
 
     /// The elements of an array; an ERROR when the value is of another type.
+    #[inline]
     pub fn array(&self) -> Array<'a> {
         let type_id = self.type_id();
         // SAFETY: a syscache look-up, which also sees through domains.
@@ -359,6 +377,7 @@ impl<'a> Value<'a> {
     }
 
     /// The bounds of a range; None when it is empty. An ERROR when the value is of another type.
+    #[inline]
     pub fn range(&self) -> Option<Range<'a>> {
         let mut empty = false;
         let mut lower = pg_sys::RangeBound::default();
@@ -389,6 +408,7 @@ impl<'a> Value<'a> {
     }
 
     /// The ranges of a multirange; an ERROR when the value is of another type.
+    #[inline]
     pub fn multirange(&self) -> Vec<Value<'a>> {
         unsafe extern "C-unwind" {
             // Missing from the bindings.

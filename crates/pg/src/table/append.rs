@@ -15,6 +15,7 @@ use crate::process::error::{raise, raise_with_hint};
 use crate::sql::value::Value;
 
 /// Stores a row with this value, None for NULL, with the current user's rights.
+#[inline]
 pub fn append(table: pg_sys::Oid, value: Option<Value<'_>>) {
     if !may(table, INSERT, &[]) {
         raise(

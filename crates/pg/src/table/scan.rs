@@ -29,6 +29,7 @@ enum Form {
 
 impl WordColumn {
     /// The bits of the values; None when they are not passed by value, or not stored.
+    #[inline]
     pub fn bits(column: &Column) -> Option<Self> {
         let is_word = column.storage.by_value_and_length().0 && !column.computed_on_read;
         is_word.then(|| Self {
@@ -38,6 +39,7 @@ impl WordColumn {
     }
 
     /// The values as integers of 8 bytes; None when they are none, or not stored.
+    #[inline]
     pub fn integer(column: &Column) -> Option<Self> {
         let form = match column.base_type() {
             pg_sys::INT2OID => Form::Int2,
@@ -79,6 +81,7 @@ pub struct TableScan<'t> {
 
 impl<'t> TableScan<'t> {
     /// Begins a scan of all rows. There must be an active snapshot, which outlives the scan.
+    #[inline]
     pub fn begin(table: Rel<'t>, columns: [WordColumn; 2]) -> Self {
         // SAFETY: the table is open and locked as long as the scan lives.
         unsafe {
@@ -92,6 +95,7 @@ impl<'t> TableScan<'t> {
     ///
     /// # Safety
     /// `description` must be that of a scan of this table, made by [`describe`].
+    #[inline]
     pub unsafe fn share(
         table: Rel<'t>,
         columns: [WordColumn; 2],
@@ -123,6 +127,7 @@ impl<'t> TableScan<'t> {
 
     /// Fills `rows` with what `row` makes of the columns of the next rows; a row whose second
     /// column is NULL is left out. The access method, and such rows, check for interrupts.
+    #[inline]
     pub fn next<T: Copy>(&mut self, rows: &mut [T], row: impl Fn(u64, u64) -> T + Copy) -> Found {
         const FORWARD: pg_sys::ScanDirection::Type = pg_sys::ScanDirection::ForwardScanDirection;
         if self.ended {
@@ -189,6 +194,7 @@ impl Drop for TableScan<'_> {
 }
 
 /// Bytes of the description of a scan by several processes.
+#[inline]
 pub fn bytes_of_description(table: Rel<'_>) -> usize {
     // SAFETY: the table is open; there is an active snapshot.
     unsafe { pg_sys::table_parallelscan_estimate(table.raw(), pg_sys::GetActiveSnapshot()) }
@@ -198,6 +204,7 @@ pub fn bytes_of_description(table: Rel<'_>) -> usize {
 ///
 /// # Safety
 /// `at` must have room for [`bytes_of_description`] bytes, in shared memory.
+#[inline]
 pub unsafe fn describe(table: Rel<'_>, at: *mut c_void) {
     // SAFETY: guaranteed by the caller.
     unsafe {
