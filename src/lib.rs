@@ -1,9 +1,10 @@
 //! simhash_dedup: near-duplicate rows inside PostgreSQL.
 //!
-//! Data flows one way, and each module of this crate holds one stretch of the way:
+//! Data flows one way. The crates of the workspace and the modules of this one each hold one stretch
+//! of the way:
 //!
 //! ```text
-//!  row --(row)--> columns of text --(fingerprint)--> features -> 64 sums -> fingerprint (bigint)
+//!  row --(row)--> columns of text --(simhash_fingerprint)--> features -> 64 sums -> fingerprint (bigint)
 //!                                                                              |
 //!  INSERT / COPY / CREATE INDEX --(index)--> filed under four (block, key) <---+
 //!                                                                              |
@@ -11,9 +12,18 @@
 //!  pairs, clusters, flag: duplicates of a table, of a new row
 //! ```
 //!
-//! * [`fingerprint`]: pure Rust; knows no PostgreSQL.
+//! * `simhash_fingerprint`: from columns of text to fingerprints; pure Rust; knows no PostgreSQL.
+//! * `simhash_hamming`: Hamming space: blocks and radii, the pages of an index and the plan of a
+//!   search, pairs, components; pure Rust.
+//! * `simhash_trigger`: what triggers decide without a server; pure Rust.
+//! * `simhash_pg`: safe wrappers of pages, buffers, WAL, nodes and datums; the only crate with raw
+//!   PostgreSQL structs, and with conditions on the server's major.
+//! * `simhash_base`: what these share.
+//!
+//! This crate joins them:
+//!
 //! * `row`: turns a row of any type into columns of canonical text.
-//! * [`index`]: the access method `simhash`; its page formats and its search plan are pure.
+//! * [`index`]: the access method `simhash`.
 //! * [`planner`]: makes `fp <~> $1 <= 3` an index condition; selectivity.
 //! * [`pairs`], [`clusters`]: all near-duplicates of a table, in pairs and in groups.
 //! * [`routes`]: rows that are spread over several servers.
@@ -22,114 +32,34 @@
 //! * [`flag`]: the trigger that looks for a duplicate of a new row; [`trigger`]: what triggers
 //!   share.
 //! * `script`: what the SQL script's functions in PL/pgSQL need.
-//! * [`store`], [`tid`], `bytes`, `escaped`, `passed_checks`, `processor`: what several of these use.
-//! * `pg`: safe wrappers of pages, buffers, WAL, nodes and datums; the only place with raw
-//!   PostgreSQL structs.
 //!
-//! Without a `pgNN` feature only the pure parts are compiled (see Cargo.toml).
-//!
-//! Unsafe code is denied except where `allow(unsafe_code)` stands: in `pg`; in the callbacks of the
-//! access method and the few other files that take the server's pointers; and in the two inner
-//! loops that are compiled for several instruction sets. The pure files forbid it.
+//! Unsafe code is denied except where `allow(unsafe_code)` stands: in the callbacks of the access
+//! method and the few other files that take the server's pointers.
 
 #![deny(unsafe_code, clippy::undocumented_unsafe_blocks)]
 
-mod bytes;
 pub mod clusters;
-#[cfg(any(feature = "server", test))]
-mod escaped;
-pub mod filed;
-pub mod fingerprint;
 pub mod flag;
 pub mod hashes;
 pub mod index;
 pub mod pairs;
-#[cfg(any(feature = "server", test))]
-mod passed_checks;
 pub mod planner;
-mod processor;
 pub mod report;
 pub mod routes;
-pub mod store;
-pub mod tid;
+mod row;
+mod script;
 pub mod trigger;
 
-#[cfg(feature = "server")]
-mod pg;
-#[cfg(feature = "server")]
-mod row;
-#[cfg(feature = "server")]
-mod script;
+use pgrx::prelude::*;
 
-#[cfg(feature = "server")]
-mod server {
-    use pgrx::prelude::*;
+::pgrx::pg_module_magic!(name, version);
 
-    ::pgrx::pg_module_magic!(name, version);
-
-    /// Called by the server once per process that loads the library (in the postmaster when it is
-    /// in `shared_preload_libraries`).
-    #[pg_guard]
-    pub extern "C-unwind" fn _PG_init() {
-        crate::pg::process::error::keep_backtraces_in_the_log();
-        crate::row::init();
-        crate::index::init();
-        crate::planner::init();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::{Path, PathBuf};
-
-    /// The sources that hold a text.
-    fn files_with(text: &str) -> Vec<PathBuf> {
-        fn files(folder: &Path, found: &mut Vec<PathBuf>) {
-            for entry in std::fs::read_dir(folder).unwrap() {
-                let path = entry.unwrap().path();
-                if path.is_dir() {
-                    files(&path, found);
-                } else {
-                    found.push(path);
-                }
-            }
-        }
-        let mut found = Vec::new();
-        files(
-            &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
-            &mut found,
-        );
-        found.retain(|path| std::fs::read_to_string(path).unwrap().contains(text));
-        found
-    }
-
-    /// The server's major decides how pages are logged: only one folder may ask for it.
-    #[test]
-    fn majors_are_told_apart_in_one_folder() {
-        let found = files_with(concat!("feature = ", "\"pg"));
-        assert!(!found.is_empty());
-        for path in found {
-            assert_eq!(
-                path.parent().and_then(Path::file_name),
-                Some("compat".as_ref())
-            );
-        }
-    }
-
-    /// What one architecture alone can do has a portable form beside it.
-    #[test]
-    fn architectures_are_told_apart_in_one_file() {
-        for text in [
-            concat!("target", "_arch"),
-            concat!("target", "_feature"),
-            concat!("std::", "arch"),
-            concat!("core::", "arch"),
-        ] {
-            let found = files_with(text);
-            assert!(
-                found.iter().all(|path| path.ends_with("src/processor.rs")),
-                "{found:?}"
-            );
-        }
-    }
+/// Called by the server once per process that loads the library (in the postmaster when it is
+/// in `shared_preload_libraries`).
+#[pg_guard]
+pub extern "C-unwind" fn _PG_init() {
+    simhash_pg::process::error::keep_backtraces_in_the_log();
+    row::init();
+    index::init();
+    planner::init();
 }

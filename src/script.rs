@@ -1,7 +1,7 @@
-//! What the functions of the SQL script that are written in PL/pgSQL need of the library.
+//! Support for the functions of the SQL script that are written in PL/pgSQL.
 
-use crate::pg::process::error_context::leave_out_caller;
-use crate::pg::sql::fmgr::pg_function;
+use simhash_pg::process::error_context::leave_out_caller;
+use simhash_pg::sql::fmgr::pg_function;
 
 pg_function! {
     /// `simhash_catalog.hide_context() -> void`

@@ -6,12 +6,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use simhash_dedup::fingerprint::hash::Width;
-use simhash_dedup::fingerprint::options::grammar::{parse_row, parse_text};
-use simhash_dedup::fingerprint::options::plan::{self, ColumnPlan, Field};
-use simhash_dedup::fingerprint::options::presets;
-use simhash_dedup::fingerprint::sketch::{Content, Sketch};
-use simhash_dedup::fingerprint::text::markup::{Markup, plain};
+use simhash_fingerprint::hash::Width;
+use simhash_fingerprint::options::grammar::{parse_row, parse_text};
+use simhash_fingerprint::options::plan::{self, ColumnPlan, Field};
+use simhash_fingerprint::options::presets;
+use simhash_fingerprint::sketch::{Content, Sketch};
+use simhash_fingerprint::text::markup::{Markup, plain};
 
 const PRESETS: [&str; 9] = [
     "words", "plain", "s0", "s1", "s2", "s3", "minwise", "shingles", "record",
@@ -83,7 +83,7 @@ fn check(plans: &[ColumnPlan], texts: [&str; 2]) {
     let scale: f64 = features.iter().map(|f| f.weight).sum();
     if let Some([bits]) = fingerprint {
         for bit in 0..64 {
-            let signed = |f: &simhash_dedup::fingerprint::sketch::Feature| match f.hash >> bit & 1 {
+            let signed = |f: &simhash_fingerprint::sketch::Feature| match f.hash >> bit & 1 {
                 1 => f.weight,
                 _ => -f.weight,
             };

@@ -78,7 +78,7 @@ for my $call (
 {
 	my ($message, $seconds) = measure(<<"SQL");
 SET test.message = 'not cancelled';
-SET statement_timeout = '500ms';
+SET statement_timeout = '100ms';
 DO \$\$ BEGIN PERFORM $call FROM long; EXCEPTION WHEN query_canceled THEN PERFORM set_config('test.message', SQLERRM, false); END \$\$;
 SELECT current_setting('test.message');
 SQL

@@ -1,6 +1,6 @@
 # What users' tables, files and programs hold must mean the same in every later version (docs/versions.md): the pages of an
 # index, the fingerprints of each preset and of stored configurations, the keys of simhash_route, the binary form of
-# hamming_ball. The folder pg_test/data/promised has each of them as 0.1.0 writes it. With SIMHASH_PROMISED, a folder that
+# hamming_ball, and the declarations of C symbols, which old scripts use with a new library. The folder pg_test/data/promised has each of them as 0.1.0 writes it. With SIMHASH_PROMISED, a folder that
 # the postgres user can write, the test writes there what this version gives.
 use strict;
 use warnings;
@@ -59,6 +59,27 @@ for my $preset (split /, /, $presets)
 	like($calls, qr/^simhash64\('/m, "preset $preset: a text");
 	like($calls, qr/^simhash64\(ROW/m, "preset $preset: a row");
 }
+# C symbols with the types that SQL declares for them: of this script, and of every one that is released. Symbols are added,
+# and none ever gets other types.
+my $symbols = q{SELECT DISTINCT p.prosrc || '(' || oidvectortypes(p.proargtypes) || ') ' || p.proretset::text || ' ' || coalesce(
+	(SELECT string_agg(t::regtype::text, ', ' ORDER BY i) FROM unnest(p.proallargtypes, p.proargmodes) WITH ORDINALITY AS u (t, m, i) WHERE m IN ('o', 't')),
+	p.prorettype::regtype::text) COLLATE "C" AS symbol
+FROM pg_proc AS p WHERE p.probin LIKE '%simhash_dedup' ORDER BY symbol};
+my @versions = split /\n/, $sql->("SELECT version FROM pg_available_extension_versions WHERE name = 'simhash_dedup'");
+my %declared;
+for my $version (@versions)
+{
+	$sql->('CREATE DATABASE symbols');
+	$node->safe_psql('symbols', "CREATE EXTENSION simhash_dedup VERSION '$version'");
+	$declared{$_} = 1 for split /\n/, $node->safe_psql('symbols', $symbols);
+	$sql->('DROP DATABASE symbols');
+}
+cmp_ok(scalar keys %declared, '>', 70, 'there are C symbols');
+keep('symbols.txt', join '', map { "$_\n" } sort keys %declared);
+my %promised = map { $_ => 1 } split /\n/, slurp_file("$promised/symbols.txt");
+is(join("\n", grep { !$promised{$_} } sort keys %declared), '', 'no C symbol is declared otherwise than promised');
+is(join("\n", grep { !$declared{$_} } sort keys %promised), '', 'each promised symbol is there');
+
 # What a stored configuration means: its words, its stop words and its frequencies.
 $sql->(<<'SQL');
 -- Counted as they are cut without the words of the configuration.

@@ -137,7 +137,7 @@ FROM pg_settings WHERE name LIKE 'simhash\_dedup.%'
 END
 
 my ($rust, $sql) = ('', '');
-find({ no_chdir => 1, wanted => sub { $rust .= slurp_file($_) if /\.rs$/ } }, "$root/source/src");
+find({ no_chdir => 1, wanted => sub { $rust .= slurp_file($_) if /\.rs$/ } }, "$root/source/src", "$root/source/crates");
 $sql .= slurp_file($_) for glob("$root/source/sql/*.sql");
 
 # Storage parameters: names and defaults are known to the sources alone, limits to the server.

@@ -4,7 +4,7 @@
 #
 #   test.sh all      checks, unit tests, one major in full, the others of MAJORS in the reduced form of test_major.sh
 #   test.sh majors   the majors of MAJORS in the reduced form; with FULL=1 in full, and pg_upgrade from each to each later one
-#   test.sh quick    checks and unit tests
+#   test.sh quick    what needs no server and no headers of one: format, the pure crates' lint and unit tests
 #   test.sh soak     the crash and concurrency tests of one major for a long time
 #   test.sh attack   080_attack on one major
 
@@ -22,27 +22,38 @@ released_scripts() {
 	! grep -qv '^#' sql/released.txt || sha256sum --check --strict --quiet sql/released.txt
 }
 
+# Arguments that name the crates that know no server.
+pure_crates() { find "$ROOT/crates" -mindepth 1 -maxdepth 1 ! -name pg -printf '-p simhash_%f\n' | sort | tr '\n' ' '; }
+
+# What needs no server.
+pure_checks() {
+	local crates
+	read -r -a crates <<<"$(pure_crates)"
+	check 'cargo fmt' in_root cargo fmt --all --check
+	check 'cargo clippy, pure crates' in_root cargo clippy --locked --all-targets "${crates[@]}" -- -D warnings
+	check 'released scripts' in_root released_scripts
+}
+
 checks() {
 	local features benches=(-p quality)
 	read -r -a features <<<"$(cargo_features)"
-	check 'cargo fmt' in_root cargo fmt --all --check
-	check 'cargo clippy' in_root cargo clippy --locked --all-targets "${features[@]}" -- -D warnings
-	check 'cargo clippy, pure modules' in_root cargo clippy --locked --all-targets --no-default-features -- -D warnings
+	pure_checks
+	check 'cargo clippy' in_root cargo clippy --locked --lib "${features[@]}" -p simhash_dedup -p simhash_pg -- -D warnings
 	# The speed benchmark links libpq, which nothing else needs.
 	! pkg-config --exists libpq 2>/dev/null || benches+=(-p speed)
 	check 'cargo clippy, benchmarks' in_root cargo clippy --locked --all-targets "${benches[@]}" -- -D warnings
 	if command -v shellcheck >/dev/null; then
 		check 'shellcheck' in_root shellcheck -x pg_test/tools/*.sh bench/*/*.sh fuzz/*.sh packaging/*.sh
 	fi
-	check 'released scripts' in_root released_scripts
 	check 'make install, elsewhere' in_root pg_test/tools/test_install.sh
 }
 
 unit_tests() {
-	local log bad=0 sums
+	local log bad=0 sums crates
 	log=$(log_file cargo_test)
 	started=$SECONDS
-	in_root cargo test --locked --no-default-features --no-fail-fast >"$log" 2>&1 || bad=1
+	read -r -a crates <<<"$(pure_crates)"
+	in_root cargo test --locked "${crates[@]}" --no-fail-fast >"$log" 2>&1 || bad=1
 	read -r -a sums < <(sed -n 's/^test result: .* \([0-9]*\) passed; \([0-9]*\) failed;.*/\1 \2/p' "$log" |
 		awk '{ p += $1; f += $2 } END { print p + 0, f + 0 }')
 	# A run that fails without a failed test did not compile.
@@ -139,8 +150,8 @@ chosen_majors() {
 what=${1:-all}
 SECONDS=0
 if [ "$what" = quick ]; then
-	require_everything build
-	checks
+	require_rust
+	pure_checks
 	unit_tests
 else
 	if [[ $what = soak || $what = attack || (-n ${MAJORS:-} && $MAJORS != *' '*) ]]; then require_everything test; else require_everything majors; fi

@@ -77,7 +77,7 @@ copy_tests() {
 	cp -r "$ROOT/pg_test/"{sql,expected,specs,t,perl,data} "$ROOT/docs" "$ROOT/README.md" "$work/"
 	mkdir -p "$work/out" "$work/bin" "$work/templates" "$work/source"
 	# 061_reference looks errors up in them.
-	cp -r "$ROOT/src" "$ROOT/sql" "$work/source/"
+	cp -r "$ROOT/src" "$ROOT/crates" "$ROOT/sql" "$work/source/"
 	cp "$ROOT/pg_test/tools/initdb_once.sh" "$work/bin/initdb"
 	[ "$(id -u)" != 0 ] || chown -R postgres "$work"
 }

@@ -1,13 +1,13 @@
-//! Which of some numbered rows are connected by near pairs.
+//! Finds out which of some numbered rows are connected by near pairs.
 
-use crate::pairs::file::Gathered;
-use crate::pairs::find::Row;
 use crate::pairs::search::{PairSearch, Pairs};
-use crate::pairs::union_find::UnionFind;
-use crate::pg::process::activity::Activity;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::memory::{or_out_of_memory, work_mem_bytes};
-use crate::pg::process::temp_file::TempFile;
+use simhash_hamming::pairs::file::Gathered;
+use simhash_hamming::pairs::find::Row;
+use simhash_hamming::pairs::union_find::UnionFind;
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::memory::{or_out_of_memory, work_mem_bytes};
+use simhash_pg::process::temp_file::TempFile;
 
 /// Unites rows that are paired; tags are the rows' numbers.
 struct Sets(UnionFind);
@@ -41,7 +41,7 @@ impl<'a> Components<'a> {
         }
     }
 
-    /// Adds the next row. One without a fingerprint is connected with none.
+    /// Adds the next row. A row without a fingerprint is connected with none.
     pub fn add(&mut self, fingerprint: Option<u64>) {
         check_for_interrupts();
         let tag = u64::from(or_out_of_memory(self.search.pairs.0.add()));
@@ -51,7 +51,7 @@ impl<'a> Components<'a> {
         }
     }
 
-    /// The sets of rows that are connected by distances of at most `radius` bits.
+    /// Returns the sets of rows that are connected by distances of at most `radius` bits.
     pub fn sets(mut self, radius: u32) -> UnionFind {
         self.rows.find_pairs(&mut self.search, radius);
         self.search.pairs.0

@@ -1,37 +1,37 @@
 //! Classes of rows whose texts are equal too, for clusters that are checked by texts.
 //!
-//! Two rows of equal fingerprints need not have similar texts. Those whose sets of n-grams are equal
-//! do: they form a class, and one of them is compared with other classes. Texts are told apart by a
-//! 128-bit hash.
+//! Two rows of equal fingerprints need not have similar texts. Rows whose sets of n-grams are equal
+//! do: they form a class, and one row of it is compared with other classes. Texts are distinguished
+//! by a 128-bit hash.
 
-use super::edges::Edge;
-use super::group::Classes;
 use super::members::{EdgeList, add_edge, classes, for_each_edge, no_edges};
 use super::texts::{TextTable, shingles};
-use crate::pg::process::activity::Activity;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::memory::{collected, filled, in_scratch, or_out_of_memory, push_within};
+use simhash_hamming::components::edges::Edge;
+use simhash_hamming::components::group::Classes;
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::memory::{collected, filled, in_scratch, or_out_of_memory, push_within};
 use std::collections::HashMap;
 
-/// Rows whose texts one query reads: where no index serves, it reads the whole table.
+/// Number of rows whose texts one query reads: where no index serves, it reads the whole table.
 const CHUNK: usize = 4096;
 
-/// What is known of a row's text.
+/// State of a row's text.
 #[derive(Clone, Copy, PartialEq)]
 enum Content {
     /// The row is alone in its class.
     NotRead,
     /// NULL, or the row is gone: similar to nothing.
     None,
-    /// It has no n-gram: similar to nothing either, though a comparison with others gives 0.
+    /// The text has no n-gram: similar to nothing either, though a comparison with others gives 0.
     Empty,
     /// A hash of its n-grams.
     Text(u128),
 }
 
-/// The classes of rows that are equal in fingerprint and n-grams, and the pairs of them that have to
-/// be compared: those within a class of equal fingerprints, and those of two such classes that
-/// `edges` pair. `least` is the similarity that is asked for.
+/// Returns the classes of rows that are equal in fingerprint and n-grams, and the pairs of them
+/// that have to be compared: those within a class of equal fingerprints, and those of two such
+/// classes that `edges` pairs. `least` is the similarity that is asked for.
 pub fn refined(
     table: &TextTable,
     edges: &mut EdgeList,
@@ -41,7 +41,7 @@ pub fn refined(
     let coarse = &table.members.classes;
     let contents = read(table, activity);
     let (fine, mut paired) = divide(coarse, &contents, least);
-    // Those of one coarse class side by side.
+    // Put the pairs of one coarse class side by side.
     paired.sort_unstable_by_key(|pair| {
         check_for_interrupts();
         *pair
@@ -77,7 +77,7 @@ pub fn refined(
 fn read(table: &TextTable, activity: &mut Activity) -> Vec<Content> {
     let coarse = &table.members.classes;
     let all = coarse.rows() as u32;
-    let is_alone = |row: &u32| coarse.size(coarse.of(*row)) == 1;
+    let is_alone = |row: &u32| coarse.size(coarse.class_of(*row)) == 1;
     let mut contents = filled(all as usize, Content::NotRead);
     let mut rows = collected(0..all);
     rows.retain(|row| {
@@ -90,7 +90,7 @@ fn read(table: &TextTable, activity: &mut Activity) -> Vec<Content> {
         some.iter()
             .for_each(|row| contents[*row as usize] = Content::None);
         let place = |row: u32| some.binary_search(&row).ok();
-        // The array of keys is one of many.
+        // The array of keys is one of many, so it is freed with the scratch memory.
         in_scratch(|| {
             table.read(some, place, |place, text| {
                 let shingles = shingles(text);
@@ -114,7 +114,7 @@ fn hash(words: &[u64]) -> u128 {
     cityhash_rs::cityhash_110_128(&bytes)
 }
 
-/// Divides classes by content. Also tells which of the new ones can be similar to others, each
+/// Divides classes by content. Also returns which of the new classes can be similar to others, each
 /// behind the class that it comes from.
 fn divide(coarse: &Classes, contents: &[Content], least: f64) -> (Classes, Vec<(u32, u32)>) {
     let mut of = filled(contents.len(), 0);
@@ -123,7 +123,7 @@ fn divide(coarse: &Classes, contents: &[Content], least: f64) -> (Classes, Vec<(
     let mut count = 0;
     for (row, (content, of)) in (0u32..).zip(contents.iter().zip(&mut of)) {
         check_for_interrupts();
-        let class = coarse.of(row);
+        let class = coarse.class_of(row);
         if let Content::Text(hash) = content {
             or_out_of_memory(texts.try_reserve(1));
             let known = texts.entry((class, *hash)).or_insert(count);

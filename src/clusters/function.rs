@@ -1,23 +1,23 @@
 //! simhash_clusters: groups of near-duplicate rows.
 
-use super::edges::Edge;
 use super::equal_texts::refined;
-use super::group::Method;
 use super::members::{EdgeList, Members, add_edge, clustered, no_edges};
 use super::texts::{TextTable, Texts};
 use crate::pairs::source::{SourceTable, behind, radius, required};
 use crate::pairs::within::Within;
-use crate::pg::catalog::table_name;
-use crate::pg::process::activity::Activity;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::encoding::name_to_utf8;
-use crate::pg::process::error::{raise, raise_with_hint};
-use crate::pg::process::memory::{collected, filled};
-use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::rows_out::{ResultValue, RowsOut};
-use crate::pg::sql::value::Value;
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
+use simhash_hamming::components::edges::Edge;
+use simhash_hamming::components::group::Method;
+use simhash_pg::catalog::table_name;
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::encoding::name_to_utf8;
+use simhash_pg::process::error::{raise, raise_with_hint};
+use simhash_pg::process::memory::{collected, filled};
+use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
+use simhash_pg::sql::value::Value;
 
 /// The check of texts.
 struct Check {
@@ -48,14 +48,15 @@ pg_function! {
     /// min_jaccard, within, keys): as simhash_clusters_keyed, of the rows with these keys; of all
     /// if keys is NULL
     fn simhash_clusters_among, pg_finfo_simhash_clusters_among(args) {
-        // Of key_type, the relation and its columns, radius, method, text, min_jaccard and within.
+        // The arguments before it are key_type, the relation and its columns, radius, method, text,
+        // min_jaccard and within.
         let keys = args.varlena(9, pg_sys::ANYARRAYOID);
         clusters(args, "simhash_keep_clusters", true, keys)
     }
 }
 
-/// The clusters of the SQL function `name`; one that is `keyed` has the argument key_type before
-/// the others. With `keys`, an array, those of the rows with these keys.
+/// Returns the clusters of the SQL function `name`; if `keyed`, it has the argument key_type before
+/// the others. With `keys`, an array, returns those of the rows with these keys.
 fn clusters(
     args: &Args,
     name: &'static str,
@@ -63,7 +64,7 @@ fn clusters(
     keys: Option<Value<'_>>,
 ) -> pg_sys::Datum {
     let rows = RowsOut::begin(args);
-    let mut sources: [SourceTable; 1] = SourceTable::of(args, name, keyed);
+    let mut sources: [SourceTable; 1] = SourceTable::from_arguments(args, name, keyed);
     let keys = keys.map(|keys| {
         let order = sources[0].order();
         sources[0].narrow(&order);
@@ -71,7 +72,7 @@ fn clusters(
         order.array(items.into_iter())
     });
     let source = &sources[0];
-    // Of the radius; method, text, min_jaccard and within follow.
+    // Position of the radius, which method, text, min_jaccard and within follow.
     let at = behind::<1>(keyed);
     let radius = radius(args.get::<i32>(at), name);
     let check = args.name(at + 2).map(|column| Check {
@@ -79,7 +80,7 @@ fn clusters(
         least: least(args.get::<f64>(at + 3), name),
     });
     let method = method(args, at + 1, source, check.is_some());
-    let within = Within::of(args, at + 4, name, &sources);
+    let within = Within::from_arguments(args, at + 4, name, &sources);
     let within = match keys.flatten() {
         Some(keys) => within.with(keys),
         None => within,
@@ -122,7 +123,7 @@ fn method(args: &Args, i: usize, source: &SourceTable, with_text: bool) -> Metho
     Method::from_name(&name).unwrap_or_else(|| {
         let known: Vec<&str> = Method::NAMES.iter().map(|m| m.0).collect();
         let mut hint = format!("Methods are {}.", known.join(", "));
-        // Texts are what most calls name next.
+        // Most calls name the text column next, so it may have been given as the method.
         if source.has_text_column(&name) {
             let (column, literal) = (table_name::identifier(&name), table_name::literal(&name));
             hint =
@@ -136,7 +137,7 @@ fn method(args: &Args, i: usize, source: &SourceTable, with_text: bool) -> Metho
 /// The representative of each row, and how similar its text is to the row's.
 type Placed = (u32, Option<f64>);
 
-/// Keeps the pairs whose texts are similar, and groups by them.
+/// Keeps the pairs whose texts are similar, and groups the rows by them.
 fn verify(
     source: &SourceTable,
     check: &Check,
@@ -158,7 +159,7 @@ fn verify(
     let of = clustered(method, &classes, &mut alike);
     drop(alike);
     // Rows of a class that join the same row are equally similar to it.
-    let to_representative = |(row, of): (u32, &u32)| (classes.of(row), classes.of(*of));
+    let to_representative = |(row, of): (u32, &u32)| (classes.class_of(row), classes.class_of(*of));
     let mut pairs = collected((0..classes.rows() as u32).zip(&of).map(to_representative));
     pairs.sort_unstable_by_key(|pair| {
         check_for_interrupts();
@@ -168,7 +169,7 @@ fn verify(
     let mut similar = filled(pairs.len(), None);
     let mut asked_for = no_edges();
     for (number, (a, b)) in (0..).zip(&pairs) {
-        // In the place of a distance, the pair's number.
+        // The pair's number takes the place of a distance.
         let pair = Edge {
             a: *a,
             b: *b,

@@ -1,23 +1,23 @@
-//! The rows that have pairs: found, then numbered in the order of their keys. Where pairs are
+//! Finds the rows that have pairs, then numbers them in the order of their keys. Where pairs are
 //! needed, rows of equal fingerprints form a class, and the pairs are those of classes.
 
-use super::edges::{Edge, Edges, Host};
-use super::group::{Classes, Method, representatives};
-use crate::pairs::file::Gathered;
 use crate::pairs::keys::{KeyBuffer, Keys};
 use crate::pairs::search::{PairSearch, Pairs, Tags};
 use crate::pairs::source::SourceTable;
-use crate::pairs::union_find::UnionFind;
 use crate::pairs::within::Within;
-use crate::pg::process::activity::Activity;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::memory::{collected, filled, or_out_of_memory, reserve, work_mem_bytes};
-use crate::pg::process::temp_file::TempFile;
-use crate::pg::sql::key_type::KeyType;
-use crate::pg::sql::value::Value;
+use simhash_hamming::components::edges::{Edge, Edges, Host};
+use simhash_hamming::components::group::{Classes, Method, representatives};
+use simhash_hamming::pairs::file::Gathered;
+use simhash_hamming::pairs::union_find::UnionFind;
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::memory::{collected, filled, or_out_of_memory, reserve, work_mem_bytes};
+use simhash_pg::process::temp_file::TempFile;
+use simhash_pg::sql::key_type::KeyType;
+use simhash_pg::sql::value::Value;
 use std::collections::HashMap;
 
-/// Bytes for a list of pairs, or for their sort: two of them are there at the same time.
+/// Bytes for a list of pairs, or for sorting it: two of them exist at the same time.
 pub fn memory_of_pairs() -> usize {
     work_mem_bytes() / 2
 }
@@ -40,7 +40,7 @@ impl Host for Server {
     }
 }
 
-/// An empty list.
+/// Returns an empty list.
 pub fn no_edges() -> EdgeList {
     Edges::new(memory_of_pairs())
 }
@@ -120,7 +120,7 @@ impl Tags for PairCollector {
     }
 }
 
-/// The representative of each row's cluster.
+/// Returns the representative of each row's cluster.
 pub fn clustered(method: Method, classes: &Classes, edges: &mut EdgeList) -> Vec<u32> {
     or_out_of_memory(representatives(
         method,
@@ -131,7 +131,7 @@ pub fn clustered(method: Method, classes: &Classes, edges: &mut EdgeList) -> Vec
     ))
 }
 
-/// Of the class of each row, numbered in the order of their first rows.
+/// Makes classes of the class of each row, numbered in the order of their first rows.
 pub fn classes(of: Vec<u32>) -> Classes {
     or_out_of_memory(Classes::new(of, &mut check_for_interrupts))
 }
@@ -151,7 +151,8 @@ pub struct Members {
 }
 
 impl Members {
-    /// Finds the pairs. `verified`: will the caller check each pair? Then components need them too.
+    /// Finds the pairs. `verified` says whether the caller will check each pair; then components
+    /// need them too.
     pub fn find(
         sources: &[SourceTable; 1],
         within: &Within<'_>,
@@ -214,12 +215,12 @@ impl Members {
         members
     }
 
-    /// The key of a row.
+    /// Returns the key of a row.
     pub fn key(&self, row: usize) -> Value<'_> {
         self.order.value(self.keys[row], &self.behind)
     }
 
-    /// The number of a row, given its key; None when it has no pair.
+    /// Returns the number of a row, given its key; None when it has no pair.
     pub fn number_of(&self, key: Value<'_>) -> Option<u32> {
         let value = |kept| self.order.value(kept, &self.behind);
         let found = self
@@ -243,7 +244,7 @@ impl PairCollector {
         let order = self.keys.of_type;
         let value = |row: u32| order.value(kept[row as usize], &behind);
         let mut sorted = collected(0..kept.len() as u32);
-        // In place: a stable sort would allocate memory, and abort where there is none.
+        // Sort in place: a stable sort would allocate memory, and abort where there is none.
         sorted.sort_unstable_by(|a, b| {
             check_for_interrupts();
             let by_key = order.compare(value(*a), value(*b));
@@ -268,8 +269,8 @@ impl PairCollector {
     }
 }
 
-/// The class of each row, where `firsts` are the rows that they are equal to and `sorted` the rows in
-/// the order of their keys: classes are numbered in the order of their first rows.
+/// Returns the class of each row. `firsts` are the rows that they are equal to, and `sorted` the
+/// rows in the order of their keys: classes are numbered in the order of their first rows.
 fn number_classes(firsts: &[u32], sorted: &[u32]) -> Vec<u32> {
     const NONE: u32 = u32::MAX;
     let mut of_first = filled(sorted.len(), NONE);

@@ -1,19 +1,19 @@
 //! simhash_group_clusters: the clusters of rows that are given as two arrays, of keys and of
-//! fingerprints. simhash_components: the components of the graph of pairs, given as two arrays. They
-//! read no table, and so are immutable.
+//! fingerprints. simhash_components: the components of the graph of pairs, given as two arrays.
+//! They read no table, and so are immutable.
 
 use super::components::Components;
 use crate::pairs::of_arrays::ArrayRows;
 use crate::pairs::source::radius;
-use crate::pairs::union_find::UnionFind;
-use crate::pg::process::activity::Activity;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::error::raise;
-use crate::pg::process::memory::{collected, filled, or_out_of_memory, reserve};
-use crate::pg::sql::bigint_array::Bigints;
-use crate::pg::sql::fmgr::pg_function;
-use crate::pg::sql::rows_out::{ResultValue, RowsOut};
 use pgrx::PgSqlErrorCode::{ERRCODE_ARRAY_ELEMENT_ERROR, ERRCODE_NULL_VALUE_NOT_ALLOWED};
+use simhash_hamming::pairs::union_find::UnionFind;
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::error::raise;
+use simhash_pg::process::memory::{collected, filled, or_out_of_memory, reserve};
+use simhash_pg::sql::bigint_array::Bigints;
+use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 
 const CLUSTERS: &str = "simhash_group_clusters";
 const COMPONENTS: &str = "simhash_components";
@@ -24,8 +24,9 @@ pg_function! {
     fn simhash_group_clusters, pg_finfo_simhash_group_clusters(args) {
         let mut out = RowsOut::begin(args);
         let radius = radius(args.get::<i32>(2), CLUSTERS);
-        let mut group = ArrayRows::of(args, CLUSTERS);
-        // The row that leads a set is its first: by key, that is the one with the smallest.
+        let mut group = ArrayRows::from_arguments(args, CLUSTERS);
+        // Order the rows by key: the row that leads a set is its first one, which has the smallest
+        // key then.
         group.rows.sort_unstable_by_key(|row| {
             check_for_interrupts();
             (group.keys[row.tag as usize], row.tag)
@@ -79,7 +80,7 @@ pg_function! {
     }
 }
 
-/// Adds the elements of an argument; an ERROR when one is NULL.
+/// Adds the elements of an argument; raises an ERROR when one is NULL.
 fn add(keys: &mut Vec<i64>, elements: &Bigints<'_>, argument: &str) {
     for key in elements.iter() {
         check_for_interrupts();
@@ -93,8 +94,8 @@ fn add(keys: &mut Vec<i64>, elements: &Bigints<'_>, argument: &str) {
     }
 }
 
-/// Returns the sets of so many rows or more, by key. `keys` must be in order, so that the first row
-/// of a set has its smallest key.
+/// Returns the sets of at least `least` rows, by key. `keys` must be in order, so that the first
+/// row of a set has its smallest key.
 fn put_clusters(out: &mut RowsOut, keys: &[i64], mut sets: UnionFind, least: u32) {
     let mut sizes = filled(keys.len(), 0u32);
     for row in 0..keys.len() {

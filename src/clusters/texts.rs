@@ -1,40 +1,40 @@
-//! The texts of rows that have pairs, compared by their Jaccard similarity (as simhash_jaccard
-//! does): one for each class of rows whose fingerprints and texts are equal.
+//! Compares the texts of rows that have pairs by their Jaccard similarity (as simhash_jaccard
+//! does): one text for each class of rows whose fingerprints and texts are equal.
 //!
 //! Texts are read by key, in chunks of a few hundred rows, of which at most two are in memory.
 //! Where a chunk would take more than half of `work_mem`, smaller ones are read. Rows are put into
 //! chunks component by component, so that most pairs lie within one chunk.
 
-use super::edge_sort::{Sorted, Sorter};
-use super::edges::Edge;
-use super::group::{Classes, Method};
 use super::members::{
     EdgeList, Members, Server, add_edge, clustered, for_each_edge, memory_of_pairs, no_edges,
 };
-use crate::fingerprint::similarity::jaccard::Shingles;
 use crate::pairs::source::SourceTable;
-use crate::pg::catalog::table::type_name;
-use crate::pg::process::activity::Activity;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::encoding::to_utf8;
-use crate::pg::process::error::raise;
-use crate::pg::process::memory::{
-    collected, filled, in_scratch, keep_reserve, or_out_of_memory, work_mem_bytes,
-};
-use crate::pg::process::temp_file::TempFile;
-use crate::pg::spi::query::for_each_row;
-use crate::pg::sql::value::Value;
 use crate::row::errors::or_raise;
 use pgrx::PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;
 use pgrx::pg_sys;
+use simhash_fingerprint::similarity::jaccard::Shingles;
+use simhash_hamming::components::edge_sort::{Sorted, Sorter};
+use simhash_hamming::components::edges::Edge;
+use simhash_hamming::components::group::{Classes, Method};
+use simhash_pg::catalog::table::type_name;
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::process::error::raise;
+use simhash_pg::process::memory::{
+    collected, filled, in_scratch, keep_reserve, or_out_of_memory, work_mem_bytes,
+};
+use simhash_pg::process::temp_file::TempFile;
+use simhash_pg::spi::query::for_each_row;
+use simhash_pg::sql::value::Value;
 
-/// Most rows of a chunk. Fewer are a power of two as well.
+/// Maximum number of rows of a chunk. Smaller chunks have a power of two as well.
 const CHUNK: u32 = 256;
-/// By how much chunks that are too large are divided. Each attempt reads the long texts again, so
-/// there should be few.
+/// Factor by which chunks that are too large are divided. Each attempt reads the long texts again,
+/// so there should be few.
 const SHRINK: u32 = 16;
-/// Pairs that are compared with smaller chunks before the largest are tried again; twice as many
-/// each time.
+/// Number of pairs that are compared with smaller chunks before the largest are tried again;
+/// doubled each time.
 const PATIENCE: u64 = 1024;
 /// Characters of an n-gram, as simhash_jaccard has it.
 const CHARACTERS: usize = 5;
@@ -69,8 +69,8 @@ impl<'m> TextTable<'m> {
         }
     }
 
-    /// Calls `each` with the place of each of these rows among them and its text, in any order; not
-    /// with rows without one. `place` tells a row's place.
+    /// Calls `each` with the place and the text of each of these rows that has one, in any order.
+    /// `place` returns the place of a row.
     pub fn read(
         &self,
         rows: &[u32],
@@ -98,7 +98,7 @@ impl<'m> TextTable<'m> {
     }
 }
 
-/// The n-grams of a text.
+/// Returns the n-grams of a text.
 pub fn shingles(text: Value<'_>) -> Shingles {
     or_raise(
         text.show_bytes(|bytes| {
@@ -177,7 +177,7 @@ impl<'t> Texts<'t> {
         }
     }
 
-    /// A pair of classes as one of places, the smaller first.
+    /// Converts a pair of classes to one of places, the smaller first.
     fn to_places(&self, pair: Edge) -> Edge {
         let place = |class: u32| self.places[class as usize];
         let (a, b) = (place(pair.a), place(pair.b));
@@ -189,7 +189,7 @@ impl<'t> Texts<'t> {
     }
 
     fn to_classes(&self, pair: Edge) -> Edge {
-        let class = |place: u32| self.classes.of(self.rows[place as usize]);
+        let class = |place: u32| self.classes.class_of(self.rows[place as usize]);
         Edge {
             a: class(pair.a),
             b: class(pair.b),
@@ -197,7 +197,7 @@ impl<'t> Texts<'t> {
         }
     }
 
-    /// Pairs of places, those whose texts are in the same chunks side by side.
+    /// Sorts pairs of places so that those whose texts are in the same chunks are side by side.
     fn by_chunks(&self, mut pairs: EdgeList) -> Sorted<TempFile<'static>> {
         let mut sorter = Sorter::without_bits(memory_of_pairs(), self.chunk.trailing_zeros());
         for_each_edge(&mut pairs, |pair| {
@@ -206,12 +206,12 @@ impl<'t> Texts<'t> {
         or_out_of_memory(sorter.finish(&mut Server))
     }
 
-    /// Makes sure that the texts of two places are in memory; false when chunks of another size are
-    /// to be tried. So many pairs were compared with those of this size.
+    /// Makes sure that the texts of two places are in memory; returns false when chunks of another
+    /// size are to be tried. `compared` is the number of pairs compared with chunks of this size.
     fn is_ready(&mut self, pair: Edge, compared: u64) -> bool {
         let chunk = self.chunk;
         if chunk < CHUNK && compared == self.patience {
-            // A few long texts should not make a query for each row of all that follow.
+            // A few long texts should not cause a query for each row of all that follow.
             self.patience *= 2;
             self.rechunk(CHUNK);
             return false;
@@ -223,7 +223,7 @@ impl<'t> Texts<'t> {
         is_loaded
     }
 
-    /// Continues with chunks of so many rows.
+    /// Continues with chunks of `rows` rows.
     fn rechunk(&mut self, rows: u32) {
         self.chunk = rows;
         self.chunks = [None, None];
@@ -235,7 +235,7 @@ impl<'t> Texts<'t> {
         chunk.1[(place % self.chunk) as usize].as_ref()
     }
 
-    /// Makes sure that two chunks are in memory; false when they are too large for it.
+    /// Makes sure that two chunks are in memory; returns false when they are too large for it.
     fn load(&mut self, first: u32, second: u32) -> bool {
         for (wanted, other) in [(first, second), (second, first)] {
             let number = |chunk: &Option<Chunk>| chunk.as_ref().map(|chunk| chunk.0);
@@ -248,7 +248,7 @@ impl<'t> Texts<'t> {
             }
             let free = usize::from(number(&self.chunks[0]) == Some(other));
             self.chunks[free] = None;
-            // The array of keys is one of many.
+            // The array of keys is one of many, so it is freed with the scratch memory.
             match in_scratch(|| self.read(wanted)) {
                 Some(texts) => self.chunks[free] = Some((wanted, texts)),
                 None => return false,
@@ -257,7 +257,8 @@ impl<'t> Texts<'t> {
         true
     }
 
-    /// Reads the texts of a chunk; None when they take too much memory, unless it is one row's.
+    /// Reads the texts of a chunk; returns None when they take too much memory, unless it is one
+    /// row's.
     fn read(&self, chunk: u32) -> Option<Vec<Option<Shingles>>> {
         let start = chunk * self.chunk;
         let end = (start + self.chunk).min(self.rows.len() as u32);
@@ -265,7 +266,7 @@ impl<'t> Texts<'t> {
         let mut texts: Vec<Option<Shingles>> = vec![None; rows.len()];
         let (mut bytes, limit) = (0, work_mem_bytes() / 2);
         let place = |row: u32| {
-            let place = self.places[self.classes.of(row) as usize];
+            let place = self.places[self.classes.class_of(row) as usize];
             let asked_for = self.rows[place as usize] == row && (start..end).contains(&place);
             asked_for.then(|| (place - start) as usize)
         };
@@ -280,7 +281,8 @@ impl<'t> Texts<'t> {
     }
 }
 
-/// Texts are looked up by an array of keys; some types have no arrays, or no equality.
+/// Raises the ERROR that texts cannot be looked up by an array of keys: some types have no arrays,
+/// or no equality.
 fn no_arrays(key_type: pg_sys::Oid) -> ! {
     let name = type_name(key_type);
     raise(

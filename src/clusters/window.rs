@@ -2,12 +2,12 @@
 
 use super::components::Components;
 use crate::pairs::source::radius;
-use crate::pg::process::activity::Activity;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::error::raise;
-use crate::pg::sql::fmgr::pg_function;
-use crate::pg::sql::window::{self, Window};
 use pgrx::PgSqlErrorCode;
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::error::raise;
+use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::window::{self, Window};
 use std::cell::Cell;
 
 const NAME: &str = "simhash_cluster_number";
@@ -16,7 +16,7 @@ const NAME: &str = "simhash_cluster_number";
 /// the radius.
 const HEADER: usize = 2;
 const READY: i32 = 1;
-/// Most rows of a partition: their numbers are one allocation of the server.
+/// Maximum number of rows of a partition: their numbers are one allocation of the server.
 const MOST: usize = window::MOST_NUMBERS - HEADER;
 /// The number of a row without a fingerprint.
 const NO_CLUSTER: i32 = -1;
@@ -24,7 +24,7 @@ const NO_CLUSTER: i32 = -1;
 pg_function! {
     /// simhash_cluster_number(fingerprint bigint, radius int) OVER (...) -> int
     fn simhash_cluster_number, pg_finfo_simhash_cluster_number(args) {
-        let window = Window::of(args);
+        let window = Window::from_arguments(args);
         let (rows, position) = (window.rows(), window.position());
         if rows > MOST {
             raise(

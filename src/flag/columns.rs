@@ -4,21 +4,21 @@ use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use super::options::{FlagOptions, Recipe};
-use crate::fingerprint::options::grammar::parse_row;
-use crate::fingerprint::options::json;
-use crate::fingerprint::options::plan::{self, Field};
-use crate::fingerprint::options::presets;
-use crate::pg::catalog::indexes;
-use crate::pg::catalog::table::{self, Column};
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::sql::expression::jsonb_text;
-use crate::pg::sql::trigger::TriggerCall;
-use crate::trigger::arguments::WITHIN_KEY;
 use crate::trigger::call::{
     column, fingerprint_column, of_weights, refuse, seen, typed_column, wrong_type,
 };
 use crate::trigger::scope::Scope;
+use simhash_fingerprint::options::grammar::parse_row;
+use simhash_fingerprint::options::json;
+use simhash_fingerprint::options::plan::{self, Field};
+use simhash_fingerprint::options::presets;
+use simhash_pg::catalog::indexes;
+use simhash_pg::catalog::table::{self, Column};
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::sql::expression::jsonb_text;
+use simhash_pg::sql::trigger::TriggerCall;
+use simhash_trigger::arguments::WITHIN_KEY;
+use simhash_trigger::flag_options::{FlagOptions, Recipe};
 
 /// The columns that the arguments name, in the table that fired the trigger.
 pub struct Columns {
@@ -147,7 +147,7 @@ impl Columns {
     }
 }
 
-/// The key that the arguments name, or the primary key, if it is one column.
+/// Returns the name of the key that the arguments name, or of the primary key, if it is one column.
 fn key_name(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Option<String> {
     let primary = || indexes::primary_key(searched);
     let key = options.key.clone().or_else(primary);
@@ -163,7 +163,7 @@ fn key_name(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Opt
     key
 }
 
-/// The columns that the fingerprint is computed from, by their places in `columns`.
+/// Returns the columns that the fingerprint is computed from, by their places in `columns`.
 fn counting(
     call: &TriggerCall<'_>,
     recipe: &Recipe,
@@ -176,7 +176,7 @@ fn counting(
             generated: column.generated,
         })
         .collect();
-    // The server's own error would not say which trigger it is.
+    // The server's own error would not name the trigger.
     of_weights(call, json::document(&recipe.weights));
     let text = jsonb_text(&recipe.weights);
     let weights = of_weights(call, parse_row(&text, &mut check_for_interrupts));

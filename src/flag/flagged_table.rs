@@ -1,6 +1,6 @@
 //! What a session remembers of a flagging trigger: its arguments, the columns that they name
-//! ([`super::columns`]), and the queries that look for near-duplicates. Looked up once in a session,
-//! and again after the table was altered.
+//! ([`super::columns`]), and the queries that look for near-duplicates. It is looked up once in a
+//! session, and again after the table was altered.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -11,18 +11,18 @@ use pgrx::pg_sys::Oid;
 
 use super::columns::Columns;
 use super::locked_tables::FlagLocks;
-use super::options::{FlagOptions, Mode, parse};
 use super::search_query::{QueryBuilder, SearchQueries};
-use crate::pg::catalog::indexes::{Serving, is_partitioned_index, serving_index};
-use crate::pg::catalog::invalidation::{Current, watch};
-use crate::pg::catalog::lookup::equality_types;
-use crate::pg::catalog::{table, table_name};
-use crate::pg::process::error::raise;
-use crate::pg::sql::trigger::TriggerCall;
-use crate::pg::sql::trigger_tree::Origin;
 use crate::trigger::call::{Known, accepted, refuse, refuse_foreign, remembered};
 use crate::trigger::scope::Scope;
 use crate::trigger::shard::refuse_shard;
+use simhash_pg::catalog::indexes::{Serving, is_partitioned_index, serving_index};
+use simhash_pg::catalog::invalidation::{Current, watch};
+use simhash_pg::catalog::lookup::equality_types;
+use simhash_pg::catalog::{table, table_name};
+use simhash_pg::process::error::raise;
+use simhash_pg::sql::trigger::TriggerCall;
+use simhash_pg::sql::trigger_tree::Origin;
+use simhash_trigger::flag_options::{FlagOptions, Mode, parse};
 
 /// Up to this radius an index scan costs less than reading the table, unless the table is small.
 const INDEX_SERVES: u32 = 10;
@@ -30,7 +30,7 @@ const INDEX_SERVES: u32 = 10;
 /// A trigger on a table.
 pub struct FlaggedTable {
     pub options: FlagOptions,
-    /// The trigger of which this one is a partition's copy; this one itself when it is no copy.
+    /// The trigger of which this one is a partition's copy; this trigger itself if it is no copy.
     pub origin: Oid,
     /// The table that is searched: the one on which `origin` was created.
     pub searched: Oid,
@@ -44,12 +44,12 @@ pub struct FlaggedTable {
 
 thread_local! {
     static KNOWN: Known<FlaggedTable> = RefCell::default();
-    /// Tables for which this session was warned that they have no index.
+    /// Tables for which this session was warned about a missing index.
     static WARNED: RefCell<HashSet<u32>> = RefCell::new(HashSet::new());
 }
 
-/// What is remembered of the trigger that was fired.
-pub fn of(call: &TriggerCall<'_>) -> Rc<FlaggedTable> {
+/// Returns what is remembered of the trigger that was fired.
+pub fn flagged_table(call: &TriggerCall<'_>) -> Rc<FlaggedTable> {
     remembered(&KNOWN, call, || FlaggedTable::new(call))
 }
 
@@ -69,7 +69,7 @@ impl FlaggedTable {
         if options.mode == Mode::Skip {
             refuse_unseen_moves(call, searched);
         }
-        // Watched before they are read, so that no change in between is missed.
+        // Watch them before they are read, so that no change in between is missed.
         let current = watch(&[fired.oid(), searched]);
         let columns = Columns::new(call, searched, &options);
         if let Some((_, key)) = &columns.key {
@@ -119,7 +119,8 @@ impl FlaggedTable {
     }
 }
 
-/// A row that an UPDATE moves is deleted first: one that is then skipped would be lost.
+/// Refuses a trigger that may miss moves. A row that an UPDATE moves is deleted first: if it is
+/// then skipped, it is lost.
 fn refuse_unseen_moves(call: &TriggerCall<'_>, searched: Oid) {
     if may_miss_moves(call, searched) {
         let message = "\"mode=skip\" might lose rows that an UPDATE moves to another partition";
@@ -130,7 +131,8 @@ fn refuse_unseen_moves(call: &TriggerCall<'_>, searched: Oid) {
     }
 }
 
-/// Can a row arrive from another partition although this trigger was not fired for the UPDATE?
+/// Returns whether a row can arrive from another partition although this trigger was not fired for
+/// the UPDATE.
 fn may_miss_moves(call: &TriggerCall<'_>, searched: Oid) -> bool {
     table::is_partition(call.relation().oid())
         && (table::is_partition(searched) || !call.fires_on_any_update())
@@ -158,7 +160,7 @@ fn warn_once(table: Oid, name: &str, fingerprint: &str, scope: &Scope, invalid: 
             how_to_create(table, fingerprint, scope),
         ),
     };
-    crate::pg::process::error::warn(message, hint);
+    simhash_pg::process::error::warn(message, hint);
 }
 
 fn how_to_create(table: Oid, fingerprint: &str, scope: &Scope) -> String {

@@ -1,5 +1,5 @@
 //! The tables in which a flagging trigger locks the fingerprint of a row before it searches.
-//! [`crate::trigger::locks`] has the numbers of the locks.
+//! [`simhash_trigger::locks`] has the numbers of the locks.
 //!
 //! Several triggers may search the same rows: two with different WHEN clauses, or one on a
 //! partition and one on the partitioned table above. Each finds rows for which only the other one
@@ -7,42 +7,42 @@
 //! triggers above it beside its own: its list of triggers names every table T that is searched when
 //! one of its rows is stored, and for each T all triggers that search T. The widest radius among
 //! these decides which locks stand for a fingerprint in T, so they are the same for each row in
-//! each partition of T. Triggers that do not fire count too: whether one does may differ by row,
-//! partition and session.
+//! each partition of T. Triggers that do not fire count too, since whether a trigger fires may
+//! differ by row, partition and session.
 //!
-//! With `within=` the locks in T go by the scope, too ([`crate::trigger::locks`]): by the columns
-//! that all triggers name which search T. Let one of these triggers compare two rows that are
-//! stored at once. They are near-duplicates, and equal in the columns that this trigger names, of
-//! which the common ones are some. Equal values have the same hash, as a trigger refuses a type
-//! whose hash function does not go with its equality, and a partition's column has the type and the
-//! collation of T's. So both rows have the same scope in T, and share a lock there. One trigger
-//! without `within=` leaves no common column: all rows of T have the same scope then. The columns
-//! are those of certain names, in the order of the names, since partitions have them at different
-//! positions. A row that is NULL in a common column is compared with nothing by a trigger that
-//! searches T, so it needs no lock there. One that is NULL in another column of the trigger that
-//! fires is not judged, and takes no lock: it counts as stored before the rows that it might be
-//! compared with.
+//! With `within=` the locks in T also depend on the scope ([`simhash_trigger::locks`]): on the
+//! columns that all triggers which search T name. Suppose that one of these triggers compares two
+//! rows that are stored at the same time. They are near-duplicates, and equal in the columns that
+//! this trigger names, which include the common ones. Equal values have the same hash, as a trigger
+//! refuses a type whose hash function does not go with its equality, and a partition's column has
+//! the type and the collation of T's. So both rows have the same scope in T, and share a lock
+//! there. If one trigger has no `within=`, there is no common column, and all rows of T have the
+//! same scope. The columns are identified by their names, and taken in the order of the names,
+//! since partitions have them at different positions. A row that is NULL in a common column is
+//! compared with nothing by a trigger that searches T, so it needs no lock there. A row that is
+//! NULL in another column of the trigger that fires is not judged, and takes no lock: it counts as
+//! stored before the rows that it might be compared with.
 //!
-//! Two rows that are being stored at once are locked by the same list of triggers. CREATE TRIGGER
-//! and ENABLE TRIGGER lock the table and its partitions against writers until they commit; ATTACH
-//! PARTITION, DETACH PARTITION and DROP TRIGGER lock the partition against all access. By then each
-//! transaction that stored a row under the old list has ended. The next transaction that opens the
-//! table processes the invalidation before it fires a trigger, and looks up anew what the session
-//! remembers of the trigger ([`super::flagged_table`]). A row that was stored before its partition
-//! was attached is committed, so the search sees it. Locks are named by the table's OID and the
-//! column's position, so that renaming does not matter.
+//! Two rows that are being stored at the same time are locked by the same list of triggers. CREATE
+//! TRIGGER and ENABLE TRIGGER lock the table and its partitions against writers until they commit;
+//! ATTACH PARTITION, DETACH PARTITION and DROP TRIGGER lock the partition against all access. Once
+//! they have their lock, each transaction that stored a row under the old list has ended. The next
+//! transaction that opens the table processes the invalidation before it fires a trigger, and looks
+//! up anew what the session remembers of the trigger ([`super::flagged_table`]). A row that was
+//! stored before its partition was attached is committed, so the search sees it. Locks are named by
+//! the table's OID and the column's position, so that renaming does not matter.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use pgrx::pg_sys::Oid;
 
-use super::options::parse;
-use crate::pg::catalog::table::{Opened, column};
-use crate::pg::process::advisory_lock::lock_all_until_commit;
-use crate::pg::sql::trigger::TriggerCall;
-use crate::trigger::locks::numbers;
 use crate::trigger::scope::Scope;
+use simhash_pg::catalog::table::{Opened, column};
+use simhash_pg::process::advisory_lock::lock_all_until_commit;
+use simhash_pg::sql::trigger::TriggerCall;
+use simhash_trigger::flag_options::parse;
+use simhash_trigger::locks::numbers;
 
 /// The tables in which a fingerprint is locked, topmost first.
 pub struct FlagLocks(Vec<Searched>);
@@ -52,13 +52,13 @@ struct Searched {
     table: Oid,
     /// Position of the column there.
     column: u16,
-    /// The widest of those triggers, in bits.
+    /// The widest radius of those triggers, in bits.
     radius: u32,
     /// The columns that all of those triggers name in `within=`.
     scope: Scope,
 }
 
-/// What the triggers that search a table have in common.
+/// Properties that the triggers that search a table have in common.
 struct Common {
     table: Oid,
     radius: u32,
@@ -66,8 +66,8 @@ struct Common {
 }
 
 impl FlagLocks {
-    /// The locks of a row of the table that fired the trigger, for all its triggers that compare
-    /// the column of that name.
+    /// Returns the locks of a row of the table that fired the trigger, for all its triggers that
+    /// compare the column of that name.
     pub fn new(call: &TriggerCall<'_>, fingerprint: &str) -> Self {
         let mut tables = BTreeMap::new();
         for sibling in call.siblings() {

@@ -1,8 +1,8 @@
-//! What makes the fingerprints that a flagging trigger compares. Those of other weights, or of a
-//! generated column with another expression, are numbers too: they would not meet, and nobody would
-//! notice. So the trigger looks once in a session, at one stored row or at the expressions, and
-//! warns; `simhash_fingerprint_verify` looks at more rows, and wants to know what a trigger's
-//! arguments make.
+//! Checks what made the fingerprints that a flagging trigger compares. Fingerprints of other
+//! weights, or of a generated column with another expression, are numbers too: they would not
+//! match, and nobody would notice. So the trigger looks once in a session, at one stored row or at
+//! the expressions, and warns; `simhash_fingerprint_verify` looks at more rows, and asks what a
+//! trigger's arguments make.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -10,18 +10,18 @@ use std::collections::HashSet;
 use pgrx::pg_sys;
 
 use super::flagged_table::FlaggedTable;
-use super::options::{Recipe, parse};
-use crate::pg::catalog::privilege::{SELECT, may};
-use crate::pg::catalog::table::{self, Opened, column, generation_expression, quoted};
-use crate::pg::catalog::table_name;
-use crate::pg::process::encoding::name_to_utf8;
-use crate::pg::process::error::warn;
-use crate::pg::spi::query::for_each_row;
-use crate::pg::sql::expression::jsonb_text;
-use crate::pg::sql::fmgr::pg_function;
-use crate::pg::sql::trigger::{Event, TriggerCall};
+use simhash_pg::catalog::privilege::{SELECT, may};
+use simhash_pg::catalog::table::{self, Opened, column, generation_expression, quoted};
+use simhash_pg::catalog::table_name;
+use simhash_pg::process::encoding::name_to_utf8;
+use simhash_pg::process::error::warn;
+use simhash_pg::spi::query::for_each_row;
+use simhash_pg::sql::expression::jsonb_text;
+use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::trigger::{Event, TriggerCall};
+use simhash_trigger::flag_options::{Recipe, parse};
 
-/// Pages at the start of each table among whose rows one is looked for.
+/// Number of pages at the start of each table that are searched for a row.
 const PAGES: u32 = 100;
 
 thread_local! {
@@ -30,8 +30,8 @@ thread_local! {
     static LOOKED: RefCell<HashSet<(u32, Option<Recipe>)>> = RefCell::default();
 }
 
-/// Warns when the trigger is to compare fingerprints that were made differently. Not at an UPDATE:
-/// it may be the one that makes them anew.
+/// Warns when the trigger is to compare fingerprints that were made differently. It does not warn
+/// at an UPDATE, which may be the one that makes them anew.
 pub fn look_once(call: &TriggerCall<'_>, flagged: &FlaggedTable) {
     let recipe = &flagged.options.recipe;
     if call.event() != Event::Insert {
@@ -54,7 +54,7 @@ fn look_at_row(call: &TriggerCall<'_>, flagged: &FlaggedTable, recipe: &Recipe) 
     let Some(relation) = table::qualified_name(searched) else {
         return;
     };
-    // The fingerprint is of the whole row. A user who must not read it is not warned.
+    // The fingerprint is computed from the whole row. A user who may not read it is not warned.
     if !may(searched, SELECT, &[]) {
         return;
     }
@@ -89,7 +89,7 @@ fn look_at_row(call: &TriggerCall<'_>, flagged: &FlaggedTable, recipe: &Recipe) 
 }
 
 /// Compares the expression of the generated column with those of the other tables that are
-/// searched. Within a table the server sees to it that all rows have one expression.
+/// searched. Within a table the server makes sure that all rows have one expression.
 fn look_at_expressions(call: &TriggerCall<'_>, flagged: &FlaggedTable) {
     let fingerprint = &flagged.options.fingerprint;
     let own = call.relation();
@@ -114,7 +114,7 @@ fn look_at_expressions(call: &TriggerCall<'_>, flagged: &FlaggedTable) {
     }
 }
 
-/// A string constant. It reads the same whatever standard_conforming_strings is.
+/// Returns a string constant that reads the same whatever standard_conforming_strings is.
 fn literal(text: &str) -> String {
     let escape = if text.contains('\\') { "E" } else { "" };
     format!(

@@ -1,27 +1,17 @@
 //! The trigger `simhash_flag_duplicate()`: it looks for a near-duplicate of a new row, and marks,
 //! refuses or discards the row that has one.
 //!
-//! [`options`] are its arguments, `columns` what they name, `flagged_table` is what the trigger
-//! knows of its table, `search_query` has the queries, `near_duplicate` finds by them the row to
-//! tell of, `locked_tables` says in which tables it locks, `made_by` warns of fingerprints that were
-//! made differently, `moves` knows rows that an UPDATE moves to another partition, `trigger` decides
-//! what happens to a row. What must not live here: pages and postings, which are `index`'s.
-
-pub mod options;
-
-#[cfg(feature = "server")]
+//! `simhash_trigger::flag_options` has its arguments, `columns` the columns that they name,
+//! `flagged_table` what the trigger knows of its table, `search_query` the queries.
+//! `near_duplicate` uses them to find the row to report, `locked_tables` determines in which tables
+//! the trigger locks, `made_by` warns of fingerprints that were made differently, `row_movement`
+//! recognizes rows that an UPDATE moves to another partition, `trigger` decides what happens to a
+//! row. What must not live here: pages and postings, which are `index`'s.
 mod columns;
-#[cfg(feature = "server")]
 mod flagged_table;
-#[cfg(feature = "server")]
 mod locked_tables;
-#[cfg(feature = "server")]
 mod made_by;
-#[cfg(feature = "server")]
-mod moves;
-#[cfg(feature = "server")]
 mod near_duplicate;
-#[cfg(feature = "server")]
+mod row_movement;
 mod search_query;
-#[cfg(feature = "server")]
 mod trigger;

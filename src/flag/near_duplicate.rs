@@ -1,20 +1,21 @@
-//! Which near-duplicate of a row is told: a nearest one, and of several that are equally near the one
-//! that the row found first is marked as a duplicate of. So all copies of a text point at the same
-//! row, and each search stops at the first row that fits, however many copies there are.
+//! Chooses which near-duplicate of a row is reported: a nearest one, and among several that are
+//! equally near the one that the row found first is marked as a duplicate of. So all copies of a
+//! text point at the same row, and each search stops at the first row that fits, however many
+//! copies there are.
 
 use super::flagged_table::FlaggedTable;
-use super::options::Mode;
 use super::search_query::{HeldQueries, Reader, Wanted};
-use crate::pg::spi::saved_query::Sees;
-use crate::pg::sql::trigger::{TriggerCall, VersionAddress};
-use crate::pg::sql::value::Value;
+use simhash_pg::spi::saved_query::Sees;
+use simhash_pg::sql::trigger::{TriggerCall, VersionAddress};
+use simhash_pg::sql::value::Value;
+use simhash_trigger::flag_options::Mode;
 
 /// A near-duplicate.
 pub struct NearDuplicate<'a> {
     pub key: Option<Value<'a>>,
     /// Bits.
     pub distance: i64,
-    /// What it is marked as a duplicate of, where marks are followed.
+    /// The key of the row that it is marked as a duplicate of, where marks are followed.
     mark: Option<Value<'a>>,
 }
 
@@ -23,14 +24,14 @@ pub struct Search<'s, 'a> {
     call: &'s TriggerCall<'a>,
     table: &'s FlaggedTable,
     held: &'s HeldQueries,
-    /// What all queries take.
+    /// The parameters that all queries take.
     parameters: Vec<Option<Value<'s>>>,
     reader: Reader,
 }
 
 impl<'s, 'a: 's> Search<'s, 'a> {
-    /// `scope` is what the row has in the columns of `within=`, `old` the place of the version that
-    /// an UPDATE replaces.
+    /// `scope` has the row's values in the columns of `within=`; `old` is the place of the version
+    /// that an UPDATE replaces.
     pub fn new(
         call: &'s TriggerCall<'a>,
         (table, held): (&'s FlaggedTable, &'s HeldQueries),
@@ -60,12 +61,12 @@ impl<'s, 'a: 's> Search<'s, 'a> {
         }
     }
 
-    /// Any near-duplicate.
+    /// Returns any near-duplicate.
     pub fn any(&self, sees: Sees) -> Option<NearDuplicate<'a>> {
         self.first(Wanted::Any, None, sees)
     }
 
-    /// The near-duplicate to tell of, when this one was found.
+    /// Returns the near-duplicate to report, when this one was found.
     pub fn told(&self, found: NearDuplicate<'a>) -> NearDuplicate<'a> {
         let options = &self.table.options;
         if options.duplicate_of.is_none() && options.mode != Mode::Reject {
@@ -75,7 +76,7 @@ impl<'s, 'a: 's> Search<'s, 'a> {
         self.marked_by(&nearest).unwrap_or(nearest)
     }
 
-    /// An equally near row that has a key, if this one has none.
+    /// Returns an equally near row that has a key, if this one has none.
     fn named(&self, found: NearDuplicate<'a>) -> NearDuplicate<'a> {
         if found.key.is_some() || self.table.columns.key.is_none() {
             return found;
@@ -85,8 +86,8 @@ impl<'s, 'a: 's> Search<'s, 'a> {
         named.unwrap_or(found)
     }
 
-    /// A nearest one, by halving the distances that may hold a nearer one: no query tells the
-    /// least distance without reading all near rows.
+    /// Returns a nearest one, found by halving the distances that may hold a nearer one: no query
+    /// returns the least distance without reading all near rows.
     fn nearest(&self, mut found: NearDuplicate<'a>) -> NearDuplicate<'a> {
         // No row is nearer than `least`.
         let mut least = 0;
@@ -101,8 +102,8 @@ impl<'s, 'a: 's> Search<'s, 'a> {
         found
     }
 
-    /// The row that this one is marked as a duplicate of, if it is as near and the trigger may find
-    /// it.
+    /// Returns the row that this one is marked as a duplicate of, if it is as near and the trigger
+    /// may find it.
     fn marked_by(&self, found: &NearDuplicate<'a>) -> Option<NearDuplicate<'a>> {
         found.key?;
         let original = self.first(Wanted::WithKey, Some(found.mark?), Sees::Usual)?;

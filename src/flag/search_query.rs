@@ -1,7 +1,7 @@
 //! The queries of a flagging trigger. Each finds one row within the radius, whichever the server
 //! comes to first, but not the new row itself. None has an ORDER BY, which would read all copies of
-//! a text to choose one of them, but where copies of the table on other nodes must choose the same.
-//! [`super::near_duplicate`] asks until it has the nearest row.
+//! a text to choose one of them, except where copies of the table on other nodes must choose the
+//! same row. [`super::near_duplicate`] runs them until it has the nearest row.
 
 use std::cell::{Cell, OnceCell};
 
@@ -9,14 +9,14 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use super::columns::Columns;
-use super::options::FlagOptions;
-use crate::pg::catalog::privilege::{SELECT, current_user, may};
-use crate::pg::catalog::table::{self, Opened, quoted};
-use crate::pg::spi::held_query::HeldQuery;
-use crate::pg::spi::saved_query::SavedQuery;
-use crate::pg::sql::key_type::Equality;
-use crate::pg::sql::trigger::TriggerCall;
 use crate::trigger::call::lacks;
+use simhash_pg::catalog::privilege::{SELECT, current_user, may};
+use simhash_pg::catalog::table::{self, Opened, quoted};
+use simhash_pg::spi::held_query::HeldQuery;
+use simhash_pg::spi::saved_query::SavedQuery;
+use simhash_pg::sql::key_type::Equality;
+use simhash_pg::sql::trigger::TriggerCall;
+use simhash_trigger::flag_options::FlagOptions;
 
 /// Characters of the n-grams by which texts are compared.
 const NGRAM: u32 = 5;
@@ -28,26 +28,26 @@ pub enum Wanted {
     Any,
     /// One within the distance that the last parameter, of type int4, gives.
     Within,
-    /// The same of a row whose key is not NULL.
+    /// Like `Within`, for a row whose key is not NULL.
     Named,
-    /// The row with the key that the last parameter gives, at whatever distance: the planner is to
-    /// look up the key, not to read the copies of a text.
+    /// The row with the key that the last parameter gives, at whatever distance: the planner should
+    /// look up the key, and not read the copies of a text.
     WithKey,
 }
 
-/// Whose query it is. Those for an updated row, which is no duplicate of its own old version, read
-/// system columns, which privileges on the named columns do not cover. Marks are read where the
-/// current user may: who inserts needs no right to.
+/// The kind of reader whose query it is. Queries for an updated row, which is no duplicate of its
+/// own old version, read system columns, which privileges on the named columns do not cover. Marks
+/// are read where the current user may: inserting requires no privilege to read them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Reader {
     pub of_updated: bool,
     pub of_marks: bool,
 }
 
-/// One of each query for each kind of reader.
+/// One item for each query and each kind of reader.
 type OfEach<T> = [[[T; 4]; 2]; 2];
 
-fn of<T>(all: &OfEach<T>, wanted: Wanted, reader: Reader) -> &T {
+fn pick<T>(all: &OfEach<T>, wanted: Wanted, reader: Reader) -> &T {
     &all[usize::from(reader.of_updated)][usize::from(reader.of_marks)][wanted as usize]
 }
 
@@ -58,21 +58,21 @@ pub struct SearchQueries {
     saved: OfEach<OnceCell<SavedQuery>>,
 }
 
-/// What one statement holds open of them, and what it has found out.
+/// The queries that one statement holds open, and what it has found out.
 #[derive(Default)]
 pub struct HeldQueries {
     queries: OfEach<HeldQuery>,
-    /// The user who was asked about last, and whether it may read marks.
+    /// The user who was checked last, and whether that user may read marks.
     reads_marks: Cell<Option<(Oid, bool)>>,
 }
 
 impl HeldQueries {
     pub fn get(&self, wanted: Wanted, reader: Reader) -> &HeldQuery {
-        of(&self.queries, wanted, reader)
+        pick(&self.queries, wanted, reader)
     }
 
-    /// Is a row that is marked as a duplicate of an equally near one passed over for that one? Not
-    /// where the current user may not read the marks.
+    /// Returns whether a row that is marked as a duplicate of an equally near one is passed over in
+    /// favor of that one. False where the current user may not read the marks.
     pub fn follow_marks(&self, queries: &SearchQueries) -> bool {
         let builder = &queries.builder;
         let Some(mark) = &builder.mark else {
@@ -99,10 +99,11 @@ impl SearchQueries {
         }
     }
 
-    /// Finds the key (or 0) and the distance of a row, and its mark. The parameters: those of
-    /// [`QueryBuilder::types`]; with `of_updated` the place of the old version; what `wanted` takes.
+    /// Returns the query for the key (or 0), the distance and the mark of a row. Its parameters are
+    /// those of [`QueryBuilder::types`]; with `of_updated` the place of the old version; and what
+    /// `wanted` takes.
     pub fn get(&self, wanted: Wanted, reader: Reader) -> &SavedQuery {
-        of(&self.saved, wanted, reader).get_or_init(|| {
+        pick(&self.saved, wanted, reader).get_or_init(|| {
             let (text, types) = self.builder.query(wanted, reader);
             SavedQuery::new(&text, &types, self.prefers_indexes)
         })
@@ -123,7 +124,7 @@ pub struct QueryBuilder {
     types: Vec<Oid>,
     /// The column of the marks, where they are followed.
     mark: Option<Mark>,
-    /// Of several rows, is it to be the one with the smallest key?
+    /// Whether the row with the smallest key is chosen among several.
     in_order: bool,
 }
 
@@ -134,7 +135,7 @@ struct Key {
 }
 
 impl Key {
-    /// The condition that a row has the key that the parameter gives.
+    /// Returns the condition that a row has the key that the parameter gives.
     fn is(&self, parameter: usize) -> String {
         (self.equality).clause(&self.column, &format!("${parameter}"))
     }
@@ -146,11 +147,12 @@ struct Mark {
 }
 
 impl QueryBuilder {
-    /// Every name is qualified, so that no search_path changes the meaning. Operands are cast to
-    /// the types that our functions take, so that no overloaded function fits better. The functions
-    /// are those of `simhash_catalog`, which every role may use: a user who inserts needs no rights
-    /// on the schema of the extension. None when the table is gone. With `has_copies` other nodes ask
-    /// the same of theirs.
+    /// Builds the parts of the queries. Every name is qualified, so that no search_path changes the
+    /// meaning. Operands are cast to the types that the extension's functions take, so that no
+    /// overloaded function fits better. The functions are those of `simhash_catalog`, which every
+    /// role may use: a user who inserts needs no rights on the schema of the extension. Returns
+    /// None when the table is gone. With `has_copies`, other nodes run the same query on their
+    /// copies.
     pub fn new(
         call: &TriggerCall<'_>,
         searched: Oid,
@@ -164,7 +166,7 @@ impl QueryBuilder {
         );
         let key = columns.key.as_ref().map(|(name, column)| {
             let of_type = column.base_type();
-            let Some(equality) = Equality::of(of_type) else {
+            let Some(equality) = Equality::for_type(of_type) else {
                 lacks(call, "an equality operator", of_type);
             };
             Key {
@@ -202,7 +204,8 @@ impl QueryBuilder {
         Some(search)
     }
 
-    /// A row with the key of the new one is the row itself, as INSERT ... ON CONFLICT proposes it.
+    /// Excludes a row with the key of the new one: it is the row itself, as INSERT ... ON CONFLICT
+    /// proposes it.
     fn exclude_key(&mut self) {
         let Some(key) = &self.key else {
             return;
@@ -212,7 +215,7 @@ impl QueryBuilder {
         self.conditions += &format!(" AND ({}) IS NOT TRUE", key.is(self.types.len()));
     }
 
-    /// The text of a query, and the types of its parameters.
+    /// Returns the text of a query, and the types of its parameters.
     fn query(&self, wanted: Wanted, reader: Reader) -> (String, Vec<Oid>) {
         let mut types = self.types.clone();
         let mut not_itself = String::new();
@@ -260,9 +263,10 @@ impl QueryBuilder {
     }
 }
 
-/// The column of `duplicate_of=`, where the mark of an equally near row is followed. Where only
-/// originals are compared, no row that is found has one; a key that is not unique does not say which
-/// row it is; and where no index serves, or only that of a parent, to look it up would read tables.
+/// Returns the column of `duplicate_of=` if the mark of an equally near row is followed. It is not
+/// followed where only originals are compared, since no row that is found has a mark; where the key
+/// is not unique, since it does not identify the row; and where no index serves, or only that of a
+/// parent, since looking the row up would read whole tables.
 fn followed(searched: Oid, options: &FlagOptions, columns: &Columns) -> Option<Mark> {
     let mark = (options.duplicate_of.as_ref()).filter(|_| !options.originals_only)?;
     let (key, _) = columns.key.as_ref()?;

@@ -3,8 +3,8 @@
 //! docs/flagging.md.
 //!
 //! Of two transactions that store near-duplicates of each other, the second waits for the first and
-//! sees its row: before a transaction searches, it locks what near-duplicates have in common
-//! ([`super::locked_tables`]), until it ends.
+//! sees its row: before a transaction searches, it takes the locks that near-duplicates have in
+//! common ([`super::locked_tables`]), and holds them until it ends.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -14,24 +14,24 @@ use pgrx::pg_sys;
 
 use super::flagged_table::{self, FlaggedTable};
 use super::made_by::look_once;
-use super::moves;
 use super::near_duplicate::{NearDuplicate, Search};
-use super::options::{Mode, Recipe};
+use super::row_movement;
 use super::search_query::HeldQueries;
-use crate::pg::catalog::lookup::{function_beside, function_result_type, is_symbol};
-use crate::pg::catalog::table::Column;
-use crate::pg::process::advisory_lock::keeps_its_snapshot;
-use crate::pg::process::encoding::to_utf8;
-use crate::pg::process::error::{raise_with_hint, report};
-use crate::pg::spi::saved_query::Sees;
-use crate::pg::sql::call_site::{self, Memory};
-use crate::pg::sql::expression::RowExpression;
-use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::trigger::{Event, TriggerCall};
-use crate::pg::sql::type_output::Output;
-use crate::pg::sql::value::Value;
 use crate::row::functions::simhash_row64;
 use crate::trigger::call::{missed_near_duplicate, wrong_timing};
+use simhash_pg::catalog::lookup::{function_beside, function_result_type, is_symbol};
+use simhash_pg::catalog::table::Column;
+use simhash_pg::process::advisory_lock::keeps_its_snapshot;
+use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::process::error::{raise_with_hint, report};
+use simhash_pg::spi::saved_query::Sees;
+use simhash_pg::sql::call_site::{self, Memory};
+use simhash_pg::sql::expression::RowExpression;
+use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::trigger::{Event, TriggerCall};
+use simhash_pg::sql::type_output::Output;
+use simhash_pg::sql::value::Value;
+use simhash_trigger::flag_options::{Mode, Recipe};
 
 pg_function! {
     /// `simhash_flag_duplicate() -> trigger`
@@ -45,9 +45,9 @@ pg_function! {
     }
 }
 
-/// The call; an ERROR unless a BEFORE INSERT OR UPDATE row trigger makes it.
+/// Returns the call; raises an ERROR unless a BEFORE INSERT OR UPDATE row trigger makes it.
 fn fired(args: &Args) -> TriggerCall<'_> {
-    match TriggerCall::of(args) {
+    match TriggerCall::from_arguments(args) {
         Some(call)
             if call.is_before_row() && matches!(call.event(), Event::Insert | Event::Update) =>
         {
@@ -61,14 +61,14 @@ fn fired(args: &Args) -> TriggerCall<'_> {
     }
 }
 
-/// What one statement remembers of a trigger.
+/// State that one statement keeps for a trigger.
 struct Site {
     /// Ended before the table's queries are dropped.
     held: HeldQueries,
     table: Rc<FlaggedTable>,
     /// Computes the fingerprint; None when the new row has it already.
     expression: Option<RowExpression>,
-    /// Has this statement come to the look at what made the stored fingerprints?
+    /// Whether this statement has come to the check of what made the stored fingerprints.
     looked: Cell<bool>,
     memory: Memory,
 }
@@ -78,7 +78,7 @@ type Change<'a> = (&'a Column, Option<Value<'a>>);
 
 impl Site {
     fn new(call: &TriggerCall<'_>, memory: Memory) -> Self {
-        let table = flagged_table::of(call);
+        let table = flagged_table::flagged_table(call);
         let column = &table.columns.fingerprint;
         let expression = match &table.options.recipe {
             Some(recipe) => Some(of_recipe(call, recipe, memory)),
@@ -101,7 +101,7 @@ impl Site {
     /// Starts anew when the table was altered, which the statement itself can do in a function that
     /// it calls. What the old state has in `memory` stays there.
     fn refresh(&mut self, call: &TriggerCall<'_>) {
-        if !Rc::ptr_eq(&self.table, &flagged_table::of(call)) {
+        if !Rc::ptr_eq(&self.table, &flagged_table::flagged_table(call)) {
             *self = Self::new(call, self.memory);
         }
     }
@@ -121,7 +121,8 @@ impl Site {
         }
         let found = fingerprint.and_then(|fingerprint| {
             let scope = table.columns.scope.values(call)?;
-            // Reads what the search reads, so it waits for nothing and fails by nothing else.
+            // This reads what the search reads, so it waits for nothing else and fails for no other
+            // reason.
             if !self.looked.replace(true) {
                 look_once(call, table);
             }
@@ -135,8 +136,8 @@ impl Site {
         call.with(&changes)
     }
 
-    /// Was the same content judged before, because an UPDATE does not change it, or because the row
-    /// arrives from another partition? Then marks that a user has corrected stay.
+    /// Returns whether the same content was judged before, because an UPDATE does not change it, or
+    /// because the row arrives from another partition. Then marks that a user has corrected stay.
     fn is_settled(&self, call: &TriggerCall<'_>, fingerprint: Option<i64>) -> bool {
         let (table, memory) = (&self.table, self.memory);
         let updates = call.event() == Event::Update;
@@ -145,11 +146,11 @@ impl Site {
                 let text = table.columns.text.as_ref();
                 let text = text.and_then(|text| call.new_value(text));
                 let text = text.as_ref().map(Value::bytes);
-                moves::content(fingerprint, text, &table.columns.scope.images(call))
+                row_movement::content(fingerprint, text, &table.columns.scope.images(call))
             };
             if updates {
-                moves::remember(call, memory, table.origin, content());
-            } else if let Some(judged) = moves::arrival(memory, table.origin)
+                row_movement::remember(call, memory, table.origin, content());
+            } else if let Some(judged) = row_movement::arrival(memory, table.origin)
                 // Another trigger may have changed the content on arrival. Then the row is judged
                 // again, except where it could be left out: it would be lost.
                 && (table.options.mode == Mode::Skip || judged == content())
@@ -160,7 +161,8 @@ impl Site {
         updates && self.is_as_before(call, fingerprint)
     }
 
-    /// Does an UPDATE leave the fingerprint, the checked text and the scope as they were?
+    /// Returns whether an UPDATE leaves the fingerprint, the checked text and the scope as they
+    /// were.
     fn is_as_before<'a>(&self, call: &TriggerCall<'a>, fingerprint: Option<i64>) -> bool {
         let columns = &self.table.columns;
         let before = call.old_value(&columns.fingerprint);
@@ -209,7 +211,7 @@ impl Site {
         let table = &self.table;
         let which = match (&table.columns.key, found.key) {
             (Some((name, _)), Some(value)) => {
-                let output = Output::of(value.type_id(), self.memory);
+                let output = Output::for_type(value.type_id(), self.memory);
                 let value = output.text(value, |text| to_utf8(text).into_owned());
                 format!("the row with \"{name}\" = {value}")
             }
@@ -227,7 +229,8 @@ impl Site {
     }
 }
 
-/// simhash64 of the new row, with the weights and the preset of the trigger's arguments.
+/// Returns the expression for simhash64 of the new row, with the weights and the preset of the
+/// trigger's arguments.
 fn of_recipe(call: &TriggerCall<'_>, recipe: &Recipe, memory: Memory) -> RowExpression {
     let types = [pg_sys::RECORDOID, pg_sys::JSONBOID, pg_sys::TEXTOID];
     // Somebody else's function of that name may return another type.

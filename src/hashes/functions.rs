@@ -1,18 +1,18 @@
-//! The SQL functions; sql/ declares them. Those not here are expressions in SQL.
+//! The SQL functions; sql/ declares them. Functions that are not here are expressions in SQL.
 
 use pgrx::PgSqlErrorCode::{self, *};
 use pgrx::pg_sys;
 
-use super::fault::{Class, Fault};
-use super::read;
-use crate::pg::process::encoding::to_utf8;
-use crate::pg::process::error::{raise, report};
-use crate::pg::sql::call_site;
-use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::type_output::Output;
-use crate::pg::sql::value::Value;
+use simhash_fingerprint::hashes::fault::{Class, Fault};
+use simhash_fingerprint::hashes::read;
+use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::process::error::{raise, report};
+use simhash_pg::sql::call_site;
+use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::type_output::Output;
+use simhash_pg::sql::value::Value;
 
-/// The value, or the ERROR.
+/// Returns the value, or raises the ERROR.
 #[track_caller]
 fn or_raise<T>(result: Result<T, Fault>) -> T {
     let fault = match result {
@@ -29,12 +29,12 @@ fn or_raise<T>(result: Result<T, Fault>) -> T {
     report(code, fault.to_string(), fault.detail(), fault.hint())
 }
 
-/// The number of bits that argument 1 asks for.
+/// Returns the number of bits that argument 1 asks for.
 fn width(args: &Args) -> Option<usize> {
     Some(or_raise(read::width(args.get::<i32>(1)?)))
 }
 
-/// The elements of a bigint[]; None when one is NULL.
+/// Returns the elements of a bigint[]; None when one is NULL.
 fn parts(args: &Args, i: usize) -> Option<Vec<i64>> {
     let value = args.varlena(i, pg_sys::INT8ARRAYOID)?;
     let array = value.array();
@@ -60,7 +60,7 @@ pg_function! {
         let Some(number) = args.varlena(0, pg_sys::NUMERICOID) else {
             return args.null();
         };
-        let new = |memory| Output::of(pg_sys::NUMERICOID, memory);
+        let new = |memory| Output::for_type(pg_sys::NUMERICOID, memory);
         let read = |output: &mut Output| output.text(number, |text| read::unsigned(&to_utf8(text)));
         args.result(Some(or_raise(call_site::with(args, new, read))))
     }

@@ -1,17 +1,6 @@
-//! Hashes that people have already, in the forms in which other programs give them: as fingerprints,
-//! and back.
+//! Converts hashes that people have already, in the forms in which other programs give them, to
+//! fingerprints and back.
 //!
-//! [`read`] makes fingerprints of hexadecimal text, unsigned numbers, bits and bytes, and refuses
-//! what would have to be cut or padded; [`fault`] says why. `functions` is what SQL sees. What must
-//! not live here: anything that makes a hash of data; that is `fingerprint`.
-//!
-//! A hash of more than 64 bits is several fingerprints, its parts, the highest bits first.
-
-pub mod fault;
-pub mod read;
-
-#[cfg(feature = "server")]
+//! `functions` is what SQL sees of `simhash_fingerprint::hashes`, which reads and refuses them.
+//! Nothing here makes a hash of data.
 mod functions;
-
-#[cfg(test)]
-mod tests;

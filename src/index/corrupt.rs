@@ -1,10 +1,10 @@
 //! Reports of a damaged index.
 
-use super::page::Fault;
-use super::page::meta::{FORMAT_VERSION, META_BLOCK, MetaFault};
-use crate::pg::catalog::relation::Rel;
-use crate::pg::process::error::{raise_index_corrupted, raise_with_hint};
 use pgrx::PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;
+use simhash_hamming::page::Fault;
+use simhash_hamming::page::meta::{FORMAT_VERSION, META_BLOCK, MetaFault};
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::process::error::{raise_index_corrupted, raise_with_hint};
 
 /// Raises index_corrupted for a block of the index.
 pub fn corrupted(rel: Rel, block: u32, fault: &Fault) -> ! {

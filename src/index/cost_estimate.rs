@@ -1,41 +1,43 @@
-//! From an index path to its price.
+//! Estimates the cost of an index path.
 
 #![forbid(unsafe_code)]
 
-use super::ball::{Ball, NEAR};
-use super::cost::{Prices, Searched, Work};
-use super::cost_nearest::{Nearest, startup};
 use super::scan_request::operator;
-use super::search::scope_lists::most_combinations;
-use crate::pg::planner::nodes::NodeRef;
-use crate::pg::planner::path::{Condition, Estimate, IndexPath, OrderBy, Taken, Test, cpu_costs};
-use crate::pg::process::memory::work_mem_bytes;
-use crate::tid::Tid;
+use simhash_base::tid::Tid;
+use simhash_hamming::ball::{Ball, NEAR};
+use simhash_hamming::cost::{Prices, Searched, Work};
+use simhash_hamming::cost_nearest::{Nearest, startup};
+use simhash_hamming::search::scope_lists::most_combinations;
+use simhash_pg::planner::nodes::NodeRef;
+use simhash_pg::planner::path::{Condition, Estimate, IndexPath, OrderBy, Taken, Test, cpu_costs};
+use simhash_pg::process::memory::work_mem_bytes;
 
 /// The radius that planning assumes where it is not a constant.
 const ASSUMED_RADIUS: i32 = NEAR;
 
-/// Pages that `fp = x` is charged for beside the search: a b-tree reads as little, and answers it
-/// without comparing rows.
+/// Pages that `fp = x` is charged for in addition to the search: a b-tree reads as little, and
+/// answers it without comparing rows.
 const EQUAL_SURCHARGE: f64 = 2.0;
 
-/// Hashing and sorting an element of a list, against the price of an operator call. (Measured: 30 ns.)
+/// Cost of hashing and sorting an element of a list, relative to an operator call. (Measured: 30
+/// ns.)
 const ELEMENT: f64 = 1.5;
 
 /// A price above that of any path that a setting like enable_seqscan = off disables (1e10, up to
 /// PostgreSQL 17).
 const NEVER: f64 = 1e12;
 
-/// What the conditions of a path ask of the index.
+/// What the conditions of a path require of the index.
 struct Request {
-    /// Searches for all combinations of the scopes that the conditions pin; None when a scope
-    /// column is not pinned, or the combinations do not fit the memory, so that a whole key space has
-    /// to be read.
+    /// Number of searches for all combinations of the scopes that the conditions pin; None when a
+    /// scope column is not pinned, or the combinations do not fit the memory, so that a whole key
+    /// space has to be read.
     scopes: Option<f64>,
-    /// Values in lists of the scope columns: each search hashes them first.
+    /// Number of values in lists of the scope columns: each search hashes them first.
     elements: f64,
     fingerprint: Wanted,
-    /// A condition that the index cannot search with: all rows are read and compared again.
+    /// Whether there is a condition that the index cannot search with. Then all rows are read and
+    /// compared again.
     foreign: bool,
 }
 
@@ -53,10 +55,10 @@ enum Wanted {
 
 /// Prices an index path.
 pub fn estimate(path: &IndexPath) -> Estimate {
-    let request = Request::of(path);
+    let request = Request::from_path(path);
     // An index-only scan would have to be safe against VACUUM without visiting the table. The pins
     // for that are not kept, and on a standby they would not help. The planner always has another
-    // path: a scan of the table. So it has for what the index does not know how to search.
+    // path, a scan of the table, also for conditions that the index cannot search with.
     if path.is_index_only() || request.foreign {
         return Estimate {
             startup: NEVER,
@@ -127,7 +129,7 @@ fn in_order(path: &IndexPath, request: &Request, by: &OrderBy, prices: &Prices) 
         waiting: (work_mem_bytes() / size_of::<Tid>()) as f64,
     };
     let scopes = request.scopes.unwrap_or(1.0);
-    // A ball around the same centre ends the search; others keep rows out that have been met.
+    // A ball around the same centre ends the search; others exclude rows that have been met.
     let met = match nearest.farthest {
         u64::BITS => searched.rows / matches,
         _ => 1.0 / scopes,
@@ -149,7 +151,7 @@ fn in_order(path: &IndexPath, request: &Request, by: &OrderBy, prices: &Prices) 
     let total = all.price_in_order(&prices, matches);
     let (taken, share) = match path.taken() {
         Taken::First(share) if path.loops() <= 1.0 => (share * matches, share),
-        // The planner takes the groups to be nearly as many as the rows.
+        // The planner assumes nearly as many groups as rows.
         Taken::Groups(groups) => (nearest.share_of_rings(groups) * matches, groups / matches),
         _ => (matches, 1.0),
     };
@@ -165,19 +167,20 @@ fn in_order(path: &IndexPath, request: &Request, by: &OrderBy, prices: &Prices) 
     }
 }
 
-/// All that a search without scopes has before it.
+/// Returns what a search without scopes has to search: the whole index.
 fn index(path: &IndexPath) -> Searched {
     Searched::index(path.index_rows(), path.index_pages())
 }
 
-/// Rows that the scan returns.
+/// Returns the number of rows that the scan returns.
 fn matches(path: &IndexPath, selectivity: f64) -> f64 {
     let rows = path.index_rows().max(1.0);
     (path.table_rows() * selectivity).clamp(1.0, rows)
 }
 
-/// The prices where the scan is repeated, and finds pages in the cache that it looks up. Reading a
-/// whole key space again costs what it did, as the planner counts reading a table again.
+/// Returns the prices, lower where the scan is repeated and finds looked-up pages in the cache.
+/// Reading a whole key space again costs the same, as the planner assumes for reading a table
+/// again.
 fn cached(path: &IndexPath, prices: &Prices, work: &Work) -> Prices {
     let pages = work.random_pages;
     let share = path.pages_of_all_loops(pages) / (pages * path.loops()).max(1.0);
@@ -188,11 +191,11 @@ fn cached(path: &IndexPath, prices: &Prices, work: &Work) -> Prices {
 }
 
 impl Request {
-    fn of(path: &IndexPath) -> Request {
+    fn from_path(path: &IndexPath) -> Request {
         let conditions = path.conditions();
         let last = path.last_column();
         let order_bys = path.order_bys();
-        // The executor takes a NULL in the first of several orders for the whole order, and the
+        // The executor treats a NULL in the first of several orders as the whole order, and the
         // distance of a scope column is not in the index.
         let other_order = order_bys.len() > 1 || order_bys.iter().any(|by| by.column != last);
         let values: Option<Vec<f64>> = (0..last)
@@ -207,9 +210,7 @@ impl Request {
         Request {
             // The rows of unpinned scopes do not come in the order of distance.
             foreign: other_order
-                || conditions
-                    .iter()
-                    .any(|c| c.column != last && c.is_foreign())
+                || conditions.iter().any(|c| c.column != last && is_foreign(c))
                 || (scopes.is_none() && !order_bys.is_empty()),
             scopes,
             elements: lists.sum(),
@@ -217,7 +218,7 @@ impl Request {
         }
     }
 
-    /// The rows that one search has before it.
+    /// Returns what one search has to search.
     fn searched(&self, path: &IndexPath) -> Searched {
         let (index, last) = (index(path), path.last_column());
         match self.scopes {
@@ -228,15 +229,15 @@ impl Request {
         }
     }
 
-    /// Share of the table's rows that the scan returns. Where a whole key space is read, the
-    /// conditions on scopes are left to the executor.
+    /// Returns the share of the table's rows that the scan returns. Where a whole key space is
+    /// read, the conditions on scopes are left to the executor.
     fn selectivity(&self, path: &IndexPath) -> f64 {
         let last = path.last_column();
         path.selectivity(|column| self.scopes.is_some() || column == last)
     }
 
-    /// The last ring of a scan in the order of distance: the radius of a ball around the same
-    /// centre.
+    /// Returns the last ring of a scan in the order of distance: the radius of a ball around the
+    /// same centre.
     fn farthest(&self, path: &IndexPath, by: &OrderBy) -> u32 {
         let radius = |condition: Condition| match condition.test {
             Test::Operator { number, argument } if condition.column == by.column => {
@@ -250,17 +251,16 @@ impl Request {
     }
 }
 
-impl Condition<'_> {
-    /// Is this something that a scope cannot be searched by?
-    fn is_foreign(&self) -> bool {
-        match self.test {
-            Test::Operator { number, .. } | Test::Any { number, .. } => number != operator::EQUAL,
-            Test::IsNull | Test::IsNotNull => false,
-        }
+/// Returns whether a scope cannot be searched by this.
+fn is_foreign(condition: &Condition) -> bool {
+    match condition.test {
+        Test::Operator { number, .. } | Test::Any { number, .. } => number != operator::EQUAL,
+        Test::IsNull | Test::IsNotNull => false,
     }
 }
 
-/// How many values the conditions leave to a scope column; None when it is not pinned.
+/// Returns the number of values that the conditions leave to a scope column; None when it is not
+/// pinned.
 fn scopes_pinned(conditions: &[Condition], column: usize) -> Option<f64> {
     let values = |condition: &Condition| match condition.test {
         Test::Operator {
@@ -278,7 +278,7 @@ fn scopes_pinned(conditions: &[Condition], column: usize) -> Option<f64> {
     of_column.filter_map(values).reduce(f64::min)
 }
 
-/// The condition on the fingerprint with the smallest radius.
+/// Returns the condition on the fingerprint with the smallest radius.
 fn wanted<'c, 'p: 'c>(conditions: impl Iterator<Item = &'c Condition<'p>>) -> Wanted {
     let wanted = |condition: &Condition| match condition.test {
         Test::IsNotNull => Wanted::Everything,
@@ -309,7 +309,7 @@ fn wanted<'c, 'p: 'c>(conditions: impl Iterator<Item = &'c Condition<'p>>) -> Wa
         .unwrap_or(Wanted::Everything)
 }
 
-/// A ball as far as it is known.
+/// A ball, as far as it is known.
 struct PlannedBall<'p> {
     centre: Centre<'p>,
     radius: i32,
@@ -329,7 +329,7 @@ impl Centre<'_> {
     }
 }
 
-/// The ball that an operator and its argument stand for; None when nothing is known of it.
+/// Returns the ball that an operator and its argument stand for; None when nothing is known of it.
 fn ball(number: u16, argument: NodeRef<'_>) -> Option<PlannedBall<'_>> {
     let around = |centre, radius| PlannedBall {
         centre: Centre::Computed(centre),

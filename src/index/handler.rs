@@ -3,20 +3,20 @@
 
 #![allow(unsafe_code)]
 
-use super::build::load::BuildOptions;
 use super::build::{create, output};
 use super::scan_request::operator;
 use super::{cost_estimate, insert, scan, vacuum};
-use crate::pg::am::build::Build;
-use crate::pg::am::scan::{Bitmap, Scan, tid_from};
-use crate::pg::am::scope;
-use crate::pg::am::storage_parameters;
-use crate::pg::am::vacuum::{DeadRows, Vacuum, stats_or_new};
-use crate::pg::catalog::relation::Rel;
-use crate::pg::planner::path::IndexPath;
-use crate::pg::process::compat;
-use crate::pg::sql::fmgr::pg_function;
 use pgrx::{PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, pg_guard, pg_sys};
+use simhash_hamming::build::load::BuildOptions;
+use simhash_pg::am::build::Build;
+use simhash_pg::am::scan::{Bitmap, Scan, tid_from};
+use simhash_pg::am::scope;
+use simhash_pg::am::storage_parameters;
+use simhash_pg::am::vacuum::{DeadRows, Vacuum, stats_or_new};
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::planner::path::IndexPath;
+use simhash_pg::process::compat;
+use simhash_pg::sql::fmgr::pg_function;
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 
@@ -43,7 +43,7 @@ const fn routine() -> pg_sys::IndexAmRoutine {
     am.amoptionalkey = true;
     am.amsearchnulls = true;
     am.amusemaintenanceworkmem = false;
-    // Not the cleanup: it takes no longer than to start a worker.
+    // The cleanup is not parallel: it takes no longer than starting a worker.
     am.amparallelvacuumoptions = pg_sys::VACUUM_OPTION_PARALLEL_BULKDEL as u8;
     compat::allow_parallel_builds(&mut am);
     am.ambuild = Some(ambuild);
@@ -79,7 +79,7 @@ unsafe extern "C-unwind" fn ambuild(
     unsafe {
         let build = Build::from_raw(table, index, info);
         if build.index.block_count() != 0 {
-            crate::pg::process::error::raise(
+            simhash_pg::process::error::raise(
                 ERRCODE_INTERNAL_ERROR,
                 format!("index \"{}\" already contains data", build.index.name()),
             );

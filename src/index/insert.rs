@@ -4,17 +4,17 @@
 //! lock at a time. If one has no room, all are unlocked, that leaf is split alone, and the insert
 //! starts again: no backend splits a page while it holds a leaf of another space.
 
-use super::key::{BLOCKS, Key, Space};
-use super::page::leaf;
 use super::search::view::{IndexState, View};
-use crate::filed::Filed;
-use crate::pg::catalog::relation::Rel;
-use crate::pg::page::buffer::Exclusive;
-use crate::pg::page::wal;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::error::raise;
-use crate::tid::Tid;
 use pgrx::PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED;
+use simhash_base::indexed_row::IndexedRow;
+use simhash_base::tid::Tid;
+use simhash_hamming::key::{BLOCKS, Key, Space};
+use simhash_hamming::page::leaf;
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::page::buffer::Exclusive;
+use simhash_pg::page::wal;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::error::raise;
 
 /// Refuses a row address that no posting can hold. The heap has none: at most 291 rows fit a page.
 pub fn check_tid(tid: Tid) {
@@ -31,7 +31,7 @@ pub fn check_tid(tid: Tid) {
 }
 
 /// Files a row: under its fingerprint, or in the NULL space.
-pub fn insert(rel: Rel, row: Filed, tid: Tid) {
+pub fn insert(rel: Rel, row: IndexedRow, tid: Tid) {
     check_tid(tid);
     let place = |space: Space| (space, space.key(row, tid));
     match row.fingerprint {

@@ -1,17 +1,17 @@
 //! The SQL functions behind the operator class: distance, radius, ball.
 
-use super::ball::{BadBall, Ball, NEAR};
-use crate::pg::process::error::raise_with_hint;
-use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::message::{Message, MessageReader};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_TEXT_REPRESENTATION;
+use simhash_hamming::ball::{BadBall, Ball, NEAR};
+use simhash_pg::process::error::raise_with_hint;
+use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::message::{Message, MessageReader};
 use std::ffi::CString;
 
 fn distance(args: &Args) -> i32 {
     (args.by_value(0) ^ args.by_value(1)).count_ones() as i32
 }
 
-/// Argument `i` of a STRICT function.
+/// Returns argument `i` of a STRICT function.
 fn ball(args: &Args, i: usize) -> Ball {
     Ball::from_bytes(args.fixed(i).unwrap_or_default())
 }
@@ -73,7 +73,7 @@ pg_function! {
 pg_function! {
     /// Binary input of hamming_ball: centre (8 bytes) and radius (4 bytes), big-endian.
     fn simhash_ball_recv, pg_finfo_simhash_ball_recv(args) {
-        let mut message = MessageReader::of(args);
+        let mut message = MessageReader::from_arguments(args);
         let centre = message.i64();
         args.fixed_result(Ball::new(centre, message.i32()))
     }

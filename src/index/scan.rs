@@ -2,20 +2,20 @@
 
 #![allow(unsafe_code)]
 
-use super::row_bitmap::RowBitmap;
 use super::scan_request::{ScanRequest, Stage};
 use super::search::view::{IndexState, View};
 use super::table_ahead::TableAhead;
-use crate::pg::am::row_address::RowAddresses;
-use crate::pg::am::scan::{Bitmap, Scan};
-use crate::pg::page::buffer::{Pinned, Shared};
-use crate::pg::process::memory::{reserve, work_mem_bytes};
-use crate::tid::Tid;
 use pgrx::pg_sys;
+use simhash_base::tid::Tid;
+use simhash_hamming::row_bitmap::RowBitmap;
+use simhash_pg::am::row_address::RowAddresses;
+use simhash_pg::am::scan::{Bitmap, Scan};
+use simhash_pg::page::buffer::{Pinned, Shared};
+use simhash_pg::process::memory::{reserve, work_mem_bytes};
 
-/// How many times larger each batch of rows is than the one before it. So a wide search visits each
-/// page of the table only a few times, and a search that is ended early has read too much of the
-/// index, but not of the table.
+/// Factor by which each batch of rows is larger than the one before it. So a wide search visits
+/// each page of the table only a few times, and a search that is ended early has read too much of
+/// the index, but not of the table.
 const BATCH_GROWTH: usize = 8;
 
 /// The private state of a scan.
@@ -31,16 +31,16 @@ pub struct ScanState {
     next: usize,
     /// The distance of all of them to the centre of ORDER BY; None without one.
     distance: Option<i32>,
-    /// How many rows a plain scan without an order finds before it returns the first of them.
+    /// Number of rows that a plain scan without an order finds before it returns the first of them.
     batch: usize,
     /// The rows of the last batch, from the next page of the table on.
     rest: Option<RowBitmap>,
-    /// Which pages of the table are read ahead.
+    /// The pages of the table that are read ahead.
     table: TableAhead,
     /// Where rows can be. Kept when the scan is started again.
     addresses: RowAddresses,
-    /// The leaf from which `rows` came, while VACUUM must be kept off it. A bare number: a
-    /// destructor would release the pin a second time when the transaction aborts.
+    /// The leaf from which `rows` came, while VACUUM must be kept off it. Stored as a bare number:
+    /// a destructor would release the pin a second time when the transaction aborts.
     pin: Option<pg_sys::Buffer>,
 }
 
@@ -68,12 +68,12 @@ impl ScanState {
     fn start(&mut self, scan: &Scan) {
         scan.count_search();
         self.index = Some(IndexState::read(scan.index()));
-        self.request = ScanRequest::of(scan);
+        self.request = ScanRequest::from_scan(scan);
         self.stage = self.request.first_stage();
     }
 
-    /// Finds some more rows, those of one leaf or, where no pins are held, at least `batch`; false
-    /// at the end.
+    /// Finds some more rows: those of one leaf or, where no pins are held, at least `batch`.
+    /// Returns false at the end.
     fn fill(&mut self, scan: &Scan, hold_pins: bool) -> bool {
         self.release_pin();
         let Some(index) = &self.index else {
@@ -125,7 +125,7 @@ impl ScanState {
         if self.rest.is_some() {
             return self.next_page();
         }
-        // What the session knows of the table's length may be old.
+        // What the session knows of the table's length may be outdated.
         let most = self.batch;
         if most > self.addresses.pages() as usize {
             let pages = self.addresses.measure(scan.index());
@@ -162,7 +162,7 @@ impl ScanState {
         !self.rows.is_empty() || self.next_page()
     }
 
-    /// The rows of the next page of the table.
+    /// Takes the rows of the next page of the table; returns false at the end.
     fn next_page(&mut self) -> bool {
         self.rows.clear();
         self.next = 0;
@@ -178,7 +178,7 @@ fn keep_pin(leaf: Shared) -> pg_sys::Buffer {
     leaf.unlock().into_raw()
 }
 
-/// The next row of a plain index scan; false at the end.
+/// Finds the next row of a plain index scan; returns false at the end.
 pub fn next_row(scan: &mut Scan, state: &mut ScanState) -> bool {
     if state.index.is_none() {
         state.start(scan);
@@ -197,7 +197,7 @@ pub fn next_row(scan: &mut Scan, state: &mut ScanState) -> bool {
     let tid = state.rows[state.next];
     let distance = match state.request.is_ordered() {
         true => state.distance,
-        // Unless the order has to be found out by the executor, nobody asks for it.
+        // Nobody asks for the distance, unless the executor has to find out the order.
         false => Some(0),
     };
     let recheck = state.request.recheck();

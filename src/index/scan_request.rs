@@ -6,21 +6,21 @@
 
 #![allow(unsafe_code)]
 
-use super::ball::{Ball, NEAR};
-use super::key::BLOCKS;
 use super::search::nearest_in_scopes::NearestInScopes;
-use super::search::scope_lists::{Bounds, sort};
-use super::search::scopes::Scopes;
 use super::search::within::{FARTHEST, Match, Nulls, Within};
 use super::search::within_scopes::WithinScopes;
-use crate::filed::hash_or_null;
-use crate::pg::am::scan::{Condition, Recheck, Scan, Test, Value};
-use crate::pg::am::scope::ConditionHash;
-use crate::pg::catalog::relation::Rel;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::memory::{reserve, work_mem_bytes};
-use crate::tid::Tid;
 use pgrx::pg_sys;
+use simhash_base::indexed_row::hash_or_null;
+use simhash_base::tid::Tid;
+use simhash_hamming::ball::{Ball, NEAR};
+use simhash_hamming::key::BLOCKS;
+use simhash_hamming::search::scope_lists::{Bounds, sort};
+use simhash_hamming::search::scopes::Scopes;
+use simhash_pg::am::scan::{Condition, Recheck, Scan, Test, Value};
+use simhash_pg::am::scope::ConditionHash;
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::memory::{reserve, work_mem_bytes};
 
 /// Operator numbers of the operator classes, as in sql/.
 pub mod operator {
@@ -35,7 +35,7 @@ pub mod operator {
 }
 
 pub enum Stage {
-    /// What is near the centre of the ball of this number, in one scope or in all.
+    /// A search near the centre of the ball with this number, in one scope or in all.
     Within(Within, usize),
     /// As `Within`, in the scopes of a list.
     WithinScopes(Box<WithinScopes>, usize),
@@ -47,8 +47,8 @@ pub enum Stage {
 #[derive(Default)]
 pub struct ScanRequest {
     scopes: Scopes,
-    /// For each condition on it, the fingerprint must lie in one of these balls. The first one
-    /// drives the search.
+    /// The balls of each condition on the fingerprint, which must lie in one of them. The first
+    /// condition drives the search.
     balls: Vec<Vec<Ball>>,
     /// The centre of the first ORDER BY: None without it, Some(None) when it is NULL.
     centre: Option<Option<u64>>,
@@ -60,7 +60,7 @@ pub struct ScanRequest {
 }
 
 impl ScanRequest {
-    pub fn of(scan: &Scan) -> ScanRequest {
+    pub fn from_scan(scan: &Scan) -> ScanRequest {
         let index = scan.index();
         let last = index.key_columns() - 1;
         let mut pins: Vec<Option<Vec<u32>>> = vec![None; last];
@@ -76,7 +76,7 @@ impl ScanRequest {
             }
             request.recheck.conditions = true;
             if let Some(hashes) = hashes(index, column, test) {
-                // Of two conditions on a column, the one that holds for fewer values.
+                // Of two conditions on a column, keep the one that holds for fewer values.
                 let shorter = |old: &Vec<_>| old.len() > hashes.len();
                 if pins[column].as_ref().is_none_or(shorter) {
                     pins[column] = Some(hashes);
@@ -84,7 +84,7 @@ impl ScanRequest {
             }
         }
         if let Some(columns) = pins.into_iter().collect() {
-            request.scopes = Scopes::of(columns, || bounds(index));
+            request.scopes = Scopes::from_lists(columns, || bounds(index));
         }
         request.balls.sort_by_key(|any| (widest(any), any.len()));
         request.set_order(scan, last);
@@ -92,7 +92,8 @@ impl ScanRequest {
         request
     }
 
-    /// A distance to the fingerprint is returned in order; other orders are left to the executor.
+    /// Sets the order. A distance to the fingerprint is returned in order; other orders are left to
+    /// the executor.
     fn set_order(&mut self, scan: &Scan, last: usize) {
         let mut order_bys = scan.order_bys();
         let Some(first) = order_bys.next() else {
@@ -123,15 +124,15 @@ impl ScanRequest {
         }
     }
 
-    /// Does a fingerprint meet all conditions?
+    /// Returns whether a fingerprint meets all conditions.
     pub fn accepts(&self, fingerprint: u64) -> bool {
         self.balls
             .iter()
             .all(|any| any.iter().any(|ball| ball.contains(fingerprint as i64)))
     }
 
-    /// Is `ball` the first of those that drive the search that holds a fingerprint? So a row in
-    /// several balls is reported once.
+    /// Returns whether `ball` is the first of the balls driving the search that holds a
+    /// fingerprint. So a row in several balls is reported once.
     fn is_first(&self, fingerprint: u64, ball: usize) -> bool {
         let earlier = self.drivers().map_or(&[][..], |drivers| &drivers[..ball]);
         !earlier
@@ -139,7 +140,7 @@ impl ScanRequest {
             .any(|earlier| earlier.contains(fingerprint as i64))
     }
 
-    /// Puts a match of the search that this ball drives into `rows`, if it is one of the request.
+    /// Puts a match of the search that this ball drives into `rows`, if the request accepts it.
     #[inline]
     pub fn take(&self, found: Match, ball: usize, rows: &mut Vec<Tid>) {
         if self.accepts(found.fingerprint) && self.is_first(found.fingerprint, ball) {
@@ -148,7 +149,7 @@ impl ScanRequest {
         }
     }
 
-    /// Are rows returned in the order of distance?
+    /// Returns whether rows are returned in the order of distance.
     pub fn is_ordered(&self) -> bool {
         self.centre.is_some()
     }
@@ -157,18 +158,18 @@ impl ScanRequest {
         self.recheck
     }
 
-    /// The first stage of the search, if any row can qualify.
+    /// Returns the first stage of the search, if any row can qualify.
     pub fn first_stage(&self) -> Option<(u64, Stage)> {
         self.stage_from(0)
     }
 
-    /// The stage behind the one with this number.
+    /// Returns the stage after the one with this number.
     pub fn next_stage(&self, number: u64) -> Option<(u64, Stage)> {
         self.stage_from(number + 1)
     }
 
-    /// The first stage from this number on, and its own number. Stages are made one by one: there
-    /// may be many balls.
+    /// Returns the first stage from this number on, and its own number. Stages are made one by one,
+    /// since there may be many balls.
     fn stage_from(&self, number: u64) -> Option<(u64, Stage)> {
         let (near, nulls) = (self.near_stages, self.null_stages());
         (number..near + nulls).find_map(|number| {
@@ -181,7 +182,7 @@ impl ScanRequest {
         })
     }
 
-    /// The balls that drive the search; None when all fingerprints qualify.
+    /// Returns the balls that drive the search; None when all fingerprints qualify.
     fn drivers(&self) -> Option<&[Ball]> {
         self.balls.first().map(Vec::as_slice)
     }
@@ -197,12 +198,12 @@ impl ScanRequest {
         }
     }
 
-    /// Stages for rows without.
+    /// Returns the number of stages for rows without a fingerprint.
     fn null_stages(&self) -> u64 {
         u64::from(self.null_rows)
     }
 
-    /// A stage for rows with a fingerprint; None when its ball is empty.
+    /// Returns a stage for rows with a fingerprint; None when its ball is empty.
     fn near_stage(&self, number: u64) -> Option<Stage> {
         let drivers = self.drivers();
         if let Some(centre) = self.centre.flatten() {
@@ -229,12 +230,12 @@ impl ScanRequest {
     }
 }
 
-/// The largest radius of some balls; negative when there is none.
+/// Returns the largest radius of some balls; negative when there is none.
 fn widest(any: &[Ball]) -> i32 {
     any.iter().map(|ball| ball.radius).max().unwrap_or(-1)
 }
 
-/// The ball of a condition on the fingerprint.
+/// Returns the ball of a condition on the fingerprint.
 fn ball(operator: u16, value: Value) -> Ball {
     let bits = match value.value_type {
         pg_sys::INT2OID => i64::from(value.datum.value() as i16),
@@ -249,11 +250,11 @@ fn ball(operator: u16, value: Value) -> Ball {
     }
 }
 
-/// The hashes of the values for which a condition on a scope column can hold, ascending; None when
-/// they cannot be listed.
+/// Returns the hashes of the values for which a condition on a scope column can hold, ascending;
+/// None when they cannot be listed.
 fn hashes(index: Rel, column: usize, test: Test) -> Option<Vec<u32>> {
     // SAFETY: the index of a running scan is open.
-    let hash = |value_type| unsafe { ConditionHash::of(index, column, value_type) };
+    let hash = |value_type| unsafe { ConditionHash::for_condition(index, column, value_type) };
     match test {
         Test::IsNull => Some(vec![hash_or_null(None)]),
         Test::WithNull => Some(Vec::new()),
@@ -279,7 +280,7 @@ fn hashes(index: Rel, column: usize, test: Test) -> Option<Vec<u32>> {
     }
 }
 
-/// What bounds the work on lists of scopes.
+/// Returns the limits on the work on lists of scopes.
 fn bounds(index: Rel) -> Bounds {
     Bounds {
         leaves: u64::from(index.block_count()) / BLOCKS as u64,

@@ -1,34 +1,34 @@
-//! Which pages of the table a plain scan asks of the operating system: those of the rows that it is
-//! going to return.
+//! Asks the operating system for pages of the table during a plain scan: those of the rows that it
+//! is going to return.
 
 #![forbid(unsafe_code)]
 
-use super::search::read_ahead::ReadAhead;
-use crate::pg::catalog::relation::Rel;
-use crate::pg::page::buffer::{Pinned, pages_read};
-use crate::tid::Tid;
+use simhash_base::tid::Tid;
+use simhash_hamming::search::read_ahead::ReadAhead;
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::page::buffer::{Pinned, pages_read};
 use std::cell::Cell;
 
 /// The table's pages, as one scan finds them.
 #[derive(Default)]
 pub struct TableAhead {
     memory: ReadAhead,
-    /// Pages of rows that were returned.
+    /// Number of pages of rows that were returned.
     visited: usize,
-    /// Rows of the batch whose pages need not be asked for any more.
+    /// Number of rows of the batch whose pages need not be asked for any more.
     asked: usize,
-    /// Pages that the session had read from files when the last row was returned.
+    /// Number of pages that the session had read from files when the last row was returned.
     pages_read: i64,
 }
 
 impl TableAhead {
-    /// There are other rows to return.
+    /// Called when there are other rows to return.
     pub fn begin_batch(&mut self) {
         self.asked = 0;
     }
 
-    /// Row `next` of the batch is about to be returned. Between two rows the executor reads a page
-    /// of the table.
+    /// Called when row `next` of the batch is about to be returned. Between two rows the executor
+    /// reads a page of the table.
     pub fn look(&mut self, table: Option<Rel>, rows: &[Tid], next: usize) {
         let began_page = |i: usize| i == 0 || rows[i].block != rows[i - 1].block;
         if next > 0 && began_page(next - 1) {
@@ -49,7 +49,7 @@ impl TableAhead {
         self.asked = end;
     }
 
-    /// A row is returned.
+    /// Called when a row is returned.
     pub fn end(&mut self) {
         self.pages_read = pages_read();
     }

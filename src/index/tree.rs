@@ -6,27 +6,27 @@
 //! right.
 
 use super::corrupt::{bad_meta, corrupted};
-use super::key::{Key, Space};
-use super::page::internal::{self, Downlink};
-use super::page::meta::{META_BLOCK, Meta};
-use super::page::special::{self, PageKind};
-use super::page::{Fault, LEAF, Page, check_page, leaf, leaf_rewrite};
-use crate::pg::catalog::relation::Rel;
-use crate::pg::page::buffer::{Exclusive, Pinned, Shared};
-use crate::pg::page::wal::{self, Image};
-use crate::pg::process::backend::check_for_interrupts;
+use simhash_hamming::key::{Key, Space};
+use simhash_hamming::page::internal::{self, Downlink};
+use simhash_hamming::page::meta::{META_BLOCK, Meta};
+use simhash_hamming::page::special::{self, PageKind};
+use simhash_hamming::page::{Fault, LEAF, Page, check_page, leaf, leaf_rewrite};
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::page::buffer::{Exclusive, Pinned, Shared};
+use simhash_pg::page::wal::{self, Image};
+use simhash_pg::process::backend::check_for_interrupts;
 use std::cell::Cell;
 use std::convert::Infallible;
 
 /// The level right above the leaves.
 const PARENT: u8 = LEAF + 1;
 
-/// Moves right on one level after which a search descends again from the root. A remembered page
-/// can lie thousands of splits to the left, and an insert moves right with leaves of other spaces
-/// locked.
+/// Number of moves right on one level after which a search descends again from the root. A
+/// remembered page can lie thousands of splits to the left, and an insert moves right with leaves
+/// of other spaces locked.
 const MOST_MOVES: u64 = 16;
 
-/// Metapages whose buffers a session remembers.
+/// Number of metapages whose buffers a session remembers.
 const META_PLACES: usize = 64;
 
 thread_local! {
@@ -35,8 +35,8 @@ thread_local! {
     static META_BUFFERS: [Cell<i32>; META_PLACES] = const { [const { Cell::new(0) }; META_PLACES] };
 }
 
-/// Reads the metapage. Every insert and every search does: to remember its buffer saves the look-up
-/// in the buffer table.
+/// Reads the metapage. Every insert and every search does this, so remembering its buffer saves the
+/// look-up in the buffer table.
 pub fn read_meta(rel: Rel) -> Meta {
     let place = rel.oid().to_u32() as usize % META_PLACES;
     let page = META_BUFFERS
@@ -109,9 +109,9 @@ impl<'r> Tree<'r> {
         page
     }
 
-    /// The right sibling of a page that `key` lies beyond, or None when it does not. `passed` is
-    /// the last high key that the search moved past on this level: high keys grow to the right, so
-    /// damaged links cannot lead in a circle.
+    /// Returns the right sibling of a page that `key` lies beyond, or None when it does not.
+    /// `passed` is the last high key that the search moved past on this level: high keys grow to
+    /// the right, so damaged links cannot lead in a circle.
     ///
     /// A search may come to a page left of `key`, never to one right of it, where it would miss
     /// rows: if it does, a downlink is damaged.
@@ -135,7 +135,7 @@ impl<'r> Tree<'r> {
         }
         let (right, high) = special::right(page).filter(|(_, high)| key >= *high)?;
         if passed.is_some_and(|passed| high <= passed) {
-            // A key is a part of a row, which whoever searches may not be allowed to see.
+            // A key is a part of a row, which the current user may not be allowed to see.
             let fault = Fault::new("its high key is not above that of its left sibling");
             corrupted(self.rel, block, &fault);
         }
@@ -143,7 +143,7 @@ impl<'r> Tree<'r> {
         Some(right)
     }
 
-    /// The block on `level` where the search for `key` begins.
+    /// Returns the block on `level` where the search for `key` begins.
     fn descend(&self, key: Key, level: u8) -> u32 {
         let (mut block, mut at) = (self.root, self.root_level);
         if at < level {
@@ -166,12 +166,12 @@ impl<'r> Tree<'r> {
         block
     }
 
-    /// The leaf that holds `key`, locked for reading.
+    /// Returns the leaf that holds `key`, locked for reading.
     pub fn leaf(&self, key: Key) -> Shared<'r> {
         self.leaf_from(Pinned::read(self.rel, self.leaf_block(key)), key)
     }
 
-    /// As [`Tree::leaf`]. The search starts at `start`, a leaf that is known to be at or left of it.
+    /// Like [`Tree::leaf`], but starts the search at `start`, a leaf known to be at or left of it.
     pub fn leaf_from(&self, start: Pinned<'r>, key: Key) -> Shared<'r> {
         let mut page: Shared = self.check(start, LEAF);
         let (mut moves, mut passed) = (0, None);
@@ -183,8 +183,8 @@ impl<'r> Tree<'r> {
         page
     }
 
-    /// Calls `each` with the low end and the block of each page right above the leaves, from left to
-    /// right; with none when the root is a leaf.
+    /// Calls `each` with the low end and the block of each page right above the leaves, from left
+    /// to right; with none when the root is a leaf.
     pub fn parents_of_leaves(&self, mut each: impl FnMut(Key, u32)) {
         match self.root_level {
             LEAF => {}
@@ -223,9 +223,9 @@ impl<'r> Tree<'r> {
         }
     }
 
-    /// The page on `level` that holds `key`, locked for writing. Splits that a crash or an error
-    /// left unfinished on the way are finished first, so that no page is ever split again before
-    /// its right sibling has a downlink.
+    /// Returns the page on `level` that holds `key`, locked for writing. Splits that a crash or an
+    /// error left unfinished on the way are finished first, so that no page is ever split again
+    /// before its right sibling has a downlink.
     fn page_for_write(&self, key: Key, level: u8) -> Exclusive<'r> {
         let mut tree = *self;
         let mut block = tree.descend(key, level);
@@ -247,7 +247,7 @@ impl<'r> Tree<'r> {
         }
     }
 
-    /// The leaf in which `key` can be put right now, locked for writing; None when
+    /// Returns the leaf in which `key` can be put right now, locked for writing; None when
     /// [`Tree::make_room`] has to split it first, or to finish a split, with no other page locked.
     ///
     /// The search starts at `start`, a leaf known to be that of `key` or left of it.
@@ -267,8 +267,8 @@ impl<'r> Tree<'r> {
         }
     }
 
-    /// The next page on `level` of a search for `key` that has to leave its page for `right`: that
-    /// one, or after many moves the one that the present root leads to.
+    /// Returns the next page on `level` of a search for `key` that has to leave its page for
+    /// `right`: that one, or after many moves the one that the present root leads to.
     fn move_right<L: Locked<'r>>(
         &self,
         right: u32,
@@ -285,14 +285,14 @@ impl<'r> Tree<'r> {
         self.fetch(self.refreshed().descend(key, level), level)
     }
 
-    /// The leaf at which the search for `key` begins, by a descent from the root.
+    /// Returns the leaf at which the search for `key` begins, by a descent from the root.
     pub fn leaf_block(&self, key: Key) -> u32 {
         self.descend(key, LEAF)
     }
 
-    /// The page above the leaf that holds `key`, locked for reading; None if the root is a leaf. The
-    /// search starts at `start`, if given, a page of that level at or left of it. Also tells how
-    /// many times it had to move right from there.
+    /// Returns the page above the leaf that holds `key`, locked for reading; None if the root is a
+    /// leaf. The search starts at `start`, if given, a page of that level at or left of it. Also
+    /// returns how many times it had to move right from there.
     pub fn parent_of_leaf(&self, start: Option<Pinned<'r>>, key: Key) -> Option<(Shared<'r>, u64)> {
         if self.root_level == LEAF && start.is_none() {
             return None;

@@ -5,20 +5,20 @@
 //! growing.
 
 use super::corrupt::{bad_meta, corrupted};
-use super::key::{SPACES, Space};
-use super::page::meta::{META_BLOCK, Meta};
-use super::page::{LEAF, is_zero, leaf, leaf_rewrite, special};
 use super::tree::read_meta;
-use crate::pg::am::row_address::RowAddresses;
-use crate::pg::am::vacuum::{DeadRows, Vacuum};
-use crate::pg::catalog::relation::Rel;
-use crate::pg::page::buffer::{Exclusive, Pinned, Shared};
-use crate::pg::page::wal::{self, Image};
-use crate::pg::process::compat::vacuum_delay_point;
-use crate::tid::Tid;
+use simhash_base::tid::Tid;
+use simhash_hamming::key::{SPACES, Space};
+use simhash_hamming::page::meta::{META_BLOCK, Meta};
+use simhash_hamming::page::{LEAF, is_zero, leaf, leaf_rewrite, special};
+use simhash_pg::am::row_address::RowAddresses;
+use simhash_pg::am::vacuum::{DeadRows, Vacuum};
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::page::buffer::{Exclusive, Pinned, Shared};
+use simhash_pg::page::wal::{self, Image};
+use simhash_pg::process::compat::vacuum_delay_point;
 use std::convert::Infallible;
 
-/// What a pass counted.
+/// Counts of a pass.
 #[derive(Default)]
 pub struct VacuumCounts {
     pub pages: u32,
@@ -28,7 +28,8 @@ pub struct VacuumCounts {
 }
 
 impl VacuumCounts {
-    /// Of the postings of all spaces, those of one block and of the NULL space: one for each row.
+    /// Sums the counts of the spaces that hold each row once: those of one block and of the NULL
+    /// space.
     fn rows_of(counts: &[u64; SPACES]) -> u64 {
         Space::all()
             .filter(|s| s.holds_each_row_once())
@@ -52,9 +53,9 @@ impl VacuumCounts {
     }
 }
 
-/// Removes the postings of dead rows. A validation is told of each row once: an insert files a row
-/// in all its spaces or in none, and no VACUUM, which could be interrupted between two of them,
-/// runs at the same time.
+/// Removes the postings of dead rows. A validation gets each row once: an insert files a row in all
+/// its spaces or in none, and no VACUUM, which could be interrupted between two of them, runs at
+/// the same time.
 pub fn bulk_delete(vacuum: &Vacuum, dead: &DeadRows) -> VacuumCounts {
     let index = vacuum.index();
     let stamp = read_meta(index).page_stamp();
@@ -91,8 +92,8 @@ pub fn bulk_delete(vacuum: &Vacuum, dead: &DeadRows) -> VacuumCounts {
     counts
 }
 
-/// The space of a leaf; None for internal pages, and for pages of zeros. What a page is does not
-/// change once VACUUM can see it, since a new page stays locked until it is logged.
+/// Returns the space of a leaf; None for internal pages, and for pages of zeros. What a page is
+/// does not change once VACUUM can see it, since a new page stays locked until it is logged.
 fn space_of_leaf(index: Rel, page: &Shared, stamp: u32) -> Option<Space> {
     if is_zero(page) {
         return None;

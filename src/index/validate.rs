@@ -3,14 +3,14 @@
 
 #![allow(unsafe_code)]
 
-use super::ball::Ball;
 use super::scan_request::operator;
-use crate::pg::am::opclass::{
-    FamilyFunction, FamilyOperator, OperatorClass, OperatorPurpose, read, type_length,
-};
-use crate::pg::am::scope::HASH;
 use pgrx::{PgLogLevel, PgSqlErrorCode::ERRCODE_INVALID_OBJECT_DEFINITION, ereport};
 use pgrx::{pg_guard, pg_sys};
+use simhash_hamming::ball::Ball;
+use simhash_pg::am::opclass::{
+    FamilyFunction, FamilyOperator, OperatorClass, OperatorPurpose, read, type_length,
+};
+use simhash_pg::am::scope::HASH;
 use std::collections::BTreeSet;
 
 #[pg_guard]
@@ -30,7 +30,8 @@ pub unsafe extern "C-unwind" fn amvalidate(class: pg_sys::Oid) -> bool {
     faults.is_empty()
 }
 
-/// What is wrong with a class; each text completes "operator family X of access method simhash".
+/// Returns what is wrong with a class; each text completes "operator family X of access method
+/// simhash".
 fn faults(class: &OperatorClass) -> Vec<String> {
     let operators = class.operators.iter().filter_map(operator_fault);
     let functions = class.functions.iter().filter_map(function_fault);
@@ -85,7 +86,7 @@ fn operator_fault(member: &FamilyOperator) -> Option<String> {
     })
 }
 
-/// A hash function takes one value and returns 32 bits.
+/// Returns what is wrong with a hash function, which takes one value and returns 32 bits.
 fn function_fault(member: &FamilyFunction) -> Option<String> {
     let sound = member.number as u16 == HASH
         && member.left == member.right

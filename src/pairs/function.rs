@@ -1,23 +1,23 @@
 //! simhash_pairs: every pair of rows within a radius, without an index.
 
-use super::file::Gathered;
 use super::keys::{KeyBuffer, Keys};
 use super::search::{PairSearch, Pairs, Tags};
 use super::shared::find_pairs;
 use super::shared_scan::find_pairs_of_tables;
 use super::source::{SourceTable, behind, radius};
 use super::within::Within;
-use crate::pg::process::activity::Activity;
-use crate::pg::process::memory::work_mem_bytes;
-use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::rows_out::{ResultValue, RowsOut};
-use crate::pg::sql::value::Value;
 use pgrx::pg_sys::Datum;
+use simhash_hamming::pairs::file::Gathered;
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::memory::work_mem_bytes;
+use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
+use simhash_pg::sql::value::Value;
 
 /// Puts pairs into the function's result.
 struct PairRows<const N: usize> {
     rows: RowsOut,
-    /// Of each relation.
+    /// The keys of each relation.
     keys: [Keys; N],
     buffers: [KeyBuffer; 2],
 }
@@ -77,14 +77,14 @@ pg_function! {
     }
 }
 
-/// The pairs of the SQL function `name`, within a relation or across two; one that is `keyed` has
-/// an argument for the type of each one's keys before the others.
+/// Returns the pairs of the SQL function `name`, within a relation or across two. If `keyed`, it
+/// has an argument for the type of each relation's keys before the others.
 fn pairs<const N: usize>(args: &Args, name: &'static str, keyed: bool) -> Datum {
     let rows = RowsOut::begin(args);
-    let sources: [SourceTable; N] = SourceTable::of(args, name, keyed);
+    let sources: [SourceTable; N] = SourceTable::from_arguments(args, name, keyed);
     let at = behind::<N>(keyed);
     let radius = radius(args.get::<i32>(at), name);
-    let within = Within::of(args, at + 1, name, &sources);
+    let within = Within::from_arguments(args, at + 1, name, &sources);
     // Keys that do not fit a tag get a quarter of the memory.
     let (memory, mut of_keys) = (work_mem_bytes(), 0);
     let keys = sources.each_ref().map(|source| {

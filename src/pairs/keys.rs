@@ -2,13 +2,13 @@
 //! kept as bytes, in memory or, when there are many, in a temporary file, and the tag is their
 //! position.
 
-use crate::pg::process::memory::reserve;
-use crate::pg::process::temp_file::TempFile;
-use crate::pg::sql::key_type::KeyType;
-use crate::pg::sql::value::Value;
-use crate::store::Store;
+use simhash_base::store::Store;
+use simhash_pg::process::memory::reserve;
+use simhash_pg::process::temp_file::TempFile;
+use simhash_pg::sql::key_type::KeyType;
+use simhash_pg::sql::value::Value;
 
-/// Bytes of a stored key's length.
+/// Bytes of the length of a stored key.
 const LENGTH: usize = size_of::<u32>();
 
 /// Bytes that are read at a time, a multiple of 8.
@@ -90,7 +90,7 @@ impl Keys {
         }
     }
 
-    /// The key for which a tag stands.
+    /// Returns the key for which a tag stands.
     pub fn get<'b>(&mut self, tag: u64, buffer: &'b mut KeyBuffer) -> Value<'b> {
         buffer.clear();
         let kept = self.append(tag, buffer);

@@ -1,47 +1,16 @@
 //! Every pair of rows within a radius, without an index, in bounded memory: `simhash_pairs`.
 //!
-//! [`find`] is the search in memory, [`file`] the one for rows that memory does not hold, which are
-//! in files ([`part`]). [`split`] decides which bits divide a group, [`arrange`] divides it by them,
-//! `needless` leaves out what need not be compared, [`compare`] is the inner loop, and [`sets`] the
-//! search where only connections matter ([`union_find`] keeps them). All of these are pure, and
-//! search the rows of one side, or those of two for pairs across.
-//!
-//! `source` is a table, `within` reads the rows of one or two, `keys` keeps their keys, `plain` reads
-//! plain tables without a query, `search` gives the pure search the server's files and interrupts,
-//! `shared` a second process, with which `shared_scan` exchanges rows, and `function` is the SQL
-//! function. `of_arrays` is the SQL function for rows that are given as arrays. What must not live
-//! here: what becomes of a pair.
-
-pub mod arrange;
-pub mod compare;
-pub mod file;
-pub mod find;
-mod needless;
-mod part;
-pub mod sets;
-pub mod split;
-pub mod union_find;
-
-#[cfg(feature = "server")]
+//! The search itself is `simhash_hamming::pairs`. Here `source` is a table, `within` reads the rows
+//! of one or two, `keys` keeps their keys, `plain_table` reads plain tables without a query, `search`
+//! gives the pure search the server's files and interrupts, `shared` a second process, with which
+//! `shared_scan` exchanges rows, and `function` is the SQL function. `of_arrays` is the SQL
+//! function for rows that are given as arrays. What must not live here: what becomes of a pair.
 mod function;
-#[cfg(feature = "server")]
 pub(crate) mod keys;
-#[cfg(feature = "server")]
 pub(crate) mod of_arrays;
-#[cfg(feature = "server")]
-mod plain;
-#[cfg(feature = "server")]
+mod plain_table;
 pub(crate) mod search;
-#[cfg(feature = "server")]
 mod shared;
-#[cfg(feature = "server")]
 mod shared_scan;
-#[cfg(feature = "server")]
 pub(crate) mod source;
-#[cfg(feature = "server")]
 pub(crate) mod within;
-
-#[cfg(test)]
-mod skewed_tests;
-#[cfg(test)]
-mod tests;

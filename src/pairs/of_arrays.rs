@@ -1,20 +1,21 @@
-//! simhash_group_pairs: the pairs of rows that are given as two arrays, of keys and of fingerprints.
-//! It reads no table, and so is immutable: Citus runs only such functions on its workers.
+//! simhash_group_pairs: the pairs of rows that are given as two arrays, of keys and of
+//! fingerprints. It reads no table, and so is immutable: Citus runs only such functions on its
+//! workers.
 
-use super::find::{Branches, Finder, Row};
 use super::search::{PairSearch, Pairs};
 use super::source::radius;
-use super::split::Task;
-use crate::pg::process::activity::Activity;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::error::{raise, raise_with_hint};
-use crate::pg::process::memory::reserve;
-use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::rows_out::{ResultValue, RowsOut};
-use crate::routes::keys::Route;
 use pgrx::PgSqlErrorCode::{
     ERRCODE_ARRAY_ELEMENT_ERROR, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED,
 };
+use simhash_hamming::pairs::find::{Branches, Finder, Row};
+use simhash_hamming::pairs::split::Task;
+use simhash_hamming::routes::Route;
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::error::{raise, raise_with_hint};
+use simhash_pg::process::memory::reserve;
+use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 
 const NAME: &str = "simhash_group_pairs";
 
@@ -26,8 +27,8 @@ pub struct ArrayRows {
 }
 
 impl ArrayRows {
-    /// Of the arguments `keys` and `fingerprints`, the first two. NULL stands for no rows.
-    pub fn of(args: &Args, function: &str) -> Self {
+    /// Reads the first two arguments, `keys` and `fingerprints`. NULL stands for no rows.
+    pub fn from_arguments(args: &Args, function: &str) -> Self {
         let mut group = Self::default();
         let (Some(keys), Some(fingerprints)) = (args.bigints(0), args.bigints(1)) else {
             return group;
@@ -89,7 +90,7 @@ pg_function! {
     fn simhash_group_pairs, pg_finfo_simhash_group_pairs(args) {
         let out = RowsOut::begin(args);
         let radius = radius(args.get::<i32>(2), NAME);
-        let ArrayRows { keys, mut rows } = ArrayRows::of(args, NAME);
+        let ArrayRows { keys, mut rows } = ArrayRows::from_arguments(args, NAME);
         let branch = args.get::<i64>(3).map(|met_at| branch_of(&rows, radius, met_at));
         let search = &mut PairSearch {
             pairs: PairRows { out, keys },
@@ -104,10 +105,11 @@ pg_function! {
     }
 }
 
-/// The pairs that meet at a key, as a branch of a division of all rows: those of rows that have the
-/// key, and differ in each of the blocks before its own. An ERROR when a row has another key there.
+/// Returns the pairs that meet at a key, as a branch of a division of all rows: those of rows that
+/// have the key, and differ in each of the blocks before its own. Raises an ERROR when a row has
+/// another key there.
 fn branch_of(rows: &[Row], radius: u32, met_at: i64) -> (Branches, usize) {
-    let route = Route::of(radius);
+    let route = Route::for_radius(radius);
     let place = route.and_then(|route| Some((route, route.block_of(met_at)?)));
     let Some((route, block)) = place else {
         raise(

@@ -1,11 +1,11 @@
 //! A search for pairs within the server: temporary files, cancels, progress. What becomes of a pair
 //! is up to [`Pairs`].
 
-use super::find::Host;
-use crate::pg::process::activity::Activity;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::temp_file::TempFile;
-use crate::pg::sql::value::Value;
+use simhash_hamming::pairs::find::Host;
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::temp_file::TempFile;
+use simhash_pg::sql::value::Value;
 
 /// Takes the pairs that a search finds.
 pub trait Pairs {
@@ -21,7 +21,8 @@ pub trait Pairs {
 
 /// Gives rows their tags.
 pub trait Tags: Pairs {
-    /// The tag of a row of this side (0, or 1) with this key. The key lives until the call returns.
+    /// Returns the tag of a row of this side (0 or 1) with this key. The key lives until the call
+    /// returns.
     fn tag(&mut self, side: usize, key: Value<'_>) -> u64;
 }
 

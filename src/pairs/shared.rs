@@ -1,34 +1,35 @@
 //! A search by two processes: the one that runs the function, and a worker.
 //!
-//! Each process has all rows, since a search puts them in another order: the leader sends those that
-//! it has read, or both read a share of each table and exchange the rows ([`super::shared_scan`]).
-//! Each branch of the first division finds its pairs without the others ([`super::find`]). Both
-//! processes take the next branch until none is left; the worker sends its pairs to the leader,
-//! which takes them whenever it pauses, and when it has nothing left to do.
+//! Each process has all rows, since a search puts them in another order: the leader sends those
+//! that it has read, or both read a share of each table and exchange the rows
+//! ([`super::shared_scan`]). Each branch of the first division finds its pairs without the others
+//! ([`simhash_hamming::pairs::find`]). Both processes take the next branch until none is left; the
+//! worker sends its pairs to the leader, which takes them whenever it pauses, and when it has
+//! nothing left to do.
 
-use super::file::Gathered;
-use super::find::{Branches, Finder, Host, Row, Sides, again, sides};
 use super::search::{PairSearch, Pairs};
 use super::shared_scan::{Table, gather, send_rows};
-use super::split::Size;
-use crate::bytes::get_u64;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::error::raise;
-use crate::pg::process::helper::{Helper, Part, Work, help, may_help};
-use crate::pg::process::temp_file::TempFile;
 use pgrx::PgSqlErrorCode::ERRCODE_CONNECTION_FAILURE;
 use pgrx::{pg_guard, pg_sys};
+use simhash_base::bytes::get_u64;
+use simhash_hamming::pairs::file::Gathered;
+use simhash_hamming::pairs::find::{Branches, Finder, Host, Row, Sides, again, sides};
+use simhash_hamming::pairs::split::Size;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::error::raise;
+use simhash_pg::process::helper::{Helper, Part, Work, help, may_help};
+use simhash_pg::process::temp_file::TempFile;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Bytes of a pair in a message: two tags and the distance.
 const PAIR: usize = 3 * size_of::<u64>();
-/// Most pairs of a message.
+/// Maximum number of pairs of a message.
 const PAIRS: usize = 512;
 
-/// What both processes share.
+/// State that both processes share.
 #[repr(C)]
 pub struct Board {
-    /// 1 or 2 are used.
+    /// Number of sides that are used, 1 or 2.
     sides: usize,
     radius: u32,
     /// Bytes of memory for the rows, in each process.
@@ -56,15 +57,16 @@ impl Bits {
         }
     }
 
-    /// The bits in which rows differ.
+    /// Returns the bits in which rows differ.
     pub fn varying(self) -> u64 {
         self.ones & self.zeros
     }
 }
 
-/// The division of all rows, which differ in these bits; None when it is no work for two.
+/// Returns the division of all rows, which differ in these bits; None when it is no work for two.
 pub fn branches<const N: usize>(counts: [u64; N], varying: u64, radius: u32) -> Option<Branches> {
-    Branches::of(Size::of(counts), varying, radius).filter(|branches| branches.count() > 1)
+    Branches::for_rows(Size::from_counts(counts), varying, radius)
+        .filter(|branches| branches.count() > 1)
 }
 
 impl Board {
@@ -108,7 +110,7 @@ pub fn find_pairs<P: Pairs, const N: usize>(
     }
 }
 
-/// The same; false when there is no worker, and nothing was searched.
+/// Does the same; returns false when there is no worker, and nothing was searched.
 fn with_worker<P: Pairs, const N: usize>(
     group: &mut Gathered<TempFile<'static>, N>,
     search: &mut PairSearch<P>,
@@ -137,7 +139,7 @@ fn with_worker<P: Pairs, const N: usize>(
     true
 }
 
-/// A worker; `parts` are as [`super::shared_scan`] wants them if the board has tables.
+/// Launches a worker; `parts` are as [`super::shared_scan`] wants them if the board has tables.
 #[allow(unsafe_code)]
 pub fn launch<'h>(board: Board, parts: &mut [Part]) -> Option<Helper<'h, Board>> {
     // SAFETY: a board is numbers, and the worker's function is for it.
@@ -170,8 +172,8 @@ struct Leader<'l, 'a, P> {
 }
 
 impl<P: Pairs> Leader<'_, '_, P> {
-    /// Takes a message of the worker. False when there is none: none yet, or with `wait` none any
-    /// more.
+    /// Takes a message of the worker. Returns false when there is none: none yet, or with `wait`
+    /// none will follow.
     fn take(&mut self, wait: bool) -> bool {
         self.search.pause();
         let Some(message) = self.helper.channel().receive(wait) else {
@@ -217,7 +219,7 @@ struct Worker<'a, 'w> {
 impl Worker<'_, '_> {
     fn send(&mut self) {
         if !self.found.is_empty() {
-            // The leader has nothing to say any more.
+            // The leader sends no more messages.
             if !self.work.channel().send(&self.found, |_| ()) {
                 raise(
                     ERRCODE_CONNECTION_FAILURE,
@@ -255,7 +257,7 @@ impl Host for Worker<'_, '_> {
     }
 }
 
-/// The worker's part of a search.
+/// Does the worker's part of a search.
 fn work<const N: usize>(work: &mut Work<Board>) {
     let board = work.board();
     let mut rows = Gathered::<_, N>::new(board.memory);

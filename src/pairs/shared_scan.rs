@@ -3,20 +3,20 @@
 //! Both take part in one scan of each table, table by table, and send each other what they read, a
 //! batch at a time. Or the worker only receives, the rows of one side behind those of the other.
 
-use super::file::Gathered;
-use super::find::{Host, Row};
-use super::plain::{BATCH, PlainTable, for_each_batch};
+use super::plain_table::{BATCH, PlainTable, for_each_batch};
 use super::search::{PairSearch, Tags};
 use super::shared::{Bits, Board, branches, launch, search_with};
 use super::source::SourceTable;
-use crate::bytes::get_u64;
-use crate::pg::catalog::table::{Opened, allows_shared_scan};
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::helper::{Channel, Helper, Part, Work, may_help};
-use crate::pg::process::memory::or_out_of_memory;
-use crate::pg::process::temp_file::TempFile;
-use crate::pg::table::scan::{TableScan, WordColumn, bytes_of_description, describe};
 use pgrx::pg_sys;
+use simhash_base::bytes::get_u64;
+use simhash_hamming::pairs::file::Gathered;
+use simhash_hamming::pairs::find::{Host, Row};
+use simhash_pg::catalog::table::{Opened, allows_shared_scan};
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::helper::{Channel, Helper, Part, Work, may_help};
+use simhash_pg::process::memory::or_out_of_memory;
+use simhash_pg::process::temp_file::TempFile;
+use simhash_pg::table::scan::{TableScan, WordColumn, bytes_of_description, describe};
 use std::ffi::c_void;
 
 /// A table that both processes read.
@@ -29,12 +29,12 @@ pub struct Table {
 
 const ROW: usize = size_of::<Row>();
 
-/// The messages that are no rows: a process has read its share of a side to the end, or has met a
+/// The messages that are not rows: a process has read its share of a side to the end, or has met a
 /// row without a key. Their length is not that of rows.
 const END: &[u8] = b"e";
 const KEYLESS: &[u8] = b"k";
 
-/// How the rows of a side came to their end.
+/// How the rows of a side ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     All,
@@ -49,7 +49,7 @@ struct Exchange<'x, H, const N: usize> {
     rows: &'x mut Gathered<TempFile<'static>, N>,
     host: &'x mut H,
     bits: Bits,
-    /// Do rows go to files when memory does not hold them? Otherwise none is kept then.
+    /// Whether rows go to files when memory does not hold them. Otherwise no row is kept then.
     spills: bool,
     keeps: bool,
 }
@@ -67,7 +67,7 @@ impl<H: Host<File = TempFile<'static>>, const N: usize> Exchange<'_, H, N> {
         }
     }
 
-    /// Takes a message of the other process; not None if it is the last one of this side.
+    /// Takes a message of the other process; returns None unless it is the last one of this side.
     fn take(&mut self, side: usize, message: &[u8]) -> Option<End> {
         match message {
             END => return Some(End::All),
@@ -86,8 +86,8 @@ impl<H: Host<File = TempFile<'static>>, const N: usize> Exchange<'_, H, N> {
         None
     }
 
-    /// Reads this process's share of a side, and exchanges rows until both have all. `read` is called
-    /// with the number of rows so far.
+    /// Reads this process's share of a side, and exchanges rows until both have all. `read` is
+    /// called with the number of rows so far.
     fn read(
         &mut self,
         side: usize,
@@ -99,8 +99,8 @@ impl<H: Host<File = TempFile<'static>>, const N: usize> Exchange<'_, H, N> {
         let has_keys = for_each_batch(scan, |batch, _| {
             self.add(side, batch);
             read(self.host, self.rows.count());
-            // The other process begins with the next side when it has this one's end: until then all
-            // that it sends is of this side, and nothing follows its own end.
+            // The other process begins with the next side when it has this one's end: until then
+            // all that it sends is of this side, and nothing follows its own end.
             is_there = send_batch(channel, batch, |message| {
                 ended = ended.or(self.take(side, message));
             });
@@ -124,7 +124,7 @@ impl<H: Host<File = TempFile<'static>>, const N: usize> Exchange<'_, H, N> {
         }
     }
 
-    /// Takes what the other process sends, until it has sent all rows of a side.
+    /// Takes what the other process sends, until that has sent all rows of a side.
     fn receive(&mut self, side: usize, channel: &mut Channel) -> End {
         loop {
             check_for_interrupts();
@@ -140,7 +140,7 @@ impl<H: Host<File = TempFile<'static>>, const N: usize> Exchange<'_, H, N> {
     }
 }
 
-/// Sends a batch; false when the other process has ended.
+/// Sends a batch; returns false when the other process has ended.
 fn send_batch(channel: &mut Channel, batch: &[Row], meanwhile: impl FnMut(&[u8])) -> bool {
     let mut message = [[0; ROW]; BATCH];
     for (bytes, row) in message.iter_mut().zip(batch) {
@@ -150,7 +150,7 @@ fn send_batch(channel: &mut Channel, batch: &[Row], meanwhile: impl FnMut(&[u8])
     channel.send(message[..batch.len()].as_flattened(), meanwhile)
 }
 
-/// Sends all rows of a side to a worker that reads none; false when it has ended.
+/// Sends all rows of a side to a worker that reads none; returns false when it has ended.
 pub fn send_rows(channel: &mut Channel, rows: &[Row], host: &mut impl Host) -> bool {
     let mut batches = rows.chunks(BATCH);
     let all = batches.all(|batch| {
@@ -160,15 +160,15 @@ pub fn send_rows(channel: &mut Channel, rows: &[Row], host: &mut impl Host) -> b
     all && channel.send(END, |_| ())
 }
 
-/// Reads all rows of plain tables together with a worker, and gives every pair to `search`. False
-/// when there is no worker: nothing was given then, and `rows` are empty.
+/// Reads all rows of plain tables together with a worker, and gives every pair to `search`. Returns
+/// false when there is no worker: nothing was given then, and `rows` are empty.
 pub fn find_pairs_of_tables<P: Tags, const N: usize>(
     sources: &[SourceTable; N],
     rows: &mut Gathered<TempFile<'static>, N>,
     search: &mut PairSearch<P>,
     radius: u32,
 ) -> bool {
-    let found = sources.iter().map(PlainTable::of);
+    let found = sources.iter().map(PlainTable::for_source);
     let Some(tables) = found.collect::<Option<Vec<_>>>() else {
         return false;
     };
@@ -224,7 +224,7 @@ fn read<P: Tags, const N: usize>(
     })
 }
 
-/// A worker that begins to read the tables; None where one process is to do it.
+/// Launches a worker that begins to read the tables; returns None where one process is to do it.
 #[allow(unsafe_code)]
 fn launch_for<'h, const N: usize>(
     tables: &[PlainTable],
@@ -259,8 +259,8 @@ fn launch_for<'h, const N: usize>(
     launch(board, &mut parts.collect::<Vec<_>>())
 }
 
-/// The worker's part. Returns the bits in which the rows differ, once it has all; None when there is
-/// nothing to be searched.
+/// The worker's part. Returns the bits in which the rows differ, once it has all; None when there
+/// is nothing to search.
 #[allow(unsafe_code)]
 pub fn gather<const N: usize>(
     work: &mut Work<Board>,

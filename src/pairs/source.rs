@@ -1,17 +1,17 @@
 //! A table that is searched for near-duplicates, with its columns checked.
 
-use crate::pg::catalog::table::{self, Column, Opened};
-use crate::pg::catalog::table_name;
-use crate::pg::process::error::{raise, raise_with_hint};
-use crate::pg::sql::fmgr::Args;
-use crate::pg::sql::key_type::{KeyType, no_order};
 use pgrx::PgSqlErrorCode::{
     ERRCODE_CARDINALITY_VIOLATION, ERRCODE_DATATYPE_MISMATCH, ERRCODE_INVALID_PARAMETER_VALUE,
     ERRCODE_NULL_VALUE_NOT_ALLOWED, ERRCODE_UNDEFINED_FUNCTION, ERRCODE_UNDEFINED_TABLE,
 };
 use pgrx::pg_sys;
+use simhash_pg::catalog::table::{self, Column, Opened};
+use simhash_pg::catalog::table_name;
+use simhash_pg::process::error::{raise, raise_with_hint};
+use simhash_pg::sql::fmgr::Args;
+use simhash_pg::sql::key_type::{KeyType, no_order};
 
-/// The value of an argument; an ERROR when it is NULL.
+/// Returns the value of an argument; raises an ERROR when it is NULL.
 pub fn required<T>(value: Option<T>, function: &str, argument: &str) -> T {
     value.unwrap_or_else(|| {
         raise(
@@ -21,7 +21,7 @@ pub fn required<T>(value: Option<T>, function: &str, argument: &str) -> T {
     })
 }
 
-/// The argument `radius` of a function, in bits.
+/// Returns the argument `radius` of a function, in bits.
 pub fn radius(given: Option<i32>, function: &str) -> u32 {
     let given = required(given, function, "radius");
     match u32::try_from(given) {
@@ -46,16 +46,18 @@ pub struct SourceTable {
     pub columns: [Column; 2],
 }
 
-/// Where the arguments that follow those of N relations begin, see [`SourceTable::of`].
+/// Returns where the arguments that follow those of N relations begin, see
+/// [`SourceTable::from_arguments`].
 pub fn behind<const N: usize>(keyed: bool) -> usize {
     3 * N + if keyed { N } else { 0 }
 }
 
 impl SourceTable {
     /// Reads the first arguments of a function: `relation`, `key` and `fingerprint` of one relation
-    /// or of two, whose names then end in _a and _b. One that is `keyed` has an argument for each
-    /// relation before them: keys are given back in its type, and otherwise as bigint.
-    pub fn of<const N: usize>(args: &Args, function: &str, keyed: bool) -> [Self; N] {
+    /// or of two, whose names then end in _a and _b. If `keyed`, there is an argument for each
+    /// relation before them, in whose type keys are returned; otherwise they are returned as
+    /// bigint.
+    pub fn from_arguments<const N: usize>(args: &Args, function: &str, keyed: bool) -> [Self; N] {
         std::array::from_fn(|side| {
             let first = 3 * side + if keyed { N } else { 0 };
             let key_type = match keyed {
@@ -96,18 +98,18 @@ impl SourceTable {
         }
     }
 
-    /// The type of the key column.
+    /// Returns the type of the key column.
     pub fn column_type(&self) -> pg_sys::Oid {
         self.columns[0].storage.type_id
     }
 
-    /// The order of keys.
+    /// Returns the order of keys.
     pub fn order(&self) -> KeyType {
         KeyType::new(self.key_type)
             .unwrap_or_else(|| raise(ERRCODE_UNDEFINED_FUNCTION, no_order(self.key_type)))
     }
 
-    /// The key column as SQL text, in the type in which keys are returned.
+    /// Returns the key column as SQL text, in the type in which keys are returned.
     pub fn key_expression(&self) -> String {
         match self.key_type == self.column_type() {
             true => self.key.clone(),
@@ -118,12 +120,14 @@ impl SourceTable {
         }
     }
 
-    /// Has the relation a column of that name which [`SourceTable::text_column`] takes?
+    /// Returns whether the relation has a column of that name which [`SourceTable::text_column`]
+    /// takes.
     pub fn has_text_column(&self, name: &str) -> bool {
         table::column(self.table.rel(), name).is_some_and(|column| is_text(&column))
     }
 
-    /// The column of that name as SQL text; an ERROR unless it is text, or implicitly cast to it.
+    /// Returns the column of that name as SQL text; raises an ERROR unless it is text, or
+    /// implicitly cast to it.
     pub fn text_column(&self, name: &str) -> String {
         let found = column(&self.table, name, "the text");
         if !is_text(&found) {
@@ -136,7 +140,7 @@ impl SourceTable {
         table::quoted(name)
     }
 
-    /// Leaves of the relation the rows whose keys are in the array `$1`, of the type of keys.
+    /// Restricts the relation to the rows whose keys are in the array `$1`, of the type of keys.
     pub fn narrow(&mut self, order: &KeyType) {
         let equality = (order.equality())
             .unwrap_or_else(|| raise(ERRCODE_UNDEFINED_FUNCTION, no_order(self.key_type)));
@@ -144,7 +148,7 @@ impl SourceTable {
         self.table_name = format!("(SELECT * FROM {} WHERE {is_asked}) AS r", self.table_name);
     }
 
-    /// The query of the key and the fingerprint of each row that has one.
+    /// Returns the query of the key and the fingerprint of each row that has one.
     pub fn query(&self) -> String {
         let (key, fp, table) = (self.key_expression(), &self.fp, &self.table_name);
         // A domain over bigint is cast to it, so that the values are those of bigint.
@@ -154,8 +158,8 @@ impl SourceTable {
         )
     }
 
-    /// Raises an ERROR unless rows can be divided by the column of that name. Where all rows are of
-    /// this table, that is not its key.
+    /// Raises an ERROR unless rows can be divided by the column of that name. If `is_only`, all
+    /// rows are of this table, and the column must not be its key.
     pub fn check_within(&self, name: &str, function: &str, is_only: bool) {
         let found = column(&self.table, name, "part of the scope");
         let (role, hint) = match table::quoted(name) {
@@ -202,7 +206,7 @@ impl SourceTable {
     }
 }
 
-/// The column of that name, which stands for `what`.
+/// Returns the column of that name, which stands for `what`.
 pub fn column(table: &Opened, name: &str, what: &str) -> Column {
     table::column(table.rel(), name).unwrap_or_else(|| {
         let (code, message) = table::no_column(table.rel(), name, what);
@@ -215,7 +219,7 @@ fn is_text(column: &Column) -> bool {
     table::casts_implicitly(column.storage.type_id, pg_sys::TEXTOID)
 }
 
-/// The column of that name, which must be of type bigint.
+/// Returns the column of that name, which must be of type bigint.
 pub fn check_fingerprint(table: &Opened, name: &str) -> Column {
     let found = column(table, name, "the fingerprint");
     if found.base_type() != pg_sys::INT8OID {
@@ -235,8 +239,8 @@ pub fn check_fingerprint(table: &Opened, name: &str) -> Column {
     found
 }
 
-/// Raises an ERROR unless values of the type, which those of this column are or are cast to, can be
-/// compared.
+/// Raises an ERROR unless values of the type can be compared. The values of this column are of this
+/// type or are cast to it.
 fn require_order(column: &str, type_id: pg_sys::Oid) {
     if KeyType::new(type_id).is_none() {
         let hint = without_order(column);
@@ -244,7 +248,7 @@ fn require_order(column: &str, type_id: pg_sys::Oid) {
     }
 }
 
-/// The hint where values of this column cannot be compared.
+/// Returns the hint where values of this column cannot be compared.
 fn without_order(column: &str) -> String {
     let text = table_name::identifier(column);
     format!("Name another column, or a view that has {text}::text in its place.")

@@ -1,37 +1,37 @@
 //! `within`: rows pair only if they are equal in the columns that it names. Reads rows group by
 //! group; without such columns all rows are one group.
 
-use super::file::Gathered;
-use super::find::Row;
-use super::plain::PlainTable;
+use super::plain_table::PlainTable;
 use super::search::{PairSearch, Tags};
 use super::source::{SourceTable, required};
-use crate::pg::catalog::table::quoted;
-use crate::pg::process::encoding::name_to_utf8;
-use crate::pg::process::error::raise;
-use crate::pg::process::memory::or_out_of_memory;
-use crate::pg::process::temp_file::TempFile;
-use crate::pg::spi::query::for_each_row;
-use crate::pg::sql::fmgr::Args;
-use crate::pg::sql::value::Value;
 use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED};
 use pgrx::pg_sys;
+use simhash_hamming::pairs::file::Gathered;
+use simhash_hamming::pairs::find::Row;
+use simhash_pg::catalog::table::quoted;
+use simhash_pg::process::encoding::name_to_utf8;
+use simhash_pg::process::error::raise;
+use simhash_pg::process::memory::or_out_of_memory;
+use simhash_pg::process::temp_file::TempFile;
+use simhash_pg::spi::query::for_each_row;
+use simhash_pg::sql::fmgr::Args;
+use simhash_pg::sql::value::Value;
 
-/// Rows between two reports of how many were read.
+/// Number of rows between two reports of how many were read.
 const REPORTED: u64 = 65_536;
 
 /// The columns, and which rows count.
 pub struct Within<'a> {
-    /// As SQL text.
+    /// The columns as SQL text.
     columns: Vec<String>,
-    /// `$1` of the queries, where their relation names it.
+    /// `$1` of the queries, if their relation uses it.
     parameter: Option<Value<'a>>,
 }
 
 impl<'a> Within<'a> {
     /// Reads argument `i` of a function, an array of names of columns that each of the relations
     /// has.
-    pub fn of(args: &Args, i: usize, function: &str, sources: &[SourceTable]) -> Self {
+    pub fn from_arguments(args: &Args, i: usize, function: &str, sources: &[SourceTable]) -> Self {
         let array = args.varlena(i, pg_sys::TEXTARRAYOID);
         let mut columns = Vec::new();
         for name in required(array, function, "within").array().items {
@@ -60,7 +60,7 @@ impl<'a> Within<'a> {
         }
     }
 
-    /// The same columns, of relations that are queries with this parameter.
+    /// Returns the same columns, of relations that are queries with this parameter.
     pub fn with(self, parameter: Value<'a>) -> Self {
         Within {
             parameter: Some(parameter),
@@ -68,13 +68,14 @@ impl<'a> Within<'a> {
         }
     }
 
-    /// Are there none?
+    /// Returns whether there are no columns.
     pub fn is_empty(&self) -> bool {
         self.columns.is_empty()
     }
 
-    /// The rows of all sides, those of a group behind each other: the key of the first or of the
-    /// second side, the fingerprint, the side, and the row's number within its group.
+    /// Returns the query for the rows of all sides, those of a group behind each other: the key of
+    /// the first or of the second side, the fingerprint, the side, and the row's number within its
+    /// group.
     fn query(&self, sources: &[SourceTable]) -> String {
         let sides = sources.iter().enumerate().map(|(side, source)| {
             let (key, fp, table) = (source.key_expression(), &source.fp, &source.table_name);
@@ -85,7 +86,7 @@ impl<'a> Within<'a> {
             }
             .join(", ");
             let columns = self.columns.join(", ");
-            // IS NOT NULL would ask whether the columns of a composite value are.
+            // IS NOT NULL would test the columns of a composite value.
             let condition = |column| format!(" AND {column} IS DISTINCT FROM NULL");
             let conditions: String = self.columns.iter().map(condition).collect();
             format!(
@@ -132,7 +133,10 @@ impl<'a> Within<'a> {
         };
         if self.is_empty() {
             for (side, source) in sources.iter().enumerate() {
-                let plain = self.parameter.is_none().then(|| PlainTable::of(source));
+                let plain = self
+                    .parameter
+                    .is_none()
+                    .then(|| PlainTable::for_source(source));
                 match plain.flatten() {
                     Some(table) => table.read(side, rows, search),
                     None => for_each_row(&source.query(), self.parameter, &mut |row| {
@@ -161,7 +165,7 @@ impl<'a> Within<'a> {
     }
 }
 
-/// A number that is not NULL.
+/// Returns a number that is not NULL.
 fn integer(value: Option<Value<'_>>) -> i64 {
     value.map_or(0, |value| value.integer())
 }

@@ -5,12 +5,12 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use super::compared::Compared;
-use super::siblings::{BallConstructor, distance_operator_of_within, is_hamming, within_beside};
-use crate::pg::catalog::lookup;
-use crate::pg::planner::nodes::{NodeRef, Planner};
-use crate::pg::planner::planned_relation::Indexed;
+use super::sql_objects::{BallConstructor, distance_operator_of_within, is_hamming, within_beside};
+use simhash_pg::catalog::lookup;
+use simhash_pg::planner::nodes::{NodeRef, Planner};
+use simhash_pg::planner::planned_relation::Indexed;
 
-/// What an index of a relation is on, and the operator family that it searches with.
+/// A column or expression on which a relation has an index, and the operator family of that index.
 #[derive(Clone, Copy)]
 pub struct Target<'p> {
     pub key: Indexed<'p>,
@@ -25,7 +25,7 @@ pub struct Targets<'p> {
     pub compared: Compared<'p>,
 }
 
-/// How a distance is compared with a radius.
+/// Comparison of a distance with a radius.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bound {
     Below,
@@ -51,7 +51,7 @@ pub enum Translation<'p> {
     Implied(NodeRef<'p>),
 }
 
-/// `hamming_within(...)` for a clause that an index among `targets` can serve.
+/// Returns `hamming_within(...)` for a clause that an index among `targets` can serve.
 pub fn translate<'p>(
     planner: Planner<'p>,
     targets: &Targets<'p>,
@@ -73,7 +73,7 @@ pub fn translate<'p>(
     })
 }
 
-/// Is `clause` a comparison of which `within` is the translation?
+/// Returns whether `clause` is a comparison of which `within` is the translation.
 pub fn says<'p>(planner: Planner<'p>, clause: NodeRef<'p>, within: NodeRef<'p>) -> bool {
     comparisons(clause)
         .into_iter()
@@ -82,7 +82,7 @@ pub fn says<'p>(planner: Planner<'p>, clause: NodeRef<'p>, within: NodeRef<'p>) 
         .any(|translation| translation.equals(within))
 }
 
-/// Both ways to read the clause: either side may be the distance.
+/// Returns both ways to read the clause: either side may be the distance.
 fn comparisons(clause: NodeRef<'_>) -> [Option<DistanceComparison<'_>>; 2] {
     let Some(operator) = clause.as_binary_operator() else {
         return [None, None];
@@ -121,7 +121,7 @@ fn comparison<'p>(
     })
 }
 
-/// Is the expression a call of `hamming`?
+/// Returns whether the expression is a call of `hamming`.
 pub fn is_distance(node: NodeRef<'_>) -> bool {
     node.as_call()
         .is_some_and(|call| call.result_type == pg_sys::INT4OID && is_hamming(call.function))
@@ -150,7 +150,8 @@ pub fn as_within<'p>(planner: Planner<'p>, clause: NodeRef<'p>) -> Option<Within
 }
 
 impl<'p> DistanceComparison<'p> {
-    /// Could an index serve this as `column <@ ball`, with a ball that is fixed during a scan?
+    /// Returns whether an index could serve this as `column <@ ball`, with a ball that is fixed
+    /// during a scan.
     fn can_use(&self, planner: Planner<'p>, targets: &Targets<'p>) -> bool {
         let Some(ball) = BallConstructor::beside(self.hamming) else {
             return false;
@@ -164,7 +165,7 @@ impl<'p> DistanceComparison<'p> {
         (serves(self.left, self.right) || serves(self.right, self.left)) && fixed(self.radius)
     }
 
-    /// A subplan must not be evaluated twice.
+    /// Returns whether there is a subplan, which must not be evaluated twice.
     fn contains_subplan(&self) -> bool {
         [self.left, self.right, self.radius]
             .into_iter()
@@ -179,7 +180,7 @@ impl<'p> DistanceComparison<'p> {
 }
 
 impl<'p> Targets<'p> {
-    /// Is the expression what one of the indexes is on?
+    /// Returns the index column or expression that this expression is, if any.
     pub fn find(&self, node: NodeRef<'p>) -> Option<Target<'p>> {
         let bare = node.strip_relabel();
         let column = bare.as_column().filter(|&(relid, _)| relid == self.relid);
@@ -200,8 +201,8 @@ impl<'p> Targets<'p> {
     }
 }
 
-/// The radius as an int4, such that `distance <= radius` is equivalent to the clause (or, for
-/// [`Bound::Exactly`], follows from it).
+/// Returns the radius as an int4, such that `distance <= radius` is equivalent to the clause (or,
+/// for [`Bound::Exactly`], follows from it).
 ///
 /// Distances are 0 to 64, so a wider radius can be clamped without changing the answer. A
 /// GREATEST or LEAST turns a NULL radius into one that no row satisfies, where SQL would say NULL:

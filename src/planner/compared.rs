@@ -1,14 +1,14 @@
 //! The distances that the planner itself looks for in the clauses on a relation.
 //!
-//! It prunes partitions, excludes tables by their constraints, and proves the predicates of partial
-//! indexes, by comparing expressions node by node. So a clause on one of these distances stays
-//! beside its translation.
+//! The planner prunes partitions, excludes tables by their constraints, and proves the predicates
+//! of partial indexes, by comparing expressions node by node. So a clause on one of these distances
+//! stays beside its translation.
 
 use std::cell::OnceCell;
 
 use super::clause::is_distance;
-use crate::pg::planner::nodes::NodeRef;
-use crate::pg::planner::planned_relation::{AppendMember, Relation};
+use simhash_pg::planner::nodes::NodeRef;
+use simhash_pg::planner::planned_relation::{AppendMember, Relation};
 
 /// The distances in a relation's indexes, partition key and constraints; for an ancestor, also
 /// those of the relations on the way down to the child that is being planned.
@@ -21,7 +21,7 @@ pub struct Compared<'p> {
 }
 
 impl<'p> Compared<'p> {
-    pub fn of(relation: Relation<'p>, indexes: Vec<NodeRef<'p>>) -> Self {
+    pub fn for_relation(relation: Relation<'p>, indexes: Vec<NodeRef<'p>>) -> Self {
         Self {
             relation,
             indexes,
@@ -30,15 +30,15 @@ impl<'p> Compared<'p> {
         }
     }
 
-    /// The same for the parent of `self`, seen as `member`.
+    /// Returns the same for the parent of `self`, seen as `member`.
     pub fn of_parent(member: AppendMember<'p>, child: Self) -> Self {
         Self {
             below: Some((member, Box::new(child))),
-            ..Self::of(member.parent, Vec::new())
+            ..Self::for_relation(member.parent, Vec::new())
         }
     }
 
-    /// Does the planner look for this distance, which is in terms of the relation?
+    /// Returns whether the planner looks for this distance, which is in terms of the relation.
     pub fn contains(&self, distance: NodeRef<'p>) -> bool {
         let distances = self.distances.get_or_init(|| self.collect());
         distances.iter().any(|found| found.equals(distance))

@@ -1,13 +1,13 @@
-//! From a clause of the planner to the arithmetic of [`selectivity`].
+//! Passes a clause of the planner to the arithmetic of [`selectivity`].
 
 #![forbid(unsafe_code)]
 
-use super::index_look::nearby;
-use super::selectivity::{self, Sample};
-use crate::index::ball::{Ball, NEAR};
-use crate::pg::planner::column_stats::ColumnSample;
-use crate::pg::planner::hooks::{EstimateScope, ScanScope};
-use crate::pg::planner::nodes::{NodeList, NodeRef, Planner};
+use super::index_sample::nearby;
+use simhash_hamming::ball::{Ball, NEAR};
+use simhash_hamming::selectivity::{self, Sample};
+use simhash_pg::planner::column_stats::ColumnSample;
+use simhash_pg::planner::hooks::{EstimateScope, ScanScope};
+use simhash_pg::planner::nodes::{NodeList, NodeRef, Planner};
 use std::ffi::CStr;
 
 /// The access method whose indexes an estimate may look into.
@@ -21,7 +21,7 @@ pub struct Clause<'p> {
 }
 
 impl<'p> Clause<'p> {
-    /// Arguments of `hamming_within(a, b, k)`.
+    /// Reads the arguments of `hamming_within(a, b, k)`.
     pub fn within(args: NodeList<'p>) -> Option<Self> {
         let [a, b, radius] = args.as_array()?;
         Some(Self {
@@ -30,7 +30,7 @@ impl<'p> Clause<'p> {
         })
     }
 
-    /// Arguments of `a ~= b`.
+    /// Reads the arguments of `a ~= b`.
     pub fn near(planner: Planner<'p>, args: NodeList<'p>) -> Option<Self> {
         Some(Self {
             fingerprints: args.as_array()?,
@@ -38,7 +38,7 @@ impl<'p> Clause<'p> {
         })
     }
 
-    /// Arguments of `a <@ ball`; None when nothing is known about the ball.
+    /// Reads the arguments of `a <@ ball`; returns None when nothing is known about the ball.
     pub fn in_ball(planner: Planner<'p>, args: NodeList<'p>) -> Option<Self> {
         let [fingerprint, ball] = args.as_array()?;
         let ball = planner.estimate(ball);
@@ -55,13 +55,14 @@ impl<'p> Clause<'p> {
         })
     }
 
-    /// The share of rows (of pairs, in a join) that the clause keeps.
+    /// Returns the share of rows (of pairs, in a join) that the clause keeps.
     pub fn selectivity(self, planner: Planner<'p>, scope: EstimateScope<'p>) -> f64 {
         let radius = planner.estimate(self.radius);
         let k = match radius.as_integer() {
             Some(k) => k.clamp(-1, 64) as i32,
             None if radius.is_constant() => return 0.0,
-            // A parameter: as the cost of the index, the estimate assumes the usual radius.
+            // The radius is a parameter: as for the cost of the index, the estimate assumes the
+            // usual radius.
             None => NEAR,
         };
         match scope {

@@ -1,8 +1,8 @@
 //! Makes index conditions of Hamming clauses, and tells the planner how many rows they keep.
 //!
-//! While the planner simplifies expressions, [`support`] makes `fp <~> q` of `hamming(fp, q)`: an
-//! index can order by an operator only. In WHERE the planner matches only `indexed_column operator
-//! value` with an index, never `(fp <~> $1) <= 3`. So the clause is translated twice more:
+//! While the planner simplifies expressions, [`support`] replaces `hamming(fp, q)` by `fp <~> q`:
+//! an index can order only by an operator. In WHERE the planner matches only `indexed_column
+//! operator value` with an index, never `(fp <~> $1) <= 3`. So the clause is translated twice more:
 //!
 //! 1. [`rewrite`]: in the planner's hook for relations, which runs before it distributes the quals,
 //!    `hamming(fp, q) <= k` becomes `hamming_within(fp, q, k)`: only for a relation with an index
@@ -14,29 +14,18 @@
 //! it the hook, while it simplifies the first query that mentions a distance.
 //!
 //! What lives here: which clauses mean what ([`clause`]), where they are replaced ([`rewrite`]),
-//! and the estimate ([`selectivity`] is pure arithmetic; [`index_look`] adds what an index shows). What must not live here: the server's
-//! structs, which are wrapped in `pg/`. No OID is remembered between queries, since an extension
-//! may be dropped and created again.
-
-pub mod selectivity;
-
-#[cfg(feature = "server")]
+//! and the estimate (`simhash_hamming::selectivity` is the arithmetic; [`index_sample`] adds what an
+//! index shows). What must not live here: the server's structs, which are wrapped in `simhash_pg`.
+//! No OID is remembered between queries, since an extension may be dropped and created again.
 mod clause;
-#[cfg(feature = "server")]
 mod compared;
-#[cfg(feature = "server")]
 mod estimate;
-#[cfg(feature = "server")]
-mod index_look;
-#[cfg(feature = "server")]
+mod index_sample;
 mod rewrite;
-#[cfg(feature = "server")]
-mod siblings;
-#[cfg(feature = "server")]
+mod sql_objects;
 mod support;
 
 /// Installs the planner hook; called once per process from `_PG_init`.
-#[cfg(feature = "server")]
 pub fn init() {
-    crate::pg::planner::hooks::on_relation(rewrite::relation);
+    simhash_pg::planner::hooks::on_relation(rewrite::relation);
 }

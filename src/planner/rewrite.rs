@@ -8,12 +8,12 @@ use pgrx::pg_sys::Oid;
 
 use super::clause::{Target, Targets, Translation, as_within, says, translate};
 use super::compared::Compared;
-use crate::pg::catalog::lookup::is_extension_access_method;
-use crate::pg::planner::nodes::{Connective, NodeList, NodeRef, Planner};
-use crate::pg::planner::planned_relation::{
+use simhash_pg::catalog::lookup::is_extension_access_method;
+use simhash_pg::planner::nodes::{Connective, NodeList, NodeRef, Planner};
+use simhash_pg::planner::planned_relation::{
     AppendMember, IndexKey, Indexed, Relation, Restriction,
 };
-use crate::pg::process::backend::check_stack_depth;
+use simhash_pg::process::backend::check_stack_depth;
 
 /// The planner's hook: rewrites the clauses that an index of this relation can serve.
 pub fn relation(relation: Relation<'_>, table: Oid, parent: bool) {
@@ -36,8 +36,8 @@ pub fn relation(relation: Relation<'_>, table: Oid, parent: bool) {
     }
 }
 
-/// The columns and expressions of those of the relation's indexes whose access method belongs to an
-/// extension.
+/// Returns the columns and expressions of those of the relation's indexes whose access method
+/// belongs to an extension.
 fn targets<'p>(relation: Relation<'p>, keys: &[IndexKey<'p>]) -> Targets<'p> {
     let expressions = keys.iter().flat_map(|key| &key.expressions);
     Targets {
@@ -50,12 +50,12 @@ fn targets<'p>(relation: Relation<'p>, keys: &[IndexKey<'p>]) -> Targets<'p> {
                 family: key.operator_family,
             })
             .collect(),
-        compared: Compared::of(relation, expressions.copied().collect()),
+        compared: Compared::for_relation(relation, expressions.copied().collect()),
     }
 }
 
-/// The conjuncts with their translations; None when there is nothing to translate. `beside` are
-/// other clauses that hold together with them.
+/// Returns the conjuncts with their translations; None when there is nothing to translate. `beside`
+/// are other clauses that hold together with them.
 fn rewrite_conjuncts<'p>(
     planner: Planner<'p>,
     targets: &Targets<'p>,
@@ -117,9 +117,9 @@ fn rewrite_clause<'p>(
     }
 }
 
-/// For a child of an inheritance tree or of UNION ALL the quals have been distributed already, and
-/// the planner copies the parent's clauses to the child after this hook: so the parents' clauses
-/// are rewritten, in terms of the parents' columns.
+/// Rewrites clauses for a child of an inheritance tree or of UNION ALL. Its quals have been
+/// distributed already, and the planner copies the parent's clauses to the child after this hook:
+/// so the parents' clauses are rewritten, in terms of the parents' columns.
 fn rewrite_inherited<'p>(child: Relation<'p>, targets: Targets<'p>) {
     let mut level = (child, targets);
     while let Some(member) = level.0.append_member() {
@@ -135,7 +135,7 @@ fn rewrite_inherited<'p>(child: Relation<'p>, targets: Targets<'p>) {
     }
 }
 
-/// Which columns of the parent are what the child's indexes are on.
+/// Returns the columns of the parent that the child's indexes are on.
 fn parent_targets<'p>(member: AppendMember<'p>, child: Targets<'p>) -> Targets<'p> {
     let inherited = (1i16..)
         .zip(0..member.translated.len())
@@ -154,7 +154,8 @@ fn parent_targets<'p>(member: AppendMember<'p>, child: Targets<'p>) -> Targets<'
     }
 }
 
-/// A clause on the parent alone is copied to the child conjunct by conjunct: an AND may replace it.
+/// Rewrites a clause on the parent alone. It is copied to the child conjunct by conjunct, so an AND
+/// may replace it.
 fn rewrite_restriction<'p>(
     parent: &Relation<'p>,
     targets: &Targets<'p>,
@@ -182,8 +183,8 @@ fn rewrite_restriction<'p>(
     }
 }
 
-/// A clause that was replaced for an index of the parent may be one that the planner looks for in
-/// the child: it is put back beside its translation.
+/// Restores clauses. A clause that was replaced for an index of the parent may be one that the
+/// planner looks for in the child: it is put back beside its translation.
 fn restore<'p>(
     planner: Planner<'p>,
     targets: &Targets<'p>,
@@ -202,8 +203,8 @@ fn restore<'p>(
         .then(|| planner.list(&conjuncts.iter().chain(restored).collect::<Vec<_>>()))
 }
 
-/// A join clause must stay a single clause, so only an equivalent may replace it. Its OR leaves,
-/// which index matching looks at, are clauses of their own.
+/// Rewrites a join clause. It must stay a single clause, so only an equivalent may replace it. Its
+/// OR leaves, which index matching looks at, are clauses of their own.
 fn rewrite_join_restriction<'p>(
     parent: &Relation<'p>,
     targets: &Targets<'p>,

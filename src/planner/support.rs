@@ -3,19 +3,20 @@
 use pgrx::pg_sys::{Datum, INT4OID, Oid};
 
 use super::estimate::Clause;
-use super::selectivity::UNKNOWN;
-use super::siblings::{BallConstructor, distance_operator_of};
-use crate::pg::planner::hooks::{
+use super::sql_objects::{BallConstructor, distance_operator_of};
+use simhash_hamming::selectivity::UNKNOWN;
+use simhash_pg::planner::hooks::{
     EstimateScope, IndexConditionRequest, SimplifyRequest, SupportRequest, join_args, no_answer,
     request, restriction_args,
 };
-use crate::pg::planner::nodes::{NodeList, NodeRef, Planner};
-use crate::pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::planner::nodes::{NodeList, NodeRef, Planner};
+use simhash_pg::sql::fmgr::{Args, pg_function};
 
 pg_function! {
-    /// `simhash_catalog.hamming_support(internal)`: a call of `hamming` becomes `<~>`. The planner's call loads the
-    /// library and with it the planner hook, without shared_preload_libraries. The address of this
-    /// function is also how [`super::siblings`] recognises `hamming`.
+    /// `simhash_catalog.hamming_support(internal)`: a call of `hamming` becomes `<~>`. The
+    /// planner's call loads the library and with it the planner hook, without
+    /// shared_preload_libraries. The address of this function is also how [`super::sql_objects`]
+    /// recognises `hamming`.
     fn simhash_hamming_support, pg_finfo_simhash_hamming_support(args) {
         match request(args) {
             SupportRequest::Simplify(request) => match as_operator(&request, args.function()) {
@@ -28,8 +29,8 @@ pg_function! {
 }
 
 pg_function! {
-    /// `simhash_catalog.hamming_within_support(internal)`: index condition and selectivity of `hamming_within`. Its
-    /// cost is a constant, which is what pg_proc.procost is for.
+    /// `simhash_catalog.hamming_within_support(internal)`: index condition and selectivity of
+    /// `hamming_within`. Its cost is a constant, which is what pg_proc.procost is for.
     fn simhash_within_support, pg_finfo_simhash_within_support(args) {
         match request(args) {
             SupportRequest::IndexCondition(request) => match index_condition(&request) {
@@ -91,18 +92,18 @@ fn selectivity<'p>(
     clause.map_or(UNKNOWN, |clause| clause.selectivity(planner, scope))
 }
 
-/// `a <~> b` for a call of `hamming` or of `simhash_catalog.distance`. The planner orders by an
-/// index for an operator alone; besides, distances that were written in different ways become equal
-/// expressions. The request does not tell whether the query says `<~>` already: the answer is an
-/// equal expression then.
+/// Returns `a <~> b` for a call of `hamming` or of `simhash_catalog.distance`. The planner orders
+/// by an index for an operator alone; besides, distances that were written in different ways become
+/// equal expressions. The request does not show whether the query has `<~>` already; in that case
+/// the result is an equal expression.
 fn as_operator<'p>(request: &SimplifyRequest<'p>, support: Oid) -> Option<NodeRef<'p>> {
     let [a, b] = request.args().as_array()?;
     let operator = distance_operator_of(support)?;
     Some(request.planner().operator(operator, INT4OID, a, b))
 }
 
-/// `column <@ hamming_ball(centre, radius)` for `hamming_within(column, centre, radius)`, with the
-/// column on either side.
+/// Returns `column <@ hamming_ball(centre, radius)` for `hamming_within(column, centre, radius)`,
+/// with the column on either side.
 fn index_condition<'p>(request: &IndexConditionRequest<'p>) -> Option<NodeRef<'p>> {
     let [a, b, radius] = request.args()?.as_array()?;
     let (column, centre) = match request.indexed_arg() {

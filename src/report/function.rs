@@ -1,27 +1,28 @@
-//! simhash_radius_report: how many pairs there are at each distance, and how alike.
+//! simhash_radius_report: how many pairs there are at each distance, and how similar their texts
+//! are.
 
-use super::draw::Random;
-use super::sample::{Drawing, Refusal, Sample};
 use super::texts::Texts;
 use crate::pairs::source::{SourceTable, check_fingerprint, column, required};
-use crate::pg::catalog::table::{self, Opened};
-use crate::pg::process::activity::Activity;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::error::{raise, report};
-use crate::pg::process::memory::{keep_reserve, work_mem_bytes};
-use crate::pg::spi::query::for_each_row;
-use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::rows_out::{ResultValue, RowsOut};
-use crate::pg::sql::value::Value;
 use pgrx::PgSqlErrorCode::{
     ERRCODE_CONFIGURATION_LIMIT_EXCEEDED, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_OUT_OF_MEMORY,
     ERRCODE_UNDEFINED_TABLE,
 };
 use pgrx::pg_sys;
+use simhash_hamming::report::draw::Random;
+use simhash_hamming::report::sample::{Drawing, Refusal, Sample};
+use simhash_pg::catalog::table::{self, Opened};
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::error::{raise, report};
+use simhash_pg::process::memory::{keep_reserve, work_mem_bytes};
+use simhash_pg::spi::query::for_each_row;
+use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
+use simhash_pg::sql::value::Value;
 
 const NAME: &str = "simhash_radius_report";
-/// Rows between two reports of how many were read, and two looks at the memory that is left: keys
-/// are allocated in small pieces.
+/// Number of rows between two reports of how many were read, and two looks at the memory that is
+/// left: keys are allocated in small pieces.
 const REPORTED: u64 = 4096;
 
 pg_function! {
@@ -43,8 +44,8 @@ pg_function! {
     }
 }
 
-/// The table, view or foreign table of the first three arguments. Keys of all types are told apart,
-/// and returned, as text.
+/// Returns the table, view or foreign table of the first three arguments. Keys of all types are
+/// distinguished, and returned, as text.
 fn relation(args: &Args) -> SourceTable {
     let oid = required(args.get::<pg_sys::Oid>(0), NAME, "relation");
     let key = required(args.name(1), NAME, "key");
@@ -137,11 +138,11 @@ fn draw(relation: &SourceTable, size: usize, max_distance: u32, activity: &mut A
     sample.unwrap_or_else(|refusal| refuse(refusal, relation, size, drawn))
 }
 
-/// Random numbers that go on where the session's do: setseed makes them come again.
+/// Returns a generator that continues the session's random numbers: setseed makes them repeat.
 fn random() -> Random {
     let mut seed = 0;
     for_each_row("SELECT pg_catalog.random()", None, &mut |[value]| {
-        // The bits of a float8.
+        // Take the bits of a float8.
         seed = value.map_or(0, |value| value.integer() as u64);
     });
     Random::new(seed)
@@ -154,7 +155,7 @@ fn meet(
     size: usize,
     activity: &mut Activity,
 ) -> Sample {
-    let (mut met, of) = (0u64, sample.of());
+    let (mut met, of) = (0u64, sample.population());
     read_fingerprints(relation, &mut |key, fingerprint| {
         if let Err(refusal) = sample.meet(fingerprint, key) {
             refuse(refusal, relation, size, sample.size());
@@ -168,7 +169,7 @@ fn meet(
     sample
 }
 
-/// `size` rows were asked for, and `drawn` are in the sample.
+/// Raises the ERROR for a refusal: `size` rows were asked for, and `drawn` are in the sample.
 fn refuse(refusal: Refusal, relation: &SourceTable, size: usize, drawn: usize) -> ! {
     match refusal {
         Refusal::OutOfMemory => raise(ERRCODE_OUT_OF_MEMORY, "out of memory"),

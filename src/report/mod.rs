@@ -1,18 +1,8 @@
 //! What a radius would find: `simhash_radius_report`, which judges a relation by a sample of its
 //! rows.
 //!
-//! [`draw`] draws at random, [`sample`] compares the drawn rows with all others, [`estimate`] tells
-//! how many pairs there are in all ([`gamma`] helps), [`compared`] what is told of similarities: all
-//! are pure. `texts` compares the texts of some of the pairs, `function` is the SQL function. What
-//! must not live here: the search for every pair, which is `pairs`'s.
-
-pub mod compared;
-pub mod draw;
-pub mod estimate;
-pub mod gamma;
-pub mod sample;
-
-#[cfg(feature = "server")]
+//! `simhash_hamming::report` draws the sample and estimates. `texts` compares the texts of some of
+//! the pairs, `function` is the SQL function. What must not live here: the search for every pair,
+//! which is `pairs`'s.
 mod function;
-#[cfg(feature = "server")]
 mod texts;

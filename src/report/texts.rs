@@ -1,30 +1,30 @@
-//! How similar the texts of the drawn pairs are, as simhash_jaccard has it.
+//! Computes how similar the texts of the drawn pairs are, as simhash_jaccard does.
 //!
 //! The relation is read once more, and the n-grams of the texts that are needed are put into a
 //! temporary file: two texts at a time are in memory.
 
-use super::compared::Compared;
-use super::sample::Sample;
-use crate::bytes::get_u64;
 use crate::clusters::texts::shingles;
-use crate::fingerprint::similarity::jaccard::of_sorted;
-use crate::pg::process::activity::Activity;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::memory::{filled, keep_reserve, push_within, reserve};
-use crate::pg::process::temp_file::TempFile;
-use crate::pg::sql::value::Value;
-use crate::store::Store;
+use simhash_base::bytes::get_u64;
+use simhash_base::store::Store;
+use simhash_fingerprint::similarity::jaccard::of_sorted;
+use simhash_hamming::report::compared::Compared;
+use simhash_hamming::report::sample::Sample;
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::memory::{filled, keep_reserve, push_within, reserve};
+use simhash_pg::process::temp_file::TempFile;
+use simhash_pg::sql::value::Value;
 
 /// Bytes of an n-gram.
 const GRAM: usize = size_of::<u64>();
-/// N-grams that are written and read at a time.
+/// Number of n-grams that are written and read at a time.
 const CHUNK: usize = 1024;
 
 /// The texts of some rows.
 pub struct Texts<'s> {
     /// The keys of the rows, in order.
     keys: Vec<&'s [u8]>,
-    /// Where each row's n-grams begin in the file, and how many there are; None of a text that is
+    /// Where each row's n-grams begin in the file, and how many there are; None for a text that is
     /// NULL or was not read.
     places: Vec<Option<(u64, usize)>>,
     file: TempFile<'static>,
@@ -33,7 +33,7 @@ pub struct Texts<'s> {
 }
 
 impl<'s> Texts<'s> {
-    /// For the pairs that were drawn.
+    /// Makes room for the texts of the pairs that were drawn.
     pub fn of_pairs(sample: &'s Sample) -> Self {
         let mut keys = Vec::new();
         for distance in 0..=sample.max_distance() {
@@ -50,7 +50,7 @@ impl<'s> Texts<'s> {
         }
     }
 
-    /// Takes a row of the relation; false when another one has the same key.
+    /// Takes a row of the relation; returns false when another one has the same key.
     pub fn add(&mut self, key: &[u8], text: Option<Value<'_>>) -> bool {
         let Ok(row) = self.keys.binary_search(&key) else {
             return true;
@@ -74,7 +74,7 @@ impl<'s> Texts<'s> {
         is_first
     }
 
-    /// The n-grams of the row with a key.
+    /// Returns the n-grams of the row with a key.
     fn read(&mut self, key: &[u8]) -> Option<Vec<u64>> {
         let row = self.keys.binary_search(&key).ok()?;
         let (start, count) = self.places[row]?;

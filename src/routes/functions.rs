@@ -1,14 +1,14 @@
 //! simhash_route and simhash_meet: the keys of a fingerprint, and of a pair.
 
-use super::keys::Route;
-use crate::pg::process::error::raise;
-use crate::pg::sql::fmgr::{Args, pg_function};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
+use simhash_hamming::routes::Route;
+use simhash_pg::process::error::raise;
+use simhash_pg::sql::fmgr::{Args, pg_function};
 
-/// Argument `i`, a radius that has keys, or an ERROR; None when it is NULL.
+/// Returns argument `i`, a radius that has keys, or raises an ERROR; None when it is NULL.
 fn route(args: &Args, i: usize) -> Option<Route> {
     let radius = args.get::<i32>(i)?;
-    let route = u32::try_from(radius).ok().and_then(Route::of);
+    let route = u32::try_from(radius).ok().and_then(Route::for_radius);
     Some(route.unwrap_or_else(|| {
         raise(
             ERRCODE_INVALID_PARAMETER_VALUE,

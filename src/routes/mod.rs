@@ -1,12 +1,8 @@
 //! Rows that are spread over several servers by their fingerprints: under which keys a row is
 //! stored and looked for, and the one key at which a pair is found.
 //!
-//! [`keys`] is the arithmetic, `functions` is what SQL sees. The pairs and clusters of the rows that
-//! share a key are `pairs::of_arrays` and `clusters::of_arrays`. What must not live here: anything
-//! that knows how servers are reached; that is Citus' or postgres_fdw's, and docs/scale-out.md has
-//! the queries.
-
-pub mod keys;
-
-#[cfg(feature = "server")]
+//! `simhash_hamming::routes` is the arithmetic, `functions` is what SQL sees. The pairs and
+//! clusters of the rows that share a key are `pairs::of_arrays` and `clusters::of_arrays`. What
+//! must not live here: anything that knows how servers are reached; that is Citus' or
+//! postgres_fdw's, and docs/scale-out.md has the queries.
 mod functions;

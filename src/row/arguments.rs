@@ -6,14 +6,14 @@
 use pgrx::pg_sys;
 
 use super::errors::or_raise;
-use crate::fingerprint::Error;
-use crate::fingerprint::options::json::check_length;
-use crate::fingerprint::options::presets::{self, Preset};
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::encoding::to_utf8;
-use crate::pg::sql::call_site::Memory;
-use crate::pg::sql::fmgr::Args;
-use crate::pg::sql::type_output::Output;
+use simhash_fingerprint::Error;
+use simhash_fingerprint::options::json::check_length;
+use simhash_fingerprint::options::presets::{self, Preset};
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::sql::call_site::Memory;
+use simhash_pg::sql::fmgr::Args;
+use simhash_pg::sql::type_output::Output;
 
 /// Parsed arguments, and the bytes that they came from.
 pub struct ParsedArguments<T> {
@@ -35,10 +35,10 @@ impl<T: Default> ParsedArguments<T> {
         let preset = or_raise(presets::find(name.map(to_utf8).as_deref()));
         let json = args.varlena(i, pg_sys::JSONBOID);
         let options = json.map_or_else(T::default, |json| {
-            // Before its text is made, which takes longer than to parse it. A jsonb may take four
-            // times the bytes of its text.
+            // The length is checked before the text is made, which takes longer than parsing it. A
+            // jsonb may take four times the bytes of its text.
             or_raise(check_length(json.bytes().len() / 4));
-            let output = Output::of(pg_sys::JSONBOID, memory);
+            let output = Output::for_type(pg_sys::JSONBOID, memory);
             output.text(json, |text| {
                 or_raise(parse(&to_utf8(text), &mut check_for_interrupts))
             })
@@ -59,7 +59,7 @@ impl<T: Default> ParsedArguments<T> {
     }
 }
 
-/// Brings `current` up to date with arguments `i` and `i + 1`; true when it has changed.
+/// Brings `current` up to date with arguments `i` and `i + 1`; returns true when it has changed.
 pub fn refresh<T: Default>(
     current: &mut Option<ParsedArguments<T>>,
     args: &Args,

@@ -1,9 +1,9 @@
 //! Values of every type as text that no setting and no catalog change alters.
 //!
 //! Types whose output functions obey settings (dates, floats, bytea, money) or read the catalog
-//! (enum labels, reg* names, role names) are written from their stored bits; so are the elements of
-//! arrays, rows and ranges. All other built-in types have one output form. Types of extensions are
-//! written by their output functions under fixed settings.
+//! (enum labels, reg* names, role names) are written from their stored bits, and so are the
+//! elements of arrays, rows and ranges. All other built-in types have one output form. Types of
+//! extensions are written by their output functions under fixed settings.
 
 #![forbid(unsafe_code)]
 
@@ -14,21 +14,21 @@ use std::rc::Rc;
 use pgrx::pg_sys::{self, Oid};
 
 use super::errors::or_raise;
-use crate::fingerprint::scalar;
-use crate::pg::process::backend::{check_for_interrupts, check_stack_depth};
-use crate::pg::process::encoding::to_utf8;
-use crate::pg::process::memory::{or_out_of_memory, owned};
-use crate::pg::sql::call_site::Memory;
-use crate::pg::sql::record::{Record, Shape};
-use crate::pg::sql::type_output::{Output, PinnedSettings, Structure, is_built_in, resolve};
-use crate::pg::sql::value::Value;
+use simhash_fingerprint::scalar;
+use simhash_pg::process::backend::{check_for_interrupts, check_stack_depth};
+use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::process::memory::{or_out_of_memory, owned};
+use simhash_pg::sql::call_site::Memory;
+use simhash_pg::sql::record::{Record, Shape};
+use simhash_pg::sql::type_output::{Output, PinnedSettings, Structure, is_built_in, resolve};
+use simhash_pg::sql::value::Value;
 
 /// Bytes of canonical text that a call site keeps room for.
 const KEPT_BYTES: usize = 1 << 20;
-/// No number, date, time or interval is longer, in bytes.
+/// Maximum length of a number, date, time or interval, in bytes.
 const LONGEST_NUMBER: usize = 128;
 
-/// How values of a type are written.
+/// Form in which values of a type are written.
 pub enum Form {
     /// Stored as the text that it shows.
     Text,
@@ -69,12 +69,12 @@ pub enum Scalar {
 }
 
 impl Form {
-    /// Is it natural text, to be cut into words?
+    /// Returns whether it is natural text, to be cut into words.
     pub fn is_text(&self) -> bool {
         matches!(self, Form::Text | Form::PaddedText | Form::TextOutput(_))
     }
 
-    fn of(type_id: Oid, memory: Memory) -> Self {
+    fn for_type(type_id: Oid, memory: Memory) -> Self {
         let (base, structure) = resolve(type_id);
         match structure {
             Structure::Enum => Form::Scalar(Scalar::Oid),
@@ -91,13 +91,13 @@ impl Form {
             pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::JSONOID => return Form::Text,
             pg_sys::BPCHAROID => return Form::PaddedText,
             pg_sys::XMLOID | pg_sys::JSONBOID | pg_sys::UNKNOWNOID => {
-                return Form::TextOutput(Output::of(base, memory));
+                return Form::TextOutput(Output::for_type(base, memory));
             }
-            pg_sys::TSVECTOROID => return Form::Lexemes(Output::of(base, memory)),
+            pg_sys::TSVECTOROID => return Form::Lexemes(Output::for_type(base, memory)),
             // "char" is a string type until version 14.
             pg_sys::CHAROID => return Form::Scalar(Scalar::Char),
             _ if category == pg_sys::TYPCATEGORY_STRING => {
-                return Form::TextOutput(Output::of(base, memory));
+                return Form::TextOutput(Output::for_type(base, memory));
             }
             _ => {}
         }
@@ -119,7 +119,7 @@ impl Form {
             | pg_sys::REGDICTIONARYOID => Scalar::Oid,
             pg_sys::FLOAT4OID => Scalar::Float4,
             pg_sys::FLOAT8OID => Scalar::Float8,
-            pg_sys::NUMERICOID => Scalar::Numeric(Output::of(base, memory)),
+            pg_sys::NUMERICOID => Scalar::Numeric(Output::for_type(base, memory)),
             pg_sys::DATEOID => Scalar::Date,
             pg_sys::TIMESTAMPOID | pg_sys::TIMESTAMPTZOID => Scalar::Timestamp,
             pg_sys::TIMEOID => Scalar::Time,
@@ -139,8 +139,8 @@ impl Form {
             // Number of points and bounding box come first.
             pg_sys::POLYGONOID => Scalar::Floats { header: 4 + 4 * 8 },
             pg_sys::PATHOID => Scalar::Path,
-            _ if is_built_in(base) => Scalar::Output(Output::of(base, memory)),
-            _ => Scalar::PinnedOutput(Output::of(base, memory)),
+            _ if is_built_in(base) => Scalar::Output(Output::for_type(base, memory)),
+            _ => Scalar::PinnedOutput(Output::for_type(base, memory)),
         })
     }
 }
@@ -161,16 +161,16 @@ impl Writer {
         }
     }
 
-    /// How values of the type are written.
+    /// Returns how values of the type are written.
     pub fn form(&mut self, type_id: Oid) -> Rc<Form> {
         let memory = self.memory;
         self.forms
             .entry(type_id)
-            .or_insert_with(|| Rc::new(Form::of(type_id, memory)))
+            .or_insert_with(|| Rc::new(Form::for_type(type_id, memory)))
             .clone()
     }
 
-    /// The columns of a row, as the catalog is now.
+    /// Returns the columns of a row, as the catalog is now.
     pub fn shape(&mut self, record: &Record<'_>) -> Rc<Shape> {
         let key = record.row_type();
         if let Some(shape) = self.shapes.get(&key)
@@ -178,7 +178,7 @@ impl Writer {
         {
             return shape.clone();
         }
-        let shape = Rc::new(Shape::of(record, self.memory));
+        let shape = Rc::new(Shape::for_record(record, self.memory));
         self.shapes.insert(key, shape.clone());
         shape
     }
@@ -205,7 +205,7 @@ impl Writer {
         }
     }
 
-    /// The value's text, in `scratch` unless it is text already.
+    /// Returns the value's text, in `scratch` unless it is text already.
     pub fn whole<'a>(
         &mut self,
         form: &Form,
@@ -223,8 +223,8 @@ impl Writer {
         Cow::Borrowed(scratch)
     }
 
-    /// A value inside of a container: what is no container itself stands in quotes, so that
-    /// different contents never give the same text.
+    /// Writes a value inside a container. A value that is no container itself stands in quotes, so
+    /// that different contents never give the same text.
     fn nested(&mut self, out: &mut String, form: &Form, value: Value<'_>) {
         match form {
             Form::Text
@@ -307,7 +307,7 @@ fn push(out: &mut String, text: &str) {
     out.push_str(text);
 }
 
-/// The text of a value whose form is text.
+/// Returns the text of a value whose form is text.
 pub fn text<'a>(form: &Form, value: Value<'a>) -> Cow<'a, str> {
     match form {
         Form::TextOutput(output) => output.text(value, |text| Cow::Owned(owned(&to_utf8(text)))),

@@ -4,10 +4,10 @@
 
 use pgrx::PgSqlErrorCode;
 
-use crate::fingerprint::{Class, Error};
-use crate::pg::process::error::report;
+use simhash_fingerprint::{Class, Error};
+use simhash_pg::process::error::report;
 
-/// The SQLSTATE of an error.
+/// Returns the SQLSTATE of an error.
 pub fn sqlstate(error: &Error) -> PgSqlErrorCode {
     match error.class() {
         Class::InvalidValue => PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
@@ -31,7 +31,7 @@ pub fn raise(error: &Error) -> ! {
     )
 }
 
-/// The value, or the ERROR.
+/// Returns the value, or raises the ERROR.
 #[track_caller]
 pub fn or_raise<T>(result: Result<T, Error>) -> T {
     match result {

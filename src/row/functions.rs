@@ -8,19 +8,19 @@ use super::lexemes::lexemes;
 use super::record::RowSite;
 use super::stored::checked_digest;
 use super::text::{ARRAY, TextSite, of_tokens};
-use crate::fingerprint::hash::Width;
-use crate::fingerprint::lexeme::of_lexemes;
-use crate::fingerprint::options::grammar::{RowOptions, parse_row, parse_text};
-use crate::fingerprint::options::plan::check_stored;
-use crate::fingerprint::options::text_options::TextOptions;
-use crate::fingerprint::similarity::distance;
-use crate::fingerprint::sketch::{Feature, Sketch};
-use crate::pg::process::encoding::to_utf8;
-use crate::pg::process::error_context::leave_out_statement;
-use crate::pg::sql::call_site::{self, Memory};
-use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::rows_out::{ResultValue, RowsOut};
-use crate::pg::sql::value::{BitString, Value};
+use simhash_fingerprint::hash::Width;
+use simhash_fingerprint::lexeme::of_lexemes;
+use simhash_fingerprint::options::grammar::{RowOptions, parse_row, parse_text};
+use simhash_fingerprint::options::plan::check_stored;
+use simhash_fingerprint::options::text_options::TextOptions;
+use simhash_fingerprint::similarity::distance;
+use simhash_fingerprint::sketch::{Feature, Sketch};
+use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::process::error_context::leave_out_statement;
+use simhash_pg::sql::call_site::{self, Memory};
+use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
+use simhash_pg::sql::value::{BitString, Value};
 
 fn row<const W: usize>(args: &Args, width: Width) -> Option<[u64; W]> {
     let row = args.varlena(0, pg_sys::RECORDOID)?;
@@ -229,7 +229,7 @@ pg_function! {
     }
 }
 
-/// The features that `add` makes of argument 0, one a row of the result.
+/// Returns the features that `add` makes of argument 0, one per row of the result.
 fn show(args: &Args, argument: pg_sys::Oid, add: &dyn Fn(&mut Sketch, Value<'_>)) -> pg_sys::Datum {
     let mut rows = RowsOut::begin(args);
     if let Some(value) = args.varlena(0, argument) {

@@ -1,17 +1,17 @@
 //! The lexemes of a tsvector, read from its stored form.
 //!
-//! Stored form, after the length word: the number of lexemes; for each a word of 32 bits (does it
-//! have positions: 1 bit, length: 11, offset: 20); then the lexemes, each followed, at an even
-//! offset, by the number of its positions and the positions (label: 2 bits on top, place: 14), 16
-//! bits each.
+//! Stored form, after the length word: the number of lexemes; for each a word of 32 bits (1 bit
+//! says whether it has positions, 11 bits are its length, 20 bits its offset); then the lexemes,
+//! each followed, at an even offset, by the number of its positions and the positions (2 bits on
+//! top are the label, 14 bits the place), 16 bits each.
 
 #![forbid(unsafe_code)]
 
-use crate::fingerprint::lexeme::Lexeme;
-use crate::pg::process::encoding::to_utf8;
-use crate::pg::sql::value::Value;
+use simhash_fingerprint::lexeme::Lexeme;
+use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::sql::value::Value;
 
-/// Reads a tsvector's lexemes, in its order. What does not fit in the value is left out.
+/// Reads a tsvector's lexemes, in its order. Those that do not fit in the value are left out.
 pub fn lexemes<'a>(value: &Value<'a>) -> Vec<Lexeme<'a>> {
     let Some((count, rest)) = value.bytes().split_first_chunk() else {
         return Vec::new();
@@ -22,7 +22,7 @@ pub fn lexemes<'a>(value: &Value<'a>) -> Vec<Lexeme<'a>> {
     };
     let entries = entries.as_chunks::<4>().0.iter();
     entries
-        .filter_map(|entry| lexeme(WordEntry::of(u32::from_ne_bytes(*entry)), content))
+        .filter_map(|entry| lexeme(WordEntry::from_word(u32::from_ne_bytes(*entry)), content))
         .collect()
 }
 
@@ -33,9 +33,9 @@ struct WordEntry {
 }
 
 impl WordEntry {
-    /// Bit fields start at the low end of a little-endian machine's word, at the high end of
+    /// Bit fields start at the low end of a word on little-endian machines, and at the high end on
     /// others.
-    fn of(word: u32) -> Self {
+    fn from_word(word: u32) -> Self {
         let (has_positions, length, offset) = if cfg!(target_endian = "little") {
             (word & 1, word >> 1 & 0x7ff, word >> 12)
         } else {
@@ -52,7 +52,7 @@ impl WordEntry {
 fn lexeme<'a>(entry: WordEntry, content: &'a [u8]) -> Option<Lexeme<'a>> {
     let end = entry.offset + entry.length;
     let text = to_utf8(content.get(entry.offset..end)?);
-    // Without positions it counts as one of label D.
+    // A lexeme without positions counts as one of label D.
     let mut labels = [1, 0, 0, 0];
     if entry.has_positions {
         labels = labels_of(content.get(end.next_multiple_of(2)..)?)?;
@@ -60,7 +60,7 @@ fn lexeme<'a>(entry: WordEntry, content: &'a [u8]) -> Option<Lexeme<'a>> {
     Some(Lexeme { text, labels })
 }
 
-/// How many positions have the label D, C, B, A.
+/// Returns the number of positions with the labels D, C, B and A.
 fn labels_of(positions: &[u8]) -> Option<[u32; 4]> {
     let (count, positions) = positions.split_first_chunk()?;
     let length = 2 * usize::from(u16::from_ne_bytes(*count));

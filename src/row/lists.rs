@@ -1,36 +1,37 @@
-//! Lists of words as the tables of stored configurations keep them: terms, and of each a tag or the
-//! number of documents that have it. Their digest, and what is wrong with one.
+//! Lists of words as the tables of stored configurations keep them: terms, and for each a tag or
+//! the number of documents that have it. Computes the digest of a list, and finds out what is wrong
+//! with one.
 
 use super::text::ARRAY;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::encoding::to_utf8;
-use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::sha256::sha256;
-use crate::pg::sql::value::{Array, Value};
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::sha256::sha256;
+use simhash_pg::sql::value::{Array, Value};
 
-/// A word has this many characters at most.
+/// Maximum number of characters of a word.
 const LONGEST: usize = 200;
 
-/// How many characters of a word that is too long an error shows.
+/// Number of characters that an error shows of a word that is too long.
 const SHOWN: usize = 40;
 
-/// Bytes that are hashed at a time.
+/// Number of bytes that are hashed at a time.
 const PIECE: usize = 1 << 16;
 
-/// The digits of the largest count.
+/// Number of digits of the largest count.
 const DIGITS: usize = 18;
 
 pg_function! {
     /// `simhash_catalog.list_digest(documents bigint, terms text[], about text[]) -> text`
     fn simhash_list_digest, pg_finfo_simhash_list_digest (args) {
-        args.result(Some(List::of(args).digest()))
+        args.result(Some(List::from_arguments(args).digest()))
     }
 }
 
 pg_function! {
     /// `simhash_catalog.list_fault(documents bigint, terms text[], about text[]) -> text`
     fn simhash_list_fault, pg_finfo_simhash_list_fault (args) {
-        args.result(List::of(args).fault())
+        args.result(List::from_arguments(args).fault())
     }
 }
 
@@ -41,7 +42,7 @@ struct List<'a> {
 }
 
 impl<'a> List<'a> {
-    fn of(args: &'a Args) -> Self {
+    fn from_arguments(args: &'a Args) -> Self {
         let array = |i| args.varlena(i, ARRAY).map(|value| value.array());
         Self {
             documents: args.get(0),
@@ -50,7 +51,8 @@ impl<'a> List<'a> {
         }
     }
 
-    /// SHA-256 in hexadecimal digits: of pieces, each of which begins with the digest of those before it.
+    /// Returns SHA-256 in hexadecimal digits: of pieces, each of which begins with the digest of
+    /// those before it.
     fn digest(&self) -> String {
         let documents = self.documents.map(|documents| documents.to_string());
         let mut piece = documents.unwrap_or_default().into_bytes();
@@ -121,7 +123,7 @@ impl<'a> List<'a> {
     }
 }
 
-/// Is it a number from 1 to `documents`, as the server writes it?
+/// Returns whether it is a number from 1 to `documents`, as the server writes it.
 fn is_count(text: &str, documents: i64) -> bool {
     let digits = text.len() <= DIGITS && text.bytes().all(|byte| byte.is_ascii_digit());
     digits && !text.starts_with('0') && text.parse::<i64>().is_ok_and(|count| count <= documents)

@@ -6,14 +6,14 @@ use super::errors::or_raise;
 use super::record::RowSite;
 use super::similarity::within;
 use super::text::TextSite;
-use crate::fingerprint::hash::Width;
-use crate::fingerprint::margin;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::sql::call_site;
-use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::rows_out::{ResultValue, RowsOut};
+use simhash_fingerprint::hash::Width;
+use simhash_fingerprint::margin;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::sql::call_site;
+use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 
-/// How many bits; argument 3.
+/// Returns the number of bits, which is argument 3.
 fn bits(args: &Args) -> Option<usize> {
     Some(within("bits", args.get::<i32>(3)?, 0..=64))
 }

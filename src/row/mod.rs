@@ -23,7 +23,7 @@ mod writing;
 /// Loads the word dictionary when the library is loaded by the postmaster, whose children then
 /// share it; otherwise the first Han word loads it.
 pub fn init() {
-    if crate::pg::process::backend::is_preloading() {
-        crate::fingerprint::warm();
+    if simhash_pg::process::backend::is_preloading() {
+        simhash_fingerprint::warm();
     }
 }

@@ -9,18 +9,18 @@ use super::canonical::{Form, Writer, text};
 use super::errors::or_raise;
 use super::lexemes::lexemes;
 use super::stored::Named;
-use crate::fingerprint::hash::Width;
-use crate::fingerprint::options::grammar::{RowOptions, parse_row};
-use crate::fingerprint::options::plan::{self, ColumnPlan, Field};
-use crate::fingerprint::options::presets::Preset;
-use crate::fingerprint::sketch::{Content, Sketch};
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::sql::call_site::Memory;
-use crate::pg::sql::fmgr::Args;
-use crate::pg::sql::record::{Record, RecordColumn, Shape};
-use crate::pg::sql::value::Value;
+use simhash_fingerprint::hash::Width;
+use simhash_fingerprint::options::grammar::{RowOptions, parse_row};
+use simhash_fingerprint::options::plan::{self, ColumnPlan, Field};
+use simhash_fingerprint::options::presets::Preset;
+use simhash_fingerprint::sketch::{Content, Sketch};
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::sql::call_site::Memory;
+use simhash_pg::sql::fmgr::Args;
+use simhash_pg::sql::record::{Record, RecordColumn, Shape};
+use simhash_pg::sql::value::Value;
 
-/// What a call site remembers.
+/// State of a call site.
 pub struct RowSite<const W: usize> {
     memory: Memory,
     sketch: Sketch<W>,
@@ -29,7 +29,7 @@ pub struct RowSite<const W: usize> {
     work: RowWork,
 }
 
-/// Columns and plan, apart from the sketch: `add_to` takes one of its caller.
+/// Columns and plan, without the sketch: `add_to` takes one from its caller.
 struct RowWork {
     writer: Writer,
     shape: Option<Rc<Shape>>,
@@ -41,7 +41,7 @@ struct RowWork {
 struct CountedColumn {
     plan: ColumnPlan,
     form: Rc<Form>,
-    /// Of its title.
+    /// The form of its title.
     title: Option<Rc<Form>>,
 }
 
@@ -62,14 +62,14 @@ impl<const W: usize> RowSite<W> {
         }
     }
 
-    /// The fingerprint of a row, its weights and preset being arguments 1 and 2.
+    /// Returns the fingerprint of a row; its weights and preset are arguments 1 and 2.
     pub fn fingerprint(&mut self, args: &Args, row: Value<'_>) -> Option<[u64; W]> {
         let settings = settings(&mut self.arguments, args, self.memory)?;
         self.work.add(&mut self.sketch, &settings, row);
         self.sketch.fingerprint()
     }
 
-    /// The fingerprint of a row under the stored configuration that argument 1 names.
+    /// Returns the fingerprint of a row under the stored configuration that argument 1 names.
     pub fn fingerprint_named(&mut self, args: &Args, row: Value<'_>) -> Option<[u64; W]> {
         let (config, changed) = self.named.refresh(args, 1)?;
         let settings = Settings {
@@ -81,7 +81,7 @@ impl<const W: usize> RowSite<W> {
         self.sketch.fingerprint()
     }
 
-    /// The `n` bits of least margin of the row's fingerprint.
+    /// Returns the `n` bits of least margin of the row's fingerprint.
     pub fn margin(&mut self, args: &Args, row: Value<'_>, n: usize) -> Option<i64> {
         self.fingerprint(args, row)?;
         or_raise(self.sketch.margin(n)).map(|mask| mask as i64)

@@ -5,20 +5,20 @@ use pgrx::pg_sys;
 use super::arguments::{ParsedArguments, refresh};
 use super::errors::{or_raise, raise};
 use super::text::{ARRAY, add};
-use crate::fingerprint::Error;
-use crate::fingerprint::hash::Width;
-use crate::fingerprint::options::grammar::parse_text;
-use crate::fingerprint::options::plan::{self, ColumnPlan};
-use crate::fingerprint::options::text_options::TextOptions;
-use crate::fingerprint::similarity::distance::blend;
-use crate::fingerprint::similarity::jaccard::{Shingles, cosine};
-use crate::fingerprint::similarity::minhash::Signature;
-use crate::fingerprint::sketch::{Feature, Sketch};
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::encoding::to_utf8;
-use crate::pg::sql::call_site::{self, Memory};
-use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::pg::sql::value::Value;
+use simhash_fingerprint::Error;
+use simhash_fingerprint::hash::Width;
+use simhash_fingerprint::options::grammar::parse_text;
+use simhash_fingerprint::options::plan::{self, ColumnPlan};
+use simhash_fingerprint::options::text_options::TextOptions;
+use simhash_fingerprint::similarity::distance::blend;
+use simhash_fingerprint::similarity::jaccard::{Shingles, cosine};
+use simhash_fingerprint::similarity::minhash::Signature;
+use simhash_fingerprint::sketch::{Feature, Sketch};
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::sql::call_site::{self, Memory};
+use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_pg::sql::value::Value;
 
 /// Lengths of n-grams, and numbers of hash functions.
 const NGRAMS: std::ops::RangeInclusive<i32> = 1..=100;
@@ -55,7 +55,7 @@ pg_function! {
     }
 }
 
-/// What a call site of `simhash_cosine` remembers.
+/// State of a call site of `simhash_cosine`.
 struct CosineSite {
     memory: Memory,
     arguments: Option<ParsedArguments<TextOptions>>,
@@ -71,7 +71,8 @@ impl CosineSite {
     }
 }
 
-/// The features of a text by hash; those of equal hash (tokens given twice) stand side by side.
+/// Returns the features of a text by hash; those of equal hash (tokens given twice) are side by
+/// side.
 fn vector(plan: &ColumnPlan, text: Value<'_>) -> Vec<Feature> {
     let mut sketch = Sketch::<1>::showing(Width::W64);
     add(&mut sketch, plan, text);
@@ -124,7 +125,7 @@ pg_function! {
         };
         let (a, b) = (a.array().items, b.array().items);
         same_length(a.len(), b.len());
-        // A NULL in either makes the whole unknown.
+        // A NULL in either makes the result unknown.
         if a.iter().chain(&b).any(Option::is_none) {
             return args.null();
         }

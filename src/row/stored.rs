@@ -1,4 +1,5 @@
-//! Stored configurations: weights, a preset, words, stop words and document frequencies under a name.
+//! Stored configurations: weights, a preset, words, stop words and document frequencies with a
+//! name.
 //!
 //! What a name means never changes, so a session loads each configuration once. Whether the name is
 //! there is asked once in each statement, under that statement's snapshot.
@@ -12,30 +13,30 @@ use std::sync::Arc;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::errors::{or_raise, raise};
-use crate::fingerprint::Error;
-use crate::fingerprint::options::grammar::{RowOptions, parse_row, parse_text};
-use crate::fingerprint::options::presets::{self, Input, Preset};
-use crate::fingerprint::options::text_options::TextOptions;
-use crate::fingerprint::terms::{Idf, PartOfSpeech};
-use crate::fingerprint::text::stop_words::StopWords;
-use crate::fingerprint::text::user_words::UserWords;
-use crate::fingerprint::text::word_list::{GatheredWords, WordList};
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::encoding::to_utf8;
-use crate::pg::process::error::{raise_with_hint, report};
-use crate::pg::process::memory::give_back_freed;
-use crate::pg::process::snapshot::Seen;
-use crate::pg::spi::text_query::query;
-use crate::pg::sql::fmgr::Args;
+use simhash_fingerprint::Error;
+use simhash_fingerprint::options::grammar::{RowOptions, parse_row, parse_text};
+use simhash_fingerprint::options::presets::{self, Input, Preset};
+use simhash_fingerprint::options::text_options::TextOptions;
+use simhash_fingerprint::terms::{Idf, PartOfSpeech};
+use simhash_fingerprint::text::stop_words::StopWords;
+use simhash_fingerprint::text::user_words::UserWords;
+use simhash_fingerprint::text::word_list::{GatheredWords, WordList};
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::process::error::{raise_with_hint, report};
+use simhash_pg::process::memory::give_back_freed;
+use simhash_pg::process::snapshot::Seen;
+use simhash_pg::spi::text_query::query;
+use simhash_pg::sql::fmgr::Args;
 
-/// How many configurations a session keeps.
+/// Number of configurations that a session keeps.
 const KEPT: usize = 8;
 
 /// A stored configuration.
 pub struct Config {
     name: String,
-    /// Of all that it means: a name that was dropped in a transaction that is rolled back, or was never
-    /// committed, may have another one.
+    /// Digest of all that it means: a name may have another digest if it was dropped in a
+    /// transaction that is rolled back, or was never committed.
     digest: String,
     lists: Lists,
     pub preset: &'static Preset,
@@ -44,7 +45,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Its options when a row is given.
+    /// Returns its options for rows.
     pub fn row_options(&self) -> &RowOptions {
         match (&self.row, &self.text) {
             (Ok(options), _) => options,
@@ -53,7 +54,7 @@ impl Config {
         }
     }
 
-    /// Its options when a text is given.
+    /// Returns its options for texts.
     pub fn text_options(&self) -> &TextOptions {
         match (&self.text, &self.row) {
             (Ok(options), _) => options,
@@ -72,11 +73,11 @@ impl Config {
 }
 
 thread_local! {
-    /// The most recently used last.
+    /// The most recently used one is the last.
     static LOADED: RefCell<Vec<Rc<Config>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What a call site remembers of its configuration.
+/// State that a call site keeps for its configuration.
 #[derive(Default)]
 pub struct Named {
     name: Vec<u8>,
@@ -85,8 +86,8 @@ pub struct Named {
 }
 
 impl Named {
-    /// The configuration that argument `i` names as the statement sees it, and whether it is
-    /// another one than at the last call.
+    /// Returns the configuration that argument `i` names as the statement sees it, and whether it
+    /// differs from that of the last call.
     pub fn refresh(&mut self, args: &Args, i: usize) -> Option<(Rc<Config>, bool)> {
         let name = args.varlena(i, pg_sys::TEXTOID)?.bytes();
         if let Some(config) = &self.config
@@ -107,7 +108,7 @@ impl Named {
     }
 }
 
-/// The configuration `name`.
+/// Returns the configuration `name`.
 fn find(name: &str) -> Rc<Config> {
     let digest = digest(name);
     let config = kept(name, &digest).unwrap_or_else(|| Rc::new(load(name, digest)));
@@ -128,14 +129,14 @@ fn kept(name: &str, digest: &str) -> Option<Rc<Config>> {
     })
 }
 
-/// The digest of the configuration `name`, all of which is there; else an ERROR.
+/// Returns the digest of the configuration `name`; raises an ERROR unless all of it is there.
 pub fn checked_digest(name: &str) -> String {
     let digest = digest(name);
     check(name);
     digest
 }
 
-/// The digest of the configuration `name`; an ERROR if there is none.
+/// Returns the digest of the configuration `name`; raises an ERROR if there is none.
 fn digest(name: &str) -> String {
     let text = "SELECT digest FROM simhash_catalog.config \
                 WHERE name OPERATOR(pg_catalog.=) $1 AND NOT dropped";
@@ -161,8 +162,8 @@ fn unknown(name: &str) -> ! {
     )
 }
 
-/// Raises an ERROR unless all of the configuration is there and as it was stored: with anything else
-/// its fingerprints would differ.
+/// Raises an ERROR unless all of the configuration is there and as it was stored: otherwise its
+/// fingerprints would differ.
 fn check(name: &str) {
     let text = "SELECT simhash_catalog.fault_of(c) FROM simhash_catalog.config AS c \
                 WHERE c.name OPERATOR(pg_catalog.=) $1";
@@ -192,7 +193,7 @@ fn load(name: &str, digest: String) -> Config {
         parse_row(&json, &mut check_for_interrupts),
         parse_text(&json, &mut check_for_interrupts),
     );
-    // A shortage of memory passes: unlike other errors it is not remembered.
+    // A shortage of memory passes, so it is not remembered, unlike other errors.
     if matches!(row, Err(Error::OutOfMemory)) || matches!(text, Err(Error::OutOfMemory)) {
         or_raise(Err::<(), _>(Error::OutOfMemory));
     }
@@ -226,7 +227,7 @@ struct Lists {
     frequencies: Shared<Idf>,
 }
 
-/// The list with this digest: of a configuration that the session keeps, or loaded.
+/// Returns the list with this digest: of a configuration that the session keeps, or loaded.
 fn shared<T>(
     digest: String,
     of: fn(&Lists) -> &Shared<T>,
@@ -272,7 +273,7 @@ impl Lists {
 
 /// Calls `add` with each word of a list, and its tag or its number of documents.
 fn each_term(digest: &str, mut add: impl FnMut(&str, Option<&str>) -> Result<(), Error>) {
-    // Not in FROM, where the server would keep all words before it gives the first.
+    // They are not in FROM, where the server would keep all words before it gives the first.
     let text = "SELECT pg_catalog.unnest(terms), pg_catalog.unnest(about) \
                 FROM simhash_catalog.content WHERE digest OPERATOR(pg_catalog.=) $1";
     query(text, &[digest], &mut |row| {

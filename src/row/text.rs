@@ -7,23 +7,23 @@ use pgrx::pg_sys;
 use super::arguments::{ParsedArguments, refresh};
 use super::errors::{or_raise, raise};
 use super::stored::Named;
-use crate::fingerprint::Error;
-use crate::fingerprint::counter::for_each_term;
-use crate::fingerprint::hash::{FeatureHash, Width};
-use crate::fingerprint::options::grammar::{parse_text, parse_text_or_hint_row};
-use crate::fingerprint::options::plan::{self, ColumnPlan};
-use crate::fingerprint::options::presets::Preset;
-use crate::fingerprint::options::text_options::TextOptions;
-use crate::fingerprint::scalar;
-use crate::fingerprint::simhash::{is_weight, simhash};
-use crate::fingerprint::sketch::{Content, Sketch};
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::encoding::to_utf8;
-use crate::pg::sql::call_site::Memory;
-use crate::pg::sql::fmgr::Args;
-use crate::pg::sql::value::Value;
+use simhash_fingerprint::Error;
+use simhash_fingerprint::counter::for_each_term;
+use simhash_fingerprint::hash::{FeatureHash, Width};
+use simhash_fingerprint::options::grammar::{parse_text, parse_text_or_hint_row};
+use simhash_fingerprint::options::plan::{self, ColumnPlan};
+use simhash_fingerprint::options::presets::Preset;
+use simhash_fingerprint::options::text_options::TextOptions;
+use simhash_fingerprint::scalar;
+use simhash_fingerprint::simhash::{is_weight, simhash};
+use simhash_fingerprint::sketch::{Content, Sketch};
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::sql::call_site::Memory;
+use simhash_pg::sql::fmgr::Args;
+use simhash_pg::sql::value::Value;
 
-/// What a call site remembers.
+/// State of a call site.
 pub struct TextSite<const W: usize> {
     memory: Memory,
     arguments: Option<ParsedArguments<TextOptions>>,
@@ -43,8 +43,8 @@ impl<const W: usize> TextSite<W> {
         }
     }
 
-    /// Calls `term` with the distinct words of a text that its options and preset, arguments 1 and
-    /// 2, do not leave out.
+    /// Calls `term` with the distinct words of a text, except those left out by its options and
+    /// preset, which are arguments 1 and 2.
     pub fn terms(&mut self, args: &Args, text: Value<'_>, term: &mut dyn FnMut(&str)) {
         self.prepare(args, parse_text, plan::terms);
         if let Some(plan) = &self.plan {
@@ -65,13 +65,13 @@ impl<const W: usize> TextSite<W> {
         }
     }
 
-    /// The fingerprint of a text, its options and preset being arguments 1 and 2.
+    /// Returns the fingerprint of a text; its options and preset are arguments 1 and 2.
     pub fn fingerprint(&mut self, args: &Args, text: Value<'_>) -> Option<[u64; W]> {
         self.prepare(args, parse_text_or_hint_row, plan::text);
         self.sketched(text)
     }
 
-    /// The fingerprint of a text under the stored configuration that argument 1 names.
+    /// Returns the fingerprint of a text under the stored configuration that argument 1 names.
     pub fn fingerprint_named(&mut self, args: &Args, text: Value<'_>) -> Option<[u64; W]> {
         let (config, changed) = self.named.refresh(args, 1)?;
         let options = config.text_options();
@@ -94,22 +94,22 @@ impl<const W: usize> TextSite<W> {
         }
     }
 
-    /// The `n` bits of least margin of the text's fingerprint.
+    /// Returns the `n` bits of least margin of the text's fingerprint.
     pub fn margin(&mut self, args: &Args, text: Value<'_>, n: usize) -> Option<i64> {
         self.fingerprint(args, text)?;
         or_raise(self.sketch.margin(n)).map(|mask| mask as i64)
     }
 }
 
-/// Makes a sketch that of one text.
+/// Begins a sketch anew, and adds one text.
 pub fn add<const W: usize>(sketch: &mut Sketch<W>, plan: &ColumnPlan, text: Value<'_>) {
     let text = to_utf8(text.bytes());
     sketch.begin();
     or_raise(sketch.column(plan, Content::Text(&text), &mut check_for_interrupts));
 }
 
-/// The fingerprint of tokens (text[]) with weights (float8[], or all 1). Tokens are hashed as they
-/// are; equal ones add up; NULL, the empty token and weight 0 add nothing.
+/// Returns the fingerprint of tokens (text[]) with weights (float8[], or all 1). Tokens are hashed
+/// as they are; equal ones add up; NULL, the empty token and weight 0 add nothing.
 pub fn of_tokens(tokens: Value<'_>, weights: Option<Value<'_>>, width: Width) -> Option<i64> {
     let tokens = tokens.array().items;
     let weights = weights.map(|w| w.array().items);

@@ -1,5 +1,5 @@
-//! Writing stored configurations: the rights that it takes, and the lock that lets one transaction do
-//! so at a time. The writing itself is SQL, in sql/.
+//! Writing stored configurations: the privileges that it requires, and the lock that lets one
+//! transaction do so at a time. The writing itself is SQL, in sql/.
 
 use std::ffi::CStr;
 
@@ -8,12 +8,12 @@ use pgrx::PgSqlErrorCode::{
 };
 use pgrx::pg_sys;
 
-use crate::pg::catalog::lookup::table_in;
-use crate::pg::catalog::privilege::{DELETE, INSERT, UPDATE, may};
-use crate::pg::process::advisory_lock::{isolation_level, keeps_its_snapshot, lock_until_commit};
-use crate::pg::process::error::{raise, raise_with_hint};
-use crate::pg::process::error_context::leave_out_statement;
-use crate::pg::sql::fmgr::pg_function;
+use simhash_pg::catalog::lookup::table_in;
+use simhash_pg::catalog::privilege::{DELETE, INSERT, UPDATE, may};
+use simhash_pg::process::advisory_lock::{isolation_level, keeps_its_snapshot, lock_until_commit};
+use simhash_pg::process::error::{raise, raise_with_hint};
+use simhash_pg::process::error_context::leave_out_statement;
+use simhash_pg::sql::fmgr::pg_function;
 
 const TABLES: [&CStr; 2] = [c"config", c"content"];
 

@@ -1,4 +1,4 @@
-//! What our trigger functions have in common: errors that say which trigger it was, the columns
+//! Common parts of the extension's trigger functions: errors that name the trigger, the columns
 //! that arguments name, what a session remembers of each trigger.
 
 use std::cell::RefCell;
@@ -15,15 +15,15 @@ use pgrx::PgSqlErrorCode::{
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use super::arguments::Parsed;
-use crate::fingerprint::Error;
-use crate::pg::catalog::invalidation::Current;
-use crate::pg::catalog::table::{self, Column};
-use crate::pg::catalog::table_name;
-use crate::pg::process::encoding::name_to_utf8;
-use crate::pg::process::error::{raise, raise_not_serializable, report};
-use crate::pg::sql::trigger::TriggerCall;
 use crate::row::errors::sqlstate;
+use simhash_fingerprint::Error;
+use simhash_pg::catalog::invalidation::Current;
+use simhash_pg::catalog::table::{self, Column};
+use simhash_pg::catalog::table_name;
+use simhash_pg::process::encoding::name_to_utf8;
+use simhash_pg::process::error::{raise, raise_not_serializable, report};
+use simhash_pg::sql::trigger::TriggerCall;
+use simhash_trigger::arguments::Parsed;
 
 /// The HINT where a column is missing, or has no value when the trigger runs.
 const STORED: &str = "The trigger needs a stored column";
@@ -39,7 +39,7 @@ pub fn refuse(
     report(code, message.into(), Some(which(call)), hint)
 }
 
-/// Which trigger it is, for the DETAIL of an error.
+/// Names the trigger, for the DETAIL of an error.
 fn which(call: &TriggerCall<'_>) -> String {
     format!(
         "The trigger is \"{}\" on table \"{}\".",
@@ -48,7 +48,8 @@ fn which(call: &TriggerCall<'_>) -> String {
     )
 }
 
-/// What the weights among the arguments give, or the ERROR that says what is wrong with them.
+/// Returns the result for the weights among the arguments, or raises the ERROR that says what is
+/// wrong with them.
 pub fn of_weights<T>(call: &TriggerCall<'_>, result: Result<T, Error>) -> T {
     result.unwrap_or_else(|error| {
         let which = which(call);
@@ -76,8 +77,8 @@ pub fn wrong_timing(call: Option<&TriggerCall<'_>>, function: &str, must: &str) 
 }
 
 /// Refuses a foreign table. Its rows come and go at another server without this trigger. And
-/// postgres_fdw searches there with the snapshot of the transaction's first query: what others have
-/// stored while this one waited for a lock stays unseen.
+/// postgres_fdw searches there with the snapshot of the transaction's first query, which does not
+/// show what others have stored while this transaction waited for a lock.
 pub fn refuse_foreign(call: &TriggerCall<'_>) {
     if table::is_foreign(call.relation()) {
         let message = format!("\"{}\" is a foreign table", call.relation().name());
@@ -86,7 +87,7 @@ pub fn refuse_foreign(call: &TriggerCall<'_>) {
     }
 }
 
-/// The parsed arguments, or the ERROR that refuses them.
+/// Returns the parsed arguments, or raises the ERROR that refuses them.
 pub fn accepted<T>(call: &TriggerCall<'_>, parsed: Parsed<T>) -> T {
     parsed.unwrap_or_else(|refusal| {
         let (message, hint) = (refusal.message, refusal.hint);
@@ -94,7 +95,7 @@ pub fn accepted<T>(call: &TriggerCall<'_>, parsed: Parsed<T>) -> T {
     })
 }
 
-/// The column of that name, of the table that fired the trigger; `what` it stands for.
+/// Returns the column of that name of the table that fired the trigger; `what` is its role.
 pub fn column(call: &TriggerCall<'_>, name: &str, what: &str) -> Column {
     found_column(call, name, what, || None)
 }
@@ -113,7 +114,7 @@ fn found_column(
     })
 }
 
-/// The fingerprint column, which the trigger reads or, if it `fills` it, writes.
+/// Returns the fingerprint column, which the trigger reads or, if it `fills` it, writes.
 pub fn fingerprint_column(call: &TriggerCall<'_>, name: &str, fills: bool) -> Column {
     const WHAT: &str = "the fingerprint";
     let hint = || {
@@ -131,8 +132,8 @@ pub fn fingerprint_column(call: &TriggerCall<'_>, name: &str, fills: bool) -> Co
     of_type(call, name, column, WHAT, &[pg_sys::INT8OID])
 }
 
-/// The column, unless it is generated and NEW has no value of it: a BEFORE trigger comes too early,
-/// and no trigger sees what is generated whenever it is read.
+/// Returns the column, unless it is generated and NEW has no value of it: a BEFORE trigger comes
+/// too early, and no trigger sees a column that is generated whenever it is read.
 pub fn seen(call: &TriggerCall<'_>, name: &str, column: Column) -> Column {
     if column.computed_on_read || column.generated && call.is_before_row() {
         let message =
@@ -151,7 +152,8 @@ pub fn lacks(call: &TriggerCall<'_>, what: &str, type_id: Oid) -> ! {
     refuse(call, ERRCODE_UNDEFINED_FUNCTION, message, None)
 }
 
-/// The column of that name, which must be of one of these types; `what` is its role in the message.
+/// Returns the column of that name, which must be of one of these types; `what` is its role in the
+/// message.
 pub fn typed_column(call: &TriggerCall<'_>, name: &str, what: &str, types: &[Oid]) -> Column {
     of_type(call, name, column(call, name, what), what, types)
 }
@@ -191,8 +193,8 @@ pub fn missed_near_duplicate(table: &str) -> ! {
 /// What a session remembers, by the OID of the trigger.
 pub type Known<T> = RefCell<HashMap<u32, (Current, Rc<T>)>>;
 
-/// What is known of the trigger that was fired, found out by `new` at the first call, and again
-/// when a table that concerns it was altered.
+/// Returns what is known of the trigger that was fired, found out by `new` at the first call, and
+/// again when a table that concerns it was altered.
 pub fn remembered<T>(
     known: &'static LocalKey<Known<T>>,
     call: &TriggerCall<'_>,
@@ -209,7 +211,7 @@ pub fn remembered<T>(
     let (current, new) = new();
     let new = Rc::new(new);
     known.with_borrow_mut(|known| {
-        // What is remembered of dropped triggers is outdated too.
+        // Entries of dropped triggers are outdated too.
         known.retain(|_, (current, _)| current.is_current());
         known.insert(trigger, (current, Rc::clone(&new)));
     });

@@ -1,21 +1,11 @@
 //! What the extension's trigger functions share.
 //!
-//! [`arguments`] parses the strings `name=value` of CREATE TRIGGER; [`locks`] are the locks of
-//! triggers that search before they write: what they stand for, their numbers, their order; `call`
-//! has the errors that name the trigger, the columns that arguments name, and what a session
-//! remembers of each trigger; `scope` is what `within=` means. [`distribution`] says what a trigger on a
-//! shard of a distributed table sees, and `shard` refuses where that is not enough. What must not
-//! live here: what one of the triggers does.
+//! `simhash_trigger` reads the arguments and numbers the locks. Here `call` has the errors that
+//! name the trigger, the columns that arguments name, and what a session remembers of each trigger;
+//! `scope` is what `within=` means. `shard` refuses a trigger on a shard of a distributed table
+//! that does not see enough. What must not live here: what one of the triggers does.
 
 #![forbid(unsafe_code)]
-
-pub mod arguments;
-pub mod distribution;
-pub mod locks;
-
-#[cfg(feature = "server")]
 pub(crate) mod call;
-#[cfg(feature = "server")]
 pub(crate) mod scope;
-#[cfg(feature = "server")]
 pub(crate) mod shard;

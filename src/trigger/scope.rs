@@ -6,14 +6,14 @@ use std::ffi::CStr;
 use pgrx::pg_sys::Oid;
 
 use super::call::{column, lacks, seen};
-use super::locks;
-use crate::pg::catalog::invalidation::Current;
-use crate::pg::catalog::lookup::equality_types;
-use crate::pg::catalog::table::{self, Column, quoted};
-use crate::pg::sql::key_type::Equality;
-use crate::pg::sql::trigger::TriggerCall;
-use crate::pg::sql::type_hash::TypeHash;
-use crate::pg::sql::value::Value;
+use simhash_pg::catalog::invalidation::Current;
+use simhash_pg::catalog::lookup::equality_types;
+use simhash_pg::catalog::table::{self, Column, quoted};
+use simhash_pg::sql::key_type::Equality;
+use simhash_pg::sql::trigger::TriggerCall;
+use simhash_pg::sql::type_hash::TypeHash;
+use simhash_pg::sql::value::Value;
+use simhash_trigger::locks;
 
 /// The columns, in the order of their names: partitions have them at different positions.
 pub struct Scope(Vec<ScopeColumn>);
@@ -24,7 +24,7 @@ struct ScopeColumn {
     hash: TypeHash,
 }
 
-/// What a row has in a column, by which changes are noticed; None for NULL.
+/// Value of a row in a column, by which changes are noticed; None for NULL.
 pub type Image<'a> = Option<(usize, &'a [u8])>;
 
 fn image(value: Option<Value<'_>>) -> Image<'_> {
@@ -32,31 +32,31 @@ fn image(value: Option<Value<'_>>) -> Image<'_> {
 }
 
 impl Scope {
-    /// The columns of these names, in the table that fired the trigger. An ERROR when one of them
-    /// does not suit.
+    /// Returns the columns of these names, in the table that fired the trigger. Raises an ERROR
+    /// when one of them does not suit.
     pub fn new(call: &TriggerCall<'_>, names: &[String]) -> Self {
-        Self::of(names, |name| {
+        Self::from_names(names, |name| {
             let column = seen(call, name, column(call, name, "part of the scope"));
-            if Equality::of(column.base_type()).is_none() {
+            if Equality::for_type(column.base_type()).is_none() {
                 lacks(call, "an equality operator", column.base_type());
             }
-            let hash = TypeHash::of(&column)
+            let hash = TypeHash::for_column(&column)
                 .unwrap_or_else(|| lacks(call, "a hash function", column.base_type()));
             Some((column, hash))
         })
     }
 
-    /// Those of the columns that the locks of other triggers can go by. One that does not suit is
-    /// left out: each trigger that names it refuses all rows.
+    /// Returns those of the columns that the locks of other triggers can depend on. A column that
+    /// does not suit is left out: each trigger that names it refuses all rows.
     pub fn of_locks(call: &TriggerCall<'_>, names: &[String]) -> Self {
-        Self::of(names, |name| {
+        Self::from_names(names, |name| {
             let column = table::column(call.relation(), name)?;
-            let hash = TypeHash::of(&column)?;
+            let hash = TypeHash::for_column(&column)?;
             Some((seen(call, name, column), hash))
         })
     }
 
-    fn of(names: &[String], find: impl Fn(&str) -> Option<(Column, TypeHash)>) -> Self {
+    fn from_names(names: &[String], find: impl Fn(&str) -> Option<(Column, TypeHash)>) -> Self {
         let mut names = names.to_vec();
         names.sort_unstable();
         let column = |name: String| {
@@ -66,7 +66,7 @@ impl Scope {
         Self(names.into_iter().filter_map(column).collect())
     }
 
-    /// Are rows compared whatever they have in any column?
+    /// Returns whether rows are compared whatever their values in any column are.
     pub fn is_everything(&self) -> bool {
         self.0.is_empty()
     }
@@ -78,13 +78,13 @@ impl Scope {
         }
     }
 
-    /// Conditions for the rows of the scope, each after AND. Adds the types of their parameters,
-    /// which are the [`Scope::values`] of a row. `row` qualifies the columns.
+    /// Returns conditions for the rows of the scope, each after AND. Adds the types of their
+    /// parameters, which are the [`Scope::values`] of a row. `row` qualifies the columns.
     pub fn conditions(&self, row: &str, types: &mut Vec<Oid>) -> String {
         let mut text = String::new();
         for ScopeColumn { name, column, .. } in &self.0 {
             // `new` has looked the equality up.
-            if let Some(equality) = Equality::of(column.base_type()) {
+            if let Some(equality) = Equality::for_type(column.base_type()) {
                 types.push(column.base_type());
                 let parameter = format!("${}", types.len());
                 let column = format!("{row}{}", quoted(name));
@@ -94,63 +94,63 @@ impl Scope {
         text
     }
 
-    /// The columns of table `row`, each after a comma, by the names of [`Scope::named`].
+    /// Returns the columns of table `row`, each after a comma, by the names of [`Scope::named`].
     pub fn listed(&self, row: &str) -> String {
         let column =
             |(i, c): (usize, &ScopeColumn)| format!(", {row}.{} AS scope_{i}", quoted(&c.name));
         self.0.iter().enumerate().map(column).collect()
     }
 
-    /// The columns that [`Scope::listed`] has given names, each after a comma.
+    /// Returns the columns that [`Scope::listed`] has given names, each after a comma.
     pub fn named(&self, row: &str) -> String {
         let named = (0..self.0.len()).map(|i| format!(", {row}.scope_{i}"));
         named.collect()
     }
 
-    /// The condition that a row of the table has a scope, each part after AND.
+    /// Returns the condition that a row of the table has a scope, each part after AND.
     pub fn are_set(&self, row: &str) -> String {
         let columns = self.0.iter();
         (columns.map(|c| format!(" AND {row}.{} IS NOT NULL", quoted(&c.name)))).collect()
     }
 
-    /// The condition that two rows with the names of [`Scope::named`] have one scope, each part after
-    /// AND.
+    /// Returns the condition that two rows with the names of [`Scope::named`] have one scope, each
+    /// part after AND.
     pub fn are_named_alike(&self, one: &str, other: &str) -> String {
         let columns = self.0.iter().enumerate().filter_map(|(i, c)| {
             let (one, other) = (format!("{one}.scope_{i}"), format!("{other}.scope_{i}"));
             // `new` has looked the equality up.
             Some(format!(
                 " AND {}",
-                Equality::of(c.column.base_type())?.clause(&one, &other)
+                Equality::for_type(c.column.base_type())?.clause(&one, &other)
             ))
         });
         columns.collect()
     }
 
-    /// What the new row has in the columns.
+    /// Returns the new row's values in the columns.
     pub fn parameters<'a>(&self, call: &TriggerCall<'a>) -> Vec<Option<Value<'a>>> {
         let values = self.0.iter().map(|c| call.new_value(&c.column));
         values.collect()
     }
 
-    /// What the row that an UPDATE or DELETE takes away had in the columns.
+    /// Returns the values in the columns of the row that an UPDATE or DELETE takes away.
     pub fn old_parameters<'a>(&self, call: &TriggerCall<'a>) -> Vec<Option<Value<'a>>> {
         let values = self.0.iter().map(|c| call.old_value(&c.column));
         values.collect()
     }
 
-    /// The same; None when the row is NULL in one of the columns.
+    /// Returns the new row's values in the columns; None when it is NULL in one of them.
     pub fn values<'a>(&self, call: &TriggerCall<'a>) -> Option<Vec<Value<'a>>> {
         self.parameters(call).into_iter().collect()
     }
 
-    /// What the locks of the new row go by ([`locks::scope`]); None when it is NULL in one of the
-    /// columns.
+    /// Returns what the locks of the new row depend on ([`locks::scope`]); None when it is NULL in
+    /// one of the columns.
     pub fn of_new(&self, call: &TriggerCall<'_>) -> Option<u64> {
         self.hashed(|column| call.new_value(column))
     }
 
-    /// The same of the row that an UPDATE replaces, or a DELETE takes away.
+    /// Returns the same for the row that an UPDATE replaces, or a DELETE takes away.
     pub fn of_old(&self, call: &TriggerCall<'_>) -> Option<u64> {
         self.hashed(|column| call.old_value(column))
     }
@@ -161,14 +161,14 @@ impl Scope {
         hashes.map(locks::scope)
     }
 
-    /// What the new row has in the columns.
+    /// Returns the images of the new row's values in the columns.
     pub fn images<'a>(&self, call: &TriggerCall<'a>) -> Vec<Image<'a>> {
         let images = self.0.iter().map(|c| image(call.new_value(&c.column)));
         images.collect()
     }
 
-    /// Does an UPDATE leave the row in its scope? Values that `=` finds equal may differ in their
-    /// bytes.
+    /// Returns whether an UPDATE leaves the row in its scope. Values that `=` finds equal may
+    /// differ in their bytes.
     pub fn is_as_before(&self, call: &TriggerCall<'_>) -> bool {
         (self.0.iter()).all(|c| {
             let (old, new) = (call.old_value(&c.column), call.new_value(&c.column));
@@ -181,7 +181,7 @@ impl Scope {
         self.0.iter().map(|c| c.name.as_str()).collect()
     }
 
-    /// The names of the columns that an index of this access method can have.
+    /// Returns the names of the columns that an index of this access method can have.
     pub fn indexable(&self, access_method: &CStr) -> Vec<&str> {
         let columns = self.0.iter();
         (columns.filter(|c| table::can_index(&c.column, access_method)))

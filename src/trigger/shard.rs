@@ -1,19 +1,21 @@
-//! A trigger that fires on a shard of a table which Citus distributes: refused, unless the shard
-//! has all that it needs. Looked up when a session first fires the trigger, and again after the table
-//! was altered: a table becomes a shard by being renamed.
+//! Refuses a trigger that fires on a shard of a table which Citus distributes, unless the shard has
+//! all that it needs. This is looked up when a session first fires the trigger, and again after the
+//! table was altered: a table becomes a shard by being renamed.
 
 use super::call::refuse;
-use super::distribution::{Distribution, Refusal, has_copies, is_shard_name, shard_number};
-use crate::pg::catalog::relation::Rel;
-use crate::pg::catalog::{citus, table};
-use crate::pg::sql::trigger::TriggerCall;
 use pgrx::PgSqlErrorCode::{
     ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 };
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::catalog::{citus, table};
+use simhash_pg::sql::trigger::TriggerCall;
+use simhash_trigger::distribution::{
+    Distribution, Refusal, has_copies, is_shard_name, shard_number,
+};
 
-/// Refuses the call on a shard where `refusal` says why. The message has it too: what a shard adds
-/// as a HINT gets lost on some of Citus' ways to the user. Otherwise says whether other nodes may have
-/// copies of the shard, on each of which the trigger fires.
+/// Refuses the call on a shard where `refusal` says why. The message has the reason too: what a
+/// shard adds as a HINT gets lost on some of Citus' ways to the user. Otherwise returns whether
+/// other nodes may have copies of the shard, on each of which the trigger fires.
 pub fn refuse_shard(
     call: &TriggerCall<'_>,
     refusal: impl FnOnce(&Distribution) -> Option<Refusal>,
@@ -42,7 +44,8 @@ pub fn refuse_shard(
     has_copies(replication)
 }
 
-/// The name of the table of which this one is a shard, and how it is distributed; None for other tables.
+/// Returns the name of the table of which this one is a shard, and how it is distributed; None for
+/// other tables.
 fn distributed(shard: Rel<'_>) -> Option<(String, citus::Distribution)> {
     let name = shard.name();
     let number = shard_number(&name)?;

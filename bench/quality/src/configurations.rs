@@ -5,14 +5,14 @@ use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 
-use simhash_dedup::fingerprint::counter::for_each_term;
-use simhash_dedup::fingerprint::hash::Width;
-use simhash_dedup::fingerprint::options::grammar::{parse_row, parse_text};
-use simhash_dedup::fingerprint::options::plan::{self, ColumnPlan, Field};
-use simhash_dedup::fingerprint::options::presets::{self, Input};
-use simhash_dedup::fingerprint::sketch::{Content, Sketch};
-use simhash_dedup::fingerprint::terms::Idf;
-use simhash_dedup::fingerprint::text::{normal, words};
+use simhash_fingerprint::counter::for_each_term;
+use simhash_fingerprint::hash::Width;
+use simhash_fingerprint::options::grammar::{parse_row, parse_text};
+use simhash_fingerprint::options::plan::{self, ColumnPlan, Field};
+use simhash_fingerprint::options::presets::{self, Input};
+use simhash_fingerprint::sketch::{Content, Sketch};
+use simhash_fingerprint::terms::Idf;
+use simhash_fingerprint::text::{normal, words};
 
 use crate::data::Set;
 

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use flate2::read::GzDecoder;
-use simhash_dedup::fingerprint::hash::city64;
-use simhash_dedup::fingerprint::similarity::jaccard::Shingles;
-use simhash_dedup::fingerprint::text::ngrams::{GramLengths, Ngrams};
-use simhash_dedup::fingerprint::text::normal::for_each_chunk;
+use simhash_fingerprint::hash::city64;
+use simhash_fingerprint::similarity::jaccard::Shingles;
+use simhash_fingerprint::text::ngrams::{GramLengths, Ngrams};
+use simhash_fingerprint::text::normal::for_each_chunk;
 
 use crate::configurations::DocumentFrequencies;
 

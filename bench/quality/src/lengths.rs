@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use std::error::Error;
 use std::fmt::Write;
 
-use simhash_dedup::fingerprint::hash::Width;
-use simhash_dedup::fingerprint::options::grammar::parse_text;
-use simhash_dedup::fingerprint::options::plan;
-use simhash_dedup::fingerprint::options::presets;
-use simhash_dedup::fingerprint::sketch::{Content, Sketch};
+use simhash_fingerprint::hash::Width;
+use simhash_fingerprint::options::grammar::parse_text;
+use simhash_fingerprint::options::plan;
+use simhash_fingerprint::options::presets;
+use simhash_fingerprint::sketch::{Content, Sketch};
 
 use crate::data::Set;
 use crate::measure::{Random, Skew};

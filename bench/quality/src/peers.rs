@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::error::Error;
 
-use simhash_dedup::fingerprint::hash::city64;
-use simhash_dedup::fingerprint::similarity::jaccard::of_sorted;
-use simhash_dedup::fingerprint::similarity::minhash::Signature;
+use simhash_fingerprint::hash::city64;
+use simhash_fingerprint::similarity::jaccard::of_sorted;
+use simhash_fingerprint::similarity::minhash::Signature;
 
 use crate::configurations::{for_each_word_set, frequencies};
 use crate::data::Set;

@@ -5,8 +5,8 @@
 
 use std::time::Instant;
 
-use simhash_dedup::index::page::leaf::LIKELY_COUNT;
-use simhash_dedup::index::search::probe::{KeyCounts, choose, for_each_key};
+use simhash_hamming::page::leaf::LIKELY_COUNT;
+use simhash_hamming::search::probe::{KeyCounts, choose, for_each_key};
 
 use crate::cells::percentile;
 use crate::pq::Outcome;

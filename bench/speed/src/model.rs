@@ -7,11 +7,11 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use simhash_dedup::index::page::format::Format;
-use simhash_dedup::index::page::{internal, leaf};
-use simhash_dedup::index::search::directory::Directory;
-use simhash_dedup::index::search::key_counts::ScopeCounts;
-use simhash_dedup::index::search::probe::{
+use simhash_hamming::page::format::Format;
+use simhash_hamming::page::{internal, leaf};
+use simhash_hamming::search::directory::Directory;
+use simhash_hamming::search::key_counts::ScopeCounts;
+use simhash_hamming::search::probe::{
     KeyCounts, MAX_PROBED_RADIUS, Radii, choose, next_in_ball, radii, shell_cost, walk_cost,
 };
 
@@ -114,7 +114,7 @@ impl Index {
         // A leaf that spans more than 32 keys stores each posting's whole key.
         let narrow = leaf::CAPACITY as f64 * FILL;
         let postings = if narrow * KEYS / rows > 32.0 {
-            Format::of(false, true).capacity() as f64 * FILL
+            Format::new(false, true).capacity() as f64 * FILL
         } else {
             narrow
         };

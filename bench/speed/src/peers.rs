@@ -1,7 +1,7 @@
 //! The peers: our index, and what a PostgreSQL without it can do. For each the SQL that makes
 //! it, the SQL that asks it, and the parameters of a question.
 
-use simhash_dedup::index::search::probe::{Radii, for_each_key, radii};
+use simhash_hamming::search::probe::{Radii, for_each_key, radii};
 
 use crate::pq::{Client, Outcome, Parameter, bigint, int_array};
 use crate::sets::Random;

@@ -8,24 +8,24 @@ use pgrx::PgSqlErrorCode::{
 };
 use pgrx::pg_sys;
 
-use super::arguments::parse_noting;
-use crate::pg::catalog::invalidation::{Current, watch};
-use crate::pg::catalog::table::Column;
-use crate::pg::catalog::table_name::TableName;
-use crate::pg::sql::fmgr::pg_function;
-use crate::pg::sql::trigger::{Event, TriggerCall};
-use crate::pg::sql::value::Value;
-use crate::pg::table::append::append;
 use crate::trigger::call::{
     Known, accepted, column, fingerprint_column, refuse, refuse_foreign, remembered, seen,
     wrong_timing,
 };
-use crate::trigger::distribution::Distribution;
 use crate::trigger::shard::refuse_shard;
+use simhash_pg::catalog::invalidation::{Current, watch};
+use simhash_pg::catalog::table::Column;
+use simhash_pg::catalog::table_name::TableName;
+use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::trigger::{Event, TriggerCall};
+use simhash_pg::sql::value::Value;
+use simhash_pg::table::append::append;
+use simhash_trigger::distribution::Distribution;
+use simhash_trigger::kept_options::parse_noting;
 
 const NAME: &str = "simhash_note_clusters";
 
-/// What a session remembers of a trigger.
+/// State that a session keeps for a trigger.
 struct NoteTrigger {
     /// The table of notes.
     notes: pg_sys::Oid,
@@ -43,7 +43,7 @@ thread_local! {
 pg_function! {
     /// `simhash_note_clusters() -> trigger`
     fn simhash_note_clusters, pg_finfo_simhash_note_clusters(args) {
-        match TriggerCall::of(args) {
+        match TriggerCall::from_arguments(args) {
             Some(call) if call.is_after_row() => {
                 remembered(&KNOWN, &call, || NoteTrigger::new(&call)).note(&call);
                 call.unchanged()
@@ -121,7 +121,8 @@ fn image(value: Option<Value<'_>>) -> Option<(usize, &[u8])> {
     value.map(|value| value.image())
 }
 
-/// The table of notes of that name; without a schema in that of the table that has the trigger.
+/// Returns the table of notes of that name. A name without a schema is looked up in that of the
+/// table that has the trigger.
 fn table_of_notes(call: &TriggerCall<'_>, name: &str) -> pg_sys::Oid {
     let Some(parsed) = TableName::parse(name) else {
         let message =

@@ -4,12 +4,12 @@
 use pgrx::PgSqlErrorCode::{ERRCODE_UNDEFINED_FUNCTION, ERRCODE_UNDEFINED_TABLE};
 use pgrx::pg_sys::Oid;
 
-use super::arguments::KeptOptions;
 use crate::pairs::source::column;
-use crate::pg::catalog::table::{self, Opened, quoted};
-use crate::pg::catalog::table_name::literal;
-use crate::pg::process::error::raise;
-use crate::pg::sql::key_type::{Equality, KeyType, no_order};
+use simhash_pg::catalog::table::{self, Opened, quoted};
+use simhash_pg::catalog::table_name::literal;
+use simhash_pg::process::error::raise;
+use simhash_pg::sql::key_type::{Equality, KeyType, no_order};
+use simhash_trigger::kept_options::KeptOptions;
 
 /// A kept table.
 pub struct Kept {
@@ -21,7 +21,7 @@ pub struct Kept {
     pub options: KeptOptions,
 }
 
-/// What the queries are made of, as SQL text.
+/// Parts of the queries, as SQL text.
 pub struct Queries {
     rows: String,
     clusters: String,
@@ -62,8 +62,8 @@ impl Queries {
         let (mut listed, mut is_in_scope) = (String::new(), String::new());
         for name in &options.within {
             let of = column(&opened, name, "part of the scope").base_type();
-            let equality =
-                Equality::of(of).unwrap_or_else(|| raise(ERRCODE_UNDEFINED_FUNCTION, no_order(of)));
+            let equality = Equality::for_type(of)
+                .unwrap_or_else(|| raise(ERRCODE_UNDEFINED_FUNCTION, no_order(of)));
             let name = quoted(name);
             listed += &format!(", r.{name}");
             is_in_scope += " AND ";
@@ -84,8 +84,8 @@ impl Queries {
         }
     }
 
-    /// How many notes there are, whether one says that all rows may have changed, and the number of
-    /// rows that the server believes the table to have.
+    /// Finds the number of notes, whether one says that all rows may have changed, and the number
+    /// of rows that the server believes the table to have.
     pub fn count(&self, relation: Oid) -> String {
         let (notes, relation) = (self.notes.as_deref().unwrap_or_default(), relation.to_u32());
         format!(
@@ -99,7 +99,8 @@ impl Queries {
         )
     }
 
-    /// Answers the notes. One row: how many entries of the table of clusters were changed.
+    /// Answers the notes. Returns one row: the number of entries of the table of clusters that
+    /// changed.
     pub fn of_notes(&self) -> String {
         let Self {
             rows,
@@ -139,7 +140,7 @@ impl Queries {
         )
     }
 
-    /// Computes all clusters anew, which answers all notes. One row, as above.
+    /// Computes all clusters anew, which answers all notes. Returns one row, as above.
     pub fn of_all(&self) -> String {
         let noted = match &self.notes {
             Some(notes) => format!("DELETE FROM {notes}"),
@@ -149,8 +150,8 @@ impl Queries {
         self.written(&format!("noted AS ({noted})"), "", &none)
     }
 
-    /// The common end: `old` are the entries that may change, by a condition; their rows, and what
-    /// `found` has found, are the ones with these keys.
+    /// The common end of the queries. `of_old` is the condition for the entries that may change;
+    /// `keys` are the keys of their rows and of those that `found` has found.
     fn written(&self, found: &str, of_old: &str, keys: &str) -> String {
         let Self {
             clusters,
@@ -186,7 +187,7 @@ impl Queries {
     }
 }
 
-/// The arguments of clusters_among up to `within`.
+/// Returns the arguments of clusters_among up to `within`.
 fn arguments(kept: &Kept, key_type: &str) -> String {
     let KeptOptions {
         key,
@@ -209,7 +210,7 @@ fn arguments(kept: &Kept, key_type: &str) -> String {
     )
 }
 
-/// The name of a table as SQL text; an ERROR when it was dropped in the meantime.
+/// Returns the name of a table as SQL text; raises an ERROR when it was dropped in the meantime.
 fn named(table: Oid) -> String {
     table::qualified_name(table).unwrap_or_else(|| {
         raise(

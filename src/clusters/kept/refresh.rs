@@ -1,4 +1,5 @@
-//! `simhash_refresh_clusters`: makes a table of clusters that of the rows that are committed now.
+//! `simhash_refresh_clusters`: brings a table of clusters up to date with the rows committed by
+//! now.
 
 use pgrx::PgSqlErrorCode::{
     ERRCODE_INSUFFICIENT_PRIVILEGE, ERRCODE_INVALID_PARAMETER_VALUE,
@@ -10,22 +11,22 @@ use pgrx::pg_sys::Oid;
 use super::queries::{Kept, Queries};
 use super::triggers::triggers_of;
 use crate::pairs::source::required;
-use crate::pg::catalog::indexes::{Serving, serving_index};
-use crate::pg::catalog::privilege::{DELETE, INSERT, SELECT, UPDATE, has_row_security, may};
-use crate::pg::catalog::table_name::{self, TableName};
-use crate::pg::process::advisory_lock::{
+use simhash_pg::catalog::indexes::{Serving, serving_index};
+use simhash_pg::catalog::privilege::{DELETE, INSERT, SELECT, UPDATE, has_row_security, may};
+use simhash_pg::catalog::table_name::{self, TableName};
+use simhash_pg::process::advisory_lock::{
     isolation_level, keeps_its_snapshot, lock_until_commit, try_lock_until_commit,
 };
-use crate::pg::process::backend::refuse_read_only;
-use crate::pg::process::error::{raise, raise_with_hint};
-use crate::pg::process::snapshot::with_latest;
-use crate::pg::spi::query::for_each_row;
-use crate::pg::spi::saved_query::{SavedQuery, Sees};
-use crate::pg::sql::fmgr::{Args, pg_function};
-use crate::trigger::locks::CLUSTERS;
+use simhash_pg::process::backend::refuse_read_only;
+use simhash_pg::process::error::{raise, raise_with_hint};
+use simhash_pg::process::snapshot::with_latest;
+use simhash_pg::spi::query::for_each_row;
+use simhash_pg::spi::saved_query::{SavedQuery, Sees};
+use simhash_pg::sql::fmgr::{Args, pg_function};
+use simhash_trigger::locks::CLUSTERS;
 
 const NAME: &str = "simhash_refresh_clusters";
-/// From one note in so many rows on, all rows are searched.
+/// All rows are searched if there is more than one note for this number of rows.
 const FEW: i64 = 30;
 
 pg_function! {
@@ -42,8 +43,8 @@ pg_function! {
     }
 }
 
-/// Brings the clusters up to date with what the active snapshot shows. Returns the number of entries
-/// that were changed.
+/// Brings the clusters up to date with what the active snapshot shows. Returns the number of
+/// entries that were changed.
 fn refreshed(args: &Args, kept: &Kept) -> i64 {
     let queries = Queries::new(kept);
     let (sql, prefers_indexes) = match notes(kept, &queries) {
@@ -56,7 +57,8 @@ fn refreshed(args: &Args, kept: &Kept) -> i64 {
     changed.map_or(0, |[count]| count.map_or(0, |count| count.integer()))
 }
 
-/// How many notes there are, and whether all rows are to be searched; None without a table of notes.
+/// Returns the number of notes, and whether all rows are to be searched; None without a table of
+/// notes.
 fn notes(kept: &Kept, queries: &Queries) -> Option<(i64, bool)> {
     kept.notes?;
     let within: Vec<&str> = kept.options.within.iter().map(String::as_str).collect();
@@ -73,7 +75,7 @@ fn notes(kept: &Kept, queries: &Queries) -> Option<(i64, bool)> {
         all,
         rows,
     ]| {
-        let integer = |value: Option<crate::pg::sql::value::Value<'_>>| {
+        let integer = |value: Option<simhash_pg::sql::value::Value<'_>>| {
             value.map_or(0, |value| value.integer())
         };
         let count = integer(count);
@@ -86,7 +88,7 @@ fn notes(kept: &Kept, queries: &Queries) -> Option<(i64, bool)> {
     Some(found)
 }
 
-/// The kept table, as its triggers describe it.
+/// Returns the kept table, as its triggers describe it.
 fn kept(clusters: Oid) -> Kept {
     let triggers = triggers_of(clusters);
     let mut notes = triggers.iter().filter(|t| t.options.notes.is_some());
@@ -130,7 +132,7 @@ fn kept(clusters: Oid) -> Kept {
     }
 }
 
-/// A transaction that keeps its snapshot does not see what was committed since it was taken.
+/// Refuses a transaction that keeps its snapshot: it does not see what was committed afterwards.
 fn refuse_old_snapshot() {
     if keeps_its_snapshot() {
         let message = format!(
@@ -166,7 +168,8 @@ fn check_rights(kept: &Kept) {
     }
 }
 
-/// One refresh at a time, and none beside a trigger that keeps the clusters at once.
+/// Locks the clusters: one refresh runs at a time, and none beside a trigger that keeps the
+/// clusters at once.
 fn lock(clusters: Oid, nowait: bool) {
     if !nowait {
         return lock_until_commit(clusters, CLUSTERS);

@@ -2,16 +2,16 @@
 
 use pgrx::pg_sys::Oid;
 
-use super::arguments::{KeptOptions, parse};
-use crate::pg::catalog::table_name::TableName;
-use crate::pg::process::encoding::{name_from_utf8, name_to_utf8};
-use crate::pg::spi::text_query::query;
-use crate::pg::sql::fmgr::pg_function;
-use crate::pg::sql::rows_out::{ResultValue, RowsOut};
+use simhash_pg::catalog::table_name::TableName;
+use simhash_pg::process::encoding::{name_from_utf8, name_to_utf8};
+use simhash_pg::spi::text_query::query;
+use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
+use simhash_trigger::kept_options::{KeptOptions, parse};
 
-/// The triggers of the extension that name a table of clusters; of a partitioned table those that
-/// CREATE TRIGGER made, without their copies. Anybody may name any table: those do not count whose
-/// owner may not write to it.
+/// Finds the triggers of the extension that name a table of clusters; on a partitioned table only
+/// those that CREATE TRIGGER made, without their copies. Anybody may name any table, so a trigger
+/// does not count if the owner of its table may not write to the table of clusters.
 const TRIGGERS: &str = "SELECT t.tgrelid::pg_catalog.oid::pg_catalog.text, t.tgname::pg_catalog.text, \
      pg_catalog.encode(t.tgargs, 'hex')
      FROM pg_catalog.pg_trigger AS t JOIN pg_catalog.pg_proc AS p ON p.oid OPERATOR(pg_catalog.=) t.tgfoid
@@ -35,7 +35,7 @@ pub struct KeptTrigger {
     pub options: KeptOptions,
 }
 
-/// The triggers that write to a table of clusters, or note what changes for it.
+/// Returns the triggers that write to a table of clusters, or note what changes for it.
 pub fn triggers_of(clusters: Oid) -> Vec<KeptTrigger> {
     let mut found = Vec::new();
     query(
@@ -65,7 +65,7 @@ pub fn triggers_of(clusters: Oid) -> Vec<KeptTrigger> {
     found
 }
 
-/// The arguments as pg_trigger has them, each with a zero byte behind it.
+/// Splits the arguments, each of which has a zero byte behind it in pg_trigger.
 fn arguments(hexadecimal: &str) -> Vec<String> {
     let digit = |digit: u8| char::from(digit).to_digit(16).unwrap_or(0) as u8;
     let bytes: Vec<u8> = (hexadecimal.as_bytes().chunks_exact(2))
@@ -74,7 +74,7 @@ fn arguments(hexadecimal: &str) -> Vec<String> {
     let mut arguments: Vec<String> = (bytes.split(|byte| *byte == 0))
         .map(|argument| name_to_utf8(argument).into_owned())
         .collect();
-    // Behind the last zero byte.
+    // Remove the empty string behind the last zero byte.
     arguments.pop();
     arguments
 }

@@ -1,14 +1,14 @@
-//! What a row joins: the clusters of the rows near it, which become one.
+//! The arrival of a row: it joins the clusters of the rows near it, which become one.
 
 use pgrx::pg_sys;
 
+use super::answered;
 use super::maintained::Maintained;
-use super::settled;
-use crate::pg::catalog::privilege::{SELECT, has_row_security, may};
-use crate::pg::catalog::table;
-use crate::pg::spi::saved_query::{SavedQuery, Sees};
-use crate::pg::sql::trigger::TriggerCall;
-use crate::pg::sql::value::Value;
+use simhash_pg::catalog::privilege::{SELECT, has_row_security, may};
+use simhash_pg::catalog::table;
+use simhash_pg::spi::saved_query::{SavedQuery, Sees};
+use simhash_pg::sql::trigger::TriggerCall;
+use simhash_pg::sql::value::Value;
 
 pub struct Arrival {
     is_stored: SavedQuery,
@@ -70,18 +70,18 @@ impl Arrival {
         }
     }
 
-    /// Is there an entry with the key, or a cluster named after it?
+    /// Returns whether there is an entry with the key, or a cluster named after it.
     pub fn is_taken(&self, call: &TriggerCall<'_>, row: &[Option<Value<'_>>]) -> bool {
         finds(&self.is_taken, call, row)
     }
 
-    /// The ids of the clusters of the row and of those near it, as an array.
+    /// Returns the ids of the clusters of the row and of those near it, as an array.
     pub fn ids<'a>(&self, call: &TriggerCall<'a>, row: &[Option<Value<'_>>]) -> Option<Value<'a>> {
         let ids = self.ids.first_row(call.args(), row, Sees::Latest);
         ids.and_then(|[ids]| ids)
     }
 
-    /// Is the new version stored, and any row near it?
+    /// Returns whether the new version is stored, and any row is near it.
     pub fn counts(&self, call: &TriggerCall<'_>, row: &[Option<Value<'_>>]) -> bool {
         // When a deferred trigger runs, or one after another trigger, the row may have been deleted
         // or updated. A new fingerprint fires the trigger for itself, but a change of other columns
@@ -90,8 +90,8 @@ impl Arrival {
             && finds(&self.any_near, call, row)
     }
 
-    /// Puts the row into the cluster of an equal row, if there is one that is settled: true if there
-    /// was.
+    /// Puts the row into the cluster of an equal row, if there is one that is settled. Returns
+    /// whether there was.
     pub fn joins_equal(
         &self,
         call: &TriggerCall<'_>,
@@ -105,20 +105,21 @@ impl Arrival {
         let Some((fingerprint, scope)) = place(call, of, row) else {
             return false;
         };
-        let known = settled::known(of.clusters.oid, fingerprint, scope, &of.key_type, |known| {
+        let known = answered::known(of.clusters.oid, fingerprint, scope, &of.key_type, |known| {
             let mut row = row.to_vec();
             row.push(Some(known));
             finds(&self.join_known, call, &row)
         });
-        // The writer of a version is a system column: a right to some columns is not enough.
+        // The writer of a version is a system column: a privilege on some columns is not enough.
         known == Some(true)
             || may(self.leaf, SELECT, &[])
                 && !has_row_security(self.leaf)
                 && finds(&self.join_settled, call, row)
     }
 
-    /// The ids of the cluster of the row and of those that are named after it, as an array, if one of
-    /// them has a member in another scope; with `near` also of the clusters of rows near it.
+    /// Returns the ids of the cluster of the row and of those that are named after it, as an array,
+    /// if one of them has a member in another scope; with `near` also of the clusters of rows near
+    /// it.
     pub fn strangers<'a>(
         &self,
         call: &TriggerCall<'a>,
@@ -135,20 +136,20 @@ impl Arrival {
 
     /// Unites the clusters of the row and of those near it.
     pub fn unite(&self, call: &TriggerCall<'_>, of: &Maintained, row: &[Option<Value<'_>>]) {
-        settled::unites(of.clusters.oid);
+        answered::unites(of.clusters.oid);
         finds(&self.unite, call, row);
         if let (Some((fingerprint, scope)), Some(key)) = (place(call, of, row), row[0]) {
-            settled::remember(of.clusters.oid, fingerprint, scope, key, &of.key_type);
+            answered::remember(of.clusters.oid, fingerprint, scope, key, &of.key_type);
         }
     }
 }
 
-/// The fingerprint and a hash of the scope.
+/// Returns the fingerprint and a hash of the scope.
 fn place(call: &TriggerCall<'_>, of: &Maintained, row: &[Option<Value<'_>>]) -> Option<(i64, u64)> {
     Some((row[1]?.integer(), of.scopes.scope.of_new(call)?))
 }
 
-/// Does the query return a row?
+/// Returns whether the query returns a row.
 fn finds(query: &SavedQuery, call: &TriggerCall<'_>, row: &[Option<Value<'_>>]) -> bool {
     let found = query.first_row::<0>(call.args(), row, Sees::Latest);
     found.is_some()

@@ -10,11 +10,11 @@ use pgrx::PgSqlErrorCode::{
 };
 use pgrx::pg_sys::Oid;
 
-use crate::pg::catalog::privilege::{DELETE, INSERT, SELECT, UPDATE, may};
-use crate::pg::catalog::table::{self, Column, Opened};
-use crate::pg::catalog::table_name::{self, TableName};
-use crate::pg::sql::trigger::TriggerCall;
 use crate::trigger::call::refuse;
+use simhash_pg::catalog::privilege::{DELETE, INSERT, SELECT, UPDATE, may};
+use simhash_pg::catalog::table::{self, Column, Opened};
+use simhash_pg::catalog::table_name::{self, TableName};
+use simhash_pg::sql::trigger::TriggerCall;
 
 /// The columns of a table of clusters.
 const KEY: &str = "key";
@@ -30,9 +30,9 @@ pub struct Clustered<'a> {
 }
 
 impl Clustered<'_> {
-    /// The table of clusters of that name. Without a schema it is looked up in that of the table
-    /// that has the trigger: the search_path is the inserting session's, and must not decide which
-    /// table is written.
+    /// Finds the table of clusters of that name. A name without a schema is looked up in that of
+    /// the table that has the trigger: the search_path belongs to the inserting session, and must
+    /// not decide which table is written.
     pub fn find(&self, name: &str) -> Oid {
         let Some(parsed) = TableName::parse(name) else {
             refuse(
@@ -55,7 +55,7 @@ impl Clustered<'_> {
         })
     }
 
-    /// A HINT with a table that would do.
+    /// Returns a HINT with a table that would do.
     fn model(&self, name: &str) -> String {
         let of = table::type_name(self.key.storage.type_id);
         format!(
@@ -101,9 +101,9 @@ impl Clustered<'_> {
         refuse(self.call, code, message, Some(hint))
     }
 
-    /// Refuses a table of clusters that references the rows. What the server does for a foreign key
-    /// it does row by row, before or after this trigger: entries would go that a cluster is still
-    /// named after, and stay that name a row which is gone.
+    /// Refuses a table of clusters that references the rows. The server acts on a foreign key row
+    /// by row, before or after this trigger: it would remove entries that a cluster is still named
+    /// after, and leave entries that name a row which is gone.
     fn refuse_foreign_key(&self, clusters: &Opened) {
         let fired = self.call.relation().oid();
         let Some(constraint) = clusters.foreign_key_to(&[self.table, fired]) else {
@@ -128,7 +128,7 @@ impl Clustered<'_> {
         );
     }
 
-    /// A column of the table of clusters, to whose type keys must be cast implicitly.
+    /// Returns a column of the table of clusters, to whose type keys must be cast implicitly.
     fn column(&self, clusters: &Opened, name: &str) -> Column {
         let oid = clusters.rel().oid();
         let table = table_name::shown(oid);
@@ -175,7 +175,7 @@ pub struct ClusterTable {
 
 impl ClusterTable {
     /// Raises an ERROR when the current user may not write clusters: at the first row, not only at
-    /// the first that has a near-duplicate. `deletes` is for a row whose key leaves the table.
+    /// the first one that has a near-duplicate. `deletes` is for a row whose key leaves the table.
     pub fn check_rights(&self, call: &TriggerCall<'_>, deletes: bool) {
         let all = [self.key, self.cluster_id];
         if may(self.oid, SELECT, &all)
@@ -201,7 +201,7 @@ impl ClusterTable {
         );
     }
 
-    /// May the current user delete entries?
+    /// Returns whether the current user may delete entries.
     pub fn may_delete(&self) -> bool {
         may(self.oid, DELETE, &[])
     }

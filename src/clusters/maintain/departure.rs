@@ -1,20 +1,21 @@
-//! What a row leaves behind: its entry, the name of its cluster, the rows that it connected.
+//! The departure of a row: it leaves behind its entry, the name of its cluster, and the rows that
+//! it connected.
 
 use std::cell::OnceCell;
 
+use super::answered;
 use super::maintained::Maintained;
-use super::settled;
 use super::statement::Statement;
-use crate::pg::spi::saved_query::{SavedQuery, Sees};
-use crate::pg::sql::trigger::TriggerCall;
-use crate::pg::sql::value::Value;
+use simhash_pg::spi::saved_query::{SavedQuery, Sees};
+use simhash_pg::sql::trigger::TriggerCall;
+use simhash_pg::sql::value::Value;
 
 pub struct Departure {
     /// Made when first needed: a trigger may fire for INSERT alone.
     queries: OnceCell<Queries>,
 }
 
-/// Their parameters are those of [`Statement`], of the old version.
+/// The parameters are those of [`Statement`], for the old version.
 struct Queries {
     is_taken: SavedQuery,
     has_key: SavedQuery,
@@ -69,9 +70,9 @@ impl Departure {
         }
     }
 
-    /// Takes the old version of a row out of its cluster. Returns the ids of the clusters that it may
-    /// have held together, to be computed anew. It was compared with others if it `departs`; the new
-    /// version has its key if it `keeps_key`.
+    /// Takes the old version of a row out of its cluster. Returns the ids of the clusters that it
+    /// may have held together, to be computed anew. `departs` says that it was compared with
+    /// others, `keeps_key` that the new version has its key.
     pub fn run<'a>(
         &self,
         call: &TriggerCall<'a>,
@@ -82,20 +83,20 @@ impl Departure {
     ) -> Option<Value<'a>> {
         let queries = self.queries.get_or_init(|| Queries::new(&of.statement));
         let run = |query: &SavedQuery| query.first_row::<0>(call.args(), row, Sees::Latest);
-        // In no cluster it has held none together. Its entry may have gone with that of another row
-        // of the statement, and then its cluster was computed without it.
+        // A row in no cluster has held none together. Its entry may have gone with that of another
+        // row of the statement, and then its cluster was computed without it.
         run(&queries.is_taken)?;
-        // What is stored under the key by now may have been answered already.
+        // The row that is stored under the key by now may have been answered already.
         let has_followed = match keeps_key {
             true => !call.new_row_is_live(),
             false => run(&queries.has_key).is_some(),
         };
-        // An equal row is near the same rows, and holds the same together. But a row that this
-        // transaction has united with this one may be in the cluster only because this trigger was
-        // still to come.
+        // An equal row is near the same rows, and holds the same ones together. But a row that this
+        // transaction has united with this one may be in the cluster only because this trigger had
+        // not run yet.
         let is_torn = has_followed
             || departs
-                && (settled::has_united(of.clusters.oid) || run(&queries.equal_left).is_none());
+                && (answered::has_united(of.clusters.oid) || run(&queries.equal_left).is_none());
         let ids = is_torn.then(|| queries.ids.first_row(call.args(), row, Sees::Latest));
         if !keeps_key && !has_followed && of.clusters.may_delete() {
             run(&queries.forget);

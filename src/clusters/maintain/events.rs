@@ -1,21 +1,22 @@
-//! Triggers that leave some changes of the rows unanswered. The table of clusters would drift from
-//! the rows without a word, so the first row that fires one of them says what is missing.
+//! Warns of triggers that leave some changes of the rows unanswered. The table of clusters would
+//! silently drift from the rows, so the first row that fires such a trigger reports what is
+//! missing.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
 
 use pgrx::pg_sys::Oid;
 
-use super::options::{MaintainOptions, parse};
 use super::trigger::NAME;
-use crate::pg::catalog::table::{self, Opened};
-use crate::pg::catalog::table_name::{self, TableName};
-use crate::pg::process::error::warn;
-use crate::pg::sql::trigger::{Event, TriggerCall};
-use crate::pg::sql::trigger_tree::Sibling;
+use simhash_pg::catalog::table::{self, Opened};
+use simhash_pg::catalog::table_name::{self, TableName};
+use simhash_pg::process::error::warn;
+use simhash_pg::sql::trigger::{Event, TriggerCall};
+use simhash_pg::sql::trigger_tree::Sibling;
+use simhash_trigger::cluster_options::{MaintainOptions, parse};
 
 thread_local! {
-    /// Tables, each with its table of clusters, of which this session was warned.
+    /// Tables, each with its table of clusters, about which this session was warned.
     static WARNED: RefCell<HashSet<[u32; 2]>> = RefCell::default();
 }
 
@@ -68,7 +69,7 @@ pub fn warn_of_missing(
     );
 }
 
-/// What is missing of UPDATE.
+/// Returns what is missing for UPDATE.
 fn updates(
     call: &TriggerCall<'_>,
     options: &MaintainOptions,
@@ -94,7 +95,7 @@ fn updates(
     (!unanswered.is_empty()).then(|| format!("UPDATE OF {}", unanswered.join(", ")))
 }
 
-/// The statement that makes a trigger for these events; nothing for none.
+/// Returns the statement that makes a trigger for these events, empty if there are none.
 fn create(events: &[String], table: Oid, each: &str) -> String {
     match events {
         [] => String::new(),

@@ -1,10 +1,11 @@
-//! Rows of several scopes in one statement. Their locks are taken in one order, whatever the order of
-//! the rows: each row's call is put off until the statement has fired all its triggers, and by then
-//! all scopes are known.
+//! Rows of several scopes in one statement. Their locks are taken in one order, whatever the order
+//! of the rows: each row's call is put off until the statement has fired all its triggers, and by
+//! then all scopes are known.
 //!
-//! The server tells nobody that. But what a trigger function changes can leave its own triggers to the
-//! statement around it, which fires them once it has fired those it has: so do foreign keys. The
-//! first row says that rows of an empty table were deleted, whose trigger answers all rows.
+//! The server does not report that moment. But a change made by a trigger function can leave its
+//! own triggers to the surrounding statement, which fires them after those that it already has;
+//! foreign keys work this way. On the first row, a deletion from an empty table is reported to the
+//! server, and the trigger of that table answers all rows.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -16,30 +17,30 @@ use pgrx::PgSqlErrorCode::{
 use pgrx::pg_sys;
 
 use super::row;
-use crate::pg::catalog::lookup::table_in;
-use crate::pg::process::advisory_lock::{lock_until_commit, share_until_commit};
-use crate::pg::process::error::{raise, report};
-use crate::pg::process::subtransaction::{self, Ends};
-use crate::pg::sql::fmgr::pg_function;
-use crate::pg::sql::later_calls::LaterCalls;
-use crate::pg::sql::statement_end::fire_at_statement_end;
-use crate::pg::sql::trigger::{TriggerCall, depth};
-use crate::trigger::locks::CLUSTERS;
+use simhash_pg::catalog::lookup::table_in;
+use simhash_pg::process::advisory_lock::{lock_until_commit, share_until_commit};
+use simhash_pg::process::error::{raise, report};
+use simhash_pg::process::subtransaction::{self, Ends};
+use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::later_calls::LaterCalls;
+use simhash_pg::sql::statement_end::fire_at_statement_end;
+use simhash_pg::sql::trigger::{TriggerCall, depth};
+use simhash_trigger::locks::CLUSTERS;
 
 /// Rows of one statement that are still to be answered.
 struct Later {
     calls: LaterCalls,
-    /// The locks of their scopes: the table of clusters, and the number.
+    /// The locks of their scopes, each as the table of clusters and the number.
     locks: BTreeSet<(u32, u32)>,
     subtransaction: pg_sys::SubTransactionId,
-    /// Of the trigger functions that ran: statements inside of each other end one after the other.
+    /// Nesting depth of the trigger functions: nested statements end one after the other.
     depth: i32,
 }
 
 thread_local! {
-    /// Those of the running transaction.
+    /// Rows of the running transaction that are put off.
     static ROWS: RefCell<Vec<Later>> = const { RefCell::new(Vec::new()) };
-    /// Is it listened for the ends of transactions?
+    /// Whether the callback for the ends of transactions is registered.
     static LISTENS: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -50,7 +51,7 @@ pub fn put_off(call: &TriggerCall<'_>, clusters: pg_sys::Oid, numbers: [Option<u
     }
     let (subtransaction, depth) = (subtransaction::current(), depth());
     let is_first = ROWS.with_borrow_mut(|rows| {
-        // What a statement inside of this one has put off is answered by now.
+        // Rows that a nested statement has put off are answered by now.
         let is_first = !rows
             .last()
             .is_some_and(|last| last.depth == depth && last.subtransaction == subtransaction);
@@ -84,8 +85,8 @@ pub fn put_off(call: &TriggerCall<'_>, clusters: pg_sys::Oid, numbers: [Option<u
     }
 }
 
-/// Forgets the rows of a subtransaction that is rolled back, and of those that began after it. None
-/// may be left when the transaction commits.
+/// Forgets the rows of a subtransaction that is rolled back, and of those that began after it. No
+/// row may be left when the transaction commits.
 fn forget(ends: Ends) {
     match ends {
         Ends::RolledBack(ended) => {
@@ -109,7 +110,7 @@ fn forget(ends: Ends) {
 pg_function! {
     /// simhash_catalog.answer_rows() -> trigger
     fn simhash_answer_rows, pg_finfo_simhash_answer_rows(args) {
-        let Some(call) = TriggerCall::of(args) else {
+        let Some(call) = TriggerCall::from_arguments(args) else {
             raise(
                 ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED,
                 "function simhash_catalog.answer_rows must be fired by its own trigger",

@@ -6,19 +6,19 @@ use pgrx::pg_sys;
 
 use super::cluster_table::{ClusterTable, Clustered};
 use super::events::warn_of_missing;
-use super::options::{MaintainOptions, parse};
 use super::scopes::Scopes;
 use super::statement::Statement;
-use crate::pg::catalog::invalidation::{Current, watch};
-use crate::pg::catalog::lookup::equality_types;
-use crate::pg::catalog::privilege::has_row_security;
-use crate::pg::catalog::table::{self, Column};
-use crate::pg::sql::key_type::KeyType;
-use crate::pg::sql::trigger::TriggerCall;
 use crate::trigger::call::{accepted, column, fingerprint_column, refuse, refuse_foreign, seen};
-use crate::trigger::distribution::Distribution;
 use crate::trigger::scope::Scope;
 use crate::trigger::shard::refuse_shard;
+use simhash_pg::catalog::invalidation::{Current, watch};
+use simhash_pg::catalog::lookup::equality_types;
+use simhash_pg::catalog::privilege::has_row_security;
+use simhash_pg::catalog::table::{self, Column};
+use simhash_pg::sql::key_type::KeyType;
+use simhash_pg::sql::trigger::TriggerCall;
+use simhash_trigger::cluster_options::{MaintainOptions, parse};
+use simhash_trigger::distribution::Distribution;
 
 pub struct Maintained {
     pub options: MaintainOptions,
@@ -41,7 +41,7 @@ impl Maintained {
         let key = seen(call, &options.key, key);
         let fp = &options.fingerprint;
         let fingerprint = seen(call, fp, fingerprint_column(call, fp, false));
-        // A statement trigger, that of TRUNCATE, has no other above it.
+        // A statement trigger (that of TRUNCATE) has no other trigger above it.
         let table = match call.is_after_row() {
             true => call.origin().table,
             false => table::topmost(call.relation().oid()),
@@ -53,7 +53,7 @@ impl Maintained {
             key: &key,
         };
         let clusters = clustered.find(&options.clusters);
-        // Watched before they are read, so that no change in between is missed.
+        // Watch them before they are read, so that no change in between is missed.
         let current = watch(&[call.relation().oid(), table, clusters]);
         current.watch_types(&equality_types(key.storage.type_id));
         let scope = Scope::new(call, &options.within);
@@ -73,7 +73,7 @@ impl Maintained {
         (current, maintained)
     }
 
-    /// Does the current user see all rows, whatever row security there is?
+    /// Returns whether the current user sees all rows, regardless of row security.
     pub fn sees_all(&self) -> bool {
         !has_row_security(self.table) && !has_row_security(self.clusters.oid)
     }

@@ -1,12 +1,13 @@
-//! The members of some clusters, as SQL text, and what they are named after they were computed
-//! anew.
+//! Queries for the members of some clusters, as SQL text, and for the names that these get when the
+//! clusters are computed anew.
 
 use super::statement::Statement;
 use crate::trigger::scope::Scope;
 
-/// Rows of the result: one. Columns: the keys of the members that are stored, in order; their
-/// fingerprints; the numbers of their scopes, 0 without `within=` and NULL for a row without one;
-/// how many members are not seen in the table. `$1` is an array of the clusters' ids.
+/// Returns a query whose result is one row. Columns: the keys of the members that are stored, in
+/// order; their fingerprints; the numbers of their scopes, 0 without `within=` and NULL for a row
+/// without a scope; the number of members that are not seen in the table. `$1` is an array of the
+/// clusters' ids.
 pub fn members(statement: &Statement, scope: &Scope) -> String {
     let Statement {
         clusters,
@@ -22,7 +23,7 @@ pub fn members(statement: &Statement, scope: &Scope) -> String {
     let is_asked = equality.any_of("c.cluster_id", "$1");
     let (columns, is_set) = (scope.listed("r"), scope.are_set("r"));
     let named = scope.named("m");
-    // With LIMIT a member's row is looked up by its key: other rows are not read.
+    // With LIMIT, a member's row is looked up by its key, and other rows are not read.
     let member = format!(
         "member AS MATERIALIZED (
             SELECT c.key, r.* FROM (
@@ -60,8 +61,8 @@ pub fn members(statement: &Statement, scope: &Scope) -> String {
     )
 }
 
-/// Takes the members of the clusters with the ids of the array `$1` out of the table of clusters that
-/// no row has the key of.
+/// Removes members of the clusters with the ids of the array `$1` from the table of clusters, if no
+/// row has their key.
 pub fn gone(statement: &Statement) -> String {
     let Statement {
         clusters, equality, ..
@@ -71,7 +72,7 @@ pub fn gone(statement: &Statement) -> String {
     format!("DELETE FROM {clusters} AS c WHERE {is_asked} AND {is_gone}")
 }
 
-/// Takes all keys that no row has any more out of the table of clusters. Returns the ids of their
+/// Removes all keys that no row has any more from the table of clusters. Returns the ids of their
 /// clusters, as an array.
 pub fn all_gone(statement: &Statement) -> String {
     let Statement {
@@ -90,8 +91,8 @@ pub fn all_gone(statement: &Statement) -> String {
     )
 }
 
-/// Gives the entries with the keys of the array `$1` the names of the array `$2`. Entries that have
-/// them already are not updated.
+/// Gives the entries with the keys of the array `$1` the names of the array `$2`. Entries that
+/// already have that name are not updated.
 pub fn renamed(statement: &Statement) -> String {
     let Statement {
         clusters, equality, ..

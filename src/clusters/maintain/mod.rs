@@ -1,53 +1,36 @@
 //! `simhash_maintain_clusters()`: AFTER triggers that keep a table of clusters current.
 //!
 //! [`row`] answers one row: what it leaves ([`departure`]) and what it joins ([`arrival`]).
-//! [`truncation`] answers a TRUNCATE. [`options`] are the arguments, `cluster_table` is what is
-//! written to, `scopes` what `within=` adds, `later` puts the rows of a statement off until all their
-//! scopes are known, `events` warns of changes without a trigger. The texts of the queries: `statement` for a row,
-//! `members` for the members of clusters. `regroup` computes clusters anew, `settled` remembers what
-//! the transaction has answered. What must not live here: the search for pairs, which is `pairs`'s.
+//! [`truncation`] answers a TRUNCATE. `simhash_trigger::cluster_options` has the arguments,
+//! `cluster_table` the table that is written. `scopes` is what `within=` adds, `later` puts the
+//! rows of a statement off until all their scopes are known, `events` warns of changes without a
+//! trigger. `statement` has the texts of the queries about a row, `members` those about the members
+//! of clusters. `regroup` computes clusters anew, `answered` remembers what the transaction has
+//! answered. What must not live here: the search for pairs, which is `pairs`'s.
 //!
 //! **What holds.** A row is settled once a trigger has answered it. Two settled rows that are near
-//! share a cluster, and a cluster is connected through rows that are stored. Rows that the
-//! transaction has changed already, and whose trigger is still to come, are found by searches all
-//! the same: their own trigger sets right what was written of them too early, since it starts from
-//! what is stored by then.
+//! share a cluster, and a cluster is connected through rows that are stored. Searches also find
+//! rows that the transaction has changed already and whose trigger is still to come: that trigger
+//! corrects what was written about them too early, since it starts from what is stored by then.
 //!
 //! * A row that arrives unites the clusters of all rows near it.
 //! * A row that leaves may have held its cluster together. The clusters of all rows that were near
-//!   it are computed anew from the rows that are stored. Unless a row with the same fingerprint is
-//!   left: that one is near the same rows.
+//!   it are computed anew from the rows that are stored, unless a row with the same fingerprint is
+//!   left, which is near the same rows.
 //! * A row that arrives beside an equal, settled row joins its cluster and need not look further:
-//!   what is near the one is near the other, and was united with it. So one more copy of a text
+//!   the rows near it are the same, and were united with the equal row. So one more copy of a text
 //!   costs the same however many there are.
-
-pub mod options;
-
-#[cfg(feature = "server")]
+mod answered;
 mod arrival;
-#[cfg(feature = "server")]
 mod cluster_table;
-#[cfg(feature = "server")]
 mod departure;
-#[cfg(feature = "server")]
 mod events;
-#[cfg(feature = "server")]
 mod later;
-#[cfg(feature = "server")]
 mod maintained;
-#[cfg(feature = "server")]
 mod members;
-#[cfg(feature = "server")]
 mod regroup;
-#[cfg(feature = "server")]
 mod row;
-#[cfg(feature = "server")]
 mod scopes;
-#[cfg(feature = "server")]
-mod settled;
-#[cfg(feature = "server")]
 mod statement;
-#[cfg(feature = "server")]
 mod trigger;
-#[cfg(feature = "server")]
 mod truncation;

@@ -1,5 +1,5 @@
-//! Clusters computed anew from the rows that are stored: what one has lost may have held it
-//! together.
+//! Computes clusters anew from the rows that are stored: a row that a cluster has lost may have
+//! held it together.
 
 use pgrx::pg_sys;
 
@@ -7,13 +7,13 @@ use super::maintained::Maintained;
 use super::members::{gone, members, renamed};
 use super::trigger::NAME;
 use crate::clusters::components::Components;
-use crate::pg::process::activity::Activity;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::memory::{collected, filled};
-use crate::pg::spi::saved_query::{SavedQuery, Sees};
-use crate::pg::sql::key_type::KeyType;
-use crate::pg::sql::trigger::TriggerCall;
-use crate::pg::sql::value::Value;
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::memory::{collected, filled};
+use simhash_pg::spi::saved_query::{SavedQuery, Sees};
+use simhash_pg::sql::key_type::KeyType;
+use simhash_pg::sql::trigger::TriggerCall;
+use simhash_pg::sql::value::Value;
 
 pub struct Regroup {
     members: SavedQuery,
@@ -21,7 +21,7 @@ pub struct Regroup {
     renamed: SavedQuery,
     /// The base type of the keys.
     key_type: pg_sys::Oid,
-    /// Bits.
+    /// In bits.
     radius: u32,
 }
 
@@ -54,11 +54,12 @@ impl Regroup {
         }
     }
 
-    /// Computes the clusters of these ids anew, an array of keys: rows of a scope that are connected
-    /// stay together, and each part is named after its smallest key. A row without a fingerprint or a
-    /// scope is alone. Where row security may hide members from the user, clusters of which one is
-    /// not seen stay as they are. Otherwise no row has such a key: the entries go, so that the
-    /// triggers of further rows which the statement has deleted find nothing to compute.
+    /// Computes the clusters with these ids, an array of keys, anew: rows of a scope that are
+    /// connected stay together, and each part is named after its smallest key. A row without a
+    /// fingerprint or a scope is alone. Where row security may hide members from the user, clusters
+    /// with a member that is not seen stay as they are. Otherwise no row has the key of such a
+    /// member: its entry is removed, so that the triggers of further rows which the statement has
+    /// deleted find nothing to compute.
     pub fn run(&self, call: &TriggerCall<'_>, of: &Maintained, ids: Value<'_>) {
         let found = (self.members).first_row(call.args(), &[Some(ids)], Sees::Latest);
         let Some([keys, fingerprints, scopes, unseen]) = found else {
@@ -97,7 +98,7 @@ impl Regroup {
 }
 
 impl Members<'_> {
-    /// The first row of the part in which each row is.
+    /// Returns, for each row, the first row of the part that it is in.
     fn parts(&self, radius: u32) -> Vec<u32> {
         let mut order = collected(0..self.keys.len() as u32);
         order.sort_unstable_by_key(|row| {
@@ -121,7 +122,7 @@ impl Members<'_> {
     }
 }
 
-/// The elements of an array of integers or booleans, each made something else.
+/// Returns the elements of an array of integers or booleans, each converted by `of`.
 fn integers<T>(array: Value<'_>, of: impl Fn(Option<i64>) -> T) -> Vec<T> {
     let items = array.array().items;
     collected(

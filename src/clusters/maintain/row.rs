@@ -2,18 +2,18 @@
 
 use std::cell::{OnceCell, RefCell};
 
+use super::answered;
 use super::arrival::Arrival;
 use super::departure::Departure;
 use super::later::put_off;
 use super::maintained::Maintained;
 use super::regroup::Regroup;
-use super::settled;
-use crate::pg::catalog::invalidation::Current;
-use crate::pg::sql::trigger::{Event, TriggerCall};
-use crate::pg::sql::value::Value;
 use crate::trigger::call::{Known, remembered};
+use simhash_pg::catalog::invalidation::Current;
+use simhash_pg::sql::trigger::{Event, TriggerCall};
+use simhash_pg::sql::value::Value;
 
-/// What a session remembers of a trigger.
+/// State that a session keeps for a trigger.
 struct RowTrigger {
     of: Maintained,
     arrival: Arrival,
@@ -50,7 +50,7 @@ impl<'a> Version<'a> {
         }
     }
 
-    /// Is it compared with others?
+    /// Returns whether the version is compared with others.
     fn counts(&self) -> bool {
         self.fingerprint.is_some() && self.scope.iter().all(Option::is_some)
     }
@@ -71,7 +71,7 @@ impl<'a> Version<'a> {
                 .eq(other.scope.iter().map(image))
     }
 
-    /// What the queries of [`super::statement`] take.
+    /// Returns the parameters of the queries of [`super::statement`].
     fn parameters(&self) -> Vec<Option<Value<'a>>> {
         let mut parameters = vec![self.key, self.fingerprint];
         parameters.extend(&self.scope);
@@ -115,7 +115,7 @@ impl RowTrigger {
         (current, trigger)
     }
 
-    /// The old and the new version of the row, unless they are alike.
+    /// Returns the old and the new version of the row, unless they are alike.
     fn changed<'a>(
         &self,
         call: &TriggerCall<'a>,
@@ -140,10 +140,10 @@ impl RowTrigger {
             (Some(old), Some(new)) => old.has_key_of(new),
             _ => false,
         };
-        // An entry may have the key already, which is that of another row or of another scope.
+        // There may be an entry with the key already, of another row or of another scope.
         let taken = match (&old, &new) {
             (Some(_), Some(new)) if !keeps_key => Some(new),
-            // Of a row that was compared with none there seldom is an entry.
+            // There seldom is an entry of a row that was compared with none.
             (Some(old), None) if !departs => Some(old),
             _ => None,
         };
@@ -163,7 +163,7 @@ impl RowTrigger {
         if let Some(old) = &old
             && (departs || !keeps_key)
         {
-            settled::forget(of.clusters.oid);
+            answered::forget(of.clusters.oid);
             let ids = (self.departure).run(call, of, &old.parameters(), departs, keeps_key);
             self.regroup(call, ids);
         }
@@ -182,7 +182,8 @@ impl RowTrigger {
         if counts && arrival.joins_equal(call, of, row) {
             return;
         }
-        // An entry may have the key of a new row, if no trigger has answered what became of the old one.
+        // There may be an entry with the key of a new row, if no trigger has answered the change of
+        // an earlier row with that key.
         let may_have_strangers = has_scope && (counts || is_new && arrival.is_taken(call, row));
         if may_have_strangers && arrival.strangers(call, row, counts).is_some() {
             of.scopes.lock_whole();
@@ -193,8 +194,8 @@ impl RowTrigger {
         }
     }
 
-    /// May others change the cluster of the version's key, or one that is named after it, under
-    /// other locks than that of its scope?
+    /// Returns whether others may change the cluster of the version's key, or one that is named
+    /// after it, under locks other than that of its scope.
     fn is_elsewhere(&self, call: &TriggerCall<'_>, version: &Version) -> bool {
         self.of.scopes.scope.is_everything()
             || (self.arrival)

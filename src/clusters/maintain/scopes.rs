@@ -2,35 +2,35 @@
 //! transactions that change clusters of different scopes do not wait for each other.
 //!
 //! Without `within=` a transaction locks the whole table of clusters, number [`CLUSTERS`]. With it,
-//! a row locks its scope, then shares the whole, which keeps those out that take it alone. What such
-//! a row reads and changes are the clusters of rows near it, all of its scope. Those who change the
-//! same clusters have the same scope, as all triggers of a table that write to one table of clusters
-//! must name the same columns; on a partition these are the triggers of the partitioned tables as
-//! well.
+//! a row locks its scope, then takes a share lock on the whole, which keeps out those that lock the
+//! whole exclusively. Such a row reads and changes the clusters of rows near it, which are all of
+//! its scope. Whoever changes the same clusters has the same scope, because all triggers of a table
+//! that write to one table of clusters must name the same columns; on a partition this includes the
+//! triggers of the partitioned tables.
 //!
 //! A statement takes the locks of all its rows in one order, before it answers the first of them
 //! ([`super::later`]).
 //!
 //! A row that an UPDATE takes to another scope leaves its cluster under the locks of both scopes:
-//! who sees it in the old scope holds the lock there. In two cases the old scope is not known, and
-//! the row locks the whole: when its key is in a cluster with rows of another scope already, which it
-//! is if no trigger has answered the change that took it out of there; and when a row near the new
-//! one has been taken to this scope by the same transaction, and its own trigger has not run yet.
-//! Then the old cluster is computed anew.
+//! whoever sees it in the old scope holds the lock there. In two cases the old scope is not known,
+//! and the row locks the whole. First, its key may be in a cluster with rows of another scope
+//! already, which happens if no trigger has answered the change that took it out of there. Second,
+//! a row near the new one may have been taken to this scope by the same transaction, and its own
+//! trigger has not run yet. Then the old cluster is computed anew.
 //!
 //! In both cases the row waits for others while it has its scope locked and the whole shared: two
-//! such transactions at a time deadlock. A row whose cluster is of its own scope never does.
+//! such transactions at the same time deadlock. A row whose cluster is of its own scope never does.
 
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys::Oid;
 
-use super::options::{MaintainOptions, parse};
-use crate::pg::catalog::table_name::{self, TableName};
-use crate::pg::process::advisory_lock::{lock_until_commit, share_until_commit};
-use crate::pg::sql::trigger::TriggerCall;
 use crate::trigger::call::refuse;
-use crate::trigger::locks::{CLUSTERS, of_scope};
 use crate::trigger::scope::Scope;
+use simhash_pg::catalog::table_name::{self, TableName};
+use simhash_pg::process::advisory_lock::{lock_until_commit, share_until_commit};
+use simhash_pg::sql::trigger::TriggerCall;
+use simhash_trigger::cluster_options::{MaintainOptions, parse};
+use simhash_trigger::locks::{CLUSTERS, of_scope};
 
 /// The scopes of a trigger.
 pub struct Scopes {
@@ -61,8 +61,8 @@ impl Scopes {
         share_until_commit(self.clusters, CLUSTERS);
     }
 
-    /// The locks of the scopes of the row of a call, ascending: that which it leaves if it `departs`,
-    /// and that in which it is if it `arrives`.
+    /// Returns the locks of the scopes of the row of a call, ascending: that of the scope which it
+    /// leaves if it `departs`, and that of the scope in which it is if it `arrives`.
     pub fn numbers(
         &self,
         call: &TriggerCall<'_>,
@@ -76,13 +76,13 @@ impl Scopes {
         numbers
     }
 
-    /// The same for the clusters of all scopes.
+    /// Locks the clusters of all scopes in the same way.
     pub fn lock_whole(&self) {
         lock_until_commit(self.clusters, CLUSTERS);
     }
 }
 
-/// Refuses a trigger beside which another one makes other clusters in the same table.
+/// Refuses a trigger if another one makes other clusters in the same table.
 fn refuse_others(call: &TriggerCall<'_>, options: &MaintainOptions, clusters: Oid) {
     for sibling in call.siblings() {
         // A trigger whose arguments are refused lets no row pass.
@@ -106,7 +106,7 @@ fn refuse_others(call: &TriggerCall<'_>, options: &MaintainOptions, clusters: Oi
     }
 }
 
-/// Are these the same columns, in whatever order?
+/// Returns whether these are the same columns, in whatever order.
 fn same(one: &[String], other: &[String]) -> bool {
     one.len() == other.len() && one.iter().all(|name| other.contains(name))
 }

@@ -5,17 +5,17 @@ use pgrx::PgSqlErrorCode::{
 };
 use pgrx::pg_sys;
 
-use super::options::MaintainOptions;
 use super::trigger::NAME;
-use crate::pg::catalog::table::{self, Column, quoted};
-use crate::pg::process::error::raise;
-use crate::pg::sql::key_type::{self, Equality, KeyType};
-use crate::pg::sql::trigger::TriggerCall;
 use crate::trigger::call::refuse;
 use crate::trigger::scope::Scope;
+use simhash_pg::catalog::table::{self, Column, quoted};
+use simhash_pg::process::error::raise;
+use simhash_pg::sql::key_type::{self, Equality, KeyType};
+use simhash_pg::sql::trigger::TriggerCall;
+use simhash_trigger::cluster_options::MaintainOptions;
 
-/// What is asked about a row: `$1` is its key, `$2` its fingerprint, the others are what it has in
-/// the columns of its scope.
+/// Parts of the queries about a row: `$1` is its key, `$2` its fingerprint, and the other
+/// parameters are its values in the columns of its scope.
 pub struct Statement {
     /// The types of the parameters.
     pub types: Vec<pg_sys::Oid>,
@@ -27,7 +27,7 @@ pub struct Statement {
     pub key: String,
     /// Its fingerprint column.
     pub fp: String,
-    /// The type of keys as SQL text: the base type of a domain.
+    /// The type of keys as SQL text; for a domain, its base type.
     pub key_type: String,
     /// The conditions for rows of the scope, each after AND; their columns are those of the table
     /// in the nearest FROM.
@@ -41,7 +41,7 @@ pub struct Statement {
     /// COLLATE with the default collation of the key's type, or nothing. simhash_clusters compares
     /// keys in it, whatever collation a column has.
     pub collate: String,
-    /// The type of arrays of keys: of the base type of a domain.
+    /// The type of arrays of keys; for a domain, of its base type.
     pub array_type: pg_sys::Oid,
 }
 
@@ -94,14 +94,14 @@ impl Statement {
         (statement, of_type)
     }
 
-    /// Is there a row with this key and this fingerprint, of this scope?
+    /// Tests whether there is a row with this key and this fingerprint, of this scope.
     pub fn is_stored(&self) -> String {
         let Statement {
             rows, key, equal, ..
         } = self;
         let same = self.equality.clause(key, "$1");
-        // Equal fingerprints as a distance of 0: the index on the fingerprint serves where the key
-        // has no index.
+        // Equal fingerprints are written as a distance of 0: the index on the fingerprint serves
+        // where the key has no index.
         format!("SELECT FROM {rows} WHERE {same} AND {equal} LIMIT 1")
     }
 
@@ -146,7 +146,7 @@ impl Statement {
         )
     }
 
-    /// Is the row in a cluster, or is a cluster of other rows named after it?
+    /// Tests whether the row is in a cluster, or a cluster of other rows is named after it.
     pub fn is_taken(&self) -> String {
         let clusters = &self.clusters;
         let is = |column| self.equality.clause(column, "$1");
@@ -156,13 +156,13 @@ impl Statement {
         )
     }
 
-    /// The ids of the cluster of the row and of those that are named after it, as an array, if one of
-    /// them has a member in another scope.
+    /// Finds the ids of the cluster of the row and of those that are named after it, as an array,
+    /// if one of them has a member in another scope.
     pub fn elsewhere(&self) -> String {
         self.with_strangers(&format!("SELECT $1{} AS key", self.collate))
     }
 
-    /// The same of the row and of those near it.
+    /// Finds the same for the row and those near it.
     pub fn strangers(&self) -> String {
         self.with_strangers(&self.keys())
     }
@@ -179,13 +179,13 @@ impl Statement {
         )
     }
 
-    /// Is a row with this fingerprint stored?
+    /// Tests whether a row with this fingerprint is stored.
     pub fn equal_left(&self) -> String {
         format!("SELECT FROM {} WHERE {} LIMIT 1", self.rows, self.equal)
     }
 
-    /// The ids of the clusters of the row, and of those near it, and its key, after which a cluster
-    /// may be named: an array.
+    /// Finds the ids of the clusters of the row, and of those near it, and its key, after which a
+    /// cluster may be named, as an array.
     pub fn ids(&self) -> String {
         let Statement {
             clusters,
@@ -204,7 +204,7 @@ impl Statement {
         )
     }
 
-    /// Has a row the key?
+    /// Tests whether a row has the key.
     pub fn has_key(&self) -> String {
         let Statement { rows, key, .. } = self;
         format!(
@@ -213,13 +213,13 @@ impl Statement {
         )
     }
 
-    /// Takes the key out of the table of clusters.
+    /// Removes the key from the table of clusters.
     pub fn forget(&self) -> String {
         let is_entry = self.equality.clause("key", "$1");
         format!("DELETE FROM {} WHERE {is_entry}", self.clusters)
     }
 
-    /// The condition that no row has the key of an entry.
+    /// Returns the condition that no row has the key of an entry.
     pub fn is_gone(&self) -> String {
         let Statement {
             rows,
@@ -239,7 +239,7 @@ impl Statement {
         format!("UPDATE {clusters} SET cluster_id = key WHERE {is} AND NOT ({is_alone})")
     }
 
-    /// Is a cluster of other rows named after the row?
+    /// Tests whether a cluster of other rows is named after the row.
     pub fn is_namesake(&self) -> String {
         format!(
             "SELECT FROM {} AS c WHERE {} LIMIT 1",
@@ -276,10 +276,10 @@ impl Statement {
         format!("{} AND NOT ({})", is("c.cluster_id"), is("c.key"))
     }
 
-    /// Puts the row into the cluster of an equal one that this transaction has not written, of the
-    /// table `leaf` alone. Returns a row if it did, or if the row is there already.
+    /// Puts the row into the cluster of an equal one, of the table `leaf` alone, that this
+    /// transaction has not written. Returns a row if it did, or if the row is there already.
     pub fn join_settled(&self, leaf: &str) -> String {
-        // Few are looked at: the transaction remembers its own (`settled`).
+        // Few rows are looked at: the transaction remembers its own (`settled`).
         self.join(&format!(
             "SELECT key FROM (
                 SELECT {}{} AS key, xmin FROM ONLY {leaf} WHERE {} LIMIT 8
@@ -288,7 +288,7 @@ impl Statement {
         ))
     }
 
-    /// The same with the row whose key is the last parameter, if it still is stored and equal.
+    /// Does the same with the row whose key is the last parameter, if it is still stored and equal.
     pub fn join_known(&self) -> String {
         let Statement {
             rows,
@@ -306,8 +306,8 @@ impl Statement {
         ))
     }
 
-    /// A smaller key would rename the cluster, and a row that is in a cluster with others unite the
-    /// two: neither is done here.
+    /// Does nothing in two cases: if the row has a smaller key, which would rename the cluster, and
+    /// if the row is in a cluster with others, since the two would have to be united.
     fn join(&self, equal: &str) -> String {
         let Statement {
             clusters,
@@ -342,7 +342,7 @@ impl Statement {
         )
     }
 
-    /// The keys of the row and of those near it, as `key`.
+    /// Finds the keys of the row and of those near it, as `key`.
     fn keys(&self) -> String {
         let Statement {
             key, near, collate, ..
@@ -350,8 +350,9 @@ impl Statement {
         format!("SELECT {key}{collate} AS key FROM {near} UNION ALL SELECT $1{collate}")
     }
 
-    /// The members of the clusters in which these keys are, or which are named after one of them.
-    /// Strange is a row that is in another scope. Of a key without a row nothing is known.
+    /// Finds the members of the clusters in which these keys are, or which are named after one of
+    /// them. A member is `strange` if its row is in another scope. Nothing is known of a key
+    /// without a row.
     fn members(&self, keys: &str) -> String {
         let Statement {
             clusters,
@@ -368,7 +369,7 @@ impl Statement {
         let is_named = equality.among("c.cluster_id", "key", "FROM near");
         let is_other = format!("NOT ({})", equality.clause("c.key", "$1"));
         let is_there = equality.clause(&format!("r.{key}"), "c.key");
-        // With LIMIT a member's row is looked up by its key: other rows are not read.
+        // With LIMIT, a member's row is looked up by its key, and other rows are not read.
         format!(
             "near AS MATERIALIZED ({keys}), member AS MATERIALIZED (
                 SELECT c.key{collate} AS key, c.cluster_id{collate} AS cluster_id,
@@ -383,7 +384,7 @@ impl Statement {
     }
 }
 
-/// A name that was looked up; an ERROR when its table was dropped in the meantime.
+/// Returns a name that was looked up; raises an ERROR when its table was dropped in the meantime.
 pub fn found(name: Option<String>, what: &str) -> String {
     name.unwrap_or_else(|| {
         raise(

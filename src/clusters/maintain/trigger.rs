@@ -1,9 +1,9 @@
-//! The trigger function: what answers a call.
+//! The trigger function, which answers a call.
 
 use super::{row, truncation};
-use crate::pg::sql::fmgr::pg_function;
-use crate::pg::sql::trigger::{Event, TriggerCall};
 use crate::trigger::call::wrong_timing;
+use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::trigger::{Event, TriggerCall};
 
 /// The trigger function.
 pub const NAME: &str = "simhash_maintain_clusters";
@@ -11,7 +11,7 @@ pub const NAME: &str = "simhash_maintain_clusters";
 pg_function! {
     /// `simhash_maintain_clusters() -> trigger`
     fn simhash_maintain_clusters, pg_finfo_simhash_maintain_clusters(args) {
-        match TriggerCall::of(args) {
+        match TriggerCall::from_arguments(args) {
             Some(call) if call.is_after_row() => {
                 row::maintain(&call);
                 call.unchanged()

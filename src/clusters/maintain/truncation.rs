@@ -2,16 +2,16 @@
 
 use std::cell::RefCell;
 
+use super::answered;
 use super::maintained::Maintained;
 use super::members::all_gone;
 use super::regroup::Regroup;
-use super::settled;
-use crate::pg::catalog::invalidation::Current;
-use crate::pg::spi::saved_query::{SavedQuery, Sees};
-use crate::pg::sql::trigger::TriggerCall;
 use crate::trigger::call::{Known, remembered};
+use simhash_pg::catalog::invalidation::Current;
+use simhash_pg::spi::saved_query::{SavedQuery, Sees};
+use simhash_pg::sql::trigger::TriggerCall;
 
-/// What a session remembers of a trigger.
+/// State that a session keeps for a trigger.
 struct TruncateTrigger {
     of: Maintained,
     forget: SavedQuery,
@@ -28,9 +28,10 @@ pub fn maintain(call: &TriggerCall<'_>) {
     let of = &trigger.of;
     of.clusters.check_rights(call, true);
     of.scopes.lock_whole();
-    settled::forget(of.clusters.oid);
+    answered::forget(of.clusters.oid);
     let ids = (trigger.forget).first_row(call.args(), &[], Sees::Latest);
-    // Of a partition: rows of others are left, which those that are gone may have connected.
+    // After a TRUNCATE of a partition, rows of others are left, which the removed rows may have
+    // connected.
     if let Some([Some(ids)]) = ids {
         trigger.regroup.run(call, of, ids);
     }

@@ -5,20 +5,20 @@
 //! temporary files, which are merged at the end. `build_shared` does the same with several
 //! processes.
 
-use super::load::BuildOptions;
 use super::output::{BuildCounts, BuildOutput, Progress, phase, write_meta};
 use super::shared::build_shared;
-use super::sort::SortScope;
 use super::spool::Spool;
-use crate::pg::am::build::{Build, set_phase, set_rows_total};
-use crate::pg::am::scan::random_u64;
-use crate::pg::catalog::relation::Rel;
-use crate::pg::page::bulk::{BulkWriter, Fork, reserve_first};
-use crate::pg::process::error::raise_with_hint;
-use crate::pg::process::memory::maintenance_work_mem_bytes;
-use crate::pg::process::temp_file::TempFile;
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_OBJECT_DEFINITION;
 use pgrx::pg_sys;
+use simhash_hamming::build::load::BuildOptions;
+use simhash_hamming::build::sort::SortScope;
+use simhash_pg::am::build::{Build, set_phase, set_rows_total};
+use simhash_pg::am::scan::random_u64;
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::page::bulk::{BulkWriter, Fork, reserve_first};
+use simhash_pg::process::error::raise_with_hint;
+use simhash_pg::process::memory::maintenance_work_mem_bytes;
+use simhash_pg::process::temp_file::TempFile;
 use std::sync::atomic::AtomicU64;
 
 /// Builds the index over the whole table.
@@ -37,7 +37,7 @@ pub fn build(build: Build, options: BuildOptions) -> BuildCounts {
     }
 }
 
-/// Refuses an index whose last column is no fingerprint.
+/// Refuses an index whose last column is not a fingerprint.
 fn check_columns(index: Rel) {
     let last = index.key_columns() - 1;
     if index.operator_class_type(last) != pg_sys::INT8OID {

@@ -2,14 +2,14 @@
 
 #![forbid(unsafe_code)]
 
-use super::load::{Loaded, PageSink};
-use crate::index::key::{SPACES, Space};
-use crate::index::page::Page;
-use crate::index::page::meta::Meta;
-use crate::pg::am::build::set_rows_done;
-use crate::pg::catalog::relation::Rel;
-use crate::pg::page::bulk::{BulkWriter, Fork, write_first};
-use crate::pg::process::backend::check_for_interrupts;
+use simhash_hamming::build::load::{Loaded, PageSink};
+use simhash_hamming::key::{SPACES, Space};
+use simhash_hamming::page::Page;
+use simhash_hamming::page::meta::Meta;
+use simhash_pg::am::build::set_rows_done;
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::page::bulk::{BulkWriter, Fork, write_first};
+use simhash_pg::process::backend::check_for_interrupts;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Numbers of the phases that pg_stat_progress_create_index shows. 1 is the server's own.
@@ -19,7 +19,7 @@ pub mod phase {
     pub const SYNC: i64 = 4;
 }
 
-/// The name of a build phase.
+/// Returns the name of a build phase.
 pub fn phase_name(number: i64) -> Option<&'static std::ffi::CStr> {
     Some(match number {
         1 => c"initializing",
@@ -42,11 +42,11 @@ pub struct BuildOutput<'o, 'r> {
     pub progress: Progress<'o>,
 }
 
-/// How far loading has come, in quarters of rows: each row is filed four times (or once, as NULL).
+/// Progress of loading, in quarters of rows: each row is filed four times (or once, as NULL).
 #[derive(Clone, Copy)]
 pub struct Progress<'o> {
     pub quarters: &'o AtomicU64,
-    /// Does this process run the command, and so report its progress?
+    /// Whether this process runs the command, and so reports its progress.
     pub report: bool,
 }
 

@@ -9,24 +9,26 @@
 //!
 //! A worker that starts late finds no blocks left to scan and goes straight to loading.
 
-use super::load::{BuildOptions, Loaded, Loader};
 use super::output::{BuildCounts, BuildOutput, Progress, phase, write_meta};
-use super::sort::{Runs, SortScope, merge};
 use super::spool::Spool;
-use crate::index::key::{BLOCKS, SPACES, Space};
-use crate::pg::am::build::{Build, set_phase, set_rows_total};
-use crate::pg::am::parallel::{Leader, Member, run_worker};
-use crate::pg::am::scan::random_u64;
-use crate::pg::page::bulk::{BulkWriter, Fork};
-use crate::pg::process::temp_file::damaged_temporary_file;
 use pgrx::{pg_guard, pg_sys};
+use simhash_hamming::build::load::{BuildOptions, Loaded, Loader};
+use simhash_hamming::build::sort::{Posting, SortScope, merge};
+use simhash_hamming::key::{BLOCKS, SPACES, Space};
+use simhash_hamming::runs::Runs;
+use simhash_pg::am::build::{Build, set_phase, set_rows_total};
+use simhash_pg::am::parallel::{Leader, Member, run_worker};
+use simhash_pg::am::scan::random_u64;
+use simhash_pg::page::bulk::{BulkWriter, Fork};
+use simhash_pg::process::memory::or_out_of_memory;
+use simhash_pg::process::temp_file::damaged_temporary_file;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// More than these do not help: the scan is soon bound by memory, and there are four spaces to
-/// load.
+/// Maximum number of workers. More do not help: the scan is soon bound by memory, and there are
+/// four spaces to load.
 const MAX_WORKERS: usize = 15;
 
-/// What the participants share.
+/// State that the participants share.
 #[repr(C)]
 struct Board {
     stamp: u32,
@@ -35,7 +37,7 @@ struct Board {
     memory: usize,
     rows: AtomicU64,
     null_rows: AtomicU64,
-    /// Has this participant left files of runs?
+    /// Whether each participant has left files of runs.
     left_runs: [AtomicBool; MAX_WORKERS + 1],
     /// The space that the next participant to ask will load.
     next_space: AtomicUsize,
@@ -45,7 +47,7 @@ struct Board {
     quarters: AtomicU64,
 }
 
-/// What a load made.
+/// Result of a load.
 #[repr(C)]
 #[derive(Default)]
 struct LoadedSpace {
@@ -137,8 +139,8 @@ fn lead<'l>(leader: &'l Leader<'_, Board>) -> &'l Board {
     board
 }
 
-/// Do the four large spaces take fewer rounds if the leader loads too? With three workers they take
-/// one instead of two.
+/// Returns whether the four large spaces take fewer rounds if the leader loads too. With three
+/// workers they take one instead of two.
 fn helps(workers: usize) -> bool {
     let rounds = |processes: usize| BLOCKS.div_ceil(processes);
     rounds(workers + 1) < rounds(workers)
@@ -222,7 +224,7 @@ fn load_spaces(member: &Member<Board>) {
 
 fn load_space<S: SortScope>(member: &Member<Board>, space: Space, output: &mut BuildOutput) {
     let board = member.board();
-    let all_runs: Vec<Runs<_, S>> = (0..=MAX_WORKERS)
+    let all_runs: Vec<Runs<_, Posting<S>>> = (0..=MAX_WORKERS)
         .filter(|i| board.left_runs[*i].load(Ordering::SeqCst))
         .map(|i| {
             let name = file_name(space, i);
@@ -232,7 +234,7 @@ fn load_space<S: SortScope>(member: &Member<Board>, space: Space, output: &mut B
         })
         .collect();
     let mut loader = Loader::new(output, space, board.stamp, board.options);
-    merge(all_runs, board.memory / 2, |key| loader.push(key));
+    or_out_of_memory(merge(all_runs, board.memory / 2, |key| loader.push(key)));
     board.loaded[space.index()].set(&loader.finish());
     board.spaces_done.fetch_add(1, Ordering::SeqCst);
 }

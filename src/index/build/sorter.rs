@@ -2,13 +2,14 @@
 
 #![forbid(unsafe_code)]
 
-use super::sort::{Posting, Runs, merge};
 use super::spool::sort;
-use crate::filed::Filed;
-use crate::index::key::{Key, Space};
-use crate::pg::process::memory::push_within;
-use crate::pg::process::temp_file::TempFile;
-use crate::tid::Tid;
+use simhash_base::indexed_row::IndexedRow;
+use simhash_base::tid::Tid;
+use simhash_hamming::build::sort::{Posting, merge};
+use simhash_hamming::key::{Key, Space};
+use simhash_hamming::runs::Runs;
+use simhash_pg::process::memory::{or_out_of_memory, push_within};
+use simhash_pg::process::temp_file::TempFile;
 
 /// Rows to be sorted into the order of a key space.
 pub struct Sorter {
@@ -18,11 +19,11 @@ pub struct Sorter {
     /// Rows that fit half of the memory; the other half is the sort's target.
     limit: usize,
     memory: usize,
-    runs: Option<Runs<TempFile<'static>, u32>>,
+    runs: Option<Runs<TempFile<'static>, Posting<u32>>>,
 }
 
 impl Sorter {
-    /// `memory`: bytes that it may use.
+    /// `memory` is the number of bytes that it may use.
     pub fn new(order: Space, memory: usize) -> Sorter {
         Sorter {
             order,
@@ -34,7 +35,7 @@ impl Sorter {
         }
     }
 
-    pub fn add(&mut self, row: Filed, tid: Tid) {
+    pub fn add(&mut self, row: IndexedRow, tid: Tid) {
         push_within(&mut self.rows, Posting::new(row, tid), self.limit);
         if self.rows.len() >= self.limit {
             self.spill();
@@ -57,7 +58,7 @@ impl Sorter {
         match self.runs {
             Some(runs) => {
                 (self.rows, self.spare) = (Vec::new(), Vec::new());
-                merge(vec![runs], self.memory, emit);
+                or_out_of_memory(merge(vec![runs], self.memory, emit));
             }
             None if self.rows.is_empty() => {}
             None => {

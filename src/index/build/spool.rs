@@ -2,15 +2,16 @@
 
 #![forbid(unsafe_code)]
 
-use super::load::{BuildOptions, Loaded, Loader};
 use super::output::BuildOutput;
-use super::sort::{Posting, Runs, SortScope, merge, sort_for};
-use crate::filed::Filed;
-use crate::index::key::{SPACES, Space};
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::memory::{push_within, reserve};
-use crate::pg::process::temp_file::TempFile;
-use crate::tid::Tid;
+use simhash_base::indexed_row::IndexedRow;
+use simhash_base::tid::Tid;
+use simhash_hamming::build::load::{BuildOptions, Loaded, Loader};
+use simhash_hamming::build::sort::{Posting, SortScope, merge, sort_for};
+use simhash_hamming::key::{SPACES, Space};
+use simhash_hamming::runs::Runs;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::memory::{or_out_of_memory, push_within, reserve};
+use simhash_pg::process::temp_file::TempFile;
 
 /// Makes the file for the runs of one space.
 type NewFile<'f> = &'f dyn Fn(Space) -> TempFile<'f>;
@@ -24,7 +25,7 @@ pub struct Spool<'f, S> {
     limit: usize,
     new_file: NewFile<'f>,
     /// Runs of each space, once the limit was reached.
-    runs: Option<[Runs<TempFile<'f>, S>; SPACES]>,
+    runs: Option<[Runs<TempFile<'f>, Posting<S>>; SPACES]>,
     pub rows: u64,
     pub null_rows: u64,
 }
@@ -43,7 +44,7 @@ impl<'f, S: SortScope> Spool<'f, S> {
         }
     }
 
-    pub fn add(&mut self, row: Filed, tid: Tid) {
+    pub fn add(&mut self, row: IndexedRow, tid: Tid) {
         crate::index::insert::check_tid(tid);
         let (rows, count) = match row.fingerprint {
             Some(_) => (&mut self.with_fingerprint, &mut self.rows),
@@ -73,14 +74,15 @@ impl<'f, S: SortScope> Spool<'f, S> {
             );
             runs[space.index()].add(&self.spare);
         }
-        // Freed, not cleared: in the end each of the two could hold memory for the whole limit.
+        // They are freed, not cleared: otherwise each of the two could hold memory for the whole
+        // limit in the end.
         self.with_fingerprint = Vec::new();
         self.without = Vec::new();
         self.runs = Some(runs);
     }
 
-    /// All rows as runs of each space.
-    pub fn into_runs(mut self) -> Option<[Runs<TempFile<'f>, S>; SPACES]> {
+    /// Returns all rows as runs of each space.
+    pub fn into_runs(mut self) -> Option<[Runs<TempFile<'f>, Posting<S>>; SPACES]> {
         if self.rows + self.null_rows > 0 {
             self.spill();
         }
@@ -104,7 +106,9 @@ impl<'f, S: SortScope> Spool<'f, S> {
             let space = spaces.next().unwrap_or(Space::NULL);
             let mut loader = Loader::new(output, space, stamp, options);
             match runs.as_mut().and_then(Iterator::next) {
-                Some(runs) => merge(vec![runs], memory / 2, |key| loader.push(key)),
+                Some(runs) => {
+                    or_out_of_memory(merge(vec![runs], memory / 2, |key| loader.push(key)))
+                }
                 None => {
                     sort(
                         space,

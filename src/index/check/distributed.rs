@@ -1,15 +1,15 @@
-//! An index of a table that Citus distributes: the rows are in the indexes of the shards. What it
-//! holds itself are rows from before the table was distributed, or none.
+//! Indexes of tables that Citus distributes: the rows are in the indexes of the shards. Such an
+//! index itself holds rows from before the table was distributed, or none.
 
 use pgrx::PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE;
 use pgrx::pg_sys::Oid;
 
-use crate::pg::am::access::{OpenPurpose, table_of_index};
-use crate::pg::am::open::OpenIndex;
-use crate::pg::catalog::{citus, table_name};
-use crate::pg::process::error::raise_with_hint;
-use crate::pg::process::error_context::leave_out_statement;
-use crate::pg::sql::fmgr::pg_function;
+use simhash_pg::am::access::{OpenPurpose, table_of_index};
+use simhash_pg::am::open::OpenIndex;
+use simhash_pg::catalog::{citus, table_name};
+use simhash_pg::process::error::raise_with_hint;
+use simhash_pg::process::error_context::leave_out_statement;
+use simhash_pg::sql::fmgr::pg_function;
 
 pg_function! {
     /// `simhash_catalog.check_index(index regclass, verify boolean) -> void`, strict

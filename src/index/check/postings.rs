@@ -1,17 +1,17 @@
 //! The postings of a key space in order, while others write.
 
-use super::level_ahead::LevelAhead;
-use crate::index::key::{Key, Space};
-use crate::index::page::{internal, leaf, special};
 use crate::index::tree::{Tree, read_meta};
-use crate::pg::catalog::relation::Rel;
-use crate::pg::page::buffer::Pinned;
-use crate::pg::process::backend::check_for_interrupts;
+use simhash_hamming::check::level_ahead::LevelAhead;
+use simhash_hamming::key::{Key, Space};
+use simhash_hamming::page::{internal, leaf, special};
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::page::buffer::Pinned;
+use simhash_pg::process::backend::check_for_interrupts;
 use std::cell::Cell;
 
-/// Walks the leaves of a key space from left to right. Between two leaves no lock and no pin is
-/// held, and still no posting is met twice, or missed that was there all the time: a leaf's upper
-/// end stays a boundary for ever.
+/// Walks the leaves of a key space from left to right. Between two leaves it holds no lock and no
+/// pin. Still it meets no posting twice, and misses none that was there all the time: a leaf's
+/// upper end stays a boundary forever.
 pub struct Postings<'r> {
     rel: Rel<'r>,
     tree: Tree<'r>,
@@ -38,8 +38,8 @@ impl<'r> Postings<'r> {
         }
     }
 
-    /// Asks for the leaves that come after the one that begins at `from`. Only hints: the walk goes
-    /// by the right links.
+    /// Asks for the leaves that come after the one that begins at `from`. These are only hints: the
+    /// walk follows the right links.
     fn ask_ahead(&mut self, from: Key) {
         let window = self.rel.maintenance_io_concurrency();
         if window == 0 {

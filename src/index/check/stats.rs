@@ -1,19 +1,19 @@
 //! simhash_index_stats: what an index holds, counted in one pass over its pages.
 
-use super::census::Census;
 use super::distributed::refuse_distributed;
 use crate::index::corrupt::corrupted;
-use crate::index::page::meta::{FORMAT_VERSION, META_BLOCK};
-use crate::index::page::{LEAF, is_zero, leaf, special};
 use crate::index::tree::read_meta;
-use crate::pg::am::access::OpenPurpose;
-use crate::pg::am::open::OpenIndex;
-use crate::pg::catalog::relation::Rel;
-use crate::pg::page::buffer::Pinned;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::sql::fmgr::pg_function;
-use crate::pg::sql::rows_out::{ResultValue, RowsOut};
 use pgrx::pg_sys;
+use simhash_hamming::check::census::Census;
+use simhash_hamming::page::meta::{FORMAT_VERSION, META_BLOCK};
+use simhash_hamming::page::{LEAF, is_zero, leaf, special};
+use simhash_pg::am::access::OpenPurpose;
+use simhash_pg::am::open::OpenIndex;
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::page::buffer::Pinned;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 
 /// The largest radius for which candidates are counted.
 const MAX_RADIUS: u32 = 10;
@@ -32,7 +32,7 @@ pg_function! {
         let census = take(index, meta.page_stamp());
         let (bytes, pages) = (index.bytes(), i64::from(index.block_count()));
         let indexed = census.fingerprints() + census.null_rows();
-        // Of keys over all scopes nobody searches: with scope columns, these numbers say nothing.
+        // Nobody searches for keys over all scopes: with scope columns, these numbers say nothing.
         let of_keys = index.key_columns() == 1;
         let hottest = census.hottest().filter(|_| of_keys);
         let candidates: Option<Vec<f64>> =

@@ -7,26 +7,26 @@
 //! (`doubts`).
 
 use super::distributed::refuse_distributed;
-use super::doubts::Doubts;
-use super::key_comparison::KeyComparison;
-use super::pages::{Finding, PageSource, StructureCheck};
 use super::postings::Postings;
+use super::recheck::Doubts;
 use crate::index::build::sorter::Sorter;
-use crate::index::key::{Key, SPACES, Space};
-use crate::index::page::Page;
-use crate::index::page::meta::Meta;
 use crate::index::tree::read_meta;
-use crate::pg::am::access::OpenPurpose;
-use crate::pg::am::open::{LatestSnapshot, OpenIndex};
-use crate::pg::am::row_address::RowAddresses;
-use crate::pg::catalog::relation::Rel;
-use crate::pg::page::buffer::Pinned;
-use crate::pg::process::activity::Activity;
-use crate::pg::process::backend::check_for_interrupts;
-use crate::pg::process::memory::maintenance_work_mem_bytes;
-use crate::pg::sql::fmgr::pg_function;
-use crate::pg::sql::rows_out::{ResultValue, RowsOut};
 use pgrx::pg_sys;
+use simhash_hamming::check::key_comparison::KeyComparison;
+use simhash_hamming::check::pages::{Finding, PageSource, StructureCheck};
+use simhash_hamming::key::{Key, SPACES, Space};
+use simhash_hamming::page::Page;
+use simhash_hamming::page::meta::Meta;
+use simhash_pg::am::access::OpenPurpose;
+use simhash_pg::am::open::{LatestSnapshot, OpenIndex};
+use simhash_pg::am::row_address::RowAddresses;
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::page::buffer::Pinned;
+use simhash_pg::process::activity::Activity;
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::memory::maintenance_work_mem_bytes;
+use simhash_pg::sql::fmgr::pg_function;
+use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 use std::cell::{Cell, RefCell};
 
 const NAME: &str = "simhash_index_verify";
@@ -132,8 +132,8 @@ fn verify(open: &OpenIndex, all_rows: bool, report: &mut dyn FnMut(Finding)) {
 }
 
 impl Verification<'_> {
-    /// The first key space with sound pages: the others, and the table, are compared with it. A
-    /// key space files each row that has a fingerprint.
+    /// Returns the first key space with sound pages: the others, and the table, are compared with
+    /// it. A key space files each row that has a fingerprint.
     fn base(&self) -> Option<Space> {
         Space::blocks().find(|space| self.sound[space.index()])
     }
@@ -185,8 +185,8 @@ impl Verification<'_> {
         }
     }
 
-    /// Notes each row that only one of the two has: the key space, and the rows of `what`, sorted
-    /// in its order.
+    /// Notes each row that only one of the two has: the key space, and the rows of `what`, which
+    /// are sorted in its order.
     fn compare(&mut self, space: Space, rows: Sorter, what: &str) {
         let (index, number) = (self.open.index(), space.index());
         let mut count = 0;

@@ -2,40 +2,42 @@
 //! keys.
 //!
 //! A directory costs as much as a few descents, so it is loaded at once, and again when splits have
-//! made it stale. The keys of a scope are counted when searches have visited so many leaves that it
-//! pays, so a session with a few queries never counts. Both are keyed on the build stamp: the file
-//! does not identify a tree.
+//! made it stale. The keys of a scope are counted once searches have visited enough leaves for it
+//! to pay, so a session with a few queries never counts. Both are keyed on the build stamp: the
+//! file does not identify a tree.
 
-use super::directory::{Directory, Parent, Parents, Recent};
-use super::key_counts::{Counter, ScopeCounts};
 use crate::index::corrupt::corrupted;
-use crate::index::key::{BLOCKS, Key, Space};
-use crate::index::page::Fault;
-use crate::index::page::meta::Meta;
 use crate::index::tree::Tree;
-use crate::pg::catalog::relation::Rel;
-use crate::pg::process::settings::directory_cache_bytes;
 use pgrx::pg_sys;
+use simhash_hamming::key::{BLOCKS, Key, Space};
+use simhash_hamming::page::Fault;
+use simhash_hamming::page::meta::Meta;
+use simhash_hamming::search::directory::{Directory, Parent, Parents, Recent};
+use simhash_hamming::search::key_counts::{Counter, ScopeCounts};
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::process::settings::directory_cache_bytes;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Leaves that are counted in the time that one visit of a leaf takes.
+/// Number of leaves that are counted in the time that one visit of a leaf takes.
 const COUNTED_PER_VISIT: u64 = 8;
-/// Visits of leaves that take as long as counting takes at least.
+/// Number of visits of leaves that take as long as the shortest count.
 const LEAST_VISITS: u64 = 1000;
-/// Leaves that a key space of a scope must have to be counted: the rows of fewer count as evenly
-/// spread.
+/// Number of leaves that a key space of a scope must have to be counted: the rows of a smaller one
+/// are taken to be evenly spread.
 const WORTH_COUNTING: u64 = 64;
-/// A directory is worn out when searches have moved right once for every so many of its pages.
+/// A directory is worn out when searches have moved right once for each group of this many of its
+/// pages.
 const WORN_SHARE: u64 = 8;
-/// Moves right that no directory is loaded again for.
+/// Number of moves right for which no directory is loaded again.
 const LEAST_MOVES: u64 = 16;
 
-/// Bytes that a session's knowledge of an index takes beside its parts, with what allocators add.
+/// Bytes that a session's knowledge of an index takes in addition to its parts, with what
+/// allocators add.
 const LEAST_SIZE: usize = 512;
 
-/// What a session knows of one index.
+/// What a session knows about one index.
 pub struct KnownIndex {
     pub directory: Directory,
     /// Moves right from the pages that the directory gave.
@@ -44,7 +46,7 @@ pub struct KnownIndex {
     visits: Cell<u64>,
     /// The scopes whose keys were counted, the oldest first.
     counts: RefCell<Vec<(u32, Rc<ScopeCounts>)>>,
-    /// Pages above leaves when they could be counted first.
+    /// Number of pages above leaves when the oldest counts could be made.
     counted_at: usize,
 }
 
@@ -65,14 +67,14 @@ impl KnownIndex {
         LEAST_SIZE + self.directory.size() + self.counts.borrow().len() * ScopeCounts::SIZE
     }
 
-    /// How the rows of a scope spread over keys, if that is known.
+    /// Returns how the rows of a scope spread over keys, if that is known.
     pub fn counted(&self, scope: u32) -> Option<Rc<ScopeCounts>> {
         let counts = self.counts.borrow();
         let (_, counts) = counts.iter().find(|(counted, _)| *counted == scope)?;
         Some(Rc::clone(counts))
     }
 
-    /// Counts the keys of a scope on so many leaves of a key space, if it is time for that.
+    /// Counts the keys of a scope with `leaves` leaves in a key space, if it is time for that.
     pub fn count_if_due(
         &self,
         rel: Rel,
@@ -122,7 +124,7 @@ impl Place {
     }
 }
 
-/// Indexes that a session remembers at most.
+/// Maximum number of indexes that a session remembers.
 const MOST_INDEXES: usize = 1000;
 
 #[derive(Default)]
@@ -137,7 +139,7 @@ thread_local! {
     static SESSION: RefCell<Session> = RefCell::default();
 }
 
-/// What the session knows of an index; None where the setting leaves no room for it.
+/// Returns what the session knows of an index; None where the setting leaves no room for it.
 pub fn known_index(rel: Rel, meta: &Meta) -> Option<Rc<KnownIndex>> {
     let limit = directory_cache_bytes();
     if limit == 0 {
@@ -156,7 +158,7 @@ pub fn known_index(rel: Rel, meta: &Meta) -> Option<Rc<KnownIndex>> {
 }
 
 impl Session {
-    /// None if a directory is to be loaded.
+    /// Returns None if a directory is to be loaded.
     fn look_up(&mut self, oid: pg_sys::Oid, stamp: u64) -> Option<Option<Rc<KnownIndex>>> {
         self.clock += 1;
         let place = self.indexes.get_mut(&oid)?;
@@ -167,7 +169,7 @@ impl Session {
         }
     }
 
-    /// What is known of the buffers of a tree.
+    /// Returns what is known of the buffers of a tree.
     fn recent(&self, oid: pg_sys::Oid, stamp: u64) -> Option<Rc<Recent>> {
         let place = self.indexes.get(&oid).filter(|place| place.stamp == stamp);
         let known = place.and_then(|place| place.known.as_ref());
@@ -183,7 +185,7 @@ impl Session {
     ) -> Option<Rc<KnownIndex>> {
         let earlier = self.indexes.remove(&oid);
         if self.indexes.len() >= MOST_INDEXES {
-            // A session is not told of dropped indexes.
+            // A session is not notified of dropped indexes.
             self.drop_oldest(oid);
         }
         let mut known = KnownIndex {
@@ -213,7 +215,7 @@ impl Session {
         known
     }
 
-    /// Is this what is remembered of the index?
+    /// Returns whether this is what is remembered of the index.
     fn keeps(&self, oid: pg_sys::Oid, known: &KnownIndex) -> bool {
         let place = self
             .indexes
@@ -222,7 +224,7 @@ impl Session {
         place.is_some_and(|kept| std::ptr::eq(Rc::as_ptr(kept), known))
     }
 
-    /// Drops the index that was used longest ago, but not `kept`; false if there is none.
+    /// Drops the index that was used longest ago, but not `kept`; returns false if there is none.
     fn drop_oldest(&mut self, kept: pg_sys::Oid) -> bool {
         let others = self.indexes.iter().filter(|(oid, _)| **oid != kept);
         let oldest = others.min_by_key(|(_, place)| place.used);
@@ -243,9 +245,9 @@ impl Session {
         self.limit = limit;
     }
 
-    /// Makes room for `size` more bytes of the index `kept`; false if it cannot have them. Its own
-    /// oldest counts go first where they take more than half of the limit, then what was used
-    /// longest ago.
+    /// Makes room for `size` more bytes of the index `kept`; returns false if it cannot have them.
+    /// Its own oldest counts go first where they take more than half of the limit, then what was
+    /// used longest ago.
     fn make_room(&mut self, size: usize, limit: usize, kept: pg_sys::Oid) -> bool {
         let own = self
             .indexes
@@ -302,8 +304,8 @@ fn count_keys(rel: Rel, meta: &Meta, scope: u32) -> ScopeCounts {
     }))
 }
 
-/// A search reads one downlink of a page and does not notice; the session's knowledge comes from
-/// all of them.
+/// Raises an ERROR unless the downlinks are sorted. A search reads one downlink of a page and does
+/// not notice, but the session's knowledge comes from all of them.
 fn check_order(rel: Rel, meta: &Meta, space: Space, is_sorted: bool) {
     if !is_sorted {
         let fault = Fault::new("downlinks below it are out of order");

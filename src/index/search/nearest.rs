@@ -9,16 +9,16 @@
 //! Memory: when more rows wait than the limit, the farthest rings are dropped, to be found again; a
 //! single ring that exceeds the limit is searched once more and returned leaf by leaf.
 
-use super::directory::ROWS_PER_LEAF;
-use super::passes::{band_end, first_horizon, horizons, most_for_a_ring};
-use super::probe::{Even, KeyCounts, Radii, shell_cost, visits_cost};
-use super::scopes::Scopes;
 use super::view::{Counts, View};
 use super::visit::Walk;
 use super::within::{FARTHEST, Within, block_distance, filter};
-use crate::index::key::{BLOCKS, Key, Space};
-use crate::pg::process::memory::reserve;
-use crate::tid::Tid;
+use simhash_base::tid::Tid;
+use simhash_hamming::key::{BLOCKS, Key, Space};
+use simhash_hamming::search::directory::ROWS_PER_LEAF;
+use simhash_hamming::search::passes::{band_end, first_horizon, horizons, most_for_a_ring};
+use simhash_hamming::search::probe::{Even, KeyCounts, Radii, shell_cost, visits_cost};
+use simhash_hamming::search::scopes::Scopes;
+use simhash_pg::process::memory::reserve;
 
 const NOTHING_READ: Radii = [-1; BLOCKS];
 /// The widest radius of one block: 697 keys.
@@ -33,7 +33,7 @@ pub struct Nearest {
     query: u64,
     /// No row farther than this is wanted.
     farthest: u32,
-    /// Are key spaces probed (or is one read as a whole)?
+    /// Whether key spaces are probed; otherwise one is read as a whole.
     probing: bool,
     radii: Radii,
     /// The next ring to return.
@@ -43,7 +43,7 @@ pub struct Nearest {
     bins: Bins,
     /// The search for a ring that is returned leaf by leaf, if there is one.
     stream: Option<Within>,
-    /// Leaves visited by widening.
+    /// Number of leaves visited by widening.
     visited: usize,
     /// Large scopes of a list that are not searched here: the first step finds them.
     left_out: Vec<u32>,
@@ -103,7 +103,7 @@ impl Bins {
     }
 }
 
-/// Rows of a scope, as far as they are known.
+/// Returns the number of rows of a scope, as far as it is known.
 fn rows_of(view: &View, scope: u32) -> f64 {
     let leaves = match view.counts(scope) {
         Counts::Keys(counts) => counts.leaves(0),
@@ -114,7 +114,7 @@ fn rows_of(view: &View, scope: u32) -> f64 {
 }
 
 impl Nearest {
-    /// `limit`: rows that may wait in memory.
+    /// `limit` is the number of rows that may wait in memory.
     pub fn new(scopes: Scopes, query: u64, farthest: u32, limit: usize) -> Nearest {
         let farthest = farthest.min(FARTHEST);
         Nearest {
@@ -132,7 +132,7 @@ impl Nearest {
         }
     }
 
-    /// Scopes that this search has left to others since the last call.
+    /// Returns the scopes that this search has left to others since the last call.
     pub fn take_left_out(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.left_out)
     }
@@ -175,7 +175,7 @@ impl Nearest {
         None
     }
 
-    /// Reads on until every row of the present ring is in its bin, or it is known not to fit.
+    /// Reads on until every row of the present ring is in its bin, or the ring is known not to fit.
     fn complete_ring(&mut self, view: &View, keep: &impl Fn(u64) -> bool) {
         if !self.bins.collects(self.ring) {
             // Several scopes are not probed: `cheapest` says so.
@@ -205,8 +205,8 @@ impl Nearest {
         self.radii.iter().map(|t| (t + 1) as u32).sum()
     }
 
-    /// The block that is cheapest to widen by one bit; None when reading a whole key space is
-    /// cheaper.
+    /// Returns the block that is cheapest to widen by one bit; None when reading a whole key space
+    /// is cheaper.
     fn cheapest(&self, view: &View) -> Option<usize> {
         match view.counts(self.scopes.one()?) {
             Counts::Keys(counts) => self.cheapest_by(&*counts),
@@ -231,7 +231,7 @@ impl Nearest {
         (cost < most).then_some(b)
     }
 
-    /// The blocks that can be widened.
+    /// Returns the blocks that can be widened.
     fn narrow(&self) -> impl Iterator<Item = usize> {
         (0..BLOCKS).filter(|b| self.radii[*b] < WIDEST)
     }

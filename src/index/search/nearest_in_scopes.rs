@@ -2,9 +2,9 @@
 //! that is large, merged ring by ring.
 
 use super::nearest::Nearest;
-use super::scopes::Scopes;
 use super::view::View;
-use crate::tid::Tid;
+use simhash_base::tid::Tid;
+use simhash_hamming::search::scopes::Scopes;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -27,7 +27,7 @@ pub struct NearestInScopes {
 }
 
 impl NearestInScopes {
-    /// `limit`: rows that may wait in memory.
+    /// `limit` is the number of rows that may wait in memory.
     pub fn new(scopes: Scopes, query: u64, farthest: u32, limit: usize) -> NearestInScopes {
         let limit = match scopes {
             Scopes::Among(_) => limit / 2,

@@ -1,28 +1,28 @@
 //! The leaf of each key space that holds a fingerprint, as a sample of what lies around it.
 //!
 //! The planner reads it, also for queries that do not use the index, so damage is no error here: a
-//! page that is not as it should be ends the attempt. That makes the descent simpler than
-//! [`crate::index::tree`]'s, and nothing is remembered for the session.
+//! page that is not as it should be ends the attempt. That makes the descent simpler than that of
+//! [`crate::index::tree`], and nothing is remembered for the session.
 
-use super::scopes::Scopes;
 use super::within::filter;
-use crate::filed::NO_SCOPE;
-use crate::index::key::{BLOCKS, KEY_BITS, Key, Space};
-use crate::index::nearby::{LeafSample, WIDEST};
-use crate::index::page::kernel::Candidates;
-use crate::index::page::meta::{META_BLOCK, Meta};
-use crate::index::page::special::{self, PageKind};
-use crate::index::page::{LEAF, check_page, filter as leaf_filter, internal, leaf};
-use crate::pg::catalog::relation::Rel;
-use crate::pg::page::buffer::{Pinned, Shared};
+use simhash_base::indexed_row::NO_SCOPE;
+use simhash_hamming::key::{BLOCKS, KEY_BITS, Key, Space};
+use simhash_hamming::nearby::{LeafSample, WIDEST};
+use simhash_hamming::page::kernel::Candidates;
+use simhash_hamming::page::meta::{META_BLOCK, Meta};
+use simhash_hamming::page::special::{self, PageKind};
+use simhash_hamming::page::{LEAF, check_page, filter as leaf_filter, internal, leaf};
+use simhash_hamming::search::scopes::Scopes;
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::page::buffer::{Pinned, Shared};
 
-/// Pages that a descent visits at most. A sound tree is some levels high, and few splits are
-/// unfinished; damaged links may lead in a circle.
+/// Maximum number of pages that a descent visits. A sound tree is some levels high, and few splits
+/// are unfinished; damaged links may lead in a circle.
 const MOST_PAGES: usize = 50;
 
-/// The leaves around `query` in an index without scope columns, with the rows within `radius`: one
-/// descent in each key space. Rows with a fingerprint of `common`, which is sorted, are left out.
-/// None if a page cannot be read, or is not what it should be.
+/// Returns the leaves around `query` in an index without scope columns, with the rows within
+/// `radius`: one descent in each key space. Rows with a fingerprint of `common`, which is sorted,
+/// are left out. Returns None if a page cannot be read, or is not what it should be.
 pub fn around(rel: Rel, query: u64, radius: u32, common: &[u64]) -> Option<[LeafSample; BLOCKS]> {
     let meta = {
         let page = Pinned::read_if_sound(rel, META_BLOCK)?.share();
@@ -39,14 +39,14 @@ pub fn around(rel: Rel, query: u64, radius: u32, common: &[u64]) -> Option<[Leaf
         *sample = LeafSample {
             query: at.rotated,
             low: low.rotated,
-            // Of rows with equal fingerprints, the leaf may hold the first ones only.
+            // The leaf may hold only the first of the rows with equal fingerprints.
             end: high.and_then(|high| match high == Key::at(NO_SCOPE, high.rotated) {
                 true => Some(high.rotated),
                 false => high.rotated.checked_add(1),
             }),
             ..LeafSample::default()
         };
-        // Under all keys of the leaf.
+        // The filter lets rows under all keys of the leaf pass.
         let near = filter(
             (&Scopes::One(NO_SCOPE), query),
             b,
@@ -72,8 +72,8 @@ pub fn around(rel: Rel, query: u64, radius: u32, common: &[u64]) -> Option<[Leaf
     Some(samples)
 }
 
-/// Leaves right of that of `key` that begin with its rotated fingerprint, by the downlinks on one
-/// page: 200,000 equal rows are common.
+/// Returns the number of leaves right of that of `key` that begin with its rotated fingerprint, by
+/// the downlinks on one page: 200,000 equal rows are common.
 fn more_leaves(rel: Rel, meta: &Meta, space: Space, key: Key) -> Option<u32> {
     let (parent, _) = descend(rel, meta, space, key, LEAF + 1)?;
     let links = internal::links(&parent);
@@ -81,7 +81,7 @@ fn more_leaves(rel: Rel, meta: &Meta, space: Space, key: Key) -> Option<u32> {
     Some(more.count() as u32)
 }
 
-/// The page on `level` of a key space that holds `key`, and where it begins.
+/// Returns the page on `level` of a key space that holds `key`, and where it begins.
 fn descend<'r>(
     rel: Rel<'r>,
     meta: &Meta,

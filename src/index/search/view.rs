@@ -1,19 +1,19 @@
 //! An index as one scan sees it, from its start to its end.
 
 use super::cache::{KnownIndex, known_index};
-use super::directory::Parent;
-use super::key_counts::ScopeCounts;
-use super::probe::{Even, Radii, WALK, choose, radii};
-use super::read_ahead::ReadAhead;
-use super::scopes::Scopes;
-use crate::index::key::{Key, Space};
-use crate::index::page::meta::Meta;
-use crate::index::page::{LEAF, Page, internal, leaf, special};
 use crate::index::tree::{Tree, read_meta};
-use crate::pg::am::scan::Reader;
-use crate::pg::catalog::relation::Rel;
-use crate::pg::page::buffer::{Exclusive, Pinned, Shared, pages_read, prefetch};
-use crate::processor::prefetch_line;
+use simhash_base::processor::prefetch_line;
+use simhash_hamming::key::{Key, Space};
+use simhash_hamming::page::meta::Meta;
+use simhash_hamming::page::{LEAF, Page, internal, leaf, special};
+use simhash_hamming::search::directory::Parent;
+use simhash_hamming::search::key_counts::ScopeCounts;
+use simhash_hamming::search::probe::{Even, Radii, WALK, choose, radii};
+use simhash_hamming::search::read_ahead::ReadAhead;
+use simhash_hamming::search::scopes::Scopes;
+use simhash_pg::am::scan::Reader;
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::page::buffer::{Exclusive, Pinned, Shared, pages_read, prefetch};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -23,10 +23,10 @@ use std::rc::Rc;
 #[derive(Clone)]
 pub struct IndexState {
     meta: Meta,
-    /// Has the index scope columns?
+    /// Whether the index has scope columns.
     scoped: bool,
     known: Option<Rc<KnownIndex>>,
-    /// What was found out about scopes.
+    /// What has been found out about scopes.
     counts: RefCell<BTreeMap<u32, Counts>>,
 }
 
@@ -49,7 +49,7 @@ pub struct PlannedLeaf {
     pub block: u32,
     /// Where it ended when the page above it was read; None for the last.
     pub end: Option<Key>,
-    /// About which share of its rows lies before the position of the visit, 0 to 1.
+    /// Approximate share of its rows before the position of the visit, 0 to 1.
     share: f32,
 }
 
@@ -86,7 +86,7 @@ impl<'r, 's> View<'r, 's> {
         }
     }
 
-    /// The view of a scan.
+    /// Returns the view of a scan.
     pub fn read_by(mut self, reader: Reader<'r>) -> View<'r, 's> {
         self.reader = Some(reader);
         self
@@ -99,14 +99,14 @@ impl<'r, 's> View<'r, 's> {
         }
     }
 
-    /// The leaf of `space` that holds `key`, locked for reading; `at_or_left`, if given, is a block
-    /// known to be that leaf or left of it.
+    /// Returns the leaf of `space` that holds `key`, locked for reading; `at_or_left`, if given, is
+    /// a block known to be that leaf or left of it.
     pub fn leaf(&self, space: Space, key: Key, at_or_left: Option<u32>) -> Shared<'r> {
         let start = at_or_left.unwrap_or_else(|| self.leaf_block(space, key));
         self.tree(space).leaf_from(self.pin(start), key)
     }
 
-    /// The leaf at which the search for `key` begins.
+    /// Returns the leaf at which the search for `key` begins.
     fn leaf_block(&self, space: Space, key: Key) -> u32 {
         self.leaf_below(self.parent(space, key), space, key)
     }
@@ -119,12 +119,14 @@ impl<'r, 's> View<'r, 's> {
         }
     }
 
-    /// The page above the leaf that holds `key`, as far as the session knows, and where it ends.
+    /// Returns the page above the leaf that holds `key`, as far as the session knows, and where it
+    /// ends.
     fn known_parent(&self, space: Space, key: Key) -> Option<(&'s Parent, Option<Key>)> {
         self.known()?.directory.parents(space).find(key)
     }
 
-    /// The page above the leaf that holds `key`, locked for reading; None if the root is a leaf.
+    /// Returns the page above the leaf that holds `key`, locked for reading; None if the root is a
+    /// leaf.
     fn parent(&self, space: Space, key: Key) -> Option<Shared<'r>> {
         let known = self.known_parent(space, key).map(|(page, _)| page);
         self.read_parent(space, key, known)
@@ -148,14 +150,14 @@ impl<'r, 's> View<'r, 's> {
     /// Pins a block, in the buffer that held it last if that is known.
     fn pin(&self, block: u32) -> Pinned<'r> {
         match self.known() {
-            Some(known) => Pinned::read_recent(self.rel, block, known.directory.recent.of(block)),
+            Some(known) => Pinned::read_recent(self.rel, block, known.directory.recent.cell(block)),
             None => Pinned::read(self.rel, block),
         }
     }
 
-    /// Calls `each` with `from`, the leaf that holds it and the page above that; then with the positions
-    /// that `each` returns, which ascend, as long as this page leads to them. Reads no leaf. False if the
-    /// root is one.
+    /// Calls `each` with `from`, the leaf that holds it and the page above that; then with the
+    /// positions that `each` returns, which ascend, as long as this page leads to them. Reads no
+    /// leaf. Returns false if the root is a leaf.
     pub fn plan(
         &self,
         space: Space,
@@ -179,8 +181,8 @@ impl<'r, 's> View<'r, 's> {
         true
     }
 
-    /// How many leaves beyond the next one a search that has visited so many asks the operating
-    /// system for; 0 where they are expected in buffers.
+    /// Returns how many leaves beyond the next one a search that has visited `visited` leaves asks
+    /// the operating system for; 0 where they are expected in buffers.
     pub fn read_ahead(&self, visited: usize) -> usize {
         READ_AHEAD.with(|ahead| match ahead.is_idle() {
             true => 0,
@@ -201,12 +203,12 @@ impl<'r, 's> View<'r, 's> {
     /// Asks the operating system for a leaf, unless it is in a buffer.
     pub fn ask_for(&self, block: u32) {
         let unknown = Cell::new(0);
-        let recent = self.known().map(|known| known.directory.recent.of(block));
+        let recent = self.known().map(|known| known.directory.recent.cell(block));
         Pinned::read_ahead(self.rel, block, recent.unwrap_or(&unknown));
     }
 
-    /// Asks for the page above the leaf that holds `key`, if the directory names it; tells where that
-    /// page ends.
+    /// Asks for the page above the leaf that holds `key`, if the directory names it; returns where
+    /// that page ends.
     pub fn ask_for_parent(&self, space: Space, key: Key) -> Option<Key> {
         let (parent, end) = self.known_parent(space, key)?;
         self.ask_for(parent.block);
@@ -232,15 +234,15 @@ impl<'r, 's> View<'r, 's> {
         prefetch(self.recent(parent.block), bytes);
     }
 
-    /// The buffer that held a block last; 0 if that is not known.
+    /// Returns the buffer that held a block last; 0 if that is not known.
     fn recent(&self, block: u32) -> i32 {
         self.known()
-            .map_or(0, |known| known.directory.recent.of(block).get())
+            .map_or(0, |known| known.directory.recent.cell(block).get())
     }
 
-    /// The leaf in which `key` can be put right now, locked for writing; None when `make_room` has
-    /// to be called first. The search starts at the block `start`, which [`View::expect_insert`]
-    /// found.
+    /// Returns the leaf in which `key` can be put right now, locked for writing; None when
+    /// `make_room` has to be called first. The search starts at the block `start`, which
+    /// [`View::expect_insert`] found.
     pub fn leaf_with_room(&self, space: Space, key: Key, start: u32) -> Option<Exclusive<'r>> {
         let page = self.tree(space).leaf_with_room(self.pin(start), key);
         self.note_visit();
@@ -250,8 +252,8 @@ impl<'r, 's> View<'r, 's> {
         page
     }
 
-    /// The leaves of an insert, which starts to fetch what it reads of them first. The accesses
-    /// overlap: those to the pages above, then those to the leaves.
+    /// Returns the leaves of an insert, and starts to fetch what it reads of them first. The
+    /// accesses overlap: those to the pages above, then those to the leaves.
     pub fn expect_insert<const N: usize>(&self, places: &[(Space, Key); N]) -> [u32; N] {
         let parents = places.map(|(space, key)| {
             let (parent, end) = self.known_parent(space, key)?;
@@ -263,7 +265,7 @@ impl<'r, 's> View<'r, 's> {
             self.leaf_below(self.read_parent(space, key, parents[i]), space, key)
         });
         if self.read_ahead(0) > 0 {
-            // Later each is read with those before it locked.
+            // Each is read later, with those before it locked.
             blocks.iter().for_each(|block| self.ask_for(*block));
         }
         // An atomic operation waits for the accesses before it, so none comes between these.
@@ -286,8 +288,8 @@ impl<'r, 's> View<'r, 's> {
         self.state.known.as_deref()
     }
 
-    /// Radii for a search within `k` of `query` in a scope: the cheapest by the counts, or evenly
-    /// spread ones where nothing is known. Several scopes cannot be probed at once.
+    /// Returns radii for a search within `k` of `query` in a scope: the cheapest by the counts, or
+    /// evenly spread ones where nothing is known. Several scopes cannot be probed at once.
     pub fn radii(&self, scopes: &Scopes, query: u64, k: u32) -> Radii {
         let Some(scope) = scopes.one() else {
             return WALK;
@@ -300,7 +302,7 @@ impl<'r, 's> View<'r, 's> {
         }
     }
 
-    /// What is known of a scope; the same throughout the scan.
+    /// Returns what is known of a scope; the same throughout the scan.
     pub fn counts(&self, scope: u32) -> Counts {
         let counted = self.state.counts.borrow().get(&scope).cloned();
         counted.unwrap_or_else(|| {
@@ -336,8 +338,9 @@ impl<'r, 's> View<'r, 's> {
         counts.map_or(Counts::Leaves(leaves), Counts::Keys)
     }
 
-    /// Leaves of a scope in the first key space: those below the pages that its first and its last
-    /// position lead to, and about as many as there are below the pages between.
+    /// Returns the number of leaves of a scope in the first key space: those below the pages that
+    /// its first and its last position lead to, and about as many as there are below the pages
+    /// between.
     fn count_leaves(&self, scope: u32) -> u64 {
         let space = Space::of_block(0);
         let (first, last) = (Key::at(scope, 0), Key::at(scope, u64::MAX));
@@ -359,5 +362,5 @@ impl<'r, 's> View<'r, 's> {
     }
 }
 
-/// Scopes whose counts one scan keeps.
+/// Maximum number of scopes whose counts one scan keeps.
 const MOST_COUNTS: usize = 64;

@@ -4,15 +4,15 @@
 //! may split, and still no posting is met twice or missed. A leaf's upper end stays a boundary for
 //! ever, since pages are never merged, and a split moves postings within the old leaf's range only.
 
-use super::probe::WALK;
-use super::scopes::Scopes;
 use super::view::{PlannedLeaf, View};
-use crate::index::key::{Key, Space};
-use crate::index::page::filter::{self, Filter};
-use crate::index::page::kernel::Candidates;
-use crate::index::page::{Page, internal, special};
-use crate::pg::page::buffer::Shared;
-use crate::pg::process::backend::check_for_interrupts;
+use simhash_hamming::key::{Key, Space};
+use simhash_hamming::page::filter::{self, Filter};
+use simhash_hamming::page::kernel::Candidates;
+use simhash_hamming::page::{Page, internal, special};
+use simhash_hamming::search::probe::WALK;
+use simhash_hamming::search::scopes::Scopes;
+use simhash_pg::page::buffer::Shared;
+use simhash_pg::process::backend::check_for_interrupts;
 use std::collections::VecDeque;
 
 /// A walk over one key space.
@@ -25,15 +25,15 @@ pub struct Walk {
     right_sibling: Option<u32>,
     /// The next visits according to the pages above the leaves.
     ahead: VecDeque<PlannedVisit>,
-    /// How many of them are being fetched into the processor's cache.
+    /// Number of them that are being fetched into the processor's cache.
     fetched: usize,
-    /// How many of them need not be asked of the operating system any more.
+    /// Number of them that need not be asked of the operating system any more.
     asked: usize,
     /// Where looking ahead goes on; None at the end.
     frontier: Option<Key>,
     /// Where asking for pages above the leaves goes on; None at the end.
     above: Option<Key>,
-    /// How many of these pages were asked for and not read since.
+    /// Number of these pages that were asked for and not read since.
     asked_above: usize,
     /// What is known of the large scopes of a list where these are left to other searches.
     large: Option<Large>,
@@ -41,11 +41,12 @@ pub struct Walk {
     candidates: Box<Candidates>,
 }
 
-/// The scopes of a list whose rows fill some leaves, and that are so large that probing them is faster.
+/// The scopes of a list whose rows fill some leaves, and that are large enough for probing them to
+/// be faster.
 struct Large {
     /// The radius of that probing.
     probed_within: u32,
-    /// Of the scopes up to this one it is settled who reads them.
+    /// For the scopes up to this one it is settled who reads them.
     settled: Option<u32>,
     /// Those that were left out since they were asked for last.
     left_out: Vec<u32>,
@@ -57,14 +58,14 @@ struct PlannedVisit {
     leaf: PlannedLeaf,
 }
 
-/// Leaves fetched into the processor's cache ahead: enough to hide the time of a memory access
-/// behind the scan of a leaf.
+/// Number of leaves fetched into the processor's cache ahead: enough to hide the time of a memory
+/// access behind the scan of a leaf.
 const LOOK_AHEAD: usize = 6;
-/// A scope on at most so many leaves is read with others.
+/// A scope on at most this many leaves is read with others.
 const FEW: usize = 4;
 
 impl Walk {
-    /// A walk over the leaves that can hold what `filter` matches in these scopes.
+    /// Returns a walk over the leaves that can hold what `filter` matches in these scopes.
     pub fn new(scopes: Scopes, filter: Filter) -> Walk {
         let mut walk = Walk {
             scopes,
@@ -102,15 +103,15 @@ impl Walk {
         }
     }
 
-    /// The first position at or after `from` that can hold a match.
+    /// Returns the first position at or after `from` that can hold a match.
     fn skip(&self, from: Key) -> Option<Key> {
         self.scopes.next_match(&self.filter, from)
     }
 
     /// Finds the next few leaves, and starts fetching them into the processor's cache. Where leaves
-    /// are not expected in buffers, `room` of them are asked of the operating system, beside the
-    /// very next one if the walk is the `current` one, which will read that at once. Returns the
-    /// room that is left.
+    /// are not expected in buffers, asks the operating system for `room` of them, in addition to
+    /// the very next one if the walk is the `current` one, which will read that at once. Returns
+    /// the room that is left.
     pub fn look_ahead(&mut self, view: &View, space: Space, current: bool, room: usize) -> usize {
         let at_once = usize::from(current);
         self.ask_above(view, space, room);
@@ -156,7 +157,7 @@ impl Walk {
         }
     }
 
-    /// Plans visits, at least `wanted` if there are so many; some more where that is cheap.
+    /// Plans visits, at least `wanted` if there are that many; some more where that is cheap.
     fn plan(&mut self, view: &View, space: Space, wanted: usize) {
         while self.ahead.len() < wanted
             && let Some(from) = self.frontier
@@ -184,8 +185,8 @@ impl Walk {
         }
     }
 
-    /// The large scope of a list in which a leaf below this page ends, if it is not settled who reads
-    /// it.
+    /// Returns the large scope of a list in which a leaf below this page ends, if it is not settled
+    /// who reads it.
     fn unsettled(&self, page: &Page, end: Option<Key>) -> Option<u32> {
         let (Some(large), Scopes::Among(among)) = (&self.large, &self.scopes) else {
             return None;
@@ -212,7 +213,7 @@ impl Walk {
         }
     }
 
-    /// The leaf that holds `from`, the next position, and where it is expected to end.
+    /// Returns the leaf that holds `from`, the next position, and where it is expected to end.
     fn leaf<'r>(
         &mut self,
         view: &View<'r, '_>,
@@ -235,8 +236,8 @@ impl Walk {
         self.fetched = self.fetched.saturating_sub(1);
     }
 
-    /// Forgets planned visits of positions before the next one: scopes that were left out or proved to
-    /// be none of the lists' since. So planning never goes on before that.
+    /// Forgets planned visits of positions before the next one: their scopes were left out, or have
+    /// proved not to be in the list. So planning never goes on before that position.
     fn forget_passed(&mut self) {
         let next = self.next;
         let is_passed = |place: &mut PlannedVisit| next.is_none_or(|next| place.from < next);
@@ -289,7 +290,7 @@ impl Walk {
         Some(page)
     }
 
-    /// Calls `visit` with the matches of a leaf at or after `from`: what lies before was returned
+    /// Calls `visit` with the matches of a leaf at or after `from`: earlier ones were returned
     /// already.
     fn scan(&mut self, page: &Page, from: Key, mut visit: impl FnMut(Key, u32)) {
         let Scopes::Among(among) = &self.scopes else {

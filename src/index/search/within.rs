@@ -1,13 +1,13 @@
 //! The searches for everything within a radius, and for the rows without a fingerprint.
 
-use super::probe::{Radii, WALK};
-use super::scopes::Scopes;
 use super::view::View;
 use super::visit::Walk;
-use crate::index::key::{BLOCKS, Space};
-use crate::index::page::filter::Filter;
-use crate::pg::page::buffer::Shared;
-use crate::tid::Tid;
+use simhash_base::tid::Tid;
+use simhash_hamming::key::{BLOCKS, Space};
+use simhash_hamming::page::filter::Filter;
+use simhash_hamming::search::probe::{Radii, WALK};
+use simhash_hamming::search::scopes::Scopes;
+use simhash_pg::page::buffer::Shared;
 
 /// The farthest that two fingerprints can be apart.
 pub const FARTHEST: u32 = 64;
@@ -20,8 +20,8 @@ pub struct Match {
     pub distance: u32,
 }
 
-/// The filter of block `b`'s key space for fingerprints within `radius` of the query whose block `b`
-/// is more than `beyond` and at most `within` bits away.
+/// Returns the filter of block `b`'s key space for fingerprints within `radius` of the query whose
+/// block `b` is more than `beyond` and at most `within` bits away.
 pub fn filter(
     (scopes, query): (&Scopes, u64),
     b: usize,
@@ -40,28 +40,28 @@ pub fn filter(
     }
 }
 
-/// Distance between the blocks `b` of two fingerprints that differ in these bits.
+/// Returns the distance between the blocks `b` of two fingerprints that differ in these bits.
 pub fn block_distance(differing: u64, b: usize) -> i32 {
     (differing << (16 * b) >> 48).count_ones() as i32
 }
 
-/// Is block `b` the first one whose radius the differing bits keep to? So each match is reported
-/// once, from one key space, without remembering what was reported.
+/// Returns whether block `b` is the first one whose radius the differing bits keep to. So each
+/// match is reported once, from one key space, without remembering what was reported.
 fn found_first(differing: u64, radii: &Radii, b: usize) -> bool {
     (0..b).all(|j| block_distance(differing, j) > radii[j])
 }
 
-/// Everything within a radius. The radii of the blocks are fixed for the whole search: the rule
-/// that reports a match once depends on them.
+/// A search for everything within a radius. The radii of the blocks are fixed for the whole search:
+/// the rule that reports a match once depends on them.
 pub struct Within {
     scopes: Scopes,
     query: u64,
     radius: u32,
     /// Chosen at the first step.
     radii: Option<Radii>,
-    /// What is left to walk of each block, first block last; made at the first step.
+    /// The walks that are left for each block, first block last; made at the first step.
     walks: Vec<(usize, Walk)>,
-    /// Leaves visited.
+    /// Number of leaves visited.
     visited: usize,
     /// Large scopes of a list that were left out and not taken over yet.
     left_out: Vec<u32>,
@@ -96,7 +96,7 @@ impl Within {
         within
     }
 
-    /// Scopes that steps have left out since the last call.
+    /// Returns the scopes that steps have left out since the last call.
     pub fn take_left_out(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.left_out)
     }
@@ -168,15 +168,15 @@ impl Within {
     }
 }
 
-/// The rows without a fingerprint.
+/// A search for the rows without a fingerprint.
 pub struct Nulls {
     walk: Walk,
-    /// Leaves visited.
+    /// Number of leaves visited.
     visited: usize,
 }
 
 impl Nulls {
-    /// Those of these scopes.
+    /// Makes a search for those of these scopes.
     pub fn new(scopes: Scopes) -> Nulls {
         let filter = filter((&scopes, 0), 0, FARTHEST, -1, FARTHEST as i32);
         let walk = Walk::new(scopes, filter);

@@ -3,10 +3,10 @@
 //! One walk over a key space reads all scopes that are small: a leaf that holds rows of several is
 //! visited once. The large ones that it meets are probed, each by itself.
 
-use super::scopes::{Among, Scopes};
 use super::view::View;
 use super::within::{Match, Within};
-use crate::pg::page::buffer::Shared;
+use simhash_hamming::search::scopes::{Among, Scopes};
+use simhash_pg::page::buffer::Shared;
 
 /// A search for everything within a radius.
 pub struct WithinScopes {

@@ -8,12 +8,12 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use simhash_dedup::fingerprint::hash::Width;
-use simhash_dedup::fingerprint::options::grammar::parse_row;
-use simhash_dedup::fingerprint::options::plan::{self, ColumnPlan, Field};
-use simhash_dedup::fingerprint::options::presets;
-use simhash_dedup::fingerprint::similarity::jaccard::Shingles;
-use simhash_dedup::fingerprint::sketch::{Content, Sketch};
+use simhash_fingerprint::hash::Width;
+use simhash_fingerprint::options::grammar::parse_row;
+use simhash_fingerprint::options::plan::{self, ColumnPlan, Field};
+use simhash_fingerprint::options::presets;
+use simhash_fingerprint::similarity::jaccard::Shingles;
+use simhash_fingerprint::sketch::{Content, Sketch};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 

@@ -14,14 +14,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use flate2::read::GzDecoder;
-use simhash_dedup::fingerprint::hash::{FeatureHash, Width};
-use simhash_dedup::fingerprint::options::grammar::parse_text;
-use simhash_dedup::fingerprint::options::plan::{self, ColumnPlan};
-use simhash_dedup::fingerprint::options::presets;
-use simhash_dedup::fingerprint::sketch::{Content, Sketch};
-use simhash_dedup::fingerprint::text::normal::for_each_chunk;
-use simhash_dedup::fingerprint::text::words::{dictionary, for_each_word};
-use simhash_dedup::fingerprint::warm;
+use simhash_fingerprint::hash::{FeatureHash, Width};
+use simhash_fingerprint::options::grammar::parse_text;
+use simhash_fingerprint::options::plan::{self, ColumnPlan};
+use simhash_fingerprint::options::presets;
+use simhash_fingerprint::sketch::{Content, Sketch};
+use simhash_fingerprint::text::normal::for_each_chunk;
+use simhash_fingerprint::text::words::{dictionary, for_each_word};
+use simhash_fingerprint::warm;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 

@@ -4,9 +4,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use simhash_dedup::fingerprint::hash::Width;
-use simhash_dedup::fingerprint::sketch::{Content, Sketch};
-use simhash_dedup::fingerprint::warm;
+use simhash_fingerprint::hash::Width;
+use simhash_fingerprint::sketch::{Content, Sketch};
+use simhash_fingerprint::warm;
 
 use super::{FINGERPRINTS, Outcome, SETS, read_rows, text_plan};
 

@@ -1,0 +1,37 @@
+//! Numbers in a row of bytes, in the processor's byte order: on pages and in temporary files. Pure.
+
+#![forbid(unsafe_code)]
+
+#[inline]
+pub fn get_u16(bytes: &[u8], at: usize) -> u16 {
+    u16::from_ne_bytes([bytes[at], bytes[at + 1]])
+}
+
+#[inline]
+pub fn get_u32(bytes: &[u8], at: usize) -> u32 {
+    let mut b = [0; 4];
+    b.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_ne_bytes(b)
+}
+
+#[inline]
+pub fn get_u64(bytes: &[u8], at: usize) -> u64 {
+    let mut b = [0; 8];
+    b.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_ne_bytes(b)
+}
+
+#[inline]
+pub fn put_u16(bytes: &mut [u8], at: usize, v: u16) {
+    bytes[at..at + 2].copy_from_slice(&v.to_ne_bytes());
+}
+
+#[inline]
+pub fn put_u32(bytes: &mut [u8], at: usize, v: u32) {
+    bytes[at..at + 4].copy_from_slice(&v.to_ne_bytes());
+}
+
+#[inline]
+pub fn put_u64(bytes: &mut [u8], at: usize, v: u64) {
+    bytes[at..at + 8].copy_from_slice(&v.to_ne_bytes());
+}

@@ -1,0 +1,12 @@
+//! What the crates of simhash_dedup share, and no more: a row's address, what an index holds of a
+//! row, numbers in bytes, temporary stores, sets of instructions. All other crates of the workspace
+//! but `simhash_fingerprint` use it. It depends on nothing, and only [`processor`] has unsafe code.
+
+#![deny(unsafe_code, clippy::undocumented_unsafe_blocks)]
+
+pub mod bytes;
+pub mod escaped;
+pub mod indexed_row;
+pub mod processor;
+pub mod store;
+pub mod tid;

@@ -1,0 +1,24 @@
+//! Where builds and searches keep what memory does not hold: in a server, a temporary file; in
+//! tests, a vector.
+
+#![forbid(unsafe_code)]
+
+/// Bytes that are written one after the other, and read anywhere.
+pub trait Store {
+    /// Appends bytes.
+    fn write(&mut self, bytes: &[u8]);
+    /// Reads bytes from a position; all of them must have been written.
+    fn read(&mut self, at: u64, bytes: &mut [u8]);
+}
+
+/// A store for tests and small sets.
+impl Store for Vec<u8> {
+    fn write(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+
+    fn read(&mut self, at: u64, bytes: &mut [u8]) {
+        let at = at as usize;
+        bytes.copy_from_slice(&self[at..at + bytes.len()]);
+    }
+}

@@ -1,0 +1,47 @@
+//! The lexemes of a tsvector, which come with their weights.
+
+use std::borrow::Cow;
+
+use super::hash::city64;
+use super::simhash::simhash;
+
+/// A feature that comes with its weight.
+pub struct Given<'a> {
+    pub token: &'a str,
+    pub tf: f64,
+    pub weight: f64,
+}
+
+/// A lexeme of a tsvector.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lexeme<'a> {
+    pub text: Cow<'a, str>,
+    /// Number of its positions with the label D, C, B, A.
+    pub labels: [u32; 4],
+}
+
+impl Lexeme<'_> {
+    /// Weights of the labels in tenths, those of ts_rank. Whole numbers keep sums exact.
+    const LABELS: [u32; 4] = [1, 2, 4, 10];
+    pub const UNIT: f64 = 0.1;
+
+    /// The sum of the weights of its positions, in tenths.
+    pub fn weight(&self) -> f64 {
+        let weights = self.labels.iter().zip(Self::LABELS);
+        weights.map(|(&n, w)| f64::from(n) * f64::from(w)).sum()
+    }
+
+    pub fn given(&self) -> Given<'_> {
+        Given {
+            token: &self.text,
+            tf: self.labels.iter().map(|&n| f64::from(n)).sum(),
+            weight: self.weight(),
+        }
+    }
+}
+
+/// The SimHash of the lexemes of a tsvector; None without any.
+pub fn of_lexemes(lexemes: &[Lexeme<'_>]) -> Option<u64> {
+    let hash = |lexeme: &Lexeme<'_>| ([city64(lexeme.text.as_bytes())], lexeme.weight());
+    simhash(lexemes.iter().map(hash)).map(|[bits]| bits)
+}

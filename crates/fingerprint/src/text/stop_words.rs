@@ -1,0 +1,161 @@
+//! Words that carry no content and are left out: built-in lists of Chinese and English function
+//! words and forms of address, and lists of the user.
+
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+use std::sync::{Arc, OnceLock};
+
+use super::word_list::{GatheredWords, WordList};
+use crate::error::Error;
+use crate::hash::{Hashed, city64};
+
+/// The words that are left out.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StopWords {
+    None,
+    /// All built-in lists.
+    BuiltIn,
+    /// These words and these built-in lists.
+    List {
+        words: Vec<Arc<WordList<()>>>,
+        lists: Vec<BuiltIn>,
+    },
+}
+
+/// A built-in list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BuiltIn {
+    English,
+    Chinese,
+}
+
+impl BuiltIn {
+    /// The names by which users give them in a list of words.
+    pub const NAMES: [&str; 2] = ["@en", "@zh"];
+
+    pub fn find(name: &str) -> Option<Self> {
+        match name {
+            "@en" => Some(BuiltIn::English),
+            "@zh" => Some(BuiltIn::Chinese),
+            _ => None,
+        }
+    }
+
+    fn contains(self, word: &str) -> bool {
+        static ENGLISH: OnceLock<WordSet> = OnceLock::new();
+        static CHINESE: OnceLock<WordSet> = OnceLock::new();
+        let (list, text) = match self {
+            BuiltIn::English => (&ENGLISH, include_str!("lists/stop_words_en.txt")),
+            BuiltIn::Chinese => (&CHINESE, include_str!("lists/stop_words_zh.txt")),
+        };
+        let list = list.get_or_init(|| word_set(text));
+        list.get(&city64(word.as_bytes()))
+            .is_some_and(|w| w == word)
+    }
+}
+
+/// Words by CityHash64, of which no two in a list are equal.
+type WordSet = HashMap<u64, String, BuildHasherDefault<Hashed>>;
+
+/// The words of a list, those with an apostrophe in both of its forms.
+fn word_set(text: &str) -> WordSet {
+    text.split_whitespace()
+        .flat_map(|word| [word.to_owned(), word.replace('\'', "\u{2019}")])
+        .map(|word| (city64(word.as_bytes()), word))
+        .collect()
+}
+
+impl StopWords {
+    /// Words and names of built-in lists; an unknown `@name` counts as a word. `pause` is
+    /// called often.
+    pub fn list(entries: &[String], pause: &mut dyn FnMut()) -> Result<Self, Error> {
+        let lists = entries.iter().filter_map(|e| BuiltIn::find(e)).collect();
+        let mut own = GatheredWords::default();
+        for word in entries.iter().filter(|e| BuiltIn::find(e).is_none()) {
+            pause();
+            own.add(word, ())?;
+        }
+        Ok(StopWords::List {
+            words: vec![Arc::new(own.sorted(pause))],
+            lists,
+        })
+    }
+
+    /// These and more words.
+    pub fn with(&self, more: Arc<WordList<()>>) -> Self {
+        let (mut words, lists) = match self {
+            StopWords::None => (Vec::new(), Vec::new()),
+            StopWords::BuiltIn => (Vec::new(), vec![BuiltIn::English, BuiltIn::Chinese]),
+            StopWords::List { words, lists } => (words.clone(), lists.clone()),
+        };
+        words.push(more);
+        StopWords::List { words, lists }
+    }
+
+    /// Returns whether this word, in normal form, is left out.
+    #[inline]
+    pub fn contains(&self, word: &str) -> bool {
+        match self {
+            StopWords::None => false,
+            StopWords::BuiltIn => {
+                // Each list is of one script.
+                let list = match word.starts_with(|c: char| c.is_ascii()) {
+                    true => BuiltIn::English,
+                    false => BuiltIn::Chinese,
+                };
+                list.contains(word)
+            }
+            StopWords::List { words, lists } => {
+                words.iter().any(|list| list.contains(word))
+                    || lists.iter().any(|list| list.contains(word))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::normal::normal_word;
+    use super::*;
+
+    #[test]
+    fn built_in_lists() {
+        for word in ["the", "don't", "don\u{2019}t", "的", "您好"] {
+            assert!(StopWords::BuiltIn.contains(word), "{word}");
+            assert!(!StopWords::None.contains(word), "{word}");
+        }
+        for word in ["duplicate", "市长", "", "企业"] {
+            assert!(!StopWords::BuiltIn.contains(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn the_lists_are_in_normal_form_and_of_one_script() {
+        for (text, ascii) in [
+            (include_str!("lists/stop_words_en.txt"), true),
+            (include_str!("lists/stop_words_zh.txt"), false),
+        ] {
+            for word in text.split_whitespace() {
+                assert_eq!(normal_word(word).as_deref(), Ok(word));
+                assert_eq!(word.is_ascii(), ascii, "{word}");
+                assert!(word.starts_with(char::is_alphanumeric), "{word}");
+                let list = [BuiltIn::Chinese, BuiltIn::English][usize::from(ascii)];
+                assert!(list.contains(word), "{word}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_list_of_ones_own() {
+        let own = StopWords::list(&["ＦＯＯ".into(), "@zh".into()], &mut || {}).unwrap();
+        assert!(own.contains("foo") && own.contains("的"));
+        assert!(!own.contains("the") && !own.contains("@zh"));
+        let mut words = GatheredWords::default();
+        words.add("Ｂar", ()).unwrap();
+        let words = Arc::new(words.sorted(&mut || {}));
+        let more = own.with(words.clone());
+        assert!(more.contains("foo") && more.contains("bar") && more.contains("的"));
+        let with_built_in = StopWords::BuiltIn.with(words);
+        assert!(with_built_in.contains("the") && with_built_in.contains("bar"));
+    }
+}

@@ -1,0 +1,123 @@
+//! Which pages of a level a walk to the right asks of the operating system ahead of reading them:
+//! those that the level above leads to. Pure.
+//!
+//! A built level lies in the file in order, and splits put pages from the end of the file between.
+//! What is still in order is not asked for: the operating system sees it, and reads ahead in longer
+//! pieces than single pages.
+
+#![forbid(unsafe_code)]
+
+use crate::key::Key;
+use crate::page::NO_BLOCK;
+use std::collections::VecDeque;
+
+/// A page is in order if it lies right behind one of this many pages before it.
+const RECENT: usize = 8;
+
+/// Downlinks to pages of one level, from left to right: those that the walk has not come to.
+pub struct LevelAhead {
+    links: VecDeque<(Key, u32)>,
+    /// Number of them that need not be asked for again.
+    asked: usize,
+    /// The last blocks of those.
+    recent: [u32; RECENT],
+}
+
+impl Default for LevelAhead {
+    fn default() -> LevelAhead {
+        LevelAhead {
+            links: VecDeque::new(),
+            asked: 0,
+            recent: [NO_BLOCK; RECENT],
+        }
+    }
+}
+
+impl LevelAhead {
+    pub fn push(&mut self, low: Key, block: u32) {
+        self.links.push_back((low, block));
+    }
+
+    pub fn first(&self) -> Option<(Key, u32)> {
+        self.links.front().copied()
+    }
+
+    /// Returns how many pages are known to be still to come.
+    pub fn known(&self) -> usize {
+        self.links.len()
+    }
+
+    /// Notes that the walk has come to the first page.
+    pub fn pop(&mut self) {
+        self.links.pop_front();
+        self.asked = self.asked.saturating_sub(1);
+    }
+
+    /// The first page is about to be read: calls `ask` with the blocks of the `window` pages after
+    /// it that have not been asked for.
+    pub fn ask(&mut self, window: usize, mut ask: impl FnMut(u32)) {
+        let reached = self.links.len().min(window + 1);
+        for i in self.asked..reached {
+            let block = self.links[i].1;
+            let in_order = self.recent.contains(&block.wrapping_sub(1));
+            self.recent.rotate_right(1);
+            self.recent[0] = block;
+            if i > 0 && !in_order {
+                ask(block);
+            }
+        }
+        self.asked = self.asked.max(reached);
+    }
+
+    /// The downlinks to which the walk has not come.
+    pub fn into_rest(self) -> impl Iterator<Item = (Key, u32)> {
+        self.links.into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ahead(blocks: &[u32]) -> LevelAhead {
+        let mut ahead = LevelAhead::default();
+        for (i, block) in blocks.iter().enumerate() {
+            ahead.push(Key::at(0, i as u64), *block);
+        }
+        ahead
+    }
+
+    fn asked(ahead: &mut LevelAhead, window: usize) -> Vec<u32> {
+        let mut blocks = Vec::new();
+        ahead.ask(window, |block| blocks.push(block));
+        blocks
+    }
+
+    #[test]
+    fn each_page_is_asked_for_once_and_in_time() {
+        let mut ahead = ahead(&[9, 3, 7, 1, 5]);
+        assert!(asked(&mut ahead, 0).is_empty());
+        assert_eq!(asked(&mut ahead, 2), [3, 7]);
+        assert!(asked(&mut ahead, 2).is_empty());
+        ahead.pop();
+        assert_eq!(asked(&mut ahead, 2), [1]);
+        assert_eq!(asked(&mut ahead, 100), [5]);
+        assert_eq!((ahead.first().unwrap().1, ahead.known()), (3, 4));
+    }
+
+    #[test]
+    fn pages_in_the_order_of_the_file_are_not_asked_for() {
+        let mut ahead = ahead(&[3, 4, 90, 5, 95, 6, 92, 7, 8]);
+        assert!(asked(&mut ahead, 1).is_empty());
+        assert_eq!(asked(&mut ahead, 8), [90, 95, 92]);
+    }
+
+    #[test]
+    fn a_walk_that_overtakes_what_was_asked_for_goes_on() {
+        let mut ahead = ahead(&[9, 3, 7, 1]);
+        ahead.pop();
+        ahead.pop();
+        assert_eq!(asked(&mut ahead, 5), [1]);
+        assert_eq!(ahead.into_rest().count(), 2);
+    }
+}

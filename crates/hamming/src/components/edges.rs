@@ -1,0 +1,204 @@
+//! Pairs that may be more than memory holds: a list, in memory and in a temporary file. Pure; the
+//! server is behind [`Host`].
+
+#![forbid(unsafe_code)]
+
+use crate::runs::Item;
+use simhash_base::bytes::get_u32;
+use simhash_base::store::Store;
+use std::collections::TryReserveError;
+
+/// Services that grouping needs from its caller: temporary files, and points where it can be
+/// cancelled.
+pub trait Host {
+    type File: Store;
+    /// Makes a temporary file.
+    fn file(&mut self) -> Self::File;
+    /// Called for every few pairs or rows; may unwind.
+    fn pause(&mut self);
+}
+
+/// Two classes of rows that are near-duplicates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Edge {
+    pub a: u32,
+    pub b: u32,
+    pub distance: u32,
+}
+
+impl Item for Edge {
+    const BYTES: usize = EDGE;
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        for part in [self.a, self.b, self.distance] {
+            bytes.extend(part.to_ne_bytes());
+        }
+    }
+
+    fn read(bytes: &[u8]) -> Self {
+        Edge {
+            a: get_u32(bytes, 0),
+            b: get_u32(bytes, 4),
+            distance: get_u32(bytes, 8),
+        }
+    }
+}
+
+pub(super) const EDGE: usize = size_of::<Edge>();
+/// Edges that are in memory at least, however little of it there is.
+pub(super) const LEAST: usize = 64;
+/// Edges that are written and read at a time.
+const MOST: usize = 1024;
+
+/// A list of edges, some of which are in memory and the others in a file.
+pub struct Edges<F> {
+    held: Vec<Edge>,
+    limit: usize,
+    /// The file, which has the first `filed` edges.
+    file: Option<F>,
+    filed: u64,
+}
+
+impl<F: Store> Edges<F> {
+    /// Creates an empty list that uses `memory` bytes.
+    #[inline]
+    pub fn new(memory: usize) -> Self {
+        Edges {
+            held: Vec::new(),
+            limit: (memory / EDGE).max(LEAST),
+            file: None,
+            filed: 0,
+        }
+    }
+
+    #[inline]
+    pub fn count(&self) -> u64 {
+        self.filed + self.held.len() as u64
+    }
+
+    /// Adds an edge, before the first one is read.
+    #[inline]
+    pub fn add(
+        &mut self,
+        edge: Edge,
+        host: &mut impl Host<File = F>,
+    ) -> Result<(), TryReserveError> {
+        if self.is_full() {
+            self.spill(host);
+        }
+        push(&mut self.held, self.limit, edge)
+    }
+
+    /// Returns whether memory has no room for more edges.
+    fn is_full(&self) -> bool {
+        self.held.len() == self.limit
+    }
+
+    /// Takes the edges out of memory.
+    fn spill(&mut self, host: &mut impl Host<File = F>) {
+        let file = self.file.get_or_insert_with(|| host.file());
+        let mut bytes = Vec::with_capacity(MOST * EDGE);
+        for some in self.held.chunks(MOST) {
+            bytes.clear();
+            some.iter().for_each(|edge| edge.write(&mut bytes));
+            file.write(&bytes);
+        }
+        self.filed += self.held.len() as u64;
+        self.held.clear();
+    }
+
+    /// Shows every edge.
+    #[inline]
+    pub fn for_each<H: Host<File = F>>(
+        &mut self,
+        host: &mut H,
+        mut each: impl FnMut(&mut H, Edge) -> Result<(), TryReserveError>,
+    ) -> Result<(), TryReserveError> {
+        let mut some = Vec::new();
+        if let Some(file) = &mut self.file {
+            some.try_reserve_exact(MOST)?;
+            for at in (0..self.filed).step_by(MOST) {
+                read(file, at, (self.filed - at).min(MOST as u64), &mut some);
+                for edge in &some {
+                    host.pause();
+                    each(host, *edge)?;
+                }
+            }
+        }
+        for edge in &self.held {
+            host.pause();
+            each(host, *edge)?;
+        }
+        Ok(())
+    }
+
+    /// Changes every edge.
+    #[inline]
+    pub fn map<H: Host<File = F>>(
+        mut self,
+        host: &mut H,
+        change: impl Fn(Edge) -> Edge,
+    ) -> Result<Self, TryReserveError> {
+        if self.file.is_none() {
+            for edge in &mut self.held {
+                host.pause();
+                *edge = change(*edge);
+            }
+            return Ok(self);
+        }
+        let mut changed = Edges::new(self.limit * EDGE);
+        self.for_each(host, |host, edge| changed.add(change(edge), host))?;
+        Ok(changed)
+    }
+}
+
+/// Reads `count` edges from edge `at` on; there is room for them.
+fn read(file: &mut impl Store, at: u64, count: u64, edges: &mut Vec<Edge>) {
+    edges.clear();
+    let mut bytes = [0; MOST * EDGE];
+    let bytes = &mut bytes[..count as usize * EDGE];
+    file.read(at * EDGE as u64, bytes);
+    edges.extend(bytes.chunks_exact(EDGE).map(Edge::read));
+}
+
+/// Appends an edge to those in memory, of which there are fewer than `limit`: memory grows by
+/// doubling, but never beyond the limit.
+#[inline]
+pub(super) fn push(held: &mut Vec<Edge>, limit: usize, edge: Edge) -> Result<(), TryReserveError> {
+    if held.len() == held.capacity() {
+        let more = held.len().max(MOST).min(limit - held.len());
+        held.try_reserve_exact(more)?;
+    }
+    held.push(edge);
+    Ok(())
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// Files in memory.
+    pub struct InMemory<'p> {
+        pub pause: &'p mut dyn FnMut(),
+        pub files: usize,
+    }
+
+    impl<'p> InMemory<'p> {
+        pub fn new(pause: &'p mut dyn FnMut()) -> Self {
+            InMemory { pause, files: 0 }
+        }
+    }
+
+    impl Host for InMemory<'_> {
+        type File = Vec<u8>;
+
+        fn file(&mut self) -> Vec<u8> {
+            self.files += 1;
+            Vec::new()
+        }
+
+        fn pause(&mut self) {
+            (self.pause)();
+        }
+    }
+}

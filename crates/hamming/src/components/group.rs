@@ -1,0 +1,301 @@
+//! Groups of near-duplicates from their pairs. Pure.
+//!
+//! Rows are numbered in the order of their keys, so that every answer is the same whatever order
+//! the pairs come in. Equal rows form a class, and pairs are of classes: a thousand equal rows are
+//! one class, not half a million pairs. The answer is that of the pairs of rows. What is known of
+//! each row is in memory; pairs are read in passes, sorted where that is needed ([`Sorter`]), and
+//! need not be.
+
+#![forbid(unsafe_code)]
+
+use super::edge_sort::{Sorted, Sorter};
+use super::edges::{Edge, Edges, Host};
+use crate::pairs::union_find::UnionFind;
+use std::cmp::Reverse;
+use std::collections::TryReserveError;
+
+/// Methods by which pairs become clusters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// All rows connected by a chain of pairs; the representative is the smallest row.
+    Components,
+    /// Each cluster is a row and those paired with it, the rows with the most pairs first (Aslam,
+    /// Pelekhov, Rus 2004). Every member is a pair with the representative.
+    Star,
+    /// In order of keys, a row joins the nearest earlier row that leads a cluster, or leads a new
+    /// one.
+    Leader,
+    /// In order of keys, a row joins the cluster of the nearest earlier row, or begins a new one:
+    /// the baseline of S0 (docs/sources.md). Clusters never unite.
+    SinglePass,
+}
+
+impl Method {
+    pub const NAMES: [(&'static str, Method); 4] = [
+        ("components", Method::Components),
+        ("star", Method::Star),
+        ("leader", Method::Leader),
+        ("single_pass", Method::SinglePass),
+    ];
+
+    pub fn from_name(name: &str) -> Option<Method> {
+        Self::NAMES.iter().find(|m| m.0 == name).map(|m| m.1)
+    }
+}
+
+/// Steps between two calls of `pause`.
+const STEPS: usize = 4096;
+
+/// Rows, and which of them are equal.
+pub struct Classes {
+    /// The class of each row. Classes are numbered in the order of their first rows.
+    of: Vec<u32>,
+    /// The first row of each class, and how many rows it has.
+    first: Vec<u32>,
+    sizes: Vec<u32>,
+}
+
+impl Classes {
+    /// Creates them from the class of each row; classes must be numbered in the order of their
+    /// first rows.
+    pub fn new(of: Vec<u32>, pause: &mut dyn FnMut()) -> Result<Self, TryReserveError> {
+        let (mut first, mut sizes) = (Vec::new(), Vec::<u32>::new());
+        for (row, class) in (0u32..).zip(&of) {
+            if row.is_multiple_of(STEPS as u32) {
+                pause();
+            }
+            if *class as usize == first.len() {
+                first.try_reserve(1)?;
+                sizes.try_reserve(1)?;
+                first.push(row);
+                sizes.push(0);
+            }
+            sizes[*class as usize] += 1;
+        }
+        Ok(Classes { of, first, sizes })
+    }
+
+    pub fn rows(&self) -> usize {
+        self.of.len()
+    }
+
+    /// Returns how many classes there are.
+    pub fn count(&self) -> usize {
+        self.first.len()
+    }
+
+    pub fn class_of(&self, row: u32) -> u32 {
+        self.of[row as usize]
+    }
+
+    /// The first row of a class.
+    pub fn first(&self, class: u32) -> u32 {
+        self.first[class as usize]
+    }
+
+    pub fn size(&self, class: u32) -> u32 {
+        self.sizes[class as usize]
+    }
+}
+
+fn filled<T: Clone>(count: usize, value: T) -> Result<Vec<T>, TryReserveError> {
+    let mut filled = Vec::new();
+    filled.try_reserve_exact(count)?;
+    filled.resize(count, value);
+    Ok(filled)
+}
+
+/// The representative of each row; a row alone is its own. Rows of a class are paired with each
+/// other, and with those of the classes that `edges` pair it with. `memory` is what sorting may
+/// take, in bytes.
+pub fn representatives<H: Host>(
+    method: Method,
+    classes: &Classes,
+    edges: &mut Edges<H::File>,
+    memory: usize,
+    host: &mut H,
+) -> Result<Vec<u32>, TryReserveError> {
+    match method {
+        Method::Components => components(classes, edges, host),
+        Method::Star => stars(classes, edges, memory, host),
+        // Only the first row of a class can lead: the others are near what it leads or joins.
+        Method::Leader => one_by_one(classes, edges, memory, host, |row, of| {
+            of[row as usize] == row
+        }),
+        Method::SinglePass => one_by_one(classes, edges, memory, host, |_, _| true),
+    }
+}
+
+fn components<H: Host>(
+    classes: &Classes,
+    edges: &mut Edges<H::File>,
+    host: &mut H,
+) -> Result<Vec<u32>, TryReserveError> {
+    let mut sets = UnionFind::new();
+    for class in 0..classes.count() {
+        if class.is_multiple_of(STEPS) {
+            host.pause();
+        }
+        sets.add()?;
+    }
+    edges.for_each(host, |_, e| {
+        sets.union(e.a, e.b);
+        Ok(())
+    })?;
+    // The smallest class has the smallest row.
+    of_each_row(classes, host, |class| classes.first(sets.find(class)))
+}
+
+/// The representatives of rows by those of their classes.
+fn of_each_row(
+    classes: &Classes,
+    host: &mut impl Host,
+    mut of_class: impl FnMut(u32) -> u32,
+) -> Result<Vec<u32>, TryReserveError> {
+    let mut of = filled(classes.rows(), 0)?;
+    for (row, of_row) in (0u32..).zip(&mut of) {
+        if row.is_multiple_of(STEPS as u32) {
+            host.pause();
+        }
+        *of_row = of_class(classes.class_of(row));
+    }
+    Ok(of)
+}
+
+/// Classes in the order in which they may become centres: those with the most pairs first.
+fn by_pairs<H: Host>(
+    classes: &Classes,
+    edges: &mut Edges<H::File>,
+    host: &mut H,
+) -> Result<Vec<u32>, TryReserveError> {
+    let count = classes.count() as u32;
+    let mut pairs = filled(classes.count(), 0u64)?;
+    for (class, pairs) in (0..count).zip(&mut pairs) {
+        *pairs = u64::from(classes.size(class)) - 1;
+    }
+    edges.for_each(host, |_, e| {
+        pairs[e.a as usize] += u64::from(classes.size(e.b));
+        pairs[e.b as usize] += u64::from(classes.size(e.a));
+        Ok(())
+    })?;
+    let mut order = filled(classes.count(), 0u32)?;
+    (0..count)
+        .zip(&mut order)
+        .for_each(|(class, place)| *place = class);
+    let key = |class: u32| (Reverse(pairs[class as usize]), class);
+    // In place: a stable sort would allocate memory, and abort where there is none. No two classes
+    // have the same key.
+    order.sort_unstable_by(|a, b| {
+        host.pause();
+        key(*a).cmp(&key(*b))
+    });
+    Ok(order)
+}
+
+/// Equal rows have the same pairs. So the first of a class comes before the others, and what it
+/// becomes they become.
+fn stars<H: Host>(
+    classes: &Classes,
+    edges: &mut Edges<H::File>,
+    memory: usize,
+    host: &mut H,
+) -> Result<Vec<u32>, TryReserveError> {
+    const NONE: u32 = u32::MAX;
+    let order = by_pairs(classes, edges, host)?;
+    let mut ranks = filled(classes.count(), 0u32)?;
+    for (rank, class) in (0..).zip(&order) {
+        ranks[*class as usize] = rank;
+    }
+    // The class of a pair that comes first may take the other one; when the other's turn comes, the
+    // first has its star.
+    let mut sorter = Sorter::new(memory);
+    edges.for_each(host, |host, e| {
+        let (a, b) = (ranks[e.a as usize], ranks[e.b as usize]);
+        let (first, other) = if a < b { (a, e.b) } else { (b, e.a) };
+        sorter.add(
+            Edge {
+                a: first,
+                b: other,
+                ..e
+            },
+            host,
+        )
+    })?;
+    let mut sorted = sorter.finish(host)?;
+    let mut of = filled(classes.count(), NONE)?;
+    for (rank, centre) in (0..).zip(order) {
+        host.pause();
+        let is_centre = of[centre as usize] == NONE;
+        if is_centre {
+            of[centre as usize] = centre;
+        }
+        while let Some(e) = sorted.next_of(rank) {
+            host.pause();
+            let of_other = &mut of[e.b as usize];
+            if is_centre && *of_other == NONE {
+                *of_other = centre;
+            }
+        }
+    }
+    of_each_row(classes, host, |class| classes.first(of[class as usize]))
+}
+
+/// Each row in order joins the cluster of the nearest earlier row that `may_join` allows, or begins
+/// a new one. For the other rows of a class, that is its first row if it may be joined: it is at
+/// distance 0, and has itself joined what came before it at that distance.
+fn one_by_one<H: Host>(
+    classes: &Classes,
+    edges: &mut Edges<H::File>,
+    memory: usize,
+    host: &mut H,
+    may_join: impl Fn(u32, &[u32]) -> bool,
+) -> Result<Vec<u32>, TryReserveError> {
+    let mut near = of_each_class(edges, memory, host)?;
+    // The nearest row that each class may join so far: its distance, and the row.
+    let mut nearest: Vec<Option<(u32, u32)>> = filled(classes.count(), None)?;
+    let mut of = filled(classes.rows(), 0u32)?;
+    for row in 0..classes.rows() as u32 {
+        host.pause();
+        let class = classes.class_of(row);
+        let first = classes.first(class);
+        let joined = match first < row && may_join(first, &of) {
+            true => Some(first),
+            false => nearest[class as usize].map(|(_, first)| first),
+        };
+        of[row as usize] = joined.map_or(row, |first| of[first as usize]);
+        if first < row {
+            continue;
+        }
+        // Classes come in the order of their first rows, as the pairs do.
+        while let Some(e) = near.next_of(class) {
+            host.pause();
+            if may_join(first, &of) {
+                let nearest = &mut nearest[e.b as usize];
+                let this = (e.distance, first);
+                *nearest = Some(nearest.map_or(this, |best| best.min(this)));
+            }
+        }
+    }
+    Ok(of)
+}
+
+/// The pairs of each class in turn, which is their `a`.
+fn of_each_class<H: Host>(
+    edges: &mut Edges<H::File>,
+    memory: usize,
+    host: &mut H,
+) -> Result<Sorted<H::File>, TryReserveError> {
+    let mut sorter = Sorter::new(memory);
+    edges.for_each(host, |host, e| {
+        sorter.add(e, host)?;
+        sorter.add(
+            Edge {
+                a: e.b,
+                b: e.a,
+                ..e
+            },
+            host,
+        )
+    })?;
+    sorter.finish(host)
+}

@@ -1,0 +1,24 @@
+//! Fingerprints of 64 bits in Hamming space: blocks and radii, the pages of an index and the search
+//! in them, all pairs of a set, and components of pairs.
+//!
+//! The extension calls it with pages and rows that it has read. Nothing here reads a file, a clock
+//! or a server: the same bytes give the same answer.
+
+#![deny(unsafe_code, clippy::undocumented_unsafe_blocks)]
+
+pub mod ball;
+pub mod build;
+pub mod check;
+pub mod components;
+pub mod cost;
+pub mod cost_nearest;
+pub mod key;
+pub mod nearby;
+pub mod page;
+pub mod pairs;
+pub mod report;
+pub mod routes;
+pub mod row_bitmap;
+pub mod runs;
+pub mod search;
+pub mod selectivity;

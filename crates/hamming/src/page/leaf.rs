@@ -1,0 +1,407 @@
+//! Leaves: the postings, as a structure of arrays.
+//!
+//! ```text
+//!  header | lo[0] lo[1] ... ->        hole        <- ... aux[1] aux[0] | scope | special area
+//!           u32 each: the low 32 bits                 8 to 14 bytes      u32
+//!           of the rotated fingerprint                each
+//!
+//!  aux, first 8 bytes:  bits 0-15  bits 32-47 of the rotated fingerprint
+//!                       bits 16-47 heap block
+//!                       bits 48-58 heap offset
+//!                       bits 59-63 the small difference, or its low bits
+//!  all postings of one scope, narrow:  the difference is the key minus the lowest key
+//!                             wide:    + u16 key
+//!  of several scopes,         narrow:  + u16 key + u16 high bits of scope minus lowest scope
+//!                             wide:    + u16 key + u32 scope
+//! ```
+//! [`super::format`] says which leaf takes which. A search tests `lo` first: one sequential read of
+//! 4 bytes a posting, and nearly all postings fail it.
+//!
+//! New postings are appended, so that an insert changes (and logs) 16 to 22 bytes. What a build, a
+//! split or a VACUUM wrote is sorted: the slot directory in the special area cuts that sorted
+//! prefix into up to 32 equal ranges, so that a search reads only the slots its ball can touch, and
+//! the unsorted tail.
+
+#![forbid(unsafe_code)]
+
+use super::format::{Format, KEY_SHIFT, LO, MOST_AUX, Range, SCOPE, common_scope, lowest_key};
+use super::slots::{self, SLOT_COUNT};
+use super::special::{
+    self, BASE_KEY, BASE_SCOPE, PageKind, SCOPED, SLOT_SHIFT, WIDE, has_flag, set_flag,
+};
+use super::{
+    BOUNDS, Fault, HEADER, PAGE_SIZE, Page, SPECIAL_START, get_u16, get_u32, get_u64, list, lower,
+    put_u16, put_u32, put_u64, set_lower, set_upper, upper,
+};
+use crate::key::Key;
+use simhash_base::tid::Tid;
+use std::ops;
+
+/// Postings that a leaf is assumed to hold: between those of a freshly built leaf and those of one
+/// that has just been split.
+pub const LIKELY_COUNT: u16 = 600;
+/// The most postings that fit a page.
+pub const CAPACITY: usize = Format::new(false, false).capacity();
+/// Where the scope of all postings stands, and the array of aux ends.
+const SCOPE_AT: usize = SPECIAL_START - SCOPE;
+/// Bytes of aux that all formats have.
+const AUX: usize = 8;
+/// Bits of the small difference that stand there.
+const DIFFERENCE: u32 = 5;
+
+/// Makes a leaf of these postings, which must be sorted, not below `low` (of which scope and key
+/// count), and below the high key.
+#[inline]
+pub fn init(
+    page: &mut Page,
+    kind: PageKind,
+    low: Key,
+    right: Option<(u32, Key)>,
+    postings: &[Key],
+) {
+    let scope = match postings {
+        [] => Some(low.scope),
+        _ => common_scope(postings),
+    };
+    init_for(page, kind, low, right, postings, scope);
+}
+
+/// As [`init`], ready for postings of that scope, or with None of any.
+#[inline]
+pub(super) fn init_for(
+    page: &mut Page,
+    kind: PageKind,
+    low: Key,
+    right: Option<(u32, Key)>,
+    postings: &[Key],
+    scope: Option<u32>,
+) {
+    special::init(page, kind);
+    special::set_right(page, right);
+    put_u16(page, BASE_KEY, low.block_key());
+    put_u32(page, BASE_SCOPE, low.scope);
+    let format = range(page).format(scope);
+    set_flag(page, SCOPED, format.scoped);
+    set_flag(page, WIDE, format.wide);
+    put_u32(page, SCOPE_AT, scope.unwrap_or(0));
+    set_upper(page, SCOPE_AT);
+    for key in postings {
+        append(page, *key);
+    }
+    slots::write_directory(page, postings);
+}
+
+/// Returns the format in which the page holds its postings.
+#[inline]
+fn format(page: &Page) -> Format {
+    Format::new(has_own_scopes(page), has_flag(page, WIDE))
+}
+
+/// Returns whether the postings carry their own scope.
+#[inline]
+pub fn has_own_scopes(page: &Page) -> bool {
+    has_flag(page, SCOPED)
+}
+
+/// The scope of all postings of a leaf; None where they carry their own.
+#[inline]
+pub fn scope(page: &Page) -> Option<u32> {
+    (!has_own_scopes(page)).then(|| get_u32(page, SCOPE_AT))
+}
+
+/// The lowest scope and 16-bit key that may stand on the page.
+#[inline]
+pub fn low(page: &Page) -> Key {
+    let key = u64::from(get_u16(page, BASE_KEY));
+    Key::at(get_u32(page, BASE_SCOPE), key << KEY_SHIFT)
+}
+
+#[inline]
+fn range(page: &Page) -> Range {
+    Range {
+        low: low(page),
+        high: special::high_key(page),
+    }
+}
+
+#[inline]
+pub fn count(page: &Page) -> usize {
+    (lower(page) - HEADER) / LO
+}
+
+/// Postings that fit the page.
+#[inline]
+pub fn capacity(page: &Page) -> usize {
+    format(page).capacity()
+}
+
+/// Returns whether `key`, which belongs to the page, can be appended.
+#[inline]
+pub fn has_room(page: &Page, key: Key) -> bool {
+    count(page) < capacity(page) && scope(page).is_none_or(|scope| scope == key.scope)
+}
+
+/// Returns whether `key`, for which the leaf has no room since it is of another scope, would fit if
+/// all postings carried their own. False where the leaf would soon be full.
+#[inline]
+pub fn has_room_if_scoped(page: &Page, key: Key) -> bool {
+    let format = range(page).format(None);
+    let most = format.capacity() * 3 / 4;
+    scope(page).is_some_and(|scope| scope != key.scope) && count(page) < most
+}
+
+/// Postings in the sorted prefix.
+#[inline]
+pub fn sorted_count(page: &Page) -> usize {
+    slots::slot_end(page, SLOT_COUNT - 1)
+}
+
+/// Checks what a reader relies on, so that no damaged byte can make it read outside the page.
+#[inline]
+pub fn check(page: &Page) -> Result<(), Fault> {
+    let (n, format) = (count(page), format(page));
+    if !(lower(page) - HEADER).is_multiple_of(LO) || upper(page) + format.aux_size() * n != SCOPE_AT
+    {
+        return Err(Fault::new("the two arrays of the leaf differ in length"));
+    }
+    let (range, scope) = (range(page), scope(page));
+    // The format and the range change only when the page is rewritten. If they contradicted each
+    // other, the next rewrite could find more postings than its format holds.
+    if format != range.format(scope) {
+        return Err(Fault::new(
+            "the posting format does not fit the keys that the leaf spans",
+        ));
+    }
+    let beyond = |scope| range.high.is_some_and(|high| scope > high.scope);
+    if scope.is_some_and(|scope| scope < range.low.scope || beyond(scope)) {
+        return Err(Fault::new(
+            "the scope of the postings is outside of the leaf's bounds",
+        ));
+    }
+    if !slots::ends_rise(page) {
+        return Err(Fault::new(format!(
+            "the slots of the leaf's directory end at {}",
+            list(slots::ends(page))
+        )));
+    }
+    if sorted_count(page) > n || page[SLOT_SHIFT] > 63 {
+        return Err(Fault::new("the leaf's directory leads beyond its postings"));
+    }
+    Ok(())
+}
+
+/// Posting `i`.
+#[inline]
+pub fn get(page: &Page, i: usize) -> Key {
+    let format = format(page);
+    let at = SCOPE_AT - format.aux_size() * (i + 1);
+    let aux = get_u64(page, at);
+    let difference = (aux >> (u64::BITS - DIFFERENCE)) as u16;
+    let key = || get_u16(page, at + AUX);
+    let one_scope = get_u32(page, SCOPE_AT);
+    let (scope, key) = match (format.scoped, format.wide) {
+        (false, false) => {
+            let lowest = lowest_key(low(page), one_scope);
+            (one_scope, lowest.wrapping_add(difference))
+        }
+        (false, true) => (one_scope, key()),
+        (true, false) => {
+            let high = u32::from(get_u16(page, at + AUX + 2)) << DIFFERENCE;
+            let difference = high | u32::from(difference);
+            (low(page).scope.wrapping_add(difference), key())
+        }
+        (true, true) => (get_u32(page, at + AUX + 2), key()),
+    };
+    Key {
+        scope,
+        rotated: u64::from(key) << KEY_SHIFT
+            | (aux & 0xFFFF) << 32
+            | u64::from(get_u32(page, HEADER + LO * i)),
+        tid: Tid {
+            block: (aux >> 16) as u32,
+            offset: (aux >> 48) as u16 & Tid::MAX_OFFSET,
+        },
+    }
+}
+
+#[inline]
+pub fn postings(page: &Page) -> impl Iterator<Item = Key> + '_ {
+    (0..count(page)).map(|i| get(page, i))
+}
+
+/// The most bytes that [`append`] changes: both bounds of the free space, and a posting's two
+/// parts.
+pub const APPENDED: usize = BOUNDS.end - BOUNDS.start + LO + MOST_AUX;
+
+/// Appends a posting, for which the page must have room. Returns the bytes that changed.
+#[inline]
+pub fn append(page: &mut Page, key: Key) -> [ops::Range<usize>; 3] {
+    debug_assert!(has_room(page, key));
+    let (n, format) = (count(page), format(page));
+    let size = format.aux_size();
+    let (lo_at, aux_at) = (HEADER + LO * n, SCOPE_AT - size * (n + 1));
+    let difference = match (format.scoped, format.wide) {
+        (false, false) => {
+            let lowest = lowest_key(low(page), key.scope);
+            u32::from(key.block_key().wrapping_sub(lowest))
+        }
+        (true, false) => key.scope.wrapping_sub(low(page).scope),
+        _ => 0,
+    };
+    let aux = (key.rotated >> 32) & 0xFFFF
+        | u64::from(key.tid.block) << 16
+        | u64::from(key.tid.offset) << 48
+        | u64::from(difference) << (u64::BITS - DIFFERENCE);
+    put_u64(page, aux_at, aux);
+    if size > AUX {
+        put_u16(page, aux_at + AUX, key.block_key());
+    }
+    match (format.scoped, format.wide) {
+        (true, false) => put_u16(page, aux_at + AUX + 2, (difference >> DIFFERENCE) as u16),
+        (true, true) => put_u32(page, aux_at + AUX + 2, key.scope),
+        _ => {}
+    }
+    put_u32(page, lo_at, key.rotated as u32);
+    set_lower(page, lo_at + LO);
+    set_upper(page, aux_at);
+    let changed = [BOUNDS, lo_at..lo_at + LO, aux_at..aux_at + size];
+    debug_assert!(changed.iter().map(ops::Range::len).sum::<usize>() <= APPENDED);
+    changed
+}
+
+/// Returns where an append will write: addresses in its two arrays, within the page whatever is on
+/// it. The posting's other part may begin in one line of the processor's cache and end in the next.
+#[inline]
+pub fn next_posting(page: &Page) -> [*const u8; 3] {
+    let [first, end] = [format(page).aux_size(), 1].map(|n| upper(page).saturating_sub(n));
+    let at = [lower(page), first, end];
+    at.map(|at| &raw const page[at.min(PAGE_SIZE - 1)])
+}
+
+/// The bytes that a search is likely to read first when what it looks for lies `share` (0 to 1) of
+/// the way into a leaf: the low words from there on, and the special area.
+#[inline]
+pub fn likely_bytes(share: f32) -> [ops::Range<usize>; 2] {
+    /// Postings under one key of a table of ten million rows.
+    const SPAN: usize = 150;
+    let first = (share * f32::from(LIKELY_COUNT)) as usize;
+    let words = HEADER + LO * first..HEADER + LO * (first + SPAN).min(CAPACITY);
+    [words, special::BYTES]
+}
+
+/// The bytes of the low words of postings `from` to `to`.
+#[inline(always)]
+pub(super) fn low_words(page: &Page, from: usize, to: usize) -> &[u8] {
+    &page[HEADER + LO * from..HEADER + LO * to]
+}
+
+/// All postings in order.
+#[inline]
+pub fn sorted_postings(page: &Page) -> Vec<Key> {
+    let mut all: Vec<Key> = postings(page).collect();
+    all.sort_unstable();
+    all
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::key::Space;
+    use proptest::prelude::*;
+
+    pub(in crate::page) const KIND: PageKind = PageKind {
+        space: Space::NULL,
+        level: 0,
+        stamp: 9,
+    };
+
+    pub(in crate::page) fn key(rotated: u64, n: usize) -> Key {
+        Key {
+            scope: 0,
+            rotated,
+            tid: Tid {
+                block: n as u32 * 77,
+                offset: (n % 2000) as u16 + 1,
+            },
+        }
+    }
+
+    #[test]
+    fn arrays_that_differ_in_length_are_damage_whatever_their_length() {
+        let mut page = [0; PAGE_SIZE];
+        init(&mut page, KIND, Key::MIN, None, &[key(42, 1)]);
+        assert_eq!(check(&page), Ok(()));
+        for end in (HEADER..=SPECIAL_START).filter(|end| *end != HEADER + LO) {
+            set_lower(&mut page, end);
+            assert!(check(&page).is_err(), "pd_lower {end}");
+        }
+    }
+
+    /// Fingerprints near one base, as wide or as narrow as `spread` bits.
+    pub(in crate::page) fn page_of(base: u64, spread: u32, sorted: &[u64], tail: &[u64]) -> Page {
+        let mask = if spread == 64 {
+            u64::MAX
+        } else {
+            (1 << spread) - 1
+        };
+        let fold = |raw: &u64| base & !mask | raw & mask;
+        let mut prefix: Vec<Key> = sorted
+            .iter()
+            .map(fold)
+            .enumerate()
+            .map(|(i, f)| key(f, i))
+            .collect();
+        prefix.sort();
+        let top = base | mask;
+        let right = (top != u64::MAX).then(|| (3, Key::at(0, top + 1)));
+        let mut page = [0; PAGE_SIZE];
+        init(&mut page, KIND, Key::at(0, base & !mask), right, &prefix);
+        for (i, raw) in tail.iter().enumerate() {
+            append(&mut page, key(fold(raw), 1000 + i));
+        }
+        page
+    }
+
+    /// Some rows of scopes from `scopes.start` on, each drawn from so few fingerprints that scopes
+    /// share them; half of them in the sorted prefix.
+    pub(in crate::page) fn page_of_scopes(scopes: ops::Range<u32>, raw: &[u64]) -> Page {
+        let width = u64::from(scopes.end - scopes.start);
+        let mut all: Vec<Key> = raw
+            .iter()
+            .enumerate()
+            .map(|(i, bits)| Key {
+                scope: scopes.start + ((bits >> 32) % width) as u32,
+                ..key(bits & 0xF001_0003_0000_0101, i)
+            })
+            .collect();
+        let (prefix, tail) = all.split_at_mut(raw.len() / 2);
+        prefix.sort();
+        let right = Key::behind_scope(scopes.end - 1).map(|high| (3, high));
+        let mut page = [0; PAGE_SIZE];
+        let low = Key::at(scopes.start, 0);
+        init_for(&mut page, KIND, low, right, prefix, None);
+        tail.iter().for_each(|key| {
+            append(&mut page, *key);
+        });
+        page
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_put_on_a_page_of_scopes_is_read(
+            first: u32, width in prop_oneof![1u32..5, 1u32..5_000_000],
+            raw in prop::collection::vec(any::<u64>(), 0..400),
+        ) {
+            let scopes = first..first.saturating_add(width).max(first + 1);
+            let page = page_of_scopes(scopes.clone(), &raw);
+            prop_assert_eq!(check(&page), Ok(()));
+            prop_assert_eq!(count(&page), raw.len());
+            for (i, key) in postings(&page).enumerate().skip(raw.len() / 2) {
+                prop_assert!(scopes.contains(&key.scope));
+                prop_assert_eq!(key.tid, self::key(0, i).tid);
+                prop_assert_eq!(key.rotated, raw[i] & 0xF001_0003_0000_0101);
+            }
+            prop_assert_eq!(format(&page).wide, scopes.end - scopes.start > 1 << 21);
+        }
+    }
+}

@@ -1,0 +1,424 @@
+//! Every pair of fingerprints within a Hamming radius, each once. Pure; the server is behind
+//! [`Host`].
+//!
+//! A group of rows is divided by blocks of bits of which one must agree ([`super::split`]), in
+//! place, until comparing all its pairs is cheaper than dividing it further. At each division a
+//! pair belongs to the first block in which it agrees: so it is reported once, and a group of rows
+//! that all agree in an earlier block is skipped. Groups are as large as the data makes them; a
+//! large one is divided again, so that a value that many rows share does not cost the square of
+//! their number. What remains is the square of rows that are all within the radius of each other,
+//! which is the size of the answer.
+//!
+//! Pairs that are not needed, because an earlier block has them or because their rows are connected
+//! already, are left out before they are compared, where they are many ([`super::skip`]).
+//!
+//! A group has one side, whose rows are paired with each other, or two sides, and the rows of one
+//! are paired with those of the other. Both sides are divided by the same bits.
+
+#![forbid(unsafe_code)]
+
+use super::compare::{Hit, TILE, Tiles, find};
+use super::radix::{GROUPS, STEPS, WINDOW, arrange, window};
+use super::split::{Size, Split, Task, choose};
+use simhash_base::store::Store;
+
+/// A fingerprint, and the tag that stands for its row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Row {
+    pub fingerprint: u64,
+    pub tag: u64,
+}
+
+/// The set that a row was in when its tag was made, where the host keeps sets.
+#[inline]
+pub fn set(row: &Row) -> u64 {
+    row.tag >> u32::BITS
+}
+
+/// Services that a search needs from its caller: temporary files, a place for pairs, and points
+/// where it can be cancelled.
+pub trait Host {
+    type File: Store;
+    /// Makes a temporary file.
+    fn file(&mut self) -> Self::File;
+    /// Takes a pair by its tags: in any order if there is one side; if there are two, `a` is of the
+    /// first.
+    fn pair(&mut self, a: u64, b: u64, distance: u32);
+    /// Returns whether it only matters which rows are connected. Then equal rows stand for each
+    /// other, pairs whose rows others connect may be left out, and some come more than once. With
+    /// two sides, all pairs come.
+    fn is_transitive(&self) -> bool {
+        false
+    }
+    /// Returns whether equal rows are to stand for each other. Then each comes in a pair with an
+    /// equal one that came before it, the first of them in pairs with others, and no other pair
+    /// comes. With two sides, all pairs come.
+    fn wants_distinct(&self) -> bool {
+        false
+    }
+    /// Returns whether the host keeps sets of connected rows. Then the upper half of a tag is the
+    /// set that its row was in when the tag was made, and pairs of rows of one set are not needed.
+    fn keeps_sets(&self) -> bool {
+        false
+    }
+    /// The tag with the set that its row is in now.
+    fn renewed(&mut self, tag: u64) -> u64 {
+        tag
+    }
+    /// Called every few thousand rows or comparisons; may unwind.
+    fn pause(&mut self);
+    /// Called now and then with the share of the work that is done, 0 to 1.
+    fn progress(&mut self, share: f64);
+}
+
+/// Groups of at most this many pairs are compared without being divided.
+const FEW_PAIRS: f64 = 512.0;
+/// The comparison of tiles pauses if one has more rows than this.
+const FEW: usize = 32;
+/// The rows of a group, on one side or on two.
+pub type Sides<'r, const N: usize> = [&'r mut [Row]; N];
+
+/// Divides rows that lie behind each other into the sides of a group.
+#[inline]
+pub fn sides<const N: usize>(mut rows: &mut [Row], counts: [usize; N]) -> Sides<'_, N> {
+    counts.map(|count| rows.split_off_mut(..count).unwrap_or_default())
+}
+
+/// The same rows once more.
+#[inline]
+pub fn again<'r, const N: usize>(sides: &'r mut Sides<'_, N>) -> Sides<'r, N> {
+    sides.each_mut().map(|side| &mut **side)
+}
+
+/// Returns whether there are no pairs.
+#[inline]
+pub fn is_alone<const N: usize>(counts: [u64; N]) -> bool {
+    counts[0] == 0 || counts[N - 1] == 0 || N == 1 && counts[0] == 1
+}
+
+/// A division of a group, each of whose branches finds pairs that no other one does.
+pub struct Branches {
+    task: Task,
+    split: Split,
+}
+
+impl Branches {
+    /// The branches of all rows, which differ in these bits; None when they are not worth dividing.
+    #[inline]
+    pub fn for_rows(size: Size, varying: u64, radius: u32) -> Option<Self> {
+        let task = Task::ALL.within(varying);
+        choose(size, task, radius).map(|split| Branches { task, split })
+    }
+
+    /// The branches by these blocks of bits, of which every pair within the radius has one in
+    /// common.
+    #[inline]
+    pub fn by(blocks: Vec<u64>) -> Self {
+        Branches {
+            task: Task::ALL,
+            split: Split::by(blocks),
+        }
+    }
+
+    #[inline]
+    pub fn count(&self) -> usize {
+        self.split.blocks.len()
+    }
+}
+
+/// A search for pairs.
+pub struct Finder<'h, H: Host> {
+    pub host: &'h mut H,
+    pub radius: u32,
+    /// As the host says.
+    pub(super) keeps_sets: bool,
+    /// Masks in each of which a pair must differ: other branches report the pairs that agree.
+    pub(super) differ: Vec<u64>,
+    left: Vec<u64>,
+    right: Vec<u64>,
+    hits: Vec<Hit>,
+    /// Number of times that the rows of the current group were taken apart ([`super::skip`]).
+    pub(super) apart: u32,
+    /// The share of the work that is done, 0 to 1.
+    pub(super) done: f64,
+    /// The share that the current group is; 0 within a part, where progress is not reported.
+    pub(super) share: f64,
+}
+
+impl<'h, H: Host> Finder<'h, H> {
+    #[inline]
+    pub fn new(host: &'h mut H, radius: u32) -> Self {
+        Finder {
+            keeps_sets: host.keeps_sets(),
+            host,
+            radius,
+            differ: Vec::new(),
+            left: Vec::with_capacity(TILE),
+            right: Vec::with_capacity(TILE),
+            hits: Vec::new(),
+            apart: 0,
+            done: 0.0,
+            share: 1.0,
+        }
+    }
+
+    /// Gives every pair of rows in memory to the host, in no particular order; `rows` are left in
+    /// another order. What was not compared because it is not needed counts as done.
+    #[inline]
+    pub fn slice<const N: usize>(&mut self, group: Sides<N>, task: Task) {
+        let end = self.done + self.share;
+        self.search(group, task);
+        if self.share > 0.0 {
+            self.reach(end);
+        }
+    }
+
+    fn search<const N: usize>(&mut self, group: Sides<N>, task: Task) {
+        let counts = group.each_ref().map(|side| side.len() as u64);
+        if is_alone(counts) {
+            return;
+        }
+        let size = Size::from_counts(counts);
+        if size.pairs <= FEW_PAIRS {
+            return self.compare(group, task.must);
+        }
+        let varying = self.varying(&group);
+        if self.is_elsewhere(varying) {
+            return;
+        }
+        if self.is_one::<N>(varying) {
+            return self.chain(group[0]);
+        }
+        let task = task.within(varying);
+        if task.must != 0 {
+            return self.group(group, task);
+        }
+        let Some(group) = self.needed(group, task, size) else {
+            return;
+        };
+        match choose(size, task, self.radius) {
+            None => self.compare(group, 0),
+            Some(split) => {
+                let (mut group, branches) = (group, Branches { task, split });
+                for i in 0..branches.count() {
+                    self.branch(again(&mut group), &branches, i);
+                }
+            }
+        }
+    }
+
+    /// Gives the pairs of branch `i` to the host, as [`Finder::slice`] does.
+    #[inline]
+    pub fn branch<const N: usize>(&mut self, group: Sides<N>, branches: &Branches, i: usize) {
+        let Branches { task, split } = branches;
+        let outer = self.enter(split, i);
+        self.slice(group, split.branch(*task, i));
+        self.leave(outer);
+    }
+
+    /// The bits in which rows differ from each other.
+    #[inline]
+    pub fn varying<const N: usize>(&mut self, group: &Sides<N>) -> u64 {
+        let first = group[0].first().map_or(0, |row| row.fingerprint);
+        let mut varying = 0;
+        for some in group.iter().flat_map(|side| side.chunks(STEPS)) {
+            self.host.pause();
+            let differing = |bits, row: &Row| bits | (row.fingerprint ^ first);
+            varying = some.iter().fold(varying, differing);
+        }
+        varying
+    }
+
+    /// Returns whether other branches report all pairs of a group in which these bits vary.
+    #[inline]
+    pub fn is_elsewhere(&self, varying: u64) -> bool {
+        self.differ.iter().any(|mask| mask & varying == 0)
+    }
+
+    /// Returns whether it only matters which rows are connected.
+    #[inline]
+    pub fn is_transitive<const N: usize>(&self) -> bool {
+        N == 1 && self.host.is_transitive()
+    }
+
+    /// Returns whether all rows of a group in which these bits vary are connected, and only that
+    /// matters.
+    #[inline]
+    pub fn is_one<const N: usize>(&self, varying: u64) -> bool {
+        varying.count_ones() <= self.radius && self.is_transitive::<N>()
+    }
+
+    /// Reports that rows are connected, each with the next.
+    fn chain(&mut self, rows: &[Row]) {
+        for pair in rows.windows(2) {
+            self.host.pause();
+            self.connect(pair[0], pair[1]);
+        }
+    }
+
+    #[inline]
+    pub fn connect(&mut self, a: Row, b: Row) {
+        let distance = (a.fingerprint ^ b.fingerprint).count_ones();
+        self.host.pair(a.tag, b.tag, distance);
+    }
+
+    /// Puts one row of each fingerprint to the front, and connects the others with them; returns
+    /// those in front. `rows` must not be empty.
+    #[inline]
+    pub fn distinct<'r>(&mut self, rows: &'r mut [Row]) -> &'r mut [Row] {
+        rows.sort_unstable_by(|a, b| {
+            self.host.pause();
+            (a.fingerprint, a.tag).cmp(&(b.fingerprint, b.tag))
+        });
+        let mut distinct = 1;
+        for i in 1..rows.len() {
+            let last = rows[distinct - 1];
+            if rows[i].fingerprint == last.fingerprint {
+                self.host.pause();
+                self.connect(last, rows[i]);
+            } else {
+                rows.swap(distinct, i);
+                distinct += 1;
+            }
+        }
+        &mut rows[..distinct]
+    }
+
+    /// Begins branch `i` of a split: what the branches before it report is not reported again.
+    /// Returns what [`Finder::leave`] wants.
+    #[inline]
+    pub fn enter(&mut self, split: &Split, i: usize) -> (usize, f64) {
+        let outer = (self.differ.len(), self.share);
+        self.differ.extend(&split.blocks[..i]);
+        self.share /= split.blocks.len() as f64;
+        outer
+    }
+
+    /// Ends a branch.
+    #[inline]
+    pub fn leave(&mut self, outer: (usize, f64)) {
+        self.differ.truncate(outer.0);
+        self.share = outer.1;
+    }
+
+    /// Begins a part of the current group, in which progress is not reported. Returns what
+    /// [`Finder::end_part`] wants.
+    #[inline]
+    pub fn begin_part(&mut self) -> f64 {
+        std::mem::take(&mut self.share)
+    }
+
+    /// Ends a part that is the share `of` of the group. Reports how much of the whole is done,
+    /// unless the group itself is within a part.
+    #[inline]
+    pub fn end_part(&mut self, outer: f64, of: f64) {
+        self.share = outer;
+        if outer > 0.0 {
+            self.reach(self.done + outer * of);
+        }
+    }
+
+    /// Reports that the work is done up to this share, unless it was before.
+    fn reach(&mut self, done: f64) {
+        self.done = self.done.max(done);
+        self.host.progress(self.done.min(1.0));
+    }
+
+    /// Divides rows by the bits in which pairs must agree, as many as one pass takes.
+    fn group<const N: usize>(&mut self, mut group: Sides<N>, task: Task) {
+        let (bits, shift) = window(task.must, WINDOW);
+        let task = Task {
+            must: task.must & !bits,
+            ..task
+        };
+        let of_row = |row: &Row| ((row.fingerprint & bits) >> shift) as usize;
+        let all: usize = group.iter().map(|side| side.len()).sum();
+        let sizes = (group.each_mut()).map(|side| arrange(side, of_row, || self.host.pause()));
+        let count = |i| sizes.each_ref().map(|of_side| of_side[i]);
+        for counts in (0..GROUPS).map(count) {
+            let mut counted = counts.into_iter();
+            let part = group.each_mut().map(|side| {
+                let count = counted.next().unwrap_or_default();
+                side.split_off_mut(..count).unwrap_or_default()
+            });
+            if !is_alone(counts.map(|count| count as u64)) {
+                let outer = self.begin_part();
+                self.slice(part, task);
+                self.end_part(outer, counts.iter().sum::<usize>() as f64 / all as f64);
+            }
+        }
+    }
+
+    /// Compares all pairs of rows; reports those that agree in `must`, except for those that other
+    /// branches report.
+    #[inline]
+    pub fn compare<const N: usize>(&mut self, group: Sides<N>, must: u64) {
+        let (lefts, rights) = (group[0].chunks(TILE), group[N - 1].chunks(TILE));
+        let tiles = lefts.len() as f64;
+        for (t, left) in lefts.enumerate() {
+            let outer = self.begin_part();
+            if N == 1 {
+                self.tiles(left, left, true, must);
+            }
+            for right in rights.clone().skip(if N == 1 { t + 1 } else { 0 }) {
+                self.tiles(left, right, false, must);
+            }
+            let of = match N {
+                1 => (tiles - t as f64) / (tiles * (tiles + 1.0) / 2.0),
+                _ => 1.0 / tiles,
+            };
+            self.end_part(outer, of);
+        }
+    }
+
+    /// Compares the rows of two tiles, at most TILE each, which may be the same.
+    #[inline]
+    pub fn tiles(&mut self, left: &[Row], right: &[Row], same: bool, must: u64) {
+        // The inner loop is faster the more rows the second tile has.
+        let swapped = right.len() < left.len();
+        let (left, right) = if swapped {
+            (right, left)
+        } else {
+            (left, right)
+        };
+        copy(left, &mut self.left);
+        if !same {
+            copy(right, &mut self.right);
+        }
+        let mut from = 0;
+        while from < left.len() {
+            let tiles = Tiles {
+                left: &self.left,
+                right: if same { &self.left } else { &self.right },
+                same,
+            };
+            from = find(&tiles, self.radius, from, &mut self.hits);
+            for k in 0..self.hits.len() {
+                let (i, j) = self.hits[k];
+                let (a, b) = (left[usize::from(i)], right[usize::from(j)]);
+                let (a, b) = if swapped { (b, a) } else { (a, b) };
+                let differing = a.fingerprint ^ b.fingerprint;
+                let is_needed = match self.keeps_sets {
+                    true => set(&a) != set(&b),
+                    false => {
+                        let differs = |mask: &u64| mask & differing != 0;
+                        differing & must == 0 && self.differ.iter().all(differs)
+                    }
+                };
+                if is_needed {
+                    self.host.pair(a.tag, b.tag, differing.count_ones());
+                }
+            }
+            self.hits.clear();
+            if right.len() > FEW {
+                self.host.pause();
+            }
+        }
+    }
+}
+
+fn copy(rows: &[Row], to: &mut Vec<u64>) {
+    to.clear();
+    to.extend(rows.iter().map(|row| row.fingerprint));
+}

@@ -1,0 +1,128 @@
+//! Which rows are connected by near pairs, where the pairs themselves do not matter.
+//!
+//! The search knows the set that each row is in already, so that rows of one set are not compared
+//! ([`super::skip`]): where rows are dense, the pairs within a radius may be a hundred times as
+//! many as the rows, and nearly all of them connect nothing new. Rows get numbers for it; a tag is
+//! then a number and, in the upper half, a set.
+
+#![forbid(unsafe_code)]
+
+use super::find::{Finder, Host, Row};
+use super::split::Task;
+use super::union_find::UnionFind;
+use std::collections::TryReserveError;
+
+/// Bytes that it takes for each row, beside the row.
+pub const BESIDE: usize = size_of::<u64>() + size_of::<u32>();
+/// Fewer rows than this are searched as they are.
+const FEW: usize = 1024;
+/// One row in this many is drawn to see whether near pairs are many, but at most `MOST` rows in
+/// all.
+const ONE_OF: usize = 16;
+const MOST: usize = 1024;
+/// Rows between two pauses.
+const STEPS: usize = 4096;
+
+/// Returns whether pairs are so many that it is worth keeping sets. The rows must differ from each
+/// other. Those that are drawn have half a million pairs if the rows are many; one near pair among
+/// them is enough.
+#[inline]
+pub fn is_crowded(rows: &[Row], radius: u32) -> bool {
+    // Rows get numbers of 32 bits.
+    if rows.len() < FEW || u32::try_from(rows.len()).is_err() {
+        return false;
+    }
+    let step = rows.len().div_ceil(MOST).max(ONE_OF);
+    let drawn = rows.iter().step_by(step).map(|row| row.fingerprint);
+    let drawn: Vec<u64> = drawn.collect();
+    drawn.iter().enumerate().any(|(i, x)| {
+        let is_near = |y: &u64| (x ^ y).count_ones() <= radius;
+        drawn[i + 1..].iter().any(is_near)
+    })
+}
+
+impl<H: Host> Finder<'_, H> {
+    /// As [`Finder::slice`], for a host that asks only for connections, and for rows that differ
+    /// from each other: gives it one pair less than each set has rows. Fails before it has begun
+    /// when the system has no more memory.
+    #[inline]
+    pub fn components(&mut self, rows: &mut [Row], task: Task) -> Result<(), TryReserveError> {
+        let (mut sets, mut tags) = (UnionFind::new(), Vec::new());
+        sets.reserve(rows.len())?;
+        tags.try_reserve_exact(rows.len())?;
+        for some in rows.chunks_mut(STEPS) {
+            self.host.pause();
+            for row in some {
+                let number = u64::from(sets.add()?);
+                tags.push(std::mem::replace(
+                    &mut row.tag,
+                    number << u32::BITS | number,
+                ));
+            }
+        }
+        let mut host = Sets {
+            host: &mut *self.host,
+            sets,
+            tags,
+        };
+        let mut finder = Finder::new(&mut host, self.radius);
+        finder.differ = std::mem::take(&mut self.differ);
+        (finder.done, finder.share) = (self.done, self.share);
+        finder.slice([&mut *rows], task);
+        (self.differ, self.done) = (finder.differ, finder.done);
+        let tags = host.tags;
+        for some in rows.chunks_mut(STEPS) {
+            self.host.pause();
+            for row in some {
+                row.tag = tags[row.tag as u32 as usize];
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The host of such a search, within that of the caller.
+struct Sets<'h, H> {
+    host: &'h mut H,
+    /// The sets of the numbers of rows.
+    sets: UnionFind,
+    /// The caller's tags, by number.
+    tags: Vec<u64>,
+}
+
+impl<H: Host> Host for Sets<'_, H> {
+    type File = H::File;
+
+    fn file(&mut self) -> H::File {
+        self.host.file()
+    }
+
+    fn pair(&mut self, a: u64, b: u64, distance: u32) {
+        let (a, b) = (a as u32, b as u32);
+        if self.sets.union(a, b) {
+            self.host
+                .pair(self.tags[a as usize], self.tags[b as usize], distance);
+        }
+    }
+
+    fn is_transitive(&self) -> bool {
+        true
+    }
+
+    fn keeps_sets(&self) -> bool {
+        true
+    }
+
+    fn renewed(&mut self, tag: u64) -> u64 {
+        let set = self.sets.find((tag >> u32::BITS) as u32);
+        u64::from(set) << u32::BITS | tag & u64::from(u32::MAX)
+    }
+
+    fn pause(&mut self) {
+        self.host.pause();
+    }
+
+    fn progress(&mut self, share: f64) {
+        self.host.progress(share);
+    }
+}

@@ -1,0 +1,385 @@
+//! Rows drawn from a relation, each compared with all of its rows. Pure.
+//!
+//! The relation is read twice: first the sample is drawn, then every row meets it. Only the sample,
+//! a few counts for each of its rows and a few of the pairs are kept. Keys are bytes that tell rows
+//! apart.
+
+#![forbid(unsafe_code)]
+
+use super::draw::{Random, Reservoir};
+use super::estimate::{Estimate, pairs};
+use crate::pairs::compare::{Hit, TILE, Tiles, find};
+use std::collections::TryReserveError;
+
+/// About how many bytes an allocation takes besides its own.
+const ALLOCATION: usize = 16;
+/// Pairs that are drawn of those at each distance.
+const DRAWN: usize = 200;
+
+/// Reason why a row is refused.
+#[derive(Debug, PartialEq)]
+pub enum Refusal {
+    /// The system has no more memory.
+    OutOfMemory,
+    /// The kept data would take more bytes than allowed.
+    TooLarge,
+    /// Two rows have the same key.
+    SameKey,
+}
+
+impl From<TryReserveError> for Refusal {
+    fn from(_: TryReserveError) -> Self {
+        Refusal::OutOfMemory
+    }
+}
+
+/// Number of bytes that may still be taken.
+struct Memory(usize);
+
+impl Memory {
+    /// Copies a key, of which `besides` more bytes are kept.
+    fn copy(&mut self, key: &[u8], besides: usize) -> Result<Vec<u8>, Refusal> {
+        let bytes = key.len() + besides;
+        self.0 = self.0.checked_sub(bytes).ok_or(Refusal::TooLarge)?;
+        let mut copy = Vec::new();
+        copy.try_reserve_exact(key.len())?;
+        copy.extend_from_slice(key);
+        Ok(copy)
+    }
+
+    /// Takes note that a key is gone.
+    fn free(&mut self, key: Option<Vec<u8>>, besides: usize) {
+        self.0 += key.map_or(0, |key| key.len() + besides);
+    }
+}
+
+struct SampledRow {
+    key: Vec<u8>,
+    fingerprint: u64,
+}
+
+/// Two rows that were found: one of the sample, by its place, and another one.
+pub struct Pair {
+    sampled: usize,
+    other: Vec<u8>,
+}
+
+const PAIR: usize = size_of::<Pair>() + ALLOCATION;
+
+/// The first reading: rows are drawn.
+pub struct Drawing {
+    rows: Reservoir<SampledRow>,
+    random: Random,
+    memory: Memory,
+    max_distance: u32,
+    /// Bytes of a row besides its key.
+    besides: usize,
+}
+
+impl Drawing {
+    /// Creates a drawing of `sample` rows, which will be compared up to `max_distance`, in `memory`
+    /// bytes.
+    pub fn new(sample: usize, max_distance: u32, memory: usize, random: Random) -> Self {
+        let counts = (max_distance as usize + 1) * size_of::<u64>();
+        Drawing {
+            rows: Reservoir::new(sample),
+            random,
+            memory: Memory(memory),
+            max_distance,
+            besides: size_of::<SampledRow>() + ALLOCATION + size_of::<u64>() + 1 + counts,
+        }
+    }
+
+    pub fn add(&mut self, fingerprint: u64, key: &[u8]) -> Result<(), Refusal> {
+        let Some(place) = self.rows.offer(&mut self.random) else {
+            return Ok(());
+        };
+        let key = self.memory.copy(key, self.besides)?;
+        let old = self.rows.put(place, SampledRow { key, fingerprint })?;
+        self.memory.free(old.map(|old| old.key), self.besides);
+        Ok(())
+    }
+
+    /// Returns how many rows were read.
+    pub fn read(&self) -> u64 {
+        self.rows.offered()
+    }
+
+    /// Returns how many of them are in the sample.
+    pub fn drawn(&self) -> usize {
+        self.rows.items.len()
+    }
+
+    /// Ends the first reading.
+    pub fn finish(self, pause: &mut dyn FnMut()) -> Result<Sample, Refusal> {
+        let (of, mut rows) = (self.read(), self.rows.items);
+        // In place: a stable sort would allocate memory.
+        rows.sort_unstable_by(|a, b| {
+            pause();
+            a.key.cmp(&b.key)
+        });
+        if rows.windows(2).any(|two| two[0].key == two[1].key) {
+            return Err(Refusal::SameKey);
+        }
+        let mut fingerprints = Vec::new();
+        fingerprints.try_reserve_exact(rows.len())?;
+        fingerprints.extend(rows.iter().map(|row| row.fingerprint));
+        let distances = self.max_distance as usize + 1;
+        let mut pairs = Vec::new();
+        pairs.resize_with(distances, || Reservoir::new(DRAWN));
+        Ok(Sample {
+            partners: zeros(rows.len() * distances)?,
+            met: zeros(rows.len())?,
+            rows,
+            of,
+            fingerprints,
+            pairs,
+            hits: Vec::new(),
+            random: self.random,
+            memory: self.memory,
+        })
+    }
+}
+
+fn zeros<T: Clone + Default>(count: usize) -> Result<Vec<T>, TryReserveError> {
+    let mut zeros = Vec::new();
+    zeros.try_reserve_exact(count)?;
+    zeros.resize(count, T::default());
+    Ok(zeros)
+}
+
+/// The second reading: every row meets the sample.
+pub struct Sample {
+    /// In the order of their keys.
+    rows: Vec<SampledRow>,
+    /// The rows that they were drawn from.
+    of: u64,
+    fingerprints: Vec<u64>,
+    /// Whether each of them has met itself.
+    met: Vec<bool>,
+    /// Number of rows at each distance from each of them.
+    partners: Vec<u64>,
+    /// Some pairs at each distance.
+    pairs: Vec<Reservoir<Pair>>,
+    hits: Vec<Hit>,
+    random: Random,
+    memory: Memory,
+}
+
+impl Sample {
+    /// Returns how many rows it was drawn from.
+    pub fn population(&self) -> u64 {
+        self.of
+    }
+
+    /// The largest distance that is looked at.
+    pub fn max_distance(&self) -> usize {
+        self.pairs.len() - 1
+    }
+
+    pub fn size(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Compares a row of the relation with the sample.
+    pub fn meet(&mut self, fingerprint: u64, key: &[u8]) -> Result<(), Refusal> {
+        // The row's own place in the sample is looked up when it is first needed.
+        let mut own = None;
+        let radius = self.max_distance() as u32;
+        let mut hits = std::mem::take(&mut self.hits);
+        for start in (0..self.rows.len()).step_by(TILE) {
+            let end = self.rows.len().min(start + TILE);
+            let tiles = Tiles {
+                left: &[fingerprint],
+                right: &self.fingerprints[start..end],
+                same: false,
+            };
+            find(&tiles, radius, 0, &mut hits);
+            for (_, hit) in hits.drain(..) {
+                let own = *own.get_or_insert_with(|| self.place(key));
+                self.count(start + usize::from(hit), fingerprint, own, key)?;
+            }
+        }
+        self.hits = hits;
+        Ok(())
+    }
+
+    /// Returns where the row with this key is in the sample.
+    fn place(&self, key: &[u8]) -> Option<usize> {
+        let found = self.rows.binary_search_by(|row| row.key[..].cmp(key));
+        found.ok()
+    }
+
+    /// Takes note that a sampled row is near a row, which is in the sample itself if it has an
+    /// `own` place there.
+    fn count(
+        &mut self,
+        sampled: usize,
+        fingerprint: u64,
+        own: Option<usize>,
+        key: &[u8],
+    ) -> Result<(), Refusal> {
+        let distance = (self.fingerprints[sampled] ^ fingerprint).count_ones() as usize;
+        if own == Some(sampled) {
+            let again = std::mem::replace(&mut self.met[sampled], true);
+            return match again || distance > 0 {
+                true => Err(Refusal::SameKey),
+                false => Ok(()),
+            };
+        }
+        self.partners[sampled * self.pairs.len() + distance] += 1;
+        // A pair of two sampled rows is found twice, and may be drawn once.
+        if own.is_some_and(|own| own < sampled) {
+            return Ok(());
+        }
+        let pairs = &mut self.pairs[distance];
+        if let Some(place) = pairs.offer(&mut self.random) {
+            let other = self.memory.copy(key, PAIR)?;
+            let old = pairs.put(place, Pair { sampled, other })?;
+            self.memory.free(old.map(|old| old.other), PAIR);
+        }
+        Ok(())
+    }
+
+    /// The number of pairs at a distance in the whole relation.
+    pub fn estimate(&self, distance: usize) -> Estimate {
+        let distances = self.pairs.len();
+        let partners = |row| self.partners[row * distances + distance];
+        pairs((0..self.rows.len()).map(partners), self.of)
+    }
+
+    /// The keys of the pairs that were drawn at a distance: at most 200 of those that were found,
+    /// each of which is as likely.
+    pub fn drawn(&self, distance: usize) -> impl Iterator<Item = [&[u8]; 2]> {
+        let pairs = self.pairs[distance].items.iter();
+        pairs.map(|pair| [&self.rows[pair.sampled].key[..], &pair.other[..]])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn key(row: usize) -> Vec<u8> {
+        format!("row {row}").into_bytes()
+    }
+
+    fn sampled(rows: &[u64], sample: usize, max: u32) -> Sample {
+        let mut drawing = Drawing::new(sample, max, 1 << 24, Random::new(3));
+        for (row, fingerprint) in rows.iter().enumerate() {
+            drawing.add(*fingerprint, &key(row)).unwrap();
+        }
+        assert_eq!(drawing.read(), rows.len() as u64);
+        let mut sample = drawing.finish(&mut || ()).unwrap();
+        // In another order: a relation need not be read in the same one.
+        for (row, fingerprint) in rows.iter().enumerate().rev() {
+            sample.meet(*fingerprint, &key(row)).unwrap();
+        }
+        sample
+    }
+
+    type Found = BTreeSet<[Vec<u8>; 2]>;
+
+    fn brute_force(rows: &[u64], distance: u32) -> Found {
+        let mut found = Found::new();
+        for (a, x) in rows.iter().enumerate() {
+            for (b, y) in rows.iter().enumerate().skip(a + 1) {
+                if (x ^ y).count_ones() == distance {
+                    let mut pair = [key(a), key(b)];
+                    pair.sort();
+                    found.insert(pair);
+                }
+            }
+        }
+        found
+    }
+
+    fn drawn(sample: &Sample, distance: u32) -> Found {
+        let mut found = Found::new();
+        for pair in sample.drawn(distance as usize) {
+            let mut pair = pair.map(<[u8]>::to_vec);
+            pair.sort();
+            assert!(found.insert(pair), "a pair comes twice");
+        }
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn a_sample_of_all_rows_counts_all_pairs(
+            rows in prop::collection::vec(0u64..1 << 7, 0..120), max in 0u32..8, more in 0usize..3,
+        ) {
+            let sample = sampled(&rows, rows.len() + more, max);
+            for distance in 0..=max {
+                let pairs = brute_force(&rows, distance);
+                let found = sample.estimate(distance as usize);
+                prop_assert_eq!(found.pairs, pairs.len() as f64);
+                prop_assert_eq!((found.low, found.high), (found.pairs, found.pairs));
+                let drawn = drawn(&sample, distance);
+                prop_assert_eq!(drawn.len(), pairs.len().min(DRAWN));
+                prop_assert!(drawn.is_subset(&pairs));
+            }
+        }
+
+        #[test]
+        fn a_sample_draws_pairs_of_its_rows(
+            rows in prop::collection::vec(0u64..1 << 7, 2..120), max in 0u32..8, size in 1usize..40,
+        ) {
+            let sample = sampled(&rows, size, max);
+            let keys: BTreeSet<Vec<u8>> = sample.rows.iter().map(|row| row.key.clone()).collect();
+            prop_assert_eq!(keys.len(), size.min(rows.len()));
+            for distance in 0..=max {
+                let mut pairs = brute_force(&rows, distance);
+                pairs.retain(|pair| pair.iter().any(|key| keys.contains(key)));
+                let drawn = drawn(&sample, distance);
+                prop_assert_eq!(drawn.len(), pairs.len().min(DRAWN));
+                prop_assert!(drawn.is_subset(&pairs));
+            }
+        }
+    }
+
+    /// More rows than a tile of the comparison holds, most of them equal.
+    #[test]
+    fn equal_rows_are_counts() {
+        let rows: Vec<u64> = (0..5000).map(|row| u64::from(row % 10 == 0)).collect();
+        let sample = sampled(&rows, 3000, 1);
+        let (equal, near) = (sample.estimate(0), sample.estimate(1));
+        let truth = (4500.0 * 4499.0 + 500.0 * 499.0) / 2.0;
+        assert!((equal.low..=equal.high).contains(&truth), "{equal:?}");
+        assert!(
+            (near.low..=near.high).contains(&(4500.0 * 500.0)),
+            "{near:?}"
+        );
+        assert!((equal.pairs / truth - 1.0).abs() < 0.01, "{equal:?}");
+    }
+
+    #[test]
+    fn rows_of_one_key_are_refused() {
+        for (first, second) in [(5, 5), (5, 4)] {
+            let mut drawing = Drawing::new(1, 3, 1000, Random::new(1));
+            drawing.add(first, b"one").unwrap();
+            let mut sample = drawing.finish(&mut || ()).unwrap();
+            sample.meet(first, b"one").unwrap();
+            assert_eq!(sample.meet(second, b"one"), Err(Refusal::SameKey));
+        }
+        let mut drawing = Drawing::new(2, 3, 1000, Random::new(1));
+        drawing.add(1, b"one").unwrap();
+        drawing.add(2, b"one").unwrap();
+        assert_eq!(drawing.finish(&mut || ()).err(), Some(Refusal::SameKey));
+    }
+
+    #[test]
+    fn memory_is_counted() {
+        let mut drawing = Drawing::new(10, 0, 500, Random::new(1));
+        let refused = (0..10).find(|row| drawing.add(1, &key(*row)).is_err());
+        assert!(refused.is_some_and(|row| row > 3), "{refused:?}");
+        // A row that makes way for another gives its bytes back.
+        let mut drawing = Drawing::new(3, 0, 1000, Random::new(1));
+        (0..1000).for_each(|row| drawing.add(1, &key(row)).unwrap());
+        let mut sample = drawing.finish(&mut || ()).unwrap();
+        let refused = (0..1000).find_map(|row| sample.meet(1, &key(row)).err());
+        assert_eq!(refused, Some(Refusal::TooLarge));
+    }
+}

@@ -1,0 +1,210 @@
+//! A backend's own picture of an index: where the pages above the leaves begin, and which buffers
+//! held its pages last. Pure; `cache` loads it.
+//!
+//! It may be stale, and no answer is wrong for that. A page's low end never changes, so the page
+//! found here is the right one or, after splits, left of it. The server checks what a buffer holds.
+
+use crate::key::{Key, SPACES, Space};
+use crate::page::internal::CAPACITY;
+use crate::page::leaf::LIKELY_COUNT;
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// Rows that a leaf is assumed to hold.
+pub const ROWS_PER_LEAF: f64 = LIKELY_COUNT as f64;
+/// Leaves below a page of those above them, while builds fill these pages and splits halve them.
+const LEAVES_PER_PARENT: u64 = CAPACITY as u64 * 4 / 5;
+
+/// Downlinks that a build leaves on a page.
+const FILLED: usize = CAPACITY * 9 / 10;
+
+/// A page right above the leaves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parent {
+    /// Where it begins.
+    pub low: Key,
+    pub block: u32,
+    /// Downlinks that were on it when it was read last; 0 if it was not.
+    links: Cell<u16>,
+}
+
+impl Parent {
+    #[inline]
+    pub fn new(low: Key, block: u32) -> Parent {
+        Parent {
+            low,
+            block,
+            links: Cell::new(0),
+        }
+    }
+
+    /// Notes how many downlinks the page has.
+    #[inline]
+    pub fn note_links(&self, links: usize) {
+        self.links.set(links as u16);
+    }
+
+    /// About how many downlinks the page has.
+    #[inline]
+    pub fn links(&self) -> usize {
+        match self.links.get() {
+            0 => FILLED,
+            links => usize::from(links),
+        }
+    }
+}
+
+/// The pages right above the leaves of one key space, from left to right. None where the root is a
+/// leaf.
+#[derive(Default)]
+pub struct Parents(Vec<Parent>);
+
+impl Parents {
+    /// Takes pages that ascend, the first of which begins at [`Key::MIN`].
+    #[inline]
+    pub fn new(pages: Vec<Parent>) -> Parents {
+        Parents(pages)
+    }
+
+    /// Those that begin at or before `key`.
+    fn count_to(&self, key: Key) -> usize {
+        self.0.partition_point(|page| page.low <= key)
+    }
+
+    /// The page above the leaf that holds `key`, as far as known, and where it ends; None for the
+    /// last one.
+    #[inline]
+    pub fn find(&self, key: Key) -> Option<(&Parent, Option<Key>)> {
+        let next = self.count_to(key);
+        let found = self.0.get(next.saturating_sub(1))?;
+        Some((found, self.0.get(next).map(|next| next.low)))
+    }
+
+    /// About how many leaves all these pages lead to; None where there are too few to tell.
+    #[inline]
+    pub fn leaves(&self) -> Option<u64> {
+        let pages = self.0.len() as u64;
+        (pages > 1).then_some(pages * LEAVES_PER_PARENT)
+    }
+
+    /// About how many leaves lie below the pages between those of two positions.
+    #[inline]
+    pub fn leaves_between(&self, first: Key, last: Key) -> u64 {
+        let pages = self.count_to(last).saturating_sub(self.count_to(first));
+        pages.saturating_sub(1) as u64 * LEAVES_PER_PARENT
+    }
+}
+
+/// For each page of an index the buffer in which it was seen last, 0 when in none. If there are
+/// more pages than places, several share a place.
+pub struct Recent(Vec<Cell<i32>>);
+
+/// Places: those of the pages of an index over 100 million rows, 3 MB.
+const MOST_PLACES: usize = 3 << 18;
+
+impl Recent {
+    /// Creates the places for an index of `blocks` blocks, within `limit` bytes.
+    #[inline]
+    pub fn new(blocks: u32, limit: usize) -> Recent {
+        // The allocator takes large blocks of zeros from the system, which provides the memory
+        // when it is touched.
+        let places = (blocks as usize)
+            .min(MOST_PLACES)
+            .min(limit / size_of::<i32>());
+        Recent(vec![Cell::new(0); places.max(1)])
+    }
+
+    /// Returns whether it has as many places as a new one for `blocks` blocks would have, or half
+    /// of them.
+    #[inline]
+    pub fn serves(&self, blocks: u32) -> bool {
+        self.0.len() * 2 >= (blocks as usize).min(MOST_PLACES)
+    }
+
+    #[inline]
+    pub fn cell(&self, block: u32) -> &Cell<i32> {
+        let block = block as usize;
+        match self.0.get(block) {
+            Some(place) => place,
+            None => &self.0[block % self.0.len()],
+        }
+    }
+}
+
+/// Where the pages of an index are.
+pub struct Directory {
+    parents: [Parents; SPACES],
+    pub recent: Rc<Recent>,
+}
+
+impl Directory {
+    #[inline]
+    pub fn new(parents: [Parents; SPACES], recent: Rc<Recent>) -> Directory {
+        Directory { parents, recent }
+    }
+
+    #[inline]
+    pub fn parents(&self, space: Space) -> &Parents {
+        &self.parents[space.index()]
+    }
+
+    /// Pages above leaves.
+    #[inline]
+    pub fn pages(&self) -> usize {
+        self.parents.iter().map(|parents| parents.0.len()).sum()
+    }
+
+    /// Bytes that it takes.
+    #[inline]
+    pub fn size(&self) -> usize {
+        size_of::<Parent>() * self.pages() + size_of_val(&self.recent.0[..])
+    }
+
+    /// Bytes that the directory of an index takes, within an ample limit, by its pages above leaves
+    /// and its blocks.
+    #[inline]
+    pub fn size_for(pages: usize, blocks: usize) -> usize {
+        size_of::<Parent>() * pages + size_of::<i32>() * blocks.min(MOST_PLACES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use simhash_base::tid::Tid;
+
+    proptest! {
+        #[test]
+        fn find_is_the_last_page_not_above(
+            raw in prop::collection::vec((any::<u64>(), 0u32..3), 0..300),
+            probes in prop::collection::vec((any::<u64>(), 0u32..3), 20), narrow: bool,
+        ) {
+            let mask = if narrow { 0x0003_8000_0000_0001 } else { u64::MAX };
+            let key = |(bits, block): &(u64, u32)| {
+                let scope = (bits >> 7) as u32 & 0x8001_0007;
+                Key { scope, rotated: bits & mask, tid: Tid { block: *block, offset: 0 } }
+            };
+            let mut lows: Vec<Key> = raw.iter().map(key).chain([Key::MIN]).collect();
+            lows.sort();
+            lows.dedup();
+            let page = |(i, low): (usize, &Key)| Parent::new(*low, i as u32);
+            let parents = Parents::new(lows.iter().enumerate().map(page).collect());
+            for probe in probes.iter().chain(&raw).map(key) {
+                let (found, end) = parents.find(probe).expect("the first page begins at Key::MIN");
+                prop_assert!(found.low <= probe && end.is_none_or(|end| end > probe));
+                prop_assert_eq!(end, lows.get(found.block as usize + 1).copied());
+            }
+        }
+    }
+
+    #[test]
+    fn pages_without_a_place_of_their_own_share_one() {
+        let recent = Recent::new(10, 16);
+        (0..10).for_each(|block| recent.cell(block).set(block as i32));
+        let kept: Vec<i32> = (0..10).map(|block| recent.cell(block).get()).collect();
+        assert_eq!(kept, [8, 9, 6, 7, 8, 9, 6, 7, 8, 9]);
+        assert!(recent.serves(8) && !recent.serves(9));
+        assert_eq!(Parents::default().find(Key::MIN), None);
+    }
+}

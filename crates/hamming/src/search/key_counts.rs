@@ -1,0 +1,186 @@
+//! About how many rows of a scope each 16-bit key has. Pure; `cache` loads it.
+//!
+//! The counts choose radii, and any radii are exact (see `probe`), so they may be rough and stale.
+
+use super::directory::ROWS_PER_LEAF;
+use super::probe::KeyCounts;
+use crate::key::BLOCKS;
+
+const KEYS: usize = 1 << 16;
+/// Bits of a rotated fingerprint below its key.
+const BELOW_KEY: u32 = 48;
+
+/// The counts of a scope in the four key spaces.
+pub struct ScopeCounts([SpaceCounts; BLOCKS]);
+
+impl ScopeCounts {
+    /// Bytes that it takes.
+    pub const SIZE: usize = BLOCKS * size_of::<[u8; KEYS]>();
+
+    #[inline]
+    pub fn new(spaces: [SpaceCounts; BLOCKS]) -> ScopeCounts {
+        ScopeCounts(spaces)
+    }
+}
+
+impl KeyCounts for ScopeCounts {
+    fn leaves(&self, b: usize) -> u64 {
+        self.0[b].leaves
+    }
+
+    fn rows(&self, b: usize, key: u16) -> u64 {
+        expand(self.0[b].rows[usize::from(key)])
+    }
+}
+
+/// The counts of a scope in one key space.
+pub struct SpaceCounts {
+    leaves: u64,
+    /// Compressed: a search asks for hundreds, which should stay in the processor's cache.
+    rows: Vec<u8>,
+}
+
+/// Counts a key space leaf by leaf, from left to right.
+pub struct Counter {
+    counts: SpaceCounts,
+    /// Where the last leaf begins.
+    begin: u64,
+    /// The key whose rows are being added up.
+    key: usize,
+    sum: f64,
+}
+
+/// The first leaf begins with the scope, or before it.
+impl Default for Counter {
+    fn default() -> Counter {
+        Counter {
+            counts: SpaceCounts {
+                leaves: 0,
+                rows: vec![0; KEYS],
+            },
+            begin: 0,
+            key: 0,
+            sum: 0.0,
+        }
+    }
+}
+
+impl Counter {
+    /// The next leaf begins at this rotated fingerprint, which is not below that of the last one.
+    #[inline]
+    pub fn next_leaf(&mut self, low: u64) {
+        self.add_leaf(self.begin, low.max(self.begin));
+        self.begin = low.max(self.begin);
+    }
+
+    /// The last leaf ends with the scope, or after it.
+    #[inline]
+    pub fn finish(mut self) -> SpaceCounts {
+        self.add_leaf(self.begin, u64::MAX);
+        self.turn_to(0);
+        self.counts
+    }
+
+    /// Spreads a leaf's rows evenly over its range.
+    fn add_leaf(&mut self, from: u64, to: u64) {
+        self.counts.leaves += 1;
+        let (first, last) = (from >> BELOW_KEY, to >> BELOW_KEY);
+        if first == last {
+            // A run of equal fingerprints may have a range of one value.
+            return self.add(first, ROWS_PER_LEAF);
+        }
+        let rows_for_each = ROWS_PER_LEAF / (to - from) as f64;
+        for key in first..=last {
+            let start = from.max(key << BELOW_KEY);
+            let end = to.min(key << BELOW_KEY | u64::MAX >> (64 - BELOW_KEY));
+            self.add(key, (end - start) as f64 * rows_for_each);
+        }
+    }
+
+    /// Keys ascend.
+    fn add(&mut self, key: u64, rows: f64) {
+        if self.key != key as usize {
+            self.turn_to(key as usize);
+        }
+        self.sum += rows;
+    }
+
+    fn turn_to(&mut self, key: usize) {
+        self.counts.rows[self.key] = compress(self.sum.round() as u64);
+        (self.key, self.sum) = (key, 0.0);
+    }
+}
+
+/// Bits of a number that are kept below its highest one.
+const KEPT: u32 = 3;
+/// From here on numbers are not kept exactly.
+const ROUGH: u64 = 2 << KEPT;
+
+/// A number in a byte, with four significant bits.
+fn compress(n: u64) -> u8 {
+    if n < ROUGH {
+        return n as u8;
+    }
+    let dropped = n.ilog2() - KEPT;
+    let kept = (n >> dropped) as u32;
+    ((dropped + 1) << KEPT | kept & ((1 << KEPT) - 1)).min(u32::from(u8::MAX)) as u8
+}
+
+/// The number, give or take a sixteenth.
+fn expand(byte: u8) -> u64 {
+    let n = u64::from(byte);
+    if n < ROUGH {
+        return n;
+    }
+    let dropped = (n >> KEPT) - 1;
+    let kept = 1 << KEPT | n & ((1 << KEPT) - 1);
+    (2 * kept + 1) << dropped >> 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn counted(lows: impl Iterator<Item = u64>) -> SpaceCounts {
+        let mut counter = Counter::default();
+        lows.for_each(|low| counter.next_leaf(low));
+        counter.finish()
+    }
+
+    #[test]
+    fn small_numbers_are_kept_and_large_ones_nearly() {
+        for n in 0..ROUGH {
+            assert_eq!(expand(compress(n)), n);
+        }
+        for n in (ROUGH..100_000).chain((1..17_000).map(|n| n * 999_983)) {
+            let found = expand(compress(n));
+            assert!(found.abs_diff(n) <= n / 15, "{n} became {found}");
+        }
+        assert_eq!(compress(u64::MAX), u8::MAX);
+        assert!((0..=u8::MAX).is_sorted_by_key(expand));
+    }
+
+    proptest! {
+        #[test]
+        fn the_counts_add_up(mut lows in prop::collection::vec(any::<u64>(), 0..300), narrow: bool) {
+            lows.iter_mut().for_each(|low| *low &= if narrow { 0xFFF << 44 } else { u64::MAX });
+            lows.sort_unstable();
+            let counts = counted(lows.iter().copied());
+            prop_assert_eq!(counts.leaves, lows.len() as u64 + 1);
+            let rows: f64 = counts.rows.iter().map(|n| expand(*n) as f64).sum();
+            let wanted = ROWS_PER_LEAF * (lows.len() + 1) as f64;
+            // Each of a leaf's keys is rounded on its own.
+            prop_assert!((rows - wanted).abs() <= wanted / 14.0 + 33_000.0, "{rows}, not {wanted}");
+        }
+
+        #[test]
+        fn a_hot_key_is_seen(hot: u16, leaves in 1u64..500) {
+            let low = |i: u64| (u64::from(hot) << 48) + i;
+            let counts = counted((0..=leaves).map(low));
+            let rows = expand(counts.rows[usize::from(hot)]) as f64;
+            let wanted = ROWS_PER_LEAF * leaves as f64;
+            prop_assert!(rows >= wanted * 0.93 && rows <= (wanted + ROWS_PER_LEAF) * 1.07);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The passes in which the nearest are searched. Pure: the search and its price both go by it.
+
+#![forbid(unsafe_code)]
+
+use super::probe::{KeyCounts, MAX_PROBED_RADIUS, walk_cost};
+use crate::ball::random_share;
+
+/// Horizon of the first probing pass: near rows cost little to find.
+const NEAR: u32 = 7;
+/// The horizon of the second pass is the least radius within which this many rows are expected, if
+/// the rows of the index were uniform.
+const LIKELY_ROWS: f64 = 32.0;
+/// Least number of rings that reading a whole key space completes at once, and that widening a
+/// block completes one by one.
+const RINGS_OF_A_WALK: u32 = 4;
+
+/// Horizons of the probing passes through `rows` rows, of which none farther than `farthest` is
+/// wanted. A pass reads again what the pass before it has read, which is about a quarter of all it
+/// reads. A horizon that is too far lets postings through the filter that are not wanted: none does
+/// where the end is near.
+#[inline]
+pub fn horizons(rows: f64, farthest: u32) -> [u32; 3] {
+    let first = first_horizon(farthest);
+    if first == farthest {
+        return [farthest; 3];
+    }
+    let likely = (NEAR..MAX_PROBED_RADIUS)
+        .find(|k| random_share(*k as i32) * rows >= LIKELY_ROWS)
+        .unwrap_or(MAX_PROBED_RADIUS);
+    [first, likely, MAX_PROBED_RADIUS]
+}
+
+/// The horizon of the first pass.
+#[inline]
+pub fn first_horizon(farthest: u32) -> u32 {
+    if farthest <= MAX_PROBED_RADIUS {
+        farthest
+    } else {
+        NEAR
+    }
+}
+
+/// The most that completing ring `ring` by widening a block may cost: reading a whole key space
+/// instead completes some more of those up to `farthest`.
+#[inline]
+pub fn most_for_a_ring(counts: &impl KeyCounts, ring: u32, farthest: u32) -> u64 {
+    let rings = (farthest + 1)
+        .saturating_sub(ring)
+        .clamp(1, RINGS_OF_A_WALK);
+    walk_cost(counts) / u64::from(rings)
+}
+
+/// The last ring that is collected from a whole key space, from `ring` on, when `before` rings were
+/// the time before: twice as many, but all where the end is known.
+#[inline]
+pub fn band_end(ring: u32, before: u32, farthest: u32) -> u32 {
+    let rings = (2 * before).max(RINGS_OF_A_WALK);
+    if farthest < u64::BITS {
+        return farthest;
+    }
+    farthest.min(ring + rings - 1)
+}

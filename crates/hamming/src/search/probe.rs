@@ -1,0 +1,445 @@
+//! Which positions of a key space a search must visit: radii of the four blocks, and the next
+//! position that can hold a match. Pure arithmetic.
+//!
+//! Why it is exact (general pigeonhole): give block `i` a radius `t_i >= -1` so that the sum of
+//! `t_i + 1` is `k + 1`. If a fingerprint differed from the query by more than `t_i` bits in every
+//! block, it would differ by at least `sum(t_i + 1) = k + 1` bits in all. So every fingerprint
+//! within `k` lies within `t_i` of the query in some block `i`, and is found in that key space.
+//! (Norouzi, Punjani and Fleet, multi-index hashing; Qin et al., general pigeonhole.)
+
+use crate::key::{BLOCKS, KEY_BITS, Space};
+use crate::page::leaf::LIKELY_COUNT;
+
+/// Radius of each block; -1 leaves the block's key space unread.
+pub type Radii = [i32; BLOCKS];
+
+/// Reads one whole key space.
+pub const WALK: Radii = [16, -1, -1, -1];
+
+/// Beyond this radius four key spaces' neighbourhoods (697 keys each at k = 15, 2,517 at 19) cost
+/// more than reading one key space from end to end.
+pub const MAX_PROBED_RADIUS: u32 = 15;
+
+/// Radii that find everything within `k`: evenly spread, or one whole key space for a large `k`.
+#[inline]
+pub fn radii(k: u32) -> Radii {
+    if k > MAX_PROBED_RADIUS {
+        return WALK;
+    }
+    let pigeons = k as i32 + 1;
+    std::array::from_fn(|b| {
+        pigeons / BLOCKS as i32 + i32::from((b as i32) < pigeons % BLOCKS as i32) - 1
+    })
+}
+
+/// The farthest that a chosen radius goes: 697 keys.
+const MAX_CHOSEN: usize = 3;
+/// The costs of visiting one more leaf and of testing one more posting, in tenths of a nanosecond,
+/// measured in memory. The optimum is flat: half or twice these changes little.
+const VISIT: u64 = 3000;
+const TEST: u64 = 7;
+
+/// Estimates about a key space, possibly stale.
+pub trait KeyCounts {
+    /// Leaves of the key space of block `b`.
+    fn leaves(&self, b: usize) -> u64;
+    /// Rows whose block `b` is `key`.
+    fn rows(&self, b: usize, key: u16) -> u64;
+}
+
+/// Evenly spread rows, on this many leaves of each key space.
+pub struct Even {
+    pub leaves: u64,
+}
+
+impl KeyCounts for Even {
+    fn leaves(&self, _: usize) -> u64 {
+        self.leaves
+    }
+
+    fn rows(&self, _: usize, _: u16) -> u64 {
+        (self.leaves * u64::from(LIKELY_COUNT)) >> KEY_BITS
+    }
+}
+
+/// Returns the cost of reading one key space from end to end.
+#[inline]
+pub fn walk_cost(counts: &impl KeyCounts) -> u64 {
+    counts.leaves(0) * (VISIT + TEST * u64::from(LIKELY_COUNT))
+}
+
+/// Returns the cost of visiting, in block `b`, the leaves of the keys that are exactly `t` bits
+/// away.
+#[inline]
+pub fn visits_cost(counts: &impl KeyCounts, b: usize, t: usize) -> u64 {
+    SHELLS[t].min(counts.leaves(b)) * VISIT
+}
+
+/// Number of keys at each exact distance from a 16-bit key. Counted once: a search weighs up to
+/// thirty choices of four radii, and counting for each would take as long as reading a leaf.
+const SHELLS: [u64; KEY_BITS as usize + 1] = {
+    let (mut shells, mut t) = ([1; KEY_BITS as usize + 1], 1);
+    while t < shells.len() {
+        shells[t] = shells[t - 1] * (KEY_BITS as u64 + 1 - t as u64) / t as u64;
+        t += 1;
+    }
+    shells
+};
+
+/// Returns the cost of reading, in block `b`, the keys exactly `t` bits away from the query's.
+#[inline]
+pub fn shell_cost(counts: &impl KeyCounts, b: usize, key: u16, t: usize) -> u64 {
+    let mut rows = 0;
+    for_each_mask(t, |mask| rows += counts.rows(b, key ^ mask));
+    visits_cost(counts, b, t) + rows * TEST
+}
+
+/// Calls `each` with every key within `radius` bits of `key`.
+#[inline]
+pub fn for_each_key(key: u16, radius: i32, mut each: impl FnMut(u16)) {
+    for t in 0..=radius {
+        for_each_mask(t as usize, |mask| each(key ^ mask));
+    }
+}
+
+/// Calls `each` with every 16-bit mask of `t` set bits.
+fn for_each_mask(t: usize, mut each: impl FnMut(u16)) {
+    // Gosper's hack: the next larger number with as many bits set.
+    let mut mask: u32 = (1 << t) - 1;
+    while mask < 1 << KEY_BITS {
+        each(mask as u16);
+        if mask == 0 {
+            return;
+        }
+        let lowest = mask & mask.wrapping_neg();
+        let carried = mask + lowest;
+        mask = carried | ((mask ^ carried) / lowest) >> 2;
+    }
+}
+
+/// The cheapest radii that find everything within `k` of `query`, as far as the counts tell. A
+/// block whose key is hot gets a small radius or none, and rarer blocks a larger one; reading one
+/// whole key space is one of the choices.
+#[inline]
+pub fn choose(query: u64, k: u32, counts: &impl KeyCounts) -> Radii {
+    if k > MAX_PROBED_RADIUS {
+        return WALK;
+    }
+    // Spending far more than the even share on one block never pays.
+    let most = MAX_CHOSEN.min(k as usize / BLOCKS + 1);
+    let mut shells = Shells::new(query, counts, most);
+    let mut best = (walk_cost(counts), WALK);
+    let mut weigh = |radii: Radii| {
+        // The rows are counted only where the visits alone do not rule the choice out.
+        if shells.least_cost(&radii) < best.0 {
+            let cost = shells.cost(&radii);
+            if cost < best.0 {
+                best = (cost, radii);
+            }
+        }
+    };
+    // The even choice first: it is seldom far from the best, and rules out most others.
+    weigh(radii(k));
+    for_each_share(k, most, weigh);
+    best.1
+}
+
+/// Calls `each` with all radii of at most `most` whose `t + 1` add up to `k + 1`.
+fn for_each_share(k: u32, most: usize, mut each: impl FnMut(Radii)) {
+    let shares = 0..most + 2;
+    for c in shares.clone() {
+        for b in shares.clone() {
+            for a in shares.clone() {
+                if let Some(d) = (k as usize + 1).checked_sub(a + b + c)
+                    && shares.contains(&d)
+                {
+                    each([a, b, c, d].map(|share| share as i32 - 1));
+                }
+            }
+        }
+    }
+}
+
+/// Costs of the shells around a query, counted when first asked for.
+struct Shells<'c, C> {
+    query: u64,
+    counts: &'c C,
+    known: [[Option<u64>; MAX_CHOSEN + 1]; BLOCKS],
+    /// For each block and radius + 1, what the shells up to it cost at least: those that are not
+    /// known as if no row had one of their keys.
+    least: [[u64; MAX_CHOSEN + 2]; BLOCKS],
+}
+
+impl<'c, C: KeyCounts> Shells<'c, C> {
+    fn new(query: u64, counts: &'c C, most: usize) -> Self {
+        let mut least = [[0; MAX_CHOSEN + 2]; BLOCKS];
+        for (b, least) in least.iter_mut().enumerate() {
+            for t in 0..=most {
+                least[t + 1] = least[t] + visits_cost(counts, b, t);
+            }
+        }
+        Self {
+            query,
+            counts,
+            known: [[None; MAX_CHOSEN + 1]; BLOCKS],
+            least,
+        }
+    }
+
+    fn cost(&mut self, radii: &Radii) -> u64 {
+        let mut sum = 0;
+        for (b, radius) in radii.iter().enumerate() {
+            let key = Space::of_block(b).key_of(self.query);
+            for t in 0..=*radius {
+                sum += self.shell(b, key, t as usize);
+            }
+        }
+        sum
+    }
+
+    fn shell(&mut self, b: usize, key: u16, t: usize) -> u64 {
+        if let Some(known) = self.known[b][t] {
+            return known;
+        }
+        let cost = shell_cost(self.counts, b, key, t);
+        let more = cost - visits_cost(self.counts, b, t);
+        self.known[b][t] = Some(cost);
+        self.least[b][t + 1..]
+            .iter_mut()
+            .for_each(|least| *least += more);
+        cost
+    }
+
+    fn least_cost(&self, radii: &Radii) -> u64 {
+        let of_block =
+            |(least, radius): (&[u64; MAX_CHOSEN + 2], &i32)| least[(radius + 1) as usize];
+        std::iter::zip(&self.least, radii).map(of_block).sum()
+    }
+}
+
+/// Keys within `t` bits of a 16-bit key: 1, 17, 137, 697, 2517 for t = 0..4.
+#[inline]
+pub fn neighbours(t: i32) -> u64 {
+    SHELLS.iter().take((t + 1).max(0) as usize).sum()
+}
+
+/// The lowest `y >= x` that differs from `query` in at most `within` of the 16 key bits and in at
+/// most `radius` of all 64; None when there is none. Lets a search skip every page between two
+/// places that can hold a match.
+#[inline]
+pub fn next_in_ball(x: u64, query: u64, within: i32, radius: u32) -> Option<u64> {
+    if within < 0 {
+        return None;
+    }
+    let (within, differing) = (within as u32, x ^ query);
+    let mut above = differing.count_ones();
+    let mut above_in_key = (differing >> KEY_SHIFT).count_ones();
+    if above <= radius && above_in_key <= within {
+        return Some(x);
+    }
+    // Above some bit y agrees with x, and at that bit x has 0 and y has 1. The lowest such bit
+    // gives the lowest y. A bit is too low if more bits above it differ from the query than may.
+    let lowest = too_many(differing, radius).max(too_many(differing & KEY_MASK, within));
+    let below = !(u64::MAX << lowest);
+    above -= (differing & below).count_ones();
+    above_in_key -= (differing & below & KEY_MASK).count_ones();
+    for bit in lowest..64 {
+        let in_key = u32::from(bit >= KEY_SHIFT);
+        let mine = (differing >> bit & 1) as u32;
+        above -= mine;
+        above_in_key -= in_key * mine;
+        let differs = (!query >> bit & 1) as u32;
+        let left = radius.checked_sub(above + differs);
+        let left_in_key = within.checked_sub(above_in_key + in_key * differs);
+        if let (0, Some(left), Some(left_in_key)) = (x >> bit & 1, left, left_in_key) {
+            let prefix = (x >> bit | 1) << bit;
+            return Some(prefix | lowest_tail(query, bit, left, left_in_key));
+        }
+    }
+    None
+}
+
+/// Bits below the 16-bit key, and the key's own.
+const KEY_SHIFT: u32 = 64 - KEY_BITS;
+const KEY_MASK: u64 = u64::MAX << KEY_SHIFT;
+
+/// The position of the highest set bit that has `allowed` set bits above it; 0 when there is none.
+fn too_many(differing: u64, allowed: u32) -> u32 {
+    let rest = without_highest(differing, allowed);
+    63u32.saturating_sub(rest.leading_zeros())
+}
+
+/// Clears the `n` highest set bits.
+fn without_highest(mut bits: u64, n: u32) -> u64 {
+    for _ in 0..n.min(64) {
+        if bits == 0 {
+            break;
+        }
+        bits ^= 1 << (63 - bits.leading_zeros());
+    }
+    bits
+}
+
+/// The lowest value of the `bits` low bits that keeps within what is left of the two budgets: the
+/// query's own, with zeros for as many of its highest ones as the budgets last.
+fn lowest_tail(query: u64, bits: u32, left: u32, left_in_key: u32) -> u64 {
+    let tail = query & !(u64::MAX << bits);
+    let in_key = without_highest(tail & KEY_MASK, left.min(left_in_key));
+    let spent = (tail & KEY_MASK).count_ones() - in_key.count_ones();
+    in_key | without_highest(tail & !KEY_MASK, left - spent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn radii_satisfy_the_pigeonhole() {
+        for k in 0..=64 {
+            let r = radii(k);
+            let sum: i32 = r.iter().map(|t| t + 1).sum();
+            assert!(sum > k as i32 || r == WALK, "{k}: {r:?}");
+            assert!(r.iter().all(|t| *t >= -1));
+        }
+        assert_eq!(radii(3), [0; 4]);
+        assert_eq!(radii(0), [0, -1, -1, -1]);
+        assert_eq!(radii(8), [2, 1, 1, 1]);
+    }
+
+    /// Any numbers at all.
+    struct Absurd(u64);
+
+    impl Absurd {
+        fn number(&self, b: usize, n: u64) -> u64 {
+            let mixed = (self.0 ^ (n << 3) ^ b as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            mixed >> (mixed & 63).max(24)
+        }
+    }
+
+    impl KeyCounts for Absurd {
+        fn leaves(&self, b: usize) -> u64 {
+            self.number(b, 1 << 40)
+        }
+
+        fn rows(&self, b: usize, key: u16) -> u64 {
+            self.number(b, u64::from(key))
+        }
+    }
+
+    /// Evenly spread rows, and one hot key in block 0.
+    struct Hot(u64);
+
+    impl KeyCounts for Hot {
+        fn leaves(&self, _: usize) -> u64 {
+            16_600
+        }
+
+        fn rows(&self, b: usize, key: u16) -> u64 {
+            if b == 0 && u64::from(key) == self.0 {
+                2_000_000
+            } else {
+                152
+            }
+        }
+    }
+
+    #[test]
+    fn masks_are_all_and_only_those() {
+        for t in 0..=4 {
+            let mut seen = std::collections::BTreeSet::new();
+            for_each_mask(t, |mask| {
+                assert_eq!(mask.count_ones() as usize, t);
+                seen.insert(mask);
+            });
+            let wanted = neighbours(t as i32) - neighbours(t as i32 - 1);
+            assert_eq!(seen.len() as u64, wanted);
+        }
+    }
+
+    #[test]
+    fn a_hot_key_is_avoided() {
+        let query = 0x1234_5678_9ABC_DEF0;
+        assert_eq!(choose(query, 3, &Hot(0)), [0; 4]);
+        let avoided = choose(query, 3, &Hot(0x1234));
+        assert_eq!(avoided[0], -1);
+        assert_eq!(avoided.iter().map(|t| t + 1).sum::<i32>(), 4);
+        assert_eq!(choose(query, 30, &Hot(0)), WALK);
+    }
+
+    #[test]
+    fn neighbours_are_binomial_sums() {
+        assert_eq!(
+            [-1, 0, 1, 2, 3, 4].map(neighbours),
+            [0, 1, 17, 137, 697, 2517]
+        );
+        assert_eq!(neighbours(16), 65536);
+    }
+
+    /// The oracle works on the 16 key bits, by trying every key.
+    #[test]
+    fn next_key_equals_brute_force() {
+        for query in [0u16, 0xFFFF, 0x8001, 0x5A5A, 0x1234] {
+            for within in 0..4 {
+                let mut wanted = None;
+                for x in (0..=u16::MAX).rev() {
+                    if (x ^ query).count_ones() as i32 <= within {
+                        wanted = Some(x);
+                    }
+                    let q = u64::from(query) << 48;
+                    let got = next_in_ball(u64::from(x) << 48, q, within, 64);
+                    assert_eq!(
+                        got.map(|y| (y >> 48) as u16),
+                        wanted,
+                        "{x:#x} {query:#x} {within}"
+                    );
+                }
+            }
+        }
+    }
+
+    proptest! {
+        /// Whatever the counts say, the radii satisfy the pigeonhole: counts are never a matter of
+        /// correctness.
+        #[test]
+        fn absurd_counts_choose_exact_radii(query: u64, k in 0u32..=64, seed: u64) {
+            let radii = choose(query, k, &Absurd(seed));
+            let sum: i32 = radii.iter().map(|t| t + 1).sum();
+            prop_assert!(radii == WALK || sum == k as i32 + 1, "{radii:?}");
+            prop_assert!(radii.iter().all(|t| *t >= -1));
+        }
+
+        /// The oracle: y is in the ball, and no value in between is (checked on the low bits).
+        #[test]
+        fn next_is_in_the_ball_and_nothing_is_skipped(
+            query: u64, x: u64, flips: u64, mask: u64, within in 0i32..5, radius in 0u32..12,
+        ) {
+            let inside = |v: u64| (v ^ query).count_ones() <= radius
+                && ((v ^ query) >> 48).count_ones() as i32 <= within;
+            for x in [x, query ^ (flips & mask & mask.rotate_left(9))] {
+                match next_in_ball(x, query, within, radius) {
+                    None => prop_assert!(!inside(query) || query < x),
+                    Some(y) => {
+                        prop_assert!(y >= x && inside(y));
+                        prop_assert!(query < x || y <= query);
+                        for v in (x..y).take(2000).chain((x..y).rev().take(2000)) {
+                            prop_assert!(!inside(v), "{v:#x} lies in between");
+                        }
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn every_member_is_reached(
+            query: u64, flips in prop::collection::vec(0u32..64, 0..6), x: u64,
+        ) {
+            let member = flips.iter().fold(query, |m, f| m ^ (1 << f));
+            let differing = member ^ query;
+            let within = (differing >> 48).count_ones() as i32;
+            let start = x.min(member);
+            let next = next_in_ball(start, query, within, differing.count_ones());
+            prop_assert!(next.is_some_and(|y| y <= member));
+        }
+    }
+}

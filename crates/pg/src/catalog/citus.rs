@@ -1,0 +1,230 @@
+//! What Citus says of tables where its extension is installed: of which table a relation is a
+//! shard, and how that one is distributed. Its catalogs are in pg_catalog, on every node.
+//!
+//! Reads also rows that other transactions have not committed yet, those of the server's catalogs
+//! that describe the table among them. create_distributed_table fills the shards over connections
+//! at most one of which sees the table that it has made on their node. Citus hides shards from
+//! queries of pg_class, but not from the system caches.
+
+use std::ffi::CStr;
+
+use pgrx::PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;
+use pgrx::pg_sys;
+use pgrx::pg_sys::{NodeTag, Oid};
+
+use super::lookup::table_in;
+use super::table::{Column, Opened, column, type_name};
+use crate::process::encoding::name_to_utf8;
+use crate::process::error::raise_with_hint;
+use crate::sql::value::Value;
+
+const SHARDS: &CStr = c"pg_dist_shard";
+const TABLES: &CStr = c"pg_dist_partition";
+const NODES: &CStr = c"pg_dist_node";
+
+/// Prefixes of the application names under which Citus connects to run its part of a statement, or
+/// a statement for the user, or to move shards.
+const CITUS: [&[u8]; 3] = [b"citus_internal", b"citus_run_command", b"citus_rebalancer"];
+
+/// A row of pg_dist_partition.
+pub struct Distribution {
+    /// Method by which rows are distributed: `partmethod`.
+    pub method: u8,
+    /// Method by which copies are kept alike: `repmodel`.
+    pub replication: u8,
+    /// Number of the group of tables whose shards are together: `colocationid`.
+    pub group: i64,
+    /// The column by which rows are distributed.
+    pub column: Option<String>,
+}
+
+/// A table that Citus knows.
+pub struct Known {
+    pub table: Oid,
+    pub name: String,
+    pub schema: Oid,
+}
+
+/// The table of which a shard has this number.
+pub fn table_of_shard(number: i64) -> Option<Known> {
+    let key = [("shardid", Value::from(number))];
+    let columns = [("logicalrelid", pg_sys::REGCLASSOID)];
+    let oid = |[table]: [Option<Value<'_>>; 1]| table.map(|table| Oid::from(table.oid()));
+    let table = row(SHARDS, None, key, columns, oid)??;
+    let key = [("oid", Value::from(table))];
+    let columns = [
+        ("relname", pg_sys::NAMEOID),
+        ("relnamespace", pg_sys::OIDOID),
+    ];
+    row(
+        c"pg_class",
+        Some(pg_sys::ClassOidIndexId),
+        key,
+        columns,
+        |[name, schema]| {
+            Some(Known {
+                table,
+                name: name_of(name?),
+                schema: Oid::from(schema?.oid()),
+            })
+        },
+    )?
+}
+
+/// A value of type name.
+fn name_of(value: Value<'_>) -> String {
+    let bytes = value.bytes();
+    let end = bytes.iter().position(|byte| *byte == 0);
+    name_to_utf8(&bytes[..end.unwrap_or(bytes.len())]).into_owned()
+}
+
+/// Returns how Citus divides a table; None for one that it does not know.
+pub fn distribution(table: Oid) -> Option<Distribution> {
+    let key = [("logicalrelid", Value::from(table))];
+    let columns = [
+        ("partmethod", pg_sys::CHAROID),
+        ("repmodel", pg_sys::CHAROID),
+        ("colocationid", pg_sys::INT4OID),
+        ("partkey", pg_sys::TEXTOID),
+    ];
+    row(
+        TABLES,
+        None,
+        key,
+        columns,
+        |[method, replication, group, key]| {
+            let letter = |value: Option<Value<'_>>| value.map_or(0, |value| value.integer() as u8);
+            Distribution {
+                method: letter(method),
+                replication: letter(replication),
+                group: group.map_or(0, |group| group.integer()),
+                column: key.and_then(|key| column_of(table, key)),
+            }
+        },
+    )
+}
+
+/// Returns whether it is a table of Citus, whose rows are in its shards, and not in itself.
+pub fn is_distributed(table: Oid) -> bool {
+    let key = [("logicalrelid", Value::from(table))];
+    row(TABLES, None, key, [], |[]| ()).is_some()
+}
+
+/// Returns whether Citus runs a statement for another node here, although this node has no
+/// metadata. It has shards then, and does not know them.
+pub fn lacks_metadata() -> bool {
+    // SAFETY: a setting of the session, a zero-terminated string or null.
+    let name = unsafe {
+        let name = pg_sys::application_name;
+        (!name.is_null()).then(|| CStr::from_ptr(name))
+    };
+    let is_of = |name: &CStr| CITUS.iter().any(|of| name.to_bytes().starts_with(of));
+    name.is_some_and(is_of)
+        && table_in(c"pg_catalog", NODES).is_some()
+        && row(NODES, None, [], [], |[]| ()).is_none()
+}
+
+/// The column of a table that `partkey` stands for: an expression as the server stores it.
+fn column_of(table: Oid, key: Value<'_>) -> Option<String> {
+    // SAFETY: a value of type text; the server reads the expression, or raises an ERROR. A node is
+    // of the type that its tag says.
+    let number = unsafe {
+        let text = pg_sys::text_to_cstring(key.datum().cast_mut_ptr());
+        let node: *const pg_sys::Var = pg_sys::stringToNode(text).cast();
+        let is_column = !node.is_null() && (*node).xpr.type_ == NodeTag::T_Var;
+        is_column.then(|| (*node).varattno)
+    }?;
+    let key = [
+        ("attrelid", Value::from(table)),
+        ("attnum", Value::from(number)),
+    ];
+    let columns = [("attname", pg_sys::NAMEOID)];
+    let index = Some(pg_sys::AttributeRelidNumIndexId);
+    row(c"pg_attribute", index, key, columns, |[name]| {
+        name.map(name_of)
+    })?
+}
+
+/// Reads `columns`, of these types, from the first row of a catalog that has the values of `key` in
+/// its columns, which are those of the index, in its order, if there is one. None without such a
+/// row, and without Citus.
+fn row<R, const N: usize, const M: usize>(
+    catalog: &CStr,
+    index: Option<u32>,
+    key: [(&str, Value<'_>); M],
+    columns: [(&str, Oid); N],
+    read: impl FnOnce([Option<Value<'_>>; N]) -> R,
+) -> Option<R> {
+    let opened = Opened::new(table_in(c"pg_catalog", catalog)?);
+    let columns = columns.map(|(name, of)| known(&opened, name, of));
+    let mut snapshot = pg_sys::SnapshotData {
+        snapshot_type: pg_sys::SnapshotType::SNAPSHOT_DIRTY,
+        ..Default::default()
+    };
+    let mut keys = key.map(|(name, value)| equal(&opened, name, value));
+    // SAFETY: the table is open, its index is the server's; snapshot and keys, of columns of the
+    // table, outlive the scan, and a row is read before the scan ends.
+    unsafe {
+        let table = opened.rel().raw();
+        let (index, is_indexed) = (index.map_or(Oid::INVALID, Oid::from), index.is_some());
+        let scan = pg_sys::systable_beginscan(
+            table,
+            index,
+            is_indexed,
+            &mut snapshot,
+            M as i32,
+            keys.as_mut_ptr(),
+        );
+        let tuple = pg_sys::systable_getnext(scan);
+        let found = (!tuple.is_null()).then(|| {
+            read(columns.map(|column| {
+                let (mut null, number) = (false, i32::from(column.number()));
+                let datum = pg_sys::SPI_getbinval(tuple, (*table).rd_att, number, &mut null);
+                (!null).then(|| Value::new(datum, column.storage))
+            }))
+        });
+        pg_sys::systable_endscan(scan);
+        found
+    }
+}
+
+/// The condition that a column has this value.
+fn equal(catalog: &Opened, name: &str, value: Value<'_>) -> pg_sys::ScanKeyData {
+    // The server's own catalogs have plain OIDs.
+    let is_oid =
+        column(catalog.rel(), name).is_some_and(|column| column.storage.type_id == pg_sys::OIDOID);
+    let (of, equality) = match value.type_id() {
+        pg_sys::REGCLASSOID if is_oid => (pg_sys::OIDOID, pg_sys::F_OIDEQ),
+        pg_sys::REGCLASSOID => (pg_sys::REGCLASSOID, pg_sys::F_OIDEQ),
+        pg_sys::INT2OID => (pg_sys::INT2OID, pg_sys::F_INT2EQ),
+        _ => (pg_sys::INT8OID, pg_sys::F_INT8EQ),
+    };
+    let mut key = pg_sys::ScanKeyData::default();
+    // SAFETY: the key is live; the function is the equality of the column's type.
+    unsafe {
+        pg_sys::ScanKeyInit(
+            &mut key,
+            known(catalog, name, of).number(),
+            pg_sys::BTEqualStrategyNumber as u16,
+            Oid::from(equality),
+            value.datum(),
+        );
+    }
+    key
+}
+
+/// The column of that name and type; an ERROR when this Citus has another one.
+fn known(catalog: &Opened, name: &str, of: Oid) -> Column {
+    match column(catalog.rel(), name) {
+        Some(column) if column.storage.type_id == of => column,
+        _ => raise_with_hint(
+            ERRCODE_FEATURE_NOT_SUPPORTED,
+            format!(
+                "catalog \"{}\" of Citus has no column \"{name}\" of type {}",
+                catalog.rel().name(),
+                type_name(of)
+            ),
+            "This version of Citus is not known: a newer simhash_dedup may be needed.",
+        ),
+    }
+}

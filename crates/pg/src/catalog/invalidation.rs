@@ -1,0 +1,120 @@
+//! Tells whether what a session remembers of a table is still true: whether the table was altered,
+//! or a name now means something else.
+
+use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
+
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+/// Stays true until one of the watched tables or types, or any schema, operator or collation, was
+/// altered or may have been.
+pub struct Current(Rc<Cell<bool>>);
+
+impl Current {
+    pub fn is_current(&self) -> bool {
+        self.0.get()
+    }
+
+    /// Starts to watch some types too.
+    pub fn watch_types(&self, types: &[pg_sys::Oid]) {
+        let none = pg_sys::Datum::null();
+        let hash = |&type_id: &pg_sys::Oid| {
+            // SAFETY: the cache has one key.
+            unsafe { pg_sys::GetSysCacheHashValue(TYPES as i32, type_id.into(), none, none, none) }
+        };
+        let entry = Watched {
+            tables: Vec::new(),
+            types: types.iter().map(hash).collect(),
+            current: Rc::downgrade(&self.0),
+        };
+        WATCHED.with_borrow_mut(|watched| {
+            // Always: `watch` has made the list.
+            if let Some(list) = watched {
+                list.push(entry);
+            }
+        });
+    }
+}
+
+struct Watched {
+    tables: Vec<pg_sys::Oid>,
+    /// The hash values of their rows in the system cache.
+    types: Vec<u32>,
+    current: Weak<Cell<bool>>,
+}
+
+const TYPES: pg_sys::SysCacheIdentifier::Type = pg_sys::SysCacheIdentifier::TYPEOID;
+
+thread_local! {
+    /// None before the first watch: the callback is not registered yet.
+    static WATCHED: RefCell<Option<Vec<Watched>>> = const { RefCell::new(None) };
+}
+
+/// Starts to watch some tables.
+pub fn watch(tables: &[pg_sys::Oid]) -> Current {
+    let current = Rc::new(Cell::new(true));
+    WATCHED.with_borrow_mut(|watched| {
+        let list = watched.get_or_insert_with(|| {
+            let none = pg_sys::Datum::from(0usize);
+            // SAFETY: registered once in a process; the server never forgets them, and the
+            // functions are static.
+            unsafe {
+                pg_sys::CacheRegisterRelcacheCallback(Some(on_change), none);
+                for cache in [
+                    pg_sys::SysCacheIdentifier::NAMESPACEOID,
+                    pg_sys::SysCacheIdentifier::OPEROID,
+                    pg_sys::SysCacheIdentifier::COLLOID,
+                ] {
+                    pg_sys::CacheRegisterSyscacheCallback(cache as i32, Some(on_rename), none);
+                }
+                pg_sys::CacheRegisterSyscacheCallback(TYPES as i32, Some(on_type), none);
+            }
+            Vec::new()
+        });
+        list.retain(|w| w.current.strong_count() > 0);
+        list.push(Watched {
+            tables: tables.to_vec(),
+            types: Vec::new(),
+            current: Rc::downgrade(&current),
+        });
+    });
+    Current(current)
+}
+
+/// Called by the server when a relation has changed; an invalid OID means that any may have.
+#[pg_guard]
+unsafe extern "C-unwind" fn on_change(_argument: pg_sys::Datum, table: pg_sys::Oid) {
+    outdate(|entry| table == pg_sys::Oid::INVALID || entry.tables.contains(&table));
+}
+
+/// Called by the server when a type was altered; zero means that any may have been. Every CREATE
+/// TABLE makes types, so only those that are named anywhere count.
+#[pg_guard]
+unsafe extern "C-unwind" fn on_type(_argument: pg_sys::Datum, _cache: i32, hash: u32) {
+    outdate(|entry| hash == 0 || entry.types.contains(&hash));
+}
+
+/// Called by the server when a schema, an operator or a collation was renamed, moved or dropped.
+#[pg_guard]
+unsafe extern "C-unwind" fn on_rename(_argument: pg_sys::Datum, _cache: i32, _hash: u32) {
+    outdate(|_| true);
+}
+
+/// Marks as outdated what an entry of the list stands for.
+fn outdate(concerns: impl Fn(&Watched) -> bool) {
+    WATCHED.with(|watched| {
+        // The list is borrowed only to add to it, and the server is called then only to register:
+        // no invalidation arrives meanwhile, and none is lost here.
+        let Ok(watched) = watched.try_borrow() else {
+            return;
+        };
+        for entry in watched.iter().flatten() {
+            if concerns(entry)
+                && let Some(current) = entry.current.upgrade()
+            {
+                current.set(false);
+            }
+        }
+    });
+}

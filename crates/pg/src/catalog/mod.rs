@@ -1,0 +1,13 @@
+//! What the catalogs say of an open [`relation`], of a [`table`] and its columns, of its
+//! [`indexes`], of a [`table_name`] that a user wrote, of functions, operators and types
+//! ([`lookup`]) and of what the user may do ([`privilege`]); [`invalidation`] tells when that
+//! changed. [`citus`] reads the catalogs of that extension. What must not live here: queries.
+
+pub mod citus;
+pub mod indexes;
+pub mod invalidation;
+pub mod lookup;
+pub mod privilege;
+pub mod relation;
+pub mod table;
+pub mod table_name;

@@ -1,0 +1,218 @@
+//! An open relation.
+
+use super::table::string;
+use crate::process::compat;
+use crate::process::encoding::name_to_utf8;
+use pgrx::pg_sys;
+use std::ffi::CStr;
+use std::marker::PhantomData;
+
+/// An open index or table, borrowed from the caller, who opened it.
+#[derive(Clone, Copy)]
+pub struct Rel<'a> {
+    raw: pg_sys::Relation,
+    life: PhantomData<&'a pg_sys::RelationData>,
+}
+
+impl<'a> Rel<'a> {
+    /// # Safety
+    /// For 'a, `raw` must be an open relation, with the lock that the caller's work needs.
+    pub unsafe fn from_raw(raw: pg_sys::Relation) -> Rel<'a> {
+        Rel {
+            raw,
+            life: PhantomData,
+        }
+    }
+
+    pub fn raw(self) -> pg_sys::Relation {
+        self.raw
+    }
+
+    fn data(self) -> &'a pg_sys::RelationData {
+        // SAFETY: the relation is open (contract of `from_raw`).
+        unsafe { &*self.raw }
+    }
+
+    fn class(self) -> &'a pg_sys::FormData_pg_class {
+        // SAFETY: an open relation has its pg_class row.
+        unsafe { &*self.data().rd_rel }
+    }
+
+    pub fn oid(self) -> pg_sys::Oid {
+        self.data().rd_id
+    }
+
+    fn raw_name(self) -> &'a [u8] {
+        // SAFETY: relname is a NUL-terminated name inside the pg_class row.
+        unsafe { CStr::from_ptr(self.class().relname.data.as_ptr()) }.to_bytes()
+    }
+
+    /// The relation's name, without its schema.
+    pub fn name(self) -> String {
+        name_to_utf8(self.raw_name()).into_owned()
+    }
+
+    /// As [`Rel::name`], without reading a catalog: in a database that is not in UTF-8, bytes
+    /// beyond ASCII become \x...
+    pub fn name_without_catalogs(self) -> String {
+        match std::str::from_utf8(self.raw_name()) {
+            Ok(name) => name.to_owned(),
+            Err(_) => self.raw_name().escape_ascii().to_string(),
+        }
+    }
+
+    /// Returns whether queries may use the index (pg_index.indisvalid).
+    pub fn is_valid(self) -> bool {
+        // SAFETY: rd_index of an open index is its row of pg_index; of another relation it is null.
+        unsafe { self.data().rd_index.as_ref() }.is_some_and(|row| row.indisvalid)
+    }
+
+    /// Key columns of an index: the scope columns and, as the last one, the fingerprint.
+    pub fn key_columns(self) -> usize {
+        // SAFETY: rd_index of an open index is its row of pg_index; of another relation it is null.
+        let row = unsafe { self.data().rd_index.as_ref() };
+        row.map_or(1, |row| row.indnkeyatts as usize)
+    }
+
+    /// The name of a key column of an index.
+    pub fn column_name(self, column: usize) -> String {
+        // SAFETY: the server looks the name up and copies it; with true, it returns null for a
+        // column that does not exist.
+        unsafe {
+            let number = column as pg_sys::AttrNumber + 1;
+            string(pg_sys::get_attname(self.oid(), number, true)).unwrap_or_default()
+        }
+    }
+
+    /// The collation of a key column of an index.
+    pub fn collation(self, column: usize) -> pg_sys::Oid {
+        assert!(column < self.key_columns());
+        // SAFETY: an open index has an entry for each key column.
+        unsafe { *self.data().rd_indcollation.add(column) }
+    }
+
+    /// The type for which the operator class of a key column was made.
+    pub fn operator_class_type(self, column: usize) -> pg_sys::Oid {
+        assert!(column < self.key_columns());
+        // SAFETY: as above.
+        unsafe { *self.data().rd_opcintype.add(column) }
+    }
+
+    /// The operator family of a key column.
+    pub fn operator_family(self, column: usize) -> pg_sys::Oid {
+        assert!(column < self.key_columns());
+        // SAFETY: as above.
+        unsafe { *self.data().rd_opfamily.add(column) }
+    }
+
+    /// The table of an index.
+    pub fn table_oid(self) -> pg_sys::Oid {
+        // SAFETY: rd_index of an open index is its row of pg_index; of another relation it is null.
+        unsafe { self.data().rd_index.as_ref() }.map_or(pg_sys::Oid::INVALID, |row| row.indrelid)
+    }
+
+    /// Returns whether the relation is a temporary one of this session.
+    pub fn is_own_temporary(self) -> bool {
+        self.is_temporary() && self.data().rd_islocaltemp
+    }
+
+    /// Returns whether the relation is a temporary one.
+    pub fn is_temporary(self) -> bool {
+        self.class().relpersistence as u8 == pg_sys::RELPERSISTENCE_TEMP
+    }
+
+    /// Returns whether the relation is neither temporary nor unlogged.
+    pub fn is_permanent(self) -> bool {
+        self.class().relpersistence as u8 == pg_sys::RELPERSISTENCE_PERMANENT
+    }
+
+    /// Returns whether changes must be logged (the macro RelationNeedsWAL).
+    pub fn needs_wal(self) -> bool {
+        // SAFETY: wal_level is a plain int that only the postmaster changes.
+        let skips_new_files =
+            unsafe { pg_sys::wal_level } < pg_sys::WalLevel::WAL_LEVEL_REPLICA as i32;
+        self.is_permanent() && !(skips_new_files && compat::file_is_new(self.data()))
+    }
+
+    /// Blocks in the main fork, by the length of its file (in recovery by the cached length).
+    pub fn block_count(self) -> u32 {
+        // SAFETY: the relation is open.
+        unsafe {
+            pg_sys::RelationGetNumberOfBlocksInFork(self.raw, pg_sys::ForkNumber::MAIN_FORKNUM)
+        }
+    }
+
+    /// A lower bound of the blocks in the main fork: the last length that this process measured, 0
+    /// if none. A process that truncates a file invalidates this, and the others process that
+    /// message before they lock the relation again.
+    pub fn least_block_count(self) -> u32 {
+        const MAIN: usize = pg_sys::ForkNumber::MAIN_FORKNUM as usize;
+        // SAFETY: the relation is open; the server opens its storage handle if it has none.
+        let known = unsafe { (*pg_sys::RelationGetSmgr(self.raw)).smgr_cached_nblocks[MAIN] };
+        if known == pg_sys::InvalidBlockNumber {
+            0
+        } else {
+            known
+        }
+    }
+
+    /// Returns how many pages of this relation the server may ask of the operating system at a
+    /// time, ahead of reading them: effective_io_concurrency, or the tablespace's own setting.
+    pub fn io_concurrency(self) -> usize {
+        // SAFETY: a look-up in the server's table of tablespaces.
+        let pages = unsafe { pg_sys::get_tablespace_io_concurrency(self.class().reltablespace) };
+        pages.max(0) as usize
+    }
+
+    /// The same for commands that read whole relations: maintenance_io_concurrency.
+    pub fn maintenance_io_concurrency(self) -> usize {
+        let tablespace = self.class().reltablespace;
+        // SAFETY: a look-up in the server's table of tablespaces.
+        let pages = unsafe { pg_sys::get_tablespace_maintenance_io_concurrency(tablespace) };
+        pages.max(0) as usize
+    }
+
+    /// Size of the main fork.
+    pub fn bytes(self) -> u64 {
+        u64::from(self.block_count()) * u64::from(pg_sys::BLCKSZ)
+    }
+
+    /// As [`Rel::block_count`], after waiting for a backend that is extending the file: no page
+    /// that a backend had added before the call lies beyond the answer.
+    pub fn settled_block_count(self) -> u32 {
+        let mode = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
+        let local = self.is_temporary();
+        // SAFETY: the relation is open; the lock is released right after the file was measured, and
+        // by the server if that fails.
+        unsafe {
+            if !local {
+                pg_sys::LockRelationForExtension(self.raw, mode);
+            }
+            let count = self.block_count();
+            if !local {
+                pg_sys::UnlockRelationForExtension(self.raw, mode);
+            }
+            count
+        }
+    }
+
+    /// The parsed reloptions, as the struct that the access method's amoptions made.
+    ///
+    /// # Safety
+    /// `T` must be that struct.
+    pub unsafe fn options<T>(self) -> Option<&'a T> {
+        // SAFETY: rd_options lives as long as the relation is open; the caller vouches for its
+        // type.
+        unsafe { self.data().rd_options.cast::<T>().as_ref() }
+    }
+
+    /// Under SERIALIZABLE, looks for other transactions whose scans hold a predicate lock on this
+    /// relation, and records the conflict; may raise serialization_failure (40001).
+    pub fn check_for_serializable_conflict(self) {
+        // SAFETY: the relation is open; a null address and no block stand for the relation as a
+        // whole.
+        unsafe {
+            pg_sys::CheckForSerializableConflictIn(self.raw, std::ptr::null_mut(), u32::MAX);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! A table's name as users write it in SQL. The search_path does not matter when it is looked up.
+
+use std::ffi::{CStr, CString, c_char};
+
+use pgrx::pg_sys;
+use pgrx::pg_sys::Oid;
+
+use super::table::{name, schema_name};
+use crate::process::encoding::{name_from_utf8, name_to_utf8};
+
+/// `table` or `schema.table`, quoted where SQL quotes.
+pub struct TableName {
+    schema: Option<CString>,
+    table: CString,
+}
+
+impl TableName {
+    /// Reads a name; None when the text is not such a name.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = CString::new(name_from_utf8(text).into_owned()).ok()?;
+        // SAFETY: the copy is the server's to write to; on success the list has pointers to the
+        // parts, zero-terminated strings inside of the copy.
+        let mut parts: Vec<CString> = unsafe {
+            let mut list = std::ptr::null_mut();
+            let copy = pg_sys::pstrdup(text.as_ptr());
+            if !pg_sys::SplitIdentifierString(copy, b'.' as c_char, &mut list) {
+                return None;
+            }
+            let count = list.as_ref().map_or(0, |list| list.length);
+            (0..count)
+                .map(|i| CStr::from_ptr(pg_sys::list_nth(list, i).cast()).to_owned())
+                .collect()
+        };
+        let table = parts.pop()?;
+        let schema = parts.pop();
+        parts.is_empty().then_some(Self { schema, table })
+    }
+
+    /// Looks the table up; a name without a schema in the schema of `neighbour`. None when it does
+    /// not exist. An ERROR when the current user lacks USAGE on the schema that is named.
+    pub fn find(&self, neighbour: Oid) -> Option<Oid> {
+        // SAFETY: catalog look-ups with zero-terminated names; no schema has an invalid OID.
+        let found = unsafe {
+            let schema = match &self.schema {
+                Some(schema) => pg_sys::LookupExplicitNamespace(schema.as_ptr(), true),
+                None => pg_sys::get_rel_namespace(neighbour),
+            };
+            pg_sys::get_relname_relid(self.table.as_ptr(), schema)
+        };
+        (found != Oid::INVALID).then_some(found)
+    }
+
+    /// The name with its schema, for messages.
+    pub fn shown(&self, neighbour: Oid) -> String {
+        format!("{}.{}", self.schema_name(neighbour), text(&self.table))
+    }
+
+    /// The name with its schema, as SQL text.
+    pub fn sql(&self, neighbour: Oid) -> String {
+        let schema = identifier(&self.schema_name(neighbour));
+        format!("{schema}.{}", identifier(&text(&self.table)))
+    }
+
+    fn schema_name(&self, neighbour: Oid) -> String {
+        match &self.schema {
+            Some(schema) => text(schema),
+            None => schema_of(neighbour),
+        }
+    }
+}
+
+/// The name of a table with its schema, for messages.
+pub fn shown(table: Oid) -> String {
+    format!("{}.{}", schema_of(table), name(table).unwrap_or_default())
+}
+
+/// The name of a table with its schema, as SQL text for a HINT: quoted only where it must be.
+pub fn sql(table: Oid) -> String {
+    let name = name(table).unwrap_or_default();
+    format!("{}.{}", identifier(&schema_of(table)), identifier(&name))
+}
+
+/// A name as SQL text, quoted only where it must be.
+pub fn identifier(name: &str) -> String {
+    let Ok(name) = CString::new(name_from_utf8(name).into_owned()) else {
+        return String::new();
+    };
+    // SAFETY: zero-terminated strings; the result is the argument itself or a copy.
+    unsafe { text(CStr::from_ptr(pg_sys::quote_identifier(name.as_ptr()))) }
+}
+
+/// A text as a literal of SQL.
+pub fn literal(text: &str) -> String {
+    let Ok(text) = CString::new(name_from_utf8(text).into_owned()) else {
+        return String::new();
+    };
+    // SAFETY: zero-terminated strings; the result is a copy.
+    unsafe { self::text(CStr::from_ptr(pg_sys::quote_literal_cstr(text.as_ptr()))) }
+}
+
+fn schema_of(table: Oid) -> String {
+    // SAFETY: a syscache look-up.
+    schema_name(unsafe { pg_sys::get_rel_namespace(table) }).unwrap_or_default()
+}
+
+fn text(name: &CStr) -> String {
+    name_to_utf8(name.to_bytes()).into_owned()
+}

@@ -1,0 +1,31 @@
+//! Safe wrappers of the server's structs and calls: the only crate that touches raw pages,
+//! buffers, WAL, parse nodes and datums.
+//!
+//! What lives here: small types with RAII (a buffer that unlocks itself, a WAL change that is
+//! either finished or abandoned), argument access for SQL-callable functions, error reports. What
+//! must not: any knowledge of fingerprints or of the index's page formats.
+//!
+//! Errors: a PostgreSQL ERROR raised inside a `pg_sys` call arrives here as a Rust panic, and
+//! leaves through `#[pg_guard]` as an ERROR again. While it unwinds, the destructors of this module
+//! do nothing: the server releases locks and pins when it aborts the transaction, and has already
+//! reset its interrupt counters, which a second release would unbalance.
+
+#![allow(unsafe_code)]
+#![allow(
+    clippy::unnecessary_cast,
+    reason = "constants have other types on other majors"
+)]
+#![allow(
+    clippy::len_without_is_empty,
+    clippy::new_without_default,
+    reason = "only this workspace uses the crate, and needs neither"
+)]
+
+pub mod am;
+pub mod catalog;
+pub mod page;
+pub mod planner;
+pub mod process;
+pub mod spi;
+pub mod sql;
+pub mod table;

@@ -1,0 +1,183 @@
+//! The statistics that ANALYZE has made of a column of type bigint.
+
+use pgrx::pg_sys;
+use pgrx::pg_sys::Oid;
+use std::ffi::CStr;
+
+use super::column_index::ColumnIndex;
+use super::hooks::{JoinScope, ScanScope};
+use super::nodes::NodeRef;
+use crate::catalog::lookup::base_type;
+
+/// Values of a column, from ANALYZE's sample.
+#[derive(Default)]
+pub struct ColumnSample {
+    /// Most common values with their share of all rows.
+    pub common: Vec<(i64, f64)>,
+    /// Bounds of an equal-depth histogram of the values that are not among the most common.
+    pub histogram: Vec<i64>,
+    /// Share of rows with NULL.
+    pub null_share: f64,
+    /// Rows of the table; 0 when unknown.
+    pub rows: f64,
+    /// Rows that remain after the table's own clauses; 0 when unknown.
+    pub filtered_rows: f64,
+    /// Number of distinct values; None when the server only has its default.
+    pub distinct: Option<f64>,
+}
+
+/// `column operator other`, whichever side the column is on.
+pub struct ColumnAndOther<'p> {
+    pub sample: ColumnSample,
+    /// An index on the column.
+    pub index: Option<ColumnIndex>,
+    pub other: NodeRef<'p>,
+}
+
+/// Both sides of a join clause, each a column or an expression over one.
+pub struct JoinedColumns {
+    pub outer: ColumnSample,
+    pub inner: ColumnSample,
+}
+
+/// The server's description of a column, released on drop.
+struct Variable(pg_sys::VariableStatData);
+
+impl Drop for Variable {
+    fn drop(&mut self) {
+        if std::thread::panicking() || self.0.statsTuple.is_null() {
+            return;
+        }
+        if let Some(free) = self.0.freefunc {
+            let tuple = self.0.statsTuple;
+            // SAFETY: the tuple was pinned together with the function that releases it. That may be
+            // another library's and raise an ERROR; pgrx does not guard calls by pointer.
+            unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| free(tuple)) }
+        }
+    }
+}
+
+impl<'p> ScanScope<'p> {
+    /// The column and the other side of a restriction clause between `args`; None unless exactly
+    /// one of them is a column of the relation. The index is one with this access method.
+    pub fn column_and_other(
+        self,
+        args: [NodeRef<'p>; 2],
+        access_method: &CStr,
+    ) -> Option<ColumnAndOther<'p>> {
+        let mut variable = Variable(pg_sys::VariableStatData::default());
+        let mut other = std::ptr::null_mut();
+        let mut on_left = false;
+        // SAFETY: root and `varRelid` were passed by the planner together; the arguments are live
+        // expressions; the outputs are filled when the result is true.
+        unsafe {
+            let found = pg_sys::get_restriction_variable(
+                self.planner.root,
+                self.planner.list(&args).as_ptr(),
+                self.relid,
+                &mut variable.0,
+                &mut other,
+                &mut on_left,
+            );
+            if !found {
+                // The server has released the statistics of both sides, but leaves the pointer.
+                variable.0.statsTuple = std::ptr::null_mut();
+                return None;
+            }
+            Some(ColumnAndOther {
+                sample: sample(&mut variable.0),
+                index: ColumnIndex::from_variable(self.planner, &variable.0, access_method),
+                other: NodeRef::new(other)?,
+            })
+        }
+    }
+}
+
+impl<'p> JoinScope<'p> {
+    /// The columns on both sides of a join clause between `args`.
+    pub fn columns(self, args: [NodeRef<'p>; 2]) -> JoinedColumns {
+        let mut left = Variable(pg_sys::VariableStatData::default());
+        let mut right = Variable(pg_sys::VariableStatData::default());
+        let mut reversed = false;
+        // SAFETY: root and join were passed by the planner together; the arguments are live
+        // expressions; the server fills both descriptions.
+        unsafe {
+            pg_sys::get_join_variables(
+                self.planner.root,
+                self.planner.list(&args).as_ptr(),
+                self.join,
+                &mut left.0,
+                &mut right.0,
+                &mut reversed,
+            );
+            let (left, right) = (sample(&mut left.0), sample(&mut right.0));
+            let (outer, inner) = if reversed {
+                (right, left)
+            } else {
+                (left, right)
+            };
+            JoinedColumns { outer, inner }
+        }
+    }
+}
+
+/// # Safety
+/// `variable` was filled by the server.
+unsafe fn sample(variable: &mut pg_sys::VariableStatData) -> ColumnSample {
+    // SAFETY: the relation is null or live; a statistics tuple is a row of pg_statistic.
+    unsafe {
+        let mut is_default = false;
+        let distinct = pg_sys::get_variable_numdistinct(variable, &mut is_default);
+        let mut sample = ColumnSample {
+            distinct: (!is_default).then_some(distinct),
+            ..ColumnSample::default()
+        };
+        if let Some(rel) = variable.rel.as_ref() {
+            sample.rows = rel.tuples;
+            sample.filtered_rows = rel.rows;
+        }
+        if !variable.statsTuple.is_null() {
+            let form: *const pg_sys::FormData_pg_statistic =
+                pg_sys::GETSTRUCT(variable.statsTuple).cast();
+            sample.null_share = f64::from((*form).stanullfrac);
+            let (values, shares) = slot(variable.statsTuple, pg_sys::STATISTIC_KIND_MCV, true);
+            sample.common = values.into_iter().zip(shares).collect();
+            (sample.histogram, _) =
+                slot(variable.statsTuple, pg_sys::STATISTIC_KIND_HISTOGRAM, false);
+        }
+        sample
+    }
+}
+
+/// The values, and on request the numbers, of one kind of statistics; empty when there is none or
+/// when the column is not of type bigint.
+///
+/// # Safety
+/// `tuple` is a row of pg_statistic.
+unsafe fn slot(tuple: pg_sys::HeapTuple, kind: u32, numbers: bool) -> (Vec<i64>, Vec<f64>) {
+    let mut slot = pg_sys::AttStatsSlot::default();
+    let flags = pg_sys::ATTSTATSSLOT_VALUES
+        | if numbers {
+            pg_sys::ATTSTATSSLOT_NUMBERS
+        } else {
+            0
+        };
+    // SAFETY: the slot's arrays have the lengths that it gives, until it is freed; the values of a
+    // bigint (or of a domain over it) are the datums themselves.
+    unsafe {
+        if !pg_sys::get_attstatsslot(&mut slot, tuple, kind as i32, Oid::INVALID, flags as i32) {
+            return Default::default();
+        }
+        let mut found = (Vec::new(), Vec::new());
+        if base_type(slot.valuetype) == pg_sys::INT8OID {
+            let values = 0..slot.nvalues as usize;
+            found.0 = values
+                .map(|i| (*slot.values.add(i)).value() as i64)
+                .collect();
+            let numbers = 0..slot.nnumbers as usize;
+            found.1 = numbers.map(|i| f64::from(*slot.numbers.add(i))).collect();
+        }
+        pg_sys::free_attstatsslot(&mut slot);
+        found
+    }
+}

@@ -1,0 +1,65 @@
+//! The server process: interrupts, stack, how it was started.
+
+use super::compat::local_transaction;
+use pgrx::pg_sys;
+use std::ffi::CStr;
+
+/// Lets a pending cancel, timeout or shutdown take effect (raises its ERROR). Costs one load when
+/// nothing is pending; does nothing while a page is locked.
+#[inline]
+pub fn check_for_interrupts() {
+    // SAFETY: a flag that signal handlers set; a stale value only delays the reaction.
+    if unsafe { std::ptr::read_volatile(&raw const pg_sys::InterruptPending) } != 0 {
+        // SAFETY: the server's own reaction, on the server's thread.
+        unsafe { pg_sys::ProcessInterrupts() };
+    }
+}
+
+/// Raises an ERROR when the stack is nearly used up; for recursion whose depth users decide.
+#[inline]
+pub fn check_stack_depth() {
+    // SAFETY: measures the stack.
+    unsafe { pg_sys::check_stack_depth() };
+}
+
+/// Raises an ERROR in a read-only transaction, such as those of a standby.
+#[inline]
+pub fn refuse_read_only(command: &CStr) {
+    // SAFETY: a zero-terminated text.
+    unsafe { pg_sys::PreventCommandIfReadOnly(command.as_ptr()) };
+}
+
+/// Returns whether the postmaster is loading this library, for its children to share.
+#[inline]
+pub fn is_preloading() -> bool {
+    // SAFETY: reads a variable of the process.
+    unsafe { pg_sys::process_shared_preload_libraries_in_progress }
+}
+
+/// The command that the process is executing. While it stays the same, the client has sent no other
+/// command, and no later command of the transaction sees more of what the transaction has written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Command {
+    started: pg_sys::TimestampTz,
+    transaction: u32,
+    number: pg_sys::CommandId,
+}
+
+impl Command {
+    /// The running one.
+    #[inline]
+    pub fn now() -> Command {
+        // SAFETY: both read variables of the process.
+        let (started, number) = unsafe {
+            (
+                pg_sys::GetCurrentStatementStartTimestamp(),
+                pg_sys::GetCurrentCommandId(false),
+            )
+        };
+        Command {
+            started,
+            transaction: local_transaction(),
+            number,
+        }
+    }
+}

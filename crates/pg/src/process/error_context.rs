@@ -1,0 +1,60 @@
+//! The CONTEXT lines of error reports, which say through which functions and statements an error
+//! came. The server keeps a list of those that run, each with a callback that writes its line, and
+//! here the callbacks of the extension's own PL/pgSQL functions, and of the statements by which
+//! they call one another, are replaced by one that writes nothing. Lines of users' functions stay.
+
+use std::ffi::c_void;
+
+use pgrx::pg_sys;
+
+/// A function or a statement that runs.
+type Running = pg_sys::ErrorContextCallback;
+
+/// One function, so that its address tells which lines are left out.
+#[inline(never)]
+unsafe extern "C-unwind" fn no_line(_: *mut c_void) {}
+
+/// Leaves out the line of the PL/pgSQL function that calls the running function by PERFORM, and
+/// that of the statement that called it, if that is a statement of a function whose line is left
+/// out too.
+pub fn leave_out_caller() {
+    // The statement is the innermost, then comes the function.
+    if let Some(function) = innermost().and_then(|perform| outside(perform)) {
+        hide(function);
+        if let Some(statement) = outside(function) {
+            leave_out_inside_hidden(statement);
+        }
+    }
+}
+
+/// Leaves out the line of the statement that calls the running function, if the line of the
+/// function that has this statement is left out.
+pub fn leave_out_statement() {
+    if let Some(statement) = innermost() {
+        leave_out_inside_hidden(statement);
+    }
+}
+
+fn leave_out_inside_hidden(statement: &mut Running) {
+    if outside(statement).is_some_and(|function| is_hidden(function)) {
+        hide(statement);
+    }
+}
+
+fn hide(running: &mut Running) {
+    running.callback = Some(no_line);
+}
+
+fn is_hidden(running: &Running) -> bool {
+    running.callback.map(|callback| callback as *const ()) == Some(no_line as *const ())
+}
+
+fn innermost<'r>() -> Option<&'r mut Running> {
+    // SAFETY: null, or in the stack frame of a function that waits for the running one to return.
+    unsafe { pg_sys::error_context_stack.as_mut() }
+}
+
+fn outside<'r>(running: &Running) -> Option<&'r mut Running> {
+    // SAFETY: as above.
+    unsafe { running.previous.as_mut() }
+}

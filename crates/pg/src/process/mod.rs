@@ -1,0 +1,24 @@
+//! The server process: interrupts and stack ([`backend`]), [`memory`], [`temp_file`], [`error`],
+//! [`error_context`], [`attempt`], [`encoding`], [`settings`], [`activity`], [`snapshot`],
+//! [`subtransaction`], [`advisory_lock`], a background worker that helps ([`helper`]), the memory
+//! shared with it ([`shared_parts`]). [`compat`] has what differs between PostgreSQL's majors,
+//! [`unguarded`] the calls without a guard. What must not live here: anything that needs another
+//! folder of `pg`.
+
+pub mod activity;
+pub mod advisory_lock;
+pub mod attempt;
+pub mod backend;
+pub mod compat;
+pub mod encoding;
+pub mod error;
+pub mod error_context;
+pub mod helper;
+pub mod memory;
+pub mod settings;
+pub mod shared_parts;
+pub mod snapshot;
+pub mod subtransaction;
+pub mod temp_file;
+pub mod unguarded;
+pub mod user;

@@ -1,0 +1,44 @@
+//! The current user, whose rights count, and a switch to another one for a while.
+
+use pgrx::pg_sys;
+
+/// Restores the user that [`AsUser::switch`] has switched from when it is dropped; after an ERROR
+/// the server does.
+pub struct AsUser {
+    user: pg_sys::Oid,
+    context: i32,
+}
+
+impl AsUser {
+    pub fn current() -> pg_sys::Oid {
+        // SAFETY: reads a variable of the backend.
+        unsafe { pg_sys::GetUserId() }
+    }
+
+    /// Switches to `user`, as the server does for the triggers of rows that it has changed as
+    /// another user.
+    pub fn switch(user: pg_sys::Oid) -> Self {
+        let (mut before, mut context) = (pg_sys::Oid::INVALID, 0);
+        // SAFETY: reads and sets variables of the backend.
+        unsafe {
+            pg_sys::GetUserIdAndSecContext(&mut before, &mut context);
+            if user != before {
+                let local = pg_sys::SECURITY_LOCAL_USERID_CHANGE as i32;
+                pg_sys::SetUserIdAndSecContext(user, context | local);
+            }
+        }
+        Self {
+            user: before,
+            context,
+        }
+    }
+}
+
+impl Drop for AsUser {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // SAFETY: the values that `switch` saved.
+            unsafe { pg_sys::SetUserIdAndSecContext(self.user, self.context) };
+        }
+    }
+}

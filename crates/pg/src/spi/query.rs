@@ -1,0 +1,106 @@
+//! A query that is run once, as the current user. The caller gets each row as the executor returns
+//! it; no row is kept.
+
+use pgrx::{PgSqlErrorCode, pg_guard, pg_sys};
+
+use super::connection::{c_text, check, connected};
+use crate::process::compat::attribute;
+use crate::process::error::raise;
+use crate::sql::value::{Storage, Value};
+
+/// Receives a row: the values of its columns, None for NULL. They live until it returns.
+pub type ResultSink<'f, const N: usize> = &'f mut dyn FnMut([Option<Value<'_>>; N]);
+
+/// A destination of rows, as the executor knows it, with the sink behind it.
+#[repr(C)]
+struct Receiver<'f, const N: usize> {
+    base: pg_sys::DestReceiver,
+    /// The caller's memory context, for the sink: what it allocates outlives the query.
+    context: pg_sys::MemoryContext,
+    /// Storage of the columns; set by [`start`].
+    columns: [Storage; N],
+    sink: ResultSink<'f, N>,
+}
+
+/// Runs a query of N columns under the active snapshot, which is that of the running statement if
+/// the caller has set no other, and calls `sink` with each row. `$1` is the parameter.
+pub fn for_each_row<const N: usize>(sql: &str, parameter: Option<Value<'_>>, sink: ResultSink<N>) {
+    let text = c_text(sql);
+    let mut receiver = Receiver {
+        base: pg_sys::DestReceiver {
+            receiveSlot: Some(receive::<N>),
+            rStartup: Some(start::<N>),
+            rShutdown: Some(end),
+            rDestroy: Some(end),
+            mydest: pg_sys::CommandDest::DestNone,
+        },
+        // SAFETY: reads a variable of the process.
+        context: unsafe { pg_sys::CurrentMemoryContext },
+        columns: [Storage::varlena(pg_sys::Oid::INVALID); N],
+        sink,
+    };
+    connected(|| {
+        // SAFETY: the options that are not set are null; text and receiver outlive the call.
+        unsafe {
+            let mut options = pg_sys::SPIExecuteOptions {
+                read_only: true,
+                dest: (&raw mut receiver).cast(),
+                ..Default::default()
+            };
+            if let Some(value) = parameter {
+                options.params = pg_sys::makeParamList(1);
+                let parameters = (*options.params).params.as_mut_slice(1);
+                parameters[0] = pg_sys::ParamExternData {
+                    value: value.datum(),
+                    isnull: false,
+                    pflags: pg_sys::PARAM_FLAG_CONST as u16,
+                    ptype: value.type_id(),
+                };
+            }
+            check(pg_sys::SPI_execute_extended(text.as_ptr(), &options));
+        }
+    });
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn receive<const N: usize>(
+    slot: *mut pg_sys::TupleTableSlot,
+    receiver: *mut pg_sys::DestReceiver,
+) -> bool {
+    // SAFETY: the receiver is the first field of ours; a slot of the query's row type, whose
+    // columns are unpacked before they are read.
+    unsafe {
+        let receiver = &mut *receiver.cast::<Receiver<N>>();
+        if usize::from((*slot).tts_nvalid.cast_unsigned()) < N {
+            pg_sys::slot_getsomeattrs_int(slot, N as i32);
+        }
+        let outer = pg_sys::MemoryContextSwitchTo(receiver.context);
+        let (values, nulls) = ((*slot).tts_values, (*slot).tts_isnull);
+        (receiver.sink)(std::array::from_fn(|i| {
+            (!*nulls.add(i)).then(|| Value::new(*values.add(i), receiver.columns[i]))
+        }));
+        pg_sys::MemoryContextSwitchTo(outer);
+    }
+    true
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn start<const N: usize>(
+    receiver: *mut pg_sys::DestReceiver,
+    _operation: i32,
+    desc: pg_sys::TupleDesc,
+) {
+    // SAFETY: the receiver is the first field of ours; the query's row descriptor.
+    unsafe {
+        if (*desc).natts as usize != N {
+            raise(
+                PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+                format!("query returns {} columns, not {N}", (*desc).natts),
+            );
+        }
+        let receiver = &mut *receiver.cast::<Receiver<N>>();
+        receiver.columns = std::array::from_fn(|i| Storage::of_attribute(attribute(desc, i)));
+    }
+}
+
+unsafe extern "C-unwind" fn end(_receiver: *mut pg_sys::DestReceiver) {}

@@ -1,0 +1,84 @@
+//! Arguments of type bigint[], which may be long: read in place, without a value for each element.
+
+use pgrx::PgSqlErrorCode::ERRCODE_ARRAY_ELEMENT_ERROR;
+use pgrx::pg_sys;
+
+use super::fmgr::Args;
+use crate::process::error::raise;
+
+/// The elements of an array that has one dimension, or none.
+pub struct Bigints<'a> {
+    /// Those that are not NULL.
+    present: &'a [i64],
+    /// A bit for each element, 0 where it is NULL; empty when none is.
+    bitmap: &'a [u8],
+    count: usize,
+}
+
+impl Args {
+    /// Argument `i`, declared as bigint[]; None when it is NULL. An ERROR when it has several
+    /// dimensions. The elements live as long as the call.
+    #[inline]
+    pub fn bigints(&self, i: usize) -> Option<Bigints<'_>> {
+        let array: *mut pg_sys::ArrayType = self
+            .varlena(i, pg_sys::INT8ARRAYOID)?
+            .aligned_varlena()
+            .cast();
+        // SAFETY: a detoasted array: a header, the sizes and lower bounds of its dimensions, a
+        // bitmap if an element may be NULL, and, aligned to 8 bytes, the elements that are not.
+        unsafe {
+            let dimensions = (*array).ndim as usize;
+            if dimensions > 1 {
+                raise(
+                    ERRCODE_ARRAY_ELEMENT_ERROR,
+                    format!("an array must have one dimension, not {dimensions}"),
+                );
+            }
+            let sizes: *const i32 = array.add(1).cast();
+            let count = if dimensions == 0 { 0 } else { *sizes as usize };
+            let header = size_of::<pg_sys::ArrayType>() + 2 * size_of::<i32>() * dimensions;
+            let (bitmap, data): (&[u8], _) = match (*array).dataoffset {
+                0 => (&[], header.next_multiple_of(size_of::<i64>())),
+                data => {
+                    let bits = array.cast::<u8>().add(header);
+                    let bytes = count.div_ceil(8);
+                    (std::slice::from_raw_parts(bits, bytes), data as usize)
+                }
+            };
+            // The last byte may have bits behind the last element.
+            let present = match bitmap.is_empty() {
+                true => count,
+                false => (0..count).filter(|i| is_present(bitmap, *i)).count(),
+            };
+            let elements = array.cast::<u8>().add(data).cast::<i64>();
+            Some(Bigints {
+                present: std::slice::from_raw_parts(elements, present),
+                bitmap,
+                count,
+            })
+        }
+    }
+}
+
+impl Bigints<'_> {
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// The elements, None where they are NULL.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = Option<i64>> {
+        let mut present = self.present.iter().copied();
+        (0..self.count).map(move |i| match is_present(self.bitmap, i) {
+            true => present.next(),
+            false => None,
+        })
+    }
+}
+
+/// Returns whether element `i` of an array with this bitmap is not NULL.
+fn is_present(bitmap: &[u8], i: usize) -> bool {
+    let byte = bitmap.get(i / 8);
+    byte.is_none_or(|byte| byte >> (i % 8) & 1 == 1)
+}

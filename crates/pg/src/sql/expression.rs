@@ -1,0 +1,141 @@
+//! Expressions over a row that is not stored yet, and values of any type from their text.
+
+use std::ffi::{CStr, CString};
+
+use pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR;
+use pgrx::pg_sys;
+
+use super::call_site::Memory;
+use super::trigger::TriggerCall;
+use super::value::Storage;
+use crate::catalog::relation::Rel;
+use crate::catalog::table::Column;
+use crate::process::encoding::{name_from_utf8, name_to_utf8};
+use crate::process::error::raise;
+
+/// An expression of type bigint over the columns of a table, ready to be evaluated.
+pub struct RowExpression {
+    table: pg_sys::Oid,
+    state: *mut pg_sys::ExprState,
+    context: *mut pg_sys::ExprContext,
+}
+
+impl RowExpression {
+    /// The expression of a generated column. It lives in `memory`.
+    #[inline]
+    pub fn of_generated_column(table: Rel<'_>, column: &Column, memory: Memory) -> Self {
+        let number = i32::from(column.number());
+        // SAFETY: the relation is open and the column one of it; for a generated column the server
+        // returns its expression.
+        memory.scope(|| unsafe {
+            let node = pg_sys::build_column_default(table.raw(), number);
+            Self::new(table.oid(), node)
+        })
+    }
+
+    /// `function(row, arguments...)`, of type bigint, for rows of the table. The arguments are
+    /// constants, each given by its type and its text, or None for NULL. It lives in `memory`.
+    #[inline]
+    pub fn of_row(
+        table: Rel<'_>,
+        function: pg_sys::Oid,
+        arguments: &[(pg_sys::Oid, Option<&str>)],
+        memory: Memory,
+    ) -> Self {
+        // SAFETY: a variable that stands for the whole row (number 0) of the one relation there is,
+        // and constants that live in `memory`.
+        memory.scope(|| unsafe {
+            let row_type = (*(*table.raw()).rd_rel).reltype;
+            let none = pg_sys::Oid::INVALID;
+            let row = pg_sys::makeVar(1, 0, row_type, -1, none, 0);
+            let mut list = pg_sys::lappend(std::ptr::null_mut(), row.cast());
+            for (type_id, text) in arguments {
+                list = pg_sys::lappend(list, constant(*type_id, *text).cast());
+            }
+            let form = pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;
+            let call = pg_sys::makeFuncExpr(function, pg_sys::INT8OID, list, none, none, form);
+            Self::new(table.oid(), call.cast())
+        })
+    }
+
+    /// # Safety
+    /// `node` must be an expression of type bigint over the columns of the table, which is relation
+    /// 1 of its variables.
+    unsafe fn new(table: pg_sys::Oid, node: *mut pg_sys::Node) -> Self {
+        // SAFETY: guaranteed by the caller; all is made in the current memory context.
+        unsafe {
+            let planned = pg_sys::expression_planner(node.cast());
+            Self {
+                table,
+                state: pg_sys::ExecInitExpr(planned, std::ptr::null_mut()),
+                context: pg_sys::CreateStandaloneExprContext(),
+            }
+        }
+    }
+
+    /// Its value for the new row of a trigger call; an ERROR when that is on another table than the
+    /// one that the expression was made for.
+    #[inline]
+    pub fn value(&self, call: &TriggerCall<'_>) -> Option<i64> {
+        if call.relation().oid() != self.table {
+            raise(
+                ERRCODE_INTERNAL_ERROR,
+                "an expression of another relation was evaluated in a trigger",
+            );
+        }
+        let mut null = false;
+        // SAFETY: both were made by `new` in memory that outlives self; the slot holds a row of the
+        // table. The reset frees what the evaluation allocated; the value is passed by value.
+        unsafe {
+            (*self.context).ecxt_scantuple = call.new_slot();
+            let (state, context) = (self.state, self.context);
+            let value = pg_sys::ExecEvalExprSwitchContext(state, context, &mut null);
+            pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);
+            (!null).then_some(value.value() as i64)
+        }
+    }
+}
+
+/// The text that jsonb gives for a JSON text; an ERROR when that is not JSON.
+#[inline]
+pub fn jsonb_text(text: &str) -> String {
+    let text = value(pg_sys::JSONBOID, text);
+    let (mut output, mut varlena) = (pg_sys::InvalidOid, false);
+    // SAFETY: the type's own output function, which returns a zero-terminated string.
+    let shown = unsafe {
+        pg_sys::getTypeOutputInfo(pg_sys::JSONBOID, &mut output, &mut varlena);
+        CStr::from_ptr(pg_sys::OidOutputFunctionCall(output, text))
+    };
+    name_to_utf8(shown.to_bytes()).into_owned()
+}
+
+/// A value of a type from its text, in the current memory context; an ERROR when the type's input
+/// function rejects the text.
+fn value(type_id: pg_sys::Oid, text: &str) -> pg_sys::Datum {
+    // Arguments of triggers have no zero byte: they were C strings.
+    let text = CString::new(name_from_utf8(text).into_owned()).unwrap_or_default();
+    let (mut input, mut parameter) = (pg_sys::InvalidOid, pg_sys::InvalidOid);
+    // SAFETY: the type's own input function reads a zero-terminated string.
+    unsafe {
+        pg_sys::getTypeInputInfo(type_id, &mut input, &mut parameter);
+        pg_sys::OidInputFunctionCall(input, text.as_ptr().cast_mut(), parameter, -1)
+    }
+}
+
+/// A constant of a type, from its text; None is NULL. In the current memory context.
+fn constant(type_id: pg_sys::Oid, text: Option<&str>) -> *mut pg_sys::Const {
+    let (by_value, length) = Storage::for_type(type_id).by_value_and_length();
+    let datum = text.map(|text| value(type_id, text));
+    // SAFETY: a value of the type, stored as the catalog says.
+    unsafe {
+        pg_sys::makeConst(
+            type_id,
+            -1,
+            pg_sys::get_typcollation(type_id),
+            i32::from(length),
+            datum.unwrap_or(pg_sys::Datum::null()),
+            datum.is_none(),
+            by_value,
+        )
+    }
+}

@@ -1,0 +1,244 @@
+//! SQL-callable functions without the overhead, and without the schema generator, of
+//! `#[pg_extern]`.
+//!
+//! The SQL declarations are written by hand in `sql/`; [`pg_function!`] exports a version-1
+//! function of the same name. The getters of [`Args`], and its makers of results, rely on those
+//! declarations, as every C function does. A symbol keeps its declaration for ever, so that a new
+//! library serves an old script (`pg_test/t/058_promised.pl`).
+
+use std::ffi::CStr;
+
+use pgrx::{FromDatum, IntoDatum, pg_sys};
+
+use crate::process::compat;
+use crate::process::encoding::{name_from_utf8, name_to_utf8};
+
+/// A Rust type that an argument is read as, and the type that SQL must declare for it: one that is
+/// passed by value.
+pub trait ByValue: FromDatum {
+    const TYPE: pg_sys::Oid;
+    /// pg_type.typalign of that type.
+    const ALIGN: u8;
+}
+
+macro_rules! by_value {
+    ($($rust:ty: $sql:ident, $align:literal);*) => {
+        $(impl ByValue for $rust {
+            const TYPE: pg_sys::Oid = pg_sys::$sql;
+            const ALIGN: u8 = $align;
+        })*
+    };
+}
+by_value!(bool: BOOLOID, b'c'; i16: INT2OID, b's'; i32: INT4OID, b'i'; i64: INT8OID, b'd');
+by_value!(f64: FLOAT8OID, b'd'; pg_sys::Oid: REGCLASSOID, b'i');
+
+/// A Rust type that a result is made from, and the type that SQL must declare for it.
+pub trait Returned {
+    const TYPE: pg_sys::Oid;
+    /// The datum, in the current memory context.
+    fn into_result(self) -> Option<pg_sys::Datum>;
+}
+
+impl<T: ByValue + IntoDatum> Returned for T {
+    const TYPE: pg_sys::Oid = <T as ByValue>::TYPE;
+
+    fn into_result(self) -> Option<pg_sys::Datum> {
+        self.into_datum()
+    }
+}
+
+macro_rules! returned {
+    ($($rust:ty: $sql:ident);*) => {
+        $(impl Returned for $rust {
+            const TYPE: pg_sys::Oid = pg_sys::$sql;
+
+            fn into_result(self) -> Option<pg_sys::Datum> {
+                self.into_datum()
+            }
+        })*
+    };
+}
+returned!(Vec<i64>: INT8ARRAYOID; &CStr: CSTRINGOID);
+
+impl Returned for String {
+    const TYPE: pg_sys::Oid = pg_sys::TEXTOID;
+
+    fn into_result(self) -> Option<pg_sys::Datum> {
+        // bytea and text are stored alike.
+        name_from_utf8(&self).as_ref().into_datum()
+    }
+}
+
+/// The arguments of one call of a SQL function.
+pub struct Args {
+    fcinfo: pg_sys::FunctionCallInfo,
+}
+
+impl Args {
+    /// # Safety
+    /// `fcinfo` must be the live call info of the running function, called through fmgr.
+    #[inline]
+    pub unsafe fn new(fcinfo: pg_sys::FunctionCallInfo) -> Self {
+        Self { fcinfo }
+    }
+
+    /// The raw call info, for the wrappers of this module.
+    #[inline]
+    pub fn fcinfo(&self) -> pg_sys::FunctionCallInfo {
+        self.fcinfo
+    }
+
+    /// The running function.
+    #[inline]
+    pub fn function(&self) -> pg_sys::Oid {
+        // SAFETY: `flinfo` is set in every call through fmgr.
+        unsafe { (*(*self.fcinfo).flinfo).fn_oid }
+    }
+
+    /// Arguments that the caller passes, which may be more than SQL declares.
+    #[inline]
+    pub(crate) fn count(&self) -> usize {
+        self.all().len()
+    }
+
+    /// Argument `i`, or None when it is NULL.
+    #[inline]
+    pub(crate) fn datum(&self, i: usize) -> Option<pg_sys::Datum> {
+        let arg = self.all()[i];
+        (!arg.isnull).then_some(arg.value)
+    }
+
+    fn all(&self) -> &[pg_sys::NullableDatum] {
+        // SAFETY: the call info is live and has `nargs` arguments (contract of `new`).
+        unsafe {
+            let count = (*self.fcinfo).nargs as usize;
+            (*self.fcinfo).args.as_slice(count)
+        }
+    }
+
+    /// Argument `i` of a type that is passed by value, or None when it is NULL.
+    #[inline]
+    pub fn get<T: ByValue>(&self, i: usize) -> Option<T> {
+        // SAFETY: the argument is declared with the type that is read as T.
+        self.datum(i)
+            .and_then(|datum| unsafe { T::from_datum(datum, false) })
+    }
+
+    /// Argument `i` of type xid, or None when it is NULL.
+    #[inline]
+    pub fn transaction_id(&self, i: usize) -> Option<pg_sys::TransactionId> {
+        let datum = self.datum(i)?;
+        Some(pg_sys::TransactionId::from(datum.value() as u32))
+    }
+
+    /// Argument `i` of type name, or None when it is NULL.
+    #[inline]
+    pub fn name(&self, i: usize) -> Option<String> {
+        let datum = self.datum(i)?;
+        // SAFETY: a name is zero-terminated.
+        let name = unsafe { CStr::from_ptr(datum.cast_mut_ptr()) };
+        Some(name_to_utf8(name.to_bytes()).into_owned())
+    }
+
+    /// Argument `i` of type cstring, or None when it is NULL.
+    #[inline]
+    pub fn c_string(&self, i: usize) -> Option<&CStr> {
+        let datum = self.datum(i)?;
+        // SAFETY: a zero-terminated string that lives as long as the call.
+        Some(unsafe { CStr::from_ptr(datum.cast_mut_ptr()) })
+    }
+
+    /// Argument `i` of a type of N bytes that is passed by reference, or None when it is NULL.
+    #[inline]
+    pub fn fixed<const N: usize>(&self, i: usize) -> Option<[u8; N]> {
+        let datum = self.datum(i)?;
+        // SAFETY: the datum points to a value of that many bytes.
+        Some(unsafe { datum.cast_mut_ptr::<[u8; N]>().read() })
+    }
+
+    /// Argument `i` of type internal, or null. Only the server's own code can pass one.
+    #[inline]
+    pub(crate) fn internal<T>(&self, i: usize) -> *mut T {
+        self.datum(i)
+            .map_or(std::ptr::null_mut(), |datum| datum.cast_mut_ptr())
+    }
+
+    /// The type of argument `i` at this place in the query, for polymorphic functions.
+    #[inline]
+    pub fn type_of(&self, i: usize) -> pg_sys::Oid {
+        // SAFETY: `flinfo` is set in every call that the executor makes.
+        unsafe { pg_sys::get_fn_expr_argtype((*self.fcinfo).flinfo, i as i32) }
+    }
+
+    /// The bits of argument `i` of a STRICT function, of a type that is passed by value; integers
+    /// are sign-extended.
+    #[inline]
+    pub fn by_value(&self, i: usize) -> u64 {
+        self.all()[i].value.value() as u64
+    }
+
+    /// Marks the result as SQL NULL and returns the placeholder value.
+    #[inline]
+    pub fn null(&self) -> pg_sys::Datum {
+        // SAFETY: the call info is live (contract of `new`).
+        unsafe { (*self.fcinfo).isnull = true };
+        pg_sys::Datum::from(0usize)
+    }
+
+    /// Converts a result; None becomes SQL NULL.
+    #[inline]
+    pub fn result<T: Returned>(&self, value: Option<T>) -> pg_sys::Datum {
+        value
+            .and_then(Returned::into_result)
+            .unwrap_or_else(|| self.null())
+    }
+
+    /// A result of a type of fixed length that is passed by reference, copied to the current memory
+    /// context.
+    #[inline]
+    pub fn fixed_result<T: Copy>(&self, value: T) -> pg_sys::Datum {
+        // SAFETY: palloc returns MAXALIGNed memory of the asked size, or raises an ERROR.
+        unsafe {
+            let place = pg_sys::palloc(size_of::<T>()).cast::<T>();
+            place.write(value);
+            pg_sys::Datum::from(place)
+        }
+    }
+
+    /// A result of type index_am_handler.
+    #[inline]
+    pub fn routine(&self, routine: &'static pg_sys::IndexAmRoutine) -> pg_sys::Datum {
+        pg_sys::Datum::from(compat::handed_routine(routine))
+    }
+}
+
+/// Exports a version-1 SQL function: `pg_function! { fn name, pg_finfo_name (args) { body } }`,
+/// with `args: &Args` and a body that yields a Datum. A Rust panic or a PostgreSQL error inside the
+/// body leaves as an ERROR. Exporting a symbol counts as unsafe code, which the body must not have.
+#[macro_export]
+macro_rules! pg_function {
+    ($(#[$meta:meta])* fn $name:ident, $finfo:ident ($args:ident) $body:block) => {
+        $(#[$meta])*
+        #[allow(unsafe_code)]
+        #[unsafe(no_mangle)]
+        #[::pgrx::pg_guard]
+        pub unsafe extern "C-unwind" fn $name(
+            fcinfo: ::pgrx::pg_sys::FunctionCallInfo,
+        ) -> ::pgrx::pg_sys::Datum {
+            #[deny(unsafe_code)]
+            fn body($args: &$crate::sql::fmgr::Args) -> ::pgrx::pg_sys::Datum $body
+            // SAFETY: fmgr passes the live call info.
+            let args = unsafe { $crate::sql::fmgr::Args::new(fcinfo) };
+            body(&args)
+        }
+        #[doc(hidden)]
+        #[allow(unsafe_code)]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $finfo() -> *const ::pgrx::pg_sys::Pg_finfo_record {
+            static V1: ::pgrx::pg_sys::Pg_finfo_record =
+                ::pgrx::pg_sys::Pg_finfo_record { api_version: 1 };
+            &V1
+        }
+    };
+}
+pub use crate::pg_function;

@@ -1,0 +1,275 @@
+//! Keys: values of any type with a default order, compared and stored as bytes.
+
+use std::cmp::Ordering;
+
+use pgrx::{pg_sys, varlena};
+
+use super::value::{Storage, Value};
+use crate::catalog::lookup::base_type;
+use crate::process::error::raise;
+use crate::process::memory::collected;
+use crate::process::temp_file::damaged_temporary_file;
+
+/// A type with a default order.
+pub struct KeyType {
+    entry: *mut pg_sys::TypeCacheEntry,
+    collation: pg_sys::Oid,
+    storage: Storage,
+    /// The type below a domain.
+    base: pg_sys::Oid,
+}
+
+/// A copy of a key, out of the server's memory.
+#[derive(Clone)]
+pub struct KeptKey {
+    /// What [`KeyType::value`] takes.
+    kept: u64,
+    behind: Vec<u64>,
+}
+
+impl KeyType {
+    /// None when the type has no order.
+    pub fn new(type_id: pg_sys::Oid) -> Option<Self> {
+        // SAFETY: a type's cache entry lives as long as the process.
+        unsafe {
+            let flags = pg_sys::TYPECACHE_CMP_PROC_FINFO as i32;
+            let entry = pg_sys::lookup_type_cache(type_id, flags);
+            if (*entry).cmp_proc_finfo.fn_oid == pg_sys::Oid::INVALID {
+                return None;
+            }
+            Some(KeyType {
+                entry,
+                collation: (*entry).typcollation,
+                storage: Storage::for_type(type_id),
+                base: base_type(type_id),
+            })
+        }
+    }
+
+    /// Returns whether the type is passed by value.
+    pub fn is_by_value(&self) -> bool {
+        self.storage.by_value_and_length().0
+    }
+
+    /// The datum of a value; an ERROR when it is not of this type. Values of a domain and of the
+    /// type below it are the same: an expression over a domain is often of that type, as a UNION
+    /// is.
+    pub fn datum(&self, value: Value<'_>) -> pg_sys::Datum {
+        let is_same = |type_id| type_id == self.storage.type_id || type_id == self.base;
+        if !is_same(value.type_id()) && !is_same(base_type(value.type_id())) {
+            let found = crate::catalog::table::type_name(value.type_id());
+            raise(
+                pgrx::PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
+                format!("a key is of type {found}"),
+            );
+        }
+        value.datum()
+    }
+
+    /// Compares by the type's default order and collation.
+    pub fn compare(&self, a: Value<'_>, b: Value<'_>) -> Ordering {
+        let (a, b) = (self.datum(a), self.datum(b));
+        // SAFETY: both are values of the type.
+        let order = unsafe {
+            let function = &raw mut (*self.entry).cmp_proc_finfo;
+            pg_sys::FunctionCall2Coll(function, self.collation, a, b).value() as i32
+        };
+        order.cmp(&0)
+    }
+
+    /// A value that was stored. If the type is passed by value, `kept` is its datum; if not, `kept`
+    /// is the place in `behind` from which the bytes of [`Value::show_stored`] stand.
+    pub fn value<'b>(&self, kept: u64, behind: &'b [u64]) -> Value<'b> {
+        let datum = match self.is_by_value() {
+            true => pg_sys::Datum::from(kept),
+            false => self.behind(&behind[kept as usize..]),
+        };
+        // SAFETY: bits, or bytes of the length that the type has, which live as long as `behind`.
+        unsafe { Value::new(datum, self.storage) }
+    }
+
+    /// A copy of a key.
+    pub fn keep(&self, key: Value<'_>) -> KeptKey {
+        let datum = self.datum(key);
+        if self.is_by_value() {
+            return KeptKey {
+                kept: datum.value() as u64,
+                behind: Vec::new(),
+            };
+        }
+        let behind = key.show_stored(|bytes| {
+            let words = bytes.chunks(size_of::<u64>()).map(|word| {
+                let mut whole = [0; size_of::<u64>()];
+                whole[..word.len()].copy_from_slice(word);
+                u64::from_ne_bytes(whole)
+            });
+            collected(words)
+        });
+        KeptKey { kept: 0, behind }
+    }
+
+    /// The key of which that is a copy.
+    pub fn kept<'b>(&self, key: &'b KeptKey) -> Value<'b> {
+        self.value(key.kept, &key.behind)
+    }
+
+    /// Points to a value that was read from a file. An ERROR when it would end beyond `aligned`, or
+    /// is a varlena that is compressed, stored elsewhere, or shorter than its own length word. The
+    /// content is not checked: the functions of the type must be able to trust the file.
+    fn behind(&self, aligned: &[u64]) -> pg_sys::Datum {
+        let (start, room) = (aligned.as_ptr().cast_mut(), size_of_val(aligned));
+        // SAFETY: the header of a varlena is read where there is room for one (the elements of
+        // `aligned` have 8 bytes), and other bytes within `aligned`.
+        let fits = unsafe {
+            match self.storage.by_value_and_length().1 {
+                -1 => {
+                    let value: *mut pg_sys::varlena = start.cast();
+                    let is_plain = room > 0
+                        && match varlena::varatt_is_1b(value) {
+                            true => !varlena::varatt_is_1b_e(value),
+                            false => {
+                                varlena::varatt_is_4b_u(value)
+                                    && varlena::varsize_4b(value) >= pg_sys::VARHDRSZ
+                            }
+                        };
+                    is_plain && varlena::varsize_any(value) <= room
+                }
+                -2 => std::slice::from_raw_parts(start.cast::<u8>(), room).contains(&0),
+                length => length as usize <= room,
+            }
+        };
+        if !fits {
+            damaged_temporary_file(room as u64);
+        }
+        pg_sys::Datum::from(start)
+    }
+
+    /// The type of arrays of such values.
+    pub fn array_type(&self) -> Option<pg_sys::Oid> {
+        // SAFETY: a catalog look-up; the cache entry lives as long as the process.
+        let array = unsafe { pg_sys::get_array_type((*self.entry).type_id) };
+        (array != pg_sys::Oid::INVALID).then_some(array)
+    }
+
+    /// An array of values, in the current memory context; None when the type has no arrays.
+    pub fn array<'a>(&self, values: impl ExactSizeIterator<Item = Value<'a>>) -> Option<Value<'a>> {
+        let array_type = self.array_type()?;
+        let mut datums = collected(values.map(|value| self.datum(value)));
+        let (by_value, length) = self.storage.by_value_and_length();
+        // SAFETY: values of this type; its cache entry lives as long as the process.
+        unsafe {
+            let entry = &*self.entry;
+            let array = pg_sys::construct_array(
+                datums.as_mut_ptr(),
+                datums.len() as i32,
+                entry.type_id,
+                i32::from(length),
+                by_value,
+                entry.typalign,
+            );
+            Some(Value::new(array.into(), Storage::varlena(array_type)))
+        }
+    }
+
+    /// The collation in which values are compared, as SQL text; None when the type has none.
+    pub fn collation(&self) -> Option<String> {
+        let cache = pg_sys::SysCacheIdentifier::COLLOID as i32;
+        // SAFETY: a catalog look-up; the row is read before it is released, its name is
+        // zero-terminated.
+        unsafe {
+            let row = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(self.collation));
+            if row.is_null() {
+                return None;
+            }
+            let form: *const pg_sys::FormData_pg_collation = pg_sys::GETSTRUCT(row).cast();
+            let schema = crate::catalog::table::schema_name((*form).collnamespace);
+            let name = std::ffi::CStr::from_ptr((*form).collname.data.as_ptr());
+            let name = crate::catalog::table::quoted(&crate::process::encoding::name_to_utf8(
+                name.to_bytes(),
+            ));
+            pg_sys::ReleaseSysCache(row);
+            schema.map(|schema| format!("{}.{name}", crate::catalog::table::quoted(&schema)))
+        }
+    }
+
+    /// The type's equality.
+    pub fn equality(&self) -> Option<Equality> {
+        // SAFETY: the cache entry lives as long as the process.
+        Equality::for_type(unsafe { (*self.entry).type_id })
+    }
+}
+
+/// The message of the ERROR for a type without an order.
+pub fn no_order(type_id: pg_sys::Oid) -> String {
+    let name = crate::catalog::table::type_name(type_id);
+    format!("could not identify a comparison function for type {name}")
+}
+
+/// A type's default equality, as SQL text whose meaning depends neither on the search_path nor on
+/// other operators of that name that would match the operands better.
+pub struct Equality {
+    operator: String,
+    /// The casts to write behind an operand, and behind an array of operands. Empty for operators
+    /// of pg_catalog, where users cannot add any: without a cast, an index on a column of another
+    /// type of the same operator family remains usable.
+    cast: String,
+    array_cast: String,
+}
+
+impl Equality {
+    /// None when the type has no equality.
+    pub fn for_type(type_id: pg_sys::Oid) -> Option<Self> {
+        // SAFETY: catalog look-ups; the row is read before it is released, its name is
+        // zero-terminated.
+        let (schema, name, operand) = unsafe {
+            let flags = pg_sys::TYPECACHE_EQ_OPR as i32;
+            let operator = (*pg_sys::lookup_type_cache(type_id, flags)).eq_opr;
+            let cache = pg_sys::SysCacheIdentifier::OPEROID as i32;
+            let row = pg_sys::SearchSysCache1(cache, pg_sys::Datum::from(operator));
+            if row.is_null() {
+                return None;
+            }
+            let form: *const pg_sys::FormData_pg_operator = pg_sys::GETSTRUCT(row).cast();
+            let name = std::ffi::CStr::from_ptr((*form).oprname.data.as_ptr());
+            let name = crate::process::encoding::name_to_utf8(name.to_bytes()).into_owned();
+            let found = ((*form).oprnamespace, name, (*form).oprleft);
+            pg_sys::ReleaseSysCache(row);
+            found
+        };
+        let of_server = schema.to_u32() == pg_sys::PG_CATALOG_NAMESPACE;
+        let cast = |type_id| match of_server || type_id == pg_sys::Oid::INVALID {
+            true => String::new(),
+            false => format!("::{}", crate::catalog::table::qualified_type_name(type_id)),
+        };
+        // SAFETY: a catalog look-up.
+        let array = unsafe { pg_sys::get_array_type(operand) };
+        let schema = crate::catalog::table::quoted(&crate::catalog::table::schema_name(schema)?);
+        Some(Self {
+            operator: format!("OPERATOR({schema}.{name})"),
+            cast: cast(operand),
+            array_cast: cast(array),
+        })
+    }
+
+    /// `left = right`; both are columns or parameters, of the type or of domains over it.
+    pub fn clause(&self, left: &str, right: &str) -> String {
+        let Self { operator, cast, .. } = self;
+        format!("{left}{cast} {operator} {right}{cast}")
+    }
+
+    /// `left = ANY` of the values of `column` in the rows that the FROM clause `rows` gives.
+    pub fn among(&self, left: &str, column: &str, rows: &str) -> String {
+        let Self { operator, cast, .. } = self;
+        format!("{left}{cast} {operator} ANY (ARRAY(SELECT {column}{cast} {rows}))")
+    }
+
+    /// `left = ANY (parameter)`; the parameter is an array of values of the operands' type.
+    pub fn any_of(&self, left: &str, parameter: &str) -> String {
+        let Self {
+            operator,
+            cast,
+            array_cast,
+        } = self;
+        format!("{left}{cast} {operator} ANY ({parameter}{array_cast})")
+    }
+}

@@ -1,0 +1,349 @@
+//! A call of a trigger function: its event, the old and the new row, and the row that it returns.
+
+use std::ffi::CStr;
+
+use pgrx::PgSqlErrorCode::{ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, ERRCODE_INTERNAL_ERROR};
+use pgrx::pg_sys;
+
+use super::fmgr::Args;
+use super::value::{Storage, Value};
+use crate::catalog::relation::Rel;
+use crate::catalog::table::{Column, Opened};
+use crate::process::compat::attribute;
+use crate::process::encoding::name_to_utf8;
+use crate::process::error::raise;
+
+/// The command that fired the trigger.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    Insert,
+    Update,
+    Delete,
+    Truncate,
+}
+
+/// The running call of a trigger function.
+#[derive(Clone, Copy)]
+pub struct TriggerCall<'a> {
+    data: *const pg_sys::TriggerData,
+    args: &'a Args,
+}
+
+/// The address of a row version: table and ctid.
+pub struct VersionAddress {
+    table: pg_sys::Oid,
+    place: pg_sys::ItemPointerData,
+}
+
+impl VersionAddress {
+    /// The table's OID (as oid) and the ctid (as tid).
+    pub fn values(&self) -> [Value<'_>; 2] {
+        let place = (&raw const self.place).into();
+        // SAFETY: an OID, and a pointer to a tid that lives as long as self.
+        unsafe {
+            [
+                Value::new(self.table.into(), Storage::OID),
+                Value::new(place, Storage::TID),
+            ]
+        }
+    }
+
+    /// Returns whether the version was deleted by an UPDATE that moved the row to another
+    /// partition.
+    pub fn has_moved_away(&self) -> bool {
+        let table = Opened::new(self.table);
+        let raw = table.rel().raw();
+        // SAFETY: the table is open; the slot, of the table's kind, is dropped before it is closed;
+        // the tuple is read while the slot holds it.
+        unsafe {
+            let slot =
+                pg_sys::MakeSingleTupleTableSlot((*raw).rd_att, pg_sys::table_slot_callbacks(raw));
+            let mut place = self.place;
+            let found = (*(*raw).rd_tableam)
+                .tuple_fetch_row_version
+                .is_some_and(|fetch| {
+                    let any = &raw mut pg_sys::SnapshotAnyData;
+                    pg_sys::ffi::pg_guard_ffi_boundary(|| fetch(raw, &mut place, any, slot))
+                });
+            let moved = found && {
+                let mut copied = false;
+                let tuple = pg_sys::ExecFetchSlotHeapTuple(slot, false, &mut copied);
+                // The macro ItemPointerIndicatesMovedPartitions.
+                let next = (*(*tuple).t_data).t_ctid;
+                let block = u32::from(next.ip_blkid.bi_hi) << 16 | u32::from(next.ip_blkid.bi_lo);
+                block == pg_sys::InvalidBlockNumber
+                    && u32::from(next.ip_posid) == pg_sys::MovedPartitionsOffsetNumber
+            };
+            pg_sys::ExecDropSingleTupleTableSlot(slot);
+            moved
+        }
+    }
+}
+
+impl<'a> TriggerCall<'a> {
+    /// The call, when the function runs as a trigger.
+    pub fn from_arguments(args: &'a Args) -> Option<Self> {
+        // SAFETY: the context of a call is null or a live node.
+        let data: *const pg_sys::TriggerData = unsafe {
+            let context = (*args.fcinfo()).context;
+            if context.is_null() || (*context).type_ != pg_sys::NodeTag::T_TriggerData {
+                return None;
+            }
+            context.cast()
+        };
+        Some(Self { data, args })
+    }
+
+    /// A call with these data.
+    ///
+    /// # Safety
+    /// The data must be those that the server would pass, and live for 'a.
+    pub(super) unsafe fn from_data(data: &'a pg_sys::TriggerData, args: &'a Args) -> Self {
+        Self { data, args }
+    }
+
+    /// The call as the function manager made it.
+    pub fn args(&self) -> &'a Args {
+        self.args
+    }
+
+    pub(super) fn data(&self) -> &'a pg_sys::TriggerData {
+        // SAFETY: the node lives as long as the call (`of`).
+        unsafe { &*self.data }
+    }
+
+    pub(crate) fn trigger(&self) -> &'a pg_sys::Trigger {
+        // SAFETY: set for every trigger call, and alive as long as it.
+        unsafe { &*self.data().tg_trigger }
+    }
+
+    pub fn event(&self) -> Event {
+        match self.data().tg_event & pg_sys::TRIGGER_EVENT_OPMASK {
+            pg_sys::TRIGGER_EVENT_INSERT => Event::Insert,
+            pg_sys::TRIGGER_EVENT_UPDATE => Event::Update,
+            pg_sys::TRIGGER_EVENT_DELETE => Event::Delete,
+            _ => Event::Truncate,
+        }
+    }
+
+    /// Returns whether it is a row trigger that runs before the change.
+    pub fn is_before_row(&self) -> bool {
+        let event = self.data().tg_event;
+        event & pg_sys::TRIGGER_EVENT_ROW != 0
+            && event & pg_sys::TRIGGER_EVENT_TIMINGMASK == pg_sys::TRIGGER_EVENT_BEFORE
+    }
+
+    /// Returns whether it is a row trigger that runs after the change.
+    pub fn is_after_row(&self) -> bool {
+        let event = self.data().tg_event;
+        event & pg_sys::TRIGGER_EVENT_ROW != 0
+            && event & pg_sys::TRIGGER_EVENT_TIMINGMASK == pg_sys::TRIGGER_EVENT_AFTER
+    }
+
+    /// Returns whether it is a statement trigger that runs after the change.
+    pub fn is_after_statement(&self) -> bool {
+        let event = self.data().tg_event;
+        event & pg_sys::TRIGGER_EVENT_ROW == 0
+            && event & pg_sys::TRIGGER_EVENT_TIMINGMASK == pg_sys::TRIGGER_EVENT_AFTER
+    }
+
+    /// Returns whether the trigger may be deferred.
+    pub fn is_deferrable(&self) -> bool {
+        self.trigger().tgdeferrable
+    }
+
+    /// Returns whether the trigger has a WHEN condition.
+    pub fn has_condition(&self) -> bool {
+        !self.trigger().tgqual.is_null()
+    }
+
+    /// Returns whether the trigger fires on UPDATE, whichever columns change and whatever their
+    /// values.
+    pub fn fires_on_any_update(&self) -> bool {
+        let trigger = self.trigger();
+        trigger.tgtype as u32 & pg_sys::TRIGGER_TYPE_UPDATE != 0
+            && trigger.tgnattr == 0
+            && trigger.tgqual.is_null()
+    }
+
+    /// The table of the row; for a partitioned table the partition.
+    pub fn relation(&self) -> Rel<'a> {
+        // SAFETY: open and locked while its trigger runs.
+        unsafe { Rel::from_raw(self.data().tg_relation) }
+    }
+
+    pub fn trigger_oid(&self) -> pg_sys::Oid {
+        self.trigger().tgoid
+    }
+
+    pub fn function_oid(&self) -> pg_sys::Oid {
+        self.trigger().tgfoid
+    }
+
+    pub fn trigger_name(&self) -> &'a CStr {
+        // SAFETY: a zero-terminated string that lives as long as the trigger.
+        unsafe { CStr::from_ptr(self.trigger().tgname) }
+    }
+
+    /// The arguments that CREATE TRIGGER gave.
+    pub fn arguments(&self) -> Vec<String> {
+        arguments(self.trigger())
+    }
+
+    fn new_tuple(&self) -> pg_sys::HeapTuple {
+        match self.event() {
+            Event::Update => row(self.data().tg_newtuple),
+            _ => self.old_tuple(),
+        }
+    }
+
+    fn old_tuple(&self) -> pg_sys::HeapTuple {
+        row(self.data().tg_trigtuple)
+    }
+
+    /// The slot of the new row.
+    pub fn new_slot(&self) -> *mut pg_sys::TupleTableSlot {
+        match self.event() {
+            Event::Update => row(self.data().tg_newslot),
+            _ => row(self.data().tg_trigslot),
+        }
+    }
+
+    /// A column of the new row. In a BEFORE trigger generated columns have no value yet.
+    pub fn new_value(&self, column: &Column) -> Option<Value<'a>> {
+        self.value(self.new_tuple(), column)
+    }
+
+    /// A column of the row that an UPDATE replaces.
+    pub fn old_value(&self, column: &Column) -> Option<Value<'a>> {
+        self.value(self.old_tuple(), column)
+    }
+
+    fn value(&self, tuple: pg_sys::HeapTuple, column: &Column) -> Option<Value<'a>> {
+        let mut null = false;
+        let (desc, storage) = self.attribute(column);
+        // SAFETY: the tuple is of the relation's row type, which has the column.
+        unsafe {
+            let number = i32::from(column.number());
+            let datum = pg_sys::SPI_getbinval(tuple, desc, number, &mut null);
+            (!null).then(|| Value::new(datum, storage))
+        }
+    }
+
+    /// The relation's row descriptor, and how it stores a column; an ERROR when the column is not
+    /// one of the relation.
+    fn attribute(&self, column: &Column) -> (pg_sys::TupleDesc, Storage) {
+        // SAFETY: an open relation has its row descriptor; the attribute is read within its length.
+        unsafe {
+            let desc = (*self.data().tg_relation).rd_att;
+            let i = usize::from(column.number().unsigned_abs()) - 1;
+            if i < (*desc).natts as usize {
+                let attribute = attribute(desc, i);
+                if attribute.atttypid == column.storage.type_id {
+                    return (desc, Storage::of_attribute(attribute));
+                }
+            }
+        }
+        raise(
+            ERRCODE_INTERNAL_ERROR,
+            "a column of another relation was read in a trigger",
+        )
+    }
+
+    /// The address of the row version that an UPDATE replaces; None for other events.
+    pub fn old_place(&self) -> Option<VersionAddress> {
+        if self.event() != Event::Update {
+            return None;
+        }
+        // SAFETY: the tuple lives as long as the call.
+        let tuple = unsafe { &*self.old_tuple() };
+        Some(VersionAddress {
+            table: tuple.t_tableOid,
+            place: tuple.t_self,
+        })
+    }
+
+    /// Returns whether this transaction still sees the new row in the table. Other triggers, or
+    /// commands before a deferred trigger ran, may have deleted or updated it. True for a foreign
+    /// table, where this cannot be checked.
+    pub fn new_row_is_live(&self) -> bool {
+        let table = self.data().tg_relation;
+        // SAFETY: a table's routines live as long as it is open; the slot of an AFTER trigger is of
+        // the table's own kind and holds the stored row; the function may raise an ERROR, and pgrx
+        // does not guard calls by pointer.
+        unsafe {
+            let routines = (*table).rd_tableam.as_ref();
+            let Some(is_seen) = routines.and_then(|table| table.tuple_satisfies_snapshot) else {
+                return true;
+            };
+            let (slot, itself) = (self.new_slot(), &raw mut pg_sys::SnapshotSelfData);
+            pg_sys::ffi::pg_guard_ffi_boundary(|| is_seen(table, slot, itself))
+        }
+    }
+
+    /// The function's result for the row as it is.
+    pub fn unchanged(&self) -> pg_sys::Datum {
+        pg_sys::Datum::from(self.new_tuple())
+    }
+
+    /// The function's result for a row that is not to be stored.
+    pub fn skip(&self) -> pg_sys::Datum {
+        pg_sys::Datum::from(0usize)
+    }
+
+    /// The function's result for the new row with other values in some columns; None is NULL. An
+    /// ERROR when a value is not of the column's type or violates the constraints of its domain.
+    pub fn with(&self, columns: &[(&Column, Option<Value<'_>>)]) -> pg_sys::Datum {
+        let tuple = self.new_tuple();
+        let (mut numbers, mut values, mut nulls) = (Vec::new(), Vec::new(), Vec::new());
+        for (column, value) in columns {
+            self.attribute(column);
+            column.check(*value);
+            numbers.push(i32::from(column.number()));
+            values.push(value.map_or(pg_sys::Datum::null(), |value| value.datum()));
+            nulls.push(value.is_none());
+        }
+        if columns.is_empty() {
+            return pg_sys::Datum::from(tuple);
+        }
+        // SAFETY: three arrays of one length; the columns are the relation's, and the values of
+        // their types.
+        unsafe {
+            let tuple = pg_sys::heap_modify_tuple_by_cols(
+                tuple,
+                (*self.data().tg_relation).rd_att,
+                numbers.len() as i32,
+                numbers.as_mut_ptr(),
+                values.as_mut_ptr(),
+                nulls.as_mut_ptr(),
+            );
+            pg_sys::Datum::from(tuple)
+        }
+    }
+}
+
+/// Returns how many trigger functions are running, each inside of a statement of the one before.
+pub fn depth() -> i32 {
+    // SAFETY: reads a variable of the backend; the function looks at no argument.
+    unsafe { pg_sys::pg_trigger_depth(std::ptr::null_mut()).value() as i32 }
+}
+
+/// A row of the call; an ERROR in a statement trigger, which has none.
+fn row<T>(row: *mut T) -> *mut T {
+    if row.is_null() {
+        raise(
+            ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED,
+            "trigger function was not fired for a row",
+        );
+    }
+    row
+}
+
+/// The arguments of a trigger of an open table.
+pub(crate) fn arguments(trigger: &pg_sys::Trigger) -> Vec<String> {
+    // SAFETY: `tgargs` has `tgnargs` zero-terminated strings.
+    let argument = |i| unsafe { CStr::from_ptr(*trigger.tgargs.add(i)) };
+    (0..trigger.tgnargs as usize)
+        .map(|i| name_to_utf8(argument(i).to_bytes()).into_owned())
+        .collect()
+}

@@ -1,0 +1,166 @@
+//! The table of a partition tree on which a trigger was created, and the triggers beside it.
+
+use pgrx::pg_sys;
+use pgrx::pg_sys::Oid;
+
+use super::trigger::{Event, TriggerCall, arguments};
+use crate::catalog::relation::Rel;
+
+/// The trigger that CREATE TRIGGER made. Partitions have copies of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Origin {
+    pub trigger: Oid,
+    pub table: Oid,
+    /// Levels from the table with the copy up to this one; 0 when the trigger is not a copy.
+    pub levels: u32,
+}
+
+/// A trigger with the same function.
+pub struct Sibling {
+    pub arguments: Vec<String>,
+    pub origin: Origin,
+    /// Whether it is enabled.
+    pub enabled: bool,
+    /// The bits TRIGGER_TYPE_... of its events.
+    events: u32,
+    /// The positions of the columns of `UPDATE OF`; empty for any column.
+    columns: Vec<i16>,
+}
+
+impl Sibling {
+    pub fn fires_on(&self, event: Event) -> bool {
+        let bit = match event {
+            Event::Insert => pg_sys::TRIGGER_TYPE_INSERT,
+            Event::Update => pg_sys::TRIGGER_TYPE_UPDATE,
+            Event::Delete => pg_sys::TRIGGER_TYPE_DELETE,
+            Event::Truncate => pg_sys::TRIGGER_TYPE_TRUNCATE,
+        };
+        self.events & bit != 0
+    }
+
+    /// Returns whether it fires on an UPDATE that names this column.
+    pub fn fires_on_update_of(&self, column: i16) -> bool {
+        self.fires_on(Event::Update) && (self.columns.is_empty() || self.columns.contains(&column))
+    }
+}
+
+/// A row of pg_trigger.
+struct PgTrigger {
+    table: Oid,
+    copied_from: Oid,
+}
+
+impl TriggerCall<'_> {
+    /// The trigger of which this one is a copy, or this one.
+    pub fn origin(&self) -> Origin {
+        origin(self.trigger(), self.relation().oid())
+    }
+
+    /// All triggers of this table that call this function, including this one, whether they are
+    /// fired now or not. For a BEFORE trigger, these are those of INSERT or UPDATE for each row;
+    /// for an AFTER trigger, all AFTER triggers.
+    pub fn siblings(&self) -> Vec<Sibling> {
+        self.siblings_on(self.relation())
+    }
+
+    /// The same of the triggers of another table, which is open.
+    pub fn siblings_on(&self, table: Rel<'_>) -> Vec<Sibling> {
+        let events = pg_sys::TRIGGER_TYPE_INSERT | pg_sys::TRIGGER_TYPE_UPDATE;
+        let before_row = pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE;
+        let own_kind = self.trigger().tgtype as u32 & before_row;
+        // SAFETY: an open relation has a list of `numtriggers` triggers, or null. A catalog look-up
+        // may make the server replace the list, hence the copy.
+        let triggers = unsafe {
+            let copy = pg_sys::CopyTriggerDesc((*table.raw()).trigdesc);
+            copy.as_ref().map_or(&[][..], |list| {
+                std::slice::from_raw_parts(list.triggers, list.numtriggers as usize)
+            })
+        };
+        triggers
+            .iter()
+            .filter(|t| {
+                let kind = t.tgtype as u32;
+                let is_like = match own_kind & pg_sys::TRIGGER_TYPE_BEFORE {
+                    0 => kind & pg_sys::TRIGGER_TYPE_BEFORE == 0,
+                    _ => kind & before_row == own_kind && kind & events != 0,
+                };
+                t.tgfoid == self.function_oid() && is_like
+            })
+            .map(|trigger| Sibling {
+                arguments: arguments(trigger),
+                origin: origin(trigger, table.oid()),
+                enabled: trigger.tgenabled as u8 != pg_sys::TRIGGER_DISABLED,
+                events: trigger.tgtype as u32,
+                columns: columns(trigger),
+            })
+            .collect()
+    }
+}
+
+/// The positions of the columns of `UPDATE OF`.
+fn columns(trigger: &pg_sys::Trigger) -> Vec<i16> {
+    let column = |i| {
+        // SAFETY: `tgattr` has `tgnattr` numbers.
+        unsafe { *trigger.tgattr.add(i) }
+    };
+    (0..trigger.tgnattr as usize).map(column).collect()
+}
+
+fn origin(trigger: &pg_sys::Trigger, table: Oid) -> Origin {
+    let mut origin = Origin {
+        trigger: trigger.tgoid,
+        table,
+        levels: 0,
+    };
+    let mut row = trigger
+        .tgisclone
+        .then(|| pg_trigger(origin.trigger))
+        .flatten();
+    while let Some(PgTrigger { copied_from, .. }) = row
+        && copied_from != Oid::INVALID
+    {
+        row = pg_trigger(copied_from);
+        if let Some(PgTrigger { table, .. }) = row {
+            origin = Origin {
+                trigger: copied_from,
+                table,
+                levels: origin.levels + 1,
+            };
+        }
+    }
+    origin
+}
+
+/// None when the trigger is gone.
+fn pg_trigger(trigger: Oid) -> Option<PgTrigger> {
+    // SAFETY: a scan of the catalog with one key, of the type of the index; the row is read before
+    // the scan ends.
+    unsafe {
+        let mut key = pg_sys::ScanKeyData::default();
+        pg_sys::ScanKeyInit(
+            &mut key,
+            pg_sys::Anum_pg_trigger_oid as i16,
+            pg_sys::BTEqualStrategyNumber as u16,
+            pg_sys::Oid::from(pg_sys::F_OIDEQ),
+            pg_sys::Datum::from(trigger),
+        );
+        let lock = pg_sys::AccessShareLock as i32;
+        let catalog = pg_sys::table_open(pg_sys::TriggerRelationId, lock);
+        let (index, none) = (
+            pg_sys::Oid::from(pg_sys::TriggerOidIndexId),
+            std::ptr::null_mut(),
+        );
+        let scan = pg_sys::systable_beginscan(catalog, index, true, none, 1, &mut key);
+        let row = pg_sys::systable_getnext(scan);
+        let found = (!row.is_null()).then(|| {
+            let form: *const pg_sys::FormData_pg_trigger = pg_sys::GETSTRUCT(row).cast();
+            PgTrigger {
+                table: (*form).tgrelid,
+                copied_from: (*form).tgparentid,
+            }
+        });
+        pg_sys::systable_endscan(scan);
+        pg_sys::table_close(catalog, lock);
+        found
+    }
+}

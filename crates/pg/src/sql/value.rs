@@ -1,0 +1,450 @@
+//! Values of any type: their bits and bytes, and the elements of arrays and ranges.
+//!
+//! Copies that the server makes (detoasted values, deconstructed arrays) stay in the current memory
+//! context, which the executor resets after each row. The code of this crate must not make them
+//! while a shorter-lived context is current: `rows_out` and `window` run none of their callers'
+//! code there, and what runs in `memory::in_scratch` keeps nothing that the server has made.
+
+use std::ffi::c_char;
+use std::marker::PhantomData;
+
+use pgrx::PgSqlErrorCode::{ERRCODE_DATATYPE_MISMATCH, ERRCODE_INTERNAL_ERROR};
+use pgrx::{IntoDatum, pg_sys, varlena};
+
+use super::fmgr::{Args, ByValue, Returned};
+use crate::catalog::table::type_name;
+use crate::process::error::raise;
+use crate::process::memory::reserve;
+
+/// Storage of the values of a type.
+#[derive(Clone, Copy)]
+pub struct Storage {
+    pub type_id: pg_sys::Oid,
+    len: i16,
+    by_value: bool,
+    align: c_char,
+}
+
+impl Storage {
+    /// Looks the type up in the catalog.
+    #[inline]
+    pub fn for_type(type_id: pg_sys::Oid) -> Self {
+        let mut storage = Self {
+            type_id,
+            len: 0,
+            by_value: false,
+            align: 0,
+        };
+        // SAFETY: the three pointers are live; an unknown type is an ERROR.
+        unsafe {
+            pg_sys::get_typlenbyvalalign(
+                type_id,
+                &mut storage.len,
+                &mut storage.by_value,
+                &mut storage.align,
+            );
+        }
+        storage
+    }
+
+    /// What a row descriptor says of a column.
+    #[inline]
+    pub fn of_attribute(attribute: &pg_sys::FormData_pg_attribute) -> Self {
+        Self {
+            type_id: attribute.atttypid,
+            len: attribute.attlen,
+            by_value: attribute.attbyval,
+            align: attribute.attalign,
+        }
+    }
+
+    /// typbyval and typlen, for the server's copy functions.
+    #[inline]
+    pub fn by_value_and_length(&self) -> (bool, i16) {
+        (self.by_value, self.len)
+    }
+
+    pub(crate) const OID: Self = Self {
+        type_id: pg_sys::OIDOID,
+        len: size_of::<pg_sys::Oid>() as i16,
+        by_value: true,
+        align: b'i' as c_char,
+    };
+
+    pub(crate) const TID: Self = Self {
+        type_id: pg_sys::TIDOID,
+        len: size_of::<pg_sys::ItemPointerData>() as i16,
+        by_value: false,
+        align: b's' as c_char,
+    };
+
+    #[inline]
+    pub(crate) const fn varlena(type_id: pg_sys::Oid) -> Self {
+        Self {
+            type_id,
+            len: -1,
+            by_value: false,
+            align: b'i' as c_char,
+        }
+    }
+}
+
+/// A value that is not NULL, with its type.
+#[derive(Clone, Copy)]
+pub struct Value<'a> {
+    datum: pg_sys::Datum,
+    storage: Storage,
+    life: PhantomData<&'a ()>,
+}
+
+impl<T: ByValue + IntoDatum> From<T> for Value<'static> {
+    fn from(value: T) -> Self {
+        Self {
+            datum: value.into_datum().unwrap_or(pg_sys::Datum::null()),
+            storage: Storage {
+                type_id: T::TYPE,
+                len: size_of::<T>() as i16,
+                by_value: true,
+                align: T::ALIGN as c_char,
+            },
+            life: PhantomData,
+        }
+    }
+}
+
+/// A deconstructed array.
+pub struct Array<'a> {
+    pub element: pg_sys::Oid,
+    /// Size and lower bound of each dimension.
+    pub dims: Vec<(i32, i32)>,
+    pub items: Vec<Option<Value<'a>>>,
+}
+
+/// The bounds of a range that is not empty; None is an infinite bound.
+pub struct Range<'a> {
+    pub lower: Option<Value<'a>>,
+    pub upper: Option<Value<'a>>,
+    pub lower_inclusive: bool,
+    pub upper_inclusive: bool,
+}
+
+/// A bit string of 128 bits, the most significant first.
+pub struct BitString(pub u128);
+
+impl Returned for BitString {
+    const TYPE: pg_sys::Oid = pg_sys::BITOID;
+
+    fn into_result(self) -> Option<pg_sys::Datum> {
+        const SIZE: usize = size_of::<i32>() + size_of::<i32>() + size_of::<u128>();
+        // SAFETY: palloc returns aligned memory for the length word, the number of bits and the
+        // bytes.
+        unsafe {
+            let place = pg_sys::palloc(SIZE).cast::<i32>();
+            varlena::set_varsize_4b(place.cast(), SIZE as i32);
+            place.add(1).write(128);
+            place.add(2).cast::<[u8; 16]>().write(self.0.to_be_bytes());
+            Some(pg_sys::Datum::from(place))
+        }
+    }
+}
+
+impl Args {
+    /// Argument `i`, declared with this type, which must be of variable length; anyarray stands for
+    /// any array type.
+    #[inline]
+    pub fn varlena(&self, i: usize, type_id: pg_sys::Oid) -> Option<Value<'_>> {
+        // SAFETY: the argument is declared with such a type.
+        self.datum(i)
+            .map(|d| unsafe { Value::new(d, Storage::varlena(type_id)) })
+    }
+}
+
+impl<'a> Value<'a> {
+    /// # Safety
+    /// `datum` must be a value of the type that `storage` describes, and live as long as `'a`.
+    #[inline]
+    pub unsafe fn new(datum: pg_sys::Datum, storage: Storage) -> Self {
+        Self {
+            datum,
+            storage,
+            life: PhantomData,
+        }
+    }
+
+    #[inline]
+    pub fn datum(&self) -> pg_sys::Datum {
+        self.datum
+    }
+
+    #[inline]
+    pub fn type_id(&self) -> pg_sys::Oid {
+        self.storage.type_id
+    }
+
+    /// Raises an ERROR unless a value of this type is stored as one of `wanted` is: it is of that
+    /// type, of a domain over it, or of one that the server relabels without calling a function.
+    /// char(n) is stored as text is, with its padding.
+    #[inline]
+    pub fn require_type(&self, wanted: pg_sys::Oid) {
+        let type_id = self.type_id();
+        // SAFETY: catalog look-ups.
+        let fits = type_id == wanted
+            || unsafe {
+                pg_sys::IsBinaryCoercible(type_id, wanted)
+                    || wanted == pg_sys::TEXTOID
+                        && pg_sys::getBaseType(type_id) == pg_sys::BPCHAROID
+            };
+        if !fits {
+            let message = format!(
+                "a value is of type {}, not {}",
+                type_name(type_id),
+                type_name(wanted)
+            );
+            raise(ERRCODE_DATATYPE_MISMATCH, message);
+        }
+    }
+
+    /// A by-value integer of any size.
+    #[inline]
+    pub fn integer(&self) -> i64 {
+        let bits = self.datum.value() as u64;
+        match self.storage.len {
+            1 => i64::from(bits as i8),
+            2 => i64::from(bits as i16),
+            4 => i64::from(bits as i32),
+            _ => bits as i64,
+        }
+    }
+
+    /// A by-value OID.
+    #[inline]
+    pub fn oid(&self) -> u32 {
+        self.datum.value() as u32
+    }
+
+    /// The bytes of a by-reference value, without its length word or final zero.
+    #[inline]
+    pub fn bytes(&self) -> &'a [u8] {
+        let stored = self.stored_bytes();
+        match self.storage.len {
+            -1 => {
+                // SAFETY: `stored` is a varlena with its length word.
+                let length = unsafe { varlena::varsize_any_exhdr(stored.as_ptr().cast()) };
+                &stored[stored.len() - length..]
+            }
+            -2 => &stored[..stored.len() - 1],
+            _ => stored,
+        }
+    }
+
+    /// The value as it is stored, without its length word. Values of one type that have the same
+    /// image are the same; equal ones may have different images.
+    #[inline]
+    pub fn image(&self) -> (usize, &'a [u8]) {
+        match self.storage.by_value {
+            true => (self.datum.value(), &[]),
+            false => (0, self.bytes()),
+        }
+    }
+
+    /// Calls `f` with the bytes that [`Value::bytes`] returns, and frees the copy if the server had
+    /// to make one.
+    #[inline]
+    pub fn show_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+        self.show(|value| f(value.bytes()))
+    }
+
+    /// As [`Value::show_bytes`], with the length word or the final zero.
+    #[inline]
+    pub fn show_stored<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+        self.show(|value| f(value.stored_bytes()))
+    }
+
+    /// Calls `f` with the detoasted value.
+    fn show<R>(&self, f: impl FnOnce(Value<'_>) -> R) -> R {
+        if self.storage.len != -1 {
+            return f(*self);
+        }
+        let plain = self.plain_varlena();
+        let datum = pg_sys::Datum::from(plain);
+        let result = f(Value { datum, ..*self });
+        if datum != self.datum {
+            // SAFETY: the copy is ours, and `f` is done with it.
+            unsafe { pg_sys::pfree(plain.cast()) };
+        }
+        result
+    }
+
+    /// As [`Value::bytes`], with the length word or the final zero.
+    fn stored_bytes(&self) -> &'a [u8] {
+        if self.storage.by_value {
+            return &[];
+        }
+        // SAFETY: a by-reference datum points to a value of its type's length (contract of `new`).
+        unsafe {
+            match self.storage.len {
+                -1 => {
+                    let plain = self.plain_varlena();
+                    std::slice::from_raw_parts(plain.cast(), varlena::varsize_any(plain))
+                }
+                -2 => std::ffi::CStr::from_ptr(self.datum.cast_mut_ptr()).to_bytes_with_nul(),
+                len => std::slice::from_raw_parts(self.datum.cast_mut_ptr(), len as usize),
+            }
+        }
+    }
+
+    /// A bit string: its number of bits, and its bytes. The first bit is the highest of the first
+    /// byte.
+    #[inline]
+    pub fn bits(&self) -> (usize, &'a [u8]) {
+        match self.bytes().split_first_chunk() {
+            Some((bits, bytes)) => (i32::from_ne_bytes(*bits) as usize, bytes),
+            None => (0, &[]),
+        }
+    }
+
+    /// The detoasted value, with a length word of 1 or 4 bytes.
+    fn plain_varlena(&self) -> *mut pg_sys::varlena {
+        let stored: *mut pg_sys::varlena = self.datum.cast_mut_ptr();
+        // SAFETY: the datum is a varlena; its header tells whether it must be detoasted.
+        unsafe {
+            let short = varlena::varatt_is_1b(stored) && !varlena::varatt_is_1b_e(stored);
+            // Each call into the server costs a guard: most values need none.
+            match short || varlena::varatt_is_4b_u(stored) {
+                true => stored,
+                false => pg_sys::pg_detoast_datum_packed(stored),
+            }
+        }
+    }
+
+    /// The detoasted value, aligned, with a length word of 4 bytes.
+    #[inline]
+    pub(crate) fn aligned_varlena(&self) -> *mut pg_sys::varlena {
+        if self.storage.len != -1 {
+            not_a("variable length", self.type_id());
+        }
+        let stored: *mut pg_sys::varlena = self.datum.cast_mut_ptr();
+        // SAFETY: the datum is a varlena.
+        unsafe {
+            match varlena::varatt_is_4b_u(stored) {
+                true => stored,
+                false => pg_sys::pg_detoast_datum(stored),
+            }
+        }
+    }
+
+    /// The elements of an array; an ERROR when the value is of another type.
+    #[inline]
+    pub fn array(&self) -> Array<'a> {
+        let type_id = self.type_id();
+        // SAFETY: a syscache look-up, which also sees through domains.
+        let is_array = type_id == pg_sys::ANYARRAYOID
+            || unsafe { pg_sys::get_base_element_type(type_id) } != pg_sys::InvalidOid;
+        if !is_array {
+            not_a("array", type_id);
+        }
+        let array: *mut pg_sys::ArrayType = self.aligned_varlena().cast();
+        // SAFETY: the value is an array: its header is followed by sizes and lower bounds.
+        unsafe {
+            let ndim = (*array).ndim as usize;
+            let sizes: *const i32 = array.add(1).cast();
+            let dims = (0..ndim)
+                .map(|i| (*sizes.add(i), *sizes.add(ndim + i)))
+                .collect();
+            let element = Storage::for_type((*array).elemtype);
+            let (mut datums, mut nulls, mut count) =
+                (std::ptr::null_mut(), std::ptr::null_mut(), 0);
+            pg_sys::deconstruct_array(
+                array,
+                element.type_id,
+                i32::from(element.len),
+                element.by_value,
+                element.align,
+                &mut datums,
+                &mut nulls,
+                &mut count,
+            );
+            let item = |i| (!*nulls.add(i)).then(|| Value::new(*datums.add(i), element));
+            let mut items = Vec::new();
+            reserve(&mut items, count as usize);
+            items.extend((0..count as usize).map(item));
+            Array {
+                element: element.type_id,
+                dims,
+                items,
+            }
+        }
+    }
+
+    /// The bounds of a range; None when it is empty. An ERROR when the value is of another type.
+    #[inline]
+    pub fn range(&self) -> Option<Range<'a>> {
+        let mut empty = false;
+        let mut lower = pg_sys::RangeBound::default();
+        let mut upper = pg_sys::RangeBound::default();
+        // SAFETY: a type whose cache entry has a type of bounds is a range type, and the value is
+        // of that type (contract of `new`).
+        unsafe {
+            let flags = pg_sys::TYPECACHE_RANGE_INFO as i32;
+            // The cache entry of a domain over a range type has no type of bounds.
+            let cache = pg_sys::lookup_type_cache(pg_sys::getBaseType(self.type_id()), flags);
+            if (*cache).rngelemtype.is_null() {
+                not_a("range", self.type_id());
+            }
+            let range = self.aligned_varlena().cast();
+            pg_sys::range_deserialize(cache, range, &mut lower, &mut upper, &mut empty);
+            if empty {
+                return None;
+            }
+            let storage = Storage::for_type((*(*cache).rngelemtype).type_id);
+            let bound = |b: &pg_sys::RangeBound| (!b.infinite).then(|| Value::new(b.val, storage));
+            Some(Range {
+                lower: bound(&lower),
+                upper: bound(&upper),
+                lower_inclusive: lower.inclusive,
+                upper_inclusive: upper.inclusive,
+            })
+        }
+    }
+
+    /// The ranges of a multirange; an ERROR when the value is of another type.
+    #[inline]
+    pub fn multirange(&self) -> Vec<Value<'a>> {
+        unsafe extern "C-unwind" {
+            // Missing from the bindings.
+            fn multirange_deserialize(
+                range_cache: *mut pg_sys::TypeCacheEntry,
+                multirange: *const pg_sys::varlena,
+                count: *mut i32,
+                ranges: *mut *mut *mut pg_sys::varlena,
+            );
+        }
+        let (mut count, mut ranges) = (0, std::ptr::null_mut());
+        // SAFETY: a type whose cache entry leads to that of a range type is a multirange type, and
+        // the value is of that type (contract of `new`); the server function may raise an ERROR,
+        // hence the guard.
+        unsafe {
+            let flags = pg_sys::TYPECACHE_MULTIRANGE_INFO as i32;
+            let type_id = pg_sys::getBaseType(self.type_id());
+            let cache = (*pg_sys::lookup_type_cache(type_id, flags)).rngtype;
+            if cache.is_null() {
+                not_a("multirange", type_id);
+            }
+            let value = self.aligned_varlena();
+            pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                multirange_deserialize(cache, value, &mut count, &mut ranges);
+            });
+            let storage = Storage::varlena((*cache).type_id);
+            let range = |i| Value::new(pg_sys::Datum::from(*ranges.add(i)), storage);
+            (0..count as usize).map(range).collect()
+        }
+    }
+}
+
+/// The ERROR when the catalogs have changed meanwhile, or the caller has mistaken a type.
+pub(super) fn not_a(kind: &str, type_id: pg_sys::Oid) -> ! {
+    raise(
+        ERRCODE_INTERNAL_ERROR,
+        format!("type {} is not of kind {kind}", type_id.to_u32()),
+    )
+}

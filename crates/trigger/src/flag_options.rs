@@ -1,0 +1,328 @@
+//! The arguments of `simhash_flag_duplicate()`.
+
+#![forbid(unsafe_code)]
+
+use crate::arguments::{OVERWRITTEN, Parsed, TriggerArguments, refuse};
+
+/// The least Jaccard similarity without `min_jaccard=`.
+const DEFAULT_MIN_JACCARD: f64 = 0.8;
+
+const EXAMPLE: &str = "simhash_flag_duplicate('fingerprint=fp', 'radius=3', 'flag=is_duplicate')";
+
+const NAMES: &[&str] = &[
+    "fingerprint",
+    "radius",
+    "mode",
+    "flag",
+    "duplicate_of",
+    "key",
+    "among",
+    "text",
+    "min_jaccard",
+    "within",
+    "weights",
+    "preset",
+    "lock",
+];
+
+/// What is done with a near-duplicate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// It is stored, and marked.
+    Flag,
+    /// The statement fails.
+    Reject,
+    /// It is left out, silently.
+    Skip,
+}
+
+/// A check of texts: a candidate counts only if its text is similar to the new row's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TextCheck {
+    pub column: String,
+    /// Least Jaccard similarity of the sets of character 5-grams.
+    pub min_jaccard: f64,
+}
+
+/// How the trigger fills the fingerprint column.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Recipe {
+    /// JSON, as simhash64 takes it.
+    pub weights: String,
+    pub preset: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlagOptions {
+    pub fingerprint: String,
+    /// Bits.
+    pub radius: u32,
+    pub mode: Mode,
+    /// A boolean column.
+    pub flag: Option<String>,
+    /// A column of the key's type.
+    pub duplicate_of: Option<String>,
+    pub key: Option<String>,
+    /// Compare only with rows that are not marked as duplicates themselves.
+    pub originals_only: bool,
+    pub text: Option<TextCheck>,
+    /// Compare only with rows that are equal in these columns.
+    pub within: Vec<String>,
+    pub recipe: Option<Recipe>,
+    pub lock: bool,
+}
+
+impl FlagOptions {
+    /// With `among=originals` the condition that a row is no duplicate: a column that marks it, and
+    /// a test as the server writes it.
+    pub fn original(&self) -> Option<(&str, &'static str)> {
+        let by_key = self.duplicate_of.as_deref().map(|name| (name, "IS NULL"));
+        let by_flag = self.flag.as_deref().map(|name| (name, "IS NOT TRUE"));
+        by_key.or(by_flag).filter(|_| self.originals_only)
+    }
+}
+
+/// Parses the arguments of a trigger.
+pub fn parse(arguments: &[String]) -> Parsed<FlagOptions> {
+    let given = TriggerArguments::read(NAMES, arguments)?;
+    let fingerprint = given.required("fingerprint", EXAMPLE)?;
+    given.needs("min_jaccard", "text")?;
+    given.needs("preset", "weights")?;
+    check_overlap(&given)?;
+    let options = FlagOptions {
+        fingerprint,
+        radius: given.radius()?,
+        mode: given.word(
+            "mode",
+            &[
+                ("flag", Mode::Flag),
+                ("reject", Mode::Reject),
+                ("skip", Mode::Skip),
+            ],
+        )?,
+        flag: given.text("flag"),
+        duplicate_of: given.text("duplicate_of"),
+        key: given.text("key"),
+        originals_only: given.word("among", &[("all", false), ("originals", true)])?,
+        text: match given.text("text") {
+            Some(column) => Some(TextCheck {
+                column,
+                min_jaccard: given.number(
+                    "min_jaccard",
+                    "a number",
+                    DEFAULT_MIN_JACCARD,
+                    [0.0, 1.0],
+                )?,
+            }),
+            None => None,
+        },
+        within: given.within(&["flag", "duplicate_of"])?,
+        recipe: given.text("weights").map(|weights| Recipe {
+            weights,
+            preset: given.text("preset"),
+        }),
+        lock: given.word("lock", &[("on", true), ("off", false)])?,
+    };
+    check_marks(&options)?;
+    Ok(options)
+}
+
+/// A column that the trigger fills must be neither one that it reads nor one that it fills with
+/// another value.
+fn check_overlap(given: &TriggerArguments) -> Parsed<()> {
+    for read in ["fingerprint", "key", "text", "duplicate_of"] {
+        given.differ("flag", read, OVERWRITTEN)?;
+    }
+    for read in ["fingerprint", "key", "text"] {
+        given.differ("duplicate_of", read, OVERWRITTEN)?;
+    }
+    given.differ(
+        "fingerprint",
+        "key",
+        "Rows with the same key are not compared: equal fingerprints would go unnoticed.",
+    )?;
+    given.differ(
+        "fingerprint",
+        "text",
+        "The fingerprint is a number, not a text.",
+    )
+}
+
+/// The columns that mark duplicates belong to mode `flag`, which needs one.
+fn check_marks(options: &FlagOptions) -> Parsed<()> {
+    let marks = options.flag.is_some() || options.duplicate_of.is_some();
+    match options.mode {
+        Mode::Flag if !marks => refuse(
+            "no column is named that marks a duplicate",
+            "Add 'flag=...' (boolean), 'duplicate_of=...' (of the key's type) or both, \
+             or 'mode=reject' or 'mode=skip'.",
+        ),
+        Mode::Reject | Mode::Skip if marks => refuse(
+            "columns that mark a duplicate are of no use when duplicates are not stored",
+            "Leave 'flag=...' and 'duplicate_of=...' out, or 'mode=...'.",
+        ),
+        Mode::Reject | Mode::Skip if options.originals_only => refuse(
+            "\"among=originals\" is of no use when duplicates are not stored",
+            "Leave it out: every stored row is an original then.",
+        ),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(arguments: &[&str]) -> Parsed<FlagOptions> {
+        let owned: Vec<String> = arguments.iter().map(|a| (*a).to_owned()).collect();
+        parse(&owned)
+    }
+
+    fn message(arguments: &[&str]) -> String {
+        parsed(arguments).map_or_else(|r| r.message, |o| format!("accepted: {o:?}"))
+    }
+
+    #[test]
+    fn everything_has_a_default_but_the_fingerprint_and_a_mark() {
+        let options = parsed(&["fingerprint=fp", "flag=dup"]).unwrap();
+        assert_eq!(options.fingerprint, "fp");
+        assert_eq!(options.radius, 3);
+        assert_eq!(options.mode, Mode::Flag);
+        assert!(options.lock && !options.originals_only);
+        assert_eq!(
+            (options.key, options.text, options.recipe),
+            (None, None, None)
+        );
+        assert!(options.within.is_empty());
+        assert_eq!(
+            message(&["flag=dup"]),
+            "trigger argument \"fingerprint\" is missing"
+        );
+        assert_eq!(
+            message(&["fingerprint=fp"]),
+            "no column is named that marks a duplicate"
+        );
+        assert!(parsed(&["fingerprint=fp", "mode=skip"]).is_ok());
+    }
+
+    #[test]
+    fn an_original_has_no_mark_in_the_column_of_the_key_if_there_is_one() {
+        let arguments = [
+            "fingerprint=fp",
+            "among=originals",
+            "flag=f",
+            "duplicate_of=d",
+        ];
+        assert_eq!(
+            parsed(&arguments).unwrap().original(),
+            Some(("d", "IS NULL"))
+        );
+        let by_flag = parsed(&arguments[..3]).unwrap();
+        assert_eq!(by_flag.original(), Some(("f", "IS NOT TRUE")));
+        assert_eq!(
+            parsed(&["fingerprint=fp", "flag=f"]).unwrap().original(),
+            None
+        );
+    }
+
+    #[test]
+    fn values_may_hold_equals_signs_and_spaces() {
+        let options = parsed(&[
+            "fingerprint = my fp",
+            "flag=a=b",
+            r#"weights={"x = y": 1}"#,
+            "preset=plain",
+        ])
+        .unwrap();
+        assert_eq!(options.fingerprint, "my fp");
+        assert_eq!(options.flag.as_deref(), Some("a=b"));
+        let recipe = options.recipe.unwrap();
+        assert_eq!(recipe.weights, r#"{"x = y": 1}"#);
+        assert_eq!(recipe.preset.as_deref(), Some("plain"));
+    }
+
+    #[test]
+    fn a_scope_is_columns_that_have_no_other_role_but_the_text() {
+        let with = |within: &str| {
+            parsed(&[
+                "fingerprint=fp",
+                "flag=dup",
+                "duplicate_of=of",
+                "key=id",
+                "text=body",
+                within,
+            ])
+        };
+        let options = with(r#"within=tenant_id, "a,b", body"#).unwrap();
+        assert_eq!(options.within, ["tenant_id", "a,b", "body"]);
+        for (name, column) in [
+            ("fingerprint", "fp"),
+            ("flag", "dup"),
+            ("duplicate_of", "of"),
+            ("key", "id"),
+        ] {
+            let message = with(&format!("within=tenant_id,{column}")).unwrap_err();
+            assert_eq!(
+                message.message,
+                format!(
+                    "trigger arguments \"within\" and \"{name}\" both name column \"{column}\""
+                )
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_unknown_repeated_or_out_of_range_is_refused() {
+        let with = |extra: &str| message(&["fingerprint=fp", "flag=dup", extra]);
+        assert_eq!(with("radios=3"), "unknown trigger argument \"radios\"");
+        assert_eq!(with("flag=x"), "trigger argument \"flag\" is given twice");
+        assert_eq!(
+            with("radius=65"),
+            "trigger argument \"radius\" must be a whole number from 0 to 64, not \"65\""
+        );
+        assert!(parsed(&["fingerprint=fp", "flag=dup", "radius=64"]).is_ok());
+        assert_eq!(
+            with("mode=refuse"),
+            "trigger argument \"mode\" must be one of flag, reject, skip, not \"refuse\""
+        );
+        assert_eq!(
+            with("min_jaccard=0.5"),
+            "trigger argument \"min_jaccard\" needs \"text\""
+        );
+        assert_eq!(
+            with("preset=plain"),
+            "trigger argument \"preset\" needs \"weights\""
+        );
+        assert_eq!(
+            message(&["fingerprint=fp", "flag=dup", "text=body", "min_jaccard=NaN"]),
+            "trigger argument \"min_jaccard\" must be a number from 0 to 1, not \"NaN\""
+        );
+        assert_eq!(
+            with("mode=skip"),
+            "columns that mark a duplicate are of no use when duplicates are not stored"
+        );
+    }
+
+    #[test]
+    fn no_two_arguments_name_one_column() {
+        let columns = ["fingerprint", "flag", "duplicate_of", "key", "text"];
+        for (i, one) in columns.iter().enumerate() {
+            for other in &columns[..i] {
+                let argument = |name: &&str| match name == one || name == other {
+                    true => format!("{name}=same"),
+                    false => format!("{name}={name}"),
+                };
+                let arguments: Vec<String> = columns.iter().map(argument).collect();
+                let of_both = parse(&arguments);
+                if (*one, *other) == ("text", "key") {
+                    assert!(of_both.is_ok(), "both are only read");
+                    continue;
+                }
+                let message = of_both.unwrap_err().message;
+                assert!(message.ends_with("both name column \"same\""), "{message}");
+                assert!(message.contains(&format!("\"{one}\"")), "{message}");
+                assert!(message.contains(&format!("\"{other}\"")), "{message}");
+            }
+        }
+    }
+}

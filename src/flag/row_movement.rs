@@ -1,0 +1,79 @@
+//! Rows that an UPDATE moves to another partition. The trigger is called twice for such a row: with
+//! an UPDATE where it was, and with an INSERT where it goes to, once the old version is deleted.
+//! The first call judges the row; the second must not judge it again. It would clear a mark that a
+//! user has set, and a row that it left out would be lost, since the old version is gone.
+//!
+//! The second call does not come when another trigger leaves the row out on arrival. Then the next
+//! row that the statement inserts is another one: in a MERGE, or in a query around an UPDATE. So a
+//! row is remembered only while the executor processes it, in memory that the executor resets
+//! before the next row.
+
+use std::cell::RefCell;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::{Rc, Weak};
+
+use pgrx::pg_sys::Oid;
+
+use crate::trigger::scope::Image;
+use simhash_pg::sql::call_site::Memory;
+use simhash_pg::sql::trigger::{TriggerCall, VersionAddress};
+
+/// An UPDATE that a trigger has judged.
+struct Judged {
+    /// The statement's memory. A nested statement has its own.
+    statement: Memory,
+    /// The trigger that CREATE TRIGGER made, not a partition's copy.
+    trigger: Oid,
+    old: VersionAddress,
+    /// Hash of what was judged ([`content`]).
+    content: u64,
+}
+
+thread_local! {
+    /// The last UPDATE that each trigger judged in each running statement.
+    static JUDGED: RefCell<Vec<Weak<Judged>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Returns a hash of what the trigger compares.
+pub fn content(fingerprint: Option<i64>, text: Option<&[u8]>, scope: &[Image<'_>]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (fingerprint, text, scope).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Remembers an UPDATE, in case it moves the row.
+pub fn remember(call: &TriggerCall<'_>, statement: Memory, trigger: Oid, content: u64) {
+    let Some(old) = call.old_place() else {
+        return;
+    };
+    take(statement, trigger);
+    let judged = Rc::new(Judged {
+        statement,
+        trigger,
+        old,
+        content,
+    });
+    JUDGED.with_borrow_mut(|all| all.push(Rc::downgrade(&judged)));
+    Memory::current().keep(judged);
+}
+
+/// Returns the content that was judged, if this INSERT is the second half of the UPDATE that was
+/// remembered last; None if it stores another row.
+pub fn arrival(statement: Memory, trigger: Oid) -> Option<u64> {
+    let judged = take(statement, trigger)?;
+    judged.old.has_moved_away().then_some(judged.content)
+}
+
+fn take(statement: Memory, trigger: Oid) -> Option<Rc<Judged>> {
+    JUDGED.with_borrow_mut(|all| {
+        all.retain(|judged| judged.strong_count() > 0);
+        let of_trigger = |judged: &Weak<Judged>| {
+            let judged = judged.upgrade()?;
+            (judged.statement == statement && judged.trigger == trigger).then_some(judged)
+        };
+        let (place, judged) =
+            (all.iter().enumerate()).find_map(|(i, j)| Some((i, of_trigger(j)?)))?;
+        all.swap_remove(place);
+        Some(judged)
+    })
+}

@@ -1,0 +1,90 @@
+//! A source that is read without a query: a plain table whose keys are passed by value.
+
+use super::search::{PairSearch, Tags};
+use super::source::SourceTable;
+use pgrx::pg_sys;
+use simhash_hamming::pairs::file::Gathered;
+use simhash_hamming::pairs::find::Row;
+use simhash_pg::catalog::{privilege, table};
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::memory::or_out_of_memory;
+use simhash_pg::process::temp_file::TempFile;
+use simhash_pg::table::plan::rows_of_scan;
+use simhash_pg::table::scan::{Found, TableScan, WordColumn};
+
+/// Rows that are read at a time.
+pub const BATCH: usize = 1024;
+
+/// A table that a query of its keys and fingerprints would read from end to end, and nothing else.
+pub struct PlainTable<'s> {
+    pub source: &'s SourceTable,
+    /// The key and the fingerprint.
+    pub columns: [WordColumn; 2],
+    /// Number of rows that the planner expects.
+    pub rows: f64,
+}
+
+impl<'s> PlainTable<'s> {
+    /// Returns None when a query has to be run: to report a missing privilege, because of row
+    /// security, or because it would not be run that way.
+    pub fn for_source(source: &'s SourceTable) -> Option<Self> {
+        let (rel, [key, fp]) = (source.table.rel(), &source.columns);
+        let key_column = match source.key_type {
+            // A smaller integer is cast to this type.
+            pg_sys::INT8OID => WordColumn::integer(key)?,
+            same if same == source.column_type() => WordColumn::bits(key)?,
+            _ => return None,
+        };
+        let columns = [key_column, WordColumn::integer(fp)?];
+        let numbers = [key.number(), fp.number()];
+        let may = table::is_scannable(rel)
+            && privilege::may(rel.oid(), privilege::SELECT, &numbers)
+            && !privilege::has_row_security(rel.oid());
+        let rows = may.then(|| rows_of_scan(&source.query(), rel.oid(), numbers))??;
+        Some(Self {
+            source,
+            columns,
+            rows,
+        })
+    }
+
+    /// Adds the rows that have a fingerprint.
+    pub fn read<P: Tags, const N: usize>(
+        &self,
+        side: usize,
+        rows: &mut Gathered<TempFile<'static>, N>,
+        search: &mut PairSearch<P>,
+    ) {
+        let before = rows.count();
+        let mut scan = TableScan::begin(self.source.table.rel(), self.columns);
+        let has_keys = for_each_batch(&mut scan, |batch, count| {
+            or_out_of_memory(rows.add_all(side, batch, search));
+            search
+                .activity
+                .show(|| format!("{} rows read", before + count));
+            true
+        });
+        if !has_keys {
+            self.source.null_key();
+        }
+    }
+}
+
+/// Shows the rows of a scan that have a fingerprint, some at a time, with their number so far,
+/// until `each` returns false. Returns whether all had a key.
+pub fn for_each_batch(scan: &mut TableScan, mut each: impl FnMut(&[Row], u64) -> bool) -> bool {
+    let (mut batch, mut count) = ([Row::default(); BATCH], 0);
+    loop {
+        check_for_interrupts();
+        let found = scan.next(&mut batch, |tag, fingerprint| Row { fingerprint, tag });
+        let rows = match found {
+            Found::Null => return false,
+            Found::Rows(0) => return true,
+            Found::Rows(some) => &batch[..some],
+        };
+        count += rows.len() as u64;
+        if !each(rows, count) {
+            return true;
+        }
+    }
+}

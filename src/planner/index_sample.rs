@@ -1,0 +1,77 @@
+//! What an index says about the rows near a constant.
+//!
+//! The planner estimates a condition several times: as it was written, and as the condition of each
+//! index. The answer is remembered until the next command, so that the index is read once.
+
+#![forbid(unsafe_code)]
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use pgrx::pg_sys::Oid;
+
+use crate::index::search::sample::around;
+use simhash_hamming::nearby::{Nearby, estimate};
+use simhash_pg::planner::column_index::ColumnIndex;
+use simhash_pg::process::backend::Command;
+
+/// Number of pages of an index with one leaf in each key space: the sample of ANALYZE is a good
+/// part of the rows then.
+const SMALL: u32 = 6;
+/// A fifth of all fingerprints lies within a wider radius, more than any neighbourhood adds.
+const FARTHEST: u32 = 28;
+/// Maximum number of looks for one command: those of a few conditions on each of some hundred
+/// partitions. A list of thousands of centres is estimated without looking.
+const MOST_LOOKS: usize = 256;
+
+#[derive(Default)]
+struct Answers {
+    command: Option<Command>,
+    /// By index, centre and radius.
+    known: HashMap<(Oid, i64, u32), Option<Nearby>>,
+}
+
+thread_local! {
+    static ANSWERS: RefCell<Answers> = RefCell::default();
+}
+
+/// Returns the rows within `radius` of a centre, as far as the index shows, without those that have
+/// one of the `common` values. If the radius is wider than what the index can show, there are at
+/// least as many rows as those near by.
+pub fn nearby(index: ColumnIndex, centre: i64, radius: u32, common: &[i64]) -> Option<Nearby> {
+    if radius > FARTHEST || index.pages() <= SMALL {
+        return None;
+    }
+    let question = (index.oid(), centre, radius);
+    let command = Command::now();
+    let known = ANSWERS.with_borrow_mut(|answers| answers.recall(command, question));
+    known.unwrap_or_else(|| {
+        let answer = look(index, centre, radius, common);
+        // The look itself may have begun another command.
+        ANSWERS.with_borrow_mut(|answers| answers.known.insert(question, answer));
+        answer
+    })
+}
+
+fn look(index: ColumnIndex, centre: i64, radius: u32, common: &[i64]) -> Option<Nearby> {
+    let mut common: Vec<u64> = common.iter().map(|value| *value as u64).collect();
+    common.sort_unstable();
+    let leaves = index.look(|rel| around(rel, centre as u64, radius, &common))?;
+    let nearby = estimate(&leaves, radius);
+    Some(Nearby {
+        is_complete: nearby.is_complete && index.is_whole(),
+        ..nearby
+    })
+}
+
+impl Answers {
+    /// Returns the answer that is known, or None when the index may be asked.
+    fn recall(&mut self, command: Command, question: (Oid, i64, u32)) -> Option<Option<Nearby>> {
+        if self.command != Some(command) {
+            self.known.clear();
+            self.command = Some(command);
+        }
+        let known = self.known.get(&question).copied();
+        known.or((self.known.len() >= MOST_LOOKS).then_some(None))
+    }
+}
