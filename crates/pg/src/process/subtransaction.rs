@@ -46,7 +46,7 @@ pub fn on_end(listener: fn(Ends)) {
     }
 }
 
-fn tell(ends: Ends) {
+fn notify(ends: Ends) {
     LISTENERS.with_borrow(|all| all.iter().for_each(|listener| listener(ends)));
 }
 
@@ -82,7 +82,7 @@ unsafe extern "C-unwind" fn count(
 ) {
     if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
         ROLLED_BACK.set(ROLLED_BACK.get().map(|count| count + 1));
-        tell(Ends::RolledBack(ended));
+        notify(Ends::RolledBack(ended));
     }
 }
 
@@ -90,9 +90,9 @@ unsafe extern "C-unwind" fn count(
 unsafe extern "C-unwind" fn on_transaction(event: pg_sys::XactEvent::Type, _argument: *mut c_void) {
     match event {
         pg_sys::XactEvent::XACT_EVENT_PRE_COMMIT | pg_sys::XactEvent::XACT_EVENT_PRE_PREPARE => {
-            tell(Ends::Commits);
+            notify(Ends::Commits);
         }
-        pg_sys::XactEvent::XACT_EVENT_ABORT => tell(Ends::Aborted),
+        pg_sys::XactEvent::XACT_EVENT_ABORT => notify(Ends::Aborted),
         _ => {}
     }
 }

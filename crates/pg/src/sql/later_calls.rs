@@ -1,6 +1,8 @@
 //! Calls of an AFTER row trigger that are made again later in their statement. The rows are
 //! remembered by their places, as the server remembers them until it fires a trigger.
 
+use std::collections::HashMap;
+
 use pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR;
 use pgrx::pg_sys;
 
@@ -15,13 +17,14 @@ use crate::process::user::AsUser;
 /// Calls of triggers, in the order in which they were made.
 #[derive(Default)]
 pub struct LaterCalls {
-    /// The triggers that were fired, each once.
+    /// The triggers that were fired, each once, and the position of each.
     fired: Vec<Fired>,
+    positions: HashMap<Fired, u32>,
     calls: Vec<Call>,
 }
 
 /// A trigger of a table or partition, the event, and the user who is current in its calls.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Fired {
     trigger: pg_sys::Oid,
     table: pg_sys::Oid,
@@ -53,11 +56,10 @@ impl LaterCalls {
             event: data.tg_event,
             user: AsUser::current(),
         };
-        let fired = self.fired.iter().position(|fired| *fired == new);
-        let fired = fired.unwrap_or_else(|| {
+        let fired = *self.positions.entry(new).or_insert_with(|| {
             self.fired.push(new);
-            self.fired.len() - 1
-        }) as u32;
+            self.fired.len() as u32 - 1
+        });
         // SAFETY: the rows of a row trigger live as long as the call.
         let place = |tuple: pg_sys::HeapTuple| unsafe { (*tuple).t_self };
         let first = place(data.tg_trigtuple);
