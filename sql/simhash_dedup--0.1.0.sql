@@ -740,7 +740,7 @@ BEGIN
 		WHERE NOT EXISTS (SELECT FROM simhash_catalog.kept_by(of) AS k JOIN pg_trigger AS t
 			ON t.tgrelid = k.relation AND t.tgname = k.name WHERE t.tgtype = e.type AND t.tgenabled <> 'D')
 		ORDER BY e.type LOOP
-		-- It keeps writers out until this transaction ends, and so from the search of the rows below on.
+		-- CREATE TRIGGER locks out writers until this transaction ends, so the search below sees all rows.
 		EXECUTE format('CREATE OR REPLACE TRIGGER %I AFTER ' || one.event || ' EXECUTE FUNCTION %s(%s)', one.name, $1,
 			here || CASE WHEN at_once THEN '.simhash_maintain_clusters' ELSE '.simhash_note_clusters' END,
 			(SELECT string_agg(quote_literal(a), ', ') FROM unnest(wanted) AS a));

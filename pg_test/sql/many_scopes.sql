@@ -9,7 +9,7 @@ SET jit = off;
 SET max_parallel_workers_per_gather = 0;
 SET enable_seqscan = off;
 
--- Tenants of one row, of two, of fifty, of some leaves (-1 and -2), and of so many rows that the nearest are searched in it
+-- Tenants of one row, of two, of fifty, of some leaves (-1 and -2), and of enough rows for a search of the nearest rows in it
 -- alone (-3); without one. Half of the fingerprints lie near fifty centres. a and b together are the tenant, or b lacks.
 CREATE TABLE doc AS SELECT id, tenant, tenant / 200 AS a, nullif(tenant % 200, 50) AS b,
 	CASE WHEN id % 97 = 0 THEN NULL WHEN id % 2 = 0 THEN hashint8extended(id, 7)

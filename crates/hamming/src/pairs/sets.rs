@@ -23,7 +23,7 @@ const MOST: usize = 1024;
 /// Rows between two pauses.
 const STEPS: usize = 4096;
 
-/// Returns whether pairs are so many that it is worth keeping sets. The rows must differ from each
+/// Returns whether there are enough pairs to keep sets. The rows must differ from each
 /// other. Those that are drawn have half a million pairs if the rows are many; one near pair among
 /// them is enough.
 #[inline]
