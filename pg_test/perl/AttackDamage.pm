@@ -84,7 +84,9 @@ sub damage_copies
 		$make .= "DROP TABLE IF EXISTS $copy->{name};\n" . join '', table_sql($copy);
 		$make .= rows_of($copy, $first + 1, $first + $rows) . ";\n" . 'REINDEX INDEX ' . index_name($copy, 0) . ";\n" . rows_of($copy, $first + $rows + 1, $first + int(1.3 * $rows)) . ";\n";
 		$change .= "DELETE FROM $copy->{name} WHERE id % 5 = 1;\nVACUUM (INDEX_CLEANUP ON) $copy->{name};\n" . rows_of($copy, $first + 2 * $rows, $first + int(2.3 * $rows)) . ";\n"
-		  . "UPDATE $copy->{name} SET $copy->{store} = " . $copy->{value}->($copy->{kind}, "id + 12345") . " WHERE id % 9 = 2;\n";
+		  # Never a HOT update, after which the index would know the row by another address than its ctid.
+		  . "UPDATE $copy->{name} SET $copy->{store} = new.value FROM (SELECT id AS of, " . $copy->{value}->($copy->{kind}, "id + 12345") . " AS value FROM $copy->{name}) AS new"
+		  . " WHERE id = new.of AND id % 9 = 2 AND $copy->{store} IS DISTINCT FROM new.value;\n";
 	}
 	$node->safe_psql('postgres', "${make}CHECKPOINT;");
 	$_->{path} = path_of($node, index_name($_->{t}, 0)) for @copies;
