@@ -3,16 +3,16 @@
 //!
 //! `simhash_hamming::components` makes groups of pairs; `members` collects the rows that have
 //! pairs, `texts` compares their texts, `equal_texts` finds those that are equal; `function`,
-//! `window` and `of_arrays` are what SQL sees; `components` finds out which rows are connected.
+//! `window` and `array_functions` are what SQL sees; `components` finds out which rows are connected.
 //! [`maintain`] is the trigger, [`kept`] what one call sets up and what notes and refreshes. What
 //! must not live here: the search for pairs, which is `pairs`'s.
 
+mod array_functions;
 mod components;
 mod equal_texts;
 mod function;
 pub mod kept;
 pub mod maintain;
 mod members;
-mod of_arrays;
 pub(crate) mod texts;
 mod window;

@@ -1,9 +1,9 @@
 //! simhash_pairs: every pair of rows within a radius, without an index.
 
 use super::keys::{KeyBuffer, Keys};
+use super::parallel_scan::find_pairs_of_tables;
+use super::parallel_search::find_pairs;
 use super::search::{PairSearch, Pairs, Tags};
-use super::shared::find_pairs;
-use super::shared_scan::find_pairs_of_tables;
 use super::source::{SourceTable, behind, radius};
 use super::within::Within;
 use pgrx::pg_sys::Datum;

@@ -1,7 +1,7 @@
 //! `within`: rows pair only if they are equal in the columns that it names. Reads rows group by
 //! group; without such columns all rows are one group.
 
-use super::plain_table::PlainTable;
+use super::scannable_source::ScannableSource;
 use super::search::{PairSearch, Tags};
 use super::source::{SourceTable, required};
 use pgrx::PgSqlErrorCode::{ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_NULL_VALUE_NOT_ALLOWED};
@@ -136,7 +136,7 @@ impl<'a> Within<'a> {
                 let plain = self
                     .parameter
                     .is_none()
-                    .then(|| PlainTable::for_source(source));
+                    .then(|| ScannableSource::new(source));
                 match plain.flatten() {
                     Some(table) => table.read(side, rows, search),
                     None => for_each_row(&source.query(), self.parameter, &mut |row| {

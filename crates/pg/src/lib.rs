@@ -24,6 +24,7 @@
 pub mod am;
 pub mod catalog;
 pub mod page;
+pub mod parallel;
 pub mod planner;
 pub mod process;
 pub mod spi;

@@ -2,11 +2,11 @@
 //!
 //! Rows are gathered up to half of maintenance_work_mem (the other half is the sort's target). A
 //! table that fits is sorted four times in memory; a larger one leaves sorted runs of each space in
-//! temporary files, which are merged at the end. `build_shared` does the same with several
+//! temporary files, which are merged at the end. `build_in_parallel` does the same with several
 //! processes.
 
 use super::output::{BuildCounts, BuildOutput, Progress, phase, write_meta};
-use super::shared::build_shared;
+use super::parallel::build_in_parallel;
 use super::spool::Spool;
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_OBJECT_DEFINITION;
 use pgrx::pg_sys;
@@ -27,7 +27,7 @@ pub fn build(build: Build, options: BuildOptions) -> BuildCounts {
     let memory = maintenance_work_mem_bytes();
     let workers = build.planned_workers();
     if workers > 0
-        && let Some(counts) = build_shared(build, options, memory, workers)
+        && let Some(counts) = build_in_parallel(build, options, memory, workers)
     {
         return counts;
     }

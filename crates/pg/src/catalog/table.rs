@@ -238,7 +238,7 @@ pub fn is_scannable(table: Rel<'_>) -> bool {
 }
 
 /// Returns whether several processes may scan it.
-pub fn allows_shared_scan(table: Rel<'_>) -> bool {
+pub fn allows_parallel_scan(table: Rel<'_>) -> bool {
     if !is_scannable(table) || table.is_temporary() {
         return false;
     }

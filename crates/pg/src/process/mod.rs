@@ -1,7 +1,6 @@
 //! The server process: interrupts and stack ([`backend`]), [`memory`], [`temp_file`], [`error`],
 //! [`error_context`], [`attempt`], [`encoding`], [`settings`], [`activity`], [`snapshot`],
-//! [`subtransaction`], [`advisory_lock`], a background worker that helps ([`helper`]), the memory
-//! shared with it ([`shared_parts`]). [`compat`] has what differs between PostgreSQL's majors,
+//! [`subtransaction`], [`advisory_lock`]. [`compat`] has what differs between PostgreSQL's majors,
 //! [`unguarded`] the calls without a guard. What must not live here: anything that needs another
 //! folder of `pg`.
 
@@ -13,10 +12,8 @@ pub mod compat;
 pub mod encoding;
 pub mod error;
 pub mod error_context;
-pub mod helper;
 pub mod memory;
 pub mod settings;
-pub mod shared_parts;
 pub mod snapshot;
 pub mod subtransaction;
 pub mod temp_file;

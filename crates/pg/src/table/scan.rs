@@ -6,7 +6,6 @@ use crate::catalog::table::Column;
 use crate::process::compat;
 use crate::process::unguarded::{ProcessInterrupts, slot_getsomeattrs_int};
 use pgrx::pg_sys;
-use std::ffi::c_void;
 use std::marker::PhantomData;
 
 /// A column whose values are passed by value, and how they are taken.
@@ -94,16 +93,16 @@ impl<'t> TableScan<'t> {
     /// Begins this process's share of a scan.
     ///
     /// # Safety
-    /// `description` must be that of a scan of this table, made by [`describe`].
+    /// `description` must be that of a scan of this table.
     #[inline]
     pub unsafe fn share(
         table: Rel<'t>,
         columns: [WordColumn; 2],
-        description: *mut c_void,
+        description: pg_sys::ParallelTableScanDesc,
     ) -> Self {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let scan = compat::begin_parallel_scan(table.raw(), description.cast());
+            let scan = compat::begin_parallel_scan(table.raw(), description);
             Self::new(table, columns, scan)
         }
     }
@@ -190,25 +189,5 @@ impl Drop for TableScan<'_> {
                 pg_sys::table_endscan(self.scan);
             }
         }
-    }
-}
-
-/// Bytes of the description of a scan by several processes.
-#[inline]
-pub fn bytes_of_description(table: Rel<'_>) -> usize {
-    // SAFETY: the table is open; there is an active snapshot.
-    unsafe { pg_sys::table_parallelscan_estimate(table.raw(), pg_sys::GetActiveSnapshot()) }
-}
-
-/// Describes a scan of the rows that the active snapshot shows.
-///
-/// # Safety
-/// `at` must have room for [`bytes_of_description`] bytes, in shared memory.
-#[inline]
-pub unsafe fn describe(table: Rel<'_>, at: *mut c_void) {
-    // SAFETY: guaranteed by the caller.
-    unsafe {
-        let snapshot = pg_sys::GetActiveSnapshot();
-        pg_sys::table_parallelscan_initialize(table.raw(), at.cast(), snapshot);
     }
 }

@@ -17,7 +17,7 @@ use simhash_hamming::build::sort::{Posting, SortScope, merge};
 use simhash_hamming::key::{BLOCKS, SPACES, Space};
 use simhash_hamming::runs::Runs;
 use simhash_pg::am::build::{Build, set_phase, set_rows_total};
-use simhash_pg::am::parallel::{Leader, Member, run_worker};
+use simhash_pg::am::parallel_build::{BuildLeader, BuildParticipant, run_build_worker};
 use simhash_pg::am::scan::random_u64;
 use simhash_pg::page::bulk::{BulkWriter, Fork};
 use simhash_pg::process::memory::or_out_of_memory;
@@ -30,7 +30,7 @@ const MAX_WORKERS: usize = 15;
 
 /// State that the participants share.
 #[repr(C)]
-struct Board {
+struct SharedBuild {
     stamp: u32,
     options: BuildOptions,
     /// Bytes for each participant.
@@ -75,7 +75,7 @@ impl LoadedSpace {
 /// Builds the index with up to `workers` workers and `memory` bytes in all; None, with nothing
 /// done, when the server starts no worker.
 #[allow(unsafe_code)]
-pub fn build_shared(
+pub fn build_in_parallel(
     build: Build,
     options: BuildOptions,
     memory: usize,
@@ -83,7 +83,7 @@ pub fn build_shared(
 ) -> Option<BuildCounts> {
     let workers = workers.min(MAX_WORKERS);
     let stamp = random_u64();
-    let board = Board {
+    let state = SharedBuild {
         stamp: stamp as u32,
         options,
         memory: memory / (workers + 1),
@@ -97,13 +97,14 @@ pub fn build_shared(
     };
     set_phase(phase::SCAN);
     let worker = c"simhash_build_worker";
-    // SAFETY: the board holds no pointers, and the worker function takes a Board.
-    let leader = unsafe { Leader::launch(build, workers, worker, board) }?;
-    let board = lead(&leader);
+    // SAFETY: the state holds no pointers, and the worker function is for it.
+    let leader = unsafe { BuildLeader::launch(build, workers, worker, state) }?;
+    lead(&leader);
     set_phase(phase::SYNC);
-    let (rows, null_rows) = (load(&board.rows), load(&board.null_rows));
-    let spaces = board.loaded.each_ref().map(LoadedSpace::get);
-    let scanned = leader.finish();
+    let (scanned, (rows, null_rows, spaces)) = leader.finish(|state| {
+        let spaces = state.loaded.each_ref().map(LoadedSpace::get);
+        (load(&state.rows), load(&state.null_rows), spaces)
+    });
     write_meta(build.index, Fork::Main, stamp, &spaces, rows, null_rows);
     if scanned.broken_hot_chain {
         build.has_broken_hot_chain();
@@ -118,45 +119,44 @@ fn load(number: &AtomicU64) -> u64 {
     number.load(Ordering::SeqCst)
 }
 
-/// The leader's part: it scans as the workers do, loads key spaces where that saves a round, and
+/// What the leader does: it scans as the workers do, loads key spaces where that saves a round, and
 /// otherwise reports progress.
-fn lead<'l>(leader: &'l Leader<'_, Board>) -> &'l Board {
-    let member = leader.member();
-    let board = member.board();
-    gather(member);
+fn lead(leader: &BuildLeader<SharedBuild>) {
+    let participant = &leader.participant();
+    let state = participant.state();
+    gather(participant);
     leader.check_workers_started();
-    member.wait_for_rows();
+    participant.wait_for_rows();
     set_phase(phase::SORT_AND_LOAD);
-    set_rows_total(load(&board.rows) + load(&board.null_rows));
-    if helps(leader.workers()) {
-        load_spaces(member);
+    set_rows_total(load(&state.rows) + load(&state.null_rows));
+    if leader_loads(leader.workers()) {
+        load_spaces(participant);
     }
-    let progress = progress(member);
-    member.wait_until(|| {
+    let progress = progress(participant);
+    participant.wait_until(|| {
         progress.report();
-        board.spaces_done.load(Ordering::SeqCst) == SPACES
+        state.spaces_done.load(Ordering::SeqCst) == SPACES
     });
-    board
 }
 
 /// Returns whether the four large spaces take fewer rounds if the leader loads too. With three
 /// workers they take one instead of two.
-fn helps(workers: usize) -> bool {
+fn leader_loads(workers: usize) -> bool {
     let rounds = |processes: usize| BLOCKS.div_ceil(processes);
     rounds(workers + 1) < rounds(workers)
 }
 
-fn progress<'m>(member: &'m Member<Board>) -> Progress<'m> {
+fn progress<'p>(participant: &BuildParticipant<'p, SharedBuild>) -> Progress<'p> {
     Progress {
-        quarters: &member.board().quarters,
-        report: member.is_leader(),
+        quarters: &participant.state().quarters,
+        report: participant.is_leader(),
     }
 }
 
 /// The worker process's function, known to the server by its name.
 ///
 /// # Safety
-/// Called by the server, as the function that [`build_shared`] named.
+/// Called by the server, as the function that [`build_in_parallel`] named.
 #[allow(unsafe_code)]
 #[unsafe(no_mangle)]
 #[pg_guard]
@@ -164,38 +164,38 @@ pub unsafe extern "C-unwind" fn simhash_build_worker(
     segment: *mut pg_sys::dsm_segment,
     toc: *mut pg_sys::shm_toc,
 ) {
-    // SAFETY: the server's arguments; the leader's board is a Board.
+    // SAFETY: the server's arguments; the leader's state is this.
     unsafe {
-        run_worker::<Board>(segment, toc, |member| {
-            gather(member);
-            member.wait_for_rows();
-            load_spaces(member);
+        run_build_worker::<SharedBuild>(segment, toc, |participant| {
+            gather(participant);
+            participant.wait_for_rows();
+            load_spaces(participant);
         });
     }
 }
 
 /// Reads this participant's share of the table and leaves it as sorted runs.
-fn gather(member: &Member<Board>) {
-    match member.index().key_columns() {
-        1 => gather_as::<()>(member),
-        _ => gather_as::<u32>(member),
+fn gather(participant: &BuildParticipant<SharedBuild>) {
+    match participant.index().key_columns() {
+        1 => gather_as::<()>(participant),
+        _ => gather_as::<u32>(participant),
     }
 }
 
-fn gather_as<S: SortScope>(member: &Member<Board>) {
-    let board = member.board();
-    let new_file = |space| member.create_file(&file_name(space, member.number()));
-    let mut spool = Spool::<S>::new(board.memory, &new_file);
-    member.scan(&mut |row, tid| spool.add(row, tid));
-    board.rows.fetch_add(spool.rows, Ordering::SeqCst);
-    board.null_rows.fetch_add(spool.null_rows, Ordering::SeqCst);
+fn gather_as<S: SortScope>(participant: &BuildParticipant<SharedBuild>) {
+    let state = participant.state();
+    let new_file = |space| participant.create_file(&file_name(space, participant.number()));
+    let mut spool = Spool::<S>::new(state.memory, &new_file);
+    participant.scan(&mut |row, tid| spool.add(row, tid));
+    state.rows.fetch_add(spool.rows, Ordering::SeqCst);
+    state.null_rows.fetch_add(spool.null_rows, Ordering::SeqCst);
     if let Some(runs) = spool.into_runs() {
         for runs in runs {
             runs.into_store().publish();
         }
-        board.left_runs[member.number()].store(true, Ordering::SeqCst);
+        state.left_runs[participant.number()].store(true, Ordering::SeqCst);
     }
-    member.hand_over();
+    participant.hand_over();
 }
 
 fn file_name(space: Space, participant: usize) -> String {
@@ -203,38 +203,42 @@ fn file_name(space: Space, participant: usize) -> String {
 }
 
 /// Loads key spaces until none is left.
-fn load_spaces(member: &Member<Board>) {
-    let board = member.board();
+fn load_spaces(participant: &BuildParticipant<SharedBuild>) {
+    let state = participant.state();
     let mut output: Option<BuildOutput> = None;
-    while let Some(space) = Space::all().nth(board.next_space.fetch_add(1, Ordering::SeqCst)) {
+    while let Some(space) = Space::all().nth(state.next_space.fetch_add(1, Ordering::SeqCst)) {
         let output = output.get_or_insert_with(|| BuildOutput {
-            writer: BulkWriter::one_of_many(member.index()),
-            progress: progress(member),
+            writer: BulkWriter::one_of_many(participant.index()),
+            progress: progress(participant),
         });
-        match member.index().key_columns() {
-            1 => load_space::<()>(member, space, output),
-            _ => load_space::<u32>(member, space, output),
+        match participant.index().key_columns() {
+            1 => load_space::<()>(participant, space, output),
+            _ => load_space::<u32>(participant, space, output),
         }
     }
     if let Some(output) = output {
         output.writer.finish();
     }
-    member.announce();
+    participant.announce();
 }
 
-fn load_space<S: SortScope>(member: &Member<Board>, space: Space, output: &mut BuildOutput) {
-    let board = member.board();
+fn load_space<S: SortScope>(
+    participant: &BuildParticipant<SharedBuild>,
+    space: Space,
+    output: &mut BuildOutput,
+) {
+    let state = participant.state();
     let all_runs: Vec<Runs<_, Posting<S>>> = (0..=MAX_WORKERS)
-        .filter(|i| board.left_runs[*i].load(Ordering::SeqCst))
+        .filter(|i| state.left_runs[*i].load(Ordering::SeqCst))
         .map(|i| {
             let name = file_name(space, i);
-            let file = member.open_file(&name);
+            let file = participant.open_file(&name);
             let size = file.size();
             Runs::stored(file, size).unwrap_or_else(|| damaged_temporary_file(size))
         })
         .collect();
-    let mut loader = Loader::new(output, space, board.stamp, board.options);
-    or_out_of_memory(merge(all_runs, board.memory / 2, |key| loader.push(key)));
-    board.loaded[space.index()].set(&loader.finish());
-    board.spaces_done.fetch_add(1, Ordering::SeqCst);
+    let mut loader = Loader::new(output, space, state.stamp, state.options);
+    or_out_of_memory(merge(all_runs, state.memory / 2, |key| loader.push(key)));
+    state.loaded[space.index()].set(&loader.finish());
+    state.spaces_done.fetch_add(1, Ordering::SeqCst);
 }

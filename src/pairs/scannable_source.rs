@@ -1,4 +1,5 @@
-//! A source that is read without a query: a plain table whose keys are passed by value.
+//! A source whose rows are read by a scan, without a query: a table that holds them itself, with keys
+//! that are passed by value.
 
 use super::search::{PairSearch, Tags};
 use super::source::SourceTable;
@@ -15,8 +16,9 @@ use simhash_pg::table::scan::{Found, TableScan, WordColumn};
 /// Rows that are read at a time.
 pub const BATCH: usize = 1024;
 
-/// A table that a query of its keys and fingerprints would read from end to end, and nothing else.
-pub struct PlainTable<'s> {
+/// A source of which a query of its keys and fingerprints would be a sequential scan of one table, and
+/// nothing else.
+pub struct ScannableSource<'s> {
     pub source: &'s SourceTable,
     /// The key and the fingerprint.
     pub columns: [WordColumn; 2],
@@ -24,10 +26,10 @@ pub struct PlainTable<'s> {
     pub rows: f64,
 }
 
-impl<'s> PlainTable<'s> {
+impl<'s> ScannableSource<'s> {
     /// Returns None when a query has to be run: to report a missing privilege, because of row
     /// security, or because it would not be run that way.
-    pub fn for_source(source: &'s SourceTable) -> Option<Self> {
+    pub fn new(source: &'s SourceTable) -> Option<Self> {
         let (rel, [key, fp]) = (source.table.rel(), &source.columns);
         let key_column = match source.key_type {
             // A smaller integer is cast to this type.

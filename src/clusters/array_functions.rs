@@ -3,7 +3,7 @@
 //! They read no table, and so are immutable.
 
 use super::components::Components;
-use crate::pairs::of_arrays::ArrayRows;
+use crate::pairs::group_pairs::ArrayRows;
 use crate::pairs::source::radius;
 use pgrx::PgSqlErrorCode::{ERRCODE_ARRAY_ELEMENT_ERROR, ERRCODE_NULL_VALUE_NOT_ALLOWED};
 use simhash_hamming::pairs::union_find::UnionFind;

@@ -1,23 +1,25 @@
-//! A search by two processes: the one that runs the function, and a worker.
+//! A search by two processes: the leader, which runs the function, and a worker.
 //!
 //! Each process has all rows, since a search puts them in another order: the leader sends those
 //! that it has read, or both read a share of each table and exchange the rows
-//! ([`super::shared_scan`]). Each branch of the first division finds its pairs without the others
+//! ([`super::parallel_scan`]). Each branch of the first division finds its pairs without the others
 //! ([`simhash_hamming::pairs::find`]). Both processes take the next branch until none is left; the
 //! worker sends its pairs to the leader, which takes them whenever it pauses, and when it has
 //! nothing left to do.
 
+use super::parallel_scan::{SharedTable, receive_all_rows, send_rows};
 use super::search::{PairSearch, Pairs};
-use super::shared_scan::{Table, gather, send_rows};
 use pgrx::PgSqlErrorCode::ERRCODE_CONNECTION_FAILURE;
 use pgrx::{pg_guard, pg_sys};
 use simhash_base::bytes::get_u64;
 use simhash_hamming::pairs::file::Gathered;
 use simhash_hamming::pairs::find::{Branches, Finder, Host, Row, Sides, again, sides};
 use simhash_hamming::pairs::split::Size;
+use simhash_pg::parallel::message_queues::MessageQueues;
+use simhash_pg::parallel::operation::{Leader, Participant, may_have_worker, run_worker};
+use simhash_pg::parallel::shared_memory::{Shared, SharedScan};
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::error::raise;
-use simhash_pg::process::helper::{Helper, Part, Work, help, may_help};
 use simhash_pg::process::temp_file::TempFile;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -28,28 +30,28 @@ const PAIRS: usize = 512;
 
 /// State that both processes share.
 #[repr(C)]
-pub struct Board {
+pub struct SharedSearch {
     /// Number of sides that are used, 1 or 2.
     sides: usize,
     radius: u32,
     /// Bytes of memory for the rows, in each process.
     memory: usize,
     /// The tables of the sides, if both processes read them.
-    pub tables: Option<[Table; 2]>,
+    pub tables: Option<[SharedTable; 2]>,
     /// The next branch to be searched.
-    next: AtomicU32,
+    next_branch: AtomicU32,
     /// The share of the work that the worker has done, as the bits of a float.
-    done: AtomicU64,
+    worker_progress: AtomicU64,
 }
 
 /// The bits that are 1, and those that are 0, in some of the rows.
 #[derive(Clone, Copy, Default)]
-pub struct Bits {
+pub struct BitValues {
     ones: u64,
     zeros: u64,
 }
 
-impl Bits {
+impl BitValues {
     pub fn add(&mut self, rows: &[Row]) {
         for row in rows {
             self.ones |= row.fingerprint;
@@ -63,21 +65,26 @@ impl Bits {
     }
 }
 
-/// Returns the division of all rows, which differ in these bits; None when it is no work for two.
+/// Returns the division of all rows, which differ in these bits; None when
+/// there are not enough branches for two processes.
 pub fn branches<const N: usize>(counts: [u64; N], varying: u64, radius: u32) -> Option<Branches> {
     Branches::for_rows(Size::from_counts(counts), varying, radius)
         .filter(|branches| branches.count() > 1)
 }
 
-impl Board {
-    pub fn new<const N: usize>(radius: u32, memory: usize, tables: Option<[Table; 2]>) -> Self {
-        Board {
+impl SharedSearch {
+    pub fn new<const N: usize>(
+        radius: u32,
+        memory: usize,
+        tables: Option<[SharedTable; 2]>,
+    ) -> Self {
+        SharedSearch {
             sides: N,
             radius,
             memory,
             tables,
-            next: AtomicU32::new(0),
-            done: AtomicU64::new(0),
+            next_branch: AtomicU32::new(0),
+            worker_progress: AtomicU64::new(0),
         }
     }
 
@@ -89,29 +96,30 @@ impl Board {
         branches: &Branches,
     ) {
         loop {
-            let next = self.next.fetch_add(1, Ordering::Relaxed) as usize;
-            if next >= branches.count() {
+            let branch = self.next_branch.fetch_add(1, Ordering::Relaxed) as usize;
+            if branch >= branches.count() {
                 return;
             }
-            finder.branch(again(group), branches, next);
+            finder.branch(again(group), branches, branch);
         }
     }
 }
 
-/// Gives every pair to `search`, with the help of a worker where there may be one, and the rows
-/// are in memory and enough.
+/// Gives every pair to `search`: by two processes if a worker is allowed and started, and the rows
+/// are in memory and enough; otherwise by this one.
 pub fn find_pairs<P: Pairs, const N: usize>(
     group: &mut Gathered<TempFile<'static>, N>,
     search: &mut PairSearch<P>,
     radius: u32,
 ) {
-    if !with_worker(group, search, radius) {
+    if !find_pairs_with_worker(group, search, radius) {
         group.find_pairs(search, radius);
     }
 }
 
-/// Does the same; returns false when there is no worker, and nothing was searched.
-fn with_worker<P: Pairs, const N: usize>(
+/// Gives every pair to `search`, by two processes; returns false when there is no worker, and
+/// nothing was searched.
+fn find_pairs_with_worker<P: Pairs, const N: usize>(
     group: &mut Gathered<TempFile<'static>, N>,
     search: &mut PairSearch<P>,
     radius: u32,
@@ -120,35 +128,42 @@ fn with_worker<P: Pairs, const N: usize>(
     let Some((rows, counts)) = group.in_memory() else {
         return false;
     };
-    if !may_help(size_of_val(rows)) {
+    if !may_have_worker(size_of_val(rows)) {
         return false;
     }
     let varying = Finder::new(search, radius).varying(&sides(rows, counts));
     let Some(branches) = branches(counts.map(|count| count as u64), varying, radius) else {
         return false;
     };
-    let Some(mut helper) = launch(Board::new::<N>(radius, memory, None), &mut []) else {
+    let Some(mut leader) = launch(SharedSearch::new::<N>(radius, memory, None), &[]) else {
         return false;
     };
-    let is_there = |side: &mut [Row]| send_rows(helper.channel(), side, search);
-    if !sides(rows, counts).into_iter().all(is_there) {
-        helper.finish();
+    let (_, queues) = leader.participant_mut().state_and_queues();
+    let is_sent = |side: &mut [Row]| send_rows(queues, side, search);
+    if !sides(rows, counts).into_iter().all(is_sent) {
+        // This raises the worker's ERROR again, if there was one.
+        leader.finish(|_| ());
         return false;
     }
-    search_with(helper, group, search, radius, &branches);
+    search_with(leader, group, search, radius, &branches);
     true
 }
 
-/// Launches a worker; `parts` are as [`super::shared_scan`] wants them if the board has tables.
+/// Launches a worker; `scans` are those of the state's tables, if it has any.
 #[allow(unsafe_code)]
-pub fn launch<'h>(board: Board, parts: &mut [Part]) -> Option<Helper<'h, Board>> {
-    // SAFETY: a board is numbers, and the worker's function is for it.
-    unsafe { Helper::launch(c"simhash_pairs_worker", board, parts) }
+pub fn launch(state: SharedSearch, scans: &[SharedScan]) -> Option<Leader<SharedSearch>> {
+    let shared = Shared {
+        scans,
+        files: false,
+        queues: true,
+    };
+    // SAFETY: the state is numbers, and the worker's function is for it.
+    unsafe { Leader::launch(c"simhash_pairs_worker", 1, state, &shared) }
 }
 
 /// Searches rows that both processes have.
 pub fn search_with<P: Pairs, const N: usize>(
-    helper: Helper<Board>,
+    mut leader: Leader<SharedSearch>,
     group: &mut Gathered<TempFile<'static>, N>,
     search: &mut PairSearch<P>,
     radius: u32,
@@ -157,26 +172,31 @@ pub fn search_with<P: Pairs, const N: usize>(
     let Some((rows, counts)) = group.in_memory() else {
         return;
     };
-    let board = helper.board();
-    let mut leader = Leader { search, helper };
-    let finder = &mut Finder::new(&mut leader, radius);
-    board.search(finder, &mut sides::<N>(rows, counts), branches);
-    while leader.take(true) {}
-    leader.helper.finish();
+    let (state, queues) = leader.participant_mut().state_and_queues();
+    let mut host = LeaderHost {
+        search,
+        state,
+        queues,
+    };
+    let finder = &mut Finder::new(&mut host, radius);
+    state.search(finder, &mut sides::<N>(rows, counts), branches);
+    while host.take_pairs(true) {}
+    leader.finish(|_| ());
 }
 
 /// The leader's host.
-struct Leader<'l, 'a, P> {
+struct LeaderHost<'l, 'a, P> {
     search: &'l mut PairSearch<'a, P>,
-    helper: Helper<'l, Board>,
+    state: &'l SharedSearch,
+    queues: &'l mut MessageQueues,
 }
 
-impl<P: Pairs> Leader<'_, '_, P> {
+impl<P: Pairs> LeaderHost<'_, '_, P> {
     /// Takes a message of the worker. Returns false when there is none: none yet, or with `wait`
     /// none will follow.
-    fn take(&mut self, wait: bool) -> bool {
+    fn take_pairs(&mut self, wait: bool) -> bool {
         self.search.pause();
-        let Some(message) = self.helper.channel().receive(wait) else {
+        let Some(message) = self.queues.receive(wait) else {
             return false;
         };
         for pair in message.chunks_exact(PAIR) {
@@ -187,7 +207,7 @@ impl<P: Pairs> Leader<'_, '_, P> {
     }
 }
 
-impl<P: Pairs> Host for Leader<'_, '_, P> {
+impl<P: Pairs> Host for LeaderHost<'_, '_, P> {
     type File = TempFile<'static>;
 
     fn file(&mut self) -> TempFile<'static> {
@@ -199,39 +219,39 @@ impl<P: Pairs> Host for Leader<'_, '_, P> {
     }
 
     fn pause(&mut self) {
-        while self.take(false) {}
+        while self.take_pairs(false) {}
     }
 
     fn progress(&mut self, share: f64) {
-        let done = self.helper.board().done.load(Ordering::Relaxed);
-        self.search
-            .progress((share + f64::from_bits(done)).min(1.0));
+        let of_worker = f64::from_bits(self.state.worker_progress.load(Ordering::Relaxed));
+        self.search.progress((share + of_worker).min(1.0));
     }
 }
 
 /// The worker's host.
-struct Worker<'a, 'w> {
-    work: &'a mut Work<'w, Board>,
+struct WorkerHost<'w> {
+    state: &'w SharedSearch,
+    queues: &'w mut MessageQueues,
     /// Pairs that are not sent yet.
-    found: Vec<u8>,
+    unsent: Vec<u8>,
 }
 
-impl Worker<'_, '_> {
+impl WorkerHost<'_> {
     fn send(&mut self) {
-        if !self.found.is_empty() {
+        if !self.unsent.is_empty() {
             // The leader sends no more messages.
-            if !self.work.channel().send(&self.found, |_| ()) {
+            if !self.queues.send(&self.unsent, |_| ()) {
                 raise(
                     ERRCODE_CONNECTION_FAILURE,
                     "lost connection to the leader process",
                 );
             }
-            self.found.clear();
+            self.unsent.clear();
         }
     }
 }
 
-impl Host for Worker<'_, '_> {
+impl Host for WorkerHost<'_> {
     type File = TempFile<'static>;
 
     fn file(&mut self) -> TempFile<'static> {
@@ -240,9 +260,9 @@ impl Host for Worker<'_, '_> {
 
     fn pair(&mut self, a: u64, b: u64, distance: u32) {
         for number in [a, b, u64::from(distance)] {
-            self.found.extend(number.to_ne_bytes());
+            self.unsent.extend(number.to_ne_bytes());
         }
-        if self.found.len() == PAIRS * PAIR {
+        if self.unsent.len() == PAIRS * PAIR {
             self.send();
         }
     }
@@ -252,32 +272,33 @@ impl Host for Worker<'_, '_> {
     }
 
     fn progress(&mut self, share: f64) {
-        let board = self.work.board();
-        board.done.store(share.to_bits(), Ordering::Relaxed);
+        let progress = &self.state.worker_progress;
+        progress.store(share.to_bits(), Ordering::Relaxed);
     }
 }
 
-/// Does the worker's part of a search.
-fn work<const N: usize>(work: &mut Work<Board>) {
-    let board = work.board();
-    let mut rows = Gathered::<_, N>::new(board.memory);
-    let Some(varying) = gather(work, &mut rows) else {
+/// Searches as the worker does.
+fn search_as_worker<const N: usize>(worker: &mut Participant<SharedSearch>) {
+    let (memory, radius) = (worker.state().memory, worker.state().radius);
+    let mut group = Gathered::<_, N>::new(memory);
+    let Some(varying) = receive_all_rows(worker, &mut group) else {
         return;
     };
-    let Some((rows, counts)) = rows.in_memory() else {
+    let Some((rows, counts)) = group.in_memory() else {
         return;
     };
-    let counted = counts.map(|count| count as u64);
-    let Some(branches) = branches(counted, varying, board.radius) else {
+    let Some(branches) = branches(counts.map(|count| count as u64), varying, radius) else {
         return;
     };
-    let mut worker = Worker {
-        work,
-        found: Vec::with_capacity(PAIRS * PAIR),
+    let (state, queues) = worker.state_and_queues();
+    let mut host = WorkerHost {
+        state,
+        queues,
+        unsent: Vec::with_capacity(PAIRS * PAIR),
     };
-    let finder = &mut Finder::new(&mut worker, board.radius);
-    board.search(finder, &mut sides::<N>(rows, counts), &branches);
-    worker.send();
+    let finder = &mut Finder::new(&mut host, radius);
+    state.search(finder, &mut sides::<N>(rows, counts), &branches);
+    host.send();
 }
 
 /// The main function of a worker.
@@ -291,11 +312,11 @@ pub unsafe extern "C-unwind" fn simhash_pairs_worker(
     segment: *mut pg_sys::dsm_segment,
     toc: *mut pg_sys::shm_toc,
 ) {
-    // SAFETY: the server's arguments; the leader's board is this.
+    // SAFETY: the server's arguments; the leader's state is this.
     unsafe {
-        help::<Board>(segment, toc, |by| match by.board().sides {
-            1 => work::<1>(by),
-            _ => work::<2>(by),
+        run_worker::<SharedSearch>(segment, toc, |worker| match worker.state().sides {
+            1 => search_as_worker::<1>(worker),
+            _ => search_as_worker::<2>(worker),
         });
     }
 }

@@ -3,52 +3,54 @@
 //! Both take part in one scan of each table, table by table, and send each other what they read, a
 //! batch at a time. Or the worker only receives, the rows of one side behind those of the other.
 
-use super::plain_table::{BATCH, PlainTable, for_each_batch};
+use super::parallel_search::{BitValues, SharedSearch, branches, launch, search_with};
+use super::scannable_source::{BATCH, ScannableSource, for_each_batch};
 use super::search::{PairSearch, Tags};
-use super::shared::{Bits, Board, branches, launch, search_with};
 use super::source::SourceTable;
 use pgrx::pg_sys;
 use simhash_base::bytes::get_u64;
 use simhash_hamming::pairs::file::Gathered;
 use simhash_hamming::pairs::find::{Host, Row};
-use simhash_pg::catalog::table::{Opened, allows_shared_scan};
+use simhash_pg::catalog::relation::Rel;
+use simhash_pg::catalog::table::{Opened, allows_parallel_scan};
+use simhash_pg::parallel::message_queues::MessageQueues;
+use simhash_pg::parallel::operation::{Leader, Participant, may_have_worker};
+use simhash_pg::parallel::shared_memory::SharedScan;
 use simhash_pg::process::backend::check_for_interrupts;
-use simhash_pg::process::helper::{Channel, Helper, Part, Work, may_help};
 use simhash_pg::process::memory::or_out_of_memory;
 use simhash_pg::process::temp_file::TempFile;
-use simhash_pg::table::scan::{TableScan, WordColumn, bytes_of_description, describe};
-use std::ffi::c_void;
+use simhash_pg::table::scan::{TableScan, WordColumn};
 
 /// A table that both processes read.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct Table {
+pub struct SharedTable {
     oid: pg_sys::Oid,
     columns: [WordColumn; 2],
 }
 
 const ROW: usize = size_of::<Row>();
 
-/// The messages that are not rows: a process has read its share of a side to the end, or has met a
-/// row without a key. Their length is not that of rows.
+/// The messages that are not rows: a process has read its share of a side to the end, or has found
+/// a row without a key. Their length is not that of rows.
 const END: &[u8] = b"e";
 const KEYLESS: &[u8] = b"k";
 
 /// How the rows of a side ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum SideEnd {
     All,
     /// A row has no key.
     Keyless,
-    /// The other process is gone.
+    /// The other process has ended.
     Lost,
 }
 
-/// One process's part: it keeps its own rows and those that the other one sends.
+/// What one process does: it keeps its own rows and those that the other one sends.
 struct Exchange<'x, H, const N: usize> {
     rows: &'x mut Gathered<TempFile<'static>, N>,
     host: &'x mut H,
-    bits: Bits,
+    bits: BitValues,
     /// Whether rows go to files when memory does not hold them. Otherwise no row is kept then.
     spills: bool,
     keeps: bool,
@@ -68,10 +70,10 @@ impl<H: Host<File = TempFile<'static>>, const N: usize> Exchange<'_, H, N> {
     }
 
     /// Takes a message of the other process; returns None unless it is the last one of this side.
-    fn take(&mut self, side: usize, message: &[u8]) -> Option<End> {
+    fn take(&mut self, side: usize, message: &[u8]) -> Option<SideEnd> {
         match message {
-            END => return Some(End::All),
-            KEYLESS => return Some(End::Keyless),
+            END => return Some(SideEnd::All),
+            KEYLESS => return Some(SideEnd::Keyless),
             _ => (),
         }
         let mut batch = [Row::default(); BATCH];
@@ -86,109 +88,115 @@ impl<H: Host<File = TempFile<'static>>, const N: usize> Exchange<'_, H, N> {
         None
     }
 
-    /// Reads this process's share of a side, and exchanges rows until both have all. `read` is
+    /// Reads this process's share of a side, and exchanges rows until both have all. `report` is
     /// called with the number of rows so far.
-    fn read(
+    #[allow(unsafe_code)]
+    fn share(
         &mut self,
         side: usize,
-        scan: &mut TableScan,
-        channel: &mut Channel,
-        mut read: impl FnMut(&mut H, u64),
-    ) -> End {
-        let (mut ended, mut is_there) = (None, true);
-        let has_keys = for_each_batch(scan, |batch, _| {
+        table: Rel,
+        columns: [WordColumn; 2],
+        process: &mut Participant<SharedSearch>,
+        mut report: impl FnMut(&mut H, u64),
+    ) -> SideEnd {
+        // SAFETY: the scans are those of the tables, in the same order.
+        let mut scan = unsafe { TableScan::share(table, columns, process.scan(side)) };
+        let (_, queues) = process.state_and_queues();
+        let (mut ended, mut is_connected) = (None, true);
+        let has_keys = for_each_batch(&mut scan, |batch, _| {
             self.add(side, batch);
-            read(self.host, self.rows.count());
+            report(self.host, self.rows.count());
             // The other process begins with the next side when it has this one's end: until then
             // all that it sends is of this side, and nothing follows its own end.
-            is_there = send_batch(channel, batch, |message| {
+            is_connected = send_batch(queues, batch, |message| {
                 ended = ended.or(self.take(side, message));
             });
             while ended.is_none()
-                && let Some(message) = channel.receive(false)
+                && let Some(message) = queues.receive(false)
             {
                 ended = self.take(side, message);
             }
-            is_there && ended != Some(End::Keyless)
+            is_connected && ended != Some(SideEnd::Keyless)
         });
-        if !is_there {
-            return End::Lost;
+        if !is_connected {
+            return SideEnd::Lost;
         }
         let end = if has_keys { END } else { KEYLESS };
-        is_there = channel.send(end, |message| ended = ended.or(self.take(side, message)));
-        match (has_keys, is_there, ended) {
-            (false, ..) => End::Keyless,
-            (true, false, _) => End::Lost,
+        is_connected = queues.send(end, |message| ended = ended.or(self.take(side, message)));
+        match (has_keys, is_connected, ended) {
+            (false, ..) => SideEnd::Keyless,
+            (true, false, _) => SideEnd::Lost,
             (true, true, Some(end)) => end,
-            (true, true, None) => self.receive(side, channel),
+            (true, true, None) => self.receive(side, queues),
         }
     }
 
     /// Takes what the other process sends, until that has sent all rows of a side.
-    fn receive(&mut self, side: usize, channel: &mut Channel) -> End {
+    fn receive(&mut self, side: usize, queues: &mut MessageQueues) -> SideEnd {
         loop {
             check_for_interrupts();
-            match channel
-                .receive(true)
-                .map(|message| self.take(side, message))
-            {
+            match queues.receive(true).map(|message| self.take(side, message)) {
                 Some(None) => (),
                 Some(Some(end)) => return end,
-                None => return End::Lost,
+                None => return SideEnd::Lost,
             }
         }
     }
 }
 
 /// Sends a batch; returns false when the other process has ended.
-fn send_batch(channel: &mut Channel, batch: &[Row], meanwhile: impl FnMut(&[u8])) -> bool {
+fn send_batch(queues: &mut MessageQueues, batch: &[Row], meanwhile: impl FnMut(&[u8])) -> bool {
     let mut message = [[0; ROW]; BATCH];
     for (bytes, row) in message.iter_mut().zip(batch) {
         bytes[..8].copy_from_slice(&row.fingerprint.to_ne_bytes());
         bytes[8..].copy_from_slice(&row.tag.to_ne_bytes());
     }
-    channel.send(message[..batch.len()].as_flattened(), meanwhile)
+    queues.send(message[..batch.len()].as_flattened(), meanwhile)
 }
 
 /// Sends all rows of a side to a worker that reads none; returns false when it has ended.
-pub fn send_rows(channel: &mut Channel, rows: &[Row], host: &mut impl Host) -> bool {
+pub fn send_rows(queues: &mut MessageQueues, rows: &[Row], host: &mut impl Host) -> bool {
     let mut batches = rows.chunks(BATCH);
     let all = batches.all(|batch| {
         host.pause();
-        send_batch(channel, batch, |_| ())
+        send_batch(queues, batch, |_| ())
     });
-    all && channel.send(END, |_| ())
+    all && queues.send(END, |_| ())
 }
 
-/// Reads all rows of plain tables together with a worker, and gives every pair to `search`. Returns
-/// false when there is no worker: nothing was given then, and `rows` are empty.
+/// Reads all rows of tables together with a worker, and gives every pair to `search`. Returns false
+/// when there is no worker: nothing was given then, and `rows` are empty.
 pub fn find_pairs_of_tables<P: Tags, const N: usize>(
     sources: &[SourceTable; N],
     rows: &mut Gathered<TempFile<'static>, N>,
     search: &mut PairSearch<P>,
     radius: u32,
 ) -> bool {
-    let found = sources.iter().map(PlainTable::for_source);
+    let found = sources.iter().map(ScannableSource::new);
     let Some(tables) = found.collect::<Option<Vec<_>>>() else {
         return false;
     };
-    let Some(mut helper) = launch_for(&tables, rows, radius) else {
+    let Some(mut leader) = launch_for(&tables, rows, radius) else {
         return false;
     };
     let mut exchange = Exchange {
         rows,
         host: search,
-        bits: Bits::default(),
+        bits: BitValues::default(),
         spills: true,
         keeps: true,
     };
     for (side, table) in tables.iter().enumerate() {
-        match read(&mut exchange, side, table, &mut helper) {
-            End::All => (),
-            End::Keyless => table.source.null_key(),
-            End::Lost => {
+        let (rel, process) = (table.source.table.rel(), leader.participant_mut());
+        let report = |search: &mut PairSearch<P>, count| {
+            search.activity.show(|| format!("{count} rows read"));
+        };
+        match exchange.share(side, rel, table.columns, process, report) {
+            SideEnd::All => (),
+            SideEnd::Keyless => table.source.null_key(),
+            SideEnd::Lost => {
                 // This raises the worker's ERROR again, if there was one.
-                helper.finish();
+                leader.finish(|_| ());
                 rows.clear();
                 return false;
             }
@@ -197,40 +205,22 @@ pub fn find_pairs_of_tables<P: Tags, const N: usize>(
     let varying = exchange.bits.varying();
     let counts = rows.counts().map(|count| count as u64);
     match branches(counts, varying, radius).filter(|_| rows.in_memory().is_some()) {
-        Some(branches) => search_with(helper, rows, search, radius, &branches),
+        Some(branches) => search_with(leader, rows, search, radius, &branches),
         None => {
             // The worker has come to the same end.
-            helper.finish();
+            leader.finish(|_| ());
             rows.find_pairs(search, radius);
         }
     }
     true
 }
 
-/// The leader's part of one table.
-#[allow(unsafe_code)]
-fn read<P: Tags, const N: usize>(
-    exchange: &mut Exchange<PairSearch<P>, N>,
-    side: usize,
-    table: &PlainTable,
-    helper: &mut Helper<Board>,
-) -> End {
-    let description = helper.part(side as u64);
-    let rel = table.source.table.rel();
-    // SAFETY: this part describes a scan of the table.
-    let mut scan = unsafe { TableScan::share(rel, table.columns, description) };
-    exchange.read(side, &mut scan, helper.channel(), |search, count| {
-        search.activity.show(|| format!("{count} rows read"));
-    })
-}
-
 /// Launches a worker that begins to read the tables; returns None where one process is to do it.
-#[allow(unsafe_code)]
-fn launch_for<'h, const N: usize>(
-    tables: &[PlainTable],
+fn launch_for<const N: usize>(
+    tables: &[ScannableSource],
     rows: &Gathered<TempFile<'static>, N>,
     radius: u32,
-) -> Option<Helper<'h, Board>> {
+) -> Option<Leader<SharedSearch>> {
     let rels: [_; N] = std::array::from_fn(|side| tables[side].source.table.rel());
     let expected: [u64; N] = std::array::from_fn(|side| tables[side].rows as u64);
     // The planner's estimates may be as large as floats are.
@@ -239,53 +229,44 @@ fn launch_for<'h, const N: usize>(
         .fold(0, |sum: u64, rows| sum.saturating_add(*rows));
     let bytes = usize::try_from(count).ok()?.checked_mul(ROW)?;
     let is_worth_it = bytes <= rows.memory()
-        && may_help(bytes)
-        && rels.into_iter().all(allows_shared_scan)
+        && may_have_worker(bytes)
+        && rels.into_iter().all(allows_parallel_scan)
         && branches(expected, u64::MAX, radius).is_some();
     if !is_worth_it {
         return None;
     }
-    let table = |side: usize| Table {
+    let table = |side: usize| SharedTable {
         oid: rels[side].oid(),
         columns: tables[side].columns,
     };
-    let board = Board::new::<N>(radius, rows.memory(), Some([table(0), table(N - 1)]));
-    // SAFETY: the part has room for the description.
-    let mut scans = rels.map(|rel| move |at: *mut c_void| unsafe { describe(rel, at) });
-    let parts = scans.iter_mut().zip(rels).map(|(scan, rel)| Part {
-        bytes: bytes_of_description(rel),
-        fill: scan,
-    });
-    launch(board, &mut parts.collect::<Vec<_>>())
+    let both = Some([table(0), table(N - 1)]);
+    let state = SharedSearch::new::<N>(radius, rows.memory(), both);
+    launch(state, &rels.map(SharedScan::of_active_snapshot))
 }
 
-/// The worker's part. Returns the bits in which the rows differ, once it has all; None when there
-/// is nothing to search.
-#[allow(unsafe_code)]
-pub fn gather<const N: usize>(
-    work: &mut Work<Board>,
+/// Receives all rows in the worker, which also reads a share of them if the leader has only begun
+/// to read. Returns the bits in which the rows differ; None when there is nothing to search.
+pub fn receive_all_rows<const N: usize>(
+    worker: &mut Participant<SharedSearch>,
     rows: &mut Gathered<TempFile<'static>, N>,
 ) -> Option<u64> {
-    let tables = work.board().tables;
+    let tables = worker.state().tables;
     let mut exchange = Exchange {
         rows,
-        host: &mut Reader,
-        bits: Bits::default(),
+        host: &mut ReadingHost,
+        bits: BitValues::default(),
         spills: false,
         keeps: true,
     };
     for side in 0..N {
         let end = match tables.map(|tables| tables[side]) {
-            None => exchange.receive(side, work.channel()),
+            None => exchange.receive(side, worker.state_and_queues().1),
             Some(table) => {
                 let opened = Opened::new(table.oid);
-                let (rel, scanned) = (opened.rel(), work.part(side as u64));
-                // SAFETY: this part describes a scan of the table.
-                let mut scan = unsafe { TableScan::share(rel, table.columns, scanned) };
-                exchange.read(side, &mut scan, work.channel(), |_, _| ())
+                exchange.share(side, opened.rel(), table.columns, worker, |_, _| ())
             }
         };
-        if end != End::All {
+        if end != SideEnd::All {
             return None;
         }
     }
@@ -293,9 +274,9 @@ pub fn gather<const N: usize>(
 }
 
 /// The worker's host while it reads.
-struct Reader;
+struct ReadingHost;
 
-impl Host for Reader {
+impl Host for ReadingHost {
     type File = TempFile<'static>;
 
     fn file(&mut self) -> TempFile<'static> {

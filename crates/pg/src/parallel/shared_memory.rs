@@ -1,0 +1,177 @@
+//! The dynamic shared memory of a parallel operation: its chunks, and the keys by which the
+//! server's table of contents finds them.
+//!
+//! A worker loads the library when it starts. If the file was replaced since the leader loaded it,
+//! the two may be of versions that lay out their chunks differently. So the keys hold the version:
+//! a worker of another version finds no chunk, and says why.
+
+use super::message_queues::{self, TO_LEADER, TO_WORKER};
+use crate::catalog::relation::Rel;
+use crate::process::error::raise_with_hint;
+use pgrx::{PgSqlErrorCode, pg_sys};
+use std::ffi::{CStr, c_char, c_void};
+
+/// Keys of the chunks.
+pub(super) mod key {
+    use super::before_first;
+    /// The keys of this version follow this number. The server's own have high bits set.
+    const BEFORE_FIRST: u64 = before_first(env!("CARGO_PKG_VERSION"));
+    pub const STATE: u64 = BEFORE_FIRST + 1;
+    pub const BUFFER_USAGE: u64 = BEFORE_FIRST + 2;
+    pub const WAL_USAGE: u64 = BEFORE_FIRST + 3;
+    pub const QUERY: u64 = BEFORE_FIRST + 4;
+    pub const FILES: u64 = BEFORE_FIRST + 5;
+    pub const TO_LEADER: u64 = BEFORE_FIRST + 6;
+    pub const TO_WORKER: u64 = BEFORE_FIRST + 7;
+    pub const FIRST_SCAN: u64 = BEFORE_FIRST + 8;
+}
+
+/// A hash of the version (FNV-1a, 32 bits), with room for 65,536 keys behind it.
+const fn before_first(version: &str) -> u64 {
+    let bytes = version.as_bytes();
+    let mut hash: u32 = 0x811c_9dc5;
+    let mut i = 0;
+    while i < bytes.len() {
+        hash = (hash ^ bytes[i] as u32).wrapping_mul(0x0100_0193);
+        i += 1;
+    }
+    (hash as u64) << 16
+}
+
+/// A chunk, for a worker. Raises an ERROR if the leader's library is another.
+///
+/// # Safety
+/// As for the server's `shm_toc_lookup`.
+pub(super) unsafe fn chunk_of_leader(toc: *mut pg_sys::shm_toc, key: u64) -> *mut c_void {
+    // SAFETY: guaranteed by the caller.
+    let chunk = unsafe { pg_sys::shm_toc_lookup(toc, key, true) };
+    if chunk.is_null() {
+        raise_with_hint(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "the library simhash_dedup was replaced while this session was open",
+            "Reconnect and try again.",
+        );
+    }
+    chunk
+}
+
+/// A scan of a table in which several processes take part.
+#[derive(Clone, Copy)]
+pub struct SharedScan<'s> {
+    table: Rel<'s>,
+    snapshot: pg_sys::Snapshot,
+}
+
+impl<'s> SharedScan<'s> {
+    /// A scan of the rows that the active snapshot shows, which must be active for 's.
+    pub fn of_active_snapshot(table: Rel<'s>) -> Self {
+        // SAFETY: reads a variable of the process.
+        let snapshot = unsafe { pg_sys::GetActiveSnapshot() };
+        Self { table, snapshot }
+    }
+
+    /// # Safety
+    /// For 's, the snapshot must be SnapshotAny, or one that is registered or active.
+    pub unsafe fn new(table: Rel<'s>, snapshot: pg_sys::Snapshot) -> Self {
+        Self { table, snapshot }
+    }
+}
+
+/// What participants share besides their state.
+#[derive(Default)]
+pub struct Shared<'s> {
+    pub scans: &'s [SharedScan<'s>],
+    /// Whether they have a set of temporary files.
+    pub files: bool,
+    /// Whether the leader and its worker, which must be the only one, send each other messages.
+    pub queues: bool,
+}
+
+impl Shared<'_> {
+    /// Returns the key of each chunk, and its bytes.
+    ///
+    /// # Safety
+    /// Table and snapshot of each scan must be valid.
+    unsafe fn chunks(&self, state: usize, workers: usize) -> Vec<(u64, usize)> {
+        let mut chunks = vec![
+            (key::STATE, state),
+            (
+                key::BUFFER_USAGE,
+                workers * size_of::<pg_sys::BufferUsage>(),
+            ),
+            (key::WAL_USAGE, workers * size_of::<pg_sys::WalUsage>()),
+            (key::QUERY, query_text().count_bytes() + 1),
+        ];
+        if self.files {
+            chunks.push((key::FILES, size_of::<pg_sys::SharedFileSet>()));
+        }
+        if self.queues {
+            chunks.extend([(key::TO_LEADER, TO_LEADER), (key::TO_WORKER, TO_WORKER)]);
+        }
+        for (key, scan) in (key::FIRST_SCAN..).zip(self.scans) {
+            // SAFETY: guaranteed by the caller.
+            let bytes =
+                unsafe { pg_sys::table_parallelscan_estimate(scan.table.raw(), scan.snapshot) };
+            chunks.push((key, bytes));
+        }
+        chunks
+    }
+
+    /// Creates the shared memory of an operation with this state; false when there is none.
+    ///
+    /// # Safety
+    /// The context must be one for which no memory was created yet, and as for [`Self::chunks`].
+    pub(super) unsafe fn create<S>(&self, context: &mut pg_sys::ParallelContext, state: S) -> bool {
+        // shm_toc_allocate gives addresses of this alignment.
+        const ALIGNMENT: usize = pg_sys::ALIGNOF_BUFFER as usize;
+        const { assert!(align_of::<S>() <= ALIGNMENT) };
+        // SAFETY: guaranteed by the caller; each chunk has room for what is written to it.
+        unsafe {
+            let chunks = self.chunks(size_of::<S>(), context.nworkers as usize);
+            for (_, bytes) in &chunks {
+                // As the macros shm_toc_estimate_chunk and shm_toc_estimate_keys.
+                context.estimator.space_for_chunks += bytes.next_multiple_of(ALIGNMENT);
+                context.estimator.number_of_keys += 1;
+            }
+            pg_sys::InitializeParallelDSM(context);
+            if context.seg.is_null() {
+                return false;
+            }
+            for (key, bytes) in chunks {
+                let chunk = pg_sys::shm_toc_allocate(context.toc, bytes);
+                pg_sys::shm_toc_insert(context.toc, key, chunk);
+            }
+            let chunk = |key| pg_sys::shm_toc_lookup(context.toc, key, false);
+            chunk(key::STATE).cast::<S>().write(state);
+            let query = query_text().to_bytes_with_nul();
+            chunk(key::QUERY)
+                .cast::<u8>()
+                .copy_from_nonoverlapping(query.as_ptr(), query.len());
+            if self.files {
+                pg_sys::SharedFileSetInit(chunk(key::FILES).cast(), context.seg);
+            }
+            if self.queues {
+                message_queues::create(chunk(key::TO_LEADER), chunk(key::TO_WORKER));
+            }
+            for (key, scan) in (key::FIRST_SCAN..).zip(self.scans) {
+                let description = chunk(key).cast();
+                pg_sys::table_parallelscan_initialize(scan.table.raw(), description, scan.snapshot);
+            }
+            true
+        }
+    }
+}
+
+/// The text of the running statement, for pg_stat_activity; empty when there is none.
+fn query_text() -> &'static CStr {
+    // SAFETY: null or a NUL-terminated string that lives as long as the statement, which outlives
+    // the use in this module.
+    unsafe {
+        let text: *const c_char = pg_sys::debug_query_string;
+        if text.is_null() {
+            c""
+        } else {
+            CStr::from_ptr(text)
+        }
+    }
+}
