@@ -10,9 +10,9 @@ use simhash_pg::process::memory::{or_out_of_memory, work_mem_bytes};
 use simhash_pg::process::temp_file::TempFile;
 
 /// Unites rows that are paired; tags are the rows' numbers.
-struct Sets(UnionFind);
+struct UnitedRows(UnionFind);
 
-impl Pairs for Sets {
+impl Pairs for UnitedRows {
     fn pair(&mut self, a: u64, b: u64, _distance: u32) {
         self.0.union(a as u32, b as u32);
     }
@@ -28,13 +28,13 @@ impl Pairs for Sets {
 
 /// Rows that were added, in the order of their numbers.
 pub struct Components<'a> {
-    search: PairSearch<'a, Sets>,
+    search: PairSearch<'a, UnitedRows>,
     rows: Gathered<TempFile<'static>, 1>,
 }
 
 impl<'a> Components<'a> {
     pub fn new(activity: &'a mut Activity) -> Self {
-        let pairs = Sets(UnionFind::new());
+        let pairs = UnitedRows(UnionFind::new());
         Self {
             search: PairSearch { pairs, activity },
             rows: Gathered::new(work_mem_bytes()),

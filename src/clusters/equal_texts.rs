@@ -4,8 +4,8 @@
 //! do: they form a class, and one row of it is compared with other classes. Texts are distinguished
 //! by a 128-bit hash.
 
-use super::members::{EdgeList, add_edge, classes, for_each_edge, no_edges};
-use super::texts::{TextTable, shingles};
+use super::paired_rows::{EdgeList, add_edge, classes, for_each_edge, no_edges};
+use super::texts::{TextReader, shingles};
 use simhash_hamming::components::edges::Edge;
 use simhash_hamming::components::group::Classes;
 use simhash_pg::process::activity::Activity;
@@ -18,7 +18,7 @@ const CHUNK: usize = 4096;
 
 /// State of a row's text.
 #[derive(Clone, Copy, PartialEq)]
-enum Content {
+enum TextState {
     /// The row is alone in its class.
     NotRead,
     /// NULL, or the row is gone: similar to nothing.
@@ -32,8 +32,8 @@ enum Content {
 /// Returns the classes of rows that are equal in fingerprint and n-grams, and the pairs of them
 /// that have to be compared: those within a class of equal fingerprints, and those of two such
 /// classes that `edges` pairs. `least` is the similarity that is asked for.
-pub fn refined(
-    table: &TextTable,
+pub fn classes_by_text(
+    table: &TextReader,
     edges: &mut EdgeList,
     least: f64,
     activity: &mut Activity,
@@ -46,7 +46,7 @@ pub fn refined(
         check_for_interrupts();
         *pair
     });
-    let parts = |class: u32| {
+    let fine_classes = |class: u32| {
         let start = paired.partition_point(|pair| pair.0 < class);
         let end = paired.partition_point(|pair| pair.0 <= class);
         &paired[start..end]
@@ -58,14 +58,14 @@ pub fn refined(
     };
     for class in 0..coarse.count() as u32 {
         check_for_interrupts();
-        let parts = parts(class);
-        for (i, (_, a)) in parts.iter().enumerate() {
-            parts[..i].iter().for_each(|(_, b)| add(*b, *a, 0));
+        let classes = fine_classes(class);
+        for (i, (_, a)) in classes.iter().enumerate() {
+            classes[..i].iter().for_each(|(_, b)| add(*b, *a, 0));
         }
     }
     for_each_edge(edges, |edge| {
-        for (_, a) in parts(edge.a) {
-            parts(edge.b)
+        for (_, a) in fine_classes(edge.a) {
+            fine_classes(edge.b)
                 .iter()
                 .for_each(|(_, b)| add(*a, *b, edge.distance));
         }
@@ -74,31 +74,32 @@ pub fn refined(
 }
 
 /// Reads the texts of rows that are not alone in their class.
-fn read(table: &TextTable, activity: &mut Activity) -> Vec<Content> {
+fn read(table: &TextReader, activity: &mut Activity) -> Vec<TextState> {
     let coarse = &table.members.classes;
     let all = coarse.rows() as u32;
     let is_alone = |row: &u32| coarse.size(coarse.class_of(*row)) == 1;
-    let mut contents = filled(all as usize, Content::NotRead);
+    let mut contents = filled(all as usize, TextState::NotRead);
     let mut rows = collected(0..all);
     rows.retain(|row| {
         check_for_interrupts();
         !is_alone(row)
     });
-    for (i, some) in rows.chunks(CHUNK).enumerate() {
+    for (i, chunk) in rows.chunks(CHUNK).enumerate() {
         check_for_interrupts();
         activity.show(|| format!("{} of {} equal rows read", i * CHUNK, rows.len()));
-        some.iter()
-            .for_each(|row| contents[*row as usize] = Content::None);
-        let place = |row: u32| some.binary_search(&row).ok();
+        chunk
+            .iter()
+            .for_each(|row| contents[*row as usize] = TextState::None);
+        let place = |row: u32| chunk.binary_search(&row).ok();
         // The array of keys is one of many, so it is freed with the scratch memory.
         in_scratch(|| {
-            table.read(some, place, |place, text| {
+            table.read(chunk, place, |place, text| {
                 let shingles = shingles(text);
                 let content = match shingles.hashes() {
-                    [] => Content::Empty,
-                    hashes => Content::Text(hash(hashes)),
+                    [] => TextState::Empty,
+                    hashes => TextState::Text(hash(hashes)),
                 };
-                contents[some[place] as usize] = content;
+                contents[chunk[place] as usize] = content;
             });
         });
     }
@@ -116,33 +117,33 @@ fn hash(words: &[u64]) -> u128 {
 
 /// Divides classes by content. Also returns which of the new classes can be similar to others, each
 /// behind the class that it comes from.
-fn divide(coarse: &Classes, contents: &[Content], least: f64) -> (Classes, Vec<(u32, u32)>) {
-    let mut of = filled(contents.len(), 0);
+fn divide(coarse: &Classes, contents: &[TextState], least: f64) -> (Classes, Vec<(u32, u32)>) {
+    let mut class_of_row = filled(contents.len(), 0);
     let mut paired = Vec::new();
     let mut texts: HashMap<(u32, u128), u32> = HashMap::new();
     let mut count = 0;
-    for (row, (content, of)) in (0u32..).zip(contents.iter().zip(&mut of)) {
+    for (row, (content, class_of_row)) in (0u32..).zip(contents.iter().zip(&mut class_of_row)) {
         check_for_interrupts();
         let class = coarse.class_of(row);
-        if let Content::Text(hash) = content {
+        if let TextState::Text(hash) = content {
             or_out_of_memory(texts.try_reserve(1));
-            let known = texts.entry((class, *hash)).or_insert(count);
-            *of = *known;
-            if *known != count {
+            let first_class = texts.entry((class, *hash)).or_insert(count);
+            *class_of_row = *first_class;
+            if *first_class != count {
                 continue;
             }
         }
-        *of = count;
+        *class_of_row = count;
         let is_similar_to_some = match content {
-            Content::NotRead | Content::Text(_) => true,
+            TextState::NotRead | TextState::Text(_) => true,
             // A similarity of 0 may be enough.
-            Content::Empty => least <= 0.0,
-            Content::None => false,
+            TextState::Empty => least <= 0.0,
+            TextState::None => false,
         };
         if is_similar_to_some {
             push_within(&mut paired, (class, count), contents.len());
         }
         count += 1;
     }
-    (classes(of), paired)
+    (classes(class_of_row), paired)
 }

@@ -1,10 +1,10 @@
 //! simhash_clusters: groups of near-duplicate rows.
 
-use super::equal_texts::refined;
-use super::members::{EdgeList, Members, add_edge, clustered, no_edges};
-use super::texts::{TextTable, Texts};
-use crate::pairs::source::{SourceTable, behind, radius, required};
-use crate::pairs::within::Within;
+use super::equal_texts::classes_by_text;
+use super::paired_rows::{EdgeList, PairedRows, add_edge, no_edges, representatives_by};
+use super::texts::{ChunkedTexts, TextReader};
+use crate::pairs::scope_columns::ScopeColumns;
+use crate::pairs::source::{SourceTable, first_argument_after, radius, required};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
 use simhash_hamming::components::edges::Edge;
@@ -67,36 +67,36 @@ fn clusters(
     let mut sources: [SourceTable; 1] = SourceTable::from_arguments(args, name, keyed);
     let keys = keys.map(|keys| {
         let order = sources[0].order();
-        sources[0].narrow(&order);
+        sources[0].restrict_to_keys(&order);
         let items: Vec<_> = keys.array().items.into_iter().flatten().collect();
         order.array(items.into_iter())
     });
     let source = &sources[0];
     // Position of the radius, which method, text, min_jaccard and within follow.
-    let at = behind::<1>(keyed);
-    let radius = radius(args.get::<i32>(at), name);
-    let check = args.name(at + 2).map(|column| Check {
+    let radius_at = first_argument_after::<1>(keyed);
+    let radius = radius(args.get::<i32>(radius_at), name);
+    let check = args.name(radius_at + 2).map(|column| Check {
         column: source.text_column(&column),
-        least: least(args.get::<f64>(at + 3), name),
+        least: least(args.get::<f64>(radius_at + 3), name),
     });
-    let method = method(args, at + 1, source, check.is_some());
-    let within = Within::from_arguments(args, at + 4, name, &sources);
+    let method = method(args, radius_at + 1, source, check.is_some());
+    let within = ScopeColumns::from_arguments(args, radius_at + 4, name, &sources);
     let within = match keys.flatten() {
-        Some(keys) => within.with(keys),
+        Some(keys) => within.with_parameter(keys),
         None => within,
     };
     let mut activity = Activity::new(name);
     let verified = check.is_some();
-    let mut members = Members::find(&sources, &within, radius, method, verified, &mut activity);
+    let mut members = PairedRows::find(&sources, &within, radius, method, verified, &mut activity);
     let mut edges = std::mem::replace(&mut members.edges, no_edges());
-    let placed = match check {
+    let assigned = match check {
         Some(check) => verify(source, &check, &members, edges, method, &mut activity),
         None => {
-            let of = clustered(method, &members.classes, &mut edges);
-            collected(of.into_iter().map(|of| (of, None)))
+            let representatives = representatives_by(method, &members.classes, &mut edges);
+            collected(representatives.into_iter().map(|row| (row, None)))
         }
     };
-    put(rows, &members, &placed);
+    return_clusters(rows, &members, &assigned);
     args.null()
 }
 
@@ -121,8 +121,8 @@ fn method(args: &Args, i: usize, source: &SourceTable, with_text: bool) -> Metho
     };
     let name = name_to_utf8(text.bytes());
     Method::from_name(&name).unwrap_or_else(|| {
-        let known: Vec<&str> = Method::NAMES.iter().map(|m| m.0).collect();
-        let mut hint = format!("Methods are {}.", known.join(", "));
+        let names: Vec<&str> = Method::NAMES.iter().map(|m| m.0).collect();
+        let mut hint = format!("Methods are {}.", names.join(", "));
         // Most calls name the text column next, so it may have been given as the method.
         if source.has_text_column(&name) {
             let (column, literal) = (table_name::identifier(&name), table_name::literal(&name));
@@ -135,39 +135,45 @@ fn method(args: &Args, i: usize, source: &SourceTable, with_text: bool) -> Metho
 }
 
 /// The representative of each row, and how similar its text is to the row's.
-type Placed = (u32, Option<f64>);
+type Assignment = (u32, Option<f64>);
 
 /// Keeps the pairs whose texts are similar, and groups the rows by them.
 fn verify(
     source: &SourceTable,
     check: &Check,
-    members: &Members,
+    members: &PairedRows,
     mut edges: EdgeList,
     method: Method,
     activity: &mut Activity,
-) -> Vec<Placed> {
-    let table = TextTable::new(source, &check.column, members);
-    let (classes, mut of_texts) = refined(&table, &mut edges, check.least, activity);
+) -> Vec<Assignment> {
+    let table = TextReader::new(source, &check.column, members);
+    let (classes, mut text_pairs) = classes_by_text(&table, &mut edges, check.least, activity);
     drop(edges);
-    let mut texts = Texts::new(&table, &classes, &mut of_texts);
+    let mut texts = ChunkedTexts::new(&table, &classes, &mut text_pairs);
     let mut alike = no_edges();
-    texts.compare(of_texts, activity, &mut |pair, similarity| {
+    texts.compare(text_pairs, activity, &mut |pair, similarity| {
         if similarity.is_some_and(|j| j >= check.least) {
             add_edge(&mut alike, pair);
         }
     });
-    let of = clustered(method, &classes, &mut alike);
+    let representatives = representatives_by(method, &classes, &mut alike);
     drop(alike);
     // Rows of a class that join the same row are equally similar to it.
-    let to_representative = |(row, of): (u32, &u32)| (classes.class_of(row), classes.class_of(*of));
-    let mut pairs = collected((0..classes.rows() as u32).zip(&of).map(to_representative));
+    let to_classes = |(row, representative): (u32, &u32)| {
+        (classes.class_of(row), classes.class_of(*representative))
+    };
+    let mut pairs = collected(
+        (0..classes.rows() as u32)
+            .zip(&representatives)
+            .map(to_classes),
+    );
     pairs.sort_unstable_by_key(|pair| {
         check_for_interrupts();
         *pair
     });
     pairs.dedup();
     let mut similar = filled(pairs.len(), None);
-    let mut asked_for = no_edges();
+    let mut class_pairs = no_edges();
     for (number, (a, b)) in (0..).zip(&pairs) {
         // The pair's number takes the place of a distance.
         let pair = Edge {
@@ -175,45 +181,48 @@ fn verify(
             b: *b,
             distance: number,
         };
-        add_edge(&mut asked_for, pair);
+        add_edge(&mut class_pairs, pair);
     }
-    texts.compare(asked_for, activity, &mut |pair, similarity| {
+    texts.compare(class_pairs, activity, &mut |pair, similarity| {
         similar[pair.distance as usize] = similarity;
     });
-    collected((0..classes.rows() as u32).zip(&of).map(|(row, of)| {
-        let found = pairs.binary_search(&to_representative((row, of)));
-        (*of, found.ok().and_then(|at| similar[at]))
+    let rows = (0..classes.rows() as u32).zip(&representatives);
+    collected(rows.map(|(row, representative)| {
+        let found = pairs.binary_search(&to_classes((row, representative)));
+        (*representative, found.ok().and_then(|at| similar[at]))
     }))
 }
 
 /// Returns the clusters of two or more rows by their smallest keys, and the rows of each by key.
-fn put(mut out: RowsOut, members: &Members, placed: &[Placed]) {
-    let mut sizes = filled(placed.len(), 0i64);
-    let mut first = filled(placed.len(), u32::MAX);
-    for (row, (of, _)) in (0u32..).zip(placed) {
+fn return_clusters(mut out: RowsOut, members: &PairedRows, assigned: &[Assignment]) {
+    let mut sizes = filled(assigned.len(), 0i64);
+    let mut first = filled(assigned.len(), u32::MAX);
+    for (row, (representative, _)) in (0u32..).zip(assigned) {
         check_for_interrupts();
-        sizes[*of as usize] += 1;
-        first[*of as usize] = first[*of as usize].min(row);
+        sizes[*representative as usize] += 1;
+        first[*representative as usize] = first[*representative as usize].min(row);
     }
-    let mut order = collected(0..placed.len() as u32);
+    let mut order = collected(0..assigned.len() as u32);
     order.retain(|row| {
         check_for_interrupts();
-        sizes[placed[*row as usize].0 as usize] > 1
+        sizes[assigned[*row as usize].0 as usize] > 1
     });
     order.sort_unstable_by_key(|row| {
         check_for_interrupts();
-        (first[placed[*row as usize].0 as usize], *row)
+        (first[assigned[*row as usize].0 as usize], *row)
     });
     for row in order {
         check_for_interrupts();
-        let (of, jaccard) = placed[row as usize];
-        let (row, of) = (row as usize, of as usize);
-        let differing = members.fingerprints[row] ^ members.fingerprints[of];
+        let (representative, jaccard) = assigned[row as usize];
+        let (row, representative) = (row as usize, representative as usize);
+        let differing = members.fingerprints[row] ^ members.fingerprints[representative];
         out.push([
-            Some(ResultValue::Value(members.key(first[of] as usize))),
+            Some(ResultValue::Value(
+                members.key(first[representative] as usize),
+            )),
             Some(ResultValue::Value(members.key(row))),
-            Some(ResultValue::from(sizes[of])),
-            Some(ResultValue::Value(members.key(of))),
+            Some(ResultValue::from(sizes[representative])),
+            Some(ResultValue::Value(members.key(representative))),
             Some(ResultValue::from(differing.count_ones() as i32)),
             jaccard.map(ResultValue::from),
         ]);

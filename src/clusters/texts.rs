@@ -5,8 +5,9 @@
 //! Where a chunk would take more than half of `work_mem`, smaller ones are read. Rows are put into
 //! chunks component by component, so that most pairs lie within one chunk.
 
-use super::members::{
-    EdgeList, Members, Server, add_edge, clustered, for_each_edge, memory_of_pairs, no_edges,
+use super::paired_rows::{
+    EdgeList, PairedRows, Server, add_edge, for_each_edge, memory_of_pairs, no_edges,
+    representatives_by,
 };
 use crate::pairs::source::SourceTable;
 use crate::row::errors::or_raise;
@@ -43,26 +44,26 @@ const CHARACTERS: usize = 5;
 type Chunk = (u32, Vec<Option<Shingles>>);
 
 /// The texts of the rows that have pairs, in the table.
-pub struct TextTable<'m> {
-    pub members: &'m Members,
+pub struct TextReader<'m> {
+    pub members: &'m PairedRows,
     source: &'m SourceTable,
     sql: String,
 }
 
-impl<'m> TextTable<'m> {
+impl<'m> TextReader<'m> {
     /// `column` is a column of text, as SQL.
-    pub fn new(source: &'m SourceTable, column: &str, members: &'m Members) -> Self {
+    pub fn new(source: &'m SourceTable, column: &str, members: &'m PairedRows) -> Self {
         let (expression, key, fp) = (source.key_expression(), &source.key, &source.fp);
         let table = &source.table_name;
         let equality = members.order.equality();
         let equality = equality.unwrap_or_else(|| no_arrays(source.key_type));
-        let asked_for = equality.any_of(key, "$1");
+        let has_listed_key = equality.any_of(key, "$1");
         // Rows without a fingerprint may share a key.
         let sql = format!(
             "SELECT {expression}, {column}::pg_catalog.text FROM {table}
-            WHERE {asked_for} AND {fp}::pg_catalog.int8 IS NOT NULL"
+            WHERE {has_listed_key} AND {fp}::pg_catalog.int8 IS NOT NULL"
         );
-        TextTable {
+        TextReader {
             members,
             source,
             sql,
@@ -80,14 +81,14 @@ impl<'m> TextTable<'m> {
         let keys = rows.iter().map(|row| self.members.key(*row as usize));
         let array = self.members.order.array(keys);
         let array = array.unwrap_or_else(|| no_arrays(self.source.key_type));
-        let mut seen = filled(rows.len(), false);
+        let mut is_read = filled(rows.len(), false);
         keep_reserve();
         for_each_row(&self.sql, Some(array), &mut |[key, text]| {
             let number = key.and_then(|key| self.members.number_of(key));
             let Some(place) = number.and_then(&place) else {
                 return;
             };
-            if std::mem::replace(&mut seen[place], true) {
+            if std::mem::replace(&mut is_read[place], true) {
                 self.source.not_unique();
             }
             if let Some(text) = text {
@@ -108,8 +109,8 @@ pub fn shingles(text: Value<'_>) -> Shingles {
 }
 
 /// The texts of one row of each class.
-pub struct Texts<'t> {
-    table: &'t TextTable<'t>,
+pub struct ChunkedTexts<'t> {
+    table: &'t TextReader<'t>,
     classes: &'t Classes,
     /// Rows in the order of chunks, and each class's place there.
     rows: Vec<u32>,
@@ -120,9 +121,9 @@ pub struct Texts<'t> {
     patience: u64,
 }
 
-impl<'t> Texts<'t> {
-    pub fn new(table: &'t TextTable<'t>, classes: &'t Classes, edges: &mut EdgeList) -> Self {
-        let components = clustered(Method::Components, classes, edges);
+impl<'t> ChunkedTexts<'t> {
+    pub fn new(table: &'t TextReader<'t>, classes: &'t Classes, edges: &mut EdgeList) -> Self {
+        let components = representatives_by(Method::Components, classes, edges);
         let first = |class: u32| classes.first(class);
         let mut order = collected(0..classes.count() as u32);
         order.sort_unstable_by_key(|class| {
@@ -134,7 +135,7 @@ impl<'t> Texts<'t> {
             check_for_interrupts();
             places[*class as usize] = place;
         }
-        Texts {
+        ChunkedTexts {
             table,
             classes,
             rows: collected(order.into_iter().map(first)),
@@ -153,14 +154,14 @@ impl<'t> Texts<'t> {
         activity: &mut Activity,
         each: &mut dyn FnMut(Edge, Option<f64>),
     ) {
-        let (mut done, of) = (0, pairs.count());
+        let (mut done, total) = (0, pairs.count());
         let mut places = or_out_of_memory(pairs.map(&mut Server, |pair| self.to_places(pair)));
         while places.count() > 0 {
             let mut sorted = self.by_chunks(places);
             let (mut left, from) = (no_edges(), done);
             for pair in sorted.by_ref() {
                 check_for_interrupts();
-                activity.show(|| format!("{done} of {of} pairs of texts compared"));
+                activity.show(|| format!("{done} of {total} pairs of texts compared"));
                 if !self.is_ready(pair, done - from) {
                     add_edge(&mut left, pair);
                     break;
@@ -237,20 +238,20 @@ impl<'t> Texts<'t> {
 
     /// Makes sure that two chunks are in memory; returns false when they are too large for it.
     fn load(&mut self, first: u32, second: u32) -> bool {
-        for (wanted, other) in [(first, second), (second, first)] {
+        for (missing, other) in [(first, second), (second, first)] {
             let number = |chunk: &Option<Chunk>| chunk.as_ref().map(|chunk| chunk.0);
             if self
                 .chunks
                 .iter()
-                .any(|chunk| number(chunk) == Some(wanted))
+                .any(|chunk| number(chunk) == Some(missing))
             {
                 continue;
             }
             let free = usize::from(number(&self.chunks[0]) == Some(other));
             self.chunks[free] = None;
             // The array of keys is one of many, so it is freed with the scratch memory.
-            match in_scratch(|| self.read(wanted)) {
-                Some(texts) => self.chunks[free] = Some((wanted, texts)),
+            match in_scratch(|| self.read(missing)) {
+                Some(texts) => self.chunks[free] = Some((missing, texts)),
                 None => return false,
             }
         }
@@ -267,8 +268,8 @@ impl<'t> Texts<'t> {
         let (mut bytes, limit) = (0, work_mem_bytes() / 2);
         let place = |row: u32| {
             let place = self.places[self.classes.class_of(row) as usize];
-            let asked_for = self.rows[place as usize] == row && (start..end).contains(&place);
-            asked_for.then(|| (place - start) as usize)
+            let is_in_chunk = self.rows[place as usize] == row && (start..end).contains(&place);
+            is_in_chunk.then(|| (place - start) as usize)
         };
         self.table.read(rows, place, |place, text| {
             if bytes <= limit || rows.len() == 1 {

@@ -34,13 +34,13 @@ pg_function! {
         }
         let radius = radius(window.value::<i32>(1, position), NAME);
         let memory = window.memory(HEADER + rows);
-        let [ready, of_radius] = [&memory[0], &memory[1]];
+        let [ready, partition_radius] = [&memory[0], &memory[1]];
         if ready.get() != READY {
             number(window, radius, &memory[HEADER..]);
-            of_radius.set(radius as i32);
+            partition_radius.set(radius as i32);
             ready.set(READY);
         }
-        let first = of_radius.get();
+        let first = partition_radius.get();
         if first != radius as i32 {
             raise(
                 PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,

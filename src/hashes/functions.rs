@@ -35,7 +35,7 @@ fn width(args: &Args) -> Option<usize> {
 }
 
 /// Returns the elements of a bigint[]; None when one is NULL.
-fn parts(args: &Args, i: usize) -> Option<Vec<i64>> {
+fn bigints(args: &Args, i: usize) -> Option<Vec<i64>> {
     let value = args.varlena(i, pg_sys::INT8ARRAYOID)?;
     let array = value.array();
     or_raise(read::check_parts(&array.dims));
@@ -105,7 +105,7 @@ pg_function! {
 pg_function! {
     /// `fingerprint_parts_to_hex(parts bigint[]) -> text`, strict
     fn simhash_parts_to_hex, pg_finfo_simhash_parts_to_hex (args) {
-        let Some(parts) = parts(args, 0) else {
+        let Some(parts) = bigints(args, 0) else {
             raise(ERRCODE_NULL_VALUE_NOT_ALLOWED, "parts of a hash must not be null")
         };
         args.result(Some(read::to_hex(&parts)))
@@ -115,7 +115,7 @@ pg_function! {
 pg_function! {
     /// `hamming256(a bigint[], b bigint[]) -> int`, strict; NULL when a part is
     fn simhash_hamming256, pg_finfo_simhash_hamming256 (args) {
-        let (Some(a), Some(b)) = (parts(args, 0), parts(args, 1)) else {
+        let (Some(a), Some(b)) = (bigints(args, 0), bigints(args, 1)) else {
             return args.null();
         };
         args.result(Some(or_raise(read::hamming256(&a, &b)) as i32))

@@ -35,15 +35,15 @@ struct Request {
     scopes: Option<f64>,
     /// Number of values in lists of the scope columns: each search hashes them first.
     elements: f64,
-    fingerprint: Wanted,
+    fingerprint: FingerprintCondition,
     /// Whether there is a condition that the index cannot search with. Then all rows are read and
     /// compared again.
-    foreign: bool,
+    unsearchable: bool,
 }
 
 /// The condition on the fingerprint that drives the search.
 #[derive(Clone, Copy)]
-enum Wanted {
+enum FingerprintCondition {
     Everything,
     Nulls,
     Within {
@@ -59,7 +59,7 @@ pub fn estimate(path: &IndexPath) -> Estimate {
     // An index-only scan would have to be safe against VACUUM without visiting the table. The pins
     // for that are not kept, and on a standby they would not help. The planner always has another
     // path, a scan of the table, also for conditions that the index cannot search with.
-    if path.is_index_only() || request.foreign {
+    if path.is_index_only() || request.unsearchable {
         return Estimate {
             startup: NEVER,
             total: NEVER,
@@ -95,10 +95,10 @@ fn unordered(path: &IndexPath, request: &Request, prices: &Prices) -> Estimate {
         _ => work,
     };
     let work = match request.fingerprint {
-        Wanted::Everything => of_list(Work::walk(searched)),
-        Wanted::Nulls => Work::walk(Searched::index(matches, 0.0)),
-        Wanted::Within { .. } if request.scopes.is_none() => Work::walk(searched),
-        Wanted::Within {
+        FingerprintCondition::Everything => of_list(Work::walk(searched)),
+        FingerprintCondition::Nulls => Work::walk(Searched::index(matches, 0.0)),
+        FingerprintCondition::Within { .. } if request.scopes.is_none() => Work::walk(searched),
+        FingerprintCondition::Within {
             radius,
             searches,
             equal,
@@ -149,14 +149,14 @@ fn in_order(path: &IndexPath, request: &Request, by: &OrderBy, prices: &Prices) 
     let prices = cached(path, prices, &all);
     let first = work(1.0).price_in_order(&prices, 0.0);
     let total = all.price_in_order(&prices, matches);
-    let (taken, share) = match path.taken() {
+    let (rows_read, share) = match path.taken() {
         Taken::First(share) if path.loops() <= 1.0 => (share * matches, share),
         // The planner assumes nearly as many groups as rows.
         Taken::Groups(groups) => (nearest.share_of_rings(groups) * matches, groups / matches),
         _ => (matches, 1.0),
     };
     let pages = |rows: f64| path.table_pages(rows) * prices.random_page;
-    let at_share = work(taken).price_in_order(&prices, taken) + pages(taken);
+    let at_share = work(rows_read).price_in_order(&prices, rows_read) + pages(rows_read);
     let of_all = total + pages(matches);
     Estimate {
         startup: startup(first, at_share, share, of_all).min(total),
@@ -209,12 +209,14 @@ impl Request {
         let scopes = scopes.filter(fits);
         Request {
             // The rows of unpinned scopes do not come in the order of distance.
-            foreign: other_order
-                || conditions.iter().any(|c| c.column != last && is_foreign(c))
+            unsearchable: other_order
+                || conditions
+                    .iter()
+                    .any(|c| c.column != last && is_unsearchable(c))
                 || (scopes.is_none() && !order_bys.is_empty()),
             scopes,
             elements: lists.sum(),
-            fingerprint: wanted(conditions.iter().filter(|c| c.column == last)),
+            fingerprint: fingerprint_condition(conditions.iter().filter(|c| c.column == last)),
         }
     }
 
@@ -242,7 +244,7 @@ impl Request {
         let radius = |condition: Condition| match condition.test {
             Test::Operator { number, argument } if condition.column == by.column => {
                 let ball = ball(number, argument)?;
-                ball.centre.is_of(by.argument).then_some(ball.radius)
+                ball.centre.equals(by.argument).then_some(ball.radius)
             }
             _ => None,
         };
@@ -252,7 +254,7 @@ impl Request {
 }
 
 /// Returns whether a scope cannot be searched by this.
-fn is_foreign(condition: &Condition) -> bool {
+fn is_unsearchable(condition: &Condition) -> bool {
     match condition.test {
         Test::Operator { number, .. } | Test::Any { number, .. } => number != operator::EQUAL,
         Test::IsNull | Test::IsNotNull => false,
@@ -279,16 +281,18 @@ fn scopes_pinned(conditions: &[Condition], column: usize) -> Option<f64> {
 }
 
 /// Returns the condition on the fingerprint with the smallest radius.
-fn wanted<'c, 'p: 'c>(conditions: impl Iterator<Item = &'c Condition<'p>>) -> Wanted {
-    let wanted = |condition: &Condition| match condition.test {
-        Test::IsNotNull => Wanted::Everything,
-        Test::IsNull => Wanted::Nulls,
-        Test::Operator { number, argument } => Wanted::Within {
+fn fingerprint_condition<'c, 'p: 'c>(
+    conditions: impl Iterator<Item = &'c Condition<'p>>,
+) -> FingerprintCondition {
+    let read = |condition: &Condition| match condition.test {
+        Test::IsNotNull => FingerprintCondition::Everything,
+        Test::IsNull => FingerprintCondition::Nulls,
+        Test::Operator { number, argument } => FingerprintCondition::Within {
             radius: ball(number, argument).map_or(ASSUMED_RADIUS, |ball| ball.radius),
             searches: 1.0,
             equal: number == operator::EQUAL,
         },
-        Test::Any { number, elements } => Wanted::Within {
+        Test::Any { number, elements } => FingerprintCondition::Within {
             radius: if number == operator::EQUAL {
                 0
             } else {
@@ -298,15 +302,15 @@ fn wanted<'c, 'p: 'c>(conditions: impl Iterator<Item = &'c Condition<'p>>) -> Wa
             equal: number == operator::EQUAL,
         },
     };
-    let order = |wanted: &Wanted| match wanted {
-        Wanted::Nulls => (0, 0),
-        Wanted::Within { radius, .. } => (1, *radius),
-        Wanted::Everything => (2, 0),
+    let order = |condition: &FingerprintCondition| match condition {
+        FingerprintCondition::Nulls => (0, 0),
+        FingerprintCondition::Within { radius, .. } => (1, *radius),
+        FingerprintCondition::Everything => (2, 0),
     };
     conditions
-        .map(wanted)
+        .map(read)
         .min_by_key(order)
-        .unwrap_or(Wanted::Everything)
+        .unwrap_or(FingerprintCondition::Everything)
 }
 
 /// A ball, as far as it is known.
@@ -321,7 +325,7 @@ enum Centre<'p> {
 }
 
 impl Centre<'_> {
-    fn is_of(&self, node: NodeRef) -> bool {
+    fn equals(&self, node: NodeRef) -> bool {
         match self {
             Centre::Known(centre) => node.as_integer() == Some(*centre),
             Centre::Computed(centre) => centre.equals(node),

@@ -16,7 +16,7 @@ pub(crate) mod operators;
 mod scan;
 mod scan_request;
 pub mod search;
-mod table_ahead;
+mod table_read_ahead;
 mod tree;
 mod vacuum;
 mod validate;

@@ -4,7 +4,7 @@
 
 use super::scan_request::{ScanRequest, Stage};
 use super::search::view::{IndexState, View};
-use super::table_ahead::TableAhead;
+use super::table_read_ahead::TableReadAhead;
 use pgrx::pg_sys;
 use simhash_base::tid::Tid;
 use simhash_hamming::row_bitmap::RowBitmap;
@@ -36,7 +36,7 @@ pub struct ScanState {
     /// The rows of the last batch, from the next page of the table on.
     rest: Option<RowBitmap>,
     /// The pages of the table that are read ahead.
-    table: TableAhead,
+    table: TableReadAhead,
     /// Where rows can be. Kept when the scan is started again.
     addresses: RowAddresses,
     /// The leaf from which `rows` came, while VACUUM must be kept off it. Stored as a bare number:
@@ -55,7 +55,7 @@ impl ScanState {
         self.batch = 0;
         self.distance = None;
         self.next = 0;
-        self.table = TableAhead::default();
+        self.table = TableReadAhead::default();
     }
 
     fn release_pin(&mut self) {
@@ -193,7 +193,9 @@ pub fn next_row(scan: &mut Scan, state: &mut ScanState) -> bool {
             return false;
         }
     }
-    state.table.look(scan.table(), &state.rows, state.next);
+    state
+        .table
+        .before_row(scan.table(), &state.rows, state.next);
     let tid = state.rows[state.next];
     let distance = match state.request.is_ordered() {
         true => state.distance,
@@ -203,7 +205,7 @@ pub fn next_row(scan: &mut Scan, state: &mut ScanState) -> bool {
     let recheck = state.request.recheck();
     scan.set_row(tid, distance, recheck, &mut state.addresses);
     state.next += 1;
-    state.table.end();
+    state.table.after_row();
     true
 }
 

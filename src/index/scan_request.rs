@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use super::search::nearest_in_scopes::NearestInScopes;
-use super::search::within::{FARTHEST, Match, Nulls, Within};
+use super::search::within::{FARTHEST, Match, NullSearch, WithinSearch};
 use super::search::within_scopes::WithinScopes;
 use pgrx::pg_sys;
 use simhash_base::indexed_row::hash_or_null;
@@ -36,11 +36,11 @@ pub mod operator {
 
 pub enum Stage {
     /// A search near the centre of the ball with this number, in one scope or in all.
-    Within(Within, usize),
+    Within(WithinSearch, usize),
     /// As `Within`, in the scopes of a list.
     WithinScopes(Box<WithinScopes>, usize),
     Nearest(NearestInScopes),
-    Nulls(Nulls),
+    Nulls(NullSearch),
 }
 
 /// What the scan keys ask for.
@@ -176,7 +176,7 @@ impl ScanRequest {
             check_for_interrupts();
             let stage = match number.checked_sub(near) {
                 None => self.near_stage(number)?,
-                Some(_) => Stage::Nulls(Nulls::new(self.scopes.clone())),
+                Some(_) => Stage::Nulls(NullSearch::new(self.scopes.clone())),
             };
             Some((number, stage))
         })
@@ -225,7 +225,7 @@ impl ScanRequest {
                 let within = WithinScopes::new(among, centre as u64, radius);
                 Stage::WithinScopes(Box::new(within), i)
             }
-            scopes => Stage::Within(Within::new(scopes, centre as u64, radius), i),
+            scopes => Stage::Within(WithinSearch::new(scopes, centre as u64, radius), i),
         })
     }
 }

@@ -174,11 +174,11 @@ impl<'r> Tree<'r> {
     /// Like [`Tree::leaf`], but starts the search at `start`, a leaf known to be at or left of it.
     pub fn leaf_from(&self, start: Pinned<'r>, key: Key) -> Shared<'r> {
         let mut page: Shared = self.check(start, LEAF);
-        let (mut moves, mut passed) = (0, None);
+        let (mut moves_right, mut passed) = (0, None);
         while let Some(right) = self.next_right(&page, page.block(), key, &mut passed) {
             drop(page);
             check_for_interrupts();
-            page = self.move_right(right, LEAF, key, &mut moves, &mut passed);
+            page = self.move_right(right, LEAF, key, &mut moves_right, &mut passed);
         }
         page
     }
@@ -253,7 +253,7 @@ impl<'r> Tree<'r> {
     /// The search starts at `start`, a leaf known to be that of `key` or left of it.
     pub fn leaf_with_room(&self, start: Pinned<'r>, key: Key) -> Option<Exclusive<'r>> {
         let mut page: Exclusive = self.check(start, LEAF);
-        let (mut moves, mut passed) = (0, None);
+        let (mut moves_right, mut passed) = (0, None);
         loop {
             if special::is_incomplete(&page) {
                 return None;
@@ -263,7 +263,7 @@ impl<'r> Tree<'r> {
             };
             drop(page);
             check_for_interrupts();
-            page = self.move_right(right, LEAF, key, &mut moves, &mut passed);
+            page = self.move_right(right, LEAF, key, &mut moves_right, &mut passed);
         }
     }
 
@@ -274,11 +274,11 @@ impl<'r> Tree<'r> {
         right: u32,
         level: u8,
         key: Key,
-        moves: &mut u64,
+        moves_right: &mut u64,
         passed: &mut Option<Key>,
     ) -> L {
-        *moves += 1;
-        if *moves != MOST_MOVES {
+        *moves_right += 1;
+        if *moves_right != MOST_MOVES {
             return self.fetch(right, level);
         }
         *passed = None;
@@ -299,13 +299,13 @@ impl<'r> Tree<'r> {
         }
         let start = start.unwrap_or_else(|| Pinned::read(self.rel, self.descend(key, PARENT)));
         let mut page: Shared = self.check(start, PARENT);
-        let (mut moves, mut passed) = (0, None);
+        let (mut moves_right, mut passed) = (0, None);
         while let Some(right) = self.next_right(&page, page.block(), key, &mut passed) {
             drop(page);
             check_for_interrupts();
-            page = self.move_right(right, PARENT, key, &mut moves, &mut passed);
+            page = self.move_right(right, PARENT, key, &mut moves_right, &mut passed);
         }
-        Some((page, moves))
+        Some((page, moves_right))
     }
 
     /// Makes room on the leaf of `key` if it has none: splits the leaf, or lets it take postings of

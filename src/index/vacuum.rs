@@ -30,7 +30,7 @@ pub struct VacuumCounts {
 impl VacuumCounts {
     /// Sums the counts of the spaces that hold each row once: those of one block and of the NULL
     /// space.
-    fn rows_of(counts: &[u64; SPACES]) -> u64 {
+    fn count_rows(counts: &[u64; SPACES]) -> u64 {
         Space::all()
             .filter(|s| s.holds_each_row_once())
             .map(|s| counts[s.index()])
@@ -45,11 +45,11 @@ impl VacuumCounts {
     }
 
     pub fn rows(&self) -> u64 {
-        Self::rows_of(&self.postings)
+        Self::count_rows(&self.postings)
     }
 
     pub fn rows_removed(&self) -> u64 {
-        Self::rows_of(&self.removed)
+        Self::count_rows(&self.removed)
     }
 }
 

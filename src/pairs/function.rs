@@ -3,9 +3,9 @@
 use super::keys::{KeyBuffer, Keys};
 use super::parallel_scan::find_pairs_of_tables;
 use super::parallel_search::find_pairs;
+use super::scope_columns::ScopeColumns;
 use super::search::{PairSearch, Pairs, Tags};
-use super::source::{SourceTable, behind, radius};
-use super::within::Within;
+use super::source::{SourceTable, first_argument_after, radius};
 use pgrx::pg_sys::Datum;
 use simhash_hamming::pairs::file::Gathered;
 use simhash_pg::process::activity::Activity;
@@ -26,7 +26,7 @@ impl<const N: usize> Pairs for PairRows<N> {
     fn pair(&mut self, a: u64, b: u64, distance: u32) {
         let [left, right] = &mut self.buffers;
         let (a, b) = (self.keys[0].get(a, left), self.keys[N - 1].get(b, right));
-        let (a, b) = match N == 1 && self.keys[0].of_type.compare(a, b).is_gt() {
+        let (a, b) = match N == 1 && self.keys[0].key_type.compare(a, b).is_gt() {
             true => (b, a),
             false => (a, b),
         };
@@ -82,20 +82,20 @@ pg_function! {
 fn pairs<const N: usize>(args: &Args, name: &'static str, keyed: bool) -> Datum {
     let rows = RowsOut::begin(args);
     let sources: [SourceTable; N] = SourceTable::from_arguments(args, name, keyed);
-    let at = behind::<N>(keyed);
-    let radius = radius(args.get::<i32>(at), name);
-    let within = Within::from_arguments(args, at + 1, name, &sources);
+    let radius_at = first_argument_after::<N>(keyed);
+    let radius = radius(args.get::<i32>(radius_at), name);
+    let within = ScopeColumns::from_arguments(args, radius_at + 1, name, &sources);
     // Keys that do not fit a tag get a quarter of the memory.
-    let (memory, mut of_keys) = (work_mem_bytes(), 0);
+    let (memory, mut memory_of_keys) = (work_mem_bytes(), 0);
     let keys = sources.each_ref().map(|source| {
         let order = source.order();
-        let own = if order.is_by_value() {
+        let memory_of_side = if order.is_by_value() {
             0
         } else {
             memory / 4 / N
         };
-        of_keys += own;
-        Keys::new(order, own)
+        memory_of_keys += memory_of_side;
+        Keys::new(order, memory_of_side)
     });
     let mut search = PairSearch {
         pairs: PairRows {
@@ -105,10 +105,10 @@ fn pairs<const N: usize>(args: &Args, name: &'static str, keyed: bool) -> Datum 
         },
         activity: &mut Activity::new(name),
     };
-    let mut gathered = Gathered::new(memory - of_keys);
-    let both =
+    let mut gathered = Gathered::new(memory - memory_of_keys);
+    let is_done =
         within.is_empty() && find_pairs_of_tables(&sources, &mut gathered, &mut search, radius);
-    if both {
+    if is_done {
         return args.null();
     }
     within.read(&sources, &mut search, &mut gathered, |search, group| {

@@ -66,12 +66,12 @@ impl ArrayRows {
 }
 
 /// Puts pairs into the function's result.
-struct PairRows {
+struct GroupPairRows {
     out: RowsOut,
     keys: Vec<i64>,
 }
 
-impl Pairs for PairRows {
+impl Pairs for GroupPairRows {
     fn pair(&mut self, a: u64, b: u64, distance: u32) {
         let (a, b) = (self.keys[a as usize], self.keys[b as usize]);
         let distance = ResultValue::from(distance as i32);
@@ -93,7 +93,7 @@ pg_function! {
         let ArrayRows { keys, mut rows } = ArrayRows::from_arguments(args, NAME);
         let branch = args.get::<i64>(3).map(|met_at| branch_of(&rows, radius, met_at));
         let search = &mut PairSearch {
-            pairs: PairRows { out, keys },
+            pairs: GroupPairRows { out, keys },
             activity: &mut Activity::new(NAME),
         };
         let mut finder = Finder::new(search, radius);

@@ -19,7 +19,7 @@ pub type KeyBuffer = Vec<u64>;
 
 /// The keys of all rows that were read.
 pub struct Keys {
-    pub of_type: KeyType,
+    pub key_type: KeyType,
     /// Keys that are not in the file yet.
     bytes: Vec<u8>,
     /// Bytes that memory holds.
@@ -30,9 +30,9 @@ pub struct Keys {
 }
 
 impl Keys {
-    pub fn new(of_type: KeyType, memory: usize) -> Self {
+    pub fn new(key_type: KeyType, memory: usize) -> Self {
         Keys {
-            of_type,
+            key_type,
             bytes: Vec::new(),
             limit: memory,
             file: None,
@@ -40,7 +40,7 @@ impl Keys {
         }
     }
 
-    /// Forgets all keys.
+    /// Removes all keys.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.file = None;
@@ -49,8 +49,8 @@ impl Keys {
 
     /// Keeps a key; returns the tag that stands for it.
     pub fn add(&mut self, key: Value<'_>) -> u64 {
-        let datum = self.of_type.datum(key);
-        if self.of_type.is_by_value() {
+        let datum = self.key_type.datum(key);
+        if self.key_type.is_by_value() {
             return datum.value() as u64;
         }
         let tag = self.written + self.bytes.len() as u64;
@@ -94,13 +94,13 @@ impl Keys {
     pub fn get<'b>(&mut self, tag: u64, buffer: &'b mut KeyBuffer) -> Value<'b> {
         buffer.clear();
         let kept = self.append(tag, buffer);
-        self.of_type.value(kept, buffer)
+        self.key_type.value(kept, buffer)
     }
 
     /// Appends the bytes of a key to the buffer, unless it is passed by value. Returns what
     /// [`KeyType::value`] takes for the key, together with the buffer.
     pub fn append(&mut self, tag: u64, buffer: &mut KeyBuffer) -> u64 {
-        if self.of_type.is_by_value() {
+        if self.key_type.is_by_value() {
             return tag;
         }
         let start = buffer.len();
@@ -110,9 +110,9 @@ impl Keys {
         reserve(buffer, length.div_ceil(size_of::<u64>()));
         let mut chunk = [0; CHUNK];
         for start in (0..length).step_by(CHUNK) {
-            let part = &mut chunk[..(length - start).min(CHUNK)];
-            self.read(tag + (LENGTH + start) as u64, part);
-            for word in part.chunks(size_of::<u64>()) {
+            let bytes_read = &mut chunk[..(length - start).min(CHUNK)];
+            self.read(tag + (LENGTH + start) as u64, bytes_read);
+            for word in bytes_read.chunks(size_of::<u64>()) {
                 let mut bytes = [0; size_of::<u64>()];
                 bytes[..word.len()].copy_from_slice(word);
                 buffer.push(u64::from_ne_bytes(bytes));

@@ -17,7 +17,7 @@ use simhash_hamming::pairs::find::{Branches, Finder, Host, Row, Sides, again, si
 use simhash_hamming::pairs::split::Size;
 use simhash_pg::parallel::message_queues::MessageQueues;
 use simhash_pg::parallel::operation::{Leader, Participant, may_have_worker, run_worker};
-use simhash_pg::parallel::shared_memory::{Shared, SharedScan};
+use simhash_pg::parallel::shared_memory::{SharedResources, SharedScan};
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::error::raise;
 use simhash_pg::process::temp_file::TempFile;
@@ -152,7 +152,7 @@ fn find_pairs_with_worker<P: Pairs, const N: usize>(
 /// Launches a worker; `scans` are those of the state's tables, if it has any.
 #[allow(unsafe_code)]
 pub fn launch(state: SharedSearch, scans: &[SharedScan]) -> Option<Leader<SharedSearch>> {
-    let shared = Shared {
+    let shared = SharedResources {
         scans,
         files: false,
         queues: true,

@@ -48,7 +48,7 @@ pub struct SourceTable {
 
 /// Returns where the arguments that follow those of N relations begin, see
 /// [`SourceTable::from_arguments`].
-pub fn behind<const N: usize>(keyed: bool) -> usize {
+pub fn first_argument_after<const N: usize>(keyed: bool) -> usize {
     3 * N + if keyed { N } else { 0 }
 }
 
@@ -65,34 +65,42 @@ impl SourceTable {
                 false => pg_sys::INT8OID,
             };
             let ending = if N == 1 { "" } else { ["_a", "_b"][side] };
-            Self::at(args, first, key_type, function, ending)
+            Self::from_argument(args, first, key_type, function, ending)
         })
     }
 
-    fn at(args: &Args, first: usize, key_type: pg_sys::Oid, function: &str, ending: &str) -> Self {
+    fn from_argument(
+        args: &Args,
+        first: usize,
+        key_type: pg_sys::Oid,
+        function: &str,
+        ending: &str,
+    ) -> Self {
         let name = |argument| format!("{argument}{ending}");
         let oid = required(args.get::<pg_sys::Oid>(first), function, &name("relation"));
         let key = required(args.name(first + 1), function, &name("key"));
         let fp = required(args.name(first + 2), function, &name("fingerprint"));
+        let source = Self::open(oid, &key, &fp, key_type);
+        check_key(&key, source.column_type(), key_type, function, ending);
+        source
+    }
+
+    /// Opens a relation with these columns; raises an ERROR unless it has them, and the fingerprint
+    /// is a bigint. Keys are returned in type `key_type`.
+    pub fn open(oid: pg_sys::Oid, key: &str, fp: &str, key_type: pg_sys::Oid) -> Self {
         if table::name(oid).is_none() {
-            raise(
-                ERRCODE_UNDEFINED_TABLE,
-                format!("relation with OID {} does not exist", oid.to_u32()),
-            );
+            no_relation(oid);
         }
         let table = Opened::new(oid);
         let columns = [
-            column(&table, &key, "the key"),
-            check_fingerprint(&table, &fp),
+            column(&table, key, "the key"),
+            check_fingerprint(&table, fp),
         ];
-        let column_type = columns[0].storage.type_id;
-        check_key(&key, column_type, key_type, function, ending);
-        let table_name = required(table::qualified_name(oid), function, &name("relation"));
         SourceTable {
             table,
-            table_name,
-            key: table::quoted(&key),
-            fp: table::quoted(&fp),
+            table_name: table::qualified_name(oid).unwrap_or_else(|| no_relation(oid)),
+            key: table::quoted(key),
+            fp: table::quoted(fp),
             key_type,
             columns,
         }
@@ -131,21 +139,24 @@ impl SourceTable {
     pub fn text_column(&self, name: &str) -> String {
         let found = column(&self.table, name, "the text");
         if !is_text(&found) {
-            let of = table::type_name(found.storage.type_id);
+            let type_name = table::type_name(found.storage.type_id);
             raise(
                 ERRCODE_DATATYPE_MISMATCH,
-                format!("column \"{name}\" is of type {of}, not text"),
+                format!("column \"{name}\" is of type {type_name}, not text"),
             );
         }
         table::quoted(name)
     }
 
     /// Restricts the relation to the rows whose keys are in the array `$1`, of the type of keys.
-    pub fn narrow(&mut self, order: &KeyType) {
+    pub fn restrict_to_keys(&mut self, order: &KeyType) {
         let equality = (order.equality())
             .unwrap_or_else(|| raise(ERRCODE_UNDEFINED_FUNCTION, no_order(self.key_type)));
-        let is_asked = equality.any_of(&self.key, "$1");
-        self.table_name = format!("(SELECT * FROM {} WHERE {is_asked}) AS r", self.table_name);
+        let has_listed_key = equality.any_of(&self.key, "$1");
+        self.table_name = format!(
+            "(SELECT * FROM {} WHERE {has_listed_key}) AS r",
+            self.table_name
+        );
     }
 
     /// Returns the query of the key and the fingerprint of each row that has one.
@@ -206,6 +217,13 @@ impl SourceTable {
     }
 }
 
+fn no_relation(oid: pg_sys::Oid) -> ! {
+    raise(
+        ERRCODE_UNDEFINED_TABLE,
+        format!("relation with OID {} does not exist", oid.to_u32()),
+    )
+}
+
 /// Returns the column of that name, which stands for `what`.
 pub fn column(table: &Opened, name: &str, what: &str) -> Column {
     table::column(table.rel(), name).unwrap_or_else(|| {
@@ -220,10 +238,10 @@ fn is_text(column: &Column) -> bool {
 }
 
 /// Returns the column of that name, which must be of type bigint.
-pub fn check_fingerprint(table: &Opened, name: &str) -> Column {
+fn check_fingerprint(table: &Opened, name: &str) -> Column {
     let found = column(table, name, "the fingerprint");
     if found.base_type() != pg_sys::INT8OID {
-        let of = table::type_name(found.storage.type_id);
+        let type_name = table::type_name(found.storage.type_id);
         let hint = match table::casts_implicitly(found.base_type(), pg_sys::TEXTOID) {
             true => {
                 "Store simhash64(...) of the text in a column of type bigint, and name that column."
@@ -232,7 +250,7 @@ pub fn check_fingerprint(table: &Opened, name: &str) -> Column {
         };
         raise_with_hint(
             ERRCODE_DATATYPE_MISMATCH,
-            format!("column \"{name}\" is of type {of}, not bigint"),
+            format!("column \"{name}\" is of type {type_name}, not bigint"),
             hint,
         );
     }
@@ -254,34 +272,34 @@ fn without_order(column: &str) -> String {
     format!("Name another column, or a view that has {text}::text in its place.")
 }
 
-fn check_key(name: &str, column: pg_sys::Oid, wanted: pg_sys::Oid, function: &str, ending: &str) {
-    if table::casts_implicitly(column, wanted) {
-        return require_order(name, wanted);
+fn check_key(name: &str, column: pg_sys::Oid, expected: pg_sys::Oid, function: &str, ending: &str) {
+    if table::casts_implicitly(column, expected) {
+        return require_order(name, expected);
     }
-    let plain = function.trim_end_matches("_keyed");
+    let unkeyed = function.trim_end_matches("_keyed");
     let is_integer = table::casts_implicitly(column, pg_sys::INT8OID);
     let has_order = KeyType::new(column).is_some();
-    let (column, wanted) = (table::type_name(column), table::type_name(wanted));
+    let (column, expected) = (table::type_name(column), table::type_name(expected));
     let hint = match (ending, is_integer) {
         _ if !has_order => format!(
             "Keys of type {column} cannot be compared. {}",
             without_order(name)
         ),
         ("", true) => {
-            format!("Integer keys need no key type: {plain}(relation, key, fingerprint, radius).")
+            format!("Integer keys need no key type: {unkeyed}(relation, key, fingerprint, radius).")
         }
         ("", false) => format!(
             "Say what type the keys are: \
-             {plain}_keyed(NULL::{column}, relation, key, fingerprint, radius)."
+             {unkeyed}_keyed(NULL::{column}, relation, key, fingerprint, radius)."
         ),
         _ => format!(
-            "Say what type the keys are: argument \"key_type{ending}\" of {plain}_keyed \
+            "Say what type the keys are: argument \"key_type{ending}\" of {unkeyed}_keyed \
              is NULL::{column}."
         ),
     };
     raise_with_hint(
         ERRCODE_DATATYPE_MISMATCH,
-        format!("column \"{name}\" is of type {column}, not {wanted}"),
+        format!("column \"{name}\" is of type {column}, not {expected}"),
         hint,
     );
 }

@@ -4,7 +4,7 @@
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use super::compared::Compared;
+use super::planner_distances::PlannerDistances;
 use super::sql_objects::{BallConstructor, distance_operator_of_within, is_hamming, within_beside};
 use simhash_pg::catalog::lookup;
 use simhash_pg::planner::nodes::{NodeRef, Planner};
@@ -22,7 +22,7 @@ pub struct Targets<'p> {
     /// Range-table index of the relation.
     pub relid: u32,
     pub targets: Vec<Target<'p>>,
-    pub compared: Compared<'p>,
+    pub planner_distances: PlannerDistances<'p>,
 }
 
 /// Comparison of a distance with a radius.
@@ -61,7 +61,8 @@ pub fn translate<'p>(
         .into_iter()
         .flatten()
         .find(|found| found.can_use(planner, targets))?;
-    let keep = comparison.bound == Bound::Exactly || targets.compared.contains(comparison.distance);
+    let keep = comparison.bound == Bound::Exactly
+        || targets.planner_distances.contains(comparison.distance);
     if keep && comparison.contains_subplan() {
         return None;
     }

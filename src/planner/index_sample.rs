@@ -20,15 +20,15 @@ use simhash_pg::process::backend::Command;
 const SMALL: u32 = 6;
 /// A fifth of all fingerprints lies within a wider radius, more than any neighbourhood adds.
 const FARTHEST: u32 = 28;
-/// Maximum number of looks for one command: those of a few conditions on each of some hundred
+/// Maximum number of samples for one command: those of a few conditions on each of some hundred
 /// partitions. A list of thousands of centres is estimated without looking.
-const MOST_LOOKS: usize = 256;
+const MOST_SAMPLES: usize = 256;
 
 #[derive(Default)]
 struct Answers {
     command: Option<Command>,
     /// By index, centre and radius.
-    known: HashMap<(Oid, i64, u32), Option<Nearby>>,
+    by_question: HashMap<(Oid, i64, u32), Option<Nearby>>,
 }
 
 thread_local! {
@@ -44,16 +44,16 @@ pub fn nearby(index: ColumnIndex, centre: i64, radius: u32, common: &[i64]) -> O
     }
     let question = (index.oid(), centre, radius);
     let command = Command::now();
-    let known = ANSWERS.with_borrow_mut(|answers| answers.recall(command, question));
-    known.unwrap_or_else(|| {
-        let answer = look(index, centre, radius, common);
-        // The look itself may have begun another command.
-        ANSWERS.with_borrow_mut(|answers| answers.known.insert(question, answer));
+    let remembered = ANSWERS.with_borrow_mut(|answers| answers.recall(command, question));
+    remembered.unwrap_or_else(|| {
+        let answer = sample(index, centre, radius, common);
+        // Sampling itself may have begun another command.
+        ANSWERS.with_borrow_mut(|answers| answers.by_question.insert(question, answer));
         answer
     })
 }
 
-fn look(index: ColumnIndex, centre: i64, radius: u32, common: &[i64]) -> Option<Nearby> {
+fn sample(index: ColumnIndex, centre: i64, radius: u32, common: &[i64]) -> Option<Nearby> {
     let mut common: Vec<u64> = common.iter().map(|value| *value as u64).collect();
     common.sort_unstable();
     let leaves = index.look(|rel| around(rel, centre as u64, radius, &common))?;
@@ -65,13 +65,13 @@ fn look(index: ColumnIndex, centre: i64, radius: u32, common: &[i64]) -> Option<
 }
 
 impl Answers {
-    /// Returns the answer that is known, or None when the index may be asked.
+    /// Returns the remembered answer, or None when the index may be read.
     fn recall(&mut self, command: Command, question: (Oid, i64, u32)) -> Option<Option<Nearby>> {
         if self.command != Some(command) {
-            self.known.clear();
+            self.by_question.clear();
             self.command = Some(command);
         }
-        let known = self.known.get(&question).copied();
-        known.or((self.known.len() >= MOST_LOOKS).then_some(None))
+        let remembered = self.by_question.get(&question).copied();
+        remembered.or((self.by_question.len() >= MOST_SAMPLES).then_some(None))
     }
 }

@@ -7,16 +7,16 @@
 use pgrx::pg_sys::Oid;
 
 use super::clause::{Target, Targets, Translation, as_within, says, translate};
-use super::compared::Compared;
+use super::planner_distances::PlannerDistances;
 use simhash_pg::catalog::lookup::is_extension_access_method;
 use simhash_pg::planner::nodes::{Connective, NodeList, NodeRef, Planner};
 use simhash_pg::planner::planned_relation::{
-    AppendMember, IndexKey, Indexed, Relation, Restriction,
+    AppendMember, IndexKey, Indexed, PlannedRelation, Restriction,
 };
 use simhash_pg::process::backend::check_stack_depth;
 
 /// The planner's hook: rewrites the clauses that an index of this relation can serve.
-pub fn relation(relation: Relation<'_>, table: Oid, parent: bool) {
+pub fn relation(relation: PlannedRelation<'_>, table: Oid, parent: bool) {
     let keys = if parent && relation.is_base() {
         relation.parent_indexes(table)
     } else {
@@ -38,7 +38,7 @@ pub fn relation(relation: Relation<'_>, table: Oid, parent: bool) {
 
 /// Returns the columns and expressions of those of the relation's indexes whose access method
 /// belongs to an extension.
-fn targets<'p>(relation: Relation<'p>, keys: &[IndexKey<'p>]) -> Targets<'p> {
+fn targets<'p>(relation: PlannedRelation<'p>, keys: &[IndexKey<'p>]) -> Targets<'p> {
     let expressions = keys.iter().flat_map(|key| &key.expressions);
     Targets {
         relid: relation.relid(),
@@ -50,7 +50,7 @@ fn targets<'p>(relation: Relation<'p>, keys: &[IndexKey<'p>]) -> Targets<'p> {
                 family: key.operator_family,
             })
             .collect(),
-        compared: Compared::for_relation(relation, expressions.copied().collect()),
+        planner_distances: PlannerDistances::for_relation(relation, expressions.copied().collect()),
     }
 }
 
@@ -120,7 +120,7 @@ fn rewrite_clause<'p>(
 /// Rewrites clauses for a child of an inheritance tree or of UNION ALL. Its quals have been
 /// distributed already, and the planner copies the parent's clauses to the child after this hook:
 /// so the parents' clauses are rewritten, in terms of the parents' columns.
-fn rewrite_inherited<'p>(child: Relation<'p>, targets: Targets<'p>) {
+fn rewrite_inherited<'p>(child: PlannedRelation<'p>, targets: Targets<'p>) {
     let mut level = (child, targets);
     while let Some(member) = level.0.append_member() {
         let parent = member.parent;
@@ -150,14 +150,14 @@ fn parent_targets<'p>(member: AppendMember<'p>, child: Targets<'p>) -> Targets<'
     Targets {
         relid: member.parent.relid(),
         targets: inherited,
-        compared: Compared::of_parent(member, child.compared),
+        planner_distances: PlannerDistances::of_parent(member, child.planner_distances),
     }
 }
 
 /// Rewrites a clause on the parent alone. It is copied to the child conjunct by conjunct, so an AND
 /// may replace it.
 fn rewrite_restriction<'p>(
-    parent: &Relation<'p>,
+    parent: &PlannedRelation<'p>,
     targets: &Targets<'p>,
     restriction: Restriction<'p>,
 ) {
@@ -194,7 +194,7 @@ fn restore<'p>(
     let lost = |clause: NodeRef<'p>| {
         let within = as_within(planner, clause)?;
         let mut present = conjuncts.iter().chain(beside.iter().copied());
-        let is_lost = targets.compared.contains(within.distance)
+        let is_lost = targets.planner_distances.contains(within.distance)
             && !present.any(|other| says(planner, other, clause));
         is_lost.then_some(within.comparison)
     };
@@ -206,7 +206,7 @@ fn restore<'p>(
 /// Rewrites a join clause. It must stay a single clause, so only an equivalent may replace it. Its
 /// OR leaves, which index matching looks at, are clauses of their own.
 fn rewrite_join_restriction<'p>(
-    parent: &Relation<'p>,
+    parent: &PlannedRelation<'p>,
     targets: &Targets<'p>,
     restriction: Restriction<'p>,
 ) {

@@ -1,16 +1,14 @@
 //! simhash_radius_report: how many pairs there are at each distance, and how similar their texts
 //! are.
 
-use super::texts::Texts;
-use crate::pairs::source::{SourceTable, check_fingerprint, column, required};
+use super::texts::SampleTexts;
+use crate::pairs::source::{SourceTable, required};
 use pgrx::PgSqlErrorCode::{
     ERRCODE_CONFIGURATION_LIMIT_EXCEEDED, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_OUT_OF_MEMORY,
-    ERRCODE_UNDEFINED_TABLE,
 };
 use pgrx::pg_sys;
 use simhash_hamming::report::draw::Random;
 use simhash_hamming::report::sample::{Drawing, Refusal, Sample};
-use simhash_pg::catalog::table::{self, Opened};
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::error::{raise, report};
@@ -37,9 +35,9 @@ pg_function! {
         let size = size(args.get::<i32>(5));
         let mut activity = Activity::new(NAME);
         let sample = draw(&relation, size, max_distance, &mut activity);
-        let sample = meet(&relation, sample, size, &mut activity);
+        let sample = compare_with_sample(&relation, sample, size, &mut activity);
         let texts = text.map(|text| read_texts(&relation, &text, &sample, &mut activity));
-        put(rows, &sample, texts, &mut activity);
+        return_rows(rows, &sample, texts, &mut activity);
         args.null()
     }
 }
@@ -50,25 +48,7 @@ fn relation(args: &Args) -> SourceTable {
     let oid = required(args.get::<pg_sys::Oid>(0), NAME, "relation");
     let key = required(args.name(1), NAME, "key");
     let fp = required(args.name(2), NAME, "fingerprint");
-    let Some(table_name) = table::qualified_name(oid) else {
-        raise(
-            ERRCODE_UNDEFINED_TABLE,
-            format!("relation with OID {} does not exist", oid.to_u32()),
-        );
-    };
-    let table = Opened::new(oid);
-    let columns = [
-        column(&table, &key, "the key"),
-        check_fingerprint(&table, &fp),
-    ];
-    SourceTable {
-        table,
-        table_name,
-        key: table::quoted(&key),
-        fp: table::quoted(&fp),
-        key_type: pg_sys::TEXTOID,
-        columns,
-    }
+    SourceTable::open(oid, &key, &fp, pg_sys::TEXTOID)
 }
 
 fn max_distance(given: Option<i32>) -> u32 {
@@ -149,21 +129,21 @@ fn random() -> Random {
 }
 
 /// Compares every row with the sample, for which `size` rows were asked for.
-fn meet(
+fn compare_with_sample(
     relation: &SourceTable,
     mut sample: Sample,
     size: usize,
     activity: &mut Activity,
 ) -> Sample {
-    let (mut met, of) = (0u64, sample.population());
+    let (mut compared, total) = (0u64, sample.population());
     read_fingerprints(relation, &mut |key, fingerprint| {
         if let Err(refusal) = sample.meet(fingerprint, key) {
             refuse(refusal, relation, size, sample.size());
         }
-        met += 1;
-        if met.is_multiple_of(REPORTED) {
+        compared += 1;
+        if compared.is_multiple_of(REPORTED) {
             keep_reserve();
-            activity.show(|| format!("{met} of {of} rows compared with the sample"));
+            activity.show(|| format!("{compared} of {total} rows compared with the sample"));
         }
     });
     sample
@@ -192,8 +172,8 @@ fn read_texts<'s>(
     column: &str,
     sample: &'s Sample,
     activity: &mut Activity,
-) -> Texts<'s> {
-    let mut texts = Texts::of_pairs(sample);
+) -> SampleTexts<'s> {
+    let mut texts = SampleTexts::of_pairs(sample);
     let column = format!("{column}::pg_catalog.text");
     let mut count = 0u64;
     read(relation, &column, &mut |key, text| {
@@ -209,10 +189,10 @@ fn read_texts<'s>(
 }
 
 /// Returns a row for each distance.
-fn put<'s>(
+fn return_rows<'s>(
     mut rows: RowsOut,
     sample: &'s Sample,
-    mut texts: Option<Texts<'s>>,
+    mut texts: Option<SampleTexts<'s>>,
     activity: &mut Activity,
 ) {
     for distance in 0..=sample.max_distance() {

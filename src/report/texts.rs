@@ -21,7 +21,7 @@ const GRAM: usize = size_of::<u64>();
 const CHUNK: usize = 1024;
 
 /// The texts of some rows.
-pub struct Texts<'s> {
+pub struct SampleTexts<'s> {
     /// The keys of the rows, in order.
     keys: Vec<&'s [u8]>,
     /// Where each row's n-grams begin in the file, and how many there are; None for a text that is
@@ -32,7 +32,7 @@ pub struct Texts<'s> {
     written: u64,
 }
 
-impl<'s> Texts<'s> {
+impl<'s> SampleTexts<'s> {
     /// Makes room for the texts of the pairs that were drawn.
     pub fn of_pairs(sample: &'s Sample) -> Self {
         let mut keys = Vec::new();
@@ -42,7 +42,7 @@ impl<'s> Texts<'s> {
         }
         keys.sort_unstable();
         keys.dedup();
-        Texts {
+        SampleTexts {
             places: filled(keys.len(), None),
             keys,
             file: TempFile::new(),

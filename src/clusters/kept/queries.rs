@@ -12,7 +12,7 @@ use simhash_pg::sql::key_type::{Equality, KeyType, no_order};
 use simhash_trigger::kept_options::KeptOptions;
 
 /// A kept table.
-pub struct Kept {
+pub struct KeptTable {
     /// The table whose rows are clustered.
     pub relation: Oid,
     pub clusters: Oid,
@@ -22,17 +22,18 @@ pub struct Kept {
 }
 
 /// Parts of the queries, as SQL text.
-pub struct Queries {
+pub struct RefreshQueries {
     rows: String,
     clusters: String,
     notes: Option<String>,
     /// The columns of the table.
     key: String,
     fp: String,
-    /// The condition that row `r` of the table is near `d`, of the columns that `listed` gives.
+    /// The condition that row `r` of the table is near `d`, of the columns that `scope_columns`
+    /// gives.
     is_near: String,
     /// The columns of the scope, each after a comma.
-    listed: String,
+    scope_columns: String,
     /// The base type of keys, and a cast to it in the type's default collation.
     key_type: String,
     cast: String,
@@ -41,14 +42,14 @@ pub struct Queries {
     arguments: String,
 }
 
-impl Queries {
-    pub fn new(kept: &Kept) -> Self {
+impl RefreshQueries {
+    pub fn new(kept: &KeptTable) -> Self {
         let options = &kept.options;
         let opened = Opened::new(kept.relation);
         let base_type = column(&opened, &options.key, "the key").base_type();
-        let of_type = KeyType::new(base_type);
+        let key_type = KeyType::new(base_type);
         let (Some(order), Some(equality)) =
-            (&of_type, of_type.as_ref().and_then(KeyType::equality))
+            (&key_type, key_type.as_ref().and_then(KeyType::equality))
         else {
             raise(ERRCODE_UNDEFINED_FUNCTION, no_order(base_type))
         };
@@ -59,13 +60,13 @@ impl Queries {
             "simhash_catalog.distance(r.{fp}::pg_catalog.int8, d.fp) OPERATOR(pg_catalog.<=) {}",
             options.radius
         );
-        let (mut listed, mut is_in_scope) = (String::new(), String::new());
+        let (mut scope_columns, mut is_in_scope) = (String::new(), String::new());
         for name in &options.within {
-            let of = column(&opened, name, "part of the scope").base_type();
-            let equality = Equality::for_type(of)
-                .unwrap_or_else(|| raise(ERRCODE_UNDEFINED_FUNCTION, no_order(of)));
+            let type_id = column(&opened, name, "part of the scope").base_type();
+            let equality = Equality::for_type(type_id)
+                .unwrap_or_else(|| raise(ERRCODE_UNDEFINED_FUNCTION, no_order(type_id)));
             let name = quoted(name);
-            listed += &format!(", r.{name}");
+            scope_columns += &format!(", r.{name}");
             is_in_scope += " AND ";
             is_in_scope += &equality.clause(&format!("r.{name}"), &format!("d.{name}"));
         }
@@ -76,7 +77,7 @@ impl Queries {
             key: quoted(&options.key),
             fp,
             is_near: is_near + &is_in_scope,
-            listed,
+            scope_columns,
             cast: format!("::{key_type}{collate}"),
             arguments: arguments(kept, &key_type),
             key_type,
@@ -101,14 +102,14 @@ impl Queries {
 
     /// Answers the notes. Returns one row: the number of entries of the table of clusters that
     /// changed.
-    pub fn of_notes(&self) -> String {
+    pub fn answer_notes(&self) -> String {
         let Self {
             rows,
             clusters,
             key,
             fp,
             is_near,
-            listed,
+            scope_columns,
             key_type,
             cast,
             equality,
@@ -116,16 +117,16 @@ impl Queries {
         } = self;
         let notes = self.notes.as_deref().unwrap_or_default();
         let is_noted = equality.among(&format!("r.{key}"), "key", "FROM noted");
-        let is_theirs = equality.among("c.key", "key", "FROM near");
-        let of_theirs = format!("FROM {clusters} AS c WHERE {is_theirs}");
-        let is_old = equality.among("c.cluster_id", "c.cluster_id", &of_theirs);
+        let is_near_key = equality.among("c.key", "key", "FROM near");
+        let of_near = format!("FROM {clusters} AS c WHERE {is_near_key}");
+        let is_old = equality.among("c.cluster_id", "c.cluster_id", &of_near);
         let keys = format!("ARRAY(SELECT key FROM near UNION SELECT key FROM old)::{key_type}[]");
         self.written(
             &format!(
                 "noted AS (
                     DELETE FROM {notes} WHERE key IS NOT NULL RETURNING key{cast} AS key
                 ), changed AS MATERIALIZED (
-                    SELECT DISTINCT r.{fp}::pg_catalog.int8 AS fp{listed} FROM {rows} AS r
+                    SELECT DISTINCT r.{fp}::pg_catalog.int8 AS fp{scope_columns} FROM {rows} AS r
                     WHERE {is_noted} AND r.{fp}::pg_catalog.int8 IS NOT NULL
                 ), near AS MATERIALIZED (
                     SELECT key FROM noted
@@ -141,7 +142,7 @@ impl Queries {
     }
 
     /// Computes all clusters anew, which answers all notes. Returns one row, as above.
-    pub fn of_all(&self) -> String {
+    pub fn compute_all(&self) -> String {
         let noted = match &self.notes {
             Some(notes) => format!("DELETE FROM {notes}"),
             None => "SELECT".to_owned(),
@@ -188,7 +189,7 @@ impl Queries {
 }
 
 /// Returns the arguments of clusters_among up to `within`.
-fn arguments(kept: &Kept, key_type: &str) -> String {
+fn arguments(kept: &KeptTable, key_type: &str) -> String {
     let KeptOptions {
         key,
         fingerprint,

@@ -8,7 +8,7 @@ use pgrx::PgSqlErrorCode::{
 };
 use pgrx::pg_sys::Oid;
 
-use super::queries::{Kept, Queries};
+use super::queries::{KeptTable, RefreshQueries};
 use super::triggers::triggers_of;
 use crate::pairs::source::required;
 use simhash_pg::catalog::indexes::{Serving, serving_index};
@@ -36,7 +36,7 @@ pg_function! {
         let nowait = required(args.get::<bool>(1), NAME, "nowait");
         refuse_read_only(c"simhash_refresh_clusters()");
         refuse_old_snapshot();
-        let kept = kept(clusters);
+        let kept = kept_table(clusters);
         check_rights(&kept);
         lock(clusters, nowait);
         args.result(Some(with_latest(|| refreshed(args, &kept))))
@@ -45,12 +45,12 @@ pg_function! {
 
 /// Brings the clusters up to date with what the active snapshot shows. Returns the number of
 /// entries that were changed.
-fn refreshed(args: &Args, kept: &Kept) -> i64 {
-    let queries = Queries::new(kept);
-    let (sql, prefers_indexes) = match notes(kept, &queries) {
+fn refreshed(args: &Args, kept: &KeptTable) -> i64 {
+    let queries = RefreshQueries::new(kept);
+    let (sql, prefers_indexes) = match count_notes(kept, &queries) {
         Some((0, false)) => return 0,
-        Some((_, false)) => (queries.of_notes(), true),
-        _ => (queries.of_all(), false),
+        Some((_, false)) => (queries.answer_notes(), true),
+        _ => (queries.compute_all(), false),
     };
     let query = SavedQuery::new(&sql, &[], prefers_indexes);
     let changed = query.first_row::<1>(args, &[], Sees::Active);
@@ -59,7 +59,7 @@ fn refreshed(args: &Args, kept: &Kept) -> i64 {
 
 /// Returns the number of notes, and whether all rows are to be searched; None without a table of
 /// notes.
-fn notes(kept: &Kept, queries: &Queries) -> Option<(i64, bool)> {
+fn count_notes(kept: &KeptTable, queries: &RefreshQueries) -> Option<(i64, bool)> {
     kept.notes?;
     let within: Vec<&str> = kept.options.within.iter().map(String::as_str).collect();
     let serving = Serving {
@@ -89,7 +89,7 @@ fn notes(kept: &Kept, queries: &Queries) -> Option<(i64, bool)> {
 }
 
 /// Returns the kept table, as its triggers describe it.
-fn kept(clusters: Oid) -> Kept {
+fn kept_table(clusters: Oid) -> KeptTable {
     let triggers = triggers_of(clusters);
     let mut notes = triggers.iter().filter(|t| t.options.notes.is_some());
     let Some(first) = notes.next().or(triggers.first()) else {
@@ -124,7 +124,7 @@ fn kept(clusters: Oid) -> Kept {
             )
         })
     });
-    Kept {
+    KeptTable {
         relation: first.relation,
         clusters,
         notes,
@@ -145,7 +145,7 @@ fn refuse_old_snapshot() {
 }
 
 /// Raises an ERROR unless the current user may do all that a refresh does, and sees all rows.
-fn check_rights(kept: &Kept) {
+fn check_rights(kept: &KeptTable) {
     let mut needed = vec![(kept.clusters, vec![SELECT, INSERT, UPDATE, DELETE])];
     needed.extend(kept.notes.map(|notes| (notes, vec![SELECT, DELETE])));
     for (table, rights) in &needed {

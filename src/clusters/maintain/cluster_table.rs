@@ -20,8 +20,8 @@ use simhash_pg::sql::trigger::TriggerCall;
 const KEY: &str = "key";
 const CLUSTER_ID: &str = "cluster_id";
 
-/// The table whose rows are clustered.
-pub struct Clustered<'a> {
+/// Checks a table of clusters, for a table whose rows are clustered.
+pub struct ClusterTableCheck<'a> {
     pub call: &'a TriggerCall<'a>,
     /// The table that is searched: for a partition, the partitioned table that has the trigger.
     pub table: Oid,
@@ -29,7 +29,7 @@ pub struct Clustered<'a> {
     pub key: &'a Column,
 }
 
-impl Clustered<'_> {
+impl ClusterTableCheck<'_> {
     /// Finds the table of clusters of that name. A name without a schema is looked up in that of
     /// the table that has the trigger: the search_path belongs to the inserting session, and must
     /// not decide which table is written.
@@ -50,17 +50,17 @@ impl Clustered<'_> {
                 self.call,
                 ERRCODE_UNDEFINED_TABLE,
                 format!("table of clusters \"{shown}\" does not exist"),
-                Some(self.model(&parsed.sql(self.table))),
+                Some(self.example(&parsed.sql(self.table))),
             )
         })
     }
 
     /// Returns a HINT with a table that would do.
-    fn model(&self, name: &str) -> String {
-        let of = table::type_name(self.key.storage.type_id);
+    fn example(&self, name: &str) -> String {
+        let key_type = table::type_name(self.key.storage.type_id);
         format!(
             "A table that would do: CREATE TABLE {name} \
-             ({KEY} {of} PRIMARY KEY, {CLUSTER_ID} {of} NOT NULL);"
+             ({KEY} {key_type} PRIMARY KEY, {CLUSTER_ID} {key_type} NOT NULL);"
         )
     }
 
@@ -137,7 +137,7 @@ impl Clustered<'_> {
                 self.call,
                 ERRCODE_UNDEFINED_COLUMN,
                 format!("table \"{table}\", which is to hold clusters, has no column \"{name}\""),
-                Some(self.model(&table_name::sql(oid))),
+                Some(self.example(&table_name::sql(oid))),
             );
         };
         let (from, to) = (self.key.storage.type_id, column.storage.type_id);
@@ -151,7 +151,7 @@ impl Clustered<'_> {
                      but the key \"{}\" is of type {from}",
                     self.key_name
                 ),
-                Some(self.model(&table_name::sql(oid))),
+                Some(self.example(&table_name::sql(oid))),
             );
         }
         if column.generated || column.always_identity {
@@ -159,7 +159,7 @@ impl Clustered<'_> {
                 "column \"{name}\" of table \"{table}\" is generated always: \
                  the trigger cannot store clusters in it"
             );
-            let hint = self.model(&table_name::sql(oid));
+            let hint = self.example(&table_name::sql(oid));
             refuse(self.call, ERRCODE_GENERATED_ALWAYS, message, Some(hint));
         }
         column

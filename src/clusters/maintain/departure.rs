@@ -3,7 +3,7 @@
 
 use std::cell::OnceCell;
 
-use super::answered;
+use super::answered_rows;
 use super::maintained::Maintained;
 use super::statement::Statement;
 use simhash_pg::spi::saved_query::{SavedQuery, Sees};
@@ -12,14 +12,14 @@ use simhash_pg::sql::value::Value;
 
 pub struct Departure {
     /// Made when first needed: a trigger may fire for INSERT alone.
-    queries: OnceCell<Queries>,
+    queries: OnceCell<DepartureQueries>,
 }
 
 /// The parameters are those of [`Statement`], for the old version.
-struct Queries {
-    is_taken: SavedQuery,
+struct DepartureQueries {
+    has_entry: SavedQuery,
     has_key: SavedQuery,
-    equal_left: SavedQuery,
+    has_equal_row: SavedQuery,
     ids: SavedQuery,
     forget: SavedQuery,
     leave: SavedQuery,
@@ -27,12 +27,12 @@ struct Queries {
     rename: SavedQuery,
 }
 
-impl Queries {
+impl DepartureQueries {
     fn new(statement: &Statement) -> Self {
         let texts = [
-            statement.is_taken(),
+            statement.has_entry(),
             statement.has_key(),
-            statement.equal_left(),
+            statement.has_equal_row(),
             statement.ids(),
             statement.forget(),
             statement.leave(),
@@ -41,9 +41,9 @@ impl Queries {
         ];
         let queries = texts.each_ref().map(|text| (&**text, &*statement.types));
         let [
-            is_taken,
+            has_entry,
             has_key,
-            equal_left,
+            has_equal_row,
             ids,
             forget,
             leave,
@@ -51,9 +51,9 @@ impl Queries {
             rename,
         ] = SavedQuery::all(queries, true);
         Self {
-            is_taken,
+            has_entry,
             has_key,
-            equal_left,
+            has_equal_row,
             ids,
             forget,
             leave,
@@ -76,16 +76,18 @@ impl Departure {
     pub fn run<'a>(
         &self,
         call: &TriggerCall<'a>,
-        of: &Maintained,
+        maintained: &Maintained,
         row: &[Option<Value<'_>>],
         departs: bool,
         keeps_key: bool,
     ) -> Option<Value<'a>> {
-        let queries = self.queries.get_or_init(|| Queries::new(&of.statement));
+        let queries = self
+            .queries
+            .get_or_init(|| DepartureQueries::new(&maintained.statement));
         let run = |query: &SavedQuery| query.first_row::<0>(call.args(), row, Sees::Latest);
         // A row in no cluster has held none together. Its entry may have gone with that of another
         // row of the statement, and then its cluster was computed without it.
-        run(&queries.is_taken)?;
+        run(&queries.has_entry)?;
         // The row that is stored under the key by now may have been answered already.
         let has_followed = match keeps_key {
             true => !call.new_row_is_live(),
@@ -96,9 +98,10 @@ impl Departure {
         // not run yet.
         let is_torn = has_followed
             || departs
-                && (answered::has_united(of.clusters.oid) || run(&queries.equal_left).is_none());
+                && (answered_rows::has_united(maintained.clusters.oid)
+                    || run(&queries.has_equal_row).is_none());
         let ids = is_torn.then(|| queries.ids.first_row(call.args(), row, Sees::Latest));
-        if !keeps_key && !has_followed && of.clusters.may_delete() {
+        if !keeps_key && !has_followed && maintained.clusters.may_delete() {
             run(&queries.forget);
         }
         if keeps_key && !is_torn {

@@ -26,20 +26,20 @@ pub fn warn_of_missing(
     options: &MaintainOptions,
     [table, clusters]: [Oid; 2],
 ) {
-    let keeps = |sibling: &Sibling| {
-        sibling.enabled
-            && parse(&sibling.arguments).is_ok_and(|other| {
+    let keeps = |trigger: &Sibling| {
+        trigger.enabled
+            && parse(&trigger.arguments).is_ok_and(|other| {
                 TableName::parse(&other.clusters)
-                    .is_some_and(|name| name.find(sibling.origin.table) == Some(clusters))
+                    .is_some_and(|name| name.find(trigger.origin.table) == Some(clusters))
             })
     };
-    let siblings: Vec<Sibling> = call.siblings().into_iter().filter(keeps).collect();
-    let answered = |event| siblings.iter().any(|sibling| sibling.fires_on(event));
+    let triggers: Vec<Sibling> = call.siblings().into_iter().filter(keeps).collect();
+    let answered = |event| triggers.iter().any(|trigger| trigger.fires_on(event));
     let mut missing = Vec::new();
     if !answered(Event::Insert) {
         missing.push("INSERT".to_owned());
     }
-    missing.extend(updates(call, options, &siblings));
+    missing.extend(updates(call, options, &triggers));
     if !answered(Event::Delete) {
         missing.push("DELETE".to_owned());
     }
@@ -47,7 +47,7 @@ pub fn warn_of_missing(
     // Partitions have no copies of a statement trigger.
     let above = Opened::new(table);
     let mut statements = call.siblings_on(above.rel()).into_iter().filter(keeps);
-    let truncates = statements.any(|sibling| sibling.fires_on(Event::Truncate));
+    let truncates = statements.any(|trigger| trigger.fires_on(Event::Truncate));
     let truncate = match truncates {
         true => None,
         false => Some("TRUNCATE".to_owned()),
@@ -73,11 +73,11 @@ pub fn warn_of_missing(
 fn updates(
     call: &TriggerCall<'_>,
     options: &MaintainOptions,
-    siblings: &[Sibling],
+    triggers: &[Sibling],
 ) -> Option<String> {
-    if !siblings
+    if !triggers
         .iter()
-        .any(|sibling| sibling.fires_on(Event::Update))
+        .any(|trigger| trigger.fires_on(Event::Update))
     {
         return Some("UPDATE".to_owned());
     }
@@ -85,9 +85,9 @@ fn updates(
     let unanswered: Vec<String> = (named.into_iter().chain(&options.within))
         .filter(|name| {
             table::column(call.relation(), name).is_some_and(|column| {
-                !siblings
+                !triggers
                     .iter()
-                    .any(|sibling| sibling.fires_on_update_of(column.number()))
+                    .any(|trigger| trigger.fires_on_update_of(column.number()))
             })
         })
         .map(|name| table_name::identifier(name))

@@ -4,9 +4,9 @@
 use pgrx::PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED;
 use pgrx::pg_sys;
 
-use super::cluster_table::{ClusterTable, Clustered};
+use super::cluster_table::{ClusterTable, ClusterTableCheck};
 use super::events::warn_of_missing;
-use super::scopes::Scopes;
+use super::scope_locks::ScopeLocks;
 use super::statement::Statement;
 use crate::trigger::call::{accepted, column, fingerprint_column, refuse, refuse_foreign, seen};
 use crate::trigger::scope::Scope;
@@ -28,7 +28,7 @@ pub struct Maintained {
     /// The table that is searched: for a partition, the partitioned table that has the trigger.
     pub table: pg_sys::Oid,
     pub clusters: ClusterTable,
-    pub scopes: Scopes,
+    pub locks: ScopeLocks,
     pub statement: Statement,
 }
 
@@ -46,13 +46,13 @@ impl Maintained {
             true => call.origin().table,
             false => table::topmost(call.relation().oid()),
         };
-        let clustered = Clustered {
+        let check = ClusterTableCheck {
             call,
             table,
             key_name: &options.key,
             key: &key,
         };
-        let clusters = clustered.find(&options.clusters);
+        let clusters = check.find(&options.clusters);
         // Watch them before they are read, so that no change in between is missed.
         let current = watch(&[call.relation().oid(), table, clusters]);
         current.watch_types(&equality_types(key.storage.type_id));
@@ -60,8 +60,8 @@ impl Maintained {
         scope.watch(&current);
         let (statement, key_type) = Statement::new(call, &options, &key, &scope, [table, clusters]);
         let maintained = Maintained {
-            clusters: clustered.check(clusters),
-            scopes: Scopes::new(call, &options, scope, clusters),
+            clusters: check.check(clusters),
+            locks: ScopeLocks::new(call, &options, scope, clusters),
             options,
             key,
             key_type,

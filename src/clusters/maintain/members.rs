@@ -19,18 +19,18 @@ pub fn members(statement: &Statement, scope: &Scope) -> String {
         collate,
         ..
     } = statement;
-    let is_there = equality.clause(&format!("r.{key}"), "c.key");
-    let is_asked = equality.any_of("c.cluster_id", "$1");
+    let has_key = equality.clause(&format!("r.{key}"), "c.key");
+    let is_listed = equality.any_of("c.cluster_id", "$1");
     let (columns, is_set) = (scope.listed("r"), scope.are_set("r"));
     let named = scope.named("m");
     // With LIMIT, a member's row is looked up by its key, and other rows are not read.
     let member = format!(
         "member AS MATERIALIZED (
             SELECT c.key, r.* FROM (
-                SELECT c.key::{key_type}{collate} AS key FROM {clusters} AS c WHERE {is_asked}
+                SELECT c.key::{key_type}{collate} AS key FROM {clusters} AS c WHERE {is_listed}
             ) AS c LEFT JOIN LATERAL (
                 SELECT true AS stored, r.{fp}::pg_catalog.int8 AS fp, true{is_set} AS counts{columns}
-                FROM {rows} AS r WHERE {is_there} LIMIT 1
+                FROM {rows} AS r WHERE {has_key} LIMIT 1
             ) AS r ON true
         )"
     );
@@ -67,9 +67,9 @@ pub fn gone(statement: &Statement) -> String {
     let Statement {
         clusters, equality, ..
     } = statement;
-    let is_asked = equality.any_of("c.cluster_id", "$1");
+    let is_listed = equality.any_of("c.cluster_id", "$1");
     let is_gone = statement.is_gone();
-    format!("DELETE FROM {clusters} AS c WHERE {is_asked} AND {is_gone}")
+    format!("DELETE FROM {clusters} AS c WHERE {is_listed} AND {is_gone}")
 }
 
 /// Removes all keys that no row has any more from the table of clusters. Returns the ids of their

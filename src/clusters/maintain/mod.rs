@@ -2,35 +2,36 @@
 //!
 //! [`row`] answers one row: what it leaves ([`departure`]) and what it joins ([`arrival`]).
 //! [`truncation`] answers a TRUNCATE. `simhash_trigger::cluster_options` has the arguments,
-//! `cluster_table` the table that is written. `scopes` is what `within=` adds, `later` puts the
-//! rows of a statement off until all their scopes are known, `events` warns of changes without a
-//! trigger. `statement` has the texts of the queries about a row, `members` those about the members
-//! of clusters. `regroup` computes clusters anew, `answered` remembers what the transaction has
-//! answered. What must not live here: the search for pairs, which is `pairs`'s.
+//! `cluster_table` the table that is written. `scope_locks` is what `within=` adds, `deferred_rows`
+//! defers the rows of a statement until all their scopes are known, `events` warns of changes
+//! without a trigger. `statement` has the texts of the queries about a row, `members` those about
+//! the members of clusters. `regroup` computes clusters anew, `answered_rows` remembers what the
+//! transaction has answered. What must not live here: the search for pairs, which is `pairs`'s.
 //!
-//! **What holds.** A row is settled once a trigger has answered it. Two settled rows that are near
-//! share a cluster, and a cluster is connected through rows that are stored. Searches also find
-//! rows that the transaction has changed already and whose trigger is still to come: that trigger
-//! corrects what was written about them too early, since it starts from what is stored by then.
+//! **What holds.** A row is answered once its trigger has run for it. Two answered rows that are
+//! near share a cluster, and a cluster is connected through rows that are stored. Searches also
+//! find rows that the transaction has changed already and whose trigger is still to come: that
+//! trigger corrects what was written about them too early, since it starts from what is stored by
+//! then.
 //!
 //! * A row that arrives unites the clusters of all rows near it.
 //! * A row that leaves may have held its cluster together. The clusters of all rows that were near
 //!   it are computed anew from the rows that are stored, unless a row with the same fingerprint is
 //!   left, which is near the same rows.
-//! * A row that arrives beside an equal, settled row joins its cluster and need not look further:
+//! * A row that arrives beside an equal, answered row joins its cluster and need not look further:
 //!   the rows near it are the same, and were united with the equal row. So one more copy of a text
 //!   costs the same however many there are.
-mod answered;
+mod answered_rows;
 mod arrival;
 mod cluster_table;
+mod deferred_rows;
 mod departure;
 mod events;
-mod later;
 mod maintained;
 mod members;
 mod regroup;
 mod row;
-mod scopes;
+mod scope_locks;
 mod statement;
 mod trigger;
 mod truncation;

@@ -26,7 +26,7 @@ pub struct Regroup {
 }
 
 /// The members of some clusters, by key.
-struct Members<'a> {
+struct ClusterMembers<'a> {
     keys: Vec<Value<'a>>,
     fingerprints: Vec<Option<u64>>,
     /// The numbers of their scopes.
@@ -34,12 +34,12 @@ struct Members<'a> {
 }
 
 impl Regroup {
-    pub fn new(of: &Maintained) -> Self {
-        let statement = &of.statement;
+    pub fn new(maintained: &Maintained) -> Self {
+        let statement = &maintained.statement;
         let array = statement.array_type;
         let [members, gone, renamed] = SavedQuery::all(
             [
-                (&members(statement, &of.scopes.scope), &[array]),
+                (&members(statement, &maintained.locks.scope), &[array]),
                 (&gone(statement), &[array]),
                 (&renamed(statement), &[array, array]),
             ],
@@ -49,8 +49,8 @@ impl Regroup {
             members,
             gone,
             renamed,
-            key_type: of.key.base_type(),
-            radius: of.options.radius,
+            key_type: maintained.key.base_type(),
+            radius: maintained.options.radius,
         }
     }
 
@@ -60,32 +60,32 @@ impl Regroup {
     /// with a member that is not seen stay as they are. Otherwise no row has the key of such a
     /// member: its entry is removed, so that the triggers of further rows which the statement has
     /// deleted find nothing to compute.
-    pub fn run(&self, call: &TriggerCall<'_>, of: &Maintained, ids: Value<'_>) {
+    pub fn run(&self, call: &TriggerCall<'_>, maintained: &Maintained, ids: Value<'_>) {
         let found = (self.members).first_row(call.args(), &[Some(ids)], Sees::Latest);
         let Some([keys, fingerprints, scopes, unseen]) = found else {
             return;
         };
         if unseen.is_some_and(|unseen| unseen.integer() > 0) {
-            if !of.sees_all() {
+            if !maintained.sees_all() {
                 return;
             }
-            if of.clusters.may_delete() {
+            if maintained.clusters.may_delete() {
                 (self.gone).first_row::<0>(call.args(), &[Some(ids)], Sees::Latest);
             }
         }
         let (Some(keys), Some(fingerprints), Some(scopes)) = (keys, fingerprints, scopes) else {
             return;
         };
-        let members = Members {
+        let members = ClusterMembers {
             keys: keys.array().items.into_iter().flatten().collect(),
             fingerprints: integers(fingerprints, |bits| Some(bits? as u64)),
             scopes: integers(scopes, |number| number),
         };
-        let of = members.parts(self.radius);
+        let firsts = members.first_rows(self.radius);
         let Some(key_type) = KeyType::new(self.key_type) else {
             return;
         };
-        let names = of.iter().map(|first| members.keys[*first as usize]);
+        let names = firsts.iter().map(|first| members.keys[*first as usize]);
         let arrays = (
             key_type.array(members.keys.iter().copied()),
             key_type.array(names),
@@ -97,15 +97,15 @@ impl Regroup {
     }
 }
 
-impl Members<'_> {
+impl ClusterMembers<'_> {
     /// Returns, for each row, the first row of the part that it is in.
-    fn parts(&self, radius: u32) -> Vec<u32> {
+    fn first_rows(&self, radius: u32) -> Vec<u32> {
         let mut order = collected(0..self.keys.len() as u32);
         order.sort_unstable_by_key(|row| {
             check_for_interrupts();
             (self.scopes[*row as usize], *row)
         });
-        let mut of = filled(order.len(), 0);
+        let mut firsts = filled(order.len(), 0);
         let mut activity = Activity::new(NAME);
         for rows in order.chunk_by(|a, b| self.scopes[*a as usize] == self.scopes[*b as usize]) {
             let mut components = Components::new(&mut activity);
@@ -115,19 +115,19 @@ impl Members<'_> {
             }
             let mut sets = components.sets(radius);
             for (number, row) in (0u32..).zip(rows) {
-                of[*row as usize] = rows[sets.find(number) as usize];
+                firsts[*row as usize] = rows[sets.find(number) as usize];
             }
         }
-        of
+        firsts
     }
 }
 
-/// Returns the elements of an array of integers or booleans, each converted by `of`.
-fn integers<T>(array: Value<'_>, of: impl Fn(Option<i64>) -> T) -> Vec<T> {
+/// Returns the elements of an array of integers or booleans, each converted by `convert`.
+fn integers<T>(array: Value<'_>, convert: impl Fn(Option<i64>) -> T) -> Vec<T> {
     let items = array.array().items;
     collected(
         items
             .iter()
-            .map(|item| of(item.map(|value| value.integer()))),
+            .map(|item| convert(item.map(|value| value.integer()))),
     )
 }

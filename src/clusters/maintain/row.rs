@@ -2,10 +2,10 @@
 
 use std::cell::{OnceCell, RefCell};
 
-use super::answered;
+use super::answered_rows;
 use super::arrival::Arrival;
+use super::deferred_rows::defer;
 use super::departure::Departure;
-use super::later::put_off;
 use super::maintained::Maintained;
 use super::regroup::Regroup;
 use crate::trigger::call::{Known, remembered};
@@ -15,7 +15,7 @@ use simhash_pg::sql::value::Value;
 
 /// State that a session keeps for a trigger.
 struct RowTrigger {
-    of: Maintained,
+    maintained: Maintained,
     arrival: Arrival,
     departure: Departure,
     /// Made when first needed.
@@ -34,24 +34,24 @@ struct Version<'a> {
 }
 
 impl<'a> Version<'a> {
-    fn old(call: &TriggerCall<'a>, of: &Maintained) -> Self {
+    fn old(call: &TriggerCall<'a>, maintained: &Maintained) -> Self {
         Self {
-            key: call.old_value(&of.key),
-            fingerprint: call.old_value(&of.fingerprint),
-            scope: of.scopes.scope.old_parameters(call),
+            key: call.old_value(&maintained.key),
+            fingerprint: call.old_value(&maintained.fingerprint),
+            scope: maintained.locks.scope.old_parameters(call),
         }
     }
 
-    fn new(call: &TriggerCall<'a>, of: &Maintained) -> Self {
+    fn new(call: &TriggerCall<'a>, maintained: &Maintained) -> Self {
         Self {
-            key: call.new_value(&of.key),
-            fingerprint: call.new_value(&of.fingerprint),
-            scope: of.scopes.scope.parameters(call),
+            key: call.new_value(&maintained.key),
+            fingerprint: call.new_value(&maintained.fingerprint),
+            scope: maintained.locks.scope.parameters(call),
         }
     }
 
     /// Returns whether the version is compared with others.
-    fn counts(&self) -> bool {
+    fn is_compared(&self) -> bool {
         self.fingerprint.is_some() && self.scope.iter().all(Option::is_some)
     }
 
@@ -60,7 +60,7 @@ impl<'a> Version<'a> {
         image(self) == image(other)
     }
 
-    fn is_as(&self, other: &Self) -> bool {
+    fn equals(&self, other: &Self) -> bool {
         let image = |value: &Option<Value<'a>>| value.map(|value| value.image());
         self.has_key_of(other)
             && image(&self.fingerprint) == image(&other.fingerprint)
@@ -82,17 +82,18 @@ impl<'a> Version<'a> {
 /// Answers the row of a call, at once or when its statement ends.
 pub fn maintain(call: &TriggerCall<'_>) {
     let trigger = remembered(&KNOWN, call, || RowTrigger::new(call));
-    let scopes = &trigger.of.scopes;
+    let locks = &trigger.maintained.locks;
     let Some((old, new)) = trigger.changed(call) else {
         return;
     };
     // A deferred trigger runs when there is no statement.
-    if scopes.scope.is_everything() || call.is_deferrable() {
+    if locks.scope.is_everything() || call.is_deferrable() {
         return trigger.answer(call, old, new);
     }
-    let counts = |version: &Option<Version>| version.as_ref().is_some_and(Version::counts);
-    let numbers = scopes.numbers(call, counts(&old), counts(&new));
-    put_off(call, trigger.of.clusters.oid, numbers);
+    let is_compared =
+        |version: &Option<Version>| version.as_ref().is_some_and(Version::is_compared);
+    let numbers = locks.lock_numbers(call, is_compared(&old), is_compared(&new));
+    defer(call, trigger.maintained.clusters.oid, numbers);
 }
 
 /// Answers the row of a call.
@@ -105,12 +106,12 @@ pub fn answer(call: &TriggerCall<'_>) {
 
 impl RowTrigger {
     fn new(call: &TriggerCall<'_>) -> (Current, Self) {
-        let (current, of) = Maintained::new(call);
+        let (current, maintained) = Maintained::new(call);
         let trigger = Self {
-            arrival: Arrival::new(call, &of),
+            arrival: Arrival::new(call, &maintained),
             departure: Departure::new(),
             regroup: OnceCell::new(),
-            of,
+            maintained,
         };
         (current, trigger)
     }
@@ -120,55 +121,57 @@ impl RowTrigger {
         &self,
         call: &TriggerCall<'a>,
     ) -> Option<(Option<Version<'a>>, Option<Version<'a>>)> {
-        let of = &self.of;
-        let old = (call.event() != Event::Insert).then(|| Version::old(call, of));
-        let new = (call.event() != Event::Delete).then(|| Version::new(call, of));
+        let maintained = &self.maintained;
+        let old = (call.event() != Event::Insert).then(|| Version::old(call, maintained));
+        let new = (call.event() != Event::Delete).then(|| Version::new(call, maintained));
         match (&old, &new) {
-            (Some(old), Some(new)) if old.is_as(new) => None,
+            (Some(old), Some(new)) if old.equals(new) => None,
             _ => Some((old.filter(|old| old.key.is_some()), new)),
         }
     }
 
     fn answer(&self, call: &TriggerCall<'_>, old: Option<Version>, new: Option<Version>) {
-        let of = &self.of;
-        let arrives = new.as_ref().filter(|new| new.counts());
+        let maintained = &self.maintained;
+        let arrives = new.as_ref().filter(|new| new.is_compared());
         if arrives.is_some_and(|new| new.key.is_none()) {
-            of.null_key(call);
+            maintained.null_key(call);
         }
-        let departs = old.as_ref().is_some_and(Version::counts);
+        let departs = old.as_ref().is_some_and(Version::is_compared);
         let keeps_key = match (&old, &new) {
             (Some(old), Some(new)) => old.has_key_of(new),
             _ => false,
         };
         // There may be an entry with the key already, of another row or of another scope.
-        let taken = match (&old, &new) {
+        let with_entry = match (&old, &new) {
             (Some(_), Some(new)) if !keeps_key => Some(new),
             // There seldom is an entry of a row that was compared with none.
             (Some(old), None) if !departs => Some(old),
             _ => None,
         };
-        if !departs && arrives.is_none() && taken.is_none() {
+        if !departs && arrives.is_none() && with_entry.is_none() {
             return;
         }
-        of.clusters.check_rights(call, old.is_some() && !keeps_key);
+        maintained
+            .clusters
+            .check_rights(call, old.is_some() && !keeps_key);
         if departs || arrives.is_some() {
-            of.scopes.lock(call, departs, arrives.is_some());
+            maintained.locks.lock(call, departs, arrives.is_some());
         }
-        let taken = taken.filter(|version| self.is_taken(call, version));
-        if let Some(taken) = taken
-            && self.is_elsewhere(call, taken)
+        let with_entry = with_entry.filter(|version| self.has_entry(call, version));
+        if let Some(with_entry) = with_entry
+            && self.spans_scopes(call, with_entry)
         {
-            of.scopes.lock_whole();
+            maintained.locks.lock_whole();
         }
         if let Some(old) = &old
             && (departs || !keeps_key)
         {
-            answered::forget(of.clusters.oid);
-            let ids = (self.departure).run(call, of, &old.parameters(), departs, keeps_key);
+            answered_rows::forget(maintained.clusters.oid);
+            let ids = (self.departure).run(call, maintained, &old.parameters(), departs, keeps_key);
             self.regroup(call, ids);
         }
-        if let Some(taken) = taken {
-            self.regroup(call, self.arrival.ids(call, &taken.parameters()));
+        if let Some(with_entry) = with_entry {
+            self.regroup(call, self.arrival.ids(call, &with_entry.parameters()));
         }
         if let Some(new) = arrives {
             self.arrive(call, &new.parameters(), old.is_none());
@@ -176,42 +179,42 @@ impl RowTrigger {
     }
 
     fn arrive(&self, call: &TriggerCall<'_>, row: &[Option<Value<'_>>], is_new: bool) {
-        let (of, arrival) = (&self.of, &self.arrival);
-        let has_scope = !of.scopes.scope.is_everything();
-        let counts = arrival.counts(call, row);
-        if counts && arrival.joins_equal(call, of, row) {
+        let (maintained, arrival) = (&self.maintained, &self.arrival);
+        let has_scope = !maintained.locks.scope.is_everything();
+        let has_near = arrival.has_near(call, row);
+        if has_near && arrival.joins_equal(call, maintained, row) {
             return;
         }
         // There may be an entry with the key of a new row, if no trigger has answered the change of
         // an earlier row with that key.
-        let may_have_strangers = has_scope && (counts || is_new && arrival.is_taken(call, row));
-        if may_have_strangers && arrival.strangers(call, row, counts).is_some() {
-            of.scopes.lock_whole();
-            self.regroup(call, arrival.strangers(call, row, counts));
+        let may_span_scopes = has_scope && (has_near || is_new && arrival.has_entry(call, row));
+        if may_span_scopes && arrival.ids_across_scopes(call, row, has_near).is_some() {
+            maintained.locks.lock_whole();
+            self.regroup(call, arrival.ids_across_scopes(call, row, has_near));
         }
-        if counts {
-            arrival.unite(call, of, row);
+        if has_near {
+            arrival.unite(call, maintained, row);
         }
     }
 
     /// Returns whether others may change the cluster of the version's key, or one that is named
     /// after it, under locks other than that of its scope.
-    fn is_elsewhere(&self, call: &TriggerCall<'_>, version: &Version) -> bool {
-        self.of.scopes.scope.is_everything()
+    fn spans_scopes(&self, call: &TriggerCall<'_>, version: &Version) -> bool {
+        self.maintained.locks.scope.is_everything()
             || (self.arrival)
-                .strangers(call, &version.parameters(), false)
+                .ids_across_scopes(call, &version.parameters(), false)
                 .is_some()
     }
 
-    fn is_taken(&self, call: &TriggerCall<'_>, version: &Version) -> bool {
-        version.key.is_some() && self.arrival.is_taken(call, &version.parameters())
+    fn has_entry(&self, call: &TriggerCall<'_>, version: &Version) -> bool {
+        version.key.is_some() && self.arrival.has_entry(call, &version.parameters())
     }
 
     fn regroup(&self, call: &TriggerCall<'_>, ids: Option<Value<'_>>) {
         let Some(ids) = ids else {
             return;
         };
-        let regroup = self.regroup.get_or_init(|| Regroup::new(&self.of));
-        regroup.run(call, &self.of, ids);
+        let regroup = self.regroup.get_or_init(|| Regroup::new(&self.maintained));
+        regroup.run(call, &self.maintained, ids);
     }
 }

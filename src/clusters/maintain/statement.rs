@@ -54,7 +54,7 @@ impl Statement {
         [table, clusters]: [pg_sys::Oid; 2],
     ) -> (Self, KeyType) {
         let (key, fp) = (quoted(&options.key), quoted(&options.fingerprint));
-        let of_type =
+        let key_order =
             KeyType::new(column.storage.type_id).unwrap_or_else(|| no_order(call, column));
         let array_type = KeyType::new(column.base_type()).and_then(|base| base.array_type());
         let Some(array_type) = array_type else {
@@ -62,8 +62,10 @@ impl Statement {
             let message = format!("{NAME} cannot look up keys of type {name}");
             refuse(call, ERRCODE_FEATURE_NOT_SUPPORTED, message, None);
         };
-        let equality = of_type.equality().unwrap_or_else(|| no_order(call, column));
-        let collation = of_type.collation();
+        let equality = key_order
+            .equality()
+            .unwrap_or_else(|| no_order(call, column));
+        let collation = key_order.collation();
         let rows = found(table::qualified_name(table), "table");
         let same = equality.clause(&key, "$1");
         let mut types = vec![column.storage.type_id, pg_sys::INT8OID];
@@ -91,7 +93,7 @@ impl Statement {
             collate: collation.map_or(String::new(), |name| format!(" COLLATE {name}")),
             array_type,
         };
-        (statement, of_type)
+        (statement, key_order)
     }
 
     /// Tests whether there is a row with this key and this fingerprint, of this scope.
@@ -147,7 +149,7 @@ impl Statement {
     }
 
     /// Tests whether the row is in a cluster, or a cluster of other rows is named after it.
-    pub fn is_taken(&self) -> String {
+    pub fn has_entry(&self) -> String {
         let clusters = &self.clusters;
         let is = |column| self.equality.clause(column, "$1");
         let (own, named) = (is("key"), is("cluster_id"));
@@ -158,16 +160,16 @@ impl Statement {
 
     /// Finds the ids of the cluster of the row and of those that are named after it, as an array,
     /// if one of them has a member in another scope.
-    pub fn elsewhere(&self) -> String {
-        self.with_strangers(&format!("SELECT $1{} AS key", self.collate))
+    pub fn own_ids_across_scopes(&self) -> String {
+        self.across_scopes(&format!("SELECT $1{} AS key", self.collate))
     }
 
     /// Finds the same for the row and those near it.
-    pub fn strangers(&self) -> String {
-        self.with_strangers(&self.keys())
+    pub fn ids_across_scopes(&self) -> String {
+        self.across_scopes(&self.keys())
     }
 
-    fn with_strangers(&self, keys: &str) -> String {
+    fn across_scopes(&self, keys: &str) -> String {
         let Statement {
             key_type, collate, ..
         } = self;
@@ -180,7 +182,7 @@ impl Statement {
     }
 
     /// Tests whether a row with this fingerprint is stored.
-    pub fn equal_left(&self) -> String {
+    pub fn has_equal_row(&self) -> String {
         format!("SELECT FROM {} WHERE {} LIMIT 1", self.rows, self.equal)
     }
 
@@ -278,8 +280,8 @@ impl Statement {
 
     /// Puts the row into the cluster of an equal one, of the table `leaf` alone, that this
     /// transaction has not written. Returns a row if it did, or if the row is there already.
-    pub fn join_settled(&self, leaf: &str) -> String {
-        // Few rows are looked at: the transaction remembers its own (`settled`).
+    pub fn join_answered(&self, leaf: &str) -> String {
+        // Few rows are looked at: the transaction remembers its own (`answered_rows`).
         self.join(&format!(
             "SELECT key FROM (
                 SELECT {}{} AS key, xmin FROM ONLY {leaf} WHERE {} LIMIT 8
@@ -289,7 +291,7 @@ impl Statement {
     }
 
     /// Does the same with the row whose key is the last parameter, if it is still stored and equal.
-    pub fn join_known(&self) -> String {
+    pub fn join_remembered(&self) -> String {
         let Statement {
             rows,
             key,

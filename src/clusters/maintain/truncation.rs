@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use super::answered;
+use super::answered_rows;
 use super::maintained::Maintained;
 use super::members::all_gone;
 use super::regroup::Regroup;
@@ -13,7 +13,7 @@ use simhash_pg::sql::trigger::TriggerCall;
 
 /// State that a session keeps for a trigger.
 struct TruncateTrigger {
-    of: Maintained,
+    maintained: Maintained,
     forget: SavedQuery,
     regroup: Regroup,
 }
@@ -25,25 +25,25 @@ thread_local! {
 /// Answers a TRUNCATE, of the table or of one of its partitions.
 pub fn maintain(call: &TriggerCall<'_>) {
     let trigger = remembered(&KNOWN, call, || TruncateTrigger::new(call));
-    let of = &trigger.of;
-    of.clusters.check_rights(call, true);
-    of.scopes.lock_whole();
-    answered::forget(of.clusters.oid);
+    let maintained = &trigger.maintained;
+    maintained.clusters.check_rights(call, true);
+    maintained.locks.lock_whole();
+    answered_rows::forget(maintained.clusters.oid);
     let ids = (trigger.forget).first_row(call.args(), &[], Sees::Latest);
     // After a TRUNCATE of a partition, rows of others are left, which the removed rows may have
     // connected.
     if let Some([Some(ids)]) = ids {
-        trigger.regroup.run(call, of, ids);
+        trigger.regroup.run(call, maintained, ids);
     }
 }
 
 impl TruncateTrigger {
     fn new(call: &TriggerCall<'_>) -> (Current, Self) {
-        let (current, of) = Maintained::new(call);
+        let (current, maintained) = Maintained::new(call);
         let trigger = Self {
-            forget: SavedQuery::new(&all_gone(&of.statement), &[], true),
-            regroup: Regroup::new(&of),
-            of,
+            forget: SavedQuery::new(&all_gone(&maintained.statement), &[], true),
+            regroup: Regroup::new(&maintained),
+            maintained,
         };
         (current, trigger)
     }

@@ -1,11 +1,11 @@
 //! Reading a whole index: simhash_index_verify and simhash_index_stats.
 //!
 //! `verify` drives the verification, whose checks are in `simhash_hamming::check`: `postings` walks
-//! a key space while others write, `recheck` looks up again the rows on which two walks do not
+//! a key space while others write, `suspect_rows` looks up again the rows on which two walks do not
 //! agree. `stats` drives the statistics. `distributed` refuses indexes whose rows are elsewhere.
 //! What must not live here: changes of pages.
 pub(crate) mod distributed;
 pub(crate) mod postings;
-pub(crate) mod recheck;
 pub(crate) mod stats;
+pub(crate) mod suspect_rows;
 pub(crate) mod verify;

@@ -4,12 +4,12 @@
 //! Others read and write during the check. A walk over a key space meets every posting that is
 //! there from its start to its end, so what two walks agree on is right. A row on which they do not
 //! agree may have been inserted or removed between them: it is looked up again at the end
-//! (`doubts`).
+//! ([`SuspectRows`]).
 
 use super::distributed::refuse_distributed;
 use super::postings::Postings;
-use super::recheck::Doubts;
-use crate::index::build::sorter::Sorter;
+use super::suspect_rows::SuspectRows;
+use crate::index::build::posting_sorter::PostingSorter;
 use crate::index::tree::read_meta;
 use pgrx::pg_sys;
 use simhash_hamming::check::key_comparison::KeyComparison;
@@ -103,7 +103,7 @@ impl PageSource for IndexFile<'_> {
 struct Verification<'v> {
     open: &'v OpenIndex,
     addresses: RowAddresses,
-    doubts: Doubts,
+    suspects: SuspectRows,
     activity: &'v RefCell<Activity>,
     /// Bytes that the sorting of one key space's rows, or of the table's, may use.
     memory: usize,
@@ -118,7 +118,7 @@ fn verify(open: &OpenIndex, all_rows: bool, report: &mut dyn FnMut(Finding)) {
     let mut run = Verification {
         open,
         addresses: RowAddresses::default(),
-        doubts: Doubts::new(memory / 4),
+        suspects: SuspectRows::new(memory / 4),
         activity: &activity,
         memory: memory / 4 * 3,
         sound: [false; SPACES],
@@ -127,8 +127,10 @@ fn verify(open: &OpenIndex, all_rows: bool, report: &mut dyn FnMut(Finding)) {
     if all_rows {
         run.check_table();
     }
-    let Verification { doubts, sound, .. } = run;
-    doubts.look_again(open, &sound, &activity, report);
+    let Verification {
+        suspects, sound, ..
+    } = run;
+    suspects.recheck(open, &sound, &activity, report);
 }
 
 impl Verification<'_> {
@@ -145,7 +147,7 @@ impl Verification<'_> {
         let mut structure = StructureCheck::new(&file, meta, report);
         for space in Space::all() {
             let mut rows = (self.base().filter(|_| space != Space::NULL))
-                .map(|base| (base, Sorter::new(base, self.memory)));
+                .map(|base| (base, PostingSorter::new(base, self.memory)));
             let addresses = &mut self.addresses;
             let sound = structure.check(space, |key| {
                 let possible = addresses.admit(index, key.tid);
@@ -166,33 +168,38 @@ impl Verification<'_> {
         // Taken before the index is walked, and kept: while it is held, VACUUM removes no posting
         // of a row that it sees.
         let snapshot = LatestSnapshot::take();
-        let mut filed = (self.base()).map(|base| (base, Sorter::new(base, self.memory / 2)));
-        let mut null = self.sound[Space::NULL.index()]
-            .then(|| (Space::NULL, Sorter::new(Space::NULL, self.memory / 2)));
+        let mut with_fingerprint =
+            (self.base()).map(|base| (base, PostingSorter::new(base, self.memory / 2)));
+        let mut null = self.sound[Space::NULL.index()].then(|| {
+            (
+                Space::NULL,
+                PostingSorter::new(Space::NULL, self.memory / 2),
+            )
+        });
         let (activity, mut count) = (self.activity, 0);
         self.open.visible_rows(&snapshot, &mut |row, tid| {
             show_rows(activity, &mut count, || "the table".to_owned());
             let rows = match row.fingerprint {
-                Some(_) => &mut filed,
+                Some(_) => &mut with_fingerprint,
                 None => &mut null,
             };
             if let Some((_, rows)) = rows {
                 rows.add(row, tid);
             }
         });
-        for (space, rows) in filed.into_iter().chain(null) {
+        for (space, rows) in with_fingerprint.into_iter().chain(null) {
             self.compare(space, rows, "the table");
         }
     }
 
     /// Notes each row that only one of the two has: the key space, and the rows of `what`, which
     /// are sorted in its order.
-    fn compare(&mut self, space: Space, rows: Sorter, what: &str) {
+    fn compare(&mut self, space: Space, rows: PostingSorter, what: &str) {
         let (index, number) = (self.open.index(), space.index());
         let mut count = 0;
-        let (addresses, doubts) = (&mut self.addresses, &mut self.doubts);
+        let (addresses, suspects) = (&mut self.addresses, &mut self.suspects);
         let postings = Postings::new(index, space).filter(|key| addresses.admit(index, key.tid));
-        let mut comparison = KeyComparison::new(postings, |key: Key| doubts.add(space, key));
+        let mut comparison = KeyComparison::new(postings, |key: Key| suspects.add(space, key));
         rows.finish(|key| {
             show_rows(self.activity, &mut count, || {
                 format!("{what} compared with key space {number}")

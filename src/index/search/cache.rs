@@ -41,7 +41,7 @@ const LEAST_SIZE: usize = 512;
 pub struct KnownIndex {
     pub directory: Directory,
     /// Moves right from the pages that the directory gave.
-    moves: Cell<u64>,
+    moves_right: Cell<u64>,
     /// Leaves visited since keys were counted last.
     visits: Cell<u64>,
     /// The scopes whose keys were counted, the oldest first.
@@ -51,8 +51,8 @@ pub struct KnownIndex {
 }
 
 impl KnownIndex {
-    pub fn note_moves(&self, moves: u64) {
-        self.moves.set(self.moves.get() + moves);
+    pub fn note_moves_right(&self, count: u64) {
+        self.moves_right.set(self.moves_right.get() + count);
     }
 
     pub fn note_visit(&self) {
@@ -60,7 +60,7 @@ impl KnownIndex {
     }
 
     fn is_worn(&self) -> bool {
-        self.moves.get() > self.directory.pages() as u64 / WORN_SHARE + LEAST_MOVES
+        self.moves_right.get() > self.directory.pages() as u64 / WORN_SHARE + LEAST_MOVES
     }
 
     fn size(&self) -> usize {
@@ -88,7 +88,7 @@ impl KnownIndex {
         }
         self.visits.set(0);
         let limit = directory_cache_bytes();
-        let fits = SESSION.with_borrow_mut(|session| {
+        let fits = CACHE.with_borrow_mut(|session| {
             session.keeps(rel.oid(), self) && session.make_room(ScopeCounts::SIZE, limit, rel.oid())
         });
         if !fits {
@@ -109,8 +109,8 @@ impl KnownIndex {
     }
 }
 
-/// An index's place in a session's memory.
-struct Place {
+/// An index's entry in a session's memory.
+struct CacheEntry {
     stamp: u64,
     /// None: it does not fit.
     known: Option<Rc<KnownIndex>>,
@@ -118,7 +118,7 @@ struct Place {
     used: u64,
 }
 
-impl Place {
+impl CacheEntry {
     fn size(&self) -> usize {
         self.known.as_ref().map_or(0, |known| known.size())
     }
@@ -128,51 +128,51 @@ impl Place {
 const MOST_INDEXES: usize = 1000;
 
 #[derive(Default)]
-struct Session {
-    indexes: HashMap<pg_sys::Oid, Place>,
+struct IndexCache {
+    indexes: HashMap<pg_sys::Oid, CacheEntry>,
     clock: u64,
     /// The setting at the last look-up, in bytes.
     limit: usize,
 }
 
 thread_local! {
-    static SESSION: RefCell<Session> = RefCell::default();
+    static CACHE: RefCell<IndexCache> = RefCell::default();
 }
 
 /// Returns what the session knows of an index; None where the setting leaves no room for it.
 pub fn known_index(rel: Rel, meta: &Meta) -> Option<Rc<KnownIndex>> {
     let limit = directory_cache_bytes();
     if limit == 0 {
-        SESSION.take();
+        CACHE.take();
         return None;
     }
-    let found = SESSION.with_borrow_mut(|session| {
+    let found = CACHE.with_borrow_mut(|session| {
         session.keep_within(limit);
         session.look_up(rel.oid(), meta.stamp)
     });
     found.unwrap_or_else(|| {
-        let recent = SESSION.with_borrow(|session| session.recent(rel.oid(), meta.stamp));
+        let recent = CACHE.with_borrow(|session| session.recent(rel.oid(), meta.stamp));
         let directory = read_directory(rel, meta, limit, recent);
-        SESSION.with_borrow_mut(|session| session.enter(rel.oid(), meta.stamp, directory, limit))
+        CACHE.with_borrow_mut(|session| session.enter(rel.oid(), meta.stamp, directory, limit))
     })
 }
 
-impl Session {
+impl IndexCache {
     /// Returns None if a directory is to be loaded.
     fn look_up(&mut self, oid: pg_sys::Oid, stamp: u64) -> Option<Option<Rc<KnownIndex>>> {
         self.clock += 1;
-        let place = self.indexes.get_mut(&oid)?;
-        place.used = self.clock;
-        match &place.known {
+        let entry = self.indexes.get_mut(&oid)?;
+        entry.used = self.clock;
+        match &entry.known {
             Some(known) if known.is_worn() => None,
-            known => (place.stamp == stamp).then(|| known.clone()),
+            known => (entry.stamp == stamp).then(|| known.clone()),
         }
     }
 
     /// Returns what is known of the buffers of a tree.
     fn recent(&self, oid: pg_sys::Oid, stamp: u64) -> Option<Rc<Recent>> {
-        let place = self.indexes.get(&oid).filter(|place| place.stamp == stamp);
-        let known = place.and_then(|place| place.known.as_ref());
+        let entry = self.indexes.get(&oid).filter(|entry| entry.stamp == stamp);
+        let known = entry.and_then(|entry| entry.known.as_ref());
         known.map(|known| Rc::clone(&known.directory.recent))
     }
 
@@ -191,11 +191,11 @@ impl Session {
         let mut known = KnownIndex {
             counted_at: directory.pages(),
             directory,
-            moves: Cell::new(0),
+            moves_right: Cell::new(0),
             visits: Cell::new(0),
             counts: RefCell::default(),
         };
-        if let Some(Place {
+        if let Some(CacheEntry {
             known: Some(earlier),
             ..
         }) = earlier.filter(|e| e.stamp == stamp)
@@ -206,28 +206,28 @@ impl Session {
             }
         }
         let known = (self.make_room(known.size(), limit, oid)).then(|| Rc::new(known));
-        let place = Place {
+        let entry = CacheEntry {
             stamp,
             known: known.clone(),
             used: self.clock,
         };
-        self.indexes.insert(oid, place);
+        self.indexes.insert(oid, entry);
         known
     }
 
     /// Returns whether this is what is remembered of the index.
     fn keeps(&self, oid: pg_sys::Oid, known: &KnownIndex) -> bool {
-        let place = self
+        let entry = self
             .indexes
             .get(&oid)
-            .and_then(|place| place.known.as_ref());
-        place.is_some_and(|kept| std::ptr::eq(Rc::as_ptr(kept), known))
+            .and_then(|entry| entry.known.as_ref());
+        entry.is_some_and(|kept| std::ptr::eq(Rc::as_ptr(kept), known))
     }
 
     /// Drops the index that was used longest ago, but not `kept`; returns false if there is none.
     fn drop_oldest(&mut self, kept: pg_sys::Oid) -> bool {
         let others = self.indexes.iter().filter(|(oid, _)| **oid != kept);
-        let oldest = others.min_by_key(|(_, place)| place.used);
+        let oldest = others.min_by_key(|(_, entry)| entry.used);
         let Some(oid) = oldest.map(|(oid, _)| *oid) else {
             return false;
         };
@@ -240,7 +240,7 @@ impl Session {
         if limit < self.limit {
             self.make_room(0, limit, pg_sys::InvalidOid);
         } else if limit > self.limit {
-            self.indexes.retain(|_, place| place.known.is_some());
+            self.indexes.retain(|_, entry| entry.known.is_some());
         }
         self.limit = limit;
     }
@@ -252,7 +252,7 @@ impl Session {
         let own = self
             .indexes
             .get(&kept)
-            .and_then(|place| place.known.clone());
+            .and_then(|entry| entry.known.clone());
         let own_size = |own: &Option<Rc<KnownIndex>>| own.as_ref().map_or(0, |own| own.size());
         if let Some(own) = &own {
             let mut counts = own.counts.borrow_mut();
@@ -263,7 +263,7 @@ impl Session {
         if own_size(&own) + size > limit {
             return false;
         }
-        while self.indexes.values().map(Place::size).sum::<usize>() + size > limit {
+        while self.indexes.values().map(CacheEntry::size).sum::<usize>() + size > limit {
             if !self.drop_oldest(kept) {
                 return false;
             }

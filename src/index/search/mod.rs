@@ -1,6 +1,6 @@
 //! Searching: from a radius to the postings that can match.
 //!
-//! `simhash_hamming::search` plans which positions of a key space a search must visit, `visit`
+//! `simhash_hamming::search` plans which positions of a key space a search must visit, `leaf_walk`
 //! walks the leaves that hold them, `within` finds everything within a radius, `nearest` the
 //! nearest rows first, `within_scopes` and `nearest_in_scopes` those of several scopes. `sample`
 //! reads leaves for the planner's estimate; `view` is the index as one scan sees it; `cache` keeps
@@ -8,10 +8,10 @@
 
 #![forbid(unsafe_code)]
 pub(crate) mod cache;
+pub(crate) mod leaf_walk;
 pub(crate) mod nearest;
 pub(crate) mod nearest_in_scopes;
 pub(crate) mod sample;
 pub(crate) mod view;
-pub(crate) mod visit;
 pub(crate) mod within;
 pub(crate) mod within_scopes;

@@ -9,9 +9,9 @@
 //! Memory: when more rows wait than the limit, the farthest rings are dropped, to be found again; a
 //! single ring that exceeds the limit is searched once more and returned leaf by leaf.
 
+use super::leaf_walk::LeafWalk;
 use super::view::{Counts, View};
-use super::visit::Walk;
-use super::within::{FARTHEST, Within, block_distance, filter};
+use super::within::{FARTHEST, WithinSearch, block_distance, filter};
 use simhash_base::tid::Tid;
 use simhash_hamming::key::{BLOCKS, Key, Space};
 use simhash_hamming::search::directory::ROWS_PER_LEAF;
@@ -28,7 +28,7 @@ const WIDEST: i32 = 3;
 const PROBED: u32 = 11;
 
 /// A search for the nearest.
-pub struct Nearest {
+pub struct NearestSearch {
     scopes: Scopes,
     query: u64,
     /// No row farther than this is wanted.
@@ -40,9 +40,9 @@ pub struct Nearest {
     ring: u32,
     /// The first ring whose rows the present pass collects.
     start: u32,
-    bins: Bins,
+    bins: RingBins,
     /// The search for a ring that is returned leaf by leaf, if there is one.
-    stream: Option<Within>,
+    stream: Option<WithinSearch>,
     /// Number of leaves visited by widening.
     visited: usize,
     /// Large scopes of a list that are not searched here: the first step finds them.
@@ -50,7 +50,7 @@ pub struct Nearest {
 }
 
 /// Rows that wait for their ring.
-struct Bins {
+struct RingBins {
     rings: Vec<Vec<Tid>>,
     waiting: usize,
     /// Rows that may wait.
@@ -59,10 +59,10 @@ struct Bins {
     horizon: Option<u32>,
 }
 
-impl Bins {
-    fn new(limit: usize, horizon: u32) -> Bins {
+impl RingBins {
+    fn new(limit: usize, horizon: u32) -> RingBins {
         let rings = (0..=FARTHEST).map(|_| Vec::new()).collect();
-        Bins {
+        RingBins {
             rings,
             waiting: 0,
             limit,
@@ -104,7 +104,7 @@ impl Bins {
 }
 
 /// Returns the number of rows of a scope, as far as it is known.
-fn rows_of(view: &View, scope: u32) -> f64 {
+fn rows_in_scope(view: &View, scope: u32) -> f64 {
     let leaves = match view.counts(scope) {
         Counts::Keys(counts) => counts.leaves(0),
         Counts::Leaves(leaves) => leaves,
@@ -113,11 +113,11 @@ fn rows_of(view: &View, scope: u32) -> f64 {
     leaves as f64 * ROWS_PER_LEAF
 }
 
-impl Nearest {
+impl NearestSearch {
     /// `limit` is the number of rows that may wait in memory.
-    pub fn new(scopes: Scopes, query: u64, farthest: u32, limit: usize) -> Nearest {
+    pub fn new(scopes: Scopes, query: u64, farthest: u32, limit: usize) -> NearestSearch {
         let farthest = farthest.min(FARTHEST);
-        Nearest {
+        NearestSearch {
             scopes,
             query,
             farthest,
@@ -125,7 +125,7 @@ impl Nearest {
             radii: NOTHING_READ,
             ring: 0,
             start: 0,
-            bins: Bins::new(limit, first_horizon(farthest)),
+            bins: RingBins::new(limit, first_horizon(farthest)),
             stream: None,
             visited: 0,
             left_out: Vec::new(),
@@ -162,7 +162,7 @@ impl Nearest {
                 self.complete_ring(view, &keep);
                 if self.bins.horizon.is_none() {
                     let scopes = self.scopes.clone();
-                    self.stream = Some(Within::new(scopes, self.query, ring));
+                    self.stream = Some(WithinSearch::new(scopes, self.query, ring));
                     continue;
                 }
                 *rows = self.bins.take(ring);
@@ -181,7 +181,7 @@ impl Nearest {
             // Several scopes are not probed: `cheapest` says so.
             let scope = self.scopes.one().filter(|_| self.probing);
             let farther = |scope| {
-                let horizons = horizons(rows_of(view, scope), self.farthest);
+                let horizons = horizons(rows_in_scope(view, scope), self.farthest);
                 horizons.into_iter().find(|horizon| *horizon >= self.ring)
             };
             match scope.and_then(farther) {
@@ -244,13 +244,14 @@ impl Nearest {
         let (query, radii, start, due) = (self.query, self.radii, self.start, self.ring);
         let space = Space::of_block(b);
         let filter = filter((&self.scopes, query), b, horizon, radii[b], radii[b] + 1);
-        let mut walk = Walk::new(self.scopes.clone(), filter);
+        let mut walk = LeafWalk::new(self.scopes.clone(), filter);
         let bins = &mut self.bins;
         let mut collect = |key: Key, distance: u32| {
             let fingerprint = space.unrotate(key.rotated);
             let differing = fingerprint ^ query;
-            let seen = (0..BLOCKS).any(|j| j != b && block_distance(differing, j) <= radii[j]);
-            if !seen && keep(fingerprint) {
+            let is_read_already =
+                (0..BLOCKS).any(|j| j != b && block_distance(differing, j) <= radii[j]);
+            if !is_read_already && keep(fingerprint) {
                 bins.add(distance, key.tid, start, due);
             }
         };
@@ -277,9 +278,9 @@ impl Nearest {
         let mut all = match &self.scopes {
             // No row was returned yet.
             Scopes::Among(_) if start == 0 => {
-                Within::walk_small(scopes, self.query, horizon, PROBED.min(self.farthest))
+                WithinSearch::walk_small(scopes, self.query, horizon, PROBED.min(self.farthest))
             }
-            _ => Within::walk(scopes, self.query, horizon),
+            _ => WithinSearch::walk(scopes, self.query, horizon),
         };
         let mut collect = |fingerprint: u64, distance: u32, tid: Tid| {
             if keep(fingerprint) {

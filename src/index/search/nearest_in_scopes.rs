@@ -1,7 +1,7 @@
 //! The nearest first in several scopes at once: one search in all that are small, and one in each
 //! that is large, merged ring by ring.
 
-use super::nearest::Nearest;
+use super::nearest::NearestSearch;
 use super::view::View;
 use simhash_base::tid::Tid;
 use simhash_hamming::search::scopes::Scopes;
@@ -17,7 +17,7 @@ pub struct NearestInScopes {
     farthest: u32,
     /// Rows that may wait in memory in one search, and in all others together.
     limit: usize,
-    searches: Vec<Nearest>,
+    searches: Vec<NearestSearch>,
     /// The rows of each search's ring that is to be returned next.
     found: Vec<Vec<Tid>>,
     /// Their distances, with the numbers of the searches.
@@ -48,7 +48,7 @@ impl NearestInScopes {
 
     fn add(&mut self, scopes: Scopes, limit: usize) {
         self.due.push(self.searches.len());
-        let search = Nearest::new(scopes, self.query, self.farthest, limit);
+        let search = NearestSearch::new(scopes, self.query, self.farthest, limit);
         self.searches.push(search);
         self.found.push(Vec::new());
     }

@@ -135,12 +135,12 @@ impl<'r, 's> View<'r, 's> {
     /// As [`View::parent`], by what [`View::known_parent`] found.
     fn read_parent(&self, space: Space, key: Key, parent: Option<&Parent>) -> Option<Shared<'r>> {
         let start = parent.map(|parent| self.pin(parent.block));
-        let (page, moves) = self.tree(space).parent_of_leaf(start, key)?;
+        let (page, moves_right) = self.tree(space).parent_of_leaf(start, key)?;
         match parent {
-            Some(parent) if moves == 0 => parent.note_links(internal::count(&page)),
+            Some(parent) if moves_right == 0 => parent.note_links(internal::count(&page)),
             _ => {
                 if let Some(known) = self.known() {
-                    known.note_moves(moves.max(1));
+                    known.note_moves_right(moves_right.max(1));
                 }
             }
         }
@@ -200,18 +200,18 @@ impl<'r, 's> View<'r, 's> {
         }
     }
 
-    /// Asks the operating system for a leaf, unless it is in a buffer.
-    pub fn ask_for(&self, block: u32) {
+    /// Requests a leaf of the operating system, unless it is in a buffer.
+    pub fn request(&self, block: u32) {
         let unknown = Cell::new(0);
         let recent = self.known().map(|known| known.directory.recent.cell(block));
         Pinned::read_ahead(self.rel, block, recent.unwrap_or(&unknown));
     }
 
-    /// Asks for the page above the leaf that holds `key`, if the directory names it; returns where
+    /// Requests the page above the leaf that holds `key`, if the directory names it; returns where
     /// that page ends.
-    pub fn ask_for_parent(&self, space: Space, key: Key) -> Option<Key> {
+    pub fn request_parent(&self, space: Space, key: Key) -> Option<Key> {
         let (parent, end) = self.known_parent(space, key)?;
-        self.ask_for(parent.block);
+        self.request(parent.block);
         end
     }
 
@@ -223,13 +223,13 @@ impl<'r, 's> View<'r, 's> {
     /// As [`View::fetch`], for the page above the leaf that holds `key`.
     pub fn fetch_parent(&self, space: Space, key: Key) {
         if let Some((parent, end)) = self.known_parent(space, key) {
-            self.fetch_part(parent, key.share_between(parent.low, end));
+            self.fetch_share(parent, key.share_between(parent.low, end));
         }
     }
 
     /// Starts fetching what a search reads of a page above the leaves, `share` (0 to 1) of the way
     /// into it.
-    fn fetch_part(&self, parent: &Parent, share: f32) {
+    fn fetch_share(&self, parent: &Parent, share: f32) {
         let bytes = internal::likely_bytes(share, parent.links());
         prefetch(self.recent(parent.block), bytes);
     }
@@ -257,7 +257,7 @@ impl<'r, 's> View<'r, 's> {
     pub fn expect_insert<const N: usize>(&self, places: &[(Space, Key); N]) -> [u32; N] {
         let parents = places.map(|(space, key)| {
             let (parent, end) = self.known_parent(space, key)?;
-            self.fetch_part(parent, key.share_between(parent.low, end));
+            self.fetch_share(parent, key.share_between(parent.low, end));
             Some(parent)
         });
         let blocks: [u32; N] = std::array::from_fn(|i| {
@@ -266,7 +266,7 @@ impl<'r, 's> View<'r, 's> {
         });
         if self.read_ahead(0) > 0 {
             // Each is read later, with those before it locked.
-            blocks.iter().for_each(|block| self.ask_for(*block));
+            blocks.iter().for_each(|block| self.request(*block));
         }
         // An atomic operation waits for the accesses before it, so none comes between these.
         for buffer in blocks.map(|block| self.recent(block)) {
@@ -307,11 +307,11 @@ impl<'r, 's> View<'r, 's> {
         let counted = self.state.counts.borrow().get(&scope).cloned();
         counted.unwrap_or_else(|| {
             let counts = self.count(scope);
-            let mut known = self.state.counts.borrow_mut();
-            if known.len() >= MOST_COUNTS {
-                known.clear();
+            let mut counts_by_scope = self.state.counts.borrow_mut();
+            if counts_by_scope.len() >= MOST_COUNTS {
+                counts_by_scope.clear();
             }
-            known.insert(scope, counts.clone());
+            counts_by_scope.insert(scope, counts.clone());
             counts
         })
     }

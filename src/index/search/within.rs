@@ -1,7 +1,7 @@
 //! The searches for everything within a radius, and for the rows without a fingerprint.
 
+use super::leaf_walk::LeafWalk;
 use super::view::View;
-use super::visit::Walk;
 use simhash_base::tid::Tid;
 use simhash_hamming::key::{BLOCKS, Space};
 use simhash_hamming::page::filter::Filter;
@@ -53,23 +53,23 @@ fn found_first(differing: u64, radii: &Radii, b: usize) -> bool {
 
 /// A search for everything within a radius. The radii of the blocks are fixed for the whole search:
 /// the rule that reports a match once depends on them.
-pub struct Within {
+pub struct WithinSearch {
     scopes: Scopes,
     query: u64,
     radius: u32,
     /// Chosen at the first step.
     radii: Option<Radii>,
     /// The walks that are left for each block, first block last; made at the first step.
-    walks: Vec<(usize, Walk)>,
+    walks: Vec<(usize, LeafWalk)>,
     /// Number of leaves visited.
     visited: usize,
     /// Large scopes of a list that were left out and not taken over yet.
     left_out: Vec<u32>,
 }
 
-impl Within {
-    pub fn new(scopes: Scopes, query: u64, radius: u32) -> Within {
-        Within {
+impl WithinSearch {
+    pub fn new(scopes: Scopes, query: u64, radius: u32) -> WithinSearch {
+        WithinSearch {
             scopes,
             query,
             radius: radius.min(FARTHEST),
@@ -80,17 +80,17 @@ impl Within {
         }
     }
 
-    /// As [`Within::new`], reading one whole key space.
-    pub fn walk(scopes: Scopes, query: u64, radius: u32) -> Within {
-        let mut within = Within::new(scopes, query, radius);
+    /// As [`WithinSearch::new`], reading one whole key space.
+    pub fn walk(scopes: Scopes, query: u64, radius: u32) -> WithinSearch {
+        let mut within = WithinSearch::new(scopes, query, radius);
         within.set_radii(WALK);
         within
     }
 
-    /// As [`Within::walk`], without the scopes of a list that are so large that probing them within
-    /// `probed` is faster. [`Within::take_left_out`] says which these are.
-    pub fn walk_small(scopes: Scopes, query: u64, radius: u32, probed: u32) -> Within {
-        let mut within = Within::walk(scopes, query, radius);
+    /// As [`WithinSearch::walk`], without the scopes of a list that are so large that probing them
+    /// within `probed` is faster. [`WithinSearch::take_left_out`] says which these are.
+    pub fn walk_small(scopes: Scopes, query: u64, radius: u32, probed: u32) -> WithinSearch {
+        let mut within = WithinSearch::walk(scopes, query, radius);
         let walks = within.walks.iter_mut();
         walks.for_each(|(_, walk)| walk.leave_out_large(probed));
         within
@@ -106,7 +106,7 @@ impl Within {
         let read = (0..BLOCKS).rev().filter(|b| radii[*b] >= 0);
         let walk = |b| {
             let filter = filter((&self.scopes, self.query), b, self.radius, -1, radii[b]);
-            Walk::new(self.scopes.clone(), filter)
+            LeafWalk::new(self.scopes.clone(), filter)
         };
         self.walks = read.map(|b| (b, walk(b))).collect();
     }
@@ -117,7 +117,7 @@ impl Within {
         // What all blocks read first is fetched at the same time.
         let above = view.read_ahead(0).min(1);
         for (b, walk) in self.walks.iter_mut().rev() {
-            walk.ask_above(view, Space::of_block(*b), above);
+            walk.request_above(view, Space::of_block(*b), above);
             walk.fetch_parent(view, Space::of_block(*b));
         }
         for (b, walk) in self.walks.iter_mut().rev() {
@@ -169,18 +169,18 @@ impl Within {
 }
 
 /// A search for the rows without a fingerprint.
-pub struct Nulls {
-    walk: Walk,
+pub struct NullSearch {
+    walk: LeafWalk,
     /// Number of leaves visited.
     visited: usize,
 }
 
-impl Nulls {
+impl NullSearch {
     /// Makes a search for those of these scopes.
-    pub fn new(scopes: Scopes) -> Nulls {
+    pub fn new(scopes: Scopes) -> NullSearch {
         let filter = filter((&scopes, 0), 0, FARTHEST, -1, FARTHEST as i32);
-        let walk = Walk::new(scopes, filter);
-        Nulls { walk, visited: 0 }
+        let walk = LeafWalk::new(scopes, filter);
+        NullSearch { walk, visited: 0 }
     }
 
     /// Calls `found` with the rows of the next leaf and returns that leaf; None at the end.

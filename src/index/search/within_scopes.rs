@@ -4,7 +4,7 @@
 //! visited once. The large ones that it meets are probed, each by itself.
 
 use super::view::View;
-use super::within::{Match, Within};
+use super::within::{Match, WithinSearch};
 use simhash_hamming::search::scopes::{Among, Scopes};
 use simhash_pg::page::buffer::Shared;
 
@@ -13,11 +13,11 @@ pub struct WithinScopes {
     query: u64,
     radius: u32,
     /// The search of all scopes that are not large.
-    small: Within,
+    small: WithinSearch,
     /// Large ones that are still to be searched.
     large: Vec<u32>,
     /// The search of one of these.
-    present: Option<Within>,
+    present: Option<WithinSearch>,
 }
 
 impl WithinScopes {
@@ -25,7 +25,7 @@ impl WithinScopes {
         WithinScopes {
             query,
             radius,
-            small: Within::walk_small(Scopes::Among(among), query, radius, radius),
+            small: WithinSearch::walk_small(Scopes::Among(among), query, radius, radius),
             large: Vec::new(),
             present: None,
         }
@@ -47,7 +47,7 @@ impl WithinScopes {
             self.present = self
                 .large
                 .pop()
-                .map(|scope| Within::new(Scopes::One(scope), self.query, self.radius));
+                .map(|scope| WithinSearch::new(Scopes::One(scope), self.query, self.radius));
             if self.present.is_some() {
                 continue;
             }

@@ -6,7 +6,7 @@ use super::build::{Build, RowSink, scan_share};
 use crate::catalog::relation::Rel;
 use crate::parallel::condition_variable::ConditionVariable;
 use crate::parallel::operation::{Leader, Participant, run_worker};
-use crate::parallel::shared_memory::{Shared, SharedScan};
+use crate::parallel::shared_memory::{SharedResources, SharedScan};
 use crate::process::compat;
 use crate::process::temp_file::TempFile;
 use pgrx::pg_sys;
@@ -159,7 +159,7 @@ impl<'r, S: Sync> BuildLeader<'r, S> {
         let any = &raw mut pg_sys::SnapshotAnyData;
         // SAFETY: of the two kinds that it takes.
         let scan = unsafe { SharedScan::new(table, snapshot.unwrap_or(any)) };
-        let shared = Shared {
+        let shared = SharedResources {
             scans: &[scan],
             files: true,
             queues: false,

@@ -1,13 +1,13 @@
 //! A parallel operation from launch to end, in the leader, which runs the command, and in its
 //! background workers. They share a state of atomics in dynamic shared memory, and what
-//! [`Shared`] names.
+//! [`SharedResources`] names.
 //!
 //! The leader raises a worker's ERROR again at its next check for interrupts. When the leader's
 //! transaction or subtransaction ends before the operation does, the server stops the workers and
 //! frees the shared memory; shared files are removed with it.
 
 use super::message_queues::MessageQueues;
-use super::shared_memory::{Shared, chunk_of_leader, key};
+use super::shared_memory::{SharedResources, chunk_of_leader, key};
 use crate::process::compat;
 use crate::process::temp_file::SharedFiles;
 use pgrx::pg_sys;
@@ -73,7 +73,7 @@ impl<S: Sync> Participant<S> {
         (unsafe { &*self.state }, queues)
     }
 
-    /// The description of the scan that [`Shared`] has at this place.
+    /// The description of the scan that [`SharedResources`] has at this place.
     pub fn scan(&self, i: usize) -> pg_sys::ParallelTableScanDesc {
         self.chunk(key::FIRST_SCAN + i as u64).cast()
     }
@@ -119,7 +119,7 @@ impl<S: Sync> Leader<S> {
         function: &CStr,
         workers: usize,
         state: S,
-        shared: &Shared,
+        shared: &SharedResources,
     ) -> Option<Self> {
         // SAFETY: the server's protocol for parallel operations, in its order: enter, create,
         // estimate, initialise, fill, launch. The shared memory lives until the context is

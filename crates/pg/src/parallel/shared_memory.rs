@@ -79,7 +79,7 @@ impl<'s> SharedScan<'s> {
 
 /// What participants share besides their state.
 #[derive(Default)]
-pub struct Shared<'s> {
+pub struct SharedResources<'s> {
     pub scans: &'s [SharedScan<'s>],
     /// Whether they have a set of temporary files.
     pub files: bool,
@@ -87,7 +87,7 @@ pub struct Shared<'s> {
     pub queues: bool,
 }
 
-impl Shared<'_> {
+impl SharedResources<'_> {
     /// Returns the key of each chunk, and its bytes.
     ///
     /// # Safety

@@ -8,14 +8,14 @@ use pgrx::pg_sys::{NodeTag, Oid};
 use pgrx::prelude::*;
 
 use super::nodes::{NodeList, NodeRef, Planner};
-use super::planned_relation::Relation;
+use super::planned_relation::PlannedRelation;
 use crate::process::compat;
 use crate::process::error::raise;
 use crate::sql::fmgr::Args;
 
 /// Called for each relation of a query after the server has collected what it knows about it, and
 /// before it distributes the quals. `parent` means that only the relation's children are scanned.
-pub type RelationHook = fn(relation: Relation<'_>, table: Oid, parent: bool);
+pub type RelationHook = fn(relation: PlannedRelation<'_>, table: Oid, parent: bool);
 
 static HOOK: OnceLock<RelationHook> = OnceLock::new();
 
@@ -39,7 +39,7 @@ unsafe fn call(
         return;
     }
     // SAFETY: guaranteed by the caller.
-    let relation = unsafe { Relation::new(Planner::new(root), rel) };
+    let relation = unsafe { PlannedRelation::new(Planner::new(root), rel) };
     if let (Some(hook), Some(relation)) = (HOOK.get(), relation) {
         hook(relation, table, parent);
     }

@@ -15,7 +15,7 @@ use crate::catalog::lookup::{index_access_method, is_extension_access_method};
 
 /// A relation of the query.
 #[derive(Clone, Copy)]
-pub struct Relation<'p> {
+pub struct PlannedRelation<'p> {
     rel: NonNull<pg_sys::RelOptInfo>,
     planner: Planner<'p>,
 }
@@ -46,13 +46,13 @@ pub struct Restriction<'p> {
 /// A child of an inheritance tree or of UNION ALL, as seen from the child.
 #[derive(Clone, Copy)]
 pub struct AppendMember<'p> {
-    pub parent: Relation<'p>,
+    pub parent: PlannedRelation<'p>,
     /// For each column of the parent, the child's expression.
     pub translated: NodeList<'p>,
     info: NonNull<pg_sys::AppendRelInfo>,
 }
 
-impl<'p> Relation<'p> {
+impl<'p> PlannedRelation<'p> {
     /// None for a null pointer.
     ///
     /// # Safety
@@ -152,7 +152,7 @@ impl<'p> Relation<'p> {
             let append = info.as_ref();
             let parent = *(*root).simple_rel_array.add(append.parent_relid as usize);
             Some(AppendMember {
-                parent: Relation::new(self.planner, parent)?,
+                parent: PlannedRelation::new(self.planner, parent)?,
                 translated: NodeList::new(append.translated_vars),
                 info,
             })

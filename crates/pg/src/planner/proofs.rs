@@ -7,9 +7,9 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use super::nodes::{NodeList, NodeRef, Planner};
-use super::planned_relation::Relation;
+use super::planned_relation::PlannedRelation;
 
-impl<'p> Relation<'p> {
+impl<'p> PlannedRelation<'p> {
     /// The expressions of the partition key, in terms of the relation.
     pub fn partition_expressions(&self) -> Vec<NodeRef<'p>> {
         let info = self.info();

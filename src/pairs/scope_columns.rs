@@ -21,14 +21,14 @@ use simhash_pg::sql::value::Value;
 const REPORTED: u64 = 65_536;
 
 /// The columns, and which rows count.
-pub struct Within<'a> {
+pub struct ScopeColumns<'a> {
     /// The columns as SQL text.
     columns: Vec<String>,
     /// `$1` of the queries, if their relation uses it.
     parameter: Option<Value<'a>>,
 }
 
-impl<'a> Within<'a> {
+impl<'a> ScopeColumns<'a> {
     /// Reads argument `i` of a function, an array of names of columns that each of the relations
     /// has.
     pub fn from_arguments(args: &Args, i: usize, function: &str, sources: &[SourceTable]) -> Self {
@@ -54,15 +54,15 @@ impl<'a> Within<'a> {
             }
             columns.push(column);
         }
-        Within {
+        ScopeColumns {
             columns,
             parameter: None,
         }
     }
 
     /// Returns the same columns, of relations that are queries with this parameter.
-    pub fn with(self, parameter: Value<'a>) -> Self {
-        Within {
+    pub fn with_parameter(self, parameter: Value<'a>) -> Self {
+        ScopeColumns {
             parameter: Some(parameter),
             ..self
         }
@@ -133,11 +133,11 @@ impl<'a> Within<'a> {
         };
         if self.is_empty() {
             for (side, source) in sources.iter().enumerate() {
-                let plain = self
+                let scannable = self
                     .parameter
                     .is_none()
                     .then(|| ScannableSource::new(source));
-                match plain.flatten() {
+                match scannable.flatten() {
                     Some(table) => table.read(side, rows, search),
                     None => for_each_row(&source.query(), self.parameter, &mut |row| {
                         add(search, rows, side, row);
@@ -156,9 +156,9 @@ impl<'a> Within<'a> {
                     group(search, rows);
                     rows.clear();
                 }
-                let second = integer(side) == 1;
-                let key = if second { b } else { a };
-                add(search, rows, usize::from(second), [key, fp]);
+                let is_second_side = integer(side) == 1;
+                let key = if is_second_side { b } else { a };
+                add(search, rows, usize::from(is_second_side), [key, fp]);
             });
         }
         group(search, rows);

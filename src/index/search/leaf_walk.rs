@@ -16,7 +16,7 @@ use simhash_pg::process::backend::check_for_interrupts;
 use std::collections::VecDeque;
 
 /// A walk over one key space.
-pub struct Walk {
+pub struct LeafWalk {
     scopes: Scopes,
     filter: Filter,
     /// The lowest position not yet visited; None at the end.
@@ -27,14 +27,14 @@ pub struct Walk {
     ahead: VecDeque<PlannedVisit>,
     /// Number of them that are being fetched into the processor's cache.
     fetched: usize,
-    /// Number of them that need not be asked of the operating system any more.
-    asked: usize,
+    /// Number of them that need not be requested of the operating system any more.
+    requested: usize,
     /// Where looking ahead goes on; None at the end.
     frontier: Option<Key>,
-    /// Where asking for pages above the leaves goes on; None at the end.
+    /// Where requesting pages above the leaves goes on; None at the end.
     above: Option<Key>,
-    /// Number of these pages that were asked for and not read since.
-    asked_above: usize,
+    /// Number of these pages that were requested and not read since.
+    requested_above: usize,
     /// What is known of the large scopes of a list where these are left to other searches.
     large: Option<Large>,
     /// Room for the work on one leaf.
@@ -46,9 +46,9 @@ pub struct Walk {
 struct Large {
     /// The radius of that probing.
     probed_within: u32,
-    /// For the scopes up to this one it is settled who reads them.
-    settled: Option<u32>,
-    /// Those that were left out since they were asked for last.
+    /// For the scopes up to this one it is decided who reads them.
+    decided_up_to: Option<u32>,
+    /// Those that were left out since [`LeafWalk::take_left_out`] was called last.
     left_out: Vec<u32>,
 }
 
@@ -64,20 +64,20 @@ const LOOK_AHEAD: usize = 6;
 /// A scope on at most this many leaves is read with others.
 const FEW: usize = 4;
 
-impl Walk {
+impl LeafWalk {
     /// Returns a walk over the leaves that can hold what `filter` matches in these scopes.
-    pub fn new(scopes: Scopes, filter: Filter) -> Walk {
-        let mut walk = Walk {
+    pub fn new(scopes: Scopes, filter: Filter) -> LeafWalk {
+        let mut walk = LeafWalk {
             scopes,
             filter,
             next: None,
             right_sibling: None,
             ahead: VecDeque::new(),
             fetched: 0,
-            asked: 0,
+            requested: 0,
             frontier: None,
             above: None,
-            asked_above: 0,
+            requested_above: 0,
             large: None,
             candidates: Box::new(Candidates::none()),
         };
@@ -91,7 +91,7 @@ impl Walk {
     pub fn leave_out_large(&mut self, radius: u32) {
         self.large = Some(Large {
             probed_within: radius,
-            settled: None,
+            decided_up_to: None,
             left_out: Vec::new(),
         });
     }
@@ -114,7 +114,7 @@ impl Walk {
     /// the room that is left.
     pub fn look_ahead(&mut self, view: &View, space: Space, current: bool, room: usize) -> usize {
         let at_once = usize::from(current);
-        self.ask_above(view, space, room);
+        self.request_above(view, space, room);
         self.plan(view, space, LOOK_AHEAD.max(at_once + room));
         let near = self.ahead.len().min(LOOK_AHEAD);
         for visit in self.ahead.range(self.fetched.min(near)..near) {
@@ -125,28 +125,29 @@ impl Walk {
             return 0;
         }
         let end = self.ahead.len().min(at_once + room);
-        for visit in self.ahead.range(self.asked.max(at_once).min(end)..end) {
-            view.ask_for(visit.leaf.block);
+        for visit in self.ahead.range(self.requested.max(at_once).min(end)..end) {
+            view.request(visit.leaf.block);
         }
-        self.asked = self.asked.max(end);
+        self.requested = self.requested.max(end);
         room - end.saturating_sub(at_once)
     }
 
-    /// Asks the operating system for up to `most` pages above the leaves that planning will read.
-    pub fn ask_above(&mut self, view: &View, space: Space, most: usize) {
+    /// Requests of the operating system up to `most` pages above the leaves that planning will
+    /// read.
+    pub fn request_above(&mut self, view: &View, space: Space, most: usize) {
         match (self.above, self.frontier) {
             (_, None) => self.above = None,
             (Some(above), Some(frontier)) if above < frontier => {
-                (self.above, self.asked_above) = (self.frontier, 0);
+                (self.above, self.requested_above) = (self.frontier, 0);
             }
             _ => {}
         }
-        while self.asked_above < most
+        while self.requested_above < most
             && let Some(from) = self.above
         {
-            let end = view.ask_for_parent(space, from);
+            let end = view.request_parent(space, from);
             self.above = end.and_then(|end| self.skip(end));
-            self.asked_above += 1;
+            self.requested_above += 1;
         }
     }
 
@@ -157,51 +158,51 @@ impl Walk {
         }
     }
 
-    /// Plans visits, at least `wanted` if there are that many; some more where that is cheap.
-    fn plan(&mut self, view: &View, space: Space, wanted: usize) {
-        while self.ahead.len() < wanted
+    /// Plans visits, at least `count` if there are that many; some more where that is cheap.
+    fn plan(&mut self, view: &View, space: Space, count: usize) {
+        while self.ahead.len() < count
             && let Some(from) = self.frontier
         {
             let mut large = None;
             let is_planned = view.plan(space, from, |from, leaf, page| {
                 let end = leaf.end;
-                large = self.unsettled(page, end);
+                large = self.undecided(page, end);
                 if large.is_some() {
                     return None;
                 }
                 self.ahead.push_back(PlannedVisit { from, leaf });
                 self.frontier = end.and_then(|end| self.skip(end));
-                self.frontier.filter(|_| self.ahead.len() < 2 * wanted)
+                self.frontier.filter(|_| self.ahead.len() < 2 * count)
             });
             if !is_planned {
                 return;
             }
             if let Some(scope) = large {
-                self.settle(view, scope);
+                self.decide(view, scope);
                 continue;
             }
-            self.asked_above = self.asked_above.saturating_sub(1);
+            self.requested_above = self.requested_above.saturating_sub(1);
             self.fetch_parent(view, space);
         }
     }
 
-    /// Returns the large scope of a list in which a leaf below this page ends, if it is not settled
+    /// Returns the large scope of a list in which a leaf below this page ends, if it is not decided
     /// who reads it.
-    fn unsettled(&self, page: &Page, end: Option<Key>) -> Option<u32> {
+    fn undecided(&self, page: &Page, end: Option<Key>) -> Option<u32> {
         let (Some(large), Scopes::Among(among)) = (&self.large, &self.scopes) else {
             return None;
         };
-        let end = end.filter(|end| large.settled < Some(end.scope))?;
+        let end = end.filter(|end| large.decided_up_to < Some(end.scope))?;
         let is_large = internal::goes_on(page, end, FEW) && among.lists_have(end.scope);
         is_large.then_some(end.scope)
     }
 
-    /// Settles who reads a scope of which no leaf was visited.
-    fn settle(&mut self, view: &View, scope: u32) {
+    /// Decides who reads a scope of which no leaf was visited.
+    fn decide(&mut self, view: &View, scope: u32) {
         let (Some(large), Scopes::Among(among)) = (&mut self.large, &mut self.scopes) else {
             return;
         };
-        large.settled = Some(scope);
+        large.decided_up_to = Some(scope);
         if view.radii(&Scopes::One(scope), self.filter.query, large.probed_within) == WALK {
             return;
         }
@@ -232,7 +233,7 @@ impl Walk {
     }
 
     fn count_out_planned(&mut self) {
-        self.asked = self.asked.saturating_sub(1);
+        self.requested = self.requested.saturating_sub(1);
         self.fetched = self.fetched.saturating_sub(1);
     }
 
@@ -250,7 +251,7 @@ impl Walk {
     }
 
     /// Calls `visit` with the matches of the next leaf and returns that leaf, still locked; None at
-    /// the end of the walk. Call [`Walk::look_ahead`] before.
+    /// the end of the walk. Call [`LeafWalk::look_ahead`] before.
     pub fn step<'r>(
         &mut self,
         view: &View<'r, '_>,
@@ -272,7 +273,7 @@ impl Walk {
             && !high.starts_scope()
         {
             // A part of this scope was read here.
-            large.settled = large.settled.max(Some(high.scope));
+            large.decided_up_to = large.decided_up_to.max(Some(high.scope));
         }
         self.next = match right {
             // Looking ahead has skipped from here already.

@@ -1,12 +1,12 @@
 //! Looks up again what looked wrong to simhash_index_verify. What is still wrong then is a fault.
 //!
-//! Each doubt is settled under a snapshot that is taken first and kept. If it sees a row at the
+//! Each row is checked under a snapshot that is taken first and kept. If it sees a row at the
 //! address, the postings of that row must all be in the index: the transaction that wrote it has
 //! ended, and VACUUM removes none of them while the snapshot is held. There is also no posting left
 //! of an earlier row at the same address: VACUUM frees a row's place only after the index has been
 //! cleaned. So rows that were inserted or removed during the check are never reported.
 
-use crate::index::build::sorter::Sorter;
+use crate::index::build::posting_sorter::PostingSorter;
 use crate::index::tree::{Tree, read_meta};
 use simhash_base::indexed_row::{IndexedRow, NO_SCOPE};
 use simhash_base::tid::Tid;
@@ -23,21 +23,21 @@ use simhash_pg::process::backend::check_for_interrupts;
 use std::cell::RefCell;
 
 /// A row, and how it was found to be filed.
-type Doubt = (Tid, IndexedRow);
+type SuspectRow = (Tid, IndexedRow);
 
 /// Rows that may be filed wrongly.
-pub struct Doubts {
-    with_fingerprint: Sorter,
-    without: Sorter,
+pub struct SuspectRows {
+    with_fingerprint: PostingSorter,
+    without: PostingSorter,
     memory: usize,
 }
 
-impl Doubts {
+impl SuspectRows {
     /// `memory` is the number of bytes that they may use.
-    pub fn new(memory: usize) -> Doubts {
-        Doubts {
-            with_fingerprint: Sorter::new(Space::of_block(0), memory / 2),
-            without: Sorter::new(Space::NULL, memory / 4),
+    pub fn new(memory: usize) -> SuspectRows {
+        SuspectRows {
+            with_fingerprint: PostingSorter::new(Space::of_block(0), memory / 2),
+            without: PostingSorter::new(Space::NULL, memory / 4),
             memory: memory / 4,
         }
     }
@@ -53,27 +53,27 @@ impl Doubts {
     }
 
     /// Looks each up again, in the spaces whose pages are sound, and reports the faults.
-    pub fn look_again(
+    pub fn recheck(
         self,
         open: &OpenIndex,
         sound: &[bool; SPACES],
         activity: &RefCell<Activity>,
         report: &mut dyn FnMut(Finding),
     ) {
-        let mut look = SecondLook {
+        let mut check = SecondCheck {
             open,
             sound,
             activity,
             report,
-            seen: 0,
+            checked: 0,
         };
         let sorters = [
             (self.with_fingerprint, Space::of_block(0)),
             (self.without, Space::NULL),
         ];
         for (sorter, space) in sorters {
-            let limit = (self.memory / size_of::<Doubt>()).max(1000);
-            let mut batch: Vec<Doubt> = Vec::new();
+            let limit = (self.memory / size_of::<SuspectRow>()).max(1000);
+            let mut batch: Vec<SuspectRow> = Vec::new();
             let mut last = None;
             sorter.finish(|key| {
                 // Several comparisons can note the same row.
@@ -82,56 +82,56 @@ impl Doubts {
                 }
                 batch.push((key.tid, space.filed(key)));
                 if batch.len() >= limit {
-                    look.settle(&mut batch);
+                    check.run(&mut batch);
                 }
             });
-            look.settle(&mut batch);
+            check.run(&mut batch);
         }
     }
 }
 
-struct SecondLook<'l> {
+struct SecondCheck<'l> {
     open: &'l OpenIndex,
     sound: &'l [bool; SPACES],
     activity: &'l RefCell<Activity>,
     report: &'l mut dyn FnMut(Finding),
-    seen: u64,
+    checked: u64,
 }
 
-impl SecondLook<'_> {
-    /// Settles some doubts, in the order of the table's pages.
-    fn settle(&mut self, batch: &mut Vec<Doubt>) {
+impl SecondCheck<'_> {
+    /// Checks some rows again, in the order of the table's pages.
+    fn run(&mut self, batch: &mut Vec<SuspectRow>) {
         if batch.is_empty() {
             return;
         }
         batch.sort_unstable_by_key(|(tid, _)| *tid);
         let snapshot = LatestSnapshot::take();
         let mut rows = RowReader::new(self.open, &snapshot);
-        for (tid, filed) in batch.drain(..) {
+        for (tid, indexed) in batch.drain(..) {
             check_for_interrupts();
-            self.seen += 1;
-            let seen = self.seen;
-            (self.activity.borrow_mut()).show(|| format!("{seen} rows looked up again"));
+            self.checked += 1;
+            let checked = self.checked;
+            (self.activity.borrow_mut()).show(|| format!("{checked} rows looked up again"));
             match rows.row(tid) {
                 VisibleRow::None => {}
-                VisibleRow::Stored(own) if own == filed => self.check_own(tid, filed),
-                VisibleRow::Stored(own) => {
-                    let what = format!("has {}", shown(own));
-                    self.check_foreign(tid, filed, &what);
+                VisibleRow::Stored(row) if row == indexed => self.check_indexed_once(tid, row),
+                VisibleRow::Stored(row) => {
+                    let what = format!("has {}", shown(row));
+                    self.check_not_indexed(tid, indexed, &what);
                 }
                 VisibleRow::LeftOut => {
                     let what = "does not meet the index's predicate";
-                    self.check_foreign(tid, filed, what);
+                    self.check_not_indexed(tid, indexed, what);
                 }
             }
         }
     }
 
     /// Checks that a row is filed once in each key space of its fingerprint.
-    fn check_own(&mut self, tid: Tid, row: IndexedRow) {
+    fn check_indexed_once(&mut self, tid: Tid, row: IndexedRow) {
         let counts = self.counts(tid, row);
-        let numbers = |wanted: &dyn Fn(usize) -> bool| -> Vec<usize> {
-            let found = counts.iter().filter(|(_, count)| wanted(*count));
+        let numbers = |has_fault: &dyn Fn(usize) -> bool| -> Vec<usize> {
+            let found = counts.iter().filter(|(_, count)| has_fault(*count));
             found.map(|(number, _)| *number).collect()
         };
         let (missing, twice) = (numbers(&|count| count == 0), numbers(&|count| count > 1));
@@ -151,12 +151,12 @@ impl SecondLook<'_> {
     }
 
     /// Checks that a row is not filed under another scope or fingerprint than its own.
-    fn check_foreign(&mut self, tid: Tid, row: IndexedRow, what: &str) {
+    fn check_not_indexed(&mut self, tid: Tid, row: IndexedRow, what: &str) {
         let counts = self.counts(tid, row);
-        let filed = counts.iter().filter(|(_, count)| *count > 0);
-        let filed: Vec<usize> = filed.map(|(number, _)| *number).collect();
-        if !filed.is_empty() {
-            let (which, under) = (list(&filed), shown(row));
+        let spaces = counts.iter().filter(|(_, count)| *count > 0);
+        let spaces: Vec<usize> = spaces.map(|(number, _)| *number).collect();
+        if !spaces.is_empty() {
+            let (which, under) = (list(&spaces), shown(row));
             self.report(format!(
                 "row {tid} {what}, but is filed in key space {which} with {under}"
             ));

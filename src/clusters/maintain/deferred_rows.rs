@@ -1,5 +1,5 @@
 //! Rows of several scopes in one statement. Their locks are taken in one order, whatever the order
-//! of the rows: each row's call is put off until the statement has fired all its triggers, and by
+//! of the rows: each row's call is deferred until the statement has fired all its triggers, and by
 //! then all scopes are known.
 //!
 //! The server does not report that moment. But a change made by a trigger function can leave its
@@ -28,7 +28,7 @@ use simhash_pg::sql::trigger::{TriggerCall, depth};
 use simhash_trigger::locks::CLUSTERS;
 
 /// Rows of one statement that are still to be answered.
-struct Later {
+struct DeferredRows {
     calls: LaterCalls,
     /// The locks of their scopes, each as the table of clusters and the number.
     locks: BTreeSet<(u32, u32)>,
@@ -38,25 +38,25 @@ struct Later {
 }
 
 thread_local! {
-    /// Rows of the running transaction that are put off.
-    static ROWS: RefCell<Vec<Later>> = const { RefCell::new(Vec::new()) };
+    /// Rows of the running transaction that are deferred.
+    static ROWS: RefCell<Vec<DeferredRows>> = const { RefCell::new(Vec::new()) };
     /// Whether the callback for the ends of transactions is registered.
     static LISTENS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Puts a row off until its statement ends.
-pub fn put_off(call: &TriggerCall<'_>, clusters: pg_sys::Oid, numbers: [Option<u32>; 2]) {
+/// Defers a row until its statement ends.
+pub fn defer(call: &TriggerCall<'_>, clusters: pg_sys::Oid, numbers: [Option<u32>; 2]) {
     if !LISTENS.replace(true) {
         subtransaction::on_end(forget);
     }
     let (subtransaction, depth) = (subtransaction::current(), depth());
     let is_first = ROWS.with_borrow_mut(|rows| {
-        // Rows that a nested statement has put off are answered by now.
+        // Rows that a nested statement has deferred are answered by now.
         let is_first = !rows
             .last()
             .is_some_and(|last| last.depth == depth && last.subtransaction == subtransaction);
         if is_first {
-            rows.push(Later {
+            rows.push(DeferredRows {
                 calls: LaterCalls::default(),
                 locks: BTreeSet::new(),
                 subtransaction,
@@ -117,7 +117,7 @@ pg_function! {
             );
         };
         let depth = depth();
-        let rows: Vec<Later> = ROWS
+        let rows: Vec<DeferredRows> = ROWS
             .with_borrow_mut(|rows| rows.extract_if(.., |row| row.depth >= depth).collect());
         lock(&rows);
         for later in &rows {
@@ -128,7 +128,7 @@ pg_function! {
 }
 
 /// Takes the locks of all these rows in one order.
-fn lock(rows: &[Later]) {
+fn lock(rows: &[DeferredRows]) {
     let locks: BTreeSet<_> = rows.iter().flat_map(|later| &later.locks).collect();
     for (clusters, number) in locks {
         match *number {

@@ -8,20 +8,20 @@ use std::cell::OnceCell;
 
 use super::clause::is_distance;
 use simhash_pg::planner::nodes::NodeRef;
-use simhash_pg::planner::planned_relation::{AppendMember, Relation};
+use simhash_pg::planner::planned_relation::{AppendMember, PlannedRelation};
 
 /// The distances in a relation's indexes, partition key and constraints; for an ancestor, also
 /// those of the relations on the way down to the child that is being planned.
-pub struct Compared<'p> {
-    relation: Relation<'p>,
+pub struct PlannerDistances<'p> {
+    relation: PlannedRelation<'p>,
     /// Expressions and predicates of indexes.
     indexes: Vec<NodeRef<'p>>,
     distances: OnceCell<Vec<NodeRef<'p>>>,
-    below: Option<(AppendMember<'p>, Box<Compared<'p>>)>,
+    below: Option<(AppendMember<'p>, Box<PlannerDistances<'p>>)>,
 }
 
-impl<'p> Compared<'p> {
-    pub fn for_relation(relation: Relation<'p>, indexes: Vec<NodeRef<'p>>) -> Self {
+impl<'p> PlannerDistances<'p> {
+    pub fn for_relation(relation: PlannedRelation<'p>, indexes: Vec<NodeRef<'p>>) -> Self {
         Self {
             relation,
             indexes,

@@ -11,25 +11,25 @@ use std::cell::Cell;
 
 /// The table's pages, as one scan finds them.
 #[derive(Default)]
-pub struct TableAhead {
+pub struct TableReadAhead {
     memory: ReadAhead,
     /// Number of pages of rows that were returned.
     visited: usize,
-    /// Number of rows of the batch whose pages need not be asked for any more.
-    asked: usize,
+    /// Number of rows of the batch whose pages need not be requested any more.
+    requested: usize,
     /// Number of pages that the session had read from files when the last row was returned.
     pages_read: i64,
 }
 
-impl TableAhead {
+impl TableReadAhead {
     /// Called when there are other rows to return.
     pub fn begin_batch(&mut self) {
-        self.asked = 0;
+        self.requested = 0;
     }
 
     /// Called when row `next` of the batch is about to be returned. Between two rows the executor
     /// reads a page of the table.
-    pub fn look(&mut self, table: Option<Rel>, rows: &[Tid], next: usize) {
+    pub fn before_row(&mut self, table: Option<Rel>, rows: &[Tid], next: usize) {
         let began_page = |i: usize| i == 0 || rows[i].block != rows[i - 1].block;
         if next > 0 && began_page(next - 1) {
             self.memory.note_visit(self.pages_read != pages_read());
@@ -40,17 +40,17 @@ impl TableAhead {
         };
         let window = self.memory.window(self.visited, table.io_concurrency());
         let end = rows.len().min(next + 1 + window);
-        let start = self.asked.max(next + 1).min(end);
+        let start = self.requested.max(next + 1).min(end);
         for pair in rows[start - 1..end].windows(2) {
             if pair[0].block != pair[1].block {
                 Pinned::read_ahead(table, pair[1].block, &Cell::new(0));
             }
         }
-        self.asked = end;
+        self.requested = end;
     }
 
     /// Called when a row is returned.
-    pub fn end(&mut self) {
+    pub fn after_row(&mut self) {
         self.pages_read = pages_read();
     }
 }

@@ -9,7 +9,7 @@
 //! triggers of the partitioned tables.
 //!
 //! A statement takes the locks of all its rows in one order, before it answers the first of them
-//! ([`super::later`]).
+//! ([`super::deferred_rows`]).
 //!
 //! A row that an UPDATE takes to another scope leaves its cluster under the locks of both scopes:
 //! whoever sees it in the old scope holds the lock there. In two cases the old scope is not known,
@@ -32,13 +32,13 @@ use simhash_pg::sql::trigger::TriggerCall;
 use simhash_trigger::cluster_options::{MaintainOptions, parse};
 use simhash_trigger::locks::{CLUSTERS, of_scope};
 
-/// The scopes of a trigger.
-pub struct Scopes {
+/// The locks of the scopes of a trigger.
+pub struct ScopeLocks {
     pub scope: Scope,
     clusters: Oid,
 }
 
-impl Scopes {
+impl ScopeLocks {
     pub fn new(
         call: &TriggerCall<'_>,
         options: &MaintainOptions,
@@ -55,7 +55,11 @@ impl Scopes {
         if self.scope.is_everything() {
             return self.lock_whole();
         }
-        for number in self.numbers(call, departs, arrives).into_iter().flatten() {
+        for number in self
+            .lock_numbers(call, departs, arrives)
+            .into_iter()
+            .flatten()
+        {
             lock_until_commit(self.clusters, number);
         }
         share_until_commit(self.clusters, CLUSTERS);
@@ -63,7 +67,7 @@ impl Scopes {
 
     /// Returns the locks of the scopes of the row of a call, ascending: that of the scope which it
     /// leaves if it `departs`, and that of the scope in which it is if it `arrives`.
-    pub fn numbers(
+    pub fn lock_numbers(
         &self,
         call: &TriggerCall<'_>,
         departs: bool,

@@ -2,9 +2,9 @@
 //! needed, rows of equal fingerprints form a class, and the pairs are those of classes.
 
 use crate::pairs::keys::{KeyBuffer, Keys};
+use crate::pairs::scope_columns::ScopeColumns;
 use crate::pairs::search::{PairSearch, Pairs, Tags};
 use crate::pairs::source::SourceTable;
-use crate::pairs::within::Within;
 use simhash_hamming::components::edges::{Edge, Edges, Host};
 use simhash_hamming::components::group::{Classes, Method, representatives};
 use simhash_hamming::pairs::file::Gathered;
@@ -121,7 +121,7 @@ impl Tags for PairCollector {
 }
 
 /// Returns the representative of each row's cluster.
-pub fn clustered(method: Method, classes: &Classes, edges: &mut EdgeList) -> Vec<u32> {
+pub fn representatives_by(method: Method, classes: &Classes, edges: &mut EdgeList) -> Vec<u32> {
     or_out_of_memory(representatives(
         method,
         classes,
@@ -132,16 +132,16 @@ pub fn clustered(method: Method, classes: &Classes, edges: &mut EdgeList) -> Vec
 }
 
 /// Makes classes of the class of each row, numbered in the order of their first rows.
-pub fn classes(of: Vec<u32>) -> Classes {
-    or_out_of_memory(Classes::new(of, &mut check_for_interrupts))
+pub fn classes(class_of_row: Vec<u32>) -> Classes {
+    or_out_of_memory(Classes::new(class_of_row, &mut check_for_interrupts))
 }
 
 /// The rows that have pairs, in the order of their keys.
-pub struct Members {
+pub struct PairedRows {
     pub order: KeyType,
-    /// The keys, as [`KeyType::value`] takes them together with `behind`.
+    /// The keys, as [`KeyType::value`] takes them together with `key_bytes`.
     keys: Vec<u64>,
-    behind: KeyBuffer,
+    key_bytes: KeyBuffer,
     pub fingerprints: Vec<u64>,
     /// Rows of equal fingerprints; where only components are needed, each row alone.
     pub classes: Classes,
@@ -150,12 +150,12 @@ pub struct Members {
     pub edges: EdgeList,
 }
 
-impl Members {
+impl PairedRows {
     /// Finds the pairs. `verified` says whether the caller will check each pair; then components
     /// need them too.
     pub fn find(
         sources: &[SourceTable; 1],
-        within: &Within<'_>,
+        within: &ScopeColumns<'_>,
         radius: u32,
         method: Method,
         verified: bool,
@@ -164,10 +164,10 @@ impl Members {
         let source = &sources[0];
         let order = source.order();
         let memory = work_mem_bytes();
-        let of_keys = if order.is_by_value() { 0 } else { memory / 4 };
+        let memory_of_keys = if order.is_by_value() { 0 } else { memory / 4 };
         let mut search = PairSearch {
             pairs: PairCollector {
-                keys: Keys::new(order, of_keys),
+                keys: Keys::new(order, memory_of_keys),
                 numbers: HashMap::new(),
                 tags: Vec::new(),
                 firsts: Vec::new(),
@@ -176,7 +176,7 @@ impl Members {
             },
             activity,
         };
-        let mut rows = Gathered::<_, 1>::new(memory - of_keys);
+        let mut rows = Gathered::<_, 1>::new(memory - memory_of_keys);
         let mut fingerprints = Vec::new();
         within.read(sources, &mut search, &mut rows, |search, group| {
             group.find_pairs(search, radius);
@@ -204,12 +204,12 @@ impl Members {
         let mut collector = search.pairs;
         collector.keys.finish();
         let members = collector.into_members(fingerprints);
-        let is_twin = |row: usize| {
+        let has_same_key = |row: usize| {
             check_for_interrupts();
             let (one, next) = (members.key(row - 1), members.key(row));
             members.order.compare(one, next).is_eq()
         };
-        if (1..members.keys.len()).any(is_twin) {
+        if (1..members.keys.len()).any(has_same_key) {
             source.not_unique();
         }
         members
@@ -217,12 +217,12 @@ impl Members {
 
     /// Returns the key of a row.
     pub fn key(&self, row: usize) -> Value<'_> {
-        self.order.value(self.keys[row], &self.behind)
+        self.order.value(self.keys[row], &self.key_bytes)
     }
 
     /// Returns the number of a row, given its key; None when it has no pair.
     pub fn number_of(&self, key: Value<'_>) -> Option<u32> {
-        let value = |kept| self.order.value(kept, &self.behind);
+        let value = |kept| self.order.value(kept, &self.key_bytes);
         let found = self
             .keys
             .binary_search_by(|kept| self.order.compare(value(*kept), key));
@@ -231,18 +231,18 @@ impl Members {
 }
 
 impl PairCollector {
-    fn into_members(mut self, fingerprints: Vec<u64>) -> Members {
+    fn into_members(mut self, fingerprints: Vec<u64>) -> PairedRows {
         if let Some(sets) = &mut self.sets {
             for b in 0..sets.count() as u32 {
                 let (a, distance) = (sets.find(b), 0);
                 add_edge(&mut self.edges, Edge { a, b, distance });
             }
         }
-        let mut behind = KeyBuffer::new();
+        let mut key_bytes = KeyBuffer::new();
         let PairCollector { keys, tags, .. } = &mut self;
-        let kept = collected(tags.iter().map(|tag| keys.append(*tag, &mut behind)));
-        let order = self.keys.of_type;
-        let value = |row: u32| order.value(kept[row as usize], &behind);
+        let kept = collected(tags.iter().map(|tag| keys.append(*tag, &mut key_bytes)));
+        let order = self.keys.key_type;
+        let value = |row: u32| order.value(kept[row as usize], &key_bytes);
         let mut sorted = collected(0..kept.len() as u32);
         // Sort in place: a stable sort would allocate memory, and abort where there is none.
         sorted.sort_unstable_by(|a, b| {
@@ -256,14 +256,14 @@ impl PairCollector {
             b: class_of[edge.b as usize],
             ..edge
         });
-        let of = collected(sorted.iter().map(|old| class_of[*old as usize]));
+        let class_of_row = collected(sorted.iter().map(|old| class_of[*old as usize]));
         let sorted = || sorted.iter().map(|old| *old as usize);
-        Members {
+        PairedRows {
             keys: collected(sorted().map(|old| kept[old])),
             fingerprints: collected(sorted().map(|old| fingerprints[old])),
-            classes: classes(of),
+            classes: classes(class_of_row),
             order,
-            behind,
+            key_bytes,
             edges: or_out_of_memory(edges),
         }
     }
@@ -273,12 +273,12 @@ impl PairCollector {
 /// rows in the order of their keys: classes are numbered in the order of their first rows.
 fn number_classes(firsts: &[u32], sorted: &[u32]) -> Vec<u32> {
     const NONE: u32 = u32::MAX;
-    let mut of_first = filled(sorted.len(), NONE);
+    let mut class_of_first = filled(sorted.len(), NONE);
     let mut class_of = filled(sorted.len(), NONE);
     let mut count = 0;
     for row in sorted {
         check_for_interrupts();
-        let class = &mut of_first[firsts[*row as usize] as usize];
+        let class = &mut class_of_first[firsts[*row as usize] as usize];
         if *class == NONE {
             *class = count;
             count += 1;

@@ -12,7 +12,7 @@ use simhash_pg::process::memory::{or_out_of_memory, push_within};
 use simhash_pg::process::temp_file::TempFile;
 
 /// Rows to be sorted into the order of a key space.
-pub struct Sorter {
+pub struct PostingSorter {
     order: Space,
     rows: Vec<Posting<u32>>,
     spare: Vec<Posting<u32>>,
@@ -22,10 +22,10 @@ pub struct Sorter {
     runs: Option<Runs<TempFile<'static>, Posting<u32>>>,
 }
 
-impl Sorter {
+impl PostingSorter {
     /// `memory` is the number of bytes that it may use.
-    pub fn new(order: Space, memory: usize) -> Sorter {
-        Sorter {
+    pub fn new(order: Space, memory: usize) -> PostingSorter {
+        PostingSorter {
             order,
             rows: Vec::new(),
             spare: Vec::new(),

@@ -2,9 +2,9 @@
 //! a row that has it and whose near rows were all united with it. A row that is stored beside it
 //! joins its cluster.
 //!
-//! A row of another transaction is settled if it is committed. A row of this transaction may be
-//! waiting for its trigger: only this memory shows that it was answered. It is forgotten when a
-//! subtransaction is rolled back, whose rows and clusters are gone then.
+//! A row of another transaction counts as answered if it is committed. A row of this transaction
+//! may be waiting for its trigger: only this memory shows that it was answered. It is forgotten
+//! when a subtransaction is rolled back, whose rows and clusters are gone then.
 //!
 //! The transaction also remembers whether it has united clusters at all. A row that arrives unites
 //! the clusters in which the rows near it are; one of these may have changed, and may still be in
@@ -26,17 +26,17 @@ use simhash_pg::sql::value::Value;
 const MOST: usize = 16_384;
 
 /// A table of clusters, a fingerprint, and a hash of the columns of `within=`.
-type Place = (u32, i64, u64);
+type FingerprintInScope = (u32, i64, u64);
 
-struct Settled {
+struct AnsweredRows {
     since: Moment,
-    keys: HashMap<Place, KeptKey>,
+    keys: HashMap<FingerprintInScope, KeptKey>,
 }
 
 thread_local! {
     /// The transaction that last united clusters, and their tables.
     static UNITED: RefCell<(u32, Vec<u32>)> = const { RefCell::new((0, Vec::new())) };
-    static SETTLED: RefCell<Option<Settled>> = const { RefCell::new(None) };
+    static ANSWERED: RefCell<Option<AnsweredRows>> = const { RefCell::new(None) };
 }
 
 /// Returns whether this transaction has united clusters of this table.
@@ -47,7 +47,7 @@ pub fn has_united(clusters: Oid) -> bool {
 }
 
 /// Remembers that this transaction has united clusters of this table.
-pub fn unites(clusters: Oid) {
+pub fn note_united(clusters: Oid) {
     if has_united(clusters) {
         return;
     }
@@ -60,39 +60,39 @@ pub fn unites(clusters: Oid) {
 }
 
 /// Remembers that the row with this key was answered.
-pub fn remember(clusters: Oid, fingerprint: i64, scope: u64, key: Value<'_>, of_type: &KeyType) {
-    let kept = of_type.keep(key);
-    SETTLED.with_borrow_mut(|settled| {
-        let settled = settled.get_or_insert_with(Settled::new);
-        if settled.since != Moment::now() || settled.keys.len() >= MOST {
-            *settled = Settled::new();
+pub fn remember(clusters: Oid, fingerprint: i64, scope: u64, key: Value<'_>, key_type: &KeyType) {
+    let kept = key_type.keep(key);
+    ANSWERED.with_borrow_mut(|rows| {
+        let rows = rows.get_or_insert_with(AnsweredRows::new);
+        if rows.since != Moment::now() || rows.keys.len() >= MOST {
+            *rows = AnsweredRows::new();
         }
         let place = (clusters.to_u32(), fingerprint, scope);
-        settled.keys.insert(place, kept);
+        rows.keys.insert(place, kept);
     });
 }
 
 /// Shows the key of the row that was answered, and had this fingerprint and scope then.
-pub fn known<R>(
+pub fn with_key<R>(
     clusters: Oid,
     fingerprint: i64,
     scope: u64,
-    of_type: &KeyType,
+    key_type: &KeyType,
     show: impl FnOnce(Value<'_>) -> R,
 ) -> Option<R> {
-    let kept = SETTLED.with_borrow(|settled| {
-        let settled = settled.as_ref().filter(|s| s.since == Moment::now())?;
+    let kept = ANSWERED.with_borrow(|rows| {
+        let rows = rows.as_ref().filter(|rows| rows.since == Moment::now())?;
         let place = (clusters.to_u32(), fingerprint, scope);
-        settled.keys.get(&place).cloned()
+        rows.keys.get(&place).cloned()
     });
-    kept.map(|kept| show(of_type.kept(&kept)))
+    kept.map(|kept| show(key_type.kept(&kept)))
 }
 
 /// Forgets all rows whose clusters are in this table: one of them may be gone.
 pub fn forget(clusters: Oid) {
-    SETTLED.with_borrow_mut(|settled| {
-        if let Some(settled) = settled {
-            settled.keys.retain(|place, _| place.0 != clusters.to_u32());
+    ANSWERED.with_borrow_mut(|rows| {
+        if let Some(rows) = rows {
+            rows.keys.retain(|place, _| place.0 != clusters.to_u32());
         }
     });
 }
@@ -105,7 +105,7 @@ pg_function! {
     }
 }
 
-impl Settled {
+impl AnsweredRows {
     fn new() -> Self {
         Self {
             since: Moment::now(),
