@@ -204,9 +204,9 @@ pub fn find_pairs_of_tables<P: Tags, const N: usize>(
     }
     let varying = exchange.bits.varying();
     let counts = rows.counts().map(|count| count as u64);
-    match branches(counts, varying, radius).filter(|_| rows.in_memory().is_some()) {
-        Some(branches) => search_with(leader, rows, search, radius, &branches),
-        None => {
+    match (branches(counts, varying, radius), rows.in_memory()) {
+        (Some(branches), Some(rows)) => search_with(leader, rows, search, &branches),
+        _ => {
             // The worker has come to the same end.
             leader.finish(|_| ());
             rows.find_pairs(search, radius);

@@ -145,7 +145,7 @@ fn find_pairs_with_worker<P: Pairs, const N: usize>(
         leader.finish(|_| ());
         return false;
     }
-    search_with(leader, group, search, radius, &branches);
+    search_with(leader, (rows, counts), search, &branches);
     true
 }
 
@@ -161,24 +161,20 @@ pub fn launch(state: SharedSearch, scans: &[SharedScan]) -> Option<Leader<Shared
     unsafe { Leader::launch(c"simhash_pairs_worker", 1, state, &shared) }
 }
 
-/// Searches rows that both processes have.
+/// Searches rows that both processes have: those of each side behind those of the one before.
 pub fn search_with<P: Pairs, const N: usize>(
     mut leader: Leader<SharedSearch>,
-    group: &mut Gathered<TempFile<'static>, N>,
+    (rows, counts): (&mut [Row], [usize; N]),
     search: &mut PairSearch<P>,
-    radius: u32,
     branches: &Branches,
 ) {
-    let Some((rows, counts)) = group.in_memory() else {
-        return;
-    };
     let (state, queues) = leader.participant_mut().state_and_queues();
     let mut host = LeaderHost {
         search,
         state,
         queues,
     };
-    let finder = &mut Finder::new(&mut host, radius);
+    let finder = &mut Finder::new(&mut host, state.radius);
     state.search(finder, &mut sides::<N>(rows, counts), branches);
     while host.take_pairs(true) {}
     leader.finish(|_| ());

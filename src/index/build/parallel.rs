@@ -22,6 +22,7 @@ use simhash_pg::am::scan::random_u64;
 use simhash_pg::page::bulk::{BulkWriter, Fork};
 use simhash_pg::process::memory::or_out_of_memory;
 use simhash_pg::process::temp_file::damaged_temporary_file;
+use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Maximum number of workers. More do not help: the scan is soon bound by memory, and there are
@@ -125,11 +126,11 @@ fn lead(leader: &BuildLeader<SharedBuild>) {
     let participant = &leader.participant();
     let state = participant.state();
     gather(participant);
-    leader.check_workers_started();
+    leader.operation.check_workers_started();
     participant.wait_for_rows();
     set_phase(phase::SORT_AND_LOAD);
     set_rows_total(load(&state.rows) + load(&state.null_rows));
-    if leader_loads(leader.workers()) {
+    if leader_loads(leader.operation.workers()) {
         load_spaces(participant);
     }
     let progress = progress(participant);
@@ -149,7 +150,7 @@ fn leader_loads(workers: usize) -> bool {
 fn progress<'p>(participant: &BuildParticipant<'p, SharedBuild>) -> Progress<'p> {
     Progress {
         quarters: &participant.state().quarters,
-        report: participant.is_leader(),
+        report: participant.process.is_leader(),
     }
 }
 
@@ -176,7 +177,7 @@ pub unsafe extern "C-unwind" fn simhash_build_worker(
 
 /// Reads this participant's share of the table and leaves it as sorted runs.
 fn gather(participant: &BuildParticipant<SharedBuild>) {
-    match participant.index().key_columns() {
+    match participant.index.key_columns() {
         1 => gather_as::<()>(participant),
         _ => gather_as::<u32>(participant),
     }
@@ -184,7 +185,11 @@ fn gather(participant: &BuildParticipant<SharedBuild>) {
 
 fn gather_as<S: SortScope>(participant: &BuildParticipant<SharedBuild>) {
     let state = participant.state();
-    let new_file = |space| participant.create_file(&file_name(space, participant.number()));
+    let new_file = |space| {
+        participant
+            .process
+            .create_file(&file_name(space, participant.process.number()))
+    };
     let mut spool = Spool::<S>::new(state.memory, &new_file);
     participant.scan(&mut |row, tid| spool.add(row, tid));
     state.rows.fetch_add(spool.rows, Ordering::SeqCst);
@@ -193,13 +198,13 @@ fn gather_as<S: SortScope>(participant: &BuildParticipant<SharedBuild>) {
         for runs in runs {
             runs.into_store().publish();
         }
-        state.left_runs[participant.number()].store(true, Ordering::SeqCst);
+        state.left_runs[participant.process.number()].store(true, Ordering::SeqCst);
     }
     participant.hand_over();
 }
 
-fn file_name(space: Space, participant: usize) -> String {
-    format!("space{}.{participant}", space.index())
+fn file_name(space: Space, participant: usize) -> CString {
+    CString::new(format!("space{}.{participant}", space.index())).unwrap_or_default()
 }
 
 /// Loads key spaces until none is left.
@@ -208,10 +213,10 @@ fn load_spaces(participant: &BuildParticipant<SharedBuild>) {
     let mut output: Option<BuildOutput> = None;
     while let Some(space) = Space::all().nth(state.next_space.fetch_add(1, Ordering::SeqCst)) {
         let output = output.get_or_insert_with(|| BuildOutput {
-            writer: BulkWriter::one_of_many(participant.index()),
+            writer: BulkWriter::one_of_many(participant.index),
             progress: progress(participant),
         });
-        match participant.index().key_columns() {
+        match participant.index.key_columns() {
             1 => load_space::<()>(participant, space, output),
             _ => load_space::<u32>(participant, space, output),
         }
@@ -232,7 +237,7 @@ fn load_space<S: SortScope>(
         .filter(|i| state.left_runs[*i].load(Ordering::SeqCst))
         .map(|i| {
             let name = file_name(space, i);
-            let file = participant.open_file(&name);
+            let file = participant.process.open_file(&name);
             let size = file.size();
             Runs::stored(file, size).unwrap_or_else(|| damaged_temporary_file(size))
         })

@@ -8,9 +8,8 @@ use crate::parallel::condition_variable::ConditionVariable;
 use crate::parallel::operation::{Leader, Participant, run_worker};
 use crate::parallel::shared_memory::{SharedResources, SharedScan};
 use crate::process::compat;
-use crate::process::temp_file::TempFile;
 use pgrx::pg_sys;
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// State that the participants share: `own` is that of the access method.
@@ -29,33 +28,20 @@ pub struct BuildState<S> {
 
 /// One process of a build, with the relations as it has opened them.
 pub struct BuildParticipant<'p, S> {
-    participant: &'p Participant<BuildState<S>>,
+    pub process: &'p Participant<BuildState<S>>,
+    pub index: Rel<'p>,
     table: Rel<'p>,
-    index: Rel<'p>,
 }
 
 impl<'p, S: Sync> BuildParticipant<'p, S> {
     pub fn state(&self) -> &'p S {
-        &self.participant.state().own
-    }
-
-    pub fn index(&self) -> Rel<'p> {
-        self.index
-    }
-
-    /// 0 for the leader, 1 and up for workers.
-    pub fn number(&self) -> usize {
-        self.participant.number()
-    }
-
-    pub fn is_leader(&self) -> bool {
-        self.participant.is_leader()
+        &self.process.state().own
     }
 
     /// Calls `row` with the rows of this participant's share of the table. The caller must then
     /// call [`Self::hand_over`].
     pub fn scan(&self, row: RowSink) {
-        let state = self.participant.state();
+        let state = self.process.state();
         // Counted before it takes a block: so a process that finds no more blocks knows of all that
         // have taken some.
         state.scanning.fetch_add(1, Ordering::SeqCst);
@@ -65,8 +51,8 @@ impl<'p, S: Sync> BuildParticipant<'p, S> {
                 self.table,
                 self.index,
                 state.concurrent,
-                self.is_leader(),
-                self.participant.scan(0),
+                self.process.is_leader(),
+                self.process.scan(0),
                 row,
             )
         };
@@ -76,47 +62,33 @@ impl<'p, S: Sync> BuildParticipant<'p, S> {
 
     /// Tells the others that the rows of this participant can be read.
     pub fn hand_over(&self) {
-        let state = self.participant.state();
+        let state = self.process.state();
         state.scanning.fetch_sub(1, Ordering::SeqCst);
         state.changed.broadcast();
     }
 
     /// Wakes the participants that wait for a change of the state.
     pub fn announce(&self) {
-        self.participant.state().changed.broadcast();
+        self.process.state().changed.broadcast();
     }
 
     /// Waits until all participants that scan have handed over their rows.
     pub fn wait_for_rows(&self) {
-        let scanning = &self.participant.state().scanning;
+        let scanning = &self.process.state().scanning;
         self.wait_until(|| scanning.load(Ordering::SeqCst) == 0);
     }
 
     /// Waits until `done` returns true. It is called after every announcement, and several times a
     /// second.
     pub fn wait_until(&self, done: impl FnMut() -> bool) {
-        let changed = &self.participant.state().changed;
+        let changed = &self.process.state().changed;
         changed.wait_until(compat::WAIT_FOR_BUILD_WORKERS, done);
     }
-
-    /// Creates a file that the others can open after [`TempFile::publish`].
-    pub fn create_file(&self, name: &str) -> TempFile<'_> {
-        TempFile::create_shared(self.participant.files(), &file_name(name))
-    }
-
-    /// Opens a file that a participant has published.
-    pub fn open_file(&self, name: &str) -> TempFile<'_> {
-        TempFile::open_shared(self.participant.files(), &file_name(name))
-    }
-}
-
-fn file_name(name: &str) -> CString {
-    CString::new(name).unwrap_or_default()
 }
 
 /// A build's leader and its workers, from launch to end.
 pub struct BuildLeader<'r, S> {
-    leader: Leader<BuildState<S>>,
+    pub operation: Leader<BuildState<S>>,
     /// The registered snapshot of CREATE INDEX CONCURRENTLY.
     snapshot: Option<pg_sys::Snapshot>,
     table: Rel<'r>,
@@ -166,8 +138,8 @@ impl<'r, S: Sync> BuildLeader<'r, S> {
         };
         // SAFETY: this part of the state is plain data; for the other the caller vouches.
         match unsafe { Leader::launch(function, workers, state, &shared) } {
-            Some(leader) => Some(BuildLeader {
-                leader,
+            Some(operation) => Some(BuildLeader {
+                operation,
                 snapshot,
                 table,
                 index,
@@ -181,26 +153,16 @@ impl<'r, S: Sync> BuildLeader<'r, S> {
 
     pub fn participant(&self) -> BuildParticipant<'_, S> {
         BuildParticipant {
-            participant: self.leader.participant(),
-            table: self.table,
+            process: self.operation.participant(),
             index: self.index,
+            table: self.table,
         }
-    }
-
-    /// Workers that were launched.
-    pub fn workers(&self) -> usize {
-        self.leader.workers()
-    }
-
-    /// As [`Leader::check_workers_started`].
-    pub fn check_workers_started(&self) {
-        self.leader.check_workers_started();
     }
 
     /// Waits for the workers to end. Returns what they have scanned, and what `result` makes of the
     /// access method's state.
     pub fn finish<R>(self, result: impl FnOnce(&S) -> R) -> (Scanned, R) {
-        let results = self.leader.finish(|state| {
+        let results = self.operation.finish(|state| {
             let scanned = Scanned {
                 table_rows: state.table_rows.load(Ordering::SeqCst) as f64,
                 broken_hot_chain: state.broken_hot_chain.load(Ordering::SeqCst),
@@ -231,8 +193,8 @@ pub unsafe fn run_build_worker<S: Sync>(
     // SAFETY: guaranteed by the caller. The locks are those that the leader holds; they do not
     // conflict within the leader's lock group.
     unsafe {
-        run_worker::<BuildState<S>>(segment, toc, |participant| {
-            let state = participant.state();
+        run_worker::<BuildState<S>>(segment, toc, |process| {
+            let state = process.state();
             let (table_lock, index_lock) = if state.concurrent {
                 (pg_sys::ShareUpdateExclusiveLock, pg_sys::RowExclusiveLock)
             } else {
@@ -241,9 +203,9 @@ pub unsafe fn run_build_worker<S: Sync>(
             let table = pg_sys::table_open(state.table, table_lock as i32);
             let index = pg_sys::index_open(state.index, index_lock as i32);
             work(&BuildParticipant {
-                participant,
-                table: Rel::from_raw(table),
+                process,
                 index: Rel::from_raw(index),
+                table: Rel::from_raw(table),
             });
             pg_sys::index_close(index, index_lock as i32);
             pg_sys::table_close(table, table_lock as i32);

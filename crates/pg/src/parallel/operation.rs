@@ -9,7 +9,7 @@
 use super::message_queues::MessageQueues;
 use super::shared_memory::{SharedResources, chunk_of_leader, key};
 use crate::process::compat;
-use crate::process::temp_file::SharedFiles;
+use crate::process::temp_file::{SharedFiles, TempFile};
 use pgrx::pg_sys;
 use std::ffi::{CStr, c_char, c_void};
 
@@ -78,8 +78,18 @@ impl<S: Sync> Participant<S> {
         self.chunk(key::FIRST_SCAN + i as u64).cast()
     }
 
-    /// The temporary files of an operation that has such.
-    pub fn files(&self) -> SharedFiles<'_> {
+    /// Creates a file that the others can open after [`TempFile::publish`], of an operation with
+    /// files.
+    pub fn create_file(&self, name: &CStr) -> TempFile<'_> {
+        TempFile::create_shared(self.files(), name)
+    }
+
+    /// Opens a file that a participant has published.
+    pub fn open_file(&self, name: &CStr) -> TempFile<'_> {
+        TempFile::open_shared(self.files(), name)
+    }
+
+    fn files(&self) -> SharedFiles<'_> {
         // SAFETY: initialised by the leader; `run_worker` has attached the worker.
         unsafe { SharedFiles::from_raw(self.chunk(key::FILES).cast()) }
     }
