@@ -369,6 +369,34 @@ for my $setting ('max_parallel_workers_per_gather = 2', 'max_parallel_workers_pe
 is(scalar(grep { $_ eq $helped[0] } @helped), 4, "as many pairs with a worker: $helped[0]");
 like($helped[0], qr/^299999\|/, 'which sends many');
 
+# An ERROR while a worker runs, caught in a block: the transaction can write afterwards, which no parallel operation
+# may, and the next search has a worker again.
+{
+	$node->append_conf('postgresql.conf', 'log_min_messages = debug1');
+	$node->reload;
+	my $mark = -s $node->logfile;
+	my ($status, $out, $err) = $node->psql('postgres', <<'SQL');
+SET work_mem = '64MB';
+BEGIN;
+INSERT INTO many VALUES (NULL, 5);
+DO $$
+BEGIN
+	PERFORM count(*) FROM simhash_pairs('many', 'id', 'fp', 5);
+	RAISE EXCEPTION 'a NULL key was not noticed';
+EXCEPTION WHEN null_value_not_allowed THEN
+	DELETE FROM many WHERE id IS NULL;
+END $$;
+SELECT count(*), sum(a::numeric * b * (distance + 1)) FROM simhash_pairs('many', 'id', 'fp', 5);
+COMMIT;
+SQL
+	is($err, '', 'an ERROR beside a worker is caught in a block');
+	is($out, $helped[0], 'and the next search finds all pairs');
+	my $launched = () = slurp_file($node->logfile, $mark) =~ /starting background worker process "parallel worker/g;
+	is($launched, 2, 'each with a worker');
+	$node->append_conf('postgresql.conf', 'log_min_messages = warning');
+	$node->reload;
+}
+
 # A plain table is read without a query; a view is not, nor is a table that a query reads through an index.
 $node->safe_psql('postgres', <<'SQL');
 CREATE TABLE wide AS SELECT i AS id, i::bigint AS fp, repeat(md5(i::text), 40) AS body FROM generate_series(1, 2000) i;

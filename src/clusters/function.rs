@@ -77,7 +77,7 @@ fn clusters(
     let radius = radius(args.get::<i32>(radius_at), name);
     let check = args.name(radius_at + 2).map(|column| Check {
         column: source.text_column(&column),
-        least: least(args.get::<f64>(radius_at + 3), name),
+        least: min_jaccard(args.get::<f64>(radius_at + 3), name),
     });
     let method = method(args, radius_at + 1, source, check.is_some());
     let within = ScopeColumns::from_arguments(args, radius_at + 4, name, &sources);
@@ -100,7 +100,7 @@ fn clusters(
     args.null()
 }
 
-fn least(given: Option<f64>, function: &str) -> f64 {
+fn min_jaccard(given: Option<f64>, function: &str) -> f64 {
     let least = required(given, function, "min_jaccard");
     if !(0.0..=1.0).contains(&least) {
         raise(

@@ -75,7 +75,11 @@ pub fn translate<'p>(
 }
 
 /// Returns whether `clause` is a comparison of which `within` is the translation.
-pub fn says<'p>(planner: Planner<'p>, clause: NodeRef<'p>, within: NodeRef<'p>) -> bool {
+pub fn is_translated_to<'p>(
+    planner: Planner<'p>,
+    clause: NodeRef<'p>,
+    within: NodeRef<'p>,
+) -> bool {
     comparisons(clause)
         .into_iter()
         .flatten()

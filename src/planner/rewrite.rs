@@ -6,7 +6,7 @@
 
 use pgrx::pg_sys::Oid;
 
-use super::clause::{Target, Targets, Translation, as_within, says, translate};
+use super::clause::{Target, Targets, Translation, as_within, is_translated_to, translate};
 use super::planner_distances::PlannerDistances;
 use simhash_pg::catalog::lookup::is_extension_access_method;
 use simhash_pg::planner::nodes::{Connective, NodeList, NodeRef, Planner};
@@ -195,7 +195,7 @@ fn restore<'p>(
         let within = as_within(planner, clause)?;
         let mut present = conjuncts.iter().chain(beside.iter().copied());
         let is_lost = targets.planner_distances.contains(within.distance)
-            && !present.any(|other| says(planner, other, clause));
+            && !present.any(|other| is_translated_to(planner, other, clause));
         is_lost.then_some(within.comparison)
     };
     let restored: Vec<_> = conjuncts.iter().filter_map(lost).collect();

@@ -121,7 +121,7 @@ impl RefreshQueries {
         let of_near = format!("FROM {clusters} AS c WHERE {is_near_key}");
         let is_old = equality.among("c.cluster_id", "c.cluster_id", &of_near);
         let keys = format!("ARRAY(SELECT key FROM near UNION SELECT key FROM old)::{key_type}[]");
-        self.written(
+        self.write_changes(
             &format!(
                 "noted AS (
                     DELETE FROM {notes} WHERE key IS NOT NULL RETURNING key{cast} AS key
@@ -148,12 +148,12 @@ impl RefreshQueries {
             None => "SELECT".to_owned(),
         };
         let none = format!("NULL::{}[]", self.key_type);
-        self.written(&format!("noted AS ({noted})"), "", &none)
+        self.write_changes(&format!("noted AS ({noted})"), "", &none)
     }
 
     /// The common end of the queries. `of_old` is the condition for the entries that may change;
     /// `keys` are the keys of their rows and of those that `found` has found.
-    fn written(&self, found: &str, of_old: &str, keys: &str) -> String {
+    fn write_changes(&self, found: &str, of_old: &str, keys: &str) -> String {
         let Self {
             clusters,
             cast,

@@ -39,13 +39,13 @@ pg_function! {
         let kept = kept_table(clusters);
         check_rights(&kept);
         lock(clusters, nowait);
-        args.result(Some(with_latest(|| refreshed(args, &kept))))
+        args.result(Some(with_latest(|| refresh(args, &kept))))
     }
 }
 
 /// Brings the clusters up to date with what the active snapshot shows. Returns the number of
 /// entries that were changed.
-fn refreshed(args: &Args, kept: &KeptTable) -> i64 {
+fn refresh(args: &Args, kept: &KeptTable) -> i64 {
     let queries = RefreshQueries::new(kept);
     let (sql, prefers_indexes) = match count_notes(kept, &queries) {
         Some((0, false)) => return 0,

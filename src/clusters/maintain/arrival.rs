@@ -82,7 +82,7 @@ impl Arrival {
 
     /// Returns whether there is an entry with the key, or a cluster named after it.
     pub fn has_entry(&self, call: &TriggerCall<'_>, row: &[Option<Value<'_>>]) -> bool {
-        finds(&self.has_entry, call, row)
+        returns_row(&self.has_entry, call, row)
     }
 
     /// Returns the ids of the clusters of the row and of those near it, as an array.
@@ -96,8 +96,8 @@ impl Arrival {
         // When a deferred trigger runs, or one after another trigger, the row may have been deleted
         // or updated. A new fingerprint fires the trigger for itself, but a change of other columns
         // need not (UPDATE OF): the row counts if one with its key and its fingerprint is stored.
-        (call.new_row_is_live() || finds(&self.is_stored, call, row))
-            && finds(&self.any_near, call, row)
+        (call.new_row_is_live() || returns_row(&self.is_stored, call, row))
+            && returns_row(&self.any_near, call, row)
     }
 
     /// Puts the row into the cluster of an equal row, if there is one that was answered. Returns
@@ -123,14 +123,14 @@ impl Arrival {
             |key| {
                 let mut row = row.to_vec();
                 row.push(Some(key));
-                finds(&self.join_remembered, call, &row)
+                returns_row(&self.join_remembered, call, &row)
             },
         );
         // The writer of a version is a system column: a privilege on some columns is not enough.
         joined == Some(true)
             || may(self.leaf, SELECT, &[])
                 && !has_row_security(self.leaf)
-                && finds(&self.join_answered, call, row)
+                && returns_row(&self.join_answered, call, row)
     }
 
     /// Returns the ids of the cluster of the row and of those that are named after it, as an array,
@@ -158,7 +158,7 @@ impl Arrival {
         row: &[Option<Value<'_>>],
     ) {
         answered_rows::note_united(maintained.clusters.oid);
-        finds(&self.unite, call, row);
+        returns_row(&self.unite, call, row);
         if let (Some((fingerprint, scope)), Some(key)) =
             (fingerprint_and_scope(call, maintained, row), row[0])
         {
@@ -183,7 +183,7 @@ fn fingerprint_and_scope(
 }
 
 /// Returns whether the query returns a row.
-fn finds(query: &SavedQuery, call: &TriggerCall<'_>, row: &[Option<Value<'_>>]) -> bool {
+fn returns_row(query: &SavedQuery, call: &TriggerCall<'_>, row: &[Option<Value<'_>>]) -> bool {
     let found = query.first_row::<0>(call.args(), row, Sees::Latest);
     found.is_some()
 }

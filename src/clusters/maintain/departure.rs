@@ -23,7 +23,7 @@ struct DepartureQueries {
     ids: SavedQuery,
     forget: SavedQuery,
     leave: SavedQuery,
-    is_namesake: SavedQuery,
+    names_cluster: SavedQuery,
     rename: SavedQuery,
 }
 
@@ -36,7 +36,7 @@ impl DepartureQueries {
             statement.ids(),
             statement.forget(),
             statement.leave(),
-            statement.is_namesake(),
+            statement.names_cluster(),
             statement.rename(),
         ];
         let queries = texts.each_ref().map(|text| (&**text, &*statement.types));
@@ -47,7 +47,7 @@ impl DepartureQueries {
             ids,
             forget,
             leave,
-            is_namesake,
+            names_cluster,
             rename,
         ] = SavedQuery::all(queries, true);
         Self {
@@ -57,7 +57,7 @@ impl DepartureQueries {
             ids,
             forget,
             leave,
-            is_namesake,
+            names_cluster,
             rename,
         }
     }
@@ -110,7 +110,7 @@ impl Departure {
         if let Some(ids) = ids {
             return ids.and_then(|[ids]| ids);
         }
-        if run(&queries.is_namesake).is_some() {
+        if run(&queries.names_cluster).is_some() {
             run(&queries.rename);
         }
         None

@@ -63,7 +63,7 @@ pub fn members(statement: &Statement, scope: &Scope) -> String {
 
 /// Removes members of the clusters with the ids of the array `$1` from the table of clusters, if no
 /// row has their key.
-pub fn gone(statement: &Statement) -> String {
+pub fn delete_gone(statement: &Statement) -> String {
     let Statement {
         clusters, equality, ..
     } = statement;
@@ -74,7 +74,7 @@ pub fn gone(statement: &Statement) -> String {
 
 /// Removes all keys that no row has any more from the table of clusters. Returns the ids of their
 /// clusters, as an array.
-pub fn all_gone(statement: &Statement) -> String {
+pub fn delete_all_gone(statement: &Statement) -> String {
     let Statement {
         clusters,
         key_type,
@@ -93,7 +93,7 @@ pub fn all_gone(statement: &Statement) -> String {
 
 /// Gives the entries with the keys of the array `$1` the names of the array `$2`. Entries that
 /// already have that name are not updated.
-pub fn renamed(statement: &Statement) -> String {
+pub fn rename(statement: &Statement) -> String {
     let Statement {
         clusters, equality, ..
     } = statement;

@@ -4,7 +4,7 @@
 use pgrx::pg_sys;
 
 use super::maintained::Maintained;
-use super::members::{gone, members, renamed};
+use super::members::{delete_gone, members, rename};
 use super::trigger::NAME;
 use crate::clusters::components::Components;
 use simhash_pg::process::activity::Activity;
@@ -40,8 +40,8 @@ impl Regroup {
         let [members, gone, renamed] = SavedQuery::all(
             [
                 (&members(statement, &maintained.locks.scope), &[array]),
-                (&gone(statement), &[array]),
-                (&renamed(statement), &[array, array]),
+                (&delete_gone(statement), &[array]),
+                (&rename(statement), &[array, array]),
             ],
             true,
         );

@@ -66,7 +66,7 @@ impl Statement {
             .equality()
             .unwrap_or_else(|| no_order(call, column));
         let collation = key_order.collation();
-        let rows = found(table::qualified_name(table), "table");
+        let rows = require_name(table::qualified_name(table), "table");
         let same = equality.clause(&key, "$1");
         let mut types = vec![column.storage.type_id, pg_sys::INT8OID];
         let in_scope = scope.conditions("", &mut types);
@@ -85,7 +85,7 @@ impl Statement {
             ),
             in_scope,
             fp,
-            clusters: found(table::qualified_name(clusters), "table of clusters"),
+            clusters: require_name(table::qualified_name(clusters), "table of clusters"),
             key_type: table::qualified_type_name(column.base_type()),
             rows,
             key,
@@ -123,8 +123,8 @@ impl Statement {
         } = self;
         let keys = self.keys();
         let is_near = equality.among("key", "key", "FROM near");
-        let of_theirs = format!("FROM {clusters} WHERE {is_near}");
-        let is_old = equality.among("cluster_id", "cluster_id", &of_theirs);
+        let of_near = format!("FROM {clusters} WHERE {is_near}");
+        let is_old = equality.among("cluster_id", "cluster_id", &of_near);
         let has_smallest = equality.clause("old.cluster_id", "smallest.key");
         format!(
             "WITH near AS MATERIALIZED (
@@ -177,7 +177,7 @@ impl Statement {
         format!(
             "WITH {members}
             SELECT pg_catalog.array_agg(DISTINCT member.cluster_id::{key_type}{collate})
-            FROM member HAVING pg_catalog.bool_or(strange)"
+            FROM member HAVING pg_catalog.bool_or(in_other_scope)"
         )
     }
 
@@ -230,8 +230,8 @@ impl Statement {
             collate,
             ..
         } = self;
-        let is_there = equality.clause(&format!("r.{key}"), &format!("(SELECT c.key{collate})"));
-        format!("(SELECT true FROM {rows} AS r WHERE {is_there} LIMIT 1) IS NULL")
+        let has_key = equality.clause(&format!("r.{key}"), &format!("(SELECT c.key{collate})"));
+        format!("(SELECT true FROM {rows} AS r WHERE {has_key} LIMIT 1) IS NULL")
     }
 
     /// Makes the row a cluster of its own.
@@ -242,11 +242,11 @@ impl Statement {
     }
 
     /// Tests whether a cluster of other rows is named after the row.
-    pub fn is_namesake(&self) -> String {
+    pub fn names_cluster(&self) -> String {
         format!(
             "SELECT FROM {} AS c WHERE {} LIMIT 1",
             self.clusters,
-            self.is_heir()
+            self.is_other_member()
         )
     }
 
@@ -260,20 +260,20 @@ impl Statement {
             collate,
             ..
         } = self;
-        let is_heir = self.is_heir();
-        let is_there = equality.clause(&format!("r.{key}"), "heir.key");
+        let is_other_member = self.is_other_member();
+        let has_key = equality.clause(&format!("r.{key}"), "member.key");
         format!(
             "UPDATE {clusters} AS c SET cluster_id = smallest.key FROM (
-                SELECT heir.key FROM (
-                    SELECT c.key{collate} AS key FROM {clusters} AS c WHERE {is_heir}
-                ) AS heir
-                CROSS JOIN LATERAL (SELECT FROM {rows} AS r WHERE {is_there} LIMIT 1) AS stored
-                ORDER BY heir.key LIMIT 1
-            ) AS smallest WHERE {is_heir}"
+                SELECT member.key FROM (
+                    SELECT c.key{collate} AS key FROM {clusters} AS c WHERE {is_other_member}
+                ) AS member
+                CROSS JOIN LATERAL (SELECT FROM {rows} AS r WHERE {has_key} LIMIT 1) AS stored
+                ORDER BY member.key LIMIT 1
+            ) AS smallest WHERE {is_other_member}"
         )
     }
 
-    fn is_heir(&self) -> String {
+    fn is_other_member(&self) -> String {
         let is = |column| self.equality.clause(column, "$1");
         format!("{} AND NOT ({})", is("c.cluster_id"), is("c.key"))
     }
@@ -299,12 +299,12 @@ impl Statement {
             collate,
             ..
         } = self;
-        let place = format!("${}", self.types.len() + 1);
-        let is_known = self.equality.clause(key, &place);
+        let parameter = format!("${}", self.types.len() + 1);
+        let is_remembered = self.equality.clause(key, &parameter);
         let is_itself = self.equality.clause(key, "$1");
         self.join(&format!(
             "SELECT {key}{collate} AS key FROM {rows} \
-             WHERE {is_known} AND {equal} AND NOT ({is_itself}) LIMIT 1"
+             WHERE {is_remembered} AND {equal} AND NOT ({is_itself}) LIMIT 1"
         ))
     }
 
@@ -322,9 +322,9 @@ impl Statement {
         let is_own = equality.clause("key", "$1");
         let least = format!("LEAST(found.id{collate}, $1{collate})");
         let is_smaller = equality.clause(&least, "found.id");
-        let is_there = equality.clause("own.id", "found.id");
+        let is_same_cluster = equality.clause("own.id", "found.id");
         let is_own_name = equality.clause("own.id", "$1");
-        let is_heir = self.is_heir();
+        let is_other_member = self.is_other_member();
         format!(
             "WITH found AS MATERIALIZED (
                 SELECT theirs.id FROM ({equal}) AS equal CROSS JOIN LATERAL (
@@ -336,11 +336,11 @@ impl Statement {
             ), joined AS (
                 INSERT INTO {clusters} AS c (key, cluster_id) SELECT $1, found.id FROM found
                 WHERE {is_smaller} AND NOT EXISTS (SELECT FROM own WHERE NOT ({is_own_name}))
-                AND (SELECT true FROM {clusters} AS c WHERE {is_heir} LIMIT 1) IS NULL
+                AND (SELECT true FROM {clusters} AS c WHERE {is_other_member} LIMIT 1) IS NULL
                 ON CONFLICT (key) DO UPDATE SET cluster_id = excluded.cluster_id
                 RETURNING true
             )
-            SELECT FROM joined UNION ALL SELECT FROM found CROSS JOIN own WHERE {is_there}"
+            SELECT FROM joined UNION ALL SELECT FROM found CROSS JOIN own WHERE {is_same_cluster}"
         )
     }
 
@@ -353,7 +353,7 @@ impl Statement {
     }
 
     /// Finds the members of the clusters in which these keys are, or which are named after one of
-    /// them. A member is `strange` if its row is in another scope. Nothing is known of a key
+    /// them. A member is `in_other_scope` if its row is. Nothing is known of a key
     /// without a row.
     fn members(&self, keys: &str) -> String {
         let Statement {
@@ -366,28 +366,28 @@ impl Statement {
             ..
         } = self;
         let is_near = equality.among("key", "key", "FROM near");
-        let of_theirs = format!("FROM {clusters} WHERE {is_near}");
-        let is_with_them = equality.among("c.cluster_id", "cluster_id", &of_theirs);
+        let of_near = format!("FROM {clusters} WHERE {is_near}");
+        let is_with_near = equality.among("c.cluster_id", "cluster_id", &of_near);
         let is_named = equality.among("c.cluster_id", "key", "FROM near");
         let is_other = format!("NOT ({})", equality.clause("c.key", "$1"));
-        let is_there = equality.clause(&format!("r.{key}"), "c.key");
+        let has_key = equality.clause(&format!("r.{key}"), "c.key");
         // With LIMIT, a member's row is looked up by its key, and other rows are not read.
         format!(
             "near AS MATERIALIZED ({keys}), member AS MATERIALIZED (
                 SELECT c.key{collate} AS key, c.cluster_id{collate} AS cluster_id,
-                    {is_other} AND elsewhere.found IS NOT NULL AS strange
+                    {is_other} AND other.found IS NOT NULL AS in_other_scope
                 FROM {clusters} AS c LEFT JOIN LATERAL (
                     SELECT true AS found FROM {rows} AS r
-                    WHERE {is_there} AND (true{in_scope}) IS NOT TRUE LIMIT 1
-                ) AS elsewhere ON true
-                WHERE {is_with_them} OR {is_named}
+                    WHERE {has_key} AND (true{in_scope}) IS NOT TRUE LIMIT 1
+                ) AS other ON true
+                WHERE {is_with_near} OR {is_named}
             )"
         )
     }
 }
 
 /// Returns a name that was looked up; raises an ERROR when its table was dropped in the meantime.
-pub fn found(name: Option<String>, what: &str) -> String {
+pub fn require_name(name: Option<String>, what: &str) -> String {
     name.unwrap_or_else(|| {
         raise(
             ERRCODE_UNDEFINED_TABLE,

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use super::answered_rows;
 use super::maintained::Maintained;
-use super::members::all_gone;
+use super::members::delete_all_gone;
 use super::regroup::Regroup;
 use crate::trigger::call::{Known, remembered};
 use simhash_pg::catalog::invalidation::Current;
@@ -41,7 +41,7 @@ impl TruncateTrigger {
     fn new(call: &TriggerCall<'_>) -> (Current, Self) {
         let (current, maintained) = Maintained::new(call);
         let trigger = Self {
-            forget: SavedQuery::new(&all_gone(&maintained.statement), &[], true),
+            forget: SavedQuery::new(&delete_all_gone(&maintained.statement), &[], true),
             regroup: Regroup::new(&maintained),
             maintained,
         };

@@ -27,9 +27,9 @@ const LEAST_VISITS: u64 = 1000;
 /// Number of leaves that a key space of a scope must have to be counted: the rows of a smaller one
 /// are taken to be evenly spread.
 const WORTH_COUNTING: u64 = 64;
-/// A directory is worn out when searches have moved right once for each group of this many of its
+/// A directory is stale when searches have moved right once for each group of this many of its
 /// pages.
-const WORN_SHARE: u64 = 8;
+const STALE_SHARE: u64 = 8;
 /// Number of moves right for which no directory is loaded again.
 const LEAST_MOVES: u64 = 16;
 
@@ -59,8 +59,8 @@ impl KnownIndex {
         self.visits.set(self.visits.get() + 1);
     }
 
-    fn is_worn(&self) -> bool {
-        self.moves_right.get() > self.directory.pages() as u64 / WORN_SHARE + LEAST_MOVES
+    fn is_stale(&self) -> bool {
+        self.moves_right.get() > self.directory.pages() as u64 / STALE_SHARE + LEAST_MOVES
     }
 
     fn size(&self) -> usize {
@@ -164,7 +164,7 @@ impl IndexCache {
         let entry = self.indexes.get_mut(&oid)?;
         entry.used = self.clock;
         match &entry.known {
-            Some(known) if known.is_worn() => None,
+            Some(known) if known.is_stale() => None,
             known => (entry.stamp == stamp).then(|| known.clone()),
         }
     }

@@ -212,7 +212,7 @@ impl NearestSearch {
             Counts::Keys(counts) => self.cheapest_by(&*counts),
             Counts::Leaves(1) => None,
             Counts::Leaves(leaves) => self.cheapest_by(&Even { leaves }),
-            Counts::Unknown => self.narrow().min_by_key(|b| self.radii[*b]),
+            Counts::Unknown => self.widenable().min_by_key(|b| self.radii[*b]),
         }
     }
 
@@ -225,14 +225,14 @@ impl NearestSearch {
         };
         // Rows are counted only where the visits alone do not cost too much.
         let possible = self
-            .narrow()
+            .widenable()
             .filter(|&b| visits_cost(counts, b, shell(b)) < most);
         let (cost, b) = possible.map(|b| (cost(b), b)).min()?;
         (cost < most).then_some(b)
     }
 
     /// Returns the blocks that can be widened.
-    fn narrow(&self) -> impl Iterator<Item = usize> {
+    fn widenable(&self) -> impl Iterator<Item = usize> {
         (0..BLOCKS).filter(|b| self.radii[*b] < WIDEST)
     }
 
