@@ -38,7 +38,7 @@ use std::collections::BTreeMap;
 use pgrx::pg_sys::Oid;
 
 use crate::trigger::scope::Scope;
-use simhash_pg::catalog::table::{Opened, column};
+use simhash_pg::catalog::table::{OpenTable, column};
 use simhash_pg::process::advisory_lock::lock_all_until_commit;
 use simhash_pg::sql::trigger::TriggerCall;
 use simhash_trigger::flag_options::parse;
@@ -87,7 +87,7 @@ impl FlagLocks {
             }
         }
         let searched = tables.into_values().filter_map(|common| {
-            let column = column(Opened::new(common.table).rel(), fingerprint)?;
+            let column = column(OpenTable::new(common.table).rel(), fingerprint)?;
             Some(Searched {
                 table: common.table,
                 column: column.number() as u16,

@@ -11,7 +11,7 @@ use pgrx::pg_sys;
 
 use super::flagged_table::FlaggedTable;
 use simhash_pg::catalog::privilege::{SELECT, may};
-use simhash_pg::catalog::table::{self, Opened, column, generation_expression, quoted};
+use simhash_pg::catalog::table::{self, OpenTable, column, generation_expression, quoted};
 use simhash_pg::catalog::table_name;
 use simhash_pg::process::encoding::name_to_utf8;
 use simhash_pg::process::error::warn;
@@ -95,7 +95,7 @@ fn look_at_expressions(call: &TriggerCall<'_>, flagged: &FlaggedTable) {
     let own = call.relation();
     let expression = generation_expression(own, &flagged.columns.fingerprint);
     let differs = |other: &pg_sys::Oid| {
-        let opened = Opened::new(*other);
+        let opened = OpenTable::new(*other);
         let rel = opened.rel();
         column(rel, fingerprint).is_some_and(|column| {
             column.generated && generation_expression(rel, &column) != expression

@@ -11,7 +11,7 @@ use pgrx::pg_sys::Oid;
 use super::columns::Columns;
 use crate::trigger::call::lacks;
 use simhash_pg::catalog::privilege::{SELECT, current_user, may};
-use simhash_pg::catalog::table::{self, Opened, quoted};
+use simhash_pg::catalog::table::{self, OpenTable, quoted};
 use simhash_pg::spi::held_query::HeldQuery;
 use simhash_pg::spi::saved_query::SavedQuery;
 use simhash_pg::sql::key_type::Equality;
@@ -271,7 +271,7 @@ fn followed(searched: Oid, options: &FlagOptions, columns: &Columns) -> Option<M
     let mark = (options.duplicate_of.as_ref()).filter(|_| !options.originals_only)?;
     let (key, _) = columns.key.as_ref()?;
     // A partition has the columns at other positions.
-    let opened = Opened::new(searched);
+    let opened = OpenTable::new(searched);
     if opened.has_inheritors() {
         return None;
     }

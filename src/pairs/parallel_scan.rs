@@ -12,7 +12,7 @@ use simhash_base::bytes::get_u64;
 use simhash_hamming::pairs::file::Gathered;
 use simhash_hamming::pairs::find::{Host, Row};
 use simhash_pg::catalog::relation::Rel;
-use simhash_pg::catalog::table::{Opened, allows_parallel_scan};
+use simhash_pg::catalog::table::{OpenTable, allows_parallel_scan};
 use simhash_pg::parallel::message_queues::MessageQueues;
 use simhash_pg::parallel::operation::{Leader, Participant, may_have_worker};
 use simhash_pg::parallel::shared_memory::SharedScan;
@@ -262,7 +262,7 @@ pub fn receive_all_rows<const N: usize>(
         let end = match tables.map(|tables| tables[side]) {
             None => exchange.receive(side, worker.state_and_queues().1),
             Some(table) => {
-                let opened = Opened::new(table.oid);
+                let opened = OpenTable::new(table.oid);
                 exchange.share(side, opened.rel(), table.columns, worker, |_, _| ())
             }
         };

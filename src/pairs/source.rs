@@ -5,7 +5,7 @@ use pgrx::PgSqlErrorCode::{
     ERRCODE_NULL_VALUE_NOT_ALLOWED, ERRCODE_UNDEFINED_FUNCTION, ERRCODE_UNDEFINED_TABLE,
 };
 use pgrx::pg_sys;
-use simhash_pg::catalog::table::{self, Column, Opened};
+use simhash_pg::catalog::table::{self, Column, OpenTable};
 use simhash_pg::catalog::table_name;
 use simhash_pg::process::error::{raise, raise_with_hint};
 use simhash_pg::sql::fmgr::Args;
@@ -35,7 +35,7 @@ pub fn radius(given: Option<i32>, function: &str) -> u32 {
 
 /// A table, view or foreign table with a key and a fingerprint, locked against DDL.
 pub struct SourceTable {
-    pub table: Opened,
+    pub table: OpenTable,
     /// Its name with its schema, and those of the two columns, as SQL text.
     pub table_name: String,
     pub key: String,
@@ -91,7 +91,7 @@ impl SourceTable {
         if table::name(oid).is_none() {
             no_relation(oid);
         }
-        let table = Opened::new(oid);
+        let table = OpenTable::new(oid);
         let columns = [
             column(&table, key, "the key"),
             check_fingerprint(&table, fp),
@@ -225,7 +225,7 @@ fn no_relation(oid: pg_sys::Oid) -> ! {
 }
 
 /// Returns the column of that name, which stands for `what`.
-pub fn column(table: &Opened, name: &str, what: &str) -> Column {
+pub fn column(table: &OpenTable, name: &str, what: &str) -> Column {
     table::column(table.rel(), name).unwrap_or_else(|| {
         let (code, message) = table::no_column(table.rel(), name, what);
         let hint = "Name a column of the table, or of a view that computes it.";
@@ -238,7 +238,7 @@ fn is_text(column: &Column) -> bool {
 }
 
 /// Returns the column of that name, which must be of type bigint.
-fn check_fingerprint(table: &Opened, name: &str) -> Column {
+fn check_fingerprint(table: &OpenTable, name: &str) -> Column {
     let found = column(table, name, "the fingerprint");
     if found.base_type() != pg_sys::INT8OID {
         let type_name = table::type_name(found.storage.type_id);

@@ -5,7 +5,7 @@ use pgrx::PgSqlErrorCode::{ERRCODE_UNDEFINED_FUNCTION, ERRCODE_UNDEFINED_TABLE};
 use pgrx::pg_sys::Oid;
 
 use crate::pairs::source::column;
-use simhash_pg::catalog::table::{self, Opened, quoted};
+use simhash_pg::catalog::table::{self, OpenTable, quoted};
 use simhash_pg::catalog::table_name::literal;
 use simhash_pg::process::error::raise;
 use simhash_pg::sql::key_type::{Equality, KeyType, no_order};
@@ -45,7 +45,7 @@ pub struct RefreshQueries {
 impl RefreshQueries {
     pub fn new(kept: &KeptTable) -> Self {
         let options = &kept.options;
-        let opened = Opened::new(kept.relation);
+        let opened = OpenTable::new(kept.relation);
         let base_type = column(&opened, &options.key, "the key").base_type();
         let key_type = KeyType::new(base_type);
         let (Some(order), Some(equality)) =

@@ -12,7 +12,7 @@ use pgrx::pg_sys::Oid;
 
 use crate::trigger::call::refuse;
 use simhash_pg::catalog::privilege::{DELETE, INSERT, SELECT, UPDATE, may};
-use simhash_pg::catalog::table::{self, Column, Opened};
+use simhash_pg::catalog::table::{self, Column, OpenTable};
 use simhash_pg::catalog::table_name::{self, TableName};
 use simhash_pg::sql::trigger::TriggerCall;
 
@@ -71,7 +71,7 @@ impl ClusterTableCheck<'_> {
             let message = format!("\"{name}\", which is to hold clusters, is not a table");
             refuse(self.call, ERRCODE_WRONG_OBJECT_TYPE, message, None);
         }
-        let opened = Opened::new(clusters);
+        let opened = OpenTable::new(clusters);
         self.refuse_foreign_key(&opened);
         let key = self.column(&opened, KEY);
         let cluster_id = self.column(&opened, CLUSTER_ID);
@@ -104,7 +104,7 @@ impl ClusterTableCheck<'_> {
     /// Refuses a table of clusters that references the rows. The server acts on a foreign key row
     /// by row, before or after this trigger: it would remove entries that a cluster is still named
     /// after, and leave entries that name a row which is gone.
-    fn refuse_foreign_key(&self, clusters: &Opened) {
+    fn refuse_foreign_key(&self, clusters: &OpenTable) {
         let fired = self.call.relation().oid();
         let Some(constraint) = clusters.foreign_key_to(&[self.table, fired]) else {
             return;
@@ -129,7 +129,7 @@ impl ClusterTableCheck<'_> {
     }
 
     /// Returns a column of the table of clusters, to whose type keys must be cast implicitly.
-    fn column(&self, clusters: &Opened, name: &str) -> Column {
+    fn column(&self, clusters: &OpenTable, name: &str) -> Column {
         let oid = clusters.rel().oid();
         let table = table_name::shown(oid);
         let Some(column) = table::column(clusters.rel(), name) else {

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use pgrx::pg_sys::Oid;
 
 use super::trigger::NAME;
-use simhash_pg::catalog::table::{self, Opened};
+use simhash_pg::catalog::table::{self, OpenTable};
 use simhash_pg::catalog::table_name::{self, TableName};
 use simhash_pg::process::error::warn;
 use simhash_pg::sql::trigger::{Event, TriggerCall};
@@ -45,7 +45,7 @@ pub fn warn_of_missing(
     }
     let rows = create(&missing, table, "ROW");
     // Partitions have no copies of a statement trigger.
-    let above = Opened::new(table);
+    let above = OpenTable::new(table);
     let mut statements = call.siblings_on(above.rel()).into_iter().filter(keeps);
     let truncates = statements.any(|trigger| trigger.fires_on(Event::Truncate));
     let truncate = match truncates {

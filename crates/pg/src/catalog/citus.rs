@@ -13,7 +13,7 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::{NodeTag, Oid};
 
 use super::lookup::table_in;
-use super::table::{Column, Opened, column, type_name};
+use super::table::{Column, OpenTable, column, type_name};
 use crate::process::encoding::name_to_utf8;
 use crate::process::error::raise_with_hint;
 use crate::sql::value::Value;
@@ -155,7 +155,7 @@ fn row<R, const N: usize, const M: usize>(
     columns: [(&str, Oid); N],
     read: impl FnOnce([Option<Value<'_>>; N]) -> R,
 ) -> Option<R> {
-    let opened = Opened::new(table_in(c"pg_catalog", catalog)?);
+    let opened = OpenTable::new(table_in(c"pg_catalog", catalog)?);
     let columns = columns.map(|(name, of)| known(&opened, name, of));
     let mut snapshot = pg_sys::SnapshotData {
         snapshot_type: pg_sys::SnapshotType::SNAPSHOT_DIRTY,
@@ -189,7 +189,7 @@ fn row<R, const N: usize, const M: usize>(
 }
 
 /// The condition that a column has this value.
-fn equal(catalog: &Opened, name: &str, value: Value<'_>) -> pg_sys::ScanKeyData {
+fn equal(catalog: &OpenTable, name: &str, value: Value<'_>) -> pg_sys::ScanKeyData {
     // The server's own catalogs have plain OIDs.
     let is_oid =
         column(catalog.rel(), name).is_some_and(|column| column.storage.type_id == pg_sys::OIDOID);
@@ -214,7 +214,7 @@ fn equal(catalog: &Opened, name: &str, value: Value<'_>) -> pg_sys::ScanKeyData 
 }
 
 /// The column of that name and type; an ERROR when this Citus has another one.
-fn known(catalog: &Opened, name: &str, of: Oid) -> Column {
+fn known(catalog: &OpenTable, name: &str, of: Oid) -> Column {
     match column(catalog.rel(), name) {
         Some(column) if column.storage.type_id == of => column,
         _ => raise_with_hint(

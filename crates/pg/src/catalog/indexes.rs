@@ -3,7 +3,7 @@
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use super::table::{Opened, column, string};
+use super::table::{OpenTable, column, string};
 use super::table_name::identifier;
 
 struct Index {
@@ -22,7 +22,7 @@ struct Index {
     partial: bool,
 }
 
-impl Opened {
+impl OpenTable {
     fn index(index: Oid) -> Option<Index> {
         let access_method = super::lookup::index_access_method(index)?;
         // SAFETY: the row is read before it is released; `indkey` has `indnkeyatts` numbers at
@@ -66,7 +66,7 @@ impl Opened {
             let count = list.as_ref().map_or(0, |list| list.length);
             (0..count).map(|i| pg_sys::list_nth_oid(list, i)).collect()
         };
-        indexes.into_iter().filter_map(Opened::index)
+        indexes.into_iter().filter_map(OpenTable::index)
     }
 
     /// The predicate of a partial index as SQL text, in parentheses.
@@ -113,7 +113,7 @@ impl Opened {
     }
 }
 
-impl Opened {
+impl OpenTable {
     /// Returns whether a unique index finds the row that has a value in this column, by the
     /// equality of the column's own collation.
     pub fn finds_one(&self, column: i16) -> bool {
@@ -162,7 +162,9 @@ fn column_collation(form: &pg_sys::FormData_pg_index) -> Oid {
 /// The column of the primary key, when it is one column.
 pub fn primary_key(table: Oid) -> Option<String> {
     // The server's own look-up leaves out deferrable ones on older majors.
-    let index = Opened::new(table).indexes().find(|index| index.primary)?;
+    let index = OpenTable::new(table)
+        .indexes()
+        .find(|index| index.primary)?;
     let [number] = index.keys[..] else {
         return None;
     };
@@ -190,7 +192,7 @@ pub struct ServingIndex {
 
 /// The table's index that serves the query: a valid one, if there is one.
 pub fn serving_index(table: Oid, query: &Serving<'_>) -> Option<ServingIndex> {
-    let opened = Opened::new(table);
+    let opened = OpenTable::new(table);
     let number = |name: &str| column(opened.rel(), name).map(|column| column.number());
     let wanted = number(query.column);
     let pinned: Vec<i16> = (query.pinned.iter().filter_map(|name| number(name))).collect();

@@ -21,18 +21,18 @@ pub struct Column {
     /// Whether it is an identity column that takes no value unless the command says OVERRIDING.
     pub always_identity: bool,
     pub storage: Storage,
-    base: Modified,
+    base: TypeWithModifier,
     collation: Oid,
 }
 
 /// A type with its modifier (the length or scale in parentheses), which is -1 if there is none.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Modified {
+pub struct TypeWithModifier {
     type_id: Oid,
     modifier: i32,
 }
 
-impl Modified {
+impl TypeWithModifier {
     /// Returns whether a value of this type can be stored unchanged in a column of the other one.
     pub fn fits(self, other: Self) -> bool {
         self.type_id == other.type_id && [-1, self.modifier].contains(&other.modifier)
@@ -49,7 +49,7 @@ impl Column {
             computed_on_read: attribute.attgenerated as u8 == b'v',
             always_identity: attribute.attidentity as u8 == pg_sys::ATTRIBUTE_IDENTITY_ALWAYS,
             storage: Storage::of_attribute(attribute),
-            base: Modified {
+            base: TypeWithModifier {
                 // SAFETY: a syscache look-up; the modifier is live.
                 type_id: unsafe { pg_sys::getBaseTypeAndTypmod(attribute.atttypid, &mut modifier) },
                 modifier,
@@ -74,7 +74,7 @@ impl Column {
     }
 
     /// Its type with its modifier; of a domain those of the base type.
-    pub fn base(&self) -> Modified {
+    pub fn base(&self) -> TypeWithModifier {
         self.base
     }
 
@@ -196,7 +196,7 @@ pub fn type_name(type_id: Oid) -> String {
 
 /// The name of a column's base type with its modifier, for messages.
 pub fn base_type_name(column: &Column) -> String {
-    let Modified { type_id, modifier } = column.base;
+    let TypeWithModifier { type_id, modifier } = column.base;
     // SAFETY: a catalog look-up that always yields a string.
     unsafe { string(pg_sys::format_type_with_typemod(type_id, modifier)) }.unwrap_or_default()
 }
@@ -261,9 +261,9 @@ pub fn holds_rows(relation: Oid) -> bool {
 }
 
 /// A table that this process has opened.
-pub struct Opened(pub(super) pg_sys::Relation);
+pub struct OpenTable(pub(super) pg_sys::Relation);
 
-impl Opened {
+impl OpenTable {
     pub fn new(table: Oid) -> Self {
         // SAFETY: waits for DDL, and raises an ERROR when the table is gone.
         Self(unsafe { pg_sys::table_open(table, pg_sys::AccessShareLock as i32) })
@@ -290,7 +290,7 @@ impl Opened {
     }
 }
 
-impl Drop for Opened {
+impl Drop for OpenTable {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             // SAFETY: opened by `new`; the lock stays until the end of the transaction.

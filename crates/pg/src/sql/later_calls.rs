@@ -9,7 +9,7 @@ use pgrx::pg_sys;
 use super::fmgr::Args;
 use super::trigger::{Event, TriggerCall};
 use crate::catalog::relation::Rel;
-use crate::catalog::table::Opened;
+use crate::catalog::table::OpenTable;
 use crate::process::error::raise;
 use crate::process::memory::{in_scratch, reserve};
 use crate::process::user::AsUser;
@@ -42,7 +42,7 @@ struct Call {
 
 /// What all calls of a trigger share. The table is open, which keeps its row descriptor.
 struct Ready {
-    table: Opened,
+    table: OpenTable,
     trigger: pg_sys::Trigger,
     slots: [*mut pg_sys::TupleTableSlot; 2],
 }
@@ -89,7 +89,7 @@ impl LaterCalls {
 
 impl Ready {
     fn new(fired: &Fired) -> Self {
-        let table = Opened::new(fired.table);
+        let table = OpenTable::new(fired.table);
         let raw = table.rel().raw();
         // SAFETY: the table is open, and stays so until the slots are dropped.
         let slot = || unsafe {

@@ -8,7 +8,7 @@ use pgrx::pg_sys;
 use super::fmgr::Args;
 use super::value::{Storage, Value};
 use crate::catalog::relation::Rel;
-use crate::catalog::table::{Column, Opened};
+use crate::catalog::table::{Column, OpenTable};
 use crate::process::compat::attribute;
 use crate::process::encoding::name_to_utf8;
 use crate::process::error::raise;
@@ -51,7 +51,7 @@ impl VersionAddress {
     /// Returns whether the version was deleted by an UPDATE that moved the row to another
     /// partition.
     pub fn has_moved_away(&self) -> bool {
-        let table = Opened::new(self.table);
+        let table = OpenTable::new(self.table);
         let raw = table.rel().raw();
         // SAFETY: the table is open; the slot, of the table's kind, is dropped before it is closed;
         // the tuple is read while the slot holds it.
