@@ -38,7 +38,7 @@ const LEAST_MOVES: u64 = 16;
 const LEAST_SIZE: usize = 512;
 
 /// What a session knows about one index.
-pub struct KnownIndex {
+pub struct CachedIndex {
     pub directory: Directory,
     /// Moves right from the pages that the directory gave.
     moves_right: Cell<u64>,
@@ -50,7 +50,7 @@ pub struct KnownIndex {
     counted_at: usize,
 }
 
-impl KnownIndex {
+impl CachedIndex {
     pub fn note_moves_right(&self, count: u64) {
         self.moves_right.set(self.moves_right.get() + count);
     }
@@ -88,8 +88,8 @@ impl KnownIndex {
         }
         self.visits.set(0);
         let limit = directory_cache_bytes();
-        let fits = CACHE.with_borrow_mut(|session| {
-            session.keeps(rel.oid(), self) && session.make_room(ScopeCounts::SIZE, limit, rel.oid())
+        let fits = CACHE.with_borrow_mut(|cache| {
+            cache.keeps(rel.oid(), self) && cache.make_room(ScopeCounts::SIZE, limit, rel.oid())
         });
         if !fits {
             return None;
@@ -101,7 +101,7 @@ impl KnownIndex {
 
     /// Takes over what was counted with an earlier directory of the same tree, unless the tree has
     /// grown by more than a quarter since.
-    fn inherit(&self, earlier: &KnownIndex) {
+    fn inherit(&self, earlier: &CachedIndex) {
         self.visits.set(earlier.visits.get());
         if self.directory.pages() * 4 <= earlier.counted_at * 5 {
             self.counts.swap(&earlier.counts);
@@ -113,14 +113,14 @@ impl KnownIndex {
 struct CacheEntry {
     stamp: u64,
     /// None: it does not fit.
-    known: Option<Rc<KnownIndex>>,
+    cached: Option<Rc<CachedIndex>>,
     /// When it was last used, by the session's own clock.
     used: u64,
 }
 
 impl CacheEntry {
     fn size(&self) -> usize {
-        self.known.as_ref().map_or(0, |known| known.size())
+        self.cached.as_ref().map_or(0, |cached| cached.size())
     }
 }
 
@@ -140,40 +140,40 @@ thread_local! {
 }
 
 /// Returns what the session knows of an index; None where the setting leaves no room for it.
-pub fn known_index(rel: Rel, meta: &Meta) -> Option<Rc<KnownIndex>> {
+pub fn cached_index(rel: Rel, meta: &Meta) -> Option<Rc<CachedIndex>> {
     let limit = directory_cache_bytes();
     if limit == 0 {
         CACHE.take();
         return None;
     }
-    let found = CACHE.with_borrow_mut(|session| {
-        session.keep_within(limit);
-        session.look_up(rel.oid(), meta.stamp)
+    let found = CACHE.with_borrow_mut(|cache| {
+        cache.keep_within(limit);
+        cache.look_up(rel.oid(), meta.stamp)
     });
     found.unwrap_or_else(|| {
-        let recent = CACHE.with_borrow(|session| session.recent(rel.oid(), meta.stamp));
+        let recent = CACHE.with_borrow(|cache| cache.recent(rel.oid(), meta.stamp));
         let directory = read_directory(rel, meta, limit, recent);
-        CACHE.with_borrow_mut(|session| session.enter(rel.oid(), meta.stamp, directory, limit))
+        CACHE.with_borrow_mut(|cache| cache.enter(rel.oid(), meta.stamp, directory, limit))
     })
 }
 
 impl IndexCache {
     /// Returns None if a directory is to be loaded.
-    fn look_up(&mut self, oid: pg_sys::Oid, stamp: u64) -> Option<Option<Rc<KnownIndex>>> {
+    fn look_up(&mut self, oid: pg_sys::Oid, stamp: u64) -> Option<Option<Rc<CachedIndex>>> {
         self.clock += 1;
         let entry = self.indexes.get_mut(&oid)?;
         entry.used = self.clock;
-        match &entry.known {
-            Some(known) if known.is_stale() => None,
-            known => (entry.stamp == stamp).then(|| known.clone()),
+        match &entry.cached {
+            Some(cached) if cached.is_stale() => None,
+            cached => (entry.stamp == stamp).then(|| cached.clone()),
         }
     }
 
     /// Returns what is known of the buffers of a tree.
     fn recent(&self, oid: pg_sys::Oid, stamp: u64) -> Option<Rc<Recent>> {
         let entry = self.indexes.get(&oid).filter(|entry| entry.stamp == stamp);
-        let known = entry.and_then(|entry| entry.known.as_ref());
-        known.map(|known| Rc::clone(&known.directory.recent))
+        let cached = entry.and_then(|entry| entry.cached.as_ref());
+        cached.map(|cached| Rc::clone(&cached.directory.recent))
     }
 
     fn enter(
@@ -182,13 +182,13 @@ impl IndexCache {
         stamp: u64,
         directory: Directory,
         limit: usize,
-    ) -> Option<Rc<KnownIndex>> {
+    ) -> Option<Rc<CachedIndex>> {
         let earlier = self.indexes.remove(&oid);
         if self.indexes.len() >= MOST_INDEXES {
             // A session is not notified of dropped indexes.
             self.drop_oldest(oid);
         }
-        let mut known = KnownIndex {
+        let mut cached = CachedIndex {
             counted_at: directory.pages(),
             directory,
             moves_right: Cell::new(0),
@@ -196,32 +196,32 @@ impl IndexCache {
             counts: RefCell::default(),
         };
         if let Some(CacheEntry {
-            known: Some(earlier),
+            cached: Some(earlier),
             ..
         }) = earlier.filter(|e| e.stamp == stamp)
         {
-            known.inherit(&earlier);
-            if !known.counts.borrow().is_empty() {
-                known.counted_at = earlier.counted_at;
+            cached.inherit(&earlier);
+            if !cached.counts.borrow().is_empty() {
+                cached.counted_at = earlier.counted_at;
             }
         }
-        let known = (self.make_room(known.size(), limit, oid)).then(|| Rc::new(known));
+        let cached = (self.make_room(cached.size(), limit, oid)).then(|| Rc::new(cached));
         let entry = CacheEntry {
             stamp,
-            known: known.clone(),
+            cached: cached.clone(),
             used: self.clock,
         };
         self.indexes.insert(oid, entry);
-        known
+        cached
     }
 
     /// Returns whether this is what is remembered of the index.
-    fn keeps(&self, oid: pg_sys::Oid, known: &KnownIndex) -> bool {
+    fn keeps(&self, oid: pg_sys::Oid, cached: &CachedIndex) -> bool {
         let entry = self
             .indexes
             .get(&oid)
-            .and_then(|entry| entry.known.as_ref());
-        entry.is_some_and(|kept| std::ptr::eq(Rc::as_ptr(kept), known))
+            .and_then(|entry| entry.cached.as_ref());
+        entry.is_some_and(|kept| std::ptr::eq(Rc::as_ptr(kept), cached))
     }
 
     /// Drops the index that was used longest ago, but not `kept`; returns false if there is none.
@@ -240,7 +240,7 @@ impl IndexCache {
         if limit < self.limit {
             self.make_room(0, limit, pg_sys::InvalidOid);
         } else if limit > self.limit {
-            self.indexes.retain(|_, entry| entry.known.is_some());
+            self.indexes.retain(|_, entry| entry.cached.is_some());
         }
         self.limit = limit;
     }
@@ -252,8 +252,8 @@ impl IndexCache {
         let own = self
             .indexes
             .get(&kept)
-            .and_then(|entry| entry.known.clone());
-        let own_size = |own: &Option<Rc<KnownIndex>>| own.as_ref().map_or(0, |own| own.size());
+            .and_then(|entry| entry.cached.clone());
+        let own_size = |own: &Option<Rc<CachedIndex>>| own.as_ref().map_or(0, |own| own.size());
         if let Some(own) = &own {
             let mut counts = own.counts.borrow_mut();
             while (counts.len() * ScopeCounts::SIZE + size) * 2 > limit && !counts.is_empty() {

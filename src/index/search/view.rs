@@ -1,6 +1,6 @@
 //! An index as one scan sees it, from its start to its end.
 
-use super::cache::{KnownIndex, known_index};
+use super::cache::{CachedIndex, cached_index};
 use crate::index::tree::{Tree, read_meta};
 use simhash_base::processor::prefetch_line;
 use simhash_hamming::key::{Key, Space};
@@ -25,7 +25,7 @@ pub struct IndexState {
     meta: Meta,
     /// Whether the index has scope columns.
     scoped: bool,
-    known: Option<Rc<KnownIndex>>,
+    cached: Option<Rc<CachedIndex>>,
     /// What has been found out about scopes.
     counts: RefCell<BTreeMap<u32, Counts>>,
 }
@@ -59,7 +59,7 @@ impl IndexState {
         IndexState {
             meta,
             scoped: rel.key_columns() > 1,
-            known: known_index(rel, &meta),
+            cached: cached_index(rel, &meta),
             counts: RefCell::default(),
         }
     }
@@ -121,26 +121,26 @@ impl<'r, 's> View<'r, 's> {
 
     /// Returns the page above the leaf that holds `key`, as far as the session knows, and where it
     /// ends.
-    fn known_parent(&self, space: Space, key: Key) -> Option<(&'s Parent, Option<Key>)> {
-        self.known()?.directory.parents(space).find(key)
+    fn cached_parent(&self, space: Space, key: Key) -> Option<(&'s Parent, Option<Key>)> {
+        self.cached()?.directory.parents(space).find(key)
     }
 
     /// Returns the page above the leaf that holds `key`, locked for reading; None if the root is a
     /// leaf.
     fn parent(&self, space: Space, key: Key) -> Option<Shared<'r>> {
-        let known = self.known_parent(space, key).map(|(page, _)| page);
-        self.read_parent(space, key, known)
+        let cached = self.cached_parent(space, key).map(|(page, _)| page);
+        self.read_parent(space, key, cached)
     }
 
-    /// As [`View::parent`], by what [`View::known_parent`] found.
+    /// As [`View::parent`], by what [`View::cached_parent`] found.
     fn read_parent(&self, space: Space, key: Key, parent: Option<&Parent>) -> Option<Shared<'r>> {
         let start = parent.map(|parent| self.pin(parent.block));
         let (page, moves_right) = self.tree(space).parent_of_leaf(start, key)?;
         match parent {
             Some(parent) if moves_right == 0 => parent.note_links(internal::count(&page)),
             _ => {
-                if let Some(known) = self.known() {
-                    known.note_moves_right(moves_right.max(1));
+                if let Some(cached) = self.cached() {
+                    cached.note_moves_right(moves_right.max(1));
                 }
             }
         }
@@ -149,8 +149,10 @@ impl<'r, 's> View<'r, 's> {
 
     /// Pins a block, in the buffer that held it last if that is known.
     fn pin(&self, block: u32) -> Pinned<'r> {
-        match self.known() {
-            Some(known) => Pinned::read_recent(self.rel, block, known.directory.recent.cell(block)),
+        match self.cached() {
+            Some(cached) => {
+                Pinned::read_recent(self.rel, block, cached.directory.recent.cell(block))
+            }
             None => Pinned::read(self.rel, block),
         }
     }
@@ -195,22 +197,24 @@ impl<'r, 's> View<'r, 's> {
         let pages_read = pages_read();
         let was_read = self.pages_read.replace(pages_read) != pages_read;
         READ_AHEAD.with(|ahead| ahead.note_visit(was_read));
-        if let Some(known) = self.known() {
-            known.note_visit();
+        if let Some(cached) = self.cached() {
+            cached.note_visit();
         }
     }
 
     /// Requests a leaf of the operating system, unless it is in a buffer.
     pub fn request(&self, block: u32) {
         let unknown = Cell::new(0);
-        let recent = self.known().map(|known| known.directory.recent.cell(block));
+        let recent = self
+            .cached()
+            .map(|cached| cached.directory.recent.cell(block));
         Pinned::read_ahead(self.rel, block, recent.unwrap_or(&unknown));
     }
 
     /// Requests the page above the leaf that holds `key`, if the directory names it; returns where
     /// that page ends.
     pub fn request_parent(&self, space: Space, key: Key) -> Option<Key> {
-        let (parent, end) = self.known_parent(space, key)?;
+        let (parent, end) = self.cached_parent(space, key)?;
         self.request(parent.block);
         end
     }
@@ -222,7 +226,7 @@ impl<'r, 's> View<'r, 's> {
 
     /// As [`View::fetch`], for the page above the leaf that holds `key`.
     pub fn fetch_parent(&self, space: Space, key: Key) {
-        if let Some((parent, end)) = self.known_parent(space, key) {
+        if let Some((parent, end)) = self.cached_parent(space, key) {
             self.fetch_share(parent, key.share_between(parent.low, end));
         }
     }
@@ -236,8 +240,8 @@ impl<'r, 's> View<'r, 's> {
 
     /// Returns the buffer that held a block last; 0 if that is not known.
     fn recent(&self, block: u32) -> i32 {
-        self.known()
-            .map_or(0, |known| known.directory.recent.cell(block).get())
+        self.cached()
+            .map_or(0, |cached| cached.directory.recent.cell(block).get())
     }
 
     /// Returns the leaf in which `key` can be put right now, locked for writing; None when
@@ -256,7 +260,7 @@ impl<'r, 's> View<'r, 's> {
     /// accesses overlap: those to the pages above, then those to the leaves.
     pub fn expect_insert<const N: usize>(&self, places: &[(Space, Key); N]) -> [u32; N] {
         let parents = places.map(|(space, key)| {
-            let (parent, end) = self.known_parent(space, key)?;
+            let (parent, end) = self.cached_parent(space, key)?;
             self.fetch_share(parent, key.share_between(parent.low, end));
             Some(parent)
         });
@@ -284,8 +288,8 @@ impl<'r, 's> View<'r, 's> {
         Tree::new(self.rel, &self.state.meta, space)
     }
 
-    fn known(&self) -> Option<&'s KnownIndex> {
-        self.state.known.as_deref()
+    fn cached(&self) -> Option<&'s CachedIndex> {
+        self.state.cached.as_deref()
     }
 
     /// Returns radii for a search within `k` of `query` in a scope: the cheapest by the counts, or
@@ -320,21 +324,21 @@ impl<'r, 's> View<'r, 's> {
         if self.state.meta.levels[0] == LEAF {
             return Counts::Leaves(1);
         }
-        let Some(known) = self.known() else {
+        let Some(cached) = self.cached() else {
             return match self.state.scoped {
                 true => Counts::Leaves(self.count_leaves(scope)),
                 false => Counts::Unknown,
             };
         };
-        if let Some(counts) = known.counted(scope) {
+        if let Some(counts) = cached.counted(scope) {
             return Counts::Keys(counts);
         }
-        let parents = known.directory.parents(Space::of_block(0));
+        let parents = cached.directory.parents(Space::of_block(0));
         let leaves = match parents.leaves() {
             Some(leaves) if !self.state.scoped => leaves,
             _ => self.count_leaves(scope),
         };
-        let counts = known.count_if_due(self.rel, &self.state.meta, scope, leaves);
+        let counts = cached.count_if_due(self.rel, &self.state.meta, scope, leaves);
         counts.map_or(Counts::Leaves(leaves), Counts::Keys)
     }
 
@@ -357,8 +361,8 @@ impl<'r, 's> View<'r, 's> {
             return leaves.max(1);
         }
         let between =
-            |known: &KnownIndex| known.directory.parents(space).leaves_between(first, last);
-        leaves + self.known().map_or(0, between) + links(last).0
+            |cached: &CachedIndex| cached.directory.parents(space).leaves_between(first, last);
+        leaves + self.cached().map_or(0, between) + links(last).0
     }
 }
 
