@@ -101,7 +101,7 @@ fn look_at_expressions(call: &TriggerCall<'_>, flagged: &FlaggedTable) {
             column.generated && generation_expression(rel, &column) != expression
         })
     };
-    let others = table::plain_tables_below(flagged.searched);
+    let others = table::ordinary_tables_below(flagged.searched);
     if let Some(other) = others.into_iter().find(differs) {
         warn(
             format!(

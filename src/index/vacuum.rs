@@ -64,7 +64,7 @@ pub fn bulk_delete(vacuum: &Vacuum, dead: &DeadRows) -> VacuumCounts {
     let mut addresses = RowAddresses::default();
     let mut block = META_BLOCK + 1;
     loop {
-        let end = index.settled_block_count();
+        let end = index.block_count_after_extension();
         counts.pages = end;
         if block >= end {
             break;

@@ -67,7 +67,7 @@ impl ClusterTableCheck<'_> {
     /// Checks what the trigger needs of the table, except for privileges.
     pub fn check(&self, clusters: Oid) -> ClusterTable {
         let name = table_name::shown(clusters);
-        if !table::holds_rows(clusters) {
+        if !table::is_table(clusters) {
             let message = format!("\"{name}\", which is to hold clusters, is not a table");
             refuse(self.call, ERRCODE_WRONG_OBJECT_TYPE, message, None);
         }

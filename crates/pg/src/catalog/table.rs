@@ -223,18 +223,18 @@ pub fn casts_implicitly(from: Oid, to: Oid) -> bool {
     unsafe { pg_sys::can_coerce_type(1, &from, &to, pg_sys::CoercionContext::COERCION_IMPLICIT) }
 }
 
-/// Returns whether it is a table that keeps its rows itself.
-pub fn is_plain(table: Rel<'_>) -> bool {
+/// Returns whether it is an ordinary table, in the server's words: one that keeps its rows itself.
+fn is_ordinary(table: Rel<'_>) -> bool {
     // SAFETY: an open relation has its row of pg_class.
     unsafe { (*(*table.raw()).rd_rel).relkind == pg_sys::RELKIND_RELATION as i8 }
 }
 
-/// Returns whether it has rows of its own that a scan finds: it is a plain table, or a materialized
-/// view that is filled.
+/// Returns whether it has rows of its own that a scan finds: it is an ordinary table, or a
+/// materialized view that is filled.
 pub fn is_scannable(table: Rel<'_>) -> bool {
     // SAFETY: an open relation has its row of pg_class.
     let class = unsafe { &*(*table.raw()).rd_rel };
-    is_plain(table) || class.relkind as u8 == pg_sys::RELKIND_MATVIEW && class.relispopulated
+    is_ordinary(table) || class.relkind as u8 == pg_sys::RELKIND_MATVIEW && class.relispopulated
 }
 
 /// Returns whether several processes may scan it.
@@ -242,7 +242,7 @@ pub fn allows_parallel_scan(table: Rel<'_>) -> bool {
     if !is_scannable(table) || table.is_temporary() {
         return false;
     }
-    // SAFETY: plain tables and materialized views have their storage options in this form.
+    // SAFETY: ordinary tables and materialized views have their storage options in this form.
     let options = unsafe { table.options::<pg_sys::StdRdOptions>() };
     options.is_none_or(|options| options.parallel_workers != 0)
 }
@@ -253,8 +253,8 @@ pub fn is_foreign(table: Rel<'_>) -> bool {
     unsafe { (*(*table.raw()).rd_rel).relkind as u8 == pg_sys::RELKIND_FOREIGN_TABLE }
 }
 
-/// Returns whether it is a plain or a partitioned table.
-pub fn holds_rows(relation: Oid) -> bool {
+/// Returns whether it is an ordinary or a partitioned table.
+pub fn is_table(relation: Oid) -> bool {
     // SAFETY: a syscache look-up.
     let kind = unsafe { pg_sys::get_rel_relkind(relation) } as u8;
     [pg_sys::RELKIND_RELATION, pg_sys::RELKIND_PARTITIONED_TABLE].contains(&kind)
@@ -309,9 +309,9 @@ pub fn can_index(column: &Column, access_method: &CStr) -> bool {
     }
 }
 
-/// The plain tables that a query of this table reads: itself, partitions, children. They are locked
+/// The ordinary tables that a query of this table reads: itself, partitions, children. They are locked
 /// as the query locks them, so that none is dropped meanwhile.
-pub fn plain_tables_below(table: Oid) -> Vec<Oid> {
+pub fn ordinary_tables_below(table: Oid) -> Vec<Oid> {
     // SAFETY: the list is of OIDs.
     unsafe {
         let lock = pg_sys::AccessShareLock as i32;
