@@ -40,7 +40,7 @@ impl<'r> Postings<'r> {
 
     /// Asks for the leaves that come after the one that begins at `from`. These are only hints: the
     /// walk follows the right links.
-    fn request_ahead(&mut self, from: Key) {
+    fn prefetch_ahead(&mut self, from: Key) {
         let window = self.rel.maintenance_io_concurrency();
         if window == 0 {
             return;
@@ -76,7 +76,7 @@ impl Iterator for Postings<'_> {
             }
             let (from, block) = self.next?;
             check_for_interrupts();
-            self.request_ahead(from);
+            self.prefetch_ahead(from);
             let page = self.tree.leaf_from(Pinned::read(self.rel, block), from);
             self.leaf = leaf::sorted_postings(&page).into_iter();
             self.next = special::right(&page).map(|(right, high)| (high, right));

@@ -27,14 +27,14 @@ pub struct LeafWalk {
     ahead: VecDeque<PlannedVisit>,
     /// Number of them that are being fetched into the processor's cache.
     fetched: usize,
-    /// Number of them that need not be requested of the operating system any more.
-    requested: usize,
+    /// Number of them that need not be prefetched any more.
+    prefetched: usize,
     /// Where looking ahead goes on; None at the end.
     frontier: Option<Key>,
-    /// Where requesting pages above the leaves goes on; None at the end.
+    /// Where prefetching of pages above the leaves goes on; None at the end.
     above: Option<Key>,
-    /// Number of these pages that were requested and not read since.
-    requested_above: usize,
+    /// Number of these pages that were prefetched and not read since.
+    prefetched_above: usize,
     /// What is known of the large scopes of a list where these are left to other searches.
     large: Option<Large>,
     /// Room for the work on one leaf.
@@ -74,10 +74,10 @@ impl LeafWalk {
             right_sibling: None,
             ahead: VecDeque::new(),
             fetched: 0,
-            requested: 0,
+            prefetched: 0,
             frontier: None,
             above: None,
-            requested_above: 0,
+            prefetched_above: 0,
             large: None,
             candidates: Box::new(Candidates::none()),
         };
@@ -109,12 +109,11 @@ impl LeafWalk {
     }
 
     /// Finds the next few leaves, and starts fetching them into the processor's cache. Where leaves
-    /// are not expected in buffers, asks the operating system for `room` of them, in addition to
-    /// the very next one if the walk is the `current` one, which will read that at once. Returns
-    /// the room that is left.
+    /// are not expected in buffers, prefetches `room` of them, in addition to the very next one if
+    /// the walk is the `current` one, which will read that at once. Returns the room that is left.
     pub fn look_ahead(&mut self, view: &View, space: Space, current: bool, room: usize) -> usize {
         let at_once = usize::from(current);
-        self.request_above(view, space, room);
+        self.prefetch_above(view, space, room);
         self.plan(view, space, LOOK_AHEAD.max(at_once + room));
         let near = self.ahead.len().min(LOOK_AHEAD);
         for visit in self.ahead.range(self.fetched.min(near)..near) {
@@ -125,29 +124,28 @@ impl LeafWalk {
             return 0;
         }
         let end = self.ahead.len().min(at_once + room);
-        for visit in self.ahead.range(self.requested.max(at_once).min(end)..end) {
-            view.request(visit.leaf.block);
+        for visit in self.ahead.range(self.prefetched.max(at_once).min(end)..end) {
+            view.prefetch(visit.leaf.block);
         }
-        self.requested = self.requested.max(end);
+        self.prefetched = self.prefetched.max(end);
         room - end.saturating_sub(at_once)
     }
 
-    /// Requests of the operating system up to `most` pages above the leaves that planning will
-    /// read.
-    pub fn request_above(&mut self, view: &View, space: Space, most: usize) {
+    /// Prefetches up to `most` pages above the leaves that planning will read.
+    pub fn prefetch_above(&mut self, view: &View, space: Space, most: usize) {
         match (self.above, self.frontier) {
             (_, None) => self.above = None,
             (Some(above), Some(frontier)) if above < frontier => {
-                (self.above, self.requested_above) = (self.frontier, 0);
+                (self.above, self.prefetched_above) = (self.frontier, 0);
             }
             _ => {}
         }
-        while self.requested_above < most
+        while self.prefetched_above < most
             && let Some(from) = self.above
         {
-            let end = view.request_parent(space, from);
+            let end = view.prefetch_parent(space, from);
             self.above = end.and_then(|end| self.skip(end));
-            self.requested_above += 1;
+            self.prefetched_above += 1;
         }
     }
 
@@ -181,7 +179,7 @@ impl LeafWalk {
                 self.decide(view, scope);
                 continue;
             }
-            self.requested_above = self.requested_above.saturating_sub(1);
+            self.prefetched_above = self.prefetched_above.saturating_sub(1);
             self.fetch_parent(view, space);
         }
     }
@@ -233,7 +231,7 @@ impl LeafWalk {
     }
 
     fn count_out_planned(&mut self) {
-        self.requested = self.requested.saturating_sub(1);
+        self.prefetched = self.prefetched.saturating_sub(1);
         self.fetched = self.fetched.saturating_sub(1);
     }
 

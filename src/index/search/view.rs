@@ -183,8 +183,8 @@ impl<'r, 's> View<'r, 's> {
         true
     }
 
-    /// Returns how many leaves beyond the next one a search that has visited `visited` leaves asks
-    /// the operating system for; 0 where they are expected in buffers.
+    /// Returns how many leaves beyond the next one a search that has visited `visited` leaves
+    /// prefetches; 0 where they are expected in buffers.
     pub fn read_ahead(&self, visited: usize) -> usize {
         READ_AHEAD.with(|ahead| match ahead.is_idle() {
             true => 0,
@@ -202,8 +202,8 @@ impl<'r, 's> View<'r, 's> {
         }
     }
 
-    /// Requests a leaf of the operating system, unless it is in a buffer.
-    pub fn request(&self, block: u32) {
+    /// Prefetches a leaf from the file, unless it is in a buffer.
+    pub fn prefetch(&self, block: u32) {
         let unknown = Cell::new(0);
         let recent = self
             .cached()
@@ -211,11 +211,11 @@ impl<'r, 's> View<'r, 's> {
         Pinned::read_ahead(self.rel, block, recent.unwrap_or(&unknown));
     }
 
-    /// Requests the page above the leaf that holds `key`, if the directory names it; returns where
-    /// that page ends.
-    pub fn request_parent(&self, space: Space, key: Key) -> Option<Key> {
+    /// Prefetches the page above the leaf that holds `key`, if the directory names it; returns
+    /// where that page ends.
+    pub fn prefetch_parent(&self, space: Space, key: Key) -> Option<Key> {
         let (parent, end) = self.cached_parent(space, key)?;
-        self.request(parent.block);
+        self.prefetch(parent.block);
         end
     }
 
@@ -270,7 +270,7 @@ impl<'r, 's> View<'r, 's> {
         });
         if self.read_ahead(0) > 0 {
             // Each is read later, with those before it locked.
-            blocks.iter().for_each(|block| self.request(*block));
+            blocks.iter().for_each(|block| self.prefetch(*block));
         }
         // An atomic operation waits for the accesses before it, so none comes between these.
         for buffer in blocks.map(|block| self.recent(block)) {
