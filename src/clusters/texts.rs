@@ -8,8 +8,8 @@
 use super::members::{
     EdgeList, Members, Server, add_edge, clustered, for_each_edge, memory_of_pairs, no_edges,
 };
+use crate::errors::or_raise;
 use crate::pairs::source::SourceTable;
-use crate::row::errors::or_raise;
 use pgrx::PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;
 use pgrx::pg_sys;
 use simhash_fingerprint::similarity::jaccard::Shingles;
@@ -20,7 +20,7 @@ use simhash_pg::catalog::table::type_name;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::to_utf8;
-use simhash_pg::process::error::raise;
+use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::{
     collected, filled, in_scratch, keep_reserve, or_out_of_memory, work_mem_bytes,
 };
@@ -285,8 +285,9 @@ impl<'t> Texts<'t> {
 /// or no equality.
 fn no_arrays(key_type: pg_sys::Oid) -> ! {
     let name = type_name(key_type);
-    raise(
+    Error::new(
         ERRCODE_FEATURE_NOT_SUPPORTED,
         format!("texts cannot be looked up by keys of type {name}"),
     )
+    .raise()
 }

@@ -23,7 +23,7 @@ use simhash_pg::catalog::lookup::{function_beside, function_result_type, is_symb
 use simhash_pg::catalog::table::Column;
 use simhash_pg::process::advisory_lock::keeps_its_snapshot;
 use simhash_pg::process::encoding::to_utf8;
-use simhash_pg::process::error::{raise_with_hint, report};
+use simhash_pg::process::error::Error;
 use simhash_pg::spi::saved_query::Sees;
 use simhash_pg::sql::call_site::{self, Memory};
 use simhash_pg::sql::expression::RowExpression;
@@ -217,15 +217,15 @@ impl Site {
             }
             _ => "a row".to_owned(),
         };
-        report(
+        Error::new(
             ERRCODE_EXCLUSION_VIOLATION,
             format!("near-duplicate of {which} in \"{}\"", table.name),
-            Some(format!(
-                "The Hamming distance of their fingerprints is {}, within the radius of {}.",
-                found.distance, table.options.radius
-            )),
-            None,
         )
+        .detail(format!(
+            "The Hamming distance of their fingerprints is {}, within the radius of {}.",
+            found.distance, table.options.radius
+        ))
+        .raise()
     }
 }
 
@@ -239,12 +239,13 @@ fn of_recipe(call: &TriggerCall<'_>, recipe: &Recipe, memory: Memory) -> RowExpr
     };
     let found = function_beside(call.function_oid(), c"simhash64", &types);
     let Some(function) = found.filter(ours) else {
-        raise_with_hint(
+        Error::new(
             ERRCODE_UNDEFINED_FUNCTION,
             "function simhash64(record, jsonb, text) of the extension does not exist in the schema \
              of the trigger function",
-            "Keep the functions of the extension in one schema.",
-        );
+        )
+        .hint("Keep the functions of the extension in one schema.")
+        .raise();
     };
     let arguments = [
         (pg_sys::JSONBOID, Some(recipe.weights.as_str())),

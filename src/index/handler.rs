@@ -79,10 +79,11 @@ unsafe extern "C-unwind" fn ambuild(
     unsafe {
         let build = Build::from_raw(table, index, info);
         if build.index.block_count() != 0 {
-            simhash_pg::process::error::raise(
+            simhash_pg::process::error::Error::new(
                 ERRCODE_INTERNAL_ERROR,
                 format!("index \"{}\" already contains data", build.index.name()),
-            );
+            )
+            .raise();
         }
         let counts = create::build(build, build_options(build.index));
         let result = pg_sys::palloc0(size_of::<pg_sys::IndexBuildResult>())

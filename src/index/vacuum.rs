@@ -4,8 +4,8 @@
 //! is new, hence at the end of the file, and the file's length is read again until it stops
 //! growing.
 
-use super::corrupt::{bad_meta, corrupted};
 use super::tree::read_meta;
+use crate::errors::raise_in_index;
 use simhash_base::tid::Tid;
 use simhash_hamming::key::{SPACES, Space};
 use simhash_hamming::page::meta::{META_BLOCK, Meta};
@@ -99,7 +99,7 @@ fn space_of_leaf(index: Rel, page: &Shared, stamp: u32) -> Option<Space> {
         return None;
     }
     let kind = special::kind_of(page, stamp)
-        .unwrap_or_else(|fault| corrupted(index, page.block(), &fault));
+        .unwrap_or_else(|error| raise_in_index(index, page.block(), &error));
     (kind.level == LEAF).then_some(kind.space)
 }
 
@@ -111,8 +111,8 @@ fn clean_leaf(
     counts: &mut VacuumCounts,
 ) {
     let kind = special::kind_of(&page, stamp)
-        .unwrap_or_else(|fault| corrupted(page.rel(), page.block(), &fault));
-    leaf::check(&page).unwrap_or_else(|fault| corrupted(page.rel(), page.block(), &fault));
+        .unwrap_or_else(|fault| raise_in_index(page.rel(), page.block(), &fault));
+    leaf::check(&page).unwrap_or_else(|fault| raise_in_index(page.rel(), page.block(), &fault));
     let tids: Vec<Tid> = leaf::postings(&page).map(|key| key.tid).collect();
     tids.iter()
         .for_each(|tid| addresses.check(page.rel(), *tid));
@@ -131,7 +131,8 @@ fn clean_leaf(
 /// Writes the counts to the metapage, for the planner.
 fn note_counts(index: Rel, counts: &VacuumCounts) {
     let mut page = Pinned::read(index, META_BLOCK).exclusive();
-    let mut meta = Meta::read(&page).unwrap_or_else(|fault| bad_meta(index, fault));
+    let mut meta =
+        Meta::read(&page).unwrap_or_else(|error| raise_in_index(index, META_BLOCK, &error));
     meta.leaves = counts.leaves;
     meta.rows = counts.postings[0];
     meta.null_rows = counts.postings[Space::NULL.index()];

@@ -5,7 +5,7 @@
 
 use pgrx::pg_sys;
 
-use super::errors::or_raise;
+use crate::errors::or_raise;
 use simhash_fingerprint::Error;
 use simhash_fingerprint::options::json::check_length;
 use simhash_fingerprint::options::presets::{self, Preset};

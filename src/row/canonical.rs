@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use pgrx::pg_sys::{self, Oid};
 
-use super::errors::or_raise;
+use crate::errors::or_raise;
 use simhash_fingerprint::scalar;
 use simhash_pg::process::backend::{check_for_interrupts, check_stack_depth};
 use simhash_pg::process::encoding::to_utf8;

@@ -3,11 +3,11 @@
 use pgrx::pg_sys;
 
 use super::arguments::{ParsedArguments, refresh};
-use super::errors::or_raise;
 use super::lexemes::lexemes;
 use super::record::RowSite;
 use super::stored::checked_digest;
 use super::text::{ARRAY, TextSite, of_tokens};
+use crate::errors::or_raise;
 use simhash_fingerprint::hash::Width;
 use simhash_fingerprint::lexeme::of_lexemes;
 use simhash_fingerprint::options::grammar::{RowOptions, parse_row, parse_text};

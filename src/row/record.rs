@@ -6,9 +6,9 @@ use std::rc::Rc;
 
 use super::arguments::{ParsedArguments, refresh};
 use super::canonical::{Form, Writer, text};
-use super::errors::or_raise;
 use super::lexemes::lexemes;
 use super::stored::Named;
+use crate::errors::or_raise;
 use simhash_fingerprint::hash::Width;
 use simhash_fingerprint::options::grammar::{RowOptions, parse_row};
 use simhash_fingerprint::options::plan::{self, ColumnPlan, Field};

@@ -3,8 +3,8 @@
 use pgrx::pg_sys;
 
 use super::arguments::{ParsedArguments, refresh};
-use super::errors::{or_raise, raise};
 use super::text::{ARRAY, add};
+use crate::errors::{ToError, or_raise};
 use simhash_fingerprint::Error;
 use simhash_fingerprint::hash::Width;
 use simhash_fingerprint::options::grammar::parse_text;
@@ -27,12 +27,14 @@ const FUNCTIONS: std::ops::RangeInclusive<i32> = 1..=10_000;
 pub fn within(name: &'static str, value: i32, range: std::ops::RangeInclusive<i32>) -> usize {
     if !range.contains(&value) {
         let (least, most) = (*range.start(), *range.end());
-        raise(&Error::OutOfRange {
+        Error::OutOfRange {
             name,
             value,
             least,
             most,
-        });
+        }
+        .to_error()
+        .raise();
     }
     value as usize
 }
@@ -139,7 +141,7 @@ pg_function! {
 
 fn same_length(first: usize, second: usize) {
     if first != second {
-        raise(&Error::VectorLengths { first, second });
+        Error::VectorLengths { first, second }.to_error().raise();
     }
 }
 

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-use super::errors::{or_raise, raise};
-use simhash_fingerprint::Error;
+use crate::errors::{ToError, or_raise};
+use simhash_fingerprint::Error as InputError;
 use simhash_fingerprint::options::grammar::{RowOptions, parse_row, parse_text};
 use simhash_fingerprint::options::presets::{self, Input, Preset};
 use simhash_fingerprint::options::text_options::TextOptions;
@@ -23,7 +23,7 @@ use simhash_fingerprint::text::user_words::UserWords;
 use simhash_fingerprint::text::word_list::{GatheredWords, WordList};
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::to_utf8;
-use simhash_pg::process::error::{raise_with_hint, report};
+use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::give_back_freed;
 use simhash_pg::process::snapshot::Seen;
 use simhash_pg::spi::text_query::query;
@@ -40,8 +40,8 @@ pub struct Config {
     digest: String,
     lists: Lists,
     pub preset: &'static Preset,
-    row: Result<RowOptions, Error>,
-    text: Result<TextOptions, Error>,
+    row: Result<RowOptions, InputError>,
+    text: Result<TextOptions, InputError>,
 }
 
 impl Config {
@@ -50,7 +50,7 @@ impl Config {
         match (&self.row, &self.text) {
             (Ok(options), _) => options,
             (_, Ok(_)) => self.made_for("texts", "simhash64_named_text"),
-            (Err(error), _) => raise(error),
+            (Err(error), _) => error.to_error().raise(),
         }
     }
 
@@ -59,16 +59,17 @@ impl Config {
         match (&self.text, &self.row) {
             (Ok(options), _) => options,
             (_, Ok(_)) => self.made_for("rows", "simhash64_named"),
-            (Err(error), _) => raise(error),
+            (Err(error), _) => error.to_error().raise(),
         }
     }
 
     fn made_for(&self, what: &str, function: &str) -> ! {
-        raise_with_hint(
+        Error::new(
             PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
             format!("configuration \"{}\" is made for {what}", self.name),
-            format!("{function} takes {what}."),
         )
+        .hint(format!("{function} takes {what}."))
+        .raise()
     }
 }
 
@@ -154,12 +155,12 @@ fn unknown(name: &str) -> ! {
         true => "simhash_create_config makes one.".to_owned(),
         false => format!("Among the configurations are {}.", names.join(", ")),
     };
-    report(
+    Error::new(
         PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
         format!("configuration \"{name}\" does not exist"),
-        None,
-        Some(hint),
     )
+    .hint(hint)
+    .raise()
 }
 
 /// Raises an ERROR unless all of the configuration is there and as it was stored: otherwise its
@@ -169,13 +170,14 @@ fn check(name: &str) {
                 WHERE c.name OPERATOR(pg_catalog.=) $1";
     let mut fault = None;
     query(text, &[name], &mut |row| fault = row[0].clone());
-    if fault.is_some() {
-        report(
+    if let Some(fault) = fault {
+        Error::new(
             PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
             format!("configuration \"{name}\" is damaged"),
-            fault,
-            Some("The tables of schema simhash_catalog must be restored together.".to_owned()),
         )
+        .detail(fault)
+        .hint("The tables of schema simhash_catalog must be restored together.")
+        .raise()
     }
 }
 
@@ -194,8 +196,8 @@ fn load(name: &str, digest: String) -> Config {
         parse_text(&json, &mut check_for_interrupts),
     );
     // A shortage of memory passes, so it is not remembered, unlike other errors.
-    if matches!(row, Err(Error::OutOfMemory)) || matches!(text, Err(Error::OutOfMemory)) {
-        or_raise(Err::<(), _>(Error::OutOfMemory));
+    if matches!(row, Err(InputError::OutOfMemory)) || matches!(text, Err(InputError::OutOfMemory)) {
+        Error::out_of_memory().raise();
     }
     let lists = Lists {
         words: next().map(|digest| shared(digest, |lists| &lists.words, load_words)),
@@ -272,7 +274,7 @@ impl Lists {
 }
 
 /// Calls `add` with each word of a list, and its tag or its number of documents.
-fn each_term(digest: &str, mut add: impl FnMut(&str, Option<&str>) -> Result<(), Error>) {
+fn each_term(digest: &str, mut add: impl FnMut(&str, Option<&str>) -> Result<(), InputError>) {
     // They are not in FROM, where the server would keep all words before it gives the first.
     let text = "SELECT pg_catalog.unnest(terms), pg_catalog.unnest(about) \
                 FROM simhash_catalog.content WHERE digest OPERATOR(pg_catalog.=) $1";

@@ -5,8 +5,8 @@
 use pgrx::pg_sys;
 
 use super::arguments::{ParsedArguments, refresh};
-use super::errors::{or_raise, raise};
 use super::stored::Named;
+use crate::errors::{ToError, or_raise};
 use simhash_fingerprint::Error;
 use simhash_fingerprint::counter::for_each_term;
 use simhash_fingerprint::hash::{FeatureHash, Width};
@@ -116,10 +116,12 @@ pub fn of_tokens(tokens: Value<'_>, weights: Option<Value<'_>>, width: Width) ->
     if let Some(weights) = &weights
         && weights.len() != tokens.len()
     {
-        raise(&Error::ArrayLengths {
+        Error::ArrayLengths {
             tokens: tokens.len(),
             weights: weights.len(),
-        });
+        }
+        .to_error()
+        .raise();
     }
     let features = tokens.iter().enumerate().filter_map(|(i, token)| {
         if i % 1024 == 0 {
@@ -145,10 +147,12 @@ fn token_weight(i: usize, weight: Option<Value<'_>>) -> Option<f64> {
     if !is_weight(weight) {
         let mut found = String::new();
         scalar::float(&mut found, weight);
-        raise(&Error::BadWeight {
+        Error::BadWeight {
             place: format!("weight of token {}", i + 1),
             weight: found,
-        });
+        }
+        .to_error()
+        .raise();
     }
     Some(weight)
 }

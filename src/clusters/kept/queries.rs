@@ -7,7 +7,7 @@ use pgrx::pg_sys::Oid;
 use crate::pairs::source::column;
 use simhash_pg::catalog::table::{self, Opened, quoted};
 use simhash_pg::catalog::table_name::literal;
-use simhash_pg::process::error::raise;
+use simhash_pg::process::error::Error;
 use simhash_pg::sql::key_type::{Equality, KeyType, no_order};
 use simhash_trigger::kept_options::KeptOptions;
 
@@ -50,7 +50,7 @@ impl Queries {
         let (Some(order), Some(equality)) =
             (&of_type, of_type.as_ref().and_then(KeyType::equality))
         else {
-            raise(ERRCODE_UNDEFINED_FUNCTION, no_order(base_type))
+            Error::new(ERRCODE_UNDEFINED_FUNCTION, no_order(base_type)).raise()
         };
         let collate = (order.collation()).map_or(String::new(), |name| format!(" COLLATE {name}"));
         let key_type = table::qualified_type_name(base_type);
@@ -63,7 +63,7 @@ impl Queries {
         for name in &options.within {
             let of = column(&opened, name, "part of the scope").base_type();
             let equality = Equality::for_type(of)
-                .unwrap_or_else(|| raise(ERRCODE_UNDEFINED_FUNCTION, no_order(of)));
+                .unwrap_or_else(|| Error::new(ERRCODE_UNDEFINED_FUNCTION, no_order(of)).raise());
             let name = quoted(name);
             listed += &format!(", r.{name}");
             is_in_scope += " AND ";
@@ -213,9 +213,10 @@ fn arguments(kept: &Kept, key_type: &str) -> String {
 /// Returns the name of a table as SQL text; raises an ERROR when it was dropped in the meantime.
 fn named(table: Oid) -> String {
     table::qualified_name(table).unwrap_or_else(|| {
-        raise(
+        Error::new(
             ERRCODE_UNDEFINED_TABLE,
             format!("relation with OID {} does not exist", table.to_u32()),
         )
+        .raise()
     })
 }

@@ -47,7 +47,7 @@ pg_function! {
             rows.push([
                 Some(ResultValue::from(i64::from(finding.block))),
                 finding.offset.map(|i| ResultValue::from(i as i32)),
-                Some(ResultValue::Text(&finding.fault.0)),
+                Some(ResultValue::Text(&finding.text)),
             ]);
         });
         args.null()

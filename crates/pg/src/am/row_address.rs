@@ -1,7 +1,7 @@
 //! Row addresses read from an index's pages, checked before the server looks for a row there.
 
 use crate::catalog::relation::Rel;
-use crate::process::error::raise_index_corrupted;
+use crate::process::error::Error;
 use pgrx::pg_sys;
 use simhash_base::tid::Tid;
 
@@ -93,8 +93,9 @@ impl RowAddresses {
 
 /// Raises index_corrupted for a row address.
 pub fn damaged_address(index: Rel, tid: Tid) -> ! {
-    raise_index_corrupted(format!(
+    Error::index_corrupted(format!(
         "index \"{}\" is damaged: no row can be at {tid}",
         index.name()
     ))
+    .raise()
 }

@@ -407,10 +407,11 @@ pub fn random_u64() -> u64 {
     // SAFETY: writes 8 bytes to a u64.
     let strong = unsafe { pg_sys::pg_strong_random((&raw mut value).cast(), size_of::<u64>()) };
     if !strong {
-        crate::process::error::raise(
+        crate::process::error::Error::new(
             pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
             "could not generate a random build stamp",
-        );
+        )
+        .raise();
     }
     value
 }

@@ -4,7 +4,7 @@
 //! recovery, standbys and backups work where our library is not even installed.
 
 use super::buffer::{Exclusive, Page};
-use crate::process::error::raise;
+use crate::process::error::Error;
 use crate::process::{compat, unguarded};
 use pgrx::PgSqlErrorCode::ERRCODE_DATA_CORRUPTED;
 use pgrx::pg_sys;
@@ -63,10 +63,11 @@ unsafe fn check_bounds(header: *const pg_sys::PageHeaderData) {
     // SAFETY: guaranteed by the caller.
     let (lower, upper) = unsafe { ((*header).pd_lower, (*header).pd_upper) };
     if lower > upper {
-        raise(
+        Error::new(
             ERRCODE_DATA_CORRUPTED,
             format!("page would be overfull: free space from {lower} to {upper}"),
-        );
+        )
+        .raise();
     }
 }
 

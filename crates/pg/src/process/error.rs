@@ -19,6 +19,74 @@ pub fn keep_backtraces_in_the_log() {
     }));
 }
 
+/// An ERROR as the user sees it, made where the fault is found. An error type of another crate
+/// becomes one of these in one place, `src/errors.rs`.
+#[derive(Debug)]
+pub struct Error {
+    pub code: PgSqlErrorCode,
+    pub message: String,
+    pub detail: Option<String>,
+    pub hint: Option<String>,
+}
+
+impl Error {
+    pub fn new(code: PgSqlErrorCode, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            detail: None,
+            hint: None,
+        }
+    }
+
+    /// Returns the error out_of_memory.
+    pub fn out_of_memory() -> Self {
+        Self::new(PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY, "out of memory")
+    }
+
+    /// Returns the error index_corrupted.
+    pub fn index_corrupted(message: String) -> Self {
+        Self::new(PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED, message).hint("Rebuild it with REINDEX.")
+    }
+
+    /// Returns the error serialization_failure.
+    pub fn not_serializable(why: &str) -> Self {
+        Self::new(
+            PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
+            format!("could not serialize access: {why}"),
+        )
+        .hint("The transaction might succeed if retried.")
+    }
+
+    #[must_use]
+    pub fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Puts a sentence in front of the DETAIL.
+    #[must_use]
+    pub fn about(mut self, sentence: String) -> Self {
+        self.detail = Some(match self.detail {
+            Some(detail) => format!("{sentence} {detail}"),
+            None => sentence,
+        });
+        self
+    }
+
+    /// Raises the ERROR; never returns.
+    #[track_caller]
+    pub fn raise(self) -> ! {
+        report(self.code, self.message, self.detail, self.hint)
+    }
+}
+
 /// Raises an ERROR; never returns.
 #[track_caller]
 pub fn raise(code: PgSqlErrorCode, message: impl Into<String>) -> ! {
@@ -33,26 +101,6 @@ pub fn raise_with_hint(
     hint: impl Into<String>,
 ) -> ! {
     report(code, message.into(), None, Some(hint.into()))
-}
-
-/// Raises index_corrupted; never returns.
-#[track_caller]
-pub fn raise_index_corrupted(message: String) -> ! {
-    raise_with_hint(
-        PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED,
-        message,
-        "Rebuild it with REINDEX.",
-    )
-}
-
-/// Raises serialization_failure; never returns.
-#[track_caller]
-pub fn raise_not_serializable(why: &str) -> ! {
-    raise_with_hint(
-        PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
-        format!("could not serialize access: {why}"),
-        "The transaction might succeed if retried.",
-    )
 }
 
 /// Raises an ERROR with every optional part; never returns.

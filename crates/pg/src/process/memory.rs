@@ -2,8 +2,7 @@
 //! memory is an ERROR and does not abort the process.
 
 use super::backend::check_for_interrupts;
-use super::error::report;
-use pgrx::PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY;
+use super::error::Error;
 use pgrx::pg_sys;
 
 /// Bytes that one operation of a query may use (work_mem).
@@ -40,7 +39,7 @@ pub fn owned(text: &str) -> String {
 /// Raises the ERROR for memory that the system did not give.
 #[inline]
 pub fn or_out_of_memory<T>(result: Result<T, std::collections::TryReserveError>) -> T {
-    result.unwrap_or_else(|_| super::error::raise(ERRCODE_OUT_OF_MEMORY, "out of memory"))
+    result.unwrap_or_else(|_| Error::out_of_memory().raise())
 }
 
 /// Gives memory back to the system that the C library keeps after large pieces were freed: for work
@@ -129,13 +128,10 @@ pub fn filled<T: Copy>(count: usize, value: T) -> Vec<T> {
 }
 
 fn out_of_memory<T>(elements: usize) -> ! {
-    report(
-        ERRCODE_OUT_OF_MEMORY,
-        "out of memory".into(),
-        Some(format!(
+    Error::out_of_memory()
+        .detail(format!(
             "Failed on request of {} bytes.",
             elements * size_of::<T>()
-        )),
-        None,
-    )
+        ))
+        .raise()
 }

@@ -4,7 +4,7 @@
 //! the two may be of versions that lay out their parts differently. So the keys hold the version: a
 //! worker of another version finds no part, and says why.
 
-use super::error::raise_with_hint;
+use super::error::Error;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::ffi::c_void;
 
@@ -31,11 +31,12 @@ pub unsafe fn part_of_leader(toc: *mut pg_sys::shm_toc, key: u64) -> *mut c_void
     // SAFETY: guaranteed by the caller.
     let place = unsafe { pg_sys::shm_toc_lookup(toc, key, true) };
     if place.is_null() {
-        raise_with_hint(
+        Error::new(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             "the library simhash_dedup was replaced while this session was open",
-            "Reconnect and try again.",
-        );
+        )
+        .hint("Reconnect and try again.")
+        .raise();
     }
     place
 }

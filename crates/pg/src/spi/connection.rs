@@ -6,7 +6,7 @@ use std::ffi::{CStr, CString};
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use crate::process::encoding::name_from_utf8;
-use crate::process::error::raise;
+use crate::process::error::Error;
 
 /// Runs `f` between SPI_connect and SPI_finish.
 pub(crate) fn connected<R>(f: impl FnOnce() -> R) -> R {
@@ -25,10 +25,11 @@ pub(crate) unsafe fn check(code: i32) {
     if code < 0 {
         // SAFETY: the server's text for the code, static.
         let text = unsafe { CStr::from_ptr(pg_sys::SPI_result_code_string(code)) };
-        raise(
+        Error::new(
             PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
             format!("SPI failed: {}", text.to_string_lossy()),
-        );
+        )
+        .raise();
     }
 }
 
@@ -37,20 +38,22 @@ pub(crate) fn check_parameters(plan: pg_sys::SPIPlanPtr, count: usize) {
     // SAFETY: a plan of `prepared`.
     let wanted = unsafe { pg_sys::SPI_getargcount(plan) };
     if usize::try_from(wanted) != Ok(count) {
-        raise(
+        Error::new(
             PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
             format!("a query of {wanted} parameters was given {count}"),
-        );
+        )
+        .raise();
     }
 }
 
 /// A query in the database's encoding.
 pub(crate) fn c_text(sql: &str) -> CString {
     CString::new(name_from_utf8(sql).into_owned()).unwrap_or_else(|_| {
-        raise(
+        Error::new(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             "a name has a zero byte",
         )
+        .raise()
     })
 }
 

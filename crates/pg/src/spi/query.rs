@@ -5,7 +5,7 @@ use pgrx::{PgSqlErrorCode, pg_guard, pg_sys};
 
 use super::connection::{c_text, check, connected};
 use crate::process::compat::attribute;
-use crate::process::error::raise;
+use crate::process::error::Error;
 use crate::sql::value::{Storage, Value};
 
 /// Receives a row: the values of its columns, None for NULL. They live until it returns.
@@ -93,10 +93,11 @@ unsafe extern "C-unwind" fn start<const N: usize>(
     // SAFETY: the receiver is the first field of ours; the query's row descriptor.
     unsafe {
         if (*desc).natts as usize != N {
-            raise(
+            Error::new(
                 PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
                 format!("query returns {} columns, not {N}", (*desc).natts),
-            );
+            )
+            .raise();
         }
         let receiver = &mut *receiver.cast::<Receiver<N>>();
         receiver.columns = std::array::from_fn(|i| Storage::of_attribute(attribute(desc, i)));

@@ -10,7 +10,7 @@ use pgrx::pg_sys;
 use super::connection::{check, check_parameters, connected, prepared};
 use crate::catalog::table::type_name;
 use crate::process::compat::attribute;
-use crate::process::error::raise_with_hint;
+use crate::process::error::Error;
 use crate::sql::fmgr::Args;
 use crate::sql::value::{Storage, Value};
 
@@ -157,11 +157,12 @@ impl SavedQuery {
         for (&expected, found) in self.result_types.iter().zip(found) {
             if found != expected {
                 let (found, expected) = (type_name(found), type_name(expected));
-                raise_with_hint(
+                Error::new(
                     ERRCODE_DATATYPE_MISMATCH,
                     format!("query returned a value of type {found}, not {expected}"),
-                    "A table was altered while the statement was running. Run it again.",
-                );
+                )
+                .hint("A table was altered while the statement was running. Run it again.")
+                .raise();
             }
         }
     }

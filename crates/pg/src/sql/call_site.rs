@@ -6,7 +6,7 @@ use pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR;
 use pgrx::{PgMemoryContexts, pg_sys};
 
 use super::fmgr::Args;
-use crate::process::error::raise;
+use crate::process::error::Error;
 
 /// Memory that lives as long as a call site, or until the current row is processed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -76,10 +76,11 @@ pub fn with<T: 'static, R>(
     }
     // SAFETY: `fn_extra` is set here alone, to a State, whose first field is its kind.
     if unsafe { *state.cast::<TypeId>() } != TypeId::of::<T>() {
-        raise(
+        Error::new(
             ERRCODE_INTERNAL_ERROR,
             "the state of a call site is of another type",
-        );
+        )
+        .raise();
     }
     // SAFETY: the state is of this kind. It was taken out of `fn_extra`, so there is no other
     // reference to it.

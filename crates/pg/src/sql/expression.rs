@@ -11,7 +11,7 @@ use super::value::Storage;
 use crate::catalog::relation::Rel;
 use crate::catalog::table::Column;
 use crate::process::encoding::{name_from_utf8, name_to_utf8};
-use crate::process::error::raise;
+use crate::process::error::Error;
 
 /// An expression of type bigint over the columns of a table, ready to be evaluated.
 pub struct RowExpression {
@@ -78,10 +78,11 @@ impl RowExpression {
     #[inline]
     pub fn value(&self, call: &TriggerCall<'_>) -> Option<i64> {
         if call.relation().oid() != self.table {
-            raise(
+            Error::new(
                 ERRCODE_INTERNAL_ERROR,
                 "an expression of another relation was evaluated in a trigger",
-            );
+            )
+            .raise();
         }
         let mut null = false;
         // SAFETY: both were made by `new` in memory that outlives self; the slot holds a row of the

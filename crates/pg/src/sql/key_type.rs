@@ -6,7 +6,7 @@ use pgrx::{pg_sys, varlena};
 
 use super::value::{Storage, Value};
 use crate::catalog::lookup::base_type;
-use crate::process::error::raise;
+use crate::process::error::Error;
 use crate::process::memory::collected;
 use crate::process::temp_file::damaged_temporary_file;
 
@@ -58,10 +58,11 @@ impl KeyType {
         let is_same = |type_id| type_id == self.storage.type_id || type_id == self.base;
         if !is_same(value.type_id()) && !is_same(base_type(value.type_id())) {
             let found = crate::catalog::table::type_name(value.type_id());
-            raise(
+            Error::new(
                 pgrx::PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
                 format!("a key is of type {found}"),
-            );
+            )
+            .raise();
         }
         value.datum()
     }

@@ -10,7 +10,7 @@ use super::fmgr::Args;
 use super::trigger::{Event, TriggerCall};
 use crate::catalog::relation::Rel;
 use crate::catalog::table::Opened;
-use crate::process::error::raise;
+use crate::process::error::Error;
 use crate::process::memory::{in_scratch, reserve};
 use crate::process::user::AsUser;
 
@@ -154,9 +154,9 @@ impl Fired {
                 all.iter().find(|trigger| trigger.tgoid == self.trigger)
             })
         };
-        found
-            .copied()
-            .unwrap_or_else(|| raise(ERRCODE_INTERNAL_ERROR, "a trigger is gone while it runs"))
+        found.copied().unwrap_or_else(|| {
+            Error::new(ERRCODE_INTERNAL_ERROR, "a trigger is gone while it runs").raise()
+        })
     }
 }
 
@@ -179,7 +179,7 @@ unsafe fn fetched(
                 pg_sys::ffi::pg_guard_ffi_boundary(|| fetch(table, &mut place, any, slot))
             });
         if !found {
-            raise(ERRCODE_INTERNAL_ERROR, "a row of the statement is gone");
+            Error::new(ERRCODE_INTERNAL_ERROR, "a row of the statement is gone").raise();
         }
         pg_sys::ExecFetchSlotHeapTuple(slot, false, &mut false)
     }

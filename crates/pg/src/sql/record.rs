@@ -11,7 +11,7 @@ use super::call_site::Memory;
 use super::value::{Storage, Value, not_a};
 use crate::process::compat::attribute;
 use crate::process::encoding::to_utf8;
-use crate::process::error::raise;
+use crate::process::error::Error;
 
 /// A row, not deformed yet.
 #[derive(Clone, Copy)]
@@ -146,10 +146,11 @@ impl Shape {
     /// The values of the columns, in their order; an ERROR when the record has another shape.
     pub fn values<'a>(&self, record: &Record<'a>) -> Vec<Option<Value<'a>>> {
         if !self.fits(record) {
-            raise(
+            Error::new(
                 ERRCODE_INTERNAL_ERROR,
                 "row has another shape than expected",
-            );
+            )
+            .raise();
         }
         // SAFETY: the record has this shape; both arrays have room for each attribute.
         unsafe {

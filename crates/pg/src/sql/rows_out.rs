@@ -8,7 +8,7 @@ use crate::catalog::table::{function_name, type_name};
 use crate::process::compat;
 use crate::process::compat::attribute;
 use crate::process::encoding::from_utf8;
-use crate::process::error::raise;
+use crate::process::error::Error;
 
 /// A column of a row, not NULL.
 #[derive(Clone, Copy)]
@@ -85,7 +85,7 @@ impl RowsOut {
                 && (*info).allowedModes & mode as i32 != 0;
             if !usable {
                 let message = "set-valued function called in context that cannot accept a set";
-                raise(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, message);
+                Error::new(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, message).raise();
             }
             let outer = pg_sys::MemoryContextSwitchTo((*(*info).econtext).ecxt_per_query_memory);
             let (mut desc, mut result) = (std::ptr::null_mut(), pg_sys::InvalidOid);
@@ -160,9 +160,10 @@ impl RowsOut {
     #[cold]
     fn refuse(&self, why: &str) -> ! {
         let function = function_name(self.function);
-        raise(
+        Error::new(
             PgSqlErrorCode::ERRCODE_INVALID_FUNCTION_DEFINITION,
             format!("the result of function {function} {why}"),
         )
+        .raise()
     }
 }

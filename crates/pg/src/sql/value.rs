@@ -13,7 +13,7 @@ use pgrx::{IntoDatum, pg_sys, varlena};
 
 use super::fmgr::{Args, ByValue, Returned};
 use crate::catalog::table::type_name;
-use crate::process::error::raise;
+use crate::process::error::Error;
 use crate::process::memory::reserve;
 
 /// Storage of the values of a type.
@@ -200,7 +200,7 @@ impl<'a> Value<'a> {
                 type_name(type_id),
                 type_name(wanted)
             );
-            raise(ERRCODE_DATATYPE_MISMATCH, message);
+            Error::new(ERRCODE_DATATYPE_MISMATCH, message).raise();
         }
     }
 
@@ -443,8 +443,9 @@ impl<'a> Value<'a> {
 
 /// The ERROR when the catalogs have changed meanwhile, or the caller has mistaken a type.
 pub(super) fn not_a(kind: &str, type_id: pg_sys::Oid) -> ! {
-    raise(
+    Error::new(
         ERRCODE_INTERNAL_ERROR,
         format!("type {} is not of kind {kind}", type_id.to_u32()),
     )
+    .raise()
 }

@@ -7,7 +7,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::fmgr::{Args, ByValue};
 use crate::process::compat;
-use crate::process::error::raise;
+use crate::process::error::Error;
 
 /// WINDOW_SEEK_HEAD of windowapi.h.
 const FROM_FIRST: i32 = 1;
@@ -52,10 +52,11 @@ impl<'a> Window<'a> {
             let context = (*args.fcinfo()).context;
             let tag = pg_sys::NodeTag::T_WindowObjectData;
             if context.is_null() || (*context).type_ != tag {
-                raise(
+                Error::new(
                     PgSqlErrorCode::ERRCODE_WINDOWING_ERROR,
                     "window function called without a window",
-                );
+                )
+                .raise();
             }
             compat::refuse_null_treatment(context.cast(), args.fcinfo());
             Window {
@@ -133,10 +134,11 @@ impl<'a> Window<'a> {
                 (*first).set(filled);
             }
             if (*first).get() != filled {
-                raise(
+                Error::new(
                     PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
                     "memory of another size was asked for a window partition",
-                );
+                )
+                .raise();
             }
             std::slice::from_raw_parts(first.add(1), count)
         }
