@@ -24,8 +24,9 @@ use simhash_pg::catalog::table::Column;
 use simhash_pg::process::advisory_lock::keeps_its_snapshot;
 use simhash_pg::process::encoding::to_utf8;
 use simhash_pg::process::error::Error;
+use simhash_pg::process::memory::MemoryContext;
 use simhash_pg::spi::saved_query::Sees;
-use simhash_pg::sql::call_site::{self, Memory};
+use simhash_pg::sql::call_site;
 use simhash_pg::sql::expression::RowExpression;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::trigger::{Event, TriggerCall};
@@ -70,14 +71,14 @@ struct Site {
     expression: Option<RowExpression>,
     /// Whether this statement has come to the check of what made the stored fingerprints.
     looked: Cell<bool>,
-    memory: Memory,
+    memory: MemoryContext,
 }
 
 /// A column of the new row, and the value that the trigger gives it.
 type Change<'a> = (&'a Column, Option<Value<'a>>);
 
 impl Site {
-    fn new(call: &TriggerCall<'_>, memory: Memory) -> Self {
+    fn new(call: &TriggerCall<'_>, memory: MemoryContext) -> Self {
         let table = flagged_table::flagged_table(call);
         let column = &table.columns.fingerprint;
         let expression = match &table.options.recipe {
@@ -231,7 +232,7 @@ impl Site {
 
 /// Returns the expression for simhash64 of the new row, with the weights and the preset of the
 /// trigger's arguments.
-fn of_recipe(call: &TriggerCall<'_>, recipe: &Recipe, memory: Memory) -> RowExpression {
+fn of_recipe(call: &TriggerCall<'_>, recipe: &Recipe, memory: MemoryContext) -> RowExpression {
     let types = [pg_sys::RECORDOID, pg_sys::JSONBOID, pg_sys::TEXTOID];
     // Somebody else's function of that name may return another type.
     let ours = |&function: &pg_sys::Oid| {

@@ -16,7 +16,8 @@ use simhash_fingerprint::similarity::minhash::Signature;
 use simhash_fingerprint::sketch::{Feature, Sketch};
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::to_utf8;
-use simhash_pg::sql::call_site::{self, Memory};
+use simhash_pg::process::memory::MemoryContext;
+use simhash_pg::sql::call_site;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::value::Value;
 
@@ -59,7 +60,7 @@ pg_function! {
 
 /// State of a call site of `simhash_cosine`.
 struct CosineSite {
-    memory: Memory,
+    memory: MemoryContext,
     arguments: Option<ParsedArguments<TextOptions>>,
 }
 

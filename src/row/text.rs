@@ -19,13 +19,13 @@ use simhash_fingerprint::simhash::{is_weight, simhash};
 use simhash_fingerprint::sketch::{Content, Sketch};
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::to_utf8;
-use simhash_pg::sql::call_site::Memory;
+use simhash_pg::process::memory::MemoryContext;
 use simhash_pg::sql::fmgr::Args;
 use simhash_pg::sql::value::Value;
 
 /// State of a call site.
 pub struct TextSite<const W: usize> {
-    memory: Memory,
+    memory: MemoryContext,
     arguments: Option<ParsedArguments<TextOptions>>,
     named: Named,
     plan: Option<ColumnPlan>,
@@ -33,7 +33,7 @@ pub struct TextSite<const W: usize> {
 }
 
 impl<const W: usize> TextSite<W> {
-    pub fn new(memory: Memory, width: Width) -> Self {
+    pub fn new(memory: MemoryContext, width: Width) -> Self {
         Self {
             memory,
             arguments: None,

@@ -5,6 +5,7 @@ use crate::catalog::relation::Rel;
 use crate::page::buffer::Shared;
 use crate::process::backend::check_for_interrupts;
 use crate::process::compat;
+use crate::process::memory::MemoryContext;
 use pgrx::pg_sys;
 use simhash_base::tid::Tid;
 use std::marker::PhantomData;
@@ -147,7 +148,7 @@ pub struct Recheck {
 
 /// A scan's private state, and the memory context that it is dropped with.
 struct Private<T> {
-    context: pg_sys::MemoryContext,
+    context: MemoryContext,
     state: T,
 }
 
@@ -175,16 +176,8 @@ impl<'s> Scan<'s> {
         // SAFETY: the index is open; the arrays have the lengths that the executor expects.
         unsafe {
             let scan = pg_sys::RelationGetIndexScan(index.raw(), keys, order_bys);
-            let context = pg_sys::AllocSetContextCreateInternal(
-                pg_sys::CurrentMemoryContext,
-                c"simhash scan".as_ptr(),
-                0,
-                1024,
-                8192,
-            );
-            let private = Private { context, state };
-            let mut owner = pgrx::PgMemoryContexts::For(context);
-            (*scan).opaque = owner.leak_and_drop_on_delete(private).cast();
+            let context = MemoryContext::current().child(c"simhash scan");
+            (*scan).opaque = context.keep(Private { context, state }).cast();
             if order_bys > 0 {
                 let n = order_bys as usize;
                 (*scan).xs_orderbyvals = pg_sys::palloc0(n * size_of::<pg_sys::Datum>()).cast();
@@ -211,7 +204,7 @@ impl<'s> Scan<'s> {
     #[inline]
     pub unsafe fn end<T>(self) {
         // SAFETY: set by `begin`; deleting the context drops what was tied to it.
-        unsafe { pg_sys::MemoryContextDelete((*self.raw.opaque.cast::<Private<T>>()).context) };
+        unsafe { (*self.raw.opaque.cast::<Private<T>>()).context.delete() };
         self.raw.opaque = std::ptr::null_mut();
     }
 

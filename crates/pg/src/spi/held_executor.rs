@@ -9,6 +9,7 @@ use pgrx::pg_sys;
 use super::connection::connected;
 use super::saved_query::{SavedQuery, Sees};
 use crate::process::compat::{self, attribute};
+use crate::process::memory::MemoryContext;
 use crate::sql::value::{Storage, Value};
 
 /// An executor that is open. Dropping this does not end it: see [`HeldExecutor::end`].
@@ -19,7 +20,7 @@ pub(super) struct HeldExecutor {
     scan: *mut pg_sys::IndexScanState,
     plan: *mut pg_sys::CachedPlan,
     /// All of the above but the plan is in it.
-    memory: pg_sys::MemoryContext,
+    memory: MemoryContext,
     owner: pg_sys::ResourceOwner,
     pub(super) subtransaction: pg_sys::SubTransactionId,
     rights: Rights,
@@ -46,16 +47,9 @@ impl HeldExecutor {
                     pg_sys::ReleaseCachedPlan(plan, owner);
                     return None;
                 }
-                let memory = pg_sys::AllocSetContextCreateInternal(
-                    pg_sys::CurTransactionContext,
-                    c"simhash held query".as_ptr(),
-                    0,
-                    1024,
-                    8192,
-                );
-                let outer = pg_sys::MemoryContextSwitchTo(memory);
-                let desc = started(query, plan);
-                pg_sys::MemoryContextSwitchTo(outer);
+                let memory = MemoryContext::from_raw(pg_sys::CurTransactionContext)
+                    .child(c"simhash held query");
+                let desc = memory.run(|| started(query, plan));
                 query.check_result((*desc).tupDesc);
                 Some(Self {
                     memory,
@@ -127,14 +121,8 @@ impl HeldExecutor {
     /// # Safety
     /// The executor must not have ended.
     unsafe fn in_its_memory<R>(&self, f: impl FnOnce() -> R) -> R {
-        // SAFETY: guaranteed by the caller; after an ERROR in `f` the server sets the current
-        // context anew.
-        unsafe {
-            let outer = pg_sys::MemoryContextSwitchTo((*(*self.desc).estate).es_query_cxt);
-            let result = f();
-            pg_sys::MemoryContextSwitchTo(outer);
-            result
-        }
+        // SAFETY: guaranteed by the caller.
+        unsafe { MemoryContext::from_raw((*(*self.desc).estate).es_query_cxt).run(f) }
     }
 
     /// # Safety
@@ -175,7 +163,7 @@ impl HeldExecutor {
                 pg_sys::FreeQueryDesc(self.desc);
                 pg_sys::ReleaseCachedPlan(self.plan, self.owner);
             });
-            pg_sys::MemoryContextDelete(self.memory);
+            self.memory.delete();
         }
     }
 }

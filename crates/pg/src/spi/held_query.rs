@@ -8,7 +8,7 @@
 //! What the server makes for it belongs to the subtransaction in which it is opened: the memory,
 //! and what its resource owner counts. It ends with the first of these:
 //! * its [`HeldQuery`] is dropped;
-//! * the executor of the statement ends ([`Memory::around_row`]). The call site's memory may live
+//! * the executor of the statement ends ([`MemoryContext::around_row`]). The call site's memory may live
 //!   longer: after COPY in a portal, which the client may keep open while it alters the table;
 //! * the subtransaction ends. Then the server lets go of everything by itself, and it is only
 //!   forgotten: most often that is an abort, in which the memory of the statement may be freed at
@@ -23,7 +23,7 @@ use pgrx::{pg_guard, pg_sys};
 use super::held_executor::HeldExecutor;
 use super::saved_query::{SavedQuery, Sees};
 use crate::process::advisory_lock::is_serializable;
-use crate::sql::call_site::Memory;
+use crate::process::memory::MemoryContext;
 use crate::sql::fmgr::Args;
 use crate::sql::value::Value;
 
@@ -117,7 +117,7 @@ fn kept(executor: HeldExecutor) -> Rc<Open> {
         }
     }
     let open = Rc::new(Open(Cell::new(Some(executor))));
-    Memory::around_row().keep(EndWith(Rc::clone(&open)));
+    MemoryContext::around_row().keep(EndWith(Rc::clone(&open)));
     OPEN.with_borrow_mut(|all| {
         let all = all.get_or_insert_with(|| {
             // SAFETY: registered once in a process; the functions are static.

@@ -6,6 +6,7 @@ use pgrx::{PgSqlErrorCode, pg_guard, pg_sys};
 use super::connection::{c_text, check, connected};
 use crate::process::compat::attribute;
 use crate::process::error::Error;
+use crate::process::memory::MemoryContext;
 use crate::sql::value::{Storage, Value};
 
 /// Receives a row: the values of its columns, None for NULL. They live until it returns.
@@ -16,7 +17,7 @@ pub type ResultSink<'f, const N: usize> = &'f mut dyn FnMut([Option<Value<'_>>; 
 struct Receiver<'f, const N: usize> {
     base: pg_sys::DestReceiver,
     /// The caller's memory context, for the sink: what it allocates outlives the query.
-    context: pg_sys::MemoryContext,
+    context: MemoryContext,
     /// Storage of the columns; set by [`start`].
     columns: [Storage; N],
     sink: ResultSink<'f, N>,
@@ -34,8 +35,7 @@ pub fn for_each_row<const N: usize>(sql: &str, parameter: Option<Value<'_>>, sin
             rDestroy: Some(end),
             mydest: pg_sys::CommandDest::DestNone,
         },
-        // SAFETY: reads a variable of the process.
-        context: unsafe { pg_sys::CurrentMemoryContext },
+        context: MemoryContext::current(),
         columns: [Storage::varlena(pg_sys::Oid::INVALID); N],
         sink,
     };
@@ -74,12 +74,11 @@ unsafe extern "C-unwind" fn receive<const N: usize>(
         if usize::from((*slot).tts_nvalid.cast_unsigned()) < N {
             pg_sys::slot_getsomeattrs_int(slot, N as i32);
         }
-        let outer = pg_sys::MemoryContextSwitchTo(receiver.context);
         let (values, nulls) = ((*slot).tts_values, (*slot).tts_isnull);
-        (receiver.sink)(std::array::from_fn(|i| {
+        let row = std::array::from_fn(|i| {
             (!*nulls.add(i)).then(|| Value::new(*values.add(i), receiver.columns[i]))
-        }));
-        pg_sys::MemoryContextSwitchTo(outer);
+        });
+        receiver.context.run(|| (receiver.sink)(row));
     }
     true
 }
