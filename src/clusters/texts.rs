@@ -82,7 +82,7 @@ impl<'m> TextTable<'m> {
         let array = array.unwrap_or_else(|| no_arrays(self.source.key_type));
         let mut seen = filled(rows.len(), false);
         keep_reserve();
-        for_each_row(&self.sql, Some(array), &mut |[key, text]| {
+        for_each_row(&self.sql, &[Some(array)], &mut |[key, text]| {
             let number = key.and_then(|key| self.members.number_of(key));
             let Some(place) = number.and_then(&place) else {
                 return;

@@ -139,27 +139,29 @@ impl<'a> Within<'a> {
                     .then(|| PlainTable::for_source(source));
                 match plain.flatten() {
                     Some(table) => table.read(side, rows, search),
-                    None => for_each_row(&source.query(), self.parameter, &mut |row| {
-                        add(search, rows, side, row);
-                    }),
+                    None => for_each_row(
+                        &source.query(),
+                        self.parameter.map(Some).as_slice(),
+                        &mut |row| {
+                            add(search, rows, side, row);
+                        },
+                    ),
                 }
             }
         } else {
-            for_each_row(&self.query(sources), self.parameter, &mut |[
-                a,
-                b,
-                fp,
-                side,
-                number,
-            ]| {
-                if integer(number) == 1 {
-                    group(search, rows);
-                    rows.clear();
-                }
-                let second = integer(side) == 1;
-                let key = if second { b } else { a };
-                add(search, rows, usize::from(second), [key, fp]);
-            });
+            for_each_row(
+                &self.query(sources),
+                self.parameter.map(Some).as_slice(),
+                &mut |[a, b, fp, side, number]| {
+                    if integer(number) == 1 {
+                        group(search, rows);
+                        rows.clear();
+                    }
+                    let second = integer(side) == 1;
+                    let key = if second { b } else { a };
+                    add(search, rows, usize::from(second), [key, fp]);
+                },
+            );
         }
         group(search, rows);
     }

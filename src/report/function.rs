@@ -106,7 +106,7 @@ fn read(relation: &SourceTable, column: &str, row: &mut dyn FnMut(&[u8], Option<
         "SELECT {key}::pg_catalog.text, {column} FROM {table_name} \
          WHERE {fp}::pg_catalog.int8 IS NOT NULL"
     );
-    for_each_row(&sql, None, &mut |[key, value]| {
+    for_each_row(&sql, &[], &mut |[key, value]| {
         check_for_interrupts();
         let key = key.unwrap_or_else(|| relation.null_key());
         key.show_bytes(|key| row(key, value));
@@ -142,7 +142,7 @@ fn draw(relation: &SourceTable, size: usize, max_distance: u32, activity: &mut A
 /// Returns a generator that continues the session's random numbers: setseed makes them repeat.
 fn random() -> Random {
     let mut seed = 0;
-    for_each_row("SELECT pg_catalog.random()", None, &mut |[value]| {
+    for_each_row("SELECT pg_catalog.random()", &[], &mut |[value]| {
         // Take the bits of a float8.
         seed = value.map_or(0, |value| value.integer() as u64);
     });

@@ -70,7 +70,7 @@ fn notes(kept: &Kept, queries: &Queries) -> Option<(i64, bool)> {
     };
     let has_index = serving_index(kept.relation, &serving).is_some_and(|index| index.valid);
     let mut found = (0, true);
-    for_each_row(&queries.count(kept.relation), None, &mut |[
+    for_each_row(&queries.count(kept.relation), &[], &mut |[
         count,
         all,
         rows,

@@ -1,5 +1,5 @@
-//! The server programming interface: what [`super::query`], [`super::saved_query`] and
-//! [`super::text_query`] have in common.
+//! The server programming interface: what [`super::query`] and [`super::saved_query`] have in
+//! common.
 
 use std::ffi::{CStr, CString};
 
@@ -7,6 +7,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 
 use crate::process::encoding::name_from_utf8;
 use crate::process::error::Error;
+use crate::sql::value::Value;
 
 /// Runs `f` between SPI_connect and SPI_finish.
 pub(crate) fn connected<R>(f: impl FnOnce() -> R) -> R {
@@ -44,6 +45,29 @@ pub(crate) fn check_parameters(plan: pg_sys::SPIPlanPtr, count: usize) {
         )
         .raise();
     }
+}
+
+/// The parameters of these types with these values, for the executor; NULL where there is no value.
+/// The list is made in the current memory context.
+pub(crate) fn parameter_list(
+    types: &[pg_sys::Oid],
+    values: &[Option<Value<'_>>],
+) -> pg_sys::ParamListInfo {
+    // SAFETY: the list has room for as many as said.
+    let (list, places) = unsafe {
+        let list = pg_sys::makeParamList(types.len() as i32);
+        (list, (*list).params.as_mut_slice(types.len()))
+    };
+    for (i, place) in places.iter_mut().enumerate() {
+        let value = values.get(i).copied().flatten();
+        *place = pg_sys::ParamExternData {
+            value: value.map_or(pg_sys::Datum::null(), |value| value.datum()),
+            isnull: value.is_none(),
+            pflags: pg_sys::PARAM_FLAG_CONST as u16,
+            ptype: types[i],
+        };
+    }
+    list
 }
 
 /// A query in the database's encoding.

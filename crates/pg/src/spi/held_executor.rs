@@ -6,7 +6,7 @@
 
 use pgrx::pg_sys;
 
-use super::connection::connected;
+use super::connection::{connected, parameter_list};
 use super::saved_query::{SavedQuery, Sees};
 use crate::process::compat::{self, attribute};
 use crate::process::memory::MemoryContext;
@@ -219,7 +219,7 @@ unsafe fn started(query: &SavedQuery, plan: *const pg_sys::CachedPlan) -> *mut p
             pg_sys::GetActiveSnapshot(),
             std::ptr::null_mut(),
             pg_sys::None_Receiver,
-            no_values(query.parameter_types()),
+            parameter_list(query.parameter_types(), &[]),
             std::ptr::null_mut(),
             0,
         );
@@ -241,27 +241,6 @@ unsafe fn for_owner<R>(owner: pg_sys::ResourceOwner, f: impl FnOnce() -> R) -> R
         let result = f();
         pg_sys::CurrentResourceOwner = outer;
         result
-    }
-}
-
-/// A list of parameters of these types, all NULL, in the current memory context.
-///
-/// # Safety
-/// A memory context must be current.
-unsafe fn no_values(types: &[pg_sys::Oid]) -> pg_sys::ParamListInfo {
-    // SAFETY: the list has room for as many as said.
-    unsafe {
-        let list = pg_sys::makeParamList(types.len() as i32);
-        let places = (*list).params.as_mut_slice(types.len());
-        for (place, ptype) in places.iter_mut().zip(types) {
-            *place = pg_sys::ParamExternData {
-                value: pg_sys::Datum::null(),
-                isnull: true,
-                pflags: pg_sys::PARAM_FLAG_CONST as u16,
-                ptype: *ptype,
-            };
-        }
-        list
     }
 }
 

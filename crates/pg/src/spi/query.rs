@@ -1,9 +1,9 @@
-//! A query that is run once, as the current user. The caller gets each row as the executor returns
-//! it; no row is kept.
+//! A query whose rows the caller gets as the executor returns them, one by one; no row is kept. It
+//! is run as the current user.
 
 use pgrx::{PgSqlErrorCode, pg_guard, pg_sys};
 
-use super::connection::{c_text, check, connected};
+use super::connection::{c_text, check, connected, parameter_list};
 use crate::process::compat::attribute;
 use crate::process::error::Error;
 use crate::process::memory::MemoryContext;
@@ -24,9 +24,30 @@ struct Receiver<'f, const N: usize> {
 }
 
 /// Runs a query of N columns under the active snapshot, which is that of the running statement if
-/// the caller has set no other, and calls `sink` with each row. `$1` is the parameter.
-pub fn for_each_row<const N: usize>(sql: &str, parameter: Option<Value<'_>>, sink: ResultSink<N>) {
+/// the caller has set no other, and calls `sink` with each row. The first parameter is `$1`; the
+/// query takes the type of each from its value, and has none for NULL.
+pub fn for_each_row<const N: usize>(
+    sql: &str,
+    parameters: &[Option<Value<'_>>],
+    sink: ResultSink<N>,
+) {
     let text = c_text(sql);
+    let types: Vec<pg_sys::Oid> = (parameters.iter())
+        .map(|value| value.map_or(pg_sys::UNKNOWNOID, |value| value.type_id()))
+        .collect();
+    run(&types, parameters, sink, |options| {
+        // SAFETY: a zero-terminated text; the options live during the call.
+        unsafe { pg_sys::SPI_execute_extended(text.as_ptr(), options) }
+    });
+}
+
+/// Calls `execute`, an SPI function, with options that send the rows of a query to `sink`.
+pub(super) fn run<const N: usize>(
+    types: &[pg_sys::Oid],
+    parameters: &[Option<Value<'_>>],
+    sink: ResultSink<N>,
+    execute: impl FnOnce(&pg_sys::SPIExecuteOptions) -> i32,
+) {
     let mut receiver = Receiver {
         base: pg_sys::DestReceiver {
             receiveSlot: Some(receive::<N>),
@@ -40,25 +61,16 @@ pub fn for_each_row<const N: usize>(sql: &str, parameter: Option<Value<'_>>, sin
         sink,
     };
     connected(|| {
-        // SAFETY: the options that are not set are null; text and receiver outlive the call.
-        unsafe {
-            let mut options = pg_sys::SPIExecuteOptions {
-                read_only: true,
-                dest: (&raw mut receiver).cast(),
-                ..Default::default()
-            };
-            if let Some(value) = parameter {
-                options.params = pg_sys::makeParamList(1);
-                let parameters = (*options.params).params.as_mut_slice(1);
-                parameters[0] = pg_sys::ParamExternData {
-                    value: value.datum(),
-                    isnull: false,
-                    pflags: pg_sys::PARAM_FLAG_CONST as u16,
-                    ptype: value.type_id(),
-                };
-            }
-            check(pg_sys::SPI_execute_extended(text.as_ptr(), &options));
+        let mut options = pg_sys::SPIExecuteOptions {
+            read_only: true,
+            dest: (&raw mut receiver).cast(),
+            ..Default::default()
+        };
+        if !types.is_empty() {
+            options.params = parameter_list(types, parameters);
         }
+        // SAFETY: the options that are not set are null; the receiver outlives the call.
+        unsafe { check(execute(&options)) };
     });
 }
 

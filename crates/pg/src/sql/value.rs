@@ -13,8 +13,9 @@ use pgrx::{IntoDatum, pg_sys, varlena};
 
 use super::fmgr::{Args, ByValue, Returned};
 use crate::catalog::table::type_name;
+use crate::process::encoding::{from_utf8, to_utf8};
 use crate::process::error::Error;
-use crate::process::memory::reserve;
+use crate::process::memory::{owned, reserve};
 
 /// Storage of the values of a type.
 #[derive(Clone, Copy)]
@@ -169,6 +170,23 @@ impl<'a> Value<'a> {
             storage,
             life: PhantomData,
         }
+    }
+
+    /// A text, as a value in the current memory context.
+    #[inline]
+    pub fn of_text(text: &'a str) -> Self {
+        // bytea and text are stored alike.
+        let datum = from_utf8(text).as_ref().into_datum();
+        Self {
+            datum: datum.unwrap_or(pg_sys::Datum::null()),
+            storage: Storage::varlena(pg_sys::TEXTOID),
+            life: PhantomData,
+        }
+    }
+
+    /// The value of a type that is stored as text is, in UTF-8.
+    pub fn to_text(&self) -> String {
+        self.show_bytes(|bytes| owned(&to_utf8(bytes)))
     }
 
     #[inline]
