@@ -115,7 +115,7 @@ unsafe extern "C-unwind" fn aminsert(
     // SAFETY: the server passes an open index and arrays of its columns.
     unsafe {
         let index = Rel::from_raw(index);
-        let row = scope::filed(index, values, nulls);
+        let row = scope::indexed_row(index, values, nulls);
         insert::insert(index, row, tid_from(*tid));
         // The server looked for conflicts before the insert: a scan may have begun and ended since.
         index.check_for_serializable_conflict();

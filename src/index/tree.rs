@@ -14,7 +14,7 @@ use simhash_hamming::page::special::{self, PageKind};
 use simhash_hamming::page::{LEAF, Page, check_page, leaf, leaf_rewrite};
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::page::buffer::{Exclusive, Pinned, Shared};
-use simhash_pg::page::wal::{self, Image};
+use simhash_pg::page::wal::{self, PageImage};
 use simhash_pg::process::backend::check_for_interrupts;
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -318,7 +318,7 @@ impl<'r> Tree<'r> {
         }
         if leaf::has_room_if_scoped(&left, key) {
             let kind = self.kind(LEAF);
-            let Ok(()) = wal::change([(&mut left, Image::Full)], |[l]| {
+            let Ok(()) = wal::change([(&mut left, PageImage::Full)], |[l]| {
                 leaf_rewrite::admit_scope(l, kind, key);
                 Ok::<(), Infallible>(())
             });
@@ -326,7 +326,7 @@ impl<'r> Tree<'r> {
         }
         let mut right = Exclusive::extend(self.rel);
         let (kind, right_block, block) = (self.kind(LEAF), right.block(), left.block());
-        let pages = [(&mut left, Image::Full), (&mut right, Image::Full)];
+        let pages = [(&mut left, PageImage::Full), (&mut right, PageImage::Full)];
         wal::change(pages, |[l, r]| {
             leaf_rewrite::split(l, r, kind, right_block, key)
         })
@@ -357,7 +357,10 @@ impl<'r> Tree<'r> {
                 tree.split_internal(parent, level + 1);
                 continue;
             }
-            let pages = [(&mut parent, Image::Delta), (&mut left, Image::Delta)];
+            let pages = [
+                (&mut parent, PageImage::Delta),
+                (&mut left, PageImage::Delta),
+            ];
             let Ok(()) = wal::change(pages, |[p, l]| {
                 internal::insert(p, link);
                 special::set_incomplete(l, false);
@@ -371,7 +374,7 @@ impl<'r> Tree<'r> {
     fn split_internal(&self, mut left: Exclusive<'r>, level: u8) {
         let mut right = Exclusive::extend(self.rel);
         let (kind, right_block) = (self.kind(level), right.block());
-        let pages = [(&mut left, Image::Full), (&mut right, Image::Full)];
+        let pages = [(&mut left, PageImage::Full), (&mut right, PageImage::Full)];
         let Ok(_) = wal::change(pages, |[l, r]| {
             Ok::<_, Infallible>(internal::split(l, r, kind, right_block))
         });
@@ -397,9 +400,9 @@ impl<'r> Tree<'r> {
         ];
         let kind = self.kind(level + 1);
         let pages = [
-            (&mut root, Image::Full),
-            (&mut meta_page, Image::Delta),
-            (&mut left, Image::Delta),
+            (&mut root, PageImage::Full),
+            (&mut meta_page, PageImage::Delta),
+            (&mut left, PageImage::Delta),
         ];
         let Ok(()) = wal::change(pages, |[r, m, l]| {
             internal::init(r, kind, &links, None);

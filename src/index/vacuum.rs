@@ -14,7 +14,7 @@ use simhash_pg::am::row_address::RowAddresses;
 use simhash_pg::am::vacuum::{DeadRows, Vacuum};
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::page::buffer::{Exclusive, Pinned, Shared};
-use simhash_pg::page::wal::{self, Image};
+use simhash_pg::page::wal::{self, PageImage};
 use simhash_pg::process::compat::vacuum_delay_point;
 use std::convert::Infallible;
 
@@ -64,7 +64,7 @@ pub fn bulk_delete(vacuum: &Vacuum, dead: &DeadRows) -> VacuumCounts {
     let mut addresses = RowAddresses::default();
     let mut block = META_BLOCK + 1;
     loop {
-        let end = index.settled_block_count();
+        let end = index.block_count_after_extension();
         counts.pages = end;
         if block >= end {
             break;
@@ -120,7 +120,7 @@ fn clean_leaf(
     let doomed = dead.among(&tids);
     let removed = doomed.iter().filter(|d| **d).count();
     if removed > 0 {
-        let Ok(()) = wal::change([(&mut page, Image::Full)], |[page]| {
+        let Ok(()) = wal::change([(&mut page, PageImage::Full)], |[page]| {
             leaf_rewrite::remove(page, kind, &doomed);
             Ok::<(), Infallible>(())
         });
@@ -136,7 +136,7 @@ fn note_counts(index: Rel, counts: &VacuumCounts) {
     meta.leaves = counts.leaves;
     meta.rows = counts.postings[0];
     meta.null_rows = counts.postings[Space::NULL.index()];
-    let Ok(()) = wal::change([(&mut page, Image::Delta)], |[page]| {
+    let Ok(()) = wal::change([(&mut page, PageImage::Delta)], |[page]| {
         meta.write(page);
         Ok::<(), Infallible>(())
     });

@@ -10,7 +10,7 @@ use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::memory::or_out_of_memory;
 use simhash_pg::process::temp_file::TempFile;
 use simhash_pg::table::plan::rows_of_scan;
-use simhash_pg::table::scan::{Found, TableScan, WordColumn};
+use simhash_pg::table::scan::{ScannedRows, TableScan, WordColumn};
 
 /// Rows that are read at a time.
 pub const BATCH: usize = 1024;
@@ -78,9 +78,9 @@ pub fn for_each_batch(scan: &mut TableScan, mut each: impl FnMut(&[Row], u64) ->
         check_for_interrupts();
         let found = scan.next(&mut batch, |tag, fingerprint| Row { fingerprint, tag });
         let rows = match found {
-            Found::Null => return false,
-            Found::Rows(0) => return true,
-            Found::Rows(some) => &batch[..some],
+            ScannedRows::Null => return false,
+            ScannedRows::Rows(0) => return true,
+            ScannedRows::Rows(some) => &batch[..some],
         };
         count += rows.len() as u64;
         if !each(rows, count) {

@@ -216,7 +216,8 @@ fn load(name: &str, digest: String) -> Config {
     }
     let lists = Lists {
         words: words.map(|digest| shared(digest, |lists| &lists.words, load_words)),
-        stop_words: stop_words.map(|digest| shared(digest, |lists| &lists.stop_words, load_stop_words)),
+        stop_words: stop_words
+            .map(|digest| shared(digest, |lists| &lists.stop_words, load_stop_words)),
         frequencies: frequencies.map(|digest| shared(digest, |lists| &lists.frequencies, load_idf)),
     };
     let row_text = row.as_mut().map(|row| &mut row.text);

@@ -84,7 +84,7 @@ impl Scopes {
 
 /// Refuses a trigger if another one makes other clusters in the same table.
 fn refuse_others(call: &TriggerCall<'_>, options: &MaintainOptions, clusters: Oid) {
-    for sibling in call.siblings() {
+    for sibling in call.related_triggers() {
         // A trigger whose arguments are refused lets no row pass.
         let Ok(other) = parse(&sibling.arguments) else {
             continue;

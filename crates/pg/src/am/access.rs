@@ -47,7 +47,7 @@ pub fn table_of_index(index: Oid, am: &CStr, purpose: OpenPurpose) -> Oid {
 }
 
 fn check_kind(index: Oid, name: &str, am: &CStr) {
-    let is_of_am = index_access_method(index).is_some_and(|of| is_access_method(of, am));
+    let is_of_am = index_access_method(index).is_some_and(|found| is_access_method(found, am));
     if !is_of_am {
         let am = am.to_string_lossy();
         Error::new(

@@ -2,7 +2,7 @@
 
 use super::open::{LatestSnapshot, OpenIndex};
 use super::scan::tid_to;
-use super::scope::filed;
+use super::scope::indexed_row;
 use crate::catalog::relation::Rel;
 use crate::process::compat;
 use crate::process::memory::MemoryContext;
@@ -84,7 +84,7 @@ impl<'o> RowReader<'o> {
                 let mut nulls = [false; pg_sys::INDEX_MAX_KEYS as usize];
                 let (to, is_null) = (values.as_mut_ptr(), nulls.as_mut_ptr());
                 pg_sys::FormIndexDatum(self.info, slot, self.state, to, is_null);
-                Some(filed(self.index, to, is_null))
+                Some(indexed_row(self.index, to, is_null))
             });
             memory.reset();
             row.map_or(VisibleRow::LeftOut, VisibleRow::Stored)

@@ -15,7 +15,11 @@ pub const HASH: u16 = 1;
 /// # Safety
 /// The index must be open, and the arrays have an element for each of its key columns.
 #[inline]
-pub unsafe fn filed(index: Rel, values: *const pg_sys::Datum, nulls: *const bool) -> IndexedRow {
+pub unsafe fn indexed_row(
+    index: Rel,
+    values: *const pg_sys::Datum,
+    nulls: *const bool,
+) -> IndexedRow {
     // SAFETY: guaranteed by the caller; values of types that are passed by reference are detoasted
     // by their hash functions.
     unsafe {

@@ -179,7 +179,7 @@ impl<'a> Rel<'a> {
 
     /// As [`Rel::block_count`], after waiting for a backend that is extending the file: no page
     /// that a backend had added before the call lies beyond the answer.
-    pub fn settled_block_count(self) -> u32 {
+    pub fn block_count_after_extension(self) -> u32 {
         let mode = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
         let local = self.is_temporary();
         // SAFETY: the relation is open; the lock is released right after the file was measured, and

@@ -37,11 +37,11 @@ pub(crate) unsafe fn check(code: i32) {
 /// Raises an ERROR unless a prepared query has this number of parameters.
 pub(crate) fn check_parameters(plan: pg_sys::SPIPlanPtr, count: usize) {
     // SAFETY: a plan of `prepared`.
-    let wanted = unsafe { pg_sys::SPI_getargcount(plan) };
-    if usize::try_from(wanted) != Ok(count) {
+    let expected = unsafe { pg_sys::SPI_getargcount(plan) };
+    if usize::try_from(expected) != Ok(count) {
         Error::new(
             PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
-            format!("a query of {wanted} parameters was given {count}"),
+            format!("a query of {expected} parameters was given {count}"),
         )
         .raise();
     }

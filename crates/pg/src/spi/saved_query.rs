@@ -166,8 +166,8 @@ impl SavedQuery {
         if values.len() != self.types.len() {
             check_parameters(self.plan, values.len());
         }
-        for (value, wanted) in values.iter().zip(&self.types) {
-            value.iter().for_each(|value| value.require_type(*wanted));
+        for (value, expected) in values.iter().zip(&self.types) {
+            value.iter().for_each(|value| value.require_type(*expected));
         }
     }
 

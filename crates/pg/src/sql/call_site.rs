@@ -21,14 +21,15 @@ pub fn with<T: 'static, R>(
 ) -> R {
     // SAFETY: `flinfo` is set in every call that the executor makes, and lives in `fn_mcxt`.
     let info = unsafe { &mut *(*args.fcinfo()).flinfo };
-    let mut state = std::mem::replace(&mut info.fn_extra, std::ptr::null_mut()).cast::<State<T>>();
+    let mut state =
+        std::mem::replace(&mut info.fn_extra, std::ptr::null_mut()).cast::<CallSiteState<T>>();
     if state.is_null() {
         // SAFETY: the context lives as long as the call site.
         let memory = unsafe { MemoryContext::from_raw(info.fn_mcxt) };
         let (kind, value) = (TypeId::of::<T>(), new(memory));
-        state = memory.keep(State { kind, value });
+        state = memory.keep(CallSiteState { kind, value });
     }
-    // SAFETY: `fn_extra` is set here alone, to a State, whose first field is its kind.
+    // SAFETY: `fn_extra` is set here alone, to a CallSiteState, whose first field is its kind.
     if unsafe { *state.cast::<TypeId>() } != TypeId::of::<T>() {
         Error::new(
             ERRCODE_INTERNAL_ERROR,
@@ -45,7 +46,7 @@ pub fn with<T: 'static, R>(
 
 /// The state of a call site, and which type it is of.
 #[repr(C)]
-struct State<T> {
+struct CallSiteState<T> {
     kind: TypeId,
     value: T,
 }

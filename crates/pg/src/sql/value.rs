@@ -199,24 +199,24 @@ impl<'a> Value<'a> {
         self.storage.type_id
     }
 
-    /// Raises an ERROR unless a value of this type is stored as one of `wanted` is: it is of that
+    /// Raises an ERROR unless a value of this type is stored as one of `expected` is: it is of that
     /// type, of a domain over it, or of one that the server relabels without calling a function.
     /// char(n) is stored as text is, with its padding.
     #[inline]
-    pub fn require_type(&self, wanted: pg_sys::Oid) {
+    pub fn require_type(&self, expected: pg_sys::Oid) {
         let type_id = self.type_id();
         // SAFETY: catalog look-ups.
-        let fits = type_id == wanted
+        let fits = type_id == expected
             || unsafe {
-                pg_sys::IsBinaryCoercible(type_id, wanted)
-                    || wanted == pg_sys::TEXTOID
+                pg_sys::IsBinaryCoercible(type_id, expected)
+                    || expected == pg_sys::TEXTOID
                         && pg_sys::getBaseType(type_id) == pg_sys::BPCHAROID
             };
         if !fits {
             let message = format!(
                 "a value is of type {}, not {}",
                 type_name(type_id),
-                type_name(wanted)
+                type_name(expected)
             );
             Error::new(ERRCODE_DATATYPE_MISMATCH, message).raise();
         }
@@ -283,12 +283,12 @@ impl<'a> Value<'a> {
         if self.storage.len != -1 {
             return f(*self);
         }
-        let plain = self.plain_varlena();
-        let datum = pg_sys::Datum::from(plain);
+        let detoasted = self.detoasted();
+        let datum = pg_sys::Datum::from(detoasted);
         let result = f(Value { datum, ..*self });
         if datum != self.datum {
             // SAFETY: the copy is ours, and `f` is done with it.
-            unsafe { pg_sys::pfree(plain.cast()) };
+            unsafe { pg_sys::pfree(detoasted.cast()) };
         }
         result
     }
@@ -302,8 +302,8 @@ impl<'a> Value<'a> {
         unsafe {
             match self.storage.len {
                 -1 => {
-                    let plain = self.plain_varlena();
-                    std::slice::from_raw_parts(plain.cast(), varlena::varsize_any(plain))
+                    let detoasted = self.detoasted();
+                    std::slice::from_raw_parts(detoasted.cast(), varlena::varsize_any(detoasted))
                 }
                 -2 => std::ffi::CStr::from_ptr(self.datum.cast_mut_ptr()).to_bytes_with_nul(),
                 len => std::slice::from_raw_parts(self.datum.cast_mut_ptr(), len as usize),
@@ -322,7 +322,7 @@ impl<'a> Value<'a> {
     }
 
     /// The detoasted value, with a length word of 1 or 4 bytes.
-    fn plain_varlena(&self) -> *mut pg_sys::varlena {
+    fn detoasted(&self) -> *mut pg_sys::varlena {
         let stored: *mut pg_sys::varlena = self.datum.cast_mut_ptr();
         // SAFETY: the datum is a varlena; its header tells whether it must be detoasted.
         unsafe {

@@ -14,12 +14,12 @@ use std::marker::PhantomData;
 #[repr(C)]
 pub struct WordColumn {
     number: i16,
-    form: Form,
+    form: StoredForm,
 }
 
 #[derive(Clone, Copy)]
 #[repr(C)]
-enum Form {
+enum StoredForm {
     /// The bits as they are.
     Bits,
     /// A smaller integer, as one of 8 bytes.
@@ -34,7 +34,7 @@ impl WordColumn {
         let is_word = column.storage.by_value_and_length().0 && !column.computed_on_read;
         is_word.then(|| Self {
             number: column.number(),
-            form: Form::Bits,
+            form: StoredForm::Bits,
         })
     }
 
@@ -42,9 +42,9 @@ impl WordColumn {
     #[inline]
     pub fn integer(column: &Column) -> Option<Self> {
         let form = match column.base_type() {
-            pg_sys::INT2OID => Form::Int2,
-            pg_sys::INT4OID => Form::Int4,
-            pg_sys::INT8OID => Form::Bits,
+            pg_sys::INT2OID => StoredForm::Int2,
+            pg_sys::INT4OID => StoredForm::Int4,
+            pg_sys::INT8OID => StoredForm::Bits,
             _ => return None,
         };
         Self::bits(column).map(|bits| Self { form, ..bits })
@@ -53,15 +53,15 @@ impl WordColumn {
     fn word(self, value: pg_sys::Datum) -> u64 {
         let bits = value.value() as u64;
         match self.form {
-            Form::Bits => bits,
-            Form::Int2 => i64::from(bits as i16) as u64,
-            Form::Int4 => i64::from(bits as i32) as u64,
+            StoredForm::Bits => bits,
+            StoredForm::Int2 => i64::from(bits as i16) as u64,
+            StoredForm::Int4 => i64::from(bits as i32) as u64,
         }
     }
 }
 
 /// Result of [`TableScan::next`].
-pub enum Found {
+pub enum ScannedRows {
     /// This many rows; none is the end.
     Rows(usize),
     /// A row whose first column is NULL, but not the second.
@@ -128,10 +128,14 @@ impl<'t> TableScan<'t> {
     /// Fills `rows` with what `row` makes of the columns of the next rows; a row whose second
     /// column is NULL is left out. The access method, and such rows, check for interrupts.
     #[inline]
-    pub fn next<T: Copy>(&mut self, rows: &mut [T], row: impl Fn(u64, u64) -> T + Copy) -> Found {
+    pub fn next<T: Copy>(
+        &mut self,
+        rows: &mut [T],
+        row: impl Fn(u64, u64) -> T + Copy,
+    ) -> ScannedRows {
         const FORWARD: pg_sys::ScanDirection::Type = pg_sys::ScanDirection::ForwardScanDirection;
         if self.ended {
-            return Found::Rows(0);
+            return ScannedRows::Rows(0);
         }
         let (scan, slot, last) = (self.scan, self.slot, self.last);
         let [first, second] = self.columns;
@@ -140,7 +144,7 @@ impl<'t> TableScan<'t> {
         let (count, stopped, met_null) = unsafe {
             let next = (*(*(*scan).rs_rd).rd_tableam).scan_getnextslot;
             let Some(next) = next else {
-                return Found::Rows(0);
+                return ScannedRows::Rows(0);
             };
             pg_sys::ffi::pg_guard_ffi_boundary(|| {
                 let mut count = 0;
@@ -175,8 +179,8 @@ impl<'t> TableScan<'t> {
         // A scan that has come to its end would begin again.
         self.ended = stopped;
         match met_null {
-            true => Found::Null,
-            false => Found::Rows(count),
+            true => ScannedRows::Null,
+            false => ScannedRows::Rows(count),
         }
     }
 }

@@ -95,10 +95,10 @@ pub unsafe fn test_for_old_snapshot(
         if pg_sys::old_snapshot_threshold < OFF || snapshot.is_null() {
             return;
         }
-        let (taken, lsn) = ((*snapshot).lsn, (*page).pd_lsn);
+        let (taken_at, lsn) = ((*snapshot).lsn, (*page).pd_lsn);
         let changed = u64::from(lsn.xlogid) << 32 | u64::from(lsn.xrecoff);
         let mvcc = (*snapshot).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_MVCC;
-        if mvcc && taken != 0 && changed > taken {
+        if mvcc && taken_at != 0 && changed > taken_at {
             pg_sys::TestForOldSnapshot_impl(snapshot, rel);
         }
     }

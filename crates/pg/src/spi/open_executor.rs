@@ -1,4 +1,4 @@
-//! The open executor of a [`super::held_query`]. Only plans of one kind are held, `LIMIT 1` over
+//! The open executor of a [`super::open_query`]. Only plans of one kind are kept open, `LIMIT 1` over
 //! one index scan: their only state beside the parameters is the scan's, which each run starts
 //! anew, and its snapshot. The server checks the user's rights when the executor starts. So an
 //! executor that another user has started, or the same user before `row_security` was changed, is
@@ -12,9 +12,9 @@ use crate::process::compat::{self, attribute};
 use crate::process::memory::MemoryContext;
 use crate::sql::value::{Storage, Value};
 
-/// An executor that is open. Dropping this does not end it: see [`HeldExecutor::end`].
+/// An executor that is open. Dropping this does not end it: see [`OpenExecutor::end`].
 #[derive(Clone, Copy)]
-pub(super) struct HeldExecutor {
+pub(super) struct OpenExecutor {
     desc: *mut pg_sys::QueryDesc,
     /// The only node of the plan that reads anything.
     scan: *mut pg_sys::IndexScanState,
@@ -34,7 +34,7 @@ struct Rights {
     row_security: bool,
 }
 
-impl HeldExecutor {
+impl OpenExecutor {
     /// Starts the executor; None when the plan is of another kind.
     pub(super) fn start(query: &SavedQuery) -> Option<Self> {
         // SAFETY: in a transaction, with the tables locked by making the plan. All is made for the
@@ -48,7 +48,7 @@ impl HeldExecutor {
                     return None;
                 }
                 let memory = MemoryContext::from_raw(pg_sys::CurTransactionContext)
-                    .child(c"simhash held query");
+                    .child(c"simhash open query");
                 let desc = memory.run(|| started(query, plan));
                 query.check_result((*desc).tupDesc);
                 Some(Self {
@@ -183,7 +183,7 @@ impl Rights {
     }
 }
 
-/// Returns whether it is a plan that can be held.
+/// Returns whether it is a plan whose executor can be kept open.
 ///
 /// # Safety
 /// `plan` must be a plan of one statement.
@@ -193,15 +193,15 @@ unsafe fn suits(plan: *const pg_sys::CachedPlan) -> bool {
     unsafe {
         let statement: *const pg_sys::PlannedStmt = pg_sys::list_nth((*plan).stmt_list, 0).cast();
         let limit = (*statement).planTree;
-        let plain =
+        let is_bare =
             |node: *const pg_sys::Plan, tag| (*node).type_ == tag && (*node).initPlan.is_null();
         (*statement).commandType == pg_sys::CmdType::CMD_SELECT
             && !(*statement).hasModifyingCTE
             && !(*statement).transientPlan
             && (*statement).subplans.is_null()
             && (*statement).rowMarks.is_null()
-            && plain(limit, T_Limit)
-            && plain((*limit).lefttree, T_IndexScan)
+            && is_bare(limit, T_Limit)
+            && is_bare((*limit).lefttree, T_IndexScan)
     }
 }
 
