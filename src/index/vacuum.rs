@@ -117,7 +117,7 @@ fn clean_leaf(
     tids.iter()
         .for_each(|tid| addresses.check(page.rel(), *tid));
     // One mark for each posting.
-    let doomed = dead.among(&tids);
+    let doomed = dead.contain_each(&tids);
     let removed = doomed.iter().filter(|d| **d).count();
     if removed > 0 {
         let Ok(()) = wal::change([(&mut page, PageImage::Full)], |[page]| {

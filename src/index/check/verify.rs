@@ -148,7 +148,7 @@ impl Verification<'_> {
                 .map(|base| (base, Sorter::new(base, self.memory)));
             let addresses = &mut self.addresses;
             let sound = structure.check(space, |key| {
-                let possible = addresses.admit(index, key.tid);
+                let possible = addresses.is_possible(index, key.tid);
                 if let Some((_, rows)) = rows.as_mut().filter(|_| possible) {
                     rows.add(space.filed(key), key.tid);
                 }
@@ -191,7 +191,8 @@ impl Verification<'_> {
         let (index, number) = (self.open.index(), space.index());
         let mut count = 0;
         let (addresses, doubts) = (&mut self.addresses, &mut self.doubts);
-        let postings = Postings::new(index, space).filter(|key| addresses.admit(index, key.tid));
+        let postings =
+            Postings::new(index, space).filter(|key| addresses.is_possible(index, key.tid));
         let mut comparison = KeyComparison::new(postings, |key: Key| doubts.add(space, key));
         rows.finish(|key| {
             show_rows(self.activity, &mut count, || {

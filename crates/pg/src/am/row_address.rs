@@ -70,14 +70,14 @@ impl RowAddresses {
 
     /// Returns whether a row of the index's table can be at this address.
     #[inline]
-    pub fn admit(&mut self, index: Rel, tid: Tid) -> bool {
+    pub fn is_possible(&mut self, index: Rel, tid: Tid) -> bool {
         self.hold(tid)
-            || self.learn(index, tid, |table| table.least_block_count())
-            || self.learn(index, tid, |table| table.block_count())
+            || self.is_possible_now(index, tid, |table| table.least_block_count())
+            || self.is_possible_now(index, tid, |table| table.block_count())
     }
 
     #[cold]
-    fn learn(&mut self, index: Rel, tid: Tid, length: fn(Rel) -> u32) -> bool {
+    fn is_possible_now(&mut self, index: Rel, tid: Tid, length: fn(Rel) -> u32) -> bool {
         *self = RowAddresses::of_table(index, length);
         self.hold(tid)
     }
@@ -85,7 +85,7 @@ impl RowAddresses {
     /// Raises index_corrupted for an address where no row can be.
     #[inline]
     pub fn check(&mut self, index: Rel, tid: Tid) {
-        if !self.admit(index, tid) {
+        if !self.is_possible(index, tid) {
             damaged_address(index, tid);
         }
     }

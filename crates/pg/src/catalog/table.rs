@@ -224,7 +224,7 @@ pub fn casts_implicitly(from: Oid, to: Oid) -> bool {
 }
 
 /// Returns whether it is a table that keeps its rows itself.
-pub fn is_plain(table: Rel<'_>) -> bool {
+pub fn stores_rows(table: Rel<'_>) -> bool {
     // SAFETY: an open relation has its row of pg_class.
     unsafe { (*(*table.raw()).rd_rel).relkind == pg_sys::RELKIND_RELATION as i8 }
 }
@@ -234,7 +234,7 @@ pub fn is_plain(table: Rel<'_>) -> bool {
 pub fn is_scannable(table: Rel<'_>) -> bool {
     // SAFETY: an open relation has its row of pg_class.
     let class = unsafe { &*(*table.raw()).rd_rel };
-    is_plain(table) || class.relkind as u8 == pg_sys::RELKIND_MATVIEW && class.relispopulated
+    stores_rows(table) || class.relkind as u8 == pg_sys::RELKIND_MATVIEW && class.relispopulated
 }
 
 /// Returns whether several processes may scan it.

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR;
 use pgrx::pg_sys;
 
-use super::value::{Storage, Value, not_a};
+use super::value::{Storage, Value, raise_not_of_kind};
 use crate::process::compat::attribute;
 use crate::process::encoding::to_utf8;
 use crate::process::error::Error;
@@ -69,7 +69,7 @@ impl<'a> Record<'a> {
         let declared = value.type_id();
         // SAFETY: a syscache look-up, which also sees through domains.
         if declared != pg_sys::RECORDOID && !unsafe { pg_sys::type_is_rowtype(declared) } {
-            not_a("row", declared);
+            raise_not_of_kind("row", declared);
         }
         let header: pg_sys::HeapTupleHeader = value.aligned_varlena().cast();
         // SAFETY: the header of a row that is a value has type and typmod. The server looks the

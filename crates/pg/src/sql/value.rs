@@ -339,7 +339,7 @@ impl<'a> Value<'a> {
     #[inline]
     pub(crate) fn aligned_varlena(&self) -> *mut pg_sys::varlena {
         if self.storage.len != -1 {
-            not_a("variable length", self.type_id());
+            raise_not_of_kind("variable length", self.type_id());
         }
         let stored: *mut pg_sys::varlena = self.datum.cast_mut_ptr();
         // SAFETY: the datum is a varlena.
@@ -359,7 +359,7 @@ impl<'a> Value<'a> {
         let is_array = type_id == pg_sys::ANYARRAYOID
             || unsafe { pg_sys::get_base_element_type(type_id) } != pg_sys::InvalidOid;
         if !is_array {
-            not_a("array", type_id);
+            raise_not_of_kind("array", type_id);
         }
         let array: *mut pg_sys::ArrayType = self.aligned_varlena().cast();
         // SAFETY: the value is an array: its header is followed by sizes and lower bounds.
@@ -407,7 +407,7 @@ impl<'a> Value<'a> {
             // The cache entry of a domain over a range type has no type of bounds.
             let cache = pg_sys::lookup_type_cache(pg_sys::getBaseType(self.type_id()), flags);
             if (*cache).rngelemtype.is_null() {
-                not_a("range", self.type_id());
+                raise_not_of_kind("range", self.type_id());
             }
             let range = self.aligned_varlena().cast();
             pg_sys::range_deserialize(cache, range, &mut lower, &mut upper, &mut empty);
@@ -446,7 +446,7 @@ impl<'a> Value<'a> {
             let type_id = pg_sys::getBaseType(self.type_id());
             let cache = (*pg_sys::lookup_type_cache(type_id, flags)).rngtype;
             if cache.is_null() {
-                not_a("multirange", type_id);
+                raise_not_of_kind("multirange", type_id);
             }
             let value = self.aligned_varlena();
             pg_sys::ffi::pg_guard_ffi_boundary(|| {
@@ -460,7 +460,7 @@ impl<'a> Value<'a> {
 }
 
 /// The ERROR when the catalogs have changed meanwhile, or the caller has mistaken a type.
-pub(super) fn not_a(kind: &str, type_id: pg_sys::Oid) -> ! {
+pub(super) fn raise_not_of_kind(kind: &str, type_id: pg_sys::Oid) -> ! {
     Error::new(
         ERRCODE_INTERNAL_ERROR,
         format!("type {} is not of kind {kind}", type_id.to_u32()),

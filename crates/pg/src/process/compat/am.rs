@@ -172,7 +172,9 @@ pub const WAIT_FOR_BUILD_WORKERS: u32 = pg_sys::WaitEventIPC::WAIT_EVENT_PARALLE
 
 /// The form in which a handler hands its routine to the server: itself, or up to PostgreSQL 18 a
 /// copy, which the server frees.
-pub fn handed_routine(routine: &'static pg_sys::IndexAmRoutine) -> *const pg_sys::IndexAmRoutine {
+pub fn routine_for_server(
+    routine: &'static pg_sys::IndexAmRoutine,
+) -> *const pg_sys::IndexAmRoutine {
     #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
     // SAFETY: memory of the struct's size; the struct holds no pointers but those to functions.
     unsafe {
