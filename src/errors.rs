@@ -11,6 +11,7 @@ use simhash_hamming::page::meta::FORMAT_VERSION;
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::work_mem_bytes;
+use simhash_trigger::error::Refused;
 
 /// An error of a crate that knows no server.
 pub trait ToError {
@@ -48,9 +49,13 @@ impl ToError for simhash_fingerprint::Error {
 
 impl ToError for simhash_trigger::Error {
     fn to_error(&self) -> Error {
+        let code = match self.refused {
+            Refused::Arguments => ERRCODE_INVALID_PARAMETER_VALUE,
+            Refused::Shard => ERRCODE_FEATURE_NOT_SUPPORTED,
+        };
         Error {
             hint: self.hint.clone(),
-            ..Error::new(ERRCODE_INVALID_PARAMETER_VALUE, self.message.clone())
+            ..Error::new(code, self.message.clone())
         }
     }
 }

@@ -59,7 +59,7 @@ impl FlaggedTable {
         let fired = call.relation();
         refuse_foreign(call);
         let has_copies = refuse_shard(call, |distribution| {
-            distribution.refuses_flags(&options.within)
+            distribution.check_flags(&options.within)
         });
         let Origin {
             trigger: origin,

@@ -16,7 +16,7 @@ use simhash_hamming::pairs::file::Gathered;
 use simhash_hamming::pairs::find::{Branches, Finder, Host, Row, Sides, again, sides};
 use simhash_hamming::pairs::split::Size;
 use simhash_pg::process::backend::check_for_interrupts;
-use simhash_pg::process::error::raise;
+use simhash_pg::process::error::Error;
 use simhash_pg::process::helper::{Helper, Part, Work, help, may_help};
 use simhash_pg::process::temp_file::TempFile;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -221,10 +221,11 @@ impl Worker<'_, '_> {
         if !self.found.is_empty() {
             // The leader sends no more messages.
             if !self.work.channel().send(&self.found, |_| ()) {
-                raise(
+                Error::new(
                     ERRCODE_CONNECTION_FAILURE,
                     "lost connection to the leader process",
-                );
+                )
+                .raise();
             }
             self.found.clear();
         }

@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::thread::LocalKey;
 
-use pgrx::PgSqlErrorCode;
 use pgrx::PgSqlErrorCode::{
     ERRCODE_DATATYPE_MISMATCH, ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED,
     ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INVALID_COLUMN_REFERENCE, ERRCODE_UNDEFINED_FUNCTION,
@@ -23,20 +22,6 @@ use simhash_pg::sql::trigger::TriggerCall;
 
 /// The HINT where a column is missing, or has no value when the trigger runs.
 const STORED: &str = "The trigger needs a stored column";
-
-/// Raises an ERROR about a trigger that was created wrongly, or whose tables do not suit it.
-#[track_caller]
-pub fn refuse(
-    call: &TriggerCall<'_>,
-    code: PgSqlErrorCode,
-    message: impl Into<String>,
-    hint: Option<String>,
-) -> ! {
-    call.raise(Error {
-        hint,
-        ..Error::new(code, message)
-    })
-}
 
 /// Raises the ERROR for a function that was not fired as it must be, or called without a trigger.
 pub fn wrong_timing(call: Option<&TriggerCall<'_>>, function: &str, must: &str) -> ! {
@@ -78,10 +63,9 @@ fn found_column(
 ) -> Column {
     let table = call.relation();
     table::column(table, name).unwrap_or_else(|| {
-        let (code, message) = table::no_column(table, name, what);
         call.raise(Error {
             hint: hint(),
-            ..Error::new(code, message)
+            ..table::no_column(table, name, what)
         })
     })
 }

@@ -64,7 +64,7 @@ pg_function! {
 impl NoteTrigger {
     fn new(call: &TriggerCall<'_>) -> (Current, Self) {
         let (options, notes) = accepted(call, parse_noting(&call.arguments()));
-        refuse_shard(call, Distribution::refuses_clusters);
+        refuse_shard(call, Distribution::check_clusters);
         refuse_foreign(call);
         let notes = table_of_notes(call, &notes);
         let current = watch(&[call.relation().oid(), notes]);

@@ -1,7 +1,7 @@
 //! The queries of a refresh, as SQL text. Each deletes the notes, computes clusters and writes what
 //! is different, in one statement and so under one snapshot.
 
-use pgrx::PgSqlErrorCode::{ERRCODE_UNDEFINED_FUNCTION, ERRCODE_UNDEFINED_TABLE};
+use pgrx::PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE;
 use pgrx::pg_sys::Oid;
 
 use crate::pairs::source::column;
@@ -50,7 +50,7 @@ impl Queries {
         let (Some(order), Some(equality)) =
             (&of_type, of_type.as_ref().and_then(KeyType::equality))
         else {
-            Error::new(ERRCODE_UNDEFINED_FUNCTION, no_order(base_type)).raise()
+            no_order(base_type).raise()
         };
         let collate = (order.collation()).map_or(String::new(), |name| format!(" COLLATE {name}"));
         let key_type = table::qualified_type_name(base_type);
@@ -62,8 +62,7 @@ impl Queries {
         let (mut listed, mut is_in_scope) = (String::new(), String::new());
         for name in &options.within {
             let of = column(&opened, name, "part of the scope").base_type();
-            let equality = Equality::for_type(of)
-                .unwrap_or_else(|| Error::new(ERRCODE_UNDEFINED_FUNCTION, no_order(of)).raise());
+            let equality = Equality::for_type(of).unwrap_or_else(|| no_order(of).raise());
             let name = quoted(name);
             listed += &format!(", r.{name}");
             is_in_scope += " AND ";

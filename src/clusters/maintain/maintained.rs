@@ -36,7 +36,7 @@ pub struct Maintained {
 impl Maintained {
     pub fn new(call: &TriggerCall<'_>) -> (Current, Self) {
         let options = accepted(call, parse(&call.arguments()));
-        refuse_shard(call, Distribution::refuses_clusters);
+        refuse_shard(call, Distribution::check_clusters);
         refuse_foreign(call);
         let key = column(call, &options.key, "the key");
         let key = seen(call, &options.key, key);

@@ -1,8 +1,6 @@
 //! The queries about one row, as SQL text.
 
-use pgrx::PgSqlErrorCode::{
-    ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_UNDEFINED_FUNCTION, ERRCODE_UNDEFINED_TABLE,
-};
+use pgrx::PgSqlErrorCode::{ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_UNDEFINED_TABLE};
 use pgrx::pg_sys;
 
 use super::trigger::NAME;
@@ -395,6 +393,5 @@ pub fn found(name: Option<String>, what: &str) -> String {
 }
 
 fn no_order(call: &TriggerCall<'_>, column: &Column) -> ! {
-    let message = key_type::no_order(column.storage.type_id);
-    call.raise(Error::new(ERRCODE_UNDEFINED_FUNCTION, message))
+    call.raise(key_type::no_order(column.storage.type_id))
 }

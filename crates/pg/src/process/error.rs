@@ -1,7 +1,8 @@
 //! Error reports in PostgreSQL's style: lower case, no full stop, the offending value, a hint.
 //! Their text may quote user data, so each part is made valid in the database's encoding here.
 
-use pgrx::{PgLogLevel, PgSqlErrorCode, pg_sys};
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::{PgLogLevel, PgSqlErrorCode};
 
 use super::encoding::reportable;
 
@@ -83,49 +84,23 @@ impl Error {
     /// Raises the ERROR; never returns.
     #[track_caller]
     pub fn raise(self) -> ! {
-        report(self.code, self.message, self.detail, self.hint)
+        let message = reportable(self.message);
+        let mut report = ErrorReport::new(self.code, message, "simhash_dedup");
+        if let Some(detail) = self.detail {
+            report = report.set_detail(reportable(detail));
+        }
+        if let Some(hint) = self.hint {
+            report = report.set_hint(reportable(hint));
+        }
+        report.report(PgLogLevel::ERROR);
+        unreachable!("an ERROR report does not return")
     }
-}
-
-/// Raises an ERROR; never returns.
-#[track_caller]
-pub fn raise(code: PgSqlErrorCode, message: impl Into<String>) -> ! {
-    report(code, message.into(), None, None)
-}
-
-/// Raises an ERROR with a HINT; never returns.
-#[track_caller]
-pub fn raise_with_hint(
-    code: PgSqlErrorCode,
-    message: impl Into<String>,
-    hint: impl Into<String>,
-) -> ! {
-    report(code, message.into(), None, Some(hint.into()))
-}
-
-/// Raises an ERROR with every optional part; never returns.
-#[track_caller]
-pub fn report(
-    code: PgSqlErrorCode,
-    message: String,
-    detail: Option<String>,
-    hint: Option<String>,
-) -> ! {
-    let mut report = pg_sys::panic::ErrorReport::new(code, reportable(message), "simhash_dedup");
-    if let Some(detail) = detail {
-        report = report.set_detail(reportable(detail));
-    }
-    if let Some(hint) = hint {
-        report = report.set_hint(reportable(hint));
-    }
-    report.report(PgLogLevel::ERROR);
-    unreachable!("an ERROR report does not return")
 }
 
 /// Sends a WARNING with a HINT.
 pub fn warn(message: impl Into<String>, hint: impl Into<String>) {
     let code = PgSqlErrorCode::ERRCODE_WARNING;
-    pg_sys::panic::ErrorReport::new(code, reportable(message.into()), "simhash_dedup")
+    ErrorReport::new(code, reportable(message.into()), "simhash_dedup")
         .set_hint(reportable(hint.into()))
         .report(PgLogLevel::WARNING);
 }

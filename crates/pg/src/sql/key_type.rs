@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use pgrx::PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION;
 use pgrx::{pg_sys, varlena};
 
 use super::value::{Storage, Value};
@@ -200,10 +201,13 @@ impl KeyType {
     }
 }
 
-/// The message of the ERROR for a type without an order.
-pub fn no_order(type_id: pg_sys::Oid) -> String {
+/// Returns the error for a type without an order.
+pub fn no_order(type_id: pg_sys::Oid) -> Error {
     let name = crate::catalog::table::type_name(type_id);
-    format!("could not identify a comparison function for type {name}")
+    Error::new(
+        ERRCODE_UNDEFINED_FUNCTION,
+        format!("could not identify a comparison function for type {name}"),
+    )
 }
 
 /// A type's default equality, as SQL text whose meaning depends neither on the search_path nor on
