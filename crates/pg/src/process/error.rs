@@ -23,6 +23,7 @@ pub fn keep_backtraces_in_the_log() {
 /// An ERROR as the user sees it, made where the fault is found. An error type of another crate
 /// becomes one of these in one place, `src/errors.rs`.
 #[derive(Debug)]
+#[must_use = "an error does nothing before it is raised"]
 pub struct Error {
     pub code: PgSqlErrorCode,
     pub message: String,
@@ -59,20 +60,17 @@ impl Error {
         .hint("The transaction might succeed if retried.")
     }
 
-    #[must_use]
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
         self
     }
 
-    #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
     /// Puts a sentence in front of the DETAIL.
-    #[must_use]
     pub fn about(mut self, sentence: String) -> Self {
         self.detail = Some(match self.detail {
             Some(detail) => format!("{sentence} {detail}"),
