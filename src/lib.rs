@@ -32,6 +32,7 @@
 //! * [`flag`]: the trigger that looks for a duplicate of a new row; [`trigger`]: what triggers
 //!   share.
 //! * `script`: what the SQL script's functions in PL/pgSQL need.
+//! * `errors`: the SQLSTATEs of the other crates' errors.
 //!
 //! Unsafe code is denied except where `allow(unsafe_code)` stands: in the callbacks of the access
 //! method and the few other files that take the server's pointers.
@@ -39,6 +40,7 @@
 #![deny(unsafe_code, clippy::undocumented_unsafe_blocks)]
 
 pub mod clusters;
+mod errors;
 pub mod flag;
 pub mod hashes;
 pub mod index;

@@ -9,7 +9,7 @@ use pgrx::PgSqlErrorCode::{ERRCODE_ARRAY_ELEMENT_ERROR, ERRCODE_NULL_VALUE_NOT_A
 use simhash_hamming::pairs::union_find::UnionFind;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
-use simhash_pg::process::error::raise;
+use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::{collected, filled, or_out_of_memory, reserve};
 use simhash_pg::sql::bigint_array::Bigints;
 use simhash_pg::sql::fmgr::pg_function;
@@ -48,10 +48,7 @@ pg_function! {
             return args.null();
         };
         if a.len() != b.len() {
-            raise(
-                ERRCODE_ARRAY_ELEMENT_ERROR,
-                format!("{COMPONENTS} got arrays of {} and {} keys", a.len(), b.len()),
-            );
+            Error::new(ERRCODE_ARRAY_ELEMENT_ERROR, format!("{COMPONENTS} got arrays of {} and {} keys", a.len(), b.len())).raise();
         }
         let mut keys = Vec::new();
         reserve(&mut keys, a.len() + b.len());
@@ -85,10 +82,11 @@ fn add(keys: &mut Vec<i64>, elements: &Bigints<'_>, argument: &str) {
     for key in elements.iter() {
         check_for_interrupts();
         let Some(key) = key else {
-            raise(
+            Error::new(
                 ERRCODE_NULL_VALUE_NOT_ALLOWED,
                 format!("argument \"{argument}\" of {COMPONENTS} must not contain nulls"),
-            );
+            )
+            .raise();
         };
         keys.push(key);
     }

@@ -13,7 +13,7 @@ use simhash_pg::catalog::table_name;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::name_to_utf8;
-use simhash_pg::process::error::{raise, raise_with_hint};
+use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::{collected, filled};
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
@@ -103,10 +103,11 @@ fn clusters(
 fn min_jaccard(given: Option<f64>, function: &str) -> f64 {
     let least = required(given, function, "min_jaccard");
     if !(0.0..=1.0).contains(&least) {
-        raise(
+        Error::new(
             ERRCODE_INVALID_PARAMETER_VALUE,
             format!("min_jaccard must be between 0 and 1, not {least}"),
-        );
+        )
+        .raise();
     }
     least
 }
@@ -130,7 +131,9 @@ fn method(args: &Args, i: usize, source: &SourceTable, with_text: bool) -> Metho
                 format!("To compare the texts of column {column}, write text => {literal}. {hint}");
         }
         let message = format!("unknown method \"{name}\"");
-        raise_with_hint(ERRCODE_INVALID_PARAMETER_VALUE, message, hint)
+        Error::new(ERRCODE_INVALID_PARAMETER_VALUE, message)
+            .hint(hint)
+            .raise()
     })
 }
 

@@ -9,8 +9,8 @@ use super::paired_rows::{
     EdgeList, PairedRows, Server, add_edge, for_each_edge, memory_of_pairs, no_edges,
     representatives_by,
 };
+use crate::errors::or_raise;
 use crate::pairs::source::SourceTable;
-use crate::row::errors::or_raise;
 use pgrx::PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;
 use pgrx::pg_sys;
 use simhash_fingerprint::similarity::jaccard::Shingles;
@@ -21,7 +21,7 @@ use simhash_pg::catalog::table::type_name;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::to_utf8;
-use simhash_pg::process::error::raise;
+use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::{
     collected, filled, in_scratch, keep_reserve, or_out_of_memory, work_mem_bytes,
 };
@@ -83,7 +83,7 @@ impl<'m> TextReader<'m> {
         let array = array.unwrap_or_else(|| no_arrays(self.source.key_type));
         let mut is_read = filled(rows.len(), false);
         keep_reserve();
-        for_each_row(&self.sql, Some(array), &mut |[key, text]| {
+        for_each_row(&self.sql, &[Some(array)], &mut |[key, text]| {
             let number = key.and_then(|key| self.members.number_of(key));
             let Some(place) = number.and_then(&place) else {
                 return;
@@ -286,8 +286,9 @@ impl<'t> ChunkedTexts<'t> {
 /// or no equality.
 fn no_arrays(key_type: pg_sys::Oid) -> ! {
     let name = type_name(key_type);
-    raise(
+    Error::new(
         ERRCODE_FEATURE_NOT_SUPPORTED,
         format!("texts cannot be looked up by keys of type {name}"),
     )
+    .raise()
 }

@@ -5,7 +5,7 @@ use crate::pairs::source::radius;
 use pgrx::PgSqlErrorCode;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
-use simhash_pg::process::error::raise;
+use simhash_pg::process::error::Error;
 use simhash_pg::sql::fmgr::pg_function;
 use simhash_pg::sql::window::{self, Window};
 use std::cell::Cell;
@@ -27,10 +27,7 @@ pg_function! {
         let window = Window::from_arguments(args);
         let (rows, position) = (window.rows(), window.position());
         if rows > MOST {
-            raise(
-                PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
-                format!("{NAME} cannot number {rows} rows in one partition"),
-            );
+            Error::new(PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED, format!("{NAME} cannot number {rows} rows in one partition")).raise();
         }
         let radius = radius(window.value::<i32>(1, position), NAME);
         let memory = window.memory(HEADER + rows);
@@ -42,10 +39,7 @@ pg_function! {
         }
         let first = partition_radius.get();
         if first != radius as i32 {
-            raise(
-                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-                format!("radius must be the same in the whole partition, not {first} and {radius}"),
-            );
+            Error::new(PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, format!("radius must be the same in the whole partition, not {first} and {radius}")).raise();
         }
         match memory[HEADER + position].get() {
             NO_CLUSTER => args.null(),

@@ -4,9 +4,7 @@ use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use crate::trigger::call::{
-    column, fingerprint_column, of_weights, refuse, seen, typed_column, wrong_type,
-};
+use crate::trigger::call::{accepted, column, fingerprint_column, seen, typed_column, wrong_type};
 use crate::trigger::scope::Scope;
 use simhash_fingerprint::options::grammar::parse_row;
 use simhash_fingerprint::options::json;
@@ -15,6 +13,7 @@ use simhash_fingerprint::options::presets;
 use simhash_pg::catalog::indexes;
 use simhash_pg::catalog::table::{self, Column};
 use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::error::Error;
 use simhash_pg::sql::expression::jsonb_text;
 use simhash_pg::sql::trigger::TriggerCall;
 use simhash_trigger::arguments::WITHIN_KEY;
@@ -38,11 +37,12 @@ impl Columns {
         if fingerprint.generated && options.recipe.is_some() {
             let hint =
                 "Leave the trigger argument \"weights\" out: the column's own expression is used.";
-            refuse(
-                call,
-                ERRCODE_INVALID_PARAMETER_VALUE,
-                format!("column \"{fp}\" is a generated column, the trigger cannot fill it"),
-                Some(hint.to_owned()),
+            call.raise(
+                Error::new(
+                    ERRCODE_INVALID_PARAMETER_VALUE,
+                    format!("column \"{fp}\" is a generated column, the trigger cannot fill it"),
+                )
+                .hint(hint),
             );
         }
         let key = key_name(call, searched, options).map(|name| {
@@ -100,13 +100,14 @@ impl Columns {
             if filled(&column) {
                 let hint = "Let the trigger argument \"weights\" name the columns that count, \
                             or leave others out with \"$exclude\".";
-                refuse(
-                    call,
-                    ERRCODE_INVALID_PARAMETER_VALUE,
-                    format!(
-                        "column \"{name}\" counts for the fingerprint, but the trigger fills it"
-                    ),
-                    Some(hint.to_owned()),
+                call.raise(
+                    Error::new(
+                        ERRCODE_INVALID_PARAMETER_VALUE,
+                        format!(
+                            "column \"{name}\" counts for the fingerprint, but the trigger fills it"
+                        ),
+                    )
+                    .hint(hint),
                 );
             }
         }
@@ -126,22 +127,20 @@ impl Columns {
         for (argument, column) in named {
             if column.is_some_and(|column| column.number() == key.number()) {
                 let hint = "The key is the primary key, unless 'key=...' names another column.";
-                refuse(
-                    call,
-                    ERRCODE_INVALID_PARAMETER_VALUE,
-                    format!(
+                call.raise(Error::new(ERRCODE_INVALID_PARAMETER_VALUE, format!(
                         "trigger argument \"{argument}\" names column \"{name}\", which is the key"
-                    ),
-                    Some(hint.to_owned()),
-                );
+                    )).hint(hint));
             }
         }
         if self.scope.names().contains(&name.as_str()) {
-            refuse(
-                call,
-                ERRCODE_INVALID_PARAMETER_VALUE,
-                format!("trigger argument \"within\" names column \"{name}\", which is the key"),
-                Some(WITHIN_KEY.to_owned()),
+            call.raise(
+                Error::new(
+                    ERRCODE_INVALID_PARAMETER_VALUE,
+                    format!(
+                        "trigger argument \"within\" names column \"{name}\", which is the key"
+                    ),
+                )
+                .hint(WITHIN_KEY),
             );
         }
     }
@@ -153,11 +152,12 @@ fn key_name(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Opt
     let key = options.key.clone().or_else(primary);
     if key.is_none() && options.duplicate_of.is_some() {
         let hint = "Add 'key=...': the table has no primary key of one column.";
-        refuse(
-            call,
-            ERRCODE_INVALID_PARAMETER_VALUE,
-            "trigger argument \"duplicate_of\" needs a key",
-            Some(hint.to_owned()),
+        call.raise(
+            Error::new(
+                ERRCODE_INVALID_PARAMETER_VALUE,
+                "trigger argument \"duplicate_of\" needs a key",
+            )
+            .hint(hint),
         );
     }
     key
@@ -177,11 +177,11 @@ fn counting(
         })
         .collect();
     // The server's own error would not name the trigger.
-    of_weights(call, json::document(&recipe.weights));
+    accepted(call, json::document(&recipe.weights));
     let text = jsonb_text(&recipe.weights);
-    let weights = of_weights(call, parse_row(&text, &mut check_for_interrupts));
-    let preset = of_weights(call, presets::find(recipe.preset.as_deref()));
-    let plans = of_weights(call, plan::row(preset, &weights, &fields));
+    let weights = accepted(call, parse_row(&text, &mut check_for_interrupts));
+    let preset = accepted(call, presets::find(recipe.preset.as_deref()));
+    let plans = accepted(call, plan::row(preset, &weights, &fields));
     plans
         .iter()
         .flat_map(|plan| [Some(plan.field), plan.title])

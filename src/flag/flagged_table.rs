@@ -12,14 +12,14 @@ use pgrx::pg_sys::Oid;
 use super::columns::Columns;
 use super::locked_tables::FlagLocks;
 use super::search_query::{QueryBuilder, SearchQueries};
-use crate::trigger::call::{Known, accepted, refuse, refuse_foreign, remembered};
+use crate::trigger::call::{Known, accepted, refuse_foreign, remembered};
 use crate::trigger::scope::Scope;
 use crate::trigger::shard::refuse_shard;
 use simhash_pg::catalog::indexes::{Serving, is_partitioned_index, serving_index};
 use simhash_pg::catalog::invalidation::{Current, watch};
 use simhash_pg::catalog::lookup::equality_types;
 use simhash_pg::catalog::{table, table_name};
-use simhash_pg::process::error::raise;
+use simhash_pg::process::error::Error;
 use simhash_pg::sql::trigger::TriggerCall;
 use simhash_pg::sql::trigger_tree::Origin;
 use simhash_trigger::flag_options::{FlagOptions, Mode, parse};
@@ -59,7 +59,7 @@ impl FlaggedTable {
         let fired = call.relation();
         refuse_foreign(call);
         let has_copies = refuse_shard(call, |distribution| {
-            distribution.refuses_flags(&options.within)
+            distribution.check_flags(&options.within)
         });
         let Origin {
             trigger: origin,
@@ -77,10 +77,11 @@ impl FlaggedTable {
         }
         columns.scope.watch(&current);
         let Some(search) = QueryBuilder::new(call, searched, &options, &columns, has_copies) else {
-            raise(
+            Error::new(
                 ERRCODE_UNDEFINED_TABLE,
                 format!("relation with OID {} does not exist", searched.to_u32()),
-            );
+            )
+            .raise();
         };
         let pinned = columns.scope.names();
         let serving = Serving {
@@ -126,8 +127,7 @@ fn refuse_unseen_moves(call: &TriggerCall<'_>, searched: Oid) {
         let message = "\"mode=skip\" might lose rows that an UPDATE moves to another partition";
         let hint = "Create the trigger BEFORE INSERT OR UPDATE, without columns or WHEN, \
                     on the topmost partitioned table.";
-        let hint = Some(hint.to_owned());
-        refuse(call, ERRCODE_FEATURE_NOT_SUPPORTED, message, hint);
+        call.raise(Error::new(ERRCODE_FEATURE_NOT_SUPPORTED, message).hint(hint));
     }
 }
 

@@ -70,7 +70,7 @@ impl FlagLocks {
     /// compare the column of that name.
     pub fn new(call: &TriggerCall<'_>, fingerprint: &str) -> Self {
         let mut tables = BTreeMap::new();
-        for sibling in call.siblings() {
+        for sibling in call.related_triggers() {
             // A trigger whose arguments are refused lets no row pass.
             if let Ok(options) = parse(&sibling.arguments)
                 && options.lock

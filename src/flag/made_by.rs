@@ -68,7 +68,7 @@ fn look_at_row(call: &TriggerCall<'_>, flagged: &FlaggedTable, recipe: &Recipe) 
         column = quoted(fingerprint),
     );
     let mut differs = false;
-    for_each_row::<0>(&sql, None, &mut |_| differs = true);
+    for_each_row::<0>(&sql, &[], &mut |_| differs = true);
     if differs {
         let trigger = name_to_utf8(call.trigger_name().to_bytes());
         let shown = table_name::sql(searched).replace('\'', "''");

@@ -15,13 +15,13 @@ use std::rc::{Rc, Weak};
 use pgrx::pg_sys::Oid;
 
 use crate::trigger::scope::Image;
-use simhash_pg::sql::call_site::Memory;
+use simhash_pg::process::memory::MemoryContext;
 use simhash_pg::sql::trigger::{TriggerCall, VersionAddress};
 
 /// An UPDATE that a trigger has judged.
 struct Judged {
     /// The statement's memory. A nested statement has its own.
-    statement: Memory,
+    statement: MemoryContext,
     /// The trigger that CREATE TRIGGER made, not a partition's copy.
     trigger: Oid,
     old: VersionAddress,
@@ -42,7 +42,7 @@ pub fn content(fingerprint: Option<i64>, text: Option<&[u8]>, scope: &[Image<'_>
 }
 
 /// Remembers an UPDATE, in case it moves the row.
-pub fn remember(call: &TriggerCall<'_>, statement: Memory, trigger: Oid, content: u64) {
+pub fn remember(call: &TriggerCall<'_>, statement: MemoryContext, trigger: Oid, content: u64) {
     let Some(old) = call.old_place() else {
         return;
     };
@@ -54,17 +54,17 @@ pub fn remember(call: &TriggerCall<'_>, statement: Memory, trigger: Oid, content
         content,
     });
     JUDGED.with_borrow_mut(|all| all.push(Rc::downgrade(&judged)));
-    Memory::current().keep(judged);
+    MemoryContext::current().keep(judged);
 }
 
 /// Returns the content that was judged, if this INSERT is the second half of the UPDATE that was
 /// remembered last; None if it stores another row.
-pub fn arrival(statement: Memory, trigger: Oid) -> Option<u64> {
+pub fn arrival(statement: MemoryContext, trigger: Oid) -> Option<u64> {
     let judged = take(statement, trigger)?;
     judged.old.has_moved_away().then_some(judged.content)
 }
 
-fn take(statement: Memory, trigger: Oid) -> Option<Rc<Judged>> {
+fn take(statement: MemoryContext, trigger: Oid) -> Option<Rc<Judged>> {
     JUDGED.with_borrow_mut(|all| {
         all.retain(|judged| judged.strong_count() > 0);
         let of_trigger = |judged: &Weak<Judged>| {

@@ -12,7 +12,7 @@ use super::columns::Columns;
 use crate::trigger::call::lacks;
 use simhash_pg::catalog::privilege::{SELECT, current_user, may};
 use simhash_pg::catalog::table::{self, OpenTable, quoted};
-use simhash_pg::spi::held_query::HeldQuery;
+use simhash_pg::spi::open_query::OpenQuery;
 use simhash_pg::spi::saved_query::SavedQuery;
 use simhash_pg::sql::key_type::Equality;
 use simhash_pg::sql::trigger::TriggerCall;
@@ -61,13 +61,13 @@ pub struct SearchQueries {
 /// The queries that one statement holds open, and what it has found out.
 #[derive(Default)]
 pub struct HeldQueries {
-    queries: OfEach<HeldQuery>,
+    queries: OfEach<OpenQuery>,
     /// The user who was checked last, and whether that user may read marks.
     reads_marks: Cell<Option<(Oid, bool)>>,
 }
 
 impl HeldQueries {
-    pub fn get(&self, wanted: Wanted, reader: Reader) -> &HeldQuery {
+    pub fn get(&self, wanted: Wanted, reader: Reader) -> &OpenQuery {
         pick(&self.queries, wanted, reader)
     }
 

@@ -23,9 +23,10 @@ use simhash_pg::catalog::lookup::{function_beside, function_result_type, is_symb
 use simhash_pg::catalog::table::Column;
 use simhash_pg::process::advisory_lock::keeps_its_snapshot;
 use simhash_pg::process::encoding::to_utf8;
-use simhash_pg::process::error::{raise_with_hint, report};
+use simhash_pg::process::error::Error;
+use simhash_pg::process::memory::MemoryContext;
 use simhash_pg::spi::saved_query::Sees;
-use simhash_pg::sql::call_site::{self, Memory};
+use simhash_pg::sql::call_site;
 use simhash_pg::sql::expression::RowExpression;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::trigger::{Event, TriggerCall};
@@ -70,14 +71,14 @@ struct Site {
     expression: Option<RowExpression>,
     /// Whether this statement has come to the check of what made the stored fingerprints.
     looked: Cell<bool>,
-    memory: Memory,
+    memory: MemoryContext,
 }
 
 /// A column of the new row, and the value that the trigger gives it.
 type Change<'a> = (&'a Column, Option<Value<'a>>);
 
 impl Site {
-    fn new(call: &TriggerCall<'_>, memory: Memory) -> Self {
+    fn new(call: &TriggerCall<'_>, memory: MemoryContext) -> Self {
         let table = flagged_table::flagged_table(call);
         let column = &table.columns.fingerprint;
         let expression = match &table.options.recipe {
@@ -217,21 +218,21 @@ impl Site {
             }
             _ => "a row".to_owned(),
         };
-        report(
+        Error::new(
             ERRCODE_EXCLUSION_VIOLATION,
             format!("near-duplicate of {which} in \"{}\"", table.name),
-            Some(format!(
-                "The Hamming distance of their fingerprints is {}, within the radius of {}.",
-                found.distance, table.options.radius
-            )),
-            None,
         )
+        .detail(format!(
+            "The Hamming distance of their fingerprints is {}, within the radius of {}.",
+            found.distance, table.options.radius
+        ))
+        .raise()
     }
 }
 
 /// Returns the expression for simhash64 of the new row, with the weights and the preset of the
 /// trigger's arguments.
-fn of_recipe(call: &TriggerCall<'_>, recipe: &Recipe, memory: Memory) -> RowExpression {
+fn of_recipe(call: &TriggerCall<'_>, recipe: &Recipe, memory: MemoryContext) -> RowExpression {
     let types = [pg_sys::RECORDOID, pg_sys::JSONBOID, pg_sys::TEXTOID];
     // Somebody else's function of that name may return another type.
     let ours = |&function: &pg_sys::Oid| {
@@ -239,12 +240,13 @@ fn of_recipe(call: &TriggerCall<'_>, recipe: &Recipe, memory: Memory) -> RowExpr
     };
     let found = function_beside(call.function_oid(), c"simhash64", &types);
     let Some(function) = found.filter(ours) else {
-        raise_with_hint(
+        Error::new(
             ERRCODE_UNDEFINED_FUNCTION,
             "function simhash64(record, jsonb, text) of the extension does not exist in the schema \
              of the trigger function",
-            "Keep the functions of the extension in one schema.",
-        );
+        )
+        .hint("Keep the functions of the extension in one schema.")
+        .raise();
     };
     let arguments = [
         (pg_sys::JSONBOID, Some(recipe.weights.as_str())),

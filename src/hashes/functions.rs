@@ -1,33 +1,16 @@
 //! The SQL functions; sql/ declares them. Functions that are not here are expressions in SQL.
 
-use pgrx::PgSqlErrorCode::{self, *};
+use pgrx::PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED;
 use pgrx::pg_sys;
 
-use simhash_fingerprint::hashes::fault::{Class, Fault};
+use crate::errors::or_raise;
 use simhash_fingerprint::hashes::read;
 use simhash_pg::process::encoding::to_utf8;
-use simhash_pg::process::error::{raise, report};
+use simhash_pg::process::error::Error;
 use simhash_pg::sql::call_site;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::type_output::Output;
 use simhash_pg::sql::value::Value;
-
-/// Returns the value, or raises the ERROR.
-#[track_caller]
-fn or_raise<T>(result: Result<T, Fault>) -> T {
-    let fault = match result {
-        Ok(value) => return value,
-        Err(fault) => fault,
-    };
-    let code: PgSqlErrorCode = match fault.class() {
-        Class::InvalidText => ERRCODE_INVALID_TEXT_REPRESENTATION,
-        Class::OutOfRange => ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
-        Class::InvalidValue => ERRCODE_INVALID_PARAMETER_VALUE,
-        Class::Length => ERRCODE_STRING_DATA_LENGTH_MISMATCH,
-        Class::ArrayElement => ERRCODE_ARRAY_ELEMENT_ERROR,
-    };
-    report(code, fault.to_string(), fault.detail(), fault.hint())
-}
 
 /// Returns the number of bits that argument 1 asks for.
 fn width(args: &Args) -> Option<usize> {
@@ -106,7 +89,7 @@ pg_function! {
     /// `fingerprint_parts_to_hex(parts bigint[]) -> text`, strict
     fn simhash_parts_to_hex, pg_finfo_simhash_parts_to_hex (args) {
         let Some(parts) = bigints(args, 0) else {
-            raise(ERRCODE_NULL_VALUE_NOT_ALLOWED, "parts of a hash must not be null")
+            Error::new(ERRCODE_NULL_VALUE_NOT_ALLOWED, "parts of a hash must not be null").raise()
         };
         args.result(Some(read::to_hex(&parts)))
     }

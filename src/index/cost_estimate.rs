@@ -9,7 +9,9 @@ use simhash_hamming::cost::{Prices, Searched, Work};
 use simhash_hamming::cost_nearest::{Nearest, startup};
 use simhash_hamming::search::scope_lists::most_combinations;
 use simhash_pg::planner::nodes::NodeRef;
-use simhash_pg::planner::path::{Condition, Estimate, IndexPath, OrderBy, Taken, Test, cpu_costs};
+use simhash_pg::planner::path::{
+    ConditionTest, CostEstimate, IndexCondition, IndexPath, PathOrderBy, RowsTaken, cpu_costs,
+};
 use simhash_pg::process::memory::work_mem_bytes;
 
 /// The radius that planning assumes where it is not a constant.
@@ -54,13 +56,13 @@ enum FingerprintCondition {
 }
 
 /// Prices an index path.
-pub fn estimate(path: &IndexPath) -> Estimate {
+pub fn estimate(path: &IndexPath) -> CostEstimate {
     let request = Request::from_path(path);
     // An index-only scan would have to be safe against VACUUM without visiting the table. The pins
     // for that are not kept, and on a standby they would not help. The planner always has another
     // path, a scan of the table, also for conditions that the index cannot search with.
     if path.is_index_only() || request.unsearchable {
-        return Estimate {
+        return CostEstimate {
             startup: NEVER,
             total: NEVER,
             selectivity: path.selectivity(|_| true),
@@ -86,7 +88,7 @@ pub fn estimate(path: &IndexPath) -> Estimate {
     estimate
 }
 
-fn unordered(path: &IndexPath, request: &Request, prices: &Prices) -> Estimate {
+fn unordered(path: &IndexPath, request: &Request, prices: &Prices) -> CostEstimate {
     let selectivity = request.selectivity(path);
     let matches = matches(path, selectivity);
     let searched = request.searched(path);
@@ -108,7 +110,7 @@ fn unordered(path: &IndexPath, request: &Request, prices: &Prices) -> Estimate {
             of_list(work).times(searches)
         }
     };
-    Estimate {
+    CostEstimate {
         startup: 0.0,
         total: work.price(&cached(path, prices, &work), matches),
         selectivity,
@@ -119,7 +121,12 @@ fn unordered(path: &IndexPath, request: &Request, prices: &Prices) -> Estimate {
 
 /// A scan in the order of distance returns the rows one by one, and reads on as long as rows are
 /// asked for.
-fn in_order(path: &IndexPath, request: &Request, by: &OrderBy, prices: &Prices) -> Estimate {
+fn in_order(
+    path: &IndexPath,
+    request: &Request,
+    by: &PathOrderBy,
+    prices: &Prices,
+) -> CostEstimate {
     let selectivity = request.selectivity(path);
     let matches = matches(path, selectivity);
     let searched = request.searched(path);
@@ -149,16 +156,16 @@ fn in_order(path: &IndexPath, request: &Request, by: &OrderBy, prices: &Prices) 
     let prices = cached(path, prices, &all);
     let first = work(1.0).price_in_order(&prices, 0.0);
     let total = all.price_in_order(&prices, matches);
-    let (rows_read, share) = match path.taken() {
-        Taken::First(share) if path.loops() <= 1.0 => (share * matches, share),
+    let (rows_read, share) = match path.rows_taken() {
+        RowsTaken::First(share) if path.loops() <= 1.0 => (share * matches, share),
         // The planner assumes nearly as many groups as rows.
-        Taken::Groups(groups) => (nearest.share_of_rings(groups) * matches, groups / matches),
+        RowsTaken::Groups(groups) => (nearest.share_of_rings(groups) * matches, groups / matches),
         _ => (matches, 1.0),
     };
     let pages = |rows: f64| path.table_pages(rows) * prices.random_page;
     let at_share = work(rows_read).price_in_order(&prices, rows_read) + pages(rows_read);
     let of_all = total + pages(matches);
-    Estimate {
+    CostEstimate {
         startup: startup(first, at_share, share, of_all).min(total),
         total,
         selectivity,
@@ -240,9 +247,9 @@ impl Request {
 
     /// Returns the last ring of a scan in the order of distance: the radius of a ball around the
     /// same centre.
-    fn farthest(&self, path: &IndexPath, by: &OrderBy) -> u32 {
-        let radius = |condition: Condition| match condition.test {
-            Test::Operator { number, argument } if condition.column == by.column => {
+    fn farthest(&self, path: &IndexPath, by: &PathOrderBy) -> u32 {
+        let radius = |condition: IndexCondition| match condition.test {
+            ConditionTest::Operator { number, argument } if condition.column == by.column => {
                 let ball = ball(number, argument)?;
                 ball.centre.equals(by.argument).then_some(ball.radius)
             }
@@ -254,23 +261,25 @@ impl Request {
 }
 
 /// Returns whether a scope cannot be searched by this.
-fn is_unsearchable(condition: &Condition) -> bool {
+fn is_unsearchable(condition: &IndexCondition) -> bool {
     match condition.test {
-        Test::Operator { number, .. } | Test::Any { number, .. } => number != operator::EQUAL,
-        Test::IsNull | Test::IsNotNull => false,
+        ConditionTest::Operator { number, .. } | ConditionTest::Any { number, .. } => {
+            number != operator::EQUAL
+        }
+        ConditionTest::IsNull | ConditionTest::IsNotNull => false,
     }
 }
 
 /// Returns the number of values that the conditions leave to a scope column; None when it is not
 /// pinned.
-fn scopes_pinned(conditions: &[Condition], column: usize) -> Option<f64> {
-    let values = |condition: &Condition| match condition.test {
-        Test::Operator {
+fn scopes_pinned(conditions: &[IndexCondition], column: usize) -> Option<f64> {
+    let values = |condition: &IndexCondition| match condition.test {
+        ConditionTest::Operator {
             number: operator::EQUAL,
             ..
         }
-        | Test::IsNull => Some(1.0),
-        Test::Any {
+        | ConditionTest::IsNull => Some(1.0),
+        ConditionTest::Any {
             number: operator::EQUAL,
             elements,
         } => Some(elements),
@@ -282,17 +291,17 @@ fn scopes_pinned(conditions: &[Condition], column: usize) -> Option<f64> {
 
 /// Returns the condition on the fingerprint with the smallest radius.
 fn fingerprint_condition<'c, 'p: 'c>(
-    conditions: impl Iterator<Item = &'c Condition<'p>>,
+    conditions: impl Iterator<Item = &'c IndexCondition<'p>>,
 ) -> FingerprintCondition {
-    let read = |condition: &Condition| match condition.test {
-        Test::IsNotNull => FingerprintCondition::Everything,
-        Test::IsNull => FingerprintCondition::Nulls,
-        Test::Operator { number, argument } => FingerprintCondition::Within {
+    let read = |condition: &IndexCondition| match condition.test {
+        ConditionTest::IsNotNull => FingerprintCondition::Everything,
+        ConditionTest::IsNull => FingerprintCondition::Nulls,
+        ConditionTest::Operator { number, argument } => FingerprintCondition::Within {
             radius: ball(number, argument).map_or(ASSUMED_RADIUS, |ball| ball.radius),
             searches: 1.0,
             equal: number == operator::EQUAL,
         },
-        Test::Any { number, elements } => FingerprintCondition::Within {
+        ConditionTest::Any { number, elements } => FingerprintCondition::Within {
             radius: if number == operator::EQUAL {
                 0
             } else {

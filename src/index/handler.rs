@@ -79,10 +79,11 @@ unsafe extern "C-unwind" fn ambuild(
     unsafe {
         let build = Build::from_raw(table, index, info);
         if build.index.block_count() != 0 {
-            simhash_pg::process::error::raise(
+            simhash_pg::process::error::Error::new(
                 ERRCODE_INTERNAL_ERROR,
                 format!("index \"{}\" already contains data", build.index.name()),
-            );
+            )
+            .raise();
         }
         let counts = create::build(build, build_options(build.index));
         let result = pg_sys::palloc0(size_of::<pg_sys::IndexBuildResult>())
@@ -114,7 +115,7 @@ unsafe extern "C-unwind" fn aminsert(
     // SAFETY: the server passes an open index and arrays of its columns.
     unsafe {
         let index = Rel::from_raw(index);
-        let row = scope::filed(index, values, nulls);
+        let row = scope::indexed_row(index, values, nulls);
         insert::insert(index, row, tid_from(*tid));
         // The server looked for conflicts before the insert: a scan may have begun and ended since.
         index.check_for_serializable_conflict();

@@ -14,19 +14,20 @@ use simhash_pg::catalog::relation::Rel;
 use simhash_pg::page::buffer::Exclusive;
 use simhash_pg::page::wal;
 use simhash_pg::process::backend::check_for_interrupts;
-use simhash_pg::process::error::raise;
+use simhash_pg::process::error::Error;
 
 /// Refuses a row address that no posting can hold. The heap has none: at most 291 rows fit a page.
 pub fn check_tid(tid: Tid) {
     if tid.offset > Tid::MAX_OFFSET {
-        raise(
+        Error::new(
             ERRCODE_PROGRAM_LIMIT_EXCEEDED,
             format!(
                 "row offset {} exceeds the {} that access method \"simhash\" can store",
                 tid.offset,
                 Tid::MAX_OFFSET
             ),
-        );
+        )
+        .raise();
     }
 }
 

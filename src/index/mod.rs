@@ -8,7 +8,6 @@
 //! `simhash_pg`. Nothing here knows how a fingerprint was made.
 pub mod build;
 pub mod check;
-mod corrupt;
 mod cost_estimate;
 mod handler;
 mod insert;

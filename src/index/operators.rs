@@ -1,8 +1,7 @@
 //! The SQL functions behind the operator class: distance, radius, ball.
 
-use pgrx::PgSqlErrorCode::ERRCODE_INVALID_TEXT_REPRESENTATION;
-use simhash_hamming::ball::{BadBall, Ball, NEAR};
-use simhash_pg::process::error::raise_with_hint;
+use crate::errors::or_raise;
+use simhash_hamming::ball::{Ball, NEAR};
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::message::{Message, MessageReader};
 use std::ffi::CString;
@@ -51,14 +50,7 @@ pg_function! {
     /// Text input of hamming_ball.
     fn simhash_ball_in, pg_finfo_simhash_ball_in(args) {
         let text = args.c_string(0).unwrap_or_default().to_string_lossy();
-        match text.parse() {
-            Ok(ball) => args.fixed_result::<Ball>(ball),
-            Err(BadBall) => raise_with_hint(
-                ERRCODE_INVALID_TEXT_REPRESENTATION,
-                format!("invalid input syntax for type hamming_ball: \"{text}\""),
-                "Write it as (centre,radius), with a bigint and an int.",
-            ),
-        }
+        args.fixed_result::<Ball>(or_raise(text.parse()))
     }
 }
 

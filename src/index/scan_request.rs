@@ -16,7 +16,7 @@ use simhash_hamming::ball::{Ball, NEAR};
 use simhash_hamming::key::BLOCKS;
 use simhash_hamming::search::scope_lists::{Bounds, sort};
 use simhash_hamming::search::scopes::Scopes;
-use simhash_pg::am::scan::{Condition, Recheck, Scan, Test, Value};
+use simhash_pg::am::scan::{KeyArgument, KeyTest, Recheck, Scan, ScanKey};
 use simhash_pg::am::scope::ConditionHash;
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::process::backend::check_for_interrupts;
@@ -69,7 +69,7 @@ impl ScanRequest {
             other_rows: true,
             ..ScanRequest::default()
         };
-        for Condition { column, test } in scan.conditions() {
+        for ScanKey { column, test } in scan.conditions() {
             if column == last {
                 request.restrict_fingerprint(test);
                 continue;
@@ -105,17 +105,17 @@ impl ScanRequest {
         self.recheck.order = self.centre.is_none() || order_bys.next().is_some();
     }
 
-    fn restrict_fingerprint(&mut self, test: Test) {
+    fn restrict_fingerprint(&mut self, test: KeyTest) {
         match test {
-            Test::IsNull => self.other_rows = false,
-            Test::IsNotNull => self.null_rows = false,
+            KeyTest::IsNull => self.other_rows = false,
+            KeyTest::IsNotNull => self.null_rows = false,
             // The operators are strict: a NULL argument is never true.
-            Test::WithNull => (self.null_rows, self.other_rows) = (false, false),
-            Test::Operator(operator, value) => {
+            KeyTest::WithNull => (self.null_rows, self.other_rows) = (false, false),
+            KeyTest::Operator(operator, value) => {
                 self.null_rows = false;
                 self.balls.push(vec![ball(operator, value)]);
             }
-            Test::AnyOf(operator, elements) => {
+            KeyTest::AnyOf(operator, elements) => {
                 self.null_rows = false;
                 let mut any = Vec::new();
                 elements.for_each(|value| any.push(ball(operator, value)));
@@ -236,7 +236,7 @@ fn widest(any: &[Ball]) -> i32 {
 }
 
 /// Returns the ball of a condition on the fingerprint.
-fn ball(operator: u16, value: Value) -> Ball {
+fn ball(operator: u16, value: KeyArgument) -> Ball {
     let bits = match value.value_type {
         pg_sys::INT2OID => i64::from(value.datum.value() as i16),
         pg_sys::INT4OID => i64::from(value.datum.value() as i32),
@@ -252,19 +252,19 @@ fn ball(operator: u16, value: Value) -> Ball {
 
 /// Returns the hashes of the values for which a condition on a scope column can hold, ascending;
 /// None when they cannot be listed.
-fn hashes(index: Rel, column: usize, test: Test) -> Option<Vec<u32>> {
+fn hashes(index: Rel, column: usize, test: KeyTest) -> Option<Vec<u32>> {
     // SAFETY: the index of a running scan is open.
     let hash = |value_type| unsafe { ConditionHash::for_condition(index, column, value_type) };
     match test {
-        Test::IsNull => Some(vec![hash_or_null(None)]),
-        Test::WithNull => Some(Vec::new()),
-        Test::Operator(operator::EQUAL, value) => {
+        KeyTest::IsNull => Some(vec![hash_or_null(None)]),
+        KeyTest::WithNull => Some(Vec::new()),
+        KeyTest::Operator(operator::EQUAL, value) => {
             // SAFETY: the server sends a value of this type.
             Some(vec![unsafe {
                 hash(value.value_type).of_value(value.datum)
             }])
         }
-        Test::AnyOf(operator::EQUAL, elements) => {
+        KeyTest::AnyOf(operator::EQUAL, elements) => {
             let (mut all, mut hash) = (Vec::new(), hash(elements.value_type()));
             elements.for_each(|value| {
                 reserve(&mut all, 1);
@@ -276,7 +276,7 @@ fn hashes(index: Rel, column: usize, test: Test) -> Option<Vec<u32>> {
             Some(all)
         }
         // Operators of fingerprints on a column that stands before the last one, and IS NOT NULL.
-        Test::Operator(..) | Test::AnyOf(..) | Test::IsNotNull => None,
+        KeyTest::Operator(..) | KeyTest::AnyOf(..) | KeyTest::IsNotNull => None,
     }
 }
 

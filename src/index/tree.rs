@@ -5,15 +5,16 @@
 //! why). Locks: a reader holds one at a time; a writer locks child before parent and left before
 //! right.
 
-use super::corrupt::{bad_meta, corrupted};
+use crate::errors::raise_in_index;
+use simhash_hamming::Error;
 use simhash_hamming::key::{Key, Space};
 use simhash_hamming::page::internal::{self, Downlink};
 use simhash_hamming::page::meta::{META_BLOCK, Meta};
 use simhash_hamming::page::special::{self, PageKind};
-use simhash_hamming::page::{Fault, LEAF, Page, check_page, leaf, leaf_rewrite};
+use simhash_hamming::page::{LEAF, Page, check_page, leaf, leaf_rewrite};
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::page::buffer::{Exclusive, Pinned, Shared};
-use simhash_pg::page::wal::{self, Image};
+use simhash_pg::page::wal::{self, PageImage};
 use simhash_pg::process::backend::check_for_interrupts;
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -42,7 +43,7 @@ pub fn read_meta(rel: Rel) -> Meta {
     let page = META_BUFFERS
         .with(|buffers| Pinned::read_recent(rel, META_BLOCK, &buffers[place]))
         .share();
-    Meta::read(&page).unwrap_or_else(|fault| bad_meta(rel, fault))
+    Meta::read(&page).unwrap_or_else(|error| raise_in_index(rel, META_BLOCK, &error))
 }
 
 /// A page that is locked in some way.
@@ -105,7 +106,7 @@ impl<'r> Tree<'r> {
         let block = page.block();
         let page = L::lock(page);
         check_page(&page, self.kind(level))
-            .unwrap_or_else(|fault| corrupted(self.rel, block, &fault));
+            .unwrap_or_else(|error| raise_in_index(self.rel, block, &error));
         page
     }
 
@@ -131,13 +132,13 @@ impl<'r> Tree<'r> {
         };
         if begins_above {
             let text = format!("a search for {key} leads to it, but it begins above that");
-            corrupted(self.rel, block, &Fault::new(text));
+            raise_in_index(self.rel, block, &Error::damaged(text));
         }
         let (right, high) = special::right(page).filter(|(_, high)| key >= *high)?;
         if passed.is_some_and(|passed| high <= passed) {
             // A key is a part of a row, which the current user may not be allowed to see.
-            let fault = Fault::new("its high key is not above that of its left sibling");
-            corrupted(self.rel, block, &fault);
+            let fault = Error::damaged("its high key is not above that of its left sibling");
+            raise_in_index(self.rel, block, &fault);
         }
         *passed = Some(high);
         Some(right)
@@ -147,8 +148,8 @@ impl<'r> Tree<'r> {
     fn descend(&self, key: Key, level: u8) -> u32 {
         let (mut block, mut at) = (self.root, self.root_level);
         if at < level {
-            let fault = Fault::new(format!("no page on level {level} above it"));
-            corrupted(self.rel, block, &fault);
+            let fault = Error::damaged(format!("no page on level {level} above it"));
+            raise_in_index(self.rel, block, &fault);
         }
         let mut passed = None;
         while at > level {
@@ -317,7 +318,7 @@ impl<'r> Tree<'r> {
         }
         if leaf::has_room_if_scoped(&left, key) {
             let kind = self.kind(LEAF);
-            let Ok(()) = wal::change([(&mut left, Image::Full)], |[l]| {
+            let Ok(()) = wal::change([(&mut left, PageImage::Full)], |[l]| {
                 leaf_rewrite::admit_scope(l, kind, key);
                 Ok::<(), Infallible>(())
             });
@@ -325,11 +326,11 @@ impl<'r> Tree<'r> {
         }
         let mut right = Exclusive::extend(self.rel);
         let (kind, right_block, block) = (self.kind(LEAF), right.block(), left.block());
-        let pages = [(&mut left, Image::Full), (&mut right, Image::Full)];
+        let pages = [(&mut left, PageImage::Full), (&mut right, PageImage::Full)];
         wal::change(pages, |[l, r]| {
             leaf_rewrite::split(l, r, kind, right_block, key)
         })
-        .unwrap_or_else(|fault| corrupted(self.rel, block, &fault));
+        .unwrap_or_else(|error| raise_in_index(self.rel, block, &error));
         drop(right);
         self.finish_split(left, LEAF);
     }
@@ -338,10 +339,10 @@ impl<'r> Tree<'r> {
     /// Unlocks `left`.
     fn finish_split(&self, mut left: Exclusive<'r>, level: u8) {
         let Some((right, key)) = special::right(&left) else {
-            corrupted(
+            raise_in_index(
                 self.rel,
                 left.block(),
-                &Fault::new("incomplete split without a right sibling"),
+                &Error::damaged("incomplete split without a right sibling"),
             );
         };
         let link = Downlink { key, child: right };
@@ -356,7 +357,10 @@ impl<'r> Tree<'r> {
                 tree.split_internal(parent, level + 1);
                 continue;
             }
-            let pages = [(&mut parent, Image::Delta), (&mut left, Image::Delta)];
+            let pages = [
+                (&mut parent, PageImage::Delta),
+                (&mut left, PageImage::Delta),
+            ];
             let Ok(()) = wal::change(pages, |[p, l]| {
                 internal::insert(p, link);
                 special::set_incomplete(l, false);
@@ -370,7 +374,7 @@ impl<'r> Tree<'r> {
     fn split_internal(&self, mut left: Exclusive<'r>, level: u8) {
         let mut right = Exclusive::extend(self.rel);
         let (kind, right_block) = (self.kind(level), right.block());
-        let pages = [(&mut left, Image::Full), (&mut right, Image::Full)];
+        let pages = [(&mut left, PageImage::Full), (&mut right, PageImage::Full)];
         let Ok(_) = wal::change(pages, |[l, r]| {
             Ok::<_, Infallible>(internal::split(l, r, kind, right_block))
         });
@@ -382,7 +386,8 @@ impl<'r> Tree<'r> {
     fn grow_root(&self, mut left: Exclusive<'r>, level: u8, link: Downlink) {
         let mut root = Exclusive::extend(self.rel);
         let mut meta_page = Pinned::read(self.rel, META_BLOCK).exclusive();
-        let mut meta = Meta::read(&meta_page).unwrap_or_else(|fault| bad_meta(self.rel, fault));
+        let mut meta = Meta::read(&meta_page)
+            .unwrap_or_else(|error| raise_in_index(self.rel, META_BLOCK, &error));
         let space = self.space.index();
         meta.roots[space] = root.block();
         meta.levels[space] = level + 1;
@@ -395,9 +400,9 @@ impl<'r> Tree<'r> {
         ];
         let kind = self.kind(level + 1);
         let pages = [
-            (&mut root, Image::Full),
-            (&mut meta_page, Image::Delta),
-            (&mut left, Image::Delta),
+            (&mut root, PageImage::Full),
+            (&mut meta_page, PageImage::Delta),
+            (&mut left, PageImage::Delta),
         ];
         let Ok(()) = wal::change(pages, |[r, m, l]| {
             internal::init(r, kind, &links, None);

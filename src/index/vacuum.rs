@@ -4,8 +4,8 @@
 //! is new, hence at the end of the file, and the file's length is read again until it stops
 //! growing.
 
-use super::corrupt::{bad_meta, corrupted};
 use super::tree::read_meta;
+use crate::errors::raise_in_index;
 use simhash_base::tid::Tid;
 use simhash_hamming::key::{SPACES, Space};
 use simhash_hamming::page::meta::{META_BLOCK, Meta};
@@ -14,7 +14,7 @@ use simhash_pg::am::row_address::RowAddresses;
 use simhash_pg::am::vacuum::{DeadRows, Vacuum};
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::page::buffer::{Exclusive, Pinned, Shared};
-use simhash_pg::page::wal::{self, Image};
+use simhash_pg::page::wal::{self, PageImage};
 use simhash_pg::process::compat::vacuum_delay_point;
 use std::convert::Infallible;
 
@@ -99,7 +99,7 @@ fn space_of_leaf(index: Rel, page: &Shared, stamp: u32) -> Option<Space> {
         return None;
     }
     let kind = special::kind_of(page, stamp)
-        .unwrap_or_else(|fault| corrupted(index, page.block(), &fault));
+        .unwrap_or_else(|error| raise_in_index(index, page.block(), &error));
     (kind.level == LEAF).then_some(kind.space)
 }
 
@@ -111,16 +111,16 @@ fn clean_leaf(
     counts: &mut VacuumCounts,
 ) {
     let kind = special::kind_of(&page, stamp)
-        .unwrap_or_else(|fault| corrupted(page.rel(), page.block(), &fault));
-    leaf::check(&page).unwrap_or_else(|fault| corrupted(page.rel(), page.block(), &fault));
+        .unwrap_or_else(|fault| raise_in_index(page.rel(), page.block(), &fault));
+    leaf::check(&page).unwrap_or_else(|fault| raise_in_index(page.rel(), page.block(), &fault));
     let tids: Vec<Tid> = leaf::postings(&page).map(|key| key.tid).collect();
     tids.iter()
         .for_each(|tid| addresses.check(page.rel(), *tid));
     // One mark for each posting.
-    let doomed = dead.among(&tids);
+    let doomed = dead.contain_each(&tids);
     let removed = doomed.iter().filter(|d| **d).count();
     if removed > 0 {
-        let Ok(()) = wal::change([(&mut page, Image::Full)], |[page]| {
+        let Ok(()) = wal::change([(&mut page, PageImage::Full)], |[page]| {
             leaf_rewrite::remove(page, kind, &doomed);
             Ok::<(), Infallible>(())
         });
@@ -131,11 +131,12 @@ fn clean_leaf(
 /// Writes the counts to the metapage, for the planner.
 fn note_counts(index: Rel, counts: &VacuumCounts) {
     let mut page = Pinned::read(index, META_BLOCK).exclusive();
-    let mut meta = Meta::read(&page).unwrap_or_else(|fault| bad_meta(index, fault));
+    let mut meta =
+        Meta::read(&page).unwrap_or_else(|error| raise_in_index(index, META_BLOCK, &error));
     meta.leaves = counts.leaves;
     meta.rows = counts.postings[0];
     meta.null_rows = counts.postings[Space::NULL.index()];
-    let Ok(()) = wal::change([(&mut page, Image::Delta)], |[page]| {
+    let Ok(()) = wal::change([(&mut page, PageImage::Delta)], |[page]| {
         meta.write(page);
         Ok::<(), Infallible>(())
     });

@@ -12,7 +12,7 @@ use simhash_hamming::pairs::split::Task;
 use simhash_hamming::routes::Route;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
-use simhash_pg::process::error::{raise, raise_with_hint};
+use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::reserve;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
@@ -34,24 +34,26 @@ impl ArrayRows {
             return group;
         };
         if keys.len() != fingerprints.len() {
-            raise(
+            Error::new(
                 ERRCODE_ARRAY_ELEMENT_ERROR,
                 format!(
                     "{function} got {} keys and {} fingerprints",
                     keys.len(),
                     fingerprints.len()
                 ),
-            );
+            )
+            .raise();
         }
         reserve(&mut group.keys, keys.len());
         reserve(&mut group.rows, keys.len());
         for (key, fingerprint) in keys.iter().zip(fingerprints.iter()) {
             check_for_interrupts();
             let Some(key) = key else {
-                raise(
+                Error::new(
                     ERRCODE_NULL_VALUE_NOT_ALLOWED,
                     format!("argument \"keys\" of {function} must not contain nulls"),
-                );
+                )
+                .raise();
             };
             if let Some(fingerprint) = fingerprint {
                 group.rows.push(Row {
@@ -112,22 +114,24 @@ fn branch_of(rows: &[Row], radius: u32, met_at: i64) -> (Branches, usize) {
     let route = Route::for_radius(radius);
     let place = route.and_then(|route| Some((route, route.block_of(met_at)?)));
     let Some((route, block)) = place else {
-        raise(
+        Error::new(
             ERRCODE_INVALID_PARAMETER_VALUE,
             format!("{met_at} is not a key of radius {radius}"),
-        );
+        )
+        .raise();
     };
     for row in rows {
         check_for_interrupts();
         if route.key(row.fingerprint, block) != met_at {
-            raise_with_hint(
+            Error::new(
                 ERRCODE_INVALID_PARAMETER_VALUE,
                 format!(
                     "fingerprint {} does not have the key {met_at}",
                     row.fingerprint as i64
                 ),
-                "Group the rows by the keys that simhash_route gave for this radius.",
-            );
+            )
+            .hint("Group the rows by the keys that simhash_route gave for this radius.")
+            .raise();
         }
     }
     (Branches::by(route.masks()), block as usize)

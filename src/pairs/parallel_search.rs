@@ -19,7 +19,7 @@ use simhash_pg::parallel::message_queues::MessageQueues;
 use simhash_pg::parallel::operation::{Leader, Participant, may_have_worker, run_worker};
 use simhash_pg::parallel::shared_memory::{SharedResources, SharedScan};
 use simhash_pg::process::backend::check_for_interrupts;
-use simhash_pg::process::error::raise;
+use simhash_pg::process::error::Error;
 use simhash_pg::process::temp_file::TempFile;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -237,10 +237,11 @@ impl WorkerHost<'_> {
         if !self.unsent.is_empty() {
             // The leader sends no more messages.
             if !self.queues.send(&self.unsent, |_| ()) {
-                raise(
+                Error::new(
                     ERRCODE_CONNECTION_FAILURE,
                     "lost connection to the leader process",
-                );
+                )
+                .raise();
             }
             self.unsent.clear();
         }

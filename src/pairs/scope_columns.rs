@@ -10,7 +10,7 @@ use simhash_hamming::pairs::file::Gathered;
 use simhash_hamming::pairs::find::Row;
 use simhash_pg::catalog::table::quoted;
 use simhash_pg::process::encoding::name_to_utf8;
-use simhash_pg::process::error::raise;
+use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::or_out_of_memory;
 use simhash_pg::process::temp_file::TempFile;
 use simhash_pg::spi::query::for_each_row;
@@ -36,10 +36,11 @@ impl<'a> ScopeColumns<'a> {
         let mut columns = Vec::new();
         for name in required(array, function, "within").array().items {
             let Some(name) = name else {
-                raise(
+                Error::new(
                     ERRCODE_NULL_VALUE_NOT_ALLOWED,
                     format!("argument \"within\" of {function} must not contain nulls"),
                 )
+                .raise()
             };
             let name = name_to_utf8(name.bytes());
             for source in sources {
@@ -47,10 +48,11 @@ impl<'a> ScopeColumns<'a> {
             }
             let column = quoted(&name);
             if columns.contains(&column) {
-                raise(
+                Error::new(
                     ERRCODE_INVALID_PARAMETER_VALUE,
                     format!("argument \"within\" of {function} names column {column} twice"),
-                );
+                )
+                .raise();
             }
             columns.push(column);
         }
@@ -139,27 +141,29 @@ impl<'a> ScopeColumns<'a> {
                     .then(|| ScannableSource::new(source));
                 match scannable.flatten() {
                     Some(table) => table.read(side, rows, search),
-                    None => for_each_row(&source.query(), self.parameter, &mut |row| {
-                        add(search, rows, side, row);
-                    }),
+                    None => for_each_row(
+                        &source.query(),
+                        self.parameter.map(Some).as_slice(),
+                        &mut |row| {
+                            add(search, rows, side, row);
+                        },
+                    ),
                 }
             }
         } else {
-            for_each_row(&self.query(sources), self.parameter, &mut |[
-                a,
-                b,
-                fp,
-                side,
-                number,
-            ]| {
-                if integer(number) == 1 {
-                    group(search, rows);
-                    rows.clear();
-                }
-                let is_second_side = integer(side) == 1;
-                let key = if is_second_side { b } else { a };
-                add(search, rows, usize::from(is_second_side), [key, fp]);
-            });
+            for_each_row(
+                &self.query(sources),
+                self.parameter.map(Some).as_slice(),
+                &mut |[a, b, fp, side, number]| {
+                    if integer(number) == 1 {
+                        group(search, rows);
+                        rows.clear();
+                    }
+                    let is_second_side = integer(side) == 1;
+                    let key = if is_second_side { b } else { a };
+                    add(search, rows, usize::from(is_second_side), [key, fp]);
+                },
+            );
         }
         group(search, rows);
     }

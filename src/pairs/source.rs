@@ -2,22 +2,23 @@
 
 use pgrx::PgSqlErrorCode::{
     ERRCODE_CARDINALITY_VIOLATION, ERRCODE_DATATYPE_MISMATCH, ERRCODE_INVALID_PARAMETER_VALUE,
-    ERRCODE_NULL_VALUE_NOT_ALLOWED, ERRCODE_UNDEFINED_FUNCTION, ERRCODE_UNDEFINED_TABLE,
+    ERRCODE_NULL_VALUE_NOT_ALLOWED, ERRCODE_UNDEFINED_TABLE,
 };
 use pgrx::pg_sys;
 use simhash_pg::catalog::table::{self, Column, OpenTable};
 use simhash_pg::catalog::table_name;
-use simhash_pg::process::error::{raise, raise_with_hint};
+use simhash_pg::process::error::Error;
 use simhash_pg::sql::fmgr::Args;
 use simhash_pg::sql::key_type::{KeyType, no_order};
 
 /// Returns the value of an argument; raises an ERROR when it is NULL.
 pub fn required<T>(value: Option<T>, function: &str, argument: &str) -> T {
     value.unwrap_or_else(|| {
-        raise(
+        Error::new(
             ERRCODE_NULL_VALUE_NOT_ALLOWED,
             format!("argument \"{argument}\" of {function} must not be null"),
         )
+        .raise()
     })
 }
 
@@ -26,10 +27,11 @@ pub fn radius(given: Option<i32>, function: &str) -> u32 {
     let given = required(given, function, "radius");
     match u32::try_from(given) {
         Ok(radius) if radius <= u64::BITS => radius,
-        _ => raise(
+        _ => Error::new(
             ERRCODE_INVALID_PARAMETER_VALUE,
             format!("radius must be between 0 and 64, not {given}"),
-        ),
+        )
+        .raise(),
     }
 }
 
@@ -113,8 +115,7 @@ impl SourceTable {
 
     /// Returns the order of keys.
     pub fn order(&self) -> KeyType {
-        KeyType::new(self.key_type)
-            .unwrap_or_else(|| raise(ERRCODE_UNDEFINED_FUNCTION, no_order(self.key_type)))
+        KeyType::new(self.key_type).unwrap_or_else(|| no_order(self.key_type).raise())
     }
 
     /// Returns the key column as SQL text, in the type in which keys are returned.
@@ -140,18 +141,18 @@ impl SourceTable {
         let found = column(&self.table, name, "the text");
         if !is_text(&found) {
             let type_name = table::type_name(found.storage.type_id);
-            raise(
+            Error::new(
                 ERRCODE_DATATYPE_MISMATCH,
                 format!("column \"{name}\" is of type {type_name}, not text"),
-            );
+            )
+            .raise();
         }
         table::quoted(name)
     }
 
     /// Restricts the relation to the rows whose keys are in the array `$1`, of the type of keys.
     pub fn restrict_to_keys(&mut self, order: &KeyType) {
-        let equality = (order.equality())
-            .unwrap_or_else(|| raise(ERRCODE_UNDEFINED_FUNCTION, no_order(self.key_type)));
+        let equality = (order.equality()).unwrap_or_else(|| no_order(self.key_type).raise());
         let has_listed_key = equality.any_of(&self.key, "$1");
         self.table_name = format!(
             "(SELECT * FROM {} WHERE {has_listed_key}) AS r",
@@ -187,49 +188,57 @@ impl SourceTable {
                 return;
             }
         };
-        raise_with_hint(
+        Error::new(
             ERRCODE_INVALID_PARAMETER_VALUE,
             format!(
                 "arguments \"within\" and \"{role}\" of {function} both name column \"{name}\""
             ),
-            hint,
-        );
+        )
+        .hint(hint)
+        .raise();
     }
 
     /// Raises the ERROR that two rows have the same key.
     pub fn not_unique(&self) -> ! {
-        raise_with_hint(
+        Error::new(
             ERRCODE_CARDINALITY_VIOLATION,
             format!("column {} is not unique", self.key),
+        )
+        .hint(
             "Rows with near-duplicates need keys that tell them apart. \
              Name another column, or a view.",
         )
+        .raise()
     }
 
     /// Raises the ERROR that a row has no key.
     pub fn null_key(&self) -> ! {
-        raise_with_hint(
+        Error::new(
             ERRCODE_NULL_VALUE_NOT_ALLOWED,
             format!("column {} contains null values", self.key),
+        )
+        .hint(
             "A row that has a fingerprint needs a key. \
              Name another column, or a view without such rows.",
         )
+        .raise()
     }
 }
 
 fn no_relation(oid: pg_sys::Oid) -> ! {
-    raise(
+    Error::new(
         ERRCODE_UNDEFINED_TABLE,
         format!("relation with OID {} does not exist", oid.to_u32()),
     )
+    .raise()
 }
 
 /// Returns the column of that name, which stands for `what`.
 pub fn column(table: &OpenTable, name: &str, what: &str) -> Column {
     table::column(table.rel(), name).unwrap_or_else(|| {
-        let (code, message) = table::no_column(table.rel(), name, what);
+        let error = table::no_column(table.rel(), name, what);
         let hint = "Name a column of the table, or of a view that computes it.";
-        raise_with_hint(code, message, hint)
+        error.hint(hint).raise()
     })
 }
 
@@ -248,11 +257,12 @@ fn check_fingerprint(table: &OpenTable, name: &str) -> Column {
             }
             false => "Name a column of type bigint that holds the fingerprints.",
         };
-        raise_with_hint(
+        Error::new(
             ERRCODE_DATATYPE_MISMATCH,
             format!("column \"{name}\" is of type {type_name}, not bigint"),
-            hint,
-        );
+        )
+        .hint(hint)
+        .raise();
     }
     found
 }
@@ -262,7 +272,7 @@ fn check_fingerprint(table: &OpenTable, name: &str) -> Column {
 fn require_order(column: &str, type_id: pg_sys::Oid) {
     if KeyType::new(type_id).is_none() {
         let hint = without_order(column);
-        raise_with_hint(ERRCODE_UNDEFINED_FUNCTION, no_order(type_id), hint);
+        no_order(type_id).hint(hint).raise();
     }
 }
 
@@ -297,9 +307,10 @@ fn check_key(name: &str, column: pg_sys::Oid, expected: pg_sys::Oid, function: &
              is NULL::{column}."
         ),
     };
-    raise_with_hint(
+    Error::new(
         ERRCODE_DATATYPE_MISMATCH,
         format!("column \"{name}\" is of type {column}, not {expected}"),
-        hint,
-    );
+    )
+    .hint(hint)
+    .raise();
 }

@@ -56,7 +56,7 @@ pub fn nearby(index: ColumnIndex, centre: i64, radius: u32, common: &[i64]) -> O
 fn sample(index: ColumnIndex, centre: i64, radius: u32, common: &[i64]) -> Option<Nearby> {
     let mut common: Vec<u64> = common.iter().map(|value| *value as u64).collect();
     common.sort_unstable();
-    let leaves = index.look(|rel| around(rel, centre as u64, radius, &common))?;
+    let leaves = index.read(|rel| around(rel, centre as u64, radius, &common))?;
     let nearby = estimate(&leaves, radius);
     Some(Nearby {
         is_complete: nearby.is_complete && index.is_whole(),

@@ -2,16 +2,15 @@
 //! are.
 
 use super::texts::SampleTexts;
+use crate::errors::raise_in_sample;
 use crate::pairs::source::{SourceTable, required};
-use pgrx::PgSqlErrorCode::{
-    ERRCODE_CONFIGURATION_LIMIT_EXCEEDED, ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_OUT_OF_MEMORY,
-};
+use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
 use simhash_hamming::report::draw::Random;
-use simhash_hamming::report::sample::{Drawing, Refusal, Sample};
+use simhash_hamming::report::sample::{Drawing, Sample};
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
-use simhash_pg::process::error::{raise, report};
+use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::{keep_reserve, work_mem_bytes};
 use simhash_pg::spi::query::for_each_row;
 use simhash_pg::sql::fmgr::{Args, pg_function};
@@ -55,10 +54,11 @@ fn max_distance(given: Option<i32>) -> u32 {
     let given = required(given, NAME, "max_radius");
     match u32::try_from(given) {
         Ok(distance) if distance <= u64::BITS => distance,
-        _ => raise(
+        _ => Error::new(
             ERRCODE_INVALID_PARAMETER_VALUE,
             format!("max_radius must be between 0 and 64, not {given}"),
-        ),
+        )
+        .raise(),
     }
 }
 
@@ -66,10 +66,11 @@ fn size(given: Option<i32>) -> usize {
     let given = required(given, NAME, "sample");
     match usize::try_from(given) {
         Ok(size) if size > 0 => size,
-        _ => raise(
+        _ => Error::new(
             ERRCODE_INVALID_PARAMETER_VALUE,
             format!("sample must be at least 1 row, not {given}"),
-        ),
+        )
+        .raise(),
     }
 }
 
@@ -85,7 +86,7 @@ fn read(relation: &SourceTable, column: &str, row: &mut dyn FnMut(&[u8], Option<
         "SELECT {key}::pg_catalog.text, {column} FROM {table_name} \
          WHERE {fp}::pg_catalog.int8 IS NOT NULL"
     );
-    for_each_row(&sql, None, &mut |[key, value]| {
+    for_each_row(&sql, &[], &mut |[key, value]| {
         check_for_interrupts();
         let key = key.unwrap_or_else(|| relation.null_key());
         key.show_bytes(|key| row(key, value));
@@ -105,8 +106,8 @@ fn read_fingerprints(relation: &SourceTable, row: &mut dyn FnMut(&[u8], u64)) {
 fn draw(relation: &SourceTable, size: usize, max_distance: u32, activity: &mut Activity) -> Sample {
     let mut drawing = Drawing::new(size, max_distance, work_mem_bytes(), random());
     read_fingerprints(relation, &mut |key, fingerprint| {
-        if let Err(refusal) = drawing.add(fingerprint, key) {
-            refuse(refusal, relation, size, drawing.drawn());
+        if let Err(error) = drawing.add(fingerprint, key) {
+            raise_in_sample(relation, size, drawing.drawn(), &error);
         }
         if drawing.read().is_multiple_of(REPORTED) {
             keep_reserve();
@@ -115,13 +116,13 @@ fn draw(relation: &SourceTable, size: usize, max_distance: u32, activity: &mut A
     });
     let drawn = drawing.drawn();
     let sample = drawing.finish(&mut check_for_interrupts);
-    sample.unwrap_or_else(|refusal| refuse(refusal, relation, size, drawn))
+    sample.unwrap_or_else(|error| raise_in_sample(relation, size, drawn, &error))
 }
 
 /// Returns a generator that continues the session's random numbers: setseed makes them repeat.
 fn random() -> Random {
     let mut seed = 0;
-    for_each_row("SELECT pg_catalog.random()", None, &mut |[value]| {
+    for_each_row("SELECT pg_catalog.random()", &[], &mut |[value]| {
         // Take the bits of a float8.
         seed = value.map_or(0, |value| value.integer() as u64);
     });
@@ -137,8 +138,8 @@ fn compare_with_sample(
 ) -> Sample {
     let (mut compared, total) = (0u64, sample.population());
     read_fingerprints(relation, &mut |key, fingerprint| {
-        if let Err(refusal) = sample.meet(fingerprint, key) {
-            refuse(refusal, relation, size, sample.size());
+        if let Err(error) = sample.meet(fingerprint, key) {
+            raise_in_sample(relation, size, sample.size(), &error);
         }
         compared += 1;
         if compared.is_multiple_of(REPORTED) {
@@ -147,23 +148,6 @@ fn compare_with_sample(
         }
     });
     sample
-}
-
-/// Raises the ERROR for a refusal: `size` rows were asked for, and `drawn` are in the sample.
-fn refuse(refusal: Refusal, relation: &SourceTable, size: usize, drawn: usize) -> ! {
-    match refusal {
-        Refusal::OutOfMemory => raise(ERRCODE_OUT_OF_MEMORY, "out of memory"),
-        Refusal::SameKey => relation.not_unique(),
-        Refusal::TooLarge => report(
-            ERRCODE_CONFIGURATION_LIMIT_EXCEEDED,
-            format!("a sample of {size} rows and its pairs do not fit in work_mem"),
-            Some(format!(
-                "work_mem, which is {} kB, was full when the sample had {drawn} rows.",
-                work_mem_bytes() / 1024
-            )),
-            Some("Raise work_mem, lower max_radius, or take a smaller sample.".into()),
-        ),
-    }
 }
 
 /// Reads the texts of the pairs that were drawn.

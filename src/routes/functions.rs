@@ -2,7 +2,7 @@
 
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use simhash_hamming::routes::Route;
-use simhash_pg::process::error::raise;
+use simhash_pg::process::error::Error;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 
 /// Returns argument `i`, a radius that has keys, or raises an ERROR; None when it is NULL.
@@ -10,10 +10,11 @@ fn route(args: &Args, i: usize) -> Option<Route> {
     let radius = args.get::<i32>(i)?;
     let route = u32::try_from(radius).ok().and_then(Route::for_radius);
     Some(route.unwrap_or_else(|| {
-        raise(
+        Error::new(
             ERRCODE_INVALID_PARAMETER_VALUE,
             format!("radius must be between 0 and 63, not {radius}"),
         )
+        .raise()
     }))
 }
 

@@ -5,13 +5,13 @@
 
 use pgrx::pg_sys;
 
-use super::errors::or_raise;
+use crate::errors::or_raise;
 use simhash_fingerprint::Error;
 use simhash_fingerprint::options::json::check_length;
 use simhash_fingerprint::options::presets::{self, Preset};
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::to_utf8;
-use simhash_pg::sql::call_site::Memory;
+use simhash_pg::process::memory::MemoryContext;
 use simhash_pg::sql::fmgr::Args;
 use simhash_pg::sql::type_output::Output;
 
@@ -28,7 +28,7 @@ impl<T: Default> ParsedArguments<T> {
     fn read(
         args: &Args,
         i: usize,
-        memory: Memory,
+        memory: MemoryContext,
         parse: impl FnOnce(&str, &mut dyn FnMut()) -> Result<T, Error>,
     ) -> Self {
         let name = args.varlena(i + 1, pg_sys::TEXTOID).map(|v| v.bytes());
@@ -64,7 +64,7 @@ pub fn refresh<T: Default>(
     current: &mut Option<ParsedArguments<T>>,
     args: &Args,
     i: usize,
-    memory: Memory,
+    memory: MemoryContext,
     parse: impl FnOnce(&str, &mut dyn FnMut()) -> Result<T, Error>,
 ) -> bool {
     if current.as_ref().is_some_and(|a| a.same(args, i)) {

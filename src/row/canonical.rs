@@ -13,12 +13,11 @@ use std::rc::Rc;
 
 use pgrx::pg_sys::{self, Oid};
 
-use super::errors::or_raise;
+use crate::errors::or_raise;
 use simhash_fingerprint::scalar;
 use simhash_pg::process::backend::{check_for_interrupts, check_stack_depth};
 use simhash_pg::process::encoding::to_utf8;
-use simhash_pg::process::memory::{or_out_of_memory, owned};
-use simhash_pg::sql::call_site::Memory;
+use simhash_pg::process::memory::{MemoryContext, or_out_of_memory, owned};
 use simhash_pg::sql::record::{Record, Shape};
 use simhash_pg::sql::type_output::{Output, PinnedSettings, Structure, is_built_in, resolve};
 use simhash_pg::sql::value::Value;
@@ -74,7 +73,7 @@ impl Form {
         matches!(self, Form::Text | Form::PaddedText | Form::TextOutput(_))
     }
 
-    fn for_type(type_id: Oid, memory: Memory) -> Self {
+    fn for_type(type_id: Oid, memory: MemoryContext) -> Self {
         let (base, structure) = resolve(type_id);
         match structure {
             Structure::Enum => Form::Scalar(Scalar::Oid),
@@ -86,7 +85,7 @@ impl Form {
         }
     }
 
-    fn of_base(base: Oid, category: u8, memory: Memory) -> Self {
+    fn of_base(base: Oid, category: u8, memory: MemoryContext) -> Self {
         match base {
             pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::JSONOID => return Form::Text,
             pg_sys::BPCHAROID => return Form::PaddedText,
@@ -147,13 +146,13 @@ impl Form {
 
 /// Writes values; remembers what it learnt of their types.
 pub struct Writer {
-    memory: Memory,
+    memory: MemoryContext,
     forms: HashMap<Oid, Rc<Form>>,
     shapes: HashMap<(Oid, i32), Rc<Shape>>,
 }
 
 impl Writer {
-    pub fn new(memory: Memory) -> Self {
+    pub fn new(memory: MemoryContext) -> Self {
         Self {
             memory,
             forms: HashMap::new(),

@@ -3,11 +3,11 @@
 use pgrx::pg_sys;
 
 use super::arguments::{ParsedArguments, refresh};
-use super::errors::or_raise;
 use super::lexemes::lexemes;
 use super::record::RowSite;
 use super::stored::checked_digest;
 use super::text::{ARRAY, TextSite, of_tokens};
+use crate::errors::or_raise;
 use simhash_fingerprint::hash::Width;
 use simhash_fingerprint::lexeme::of_lexemes;
 use simhash_fingerprint::options::grammar::{RowOptions, parse_row, parse_text};
@@ -17,7 +17,8 @@ use simhash_fingerprint::similarity::distance;
 use simhash_fingerprint::sketch::{Feature, Sketch};
 use simhash_pg::process::encoding::to_utf8;
 use simhash_pg::process::error_context::leave_out_statement;
-use simhash_pg::sql::call_site::{self, Memory};
+use simhash_pg::process::memory::MemoryContext;
+use simhash_pg::sql::call_site;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 use simhash_pg::sql::value::{BitString, Value};
@@ -110,7 +111,7 @@ pg_function! {
         type Parsed = (Option<RowOptions>, Option<TextOptions>);
         leave_out_statement();
         let new = |memory| (memory, None);
-        call_site::with(args, new, |(memory, checked): &mut (Memory, Option<ParsedArguments<Parsed>>)| {
+        call_site::with(args, new, |(memory, checked): &mut (MemoryContext, Option<ParsedArguments<Parsed>>)| {
             refresh(checked, args, 0, *memory, |json, pause| {
                 let (row, text) = (parse_row(json, pause), parse_text(json, pause));
                 match (row, text) {

@@ -2,10 +2,10 @@
 
 use pgrx::pg_sys;
 
-use super::errors::or_raise;
 use super::record::RowSite;
 use super::similarity::within;
 use super::text::TextSite;
+use crate::errors::or_raise;
 use simhash_fingerprint::hash::Width;
 use simhash_fingerprint::margin;
 use simhash_pg::process::backend::check_for_interrupts;

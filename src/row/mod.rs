@@ -9,7 +9,6 @@
 
 mod arguments;
 mod canonical;
-pub mod errors;
 pub mod functions;
 mod lexemes;
 mod lists;

@@ -6,23 +6,23 @@ use std::rc::Rc;
 
 use super::arguments::{ParsedArguments, refresh};
 use super::canonical::{Form, Writer, text};
-use super::errors::or_raise;
 use super::lexemes::lexemes;
 use super::stored::Named;
+use crate::errors::or_raise;
 use simhash_fingerprint::hash::Width;
 use simhash_fingerprint::options::grammar::{RowOptions, parse_row};
 use simhash_fingerprint::options::plan::{self, ColumnPlan, Field};
 use simhash_fingerprint::options::presets::Preset;
 use simhash_fingerprint::sketch::{Content, Sketch};
 use simhash_pg::process::backend::check_for_interrupts;
-use simhash_pg::sql::call_site::Memory;
+use simhash_pg::process::memory::MemoryContext;
 use simhash_pg::sql::fmgr::Args;
 use simhash_pg::sql::record::{Record, RecordColumn, Shape};
 use simhash_pg::sql::value::Value;
 
 /// State of a call site.
 pub struct RowSite<const W: usize> {
-    memory: Memory,
+    memory: MemoryContext,
     sketch: Sketch<W>,
     arguments: Option<ParsedArguments<RowOptions>>,
     named: Named,
@@ -46,7 +46,7 @@ struct CountedColumn {
 }
 
 impl<const W: usize> RowSite<W> {
-    pub fn new(memory: Memory, width: Width) -> Self {
+    pub fn new(memory: MemoryContext, width: Width) -> Self {
         let work = RowWork {
             writer: Writer::new(memory),
             shape: None,
@@ -105,7 +105,7 @@ struct Settings<'a> {
 fn settings<'a>(
     arguments: &'a mut Option<ParsedArguments<RowOptions>>,
     args: &Args,
-    memory: Memory,
+    memory: MemoryContext,
 ) -> Option<Settings<'a>> {
     let changed = refresh(arguments, args, 1, memory, parse_row);
     let arguments = arguments.as_ref()?;

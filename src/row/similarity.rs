@@ -3,8 +3,8 @@
 use pgrx::pg_sys;
 
 use super::arguments::{ParsedArguments, refresh};
-use super::errors::{or_raise, raise};
 use super::text::{ARRAY, add};
+use crate::errors::{ToError, or_raise};
 use simhash_fingerprint::Error;
 use simhash_fingerprint::hash::Width;
 use simhash_fingerprint::options::grammar::parse_text;
@@ -16,7 +16,8 @@ use simhash_fingerprint::similarity::minhash::Signature;
 use simhash_fingerprint::sketch::{Feature, Sketch};
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::to_utf8;
-use simhash_pg::sql::call_site::{self, Memory};
+use simhash_pg::process::memory::MemoryContext;
+use simhash_pg::sql::call_site;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::value::Value;
 
@@ -27,12 +28,14 @@ const FUNCTIONS: std::ops::RangeInclusive<i32> = 1..=10_000;
 pub fn within(name: &'static str, value: i32, range: std::ops::RangeInclusive<i32>) -> usize {
     if !range.contains(&value) {
         let (least, most) = (*range.start(), *range.end());
-        raise(&Error::OutOfRange {
+        Error::OutOfRange {
             name,
             value,
             least,
             most,
-        });
+        }
+        .to_error()
+        .raise();
     }
     value as usize
 }
@@ -57,7 +60,7 @@ pg_function! {
 
 /// State of a call site of `simhash_cosine`.
 struct CosineSite {
-    memory: Memory,
+    memory: MemoryContext,
     arguments: Option<ParsedArguments<TextOptions>>,
 }
 
@@ -139,7 +142,7 @@ pg_function! {
 
 fn same_length(first: usize, second: usize) {
     if first != second {
-        raise(&Error::VectorLengths { first, second });
+        Error::VectorLengths { first, second }.to_error().raise();
     }
 }
 

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
-use super::errors::{or_raise, raise};
-use simhash_fingerprint::Error;
+use crate::errors::{ToError, or_raise};
+use simhash_fingerprint::Error as InputError;
 use simhash_fingerprint::options::grammar::{RowOptions, parse_row, parse_text};
 use simhash_fingerprint::options::presets::{self, Input, Preset};
 use simhash_fingerprint::options::text_options::TextOptions;
@@ -23,11 +23,13 @@ use simhash_fingerprint::text::user_words::UserWords;
 use simhash_fingerprint::text::word_list::{GatheredWords, WordList};
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::to_utf8;
-use simhash_pg::process::error::{raise_with_hint, report};
+use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::give_back_freed;
 use simhash_pg::process::snapshot::Seen;
-use simhash_pg::spi::text_query::query;
+use simhash_pg::spi::query::{ResultSink, for_each_row};
+use simhash_pg::spi::saved_query::SavedQuery;
 use simhash_pg::sql::fmgr::Args;
+use simhash_pg::sql::value::Value;
 
 /// Number of configurations that a session keeps.
 const KEPT: usize = 8;
@@ -40,8 +42,8 @@ pub struct Config {
     digest: String,
     lists: Lists,
     pub preset: &'static Preset,
-    row: Result<RowOptions, Error>,
-    text: Result<TextOptions, Error>,
+    row: Result<RowOptions, InputError>,
+    text: Result<TextOptions, InputError>,
 }
 
 impl Config {
@@ -50,7 +52,7 @@ impl Config {
         match (&self.row, &self.text) {
             (Ok(options), _) => options,
             (_, Ok(_)) => self.made_for("texts", "simhash64_named_text"),
-            (Err(error), _) => raise(error),
+            (Err(error), _) => error.to_error().raise(),
         }
     }
 
@@ -59,16 +61,17 @@ impl Config {
         match (&self.text, &self.row) {
             (Ok(options), _) => options,
             (_, Ok(_)) => self.made_for("rows", "simhash64_named"),
-            (Err(error), _) => raise(error),
+            (Err(error), _) => error.to_error().raise(),
         }
     }
 
     fn made_for(&self, what: &str, function: &str) -> ! {
-        raise_with_hint(
+        Error::new(
             PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
             format!("configuration \"{}\" is made for {what}", self.name),
-            format!("{function} takes {what}."),
         )
+        .hint(format!("{function} takes {what}."))
+        .raise()
     }
 }
 
@@ -136,71 +139,86 @@ pub fn checked_digest(name: &str) -> String {
     digest
 }
 
+/// Calls `row` with each row of a query whose parameter is a text.
+fn rows_of<const N: usize>(sql: &'static str, parameter: &str, row: ResultSink<N>) {
+    let query = SavedQuery::of_session(sql, &[pg_sys::TEXTOID]);
+    query.for_each_row(&[Some(Value::of_text(parameter))], row);
+}
+
 /// Returns the digest of the configuration `name`; raises an ERROR if there is none.
 fn digest(name: &str) -> String {
-    let text = "SELECT digest FROM simhash_catalog.config \
-                WHERE name OPERATOR(pg_catalog.=) $1 AND NOT dropped";
+    let sql = "SELECT digest FROM simhash_catalog.config \
+               WHERE name OPERATOR(pg_catalog.=) $1 AND NOT dropped";
     let mut digest = None;
-    query(text, &[name], &mut |row| digest = row[0].clone());
+    rows_of(sql, name, &mut |[text]| {
+        digest = text.map(|text| text.to_text())
+    });
     digest.unwrap_or_else(|| unknown(name))
 }
 
 fn unknown(name: &str) -> ! {
     let mut names = Vec::new();
-    let text = "SELECT name FROM simhash_catalog.config WHERE NOT dropped \
-                ORDER BY name USING OPERATOR(pg_catalog.<) LIMIT 10";
-    query(text, &[], &mut |row| names.extend(row[0].clone()));
+    let sql = "SELECT name FROM simhash_catalog.config WHERE NOT dropped \
+               ORDER BY name USING OPERATOR(pg_catalog.<) LIMIT 10";
+    for_each_row(sql, &[], &mut |[name]| {
+        names.extend(name.map(|name| name.to_text()))
+    });
     let hint = match names.is_empty() {
         true => "simhash_create_config makes one.".to_owned(),
         false => format!("Among the configurations are {}.", names.join(", ")),
     };
-    report(
+    Error::new(
         PgSqlErrorCode::ERRCODE_UNDEFINED_OBJECT,
         format!("configuration \"{name}\" does not exist"),
-        None,
-        Some(hint),
     )
+    .hint(hint)
+    .raise()
 }
 
 /// Raises an ERROR unless all of the configuration is there and as it was stored: otherwise its
 /// fingerprints would differ.
 fn check(name: &str) {
-    let text = "SELECT simhash_catalog.fault_of(c) FROM simhash_catalog.config AS c \
-                WHERE c.name OPERATOR(pg_catalog.=) $1";
+    let sql = "SELECT simhash_catalog.fault_of(c) FROM simhash_catalog.config AS c \
+               WHERE c.name OPERATOR(pg_catalog.=) $1";
     let mut fault = None;
-    query(text, &[name], &mut |row| fault = row[0].clone());
-    if fault.is_some() {
-        report(
+    rows_of(sql, name, &mut |[text]| {
+        fault = text.map(|text| text.to_text())
+    });
+    if let Some(fault) = fault {
+        Error::new(
             PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
             format!("configuration \"{name}\" is damaged"),
-            fault,
-            Some("The tables of schema simhash_catalog must be restored together.".to_owned()),
         )
+        .detail(fault)
+        .hint("The tables of schema simhash_catalog must be restored together.")
+        .raise()
     }
 }
 
 fn load(name: &str, digest: String) -> Config {
     check(name);
-    let text = "SELECT options, preset, words, stop_words, frequencies FROM simhash_catalog.config \
-                WHERE name OPERATOR(pg_catalog.=) $1";
-    let mut columns = Vec::new();
-    query(text, &[name], &mut |row| columns = row.to_vec());
-    let mut columns = columns.into_iter();
-    let mut next = || columns.next().flatten();
-    let (json, preset) = (next().unwrap_or_default(), next());
+    let sql = "SELECT options, preset, words, stop_words, frequencies FROM simhash_catalog.config \
+               WHERE name OPERATOR(pg_catalog.=) $1";
+    let mut columns = [const { None }; 5];
+    rows_of(sql, name, &mut |row| {
+        columns = row.map(|text| text.map(|text| text.to_text()));
+    });
+    let [json, preset, words, stop_words, frequencies] = columns;
+    let json = json.unwrap_or_default();
     let preset = or_raise(presets::find(preset.as_deref()));
     let (mut row, mut text) = (
         parse_row(&json, &mut check_for_interrupts),
         parse_text(&json, &mut check_for_interrupts),
     );
     // A shortage of memory passes, so it is not remembered, unlike other errors.
-    if matches!(row, Err(Error::OutOfMemory)) || matches!(text, Err(Error::OutOfMemory)) {
-        or_raise(Err::<(), _>(Error::OutOfMemory));
+    if matches!(row, Err(InputError::OutOfMemory)) || matches!(text, Err(InputError::OutOfMemory)) {
+        Error::out_of_memory().raise();
     }
     let lists = Lists {
-        words: next().map(|digest| shared(digest, |lists| &lists.words, load_words)),
-        stop_words: next().map(|digest| shared(digest, |lists| &lists.stop_words, load_stop_words)),
-        frequencies: next().map(|digest| shared(digest, |lists| &lists.frequencies, load_idf)),
+        words: words.map(|digest| shared(digest, |lists| &lists.words, load_words)),
+        stop_words: stop_words
+            .map(|digest| shared(digest, |lists| &lists.stop_words, load_stop_words)),
+        frequencies: frequencies.map(|digest| shared(digest, |lists| &lists.frequencies, load_idf)),
     };
     let row_text = row.as_mut().map(|row| &mut row.text);
     for options in [row_text, text.as_mut()].into_iter().flatten() {
@@ -272,13 +290,15 @@ impl Lists {
 }
 
 /// Calls `add` with each word of a list, and its tag or its number of documents.
-fn each_term(digest: &str, mut add: impl FnMut(&str, Option<&str>) -> Result<(), Error>) {
+fn each_term(digest: &str, mut add: impl FnMut(&str, Option<&str>) -> Result<(), InputError>) {
     // They are not in FROM, where the server would keep all words before it gives the first.
-    let text = "SELECT pg_catalog.unnest(terms), pg_catalog.unnest(about) \
-                FROM simhash_catalog.content WHERE digest OPERATOR(pg_catalog.=) $1";
-    query(text, &[digest], &mut |row| {
-        if let [Some(term), about] = row {
-            or_raise(add(term, about.as_deref()));
+    let sql = "SELECT pg_catalog.unnest(terms), pg_catalog.unnest(about) \
+               FROM simhash_catalog.content WHERE digest OPERATOR(pg_catalog.=) $1";
+    rows_of(sql, digest, &mut |[term, about]| {
+        check_for_interrupts();
+        if let Some(term) = term {
+            let about = about.map(|about| about.to_text());
+            or_raise(add(&term.to_text(), about.as_deref()));
         }
     });
 }
@@ -299,14 +319,16 @@ fn load_stop_words(digest: &str) -> WordList<()> {
 }
 
 fn load_idf(digest: &str) -> Idf {
-    let number = |text: Option<&str>| text.and_then(|n| n.parse().ok()).unwrap_or(0);
-    let text = "SELECT documents FROM simhash_catalog.content \
-                WHERE digest OPERATOR(pg_catalog.=) $1";
+    let sql = "SELECT documents FROM simhash_catalog.content \
+               WHERE digest OPERATOR(pg_catalog.=) $1";
     let mut documents = 0;
-    query(text, &[digest], &mut |row| {
-        documents = number(row[0].as_deref())
+    rows_of(sql, digest, &mut |[count]| {
+        documents = count.map_or(0, |count| count.integer() as u64);
     });
     let mut idf = Idf::new(documents);
-    each_term(digest, |term, count| idf.add(term, number(count)));
+    each_term(digest, |term, count| {
+        let count = count.and_then(|count| count.parse().ok());
+        idf.add(term, count.unwrap_or(0))
+    });
     idf
 }

@@ -5,8 +5,8 @@
 use pgrx::pg_sys;
 
 use super::arguments::{ParsedArguments, refresh};
-use super::errors::{or_raise, raise};
 use super::stored::Named;
+use crate::errors::{ToError, or_raise};
 use simhash_fingerprint::Error;
 use simhash_fingerprint::counter::for_each_term;
 use simhash_fingerprint::hash::{FeatureHash, Width};
@@ -19,13 +19,13 @@ use simhash_fingerprint::simhash::{is_weight, simhash};
 use simhash_fingerprint::sketch::{Content, Sketch};
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::to_utf8;
-use simhash_pg::sql::call_site::Memory;
+use simhash_pg::process::memory::MemoryContext;
 use simhash_pg::sql::fmgr::Args;
 use simhash_pg::sql::value::Value;
 
 /// State of a call site.
 pub struct TextSite<const W: usize> {
-    memory: Memory,
+    memory: MemoryContext,
     arguments: Option<ParsedArguments<TextOptions>>,
     named: Named,
     plan: Option<ColumnPlan>,
@@ -33,7 +33,7 @@ pub struct TextSite<const W: usize> {
 }
 
 impl<const W: usize> TextSite<W> {
-    pub fn new(memory: Memory, width: Width) -> Self {
+    pub fn new(memory: MemoryContext, width: Width) -> Self {
         Self {
             memory,
             arguments: None,
@@ -116,10 +116,12 @@ pub fn of_tokens(tokens: Value<'_>, weights: Option<Value<'_>>, width: Width) ->
     if let Some(weights) = &weights
         && weights.len() != tokens.len()
     {
-        raise(&Error::ArrayLengths {
+        Error::ArrayLengths {
             tokens: tokens.len(),
             weights: weights.len(),
-        });
+        }
+        .to_error()
+        .raise();
     }
     let features = tokens.iter().enumerate().filter_map(|(i, token)| {
         if i % 1024 == 0 {
@@ -145,10 +147,12 @@ fn token_weight(i: usize, weight: Option<Value<'_>>) -> Option<f64> {
     if !is_weight(weight) {
         let mut found = String::new();
         scalar::float(&mut found, weight);
-        raise(&Error::BadWeight {
+        Error::BadWeight {
             place: format!("weight of token {}", i + 1),
             weight: found,
-        });
+        }
+        .to_error()
+        .raise();
     }
     Some(weight)
 }

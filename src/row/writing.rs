@@ -11,7 +11,7 @@ use pgrx::pg_sys;
 use simhash_pg::catalog::lookup::table_in;
 use simhash_pg::catalog::privilege::{DELETE, INSERT, UPDATE, may};
 use simhash_pg::process::advisory_lock::{isolation_level, keeps_its_snapshot, lock_until_commit};
-use simhash_pg::process::error::{raise, raise_with_hint};
+use simhash_pg::process::error::Error;
 use simhash_pg::process::error_context::leave_out_statement;
 use simhash_pg::sql::fmgr::pg_function;
 
@@ -41,14 +41,15 @@ fn check(dropping: bool) {
     };
     for (name, (right, mode)) in TABLES.into_iter().zip(rights) {
         if !may(table(name), mode, &[]) {
-            raise_with_hint(
+            Error::new(
                 ERRCODE_INSUFFICIENT_PRIVILEGE,
                 format!("permission denied for table {}", name.to_string_lossy()),
-                format!(
-                    "The owner of the database may do this, and roles that a superuser has granted \
-                     {right} on all tables in schema simhash_catalog."
-                ),
             )
+            .hint(format!(
+                "The owner of the database may do this, and roles that a superuser has granted \
+                     {right} on all tables in schema simhash_catalog."
+            ))
+            .raise()
         }
     }
     if keeps_its_snapshot() {
@@ -56,25 +57,27 @@ fn check(dropping: bool) {
             true => "dropped",
             false => "created",
         };
-        raise_with_hint(
+        Error::new(
             ERRCODE_INVALID_TRANSACTION_STATE,
             format!(
                 "configurations cannot be {done} in a transaction with isolation level {}",
                 isolation_level()
             ),
-            "Use SET TRANSACTION ISOLATION LEVEL READ COMMITTED.",
         )
+        .hint("Use SET TRANSACTION ISOLATION LEVEL READ COMMITTED.")
+        .raise()
     }
 }
 
 fn table(name: &CStr) -> pg_sys::Oid {
     table_in(c"simhash_catalog", name).unwrap_or_else(|| {
-        raise(
+        Error::new(
             ERRCODE_UNDEFINED_TABLE,
             format!(
                 "relation \"simhash_catalog.{}\" does not exist",
                 name.to_string_lossy()
             ),
         )
+        .raise()
     })
 }

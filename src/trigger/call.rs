@@ -6,73 +6,30 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::thread::LocalKey;
 
-use pgrx::PgSqlErrorCode;
 use pgrx::PgSqlErrorCode::{
     ERRCODE_DATATYPE_MISMATCH, ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED,
-    ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INVALID_COLUMN_REFERENCE,
-    ERRCODE_INVALID_PARAMETER_VALUE, ERRCODE_UNDEFINED_FUNCTION,
+    ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_INVALID_COLUMN_REFERENCE, ERRCODE_UNDEFINED_FUNCTION,
 };
 use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
-use crate::row::errors::sqlstate;
-use simhash_fingerprint::Error;
+use crate::errors::ToError;
 use simhash_pg::catalog::invalidation::Current;
 use simhash_pg::catalog::table::{self, Column};
 use simhash_pg::catalog::table_name;
-use simhash_pg::process::encoding::name_to_utf8;
-use simhash_pg::process::error::{raise, raise_not_serializable, report};
+use simhash_pg::process::error::Error;
 use simhash_pg::sql::trigger::TriggerCall;
-use simhash_trigger::arguments::Parsed;
 
 /// The HINT where a column is missing, or has no value when the trigger runs.
 const STORED: &str = "The trigger needs a stored column";
-
-/// Raises an ERROR about a trigger that was created wrongly, or whose tables do not suit it.
-#[track_caller]
-pub fn refuse(
-    call: &TriggerCall<'_>,
-    code: PgSqlErrorCode,
-    message: impl Into<String>,
-    hint: Option<String>,
-) -> ! {
-    report(code, message.into(), Some(which(call)), hint)
-}
-
-/// Names the trigger, for the DETAIL of an error.
-fn which(call: &TriggerCall<'_>) -> String {
-    format!(
-        "The trigger is \"{}\" on table \"{}\".",
-        name_to_utf8(call.trigger_name().to_bytes()),
-        call.relation().name()
-    )
-}
-
-/// Returns the result for the weights among the arguments, or raises the ERROR that says what is
-/// wrong with them.
-pub fn of_weights<T>(call: &TriggerCall<'_>, result: Result<T, Error>) -> T {
-    result.unwrap_or_else(|error| {
-        let which = which(call);
-        let detail = match error.detail() {
-            Some(detail) => format!("{which} {detail}"),
-            None => which,
-        };
-        report(
-            sqlstate(&error),
-            error.to_string(),
-            Some(detail),
-            error.hint(),
-        )
-    })
-}
 
 /// Raises the ERROR for a function that was not fired as it must be, or called without a trigger.
 pub fn wrong_timing(call: Option<&TriggerCall<'_>>, function: &str, must: &str) -> ! {
     let code = ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED;
     let message = format!("function {function} must be fired {must}");
     match call {
-        Some(call) => refuse(call, code, message, None),
-        None => raise(code, message),
+        Some(call) => call.raise(Error::new(code, message)),
+        None => Error::new(code, message).raise(),
     }
 }
 
@@ -82,17 +39,14 @@ pub fn wrong_timing(call: Option<&TriggerCall<'_>>, function: &str, must: &str) 
 pub fn refuse_foreign(call: &TriggerCall<'_>) {
     if table::is_foreign(call.relation()) {
         let message = format!("\"{}\" is a foreign table", call.relation().name());
-        let hint = "Create the trigger on the table that it stands for.".to_owned();
-        refuse(call, ERRCODE_FEATURE_NOT_SUPPORTED, message, Some(hint));
+        let hint = "Create the trigger on the table that it stands for.";
+        call.raise(Error::new(ERRCODE_FEATURE_NOT_SUPPORTED, message).hint(hint));
     }
 }
 
-/// Returns the parsed arguments, or raises the ERROR that refuses them.
-pub fn accepted<T>(call: &TriggerCall<'_>, parsed: Parsed<T>) -> T {
-    parsed.unwrap_or_else(|refusal| {
-        let (message, hint) = (refusal.message, refusal.hint);
-        refuse(call, ERRCODE_INVALID_PARAMETER_VALUE, message, hint)
-    })
+/// Returns the value, or raises the ERROR about the trigger.
+pub fn accepted<T>(call: &TriggerCall<'_>, result: Result<T, impl ToError>) -> T {
+    result.unwrap_or_else(|error| call.raise(error.to_error()))
 }
 
 /// Returns the column of that name of the table that fired the trigger; `what` is its role.
@@ -109,8 +63,10 @@ fn found_column(
 ) -> Column {
     let table = call.relation();
     table::column(table, name).unwrap_or_else(|| {
-        let (code, message) = table::no_column(table, name, what);
-        refuse(call, code, message, hint())
+        call.raise(Error {
+            hint: hint(),
+            ..table::no_column(table, name, what)
+        })
     })
 }
 
@@ -140,7 +96,10 @@ pub fn seen(call: &TriggerCall<'_>, name: &str, column: Column) -> Column {
             format!("column \"{name}\" is a generated column: triggers do not see its value");
         let hint = (column.computed_on_read && !call.is_before_row())
             .then(|| format!("{STORED}: GENERATED ALWAYS AS (...) STORED."));
-        refuse(call, ERRCODE_INVALID_COLUMN_REFERENCE, message, hint);
+        call.raise(Error {
+            hint,
+            ..Error::new(ERRCODE_INVALID_COLUMN_REFERENCE, message)
+        });
     }
     column
 }
@@ -149,7 +108,7 @@ pub fn seen(call: &TriggerCall<'_>, name: &str, column: Column) -> Column {
 pub fn lacks(call: &TriggerCall<'_>, what: &str, type_id: Oid) -> ! {
     let name = table::type_name(type_id);
     let message = format!("could not identify {what} for type {name}");
-    refuse(call, ERRCODE_UNDEFINED_FUNCTION, message, None)
+    call.raise(Error::new(ERRCODE_UNDEFINED_FUNCTION, message))
 }
 
 /// Returns the column of that name, which must be of one of these types; `what` is its role in the
@@ -180,14 +139,15 @@ pub fn wrong_type(
 ) -> ! {
     let found = table::base_type_name(column);
     let message = format!("column \"{name}\" is of type {found}, but {what} is of type {expected}");
-    refuse(call, ERRCODE_DATATYPE_MISMATCH, message, None)
+    call.raise(Error::new(ERRCODE_DATATYPE_MISMATCH, message))
 }
 
 /// Raises the ERROR for a near-duplicate that the transaction's snapshot does not show.
 pub fn missed_near_duplicate(table: &str) -> ! {
-    raise_not_serializable(&format!(
+    Error::not_serializable(&format!(
         "another transaction has stored a near-duplicate in \"{table}\""
     ))
+    .raise()
 }
 
 /// What a session remembers, by the OID of the trigger.

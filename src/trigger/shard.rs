@@ -2,44 +2,40 @@
 //! all that it needs. This is looked up when a session first fires the trigger, and again after the
 //! table was altered: a table becomes a shard by being renamed.
 
-use super::call::refuse;
-use pgrx::PgSqlErrorCode::{
-    ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-};
+use crate::errors::ToError;
+use pgrx::PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::catalog::{citus, table};
+use simhash_pg::process::error::Error;
 use simhash_pg::sql::trigger::TriggerCall;
-use simhash_trigger::distribution::{
-    Distribution, Refusal, has_copies, is_shard_name, shard_number,
-};
+use simhash_trigger::distribution::{Distribution, has_copies, is_shard_name, shard_number};
 
-/// Refuses the call on a shard where `refusal` says why. The message has the reason too: what a
+/// Refuses the call on a shard where `check` says why. The message has the reason too: what a
 /// shard adds as a HINT gets lost on some of Citus' ways to the user. Otherwise returns whether
 /// other nodes may have copies of the shard, on each of which the trigger fires.
 pub fn refuse_shard(
     call: &TriggerCall<'_>,
-    refusal: impl FnOnce(&Distribution) -> Option<Refusal>,
+    check: impl FnOnce(&Distribution) -> Result<(), simhash_trigger::Error>,
 ) -> bool {
     let shard = call.relation();
     let name = shard.name();
     if shard_number(&name).is_some() && citus::lacks_metadata() {
         let message = format!("\"{name}\" may be a shard, but this node has no metadata of Citus");
-        let hint = "Run start_metadata_sync_to_all_nodes() at the coordinator.".to_owned();
-        refuse(
-            call,
-            ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            message,
-            Some(hint),
-        );
+        let error = Error::new(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message);
+        call.raise(error.hint("Run start_metadata_sync_to_all_nodes() at the coordinator."));
     }
     let Some((of, found)) = distributed(shard) else {
         return false;
     };
     let replication = found.replication;
     let distribution = Distribution::new(found.method, replication, found.group, found.column);
-    if let Some(Refusal { why, hint }) = refusal(&distribution) {
-        let message = format!("{why}: \"{name}\" is a shard of distributed table \"{of}\"");
-        refuse(call, ERRCODE_FEATURE_NOT_SUPPORTED, message, Some(hint));
+    if let Err(refused) = check(&distribution) {
+        let error = refused.to_error();
+        let message = format!(
+            "{}: \"{name}\" is a shard of distributed table \"{of}\"",
+            error.message
+        );
+        call.raise(Error { message, ..error });
     }
     has_copies(replication)
 }

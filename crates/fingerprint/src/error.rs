@@ -1,10 +1,10 @@
-//! Errors in the user's input. `row::errors` reports them to SQL.
+//! Errors in the user's input. The extension maps them to SQLSTATEs (`src/errors.rs`).
+
+mod advice;
 
 use std::borrow::Cow;
 use std::fmt;
 
-use super::options::grammar::is_row_option;
-use super::options::presets::{BARE, Method, names_where};
 use super::options::text_options::Needs;
 
 /// The kind of an [`Error`]; the server side maps it to a SQLSTATE.
@@ -14,8 +14,9 @@ pub enum Class {
     InvalidText,
     UndefinedColumn,
     NotSupported,
-    LengthMismatch,
-    BitLength,
+    ArrayElement,
+    DataLength,
+    OutOfRange,
     OutOfMemory,
 }
 
@@ -131,94 +132,56 @@ pub enum Error {
     TooWide {
         fingerprint: i64,
     },
+    /// A hash with another number of digits; `wanted` are those that the hash should have.
+    HexLength {
+        found: String,
+        digits: usize,
+        wanted: usize,
+    },
+    NoHexDigit {
+        found: String,
+        character: char,
+    },
+    /// A hash that is a number with a fraction, or no number.
+    NoInteger(String),
+    /// A hash that is a number below 0 or above 2^64 - 1.
+    Unsigned(String),
+    BitCount {
+        bits: usize,
+        wanted: usize,
+    },
+    ByteCount(usize),
+    /// The argument `bits` of a function that reads hashes.
+    HashWidth(i32),
+    /// An array of another form, as its subscripts are written.
+    PartSubscripts(String),
+    /// More parts than `MOST_BITS` fill.
+    TooManyParts(usize),
+    /// Numbers of parts of two hashes that should have 4.
+    PartCounts {
+        first: usize,
+        second: usize,
+    },
 }
 
 impl Error {
     pub fn class(&self) -> Class {
         match self {
-            Error::WeightedToken { .. } => Class::InvalidText,
+            Error::WeightedToken { .. } | Error::HexLength { .. } | Error::NoHexDigit { .. } => {
+                Class::InvalidText
+            }
+            Error::Unsigned(_) => Class::OutOfRange,
             Error::UnknownColumn { .. } => Class::UndefinedColumn,
             Error::ReservedOption { .. } | Error::NoMargin => Class::NotSupported,
-            Error::ArrayLengths { .. } | Error::VectorLengths { .. } => Class::LengthMismatch,
-            Error::BitLengths { .. } => Class::BitLength,
+            Error::ArrayLengths { .. }
+            | Error::VectorLengths { .. }
+            | Error::PartSubscripts(_)
+            | Error::PartCounts { .. } => Class::ArrayElement,
+            Error::BitLengths { .. } | Error::BitCount { .. } | Error::ByteCount(_) => {
+                Class::DataLength
+            }
             Error::OutOfMemory => Class::OutOfMemory,
             _ => Class::InvalidValue,
-        }
-    }
-
-    /// The DETAIL line, if any.
-    pub fn detail(&self) -> Option<String> {
-        match self {
-            Error::UnknownColumn { columns, .. } => {
-                let quoted: Vec<String> = columns.iter().map(|c| format!("\"{c}\"")).collect();
-                Some(format!("The row's columns are {}.", quoted.join(", ")))
-            }
-            Error::RowOption { known, .. } => Some(format!(
-                "The argument is a text, not a row. The options of a text are {known}."
-            )),
-            Error::OptionWithoutUse { preset, .. } if *preset == BARE => {
-                Some(format!("A call without a preset has preset \"{BARE}\"."))
-            }
-            _ => None,
-        }
-    }
-
-    /// The HINT line, if any.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Error::UnknownPreset { known, .. } => Some(format!("The presets are {known}.")),
-            Error::UnknownOption { known, .. } => Some(format!("The options are {known}.")),
-            Error::RowOption { .. } => Some(
-                "Weights of columns need a row: ROW(a, b), or t.* where the table t has a column t."
-                    .into(),
-            ),
-            Error::UnknownStopWords { known, .. } => {
-                Some(format!("The built-in lists are {known}."))
-            }
-            Error::BadWeight { .. } => Some("A weight is a number from 0 to 1e100.".into()),
-            Error::JsonTooLong { .. } => Some(format!(
-                "At most {} bytes are read. Keep longer lists of words, and document frequencies, \
-                 in a stored configuration.",
-                super::options::json::MOST_BYTES
-            )),
-            Error::NoWeight => Some("Give at least one column a weight above 0.".into()),
-            Error::WeightedToken { .. } => Some(
-                "Preset s1 reads tokens with weights, separated by single spaces, such as \
-                 \"fast^2 car^1\"."
-                    .into(),
-            ),
-            Error::UnknownColumn { columns, .. } if columns.iter().any(|c| c == "f1") => Some(
-                "The fields of a bare ROW(...) are f1, f2, ...; \"$columns\" names them.".into(),
-            ),
-            Error::UnknownColumn { column, .. } | Error::WeightShape { column, .. }
-                if is_row_option(column) =>
-            {
-                Some(format!("If an option is meant, write \"${column}\"."))
-            }
-            Error::OutOfRange {
-                name, least, most, ..
-            } => Some(format!("{name} is an integer from {least} to {most}.")),
-            Error::NoShare { name, .. } => Some(format!("{name} is a number from 0 to 1.")),
-            Error::TooManyProbes { .. } => Some(format!(
-                "At most {} fingerprints are given: take fewer bits or flips.",
-                super::margin::MOST_PROBES
-            )),
-            Error::NoMargin => Some(format!(
-                "Presets that have them: {}. With others search a larger radius instead.",
-                names_where(|preset| preset.method == Method::SimHash)
-            )),
-            Error::OptionWithoutUse { needs, .. } => {
-                let which = match needs {
-                    Needs::Text => "read natural text",
-                    Needs::Words => "cut texts into words",
-                    Needs::Ngrams => "cut texts into n-grams",
-                };
-                let presets = names_where(|preset| needs.met_by(&preset.input));
-                Some(format!("Presets that {which} use it: {presets}."))
-            }
-            Error::BitLengths { .. } => Some("Both are fingerprints of 128 bits.".into()),
-            Error::Width(_) => Some("Fingerprints have 64 or 32 bits.".into()),
-            _ => None,
         }
     }
 }
@@ -314,6 +277,23 @@ impl fmt::Display for Error {
             Error::Width(bits) => write!(f, "fingerprint width out of range: {bits}"),
             Error::TooWide { fingerprint } => {
                 write!(f, "fingerprint {fingerprint} has more than 32 bits")
+            }
+            Error::HexLength { found, .. } | Error::NoHexDigit { found, .. } => {
+                write!(f, "invalid hexadecimal hash: \"{found}\"")
+            }
+            Error::NoInteger(found) => write!(f, "hash is not an integer: {found}"),
+            Error::Unsigned(found) => write!(f, "unsigned hash is out of range: {found}"),
+            Error::BitCount { bits, wanted } => {
+                write!(f, "hash has {bits} bits, not {wanted}")
+            }
+            Error::ByteCount(bytes) => write!(f, "hash has {bytes} bytes, not 8"),
+            Error::HashWidth(bits) => write!(f, "bits is out of range: {bits}"),
+            Error::PartSubscripts(_) => f.write_str(
+                "parts of a hash must be an array of one dimension with subscripts from 1",
+            ),
+            Error::TooManyParts(parts) => write!(f, "too many parts of a hash: {parts}"),
+            Error::PartCounts { first, second } => {
+                write!(f, "hashes have {first} and {second} parts, not 4")
             }
         }
     }

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use crate::Error;
 use std::fmt;
 use std::str::FromStr;
 
@@ -64,23 +65,19 @@ impl fmt::Display for Ball {
     }
 }
 
-/// The text is not `(centre,radius)` with a 64-bit and a 32-bit integer.
-#[derive(Debug, PartialEq, Eq)]
-pub struct BadBall;
-
 impl FromStr for Ball {
-    type Err = BadBall;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Ball, BadBall> {
-        let inside = text
-            .trim()
-            .strip_prefix('(')
-            .and_then(|t| t.strip_suffix(')'));
-        let (centre, radius) = inside.and_then(|t| t.split_once(',')).ok_or(BadBall)?;
-        Ok(Ball::new(
-            centre.trim().parse().map_err(|_| BadBall)?,
-            radius.trim().parse().map_err(|_| BadBall)?,
-        ))
+    fn from_str(text: &str) -> Result<Ball, Error> {
+        let parse = || {
+            let inside = text.trim().strip_prefix('(')?.strip_suffix(')')?;
+            let (centre, radius) = inside.split_once(',')?;
+            Some(Ball::new(
+                centre.trim().parse().ok()?,
+                radius.trim().parse().ok()?,
+            ))
+        };
+        parse().ok_or_else(|| Error::BallSyntax(text.to_owned()))
     }
 }
 
@@ -106,7 +103,11 @@ mod tests {
             "(x,1)",
             "(9223372036854775808,1)",
         ] {
-            assert_eq!(bad.parse::<Ball>(), Err(BadBall), "{bad}");
+            assert_eq!(
+                bad.parse::<Ball>(),
+                Err(Error::BallSyntax(bad.to_owned())),
+                "{bad}"
+            );
         }
     }
 

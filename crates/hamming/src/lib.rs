@@ -12,6 +12,7 @@ pub mod check;
 pub mod components;
 pub mod cost;
 pub mod cost_nearest;
+pub mod error;
 pub mod key;
 pub mod nearby;
 pub mod page;
@@ -22,3 +23,5 @@ pub mod row_bitmap;
 pub mod runs;
 pub mod search;
 pub mod selectivity;
+
+pub use error::Error;

@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
+use crate::Error;
+
 /// Bits of a fingerprint: the largest radius.
 const MAX_RADIUS: u32 = u64::BITS;
 /// The radius without `radius=`.
@@ -15,29 +17,7 @@ pub const OVERWRITTEN: &str =
 pub const WITHIN_KEY: &str =
     "Rows with the same key are not compared, so none would be: name the columns of the scope.";
 
-/// Reason why arguments are refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    pub message: String,
-    pub hint: Option<String>,
-}
-
-pub type Parsed<T> = Result<T, Refusal>;
-
-/// Refuses with a hint.
-pub fn refuse<T>(message: impl Into<String>, hint: impl Into<String>) -> Parsed<T> {
-    Err(Refusal {
-        message: message.into(),
-        hint: Some(hint.into()),
-    })
-}
-
-fn refuse_plainly<T>(message: String) -> Parsed<T> {
-    Err(Refusal {
-        message,
-        hint: None,
-    })
-}
+pub type Parsed<T> = Result<T, Error>;
 
 /// The values by name, each given at most once.
 #[derive(Debug)]
@@ -55,17 +35,23 @@ impl<'a> TriggerArguments<'a> {
             let Some((name, value)) = argument.split_once('=') else {
                 let message =
                     format!("trigger argument \"{argument}\" is not of the form name=value");
-                return refuse(message, known());
+                return Err(Error::new(message).hint(known()));
             };
             let (name, value) = (name.trim(), value.trim());
             let Some(place) = names.iter().position(|known| *known == name) else {
-                return refuse(format!("unknown trigger argument \"{name}\""), known());
+                return Err(
+                    Error::new(format!("unknown trigger argument \"{name}\"")).hint(known())
+                );
             };
             if value.is_empty() {
-                return refuse_plainly(format!("trigger argument \"{name}\" has no value"));
+                return Err(Error::new(format!(
+                    "trigger argument \"{name}\" has no value"
+                )));
             }
             if values[place].replace(value).is_some() {
-                return refuse_plainly(format!("trigger argument \"{name}\" is given twice"));
+                return Err(Error::new(format!(
+                    "trigger argument \"{name}\" is given twice"
+                )));
             }
         }
         Ok(Self { names, values })
@@ -84,9 +70,9 @@ impl<'a> TriggerArguments<'a> {
     pub fn required(&self, name: &str, example: &str) -> Parsed<String> {
         match self.text(name) {
             Some(value) => Ok(value),
-            None => refuse(
-                format!("trigger argument \"{name}\" is missing"),
-                format!("Write for example {example}."),
+            None => Err(
+                Error::new(format!("trigger argument \"{name}\" is missing"))
+                    .hint(format!("Write for example {example}.")),
             ),
         }
     }
@@ -101,10 +87,10 @@ impl<'a> TriggerArguments<'a> {
         };
         match text.parse() {
             Ok(value) if value >= least && value <= most => Ok(value),
-            _ => refuse_plainly(format!(
+            _ => Err(Error::new(format!(
                 "trigger argument \"{name}\" must be {kind} from {least} to {most}, \
                  not \"{text}\""
-            )),
+            ))),
         }
     }
 
@@ -122,10 +108,10 @@ impl<'a> TriggerArguments<'a> {
             return Ok(*value);
         }
         let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        refuse_plainly(format!(
+        Err(Error::new(format!(
             "trigger argument \"{name}\" must be one of {}, not \"{text}\"",
             known.join(", ")
-        ))
+        )))
     }
 
     /// A list of columns, separated by commas; empty when it is not given. A name in double quotes
@@ -135,16 +121,18 @@ impl<'a> TriggerArguments<'a> {
             return Ok(Vec::new());
         };
         let Some(columns) = split_names(list) else {
-            return refuse(
-                format!("trigger argument \"{name}\" must be a list of columns, not \"{list}\""),
+            return Err(Error::new(format!(
+                "trigger argument \"{name}\" must be a list of columns, not \"{list}\""
+            ))
+            .hint(
                 "Write commas between the names, and a name that has a comma in double quotes.",
-            );
+            ));
         };
         for (i, column) in columns.iter().enumerate() {
             if columns[..i].contains(column) {
-                return refuse_plainly(format!(
+                return Err(Error::new(format!(
                     "trigger argument \"{name}\" names column \"{column}\" twice"
-                ));
+                )));
             }
         }
         Ok(columns)
@@ -166,10 +154,10 @@ impl<'a> TriggerArguments<'a> {
     /// Refuses an argument that has no effect without another one.
     pub fn needs(&self, name: &str, other: &str) -> Parsed<()> {
         match (self.get(name), self.get(other)) {
-            (Some(_), None) => refuse(
-                format!("trigger argument \"{name}\" needs \"{other}\""),
-                format!("Add '{other}=...', or leave '{name}=...' out."),
-            ),
+            (Some(_), None) => Err(Error::new(format!(
+                "trigger argument \"{name}\" needs \"{other}\""
+            ))
+            .hint(format!("Add '{other}=...', or leave '{name}=...' out."))),
             _ => Ok(()),
         }
     }
@@ -185,12 +173,10 @@ impl<'a> TriggerArguments<'a> {
     /// As [`TriggerArguments::differ`], where argument `one` names several columns.
     pub fn apart(&self, one: &str, columns: &[String], other: &str, why: &str) -> Parsed<()> {
         match self.get(other) {
-            Some(column) if columns.iter().any(|same| same == column) => refuse(
-                format!(
-                    "trigger arguments \"{one}\" and \"{other}\" both name column \"{column}\""
-                ),
-                why,
-            ),
+            Some(column) if columns.iter().any(|same| same == column) => Err(Error::new(format!(
+                "trigger arguments \"{one}\" and \"{other}\" both name column \"{column}\""
+            ))
+            .hint(why)),
             _ => Ok(()),
         }
     }

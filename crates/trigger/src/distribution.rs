@@ -3,6 +3,8 @@
 
 #![forbid(unsafe_code)]
 
+use crate::Error;
+
 /// Distribution of rows among shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Distribution {
@@ -28,47 +30,41 @@ impl Distribution {
         }
     }
 
-    /// Returns why a trigger must not flag near-duplicates on a shard; None when all rows that may
-    /// be near-duplicates of its rows are in the shard. The type's equality decides both what
+    /// Refuses a trigger that flags near-duplicates on a shard, unless all rows that may be
+    /// near-duplicates of its rows are in the shard. The type's equality decides both what
     /// `within` compares and what Citus hashes alike: it refuses to divide by a column whose
     /// collation finds different bytes equal.
-    pub fn refuses_flags(&self, within: &[String]) -> Option<Refusal> {
+    pub fn check_flags(&self, within: &[String]) -> Result<(), Error> {
         const ALL: &str = "simhash_pairs() finds the near-duplicates of the whole table.";
         match self {
-            Self::Local | Self::Whole => None,
-            Self::Hash(column) if within.contains(column) => None,
-            Self::Hash(column) => Some(Refusal {
-                why: format!(
-                    "near-duplicates are flagged only within the distribution column \"{column}\""
-                ),
-                hint: format!(
-                    "Let 'within=...' name \"{column}\": rows that differ in it are not compared. \
-                     {ALL}"
-                ),
-            }),
-            Self::Other => Some(Refusal {
-                why: "near-duplicates in other shards are not seen".to_owned(),
-                hint: format!("Distribute the table by the hash of a column. {ALL}"),
-            }),
+            Self::Local | Self::Whole => Ok(()),
+            Self::Hash(column) if within.contains(column) => Ok(()),
+            Self::Hash(column) => Err(Error::shard(format!(
+                "near-duplicates are flagged only within the distribution column \"{column}\""
+            ))
+            .hint(format!(
+                "Let 'within=...' name \"{column}\": rows that differ in it are not compared. {ALL}"
+            ))),
+            Self::Other => Err(
+                Error::shard("near-duplicates in other shards are not seen").hint(format!(
+                    "Distribute the table by the hash of a column. {ALL}"
+                )),
+            ),
         }
     }
 
     /// The same for a trigger that keeps clusters. It writes them to another table, which must be
     /// where the rows are: on the node of the shard, and only there.
-    pub fn refuses_clusters(&self) -> Option<Refusal> {
+    pub fn check_clusters(&self) -> Result<(), Error> {
         const INSTEAD: &str = "Let a materialized view have what simhash_clusters() finds.";
-        (*self != Self::Local).then(|| Refusal {
-            why: "clusters of a distributed table are not kept by triggers".to_owned(),
-            hint: INSTEAD.to_owned(),
-        })
+        match self {
+            Self::Local => Ok(()),
+            _ => Err(
+                Error::shard("clusters of a distributed table are not kept by triggers")
+                    .hint(INSTEAD),
+            ),
+        }
     }
-}
-
-/// Reason why a trigger does not judge the rows of a shard, and what to do instead.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Refusal {
-    pub why: String,
-    pub hint: String,
 }
 
 /// Returns whether a shard may be on several nodes, by `repmodel`. Reference tables are (t), and
@@ -136,23 +132,24 @@ mod tests {
     #[test]
     fn flags_need_all_rows_that_may_be_near() {
         for whole in [Distribution::Whole, Distribution::Local] {
-            assert_eq!(whole.refuses_flags(&[]), None);
+            assert_eq!(whole.check_flags(&[]), Ok(()));
         }
         let tenant = by_hash("tenant");
-        assert_eq!(tenant.refuses_flags(&names(&["day", "tenant"])), None);
+        assert_eq!(tenant.check_flags(&names(&["day", "tenant"])), Ok(()));
         for within in [&[][..], &["day"], &["Tenant"], &["tenant_id"]] {
-            let Refusal { why, hint } = tenant.refuses_flags(&names(within)).unwrap();
-            assert!(why.ends_with("distribution column \"tenant\""), "{why}");
+            let error = tenant.check_flags(&names(within)).unwrap_err();
+            assert!(error.message.ends_with("distribution column \"tenant\""));
+            let hint = error.hint.unwrap();
             assert!(hint.contains("name \"tenant\""), "{hint}");
         }
-        assert!(Distribution::Other.refuses_flags(&names(&["id"])).is_some());
+        assert!(Distribution::Other.check_flags(&names(&["id"])).is_err());
     }
 
     #[test]
     fn clusters_stay_with_their_rows() {
-        assert_eq!(Distribution::Local.refuses_clusters(), None);
+        assert_eq!(Distribution::Local.check_clusters(), Ok(()));
         for other in [Distribution::Whole, Distribution::Other, by_hash("id")] {
-            assert!(other.refuses_clusters().is_some(), "{other:?}");
+            assert!(other.check_clusters().is_err(), "{other:?}");
         }
     }
 

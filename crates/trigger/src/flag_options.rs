@@ -2,7 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-use crate::arguments::{OVERWRITTEN, Parsed, TriggerArguments, refuse};
+use crate::Error;
+use crate::arguments::{OVERWRITTEN, Parsed, TriggerArguments};
 
 /// The least Jaccard similarity without `min_jaccard=`.
 const DEFAULT_MIN_JACCARD: f64 = 0.8;
@@ -152,19 +153,20 @@ fn check_overlap(given: &TriggerArguments) -> Parsed<()> {
 fn check_marks(options: &FlagOptions) -> Parsed<()> {
     let marks = options.flag.is_some() || options.duplicate_of.is_some();
     match options.mode {
-        Mode::Flag if !marks => refuse(
-            "no column is named that marks a duplicate",
-            "Add 'flag=...' (boolean), 'duplicate_of=...' (of the key's type) or both, \
+        Mode::Flag if !marks => Err(
+            Error::new("no column is named that marks a duplicate").hint(
+                "Add 'flag=...' (boolean), 'duplicate_of=...' (of the key's type) or both, \
              or 'mode=reject' or 'mode=skip'.",
+            ),
         ),
-        Mode::Reject | Mode::Skip if marks => refuse(
+        Mode::Reject | Mode::Skip if marks => Err(Error::new(
             "columns that mark a duplicate are of no use when duplicates are not stored",
-            "Leave 'flag=...' and 'duplicate_of=...' out, or 'mode=...'.",
-        ),
-        Mode::Reject | Mode::Skip if options.originals_only => refuse(
+        )
+        .hint("Leave 'flag=...' and 'duplicate_of=...' out, or 'mode=...'.")),
+        Mode::Reject | Mode::Skip if options.originals_only => Err(Error::new(
             "\"among=originals\" is of no use when duplicates are not stored",
-            "Leave it out: every stored row is an original then.",
-        ),
+        )
+        .hint("Leave it out: every stored row is an original then.")),
         _ => Ok(()),
     }
 }

@@ -7,6 +7,9 @@
 pub mod arguments;
 pub mod cluster_options;
 pub mod distribution;
+pub mod error;
 pub mod flag_options;
 pub mod kept_options;
 pub mod locks;
+
+pub use error::Error;

@@ -9,13 +9,13 @@ use pgrx::PgSqlErrorCode::{
 use pgrx::pg_sys;
 
 use crate::trigger::call::{
-    Known, accepted, column, fingerprint_column, refuse, refuse_foreign, remembered, seen,
-    wrong_timing,
+    Known, accepted, column, fingerprint_column, refuse_foreign, remembered, seen, wrong_timing,
 };
 use crate::trigger::shard::refuse_shard;
 use simhash_pg::catalog::invalidation::{Current, watch};
 use simhash_pg::catalog::table::Column;
 use simhash_pg::catalog::table_name::TableName;
+use simhash_pg::process::error::Error;
 use simhash_pg::sql::fmgr::pg_function;
 use simhash_pg::sql::trigger::{Event, TriggerCall};
 use simhash_pg::sql::value::Value;
@@ -64,7 +64,7 @@ pg_function! {
 impl NoteTrigger {
     fn new(call: &TriggerCall<'_>) -> (Current, Self) {
         let (options, notes) = accepted(call, parse_noting(&call.arguments()));
-        refuse_shard(call, Distribution::refuses_clusters);
+        refuse_shard(call, Distribution::check_clusters);
         refuse_foreign(call);
         let notes = table_of_notes(call, &notes);
         let current = watch(&[call.relation().oid(), notes]);
@@ -113,7 +113,7 @@ impl NoteTrigger {
     fn null_key(&self, call: &TriggerCall<'_>) -> ! {
         let (column, table) = (&self.key_name, call.relation().name());
         let message = format!("column \"{column}\" of relation \"{table}\" contains null values");
-        refuse(call, ERRCODE_NULL_VALUE_NOT_ALLOWED, message, None);
+        call.raise(Error::new(ERRCODE_NULL_VALUE_NOT_ALLOWED, message));
     }
 }
 
@@ -127,12 +127,12 @@ fn table_of_notes(call: &TriggerCall<'_>, name: &str) -> pg_sys::Oid {
     let Some(parsed) = TableName::parse(name) else {
         let message =
             format!("trigger argument \"notes\" must be the name of a table, not \"{name}\"");
-        refuse(call, ERRCODE_INVALID_PARAMETER_VALUE, message, None);
+        call.raise(Error::new(ERRCODE_INVALID_PARAMETER_VALUE, message));
     };
     let table = call.origin().table;
     parsed.find(table).unwrap_or_else(|| {
         let message = format!("table of notes \"{}\" does not exist", parsed.shown(table));
-        let hint = "simhash_keep_clusters with refresh => 'manual' makes it.".to_owned();
-        refuse(call, ERRCODE_UNDEFINED_TABLE, message, Some(hint))
+        let hint = "simhash_keep_clusters with refresh => 'manual' makes it.";
+        call.raise(Error::new(ERRCODE_UNDEFINED_TABLE, message).hint(hint))
     })
 }

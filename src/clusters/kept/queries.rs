@@ -1,13 +1,13 @@
 //! The queries of a refresh, as SQL text. Each deletes the notes, computes clusters and writes what
 //! is different, in one statement and so under one snapshot.
 
-use pgrx::PgSqlErrorCode::{ERRCODE_UNDEFINED_FUNCTION, ERRCODE_UNDEFINED_TABLE};
+use pgrx::PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE;
 use pgrx::pg_sys::Oid;
 
 use crate::pairs::source::column;
 use simhash_pg::catalog::table::{self, OpenTable, quoted};
 use simhash_pg::catalog::table_name::literal;
-use simhash_pg::process::error::raise;
+use simhash_pg::process::error::Error;
 use simhash_pg::sql::key_type::{Equality, KeyType, no_order};
 use simhash_trigger::kept_options::KeptOptions;
 
@@ -51,7 +51,7 @@ impl RefreshQueries {
         let (Some(order), Some(equality)) =
             (&key_type, key_type.as_ref().and_then(KeyType::equality))
         else {
-            raise(ERRCODE_UNDEFINED_FUNCTION, no_order(base_type))
+            no_order(base_type).raise()
         };
         let collate = (order.collation()).map_or(String::new(), |name| format!(" COLLATE {name}"));
         let key_type = table::qualified_type_name(base_type);
@@ -63,8 +63,7 @@ impl RefreshQueries {
         let (mut scope_columns, mut is_in_scope) = (String::new(), String::new());
         for name in &options.within {
             let type_id = column(&opened, name, "part of the scope").base_type();
-            let equality = Equality::for_type(type_id)
-                .unwrap_or_else(|| raise(ERRCODE_UNDEFINED_FUNCTION, no_order(type_id)));
+            let equality = Equality::for_type(type_id).unwrap_or_else(|| no_order(type_id).raise());
             let name = quoted(name);
             scope_columns += &format!(", r.{name}");
             is_in_scope += " AND ";
@@ -214,9 +213,10 @@ fn arguments(kept: &KeptTable, key_type: &str) -> String {
 /// Returns the name of a table as SQL text; raises an ERROR when it was dropped in the meantime.
 fn named(table: Oid) -> String {
     table::qualified_name(table).unwrap_or_else(|| {
-        raise(
+        Error::new(
             ERRCODE_UNDEFINED_TABLE,
             format!("relation with OID {} does not exist", table.to_u32()),
         )
+        .raise()
     })
 }

@@ -18,7 +18,7 @@ use simhash_pg::process::advisory_lock::{
     isolation_level, keeps_its_snapshot, lock_until_commit, try_lock_until_commit,
 };
 use simhash_pg::process::backend::refuse_read_only;
-use simhash_pg::process::error::{raise, raise_with_hint};
+use simhash_pg::process::error::Error;
 use simhash_pg::process::snapshot::with_latest;
 use simhash_pg::spi::query::for_each_row;
 use simhash_pg::spi::saved_query::{SavedQuery, Sees};
@@ -70,7 +70,7 @@ fn count_notes(kept: &KeptTable, queries: &RefreshQueries) -> Option<(i64, bool)
     };
     let has_index = serving_index(kept.relation, &serving).is_some_and(|index| index.valid);
     let mut found = (0, true);
-    for_each_row(&queries.count(kept.relation), None, &mut |[
+    for_each_row(&queries.count(kept.relation), &[], &mut |[
         count,
         all,
         rows,
@@ -95,11 +95,9 @@ fn kept_table(clusters: Oid) -> KeptTable {
     let Some(first) = notes.next().or(triggers.first()) else {
         let name = table_name::shown(clusters);
         let message = format!("no trigger keeps the clusters of table \"{name}\"");
-        raise_with_hint(
-            ERRCODE_UNDEFINED_OBJECT,
-            message,
-            "Call simhash_keep_clusters first.",
-        );
+        Error::new(ERRCODE_UNDEFINED_OBJECT, message)
+            .hint("Call simhash_keep_clusters first.")
+            .raise();
     };
     let differs = |t: &&super::triggers::KeptTrigger| {
         t.relation != first.relation || t.options != first.options
@@ -112,16 +110,19 @@ fn kept_table(clusters: Oid) -> KeptTable {
             table_name::shown(clusters)
         );
         let hint = "Drop one of them, or have it write to another table of clusters.";
-        raise_with_hint(ERRCODE_INVALID_PARAMETER_VALUE, message, hint);
+        Error::new(ERRCODE_INVALID_PARAMETER_VALUE, message)
+            .hint(hint)
+            .raise();
     }
     let notes = first.options.notes.as_deref().map(|name| {
         let found = TableName::parse(name).and_then(|name| name.find(first.relation));
         found.unwrap_or_else(|| {
-            raise_with_hint(
+            Error::new(
                 ERRCODE_UNDEFINED_TABLE,
                 format!("table of notes \"{name}\" does not exist"),
-                "simhash_keep_clusters with refresh => 'manual' makes it.",
             )
+            .hint("simhash_keep_clusters with refresh => 'manual' makes it.")
+            .raise()
         })
     });
     KeptTable {
@@ -140,7 +141,9 @@ fn refuse_old_snapshot() {
             isolation_level()
         );
         let hint = "It must see what is committed by now: use READ COMMITTED.";
-        raise_with_hint(ERRCODE_INVALID_TRANSACTION_STATE, message, hint);
+        Error::new(ERRCODE_INVALID_TRANSACTION_STATE, message)
+            .hint(hint)
+            .raise();
     }
 }
 
@@ -156,7 +159,9 @@ fn check_rights(kept: &KeptTable) {
                 "{NAME} needs SELECT, INSERT, UPDATE and DELETE on the table of clusters, \
                  and SELECT and DELETE on that of notes."
             );
-            raise_with_hint(ERRCODE_INSUFFICIENT_PRIVILEGE, message, hint);
+            Error::new(ERRCODE_INSUFFICIENT_PRIVILEGE, message)
+                .hint(hint)
+                .raise();
         }
     }
     let mut tables = (needed.iter().map(|(table, _)| *table)).chain([kept.relation]);
@@ -164,7 +169,9 @@ fn check_rights(kept: &KeptTable) {
         let name = table_name::shown(table);
         let message = format!("row security hides rows of table \"{name}\"");
         let hint = "Clusters are of all rows: call it as a role that sees them, such as the owner.";
-        raise_with_hint(ERRCODE_INSUFFICIENT_PRIVILEGE, message, hint);
+        Error::new(ERRCODE_INSUFFICIENT_PRIVILEGE, message)
+            .hint(hint)
+            .raise();
     }
 }
 
@@ -176,9 +183,10 @@ fn lock(clusters: Oid, nowait: bool) {
     }
     if !try_lock_until_commit(clusters, CLUSTERS) {
         let name = table_name::shown(clusters);
-        raise(
+        Error::new(
             ERRCODE_LOCK_NOT_AVAILABLE,
             format!("another transaction is changing the clusters of table \"{name}\""),
-        );
+        )
+        .raise();
     }
 }

@@ -1,25 +1,25 @@
 //! The triggers that name a table of clusters, found in the catalog by their arguments.
 
-use pgrx::pg_sys::Oid;
+use pgrx::pg_sys::{self, Oid};
 
 use simhash_pg::catalog::table_name::TableName;
 use simhash_pg::process::encoding::{name_from_utf8, name_to_utf8};
-use simhash_pg::spi::text_query::query;
+use simhash_pg::spi::saved_query::SavedQuery;
 use simhash_pg::sql::fmgr::pg_function;
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
+use simhash_pg::sql::value::Value;
 use simhash_trigger::kept_options::{KeptOptions, parse};
 
 /// Finds the triggers of the extension that name a table of clusters; on a partitioned table only
 /// those that CREATE TRIGGER made, without their copies. Anybody may name any table, so a trigger
 /// does not count if the owner of its table may not write to the table of clusters.
-const TRIGGERS: &str = "SELECT t.tgrelid::pg_catalog.oid::pg_catalog.text, t.tgname::pg_catalog.text, \
-     pg_catalog.encode(t.tgargs, 'hex')
+const TRIGGERS: &str = "SELECT t.tgrelid::pg_catalog.oid, t.tgname::pg_catalog.text, t.tgargs
      FROM pg_catalog.pg_trigger AS t JOIN pg_catalog.pg_proc AS p ON p.oid OPERATOR(pg_catalog.=) t.tgfoid
      JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) t.tgrelid
      JOIN pg_catalog.pg_depend AS d ON d.objid OPERATOR(pg_catalog.=) p.oid
      JOIN pg_catalog.pg_extension AS e ON e.oid OPERATOR(pg_catalog.=) d.refobjid
      WHERE t.tgparentid OPERATOR(pg_catalog.=) 0::pg_catalog.oid
-     AND pg_catalog.has_table_privilege(c.relowner, $1::pg_catalog.oid, 'INSERT')
+     AND pg_catalog.has_table_privilege(c.relowner, $1, 'INSERT')
      AND p.proname OPERATOR(pg_catalog.=)
          ANY ('{simhash_maintain_clusters,simhash_note_clusters}'::pg_catalog.name[])
      AND d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid
@@ -38,40 +38,33 @@ pub struct KeptTrigger {
 /// Returns the triggers that write to a table of clusters, or note what changes for it.
 pub fn triggers_of(clusters: Oid) -> Vec<KeptTrigger> {
     let mut found = Vec::new();
-    query(
-        TRIGGERS,
-        &[&clusters.to_u32().to_string()],
-        &mut |columns| {
-            let [Some(relation), Some(name), Some(hexadecimal)] = columns else {
-                return;
-            };
-            let arguments = arguments(hexadecimal);
-            // A trigger whose arguments are refused lets no row pass.
-            let (Ok(relation), Ok(options)) = (relation.parse::<u32>(), parse(&arguments)) else {
-                return;
-            };
-            let relation = Oid::from(relation);
-            let named = TableName::parse(&options.clusters);
-            if named.is_some_and(|name| name.find(relation) == Some(clusters)) {
-                found.push(KeptTrigger {
-                    relation,
-                    name: name.clone(),
-                    arguments,
-                    options,
-                });
-            }
-        },
-    );
+    let query = SavedQuery::of_session(TRIGGERS, &[pg_sys::OIDOID]);
+    query.for_each_row(&[Some(Value::from(clusters))], &mut |row| {
+        let [Some(relation), Some(name), Some(strings)] = row else {
+            return;
+        };
+        let arguments = strings.show_bytes(arguments);
+        // A trigger whose arguments are refused lets no row pass.
+        let Ok(options) = parse(&arguments) else {
+            return;
+        };
+        let relation = Oid::from(relation.oid());
+        let named = TableName::parse(&options.clusters);
+        if named.is_some_and(|name| name.find(relation) == Some(clusters)) {
+            found.push(KeptTrigger {
+                relation,
+                name: name.to_text(),
+                arguments,
+                options,
+            });
+        }
+    });
     found
 }
 
 /// Splits the arguments, each of which has a zero byte behind it in pg_trigger.
-fn arguments(hexadecimal: &str) -> Vec<String> {
-    let digit = |digit: u8| char::from(digit).to_digit(16).unwrap_or(0) as u8;
-    let bytes: Vec<u8> = (hexadecimal.as_bytes().chunks_exact(2))
-        .map(|pair| digit(pair[0]) << 4 | digit(pair[1]))
-        .collect();
-    let mut arguments: Vec<String> = (bytes.split(|byte| *byte == 0))
+fn arguments(strings: &[u8]) -> Vec<String> {
+    let mut arguments: Vec<String> = (strings.split(|byte| *byte == 0))
         .map(|argument| name_to_utf8(argument).into_owned())
         .collect();
     // Remove the empty string behind the last zero byte.

@@ -10,10 +10,10 @@ use pgrx::PgSqlErrorCode::{
 };
 use pgrx::pg_sys::Oid;
 
-use crate::trigger::call::refuse;
 use simhash_pg::catalog::privilege::{DELETE, INSERT, SELECT, UPDATE, may};
 use simhash_pg::catalog::table::{self, Column, OpenTable};
 use simhash_pg::catalog::table_name::{self, TableName};
+use simhash_pg::process::error::Error;
 use simhash_pg::sql::trigger::TriggerCall;
 
 /// The columns of a table of clusters.
@@ -35,22 +35,24 @@ impl ClusterTableCheck<'_> {
     /// not decide which table is written.
     pub fn find(&self, name: &str) -> Oid {
         let Some(parsed) = TableName::parse(name) else {
-            refuse(
-                self.call,
-                ERRCODE_INVALID_PARAMETER_VALUE,
-                format!(
-                    "trigger argument \"clusters\" must be the name of a table, not \"{name}\""
-                ),
-                Some("Write it as in SQL: table or schema.table.".to_owned()),
+            self.call.raise(
+                Error::new(
+                    ERRCODE_INVALID_PARAMETER_VALUE,
+                    format!(
+                        "trigger argument \"clusters\" must be the name of a table, not \"{name}\""
+                    ),
+                )
+                .hint("Write it as in SQL: table or schema.table."),
             );
         };
         parsed.find(self.table).unwrap_or_else(|| {
             let shown = parsed.shown(self.table);
-            refuse(
-                self.call,
-                ERRCODE_UNDEFINED_TABLE,
-                format!("table of clusters \"{shown}\" does not exist"),
-                Some(self.example(&parsed.sql(self.table))),
+            self.call.raise(
+                Error::new(
+                    ERRCODE_UNDEFINED_TABLE,
+                    format!("table of clusters \"{shown}\" does not exist"),
+                )
+                .hint(self.example(&parsed.sql(self.table))),
             )
         })
     }
@@ -69,7 +71,8 @@ impl ClusterTableCheck<'_> {
         let name = table_name::shown(clusters);
         if !table::is_table(clusters) {
             let message = format!("\"{name}\", which is to hold clusters, is not a table");
-            refuse(self.call, ERRCODE_WRONG_OBJECT_TYPE, message, None);
+            self.call
+                .raise(Error::new(ERRCODE_WRONG_OBJECT_TYPE, message));
         }
         let opened = OpenTable::new(clusters);
         self.refuse_foreign_key(&opened);
@@ -98,7 +101,7 @@ impl ClusterTableCheck<'_> {
             "ALTER TABLE {} ADD PRIMARY KEY ({KEY});",
             table_name::sql(clusters)
         );
-        refuse(self.call, code, message, Some(hint))
+        self.call.raise(Error::new(code, message).hint(hint))
     }
 
     /// Refuses a table of clusters that references the rows. The server acts on a foreign key row
@@ -120,12 +123,8 @@ impl ClusterTableCheck<'_> {
             table_name::sql(oid),
             table_name::identifier(&constraint)
         );
-        refuse(
-            self.call,
-            ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            message,
-            Some(hint),
-        );
+        self.call
+            .raise(Error::new(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message).hint(hint));
     }
 
     /// Returns a column of the table of clusters, to whose type keys must be cast implicitly.
@@ -133,25 +132,29 @@ impl ClusterTableCheck<'_> {
         let oid = clusters.rel().oid();
         let table = table_name::shown(oid);
         let Some(column) = table::column(clusters.rel(), name) else {
-            refuse(
-                self.call,
-                ERRCODE_UNDEFINED_COLUMN,
-                format!("table \"{table}\", which is to hold clusters, has no column \"{name}\""),
-                Some(self.example(&table_name::sql(oid))),
+            self.call.raise(
+                Error::new(
+                    ERRCODE_UNDEFINED_COLUMN,
+                    format!(
+                        "table \"{table}\", which is to hold clusters, has no column \"{name}\""
+                    ),
+                )
+                .hint(self.example(&table_name::sql(oid))),
             );
         };
         let (from, to) = (self.key.storage.type_id, column.storage.type_id);
         if !table::casts_implicitly(from, to) {
             let (from, to) = (table::type_name(from), table::type_name(to));
-            refuse(
-                self.call,
-                ERRCODE_DATATYPE_MISMATCH,
-                format!(
-                    "column \"{name}\" of table \"{table}\" is of type {to}, \
+            self.call.raise(
+                Error::new(
+                    ERRCODE_DATATYPE_MISMATCH,
+                    format!(
+                        "column \"{name}\" of table \"{table}\" is of type {to}, \
                      but the key \"{}\" is of type {from}",
-                    self.key_name
-                ),
-                Some(self.example(&table_name::sql(oid))),
+                        self.key_name
+                    ),
+                )
+                .hint(self.example(&table_name::sql(oid))),
             );
         }
         if column.generated || column.always_identity {
@@ -160,7 +163,8 @@ impl ClusterTableCheck<'_> {
                  the trigger cannot store clusters in it"
             );
             let hint = self.example(&table_name::sql(oid));
-            refuse(self.call, ERRCODE_GENERATED_ALWAYS, message, Some(hint));
+            self.call
+                .raise(Error::new(ERRCODE_GENERATED_ALWAYS, message).hint(hint));
         }
         column
     }
@@ -190,11 +194,12 @@ impl ClusterTable {
             true => "SELECT, INSERT, UPDATE and DELETE",
             false => "SELECT, INSERT and UPDATE",
         };
-        refuse(
-            call,
-            ERRCODE_INSUFFICIENT_PRIVILEGE,
-            format!("permission denied for table {name}"),
-            Some(format!(
+        call.raise(
+            Error::new(
+                ERRCODE_INSUFFICIENT_PRIVILEGE,
+                format!("permission denied for table {name}"),
+            )
+            .hint(format!(
                 "A role that changes the clustered table needs {rights} on table {}.",
                 table_name::sql(self.oid)
             )),

@@ -19,7 +19,7 @@ use pgrx::pg_sys;
 use super::row;
 use simhash_pg::catalog::lookup::table_in;
 use simhash_pg::process::advisory_lock::{lock_until_commit, share_until_commit};
-use simhash_pg::process::error::{raise, report};
+use simhash_pg::process::error::Error;
 use simhash_pg::process::subtransaction::{self, Ends};
 use simhash_pg::sql::fmgr::pg_function;
 use simhash_pg::sql::later_calls::LaterCalls;
@@ -76,10 +76,11 @@ pub fn defer(call: &TriggerCall<'_>, clusters: pg_sys::Oid, numbers: [Option<u32
     });
     if is_first {
         let Some(table) = table_in(c"simhash_catalog", c"statement_end") else {
-            raise(
+            Error::new(
                 ERRCODE_UNDEFINED_TABLE,
                 "table simhash_catalog.statement_end of the extension does not exist",
-            );
+            )
+            .raise();
         };
         fire_at_statement_end(table);
     }
@@ -94,16 +95,12 @@ fn forget(ends: Ends) {
         }
         Ends::Aborted => ROWS.set(Vec::new()),
         Ends::Commits if ROWS.with_borrow(Vec::is_empty) => {}
-        Ends::Commits => report(
+        Ends::Commits => Error::new(
             ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            "trigger \"answer_rows\" of table simhash_catalog.statement_end was not fired"
-                .to_owned(),
-            None,
-            Some(
-                "ALTER TABLE simhash_catalog.statement_end ENABLE ALWAYS TRIGGER answer_rows;"
-                    .to_owned(),
-            ),
-        ),
+            "trigger \"answer_rows\" of table simhash_catalog.statement_end was not fired",
+        )
+        .hint("ALTER TABLE simhash_catalog.statement_end ENABLE ALWAYS TRIGGER answer_rows;")
+        .raise(),
     }
 }
 
@@ -111,10 +108,7 @@ pg_function! {
     /// simhash_catalog.answer_rows() -> trigger
     fn simhash_answer_rows, pg_finfo_simhash_answer_rows(args) {
         let Some(call) = TriggerCall::from_arguments(args) else {
-            raise(
-                ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED,
-                "function simhash_catalog.answer_rows must be fired by its own trigger",
-            );
+            Error::new(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, "function simhash_catalog.answer_rows must be fired by its own trigger").raise();
         };
         let depth = depth();
         let rows: Vec<DeferredRows> = ROWS

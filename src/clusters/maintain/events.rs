@@ -12,7 +12,7 @@ use simhash_pg::catalog::table::{self, OpenTable};
 use simhash_pg::catalog::table_name::{self, TableName};
 use simhash_pg::process::error::warn;
 use simhash_pg::sql::trigger::{Event, TriggerCall};
-use simhash_pg::sql::trigger_tree::Sibling;
+use simhash_pg::sql::trigger_tree::RelatedTrigger;
 use simhash_trigger::cluster_options::{MaintainOptions, parse};
 
 thread_local! {
@@ -26,14 +26,14 @@ pub fn warn_of_missing(
     options: &MaintainOptions,
     [table, clusters]: [Oid; 2],
 ) {
-    let keeps = |trigger: &Sibling| {
+    let keeps = |trigger: &RelatedTrigger| {
         trigger.enabled
             && parse(&trigger.arguments).is_ok_and(|other| {
                 TableName::parse(&other.clusters)
                     .is_some_and(|name| name.find(trigger.origin.table) == Some(clusters))
             })
     };
-    let triggers: Vec<Sibling> = call.siblings().into_iter().filter(keeps).collect();
+    let triggers: Vec<RelatedTrigger> = call.related_triggers().into_iter().filter(keeps).collect();
     let answered = |event| triggers.iter().any(|trigger| trigger.fires_on(event));
     let mut missing = Vec::new();
     if !answered(Event::Insert) {
@@ -46,7 +46,10 @@ pub fn warn_of_missing(
     let rows = create(&missing, table, "ROW");
     // Partitions have no copies of a statement trigger.
     let above = OpenTable::new(table);
-    let mut statements = call.siblings_on(above.rel()).into_iter().filter(keeps);
+    let mut statements = call
+        .related_triggers_on(above.rel())
+        .into_iter()
+        .filter(keeps);
     let truncates = statements.any(|trigger| trigger.fires_on(Event::Truncate));
     let truncate = match truncates {
         true => None,
@@ -73,7 +76,7 @@ pub fn warn_of_missing(
 fn updates(
     call: &TriggerCall<'_>,
     options: &MaintainOptions,
-    triggers: &[Sibling],
+    triggers: &[RelatedTrigger],
 ) -> Option<String> {
     if !triggers
         .iter()

@@ -8,13 +8,14 @@ use super::cluster_table::{ClusterTable, ClusterTableCheck};
 use super::events::warn_of_missing;
 use super::scope_locks::ScopeLocks;
 use super::statement::Statement;
-use crate::trigger::call::{accepted, column, fingerprint_column, refuse, refuse_foreign, seen};
+use crate::trigger::call::{accepted, column, fingerprint_column, refuse_foreign, seen};
 use crate::trigger::scope::Scope;
 use crate::trigger::shard::refuse_shard;
 use simhash_pg::catalog::invalidation::{Current, watch};
 use simhash_pg::catalog::lookup::equality_types;
 use simhash_pg::catalog::privilege::has_row_security;
 use simhash_pg::catalog::table::{self, Column};
+use simhash_pg::process::error::Error;
 use simhash_pg::sql::key_type::KeyType;
 use simhash_pg::sql::trigger::TriggerCall;
 use simhash_trigger::cluster_options::{MaintainOptions, parse};
@@ -35,7 +36,7 @@ pub struct Maintained {
 impl Maintained {
     pub fn new(call: &TriggerCall<'_>) -> (Current, Self) {
         let options = accepted(call, parse(&call.arguments()));
-        refuse_shard(call, Distribution::refuses_clusters);
+        refuse_shard(call, Distribution::check_clusters);
         refuse_foreign(call);
         let key = column(call, &options.key, "the key");
         let key = seen(call, &options.key, key);
@@ -82,6 +83,6 @@ impl Maintained {
     pub fn null_key(&self, call: &TriggerCall<'_>) -> ! {
         let (column, table) = (&self.options.key, call.relation().name());
         let message = format!("column \"{column}\" of relation \"{table}\" contains null values");
-        refuse(call, ERRCODE_NULL_VALUE_NOT_ALLOWED, message, None);
+        call.raise(Error::new(ERRCODE_NULL_VALUE_NOT_ALLOWED, message));
     }
 }

@@ -24,10 +24,10 @@
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys::Oid;
 
-use crate::trigger::call::refuse;
 use crate::trigger::scope::Scope;
 use simhash_pg::catalog::table_name::{self, TableName};
 use simhash_pg::process::advisory_lock::{lock_until_commit, share_until_commit};
+use simhash_pg::process::error::Error;
 use simhash_pg::sql::trigger::TriggerCall;
 use simhash_trigger::cluster_options::{MaintainOptions, parse};
 use simhash_trigger::locks::{CLUSTERS, of_scope};
@@ -88,7 +88,7 @@ impl ScopeLocks {
 
 /// Refuses a trigger if another one makes other clusters in the same table.
 fn refuse_others(call: &TriggerCall<'_>, options: &MaintainOptions, clusters: Oid) {
-    for sibling in call.siblings() {
+    for sibling in call.related_triggers() {
         // A trigger whose arguments are refused lets no row pass.
         let Ok(other) = parse(&sibling.arguments) else {
             continue;
@@ -105,7 +105,7 @@ fn refuse_others(call: &TriggerCall<'_>, options: &MaintainOptions, clusters: Oi
             let message = format!("triggers that write to \"{shown}\" {differ}");
             let hint =
                 format!("Give all of them the same '{argument}=...', or a table of clusters each.");
-            refuse(call, ERRCODE_INVALID_PARAMETER_VALUE, message, Some(hint));
+            call.raise(Error::new(ERRCODE_INVALID_PARAMETER_VALUE, message).hint(hint));
         }
     }
 }

@@ -1,15 +1,12 @@
 //! The queries about one row, as SQL text.
 
-use pgrx::PgSqlErrorCode::{
-    ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_UNDEFINED_FUNCTION, ERRCODE_UNDEFINED_TABLE,
-};
+use pgrx::PgSqlErrorCode::{ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_UNDEFINED_TABLE};
 use pgrx::pg_sys;
 
 use super::trigger::NAME;
-use crate::trigger::call::refuse;
 use crate::trigger::scope::Scope;
 use simhash_pg::catalog::table::{self, Column, quoted};
-use simhash_pg::process::error::raise;
+use simhash_pg::process::error::Error;
 use simhash_pg::sql::key_type::{self, Equality, KeyType};
 use simhash_pg::sql::trigger::TriggerCall;
 use simhash_trigger::cluster_options::MaintainOptions;
@@ -60,7 +57,7 @@ impl Statement {
         let Some(array_type) = array_type else {
             let name = table::type_name(column.storage.type_id);
             let message = format!("{NAME} cannot look up keys of type {name}");
-            refuse(call, ERRCODE_FEATURE_NOT_SUPPORTED, message, None);
+            call.raise(Error::new(ERRCODE_FEATURE_NOT_SUPPORTED, message));
         };
         let equality = key_order
             .equality()
@@ -389,14 +386,14 @@ impl Statement {
 /// Returns a name that was looked up; raises an ERROR when its table was dropped in the meantime.
 pub fn require_name(name: Option<String>, what: &str) -> String {
     name.unwrap_or_else(|| {
-        raise(
+        Error::new(
             ERRCODE_UNDEFINED_TABLE,
             format!("the {what} of {NAME} does not exist"),
         )
+        .raise()
     })
 }
 
 fn no_order(call: &TriggerCall<'_>, column: &Column) -> ! {
-    let message = key_type::no_order(column.storage.type_id);
-    refuse(call, ERRCODE_UNDEFINED_FUNCTION, message, None)
+    call.raise(key_type::no_order(column.storage.type_id))
 }

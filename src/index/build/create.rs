@@ -16,7 +16,7 @@ use simhash_pg::am::build::{Build, set_phase, set_rows_total};
 use simhash_pg::am::scan::random_u64;
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::page::bulk::{BulkWriter, Fork, reserve_first};
-use simhash_pg::process::error::raise_with_hint;
+use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::maintenance_work_mem_bytes;
 use simhash_pg::process::temp_file::TempFile;
 use std::sync::atomic::AtomicU64;
@@ -41,16 +41,12 @@ pub fn build(build: Build, options: BuildOptions) -> BuildCounts {
 fn check_columns(index: Rel) {
     let last = index.key_columns() - 1;
     if index.operator_class_type(last) != pg_sys::INT8OID {
-        raise_with_hint(
-            ERRCODE_INVALID_OBJECT_DEFINITION,
-            format!(
+        Error::new(ERRCODE_INVALID_OBJECT_DEFINITION, format!(
                 "last column \"{}\" of index \"{}\" is not a fingerprint",
                 index.column_name(last),
                 index.name()
-            ),
-            "A fingerprint of type bigint comes last, after any number of columns that are compared \
-             with =, as in (tenant_id, fp).",
-        );
+            )).hint("A fingerprint of type bigint comes last, after any number of columns that are compared \
+             with =, as in (tenant_id, fp).").raise();
     }
 }
 

@@ -7,7 +7,7 @@ use pgrx::pg_sys::Oid;
 use simhash_pg::am::access::{OpenPurpose, table_of_index};
 use simhash_pg::am::open::OpenIndex;
 use simhash_pg::catalog::{citus, table_name};
-use simhash_pg::process::error::raise_with_hint;
+use simhash_pg::process::error::Error;
 use simhash_pg::process::error_context::leave_out_statement;
 use simhash_pg::sql::fmgr::pg_function;
 
@@ -31,10 +31,11 @@ pub fn refuse_distributed(open: &OpenIndex, instead: &str) {
     let table = open.table().oid();
     if citus::is_distributed(table) {
         let (name, table) = (open.index().name(), table_name::shown(table));
-        raise_with_hint(
+        Error::new(
             ERRCODE_WRONG_OBJECT_TYPE,
             format!("\"{name}\" is an index of distributed table \"{table}\""),
-            format!("{instead}() looks at the indexes of its shards."),
-        );
+        )
+        .hint(format!("{instead}() looks at the indexes of its shards."))
+        .raise();
     }
 }

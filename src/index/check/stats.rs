@@ -1,7 +1,7 @@
 //! simhash_index_stats: what an index holds, counted in one pass over its pages.
 
 use super::distributed::refuse_distributed;
-use crate::index::corrupt::corrupted;
+use crate::errors::raise_in_index;
 use crate::index::tree::read_meta;
 use pgrx::pg_sys;
 use simhash_hamming::check::census::Census;
@@ -73,7 +73,7 @@ fn take(index: Rel, stamp: u32) -> Census {
                 }
                 Ok(kind)
             })
-            .unwrap_or_else(|fault| corrupted(index, block, &fault));
+            .unwrap_or_else(|error| raise_in_index(index, block, &error));
         if kind.level == LEAF {
             census.add(kind.space, &page);
         }

@@ -14,8 +14,8 @@ use simhash_hamming::check::pages::Finding;
 use simhash_hamming::key::{BLOCKS, Key, SPACES, Space};
 use simhash_hamming::page::filter::{self, Filter};
 use simhash_hamming::page::kernel::Candidates;
+use simhash_hamming::page::list;
 use simhash_hamming::page::meta::META_BLOCK;
-use simhash_hamming::page::{Fault, list};
 use simhash_pg::am::open::{LatestSnapshot, OpenIndex};
 use simhash_pg::am::row_reader::{RowReader, VisibleRow};
 use simhash_pg::process::activity::Activity;
@@ -196,7 +196,7 @@ impl SecondCheck<'_> {
         (self.report)(Finding {
             block: META_BLOCK,
             offset: None,
-            fault: Fault::new(text),
+            text,
         });
     }
 }

@@ -47,7 +47,7 @@ pg_function! {
             rows.push([
                 Some(ResultValue::from(i64::from(finding.block))),
                 finding.offset.map(|i| ResultValue::from(i as i32)),
-                Some(ResultValue::Text(&finding.fault.0)),
+                Some(ResultValue::Text(&finding.text)),
             ]);
         });
         args.null()
@@ -150,7 +150,7 @@ impl Verification<'_> {
                 .map(|base| (base, PostingSorter::new(base, self.memory)));
             let addresses = &mut self.addresses;
             let sound = structure.check(space, |key| {
-                let possible = addresses.admit(index, key.tid);
+                let possible = addresses.is_possible(index, key.tid);
                 if let Some((_, rows)) = rows.as_mut().filter(|_| possible) {
                     rows.add(space.filed(key), key.tid);
                 }
@@ -198,7 +198,8 @@ impl Verification<'_> {
         let (index, number) = (self.open.index(), space.index());
         let mut count = 0;
         let (addresses, suspects) = (&mut self.addresses, &mut self.suspects);
-        let postings = Postings::new(index, space).filter(|key| addresses.admit(index, key.tid));
+        let postings =
+            Postings::new(index, space).filter(|key| addresses.is_possible(index, key.tid));
         let mut comparison = KeyComparison::new(postings, |key: Key| suspects.add(space, key));
         rows.finish(|key| {
             show_rows(self.activity, &mut count, || {

@@ -6,11 +6,11 @@
 //! to pay, so a session with a few queries never counts. Both are keyed on the build stamp: the
 //! file does not identify a tree.
 
-use crate::index::corrupt::corrupted;
+use crate::errors::raise_in_index;
 use crate::index::tree::Tree;
 use pgrx::pg_sys;
+use simhash_hamming::Error;
 use simhash_hamming::key::{BLOCKS, Key, Space};
-use simhash_hamming::page::Fault;
 use simhash_hamming::page::meta::Meta;
 use simhash_hamming::search::directory::{Directory, Parent, Parents, Recent};
 use simhash_hamming::search::key_counts::{Counter, ScopeCounts};
@@ -308,7 +308,7 @@ fn count_keys(rel: Rel, meta: &Meta, scope: u32) -> ScopeCounts {
 /// not notice, but the session's knowledge comes from all of them.
 fn check_order(rel: Rel, meta: &Meta, space: Space, is_sorted: bool) {
     if !is_sorted {
-        let fault = Fault::new("downlinks below it are out of order");
-        corrupted(rel, meta.roots[space.index()], &fault);
+        let fault = Error::damaged("downlinks below it are out of order");
+        raise_in_index(rel, meta.roots[space.index()], &fault);
     }
 }

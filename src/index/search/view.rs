@@ -11,7 +11,7 @@ use simhash_hamming::search::key_counts::ScopeCounts;
 use simhash_hamming::search::probe::{Even, Radii, WALK, choose, radii};
 use simhash_hamming::search::read_ahead::ReadAhead;
 use simhash_hamming::search::scopes::Scopes;
-use simhash_pg::am::scan::Reader;
+use simhash_pg::am::scan::IndexReader;
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::page::buffer::{Exclusive, Pinned, Shared, pages_read, prefetch};
 use std::cell::{Cell, RefCell};
@@ -70,7 +70,7 @@ pub struct View<'r, 's> {
     rel: Rel<'r>,
     state: &'s IndexState,
     /// None when rows are inserted.
-    reader: Option<Reader<'r>>,
+    reader: Option<IndexReader<'r>>,
     /// Pages that the session had read from files when that was last looked at. Between two calls
     /// the executor reads pages of the table.
     pages_read: Cell<i64>,
@@ -87,7 +87,7 @@ impl<'r, 's> View<'r, 's> {
     }
 
     /// Returns the view of a scan.
-    pub fn read_by(mut self, reader: Reader<'r>) -> View<'r, 's> {
+    pub fn read_by(mut self, reader: IndexReader<'r>) -> View<'r, 's> {
         self.reader = Some(reader);
         self
     }

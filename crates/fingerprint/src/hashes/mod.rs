@@ -2,11 +2,9 @@
 //! back.
 //!
 //! [`read`] makes fingerprints of hexadecimal text, unsigned numbers, bits and bytes, and refuses
-//! what would have to be cut or padded; [`fault`] says why. The SQL functions simhash_from_hex and
-//! its like call it. A hash of more than 64 bits is several fingerprints, its parts, the highest
+//! what would have to be cut or padded. The SQL functions simhash_from_hex and its like call it. A hash of more than 64 bits is several fingerprints, its parts, the highest
 //! bits first.
 
-pub mod fault;
 pub mod read;
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use super::fault::Fault;
+use crate::error::Error;
 
 pub const FINGERPRINT_BITS: usize = 64;
 /// Most bits of a hash in parts: more than the perceptual hashes have that are in use.
@@ -15,28 +15,28 @@ const DIGITS: usize = FINGERPRINT_BITS / 4;
 const BYTES: usize = FINGERPRINT_BITS / 8;
 
 /// Number of bits of a hash in parts, checked.
-pub fn width(bits: i32) -> Result<usize, Fault> {
+pub fn width(bits: i32) -> Result<usize, Error> {
     match usize::try_from(bits) {
         Ok(wide)
             if (FINGERPRINT_BITS..=MOST_BITS).contains(&wide) && wide % FINGERPRINT_BITS == 0 =>
         {
             Ok(wide)
         }
-        _ => Err(Fault::Width(bits)),
+        _ => Err(Error::HashWidth(bits)),
     }
 }
 
 /// Returns an error when a hash has more parts than this module reads, or when SQL finds the parts
 /// of its array under other subscripts than 1, 2 and so on. `dims` has the size and the lower bound
 /// of each dimension; it is empty for an empty array.
-pub fn check_parts(dims: &[(i32, i32)]) -> Result<(), Fault> {
+pub fn check_parts(dims: &[(i32, i32)]) -> Result<(), Error> {
     let parts = match dims {
         [] => 0,
         [(size, 1)] => *size as usize,
-        _ => return Err(Fault::PartSubscripts(subscripts(dims))),
+        _ => return Err(Error::PartSubscripts(subscripts(dims))),
     };
     match parts > MOST_BITS / FINGERPRINT_BITS {
-        true => Err(Fault::TooManyParts(parts)),
+        true => Err(Error::TooManyParts(parts)),
         false => Ok(()),
     }
 }
@@ -57,7 +57,7 @@ fn excerpt(text: &str) -> String {
 /// The parts of a hash of `bits` bits, in hexadecimal digits of either case, the highest first.
 /// `0x` in front, as programs write numbers, and `\x`, as PostgreSQL writes bytes, may stand or
 /// not.
-pub fn hex_parts(text: &str, bits: usize) -> Result<Vec<i64>, Fault> {
+pub fn hex_parts(text: &str, bits: usize) -> Result<Vec<i64>, Error> {
     let prefixes = ["0x", "0X", "\\x"];
     let digits = prefixes
         .iter()
@@ -68,10 +68,10 @@ pub fn hex_parts(text: &str, bits: usize) -> Result<Vec<i64>, Fault> {
     let no_digit = |c: &char| !c.is_ascii_hexdigit();
     if let Some(character) = digits.chars().take(MOST_BITS).find(no_digit) {
         let found = excerpt(text);
-        return Err(Fault::NoHexDigit { found, character });
+        return Err(Error::NoHexDigit { found, character });
     }
     if digits.len() != wanted {
-        return Err(Fault::HexLength {
+        return Err(Error::HexLength {
             found: excerpt(text),
             digits: digits.chars().count(),
             wanted,
@@ -85,7 +85,7 @@ pub fn hex_parts(text: &str, bits: usize) -> Result<Vec<i64>, Fault> {
 }
 
 /// A fingerprint from 16 hexadecimal digits.
-pub fn hex(text: &str) -> Result<i64, Fault> {
+pub fn hex(text: &str) -> Result<i64, Error> {
     hex_parts(text, FINGERPRINT_BITS).map(|parts| parts[0])
 }
 
@@ -101,17 +101,17 @@ pub fn to_hex(parts: &[i64]) -> String {
 
 /// A fingerprint from an unsigned number of 64 bits, written as PostgreSQL writes a numeric: a
 /// fraction of zeros changes nothing.
-pub fn unsigned(decimal: &str) -> Result<i64, Fault> {
+pub fn unsigned(decimal: &str) -> Result<i64, Error> {
     let (whole, fraction) = decimal.split_once('.').unwrap_or((decimal, ""));
     let is_fraction = fraction.bytes().any(|digit| digit != b'0');
     if decimal == "NaN" || is_fraction {
-        return Err(Fault::NoInteger(excerpt(decimal)));
+        return Err(Error::NoInteger(excerpt(decimal)));
     }
     // What does not parse is negative, infinite or too large.
     let value: Result<u64, _> = whole.parse();
     value
         .map(|bits| bits as i64)
-        .map_err(|_| Fault::Unsigned(excerpt(decimal)))
+        .map_err(|_| Error::Unsigned(excerpt(decimal)))
 }
 
 fn fingerprint(bytes: [u8; BYTES]) -> i64 {
@@ -120,30 +120,30 @@ fn fingerprint(bytes: [u8; BYTES]) -> i64 {
 
 /// The parts of a bit string, given as its number of bits and its bytes, which must have `wanted`
 /// bits.
-pub fn bit_parts((bits, bytes): (usize, &[u8]), wanted: usize) -> Result<Vec<i64>, Fault> {
+pub fn bit_parts((bits, bytes): (usize, &[u8]), wanted: usize) -> Result<Vec<i64>, Error> {
     let (parts, rest) = bytes.as_chunks();
     if bits != wanted || !rest.is_empty() {
-        return Err(Fault::BitCount { bits, wanted });
+        return Err(Error::BitCount { bits, wanted });
     }
     Ok(parts.iter().copied().map(fingerprint).collect())
 }
 
 /// A fingerprint from a bit string of 64 bits, given as its number of bits and its bytes.
-pub fn bits(string: (usize, &[u8])) -> Result<i64, Fault> {
+pub fn bits(string: (usize, &[u8])) -> Result<i64, Error> {
     bit_parts(string, FINGERPRINT_BITS).map(|parts| parts[0])
 }
 
 /// A fingerprint from 8 bytes, the highest first.
-pub fn bytes(bytes: &[u8]) -> Result<i64, Fault> {
+pub fn bytes(bytes: &[u8]) -> Result<i64, Error> {
     let exact = bytes.try_into().map(fingerprint);
-    exact.map_err(|_| Fault::ByteCount(bytes.len()))
+    exact.map_err(|_| Error::ByteCount(bytes.len()))
 }
 
 /// Number of bits in which two hashes of 4 parts differ, 0 to 256.
-pub fn hamming256(a: &[i64], b: &[i64]) -> Result<u32, Fault> {
+pub fn hamming256(a: &[i64], b: &[i64]) -> Result<u32, Error> {
     if (a.len(), b.len()) != (4, 4) {
         let (first, second) = (a.len(), b.len());
-        return Err(Fault::PartCounts { first, second });
+        return Err(Error::PartCounts { first, second });
     }
     Ok(a.iter().zip(b).map(|(a, b)| (a ^ b).count_ones()).sum())
 }

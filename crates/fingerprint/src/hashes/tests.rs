@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
-use super::fault::{Class, Fault};
 use super::read::*;
+use crate::error::{Class, Error};
 
 /// 0xc5334d134c17b573 in other forms.
 const SIGNED: i64 = -4236958079149165197;
@@ -67,7 +67,7 @@ fn what_is_refused() {
         ("c5334d134c17b５73", '５'),
         ("c5334d134c17bé7", 'é'),
     ] {
-        let Err(Fault::NoHexDigit { character, .. }) = hex(text) else {
+        let Err(Error::NoHexDigit { character, .. }) = hex(text) else {
             panic!("{text}");
         };
         assert_eq!(character, wrong);
@@ -87,23 +87,23 @@ fn what_is_refused() {
         );
     }
     for text in ["NaN", "1.5", "0.1", "18446744073709551615.000001"] {
-        assert_eq!(unsigned(text), Err(Fault::NoInteger(text.into())));
+        assert_eq!(unsigned(text), Err(Error::NoInteger(text.into())));
     }
     let zeros = [0; 40];
     for n in [0, 1, 7, 9, 16] {
-        assert_eq!(bytes(&zeros[..n]), Err(Fault::ByteCount(n)));
+        assert_eq!(bytes(&zeros[..n]), Err(Error::ByteCount(n)));
     }
     for n in [0_usize, 1, 63, 65, 128] {
         let found = bits((n, &zeros[..n.div_ceil(8)]));
         let wanted = 64;
-        assert_eq!(found, Err(Fault::BitCount { bits: n, wanted }));
+        assert_eq!(found, Err(Error::BitCount { bits: n, wanted }));
     }
     for n in [-64, 0, 1, 63, 100, 4160, i32::MAX] {
-        assert_eq!(width(n), Err(Fault::Width(n)));
+        assert_eq!(width(n), Err(Error::HashWidth(n)));
     }
     assert_eq!(
         (check_parts(&[(64, 1)]), check_parts(&[(65, 1)])),
-        (Ok(()), Err(Fault::TooManyParts(65)))
+        (Ok(()), Err(Error::TooManyParts(65)))
     );
     assert_eq!(check_parts(&[]), Ok(()));
     for (dims, written) in [
@@ -116,7 +116,7 @@ fn what_is_refused() {
     ] {
         assert_eq!(
             check_parts(dims),
-            Err(Fault::PartSubscripts(written.into()))
+            Err(Error::PartSubscripts(written.into()))
         );
     }
     assert!(hamming256(&[0; 4], &[0; 3]).is_err() && hamming256(&[0; 5], &[0; 5]).is_err());
@@ -125,11 +125,11 @@ fn what_is_refused() {
 /// An error quotes the beginning, whatever it is given.
 #[test]
 fn long_input_is_quoted_in_part() {
-    let Err(Fault::HexLength { found, digits, .. }) = hex(&"f".repeat(100_000)) else {
+    let Err(Error::HexLength { found, digits, .. }) = hex(&"f".repeat(100_000)) else {
         panic!("no error of length");
     };
     assert_eq!((found.len(), digits), (100, 100_000));
-    let Err(Fault::Unsigned(found)) = unsigned(&"9".repeat(100_000)) else {
+    let Err(Error::Unsigned(found)) = unsigned(&"9".repeat(100_000)) else {
         panic!("no error of range");
     };
     assert_eq!(found.len(), 100);

@@ -12,7 +12,7 @@ use crate::key::{Key, Space};
 use crate::page::internal;
 use crate::page::meta::{META_BLOCK, Meta};
 use crate::page::special::{self, PageKind};
-use crate::page::{Fault, LEAF, NO_BLOCK, Page, check_page, leaf, slots};
+use crate::page::{LEAF, NO_BLOCK, Page, check_page, leaf, slots};
 use simhash_base::indexed_row::NO_SCOPE;
 use std::collections::HashSet;
 
@@ -36,7 +36,7 @@ pub struct Finding {
     pub block: u32,
     /// The posting or downlink on the page, when the fault is about one.
     pub offset: Option<u32>,
-    pub fault: Fault,
+    pub text: String,
 }
 
 /// A check of an index's structure.
@@ -92,7 +92,7 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
         self.found(Finding {
             block,
             offset: offset.map(|i| i as u32),
-            fault: Fault::new(text),
+            text: text.into(),
         });
     }
 
@@ -165,12 +165,8 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
         };
         match check_page(&page, kind) {
             Ok(()) => Some(page),
-            Err(fault) => {
-                self.found(Finding {
-                    block,
-                    offset: None,
-                    fault,
-                });
+            Err(error) => {
+                self.fault(block, None, error.to_string());
                 None
             }
         }
@@ -228,7 +224,7 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
                 (self.report)(Finding {
                     block,
                     offset: Some(i as u32),
-                    fault: Fault::new(format!("no row can be at {}", key.tid)),
+                    text: format!("no row can be at {}", key.tid),
                 });
             }
         }

@@ -11,9 +11,10 @@
 
 use super::special::{self, PageKind, ROOM};
 use super::{
-    Fault, HEADER, Page, SPECIAL_START, get_u16, get_u32, get_u64, lower, put_u16, put_u32,
-    put_u64, set_lower, upper,
+    HEADER, Page, SPECIAL_START, get_u16, get_u32, get_u64, lower, put_u16, put_u32, put_u64,
+    set_lower, upper,
 };
+use crate::Error;
 use crate::key::Key;
 use simhash_base::tid::Tid;
 use std::ops::Range;
@@ -43,10 +44,12 @@ pub fn init(page: &mut Page, kind: PageKind, links: &[Downlink], right: Option<(
 /// Checks what a reader relies on: the downlinks fill the page up to `pd_lower`, and there is at
 /// least one.
 #[inline]
-pub fn check(page: &Page) -> Result<(), Fault> {
+pub fn check(page: &Page) -> Result<(), Error> {
     let bytes = lower(page) - HEADER;
     if bytes == 0 || !bytes.is_multiple_of(DOWNLINK) || upper(page) != SPECIAL_START {
-        return Err(Fault::new("the downlinks of the internal page are damaged"));
+        return Err(Error::damaged(
+            "the downlinks of the internal page are damaged",
+        ));
     }
     Ok(())
 }

@@ -30,9 +30,10 @@ use super::special::{
     self, BASE_KEY, BASE_SCOPE, PageKind, SCOPED, SLOT_SHIFT, WIDE, has_flag, set_flag,
 };
 use super::{
-    BOUNDS, Fault, HEADER, PAGE_SIZE, Page, SPECIAL_START, get_u16, get_u32, get_u64, list, lower,
+    BOUNDS, HEADER, PAGE_SIZE, Page, SPECIAL_START, get_u16, get_u32, get_u64, list, lower,
     put_u16, put_u32, put_u64, set_lower, set_upper, upper,
 };
+use crate::Error;
 use crate::key::Key;
 use simhash_base::tid::Tid;
 use std::ops;
@@ -158,34 +159,38 @@ pub fn sorted_count(page: &Page) -> usize {
 
 /// Checks what a reader relies on, so that no damaged byte can make it read outside the page.
 #[inline]
-pub fn check(page: &Page) -> Result<(), Fault> {
+pub fn check(page: &Page) -> Result<(), Error> {
     let (n, format) = (count(page), format(page));
     if !(lower(page) - HEADER).is_multiple_of(LO) || upper(page) + format.aux_size() * n != SCOPE_AT
     {
-        return Err(Fault::new("the two arrays of the leaf differ in length"));
+        return Err(Error::damaged(
+            "the two arrays of the leaf differ in length",
+        ));
     }
     let (range, scope) = (range(page), scope(page));
     // The format and the range change only when the page is rewritten. If they contradicted each
     // other, the next rewrite could find more postings than its format holds.
     if format != range.format(scope) {
-        return Err(Fault::new(
+        return Err(Error::damaged(
             "the posting format does not fit the keys that the leaf spans",
         ));
     }
     let beyond = |scope| range.high.is_some_and(|high| scope > high.scope);
     if scope.is_some_and(|scope| scope < range.low.scope || beyond(scope)) {
-        return Err(Fault::new(
+        return Err(Error::damaged(
             "the scope of the postings is outside of the leaf's bounds",
         ));
     }
     if !slots::ends_rise(page) {
-        return Err(Fault::new(format!(
+        return Err(Error::damaged(format!(
             "the slots of the leaf's directory end at {}",
             list(slots::ends(page))
         )));
     }
     if sorted_count(page) > n || page[SLOT_SHIFT] > 63 {
-        return Err(Fault::new("the leaf's directory leads beyond its postings"));
+        return Err(Error::damaged(
+            "the leaf's directory leads beyond its postings",
+        ));
     }
     Ok(())
 }

@@ -3,11 +3,12 @@
 
 #![forbid(unsafe_code)]
 
+use super::Page;
 use super::format::common_scope;
 use super::internal::Downlink;
 use super::leaf::{init, init_for, low, postings, sorted_postings};
 use super::special::{self, PageKind};
-use super::{Fault, Page};
+use crate::Error;
 use crate::key::{Key, separator};
 
 /// Returns where to split. At an end when `incoming` continues a run of equal fingerprints in TID
@@ -44,10 +45,10 @@ pub fn split(
     kind: PageKind,
     right_block: u32,
     incoming: Key,
-) -> Result<Downlink, Fault> {
+) -> Result<Downlink, Error> {
     let all = sorted_postings(left);
     let at = split_position(&all, incoming)
-        .ok_or_else(|| Fault::new("the leaf is full of one and the same posting"))?;
+        .ok_or_else(|| Error::damaged("the leaf is full of one and the same posting"))?;
     let (lower, upper) = all.split_at(at);
     let last_left = lower.last().copied().unwrap_or(incoming);
     let first_right = upper.first().copied().unwrap_or(incoming);

@@ -14,8 +14,9 @@
 #![forbid(unsafe_code)]
 
 use super::{
-    Fault, HEADER, Page, check_header, get_u32, get_u64, init_header, put_u32, put_u64, set_lower,
+    HEADER, Page, check_header, get_u32, get_u64, init_header, put_u32, put_u64, set_lower,
 };
+use crate::Error;
 use crate::key::SPACES;
 
 /// Block number of the metapage.
@@ -40,15 +41,6 @@ pub struct Meta {
     pub null_rows: u64,
 }
 
-/// Reason why a metapage cannot be used.
-#[derive(Debug, PartialEq, Eq)]
-pub enum MetaFault {
-    /// Not a metapage of this extension, or a damaged one.
-    Damaged(Fault),
-    /// Written by another version of the extension; holds the format version that was found.
-    OtherFormat(u32),
-}
-
 impl Meta {
     /// The half of the build stamp that every page carries.
     #[inline]
@@ -57,20 +49,18 @@ impl Meta {
     }
 
     #[inline]
-    pub fn read(page: &Page) -> Result<Meta, MetaFault> {
-        check_header(page, 0).map_err(MetaFault::Damaged)?;
+    pub fn read(page: &Page) -> Result<Meta, Error> {
+        check_header(page, 0)?;
         if get_u32(page, HEADER) != MAGIC {
-            return Err(MetaFault::Damaged(Fault::new(
-                "not the metapage of a simhash index",
-            )));
+            return Err(Error::damaged("not the metapage of a simhash index"));
         }
         let version = get_u32(page, HEADER + 4);
         match version {
             FORMAT_VERSION => {}
-            1..=LAST_VERSION => return Err(MetaFault::OtherFormat(version)),
+            1..=LAST_VERSION => return Err(Error::OtherFormat(version)),
             _ => {
                 let fault = format!("no release has format {version}");
-                return Err(MetaFault::Damaged(Fault::new(fault)));
+                return Err(Error::damaged(fault));
             }
         }
         Ok(Meta {
@@ -127,12 +117,12 @@ mod tests {
         assert_eq!(Meta::read(&page), Ok(meta));
         for version in [FORMAT_VERSION - 1, FORMAT_VERSION + 1, LAST_VERSION] {
             put_u32(&mut page, HEADER + 4, version);
-            assert_eq!(Meta::read(&page), Err(MetaFault::OtherFormat(version)));
+            assert_eq!(Meta::read(&page), Err(Error::OtherFormat(version)));
         }
         for version in [0, LAST_VERSION + 1, 0x20_0002, u32::MAX] {
             put_u32(&mut page, HEADER + 4, version);
-            let fault = Fault::new(format!("no release has format {version}"));
-            assert_eq!(Meta::read(&page), Err(MetaFault::Damaged(fault)));
+            let fault = Error::damaged(format!("no release has format {version}"));
+            assert_eq!(Meta::read(&page), Err(fault));
         }
     }
 
@@ -140,10 +130,10 @@ mod tests {
     fn a_foreign_page_is_refused() {
         assert!(matches!(
             Meta::read(&[0; PAGE_SIZE]),
-            Err(MetaFault::Damaged(_))
+            Err(Error::Damaged(_))
         ));
         let mut page = [0; PAGE_SIZE];
         init_header(&mut page, 0);
-        assert!(matches!(Meta::read(&page), Err(MetaFault::Damaged(_))));
+        assert!(matches!(Meta::read(&page), Err(Error::Damaged(_))));
     }
 }

@@ -29,6 +29,7 @@ pub mod meta;
 pub mod slots;
 pub mod special;
 
+use crate::Error;
 use simhash_base::bytes::{get_u16, get_u32, get_u64, put_u16, put_u32, put_u64};
 
 /// Bytes of a page. PostgreSQL can be built with others; such a server is refused at compile time.
@@ -50,17 +51,6 @@ pub const LEAF: u8 = 0;
 
 /// "No block": the right link of a rightmost page.
 pub const NO_BLOCK: u32 = u32::MAX;
-
-/// The fault of a page; the text completes "block N: ...".
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault(pub String);
-
-impl Fault {
-    #[inline]
-    pub fn new(text: impl Into<String>) -> Self {
-        Fault(text.into())
-    }
-}
 
 /// Numbers as a message shows them.
 #[inline]
@@ -120,7 +110,7 @@ pub fn is_zero(page: &Page) -> bool {
 
 /// Checks that the page is the wanted one and that its content can be read.
 #[inline]
-pub fn check_page(page: &Page, wanted: special::PageKind) -> Result<(), Fault> {
+pub fn check_page(page: &Page, wanted: special::PageKind) -> Result<(), Error> {
     special::expect(page, wanted)?;
     if wanted.level == LEAF {
         leaf::check(page)
@@ -131,18 +121,18 @@ pub fn check_page(page: &Page, wanted: special::PageKind) -> Result<(), Fault> {
 
 /// Checks the header against the wanted special area.
 #[inline]
-pub(crate) fn check_header(page: &Page, special: usize) -> Result<(), Fault> {
+pub(crate) fn check_header(page: &Page, special: usize) -> Result<(), Error> {
     let version = get_u16(page, PD_PAGESIZE_VERSION);
     let wanted = PAGE_SIZE as u16 | PAGE_LAYOUT_VERSION;
     let start = usize::from(get_u16(page, PD_SPECIAL));
     if is_zero(page) {
-        return Err(Fault::new("the page is all zeros"));
+        return Err(Error::damaged("the page is all zeros"));
     }
     if version != wanted || start != PAGE_SIZE - special {
-        return Err(Fault::new("the page header is damaged"));
+        return Err(Error::damaged("the page header is damaged"));
     }
     if lower(page) < HEADER || lower(page) > upper(page) || upper(page) > start {
-        return Err(Fault::new(format!(
+        return Err(Error::damaged(format!(
             "free space runs from {} to {}, outside of the page's {HEADER} to {start}",
             lower(page),
             upper(page)

@@ -19,9 +19,10 @@
 #![forbid(unsafe_code)]
 
 use super::{
-    Fault, HEADER, NO_BLOCK, PAGE_SIZE, Page, SPECIAL, SPECIAL_START, check_header, get_u16,
-    get_u32, get_u64, init_header, put_u16, put_u32, put_u64,
+    HEADER, NO_BLOCK, PAGE_SIZE, Page, SPECIAL, SPECIAL_START, check_header, get_u16, get_u32,
+    get_u64, init_header, put_u16, put_u32, put_u64,
 };
+use crate::Error;
 use crate::key::{Key, SPACES, Space};
 use simhash_base::tid::Tid;
 use std::ops::Range;
@@ -80,14 +81,14 @@ pub fn init(page: &mut Page, kind: PageKind) {
 
 /// Checks that the page is a sound page of this index, and returns its kind.
 #[inline]
-pub fn kind_of(page: &Page, stamp: u32) -> Result<PageKind, Fault> {
+pub fn kind_of(page: &Page, stamp: u32) -> Result<PageKind, Error> {
     check_header(page, SPECIAL)?;
     if get_u16(page, ID) != PAGE_ID {
-        return Err(Fault::new("not a page of a simhash index"));
+        return Err(Error::damaged("not a page of a simhash index"));
     }
     let found = get_u32(page, STAMP);
     if found != stamp {
-        return Err(Fault::new(format!(
+        return Err(Error::damaged(format!(
             "the page belongs to another build of the index \
              (stamp {found:#010x}, not {stamp:#010x})"
         )));
@@ -96,15 +97,17 @@ pub fn kind_of(page: &Page, stamp: u32) -> Result<PageKind, Fault> {
     let space = usize::from(page[SPECIAL_START + 7]);
     let space = Space::all()
         .nth(space)
-        .ok_or_else(|| Fault::new(format!("key space {space}, of {SPACES}")))?;
+        .ok_or_else(|| Error::damaged(format!("key space {space}, of {SPACES}")))?;
     if level > MAX_LEVEL || flags(page) & !KNOWN_FLAGS != 0 {
-        return Err(Fault::new(format!(
+        return Err(Error::damaged(format!(
             "level {level} or flags {:#06x} out of range",
             flags(page)
         )));
     }
     if high_key(page).is_some() == (right_link(page) == NO_BLOCK) {
-        return Err(Fault::new("right link and high key contradict each other"));
+        return Err(Error::damaged(
+            "right link and high key contradict each other",
+        ));
     }
     Ok(PageKind {
         space,
@@ -120,10 +123,10 @@ pub fn level(page: &Page) -> u8 {
 
 /// Checks that the page is the wanted one.
 #[inline]
-pub fn expect(page: &Page, wanted: PageKind) -> Result<(), Fault> {
+pub fn expect(page: &Page, wanted: PageKind) -> Result<(), Error> {
     let found = kind_of(page, wanted.stamp)?;
     if found != wanted {
-        return Err(Fault::new(format!(
+        return Err(Error::damaged(format!(
             "key space {} level {}, where key space {} level {} belongs",
             found.space.index(),
             found.level,

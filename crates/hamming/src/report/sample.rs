@@ -8,6 +8,7 @@
 
 use super::draw::{Random, Reservoir};
 use super::estimate::{Estimate, pairs};
+use crate::Error;
 use crate::pairs::compare::{Hit, TILE, Tiles, find};
 use std::collections::TryReserveError;
 
@@ -16,31 +17,14 @@ const ALLOCATION: usize = 16;
 /// Pairs that are drawn of those at each distance.
 const DRAWN: usize = 200;
 
-/// Reason why a row is refused.
-#[derive(Debug, PartialEq)]
-pub enum Refusal {
-    /// The system has no more memory.
-    OutOfMemory,
-    /// The kept data would take more bytes than allowed.
-    TooLarge,
-    /// Two rows have the same key.
-    SameKey,
-}
-
-impl From<TryReserveError> for Refusal {
-    fn from(_: TryReserveError) -> Self {
-        Refusal::OutOfMemory
-    }
-}
-
 /// Number of bytes that may still be taken.
 struct Memory(usize);
 
 impl Memory {
     /// Copies a key, of which `besides` more bytes are kept.
-    fn copy(&mut self, key: &[u8], besides: usize) -> Result<Vec<u8>, Refusal> {
+    fn copy(&mut self, key: &[u8], besides: usize) -> Result<Vec<u8>, Error> {
         let bytes = key.len() + besides;
-        self.0 = self.0.checked_sub(bytes).ok_or(Refusal::TooLarge)?;
+        self.0 = self.0.checked_sub(bytes).ok_or(Error::SampleTooLarge)?;
         let mut copy = Vec::new();
         copy.try_reserve_exact(key.len())?;
         copy.extend_from_slice(key);
@@ -90,7 +74,7 @@ impl Drawing {
         }
     }
 
-    pub fn add(&mut self, fingerprint: u64, key: &[u8]) -> Result<(), Refusal> {
+    pub fn add(&mut self, fingerprint: u64, key: &[u8]) -> Result<(), Error> {
         let Some(place) = self.rows.offer(&mut self.random) else {
             return Ok(());
         };
@@ -111,7 +95,7 @@ impl Drawing {
     }
 
     /// Ends the first reading.
-    pub fn finish(self, pause: &mut dyn FnMut()) -> Result<Sample, Refusal> {
+    pub fn finish(self, pause: &mut dyn FnMut()) -> Result<Sample, Error> {
         let (of, mut rows) = (self.read(), self.rows.items);
         // In place: a stable sort would allocate memory.
         rows.sort_unstable_by(|a, b| {
@@ -119,7 +103,7 @@ impl Drawing {
             a.key.cmp(&b.key)
         });
         if rows.windows(2).any(|two| two[0].key == two[1].key) {
-            return Err(Refusal::SameKey);
+            return Err(Error::SameKey);
         }
         let mut fingerprints = Vec::new();
         fingerprints.try_reserve_exact(rows.len())?;
@@ -182,7 +166,7 @@ impl Sample {
     }
 
     /// Compares a row of the relation with the sample.
-    pub fn meet(&mut self, fingerprint: u64, key: &[u8]) -> Result<(), Refusal> {
+    pub fn meet(&mut self, fingerprint: u64, key: &[u8]) -> Result<(), Error> {
         // The row's own place in the sample is looked up when it is first needed.
         let mut own = None;
         let radius = self.max_distance() as u32;
@@ -218,12 +202,12 @@ impl Sample {
         fingerprint: u64,
         own: Option<usize>,
         key: &[u8],
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Error> {
         let distance = (self.fingerprints[sampled] ^ fingerprint).count_ones() as usize;
         if own == Some(sampled) {
             let again = std::mem::replace(&mut self.met[sampled], true);
             return match again || distance > 0 {
-                true => Err(Refusal::SameKey),
+                true => Err(Error::SameKey),
                 false => Ok(()),
             };
         }
@@ -362,12 +346,12 @@ mod tests {
             drawing.add(first, b"one").unwrap();
             let mut sample = drawing.finish(&mut || ()).unwrap();
             sample.meet(first, b"one").unwrap();
-            assert_eq!(sample.meet(second, b"one"), Err(Refusal::SameKey));
+            assert_eq!(sample.meet(second, b"one"), Err(Error::SameKey));
         }
         let mut drawing = Drawing::new(2, 3, 1000, Random::new(1));
         drawing.add(1, b"one").unwrap();
         drawing.add(2, b"one").unwrap();
-        assert_eq!(drawing.finish(&mut || ()).err(), Some(Refusal::SameKey));
+        assert_eq!(drawing.finish(&mut || ()).err(), Some(Error::SameKey));
     }
 
     #[test]
@@ -380,6 +364,6 @@ mod tests {
         (0..1000).for_each(|row| drawing.add(1, &key(row)).unwrap());
         let mut sample = drawing.finish(&mut || ()).unwrap();
         let refused = (0..1000).find_map(|row| sample.meet(1, &key(row)).err());
-        assert_eq!(refused, Some(Refusal::TooLarge));
+        assert_eq!(refused, Some(Error::SampleTooLarge));
     }
 }

@@ -12,7 +12,7 @@ use crate::catalog::lookup::{index_access_method, is_access_method};
 use crate::catalog::privilege::{SELECT, has_row_security, may};
 use crate::catalog::table;
 use crate::process::compat;
-use crate::process::error::{raise, report};
+use crate::process::error::Error;
 
 /// Purpose for which an index is opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,10 +32,11 @@ pub fn table_of_index(index: Oid, am: &CStr, purpose: OpenPurpose) -> Oid {
     // SAFETY: in a transaction; catalog caches are brought up to date.
     unsafe { pg_sys::AcceptInvalidationMessages() };
     let Some(name) = table::name(index) else {
-        raise(
+        Error::new(
             ERRCODE_UNDEFINED_TABLE,
             format!("relation with OID {} does not exist", index.to_u32()),
-        );
+        )
+        .raise();
     };
     check_kind(index, &name, am);
     // SAFETY: a syscache look-up; with true, it yields an invalid OID if the index is gone.
@@ -46,21 +47,22 @@ pub fn table_of_index(index: Oid, am: &CStr, purpose: OpenPurpose) -> Oid {
 }
 
 fn check_kind(index: Oid, name: &str, am: &CStr) {
-    let is_of_am = index_access_method(index).is_some_and(|of| is_access_method(of, am));
+    let is_of_am = index_access_method(index).is_some_and(|found| is_access_method(found, am));
     if !is_of_am {
         let am = am.to_string_lossy();
-        raise(
+        Error::new(
             ERRCODE_WRONG_OBJECT_TYPE,
             format!("\"{name}\" is not a {am} index"),
-        );
+        )
+        .raise();
     }
     if is_partitioned_index(index) {
-        report(
+        Error::new(
             ERRCODE_WRONG_OBJECT_TYPE,
             format!("\"{name}\" is a partitioned index"),
-            None,
-            Some("Name the index of a partition: a partitioned one has no pages.".into()),
-        );
+        )
+        .hint("Name the index of a partition: a partitioned one has no pages.")
+        .raise();
     }
 }
 
@@ -72,24 +74,24 @@ fn check_privilege(index: Oid, name: &str, table: Oid, purpose: OpenPurpose) {
         }
         _ => return,
     };
-    raise(ERRCODE_INSUFFICIENT_PRIVILEGE, format!("{missing} {name}"));
+    Error::new(ERRCODE_INSUFFICIENT_PRIVILEGE, format!("{missing} {name}")).raise();
 }
 
 fn check_row_security(name: &str, table: Oid) {
     if has_row_security(table) {
         let table = table::name(table).unwrap_or_default();
-        report(
+        Error::new(
             ERRCODE_INSUFFICIENT_PRIVILEGE,
             format!("permission denied for index {name}"),
-            Some(format!(
-                "Row-level security of table \"{table}\" applies to the current user, and the index \
+        )
+        .detail(format!(
+            "Row-level security of table \"{table}\" applies to the current user, and the index \
                  shows what all rows have."
-            )),
-            Some(
-                "Ask as a superuser, as a role with BYPASSRLS or, unless row-level security is \
-                 forced, as the owner of the table."
-                    .into(),
-            ),
-        );
+        ))
+        .hint(
+            "Ask as a superuser, as a role with BYPASSRLS or, unless row-level security is \
+                 forced, as the owner of the table.",
+        )
+        .raise();
     }
 }

@@ -1,7 +1,7 @@
 //! What CREATE INDEX needs of the server: the table's rows, progress.
 
 use super::scan::tid_from;
-use super::scope::filed;
+use super::scope::indexed_row;
 use crate::catalog::relation::Rel;
 use crate::process::compat;
 use pgrx::{pg_guard, pg_sys};
@@ -162,7 +162,10 @@ unsafe extern "C-unwind" fn build_callback(
     // state that the scan was given.
     unsafe {
         let row = &mut *state.cast::<RowSink>();
-        row(filed(Rel::from_raw(index), values, nulls), tid_from(*tid));
+        row(
+            indexed_row(Rel::from_raw(index), values, nulls),
+            tid_from(*tid),
+        );
     }
 }
 

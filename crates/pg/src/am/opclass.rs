@@ -115,10 +115,10 @@ unsafe fn takes_type(function: pg_sys::Oid, given: pg_sys::Oid) -> bool {
         if count == 0 {
             return false;
         }
-        let wanted = *types;
-        let by_value = pg_sys::get_typbyval(given) && pg_sys::get_typbyval(wanted);
-        pg_sys::IsBinaryCoercible(given, wanted)
-            || (by_value && type_length(given) == type_length(wanted))
+        let declared = *types;
+        let by_value = pg_sys::get_typbyval(given) && pg_sys::get_typbyval(declared);
+        pg_sys::IsBinaryCoercible(given, declared)
+            || (by_value && type_length(given) == type_length(declared))
     }
 }
 

@@ -4,7 +4,7 @@ use super::access::{OpenPurpose, table_of_index};
 use super::build::{RowSink, scan_visible};
 use crate::catalog::relation::Rel;
 use crate::process::compat;
-use crate::process::error::{raise, report};
+use crate::process::error::Error;
 use pgrx::PgSqlErrorCode::{
     ERRCODE_FEATURE_NOT_SUPPORTED, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
     ERRCODE_UNDEFINED_TABLE,
@@ -35,10 +35,11 @@ impl OpenIndex {
             let table = pg_sys::try_table_open(table_oid, LOCK);
             // While the lock was awaited, rights may have been revoked.
             if table.is_null() || table_of_index(oid, am, purpose) != table_oid {
-                raise(
+                Error::new(
                     ERRCODE_UNDEFINED_TABLE,
                     "the index's table was dropped meanwhile",
-                );
+                )
+                .raise();
             }
             let index = pg_sys::index_open(oid, LOCK);
             let open = OpenIndex { index, table };
@@ -151,27 +152,26 @@ impl Drop for AsOwner {
 fn check(rel: Rel) {
     let name = rel.name();
     if !rel.is_valid() {
-        report(
+        Error::new(
             ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             format!("index \"{name}\" is not valid"),
-            None,
-            Some(
-                "It is being built, or CREATE INDEX CONCURRENTLY failed: drop or rebuild it."
-                    .into(),
-            ),
-        );
+        )
+        .hint("It is being built, or CREATE INDEX CONCURRENTLY failed: drop or rebuild it.")
+        .raise();
     }
     // SAFETY: reads a flag in shared memory.
     if !rel.is_permanent() && unsafe { pg_sys::RecoveryInProgress() } {
-        raise(
+        Error::new(
             ERRCODE_FEATURE_NOT_SUPPORTED,
             "cannot access temporary or unlogged relations during recovery",
-        );
+        )
+        .raise();
     }
     if rel.is_temporary() && !rel.is_own_temporary() {
-        raise(
+        Error::new(
             ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             "cannot access temporary indexes of other sessions",
-        );
+        )
+        .raise();
     }
 }

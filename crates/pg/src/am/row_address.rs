@@ -1,7 +1,7 @@
 //! Row addresses read from an index's pages, checked before the server looks for a row there.
 
 use crate::catalog::relation::Rel;
-use crate::process::error::raise_index_corrupted;
+use crate::process::error::Error;
 use pgrx::pg_sys;
 use simhash_base::tid::Tid;
 
@@ -70,14 +70,14 @@ impl RowAddresses {
 
     /// Returns whether a row of the index's table can be at this address.
     #[inline]
-    pub fn admit(&mut self, index: Rel, tid: Tid) -> bool {
+    pub fn is_possible(&mut self, index: Rel, tid: Tid) -> bool {
         self.hold(tid)
-            || self.learn(index, tid, |table| table.least_block_count())
-            || self.learn(index, tid, |table| table.block_count())
+            || self.is_possible_now(index, tid, |table| table.least_block_count())
+            || self.is_possible_now(index, tid, |table| table.block_count())
     }
 
     #[cold]
-    fn learn(&mut self, index: Rel, tid: Tid, length: fn(Rel) -> u32) -> bool {
+    fn is_possible_now(&mut self, index: Rel, tid: Tid, length: fn(Rel) -> u32) -> bool {
         *self = RowAddresses::of_table(index, length);
         self.hold(tid)
     }
@@ -85,7 +85,7 @@ impl RowAddresses {
     /// Raises index_corrupted for an address where no row can be.
     #[inline]
     pub fn check(&mut self, index: Rel, tid: Tid) {
-        if !self.admit(index, tid) {
+        if !self.is_possible(index, tid) {
             damaged_address(index, tid);
         }
     }
@@ -93,8 +93,9 @@ impl RowAddresses {
 
 /// Raises index_corrupted for a row address.
 pub fn damaged_address(index: Rel, tid: Tid) -> ! {
-    raise_index_corrupted(format!(
+    Error::index_corrupted(format!(
         "index \"{}\" is damaged: no row can be at {tid}",
         index.name()
     ))
+    .raise()
 }

@@ -2,9 +2,10 @@
 
 use super::open::{LatestSnapshot, OpenIndex};
 use super::scan::tid_to;
-use super::scope::filed;
+use super::scope::indexed_row;
 use crate::catalog::relation::Rel;
 use crate::process::compat;
+use crate::process::memory::MemoryContext;
 use pgrx::pg_sys;
 use simhash_base::indexed_row::IndexedRow;
 use simhash_base::tid::Tid;
@@ -74,18 +75,18 @@ impl<'o> RowReader<'o> {
             if !found {
                 return VisibleRow::None;
             }
-            let memory = (*self.context).ecxt_per_tuple_memory;
-            let outer = pg_sys::MemoryContextSwitchTo(memory);
-            let wanted = self.predicate.is_null() || pg_sys::ExecQual(self.predicate, self.context);
-            let row = wanted.then(|| {
+            let memory = MemoryContext::from_raw((*self.context).ecxt_per_tuple_memory);
+            let row = memory.run(|| {
+                if !self.predicate.is_null() && !pg_sys::ExecQual(self.predicate, self.context) {
+                    return None;
+                }
                 let mut values = [pg_sys::Datum::null(); pg_sys::INDEX_MAX_KEYS as usize];
                 let mut nulls = [false; pg_sys::INDEX_MAX_KEYS as usize];
                 let (to, is_null) = (values.as_mut_ptr(), nulls.as_mut_ptr());
                 pg_sys::FormIndexDatum(self.info, slot, self.state, to, is_null);
-                filed(self.index, to, is_null)
+                Some(indexed_row(self.index, to, is_null))
             });
-            pg_sys::MemoryContextSwitchTo(outer);
-            pg_sys::MemoryContextReset(memory);
+            memory.reset();
             row.map_or(VisibleRow::LeftOut, VisibleRow::Stored)
         }
     }

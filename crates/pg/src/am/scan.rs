@@ -5,6 +5,7 @@ use crate::catalog::relation::Rel;
 use crate::page::buffer::Shared;
 use crate::process::backend::check_for_interrupts;
 use crate::process::compat;
+use crate::process::memory::MemoryContext;
 use pgrx::pg_sys;
 use simhash_base::tid::Tid;
 use std::marker::PhantomData;
@@ -26,20 +27,20 @@ pub fn tid_to(tid: Tid) -> pg_sys::ItemPointerData {
 
 /// One condition of a scan: a test of a key column of the index.
 #[derive(Clone, Copy)]
-pub struct Condition {
+pub struct ScanKey {
     /// The first column is 0.
     pub column: usize,
-    pub test: Test,
+    pub test: KeyTest,
 }
 
 #[derive(Clone, Copy)]
-pub enum Test {
+pub enum KeyTest {
     IsNull,
     IsNotNull,
     /// An operator of the class with a NULL argument.
     WithNull,
     /// Operator number and argument.
-    Operator(u16, Value),
+    Operator(u16, KeyArgument),
     /// Operator number, and an array: it holds for one of its elements.
     AnyOf(u16, Elements),
 }
@@ -47,17 +48,17 @@ pub enum Test {
 /// The argument of a condition. Its type is that of the operator's right side; invalid where it is
 /// that of the column's operator class.
 #[derive(Clone, Copy)]
-pub struct Value {
+pub struct KeyArgument {
     pub datum: pg_sys::Datum,
     pub value_type: pg_sys::Oid,
 }
 
 /// An array of arguments.
 #[derive(Clone, Copy)]
-pub struct Elements(Value);
+pub struct Elements(KeyArgument);
 
 impl Elements {
-    /// As [`Value::value_type`].
+    /// As [`KeyArgument::value_type`].
     #[inline]
     pub fn value_type(self) -> pg_sys::Oid {
         self.0.value_type
@@ -65,19 +66,19 @@ impl Elements {
 
     /// Calls `each` with the elements that are not NULL.
     #[inline]
-    pub fn for_each(self, mut each: impl FnMut(Value)) {
+    pub fn for_each(self, mut each: impl FnMut(KeyArgument)) {
         let array = self.0.datum.cast_mut_ptr::<pg_sys::varlena>();
         // SAFETY: the server says with SK_SEARCHARRAY that the argument is an array, not NULL. What
         // is allocated is freed: a scan may start for each row of another table.
         unsafe {
-            let plain = pg_sys::pg_detoast_datum(array).cast::<pg_sys::ArrayType>();
+            let detoasted = pg_sys::pg_detoast_datum(array).cast::<pg_sys::ArrayType>();
             let (mut width, mut by_value, mut align) = (0, false, 0);
-            let element_type = (*plain).elemtype;
+            let element_type = (*detoasted).elemtype;
             pg_sys::get_typlenbyvalalign(element_type, &mut width, &mut by_value, &mut align);
             let (mut datums, mut nulls, mut count) =
                 (std::ptr::null_mut(), std::ptr::null_mut(), 0);
             pg_sys::deconstruct_array(
-                plain,
+                detoasted,
                 element_type,
                 i32::from(width),
                 by_value,
@@ -89,7 +90,7 @@ impl Elements {
             for i in 0..count as usize {
                 check_for_interrupts();
                 if !*nulls.add(i) {
-                    each(Value {
+                    each(KeyArgument {
                         datum: *datums.add(i),
                         ..self.0
                     });
@@ -97,32 +98,32 @@ impl Elements {
             }
             pg_sys::pfree(datums.cast());
             pg_sys::pfree(nulls.cast());
-            if !std::ptr::addr_eq(plain, array) {
-                pg_sys::pfree(plain.cast());
+            if !std::ptr::addr_eq(detoasted, array) {
+                pg_sys::pfree(detoasted.cast());
             }
         }
     }
 }
 
-impl Condition {
-    fn from_scan_key(key: &pg_sys::ScanKeyData) -> Condition {
+impl ScanKey {
+    fn from_scan_key(key: &pg_sys::ScanKeyData) -> ScanKey {
         let has = |flag: u32| key.sk_flags & flag as i32 != 0;
-        let value = Value {
+        let value = KeyArgument {
             datum: key.sk_argument,
             value_type: key.sk_subtype,
         };
         let test = if has(pg_sys::SK_SEARCHNULL) {
-            Test::IsNull
+            KeyTest::IsNull
         } else if has(pg_sys::SK_SEARCHNOTNULL) {
-            Test::IsNotNull
+            KeyTest::IsNotNull
         } else if has(pg_sys::SK_ISNULL) {
-            Test::WithNull
+            KeyTest::WithNull
         } else if has(pg_sys::SK_SEARCHARRAY) {
-            Test::AnyOf(key.sk_strategy, Elements(value))
+            KeyTest::AnyOf(key.sk_strategy, Elements(value))
         } else {
-            Test::Operator(key.sk_strategy, value)
+            KeyTest::Operator(key.sk_strategy, value)
         };
-        Condition {
+        ScanKey {
             column: key.sk_attno as usize - 1,
             test,
         }
@@ -131,7 +132,7 @@ impl Condition {
 
 /// One ordering of a scan: by the distance of a key column to a centre, None when it is NULL.
 #[derive(Clone, Copy)]
-pub struct OrderBy {
+pub struct OrderByKey {
     pub column: usize,
     pub centre: Option<pg_sys::Datum>,
 }
@@ -147,7 +148,7 @@ pub struct Recheck {
 
 /// A scan's private state, and the memory context that it is dropped with.
 struct Private<T> {
-    context: pg_sys::MemoryContext,
+    context: MemoryContext,
     state: T,
 }
 
@@ -175,16 +176,8 @@ impl<'s> Scan<'s> {
         // SAFETY: the index is open; the arrays have the lengths that the executor expects.
         unsafe {
             let scan = pg_sys::RelationGetIndexScan(index.raw(), keys, order_bys);
-            let context = pg_sys::AllocSetContextCreateInternal(
-                pg_sys::CurrentMemoryContext,
-                c"simhash scan".as_ptr(),
-                0,
-                1024,
-                8192,
-            );
-            let private = Private { context, state };
-            let mut owner = pgrx::PgMemoryContexts::For(context);
-            (*scan).opaque = owner.leak_and_drop_on_delete(private).cast();
+            let context = MemoryContext::current().child(c"simhash scan");
+            (*scan).opaque = context.keep(Private { context, state }).cast();
             if order_bys > 0 {
                 let n = order_bys as usize;
                 (*scan).xs_orderbyvals = pg_sys::palloc0(n * size_of::<pg_sys::Datum>()).cast();
@@ -211,7 +204,7 @@ impl<'s> Scan<'s> {
     #[inline]
     pub unsafe fn end<T>(self) {
         // SAFETY: set by `begin`; deleting the context drops what was tied to it.
-        unsafe { pg_sys::MemoryContextDelete((*self.raw.opaque.cast::<Private<T>>()).context) };
+        unsafe { (*self.raw.opaque.cast::<Private<T>>()).context.delete() };
         self.raw.opaque = std::ptr::null_mut();
     }
 
@@ -253,7 +246,7 @@ impl<'s> Scan<'s> {
     }
 
     #[inline]
-    pub fn conditions(&self) -> impl Iterator<Item = Condition> {
+    pub fn conditions(&self) -> impl Iterator<Item = ScanKey> {
         let n = self.raw.numberOfKeys as usize;
         let data = if n == 0 {
             std::ptr::NonNull::dangling().as_ptr()
@@ -263,18 +256,18 @@ impl<'s> Scan<'s> {
         // SAFETY: the scan has `numberOfKeys` keys.
         unsafe { std::slice::from_raw_parts(data, n) }
             .iter()
-            .map(Condition::from_scan_key)
+            .map(ScanKey::from_scan_key)
     }
 
     /// The orderings, the first one first.
     #[inline]
-    pub fn order_bys(&self) -> impl Iterator<Item = OrderBy> {
+    pub fn order_bys(&self) -> impl Iterator<Item = OrderByKey> {
         let n = self.raw.numberOfOrderBys.max(0) as usize;
         let keys = self.raw.orderByData;
         (0..n).map(move |i| {
             // SAFETY: the scan has this many order-by keys.
             let key = unsafe { &*keys.add(i) };
-            OrderBy {
+            OrderByKey {
                 column: key.sk_attno as usize - 1,
                 centre: (key.sk_flags & pg_sys::SK_ISNULL as i32 == 0).then_some(key.sk_argument),
             }
@@ -294,8 +287,8 @@ impl<'s> Scan<'s> {
 
     /// The snapshot under which the scan runs.
     #[inline]
-    pub fn reader(&self) -> Reader<'s> {
-        Reader {
+    pub fn reader(&self) -> IndexReader<'s> {
+        IndexReader {
             snapshot: self.raw.xs_snapshot,
             life: PhantomData,
         }
@@ -343,12 +336,12 @@ impl<'s> Scan<'s> {
 
 /// The reader of the index: a scan, with its snapshot.
 #[derive(Clone, Copy)]
-pub struct Reader<'s> {
+pub struct IndexReader<'s> {
     snapshot: pg_sys::Snapshot,
     life: PhantomData<&'s pg_sys::SnapshotData>,
 }
 
-impl Reader<'_> {
+impl IndexReader<'_> {
     /// Raises "snapshot too old" if VACUUM may have removed rows from the page that this reader
     /// should see (old_snapshot_threshold).
     #[inline]
@@ -407,10 +400,11 @@ pub fn random_u64() -> u64 {
     // SAFETY: writes 8 bytes to a u64.
     let strong = unsafe { pg_sys::pg_strong_random((&raw mut value).cast(), size_of::<u64>()) };
     if !strong {
-        crate::process::error::raise(
+        crate::process::error::Error::new(
             pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
             "could not generate a random build stamp",
-        );
+        )
+        .raise();
     }
     value
 }

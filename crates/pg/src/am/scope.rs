@@ -2,7 +2,7 @@
 //! functions of their operator classes.
 
 use crate::catalog::relation::Rel;
-use crate::process::error::raise;
+use crate::process::error::Error;
 use pgrx::PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION;
 use pgrx::pg_sys;
 use simhash_base::indexed_row::{IndexedRow, NO_SCOPE, scope_of};
@@ -15,7 +15,11 @@ pub const HASH: u16 = 1;
 /// # Safety
 /// The index must be open, and the arrays have an element for each of its key columns.
 #[inline]
-pub unsafe fn filed(index: Rel, values: *const pg_sys::Datum, nulls: *const bool) -> IndexedRow {
+pub unsafe fn indexed_row(
+    index: Rel,
+    values: *const pg_sys::Datum,
+    nulls: *const bool,
+) -> IndexedRow {
     // SAFETY: guaranteed by the caller; values of types that are passed by reference are detoasted
     // by their hash functions.
     unsafe {
@@ -128,14 +132,15 @@ fn family_function(family: pg_sys::Oid, value_type: pg_sys::Oid) -> pg_sys::Fmgr
     unsafe {
         let found = pg_sys::get_opfamily_proc(family, value_type, value_type, HASH as i16);
         if found == pg_sys::Oid::INVALID {
-            raise(
+            Error::new(
                 ERRCODE_UNDEFINED_FUNCTION,
                 format!(
                     "operator family {} lacks support function {HASH} for type {}",
                     family.to_u32(),
                     value_type.to_u32()
                 ),
-            );
+            )
+            .raise();
         }
         pg_sys::fmgr_info(found, &mut function);
     }

@@ -87,7 +87,7 @@ impl DeadRows {
     /// Returns which of these rows are to be removed. One guard for all calls: it costs more than
     /// the test.
     #[inline]
-    pub fn among(&self, tids: &[Tid]) -> Vec<bool> {
+    pub fn contain_each(&self, tids: &[Tid]) -> Vec<bool> {
         let mut raw: Vec<_> = tids.iter().map(|tid| tid_to(*tid)).collect();
         let mut dead = vec![false; raw.len()];
         let (callback, state) = (self.callback, self.state);

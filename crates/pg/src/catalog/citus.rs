@@ -15,7 +15,7 @@ use pgrx::pg_sys::{NodeTag, Oid};
 use super::lookup::table_in;
 use super::table::{Column, OpenTable, column, type_name};
 use crate::process::encoding::name_to_utf8;
-use crate::process::error::raise_with_hint;
+use crate::process::error::Error;
 use crate::sql::value::Value;
 
 const SHARDS: &CStr = c"pg_dist_shard";
@@ -217,14 +217,15 @@ fn equal(catalog: &OpenTable, name: &str, value: Value<'_>) -> pg_sys::ScanKeyDa
 fn known(catalog: &OpenTable, name: &str, of: Oid) -> Column {
     match column(catalog.rel(), name) {
         Some(column) if column.storage.type_id == of => column,
-        _ => raise_with_hint(
+        _ => Error::new(
             ERRCODE_FEATURE_NOT_SUPPORTED,
             format!(
                 "catalog \"{}\" of Citus has no column \"{name}\" of type {}",
                 catalog.rel().name(),
                 type_name(of)
             ),
-            "This version of Citus is not known: a newer simhash_dedup may be needed.",
-        ),
+        )
+        .hint("This version of Citus is not known: a newer simhash_dedup may be needed.")
+        .raise(),
     }
 }

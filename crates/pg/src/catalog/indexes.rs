@@ -194,7 +194,7 @@ pub struct ServingIndex {
 pub fn serving_index(table: Oid, query: &Serving<'_>) -> Option<ServingIndex> {
     let opened = OpenTable::new(table);
     let number = |name: &str| column(opened.rel(), name).map(|column| column.number());
-    let wanted = number(query.column);
+    let column = number(query.column);
     let pinned: Vec<i16> = (query.pinned.iter().filter_map(|name| number(name))).collect();
     let condition =
         (query.condition).map(|(column, test)| format!("({} {test})", identifier(column)));
@@ -203,7 +203,7 @@ pub fn serving_index(table: Oid, query: &Serving<'_>) -> Option<ServingIndex> {
         let method = unsafe { string(pg_sys::get_am_name(index.access_method)) };
         method.as_deref() == Some(query.access_method)
             && index.keys.split_last().is_some_and(|(last, before)| {
-                Some(*last) == wanted && before.iter().all(|key| pinned.contains(key))
+                Some(*last) == column && before.iter().all(|key| pinned.contains(key))
             })
             && (!index.partial || condition.is_some() && opened.predicate(index) == condition)
     };

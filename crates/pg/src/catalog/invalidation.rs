@@ -85,24 +85,24 @@ pub fn watch(tables: &[pg_sys::Oid]) -> Current {
 /// Called by the server when a relation has changed; an invalid OID means that any may have.
 #[pg_guard]
 unsafe extern "C-unwind" fn on_change(_argument: pg_sys::Datum, table: pg_sys::Oid) {
-    outdate(|entry| table == pg_sys::Oid::INVALID || entry.tables.contains(&table));
+    mark_outdated(|entry| table == pg_sys::Oid::INVALID || entry.tables.contains(&table));
 }
 
 /// Called by the server when a type was altered; zero means that any may have been. Every CREATE
 /// TABLE makes types, so only those that are named anywhere count.
 #[pg_guard]
 unsafe extern "C-unwind" fn on_type(_argument: pg_sys::Datum, _cache: i32, hash: u32) {
-    outdate(|entry| hash == 0 || entry.types.contains(&hash));
+    mark_outdated(|entry| hash == 0 || entry.types.contains(&hash));
 }
 
 /// Called by the server when a schema, an operator or a collation was renamed, moved or dropped.
 #[pg_guard]
 unsafe extern "C-unwind" fn on_rename(_argument: pg_sys::Datum, _cache: i32, _hash: u32) {
-    outdate(|_| true);
+    mark_outdated(|_| true);
 }
 
 /// Marks as outdated what an entry of the list stands for.
-fn outdate(concerns: impl Fn(&Watched) -> bool) {
+fn mark_outdated(concerns: impl Fn(&Watched) -> bool) {
     WATCHED.with(|watched| {
         // The list is borrowed only to add to it, and the server is called then only to register:
         // no invalidation arrives meanwhile, and none is lost here.

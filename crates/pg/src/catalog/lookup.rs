@@ -66,11 +66,11 @@ fn c_symbol(function: Oid) -> Option<*const ()> {
     }
 }
 
-/// The function of that name and those argument types in the schema of `sibling`.
-pub fn function_beside(sibling: Oid, name: &CStr, arg_types: &[Oid]) -> Option<Oid> {
+/// The function of that name and those argument types in the schema of `neighbour`.
+pub fn function_beside(neighbour: Oid, name: &CStr, arg_types: &[Oid]) -> Option<Oid> {
     // SAFETY: the keys of that cache; the oidvector is a copy of `arg_types`.
     unsafe {
-        let schema = pg_sys::get_func_namespace(sibling);
+        let schema = pg_sys::get_func_namespace(neighbour);
         let types = pg_sys::buildoidvector(arg_types.as_ptr(), arg_types.len() as i32);
         let keys: [pg_sys::Datum; 3] = [name.as_ptr().into(), types.into(), schema.into()];
         let cache = pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP;

@@ -9,6 +9,7 @@ use pgrx::pg_sys::Oid;
 use super::relation::Rel;
 use crate::process::compat::attribute;
 use crate::process::encoding::name_to_utf8;
+use crate::process::error::Error;
 use crate::sql::value::{Storage, Value};
 
 /// A column of a table.
@@ -120,16 +121,16 @@ pub fn column(table: Rel<'_>, name: &str) -> Option<Column> {
     columns(table).find_map(|(found, column)| (found == name).then_some(column))
 }
 
-/// Returns SQLSTATE and message of the ERROR for a table in which [`column`] finds no column of
-/// that name; `what` says what the column is to stand for.
-pub fn no_column(table: Rel<'_>, name: &str, what: &str) -> (PgSqlErrorCode, String) {
+/// Returns the error for a table in which [`column`] finds no column of that name; `what` says what
+/// the column is to stand for.
+pub fn no_column(table: Rel<'_>, name: &str, what: &str) -> Error {
     let relation = table.name();
     match is_system_column(table, name) {
-        true => (
+        true => Error::new(
             PgSqlErrorCode::ERRCODE_INVALID_COLUMN_REFERENCE,
             format!("system column \"{name}\" of relation \"{relation}\" cannot be {what}"),
         ),
-        false => (
+        false => Error::new(
             PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
             format!("column \"{name}\" of relation \"{relation}\" does not exist"),
         ),

@@ -4,7 +4,7 @@
 
 use crate::catalog::relation::Rel;
 use crate::process::attempt::unless_damaged;
-use crate::process::error::raise_index_corrupted;
+use crate::process::error::Error;
 use crate::process::{compat, unguarded};
 use pgrx::pg_sys;
 use simhash_base::processor::prefetch_line;
@@ -20,7 +20,7 @@ fn damaged_pointer(rel: Rel, what: String) -> ! {
 }
 
 fn damaged_index(name: &str, what: &str) -> ! {
-    raise_index_corrupted(format!("index \"{name}\" is damaged: {what}"))
+    Error::index_corrupted(format!("index \"{name}\" is damaged: {what}")).raise()
 }
 
 /// The bytes of a page.

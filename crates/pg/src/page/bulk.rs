@@ -6,8 +6,7 @@
 
 use crate::catalog::relation::Rel;
 use crate::process::compat;
-use crate::process::error::raise;
-use pgrx::PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY;
+use crate::process::error::Error;
 use pgrx::pg_sys;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 
@@ -38,7 +37,7 @@ impl AlignedPage {
         // SAFETY: the layout is not empty; zeros are a valid page.
         let page = unsafe { alloc_zeroed(Self::LAYOUT) };
         if page.is_null() {
-            raise(ERRCODE_OUT_OF_MEMORY, "out of memory");
+            Error::out_of_memory().raise();
         }
         AlignedPage(page.cast())
     }

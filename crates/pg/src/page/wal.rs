@@ -4,7 +4,7 @@
 //! recovery, standbys and backups work where our library is not even installed.
 
 use super::buffer::{Exclusive, Page};
-use crate::process::error::raise;
+use crate::process::error::Error;
 use crate::process::{compat, unguarded};
 use pgrx::PgSqlErrorCode::ERRCODE_DATA_CORRUPTED;
 use pgrx::pg_sys;
@@ -13,7 +13,7 @@ use std::ops::Range;
 
 /// The form in which a page's change is logged.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Image {
+pub enum PageImage {
     /// As the bytes that differ.
     Delta,
     /// As a full page image: for pages that are new or rewritten as a whole.
@@ -24,7 +24,7 @@ pub enum Image {
 /// or none. `apply` works on copies; if it fails, the pages stay as they were.
 #[inline]
 pub fn change<const N: usize, R, E>(
-    pages: [(&mut Exclusive, Image); N],
+    pages: [(&mut Exclusive, PageImage); N],
     apply: impl FnOnce([&mut Page; N]) -> Result<R, E>,
 ) -> Result<R, E> {
     const { assert!(N >= 1 && N <= pg_sys::MAX_GENERIC_XLOG_PAGES as usize) };
@@ -36,8 +36,8 @@ pub fn change<const N: usize, R, E>(
         let state = pg_sys::GenericXLogStart(pages[0].0.rel().raw());
         let copies = pages.map(|(page, image)| {
             let flags = match image {
-                Image::Delta => 0,
-                Image::Full => pg_sys::GENERIC_XLOG_FULL_IMAGE as i32,
+                PageImage::Delta => 0,
+                PageImage::Full => pg_sys::GENERIC_XLOG_FULL_IMAGE as i32,
             };
             pg_sys::GenericXLogRegisterBuffer(state, page.buffer(), flags)
         });
@@ -63,14 +63,15 @@ unsafe fn check_bounds(header: *const pg_sys::PageHeaderData) {
     // SAFETY: guaranteed by the caller.
     let (lower, upper) = unsafe { ((*header).pd_lower, (*header).pd_upper) };
     if lower > upper {
-        raise(
+        Error::new(
             ERRCODE_DATA_CORRUPTED,
             format!("page would be overfull: free space from {lower} to {upper}"),
-        );
+        )
+        .raise();
     }
 }
 
-/// Changes up to four pages as one atomic, logged step, as [`change`] with [`Image::Delta`] does,
+/// Changes up to four pages as one atomic, logged step, as [`change`] with [`PageImage::Delta`] does,
 /// for callers that know which bytes they change: `apply(i, page)` changes page `i` in place and
 /// returns the ranges it wrote, pd_lower and pd_upper among them if they moved, of `BYTES` bytes at
 /// most. It must not fail: a panic inside is a PANIC of the server, since a shared page is half
@@ -88,7 +89,7 @@ pub fn patch<const BYTES: usize, const N: usize, const R: usize>(
 ) {
     const { assert!(N >= 1 && N <= pg_sys::MAX_GENERIC_XLOG_PAGES as usize) };
     if !compat::IS_TESTED {
-        let pages = pages.each_mut().map(|page| (page, Image::Delta));
+        let pages = pages.each_mut().map(|page| (page, PageImage::Delta));
         let Ok(()) = change(pages, |pages| {
             for (i, page) in pages.into_iter().enumerate() {
                 apply(i, page);
@@ -100,7 +101,7 @@ pub fn patch<const BYTES: usize, const N: usize, const R: usize>(
     let logged = pages[0].rel().needs_wal();
     // Each has room for all ranges: nothing may fail in a critical section.
     const { assert!(BYTES + R * RANGE_HEADER <= MOST_BYTES) };
-    let mut records = [Record::EMPTY; N];
+    let mut records = [PageChanges::EMPTY; N];
     // SAFETY: every page is pinned and exclusively locked. The order is the server's rule for WAL:
     // critical section, change, mark dirty, register, insert the record, set the LSNs. The
     // registered bytes live in `records` until the record is inserted.
@@ -132,13 +133,13 @@ const MOST_BYTES: usize = 40;
 /// The changes of one page, as the log gets them. On the stack, since four allocations for each row
 /// cost more than the bytes.
 #[derive(Clone, Copy)]
-struct Record {
+struct PageChanges {
     bytes: [u8; MOST_BYTES],
     length: usize,
 }
 
-impl Record {
-    const EMPTY: Record = Record {
+impl PageChanges {
+    const EMPTY: PageChanges = PageChanges {
         bytes: [0; MOST_BYTES],
         length: 0,
     };
@@ -153,7 +154,7 @@ impl Record {
 
 /// # Safety
 /// The pages must be exclusively locked and marked dirty, inside a critical section.
-unsafe fn insert_record<const N: usize>(pages: &[Exclusive; N], records: &mut [Record; N]) {
+unsafe fn insert_record<const N: usize>(pages: &[Exclusive; N], records: &mut [PageChanges; N]) {
     // SAFETY: guaranteed by the caller; block ids are 0 to N - 1, each registered before its data.
     unsafe {
         unguarded::XLogBeginInsert();

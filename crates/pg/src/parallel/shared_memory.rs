@@ -7,7 +7,7 @@
 
 use super::message_queues::{self, TO_LEADER, TO_WORKER};
 use crate::catalog::relation::Rel;
-use crate::process::error::raise_with_hint;
+use crate::process::error::Error;
 use pgrx::{PgSqlErrorCode, pg_sys};
 use std::ffi::{CStr, c_char, c_void};
 
@@ -46,11 +46,12 @@ pub(super) unsafe fn chunk_of_leader(toc: *mut pg_sys::shm_toc, key: u64) -> *mu
     // SAFETY: guaranteed by the caller.
     let chunk = unsafe { pg_sys::shm_toc_lookup(toc, key, true) };
     if chunk.is_null() {
-        raise_with_hint(
+        Error::new(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             "the library simhash_dedup was replaced while this session was open",
-            "Reconnect and try again.",
-        );
+        )
+        .hint("Reconnect and try again.")
+        .raise();
     }
     chunk
 }

@@ -67,14 +67,14 @@ impl ColumnIndex {
         self.is_whole
     }
 
-    /// Returns what `look` sees in the index; None if it is temporary and of another session.
-    pub fn look<T>(&self, look: impl FnOnce(Rel<'_>) -> Option<T>) -> Option<T> {
+    /// Returns what `read` returns of the index; None if it is temporary and of another session.
+    pub fn read<T>(&self, read: impl FnOnce(Rel<'_>) -> Option<T>) -> Option<T> {
         // SAFETY: the planner has locked the index; it stays open while `rel` is used.
         unsafe {
             let raw = pg_sys::index_open(self.oid, pg_sys::NoLock as i32);
             let rel = Rel::from_raw(raw);
             let is_readable = !rel.is_temporary() || rel.is_own_temporary();
-            let seen = is_readable.then(|| look(rel)).flatten();
+            let seen = is_readable.then(|| read(rel)).flatten();
             pg_sys::index_close(raw, pg_sys::NoLock as i32);
             seen
         }

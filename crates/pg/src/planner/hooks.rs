@@ -10,7 +10,7 @@ use pgrx::prelude::*;
 use super::nodes::{NodeList, NodeRef, Planner};
 use super::planned_relation::PlannedRelation;
 use crate::process::compat;
-use crate::process::error::raise;
+use crate::process::error::Error;
 use crate::sql::fmgr::Args;
 
 /// Called for each relation of a query after the server has collected what it knows about it, and
@@ -272,7 +272,7 @@ fn node_of<T>(args: &Args, i: usize, tag: NodeTag) -> *mut T {
             "argument {} of an estimator is not a node of its type",
             i + 1
         );
-        raise(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, message);
+        Error::new(PgSqlErrorCode::ERRCODE_INTERNAL_ERROR, message).raise();
     }
     node.cast()
 }

@@ -35,7 +35,7 @@ pub struct NodeList<'p> {
 }
 
 /// A call of a function, written as such or as an operator.
-pub struct Call<'p> {
+pub struct FunctionCall<'p> {
     pub function: Oid,
     pub result_type: Oid,
     pub args: NodeList<'p>,
@@ -78,16 +78,16 @@ impl<'p> NodeRef<'p> {
     }
 
     /// A function call or an operator, whatever its number of arguments.
-    pub fn as_call(self) -> Option<Call<'p>> {
+    pub fn as_call(self) -> Option<FunctionCall<'p>> {
         if let Some(op) = self.cast::<pg_sys::OpExpr>(NodeTag::T_OpExpr) {
-            return Some(Call {
+            return Some(FunctionCall {
                 function: op.opfuncid,
                 result_type: op.opresulttype,
                 args: NodeList::from_raw(op.args),
             });
         }
         let call = self.cast::<pg_sys::FuncExpr>(NodeTag::T_FuncExpr)?;
-        Some(Call {
+        Some(FunctionCall {
             function: call.funcid,
             result_type: call.funcresulttype,
             args: NodeList::from_raw(call.args),

@@ -19,7 +19,7 @@ pub struct PageCosts {
 }
 
 /// The output arguments of amcostestimate.
-pub struct Estimate {
+pub struct CostEstimate {
     pub startup: f64,
     pub total: f64,
     pub selectivity: f64,
@@ -29,7 +29,7 @@ pub struct Estimate {
 }
 
 /// The part of a relation's rows that a query takes.
-pub enum Taken {
+pub enum RowsTaken {
     All,
     /// The first ones: this share of them.
     First(f64),
@@ -37,26 +37,26 @@ pub enum Taken {
     Groups(f64),
 }
 
-impl Taken {
-    fn share(share: f64) -> Taken {
+impl RowsTaken {
+    fn share(share: f64) -> RowsTaken {
         if share > 0.0 && share < 1.0 {
-            Taken::First(share)
+            RowsTaken::First(share)
         } else {
-            Taken::All
+            RowsTaken::All
         }
     }
 }
 
 /// A condition that the index is asked to search with.
-pub struct Condition<'p> {
+pub struct IndexCondition<'p> {
     /// Number of the index's column, from 0.
     pub column: usize,
-    pub test: Test<'p>,
+    pub test: ConditionTest<'p>,
 }
 
 /// The test of a condition on its column. Operators are named by their number in the column's
 /// operator family.
-pub enum Test<'p> {
+pub enum ConditionTest<'p> {
     Operator {
         number: u16,
         argument: NodeRef<'p>,
@@ -71,7 +71,7 @@ pub enum Test<'p> {
 }
 
 /// An ordering operator of the path, and its argument.
-pub struct OrderBy<'p> {
+pub struct PathOrderBy<'p> {
     /// Number of the index's column, from 0.
     pub column: usize,
     pub argument: NodeRef<'p>,
@@ -138,11 +138,11 @@ impl<'p> IndexPath<'p> {
     }
 
     /// Share of the table's rows that the index's own predicate and its conditions keep, of the
-    /// columns that `of` chooses.
-    pub fn selectivity(&self, of: impl Fn(usize) -> bool) -> f64 {
+    /// columns that `keeps` chooses.
+    pub fn selectivity(&self, keeps: impl Fn(usize) -> bool) -> f64 {
         // SAFETY: the planner's own structs; the list is made in the planner's memory.
         unsafe {
-            let quals = self.quals().filter(|(column, _)| of(*column));
+            let quals = self.quals().filter(|(column, _)| keeps(*column));
             let quals = quals.fold(std::ptr::null_mut(), |list, (_, qual)| {
                 pg_sys::lappend(list, qual.cast())
             });
@@ -188,7 +188,7 @@ impl<'p> IndexPath<'p> {
 
     /// Returns what the query takes of this relation's rows, which come in an order that it asks
     /// for.
-    pub fn taken(&self) -> Taken {
+    pub fn rows_taken(&self) -> RowsTaken {
         // SAFETY: the planner's own structs; the arrays are as long as its relations are many, and
         // a child has an entry in the second.
         unsafe {
@@ -203,11 +203,11 @@ impl<'p> IndexPath<'p> {
             let rows = relation.rows * self.share_that_joins_keep(relation.relid);
             // A fraction from 1 on is a number of rows.
             match root.tuple_fraction {
-                _ if root.limit_tuples > 0.0 => Taken::share(root.limit_tuples / rows),
-                groups if grouped && groups >= 1.0 => Taken::Groups(groups),
-                _ if grouped => Taken::All,
-                taken if taken >= 1.0 => Taken::share(taken / rows),
-                fraction => Taken::share(fraction),
+                _ if root.limit_tuples > 0.0 => RowsTaken::share(root.limit_tuples / rows),
+                groups if grouped && groups >= 1.0 => RowsTaken::Groups(groups),
+                _ if grouped => RowsTaken::All,
+                count if count >= 1.0 => RowsTaken::share(count / rows),
+                fraction => RowsTaken::share(fraction),
             }
         }
     }
@@ -236,22 +236,22 @@ impl<'p> IndexPath<'p> {
     }
 
     /// The index conditions.
-    pub fn conditions(&self) -> Vec<Condition<'p>> {
+    pub fn conditions(&self) -> Vec<IndexCondition<'p>> {
         self.quals()
             .filter_map(|(column, qual)| {
                 // SAFETY: a live RestrictInfo around the clause that the index executes.
                 let test = unsafe { self.test(column, (*qual).clause.cast()) }?;
-                Some(Condition { column, test })
+                Some(IndexCondition { column, test })
             })
             .collect()
     }
 
     /// The ordering operators.
-    pub fn order_bys(&self) -> Vec<OrderBy<'p>> {
+    pub fn order_bys(&self) -> Vec<PathOrderBy<'p>> {
         let columns = integers(self.path.indexorderbycols);
         let expressions = NodeList::from_raw(self.path.indexorderbys);
         let order_by = |(column, expression): (i32, NodeRef<'p>)| {
-            Some(OrderBy {
+            Some(PathOrderBy {
                 column: column as usize,
                 argument: expression.as_binary_operator()?.right,
             })
@@ -277,7 +277,7 @@ impl<'p> IndexPath<'p> {
 
     /// # Safety
     /// `clause` must be a live expression node of a condition on the index's column.
-    unsafe fn test(&self, column: usize, clause: *mut pg_sys::Node) -> Option<Test<'p>> {
+    unsafe fn test(&self, column: usize, clause: *mut pg_sys::Node) -> Option<ConditionTest<'p>> {
         // SAFETY: guaranteed by the caller; the tag says which struct it is. An index has an
         // operator family for each key column.
         unsafe {
@@ -286,7 +286,7 @@ impl<'p> IndexPath<'p> {
             match (*clause).type_ {
                 NodeTag::T_OpExpr => {
                     let clause = &*clause.cast::<pg_sys::OpExpr>();
-                    Some(Test::Operator {
+                    Some(ConditionTest::Operator {
                         number: number(clause.opno),
                         argument: NodeList::from_raw(clause.args).get(1)?,
                     })
@@ -294,7 +294,7 @@ impl<'p> IndexPath<'p> {
                 NodeTag::T_ScalarArrayOpExpr => {
                     let clause = &*clause.cast::<pg_sys::ScalarArrayOpExpr>();
                     let array = NodeList::from_raw(clause.args).get(1)?;
-                    Some(Test::Any {
+                    Some(ConditionTest::Any {
                         number: number(clause.opno),
                         elements: compat::array_length(self.root, array.as_ptr()).max(1.0),
                     })
@@ -303,9 +303,9 @@ impl<'p> IndexPath<'p> {
                     let is_null = pg_sys::NullTestType::IS_NULL;
                     let clause = &*clause.cast::<pg_sys::NullTest>();
                     Some(if clause.nulltesttype == is_null {
-                        Test::IsNull
+                        ConditionTest::IsNull
                     } else {
-                        Test::IsNotNull
+                        ConditionTest::IsNotNull
                     })
                 }
                 _ => None,

@@ -161,15 +161,15 @@ impl<'p> PlannedRelation<'p> {
 
     /// Clauses on this relation alone.
     pub fn restrictions(&self) -> Vec<Restriction<'p>> {
-        self.wrapped(self.info().baserestrictinfo)
+        self.restrictions_of(self.info().baserestrictinfo)
     }
 
     /// Clauses that join this relation to others, except those of equivalence classes.
     pub fn join_restrictions(&self) -> Vec<Restriction<'p>> {
-        self.wrapped(self.info().joininfo)
+        self.restrictions_of(self.info().joininfo)
     }
 
-    fn wrapped(&self, list: *mut pg_sys::List) -> Vec<Restriction<'p>> {
+    fn restrictions_of(&self, list: *mut pg_sys::List) -> Vec<Restriction<'p>> {
         // SAFETY: a list of the planner's, live during planning.
         let list = unsafe { NodeList::new(list) };
         let wrap = |info| Restriction {

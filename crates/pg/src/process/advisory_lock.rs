@@ -24,14 +24,14 @@ pub fn try_lock_until_commit(table: pg_sys::Oid, number: u32) -> bool {
 }
 
 thread_local! {
-    static TAKEN: RefCell<Taken> = RefCell::default();
+    static OWN_LOCKS: RefCell<OwnLocks> = RefCell::default();
 }
 
 /// Locks that this subtransaction has taken, by table and number. It holds all of them to its end,
 /// and the number of a subtransaction is never used again in its transaction. So a lock that an
 /// aborted subtransaction took, which is released, is not among them.
 #[derive(Default)]
-struct Taken {
+struct OwnLocks {
     /// Numbers of the transaction and of the subtransaction.
     by: (u32, pg_sys::SubTransactionId),
     locks: HashSet<(u32, u32)>,
@@ -46,16 +46,16 @@ pub fn lock_all_until_commit(table: pg_sys::Oid, numbers: impl Iterator<Item = u
     });
     for number in numbers {
         let lock = (table.to_u32(), number);
-        let has = TAKEN.with_borrow_mut(|taken| {
-            if taken.by != by {
-                *taken = Taken::default();
-                taken.by = by;
+        let has = OWN_LOCKS.with_borrow_mut(|own| {
+            if own.by != by {
+                *own = OwnLocks::default();
+                own.by = by;
             }
-            taken.locks.contains(&lock)
+            own.locks.contains(&lock)
         });
         if !has {
             lock_until_commit(table, number);
-            TAKEN.with_borrow_mut(|taken| taken.locks.insert(lock));
+            OWN_LOCKS.with_borrow_mut(|own| own.locks.insert(lock));
         }
     }
 }

@@ -50,10 +50,10 @@ pub fn unless_damaged<T>(work: impl FnOnce() -> T) -> Option<T> {
 /// those is kept as a copy, with all of its fields.
 struct Caught {
     is_damage: bool,
-    origin: Origin,
+    source: ErrorSource,
 }
 
-enum Origin {
+enum ErrorSource {
     Server(*mut pg_sys::ErrorData),
     Rust(Box<CaughtError>),
 }
@@ -67,13 +67,15 @@ impl Caught {
             }
             CaughtError::RustPanic { .. } => false,
         };
-        let origin = match error {
+        let source = match error {
             // SAFETY: the error is on the server's stack; the copy is made in the memory context of
             // the caller of `unless_damaged`.
-            CaughtError::PostgresError(_) => Origin::Server(unsafe { pg_sys::CopyErrorData() }),
-            other => Origin::Rust(Box::new(other)),
+            CaughtError::PostgresError(_) => {
+                ErrorSource::Server(unsafe { pg_sys::CopyErrorData() })
+            }
+            other => ErrorSource::Rust(Box::new(other)),
         };
-        Self { is_damage, origin }
+        Self { is_damage, source }
     }
 
     #[allow(
@@ -81,13 +83,13 @@ impl Caught {
         reason = "not on every major the bindings say that ReThrowError does not return"
     )]
     fn rethrow(self) -> ! {
-        match self.origin {
-            Origin::Server(error) => {
+        match self.source {
+            ErrorSource::Server(error) => {
                 // SAFETY: a copy made by the server; its memory context is still there.
                 unsafe { pg_sys::ReThrowError(error) };
                 unreachable!("ReThrowError returned")
             }
-            Origin::Rust(error) => error.rethrow(),
+            ErrorSource::Rust(error) => error.rethrow(),
         }
     }
 }

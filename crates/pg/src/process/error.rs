@@ -1,7 +1,8 @@
 //! Error reports in PostgreSQL's style: lower case, no full stop, the offending value, a hint.
 //! Their text may quote user data, so each part is made valid in the database's encoding here.
 
-use pgrx::{PgLogLevel, PgSqlErrorCode, pg_sys};
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::{PgLogLevel, PgSqlErrorCode};
 
 use super::encoding::reportable;
 
@@ -19,65 +20,85 @@ pub fn keep_backtraces_in_the_log() {
     }));
 }
 
-/// Raises an ERROR; never returns.
-#[track_caller]
-pub fn raise(code: PgSqlErrorCode, message: impl Into<String>) -> ! {
-    report(code, message.into(), None, None)
+/// An ERROR as the user sees it, made where the fault is found. An error type of another crate
+/// becomes one of these in one place, `src/errors.rs`.
+#[derive(Debug)]
+#[must_use = "an error does nothing before it is raised"]
+pub struct Error {
+    pub code: PgSqlErrorCode,
+    pub message: String,
+    pub detail: Option<String>,
+    pub hint: Option<String>,
 }
 
-/// Raises an ERROR with a HINT; never returns.
-#[track_caller]
-pub fn raise_with_hint(
-    code: PgSqlErrorCode,
-    message: impl Into<String>,
-    hint: impl Into<String>,
-) -> ! {
-    report(code, message.into(), None, Some(hint.into()))
-}
-
-/// Raises index_corrupted; never returns.
-#[track_caller]
-pub fn raise_index_corrupted(message: String) -> ! {
-    raise_with_hint(
-        PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED,
-        message,
-        "Rebuild it with REINDEX.",
-    )
-}
-
-/// Raises serialization_failure; never returns.
-#[track_caller]
-pub fn raise_not_serializable(why: &str) -> ! {
-    raise_with_hint(
-        PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
-        format!("could not serialize access: {why}"),
-        "The transaction might succeed if retried.",
-    )
-}
-
-/// Raises an ERROR with every optional part; never returns.
-#[track_caller]
-pub fn report(
-    code: PgSqlErrorCode,
-    message: String,
-    detail: Option<String>,
-    hint: Option<String>,
-) -> ! {
-    let mut report = pg_sys::panic::ErrorReport::new(code, reportable(message), "simhash_dedup");
-    if let Some(detail) = detail {
-        report = report.set_detail(reportable(detail));
+impl Error {
+    pub fn new(code: PgSqlErrorCode, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            detail: None,
+            hint: None,
+        }
     }
-    if let Some(hint) = hint {
-        report = report.set_hint(reportable(hint));
+
+    /// Returns the error out_of_memory.
+    pub fn out_of_memory() -> Self {
+        Self::new(PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY, "out of memory")
     }
-    report.report(PgLogLevel::ERROR);
-    unreachable!("an ERROR report does not return")
+
+    /// Returns the error index_corrupted.
+    pub fn index_corrupted(message: String) -> Self {
+        Self::new(PgSqlErrorCode::ERRCODE_INDEX_CORRUPTED, message).hint("Rebuild it with REINDEX.")
+    }
+
+    /// Returns the error serialization_failure.
+    pub fn not_serializable(why: &str) -> Self {
+        Self::new(
+            PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
+            format!("could not serialize access: {why}"),
+        )
+        .hint("The transaction might succeed if retried.")
+    }
+
+    pub fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Puts a sentence in front of the DETAIL.
+    pub fn about(mut self, sentence: String) -> Self {
+        self.detail = Some(match self.detail {
+            Some(detail) => format!("{sentence} {detail}"),
+            None => sentence,
+        });
+        self
+    }
+
+    /// Raises the ERROR; never returns.
+    #[track_caller]
+    pub fn raise(self) -> ! {
+        let message = reportable(self.message);
+        let mut report = ErrorReport::new(self.code, message, "simhash_dedup");
+        if let Some(detail) = self.detail {
+            report = report.set_detail(reportable(detail));
+        }
+        if let Some(hint) = self.hint {
+            report = report.set_hint(reportable(hint));
+        }
+        report.report(PgLogLevel::ERROR);
+        unreachable!("an ERROR report does not return")
+    }
 }
 
 /// Sends a WARNING with a HINT.
 pub fn warn(message: impl Into<String>, hint: impl Into<String>) {
     let code = PgSqlErrorCode::ERRCODE_WARNING;
-    pg_sys::panic::ErrorReport::new(code, reportable(message.into()), "simhash_dedup")
+    ErrorReport::new(code, reportable(message.into()), "simhash_dedup")
         .set_hint(reportable(hint.into()))
         .report(PgLogLevel::WARNING);
 }

@@ -1,10 +1,11 @@
-//! How much memory an operation may use, and collections that grow with the data: running out of
-//! memory is an ERROR and does not abort the process.
+//! The server's memory contexts; how much memory an operation may use; and collections that grow
+//! with the data: running out of memory is an ERROR and does not abort the process.
+
+use std::ffi::CStr;
 
 use super::backend::check_for_interrupts;
-use super::error::report;
-use pgrx::PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY;
-use pgrx::pg_sys;
+use super::error::Error;
+use pgrx::{PgMemoryContexts, pg_sys};
 
 /// Bytes that one operation of a query may use (work_mem).
 #[inline]
@@ -40,7 +41,7 @@ pub fn owned(text: &str) -> String {
 /// Raises the ERROR for memory that the system did not give.
 #[inline]
 pub fn or_out_of_memory<T>(result: Result<T, std::collections::TryReserveError>) -> T {
-    result.unwrap_or_else(|_| super::error::raise(ERRCODE_OUT_OF_MEMORY, "out of memory"))
+    result.unwrap_or_else(|_| Error::out_of_memory().raise())
 }
 
 /// Gives memory back to the system that the C library keeps after large pieces were freed: for work
@@ -57,26 +58,95 @@ pub fn give_back_freed() {
     }
 }
 
+/// A memory context of the server: what the server allocates while it is the current one is freed
+/// when it is reset or deleted. After an ERROR the server sets the current context anew, and deletes
+/// a context with its parent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct MemoryContext(pg_sys::MemoryContext);
+
+impl MemoryContext {
+    /// The current one. In a trigger function it belongs to the row: the executor resets it before
+    /// the next one.
+    #[inline]
+    pub fn current() -> Self {
+        // SAFETY: reads a variable of the backend.
+        Self(unsafe { pg_sys::CurrentMemoryContext })
+    }
+
+    /// In a row trigger, the memory of the executor that processes the row: it holds the row's own
+    /// ([`MemoryContext::current`]), and ends when the statement has its rows.
+    #[inline]
+    pub fn around_row() -> Self {
+        // SAFETY: the current context is a live one; only the topmost has no parent.
+        Self(unsafe { pg_sys::MemoryContextGetParent(pg_sys::CurrentMemoryContext) })
+    }
+
+    /// # Safety
+    /// `raw` must live as long as the result is used.
+    #[inline]
+    pub(crate) unsafe fn from_raw(raw: pg_sys::MemoryContext) -> Self {
+        Self(raw)
+    }
+
+    #[inline]
+    pub(crate) fn raw(self) -> pg_sys::MemoryContext {
+        self.0
+    }
+
+    /// Creates a small context below this one.
+    #[inline]
+    pub(crate) fn child(self, name: &'static CStr) -> Self {
+        // SAFETY: the parent is live, the name static.
+        Self(unsafe { pg_sys::AllocSetContextCreateInternal(self.0, name.as_ptr(), 0, 1024, 8192) })
+    }
+
+    /// Keeps a value until the memory context is reset or deleted, and drops it then.
+    #[inline]
+    pub fn keep<T>(self, value: T) -> *mut T {
+        PgMemoryContexts::For(self.0).leak_and_drop_on_delete(value)
+    }
+
+    /// Runs `f` with this as the current context. What `f` allocates must not be used for longer
+    /// than the context lives.
+    #[inline]
+    pub(crate) fn run<R>(self, f: impl FnOnce() -> R) -> R {
+        // SAFETY: the context is live.
+        unsafe {
+            let outer = pg_sys::MemoryContextSwitchTo(self.0);
+            let result = f();
+            pg_sys::MemoryContextSwitchTo(outer);
+            result
+        }
+    }
+
+    /// Frees all that was allocated in it.
+    ///
+    /// # Safety
+    /// Nothing that was allocated in it may be used afterwards.
+    #[inline]
+    pub(crate) unsafe fn reset(self) {
+        // SAFETY: guaranteed by the caller.
+        unsafe { pg_sys::MemoryContextReset(self.0) };
+    }
+
+    /// # Safety
+    /// Neither the context nor what was allocated in it may be used afterwards.
+    #[inline]
+    pub(crate) unsafe fn delete(self) {
+        // SAFETY: guaranteed by the caller.
+        unsafe { pg_sys::MemoryContextDelete(self.0) };
+    }
+}
+
 /// Runs `f` in a memory context of its own, and frees what the server has allocated in it: for a
 /// step that one call of a function repeats many times. The result must not point into it.
 #[inline]
 pub fn in_scratch<R>(f: impl FnOnce() -> R) -> R {
-    // SAFETY: the context is ours, and the result does not point into it. After an ERROR inside of
-    // `f` the server switches to another context, and deletes this one with its parent.
-    unsafe {
-        let scratch = pg_sys::AllocSetContextCreateInternal(
-            pg_sys::CurrentMemoryContext,
-            c"simhash scratch".as_ptr(),
-            0,
-            1024,
-            8192,
-        );
-        let outer = pg_sys::MemoryContextSwitchTo(scratch);
-        let result = f();
-        pg_sys::MemoryContextSwitchTo(outer);
-        pg_sys::MemoryContextDelete(scratch);
-        result
-    }
+    let scratch = MemoryContext::current().child(c"simhash scratch");
+    let result = scratch.run(f);
+    // SAFETY: the context is ours, and the result does not point into it.
+    unsafe { scratch.delete() };
+    result
 }
 
 /// Appends an element, growing by doubling but never beyond `limit` elements.
@@ -129,13 +199,10 @@ pub fn filled<T: Copy>(count: usize, value: T) -> Vec<T> {
 }
 
 fn out_of_memory<T>(elements: usize) -> ! {
-    report(
-        ERRCODE_OUT_OF_MEMORY,
-        "out of memory".into(),
-        Some(format!(
+    Error::out_of_memory()
+        .detail(format!(
             "Failed on request of {} bytes.",
             elements * size_of::<T>()
-        )),
-        None,
-    )
+        ))
+        .raise()
 }

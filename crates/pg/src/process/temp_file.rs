@@ -1,7 +1,7 @@
 //! Temporary files: of one process, or shared by those of a parallel operation.
 
 use super::backend::check_for_interrupts;
-use super::error::report;
+use super::error::Error;
 use pgrx::PgSqlErrorCode::ERRCODE_IO_ERROR;
 use pgrx::pg_sys;
 use std::ffi::CStr;
@@ -128,7 +128,7 @@ pub fn damaged_temporary_file(size: u64) -> ! {
 
 fn unreadable(detail: String) -> ! {
     let message = "could not read a temporary file";
-    report(ERRCODE_IO_ERROR, message.into(), Some(detail), None)
+    Error::new(ERRCODE_IO_ERROR, message).detail(detail).raise()
 }
 
 impl Drop for TempFile<'_> {

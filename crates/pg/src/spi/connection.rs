@@ -1,12 +1,13 @@
-//! The server programming interface: what [`super::query`], [`super::saved_query`] and
-//! [`super::text_query`] have in common.
+//! The server programming interface: what [`super::query`] and [`super::saved_query`] have in
+//! common.
 
 use std::ffi::{CStr, CString};
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use crate::process::encoding::name_from_utf8;
-use crate::process::error::raise;
+use crate::process::error::Error;
+use crate::sql::value::Value;
 
 /// Runs `f` between SPI_connect and SPI_finish.
 pub(crate) fn connected<R>(f: impl FnOnce() -> R) -> R {
@@ -25,32 +26,58 @@ pub(crate) unsafe fn check(code: i32) {
     if code < 0 {
         // SAFETY: the server's text for the code, static.
         let text = unsafe { CStr::from_ptr(pg_sys::SPI_result_code_string(code)) };
-        raise(
+        Error::new(
             PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
             format!("SPI failed: {}", text.to_string_lossy()),
-        );
+        )
+        .raise();
     }
 }
 
 /// Raises an ERROR unless a prepared query has this number of parameters.
 pub(crate) fn check_parameters(plan: pg_sys::SPIPlanPtr, count: usize) {
     // SAFETY: a plan of `prepared`.
-    let wanted = unsafe { pg_sys::SPI_getargcount(plan) };
-    if usize::try_from(wanted) != Ok(count) {
-        raise(
+    let expected = unsafe { pg_sys::SPI_getargcount(plan) };
+    if usize::try_from(expected) != Ok(count) {
+        Error::new(
             PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
-            format!("a query of {wanted} parameters was given {count}"),
-        );
+            format!("a query of {expected} parameters was given {count}"),
+        )
+        .raise();
     }
+}
+
+/// The parameters of these types with these values, for the executor; NULL where there is no value.
+/// The list is made in the current memory context.
+pub(crate) fn parameter_list(
+    types: &[pg_sys::Oid],
+    values: &[Option<Value<'_>>],
+) -> pg_sys::ParamListInfo {
+    // SAFETY: the list has room for as many as said.
+    let (list, places) = unsafe {
+        let list = pg_sys::makeParamList(types.len() as i32);
+        (list, (*list).params.as_mut_slice(types.len()))
+    };
+    for (i, place) in places.iter_mut().enumerate() {
+        let value = values.get(i).copied().flatten();
+        *place = pg_sys::ParamExternData {
+            value: value.map_or(pg_sys::Datum::null(), |value| value.datum()),
+            isnull: value.is_none(),
+            pflags: pg_sys::PARAM_FLAG_CONST as u16,
+            ptype: types[i],
+        };
+    }
+    list
 }
 
 /// A query in the database's encoding.
 pub(crate) fn c_text(sql: &str) -> CString {
     CString::new(name_from_utf8(sql).into_owned()).unwrap_or_else(|_| {
-        raise(
+        Error::new(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             "a name has a zero byte",
         )
+        .raise()
     })
 }
 

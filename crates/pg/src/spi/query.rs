@@ -1,11 +1,12 @@
-//! A query that is run once, as the current user. The caller gets each row as the executor returns
-//! it; no row is kept.
+//! A query whose rows the caller gets as the executor returns them, one by one; no row is kept. It
+//! is run as the current user.
 
 use pgrx::{PgSqlErrorCode, pg_guard, pg_sys};
 
-use super::connection::{c_text, check, connected};
+use super::connection::{c_text, check, connected, parameter_list};
 use crate::process::compat::attribute;
-use crate::process::error::raise;
+use crate::process::error::Error;
+use crate::process::memory::MemoryContext;
 use crate::sql::value::{Storage, Value};
 
 /// Receives a row: the values of its columns, None for NULL. They live until it returns.
@@ -16,16 +17,37 @@ pub type ResultSink<'f, const N: usize> = &'f mut dyn FnMut([Option<Value<'_>>; 
 struct Receiver<'f, const N: usize> {
     base: pg_sys::DestReceiver,
     /// The caller's memory context, for the sink: what it allocates outlives the query.
-    context: pg_sys::MemoryContext,
+    context: MemoryContext,
     /// Storage of the columns; set by [`start`].
     columns: [Storage; N],
     sink: ResultSink<'f, N>,
 }
 
 /// Runs a query of N columns under the active snapshot, which is that of the running statement if
-/// the caller has set no other, and calls `sink` with each row. `$1` is the parameter.
-pub fn for_each_row<const N: usize>(sql: &str, parameter: Option<Value<'_>>, sink: ResultSink<N>) {
+/// the caller has set no other, and calls `sink` with each row. The first parameter is `$1`; the
+/// query takes the type of each from its value, and has none for NULL.
+pub fn for_each_row<const N: usize>(
+    sql: &str,
+    parameters: &[Option<Value<'_>>],
+    sink: ResultSink<N>,
+) {
     let text = c_text(sql);
+    let types: Vec<pg_sys::Oid> = (parameters.iter())
+        .map(|value| value.map_or(pg_sys::UNKNOWNOID, |value| value.type_id()))
+        .collect();
+    run(&types, parameters, sink, |options| {
+        // SAFETY: a zero-terminated text; the options live during the call.
+        unsafe { pg_sys::SPI_execute_extended(text.as_ptr(), options) }
+    });
+}
+
+/// Calls `execute`, an SPI function, with options that send the rows of a query to `sink`.
+pub(super) fn run<const N: usize>(
+    types: &[pg_sys::Oid],
+    parameters: &[Option<Value<'_>>],
+    sink: ResultSink<N>,
+    execute: impl FnOnce(&pg_sys::SPIExecuteOptions) -> i32,
+) {
     let mut receiver = Receiver {
         base: pg_sys::DestReceiver {
             receiveSlot: Some(receive::<N>),
@@ -34,31 +56,21 @@ pub fn for_each_row<const N: usize>(sql: &str, parameter: Option<Value<'_>>, sin
             rDestroy: Some(end),
             mydest: pg_sys::CommandDest::DestNone,
         },
-        // SAFETY: reads a variable of the process.
-        context: unsafe { pg_sys::CurrentMemoryContext },
+        context: MemoryContext::current(),
         columns: [Storage::varlena(pg_sys::Oid::INVALID); N],
         sink,
     };
     connected(|| {
-        // SAFETY: the options that are not set are null; text and receiver outlive the call.
-        unsafe {
-            let mut options = pg_sys::SPIExecuteOptions {
-                read_only: true,
-                dest: (&raw mut receiver).cast(),
-                ..Default::default()
-            };
-            if let Some(value) = parameter {
-                options.params = pg_sys::makeParamList(1);
-                let parameters = (*options.params).params.as_mut_slice(1);
-                parameters[0] = pg_sys::ParamExternData {
-                    value: value.datum(),
-                    isnull: false,
-                    pflags: pg_sys::PARAM_FLAG_CONST as u16,
-                    ptype: value.type_id(),
-                };
-            }
-            check(pg_sys::SPI_execute_extended(text.as_ptr(), &options));
+        let mut options = pg_sys::SPIExecuteOptions {
+            read_only: true,
+            dest: (&raw mut receiver).cast(),
+            ..Default::default()
+        };
+        if !types.is_empty() {
+            options.params = parameter_list(types, parameters);
         }
+        // SAFETY: the options that are not set are null; the receiver outlives the call.
+        unsafe { check(execute(&options)) };
     });
 }
 
@@ -74,12 +86,11 @@ unsafe extern "C-unwind" fn receive<const N: usize>(
         if usize::from((*slot).tts_nvalid.cast_unsigned()) < N {
             pg_sys::slot_getsomeattrs_int(slot, N as i32);
         }
-        let outer = pg_sys::MemoryContextSwitchTo(receiver.context);
         let (values, nulls) = ((*slot).tts_values, (*slot).tts_isnull);
-        (receiver.sink)(std::array::from_fn(|i| {
+        let row = std::array::from_fn(|i| {
             (!*nulls.add(i)).then(|| Value::new(*values.add(i), receiver.columns[i]))
-        }));
-        pg_sys::MemoryContextSwitchTo(outer);
+        });
+        receiver.context.run(|| (receiver.sink)(row));
     }
     true
 }
@@ -93,10 +104,11 @@ unsafe extern "C-unwind" fn start<const N: usize>(
     // SAFETY: the receiver is the first field of ours; the query's row descriptor.
     unsafe {
         if (*desc).natts as usize != N {
-            raise(
+            Error::new(
                 PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
                 format!("query returns {} columns, not {N}", (*desc).natts),
-            );
+            )
+            .raise();
         }
         let receiver = &mut *receiver.cast::<Receiver<N>>();
         receiver.columns = std::array::from_fn(|i| Storage::of_attribute(attribute(desc, i)));

@@ -2,15 +2,18 @@
 //! function.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ffi::c_char;
+use std::rc::Rc;
 
 use pgrx::PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH;
 use pgrx::pg_sys;
 
 use super::connection::{check, check_parameters, connected, prepared};
+use super::query::{ResultSink, run};
 use crate::catalog::table::type_name;
 use crate::process::compat::attribute;
-use crate::process::error::raise_with_hint;
+use crate::process::error::Error;
 use crate::sql::fmgr::Args;
 use crate::sql::value::{Storage, Value};
 
@@ -29,6 +32,8 @@ pub enum Sees {
 thread_local! {
     /// The plans of dropped queries, which are freed before the next queries are saved.
     static DROPPED: RefCell<Vec<pg_sys::SPIPlanPtr>> = const { RefCell::new(Vec::new()) };
+    /// The queries that are saved for the life of the session, by their texts.
+    static SESSION: RefCell<HashMap<&'static str, Rc<SavedQuery>>> = RefCell::default();
 }
 
 /// A query with parameters, planned without regard to their values.
@@ -48,6 +53,16 @@ impl SavedQuery {
     /// can be used: the plan may be made while the table is small, and is kept when it has grown.
     pub fn new(sql: &str, parameters: &[pg_sys::Oid], prefers_indexes: bool) -> Self {
         let [query] = Self::all([(sql, parameters)], prefers_indexes);
+        query
+    }
+
+    /// Returns the query of this text, which is saved for the life of the session.
+    pub fn of_session(sql: &'static str, parameters: &[pg_sys::Oid]) -> Rc<Self> {
+        if let Some(query) = SESSION.with_borrow(|queries| queries.get(sql).cloned()) {
+            return query;
+        }
+        let query = Rc::new(Self::new(sql, parameters, false));
+        SESSION.with_borrow_mut(|queries| queries.insert(sql, Rc::clone(&query)));
         query
     }
 
@@ -132,13 +147,27 @@ impl SavedQuery {
         })
     }
 
+    /// Calls `sink` with each row of N columns that the active snapshot shows. An ERROR unless
+    /// `parameters` are of the types that `new` was given.
+    pub fn for_each_row<const N: usize>(
+        &self,
+        parameters: &[Option<Value<'_>>],
+        sink: ResultSink<N>,
+    ) {
+        self.check_values(parameters);
+        run(&self.types, parameters, sink, |options| {
+            // SAFETY: the parameters are of the plan's types; the options live during the call.
+            unsafe { pg_sys::SPI_execute_plan_extended(self.plan, options) }
+        });
+    }
+
     /// Raises an ERROR unless there are as many values as parameters, of their types.
     pub(super) fn check_values(&self, values: &[Option<Value<'_>>]) {
         if values.len() != self.types.len() {
             check_parameters(self.plan, values.len());
         }
-        for (value, wanted) in values.iter().zip(&self.types) {
-            value.iter().for_each(|value| value.require_type(*wanted));
+        for (value, expected) in values.iter().zip(&self.types) {
+            value.iter().for_each(|value| value.require_type(*expected));
         }
     }
 
@@ -157,11 +186,12 @@ impl SavedQuery {
         for (&expected, found) in self.result_types.iter().zip(found) {
             if found != expected {
                 let (found, expected) = (type_name(found), type_name(expected));
-                raise_with_hint(
+                Error::new(
                     ERRCODE_DATATYPE_MISMATCH,
                     format!("query returned a value of type {found}, not {expected}"),
-                    "A table was altered while the statement was running. Run it again.",
-                );
+                )
+                .hint("A table was altered while the statement was running. Run it again.")
+                .raise();
             }
         }
     }

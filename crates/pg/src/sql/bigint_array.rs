@@ -4,7 +4,7 @@ use pgrx::PgSqlErrorCode::ERRCODE_ARRAY_ELEMENT_ERROR;
 use pgrx::pg_sys;
 
 use super::fmgr::Args;
-use crate::process::error::raise;
+use crate::process::error::Error;
 
 /// The elements of an array that has one dimension, or none.
 pub struct Bigints<'a> {
@@ -29,10 +29,11 @@ impl Args {
         unsafe {
             let dimensions = (*array).ndim as usize;
             if dimensions > 1 {
-                raise(
+                Error::new(
                     ERRCODE_ARRAY_ELEMENT_ERROR,
                     format!("an array must have one dimension, not {dimensions}"),
-                );
+                )
+                .raise();
             }
             let sizes: *const i32 = array.add(1).cast();
             let count = if dimensions == 0 { 0 } else { *sizes as usize };

@@ -5,13 +5,13 @@ use std::ffi::{CStr, CString};
 use pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR;
 use pgrx::pg_sys;
 
-use super::call_site::Memory;
 use super::trigger::TriggerCall;
 use super::value::Storage;
 use crate::catalog::relation::Rel;
 use crate::catalog::table::Column;
 use crate::process::encoding::{name_from_utf8, name_to_utf8};
-use crate::process::error::raise;
+use crate::process::error::Error;
+use crate::process::memory::MemoryContext;
 
 /// An expression of type bigint over the columns of a table, ready to be evaluated.
 pub struct RowExpression {
@@ -23,11 +23,11 @@ pub struct RowExpression {
 impl RowExpression {
     /// The expression of a generated column. It lives in `memory`.
     #[inline]
-    pub fn of_generated_column(table: Rel<'_>, column: &Column, memory: Memory) -> Self {
+    pub fn of_generated_column(table: Rel<'_>, column: &Column, memory: MemoryContext) -> Self {
         let number = i32::from(column.number());
         // SAFETY: the relation is open and the column one of it; for a generated column the server
         // returns its expression.
-        memory.scope(|| unsafe {
+        memory.run(|| unsafe {
             let node = pg_sys::build_column_default(table.raw(), number);
             Self::new(table.oid(), node)
         })
@@ -40,11 +40,11 @@ impl RowExpression {
         table: Rel<'_>,
         function: pg_sys::Oid,
         arguments: &[(pg_sys::Oid, Option<&str>)],
-        memory: Memory,
+        memory: MemoryContext,
     ) -> Self {
         // SAFETY: a variable that stands for the whole row (number 0) of the one relation there is,
         // and constants that live in `memory`.
-        memory.scope(|| unsafe {
+        memory.run(|| unsafe {
             let row_type = (*(*table.raw()).rd_rel).reltype;
             let none = pg_sys::Oid::INVALID;
             let row = pg_sys::makeVar(1, 0, row_type, -1, none, 0);
@@ -78,10 +78,11 @@ impl RowExpression {
     #[inline]
     pub fn value(&self, call: &TriggerCall<'_>) -> Option<i64> {
         if call.relation().oid() != self.table {
-            raise(
+            Error::new(
                 ERRCODE_INTERNAL_ERROR,
                 "an expression of another relation was evaluated in a trigger",
-            );
+            )
+            .raise();
         }
         let mut null = false;
         // SAFETY: both were made by `new` in memory that outlives self; the slot holds a row of the
@@ -90,7 +91,7 @@ impl RowExpression {
             (*self.context).ecxt_scantuple = call.new_slot();
             let (state, context) = (self.state, self.context);
             let value = pg_sys::ExecEvalExprSwitchContext(state, context, &mut null);
-            pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);
+            MemoryContext::from_raw((*context).ecxt_per_tuple_memory).reset();
             (!null).then_some(value.value() as i64)
         }
     }

@@ -208,7 +208,7 @@ impl Args {
     /// A result of type index_am_handler.
     #[inline]
     pub fn routine(&self, routine: &'static pg_sys::IndexAmRoutine) -> pg_sys::Datum {
-        pg_sys::Datum::from(compat::handed_routine(routine))
+        pg_sys::Datum::from(compat::routine_for_server(routine))
     }
 }
 

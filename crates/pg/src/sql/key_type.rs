@@ -2,11 +2,12 @@
 
 use std::cmp::Ordering;
 
+use pgrx::PgSqlErrorCode::ERRCODE_UNDEFINED_FUNCTION;
 use pgrx::{pg_sys, varlena};
 
 use super::value::{Storage, Value};
 use crate::catalog::lookup::base_type;
-use crate::process::error::raise;
+use crate::process::error::Error;
 use crate::process::memory::collected;
 use crate::process::temp_file::damaged_temporary_file;
 
@@ -58,10 +59,11 @@ impl KeyType {
         let is_same = |type_id| type_id == self.storage.type_id || type_id == self.base;
         if !is_same(value.type_id()) && !is_same(base_type(value.type_id())) {
             let found = crate::catalog::table::type_name(value.type_id());
-            raise(
+            Error::new(
                 pgrx::PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
                 format!("a key is of type {found}"),
-            );
+            )
+            .raise();
         }
         value.datum()
     }
@@ -199,10 +201,13 @@ impl KeyType {
     }
 }
 
-/// The message of the ERROR for a type without an order.
-pub fn no_order(type_id: pg_sys::Oid) -> String {
+/// Returns the error for a type without an order.
+pub fn no_order(type_id: pg_sys::Oid) -> Error {
     let name = crate::catalog::table::type_name(type_id);
-    format!("could not identify a comparison function for type {name}")
+    Error::new(
+        ERRCODE_UNDEFINED_FUNCTION,
+        format!("could not identify a comparison function for type {name}"),
+    )
 }
 
 /// A type's default equality, as SQL text whose meaning depends neither on the search_path nor on

@@ -10,7 +10,7 @@ use super::fmgr::Args;
 use super::trigger::{Event, TriggerCall};
 use crate::catalog::relation::Rel;
 use crate::catalog::table::OpenTable;
-use crate::process::error::raise;
+use crate::process::error::Error;
 use crate::process::memory::{in_scratch, reserve};
 use crate::process::user::AsUser;
 
@@ -18,14 +18,14 @@ use crate::process::user::AsUser;
 #[derive(Default)]
 pub struct LaterCalls {
     /// The triggers that were fired, each once, and the position of each.
-    fired: Vec<Fired>,
-    positions: HashMap<Fired, u32>,
-    calls: Vec<Call>,
+    fired: Vec<FiredTrigger>,
+    positions: HashMap<FiredTrigger, u32>,
+    calls: Vec<LaterCall>,
 }
 
 /// A trigger of a table or partition, the event, and the user who is current in its calls.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Fired {
+struct FiredTrigger {
     trigger: pg_sys::Oid,
     table: pg_sys::Oid,
     event: pg_sys::TriggerEvent,
@@ -33,7 +33,7 @@ struct Fired {
 }
 
 /// One call: few bytes, as a statement may have changed any number of rows.
-struct Call {
+struct LaterCall {
     /// The position in the list of what was fired.
     fired: u32,
     /// The only version of the row, or the old and the new one.
@@ -50,7 +50,7 @@ struct Ready {
 impl LaterCalls {
     pub fn add(&mut self, call: &TriggerCall<'_>) {
         let data = call.data();
-        let new = Fired {
+        let new = FiredTrigger {
             trigger: call.trigger_oid(),
             table: call.relation().oid(),
             event: data.tg_event,
@@ -68,7 +68,7 @@ impl LaterCalls {
             _ => first,
         };
         reserve(&mut self.calls, 1);
-        self.calls.push(Call {
+        self.calls.push(LaterCall {
             fired,
             versions: [first, second],
         });
@@ -88,7 +88,7 @@ impl LaterCalls {
 }
 
 impl Ready {
-    fn new(fired: &Fired) -> Self {
+    fn new(fired: &FiredTrigger) -> Self {
         let table = OpenTable::new(fired.table);
         let raw = table.rel().raw();
         // SAFETY: the table is open, and stays so until the slots are dropped.
@@ -142,7 +142,7 @@ impl Drop for Ready {
     }
 }
 
-impl Fired {
+impl FiredTrigger {
     /// A copy of the trigger, since the open table's own may move. A function that the statement
     /// calls can drop it if it is a copy of a trigger of a partitioned table.
     fn trigger(&self, table: Rel<'_>) -> pg_sys::Trigger {
@@ -154,9 +154,9 @@ impl Fired {
                 all.iter().find(|trigger| trigger.tgoid == self.trigger)
             })
         };
-        found
-            .copied()
-            .unwrap_or_else(|| raise(ERRCODE_INTERNAL_ERROR, "a trigger is gone while it runs"))
+        found.copied().unwrap_or_else(|| {
+            Error::new(ERRCODE_INTERNAL_ERROR, "a trigger is gone while it runs").raise()
+        })
     }
 }
 
@@ -179,7 +179,7 @@ unsafe fn fetched(
                 pg_sys::ffi::pg_guard_ffi_boundary(|| fetch(table, &mut place, any, slot))
             });
         if !found {
-            raise(ERRCODE_INTERNAL_ERROR, "a row of the statement is gone");
+            Error::new(ERRCODE_INTERNAL_ERROR, "a row of the statement is gone").raise();
         }
         pg_sys::ExecFetchSlotHeapTuple(slot, false, &mut false)
     }

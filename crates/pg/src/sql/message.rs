@@ -6,7 +6,7 @@ use pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR;
 use pgrx::pg_sys;
 
 use super::fmgr::{Args, Returned};
-use crate::process::error::raise;
+use crate::process::error::Error;
 
 /// A message being received.
 pub struct MessageReader<'a> {
@@ -20,10 +20,11 @@ impl<'a> MessageReader<'a> {
     /// arguments, however many SQL declares.
     pub fn from_arguments(args: &'a Args) -> Self {
         if args.count() != 3 {
-            raise(
+            Error::new(
                 ERRCODE_INTERNAL_ERROR,
                 "receive function called outside of the binary protocol",
-            );
+            )
+            .raise();
         }
         MessageReader {
             raw: args.internal(0),

@@ -7,11 +7,11 @@ use std::marker::PhantomData;
 use pgrx::PgSqlErrorCode::ERRCODE_INTERNAL_ERROR;
 use pgrx::pg_sys;
 
-use super::call_site::Memory;
-use super::value::{Storage, Value, not_a};
+use super::value::{Storage, Value, raise_not_of_kind};
 use crate::process::compat::attribute;
 use crate::process::encoding::to_utf8;
-use crate::process::error::raise;
+use crate::process::error::Error;
+use crate::process::memory::MemoryContext;
 
 /// A row, not deformed yet.
 #[derive(Clone, Copy)]
@@ -69,7 +69,7 @@ impl<'a> Record<'a> {
         let declared = value.type_id();
         // SAFETY: a syscache look-up, which also sees through domains.
         if declared != pg_sys::RECORDOID && !unsafe { pg_sys::type_is_rowtype(declared) } {
-            not_a("row", declared);
+            raise_not_of_kind("row", declared);
         }
         let header: pg_sys::HeapTupleHeader = value.aligned_varlena().cast();
         // SAFETY: the header of a row that is a value has type and typmod. The server looks the
@@ -100,12 +100,12 @@ impl Shape {
     /// Looks up the columns of a row. They are kept in `memory`. An outdated shape stays there
     /// until the call site ends; each ALTER TABLE in the meantime leaves one at most: a shape whose
     /// columns did not change still fits ([`Shape::fits`]).
-    pub fn for_record(record: &Record<'_>, memory: Memory) -> Self {
+    pub fn for_record(record: &Record<'_>, memory: MemoryContext) -> Self {
         let identity = record.identity;
         // SAFETY: the looked-up descriptor is live while it is copied; the copy lives in `memory`
         // and has `natts` attributes with zero-terminated names.
         unsafe {
-            let copy = |desc| memory.scope(|| pg_sys::CreateTupleDescCopyConstr(desc));
+            let copy = |desc| memory.run(|| pg_sys::CreateTupleDescCopyConstr(desc));
             let desc = identity.descriptor(copy);
             let columns = (0..(*desc).natts as usize)
                 .map(|i| (i, attribute(desc, i)))
@@ -146,10 +146,11 @@ impl Shape {
     /// The values of the columns, in their order; an ERROR when the record has another shape.
     pub fn values<'a>(&self, record: &Record<'a>) -> Vec<Option<Value<'a>>> {
         if !self.fits(record) {
-            raise(
+            Error::new(
                 ERRCODE_INTERNAL_ERROR,
                 "row has another shape than expected",
-            );
+            )
+            .raise();
         }
         // SAFETY: the record has this shape; both arrays have room for each attribute.
         unsafe {

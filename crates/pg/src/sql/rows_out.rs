@@ -8,7 +8,8 @@ use crate::catalog::table::{function_name, type_name};
 use crate::process::compat;
 use crate::process::compat::attribute;
 use crate::process::encoding::from_utf8;
-use crate::process::error::raise;
+use crate::process::error::Error;
+use crate::process::memory::MemoryContext;
 
 /// A column of a row, not NULL.
 #[derive(Clone, Copy)]
@@ -68,7 +69,7 @@ pub struct RowsOut {
     store: *mut pg_sys::Tuplestorestate,
     desc: pg_sys::TupleDesc,
     /// Memory for the values of one row, reset after each.
-    scratch: pg_sys::MemoryContext,
+    scratch: MemoryContext,
 }
 
 impl RowsOut {
@@ -85,34 +86,29 @@ impl RowsOut {
                 && (*info).allowedModes & mode as i32 != 0;
             if !usable {
                 let message = "set-valued function called in context that cannot accept a set";
-                raise(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, message);
+                Error::new(PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED, message).raise();
             }
-            let outer = pg_sys::MemoryContextSwitchTo((*(*info).econtext).ecxt_per_query_memory);
-            let (mut desc, mut result) = (std::ptr::null_mut(), pg_sys::InvalidOid);
-            pg_sys::get_call_result_type(args.fcinfo(), &mut result, &mut desc);
-            if desc.is_null() {
-                // A set of scalars: rows of one column.
-                desc = pg_sys::CreateTemplateTupleDesc(1);
-                pg_sys::TupleDescInitEntry(desc, 1, c"".as_ptr(), result, -1, 0);
-                compat::finish_descriptor(desc);
-            }
-            let store = pg_sys::tuplestore_begin_heap(true, false, pg_sys::work_mem);
-            pg_sys::MemoryContextSwitchTo(outer);
+            let query = MemoryContext::from_raw((*(*info).econtext).ecxt_per_query_memory);
+            let (desc, store) = query.run(|| {
+                let (mut desc, mut result) = (std::ptr::null_mut(), pg_sys::InvalidOid);
+                pg_sys::get_call_result_type(args.fcinfo(), &mut result, &mut desc);
+                if desc.is_null() {
+                    // A set of scalars: rows of one column.
+                    desc = pg_sys::CreateTemplateTupleDesc(1);
+                    pg_sys::TupleDescInitEntry(desc, 1, c"".as_ptr(), result, -1, 0);
+                    compat::finish_descriptor(desc);
+                }
+                let store = pg_sys::tuplestore_begin_heap(true, false, pg_sys::work_mem);
+                (desc, store)
+            });
             (*info).returnMode = mode;
             (*info).setResult = store;
             (*info).setDesc = desc;
-            let scratch = pg_sys::AllocSetContextCreateInternal(
-                pg_sys::CurrentMemoryContext,
-                c"simhash row".as_ptr(),
-                0,
-                1024,
-                8192,
-            );
             Self {
                 function: args.function(),
                 store,
                 desc,
-                scratch,
+                scratch: MemoryContext::current().child(c"simhash row"),
             }
         }
     }
@@ -124,15 +120,14 @@ impl RowsOut {
         let mut nulls = row.map(|field| field.is_none());
         // SAFETY: the scratch context lives as long as the function's call, store and descriptor as
         // long as the query. The row has the descriptor's columns, of its types (`check`). The
-        // store copies it. An ERROR resets the current context on its own.
+        // store copies it.
         unsafe {
-            let outer = pg_sys::MemoryContextSwitchTo(self.scratch);
             let datum = |field: Option<ResultValue<'_>>| field.and_then(ResultValue::datum);
-            let mut datums = row.map(|field| datum(field).unwrap_or(pg_sys::Datum::null()));
-            pg_sys::MemoryContextSwitchTo(outer);
+            let mut datums = (self.scratch)
+                .run(|| row.map(|field| datum(field).unwrap_or(pg_sys::Datum::null())));
             let (datums, nulls) = (datums.as_mut_ptr(), nulls.as_mut_ptr());
             pg_sys::tuplestore_putvalues(self.store, self.desc, datums, nulls);
-            pg_sys::MemoryContextReset(self.scratch);
+            self.scratch.reset();
         }
     }
 
@@ -160,9 +155,10 @@ impl RowsOut {
     #[cold]
     fn refuse(&self, why: &str) -> ! {
         let function = function_name(self.function);
-        raise(
+        Error::new(
             PgSqlErrorCode::ERRCODE_INVALID_FUNCTION_DEFINITION,
             format!("the result of function {function} {why}"),
         )
+        .raise()
     }
 }

@@ -2,6 +2,8 @@
 
 use pgrx::pg_sys;
 
+use crate::process::memory::MemoryContext;
+
 /// Called in an AFTER trigger of a statement: makes the statement fire the AFTER DELETE statement
 /// triggers of this table, once it has fired all that it has to fire, as if it had deleted rows
 /// there. Must not be called in a deferred trigger, which runs when no statement does.
@@ -12,12 +14,12 @@ pub fn fire_at_statement_end(table: pg_sys::Oid) {
     unsafe {
         let opened = pg_sys::table_open(table, pg_sys::RowExclusiveLock as i32);
         let state = pg_sys::CreateExecutorState();
-        let outer = pg_sys::MemoryContextSwitchTo((*state).es_query_cxt);
-        let size = std::mem::size_of::<pg_sys::ResultRelInfo>();
-        let deleted: *mut pg_sys::ResultRelInfo = pg_sys::palloc0(size).cast();
-        pg_sys::InitResultRelInfo(deleted, opened, 1, std::ptr::null_mut(), 0);
-        pg_sys::ExecASDeleteTriggers(state, deleted, std::ptr::null_mut());
-        pg_sys::MemoryContextSwitchTo(outer);
+        MemoryContext::from_raw((*state).es_query_cxt).run(|| {
+            let size = std::mem::size_of::<pg_sys::ResultRelInfo>();
+            let deleted: *mut pg_sys::ResultRelInfo = pg_sys::palloc0(size).cast();
+            pg_sys::InitResultRelInfo(deleted, opened, 1, std::ptr::null_mut(), 0);
+            pg_sys::ExecASDeleteTriggers(state, deleted, std::ptr::null_mut());
+        });
         pg_sys::FreeExecutorState(state);
         pg_sys::table_close(opened, pg_sys::NoLock as i32);
     }

@@ -11,7 +11,7 @@ use crate::catalog::relation::Rel;
 use crate::catalog::table::{Column, OpenTable};
 use crate::process::compat::attribute;
 use crate::process::encoding::name_to_utf8;
-use crate::process::error::raise;
+use crate::process::error::Error;
 
 /// The command that fired the trigger.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -244,10 +244,11 @@ impl<'a> TriggerCall<'a> {
                 }
             }
         }
-        raise(
+        Error::new(
             ERRCODE_INTERNAL_ERROR,
             "a column of another relation was read in a trigger",
         )
+        .raise()
     }
 
     /// The address of the row version that an UPDATE replaces; None for other events.
@@ -279,6 +280,18 @@ impl<'a> TriggerCall<'a> {
             let (slot, itself) = (self.new_slot(), &raw mut pg_sys::SnapshotSelfData);
             pg_sys::ffi::pg_guard_ffi_boundary(|| is_seen(table, slot, itself))
         }
+    }
+
+    /// Raises an ERROR about a trigger that was created wrongly, or whose tables do not suit it; its
+    /// DETAIL names the trigger.
+    #[track_caller]
+    pub fn raise(&self, error: Error) -> ! {
+        let which = format!(
+            "The trigger is \"{}\" on table \"{}\".",
+            name_to_utf8(self.trigger_name().to_bytes()),
+            self.relation().name()
+        );
+        error.about(which).raise()
     }
 
     /// The function's result for the row as it is.
@@ -331,10 +344,11 @@ pub fn depth() -> i32 {
 /// A row of the call; an ERROR in a statement trigger, which has none.
 fn row<T>(row: *mut T) -> *mut T {
     if row.is_null() {
-        raise(
+        Error::new(
             ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED,
             "trigger function was not fired for a row",
-        );
+        )
+        .raise();
     }
     row
 }

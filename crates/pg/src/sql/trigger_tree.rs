@@ -16,7 +16,7 @@ pub struct Origin {
 }
 
 /// A trigger with the same function.
-pub struct Sibling {
+pub struct RelatedTrigger {
     pub arguments: Vec<String>,
     pub origin: Origin,
     /// Whether it is enabled.
@@ -27,7 +27,7 @@ pub struct Sibling {
     columns: Vec<i16>,
 }
 
-impl Sibling {
+impl RelatedTrigger {
     pub fn fires_on(&self, event: Event) -> bool {
         let bit = match event {
             Event::Insert => pg_sys::TRIGGER_TYPE_INSERT,
@@ -59,12 +59,12 @@ impl TriggerCall<'_> {
     /// All triggers of this table that call this function, including this one, whether they are
     /// fired now or not. For a BEFORE trigger, these are those of INSERT or UPDATE for each row;
     /// for an AFTER trigger, all AFTER triggers.
-    pub fn siblings(&self) -> Vec<Sibling> {
-        self.siblings_on(self.relation())
+    pub fn related_triggers(&self) -> Vec<RelatedTrigger> {
+        self.related_triggers_on(self.relation())
     }
 
     /// The same of the triggers of another table, which is open.
-    pub fn siblings_on(&self, table: Rel<'_>) -> Vec<Sibling> {
+    pub fn related_triggers_on(&self, table: Rel<'_>) -> Vec<RelatedTrigger> {
         let events = pg_sys::TRIGGER_TYPE_INSERT | pg_sys::TRIGGER_TYPE_UPDATE;
         let before_row = pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE;
         let own_kind = self.trigger().tgtype as u32 & before_row;
@@ -86,7 +86,7 @@ impl TriggerCall<'_> {
                 };
                 t.tgfoid == self.function_oid() && is_like
             })
-            .map(|trigger| Sibling {
+            .map(|trigger| RelatedTrigger {
                 arguments: arguments(trigger),
                 origin: origin(trigger, table.oid()),
                 enabled: trigger.tgenabled as u8 != pg_sys::TRIGGER_DISABLED,

@@ -5,8 +5,8 @@ use std::ffi::CStr;
 
 use pgrx::pg_sys;
 
-use super::call_site::Memory;
 use super::value::Value;
+use crate::process::memory::MemoryContext;
 
 /// The kind of a type; for a domain, the kind of its base type.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -60,14 +60,14 @@ pub struct Output {
 }
 
 impl Output {
-    pub fn for_type(type_id: pg_sys::Oid, memory: Memory) -> Self {
+    pub fn for_type(type_id: pg_sys::Oid, memory: MemoryContext) -> Self {
         let mut function = pg_sys::InvalidOid;
         let mut varlena = false;
         let mut info = pg_sys::FmgrInfo::default();
         // SAFETY: the pointers are live; the function's state goes into memory that outlives it.
         unsafe {
             pg_sys::getTypeOutputInfo(type_id, &mut function, &mut varlena);
-            pg_sys::fmgr_info_cxt(function, &mut info, memory.context());
+            pg_sys::fmgr_info_cxt(function, &mut info, memory.raw());
         }
         Self {
             info: UnsafeCell::new(info),

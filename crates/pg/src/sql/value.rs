@@ -13,8 +13,9 @@ use pgrx::{IntoDatum, pg_sys, varlena};
 
 use super::fmgr::{Args, ByValue, Returned};
 use crate::catalog::table::type_name;
-use crate::process::error::raise;
-use crate::process::memory::reserve;
+use crate::process::encoding::{from_utf8, to_utf8};
+use crate::process::error::Error;
+use crate::process::memory::{owned, reserve};
 
 /// Storage of the values of a type.
 #[derive(Clone, Copy)]
@@ -171,6 +172,23 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// A text, as a value in the current memory context.
+    #[inline]
+    pub fn of_text(text: &'a str) -> Self {
+        // bytea and text are stored alike.
+        let datum = from_utf8(text).as_ref().into_datum();
+        Self {
+            datum: datum.unwrap_or(pg_sys::Datum::null()),
+            storage: Storage::varlena(pg_sys::TEXTOID),
+            life: PhantomData,
+        }
+    }
+
+    /// The value of a type that is stored as text is, in UTF-8.
+    pub fn to_text(&self) -> String {
+        self.show_bytes(|bytes| owned(&to_utf8(bytes)))
+    }
+
     #[inline]
     pub fn datum(&self) -> pg_sys::Datum {
         self.datum
@@ -181,26 +199,26 @@ impl<'a> Value<'a> {
         self.storage.type_id
     }
 
-    /// Raises an ERROR unless a value of this type is stored as one of `wanted` is: it is of that
+    /// Raises an ERROR unless a value of this type is stored as one of `expected` is: it is of that
     /// type, of a domain over it, or of one that the server relabels without calling a function.
     /// char(n) is stored as text is, with its padding.
     #[inline]
-    pub fn require_type(&self, wanted: pg_sys::Oid) {
+    pub fn require_type(&self, expected: pg_sys::Oid) {
         let type_id = self.type_id();
         // SAFETY: catalog look-ups.
-        let fits = type_id == wanted
+        let fits = type_id == expected
             || unsafe {
-                pg_sys::IsBinaryCoercible(type_id, wanted)
-                    || wanted == pg_sys::TEXTOID
+                pg_sys::IsBinaryCoercible(type_id, expected)
+                    || expected == pg_sys::TEXTOID
                         && pg_sys::getBaseType(type_id) == pg_sys::BPCHAROID
             };
         if !fits {
             let message = format!(
                 "a value is of type {}, not {}",
                 type_name(type_id),
-                type_name(wanted)
+                type_name(expected)
             );
-            raise(ERRCODE_DATATYPE_MISMATCH, message);
+            Error::new(ERRCODE_DATATYPE_MISMATCH, message).raise();
         }
     }
 
@@ -265,12 +283,12 @@ impl<'a> Value<'a> {
         if self.storage.len != -1 {
             return f(*self);
         }
-        let plain = self.plain_varlena();
-        let datum = pg_sys::Datum::from(plain);
+        let detoasted = self.detoasted();
+        let datum = pg_sys::Datum::from(detoasted);
         let result = f(Value { datum, ..*self });
         if datum != self.datum {
             // SAFETY: the copy is ours, and `f` is done with it.
-            unsafe { pg_sys::pfree(plain.cast()) };
+            unsafe { pg_sys::pfree(detoasted.cast()) };
         }
         result
     }
@@ -284,8 +302,8 @@ impl<'a> Value<'a> {
         unsafe {
             match self.storage.len {
                 -1 => {
-                    let plain = self.plain_varlena();
-                    std::slice::from_raw_parts(plain.cast(), varlena::varsize_any(plain))
+                    let detoasted = self.detoasted();
+                    std::slice::from_raw_parts(detoasted.cast(), varlena::varsize_any(detoasted))
                 }
                 -2 => std::ffi::CStr::from_ptr(self.datum.cast_mut_ptr()).to_bytes_with_nul(),
                 len => std::slice::from_raw_parts(self.datum.cast_mut_ptr(), len as usize),
@@ -304,7 +322,7 @@ impl<'a> Value<'a> {
     }
 
     /// The detoasted value, with a length word of 1 or 4 bytes.
-    fn plain_varlena(&self) -> *mut pg_sys::varlena {
+    fn detoasted(&self) -> *mut pg_sys::varlena {
         let stored: *mut pg_sys::varlena = self.datum.cast_mut_ptr();
         // SAFETY: the datum is a varlena; its header tells whether it must be detoasted.
         unsafe {
@@ -321,7 +339,7 @@ impl<'a> Value<'a> {
     #[inline]
     pub(crate) fn aligned_varlena(&self) -> *mut pg_sys::varlena {
         if self.storage.len != -1 {
-            not_a("variable length", self.type_id());
+            raise_not_of_kind("variable length", self.type_id());
         }
         let stored: *mut pg_sys::varlena = self.datum.cast_mut_ptr();
         // SAFETY: the datum is a varlena.
@@ -341,7 +359,7 @@ impl<'a> Value<'a> {
         let is_array = type_id == pg_sys::ANYARRAYOID
             || unsafe { pg_sys::get_base_element_type(type_id) } != pg_sys::InvalidOid;
         if !is_array {
-            not_a("array", type_id);
+            raise_not_of_kind("array", type_id);
         }
         let array: *mut pg_sys::ArrayType = self.aligned_varlena().cast();
         // SAFETY: the value is an array: its header is followed by sizes and lower bounds.
@@ -389,7 +407,7 @@ impl<'a> Value<'a> {
             // The cache entry of a domain over a range type has no type of bounds.
             let cache = pg_sys::lookup_type_cache(pg_sys::getBaseType(self.type_id()), flags);
             if (*cache).rngelemtype.is_null() {
-                not_a("range", self.type_id());
+                raise_not_of_kind("range", self.type_id());
             }
             let range = self.aligned_varlena().cast();
             pg_sys::range_deserialize(cache, range, &mut lower, &mut upper, &mut empty);
@@ -428,7 +446,7 @@ impl<'a> Value<'a> {
             let type_id = pg_sys::getBaseType(self.type_id());
             let cache = (*pg_sys::lookup_type_cache(type_id, flags)).rngtype;
             if cache.is_null() {
-                not_a("multirange", type_id);
+                raise_not_of_kind("multirange", type_id);
             }
             let value = self.aligned_varlena();
             pg_sys::ffi::pg_guard_ffi_boundary(|| {
@@ -442,9 +460,10 @@ impl<'a> Value<'a> {
 }
 
 /// The ERROR when the catalogs have changed meanwhile, or the caller has mistaken a type.
-pub(super) fn not_a(kind: &str, type_id: pg_sys::Oid) -> ! {
-    raise(
+pub(super) fn raise_not_of_kind(kind: &str, type_id: pg_sys::Oid) -> ! {
+    Error::new(
         ERRCODE_INTERNAL_ERROR,
         format!("type {} is not of kind {kind}", type_id.to_u32()),
     )
+    .raise()
 }

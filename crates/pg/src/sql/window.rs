@@ -7,7 +7,8 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::fmgr::{Args, ByValue};
 use crate::process::compat;
-use crate::process::error::raise;
+use crate::process::error::Error;
+use crate::process::memory::MemoryContext;
 
 /// WINDOW_SEEK_HEAD of windowapi.h.
 const FROM_FIRST: i32 = 1;
@@ -52,10 +53,11 @@ impl<'a> Window<'a> {
             let context = (*args.fcinfo()).context;
             let tag = pg_sys::NodeTag::T_WindowObjectData;
             if context.is_null() || (*context).type_ != tag {
-                raise(
+                Error::new(
                     PgSqlErrorCode::ERRCODE_WINDOWING_ERROR,
                     "window function called without a window",
-                );
+                )
+                .raise();
             }
             compat::refuse_null_treatment(context.cast(), args.fcinfo());
             Window {
@@ -94,27 +96,17 @@ impl<'a> Window<'a> {
 
     /// Calls `each` with the number of every row and with [`Window::value`] of it.
     pub fn values<T: ByValue>(self, i: usize, rows: usize, mut each: impl FnMut(usize, Option<T>)) {
-        // SAFETY: what the evaluation of an argument allocates (a detoasted text, say) would
-        // otherwise stay until the end of the call, for all rows; here it is freed after each. The
-        // values are passed by value. After an ERROR the server sets the current context anew and
-        // deletes this one with its parent.
-        unsafe {
-            let scratch = pg_sys::AllocSetContextCreateInternal(
-                pg_sys::CurrentMemoryContext,
-                c"simhash argument".as_ptr(),
-                0,
-                1024,
-                8192,
-            );
-            for row in 0..rows {
-                let outer = pg_sys::MemoryContextSwitchTo(scratch);
-                let value = self.value(i, row);
-                pg_sys::MemoryContextSwitchTo(outer);
-                pg_sys::MemoryContextReset(scratch);
-                each(row, value);
-            }
-            pg_sys::MemoryContextDelete(scratch);
+        // What the evaluation of an argument allocates (a detoasted text, say) would otherwise stay
+        // until the end of the call, for all rows.
+        let scratch = MemoryContext::current().child(c"simhash argument");
+        for row in 0..rows {
+            let value = scratch.run(|| self.value(i, row));
+            // SAFETY: the values are passed by value.
+            unsafe { scratch.reset() };
+            each(row, value);
         }
+        // SAFETY: made above, and used by nothing else.
+        unsafe { scratch.delete() };
     }
 
     /// `count` numbers that live as long as the partition, 0 at first. An ERROR when an earlier
@@ -133,10 +125,11 @@ impl<'a> Window<'a> {
                 (*first).set(filled);
             }
             if (*first).get() != filled {
-                raise(
+                Error::new(
                     PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
                     "memory of another size was asked for a window partition",
-                );
+                )
+                .raise();
             }
             std::slice::from_raw_parts(first.add(1), count)
         }

@@ -11,17 +11,18 @@ use crate::catalog::privilege::{INSERT, may};
 use crate::catalog::relation::Rel;
 use crate::catalog::table_name;
 use crate::process::compat::attribute;
-use crate::process::error::{raise, raise_with_hint};
+use crate::process::error::Error;
 use crate::sql::value::Value;
 
 /// Stores a row with this value, None for NULL, with the current user's rights.
 #[inline]
 pub fn append(table: pg_sys::Oid, value: Option<Value<'_>>) {
     if !may(table, INSERT, &[]) {
-        raise(
+        Error::new(
             ERRCODE_INSUFFICIENT_PRIVILEGE,
             format!("permission denied for table {}", table_name::shown(table)),
-        );
+        )
+        .raise();
     }
     // SAFETY: opened, with the lock of INSERT, for as long as it is used; the row has the columns
     // of the descriptor, of their types (`suits`). The lock is held until the transaction ends, as
@@ -34,11 +35,11 @@ pub fn append(table: pg_sys::Oid, value: Option<Value<'_>>) {
                  without indexes, triggers, rules, constraints and row security",
                 table_name::shown(table)
             );
-            raise_with_hint(
-                ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                message,
-                "Notes are stored in the table that simhash_keep_clusters made, as it made it.",
-            );
+            Error::new(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+                .hint(
+                    "Notes are stored in the table that simhash_keep_clusters made, as it made it.",
+                )
+                .raise();
         }
         let (mut datum, mut null) = (
             value.map_or(pg_sys::Datum::null(), |value| value.datum()),

@@ -85,7 +85,9 @@ fn is_column(value: NodeRef, relation: u32, column: i16) -> bool {
     let mut value = value.strip_relabel();
     if let Some(call) = value.as_call() {
         match call.args.as_array() {
-            Some([of]) if TO_BIGINT.contains(&call.function.to_u32()) => value = of.strip_relabel(),
+            Some([argument]) if TO_BIGINT.contains(&call.function.to_u32()) => {
+                value = argument.strip_relabel()
+            }
             _ => return false,
         }
     }

@@ -13,12 +13,12 @@ use std::marker::PhantomData;
 #[repr(C)]
 pub struct WordColumn {
     number: i16,
-    form: WordForm,
+    form: StoredForm,
 }
 
 #[derive(Clone, Copy)]
 #[repr(C)]
-enum WordForm {
+enum StoredForm {
     /// The bits as they are.
     Bits,
     /// A smaller integer, as one of 8 bytes.
@@ -33,7 +33,7 @@ impl WordColumn {
         let is_word = column.storage.by_value_and_length().0 && !column.computed_on_read;
         is_word.then(|| Self {
             number: column.number(),
-            form: WordForm::Bits,
+            form: StoredForm::Bits,
         })
     }
 
@@ -41,9 +41,9 @@ impl WordColumn {
     #[inline]
     pub fn integer(column: &Column) -> Option<Self> {
         let form = match column.base_type() {
-            pg_sys::INT2OID => WordForm::Int2,
-            pg_sys::INT4OID => WordForm::Int4,
-            pg_sys::INT8OID => WordForm::Bits,
+            pg_sys::INT2OID => StoredForm::Int2,
+            pg_sys::INT4OID => StoredForm::Int4,
+            pg_sys::INT8OID => StoredForm::Bits,
             _ => return None,
         };
         Self::bits(column).map(|bits| Self { form, ..bits })
@@ -52,9 +52,9 @@ impl WordColumn {
     fn word(self, value: pg_sys::Datum) -> u64 {
         let bits = value.value() as u64;
         match self.form {
-            WordForm::Bits => bits,
-            WordForm::Int2 => i64::from(bits as i16) as u64,
-            WordForm::Int4 => i64::from(bits as i32) as u64,
+            StoredForm::Bits => bits,
+            StoredForm::Int2 => i64::from(bits as i16) as u64,
+            StoredForm::Int4 => i64::from(bits as i32) as u64,
         }
     }
 }

@@ -95,10 +95,10 @@ pub unsafe fn test_for_old_snapshot(
         if pg_sys::old_snapshot_threshold < OFF || snapshot.is_null() {
             return;
         }
-        let (taken, lsn) = ((*snapshot).lsn, (*page).pd_lsn);
+        let (taken_at, lsn) = ((*snapshot).lsn, (*page).pd_lsn);
         let changed = u64::from(lsn.xlogid) << 32 | u64::from(lsn.xrecoff);
         let mvcc = (*snapshot).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_MVCC;
-        if mvcc && taken != 0 && changed > taken {
+        if mvcc && taken_at != 0 && changed > taken_at {
             pg_sys::TestForOldSnapshot_impl(snapshot, rel);
         }
     }
@@ -172,7 +172,9 @@ pub const WAIT_FOR_BUILD_WORKERS: u32 = pg_sys::WaitEventIPC::WAIT_EVENT_PARALLE
 
 /// The form in which a handler hands its routine to the server: itself, or up to PostgreSQL 18 a
 /// copy, which the server frees.
-pub fn handed_routine(routine: &'static pg_sys::IndexAmRoutine) -> *const pg_sys::IndexAmRoutine {
+pub fn routine_for_server(
+    routine: &'static pg_sys::IndexAmRoutine,
+) -> *const pg_sys::IndexAmRoutine {
     #[cfg(any(feature = "pg15", feature = "pg16", feature = "pg17", feature = "pg18"))]
     // SAFETY: memory of the struct's size; the struct holds no pointers but those to functions.
     unsafe {

@@ -1,4 +1,4 @@
-//! The open executor of a [`super::held_query`]. Only plans of one kind are held, `LIMIT 1` over
+//! The open executor of a [`super::open_query`]. Only plans of one kind are kept open, `LIMIT 1` over
 //! one index scan: their only state beside the parameters is the scan's, which each run starts
 //! anew, and its snapshot. The server checks the user's rights when the executor starts. So an
 //! executor that another user has started, or the same user before `row_security` was changed, is
@@ -6,20 +6,21 @@
 
 use pgrx::pg_sys;
 
-use super::connection::connected;
+use super::connection::{connected, parameter_list};
 use super::saved_query::{SavedQuery, Sees};
 use crate::process::compat::{self, attribute};
+use crate::process::memory::MemoryContext;
 use crate::sql::value::{Storage, Value};
 
-/// An executor that is open. Dropping this does not end it: see [`HeldExecutor::end`].
+/// An executor that is open. Dropping this does not end it: see [`OpenExecutor::end`].
 #[derive(Clone, Copy)]
-pub(super) struct HeldExecutor {
+pub(super) struct OpenExecutor {
     desc: *mut pg_sys::QueryDesc,
     /// The only node of the plan that reads anything.
     scan: *mut pg_sys::IndexScanState,
     plan: *mut pg_sys::CachedPlan,
     /// All of the above but the plan is in it.
-    memory: pg_sys::MemoryContext,
+    memory: MemoryContext,
     owner: pg_sys::ResourceOwner,
     pub(super) subtransaction: pg_sys::SubTransactionId,
     rights: Rights,
@@ -33,7 +34,7 @@ struct Rights {
     row_security: bool,
 }
 
-impl HeldExecutor {
+impl OpenExecutor {
     /// Starts the executor; None when the plan is of another kind.
     pub(super) fn start(query: &SavedQuery) -> Option<Self> {
         // SAFETY: in a transaction, with the tables locked by making the plan. All is made for the
@@ -46,16 +47,9 @@ impl HeldExecutor {
                     pg_sys::ReleaseCachedPlan(plan, owner);
                     return None;
                 }
-                let memory = pg_sys::AllocSetContextCreateInternal(
-                    pg_sys::CurTransactionContext,
-                    c"simhash held query".as_ptr(),
-                    0,
-                    1024,
-                    8192,
-                );
-                let outer = pg_sys::MemoryContextSwitchTo(memory);
-                let desc = started(query, plan);
-                pg_sys::MemoryContextSwitchTo(outer);
+                let memory = MemoryContext::from_raw(pg_sys::CurTransactionContext)
+                    .child(c"simhash open query");
+                let desc = memory.run(|| started(query, plan));
                 query.check_result((*desc).tupDesc);
                 Some(Self {
                     memory,
@@ -127,14 +121,8 @@ impl HeldExecutor {
     /// # Safety
     /// The executor must not have ended.
     unsafe fn in_its_memory<R>(&self, f: impl FnOnce() -> R) -> R {
-        // SAFETY: guaranteed by the caller; after an ERROR in `f` the server sets the current
-        // context anew.
-        unsafe {
-            let outer = pg_sys::MemoryContextSwitchTo((*(*self.desc).estate).es_query_cxt);
-            let result = f();
-            pg_sys::MemoryContextSwitchTo(outer);
-            result
-        }
+        // SAFETY: guaranteed by the caller.
+        unsafe { MemoryContext::from_raw((*(*self.desc).estate).es_query_cxt).run(f) }
     }
 
     /// # Safety
@@ -175,7 +163,7 @@ impl HeldExecutor {
                 pg_sys::FreeQueryDesc(self.desc);
                 pg_sys::ReleaseCachedPlan(self.plan, self.owner);
             });
-            pg_sys::MemoryContextDelete(self.memory);
+            self.memory.delete();
         }
     }
 }
@@ -195,7 +183,7 @@ impl Rights {
     }
 }
 
-/// Returns whether it is a plan that can be held.
+/// Returns whether it is a plan whose executor can be kept open.
 ///
 /// # Safety
 /// `plan` must be a plan of one statement.
@@ -205,15 +193,15 @@ unsafe fn suits(plan: *const pg_sys::CachedPlan) -> bool {
     unsafe {
         let statement: *const pg_sys::PlannedStmt = pg_sys::list_nth((*plan).stmt_list, 0).cast();
         let limit = (*statement).planTree;
-        let plain =
+        let is_bare =
             |node: *const pg_sys::Plan, tag| (*node).type_ == tag && (*node).initPlan.is_null();
         (*statement).commandType == pg_sys::CmdType::CMD_SELECT
             && !(*statement).hasModifyingCTE
             && !(*statement).transientPlan
             && (*statement).subplans.is_null()
             && (*statement).rowMarks.is_null()
-            && plain(limit, T_Limit)
-            && plain((*limit).lefttree, T_IndexScan)
+            && is_bare(limit, T_Limit)
+            && is_bare((*limit).lefttree, T_IndexScan)
     }
 }
 
@@ -231,7 +219,7 @@ unsafe fn started(query: &SavedQuery, plan: *const pg_sys::CachedPlan) -> *mut p
             pg_sys::GetActiveSnapshot(),
             std::ptr::null_mut(),
             pg_sys::None_Receiver,
-            no_values(query.parameter_types()),
+            parameter_list(query.parameter_types(), &[]),
             std::ptr::null_mut(),
             0,
         );
@@ -253,27 +241,6 @@ unsafe fn for_owner<R>(owner: pg_sys::ResourceOwner, f: impl FnOnce() -> R) -> R
         let result = f();
         pg_sys::CurrentResourceOwner = outer;
         result
-    }
-}
-
-/// A list of parameters of these types, all NULL, in the current memory context.
-///
-/// # Safety
-/// A memory context must be current.
-unsafe fn no_values(types: &[pg_sys::Oid]) -> pg_sys::ParamListInfo {
-    // SAFETY: the list has room for as many as said.
-    unsafe {
-        let list = pg_sys::makeParamList(types.len() as i32);
-        let places = (*list).params.as_mut_slice(types.len());
-        for (place, ptype) in places.iter_mut().zip(types) {
-            *place = pg_sys::ParamExternData {
-                value: pg_sys::Datum::null(),
-                isnull: true,
-                pflags: pg_sys::PARAM_FLAG_CONST as u16,
-                ptype: *ptype,
-            };
-        }
-        list
     }
 }
 

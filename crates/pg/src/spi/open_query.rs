@@ -7,8 +7,8 @@
 //!
 //! What the server makes for it belongs to the subtransaction in which it is opened: the memory,
 //! and what its resource owner counts. It ends with the first of these:
-//! * its [`HeldQuery`] is dropped;
-//! * the executor of the statement ends ([`Memory::around_row`]). The call site's memory may live
+//! * its [`OpenQuery`] is dropped;
+//! * the executor of the statement ends ([`MemoryContext::around_row`]). The call site's memory may live
 //!   longer: after COPY in a portal, which the client may keep open while it alters the table;
 //! * the subtransaction ends. Then the server lets go of everything by itself, and it is only
 //!   forgotten: most often that is an abort, in which the memory of the statement may be freed at
@@ -20,21 +20,21 @@ use std::rc::{Rc, Weak};
 
 use pgrx::{pg_guard, pg_sys};
 
-use super::held_executor::HeldExecutor;
+use super::open_executor::OpenExecutor;
 use super::saved_query::{SavedQuery, Sees};
 use crate::process::advisory_lock::is_serializable;
-use crate::sql::call_site::Memory;
+use crate::process::memory::MemoryContext;
 use crate::sql::fmgr::Args;
 use crate::sql::value::Value;
 
 /// The place for a saved query's open executor, in what a statement remembers.
 #[derive(Default)]
-pub struct HeldQuery {
-    state: RefCell<State>,
+pub struct OpenQuery {
+    state: RefCell<RunState>,
 }
 
 #[derive(Default)]
-enum State {
+enum RunState {
     /// Most statements run a query once: the saved query does that.
     #[default]
     NotRun,
@@ -45,14 +45,14 @@ enum State {
 }
 
 /// An open executor; None once it has ended.
-struct Open(Cell<Option<HeldExecutor>>);
+struct Open(Cell<Option<OpenExecutor>>);
 
 thread_local! {
     /// All that may be open. None before the first: the callbacks are not registered yet.
     static OPEN: RefCell<Option<Vec<Weak<Open>>>> = const { RefCell::new(None) };
 }
 
-impl HeldQuery {
+impl OpenQuery {
     /// As [`SavedQuery::first_row`], which makes the first run of a statement. Must be called from
     /// a row trigger, always with the same query.
     pub fn first_row<'a, const N: usize>(
@@ -72,44 +72,44 @@ impl HeldQuery {
     }
 
     /// The open executor, if the query is to be run by it.
-    fn opened(&self, query: &SavedQuery) -> Option<HeldExecutor> {
+    fn opened(&self, query: &SavedQuery) -> Option<OpenExecutor> {
         let mut state = self.state.borrow_mut();
         match &*state {
-            State::NotRun => {
-                *state = State::Run;
+            RunState::NotRun => {
+                *state = RunState::Run;
                 return None;
             }
-            State::Refused => return None,
-            State::Open(open) => match open.0.get() {
+            RunState::Refused => return None,
+            RunState::Open(open) => match open.0.get() {
                 Some(executor) if executor.is_usable(query) => return Some(executor),
                 _ => open.end(),
             },
-            State::Run => {}
+            RunState::Run => {}
         }
         // The server locks what a serializable transaction reads when a scan begins, not when it
         // starts anew.
         let executor = match is_serializable() {
             true => None,
-            false => HeldExecutor::start(query),
+            false => OpenExecutor::start(query),
         };
         *state = match executor {
-            Some(executor) => State::Open(kept(executor)),
-            None => State::Refused,
+            Some(executor) => RunState::Open(kept(executor)),
+            None => RunState::Refused,
         };
         executor
     }
 }
 
-impl Drop for HeldQuery {
+impl Drop for OpenQuery {
     fn drop(&mut self) {
-        if let State::Open(open) = self.state.get_mut() {
+        if let RunState::Open(open) = self.state.get_mut() {
             open.end();
         }
     }
 }
 
 /// Makes sure that it ends in time.
-fn kept(executor: HeldExecutor) -> Rc<Open> {
+fn kept(executor: OpenExecutor) -> Rc<Open> {
     struct EndWith(Rc<Open>);
     impl Drop for EndWith {
         fn drop(&mut self) {
@@ -117,7 +117,7 @@ fn kept(executor: HeldExecutor) -> Rc<Open> {
         }
     }
     let open = Rc::new(Open(Cell::new(Some(executor))));
-    Memory::around_row().keep(EndWith(Rc::clone(&open)));
+    MemoryContext::around_row().keep(EndWith(Rc::clone(&open)));
     OPEN.with_borrow_mut(|all| {
         let all = all.get_or_insert_with(|| {
             // SAFETY: registered once in a process; the functions are static.
@@ -134,7 +134,7 @@ fn kept(executor: HeldExecutor) -> Rc<Open> {
 }
 
 /// Forgets those that are concerned.
-fn forget(concerned: impl Fn(&HeldExecutor) -> bool) {
+fn forget(concerned: impl Fn(&OpenExecutor) -> bool) {
     OPEN.with(|all| {
         // The list is borrowed only to add to it, when no transaction can end.
         let Ok(all) = all.try_borrow() else {

@@ -1,0 +1,51 @@
+//! Why a page cannot be used, a sample not be drawn, or a text is no ball. The extension maps these
+//! to SQLSTATEs (`src/errors.rs`).
+
+use std::collections::TryReserveError;
+use std::fmt;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// A page is damaged; the text completes "block N: ...".
+    Damaged(String),
+    /// The metapage was written by another version of the extension; holds the format version that
+    /// was found.
+    OtherFormat(u32),
+    /// The text is not `(centre,radius)` with a 64-bit and a 32-bit integer.
+    BallSyntax(String),
+    /// What is kept of a sample would take more bytes than allowed.
+    SampleTooLarge,
+    /// Two rows have the same key.
+    SameKey,
+    /// The system has no more memory.
+    OutOfMemory,
+}
+
+impl Error {
+    pub fn damaged(text: impl Into<String>) -> Self {
+        Error::Damaged(text.into())
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Damaged(text) => f.write_str(text),
+            Error::OtherFormat(found) => write!(f, "the index has format {found}"),
+            Error::BallSyntax(text) => {
+                write!(f, "invalid input syntax for type hamming_ball: \"{text}\"")
+            }
+            Error::SampleTooLarge => f.write_str("the sample and its pairs are too large"),
+            Error::SameKey => f.write_str("two rows have the same key"),
+            Error::OutOfMemory => f.write_str("out of memory"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<TryReserveError> for Error {
+    fn from(_: TryReserveError) -> Self {
+        Error::OutOfMemory
+    }
+}
