@@ -8,10 +8,7 @@ use super::hash::Width;
 use super::log::ln;
 use super::options::plan::ColumnPlan;
 use super::options::presets::Tf;
-use super::simhash::{Sums, Tally};
-
-/// Weights are multiples of 1 / UNIT.
-pub const UNIT: f64 = 4_294_967_296.0;
+use super::simhash::{Sums, Tally, UNIT};
 
 /// Written in front of an n-gram and of a whole text: neither is the same feature as a word.
 pub const NGRAM: u8 = 0x1e;

@@ -9,8 +9,9 @@ use super::hash::{Hashed, Width, city64};
 use super::minwise::one_permutation::Bins;
 use super::options::plan::ColumnPlan;
 use super::options::presets::{Features, Input, Rules};
-use super::terms::{PartOfSpeech, Terms};
+use super::terms::Terms;
 use super::text::ngrams::Ngrams;
+use super::text::part_of_speech::PartOfSpeech;
 use super::text::words::for_each_word;
 use super::text::{markup, normal};
 

@@ -5,6 +5,9 @@
 /// and which bits it would take depends on the order of the tokens.
 const MOST_WEIGHT: f64 = 1e100;
 
+/// Weights of features are multiples of 1 / UNIT.
+pub const UNIT: f64 = 4_294_967_296.0;
+
 /// Returns whether users may give this weight.
 pub fn is_weight(number: f64) -> bool {
     (0.0..=MOST_WEIGHT).contains(&number)

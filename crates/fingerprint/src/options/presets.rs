@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::bag::UNIT;
 use crate::error::Error;
 use crate::hash::FeatureHash;
+use crate::simhash::UNIT;
 use crate::terms::{CueWords, Length, PartOfSpeechWeights, Terms};
 use crate::text::markup::Markup;
 use crate::text::ngrams::GramLengths;

@@ -8,10 +8,10 @@ use std::ops::Range;
 
 use cityhasher::HashMap;
 
+use super::part_of_speech::PartOfSpeech;
+use super::scripts::is_han;
 use super::word_list::{GatheredWords, WordList};
-use super::words::is_han;
 use crate::error::Error;
-use crate::terms::PartOfSpeech;
 
 /// The words, and where those with the same first character are.
 #[derive(Debug, PartialEq)]

@@ -8,8 +8,9 @@ use jieba_rs::Jieba;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::normal::{plain_bytes, plain_length};
+use super::part_of_speech::PartOfSpeech;
+use super::scripts::is_han;
 use super::user_words::UserWords;
-use crate::terms::PartOfSpeech;
 
 /// The word dictionary, loaded at the first use.
 pub fn dictionary() -> &'static Jieba {
@@ -148,12 +149,6 @@ fn han_words(stretch: &str, tagged: bool, word: &mut dyn FnMut(&str, PartOfSpeec
     let tokens = dictionary().cut(stretch, true);
     let words = tokens.iter().filter(|token| is_word(token.word));
     words.for_each(|token| word(token.word, PartOfSpeech::Other));
-}
-
-pub fn is_han(c: char) -> bool {
-    matches!(c,
-        '\u{3005}' | '\u{3007}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
-        | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
 /// Common spaces and punctuation that begin no word and, but for an apostrophe after a Hebrew
