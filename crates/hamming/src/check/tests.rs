@@ -1,6 +1,7 @@
 //! The check of pages against sound, damaged and changing indexes.
 
-use super::pages::{Finding, PageSource, StructureCheck};
+use super::page_source::PageSource;
+use super::pages::{Finding, StructureCheck};
 use crate::build::load::{BuildOptions, Loader};
 use crate::key::{Key, SPACES, Space};
 use crate::page::meta::Meta;

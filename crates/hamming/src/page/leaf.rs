@@ -27,7 +27,8 @@
 use super::format::{Format, KEY_SHIFT, LO, MOST_AUX, Range, SCOPE, common_scope, lowest_key};
 use super::slots::{self, SLOT_COUNT};
 use super::special::{
-    self, BASE_KEY, BASE_SCOPE, PageKind, SCOPED, SLOT_SHIFT, WIDE, has_flag, set_flag,
+    self, BASE_KEY, BASE_SCOPE, PageKind, SCOPED, SLOT_SHIFT, WIDE, has_flag, has_own_scopes,
+    set_flag,
 };
 use super::{
     BOUNDS, Fault, HEADER, PAGE_SIZE, Page, SPECIAL_START, get_u16, get_u32, get_u64, list, lower,
@@ -95,12 +96,6 @@ pub(super) fn init_for(
 #[inline]
 fn format(page: &Page) -> Format {
     Format::new(has_own_scopes(page), has_flag(page, WIDE))
-}
-
-/// Returns whether the postings carry their own scope.
-#[inline]
-pub fn has_own_scopes(page: &Page) -> bool {
-    has_flag(page, SCOPED)
 }
 
 /// The scope of all postings of a leaf; None where they carry their own.

@@ -143,6 +143,12 @@ pub(super) fn has_flag(page: &Page, flag: u16) -> bool {
     flags(page) & flag != 0
 }
 
+/// Returns whether the postings of a leaf carry their own scope.
+#[inline]
+pub(super) fn has_own_scopes(page: &Page) -> bool {
+    has_flag(page, SCOPED)
+}
+
 #[inline]
 pub(super) fn set_flag(page: &mut Page, flag: u16, on: bool) {
     let f = flags(page);
