@@ -21,4 +21,4 @@ mapfile -t drawn < <(printf '%s\n' "${all[@]}" | grep -v ': delete field' |
 	SEED=${SEED:-1} perl -MDigest::SHA=sha256_hex -ne 'print sha256_hex("$ENV{SEED} $_"), "\t$_"' |
 	sort | sed -n "1,$((${COUNT:-200} - fields))p" | cut -f 2- | sed 's/[][\\.^$*+?(){}|]/\\&/g; s/.*/--re=^&$/')
 mkdir -p target
-CARGO_PROFILE_DEV_DEBUG=0 nice cargo mutants "${packages[@]}" "${drawn[@]}" "${options[@]}" --output target --timeout 120 "$@" -- --lib
+CARGO_PROFILE_DEV_DEBUG=0 cargo mutants "${packages[@]}" "${drawn[@]}" "${options[@]}" --output target --timeout 120 "$@" -- --lib
