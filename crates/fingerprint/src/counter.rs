@@ -6,7 +6,7 @@ use std::hash::BuildHasherDefault;
 use super::bag::{Bag, NGRAM};
 use super::error::Error;
 use super::hash::{Hashed, Width, city64};
-use super::minwise::one_permutation::Bins;
+use super::minwise::one_permutation::HashBins;
 use super::options::plan::ColumnPlan;
 use super::options::presets::{Features, Input, Rules};
 use super::terms::Terms;
@@ -66,7 +66,7 @@ pub struct ColumnFeatures<'a, const W: usize> {
     pub width: Width,
     pub bag: &'a mut Bag<W>,
     /// Used instead of the bag when it does not matter how often a feature occurs.
-    pub bins: Option<&'a mut [Bins; W]>,
+    pub bins: Option<&'a mut [HashBins; W]>,
 }
 
 impl<const W: usize> ColumnFeatures<'_, W> {
@@ -85,14 +85,14 @@ impl<const W: usize> ColumnFeatures<'_, W> {
 
     pub fn is_empty(&self) -> bool {
         match &self.bins {
-            Some(bins) => bins.iter().all(Bins::is_empty),
+            Some(bins) => bins.iter().all(HashBins::is_empty),
             None => self.bag.is_empty(),
         }
     }
 }
 
 /// Counts the words, pairs and character n-grams of one text.
-pub struct Counter<'a, const W: usize> {
+pub struct FeatureCounter<'a, const W: usize> {
     rules: &'a Rules,
     title: &'a WordHashes,
     /// Whether all words weigh 1.
@@ -109,7 +109,7 @@ pub struct Counter<'a, const W: usize> {
     done: Result<(), Error>,
 }
 
-impl<'a, const W: usize> Counter<'a, W> {
+impl<'a, const W: usize> FeatureCounter<'a, W> {
     /// `title` has the words of the column's title; `key` begins with the column's prefix.
     pub fn new(
         rules: &'a Rules,

@@ -21,7 +21,7 @@ pub struct Prices {
 
 /// The rows that one search covers: those of one scope, or of a whole index.
 #[derive(Clone, Copy, Debug)]
-pub struct Searched {
+pub struct SearchedRows {
     pub rows: f64,
     /// Leaves of one key space that these rows fill.
     pub leaves: f64,
@@ -29,7 +29,7 @@ pub struct Searched {
 
 /// The work of a search, or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Work {
+pub struct SearchWork {
     pub random_pages: f64,
     pub sequential_pages: f64,
     pub candidates: f64,
@@ -54,28 +54,28 @@ const MATCH: f64 = 6.0;
 /// of the table's rows, as they do in time at 30,000, 300,000 and 1,000,000 rows.
 const ORDERED_MATCH: f64 = 30.0;
 
-impl Searched {
+impl SearchedRows {
     /// All of an index, of which `leaf_pages` pages are leaves of the four key spaces.
-    pub fn index(rows: f64, leaf_pages: f64) -> Searched {
+    pub fn index(rows: f64, leaf_pages: f64) -> SearchedRows {
         let (rows, fewest) = (rows.max(1.0), rows / FULL_LEAF);
-        Searched {
+        SearchedRows {
             rows,
             leaves: (leaf_pages / BLOCKS as f64).max(fewest).max(1.0),
         }
     }
 
     /// One of `scopes` scopes that share `share` of these rows.
-    pub fn scope(self, share: f64, scopes: f64) -> Searched {
+    pub fn scope(self, share: f64, scopes: f64) -> SearchedRows {
         let part = share / scopes.max(1.0);
-        Searched {
+        SearchedRows {
             rows: (self.rows * part).max(1.0),
             leaves: (self.leaves * part).max(1.0),
         }
     }
 
     /// Returns the rows of `scopes` scopes like this one, which share leaves where they are small.
-    pub fn together(self, scopes: f64, index: Searched) -> Searched {
-        Searched {
+    pub fn together(self, scopes: f64, index: SearchedRows) -> SearchedRows {
+        SearchedRows {
             rows: (self.rows * scopes).min(index.rows),
             leaves: (self.leaves * scopes).min(index.leaves),
         }
@@ -108,20 +108,20 @@ impl Searched {
     }
 }
 
-impl Work {
+impl SearchWork {
     /// A search for everything within `radius`: by whichever of look-ups and reading one key space
     /// is cheaper, as the search itself will decide.
-    pub fn within(radius: u32, searched: Searched, prices: &Prices) -> Work {
-        Work::lookups(radius, searched).or_walk(searched, prices)
+    pub fn within(radius: u32, searched: SearchedRows, prices: &Prices) -> SearchWork {
+        SearchWork::lookups(radius, searched).or_walk(searched, prices)
     }
 
     /// This work, or reading one key space where that is cheaper.
-    pub fn or_walk(self, searched: Searched, prices: &Prices) -> Work {
-        self.or(Work::walk(searched), prices)
+    pub fn or_walk(self, searched: SearchedRows, prices: &Prices) -> SearchWork {
+        self.or(SearchWork::walk(searched), prices)
     }
 
     /// This work or another, whichever is cheaper.
-    pub fn or(self, other: Work, prices: &Prices) -> Work {
+    pub fn or(self, other: SearchWork, prices: &Prices) -> SearchWork {
         if self.search_price(prices) <= other.search_price(prices) {
             self
         } else {
@@ -129,12 +129,12 @@ impl Work {
         }
     }
 
-    fn lookups(radius: u32, searched: Searched) -> Work {
+    fn lookups(radius: u32, searched: SearchedRows) -> SearchWork {
         let radii = radii(radius);
         if radii == WALK {
-            return Work::walk(searched);
+            return SearchWork::walk(searched);
         }
-        let mut work = Work::default();
+        let mut work = SearchWork::default();
         for t in radii {
             work.random_pages += searched.leaves_within(t);
             work.candidates += searched.rows_within(t);
@@ -143,8 +143,8 @@ impl Work {
     }
 
     /// Reading one key space from end to end.
-    pub fn walk(searched: Searched) -> Work {
-        Work {
+    pub fn walk(searched: SearchedRows) -> SearchWork {
+        SearchWork {
             random_pages: 1.0,
             sequential_pages: searched.leaves - 1.0,
             candidates: searched.rows,
@@ -153,14 +153,14 @@ impl Work {
 
     /// Returns the same work in `scopes` scopes of a list, of which small ones are read together:
     /// at most the work of reading a key space with all scopes.
-    pub fn of_list(self, scopes: f64, index: Searched, prices: &Prices) -> Work {
+    pub fn of_list(self, scopes: f64, index: SearchedRows, prices: &Prices) -> SearchWork {
         self.times(scopes).or_walk(index, prices)
     }
 
     /// The same work for each of `searches` searches.
-    pub fn times(self, searches: f64) -> Work {
+    pub fn times(self, searches: f64) -> SearchWork {
         let searches = searches.max(1.0);
-        Work {
+        SearchWork {
             random_pages: self.random_pages * searches,
             sequential_pages: self.sequential_pages * searches,
             candidates: self.candidates * searches,
@@ -188,8 +188,8 @@ impl Work {
     }
 }
 
-impl AddAssign for Work {
-    fn add_assign(&mut self, more: Work) {
+impl AddAssign for SearchWork {
+    fn add_assign(&mut self, more: SearchWork) {
         self.random_pages += more.random_pages;
         self.sequential_pages += more.sequential_pages;
         self.candidates += more.candidates;
@@ -208,14 +208,14 @@ pub mod tests {
     };
 
     /// An index as a build leaves it.
-    pub fn built(rows: f64) -> Searched {
-        Searched::index(rows, 4.0 * rows / 516.0)
+    pub fn built(rows: f64) -> SearchedRows {
+        SearchedRows::index(rows, 4.0 * rows / 516.0)
     }
 
     const SIZES: [f64; 6] = [1.0, 1e3, 3e4, 1e6, 1e8, 1e9];
 
-    fn within(radius: u32, searched: Searched) -> f64 {
-        Work::within(radius, searched, &PRICES).search_price(&PRICES)
+    fn within(radius: u32, searched: SearchedRows) -> f64 {
+        SearchWork::within(radius, searched, &PRICES).search_price(&PRICES)
     }
 
     #[test]
@@ -235,8 +235,8 @@ pub mod tests {
     #[test]
     fn a_lookup_is_cheap_and_a_walk_is_not() {
         let searched = built(1e7);
-        let lookup = Work::within(3, searched, &PRICES).price(&PRICES, 1.0);
-        let walk = Work::within(30, searched, &PRICES).price(&PRICES, 1.0);
+        let lookup = SearchWork::within(3, searched, &PRICES).price(&PRICES, 1.0);
+        let walk = SearchWork::within(30, searched, &PRICES).price(&PRICES, 1.0);
         assert!(lookup < 50.0 && walk > 10_000.0, "{lookup} {walk}");
     }
 
@@ -252,7 +252,7 @@ pub mod tests {
             (16, 1947),
         ];
         for (k, pages) in counted {
-            let expected = Work::lookups(k, built(1e6)).pages();
+            let expected = SearchWork::lookups(k, built(1e6)).pages();
             let off = expected / f64::from(pages);
             assert!((0.9..1.1).contains(&off), "{k}: {expected} for {pages}");
         }
@@ -271,7 +271,7 @@ pub mod tests {
             );
             // Ten scopes with a thousand rows each.
             let ten = index.scope(0.01, 10.0);
-            let work = Work::within(k, ten, &PRICES).times(10.0);
+            let work = SearchWork::within(k, ten, &PRICES).times(10.0);
             let (each, all) = (within(k, ten), work.search_price(&PRICES));
             assert!((all - 10.0 * each).abs() < 1e-9, "{k}");
         }
@@ -285,16 +285,16 @@ pub mod tests {
         for k in [0, 3, 8, 15, 30] {
             let price = |s: f64| {
                 let one = index.scope((s / 1e6).min(1.0), s);
-                let work = Work::within(k, one, &PRICES).of_list(s, index, &PRICES);
+                let work = SearchWork::within(k, one, &PRICES).of_list(s, index, &PRICES);
                 work.search_price(&PRICES)
             };
             let prices = [2.0, 10.0, 1e3, 1e4, 10_001.0, 1e5, 1e6, 1e9].map(price);
             assert!(prices.windows(2).all(|w| w[0] <= w[1]), "{k}: {prices:?}");
-            let walk = Work::walk(index).search_price(&PRICES);
+            let walk = SearchWork::walk(index).search_price(&PRICES);
             assert!(prices[0] < 20.0 && prices[7] == walk, "{k}: {prices:?}");
         }
         // All scopes, one after the other: dearer than reading a key space once.
-        let all = Work::within(3, index.scope(1.0, 1000.0), &PRICES).times(1000.0);
-        assert!(all.search_price(&PRICES) > Work::walk(index).search_price(&PRICES));
+        let all = SearchWork::within(3, index.scope(1.0, 1000.0), &PRICES).times(1000.0);
+        assert!(all.search_price(&PRICES) > SearchWork::walk(index).search_price(&PRICES));
     }
 }

@@ -99,7 +99,7 @@ impl<F: Store, T: Item> Runs<F, T> {
 /// The items of all runs in order.
 pub struct Merge<F, T, O: Order<T>> {
     stores: Vec<F>,
-    readers: Vec<Reader<T>>,
+    readers: Vec<RunReader<T>>,
     /// The key of the first item of each run that has one left.
     heads: BinaryHeap<Reverse<(O::Key, usize)>>,
     order: O,
@@ -109,7 +109,7 @@ pub struct Merge<F, T, O: Order<T>> {
 }
 
 /// The rest of one run.
-struct Reader<T> {
+struct RunReader<T> {
     /// Number of its store.
     store: usize,
     /// The part of the store that is not read yet, in bytes.
@@ -143,7 +143,7 @@ impl<F: Store, T: Item, O: Order<T>> Merge<F, T, O> {
                 let items = ((end - at) as usize / T::BYTES).min(share);
                 buffer.try_reserve_exact(items)?;
                 let store = merge.stores.len();
-                merge.readers.push(Reader {
+                merge.readers.push(RunReader {
                     store,
                     at,
                     end,
@@ -172,7 +172,7 @@ impl<F: Store, T: Item, O: Order<T>> Merge<F, T, O> {
     }
 }
 
-impl<T: Item> Reader<T> {
+impl<T: Item> RunReader<T> {
     /// The first item that is left, which stays.
     fn head(&mut self, stores: &mut [impl Store], share: usize, bytes: &mut Vec<u8>) -> Option<T> {
         if self.buffer.is_empty() && self.at < self.end {

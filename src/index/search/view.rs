@@ -10,7 +10,7 @@ use simhash_hamming::search::directory::Parent;
 use simhash_hamming::search::key_counts::ScopeCounts;
 use simhash_hamming::search::probe::{Even, Radii, WALK, choose, radii};
 use simhash_hamming::search::read_ahead::ReadAhead;
-use simhash_hamming::search::scopes::Scopes;
+use simhash_hamming::search::scopes::SearchScopes;
 use simhash_pg::am::scan::Reader;
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::page::buffer::{Exclusive, Pinned, Shared, pages_read, prefetch};
@@ -290,7 +290,7 @@ impl<'r, 's> View<'r, 's> {
 
     /// Returns radii for a search within `k` of `query` in a scope: the cheapest by the counts, or
     /// evenly spread ones where nothing is known. Several scopes cannot be probed at once.
-    pub fn radii(&self, scopes: &Scopes, query: u64, k: u32) -> Radii {
+    pub fn radii(&self, scopes: &SearchScopes, query: u64, k: u32) -> Radii {
         let Some(scope) = scopes.one() else {
             return WALK;
         };

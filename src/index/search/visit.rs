@@ -11,14 +11,14 @@ use simhash_hamming::page::kernel::Candidates;
 use simhash_hamming::page::leaf_scan;
 use simhash_hamming::page::{Page, internal, special};
 use simhash_hamming::search::probe::WALK;
-use simhash_hamming::search::scopes::Scopes;
+use simhash_hamming::search::scopes::SearchScopes;
 use simhash_pg::page::buffer::Shared;
 use simhash_pg::process::backend::check_for_interrupts;
 use std::collections::VecDeque;
 
 /// A walk over one key space.
 pub struct Walk {
-    scopes: Scopes,
+    scopes: SearchScopes,
     filter: Filter,
     /// The lowest position not yet visited; None at the end.
     next: Option<Key>,
@@ -67,7 +67,7 @@ const FEW: usize = 4;
 
 impl Walk {
     /// Returns a walk over the leaves that can hold what `filter` matches in these scopes.
-    pub fn new(scopes: Scopes, filter: Filter) -> Walk {
+    pub fn new(scopes: SearchScopes, filter: Filter) -> Walk {
         let mut walk = Walk {
             scopes,
             filter,
@@ -189,7 +189,7 @@ impl Walk {
     /// Returns the large scope of a list in which a leaf below this page ends, if it is not settled
     /// who reads it.
     fn unsettled(&self, page: &Page, end: Option<Key>) -> Option<u32> {
-        let (Some(large), Scopes::Among(among)) = (&self.large, &self.scopes) else {
+        let (Some(large), SearchScopes::Listed(among)) = (&self.large, &self.scopes) else {
             return None;
         };
         let end = end.filter(|end| large.settled < Some(end.scope))?;
@@ -199,11 +199,16 @@ impl Walk {
 
     /// Settles who reads a scope of which no leaf was visited.
     fn settle(&mut self, view: &View, scope: u32) {
-        let (Some(large), Scopes::Among(among)) = (&mut self.large, &mut self.scopes) else {
+        let (Some(large), SearchScopes::Listed(among)) = (&mut self.large, &mut self.scopes) else {
             return;
         };
         large.settled = Some(scope);
-        if view.radii(&Scopes::One(scope), self.filter.query, large.probed_within) == WALK {
+        if view.radii(
+            &SearchScopes::One(scope),
+            self.filter.query,
+            large.probed_within,
+        ) == WALK
+        {
             return;
         }
         large.left_out.push(scope);
@@ -261,7 +266,7 @@ impl Walk {
         let from = self.next?;
         // Between two leaves no page is locked, so that a cancel takes effect.
         check_for_interrupts();
-        if let Scopes::Among(among) = &self.scopes {
+        if let SearchScopes::Listed(among) = &self.scopes {
             among.work_out_if_due();
         }
         let (page, end) = self.leaf(view, space, from);
@@ -294,7 +299,7 @@ impl Walk {
     /// Calls `visit` with the matches of a leaf at or after `from`: earlier ones were returned
     /// already.
     fn scan(&mut self, page: &Page, from: Key, mut visit: impl FnMut(Key, u32)) {
-        let Scopes::Among(among) = &self.scopes else {
+        let SearchScopes::Listed(among) = &self.scopes else {
             return leaf_scan::scan(page, &self.filter, from, &mut self.candidates, visit);
         };
         let high = special::high_key(page).map_or(u32::MAX, |high| high.scope);

@@ -13,10 +13,10 @@ const FEW: u32 = 8;
 
 /// The least hash of each bin, without the six bits that say which bin: these never change.
 #[derive(Clone, Copy, Debug)]
-pub struct Bins([u64; 64]);
+pub struct HashBins([u64; 64]);
 
-impl Bins {
-    pub const EMPTY: Self = Bins([u64::MAX; 64]);
+impl HashBins {
+    pub const EMPTY: Self = HashBins([u64::MAX; 64]);
 
     pub fn is_empty(&self) -> bool {
         self.filled() == 0
@@ -68,7 +68,7 @@ fn donor(bin: usize, filled: u64) -> usize {
 
 /// The bits of a set of features, word i by word i of their hashes.
 pub fn bits<const W: usize>(hashes: impl Iterator<Item = [u64; W]>) -> [u64; W] {
-    let mut all_bins = [Bins::EMPTY; W];
+    let mut all_bins = [HashBins::EMPTY; W];
     for hash in hashes {
         all_bins
             .iter_mut()
@@ -128,8 +128,8 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    fn bins(hashes: impl IntoIterator<Item = u64>) -> Bins {
-        let mut bins = Bins::EMPTY;
+    fn bins(hashes: impl IntoIterator<Item = u64>) -> HashBins {
+        let mut bins = HashBins::EMPTY;
         hashes.into_iter().for_each(|hash| bins.add(hash));
         bins
     }
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn one_feature_owns_all_bits() {
         assert_eq!(bins([7]).bits(), bits_of(7));
-        assert!(Bins::EMPTY.is_empty() && Bins::EMPTY.bits() == 0);
+        assert!(HashBins::EMPTY.is_empty() && HashBins::EMPTY.bits() == 0);
     }
 
     #[test]

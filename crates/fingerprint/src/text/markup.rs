@@ -32,14 +32,14 @@ pub fn plain<'t>(
         return Ok(Cow::Borrowed(text));
     }
     let mut plain = Vec::new();
-    let input = Input {
+    let input = HtmlReader {
         rest: text.as_bytes(),
         since_pause: 0,
         letters: 0,
         pause,
     };
     // The emitter has no token but a failure.
-    let failure = Tokenizer::new_with_emitter(input, Output::new(&mut plain)).next();
+    let failure = Tokenizer::new_with_emitter(input, TextEmitter::new(&mut plain)).next();
     if let Some(Ok(error) | Err(error)) = failure {
         return Err(error);
     }
@@ -51,7 +51,7 @@ pub fn plain<'t>(
 
 /// The text, as the tokenizer reads it. Calls of these functions for each byte would take as long
 /// as the rest.
-struct Input<'a> {
+struct HtmlReader<'a> {
     rest: &'a [u8],
     /// Bytes read since the last pause.
     since_pause: usize,
@@ -60,7 +60,7 @@ struct Input<'a> {
     pause: &'a mut dyn FnMut(),
 }
 
-impl<'a> Input<'a> {
+impl<'a> HtmlReader<'a> {
     #[inline(always)]
     fn take(&mut self, bytes: usize) -> &'a [u8] {
         let (taken, rest) = self.rest.split_at(bytes);
@@ -74,7 +74,7 @@ impl<'a> Input<'a> {
     }
 }
 
-impl Reader for Input<'_> {
+impl Reader for HtmlReader<'_> {
     type Error = Error;
 
     /// The tokenizer keeps letters that may be an end tag's name, those after `</` in a script for
@@ -161,7 +161,7 @@ static TEXT_LEVEL: [&str; 33] = [
 const NAME: usize = 10;
 
 /// Takes the tokens, and keeps those of text.
-struct Output<'a> {
+struct TextEmitter<'a> {
     plain: &'a mut Vec<u8>,
     /// The name of the last tag.
     name: [u8; NAME],
@@ -172,7 +172,7 @@ struct Output<'a> {
     failure: Option<Error>,
 }
 
-impl<'a> Output<'a> {
+impl<'a> TextEmitter<'a> {
     fn new(plain: &'a mut Vec<u8>) -> Self {
         Self {
             plain,
@@ -194,7 +194,7 @@ impl<'a> Output<'a> {
     }
 }
 
-impl Emitter for Output<'_> {
+impl Emitter for TextEmitter<'_> {
     type Token = Error;
 
     fn pop_token(&mut self) -> Option<Error> {
@@ -276,7 +276,7 @@ impl Emitter for Output<'_> {
 #[test]
 fn the_memory_of_the_tokenizer_is_asked_for() {
     let text = "a".repeat(4 * CHUNK);
-    let mut input = Input {
+    let mut input = HtmlReader {
         rest: text.as_bytes(),
         since_pause: 0,
         letters: usize::MAX / 8,

@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use crate::key::{Key, Space, separator};
-use crate::page::format::{Format, Range, common_scope};
+use crate::page::format::{Format, LeafRange, common_scope};
 use crate::page::internal::{self, Downlink};
 use crate::page::special::PageKind;
 use crate::page::{Page, leaf};
@@ -146,8 +146,8 @@ impl<'s, S: PageSink> Loader<'s, S> {
     }
 
     /// Returns what may stand on the leaf that is being filled, if it ends at `high`.
-    fn range(&self, high: Option<Key>) -> Range {
-        Range {
+    fn range(&self, high: Option<Key>) -> LeafRange {
+        LeafRange {
             low: self.low,
             high,
         }

@@ -276,12 +276,12 @@ mod tests {
     }
 
     /// Counts how often a key's count is asked for.
-    struct Asked<'c> {
+    struct CountedReads<'c> {
         census: &'c Census,
         times: Cell<u64>,
     }
 
-    impl KeyCounts for Asked<'_> {
+    impl KeyCounts for CountedReads<'_> {
         fn leaves(&self, b: usize) -> u64 {
             self.census.leaves(b)
         }
@@ -298,7 +298,7 @@ mod tests {
     fn few_counts_are_asked_for() {
         for all in [random(300), vec![42; 400], random(3000)] {
             let census = census(&all);
-            let asked = Asked {
+            let asked = CountedReads {
                 census: &census,
                 times: Cell::new(0),
             };

@@ -172,14 +172,14 @@ fn a_page_split_off_meanwhile_is_no_fault_unless_it_stays_without_a_downlink() {
 }
 
 /// An index that notes what it was asked for, and which pages were read without that.
-struct Asked {
+struct AnnouncedPages {
     pages: Vec<Page>,
     window: usize,
     asked: RefCell<HashSet<u32>>,
     unasked: RefCell<Vec<u32>>,
 }
 
-impl PageSource for Asked {
+impl PageSource for AnnouncedPages {
     fn page(&self, block: u32) -> Option<Box<Page>> {
         if !self.asked.borrow().contains(&block) {
             self.unasked.borrow_mut().push(block);
@@ -214,7 +214,7 @@ fn pages_that_splits_put_elsewhere_are_asked_for_before_they_are_read() {
         internal::insert(&mut pages[parent], split);
     }
     for window in [0, 1, 10] {
-        let source = Asked {
+        let source = AnnouncedPages {
             pages: pages.clone(),
             window,
             asked: RefCell::default(),

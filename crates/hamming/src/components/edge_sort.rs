@@ -3,7 +3,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::edges::{EDGE, Edge, Host, LEAST, push};
+use super::edges::{EDGE, Edge, GroupingHost, LEAST, push};
 use crate::pairs::radix::{WINDOW, arrange, window};
 use crate::runs::{Merge, Order, Runs};
 use simhash_base::store::Store;
@@ -28,7 +28,7 @@ impl Order<Edge> for ByNumbers {
 
 /// Sorts edges. What memory does not hold is sorted in runs, as many edges each as it holds; the
 /// runs are merged when they are read.
-pub struct Sorter<F> {
+pub struct EdgeSorter<F> {
     held: Vec<Edge>,
     /// Edges that fit the memory.
     limit: usize,
@@ -36,7 +36,7 @@ pub struct Sorter<F> {
     order: ByNumbers,
 }
 
-impl<F: Store> Sorter<F> {
+impl<F: Store> EdgeSorter<F> {
     /// Sorts by `a`, in `memory` bytes.
     #[inline]
     pub fn new(memory: usize) -> Self {
@@ -46,7 +46,7 @@ impl<F: Store> Sorter<F> {
     /// Sorts by `a`, then by `b`, without this number of their lowest bits, at most 31.
     #[inline]
     pub fn without_bits(memory: usize, bits: u32) -> Self {
-        Sorter {
+        EdgeSorter {
             held: Vec::new(),
             limit: (memory / EDGE).max(LEAST),
             runs: None,
@@ -58,7 +58,7 @@ impl<F: Store> Sorter<F> {
     pub fn add(
         &mut self,
         edge: Edge,
-        host: &mut impl Host<File = F>,
+        host: &mut impl GroupingHost<File = F>,
     ) -> Result<(), TryReserveError> {
         if self.held.len() == self.limit {
             self.spill(host);
@@ -67,7 +67,7 @@ impl<F: Store> Sorter<F> {
     }
 
     /// Takes the edges out of memory as a run.
-    fn spill(&mut self, host: &mut impl Host<File = F>) {
+    fn spill(&mut self, host: &mut impl GroupingHost<File = F>) {
         sort(&mut self.held, self.order, &mut || host.pause());
         let runs = self.runs.get_or_insert_with(|| Runs::new(host.file()));
         runs.add(&self.held);
@@ -76,17 +76,23 @@ impl<F: Store> Sorter<F> {
 
     /// The edges in order.
     #[inline]
-    pub fn finish(mut self, host: &mut impl Host<File = F>) -> Result<Sorted<F>, TryReserveError> {
+    pub fn finish(
+        mut self,
+        host: &mut impl GroupingHost<File = F>,
+    ) -> Result<SortedEdges<F>, TryReserveError> {
         if self.runs.is_some() {
             self.spill(host);
         }
         let Some(runs) = self.runs else {
             sort(&mut self.held, self.order, &mut || host.pause());
-            return Ok(Sorted::Held(self.held.into_iter().peekable(), self.order));
+            return Ok(SortedEdges::Held(
+                self.held.into_iter().peekable(),
+                self.order,
+            ));
         };
         drop(self.held);
         let merge = Merge::new(vec![runs], self.limit * EDGE, self.order)?;
-        Ok(Sorted::Merged(merge))
+        Ok(SortedEdges::Merged(merge))
     }
 }
 
@@ -118,18 +124,18 @@ fn sort(edges: &mut [Edge], order: ByNumbers, pause: &mut dyn FnMut()) {
 }
 
 /// Edges in order.
-pub enum Sorted<F> {
+pub enum SortedEdges<F> {
     Held(Peekable<IntoIter<Edge>>, ByNumbers),
     Merged(Merge<F, Edge, ByNumbers>),
 }
 
-impl<F: Store> Sorted<F> {
+impl<F: Store> SortedEdges<F> {
     /// The next edge, if it has this `a`; of edges that are sorted by all bits.
     #[inline]
     pub fn next_of(&mut self, a: u32) -> Option<Edge> {
         let key = match self {
-            Sorted::Held(edges, order) => edges.peek().map(|edge| order.key(edge)),
-            Sorted::Merged(merge) => merge.next_key().copied(),
+            SortedEdges::Held(edges, order) => edges.peek().map(|edge| order.key(edge)),
+            SortedEdges::Merged(merge) => merge.next_key().copied(),
         };
         if (key? >> u32::BITS) as u32 == a {
             self.next()
@@ -139,13 +145,13 @@ impl<F: Store> Sorted<F> {
     }
 }
 
-impl<F: Store> Iterator for Sorted<F> {
+impl<F: Store> Iterator for SortedEdges<F> {
     type Item = Edge;
 
     fn next(&mut self) -> Option<Edge> {
         match self {
-            Sorted::Held(edges, _) => edges.next(),
-            Sorted::Merged(merge) => merge.next(),
+            SortedEdges::Held(edges, _) => edges.next(),
+            SortedEdges::Merged(merge) => merge.next(),
         }
     }
 }
@@ -166,7 +172,7 @@ mod tests {
             let raw: Vec<Edge> = raw.into_iter().map(|(a, b, distance)| Edge { a, b, distance }).collect();
             let mut nothing = || ();
             let host = &mut InMemory::new(&mut nothing);
-            let (mut list, mut sorter) = (Edges::new(edges * EDGE), Sorter::without_bits(edges * EDGE, bits));
+            let (mut list, mut sorter) = (Edges::new(edges * EDGE), EdgeSorter::without_bits(edges * EDGE, bits));
             for edge in &raw {
                 list.add(*edge, host).unwrap();
                 sorter.add(*edge, host).unwrap();
@@ -191,7 +197,7 @@ mod tests {
     fn edges_of_one_class_end_where_the_next_begins() {
         let mut nothing = || ();
         let host = &mut InMemory::new(&mut nothing);
-        let mut sorter = Sorter::new(0);
+        let mut sorter = EdgeSorter::new(0);
         for n in 0..1000 {
             sorter
                 .add(
@@ -215,7 +221,7 @@ mod tests {
         let (mut nothing, mut x) = (|| (), 1u64);
         let host = &mut InMemory::new(&mut nothing);
         for (mask, bits) in [(u64::MAX, 0), (0xFF_0000_00FF, 3), (0, 0)] {
-            let mut sorter = Sorter::without_bits(1 << 20, bits);
+            let mut sorter = EdgeSorter::without_bits(1 << 20, bits);
             for distance in 0..5 * FEW as u32 {
                 x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 let y = (x ^ x >> 32) & mask;

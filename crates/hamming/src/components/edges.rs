@@ -1,5 +1,5 @@
 //! Pairs that may be more than memory holds: a list, in memory and in a temporary file. Pure; the
-//! server is behind [`Host`].
+//! server is behind [`GroupingHost`].
 
 #![forbid(unsafe_code)]
 
@@ -10,7 +10,7 @@ use std::collections::TryReserveError;
 
 /// Services that grouping needs from its caller: temporary files, and points where it can be
 /// cancelled.
-pub trait Host {
+pub trait GroupingHost {
     type File: Store;
     /// Makes a temporary file.
     fn file(&mut self) -> Self::File;
@@ -81,7 +81,7 @@ impl<F: Store> Edges<F> {
     pub fn add(
         &mut self,
         edge: Edge,
-        host: &mut impl Host<File = F>,
+        host: &mut impl GroupingHost<File = F>,
     ) -> Result<(), TryReserveError> {
         if self.is_full() {
             self.spill(host);
@@ -95,7 +95,7 @@ impl<F: Store> Edges<F> {
     }
 
     /// Takes the edges out of memory.
-    fn spill(&mut self, host: &mut impl Host<File = F>) {
+    fn spill(&mut self, host: &mut impl GroupingHost<File = F>) {
         let file = self.file.get_or_insert_with(|| host.file());
         let mut bytes = Vec::with_capacity(MOST * EDGE);
         for some in self.held.chunks(MOST) {
@@ -109,7 +109,7 @@ impl<F: Store> Edges<F> {
 
     /// Shows every edge.
     #[inline]
-    pub fn for_each<H: Host<File = F>>(
+    pub fn for_each<H: GroupingHost<File = F>>(
         &mut self,
         host: &mut H,
         mut each: impl FnMut(&mut H, Edge) -> Result<(), TryReserveError>,
@@ -134,7 +134,7 @@ impl<F: Store> Edges<F> {
 
     /// Changes every edge.
     #[inline]
-    pub fn map<H: Host<File = F>>(
+    pub fn map<H: GroupingHost<File = F>>(
         mut self,
         host: &mut H,
         change: impl Fn(Edge) -> Edge,
@@ -189,7 +189,7 @@ pub mod tests {
         }
     }
 
-    impl Host for InMemory<'_> {
+    impl GroupingHost for InMemory<'_> {
         type File = Vec<u8>;
 
         fn file(&mut self) -> Vec<u8> {

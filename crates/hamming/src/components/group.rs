@@ -3,20 +3,20 @@
 //! Rows are numbered in the order of their keys, so that every answer is the same whatever order
 //! the pairs come in. Equal rows form a class, and pairs are of classes: a thousand equal rows are
 //! one class, not half a million pairs. The answer is that of the pairs of rows. What is known of
-//! each row is in memory; pairs are read in passes, sorted where that is needed ([`Sorter`]), and
+//! each row is in memory; pairs are read in passes, sorted where that is needed ([`EdgeSorter`]), and
 //! need not be.
 
 #![forbid(unsafe_code)]
 
-use super::edge_sort::{Sorted, Sorter};
-use super::edges::{Edge, Edges, Host};
+use super::edge_sort::{EdgeSorter, SortedEdges};
+use super::edges::{Edge, Edges, GroupingHost};
 use crate::pairs::union_find::UnionFind;
 use std::cmp::Reverse;
 use std::collections::TryReserveError;
 
 /// Methods by which pairs become clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
+pub enum ClusterMethod {
     /// All rows connected by a chain of pairs; the representative is the smallest row.
     Components,
     /// Each cluster is a row and those paired with it, the rows with the most pairs first (Aslam,
@@ -30,15 +30,15 @@ pub enum Method {
     SinglePass,
 }
 
-impl Method {
-    pub const NAMES: [(&'static str, Method); 4] = [
-        ("components", Method::Components),
-        ("star", Method::Star),
-        ("leader", Method::Leader),
-        ("single_pass", Method::SinglePass),
+impl ClusterMethod {
+    pub const NAMES: [(&'static str, ClusterMethod); 4] = [
+        ("components", ClusterMethod::Components),
+        ("star", ClusterMethod::Star),
+        ("leader", ClusterMethod::Leader),
+        ("single_pass", ClusterMethod::SinglePass),
     ];
 
-    pub fn from_name(name: &str) -> Option<Method> {
+    pub fn from_name(name: &str) -> Option<ClusterMethod> {
         Self::NAMES.iter().find(|m| m.0 == name).map(|m| m.1)
     }
 }
@@ -108,25 +108,25 @@ fn filled<T: Clone>(count: usize, value: T) -> Result<Vec<T>, TryReserveError> {
 /// The representative of each row; a row alone is its own. Rows of a class are paired with each
 /// other, and with those of the classes that `edges` pair it with. `memory` is what sorting may
 /// take, in bytes.
-pub fn representatives<H: Host>(
-    method: Method,
+pub fn representatives<H: GroupingHost>(
+    method: ClusterMethod,
     classes: &Classes,
     edges: &mut Edges<H::File>,
     memory: usize,
     host: &mut H,
 ) -> Result<Vec<u32>, TryReserveError> {
     match method {
-        Method::Components => components(classes, edges, host),
-        Method::Star => stars(classes, edges, memory, host),
+        ClusterMethod::Components => components(classes, edges, host),
+        ClusterMethod::Star => stars(classes, edges, memory, host),
         // Only the first row of a class can lead: the others are near what it leads or joins.
-        Method::Leader => one_by_one(classes, edges, memory, host, |row, of| {
+        ClusterMethod::Leader => one_by_one(classes, edges, memory, host, |row, of| {
             of[row as usize] == row
         }),
-        Method::SinglePass => one_by_one(classes, edges, memory, host, |_, _| true),
+        ClusterMethod::SinglePass => one_by_one(classes, edges, memory, host, |_, _| true),
     }
 }
 
-fn components<H: Host>(
+fn components<H: GroupingHost>(
     classes: &Classes,
     edges: &mut Edges<H::File>,
     host: &mut H,
@@ -149,7 +149,7 @@ fn components<H: Host>(
 /// The representatives of rows by those of their classes.
 fn of_each_row(
     classes: &Classes,
-    host: &mut impl Host,
+    host: &mut impl GroupingHost,
     mut of_class: impl FnMut(u32) -> u32,
 ) -> Result<Vec<u32>, TryReserveError> {
     let mut of = filled(classes.rows(), 0)?;
@@ -163,7 +163,7 @@ fn of_each_row(
 }
 
 /// Classes in the order in which they may become centres: those with the most pairs first.
-fn by_pairs<H: Host>(
+fn by_pairs<H: GroupingHost>(
     classes: &Classes,
     edges: &mut Edges<H::File>,
     host: &mut H,
@@ -194,7 +194,7 @@ fn by_pairs<H: Host>(
 
 /// Equal rows have the same pairs. So the first of a class comes before the others, and what it
 /// becomes they become.
-fn stars<H: Host>(
+fn stars<H: GroupingHost>(
     classes: &Classes,
     edges: &mut Edges<H::File>,
     memory: usize,
@@ -208,7 +208,7 @@ fn stars<H: Host>(
     }
     // The class of a pair that comes first may take the other one; when the other's turn comes, the
     // first has its star.
-    let mut sorter = Sorter::new(memory);
+    let mut sorter = EdgeSorter::new(memory);
     edges.for_each(host, |host, e| {
         let (a, b) = (ranks[e.a as usize], ranks[e.b as usize]);
         let (first, other) = if a < b { (a, e.b) } else { (b, e.a) };
@@ -243,7 +243,7 @@ fn stars<H: Host>(
 /// Each row in order joins the cluster of the nearest earlier row that `may_join` allows, or begins
 /// a new one. For the other rows of a class, that is its first row if it may be joined: it is at
 /// distance 0, and has itself joined what came before it at that distance.
-fn one_by_one<H: Host>(
+fn one_by_one<H: GroupingHost>(
     classes: &Classes,
     edges: &mut Edges<H::File>,
     memory: usize,
@@ -280,12 +280,12 @@ fn one_by_one<H: Host>(
 }
 
 /// The pairs of each class in turn, which is their `a`.
-fn of_each_class<H: Host>(
+fn of_each_class<H: GroupingHost>(
     edges: &mut Edges<H::File>,
     memory: usize,
     host: &mut H,
-) -> Result<Sorted<H::File>, TryReserveError> {
-    let mut sorter = Sorter::new(memory);
+) -> Result<SortedEdges<H::File>, TryReserveError> {
+    let mut sorter = EdgeSorter::new(memory);
     edges.for_each(host, |host, e| {
         sorter.add(e, host)?;
         sorter.add(

@@ -24,7 +24,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::format::{Format, KEY_SHIFT, LO, MOST_AUX, Range, SCOPE, common_scope, lowest_key};
+use super::format::{Format, KEY_SHIFT, LO, LeafRange, MOST_AUX, SCOPE, common_scope, lowest_key};
 use super::slots::{self, SLOT_COUNT};
 use super::special::{
     self, BASE_KEY, BASE_SCOPE, PageKind, SCOPED, SLOT_SHIFT, WIDE, has_flag, has_own_scopes,
@@ -112,8 +112,8 @@ pub fn low(page: &Page) -> Key {
 }
 
 #[inline]
-fn range(page: &Page) -> Range {
-    Range {
+fn range(page: &Page) -> LeafRange {
+    LeafRange {
         low: low(page),
         high: special::high_key(page),
     }

@@ -1,5 +1,5 @@
 //! Every pair of fingerprints within a Hamming radius, each once. Pure; the server is behind
-//! [`Host`].
+//! [`PairsHost`].
 //!
 //! A group of rows is divided by blocks of bits of which one must agree ([`super::split`]), in
 //! place, until comparing all its pairs is cheaper than dividing it further. At each division a
@@ -38,7 +38,7 @@ pub fn set(row: &Row) -> u64 {
 
 /// Services that a search needs from its caller: temporary files, a place for pairs, and points
 /// where it can be cancelled.
-pub trait Host {
+pub trait PairsHost {
     type File: Store;
     /// Makes a temporary file.
     fn file(&mut self) -> Self::File;
@@ -128,7 +128,7 @@ impl Branches {
 }
 
 /// A search for pairs.
-pub struct Finder<'h, H: Host> {
+pub struct Finder<'h, H: PairsHost> {
     pub host: &'h mut H,
     pub radius: u32,
     /// As the host says.
@@ -146,7 +146,7 @@ pub struct Finder<'h, H: Host> {
     pub(super) share: f64,
 }
 
-impl<'h, H: Host> Finder<'h, H> {
+impl<'h, H: PairsHost> Finder<'h, H> {
     #[inline]
     pub fn new(host: &'h mut H, radius: u32) -> Self {
         Finder {

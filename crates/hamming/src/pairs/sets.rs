@@ -7,7 +7,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::find::{Finder, Host, Row};
+use super::find::{Finder, PairsHost, Row};
 use super::split::Task;
 use super::union_find::UnionFind;
 use std::collections::TryReserveError;
@@ -41,7 +41,7 @@ pub fn is_crowded(rows: &[Row], radius: u32) -> bool {
     })
 }
 
-impl<H: Host> Finder<'_, H> {
+impl<H: PairsHost> Finder<'_, H> {
     /// As [`Finder::slice`], for a host that asks only for connections, and for rows that differ
     /// from each other: gives it one pair less than each set has rows. Fails before it has begun
     /// when the system has no more memory.
@@ -60,7 +60,7 @@ impl<H: Host> Finder<'_, H> {
                 ));
             }
         }
-        let mut host = Sets {
+        let mut host = SetsHost {
             host: &mut *self.host,
             sets,
             tags,
@@ -82,7 +82,7 @@ impl<H: Host> Finder<'_, H> {
 }
 
 /// The host of such a search, within that of the caller.
-struct Sets<'h, H> {
+struct SetsHost<'h, H> {
     host: &'h mut H,
     /// The sets of the numbers of rows.
     sets: UnionFind,
@@ -90,7 +90,7 @@ struct Sets<'h, H> {
     tags: Vec<u64>,
 }
 
-impl<H: Host> Host for Sets<'_, H> {
+impl<H: PairsHost> PairsHost for SetsHost<'_, H> {
     type File = H::File;
 
     fn file(&mut self) -> H::File {

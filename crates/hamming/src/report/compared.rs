@@ -6,12 +6,12 @@
 pub type Keys<'k> = [&'k [u8]; 2];
 
 /// Pairs and their similarities.
-pub struct Compared<'k>(Vec<(f64, Keys<'k>)>);
+pub struct PairSimilarities<'k>(Vec<(f64, Keys<'k>)>);
 
-impl<'k> Compared<'k> {
+impl<'k> PairSimilarities<'k> {
     pub fn new(mut pairs: Vec<(f64, Keys<'k>)>) -> Self {
         pairs.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        Compared(pairs)
+        PairSimilarities(pairs)
     }
 
     pub fn count(&self) -> usize {
@@ -57,7 +57,7 @@ mod tests {
             // Not in order.
             let pairs = (0..count).map(|i| (i * 7) % count.max(1));
             let pairs = pairs.map(|i| (i as f64, [&keys[i][..], &keys[i][..]]));
-            let compared = Compared::new(pairs.collect());
+            let compared = PairSimilarities::new(pairs.collect());
             let examples = compared.examples().map(|pair| pair.map(|[key, _]| key[0]));
             (
                 compared.percentile(5),

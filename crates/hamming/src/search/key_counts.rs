@@ -41,7 +41,7 @@ pub struct SpaceCounts {
 }
 
 /// Counts a key space leaf by leaf, from left to right.
-pub struct Counter {
+pub struct KeyCounter {
     counts: SpaceCounts,
     /// Where the last leaf begins.
     begin: u64,
@@ -51,9 +51,9 @@ pub struct Counter {
 }
 
 /// The first leaf begins with the scope, or before it.
-impl Default for Counter {
-    fn default() -> Counter {
-        Counter {
+impl Default for KeyCounter {
+    fn default() -> KeyCounter {
+        KeyCounter {
             counts: SpaceCounts {
                 leaves: 0,
                 rows: vec![0; KEYS],
@@ -65,7 +65,7 @@ impl Default for Counter {
     }
 }
 
-impl Counter {
+impl KeyCounter {
     /// The next leaf begins at this rotated fingerprint, which is not below that of the last one.
     #[inline]
     pub fn next_leaf(&mut self, low: u64) {
@@ -143,7 +143,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn counted(lows: impl Iterator<Item = u64>) -> SpaceCounts {
-        let mut counter = Counter::default();
+        let mut counter = KeyCounter::default();
         lows.for_each(|low| counter.next_leaf(low));
         counter.finish()
     }

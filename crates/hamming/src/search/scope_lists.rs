@@ -36,7 +36,7 @@ pub fn most_combinations(memory: usize) -> u64 {
 }
 
 /// Hashes of several columns, and the scopes of all their combinations.
-pub struct Lists {
+pub struct ScopeLists {
     columns: Vec<Vec<u32>>,
     combinations: u64,
     bounds: Bounds,
@@ -47,10 +47,10 @@ pub struct Lists {
     passed: Cell<u64>,
 }
 
-impl Lists {
+impl ScopeLists {
     /// Creates lists from hashes, which must ascend in each column.
     #[inline]
-    pub fn new(mut columns: Vec<Vec<u32>>, bounds: Bounds) -> Lists {
+    pub fn new(mut columns: Vec<Vec<u32>>, bounds: Bounds) -> ScopeLists {
         let count = |product: u64, hashes: &Vec<u32>| product.saturating_mul(hashes.len() as u64);
         let combinations = columns.iter().fold(1, count);
         let is_list = |hashes: &&Vec<u32>| hashes.len() > 1;
@@ -65,7 +65,7 @@ impl Lists {
         } else if !is_one_list && combinations > most_combinations(bounds.memory) {
             let _ = scopes.set(None);
         }
-        let lists = Lists {
+        let lists = ScopeLists {
             columns,
             combinations,
             bounds,
@@ -226,7 +226,7 @@ mod tests {
             memory in 64usize..40_000, asked in prop::collection::vec(any::<u32>(), 0..50),
         ) {
             let wanted = combined(&columns);
-            let lists = Lists::new(columns.clone(), bounds(leaves, memory));
+            let lists = ScopeLists::new(columns.clone(), bounds(leaves, memory));
             for is_due in [false, true] {
                 if is_due {
                     lists.passed.set(u64::MAX);
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn a_list_beside_single_values_is_worked_out_whatever_its_length() {
         let hashes: Vec<u32> = (0..1000).collect();
-        let lists = Lists::new(vec![vec![3], hashes, vec![4]], bounds(0, 64));
+        let lists = ScopeLists::new(vec![vec![3], hashes, vec![4]], bounds(0, 64));
         assert_eq!(lists.known().map(<[u32]>::len), Some(1000));
     }
 
@@ -266,15 +266,16 @@ mod tests {
             memory: 1 << 40,
             pause,
         };
-        let lists = Lists::new(vec![hashes.clone(), hashes, Vec::new()], limits);
+        let lists = ScopeLists::new(vec![hashes.clone(), hashes, Vec::new()], limits);
         assert_eq!(lists.known(), Some(&[][..]));
     }
 
     #[test]
     fn what_does_not_pay_is_not_worked_out() {
         let hashes = |n: u32| (0..n).map(|i| i * 7).collect::<Vec<_>>();
-        let of =
-            |leaves, memory| Lists::new(vec![hashes(100), hashes(200)], bounds(leaves, memory));
+        let of = |leaves, memory| {
+            ScopeLists::new(vec![hashes(100), hashes(200)], bounds(leaves, memory))
+        };
         assert!(of(1250, 1 << 20).known().is_some(), "16 for a leaf");
         let lists = of(1249, 1 << 20);
         for i in 0..(20_000 * COMBINE).div_ceil(FETCH + COMPARE * 300) {

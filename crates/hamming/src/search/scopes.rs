@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::probe::next_in_ball;
-use super::scope_lists::{Bounds, Lists};
+use super::scope_lists::{Bounds, ScopeLists};
 use crate::key::Key;
 use crate::page::filter::Filter;
 use simhash_base::indexed_row::{NO_SCOPE, with_column};
@@ -12,39 +12,41 @@ use std::rc::Rc;
 
 /// The scopes that a search reads.
 #[derive(Clone, Default)]
-pub enum Scopes {
+pub enum SearchScopes {
     #[default]
     All,
     One(u32),
-    Among(Among),
+    Listed(ListedScopes),
 }
 
 /// The scopes of some lists, without those that are left to other searches.
 #[derive(Clone)]
-pub struct Among {
-    lists: Rc<Lists>,
+pub struct ListedScopes {
+    lists: Rc<ScopeLists>,
     /// Ascending.
     left_out: Vec<u32>,
 }
 
-impl Scopes {
+impl SearchScopes {
     /// The scopes of all combinations of these hashes, of which each column has some, ascending.
     #[inline]
-    pub fn from_lists(columns: Vec<Vec<u32>>, bounds: impl FnOnce() -> Bounds) -> Scopes {
+    pub fn from_lists(columns: Vec<Vec<u32>>, bounds: impl FnOnce() -> Bounds) -> SearchScopes {
         if columns.iter().all(|hashes| hashes.len() == 1) {
             let mut hashes = columns.into_iter().flatten();
             let first = hashes.next();
-            return Scopes::One(first.map_or(NO_SCOPE, |first| hashes.fold(first, with_column)));
+            return SearchScopes::One(
+                first.map_or(NO_SCOPE, |first| hashes.fold(first, with_column)),
+            );
         }
-        Scopes::Among(Among::new(Lists::new(columns, bounds())))
+        SearchScopes::Listed(ListedScopes::new(ScopeLists::new(columns, bounds())))
     }
 
     /// The only one.
     #[inline]
     pub fn one(&self) -> Option<u32> {
         match self {
-            Scopes::One(scope) => Some(*scope),
-            Scopes::All | Scopes::Among(_) => None,
+            SearchScopes::One(scope) => Some(*scope),
+            SearchScopes::All | SearchScopes::Listed(_) => None,
         }
     }
 
@@ -52,8 +54,8 @@ impl Scopes {
     #[inline]
     pub fn range(&self) -> RangeInclusive<u32> {
         match self {
-            Scopes::One(scope) => *scope..=*scope,
-            Scopes::All | Scopes::Among(_) => 0..=u32::MAX,
+            SearchScopes::One(scope) => *scope..=*scope,
+            SearchScopes::All | SearchScopes::Listed(_) => 0..=u32::MAX,
         }
     }
 
@@ -76,16 +78,16 @@ impl Scopes {
     #[inline]
     fn next(&self, scope: u32) -> Option<u32> {
         match self {
-            Scopes::All => Some(scope),
-            Scopes::One(one) => (scope <= *one).then_some(*one),
-            Scopes::Among(among) => among.next(scope),
+            SearchScopes::All => Some(scope),
+            SearchScopes::One(one) => (scope <= *one).then_some(*one),
+            SearchScopes::Listed(among) => among.next(scope),
         }
     }
 }
 
-impl Among {
-    fn new(lists: Lists) -> Among {
-        Among {
+impl ListedScopes {
+    fn new(lists: ScopeLists) -> ListedScopes {
+        ListedScopes {
             lists: Rc::new(lists),
             left_out: Vec::new(),
         }
@@ -112,7 +114,7 @@ impl Among {
         }
     }
 
-    /// As [`Lists::work_out_if_due`].
+    /// As [`ScopeLists::work_out_if_due`].
     #[inline]
     pub fn work_out_if_due(&self) {
         self.lists.work_out_if_due();
@@ -126,11 +128,11 @@ impl Among {
 
     /// Those from `low` to `high`; None if there are none.
     #[inline]
-    pub fn part(&self, low: u32, high: u32) -> Option<Part<'_>> {
+    pub fn part(&self, low: u32, high: u32) -> Option<ScopesInRange<'_>> {
         let first = self.lists.next(low).filter(|first| *first <= high)?;
         let listed = self.lists.between(first, high);
         let last = listed.and_then(<[u32]>::last).map_or(high, |last| *last);
-        Some(Part {
+        Some(ScopesInRange {
             range: first..=last,
             listed,
             among: self,
@@ -139,15 +141,15 @@ impl Among {
 }
 
 /// The scopes among those of some lists that lie in a range.
-pub struct Part<'a> {
+pub struct ScopesInRange<'a> {
     /// From the lowest to the highest of them, as far as they are known.
     pub range: RangeInclusive<u32>,
     /// Those of the lists; None where they are not known.
     listed: Option<&'a [u32]>,
-    among: &'a Among,
+    among: &'a ListedScopes,
 }
 
-impl Part<'_> {
+impl ScopesInRange<'_> {
     /// Returns whether the scope of a row, in the range, is one of them, as far as they are known.
     #[inline]
     pub fn contains(&self, scope: u32) -> bool {
@@ -177,14 +179,14 @@ mod tests {
             query: u64, radius in 0u32..5, within in 0i32..3, from in (0u32..42, any::<u64>()), kind in 0..3,
         ) {
             let scopes = match kind {
-                0 => Scopes::All,
-                1 => Scopes::One(listed.first().copied().unwrap_or(7)),
+                0 => SearchScopes::All,
+                1 => SearchScopes::One(listed.first().copied().unwrap_or(7)),
                 _ => {
                     let bounds = Bounds { leaves: 0, memory: 64, pause: || {} };
-                    let lists = Lists::new(vec![listed.iter().copied().collect()], bounds);
-                    let mut among = Among::new(lists);
+                    let lists = ScopeLists::new(vec![listed.iter().copied().collect()], bounds);
+                    let mut among = ListedScopes::new(lists);
                     left_out.iter().for_each(|scope| among.leave_out(*scope));
-                    Scopes::Among(among)
+                    SearchScopes::Listed(among)
                 }
             };
             let has = |scope: u32| match kind {
@@ -214,8 +216,8 @@ mod tests {
             // One list beside few values is worked out at once.
             let known = known || listed.len() < 2;
             let leaves = if known { 1 << 40 } else { 0 };
-            let lists = Lists::new(columns, Bounds { leaves, memory: 4096, pause: || {} });
-            let mut among = Among::new(lists);
+            let lists = ScopeLists::new(columns, Bounds { leaves, memory: 4096, pause: || {} });
+            let mut among = ListedScopes::new(lists);
             let scopes = |hashes: &BTreeSet<u32>| hashes.iter().map(|hash| with_column(5, *hash)).collect();
             let (listed, left_out): (BTreeSet<u32>, BTreeSet<u32>) = (scopes(&listed), scopes(&left_out));
             left_out.iter().for_each(|scope| among.leave_out(*scope));
@@ -231,10 +233,16 @@ mod tests {
     #[test]
     fn one_combination_is_one_scope() {
         let bounds = || unreachable!();
-        assert_eq!(Scopes::from_lists(Vec::new(), bounds).one(), Some(NO_SCOPE));
-        assert_eq!(Scopes::from_lists(vec![vec![9]], bounds).one(), Some(9));
         assert_eq!(
-            Scopes::from_lists(vec![vec![9], vec![8]], bounds).one(),
+            SearchScopes::from_lists(Vec::new(), bounds).one(),
+            Some(NO_SCOPE)
+        );
+        assert_eq!(
+            SearchScopes::from_lists(vec![vec![9]], bounds).one(),
+            Some(9)
+        );
+        assert_eq!(
+            SearchScopes::from_lists(vec![vec![9], vec![8]], bounds).one(),
             Some(with_column(9, 8))
         );
     }
