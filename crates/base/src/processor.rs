@@ -57,7 +57,7 @@ impl Instructions {
 /// ```
 ///
 /// The bodies must be `#[inline(always)]`, so that they are compiled anew for each set. The second
-/// name is for tests: a function whose first argument says which of the sets may be taken.
+/// name is for tests: a function whose first argument says which of the sets may run.
 #[macro_export]
 macro_rules! kernel {
     (

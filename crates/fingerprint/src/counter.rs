@@ -46,7 +46,7 @@ pub fn gather_words(
     pause: &mut dyn FnMut(),
     new: &mut dyn FnMut(&str),
 ) -> Result<(), Error> {
-    let text = markup::plain(rules.markup, text, pause)?;
+    let text = markup::strip(rules.markup, text, pause)?;
     let mut done = Ok(());
     normal::for_each_chunk(&text, buffer, pause, &mut |chunk| {
         for_each_word(chunk, rules.dictionary.as_deref(), false, &mut |word, _| {

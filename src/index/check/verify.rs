@@ -91,11 +91,11 @@ impl PageSource for IndexFile<'_> {
         Some(Box::new(*Pinned::read(self.rel, block).share()))
     }
 
-    fn ahead(&self) -> usize {
+    fn prefetch_window(&self) -> usize {
         self.rel.maintenance_io_concurrency()
     }
 
-    fn ask(&self, block: u32) {
+    fn prefetch(&self, block: u32) {
         Pinned::read_ahead(self.rel, block, &Cell::new(0));
     }
 }

@@ -181,8 +181,8 @@ impl<'r, 's> View<'r, 's> {
         true
     }
 
-    /// Returns how many leaves beyond the next one a search that has visited `visited` leaves asks
-    /// the operating system for; 0 where they are expected in buffers.
+    /// Returns how many leaves beyond the next one a search that has visited `visited` leaves
+    /// prefetches; 0 where they are expected in buffers.
     pub fn read_ahead(&self, visited: usize) -> usize {
         READ_AHEAD.with(|ahead| match ahead.is_idle() {
             true => 0,
@@ -200,18 +200,18 @@ impl<'r, 's> View<'r, 's> {
         }
     }
 
-    /// Asks the operating system for a leaf, unless it is in a buffer.
-    pub fn ask_for(&self, block: u32) {
+    /// Prefetches a leaf from the file, unless it is in a buffer.
+    pub fn prefetch(&self, block: u32) {
         let unknown = Cell::new(0);
         let recent = self.known().map(|known| known.directory.recent.cell(block));
         Pinned::read_ahead(self.rel, block, recent.unwrap_or(&unknown));
     }
 
-    /// Asks for the page above the leaf that holds `key`, if the directory names it; returns where
+    /// Prefetches the page above the leaf that holds `key`, if the directory names it; returns where
     /// that page ends.
-    pub fn ask_for_parent(&self, space: Space, key: Key) -> Option<Key> {
+    pub fn prefetch_parent(&self, space: Space, key: Key) -> Option<Key> {
         let (parent, end) = self.known_parent(space, key)?;
-        self.ask_for(parent.block);
+        self.prefetch(parent.block);
         end
     }
 
@@ -266,7 +266,7 @@ impl<'r, 's> View<'r, 's> {
         });
         if self.read_ahead(0) > 0 {
             // Each is read later, with those before it locked.
-            blocks.iter().for_each(|block| self.ask_for(*block));
+            blocks.iter().for_each(|block| self.prefetch(*block));
         }
         // An atomic operation waits for the accesses before it, so none comes between these.
         for buffer in blocks.map(|block| self.recent(block)) {

@@ -28,14 +28,14 @@ pub struct Walk {
     ahead: VecDeque<PlannedVisit>,
     /// Number of them that are being fetched into the processor's cache.
     fetched: usize,
-    /// Number of them that need not be asked of the operating system any more.
-    asked: usize,
+    /// Number of them that need not be prefetched any more.
+    prefetched: usize,
     /// Where looking ahead goes on; None at the end.
     frontier: Option<Key>,
-    /// Where asking for pages above the leaves goes on; None at the end.
+    /// Where prefetching of pages above the leaves goes on; None at the end.
     above: Option<Key>,
-    /// Number of these pages that were asked for and not read since.
-    asked_above: usize,
+    /// Number of these pages that were prefetched and not read since.
+    prefetched_above: usize,
     /// What is known of the large scopes of a list where these are left to other searches.
     large: Option<Large>,
     /// Room for the work on one leaf.
@@ -75,10 +75,10 @@ impl Walk {
             right_sibling: None,
             ahead: VecDeque::new(),
             fetched: 0,
-            asked: 0,
+            prefetched: 0,
             frontier: None,
             above: None,
-            asked_above: 0,
+            prefetched_above: 0,
             large: None,
             candidates: Box::new(Candidates::none()),
         };
@@ -110,12 +110,11 @@ impl Walk {
     }
 
     /// Finds the next few leaves, and starts fetching them into the processor's cache. Where leaves
-    /// are not expected in buffers, asks the operating system for `room` of them, in addition to
-    /// the very next one if the walk is the `current` one, which will read that at once. Returns
-    /// the room that is left.
+    /// are not expected in buffers, prefetches `room` of them, in addition to the very next one if
+    /// the walk is the `current` one, which will read that at once. Returns the room that is left.
     pub fn look_ahead(&mut self, view: &View, space: Space, current: bool, room: usize) -> usize {
         let at_once = usize::from(current);
-        self.ask_above(view, space, room);
+        self.prefetch_above(view, space, room);
         self.plan(view, space, LOOK_AHEAD.max(at_once + room));
         let near = self.ahead.len().min(LOOK_AHEAD);
         for visit in self.ahead.range(self.fetched.min(near)..near) {
@@ -126,28 +125,28 @@ impl Walk {
             return 0;
         }
         let end = self.ahead.len().min(at_once + room);
-        for visit in self.ahead.range(self.asked.max(at_once).min(end)..end) {
-            view.ask_for(visit.leaf.block);
+        for visit in self.ahead.range(self.prefetched.max(at_once).min(end)..end) {
+            view.prefetch(visit.leaf.block);
         }
-        self.asked = self.asked.max(end);
+        self.prefetched = self.prefetched.max(end);
         room - end.saturating_sub(at_once)
     }
 
-    /// Asks the operating system for up to `most` pages above the leaves that planning will read.
-    pub fn ask_above(&mut self, view: &View, space: Space, most: usize) {
+    /// Prefetches up to `most` pages above the leaves that planning will read.
+    pub fn prefetch_above(&mut self, view: &View, space: Space, most: usize) {
         match (self.above, self.frontier) {
             (_, None) => self.above = None,
             (Some(above), Some(frontier)) if above < frontier => {
-                (self.above, self.asked_above) = (self.frontier, 0);
+                (self.above, self.prefetched_above) = (self.frontier, 0);
             }
             _ => {}
         }
-        while self.asked_above < most
+        while self.prefetched_above < most
             && let Some(from) = self.above
         {
-            let end = view.ask_for_parent(space, from);
+            let end = view.prefetch_parent(space, from);
             self.above = end.and_then(|end| self.skip(end));
-            self.asked_above += 1;
+            self.prefetched_above += 1;
         }
     }
 
@@ -181,7 +180,7 @@ impl Walk {
                 self.settle(view, scope);
                 continue;
             }
-            self.asked_above = self.asked_above.saturating_sub(1);
+            self.prefetched_above = self.prefetched_above.saturating_sub(1);
             self.fetch_parent(view, space);
         }
     }
@@ -238,7 +237,7 @@ impl Walk {
     }
 
     fn count_out_planned(&mut self) {
-        self.asked = self.asked.saturating_sub(1);
+        self.prefetched = self.prefetched.saturating_sub(1);
         self.fetched = self.fetched.saturating_sub(1);
     }
 

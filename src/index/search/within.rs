@@ -117,7 +117,7 @@ impl Within {
         // What all blocks read first is fetched at the same time.
         let above = view.read_ahead(0).min(1);
         for (b, walk) in self.walks.iter_mut().rev() {
-            walk.ask_above(view, Space::of_block(*b), above);
+            walk.prefetch_above(view, Space::of_block(*b), above);
             walk.fetch_parent(view, Space::of_block(*b));
         }
         for (b, walk) in self.walks.iter_mut().rev() {

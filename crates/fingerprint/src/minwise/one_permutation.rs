@@ -155,8 +155,8 @@ mod tests {
         fn bits_are_those_of_the_definition(hashes in prop::collection::btree_set(any::<u64>(), 1..200)) {
             // In ascending order.
             let least = |bin: usize| hashes.iter().find(|&&hash| hash % 64 == bin as u64);
-            let ask = |bin: usize| ORDERS[bin].iter().find_map(|&other| least(usize::from(other)));
-            let bits = (0..64).map(|bin| bits_of(*least(bin).or(ask(bin)).unwrap()) & 1 << bin);
+            let fill = |bin: usize| ORDERS[bin].iter().find_map(|&other| least(usize::from(other)));
+            let bits = (0..64).map(|bin| bits_of(*least(bin).or(fill(bin)).unwrap()) & 1 << bin);
             let bits = bits.fold(0, |all, bit| all | bit);
             prop_assert_eq!(bins(hashes.iter().copied().chain(hashes.iter().copied())).bits(), bits);
         }

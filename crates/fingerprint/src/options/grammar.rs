@@ -2,7 +2,7 @@
 //! docs/methods.md.
 //!
 //! Two forms: options of a text, `{"features": ["words"], "tf": "log"}`, and weights of a row,
-//! whose plain keys are column names (so no option can collide with a column) and whose `$` keys
+//! whose keys without `$` are column names (so no option can collide with a column) and whose `$` keys
 //! are options of the row.
 
 use serde::Deserialize;

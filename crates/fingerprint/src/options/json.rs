@@ -2,7 +2,7 @@
 //!
 //! Types that derive `Deserialize` say what an option may be; the caller says how an error calls
 //! that. (Derived code would read an array for a struct, and an object for the name of a variant,
-//! so that neither is read without a look at the value first.)
+//! so that the type of the value is checked before either is read.)
 
 use std::borrow::Cow;
 

@@ -176,7 +176,7 @@ impl<const W: usize> Sketch<W> {
         };
         match (kind, &plan.input) {
             (ContentKind::Text, Input::Words(rules)) => {
-                let text = markup::plain(rules.markup, text, pause)?;
+                let text = markup::strip(rules.markup, text, pause)?;
                 self.count_text(plan, rules, &text, pause)?;
                 self.join_counted(plan, rules.tf, pause)?;
             }
@@ -184,7 +184,7 @@ impl<const W: usize> Sketch<W> {
                 let literal = match natural {
                     ContentKind::Value => text,
                     ContentKind::Text => {
-                        let text = markup::plain(rules.markup, text, pause)?;
+                        let text = markup::strip(rules.markup, text, pause)?;
                         normal::normal_form(&text, &mut self.text, pause)?;
                         &self.text
                     }

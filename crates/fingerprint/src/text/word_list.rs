@@ -87,13 +87,13 @@ impl<T: Copy> WordList<T> {
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&str, T)> {
-        let of = |place| (word(&self.text, place), place.about);
-        self.places.iter().map(of)
+        let entry = |place| (word(&self.text, place), place.about);
+        self.places.iter().map(entry)
     }
 
-    pub fn contains(&self, wanted: &str) -> bool {
-        let of = |place: &WordSpan<T>| word(&self.text, place).cmp(wanted);
-        self.places.binary_search_by(of).is_ok()
+    pub fn contains(&self, sought: &str) -> bool {
+        let order = |place: &WordSpan<T>| word(&self.text, place).cmp(sought);
+        self.places.binary_search_by(order).is_ok()
     }
 
     /// The words at `places` with which `text` starts, the shortest first. The words there must

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use jieba_rs::Jieba;
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::normal::{plain_bytes, plain_length};
+use super::normal::{byte_table, length_in_table};
 use super::part_of_speech::PartOfSpeech;
 use super::scripts::is_han;
 use super::user_words::UserWords;
@@ -126,10 +126,10 @@ fn find_han(text: &str) -> Option<usize> {
 /// Returns where the Han characters in front end, with gaps between them. They are cut in one call,
 /// as each call costs as much as several words, and a gap is a token of its own.
 fn han_stretch(text: &str) -> usize {
-    const COMMON: [bool; 256] = plain_bytes(GAPS);
+    const COMMON: [bool; 256] = byte_table(GAPS);
     let mut end = 0;
     loop {
-        end += plain_length(&text[end..], &COMMON);
+        end += length_in_table(&text[end..], &COMMON);
         match text[end..].chars().next() {
             Some(c) if is_han(c) || is_gap(c) => end += c.len_utf8(),
             _ => return text[..end].trim_end_matches(is_gap).len(),

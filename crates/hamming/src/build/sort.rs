@@ -278,12 +278,12 @@ mod tests {
         });
         let mut merged = Vec::new();
         merge(stored.collect(), memory, |key| merged.push(key)).unwrap();
-        let mut wanted: Vec<Key> = rows
+        let mut expected: Vec<Key> = rows
             .iter()
             .map(|(row, tid)| space.key(*row, *tid))
             .collect();
-        wanted.sort();
-        prop_assert_eq!(merged, wanted);
+        expected.sort();
+        prop_assert_eq!(merged, expected);
         Ok(())
     }
 

@@ -69,10 +69,10 @@ mod tests {
             right.sort();
             let count = |all: &[u64], bits| all.iter().filter(|b| **b == bits).count();
             let counts = |bits| (count(&left, bits), count(&right, bits));
-            let wanted: BTreeSet<u64> = (0..60)
+            let expected: BTreeSet<u64> = (0..60)
                 .filter(|bits| !matches!(counts(*bits), (0, 0) | (1, 1)))
                 .collect();
-            prop_assert_eq!(differences(&left, &right), wanted);
+            prop_assert_eq!(differences(&left, &right), expected);
         }
     }
 }

@@ -10,11 +10,11 @@ pub trait PageSource {
     /// The page as it is now; None beyond the end of the file.
     fn page(&self, block: u32) -> Option<Box<Page>>;
 
-    /// Returns how many pages may be announced ahead of reading them.
-    fn ahead(&self) -> usize {
+    /// Returns how many pages may be prefetched.
+    fn prefetch_window(&self) -> usize {
         0
     }
 
-    /// Announces that this page will be read soon.
-    fn ask(&self, _block: u32) {}
+    /// Prefetches a page, which will be read soon.
+    fn prefetch(&self, _block: u32) {}
 }

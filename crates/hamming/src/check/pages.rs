@@ -101,7 +101,9 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
         let mut low = Key::MIN;
         let mut unlinked = false;
         while block != NO_BLOCK {
-            expected.ask(self.source.ahead(), |block| self.source.ask(block));
+            expected.prefetch(self.source.prefetch_window(), |block| {
+                self.source.prefetch(block)
+            });
             let page = self.open(block, kind)?;
             if expected.first() == Some((low, block)) {
                 expected.pop();

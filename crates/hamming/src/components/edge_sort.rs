@@ -29,7 +29,7 @@ impl Order<Edge> for ByNumbers {
 /// Sorts edges. What memory does not hold is sorted in runs, as many edges each as it holds; the
 /// runs are merged when they are read.
 pub struct EdgeSorter<F> {
-    held: Vec<Edge>,
+    in_memory: Vec<Edge>,
     /// Edges that fit the memory.
     limit: usize,
     runs: Option<Runs<F, Edge>>,
@@ -47,7 +47,7 @@ impl<F: Store> EdgeSorter<F> {
     #[inline]
     pub fn without_bits(memory: usize, bits: u32) -> Self {
         EdgeSorter {
-            held: Vec::new(),
+            in_memory: Vec::new(),
             limit: (memory / EDGE).max(LEAST),
             runs: None,
             order: ByNumbers(bits),
@@ -60,18 +60,18 @@ impl<F: Store> EdgeSorter<F> {
         edge: Edge,
         host: &mut impl GroupingHost<File = F>,
     ) -> Result<(), TryReserveError> {
-        if self.held.len() == self.limit {
+        if self.in_memory.len() == self.limit {
             self.spill(host);
         }
-        push(&mut self.held, self.limit, edge)
+        push(&mut self.in_memory, self.limit, edge)
     }
 
     /// Takes the edges out of memory as a run.
     fn spill(&mut self, host: &mut impl GroupingHost<File = F>) {
-        sort(&mut self.held, self.order, &mut || host.pause());
+        sort(&mut self.in_memory, self.order, &mut || host.pause());
         let runs = self.runs.get_or_insert_with(|| Runs::new(host.file()));
-        runs.add(&self.held);
-        self.held.clear();
+        runs.add(&self.in_memory);
+        self.in_memory.clear();
     }
 
     /// The edges in order.
@@ -84,13 +84,13 @@ impl<F: Store> EdgeSorter<F> {
             self.spill(host);
         }
         let Some(runs) = self.runs else {
-            sort(&mut self.held, self.order, &mut || host.pause());
-            return Ok(SortedEdges::Held(
-                self.held.into_iter().peekable(),
+            sort(&mut self.in_memory, self.order, &mut || host.pause());
+            return Ok(SortedEdges::InMemory(
+                self.in_memory.into_iter().peekable(),
                 self.order,
             ));
         };
-        drop(self.held);
+        drop(self.in_memory);
         let merge = Merge::new(vec![runs], self.limit * EDGE, self.order)?;
         Ok(SortedEdges::Merged(merge))
     }
@@ -125,7 +125,7 @@ fn sort(edges: &mut [Edge], order: ByNumbers, pause: &mut dyn FnMut()) {
 
 /// Edges in order.
 pub enum SortedEdges<F> {
-    Held(Peekable<IntoIter<Edge>>, ByNumbers),
+    InMemory(Peekable<IntoIter<Edge>>, ByNumbers),
     Merged(Merge<F, Edge, ByNumbers>),
 }
 
@@ -134,7 +134,7 @@ impl<F: Store> SortedEdges<F> {
     #[inline]
     pub fn next_of(&mut self, a: u32) -> Option<Edge> {
         let key = match self {
-            SortedEdges::Held(edges, order) => edges.peek().map(|edge| order.key(edge)),
+            SortedEdges::InMemory(edges, order) => edges.peek().map(|edge| order.key(edge)),
             SortedEdges::Merged(merge) => merge.next_key().copied(),
         };
         if (key? >> u32::BITS) as u32 == a {
@@ -150,7 +150,7 @@ impl<F: Store> Iterator for SortedEdges<F> {
 
     fn next(&mut self) -> Option<Edge> {
         match self {
-            SortedEdges::Held(edges, _) => edges.next(),
+            SortedEdges::InMemory(edges, _) => edges.next(),
             SortedEdges::Merged(merge) => merge.next(),
         }
     }

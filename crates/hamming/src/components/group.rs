@@ -49,7 +49,7 @@ const STEPS: usize = 4096;
 /// Rows, and which of them are equal.
 pub struct Classes {
     /// The class of each row. Classes are numbered in the order of their first rows.
-    of: Vec<u32>,
+    class_of: Vec<u32>,
     /// The first row of each class, and how many rows it has.
     first: Vec<u32>,
     sizes: Vec<u32>,
@@ -58,9 +58,9 @@ pub struct Classes {
 impl Classes {
     /// Creates them from the class of each row; classes must be numbered in the order of their
     /// first rows.
-    pub fn new(of: Vec<u32>, pause: &mut dyn FnMut()) -> Result<Self, TryReserveError> {
+    pub fn new(class_of: Vec<u32>, pause: &mut dyn FnMut()) -> Result<Self, TryReserveError> {
         let (mut first, mut sizes) = (Vec::new(), Vec::<u32>::new());
-        for (row, class) in (0u32..).zip(&of) {
+        for (row, class) in (0u32..).zip(&class_of) {
             if row.is_multiple_of(STEPS as u32) {
                 pause();
             }
@@ -72,11 +72,15 @@ impl Classes {
             }
             sizes[*class as usize] += 1;
         }
-        Ok(Classes { of, first, sizes })
+        Ok(Classes {
+            class_of,
+            first,
+            sizes,
+        })
     }
 
     pub fn rows(&self) -> usize {
-        self.of.len()
+        self.class_of.len()
     }
 
     /// Returns how many classes there are.
@@ -85,7 +89,7 @@ impl Classes {
     }
 
     pub fn class_of(&self, row: u32) -> u32 {
-        self.of[row as usize]
+        self.class_of[row as usize]
     }
 
     /// The first row of a class.
@@ -119,9 +123,11 @@ pub fn representatives<H: GroupingHost>(
         ClusterMethod::Components => components(classes, edges, host),
         ClusterMethod::Star => stars(classes, edges, memory, host),
         // Only the first row of a class can lead: the others are near what it leads or joins.
-        ClusterMethod::Leader => one_by_one(classes, edges, memory, host, |row, of| {
-            of[row as usize] == row
-        }),
+        ClusterMethod::Leader => {
+            one_by_one(classes, edges, memory, host, |row, representatives| {
+                representatives[row as usize] == row
+            })
+        }
         ClusterMethod::SinglePass => one_by_one(classes, edges, memory, host, |_, _| true),
     }
 }
@@ -143,23 +149,23 @@ fn components<H: GroupingHost>(
         Ok(())
     })?;
     // The smallest class has the smallest row.
-    of_each_row(classes, host, |class| classes.first(sets.find(class)))
+    representatives_of_rows(classes, host, |class| classes.first(sets.find(class)))
 }
 
 /// The representatives of rows by those of their classes.
-fn of_each_row(
+fn representatives_of_rows(
     classes: &Classes,
     host: &mut impl GroupingHost,
-    mut of_class: impl FnMut(u32) -> u32,
+    mut representative: impl FnMut(u32) -> u32,
 ) -> Result<Vec<u32>, TryReserveError> {
-    let mut of = filled(classes.rows(), 0)?;
-    for (row, of_row) in (0u32..).zip(&mut of) {
+    let mut representatives = filled(classes.rows(), 0)?;
+    for (row, representative_of_row) in (0u32..).zip(&mut representatives) {
         if row.is_multiple_of(STEPS as u32) {
             host.pause();
         }
-        *of_row = of_class(classes.class_of(row));
+        *representative_of_row = representative(classes.class_of(row));
     }
-    Ok(of)
+    Ok(representatives)
 }
 
 /// Classes in the order in which they may become centres: those with the most pairs first.
@@ -222,22 +228,24 @@ fn stars<H: GroupingHost>(
         )
     })?;
     let mut sorted = sorter.finish(host)?;
-    let mut of = filled(classes.count(), NONE)?;
+    let mut representatives = filled(classes.count(), NONE)?;
     for (rank, centre) in (0..).zip(order) {
         host.pause();
-        let is_centre = of[centre as usize] == NONE;
+        let is_centre = representatives[centre as usize] == NONE;
         if is_centre {
-            of[centre as usize] = centre;
+            representatives[centre as usize] = centre;
         }
         while let Some(e) = sorted.next_of(rank) {
             host.pause();
-            let of_other = &mut of[e.b as usize];
-            if is_centre && *of_other == NONE {
-                *of_other = centre;
+            let representative_of_other = &mut representatives[e.b as usize];
+            if is_centre && *representative_of_other == NONE {
+                *representative_of_other = centre;
             }
         }
     }
-    of_each_row(classes, host, |class| classes.first(of[class as usize]))
+    representatives_of_rows(classes, host, |class| {
+        classes.first(representatives[class as usize])
+    })
 }
 
 /// Each row in order joins the cluster of the nearest earlier row that `may_join` allows, or begins
@@ -250,37 +258,37 @@ fn one_by_one<H: GroupingHost>(
     host: &mut H,
     may_join: impl Fn(u32, &[u32]) -> bool,
 ) -> Result<Vec<u32>, TryReserveError> {
-    let mut near = of_each_class(edges, memory, host)?;
+    let mut near = pairs_by_class(edges, memory, host)?;
     // The nearest row that each class may join so far: its distance, and the row.
     let mut nearest: Vec<Option<(u32, u32)>> = filled(classes.count(), None)?;
-    let mut of = filled(classes.rows(), 0u32)?;
+    let mut representatives = filled(classes.rows(), 0u32)?;
     for row in 0..classes.rows() as u32 {
         host.pause();
         let class = classes.class_of(row);
         let first = classes.first(class);
-        let joined = match first < row && may_join(first, &of) {
+        let joined = match first < row && may_join(first, &representatives) {
             true => Some(first),
             false => nearest[class as usize].map(|(_, first)| first),
         };
-        of[row as usize] = joined.map_or(row, |first| of[first as usize]);
+        representatives[row as usize] = joined.map_or(row, |first| representatives[first as usize]);
         if first < row {
             continue;
         }
         // Classes come in the order of their first rows, as the pairs do.
         while let Some(e) = near.next_of(class) {
             host.pause();
-            if may_join(first, &of) {
+            if may_join(first, &representatives) {
                 let nearest = &mut nearest[e.b as usize];
                 let this = (e.distance, first);
                 *nearest = Some(nearest.map_or(this, |best| best.min(this)));
             }
         }
     }
-    Ok(of)
+    Ok(representatives)
 }
 
 /// The pairs of each class in turn, which is their `a`.
-fn of_each_class<H: GroupingHost>(
+fn pairs_by_class<H: GroupingHost>(
     edges: &mut Edges<H::File>,
     memory: usize,
     host: &mut H,

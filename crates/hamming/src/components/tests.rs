@@ -97,7 +97,7 @@ fn by_definition(method: ClusterMethod, rows: u32, pairs: &[(u32, u32, u32)]) ->
         let both = pairs.iter().flat_map(|&(a, b, d)| [(a, b, d), (b, a, d)]);
         both.filter_map(move |(a, b, d)| (a == row).then_some((d, b)))
     };
-    let mut of: Vec<Option<u32>> = vec![None; rows as usize];
+    let mut representatives: Vec<Option<u32>> = vec![None; rows as usize];
     let mut order: Vec<u32> = (0..rows).collect();
     if method == ClusterMethod::Star {
         order.sort_by_key(|row| (Reverse(near(*row).count()), *row));
@@ -105,24 +105,25 @@ fn by_definition(method: ClusterMethod, rows: u32, pairs: &[(u32, u32, u32)]) ->
     for row in order {
         match method {
             ClusterMethod::Star => {
-                if of[row as usize].is_none() {
-                    of[row as usize] = Some(row);
+                if representatives[row as usize].is_none() {
+                    representatives[row as usize] = Some(row);
                     near(row).for_each(|(_, other)| {
-                        of[other as usize].get_or_insert(row);
+                        representatives[other as usize].get_or_insert(row);
                     });
                 }
             }
             _ => {
-                let leads = |other: u32| of[other as usize] == Some(other);
+                let leads = |other: u32| representatives[other as usize] == Some(other);
                 let earlier = near(row).filter(|(_, other)| *other < row);
                 let joins = earlier
                     .filter(|n| method == ClusterMethod::SinglePass || leads(n.1))
                     .min();
-                of[row as usize] = joins.map_or(Some(row), |(_, other)| of[other as usize]);
+                representatives[row as usize] =
+                    joins.map_or(Some(row), |(_, other)| representatives[other as usize]);
             }
         }
     }
-    of.into_iter().flatten().collect()
+    representatives.into_iter().flatten().collect()
 }
 
 /// Numbers classes in the order of their first rows.

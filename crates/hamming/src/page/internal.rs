@@ -258,8 +258,8 @@ mod tests {
             // A high key that is too low, as on a damaged page, is no reason to go wrong.
             init(&mut page, KIND, &links, high.map(|high| (9, Key::at(1, high >> narrow))));
             for probe in probes.iter().chain(&raw).map(key).chain([Key::MIN, Key::END]) {
-                let wanted = keys.partition_point(|key| *key <= probe).saturating_sub(1);
-                prop_assert_eq!(position(&page, probe), wanted);
+                let expected = keys.partition_point(|key| *key <= probe).saturating_sub(1);
+                prop_assert_eq!(position(&page, probe), expected);
             }
         }
     }

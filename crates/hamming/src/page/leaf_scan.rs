@@ -70,14 +70,14 @@ mod tests {
             let mut found = Vec::new();
             scan(&page, &filter, from, &mut Candidates::none(), |key, d| found.push((key, d)));
             found.sort();
-            let mut wanted: Vec<(Key, u32)> = all.iter().filter_map(|e| {
+            let mut expected: Vec<(Key, u32)> = all.iter().filter_map(|e| {
                 let x = e.rotated ^ filter.query;
                 let of_key = (x >> 48).count_ones() as i32;
                 (*e >= from && x.count_ones() <= k && of_key > beyond && of_key <= beyond + extra)
                     .then(|| (*e, x.count_ones()))
             }).collect();
-            wanted.sort();
-            prop_assert_eq!(found, wanted);
+            expected.sort();
+            prop_assert_eq!(found, expected);
         }
 
         #[test]
@@ -106,12 +106,12 @@ mod tests {
             let mut found = Vec::new();
             scan(&page, &filter, from, &mut Candidates::none(), |key, _| found.push(key));
             found.sort();
-            let mut wanted: Vec<Key> = all.into_iter().filter(|e| {
+            let mut expected: Vec<Key> = all.into_iter().filter(|e| {
                 *e >= from && (first_scope..=last_scope).contains(&e.scope)
                     && (e.rotated ^ target.rotated).count_ones() <= k
             }).collect();
-            wanted.sort();
-            prop_assert_eq!(found, wanted);
+            expected.sort();
+            prop_assert_eq!(found, expected);
         }
     }
 }

@@ -101,20 +101,20 @@ mod tests {
             let far = |xs: Vec<u64>| xs.into_iter().map(|x| x ^ high << 12).collect::<Vec<_>>();
             let (left, right) = (far(left), far(right));
             let tiles = Tiles { left: &left, right: if same { &left } else { &right }, same };
-            let mut wanted = Vec::new();
+            let mut expected = Vec::new();
             for (i, x) in tiles.left.iter().enumerate() {
                 for (j, y) in tiles.right.iter().enumerate() {
                     if (x ^ y).count_ones() <= radius && (!same || j > i) {
-                        wanted.push((i as u16, j as u16));
+                        expected.push((i as u16, j as u16));
                     }
                 }
             }
-            prop_assert_eq!(&all(&find, &tiles, radius), &wanted);
+            prop_assert_eq!(&all(&find, &tiles, radius), &expected);
             let portable: Kernel = &|t, r, f, h| find_among(|_| false, t, r, f, h);
-            prop_assert_eq!(&all(portable, &tiles, radius), &wanted);
+            prop_assert_eq!(&all(portable, &tiles, radius), &expected);
             for one in [Instructions::Avx2, Instructions::Avx512] {
                 let compiled: Kernel = &|t, r, f, h| find_among(|set| set == one, t, r, f, h);
-                prop_assert_eq!(&all(compiled, &tiles, radius), &wanted, "{:?}", one);
+                prop_assert_eq!(&all(compiled, &tiles, radius), &expected, "{:?}", one);
             }
         }
     }

@@ -285,10 +285,10 @@ impl<H: PairsHost> Files<'_, H> {
         };
         let all = rows(parts) as f64;
         for mut group in groups {
-            let of = rows(&group) as f64 / all;
+            let share = rows(&group) as f64 / all;
             let outer = self.finder.begin_part();
             self.part(&mut group, task);
-            self.finder.end_part(outer, of);
+            self.finder.end_part(outer, share);
         }
     }
 
@@ -360,12 +360,12 @@ impl<H: PairsHost> Files<'_, H> {
             let outer = self.finder.begin_part();
             let some = self.rows.len() as u64;
             at += some;
-            let (mut of, mut first) = (0.0, 0);
+            let (mut pairs, mut first) = (0.0, 0);
             if N == 1 {
                 self.finder.compare([&mut self.rows], 0);
-                (of, first) = (Size::from_counts([some]).pairs, at);
+                (pairs, first) = (Size::from_counts([some]).pairs, at);
             }
-            of += some as f64 * (counts[N - 1] - first) as f64;
+            pairs += some as f64 * (counts[N - 1] - first) as f64;
             for next in (first..counts[N - 1]).step_by(TILE) {
                 others.clear();
                 let pause = &mut || self.finder.host.pause();
@@ -375,7 +375,7 @@ impl<H: PairsHost> Files<'_, H> {
                 }
             }
             self.finder
-                .end_part(outer, of / Size::from_counts(counts).pairs);
+                .end_part(outer, pairs / Size::from_counts(counts).pairs);
         }
     }
 }

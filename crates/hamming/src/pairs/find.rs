@@ -138,8 +138,8 @@ pub struct Finder<'h, H: PairsHost> {
     left: Vec<u64>,
     right: Vec<u64>,
     hits: Vec<Hit>,
-    /// Number of times that the rows of the current group were taken apart ([`super::skip`]).
-    pub(super) apart: u32,
+    /// Number of times that the rows of the current group were separated ([`super::skip`]).
+    pub(super) separations: u32,
     /// The share of the work that is done, 0 to 1.
     pub(super) done: f64,
     /// The share that the current group is; 0 within a part, where progress is not reported.
@@ -157,7 +157,7 @@ impl<'h, H: PairsHost> Finder<'h, H> {
             left: Vec::with_capacity(TILE),
             right: Vec::with_capacity(TILE),
             hits: Vec::new(),
-            apart: 0,
+            separations: 0,
             done: 0.0,
             share: 1.0,
         }
@@ -309,13 +309,13 @@ impl<'h, H: PairsHost> Finder<'h, H> {
         std::mem::take(&mut self.share)
     }
 
-    /// Ends a part that is the share `of` of the group. Reports how much of the whole is done,
+    /// Ends a part that is this share of the group. Reports how much of the whole is done,
     /// unless the group itself is within a part.
     #[inline]
-    pub fn end_part(&mut self, outer: f64, of: f64) {
+    pub fn end_part(&mut self, outer: f64, share: f64) {
         self.share = outer;
         if outer > 0.0 {
-            self.reach(self.done + outer * of);
+            self.reach(self.done + outer * share);
         }
     }
 
@@ -364,11 +364,11 @@ impl<'h, H: PairsHost> Finder<'h, H> {
             for right in rights.clone().skip(if N == 1 { t + 1 } else { 0 }) {
                 self.tiles(left, right, false, must);
             }
-            let of = match N {
+            let share = match N {
                 1 => (tiles - t as f64) / (tiles * (tiles + 1.0) / 2.0),
                 _ => 1.0 / tiles,
             };
-            self.end_part(outer, of);
+            self.end_part(outer, share);
         }
     }
 

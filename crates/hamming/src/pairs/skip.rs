@@ -11,16 +11,16 @@ use super::compare::TILE;
 use super::find::{Finder, PairsHost, Row, Sides, set};
 use super::split::{Size, Task};
 
-/// Groups of fewer pairs are compared as they are: looking for what is needless would take longer.
+/// Groups of fewer pairs are compared as they are: looking for redundant pairs would take longer.
 const LARGE: f64 = 32_768.0;
 /// Rows of each side by which a group is judged, and those with which all others are compared at a
 /// time where many are near each other.
 const DRAWN: usize = 32;
-/// Least share of pairs that must be needless to take rows apart.
+/// Least share of pairs that must be redundant to separate rows.
 const WORTH: f64 = 0.25;
 /// A group is dense if one pair in this many is near.
 const DENSE: usize = 64;
-/// Number of times that the rows of a group may be taken apart, one division within the other.
+/// Number of times that the rows of a group may be separated, one division within the other.
 /// Where values are what they seem in a sample, a few times are enough; rows can be ordered so that
 /// no sample is true.
 pub(super) const DEEPEST: u32 = 64;
@@ -81,8 +81,8 @@ impl<H: PairsHost> Finder<'_, H> {
         task: Task,
         size: Size,
     ) -> Option<Sides<'r, N>> {
-        let may_be_needless = self.keeps_sets || !self.differ.is_empty();
-        if size.pairs < LARGE || self.apart == DEEPEST || !may_be_needless {
+        let may_be_redundant = self.keeps_sets || !self.differ.is_empty();
+        if size.pairs < LARGE || self.separations == DEEPEST || !may_be_redundant {
             return Some(group);
         }
         if self.keeps_sets {
@@ -93,12 +93,12 @@ impl<H: PairsHost> Finder<'_, H> {
         if common.is_none() && !(self.keeps_sets && is_dense(&sample, self.radius)) {
             return Some(group);
         }
-        self.apart += 1;
+        self.separations += 1;
         match common {
-            Some(common) => self.take_apart(group, common, task),
+            Some(common) => self.separate(group, common, task),
             None => self.unite(group, task),
         }
-        self.apart -= 1;
+        self.separations -= 1;
         None
     }
 
@@ -112,7 +112,7 @@ impl<H: PairsHost> Finder<'_, H> {
         }
     }
 
-    /// Returns what many rows have in common whose pairs with each other are needless.
+    /// Returns what many rows have in common whose pairs with each other are redundant.
     fn common<const N: usize>(&self, sample: &[Vec<Row>; N]) -> Option<CommonBits> {
         let block = |mask: &u64| (*mask, 0);
         let set = self.keeps_sets.then_some((0, !0 << u32::BITS));
@@ -133,7 +133,7 @@ impl<H: PairsHost> Finder<'_, H> {
     }
 
     /// Searches the pairs of a group but those of two rows that have this in common.
-    fn take_apart<const N: usize>(&mut self, mut group: Sides<N>, common: CommonBits, task: Task) {
+    fn separate<const N: usize>(&mut self, mut group: Sides<N>, common: CommonBits, task: Task) {
         let fronts = group.each_mut().map(|side| self.put_in_front(side, common));
         let outer = self.share;
         self.share /= 2.0;

@@ -169,9 +169,9 @@ mod tests {
             let counts = counted(lows.iter().copied());
             prop_assert_eq!(counts.leaves, lows.len() as u64 + 1);
             let rows: f64 = counts.rows.iter().map(|n| expand(*n) as f64).sum();
-            let wanted = ROWS_PER_LEAF * (lows.len() + 1) as f64;
+            let expected = ROWS_PER_LEAF * (lows.len() + 1) as f64;
             // Each of a leaf's keys is rounded on its own.
-            prop_assert!((rows - wanted).abs() <= wanted / 14.0 + 33_000.0, "{rows}, not {wanted}");
+            prop_assert!((rows - expected).abs() <= expected / 14.0 + 33_000.0, "{rows}, not {expected}");
         }
 
         #[test]
@@ -179,8 +179,8 @@ mod tests {
             let low = |i: u64| (u64::from(hot) << 48) + i;
             let counts = counted((0..=leaves).map(low));
             let rows = expand(counts.rows[usize::from(hot)]) as f64;
-            let wanted = ROWS_PER_LEAF * leaves as f64;
-            prop_assert!(rows >= wanted * 0.93 && rows <= (wanted + ROWS_PER_LEAF) * 1.07);
+            let expected = ROWS_PER_LEAF * leaves as f64;
+            prop_assert!(rows >= expected * 0.93 && rows <= (expected + ROWS_PER_LEAF) * 1.07);
         }
     }
 }

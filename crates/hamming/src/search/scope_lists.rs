@@ -223,9 +223,9 @@ mod tests {
         #[test]
         fn no_scope_is_missed_and_no_other_is_known(
             columns in columns(), leaves in prop_oneof![Just(0u64), Just(1 << 40), 0u64..10_000],
-            memory in 64usize..40_000, asked in prop::collection::vec(any::<u32>(), 0..50),
+            memory in 64usize..40_000, others in prop::collection::vec(any::<u32>(), 0..50),
         ) {
-            let wanted = combined(&columns);
+            let expected = combined(&columns);
             let lists = ScopeLists::new(columns.clone(), bounds(leaves, memory));
             for is_due in [false, true] {
                 if is_due {
@@ -234,15 +234,15 @@ mod tests {
                 }
                 let known = lists.between(0, u32::MAX).map(<[u32]>::to_vec);
                 prop_assert_eq!(known.as_deref(), lists.known());
-                for scope in asked.iter().chain(&wanted) {
-                    let next = wanted.range(*scope..).next().copied();
+                for scope in others.iter().chain(&expected) {
+                    let next = expected.range(*scope..).next().copied();
                     match known {
                         Some(_) => prop_assert_eq!(lists.next(*scope), next),
                         None => prop_assert_eq!(lists.next(*scope), Some(*scope)),
                     }
                     prop_assert_eq!(lists.have(*scope), known.is_some() && next == Some(*scope));
                 }
-                prop_assert!(known.is_none_or(|known| known.into_iter().eq(wanted.iter().copied())));
+                prop_assert!(known.is_none_or(|known| known.into_iter().eq(expected.iter().copied())));
             }
             let combinations: usize = columns.iter().map(Vec::len).product();
             let long = columns.iter().filter(|hashes| hashes.len() > 1).count();
@@ -273,18 +273,18 @@ mod tests {
     #[test]
     fn what_does_not_pay_is_not_worked_out() {
         let hashes = |n: u32| (0..n).map(|i| i * 7).collect::<Vec<_>>();
-        let of = |leaves, memory| {
+        let lists_with = |leaves, memory| {
             ScopeLists::new(vec![hashes(100), hashes(200)], bounds(leaves, memory))
         };
-        assert!(of(1250, 1 << 20).known().is_some(), "16 for a leaf");
-        let lists = of(1249, 1 << 20);
+        assert!(lists_with(1250, 1 << 20).known().is_some(), "16 for a leaf");
+        let lists = lists_with(1249, 1 << 20);
         for i in 0..(20_000 * COMBINE).div_ceil(FETCH + COMPARE * 300) {
             assert!(lists.known().is_none(), "{i} rows");
             lists.note_row();
             lists.work_out_if_due();
         }
         assert!(lists.known().is_some());
-        let lists = of(1 << 40, 79_999);
+        let lists = lists_with(1 << 40, 79_999);
         lists.passed.set(u64::MAX);
         lists.work_out_if_due();
         assert!(lists.known().is_none(), "no room");

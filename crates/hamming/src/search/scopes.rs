@@ -197,12 +197,12 @@ mod tests {
             let filter = Filter { first_scope: 0, last_scope: u32::MAX, query, radius, beyond: -1, within };
             let from = Key::at(from.0, from.1 ^ query);
             let lowest = |least| next_in_ball(least, query, within, radius);
-            let wanted = lowest(from.rotated).filter(|_| has(from.scope)).map(|rotated| Key::at(from.scope, rotated));
+            let expected = lowest(from.rotated).filter(|_| has(from.scope)).map(|rotated| Key::at(from.scope, rotated));
             let later = || {
                 let scope = (from.scope + 1..100).find(|scope| has(*scope))?;
                 Some(Key::at(scope, lowest(0)?))
             };
-            prop_assert_eq!(scopes.next_match(&filter, from), wanted.or_else(later));
+            prop_assert_eq!(scopes.next_match(&filter, from), expected.or_else(later));
         }
 
         #[test]
@@ -223,9 +223,9 @@ mod tests {
             left_out.iter().for_each(|scope| among.leave_out(*scope));
             let part = among.part(low, high);
             for scope in (0..60).map(|hash| with_column(5, hash)).filter(|scope| (low..=high).contains(scope)) {
-                let wanted = (!known || listed.contains(&scope)) && !left_out.contains(&scope);
+                let expected = (!known || listed.contains(&scope)) && !left_out.contains(&scope);
                 let in_part = part.as_ref().is_some_and(|part| part.range.contains(&scope) && part.contains(scope));
-                prop_assert_eq!(in_part, wanted, "{}", scope);
+                prop_assert_eq!(in_part, expected, "{}", scope);
             }
         }
     }
