@@ -17,6 +17,7 @@ pub const WHOLE: u8 = 0x1d;
 /// Number of occurrences of a feature, and its weight relative to other kinds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Counted {
+    /// Number of occurrences.
     pub count: u64,
     factor: f64,
 }
@@ -82,10 +83,12 @@ impl<const W: usize> Bag<W> {
             .resize(places.clamp(FEWEST_PLACES, KEPT_CAPACITY), 0);
     }
 
+    /// Returns how many different features there are.
     pub fn len(&self) -> usize {
         self.features.len()
     }
 
+    /// Returns whether there is no feature.
     pub fn is_empty(&self) -> bool {
         self.features.is_empty()
     }
@@ -235,6 +238,7 @@ impl<const W: usize> Weighing<W> {
 /// taken relative to the largest weight so far.
 #[derive(Default)]
 pub struct Norm {
+    /// The largest weight so far.
     pub largest: f64,
     squares: f64,
 }
@@ -252,6 +256,7 @@ impl Norm {
         }
     }
 
+    /// The length of the vector of all weights so far.
     pub fn length(&self) -> f64 {
         self.largest * self.squares.sqrt()
     }

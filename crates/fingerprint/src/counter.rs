@@ -83,6 +83,7 @@ impl<const W: usize> ColumnFeatures<'_, W> {
         Ok(())
     }
 
+    /// Returns whether no feature was added.
     pub fn is_empty(&self) -> bool {
         match &self.bins {
             Some(bins) => bins.iter().all(HashBins::is_empty),

@@ -20,8 +20,10 @@ pub fn is_weight(number: f64) -> bool {
 pub struct Sums<const W: usize = 1>([[f64; 64]; W]);
 
 impl<const W: usize> Sums<W> {
+    /// The sums of no feature.
     pub const ZERO: Self = Sums([[0.0; 64]; W]);
 
+    /// Adds a feature.
     pub fn add(&mut self, hash: [u64; W], weight: f64) {
         for (sums, word) in self.0.iter_mut().zip(hash) {
             let eights = sums.as_chunks_mut::<8>().0.iter_mut();
@@ -84,6 +86,7 @@ pub struct Tally<const W: usize> {
 }
 
 impl<const W: usize> Tally<W> {
+    /// No hash.
     pub const EMPTY: Self = Tally {
         planes: [[0; W]; PLANES],
         count: 0,
@@ -94,6 +97,7 @@ impl<const W: usize> Tally<W> {
         self.count
     }
 
+    /// Returns whether no more hashes fit.
     pub fn is_full(&self) -> bool {
         self.count == (1 << PLANES) - 1
     }

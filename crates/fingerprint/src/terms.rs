@@ -79,6 +79,7 @@ impl Length {
     /// on the other words of its text.
     pub const S3: Length = Length::Linear { min: 1.0, max: 8.0 };
 
+    /// The weight of a word in normal form.
     pub fn weight(self, word: &str) -> f64 {
         let length = || word.chars().count() as f64;
         match self {
@@ -102,6 +103,7 @@ pub struct PartOfSpeechWeights {
 }
 
 impl PartOfSpeechWeights {
+    /// The weights of preset `s3`.
     pub const S3: Self = Self {
         noun: 2.0,
         verb: 1.5,
@@ -122,6 +124,7 @@ impl PartOfSpeechWeights {
 pub enum CueWords {
     None,
     BuiltIn,
+    /// The user's own.
     List(Arc<WordList<()>>),
 }
 

@@ -13,15 +13,20 @@ use std::ops::AddAssign;
 
 /// The server's cost settings.
 pub struct Prices {
+    /// A page that is read out of order.
     pub random_page: f64,
+    /// A page that is read in the order of the file.
     pub sequential_page: f64,
+    /// A call of an operator.
     pub operator: f64,
+    /// A row that an index returns.
     pub index_row: f64,
 }
 
 /// The rows that one search covers: those of one scope, or of a whole index.
 #[derive(Clone, Copy, Debug)]
 pub struct SearchedRows {
+    /// Number of rows.
     pub rows: f64,
     /// Leaves of one key space that these rows fill.
     pub leaves: f64,
@@ -30,8 +35,11 @@ pub struct SearchedRows {
 /// The work of a search, or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SearchWork {
+    /// Pages that are read out of order.
     pub random_pages: f64,
+    /// Pages that are read in the order of the file.
     pub sequential_pages: f64,
+    /// Postings whose distance is computed.
     pub candidates: f64,
 }
 
@@ -167,6 +175,7 @@ impl SearchWork {
         }
     }
 
+    /// All pages that are read.
     pub fn pages(&self) -> f64 {
         self.random_pages + self.sequential_pages
     }

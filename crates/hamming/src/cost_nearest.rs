@@ -21,6 +21,7 @@ use super::search::probe::{Even, shell_cost};
 /// A search for the nearest rows.
 #[derive(Clone, Copy)]
 pub struct NearestCost {
+    /// The rows among which the nearest are found.
     pub searched: SearchedRows,
     /// The last ring that the query takes, however few rows it holds.
     pub farthest: u32,

@@ -23,7 +23,9 @@ pub trait Item: Copy {
 
 /// The order of the items.
 pub trait Order<T> {
+    /// What items are compared by.
     type Key: Ord;
+    /// The key of an item.
     fn key(&self, item: &T) -> Self::Key;
 }
 
@@ -43,6 +45,7 @@ pub struct Runs<F, T> {
 }
 
 impl<F: Store, T: Item> Runs<F, T> {
+    /// No runs yet, in this store.
     #[inline]
     pub fn new(store: F) -> Self {
         Runs {

@@ -16,12 +16,15 @@ const FEW: u32 = 8;
 pub struct HashBins([u64; 64]);
 
 impl HashBins {
+    /// Bins without a hash.
     pub const EMPTY: Self = HashBins([u64::MAX; 64]);
 
+    /// Returns whether all bins are empty.
     pub fn is_empty(&self) -> bool {
         self.filled() == 0
     }
 
+    /// Adds the hash of a feature.
     #[inline]
     pub fn add(&mut self, hash: u64) {
         let least = &mut self.0[(hash % 64) as usize];

@@ -45,13 +45,16 @@ impl Default for ColumnOptions {
 /// Weights and options of a row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RowOptions {
+    /// The columns that are named, with their options.
     pub named: Vec<(String, ColumnOptions)>,
     /// `"*"`: the columns that are not named.
     pub rest: Option<ColumnOptions>,
     /// `"$columns"`: what the row's fields are called, in order.
     pub columns: Option<Vec<String>>,
+    /// `"$exclude"`: columns that do not count.
     pub exclude: Vec<String>,
     pub text: TextOptions,
+    /// `"$balance"`; None leaves what the preset says.
     pub balance: Option<bool>,
 }
 

@@ -14,6 +14,7 @@ pub struct GramLengths {
 }
 
 impl GramLengths {
+    /// The same length for all scripts.
     pub const fn all(n: usize) -> Self {
         GramLengths {
             han: n,
@@ -22,6 +23,7 @@ impl GramLengths {
         }
     }
 
+    /// The length of an n-gram that ends with this letter.
     #[inline]
     pub fn for_letter(&self, letter: char) -> usize {
         match letter {
@@ -37,6 +39,7 @@ impl GramLengths {
     }
 }
 
+/// Returns whether a character is a letter or digit, as the standard library defines it.
 #[inline]
 pub fn is_letter(c: char) -> bool {
     match c {

@@ -23,7 +23,9 @@ pub struct UserWords {
 /// A word that was found, as a range of bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FoundWord {
+    /// Where it begins, in bytes.
     pub from: usize,
+    /// Where it ends.
     pub to: usize,
     pub part_of_speech: PartOfSpeech,
 }

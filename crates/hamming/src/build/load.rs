@@ -37,8 +37,11 @@ pub trait PageSink {
 
 /// Result of a load.
 pub struct Loaded {
+    /// The block of the root.
     pub root: u32,
+    /// The level of the root.
     pub level: u8,
+    /// Number of leaves.
     pub leaves: u32,
 }
 
@@ -55,6 +58,7 @@ pub struct Loader<'s, S: PageSink> {
 }
 
 impl<'s, S: PageSink> Loader<'s, S> {
+    /// Begins a tree of a key space, whose pages have this build stamp.
     #[inline]
     pub fn new(sink: &'s mut S, space: Space, stamp: u32, options: BuildOptions) -> Self {
         Loader {

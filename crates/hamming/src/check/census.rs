@@ -63,10 +63,12 @@ impl Census {
         self.postings[0]
     }
 
+    /// Rows whose fingerprint is NULL.
     pub fn null_rows(&self) -> u64 {
         self.postings[Space::NULL.index()]
     }
 
+    /// Leaves of all key spaces.
     pub fn all_leaves(&self) -> u64 {
         self.leaves.iter().sum()
     }

@@ -12,6 +12,7 @@ pub struct KeyComparison<L: Iterator<Item = Key>, F: FnMut(Key)> {
 }
 
 impl<L: Iterator<Item = Key>, F: FnMut(Key)> KeyComparison<L, F> {
+    /// Begins a comparison with `left`, which ascends; `differ` gets each difference.
     pub fn new(left: L, differ: F) -> Self {
         KeyComparison {
             left: left.peekable(),

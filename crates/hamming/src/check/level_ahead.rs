@@ -34,10 +34,12 @@ impl Default for LevelAhead {
 }
 
 impl LevelAhead {
+    /// Adds the downlink to the next page to the right.
     pub fn push(&mut self, low: Key, block: u32) {
         self.links.push_back((low, block));
     }
 
+    /// The downlink to the page that the walk comes to next.
     pub fn first(&self) -> Option<(Key, u32)> {
         self.links.front().copied()
     }

@@ -54,6 +54,7 @@ impl<F: Store> EdgeSorter<F> {
         }
     }
 
+    /// Adds an edge.
     #[inline]
     pub fn add(
         &mut self,
@@ -125,7 +126,9 @@ fn sort(edges: &mut [Edge], order: ByNumbers, pause: &mut dyn FnMut()) {
 
 /// Edges in order.
 pub enum SortedEdges<F> {
+    /// All of them fit the memory.
     InMemory(Peekable<IntoIter<Edge>>, ByNumbers),
+    /// They are merged from runs in a file.
     Merged(Merge<F, Edge, ByNumbers>),
 }
 

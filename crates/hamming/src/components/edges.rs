@@ -11,6 +11,7 @@ use std::collections::TryReserveError;
 /// Services that grouping needs from its caller: temporary files, and points where it can be
 /// cancelled.
 pub trait GroupingHost {
+    /// A temporary file.
     type File: Store;
     /// Makes a temporary file.
     fn file(&mut self) -> Self::File;
@@ -21,8 +22,11 @@ pub trait GroupingHost {
 /// Two classes of rows that are near-duplicates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Edge {
+    /// One class.
     pub a: u32,
+    /// The other.
     pub b: u32,
+    /// Bits in which their fingerprints differ.
     pub distance: u32,
 }
 
@@ -71,6 +75,7 @@ impl<F: Store> Edges<F> {
         }
     }
 
+    /// Returns how many edges there are.
     #[inline]
     pub fn count(&self) -> u64 {
         self.in_file + self.in_memory.len() as u64

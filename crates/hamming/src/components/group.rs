@@ -31,6 +31,7 @@ pub enum ClusterMethod {
 }
 
 impl ClusterMethod {
+    /// The methods by the names that SQL uses.
     pub const NAMES: [(&'static str, ClusterMethod); 4] = [
         ("components", ClusterMethod::Components),
         ("star", ClusterMethod::Star),
@@ -38,6 +39,7 @@ impl ClusterMethod {
         ("single_pass", ClusterMethod::SinglePass),
     ];
 
+    /// The method of that name.
     pub fn from_name(name: &str) -> Option<ClusterMethod> {
         Self::NAMES.iter().find(|m| m.0 == name).map(|m| m.1)
     }
@@ -79,6 +81,7 @@ impl Classes {
         })
     }
 
+    /// Returns how many rows there are.
     pub fn rows(&self) -> usize {
         self.class_of.len()
     }
@@ -88,6 +91,7 @@ impl Classes {
         self.first.len()
     }
 
+    /// The class of a row.
     pub fn class_of(&self, row: u32) -> u32 {
         self.class_of[row as usize]
     }
@@ -97,6 +101,7 @@ impl Classes {
         self.first[class as usize]
     }
 
+    /// Returns how many rows a class has.
     pub fn size(&self, class: u32) -> u32 {
         self.sizes[class as usize]
     }

@@ -10,12 +10,17 @@ use super::format::KEY_SHIFT;
 /// a range of scopes.
 #[derive(Clone, Copy, Debug)]
 pub struct Filter {
+    /// The lowest scope.
     pub first_scope: u32,
+    /// The highest scope.
     pub last_scope: u32,
+    /// The query, rotated as the postings are.
     pub query: u64,
     /// At most 64.
     pub radius: u32,
+    /// Distance of keys that is not enough; -1: none.
     pub beyond: i32,
+    /// The largest distance of keys.
     pub within: i32,
 }
 

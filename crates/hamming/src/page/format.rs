@@ -38,6 +38,7 @@ pub struct Format {
 }
 
 impl Format {
+    /// The format of postings with a scope of their own, or wide ones.
     #[inline]
     pub const fn new(scoped: bool, wide: bool) -> Format {
         Format { scoped, wide }
@@ -65,7 +66,9 @@ impl Format {
 /// `high`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeafRange {
+    /// The lowest position.
     pub low: Key,
+    /// The end, which does not belong to it; None on the rightmost leaf.
     pub high: Option<Key>,
 }
 

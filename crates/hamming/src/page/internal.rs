@@ -25,7 +25,9 @@ pub const CAPACITY: usize = ROOM / DOWNLINK;
 /// A downlink: `child` holds the positions from `key` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Downlink {
+    /// The lowest position of the child.
     pub key: Key,
+    /// The child's block.
     pub child: u32,
 }
 
@@ -51,11 +53,13 @@ pub fn check(page: &Page) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Returns how many downlinks the page has.
 #[inline]
 pub fn count(page: &Page) -> usize {
     (lower(page) - HEADER) / DOWNLINK
 }
 
+/// Downlink `i`.
 #[inline]
 pub fn get(page: &Page, i: usize) -> Downlink {
     let at = HEADER + DOWNLINK * i;
@@ -82,6 +86,7 @@ fn put(page: &mut Page, i: usize, link: Downlink) {
     put_u32(page, at + 20, link.key.scope);
 }
 
+/// All downlinks, from left to right.
 #[inline]
 pub fn links(page: &Page) -> impl Iterator<Item = Downlink> + '_ {
     (0..count(page)).map(|i| get(page, i))
@@ -184,6 +189,7 @@ pub fn links_between(
     (position(page, first)..position(page, last) + 1).map(|i| get(page, i))
 }
 
+/// Returns whether no more downlink fits.
 #[inline]
 pub fn is_full(page: &Page) -> bool {
     count(page) >= CAPACITY

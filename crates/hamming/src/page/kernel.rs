@@ -31,11 +31,13 @@ impl Candidates {
         }
     }
 
+    /// Forgets all candidates.
     #[inline]
     pub fn clear(&mut self) {
         self.count = 0;
     }
 
+    /// The positions, ascending.
     #[inline]
     pub fn positions(&self) -> &[u16] {
         &self.positions[..self.count]

@@ -119,6 +119,7 @@ fn range(page: &Page) -> LeafRange {
     }
 }
 
+/// Returns how many postings the leaf has.
 #[inline]
 pub fn count(page: &Page) -> usize {
     (lower(page) - HEADER) / LO
@@ -219,6 +220,7 @@ pub fn get(page: &Page, i: usize) -> Key {
     }
 }
 
+/// All postings, in the order of the page.
 #[inline]
 pub fn postings(page: &Page) -> impl Iterator<Item = Key> + '_ {
     (0..count(page)).map(|i| get(page, i))

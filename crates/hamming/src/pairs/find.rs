@@ -26,6 +26,7 @@ use simhash_base::store::Store;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Row {
+    /// The fingerprint.
     pub fingerprint: u64,
     pub tag: u64,
 }
@@ -39,6 +40,7 @@ pub fn set(row: &Row) -> u64 {
 /// Services that a search needs from its caller: temporary files, a place for pairs, and points
 /// where it can be cancelled.
 pub trait PairsHost {
+    /// A temporary file.
     type File: Store;
     /// Makes a temporary file.
     fn file(&mut self) -> Self::File;
@@ -121,6 +123,7 @@ impl Branches {
         }
     }
 
+    /// Returns how many branches there are.
     #[inline]
     pub fn count(&self) -> usize {
         self.split.blocks.len()
@@ -129,7 +132,9 @@ impl Branches {
 
 /// A search for pairs.
 pub struct Finder<'h, H: PairsHost> {
+    /// The caller's services.
     pub host: &'h mut H,
+    /// The largest distance of a pair.
     pub radius: u32,
     /// As the host says.
     pub(super) keeps_sets: bool,
@@ -147,6 +152,7 @@ pub struct Finder<'h, H: PairsHost> {
 }
 
 impl<'h, H: PairsHost> Finder<'h, H> {
+    /// Begins a search.
     #[inline]
     pub fn new(host: &'h mut H, radius: u32) -> Self {
         Finder {
@@ -257,6 +263,7 @@ impl<'h, H: PairsHost> Finder<'h, H> {
         }
     }
 
+    /// Reports a pair, whatever its distance is.
     #[inline]
     pub fn connect(&mut self, a: Row, b: Row) {
         let distance = (a.fingerprint ^ b.fingerprint).count_ones();

@@ -44,6 +44,7 @@ impl Task {
 /// Divides a group into branches: branch i is for the pairs whose first block in common is block i.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
+    /// The bits of each block.
     pub blocks: Vec<u64>,
     /// Whether the branches keep the task's zone, which the blocks leave out.
     keeps_zone: bool,
@@ -90,6 +91,7 @@ const STEPS: u32 = 6;
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
     rows: f64,
+    /// Number of pairs.
     pub pairs: f64,
 }
 

@@ -9,11 +9,13 @@ pub type Keys<'k> = [&'k [u8]; 2];
 pub struct PairSimilarities<'k>(Vec<(f64, Keys<'k>)>);
 
 impl<'k> PairSimilarities<'k> {
+    /// Sorts the pairs.
     pub fn new(mut pairs: Vec<(f64, Keys<'k>)>) -> Self {
         pairs.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         PairSimilarities(pairs)
     }
 
+    /// Returns how many pairs there are.
     pub fn count(&self) -> usize {
         self.0.len()
     }

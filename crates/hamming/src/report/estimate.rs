@@ -20,8 +20,11 @@ const TAIL: f64 = 0.025;
 /// A number of pairs, with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PairEstimate {
+    /// The estimate.
     pub pairs: f64,
+    /// The lower end of the interval.
     pub low: f64,
+    /// The upper end.
     pub high: f64,
 }
 

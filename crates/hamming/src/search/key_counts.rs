@@ -17,6 +17,7 @@ impl ScopeCounts {
     /// Bytes that it takes.
     pub const SIZE: usize = BLOCKS * size_of::<[u8; KEYS]>();
 
+    /// Joins the counts of the four key spaces.
     #[inline]
     pub fn new(spaces: [SpaceCounts; BLOCKS]) -> ScopeCounts {
         ScopeCounts(spaces)

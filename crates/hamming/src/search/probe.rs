@@ -49,6 +49,7 @@ pub trait KeyCounts {
 
 /// Evenly spread rows, on this many leaves of each key space.
 pub struct Even {
+    /// Leaves of each key space.
     pub leaves: u64,
 }
 

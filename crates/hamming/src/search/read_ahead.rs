@@ -20,6 +20,7 @@ pub struct ReadAhead {
 }
 
 impl ReadAhead {
+    /// Expects all pages in memory.
     #[inline]
     pub const fn new() -> ReadAhead {
         ReadAhead {

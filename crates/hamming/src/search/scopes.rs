@@ -15,7 +15,9 @@ use std::rc::Rc;
 pub enum SearchScopes {
     #[default]
     All,
+    /// A single scope.
     One(u32),
+    /// Those of lists of values.
     Listed(ListedScopes),
 }
 
