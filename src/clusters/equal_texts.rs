@@ -18,7 +18,7 @@ const CHUNK: usize = 4096;
 
 /// State of a row's text.
 #[derive(Clone, Copy, PartialEq)]
-enum TextContent {
+enum Content {
     /// The row is alone in its class.
     NotRead,
     /// NULL, or the row is gone: similar to nothing.
@@ -74,11 +74,11 @@ pub fn refined(
 }
 
 /// Reads the texts of rows that are not alone in their class.
-fn read(table: &TextTable, activity: &mut Activity) -> Vec<TextContent> {
+fn read(table: &TextTable, activity: &mut Activity) -> Vec<Content> {
     let coarse = &table.members.classes;
     let all = coarse.rows() as u32;
     let is_alone = |row: &u32| coarse.size(coarse.class_of(*row)) == 1;
-    let mut contents = filled(all as usize, TextContent::NotRead);
+    let mut contents = filled(all as usize, Content::NotRead);
     let mut rows = collected(0..all);
     rows.retain(|row| {
         check_for_interrupts();
@@ -88,15 +88,15 @@ fn read(table: &TextTable, activity: &mut Activity) -> Vec<TextContent> {
         check_for_interrupts();
         activity.show(|| format!("{} of {} equal rows read", i * CHUNK, rows.len()));
         some.iter()
-            .for_each(|row| contents[*row as usize] = TextContent::None);
+            .for_each(|row| contents[*row as usize] = Content::None);
         let place = |row: u32| some.binary_search(&row).ok();
         // The array of keys is one of many, so it is freed with the scratch memory.
         in_scratch(|| {
             table.read(some, place, |place, text| {
                 let shingles = shingles(text);
                 let content = match shingles.hashes() {
-                    [] => TextContent::Empty,
-                    hashes => TextContent::Text(hash(hashes)),
+                    [] => Content::Empty,
+                    hashes => Content::Text(hash(hashes)),
                 };
                 contents[some[place] as usize] = content;
             });
@@ -116,7 +116,7 @@ fn hash(words: &[u64]) -> u128 {
 
 /// Divides classes by content. Also returns which of the new classes can be similar to others, each
 /// behind the class that it comes from.
-fn divide(coarse: &Classes, contents: &[TextContent], least: f64) -> (Classes, Vec<(u32, u32)>) {
+fn divide(coarse: &Classes, contents: &[Content], least: f64) -> (Classes, Vec<(u32, u32)>) {
     let mut of = filled(contents.len(), 0);
     let mut paired = Vec::new();
     let mut texts: HashMap<(u32, u128), u32> = HashMap::new();
@@ -124,7 +124,7 @@ fn divide(coarse: &Classes, contents: &[TextContent], least: f64) -> (Classes, V
     for (row, (content, of)) in (0u32..).zip(contents.iter().zip(&mut of)) {
         check_for_interrupts();
         let class = coarse.class_of(row);
-        if let TextContent::Text(hash) = content {
+        if let Content::Text(hash) = content {
             or_out_of_memory(texts.try_reserve(1));
             let known = texts.entry((class, *hash)).or_insert(count);
             *of = *known;
@@ -134,10 +134,10 @@ fn divide(coarse: &Classes, contents: &[TextContent], least: f64) -> (Classes, V
         }
         *of = count;
         let is_similar_to_some = match content {
-            TextContent::NotRead | TextContent::Text(_) => true,
+            Content::NotRead | Content::Text(_) => true,
             // A similarity of 0 may be enough.
-            TextContent::Empty => least <= 0.0,
-            TextContent::None => false,
+            Content::Empty => least <= 0.0,
+            Content::None => false,
         };
         if is_similar_to_some {
             push_within(&mut paired, (class, count), contents.len());

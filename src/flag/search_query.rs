@@ -117,7 +117,7 @@ pub struct QueryBuilder {
     from: String,
     distance: String,
     radius: u32,
-    key: Option<KeyColumn>,
+    key: Option<Key>,
     /// The conditions of every query but the one on the old version, each after AND.
     conditions: String,
     /// Types of the parameters in `conditions`, and of the fingerprint before them.
@@ -128,13 +128,13 @@ pub struct QueryBuilder {
     in_order: bool,
 }
 
-struct KeyColumn {
+struct Key {
     column: String,
     equality: Equality,
     of_type: Oid,
 }
 
-impl KeyColumn {
+impl Key {
     /// Returns the condition that a row has the key that the parameter gives.
     fn is(&self, parameter: usize) -> String {
         (self.equality).clause(&self.column, &format!("${parameter}"))
@@ -169,7 +169,7 @@ impl QueryBuilder {
             let Some(equality) = Equality::for_type(of_type) else {
                 lacks(call, "an equality operator", of_type);
             };
-            KeyColumn {
+            Key {
                 column: format!("t.{}", quoted(name)),
                 equality,
                 of_type,

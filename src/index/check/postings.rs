@@ -38,9 +38,9 @@ impl<'r> Postings<'r> {
         }
     }
 
-    /// Prefetches the leaves that come after the one that begins at `from`. These are only hints: the
+    /// Asks for the leaves that come after the one that begins at `from`. These are only hints: the
     /// walk follows the right links.
-    fn prefetch_ahead(&mut self, from: Key) {
+    fn ask_ahead(&mut self, from: Key) {
         let window = self.rel.maintenance_io_concurrency();
         if window == 0 {
             return;
@@ -60,7 +60,7 @@ impl<'r> Postings<'r> {
             }
             self.unknown = special::high_key(&page);
         }
-        (self.ahead).prefetch(window, |block| {
+        (self.ahead).ask(window, |block| {
             Pinned::read_ahead(self.rel, block, &Cell::new(0));
         });
     }
@@ -76,7 +76,7 @@ impl Iterator for Postings<'_> {
             }
             let (from, block) = self.next?;
             check_for_interrupts();
-            self.prefetch_ahead(from);
+            self.ask_ahead(from);
             let page = self.tree.leaf_from(Pinned::read(self.rel, block), from);
             self.leaf = leaf::sorted_postings(&page).into_iter();
             self.next = special::right(&page).map(|(right, high)| (high, right));

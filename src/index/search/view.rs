@@ -10,7 +10,7 @@ use simhash_hamming::search::directory::Parent;
 use simhash_hamming::search::key_counts::ScopeCounts;
 use simhash_hamming::search::probe::{Even, Radii, WALK, choose, radii};
 use simhash_hamming::search::read_ahead::ReadAhead;
-use simhash_hamming::search::scopes::SearchScopes;
+use simhash_hamming::search::scopes::Scopes;
 use simhash_pg::am::scan::Reader;
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::page::buffer::{Exclusive, Pinned, Shared, pages_read, prefetch};
@@ -181,8 +181,8 @@ impl<'r, 's> View<'r, 's> {
         true
     }
 
-    /// Returns how many leaves beyond the next one a search that has visited `visited` leaves
-    /// prefetches; 0 where they are expected in buffers.
+    /// Returns how many leaves beyond the next one a search that has visited `visited` leaves asks
+    /// the operating system for; 0 where they are expected in buffers.
     pub fn read_ahead(&self, visited: usize) -> usize {
         READ_AHEAD.with(|ahead| match ahead.is_idle() {
             true => 0,
@@ -200,18 +200,18 @@ impl<'r, 's> View<'r, 's> {
         }
     }
 
-    /// Prefetches a leaf from the file, unless it is in a buffer.
-    pub fn prefetch(&self, block: u32) {
+    /// Asks the operating system for a leaf, unless it is in a buffer.
+    pub fn ask_for(&self, block: u32) {
         let unknown = Cell::new(0);
         let recent = self.known().map(|known| known.directory.recent.cell(block));
         Pinned::read_ahead(self.rel, block, recent.unwrap_or(&unknown));
     }
 
-    /// Prefetches the page above the leaf that holds `key`, if the directory names it; returns where
+    /// Asks for the page above the leaf that holds `key`, if the directory names it; returns where
     /// that page ends.
-    pub fn prefetch_parent(&self, space: Space, key: Key) -> Option<Key> {
+    pub fn ask_for_parent(&self, space: Space, key: Key) -> Option<Key> {
         let (parent, end) = self.known_parent(space, key)?;
-        self.prefetch(parent.block);
+        self.ask_for(parent.block);
         end
     }
 
@@ -266,7 +266,7 @@ impl<'r, 's> View<'r, 's> {
         });
         if self.read_ahead(0) > 0 {
             // Each is read later, with those before it locked.
-            blocks.iter().for_each(|block| self.prefetch(*block));
+            blocks.iter().for_each(|block| self.ask_for(*block));
         }
         // An atomic operation waits for the accesses before it, so none comes between these.
         for buffer in blocks.map(|block| self.recent(block)) {
@@ -290,7 +290,7 @@ impl<'r, 's> View<'r, 's> {
 
     /// Returns radii for a search within `k` of `query` in a scope: the cheapest by the counts, or
     /// evenly spread ones where nothing is known. Several scopes cannot be probed at once.
-    pub fn radii(&self, scopes: &SearchScopes, query: u64, k: u32) -> Radii {
+    pub fn radii(&self, scopes: &Scopes, query: u64, k: u32) -> Radii {
         let Some(scope) = scopes.one() else {
             return WALK;
         };

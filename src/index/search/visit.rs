@@ -6,19 +6,18 @@
 
 use super::view::{PlannedLeaf, View};
 use simhash_hamming::key::{Key, Space};
-use simhash_hamming::page::filter::Filter;
+use simhash_hamming::page::filter::{self, Filter};
 use simhash_hamming::page::kernel::Candidates;
-use simhash_hamming::page::leaf_scan;
 use simhash_hamming::page::{Page, internal, special};
 use simhash_hamming::search::probe::WALK;
-use simhash_hamming::search::scopes::SearchScopes;
+use simhash_hamming::search::scopes::Scopes;
 use simhash_pg::page::buffer::Shared;
 use simhash_pg::process::backend::check_for_interrupts;
 use std::collections::VecDeque;
 
 /// A walk over one key space.
 pub struct Walk {
-    scopes: SearchScopes,
+    scopes: Scopes,
     filter: Filter,
     /// The lowest position not yet visited; None at the end.
     next: Option<Key>,
@@ -28,14 +27,14 @@ pub struct Walk {
     ahead: VecDeque<PlannedVisit>,
     /// Number of them that are being fetched into the processor's cache.
     fetched: usize,
-    /// Number of them that need not be prefetched any more.
-    prefetched: usize,
+    /// Number of them that need not be asked of the operating system any more.
+    asked: usize,
     /// Where looking ahead goes on; None at the end.
     frontier: Option<Key>,
-    /// Where prefetching of pages above the leaves goes on; None at the end.
+    /// Where asking for pages above the leaves goes on; None at the end.
     above: Option<Key>,
-    /// Number of these pages that were prefetched and not read since.
-    prefetched_above: usize,
+    /// Number of these pages that were asked for and not read since.
+    asked_above: usize,
     /// What is known of the large scopes of a list where these are left to other searches.
     large: Option<Large>,
     /// Room for the work on one leaf.
@@ -67,7 +66,7 @@ const FEW: usize = 4;
 
 impl Walk {
     /// Returns a walk over the leaves that can hold what `filter` matches in these scopes.
-    pub fn new(scopes: SearchScopes, filter: Filter) -> Walk {
+    pub fn new(scopes: Scopes, filter: Filter) -> Walk {
         let mut walk = Walk {
             scopes,
             filter,
@@ -75,10 +74,10 @@ impl Walk {
             right_sibling: None,
             ahead: VecDeque::new(),
             fetched: 0,
-            prefetched: 0,
+            asked: 0,
             frontier: None,
             above: None,
-            prefetched_above: 0,
+            asked_above: 0,
             large: None,
             candidates: Box::new(Candidates::none()),
         };
@@ -110,11 +109,12 @@ impl Walk {
     }
 
     /// Finds the next few leaves, and starts fetching them into the processor's cache. Where leaves
-    /// are not expected in buffers, prefetches `room` of them, in addition to the very next one if
-    /// the walk is the `current` one, which will read that at once. Returns the room that is left.
+    /// are not expected in buffers, asks the operating system for `room` of them, in addition to
+    /// the very next one if the walk is the `current` one, which will read that at once. Returns
+    /// the room that is left.
     pub fn look_ahead(&mut self, view: &View, space: Space, current: bool, room: usize) -> usize {
         let at_once = usize::from(current);
-        self.prefetch_above(view, space, room);
+        self.ask_above(view, space, room);
         self.plan(view, space, LOOK_AHEAD.max(at_once + room));
         let near = self.ahead.len().min(LOOK_AHEAD);
         for visit in self.ahead.range(self.fetched.min(near)..near) {
@@ -125,28 +125,28 @@ impl Walk {
             return 0;
         }
         let end = self.ahead.len().min(at_once + room);
-        for visit in self.ahead.range(self.prefetched.max(at_once).min(end)..end) {
-            view.prefetch(visit.leaf.block);
+        for visit in self.ahead.range(self.asked.max(at_once).min(end)..end) {
+            view.ask_for(visit.leaf.block);
         }
-        self.prefetched = self.prefetched.max(end);
+        self.asked = self.asked.max(end);
         room - end.saturating_sub(at_once)
     }
 
-    /// Prefetches up to `most` pages above the leaves that planning will read.
-    pub fn prefetch_above(&mut self, view: &View, space: Space, most: usize) {
+    /// Asks the operating system for up to `most` pages above the leaves that planning will read.
+    pub fn ask_above(&mut self, view: &View, space: Space, most: usize) {
         match (self.above, self.frontier) {
             (_, None) => self.above = None,
             (Some(above), Some(frontier)) if above < frontier => {
-                (self.above, self.prefetched_above) = (self.frontier, 0);
+                (self.above, self.asked_above) = (self.frontier, 0);
             }
             _ => {}
         }
-        while self.prefetched_above < most
+        while self.asked_above < most
             && let Some(from) = self.above
         {
-            let end = view.prefetch_parent(space, from);
+            let end = view.ask_for_parent(space, from);
             self.above = end.and_then(|end| self.skip(end));
-            self.prefetched_above += 1;
+            self.asked_above += 1;
         }
     }
 
@@ -180,7 +180,7 @@ impl Walk {
                 self.settle(view, scope);
                 continue;
             }
-            self.prefetched_above = self.prefetched_above.saturating_sub(1);
+            self.asked_above = self.asked_above.saturating_sub(1);
             self.fetch_parent(view, space);
         }
     }
@@ -188,7 +188,7 @@ impl Walk {
     /// Returns the large scope of a list in which a leaf below this page ends, if it is not settled
     /// who reads it.
     fn unsettled(&self, page: &Page, end: Option<Key>) -> Option<u32> {
-        let (Some(large), SearchScopes::Listed(among)) = (&self.large, &self.scopes) else {
+        let (Some(large), Scopes::Among(among)) = (&self.large, &self.scopes) else {
             return None;
         };
         let end = end.filter(|end| large.settled < Some(end.scope))?;
@@ -198,16 +198,11 @@ impl Walk {
 
     /// Settles who reads a scope of which no leaf was visited.
     fn settle(&mut self, view: &View, scope: u32) {
-        let (Some(large), SearchScopes::Listed(among)) = (&mut self.large, &mut self.scopes) else {
+        let (Some(large), Scopes::Among(among)) = (&mut self.large, &mut self.scopes) else {
             return;
         };
         large.settled = Some(scope);
-        if view.radii(
-            &SearchScopes::One(scope),
-            self.filter.query,
-            large.probed_within,
-        ) == WALK
-        {
+        if view.radii(&Scopes::One(scope), self.filter.query, large.probed_within) == WALK {
             return;
         }
         large.left_out.push(scope);
@@ -237,7 +232,7 @@ impl Walk {
     }
 
     fn count_out_planned(&mut self) {
-        self.prefetched = self.prefetched.saturating_sub(1);
+        self.asked = self.asked.saturating_sub(1);
         self.fetched = self.fetched.saturating_sub(1);
     }
 
@@ -265,7 +260,7 @@ impl Walk {
         let from = self.next?;
         // Between two leaves no page is locked, so that a cancel takes effect.
         check_for_interrupts();
-        if let SearchScopes::Listed(among) = &self.scopes {
+        if let Scopes::Among(among) = &self.scopes {
             among.work_out_if_due();
         }
         let (page, end) = self.leaf(view, space, from);
@@ -298,8 +293,8 @@ impl Walk {
     /// Calls `visit` with the matches of a leaf at or after `from`: earlier ones were returned
     /// already.
     fn scan(&mut self, page: &Page, from: Key, mut visit: impl FnMut(Key, u32)) {
-        let SearchScopes::Listed(among) = &self.scopes else {
-            return leaf_scan::scan(page, &self.filter, from, &mut self.candidates, visit);
+        let Scopes::Among(among) = &self.scopes else {
+            return filter::scan(page, &self.filter, from, &mut self.candidates, visit);
         };
         let high = special::high_key(page).map_or(u32::MAX, |high| high.scope);
         let Some(part) = among.part(from.scope, high) else {
@@ -315,6 +310,6 @@ impl Walk {
                 visit(key, distance);
             }
         };
-        leaf_scan::scan(page, &filter, from, &mut self.candidates, visit);
+        filter::scan(page, &filter, from, &mut self.candidates, visit);
     }
 }

@@ -6,7 +6,7 @@ use simhash_base::tid::Tid;
 use simhash_hamming::key::{BLOCKS, Space};
 use simhash_hamming::page::filter::Filter;
 use simhash_hamming::search::probe::{Radii, WALK};
-use simhash_hamming::search::scopes::SearchScopes;
+use simhash_hamming::search::scopes::Scopes;
 use simhash_pg::page::buffer::Shared;
 
 /// The farthest that two fingerprints can be apart.
@@ -23,7 +23,7 @@ pub struct Match {
 /// Returns the filter of block `b`'s key space for fingerprints within `radius` of the query whose
 /// block `b` is more than `beyond` and at most `within` bits away.
 pub fn filter(
-    (scopes, query): (&SearchScopes, u64),
+    (scopes, query): (&Scopes, u64),
     b: usize,
     radius: u32,
     beyond: i32,
@@ -54,7 +54,7 @@ fn found_first(differing: u64, radii: &Radii, b: usize) -> bool {
 /// A search for everything within a radius. The radii of the blocks are fixed for the whole search:
 /// the rule that reports a match once depends on them.
 pub struct Within {
-    scopes: SearchScopes,
+    scopes: Scopes,
     query: u64,
     radius: u32,
     /// Chosen at the first step.
@@ -68,7 +68,7 @@ pub struct Within {
 }
 
 impl Within {
-    pub fn new(scopes: SearchScopes, query: u64, radius: u32) -> Within {
+    pub fn new(scopes: Scopes, query: u64, radius: u32) -> Within {
         Within {
             scopes,
             query,
@@ -81,7 +81,7 @@ impl Within {
     }
 
     /// As [`Within::new`], reading one whole key space.
-    pub fn walk(scopes: SearchScopes, query: u64, radius: u32) -> Within {
+    pub fn walk(scopes: Scopes, query: u64, radius: u32) -> Within {
         let mut within = Within::new(scopes, query, radius);
         within.set_radii(WALK);
         within
@@ -89,7 +89,7 @@ impl Within {
 
     /// As [`Within::walk`], without the scopes of a list that are so large that probing them within
     /// `probed` is faster. [`Within::take_left_out`] says which these are.
-    pub fn walk_small(scopes: SearchScopes, query: u64, radius: u32, probed: u32) -> Within {
+    pub fn walk_small(scopes: Scopes, query: u64, radius: u32, probed: u32) -> Within {
         let mut within = Within::walk(scopes, query, radius);
         let walks = within.walks.iter_mut();
         walks.for_each(|(_, walk)| walk.leave_out_large(probed));
@@ -117,7 +117,7 @@ impl Within {
         // What all blocks read first is fetched at the same time.
         let above = view.read_ahead(0).min(1);
         for (b, walk) in self.walks.iter_mut().rev() {
-            walk.prefetch_above(view, Space::of_block(*b), above);
+            walk.ask_above(view, Space::of_block(*b), above);
             walk.fetch_parent(view, Space::of_block(*b));
         }
         for (b, walk) in self.walks.iter_mut().rev() {
@@ -177,7 +177,7 @@ pub struct Nulls {
 
 impl Nulls {
     /// Makes a search for those of these scopes.
-    pub fn new(scopes: SearchScopes) -> Nulls {
+    pub fn new(scopes: Scopes) -> Nulls {
         let filter = filter((&scopes, 0), 0, FARTHEST, -1, FARTHEST as i32);
         let walk = Walk::new(scopes, filter);
         Nulls { walk, visited: 0 }
