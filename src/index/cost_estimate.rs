@@ -5,8 +5,8 @@
 use super::scan_request::operator;
 use simhash_base::tid::Tid;
 use simhash_hamming::ball::{Ball, NEAR};
-use simhash_hamming::cost::{Prices, SearchWork, SearchedRows};
-use simhash_hamming::cost_nearest::{NearestCost, startup};
+use simhash_hamming::cost::{Prices, SearchedRows, Work};
+use simhash_hamming::cost_nearest::{Nearest, startup};
 use simhash_hamming::search::scope_lists::most_combinations;
 use simhash_pg::planner::nodes::NodeRef;
 use simhash_pg::planner::path::{Condition, Estimate, IndexPath, OrderBy, Taken, Test, cpu_costs};
@@ -90,20 +90,20 @@ fn unordered(path: &IndexPath, request: &Request, prices: &Prices) -> Estimate {
     let selectivity = request.selectivity(path);
     let matches = matches(path, selectivity);
     let searched = request.searched(path);
-    let of_list = |work: SearchWork| match request.scopes {
+    let of_list = |work: Work| match request.scopes {
         Some(scopes) if scopes > 1.0 => work.of_list(scopes, index(path), prices),
         _ => work,
     };
     let work = match request.fingerprint {
-        Wanted::Everything => of_list(SearchWork::walk(searched)),
-        Wanted::Nulls => SearchWork::walk(SearchedRows::index(matches, 0.0)),
-        Wanted::Within { .. } if request.scopes.is_none() => SearchWork::walk(searched),
+        Wanted::Everything => of_list(Work::walk(searched)),
+        Wanted::Nulls => Work::walk(SearchedRows::index(matches, 0.0)),
+        Wanted::Within { .. } if request.scopes.is_none() => Work::walk(searched),
         Wanted::Within {
             radius,
             searches,
             equal,
         } => {
-            let mut work = SearchWork::within(radius.max(0) as u32, searched, prices);
+            let mut work = Work::within(radius.max(0) as u32, searched, prices);
             work.random_pages += f64::from(u8::from(equal)) * EQUAL_SURCHARGE;
             of_list(work).times(searches)
         }
@@ -123,7 +123,7 @@ fn in_order(path: &IndexPath, request: &Request, by: &OrderBy, prices: &Prices) 
     let selectivity = request.selectivity(path);
     let matches = matches(path, selectivity);
     let searched = request.searched(path);
-    let nearest = NearestCost {
+    let nearest = Nearest {
         searched,
         farthest: request.farthest(path, by),
         waiting: (work_mem_bytes() / size_of::<Tid>()) as f64,
@@ -134,7 +134,7 @@ fn in_order(path: &IndexPath, request: &Request, by: &OrderBy, prices: &Prices) 
         u64::BITS => searched.rows / matches,
         _ => 1.0 / scopes,
     };
-    let together = NearestCost {
+    let together = Nearest {
         searched: searched.together(scopes, index(path)),
         ..nearest
     };
@@ -181,7 +181,7 @@ fn matches(path: &IndexPath, selectivity: f64) -> f64 {
 /// Returns the prices, lower where the scan is repeated and finds looked-up pages in the cache.
 /// Reading a whole key space again costs the same, as the planner assumes for reading a table
 /// again.
-fn cached(path: &IndexPath, prices: &Prices, work: &SearchWork) -> Prices {
+fn cached(path: &IndexPath, prices: &Prices, work: &Work) -> Prices {
     let pages = work.random_pages;
     let share = path.pages_of_all_loops(pages) / (pages * path.loops()).max(1.0);
     Prices {

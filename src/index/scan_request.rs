@@ -15,7 +15,7 @@ use simhash_base::tid::Tid;
 use simhash_hamming::ball::{Ball, NEAR};
 use simhash_hamming::key::BLOCKS;
 use simhash_hamming::search::scope_lists::{Bounds, sort};
-use simhash_hamming::search::scopes::SearchScopes;
+use simhash_hamming::search::scopes::Scopes;
 use simhash_pg::am::scan::{Condition, Recheck, Scan, Test, Value};
 use simhash_pg::am::scope::ConditionHash;
 use simhash_pg::catalog::relation::Rel;
@@ -46,7 +46,7 @@ pub enum Stage {
 /// What the scan keys ask for.
 #[derive(Default)]
 pub struct ScanRequest {
-    scopes: SearchScopes,
+    scopes: Scopes,
     /// The balls of each condition on the fingerprint, which must lie in one of them. The first
     /// condition drives the search.
     balls: Vec<Vec<Ball>>,
@@ -84,7 +84,7 @@ impl ScanRequest {
             }
         }
         if let Some(columns) = pins.into_iter().collect() {
-            request.scopes = SearchScopes::from_lists(columns, || bounds(index));
+            request.scopes = Scopes::from_lists(columns, || bounds(index));
         }
         request.balls.sort_by_key(|any| (widest(any), any.len()));
         request.set_order(scan, last);
@@ -221,7 +221,7 @@ impl ScanRequest {
             None => (0, FARTHEST),
         };
         Some(match self.scopes.clone() {
-            SearchScopes::Listed(among) => {
+            Scopes::Among(among) => {
                 let within = WithinScopes::new(among, centre as u64, radius);
                 Stage::WithinScopes(Box::new(within), i)
             }

@@ -34,7 +34,7 @@ pub struct SearchedRows {
 
 /// The work of a search, or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct SearchWork {
+pub struct Work {
     /// Pages that are read out of order.
     pub random_pages: f64,
     /// Pages that are read in the order of the file.
@@ -116,20 +116,20 @@ impl SearchedRows {
     }
 }
 
-impl SearchWork {
+impl Work {
     /// A search for everything within `radius`: by whichever of look-ups and reading one key space
     /// is cheaper, as the search itself will decide.
-    pub fn within(radius: u32, searched: SearchedRows, prices: &Prices) -> SearchWork {
-        SearchWork::lookups(radius, searched).or_walk(searched, prices)
+    pub fn within(radius: u32, searched: SearchedRows, prices: &Prices) -> Work {
+        Work::lookups(radius, searched).or_walk(searched, prices)
     }
 
     /// This work, or reading one key space where that is cheaper.
-    pub fn or_walk(self, searched: SearchedRows, prices: &Prices) -> SearchWork {
-        self.or(SearchWork::walk(searched), prices)
+    pub fn or_walk(self, searched: SearchedRows, prices: &Prices) -> Work {
+        self.or(Work::walk(searched), prices)
     }
 
     /// This work or another, whichever is cheaper.
-    pub fn or(self, other: SearchWork, prices: &Prices) -> SearchWork {
+    pub fn or(self, other: Work, prices: &Prices) -> Work {
         if self.search_price(prices) <= other.search_price(prices) {
             self
         } else {
@@ -137,12 +137,12 @@ impl SearchWork {
         }
     }
 
-    fn lookups(radius: u32, searched: SearchedRows) -> SearchWork {
+    fn lookups(radius: u32, searched: SearchedRows) -> Work {
         let radii = radii(radius);
         if radii == WALK {
-            return SearchWork::walk(searched);
+            return Work::walk(searched);
         }
-        let mut work = SearchWork::default();
+        let mut work = Work::default();
         for t in radii {
             work.random_pages += searched.leaves_within(t);
             work.candidates += searched.rows_within(t);
@@ -151,8 +151,8 @@ impl SearchWork {
     }
 
     /// Reading one key space from end to end.
-    pub fn walk(searched: SearchedRows) -> SearchWork {
-        SearchWork {
+    pub fn walk(searched: SearchedRows) -> Work {
+        Work {
             random_pages: 1.0,
             sequential_pages: searched.leaves - 1.0,
             candidates: searched.rows,
@@ -161,14 +161,14 @@ impl SearchWork {
 
     /// Returns the same work in `scopes` scopes of a list, of which small ones are read together:
     /// at most the work of reading a key space with all scopes.
-    pub fn of_list(self, scopes: f64, index: SearchedRows, prices: &Prices) -> SearchWork {
+    pub fn of_list(self, scopes: f64, index: SearchedRows, prices: &Prices) -> Work {
         self.times(scopes).or_walk(index, prices)
     }
 
     /// The same work for each of `searches` searches.
-    pub fn times(self, searches: f64) -> SearchWork {
+    pub fn times(self, searches: f64) -> Work {
         let searches = searches.max(1.0);
-        SearchWork {
+        Work {
             random_pages: self.random_pages * searches,
             sequential_pages: self.sequential_pages * searches,
             candidates: self.candidates * searches,
@@ -197,8 +197,8 @@ impl SearchWork {
     }
 }
 
-impl AddAssign for SearchWork {
-    fn add_assign(&mut self, more: SearchWork) {
+impl AddAssign for Work {
+    fn add_assign(&mut self, more: Work) {
         self.random_pages += more.random_pages;
         self.sequential_pages += more.sequential_pages;
         self.candidates += more.candidates;
@@ -224,7 +224,7 @@ pub mod tests {
     const SIZES: [f64; 6] = [1.0, 1e3, 3e4, 1e6, 1e8, 1e9];
 
     fn within(radius: u32, searched: SearchedRows) -> f64 {
-        SearchWork::within(radius, searched, &PRICES).search_price(&PRICES)
+        Work::within(radius, searched, &PRICES).search_price(&PRICES)
     }
 
     #[test]
@@ -244,8 +244,8 @@ pub mod tests {
     #[test]
     fn a_lookup_is_cheap_and_a_walk_is_not() {
         let searched = built(1e7);
-        let lookup = SearchWork::within(3, searched, &PRICES).price(&PRICES, 1.0);
-        let walk = SearchWork::within(30, searched, &PRICES).price(&PRICES, 1.0);
+        let lookup = Work::within(3, searched, &PRICES).price(&PRICES, 1.0);
+        let walk = Work::within(30, searched, &PRICES).price(&PRICES, 1.0);
         assert!(lookup < 50.0 && walk > 10_000.0, "{lookup} {walk}");
     }
 
@@ -261,7 +261,7 @@ pub mod tests {
             (16, 1947),
         ];
         for (k, pages) in counted {
-            let expected = SearchWork::lookups(k, built(1e6)).pages();
+            let expected = Work::lookups(k, built(1e6)).pages();
             let off = expected / f64::from(pages);
             assert!((0.9..1.1).contains(&off), "{k}: {expected} for {pages}");
         }
@@ -280,7 +280,7 @@ pub mod tests {
             );
             // Ten scopes with a thousand rows each.
             let ten = index.scope(0.01, 10.0);
-            let work = SearchWork::within(k, ten, &PRICES).times(10.0);
+            let work = Work::within(k, ten, &PRICES).times(10.0);
             let (each, all) = (within(k, ten), work.search_price(&PRICES));
             assert!((all - 10.0 * each).abs() < 1e-9, "{k}");
         }
@@ -294,16 +294,16 @@ pub mod tests {
         for k in [0, 3, 8, 15, 30] {
             let price = |s: f64| {
                 let one = index.scope((s / 1e6).min(1.0), s);
-                let work = SearchWork::within(k, one, &PRICES).of_list(s, index, &PRICES);
+                let work = Work::within(k, one, &PRICES).of_list(s, index, &PRICES);
                 work.search_price(&PRICES)
             };
             let prices = [2.0, 10.0, 1e3, 1e4, 10_001.0, 1e5, 1e6, 1e9].map(price);
             assert!(prices.windows(2).all(|w| w[0] <= w[1]), "{k}: {prices:?}");
-            let walk = SearchWork::walk(index).search_price(&PRICES);
+            let walk = Work::walk(index).search_price(&PRICES);
             assert!(prices[0] < 20.0 && prices[7] == walk, "{k}: {prices:?}");
         }
         // All scopes, one after the other: dearer than reading a key space once.
-        let all = SearchWork::within(3, index.scope(1.0, 1000.0), &PRICES).times(1000.0);
-        assert!(all.search_price(&PRICES) > SearchWork::walk(index).search_price(&PRICES));
+        let all = Work::within(3, index.scope(1.0, 1000.0), &PRICES).times(1000.0);
+        assert!(all.search_price(&PRICES) > Work::walk(index).search_price(&PRICES));
     }
 }

@@ -13,14 +13,14 @@
 #![forbid(unsafe_code)]
 
 use super::ball::random_share;
-use super::cost::{Prices, SearchWork, SearchedRows};
+use super::cost::{Prices, SearchedRows, Work};
 use super::key::BLOCKS;
 use super::search::passes::{band_end, horizons, most_for_a_ring};
 use super::search::probe::{Even, shell_cost};
 
 /// A search for the nearest rows.
 #[derive(Clone, Copy)]
-pub struct NearestCost {
+pub struct Nearest {
     /// The rows among which the nearest are found.
     pub searched: SearchedRows,
     /// The last ring that the query takes, however few rows it holds.
@@ -29,13 +29,13 @@ pub struct NearestCost {
     pub waiting: f64,
 }
 
-impl NearestCost {
+impl Nearest {
     /// The work of finding the first `rows` rows. A pass of probing is priced as reading a whole
     /// key space where the server's price of random pages makes that cheaper: the search itself
     /// goes by times in memory, and a pass reads again what others have read.
-    pub fn first(&self, rows: f64, prices: &Prices) -> SearchWork {
+    pub fn first(&self, rows: f64, prices: &Prices) -> Work {
         let last = self.ring_of(rows);
-        let mut work = SearchWork::default();
+        let mut work = Work::default();
         let mut ring = 0;
         for horizon in horizons(self.searched.rows, self.farthest) {
             if ring > last {
@@ -55,9 +55,9 @@ impl NearestCost {
         work
     }
 
-    /// As [`NearestCost::first`], reading a whole key space from the start, as scopes of a list are
+    /// As [`Nearest::first`], reading a whole key space from the start, as scopes of a list are
     /// read together.
-    pub fn in_bands(&self, rows: f64) -> SearchWork {
+    pub fn in_bands(&self, rows: f64) -> Work {
         self.bands(0, self.ring_of(rows))
     }
 
@@ -91,9 +91,9 @@ impl NearestCost {
     }
 
     /// Probing all rings up to `ring`: each widens one block by one bit.
-    fn probes(&self, ring: u32) -> SearchWork {
+    fn probes(&self, ring: u32) -> Work {
         let searched = self.searched;
-        let mut work = SearchWork::default();
+        let mut work = Work::default();
         for ring in 0..=ring {
             let t = (ring as usize / BLOCKS) as i32;
             let leaves = searched.leaves_within(t) - searched.leaves_within(t - 1);
@@ -105,16 +105,16 @@ impl NearestCost {
 
     /// Reading a whole key space for some rings at a time, but no more than fit the memory. A ring
     /// that does not fit is read once more.
-    fn bands(&self, mut ring: u32, last: u32) -> SearchWork {
-        let (mut work, mut rings) = (SearchWork::default(), 0);
+    fn bands(&self, mut ring: u32, last: u32) -> Work {
+        let (mut work, mut rings) = (Work::default(), 0);
         while ring <= last {
             let before = self.rows_to(ring as i32 - 1);
             let fits = |end: &u32| self.rows_to(*end as i32) - before <= self.waiting;
             let band = ring..=band_end(ring, rings, self.farthest);
             let end = band.take_while(fits).last();
-            work += SearchWork::walk(self.searched);
+            work += Work::walk(self.searched);
             if end.is_none() {
-                work += SearchWork::walk(self.searched);
+                work += Work::walk(self.searched);
             }
             rings = end.map_or(0, |end| end + 1 - ring);
             ring = end.unwrap_or(ring) + 1;
@@ -142,8 +142,8 @@ mod tests {
         ..PRICES
     };
 
-    fn nearest(rows: f64) -> NearestCost {
-        NearestCost {
+    fn nearest(rows: f64) -> Nearest {
+        Nearest {
             searched: built(rows),
             farthest: 64,
             waiting: 524_288.0,
@@ -181,15 +181,15 @@ mod tests {
     #[test]
     fn a_near_horizon_and_a_small_scope_cost_less() {
         let all = nearest(1e6);
-        let within = NearestCost { farthest: 3, ..all };
+        let within = Nearest { farthest: 3, ..all };
         assert!(within.first(1e6, &PRICES).pages() < 20.0);
-        let scope = NearestCost {
+        let scope = Nearest {
             searched: all.searched.scope(0.001, 1.0),
             ..all
         };
         assert!(scope.first(1e3, &PRICES).pages() < 60.0);
         // Little memory: each ring by itself.
-        let cramped = NearestCost {
+        let cramped = Nearest {
             waiting: 100.0,
             ..all
         };

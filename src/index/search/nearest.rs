@@ -17,7 +17,7 @@ use simhash_hamming::key::{BLOCKS, Key, Space};
 use simhash_hamming::search::directory::ROWS_PER_LEAF;
 use simhash_hamming::search::passes::{band_end, first_horizon, horizons, most_for_a_ring};
 use simhash_hamming::search::probe::{Even, KeyCounts, Radii, shell_cost, visits_cost};
-use simhash_hamming::search::scopes::SearchScopes;
+use simhash_hamming::search::scopes::Scopes;
 use simhash_pg::process::memory::reserve;
 
 const NOTHING_READ: Radii = [-1; BLOCKS];
@@ -29,7 +29,7 @@ const PROBED: u32 = 11;
 
 /// A search for the nearest.
 pub struct Nearest {
-    scopes: SearchScopes,
+    scopes: Scopes,
     query: u64,
     /// No row farther than this is wanted.
     farthest: u32,
@@ -115,7 +115,7 @@ fn rows_of(view: &View, scope: u32) -> f64 {
 
 impl Nearest {
     /// `limit` is the number of rows that may wait in memory.
-    pub fn new(scopes: SearchScopes, query: u64, farthest: u32, limit: usize) -> Nearest {
+    pub fn new(scopes: Scopes, query: u64, farthest: u32, limit: usize) -> Nearest {
         let farthest = farthest.min(FARTHEST);
         Nearest {
             scopes,
@@ -276,7 +276,7 @@ impl Nearest {
         let scopes = self.scopes.clone();
         let mut all = match &self.scopes {
             // No row was returned yet.
-            SearchScopes::Listed(_) if start == 0 => {
+            Scopes::Among(_) if start == 0 => {
                 Within::walk_small(scopes, self.query, horizon, PROBED.min(self.farthest))
             }
             _ => Within::walk(scopes, self.query, horizon),
@@ -291,7 +291,7 @@ impl Nearest {
             .is_some()
         {}
         let mut left_out = all.take_left_out();
-        if let SearchScopes::Listed(among) = &mut self.scopes {
+        if let Scopes::Among(among) = &mut self.scopes {
             left_out.iter().for_each(|scope| among.leave_out(*scope));
         }
         self.left_out.append(&mut left_out);

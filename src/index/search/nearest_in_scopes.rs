@@ -4,7 +4,7 @@
 use super::nearest::Nearest;
 use super::view::View;
 use simhash_base::tid::Tid;
-use simhash_hamming::search::scopes::SearchScopes;
+use simhash_hamming::search::scopes::Scopes;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -28,10 +28,10 @@ pub struct NearestInScopes {
 
 impl NearestInScopes {
     /// `limit` is the number of rows that may wait in memory.
-    pub fn new(scopes: SearchScopes, query: u64, farthest: u32, limit: usize) -> NearestInScopes {
+    pub fn new(scopes: Scopes, query: u64, farthest: u32, limit: usize) -> NearestInScopes {
         let limit = match scopes {
-            SearchScopes::Listed(_) => limit / 2,
-            SearchScopes::One(_) | SearchScopes::All => limit,
+            Scopes::Among(_) => limit / 2,
+            Scopes::One(_) | Scopes::All => limit,
         };
         let mut nearest = NearestInScopes {
             query,
@@ -46,7 +46,7 @@ impl NearestInScopes {
         nearest
     }
 
-    fn add(&mut self, scopes: SearchScopes, limit: usize) {
+    fn add(&mut self, scopes: Scopes, limit: usize) {
         self.due.push(self.searches.len());
         let search = Nearest::new(scopes, self.query, self.farthest, limit);
         self.searches.push(search);
@@ -67,7 +67,7 @@ impl NearestInScopes {
             let large = self.searches[i].take_left_out();
             let limit = (self.limit / large.len().max(1)).max(LEAST_LIMIT);
             for scope in large {
-                self.add(SearchScopes::One(scope), limit);
+                self.add(Scopes::One(scope), limit);
             }
         }
         rows.clear();

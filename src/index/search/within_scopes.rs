@@ -5,7 +5,7 @@
 
 use super::view::View;
 use super::within::{Match, Within};
-use simhash_hamming::search::scopes::{ListedScopes, SearchScopes};
+use simhash_hamming::search::scopes::{Among, Scopes};
 use simhash_pg::page::buffer::Shared;
 
 /// A search for everything within a radius.
@@ -21,11 +21,11 @@ pub struct WithinScopes {
 }
 
 impl WithinScopes {
-    pub fn new(among: ListedScopes, query: u64, radius: u32) -> WithinScopes {
+    pub fn new(among: Among, query: u64, radius: u32) -> WithinScopes {
         WithinScopes {
             query,
             radius,
-            small: Within::walk_small(SearchScopes::Listed(among), query, radius, radius),
+            small: Within::walk_small(Scopes::Among(among), query, radius, radius),
             large: Vec::new(),
             present: None,
         }
@@ -47,7 +47,7 @@ impl WithinScopes {
             self.present = self
                 .large
                 .pop()
-                .map(|scope| Within::new(SearchScopes::One(scope), self.query, self.radius));
+                .map(|scope| Within::new(Scopes::One(scope), self.query, self.radius));
             if self.present.is_some() {
                 continue;
             }

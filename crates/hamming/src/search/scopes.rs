@@ -12,43 +12,41 @@ use std::rc::Rc;
 
 /// The scopes that a search reads.
 #[derive(Clone, Default)]
-pub enum SearchScopes {
+pub enum Scopes {
     #[default]
     All,
     /// A single scope.
     One(u32),
     /// Those of lists of values.
-    Listed(ListedScopes),
+    Among(Among),
 }
 
 /// The scopes of some lists, without those that are left to other searches.
 #[derive(Clone)]
-pub struct ListedScopes {
+pub struct Among {
     lists: Rc<ScopeLists>,
     /// Ascending.
     left_out: Vec<u32>,
 }
 
-impl SearchScopes {
+impl Scopes {
     /// The scopes of all combinations of these hashes, of which each column has some, ascending.
     #[inline]
-    pub fn from_lists(columns: Vec<Vec<u32>>, bounds: impl FnOnce() -> Bounds) -> SearchScopes {
+    pub fn from_lists(columns: Vec<Vec<u32>>, bounds: impl FnOnce() -> Bounds) -> Scopes {
         if columns.iter().all(|hashes| hashes.len() == 1) {
             let mut hashes = columns.into_iter().flatten();
             let first = hashes.next();
-            return SearchScopes::One(
-                first.map_or(NO_SCOPE, |first| hashes.fold(first, with_column)),
-            );
+            return Scopes::One(first.map_or(NO_SCOPE, |first| hashes.fold(first, with_column)));
         }
-        SearchScopes::Listed(ListedScopes::new(ScopeLists::new(columns, bounds())))
+        Scopes::Among(Among::new(ScopeLists::new(columns, bounds())))
     }
 
     /// The only one.
     #[inline]
     pub fn one(&self) -> Option<u32> {
         match self {
-            SearchScopes::One(scope) => Some(*scope),
-            SearchScopes::All | SearchScopes::Listed(_) => None,
+            Scopes::One(scope) => Some(*scope),
+            Scopes::All | Scopes::Among(_) => None,
         }
     }
 
@@ -56,8 +54,8 @@ impl SearchScopes {
     #[inline]
     pub fn range(&self) -> RangeInclusive<u32> {
         match self {
-            SearchScopes::One(scope) => *scope..=*scope,
-            SearchScopes::All | SearchScopes::Listed(_) => 0..=u32::MAX,
+            Scopes::One(scope) => *scope..=*scope,
+            Scopes::All | Scopes::Among(_) => 0..=u32::MAX,
         }
     }
 
@@ -80,16 +78,16 @@ impl SearchScopes {
     #[inline]
     fn next(&self, scope: u32) -> Option<u32> {
         match self {
-            SearchScopes::All => Some(scope),
-            SearchScopes::One(one) => (scope <= *one).then_some(*one),
-            SearchScopes::Listed(among) => among.next(scope),
+            Scopes::All => Some(scope),
+            Scopes::One(one) => (scope <= *one).then_some(*one),
+            Scopes::Among(among) => among.next(scope),
         }
     }
 }
 
-impl ListedScopes {
-    fn new(lists: ScopeLists) -> ListedScopes {
-        ListedScopes {
+impl Among {
+    fn new(lists: ScopeLists) -> Among {
+        Among {
             lists: Rc::new(lists),
             left_out: Vec::new(),
         }
@@ -148,7 +146,7 @@ pub struct ScopesInRange<'a> {
     pub range: RangeInclusive<u32>,
     /// Those of the lists; None where they are not known.
     listed: Option<&'a [u32]>,
-    among: &'a ListedScopes,
+    among: &'a Among,
 }
 
 impl ScopesInRange<'_> {
@@ -181,14 +179,14 @@ mod tests {
             query: u64, radius in 0u32..5, within in 0i32..3, from in (0u32..42, any::<u64>()), kind in 0..3,
         ) {
             let scopes = match kind {
-                0 => SearchScopes::All,
-                1 => SearchScopes::One(listed.first().copied().unwrap_or(7)),
+                0 => Scopes::All,
+                1 => Scopes::One(listed.first().copied().unwrap_or(7)),
                 _ => {
                     let bounds = Bounds { leaves: 0, memory: 64, pause: || {} };
                     let lists = ScopeLists::new(vec![listed.iter().copied().collect()], bounds);
-                    let mut among = ListedScopes::new(lists);
+                    let mut among = Among::new(lists);
                     left_out.iter().for_each(|scope| among.leave_out(*scope));
-                    SearchScopes::Listed(among)
+                    Scopes::Among(among)
                 }
             };
             let has = |scope: u32| match kind {
@@ -219,7 +217,7 @@ mod tests {
             let known = known || listed.len() < 2;
             let leaves = if known { 1 << 40 } else { 0 };
             let lists = ScopeLists::new(columns, Bounds { leaves, memory: 4096, pause: || {} });
-            let mut among = ListedScopes::new(lists);
+            let mut among = Among::new(lists);
             let scopes = |hashes: &BTreeSet<u32>| hashes.iter().map(|hash| with_column(5, *hash)).collect();
             let (listed, left_out): (BTreeSet<u32>, BTreeSet<u32>) = (scopes(&listed), scopes(&left_out));
             left_out.iter().for_each(|scope| among.leave_out(*scope));
@@ -235,16 +233,10 @@ mod tests {
     #[test]
     fn one_combination_is_one_scope() {
         let bounds = || unreachable!();
+        assert_eq!(Scopes::from_lists(Vec::new(), bounds).one(), Some(NO_SCOPE));
+        assert_eq!(Scopes::from_lists(vec![vec![9]], bounds).one(), Some(9));
         assert_eq!(
-            SearchScopes::from_lists(Vec::new(), bounds).one(),
-            Some(NO_SCOPE)
-        );
-        assert_eq!(
-            SearchScopes::from_lists(vec![vec![9]], bounds).one(),
-            Some(9)
-        );
-        assert_eq!(
-            SearchScopes::from_lists(vec![vec![9], vec![8]], bounds).one(),
+            Scopes::from_lists(vec![vec![9], vec![8]], bounds).one(),
             Some(with_column(9, 8))
         );
     }
