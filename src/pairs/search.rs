@@ -1,7 +1,7 @@
 //! A search for pairs within the server: temporary files, cancels, progress. What becomes of a pair
 //! is up to [`Pairs`].
 
-use simhash_hamming::pairs::find::PairsHost;
+use simhash_hamming::pairs::find::Host;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::temp_file::TempFile;
@@ -9,11 +9,11 @@ use simhash_pg::sql::value::Value;
 
 /// Takes the pairs that a search finds.
 pub trait Pairs {
-    /// As [`PairsHost::pair`].
+    /// As [`Host::pair`].
     fn pair(&mut self, a: u64, b: u64, distance: u32);
-    /// As [`PairsHost::is_transitive`].
+    /// As [`Host::is_transitive`].
     fn is_transitive(&self) -> bool;
-    /// As [`PairsHost::wants_distinct`].
+    /// As [`Host::wants_distinct`].
     fn wants_distinct(&self) -> bool {
         false
     }
@@ -31,7 +31,7 @@ pub struct PairSearch<'a, P> {
     pub activity: &'a mut Activity,
 }
 
-impl<P: Pairs> PairsHost for PairSearch<'_, P> {
+impl<P: Pairs> Host for PairSearch<'_, P> {
     type File = TempFile<'static>;
 
     fn file(&mut self) -> TempFile<'static> {

@@ -13,7 +13,7 @@ use pgrx::PgSqlErrorCode::ERRCODE_CONNECTION_FAILURE;
 use pgrx::{pg_guard, pg_sys};
 use simhash_base::bytes::get_u64;
 use simhash_hamming::pairs::file::Gathered;
-use simhash_hamming::pairs::find::{Branches, Finder, PairsHost, Row, Sides, again, sides};
+use simhash_hamming::pairs::find::{Branches, Finder, Host, Row, Sides, again, sides};
 use simhash_hamming::pairs::split::Size;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::error::raise;
@@ -82,7 +82,7 @@ impl Board {
     }
 
     /// Searches branches until none is left.
-    fn search<H: PairsHost, const N: usize>(
+    fn search<H: Host, const N: usize>(
         &self,
         finder: &mut Finder<H>,
         group: &mut Sides<N>,
@@ -187,7 +187,7 @@ impl<P: Pairs> Leader<'_, '_, P> {
     }
 }
 
-impl<P: Pairs> PairsHost for Leader<'_, '_, P> {
+impl<P: Pairs> Host for Leader<'_, '_, P> {
     type File = TempFile<'static>;
 
     fn file(&mut self) -> TempFile<'static> {
@@ -231,7 +231,7 @@ impl Worker<'_, '_> {
     }
 }
 
-impl PairsHost for Worker<'_, '_> {
+impl Host for Worker<'_, '_> {
     type File = TempFile<'static>;
 
     fn file(&mut self) -> TempFile<'static> {

@@ -10,7 +10,7 @@ use super::source::SourceTable;
 use pgrx::pg_sys;
 use simhash_base::bytes::get_u64;
 use simhash_hamming::pairs::file::Gathered;
-use simhash_hamming::pairs::find::{PairsHost, Row};
+use simhash_hamming::pairs::find::{Host, Row};
 use simhash_pg::catalog::table::{Opened, allows_shared_scan};
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::helper::{Channel, Helper, Part, Work, may_help};
@@ -54,7 +54,7 @@ struct Exchange<'x, H, const N: usize> {
     keeps: bool,
 }
 
-impl<H: PairsHost<File = TempFile<'static>>, const N: usize> Exchange<'_, H, N> {
+impl<H: Host<File = TempFile<'static>>, const N: usize> Exchange<'_, H, N> {
     fn add(&mut self, side: usize, rows: &[Row]) {
         self.bits.add(rows);
         let needed = (self.rows.count() as usize + rows.len()) * ROW;
@@ -151,7 +151,7 @@ fn send_batch(channel: &mut Channel, batch: &[Row], meanwhile: impl FnMut(&[u8])
 }
 
 /// Sends all rows of a side to a worker that reads none; returns false when it has ended.
-pub fn send_rows(channel: &mut Channel, rows: &[Row], host: &mut impl PairsHost) -> bool {
+pub fn send_rows(channel: &mut Channel, rows: &[Row], host: &mut impl Host) -> bool {
     let mut batches = rows.chunks(BATCH);
     let all = batches.all(|batch| {
         host.pause();
@@ -295,7 +295,7 @@ pub fn gather<const N: usize>(
 /// The worker's host while it reads.
 struct Reader;
 
-impl PairsHost for Reader {
+impl Host for Reader {
     type File = TempFile<'static>;
 
     fn file(&mut self) -> TempFile<'static> {

@@ -28,7 +28,7 @@ impl Order<Edge> for ByNumbers {
 
 /// Sorts edges. What memory does not hold is sorted in runs, as many edges each as it holds; the
 /// runs are merged when they are read.
-pub struct EdgeSorter<F> {
+pub struct Sorter<F> {
     in_memory: Vec<Edge>,
     /// Edges that fit the memory.
     limit: usize,
@@ -36,7 +36,7 @@ pub struct EdgeSorter<F> {
     order: ByNumbers,
 }
 
-impl<F: Store> EdgeSorter<F> {
+impl<F: Store> Sorter<F> {
     /// Sorts by `a`, in `memory` bytes.
     #[inline]
     pub fn new(memory: usize) -> Self {
@@ -46,7 +46,7 @@ impl<F: Store> EdgeSorter<F> {
     /// Sorts by `a`, then by `b`, without this number of their lowest bits, at most 31.
     #[inline]
     pub fn without_bits(memory: usize, bits: u32) -> Self {
-        EdgeSorter {
+        Sorter {
             in_memory: Vec::new(),
             limit: (memory / EDGE).max(LEAST),
             runs: None,
@@ -80,20 +80,20 @@ impl<F: Store> EdgeSorter<F> {
     pub fn finish(
         mut self,
         host: &mut impl GroupingHost<File = F>,
-    ) -> Result<SortedEdges<F>, TryReserveError> {
+    ) -> Result<Sorted<F>, TryReserveError> {
         if self.runs.is_some() {
             self.spill(host);
         }
         let Some(runs) = self.runs else {
             sort(&mut self.in_memory, self.order, &mut || host.pause());
-            return Ok(SortedEdges::InMemory(
+            return Ok(Sorted::InMemory(
                 self.in_memory.into_iter().peekable(),
                 self.order,
             ));
         };
         drop(self.in_memory);
         let merge = Merge::new(vec![runs], self.limit * EDGE, self.order)?;
-        Ok(SortedEdges::Merged(merge))
+        Ok(Sorted::Merged(merge))
     }
 }
 
@@ -125,20 +125,20 @@ fn sort(edges: &mut [Edge], order: ByNumbers, pause: &mut dyn FnMut()) {
 }
 
 /// Edges in order.
-pub enum SortedEdges<F> {
+pub enum Sorted<F> {
     /// All of them fit the memory.
     InMemory(Peekable<IntoIter<Edge>>, ByNumbers),
     /// They are merged from runs in a file.
     Merged(Merge<F, Edge, ByNumbers>),
 }
 
-impl<F: Store> SortedEdges<F> {
+impl<F: Store> Sorted<F> {
     /// The next edge, if it has this `a`; of edges that are sorted by all bits.
     #[inline]
     pub fn next_of(&mut self, a: u32) -> Option<Edge> {
         let key = match self {
-            SortedEdges::InMemory(edges, order) => edges.peek().map(|edge| order.key(edge)),
-            SortedEdges::Merged(merge) => merge.next_key().copied(),
+            Sorted::InMemory(edges, order) => edges.peek().map(|edge| order.key(edge)),
+            Sorted::Merged(merge) => merge.next_key().copied(),
         };
         if (key? >> u32::BITS) as u32 == a {
             self.next()
@@ -148,13 +148,13 @@ impl<F: Store> SortedEdges<F> {
     }
 }
 
-impl<F: Store> Iterator for SortedEdges<F> {
+impl<F: Store> Iterator for Sorted<F> {
     type Item = Edge;
 
     fn next(&mut self) -> Option<Edge> {
         match self {
-            SortedEdges::InMemory(edges, _) => edges.next(),
-            SortedEdges::Merged(merge) => merge.next(),
+            Sorted::InMemory(edges, _) => edges.next(),
+            Sorted::Merged(merge) => merge.next(),
         }
     }
 }
@@ -175,7 +175,7 @@ mod tests {
             let raw: Vec<Edge> = raw.into_iter().map(|(a, b, distance)| Edge { a, b, distance }).collect();
             let mut nothing = || ();
             let host = &mut InMemory::new(&mut nothing);
-            let (mut list, mut sorter) = (Edges::new(edges * EDGE), EdgeSorter::without_bits(edges * EDGE, bits));
+            let (mut list, mut sorter) = (Edges::new(edges * EDGE), Sorter::without_bits(edges * EDGE, bits));
             for edge in &raw {
                 list.add(*edge, host).unwrap();
                 sorter.add(*edge, host).unwrap();
@@ -200,7 +200,7 @@ mod tests {
     fn edges_of_one_class_end_where_the_next_begins() {
         let mut nothing = || ();
         let host = &mut InMemory::new(&mut nothing);
-        let mut sorter = EdgeSorter::new(0);
+        let mut sorter = Sorter::new(0);
         for n in 0..1000 {
             sorter
                 .add(
@@ -224,7 +224,7 @@ mod tests {
         let (mut nothing, mut x) = (|| (), 1u64);
         let host = &mut InMemory::new(&mut nothing);
         for (mask, bits) in [(u64::MAX, 0), (0xFF_0000_00FF, 3), (0, 0)] {
-            let mut sorter = EdgeSorter::without_bits(1 << 20, bits);
+            let mut sorter = Sorter::without_bits(1 << 20, bits);
             for distance in 0..5 * FEW as u32 {
                 x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 let y = (x ^ x >> 32) & mask;

@@ -3,12 +3,12 @@
 //! Rows are numbered in the order of their keys, so that every answer is the same whatever order
 //! the pairs come in. Equal rows form a class, and pairs are of classes: a thousand equal rows are
 //! one class, not half a million pairs. The answer is that of the pairs of rows. What is known of
-//! each row is in memory; pairs are read in passes, sorted where that is needed ([`EdgeSorter`]), and
+//! each row is in memory; pairs are read in passes, sorted where that is needed ([`Sorter`]), and
 //! need not be.
 
 #![forbid(unsafe_code)]
 
-use super::edge_sort::{EdgeSorter, SortedEdges};
+use super::edge_sort::{Sorted, Sorter};
 use super::edges::{Edge, Edges, GroupingHost};
 use crate::pairs::union_find::UnionFind;
 use std::cmp::Reverse;
@@ -219,7 +219,7 @@ fn stars<H: GroupingHost>(
     }
     // The class of a pair that comes first may take the other one; when the other's turn comes, the
     // first has its star.
-    let mut sorter = EdgeSorter::new(memory);
+    let mut sorter = Sorter::new(memory);
     edges.for_each(host, |host, e| {
         let (a, b) = (ranks[e.a as usize], ranks[e.b as usize]);
         let (first, other) = if a < b { (a, e.b) } else { (b, e.a) };
@@ -297,8 +297,8 @@ fn pairs_by_class<H: GroupingHost>(
     edges: &mut Edges<H::File>,
     memory: usize,
     host: &mut H,
-) -> Result<SortedEdges<H::File>, TryReserveError> {
-    let mut sorter = EdgeSorter::new(memory);
+) -> Result<Sorted<H::File>, TryReserveError> {
+    let mut sorter = Sorter::new(memory);
     edges.for_each(host, |host, e| {
         sorter.add(e, host)?;
         sorter.add(

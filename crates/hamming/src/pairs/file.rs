@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use super::compare::TILE;
-use super::find::{Finder, PairsHost, Row, is_alone, sides};
+use super::find::{Finder, Host, Row, is_alone, sides};
 use super::radix::{WINDOW, window};
 use super::row_file::{CHUNK, ROW, RowFile, counts, rows, varying};
 use super::sets::{BESIDE, is_crowded};
@@ -44,7 +44,7 @@ impl<F: Store, const N: usize> Gathered<F, N> {
         &mut self,
         side: usize,
         row: Row,
-        host: &mut impl PairsHost<File = F>,
+        host: &mut impl Host<File = F>,
     ) -> Result<(), TryReserveError> {
         if self.spilled.is_none() && self.rows.len() == self.limit {
             self.spill(host);
@@ -73,7 +73,7 @@ impl<F: Store, const N: usize> Gathered<F, N> {
         &mut self,
         side: usize,
         rows: &[Row],
-        host: &mut impl PairsHost<File = F>,
+        host: &mut impl Host<File = F>,
     ) -> Result<(), TryReserveError> {
         let is_last = self.counts[side + 1..].iter().all(|count| *count == 0);
         let fits = self.spilled.is_none() && rows.len() <= self.limit - self.rows.len();
@@ -113,7 +113,7 @@ impl<F: Store, const N: usize> Gathered<F, N> {
     }
 
     /// Moves the rows to files.
-    fn spill(&mut self, host: &mut impl PairsHost<File = F>) {
+    fn spill(&mut self, host: &mut impl Host<File = F>) {
         let mut parts = std::array::from_fn(|_| RowFile::new(host.file()));
         let group = sides(&mut self.rows, self.counts);
         for (part, side) in parts.iter_mut().zip(group) {
@@ -147,7 +147,7 @@ impl<F: Store, const N: usize> Gathered<F, N> {
 
     /// Gives every pair within `radius` to the host.
     #[inline]
-    pub fn find_pairs(&mut self, host: &mut impl PairsHost<File = F>, radius: u32) {
+    pub fn find_pairs(&mut self, host: &mut impl Host<File = F>, radius: u32) {
         if self.spilled.is_none() && !self.find_in_memory(host, radius) {
             self.spill(host);
         }
@@ -184,7 +184,7 @@ impl<F: Store, const N: usize> Gathered<F, N> {
 
     /// Gives every pair of rows in memory to the host. Returns false when nothing was done, because
     /// there is no room for the sets of rows.
-    fn find_in_memory(&mut self, host: &mut impl PairsHost<File = F>, radius: u32) -> bool {
+    fn find_in_memory(&mut self, host: &mut impl Host<File = F>, radius: u32) -> bool {
         if is_alone(self.counts.map(|count| count as u64)) {
             return true;
         }
@@ -220,7 +220,7 @@ impl<F: Store, const N: usize> Gathered<F, N> {
 }
 
 /// A search for pairs of rows in files.
-struct Files<'h, H: PairsHost> {
+struct Files<'h, H: Host> {
     finder: Finder<'h, H>,
     /// For the rows of files that fit.
     rows: Vec<Row>,
@@ -232,7 +232,7 @@ struct Files<'h, H: PairsHost> {
     bits: u32,
 }
 
-impl<H: PairsHost> Files<'_, H> {
+impl<H: Host> Files<'_, H> {
     /// As [`Finder::slice`], for a file.
     fn part<const N: usize>(&mut self, parts: &mut [RowFile<H::File>; N], task: Task) {
         let (counts, varying) = (counts(parts), varying(parts));

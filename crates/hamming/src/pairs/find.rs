@@ -1,5 +1,5 @@
 //! Every pair of fingerprints within a Hamming radius, each once. Pure; the server is behind
-//! [`PairsHost`].
+//! [`Host`].
 //!
 //! A group of rows is divided by blocks of bits of which one must agree ([`super::split`]), in
 //! place, until comparing all its pairs is cheaper than dividing it further. At each division a
@@ -39,7 +39,7 @@ pub fn set(row: &Row) -> u64 {
 
 /// Services that a search needs from its caller: temporary files, a place for pairs, and points
 /// where it can be cancelled.
-pub trait PairsHost {
+pub trait Host {
     /// A temporary file.
     type File: Store;
     /// Makes a temporary file.
@@ -131,7 +131,7 @@ impl Branches {
 }
 
 /// A search for pairs.
-pub struct Finder<'h, H: PairsHost> {
+pub struct Finder<'h, H: Host> {
     /// The caller's services.
     pub host: &'h mut H,
     /// The largest distance of a pair.
@@ -151,7 +151,7 @@ pub struct Finder<'h, H: PairsHost> {
     pub(super) share: f64,
 }
 
-impl<'h, H: PairsHost> Finder<'h, H> {
+impl<'h, H: Host> Finder<'h, H> {
     /// Begins a search.
     #[inline]
     pub fn new(host: &'h mut H, radius: u32) -> Self {

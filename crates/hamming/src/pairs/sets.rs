@@ -7,7 +7,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::find::{Finder, PairsHost, Row};
+use super::find::{Finder, Host, Row};
 use super::split::Task;
 use super::union_find::UnionFind;
 use std::collections::TryReserveError;
@@ -41,7 +41,7 @@ pub fn is_crowded(rows: &[Row], radius: u32) -> bool {
     })
 }
 
-impl<H: PairsHost> Finder<'_, H> {
+impl<H: Host> Finder<'_, H> {
     /// As [`Finder::slice`], for a host that asks only for connections, and for rows that differ
     /// from each other: gives it one pair less than each set has rows. Fails before it has begun
     /// when the system has no more memory.
@@ -90,7 +90,7 @@ struct SetsHost<'h, H> {
     tags: Vec<u64>,
 }
 
-impl<H: PairsHost> PairsHost for SetsHost<'_, H> {
+impl<H: Host> Host for SetsHost<'_, H> {
     type File = H::File;
 
     fn file(&mut self) -> H::File {

@@ -8,7 +8,7 @@
 #![forbid(unsafe_code)]
 
 use super::compare::TILE;
-use super::find::{Finder, PairsHost, Row, Sides, set};
+use super::find::{Finder, Host, Row, Sides, set};
 use super::split::{Size, Task};
 
 /// Groups of fewer pairs are compared as they are: looking for redundant pairs would take longer.
@@ -72,7 +72,7 @@ fn majority<'r>(rows: impl Iterator<Item = &'r Row>, mut common: CommonBits) -> 
     common
 }
 
-impl<H: PairsHost> Finder<'_, H> {
+impl<H: Host> Finder<'_, H> {
     /// A group whose pairs are to be searched; None when that was done here.
     #[inline]
     pub(super) fn needed<'r, const N: usize>(

@@ -1,7 +1,7 @@
 //! All pairs against brute force: in memory and through files, on random, skewed and absurd rows.
 
 use super::file::Gathered;
-use super::find::{Finder, PairsHost, Row};
+use super::find::{Finder, Host, Row};
 use super::split::Task;
 use proptest::prelude::*;
 
@@ -19,7 +19,7 @@ pub(super) struct TestHost {
     pub(super) pauses: usize,
 }
 
-impl PairsHost for TestHost {
+impl Host for TestHost {
     type File = Vec<u8>;
 
     fn file(&mut self) -> Vec<u8> {
