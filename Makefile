@@ -15,6 +15,7 @@
 #   SETS        sets of `make bench` (A,B,C)
 #   QUESTIONS   how many searches `make bench-others` and `bench-fdw` measure
 #   SEED        what `make attack` and `make bench-planner` draw from; QUERIES: how many queries of the latter (1000)
+#   COUNT       how many changes of the code `make mutants` tries (200), drawn from SEED (1)
 #   ROUND       the one round that `make attack` repeats
 #   PEERS       PEERS=all measures the side table at any size
 #   OUT         folder for the result of `make bench`, `quality` and `bench-text` (target/bench, ...)
@@ -23,9 +24,9 @@
 #   PYTHON      an interpreter: with the packages simhash and jieba for `make bench-text`, with datasketch for `make bench-others`, with
 #               psycopg, sqlalchemy, alembic and django for the Python of the pages in `make test`
 
-export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE MAJORS FULL TESTS JOBS DESTDIR KEEP ROWS SETS SEED ROUND QUERIES QUESTIONS PEERS OUT SECONDS_EACH DATA PYTHON
+export PG_CONFIG PG_CONFIGS CITUS CITUS_TAG SUITE MAJORS FULL TESTS JOBS DESTDIR KEEP ROWS SETS SEED COUNT ROUND QUERIES QUESTIONS PEERS OUT SECONDS_EACH DATA PYTHON
 
-.PHONY: help build install demo test test-majors test-citus quick soak attack fuzz bench bench-s0 bench-cold bench-text bench-model bench-planner bench-triggers bench-ingest bench-others bench-tutorial bench-citus bench-fdw quality deb dist test-deb test-docker clean
+.PHONY: help build install demo test test-majors test-citus quick mutants soak attack fuzz bench bench-s0 bench-cold bench-text bench-model bench-planner bench-triggers bench-ingest bench-others bench-tutorial bench-citus bench-fdw quality deb dist test-deb test-docker clean
 .DEFAULT_GOAL := help
 
 help:
@@ -34,6 +35,7 @@ help:
 	@echo 'make test-majors    the tests of each major alone (MAJORS="16 19", FULL=1)'
 	@echo 'make test-citus     the tests on a cluster of Citus, which is built when its sources are given (CITUS=/folder)'
 	@echo 'make quick          format, lint and unit tests only: no server is started'
+	@echo 'make mutants        changes the code of the crates in COUNT places drawn from SEED, and says which the tests do not notice (COUNT=200)'
 	@echo 'make soak           crash, standby and concurrency tests again and again (SECONDS_EACH=600)'
 	@echo 'make attack         tables, statements, sessions, kills and damage drawn from SEED; every answer against reading all rows (SECONDS_EACH=60)'
 	@echo 'make fuzz           random text and options against the fingerprint code (SECONDS_EACH=60)'
@@ -78,6 +80,9 @@ test-citus:
 
 quick:
 	@pg_test/tools/test.sh quick
+
+mutants:
+	@pg_test/tools/mutants.sh
 
 soak:
 	@pg_test/tools/test.sh soak

@@ -8,7 +8,7 @@ use crate::pairs::source::{SourceTable, first_argument_after, radius, required};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
 use simhash_hamming::components::edges::Edge;
-use simhash_hamming::components::group::Method;
+use simhash_hamming::components::group::ClusterMethod;
 use simhash_pg::catalog::table_name;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
@@ -112,17 +112,17 @@ fn min_jaccard(given: Option<f64>, function: &str) -> f64 {
     least
 }
 
-fn method(args: &Args, i: usize, source: &SourceTable, with_text: bool) -> Method {
+fn method(args: &Args, i: usize, source: &SourceTable, with_text: bool) -> ClusterMethod {
     let Some(text) = args.varlena(i, pg_sys::TEXTOID) else {
         return if with_text {
-            Method::Star
+            ClusterMethod::Star
         } else {
-            Method::Components
+            ClusterMethod::Components
         };
     };
     let name = name_to_utf8(text.bytes());
-    Method::from_name(&name).unwrap_or_else(|| {
-        let names: Vec<&str> = Method::NAMES.iter().map(|m| m.0).collect();
+    ClusterMethod::from_name(&name).unwrap_or_else(|| {
+        let names: Vec<&str> = ClusterMethod::NAMES.iter().map(|m| m.0).collect();
         let mut hint = format!("Methods are {}.", names.join(", "));
         // Most calls name the text column next, so it may have been given as the method.
         if source.has_text_column(&name) {
@@ -146,7 +146,7 @@ fn verify(
     check: &Check,
     members: &PairedRows,
     mut edges: EdgeList,
-    method: Method,
+    method: ClusterMethod,
     activity: &mut Activity,
 ) -> Vec<Assignment> {
     let table = TextReader::new(source, &check.column, members);

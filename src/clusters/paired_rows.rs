@@ -5,8 +5,8 @@ use crate::pairs::keys::{KeyBuffer, Keys};
 use crate::pairs::scope_columns::ScopeColumns;
 use crate::pairs::search::{PairSearch, Pairs, Tags};
 use crate::pairs::source::SourceTable;
-use simhash_hamming::components::edges::{Edge, Edges, Host};
-use simhash_hamming::components::group::{Classes, Method, representatives};
+use simhash_hamming::components::edges::{Edge, Edges, GroupingHost};
+use simhash_hamming::components::group::{Classes, ClusterMethod, representatives};
 use simhash_hamming::pairs::file::Gathered;
 use simhash_hamming::pairs::union_find::UnionFind;
 use simhash_pg::process::activity::Activity;
@@ -28,7 +28,7 @@ pub type EdgeList = Edges<TempFile<'static>>;
 /// Gives the grouping the server's files and interrupts.
 pub struct Server;
 
-impl Host for Server {
+impl GroupingHost for Server {
     type File = TempFile<'static>;
 
     fn file(&mut self) -> TempFile<'static> {
@@ -121,7 +121,11 @@ impl Tags for PairCollector {
 }
 
 /// Returns the representative of each row's cluster.
-pub fn representatives_by(method: Method, classes: &Classes, edges: &mut EdgeList) -> Vec<u32> {
+pub fn representatives_by(
+    method: ClusterMethod,
+    classes: &Classes,
+    edges: &mut EdgeList,
+) -> Vec<u32> {
     or_out_of_memory(representatives(
         method,
         classes,
@@ -157,7 +161,7 @@ impl PairedRows {
         sources: &[SourceTable; 1],
         within: &ScopeColumns<'_>,
         radius: u32,
-        method: Method,
+        method: ClusterMethod,
         verified: bool,
         activity: &mut Activity,
     ) -> Self {
@@ -172,7 +176,7 @@ impl PairedRows {
                 tags: Vec::new(),
                 firsts: Vec::new(),
                 edges: no_edges(),
-                sets: (method == Method::Components && !verified).then(UnionFind::new),
+                sets: (method == ClusterMethod::Components && !verified).then(UnionFind::new),
             },
             activity,
         };

@@ -16,7 +16,7 @@ use pgrx::pg_sys;
 use simhash_fingerprint::similarity::jaccard::Shingles;
 use simhash_hamming::components::edge_sort::{Sorted, Sorter};
 use simhash_hamming::components::edges::Edge;
-use simhash_hamming::components::group::{Classes, Method};
+use simhash_hamming::components::group::{Classes, ClusterMethod};
 use simhash_pg::catalog::table::type_name;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
@@ -123,7 +123,7 @@ pub struct ChunkedTexts<'t> {
 
 impl<'t> ChunkedTexts<'t> {
     pub fn new(table: &'t TextReader<'t>, classes: &'t Classes, edges: &mut EdgeList) -> Self {
-        let components = representatives_by(Method::Components, classes, edges);
+        let components = representatives_by(ClusterMethod::Components, classes, edges);
         let first = |class: u32| classes.first(class);
         let mut order = collected(0..classes.count() as u32);
         order.sort_unstable_by_key(|class| {

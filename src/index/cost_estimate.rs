@@ -5,7 +5,7 @@
 use super::scan_request::operator;
 use simhash_base::tid::Tid;
 use simhash_hamming::ball::{Ball, NEAR};
-use simhash_hamming::cost::{Prices, Searched, Work};
+use simhash_hamming::cost::{Prices, SearchedRows, Work};
 use simhash_hamming::cost_nearest::{Nearest, startup};
 use simhash_hamming::search::scope_lists::most_combinations;
 use simhash_pg::planner::nodes::NodeRef;
@@ -98,7 +98,7 @@ fn unordered(path: &IndexPath, request: &Request, prices: &Prices) -> CostEstima
     };
     let work = match request.fingerprint {
         FingerprintCondition::Everything => of_list(Work::walk(searched)),
-        FingerprintCondition::Nulls => Work::walk(Searched::index(matches, 0.0)),
+        FingerprintCondition::Nulls => Work::walk(SearchedRows::index(matches, 0.0)),
         FingerprintCondition::Within { .. } if request.scopes.is_none() => Work::walk(searched),
         FingerprintCondition::Within {
             radius,
@@ -175,8 +175,8 @@ fn in_order(
 }
 
 /// Returns what a search without scopes has to search: the whole index.
-fn index(path: &IndexPath) -> Searched {
-    Searched::index(path.index_rows(), path.index_pages())
+fn index(path: &IndexPath) -> SearchedRows {
+    SearchedRows::index(path.index_rows(), path.index_pages())
 }
 
 /// Returns the number of rows that the scan returns.
@@ -228,7 +228,7 @@ impl Request {
     }
 
     /// Returns what one search has to search.
-    fn searched(&self, path: &IndexPath) -> Searched {
+    fn searched(&self, path: &IndexPath) -> SearchedRows {
         let (index, last) = (index(path), path.last_column());
         match self.scopes {
             Some(scopes) if last > 0 => {

@@ -4,7 +4,7 @@
 
 use super::index_sample::nearby;
 use simhash_hamming::ball::{Ball, NEAR};
-use simhash_hamming::selectivity::{self, Sample};
+use simhash_hamming::selectivity::{self, FingerprintSample};
 use simhash_pg::planner::column_stats::ColumnSample;
 use simhash_pg::planner::hooks::{EstimateScope, ScanScope};
 use simhash_pg::planner::nodes::{NodeList, NodeRef, Planner};
@@ -101,8 +101,8 @@ impl<'p> Clause<'p> {
     }
 }
 
-fn view(sample: &ColumnSample) -> Sample<'_> {
-    Sample {
+fn view(sample: &ColumnSample) -> FingerprintSample<'_> {
+    FingerprintSample {
         common: &sample.common,
         histogram: &sample.histogram,
         null_share: sample.null_share,

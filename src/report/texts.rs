@@ -7,7 +7,7 @@ use crate::clusters::texts::shingles;
 use simhash_base::bytes::get_u64;
 use simhash_base::store::Store;
 use simhash_fingerprint::similarity::jaccard::of_sorted;
-use simhash_hamming::report::compared::Compared;
+use simhash_hamming::report::compared::PairSimilarities;
 use simhash_hamming::report::sample::Sample;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
@@ -95,7 +95,7 @@ impl<'s> SampleTexts<'s> {
         sample: &'s Sample,
         distance: usize,
         activity: &mut Activity,
-    ) -> Compared<'s> {
+    ) -> PairSimilarities<'s> {
         let mut found = Vec::new();
         for pair in sample.drawn(distance) {
             check_for_interrupts();
@@ -106,6 +106,6 @@ impl<'s> SampleTexts<'s> {
                 push_within(&mut found, (similarity, pair), usize::MAX);
             }
         }
-        Compared::new(found)
+        PairSimilarities::new(found)
     }
 }

@@ -2,11 +2,13 @@
 
 #![forbid(unsafe_code)]
 
+/// Reads two bytes at `at`.
 #[inline]
 pub fn get_u16(bytes: &[u8], at: usize) -> u16 {
     u16::from_ne_bytes([bytes[at], bytes[at + 1]])
 }
 
+/// Reads four bytes at `at`.
 #[inline]
 pub fn get_u32(bytes: &[u8], at: usize) -> u32 {
     let mut b = [0; 4];
@@ -14,6 +16,7 @@ pub fn get_u32(bytes: &[u8], at: usize) -> u32 {
     u32::from_ne_bytes(b)
 }
 
+/// Reads eight bytes at `at`.
 #[inline]
 pub fn get_u64(bytes: &[u8], at: usize) -> u64 {
     let mut b = [0; 8];
@@ -21,16 +24,19 @@ pub fn get_u64(bytes: &[u8], at: usize) -> u64 {
     u64::from_ne_bytes(b)
 }
 
+/// Writes two bytes at `at`.
 #[inline]
 pub fn put_u16(bytes: &mut [u8], at: usize, v: u16) {
     bytes[at..at + 2].copy_from_slice(&v.to_ne_bytes());
 }
 
+/// Writes four bytes at `at`.
 #[inline]
 pub fn put_u32(bytes: &mut [u8], at: usize, v: u32) {
     bytes[at..at + 4].copy_from_slice(&v.to_ne_bytes());
 }
 
+/// Writes eight bytes at `at`.
 #[inline]
 pub fn put_u64(bytes: &mut [u8], at: usize, v: u64) {
     bytes[at..at + 8].copy_from_slice(&v.to_ne_bytes());

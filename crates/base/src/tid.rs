@@ -33,3 +33,26 @@ impl fmt::Display for Tid {
         write!(f, "({},{})", self.block, self.offset)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn numbers_are_in_the_order_of_addresses(a in (0u32..3, any::<u16>()), b in (0u32..3, any::<u16>())) {
+            let tid = |(block, offset)| Tid { block, offset };
+            prop_assert_eq!(tid(a).number().cmp(&tid(b).number()), tid(a).cmp(&tid(b)));
+        }
+    }
+
+    #[test]
+    fn the_largest_address_has_48_bits() {
+        let largest = Tid {
+            block: u32::MAX,
+            offset: u16::MAX,
+        };
+        assert_eq!(largest.number(), (1 << 48) - 1);
+    }
+}

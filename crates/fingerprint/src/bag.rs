@@ -8,10 +8,7 @@ use super::hash::Width;
 use super::log::ln;
 use super::options::plan::ColumnPlan;
 use super::options::presets::Tf;
-use super::simhash::{Sums, Tally};
-
-/// Weights are multiples of 1 / UNIT.
-pub const UNIT: f64 = 4_294_967_296.0;
+use super::simhash::{Sums, Tally, UNIT};
 
 /// Written in front of an n-gram and of a whole text: neither is the same feature as a word.
 pub const NGRAM: u8 = 0x1e;
@@ -20,6 +17,7 @@ pub const WHOLE: u8 = 0x1d;
 /// Number of occurrences of a feature, and its weight relative to other kinds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Counted {
+    /// Number of occurrences.
     pub count: u64,
     factor: f64,
 }
@@ -85,10 +83,12 @@ impl<const W: usize> Bag<W> {
             .resize(places.clamp(FEWEST_PLACES, KEPT_CAPACITY), 0);
     }
 
+    /// Returns how many different features there are.
     pub fn len(&self) -> usize {
         self.features.len()
     }
 
+    /// Returns whether there is no feature.
     pub fn is_empty(&self) -> bool {
         self.features.is_empty()
     }
@@ -238,6 +238,7 @@ impl<const W: usize> Weighing<W> {
 /// taken relative to the largest weight so far.
 #[derive(Default)]
 pub struct Norm {
+    /// The largest weight so far.
     pub largest: f64,
     squares: f64,
 }
@@ -255,6 +256,7 @@ impl Norm {
         }
     }
 
+    /// The length of the vector of all weights so far.
     pub fn length(&self) -> f64 {
         self.largest * self.squares.sqrt()
     }

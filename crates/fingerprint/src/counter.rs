@@ -6,11 +6,12 @@ use std::hash::BuildHasherDefault;
 use super::bag::{Bag, NGRAM};
 use super::error::Error;
 use super::hash::{Hashed, Width, city64};
-use super::minwise::one_permutation::Bins;
+use super::minwise::one_permutation::HashBins;
 use super::options::plan::ColumnPlan;
 use super::options::presets::{Features, Input, Rules};
-use super::terms::{PartOfSpeech, Terms};
+use super::terms::Terms;
 use super::text::ngrams::Ngrams;
+use super::text::part_of_speech::PartOfSpeech;
 use super::text::words::for_each_word;
 use super::text::{markup, normal};
 
@@ -45,7 +46,7 @@ pub fn gather_words(
     pause: &mut dyn FnMut(),
     new: &mut dyn FnMut(&str),
 ) -> Result<(), Error> {
-    let text = markup::plain(rules.markup, text, pause)?;
+    let text = markup::strip(rules.markup, text, pause)?;
     let mut done = Ok(());
     normal::for_each_chunk(&text, buffer, pause, &mut |chunk| {
         for_each_word(chunk, rules.dictionary.as_deref(), false, &mut |word, _| {
@@ -65,7 +66,7 @@ pub struct ColumnFeatures<'a, const W: usize> {
     pub width: Width,
     pub bag: &'a mut Bag<W>,
     /// Used instead of the bag when it does not matter how often a feature occurs.
-    pub bins: Option<&'a mut [Bins; W]>,
+    pub bins: Option<&'a mut [HashBins; W]>,
 }
 
 impl<const W: usize> ColumnFeatures<'_, W> {
@@ -82,16 +83,17 @@ impl<const W: usize> ColumnFeatures<'_, W> {
         Ok(())
     }
 
+    /// Returns whether no feature was added.
     pub fn is_empty(&self) -> bool {
         match &self.bins {
-            Some(bins) => bins.iter().all(Bins::is_empty),
+            Some(bins) => bins.iter().all(HashBins::is_empty),
             None => self.bag.is_empty(),
         }
     }
 }
 
 /// Counts the words, pairs and character n-grams of one text.
-pub struct Counter<'a, const W: usize> {
+pub struct FeatureCounter<'a, const W: usize> {
     rules: &'a Rules,
     title: &'a WordHashes,
     /// Whether all words weigh 1.
@@ -108,7 +110,7 @@ pub struct Counter<'a, const W: usize> {
     done: Result<(), Error>,
 }
 
-impl<'a, const W: usize> Counter<'a, W> {
+impl<'a, const W: usize> FeatureCounter<'a, W> {
     /// `title` has the words of the column's title; `key` begins with the column's prefix.
     pub fn new(
         rules: &'a Rules,

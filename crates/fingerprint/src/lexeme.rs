@@ -7,8 +7,11 @@ use super::simhash::simhash;
 
 /// A feature that comes with its weight.
 pub struct Given<'a> {
+    /// The feature's text.
     pub token: &'a str,
+    /// Number of occurrences, or the weight that stands for it.
     pub tf: f64,
+    /// The weight as the text gives it.
     pub weight: f64,
 }
 
@@ -23,6 +26,7 @@ pub struct Lexeme<'a> {
 impl Lexeme<'_> {
     /// Weights of the labels in tenths, those of ts_rank. Whole numbers keep sums exact.
     const LABELS: [u32; 4] = [1, 2, 4, 10];
+    /// The unit of [`Lexeme::weight`].
     pub const UNIT: f64 = 0.1;
 
     /// The sum of the weights of its positions, in tenths.
@@ -31,6 +35,7 @@ impl Lexeme<'_> {
         weights.map(|(&n, w)| f64::from(n) * f64::from(w)).sum()
     }
 
+    /// The lexeme as a feature with its weight.
     pub fn given(&self) -> Given<'_> {
         Given {
             token: &self.text,

@@ -5,7 +5,7 @@
 
 use super::bag::NGRAM;
 use super::hash::{BKDR_MULTIPLIER, FeatureHash, Width, bkdr_sum, bkdr_words};
-use super::minwise::one_permutation::Bins;
+use super::minwise::one_permutation::HashBins;
 use super::options::plan::ColumnPlan;
 use super::options::presets::{Features, Rules};
 use super::text::ngrams::{GramLengths, is_letter};
@@ -46,7 +46,7 @@ pub struct Shingling<'a> {
 
 /// The sum over the letters so far, and the bytes that they have.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct PrefixSum {
     sum: u64,
     bytes: usize,
 }
@@ -54,7 +54,7 @@ struct Place {
 /// Position of a walk over the letters of a text.
 #[derive(Clone, Copy, Default)]
 struct Position {
-    now: Place,
+    now: PrefixSum,
     letters: usize,
     /// The last letter, and how often it stands there in a row.
     last: char,
@@ -75,8 +75,8 @@ impl Position {
         utf8: &[u8],
         length: usize,
         drop_runs: bool,
-        starts: &mut [Place; MOST_LETTERS],
-    ) -> Option<Place> {
+        starts: &mut [PrefixSum; MOST_LETTERS],
+    ) -> Option<PrefixSum> {
         starts[self.letters % MOST_LETTERS] = self.now;
         self.now.sum = bkdr_sum(self.now.sum, utf8);
         self.now.bytes += utf8.len();
@@ -99,14 +99,14 @@ impl Position {
     }
 }
 
-struct Walk<'a, const W: usize> {
+struct ShingleWalk<'a, const W: usize> {
     shingling: Shingling<'a>,
     /// The sum of what stands in front of each n-gram.
     prefix: u64,
-    bins: &'a mut [Bins; W],
+    bins: &'a mut [HashBins; W],
     position: Position,
     /// Where each of the last letters begins: letter i at i modulo the length.
-    starts: [Place; MOST_LETTERS],
+    starts: [PrefixSum; MOST_LETTERS],
 }
 
 impl ColumnPlan {
@@ -134,24 +134,24 @@ impl Shingling<'_> {
     pub fn add<const W: usize>(
         self,
         text: &str,
-        bins: &mut [Bins; W],
+        bins: &mut [HashBins; W],
         buffer: &mut String,
         pause: &mut dyn FnMut(),
     ) -> bool {
         let prefix = self.prefix.iter().chain(&[NGRAM]);
-        let mut walk = Walk {
+        let mut walk = ShingleWalk {
             shingling: self,
             prefix: bkdr_sum(0, prefix),
             bins,
             position: Position::default(),
-            starts: [Place::default(); MOST_LETTERS],
+            starts: [PrefixSum::default(); MOST_LETTERS],
         };
         normal::for_each_chunk(text, buffer, pause, &mut |chunk| walk.chunk(chunk));
         walk.finish()
     }
 }
 
-impl<const W: usize> Walk<'_, W> {
+impl<const W: usize> ShingleWalk<'_, W> {
     fn chunk(&mut self, text: &str) {
         let mut rest = text;
         while !rest.is_empty() {
@@ -223,7 +223,7 @@ impl<const W: usize> Walk<'_, W> {
         position.last = char::from(last);
         position.letters += letters.len() - length;
         // Sums matter only by their differences: they start anew before the letters that are kept.
-        position.now = Place::default();
+        position.now = PrefixSum::default();
         let kept = &letters[letters.len() - MOST_LETTERS..];
         for (number, letter) in (position.letters - MOST_LETTERS..).zip(kept) {
             self.starts[number % MOST_LETTERS] = position.now;
@@ -253,7 +253,7 @@ impl<const W: usize> Walk<'_, W> {
 
     /// Adds the letters between two places.
     #[inline(always)]
-    fn gram(&mut self, to: Place, from: Place) {
+    fn gram(&mut self, to: PrefixSum, from: PrefixSum) {
         let power = POWERS[(to.bytes - from.bytes) % POWERS.len()];
         let before = self.prefix.wrapping_sub(from.sum);
         self.add_sum(to.sum.wrapping_add(before.wrapping_mul(power)));
@@ -282,7 +282,7 @@ impl<const W: usize> Walk<'_, W> {
         }
         let is_run = letters >= RUN && equal == letters;
         if !(is_run && self.shingling.drop_runs) {
-            self.gram(now, Place::default());
+            self.gram(now, PrefixSum::default());
         }
         is_run && self.shingling.drop_runs
     }
@@ -298,13 +298,13 @@ mod tests {
     use proptest::prelude::*;
 
     /// The least hash of each bin, in the order of the bins, by hashing each n-gram as it is shown.
-    fn shown<const W: usize>(plan: &ColumnPlan, width: Width, text: &str) -> [Bins; W] {
+    fn shown<const W: usize>(plan: &ColumnPlan, width: Width, text: &str) -> [HashBins; W] {
         let mut sketch = Sketch::<W>::showing(width);
         sketch.begin();
         sketch
             .column(plan, Content::Text(text), &mut || {})
             .unwrap();
-        let mut bins = [Bins::EMPTY; W];
+        let mut bins = [HashBins::EMPTY; W];
         for feature in sketch.into_features() {
             let mut key = plan.prefix.clone();
             key.push(NGRAM);

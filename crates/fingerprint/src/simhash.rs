@@ -5,6 +5,9 @@
 /// and which bits it would take depends on the order of the tokens.
 const MOST_WEIGHT: f64 = 1e100;
 
+/// Weights of features are multiples of 1 / UNIT.
+pub const UNIT: f64 = 4_294_967_296.0;
+
 /// Returns whether users may give this weight.
 pub fn is_weight(number: f64) -> bool {
     (0.0..=MOST_WEIGHT).contains(&number)
@@ -17,8 +20,10 @@ pub fn is_weight(number: f64) -> bool {
 pub struct Sums<const W: usize = 1>([[f64; 64]; W]);
 
 impl<const W: usize> Sums<W> {
+    /// The sums of no feature.
     pub const ZERO: Self = Sums([[0.0; 64]; W]);
 
+    /// Adds a feature.
     pub fn add(&mut self, hash: [u64; W], weight: f64) {
         for (sums, word) in self.0.iter_mut().zip(hash) {
             let eights = sums.as_chunks_mut::<8>().0.iter_mut();
@@ -81,6 +86,7 @@ pub struct Tally<const W: usize> {
 }
 
 impl<const W: usize> Tally<W> {
+    /// No hash.
     pub const EMPTY: Self = Tally {
         planes: [[0; W]; PLANES],
         count: 0,
@@ -91,6 +97,7 @@ impl<const W: usize> Tally<W> {
         self.count
     }
 
+    /// Returns whether no more hashes fit.
     pub fn is_full(&self) -> bool {
         self.count == (1 << PLANES) - 1
     }

@@ -11,6 +11,7 @@ use cityhasher::HashSet;
 use super::error::Error;
 use super::hash::{Hashed, city64};
 use super::text::normal::normal_word;
+use super::text::part_of_speech::PartOfSpeech;
 use super::text::word_list::WordList;
 
 /// Inverse document frequencies, frozen: ln((N + 1) / (df + 1)) + 1, for a word that occurs in df
@@ -78,6 +79,7 @@ impl Length {
     /// on the other words of its text.
     pub const S3: Length = Length::Linear { min: 1.0, max: 8.0 };
 
+    /// The weight of a word in normal form.
     pub fn weight(self, word: &str) -> f64 {
         let length = || word.chars().count() as f64;
         match self {
@@ -92,35 +94,6 @@ fn gauss(x: f64) -> f64 {
     (-(x - 4.51).powi(2) / (2.0 * 2.207 * 2.207)).exp()
 }
 
-/// A part of speech, as far as weights tell them apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PartOfSpeech {
-    Noun,
-    Verb,
-    Other,
-}
-
-impl PartOfSpeech {
-    /// Returns the part of speech for a tag of jieba: n... (noun, name) and j (short form) are
-    /// nouns, v... verbs.
-    pub fn of_tag(tag: &str) -> Self {
-        match tag.as_bytes().first() {
-            Some(b'n' | b'j') => PartOfSpeech::Noun,
-            Some(b'v') => PartOfSpeech::Verb,
-            _ if tag == "eng" => PartOfSpeech::Noun,
-            _ => PartOfSpeech::Other,
-        }
-    }
-
-    /// Returns the part of speech of a word that is not Han: numbers are no nouns.
-    pub fn of_foreign(word: &str) -> Self {
-        match word.chars().any(char::is_alphabetic) {
-            true => PartOfSpeech::Noun,
-            false => PartOfSpeech::Other,
-        }
-    }
-}
-
 /// Weights of the parts of speech.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PartOfSpeechWeights {
@@ -130,6 +103,7 @@ pub struct PartOfSpeechWeights {
 }
 
 impl PartOfSpeechWeights {
+    /// The weights of preset `s3`.
     pub const S3: Self = Self {
         noun: 2.0,
         verb: 1.5,
@@ -150,6 +124,7 @@ impl PartOfSpeechWeights {
 pub enum CueWords {
     None,
     BuiltIn,
+    /// The user's own.
     List(Arc<WordList<()>>),
 }
 

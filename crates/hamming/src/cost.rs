@@ -13,15 +13,20 @@ use std::ops::AddAssign;
 
 /// The server's cost settings.
 pub struct Prices {
+    /// A page that is read out of order.
     pub random_page: f64,
+    /// A page that is read in the order of the file.
     pub sequential_page: f64,
+    /// A call of an operator.
     pub operator: f64,
+    /// A row that an index returns.
     pub index_row: f64,
 }
 
 /// The rows that one search covers: those of one scope, or of a whole index.
 #[derive(Clone, Copy, Debug)]
-pub struct Searched {
+pub struct SearchedRows {
+    /// Number of rows.
     pub rows: f64,
     /// Leaves of one key space that these rows fill.
     pub leaves: f64,
@@ -30,8 +35,11 @@ pub struct Searched {
 /// The work of a search, or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Work {
+    /// Pages that are read out of order.
     pub random_pages: f64,
+    /// Pages that are read in the order of the file.
     pub sequential_pages: f64,
+    /// Postings whose distance is computed.
     pub candidates: f64,
 }
 
@@ -54,28 +62,28 @@ const MATCH: f64 = 6.0;
 /// of the table's rows, as they do in time at 30,000, 300,000 and 1,000,000 rows.
 const ORDERED_MATCH: f64 = 30.0;
 
-impl Searched {
+impl SearchedRows {
     /// All of an index, of which `leaf_pages` pages are leaves of the four key spaces.
-    pub fn index(rows: f64, leaf_pages: f64) -> Searched {
+    pub fn index(rows: f64, leaf_pages: f64) -> SearchedRows {
         let (rows, fewest) = (rows.max(1.0), rows / FULL_LEAF);
-        Searched {
+        SearchedRows {
             rows,
             leaves: (leaf_pages / BLOCKS as f64).max(fewest).max(1.0),
         }
     }
 
     /// One of `scopes` scopes that share `share` of these rows.
-    pub fn scope(self, share: f64, scopes: f64) -> Searched {
+    pub fn scope(self, share: f64, scopes: f64) -> SearchedRows {
         let part = share / scopes.max(1.0);
-        Searched {
+        SearchedRows {
             rows: (self.rows * part).max(1.0),
             leaves: (self.leaves * part).max(1.0),
         }
     }
 
     /// Returns the rows of `scopes` scopes like this one, which share leaves where they are small.
-    pub fn together(self, scopes: f64, index: Searched) -> Searched {
-        Searched {
+    pub fn together(self, scopes: f64, index: SearchedRows) -> SearchedRows {
+        SearchedRows {
             rows: (self.rows * scopes).min(index.rows),
             leaves: (self.leaves * scopes).min(index.leaves),
         }
@@ -111,12 +119,12 @@ impl Searched {
 impl Work {
     /// A search for everything within `radius`: by whichever of look-ups and reading one key space
     /// is cheaper, as the search itself will decide.
-    pub fn within(radius: u32, searched: Searched, prices: &Prices) -> Work {
+    pub fn within(radius: u32, searched: SearchedRows, prices: &Prices) -> Work {
         Work::lookups(radius, searched).or_walk(searched, prices)
     }
 
     /// This work, or reading one key space where that is cheaper.
-    pub fn or_walk(self, searched: Searched, prices: &Prices) -> Work {
+    pub fn or_walk(self, searched: SearchedRows, prices: &Prices) -> Work {
         self.or(Work::walk(searched), prices)
     }
 
@@ -129,7 +137,7 @@ impl Work {
         }
     }
 
-    fn lookups(radius: u32, searched: Searched) -> Work {
+    fn lookups(radius: u32, searched: SearchedRows) -> Work {
         let radii = radii(radius);
         if radii == WALK {
             return Work::walk(searched);
@@ -143,7 +151,7 @@ impl Work {
     }
 
     /// Reading one key space from end to end.
-    pub fn walk(searched: Searched) -> Work {
+    pub fn walk(searched: SearchedRows) -> Work {
         Work {
             random_pages: 1.0,
             sequential_pages: searched.leaves - 1.0,
@@ -153,7 +161,7 @@ impl Work {
 
     /// Returns the same work in `scopes` scopes of a list, of which small ones are read together:
     /// at most the work of reading a key space with all scopes.
-    pub fn of_list(self, scopes: f64, index: Searched, prices: &Prices) -> Work {
+    pub fn of_list(self, scopes: f64, index: SearchedRows, prices: &Prices) -> Work {
         self.times(scopes).or_walk(index, prices)
     }
 
@@ -167,6 +175,7 @@ impl Work {
         }
     }
 
+    /// All pages that are read.
     pub fn pages(&self) -> f64 {
         self.random_pages + self.sequential_pages
     }
@@ -208,13 +217,13 @@ pub mod tests {
     };
 
     /// An index as a build leaves it.
-    pub fn built(rows: f64) -> Searched {
-        Searched::index(rows, 4.0 * rows / 516.0)
+    pub fn built(rows: f64) -> SearchedRows {
+        SearchedRows::index(rows, 4.0 * rows / 516.0)
     }
 
     const SIZES: [f64; 6] = [1.0, 1e3, 3e4, 1e6, 1e8, 1e9];
 
-    fn within(radius: u32, searched: Searched) -> f64 {
+    fn within(radius: u32, searched: SearchedRows) -> f64 {
         Work::within(radius, searched, &PRICES).search_price(&PRICES)
     }
 

@@ -13,7 +13,7 @@
 #![forbid(unsafe_code)]
 
 use super::ball::random_share;
-use super::cost::{Prices, Searched, Work};
+use super::cost::{Prices, SearchedRows, Work};
 use super::key::BLOCKS;
 use super::search::passes::{band_end, horizons, most_for_a_ring};
 use super::search::probe::{Even, shell_cost};
@@ -21,8 +21,9 @@ use super::search::probe::{Even, shell_cost};
 /// A search for the nearest rows.
 #[derive(Clone, Copy)]
 pub struct Nearest {
-    pub searched: Searched,
-    /// The last ring that is wanted, however few rows it holds.
+    /// The rows among which the nearest are found.
+    pub searched: SearchedRows,
+    /// The last ring that the query takes, however few rows it holds.
     pub farthest: u32,
     /// Rows that may wait in memory for their ring.
     pub waiting: f64,
@@ -169,8 +170,8 @@ mod tests {
     #[test]
     fn work_grows_with_the_rows_that_are_taken() {
         for rows in [1.0, 10.0, 1e3, 3e4, 1e6, 1e9] {
-            let taken = (0..=90).map(|i| 10f64.powf(f64::from(i) / 10.0));
-            let work = taken.map(|n| nearest(rows).first(n, &PRICES).price(&PRICES, 0.0));
+            let limits = (0..=90).map(|i| 10f64.powf(f64::from(i) / 10.0));
+            let work = limits.map(|n| nearest(rows).first(n, &PRICES).price(&PRICES, 0.0));
             let prices: Vec<f64> = work.collect();
             let grows = prices.windows(2).all(|w| w[0] <= w[1]);
             assert!(grows, "{rows}: {prices:?}");

@@ -24,8 +24,11 @@ pub const SPACES: usize = BLOCKS + 1;
 /// that a page full of equal fingerprints can still be split.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Key {
+    /// A hash of the scope columns.
     pub scope: u32,
+    /// The fingerprint, rotated so that the space's block comes first.
     pub rotated: u64,
+    /// The row's address.
     pub tid: Tid,
 }
 
@@ -163,6 +166,7 @@ impl Space {
         self.0 == 0 || self == Space::NULL
     }
 
+    /// Its number, 0 to [`SPACES`] - 1.
     #[inline]
     pub fn index(self) -> usize {
         self.0 as usize

@@ -4,7 +4,7 @@
 //! The extension calls it with pages and rows that it has read. Nothing here reads a file, a clock
 //! or a server: the same bytes give the same answer.
 
-#![deny(unsafe_code, clippy::undocumented_unsafe_blocks)]
+#![forbid(unsafe_code)]
 
 pub mod ball;
 pub mod build;

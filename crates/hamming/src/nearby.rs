@@ -38,6 +38,7 @@ pub struct LeafSample {
 /// The rows near a query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Nearby {
+    /// Their number, estimated.
     pub rows: f64,
     /// False if there may well be many more.
     pub is_complete: bool,

@@ -88,12 +88,12 @@ mod tests {
             for tid in added.iter().map(tid) {
                 prop_assert_eq!(bitmap.add(tid), fits(&tid));
             }
-            let mut wanted: Vec<Tid> = added.iter().map(tid).filter(fits).collect();
-            wanted.sort();
-            wanted.dedup();
+            let mut expected: Vec<Tid> = added.iter().map(tid).filter(fits).collect();
+            expected.sort();
+            expected.dedup();
             let mut rows = Vec::new();
             while bitmap.take_page(&mut rows) {}
-            prop_assert_eq!(rows, wanted);
+            prop_assert_eq!(rows, expected);
         }
     }
 

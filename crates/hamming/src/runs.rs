@@ -23,7 +23,9 @@ pub trait Item: Copy {
 
 /// The order of the items.
 pub trait Order<T> {
+    /// What items are compared by.
     type Key: Ord;
+    /// The key of an item.
     fn key(&self, item: &T) -> Self::Key;
 }
 
@@ -43,6 +45,7 @@ pub struct Runs<F, T> {
 }
 
 impl<F: Store, T: Item> Runs<F, T> {
+    /// No runs yet, in this store.
     #[inline]
     pub fn new(store: F) -> Self {
         Runs {
@@ -99,7 +102,7 @@ impl<F: Store, T: Item> Runs<F, T> {
 /// The items of all runs in order.
 pub struct Merge<F, T, O: Order<T>> {
     stores: Vec<F>,
-    readers: Vec<Reader<T>>,
+    readers: Vec<RunReader<T>>,
     /// The key of the first item of each run that has one left.
     heads: BinaryHeap<Reverse<(O::Key, usize)>>,
     order: O,
@@ -109,7 +112,7 @@ pub struct Merge<F, T, O: Order<T>> {
 }
 
 /// The rest of one run.
-struct Reader<T> {
+struct RunReader<T> {
     /// Number of its store.
     store: usize,
     /// The part of the store that is not read yet, in bytes.
@@ -143,7 +146,7 @@ impl<F: Store, T: Item, O: Order<T>> Merge<F, T, O> {
                 let items = ((end - at) as usize / T::BYTES).min(share);
                 buffer.try_reserve_exact(items)?;
                 let store = merge.stores.len();
-                merge.readers.push(Reader {
+                merge.readers.push(RunReader {
                     store,
                     at,
                     end,
@@ -172,7 +175,7 @@ impl<F: Store, T: Item, O: Order<T>> Merge<F, T, O> {
     }
 }
 
-impl<T: Item> Reader<T> {
+impl<T: Item> RunReader<T> {
     /// The first item that is left, which stays.
     fn head(&mut self, stores: &mut [impl Store], share: usize, bytes: &mut Vec<u8>) -> Option<T> {
         if self.buffer.is_empty() && self.at < self.end {

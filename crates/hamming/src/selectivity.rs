@@ -20,7 +20,7 @@ pub const UNKNOWN: f64 = 0.005;
 
 /// A column's values as ANALYZE sampled them.
 #[derive(Clone, Copy, Default)]
-pub struct Sample<'a> {
+pub struct FingerprintSample<'a> {
     /// Most common values with their share of all rows.
     pub common: &'a [(i64, f64)],
     /// The bounds of ANALYZE's histogram: values at regular intervals of the rest of the sample,
@@ -36,7 +36,12 @@ pub struct Sample<'a> {
 
 /// Share of the column's rows within `k` of a known centre. An index may know of those that do not
 /// have a common value.
-pub fn of_constant(sample: Sample<'_>, nearby: Option<Nearby>, centre: i64, k: i32) -> f64 {
+pub fn of_constant(
+    sample: FingerprintSample<'_>,
+    nearby: Option<Nearby>,
+    centre: i64,
+    k: i32,
+) -> f64 {
     if k < 0 {
         return 0.0;
     }
@@ -55,7 +60,7 @@ pub fn of_constant(sample: Sample<'_>, nearby: Option<Nearby>, centre: i64, k: i
 
 /// The common values within `k` of a centre.
 pub fn common_near(
-    sample: Sample<'_>,
+    sample: FingerprintSample<'_>,
     centre: i64,
     k: i32,
 ) -> impl Iterator<Item = &'_ (i64, f64)> {
@@ -65,7 +70,7 @@ pub fn common_near(
 
 /// Share of the rows within `k` of a centre that is not known at planning. It is assumed to
 /// be distributed like the column.
-pub fn of_unknown(sample: Sample<'_>, k: i32) -> f64 {
+pub fn of_unknown(sample: FingerprintSample<'_>, k: i32) -> f64 {
     if k < 0 {
         return 0.0;
     }
@@ -79,7 +84,7 @@ pub fn of_unknown(sample: Sample<'_>, k: i32) -> f64 {
 /// Share of all pairs of rows of two columns that are within `k`: the largest of what random
 /// fingerprints give, what the most common values give, and what equal values give (as PostgreSQL
 /// estimates `=`: each row meets its equals in the column with more distinct values).
-pub fn of_join(left: Sample<'_>, right: Sample<'_>, k: i32) -> f64 {
+pub fn of_join(left: FingerprintSample<'_>, right: FingerprintSample<'_>, k: i32) -> f64 {
     if k < 0 {
         return 0.0;
     }
@@ -93,7 +98,12 @@ pub fn of_join(left: Sample<'_>, right: Sample<'_>, k: i32) -> f64 {
 }
 
 /// Share of the outer rows that have at least one match among `inner_rows` rows.
-pub fn of_semi_join(outer: Sample<'_>, inner: Sample<'_>, inner_rows: f64, k: i32) -> f64 {
+pub fn of_semi_join(
+    outer: FingerprintSample<'_>,
+    inner: FingerprintSample<'_>,
+    inner_rows: f64,
+    k: i32,
+) -> f64 {
     bounded(
         of_join(outer, inner, k) * inner_rows,
         0.0,
@@ -124,7 +134,7 @@ fn histogram_share(histogram: &[i64], centre: i64, k: i32) -> f64 {
     (near - itself) as f64 / histogram.len() as f64
 }
 
-fn common_pairs(left: Sample<'_>, right: Sample<'_>, k: i32) -> f64 {
+fn common_pairs(left: FingerprintSample<'_>, right: FingerprintSample<'_>, k: i32) -> f64 {
     let right = &right.common[..right.common.len().min(MAX_JOINED_VALUES)];
     let left = left.common.iter().take(MAX_JOINED_VALUES);
     left.map(|&(value, share)| {
@@ -133,7 +143,7 @@ fn common_pairs(left: Sample<'_>, right: Sample<'_>, k: i32) -> f64 {
     .sum()
 }
 
-fn distinct(sample: Sample<'_>) -> f64 {
+fn distinct(sample: FingerprintSample<'_>) -> f64 {
     sample.distinct.unwrap_or(sample.rows)
 }
 
@@ -173,11 +183,11 @@ mod tests {
     #[test]
     fn common_values_near_the_centre_add_up() {
         let common = [(0, 0.2), (1, 0.1), (0b1111, 0.05)];
-        let sample = Sample {
+        let sample = FingerprintSample {
             common: &common,
             rows: 1e6,
             null_share: 0.1,
-            ..Sample::default()
+            ..FingerprintSample::default()
         };
         assert!(close(
             of_constant(sample, None, 0, 0),
@@ -194,10 +204,10 @@ mod tests {
     #[test]
     fn histogram_counts_neighbours_but_not_the_centre_itself() {
         let histogram: Vec<i64> = vec![7, 7 ^ 1, -1, i64::MIN + 12345];
-        let sample = Sample {
+        let sample = FingerprintSample {
             histogram: &histogram,
             rows: 1e6,
-            ..Sample::default()
+            ..FingerprintSample::default()
         };
         assert!((of_constant(sample, None, 7, 3) - 0.25).abs() < 1e-9);
         assert!(
@@ -205,26 +215,26 @@ mod tests {
             "one row"
         );
         let repeated = [7, 7, 7, -1];
-        let sample = Sample {
+        let sample = FingerprintSample {
             histogram: &repeated,
             rows: 1e6,
-            ..Sample::default()
+            ..FingerprintSample::default()
         };
         assert!((of_constant(sample, None, 7, 0) - 0.5).abs() < 1e-9);
     }
 
     #[test]
     fn never_less_than_a_row_and_nothing_for_negative_radius() {
-        let sample = Sample {
+        let sample = FingerprintSample {
             rows: 1e7,
-            ..Sample::default()
+            ..FingerprintSample::default()
         };
         assert!(close(of_constant(sample, None, 42, 3), 1e-7));
         assert_eq!(of_constant(sample, None, 42, -1), 0.0);
         assert_eq!(of_unknown(sample, -1), 0.0);
         assert_eq!(
             of_constant(
-                Sample {
+                FingerprintSample {
                     null_share: 1.0,
                     ..sample
                 },
@@ -242,11 +252,11 @@ mod tests {
     fn an_index_takes_the_place_of_the_histogram() {
         let histogram = vec![7 ^ 1; 10];
         let common = [(7, 0.01)];
-        let sample = Sample {
+        let sample = FingerprintSample {
             common: &common,
             histogram: &histogram,
             rows: 1000.0,
-            ..Sample::default()
+            ..FingerprintSample::default()
         };
         let share =
             |rows: f64, is_complete| of_constant(sample, Some(Nearby { rows, is_complete }), 7, 3);
@@ -257,7 +267,7 @@ mod tests {
             "a common value"
         );
         assert_eq!(share(1e9, true), 1.0);
-        let unknown = Sample {
+        let unknown = FingerprintSample {
             rows: 0.0,
             ..sample
         };
@@ -270,16 +280,16 @@ mod tests {
 
     #[test]
     fn joins_meet_equal_and_common_values() {
-        let plain = Sample {
+        let plain = FingerprintSample {
             rows: 1e6,
-            ..Sample::default()
+            ..FingerprintSample::default()
         };
         assert!(close(
-            of_join(plain, Sample { rows: 1e3, ..plain }, 3),
+            of_join(plain, FingerprintSample { rows: 1e3, ..plain }, 3),
             1e-6
         ));
         let common = [(5, 0.5)];
-        let skewed = Sample {
+        let skewed = FingerprintSample {
             common: &common,
             ..plain
         };
@@ -287,7 +297,7 @@ mod tests {
         assert!(close(of_semi_join(plain, plain, 1e6, 3), 1.0));
         assert!(close(of_semi_join(plain, plain, 1e5, 3), 0.1));
         assert_eq!(of_join(plain, plain, -1), 0.0);
-        let unknown = Sample::default();
+        let unknown = FingerprintSample::default();
         assert!(close(of_join(unknown, unknown, 3), UNKNOWN));
     }
 
@@ -301,7 +311,7 @@ mod tests {
             centre: i64,
         ) {
             let sample =
-                Sample { common: &common, histogram: &histogram, null_share, rows, distinct: None };
+                FingerprintSample { common: &common, histogram: &histogram, null_share, rows, distinct: None };
             let mut before = (0.0, 0.0);
             for k in -1..=65 {
                 let now = (of_constant(sample, None, centre, k), of_unknown(sample, k));

@@ -60,7 +60,7 @@ impl<'r> Postings<'r> {
             }
             self.unknown = special::high_key(&page);
         }
-        (self.ahead).ask(window, |block| {
+        (self.ahead).prefetch(window, |block| {
             Pinned::read_ahead(self.rel, block, &Cell::new(0));
         });
     }

@@ -12,8 +12,9 @@ use simhash_base::indexed_row::{IndexedRow, NO_SCOPE};
 use simhash_base::tid::Tid;
 use simhash_hamming::check::pages::Finding;
 use simhash_hamming::key::{BLOCKS, Key, SPACES, Space};
-use simhash_hamming::page::filter::{self, Filter};
+use simhash_hamming::page::filter::Filter;
 use simhash_hamming::page::kernel::Candidates;
+use simhash_hamming::page::leaf_scan;
 use simhash_hamming::page::list;
 use simhash_hamming::page::meta::META_BLOCK;
 use simhash_pg::am::open::{LatestSnapshot, OpenIndex};
@@ -185,7 +186,7 @@ impl SecondCheck<'_> {
         };
         let (mut count, mut room) = (0, Candidates::none());
         let page = Tree::new(index, &read_meta(index), space).leaf(key);
-        filter::scan(&page, &exactly, key, &mut room, |found, _| {
+        leaf_scan::scan(&page, &exactly, key, &mut room, |found, _| {
             count += usize::from(found == key);
         });
         count

@@ -13,7 +13,8 @@ use crate::index::build::posting_sorter::PostingSorter;
 use crate::index::tree::read_meta;
 use pgrx::pg_sys;
 use simhash_hamming::check::key_comparison::KeyComparison;
-use simhash_hamming::check::pages::{Finding, PageSource, StructureCheck};
+use simhash_hamming::check::page_source::PageSource;
+use simhash_hamming::check::pages::{Finding, StructureCheck};
 use simhash_hamming::key::{Key, SPACES, Space};
 use simhash_hamming::page::Page;
 use simhash_hamming::page::meta::Meta;
@@ -90,11 +91,11 @@ impl PageSource for IndexFile<'_> {
         Some(Box::new(*Pinned::read(self.rel, block).share()))
     }
 
-    fn ahead(&self) -> usize {
+    fn prefetch_window(&self) -> usize {
         self.rel.maintenance_io_concurrency()
     }
 
-    fn ask(&self, block: u32) {
+    fn prefetch(&self, block: u32) {
         Pinned::read_ahead(self.rel, block, &Cell::new(0));
     }
 }

@@ -13,7 +13,7 @@ use simhash_hamming::Error;
 use simhash_hamming::key::{BLOCKS, Key, Space};
 use simhash_hamming::page::meta::Meta;
 use simhash_hamming::search::directory::{Directory, Parent, Parents, Recent};
-use simhash_hamming::search::key_counts::{Counter, ScopeCounts};
+use simhash_hamming::search::key_counts::{KeyCounter, ScopeCounts};
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::process::settings::directory_cache_bytes;
 use std::cell::{Cell, RefCell};
@@ -291,7 +291,7 @@ fn count_keys(rel: Rel, meta: &Meta, scope: u32) -> ScopeCounts {
     let (first, last) = (Key::at(scope, 0), Key::at(scope, u64::MAX));
     ScopeCounts::new(std::array::from_fn(|b| {
         let space = Space::of_block(b);
-        let (mut counter, mut before, mut is_sorted) = (Counter::default(), None, true);
+        let (mut counter, mut before, mut is_sorted) = (KeyCounter::default(), None, true);
         Tree::new(rel, meta, space).each_leaf_between(first, last, |low| {
             is_sorted &= before.is_none_or(|before| before <= low);
             // The first one may begin in an earlier scope.

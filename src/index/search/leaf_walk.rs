@@ -6,9 +6,9 @@
 
 use super::view::{PlannedLeaf, View};
 use simhash_hamming::key::{Key, Space};
-use simhash_hamming::page::filter::{self, Filter};
+use simhash_hamming::page::filter::Filter;
 use simhash_hamming::page::kernel::Candidates;
-use simhash_hamming::page::{Page, internal, special};
+use simhash_hamming::page::{Page, internal, leaf_scan, special};
 use simhash_hamming::search::probe::WALK;
 use simhash_hamming::search::scopes::Scopes;
 use simhash_pg::page::buffer::Shared;
@@ -293,7 +293,7 @@ impl LeafWalk {
     /// already.
     fn scan(&mut self, page: &Page, from: Key, mut visit: impl FnMut(Key, u32)) {
         let Scopes::Among(among) = &self.scopes else {
-            return filter::scan(page, &self.filter, from, &mut self.candidates, visit);
+            return leaf_scan::scan(page, &self.filter, from, &mut self.candidates, visit);
         };
         let high = special::high_key(page).map_or(u32::MAX, |high| high.scope);
         let Some(part) = among.part(from.scope, high) else {
@@ -309,6 +309,6 @@ impl LeafWalk {
                 visit(key, distance);
             }
         };
-        filter::scan(page, &filter, from, &mut self.candidates, visit);
+        leaf_scan::scan(page, &filter, from, &mut self.candidates, visit);
     }
 }

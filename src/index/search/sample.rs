@@ -11,7 +11,7 @@ use simhash_hamming::nearby::{LeafSample, WIDEST};
 use simhash_hamming::page::kernel::Candidates;
 use simhash_hamming::page::meta::{META_BLOCK, Meta};
 use simhash_hamming::page::special::{self, PageKind};
-use simhash_hamming::page::{LEAF, check_page, filter as leaf_filter, internal, leaf};
+use simhash_hamming::page::{LEAF, check_page, internal, leaf, leaf_scan};
 use simhash_hamming::search::scopes::Scopes;
 use simhash_pg::catalog::relation::Rel;
 use simhash_pg::page::buffer::{Pinned, Shared};
@@ -59,7 +59,7 @@ pub fn around(rel: Rel, query: u64, radius: u32, common: &[u64]) -> Option<[Leaf
                 sample.seen[distance as usize] += 1;
             }
         };
-        leaf_filter::scan(&page, &near, Key::MIN, &mut candidates, see);
+        leaf_scan::scan(&page, &near, Key::MIN, &mut candidates, see);
         let is_cut = high.is_some_and(|high| high.rotated == at.rotated);
         if is_cut && !is_common(query) {
             let full = leaf::count(&page) as u32;

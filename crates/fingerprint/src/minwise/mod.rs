@@ -110,6 +110,7 @@ pub struct Owners<const W: usize> {
 }
 
 impl<const W: usize> Owners<W> {
+    /// No column has arrived.
     pub const NONE: Self = Owners {
         times: [[f64::INFINITY; 64]; W],
         bits: [0; W],

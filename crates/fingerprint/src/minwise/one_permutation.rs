@@ -13,15 +13,18 @@ const FEW: u32 = 8;
 
 /// The least hash of each bin, without the six bits that say which bin: these never change.
 #[derive(Clone, Copy, Debug)]
-pub struct Bins([u64; 64]);
+pub struct HashBins([u64; 64]);
 
-impl Bins {
-    pub const EMPTY: Self = Bins([u64::MAX; 64]);
+impl HashBins {
+    /// Bins without a hash.
+    pub const EMPTY: Self = HashBins([u64::MAX; 64]);
 
+    /// Returns whether all bins are empty.
     pub fn is_empty(&self) -> bool {
         self.filled() == 0
     }
 
+    /// Adds the hash of a feature.
     #[inline]
     pub fn add(&mut self, hash: u64) {
         let least = &mut self.0[(hash % 64) as usize];
@@ -68,7 +71,7 @@ fn donor(bin: usize, filled: u64) -> usize {
 
 /// The bits of a set of features, word i by word i of their hashes.
 pub fn bits<const W: usize>(hashes: impl Iterator<Item = [u64; W]>) -> [u64; W] {
-    let mut all_bins = [Bins::EMPTY; W];
+    let mut all_bins = [HashBins::EMPTY; W];
     for hash in hashes {
         all_bins
             .iter_mut()
@@ -128,8 +131,8 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    fn bins(hashes: impl IntoIterator<Item = u64>) -> Bins {
-        let mut bins = Bins::EMPTY;
+    fn bins(hashes: impl IntoIterator<Item = u64>) -> HashBins {
+        let mut bins = HashBins::EMPTY;
         hashes.into_iter().for_each(|hash| bins.add(hash));
         bins
     }
@@ -137,7 +140,7 @@ mod tests {
     #[test]
     fn one_feature_owns_all_bits() {
         assert_eq!(bins([7]).bits(), bits_of(7));
-        assert!(Bins::EMPTY.is_empty() && Bins::EMPTY.bits() == 0);
+        assert!(HashBins::EMPTY.is_empty() && HashBins::EMPTY.bits() == 0);
     }
 
     #[test]
@@ -155,8 +158,8 @@ mod tests {
         fn bits_are_those_of_the_definition(hashes in prop::collection::btree_set(any::<u64>(), 1..200)) {
             // In ascending order.
             let least = |bin: usize| hashes.iter().find(|&&hash| hash % 64 == bin as u64);
-            let ask = |bin: usize| ORDERS[bin].iter().find_map(|&other| least(usize::from(other)));
-            let bits = (0..64).map(|bin| bits_of(*least(bin).or(ask(bin)).unwrap()) & 1 << bin);
+            let fill = |bin: usize| ORDERS[bin].iter().find_map(|&other| least(usize::from(other)));
+            let bits = (0..64).map(|bin| bits_of(*least(bin).or(fill(bin)).unwrap()) & 1 << bin);
             let bits = bits.fold(0, |all, bit| all | bit);
             prop_assert_eq!(bins(hashes.iter().copied().chain(hashes.iter().copied())).bits(), bits);
         }

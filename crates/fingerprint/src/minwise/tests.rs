@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::one_permutation::Bins;
+use super::one_permutation::HashBins;
 use super::*;
 
 /// Features of a column with their weights, by number.
@@ -31,7 +31,7 @@ fn hash(draw: u64, feature: u64) -> u64 {
 }
 
 fn set(draw: u64, column: &Column) -> u64 {
-    let mut bins = Bins::EMPTY;
+    let mut bins = HashBins::EMPTY;
     column
         .keys()
         .for_each(|&feature| bins.add(hash(draw, feature)));

@@ -2,7 +2,7 @@
 //! docs/methods.md.
 //!
 //! Two forms: options of a text, `{"features": ["words"], "tf": "log"}`, and weights of a row,
-//! whose plain keys are column names (so no option can collide with a column) and whose `$` keys
+//! whose keys without `$` are column names (so no option can collide with a column) and whose `$` keys
 //! are options of the row.
 
 use serde::Deserialize;
@@ -45,13 +45,16 @@ impl Default for ColumnOptions {
 /// Weights and options of a row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RowOptions {
+    /// The columns that are named, with their options.
     pub named: Vec<(String, ColumnOptions)>,
     /// `"*"`: the columns that are not named.
     pub rest: Option<ColumnOptions>,
     /// `"$columns"`: what the row's fields are called, in order.
     pub columns: Option<Vec<String>>,
+    /// `"$exclude"`: columns that do not count.
     pub exclude: Vec<String>,
     pub text: TextOptions,
+    /// `"$balance"`; None leaves what the preset says.
     pub balance: Option<bool>,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Types that derive `Deserialize` say what an option may be; the caller says how an error calls
 //! that. (Derived code would read an array for a struct, and an object for the name of a variant,
-//! so that neither is read without a look at the value first.)
+//! so that the type of the value is checked before either is read.)
 
 use std::borrow::Cow;
 
@@ -76,10 +76,12 @@ pub fn variant<'v, T: Deserialize<'v>>(
     variant.ok_or_else(|| wrong_shape(place, expected, value))
 }
 
+/// Reads true or false.
 pub fn truth(key: &str, value: &Value) -> Result<bool, Error> {
     read(key, "true or false", value)
 }
 
+/// Reads an array of strings.
 pub fn names(key: &str, value: &Value) -> Result<Vec<String>, Error> {
     read(key, "an array of strings", value)
 }
@@ -98,6 +100,7 @@ pub fn number(place: String, value: &Value) -> Result<f64, Error> {
     Ok(number)
 }
 
+/// Reads an object; `place` names it in the error.
 pub fn object<'v>(place: &str, value: &'v Value) -> Result<&'v Map<String, Value>, Error> {
     let members = value.as_object();
     members.ok_or_else(|| wrong_shape(place.to_owned(), "a JSON object", value))
@@ -116,10 +119,12 @@ pub fn unknown(key: &str, known: impl Into<String>) -> Error {
     }
 }
 
+/// A key in double quotes.
 pub fn quote(key: &str) -> String {
     format!("\"{key}\"")
 }
 
+/// The error about a value that is not what is expected at a place.
 pub fn wrong_shape(place: String, expected: impl Into<Cow<'static, str>>, value: &Value) -> Error {
     Error::WrongShape {
         place,

@@ -21,20 +21,24 @@ pub struct ColumnPlan {
     /// Position among the fields.
     pub field: usize,
     pub name: String,
+    /// How a value counts; None: as its type suggests.
     pub kind: Option<ContentKind>,
     /// Whether a value is text when `kind` says nothing.
     pub value_as_text: bool,
+    /// How a text of the column is read.
     pub input: Input,
     /// For SimHash, the factor of the column's vector: sqrt(share) when columns are balanced, else
     /// the weight. For minwise fingerprints, the weight.
     pub factor: f64,
     /// How a minwise fingerprint draws from the column; None for SimHash.
     pub minwise: Option<MinwiseColumn>,
+    /// Whether columns are scaled to their shares.
     pub balance: bool,
     /// Multiplies the weight of a value that is one feature as a whole.
     pub value_weight: f64,
     /// Hashed in front of every feature: the name and 0x1F, or nothing.
     pub prefix: Vec<u8>,
+    /// The hash function of features.
     pub hash: FeatureHash,
     /// The field that is this one's title.
     pub title: Option<usize>,

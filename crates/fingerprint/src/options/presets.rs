@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::bag::UNIT;
 use crate::error::Error;
 use crate::hash::FeatureHash;
+use crate::simhash::UNIT;
 use crate::terms::{CueWords, Length, PartOfSpeechWeights, Terms};
 use crate::text::markup::Markup;
 use crate::text::ngrams::GramLengths;
@@ -19,6 +19,7 @@ use crate::text::user_words::UserWords;
 /// Weights of the kinds of features of a text, relative to each other; 0 leaves a kind out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Features {
+    /// Single words.
     pub words: f64,
     /// Two neighbouring words, written with one space between them.
     pub pairs: f64,
@@ -29,6 +30,7 @@ pub struct Features {
 }
 
 impl Features {
+    /// No kind of features.
     pub const NONE: Features = Features {
         words: 0.0,
         pairs: 0.0,
@@ -111,6 +113,7 @@ pub enum Method {
     Minwise,
 }
 
+/// A named choice of everything that options may change.
 #[derive(Debug, PartialEq)]
 pub struct Preset {
     pub name: &'static str,

@@ -19,9 +19,12 @@ use crate::text::user_words::UserWords;
 pub struct TextOptions {
     pub features: Option<Features>,
     pub tf: Option<Tf>,
+    /// Letters of a character n-gram.
     pub ngram: Option<usize>,
     pub stop_words: Option<StopWords>,
+    /// Whether features of equal characters are left out.
     pub drop_runs: Option<bool>,
+    /// Words of the user that are never cut.
     pub dictionary: Option<Arc<UserWords>>,
     pub hash: Option<FeatureHash>,
     pub markup: Option<Markup>,
@@ -124,6 +127,7 @@ impl Needs {
         }
     }
 
+    /// Returns whether an input cuts texts into that form.
     pub fn met_by(self, input: &Input) -> bool {
         let Input::Words(Rules { features, .. }) = input else {
             return false;

@@ -2,9 +2,9 @@
 
 use super::{Sketch, extend};
 use crate::bag::WHOLE;
-use crate::counter::{ColumnFeatures, Counter};
+use crate::counter::{ColumnFeatures, FeatureCounter};
 use crate::error::Error;
-use crate::minwise::one_permutation::Bins;
+use crate::minwise::one_permutation::HashBins;
 use crate::options::plan::ColumnPlan;
 use crate::options::presets::Rules;
 use crate::text::normal;
@@ -14,7 +14,7 @@ impl<const W: usize> Sketch<W> {
     /// Empties what the features of a column go to. `bytes` is the length of its text.
     pub(super) fn begin_column(&mut self, plan: &ColumnPlan, bytes: usize) {
         match self.draws_from_bins(plan) {
-            true => self.bins = [Bins::EMPTY; W],
+            true => self.bins = [HashBins::EMPTY; W],
             false => self.bag.begin(bytes),
         }
     }
@@ -95,7 +95,8 @@ impl<const W: usize> Sketch<W> {
         }
         let title = std::mem::take(&mut self.title);
         let (add_to, key) = self.features(plan);
-        let counted = Counter::new(rules, &title, add_to, key).count(text, &mut buffer, pause);
+        let counted =
+            FeatureCounter::new(rules, &title, add_to, key).count(text, &mut buffer, pause);
         (self.text, self.title) = (buffer, title);
         counted
     }

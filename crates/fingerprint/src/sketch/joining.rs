@@ -1,13 +1,13 @@
 //! From a column's features to the row: sums of a SimHash, or bits that the column owns.
 
 use super::{Feature, Sketch};
-use crate::bag::{Norm, UNIT};
+use crate::bag::Norm;
 use crate::error::Error;
 use crate::lexeme::Given;
 use crate::minwise::{one_permutation, races};
 use crate::options::plan::{ColumnPlan, MinwiseColumn};
 use crate::options::presets::Tf;
-use crate::simhash::Sums;
+use crate::simhash::{Sums, UNIT};
 
 impl<const W: usize> Sketch<W> {
     /// Weighs the counted features and adds them to the row.

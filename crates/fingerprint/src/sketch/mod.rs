@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::hash::Width;
 use crate::lexeme::{Given, Lexeme};
 use crate::minwise::Owners;
-use crate::minwise::one_permutation::Bins;
+use crate::minwise::one_permutation::HashBins;
 use crate::options::grammar::ContentKind;
 use crate::options::plan::ColumnPlan;
 use crate::options::presets::Input;
@@ -62,7 +62,7 @@ pub struct Sketch<const W: usize = 1> {
     owners: Owners<W>,
     bag: Bag<W>,
     /// Used instead of the bag, see [`ColumnFeatures`].
-    bins: [Bins; W],
+    bins: [HashBins; W],
     /// Scratch space: the features of a column with their weights.
     weighted: Vec<([u64; W], f64)>,
     /// The bytes under the hash: the column's prefix and the feature.
@@ -91,7 +91,7 @@ impl<const W: usize> Sketch<W> {
             any: false,
             owners: Owners::NONE,
             bag: Bag::new(shown.is_some()),
-            bins: [Bins::EMPTY; W],
+            bins: [HashBins::EMPTY; W],
             weighted: Vec::new(),
             key: Vec::new(),
             text: String::new(),
@@ -176,7 +176,7 @@ impl<const W: usize> Sketch<W> {
         };
         match (kind, &plan.input) {
             (ContentKind::Text, Input::Words(rules)) => {
-                let text = markup::plain(rules.markup, text, pause)?;
+                let text = markup::strip(rules.markup, text, pause)?;
                 self.count_text(plan, rules, &text, pause)?;
                 self.join_counted(plan, rules.tf, pause)?;
             }
@@ -184,7 +184,7 @@ impl<const W: usize> Sketch<W> {
                 let literal = match natural {
                     ContentKind::Value => text,
                     ContentKind::Text => {
-                        let text = markup::plain(rules.markup, text, pause)?;
+                        let text = markup::strip(rules.markup, text, pause)?;
                         normal::normal_form(&text, &mut self.text, pause)?;
                         &self.text
                     }

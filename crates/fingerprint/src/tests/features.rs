@@ -235,8 +235,8 @@ fn weighed(columns: &[(&str, &str)], preset: &str, json: &str) -> Vec<(String, f
 
 fn assert_weights(found: &[(String, f64)], expected: &[(&str, f64)]) {
     let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
-    let wanted: Vec<&str> = expected.iter().map(|(name, _)| *name).collect();
-    assert_eq!(names, wanted);
+    let expected_names: Vec<&str> = expected.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, expected_names);
     for ((name, found), (_, expected)) in found.iter().zip(expected) {
         assert!(
             (found / expected - 1.0).abs() < 1e-3,

@@ -2,14 +2,14 @@
 
 use proptest::prelude::*;
 
-use crate::text::markup::{Markup, plain};
+use crate::text::markup::{Markup, strip};
 
 /// About the bytes between two pauses.
 const CHUNK: usize = 1 << 16;
 
 fn html(text: &str) -> String {
-    let plain = plain(Markup::Html, text, &mut || {});
-    plain.unwrap().trim().to_owned()
+    let stripped = strip(Markup::Html, text, &mut || {});
+    stripped.unwrap().trim().to_owned()
 }
 
 fn check(cases: &[(&str, &str)]) {
@@ -120,7 +120,7 @@ fn character_references_are_decoded() {
 #[test]
 fn without_markup_a_text_is_as_it_comes() {
     let text = "a<b>\r&amp;";
-    assert_eq!(plain(Markup::None, text, &mut || {}), Ok(text.into()));
+    assert_eq!(strip(Markup::None, text, &mut || {}), Ok(text.into()));
 }
 
 /// Whatever a text is made of, it is read at one go, with a pause now and then.
@@ -143,9 +143,9 @@ fn long_texts_pause() {
         ] {
             let text = format!("{front}{}", long(part));
             let mut pauses = 0;
-            let plain = plain(Markup::Html, &text, &mut || pauses += 1).unwrap();
+            let stripped = strip(Markup::Html, &text, &mut || pauses += 1).unwrap();
             assert!((3..=4).contains(&pauses), "{front}{part}: {pauses}");
-            assert!(plain.len() <= text.len() + 1);
+            assert!(stripped.len() <= text.len() + 1);
         }
     }
 }
@@ -160,8 +160,8 @@ proptest! {
 
     #[test]
     fn text_without_markup_is_its_own(text in r"[^<&\r]{0,60}") {
-        let plain = plain(Markup::Html, &text, &mut || {}).unwrap();
-        prop_assert_eq!(plain.as_ref(), &text);
+        let stripped = strip(Markup::Html, &text, &mut || {}).unwrap();
+        prop_assert_eq!(stripped.as_ref(), &text);
     }
 
     #[test]

@@ -383,6 +383,7 @@ fn malformed_weighted_tokens_are_errors() {
                 assert_eq!(at, position, "{text}");
                 assert!(found.contains(fault), "{text}: {found}");
                 assert_eq!(e.class(), Class::InvalidText);
+                assert!(e.hint().is_some_and(|hint| hint.contains("fast^2")));
             }
             other => panic!("{text}: {other:?}"),
         }

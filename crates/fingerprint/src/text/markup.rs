@@ -23,7 +23,7 @@ pub enum Markup {
 const CHUNK: usize = 1 << 16;
 
 /// The text without its markup. `pause` is called often, and may unwind.
-pub fn plain<'t>(
+pub fn strip<'t>(
     markup: Markup,
     text: &'t str,
     pause: &mut dyn FnMut(),
@@ -31,27 +31,27 @@ pub fn plain<'t>(
     if markup == Markup::None {
         return Ok(Cow::Borrowed(text));
     }
-    let mut plain = Vec::new();
-    let input = Input {
+    let mut stripped = Vec::new();
+    let input = HtmlReader {
         rest: text.as_bytes(),
         since_pause: 0,
         letters: 0,
         pause,
     };
     // The emitter has no token but a failure.
-    let failure = Tokenizer::new_with_emitter(input, Output::new(&mut plain)).next();
+    let failure = Tokenizer::new_with_emitter(input, TextEmitter::new(&mut stripped)).next();
     if let Some(Ok(error) | Err(error)) = failure {
         return Err(error);
     }
     // Markup begins and ends with ASCII, so that what is left is UTF-8.
-    let plain = String::from_utf8(plain);
-    debug_assert!(plain.is_ok());
-    Ok(plain.map_or(Cow::Borrowed(text), Cow::Owned))
+    let stripped = String::from_utf8(stripped);
+    debug_assert!(stripped.is_ok());
+    Ok(stripped.map_or(Cow::Borrowed(text), Cow::Owned))
 }
 
 /// The text, as the tokenizer reads it. Calls of these functions for each byte would take as long
 /// as the rest.
-struct Input<'a> {
+struct HtmlReader<'a> {
     rest: &'a [u8],
     /// Bytes read since the last pause.
     since_pause: usize,
@@ -60,21 +60,21 @@ struct Input<'a> {
     pause: &'a mut dyn FnMut(),
 }
 
-impl<'a> Input<'a> {
+impl<'a> HtmlReader<'a> {
     #[inline(always)]
     fn take(&mut self, bytes: usize) -> &'a [u8] {
-        let (taken, rest) = self.rest.split_at(bytes);
+        let (read, rest) = self.rest.split_at(bytes);
         self.rest = rest;
         self.since_pause += bytes;
         if self.since_pause >= CHUNK {
             self.since_pause = 0;
             (self.pause)();
         }
-        taken
+        read
     }
 }
 
-impl Reader for Input<'_> {
+impl Reader for HtmlReader<'_> {
     type Error = Error;
 
     /// The tokenizer keeps letters that may be an end tag's name, those after `</` in a script for
@@ -91,20 +91,20 @@ impl Reader for Input<'_> {
             false => 0,
         };
         if self.letters >= CHUNK && self.letters.is_power_of_two() {
-            // The vector doubles once before the next look, starting from less than twice this.
+            // The vector doubles once before the next check, starting from less than twice this.
             check_memory(4 * self.letters)?;
         }
         Ok(Some(byte))
     }
 
-    fn try_read_string(&mut self, wanted: &[u8], case_sensitive: bool) -> Result<bool, Error> {
-        let found = match self.rest.get(..wanted.len()) {
-            Some(found) if case_sensitive => found == wanted,
-            Some(found) => found.eq_ignore_ascii_case(wanted),
+    fn try_read_string(&mut self, string: &[u8], case_sensitive: bool) -> Result<bool, Error> {
+        let found = match self.rest.get(..string.len()) {
+            Some(found) if case_sensitive => found == string,
+            Some(found) => found.eq_ignore_ascii_case(string),
             None => false,
         };
         if found {
-            self.take(wanted.len());
+            self.take(string.len());
         }
         Ok(found)
     }
@@ -161,8 +161,8 @@ static TEXT_LEVEL: [&str; 33] = [
 const NAME: usize = 10;
 
 /// Takes the tokens, and keeps those of text.
-struct Output<'a> {
-    plain: &'a mut Vec<u8>,
+struct TextEmitter<'a> {
+    text: &'a mut Vec<u8>,
     /// The name of the last tag.
     name: [u8; NAME],
     length: usize,
@@ -172,10 +172,10 @@ struct Output<'a> {
     failure: Option<Error>,
 }
 
-impl<'a> Output<'a> {
-    fn new(plain: &'a mut Vec<u8>) -> Self {
+impl<'a> TextEmitter<'a> {
+    fn new(text: &'a mut Vec<u8>) -> Self {
         Self {
-            plain,
+            text,
             name: [0; NAME],
             length: 0,
             is_end: false,
@@ -194,7 +194,7 @@ impl<'a> Output<'a> {
     }
 }
 
-impl Emitter for Output<'_> {
+impl Emitter for TextEmitter<'_> {
     type Token = Error;
 
     fn pop_token(&mut self) -> Option<Error> {
@@ -205,8 +205,8 @@ impl Emitter for Output<'_> {
         if self.open.is_some_and(|open| !open.counts) {
             return;
         }
-        match self.plain.try_reserve(text.len()) {
-            Ok(()) => self.plain.extend_from_slice(text),
+        match self.text.try_reserve(text.len()) {
+            Ok(()) => self.text.extend_from_slice(text),
             Err(_) => self.failure = Some(Error::OutOfMemory),
         }
     }
@@ -231,7 +231,7 @@ impl Emitter for Output<'_> {
         let element = RAW_ELEMENTS.iter().find(|raw| raw.name == self.name());
         self.open = None;
         // One space at most, so that it does not matter how many tags stand between two texts.
-        if !in_word && self.plain.last().is_some_and(|c| !c.is_ascii_whitespace()) {
+        if !in_word && self.text.last().is_some_and(|c| !c.is_ascii_whitespace()) {
             self.emit_string(b" ");
         }
         self.open = element.filter(|_| !self.is_end);
@@ -276,7 +276,7 @@ impl Emitter for Output<'_> {
 #[test]
 fn the_memory_of_the_tokenizer_is_asked_for() {
     let text = "a".repeat(4 * CHUNK);
-    let mut input = Input {
+    let mut input = HtmlReader {
         rest: text.as_bytes(),
         since_pause: 0,
         letters: usize::MAX / 8,

@@ -1,13 +1,16 @@
 //! From text to words.
 //!
 //! In the order in which text flows through: [`markup`] (HTML out), [`normal`] (normal form),
-//! [`words`] and [`ngrams`] (words and character n-grams), [`user_words`] and [`stop_words`] (words
-//! that users add and words that do not count), [`word_list`] (how such words are kept). The
-//! built-in lists are in `lists/`. What must not live here: what a word weighs.
+//! [`words`] and [`ngrams`] (words, with their [`part_of_speech`], and character n-grams, both by
+//! the [`scripts`] of characters), [`user_words`] and [`stop_words`] (words that users add and words
+//! that do not count), [`word_list`] (how such words are kept). The built-in lists are in `lists/`.
+//! What must not live here: what a word weighs.
 
 pub mod markup;
 pub mod ngrams;
 pub mod normal;
+pub mod part_of_speech;
+pub mod scripts;
 pub mod stop_words;
 pub mod user_words;
 pub mod word_list;

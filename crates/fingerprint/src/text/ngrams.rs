@@ -1,7 +1,7 @@
 //! The character n-grams of text in normal form: runs of letters and digits, whatever else stands
 //! between them.
 
-use super::words::is_han;
+use super::scripts::{is_han, is_syllable};
 
 /// Number of letters of an n-gram, by the script of the letter that it ends with: a Han character
 /// says as much as two or three letters of an alphabet.
@@ -14,6 +14,7 @@ pub struct GramLengths {
 }
 
 impl GramLengths {
+    /// The same length for all scripts.
     pub const fn all(n: usize) -> Self {
         GramLengths {
             han: n,
@@ -22,6 +23,7 @@ impl GramLengths {
         }
     }
 
+    /// The length of an n-gram that ends with this letter.
     #[inline]
     pub fn for_letter(&self, letter: char) -> usize {
         match letter {
@@ -37,14 +39,7 @@ impl GramLengths {
     }
 }
 
-/// Returns whether a letter is of Hangul, Hiragana or Katakana; in normal form there are no
-/// half-width ones.
-fn is_syllable(c: char) -> bool {
-    matches!(c,
-        '\u{1100}'..='\u{11ff}' | '\u{3041}'..='\u{30ff}' | '\u{3131}'..='\u{318e}' | '\u{31f0}'..='\u{31ff}'
-        | '\u{a960}'..='\u{a97f}' | '\u{ac00}'..='\u{d7ff}' | '\u{1b000}'..='\u{1b16f}')
-}
-
+/// Returns whether a character is a letter or digit, as the standard library defines it.
 #[inline]
 pub fn is_letter(c: char) -> bool {
     match c {

@@ -48,22 +48,22 @@ pub fn normal_word(word: &str) -> Result<String, Error> {
     Ok(normal)
 }
 
-/// NFKC, then lower case. Most characters of most texts are plain and need no look at the tables.
+/// NFKC, then lower case. Most characters of most texts have a simple form, and are not looked up in the tables.
 fn normalize_into(text: &str, buffer: &mut String) {
-    const KEPT: [bool; 256] = plain_bytes([true; 256]);
+    const KEPT: [bool; 256] = byte_table([true; 256]);
     let begin = buffer.len();
-    // What lies before `copied` is in the buffer, before `at` is plain, before `done` has been
+    // What lies before `copied` is in the buffer, before `at` has a simple form, before `done` has been
     // looked up in the tables.
     let (mut copied, mut at, mut done) = (0, 0, 0);
     if text.is_ascii() {
         at = text.len();
     }
     while at < text.len() {
-        at += plain_length(&text[at..], &KEPT);
+        at += length_in_table(&text[at..], &KEPT);
         let Some(c) = text[at..].chars().next() else {
             break;
         };
-        let normal = plain(c);
+        let normal = simple_form(c);
         if normal == Some(c) {
             at += c.len_utf8();
             continue;
@@ -73,13 +73,13 @@ fn normalize_into(text: &str, buffer: &mut String) {
             buffer.push(normal);
             at += c.len_utf8();
         } else {
-            // The plain character in front may compose with what follows.
+            // The simple character in front may compose with what follows.
             let in_front = text[done..at].chars().next_back();
             let from = at - in_front.map_or(0, char::len_utf8);
             if in_front.is_some() {
                 buffer.pop();
             }
-            let end = text[at..].find(|c| plain(c).is_some());
+            let end = text[at..].find(|c| simple_form(c).is_some());
             at = end.map_or(text.len(), |n| at + n);
             done = at;
             buffer.extend(text[from..at].nfkc().flat_map(char::to_lowercase));
@@ -92,7 +92,7 @@ fn normalize_into(text: &str, buffer: &mut String) {
 
 /// A table of the bytes of common Han characters (U+4000 to U+9FFF) and of the ASCII characters of
 /// another table.
-pub const fn plain_bytes(ascii: [bool; 256]) -> [bool; 256] {
+pub const fn byte_table(ascii: [bool; 256]) -> [bool; 256] {
     let mut bytes = [false; 256];
     let mut byte = 0;
     while byte < 256 {
@@ -109,16 +109,16 @@ pub const fn plain_bytes(ascii: [bool; 256]) -> [bool; 256] {
 /// Returns the number of bytes in front that belong to characters of a table. Most text is made of
 /// a few kinds that stand in no order that a processor could foresee, so that each byte is looked
 /// at by itself, without a branch for its kind.
-pub fn plain_length(text: &str, plain: &[bool; 256]) -> usize {
+pub fn length_in_table(text: &str, table: &[bool; 256]) -> usize {
     let mut bytes = text.bytes();
     bytes
-        .position(|byte| !plain[usize::from(byte)])
+        .position(|byte| !table[usize::from(byte)])
         .unwrap_or(text.len())
 }
 
 /// The normal form of a character that composes with nothing in front of it: ASCII, its wide forms,
 /// common Han characters and their punctuation.
-fn plain(c: char) -> Option<char> {
+fn simple_form(c: char) -> Option<char> {
     match c {
         '\0'..='\x7f' => Some(c.to_ascii_lowercase()),
         '\u{4000}'..='\u{9fff}'
@@ -201,17 +201,17 @@ mod tests {
 
     #[test]
     fn bytes_tell_the_common_characters() {
-        let digits = plain_bytes(std::array::from_fn(|byte| (byte as u8).is_ascii_digit()));
+        let digits = byte_table(std::array::from_fn(|byte| (byte as u8).is_ascii_digit()));
         for c in '\0'..=char::MAX {
-            let wanted = matches!(c, '0'..='9' | '\u{4000}'..='\u{9fff}');
+            let is_in_table = matches!(c, '0'..='9' | '\u{4000}'..='\u{9fff}');
             for (before, after) in [("", ""), ("1中", ""), ("", "1"), ("中", "㐀1")] {
                 let text = format!("{before}{c}{after}");
                 let more = after.bytes().take_while(u8::is_ascii_digit).count();
-                let expected = before.len() + usize::from(wanted) * (c.len_utf8() + more);
-                assert_eq!(plain_length(&text, &digits), expected, "{text:?}");
+                let expected = before.len() + usize::from(is_in_table) * (c.len_utf8() + more);
+                assert_eq!(length_in_table(&text, &digits), expected, "{text:?}");
             }
         }
-        assert_eq!(plain_length("", &digits), 0);
+        assert_eq!(length_in_table("", &digits), 0);
     }
 
     #[test]

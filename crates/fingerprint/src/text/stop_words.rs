@@ -33,6 +33,7 @@ impl BuiltIn {
     /// The names by which users give them in a list of words.
     pub const NAMES: [&str; 2] = ["@en", "@zh"];
 
+    /// The list of that name.
     pub fn find(name: &str) -> Option<Self> {
         match name {
             "@en" => Some(BuiltIn::English),

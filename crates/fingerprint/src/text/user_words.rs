@@ -8,10 +8,10 @@ use std::ops::Range;
 
 use cityhasher::HashMap;
 
+use super::part_of_speech::PartOfSpeech;
+use super::scripts::is_han;
 use super::word_list::{GatheredWords, WordList};
-use super::words::is_han;
 use crate::error::Error;
-use crate::terms::PartOfSpeech;
 
 /// The words, and where those with the same first character are.
 #[derive(Debug, PartialEq)]
@@ -23,7 +23,9 @@ pub struct UserWords {
 /// A word that was found, as a range of bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FoundWord {
+    /// Where it begins, in bytes.
     pub from: usize,
+    /// Where it ends.
     pub to: usize,
     pub part_of_speech: PartOfSpeech,
 }

@@ -82,18 +82,21 @@ pub struct WordList<T> {
 }
 
 impl<T: Copy> WordList<T> {
+    /// Returns whether there is no word.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
+    /// The words in order, with what is known about each.
     pub fn iter(&self) -> impl Iterator<Item = (&str, T)> {
-        let of = |place| (word(&self.text, place), place.about);
-        self.places.iter().map(of)
+        let entry = |place| (word(&self.text, place), place.about);
+        self.places.iter().map(entry)
     }
 
-    pub fn contains(&self, wanted: &str) -> bool {
-        let of = |place: &WordSpan<T>| word(&self.text, place).cmp(wanted);
-        self.places.binary_search_by(of).is_ok()
+    /// Returns whether a word, in normal form, is in the list.
+    pub fn contains(&self, sought: &str) -> bool {
+        let order = |place: &WordSpan<T>| word(&self.text, place).cmp(sought);
+        self.places.binary_search_by(order).is_ok()
     }
 
     /// The words at `places` with which `text` starts, the shortest first. The words there must

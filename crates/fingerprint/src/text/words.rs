@@ -7,9 +7,10 @@ use std::sync::OnceLock;
 use jieba_rs::Jieba;
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::normal::{plain_bytes, plain_length};
+use super::normal::{byte_table, length_in_table};
+use super::part_of_speech::PartOfSpeech;
+use super::scripts::is_han;
 use super::user_words::UserWords;
-use crate::terms::PartOfSpeech;
 
 /// The word dictionary, loaded at the first use.
 pub fn dictionary() -> &'static Jieba {
@@ -125,10 +126,10 @@ fn find_han(text: &str) -> Option<usize> {
 /// Returns where the Han characters in front end, with gaps between them. They are cut in one call,
 /// as each call costs as much as several words, and a gap is a token of its own.
 fn han_stretch(text: &str) -> usize {
-    const COMMON: [bool; 256] = plain_bytes(GAPS);
+    const COMMON: [bool; 256] = byte_table(GAPS);
     let mut end = 0;
     loop {
-        end += plain_length(&text[end..], &COMMON);
+        end += length_in_table(&text[end..], &COMMON);
         match text[end..].chars().next() {
             Some(c) if is_han(c) || is_gap(c) => end += c.len_utf8(),
             _ => return text[..end].trim_end_matches(is_gap).len(),
@@ -148,12 +149,6 @@ fn han_words(stretch: &str, tagged: bool, word: &mut dyn FnMut(&str, PartOfSpeec
     let tokens = dictionary().cut(stretch, true);
     let words = tokens.iter().filter(|token| is_word(token.word));
     words.for_each(|token| word(token.word, PartOfSpeech::Other));
-}
-
-pub fn is_han(c: char) -> bool {
-    matches!(c,
-        '\u{3005}' | '\u{3007}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
-        | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
 /// Common spaces and punctuation that begin no word and, but for an apostrophe after a Hebrew

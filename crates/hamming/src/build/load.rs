@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use crate::key::{Key, Space, separator};
-use crate::page::format::{Format, Range, common_scope};
+use crate::page::format::{Format, LeafRange, common_scope};
 use crate::page::internal::{self, Downlink};
 use crate::page::special::PageKind;
 use crate::page::{Page, leaf};
@@ -37,8 +37,11 @@ pub trait PageSink {
 
 /// Result of a load.
 pub struct Loaded {
+    /// The block of the root.
     pub root: u32,
+    /// The level of the root.
     pub level: u8,
+    /// Number of leaves.
     pub leaves: u32,
 }
 
@@ -55,6 +58,7 @@ pub struct Loader<'s, S: PageSink> {
 }
 
 impl<'s, S: PageSink> Loader<'s, S> {
+    /// Begins a tree of a key space, whose pages have this build stamp.
     #[inline]
     pub fn new(sink: &'s mut S, space: Space, stamp: u32, options: BuildOptions) -> Self {
         Loader {
@@ -146,8 +150,8 @@ impl<'s, S: PageSink> Loader<'s, S> {
     }
 
     /// Returns what may stand on the leaf that is being filled, if it ends at `high`.
-    fn range(&self, high: Option<Key>) -> Range {
-        Range {
+    fn range(&self, high: Option<Key>) -> LeafRange {
+        LeafRange {
             low: self.low,
             high,
         }

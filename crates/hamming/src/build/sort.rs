@@ -14,8 +14,11 @@ use std::collections::TryReserveError;
 /// The scope of a posting that is being sorted: `u32`, or `()` where there are no scope columns,
 /// which saves a third of the memory.
 pub trait SortScope: Copy + Ord + 'static {
+    /// Whether the scope is stored.
     const HAS_SCOPE: bool;
+    /// What is stored of a scope.
     fn from_scope(scope: u32) -> Self;
+    /// The scope.
     fn number(self) -> u32;
 }
 
@@ -46,7 +49,9 @@ impl SortScope for u32 {
 pub struct Posting<S> {
     /// The fingerprint (in runs: rotated).
     pub bits: u64,
+    /// Block of the row in the table.
     pub block: u32,
+    /// Offset of the row in the block.
     pub offset: u16,
     pub scope: S,
 }
@@ -278,12 +283,12 @@ mod tests {
         });
         let mut merged = Vec::new();
         merge(stored.collect(), memory, |key| merged.push(key)).unwrap();
-        let mut wanted: Vec<Key> = rows
+        let mut expected: Vec<Key> = rows
             .iter()
             .map(|(row, tid)| space.key(*row, *tid))
             .collect();
-        wanted.sort();
-        prop_assert_eq!(merged, wanted);
+        expected.sort();
+        prop_assert_eq!(merged, expected);
         Ok(())
     }
 

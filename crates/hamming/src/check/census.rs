@@ -9,7 +9,7 @@ const KEYS: usize = 1 << 16;
 /// many, and fewer than twice as many.
 const SAMPLE: usize = 128;
 
-/// Counts of an index's leaves, taken page by page.
+/// Counts of an index's leaves, read page by page.
 pub struct Census {
     leaves: [u64; SPACES],
     postings: [u64; SPACES],
@@ -63,10 +63,12 @@ impl Census {
         self.postings[0]
     }
 
+    /// Rows whose fingerprint is NULL.
     pub fn null_rows(&self) -> u64 {
         self.postings[Space::NULL.index()]
     }
 
+    /// Leaves of all key spaces.
     pub fn all_leaves(&self) -> u64 {
         self.leaves.iter().sum()
     }
@@ -96,7 +98,7 @@ impl Census {
     /// average, with the radii that it would choose, knowing these counts. (A search that reads a
     /// leaf's slot directory compares fewer of them.)
     pub fn candidates(&self, k: u32) -> f64 {
-        let sample = &self.sample.taken;
+        let sample = &self.sample.values;
         let sum: u64 = sample
             .iter()
             .map(|fp| reached(*fp, k, self, &self.postings))
@@ -134,7 +136,7 @@ impl KeyCounts for Census {
 
 /// Fingerprints at equal distances among all that are offered, without knowing how many will be.
 struct SystematicSample {
-    taken: Vec<u64>,
+    values: Vec<u64>,
     stride: u64,
     offered: u64,
 }
@@ -142,7 +144,7 @@ struct SystematicSample {
 impl Default for SystematicSample {
     fn default() -> SystematicSample {
         SystematicSample {
-            taken: Vec::new(),
+            values: Vec::new(),
             stride: 1,
             offered: 0,
         }
@@ -152,10 +154,10 @@ impl Default for SystematicSample {
 impl SystematicSample {
     fn offer(&mut self, key: Key) {
         if self.offered.is_multiple_of(self.stride) {
-            self.taken.push(key.rotated);
-            if self.taken.len() == 2 * SAMPLE {
+            self.values.push(key.rotated);
+            if self.values.len() == 2 * SAMPLE {
                 let mut i = 0;
-                self.taken.retain(|_| {
+                self.values.retain(|_| {
                     i += 1;
                     i % 2 == 1
                 });
@@ -250,7 +252,7 @@ mod tests {
         for k in [0, 3, 5, 30] {
             let mean = census
                 .sample
-                .taken
+                .values
                 .iter()
                 .map(|query| {
                     let radii = choose(*query, k, &census);
@@ -266,7 +268,7 @@ mod tests {
                     all.iter().map(|fp| reached(*fp)).sum::<usize>() as f64
                 })
                 .sum::<f64>()
-                / census.sample.taken.len() as f64;
+                / census.sample.values.len() as f64;
             assert!((census.candidates(k) - mean).abs() < 1e-9, "{k}");
         }
         assert!(
@@ -276,12 +278,12 @@ mod tests {
     }
 
     /// Counts how often a key's count is asked for.
-    struct Asked<'c> {
+    struct CountedReads<'c> {
         census: &'c Census,
         times: Cell<u64>,
     }
 
-    impl KeyCounts for Asked<'_> {
+    impl KeyCounts for CountedReads<'_> {
         fn leaves(&self, b: usize) -> u64 {
             self.census.leaves(b)
         }
@@ -298,7 +300,7 @@ mod tests {
     fn few_counts_are_asked_for() {
         for all in [random(300), vec![42; 400], random(3000)] {
             let census = census(&all);
-            let asked = Asked {
+            let asked = CountedReads {
                 census: &census,
                 times: Cell::new(0),
             };
@@ -315,9 +317,9 @@ mod tests {
     fn the_sample_is_spread_over_all() {
         let mut sample = SystematicSample::default();
         (0..100_000).for_each(|i| sample.offer(Key::at(0, i)));
-        assert!((SAMPLE..2 * SAMPLE).contains(&sample.taken.len()));
-        let gaps: Vec<u64> = sample.taken.windows(2).map(|w| w[1] - w[0]).collect();
-        assert!(gaps.iter().all(|gap| *gap == sample.stride) && sample.taken[0] == 0);
-        assert!(100_000 - sample.taken.last().unwrap() <= sample.stride);
+        assert!((SAMPLE..2 * SAMPLE).contains(&sample.values.len()));
+        let gaps: Vec<u64> = sample.values.windows(2).map(|w| w[1] - w[0]).collect();
+        assert!(gaps.iter().all(|gap| *gap == sample.stride) && sample.values[0] == 0);
+        assert!(100_000 - sample.values.last().unwrap() <= sample.stride);
     }
 }

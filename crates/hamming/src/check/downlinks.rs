@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::pages::PageSource;
+use super::page_source::PageSource;
 use crate::key::Key;
 use crate::page::check_page;
 use crate::page::internal::{self, Downlink};

@@ -12,6 +12,7 @@ pub struct KeyComparison<L: Iterator<Item = Key>, F: FnMut(Key)> {
 }
 
 impl<L: Iterator<Item = Key>, F: FnMut(Key)> KeyComparison<L, F> {
+    /// Begins a comparison with `left`, which ascends; `differ` gets each difference.
     pub fn new(left: L, differ: F) -> Self {
         KeyComparison {
             left: left.peekable(),
@@ -69,10 +70,10 @@ mod tests {
             right.sort();
             let count = |all: &[u64], bits| all.iter().filter(|b| **b == bits).count();
             let counts = |bits| (count(&left, bits), count(&right, bits));
-            let wanted: BTreeSet<u64> = (0..60)
+            let expected: BTreeSet<u64> = (0..60)
                 .filter(|bits| !matches!(counts(*bits), (0, 0) | (1, 1)))
                 .collect();
-            prop_assert_eq!(differences(&left, &right), wanted);
+            prop_assert_eq!(differences(&left, &right), expected);
         }
     }
 }

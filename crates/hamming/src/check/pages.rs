@@ -8,6 +8,7 @@
 
 use super::downlinks::has_downlink;
 use super::level_ahead::LevelAhead;
+use super::page_source::PageSource;
 use crate::key::{Key, Space};
 use crate::page::internal;
 use crate::page::meta::{META_BLOCK, Meta};
@@ -15,20 +16,6 @@ use crate::page::special::{self, PageKind};
 use crate::page::{LEAF, NO_BLOCK, Page, check_page, leaf, slots};
 use simhash_base::indexed_row::NO_SCOPE;
 use std::collections::HashSet;
-
-/// The source from which pages are read.
-pub trait PageSource {
-    /// The page as it is now; None beyond the end of the file.
-    fn page(&self, block: u32) -> Option<Box<Page>>;
-
-    /// Returns how many pages may be asked for ahead of reading them.
-    fn ahead(&self) -> usize {
-        0
-    }
-
-    /// Announces that this page will be read soon.
-    fn ask(&self, _block: u32) {}
-}
 
 /// A fault, and where it is.
 #[derive(Debug, PartialEq, Eq)]
@@ -114,7 +101,9 @@ impl<'s, S: PageSource> StructureCheck<'s, S> {
         let mut low = Key::MIN;
         let mut unlinked = false;
         while block != NO_BLOCK {
-            expected.ask(self.source.ahead(), |block| self.source.ask(block));
+            expected.prefetch(self.source.prefetch_window(), |block| {
+                self.source.prefetch(block)
+            });
             let page = self.open(block, kind)?;
             if expected.first() == Some((low, block)) {
                 expected.pop();

@@ -1,6 +1,7 @@
 //! The check of pages against sound, damaged and changing indexes.
 
-use super::pages::{Finding, PageSource, StructureCheck};
+use super::page_source::PageSource;
+use super::pages::{Finding, StructureCheck};
 use crate::build::load::{BuildOptions, Loader};
 use crate::key::{Key, SPACES, Space};
 use crate::page::meta::Meta;
@@ -170,28 +171,31 @@ fn a_page_split_off_meanwhile_is_no_fault_unless_it_stays_without_a_downlink() {
     assert_eq!(faults(&splitting, &meta, |_, _| ()), vec![]);
 }
 
-/// An index that notes what it was asked for, and which pages were read without that.
-struct Asked {
+/// An index that notes which pages are prefetched, and which are read without that.
+struct PrefetchedPages {
     pages: Vec<Page>,
     window: usize,
-    asked: RefCell<HashSet<u32>>,
-    unasked: RefCell<Vec<u32>>,
+    prefetched: RefCell<HashSet<u32>>,
+    not_prefetched: RefCell<Vec<u32>>,
 }
 
-impl PageSource for Asked {
+impl PageSource for PrefetchedPages {
     fn page(&self, block: u32) -> Option<Box<Page>> {
-        if !self.asked.borrow().contains(&block) {
-            self.unasked.borrow_mut().push(block);
+        if !self.prefetched.borrow().contains(&block) {
+            self.not_prefetched.borrow_mut().push(block);
         }
         self.pages.page(block)
     }
 
-    fn ahead(&self) -> usize {
+    fn prefetch_window(&self) -> usize {
         self.window
     }
 
-    fn ask(&self, block: u32) {
-        assert!(self.asked.borrow_mut().insert(block), "asked twice");
+    fn prefetch(&self, block: u32) {
+        assert!(
+            self.prefetched.borrow_mut().insert(block),
+            "prefetched twice"
+        );
     }
 }
 
@@ -213,19 +217,22 @@ fn pages_that_splits_put_elsewhere_are_asked_for_before_they_are_read() {
         internal::insert(&mut pages[parent], split);
     }
     for window in [0, 1, 10] {
-        let source = Asked {
+        let source = PrefetchedPages {
             pages: pages.clone(),
             window,
-            asked: RefCell::default(),
-            unasked: RefCell::default(),
+            prefetched: RefCell::default(),
+            not_prefetched: RefCell::default(),
         };
         assert_eq!(faults(&source, &meta, |_, _| ()), vec![]);
-        let unasked = source.unasked.take();
-        let split_off = unasked.iter().filter(|block| **block >= built).count();
+        let not_prefetched = source.not_prefetched.take();
+        let split_off = not_prefetched
+            .iter()
+            .filter(|block| **block >= built)
+            .count();
         let expected = if window == 0 { leaves.len() } else { 0 };
         assert_eq!(split_off, expected, "window {window}");
         // Built pages are read in order, and left to the operating system.
-        assert!(unasked.len() as u32 + 10 > built, "window {window}");
+        assert!(not_prefetched.len() as u32 + 10 > built, "window {window}");
     }
 }
 

@@ -3,7 +3,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::edges::{EDGE, Edge, Host, LEAST, push};
+use super::edges::{EDGE, Edge, GroupingHost, LEAST, push};
 use crate::pairs::radix::{WINDOW, arrange, window};
 use crate::runs::{Merge, Order, Runs};
 use simhash_base::store::Store;
@@ -29,7 +29,7 @@ impl Order<Edge> for ByNumbers {
 /// Sorts edges. What memory does not hold is sorted in runs, as many edges each as it holds; the
 /// runs are merged when they are read.
 pub struct Sorter<F> {
-    held: Vec<Edge>,
+    in_memory: Vec<Edge>,
     /// Edges that fit the memory.
     limit: usize,
     runs: Option<Runs<F, Edge>>,
@@ -47,44 +47,51 @@ impl<F: Store> Sorter<F> {
     #[inline]
     pub fn without_bits(memory: usize, bits: u32) -> Self {
         Sorter {
-            held: Vec::new(),
+            in_memory: Vec::new(),
             limit: (memory / EDGE).max(LEAST),
             runs: None,
             order: ByNumbers(bits),
         }
     }
 
+    /// Adds an edge.
     #[inline]
     pub fn add(
         &mut self,
         edge: Edge,
-        host: &mut impl Host<File = F>,
+        host: &mut impl GroupingHost<File = F>,
     ) -> Result<(), TryReserveError> {
-        if self.held.len() == self.limit {
+        if self.in_memory.len() == self.limit {
             self.spill(host);
         }
-        push(&mut self.held, self.limit, edge)
+        push(&mut self.in_memory, self.limit, edge)
     }
 
     /// Takes the edges out of memory as a run.
-    fn spill(&mut self, host: &mut impl Host<File = F>) {
-        sort(&mut self.held, self.order, &mut || host.pause());
+    fn spill(&mut self, host: &mut impl GroupingHost<File = F>) {
+        sort(&mut self.in_memory, self.order, &mut || host.pause());
         let runs = self.runs.get_or_insert_with(|| Runs::new(host.file()));
-        runs.add(&self.held);
-        self.held.clear();
+        runs.add(&self.in_memory);
+        self.in_memory.clear();
     }
 
     /// The edges in order.
     #[inline]
-    pub fn finish(mut self, host: &mut impl Host<File = F>) -> Result<Sorted<F>, TryReserveError> {
+    pub fn finish(
+        mut self,
+        host: &mut impl GroupingHost<File = F>,
+    ) -> Result<Sorted<F>, TryReserveError> {
         if self.runs.is_some() {
             self.spill(host);
         }
         let Some(runs) = self.runs else {
-            sort(&mut self.held, self.order, &mut || host.pause());
-            return Ok(Sorted::Held(self.held.into_iter().peekable(), self.order));
+            sort(&mut self.in_memory, self.order, &mut || host.pause());
+            return Ok(Sorted::InMemory(
+                self.in_memory.into_iter().peekable(),
+                self.order,
+            ));
         };
-        drop(self.held);
+        drop(self.in_memory);
         let merge = Merge::new(vec![runs], self.limit * EDGE, self.order)?;
         Ok(Sorted::Merged(merge))
     }
@@ -119,7 +126,9 @@ fn sort(edges: &mut [Edge], order: ByNumbers, pause: &mut dyn FnMut()) {
 
 /// Edges in order.
 pub enum Sorted<F> {
-    Held(Peekable<IntoIter<Edge>>, ByNumbers),
+    /// All of them fit the memory.
+    InMemory(Peekable<IntoIter<Edge>>, ByNumbers),
+    /// They are merged from runs in a file.
     Merged(Merge<F, Edge, ByNumbers>),
 }
 
@@ -128,7 +137,7 @@ impl<F: Store> Sorted<F> {
     #[inline]
     pub fn next_of(&mut self, a: u32) -> Option<Edge> {
         let key = match self {
-            Sorted::Held(edges, order) => edges.peek().map(|edge| order.key(edge)),
+            Sorted::InMemory(edges, order) => edges.peek().map(|edge| order.key(edge)),
             Sorted::Merged(merge) => merge.next_key().copied(),
         };
         if (key? >> u32::BITS) as u32 == a {
@@ -144,7 +153,7 @@ impl<F: Store> Iterator for Sorted<F> {
 
     fn next(&mut self) -> Option<Edge> {
         match self {
-            Sorted::Held(edges, _) => edges.next(),
+            Sorted::InMemory(edges, _) => edges.next(),
             Sorted::Merged(merge) => merge.next(),
         }
     }

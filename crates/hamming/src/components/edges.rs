@@ -1,5 +1,5 @@
 //! Pairs that may be more than memory holds: a list, in memory and in a temporary file. Pure; the
-//! server is behind [`Host`].
+//! server is behind [`GroupingHost`].
 
 #![forbid(unsafe_code)]
 
@@ -10,7 +10,8 @@ use std::collections::TryReserveError;
 
 /// Services that grouping needs from its caller: temporary files, and points where it can be
 /// cancelled.
-pub trait Host {
+pub trait GroupingHost {
+    /// A temporary file.
     type File: Store;
     /// Makes a temporary file.
     fn file(&mut self) -> Self::File;
@@ -21,8 +22,11 @@ pub trait Host {
 /// Two classes of rows that are near-duplicates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Edge {
+    /// One class.
     pub a: u32,
+    /// The other.
     pub b: u32,
+    /// Bits in which their fingerprints differ.
     pub distance: u32,
 }
 
@@ -52,11 +56,11 @@ const MOST: usize = 1024;
 
 /// A list of edges, some of which are in memory and the others in a file.
 pub struct Edges<F> {
-    held: Vec<Edge>,
+    in_memory: Vec<Edge>,
     limit: usize,
-    /// The file, which has the first `filed` edges.
+    /// The file, which has the first `in_file` edges.
     file: Option<F>,
-    filed: u64,
+    in_file: u64,
 }
 
 impl<F: Store> Edges<F> {
@@ -64,16 +68,17 @@ impl<F: Store> Edges<F> {
     #[inline]
     pub fn new(memory: usize) -> Self {
         Edges {
-            held: Vec::new(),
+            in_memory: Vec::new(),
             limit: (memory / EDGE).max(LEAST),
             file: None,
-            filed: 0,
+            in_file: 0,
         }
     }
 
+    /// Returns how many edges there are.
     #[inline]
     pub fn count(&self) -> u64 {
-        self.filed + self.held.len() as u64
+        self.in_file + self.in_memory.len() as u64
     }
 
     /// Adds an edge, before the first one is read.
@@ -81,35 +86,35 @@ impl<F: Store> Edges<F> {
     pub fn add(
         &mut self,
         edge: Edge,
-        host: &mut impl Host<File = F>,
+        host: &mut impl GroupingHost<File = F>,
     ) -> Result<(), TryReserveError> {
         if self.is_full() {
             self.spill(host);
         }
-        push(&mut self.held, self.limit, edge)
+        push(&mut self.in_memory, self.limit, edge)
     }
 
     /// Returns whether memory has no room for more edges.
     fn is_full(&self) -> bool {
-        self.held.len() == self.limit
+        self.in_memory.len() == self.limit
     }
 
     /// Takes the edges out of memory.
-    fn spill(&mut self, host: &mut impl Host<File = F>) {
+    fn spill(&mut self, host: &mut impl GroupingHost<File = F>) {
         let file = self.file.get_or_insert_with(|| host.file());
         let mut bytes = Vec::with_capacity(MOST * EDGE);
-        for some in self.held.chunks(MOST) {
+        for some in self.in_memory.chunks(MOST) {
             bytes.clear();
             some.iter().for_each(|edge| edge.write(&mut bytes));
             file.write(&bytes);
         }
-        self.filed += self.held.len() as u64;
-        self.held.clear();
+        self.in_file += self.in_memory.len() as u64;
+        self.in_memory.clear();
     }
 
     /// Shows every edge.
     #[inline]
-    pub fn for_each<H: Host<File = F>>(
+    pub fn for_each<H: GroupingHost<File = F>>(
         &mut self,
         host: &mut H,
         mut each: impl FnMut(&mut H, Edge) -> Result<(), TryReserveError>,
@@ -117,15 +122,15 @@ impl<F: Store> Edges<F> {
         let mut some = Vec::new();
         if let Some(file) = &mut self.file {
             some.try_reserve_exact(MOST)?;
-            for at in (0..self.filed).step_by(MOST) {
-                read(file, at, (self.filed - at).min(MOST as u64), &mut some);
+            for at in (0..self.in_file).step_by(MOST) {
+                read(file, at, (self.in_file - at).min(MOST as u64), &mut some);
                 for edge in &some {
                     host.pause();
                     each(host, *edge)?;
                 }
             }
         }
-        for edge in &self.held {
+        for edge in &self.in_memory {
             host.pause();
             each(host, *edge)?;
         }
@@ -134,13 +139,13 @@ impl<F: Store> Edges<F> {
 
     /// Changes every edge.
     #[inline]
-    pub fn map<H: Host<File = F>>(
+    pub fn map<H: GroupingHost<File = F>>(
         mut self,
         host: &mut H,
         change: impl Fn(Edge) -> Edge,
     ) -> Result<Self, TryReserveError> {
         if self.file.is_none() {
-            for edge in &mut self.held {
+            for edge in &mut self.in_memory {
                 host.pause();
                 *edge = change(*edge);
             }
@@ -164,12 +169,16 @@ fn read(file: &mut impl Store, at: u64, count: u64, edges: &mut Vec<Edge>) {
 /// Appends an edge to those in memory, of which there are fewer than `limit`: memory grows by
 /// doubling, but never beyond the limit.
 #[inline]
-pub(super) fn push(held: &mut Vec<Edge>, limit: usize, edge: Edge) -> Result<(), TryReserveError> {
-    if held.len() == held.capacity() {
-        let more = held.len().max(MOST).min(limit - held.len());
-        held.try_reserve_exact(more)?;
+pub(super) fn push(
+    in_memory: &mut Vec<Edge>,
+    limit: usize,
+    edge: Edge,
+) -> Result<(), TryReserveError> {
+    if in_memory.len() == in_memory.capacity() {
+        let more = in_memory.len().max(MOST).min(limit - in_memory.len());
+        in_memory.try_reserve_exact(more)?;
     }
-    held.push(edge);
+    in_memory.push(edge);
     Ok(())
 }
 
@@ -189,7 +198,7 @@ pub mod tests {
         }
     }
 
-    impl Host for InMemory<'_> {
+    impl GroupingHost for InMemory<'_> {
         type File = Vec<u8>;
 
         fn file(&mut self) -> Vec<u8> {

@@ -9,14 +9,14 @@
 #![forbid(unsafe_code)]
 
 use super::edge_sort::{Sorted, Sorter};
-use super::edges::{Edge, Edges, Host};
+use super::edges::{Edge, Edges, GroupingHost};
 use crate::pairs::union_find::UnionFind;
 use std::cmp::Reverse;
 use std::collections::TryReserveError;
 
 /// Methods by which pairs become clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
+pub enum ClusterMethod {
     /// All rows connected by a chain of pairs; the representative is the smallest row.
     Components,
     /// Each cluster is a row and those paired with it, the rows with the most pairs first (Aslam,
@@ -30,15 +30,17 @@ pub enum Method {
     SinglePass,
 }
 
-impl Method {
-    pub const NAMES: [(&'static str, Method); 4] = [
-        ("components", Method::Components),
-        ("star", Method::Star),
-        ("leader", Method::Leader),
-        ("single_pass", Method::SinglePass),
+impl ClusterMethod {
+    /// The methods by the names that SQL uses.
+    pub const NAMES: [(&'static str, ClusterMethod); 4] = [
+        ("components", ClusterMethod::Components),
+        ("star", ClusterMethod::Star),
+        ("leader", ClusterMethod::Leader),
+        ("single_pass", ClusterMethod::SinglePass),
     ];
 
-    pub fn from_name(name: &str) -> Option<Method> {
+    /// The method of that name.
+    pub fn from_name(name: &str) -> Option<ClusterMethod> {
         Self::NAMES.iter().find(|m| m.0 == name).map(|m| m.1)
     }
 }
@@ -49,7 +51,7 @@ const STEPS: usize = 4096;
 /// Rows, and which of them are equal.
 pub struct Classes {
     /// The class of each row. Classes are numbered in the order of their first rows.
-    of: Vec<u32>,
+    class_of: Vec<u32>,
     /// The first row of each class, and how many rows it has.
     first: Vec<u32>,
     sizes: Vec<u32>,
@@ -58,9 +60,9 @@ pub struct Classes {
 impl Classes {
     /// Creates them from the class of each row; classes must be numbered in the order of their
     /// first rows.
-    pub fn new(of: Vec<u32>, pause: &mut dyn FnMut()) -> Result<Self, TryReserveError> {
+    pub fn new(class_of: Vec<u32>, pause: &mut dyn FnMut()) -> Result<Self, TryReserveError> {
         let (mut first, mut sizes) = (Vec::new(), Vec::<u32>::new());
-        for (row, class) in (0u32..).zip(&of) {
+        for (row, class) in (0u32..).zip(&class_of) {
             if row.is_multiple_of(STEPS as u32) {
                 pause();
             }
@@ -72,11 +74,16 @@ impl Classes {
             }
             sizes[*class as usize] += 1;
         }
-        Ok(Classes { of, first, sizes })
+        Ok(Classes {
+            class_of,
+            first,
+            sizes,
+        })
     }
 
+    /// Returns how many rows there are.
     pub fn rows(&self) -> usize {
-        self.of.len()
+        self.class_of.len()
     }
 
     /// Returns how many classes there are.
@@ -84,8 +91,9 @@ impl Classes {
         self.first.len()
     }
 
+    /// The class of a row.
     pub fn class_of(&self, row: u32) -> u32 {
-        self.of[row as usize]
+        self.class_of[row as usize]
     }
 
     /// The first row of a class.
@@ -93,6 +101,7 @@ impl Classes {
         self.first[class as usize]
     }
 
+    /// Returns how many rows a class has.
     pub fn size(&self, class: u32) -> u32 {
         self.sizes[class as usize]
     }
@@ -108,25 +117,27 @@ fn filled<T: Clone>(count: usize, value: T) -> Result<Vec<T>, TryReserveError> {
 /// The representative of each row; a row alone is its own. Rows of a class are paired with each
 /// other, and with those of the classes that `edges` pair it with. `memory` is what sorting may
 /// take, in bytes.
-pub fn representatives<H: Host>(
-    method: Method,
+pub fn representatives<H: GroupingHost>(
+    method: ClusterMethod,
     classes: &Classes,
     edges: &mut Edges<H::File>,
     memory: usize,
     host: &mut H,
 ) -> Result<Vec<u32>, TryReserveError> {
     match method {
-        Method::Components => components(classes, edges, host),
-        Method::Star => stars(classes, edges, memory, host),
+        ClusterMethod::Components => components(classes, edges, host),
+        ClusterMethod::Star => stars(classes, edges, memory, host),
         // Only the first row of a class can lead: the others are near what it leads or joins.
-        Method::Leader => one_by_one(classes, edges, memory, host, |row, of| {
-            of[row as usize] == row
-        }),
-        Method::SinglePass => one_by_one(classes, edges, memory, host, |_, _| true),
+        ClusterMethod::Leader => {
+            one_by_one(classes, edges, memory, host, |row, representatives| {
+                representatives[row as usize] == row
+            })
+        }
+        ClusterMethod::SinglePass => one_by_one(classes, edges, memory, host, |_, _| true),
     }
 }
 
-fn components<H: Host>(
+fn components<H: GroupingHost>(
     classes: &Classes,
     edges: &mut Edges<H::File>,
     host: &mut H,
@@ -143,27 +154,27 @@ fn components<H: Host>(
         Ok(())
     })?;
     // The smallest class has the smallest row.
-    of_each_row(classes, host, |class| classes.first(sets.find(class)))
+    representatives_of_rows(classes, host, |class| classes.first(sets.find(class)))
 }
 
 /// The representatives of rows by those of their classes.
-fn of_each_row(
+fn representatives_of_rows(
     classes: &Classes,
-    host: &mut impl Host,
-    mut of_class: impl FnMut(u32) -> u32,
+    host: &mut impl GroupingHost,
+    mut representative: impl FnMut(u32) -> u32,
 ) -> Result<Vec<u32>, TryReserveError> {
-    let mut of = filled(classes.rows(), 0)?;
-    for (row, of_row) in (0u32..).zip(&mut of) {
+    let mut representatives = filled(classes.rows(), 0)?;
+    for (row, representative_of_row) in (0u32..).zip(&mut representatives) {
         if row.is_multiple_of(STEPS as u32) {
             host.pause();
         }
-        *of_row = of_class(classes.class_of(row));
+        *representative_of_row = representative(classes.class_of(row));
     }
-    Ok(of)
+    Ok(representatives)
 }
 
 /// Classes in the order in which they may become centres: those with the most pairs first.
-fn by_pairs<H: Host>(
+fn by_pairs<H: GroupingHost>(
     classes: &Classes,
     edges: &mut Edges<H::File>,
     host: &mut H,
@@ -194,7 +205,7 @@ fn by_pairs<H: Host>(
 
 /// Equal rows have the same pairs. So the first of a class comes before the others, and what it
 /// becomes they become.
-fn stars<H: Host>(
+fn stars<H: GroupingHost>(
     classes: &Classes,
     edges: &mut Edges<H::File>,
     memory: usize,
@@ -222,65 +233,67 @@ fn stars<H: Host>(
         )
     })?;
     let mut sorted = sorter.finish(host)?;
-    let mut of = filled(classes.count(), NONE)?;
+    let mut representatives = filled(classes.count(), NONE)?;
     for (rank, centre) in (0..).zip(order) {
         host.pause();
-        let is_centre = of[centre as usize] == NONE;
+        let is_centre = representatives[centre as usize] == NONE;
         if is_centre {
-            of[centre as usize] = centre;
+            representatives[centre as usize] = centre;
         }
         while let Some(e) = sorted.next_of(rank) {
             host.pause();
-            let of_other = &mut of[e.b as usize];
-            if is_centre && *of_other == NONE {
-                *of_other = centre;
+            let representative_of_other = &mut representatives[e.b as usize];
+            if is_centre && *representative_of_other == NONE {
+                *representative_of_other = centre;
             }
         }
     }
-    of_each_row(classes, host, |class| classes.first(of[class as usize]))
+    representatives_of_rows(classes, host, |class| {
+        classes.first(representatives[class as usize])
+    })
 }
 
 /// Each row in order joins the cluster of the nearest earlier row that `may_join` allows, or begins
 /// a new one. For the other rows of a class, that is its first row if it may be joined: it is at
 /// distance 0, and has itself joined what came before it at that distance.
-fn one_by_one<H: Host>(
+fn one_by_one<H: GroupingHost>(
     classes: &Classes,
     edges: &mut Edges<H::File>,
     memory: usize,
     host: &mut H,
     may_join: impl Fn(u32, &[u32]) -> bool,
 ) -> Result<Vec<u32>, TryReserveError> {
-    let mut near = of_each_class(edges, memory, host)?;
+    let mut near = pairs_by_class(edges, memory, host)?;
     // The nearest row that each class may join so far: its distance, and the row.
     let mut nearest: Vec<Option<(u32, u32)>> = filled(classes.count(), None)?;
-    let mut of = filled(classes.rows(), 0u32)?;
+    let mut representatives = filled(classes.rows(), 0u32)?;
     for row in 0..classes.rows() as u32 {
         host.pause();
         let class = classes.class_of(row);
         let first = classes.first(class);
-        let joined = match first < row && may_join(first, &of) {
+        let joined = match first < row && may_join(first, &representatives) {
             true => Some(first),
             false => nearest[class as usize].map(|(_, first)| first),
         };
-        of[row as usize] = joined.map_or(row, |first| of[first as usize]);
+        representatives[row as usize] = joined.map_or(row, |first| representatives[first as usize]);
         if first < row {
             continue;
         }
         // Classes come in the order of their first rows, as the pairs do.
         while let Some(e) = near.next_of(class) {
             host.pause();
-            if may_join(first, &of) {
+            if may_join(first, &representatives) {
                 let nearest = &mut nearest[e.b as usize];
                 let this = (e.distance, first);
                 *nearest = Some(nearest.map_or(this, |best| best.min(this)));
             }
         }
     }
-    Ok(of)
+    Ok(representatives)
 }
 
 /// The pairs of each class in turn, which is their `a`.
-fn of_each_class<H: Host>(
+fn pairs_by_class<H: GroupingHost>(
     edges: &mut Edges<H::File>,
     memory: usize,
     host: &mut H,

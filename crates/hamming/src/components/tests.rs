@@ -2,13 +2,13 @@
 
 use super::edges::tests::InMemory;
 use super::edges::{Edge, Edges};
-use super::group::{Classes, Method, representatives};
+use super::group::{Classes, ClusterMethod, representatives};
 use proptest::prelude::*;
 use std::cmp::Reverse;
 
 /// Groups rows with lists and sorts of this many bytes in memory.
 fn grouped(
-    method: Method,
+    method: ClusterMethod,
     classes: &Classes,
     pairs: &[(u32, u32, u32)],
     memory: usize,
@@ -22,7 +22,7 @@ fn grouped(
     representatives(method, classes, &mut edges, memory, host).unwrap()
 }
 
-fn groups(method: Method, rows: usize, pairs: &[(u32, u32, u32)]) -> Vec<u32> {
+fn groups(method: ClusterMethod, rows: usize, pairs: &[(u32, u32, u32)]) -> Vec<u32> {
     let classes = Classes::new((0..rows as u32).collect(), &mut || ()).unwrap();
     let found = grouped(method, &classes, pairs, 1 << 20, &mut || ());
     assert_eq!(
@@ -37,20 +37,26 @@ fn groups(method: Method, rows: usize, pairs: &[(u32, u32, u32)]) -> Vec<u32> {
 fn a_chain_by_every_method() {
     // 0 - 1 - 2 - 3 - 4, and 5 alone.
     let chain = [(1, 0, 2), (1, 2, 1), (3, 2, 1), (3, 4, 2)];
-    assert_eq!(groups(Method::Components, 6, &chain), [0, 0, 0, 0, 0, 5]);
+    assert_eq!(
+        groups(ClusterMethod::Components, 6, &chain),
+        [0, 0, 0, 0, 0, 5]
+    );
     // 1, 2 and 3 have two pairs each: 1 comes first and takes 0 and 2, then 3 takes 4.
-    assert_eq!(groups(Method::Star, 6, &chain), [1, 1, 1, 3, 3, 5]);
+    assert_eq!(groups(ClusterMethod::Star, 6, &chain), [1, 1, 1, 3, 3, 5]);
     // 2 is near 1, which does not lead.
-    assert_eq!(groups(Method::Leader, 6, &chain), [0, 0, 2, 2, 4, 5]);
-    assert_eq!(groups(Method::SinglePass, 6, &chain), [0, 0, 0, 0, 0, 5]);
+    assert_eq!(groups(ClusterMethod::Leader, 6, &chain), [0, 0, 2, 2, 4, 5]);
+    assert_eq!(
+        groups(ClusterMethod::SinglePass, 6, &chain),
+        [0, 0, 0, 0, 0, 5]
+    );
 }
 
 #[test]
 fn single_pass_joins_the_nearest_and_unites_nothing() {
     let pairs = [(0, 2, 3), (1, 2, 1), (0, 3, 2), (1, 3, 2)];
-    assert_eq!(groups(Method::SinglePass, 4, &pairs), [0, 1, 1, 0]);
-    assert_eq!(groups(Method::Leader, 4, &pairs), [0, 1, 1, 0]);
-    assert_eq!(groups(Method::Components, 4, &pairs), [0; 4]);
+    assert_eq!(groups(ClusterMethod::SinglePass, 4, &pairs), [0, 1, 1, 0]);
+    assert_eq!(groups(ClusterMethod::Leader, 4, &pairs), [0, 1, 1, 0]);
+    assert_eq!(groups(ClusterMethod::Components, 4, &pairs), [0; 4]);
 }
 
 /// Every stage calls `pause` often enough, and a `pause` that unwinds ends the call at once.
@@ -61,12 +67,12 @@ fn every_stage_pauses() {
         .flat_map(|row| [(row, row + 1, 1), (row / 2, row + 1, 2)])
         .collect();
     let classes = Classes::new((0..ROWS).collect(), &mut || ()).unwrap();
-    for (name, method) in Method::NAMES {
+    for (name, method) in ClusterMethod::NAMES {
         let mut calls = 0;
         grouped(method, &classes, &pairs, 1 << 20, &mut || calls += 1);
         // All look at each pair once at least, the others than components in order too.
         let least = match method {
-            Method::Components => pairs.len(),
+            ClusterMethod::Components => pairs.len(),
             _ => 2 * pairs.len() + ROWS as usize,
         };
         assert!(calls >= least, "{name}: {calls} pauses");
@@ -86,37 +92,38 @@ fn every_stage_pauses() {
 }
 
 /// The groups by the definitions of the methods; `pairs` has each pair of rows once.
-fn by_definition(method: Method, rows: u32, pairs: &[(u32, u32, u32)]) -> Vec<u32> {
+fn by_definition(method: ClusterMethod, rows: u32, pairs: &[(u32, u32, u32)]) -> Vec<u32> {
     let near = |row: u32| {
         let both = pairs.iter().flat_map(|&(a, b, d)| [(a, b, d), (b, a, d)]);
         both.filter_map(move |(a, b, d)| (a == row).then_some((d, b)))
     };
-    let mut of: Vec<Option<u32>> = vec![None; rows as usize];
+    let mut representatives: Vec<Option<u32>> = vec![None; rows as usize];
     let mut order: Vec<u32> = (0..rows).collect();
-    if method == Method::Star {
+    if method == ClusterMethod::Star {
         order.sort_by_key(|row| (Reverse(near(*row).count()), *row));
     }
     for row in order {
         match method {
-            Method::Star => {
-                if of[row as usize].is_none() {
-                    of[row as usize] = Some(row);
+            ClusterMethod::Star => {
+                if representatives[row as usize].is_none() {
+                    representatives[row as usize] = Some(row);
                     near(row).for_each(|(_, other)| {
-                        of[other as usize].get_or_insert(row);
+                        representatives[other as usize].get_or_insert(row);
                     });
                 }
             }
             _ => {
-                let leads = |other: u32| of[other as usize] == Some(other);
+                let leads = |other: u32| representatives[other as usize] == Some(other);
                 let earlier = near(row).filter(|(_, other)| *other < row);
                 let joins = earlier
-                    .filter(|n| method == Method::SinglePass || leads(n.1))
+                    .filter(|n| method == ClusterMethod::SinglePass || leads(n.1))
                     .min();
-                of[row as usize] = joins.map_or(Some(row), |(_, other)| of[other as usize]);
+                representatives[row as usize] =
+                    joins.map_or(Some(row), |(_, other)| representatives[other as usize]);
             }
         }
     }
-    of.into_iter().flatten().collect()
+    representatives.into_iter().flatten().collect()
 }
 
 /// Numbers classes in the order of their first rows.
@@ -156,7 +163,7 @@ proptest! {
                 }
             }
         }
-        for (name, method) in Method::NAMES {
+        for (name, method) in ClusterMethod::NAMES {
             let found = grouped(method, &classes, &near, 1 << 20, &mut || ());
             prop_assert_eq!(found, groups(method, class_of.len(), &of_rows), "{}", name);
         }
@@ -170,19 +177,19 @@ proptest! {
         pairs.sort();
         pairs.dedup_by_key(|p| (p.0, p.1));
         let is_pair = |a: u32, b: u32| pairs.iter().any(|p| (p.0, p.1) == (a.min(b), a.max(b)));
-        let whole = groups(Method::Components, 40, &pairs);
-        for (name, method) in Method::NAMES {
+        let whole = groups(ClusterMethod::Components, 40, &pairs);
+        for (name, method) in ClusterMethod::NAMES {
             let mut other = pairs.clone();
             other.rotate_left(turn.checked_rem(pairs.len()).unwrap_or(0));
             let found = groups(method, 40, &pairs);
-            if method != Method::Components {
+            if method != ClusterMethod::Components {
                 prop_assert_eq!(&found, &by_definition(method, 40, &pairs), "{}", name);
             }
             prop_assert_eq!(&found, &groups(method, 40, &other), "{}: order of pairs", name);
             for (row, centre) in found.iter().enumerate() {
                 prop_assert_eq!(found[*centre as usize], *centre, "{}", name);
                 prop_assert_eq!(whole[row], whole[*centre as usize], "{}", name);
-                let direct = matches!(method, Method::Star | Method::Leader);
+                let direct = matches!(method, ClusterMethod::Star | ClusterMethod::Leader);
                 if direct && row as u32 != *centre {
                     prop_assert!(is_pair(row as u32, *centre), "{}", name);
                 }

@@ -38,6 +38,7 @@ pub struct Format {
 }
 
 impl Format {
+    /// The format of postings with a scope of their own, or wide ones.
     #[inline]
     pub const fn new(scoped: bool, wide: bool) -> Format {
         Format { scoped, wide }
@@ -64,8 +65,10 @@ impl Format {
 /// The positions that may stand on a leaf: from `low`, of which scope and key count, to below
 /// `high`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Range {
+pub struct LeafRange {
+    /// The lowest position.
     pub low: Key,
+    /// The end, which does not belong to it; None on the rightmost leaf.
     pub high: Option<Key>,
 }
 
@@ -78,7 +81,7 @@ pub fn lowest_key(low: Key, scope: u32) -> u16 {
     }
 }
 
-impl Range {
+impl LeafRange {
     /// The format of a leaf whose postings all have this scope, or with None several.
     #[inline]
     pub fn format(&self, scope: Option<u32>) -> Format {
@@ -151,7 +154,7 @@ mod tests {
     #[test]
     fn the_range_decides_how_wide_postings_are() {
         let key = |scope, key: u64| Key::at(scope, key << KEY_SHIFT);
-        let wide = |low, high, scope| Range { low, high }.format(scope).wide;
+        let wide = |low, high, scope| LeafRange { low, high }.format(scope).wide;
         assert!(!wide(key(0, 8), Some(key(0, 40)), Some(0)));
         assert!(wide(key(0, 8), Some(Key::at(0, (40 << 48) + 1)), Some(0)));
         // Scope 3 may have every key here, scope 5 the first 32 ones.

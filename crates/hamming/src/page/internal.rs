@@ -26,7 +26,9 @@ pub const CAPACITY: usize = ROOM / DOWNLINK;
 /// A downlink: `child` holds the positions from `key` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Downlink {
+    /// The lowest position of the child.
     pub key: Key,
+    /// The child's block.
     pub child: u32,
 }
 
@@ -54,11 +56,13 @@ pub fn check(page: &Page) -> Result<(), Error> {
     Ok(())
 }
 
+/// Returns how many downlinks the page has.
 #[inline]
 pub fn count(page: &Page) -> usize {
     (lower(page) - HEADER) / DOWNLINK
 }
 
+/// Downlink `i`.
 #[inline]
 pub fn get(page: &Page, i: usize) -> Downlink {
     let at = HEADER + DOWNLINK * i;
@@ -85,6 +89,7 @@ fn put(page: &mut Page, i: usize, link: Downlink) {
     put_u32(page, at + 20, link.key.scope);
 }
 
+/// All downlinks, from left to right.
 #[inline]
 pub fn links(page: &Page) -> impl Iterator<Item = Downlink> + '_ {
     (0..count(page)).map(|i| get(page, i))
@@ -187,6 +192,7 @@ pub fn links_between(
     (position(page, first)..position(page, last) + 1).map(|i| get(page, i))
 }
 
+/// Returns whether no more downlink fits.
 #[inline]
 pub fn is_full(page: &Page) -> bool {
     count(page) >= CAPACITY
@@ -261,8 +267,8 @@ mod tests {
             // A high key that is too low, as on a damaged page, is no reason to go wrong.
             init(&mut page, KIND, &links, high.map(|high| (9, Key::at(1, high >> narrow))));
             for probe in probes.iter().chain(&raw).map(key).chain([Key::MIN, Key::END]) {
-                let wanted = keys.partition_point(|key| *key <= probe).saturating_sub(1);
-                prop_assert_eq!(position(&page, probe), wanted);
+                let expected = keys.partition_point(|key| *key <= probe).saturating_sub(1);
+                prop_assert_eq!(position(&page, probe), expected);
             }
         }
     }

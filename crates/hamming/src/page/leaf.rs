@@ -24,10 +24,11 @@
 
 #![forbid(unsafe_code)]
 
-use super::format::{Format, KEY_SHIFT, LO, MOST_AUX, Range, SCOPE, common_scope, lowest_key};
+use super::format::{Format, KEY_SHIFT, LO, LeafRange, MOST_AUX, SCOPE, common_scope, lowest_key};
 use super::slots::{self, SLOT_COUNT};
 use super::special::{
-    self, BASE_KEY, BASE_SCOPE, PageKind, SCOPED, SLOT_SHIFT, WIDE, has_flag, set_flag,
+    self, BASE_KEY, BASE_SCOPE, PageKind, SCOPED, SLOT_SHIFT, WIDE, has_flag, has_own_scopes,
+    set_flag,
 };
 use super::{
     BOUNDS, HEADER, PAGE_SIZE, Page, SPECIAL_START, get_u16, get_u32, get_u64, list, lower,
@@ -98,12 +99,6 @@ fn format(page: &Page) -> Format {
     Format::new(has_own_scopes(page), has_flag(page, WIDE))
 }
 
-/// Returns whether the postings carry their own scope.
-#[inline]
-pub fn has_own_scopes(page: &Page) -> bool {
-    has_flag(page, SCOPED)
-}
-
 /// The scope of all postings of a leaf; None where they carry their own.
 #[inline]
 pub fn scope(page: &Page) -> Option<u32> {
@@ -118,13 +113,14 @@ pub fn low(page: &Page) -> Key {
 }
 
 #[inline]
-fn range(page: &Page) -> Range {
-    Range {
+fn range(page: &Page) -> LeafRange {
+    LeafRange {
         low: low(page),
         high: special::high_key(page),
     }
 }
 
+/// Returns how many postings the leaf has.
 #[inline]
 pub fn count(page: &Page) -> usize {
     (lower(page) - HEADER) / LO
@@ -229,6 +225,7 @@ pub fn get(page: &Page, i: usize) -> Key {
     }
 }
 
+/// All postings, in the order of the page.
 #[inline]
 pub fn postings(page: &Page) -> impl Iterator<Item = Key> + '_ {
     (0..count(page)).map(|i| get(page, i))

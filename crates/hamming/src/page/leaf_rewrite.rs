@@ -152,9 +152,9 @@ mod tests {
             prop_assert!(special::is_incomplete(&left));
             prop_assert_eq!(special::right(&left), Some((8, up.key)));
             let kept: Vec<Key> = postings(&left).collect();
-            let wanted: Vec<Key> =
+            let expected: Vec<Key> =
                 all.into_iter().filter(|e| *e < up.key && e.tid.offset % 2 == 0).collect();
-            prop_assert_eq!(kept, wanted);
+            prop_assert_eq!(kept, expected);
             prop_assert_eq!(check(&left), Ok(()));
         }
 

@@ -34,8 +34,11 @@ const END: usize = HEADER + 80;
 pub struct Meta {
     /// The build stamp.
     pub stamp: u64,
+    /// The root of each key space.
     pub roots: [u32; SPACES],
+    /// The level of each root.
     pub levels: [u8; SPACES],
+    /// Leaves of each key space, when last counted.
     pub leaves: [u32; SPACES],
     pub rows: u64,
     pub null_rows: u64,

@@ -13,8 +13,9 @@
 //!
 //! What lives here: reading, checking and changing bytes. [`meta`], [`internal`] and [`leaf`] are
 //! the three kinds of pages, [`special`] what the last two have in common; [`format`](mod@format)
-//! says how a leaf holds its postings, [`slots`] is its slot directory, [`filter`] and [`kernel`]
-//! search a leaf, [`leaf_rewrite`] splits and cleans one. What must not: buffers, locks, WAL, SQL.
+//! says how a leaf holds its postings, [`slots`] is its slot directory, [`leaf_scan`] searches it by
+//! a [`filter`] with a [`kernel`], [`leaf_rewrite`] splits and cleans it. What must not: buffers,
+//! locks, WAL, SQL.
 //! The header is PostgreSQL's PageHeaderData; `pd_lower` and `pd_upper` are kept true, because
 //! generic WAL does not log what lies between them. Numbers are in the processor's byte order, as
 //! on all of PostgreSQL's pages.
@@ -25,6 +26,7 @@ pub mod internal;
 pub mod kernel;
 pub mod leaf;
 pub mod leaf_rewrite;
+pub mod leaf_scan;
 pub mod meta;
 pub mod slots;
 pub mod special;

@@ -4,8 +4,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::leaf::has_own_scopes;
-use super::special::{SLOT_BASE, SLOT_SHIFT, SLOTS};
+use super::special::{SLOT_BASE, SLOT_SHIFT, SLOTS, has_own_scopes};
 use super::{Page, get_u16, get_u64, put_u16, put_u64};
 use crate::key::Key;
 

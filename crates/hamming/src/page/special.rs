@@ -60,8 +60,11 @@ const KNOWN_FLAGS: u16 = HAS_HIGH | WIDE | INCOMPLETE | SCOPED;
 /// lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageKind {
+    /// The key space.
     pub space: Space,
+    /// 0 for a leaf.
     pub level: u8,
+    /// The low half of the build stamp.
     pub stamp: u32,
 }
 
@@ -116,6 +119,7 @@ pub fn kind_of(page: &Page, stamp: u32) -> Result<PageKind, Error> {
     })
 }
 
+/// The level of a page.
 #[inline]
 pub fn level(page: &Page) -> u8 {
     page[LEVEL]
@@ -144,6 +148,12 @@ fn flags(page: &Page) -> u16 {
 #[inline]
 pub(super) fn has_flag(page: &Page, flag: u16) -> bool {
     flags(page) & flag != 0
+}
+
+/// Returns whether the postings of a leaf carry their own scope.
+#[inline]
+pub(super) fn has_own_scopes(page: &Page) -> bool {
+    has_flag(page, SCOPED)
 }
 
 #[inline]
@@ -201,6 +211,7 @@ pub fn is_incomplete(page: &Page) -> bool {
     has_flag(page, INCOMPLETE)
 }
 
+/// Notes whether the right sibling's downlink is still missing in the parent.
 #[inline]
 pub fn set_incomplete(page: &mut Page, on: bool) {
     set_flag(page, INCOMPLETE, on);

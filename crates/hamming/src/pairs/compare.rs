@@ -3,9 +3,9 @@
 //! One portable body, compiled for three instruction sets, chosen at run time: most of the time of
 //! a search for all pairs is spent here.
 
-#![allow(unsafe_code)]
+#![forbid(unsafe_code)]
 
-use simhash_base::kernel;
+use multiversion::multiversion;
 
 /// Rows of a tile: two tiles of fingerprints fit the first-level cache.
 pub const TILE: usize = 1024;
@@ -64,21 +64,16 @@ fn collect(x: u64, ys: &[u64], radius: u32, i: usize, start: usize, hits: &mut V
     }
 }
 
-kernel! {
-    /// As the body above, with the best instructions that this machine has.
-    #[inline]
-    pub fn find, find_among(tiles: &Tiles, radius: u32, from: usize, hits: &mut Vec<Hit>) -> usize {
-        portable => find_body,
-        Avx512 => find_body,
-        Avx2 => find_body,
-    }
+/// As the body above, with the best instructions that this machine has.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx512vpopcntdq+popcnt", "x86_64+avx2+popcnt"))]
+pub fn find(tiles: &Tiles, radius: u32, from: usize, hits: &mut Vec<Hit>) -> usize {
+    find_body(tiles, radius, from, hits)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use simhash_base::processor::Instructions;
 
     type Kernel<'k> = &'k dyn Fn(&Tiles, u32, usize, &mut Vec<Hit>) -> usize;
 
@@ -101,21 +96,16 @@ mod tests {
             let far = |xs: Vec<u64>| xs.into_iter().map(|x| x ^ high << 12).collect::<Vec<_>>();
             let (left, right) = (far(left), far(right));
             let tiles = Tiles { left: &left, right: if same { &left } else { &right }, same };
-            let mut wanted = Vec::new();
+            let mut expected = Vec::new();
             for (i, x) in tiles.left.iter().enumerate() {
                 for (j, y) in tiles.right.iter().enumerate() {
                     if (x ^ y).count_ones() <= radius && (!same || j > i) {
-                        wanted.push((i as u16, j as u16));
+                        expected.push((i as u16, j as u16));
                     }
                 }
             }
-            prop_assert_eq!(&all(&find, &tiles, radius), &wanted);
-            let portable: Kernel = &|t, r, f, h| find_among(|_| false, t, r, f, h);
-            prop_assert_eq!(&all(portable, &tiles, radius), &wanted);
-            for one in [Instructions::Avx2, Instructions::Avx512] {
-                let compiled: Kernel = &|t, r, f, h| find_among(|set| set == one, t, r, f, h);
-                prop_assert_eq!(&all(compiled, &tiles, radius), &wanted, "{:?}", one);
-            }
+            prop_assert_eq!(&all(&find, &tiles, radius), &expected);
+            prop_assert_eq!(&all(&find_body, &tiles, radius), &expected);
         }
     }
 }

@@ -4,9 +4,9 @@
 #![forbid(unsafe_code)]
 
 use super::compare::TILE;
-use super::file_part::{CHUNK, Part, ROW, counts, rows, varying};
 use super::find::{Finder, Host, Row, is_alone, sides};
 use super::radix::{WINDOW, window};
+use super::row_file::{CHUNK, ROW, RowFile, counts, rows, varying};
 use super::sets::{BESIDE, is_crowded};
 use super::split::{Size, Task, choose};
 use simhash_base::store::Store;
@@ -23,7 +23,7 @@ pub struct Gathered<F, const N: usize> {
     counts: [usize; N],
     /// Rows that memory holds.
     limit: usize,
-    spilled: Option<[Part<F>; N]>,
+    spilled: Option<[RowFile<F>; N]>,
 }
 
 impl<F: Store, const N: usize> Gathered<F, N> {
@@ -114,7 +114,7 @@ impl<F: Store, const N: usize> Gathered<F, N> {
 
     /// Moves the rows to files.
     fn spill(&mut self, host: &mut impl Host<File = F>) {
-        let mut parts = std::array::from_fn(|_| Part::new(host.file()));
+        let mut parts = std::array::from_fn(|_| RowFile::new(host.file()));
         let group = sides(&mut self.rows, self.counts);
         for (part, side) in parts.iter_mut().zip(group) {
             for some in side.chunks(CHUNK) {
@@ -154,7 +154,7 @@ impl<F: Store, const N: usize> Gathered<F, N> {
         let Some(parts) = &mut self.spilled else {
             return;
         };
-        parts.iter_mut().for_each(Part::flush);
+        parts.iter_mut().for_each(RowFile::flush);
         let connects = N == 1 && host.is_transitive();
         // A quarter of the memory is for the buffers of files.
         let limit = match connects {
@@ -171,7 +171,7 @@ impl<F: Store, const N: usize> Gathered<F, N> {
         };
         match connects || N == 1 && search.finder.host.wants_distinct() {
             true => {
-                let mut distinct = [Part::new(search.finder.host.file())];
+                let mut distinct = [RowFile::new(search.finder.host.file())];
                 search.distinct(&mut parts[0], &mut distinct[0]);
                 distinct[0].flush();
                 search.part(&mut distinct, Task::ALL);
@@ -234,7 +234,7 @@ struct Files<'h, H: Host> {
 
 impl<H: Host> Files<'_, H> {
     /// As [`Finder::slice`], for a file.
-    fn part<const N: usize>(&mut self, parts: &mut [Part<H::File>; N], task: Task) {
+    fn part<const N: usize>(&mut self, parts: &mut [RowFile<H::File>; N], task: Task) {
         let (counts, varying) = (counts(parts), varying(parts));
         if is_alone(counts) || self.finder.is_elsewhere(varying) {
             return;
@@ -268,7 +268,7 @@ impl<H: Host> Files<'_, H> {
     }
 
     /// Reads the rows of files that fit.
-    fn load(&mut self, parts: &mut [Part<H::File>]) {
+    fn load(&mut self, parts: &mut [RowFile<H::File>]) {
         self.rows.clear();
         for part in parts {
             let pause = &mut || self.finder.host.pause();
@@ -277,7 +277,7 @@ impl<H: Host> Files<'_, H> {
     }
 
     /// As the finder's division by bits in which pairs must agree.
-    fn group<const N: usize>(&mut self, parts: &mut [Part<H::File>; N], task: Task) {
+    fn group<const N: usize>(&mut self, parts: &mut [RowFile<H::File>; N], task: Task) {
         let (bits, groups) = self.divide(parts, task.must);
         let task = Task {
             must: task.must & !bits,
@@ -285,35 +285,35 @@ impl<H: Host> Files<'_, H> {
         };
         let all = rows(parts) as f64;
         for mut group in groups {
-            let of = rows(&group) as f64 / all;
+            let share = rows(&group) as f64 / all;
             let outer = self.finder.begin_part();
             self.part(&mut group, task);
-            self.finder.end_part(outer, of);
+            self.finder.end_part(outer, share);
         }
     }
 
     /// Divides rows by as many of some bits as there may be files; returns those bits.
     fn divide<const N: usize>(
         &mut self,
-        parts: &mut [Part<H::File>; N],
+        parts: &mut [RowFile<H::File>; N],
         by: u64,
-    ) -> (u64, Vec<[Part<H::File>; N]>) {
+    ) -> (u64, Vec<[RowFile<H::File>; N]>) {
         let (bits, shift) = window(by, self.bits);
         let host = &mut *self.finder.host;
         let mut groups: Vec<[_; N]> = (0..1 << self.bits)
-            .map(|_| std::array::from_fn(|_| Part::new(host.file())))
+            .map(|_| std::array::from_fn(|_| RowFile::new(host.file())))
             .collect();
         for (side, part) in parts.iter_mut().enumerate() {
             part.for_each(&mut || host.pause(), |row| {
                 groups[((row.fingerprint & bits) >> shift) as usize][side].add(row);
             });
         }
-        groups.iter_mut().flatten().for_each(Part::flush);
+        groups.iter_mut().flatten().for_each(RowFile::flush);
         (bits, groups)
     }
 
     /// As [`Finder::distinct`], from one file into another.
-    fn distinct(&mut self, part: &mut Part<H::File>, into: &mut Part<H::File>) {
+    fn distinct(&mut self, part: &mut RowFile<H::File>, into: &mut RowFile<H::File>) {
         if part.rows <= self.limit as u64 {
             self.load(std::slice::from_mut(part));
             if part.rows > 0 {
@@ -334,7 +334,7 @@ impl<H: Host> Files<'_, H> {
     }
 
     /// As [`Finder::chain`], for a file.
-    fn chain(&mut self, part: &mut Part<H::File>) {
+    fn chain(&mut self, part: &mut RowFile<H::File>) {
         let (mut rows, mut at, mut last) = (Vec::with_capacity(CHUNK), 0, None);
         while at < part.rows {
             rows.clear();
@@ -350,7 +350,7 @@ impl<H: Host> Files<'_, H> {
 
     /// Compares all pairs: the rows of the first side that memory holds with those of the second,
     /// or with each other and with all rows after them.
-    fn compare<const N: usize>(&mut self, parts: &mut [Part<H::File>; N]) {
+    fn compare<const N: usize>(&mut self, parts: &mut [RowFile<H::File>; N]) {
         let (counts, mut others) = (counts(parts), Vec::with_capacity(TILE));
         let mut at = 0;
         while at < counts[0] {
@@ -360,12 +360,12 @@ impl<H: Host> Files<'_, H> {
             let outer = self.finder.begin_part();
             let some = self.rows.len() as u64;
             at += some;
-            let (mut of, mut first) = (0.0, 0);
+            let (mut pairs, mut first) = (0.0, 0);
             if N == 1 {
                 self.finder.compare([&mut self.rows], 0);
-                (of, first) = (Size::from_counts([some]).pairs, at);
+                (pairs, first) = (Size::from_counts([some]).pairs, at);
             }
-            of += some as f64 * (counts[N - 1] - first) as f64;
+            pairs += some as f64 * (counts[N - 1] - first) as f64;
             for next in (first..counts[N - 1]).step_by(TILE) {
                 others.clear();
                 let pause = &mut || self.finder.host.pause();
@@ -375,7 +375,7 @@ impl<H: Host> Files<'_, H> {
                 }
             }
             self.finder
-                .end_part(outer, of / Size::from_counts(counts).pairs);
+                .end_part(outer, pairs / Size::from_counts(counts).pairs);
         }
     }
 }

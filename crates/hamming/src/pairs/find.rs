@@ -26,6 +26,7 @@ use simhash_base::store::Store;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Row {
+    /// The fingerprint.
     pub fingerprint: u64,
     pub tag: u64,
 }
@@ -39,6 +40,7 @@ pub fn set(row: &Row) -> u64 {
 /// Services that a search needs from its caller: temporary files, a place for pairs, and points
 /// where it can be cancelled.
 pub trait Host {
+    /// A temporary file.
     type File: Store;
     /// Makes a temporary file.
     fn file(&mut self) -> Self::File;
@@ -121,6 +123,7 @@ impl Branches {
         }
     }
 
+    /// Returns how many branches there are.
     #[inline]
     pub fn count(&self) -> usize {
         self.split.blocks.len()
@@ -129,7 +132,9 @@ impl Branches {
 
 /// A search for pairs.
 pub struct Finder<'h, H: Host> {
+    /// The caller's services.
     pub host: &'h mut H,
+    /// The largest distance of a pair.
     pub radius: u32,
     /// As the host says.
     pub(super) keeps_sets: bool,
@@ -138,8 +143,8 @@ pub struct Finder<'h, H: Host> {
     left: Vec<u64>,
     right: Vec<u64>,
     hits: Vec<Hit>,
-    /// Number of times that the rows of the current group were taken apart ([`super::skip`]).
-    pub(super) apart: u32,
+    /// Number of times that the rows of the current group were separated ([`super::skip`]).
+    pub(super) separations: u32,
     /// The share of the work that is done, 0 to 1.
     pub(super) done: f64,
     /// The share that the current group is; 0 within a part, where progress is not reported.
@@ -147,6 +152,7 @@ pub struct Finder<'h, H: Host> {
 }
 
 impl<'h, H: Host> Finder<'h, H> {
+    /// Begins a search.
     #[inline]
     pub fn new(host: &'h mut H, radius: u32) -> Self {
         Finder {
@@ -157,7 +163,7 @@ impl<'h, H: Host> Finder<'h, H> {
             left: Vec::with_capacity(TILE),
             right: Vec::with_capacity(TILE),
             hits: Vec::new(),
-            apart: 0,
+            separations: 0,
             done: 0.0,
             share: 1.0,
         }
@@ -257,6 +263,7 @@ impl<'h, H: Host> Finder<'h, H> {
         }
     }
 
+    /// Reports a pair, whatever its distance is.
     #[inline]
     pub fn connect(&mut self, a: Row, b: Row) {
         let distance = (a.fingerprint ^ b.fingerprint).count_ones();
@@ -309,13 +316,13 @@ impl<'h, H: Host> Finder<'h, H> {
         std::mem::take(&mut self.share)
     }
 
-    /// Ends a part that is the share `of` of the group. Reports how much of the whole is done,
+    /// Ends a part that is this share of the group. Reports how much of the whole is done,
     /// unless the group itself is within a part.
     #[inline]
-    pub fn end_part(&mut self, outer: f64, of: f64) {
+    pub fn end_part(&mut self, outer: f64, share: f64) {
         self.share = outer;
         if outer > 0.0 {
-            self.reach(self.done + outer * of);
+            self.reach(self.done + outer * share);
         }
     }
 
@@ -364,11 +371,11 @@ impl<'h, H: Host> Finder<'h, H> {
             for right in rights.clone().skip(if N == 1 { t + 1 } else { 0 }) {
                 self.tiles(left, right, false, must);
             }
-            let of = match N {
+            let share = match N {
                 1 => (tiles - t as f64) / (tiles * (tiles + 1.0) / 2.0),
                 _ => 1.0 / tiles,
             };
-            self.end_part(outer, of);
+            self.end_part(outer, share);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Every pair of rows within a radius, without an index, in bounded memory.
 //!
 //! [`find`] is the search in memory, [`file`] the one for rows that memory does not hold, which are
-//! in files (`file_part`). [`split`] decides which bits divide a group, [`radix`] divides it by them,
+//! in files (`row_file`). [`split`] decides which bits divide a group, [`radix`] divides it by them,
 //! `skip` leaves out what need not be compared, [`compare`] is the inner loop, and [`sets`] the
 //! search where only connections matter ([`union_find`] keeps them). simhash_pairs,
 //! simhash_clusters and their like call it. Each pair is found once, whatever the order of the
@@ -9,9 +9,9 @@
 
 pub mod compare;
 pub mod file;
-mod file_part;
 pub mod find;
 pub mod radix;
+mod row_file;
 pub mod sets;
 mod skip;
 pub mod split;

@@ -4,6 +4,7 @@
 
 /// Bits by which rows are grouped in one pass: the ends of the groups fit the first-level cache.
 pub const WINDOW: u32 = 8;
+/// Groups of one pass at most.
 pub const GROUPS: usize = 1 << WINDOW;
 /// Rows that are looked at or moved between two pauses.
 pub const STEPS: usize = 1 << 16;

@@ -60,7 +60,7 @@ impl<H: Host> Finder<'_, H> {
                 ));
             }
         }
-        let mut host = Sets {
+        let mut host = SetsHost {
             host: &mut *self.host,
             sets,
             tags,
@@ -82,7 +82,7 @@ impl<H: Host> Finder<'_, H> {
 }
 
 /// The host of such a search, within that of the caller.
-struct Sets<'h, H> {
+struct SetsHost<'h, H> {
     host: &'h mut H,
     /// The sets of the numbers of rows.
     sets: UnionFind,
@@ -90,7 +90,7 @@ struct Sets<'h, H> {
     tags: Vec<u64>,
 }
 
-impl<H: Host> Host for Sets<'_, H> {
+impl<H: Host> Host for SetsHost<'_, H> {
     type File = H::File;
 
     fn file(&mut self) -> H::File {

@@ -39,14 +39,14 @@ fn pairs_of_skewed_rows() {
     for hot in [1, 2, 5] {
         let fingerprints = skewed(6000, hot, hot);
         for radius in [0, 3, 6, 8, 12] {
-            let wanted = brute_force(&fingerprints, radius);
+            let expected = brute_force(&fingerprints, radius);
             assert!(
-                in_memory(&fingerprints, radius) == wanted,
+                in_memory(&fingerprints, radius) == expected,
                 "{hot}, radius {radius}"
             );
             let (found, files) = with_files(&fingerprints, radius, 1);
             assert!(
-                found == wanted && files > 0,
+                found == expected && files > 0,
                 "{hot}, radius {radius}, files"
             );
         }
@@ -55,18 +55,18 @@ fn pairs_of_skewed_rows() {
 
 /// However rows are ordered, the search does not go deeper and deeper.
 #[test]
-fn rows_are_taken_apart_so_many_times() {
+fn rows_are_separated_up_to_a_depth() {
     let fingerprints: Vec<u64> = (0..1000).collect();
     let mut host = TestHost::default();
     let mut finder = Finder::new(&mut host, 3);
     // All agree in a block that comes before.
     finder.differ = vec![0xFFFF << 48];
-    for (apart, is_left) in [(0, false), (DEEPEST - 1, false), (DEEPEST, true)] {
-        finder.apart = apart;
+    for (separations, is_left) in [(0, false), (DEEPEST - 1, false), (DEEPEST, true)] {
+        finder.separations = separations;
         let mut rows = rows(&fingerprints);
         let left = finder.needed([&mut rows[..]], Task::ALL, Size::from_counts([1000]));
-        assert_eq!(left.is_some(), is_left, "{apart}");
-        assert_eq!(finder.apart, apart);
+        assert_eq!(left.is_some(), is_left, "{separations}");
+        assert_eq!(finder.separations, separations);
     }
 }
 
@@ -75,10 +75,10 @@ fn pairs_of_skewed_rows_across() {
     let (left, right) = (skewed(3000, 2, 7), skewed(5000, 5, 8));
     for sides in [[&left[..], &right], [&right, &left[..300]], [&left, &left]] {
         for radius in [0, 3, 8] {
-            let wanted = brute_force_across(sides, radius);
+            let expected = brute_force_across(sides, radius);
             for memory in [1, 1 << 20] {
                 assert!(
-                    across(sides, radius, memory).0 == wanted,
+                    across(sides, radius, memory).0 == expected,
                     "radius {radius}, {memory}"
                 );
             }
@@ -147,8 +147,8 @@ proptest! {
     ) {
         let mut fingerprints = skewed(count, hot, seed);
         fingerprints.extend(near_copies(count / 3, originals, 9, u64::MAX, seed));
-        let wanted = brute_force(&fingerprints, radius);
-        prop_assert!(in_memory(&fingerprints, radius) == wanted);
+        let expected = brute_force(&fingerprints, radius);
+        prop_assert!(in_memory(&fingerprints, radius) == expected);
         check_connected(&fingerprints, radius, 1 << 20);
         let sides = fingerprints.split_at(count / 2);
         let sides = [sides.0, sides.1];

@@ -11,16 +11,16 @@ use super::compare::TILE;
 use super::find::{Finder, Host, Row, Sides, set};
 use super::split::{Size, Task};
 
-/// Groups of fewer pairs are compared as they are: looking for what is needless would take longer.
+/// Groups of fewer pairs are compared as they are: looking for redundant pairs would take longer.
 const LARGE: f64 = 32_768.0;
 /// Rows of each side by which a group is judged, and those with which all others are compared at a
 /// time where many are near each other.
 const DRAWN: usize = 32;
-/// Least share of pairs that must be needless to take rows apart.
+/// Least share of pairs that must be redundant to separate rows.
 const WORTH: f64 = 0.25;
 /// A group is dense if one pair in this many is near.
 const DENSE: usize = 64;
-/// Number of times that the rows of a group may be taken apart, one division within the other.
+/// Number of times that the rows of a group may be separated, one division within the other.
 /// Where values are what they seem in a sample, a few times are enough; rows can be ordered so that
 /// no sample is true.
 pub(super) const DEEPEST: u32 = 64;
@@ -29,13 +29,13 @@ const STEPS: usize = 4096;
 
 /// A property that rows may have in common: these bits of the fingerprint and of the tag.
 #[derive(Clone, Copy)]
-struct Common {
+struct CommonBits {
     fingerprint: u64,
     tag: u64,
     value: u64,
 }
 
-impl Common {
+impl CommonBits {
     fn value(&self, row: &Row) -> u64 {
         (row.fingerprint & self.fingerprint) | (row.tag & self.tag)
     }
@@ -52,13 +52,13 @@ fn drawn(side: &[Row]) -> Vec<Row> {
 }
 
 /// The share of rows with a value.
-fn share(rows: &[Row], common: Common) -> f64 {
+fn share(rows: &[Row], common: CommonBits) -> f64 {
     let having = rows.iter().filter(|row| common.has(row)).count();
     having as f64 / rows.len().max(1) as f64
 }
 
 /// The value that more than half of some rows have, if one does (Boyer and Moore's vote, 1981).
-fn majority<'r>(rows: impl Iterator<Item = &'r Row>, mut common: Common) -> Common {
+fn majority<'r>(rows: impl Iterator<Item = &'r Row>, mut common: CommonBits) -> CommonBits {
     let mut votes = 0u32;
     for row in rows {
         if votes == 0 {
@@ -81,8 +81,8 @@ impl<H: Host> Finder<'_, H> {
         task: Task,
         size: Size,
     ) -> Option<Sides<'r, N>> {
-        let may_be_needless = self.keeps_sets || !self.differ.is_empty();
-        if size.pairs < LARGE || self.apart == DEEPEST || !may_be_needless {
+        let may_be_redundant = self.keeps_sets || !self.differ.is_empty();
+        if size.pairs < LARGE || self.separations == DEEPEST || !may_be_redundant {
             return Some(group);
         }
         if self.keeps_sets {
@@ -93,12 +93,12 @@ impl<H: Host> Finder<'_, H> {
         if common.is_none() && !(self.keeps_sets && is_dense(&sample, self.radius)) {
             return Some(group);
         }
-        self.apart += 1;
+        self.separations += 1;
         match common {
-            Some(common) => self.take_apart(group, common, task),
+            Some(common) => self.separate(group, common, task),
             None => self.unite(group, task),
         }
-        self.apart -= 1;
+        self.separations -= 1;
         None
     }
 
@@ -112,13 +112,13 @@ impl<H: Host> Finder<'_, H> {
         }
     }
 
-    /// Returns what many rows have in common whose pairs with each other are needless.
-    fn common<const N: usize>(&self, sample: &[Vec<Row>; N]) -> Option<Common> {
+    /// Returns what many rows have in common whose pairs with each other are redundant.
+    fn common<const N: usize>(&self, sample: &[Vec<Row>; N]) -> Option<CommonBits> {
         let block = |mask: &u64| (*mask, 0);
         let set = self.keeps_sets.then_some((0, !0 << u32::BITS));
         let (mut best, mut most) = (None, WORTH);
         for (fingerprint, tag) in self.differ.iter().map(block).chain(set) {
-            let common = Common {
+            let common = CommonBits {
                 fingerprint,
                 tag,
                 value: 0,
@@ -133,7 +133,7 @@ impl<H: Host> Finder<'_, H> {
     }
 
     /// Searches the pairs of a group but those of two rows that have this in common.
-    fn take_apart<const N: usize>(&mut self, mut group: Sides<N>, common: Common, task: Task) {
+    fn separate<const N: usize>(&mut self, mut group: Sides<N>, common: CommonBits, task: Task) {
         let fronts = group.each_mut().map(|side| self.put_in_front(side, common));
         let outer = self.share;
         self.share /= 2.0;
@@ -155,7 +155,7 @@ impl<H: Host> Finder<'_, H> {
     }
 
     /// Puts the rows that have this in common to the front, and counts them.
-    fn put_in_front(&mut self, rows: &mut [Row], common: Common) -> usize {
+    fn put_in_front(&mut self, rows: &mut [Row], common: CommonBits) -> usize {
         let mut front = 0;
         for i in 0..rows.len() {
             if i.is_multiple_of(STEPS) {

@@ -44,6 +44,7 @@ impl Task {
 /// Divides a group into branches: branch i is for the pairs whose first block in common is block i.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
+    /// The bits of each block.
     pub blocks: Vec<u64>,
     /// Whether the branches keep the task's zone, which the blocks leave out.
     keeps_zone: bool,
@@ -90,6 +91,7 @@ const STEPS: u32 = 6;
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
     rows: f64,
+    /// Number of pairs.
     pub pairs: f64,
 }
 
@@ -145,8 +147,8 @@ fn cheapest(group: Size, bits: u32, budget: u32) -> (f64, u32) {
     best
 }
 
-/// The first `wanted` of `blocks` blocks of even width, from the highest bit of `over` down.
-fn cut(mut over: u64, blocks: u32, wanted: usize) -> Vec<u64> {
+/// The first `count` of `blocks` blocks of even width, from the highest bit of `over` down.
+fn cut(mut over: u64, blocks: u32, count: usize) -> Vec<u64> {
     let bits = over.count_ones();
     let (width, wider) = (bits / blocks, bits % blocks);
     let block = |i| {
@@ -155,7 +157,7 @@ fn cut(mut over: u64, blocks: u32, wanted: usize) -> Vec<u64> {
         over = rest;
         block
     };
-    (0..blocks).map(block).take(wanted).collect()
+    (0..blocks).map(block).take(count).collect()
 }
 
 /// The highest bit of a mask; 0 of 0.

@@ -202,9 +202,9 @@ fn check(fingerprints: &[u64], what: &str) {
         if radius == 64 && fingerprints.len() > 2000 {
             continue;
         }
-        let wanted = brute_force(fingerprints, radius);
+        let expected = brute_force(fingerprints, radius);
         assert!(
-            in_memory(fingerprints, radius) == wanted,
+            in_memory(fingerprints, radius) == expected,
             "{what}: radius {radius}"
         );
     }
@@ -262,9 +262,9 @@ fn files_find_the_same() {
         let mut fingerprints = near_copies(9000, 2000, 7, mask, seed);
         fingerprints.extend(vec![mask & 77; 150]);
         for radius in [0, 1, 3, 5, 8] {
-            let wanted = in_memory(&fingerprints, radius);
+            let expected = in_memory(&fingerprints, radius);
             let (found, files) = with_files(&fingerprints, radius, 1);
-            assert!(found == wanted, "seed {seed} radius {radius}");
+            assert!(found == expected, "seed {seed} radius {radius}");
             assert!(files > 0);
         }
     }
@@ -386,11 +386,11 @@ fn equal_rows_stand_for_each_other() {
             .map(|(a, b, distance)| (*a as usize, *b as usize, *distance))
             .collect();
         found.sort();
-        let wanted: Vec<_> = brute_force(&distinct, radius)
+        let expected: Vec<_> = brute_force(&distinct, radius)
             .into_iter()
             .map(|(a, b, distance)| (firsts[a as usize], firsts[b as usize], distance))
             .collect();
-        assert!(found == wanted, "radius {radius}, {memory} bytes");
+        assert!(found == expected, "radius {radius}, {memory} bytes");
     }
 }
 
@@ -475,10 +475,10 @@ pub(super) fn check_connected(fingerprints: &[u64], radius: u32, memory: usize) 
         (fingerprints[a as usize] ^ fingerprints[b as usize]).count_ones() <= radius
     };
     let all = (0..count).flat_map(|a| (a + 1..count).map(move |b| (a, b)));
-    let wanted = connected(fingerprints.len(), all.filter(|(a, b)| near(*a, *b)));
+    let expected = connected(fingerprints.len(), all.filter(|(a, b)| near(*a, *b)));
     let found = host.pairs.iter().map(|(a, b, _)| (*a as u32, *b as u32));
     assert!(
-        connected(fingerprints.len(), found) == wanted,
+        connected(fingerprints.len(), found) == expected,
         "radius {radius}, {memory} bytes"
     );
     host.pairs.len()
@@ -548,8 +548,8 @@ proptest! {
     ) {
         let mask = if wide { u64::MAX } else { mask };
         let fingerprints = near_copies(count, originals, flips, mask, seed);
-        let wanted = brute_force(&fingerprints, radius);
-        prop_assert!(in_memory(&fingerprints, radius) == wanted);
+        let expected = brute_force(&fingerprints, radius);
+        prop_assert!(in_memory(&fingerprints, radius) == expected);
         check_connected(&fingerprints, radius, 1 << 20);
     }
 

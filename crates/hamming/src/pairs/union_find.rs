@@ -9,6 +9,7 @@ pub struct UnionFind {
 }
 
 impl UnionFind {
+    /// No elements.
     #[inline]
     pub fn new() -> Self {
         Self::default()

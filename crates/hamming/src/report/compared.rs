@@ -6,14 +6,16 @@
 pub type Keys<'k> = [&'k [u8]; 2];
 
 /// Pairs and their similarities.
-pub struct Compared<'k>(Vec<(f64, Keys<'k>)>);
+pub struct PairSimilarities<'k>(Vec<(f64, Keys<'k>)>);
 
-impl<'k> Compared<'k> {
+impl<'k> PairSimilarities<'k> {
+    /// Sorts the pairs.
     pub fn new(mut pairs: Vec<(f64, Keys<'k>)>) -> Self {
         pairs.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        Compared(pairs)
+        PairSimilarities(pairs)
     }
 
+    /// Returns how many pairs there are.
     pub fn count(&self) -> usize {
         self.0.len()
     }
@@ -53,11 +55,11 @@ mod tests {
     #[test]
     fn few_and_many_pairs() {
         let keys: Vec<Vec<u8>> = (0..=200u8).map(|i| vec![i]).collect();
-        let of = |count: usize| {
+        let summary = |count: usize| {
             // Not in order.
             let pairs = (0..count).map(|i| (i * 7) % count.max(1));
             let pairs = pairs.map(|i| (i as f64, [&keys[i][..], &keys[i][..]]));
-            let compared = Compared::new(pairs.collect());
+            let compared = PairSimilarities::new(pairs.collect());
             let examples = compared.examples().map(|pair| pair.map(|[key, _]| key[0]));
             (
                 compared.percentile(5),
@@ -66,10 +68,10 @@ mod tests {
                 examples,
             )
         };
-        assert_eq!(of(200), (9.0, 99.0, 99.5, [Some(9), Some(99)]));
-        assert_eq!(of(20), (0.0, 9.0, 9.5, [Some(0), Some(9)]));
-        assert_eq!(of(2), (0.0, 0.0, 0.5, [Some(0), Some(1)]));
-        assert_eq!(of(1), (0.0, 0.0, 0.0, [Some(0), Some(0)]));
-        assert_eq!(of(0).3, [None, None]);
+        assert_eq!(summary(200), (9.0, 99.0, 99.5, [Some(9), Some(99)]));
+        assert_eq!(summary(20), (0.0, 9.0, 9.5, [Some(0), Some(9)]));
+        assert_eq!(summary(2), (0.0, 0.0, 0.5, [Some(0), Some(1)]));
+        assert_eq!(summary(1), (0.0, 0.0, 0.0, [Some(0), Some(0)]));
+        assert_eq!(summary(0).3, [None, None]);
     }
 }

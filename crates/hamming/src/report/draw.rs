@@ -8,6 +8,7 @@ use std::collections::TryReserveError;
 pub struct Random(u64);
 
 impl Random {
+    /// Numbers that the seed decides.
     pub fn new(seed: u64) -> Self {
         Random(seed)
     }
@@ -27,12 +28,14 @@ impl Random {
 /// A limited number of the items that are offered, all of them equally likely (Vitter's algorithm
 /// R, 1985).
 pub struct Reservoir<T> {
+    /// The items drawn so far.
     pub items: Vec<T>,
     most: usize,
     offered: u64,
 }
 
 impl<T> Reservoir<T> {
+    /// Draws up to `most` items.
     pub fn new(most: usize) -> Self {
         Reservoir {
             items: Vec::new(),

@@ -19,14 +19,17 @@ const TAIL: f64 = 0.025;
 
 /// A number of pairs, with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Estimate {
+pub struct PairEstimate {
+    /// The estimate.
     pub pairs: f64,
+    /// The lower end of the interval.
     pub low: f64,
+    /// The upper end.
     pub high: f64,
 }
 
 /// The pairs of `rows` rows, from the number of partners that each row of a sample has.
-pub fn pairs(partners: impl ExactSizeIterator<Item = u64>, rows: u64) -> Estimate {
+pub fn pairs(partners: impl ExactSizeIterator<Item = u64>, rows: u64) -> PairEstimate {
     let sampled = partners.len() as f64;
     let (mut sum, mut squares, mut most) = (0.0, 0.0, 1.0f64);
     for partners in partners.map(|partners| partners as f64) {
@@ -35,7 +38,7 @@ pub fn pairs(partners: impl ExactSizeIterator<Item = u64>, rows: u64) -> Estimat
         most = most.max(partners);
     }
     if sampled == 0.0 {
-        return Estimate {
+        return PairEstimate {
             pairs: 0.0,
             low: 0.0,
             high: 0.0,
@@ -53,7 +56,7 @@ pub fn pairs(partners: impl ExactSizeIterator<Item = u64>, rows: u64) -> Estimat
     let pairs = |partners: f64| partners * rows / sampled / 2.0;
     // Each pair was seen at most from both of its ends.
     let seen = sum / 2.0;
-    Estimate {
+    PairEstimate {
         pairs: pairs(sum),
         low: pairs(sum - chance * (sum - low)).max(seen),
         high: pairs(sum + chance * (high - sum)).min(rows * (rows - 1.0) / 2.0),
@@ -151,7 +154,7 @@ mod tests {
         let whole = pairs([2, 2, 2, 1, 1, 0].into_iter(), 6);
         assert_eq!(
             whole,
-            Estimate {
+            PairEstimate {
                 pairs: 4.0,
                 low: 4.0,
                 high: 4.0
@@ -160,7 +163,7 @@ mod tests {
         let nothing = pairs([0; 100].into_iter(), 100);
         assert_eq!(
             nothing,
-            Estimate {
+            PairEstimate {
                 pairs: 0.0,
                 low: 0.0,
                 high: 0.0

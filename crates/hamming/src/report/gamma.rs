@@ -85,8 +85,8 @@ fn normal(probability: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn near(found: f64, wanted: f64, error: f64) {
-        assert!((found - wanted).abs() < error, "{found}, not {wanted}");
+    fn near(found: f64, expected: f64, error: f64) {
+        assert!((found - expected).abs() < error, "{found}, not {expected}");
     }
 
     #[test]

@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 
 use super::draw::{Random, Reservoir};
-use super::estimate::{Estimate, pairs};
+use super::estimate::{PairEstimate, pairs};
 use crate::Error;
 use crate::pairs::compare::{Hit, TILE, Tiles, find};
 use std::collections::TryReserveError;
@@ -226,7 +226,7 @@ impl Sample {
     }
 
     /// The number of pairs at a distance in the whole relation.
-    pub fn estimate(&self, distance: usize) -> Estimate {
+    pub fn estimate(&self, distance: usize) -> PairEstimate {
         let distances = self.pairs.len();
         let partners = |row| self.partners[row * distances + distance];
         pairs((0..self.rows.len()).map(partners), self.of)

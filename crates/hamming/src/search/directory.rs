@@ -23,12 +23,14 @@ const FILLED: usize = CAPACITY * 9 / 10;
 pub struct Parent {
     /// Where it begins.
     pub low: Key,
+    /// The page.
     pub block: u32,
     /// Downlinks that were on it when it was read last; 0 if it was not.
     links: Cell<u16>,
 }
 
 impl Parent {
+    /// A page that begins at `low`.
     #[inline]
     pub fn new(low: Key, block: u32) -> Parent {
         Parent {
@@ -121,6 +123,7 @@ impl Recent {
         self.0.len() * 2 >= (blocks as usize).min(MOST_PLACES)
     }
 
+    /// The place of a block, which it may share with others.
     #[inline]
     pub fn cell(&self, block: u32) -> &Cell<i32> {
         let block = block as usize;
@@ -134,15 +137,18 @@ impl Recent {
 /// Where the pages of an index are.
 pub struct Directory {
     parents: [Parents; SPACES],
+    /// The buffers in which blocks were seen last.
     pub recent: Rc<Recent>,
 }
 
 impl Directory {
+    /// Joins the two.
     #[inline]
     pub fn new(parents: [Parents; SPACES], recent: Rc<Recent>) -> Directory {
         Directory { parents, recent }
     }
 
+    /// The pages right above the leaves of a key space.
     #[inline]
     pub fn parents(&self, space: Space) -> &Parents {
         &self.parents[space.index()]

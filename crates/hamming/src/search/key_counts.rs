@@ -17,6 +17,7 @@ impl ScopeCounts {
     /// Bytes that it takes.
     pub const SIZE: usize = BLOCKS * size_of::<[u8; KEYS]>();
 
+    /// Joins the counts of the four key spaces.
     #[inline]
     pub fn new(spaces: [SpaceCounts; BLOCKS]) -> ScopeCounts {
         ScopeCounts(spaces)
@@ -41,7 +42,7 @@ pub struct SpaceCounts {
 }
 
 /// Counts a key space leaf by leaf, from left to right.
-pub struct Counter {
+pub struct KeyCounter {
     counts: SpaceCounts,
     /// Where the last leaf begins.
     begin: u64,
@@ -51,9 +52,9 @@ pub struct Counter {
 }
 
 /// The first leaf begins with the scope, or before it.
-impl Default for Counter {
-    fn default() -> Counter {
-        Counter {
+impl Default for KeyCounter {
+    fn default() -> KeyCounter {
+        KeyCounter {
             counts: SpaceCounts {
                 leaves: 0,
                 rows: vec![0; KEYS],
@@ -65,7 +66,7 @@ impl Default for Counter {
     }
 }
 
-impl Counter {
+impl KeyCounter {
     /// The next leaf begins at this rotated fingerprint, which is not below that of the last one.
     #[inline]
     pub fn next_leaf(&mut self, low: u64) {
@@ -143,7 +144,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn counted(lows: impl Iterator<Item = u64>) -> SpaceCounts {
-        let mut counter = Counter::default();
+        let mut counter = KeyCounter::default();
         lows.for_each(|low| counter.next_leaf(low));
         counter.finish()
     }
@@ -169,9 +170,9 @@ mod tests {
             let counts = counted(lows.iter().copied());
             prop_assert_eq!(counts.leaves, lows.len() as u64 + 1);
             let rows: f64 = counts.rows.iter().map(|n| expand(*n) as f64).sum();
-            let wanted = ROWS_PER_LEAF * (lows.len() + 1) as f64;
+            let expected = ROWS_PER_LEAF * (lows.len() + 1) as f64;
             // Each of a leaf's keys is rounded on its own.
-            prop_assert!((rows - wanted).abs() <= wanted / 14.0 + 33_000.0, "{rows}, not {wanted}");
+            prop_assert!((rows - expected).abs() <= expected / 14.0 + 33_000.0, "{rows}, not {expected}");
         }
 
         #[test]
@@ -179,8 +180,8 @@ mod tests {
             let low = |i: u64| (u64::from(hot) << 48) + i;
             let counts = counted((0..=leaves).map(low));
             let rows = expand(counts.rows[usize::from(hot)]) as f64;
-            let wanted = ROWS_PER_LEAF * leaves as f64;
-            prop_assert!(rows >= wanted * 0.93 && rows <= (wanted + ROWS_PER_LEAF) * 1.07);
+            let expected = ROWS_PER_LEAF * leaves as f64;
+            prop_assert!(rows >= expected * 0.93 && rows <= (expected + ROWS_PER_LEAF) * 1.07);
         }
     }
 }

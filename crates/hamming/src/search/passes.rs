@@ -15,9 +15,9 @@ const LIKELY_ROWS: f64 = 32.0;
 const RINGS_OF_A_WALK: u32 = 4;
 
 /// Horizons of the probing passes through `rows` rows, of which none farther than `farthest` is
-/// wanted. A pass reads again what the pass before it has read, which is about a quarter of all it
-/// reads. A horizon that is too far lets postings through the filter that are not wanted: none does
-/// where the end is near.
+/// needed. A pass reads again what the pass before it has read, which is about a quarter of all it
+/// reads. A horizon that is too far lets postings through the filter that the query does not
+/// take: none does where the end is near.
 #[inline]
 pub fn horizons(rows: f64, farthest: u32) -> [u32; 3] {
     let first = first_horizon(farthest);

@@ -49,6 +49,7 @@ pub trait KeyCounts {
 
 /// Evenly spread rows, on this many leaves of each key space.
 pub struct Even {
+    /// Leaves of each key space.
     pub leaves: u64,
 }
 
@@ -352,8 +353,8 @@ mod tests {
                 assert_eq!(mask.count_ones() as usize, t);
                 seen.insert(mask);
             });
-            let wanted = neighbours(t as i32) - neighbours(t as i32 - 1);
-            assert_eq!(seen.len() as u64, wanted);
+            let expected = neighbours(t as i32) - neighbours(t as i32 - 1);
+            assert_eq!(seen.len() as u64, expected);
         }
     }
 
@@ -381,16 +382,16 @@ mod tests {
     fn next_key_equals_brute_force() {
         for query in [0u16, 0xFFFF, 0x8001, 0x5A5A, 0x1234] {
             for within in 0..4 {
-                let mut wanted = None;
+                let mut expected = None;
                 for x in (0..=u16::MAX).rev() {
                     if (x ^ query).count_ones() as i32 <= within {
-                        wanted = Some(x);
+                        expected = Some(x);
                     }
                     let q = u64::from(query) << 48;
                     let got = next_in_ball(u64::from(x) << 48, q, within, 64);
                     assert_eq!(
                         got.map(|y| (y >> 48) as u16),
-                        wanted,
+                        expected,
                         "{x:#x} {query:#x} {within}"
                     );
                 }

@@ -1,50 +1,50 @@
-//! How far ahead of a search its pages are asked of the operating system. Pure.
+//! How many pages a search prefetches from the file. Pure; the session's searches note each visit.
 //!
-//! Where a search finds its pages in memory, asking would only cost time; where it does not, the
-//! reads should overlap, as many as the setting allows. Which of the two holds is learned from the
-//! pages that are visited: asking begins when one of them had to be read, and ends after many that
-//! were in memory. A search that ends soon must not ask for much: it asks for more the more it has
-//! visited.
+//! Where a search finds its pages in memory, prefetching only costs time; where it does not, the
+//! reads should overlap, as many as the setting allows. The pages that are visited show which of the
+//! two holds: prefetching begins when one of them had to be read, and ends after many that were in
+//! memory. A search that ends soon must not prefetch much: the window grows with the visits.
 
 use std::cell::Cell;
 
-/// Pages that a search asks for before it has visited any: one leaf of each key space.
+/// Pages that a search prefetches before it has visited any: one leaf of each key space.
 const FIRST: usize = 4;
-/// Pages visited one after the other without reading that end the asking.
+/// Pages visited one after the other without reading that end the prefetching.
 const PATIENCE: usize = 64;
 
 /// Whether pages are expected in memory.
 #[derive(Default)]
 pub struct ReadAhead {
     /// Pages that must be found in memory until all are expected there.
-    doubts: Cell<usize>,
+    visits_left: Cell<usize>,
 }
 
 impl ReadAhead {
+    /// Expects all pages in memory.
     #[inline]
     pub const fn new() -> ReadAhead {
         ReadAhead {
-            doubts: Cell::new(0),
+            visits_left: Cell::new(0),
         }
     }
 
     /// Notes that a page was visited, and whether it was read from a file.
     #[inline]
     pub fn note_visit(&self, was_read: bool) {
-        match (was_read, self.doubts.get()) {
-            (true, _) => self.doubts.set(PATIENCE),
+        match (was_read, self.visits_left.get()) {
+            (true, _) => self.visits_left.set(PATIENCE),
             (false, 0) => {}
-            (false, doubts) => self.doubts.set(doubts - 1),
+            (false, left) => self.visits_left.set(left - 1),
         }
     }
 
     /// Returns whether pages are expected in memory.
     #[inline]
     pub fn is_idle(&self) -> bool {
-        self.doubts.get() == 0
+        self.visits_left.get() == 0
     }
 
-    /// Returns how many pages a search asks for beyond the one that it reads next, when it has
+    /// Returns how many pages a search prefetches beyond the one that it reads next, when it has
     /// visited `visited` pages and the settings allow `most`.
     #[inline]
     pub fn window(&self, visited: usize, most: usize) -> usize {
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn asking_begins_with_a_read_and_ends_in_memory() {
+    fn prefetching_begins_with_a_read_and_ends_in_memory() {
         let ahead = ReadAhead::new();
         ahead.note_visit(false);
         assert!(ahead.is_idle() && ahead.window(1000, 1000) == 0);

@@ -36,7 +36,7 @@ pub fn most_combinations(memory: usize) -> u64 {
 }
 
 /// Hashes of several columns, and the scopes of all their combinations.
-pub struct Lists {
+pub struct ScopeLists {
     columns: Vec<Vec<u32>>,
     combinations: u64,
     bounds: Bounds,
@@ -47,10 +47,10 @@ pub struct Lists {
     passed: Cell<u64>,
 }
 
-impl Lists {
+impl ScopeLists {
     /// Creates lists from hashes, which must ascend in each column.
     #[inline]
-    pub fn new(mut columns: Vec<Vec<u32>>, bounds: Bounds) -> Lists {
+    pub fn new(mut columns: Vec<Vec<u32>>, bounds: Bounds) -> ScopeLists {
         let count = |product: u64, hashes: &Vec<u32>| product.saturating_mul(hashes.len() as u64);
         let combinations = columns.iter().fold(1, count);
         let is_list = |hashes: &&Vec<u32>| hashes.len() > 1;
@@ -65,7 +65,7 @@ impl Lists {
         } else if !is_one_list && combinations > most_combinations(bounds.memory) {
             let _ = scopes.set(None);
         }
-        let lists = Lists {
+        let lists = ScopeLists {
             columns,
             combinations,
             bounds,
@@ -223,10 +223,10 @@ mod tests {
         #[test]
         fn no_scope_is_missed_and_no_other_is_known(
             columns in columns(), leaves in prop_oneof![Just(0u64), Just(1 << 40), 0u64..10_000],
-            memory in 64usize..40_000, asked in prop::collection::vec(any::<u32>(), 0..50),
+            memory in 64usize..40_000, others in prop::collection::vec(any::<u32>(), 0..50),
         ) {
-            let wanted = combined(&columns);
-            let lists = Lists::new(columns.clone(), bounds(leaves, memory));
+            let expected = combined(&columns);
+            let lists = ScopeLists::new(columns.clone(), bounds(leaves, memory));
             for is_due in [false, true] {
                 if is_due {
                     lists.passed.set(u64::MAX);
@@ -234,15 +234,15 @@ mod tests {
                 }
                 let known = lists.between(0, u32::MAX).map(<[u32]>::to_vec);
                 prop_assert_eq!(known.as_deref(), lists.known());
-                for scope in asked.iter().chain(&wanted) {
-                    let next = wanted.range(*scope..).next().copied();
+                for scope in others.iter().chain(&expected) {
+                    let next = expected.range(*scope..).next().copied();
                     match known {
                         Some(_) => prop_assert_eq!(lists.next(*scope), next),
                         None => prop_assert_eq!(lists.next(*scope), Some(*scope)),
                     }
                     prop_assert_eq!(lists.have(*scope), known.is_some() && next == Some(*scope));
                 }
-                prop_assert!(known.is_none_or(|known| known.into_iter().eq(wanted.iter().copied())));
+                prop_assert!(known.is_none_or(|known| known.into_iter().eq(expected.iter().copied())));
             }
             let combinations: usize = columns.iter().map(Vec::len).product();
             let long = columns.iter().filter(|hashes| hashes.len() > 1).count();
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn a_list_beside_single_values_is_worked_out_whatever_its_length() {
         let hashes: Vec<u32> = (0..1000).collect();
-        let lists = Lists::new(vec![vec![3], hashes, vec![4]], bounds(0, 64));
+        let lists = ScopeLists::new(vec![vec![3], hashes, vec![4]], bounds(0, 64));
         assert_eq!(lists.known().map(<[u32]>::len), Some(1000));
     }
 
@@ -266,24 +266,25 @@ mod tests {
             memory: 1 << 40,
             pause,
         };
-        let lists = Lists::new(vec![hashes.clone(), hashes, Vec::new()], limits);
+        let lists = ScopeLists::new(vec![hashes.clone(), hashes, Vec::new()], limits);
         assert_eq!(lists.known(), Some(&[][..]));
     }
 
     #[test]
     fn what_does_not_pay_is_not_worked_out() {
         let hashes = |n: u32| (0..n).map(|i| i * 7).collect::<Vec<_>>();
-        let of =
-            |leaves, memory| Lists::new(vec![hashes(100), hashes(200)], bounds(leaves, memory));
-        assert!(of(1250, 1 << 20).known().is_some(), "16 for a leaf");
-        let lists = of(1249, 1 << 20);
+        let lists_with = |leaves, memory| {
+            ScopeLists::new(vec![hashes(100), hashes(200)], bounds(leaves, memory))
+        };
+        assert!(lists_with(1250, 1 << 20).known().is_some(), "16 for a leaf");
+        let lists = lists_with(1249, 1 << 20);
         for i in 0..(20_000 * COMBINE).div_ceil(FETCH + COMPARE * 300) {
             assert!(lists.known().is_none(), "{i} rows");
             lists.note_row();
             lists.work_out_if_due();
         }
         assert!(lists.known().is_some());
-        let lists = of(1 << 40, 79_999);
+        let lists = lists_with(1 << 40, 79_999);
         lists.passed.set(u64::MAX);
         lists.work_out_if_due();
         assert!(lists.known().is_none(), "no room");

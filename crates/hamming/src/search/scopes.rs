@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::probe::next_in_ball;
-use super::scope_lists::{Bounds, Lists};
+use super::scope_lists::{Bounds, ScopeLists};
 use crate::key::Key;
 use crate::page::filter::Filter;
 use simhash_base::indexed_row::{NO_SCOPE, with_column};
@@ -15,14 +15,16 @@ use std::rc::Rc;
 pub enum Scopes {
     #[default]
     All,
+    /// A single scope.
     One(u32),
+    /// Those of lists of values.
     Among(Among),
 }
 
 /// The scopes of some lists, without those that are left to other searches.
 #[derive(Clone)]
 pub struct Among {
-    lists: Rc<Lists>,
+    lists: Rc<ScopeLists>,
     /// Ascending.
     left_out: Vec<u32>,
 }
@@ -36,7 +38,7 @@ impl Scopes {
             let first = hashes.next();
             return Scopes::One(first.map_or(NO_SCOPE, |first| hashes.fold(first, with_column)));
         }
-        Scopes::Among(Among::new(Lists::new(columns, bounds())))
+        Scopes::Among(Among::new(ScopeLists::new(columns, bounds())))
     }
 
     /// The only one.
@@ -84,7 +86,7 @@ impl Scopes {
 }
 
 impl Among {
-    fn new(lists: Lists) -> Among {
+    fn new(lists: ScopeLists) -> Among {
         Among {
             lists: Rc::new(lists),
             left_out: Vec::new(),
@@ -112,7 +114,7 @@ impl Among {
         }
     }
 
-    /// As [`Lists::work_out_if_due`].
+    /// As [`ScopeLists::work_out_if_due`].
     #[inline]
     pub fn work_out_if_due(&self) {
         self.lists.work_out_if_due();
@@ -126,11 +128,11 @@ impl Among {
 
     /// Those from `low` to `high`; None if there are none.
     #[inline]
-    pub fn part(&self, low: u32, high: u32) -> Option<Part<'_>> {
+    pub fn part(&self, low: u32, high: u32) -> Option<ScopesInRange<'_>> {
         let first = self.lists.next(low).filter(|first| *first <= high)?;
         let listed = self.lists.between(first, high);
         let last = listed.and_then(<[u32]>::last).map_or(high, |last| *last);
-        Some(Part {
+        Some(ScopesInRange {
             range: first..=last,
             listed,
             among: self,
@@ -139,7 +141,7 @@ impl Among {
 }
 
 /// The scopes among those of some lists that lie in a range.
-pub struct Part<'a> {
+pub struct ScopesInRange<'a> {
     /// From the lowest to the highest of them, as far as they are known.
     pub range: RangeInclusive<u32>,
     /// Those of the lists; None where they are not known.
@@ -147,7 +149,7 @@ pub struct Part<'a> {
     among: &'a Among,
 }
 
-impl Part<'_> {
+impl ScopesInRange<'_> {
     /// Returns whether the scope of a row, in the range, is one of them, as far as they are known.
     #[inline]
     pub fn contains(&self, scope: u32) -> bool {
@@ -181,7 +183,7 @@ mod tests {
                 1 => Scopes::One(listed.first().copied().unwrap_or(7)),
                 _ => {
                     let bounds = Bounds { leaves: 0, memory: 64, pause: || {} };
-                    let lists = Lists::new(vec![listed.iter().copied().collect()], bounds);
+                    let lists = ScopeLists::new(vec![listed.iter().copied().collect()], bounds);
                     let mut among = Among::new(lists);
                     left_out.iter().for_each(|scope| among.leave_out(*scope));
                     Scopes::Among(among)
@@ -195,12 +197,12 @@ mod tests {
             let filter = Filter { first_scope: 0, last_scope: u32::MAX, query, radius, beyond: -1, within };
             let from = Key::at(from.0, from.1 ^ query);
             let lowest = |least| next_in_ball(least, query, within, radius);
-            let wanted = lowest(from.rotated).filter(|_| has(from.scope)).map(|rotated| Key::at(from.scope, rotated));
+            let expected = lowest(from.rotated).filter(|_| has(from.scope)).map(|rotated| Key::at(from.scope, rotated));
             let later = || {
                 let scope = (from.scope + 1..100).find(|scope| has(*scope))?;
                 Some(Key::at(scope, lowest(0)?))
             };
-            prop_assert_eq!(scopes.next_match(&filter, from), wanted.or_else(later));
+            prop_assert_eq!(scopes.next_match(&filter, from), expected.or_else(later));
         }
 
         #[test]
@@ -214,16 +216,16 @@ mod tests {
             // One list beside few values is worked out at once.
             let known = known || listed.len() < 2;
             let leaves = if known { 1 << 40 } else { 0 };
-            let lists = Lists::new(columns, Bounds { leaves, memory: 4096, pause: || {} });
+            let lists = ScopeLists::new(columns, Bounds { leaves, memory: 4096, pause: || {} });
             let mut among = Among::new(lists);
             let scopes = |hashes: &BTreeSet<u32>| hashes.iter().map(|hash| with_column(5, *hash)).collect();
             let (listed, left_out): (BTreeSet<u32>, BTreeSet<u32>) = (scopes(&listed), scopes(&left_out));
             left_out.iter().for_each(|scope| among.leave_out(*scope));
             let part = among.part(low, high);
             for scope in (0..60).map(|hash| with_column(5, hash)).filter(|scope| (low..=high).contains(scope)) {
-                let wanted = (!known || listed.contains(&scope)) && !left_out.contains(&scope);
+                let expected = (!known || listed.contains(&scope)) && !left_out.contains(&scope);
                 let in_part = part.as_ref().is_some_and(|part| part.range.contains(&scope) && part.contains(scope));
-                prop_assert_eq!(in_part, wanted, "{}", scope);
+                prop_assert_eq!(in_part, expected, "{}", scope);
             }
         }
     }

@@ -11,7 +11,7 @@ pub const ROW: usize = size_of::<Row>();
 pub const CHUNK: usize = 64;
 
 /// Rows in a temporary file.
-pub struct Part<F> {
+pub struct RowFile<F> {
     file: F,
     pub rows: u64,
     /// The first row's fingerprint, and the bits in which others differ from it.
@@ -20,10 +20,10 @@ pub struct Part<F> {
     unwritten: Vec<u8>,
 }
 
-impl<F: Store> Part<F> {
+impl<F: Store> RowFile<F> {
     #[inline]
     pub fn new(file: F) -> Self {
-        Part {
+        RowFile {
             file,
             rows: 0,
             first: 0,
@@ -85,18 +85,18 @@ impl<F: Store> Part<F> {
 
 /// Returns how many rows the sides of a group have.
 #[inline]
-pub fn counts<const N: usize, F>(parts: &[Part<F>; N]) -> [u64; N] {
+pub fn counts<const N: usize, F>(parts: &[RowFile<F>; N]) -> [u64; N] {
     parts.each_ref().map(|part| part.rows)
 }
 
 #[inline]
-pub fn rows<F>(parts: &[Part<F>]) -> u64 {
+pub fn rows<F>(parts: &[RowFile<F>]) -> u64 {
     parts.iter().map(|part| part.rows).sum()
 }
 
 /// The bits in which the rows of a group differ from each other.
 #[inline]
-pub fn varying<const N: usize, F>(parts: &[Part<F>; N]) -> u64 {
+pub fn varying<const N: usize, F>(parts: &[RowFile<F>; N]) -> u64 {
     let first = parts[0].first;
     (parts.iter()).fold(0, |bits, part| bits | part.varying | (part.first ^ first))
 }

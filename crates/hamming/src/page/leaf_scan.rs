@@ -1,0 +1,117 @@
+//! All postings of a leaf that pass a filter. Searches call it for each leaf that they visit. The
+//! candidates come from [`super::kernel`]; what it reports has passed the whole filter.
+
+#![forbid(unsafe_code)]
+
+use super::Page;
+use super::filter::Filter;
+use super::kernel::{self, Candidates};
+use super::leaf::{get, scope};
+use crate::key::Key;
+
+/// Calls `visit` with every posting at or after `from` that passes the filter, and its distance.
+/// `candidates` is work space: what it held is lost.
+#[inline]
+pub fn scan(
+    page: &Page,
+    filter: &Filter,
+    from: Key,
+    candidates: &mut Candidates,
+    mut visit: impl FnMut(Key, u32),
+) {
+    // A leaf of another scope.
+    if scope(page).is_some_and(|here| !filter.has_scope(here)) {
+        return;
+    }
+    candidates.clear();
+    kernel::find(page, filter, from, candidates);
+    for &i in candidates.positions() {
+        let key = get(page, usize::from(i));
+        if let Some(distance) = filter.distance(key.rotated)
+            && key >= from
+            && filter.has_scope(key.scope)
+        {
+            visit(key, distance);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::leaf::tests::{page_of, page_of_scopes};
+    use super::super::leaf::{check, postings};
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn scan_equals_brute_force(
+            base: u64, spread in 1u32..=64, flips: u64, keep: u64, k in 0u32..=64,
+            beyond in -1i32..3, extra in 0i32..4,
+            sorted in prop::collection::vec(any::<u64>(), 0..300),
+            tail in prop::collection::vec(any::<u64>(), 0..200),
+            resume: Option<prop::sample::Index>,
+        ) {
+            let page = page_of(base, spread, &sorted, &tail);
+            prop_assert_eq!(check(&page), Ok(()));
+            let all: Vec<Key> = postings(&page).collect();
+            prop_assert_eq!(all.len(), sorted.len() + tail.len());
+            // A query near a posting, or near the page, or anywhere.
+            let near = all.first().map_or(base, |e| e.rotated);
+            let filter = Filter {
+                first_scope: 0, last_scope: 0,
+                query: near ^ (flips & keep & keep.rotate_left(7) & keep.rotate_left(23)),
+                radius: k, beyond, within: beyond + extra,
+            };
+            let from = match resume {
+                Some(index) if !all.is_empty() => all[index.index(all.len())],
+                _ => Key::MIN,
+            };
+            let mut found = Vec::new();
+            scan(&page, &filter, from, &mut Candidates::none(), |key, d| found.push((key, d)));
+            found.sort();
+            let mut expected: Vec<(Key, u32)> = all.iter().filter_map(|e| {
+                let x = e.rotated ^ filter.query;
+                let of_key = (x >> 48).count_ones() as i32;
+                (*e >= from && x.count_ones() <= k && of_key > beyond && of_key <= beyond + extra)
+                    .then(|| (*e, x.count_ones()))
+            }).collect();
+            expected.sort();
+            prop_assert_eq!(found, expected);
+        }
+
+        #[test]
+        fn scan_of_scopes_equals_brute_force(
+            first in 0u32..1000, width in prop_oneof![1u32..4, 1u32..50, 2_000_000u32..3_000_000],
+            raw in prop::collection::vec(any::<u64>(), 0..400), scopes in 0u32..4,
+            k in prop_oneof![0u32..6, 0u32..=64], resume: Option<prop::sample::Index>, chosen: prop::sample::Index,
+        ) {
+            let page = page_of_scopes(first..first + width, &raw);
+            let all: Vec<Key> = postings(&page).collect();
+            let target = match all.is_empty() {
+                true => Key::at(first, 0),
+                false => all[chosen.index(all.len())],
+            };
+            let from = match resume {
+                Some(index) if !all.is_empty() => all[index.index(all.len())],
+                _ => Key::MIN,
+            };
+            // One scope, a few, or all.
+            let first_scope = if scopes < 3 { target.scope } else { 0 };
+            let last_scope = if scopes < 3 { target.scope + scopes } else { u32::MAX };
+            let filter = Filter {
+                first_scope, last_scope,
+                query: target.rotated, radius: k, beyond: -1, within: 16,
+            };
+            let mut found = Vec::new();
+            scan(&page, &filter, from, &mut Candidates::none(), |key, _| found.push(key));
+            found.sort();
+            let mut expected: Vec<Key> = all.into_iter().filter(|e| {
+                *e >= from && (first_scope..=last_scope).contains(&e.scope)
+                    && (e.rotated ^ target.rotated).count_ones() <= k
+            }).collect();
+            expected.sort();
+            prop_assert_eq!(found, expected);
+        }
+    }
+}
