@@ -1,5 +1,6 @@
 //! Where builds and searches keep what memory does not hold: in a server, a temporary file; in
-//! tests, a vector.
+//! tests, a vector. `simhash_hamming` writes and reads it, `pg` has the file. Bytes are read as
+//! they were written.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,6 @@
-//! Row addresses. Pure; `pg` converts the server's own type.
+//! Row addresses. `pg` makes them of the server's own type; indexes, searches and tables of the
+//! extension pass them on. Addresses are ordered as rows lie in the table, and so are their
+//! numbers.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,6 @@
-//! Preset, options and the fields of a row, worked out into what each field does.
+//! Preset, options and the fields of a row, worked out into what each field does. The extension
+//! keeps a plan for the calls of a statement, and [`crate::sketch`] follows it for each row. A plan
+//! refers only to fields that the row has, and an option that no field has a use for is an error.
 
 use super::grammar::{ColumnOptions, ContentKind, RowOptions};
 use super::presets::{Input, Method, Preset};

@@ -1,4 +1,5 @@
-//! The part of the JSON that says what words weigh besides their frequency.
+//! The options that say what words weigh besides their frequency. [`super::text_options`] reads
+//! them from the JSON, with its own. Weights are so small that their products and sums are finite.
 
 use std::sync::Arc;
 

@@ -1,4 +1,6 @@
-//! The options that every text has.
+//! The options that every text has. [`super::grammar`] reads them from the JSON of a text, a column
+//! or a row, and [`super::plan`] lays them over a preset. An option that is not given leaves what
+//! the preset says.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! From a column's features to the row: sums of a SimHash, or bits that the column owns.
+//! From a column's features to the row: sums of a SimHash, or bits that the column owns. [`Sketch`]
+//! calls it after each column. A column without features changes nothing.
 
 use super::{Feature, Sketch};
 use crate::bag::Norm;

@@ -1,4 +1,5 @@
-//! Comparing what two sources say of the same rows. Pure.
+//! The differences of two sources that say which rows an index has. Verification compares the key
+//! spaces of an index by it. Both sources ascend, and one walk over them finds every difference.
 
 use crate::key::Key;
 use std::iter::Peekable;

@@ -1,4 +1,6 @@
-//! Rows that agree in some bits are put side by side, in one pass for up to 8 bits. Pure.
+//! Puts rows that agree in some bits side by side, in one pass for up to 8 bits. [`super::find`]
+//! divides groups of rows by it, and the sort of edges sorts. Rows change places only: none is lost
+//! or doubled.
 
 #![forbid(unsafe_code)]
 

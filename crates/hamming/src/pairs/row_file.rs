@@ -1,4 +1,5 @@
-//! Rows in a temporary file, and what the search needs to know of them.
+//! Rows in a temporary file, and the bits in which they differ. [`super::file`] divides the rows of
+//! one into several. Rows are read in the order in which they were added.
 
 #![forbid(unsafe_code)]
 

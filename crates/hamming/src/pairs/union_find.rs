@@ -1,4 +1,5 @@
-//! Disjoint sets, for clusters (Tarjan 1975; path halving, the smaller number leads).
+//! Disjoint sets (Tarjan 1975; path halving). Components of pairs, and searches that keep the sets
+//! of rows, unite them. The smallest number of a set leads it, whatever the order of the unions.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,6 @@
-//! Summary of the similarities of some pairs. Pure.
+//! Summary of the similarities of some pairs: mean, percentiles and examples. The report makes it
+//! of the pairs whose texts it has read. Pairs are sorted by similarity and then by keys, so that
+//! the summary does not depend on the order in which they come.
 
 #![forbid(unsafe_code)]
 

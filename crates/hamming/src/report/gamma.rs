@@ -1,4 +1,6 @@
-//! Quantiles of the gamma distribution. Pure.
+//! Quantiles of the gamma distribution, for the intervals of [`super::estimate`]. A small shape is
+//! summed, a large one approximated by the normal distribution; the two join where one takes over
+//! from the other.
 
 #![forbid(unsafe_code)]
 
