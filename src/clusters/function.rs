@@ -151,8 +151,8 @@ fn verify(
     drop(edges);
     let mut texts = Texts::new(&table, &classes, &mut of_texts);
     let mut alike = no_edges();
-    texts.compare(of_texts, activity, &mut |pair, similarity| {
-        if similarity.is_some_and(|j| j >= check.least) {
+    texts.compare(of_texts, check.least, activity, &mut |pair, similarity| {
+        if similarity.is_some() {
             add_edge(&mut alike, pair);
         }
     });
@@ -177,7 +177,7 @@ fn verify(
         };
         add_edge(&mut asked_for, pair);
     }
-    texts.compare(asked_for, activity, &mut |pair, similarity| {
+    texts.compare(asked_for, 0.0, activity, &mut |pair, similarity| {
         similar[pair.distance as usize] = similarity;
     });
     collected((0..classes.rows() as u32).zip(&of).map(|(row, of)| {
