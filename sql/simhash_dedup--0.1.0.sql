@@ -79,9 +79,9 @@ COMMENT ON FUNCTION simhash_jaccard(text, text, int) IS
 	'Jaccard similarity of the sets of character n-grams of two texts; ngram is their length in characters';
 
 -- For the triggers' queries: whether simhash_jaccard(a, b, ngram) >= min_jaccard, without its value.
-CREATE FUNCTION simhash_catalog.similar(a text, b text, ngram int, min_jaccard float8) RETURNS boolean
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_similar';
-COMMENT ON FUNCTION simhash_catalog.similar(text, text, int, float8) IS
+CREATE FUNCTION simhash_catalog.jaccard_at_least(a text, b text, ngram int, min_jaccard float8) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_jaccard_at_least';
+COMMENT ON FUNCTION simhash_catalog.jaccard_at_least(text, text, int, float8) IS
 	'whether simhash_jaccard(a, b, ngram) is at least this, for triggers';
 
 -- ---------------------------------------------------------------- distance

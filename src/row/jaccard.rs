@@ -1,6 +1,6 @@
-//! SQL functions that compare texts by their n-grams of letters: `simhash_jaccard`, and `similar`
-//! for the queries of triggers. A call site keeps the set of n-grams of the text that its calls
-//! have in common: the text of a search, or the outer row's in a join.
+//! SQL functions that compare texts by their n-grams of letters: `simhash_jaccard`, and
+//! `jaccard_at_least` for the queries of triggers. A call site keeps the set of n-grams of the text
+//! that its calls have in common: the text of a search, or the outer row's in a join.
 
 use super::errors::or_raise;
 use super::similarity::within;
@@ -105,8 +105,8 @@ pg_function! {
 }
 
 pg_function! {
-    /// `simhash_catalog.similar(a text, b text, ngram int, min_jaccard float8) -> boolean`, strict
-    fn simhash_similar, pg_finfo_simhash_similar (args) {
+    /// `simhash_catalog.jaccard_at_least(a text, b text, ngram int, min_jaccard float8) -> boolean`, strict
+    fn simhash_jaccard_at_least, pg_finfo_simhash_jaccard_at_least (args) {
         let similarity = args.get::<f64>(3).and_then(|least| compare(args, least));
         args.result(match similarity {
             None | Some(Similarity::Undefined) => None,
