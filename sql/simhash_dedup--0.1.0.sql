@@ -78,11 +78,11 @@ LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simha
 COMMENT ON FUNCTION simhash_jaccard(text, text, int) IS
 	'Jaccard similarity of the sets of character n-grams of two texts; ngram is their length in characters';
 
--- For the triggers' queries.
-CREATE FUNCTION simhash_catalog.jaccard(a text, b text, ngram int) RETURNS float8
-LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_jaccard';
-COMMENT ON FUNCTION simhash_catalog.jaccard(text, text, int) IS
-	'the function simhash_jaccard, for triggers';
+-- For the triggers' queries: whether simhash_jaccard(a, b, ngram) >= min_jaccard, without its value.
+CREATE FUNCTION simhash_catalog.jaccard_at_least(a text, b text, ngram int, min_jaccard float8) RETURNS boolean
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS 'MODULE_PATHNAME', 'simhash_jaccard_at_least';
+COMMENT ON FUNCTION simhash_catalog.jaccard_at_least(text, text, int, float8) IS
+	'whether simhash_jaccard(a, b, ngram) is at least this, for triggers';
 
 -- ---------------------------------------------------------------- distance
 -- The planner calls the support functions, and so loads the library with the first query that has

@@ -14,7 +14,7 @@ CREATE TABLE names AS
 		SELECT string_agg(pg_get_functiondef(d.objid), ' ') AS text FROM pg_depend AS d JOIN pg_extension AS e ON e.oid = d.refobjid
 		WHERE d.classid = 'pg_proc'::regclass AND d.deptype = 'e' AND e.extname = 'simhash_dedup') AS source
 	WHERE p.pronamespace = 'pg_catalog'::regnamespace AND text ~ ('\m' || p.proname || '\(') OR p.pronamespace = 'simhash_catalog'::regnamespace;
-SELECT count(*) > 40 AS many, bool_or(name = 'format') AND bool_or(name = 'max') AND bool_or(name = 'pg_partition_tree') AND bool_or(name = 'jaccard') AS found FROM names;
+SELECT count(*) > 40 AS many, bool_or(name = 'format') AND bool_or(name = 'max') AND bool_or(name = 'pg_partition_tree') AND bool_or(name = 'jaccard_at_least') AS found FROM names;
 DROP EXTENSION simhash_dedup;
 
 CREATE TABLE public.doc (id int8, body text, fp int8, dup int8, flag bool);

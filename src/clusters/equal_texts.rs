@@ -1,11 +1,13 @@
 //! Classes of rows whose texts are equal too, for clusters that are checked by texts.
 //!
-//! Two rows of equal fingerprints need not have similar texts. Rows whose sets of n-grams are equal
+//! Two rows of equal fingerprints need not have similar texts. Rows whose texts have the same letters
 //! do: they form a class, and one row of it is compared with other classes. Texts are distinguished
-//! by a 128-bit hash.
+//! by a 128-bit hash of their letters.
 
 use super::paired_rows::{EdgeList, add_edge, classes, for_each_edge, no_edges};
-use super::texts::{TextReader, shingles};
+use super::texts::TextReader;
+use crate::row::jaccard::letters;
+use simhash_fingerprint::similarity::letters::Letters;
 use simhash_hamming::components::edges::Edge;
 use simhash_hamming::components::group::Classes;
 use simhash_pg::process::activity::Activity;
@@ -23,13 +25,13 @@ enum TextContent {
     NotRead,
     /// NULL, or the row is gone: similar to nothing.
     None,
-    /// The text has no n-gram: similar to nothing either, though a comparison with others gives 0.
+    /// The text has no letter: similar to nothing either, though a comparison with others gives 0.
     Empty,
-    /// A hash of its n-grams.
+    /// A hash of its letters.
     Text(u128),
 }
 
-/// Returns the classes of rows that are equal in fingerprint and n-grams, and the pairs of them
+/// Returns the classes of rows that are equal in fingerprint and letters, and the pairs of them
 /// that have to be compared: those within a class of equal fingerprints, and those of two such
 /// classes that `edges` pairs. `least` is the similarity that is asked for.
 pub fn classes_by_text(
@@ -94,25 +96,29 @@ fn read(table: &TextReader, activity: &mut Activity) -> Vec<TextContent> {
         // The array of keys is one of many, so it is freed with the scratch memory.
         in_scratch(|| {
             table.read(chunk, place, |place, text| {
-                let shingles = shingles(text);
-                let content = match shingles.hashes() {
-                    [] => TextContent::Empty,
-                    hashes => TextContent::Text(hash(hashes)),
+                let letters = text.show_bytes(letters);
+                contents[chunk[place] as usize] = match letters.count() {
+                    0 => TextContent::Empty,
+                    _ => TextContent::Text(hash(&letters)),
                 };
-                contents[chunk[place] as usize] = content;
             });
         });
     }
     contents
 }
 
-fn hash(words: &[u64]) -> u128 {
-    let mut bytes = Vec::new();
-    or_out_of_memory(bytes.try_reserve_exact(size_of_val(words)));
-    words
-        .iter()
-        .for_each(|word| bytes.extend(word.to_ne_bytes()));
-    cityhash_rs::cityhash_110_128(&bytes)
+fn hash(letters: &Letters) -> u128 {
+    match letters {
+        Letters::Ascii(letters) => cityhash_rs::cityhash_110_128(letters),
+        Letters::Wide(letters) => {
+            let mut bytes = Vec::new();
+            or_out_of_memory(bytes.try_reserve_exact(size_of_val(letters.as_slice())));
+            letters
+                .iter()
+                .for_each(|letter| bytes.extend(letter.to_ne_bytes()));
+            cityhash_rs::cityhash_110_128(&bytes)
+        }
+    }
 }
 
 /// Divides classes by content. Also returns which of the new classes can be similar to others, each

@@ -154,11 +154,16 @@ fn verify(
     drop(edges);
     let mut texts = ChunkedTexts::new(&table, &classes, &mut text_pairs);
     let mut alike = no_edges();
-    texts.compare(text_pairs, activity, &mut |pair, similarity| {
-        if similarity.is_some_and(|j| j >= check.least) {
-            add_edge(&mut alike, pair);
-        }
-    });
+    texts.compare(
+        text_pairs,
+        check.least,
+        activity,
+        &mut |pair, similarity| {
+            if similarity.is_some() {
+                add_edge(&mut alike, pair);
+            }
+        },
+    );
     let representatives = representatives_by(method, &classes, &mut alike);
     drop(alike);
     // Rows of a class that join the same row are equally similar to it.
@@ -186,7 +191,7 @@ fn verify(
         };
         add_edge(&mut class_pairs, pair);
     }
-    texts.compare(class_pairs, activity, &mut |pair, similarity| {
+    texts.compare(class_pairs, 0.0, activity, &mut |pair, similarity| {
         similar[pair.distance as usize] = similarity;
     });
     let rows = (0..classes.rows() as u32).zip(&representatives);

@@ -9,18 +9,18 @@ use super::paired_rows::{
     EdgeList, PairedRows, Server, add_edge, for_each_edge, memory_of_pairs, no_edges,
     representatives_by,
 };
-use crate::errors::or_raise;
 use crate::pairs::source::SourceTable;
+use crate::row::jaccard::{Comparer, letters};
 use pgrx::PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED;
 use pgrx::pg_sys;
-use simhash_fingerprint::similarity::jaccard::Shingles;
+use simhash_fingerprint::similarity::letters::Letters;
+use simhash_fingerprint::similarity::ngram_set::Similarity;
 use simhash_hamming::components::edge_sort::{Sorted, Sorter};
 use simhash_hamming::components::edges::Edge;
 use simhash_hamming::components::group::{Classes, ClusterMethod};
 use simhash_pg::catalog::table::type_name;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
-use simhash_pg::process::encoding::to_utf8;
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::{
     collected, filled, in_scratch, keep_reserve, or_out_of_memory, work_mem_bytes,
@@ -38,10 +38,10 @@ const SHRINK: u32 = 16;
 /// doubled each time.
 const PATIENCE: u64 = 1024;
 /// Characters of an n-gram, as simhash_jaccard has it.
-const CHARACTERS: usize = 5;
+pub const CHARACTERS: usize = 5;
 
-/// A chunk's number and its rows' n-grams; None where the text is NULL.
-type Chunk = (u32, Vec<Option<Shingles>>);
+/// A chunk's number and its rows' letters; None where the text is NULL.
+type Chunk = (u32, Vec<Option<Letters>>);
 
 /// The texts of the rows that have pairs, in the table.
 pub struct TextReader<'m> {
@@ -99,15 +99,6 @@ impl<'m> TextReader<'m> {
     }
 }
 
-/// Returns the n-grams of a text.
-pub fn shingles(text: Value<'_>) -> Shingles {
-    or_raise(
-        text.show_bytes(|bytes| {
-            Shingles::new(&to_utf8(bytes), CHARACTERS, &mut check_for_interrupts)
-        }),
-    )
-}
-
 /// The texts of one row of each class.
 pub struct ChunkedTexts<'t> {
     table: &'t TextReader<'t>,
@@ -119,6 +110,7 @@ pub struct ChunkedTexts<'t> {
     chunk: u32,
     chunks: [Option<Chunk>; 2],
     patience: u64,
+    comparer: Comparer,
 }
 
 impl<'t> ChunkedTexts<'t> {
@@ -143,14 +135,16 @@ impl<'t> ChunkedTexts<'t> {
             chunk: CHUNK,
             chunks: [None, None],
             patience: PATIENCE,
+            comparer: Comparer::default(),
         }
     }
 
-    /// Calls `each` with each pair of classes, in any order, and its similarity; None where a text
-    /// is NULL, empty or gone.
+    /// Calls `each` with each pair of classes, in any order, and its similarity; None where it is
+    /// below `least`, and where a text is NULL, empty or gone.
     pub fn compare(
         &mut self,
         pairs: EdgeList,
+        least: f64,
         activity: &mut Activity,
         each: &mut dyn FnMut(Edge, Option<f64>),
     ) {
@@ -159,6 +153,7 @@ impl<'t> ChunkedTexts<'t> {
         while places.count() > 0 {
             let mut sorted = self.by_chunks(places);
             let (mut left, from) = (no_edges(), done);
+            let mut first = None;
             for pair in sorted.by_ref() {
                 check_for_interrupts();
                 activity.show(|| format!("{done} of {total} pairs of texts compared"));
@@ -166,15 +161,29 @@ impl<'t> ChunkedTexts<'t> {
                     add_edge(&mut left, pair);
                     break;
                 }
-                let similarity = match (self.text(pair.a), self.text(pair.b)) {
-                    (Some(a), Some(b)) => a.jaccard(b),
-                    _ => None,
-                };
+                let is_first = first.replace(pair.a) == Some(pair.a);
+                let similarity = self.similarity(pair, is_first, least);
                 each(self.to_classes(pair), similarity);
                 done += 1;
             }
             sorted.for_each(|pair| add_edge(&mut left, pair));
             places = left;
+        }
+    }
+
+    /// Compares the texts of two places; the first one is that of the last pair if `is_first`.
+    fn similarity(&mut self, pair: Edge, is_first: bool, least: f64) -> Option<f64> {
+        let mut comparer = std::mem::take(&mut self.comparer);
+        let similarity = self.text(pair.a).zip(self.text(pair.b)).map(|(a, b)| {
+            if !is_first {
+                comparer.set_first(a, CHARACTERS);
+            }
+            comparer.compare(b, least)
+        });
+        self.comparer = comparer;
+        match similarity {
+            Some(Similarity::Exactly(similarity)) => Some(similarity),
+            _ => None,
         }
     }
 
@@ -230,7 +239,7 @@ impl<'t> ChunkedTexts<'t> {
         self.chunks = [None, None];
     }
 
-    fn text(&self, place: u32) -> Option<&Shingles> {
+    fn text(&self, place: u32) -> Option<&Letters> {
         let mut chunks = self.chunks.iter().flatten();
         let chunk = chunks.find(|chunk| chunk.0 == place / self.chunk)?;
         chunk.1[(place % self.chunk) as usize].as_ref()
@@ -260,11 +269,11 @@ impl<'t> ChunkedTexts<'t> {
 
     /// Reads the texts of a chunk; returns None when they take too much memory, unless it is one
     /// row's.
-    fn read(&self, chunk: u32) -> Option<Vec<Option<Shingles>>> {
+    fn read(&self, chunk: u32) -> Option<Vec<Option<Letters>>> {
         let start = chunk * self.chunk;
         let end = (start + self.chunk).min(self.rows.len() as u32);
         let rows = &self.rows[start as usize..end as usize];
-        let mut texts: Vec<Option<Shingles>> = vec![None; rows.len()];
+        let mut texts: Vec<Option<Letters>> = vec![None; rows.len()];
         let (mut bytes, limit) = (0, work_mem_bytes() / 2);
         let place = |row: u32| {
             let place = self.places[self.classes.class_of(row) as usize];
@@ -273,9 +282,9 @@ impl<'t> ChunkedTexts<'t> {
         };
         self.table.read(rows, place, |place, text| {
             if bytes <= limit || rows.len() == 1 {
-                let shingles = shingles(text);
-                bytes += size_of_val(shingles.hashes());
-                texts[place] = Some(shingles);
+                let letters = text.show_bytes(letters);
+                bytes += letters.bytes();
+                texts[place] = Some(letters);
             }
         });
         (bytes <= limit || rows.len() == 1).then_some(texts)

@@ -190,8 +190,8 @@ impl QueryBuilder {
         if let Some(check) = &options.text {
             search.types.push(pg_sys::TEXTOID);
             search.conditions += &format!(
-                " AND simhash_catalog.jaccard(t.{}::pg_catalog.text, ${}, {NGRAM}) \
-                 OPERATOR(pg_catalog.>=) '{}'::pg_catalog.float8",
+                " AND simhash_catalog.jaccard_at_least(t.{}::pg_catalog.text, ${}, {NGRAM}, \
+                 '{}'::pg_catalog.float8)",
                 quoted(&check.column),
                 search.types.len(),
                 check.min_jaccard

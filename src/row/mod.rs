@@ -4,12 +4,14 @@
 //! change alters), [`arguments`] (the JSON and preset arguments, parsed once per call site),
 //! [`record`] and [`text`] (the two inputs), [`lexemes`] (tsvectors), [`functions`] (what SQL
 //! sees), [`stored`] (configurations under a name), [`lists`] (the check of their words), [`writing`]
-//! (rights and locks for writing them), [`similarity`] (checks of candidates), [`margin`] (bits in
+//! (rights and locks for writing them), [`jaccard`] and [`similarity`] (checks of
+//! candidates), [`margin`] (bits in
 //! doubt). What must not: anything that decides a bit of a fingerprint; that is `fingerprint`.
 
 mod arguments;
 mod canonical;
 pub mod functions;
+pub mod jaccard;
 mod lexemes;
 mod lists;
 mod margin;

@@ -1,4 +1,4 @@
-//! SQL functions that check candidates: Jaccard similarity, cosine, MinHash.
+//! SQL functions that check candidates by cosine, MinHash and a blend of measures.
 
 use pgrx::pg_sys;
 
@@ -10,8 +10,8 @@ use simhash_fingerprint::hash::Width;
 use simhash_fingerprint::options::grammar::parse_text;
 use simhash_fingerprint::options::plan::{self, ColumnPlan};
 use simhash_fingerprint::options::text_options::TextOptions;
+use simhash_fingerprint::similarity::cosine::cosine;
 use simhash_fingerprint::similarity::distance::blend;
-use simhash_fingerprint::similarity::jaccard::{Shingles, cosine};
 use simhash_fingerprint::similarity::minhash::Signature;
 use simhash_fingerprint::sketch::{Feature, Sketch};
 use simhash_pg::process::backend::check_for_interrupts;
@@ -21,8 +21,7 @@ use simhash_pg::sql::call_site;
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::value::Value;
 
-/// Lengths of n-grams, and numbers of hash functions.
-const NGRAMS: std::ops::RangeInclusive<i32> = 1..=100;
+/// Numbers of hash functions.
 const FUNCTIONS: std::ops::RangeInclusive<i32> = 1..=10_000;
 
 pub fn within(name: &'static str, value: i32, range: std::ops::RangeInclusive<i32>) -> usize {
@@ -38,24 +37,6 @@ pub fn within(name: &'static str, value: i32, range: std::ops::RangeInclusive<i3
         .raise();
     }
     value as usize
-}
-
-pg_function! {
-    /// `simhash_jaccard(a text, b text, ngram int) -> float8`, strict
-    fn simhash_jaccard, pg_finfo_simhash_jaccard (args) {
-        let (Some(a), Some(b), Some(ngram)) = (
-            args.varlena(0, pg_sys::TEXTOID),
-            args.varlena(1, pg_sys::TEXTOID),
-            args.get::<i32>(2),
-        ) else {
-            return args.null();
-        };
-        let ngram = within("ngram", ngram, NGRAMS);
-        let shingles = |text: Value<'_>| {
-            or_raise(Shingles::new(&to_utf8(text.bytes()), ngram, &mut check_for_interrupts))
-        };
-        args.result(shingles(a).jaccard(&shingles(b)))
-    }
 }
 
 /// State of a call site of `simhash_cosine`.

@@ -1,8 +1,12 @@
 //! How alike two fingerprints or two texts are.
 //!
-//! [`distance`] is the Hamming distance of fingerprints; [`jaccard`] (with cosines) and [`minhash`]
-//! compare texts, to check candidates. What must not live here: the features of a fingerprint.
+//! [`distance`] is the Hamming distance of fingerprints; [`ngram_set`] compares texts by their
+//! character n-grams, [`cosine`] and [`minhash`] by other measures, to check candidates. What must
+//! not live here: the features of a fingerprint.
 
+pub mod cosine;
 pub mod distance;
-pub mod jaccard;
+pub mod letters;
 pub mod minhash;
+pub mod ngram_hashes;
+pub mod ngram_set;

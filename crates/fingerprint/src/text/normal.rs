@@ -118,7 +118,7 @@ pub fn length_in_table(text: &str, table: &[bool; 256]) -> usize {
 
 /// The normal form of a character that composes with nothing in front of it: ASCII, its wide forms,
 /// common Han characters and their punctuation.
-fn simple_form(c: char) -> Option<char> {
+pub fn simple_form(c: char) -> Option<char> {
     match c {
         '\0'..='\x7f' => Some(c.to_ascii_lowercase()),
         '\u{4000}'..='\u{9fff}'

@@ -1,0 +1,210 @@
+//! The letters of a text: its letters and digits in normal form, of which character n-grams are
+//! made. [`super::ngram_set`] compares them; clusters keep those of many texts in memory. A letter
+//! is never 0, so no n-gram is the beginning of a packed longer one.
+
+use crate::error::Error;
+use crate::text::ngrams::is_letter;
+use crate::text::normal;
+
+/// Bytes of ASCII text between two pauses.
+const PIECE: usize = 1 << 16;
+
+/// The letters of a text, one byte each where all are ASCII.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Letters {
+    Ascii(Vec<u8>),
+    Wide(Vec<u32>),
+}
+
+impl Default for Letters {
+    fn default() -> Self {
+        Letters::Ascii(Vec::new())
+    }
+}
+
+impl Letters {
+    /// Reads a text. Calls `pause` now and then: the caller may want to stop.
+    pub fn new(text: &str, pause: &mut dyn FnMut()) -> Result<Self, Error> {
+        if text.is_ascii() {
+            return ascii(text.as_bytes(), pause).map(Letters::Ascii);
+        }
+        let letters = match plain(text, pause)? {
+            Some(letters) => letters,
+            None => normalized(text, pause)?,
+        };
+        Ok(match letters.iter().all(|letter| *letter < 0x80) {
+            true => Letters::Ascii(letters.iter().map(|letter| *letter as u8).collect()),
+            false => Letters::Wide(letters),
+        })
+    }
+
+    pub fn count(&self) -> usize {
+        match self {
+            Letters::Ascii(letters) => letters.len(),
+            Letters::Wide(letters) => letters.len(),
+        }
+    }
+
+    /// Bytes that the letters take.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Letters::Ascii(letters) => letters.capacity(),
+            Letters::Wide(letters) => letters.capacity() * size_of::<u32>(),
+        }
+    }
+}
+
+fn reserved<T>(count: usize) -> Result<Vec<T>, Error> {
+    let mut items = Vec::new();
+    match items.try_reserve_exact(count) {
+        Ok(()) => Ok(items),
+        Err(_) => Err(Error::OutOfMemory),
+    }
+}
+
+/// For each ASCII character the letter in normal form, or 0.
+const LOWER: [u8; 128] = {
+    let mut lower = [0; 128];
+    let mut c = 0;
+    while c < 128 {
+        if (c as u8).is_ascii_alphanumeric() {
+            lower[c] = (c as u8).to_ascii_lowercase();
+        }
+        c += 1;
+    }
+    lower
+};
+
+/// Writes every byte and steps over the letters alone: letters and others stand in no order that a
+/// processor could foresee.
+fn ascii(text: &[u8], pause: &mut dyn FnMut()) -> Result<Vec<u8>, Error> {
+    let mut letters = reserved(text.len())?;
+    letters.resize(text.len(), 0);
+    let mut count = 0;
+    for piece in text.chunks(PIECE) {
+        pause();
+        for byte in piece {
+            let letter = LOWER[usize::from(byte & 0x7f)];
+            letters[count] = letter;
+            count += usize::from(letter != 0);
+        }
+    }
+    letters.truncate(count);
+    Ok(letters)
+}
+
+/// Returns the letters of a text whose characters all have a normal form of their own; None at the
+/// first one that has not.
+fn plain(text: &str, pause: &mut dyn FnMut()) -> Result<Option<Vec<u32>>, Error> {
+    let characters = text.chars().count();
+    let mut letters = reserved(characters)?;
+    letters.resize(characters, 0);
+    let (mut count, mut rest) = (0, text);
+    while let Some((letter, tail)) = next_plain(rest) {
+        letters[count] = letter;
+        count += usize::from(letter != 0);
+        if count.is_multiple_of(PIECE) {
+            pause();
+        }
+        rest = tail;
+    }
+    letters.truncate(count);
+    Ok(rest.is_empty().then_some(letters))
+}
+
+/// Returns the normal form of the first character, 0 where that is no letter, and the text after
+/// it; None where the normal form may depend on the neighbours.
+#[inline(always)]
+fn next_plain(text: &str) -> Option<(u32, &str)> {
+    let bytes = text.as_bytes();
+    let first = *bytes.first()?;
+    if first < 0x80 {
+        return Some((u32::from(LOWER[usize::from(first)]), &text[1..]));
+    }
+    let c = text.chars().next()?;
+    let letter = match normal::simple_form(c)? {
+        c @ '\0'..='\x7f' => u32::from(LOWER[c as usize]),
+        // Hexagrams.
+        '\u{4dc0}'..='\u{4dff}' => 0,
+        c @ '\u{4000}'.. => u32::from(c),
+        _ => 0,
+    };
+    Some((letter, &text[c.len_utf8()..]))
+}
+
+fn push(letters: &mut Vec<u32>, letter: char) -> Result<(), Error> {
+    if letters.len() == letters.capacity() && letters.try_reserve(1).is_err() {
+        return Err(Error::OutOfMemory);
+    }
+    letters.push(u32::from(letter));
+    Ok(())
+}
+
+fn normalized(text: &str, pause: &mut dyn FnMut()) -> Result<Vec<u32>, Error> {
+    let mut letters = Vec::new();
+    let mut result = Ok(());
+    normal::for_each_chunk(text, &mut String::new(), pause, &mut |chunk| {
+        // The walk cannot stop half-way: it adds nothing more.
+        if result.is_ok() {
+            let mut found = chunk.chars().filter(|c| is_letter(*c));
+            result = found.try_for_each(|letter| push(&mut letters, letter));
+        }
+    });
+    result.map(|()| letters)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use unicode_normalization::UnicodeNormalization;
+
+    fn letters(text: &str) -> Vec<char> {
+        let of_code = |code: u32| char::from_u32(code).unwrap_or('\0');
+        match Letters::new(text, &mut || {}).unwrap() {
+            Letters::Ascii(letters) => letters.into_iter().map(char::from).collect(),
+            Letters::Wide(letters) => letters.into_iter().map(of_code).collect(),
+        }
+    }
+
+    fn expected(text: &str) -> Vec<char> {
+        let normal = text.nfkc().flat_map(char::to_lowercase);
+        normal.filter(|c| c.is_alphanumeric()).collect()
+    }
+
+    #[test]
+    fn each_character_gives_the_letters_of_its_normal_form() {
+        for c in '\0'..='\u{1ffff}' {
+            for text in [c.to_string(), format!("a{c}b"), format!("中{c}\u{301}")] {
+                assert_eq!(letters(&text), expected(&text), "{text:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn ascii_letters_take_a_byte_whatever_stands_between_them() {
+        for text in ["Ab-9", "“Ab” 9", "Ａｂ９", "ﬁ"] {
+            let letters = Letters::new(text, &mut || {}).unwrap();
+            assert!(matches!(letters, Letters::Ascii(_)), "{text}");
+        }
+        assert_eq!(Letters::new("。 -", &mut || {}).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn long_texts_pause() {
+        for letter in ["a", "中", "é"] {
+            let (text, mut pauses) = (letter.repeat(4 * PIECE), 0);
+            Letters::new(&text, &mut || pauses += 1).unwrap();
+            assert!(pauses >= 4, "{letter}: {pauses}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn texts_give_the_letters_of_their_normal_form(
+            text in "[aZ1 é中鿿一䷿ß，ＡＺ。　、“か\u{301}\u{3099}\u{1100}\u{1161}ﬁ🙂]{0,40}",
+        ) {
+            prop_assert_eq!(letters(&text), expected(&text));
+        }
+    }
+}

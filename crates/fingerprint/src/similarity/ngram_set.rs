@@ -1,0 +1,334 @@
+//! The set of a text's n-grams, made so that other texts are compared with it quickly.
+//!
+//! An n-gram is known by a 64-bit hash. Hashes go into a table of which each slot takes one; those
+//! whose slot another one has go into a second table, by other bits, and those that do not fit
+//! there either are sorted. No step follows a chain, so no text makes it slow, and none branches on
+//! what the text has. A comparison does the same with the other text, in a copy of the tables.
+
+use super::letters::Letters;
+use super::ngram_hashes::{BLOCK, NgramHashes};
+use crate::error::Error;
+
+/// Number of hashes that take long to sort, some ms: the caller may want to stop.
+const LONG: usize = 1 << 16;
+/// Least and greatest number of slots of a table.
+const SLOTS: (usize, usize) = (64, 1 << 20);
+
+/// In which of two texts a hash occurs: the two low bits of its slot.
+const FIRST: u64 = 1;
+const SECOND: u64 = 2;
+
+/// The set of n-grams of a text.
+#[derive(Default)]
+pub struct NgramSet {
+    /// Number of letters of an n-gram.
+    n: usize,
+    /// Number of n-grams.
+    count: usize,
+    tables: Tables,
+    /// Hashes that are in neither table, sorted, each once.
+    rest: Vec<u64>,
+}
+
+/// Memory that comparisons use.
+#[derive(Default)]
+pub struct Scratch {
+    tables: Tables,
+    /// Hashes of a text that the first table has not taken, and the second has not.
+    left: [Vec<u64>; 2],
+}
+
+#[derive(Default)]
+struct Tables([Vec<u64>; 2]);
+
+/// Hashes of the text that is being added.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    different: usize,
+    /// Those of them that the first text has.
+    common: usize,
+}
+
+/// The result of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Similarity {
+    /// Neither text has a letter.
+    Undefined,
+    /// Less than was asked for.
+    TooLow,
+    /// |A and B| / |A or B|
+    Exactly(f64),
+}
+
+impl NgramSet {
+    /// Makes this the set of the n-grams of a text. A text of fewer letters is one n-gram by itself;
+    /// one without letters has none. `n` is at least 1.
+    pub fn fill(
+        &mut self,
+        letters: &Letters,
+        n: usize,
+        scratch: &mut Scratch,
+        pause: &mut dyn FnMut(),
+    ) -> Result<(), Error> {
+        let [first, second] = &mut self.tables.0;
+        let [left, rest] = &mut scratch.left;
+        let mut counts = Counts::default();
+        clear(first, letters.count())?;
+        let mut hashes = NgramHashes::new(letters, n);
+        left.clear();
+        while let Some(block) = hashes.next(pause) {
+            add::<FIRST>(first, block, left, &mut counts)?;
+        }
+        clear(second, left.len())?;
+        rest.clear();
+        add_rotated::<FIRST>(first, second, left, rest, &mut counts, pause)?;
+        std::mem::swap(&mut self.rest, rest);
+        self.n = n;
+        self.count = counts.different + self.rest.len();
+        Ok(())
+    }
+
+    /// Compares another text with the set. Where the similarity is less than `least`, the comparison
+    /// may end early.
+    pub fn compare(
+        &self,
+        other: &Letters,
+        least: f64,
+        scratch: &mut Scratch,
+        pause: &mut dyn FnMut(),
+    ) -> Result<Similarity, Error> {
+        let mut hashes = NgramHashes::new(other, self.n);
+        let is_too_low = |counts: Counts, open: usize| {
+            let (common, either) = (
+                counts.common + open,
+                self.count + counts.different - counts.common,
+            );
+            // The quotient of the largest possible result is rounded as the result is.
+            (common.min(self.count) as f64 / either as f64) < least
+        };
+        if self.count > 0 && is_too_low(Counts::default(), hashes.remaining()) {
+            return Ok(Similarity::TooLow);
+        }
+        for (copy, table) in scratch.tables.0.iter_mut().zip(&self.tables.0) {
+            copy.clear();
+            reserve(copy, table.len())?;
+            copy.extend_from_slice(table);
+        }
+        let [first, second] = &mut scratch.tables.0;
+        let [left, rest] = &mut scratch.left;
+        let mut counts = Counts::default();
+        left.clear();
+        while let Some(block) = hashes.next(pause) {
+            add::<SECOND>(first, block, left, &mut counts)?;
+            if is_too_low(counts, left.len() + hashes.remaining()) {
+                return Ok(Similarity::TooLow);
+            }
+        }
+        rest.clear();
+        add_rotated::<SECOND>(first, second, left, rest, &mut counts, pause)?;
+        counts.different += rest.len();
+        counts.common += common(&self.rest, rest);
+        let either = self.count + counts.different - counts.common;
+        Ok(match either {
+            0 => Similarity::Undefined,
+            _ => match counts.common as f64 / either as f64 {
+                low if low < least => Similarity::TooLow,
+                similarity => Similarity::Exactly(similarity),
+            },
+        })
+    }
+}
+
+/// Adds to the second table what the first one has not taken, and sorts what that does not take.
+fn add_rotated<const TEXT: u64>(
+    first: &[u64],
+    second: &mut [u64],
+    left: &mut [u64],
+    rest: &mut Vec<u64>,
+    counts: &mut Counts,
+    pause: &mut dyn FnMut(),
+) -> Result<(), Error> {
+    let bits = first.len().trailing_zeros();
+    left.iter_mut()
+        .for_each(|hash| *hash = hash.rotate_left(bits));
+    for block in left.chunks(BLOCK) {
+        add::<TEXT>(second, block, rest, counts)?;
+    }
+    match rest.len() < LONG {
+        true => rest.sort_unstable(),
+        false => rest.sort_unstable_by(|a, b| {
+            pause();
+            a.cmp(b)
+        }),
+    }
+    rest.dedup();
+    Ok(())
+}
+
+/// Empties a table that is to take some hashes.
+fn clear(table: &mut Vec<u64>, hashes: usize) -> Result<(), Error> {
+    let slots = (4 * hashes).next_power_of_two().clamp(SLOTS.0, SLOTS.1);
+    table.clear();
+    reserve(table, slots)?;
+    table.resize(slots, 0);
+    Ok(())
+}
+
+fn reserve(items: &mut Vec<u64>, count: usize) -> Result<(), Error> {
+    items.try_reserve(count).map_err(|_| Error::OutOfMemory)
+}
+
+/// Adds a block of hashes of a text, and appends to `left` those whose slot another hash has. A
+/// hash's slot is given by its highest bits; the slot keeps the other bits, above the two that tell
+/// the texts. A slot of 0 is free.
+fn add<const TEXT: u64>(
+    table: &mut [u64],
+    block: &[u64],
+    left: &mut Vec<u64>,
+    counts: &mut Counts,
+) -> Result<(), Error> {
+    let shift = u64::BITS - table.len().trailing_zeros();
+    let mut others = [0; BLOCK];
+    let (mut left_over, mut free, mut common) = (0, 0, 0);
+    for hash in block {
+        let slot = &mut table[(hash >> shift) as usize];
+        let old = *slot;
+        let difference = old ^ (hash << 2);
+        let is_free = old == 0;
+        // The first text alone has it so far.
+        let is_common = TEXT == SECOND && difference == FIRST;
+        let new = if is_free { hash << 2 | TEXT } else { old };
+        *slot = new | if is_common { SECOND } else { 0 };
+        free += usize::from(is_free);
+        common += usize::from(is_common);
+        others[left_over % BLOCK] = *hash;
+        left_over += usize::from(!is_free & (difference >= 4));
+    }
+    counts.different += free + common;
+    counts.common += common;
+    reserve(left, left_over)?;
+    left.extend_from_slice(&others[..left_over]);
+    Ok(())
+}
+
+/// Number of items that two sorted lists have in common.
+fn common(a: &[u64], b: &[u64]) -> usize {
+    let (mut i, mut j, mut common) = (0, 0, 0);
+    while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
+        common += usize::from(x == y);
+        i += usize::from(x <= y);
+        j += usize::from(y <= x);
+    }
+    common
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+
+    fn compare(a: &str, b: &str, n: usize, least: f64) -> Similarity {
+        let letters = |text| Letters::new(text, &mut || {}).unwrap();
+        let (mut set, mut scratch) = (NgramSet::default(), Scratch::default());
+        // What the sets of other texts leave behind has no influence.
+        let other = letters("the quick brown fox");
+        for letters in [&other, &letters(a)] {
+            set.fill(letters, n, &mut scratch, &mut || {}).unwrap();
+        }
+        set.compare(&other, 0.0, &mut scratch, &mut || {}).unwrap();
+        set.compare(&letters(b), least, &mut scratch, &mut || {})
+            .unwrap()
+    }
+
+    fn jaccard(a: &str, b: &str, n: usize) -> Option<f64> {
+        match compare(a, b, n, 0.0) {
+            Similarity::Undefined => None,
+            Similarity::TooLow => panic!("{a:?}, {b:?}: less than 0"),
+            Similarity::Exactly(similarity) => Some(similarity),
+        }
+    }
+
+    /// The set of n-grams, of text without characters that change in normal form.
+    fn ngrams(text: &str, n: usize) -> HashSet<Vec<char>> {
+        let letters: Vec<char> = text.chars().filter(|c| c.is_alphanumeric()).collect();
+        match letters.len() {
+            0 => HashSet::new(),
+            count => letters
+                .windows(n.min(count))
+                .map(<[char]>::to_vec)
+                .collect(),
+        }
+    }
+
+    fn expected(a: &str, b: &str, n: usize) -> Option<f64> {
+        let (a, b) = (ngrams(a, n), ngrams(b, n));
+        let either = a.union(&b).count();
+        (either > 0).then(|| a.intersection(&b).count() as f64 / either as f64)
+    }
+
+    #[test]
+    fn by_hand() {
+        assert_eq!(jaccard("abc", "bcd", 2), Some(1.0 / 3.0));
+        assert_eq!(jaccard("A-B c", "ａｂＣ", 2), Some(1.0));
+        assert_eq!(jaccard("ab", "ab", 5), Some(1.0));
+        assert_eq!(jaccard("ab", "ac", 5), Some(0.0));
+        assert_eq!(jaccard("ab", "", 5), Some(0.0));
+        assert_eq!(jaccard("", "ab", 5), Some(0.0));
+        assert_eq!(jaccard("。", "", 5), None);
+        assert_eq!(compare("", "", 5, 0.5), Similarity::Undefined);
+        assert_eq!(compare("", "ab", 5, 0.5), Similarity::TooLow);
+    }
+
+    /// More n-grams than the tables have slots, so that some are sorted.
+    #[test]
+    fn long_texts_and_pauses() {
+        let text = |from: u64| -> String {
+            (from..from + 500_000)
+                .map(|n| format!("{:x} ", n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40))
+                .collect()
+        };
+        let (a, b) = (text(0), text(100_000));
+        let (mut set, mut scratch, mut pauses) = (NgramSet::default(), Scratch::default(), 0);
+        let mut pause = || pauses += 1;
+        let letters = [&a, &b].map(|text| Letters::new(text, &mut || {}).unwrap());
+        set.fill(&letters[0], 9, &mut scratch, &mut pause).unwrap();
+        let found = set
+            .compare(&letters[1], 0.0, &mut scratch, &mut pause)
+            .unwrap();
+        assert!(!set.rest.is_empty() && !scratch.left[1].is_empty());
+        assert_eq!(found, Similarity::Exactly(expected(&a, &b, 9).unwrap()));
+        assert!(pauses > LONG, "{pauses} pauses");
+    }
+
+    proptest! {
+        #[test]
+        fn similarities_are_those_of_sets(
+            a in "[ab中文か𠀀， ]{0,300}", middle in "[a-f0-9]{0,300}", b in "[ab中文か𠀀， ]{0,40}",
+            n in 1usize..14,
+        ) {
+            let (a, b) = (format!("{a}{middle}"), format!("{b}{middle}"));
+            for (a, b) in [(&a, &b), (&b, &a), (&a, &middle), (&middle, &b)] {
+                let expected = expected(a, b, n);
+                prop_assert_eq!(jaccard(a, b, n), expected);
+                let Some(similarity) = expected else {
+                    continue;
+                };
+                // On both sides of the similarity, and at it.
+                for least in [0.0, similarity.next_down(), similarity, similarity.next_up(), 0.5, 1.0] {
+                    let result = match similarity >= least {
+                        true => Similarity::Exactly(similarity),
+                        false => Similarity::TooLow,
+                    };
+                    prop_assert_eq!(compare(a, b, n, least), result, "least {}", least);
+                }
+            }
+        }
+
+        /// Texts of digits repeat their n-grams.
+        #[test]
+        fn repeated_ngrams_count_once(a in "[01]{0,2000}", b in "[01]{0,2000}", n in 1usize..12) {
+            prop_assert_eq!(jaccard(&a, &b, n), expected(&a, &b, n));
+        }
+    }
+}

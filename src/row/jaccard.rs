@@ -1,0 +1,117 @@
+//! SQL functions that compare texts by their n-grams of letters: `simhash_jaccard`, and
+//! `jaccard_at_least` for the queries of triggers. A call site keeps the set of n-grams of the text
+//! that its calls have in common: the text of a search, or the outer row's in a join.
+
+use super::similarity::within;
+use crate::errors::or_raise;
+use pgrx::pg_sys;
+use simhash_fingerprint::similarity::letters::Letters;
+use simhash_fingerprint::similarity::ngram_set::{NgramSet, Scratch, Similarity};
+use simhash_pg::process::backend::check_for_interrupts;
+use simhash_pg::process::encoding::to_utf8;
+use simhash_pg::process::memory::reserve;
+use simhash_pg::sql::call_site;
+use simhash_pg::sql::fmgr::{Args, pg_function};
+
+/// Lengths of n-grams.
+const NGRAMS: std::ops::RangeInclusive<i32> = 1..=100;
+
+/// Reads the letters of a text of the database.
+pub fn letters(text: &[u8]) -> Letters {
+    or_raise(Letters::new(&to_utf8(text), &mut check_for_interrupts))
+}
+
+/// Compares a text with others.
+#[derive(Default)]
+pub struct Comparer {
+    set: NgramSet,
+    scratch: Scratch,
+}
+
+impl Comparer {
+    /// Sets the text that is compared, and the number of letters of an n-gram.
+    pub fn set_first(&mut self, letters: &Letters, ngram: usize) {
+        or_raise(
+            self.set
+                .fill(letters, ngram, &mut self.scratch, &mut check_for_interrupts),
+        );
+    }
+
+    /// Compares it with another text; a similarity below `least` need not be exact.
+    pub fn compare(&mut self, letters: &Letters, least: f64) -> Similarity {
+        or_raise(
+            self.set
+                .compare(letters, least, &mut self.scratch, &mut check_for_interrupts),
+        )
+    }
+}
+
+/// State of a call site.
+#[derive(Default)]
+struct Site {
+    /// The text that is compared with others, and the number of letters of its n-grams.
+    first: Vec<u8>,
+    ngram: usize,
+    /// The second text of the last call.
+    second: Vec<u8>,
+    comparer: Comparer,
+}
+
+impl Site {
+    fn compare(&mut self, a: &[u8], b: &[u8], ngram: usize, least: f64) -> Similarity {
+        let is_first = |text: &[u8]| self.ngram == ngram && self.first == text;
+        let other = if is_first(a) {
+            b
+        } else if is_first(b) {
+            a
+        } else {
+            // The second argument may be the one that stays the same.
+            let (first, other) = if self.second == b { (b, a) } else { (a, b) };
+            self.comparer.set_first(&letters(first), ngram);
+            replace(&mut self.first, first);
+            self.ngram = ngram;
+            other
+        };
+        if self.second != b {
+            replace(&mut self.second, b);
+        }
+        self.comparer.compare(&letters(other), least)
+    }
+}
+
+fn replace(bytes: &mut Vec<u8>, text: &[u8]) {
+    bytes.clear();
+    reserve(bytes, text.len());
+    bytes.extend_from_slice(text);
+}
+
+/// Compares the texts of the first two arguments; None when one is NULL.
+fn compare(args: &Args, least: f64) -> Option<Similarity> {
+    let a = args.varlena(0, pg_sys::TEXTOID)?;
+    let b = args.varlena(1, pg_sys::TEXTOID)?;
+    let ngram = within("ngram", args.get::<i32>(2)?, NGRAMS);
+    let compare = |site: &mut Site| site.compare(a.bytes(), b.bytes(), ngram, least);
+    Some(call_site::with(args, |_| Site::default(), compare))
+}
+
+pg_function! {
+    /// `simhash_jaccard(a text, b text, ngram int) -> float8`, strict
+    fn simhash_jaccard, pg_finfo_simhash_jaccard (args) {
+        args.result(match compare(args, 0.0) {
+            Some(Similarity::Exactly(similarity)) => Some(similarity),
+            _ => None,
+        })
+    }
+}
+
+pg_function! {
+    /// `simhash_catalog.jaccard_at_least(a text, b text, ngram int, min_jaccard float8) -> boolean`, strict
+    fn simhash_jaccard_at_least, pg_finfo_simhash_jaccard_at_least (args) {
+        let similarity = args.get::<f64>(3).and_then(|least| compare(args, least));
+        args.result(match similarity {
+            None | Some(Similarity::Undefined) => None,
+            Some(Similarity::TooLow) => Some(false),
+            Some(Similarity::Exactly(_)) => Some(true),
+        })
+    }
+}
