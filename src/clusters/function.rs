@@ -145,13 +145,12 @@ fn verify(
     source: &SourceTable,
     check: &Check,
     members: &PairedRows,
-    mut edges: EdgeList,
+    edges: EdgeList,
     method: ClusterMethod,
     activity: &mut Activity,
 ) -> Vec<Assignment> {
     let table = TextReader::new(source, &check.column, members);
-    let (classes, mut text_pairs) = classes_by_text(&table, &mut edges, check.least, activity);
-    drop(edges);
+    let (classes, mut text_pairs) = classes_by_text(&table, edges, check.least, activity);
     let mut texts = ChunkedTexts::new(&table, &classes, &mut text_pairs);
     let mut alike = no_edges();
     texts.compare(

@@ -37,6 +37,9 @@ const SHRINK: u32 = 16;
 /// Number of pairs that are compared with smaller chunks before the largest are tried again;
 /// doubled each time.
 const PATIENCE: u64 = 1024;
+/// Number of rows whose texts one query of [`TextReader::read_all`] reads: where no index serves, it
+/// reads the whole table.
+const ROWS: usize = 4096;
 /// Characters of an n-gram, as simhash_jaccard has it.
 pub const CHARACTERS: usize = 5;
 
@@ -96,6 +99,24 @@ impl<'m> TextReader<'m> {
                 each(place, text);
             }
         });
+    }
+
+    /// Calls `each` with each of these rows, which are in order, that has a text, and the text.
+    /// `what` is what is shown behind their number.
+    pub fn read_all(
+        &self,
+        rows: &[u32],
+        what: &str,
+        activity: &mut Activity,
+        mut each: impl FnMut(u32, Value<'_>),
+    ) {
+        for (i, chunk) in rows.chunks(ROWS).enumerate() {
+            check_for_interrupts();
+            activity.show(|| format!("{} of {} {what}", i * ROWS, rows.len()));
+            let place = |row: u32| chunk.binary_search(&row).ok();
+            // The array of keys is one of many, so it is freed with the scratch memory.
+            in_scratch(|| self.read(chunk, place, |place, text| each(chunk[place], text)));
+        }
     }
 }
 
