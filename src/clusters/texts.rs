@@ -161,12 +161,14 @@ impl<'t> ChunkedTexts<'t> {
     }
 
     /// Calls `each` with each pair of classes, in any order, and its similarity; None where it is
-    /// below `least`, and where a text is NULL, empty or gone.
+    /// below `least`, and where a text is NULL, empty or gone. Leaves out the pairs that are not
+    /// wanted when their turn comes.
     pub fn compare(
         &mut self,
         pairs: EdgeList,
         least: f64,
         activity: &mut Activity,
+        is_wanted: &mut dyn FnMut(Edge) -> bool,
         each: &mut dyn FnMut(Edge, Option<f64>),
     ) {
         let (mut done, total) = (0, pairs.count());
@@ -178,6 +180,10 @@ impl<'t> ChunkedTexts<'t> {
             for pair in sorted.by_ref() {
                 check_for_interrupts();
                 activity.show(|| format!("{done} of {total} pairs of texts compared"));
+                if !is_wanted(self.to_classes(pair)) {
+                    done += 1;
+                    continue;
+                }
                 if !self.is_ready(pair, done - from) {
                     add_edge(&mut left, pair);
                     break;
@@ -241,7 +247,7 @@ impl<'t> ChunkedTexts<'t> {
     /// size are to be tried. `compared` is the number of pairs compared with chunks of this size.
     fn is_ready(&mut self, pair: Edge, compared: u64) -> bool {
         let chunk = self.chunk;
-        if chunk < CHUNK && compared == self.patience {
+        if chunk < CHUNK && compared >= self.patience {
             // A few long texts should not cause a query for each row of all that follow.
             self.patience *= 2;
             self.rechunk(CHUNK);
