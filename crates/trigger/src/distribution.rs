@@ -1,16 +1,17 @@
-//! What a trigger sees of a table that Citus distributes to shards: it fires on a shard, a table of
-//! its own, whose name is that of the table with a number behind it.
+//! Which triggers a shard of a table of Citus can have. A trigger fires on a shard, a table of its
+//! own, whose name is that of the distributed table with a number behind it. The extension's module
+//! `citus` calls this with what Citus' catalogs say.
 
 #![forbid(unsafe_code)]
 
 /// Distribution of rows among shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Distribution {
-    /// Not at all: the table stays on one node, which lets Citus know of it.
+    /// A local table of one node, which was added to the metadata.
     Local,
-    /// Not at all: one shard has all rows, of which other nodes may have copies.
-    Whole,
-    /// Rows that are equal in this column are in one shard.
+    /// One shard has all rows: a reference table, or one that is distributed without a column.
+    SingleShard,
+    /// By the hash of this distribution column: rows that are equal in it are in one shard.
     Hash(String),
     /// Equal rows may be in any shards.
     Other,
@@ -19,10 +20,10 @@ pub enum Distribution {
 impl Distribution {
     /// Made from `partmethod`, `repmodel`, `colocationid` and the column of `partkey` in
     /// pg_dist_partition.
-    pub fn new(method: u8, replication: u8, group: i64, column: Option<String>) -> Self {
+    pub fn new(method: u8, replication: u8, colocation: i64, column: Option<String>) -> Self {
         match (method, column) {
-            (b'n', _) if replication == b's' && group == 0 => Self::Local,
-            (b'n', _) => Self::Whole,
+            (b'n', _) if replication == b's' && colocation == 0 => Self::Local,
+            (b'n', _) => Self::SingleShard,
             (b'h', Some(column)) => Self::Hash(column),
             _ => Self::Other,
         }
@@ -30,14 +31,14 @@ impl Distribution {
 
     /// Returns why a trigger must not flag near-duplicates on a shard; None when all rows that may
     /// be near-duplicates of its rows are in the shard. The type's equality decides both what
-    /// `within` compares and what Citus hashes alike: it refuses to divide by a column whose
+    /// `within` compares and what Citus hashes alike: it refuses a distribution column whose
     /// collation finds different bytes equal.
-    pub fn refuses_flags(&self, within: &[String]) -> Option<Refusal> {
+    pub fn refuses_flags(&self, within: &[String]) -> Option<ShardRefusal> {
         const ALL: &str = "simhash_pairs() finds the near-duplicates of the whole table.";
         match self {
-            Self::Local | Self::Whole => None,
+            Self::Local | Self::SingleShard => None,
             Self::Hash(column) if within.contains(column) => None,
-            Self::Hash(column) => Some(Refusal {
+            Self::Hash(column) => Some(ShardRefusal {
                 why: format!(
                     "near-duplicates are flagged only within the distribution column \"{column}\""
                 ),
@@ -46,7 +47,7 @@ impl Distribution {
                      {ALL}"
                 ),
             }),
-            Self::Other => Some(Refusal {
+            Self::Other => Some(ShardRefusal {
                 why: "near-duplicates in other shards are not seen".to_owned(),
                 hint: format!("Distribute the table by the hash of a column. {ALL}"),
             }),
@@ -55,18 +56,18 @@ impl Distribution {
 
     /// The same for a trigger that keeps clusters. It writes them to another table, which must be
     /// where the rows are: on the node of the shard, and only there.
-    pub fn refuses_clusters(&self) -> Option<Refusal> {
+    pub fn refuses_clusters(&self) -> Option<ShardRefusal> {
         const INSTEAD: &str = "Let a materialized view have what simhash_clusters() finds.";
-        (*self != Self::Local).then(|| Refusal {
+        (*self != Self::Local).then(|| ShardRefusal {
             why: "clusters of a distributed table are not kept by triggers".to_owned(),
             hint: INSTEAD.to_owned(),
         })
     }
 }
 
-/// Reason why a trigger does not judge the rows of a shard, and what to do instead.
+/// Reason why a shard cannot have a trigger, and what to do instead.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct ShardRefusal {
     pub why: String,
     pub hint: String,
 }
@@ -118,30 +119,36 @@ mod tests {
 
     #[test]
     fn methods_of_citus() {
-        use Distribution::{Hash, Local, Other, Whole};
-        let of = |method, replication, group, column: Option<&str>| {
-            Distribution::new(method, replication, group, column.map(str::to_owned))
+        use Distribution::{Hash, Local, Other, SingleShard};
+        let distribution = |method, replication, colocation, column: Option<&str>| {
+            Distribution::new(method, replication, colocation, column.map(str::to_owned))
         };
-        assert_eq!(of(b'h', b's', 7, Some("id")), Hash("id".to_owned()));
-        assert_eq!(of(b'h', b'c', 0, Some("id")), Hash("id".to_owned()));
-        assert_eq!(of(b'h', b's', 7, None), Other);
-        assert_eq!(of(b'r', b's', 0, Some("id")), Other);
-        assert_eq!(of(b'a', b's', 0, Some("id")), Other);
-        assert_eq!(of(b'?', b's', 0, None), Other);
-        assert_eq!(of(b'n', b't', 3, None), Whole);
-        assert_eq!(of(b'n', b's', 3, None), Whole);
-        assert_eq!(of(b'n', b's', 0, None), Local);
+        assert_eq!(
+            distribution(b'h', b's', 7, Some("id")),
+            Hash("id".to_owned())
+        );
+        assert_eq!(
+            distribution(b'h', b'c', 0, Some("id")),
+            Hash("id".to_owned())
+        );
+        assert_eq!(distribution(b'h', b's', 7, None), Other);
+        assert_eq!(distribution(b'r', b's', 0, Some("id")), Other);
+        assert_eq!(distribution(b'a', b's', 0, Some("id")), Other);
+        assert_eq!(distribution(b'?', b's', 0, None), Other);
+        assert_eq!(distribution(b'n', b't', 3, None), SingleShard);
+        assert_eq!(distribution(b'n', b's', 3, None), SingleShard);
+        assert_eq!(distribution(b'n', b's', 0, None), Local);
     }
 
     #[test]
     fn flags_need_all_rows_that_may_be_near() {
-        for whole in [Distribution::Whole, Distribution::Local] {
+        for whole in [Distribution::SingleShard, Distribution::Local] {
             assert_eq!(whole.refuses_flags(&[]), None);
         }
         let tenant = by_hash("tenant");
         assert_eq!(tenant.refuses_flags(&names(&["day", "tenant"])), None);
         for within in [&[][..], &["day"], &["Tenant"], &["tenant_id"]] {
-            let Refusal { why, hint } = tenant.refuses_flags(&names(within)).unwrap();
+            let ShardRefusal { why, hint } = tenant.refuses_flags(&names(within)).unwrap();
             assert!(why.ends_with("distribution column \"tenant\""), "{why}");
             assert!(hint.contains("name \"tenant\""), "{hint}");
         }
@@ -151,17 +158,20 @@ mod tests {
     #[test]
     fn clusters_stay_with_their_rows() {
         assert_eq!(Distribution::Local.refuses_clusters(), None);
-        for other in [Distribution::Whole, Distribution::Other, by_hash("id")] {
+        for other in [
+            Distribution::SingleShard,
+            Distribution::Other,
+            by_hash("id"),
+        ] {
             assert!(other.refuses_clusters().is_some(), "{other:?}");
         }
     }
 
     #[test]
     fn numbers_of_shards() {
-        let of = shard_number;
-        assert_eq!(of("doc_102008"), Some(102_008));
-        assert_eq!(of("doc_2024_102008"), Some(102_008));
-        assert_eq!(of("_1"), Some(1));
+        assert_eq!(shard_number("doc_102008"), Some(102_008));
+        assert_eq!(shard_number("doc_2024_102008"), Some(102_008));
+        assert_eq!(shard_number("_1"), Some(1));
         for none in [
             "doc",
             "doc_",
@@ -173,7 +183,7 @@ mod tests {
             "doc_99999999999999999999",
             "",
         ] {
-            assert_eq!(of(none), None, "{none}");
+            assert_eq!(shard_number(none), None, "{none}");
         }
     }
 
