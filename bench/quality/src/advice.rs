@@ -55,8 +55,8 @@ fn advice(sections: &[Section]) -> Outcomes<String> {
         write!(text, "| {} |", name(section))?;
         for (k, check) in ADVISED_RADII {
             let (found, all) = (
-                section.find(ADVISED, Some(k), check),
-                section.find(ADVISED, Some(k), false),
+                section.find(ADVISED, k, check),
+                section.find(ADVISED, k, false),
             );
             let candidates = all.map_or(f64::NAN, |m| candidates(m, section.rows));
             write!(text, " {}; {} |", precise(found), share(candidates))?;
@@ -79,7 +79,7 @@ fn bare(sections: &[Section]) -> Outcomes<String> {
     for section in sections {
         for (of, methods) in CANDIDATES {
             for k in BARE_RADII {
-                let found = methods.map(|method| section.find(method, Some(k), false));
+                let found = methods.map(|method| section.find(method, k, false));
                 // A set without a second column has no rows of two.
                 if found.iter().any(Option::is_none) {
                     continue;

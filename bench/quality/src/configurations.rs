@@ -152,52 +152,24 @@ fn weighted_tokens(text: &str) -> String {
     tokens.join(" ")
 }
 
-/// In how many rows of a set each word occurs.
-pub struct DocumentFrequencies {
-    pub counts: HashMap<String, u64>,
-    idf: Arc<Idf>,
-}
-
+/// In how many rows of the set each word occurs, counted at the first call.
 fn document_frequencies(set: &Set) -> Result<Arc<Idf>, Box<dyn Error>> {
-    Ok(Arc::clone(&frequencies(set)?.idf))
-}
-
-/// Counted at the first call.
-pub fn frequencies(set: &Set) -> Result<&DocumentFrequencies, Box<dyn Error>> {
     if let Some(known) = set.frequencies.get() {
-        return Ok(known);
+        return Ok(Arc::clone(known));
     }
-    let mut counts: HashMap<String, u64> = HashMap::new();
-    for_each_word_set(set, &mut |_, words| {
-        for word in words {
-            *counts.entry(word).or_default() += 1;
-        }
-    })?;
-    let mut idf = Idf::new(set.texts.len() as u64);
-    for (word, &count) in &counts {
-        idf.add(word, count)?;
-    }
-    let idf = Arc::new(idf);
-    Ok(set
-        .frequencies
-        .get_or_init(|| DocumentFrequencies { counts, idf }))
-}
-
-/// Calls `row` with each row's position and its different words.
-pub fn for_each_word_set(
-    set: &Set,
-    row: &mut dyn FnMut(usize, Vec<String>),
-) -> Result<(), Box<dyn Error>> {
     let plan = plan::text(
         presets::find(Some("plain"))?,
         &parse_text("{}", &mut || {})?,
     )?;
-    for (i, text) in set.texts.iter().enumerate() {
-        let mut words = Vec::new();
+    let mut counts: HashMap<String, u64> = HashMap::new();
+    for text in &set.texts {
         for_each_term(&plan, text, &mut || {}, &mut |word| {
-            words.push(word.to_owned());
+            *counts.entry(word.to_owned()).or_default() += 1;
         })?;
-        row(i, words);
     }
-    Ok(())
+    let mut idf = Idf::new(set.texts.len() as u64);
+    for (word, &count) in &counts {
+        idf.add(word, count)?;
+    }
+    Ok(Arc::clone(set.frequencies.get_or_init(|| Arc::new(idf))))
 }

@@ -4,15 +4,14 @@ use std::collections::HashMap;
 use std::error::Error;
 use std::fs::File;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use flate2::read::GzDecoder;
 use simhash_fingerprint::hash::city64;
 use simhash_fingerprint::similarity::jaccard::Shingles;
+use simhash_fingerprint::terms::Idf;
 use simhash_fingerprint::text::ngrams::{GramLengths, Ngrams};
 use simhash_fingerprint::text::normal::for_each_chunk;
-
-use crate::configurations::DocumentFrequencies;
 
 /// What the truth says of a pair that is listed in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +39,8 @@ pub struct Set {
     pub groups: Vec<u32>,
     /// How many near pairs each of these has.
     pub near: Vec<f32>,
-    pub frequencies: OnceLock<DocumentFrequencies>,
+    /// In how many rows each word occurs, once that is counted.
+    pub frequencies: OnceLock<Arc<Idf>>,
 }
 
 /// Letters and digits that a text must have to be in the truth.

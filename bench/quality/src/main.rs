@@ -1,16 +1,13 @@
 //! `quality DATA_FOLDER CONFIGURATIONS OUT_FOLDER`: precision and recall of fingerprint
-//! configurations and of other methods on labelled text. Leaves quality.csv, quality.md,
-//! advice.md, bare.md and plots in the folder OUT.
+//! configurations on labelled text. Leaves quality.csv, quality.md, advice.md
+//! and bare.md in the folder OUT.
 
 mod advice;
 mod configurations;
 mod data;
 mod lengths;
-mod margins;
 mod measure;
-mod peers;
 mod planted;
-mod plots;
 mod report;
 
 use std::error::Error;
@@ -48,15 +45,12 @@ const LENGTHS_OF: [&str; 3] = [
     "minhash_articles2500_dev",
     "debian_desc_zh",
 ];
-/// Of these the low-margin bits are looked at.
-const MARGINS: [&str; 2] = ["words", "words_pairs_log"];
 /// Sets with fewer near pairs only inform.
 pub const ENOUGH: f64 = 50.0;
 
 const PLANTED_DRAWS: usize = 2;
-const MARGIN_DRAWS: usize = 4;
 
-fn lines_of(set: &Set, name: &str, k: Option<u32>, tally: &Tally, skew: Option<Skew>) -> [Line; 2] {
+fn lines_of(set: &Set, name: &str, k: u32, tally: &Tally, skew: Skew) -> [Line; 2] {
     [false, true].map(|check| Line {
         set: set.name.clone(),
         method: name.to_owned(),
@@ -76,7 +70,7 @@ fn configuration(set: &Set, configuration: &Configuration, draws: usize) -> Outc
         skew.fullest += one.fullest * share;
         skew.load += one.load * share;
     }
-    let lines = |(tally, &k)| lines_of(set, &configuration.name, Some(k), tally, Some(skew));
+    let lines = |(tally, &k)| lines_of(set, &configuration.name, k, tally, skew);
     Ok(outcome.0.iter().zip(&RADII).flat_map(lines).collect())
 }
 
@@ -112,21 +106,9 @@ fn in_parallel<T: Send>(
 
 /// Everything that is measured on a set.
 fn section(set: &Set, list: &[&Configuration], planted: bool) -> Outcomes<Section> {
-    let enough = !planted && set.count(Kind::Near) >= ENOUGH;
-    let margins: Vec<&&Configuration> = (list.iter())
-        .filter(|one| enough && MARGINS.contains(&one.name.as_str()))
-        .collect();
-    let lines = in_parallel(list.len() + peers::METHODS.len(), |i| match list.get(i) {
-        Some(one) => configuration(set, one, if planted { PLANTED_DRAWS } else { one.draws }),
-        None => {
-            let (name, method) = peers::METHODS[i - list.len()];
-            let tally = peers::tally(set, method)?;
-            Ok(lines_of(set, name, None, &tally, None).into())
-        }
-    })?;
-    let margins = in_parallel(margins.len(), |i| {
-        let found = margins::measure(set, margins[i], MARGIN_DRAWS)?;
-        Ok((margins[i].name.clone(), found))
+    let lines = in_parallel(list.len(), |i| {
+        let one = list[i];
+        configuration(set, one, if planted { PLANTED_DRAWS } else { one.draws })
     })?;
     Ok(Section {
         set: set.name.clone(),
@@ -134,7 +116,6 @@ fn section(set: &Set, list: &[&Configuration], planted: bool) -> Outcomes<Sectio
         near: set.count(Kind::Near),
         exact: set.count(Kind::Exact),
         lines: lines.into_iter().flatten().collect(),
-        margins,
     })
 }
 
@@ -165,6 +146,5 @@ fn main() -> Outcomes<()> {
         eprintln!("{name}: measured");
     }
     report::write(Path::new(out), &sections, &planted, &lengths)?;
-    advice::write(Path::new(out), &sections)?;
-    plots::draw(Path::new(out), &sections, &planted)
+    advice::write(Path::new(out), &sections)
 }

@@ -37,17 +37,10 @@ impl Tally {
         }
     }
 
-    pub fn add(&mut self, set: &Set, draw: usize, pair: (u32, u32), weight: f32) {
-        let kind = set.truth.get(&pair).copied();
-        let passed = similarity(set, pair) >= CHECKED;
-        let group = set.groups[pair.0 as usize] as usize;
-        self.enter(group * self.draws + draw, kind, passed, weight);
-    }
-
-    fn enter(&mut self, at: usize, kind: Option<Kind>, passed: bool, weight: f32) {
-        self.plain[at].count(kind, weight);
+    fn enter(&mut self, at: usize, kind: Option<Kind>, passed: bool) {
+        self.plain[at].count(kind);
         if passed {
-            self.checked[at].count(kind, weight);
+            self.checked[at].count(kind);
         }
     }
 
@@ -82,17 +75,17 @@ impl Tally {
 }
 
 impl Counts {
-    fn count(&mut self, kind: Option<Kind>, weight: f32) {
+    fn count(&mut self, kind: Option<Kind>) {
         match kind {
-            Some(Kind::Exact) => self.exact += weight,
-            Some(Kind::Near) => self.near += weight,
-            Some(Kind::Grey) => self.grey += weight,
-            None => self.wrong += weight,
+            Some(Kind::Exact) => self.exact += 1.0,
+            Some(Kind::Near) => self.near += 1.0,
+            Some(Kind::Grey) => self.grey += 1.0,
+            None => self.wrong += 1.0,
         }
     }
 }
 
-pub fn similarity(set: &Set, pair: (u32, u32)) -> f64 {
+fn similarity(set: &Set, pair: (u32, u32)) -> f64 {
     let (a, b) = (pair.0 as usize, pair.1 as usize);
     set.shingles[a].jaccard(&set.shingles[b]).unwrap_or(0.0)
 }
@@ -216,7 +209,7 @@ impl Outcome {
         let group = set.groups[pair.0 as usize] as usize;
         for (tally, &k) in self.0.iter_mut().zip(&RADII) {
             if distance <= k {
-                tally.enter(group * tally.draws + draw, kind, passed, 1.0);
+                tally.enter(group * tally.draws + draw, kind, passed);
             }
         }
     }

@@ -47,12 +47,6 @@ impl Truth {
         ids.len() == got.len() && got == wanted
     }
 
-    /// Whether row `id` is within `k`.
-    pub fn has_within(&self, k: u32, id: u64) -> bool {
-        (self.near.iter())
-            .any(|(distance, near)| u32::from(*distance) <= k && u64::from(*near) == id)
-    }
-
     /// Whether `ids` are different rows, in order of distance, as near as the nearest.
     pub fn is_nearest(&self, rows: &[u64], centre: u64, ids: &[u64]) -> bool {
         let got: HashSet<u64> = ids.iter().copied().collect();

@@ -6,14 +6,13 @@ use std::time::Instant;
 
 use crate::cells::LOOK_UP;
 use crate::peers::Peer;
-use crate::{cold, cold_table, sessions};
 
 /// One measured value.
 #[derive(Clone, Default)]
-pub struct Measure {
+pub struct Measurement {
     pub what: String,
     pub peer: String,
-    /// Radius, or the number of clients.
+    /// Radius.
     pub k: String,
     /// How often it was measured.
     pub n: usize,
@@ -30,16 +29,16 @@ pub struct Measure {
     pub note: String,
 }
 
-/// The measures of one set at one size.
+/// The measurements of one set at one size.
 pub struct Section {
     pub set: String,
     pub rows: usize,
-    pub measures: Vec<Measure>,
+    pub measurements: Vec<Measurement>,
 }
 
 impl Section {
-    pub fn find(&self, what: &str, peer: &str, k: &str) -> Option<&Measure> {
-        (self.measures.iter()).find(|m| m.what == what && m.peer == peer && m.k == k)
+    pub fn find(&self, what: &str, peer: &str, k: &str) -> Option<&Measurement> {
+        (self.measurements.iter()).find(|m| m.what == what && m.peer == peer && m.k == k)
     }
 }
 
@@ -55,7 +54,7 @@ pub fn csv(sections: &[Section]) -> String {
         "set,rows,what,peer,k,n,value,unit,p95,floor,mean_rows,checked,wrong,note\n".to_owned();
     let show = |value: Option<f64>| value.map_or(String::new(), |v| format!("{v:.2}"));
     for section in sections {
-        for m in &section.measures {
+        for m in &section.measurements {
             let _ = writeln!(
                 out,
                 "{},{},\"{}\",\"{}\",{},{},{},{},{},{},{},{},{},\"{}\"",
@@ -101,9 +100,15 @@ pub fn distinct<'a>(values: impl Iterator<Item = &'a String>) -> Vec<&'a String>
 
 /// A table with a row for each radius and two columns for each peer.
 fn searches(section: &Section, out: &mut String) {
-    let of = |m: &&Measure| m.what == "search";
-    let peers = distinct(section.measures.iter().filter(of).map(|m| &m.peer));
-    let tasks = distinct(section.measures.iter().filter(of).map(|m| &m.k));
+    let is_search = |m: &&Measurement| m.what == "search";
+    let peers = distinct(
+        section
+            .measurements
+            .iter()
+            .filter(is_search)
+            .map(|m| &m.peer),
+    );
+    let tasks = distinct(section.measurements.iter().filter(is_search).map(|m| &m.k));
     if tasks.is_empty() {
         return;
     }
@@ -128,7 +133,11 @@ fn searches(section: &Section, out: &mut String) {
         }
         out.push('\n');
     }
-    let floor = section.measures.iter().find(of).and_then(|m| m.floor);
+    let floor = section
+        .measurements
+        .iter()
+        .find(is_search)
+        .and_then(|m| m.floor);
     let _ = writeln!(
         out,
         "\nThe floor was {} us.",
@@ -137,10 +146,10 @@ fn searches(section: &Section, out: &mut String) {
     look_up(section, out);
 }
 
-/// How many answers of the set were checked.
-fn checked(section: &Section, out: &mut String) {
-    let checked: usize = section.measures.iter().map(|m| m.checked).sum();
-    let wrong: usize = section.measures.iter().map(|m| m.wrong).sum();
+/// Says how many answers of the set were checked.
+fn checked_answers(section: &Section, out: &mut String) {
+    let checked: usize = section.measurements.iter().map(|m| m.checked).sum();
+    let wrong: usize = section.measurements.iter().map(|m| m.wrong).sum();
     let _ = writeln!(
         out,
         "\n{checked} answers were compared with those of reading every row in memory, {wrong} were wrong."
@@ -149,7 +158,7 @@ fn checked(section: &Section, out: &mut String) {
 
 /// What a look-up costs, and what searches cost in look-ups.
 fn look_up(section: &Section, out: &mut String) {
-    let Some(look_up) = section.measures.iter().find(|m| m.what == LOOK_UP) else {
+    let Some(look_up) = section.measurements.iter().find(|m| m.what == LOOK_UP) else {
         return;
     };
     let searches = [
@@ -175,36 +184,32 @@ fn look_up(section: &Section, out: &mut String) {
 
 /// Everything else: a row for each kind of measure, a column for each peer.
 fn others(section: &Section, out: &mut String) {
-    let of = |m: &&Measure| {
-        let elsewhere = ["hot keys", sessions::PREFIX, cold::PREFIX];
-        m.what != "search" && m.what != LOOK_UP && !elsewhere.iter().any(|e| m.what.starts_with(e))
-    };
-    let peers = distinct(section.measures.iter().filter(of).map(|m| &m.peer));
+    let is_other = |m: &&Measurement| m.what != "search" && m.what != LOOK_UP;
+    let peers = distinct(
+        section
+            .measurements
+            .iter()
+            .filter(is_other)
+            .map(|m| &m.peer),
+    );
     if peers.is_empty() {
         return;
     }
     let names: Vec<&str> = peers.iter().map(|p| p.as_str()).collect();
     let _ = writeln!(
         out,
-        "\nOther measures; inserts and VACUUM over those of a table without a secondary index, which the last column has\n"
+        "\nOther measurements; inserts and VACUUM over those of a table without a secondary index, which the last column has\n"
     );
     let _ = writeln!(out, "| | {} |", names.join(" | "));
     let _ = writeln!(out, "|---|{}", "---|".repeat(peers.len()));
     let mut rows: Vec<(&str, &str, &str)> = Vec::new();
-    for m in section.measures.iter().filter(of) {
+    for m in section.measurements.iter().filter(is_other) {
         let row = (m.what.as_str(), m.k.as_str(), m.unit);
         if !rows.contains(&row) {
             rows.push(row);
         }
     }
-    let order = [
-        "build, serial",
-        "build",
-        "size",
-        "insert",
-        "VACUUM",
-        "throughput",
-    ];
+    let order = ["build, serial", "build", "size", "insert", "VACUUM"];
     rows.sort_by_key(|(what, ..)| {
         order
             .iter()
@@ -212,10 +217,9 @@ fn others(section: &Section, out: &mut String) {
             .unwrap_or(order.len())
     });
     for (what, k, unit) in rows {
-        let detail = match (what, k) {
-            (_, "") => String::new(),
-            ("throughput", clients) => format!(", {clients} clients"),
-            (_, k) => format!(", k = {k}"),
+        let detail = match k {
+            "" => String::new(),
+            k => format!(", k = {k}"),
         };
         let _ = write!(out, "| {what}{detail}, {unit} |");
         for peer in &peers {
@@ -226,49 +230,14 @@ fn others(section: &Section, out: &mut String) {
     }
 }
 
-/// The in-memory comparison of ways to live with hot keys.
-fn hot_keys(section: &Section, out: &mut String) {
-    let names = distinct(
-        (section.measures.iter())
-            .filter(|m| m.what == "hot keys, compared")
-            .map(|m| &m.peer),
-    );
-    if names.is_empty() {
-        return;
-    }
-    let _ = writeln!(
-        out,
-        "\nHot keys at k = 3, a model in memory: median / 95th percentile\n"
-    );
-    let _ = writeln!(
-        out,
-        "| | postings compared | us | postings stored a row |\n|---|---|---|---|"
-    );
-    for name in names {
-        let cell = |what| {
-            section.find(what, name, "3").map_or(String::new(), |m| {
-                let p95 = m
-                    .p95
-                    .map_or(String::new(), |p95| format!(" / {}", short(p95)));
-                short(m.value) + &p95
-            })
-        };
-        let cells = ["hot keys, compared", "hot keys, time", "hot keys, stored"].map(cell);
-        let _ = writeln!(out, "| {name} | {} |", cells.join(" | "));
-    }
-}
-
 pub fn markdown(title: &str, sections: &[Section]) -> String {
     let mut out = format!("{title}\n");
     for section in sections {
         let _ = writeln!(out, "\n## Set {}, {} rows", section.set, section.rows);
         searches(section, &mut out);
-        sessions::table(section, &mut out);
-        cold_table::write(section, &mut out);
         others(section, &mut out);
-        hot_keys(section, &mut out);
-        checked(section, &mut out);
-        for m in section.measures.iter().filter(|m| !m.note.is_empty()) {
+        checked_answers(section, &mut out);
+        for m in section.measurements.iter().filter(|m| !m.note.is_empty()) {
             let _ = writeln!(out, "\n* {} {} k = {}: {}", m.peer, m.what, m.k, m.note);
         }
     }
@@ -281,17 +250,17 @@ mod tests {
 
     #[test]
     fn searches_are_told_in_look_ups() {
-        let measure = |what: &str, peer: Peer, k: &str, value| Measure {
+        let measure = |what: &str, peer: Peer, k: &str, value| Measurement {
             what: what.to_owned(),
             peer: peer.name().to_owned(),
             k: k.to_owned(),
             value,
-            ..Measure::default()
+            ..Measurement::default()
         };
         let mut section = Section {
             set: "A".to_owned(),
             rows: 1,
-            measures: vec![
+            measurements: vec![
                 measure("search", Peer::Simhash, "3", 10.0),
                 measure("search", Peer::Btrees, "8", 1.0),
                 measure("search", Peer::Simhash, "8", 50.0),
@@ -303,9 +272,9 @@ mod tests {
             text.contains(" are: within 3 2.50, within 8 12.5."),
             "{text}"
         );
-        // Not among the other measures as well.
+        // Not among the other measurements as well.
         assert!(!text.contains("| look-up"), "{text}");
-        section.measures.pop();
+        section.measurements.pop();
         assert!(!markdown("", &[section]).contains("look-up"));
     }
 }

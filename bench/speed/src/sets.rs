@@ -1,7 +1,5 @@
 //! The sets of fingerprints and the queries, the same in every run: A uniform, B skewed, each with
-//! 5 % of near-copies; real ones come from tables that run.sh has filled.
-
-use crate::pq::{Client, Outcome};
+//! 5 % of near-copies.
 
 /// SplitMix64 (Steele, Lea, Flood 2014): enough for test data, and the same everywhere.
 pub struct Random(u64);
@@ -112,31 +110,6 @@ pub fn skewed(count: usize) -> Vec<u64> {
         let block_1 = scatter(second.draw(random));
         block_0 << 48 | block_1 << 32 | third.draw(random) << 16 | fourth.draw(random)
     })
-}
-
-/// The fingerprints of a table of run.sh, in the order of their ids; None when there is no such
-/// table.
-pub fn real(client: &Client, table: &str) -> Outcome<Option<Vec<u64>>> {
-    let there = client.run(&format!("SELECT 1 FROM pg_class WHERE relname = '{table}'"))?;
-    if there.len() == 0 {
-        return Ok(None);
-    }
-    let answer = client.run(&format!(
-        "SELECT fp FROM {table} WHERE fp IS NOT NULL ORDER BY id"
-    ))?;
-    let parsed: Result<Vec<i64>, _> = answer.lines().iter().map(|l| l.parse()).collect();
-    Ok(Some(parsed?.into_iter().map(|fp| fp as u64).collect()))
-}
-
-/// `count` more rows like those of a real set: copies with 0 to 12 bits turned over.
-pub fn more_like(rows: &[u64], count: usize) -> Vec<u64> {
-    let mut random = Random::new(4);
-    let like = |random: &mut Random| {
-        let flips = random.below(13);
-        let row = rows[random.below(rows.len())];
-        random.flipped(row, flips)
-    };
-    (0..count).map(|_| like(&mut random)).collect()
 }
 
 /// Queries: every second one a row, the others a row with 1 to 8 bits turned over.
