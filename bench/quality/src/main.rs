@@ -16,9 +16,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use configurations::Configuration;
-use data::{Kind, Set};
-use measure::{Outcome, RADII, Skew, Tally};
-use report::{Line, Section};
+use data::{LabelledSet, PairKind};
+use measure::{PairTally, RADII, Skew, TallyByRadius};
+use report::{MethodLine, SetReport};
 
 type Outcomes<T> = Result<T, Box<dyn Error>>;
 
@@ -50,8 +50,14 @@ pub const ENOUGH: f64 = 50.0;
 
 const PLANTED_DRAWS: usize = 2;
 
-fn lines_of(set: &Set, name: &str, k: u32, tally: &Tally, skew: Skew) -> [Line; 2] {
-    [false, true].map(|check| Line {
+fn lines_of(
+    set: &LabelledSet,
+    name: &str,
+    k: u32,
+    tally: &PairTally,
+    skew: Skew,
+) -> [MethodLine; 2] {
+    [false, true].map(|check| MethodLine {
         set: set.name.clone(),
         method: name.to_owned(),
         k,
@@ -60,13 +66,17 @@ fn lines_of(set: &Set, name: &str, k: u32, tally: &Tally, skew: Skew) -> [Line; 
     })
 }
 
-fn configuration(set: &Set, configuration: &Configuration, draws: usize) -> Outcomes<Vec<Line>> {
-    let (mut outcome, mut skew) = (Outcome::new(set, draws), Skew::default());
+fn configuration(
+    set: &LabelledSet,
+    configuration: &Configuration,
+    draws: usize,
+) -> Outcomes<Vec<MethodLine>> {
+    let (mut outcome, mut skew) = (TallyByRadius::new(set, draws), Skew::default());
     let share = 1.0 / draws as f64;
     for draw in 0..draws {
         let fingerprints = configuration.fingerprints(set, draw)?;
         outcome.add(set, draw, &fingerprints);
-        let one = Skew::of(&fingerprints);
+        let one = Skew::measure(&fingerprints);
         skew.fullest += one.fullest * share;
         skew.load += one.load * share;
     }
@@ -105,16 +115,16 @@ fn in_parallel<T: Send>(
 }
 
 /// Everything that is measured on a set.
-fn section(set: &Set, list: &[&Configuration], planted: bool) -> Outcomes<Section> {
+fn section(set: &LabelledSet, list: &[&Configuration], planted: bool) -> Outcomes<SetReport> {
     let lines = in_parallel(list.len(), |i| {
         let one = list[i];
         configuration(set, one, if planted { PLANTED_DRAWS } else { one.draws })
     })?;
-    Ok(Section {
+    Ok(SetReport {
         set: set.name.clone(),
         rows: set.texts.len(),
-        near: set.count(Kind::Near),
-        exact: set.count(Kind::Exact),
+        near: set.count(PairKind::Near),
+        exact: set.count(PairKind::Exact),
         lines: lines.into_iter().flatten().collect(),
     })
 }
@@ -127,7 +137,7 @@ fn main() -> Outcomes<()> {
     let list = configurations::read(Path::new(list))?;
     let (mut sections, mut planted, mut lengths) = (Vec::new(), Vec::new(), Vec::new());
     for name in SETS {
-        let Some(set) = Set::read(Path::new(folder), name)? else {
+        let Some(set) = LabelledSet::read(Path::new(folder), name)? else {
             continue;
         };
         let fitting: Vec<&Configuration> = list.iter().filter(|c| c.fits(&set)).collect();

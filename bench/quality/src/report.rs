@@ -8,7 +8,7 @@ use crate::measure::{Measure, Share, Skew};
 use crate::{ENOUGH, Outcomes};
 
 /// One method at one radius in one set.
-pub struct Line {
+pub struct MethodLine {
     pub set: String,
     pub method: String,
     pub k: u32,
@@ -16,17 +16,17 @@ pub struct Line {
     pub skew: Skew,
 }
 
-pub struct Section {
+pub struct SetReport {
     pub set: String,
     pub rows: usize,
     pub near: f64,
     pub exact: f64,
-    pub lines: Vec<Line>,
+    pub lines: Vec<MethodLine>,
 }
 
-impl Section {
+impl SetReport {
     pub fn find(&self, method: &str, k: u32, check: bool) -> Option<&Measure> {
-        let line = |l: &&Line| l.method == method && l.k == k && l.measure.check == check;
+        let line = |l: &&MethodLine| l.method == method && l.k == k && l.measure.check == check;
         self.lines.iter().find(line).map(|l| &l.measure)
     }
 
@@ -39,9 +39,9 @@ impl Section {
 
 pub fn write(
     out: &Path,
-    sections: &[Section],
-    planted: &[Section],
-    lengths: &[lengths::Line],
+    sections: &[SetReport],
+    planted: &[SetReport],
+    lengths: &[lengths::LengthLine],
 ) -> Outcomes<()> {
     std::fs::write(out.join("quality.csv"), csv(sections, planted)?)?;
     let mut text = String::new();
@@ -54,7 +54,7 @@ pub fn write(
     Ok(())
 }
 
-fn csv(sections: &[Section], planted: &[Section]) -> Outcomes<String> {
+fn csv(sections: &[SetReport], planted: &[SetReport]) -> Outcomes<String> {
     let mut text =
         "set,method,k,check,exact,near,grey,wrong,recall_exact,fullest_key,load".to_owned();
     for share in ["precision", "precision_near", "recall"] {
@@ -112,7 +112,7 @@ fn intervals(measure: &Measure) -> String {
     format!("{} / {}", part(measure.precision), part(measure.recall))
 }
 
-fn main_table(text: &mut String, section: &Section) -> Outcomes<()> {
+fn main_table(text: &mut String, section: &SetReport) -> Outcomes<()> {
     let only = if section.near < ENOUGH {
         ": informative only"
     } else {
@@ -146,7 +146,7 @@ fn main_table(text: &mut String, section: &Section) -> Outcomes<()> {
     Ok(())
 }
 
-fn method_line(text: &mut String, section: &Section, method: &str) -> Outcomes<()> {
+fn method_line(text: &mut String, section: &SetReport, method: &str) -> Outcomes<()> {
     let at = |k: u32, check| section.find(method, k, check);
     let Some(first) = at(3, false) else {
         return Ok(());
@@ -185,7 +185,7 @@ fn method_line(text: &mut String, section: &Section, method: &str) -> Outcomes<(
     Ok(())
 }
 
-fn planted_table(text: &mut String, planted: &[Section]) -> Outcomes<()> {
+fn planted_table(text: &mut String, planted: &[SetReport]) -> Outcomes<()> {
     let Some((mixed, edits)) = planted.split_last() else {
         return Ok(());
     };

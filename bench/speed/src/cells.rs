@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::oracle::Truth;
 use crate::peers::{Peer, Query, QueryKind};
-use crate::pq::{Client, Outcome, Statement, bigint};
+use crate::pq::{Client, Outcome, PreparedStatement, bigint};
 use crate::report::{Measurement, progress};
 
 /// Queries of one cell before it is the next one's turn. Single turns would let each query find the
@@ -20,7 +20,7 @@ pub const SESSION: &str =
 
 struct Cell {
     query: Query,
-    statement: Statement,
+    statement: PreparedStatement,
     times: Vec<f64>,
     /// Of the empty queries before.
     floors: Vec<f64>,
@@ -65,7 +65,7 @@ pub const FLOOR: &str = "SELECT $1::bigint LIMIT 0";
 
 /// Prepares and plans a query under its own settings, which need not last longer: the plan does.
 /// The note says when it is not the plan that was meant.
-pub fn prepare(client: &Client, query: &Query, name: &str) -> Outcome<(Statement, String)> {
+pub fn prepare(client: &Client, query: &Query, name: &str) -> Outcome<(PreparedStatement, String)> {
     client.run("BEGIN")?;
     for setting in query.settings {
         client.run(&format!("SET LOCAL {setting}"))?;
@@ -107,7 +107,12 @@ impl Cell {
         Ok(())
     }
 
-    fn turn(&mut self, client: &Client, floor: &Statement, questions: &Questions) -> Outcome<()> {
+    fn turn(
+        &mut self,
+        client: &Client,
+        floor: &PreparedStatement,
+        questions: &Questions,
+    ) -> Outcome<()> {
         let mut spent = 0.0;
         for _ in 0..TURN {
             let Some(q) = questions.centres.get(self.times.len()) else {

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 use peers::Peer;
 use pq::{Client, Outcome};
-use report::{Measurement, Section, progress};
+use report::{Measurement, SetMeasurements, progress};
 
 /// Queries of a cell.
 const QUERIES: usize = 1_000;
@@ -115,7 +115,7 @@ fn measure_upkeep(
 fn measure_set(
     set: &FingerprintSet,
     with_peers: bool,
-    save: &mut dyn FnMut(Section) -> Outcome<()>,
+    save: &mut dyn FnMut(SetMeasurements) -> Outcome<()>,
 ) -> Outcome<()> {
     let client = Client::connect()?;
     client.run(cells::SESSION)?;
@@ -123,7 +123,7 @@ fn measure_set(
     load(&client, set)?;
     let mut measurements = build(&client, peers)?;
     measurements.splice(0..0, search(&client, set, peers)?);
-    let section = |measurements: &[Measurement]| Section {
+    let section = |measurements: &[Measurement]| SetMeasurements {
         set: set.name.to_owned(),
         rows: set.rows,
         measurements: measurements.to_vec(),
@@ -152,7 +152,7 @@ fn run(arguments: &[String]) -> Outcome<bool> {
         return Err("usage: speed OUT_FOLDER ROWS[,ROWS...] SETS PEERS".into());
     };
     let sizes: Result<Vec<usize>, _> = rows.split(',').map(str::parse).collect();
-    let mut sections: Vec<Section> = Vec::new();
+    let mut sections: Vec<SetMeasurements> = Vec::new();
     for rows in sizes? {
         for name in ["A", "B"].into_iter().filter(|name| sets.contains(name)) {
             let place = sections.len();

@@ -4,7 +4,7 @@
 use simhash_hamming::search::probe::{Radii, for_each_key, radii};
 
 use crate::pq::{Parameter, bigint, int_array};
-use crate::sets::Random;
+use crate::sets::SplitMix;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
@@ -43,7 +43,7 @@ impl QueryKind {
     /// Returns the parameter of a query whose search is around `centre`: that, or any row's id.
     pub fn parameter(self, centre: u64, rows: usize) -> u64 {
         match self {
-            QueryKind::LookUp => Random::new(centre).below(rows) as u64,
+            QueryKind::LookUp => SplitMix::new(centre).below(rows) as u64,
             QueryKind::Within(_) | QueryKind::Nearest => centre,
         }
     }
@@ -237,11 +237,11 @@ fn btrees_sql(k: u32) -> String {
 }
 
 fn gin_sql(k: u32) -> String {
-    let wanted: Vec<String> = (0..4).map(|b| gin_key("$1::bigint", b)).collect();
+    let keys: Vec<String> = (0..4).map(|b| gin_key("$1::bigint", b)).collect();
     format!(
         "SELECT id FROM t WHERE {} && ARRAY[{}] AND {NEAR} {k}",
         gin_keys(),
-        wanted.join(", ")
+        keys.join(", ")
     )
 }
 

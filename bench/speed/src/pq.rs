@@ -13,7 +13,7 @@ pub type Outcome<T> = Result<T, Box<dyn Error>>;
 pub struct Client(*mut PGconn);
 
 /// A statement that the server has prepared.
-pub struct Statement(CString);
+pub struct PreparedStatement(CString);
 
 /// What a query returned; freed when dropped.
 pub struct Answer(*mut PGresult);
@@ -85,16 +85,20 @@ impl Client {
             .map_err(|_| format!("not a number: {text}").into())
     }
 
-    pub fn prepare(&self, name: &str, sql: &str) -> Outcome<Statement> {
+    pub fn prepare(&self, name: &str, sql: &str) -> Outcome<PreparedStatement> {
         let (name, text) = (CString::new(name)?, CString::new(sql)?);
         // SAFETY: the connection is open, both are C strings, and no types are given.
         let raw = unsafe { PQprepare(self.0, name.as_ptr(), text.as_ptr(), 0, null()) };
         self.checked(raw, sql)?;
-        Ok(Statement(name))
+        Ok(PreparedStatement(name))
     }
 
     /// Executes a prepared statement, parameters and results in binary form.
-    pub fn execute(&self, statement: &Statement, parameters: &[Parameter]) -> Outcome<Answer> {
+    pub fn execute(
+        &self,
+        statement: &PreparedStatement,
+        parameters: &[Parameter],
+    ) -> Outcome<Answer> {
         let mut values = [null::<c_char>(); 8];
         let (mut lengths, formats) = ([0 as c_int; 8], [1 as c_int; 8]);
         let count = parameters.len().min(values.len());

@@ -30,13 +30,13 @@ pub struct Measurement {
 }
 
 /// The measurements of one set at one size.
-pub struct Section {
+pub struct SetMeasurements {
     pub set: String,
     pub rows: usize,
     pub measurements: Vec<Measurement>,
 }
 
-impl Section {
+impl SetMeasurements {
     pub fn find(&self, what: &str, peer: &str, k: &str) -> Option<&Measurement> {
         (self.measurements.iter()).find(|m| m.what == what && m.peer == peer && m.k == k)
     }
@@ -49,7 +49,7 @@ pub fn progress(line: &str) {
     println!("   {:3}:{:02}  {line}", seconds / 60, seconds % 60);
 }
 
-pub fn csv(sections: &[Section]) -> String {
+pub fn csv(sections: &[SetMeasurements]) -> String {
     let mut out =
         "set,rows,what,peer,k,n,value,unit,p95,floor,mean_rows,checked,wrong,note\n".to_owned();
     let show = |value: Option<f64>| value.map_or(String::new(), |v| format!("{v:.2}"));
@@ -99,7 +99,7 @@ pub fn distinct<'a>(values: impl Iterator<Item = &'a String>) -> Vec<&'a String>
 }
 
 /// A table with a row for each radius and two columns for each peer.
-fn searches(section: &Section, out: &mut String) {
+fn searches(section: &SetMeasurements, out: &mut String) {
     let is_search = |m: &&Measurement| m.what == "search";
     let peers = distinct(
         section
@@ -147,7 +147,7 @@ fn searches(section: &Section, out: &mut String) {
 }
 
 /// Says how many answers of the set were checked.
-fn checked_answers(section: &Section, out: &mut String) {
+fn checked_answers(section: &SetMeasurements, out: &mut String) {
     let checked: usize = section.measurements.iter().map(|m| m.checked).sum();
     let wrong: usize = section.measurements.iter().map(|m| m.wrong).sum();
     let _ = writeln!(
@@ -157,7 +157,7 @@ fn checked_answers(section: &Section, out: &mut String) {
 }
 
 /// What a look-up costs, and what searches cost in look-ups.
-fn look_up(section: &Section, out: &mut String) {
+fn look_up(section: &SetMeasurements, out: &mut String) {
     let Some(look_up) = section.measurements.iter().find(|m| m.what == LOOK_UP) else {
         return;
     };
@@ -183,7 +183,7 @@ fn look_up(section: &Section, out: &mut String) {
 }
 
 /// Everything else: a row for each kind of measure, a column for each peer.
-fn others(section: &Section, out: &mut String) {
+fn others(section: &SetMeasurements, out: &mut String) {
     let is_other = |m: &&Measurement| m.what != "search" && m.what != LOOK_UP;
     let peers = distinct(
         section
@@ -230,7 +230,7 @@ fn others(section: &Section, out: &mut String) {
     }
 }
 
-pub fn markdown(title: &str, sections: &[Section]) -> String {
+pub fn markdown(title: &str, sections: &[SetMeasurements]) -> String {
     let mut out = format!("{title}\n");
     for section in sections {
         let _ = writeln!(out, "\n## Set {}, {} rows", section.set, section.rows);
@@ -257,7 +257,7 @@ mod tests {
             value,
             ..Measurement::default()
         };
-        let mut section = Section {
+        let mut section = SetMeasurements {
             set: "A".to_owned(),
             rows: 1,
             measurements: vec![

@@ -392,8 +392,8 @@ fn line(
 
 fn pattern_table(text: &mut String, sets: &[Records; 2]) -> Outcome<()> {
     for (name, groups) in PATTERNS {
-        let both = |of: fn(&Records, Groups) -> Outcome<Drawn>| -> Outcome<[Drawn; 2]> {
-            Ok([of(&sets[0], groups)?, of(&sets[1], groups)?])
+        let both = |find: fn(&Records, Groups) -> Outcome<Drawn>| -> Outcome<[Drawn; 2]> {
+            Ok([find(&sets[0], groups)?, find(&sets[1], groups)?])
         };
         let head = format!("{} fingerprints: {name}", groups.len());
         writeln!(text, "\n| {head} | check | {SETS_OF_A_LINE} | candidates |")?;
