@@ -11,18 +11,19 @@ OUT=${OUT:-$ROOT/target/bench}
 
 sql() { as_postgres "$PG_BIN/psql" -X -q -At -v ON_ERROR_STOP=1 "$@"; }
 
-# one_search QUERY SETTING: milliseconds, pages read and rows found, with a comma between them. A new start of the server
-# empties its buffers; dd lets the system forget the files. Before that the session has planned and searched once.
+# one_search QUERY CENTRE SETTING: milliseconds, pages read and rows found, with a comma between them. A new start of the
+# server empties its buffers; dd lets the system forget the files. Before that the session has planned and searched once. A
+# plan for a known centre would read that centre's pages.
 one_search() {
 	as_postgres "$PG_BIN/pg_ctl" -D "$work/data" -l "$work/server.log" -w -s -m fast restart
 	sql <<-SQL | awk '/^ *Buffers: .*read=/ && !pages { pages = $0; sub(/.*read=/, "", pages); pages += 0 }
 		/rows=/ && !rows { rows = $0; sub(/.*actual.*rows=/, "", rows); rows += 0 }
 		/^Execution Time/ { printf "%s,%d,%d\n", $3, pages, rows }'
-		SET enable_seqscan = off; SET effective_io_concurrency = $2;
-		EXPLAIN $1;
-		SELECT count(*) FROM t WHERE fp <~> 0 <= 0;
+		SET enable_seqscan = off; SET effective_io_concurrency = $3; SET plan_cache_mode = force_generic_plan;
+		PREPARE search (bigint) AS $1;
+		EXECUTE search (0);
 		\! for file in $files; do dd if="\$file" iflag=nocache count=0 status=none; done
-		EXPLAIN (ANALYZE, BUFFERS, TIMING OFF) $1;
+		EXPLAIN (ANALYZE, BUFFERS, TIMING OFF) EXECUTE search ($2);
 	SQL
 }
 
@@ -44,10 +45,10 @@ for round in $(seq "$ROUNDS"); do
 	for setting in 0 1 16 100; do
 		for search in 'within 3' 'within 8' 'ten nearest'; do
 			case $search in
-			within*) query="SELECT id FROM t WHERE fp <~> ($centre) <= ${search#within }" ;;
-			*) query="SELECT id FROM t ORDER BY fp <~> ($centre) LIMIT 10" ;;
+			within*) query="SELECT id FROM t WHERE fp <~> \$1 <= ${search#within }" ;;
+			*) query="SELECT id FROM t ORDER BY fp <~> \$1 LIMIT 10" ;;
 			esac
-			echo "$search,$round,$setting,$(one_search "$query" "$setting")" >>"$OUT/cold.csv"
+			echo "$search,$round,$setting,$(one_search "$query" "$centre" "$setting")" >>"$OUT/cold.csv"
 		done
 	done
 done

@@ -102,11 +102,11 @@ fn measure_upkeep(
     set: &FingerprintSet,
     peers: &[Peer],
 ) -> Outcome<Vec<Measurement>> {
-    let extra = upkeep::ExtraRows::load(client, set.rows, &set.fingerprints[set.rows..])?;
-    let floor = upkeep::measure(client, Peer::NoIndex, set.rows, &extra, &[])?;
+    upkeep::load_extra_rows(client, set.rows, &set.fingerprints[set.rows..])?;
+    let floor = upkeep::measure(client, Peer::NoIndex, set.rows, &[])?;
     let mut measurements = floor.clone();
     for peer in peers.iter().filter(|peer| !peer.relations("t").is_empty()) {
-        measurements.extend(upkeep::measure(client, *peer, set.rows, &extra, &floor)?);
+        measurements.extend(upkeep::measure(client, *peer, set.rows, &floor)?);
     }
     Ok(measurements)
 }

@@ -4,9 +4,6 @@ use std::fmt::Write as _;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use crate::cells::LOOK_UP;
-use crate::peers::Peer;
-
 /// One measured value.
 #[derive(Clone, Default)]
 pub struct Measurement {
@@ -143,7 +140,6 @@ fn searches(section: &SetMeasurements, out: &mut String) {
         "\nThe floor was {} us.",
         floor.map_or(String::new(), short)
     );
-    look_up(section, out);
 }
 
 /// Says how many answers of the set were checked.
@@ -156,35 +152,9 @@ fn checked_answers(section: &SetMeasurements, out: &mut String) {
     );
 }
 
-/// What a look-up costs, and what searches cost in look-ups.
-fn look_up(section: &SetMeasurements, out: &mut String) {
-    let Some(look_up) = section.measurements.iter().find(|m| m.what == LOOK_UP) else {
-        return;
-    };
-    let searches = [
-        ("3", "within 3"),
-        ("8", "within 8"),
-        ("10 nearest", "ten nearest"),
-    ];
-    let multiples: Vec<String> = (searches.into_iter())
-        .filter_map(|(k, name)| {
-            let search = section.find("search", Peer::Simhash.name(), k)?;
-            Some(format!("{name} {}", short(search.value / look_up.value)))
-        })
-        .collect();
-    let _ = writeln!(
-        out,
-        "\nA look-up by the primary key: {} / {} us over the floor ({}). In look-ups, the medians of simhash are: {}.",
-        short(look_up.value),
-        look_up.p95.map_or(String::new(), short),
-        look_up.n,
-        multiples.join(", ")
-    );
-}
-
 /// Everything else: a row for each kind of measure, a column for each peer.
 fn others(section: &SetMeasurements, out: &mut String) {
-    let is_other = |m: &&Measurement| m.what != "search" && m.what != LOOK_UP;
+    let is_other = |m: &&Measurement| m.what != "search";
     let peers = distinct(
         section
             .measurements
@@ -242,39 +212,4 @@ pub fn markdown(title: &str, sections: &[SetMeasurements]) -> String {
         }
     }
     out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn searches_are_told_in_look_ups() {
-        let measure = |what: &str, peer: Peer, k: &str, value| Measurement {
-            what: what.to_owned(),
-            peer: peer.name().to_owned(),
-            k: k.to_owned(),
-            value,
-            ..Measurement::default()
-        };
-        let mut section = SetMeasurements {
-            set: "A".to_owned(),
-            rows: 1,
-            measurements: vec![
-                measure("search", Peer::Simhash, "3", 10.0),
-                measure("search", Peer::Btrees, "8", 1.0),
-                measure("search", Peer::Simhash, "8", 50.0),
-                measure(LOOK_UP, Peer::LookUp, "", 4.0),
-            ],
-        };
-        let text = markdown("", std::slice::from_ref(&section));
-        assert!(
-            text.contains(" are: within 3 2.50, within 8 12.5."),
-            "{text}"
-        );
-        // Not among the other measurements as well.
-        assert!(!text.contains("| look-up"), "{text}");
-        section.measurements.pop();
-        assert!(!markdown("", &[section]).contains("look-up"));
-    }
 }

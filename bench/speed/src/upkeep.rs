@@ -3,25 +3,14 @@
 
 use std::time::Instant;
 
-use crate::cells::percentile;
 use crate::peers::Peer;
-use crate::pq::{Client, Outcome, bigint};
+use crate::pq::{Client, Outcome};
 use crate::report::{Measurement, progress};
 
 /// Rows of a batch, inserted in one transaction, unless the set is small.
 const BATCH: usize = 100_000;
-/// Rows that are inserted one by one, each in its transaction.
-const SINGLES: usize = 1_000;
-
-/// The rows to insert, in tables of the server so that none of the time is the client's.
-pub struct ExtraRows {
-    /// Rows of `extra_0`, which warms up, `extra_1`, `extra_2`, and of `extra_3`, after which the
-    /// size is taken again.
-    batches: [usize; 4],
-    singles: Vec<(u64, u64)>,
-}
-
-/// Three batches of a hundredth of the rows, and in all a tenth, or a million.
+/// Numbers of rows of the tables `extra_0`, which warms up, `extra_1`, `extra_2`, and `extra_3`, after
+/// which the size is taken again: three times a hundredth of the set, and in all a tenth or a million.
 fn batches(rows: usize) -> [usize; 4] {
     let batch = (rows / 100).clamp(1, BATCH);
     let all = (rows / 10).min(10 * BATCH).max(4 * batch);
@@ -30,7 +19,7 @@ fn batches(rows: usize) -> [usize; 4] {
 
 /// How many more fingerprints than rows a set needs.
 pub fn extra_rows(rows: usize) -> usize {
-    batches(rows).iter().sum::<usize>() + SINGLES
+    batches(rows).iter().sum()
 }
 
 /// Lines of COPY, some hundred kilobytes a piece.
@@ -48,25 +37,19 @@ pub fn copy_lines(first_id: usize, fingerprints: &[u64]) -> impl Iterator<Item =
         })
 }
 
-impl ExtraRows {
-    pub fn load(client: &Client, rows: usize, fingerprints: &[u64]) -> Outcome<ExtraRows> {
-        let batches = batches(rows);
-        let mut at = 0;
-        for (i, count) in batches.into_iter().enumerate() {
-            client.run(&format!("DROP TABLE IF EXISTS extra_{i}"))?;
-            client.run(&format!("CREATE TABLE extra_{i} (id bigint, fp bigint)"))?;
-            let lines = copy_lines(rows + at, &fingerprints[at..at + count]);
-            client.copy(&format!("COPY extra_{i} FROM STDIN"), lines)?;
-            client.run(&format!("VACUUM ANALYZE extra_{i}"))?;
-            at += count;
-        }
-        client.run("DROP TABLE IF EXISTS no_index")?;
-        client.run("CREATE TABLE no_index (id bigint PRIMARY KEY, fp bigint NOT NULL)")?;
-        let singles = (fingerprints[at..].iter().enumerate())
-            .map(|(i, fp)| ((rows + at + i) as u64, *fp))
-            .collect();
-        Ok(ExtraRows { batches, singles })
+/// Puts the rows that are inserted later into tables of the server, so that none of the time is the
+/// client's.
+pub fn load_extra_rows(client: &Client, rows: usize, fingerprints: &[u64]) -> Outcome<()> {
+    let mut at = 0;
+    for (i, count) in batches(rows).into_iter().enumerate() {
+        client.run(&format!("DROP TABLE IF EXISTS extra_{i}"))?;
+        client.run(&format!("CREATE TABLE extra_{i} (id bigint, fp bigint)"))?;
+        let lines = copy_lines(rows + at, &fingerprints[at..at + count]);
+        client.copy(&format!("COPY extra_{i} FROM STDIN"), lines)?;
+        client.run(&format!("VACUUM ANALYZE extra_{i}"))?;
+        at += count;
     }
+    Ok(())
 }
 
 /// Runs statements one by one; seconds of them all.
@@ -101,7 +84,6 @@ pub fn measure(
     client: &Client,
     peer: Peer,
     rows: usize,
-    extra: &ExtraRows,
     floor: &[Measurement],
 ) -> Outcome<Vec<Measurement>> {
     progress(&format!("keeping: {}", peer.name()));
@@ -135,17 +117,16 @@ pub fn measure(
         Some("insert after a checkpoint"),
         Some("insert until a tenth is new"),
     ];
-    for (i, (name, count)) in names.into_iter().zip(extra.batches).enumerate() {
+    for (i, (name, count)) in names.into_iter().zip(batches(rows)).enumerate() {
         if i == 2 {
             client.run("CHECKPOINT")?;
         }
         bench.batch(name, &format!("extra_{i}"), count)?;
     }
     if peer != Peer::NoIndex {
-        let size = bytes(client, peer, "w")? / (rows + extra.batches.iter().sum::<usize>()) as f64;
+        let size = bytes(client, peer, "w")? / (rows + extra_rows(rows)) as f64;
         bench.add("size, after inserts", 1, size, "bytes a row");
     }
-    bench.single_rows(&extra.singles)?;
     bench.vacuum()?;
     let measurements = bench.measurements;
     client.run("DROP TABLE w")?;
@@ -161,11 +142,6 @@ fn fresh_copy(client: &Client) -> Outcome<()> {
     client.run("VACUUM ANALYZE w")?;
     client.run("CHECKPOINT")?;
     Ok(())
-}
-
-/// Inserts the rows of `source`, which is the name of a table or a row list.
-fn insert(table: &str, source: &str) -> String {
-    format!("INSERT INTO {table} SELECT id, fp FROM {source}")
 }
 
 struct UpkeepBench<'a> {
@@ -202,50 +178,15 @@ impl UpkeepBench<'_> {
     fn batch(&mut self, name: Option<&str>, source: &str, count: usize) -> Outcome<()> {
         let position = "SELECT pg_current_wal_insert_lsn() - '0/0'";
         let before = self.client.number(position)?;
-        let time = seconds(self.client, &[insert("w", source)])?;
+        let time = seconds(
+            self.client,
+            &[format!("INSERT INTO w SELECT id, fp FROM {source}")],
+        )?;
         let logged = self.client.number(position)? - before;
         if let Some(name) = name {
             let rows = count as f64;
             self.add_over_floor(name, count, time * 1e6 / rows, "us a row");
             self.add_over_floor(&format!("{name}, WAL"), count, logged / rows, "bytes a row");
-        }
-        Ok(())
-    }
-
-    /// Rows one by one, each a transaction, in turns with the same on a table without a secondary
-    /// index, whose median is the floor.
-    fn single_rows(&mut self, rows: &[(u64, u64)]) -> Outcome<()> {
-        let row = "(SELECT $1::bigint AS id, $2::bigint AS fp) AS row";
-        let name = format!("single_{}", self.peer as u8);
-        let with = self.client.prepare(&name, &insert("w", row))?;
-        let without = self
-            .client
-            .prepare(&format!("{name}_floor"), &insert("no_index", row))?;
-        let mut times = [Vec::new(), Vec::new()];
-        for (id, fp) in rows {
-            let parameters = [bigint(*id), bigint(*fp)];
-            for (statement, times) in [&without, &with].into_iter().zip(&mut times) {
-                let start = Instant::now();
-                self.client.execute(statement, &parameters)?;
-                times.push(start.elapsed().as_secs_f64() * 1e6);
-            }
-        }
-        self.client.run("TRUNCATE no_index")?;
-        self.client
-            .run(&format!("DEALLOCATE {name}; DEALLOCATE {name}_floor"))?;
-        let [without, with] =
-            times.map(|times| (percentile(&times, 0.5), percentile(&times, 0.95)));
-        let value = if self.peer == Peer::NoIndex {
-            with.0
-        } else {
-            with.0 - without.0
-        };
-        self.add("insert and commit", rows.len(), value, "us a row");
-        if let (Some(measurement), true) =
-            (self.measurements.last_mut(), self.peer != Peer::NoIndex)
-        {
-            measurement.p95 = Some(with.1 - without.0);
-            measurement.floor = Some(without.0);
         }
         Ok(())
     }
