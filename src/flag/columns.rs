@@ -5,7 +5,7 @@ use pgrx::pg_sys;
 use pgrx::pg_sys::Oid;
 
 use crate::trigger::call::{
-    column, fingerprint_column, of_weights, refuse, seen, typed_column, wrong_type,
+    accepted_weights, column, fingerprint_column, refuse, seen, typed_column, wrong_type,
 };
 use crate::trigger::scope::Scope;
 use simhash_fingerprint::options::grammar::parse_row;
@@ -94,7 +94,7 @@ impl Columns {
                 .flatten()
                 .any(|f| f.number() == column.number())
         };
-        for place in counting(call, recipe, &names, &columns) {
+        for place in counted_columns(call, recipe, &names, &columns) {
             let name = &names[place];
             let column = seen(call, name, columns[place]);
             if filled(&column) {
@@ -164,7 +164,7 @@ fn key_name(call: &TriggerCall<'_>, searched: Oid, options: &FlagOptions) -> Opt
 }
 
 /// Returns the columns that the fingerprint is computed from, by their places in `columns`.
-fn counting(
+fn counted_columns(
     call: &TriggerCall<'_>,
     recipe: &Recipe,
     names: &[String],
@@ -177,11 +177,11 @@ fn counting(
         })
         .collect();
     // The server's own error would not name the trigger.
-    of_weights(call, json::document(&recipe.weights));
+    accepted_weights(call, json::document(&recipe.weights));
     let text = jsonb_text(&recipe.weights);
-    let weights = of_weights(call, parse_row(&text, &mut check_for_interrupts));
-    let preset = of_weights(call, presets::find(recipe.preset.as_deref()));
-    let plans = of_weights(call, plan::row(preset, &weights, &fields));
+    let weights = accepted_weights(call, parse_row(&text, &mut check_for_interrupts));
+    let preset = accepted_weights(call, presets::find(recipe.preset.as_deref()));
+    let plans = accepted_weights(call, plan::row(preset, &weights, &fields));
     plans
         .iter()
         .flat_map(|plan| [Some(plan.field), plan.title])

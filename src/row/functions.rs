@@ -7,7 +7,7 @@ use super::errors::or_raise;
 use super::lexemes::lexemes;
 use super::record::RowSite;
 use super::stored::checked_digest;
-use super::text::{ARRAY, TextSite, of_tokens};
+use super::text::{ARRAY, TextSite, tokens_fingerprint};
 use simhash_fingerprint::hash::Width;
 use simhash_fingerprint::lexeme::of_lexemes;
 use simhash_fingerprint::options::grammar::{RowOptions, parse_row, parse_text};
@@ -47,7 +47,7 @@ fn tokens(args: &Args, width: Width) -> pg_sys::Datum {
     let Some(tokens) = args.varlena(0, ARRAY) else {
         return args.null();
     };
-    args.result(of_tokens(tokens, args.varlena(1, ARRAY), width))
+    args.result(tokens_fingerprint(tokens, args.varlena(1, ARRAY), width))
 }
 
 pg_function! {

@@ -3,12 +3,13 @@
 //! What lives here: [`canonical`] (values of every type as text that no setting and no catalog
 //! change alters), [`arguments`] (the JSON and preset arguments, parsed once per call site),
 //! [`record`] and [`text`] (the two inputs), [`lexemes`] (tsvectors), [`functions`] (what SQL
-//! sees), [`stored`] (configurations under a name), [`lists`] (the check of their words), [`writing`]
-//! (rights and locks for writing them), [`similarity`] (checks of candidates), [`margin`] (bits in
-//! doubt). What must not: anything that decides a bit of a fingerprint; that is `fingerprint`.
+//! sees), [`stored`] (configurations under a name), [`lists`] (the check of their words),
+//! [`config_writer`] (rights and locks for writing them), [`similarity`] (checks of candidates),
+//! [`margin`] (bits in doubt). What must not: anything that decides a bit of a fingerprint; that is `fingerprint`.
 
 mod arguments;
 mod canonical;
+mod config_writer;
 pub mod errors;
 pub mod functions;
 mod lexemes;
@@ -18,7 +19,6 @@ mod record;
 mod similarity;
 mod stored;
 mod text;
-mod writing;
 
 /// Loads the word dictionary when the library is loaded by the postmaster, whose children then
 /// share it; otherwise the first Han word loads it.

@@ -36,11 +36,11 @@ pub fn refuse(
     message: impl Into<String>,
     hint: Option<String>,
 ) -> ! {
-    report(code, message.into(), Some(which(call)), hint)
+    report(code, message.into(), Some(trigger_description(call)), hint)
 }
 
 /// Names the trigger, for the DETAIL of an error.
-fn which(call: &TriggerCall<'_>) -> String {
+fn trigger_description(call: &TriggerCall<'_>) -> String {
     format!(
         "The trigger is \"{}\" on table \"{}\".",
         name_to_utf8(call.trigger_name().to_bytes()),
@@ -50,12 +50,12 @@ fn which(call: &TriggerCall<'_>) -> String {
 
 /// Returns the result for the weights among the arguments, or raises the ERROR that says what is
 /// wrong with them.
-pub fn of_weights<T>(call: &TriggerCall<'_>, result: Result<T, Error>) -> T {
+pub fn accepted_weights<T>(call: &TriggerCall<'_>, result: Result<T, Error>) -> T {
     result.unwrap_or_else(|error| {
-        let which = which(call);
+        let trigger = trigger_description(call);
         let detail = match error.detail() {
-            Some(detail) => format!("{which} {detail}"),
-            None => which,
+            Some(detail) => format!("{trigger} {detail}"),
+            None => trigger,
         };
         report(
             sqlstate(&error),
@@ -129,7 +129,7 @@ pub fn fingerprint_column(call: &TriggerCall<'_>, name: &str, fills: bool) -> Co
         })
     };
     let column = found_column(call, name, WHAT, hint);
-    of_type(call, name, column, WHAT, &[pg_sys::INT8OID])
+    checked_type(call, name, column, WHAT, &[pg_sys::INT8OID])
 }
 
 /// Returns the column, unless it is generated and NEW has no value of it: a BEFORE trigger comes
@@ -155,10 +155,10 @@ pub fn lacks(call: &TriggerCall<'_>, what: &str, type_id: Oid) -> ! {
 /// Returns the column of that name, which must be of one of these types; `what` is its role in the
 /// message.
 pub fn typed_column(call: &TriggerCall<'_>, name: &str, what: &str, types: &[Oid]) -> Column {
-    of_type(call, name, column(call, name, what), what, types)
+    checked_type(call, name, column(call, name, what), what, types)
 }
 
-fn of_type(
+fn checked_type(
     call: &TriggerCall<'_>,
     name: &str,
     column: Column,

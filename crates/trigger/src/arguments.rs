@@ -32,7 +32,7 @@ pub fn refuse<T>(message: impl Into<String>, hint: impl Into<String>) -> Parsed<
     })
 }
 
-fn refuse_plainly<T>(message: String) -> Parsed<T> {
+fn refuse_without_hint<T>(message: String) -> Parsed<T> {
     Err(Refusal {
         message,
         hint: None,
@@ -62,10 +62,10 @@ impl<'a> TriggerArguments<'a> {
                 return refuse(format!("unknown trigger argument \"{name}\""), known());
             };
             if value.is_empty() {
-                return refuse_plainly(format!("trigger argument \"{name}\" has no value"));
+                return refuse_without_hint(format!("trigger argument \"{name}\" has no value"));
             }
             if values[place].replace(value).is_some() {
-                return refuse_plainly(format!("trigger argument \"{name}\" is given twice"));
+                return refuse_without_hint(format!("trigger argument \"{name}\" is given twice"));
             }
         }
         Ok(Self { names, values })
@@ -101,7 +101,7 @@ impl<'a> TriggerArguments<'a> {
         };
         match text.parse() {
             Ok(value) if value >= least && value <= most => Ok(value),
-            _ => refuse_plainly(format!(
+            _ => refuse_without_hint(format!(
                 "trigger argument \"{name}\" must be {kind} from {least} to {most}, \
                  not \"{text}\""
             )),
@@ -122,7 +122,7 @@ impl<'a> TriggerArguments<'a> {
             return Ok(*value);
         }
         let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        refuse_plainly(format!(
+        refuse_without_hint(format!(
             "trigger argument \"{name}\" must be one of {}, not \"{text}\"",
             known.join(", ")
         ))
@@ -142,7 +142,7 @@ impl<'a> TriggerArguments<'a> {
         };
         for (i, column) in columns.iter().enumerate() {
             if columns[..i].contains(column) {
-                return refuse_plainly(format!(
+                return refuse_without_hint(format!(
                     "trigger argument \"{name}\" names column \"{column}\" twice"
                 ));
             }
