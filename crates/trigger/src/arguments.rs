@@ -17,23 +17,23 @@ pub const WITHIN_KEY: &str =
 
 /// Reason why arguments are refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct ArgumentRefusal {
     pub message: String,
     pub hint: Option<String>,
 }
 
-pub type Parsed<T> = Result<T, Refusal>;
+pub type Parsed<T> = Result<T, ArgumentRefusal>;
 
 /// Refuses with a hint.
 pub fn refuse<T>(message: impl Into<String>, hint: impl Into<String>) -> Parsed<T> {
-    Err(Refusal {
+    Err(ArgumentRefusal {
         message: message.into(),
         hint: Some(hint.into()),
     })
 }
 
 fn refuse_without_hint<T>(message: String) -> Parsed<T> {
-    Err(Refusal {
+    Err(ArgumentRefusal {
         message,
         hint: None,
     })
