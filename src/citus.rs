@@ -19,9 +19,8 @@ use simhash_pg::process::error::raise_with_hint;
 use simhash_pg::process::error_context::leave_out_statement;
 use simhash_pg::sql::fmgr::pg_function;
 use simhash_pg::sql::trigger::TriggerCall;
-use simhash_trigger::distribution::{
-    Distribution, ShardRefusal, has_copies, is_shard_name, shard_number,
-};
+use simhash_trigger::arguments::TriggerRefusal;
+use simhash_trigger::distribution::{Distribution, has_copies, is_shard_name, shard_number};
 
 /// Refuses the call on a shard where `refusal` says why. The message has the reason too: what a
 /// shard adds as a HINT gets lost on some of Citus' ways to the user. Otherwise returns whether
@@ -31,7 +30,7 @@ use simhash_trigger::distribution::{
 /// table becomes a shard by being renamed.
 pub fn refuse_shard(
     call: &TriggerCall<'_>,
-    refusal: impl FnOnce(&Distribution) -> Option<ShardRefusal>,
+    refusal: impl FnOnce(&Distribution) -> Option<TriggerRefusal>,
 ) -> bool {
     let shard = call.relation();
     let name = shard.name();
@@ -51,9 +50,9 @@ pub fn refuse_shard(
     let Some((table, distribution, has_copies)) = distribution(shard, &name, number) else {
         return false;
     };
-    if let Some(ShardRefusal { why, hint }) = refusal(&distribution) {
-        let message = format!("{why}: \"{name}\" is a shard of distributed table \"{table}\"");
-        refuse(call, ERRCODE_FEATURE_NOT_SUPPORTED, message, Some(hint));
+    if let Some(TriggerRefusal { message, hint }) = refusal(&distribution) {
+        let message = format!("{message}: \"{name}\" is a shard of distributed table \"{table}\"");
+        refuse(call, ERRCODE_FEATURE_NOT_SUPPORTED, message, hint);
     }
     has_copies
 }

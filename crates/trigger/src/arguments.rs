@@ -15,25 +15,25 @@ pub const OVERWRITTEN: &str =
 pub const WITHIN_KEY: &str =
     "Rows with the same key are not compared, so none would be: name the columns of the scope.";
 
-/// Reason why arguments are refused.
+/// Reason why a trigger is refused, and what to do instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ArgumentRefusal {
+pub struct TriggerRefusal {
     pub message: String,
     pub hint: Option<String>,
 }
 
-pub type Parsed<T> = Result<T, ArgumentRefusal>;
+pub type Parsed<T> = Result<T, TriggerRefusal>;
 
 /// Refuses with a hint.
 pub fn refuse<T>(message: impl Into<String>, hint: impl Into<String>) -> Parsed<T> {
-    Err(ArgumentRefusal {
+    Err(TriggerRefusal {
         message: message.into(),
         hint: Some(hint.into()),
     })
 }
 
 fn refuse_without_hint<T>(message: String) -> Parsed<T> {
-    Err(ArgumentRefusal {
+    Err(TriggerRefusal {
         message,
         hint: None,
     })

@@ -4,6 +4,8 @@
 
 #![forbid(unsafe_code)]
 
+use crate::arguments::TriggerRefusal;
+
 /// Distribution of rows among shards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Distribution {
@@ -33,43 +35,38 @@ impl Distribution {
     /// be near-duplicates of its rows are in the shard. The type's equality decides both what
     /// `within` compares and what Citus hashes alike: it refuses a distribution column whose
     /// collation finds different bytes equal.
-    pub fn refuses_flags(&self, within: &[String]) -> Option<ShardRefusal> {
+    pub fn refuses_flags(&self, within: &[String]) -> Option<TriggerRefusal> {
         const ALL: &str = "simhash_pairs() finds the near-duplicates of the whole table.";
         match self {
             Self::Local | Self::SingleShard => None,
             Self::Hash(column) if within.contains(column) => None,
-            Self::Hash(column) => Some(ShardRefusal {
-                why: format!(
+            Self::Hash(column) => Some(TriggerRefusal {
+                message: format!(
                     "near-duplicates are flagged only within the distribution column \"{column}\""
                 ),
-                hint: format!(
+                hint: Some(format!(
                     "Let 'within=...' name \"{column}\": rows that differ in it are not compared. \
                      {ALL}"
-                ),
+                )),
             }),
-            Self::Other => Some(ShardRefusal {
-                why: "near-duplicates in other shards are not seen".to_owned(),
-                hint: format!("Distribute the table by the hash of a column. {ALL}"),
+            Self::Other => Some(TriggerRefusal {
+                message: "near-duplicates in other shards are not seen".to_owned(),
+                hint: Some(format!(
+                    "Distribute the table by the hash of a column. {ALL}"
+                )),
             }),
         }
     }
 
     /// The same for a trigger that keeps clusters. It writes them to another table, which must be
     /// where the rows are: on the node of the shard, and only there.
-    pub fn refuses_clusters(&self) -> Option<ShardRefusal> {
+    pub fn refuses_clusters(&self) -> Option<TriggerRefusal> {
         const INSTEAD: &str = "Let a materialized view have what simhash_clusters() finds.";
-        (*self != Self::Local).then(|| ShardRefusal {
-            why: "clusters of a distributed table are not kept by triggers".to_owned(),
-            hint: INSTEAD.to_owned(),
+        (*self != Self::Local).then(|| TriggerRefusal {
+            message: "clusters of a distributed table are not kept by triggers".to_owned(),
+            hint: Some(INSTEAD.to_owned()),
         })
     }
-}
-
-/// Reason why a shard cannot have a trigger, and what to do instead.
-#[derive(Debug, PartialEq, Eq)]
-pub struct ShardRefusal {
-    pub why: String,
-    pub hint: String,
 }
 
 /// Returns whether a shard may be on several nodes, by `repmodel`. Reference tables are (t), and
@@ -120,24 +117,18 @@ mod tests {
     #[test]
     fn methods_of_citus() {
         use Distribution::{Hash, Local, Other, SingleShard};
-        let distribution = |method, replication, colocation, column: Option<&str>| {
+        let by = |method, replication, colocation, column: Option<&str>| {
             Distribution::new(method, replication, colocation, column.map(str::to_owned))
         };
-        assert_eq!(
-            distribution(b'h', b's', 7, Some("id")),
-            Hash("id".to_owned())
-        );
-        assert_eq!(
-            distribution(b'h', b'c', 0, Some("id")),
-            Hash("id".to_owned())
-        );
-        assert_eq!(distribution(b'h', b's', 7, None), Other);
-        assert_eq!(distribution(b'r', b's', 0, Some("id")), Other);
-        assert_eq!(distribution(b'a', b's', 0, Some("id")), Other);
-        assert_eq!(distribution(b'?', b's', 0, None), Other);
-        assert_eq!(distribution(b'n', b't', 3, None), SingleShard);
-        assert_eq!(distribution(b'n', b's', 3, None), SingleShard);
-        assert_eq!(distribution(b'n', b's', 0, None), Local);
+        assert_eq!(by(b'h', b's', 7, Some("id")), Hash("id".to_owned()));
+        assert_eq!(by(b'h', b'c', 0, Some("id")), Hash("id".to_owned()));
+        assert_eq!(by(b'h', b's', 7, None), Other);
+        assert_eq!(by(b'r', b's', 0, Some("id")), Other);
+        assert_eq!(by(b'a', b's', 0, Some("id")), Other);
+        assert_eq!(by(b'?', b's', 0, None), Other);
+        assert_eq!(by(b'n', b't', 3, None), SingleShard);
+        assert_eq!(by(b'n', b's', 3, None), SingleShard);
+        assert_eq!(by(b'n', b's', 0, None), Local);
     }
 
     #[test]
@@ -148,9 +139,12 @@ mod tests {
         let tenant = by_hash("tenant");
         assert_eq!(tenant.refuses_flags(&names(&["day", "tenant"])), None);
         for within in [&[][..], &["day"], &["Tenant"], &["tenant_id"]] {
-            let ShardRefusal { why, hint } = tenant.refuses_flags(&names(within)).unwrap();
-            assert!(why.ends_with("distribution column \"tenant\""), "{why}");
-            assert!(hint.contains("name \"tenant\""), "{hint}");
+            let TriggerRefusal { message, hint } = tenant.refuses_flags(&names(within)).unwrap();
+            assert!(
+                message.ends_with("distribution column \"tenant\""),
+                "{message}"
+            );
+            assert!(hint.unwrap().contains("name \"tenant\""));
         }
         assert!(Distribution::Other.refuses_flags(&names(&["id"])).is_some());
     }
