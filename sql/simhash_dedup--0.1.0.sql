@@ -1091,18 +1091,18 @@ CREATE FUNCTION simhash_index_stats_shards(
 LANGUAGE plpgsql STRICT SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-	asked record;
+	placement record;
 BEGIN
 	PERFORM simhash_catalog.hide_context();
-	FOR asked IN SELECT * FROM simhash_catalog.query_shards($1, false,
+	FOR placement IN SELECT * FROM simhash_catalog.query_shards($1, false,
 		'SELECT pg_catalog.to_jsonb(s)::pg_catalog.text FROM simhash_catalog.index_stats(%1$s::pg_catalog.regclass) AS s') LOOP
-		IF asked.answered IS NOT TRUE THEN
-			RAISE EXCEPTION 'the index of shard % was not read: %', asked.shard, asked.answer
+		IF placement.answered IS NOT TRUE THEN
+			RAISE EXCEPTION 'the index of shard % was not read: %', placement.shard, placement.answer
 				USING ERRCODE = 'external_routine_exception',
-					DETAIL = format('The node is %s.', coalesce(asked.node || ':' || asked.port, 'not known'));
+					DETAIL = format('The node is %s.', coalesce(placement.node || ':' || placement.port, 'not known'));
 		END IF;
-		RETURN QUERY SELECT asked.node, asked.port, asked.shard, s.*
-		FROM jsonb_to_record(asked.answer::jsonb) AS s (
+		RETURN QUERY SELECT placement.node, placement.port, placement.shard, s.*
+		FROM jsonb_to_record(placement.answer::jsonb) AS s (
 			rows bigint, null_rows bigint, pages bigint, leaves bigint, bytes_per_row float8, leaf_fill float8, height int,
 			format_version int, hottest_block int, hottest_key int, hottest_share float8, candidates float8[]);
 	END LOOP;

@@ -74,8 +74,8 @@ fn distribution(shard: Rel<'_>, name: &str, number: i64) -> Option<(String, Dist
     ))
 }
 
-/// Returns the function that reads an index for this purpose. With `_shards` behind its name it is
-/// the one that asks the indexes of the shards.
+/// Returns the SQL function that reads an index for this purpose. The function that reads the indexes
+/// of the shards has `_shards` behind its name.
 fn reading_function(purpose: OpenPurpose) -> &'static str {
     match purpose {
         OpenPurpose::Verification => "simhash_index_verify",

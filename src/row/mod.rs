@@ -5,7 +5,8 @@
 //! [`record`] and [`text`] (the two inputs), [`lexemes`] (tsvectors), [`functions`] (what SQL
 //! sees), [`stored`] (configurations under a name), [`lists`] (the check of their words),
 //! [`config_writer`] (rights and locks for writing them), [`similarity`] (checks of candidates),
-//! [`margin`] (bits in doubt). What must not: anything that decides a bit of a fingerprint; that is `fingerprint`.
+//! [`margin`] (bits of least margin). What must not live here: anything that decides a bit of a
+//! fingerprint; that is `simhash_fingerprint`.
 
 mod arguments;
 mod canonical;

@@ -2,7 +2,7 @@
 //! name.
 //!
 //! What a name means never changes, so a session loads each configuration once. Whether the name is
-//! there is asked once in each statement, under that statement's snapshot.
+//! there is looked up once in each statement, under that statement's snapshot.
 
 #![forbid(unsafe_code)]
 
