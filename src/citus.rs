@@ -1,6 +1,6 @@
 //! Tables that Citus distributes: whether a table is one, and whether a trigger on a shard or a
-//! function of an index sees the rows that it needs. Triggers call [`refuse_shard`], functions of an
-//! index [`refuse_distributed`], and the SQL script `simhash_distributed_table`. Nothing else
+//! function of an index sees the rows that it needs. Triggers call [`refuse_shard`], functions of
+//! an index [`refuse_distributed`], and the SQL script `simhash_distributed_table`. Nothing else
 //! decides this: `simhash_trigger` has the rules, `simhash_pg` reads Citus' catalogs.
 
 use pgrx::PgSqlErrorCode::{
@@ -74,8 +74,8 @@ fn distribution(shard: Rel<'_>, name: &str, number: i64) -> Option<(String, Dist
     ))
 }
 
-/// Returns the SQL function that reads an index for this purpose. The function that reads the indexes
-/// of the shards has `_shards` behind its name.
+/// Returns the SQL function that reads an index for this purpose. The function that reads the
+/// indexes of the shards has `_shards` behind its name.
 fn reading_function(purpose: OpenPurpose) -> &'static str {
     match purpose {
         OpenPurpose::Verification => "simhash_index_verify",

@@ -9,8 +9,8 @@ use crate::report::{Measurement, progress};
 
 /// Rows of a batch, inserted in one transaction, unless the set is small.
 const BATCH: usize = 100_000;
-/// Numbers of rows of the tables `extra_0`, which warms up, `extra_1`, `extra_2`, and `extra_3`, after
-/// which the size is taken again: three times a hundredth of the set, and in all a tenth or a million.
+/// Numbers of rows of the tables `extra_0`, which warms up, `extra_1`, `extra_2` and `extra_3`:
+/// three times a hundredth of the set, and in all a tenth or a million.
 fn batches(rows: usize) -> [usize; 4] {
     let batch = (rows / 100).clamp(1, BATCH);
     let all = (rows / 10).min(10 * BATCH).max(4 * batch);
