@@ -31,6 +31,7 @@
 //! * [`report`]: what a radius would find, judged by a sample.
 //! * [`flag`]: the trigger that looks for a duplicate of a new row; [`trigger`]: what triggers
 //!   share.
+//! * `citus`: which tables are distributed, and what may answer on a shard.
 //! * `script`: what the SQL script's functions in PL/pgSQL need.
 //! * `errors`: the SQLSTATEs of the other crates' errors.
 //!
@@ -39,6 +40,7 @@
 
 #![deny(unsafe_code, clippy::undocumented_unsafe_blocks)]
 
+mod citus;
 pub mod clusters;
 mod errors;
 pub mod flag;

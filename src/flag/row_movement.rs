@@ -19,7 +19,7 @@ use simhash_pg::process::memory::MemoryContext;
 use simhash_pg::sql::trigger::{TriggerCall, VersionAddress};
 
 /// An UPDATE that a trigger has judged.
-struct Judged {
+struct JudgedUpdate {
     /// The statement's memory. A nested statement has its own.
     statement: MemoryContext,
     /// The trigger that CREATE TRIGGER made, not a partition's copy.
@@ -31,7 +31,7 @@ struct Judged {
 
 thread_local! {
     /// The last UPDATE that each trigger judged in each running statement.
-    static JUDGED: RefCell<Vec<Weak<Judged>>> = const { RefCell::new(Vec::new()) };
+    static JUDGED: RefCell<Vec<Weak<JudgedUpdate>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Returns a hash of what the trigger compares.
@@ -46,8 +46,8 @@ pub fn remember(call: &TriggerCall<'_>, statement: MemoryContext, trigger: Oid, 
     let Some(old) = call.old_place() else {
         return;
     };
-    take(statement, trigger);
-    let judged = Rc::new(Judged {
+    remove(statement, trigger);
+    let judged = Rc::new(JudgedUpdate {
         statement,
         trigger,
         old,
@@ -60,19 +60,19 @@ pub fn remember(call: &TriggerCall<'_>, statement: MemoryContext, trigger: Oid, 
 /// Returns the content that was judged, if this INSERT is the second half of the UPDATE that was
 /// remembered last; None if it stores another row.
 pub fn arrival(statement: MemoryContext, trigger: Oid) -> Option<u64> {
-    let judged = take(statement, trigger)?;
+    let judged = remove(statement, trigger)?;
     judged.old.has_moved_away().then_some(judged.content)
 }
 
-fn take(statement: MemoryContext, trigger: Oid) -> Option<Rc<Judged>> {
+fn remove(statement: MemoryContext, trigger: Oid) -> Option<Rc<JudgedUpdate>> {
     JUDGED.with_borrow_mut(|all| {
         all.retain(|judged| judged.strong_count() > 0);
-        let of_trigger = |judged: &Weak<Judged>| {
+        let if_of_trigger = |judged: &Weak<JudgedUpdate>| {
             let judged = judged.upgrade()?;
             (judged.statement == statement && judged.trigger == trigger).then_some(judged)
         };
         let (place, judged) =
-            (all.iter().enumerate()).find_map(|(i, j)| Some((i, of_trigger(j)?)))?;
+            (all.iter().enumerate()).find_map(|(i, j)| Some((i, if_of_trigger(j)?)))?;
         all.swap_remove(place);
         Some(judged)
     })

@@ -85,7 +85,7 @@ pub fn fingerprint_column(call: &TriggerCall<'_>, name: &str, fills: bool) -> Co
         })
     };
     let column = found_column(call, name, WHAT, hint);
-    of_type(call, name, column, WHAT, &[pg_sys::INT8OID])
+    checked_type(call, name, column, WHAT, &[pg_sys::INT8OID])
 }
 
 /// Returns the column, unless it is generated and NEW has no value of it: a BEFORE trigger comes
@@ -114,10 +114,10 @@ pub fn lacks(call: &TriggerCall<'_>, what: &str, type_id: Oid) -> ! {
 /// Returns the column of that name, which must be of one of these types; `what` is its role in the
 /// message.
 pub fn typed_column(call: &TriggerCall<'_>, name: &str, what: &str, types: &[Oid]) -> Column {
-    of_type(call, name, column(call, name, what), what, types)
+    checked_type(call, name, column(call, name, what), what, types)
 }
 
-fn of_type(
+fn checked_type(
     call: &TriggerCall<'_>,
     name: &str,
     column: Column,
