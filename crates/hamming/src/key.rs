@@ -200,9 +200,9 @@ impl Space {
         }
     }
 
-    /// Returns what is filed at a position of this space.
+    /// Returns the row that has a posting at a position of this space.
     #[inline]
-    pub fn filed(self, key: Key) -> IndexedRow {
+    pub fn indexed_row(self, key: Key) -> IndexedRow {
         IndexedRow {
             scope: key.scope,
             fingerprint: (self != Space::NULL).then(|| self.unrotate(key.rotated)),

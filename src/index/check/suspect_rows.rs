@@ -50,7 +50,7 @@ impl SuspectRows {
         } else {
             &mut self.with_fingerprint
         };
-        sorter.add(space.filed(key), key.tid);
+        sorter.add(space.indexed_row(key), key.tid);
     }
 
     /// Looks each up again, in the spaces whose pages are sound, and reports the faults.
@@ -81,7 +81,7 @@ impl SuspectRows {
                 if last.replace(key) == Some(key) {
                     return;
                 }
-                batch.push((key.tid, space.filed(key)));
+                batch.push((key.tid, space.indexed_row(key)));
                 if batch.len() >= limit {
                     check.run(&mut batch);
                 }

@@ -153,7 +153,7 @@ impl Verification<'_> {
             let sound = structure.check(space, |key| {
                 let possible = addresses.is_possible(index, key.tid);
                 if let Some((_, rows)) = rows.as_mut().filter(|_| possible) {
-                    rows.add(space.filed(key), key.tid);
+                    rows.add(space.indexed_row(key), key.tid);
                 }
                 possible
             });
