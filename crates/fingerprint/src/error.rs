@@ -5,8 +5,6 @@ mod advice;
 use std::borrow::Cow;
 use std::fmt;
 
-use super::options::text_options::Needs;
-
 /// The kind of an [`Error`]; the server side maps it to a SQLSTATE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
@@ -56,7 +54,6 @@ pub enum Error {
     /// The preset has no use for this option.
     OptionWithoutUse {
         key: String,
-        needs: Needs,
         preset: &'static str,
     },
     JsonTooLong {

@@ -75,7 +75,8 @@ impl Error {
                 "Presets that have them: {}. With others search a larger radius instead.",
                 names_where(|preset| preset.method == Method::SimHash)
             )),
-            Error::OptionWithoutUse { needs, .. } => {
+            Error::OptionWithoutUse { key, .. } => {
+                let needs = Needs::for_option(key.trim_start_matches('$'));
                 let which = match needs {
                     Needs::Text => "read natural text",
                     Needs::Words => "cut texts into words",
