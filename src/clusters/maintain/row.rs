@@ -167,7 +167,8 @@ impl RowTrigger {
             && (departs || !keeps_key)
         {
             answered_rows::forget(maintained.clusters.oid);
-            let ids = (self.departure).run(call, maintained, &old.parameters(), departs, keeps_key);
+            let ids =
+                (self.departure).remove(call, maintained, &old.parameters(), departs, keeps_key);
             self.regroup(call, ids);
         }
         if let Some(with_entry) = with_entry {

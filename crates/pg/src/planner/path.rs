@@ -47,7 +47,7 @@ impl RowsTaken {
     }
 }
 
-/// A condition that the index is asked to search with.
+/// A condition that the index searches with.
 pub struct IndexCondition<'p> {
     /// Number of the index's column, from 0.
     pub column: usize,

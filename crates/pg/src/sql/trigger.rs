@@ -159,7 +159,7 @@ impl<'a> TriggerCall<'a> {
 
     /// Returns whether the trigger fires on UPDATE, whichever columns change and whatever their
     /// values.
-    pub fn fires_on_any_update(&self) -> bool {
+    pub fn fires_on_every_update(&self) -> bool {
         let trigger = self.trigger();
         trigger.tgtype as u32 & pg_sys::TRIGGER_TYPE_UPDATE != 0
             && trigger.tgnattr == 0

@@ -16,11 +16,11 @@ use crate::process::user::AsUser;
 
 /// Calls of triggers, in the order in which they were made.
 #[derive(Default)]
-pub struct LaterCalls {
+pub struct DeferredCalls {
     /// The triggers that were fired, each once, and the position of each.
     fired: Vec<FiredTrigger>,
     positions: HashMap<FiredTrigger, u32>,
-    calls: Vec<LaterCall>,
+    calls: Vec<DeferredCall>,
 }
 
 /// A trigger of a table or partition, the event, and the user who is current in its calls.
@@ -33,7 +33,7 @@ struct FiredTrigger {
 }
 
 /// One call: few bytes, as a statement may have changed any number of rows.
-struct LaterCall {
+struct DeferredCall {
     /// The position in the list of what was fired.
     fired: u32,
     /// The only version of the row, or the old and the new one.
@@ -47,7 +47,7 @@ struct Ready {
     slots: [*mut pg_sys::TupleTableSlot; 2],
 }
 
-impl LaterCalls {
+impl DeferredCalls {
     pub fn add(&mut self, call: &TriggerCall<'_>) {
         let data = call.data();
         let new = FiredTrigger {
@@ -68,7 +68,7 @@ impl LaterCalls {
             _ => first,
         };
         reserve(&mut self.calls, 1);
-        self.calls.push(LaterCall {
+        self.calls.push(DeferredCall {
             fired,
             versions: [first, second],
         });
