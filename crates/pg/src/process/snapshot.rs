@@ -1,5 +1,6 @@
-//! The rows that a statement sees. With it the caller knows whether what it read earlier would
-//! still read the same, or reads what is committed now.
+//! Which rows the active snapshot shows, and snapshots of what is committed now. `row::stored` reads
+//! configurations again when the snapshot shows other rows; triggers read what others have committed
+//! under [`with_latest`]. Two [`SnapshotContents`] that compare as equal show the same rows.
 
 use pgrx::pg_sys;
 

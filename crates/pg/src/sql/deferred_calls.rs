@@ -1,5 +1,6 @@
-//! Calls of an AFTER row trigger that are made again later in their statement. The rows are
-//! remembered by their places, as the server remembers them until it fires a trigger.
+//! Calls of an AFTER row trigger that are made again later in their statement. `deferred_rows` of
+//! the maintaining trigger adds them, and makes them once it has locked all scopes. Rows are stored
+//! by their addresses (ctid), as the server does until it fires a trigger.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,6 @@
 //! A call of a trigger function: its event, the old and the new row, and the row that it returns.
+//! The trigger functions of `flag` and `clusters` are written with it. Values borrow the rows of
+//! the call, so that none outlives it.
 
 use std::ffi::CStr;
 
