@@ -1,6 +1,6 @@
 //! Which rows the active snapshot shows, and snapshots of what is committed now. `row::stored` reads
-//! configurations again when the snapshot shows other rows; triggers read what others have committed
-//! under [`with_latest`]. Two [`SnapshotContents`] that compare as equal show the same rows.
+//! configurations again when the snapshot shows other rows; the refresh of clusters runs under
+//! [`with_latest`]. Two [`SnapshotContents`] that compare as equal show the same rows.
 
 use pgrx::pg_sys;
 
