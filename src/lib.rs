@@ -28,7 +28,7 @@
 //! * [`pairs`], [`clusters`]: all near-duplicates of a table, in pairs and in groups.
 //! * [`routes`]: rows that are spread over several servers.
 //! * [`hashes`]: hashes that people have already, as fingerprints.
-//! * [`report`]: what a radius would find, judged by a sample.
+//! * [`report`]: what a radius would find, estimated from a sample.
 //! * [`flag`]: the trigger that looks for a duplicate of a new row; [`trigger`]: what triggers
 //!   share.
 //! * `citus`: which tables are distributed, and what may answer on a shard.

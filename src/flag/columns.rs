@@ -1,4 +1,5 @@
-//! The columns that the arguments of a flagging trigger name, checked against its table.
+//! The columns that the arguments of a flagging trigger name. `flagged_table` and `search_query`
+//! read them. Each column exists in the table and has the type of its role.
 
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;

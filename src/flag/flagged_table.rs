@@ -135,7 +135,7 @@ fn refuse_unseen_moves(call: &TriggerCall<'_>, searched: Oid) {
 /// the UPDATE.
 fn may_miss_moves(call: &TriggerCall<'_>, searched: Oid) -> bool {
     table::is_partition(call.relation().oid())
-        && (table::is_partition(searched) || !call.fires_on_any_update())
+        && (table::is_partition(searched) || !call.fires_on_every_update())
 }
 
 /// Warns, once in a session, that the table has no index for the trigger, or one that is not valid.

@@ -20,7 +20,7 @@
 //! same scope. The columns are identified by their names, and taken in the order of the names,
 //! since partitions have them at different positions. A row that is NULL in a common column is
 //! compared with nothing by a trigger that searches T, so it needs no lock there. A row that is
-//! NULL in another column of the trigger that fires is not judged, and takes no lock: it counts as
+//! NULL in another column of the trigger that fires is not compared, and takes no lock: it counts as
 //! stored before the rows that it might be compared with.
 //!
 //! Two rows that are being stored at the same time are locked by the same list of triggers. CREATE

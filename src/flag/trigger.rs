@@ -41,7 +41,7 @@ pg_function! {
         let new = |memory| FlagState::new(&call, memory);
         call_site::with(args, new, |state| {
             state.refresh(&call);
-            state.judge(&call)
+            state.check_row(&call)
         })
     }
 }
@@ -107,7 +107,7 @@ impl FlagState {
         }
     }
 
-    fn judge(&self, call: &TriggerCall<'_>) -> pg_sys::Datum {
+    fn check_row(&self, call: &TriggerCall<'_>) -> pg_sys::Datum {
         let table = &self.table;
         let fingerprint = match &self.expression {
             Some(expression) => expression.value(call),
@@ -117,7 +117,7 @@ impl FlagState {
         if table.options.recipe.is_some() {
             changes.push((&table.columns.fingerprint, fingerprint.map(Value::from)));
         }
-        if self.was_judged(call, fingerprint) {
+        if self.was_compared(call, fingerprint) {
             return call.with(&changes);
         }
         let found = fingerprint.and_then(|fingerprint| {
@@ -137,9 +137,9 @@ impl FlagState {
         call.with(&changes)
     }
 
-    /// Returns whether the same content was judged before, because an UPDATE does not change it, or
+    /// Returns whether the same content was compared before, because an UPDATE does not change it, or
     /// because the row arrives from another partition. Then marks that a user has corrected stay.
-    fn was_judged(&self, call: &TriggerCall<'_>, fingerprint: Option<i64>) -> bool {
+    fn was_compared(&self, call: &TriggerCall<'_>, fingerprint: Option<i64>) -> bool {
         let (table, memory) = (&self.table, self.memory);
         let updates = call.event() == Event::Update;
         if table.searched != call.relation().oid() {
@@ -151,10 +151,10 @@ impl FlagState {
             };
             if updates {
                 row_movement::remember(call, memory, table.origin, content());
-            } else if let Some(judged) = row_movement::arrival(memory, table.origin)
-                // Another trigger may have changed the content on arrival. Then the row is judged
+            } else if let Some(compared) = row_movement::arrival(memory, table.origin)
+                // Another trigger may have changed the content on arrival. Then the row is compared
                 // again, except where it could be left out: it would be lost.
-                && (table.options.mode == Mode::Skip || judged == content())
+                && (table.options.mode == Mode::Skip || compared == content())
             {
                 return true;
             }

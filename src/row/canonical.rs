@@ -36,7 +36,7 @@ pub enum ValueForm {
     /// Text as the output function writes it.
     TextOutput(Output),
     Scalar(Scalar),
-    /// A tsvector: lexemes with weights, unless it is wanted as a whole.
+    /// A tsvector: lexemes with weights, unless the caller needs it as a whole.
     Lexemes(Output),
     Array,
     Record,

@@ -1,4 +1,5 @@
-//! The SQL functions; sql/ declares them.
+//! The SQL functions that fingerprint texts and rows; sql/ declares them. The server calls them.
+//! They keep the parsed options in their call site, and raise each error as an ERROR.
 
 use pgrx::pg_sys;
 

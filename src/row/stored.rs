@@ -26,7 +26,7 @@ use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::to_utf8;
 use simhash_pg::process::error::Error;
 use simhash_pg::process::memory::give_back_freed;
-use simhash_pg::process::snapshot::Seen;
+use simhash_pg::process::snapshot::SnapshotContents;
 use simhash_pg::spi::query::{ResultSink, for_each_row};
 use simhash_pg::spi::saved_query::SavedQuery;
 use simhash_pg::sql::fmgr::Args;
@@ -85,7 +85,7 @@ thread_local! {
 #[derive(Default)]
 pub struct ConfigSite {
     name: Vec<u8>,
-    seen: Option<Seen>,
+    snapshot: Option<SnapshotContents>,
     config: Option<Rc<Config>>,
 }
 
@@ -96,17 +96,17 @@ impl ConfigSite {
         let name = args.varlena(i, pg_sys::TEXTOID)?.bytes();
         if let Some(config) = &self.config
             && self.name == name
-            && self.seen.as_ref().is_some_and(Seen::is_now)
+            && self.snapshot.as_ref().is_some_and(SnapshotContents::is_now)
         {
             return Some((config.clone(), false));
         }
-        let seen = Seen::now();
+        let snapshot = SnapshotContents::now();
         let config = find(&to_utf8(name));
         let changed = self
             .config
             .as_ref()
             .is_none_or(|old| old.digest != config.digest);
-        (self.name, self.seen) = (name.to_vec(), seen);
+        (self.name, self.snapshot) = (name.to_vec(), snapshot);
         self.config = Some(config.clone());
         Some((config, changed))
     }

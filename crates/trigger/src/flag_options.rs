@@ -1,4 +1,6 @@
-//! The arguments of `simhash_flag_duplicate()`.
+//! Parses the arguments of `simhash_flag_duplicate()`. The trigger of `flag` parses them when it
+//! first fires. Combinations that cannot work together are refused here, so that the trigger meets
+//! none.
 
 #![forbid(unsafe_code)]
 
