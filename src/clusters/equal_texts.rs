@@ -5,6 +5,7 @@
 //! by a 128-bit hash of their letters.
 
 use super::paired_rows::{EdgeList, add_edge, classes, for_each_edge, no_edges};
+use super::similar_texts::ManyTexts;
 use super::texts::TextReader;
 use crate::row::jaccard::letters;
 use simhash_fingerprint::similarity::letters::Letters;
@@ -12,11 +13,9 @@ use simhash_hamming::components::edges::Edge;
 use simhash_hamming::components::group::Classes;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
-use simhash_pg::process::memory::{collected, filled, in_scratch, or_out_of_memory, push_within};
+use simhash_pg::process::memory::{collected, filled, or_out_of_memory, push_within};
 use std::collections::HashMap;
-
-/// Number of rows whose texts one query reads: where no index serves, it reads the whole table.
-const CHUNK: usize = 4096;
+use std::ops::Range;
 
 /// State of a row's text.
 #[derive(Clone, Copy, PartialEq)]
@@ -31,47 +30,111 @@ enum TextContent {
     Text(u128),
 }
 
+/// The different texts, each as the class of its rows behind that of the rows with its fingerprint;
+/// in order, so that the texts of one fingerprint are side by side.
+pub struct DistinctTexts(Vec<(u32, u32)>);
+
+impl DistinctTexts {
+    fn new(mut texts: Vec<(u32, u32)>) -> Self {
+        texts.sort_unstable_by_key(|text| {
+            check_for_interrupts();
+            *text
+        });
+        Self(texts)
+    }
+
+    /// Keeps those of some fingerprints.
+    pub fn retain(&mut self, is_kept: impl Fn(u32) -> bool) {
+        self.0.retain(|(coarse, _)| {
+            check_for_interrupts();
+            is_kept(*coarse)
+        });
+    }
+
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns the places of the texts of one fingerprint.
+    pub fn range(&self, coarse: u32) -> Range<usize> {
+        let start = self.0.partition_point(|text| text.0 < coarse);
+        let texts = &self.0[start..];
+        start..start + texts.partition_point(|text| text.0 == coarse)
+    }
+
+    /// Returns the place of a text.
+    pub fn place(&self, coarse: u32, fine: u32) -> usize {
+        self.0.partition_point(|text| *text < (coarse, fine))
+    }
+
+    /// Returns the pair of the texts at two places.
+    pub fn edge(&self, a: usize, b: usize, distance: u32) -> Edge {
+        Edge {
+            a: self.0[a].1,
+            b: self.0[b].1,
+            distance,
+        }
+    }
+
+    /// Returns a row for each text, in order.
+    pub fn first_rows(&self, fine: &Classes) -> Vec<u32> {
+        let mut rows = collected(self.0.iter().map(|text| fine.first(text.1)));
+        rows.sort_unstable_by_key(|row| {
+            check_for_interrupts();
+            *row
+        });
+        rows
+    }
+}
+
 /// Returns the classes of rows that are equal in fingerprint and letters, and the pairs of them
 /// that have to be compared: those within a class of equal fingerprints, and those of two such
-/// classes that `edges` pairs. `least` is the similarity that is asked for.
+/// classes that `edges` pairs. Of many texts, pairs are left out that are not as similar as `least`.
 pub fn classes_by_text(
     table: &TextReader,
-    edges: &mut EdgeList,
+    mut edges: EdgeList,
     least: f64,
     activity: &mut Activity,
 ) -> (Classes, EdgeList) {
     let coarse = &table.members.classes;
     let contents = read(table, activity);
-    let (fine, mut paired) = divide(coarse, &contents, least);
-    // Put the pairs of one coarse class side by side.
-    paired.sort_unstable_by_key(|pair| {
-        check_for_interrupts();
-        *pair
-    });
-    let fine_classes = |class: u32| {
-        let start = paired.partition_point(|pair| pair.0 < class);
-        let end = paired.partition_point(|pair| pair.0 <= class);
-        &paired[start..end]
-    };
+    let (fine, texts) = divide(coarse, &contents, least);
+    drop(contents);
+    let mut many = ManyTexts::new(least, coarse.count());
     let mut found = no_edges();
-    let mut add = |a: u32, b: u32, distance| {
+    let mut add = |edge| {
         check_for_interrupts();
-        add_edge(&mut found, Edge { a, b, distance });
+        add_edge(&mut found, edge);
     };
     for class in 0..coarse.count() as u32 {
         check_for_interrupts();
-        let classes = fine_classes(class);
-        for (i, (_, a)) in classes.iter().enumerate() {
-            classes[..i].iter().for_each(|(_, b)| add(*b, *a, 0));
+        if many
+            .as_mut()
+            .is_some_and(|many| many.take_class(class, &texts))
+        {
+            continue;
+        }
+        let range = texts.range(class);
+        for b in range.clone() {
+            (range.start..b).for_each(|a| add(texts.edge(a, b, 0)));
         }
     }
-    for_each_edge(edges, |edge| {
-        for (_, a) in fine_classes(edge.a) {
-            fine_classes(edge.b)
-                .iter()
-                .for_each(|(_, b)| add(*a, *b, edge.distance));
+    for_each_edge(&mut edges, |edge| {
+        if many
+            .as_mut()
+            .is_some_and(|many| many.take_pair(edge, &texts))
+        {
+            return;
+        }
+        for a in texts.range(edge.a) {
+            let others = texts.range(edge.b);
+            others.for_each(|b| add(texts.edge(a, b, edge.distance)));
         }
     });
+    drop(edges);
+    if let Some(many) = many {
+        many.find(table, &fine, texts, activity, &mut add);
+    }
     (fine, found)
 }
 
@@ -86,24 +149,15 @@ fn read(table: &TextReader, activity: &mut Activity) -> Vec<TextContent> {
         check_for_interrupts();
         !is_alone(row)
     });
-    for (i, chunk) in rows.chunks(CHUNK).enumerate() {
-        check_for_interrupts();
-        activity.show(|| format!("{} of {} equal rows read", i * CHUNK, rows.len()));
-        chunk
-            .iter()
-            .for_each(|row| contents[*row as usize] = TextContent::None);
-        let place = |row: u32| chunk.binary_search(&row).ok();
-        // The array of keys is one of many, so it is freed with the scratch memory.
-        in_scratch(|| {
-            table.read(chunk, place, |place, text| {
-                let letters = text.show_bytes(letters);
-                contents[chunk[place] as usize] = match letters.count() {
-                    0 => TextContent::Empty,
-                    _ => TextContent::Text(hash(&letters)),
-                };
-            });
-        });
-    }
+    rows.iter()
+        .for_each(|row| contents[*row as usize] = TextContent::None);
+    table.read_all(&rows, "equal rows read", activity, |row, text| {
+        let letters = text.show_bytes(letters);
+        contents[row as usize] = match letters.count() {
+            0 => TextContent::Empty,
+            _ => TextContent::Text(hash(&letters)),
+        };
+    });
     contents
 }
 
@@ -121,9 +175,8 @@ fn hash(letters: &Letters) -> u128 {
     }
 }
 
-/// Divides classes by content. Also returns which of the new classes can be similar to others, each
-/// behind the class that it comes from.
-fn divide(coarse: &Classes, contents: &[TextContent], least: f64) -> (Classes, Vec<(u32, u32)>) {
+/// Divides classes by content. Also returns those of the new classes that can be similar to others.
+fn divide(coarse: &Classes, contents: &[TextContent], least: f64) -> (Classes, DistinctTexts) {
     let mut class_of_row = filled(contents.len(), 0);
     let mut paired = Vec::new();
     let mut texts: HashMap<(u32, u128), u32> = HashMap::new();
@@ -151,5 +204,5 @@ fn divide(coarse: &Classes, contents: &[TextContent], least: f64) -> (Classes, V
         }
         count += 1;
     }
-    (classes(class_of_row), paired)
+    (classes(class_of_row), DistinctTexts::new(paired))
 }

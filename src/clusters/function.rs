@@ -10,16 +10,18 @@ use crate::pairs::source::{SourceTable, first_argument_after, radius, required};
 use pgrx::PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE;
 use pgrx::pg_sys;
 use simhash_hamming::components::edges::Edge;
-use simhash_hamming::components::group::ClusterMethod;
+use simhash_hamming::components::group::{Classes, ClusterMethod};
+use simhash_hamming::pairs::union_find::UnionFind;
 use simhash_pg::catalog::table_name;
 use simhash_pg::process::activity::Activity;
 use simhash_pg::process::backend::check_for_interrupts;
 use simhash_pg::process::encoding::name_to_utf8;
 use simhash_pg::process::error::Error;
-use simhash_pg::process::memory::{collected, filled};
+use simhash_pg::process::memory::{collected, filled, or_out_of_memory};
 use simhash_pg::sql::fmgr::{Args, pg_function};
 use simhash_pg::sql::rows_out::{ResultValue, RowsOut};
 use simhash_pg::sql::value::Value;
+use std::cell::RefCell;
 
 /// The check of texts.
 struct Check {
@@ -147,24 +149,20 @@ fn verify(
     source: &SourceTable,
     check: &Check,
     members: &PairedRows,
-    mut edges: EdgeList,
+    edges: EdgeList,
     method: ClusterMethod,
     activity: &mut Activity,
 ) -> Vec<Assignment> {
     let table = TextReader::new(source, &check.column, members);
-    let (classes, mut text_pairs) = classes_by_text(&table, &mut edges, check.least, activity);
-    drop(edges);
+    let (classes, mut text_pairs) = classes_by_text(&table, edges, check.least, activity);
     let mut texts = ChunkedTexts::new(&table, &classes, &mut text_pairs);
-    let mut alike = no_edges();
-    texts.compare(
+    let mut alike = alike(
+        &mut texts,
+        &classes,
         text_pairs,
         check.least,
+        method,
         activity,
-        &mut |pair, similarity| {
-            if similarity.is_some() {
-                add_edge(&mut alike, pair);
-            }
-        },
     );
     let representatives = representatives_by(method, &classes, &mut alike);
     drop(alike);
@@ -193,14 +191,57 @@ fn verify(
         };
         add_edge(&mut class_pairs, pair);
     }
-    texts.compare(class_pairs, 0.0, activity, &mut |pair, similarity| {
-        similar[pair.distance as usize] = similarity;
-    });
+    let keep = &mut |pair: Edge, similarity| similar[pair.distance as usize] = similarity;
+    texts.compare(class_pairs, 0.0, activity, &mut |_| true, keep);
     let rows = (0..classes.rows() as u32).zip(&representatives);
     collected(rows.map(|(row, representative)| {
         let found = pairs.binary_search(&to_classes((row, representative)));
         (*representative, found.ok().and_then(|at| similar[at]))
     }))
+}
+
+/// Returns the pairs of classes whose texts are similar. For components, those that others connect
+/// are not compared.
+fn alike(
+    texts: &mut ChunkedTexts<'_>,
+    classes: &Classes,
+    pairs: EdgeList,
+    least: f64,
+    method: ClusterMethod,
+    activity: &mut Activity,
+) -> EdgeList {
+    let sets = match method {
+        ClusterMethod::Components => Some(separate(classes.count())),
+        _ => None,
+    };
+    let sets = RefCell::new(sets);
+    let mut alike = no_edges();
+    let mut is_wanted = |pair: Edge| {
+        let mut sets = sets.borrow_mut();
+        let is_separate = |sets: &mut UnionFind| sets.find(pair.a) != sets.find(pair.b);
+        sets.as_mut().is_none_or(is_separate)
+    };
+    let mut each = |pair: Edge, similarity: Option<f64>| {
+        if similarity.is_some() {
+            add_edge(&mut alike, pair);
+            if let Some(sets) = sets.borrow_mut().as_mut() {
+                sets.union(pair.a, pair.b);
+            }
+        }
+    };
+    texts.compare(pairs, least, activity, &mut is_wanted, &mut each);
+    alike
+}
+
+/// Returns sets of one class each.
+fn separate(classes: usize) -> UnionFind {
+    let mut sets = UnionFind::new();
+    or_out_of_memory(sets.reserve(classes));
+    for _ in 0..classes {
+        check_for_interrupts();
+        or_out_of_memory(sets.add());
+    }
+    sets
 }
 
 /// Returns the clusters of two or more rows by their smallest keys, and the rows of each by key.

@@ -37,6 +37,9 @@ const SHRINK: u32 = 16;
 /// Number of pairs that are compared with smaller chunks before the largest are tried again;
 /// doubled each time.
 const PATIENCE: u64 = 1024;
+/// Number of rows whose texts one query of [`TextReader::read_all`] reads: where no index serves, it
+/// reads the whole table.
+const ROWS: usize = 4096;
 /// Characters of an n-gram, as simhash_jaccard has it.
 pub const CHARACTERS: usize = 5;
 
@@ -97,6 +100,24 @@ impl<'m> TextReader<'m> {
             }
         });
     }
+
+    /// Calls `each` with each of these rows, which are in order, that has a text, and the text.
+    /// `what` is what is shown behind their number.
+    pub fn read_all(
+        &self,
+        rows: &[u32],
+        what: &str,
+        activity: &mut Activity,
+        mut each: impl FnMut(u32, Value<'_>),
+    ) {
+        for (i, chunk) in rows.chunks(ROWS).enumerate() {
+            check_for_interrupts();
+            activity.show(|| format!("{} of {} {what}", i * ROWS, rows.len()));
+            let place = |row: u32| chunk.binary_search(&row).ok();
+            // The array of keys is one of many, so it is freed with the scratch memory.
+            in_scratch(|| self.read(chunk, place, |place, text| each(chunk[place], text)));
+        }
+    }
 }
 
 /// The texts of one row of each class.
@@ -140,12 +161,14 @@ impl<'t> ChunkedTexts<'t> {
     }
 
     /// Calls `each` with each pair of classes, in any order, and its similarity; None where it is
-    /// below `least`, and where a text is NULL, empty or gone.
+    /// below `least`, and where a text is NULL, empty or gone. Leaves out the pairs that are not
+    /// wanted when their turn comes.
     pub fn compare(
         &mut self,
         pairs: EdgeList,
         least: f64,
         activity: &mut Activity,
+        is_wanted: &mut dyn FnMut(Edge) -> bool,
         each: &mut dyn FnMut(Edge, Option<f64>),
     ) {
         let (mut done, total) = (0, pairs.count());
@@ -157,6 +180,10 @@ impl<'t> ChunkedTexts<'t> {
             for pair in sorted.by_ref() {
                 check_for_interrupts();
                 activity.show(|| format!("{done} of {total} pairs of texts compared"));
+                if !is_wanted(self.to_classes(pair)) {
+                    done += 1;
+                    continue;
+                }
                 if !self.is_ready(pair, done - from) {
                     add_edge(&mut left, pair);
                     break;
@@ -220,7 +247,7 @@ impl<'t> ChunkedTexts<'t> {
     /// size are to be tried. `compared` is the number of pairs compared with chunks of this size.
     fn is_ready(&mut self, pair: Edge, compared: u64) -> bool {
         let chunk = self.chunk;
-        if chunk < CHUNK && compared == self.patience {
+        if chunk < CHUNK && compared >= self.patience {
             // A few long texts should not cause a query for each row of all that follow.
             self.patience *= 2;
             self.rechunk(CHUNK);

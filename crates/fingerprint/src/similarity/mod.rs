@@ -1,8 +1,9 @@
 //! How alike two fingerprints or two texts are.
 //!
 //! [`distance`] is the Hamming distance of fingerprints; [`ngram_set`] compares texts by their
-//! character n-grams, [`cosine`] and [`minhash`] by other measures, to check candidates. What must
-//! not live here: the features of a fingerprint.
+//! character n-grams, [`cosine`] and [`minhash`] by other measures, to check candidates;
+//! [`prefix_index`] finds similar ones of many texts. What must not live here: the features of a
+//! fingerprint.
 
 pub mod cosine;
 pub mod distance;
@@ -10,3 +11,5 @@ pub mod letters;
 pub mod minhash;
 pub mod ngram_hashes;
 pub mod ngram_set;
+pub mod prefix;
+pub mod prefix_index;
